@@ -1,0 +1,68 @@
+"""Makes a virtual environment, installs what a task needs, and runs the task there.
+
+Usage: python3 bootstrap.py TASK [ARGUMENTS...]     (see all tasks: python3 bootstrap.py --list)
+
+Needs Python 3.10 or newer and nothing else; every task but this file's own work is an invoke task of tasks.py.
+"""
+
+import hashlib
+import os
+import subprocess
+import sys
+import venv
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent
+VENV = ROOT / ".venv"
+PYTHON = VENV / ("Scripts/python.exe" if os.name == "nt" else "bin/python")
+
+# Extras of pyproject.toml by task; the others need only `dev`.
+EXTRAS = {"demo": ("dev", "demo"), "test": ("dev", "demo", "test"), "lint": ("dev", "test")}
+
+
+def say(message: str) -> None:
+    print(f"bootstrap: {message}", flush=True)
+
+
+def make_environment() -> None:
+    """Makes .venv, again where what is there cannot run (a moved folder, a removed Python)."""
+    if PYTHON.exists() and subprocess.run([PYTHON, "-m", "pip", "--version"], capture_output=True).returncode == 0:
+        return
+    say(f"making {VENV.name} with Python {sys.version.split()[0]}")
+    venv.EnvBuilder(with_pip=True, clear=True).create(VENV)
+
+
+def install(extras: tuple[str, ...]) -> None:
+    """Installs litebnn (editable) with `extras`, unless that was done already for this pyproject.toml.
+
+    One stamp file per extra holds the hash of the pyproject.toml it was installed from.
+    """
+    wanted = hashlib.sha256((ROOT / "pyproject.toml").read_bytes() + str(ROOT).encode()).hexdigest()
+    stamps = [VENV / f"litebnn-{extra}.stamp" for extra in extras]
+    if all(stamp.exists() and stamp.read_text() == wanted for stamp in stamps):
+        return
+    say(f"installing litebnn[{','.join(extras)}] into {VENV.name} (a few minutes the first time)")
+    pip = [PYTHON, "-m", "pip", "--disable-pip-version-check", "install", "--quiet"]
+    subprocess.run([*pip, "--editable", f"{ROOT}[{','.join(extras)}]"], check=True)
+    for stamp in stamps:
+        stamp.write_text(wanted)
+
+
+def main(arguments: list[str]) -> int:
+    if sys.version_info < (3, 10):
+        say(f"Python 3.10 or newer is needed, this is {sys.version.split()[0]}")
+        return 1
+    if not arguments or arguments[0] in ("-h", "--help"):
+        print(__doc__)
+        return 0 if arguments else 1
+    try:
+        make_environment()
+        install(EXTRAS.get(arguments[0], ("dev",)))
+    except (OSError, subprocess.CalledProcessError) as error:
+        say(f"cannot make the environment: {error}")
+        return 1
+    return subprocess.run([PYTHON, "-m", "invoke", *arguments], cwd=ROOT).returncode
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,102 @@
+// The interface of the compute kernels: plain pointers and shapes, no TensorFlow Lite.
+//
+// Callers validate: every size here is positive and every product of sizes has been checked to fit. Nothing in this
+// header throws; what can run out of memory says so by its result. Bits are as in docs/ops.md: bit 1 means -1,
+// channel 0 in the least significant bit, padding bits 0.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+
+namespace litebnn {
+
+constexpr int32_t kBitsPerWord = 32;
+
+constexpr int32_t PackedWords(int32_t channels) {
+  return channels / kBitsPerWord + (channels % kBitsPerWord != 0 ? 1 : 0);
+}
+
+class ThreadPool;
+
+// One function table per instruction set; defined in kernels/table.h, opaque to users of this header.
+struct Kernels;
+
+// The table named `isa` ("portable", "avx2", ...), or the best one for this CPU where `isa` is null or empty and the
+// environment variable LITEBNN_ISA is unset. Null where the name is unknown or this CPU cannot run that table.
+const Kernels* FindKernels(const char* isa);
+const char* KernelsName(const Kernels& kernels);
+// Names of the tables that this CPU can run, best first, separated by ", ".
+const char* AvailableKernels();
+
+// Quantize: `rows` rows of `channels` values become rows of PackedWords(channels) words.
+void QuantizeFloat32(const Kernels& kernels, ThreadPool& pool, const float* input, int64_t rows, int32_t channels,
+                     uint32_t* output);
+void QuantizeInt8(const Kernels& kernels, ThreadPool& pool, const int8_t* input, int64_t rows, int32_t channels,
+                  int32_t zero_point, uint32_t* output);
+void QuantizeBool(const Kernels& kernels, ThreadPool& pool, const bool* input, int64_t rows, int32_t channels,
+                  uint32_t* output);
+
+// Dequantize: bit 0 becomes `plus_one`, bit 1 becomes `minus_one`.
+void DequantizeFloat32(const Kernels& kernels, ThreadPool& pool, const uint32_t* input, int64_t rows, int32_t channels,
+                       float* output);
+void DequantizeInt8(const Kernels& kernels, ThreadPool& pool, const uint32_t* input, int64_t rows, int32_t channels,
+                    int8_t plus_one, int8_t minus_one, int8_t* output);
+void DequantizeBool(const Kernels& kernels, ThreadPool& pool, const uint32_t* input, int64_t rows, int32_t channels,
+                    bool* output);
+
+struct BMaxPool2dGeometry {
+  int32_t batch, input_height, input_width, words;  // words: packed words per pixel
+  int32_t output_height, output_width;
+  int32_t filter_height, filter_width, stride_height, stride_width;
+  int32_t pad_top, pad_left;
+};
+void BMaxPool2d(const Kernels& kernels, ThreadPool& pool, const BMaxPool2dGeometry& geometry, const uint32_t* input,
+                uint32_t* output);
+
+// The values are those of the op's `fused_activation_function` option.
+enum class Activation : int32_t { kNone = 0, kRelu = 1, kReluN1To1 = 2, kRelu6 = 3 };
+
+enum class Bconv2dOutputType { kFloat32, kInt8, kBitpacked };
+
+// What does not change when the input is resized.
+struct Bconv2dSpec {
+  int32_t channels_in;   // real channels of the input, over all groups
+  int32_t channels_out;  // a multiple of groups
+  int32_t groups;        // above 1: channels_in / groups is a multiple of 32
+  int32_t filter_height, filter_width;
+  int32_t stride_height, stride_width, dilation_height_factor, dilation_width_factor;
+  bool zero_padding;  // a tap outside the input adds nothing (same-zero); otherwise it is +1 (same-one)
+  Activation activation;
+  Bconv2dOutputType output_type;
+  const float* post_activation_multiplier;  // [channels_out], or null for 1; read during Create only
+  const float* post_activation_bias;        // [channels_out], or null for 0; read during Create only
+  const int32_t* output_threshold;          // [channels_out]; kBitpacked only; read during Create only
+  float output_scale;                       // kInt8 only
+  int32_t output_zero_point;                // kInt8 only
+};
+
+struct Bconv2dGeometry {
+  int32_t batch, input_height, input_width, output_height, output_width;
+  int32_t pad_top, pad_left;
+};
+
+// A binary convolution with its weights repacked for one table.
+class Bconv2d {
+ public:
+  // `filter`: packed OHWI words, PackedWords(channels_in / groups) words a tap. It is not kept.
+  // Null where memory ran out.
+  static std::unique_ptr<Bconv2d> Create(const Kernels& kernels, const Bconv2dSpec& spec, const uint32_t* filter);
+  virtual ~Bconv2d() = default;
+
+  // To be called before Run and whenever the input's shape has changed. False where memory ran out.
+  virtual bool Resize(const Bconv2dGeometry& geometry) = 0;
+  // Bytes of scratch, aligned to 64, that Run needs with that many threads, for the geometry set last.
+  virtual size_t WorkspaceBytes(int num_threads) const = 0;
+  // Bytes held: repacked weights, output parameters and indirection.
+  virtual size_t OwnedBytes() const = 0;
+  // Allocates nothing. The result does not depend on the number of threads in `pool`.
+  virtual void Run(ThreadPool& pool, const uint32_t* input, void* output, void* workspace) const = 0;
+};
+
+}  // namespace litebnn
