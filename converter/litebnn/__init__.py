@@ -1,0 +1,53 @@
+"""litebnn: binarized neural networks in TensorFlow Lite and LiteRT.
+
+Convert a trained model, and run the result in the runtime that is installed::
+
+    import litebnn
+
+    flatbuffer_model = litebnn.convert_keras_model(keras_model)
+    probabilities = litebnn.Interpreter(flatbuffer_model).predict(images)
+
+Importing this package imports neither TensorFlow nor a runtime; what a function needs is imported when it is called.
+"""
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from litebnn.convert import convert_keras_model, convert_saved_model, convert_tflite
+    from litebnn.errors import ConversionError
+    from litebnn.runtime import Interpreter, find_library, load_delegate, register_ops
+
+__version__ = "0.1.0"
+
+_HOME = {
+    "ConversionError": "litebnn.errors",
+    "Interpreter": "litebnn.runtime",
+    "convert_keras_model": "litebnn.convert",
+    "convert_saved_model": "litebnn.convert",
+    "convert_tflite": "litebnn.convert",
+    "find_library": "litebnn.runtime",
+    "load_delegate": "litebnn.runtime",
+    "register_ops": "litebnn.runtime",
+}
+
+__all__ = [
+    "ConversionError",
+    "Interpreter",
+    "convert_keras_model",
+    "convert_saved_model",
+    "convert_tflite",
+    "find_library",
+    "load_delegate",
+    "register_ops",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOME:
+        raise AttributeError(f"module 'litebnn' has no attribute '{name}'")
+    return getattr(importlib.import_module(_HOME[name]), name)
+
+
+def __dir__() -> list[str]:
+    return sorted([*globals(), *__all__])

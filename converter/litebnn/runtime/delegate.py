@@ -1,0 +1,50 @@
+"""Our op library as a TensorFlow Lite delegate."""
+
+from pathlib import Path
+from typing import Any
+
+from litebnn.runtime.find import find_library, find_runtime
+
+
+def load_delegate(
+    num_threads: int | None = None,
+    *,
+    isa: str | None = None,
+    verbose: bool = False,
+    library: str | Path | None = None,
+    runtime: str | None = None,
+) -> Any:
+    """Loads the op library as a delegate, for the `experimental_delegates` of any runtime's Interpreter.
+
+    The delegate runs the Lce* ops of a model; all other ops stay with the runtime. What is returned may be passed to
+    the Interpreter of another runtime than the one that loaded it.
+
+    Args:
+        num_threads: how many threads the binary ops use, at least 1; by default as many as the interpreter has.
+        isa: the kernels to use ("portable", "avx2", "neon64", ...); by default the best that the CPU can run, or
+            what the environment variable LITEBNN_ISA names.
+        verbose: log what was claimed, and the memory it takes.
+        library: the library's path; by default `find_library()`.
+        runtime: as in `find_runtime`.
+
+    Returns:
+        The runtime's Delegate object. It must outlive every interpreter that uses it; interpreters hold it.
+
+    Raises:
+        ValueError: an option is refused; the message lists what is known.
+        FileNotFoundError: the library is not found.
+        ImportError: no runtime is installed.
+
+    Example:
+        >>> from ai_edge_litert.interpreter import Interpreter
+        >>> interpreter = Interpreter("model.tflite", experimental_delegates=[litebnn.load_delegate()])
+    """
+    if num_threads is not None and (not isinstance(num_threads, int) or num_threads < 1):
+        raise ValueError(f"num_threads is {num_threads!r}, expected a whole number of at least 1")
+    options = {"num_threads": num_threads, "isa": isa, "verbose": "1" if verbose else None}
+    path = find_library() if library is None else Path(library)
+    if not path.is_file():
+        raise FileNotFoundError(f"library {path} is no file")
+    return find_runtime(runtime).load_delegate(
+        str(path), {key: str(value) for key, value in options.items() if value is not None}
+    )

@@ -1,0 +1,76 @@
+"""Finds what is installed: a TensorFlow Lite runtime for Python, and the op library."""
+
+import importlib
+import importlib.util
+import os
+from pathlib import Path
+from types import ModuleType
+
+LIBRARY_NAME = "liblitebnn.so"
+LIBRARY_VARIABLE = "LITEBNN_LIBRARY"
+
+# The module that holds `Interpreter` and `load_delegate`, by the name of the package to install; the first installed
+# one is used. TensorFlow comes last because importing it takes seconds.
+RUNTIMES = {
+    "ai-edge-litert": "ai_edge_litert.interpreter",
+    "tflite-runtime": "tflite_runtime.interpreter",
+    "tensorflow": "tensorflow.lite.python.interpreter",
+}
+
+
+def find_runtime(name: str | None = None) -> ModuleType:
+    """Imports a TensorFlow Lite runtime.
+
+    Args:
+        name: "ai-edge-litert", "tflite-runtime" or "tensorflow"; by default the first of them that is installed.
+
+    Returns:
+        The module with the runtime's `Interpreter` and `load_delegate`.
+
+    Raises:
+        ValueError: `name` is none of the three.
+        ImportError: that runtime, or any of the three, is not installed.
+
+    Example:
+        >>> find_runtime().__name__
+        'ai_edge_litert.interpreter'
+    """
+    if name is not None and name not in RUNTIMES:
+        raise ValueError(f"runtime is {name!r}, expected one of {', '.join(RUNTIMES)}")
+    for package in [name] if name else RUNTIMES:
+        if importlib.util.find_spec(RUNTIMES[package].partition(".")[0]):
+            return importlib.import_module(RUNTIMES[package])
+    wanted = name or " or ".join(RUNTIMES)
+    raise ImportError(f"no TensorFlow Lite runtime found: pip install {wanted}")
+
+
+def find_library() -> Path:
+    """Finds liblitebnn.so, the op library.
+
+    It is looked for in the environment variable LITEBNN_LIBRARY (a file), then inside the installed package, then, in
+    a source checkout, where `invoke build --target=host` puts it.
+
+    Returns:
+        The library's path.
+
+    Raises:
+        FileNotFoundError: it is at none of these places, or the environment variable names no file.
+
+    Example:
+        >>> find_library().name
+        'liblitebnn.so'
+    """
+    if named := os.environ.get(LIBRARY_VARIABLE):
+        if not Path(named).is_file():
+            raise FileNotFoundError(f"{LIBRARY_VARIABLE} names {named}, which is no file")
+        return Path(named).resolve()
+    package = Path(__file__).resolve().parents[1]
+    places = [package / "lib" / LIBRARY_NAME, package.parents[1] / "build" / "host" / LIBRARY_NAME]
+    for place in places:
+        if place.is_file():
+            return place
+    looked = ", ".join(map(str, places))
+    raise FileNotFoundError(
+        f"{LIBRARY_NAME} not found (looked for {looked}): install a litebnn wheel, run `invoke build --target=host` "
+        f"in a checkout, or set {LIBRARY_VARIABLE}"
+    )

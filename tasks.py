@@ -1,0 +1,50 @@
+"""The project's tasks: `invoke --list`. Thin on purpose; the work is in toolchains/, tests/, examples/ and the package."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+from invoke.context import Context
+from invoke.exceptions import Exit
+from invoke.tasks import task
+
+ROOT = Path(__file__).resolve().parent
+
+
+def _python(*arguments: str | Path) -> None:
+    """Runs this Python in the project's folder and ends the task where that fails."""
+    code = subprocess.run([sys.executable, *arguments], cwd=ROOT).returncode
+    if code:
+        raise Exit(code=code)
+
+
+@task(help={"target": "a row of toolchains/targets.toml", "toolchain": "auto, gcc, zig or docker"})
+def build(context: Context, target: str = "host", toolchain: str = "auto") -> None:
+    """Build the op library: build/TARGET/liblitebnn.so."""
+    _python("-m", "toolchains.build", f"--target={target}", f"--toolchain={toolchain}")
+
+
+@task(help={"mnist": "folder of MNIST's IDX files; by default scikit-learn's digits", "epochs": "training epochs"})
+def demo(context: Context, mnist: str = "", epochs: int = 0) -> None:
+    """Train a small binarized network, convert it, build the library and run it, side by side."""
+    build(context)
+    options = [f"--mnist={mnist}"] if mnist else []
+    _python("-m", "examples.mnist.demo", *options, *([f"--epochs={epochs}"] if epochs else []))
+
+
+@task
+def lint(context: Context) -> None:
+    """Check style and types: ruff, mypy, clang-format."""
+    _python("-m", "ruff", "check", ".")
+    _python("-m", "ruff", "format", "--check", ".")
+    _python("-m", "mypy")
+    sources = [path for suffix in ("h", "cc", "c") for part in ("ops", "examples") for path in (ROOT / part).rglob(f"*.{suffix}")]
+    _python("-c", "import sys, clang_format; sys.exit(clang_format.clang_format())", "--dry-run", "--Werror", *sources)
+
+
+@task(help={"k": "run only the tests that match, as pytest's -k", "long": "also run the tests that take minutes"})
+def test(context: Context, k: str = "", long: bool = False) -> None:
+    """Lint, build for the host, and run all tests."""
+    lint(context)
+    build(context)
+    _python("-m", "pytest", *(["-k", k] if k else []), *(["--long"] if long else []))
