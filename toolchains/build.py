@@ -1,0 +1,154 @@
+"""Builds the op library for a target: build/TARGET/liblitebnn.so.
+
+    python -m toolchains.build --target=rpi4 --toolchain=zig
+
+The work goes on in build/TARGET/TOOLCHAIN; a product is put in its place only once it is whole.
+"""
+
+import argparse
+import json
+import os
+import shutil
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from filelock import FileLock
+
+from toolchains.compilers import TOOLCHAINS, Compiler, find_compiler
+from toolchains.elf import glibc_floor
+from toolchains.targets import BUILD, ROOT, Target, ToolkitError, find_target
+
+LIBRARY = "liblitebnn.so"
+
+
+def build(
+    target: str, toolchain: str = "auto", *, tests: bool = False, tflite_dir: Path | None = None
+) -> Path:
+    """Builds the op library, and the example programs where the runtime's C library is there.
+
+    Args:
+        target: a row of targets.toml.
+        toolchain: "auto", "gcc", "zig" or "docker".
+        tests: also build the C++ tests, into build/TARGET/TOOLCHAIN.
+        tflite_dir: folder with TensorFlow Lite's C library and headers; by default build/runtime/TARGET if that exists.
+
+    Returns:
+        The path of the library, build/TARGET/liblitebnn.so. It is untouched where the build fails.
+
+    Raises:
+        ToolkitError: no such target or toolchain, no compiler, or the build failed.
+
+    Example:
+        >>> build("rpi4", "zig")  # doctest: +SKIP
+        PosixPath('.../build/rpi4/liblitebnn.so')
+    """
+    row = find_target(target)
+    compiler = find_compiler(row, toolchain)
+    with locked(row.folder):
+        return _build(row, compiler, tests, tflite_dir)
+
+
+@contextmanager
+def locked(folder: Path) -> Iterator[None]:
+    """Keeps two builds out of one folder."""
+    folder.mkdir(parents=True, exist_ok=True)
+    with FileLock(folder / ".lock"):
+        yield
+
+
+def work_folder(target: Target, compiler: Compiler) -> Path:
+    """Where CMake works."""
+    return target.folder / compiler.name
+
+
+def _build(target: Target, compiler: Compiler, tests: bool, tflite_dir: Path | None) -> Path:
+    start = time.monotonic()
+    work = work_folder(target, compiler)
+    _forget_other_compiler(work, compiler)
+    runtime = tflite_dir or BUILD / "runtime" / target.name
+    options = {
+        "CMAKE_BUILD_TYPE": "Release",
+        "LITEBNN_BUILD_TESTS": "ON" if tests else "OFF",
+        "LITEBNN_TFLITE_DIR": str(runtime.resolve()) if tflite_dir or runtime.is_dir() else "",
+    }
+    generator = ["-G", "Ninja", f"-DCMAKE_MAKE_PROGRAM={compiler.ninja}"] if compiler.ninja else ["-G", "Unix Makefiles"]
+    definitions = [f"-D{name}={value}" for name, value in {**compiler.cmake_arguments, **options}.items()]
+    configure = [compiler.cmake, "-S", str(ROOT), "-B", str(work), *generator, *definitions]
+    compile_all = [compiler.cmake, "--build", str(work), "--parallel", str(os.cpu_count() or 1)]
+
+    with work.with_suffix(".log").open("w", encoding="utf-8") as log:
+        for step, command in (("configuring", configure), ("compiling", compile_all)):
+            print(f"{target.name}: {step} with {compiler.description}", flush=True)
+            log.write(f"$ {' '.join(command)}\n")
+            log.flush()
+            code = compiler.run(command, log)
+            if code:
+                raise ToolkitError(
+                    f"{step} {target.name} failed with exit code {code}{_first_error(Path(log.name))}; all of it: {_short(log.name)}"
+                )
+    library = _put_in_place(work, target.folder)
+    floor = ".".join(map(str, glibc_floor(library)))
+    asks = f", asks for glibc {floor} or newer" if floor else ""
+    size = library.stat().st_size / 1024
+    print(f"{target.name}: {_short(library)}, {size:.0f} KiB{asks}, {time.monotonic() - start:.1f} s", flush=True)
+    return library
+
+
+def _short(path: str | Path) -> str:
+    path = Path(path)
+    return str(path.relative_to(ROOT) if path.is_relative_to(ROOT) else path)
+
+
+def _forget_other_compiler(work: Path, compiler: Compiler) -> None:
+    """Empties the folder where it was configured for another compiler, which CMake cannot change afterwards."""
+    stamp = work / "compiler.json"
+    wanted = json.dumps([str(ROOT), compiler.description, compiler.cmake, compiler.ninja, dict(compiler.cmake_arguments)])
+    if work.exists() and (not stamp.exists() or stamp.read_text(encoding="utf-8") != wanted):
+        shutil.rmtree(work)
+    work.mkdir(parents=True, exist_ok=True)
+    stamp.write_text(wanted, encoding="utf-8")
+
+
+def _first_error(log: Path) -> str:
+    """The first line of a build's log that names an error, as ": LINE"; "" where none does."""
+    lines = log.read_text(encoding="utf-8", errors="replace").splitlines()
+    found = next((line.strip() for line in lines if "error:" in line.lower() or line.startswith("CMake Error")), "")
+    return f": {found}" if found else ""
+
+
+def _put_in_place(work: Path, folder: Path) -> Path:
+    """Moves the finished products of `work` into `folder`, each whole or not at all; returns the library's path."""
+    libraries = sorted(work.rglob(LIBRARY))
+    if len(libraries) != 1:
+        raise ToolkitError(f"the build made {len(libraries)} files called {LIBRARY} in {_short(work)}, one was expected")
+    for product in libraries:
+        whole = folder / f".{product.name}.new"
+        shutil.copy2(product, whole)
+        whole.replace(folder / product.name)
+    return folder / LIBRARY
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """The command line; returns the exit code."""
+    parser = argparse.ArgumentParser(prog="toolchains.build", description=__doc__.splitlines()[0] if __doc__ else "")
+    parser.add_argument("--target", default="host", help="a row of toolchains/targets.toml")
+    parser.add_argument("--toolchain", default="auto", help=", ".join(TOOLCHAINS))
+    parser.add_argument("--tests", action="store_true", help="also build the C++ tests")
+    parser.add_argument("--tflite-dir", type=Path, help="folder with TensorFlow Lite's C library and headers")
+    options = parser.parse_args(arguments)
+    try:
+        build(options.target, options.toolchain, tests=options.tests, tflite_dir=options.tflite_dir)
+    except ToolkitError as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 1
+    except KeyboardInterrupt:
+        print("error: interrupted", file=sys.stderr)
+        return 130
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

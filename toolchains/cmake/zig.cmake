@@ -1,0 +1,25 @@
+# Clang and libc++ as the PyPI package ziglang brings them, with the C library's headers for every target.
+# Needs LITEBNN_ZIG (the program). LITEBNN_TRIPLE (empty: this machine), LITEBNN_PROCESSOR, LITEBNN_GLIBC and
+# LITEBNN_CPU describe the target.
+# try_compile reads this file again, in a project of its own.
+list(APPEND CMAKE_TRY_COMPILE_PLATFORM_VARIABLES LITEBNN_ZIG LITEBNN_TRIPLE LITEBNN_PROCESSOR LITEBNN_GLIBC LITEBNN_CPU)
+
+set(litebnn_target "")
+if(LITEBNN_TRIPLE)
+  set(CMAKE_SYSTEM_NAME Linux)
+  set(CMAKE_SYSTEM_PROCESSOR ${LITEBNN_PROCESSOR})
+  set(litebnn_target -target ${LITEBNN_TRIPLE}.${LITEBNN_GLIBC})
+endif()
+
+# One program does all: its first argument says what it is to be.
+set(CMAKE_C_COMPILER ${LITEBNN_ZIG} cc ${litebnn_target} -mcpu=${LITEBNN_CPU})
+set(CMAKE_CXX_COMPILER ${LITEBNN_ZIG} c++ ${litebnn_target} -mcpu=${LITEBNN_CPU})
+set(CMAKE_AR ${LITEBNN_ZIG} CACHE FILEPATH "")
+set(CMAKE_RANLIB ${LITEBNN_ZIG} CACHE FILEPATH "")
+foreach(language C CXX)
+  set(CMAKE_${language}_ARCHIVE_CREATE "<CMAKE_AR> ar qc <TARGET> <LINK_FLAGS> <OBJECTS>")
+  set(CMAKE_${language}_ARCHIVE_APPEND "<CMAKE_AR> ar q <TARGET> <LINK_FLAGS> <OBJECTS>")
+  set(CMAKE_${language}_ARCHIVE_FINISH "<CMAKE_RANLIB> ranlib <TARGET>")
+endforeach()
+
+set(CMAKE_FIND_ROOT_PATH_MODE_PROGRAM NEVER)

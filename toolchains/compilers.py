@@ -1,0 +1,179 @@
+"""The toolchains: which compiler builds which target, and how CMake is told of it."""
+
+import importlib.util
+import os
+import shutil
+import subprocess
+import sys
+import sysconfig
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TextIO
+
+from toolchains.targets import ROOT, Target, ToolkitError, tomllib
+
+# Runs a command in the project's folder, its output into the file, and returns the exit code.
+Runner = Callable[[Sequence[str], TextIO], int]
+
+CMAKE_FILES = ROOT / "toolchains" / "cmake"
+
+
+def run_here(command: Sequence[str], log: TextIO) -> int:
+    """Runs `command` on this machine."""
+    return subprocess.run(command, cwd=ROOT, stdout=log, stderr=subprocess.STDOUT).returncode
+
+
+@dataclass(frozen=True)
+class Compiler:
+    """A compiler that was found for a target.
+
+    `name` is that of the toolchain, `description` says which compiler it is, `cmake_arguments` is what CMake must be
+    told of it, `cmake` and `ninja` are the programs ("" for no Ninja), and `run` executes them.
+    """
+
+    name: str
+    description: str
+    cmake_arguments: Mapping[str, str]
+    cmake: str
+    ninja: str
+    run: Runner = field(default=run_here, compare=False)
+
+
+def find_program(name: str) -> str:
+    """Path of a program of this Python environment or else of the PATH; "" where there is none."""
+    return shutil.which(name, path=sysconfig.get_path("scripts")) or shutil.which(name) or ""
+
+
+def _cmake() -> str:
+    program = find_program("cmake")
+    if not program:
+        raise ToolkitError("cmake is missing: install the Debian package cmake, or `pip install cmake`")
+    return program
+
+
+def _version(compiler: str) -> str:
+    """First line of the compiler's --version, without its folder."""
+    run = subprocess.run([compiler, "--version"], capture_output=True, text=True)
+    return run.stdout.splitlines()[0] if run.returncode == 0 and run.stdout else Path(compiler).name
+
+
+def find_gcc(target: Target) -> Compiler:
+    """The GNU cross compiler called TRIPLE-g++; for the host whatever CMake takes (CXX, c++, g++, clang++).
+
+    Raises:
+        ToolkitError: there is none, with the name of the package that brings it.
+    """
+    if target.triple:
+        program = f"{target.triple}-g++"
+        arguments = {
+            "CMAKE_TOOLCHAIN_FILE": str(CMAKE_FILES / "gcc.cmake"),
+            "LITEBNN_TRIPLE": target.triple,
+            "LITEBNN_PROCESSOR": target.processor,
+            "LITEBNN_CPU_FLAGS": " ".join(target.gcc_flags),
+        }
+        found = shutil.which(program)
+        hint = f"{program} is missing: install the Debian package {target.gcc_package}"
+    else:
+        named = os.environ.get("CXX", "").split()[:1]
+        found = next((path for name in (named or ["c++", "g++", "clang++"]) if (path := shutil.which(name))), None)
+        arguments = {}
+        hint = f"no C++ compiler ({' '.join(named) or 'c++'}) is here: install the Debian package g++"
+    if not found:
+        raise ToolkitError(hint)
+    return Compiler("gcc", _version(found), arguments, _cmake(), find_program("ninja"))
+
+
+def ziglang_program() -> str:
+    """Path of the zig program of the Python package ziglang; "" where that is not installed."""
+    package = importlib.util.find_spec("ziglang")
+    folders = package.submodule_search_locations if package else None
+    return shutil.which("zig", path=folders[0]) or "" if folders else ""
+
+
+def _install_extra(extra: str) -> None:
+    """Installs what pyproject.toml lists under `extra` into this Python's environment."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    requirements: list[str] = project["optional-dependencies"][extra]
+    print(f"installing {', '.join(requirements)} into {sys.prefix}", flush=True)
+    pip = [sys.executable, "-m", "pip", "--disable-pip-version-check", "install", "--quiet", *requirements]
+    run = subprocess.run(pip, capture_output=True, text=True)
+    importlib.invalidate_caches()
+    if run.returncode:
+        reason = next((line for line in reversed(run.stderr.splitlines()) if line.strip()), "pip failed")
+        raise ToolkitError(f"cannot install {', '.join(requirements)}: {reason.strip()}")
+
+
+def find_zig(target: Target) -> Compiler:
+    """The compiler of the PyPI package ziglang, which is installed first where it is missing.
+
+    Raises:
+        ToolkitError: it is missing and cannot be installed.
+    """
+    if not ziglang_program():
+        _install_extra("cross")
+    program = ziglang_program()
+    if not program:
+        raise ToolkitError("the Python package ziglang has no program `zig` here: `pip install --force-reinstall ziglang`")
+    version = subprocess.run([program, "version"], capture_output=True, text=True).stdout.strip()
+    return Compiler("zig", f"zig {version}", zig_arguments(target, program), _cmake(), find_program("ninja"))
+
+
+def zig_arguments(target: Target, program: str) -> dict[str, str]:
+    """What CMake must be told to build for `target` with the zig at `program`."""
+    return {
+        "CMAKE_TOOLCHAIN_FILE": str(CMAKE_FILES / "zig.cmake"),
+        "LITEBNN_ZIG": program,
+        "LITEBNN_TRIPLE": target.triple,
+        "LITEBNN_PROCESSOR": target.processor,
+        "LITEBNN_GLIBC": target.glibc,
+        "LITEBNN_CPU": target.zig_cpu,
+    }
+
+
+def find_ndk(target: Target) -> Compiler:
+    """Clang of the Android NDK in the folder that ANDROID_NDK_HOME names.
+
+    Raises:
+        ToolkitError: the variable is unset, or names another folder.
+    """
+    folder = os.environ.get("ANDROID_NDK_HOME", "")
+    if not folder:
+        raise ToolkitError(f"{target.name} is built with the Android NDK: set ANDROID_NDK_HOME to its folder")
+    toolchain_file = Path(folder) / "build" / "cmake" / "android.toolchain.cmake"
+    if not toolchain_file.is_file():
+        raise ToolkitError(f"ANDROID_NDK_HOME={folder} is no Android NDK: it has no {toolchain_file.relative_to(folder)}")
+    arguments = {
+        "CMAKE_TOOLCHAIN_FILE": str(toolchain_file),
+        "ANDROID_ABI": target.ndk_abi,
+        "ANDROID_PLATFORM": f"android-{target.ndk_platform}",
+        "ANDROID_STL": "c++_static",
+    }
+    return Compiler("ndk", f"Android NDK in {folder}", arguments, _cmake(), find_program("ninja"))
+
+
+FINDERS: dict[str, Callable[[Target], Compiler]] = {"gcc": find_gcc, "zig": find_zig}
+TOOLCHAINS = ("auto", *FINDERS)
+
+
+def find_compiler(target: Target, toolchain: str) -> Compiler:
+    """The compiler of `toolchain` for `target`; for "auto" the first that is there or can be had.
+
+    Raises:
+        ToolkitError: no such toolchain, or its compiler cannot be had.
+    """
+    if toolchain not in TOOLCHAINS:
+        raise ToolkitError(f"no toolchain is called '{toolchain}'; the toolchains are {', '.join(TOOLCHAINS)}")
+    if target.ndk_abi:
+        if toolchain != "auto":
+            raise ToolkitError(f"{target.name} is built with the Android NDK only, not with --toolchain={toolchain}")
+        return find_ndk(target)
+    if toolchain != "auto":
+        return FINDERS[toolchain](target)
+    reasons = []
+    for find in FINDERS.values():
+        try:
+            return find(target)
+        except ToolkitError as reason:
+            reasons.append(str(reason))
+    raise ToolkitError(f"no compiler for {target.name}: {'; '.join(reasons)}")
