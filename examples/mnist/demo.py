@@ -1,0 +1,118 @@
+"""Trains a small binarized network, converts it, and runs it in the installed runtime beside Keras and float TFLite.
+
+Usage: invoke demo [--mnist=DIR]
+"""
+
+import argparse
+import os
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.table import Table
+
+import litebnn
+from examples.mnist.data import Digits, bundled_digits, mnist
+
+Array = npt.NDArray[Any]
+Predict = Callable[[Array], Array]
+
+ROOT = Path(__file__).resolve().parents[2]
+OUTPUT = ROOT / "build" / "demo"
+TIMED_RUNS = 201
+
+
+def main(arguments: list[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(description="Train, convert and run a small binarized network.")
+    parser.add_argument("--mnist", type=Path, help="folder of MNIST's t10k IDX files; by default scikit-learn's digits")
+    parser.add_argument("--epochs", type=int, help="training epochs (default: 50, or 25 on MNIST)")
+    options = parser.parse_args(arguments)
+    if options.epochs is not None and options.epochs < 1:
+        parser.error(f"--epochs is {options.epochs}, expected at least 1")
+    console = Console()
+    try:
+        digits = mnist(options.mnist) if options.mnist else bundled_digits()
+        run(digits, options.epochs or (25 if options.mnist else 50), console)
+    except (ValueError, OSError, ImportError) as error:
+        console.print(f"demo: {error}", style="red", highlight=False)
+        return 1
+    return 0
+
+
+def run(digits: Digits, epochs: int, console: Console) -> None:
+    """Trains, converts, runs, and prints the table."""
+    console.print("Importing TensorFlow and larq …")
+    from examples.mnist import network as networks
+
+    networks.tf.keras.utils.set_random_seed(1)
+    network = networks.make_network()
+    with Progress(
+        TextColumn("Training"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TextColumn("epochs, training accuracy {task.fields[accuracy]:.1%}"),
+        TimeElapsedColumn(),
+        console=console,
+    ) as progress:
+        bar = progress.add_task("training", total=epochs, accuracy=0.0)
+        networks.train(
+            network, digits, epochs, lambda done, accuracy: progress.update(bar, completed=done, accuracy=accuracy)
+        )
+
+    console.print("Converting …")
+    OUTPUT.mkdir(parents=True, exist_ok=True)
+    float_model = networks.tf.lite.TFLiteConverter.from_keras_model(network).convert()
+    binary_model = litebnn.convert_keras_model(network)
+    keras_path, float_path, binary_path = (OUTPUT / name for name in ("digits.h5", "float.tflite", "binary.tflite"))
+    network.save(keras_path, save_format="h5")
+    write_whole(float_path, float_model)
+    write_whole(binary_path, binary_model)
+    write_whole(OUTPUT / "labels.txt", "".join(f"{digit}\n" for digit in range(10)).encode())
+
+    console.print("Running …\n")
+    compiled = networks.tf.function(network, autograph=False)
+    table = Table("", "test accuracy", "same class as Keras", "file size", "median latency", title="One test set, three ways")
+    keras_classes: Array | None = None
+    for name, path, predict in (
+        ("Keras", keras_path, lambda images: compiled(images, training=False).numpy()),
+        ("float .tflite", float_path, litebnn.Interpreter(float_path).predict),
+        ("binary .tflite", binary_path, litebnn.Interpreter(binary_path).predict),
+    ):
+        classes = predict(digits.test_images).argmax(axis=-1)
+        keras_classes = classes if keras_classes is None else keras_classes
+        table.add_row(
+            name,
+            f"{np.mean(classes == digits.test_labels):.2%}",
+            f"{np.sum(classes == keras_classes)} of {len(classes)}",
+            f"{path.stat().st_size / 1024:.1f} KiB",
+            f"{median_latency(predict, digits.test_images[:1]) * 1e6:.0f} µs",
+        )
+    console.print(table)
+    console.print(f"\nThe models are in {OUTPUT.relative_to(ROOT)}. Latency: one image, 1 thread for .tflite.")
+
+
+def median_latency(predict: Predict, image: Array) -> float:
+    """Median seconds of one call of `predict` with one image, after a warm-up."""
+    times = []
+    for _ in range(TIMED_RUNS):
+        start = time.perf_counter()
+        predict(image)
+        times.append(time.perf_counter() - start)
+    return float(np.median(times[TIMED_RUNS // 10 :]))
+
+
+def write_whole(path: Path, content: bytes) -> None:
+    """Writes `content` so that `path` never holds a part of it."""
+    part = path.with_name(path.name + ".part")
+    part.write_bytes(content)
+    os.replace(part, path)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
