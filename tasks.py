@@ -24,6 +24,13 @@ def build(context: Context, target: str = "host", toolchain: str = "auto") -> No
     _python("-m", "toolchains.build", f"--target={target}", f"--toolchain={toolchain}")
 
 
+@task(help={"target": "a row of toolchains/targets.toml", "tflite_dir": "folder of your own build of the C library"})
+def runtime(context: Context, target: str = "host", tflite_dir: str = "") -> None:
+    """Fetch TensorFlow Lite's C library, for the example programs: build/runtime/TARGET."""
+    own = [f"--tflite-dir={tflite_dir}"] if tflite_dir else []
+    _python("-m", "toolchains.runtime_library", f"--target={target}", *own)
+
+
 @task(help={"mnist": "folder of MNIST's IDX files; by default scikit-learn's digits", "epochs": "training epochs"})
 def demo(context: Context, mnist: str = "", epochs: int = 0) -> None:
     """Train a small binarized network, convert it, build the library and run it, side by side."""
