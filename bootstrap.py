@@ -19,6 +19,9 @@ PYTHON = VENV / ("Scripts/python.exe" if os.name == "nt" else "bin/python")
 # Extras of pyproject.toml by task; the others need only `dev`.
 EXTRAS = {"demo": ("dev", "demo"), "test": ("dev", "demo", "test"), "lint": ("dev", "test")}
 
+# larq's metadata asks for numpy 1, which has no wheels for Python 3.13; larq itself runs with numpy 2.
+WITHOUT_DEPENDENCIES = {"demo": ["larq>=0.13.3"]} if sys.version_info >= (3, 13) else {}
+
 
 def say(message: str) -> None:
     print(f"bootstrap: {message}", flush=True)
@@ -42,14 +45,17 @@ def install(extras: tuple[str, ...]) -> None:
     if all(stamp.exists() and stamp.read_text() == wanted for stamp in stamps):
         return
     say(f"installing litebnn[{','.join(extras)}] into {VENV.name} (a few minutes the first time)")
-    pip = [PYTHON, "-m", "pip", "--disable-pip-version-check", "install", "--quiet"]
+    pip = [str(PYTHON), "-m", "pip", "--disable-pip-version-check", "install", "--quiet"]
     subprocess.run([*pip, "--editable", f"{ROOT}[{','.join(extras)}]"], check=True)
+    for extra in extras:
+        if extra in WITHOUT_DEPENDENCIES:
+            subprocess.run([*pip, "--no-deps", *WITHOUT_DEPENDENCIES[extra]], check=True)
     for stamp in stamps:
         stamp.write_text(wanted)
 
 
 def main(arguments: list[str]) -> int:
-    if sys.version_info < (3, 10):
+    if sys.version_info < (3, 10):  # noqa: UP036 - an older Python is what this guards against
         say(f"Python 3.10 or newer is needed, this is {sys.version.split()[0]}")
         return 1
     if not arguments or arguments[0] in ("-h", "--help"):

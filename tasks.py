@@ -1,4 +1,4 @@
-"""The project's tasks: `invoke --list`. Thin on purpose; the work is in toolchains/, tests/, examples/ and the package."""
+"""The project's tasks (`invoke --list`). Thin on purpose: the work is in toolchains/, tests/, examples/ and the package."""
 
 import subprocess
 import sys
@@ -45,7 +45,12 @@ def lint(context: Context) -> None:
     _python("-m", "ruff", "check", ".")
     _python("-m", "ruff", "format", "--check", ".")
     _python("-m", "mypy")
-    sources = [path for suffix in ("h", "cc", "c") for part in ("ops", "examples") for path in (ROOT / part).rglob(f"*.{suffix}")]
+    sources = [
+        path
+        for suffix in ("h", "cc", "c")
+        for part in ("ops", "examples")
+        for path in (ROOT / part).rglob(f"*.{suffix}")
+    ]
     _python("-c", "import sys, clang_format; sys.exit(clang_format.clang_format())", "--dry-run", "--Werror", *sources)
 
 

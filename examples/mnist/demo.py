@@ -4,12 +4,11 @@ Usage: invoke demo [--mnist=DIR]
 """
 
 import argparse
-import os
 import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -45,8 +44,18 @@ def main(arguments: list[str] | None = None) -> int:
     return 0
 
 
-def run(digits: Digits, epochs: int, console: Console) -> None:
-    """Trains, converts, runs, and prints the table."""
+class Result(NamedTuple):
+    """How one form of the network does on the test images."""
+
+    name: str
+    accuracy: float
+    same_class: int  # test images with the same class as in Keras
+    bytes: int
+    latency: float  # median seconds for one image
+
+
+def run(digits: Digits, epochs: int, console: Console, output: Path = OUTPUT) -> list[Result]:
+    """Trains, converts and runs the network, writes the models into `output`, and prints the table."""
     console.print("Importing TensorFlow and larq …")
     from examples.mnist import network as networks
 
@@ -66,35 +75,48 @@ def run(digits: Digits, epochs: int, console: Console) -> None:
         )
 
     console.print("Converting …")
-    OUTPUT.mkdir(parents=True, exist_ok=True)
-    float_model = networks.tf.lite.TFLiteConverter.from_keras_model(network).convert()
-    binary_model = litebnn.convert_keras_model(network)
-    keras_path, float_path, binary_path = (OUTPUT / name for name in ("digits.h5", "float.tflite", "binary.tflite"))
+    output.mkdir(parents=True, exist_ok=True)
+    keras_path, float_path, binary_path = (output / name for name in ("digits.h5", "float.tflite", "binary.tflite"))
     network.save(keras_path, save_format="h5")
-    write_whole(float_path, float_model)
-    write_whole(binary_path, binary_model)
-    write_whole(OUTPUT / "labels.txt", "".join(f"{digit}\n" for digit in range(10)).encode())
+    write_whole(float_path, networks.tf.lite.TFLiteConverter.from_keras_model(network).convert())
+    write_whole(binary_path, litebnn.convert_keras_model(network))
+    write_whole(output / "labels.txt", "".join(f"{digit}\n" for digit in range(10)).encode())
 
     console.print("Running …\n")
     compiled = networks.tf.function(network, autograph=False)
-    table = Table("", "test accuracy", "same class as Keras", "file size", "median latency", title="One test set, three ways")
-    keras_classes: Array | None = None
-    for name, path, predict in (
-        ("Keras", keras_path, lambda images: compiled(images, training=False).numpy()),
+    forms: list[tuple[str, Path, Predict]] = [
+        ("Keras", keras_path, lambda images: np.asarray(compiled(images, training=False))),
         ("float .tflite", float_path, litebnn.Interpreter(float_path).predict),
         ("binary .tflite", binary_path, litebnn.Interpreter(binary_path).predict),
-    ):
-        classes = predict(digits.test_images).argmax(axis=-1)
-        keras_classes = classes if keras_classes is None else keras_classes
-        table.add_row(
+    ]
+    classes = [predict(digits.test_images).argmax(axis=-1) for _, _, predict in forms]
+    results = [
+        Result(
             name,
-            f"{np.mean(classes == digits.test_labels):.2%}",
-            f"{np.sum(classes == keras_classes)} of {len(classes)}",
-            f"{path.stat().st_size / 1024:.1f} KiB",
-            f"{median_latency(predict, digits.test_images[:1]) * 1e6:.0f} µs",
+            float(np.mean(found == digits.test_labels)),
+            int(np.sum(found == classes[0])),
+            path.stat().st_size,
+            median_latency(predict, digits.test_images[:1]),
         )
-    console.print(table)
-    console.print(f"\nThe models are in {OUTPUT.relative_to(ROOT)}. Latency: one image, 1 thread for .tflite.")
+        for (name, path, predict), found in zip(forms, classes, strict=True)
+    ]
+    console.print(as_table(results, len(digits.test_labels)))
+    console.print(f"\nThe models are in {output}. Latency: one image, one thread for .tflite.", highlight=False)
+    return results
+
+
+def as_table(results: list[Result], images: int) -> Table:
+    """The results as a table to print; `images` is the size of the test set."""
+    table = Table("", "test accuracy", "same class as Keras", "file size", "median latency")
+    for result in results:
+        table.add_row(
+            result.name,
+            f"{result.accuracy:.2%}",
+            f"{result.same_class} of {images}",
+            f"{result.bytes / 1024:.1f} KiB",
+            f"{result.latency * 1e6:.0f} µs",
+        )
+    return table
 
 
 def median_latency(predict: Predict, image: Array) -> float:
@@ -111,7 +133,7 @@ def write_whole(path: Path, content: bytes) -> None:
     """Writes `content` so that `path` never holds a part of it."""
     part = path.with_name(path.name + ".part")
     part.write_bytes(content)
-    os.replace(part, path)
+    part.replace(path)
 
 
 if __name__ == "__main__":

@@ -24,7 +24,9 @@ def test_it_tells_shapes_and_types(interpreter: litebnn.Interpreter) -> None:
 def test_it_predicts_any_number_of_samples(interpreter: litebnn.Interpreter) -> None:
     golden = np.load(GOLDEN / "bias.npz")
     three = np.concatenate([golden["input"][:1]] * 3)
-    np.testing.assert_allclose(interpreter.predict(three), np.concatenate([golden["lce"][:1]] * 3), rtol=1e-4, atol=1e-4)
+    np.testing.assert_allclose(
+        interpreter.predict(three), np.concatenate([golden["lce"][:1]] * 3), rtol=1e-4, atol=1e-4
+    )
 
 
 @pytest.mark.parametrize("runtime", ["ai-edge-litert", "tflite-runtime", "tensorflow"])
@@ -33,7 +35,9 @@ def test_it_runs_in_every_runtime(runtime: str, threads: int) -> None:
     if runtime == "tflite-runtime":
         pytest.importorskip("tflite_runtime", reason="tflite-runtime has no wheel for this Python")
     golden = np.load(GOLDEN / "bitpacked_chain.npz")
-    predicted = litebnn.Interpreter(GOLDEN / "bitpacked_chain.lce.tflite", threads, runtime=runtime).predict(golden["input"])
+    predicted = litebnn.Interpreter(GOLDEN / "bitpacked_chain.lce.tflite", threads, runtime=runtime).predict(
+        golden["input"]
+    )
     assert np.abs(predicted - golden["lce"]).max() <= 1e-4 * np.abs(golden["lce"]).max()
 
 
