@@ -1,4 +1,4 @@
-"""The project's tasks (`invoke --list`). Thin on purpose: the work is in toolchains/, tests/, examples/ and the package."""
+"""The project's tasks: `invoke --list`. Thin on purpose; the work is in toolchains/, tests/, examples/, converter/."""
 
 import subprocess
 import sys
