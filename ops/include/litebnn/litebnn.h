@@ -1,0 +1,56 @@
+/* The C interface of litebnn's op library.
+ *
+ * The four custom ops of binarized neural networks (LceQuantize, LceDequantize, LceBMaxPool2d, LceBconv2d) for any
+ * TensorFlow Lite / LiteRT runtime. This header needs none of the runtime's headers and may be included before or after
+ * them. docs/library.md shows each way to register the ops. */
+#ifndef LITEBNN_LITEBNN_H_
+#define LITEBNN_LITEBNN_H_
+
+#include <stddef.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#if defined(__GNUC__)
+#define LITEBNN_EXPORT __attribute__((visibility("default")))
+#else
+#define LITEBNN_EXPORT
+#endif
+
+/* The runtime's own structures, left incomplete here. */
+struct TfLiteRegistration;
+struct TfLiteDelegate;
+
+/* One row of the table of ops. */
+typedef struct LitebnnOp {
+  const char* name; /* the custom op's name in a model, such as "LceBconv2d" */
+  const struct TfLiteRegistration* registration;
+} LitebnnOp;
+
+/* Version of the library, such as "0.1.0". */
+LITEBNN_EXPORT const char* litebnn_version(void);
+
+/* The registration of the op with that name, for TfLiteInterpreterOptionsAddCustomOp; null where litebnn has no such
+ * op. It lives as long as the library is loaded. */
+LITEBNN_EXPORT const struct TfLiteRegistration* litebnn_registration(const char* op_name);
+
+/* All ops, `*count` of them. */
+LITEBNN_EXPORT const LitebnnOp* litebnn_ops(size_t* count);
+
+/* The runtime's external delegate interface. The options, all optional, are
+ *   num_threads  1 or more; the number of threads recommended by the runtime if not given
+ *   isa          name of the kernels to run, such as "portable"; the best for this CPU if not given
+ *   verbose      1 logs what the delegate takes over, and its memory, to stderr
+ * An unknown key or a value out of range gives null, and one call of `report_error` (which may be null) that says why.
+ * The delegate must outlive every interpreter that it was given to. */
+LITEBNN_EXPORT struct TfLiteDelegate* tflite_plugin_create_delegate(const char* const* keys, const char* const* values,
+                                                                    size_t count,
+                                                                    void (*report_error)(const char* message));
+LITEBNN_EXPORT void tflite_plugin_destroy_delegate(struct TfLiteDelegate* delegate);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif /* LITEBNN_LITEBNN_H_ */

@@ -1,0 +1,215 @@
+// The part of the TensorFlow Lite / LiteRT runtime's C interface that litebnn speaks, as declared by litebnn.
+//
+// The layouts are those of tensorflow/lite/core/c/common.h and hold for TensorFlow Lite 2.5 to 2.21 and LiteRT: later
+// versions only added members behind the ones named here. Structures that the runtime makes are read through pointers
+// and may be longer than declared; structures that litebnn makes carry zeroed room for what newer runtimes read.
+// ops/tests/abi_test.cc holds the offsets against the official headers.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace litebnn {
+
+enum TfLiteStatus : int { kTfLiteOk = 0, kTfLiteError = 1, kTfLiteDelegateError = 2 };
+
+enum TfLiteType : int {
+  kTfLiteNoType = 0,
+  kTfLiteFloat32 = 1,
+  kTfLiteInt32 = 2,
+  kTfLiteUInt8 = 3,
+  kTfLiteInt64 = 4,
+  kTfLiteString = 5,
+  kTfLiteBool = 6,
+  kTfLiteInt16 = 7,
+  kTfLiteInt8 = 9,
+  kTfLiteFloat16 = 10,
+  kTfLiteFloat64 = 11,
+};
+
+enum TfLiteAllocationType : int {
+  kTfLiteMemNone = 0,
+  kTfLiteMmapRo = 1,
+  kTfLiteArenaRw = 2,
+  kTfLiteArenaRwPersistent = 3,
+  kTfLiteDynamic = 4,
+  kTfLitePersistentRo = 5,
+  kTfLiteCustom = 6,
+};
+
+// The builtin operator code of every custom operator.
+constexpr int32_t kTfLiteBuiltinCustom = 32;
+// Stands for an input that is left out.
+constexpr int kTfLiteOptionalTensor = -1;
+constexpr int kTfLiteNullBufferHandle = -1;
+// Without it the runtime prepares the graph before it asks the delegate and stops at ops that only the delegate knows.
+constexpr int64_t kTfLiteDelegateFlagsAllowDynamicTensors = 1;
+
+struct TfLiteIntArray {
+  int size;
+  int data[1];  // `size` values follow
+};
+
+struct TfLiteQuantizationParams {
+  float scale;
+  int32_t zero_point;
+};
+
+struct TfLiteContext;
+struct TfLiteNode;
+struct TfLiteDelegate;
+
+struct TfLiteTensor {
+  TfLiteType type;
+  void* data;
+  TfLiteIntArray* dims;
+  TfLiteQuantizationParams params;
+  TfLiteAllocationType allocation_type;
+  size_t bytes;
+  const void* allocation;
+  const char* name;
+  TfLiteDelegate* delegate;
+  int buffer_handle;
+  bool data_is_stale;
+  bool is_variable;
+  struct {
+    int type;
+    void* params;
+  } quantization;
+  void* sparsity;
+  const TfLiteIntArray* dims_signature;
+};
+
+struct TfLiteNode {
+  TfLiteIntArray* inputs;
+  TfLiteIntArray* outputs;
+  TfLiteIntArray* intermediates;
+  TfLiteIntArray* temporaries;
+  void* user_data;
+  void* builtin_data;
+  const void* custom_initial_data;
+  int custom_initial_data_size;
+  TfLiteDelegate* delegate;
+};
+
+struct TfLiteRegistration {
+  void* (*init)(TfLiteContext* context, const char* buffer, size_t length);
+  void (*free)(TfLiteContext* context, void* buffer);
+  TfLiteStatus (*prepare)(TfLiteContext* context, TfLiteNode* node);
+  TfLiteStatus (*invoke)(TfLiteContext* context, TfLiteNode* node);
+  const char* (*profiling_string)(const TfLiteContext* context, const TfLiteNode* node);
+  int32_t builtin_code;
+  const char* custom_name;
+  int version;
+  // The runtime copies this structure, by its own size, from what it is given.
+  void* zeroed_room[16];
+};
+
+struct TfLiteDelegateParams {
+  TfLiteDelegate* delegate;
+  TfLiteIntArray* nodes_to_replace;
+  TfLiteIntArray* input_tensors;
+  TfLiteIntArray* output_tensors;
+};
+
+struct TfLiteDelegate {
+  void* data_;
+  TfLiteStatus (*Prepare)(TfLiteContext* context, TfLiteDelegate* delegate);
+  void* CopyFromBufferHandle;
+  void* CopyToBufferHandle;
+  void* FreeBufferHandle;
+  int64_t flags;
+  void* zeroed_room[16];
+};
+
+struct TfLiteContext {
+  size_t tensors_size;
+  TfLiteStatus (*GetExecutionPlan)(TfLiteContext* context, TfLiteIntArray** execution_plan);
+  TfLiteTensor* tensors;
+  void* impl_;
+  // Takes ownership of `new_size`, which must come from malloc.
+  TfLiteStatus (*ResizeTensor)(TfLiteContext* context, TfLiteTensor* tensor, TfLiteIntArray* new_size);
+  void (*ReportError)(TfLiteContext* context, const char* message, ...);
+  void* AddTensors;
+  TfLiteStatus (*GetNodeAndRegistration)(TfLiteContext* context, int node_index, TfLiteNode** node,
+                                         TfLiteRegistration** registration);
+  TfLiteStatus (*ReplaceNodeSubsetsWithDelegateKernels)(TfLiteContext* context, TfLiteRegistration registration,
+                                                        const TfLiteIntArray* nodes_to_replace,
+                                                        TfLiteDelegate* delegate);
+  int recommended_num_threads;
+};
+
+// One pointer wide or one int wide: what the layouts above are made of.
+constexpr size_t kPointer = sizeof(void*);
+static_assert(sizeof(int) == 4 && sizeof(size_t) == kPointer && (kPointer == 8 || kPointer == 4));
+
+// Offset on 64-bit and on 32-bit platforms.
+#define LITEBNN_ASSERT_OFFSET(type, member, offset64, offset32) \
+  static_assert(offsetof(type, member) == (kPointer == 8 ? (offset64) : (offset32)), #type "." #member)
+
+LITEBNN_ASSERT_OFFSET(TfLiteIntArray, data, 4, 4);
+
+LITEBNN_ASSERT_OFFSET(TfLiteTensor, type, 0, 0);
+LITEBNN_ASSERT_OFFSET(TfLiteTensor, data, 8, 4);
+LITEBNN_ASSERT_OFFSET(TfLiteTensor, dims, 16, 8);
+LITEBNN_ASSERT_OFFSET(TfLiteTensor, params, 24, 12);
+LITEBNN_ASSERT_OFFSET(TfLiteTensor, allocation_type, 32, 20);
+LITEBNN_ASSERT_OFFSET(TfLiteTensor, bytes, 40, 24);
+LITEBNN_ASSERT_OFFSET(TfLiteTensor, allocation, 48, 28);
+LITEBNN_ASSERT_OFFSET(TfLiteTensor, name, 56, 32);
+LITEBNN_ASSERT_OFFSET(TfLiteTensor, delegate, 64, 36);
+LITEBNN_ASSERT_OFFSET(TfLiteTensor, buffer_handle, 72, 40);
+LITEBNN_ASSERT_OFFSET(TfLiteTensor, data_is_stale, 76, 44);
+LITEBNN_ASSERT_OFFSET(TfLiteTensor, is_variable, 77, 45);
+LITEBNN_ASSERT_OFFSET(TfLiteTensor, quantization, 80, 48);
+LITEBNN_ASSERT_OFFSET(TfLiteTensor, sparsity, 96, 56);
+LITEBNN_ASSERT_OFFSET(TfLiteTensor, dims_signature, 104, 60);
+// The runtime's tensors lie in an array.
+static_assert(sizeof(TfLiteTensor) == (kPointer == 8 ? 112 : 64));
+
+LITEBNN_ASSERT_OFFSET(TfLiteNode, inputs, 0, 0);
+LITEBNN_ASSERT_OFFSET(TfLiteNode, outputs, 8, 4);
+LITEBNN_ASSERT_OFFSET(TfLiteNode, intermediates, 16, 8);
+LITEBNN_ASSERT_OFFSET(TfLiteNode, temporaries, 24, 12);
+LITEBNN_ASSERT_OFFSET(TfLiteNode, user_data, 32, 16);
+LITEBNN_ASSERT_OFFSET(TfLiteNode, builtin_data, 40, 20);
+LITEBNN_ASSERT_OFFSET(TfLiteNode, custom_initial_data, 48, 24);
+LITEBNN_ASSERT_OFFSET(TfLiteNode, custom_initial_data_size, 56, 28);
+LITEBNN_ASSERT_OFFSET(TfLiteNode, delegate, 64, 32);
+
+LITEBNN_ASSERT_OFFSET(TfLiteRegistration, init, 0, 0);
+LITEBNN_ASSERT_OFFSET(TfLiteRegistration, free, 8, 4);
+LITEBNN_ASSERT_OFFSET(TfLiteRegistration, prepare, 16, 8);
+LITEBNN_ASSERT_OFFSET(TfLiteRegistration, invoke, 24, 12);
+LITEBNN_ASSERT_OFFSET(TfLiteRegistration, profiling_string, 32, 16);
+LITEBNN_ASSERT_OFFSET(TfLiteRegistration, builtin_code, 40, 20);
+LITEBNN_ASSERT_OFFSET(TfLiteRegistration, custom_name, 48, 24);
+LITEBNN_ASSERT_OFFSET(TfLiteRegistration, version, 56, 28);
+
+LITEBNN_ASSERT_OFFSET(TfLiteDelegateParams, delegate, 0, 0);
+LITEBNN_ASSERT_OFFSET(TfLiteDelegateParams, nodes_to_replace, 8, 4);
+LITEBNN_ASSERT_OFFSET(TfLiteDelegateParams, input_tensors, 16, 8);
+LITEBNN_ASSERT_OFFSET(TfLiteDelegateParams, output_tensors, 24, 12);
+
+LITEBNN_ASSERT_OFFSET(TfLiteDelegate, data_, 0, 0);
+LITEBNN_ASSERT_OFFSET(TfLiteDelegate, Prepare, 8, 4);
+LITEBNN_ASSERT_OFFSET(TfLiteDelegate, CopyFromBufferHandle, 16, 8);
+LITEBNN_ASSERT_OFFSET(TfLiteDelegate, CopyToBufferHandle, 24, 12);
+LITEBNN_ASSERT_OFFSET(TfLiteDelegate, FreeBufferHandle, 32, 16);
+// A 32-bit x86 aligns int64_t to 4 in structures, ARM to 8; behind five pointers that is offset 20 or 24.
+LITEBNN_ASSERT_OFFSET(TfLiteDelegate, flags, 40, alignof(int64_t) == 8 ? 24 : 20);
+
+LITEBNN_ASSERT_OFFSET(TfLiteContext, tensors_size, 0, 0);
+LITEBNN_ASSERT_OFFSET(TfLiteContext, GetExecutionPlan, 8, 4);
+LITEBNN_ASSERT_OFFSET(TfLiteContext, tensors, 16, 8);
+LITEBNN_ASSERT_OFFSET(TfLiteContext, impl_, 24, 12);
+LITEBNN_ASSERT_OFFSET(TfLiteContext, ResizeTensor, 32, 16);
+LITEBNN_ASSERT_OFFSET(TfLiteContext, ReportError, 40, 20);
+LITEBNN_ASSERT_OFFSET(TfLiteContext, AddTensors, 48, 24);
+LITEBNN_ASSERT_OFFSET(TfLiteContext, GetNodeAndRegistration, 56, 28);
+LITEBNN_ASSERT_OFFSET(TfLiteContext, ReplaceNodeSubsetsWithDelegateKernels, 64, 32);
+LITEBNN_ASSERT_OFFSET(TfLiteContext, recommended_num_threads, 72, 36);
+
+#undef LITEBNN_ASSERT_OFFSET
+
+}  // namespace litebnn

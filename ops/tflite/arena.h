@@ -1,0 +1,32 @@
+// One block of memory for buffers that live at different times.
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <vector>
+
+namespace litebnn {
+
+// A buffer in use from step `first` to step `last`, both included.
+struct ArenaBuffer {
+  size_t bytes;
+  int first, last;
+  size_t offset;  // set by PlanArena
+};
+
+constexpr size_t kArenaAlignment = 64;
+
+// Gives every buffer an offset, a multiple of kArenaAlignment, such that buffers in use at the same step do not overlap.
+// Largest first, each at the lowest offset that is free (Pisarchyk and Lee, "Efficient Memory Management for Deep
+// Neural Net Inference", 2020: greedy by size). False where the total does not fit in size_t.
+bool PlanArena(std::vector<ArenaBuffer>* buffers, size_t* total_bytes);
+
+struct AlignedDelete {
+  void operator()(std::byte* block) const;
+};
+using AlignedBlock = std::unique_ptr<std::byte[], AlignedDelete>;
+
+// Null where memory ran out.
+AlignedBlock AllocateAligned(size_t bytes);
+
+}  // namespace litebnn

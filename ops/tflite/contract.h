@@ -1,0 +1,34 @@
+// Names and values that a model file carries for the four custom ops; the Python side of it is
+// converter/litebnn/contract.py, and tests/test_ops_contract.py holds the two together. docs/ops.md is the text.
+#pragma once
+
+#include <cstdint>
+
+namespace litebnn::contract {
+
+constexpr char kQuantize[] = "LceQuantize";
+constexpr char kDequantize[] = "LceDequantize";
+constexpr char kBMaxPool2d[] = "LceBMaxPool2d";
+constexpr char kBconv2d[] = "LceBconv2d";
+
+constexpr char kChannelsIn[] = "channels_in";
+constexpr char kDilationHeightFactor[] = "dilation_height_factor";
+constexpr char kDilationWidthFactor[] = "dilation_width_factor";
+constexpr char kFilterHeight[] = "filter_height";
+constexpr char kFilterWidth[] = "filter_width";
+constexpr char kFusedActivationFunction[] = "fused_activation_function";
+constexpr char kPadValues[] = "pad_values";
+constexpr char kPadding[] = "padding";
+constexpr char kStrideHeight[] = "stride_height";
+constexpr char kStrideWidth[] = "stride_width";
+
+constexpr int32_t kPaddingSame = 0;
+constexpr int32_t kPaddingValid = 1;
+constexpr int32_t kPadValuesZero = 0;
+constexpr int32_t kPadValuesOne = 1;
+constexpr int32_t kActivationNone = 0;
+constexpr int32_t kActivationRelu = 1;
+constexpr int32_t kActivationReluN1To1 = 2;
+constexpr int32_t kActivationRelu6 = 3;
+
+}  // namespace litebnn::contract

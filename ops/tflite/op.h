@@ -1,0 +1,48 @@
+// The interface of an op, the same for a node of its own and for a node inside a delegate's partition.
+#pragma once
+
+#include <cstddef>
+#include <memory>
+
+#include "kernels/kernels.h"
+#include "kernels/thread_pool.h"
+#include "tflite/node.h"
+
+namespace litebnn {
+
+class Op {
+ public:
+  virtual ~Op() = default;
+
+  // Validates the node, sets the shape of its output and gets ready to run. False after an error has been reported.
+  // Called again whenever an input has been resized; constants and options are the same then.
+  // The caller has checked the number of inputs and outputs, and that every shape fits (TensorBytes is not 0).
+  virtual bool Prepare(const Node& node) = 0;
+
+  // Scratch that Run needs, aligned to 64 bytes.
+  virtual size_t WorkspaceBytes(int /*num_threads*/) const { return 0; }
+  // Bytes held beyond the model's own, such as repacked weights.
+  virtual size_t OwnedBytes() const { return 0; }
+
+  // Allocates nothing. `inputs` and `outputs` are in the node's order, null where one is left out.
+  virtual void Run(ThreadPool& pool, const void* const* inputs, void* const* outputs, void* workspace) const = 0;
+};
+
+struct OpType {
+  static constexpr size_t kMaxInputs = 5;
+
+  const char* name;  // of the custom operator
+  size_t min_inputs, max_inputs;
+  const char* input_names[kMaxInputs];
+  std::unique_ptr<Op> (*create)(const Kernels& kernels);  // null where memory ran out
+};
+
+extern const OpType kQuantizeOp;
+extern const OpType kDequantizeOp;
+extern const OpType kBMaxPool2dOp;
+extern const OpType kBconv2dOp;
+
+// The op that a node calls for, null where litebnn has none.
+const OpType* FindOpType(const TfLiteRegistration& registration);
+
+}  // namespace litebnn

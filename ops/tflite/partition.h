@@ -1,0 +1,86 @@
+// A run of nodes that litebnn computes in one go: the nodes that the delegate claims together, or one custom op.
+//
+// Tensors between two nodes of a partition lie in its arena, with the nodes' scratch; all others are the runtime's.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <unordered_map>
+#include <unordered_set>
+#include <vector>
+
+#include "kernels/kernels.h"
+#include "kernels/thread_pool.h"
+#include "tflite/abi.h"
+#include "tflite/arena.h"
+#include "tflite/op.h"
+
+namespace litebnn {
+
+class Partition {
+ public:
+  struct MemoryUse {
+    size_t arena_bytes;     // for intermediate tensors and scratch
+    size_t unshared_bytes;  // the same if each had memory of its own
+    size_t owned_bytes;     // repacked weights and the like
+  };
+
+  // Adds the next node in order of execution. `index` may be Node::kUnknownIndex. `node` is read here only; its options
+  // and tensors belong to the model and outlive the partition.
+  void AddNode(const OpType& type, int index, const TfLiteNode& node);
+  // Declares the tensors that the runtime reads when the partition has run; others that its nodes write are internal.
+  void SetOutputs(const TfLiteIntArray& tensors);
+  size_t size() const { return steps_.size(); }
+
+  // Validates every node and sets the shape of the partition's outputs, for a run with that many threads. Called again
+  // when inputs have been resized. False after an error has been reported.
+  bool Prepare(TfLiteContext* context, const Kernels& kernels, int num_threads);
+  // Allocates nothing. `pool` has at most as many threads as were prepared for.
+  bool Run(TfLiteContext* context, ThreadPool& pool);
+
+  MemoryUse memory_use() const { return memory_use_; }
+
+ private:
+  // One input or output of a node.
+  struct Binding {
+    int tensor;              // kTfLiteOptionalTensor where left out
+    bool internal = false;   // in the arena, as buffers_[buffer]
+    size_t buffer = 0;
+    size_t bytes = 0;
+    size_t value_bytes = 0;
+  };
+  struct Step {
+    const OpType* type;
+    int index;
+    std::vector<Binding> inputs, outputs;
+    const uint8_t* options;
+    size_t options_size;
+    std::unique_ptr<Op> op;
+    // What the op is given; internal tensors are entered by Prepare, the runtime's by Run.
+    std::vector<const void*> input_data;
+    std::vector<void*> output_data;
+    void* workspace = nullptr;
+  };
+  struct InternalTensor {
+    Tensor tensor;
+    size_t buffer;
+  };
+
+  bool PrepareStep(TfLiteContext* context, const Kernels& kernels, int number);
+  // Each makes `tensors` what the node is to see, in its order.
+  bool DescribeInputs(const Node& node, int number, std::vector<Tensor>* tensors);
+  bool DescribeOutputs(const Node& node, int number, std::vector<Tensor>* tensors) const;
+  bool KeepOutputs(const Node& node, int number, const std::vector<Tensor>& tensors);
+  bool PlaceBuffers(TfLiteContext* context, int num_threads);
+
+  std::vector<Step> steps_;
+  std::unordered_set<int> outputs_;
+  std::unordered_map<int, InternalTensor> internal_;  // those written so far, while Prepare goes through the steps
+  std::vector<ArenaBuffer> buffers_;
+  AlignedBlock arena_;
+  size_t arena_capacity_ = 0;
+  MemoryUse memory_use_ = {};
+};
+
+}  // namespace litebnn
