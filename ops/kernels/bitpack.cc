@@ -1,0 +1,75 @@
+// Quantize and dequantize: rows of values to and from rows of packed words, split over the threads by rows.
+#include "kernels/table.h"
+#include "kernels/thread_pool.h"
+
+namespace litebnn {
+namespace {
+
+// Values below which another thread costs more than it saves.
+constexpr int64_t kGrainValues = 16384;
+
+template <typename Body>
+void ForRows(ThreadPool& pool, int64_t rows, int32_t channels, Body body) {
+  // A part that is a multiple of 32 rows long starts at a cache line's start wherever the whole does.
+  const int64_t grain = (kGrainValues / channels + kBitsPerWord) / kBitsPerWord * kBitsPerWord;
+  pool.ParallelFor(
+      rows, grain,
+      [](void* context, int, int64_t begin, int64_t end) { (*static_cast<Body*>(context))(begin, end - begin); },
+      &body);
+}
+
+template <typename T>
+void Dequantize(ThreadPool& pool, const uint32_t* input, int64_t rows, int32_t channels, T plus_one, T minus_one,
+                T* output) {
+  ForRows(pool, rows, channels, [=](int64_t begin, int64_t count) {
+    const uint32_t* words = input + begin * PackedWords(channels);
+    T* values = output + begin * channels;
+    for (int64_t row = 0; row < count; ++row, values += channels, words += PackedWords(channels)) {
+      for (int32_t channel = 0; channel < channels; ++channel) {
+        const uint32_t bit = words[channel / kBitsPerWord] >> (channel % kBitsPerWord) & 1u;
+        values[channel] = bit != 0 ? minus_one : plus_one;
+      }
+    }
+  });
+}
+
+}  // namespace
+
+void QuantizeFloat32(const Kernels& kernels, ThreadPool& pool, const float* input, int64_t rows, int32_t channels,
+                     uint32_t* output) {
+  ForRows(pool, rows, channels, [&](int64_t begin, int64_t count) {
+    kernels.quantize_float32(input + begin * channels, count, channels, output + begin * PackedWords(channels));
+  });
+}
+
+void QuantizeInt8(const Kernels& kernels, ThreadPool& pool, const int8_t* input, int64_t rows, int32_t channels,
+                  int32_t zero_point, uint32_t* output) {
+  ForRows(pool, rows, channels, [&](int64_t begin, int64_t count) {
+    kernels.quantize_int8(input + begin * channels, count, channels, zero_point,
+                          output + begin * PackedWords(channels));
+  });
+}
+
+void QuantizeBool(const Kernels& kernels, ThreadPool& pool, const bool* input, int64_t rows, int32_t channels,
+                  uint32_t* output) {
+  static_assert(sizeof(bool) == 1, "a bool is read as a byte");
+  // false, a byte of 0, is -1: it is the value below 1.
+  QuantizeInt8(kernels, pool, reinterpret_cast<const int8_t*>(input), rows, channels, 1, output);
+}
+
+void DequantizeFloat32(const Kernels&, ThreadPool& pool, const uint32_t* input, int64_t rows, int32_t channels,
+                       float* output) {
+  Dequantize(pool, input, rows, channels, 1.0f, -1.0f, output);
+}
+
+void DequantizeInt8(const Kernels&, ThreadPool& pool, const uint32_t* input, int64_t rows, int32_t channels,
+                    int8_t plus_one, int8_t minus_one, int8_t* output) {
+  Dequantize(pool, input, rows, channels, plus_one, minus_one, output);
+}
+
+void DequantizeBool(const Kernels&, ThreadPool& pool, const uint32_t* input, int64_t rows, int32_t channels,
+                    bool* output) {
+  Dequantize(pool, input, rows, channels, true, false, output);
+}
+
+}  // namespace litebnn

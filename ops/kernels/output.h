@@ -1,0 +1,49 @@
+// How a popcount sum becomes an output value. Every table does these operations in this order, so that all give the same
+// bits.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+
+#include "kernels/table.h"
+
+namespace litebnn {
+
+inline int32_t ClampedDot(const BconvTask& task, int32_t popcount, int32_t correction) {
+  return std::min(std::max(task.depth - 2 * popcount + correction, task.clamp_min), task.clamp_max);
+}
+
+inline float FloatOutput(const BconvTask& task, int32_t channel, int32_t popcount, int32_t correction) {
+  const float product = static_cast<float>(ClampedDot(task, popcount, correction)) * task.multiplier[channel];
+  return product + task.bias[channel];
+}
+
+// Multiplier and bias have been divided by the output's scale.
+inline int8_t Int8Output(const BconvTask& task, int32_t channel, int32_t popcount, int32_t correction) {
+  const float value = FloatOutput(task, channel, popcount, correction);
+  // Saturating before rounding keeps the conversion in range; NaN becomes the lower end, as in every table.
+  const auto low = static_cast<float>(-128 - task.zero_point), high = static_cast<float>(127 - task.zero_point);
+  const float bounded = std::min(value > low ? value : low, high);
+  // The largest float below one half: adding it and truncating rounds half away from zero, also next to one half.
+  const float half = bounded < 0.0f ? -0x1.fffffep-2f : 0x1.fffffep-2f;
+  return static_cast<int8_t>(static_cast<int32_t>(bounded + half) + task.zero_point);
+}
+
+inline bool BitOutput(const BconvTask& task, int32_t channel, int32_t popcount, int32_t correction) {
+  return popcount - correction / 2 > task.threshold[channel];
+}
+
+// Writes `count` (at most 32) bits at bit `offset` of a pixel's words. Bits are written in rising order and by one
+// thread where groups share a word: the first one to touch a word clears it.
+inline void StoreBits(uint32_t* words, int64_t offset, int32_t count, uint32_t bits) {
+  uint32_t* word = words + offset / kBitsPerWord;
+  const auto shift = static_cast<int32_t>(offset % kBitsPerWord);
+  if (shift == 0) {
+    *word = bits;
+    return;
+  }
+  *word |= bits << shift;
+  if (shift + count > kBitsPerWord) word[1] = bits >> (kBitsPerWord - shift);
+}
+
+}  // namespace litebnn

@@ -1,0 +1,41 @@
+#include <cstdlib>
+#include <cstring>
+#include <string>
+
+#include "kernels/table.h"
+
+namespace litebnn {
+namespace {
+
+// Best first.
+const Kernels* const kTables[] = {
+    &kPortableKernels,
+};
+
+}  // namespace
+
+const Kernels* FindKernels(const char* isa) {
+  if (isa == nullptr || *isa == '\0') isa = std::getenv("LITEBNN_ISA");
+  for (const Kernels* table : kTables) {
+    const bool wanted = isa == nullptr || *isa == '\0' || std::strcmp(isa, table->name) == 0;
+    if (wanted && table->available()) return table;
+  }
+  return nullptr;
+}
+
+const char* KernelsName(const Kernels& kernels) { return kernels.name; }
+
+const char* AvailableKernels() {
+  static const std::string names = [] {
+    std::string list;
+    for (const Kernels* table : kTables) {
+      if (!table->available()) continue;
+      if (!list.empty()) list += ", ";
+      list += table->name;
+    }
+    return list;
+  }();
+  return names.c_str();
+}
+
+}  // namespace litebnn
