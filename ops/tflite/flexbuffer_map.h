@@ -37,9 +37,9 @@ class FlexbufferMap {
 
   const uint8_t* data_;
   size_t size_;
-  bool valid_;
   Vector keys_ = {};
   Vector values_ = {};
+  bool valid_;  // last: finding it out sets the members above
 };
 
 }  // namespace litebnn

@@ -105,10 +105,11 @@ bool Node::Error(const char* format, ...) const {
   va_start(arguments, format);
   const std::string message = Format(format, arguments);
   va_end(arguments);
+  // Some runtimes put the next message right behind this one.
   if (index == kUnknownIndex) {
-    context->ReportError(context, "litebnn: %s: %s", op_name, message.c_str());
+    context->ReportError(context, "litebnn: %s: %s. ", op_name, message.c_str());
   } else {
-    context->ReportError(context, "litebnn: %s, node %d: %s", op_name, index, message.c_str());
+    context->ReportError(context, "litebnn: %s, node %d: %s. ", op_name, index, message.c_str());
   }
   return false;
 }
