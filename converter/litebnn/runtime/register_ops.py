@@ -1,0 +1,78 @@
+"""Our ops as custom operators of a runtime's own, for interpreters that take registerers instead of delegates."""
+
+import ctypes
+import os
+
+from litebnn.runtime.find import find_library
+
+# tflite::MutableOpResolver::AddCustom(const char* name, const TfLiteRegistration* registration, int version)
+ADD_CUSTOM = "_ZN6tflite17MutableOpResolver9AddCustomEPKcPK18TfLiteRegistrationi"
+
+
+class _Op(ctypes.Structure):
+    """`LitebnnOp` of litebnn.h."""
+
+    _fields_ = (("name", ctypes.c_char_p), ("registration", ctypes.c_void_p))
+
+
+class _SharedObject(ctypes.Structure):
+    """`Dl_info` of dlfcn.h: what dladdr says about an address."""
+
+    _fields_ = (
+        ("path", ctypes.c_char_p),
+        ("base", ctypes.c_void_p),
+        ("symbol", ctypes.c_char_p),
+        ("symbol_address", ctypes.c_void_p),
+    )
+
+
+def register_ops(resolver: int) -> None:
+    """Adds the four Lce* ops to the op resolver of an interpreter.
+
+    Interpreters call it themselves, with the address of their `tflite::MutableOpResolver`. It works where the runtime
+    exports that class's `AddCustom`: tflite-runtime and tensorflow do, ai-edge-litert does not. `litebnn.load_delegate`
+    works with all of them and computes the same.
+
+    Args:
+        resolver: the address.
+
+    Raises:
+        RuntimeError: the runtime does not export `AddCustom`.
+        FileNotFoundError: the op library is not found.
+
+    Example:
+        >>> from tflite_runtime.interpreter import InterpreterWithCustomOps
+        >>> interpreter = InterpreterWithCustomOps(
+        ...     model_path="model.tflite", custom_op_registerers=[litebnn.register_ops]
+        ... )
+    """
+    runtime = _shared_object_of(resolver)
+    try:
+        add_custom = getattr(ctypes.CDLL(runtime), ADD_CUSTOM)
+    except AttributeError:
+        raise RuntimeError(
+            f"{os.path.basename(runtime)} does not export tflite::MutableOpResolver::AddCustom, so ops cannot be "
+            "registered with it from Python: use experimental_delegates=[litebnn.load_delegate()] instead"
+        ) from None
+    add_custom.argtypes = (ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p, ctypes.c_int)
+    add_custom.restype = None
+
+    library = ctypes.CDLL(str(find_library()))
+    library.litebnn_ops.argtypes = (ctypes.POINTER(ctypes.c_size_t),)
+    library.litebnn_ops.restype = ctypes.POINTER(_Op)
+    count = ctypes.c_size_t()
+    ops = library.litebnn_ops(ctypes.byref(count))
+    for op in ops[: count.value]:
+        add_custom(resolver, op.name, op.registration, 1)
+
+
+def _shared_object_of(resolver: int) -> str:
+    """Path of the shared object that holds the resolver's class; several runtimes may be loaded at once."""
+    dladdr = ctypes.CDLL(None).dladdr
+    dladdr.argtypes = (ctypes.c_void_p, ctypes.POINTER(_SharedObject))
+    found = _SharedObject()
+    # An object of a class with virtual functions begins with the address of its class's table of them.
+    virtual_table = ctypes.c_void_p.from_address(resolver).value
+    if not dladdr(virtual_table, ctypes.byref(found)) or not found.path:
+        raise RuntimeError("expected the address of a tflite::MutableOpResolver, found another")
+    return os.fsdecode(found.path)
