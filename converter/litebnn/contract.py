@@ -1,0 +1,188 @@
+"""The contract of the four custom ops: names, options, bits and threshold arithmetic (docs/ops.md).
+
+This is the one Python module that knows them; `ops/tflite` has the same in C++, and a test holds the two together.
+"""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from enum import IntEnum
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+BITS_PER_WORD = 32
+
+QUANTIZE = "LceQuantize"
+DEQUANTIZE = "LceDequantize"
+BCONV_2D = "LceBconv2d"
+BMAXPOOL_2D = "LceBMaxPool2d"
+CUSTOM_OPS = (QUANTIZE, DEQUANTIZE, BCONV_2D, BMAXPOOL_2D)
+
+ALWAYS_MINUS_ONE = np.iinfo(np.int32).min
+ALWAYS_PLUS_ONE = np.iinfo(np.int32).max
+
+
+class Padding(IntEnum):
+    SAME = 0
+    VALID = 1
+
+
+class PadValues(IntEnum):
+    """What SAME padding pads with."""
+
+    ZERO = 0
+    ONE = 1
+
+
+class Activation(IntEnum):
+    """`fused_activation_function`; the numbers are the .tflite schema's."""
+
+    NONE = 0
+    RELU = 1
+    RELU_N1_TO_1 = 2
+    RELU6 = 3
+
+
+ACTIVATION_RANGES: dict[Activation, tuple[float, float]] = {
+    Activation.NONE: (-np.inf, np.inf),
+    Activation.RELU: (0.0, np.inf),
+    Activation.RELU_N1_TO_1: (-1.0, 1.0),
+    Activation.RELU6: (0.0, 6.0),
+}
+
+
+@dataclass(frozen=True)
+class BConv2DOptions:
+    """The options of `LceBconv2d`; the fields are the keys of its FlexBuffer map."""
+
+    channels_in: int
+    dilation_height_factor: int = 1
+    dilation_width_factor: int = 1
+    fused_activation_function: int = Activation.NONE
+    pad_values: int = PadValues.ZERO
+    padding: int = Padding.VALID
+    stride_height: int = 1
+    stride_width: int = 1
+
+
+@dataclass(frozen=True)
+class BMaxPool2DOptions:
+    """The options of `LceBMaxPool2d`; the fields are the keys of its FlexBuffer map."""
+
+    padding: int
+    stride_width: int
+    stride_height: int
+    filter_width: int
+    filter_height: int
+
+
+def encode_options(options: BConv2DOptions | BMaxPool2DOptions | None) -> bytes:
+    """The FlexBuffer of an op's options; `LceQuantize` and `LceDequantize` have none.
+
+    >>> encode_options(None)
+    b''
+    """
+    if options is None:
+        return b""
+    from flatbuffers import flexbuffers
+
+    encoded: Any = flexbuffers.Dumps({key: int(value) for key, value in asdict(options).items()})
+    return bytes(encoded)
+
+
+def decode_options(name: str, encoded: bytes) -> BConv2DOptions | BMaxPool2DOptions | None:
+    """The inverse of `encode_options` for the op called `name`; keys that are unknown are left out.
+
+    Raises:
+        ValueError: the bytes are not a FlexBuffer map of integers, or a key is missing.
+    """
+    kind: Any = {BCONV_2D: BConv2DOptions, BMAXPOOL_2D: BMaxPool2DOptions}.get(name)
+    if kind is None:
+        return None
+    from flatbuffers import flexbuffers
+
+    try:
+        values = flexbuffers.GetRoot(encoded).AsMap
+        keys = {key.AsKey for key in values.Keys}
+        return kind(**{key: values[key].AsInt for key in kind.__dataclass_fields__ if key in keys})  # type: ignore[no-any-return]
+    except Exception as error:
+        raise ValueError(f"{name}: options are not a FlexBuffer map with its keys: {error}") from None
+
+
+def pack_bits(minus_one: npt.NDArray[np.bool_]) -> npt.NDArray[np.int32]:
+    """Packs the last axis, 32 channels to an int32, channel 0 in the least significant bit; padding bits are 0.
+
+    Args:
+        minus_one: bool [..., channels], true where the value is -1.
+    Returns:
+        int32 [..., ceil(channels / 32)].
+
+    >>> pack_bits(np.array([True, False, True]))
+    array([5], dtype=int32)
+    """
+    channels = minus_one.shape[-1]
+    words = -(-channels // BITS_PER_WORD)
+    packed = np.packbits(minus_one, axis=-1, bitorder="little")
+    missing = words * 4 - packed.shape[-1]
+    if missing:
+        packed = np.concatenate([packed, np.zeros((*packed.shape[:-1], missing), np.uint8)], axis=-1)
+    return np.ascontiguousarray(packed).view("<i4").astype(np.int32, copy=False)
+
+
+def unpack_bits(words: npt.NDArray[np.int32], channels: int) -> npt.NDArray[np.bool_]:
+    """The inverse of `pack_bits`: bool [..., channels], true where the value is -1.
+
+    >>> unpack_bits(np.array([5], np.int32), 3)
+    array([ True, False,  True])
+    """
+    as_bytes = np.ascontiguousarray(words.astype("<i4", copy=False)).view(np.uint8)
+    return np.unpackbits(as_bytes, axis=-1, count=channels, bitorder="little").astype(np.bool_)
+
+
+def flip_channels_out(filter_words: npt.NDArray[np.int32], channels: int, flip: npt.NDArray[np.bool_]) -> Any:
+    """Negates the filters (int32 OHWI, `channels` real channels a tap) of the output channels where `flip` is true."""
+    ones = pack_bits(np.ones(channels, np.bool_))
+    return np.where(flip[:, None, None, None], filter_words ^ ones, filter_words)
+
+
+def output_thresholds(
+    multiplier: npt.NDArray[np.floating[Any]],
+    bias: npt.NDArray[np.floating[Any]],
+    dot_max: int,
+    activation: Activation,
+    complement: npt.NDArray[np.bool_] | None = None,
+) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.bool_]]:
+    """The thresholds that give the sign of `clamp(dot) * multiplier + bias` from a popcount.
+
+    With acc the number of differing bits, dot = dot_max - 2 * acc, and the op writes bit 1 (-1) where acc > threshold.
+    -0.0 counts as +1.
+
+    Args:
+        multiplier: float [O], any sign.
+        bias: float [O].
+        dot_max: taps times channels per group.
+        activation: the clamp on the dot product.
+        complement: bool [O], true for channels whose bit shall be the opposite.
+    Returns:
+        int32 [O] thresholds and bool [O]: the channels whose filter has to be negated for them.
+
+    >>> output_thresholds(np.array([2.0, -2.0]), np.array([1.0, 1.0]), 9, Activation.NONE)
+    (array([4, 4], dtype=int32), array([False,  True]))
+    """
+    m = multiplier.astype(np.float64)
+    b = bias.astype(np.float64)
+    wants_opposite = np.zeros(m.shape, np.bool_) if complement is None else complement
+    low, high = (np.clip(bound, -dot_max, dot_max) for bound in ACTIVATION_RANGES[activation])
+    at_low, at_high = low * m + b, high * m + b
+    scale = np.where(m == 0, 1.0, np.abs(m))
+    # y < 0 in terms of the dot product whose sign agrees with y's; its opposite, y >= 0, turns that round.
+    threshold = np.where(
+        wants_opposite, np.ceil((dot_max - b / scale) / 2) - 1, np.floor((dot_max + b / scale) / 2)
+    )
+    never = np.where(wants_opposite, np.maximum(at_low, at_high) < 0, np.minimum(at_low, at_high) >= 0)
+    always = np.where(wants_opposite, np.minimum(at_low, at_high) >= 0, np.maximum(at_low, at_high) < 0)
+    threshold = np.where(always, ALWAYS_MINUS_ONE, np.where(never, ALWAYS_PLUS_ONE, threshold))
+    flip = (m < 0) != wants_opposite
+    return np.clip(threshold, ALWAYS_MINUS_ONE, ALWAYS_PLUS_ONE).astype(np.int32), flip & (m != 0)

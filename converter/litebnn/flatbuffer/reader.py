@@ -1,0 +1,287 @@
+"""The bytes of a .tflite file -> Model.
+
+Nothing in a file is trusted: Python cannot read outside the bytes, so what is left to check is that every index means
+something, that every constant has the size its shape asks for, and that a small file does not unfold into a huge one
+(flatbuffers may refer to one object many times).
+"""
+
+from __future__ import annotations
+
+import math
+import struct
+from typing import Any
+
+import numpy as np
+
+from litebnn.errors import ConversionError
+from litebnn.flatbuffer.graph import NUMPY_TYPES, Array, Buffer, Graph, Model, Op, OpCode, Signature, Tensor
+from litebnn.flatbuffer.schema import OPERATOR_NAMES, TYPE_NAMES, schema
+
+_IDENTIFIER = b"TFL3"
+# What the generated code and numpy raise where a file lies about its own structure.
+_STRUCTURE_ERRORS = (
+    struct.error,
+    ValueError,
+    TypeError,
+    IndexError,
+    KeyError,
+    AttributeError,
+    OverflowError,
+    RecursionError,
+    MemoryError,
+)
+
+
+class _Budget:
+    """Objects and characters that may be unpacked: a sound file spends at least four bytes on each."""
+
+    def __init__(self, size: int) -> None:
+        self._left = 4 * size + 4096
+
+    def spend(self, amount: int) -> None:
+        self._left -= amount
+        if self._left < 0:
+            raise ConversionError("not a sound .tflite file: it refers to the same objects over and over")
+
+
+def read_model(data: bytes | bytearray | memoryview) -> Model:
+    """Reads a whole .tflite file.
+
+    Args:
+        data: the file's bytes. Constants of the model are views into them.
+    Raises:
+        ConversionError: the bytes are not a sound .tflite file; the message says why.
+    """
+    view = memoryview(data).cast("B")
+    if len(view) < 8 or bytes(view[4:8]) != _IDENTIFIER:
+        raise ConversionError('not a .tflite file: it does not have "TFL3" at byte 4')
+    try:
+        return _read(view)
+    except ConversionError:
+        raise
+    except _STRUCTURE_ERRORS as error:
+        raise ConversionError(f"not a sound .tflite file (truncated or corrupt): {str(error)[:120]}") from None
+
+
+def _read(view: memoryview) -> Model:
+    data = view.obj if isinstance(view.obj, bytes | bytearray) and len(view.obj) == len(view) else bytes(view)
+    budget = _Budget(len(view))
+    source = schema.Model.GetRootAs(data, 0)
+
+    buffers = [_buffer(source.Buffers(i), data) for i in _counted(source.BuffersLength(), budget)]
+    codes = [_code(source.OperatorCodes(i), i, budget) for i in _counted(source.OperatorCodesLength(), budget)]
+    graphs, tables = [], []
+    for i in _counted(source.SubgraphsLength(), budget):
+        graph, tensors = _graph(source.Subgraphs(i), i, buffers, codes, data, budget)
+        graphs.append(graph)
+        tables.append(tensors)
+    if not graphs:
+        raise ConversionError("not a sound .tflite file: it holds no subgraph")
+
+    metadata = []
+    for i in _counted(source.MetadataLength(), budget):
+        item = source.Metadata(i)
+        metadata.append((_text(item.Name(), budget) or "", _at(buffers, item.Buffer(), f"metadata {i}: buffer")))
+    signatures = None
+    if not source.SignatureDefsIsNone():
+        signatures = [
+            _signature(source.SignatureDefs(i), graphs, tables, budget)
+            for i in _counted(source.SignatureDefsLength(), budget)
+        ]
+    metadata_buffers = None
+    if not source.MetadataBufferIsNone():
+        metadata_buffers = [_at(buffers, int(i), "metadata buffer") for i in _ints(source.MetadataBufferAsNumpy())]
+
+    carried = schema.ModelT()
+    for field in ("externalBufferGroups", "externalBuffers"):
+        upper = field[0].upper() + field[1:]
+        if hasattr(source, upper) and not getattr(source, upper + "IsNone")():
+            unpacked = []
+            for i in _counted(getattr(source, upper + "Length")(), budget):
+                item = getattr(schema, upper[:-1] + "T").InitFromObj(getattr(source, upper)(i))
+                _spend_on(item, budget)
+                unpacked.append(item)
+            setattr(carried, field, unpacked)
+    return Model(
+        graphs=graphs,
+        buffers=buffers,
+        codes=codes,
+        metadata=metadata,
+        metadata_buffers=metadata_buffers,
+        signatures=signatures,
+        version=source.Version(),
+        description=_text(source.Description(), budget),
+        carried=carried,
+    )
+
+
+def _counted(length: int, budget: _Budget) -> range:
+    budget.spend(length)
+    return range(length)
+
+
+def _spend_on(value: Any, budget: _Budget) -> None:
+    """Charges for an unpacked schema object."""
+    if isinstance(value, bytes | str):
+        budget.spend(len(value))
+    elif isinstance(value, list):
+        budget.spend(len(value))
+        for item in value:
+            _spend_on(item, budget)
+    elif hasattr(value, "__dict__"):
+        budget.spend(1)
+        for item in vars(value).values():
+            _spend_on(item, budget)
+
+
+def _text(value: bytes | None, budget: _Budget) -> str | None:
+    if value is None:
+        return None
+    budget.spend(len(value))
+    return value.decode("utf-8", "surrogateescape")
+
+
+def _ints(value: Any) -> list[int]:
+    """A vector's elements; the generated code gives the number 0 for a vector that is absent."""
+    return [] if isinstance(value, int) else [int(item) for item in value]
+
+
+def _at(items: list[Any], index: int, what: str) -> Any:
+    if not 0 <= index < len(items):
+        raise ConversionError(f"{what} {index} does not exist (there are {len(items)})")
+    return items[index]
+
+
+def _buffer(source: Any, data: bytes | bytearray) -> Buffer:
+    offset, size = source.Offset(), source.Size()
+    if offset > 1:  # 0 and 1 say "inside the flatbuffer"
+        return Buffer(_slice(data, offset, size, "buffer"), large=True)
+    return Buffer(None if source.DataIsNone() else np.asarray(source.DataAsNumpy(), dtype=np.uint8).reshape(-1))
+
+
+def _slice(data: bytes | bytearray, offset: int, size: int, what: str) -> Array:
+    if offset + size > len(data):
+        raise ConversionError(f"{what} at {offset} with {size} bytes lies outside the file of {len(data)} bytes")
+    return np.frombuffer(data, np.uint8, size, offset)
+
+
+def _code(source: Any, index: int, budget: _Budget) -> OpCode:
+    value = max(source.BuiltinCode(), source.DeprecatedBuiltinCode())
+    if value not in OPERATOR_NAMES:
+        raise ConversionError(f"operator code {index}: builtin {value} is newer than the installed schema")
+    return OpCode(OPERATOR_NAMES[value], _text(source.CustomCode(), budget) or "", source.Version())
+
+
+def _graph(
+    source: Any, index: int, buffers: list[Buffer], codes: list[OpCode], data: bytes | bytearray, budget: _Budget
+) -> tuple[Graph, list[Tensor]]:
+    tensors = [_tensor(source.Tensors(i), i, buffers, budget) for i in _counted(source.TensorsLength(), budget)]
+    where = f"subgraph {index}"
+    inputs = [_at(tensors, i, f"{where}: input tensor") for i in _charged(source.InputsAsNumpy(), budget)]
+    outputs = [_at(tensors, i, f"{where}: output tensor") for i in _charged(source.OutputsAsNumpy(), budget)]
+    ops = [_op(source.Operators(i), i, tensors, codes, data, budget) for i in _counted(source.OperatorsLength(), budget)]
+    carried = schema.SubGraphT()
+    carried.debugMetadataIndex = source.DebugMetadataIndex() if hasattr(source, "DebugMetadataIndex") else -1
+    produced: set[Tensor] = set()
+    for number, op in enumerate(ops):
+        for tensor in op.outputs:
+            if tensor in produced:
+                raise ConversionError(f'op {number} ({op.name}): tensor "{tensor.name}" is written by another op already')
+            produced.add(tensor)
+    return Graph(_text(source.Name(), budget) or "", tensors, inputs, outputs, ops, carried), tensors
+
+
+def _charged(vector: Any, budget: _Budget) -> list[int]:
+    if isinstance(vector, int):
+        return []
+    budget.spend(len(vector))
+    return _ints(vector)
+
+
+def _tensor(source: Any, index: int, buffers: list[Buffer], budget: _Budget) -> Tensor:
+    budget.spend(0 if source.SparsityIsNone() else source.Sparsity().DimMetadataLength()) if hasattr(
+        source, "SparsityIsNone"
+    ) else None
+    carried = schema.TensorT.InitFromObj(source)
+    _spend_on(carried, budget)
+    name = (carried.name or b"").decode("utf-8", "surrogateescape")
+    what = f'tensor {index} "{name}"'
+    if carried.type not in TYPE_NAMES:
+        raise ConversionError(f"{what}: type {carried.type} is newer than the installed schema")
+    shape = tuple(_ints(carried.shape)) if carried.shape is not None else ()
+    signature = tuple(_ints(carried.shapeSignature)) if carried.shapeSignature is not None else None
+    if len(shape) > 64:
+        raise ConversionError(f"{what}: {len(shape)} dimensions")
+    if signature is not None and len(signature) != len(shape):
+        raise ConversionError(f"{what}: shape {shape} and shape signature {signature} disagree")
+    tensor = Tensor(
+        name=name,
+        type=TYPE_NAMES[carried.type],
+        shape=shape,
+        buffer=_at(buffers, carried.buffer, f"{what}: buffer"),
+        shape_signature=signature or None,
+        quantization=carried.quantization,
+        carried=carried,
+    )
+    dtype = NUMPY_TYPES.get(tensor.type)
+    if tensor.is_constant and dtype is not None and carried.sparsity is None:
+        assert tensor.buffer.data is not None
+        expected = math.prod(shape) * np.dtype(dtype).itemsize
+        if min(shape, default=1) < 0 or tensor.buffer.data.size != expected:
+            raise ConversionError(
+                f"{what}: its buffer has {tensor.buffer.data.size} bytes, {tensor.type} {list(shape)} needs {expected}"
+            )
+    return tensor
+
+
+def _op(
+    source: Any, index: int, tensors: list[Tensor], codes: list[OpCode], data: bytes | bytearray, budget: _Budget
+) -> Op:
+    code = _at(codes, source.OpcodeIndex(), f"op {index}: operator code")
+    carried = schema.OperatorT.InitFromObj(source)
+    _spend_on(carried, budget)
+    for kind, options in (
+        (carried.builtinOptionsType, carried.builtinOptions),
+        (getattr(carried, "builtinOptions2Type", 0), getattr(carried, "builtinOptions2", None)),
+    ):
+        if kind != 0 and options is None:
+            raise ConversionError(f"op {index} ({code.builtin}): options of type {kind} are missing or too new")
+    name = code.custom or code.builtin
+    inputs = [
+        None if i == -1 else _at(tensors, i, f"op {index} ({name}): input tensor")
+        for i in _charged(_vector(carried.inputs), budget)
+    ]
+    outputs = [
+        _at(tensors, i, f"op {index} ({name}): output tensor") for i in _charged(_vector(carried.outputs), budget)
+    ]
+    if carried.intermediates is not None:
+        # Indices like those of the inputs, so kept as tensors.
+        carried.intermediates = [
+            _at(tensors, i, f"op {index} ({name}): intermediate tensor") for i in _charged(carried.intermediates, budget)
+        ]
+    custom = b"" if carried.customOptions is None else bytes(np.asarray(carried.customOptions, np.uint8))
+    large_offset = getattr(carried, "largeCustomOptionsOffset", 0)
+    if large_offset > 1:
+        custom = bytes(_slice(data, large_offset, carried.largeCustomOptionsSize, f"op {index} ({name}): options"))
+    budget.spend(len(custom))
+    return Op(code, inputs, outputs, carried.builtinOptions, custom, carried)
+
+
+def _vector(value: Any) -> Any:
+    return 0 if value is None else value
+
+
+def _signature(source: Any, graphs: list[Graph], tables: list[list[Tensor]], budget: _Budget) -> Signature:
+    key = _text(source.SignatureKey(), budget) or ""
+    graph = _at(graphs, source.SubgraphIndex(), f'signature "{key}": subgraph')
+    tensors = tables[source.SubgraphIndex()]
+    named: list[list[tuple[str, Tensor]]] = []
+    for at, length in ((source.Inputs, source.InputsLength()), (source.Outputs, source.OutputsLength())):
+        pairs = []
+        for i in _counted(length, budget):
+            name = _text(at(i).Name(), budget) or ""
+            pairs.append((name, _at(tensors, at(i).TensorIndex(), f'signature "{key}": tensor of "{name}"')))
+        named.append(pairs)
+    for _, tensor in named[0] + named[1]:
+        graph.pinned.add(tensor)
+    return Signature(key, graph, named[0], named[1])

@@ -1,0 +1,32 @@
+"""The generated classes of the .tflite schema, from whichever installed package carries them.
+
+The schema is https://github.com/google-ai-edge/LiteRT/blob/main/tflite/converter/schema/schema.fbs.
+"""
+
+import importlib
+from typing import Any
+
+from litebnn.errors import ConversionError
+
+_CARRIERS = ("ai_edge_litert.schema_py_generated", "tensorflow.lite.python.schema_py_generated")
+
+
+def _load() -> Any:
+    for name in _CARRIERS:
+        try:
+            return importlib.import_module(name)
+        except ImportError:
+            continue
+    raise ConversionError("reading a .tflite file needs its schema: install ai-edge-litert (or tensorflow)")
+
+
+schema: Any = _load()
+
+
+def names_of(enum: str) -> dict[int, str]:
+    """Value -> name of a schema enumeration such as "BuiltinOperator"."""
+    return {value: name for name, value in vars(getattr(schema, enum)).items() if isinstance(value, int)}
+
+
+OPERATOR_NAMES = names_of("BuiltinOperator")
+TYPE_NAMES = names_of("TensorType")

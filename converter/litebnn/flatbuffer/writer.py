@@ -1,0 +1,211 @@
+"""Model -> the bytes of a .tflite file."""
+
+from __future__ import annotations
+
+import copy
+from typing import Any
+
+import flatbuffers
+import numpy as np
+
+from litebnn.errors import ConversionError
+from litebnn.flatbuffer.graph import Array, Buffer, Graph, Model, Op, OpCode, Tensor
+from litebnn.flatbuffer.schema import OPERATOR_NAMES, TYPE_NAMES, schema
+
+_IDENTIFIER = b"TFL3"
+_BUFFER_ALIGNMENT = 16  # the schema's force_align of buffer data
+_FLATBUFFER_LIMIT = 2**31 - 2**24
+_OPERATOR_VALUES = {name: value for value, name in OPERATOR_NAMES.items()}
+_TYPE_VALUES = {name: value for value, name in TYPE_NAMES.items()}
+_OPTION_VALUES = {
+    name: value
+    for union in ("BuiltinOptions", "BuiltinOptions2")
+    for name, value in vars(getattr(schema, union, object)).items()
+    if isinstance(value, int)
+}
+
+
+class _AlignedBuffer:
+    """Packs like the generated BufferT, with data where SIMD code may load it."""
+
+    def __init__(self, data: Array | None, offset: int = 0, size: int = 0) -> None:
+        self.data, self.offset, self.size = data, offset, size
+
+    def Pack(self, builder: Any) -> Any:  # noqa: N802, the generated code calls it so
+        vector = None
+        if self.data is not None:
+            payload = np.ascontiguousarray(self.data)
+            builder.StartVector(1, payload.size, _BUFFER_ALIGNMENT)
+            builder.head -= payload.size
+            builder.Bytes[builder.head : builder.head + payload.size] = payload.data
+            vector = builder.EndVector()
+        schema.BufferStart(builder)
+        if vector is not None:
+            schema.BufferAddData(builder, vector)
+        schema.BufferAddOffset(builder, self.offset)
+        schema.BufferAddSize(builder, self.size)
+        return schema.BufferEnd(builder)
+
+
+def write_model(model: Model) -> bytes:
+    """The file of a model.
+
+    Raises:
+        ConversionError: the model is too large for the format.
+    """
+    # Bytes that lie behind the flatbuffer are told by their place in the file, which is only known once the
+    # flatbuffer has been built: the first build has numbers of the same width in their stead.
+    large = [buffer for buffer in model.buffers if buffer.large and buffer.data is not None]
+    large_ops = [op for op in model.ops() if _has_large_options(op)]
+    if not large and not large_ops:
+        return bytes(_build(model, {}, {}))
+    total = _aligned(len(_build(model, dict.fromkeys(large, 2), dict.fromkeys(large_ops, 2))))
+    offsets: dict[Buffer, int] = {}
+    option_offsets: dict[Op, int] = {}
+    chunks: list[tuple[int, Any]] = []
+    for buffer in large:
+        assert buffer.data is not None
+        offsets[buffer] = total
+        chunks.append((total, np.ascontiguousarray(buffer.data).data))
+        total = _aligned(total + buffer.data.size)
+    for op in large_ops:
+        option_offsets[op] = total
+        chunks.append((total, op.custom_options))
+        total = _aligned(total + len(op.custom_options))
+    out = bytearray(total)
+    head = _build(model, offsets, option_offsets)
+    out[: len(head)] = head
+    for at, chunk in chunks:
+        out[at : at + len(chunk)] = chunk
+    return bytes(out)
+
+
+def _aligned(size: int) -> int:
+    return -(-size // _BUFFER_ALIGNMENT) * _BUFFER_ALIGNMENT
+
+
+def _has_large_options(op: Op) -> bool:
+    return getattr(op.carried, "largeCustomOptionsOffset", 0) > 1
+
+
+def _build(model: Model, offsets: dict[Buffer, int], option_offsets: dict[Op, int]) -> Any:
+    inline = sum(b.data.size for b in model.buffers if b.data is not None and b not in offsets)
+    if inline > _FLATBUFFER_LIMIT:
+        raise ConversionError(f"the model holds {inline} bytes of constants, more than a flatbuffer can (2 GiB)")
+    buffer_index = {buffer: i for i, buffer in enumerate(model.buffers)}
+    codes = list(dict.fromkeys([*model.codes, *(op.code for op in model.ops())]))
+    code_index = {code: i for i, code in enumerate(codes)}
+
+    root = copy.copy(model.carried)
+    root.version = model.version
+    root.description = _encoded(model.description)
+    root.operatorCodes = [_code(code) for code in codes]
+    root.subgraphs = []
+    tensor_index: dict[Tensor, int] = {}
+    buffers = list(model.buffers)
+    for graph in model.graphs:
+        tensors = list(graph.all_tensors())
+        tensor_index.update({tensor: i for i, tensor in enumerate(tensors)})
+        for tensor in tensors:
+            if tensor.buffer not in buffer_index:
+                buffer_index[tensor.buffer] = len(buffers)
+                buffers.append(tensor.buffer)
+        root.subgraphs.append(_subgraph(graph, tensors, tensor_index, buffer_index, code_index, option_offsets))
+    root.buffers = [
+        _AlignedBuffer(None, offsets[buffer], buffer.data.size)
+        if buffer in offsets and buffer.data is not None
+        else _AlignedBuffer(buffer.data)
+        for buffer in buffers
+    ]
+    root.metadata = [_metadata(name, buffer_index[buffer]) for name, buffer in model.metadata] or None
+    root.metadataBuffer = None
+    if model.metadata_buffers is not None:
+        root.metadataBuffer = [buffer_index[buffer] for buffer in model.metadata_buffers]
+    root.signatureDefs = None
+    if model.signatures is not None:
+        root.signatureDefs = []
+        for signature in model.signatures:
+            item = schema.SignatureDefT()
+            item.signatureKey = _encoded(signature.key)
+            item.subgraphIndex = model.graphs.index(signature.graph)
+            item.inputs = [_named(name, tensor_index[tensor]) for name, tensor in signature.inputs]
+            item.outputs = [_named(name, tensor_index[tensor]) for name, tensor in signature.outputs]
+            root.signatureDefs.append(item)
+
+    # Doubling a buffer copies it; room for all from the start keeps memory at one copy.
+    builder = flatbuffers.Builder(inline + 4096)
+    builder.Finish(root.Pack(builder), _IDENTIFIER)
+    return memoryview(builder.Bytes)[builder.Head() :]
+
+
+def _encoded(text: str | None) -> bytes | None:
+    return None if text is None else text.encode("utf-8", "surrogateescape")
+
+
+def _code(code: OpCode) -> Any:
+    item = schema.OperatorCodeT()
+    item.builtinCode = _OPERATOR_VALUES[code.builtin]
+    item.deprecatedBuiltinCode = min(item.builtinCode, 127)  # for readers older than the wider field
+    item.customCode = _encoded(code.custom) or None
+    item.version = code.version
+    return item
+
+
+def _metadata(name: str, buffer: int) -> Any:
+    item = schema.MetadataT()
+    item.name, item.buffer = _encoded(name), buffer
+    return item
+
+
+def _named(name: str, tensor: int) -> Any:
+    item = schema.TensorMapT()
+    item.name, item.tensorIndex = _encoded(name), tensor
+    return item
+
+
+def _subgraph(
+    graph: Graph,
+    tensors: list[Tensor],
+    tensor_index: dict[Tensor, int],
+    buffer_index: dict[Buffer, int],
+    code_index: dict[OpCode, int],
+    option_offsets: dict[Op, int],
+) -> Any:
+    item = copy.copy(graph.carried) if graph.carried is not None else schema.SubGraphT()
+    item.name = _encoded(graph.name) or None
+    item.tensors = [_tensor(tensor, buffer_index[tensor.buffer]) for tensor in tensors]
+    item.inputs = _int32([tensor_index[tensor] for tensor in graph.inputs])
+    item.outputs = _int32([tensor_index[tensor] for tensor in graph.outputs])
+    item.operators = [_op(op, tensor_index, code_index, option_offsets.get(op)) for op in graph.ops]
+    return item
+
+
+def _int32(values: list[int]) -> Array:
+    return np.asarray(values, dtype=np.int32)
+
+
+def _tensor(tensor: Tensor, buffer: int) -> Any:
+    item = copy.copy(tensor.carried)
+    item.name = _encoded(tensor.name)
+    item.type = _TYPE_VALUES[tensor.type]
+    item.shape = None if item.shape is None and not tensor.shape else _int32(list(tensor.shape))
+    item.shapeSignature = None if tensor.shape_signature is None else _int32(list(tensor.shape_signature))
+    item.quantization = tensor.quantization
+    item.buffer = buffer
+    return item
+
+
+def _op(op: Op, tensor_index: dict[Tensor, int], code_index: dict[OpCode, int], option_offset: int | None) -> Any:
+    item = copy.copy(op.carried)
+    item.opcodeIndex = code_index[op.code]
+    item.inputs = _int32([-1 if tensor is None else tensor_index[tensor] for tensor in op.inputs])
+    item.outputs = _int32([tensor_index[tensor] for tensor in op.outputs])
+    item.builtinOptions = op.options
+    item.builtinOptionsType = 0 if op.options is None else _OPTION_VALUES[type(op.options).__name__.removesuffix("T")]
+    if item.intermediates is not None:
+        item.intermediates = _int32([tensor_index[tensor] for tensor in item.intermediates])
+    if option_offset is None:
+        item.customOptions = np.frombuffer(op.custom_options, np.uint8) if op.custom_options else item.customOptions
+    else:
+        item.largeCustomOptionsOffset, item.largeCustomOptionsSize = option_offset, len(op.custom_options)
+    return item

@@ -1,0 +1,44 @@
+"""Ops that compute the same from the same tensors, and constants that are equal, become one."""
+
+from __future__ import annotations
+
+import hashlib
+
+from litebnn.contract import DEQUANTIZE, QUANTIZE
+from litebnn.flatbuffer import Graph, Op, Tensor
+from litebnn.passes.notes import Notes
+
+_MERGED_OPS = (QUANTIZE, DEQUANTIZE)
+
+
+def merge_ops(graph: Graph, notes: Notes) -> bool:
+    changed = False
+    first: dict[tuple[str, Tensor, str], Op] = {}
+    for op in list(graph.ops):
+        if op.name not in _MERGED_OPS:
+            continue
+        same = first.setdefault((op.name, op.input(0), op.output.type), op)
+        if same is not op and not graph.is_output(op.output) and not op.output.is_quantized:
+            graph.redirect(op.output, same.output)
+            graph.remove(op)
+            changed = True
+    return changed
+
+
+def merge_constants(graph: Graph, notes: Notes) -> bool:
+    changed = False
+    first: dict[tuple[str, tuple[int, ...], bytes], Tensor] = {}
+    for op in list(graph.ops):
+        for index, tensor in enumerate(op.inputs):
+            if tensor is None or tensor.array is None or tensor.is_quantized or graph.is_output(tensor):
+                continue
+            same = first.setdefault((tensor.type, tensor.shape, _digest(tensor)), tensor)
+            if same is not tensor:
+                graph.set_input(op, index, same)
+                changed = True
+    return changed
+
+
+def _digest(tensor: Tensor) -> bytes:
+    assert tensor.buffer.data is not None
+    return hashlib.blake2b(tensor.buffer.data, digest_size=16).digest()

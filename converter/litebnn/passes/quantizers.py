@@ -1,0 +1,171 @@
+"""Sign functions, in all the forms that exporters leave them in -> LceQuantize, LceDequantize.
+
+The forms: sign(sign(x) + c) with 0 < |c| < 1; select on a comparison or any other boolean; select(x == 0, 1, sign(x));
+a boolean cast to a number and scaled to ±1. Functions of other values (ternary, 0 and 1, several bits) are left alone.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from litebnn.contract import DEQUANTIZE
+from litebnn.flatbuffer import Graph, Op, Tensor, constant, schema
+from litebnn.passes.common import binary_op, builtin, custom, fused_activation, like, quantize, uniform
+from litebnn.passes.notes import Notes
+
+_COMPARISONS = ("GREATER_EQUAL", "GREATER", "LESS_EQUAL", "LESS")
+# a ? b  <=>  b flipped ? a, and what its negation is
+_MIRRORED = {"GREATER_EQUAL": "LESS_EQUAL", "GREATER": "LESS", "LESS_EQUAL": "GREATER_EQUAL", "LESS": "GREATER"}
+_NEGATED = {"GREATER_EQUAL": "LESS", "GREATER": "LESS_EQUAL", "LESS_EQUAL": "GREATER", "LESS": "GREATER_EQUAL"}
+_SMALLEST_NORMAL = float(np.finfo(np.float32).tiny)
+
+
+@dataclass(frozen=True)
+class _Sign:
+    """+1 where `comparison(x, threshold)` holds or, without a comparison, where the boolean x is `truth`; else -1."""
+
+    x: Tensor
+    comparison: str | None
+    threshold: float | Tensor = 0.0
+    truth: bool = True
+
+    def negated(self) -> _Sign:
+        return _Sign(self.x, None if self.comparison is None else _NEGATED[self.comparison], self.threshold, not self.truth)
+
+
+def recognize_quantizers(graph: Graph, notes: Notes) -> bool:
+    changed = False
+    for op in list(graph.ops):
+        if op not in graph.ops or not op.outputs or op.output.type != "FLOAT32" or len(op.output.dims) < 1:
+            continue
+        sign = _MATCHERS[op.name](graph, op) if op.name in _MATCHERS else None
+        if sign is None or sign.x.dims != op.output.dims or op.output.channels < 1:
+            continue
+        bits = quantize(graph, _operand(graph, sign, op), op.output.name + "/bits", before=op)
+        graph.replace(op, Op(custom(DEQUANTIZE), [bits], [op.output]))
+        changed = True
+    return changed
+
+
+def _operand(graph: Graph, sign: _Sign, before: Op) -> Tensor:
+    """The tensor whose `LceQuantize` is the sign: x or a difference, or the boolean itself."""
+    name = before.output.name
+    if sign.comparison is None:
+        if sign.truth:
+            return sign.x
+        inverse = like(sign.x, name + "/not")
+        graph.insert(Op(builtin("LOGICAL_NOT"), [sign.x], [inverse], schema.LogicalNotOptionsT()), before=before)
+        return inverse
+    assert isinstance(sign.threshold, float)
+    # x > t is x >= the next number after t; the next after zero is not normal and may be flushed, so the first normal.
+    t = np.float32(sign.threshold)
+    if sign.comparison in ("GREATER", "LESS"):
+        away = np.float32(np.inf if sign.comparison == "GREATER" else -np.inf)
+        t = np.nextafter(t, away) if abs(t) >= _SMALLEST_NORMAL else np.float32(np.copysign(_SMALLEST_NORMAL, away))
+    rising = sign.comparison in ("GREATER_EQUAL", "GREATER")
+    if rising and t == 0:
+        return sign.x
+    difference = like(sign.x, name + "/difference")
+    level = constant(name + "/threshold", np.asarray(t, np.float32))
+    sides = (sign.x, level) if rising else (level, sign.x)
+    graph.insert(binary_op("SUB", *sides, difference), before=before)
+    return difference
+
+
+def _of_boolean(graph: Graph, tensor: Tensor) -> _Sign | None:
+    """The sign that is +1 where the boolean tensor is true."""
+    if tensor.type != "BOOL":
+        return None
+    op = graph.producer(tensor)
+    if op is not None and op.name == "LOGICAL_NOT":
+        inner = _of_boolean(graph, op.input(0))
+        return None if inner is None else inner.negated()
+    if op is not None and op.name in _COMPARISONS:
+        left, right = op.input(0), op.input(1)
+        for x, other, name in ((left, right, op.name), (right, left, _MIRRORED[op.name])):
+            threshold = uniform(other)
+            if x.type == "FLOAT32" and not x.is_constant and threshold is not None and np.isfinite(threshold):
+                if x.dims == tensor.dims:
+                    return _Sign(x, name, threshold)
+    return _Sign(tensor, None)
+
+
+def _select(graph: Graph, op: Op) -> _Sign | None:
+    condition, if_true, if_false = op.input(0), op.input(1), op.input(2)
+    values = (uniform(if_true), uniform(if_false))
+    if values in ((1.0, -1.0), (-1.0, 1.0)):
+        sign = _of_boolean(graph, condition)
+        return sign if sign is None or values[0] == 1.0 else sign.negated()
+    # select(x == 0, ±1, sign(x))
+    equal, inner = graph.producer(condition), graph.producer(if_false)
+    if equal is None or inner is None or equal.name != "EQUAL" or inner.name != "SIGN" or abs(values[0] or 0.0) != 1.0:
+        return None
+    x = inner.input(0)
+    compared = [t for t in (equal.input(0), equal.input(1)) if uniform(t) != 0.0]
+    if len(compared) != 1 or compared[0] not in (x, inner.output) or x.type != "FLOAT32":
+        return None
+    return _Sign(x, "GREATER_EQUAL" if values[0] == 1.0 else "GREATER", 0.0)
+
+
+def _sign_of_shifted_sign(graph: Graph, op: Op) -> _Sign | None:
+    shift = graph.producer(op.input(0))
+    if shift is None or shift.name not in ("ADD", "SUB") or fused_activation(shift) != 0:
+        return None
+    left, right = shift.input(0), shift.input(1)
+    for tensor, other in ((left, right), (right, left)):
+        inner, amount = graph.producer(tensor), uniform(other)
+        if inner is None or inner.name != "SIGN" or amount is None or not 0 < abs(amount) < 1:
+            continue
+        x = inner.input(0)
+        if x.type != "FLOAT32":
+            continue
+        if shift.name == "ADD":
+            return _Sign(x, "GREATER_EQUAL" if amount > 0 else "GREATER", 0.0)
+        if tensor is left:
+            return _Sign(x, "GREATER_EQUAL" if amount < 0 else "GREATER", 0.0)
+        return _Sign(x, "LESS_EQUAL" if amount > 0 else "LESS", 0.0)  # c - sign(x)
+    return None
+
+
+def _scaled_boolean(graph: Graph, op: Op) -> _Sign | None:
+    """MUL, ADD and SUB by constants of a boolean cast to float, where the two values come out as ±1."""
+    values = np.array([0.0, 1.0])  # of false and of true
+    steps: list[tuple[str, float, bool]] = []
+    at: Op | None = op
+    while at is not None and at.name in ("MUL", "ADD", "SUB") and len(steps) < 4:
+        if fused_activation(at) != 0:
+            return None
+        left, right = at.input(0), at.input(1)
+        amount = uniform(right)
+        constant_first = amount is None
+        if constant_first:
+            amount = uniform(left)
+        if amount is None:
+            return None
+        steps.append((at.name, amount, constant_first))
+        at = graph.producer(right if constant_first else left)
+    if at is None or at.name != "CAST" or at.input(0).type != "BOOL":
+        return None
+    for name, amount, constant_first in reversed(steps):
+        if name == "MUL":
+            values = values * amount
+        elif name == "ADD":
+            values = values + amount
+        else:
+            values = amount - values if constant_first else values - amount
+    if tuple(values) not in ((-1.0, 1.0), (1.0, -1.0)):
+        return None
+    sign = _of_boolean(graph, at.input(0))
+    return sign if sign is None or values[1] == 1.0 else sign.negated()
+
+
+_MATCHERS = {
+    "SELECT": _select,
+    "SELECT_V2": _select,
+    "SIGN": _sign_of_shifted_sign,
+    "ADD": _scaled_boolean,
+    "SUB": _scaled_boolean,
+    "MUL": _scaled_boolean,
+}

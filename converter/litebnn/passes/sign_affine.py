@@ -1,0 +1,53 @@
+"""A per-channel affine in front of a sign -> one addition: sign(x · m + b) is ±sign(x + b / m).
+
+Channels with a negative scale are negated in the filters that read the bits, where these allow it.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from litebnn.contract import QUANTIZE
+from litebnn.flatbuffer import Graph, Op, constant
+from litebnn.passes.common import binary_op, like
+from litebnn.passes.negated_channels import can_negate_channels, negate_channels
+from litebnn.passes.notes import Notes
+from litebnn.passes.sign_maxpool import affine_chain
+
+_SMALLEST_NORMAL = np.finfo(np.float32).tiny
+
+
+def simplify_affine_before_sign(graph: Graph, notes: Notes) -> bool:
+    changed = False
+    for op in list(graph.ops):
+        if op.name == QUANTIZE and op.input(0).type == "FLOAT32":
+            changed |= _simplify(graph, op)
+    return changed
+
+
+def _simplify(graph: Graph, quantizer: Op) -> bool:
+    chain = affine_chain(graph, quantizer.input(0))
+    if not chain.ops or (len(chain.ops) == 1 and np.all(chain.scale == 1) and np.any(chain.shift != 0)):
+        return False
+    negative = chain.scale < 0
+    if np.any(chain.scale == 0) or (np.any(negative) and not can_negate_channels(graph, quantizer.output)):
+        return False
+    with np.errstate(over="ignore"):
+        level = (chain.shift / chain.scale).astype(np.float32)
+    if not np.all(np.isfinite(level)):
+        return False
+    # A negated channel has to be -1 where the sum is zero: the addend becomes the next lower one.
+    lower = np.where(np.abs(level) > _SMALLEST_NORMAL, np.nextafter(level, np.float32(-np.inf)), -_SMALLEST_NORMAL)
+    level = np.where(negative, lower, level).astype(np.float32)
+    if np.any(negative):
+        negate_channels(graph, quantizer.output, negative)
+    source = chain.source
+    if np.any(level != 0):
+        shifted = like(source, quantizer.input(0).name + "/shifted")
+        addend = constant(shifted.name + "/threshold", level)
+        graph.insert(binary_op("ADD", source, addend, shifted), before=quantizer)
+        source = shifted
+    graph.set_input(quantizer, 0, source)
+    for op in chain.ops:
+        graph.remove(op)
+    return True
