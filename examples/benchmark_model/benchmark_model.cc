@@ -1,0 +1,172 @@
+// Measures how long a model takes: random inputs in, statistics out, as text and as JSON. The flags are those of
+// TensorFlow's program of this name, and --lcompute and --output.
+#include <chrono>
+#include <cstdio>
+#include <cstring>
+#include <fstream>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "benchmark_model/json.h"
+#include "benchmark_model/statistics.h"
+#include "common/error.h"
+#include "common/flags.h"
+#include "common/session.h"
+#include "litebnn/litebnn.h"
+
+namespace litebnn::examples {
+namespace {
+
+struct Settings {
+  SessionOptions session;
+  int num_runs = 50;
+  int warmup_runs = 5;
+  std::string output;
+};
+
+struct Measurement {
+  double load_ms;
+  std::vector<double> run_ms;
+  std::vector<OpTime> ops;
+};
+
+// Floats from -1 to 1 and any bytes: what the other types hold is for the model to say, so they stay zero.
+void FillInput(TfLiteTensor* input, std::mt19937& random) {
+  std::vector<char> bytes(TfLiteTensorByteSize(input));
+  const TfLiteType type = TfLiteTensorType(input);
+  if (type == kTfLiteFloat32) {
+    std::uniform_real_distribution<float> values(-1, 1);
+    for (size_t at = 0; at + sizeof(float) <= bytes.size(); at += sizeof(float)) {
+      const float value = values(random);
+      std::memcpy(&bytes[at], &value, sizeof value);
+    }
+  } else if (type == kTfLiteInt8 || type == kTfLiteUInt8) {
+    std::uniform_int_distribution<int> values(-128, 127);
+    for (char& byte : bytes) byte = static_cast<char>(values(random));
+  }
+  if (TfLiteTensorCopyFromBuffer(input, bytes.data(), bytes.size()) != kTfLiteOk) {
+    throw Error(Format("cannot fill the input %s %s", TfLiteTensorName(input), Describe(input).c_str()));
+  }
+}
+
+Measurement Measure(const Settings& settings) {
+  using Clock = std::chrono::steady_clock;
+  const auto since = [](Clock::time_point start) {
+    return std::chrono::duration<double, std::milli>(Clock::now() - start).count();
+  };
+  const Clock::time_point load = Clock::now();
+  Session session(settings.session);
+  Measurement measurement = {since(load), {}, {}};
+
+  std::mt19937 random;
+  for (int i = 0; i < session.num_inputs(); ++i) FillInput(session.input(i), random);
+  for (int i = 0; i < settings.warmup_runs; ++i) session.Invoke();
+  session.ResetOpTimes();
+  for (int i = 0; i < settings.num_runs; ++i) {
+    const Clock::time_point start = Clock::now();
+    session.Invoke();
+    measurement.run_ms.push_back(since(start));
+  }
+  measurement.ops = session.op_times();
+  return measurement;
+}
+
+// The most memory that the process held so far, in bytes; 0 where the system does not say. getrusage would count what
+// the program that started this one held.
+double PeakMemory() {
+  std::ifstream status("/proc/self/status");
+  for (std::string line; std::getline(status, line);) {
+    double kibibytes = 0;
+    if (std::sscanf(line.c_str(), "VmHWM: %lf kB", &kibibytes) == 1) return kibibytes * 1024;
+  }
+  return 0;
+}
+
+Json ToJson(const Settings& settings, const Measurement& measurement, double peak_memory) {
+  const Statistics statistics = Summarize(measurement.run_ms);
+  const auto percentile = [&measurement](double percent) { return Percentile(measurement.run_ms, percent); };
+  std::vector<Json> ops;
+  for (const OpTime& time : measurement.ops) {
+    const double calls = static_cast<double>(time.calls);
+    ops.push_back(Json::Object({{"node", time.node},
+                                {"op", time.op},
+                                {"output", time.output},
+                                {"calls", calls},
+                                {"mean_ms", calls > 0 ? time.milliseconds / calls : 0}}));
+  }
+  return Json::Object({
+      {"graph", settings.session.model},
+      {"tflite_version", TfLiteVersion()},
+      {"litebnn_version", litebnn_version()},
+      {"num_threads", settings.session.num_threads},
+      {"lcompute", settings.session.lcompute},
+      {"use_xnnpack", settings.session.xnnpack},
+      {"external_delegate_path", settings.session.external_delegate},
+      {"warmup_runs", settings.warmup_runs},
+      {"num_runs", settings.num_runs},
+      {"load_ms", measurement.load_ms},
+      {"latency_ms", Json::Object({{"median", percentile(50)},
+                                   {"mean", statistics.mean},
+                                   {"std", statistics.deviation},
+                                   {"min", statistics.minimum},
+                                   {"max", statistics.maximum},
+                                   {"p5", percentile(5)},
+                                   {"p90", percentile(90)},
+                                   {"p95", percentile(95)},
+                                   {"p99", percentile(99)}})},
+      {"run_ms", Json::Array({measurement.run_ms.begin(), measurement.run_ms.end()})},
+      {"peak_memory_bytes", peak_memory},
+      {"ops", Json::Array(ops)},
+  });
+}
+
+// Writes a file whole or not at all.
+void WriteFile(const std::string& path, const std::string& content) {
+  const std::string unfinished = path + ".new";
+  std::ofstream file(unfinished, std::ios::binary);
+  file << content;
+  file.close();
+  if (!file || std::rename(unfinished.c_str(), path.c_str()) != 0) {
+    std::remove(unfinished.c_str());
+    throw Error(Format("cannot write --output=%s", path.c_str()));
+  }
+}
+
+void Print(const Settings& settings, const Measurement& measurement, double peak_memory) {
+  const Statistics statistics = Summarize(measurement.run_ms);
+  const auto percentile = [&measurement](double percent) { return Percentile(measurement.run_ms, percent); };
+  std::printf("%s: %d runs, %d threads, TensorFlow Lite %s, litebnn %s\n", settings.session.model.c_str(),
+              settings.num_runs, settings.session.num_threads, TfLiteVersion(), litebnn_version());
+  std::printf("latency: median %.3f ms, mean %.3f, std %.3f, min %.3f, p90 %.3f, p99 %.3f, max %.3f\n", percentile(50),
+              statistics.mean, statistics.deviation, statistics.minimum, percentile(90), percentile(99),
+              statistics.maximum);
+  std::printf("load: %.3f ms; peak memory: %.1f MiB\n", measurement.load_ms, peak_memory / (1 << 20));
+  if (settings.session.profiling) std::printf("%s", FormatOpTimes(measurement.ops).c_str());
+}
+
+void Main(int argc, char** argv) {
+  Settings settings;
+  const std::vector<Flag> flags = {
+      {"graph", 0, &settings.session.model, "the model"},
+      {"num_threads", 0, IntFlag{&settings.session.num_threads, 1}, "threads to run on"},
+      {"num_runs", 0, IntFlag{&settings.num_runs, 1}, "runs to measure"},
+      {"warmup_runs", 0, IntFlag{&settings.warmup_runs, 0}, "runs before those"},
+      {"lcompute", 0, &settings.session.lcompute, "register litebnn's ops, which models with Lce ops need"},
+      {"use_xnnpack", 0, &settings.session.xnnpack, "run float and quantized ops in XNNPACK"},
+      {"external_delegate_path", 0, &settings.session.external_delegate, "delegate library to load"},
+      {"enable_op_profiling", 0, &settings.session.profiling, "print the time of each op"},
+      {"output", 0, &settings.output, "file to write the results to, as JSON"},
+  };
+  if (!ParseFlags(argc, argv, flags)) return;
+  if (settings.session.model.empty()) throw Error("name the model with --graph=FILE");
+  const Measurement measurement = Measure(settings);
+  const double peak_memory = PeakMemory();
+  Print(settings, measurement, peak_memory);
+  if (!settings.output.empty()) WriteFile(settings.output, ToJson(settings, measurement, peak_memory).text() + "\n");
+}
+
+}  // namespace
+}  // namespace litebnn::examples
+
+int main(int argc, char** argv) { return litebnn::examples::RunProgram(litebnn::examples::Main, argc, argv); }

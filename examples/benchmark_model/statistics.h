@@ -1,0 +1,20 @@
+#pragma once
+
+#include <vector>
+
+namespace litebnn::examples {
+
+struct Statistics {
+  double mean;
+  double deviation;  // standard deviation of the values themselves, not an estimate for more
+  double minimum;
+  double maximum;
+};
+
+// Statistics of at least one value.
+Statistics Summarize(const std::vector<double>& values);
+
+// The value below which `percent` of the values lie, with linear interpolation between neighbours.
+double Percentile(std::vector<double> values, double percent);
+
+}  // namespace litebnn::examples

@@ -1,0 +1,107 @@
+#include "common/flags.h"
+
+#include <getopt.h>
+
+#include <cerrno>
+#include <climits>
+#include <cmath>
+#include <cstdio>
+#include <cstdlib>
+
+#include "common/error.h"
+
+namespace litebnn::examples {
+namespace {
+
+// Writes a flag's text into its value; false where the flag does not take that text.
+struct Assign {
+  const char* text;
+
+  bool operator()(std::string* value) const {
+    *value = text;
+    return true;
+  }
+
+  bool operator()(bool* value) const {
+    const std::string word = text;
+    *value = word == "1" || word == "true";
+    return *value || word == "0" || word == "false";
+  }
+
+  bool operator()(float* value) const {
+    char* end = nullptr;
+    *value = std::strtof(text, &end);
+    return end != text && *end == '\0' && std::isfinite(*value);
+  }
+
+  bool operator()(IntFlag flag) const {
+    char* end = nullptr;
+    errno = 0;
+    const long number = std::strtol(text, &end, 10);
+    if (end == text || *end != '\0' || errno != 0 || number < flag.minimum || number > INT_MAX) return false;
+    *flag.value = static_cast<int>(number);
+    return true;
+  }
+};
+
+// What a flag takes, and its default.
+struct Describe {
+  std::string operator()(const std::string* value) const {
+    return value->empty() ? "text" : Format("text, default %s", value->c_str());
+  }
+  std::string operator()(const bool* value) const { return Format("0 or 1, default %d", *value ? 1 : 0); }
+  std::string operator()(const float* value) const { return Format("a number, default %g", static_cast<double>(*value)); }
+  std::string operator()(IntFlag flag) const {
+    return Format("a whole number from %d, default %d", flag.minimum, *flag.value);
+  }
+};
+
+void PrintHelp(const char* program, const std::vector<Flag>& flags) {
+  std::printf("usage: %s [flags]\n", program);
+  for (const Flag& flag : flags) {
+    const std::string letter = flag.letter ? Format(", -%c", flag.letter) : "";
+    const std::string names = Format("--%s%s", flag.name, letter.c_str());
+    std::printf("  %-28s %s (%s)\n", names.c_str(), flag.help, std::visit(Describe(), flag.value).c_str());
+  }
+  std::printf("  %-28s this text\n", "--help, -h");
+}
+
+}  // namespace
+
+bool ParseFlags(int argc, char** argv, const std::vector<Flag>& flags) {
+  constexpr int kHelp = 'h';
+  constexpr int kFirstFlag = 256;  // above every letter
+  std::vector<option> long_options;
+  std::string short_options = ":h";
+  for (const Flag& flag : flags) {
+    long_options.push_back({flag.name, required_argument, nullptr, kFirstFlag + static_cast<int>(long_options.size())});
+    if (flag.letter) short_options += {flag.letter, ':'};
+  }
+  long_options.push_back({"help", no_argument, nullptr, kHelp});
+  long_options.push_back({});
+
+  opterr = 0;
+  for (;;) {
+    const int last = optind;
+    const int found = getopt_long(argc, argv, short_options.c_str(), long_options.data(), nullptr);
+    if (found == -1) break;
+    if (found == kHelp) {
+      PrintHelp(argv[0], flags);
+      return false;
+    }
+    if (found == ':') throw Error(Format("%s needs a value", argv[last]));
+    if (found == '?') throw Error(Format("%s is not a flag of this program (see --help)", argv[last]));
+    for (size_t i = 0; i < flags.size(); ++i) {
+      const Flag& flag = flags[i];
+      if (found != kFirstFlag + static_cast<int>(i) && found != flag.letter) continue;
+      if (!std::visit(Assign{optarg}, flag.value)) {
+        const std::string takes = std::visit(Describe(), flag.value);
+        throw Error(Format("--%s=%s: expected %s", flag.name, optarg, takes.substr(0, takes.find(',')).c_str()));
+      }
+    }
+  }
+  if (optind < argc) throw Error(Format("unexpected argument '%s' (see --help)", argv[optind]));
+  return true;
+}
+
+}  // namespace litebnn::examples

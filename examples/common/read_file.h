@@ -1,0 +1,11 @@
+#pragma once
+
+#include <cstddef>
+#include <string>
+
+namespace litebnn::examples {
+
+// The content of a regular file of 1 to `limit` bytes; `what` says what it is, for the errors. Throws Error.
+std::string ReadFile(const std::string& path, const char* what, size_t limit);
+
+}  // namespace litebnn::examples

@@ -1,0 +1,127 @@
+#include "label_image/image.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdlib>
+#include <memory>
+
+#include "common/error.h"
+#include "label_image/bmp.h"
+
+namespace {
+
+// What 2^26 pixels of 4 channels with 16 bits need. A small file can ask for far more.
+constexpr size_t kLargestBlock = size_t{1} << 29;
+
+void* AllocateBlock(size_t size) { return size <= kLargestBlock ? std::malloc(size) : nullptr; }
+void* ReallocateBlock(void* block, size_t size) { return size <= kLargestBlock ? std::realloc(block, size) : nullptr; }
+
+}  // namespace
+
+#define STBI_MALLOC(size) AllocateBlock(size)
+#define STBI_REALLOC(block, size) ReallocateBlock(block, size)
+#define STBI_FREE(block) std::free(block)
+#define STBI_ONLY_BMP
+#define STBI_ONLY_JPEG
+#define STBI_ONLY_PNG
+#define STBI_ONLY_PNM
+#define STBI_NO_STDIO
+#define STBI_NO_LINEAR
+#define STBI_FAILURE_USERMSG
+#define STB_IMAGE_STATIC
+#define STB_IMAGE_IMPLEMENTATION
+#include "stb_image.h"
+
+namespace litebnn::examples {
+namespace {
+
+constexpr int64_t kMostPixels = int64_t{1} << 26;
+// Each scan of a progressive JPEG goes over all pixels, and a scan may take a few bytes of the file only.
+constexpr int64_t kMostScannedPixels = int64_t{1} << 30;
+
+bool BeginsWith(const std::string& bytes, const char* magic) { return bytes.rfind(magic, 0) == 0; }
+
+void CheckJpeg(const std::string& bytes, int64_t pixels) {
+  // Entropy-coded data has no such pairs: a 0xff there is followed by 0.
+  const std::string start_of_scan = "\xff\xda";
+  const std::string end_of_image = "\xff\xd9";
+  int64_t scans = 0;
+  size_t last = 0;
+  for (size_t at = bytes.find(start_of_scan); at != std::string::npos; at = bytes.find(start_of_scan, at + 2)) {
+    ++scans;
+    last = at;
+  }
+  if (bytes.find(end_of_image, last) == std::string::npos) throw Error("it is cut off: the JPEG has no end");
+  if (scans * pixels > kMostScannedPixels) {
+    throw Error(Format("the JPEG has %lld scans, too many for its size", static_cast<long long>(scans)));
+  }
+}
+
+}  // namespace
+
+Image DecodeImage(const std::string& bytes, int channels) {
+  const std::string plain = BeginsWith(bytes, "BM") ? PlainBmp(bytes) : bytes;
+  const auto* data = reinterpret_cast<const stbi_uc*>(plain.data());
+  const int size = static_cast<int>(plain.size());
+
+  int width = 0;
+  int height = 0;
+  if (!stbi_info_from_memory(data, size, &width, &height, nullptr)) {
+    throw Error("it is no BMP, PNG, JPEG or binary PPM file, or its header is damaged");
+  }
+  const int64_t pixels = int64_t{width} * height;
+  if (pixels <= 0 || pixels > kMostPixels) {
+    throw Error(Format("it has %d x %d pixels, expected at most %lld in all", width, height,
+                       static_cast<long long>(kMostPixels)));
+  }
+  if (BeginsWith(bytes, "\xff\xd8")) CheckJpeg(bytes, pixels);
+
+  const std::unique_ptr<stbi_uc, void (*)(void*)> decoded(
+      stbi_load_from_memory(data, size, &width, &height, nullptr, channels), stbi_image_free);
+  if (!decoded) throw Error(stbi_failure_reason());
+  const size_t values = static_cast<size_t>(width) * static_cast<size_t>(height) * static_cast<size_t>(channels);
+  return {height, width, channels, std::vector<uint8_t>(decoded.get(), decoded.get() + values)};
+}
+
+std::vector<float> ResizeBilinear(const Image& image, int height, int width) {
+  // The two neighbours of each output coordinate along one axis, and the weight of the second.
+  struct Tap {
+    size_t first;
+    size_t second;
+    float weight;
+  };
+  const auto taps = [](int in_size, int out_size) {
+    const float scale = static_cast<float>(in_size) / static_cast<float>(out_size);
+    std::vector<Tap> result;
+    for (int i = 0; i < out_size; ++i) {
+      const float position = static_cast<float>(i) * scale;
+      const int first = std::min(static_cast<int>(std::floor(position)), in_size - 1);
+      result.push_back({static_cast<size_t>(first), static_cast<size_t>(std::min(first + 1, in_size - 1)),
+                        position - static_cast<float>(first)});
+    }
+    return result;
+  };
+  const std::vector<Tap> rows = taps(image.height, height);
+  const std::vector<Tap> columns = taps(image.width, width);
+  const auto channels = static_cast<size_t>(image.channels);
+  const size_t row_values = static_cast<size_t>(image.width) * channels;
+
+  std::vector<float> resized;
+  resized.reserve(rows.size() * columns.size() * channels);
+  for (const Tap& row : rows) {
+    const uint8_t* top = image.pixels.data() + row.first * row_values;
+    const uint8_t* bottom = image.pixels.data() + row.second * row_values;
+    for (const Tap& column : columns) {
+      for (size_t c = 0; c < channels; ++c) {
+        const size_t left = column.first * channels + c;
+        const size_t right = column.second * channels + c;
+        const float upper = top[left] * (1 - column.weight) + top[right] * column.weight;
+        const float lower = bottom[left] * (1 - column.weight) + bottom[right] * column.weight;
+        resized.push_back(upper * (1 - row.weight) + lower * row.weight);
+      }
+    }
+  }
+  return resized;
+}
+
+}  // namespace litebnn::examples
