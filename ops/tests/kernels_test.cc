@@ -1,0 +1,354 @@
+// Every table this CPU can run, over a sweep of shapes, against the contract.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <limits>
+#include <random>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include "kernels/aligned_buffer.h"
+#include "kernels/kernels.h"
+#include "kernels/thread_pool.h"
+#include "tests/kernels_reference.h"
+
+namespace litebnn {
+namespace {
+
+std::vector<std::string> TableNames() {
+  std::vector<std::string> names;
+  std::istringstream list(AvailableKernels());
+  for (std::string name; std::getline(list, name, ',');) names.push_back(name.substr(name.find_first_not_of(' ')));
+  return names;
+}
+
+class KernelsTest : public testing::TestWithParam<std::string> {
+ protected:
+  const Kernels& kernels() const { return *FindKernels(GetParam().c_str()); }
+};
+
+INSTANTIATE_TEST_SUITE_P(Tables, KernelsTest, testing::ValuesIn(TableNames()),
+                         [](const auto& name) { return name.param; });
+
+std::vector<uint8_t> RunBconv(const Kernels& kernels, const BconvCase& c, const BconvData& data, int threads) {
+  const auto pool = ThreadPool::Create(threads);
+  const auto conv = Bconv2d::Create(kernels, data.spec, data.filter.data());
+  EXPECT_NE(pool, nullptr);
+  EXPECT_NE(conv, nullptr);
+  EXPECT_TRUE(conv->Resize(data.geometry));
+  AlignedBuffer<uint8_t> workspace;
+  EXPECT_TRUE(workspace.Allocate(conv->WorkspaceBytes(threads)));
+  // What was there before must not show through.
+  if (workspace.bytes() > 0) std::memset(workspace.data(), 0xA5, workspace.bytes());
+  std::vector<uint8_t> output(OutputBytes(c, data.geometry), 0x5A);
+  conv->Run(*pool, data.input.data(), output.data(), workspace.data());
+  return output;
+}
+
+void ExpectAsReference(const Kernels& kernels, const BconvCase& c, int threads) {
+  BconvData data;
+  if (!MakeBconvData(c, &data)) return;
+  EXPECT_TRUE(RunBconv(kernels, c, data, threads) == ReferenceBconv(c, data)) << Describe(c) << ", threads " << threads;
+}
+
+constexpr Bconv2dOutputType kOutputTypes[] = {Bconv2dOutputType::kFloat32, Bconv2dOutputType::kInt8,
+                                              Bconv2dOutputType::kBitpacked};
+constexpr Activation kActivations[] = {Activation::kNone, Activation::kRelu, Activation::kReluN1To1, Activation::kRelu6};
+
+TEST_P(KernelsTest, BconvOfEveryChannelCount) {
+  for (int32_t channels_in : {1, 31, 32, 33, 64, 96, 100, 128, 160, 256}) {
+    for (int32_t channels_out : {1, 7, 31, 32, 33, 64, 70, 128, 130}) {
+      for (const Bconv2dOutputType output_type : kOutputTypes) {
+        BconvCase c;
+        c.channels_in = channels_in;
+        c.channels_out = channels_out;
+        c.output_type = output_type;
+        c.height = 3;
+        c.seed = static_cast<uint32_t>(channels_in * 1000 + channels_out);
+        ExpectAsReference(kernels(), c, 1);
+      }
+    }
+  }
+}
+
+TEST_P(KernelsTest, BconvOfRandomShapes) {
+  std::mt19937 random(7);
+  const auto pick = [&random](std::initializer_list<int32_t> values) { return values.begin()[random() % values.size()]; };
+  for (int i = 0; i < 400; ++i) {
+    BconvCase c;
+    c.batch = pick({1, 1, 2, 3});
+    c.height = pick({1, 2, 4, 7, 9});
+    c.width = pick({1, 2, 5, 7, 8, 13});
+    c.filter_height = pick({1, 2, 3, 5});
+    c.filter_width = pick({1, 2, 3, 5});
+    c.stride_height = pick({1, 1, 2, 3});
+    c.stride_width = pick({1, 1, 2, 3});
+    c.dilation_height = pick({1, 1, 2, 3});
+    c.dilation_width = pick({1, 1, 2, 3});
+    c.groups = pick({1, 1, 1, 2, 3});
+    c.channels_in = c.groups == 1 ? pick({3, 32, 40, 64, 96, 128}) : c.groups * pick({32, 64});
+    c.channels_out = c.groups * pick({1, 5, 32, 40, 64, 72});
+    c.same = pick({0, 1, 1}) == 1;
+    c.zero_padding = pick({0, 1}) == 1;
+    c.activation = kActivations[random() % 4];
+    c.output_type = kOutputTypes[random() % 3];
+    c.with_multiplier = pick({0, 1, 1}) == 1;
+    c.with_bias = pick({0, 1, 1}) == 1;
+    c.seed = static_cast<uint32_t>(random());
+    // Half of an odd number of channels is no whole number: the op refuses it.
+    const bool half_channel = c.output_type == Bconv2dOutputType::kBitpacked && c.channels_in / c.groups % 2 == 1;
+    if (half_channel) c.zero_padding = false;
+    ExpectAsReference(kernels(), c, pick({1, 1, 2, 3}));
+  }
+}
+
+TEST_P(KernelsTest, BconvOfDeepFilters) {
+  for (int32_t channels_in : {512, 1024, 2050}) {
+    for (const Bconv2dOutputType output_type : kOutputTypes) {
+      BconvCase c;
+      c.height = 2;
+      c.width = 3;
+      c.channels_in = channels_in;
+      c.channels_out = 72;
+      c.output_type = output_type;
+      ExpectAsReference(kernels(), c, 1);
+    }
+  }
+}
+
+// Sums near every power of two up to the deepest that a 16-bit counter holds, and beyond it.
+TEST_P(KernelsTest, BconvWhereEveryBitDiffers) {
+  for (int32_t channels_in : {64, 256, 8160, 32768, 65535, 65536, 70000, 140000}) {
+    for (uint32_t filter_bits : {0u, ~0u}) {
+      BconvCase c;
+      c.height = c.width = c.filter_height = c.filter_width = 1;
+      c.channels_in = channels_in;
+      c.channels_out = 40;
+      BconvData data;
+      ASSERT_TRUE(MakeBconvData(c, &data));
+      std::fill(data.filter.begin(), data.filter.end(), filter_bits);
+      if (channels_in % 32 != 0) {
+        for (int32_t o = 0; o < c.channels_out; ++o) {
+          uint32_t& last = data.filter[static_cast<size_t>((o + 1) * PackedWords(channels_in) - 1)];
+          last &= (1u << (channels_in % 32)) - 1u;
+        }
+      }
+      std::fill(data.input.begin(), data.input.end(), 0u);
+      EXPECT_TRUE(RunBconv(kernels(), c, data, 1) == ReferenceBconv(c, data)) << Describe(c);
+    }
+  }
+}
+
+TEST_P(KernelsTest, BconvOutputDoesNotDependOnThreads) {
+  for (const Bconv2dOutputType output_type : kOutputTypes) {
+    for (int32_t groups : {1, 2}) {
+      for (int32_t size : {1, 7, 14}) {
+        BconvCase c;
+        c.height = c.width = size;
+        c.groups = groups;
+        c.channels_in = 64 * groups;
+        c.channels_out = 200 * groups;
+        c.zero_padding = true;
+        c.output_type = output_type;
+        BconvData data;
+        ASSERT_TRUE(MakeBconvData(c, &data));
+        const std::vector<uint8_t> expected = RunBconv(kernels(), c, data, 1);
+        for (int threads : {2, 3, 5}) EXPECT_EQ(RunBconv(kernels(), c, data, threads), expected) << Describe(c);
+      }
+    }
+  }
+}
+
+TEST_P(KernelsTest, BconvFollowsItsInputsShape) {
+  BconvCase c;
+  c.zero_padding = true;
+  BconvData first;
+  ASSERT_TRUE(MakeBconvData(c, &first));
+  const auto pool = ThreadPool::Create(2);
+  const auto conv = Bconv2d::Create(kernels(), first.spec, first.filter.data());
+  for (int32_t size : {5, 9, 2}) {
+    c.height = c.width = size;
+    BconvData data;
+    ASSERT_TRUE(MakeBconvData(c, &data));
+    data.filter = first.filter;
+    data.multiplier = first.multiplier;
+    data.bias = first.bias;
+    ASSERT_TRUE(conv->Resize(data.geometry));
+    AlignedBuffer<uint8_t> workspace;
+    ASSERT_TRUE(workspace.Allocate(conv->WorkspaceBytes(2)));
+    std::vector<uint8_t> output(OutputBytes(c, data.geometry));
+    conv->Run(*pool, data.input.data(), output.data(), workspace.data());
+    EXPECT_EQ(output, ReferenceBconv(c, data)) << Describe(c);
+  }
+}
+
+TEST_P(KernelsTest, BconvRefusesAFrameOfManyGigabytes) {
+  BconvCase c;
+  BconvData data;
+  ASSERT_TRUE(MakeBconvData(c, &data));
+  data.spec.dilation_height_factor = data.spec.dilation_width_factor = 1 << 30;
+  const auto conv = Bconv2d::Create(kernels(), data.spec, data.filter.data());
+  ASSERT_NE(conv, nullptr);
+  EXPECT_FALSE(conv->Resize(data.geometry));
+}
+
+TEST_P(KernelsTest, Int8OutputSaturatesAndTakesNan) {
+  BconvCase c;
+  c.output_type = Bconv2dOutputType::kInt8;
+  c.channels_out = 3;
+  BconvData data;
+  ASSERT_TRUE(MakeBconvData(c, &data));
+  data.bias = {std::numeric_limits<float>::infinity(), -std::numeric_limits<float>::infinity(),
+               std::numeric_limits<float>::quiet_NaN()};
+  const std::vector<uint8_t> output = RunBconv(kernels(), c, data, 1);
+  for (size_t i = 0; i < output.size(); ++i) EXPECT_EQ(static_cast<int8_t>(output[i]), i % 3 == 0 ? 127 : -128);
+}
+
+TEST_P(KernelsTest, QuantizeFloat32) {
+  std::mt19937 random(3);
+  const float special[] = {0.0f,
+                           -0.0f,
+                           1e-45f,
+                           -1e-45f,
+                           std::numeric_limits<float>::infinity(),
+                           -std::numeric_limits<float>::infinity(),
+                           std::numeric_limits<float>::quiet_NaN(),
+                           -std::numeric_limits<float>::quiet_NaN()};
+  const auto pool = ThreadPool::Create(2);
+  for (int32_t channels : {1, 3, 4, 8, 31, 32, 33, 63, 64, 96, 100, 128, 1000}) {
+    for (int64_t rows : {1, 2, 7, 33}) {
+      std::vector<float> input(static_cast<size_t>(rows * channels));
+      for (float& value : input) {
+        value = random() % 4 == 0 ? special[random() % 8] : static_cast<float>(static_cast<int32_t>(random()));
+      }
+      std::vector<uint32_t> expected(static_cast<size_t>(rows * PackedWords(channels)), 0);
+      for (int64_t i = 0; i < rows * channels; ++i) {
+        if (!(input[static_cast<size_t>(i)] < 0.0f)) continue;
+        expected[static_cast<size_t>(i / channels * PackedWords(channels) + i % channels / 32)] |=
+            1u << (i % channels % 32);
+      }
+      std::vector<uint32_t> output(expected.size(), ~0u);
+      QuantizeFloat32(kernels(), *pool, input.data(), rows, channels, output.data());
+      EXPECT_EQ(output, expected) << rows << " rows of " << channels;
+    }
+  }
+}
+
+TEST_P(KernelsTest, QuantizeInt8AndBool) {
+  std::mt19937 random(4);
+  const auto pool = ThreadPool::Create(2);
+  for (int32_t channels : {1, 3, 8, 16, 31, 32, 33, 64, 100, 128, 1000}) {
+    for (int32_t zero_point : {-128, -5, 0, 1, 127}) {
+      const int64_t rows = 5;
+      std::vector<int8_t> input(static_cast<size_t>(rows * channels));
+      for (int8_t& value : input) value = static_cast<int8_t>(random());
+      std::vector<uint8_t> flags(input.size());
+      for (uint8_t& value : flags) value = random() % 2;
+      std::vector<uint32_t> expected(static_cast<size_t>(rows * PackedWords(channels)), 0), expected_bool = expected;
+      for (int64_t i = 0; i < rows * channels; ++i) {
+        const auto word = static_cast<size_t>(i / channels * PackedWords(channels) + i % channels / 32);
+        const uint32_t bit = 1u << (i % channels % 32);
+        if (input[static_cast<size_t>(i)] < zero_point) expected[word] |= bit;
+        if (flags[static_cast<size_t>(i)] == 0) expected_bool[word] |= bit;
+      }
+      std::vector<uint32_t> output(expected.size(), ~0u);
+      QuantizeInt8(kernels(), *pool, input.data(), rows, channels, zero_point, output.data());
+      EXPECT_EQ(output, expected) << channels << " channels, zero point " << zero_point;
+      QuantizeBool(kernels(), *pool, reinterpret_cast<const bool*>(flags.data()), rows, channels, output.data());
+      EXPECT_EQ(output, expected_bool) << channels << " channels";
+    }
+  }
+}
+
+TEST_P(KernelsTest, DequantizeUndoesQuantize) {
+  std::mt19937 random(5);
+  const auto pool = ThreadPool::Create(1);
+  for (int32_t channels : {1, 31, 32, 33, 100}) {
+    const int64_t rows = 4;
+    const std::vector<uint32_t> packed = RandomPacked(random, rows, channels);
+    const auto values = static_cast<size_t>(rows * channels);
+    std::vector<uint32_t> again(packed.size());
+    std::vector<float> floats(values);
+    DequantizeFloat32(kernels(), *pool, packed.data(), rows, channels, floats.data());
+    for (float value : floats) EXPECT_EQ(std::fabs(value), 1.0f);
+    QuantizeFloat32(kernels(), *pool, floats.data(), rows, channels, again.data());
+    EXPECT_EQ(again, packed);
+    std::vector<int8_t> bytes(values);
+    DequantizeInt8(kernels(), *pool, packed.data(), rows, channels, 11, -5, bytes.data());
+    QuantizeInt8(kernels(), *pool, bytes.data(), rows, channels, 3, again.data());
+    EXPECT_EQ(again, packed);
+    std::vector<uint8_t> flags(values);
+    DequantizeBool(kernels(), *pool, packed.data(), rows, channels, reinterpret_cast<bool*>(flags.data()));
+    QuantizeBool(kernels(), *pool, reinterpret_cast<bool*>(flags.data()), rows, channels, again.data());
+    EXPECT_EQ(again, packed);
+  }
+}
+
+TEST_P(KernelsTest, BMaxPool2d) {
+  std::mt19937 random(6);
+  const auto pool = ThreadPool::Create(2);
+  for (int i = 0; i < 100; ++i) {
+    const auto up_to = [&random](uint32_t most) { return static_cast<int32_t>(1 + random() % most); };
+    BMaxPool2dGeometry g = {up_to(2), up_to(9), up_to(9), up_to(9), 0, 0, up_to(4), up_to(4), up_to(3), up_to(3), 0, 0};
+    g.output_height = SameOutput(g.input_height, g.stride_height);
+    g.output_width = SameOutput(g.input_width, g.stride_width);
+    g.pad_top = PadBefore(g.input_height, g.output_height, g.filter_height, g.stride_height, 1);
+    g.pad_left = PadBefore(g.input_width, g.output_width, g.filter_width, g.stride_width, 1);
+    const std::vector<uint32_t> input =
+        RandomPacked(random, int64_t{g.batch} * g.input_height * g.input_width, g.words * 32);
+    std::vector<uint32_t> expected;
+    for (int32_t b = 0; b < g.batch; ++b) {
+      for (int32_t oy = 0; oy < g.output_height; ++oy) {
+        for (int32_t ox = 0; ox < g.output_width; ++ox) {
+          for (int32_t word = 0; word < g.words; ++word) {
+            uint32_t bits = ~0u;
+            for (int32_t ky = 0; ky < g.filter_height; ++ky) {
+              for (int32_t kx = 0; kx < g.filter_width; ++kx) {
+                const int32_t y = oy * g.stride_height + ky - g.pad_top, x = ox * g.stride_width + kx - g.pad_left;
+                if (y < 0 || y >= g.input_height || x < 0 || x >= g.input_width) continue;
+                bits &= input[static_cast<size_t>(((b * g.input_height + y) * g.input_width + x) * g.words + word)];
+              }
+            }
+            expected.push_back(bits);
+          }
+        }
+      }
+    }
+    std::vector<uint32_t> output(expected.size(), 0x5A5A5A5A);
+    BMaxPool2d(kernels(), *pool, g, input.data(), output.data());
+    EXPECT_EQ(output, expected);
+  }
+}
+
+TEST(FindKernels, NamesAreChecked) {
+  EXPECT_EQ(FindKernels("no such table"), nullptr);
+  for (const std::string& name : TableNames()) EXPECT_EQ(name, KernelsName(*FindKernels(name.c_str())));
+}
+
+TEST(ThreadPool, EveryElementIsDoneOnceByContiguousParts) {
+  for (int threads : {1, 2, 3, 7}) {
+    const auto pool = ThreadPool::Create(threads);
+    ASSERT_NE(pool, nullptr);
+    EXPECT_EQ(pool->num_threads(), threads);
+    // Many short loops, so that workers are met both spinning and asleep.
+    for (int64_t count = 0; count < 300; ++count) {
+      std::vector<int> done(static_cast<size_t>(count), 0);
+      pool->ParallelFor(
+          count, 4,
+          [](void* context, int, int64_t begin, int64_t end) {
+            EXPECT_EQ(begin % 4, 0);
+            for (int64_t i = begin; i < end; ++i) ++(*static_cast<std::vector<int>*>(context))[static_cast<size_t>(i)];
+          },
+          &done);
+      EXPECT_EQ(std::count(done.begin(), done.end(), 1), count);
+    }
+  }
+}
+
+TEST(ThreadPool, RefusesNoThreads) { EXPECT_EQ(ThreadPool::Create(0), nullptr); }
+
+}  // namespace
+}  // namespace litebnn
