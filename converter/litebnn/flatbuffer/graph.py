@@ -84,7 +84,9 @@ class Tensor:
 
     @property
     def is_quantized(self) -> bool:
-        return self.quantization is not None and self.quantization.scale is not None and len(self.quantization.scale) > 0
+        return (
+            self.quantization is not None and self.quantization.scale is not None and len(self.quantization.scale) > 0
+        )
 
     @property
     def per_tensor_quantization(self) -> tuple[float, int] | None:

@@ -179,14 +179,18 @@ def _graph(
     where = f"subgraph {index}"
     inputs = [_at(tensors, i, f"{where}: input tensor") for i in _charged(source.InputsAsNumpy(), budget)]
     outputs = [_at(tensors, i, f"{where}: output tensor") for i in _charged(source.OutputsAsNumpy(), budget)]
-    ops = [_op(source.Operators(i), i, tensors, codes, data, budget) for i in _counted(source.OperatorsLength(), budget)]
+    ops = [
+        _op(source.Operators(i), i, tensors, codes, data, budget) for i in _counted(source.OperatorsLength(), budget)
+    ]
     carried = schema.SubGraphT()
     carried.debugMetadataIndex = source.DebugMetadataIndex() if hasattr(source, "DebugMetadataIndex") else -1
     produced: set[Tensor] = set()
     for number, op in enumerate(ops):
         for tensor in op.outputs:
             if tensor in produced:
-                raise ConversionError(f'op {number} ({op.name}): tensor "{tensor.name}" is written by another op already')
+                raise ConversionError(
+                    f'op {number} ({op.name}): tensor "{tensor.name}" is written by another op already'
+                )
             produced.add(tensor)
     return Graph(_text(source.Name(), budget) or "", tensors, inputs, outputs, ops, carried), tensors
 
@@ -257,7 +261,8 @@ def _op(
     if carried.intermediates is not None:
         # Indices like those of the inputs, so kept as tensors.
         carried.intermediates = [
-            _at(tensors, i, f"op {index} ({name}): intermediate tensor") for i in _charged(carried.intermediates, budget)
+            _at(tensors, i, f"op {index} ({name}): intermediate tensor")
+            for i in _charged(carried.intermediates, budget)
         ]
     custom = b"" if carried.customOptions is None else bytes(np.asarray(carried.customOptions, np.uint8))
     large_offset = getattr(carried, "largeCustomOptionsOffset", 0)

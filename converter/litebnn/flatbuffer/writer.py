@@ -31,7 +31,7 @@ class _AlignedBuffer:
     def __init__(self, data: Array | None, offset: int = 0, size: int = 0) -> None:
         self.data, self.offset, self.size = data, offset, size
 
-    def Pack(self, builder: Any) -> Any:  # noqa: N802, the generated code calls it so
+    def Pack(self, builder: Any) -> Any:
         vector = None
         if self.data is not None:
             payload = np.ascontiguousarray(self.data)

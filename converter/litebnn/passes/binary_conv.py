@@ -36,6 +36,8 @@ def binary_weights(weights: Array) -> tuple[Array, Array] | str:
 def binarize_convs(graph: Graph, notes: Notes) -> bool:
     changed = False
     for op in list(graph.ops):
+        if op.name == "DEPTHWISE_CONV_2D" and bits_of(graph, op.input(0)) is not None:
+            notes.left_alone(op, f"depthwise: each of its groups has 1 channel, not a multiple of {BITS_PER_WORD}")
         if op.name != "CONV_2D" or op.output.type != "FLOAT32":
             continue
         reason = _convert(graph, op, notes)

@@ -23,7 +23,9 @@ def pad_bits(graph: Graph, notes: Notes) -> bool:
         channels = op.output.channels
         if value == -1.0 and channels % BITS_PER_WORD:
             continue
-        padded = like(op.output, op.output.name + "/bits", type="INT32", dims=(*op.output.dims[:-1], packed_words(channels)))
+        padded = like(
+            op.output, op.output.name + "/bits", type="INT32", dims=(*op.output.dims[:-1], packed_words(channels))
+        )
         word = constant(op.output.name + "/pad", np.asarray(0 if value == 1.0 else -1, np.int32))
         graph.insert(Op(builtin("PADV2"), [bits, op.inputs[1], word], [padded], op.options), before=op)
         graph.replace(op, Op(custom(DEQUANTIZE), [padded], [op.output]))

@@ -53,7 +53,9 @@ def compact(model: Model) -> None:
     by_content: dict[bytes, Buffer] = {}
     kept: dict[Buffer, None] = {empty: None}
     for graph in model.graphs:
-        used = {t for op in graph.ops for t in (*op.inputs, *op.outputs, *(op.carried.intermediates or ())) if t is not None}
+        used = {
+            t for op in graph.ops for t in (*op.inputs, *op.outputs, *(op.carried.intermediates or ())) if t is not None
+        }
         used.update(graph.inputs, graph.outputs, graph.pinned)
         graph.tensors = [tensor for tensor in graph.all_tensors() if tensor in used]
         for tensor in graph.tensors:
@@ -61,7 +63,9 @@ def compact(model: Model) -> None:
             if data is None or data.size == 0:
                 tensor.buffer = empty
             elif not tensor.buffer.large:
-                tensor.buffer = by_content.setdefault(hashlib.blake2b(np.ascontiguousarray(data), digest_size=16).digest(), tensor.buffer)
+                tensor.buffer = by_content.setdefault(
+                    hashlib.blake2b(np.ascontiguousarray(data), digest_size=16).digest(), tensor.buffer
+                )
             kept[tensor.buffer] = None
     for _, buffer in model.metadata:
         kept[buffer] = None

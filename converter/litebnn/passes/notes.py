@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, field
 
+from litebnn.contract import BConv2DOptions, Padding, PadValues, decode_options
 from litebnn.flatbuffer import Graph, Model, Op
 
 _LAYER_OPS = {
@@ -13,6 +14,12 @@ _LAYER_OPS = {
     "FULLY_CONNECTED": "dense",
     "TRANSPOSE_CONV": "transposed conv",
     "CONV_3D": "conv 3d",
+}
+_PADDINGS = {
+    (Padding.VALID, PadValues.ZERO): "valid",
+    (Padding.VALID, PadValues.ONE): "valid",
+    (Padding.SAME, PadValues.ONE): "same-one",
+    (Padding.SAME, PadValues.ZERO): "same-zero",
 }
 
 
@@ -27,8 +34,10 @@ class Layer:
     filter_shape: tuple[int, ...]
     binary: bool = False
     bytes_after: int = 0
+    channels_in: int = 0
+    output_shape: tuple[int, ...] = ()
     output: str = ""  # type of the output after conversion: FLOAT32, INT8 or "bits"
-    padding: str = ""
+    padding: str = ""  # of a binary convolution: valid, same-one or same-zero
     fused: list[str] = field(default_factory=list)
     reasons: dict[str, None] = field(default_factory=dict)  # why not binary, or not better; each once, in order
 
@@ -54,6 +63,8 @@ class Notes:
             macs=_macs(op),
             bytes_before=sum(t.buffer.data.size for t in constants if t.buffer.data is not None),
             filter_shape=weights.shape,
+            channels_in=max(op.input(0).channels, 0) if op.inputs[0] is not None else 0,
+            output_shape=op.output.dims,
         )
         self.layers.append(layer)
         self._layer_of[op] = layer
@@ -94,6 +105,10 @@ class Notes:
                     data = [t.buffer.data for t in op.inputs[1:] if t is not None and t.buffer.data is not None]
                     layer.bytes_after = sum(d.size for d in data)
                     layer.output = "bits" if layer.binary and op.output.type == "INT32" else op.output.type
+                    if layer.binary:
+                        options = decode_options(op.name, op.custom_options)
+                        assert isinstance(options, BConv2DOptions)
+                        layer.padding = _PADDINGS[Padding(options.padding), PadValues(options.pad_values)]
 
 
 def _macs(op: Op) -> int:

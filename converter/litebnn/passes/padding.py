@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 
 from litebnn.contract import BCONV_2D, Padding, PadValues
-from litebnn.flatbuffer import Array, Graph, Op, Tensor
+from litebnn.flatbuffer import Array, Graph, Tensor
 from litebnn.passes.common import bconv_options, bits_of, set_bconv_options, uniform
 from litebnn.passes.notes import Notes
 

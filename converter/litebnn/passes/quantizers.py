@@ -32,7 +32,9 @@ class _Sign:
     truth: bool = True
 
     def negated(self) -> _Sign:
-        return _Sign(self.x, None if self.comparison is None else _NEGATED[self.comparison], self.threshold, not self.truth)
+        return _Sign(
+            self.x, None if self.comparison is None else _NEGATED[self.comparison], self.threshold, not self.truth
+        )
 
 
 def recognize_quantizers(graph: Graph, notes: Notes) -> bool:

@@ -93,7 +93,11 @@ def _move(graph: Graph, quantizer: Op, notes: Notes) -> bool:
         bits = quantize(graph, unpooled, unpooled.name + "/bits", before=quantizer)
     else:
         source = graph.producer(unpooled)
-        if source is None or graph.sole_consumer(unpooled) is None or not np.all(np.isfinite([chain.scale, chain.shift])):
+        if (
+            source is None
+            or graph.sole_consumer(unpooled) is None
+            or not np.all(np.isfinite([chain.scale, chain.shift]))
+        ):
             return False
         bits = like(unpooled, unpooled.name + "/bits", type="INT32", dims=_packed(unpooled))
         if is_float_bconv(source):

@@ -1,0 +1,90 @@
+"""Any model file or folder that the command line takes -> .tflite bytes."""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import json
+import os
+import sys
+import zipfile
+from pathlib import Path
+from typing import Any
+
+from litebnn.errors import ConversionError
+from litebnn.frontends.keras import keras_to_tflite
+from litebnn.frontends.saved_model import saved_model_to_tflite
+from litebnn.frontends.tensorflow import load_tensorflow
+
+_HDF5_MAGIC = b"\x89HDF\r\n\x1a\n"
+_TFLITE_IDENTIFIER = b"TFL3"
+
+
+def file_to_tflite(path: Path) -> bytes:
+    """Reads `.tflite`, `.keras` and `.h5` files and SavedModel folders, told apart by their content.
+
+    Raises:
+        ConversionError: nothing there, or of another kind; the message says what was expected.
+    """
+    if path.is_dir():
+        return saved_model_to_tflite(path)
+    try:
+        with path.open("rb") as file:
+            head = file.read(8)
+            if head[4:8] == _TFLITE_IDENTIFIER:
+                file.seek(0)
+                return file.read()
+    except OSError as error:
+        raise ConversionError(f"{path} cannot be read: {error.strerror}") from None
+    if head.startswith(_HDF5_MAGIC):
+        return keras_to_tflite(_load_keras(path, _version_of_hdf5(path)))
+    if zipfile.is_zipfile(path):
+        return keras_to_tflite(_load_keras(path, _version_of_archive(path)))
+    raise ConversionError(f"{path} is neither a .tflite, .keras or .h5 file nor a SavedModel folder")
+
+
+def _version_of_archive(path: Path) -> str:
+    try:
+        with zipfile.ZipFile(path) as archive:
+            return str(json.loads(archive.read("metadata.json"))["keras_version"])
+    except (KeyError, ValueError, zipfile.BadZipFile):
+        raise ConversionError(f"{path} is no .keras file: its metadata.json is missing or broken") from None
+
+
+def _version_of_hdf5(path: Path) -> str:
+    try:
+        h5py = importlib.import_module("h5py")
+        with h5py.File(path, "r") as file:
+            if "model_config" not in file.attrs:
+                raise ConversionError(f"{path} holds no model (weights only?): save the whole model")
+            version = file.attrs.get("keras_version", "2")
+            return version.decode() if isinstance(version, bytes) else str(version)
+    except ImportError:
+        raise ConversionError(f"reading {path} needs h5py (pip install tensorflow)") from None
+    except OSError as error:
+        raise ConversionError(f"{path} cannot be read as HDF5: {error}") from None
+
+
+def _load_keras(path: Path, version: str) -> Any:
+    """Loads with the Keras that wrote the file; larq's layers are known where larq is installed."""
+    is_keras_2 = version.startswith("2")
+    if is_keras_2 and "tensorflow" not in sys.modules:
+        os.environ.setdefault("TF_USE_LEGACY_KERAS", "1")
+    tensorflow = load_tensorflow()
+    keras = tensorflow.keras
+    if is_keras_2 and not str(getattr(keras, "__version__", "2")).startswith("2"):
+        try:
+            keras = importlib.import_module("tf_keras")
+        except ImportError:
+            raise ConversionError(
+                f"{path} was written by Keras {version}: loading it needs pip install tf-keras"
+            ) from None
+    elif not is_keras_2:
+        keras = importlib.import_module("keras")
+    if importlib.util.find_spec("larq") is not None and is_keras_2:
+        importlib.import_module("larq")
+    try:
+        return keras.models.load_model(path, compile=False)
+    except Exception as error:
+        reason = next((line.strip() for line in str(error).splitlines() if line.strip()), type(error).__name__)
+        raise ConversionError(f"{path} cannot be loaded by Keras {version}: {reason[:300]}") from error

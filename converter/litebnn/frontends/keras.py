@@ -1,0 +1,60 @@
+"""Keras models, of Keras 2 (tf-keras) and of Keras 3 with the TensorFlow backend -> .tflite bytes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from litebnn.errors import ConversionError
+from litebnn.frontends.tensorflow import load_tensorflow, to_tflite
+
+
+def keras_to_tflite(model: Any) -> bytes:
+    """The float .tflite file of a Keras model; an unknown batch size becomes 1.
+
+    Raises:
+        ConversionError: not a built Keras model, mixed precision, a Keras 3 backend other than TensorFlow, or a model
+            that TensorFlow's converter refuses.
+    """
+    if not callable(model) or not hasattr(model, "layers") or not hasattr(model, "inputs"):
+        raise ConversionError(f"expected a Keras model, got {type(model).__name__}")
+    tensorflow = load_tensorflow()
+    if type(model).__module__.split(".")[0] == "keras" or _is_keras_3(model):
+        _check_backend()
+    policy = getattr(getattr(model, "dtype_policy", None), "name", "float32")
+    if policy != "float32":
+        raise ConversionError(f'the model computes in "{policy}": convert it to float32 first')
+    if not model.inputs:
+        raise ConversionError(
+            "the model has no input shapes yet: call it once on data, or build it with an Input layer"
+        )
+
+    specs = []
+    for tensor in model.inputs:
+        shape = list(tensor.shape)
+        if None in shape[1:]:
+            raise ConversionError(
+                f'input "{tensor.name}" has shape {shape}: only the first dimension may be unknown; build the model with '
+                "a fixed input shape"
+            )
+        dtype = tensorflow.as_dtype(tensor.dtype)
+        specs.append(tensorflow.TensorSpec([shape[0] or 1, *shape[1:]], dtype, name=tensor.name.split(":")[0]))
+
+    def call(*inputs: Any) -> Any:
+        return model(list(inputs) if len(inputs) > 1 else inputs[0], training=False)
+
+    function = tensorflow.function(call, input_signature=specs).get_concrete_function()
+    return to_tflite(function, model)
+
+
+def _is_keras_3(model: Any) -> bool:
+    return any(base.__module__.startswith("keras.src") for base in type(model).__mro__)
+
+
+def _check_backend() -> None:
+    import importlib
+
+    backend = getattr(getattr(importlib.import_module("keras"), "config", None), "backend", None)
+    if backend is not None and backend() != "tensorflow":
+        raise ConversionError(
+            f'Keras 3 runs on the backend "{backend()}": set KERAS_BACKEND=tensorflow, load the model again and convert it'
+        )

@@ -1,0 +1,33 @@
+"""SavedModel folders -> .tflite bytes."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+from litebnn.errors import ConversionError
+from litebnn.frontends.tensorflow import fix_batch, load_tensorflow, to_tflite
+
+_SIGNATURE = "serving_default"
+
+
+def saved_model_to_tflite(saved_model_dir: str | os.PathLike[str]) -> bytes:
+    """The float .tflite file of a SavedModel's `serving_default` signature; an unknown batch size becomes 1.
+
+    Raises:
+        ConversionError: no SavedModel is there, it lacks the signature, or TensorFlow's converter refuses it.
+    """
+    path = Path(saved_model_dir)
+    if not (path / "saved_model.pb").is_file() and not (path / "saved_model.pbtxt").is_file():
+        raise ConversionError(f"{path} is no SavedModel folder: it holds no saved_model.pb")
+    tensorflow = load_tensorflow()
+    try:
+        loaded: Any = tensorflow.saved_model.load(str(path))
+    except Exception as error:
+        raise ConversionError(f"{path} cannot be loaded as a SavedModel: {str(error).splitlines()[0][:300]}") from error
+    if _SIGNATURE not in loaded.signatures:
+        raise ConversionError(f"{path} has signatures {sorted(loaded.signatures)}, expected {_SIGNATURE}")
+    function = loaded.signatures[_SIGNATURE]
+    fix_batch(function)
+    return to_tflite(function, loaded)

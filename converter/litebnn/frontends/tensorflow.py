@@ -1,0 +1,65 @@
+"""What the frontends share: a concrete function of TensorFlow -> the bytes of a float .tflite file."""
+
+from __future__ import annotations
+
+import importlib
+import io
+import os
+from contextlib import redirect_stderr
+from typing import Any
+
+from litebnn.errors import ConversionError
+
+
+def load_tensorflow() -> Any:
+    """The tensorflow module.
+
+    Raises:
+        ConversionError: TensorFlow is not installed.
+    """
+    os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
+    try:
+        return importlib.import_module("tensorflow")
+    except ImportError as error:
+        raise ConversionError(
+            f"converting Keras models and SavedModels needs TensorFlow (pip install tensorflow): {error}"
+        ) from None
+
+
+def fix_batch(function: Any) -> None:
+    """Sets an unknown batch size to 1.
+
+    Raises:
+        ConversionError: another dimension of an input is unknown.
+    """
+    for tensor in function.inputs:
+        if tensor.dtype.name == "resource" or tensor.shape.rank is None:
+            continue
+        shape = tensor.shape.as_list()
+        if None in shape[1:]:
+            raise ConversionError(
+                f'input "{tensor.name}" has shape {shape}: only the first dimension may be unknown; build the model with a '
+                "fixed input shape"
+            )
+        if shape and shape[0] is None:
+            tensor.set_shape([1, *shape[1:]])
+
+
+def to_tflite(function: Any, trackable: Any) -> bytes:
+    """Converts one concrete function without any optimization.
+
+    Raises:
+        ConversionError: TensorFlow's converter refuses the function.
+    """
+    tensorflow = load_tensorflow()
+    converter = tensorflow.lite.TFLiteConverter.from_concrete_functions([function], trackable)
+    try:
+        with redirect_stderr(io.StringIO()):
+            return bytes(converter.convert())
+    except Exception as error:
+        raise ConversionError(f"TensorFlow's converter refuses the model: {_first_line(error)}") from error
+
+
+def _first_line(error: Exception) -> str:
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    return lines[0][:300] if lines else type(error).__name__

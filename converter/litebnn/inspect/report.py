@@ -1,0 +1,89 @@
+"""What a conversion did: one row for each convolution and dense layer of the source model."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from litebnn.inspect.advice import advise
+from litebnn.passes import Layer, Notes
+
+
+@dataclass(frozen=True)
+class ConversionReport:
+    """The result of a conversion, in numbers and words.
+
+    Attributes:
+        layers: one row for each convolution and dense layer of the source, in order of execution.
+        warnings: what to change in the model, one line each, beginning with the layer's name.
+        bytes_before, bytes_after: sizes of the files.
+        status: "converted", "already converted" or "no binary layer".
+
+    Example:
+        >>> converted, report = litebnn.convert_tflite("float.tflite", return_report=True)  # doctest: +SKIP
+        >>> print(report)  # doctest: +SKIP
+    """
+
+    layers: tuple[Layer, ...]
+    warnings: tuple[str, ...]
+    bytes_before: int
+    bytes_after: int
+    status: str = "converted"
+
+    @property
+    def macs(self) -> int:
+        """Multiply-accumulates of all layers, for one inference."""
+        return sum(layer.macs for layer in self.layers)
+
+    @property
+    def binary_macs(self) -> int:
+        """Those of `macs` that are computed on bits."""
+        return sum(layer.macs for layer in self.layers if layer.binary)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The report as plain numbers, strings, lists and dicts, for JSON."""
+        return {
+            "status": self.status,
+            "bytes_before": self.bytes_before,
+            "bytes_after": self.bytes_after,
+            "macs": self.macs,
+            "binary_macs": self.binary_macs,
+            "layers": [{**asdict(layer), "reasons": list(layer.reasons)} for layer in self.layers],
+            "warnings": list(self.warnings),
+        }
+
+    def __str__(self) -> str:
+        rows = [("layer", "kind", "binary", "MACs", "bytes", "output", "fused / why not")]
+        rows += [row_of(layer) for layer in self.layers]
+        widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]) - 1)]
+        lines = ["  ".join([*(c.ljust(w) for c, w in zip(row, widths, strict=False)), row[-1]]) for row in rows]
+        return "\n".join([*lines, self.summary(), *self.warnings])
+
+    def summary(self) -> str:
+        """One line: how much of the work is binary, and the sizes."""
+        share = self.binary_macs / self.macs if self.macs else 0.0
+        binary = sum(layer.binary for layer in self.layers)
+        return (
+            f"{self.status}: {binary} of {len(self.layers)} layers and {share:.1%} of {self.macs:,} MACs are binary; "
+            f"{self.bytes_before:,} bytes became {self.bytes_after:,}"
+        )
+
+
+def row_of(layer: Layer) -> tuple[str, ...]:
+    """The cells of a layer's row, as text."""
+    remarks = " + ".join(layer.fused) if layer.binary else "; ".join(layer.reasons)
+    sizes = f"{layer.bytes_before:,} → {layer.bytes_after:,}"
+    binary = "yes" if layer.binary else "no"
+    return short_name(layer.name), layer.kind, binary, f"{layer.macs:,}", sizes, layer.output, remarks
+
+
+def short_name(name: str) -> str:
+    """A tensor's name without the parts that exporters pile up in front."""
+    name = name.split(";")[0]
+    return name if len(name) <= 40 else "…" + name[-39:]
+
+
+def make_report(notes: Notes, bytes_before: int, bytes_after: int, status: str = "converted") -> ConversionReport:
+    warnings = [f"{short_name(layer.name)}: {line}" for layer in notes.layers for line in advise(layer)]
+    warnings += notes.warnings
+    return ConversionReport(tuple(notes.layers), tuple(warnings), bytes_before, bytes_after, status)

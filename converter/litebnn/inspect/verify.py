@@ -1,0 +1,126 @@
+"""Runs a source model and its conversion side by side in the installed runtime."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from litebnn.contract import unpack_bits
+from litebnn.errors import ConversionError
+from litebnn.flatbuffer import Array, Graph, Model, Tensor, read_model, write_model
+
+TOLERANCE = 1e-3  # of the largest value of the source's tensor
+_BITS = "/bits"  # what the passes append to a sign's name for its bits
+
+
+def verify_conversion(
+    source: bytes, converted: bytes, inputs: npt.ArrayLike | Sequence[npt.ArrayLike] | None = None
+) -> float:
+    """Compares the outputs of two models.
+
+    Args:
+        source, converted: `.tflite` files with the same inputs and outputs.
+        inputs: an array, or a list with one for each input, batch first; random normal values if None.
+    Returns:
+        The largest difference of an output, relative to the output's largest value.
+    Raises:
+        ConversionError: it is above 1e-3; the message names the first layer that differs.
+    """
+    samples = _samples(read_model(source).graphs[0], inputs)
+    expected, actual = _run(source, samples), _run(converted, samples)
+    worst = 0.0
+    for index, (left, right) in enumerate(zip(expected, actual, strict=True)):
+        worst = max(worst, difference(left, right))
+        if worst > TOLERANCE:
+            place = first_difference(source, converted, samples)
+            raise ConversionError(
+                f"output {index} of the converted model is off by {worst:.2g} of its largest value; "
+                f"the first layer that differs is {place}"
+            )
+    return worst
+
+
+def difference(expected: Array, actual: Array) -> float:
+    """The largest difference, relative to the largest expected value; infinite where the shapes differ."""
+    if expected.shape != actual.shape:
+        return float("inf")
+    left, right = expected.astype(np.float64), actual.astype(np.float64)
+    scale = float(np.max(np.abs(left), initial=0.0)) or 1.0
+    gap = np.where((left == right) | (np.isnan(left) & np.isnan(right)), 0.0, np.abs(left - right))
+    return float(np.max(np.nan_to_num(gap, nan=np.inf), initial=0.0)) / scale
+
+
+def first_difference(source: bytes, converted: bytes, samples: list[list[Array]]) -> str:
+    """The name of the first tensor, in order of execution, in which the two models differ."""
+    left, right = read_model(source), read_model(converted)
+    known = {tensor.name: tensor for tensor in _computed(left.graphs[0])}
+    pairs: list[tuple[Tensor, Tensor]] = []
+    for tensor in _computed(right.graphs[0]):
+        twin = known.get(tensor.name) or known.get(tensor.name.removesuffix(_BITS))
+        if twin is not None and twin.type == "FLOAT32" and tensor.type in ("FLOAT32", "INT32"):
+            pairs.append((twin, tensor))
+    outputs = (
+        _run(_exposing(left, [a for a, _ in pairs]), samples),
+        _run(_exposing(right, [b for _, b in pairs]), samples),
+    )
+    for (twin, tensor), a, b in zip(pairs, *outputs, strict=True):
+        if tensor.type == "INT32":
+            b = np.where(unpack_bits(b, a.shape[-1]), -1.0, 1.0)
+        if difference(a, b) > TOLERANCE:
+            return f'"{twin.name}"'
+    return "the last one"
+
+
+def _computed(graph: Graph) -> list[Tensor]:
+    return [tensor for op in graph.ops for tensor in op.outputs]
+
+
+def _exposing(model: Model, tensors: list[Tensor]) -> bytes:
+    model.graphs[0].outputs = list(tensors)
+    model.signatures = None
+    return write_model(model)
+
+
+def _samples(graph: Graph, inputs: Any) -> list[list[Array]]:
+    """One list of arrays, an array for each input, for every run."""
+    if inputs is None:
+        generator = np.random.default_rng(0)
+        return [[_random(tensor, generator) for tensor in graph.inputs] for _ in range(2)]
+    arrays = [np.asarray(a) for a in inputs] if isinstance(inputs, list | tuple) else [np.asarray(inputs)]
+    if len(arrays) != len(graph.inputs):
+        raise ValueError(f"verify has {len(arrays)} inputs, the model {len(graph.inputs)}")
+    for array, tensor in zip(arrays, graph.inputs, strict=True):
+        if array.shape[1:] != tensor.shape[1:] or len(array) % (tensor.shape[0] or 1):
+            raise ValueError(f'verify: input "{tensor.name}" has shape {array.shape}, the model takes {tensor.shape}')
+    steps = len(arrays[0]) // (graph.inputs[0].shape[0] if graph.inputs[0].shape else 1)
+    return [
+        [array[i * t.shape[0] : (i + 1) * t.shape[0]] for array, t in zip(arrays, graph.inputs, strict=True)]
+        for i in range(steps)
+    ]
+
+
+def _random(tensor: Tensor, generator: np.random.Generator) -> Array:
+    from litebnn.flatbuffer import NUMPY_TYPES
+
+    dtype = np.dtype(NUMPY_TYPES.get(tensor.type, np.float32))
+    if dtype.kind == "f":
+        return generator.standard_normal(tensor.shape).astype(dtype)
+    if dtype.kind == "b":
+        return generator.integers(0, 2, tensor.shape).astype(dtype)
+    low, high = (0, 2) if dtype.itemsize > 1 else (np.iinfo(dtype).min, np.iinfo(dtype).max + 1)
+    return generator.integers(low, high, tensor.shape).astype(dtype)
+
+
+def _run(model: bytes, samples: list[list[Array]]) -> list[Array]:
+    from litebnn.runtime import Interpreter
+
+    try:
+        interpreter = Interpreter(model)
+        results = [interpreter.predict(sample) for sample in samples]
+    except (ImportError, OSError) as error:
+        raise ConversionError(f"verify needs a runtime and litebnn's library: {error}") from None
+    lists = [result if isinstance(result, list) else [result] for result in results]
+    return [np.concatenate(column) for column in zip(*lists, strict=True)]
