@@ -19,24 +19,25 @@ from filelock import FileLock
 
 from toolchains.compilers import TOOLCHAINS, Compiler, find_compiler
 from toolchains.elf import glibc_floor
-from toolchains.targets import BUILD, ROOT, Target, ToolkitError, find_target
+from toolchains.runtime_library import LIBRARY as RUNTIME_LIBRARY
+from toolchains.runtime_library import runtime_folder
+from toolchains.targets import ROOT, Target, ToolkitError, find_target
 
 LIBRARY = "liblitebnn.so"
+PROGRAMS = ("label_image", "benchmark_model")
 
 
-def build(
-    target: str, toolchain: str = "auto", *, tests: bool = False, tflite_dir: Path | None = None
-) -> Path:
-    """Builds the op library, and the example programs where the runtime's C library is there.
+def build(target: str, toolchain: str = "auto", *, tests: bool = False) -> Path:
+    """Builds the op library, and the example programs where `invoke runtime` has brought the runtime's C library.
 
     Args:
         target: a row of targets.toml.
         toolchain: "auto", "gcc", "zig" or "docker".
         tests: also build the C++ tests, into build/TARGET/TOOLCHAIN.
-        tflite_dir: folder with TensorFlow Lite's C library and headers; by default build/runtime/TARGET if that exists.
 
     Returns:
-        The path of the library, build/TARGET/liblitebnn.so. It is untouched where the build fails.
+        The path of the library, build/TARGET/liblitebnn.so. The programs and the C library lie beside it. All are
+        untouched where the build fails.
 
     Raises:
         ToolkitError: no such target or toolchain, no compiler, or the build failed.
@@ -48,7 +49,7 @@ def build(
     row = find_target(target)
     compiler = find_compiler(row, toolchain)
     with locked(row.folder):
-        return _build(row, compiler, tests, tflite_dir)
+        return _build(row, compiler, tests)
 
 
 @contextmanager
@@ -64,17 +65,19 @@ def work_folder(target: Target, compiler: Compiler) -> Path:
     return target.folder / compiler.name
 
 
-def _build(target: Target, compiler: Compiler, tests: bool, tflite_dir: Path | None) -> Path:
+def _build(target: Target, compiler: Compiler, tests: bool) -> Path:
     start = time.monotonic()
     work = work_folder(target, compiler)
     _forget_other_compiler(work, compiler)
-    runtime = tflite_dir or BUILD / "runtime" / target.name
+    runtime = runtime_folder(target.name)
     options = {
         "CMAKE_BUILD_TYPE": "Release",
         "LITEBNN_BUILD_TESTS": "ON" if tests else "OFF",
-        "LITEBNN_TFLITE_DIR": str(runtime.resolve()) if tflite_dir or runtime.is_dir() else "",
+        "LITEBNN_TFLITE_DIR": str(runtime) if runtime.is_dir() else "",
     }
-    generator = ["-G", "Ninja", f"-DCMAKE_MAKE_PROGRAM={compiler.ninja}"] if compiler.ninja else ["-G", "Unix Makefiles"]
+    generator = (
+        ["-G", "Ninja", f"-DCMAKE_MAKE_PROGRAM={compiler.ninja}"] if compiler.ninja else ["-G", "Unix Makefiles"]
+    )
     definitions = [f"-D{name}={value}" for name, value in {**compiler.cmake_arguments, **options}.items()]
     configure = [compiler.cmake, "-S", str(ROOT), "-B", str(work), *generator, *definitions]
     compile_all = [compiler.cmake, "--build", str(work), "--parallel", str(os.cpu_count() or 1)]
@@ -89,7 +92,8 @@ def _build(target: Target, compiler: Compiler, tests: bool, tflite_dir: Path | N
                 raise ToolkitError(
                     f"{step} {target.name} failed with exit code {code}{_first_error(Path(log.name))}; all of it: {_short(log.name)}"
                 )
-    library = _put_in_place(work, target.folder)
+    programs = [work / "examples" / name for name in PROGRAMS] if runtime.is_dir() else []
+    library = _put_in_place(work, [*programs, runtime / RUNTIME_LIBRARY] if programs else [], target.folder)
     floor = ".".join(map(str, glibc_floor(library)))
     asks = f", asks for glibc {floor} or newer" if floor else ""
     size = library.stat().st_size / 1024
@@ -105,7 +109,9 @@ def _short(path: str | Path) -> str:
 def _forget_other_compiler(work: Path, compiler: Compiler) -> None:
     """Empties the folder where it was configured for another compiler, which CMake cannot change afterwards."""
     stamp = work / "compiler.json"
-    wanted = json.dumps([str(ROOT), compiler.description, compiler.cmake, compiler.ninja, dict(compiler.cmake_arguments)])
+    wanted = json.dumps(
+        [str(ROOT), compiler.description, compiler.cmake, compiler.ninja, dict(compiler.cmake_arguments)]
+    )
     if work.exists() and (not stamp.exists() or stamp.read_text(encoding="utf-8") != wanted):
         shutil.rmtree(work)
     work.mkdir(parents=True, exist_ok=True)
@@ -119,12 +125,14 @@ def _first_error(log: Path) -> str:
     return f": {found}" if found else ""
 
 
-def _put_in_place(work: Path, folder: Path) -> Path:
-    """Moves the finished products of `work` into `folder`, each whole or not at all; returns the library's path."""
+def _put_in_place(work: Path, others: list[Path], folder: Path) -> Path:
+    """Copies the library of `work`, and `others`, into `folder`, each whole or not at all; returns its new path."""
     libraries = sorted(work.rglob(LIBRARY))
     if len(libraries) != 1:
-        raise ToolkitError(f"the build made {len(libraries)} files called {LIBRARY} in {_short(work)}, one was expected")
-    for product in libraries:
+        raise ToolkitError(
+            f"the build made {len(libraries)} files called {LIBRARY} in {_short(work)}, one was expected"
+        )
+    for product in [*libraries, *others]:
         whole = folder / f".{product.name}.new"
         shutil.copy2(product, whole)
         whole.replace(folder / product.name)
@@ -137,10 +145,9 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--target", default="host", help="a row of toolchains/targets.toml")
     parser.add_argument("--toolchain", default="auto", help=", ".join(TOOLCHAINS))
     parser.add_argument("--tests", action="store_true", help="also build the C++ tests")
-    parser.add_argument("--tflite-dir", type=Path, help="folder with TensorFlow Lite's C library and headers")
     options = parser.parse_args(arguments)
     try:
-        build(options.target, options.toolchain, tests=options.tests, tflite_dir=options.tflite_dir)
+        build(options.target, options.toolchain, tests=options.tests)
     except ToolkitError as error:
         print(f"error: {error}", file=sys.stderr)
         return 1
