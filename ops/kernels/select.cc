@@ -3,12 +3,16 @@
 #include <string>
 
 #include "kernels/table.h"
+#include "kernels/x86_cpu.h"
 
 namespace litebnn {
 namespace {
 
 // Best first.
 const Kernels* const kTables[] = {
+#if LITEBNN_X86
+    &kAvx2Kernels,
+#endif
     &kPortableKernels,
 };
 

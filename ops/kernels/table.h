@@ -65,6 +65,8 @@ struct Kernels {
                 int32_t channel_end);
 };
 
+// Each is there on the CPUs that may have its instructions.
 extern const Kernels kPortableKernels;
+extern const Kernels kAvx2Kernels;
 
 }  // namespace litebnn

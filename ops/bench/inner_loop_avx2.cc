@@ -1,0 +1,24 @@
+#include "kernels/avx2/inner_loop.h"
+
+#include "bench/inner_loop_tables.h"
+
+namespace litebnn {
+
+int64_t InnerLoopAvx2(int64_t macs) {
+  constexpr int kVectors = 4;
+  alignas(32) static uint8_t weights[kBlockNibbles * kVectors * kVectorChannels];
+  static uint16_t offsets[kBlockNibbles];
+  for (int32_t i = 0; i < kBlockNibbles; ++i) offsets[i] = static_cast<uint16_t>(i * 7 % 256 * 16);
+  const int64_t macs_per_block = int64_t{2} * 4 * kBlockNibbles * kVectors * kVectorChannels;
+  PairSums<kVectors> sums;
+  int64_t done = 0;
+  for (; done < macs; done += macs_per_block) {
+    sums.Add(offsets, weights, kBlockNibbles);
+    __asm__ __volatile__("" ::: "memory");
+  }
+  volatile int sink = 0;
+  for (int v = 0; v < kVectors; ++v) sink = sink + _mm256_movemask_epi8(_mm256_xor_si256(sums.even[v], sums.odd[v]));
+  return done;
+}
+
+}  // namespace litebnn

@@ -1,0 +1,9 @@
+#pragma once
+
+#include <cstdint>
+
+namespace litebnn {
+
+int64_t InnerLoopAvx2(int64_t macs);
+
+}  // namespace litebnn

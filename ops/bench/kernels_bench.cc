@@ -1,0 +1,223 @@
+// Times the kernels on the layer shapes of real networks, on this CPU:
+//   kernels_bench [--isa=NAME] [--threads=N] [--rounds=N] [--only=TEXT] [--layers=FILTER,SIZE,CHANNELS;...]
+// or runs exactly so many iterations of one layer, for an emulator that counts instructions:
+//   kernels_bench --only=NAME --iterations=N
+// Prints one line a case: name, milliseconds, billions of binary multiply-adds a second, share of the bound. The bound is
+// the table's own inner loop on data in the L1 cache; it runs between the layer's runs, so that both see the same clock.
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "bench/inner_loops.h"
+#include "kernels/aligned_buffer.h"
+#include "kernels/kernels.h"
+#include "kernels/thread_pool.h"
+
+namespace litebnn {
+namespace {
+
+struct Options {
+  const char* isa = nullptr;
+  int threads = 1;
+  int rounds = 15;
+  int64_t iterations = 0;
+  std::string only;
+};
+
+struct Layer {
+  std::string name;
+  int32_t filter, size, channels;
+};
+
+// The shapes of QuickNet's binary convolutions, and the same with other filters.
+std::vector<Layer> Layers() {
+  std::vector<Layer> layers;
+  for (int32_t filter : {3, 1, 5}) {
+    for (int32_t size : {56, 28, 14, 7}) {
+      const int32_t channels = 64 * 56 / size;
+      char name[64];
+      std::snprintf(name, sizeof(name), "bconv %dx%d %dx%dx%d", filter, filter, size, size, channels);
+      layers.push_back({name, filter, size, channels});
+    }
+  }
+  return layers;
+}
+
+double Now() {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+}
+
+double Median(std::vector<double> values) {
+  std::nth_element(values.begin(), values.begin() + static_cast<ptrdiff_t>(values.size() / 2), values.end());
+  return values[values.size() / 2];
+}
+
+template <typename Body>
+double SecondsPerCall(int64_t calls, Body body) {
+  const double start = Now();
+  for (int64_t i = 0; i < calls; ++i) body();
+  return (Now() - start) / static_cast<double>(calls);
+}
+
+// Enough calls for about 10 milliseconds.
+template <typename Body>
+int64_t CallsFor(Body body) {
+  body();
+  const double seconds = SecondsPerCall(3, body);
+  return std::max<int64_t>(1, static_cast<int64_t>(0.01 / seconds));
+}
+
+struct BconvBench {
+  BconvBench(const Kernels& kernels, ThreadPool& thread_pool, const Layer& layer) : pool(thread_pool) {
+    std::mt19937 random(1);
+    const int32_t words = PackedWords(layer.channels), taps = layer.filter * layer.filter;
+    input.resize(static_cast<size_t>(layer.size * layer.size * words));
+    std::vector<uint32_t> filter(static_cast<size_t>(layer.channels * taps * words));
+    for (uint32_t& word : input) word = static_cast<uint32_t>(random());
+    for (uint32_t& word : filter) word = static_cast<uint32_t>(random());
+    std::vector<float> multiplier(static_cast<size_t>(layer.channels), 0.5f), bias(multiplier.size(), 1.5f);
+    Bconv2dSpec spec = {};
+    spec.channels_in = spec.channels_out = layer.channels;
+    spec.groups = spec.stride_height = spec.stride_width = 1;
+    spec.dilation_height_factor = spec.dilation_width_factor = 1;
+    spec.filter_height = spec.filter_width = layer.filter;
+    spec.activation = Activation::kRelu;
+    spec.post_activation_multiplier = multiplier.data();
+    spec.post_activation_bias = bias.data();
+    conv = Bconv2d::Create(kernels, spec, filter.data());
+    const int32_t pad = (layer.filter - 1) / 2;
+    if (conv == nullptr || !conv->Resize({1, layer.size, layer.size, layer.size, layer.size, pad, pad}) ||
+        !workspace.Allocate(conv->WorkspaceBytes(pool.num_threads()))) {
+      std::fputs("out of memory\n", stderr);
+      std::exit(1);
+    }
+    const auto outputs = static_cast<size_t>(layer.size * layer.size * layer.channels);
+    output.resize(outputs);
+    macs = static_cast<double>(outputs) * taps * layer.channels;
+  }
+
+  void Run() { conv->Run(pool, input.data(), output.data(), workspace.data()); }
+
+  ThreadPool& pool;
+  std::vector<uint32_t> input;
+  std::vector<float> output;
+  std::unique_ptr<Bconv2d> conv;
+  AlignedBuffer<uint8_t> workspace;
+  double macs = 0;
+};
+
+void TimeBconv(const Kernels& kernels, ThreadPool& pool, const Layer& layer, const Options& options) {
+  BconvBench bench(kernels, pool, layer);
+  if (options.iterations > 0) {
+    for (int64_t i = 0; i < options.iterations; ++i) bench.Run();
+    std::printf("%s %.0f MACs\n", layer.name.c_str(), bench.macs);
+    return;
+  }
+  const InnerLoop inner_loop = InnerLoopOf(KernelsName(kernels));
+  const int64_t calls = CallsFor([&] { bench.Run(); });
+  std::vector<double> seconds, shares;
+  for (int round = 0; round < options.rounds; ++round) {
+    double bound = 0;
+    if (inner_loop != nullptr) {
+      const double start = Now();
+      const int64_t macs = inner_loop(400000000);
+      bound = static_cast<double>(macs) / (Now() - start);
+    }
+    seconds.push_back(SecondsPerCall(calls, [&] { bench.Run(); }));
+    if (bound > 0) shares.push_back(bench.macs / seconds.back() / bound / options.threads);
+  }
+  const double median = Median(seconds);
+  std::printf("%-24s %8.3f ms %8.1f GMAC/s", layer.name.c_str(), median * 1e3, bench.macs / median * 1e-9);
+  if (!shares.empty()) std::printf("  %3.0f %% of the bound, %.1f GMAC/s a thread", Median(shares) * 100,
+                                   bench.macs / median / Median(shares) / options.threads * 1e-9);
+  std::printf("\n");
+}
+
+// Reading, beside the plain read of as much memory.
+void TimeQuantize(const Kernels& kernels, ThreadPool& pool, const Options& options) {
+  for (int64_t kilobytes : {256, 131072}) {
+    const int64_t values = kilobytes * 256;
+    AlignedBuffer<float> input;
+    if (!input.Allocate(static_cast<size_t>(values))) return;
+    for (int64_t i = 0; i < values; ++i) input.data()[i] = static_cast<float>(i % 5 - 2);
+    AlignedBuffer<uint32_t> output;
+    if (!output.Allocate(static_cast<size_t>(values / 32))) return;
+    const auto quantize = [&] {
+      QuantizeFloat32(kernels, pool, input.data(), values / 64, 64, output.data());
+    };
+    if (options.iterations > 0) {
+      for (int64_t i = 0; i < options.iterations; ++i) quantize();
+      continue;
+    }
+    volatile uint64_t sink = 0;
+    const auto read = [&] { sink = sink + ReadAll(input.data(), values); };
+    const int64_t calls = CallsFor(quantize), read_calls = CallsFor(read);
+    std::vector<double> seconds, shares;
+    for (int round = 0; round < options.rounds; ++round) {
+      const double reading = SecondsPerCall(read_calls, read);
+      seconds.push_back(SecondsPerCall(calls, quantize));
+      shares.push_back(reading / seconds.back());
+    }
+    std::printf("quantize float32 %6lld KB %8.3f ms %8.1f GB/s  %3.0f %% of the read bandwidth of one thread\n",
+                static_cast<long long>(kilobytes), Median(seconds) * 1e3,
+                static_cast<double>(values) * 4e-9 / Median(seconds), Median(shares) * 100);
+  }
+}
+
+bool Parse(int count, char** arguments, Options* options) {
+  for (int i = 1; i < count; ++i) {
+    const std::string argument = arguments[i];
+    const size_t equals = argument.find('=');
+    const std::string name = argument.substr(0, equals);
+    const char* value = equals == std::string::npos ? "" : arguments[i] + equals + 1;
+    if (name == "--isa") {
+      options->isa = value;
+    } else if (name == "--threads") {
+      options->threads = std::atoi(value);
+    } else if (name == "--rounds") {
+      options->rounds = std::atoi(value);
+    } else if (name == "--iterations") {
+      options->iterations = std::atoll(value);
+    } else if (name == "--only") {
+      options->only = value;
+    } else {
+      std::fprintf(stderr,
+                   "kernels_bench: unknown option %s: known are --isa, --threads, --rounds, --iterations, --only\n",
+                   name.c_str());
+      return false;
+    }
+  }
+  return true;
+}
+
+int Main(int count, char** arguments) {
+  Options options;
+  if (!Parse(count, arguments, &options)) return 1;
+  const Kernels* kernels = FindKernels(options.isa);
+  if (kernels == nullptr) {
+    std::fprintf(stderr, "kernels_bench: no kernels named %s for this CPU: there are %s\n",
+                 options.isa == nullptr ? "by LITEBNN_ISA" : options.isa, AvailableKernels());
+    return 1;
+  }
+  const auto pool = ThreadPool::Create(options.threads);
+  if (pool == nullptr) {
+    std::fprintf(stderr, "kernels_bench: cannot start %d threads\n", options.threads);
+    return 1;
+  }
+  std::printf("table %s, threads %d\n", KernelsName(*kernels), options.threads);
+  for (const Layer& layer : Layers()) {
+    if (layer.name.find(options.only) != std::string::npos) TimeBconv(*kernels, *pool, layer, options);
+  }
+  if (std::string("quantize").find(options.only) != std::string::npos) TimeQuantize(*kernels, *pool, options);
+  return 0;
+}
+
+}  // namespace
+}  // namespace litebnn
+
+int main(int count, char** arguments) { return litebnn::Main(count, arguments); }

@@ -1,0 +1,370 @@
+// AVX2: sums of table lookups (inner_loop.h). For a block of pixels the windows become offsets of tables once; then for
+// each tile of channels and each block of nibbles the weights are unpacked once, and all pairs of pixels use them.
+#include "kernels/x86_cpu.h"
+
+#if LITEBNN_X86
+
+#include <immintrin.h>
+
+#include <cstring>
+
+#include "kernels/avx2/inner_loop.h"
+#include "kernels/output.h"
+#include "kernels/table.h"
+
+namespace litebnn {
+namespace {
+
+constexpr int32_t kTileVectors = 4;
+constexpr int32_t kTileChannels = kTileVectors * kVectorChannels;
+constexpr int32_t kNibblesPerWord = 8;
+// Pixels that share one unpacking of a block's weights. Their sums, those weights and the tables fit the L1 cache.
+constexpr int32_t kBlockPixels = 64;
+// Deeper filters would overflow the 16 bit sums.
+constexpr int32_t kMaxWords = 65535 / kBitsPerWord;
+
+// Nibbles are numbered in the order in which Interleave finds them: 16 bytes at a time their low nibbles, then their
+// high ones; what is left over in the same way by 8 and by 4 bytes.
+struct NibblePlan {
+  explicit NibblePlan(int32_t words) : nibbles((words * kNibblesPerWord + 2) / 3 * 3) {
+    const int32_t blocks = (nibbles + kBlockNibbles - 1) / kBlockNibbles;
+    block = ((nibbles + blocks - 1) / blocks + 5) / 6 * 6;
+  }
+  int32_t stored() const { return (nibbles + 1) / 2 * 2; }
+
+  int32_t nibbles;  // a multiple of 3
+  int32_t block;    // of all blocks but the last: a multiple of 3, for PairSums, and of 2, stored two to a byte
+};
+
+template <typename Visit>
+void ForEachNibbleGroup(int32_t words, Visit visit) {
+  int32_t word = 0;
+  for (; word + 4 <= words; word += 4) visit(word, 4);
+  if (words - word >= 2) {
+    visit(word, 2);
+    word += 2;
+  }
+  if (word < words) visit(word, 1);
+}
+
+int32_t Vectors(int32_t channels) { return (channels + kVectorChannels - 1) / kVectorChannels; }
+
+size_t PackedWeightsBytes(int32_t channels, int32_t words) {
+  if (words > kMaxWords) return kPortableKernels.packed_weights_bytes(channels, words);
+  return static_cast<size_t>(Vectors(channels)) * static_cast<size_t>(NibblePlan(words).stored() / 2) * kVectorChannels;
+}
+
+// [tiles of kTileChannels][nibbles / 2][vectors of the tile][kVectorChannels] bytes of two nibbles.
+void PackWeights(const uint32_t* filter, int32_t channels, int32_t words, uint8_t* packed) {
+  if (words > kMaxWords) return kPortableKernels.pack_weights(filter, channels, words, packed);
+  const NibblePlan plan(words);
+  std::memset(packed, 0, PackedWeightsBytes(channels, words));
+  for (int32_t channel = 0; channel < channels; ++channel) {
+    const int32_t first = channel / kTileChannels * kTileChannels;
+    const int32_t vectors = std::min(kTileVectors, Vectors(channels - first));
+    uint8_t* tile = packed + static_cast<ptrdiff_t>(first) * (plan.stored() / 2);
+    // Even bytes of a vector become the 16 bit sums of its first 16 channels, odd bytes those of its last 16.
+    const int32_t vector = (channel - first) / kVectorChannels, lane = channel % kVectorChannels;
+    const int32_t byte = vector * kVectorChannels + lane % 16 * 2 + lane / 16;
+    int32_t nibble = 0;
+    const auto store = [&](uint8_t value) {
+      tile[static_cast<ptrdiff_t>(nibble / 2) * vectors * kVectorChannels + byte] |=
+          static_cast<uint8_t>(value << (nibble % 2 * 4));
+      ++nibble;
+    };
+    ForEachNibbleGroup(words, [&](int32_t word, int32_t count) {
+      const uint32_t* source = filter + static_cast<int64_t>(channel) * words + word;
+      for (int32_t high = 0; high < 2; ++high) {
+        for (int32_t i = 0; i < count * 4; ++i) {
+          store(static_cast<uint8_t>(source[i / 4] >> (i % 4 * 8 + high * 4) & 15u));
+        }
+      }
+    });
+  }
+}
+
+// Parts of one thread's scratch.
+struct Scratch {
+  Scratch(void* memory, int32_t words) : bytes(static_cast<uint8_t*>(memory)) {
+    sums = Take<uint16_t>(kBlockPixels * kTileChannels);
+    weights = Take<uint8_t>(kBlockNibbles * kTileChannels);
+    windows = Take<uint32_t>(2 * static_cast<size_t>(words));
+    tables = Take<uint16_t>(kBlockPixels / 2 * static_cast<size_t>(TablesStride(words)));
+  }
+  // Room for the whole vectors that Interleave writes.
+  static int32_t TablesStride(int32_t words) { return (words * kNibblesPerWord + 31) / 32 * 32 + 32; }
+
+  template <typename T>
+  T* Take(size_t count) {
+    T* part = reinterpret_cast<T*>(bytes + used);
+    used += (count * sizeof(T) + 63) / 64 * 64;
+    return part;
+  }
+
+  uint8_t* bytes;
+  size_t used = 0;
+  uint16_t* sums;     // [pixels][kTileChannels]
+  uint8_t* weights;   // [nibbles][vectors][kVectorChannels], one nibble a byte
+  uint32_t* windows;  // [2][words]
+  uint16_t* tables;   // [pixel pairs][nibbles], offset of each nibble's table
+};
+
+size_t ScratchBytes(int32_t words) { return words > kMaxWords ? 0 : Scratch(nullptr, words).used; }
+
+void StoreTableOffsets(__m128i pairs, uint16_t* offsets) {
+  const __m256i wide = _mm256_slli_epi16(_mm256_cvtepu8_epi16(pairs), 4);
+  _mm256_storeu_si256(reinterpret_cast<__m256i*>(offsets), wide);
+}
+
+// Table offsets for two pixels' windows of `words` words.
+void Interleave(const uint32_t* window0, const uint32_t* window1, int32_t words, uint16_t* offsets) {
+  const __m128i low_mask = _mm_set1_epi8(0x0F);
+  const __m128i high_mask = _mm_set1_epi8(static_cast<char>(0xF0));
+  const auto low_nibbles = [&](__m128i a, __m128i b) {
+    return _mm_or_si128(_mm_and_si128(a, low_mask), _mm_and_si128(_mm_slli_epi16(b, 4), high_mask));
+  };
+  const auto high_nibbles = [&](__m128i a, __m128i b) {
+    return _mm_or_si128(_mm_and_si128(_mm_srli_epi16(a, 4), low_mask), _mm_and_si128(b, high_mask));
+  };
+  uint16_t* const first = offsets;
+  ForEachNibbleGroup(words, [&](int32_t word, int32_t count) {
+    if (count == 4) {
+      const __m128i a = _mm_loadu_si128(reinterpret_cast<const __m128i*>(window0 + word));
+      const __m128i b = _mm_loadu_si128(reinterpret_cast<const __m128i*>(window1 + word));
+      StoreTableOffsets(low_nibbles(a, b), offsets);
+      StoreTableOffsets(high_nibbles(a, b), offsets + 16);
+    } else if (count == 2) {
+      const __m128i a = _mm_loadl_epi64(reinterpret_cast<const __m128i*>(window0 + word));
+      const __m128i b = _mm_loadl_epi64(reinterpret_cast<const __m128i*>(window1 + word));
+      StoreTableOffsets(_mm_unpacklo_epi64(low_nibbles(a, b), high_nibbles(a, b)), offsets);
+    } else {
+      const __m128i a = _mm_cvtsi32_si128(static_cast<int>(window0[word]));
+      const __m128i b = _mm_cvtsi32_si128(static_cast<int>(window1[word]));
+      StoreTableOffsets(_mm_unpacklo_epi32(low_nibbles(a, b), high_nibbles(a, b)), offsets);
+    }
+    offsets += count * kNibblesPerWord;
+  });
+  // What makes the nibbles a multiple of three.
+  for (int32_t nibble = words * kNibblesPerWord; nibble % 3 != 0; ++nibble) first[nibble] = 0;
+}
+
+const uint8_t* WindowOf(const BconvTask& task, int64_t pixel) {
+  return task.input + pixel / task.output_width * task.row_stride + pixel % task.output_width * task.pixel_stride;
+}
+
+// One window as contiguous words: in place where it is one run.
+const uint32_t* Gather(const BconvTask& task, int64_t pixel, uint32_t* window) {
+  const uint8_t* source = WindowOf(task, pixel);
+  if (task.runs == 1) return reinterpret_cast<const uint32_t*>(source + task.run_offsets[0]);
+  uint32_t* out = window;
+  for (int32_t run = 0; run < task.runs; ++run, out += task.run_words) {
+    const auto* words = reinterpret_cast<const uint32_t*>(source + task.run_offsets[run]);
+    for (int32_t word = 0; word < task.run_words; ++word) out[word] = words[word];
+  }
+  return window;
+}
+
+// `nibbles` is even.
+void UnpackWeights(const uint8_t* packed, int32_t nibbles, int32_t vectors, uint8_t* weights) {
+  const __m256i mask = _mm256_set1_epi8(0x0F);
+  for (int32_t nibble = 0; nibble < nibbles; nibble += 2) {
+    for (int32_t vector = 0; vector < vectors; ++vector) {
+      const __m256i both = _mm256_load_si256(reinterpret_cast<const __m256i*>(packed));
+      packed += kVectorChannels;
+      auto* low = reinterpret_cast<__m256i*>(weights + (nibble * vectors + vector) * kVectorChannels);
+      _mm256_store_si256(low, _mm256_and_si256(both, mask));
+      _mm256_store_si256(low + vectors, _mm256_and_si256(_mm256_srli_epi16(both, 4), mask));
+    }
+  }
+}
+
+// Adds the popcounts of `nibbles` nibbles, a multiple of 3 and at most kBlockNibbles, to two pixels' sums.
+template <int kVectors>
+void Accumulate(const uint16_t* offsets, const uint8_t* weights, int32_t nibbles, bool first, uint16_t* sums) {
+  PairSums<kVectors> pair_sums;
+  pair_sums.Add(offsets, weights, nibbles);
+  const __m256i low_byte = _mm256_set1_epi16(0xFF);
+#pragma GCC unroll 4
+  for (int v = 0; v < kVectors; ++v) {
+    const __m256i even = pair_sums.even[v];
+    const __m256i pixel0_last = _mm256_srli_epi16(even, 8);
+    const __m256i pixel1 = _mm256_sub_epi16(pair_sums.odd[v], _mm256_slli_epi16(pixel0_last, 4));
+    const __m256i halves[2][2] = {{_mm256_and_si256(even, low_byte), pixel0_last},
+                                  {_mm256_and_si256(pixel1, low_byte), _mm256_srli_epi16(pixel1, 8)}};
+    for (int pixel = 0; pixel < 2; ++pixel) {
+      for (int half = 0; half < 2; ++half) {
+        auto* sum = reinterpret_cast<__m256i*>(sums + pixel * kTileChannels + v * kVectorChannels) + half;
+        const __m256i before = first ? _mm256_setzero_si256() : _mm256_load_si256(sum);
+        _mm256_store_si256(sum, _mm256_add_epi16(before, halves[pixel][half]));
+      }
+    }
+  }
+}
+
+using AccumulateFunction = void (*)(const uint16_t*, const uint8_t*, int32_t, bool, uint16_t*);
+constexpr AccumulateFunction kAccumulate[kTileVectors] = {Accumulate<1>, Accumulate<2>, Accumulate<3>, Accumulate<4>};
+
+__m256i LoadSums(const uint16_t* sums) {
+  return _mm256_cvtepu16_epi32(_mm_load_si128(reinterpret_cast<const __m128i*>(sums)));
+}
+
+__m256i LoadInts(const int32_t* values) { return _mm256_loadu_si256(reinterpret_cast<const __m256i*>(values)); }
+
+// One pixel's outputs of one tile of channels. The vectors do what output.h does, in the same order.
+template <bool kCorrected>
+class OutputTile {
+ public:
+  OutputTile(const BconvTask& task, int32_t channel, int32_t count)
+      : task_(task),
+        channel_(channel),
+        count_(count),
+        depth_(_mm256_set1_epi32(task.depth)),
+        clamp_min_(_mm256_set1_epi32(task.clamp_min)),
+        clamp_max_(_mm256_set1_epi32(task.clamp_max)) {}
+
+  void Float32(const uint16_t* sums, const int32_t* corrections, float* output) const {
+    int32_t i = 0;
+    for (; i + 8 <= count_; i += 8) _mm256_storeu_ps(output + i, Floats(sums, corrections, i));
+    for (; i < count_; ++i) output[i] = FloatOutput(task_, channel_ + i, sums[i], Correction(corrections, i));
+  }
+
+  void Int8(const uint16_t* sums, const int32_t* corrections, int8_t* output) const {
+    const __m256 low = _mm256_set1_ps(static_cast<float>(-128 - task_.zero_point));
+    const __m256 high = _mm256_set1_ps(static_cast<float>(127 - task_.zero_point));
+    const __m256 half = _mm256_set1_ps(0x1.fffffep-2f), sign = _mm256_set1_ps(-0.0f);
+    const __m256i zero_point = _mm256_set1_epi32(task_.zero_point);
+    int32_t i = 0;
+    for (; i + 8 <= count_; i += 8) {
+      const __m256 bounded = _mm256_min_ps(_mm256_max_ps(Floats(sums, corrections, i), low), high);
+      const __m256 away = _mm256_add_ps(bounded, _mm256_or_ps(_mm256_and_ps(bounded, sign), half));
+      const __m256i value = _mm256_add_epi32(_mm256_cvttps_epi32(away), zero_point);
+      const __m128i words = _mm_packs_epi32(_mm256_castsi256_si128(value), _mm256_extracti128_si256(value, 1));
+      _mm_storel_epi64(reinterpret_cast<__m128i*>(output + i), _mm_packs_epi16(words, words));
+    }
+    for (; i < count_; ++i) output[i] = Int8Output(task_, channel_ + i, sums[i], Correction(corrections, i));
+  }
+
+  void Bits(const uint16_t* sums, const int32_t* corrections, uint32_t* output) const {
+    for (int32_t i = 0; i < count_; i += kBitsPerWord) {
+      const int32_t bits = std::min(kBitsPerWord, count_ - i);
+      uint32_t word = 0;
+      int32_t bit = 0;
+      for (; bit + 8 <= bits; bit += 8) word |= Compare(sums, corrections, i + bit) << bit;
+      for (; bit < bits; ++bit) {
+        const int32_t at = i + bit;
+        word |= static_cast<uint32_t>(BitOutput(task_, channel_ + at, sums[at], Correction(corrections, at))) << bit;
+      }
+      StoreBits(output, task_.first_channel + channel_ + i, bits, word);
+    }
+  }
+
+ private:
+  int32_t Correction(const int32_t* corrections, int32_t i) const { return kCorrected ? corrections[i] : 0; }
+
+  __m256 Floats(const uint16_t* sums, const int32_t* corrections, int32_t i) const {
+    __m256i dot = _mm256_sub_epi32(depth_, _mm256_slli_epi32(LoadSums(sums + i), 1));
+    if (kCorrected) dot = _mm256_add_epi32(dot, LoadInts(corrections + i));
+    dot = _mm256_min_epi32(_mm256_max_epi32(dot, clamp_min_), clamp_max_);
+    const __m256 product = _mm256_mul_ps(_mm256_cvtepi32_ps(dot), _mm256_loadu_ps(task_.multiplier + channel_ + i));
+    return _mm256_add_ps(product, _mm256_loadu_ps(task_.bias + channel_ + i));
+  }
+
+  uint32_t Compare(const uint16_t* sums, const int32_t* corrections, int32_t i) const {
+    __m256i sum = LoadSums(sums + i);
+    if (kCorrected) {
+      // Halves of even numbers, exact in either direction.
+      sum = _mm256_sub_epi32(sum, _mm256_srai_epi32(LoadInts(corrections + i), 1));
+    }
+    const __m256i above = _mm256_cmpgt_epi32(sum, LoadInts(task_.threshold + channel_ + i));
+    return static_cast<uint32_t>(_mm256_movemask_ps(_mm256_castsi256_ps(above)));
+  }
+
+  const BconvTask& task_;
+  const int32_t channel_, count_;
+  const __m256i depth_, clamp_min_, clamp_max_;
+};
+
+template <bool kCorrected>
+void WriteOutputs(const BconvTask& task, int64_t pixel_begin, int64_t pixel_end, int32_t channel, int32_t count,
+                  const uint16_t* sums) {
+  const OutputTile<kCorrected> tile(task, channel, count);
+  for (int64_t pixel = pixel_begin; pixel < pixel_end; ++pixel, sums += kTileChannels) {
+    const int32_t* corrections = nullptr;
+    if (kCorrected) {
+      corrections = task.corrections + task.row_correction[pixel / task.output_width] +
+                    task.column_correction[pixel % task.output_width] + channel;
+    }
+    const int64_t index = pixel * task.output_channels + task.first_channel + channel;
+    switch (task.output_type) {
+      case Bconv2dOutputType::kFloat32:
+        tile.Float32(sums, corrections, static_cast<float*>(task.output) + index);
+        break;
+      case Bconv2dOutputType::kInt8:
+        tile.Int8(sums, corrections, static_cast<int8_t*>(task.output) + index);
+        break;
+      case Bconv2dOutputType::kBitpacked:
+        tile.Bits(sums, corrections, static_cast<uint32_t*>(task.output) + pixel * PackedWords(task.output_channels));
+        break;
+    }
+  }
+}
+
+void Bconv(const BconvTask& task, int64_t pixel_begin, int64_t pixel_end, int32_t channel_begin, int32_t channel_end) {
+  const int32_t words = task.runs * task.run_words;
+  if (words > kMaxWords) return kPortableKernels.bconv(task, pixel_begin, pixel_end, channel_begin, channel_end);
+  const NibblePlan plan(words);
+  const Scratch scratch(task.scratch, words);
+  const int32_t stride = Scratch::TablesStride(words);
+  const int64_t blocks = (pixel_end - pixel_begin + kBlockPixels - 1) / kBlockPixels;
+  for (int64_t block = 0; block < blocks; ++block) {
+    // Blocks of nearly equal size, each of whole pairs but the last.
+    const int64_t pairs_in_all = (pixel_end - pixel_begin + 1) / 2;
+    const int64_t first_pixel = pixel_begin + pairs_in_all * block / blocks * 2;
+    const int64_t last_pixel = std::min(pixel_begin + pairs_in_all * (block + 1) / blocks * 2, pixel_end);
+    const int64_t pairs = (last_pixel - first_pixel + 1) / 2;
+    for (int64_t pair = 0; pair < pairs; ++pair) {
+      const int64_t pixel = first_pixel + 2 * pair;
+      const uint32_t* window0 = Gather(task, pixel, scratch.windows);
+      const uint32_t* window1 = pixel + 1 < last_pixel ? Gather(task, pixel + 1, scratch.windows + words) : window0;
+      Interleave(window0, window1, words, scratch.tables + pair * stride);
+    }
+    for (int32_t channel = channel_begin; channel < channel_end; channel += kTileChannels) {
+      const int32_t vectors = std::min(kTileVectors, Vectors(task.channels - channel));
+      const uint8_t* packed = task.weights + static_cast<ptrdiff_t>(channel) * (plan.stored() / 2);
+      for (int32_t nibble = 0; nibble < plan.nibbles; nibble += plan.block) {
+        const int32_t nibbles = std::min(plan.block, plan.nibbles - nibble);
+        const int32_t stored = (nibbles + 1) / 2 * 2;
+        UnpackWeights(packed, stored, vectors, scratch.weights);
+        packed += static_cast<ptrdiff_t>(stored / 2) * vectors * kVectorChannels;
+        for (int64_t pair = 0; pair < pairs; ++pair) {
+          kAccumulate[vectors - 1](scratch.tables + pair * stride + nibble, scratch.weights, nibbles, nibble == 0,
+                                   scratch.sums + pair * 2 * kTileChannels);
+        }
+      }
+      const int32_t count = std::min(kTileChannels, channel_end - channel);
+      const auto write = task.corrections == nullptr ? WriteOutputs<false> : WriteOutputs<true>;
+      write(task, first_pixel, last_pixel, channel, count, scratch.sums);
+    }
+  }
+}
+
+}  // namespace
+
+const Kernels kAvx2Kernels = {
+    "avx2",
+    CpuHasAvx2,
+    kPortableKernels.quantize_float32,
+    kPortableKernels.quantize_int8,
+    2,
+    kTileChannels,
+    sizeof(uint32_t),
+    nullptr,
+    PackedWeightsBytes,
+    PackWeights,
+    ScratchBytes,
+    Bconv,
+};
+
+}  // namespace litebnn
+
+#endif  // LITEBNN_X86

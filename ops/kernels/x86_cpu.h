@@ -1,0 +1,13 @@
+// What this CPU and its operating system can run.
+#pragma once
+
+#if defined(__x86_64__)
+#define LITEBNN_X86 1
+namespace litebnn {
+bool CpuHasAvx2();
+// AVX-512 F, BW, VL and VPOPCNTDQ.
+bool CpuHasAvx512Popcount();
+}  // namespace litebnn
+#else
+#define LITEBNN_X86 0
+#endif
