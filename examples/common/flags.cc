@@ -50,7 +50,9 @@ struct Describe {
     return value->empty() ? "text" : Format("text, default %s", value->c_str());
   }
   std::string operator()(const bool* value) const { return Format("0 or 1, default %d", *value ? 1 : 0); }
-  std::string operator()(const float* value) const { return Format("a number, default %g", static_cast<double>(*value)); }
+  std::string operator()(const float* value) const {
+    return Format("a number, default %g", static_cast<double>(*value));
+  }
   std::string operator()(IntFlag flag) const {
     return Format("a whole number from %d, default %d", flag.minimum, *flag.value);
   }

@@ -134,7 +134,11 @@ void Session::Report(void* session, const char* format, va_list arguments) {
 void Session::Fail(const std::string& what) const {
   std::string line = path_ + ": " + what;
   if (!reported_.empty()) line += ": " + reported_;
-  if (reported_.find("unresolved custom op: Lce") != std::string::npos) line += " Add --lcompute 1 for the Lce ops.";
+  const auto reports = [this](const char* text) { return reported_.find(text) != std::string::npos; };
+  if (reports("unresolved custom op: Lce")) line += " Add --lcompute 1 for the Lce ops.";
+  if (reports("builtin_code out of range")) {
+    line += Format(" It needs a newer C library than this one of TensorFlow Lite %s.", TfLiteVersion());
+  }
   throw Error(line);
 }
 

@@ -80,7 +80,8 @@ std::string PlainBmp(const std::string& bytes) {
   }
   const bool masks = (compression == kBitFields || compression == kAlphaBitFields) && header != kOs2Version2;
   if (compression != kNone && !masks) throw Error("compressed BMP files are not supported");
-  if (masks && bits != 16 && bits != 32) throw Error(Format("its BMP header has colour masks for %u bits per pixel", bits));
+  if (masks && bits != 16 && bits != 32)
+    throw Error(Format("its BMP header has colour masks for %u bits per pixel", bits));
 
   const uint64_t row_bits = uint64_t{static_cast<uint32_t>(width)} * bits;
   const uint64_t row_bytes = (row_bits + 31) / 32 * 4;

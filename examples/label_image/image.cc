@@ -69,6 +69,7 @@ Image DecodeImage(const std::string& bytes, int channels) {
   if (!stbi_info_from_memory(data, size, &width, &height, nullptr)) {
     throw Error("it is no BMP, PNG, JPEG or binary PPM file, or its header is damaged");
   }
+  height = std::abs(height);  // negative for a BMP that begins with its top row
   const int64_t pixels = int64_t{width} * height;
   if (pixels <= 0 || pixels > kMostPixels) {
     throw Error(Format("it has %d x %d pixels, expected at most %lld in all", width, height,

@@ -48,11 +48,12 @@ InputFormat CheckInput(Session& session, const std::string& model) {
   }
   const TfLiteTensor* input = session.input(0);
   const TfLiteType type = TfLiteTensorType(input);
-  const bool image = TfLiteTensorNumDims(input) == 4 && TfLiteTensorDim(input, 0) == 1 && TfLiteTensorDim(input, 1) > 0 &&
-                     TfLiteTensorDim(input, 2) > 0 && (TfLiteTensorDim(input, 3) == 1 || TfLiteTensorDim(input, 3) == 3);
+  const bool image = TfLiteTensorNumDims(input) == 4 && TfLiteTensorDim(input, 0) == 1 &&
+                     TfLiteTensorDim(input, 1) > 0 && TfLiteTensorDim(input, 2) > 0 &&
+                     (TfLiteTensorDim(input, 3) == 1 || TfLiteTensorDim(input, 3) == 3);
   if (!image || (type != kTfLiteFloat32 && type != kTfLiteUInt8 && type != kTfLiteInt8)) {
-    throw Error(Format("the input of %s is %s, expected float32, uint8 or int8 [1, height, width, 1 or 3]", model.c_str(),
-                       Describe(input).c_str()));
+    throw Error(Format("the input of %s is %s, expected float32, uint8 or int8 [1, height, width, 1 or 3]",
+                       model.c_str(), Describe(input).c_str()));
   }
   return {TfLiteTensorDim(input, 1), TfLiteTensorDim(input, 2), TfLiteTensorDim(input, 3)};
 }
@@ -93,8 +94,8 @@ std::vector<Integer> Quantize(const std::vector<float>& values, TfLiteQuantizati
   std::vector<Integer> quantized;
   for (const float value : values) {
     const float steps = std::round(value / params.scale) + static_cast<float>(params.zero_point);
-    quantized.push_back(static_cast<Integer>(std::clamp(steps, float{std::numeric_limits<Integer>::min()},
-                                                        float{std::numeric_limits<Integer>::max()})));
+    quantized.push_back(static_cast<Integer>(
+        std::clamp(steps, float{std::numeric_limits<Integer>::min()}, float{std::numeric_limits<Integer>::max()})));
   }
   return quantized;
 }
@@ -172,8 +173,8 @@ void Run(const Settings& settings) {
   const std::vector<std::string> labels =
       settings.labels.empty() ? std::vector<std::string>() : ReadLabels(settings.labels);
   if (!settings.labels.empty() && labels.size() != num_scores) {
-    throw Error(Format("%s has %zu labels, expected %zu: one for each output of %s", settings.labels.c_str(), labels.size(),
-                       num_scores, model.c_str()));
+    throw Error(Format("%s has %zu labels, expected %zu: one for each output of %s", settings.labels.c_str(),
+                       labels.size(), num_scores, model.c_str()));
   }
   const Image image = ReadImage(settings.image, format.channels);
   if (settings.verbose) {

@@ -1,0 +1,89 @@
+"""What the tests of the example programs share: the built programs, tiny models to feed them with, and running them."""
+
+import functools
+import platform
+import shutil
+import subprocess
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from litebnn.flatbuffer import Graph, Model, Op, OpCode, Tensor, constant, schema, write_model
+from toolchains.build import build
+from toolchains.runtime_library import fetch
+from toolchains.targets import BUILD, ROOT, ToolkitError
+
+GOLDEN = ROOT / "tests" / "golden"
+
+
+@functools.cache
+def host_programs() -> Path:
+    """Folder with the programs for this machine; skips the test where they cannot be had."""
+    if platform.machine() not in ("x86_64", "aarch64"):
+        pytest.skip(f"no C library of TensorFlow Lite is published for {platform.machine()}")
+    try:
+        fetch("host")
+    except ToolkitError as error:
+        pytest.skip(f"the runtime's C library cannot be had: {error}")
+    return build("host").parent
+
+
+@functools.cache
+def sanitized_programs() -> Path:
+    """Folder with the programs for this machine built with AddressSanitizer and UBSan."""
+    host_programs()
+    cmake = shutil.which("cmake")
+    if cmake is None:
+        pytest.skip("cmake is missing: install the Debian package cmake")
+    folder = BUILD / "host-sanitized"
+    options = ["-DLITEBNN_SANITIZE=address,undefined", f"-DLITEBNN_TFLITE_DIR={fetch('host')}"]
+    steps = (
+        [cmake, "-S", ROOT, "-B", folder, "-DCMAKE_BUILD_TYPE=RelWithDebInfo", *options],
+        [cmake, "--build", folder, "--parallel", "2", "--target", "label_image", "benchmark_model"],
+    )
+    for step in steps:
+        run = subprocess.run(step, capture_output=True, text=True)
+        assert run.returncode == 0, run.stdout + run.stderr
+    shutil.copy2(fetch("host") / "libtensorflowlite_c.so", folder / "examples")
+    return folder / "examples"
+
+
+def run(command: Sequence[str | Path], **flags: object) -> subprocess.CompletedProcess[str]:
+    """Runs a program with `--name=value` flags."""
+    arguments = [f"--{name}={value}" for name, value in flags.items()]
+    return subprocess.run([*command, *arguments], capture_output=True, text=True, timeout=60)
+
+
+def scores(output: str) -> dict[int, float]:
+    """The results of label_image by index, in the order of printing."""
+    lines = output.splitlines()
+    start = next(i for i, line in enumerate(lines) if line.startswith("average time: ")) + 1
+    pairs = [line.split(": ", 1) for line in lines[start:]]
+    return {int(rest.split(" ")[0]): float(score) for score, rest in pairs}
+
+
+def tensor(name: str, shape: Sequence[int], dtype: str, scale: float = 0, zero_point: int = 0) -> Tensor:
+    """A tensor of a model; quantized where `scale` is not 0."""
+    quantization = None
+    if scale:
+        quantization = schema.QuantizationParametersT()
+        quantization.scale, quantization.zeroPoint = [scale], [zero_point]
+    return Tensor(name, dtype, tuple(shape), quantization=quantization)
+
+
+def one_op_model(builtin: str, inputs: list[Tensor], output: Tensor, options: object = None) -> bytes:
+    """A model of a single builtin op; the inputs that are no constants are the model's."""
+    code = OpCode(builtin)
+    op = Op(code, list(inputs), [output], options)
+    graph = Graph("main", [*inputs, output], [t for t in inputs if not t.is_constant], [output], [op])
+    return write_model(Model([graph], [], [code], [], None, None, 3, None, schema.ModelT()))
+
+
+def pixels_model(shape: Sequence[int], dtype: str = "FLOAT32", scale: float = 0, zero_point: int = 0) -> bytes:
+    """A model whose scores are its input's values: what label_image prints is what it fed."""
+    flat = (1, int(np.prod(shape)))
+    image = tensor("image", shape, dtype, scale, zero_point)
+    output = tensor("scores", flat, dtype, scale, zero_point)
+    return one_op_model("RESHAPE", [image, constant("shape", np.array(flat, np.int32))], output)
