@@ -10,14 +10,13 @@ int64_t InnerLoopAvx2(int64_t macs) {
   static uint16_t offsets[kBlockNibbles];
   for (int32_t i = 0; i < kBlockNibbles; ++i) offsets[i] = static_cast<uint16_t>(i * 7 % 256 * 16);
   const int64_t macs_per_block = int64_t{2} * 4 * kBlockNibbles * kVectors * kVectorChannels;
-  PairSums<kVectors> sums;
   int64_t done = 0;
   for (; done < macs; done += macs_per_block) {
+    PairSums<kVectors> sums;
     sums.Add(offsets, weights, kBlockNibbles);
-    __asm__ __volatile__("" ::: "memory");
+  #pragma GCC unroll 4
+    for (int v = 0; v < kVectors; ++v) __asm__ volatile("" : : "x"(sums.even[v]), "x"(sums.odd[v]));
   }
-  volatile int sink = 0;
-  for (int v = 0; v < kVectors; ++v) sink = sink + _mm256_movemask_epi8(_mm256_xor_si256(sums.even[v], sums.odd[v]));
   return done;
 }
 

@@ -1,9 +1,9 @@
 // Times the kernels on the layer shapes of real networks, on this CPU:
-//   kernels_bench [--isa=NAME] [--threads=N] [--rounds=N] [--only=TEXT] [--layers=FILTER,SIZE,CHANNELS;...]
+//   kernels_bench [--isa=NAME] [--threads=N] [--rounds=N] [--only=TEXT]
 // or runs exactly so many iterations of one layer, for an emulator that counts instructions:
 //   kernels_bench --only=NAME --iterations=N
-// Prints one line a case: name, milliseconds, billions of binary multiply-adds a second, share of the bound. The bound is
-// the table's own inner loop on data in the L1 cache; it runs between the layer's runs, so that both see the same clock.
+// Prints one line a case: medians and best times, billions of binary multiply-adds a second, and the share of the bound:
+// the table's own inner loop on data in the L1 cache, run between the layer's runs so that both see the same clock.
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
@@ -24,7 +24,7 @@ namespace {
 struct Options {
   const char* isa = nullptr;
   int threads = 1;
-  int rounds = 15;
+  int rounds = 200;
   int64_t iterations = 0;
   std::string only;
 };
@@ -52,25 +52,23 @@ double Now() {
   return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
 }
 
-double Median(std::vector<double> values) {
-  std::nth_element(values.begin(), values.begin() + static_cast<ptrdiff_t>(values.size() / 2), values.end());
-  return values[values.size() / 2];
-}
+// Seconds of single calls, each short enough that most are not interrupted.
+struct Times {
+  std::vector<double> seconds;
 
-template <typename Body>
-double SecondsPerCall(int64_t calls, Body body) {
-  const double start = Now();
-  for (int64_t i = 0; i < calls; ++i) body();
-  return (Now() - start) / static_cast<double>(calls);
-}
-
-// Enough calls for about 10 milliseconds.
-template <typename Body>
-int64_t CallsFor(Body body) {
-  body();
-  const double seconds = SecondsPerCall(3, body);
-  return std::max<int64_t>(1, static_cast<int64_t>(0.01 / seconds));
-}
+  template <typename Body>
+  void Add(Body body) {
+    const double start = Now();
+    body();
+    seconds.push_back(Now() - start);
+  }
+  double Median() {
+    const auto middle = seconds.begin() + static_cast<ptrdiff_t>(seconds.size() / 2);
+    std::nth_element(seconds.begin(), middle, seconds.end());
+    return *middle;
+  }
+  double Best() const { return *std::min_element(seconds.begin(), seconds.end()); }
+};
 
 struct BconvBench {
   BconvBench(const Kernels& kernels, ThreadPool& thread_pool, const Layer& layer) : pool(thread_pool) {
@@ -119,22 +117,22 @@ void TimeBconv(const Kernels& kernels, ThreadPool& pool, const Layer& layer, con
     return;
   }
   const InnerLoop inner_loop = InnerLoopOf(KernelsName(kernels));
-  const int64_t calls = CallsFor([&] { bench.Run(); });
-  std::vector<double> seconds, shares;
+  constexpr int64_t kBoundMacs = 100000000;
+  int64_t bound_macs = 0;
+  Times times, bound_times;
   for (int round = 0; round < options.rounds; ++round) {
-    double bound = 0;
-    if (inner_loop != nullptr) {
-      const double start = Now();
-      const int64_t macs = inner_loop(400000000);
-      bound = static_cast<double>(macs) / (Now() - start);
-    }
-    seconds.push_back(SecondsPerCall(calls, [&] { bench.Run(); }));
-    if (bound > 0) shares.push_back(bench.macs / seconds.back() / bound / options.threads);
+    if (inner_loop != nullptr) bound_times.Add([&] { bound_macs = inner_loop(kBoundMacs); });
+    times.Add([&] { bench.Run(); });
   }
-  const double median = Median(seconds);
-  std::printf("%-24s %8.3f ms %8.1f GMAC/s", layer.name.c_str(), median * 1e3, bench.macs / median * 1e-9);
-  if (!shares.empty()) std::printf("  %3.0f %% of the bound, %.1f GMAC/s a thread", Median(shares) * 100,
-                                   bench.macs / median / Median(shares) / options.threads * 1e-9);
+  std::printf("%-22s median %7.3f ms %7.1f GMAC/s", layer.name.c_str(), times.Median() * 1e3,
+              bench.macs / times.Median() * 1e-9);
+  if (inner_loop != nullptr) {
+    const double bound = static_cast<double>(bound_macs) / bound_times.Median() * options.threads;
+    const double best_bound = static_cast<double>(bound_macs) / bound_times.Best() * options.threads;
+    std::printf(" %3.0f %% of %.0f | best %7.3f ms %7.1f GMAC/s %3.0f %% of %.0f", bench.macs / times.Median() / bound * 100,
+                bound * 1e-9, times.Best() * 1e3, bench.macs / times.Best() * 1e-9,
+                bench.macs / times.Best() / best_bound * 100, best_bound * 1e-9);
+  }
   std::printf("\n");
 }
 
@@ -143,29 +141,25 @@ void TimeQuantize(const Kernels& kernels, ThreadPool& pool, const Options& optio
   for (int64_t kilobytes : {256, 131072}) {
     const int64_t values = kilobytes * 256;
     AlignedBuffer<float> input;
-    if (!input.Allocate(static_cast<size_t>(values))) return;
-    for (int64_t i = 0; i < values; ++i) input.data()[i] = static_cast<float>(i % 5 - 2);
     AlignedBuffer<uint32_t> output;
-    if (!output.Allocate(static_cast<size_t>(values / 32))) return;
-    const auto quantize = [&] {
-      QuantizeFloat32(kernels, pool, input.data(), values / 64, 64, output.data());
-    };
+    if (!input.Allocate(static_cast<size_t>(values)) || !output.Allocate(static_cast<size_t>(values / 32))) return;
+    for (int64_t i = 0; i < values; ++i) input.data()[i] = static_cast<float>(i % 5 - 2);
+    const auto quantize = [&] { QuantizeFloat32(kernels, pool, input.data(), values / 64, 64, output.data()); };
     if (options.iterations > 0) {
       for (int64_t i = 0; i < options.iterations; ++i) quantize();
       continue;
     }
     volatile uint64_t sink = 0;
-    const auto read = [&] { sink = sink + ReadAll(input.data(), values); };
-    const int64_t calls = CallsFor(quantize), read_calls = CallsFor(read);
-    std::vector<double> seconds, shares;
-    for (int round = 0; round < options.rounds; ++round) {
-      const double reading = SecondsPerCall(read_calls, read);
-      seconds.push_back(SecondsPerCall(calls, quantize));
-      shares.push_back(reading / seconds.back());
+    Times times, read_times;
+    for (int round = 0; round < (kilobytes > 1024 ? 9 : options.rounds); ++round) {
+      read_times.Add([&] { sink = sink + ReadAll(input.data(), values); });
+      times.Add(quantize);
     }
-    std::printf("quantize float32 %6lld KB %8.3f ms %8.1f GB/s  %3.0f %% of the read bandwidth of one thread\n",
-                static_cast<long long>(kilobytes), Median(seconds) * 1e3,
-                static_cast<double>(values) * 4e-9 / Median(seconds), Median(shares) * 100);
+    const double bytes = static_cast<double>(values) * 4;
+    std::printf("quantize float32 %6lld KB median %7.3f ms %5.1f GB/s %3.0f %% of reading | best %5.1f GB/s %3.0f %%\n",
+                static_cast<long long>(kilobytes), times.Median() * 1e3, bytes / times.Median() * 1e-9,
+                read_times.Median() / times.Median() * 100, bytes / times.Best() * 1e-9,
+                read_times.Best() / times.Best() * 100);
   }
 }
 

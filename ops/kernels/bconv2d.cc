@@ -94,7 +94,8 @@ class Bconv2dImpl final : public Bconv2d {
   Bconv2dGeometry geometry_ = {};
 
   int32_t tap_words_ = 0;   // of one group
-  int32_t group_words_ = 0;  // words of one output channel's filter
+  int32_t group_words_ = 0;  // words of one output channel's filter: runs_ times run_words_
+  int32_t runs_ = 0, run_words_ = 0;
   size_t group_weights_bytes_ = 0;
   AlignedBuffer<uint8_t> weights_;
   // [groups, padded_channels]
@@ -104,7 +105,6 @@ class Bconv2dImpl final : public Bconv2d {
 
   bool in_place_ = false;
   int32_t frame_height_ = 0, frame_width_ = 0;
-  int32_t runs_ = 0, run_words_ = 0;
   AlignedBuffer<ptrdiff_t> run_offsets_;
   size_t frame_bytes_ = 0, thread_scratch_bytes_ = 0;
   AlignedBuffer<int32_t> corrections_;  // [row classes, column classes, groups, padded_channels]
@@ -123,6 +123,10 @@ struct Bconv2dImpl::Invocation {
 bool Bconv2dImpl::Pack(const uint32_t* filter) {
   tap_words_ = PackedWords(spec_.channels_in / spec_.groups);
   group_words_ = tap_words_ * taps();
+  // A filter row is one run where its taps lie side by side.
+  const bool rows_are_runs = spec_.groups == 1 && (spec_.dilation_width_factor == 1 || spec_.filter_width == 1);
+  runs_ = rows_are_runs ? spec_.filter_height : taps();
+  run_words_ = group_words_ / runs_;
   group_weights_bytes_ = AlignUp(kernels_.packed_weights_bytes(group_channels(), group_words_));
   const auto parameters = static_cast<size_t>(spec_.groups) * static_cast<size_t>(padded_channels());
   const bool packed_output = spec_.output_type == Bconv2dOutputType::kBitpacked;
@@ -138,7 +142,7 @@ bool Bconv2dImpl::Pack(const uint32_t* filter) {
   for (int32_t group = 0; group < spec_.groups; ++group) {
     const int32_t first = group * group_channels();
     const uint32_t* group_filter = filter + static_cast<int64_t>(first) * group_words_;
-    kernels_.pack_weights(group_filter, group_channels(), group_words_,
+    kernels_.pack_weights(group_filter, group_channels(), runs_, run_words_,
                           weights_.data() + static_cast<size_t>(group) * group_weights_bytes_);
     for (int32_t channel = 0; channel < group_channels(); ++channel) {
       const int32_t slot = group * padded_channels() + channel;
@@ -190,11 +194,7 @@ bool Bconv2dImpl::Resize(const Bconv2dGeometry& geometry) {
   }
   thread_scratch_bytes_ = AlignUp(kernels_.scratch_bytes(group_words_));
 
-  // A filter row is one run where its taps lie side by side.
-  const bool rows_are_runs = spec_.groups == 1 && (spec_.dilation_width_factor == 1 || spec_.filter_width == 1);
-  const int32_t runs_in_row = rows_are_runs ? 1 : spec_.filter_width;
-  runs_ = spec_.filter_height * runs_in_row;
-  run_words_ = group_words_ / runs_;
+  const int32_t runs_in_row = runs_ / spec_.filter_height;
   for (int32_t run = 0; run < runs_; ++run) {
     const int64_t y = static_cast<int64_t>(run / runs_in_row) * spec_.dilation_height_factor;
     const int64_t x = static_cast<int64_t>(run % runs_in_row) * spec_.dilation_width_factor;

@@ -55,9 +55,9 @@ struct Kernels {
   // The size of a staged word, and how `count` words become staged ones: null where they stay as they are.
   size_t staged_word_bytes;
   void (*stage)(const uint32_t* words, int64_t count, uint8_t* staged);
-  // Filters of one group: `channels` rows of `words` words.
+  // Filters of one group: `channels` rows of `words`, or of runs * run_words, words.
   size_t (*packed_weights_bytes)(int32_t channels, int32_t words);
-  void (*pack_weights)(const uint32_t* filter, int32_t channels, int32_t words, uint8_t* packed);
+  void (*pack_weights)(const uint32_t* filter, int32_t channels, int32_t runs, int32_t run_words, uint8_t* packed);
   size_t (*scratch_bytes)(int32_t words);
   // Output pixels [pixel_begin, pixel_end), channels [channel_begin, channel_end) of the group; channel_begin is a
   // multiple of tile_channels.

@@ -10,6 +10,7 @@
 
 #include "kernels/avx2/inner_loop.h"
 #include "kernels/output.h"
+#include "kernels/pixel_walk.h"
 #include "kernels/table.h"
 
 namespace litebnn {
@@ -23,8 +24,8 @@ constexpr int32_t kBlockPixels = 64;
 // Deeper filters would overflow the 16 bit sums.
 constexpr int32_t kMaxWords = 65535 / kBitsPerWord;
 
-// Nibbles are numbered in the order in which Interleave finds them: 16 bytes at a time their low nibbles, then their
-// high ones; what is left over in the same way by 8 and by 4 bytes.
+// Nibbles are numbered in the order in which Interleave finds them: of each run, 16 bytes at a time, their low nibbles,
+// then their high ones; what is left over in the same way by 8 and by 4 bytes.
 struct NibblePlan {
   explicit NibblePlan(int32_t words) : nibbles((words * kNibblesPerWord + 2) / 3 * 3) {
     const int32_t blocks = (nibbles + kBlockNibbles - 1) / kBlockNibbles;
@@ -36,16 +37,8 @@ struct NibblePlan {
   int32_t block;    // of all blocks but the last: a multiple of 3, for PairSums, and of 2, stored two to a byte
 };
 
-template <typename Visit>
-void ForEachNibbleGroup(int32_t words, Visit visit) {
-  int32_t word = 0;
-  for (; word + 4 <= words; word += 4) visit(word, 4);
-  if (words - word >= 2) {
-    visit(word, 2);
-    word += 2;
-  }
-  if (word < words) visit(word, 1);
-}
+// The largest group that the next of `words` words begins.
+constexpr int32_t NibbleGroup(int32_t words) { return words >= 4 ? 4 : words >= 2 ? 2 : 1; }
 
 int32_t Vectors(int32_t channels) { return (channels + kVectorChannels - 1) / kVectorChannels; }
 
@@ -55,8 +48,9 @@ size_t PackedWeightsBytes(int32_t channels, int32_t words) {
 }
 
 // [tiles of kTileChannels][nibbles / 2][vectors of the tile][kVectorChannels] bytes of two nibbles.
-void PackWeights(const uint32_t* filter, int32_t channels, int32_t words, uint8_t* packed) {
-  if (words > kMaxWords) return kPortableKernels.pack_weights(filter, channels, words, packed);
+void PackWeights(const uint32_t* filter, int32_t channels, int32_t runs, int32_t run_words, uint8_t* packed) {
+  const int32_t words = runs * run_words;
+  if (words > kMaxWords) return kPortableKernels.pack_weights(filter, channels, runs, run_words, packed);
   const NibblePlan plan(words);
   std::memset(packed, 0, PackedWeightsBytes(channels, words));
   for (int32_t channel = 0; channel < channels; ++channel) {
@@ -72,14 +66,17 @@ void PackWeights(const uint32_t* filter, int32_t channels, int32_t words, uint8_
           static_cast<uint8_t>(value << (nibble % 2 * 4));
       ++nibble;
     };
-    ForEachNibbleGroup(words, [&](int32_t word, int32_t count) {
-      const uint32_t* source = filter + static_cast<int64_t>(channel) * words + word;
-      for (int32_t high = 0; high < 2; ++high) {
-        for (int32_t i = 0; i < count * 4; ++i) {
-          store(static_cast<uint8_t>(source[i / 4] >> (i % 4 * 8 + high * 4) & 15u));
+    const uint32_t* source = filter + static_cast<int64_t>(channel) * words;
+    for (int32_t run = 0; run < runs; ++run) {
+      for (int32_t left = run_words, count; left > 0; left -= count, source += count) {
+        count = NibbleGroup(left);
+        for (int32_t high = 0; high < 2; ++high) {
+          for (int32_t i = 0; i < count * 4; ++i) {
+            store(static_cast<uint8_t>(source[i / 4] >> (i % 4 * 8 + high * 4) & 15u));
+          }
         }
       }
-    });
+    }
   }
 }
 
@@ -88,7 +85,6 @@ struct Scratch {
   Scratch(void* memory, int32_t words) : bytes(static_cast<uint8_t*>(memory)) {
     sums = Take<uint16_t>(kBlockPixels * kTileChannels);
     weights = Take<uint8_t>(kBlockNibbles * kTileChannels);
-    windows = Take<uint32_t>(2 * static_cast<size_t>(words));
     tables = Take<uint16_t>(kBlockPixels / 2 * static_cast<size_t>(TablesStride(words)));
   }
   // Room for the whole vectors that Interleave writes.
@@ -105,7 +101,6 @@ struct Scratch {
   size_t used = 0;
   uint16_t* sums;     // [pixels][kTileChannels]
   uint8_t* weights;   // [nibbles][vectors][kVectorChannels], one nibble a byte
-  uint32_t* windows;  // [2][words]
   uint16_t* tables;   // [pixel pairs][nibbles], offset of each nibble's table
 };
 
@@ -116,8 +111,8 @@ void StoreTableOffsets(__m128i pairs, uint16_t* offsets) {
   _mm256_storeu_si256(reinterpret_cast<__m256i*>(offsets), wide);
 }
 
-// Table offsets for two pixels' windows of `words` words.
-void Interleave(const uint32_t* window0, const uint32_t* window1, int32_t words, uint16_t* offsets) {
+// Table offsets for the windows of two pixels.
+void Interleave(const BconvTask& task, const uint8_t* window0, const uint8_t* window1, uint16_t* offsets) {
   const __m128i low_mask = _mm_set1_epi8(0x0F);
   const __m128i high_mask = _mm_set1_epi8(static_cast<char>(0xF0));
   const auto low_nibbles = [&](__m128i a, __m128i b) {
@@ -126,42 +121,33 @@ void Interleave(const uint32_t* window0, const uint32_t* window1, int32_t words,
   const auto high_nibbles = [&](__m128i a, __m128i b) {
     return _mm_or_si128(_mm_and_si128(_mm_srli_epi16(a, 4), low_mask), _mm_and_si128(b, high_mask));
   };
-  uint16_t* const first = offsets;
-  ForEachNibbleGroup(words, [&](int32_t word, int32_t count) {
-    if (count == 4) {
-      const __m128i a = _mm_loadu_si128(reinterpret_cast<const __m128i*>(window0 + word));
-      const __m128i b = _mm_loadu_si128(reinterpret_cast<const __m128i*>(window1 + word));
+  for (int32_t run = 0; run < task.runs; ++run) {
+    const uint8_t* source0 = window0 + task.run_offsets[run];
+    const uint8_t* source1 = window1 + task.run_offsets[run];
+    int32_t left = task.run_words;
+    for (; left >= 4; left -= 4, source0 += 16, source1 += 16, offsets += 32) {
+      const __m128i a = _mm_loadu_si128(reinterpret_cast<const __m128i*>(source0));
+      const __m128i b = _mm_loadu_si128(reinterpret_cast<const __m128i*>(source1));
       StoreTableOffsets(low_nibbles(a, b), offsets);
       StoreTableOffsets(high_nibbles(a, b), offsets + 16);
-    } else if (count == 2) {
-      const __m128i a = _mm_loadl_epi64(reinterpret_cast<const __m128i*>(window0 + word));
-      const __m128i b = _mm_loadl_epi64(reinterpret_cast<const __m128i*>(window1 + word));
-      StoreTableOffsets(_mm_unpacklo_epi64(low_nibbles(a, b), high_nibbles(a, b)), offsets);
-    } else {
-      const __m128i a = _mm_cvtsi32_si128(static_cast<int>(window0[word]));
-      const __m128i b = _mm_cvtsi32_si128(static_cast<int>(window1[word]));
-      StoreTableOffsets(_mm_unpacklo_epi32(low_nibbles(a, b), high_nibbles(a, b)), offsets);
     }
-    offsets += count * kNibblesPerWord;
-  });
-  // What makes the nibbles a multiple of three.
-  for (int32_t nibble = words * kNibblesPerWord; nibble % 3 != 0; ++nibble) first[nibble] = 0;
-}
-
-const uint8_t* WindowOf(const BconvTask& task, int64_t pixel) {
-  return task.input + pixel / task.output_width * task.row_stride + pixel % task.output_width * task.pixel_stride;
-}
-
-// One window as contiguous words: in place where it is one run.
-const uint32_t* Gather(const BconvTask& task, int64_t pixel, uint32_t* window) {
-  const uint8_t* source = WindowOf(task, pixel);
-  if (task.runs == 1) return reinterpret_cast<const uint32_t*>(source + task.run_offsets[0]);
-  uint32_t* out = window;
-  for (int32_t run = 0; run < task.runs; ++run, out += task.run_words) {
-    const auto* words = reinterpret_cast<const uint32_t*>(source + task.run_offsets[run]);
-    for (int32_t word = 0; word < task.run_words; ++word) out[word] = words[word];
+    if (left >= 2) {
+      const __m128i a = _mm_loadl_epi64(reinterpret_cast<const __m128i*>(source0));
+      const __m128i b = _mm_loadl_epi64(reinterpret_cast<const __m128i*>(source1));
+      StoreTableOffsets(_mm_unpacklo_epi64(low_nibbles(a, b), high_nibbles(a, b)), offsets);
+      left -= 2;
+      source0 += 8;
+      source1 += 8;
+      offsets += 16;
+    }
+    if (left == 1) {
+      const __m128i a = _mm_loadu_si32(source0), b = _mm_loadu_si32(source1);
+      StoreTableOffsets(_mm_unpacklo_epi32(low_nibbles(a, b), high_nibbles(a, b)), offsets);
+      offsets += 8;
+    }
   }
-  return window;
+  // What makes the nibbles a multiple of three.
+  offsets[0] = offsets[1] = 0;
 }
 
 // `nibbles` is even.
@@ -178,30 +164,35 @@ void UnpackWeights(const uint8_t* packed, int32_t nibbles, int32_t vectors, uint
   }
 }
 
-// Adds the popcounts of `nibbles` nibbles, a multiple of 3 and at most kBlockNibbles, to two pixels' sums.
+// Adds the popcounts of `nibbles` nibbles, a multiple of 3 and at most kBlockNibbles, to the sums of `pairs` pixel pairs.
 template <int kVectors>
-void Accumulate(const uint16_t* offsets, const uint8_t* weights, int32_t nibbles, bool first, uint16_t* sums) {
-  PairSums<kVectors> pair_sums;
-  pair_sums.Add(offsets, weights, nibbles);
+void Accumulate(const uint16_t* offsets, int32_t offsets_stride, int64_t pairs, const uint8_t* weights, int32_t nibbles,
+                bool first, uint16_t* sums) {
   const __m256i low_byte = _mm256_set1_epi16(0xFF);
+  const __m256i keep = _mm256_set1_epi16(first ? 0 : -1);
+  for (int64_t pair = 0; pair < pairs; ++pair) {
+    PairSums<kVectors> pair_sums;
+    pair_sums.Add(offsets, weights, nibbles);
 #pragma GCC unroll 4
-  for (int v = 0; v < kVectors; ++v) {
-    const __m256i even = pair_sums.even[v];
-    const __m256i pixel0_last = _mm256_srli_epi16(even, 8);
-    const __m256i pixel1 = _mm256_sub_epi16(pair_sums.odd[v], _mm256_slli_epi16(pixel0_last, 4));
-    const __m256i halves[2][2] = {{_mm256_and_si256(even, low_byte), pixel0_last},
-                                  {_mm256_and_si256(pixel1, low_byte), _mm256_srli_epi16(pixel1, 8)}};
-    for (int pixel = 0; pixel < 2; ++pixel) {
-      for (int half = 0; half < 2; ++half) {
-        auto* sum = reinterpret_cast<__m256i*>(sums + pixel * kTileChannels + v * kVectorChannels) + half;
-        const __m256i before = first ? _mm256_setzero_si256() : _mm256_load_si256(sum);
-        _mm256_store_si256(sum, _mm256_add_epi16(before, halves[pixel][half]));
-      }
+    for (int v = 0; v < kVectors; ++v) {
+      const __m256i even = pair_sums.even[v];
+      const __m256i pixel0_last = _mm256_srli_epi16(even, 8);
+      const __m256i pixel1 = _mm256_sub_epi16(pair_sums.odd[v], _mm256_slli_epi16(pixel0_last, 4));
+      const auto add = [&](int32_t index, __m256i value) {
+        auto* sum = reinterpret_cast<__m256i*>(sums + index);
+        _mm256_store_si256(sum, _mm256_add_epi16(_mm256_and_si256(_mm256_load_si256(sum), keep), value));
+      };
+      add(v * kVectorChannels, _mm256_and_si256(even, low_byte));
+      add(v * kVectorChannels + 16, pixel0_last);
+      add(v * kVectorChannels + kTileChannels, _mm256_and_si256(pixel1, low_byte));
+      add(v * kVectorChannels + kTileChannels + 16, _mm256_srli_epi16(pixel1, 8));
     }
+    offsets += offsets_stride;
+    sums += 2 * kTileChannels;
   }
 }
 
-using AccumulateFunction = void (*)(const uint16_t*, const uint8_t*, int32_t, bool, uint16_t*);
+using AccumulateFunction = void (*)(const uint16_t*, int32_t, int64_t, const uint8_t*, int32_t, bool, uint16_t*);
 constexpr AccumulateFunction kAccumulate[kTileVectors] = {Accumulate<1>, Accumulate<2>, Accumulate<3>, Accumulate<4>};
 
 __m256i LoadSums(const uint16_t* sums) {
@@ -289,11 +280,7 @@ void WriteOutputs(const BconvTask& task, int64_t pixel_begin, int64_t pixel_end,
                   const uint16_t* sums) {
   const OutputTile<kCorrected> tile(task, channel, count);
   for (int64_t pixel = pixel_begin; pixel < pixel_end; ++pixel, sums += kTileChannels) {
-    const int32_t* corrections = nullptr;
-    if (kCorrected) {
-      corrections = task.corrections + task.row_correction[pixel / task.output_width] +
-                    task.column_correction[pixel % task.output_width] + channel;
-    }
+    const int32_t* corrections = kCorrected ? CorrectionsOf(task, pixel) + channel : nullptr;
     const int64_t index = pixel * task.output_channels + task.first_channel + channel;
     switch (task.output_type) {
       case Bconv2dOutputType::kFloat32:
@@ -322,11 +309,11 @@ void Bconv(const BconvTask& task, int64_t pixel_begin, int64_t pixel_end, int32_
     const int64_t first_pixel = pixel_begin + pairs_in_all * block / blocks * 2;
     const int64_t last_pixel = std::min(pixel_begin + pairs_in_all * (block + 1) / blocks * 2, pixel_end);
     const int64_t pairs = (last_pixel - first_pixel + 1) / 2;
+    WindowWalk walk(task, first_pixel);
     for (int64_t pair = 0; pair < pairs; ++pair) {
-      const int64_t pixel = first_pixel + 2 * pair;
-      const uint32_t* window0 = Gather(task, pixel, scratch.windows);
-      const uint32_t* window1 = pixel + 1 < last_pixel ? Gather(task, pixel + 1, scratch.windows + words) : window0;
-      Interleave(window0, window1, words, scratch.tables + pair * stride);
+      const uint8_t* window0 = walk.Next();
+      const uint8_t* window1 = first_pixel + 2 * pair + 1 < last_pixel ? walk.Next() : window0;
+      Interleave(task, window0, window1, scratch.tables + pair * stride);
     }
     for (int32_t channel = channel_begin; channel < channel_end; channel += kTileChannels) {
       const int32_t vectors = std::min(kTileVectors, Vectors(task.channels - channel));
@@ -336,10 +323,8 @@ void Bconv(const BconvTask& task, int64_t pixel_begin, int64_t pixel_end, int32_
         const int32_t stored = (nibbles + 1) / 2 * 2;
         UnpackWeights(packed, stored, vectors, scratch.weights);
         packed += static_cast<ptrdiff_t>(stored / 2) * vectors * kVectorChannels;
-        for (int64_t pair = 0; pair < pairs; ++pair) {
-          kAccumulate[vectors - 1](scratch.tables + pair * stride + nibble, scratch.weights, nibbles, nibble == 0,
-                                   scratch.sums + pair * 2 * kTileChannels);
-        }
+        kAccumulate[vectors - 1](scratch.tables + nibble, stride, pairs, scratch.weights, nibbles, nibble == 0,
+                                 scratch.sums);
       }
       const int32_t count = std::min(kTileChannels, channel_end - channel);
       const auto write = task.corrections == nullptr ? WriteOutputs<false> : WriteOutputs<true>;

@@ -69,6 +69,8 @@ struct PairSums {
             _mm256_shuffle_epi8(table2, filter[2 * kVectors + v]));
         even[v] = _mm256_add_epi8(even[v], _mm256_and_si256(sum, mask));
         odd[v] = _mm256_add_epi16(odd[v], _mm256_srli_epi16(sum, 4));
+        // Keeps the compiler from starting on the next channels before these are done: it would run out of registers.
+        __asm__ volatile("" : "+x"(even[v]), "+x"(odd[v]));
       }
       filter += 3 * kVectors;
     }

@@ -2,6 +2,7 @@
 #include <cstring>
 
 #include "kernels/output.h"
+#include "kernels/pixel_walk.h"
 #include "kernels/table.h"
 
 namespace litebnn {
@@ -40,8 +41,8 @@ size_t PackedWeightsBytes(int32_t channels, int32_t words) {
   return static_cast<size_t>(channels) * static_cast<size_t>(words) * sizeof(uint32_t);
 }
 
-void PackWeights(const uint32_t* filter, int32_t channels, int32_t words, uint8_t* packed) {
-  std::memcpy(packed, filter, PackedWeightsBytes(channels, words));
+void PackWeights(const uint32_t* filter, int32_t channels, int32_t runs, int32_t run_words, uint8_t* packed) {
+  std::memcpy(packed, filter, PackedWeightsBytes(channels, runs * run_words));
 }
 
 size_t ScratchBytes(int32_t) { return 0; }
@@ -51,12 +52,10 @@ void ForEachSum(const BconvTask& task, int64_t pixel_begin, int64_t pixel_end, i
                 int32_t channel_end, Store store) {
   const auto* weights = reinterpret_cast<const uint32_t*>(task.weights);
   const int64_t words = static_cast<int64_t>(task.runs) * task.run_words;
+  WindowWalk walk(task, pixel_begin);
   for (int64_t pixel = pixel_begin; pixel < pixel_end; ++pixel) {
-    const int64_t y = pixel / task.output_width, x = pixel % task.output_width;
-    const uint8_t* window = task.input + y * task.row_stride + x * task.pixel_stride;
-    const int32_t* corrections =
-        task.corrections == nullptr ? nullptr
-                                    : task.corrections + task.row_correction[y] + task.column_correction[x];
+    const uint8_t* window = walk.Next();
+    const int32_t* corrections = task.corrections == nullptr ? nullptr : CorrectionsOf(task, pixel);
     for (int32_t channel = channel_begin; channel < channel_end; ++channel) {
       const uint32_t* weight = weights + channel * words;
       int32_t sum = 0;

@@ -1,0 +1,43 @@
+// Where output pixels have their data.
+#pragma once
+
+#include <cstdint>
+
+#include "kernels/table.h"
+
+namespace litebnn {
+
+// The staged windows of consecutive output pixels, without a division for each.
+class WindowWalk {
+ public:
+  WindowWalk(const BconvTask& task, int64_t pixel)
+      : task_(task),
+        left_in_row_(task.output_width - pixel % task.output_width),
+        row_(task.input + pixel / task.output_width * task.row_stride),
+        window_(row_ + pixel % task.output_width * task.pixel_stride) {}
+
+  const uint8_t* Next() {
+    const uint8_t* window = window_;
+    window_ += task_.pixel_stride;
+    if (--left_in_row_ == 0) {
+      left_in_row_ = task_.output_width;
+      row_ += task_.row_stride;
+      window_ = row_;
+    }
+    return window;
+  }
+
+ private:
+  const BconvTask& task_;
+  int64_t left_in_row_;
+  const uint8_t* row_;
+  const uint8_t* window_;
+};
+
+// Of the group's channel 0; only where the task has corrections.
+inline const int32_t* CorrectionsOf(const BconvTask& task, int64_t pixel) {
+  return task.corrections + task.row_correction[pixel / task.output_width] +
+         task.column_correction[pixel % task.output_width];
+}
+
+}  // namespace litebnn
