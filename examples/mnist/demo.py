@@ -39,7 +39,7 @@ def main(arguments: list[str] | None = None) -> int:
         digits = mnist(options.mnist) if options.mnist else bundled_digits()
         run(digits, options.epochs or (25 if options.mnist else 50), console)
     except (ValueError, OSError, ImportError) as error:
-        console.print(f"demo: {error}", style="red", highlight=False)
+        print(f"demo: {error}", file=sys.stderr)
         return 1
     return 0
 
@@ -76,8 +76,8 @@ def run(digits: Digits, epochs: int, console: Console, output: Path = OUTPUT) ->
 
     console.print("Converting …")
     output.mkdir(parents=True, exist_ok=True)
-    keras_path, float_path, binary_path = (output / name for name in ("digits.h5", "float.tflite", "binary.tflite"))
-    network.save(keras_path, save_format="h5")
+    keras_path, float_path, binary_path = (output / name for name in ("digits.keras", "float.tflite", "binary.tflite"))
+    network.save(keras_path)
     write_whole(float_path, networks.tf.lite.TFLiteConverter.from_keras_model(network).convert())
     write_whole(binary_path, litebnn.convert_keras_model(network))
     write_whole(output / "labels.txt", "".join(f"{digit}\n" for digit in range(10)).encode())
@@ -101,7 +101,7 @@ def run(digits: Digits, epochs: int, console: Console, output: Path = OUTPUT) ->
         for (name, path, predict), found in zip(forms, classes, strict=True)
     ]
     console.print(as_table(results, len(digits.test_labels)))
-    console.print(f"\nThe models are in {output}. Latency: one image, one thread for .tflite.", highlight=False)
+    console.print(f"\nLatency: one image, one thread for .tflite. Models: {output}", highlight=False, soft_wrap=True)
     return results
 
 

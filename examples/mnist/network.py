@@ -5,7 +5,7 @@ from collections.abc import Callable
 from typing import Any
 
 os.environ.setdefault("TF_USE_LEGACY_KERAS", "1")  # larq needs Keras 2; read when TensorFlow is imported
-os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
+os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 
 import larq as lq
 import tensorflow as tf

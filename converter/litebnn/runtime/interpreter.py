@@ -1,5 +1,6 @@
 """One class to run a converted model with, whatever runtime is installed."""
 
+import importlib.util
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -8,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from litebnn.runtime.delegate import load_delegate
-from litebnn.runtime.find import find_runtime
+from litebnn.runtime.find import RUNTIMES, find_runtime
 
 Array = npt.NDArray[Any]
 
@@ -45,18 +46,22 @@ class Interpreter:
         runtime: str | None = None,
         isa: str | None = None,
     ) -> None:
-        content = bytes(model) if isinstance(model, bytes | bytearray | memoryview) else Path(model).read_bytes()
+        in_memory = isinstance(model, bytes | bytearray | memoryview)
+        content = bytes(model) if in_memory else Path(model).read_bytes()
+        name = "the model" if in_memory else str(model)
         if content[4:8] != b"TFL3":
-            name = "the model" if isinstance(model, bytes | bytearray | memoryview) else str(model)
             raise ValueError(f"{name} is no .tflite file: it lacks the identifier TFL3")
+        module = find_runtime(runtime)
         delegate = load_delegate(num_threads, isa=isa, runtime=runtime)
         try:
-            self._interpreter = find_runtime(runtime).Interpreter(
+            if module.__name__ == RUNTIMES["tflite-runtime"]:
+                _check_structure(content)
+            self._interpreter = module.Interpreter(
                 model_content=content, num_threads=num_threads, experimental_delegates=[delegate]
             )
             self._interpreter.allocate_tensors()
-        except RuntimeError as error:
-            raise ValueError(f"the model is refused: {error}") from error
+        except (RuntimeError, ValueError) as error:
+            raise ValueError(f"{name} is refused: {' '.join(str(error).split())}") from error
         self._inputs = self._interpreter.get_input_details()
         self._outputs = self._interpreter.get_output_details()
 
@@ -131,3 +136,14 @@ class Interpreter:
             if len(array) != len(arrays[0]):
                 raise ValueError(f"input {detail['name']} has {len(array)} samples, the first input {len(arrays[0])}")
         return arrays
+
+
+def _check_structure(content: bytes) -> None:
+    """Refuses a truncated or corrupt file, on which tflite-runtime would crash; the other runtimes look themselves.
+
+    It takes the schema, which comes with ai-edge-litert: there is none on 32-bit Arm, and no check.
+    """
+    if importlib.util.find_spec("ai_edge_litert"):
+        from litebnn.flatbuffer import read_model
+
+        read_model(content)
