@@ -31,6 +31,39 @@ def runtime(context: Context, target: str = "host", tflite_dir: str = "") -> Non
     _python("-m", "toolchains.runtime_library", f"--target={target}", *own)
 
 
+@task(help={"target": "a row of toolchains/targets.toml", "toolchain": "auto, gcc, zig or docker"})
+def bundle(context: Context, target: str = "host", toolchain: str = "auto") -> None:
+    """Pack programs, libraries and an example for a board: dist/litebnn-TARGET.tar.gz."""
+    _python("-m", "toolchains.bundle", f"--target={target}", f"--toolchain={toolchain}")
+
+
+@task(
+    help={
+        "target": "a row of toolchains/targets.toml",
+        "host": "the board: [USER@]HOST[:PORT]",
+        "folder": "folder on the board; by default the user's home",
+        "identity": "private key file",
+        "model": "model to measure; by default the bundle's",
+        "num_threads": "threads to run it on",
+        "toolchain": "auto, gcc, zig or docker",
+    }
+)
+def deploy(
+    context: Context,
+    target: str,
+    host: str,
+    folder: str = ".",
+    identity: str = "",
+    model: str = "",
+    num_threads: int = 1,
+    toolchain: str = "auto",
+) -> None:
+    """Copy the bundle to a board over SSH, measure a model there, and bring the results back."""
+    files = [f"--{name}={value}" for name, value in (("identity", identity), ("model", model)) if value]
+    places = [f"--target={target}", f"--host={host}", f"--folder={folder}", *files]
+    _python("-m", "toolchains.deploy", *places, f"--num-threads={num_threads}", f"--toolchain={toolchain}")
+
+
 @task(help={"mnist": "folder of MNIST's IDX files; by default scikit-learn's digits", "epochs": "training epochs"})
 def demo(context: Context, mnist: str = "", epochs: int = 0) -> None:
     """Train a small binarized network, convert it, build the library and run it, side by side."""

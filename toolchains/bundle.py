@@ -1,0 +1,95 @@
+"""Packs all that a board needs into one archive: dist/litebnn-TARGET.tar.gz.
+
+python -m toolchains.bundle --target=rpi4
+"""
+
+import argparse
+import sys
+import tarfile
+from pathlib import Path
+
+from toolchains.build import LIBRARY, PROGRAMS, build
+from toolchains.runtime_library import LIBRARY as RUNTIME_LIBRARY
+from toolchains.runtime_library import fetch, runtime_folder
+from toolchains.targets import ROOT, Target, ToolkitError, find_target
+
+EXAMPLES = ROOT / "examples" / "label_image"
+MODEL, LABELS, IMAGE = "digits.tflite", "labels.txt", "digit.bmp"
+
+README = f"""\
+litebnn for {{name}} ({{description}}): programs, TensorFlow Lite's C library and litebnn's op library.
+Name a digit: ./label_image --tflite_model {MODEL} --labels {LABELS} --image {IMAGE} --lcompute 1
+Measure a model: ./benchmark_model --graph={MODEL} --lcompute=1 --enable_op_profiling=1
+Your own programs load {LIBRARY} as a delegate or link it; `--help` lists the flags of these two.
+"""
+
+
+def bundle(target: str, toolchain: str = "auto") -> Path:
+    """Fetches and builds what is missing, and packs it.
+
+    Args:
+        target: a row of targets.toml.
+        toolchain: as for `toolchains.build.build`.
+
+    Returns:
+        The path of the archive, dist/litebnn-TARGET.tar.gz, which holds one folder called litebnn-TARGET. An archive of
+        that name stays untouched where anything fails.
+
+    Raises:
+        ToolkitError: as for `fetch` (no C library is published for the target) and `build`.
+
+    Example:
+        >>> bundle("rpi4")  # doctest: +SKIP
+        PosixPath('.../dist/litebnn-rpi4.tar.gz')
+    """
+    row = find_target(target)
+    if not runtime_folder(target).is_dir():
+        fetch(target)
+    products = build(target, toolchain).parent
+    files = [products / name for name in (*PROGRAMS, RUNTIME_LIBRARY, LIBRARY)]
+    files += [EXAMPLES / name for name in (MODEL, LABELS, IMAGE)] + [ROOT / "LICENSE"]
+    return pack(row, files, ROOT / "dist")
+
+
+def pack(target: Target, files: list[Path], folder: Path) -> Path:
+    """Packs `files` and the README into FOLDER/litebnn-TARGET.tar.gz; returns its path."""
+    name = f"litebnn-{target.name}"
+    folder.mkdir(parents=True, exist_ok=True)
+    archive = folder / f"{name}.tar.gz"
+    unfinished = archive.with_name(f".{archive.name}.new")
+    readme = target.folder / "README"
+    readme.write_text(README.format(name=target.name, description=target.description), encoding="utf-8")
+    with tarfile.open(unfinished, "w:gz") as tar:
+        for file in [*files, readme]:
+            tar.add(file, f"{name}/{file.name}", filter=_as_anyones)
+    unfinished.replace(archive)
+    return archive
+
+
+def _as_anyones(member: tarfile.TarInfo) -> tarfile.TarInfo:
+    """Without this machine's user, and readable by all."""
+    member.uid = member.gid = 0
+    member.uname = member.gname = "root"
+    member.mode = 0o755 if member.mode & 0o100 else 0o644
+    return member
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """The command line; returns the exit code."""
+    parser = argparse.ArgumentParser(prog="toolchains.bundle", description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--target", default="host", help="a row of toolchains/targets.toml")
+    parser.add_argument("--toolchain", default="auto", help="as for toolchains.build")
+    options = parser.parse_args(arguments)
+    try:
+        print(bundle(options.target, options.toolchain))
+    except ToolkitError as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 1
+    except KeyboardInterrupt:
+        print("error: interrupted", file=sys.stderr)
+        return 130
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

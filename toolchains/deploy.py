@@ -1,0 +1,206 @@
+"""Copies the bundle of a target to a board over SSH, runs benchmark_model there and brings its results back.
+
+python -m toolchains.deploy --target=rpi4 --host=pi@board
+"""
+
+import argparse
+import json
+import platform
+import shlex
+import sys
+import tarfile
+from pathlib import Path
+from typing import Any
+
+from toolchains.bundle import MODEL, bundle
+from toolchains.targets import Target, ToolkitError, find_target
+
+# `uname -m` of the machines that run programs for a processor; a 64-bit kernel may carry a 32-bit system.
+MACHINES = {"aarch64": ("aarch64", "arm64"), "x86_64": ("x86_64",), "armv7l": ("armv7l", "armv8l", "aarch64")}
+BITS = {"aarch64": 64, "x86_64": 64, "armv7l": 32}
+ILLEGAL_INSTRUCTION = 128 + 4  # a shell's exit code for a command that died of it
+
+
+class Board:
+    """The machine at the other end of an SSH connection."""
+
+    def __init__(self, host: str, identity: Path | None = None) -> None:
+        """Connects to [USER@]HOST[:PORT], with the private key `identity` or as `ssh` would.
+
+        Raises:
+            ToolkitError: Fabric is not installed, or no connection can be made.
+        """
+        try:
+            from fabric import Connection
+            from paramiko.ssh_exception import SSHException
+        except ImportError as error:
+            raise ToolkitError(
+                "deploying needs Fabric: pip install 'fabric>=3.2' (litebnn's extra `deploy`)"
+            ) from error
+        self.host = host
+        self._failures: tuple[type[Exception], ...] = (OSError, EOFError, ValueError, SSHException)
+        try:
+            keys = {"key_filename": str(identity)} if identity else {}
+            self._connection = Connection(host, connect_timeout=15, connect_kwargs=keys)
+            # A host that is known by another key is refused.
+            self._connection.client.load_system_host_keys()
+            self._connection.open()
+        except self._failures as error:
+            raise ToolkitError(f"cannot connect to {host}: {one_line(error)}") from error
+
+    def run(self, command: str) -> Any:
+        """The result of a command: `stdout`, `stderr` and `exited`.
+
+        Raises:
+            ToolkitError: the connection broke.
+        """
+        try:
+            return self._connection.run(command, hide=True, warn=True, in_stream=False)
+        except self._failures as error:
+            raise ToolkitError(f"the connection to {self.host} broke: {one_line(error)}") from error
+
+    def check(self, command: str, what: str) -> str:
+        """What a command prints.
+
+        Raises:
+            ToolkitError: it failed; its last line of output says why.
+        """
+        result = self.run(command)
+        if result.exited:
+            lines = (result.stderr or result.stdout).strip().splitlines()
+            raise ToolkitError(f"{self.host} cannot {what}: {lines[-1] if lines else f'exit code {result.exited}'}")
+        return str(result.stdout).strip()
+
+    def put(self, file: Path, path: str) -> None:
+        """Copies a file to the board."""
+        try:
+            self._connection.put(str(file), path)
+        except self._failures as error:
+            raise ToolkitError(
+                f"cannot copy {file.name} to {self.host}: {one_line(error)}; is its disk full?"
+            ) from error
+
+    def get(self, path: str, file: Path) -> None:
+        """Copies a file from the board."""
+        try:
+            self._connection.get(path, str(file))
+        except self._failures as error:
+            raise ToolkitError(f"cannot fetch {path} from {self.host}: {one_line(error)}") from error
+
+
+def one_line(error: Exception) -> str:
+    """An exception's message without line breaks, or its name where it has none."""
+    return " ".join(str(error).split()) or type(error).__name__
+
+
+def deploy(
+    target: str,
+    host: str,
+    *,
+    folder: str = ".",
+    identity: Path | None = None,
+    model: Path | None = None,
+    num_threads: int = 1,
+    toolchain: str = "auto",
+) -> Path:
+    """Bundles a target, copies the bundle to a board, and measures a model there.
+
+    Args:
+        target: a row of targets.toml.
+        host: [USER@]HOST[:PORT].
+        folder: the folder on the board to unpack the bundle in; by default the user's home.
+        identity: a private key file.
+        model: the model to measure; by default the bundle's.
+        num_threads: threads to run it on.
+        toolchain: as for `toolchains.build.build`.
+
+    Returns:
+        The path of benchmark_model's results, build/TARGET/benchmark-HOST.json.
+
+    Raises:
+        ToolkitError: nothing can be bundled, the board cannot be reached, has another CPU or too little room on its
+            disk, or the benchmark fails there.
+
+    Example:
+        >>> deploy("rpi4", "pi@board")  # doctest: +SKIP
+        PosixPath('.../build/rpi4/benchmark-board.json')
+    """
+    row = find_target(target)
+    if model is not None and not model.is_file():
+        raise ToolkitError(f"--model={model} is no file")
+    board = Board(host, identity)
+    check_processor(row, board)
+    archive = bundle(target, toolchain)
+    check_room(archive, model, folder, board)
+
+    place = f"{folder}/{archive.name.removesuffix('.tar.gz')}"
+    packed = f"{folder}/{archive.name}"
+    board.put(archive, packed)
+    quoted = shlex.quote(packed)
+    board.check(f"tar -xzf {quoted} -C {shlex.quote(folder)} && rm {quoted}", "unpack the bundle")
+    if model is not None:
+        board.put(model, f"{place}/{model.name}")
+    graph = shlex.quote(model.name if model is not None else MODEL)
+    flags = f"--graph={graph} --lcompute=1 --num_threads={num_threads} --enable_op_profiling=1 --output=benchmark.json"
+    command = f"cd {shlex.quote(place)} && ./benchmark_model {flags}"
+    result = board.run(command)
+    if result.exited == ILLEGAL_INSTRUCTION:
+        raise ToolkitError(f"{host} has another CPU than {target}: benchmark_model met an instruction that it lacks")
+    if result.exited:
+        lines = result.stderr.strip().splitlines()
+        raise ToolkitError(f"benchmark_model failed on {host}: {lines[-1] if lines else f'exit code {result.exited}'}")
+
+    results = row.folder / f"benchmark-{host.rpartition('@')[2].replace(':', '-')}.json"
+    board.get(f"{place}/benchmark.json", results)
+    print(result.stdout.strip())
+    return results
+
+
+def check_processor(target: Target, board: Board) -> None:
+    """Raises ToolkitError where the board cannot run programs for `target`."""
+    processor = target.processor or platform.machine()
+    machine, bits = board.check("uname -m && getconf LONG_BIT", "tell its CPU").split()
+    if machine not in MACHINES.get(processor, (processor,)) or int(bits) != BITS.get(processor, int(bits)):
+        raise ToolkitError(f"{board.host} has another CPU than {target.name}: {machine} ({bits} bits), not {processor}")
+
+
+def check_room(archive: Path, model: Path | None, folder: str, board: Board) -> None:
+    """Raises ToolkitError where the board's disk cannot hold the archive, its content and the model."""
+    with tarfile.open(archive) as tar:
+        needed = sum(member.size for member in tar) + archive.stat().st_size
+    needed += model.stat().st_size if model is not None else 0
+    table = board.check(f"mkdir -p {shlex.quote(folder)} && df -Pk {shlex.quote(folder)}", "make room for the bundle")
+    free = int(table.splitlines()[-1].split()[3]) * 1024
+    if free < needed:
+        raise ToolkitError(
+            f"the disk of {board.host} is full: {folder} has {free / 1e6:.1f} MB free, "
+            f"the bundle needs {needed / 1e6:.1f} MB"
+        )
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """The command line; returns the exit code."""
+    parser = argparse.ArgumentParser(prog="toolchains.deploy", description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--target", required=True, help="a row of toolchains/targets.toml")
+    parser.add_argument("--host", required=True, help="the board: [USER@]HOST[:PORT]")
+    parser.add_argument("--folder", default=".", help="folder on the board; by default the user's home")
+    parser.add_argument("--identity", type=Path, help="private key file")
+    parser.add_argument("--model", type=Path, help="model to measure; by default the bundle's")
+    parser.add_argument("--num-threads", type=int, default=1, help="threads to run it on")
+    parser.add_argument("--toolchain", default="auto", help="as for toolchains.build")
+    options = vars(parser.parse_args(arguments))
+    try:
+        results = deploy(options.pop("target"), options.pop("host"), **options)
+        median = json.loads(results.read_text(encoding="utf-8"))["latency_ms"]["median"]
+        print(f"median latency {median:.3f} ms; all figures: {results}")
+    except ToolkitError as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 1
+    except KeyboardInterrupt:
+        print("error: interrupted", file=sys.stderr)
+        return 130
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
