@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import os
 import warnings
 from collections.abc import Callable, Iterable
@@ -9,11 +10,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from litebnn.calibration import insert_quantization, observe_ranges, set_interface_types
 from litebnn.contract import BCONV_2D, CUSTOM_OPS
 from litebnn.errors import ConversionError
-from litebnn.flatbuffer import read_model, write_model
+from litebnn.flatbuffer import Model, read_model, write_model
 from litebnn.inspect.report import ConversionReport, make_report
-from litebnn.passes import Notes, run_passes
+from litebnn.passes import BINARY_PASSES, FINAL_PASSES, INT8_PASSES, Notes, compact, run_passes
 
 _FLOAT_OR_INT8 = ("float32", "int8")
 _TARGETS = ("arm",)
@@ -30,6 +32,11 @@ class Options:
     representative_dataset: Callable[[], Iterable[Any]] | Iterable[Any] | None = None
     verify: Any = False
     progress: Progress = lambda step: None
+
+    @property
+    def quantizes(self) -> bool:
+        """Whether ranges are to be found for tensors that the model has none for."""
+        return self.representative_dataset is not None or self.experimental_default_int8_range is not None
 
 
 def convert_tflite(
@@ -193,10 +200,7 @@ def _checked(target: str, **values: Any) -> Options:
         if not low < high:
             raise ValueError(f"experimental_default_int8_range is {limits}, expected (min, max) with min < max")
         values["experimental_default_int8_range"] = (low, high)
-        warnings.warn(
-            "experimental_default_int8_range makes an int8 model for measuring latency: its results are meaningless",
-            stacklevel=3,
-        )
+        _warn("experimental_default_int8_range makes an int8 model for measuring latency: its results are meaningless")
         if values["representative_dataset"] is not None:
             raise ValueError("experimental_default_int8_range and representative_dataset exclude each other")
     return Options(**values)
@@ -212,20 +216,47 @@ def _type_name(key: str, value: Any) -> str:
 def _convert(source: bytes, options: Options) -> tuple[bytes, ConversionReport]:
     options.progress("reading")
     model = read_model(source)
+    notes = Notes(model)
     if any(op.name in CUSTOM_OPS for op in model.ops()):
-        return source, make_report(Notes(model), len(source), len(source), "already converted")
-    notes = run_passes(model, options.progress)
+        return source, make_report(notes, len(source), len(source), "already converted")
+    run_passes(model, BINARY_PASSES, notes, options.progress)
     binary = any(op.name == BCONV_2D for op in model.ops())
     if not binary:
-        warnings.warn(
-            "no binary layer was found, the model stays as it is (the report says why for each layer)", stacklevel=3
-        )
-        return source, make_report(notes, len(source), len(source), "no binary layer")
-    options.progress("writing")
-    converted = write_model(model)
+        _warn("no binary layer was found (the report says why for each layer)")
+        if not options.quantizes:
+            return source, make_report(notes, len(source), len(source), "no binary layer")
+    if options.quantizes:
+        _insert_quantization(model, options)
+    run_passes(model, INT8_PASSES, notes, options.progress)
+    set_interface_types(model, options.inference_input_type, options.inference_output_type)
+    converted = _finish(model, notes, options)
     if options.verify is not False and options.verify is not None:
         options.progress("verifying")
         from litebnn.inspect.verify import verify_conversion
 
         verify_conversion(source, converted, None if options.verify is True else options.verify)
     return converted, make_report(notes, len(source), len(converted))
+
+
+def _insert_quantization(model: Model, options: Options) -> None:
+    ranges = None
+    if options.representative_dataset is not None:
+        options.progress("running the representative dataset")
+        ranges = observe_ranges(write_model(model), options.representative_dataset)
+    insert_quantization(model, ranges, options.experimental_default_int8_range)
+
+
+def _finish(model: Model, notes: Notes, options: Options) -> bytes:
+    run_passes(model, FINAL_PASSES, notes, options.progress)
+    compact(model)
+    notes.finish(model.graphs)
+    options.progress("writing")
+    return write_model(model)
+
+
+def _warn(message: str) -> None:
+    """A warning that points at the line that called one of this module's functions."""
+    frame, level = inspect.currentframe(), 1
+    while frame is not None and frame.f_globals.get("__name__") == __name__:
+        frame, level = frame.f_back, level + 1
+    warnings.warn(message, stacklevel=level)

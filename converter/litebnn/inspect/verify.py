@@ -56,10 +56,10 @@ def difference(expected: Array, actual: Array) -> float:
 def first_difference(source: bytes, converted: bytes, samples: list[list[Array]]) -> str:
     """The name of the first tensor, in order of execution, in which the two models differ."""
     left, right = read_model(source), read_model(converted)
-    known = {tensor.name: tensor for tensor in _computed(left.graphs[0])}
+    known = {tensor.name.split(";")[0]: tensor for tensor in _computed(left.graphs[0])}
     pairs: list[tuple[Tensor, Tensor]] = []
     for tensor in _computed(right.graphs[0]):
-        twin = known.get(tensor.name) or known.get(tensor.name.removesuffix(_BITS))
+        twin = known.get(tensor.name.split(";")[0].removesuffix(_BITS))
         if twin is not None and twin.type == "FLOAT32" and tensor.type in ("FLOAT32", "INT32"):
             pairs.append((twin, tensor))
     outputs = (
@@ -67,9 +67,9 @@ def first_difference(source: bytes, converted: bytes, samples: list[list[Array]]
         _run(_exposing(right, [b for _, b in pairs]), samples),
     )
     for (twin, tensor), a, b in zip(pairs, *outputs, strict=True):
-        if tensor.type == "INT32":
-            b = np.where(unpack_bits(b, a.shape[-1]), -1.0, 1.0)
-        if difference(a, b) > TOLERANCE:
+        # Signs of values next to zero may turn over with rounding; more than a few of them may not.
+        gap = np.mean((a < 0) != unpack_bits(b, a.shape[-1])) if tensor.type == "INT32" else difference(a, b)
+        if gap > TOLERANCE:
             return f'"{twin.name}"'
     return "the last one"
 

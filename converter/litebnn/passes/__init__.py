@@ -13,14 +13,20 @@ from litebnn.flatbuffer import Graph, Model
 from litebnn.passes.binary_conv import binarize_convs
 from litebnn.passes.binary_dense import binarize_dense
 from litebnn.passes.binary_padding import pad_bits
+from litebnn.passes.constant_weights import fold_weights
 from litebnn.passes.dead_code import compact, remove_dead_ops
 from litebnn.passes.dilation import undo_space_to_batch
 from litebnn.passes.duplicates import merge_constants, merge_ops
+from litebnn.passes.fake_quantization import fold_quantized_constants, shift_uint8_to_int8
+from litebnn.passes.int8_layers_of_signs import float_layers_of_signs
+from litebnn.passes.int8_ops import lower_to_int8
+from litebnn.passes.int8_signs import read_int8_signs, write_int8
 from litebnn.passes.notes import Layer, Notes
 from litebnn.passes.packed_output import pack_outputs
 from litebnn.passes.padding import absorb_one_padding, absorb_zero_padding
 from litebnn.passes.post_activation import fuse_post_activation
 from litebnn.passes.quantizers import recognize_quantizers
+from litebnn.passes.requantize import merge_requantizations
 from litebnn.passes.reshapes import move_reshapes, reshape_bits_of_signs
 from litebnn.passes.sign_affine import simplify_affine_before_sign
 from litebnn.passes.sign_maxpool import pool_of_signs, sign_before_maxpool
@@ -28,14 +34,16 @@ from litebnn.passes.sign_maxpool import pool_of_signs, sign_before_maxpool
 Pass: TypeAlias = Callable[[Graph, Notes], bool]
 
 # Each group runs over and over until none of its passes finds anything, then the next.
-PASSES: tuple[tuple[Pass, ...], ...] = (
+BINARY_PASSES: tuple[tuple[Pass, ...], ...] = (
     (
         recognize_quantizers,
+        float_layers_of_signs,
         reshape_bits_of_signs,
         pool_of_signs,
         pad_bits,
         undo_space_to_batch,
         absorb_zero_padding,
+        fold_weights,
         binarize_convs,
         binarize_dense,
         absorb_one_padding,
@@ -50,14 +58,30 @@ PASSES: tuple[tuple[Pass, ...], ...] = (
         simplify_affine_before_sign,
         remove_dead_ops,
     ),
-    (merge_constants, remove_dead_ops),
 )
+INT8_PASSES: tuple[tuple[Pass, ...], ...] = (
+    (
+        shift_uint8_to_int8,
+        fold_quantized_constants,
+        read_int8_signs,
+        write_int8,
+        lower_to_int8,
+        merge_requantizations,
+        merge_ops,
+        remove_dead_ops,
+    ),
+)
+FINAL_PASSES: tuple[tuple[Pass, ...], ...] = ((merge_constants, remove_dead_ops),)
 
 
-def run_passes(model: Model, progress: Callable[[str], None] = lambda name: None) -> Notes:
-    """Rewrites the model in place and returns the notes."""
-    notes = Notes(model)
-    for group in PASSES:
+def run_passes(
+    model: Model,
+    groups: tuple[tuple[Pass, ...], ...],
+    notes: Notes,
+    progress: Callable[[str], None] = lambda name: None,
+) -> None:
+    """Rewrites every subgraph of the model in place."""
+    for group in groups:
         for graph in model.graphs:
             changed = True
             while changed:
@@ -65,9 +89,6 @@ def run_passes(model: Model, progress: Callable[[str], None] = lambda name: None
                 for one in group:
                     progress(one.__name__)
                     changed |= one(graph, notes)
-    compact(model)
-    notes.finish(model.graphs)
-    return notes
 
 
-__all__ = ["PASSES", "Layer", "Notes", "Pass", "run_passes"]
+__all__ = ["BINARY_PASSES", "FINAL_PASSES", "INT8_PASSES", "Layer", "Notes", "Pass", "compact", "run_passes"]

@@ -6,7 +6,7 @@ import numpy as np
 
 from litebnn.contract import BCONV_2D, BITS_PER_WORD, BConv2DOptions, PadValues, encode_options, pack_bits
 from litebnn.flatbuffer import Array, Graph, Op, Tensor, constant
-from litebnn.passes.common import bits_of, custom, fused_activation, split_activation
+from litebnn.passes.common import bits_of, custom, derived, fused_activation, split_activation
 from litebnn.passes.notes import Notes
 
 _MAGNITUDE_TOLERANCE = 1e-5  # what rounding leaves of one alpha, relative
@@ -94,8 +94,8 @@ def _convert(graph: Graph, op: Op, notes: Notes) -> str | None:
     inputs: list[Tensor | None] = [
         bits,
         constant(name, pack_bits(minus_one)),
-        constant(name + "/multiplier", alpha),
-        constant(name + "/bias", bias),
+        constant(derived(name, "/multiplier"), alpha),
+        constant(derived(name, "/bias"), bias),
         None,
     ]
     bconv = Op(custom(BCONV_2D), inputs, [op.output], custom_options=encode_options(options))

@@ -7,7 +7,7 @@ import numpy as np
 from litebnn.contract import BCONV_2D, BConv2DOptions, encode_options, pack_bits
 from litebnn.flatbuffer import Graph, Op, constant, packed_words
 from litebnn.passes.binary_conv import bias_values, binary_weights
-from litebnn.passes.common import bits_of, custom, fused_activation, like, reshape_op, split_activation
+from litebnn.passes.common import bits_of, custom, derived, fused_activation, like, reshape_op, split_activation
 from litebnn.passes.notes import Notes
 
 
@@ -51,15 +51,15 @@ def _convert(graph: Graph, op: Op, notes: Notes) -> str | None:
     minus_one, alpha = parts
     name = op.input(1).name
     count = -1 if any(d < 0 for d in rows) else int(np.prod(rows, dtype=np.int64))
-    pixels = like(bits, op.output.name + "/bits", dims=(count, 1, 1, packed_words(channels_in)))
-    result = like(op.output, op.output.name + "/pixels", dims=(count, 1, 1, channels_out))
+    pixels = like(bits, derived(op.output.name, "/input"), dims=(count, 1, 1, packed_words(channels_in)))
+    result = like(op.output, derived(op.output.name, "/pixels"), dims=(count, 1, 1, channels_out))
     bconv = Op(
         custom(BCONV_2D),
         [
             pixels,
             constant(name, pack_bits(minus_one).reshape(channels_out, 1, 1, -1)),
-            constant(name + "/multiplier", alpha),
-            constant(name + "/bias", bias),
+            constant(derived(name, "/multiplier"), alpha),
+            constant(derived(name, "/bias"), bias),
             None,
         ],
         [result],

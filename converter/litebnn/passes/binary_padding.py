@@ -6,7 +6,7 @@ import numpy as np
 
 from litebnn.contract import BITS_PER_WORD, DEQUANTIZE
 from litebnn.flatbuffer import Graph, Op, constant, packed_words
-from litebnn.passes.common import bits_of, builtin, custom, like, uniform
+from litebnn.passes.common import bits_of, builtin, custom, derived, like, uniform
 from litebnn.passes.notes import Notes
 
 
@@ -24,9 +24,12 @@ def pad_bits(graph: Graph, notes: Notes) -> bool:
         if value == -1.0 and channels % BITS_PER_WORD:
             continue
         padded = like(
-            op.output, op.output.name + "/bits", type="INT32", dims=(*op.output.dims[:-1], packed_words(channels))
+            op.output,
+            derived(op.output.name, "/bits"),
+            type="INT32",
+            dims=(*op.output.dims[:-1], packed_words(channels)),
         )
-        word = constant(op.output.name + "/pad", np.asarray(0 if value == 1.0 else -1, np.int32))
+        word = constant(derived(op.output.name, "/pad"), np.asarray(0 if value == 1.0 else -1, np.int32))
         graph.insert(Op(builtin("PADV2"), [bits, op.inputs[1], word], [padded], op.options), before=op)
         graph.replace(op, Op(custom(DEQUANTIZE), [padded], [op.output]))
         changed = True

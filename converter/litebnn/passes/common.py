@@ -35,6 +35,11 @@ def builtin(name: str, version: int = 1) -> OpCode:
     return OpCode(name, "", version)
 
 
+def derived(name: str, suffix: str) -> str:
+    """A name for a new tensor: the first of the names that exporters join by semicolons, and a suffix."""
+    return name.split(";")[0] + suffix
+
+
 def like(tensor: Tensor, name: str, *, type: str | None = None, dims: Sequence[int] | None = None) -> Tensor:
     """A new tensor with the dimensions of `tensor` (or `dims`, -1 for unknown ones) and no quantization."""
     dims = tuple(tensor.dims if dims is None else dims)
@@ -138,7 +143,7 @@ def reshape_op(source: Tensor, output: Tensor) -> Op:
     """RESHAPE of `source` to the dimensions of `output`, at most one of which may be unknown."""
     options: Any = schema.ReshapeOptionsT()
     options.newShape = np.asarray(output.dims, np.int32)
-    shape = constant(output.name + "/shape", np.asarray(output.dims, np.int32))
+    shape = constant(derived(output.name, "/shape"), np.asarray(output.dims, np.int32))
     return Op(builtin("RESHAPE"), [source, shape], [output], options)
 
 
@@ -157,7 +162,7 @@ def split_activation(graph: Graph, op: Op) -> bool:
     activation = fused_activation(op)
     if not activation:
         return False
-    inner = like(op.output, op.output.name + "/linear")
+    inner = like(op.output, derived(op.output.name, "/linear"))
     outer = activation_op(activation, inner, op.output)
     position = graph.ops.index(op)
     after = graph.ops[position + 1] if position + 1 < len(graph.ops) else None

@@ -18,6 +18,7 @@ def can_negate_channels(graph: Graph, bits: Tensor) -> bool:
 
 def negate_channels(graph: Graph, bits: Tensor, negative: Array) -> None:
     """Changes the readers of `bits` for channels that are going to be negated where `negative` (bool [C]) is true."""
+    bits.name += "/negated"
     for consumer in dict.fromkeys(graph.consumers(bits)):
         if consumer.name == "RESHAPE":
             words, words_out = bits.dims[-1], consumer.output.dims[-1]

@@ -60,7 +60,7 @@ class Notes:
         layer = Layer(
             name=op.output.name,
             kind=_LAYER_OPS[op.name],
-            macs=_macs(op),
+            macs=macs_of(op),
             bytes_before=sum(t.buffer.data.size for t in constants if t.buffer.data is not None),
             filter_shape=weights.shape,
             channels_in=max(op.input(0).channels, 0) if op.inputs[0] is not None else 0,
@@ -111,7 +111,8 @@ class Notes:
                         layer.padding = _PADDINGS[Padding(options.padding), PadValues(options.pad_values)]
 
 
-def _macs(op: Op) -> int:
+def macs_of(op: Op) -> int:
+    """Multiply-accumulates of a convolution or dense layer; 0 for what is neither."""
     weights = op.input(1).shape
     output = op.output.shape
     if op.name == "DEPTHWISE_CONV_2D":

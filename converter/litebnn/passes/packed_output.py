@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from litebnn.contract import QUANTIZE, Activation, Padding, PadValues, output_thresholds
 from litebnn.flatbuffer import Array, Graph, Op, Tensor, constant
-from litebnn.passes.common import bconv_options, channel_values, channels_per_group, dot_max, is_float_bconv
+from litebnn.passes.common import bconv_options, channel_values, channels_per_group, derived, dot_max, is_float_bconv
 from litebnn.passes.notes import Notes
 from litebnn.passes.post_activation import negate_channels_out
 
@@ -48,5 +48,5 @@ def write_bits(
     negate_channels_out(graph, op, flip)
     graph.set_input(op, 2, None)
     graph.set_input(op, 3, None)
-    graph.set_input(op, 4, constant(op.input(1).name + "/threshold", thresholds))
+    graph.set_input(op, 4, constant(derived(op.input(1).name, "/threshold"), thresholds))
     graph.set_output(op, bits)

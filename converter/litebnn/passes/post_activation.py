@@ -17,6 +17,7 @@ from litebnn.passes.common import (
     bconv_options,
     channel_values,
     channels_per_group,
+    derived,
     dot_max,
     is_float_bconv,
     per_channel,
@@ -81,8 +82,8 @@ def affine_of(op: Op, channels: int, *, left: bool) -> tuple[Array, Array] | Non
 
 def set_channel_values(graph: Graph, op: Op, multiplier: Array, bias: Array) -> None:
     name = op.input(1).name
-    graph.set_input(op, 2, constant(name + "/multiplier", multiplier.astype(np.float32)))
-    graph.set_input(op, 3, constant(name + "/bias", bias.astype(np.float32)))
+    graph.set_input(op, 2, constant(derived(name, "/multiplier"), multiplier.astype(np.float32)))
+    graph.set_input(op, 3, constant(derived(name, "/bias"), bias.astype(np.float32)))
 
 
 def negate_channels_out(graph: Graph, op: Op, flip: Array) -> None:

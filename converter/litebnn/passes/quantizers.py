@@ -12,7 +12,8 @@ import numpy as np
 
 from litebnn.contract import DEQUANTIZE
 from litebnn.flatbuffer import Graph, Op, Tensor, constant, schema
-from litebnn.passes.common import binary_op, builtin, custom, fused_activation, like, quantize, uniform
+from litebnn.passes.common import binary_op, builtin, custom, derived, fused_activation, like, quantize, uniform
+from litebnn.passes.constant_weights import is_computed_from_constants
 from litebnn.passes.notes import Notes
 
 _COMPARISONS = ("GREATER_EQUAL", "GREATER", "LESS_EQUAL", "LESS")
@@ -45,7 +46,9 @@ def recognize_quantizers(graph: Graph, notes: Notes) -> bool:
         sign = _MATCHERS[op.name](graph, op) if op.name in _MATCHERS else None
         if sign is None or sign.x.dims != op.output.dims or op.output.channels < 1:
             continue
-        bits = quantize(graph, _operand(graph, sign, op), op.output.name + "/bits", before=op)
+        if is_computed_from_constants(graph, sign.x):
+            continue
+        bits = quantize(graph, _operand(graph, sign, op), derived(op.output.name, "/bits"), before=op)
         graph.replace(op, Op(custom(DEQUANTIZE), [bits], [op.output]))
         changed = True
     return changed
@@ -57,7 +60,7 @@ def _operand(graph: Graph, sign: _Sign, before: Op) -> Tensor:
     if sign.comparison is None:
         if sign.truth:
             return sign.x
-        inverse = like(sign.x, name + "/not")
+        inverse = like(sign.x, derived(name, "/not"))
         graph.insert(Op(builtin("LOGICAL_NOT"), [sign.x], [inverse], schema.LogicalNotOptionsT()), before=before)
         return inverse
     assert isinstance(sign.threshold, float)
@@ -69,8 +72,8 @@ def _operand(graph: Graph, sign: _Sign, before: Op) -> Tensor:
     rising = sign.comparison in ("GREATER_EQUAL", "GREATER")
     if rising and t == 0:
         return sign.x
-    difference = like(sign.x, name + "/difference")
-    level = constant(name + "/threshold", np.asarray(t, np.float32))
+    difference = like(sign.x, derived(name, "/difference"))
+    level = constant(derived(name, "/threshold"), np.asarray(t, np.float32))
     sides = (sign.x, level) if rising else (level, sign.x)
     graph.insert(binary_op("SUB", *sides, difference), before=before)
     return difference

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from litebnn.contract import BCONV_2D, BITS_PER_WORD, DEQUANTIZE, QUANTIZE
 from litebnn.flatbuffer import Graph, Op, Tensor, packed_words
-from litebnn.passes.common import ACTIVATION_OPS, bits_of, custom, like, quantize, reshape_op
+from litebnn.passes.common import ACTIVATION_OPS, bits_of, custom, derived, like, quantize, reshape_op
 from litebnn.passes.notes import Notes
 from litebnn.passes.post_activation import affine_of
 
@@ -18,7 +18,9 @@ def reshape_bits_of_signs(graph: Graph, notes: Notes) -> bool:
         bits = bits_of(graph, op.input(0)) if op.name in _RESHAPES else None
         if bits is None or not _keeps_words(op):
             continue
-        reshaped = like(bits, op.output.name + "/bits", dims=(*op.output.dims[:-1], packed_words(op.output.channels)))
+        reshaped = like(
+            bits, derived(op.output.name, "/bits"), dims=(*op.output.dims[:-1], packed_words(op.output.channels))
+        )
         graph.insert(reshape_op(bits, reshaped), before=op)
         graph.replace(op, Op(custom(DEQUANTIZE), [reshaped], [op.output]))
         changed = True
@@ -65,7 +67,7 @@ def _quantize_first(graph: Graph, op: Op) -> bool:
     if not quantizers or not _keeps_words(op):
         return False
     for quantizer in quantizers:
-        bits = quantize(graph, op.input(0), quantizer.output.name + "/unshaped", before=quantizer)
+        bits = quantize(graph, op.input(0), derived(quantizer.output.name, "/unshaped"), before=quantizer)
         graph.replace(quantizer, reshape_op(bits, quantizer.output))
     return True
 
@@ -81,7 +83,7 @@ def _fuse_first(graph: Graph, op: Op) -> bool:
     position = 0 if follower.inputs[0] is op.output else 1
     if follower.name not in ACTIVATION_OPS and affine_of(follower, channels, left=position == 0) is None:
         return False
-    inner = like(source.output, follower.output.name + "/pixels")
+    inner = like(source.output, derived(follower.output.name, "/pixels"))
     result = follower.output
     graph.set_input(follower, position, source.output)
     graph.set_output(follower, inner)

@@ -9,7 +9,7 @@ import numpy as np
 
 from litebnn.contract import QUANTIZE
 from litebnn.flatbuffer import Graph, Op, constant
-from litebnn.passes.common import binary_op, like
+from litebnn.passes.common import binary_op, derived, like
 from litebnn.passes.negated_channels import can_negate_channels, negate_channels
 from litebnn.passes.notes import Notes
 from litebnn.passes.sign_maxpool import affine_chain
@@ -43,8 +43,8 @@ def _simplify(graph: Graph, quantizer: Op) -> bool:
         negate_channels(graph, quantizer.output, negative)
     source = chain.source
     if np.any(level != 0):
-        shifted = like(source, quantizer.input(0).name + "/shifted")
-        addend = constant(shifted.name + "/threshold", level)
+        shifted = like(source, derived(quantizer.input(0).name, "/shifted"))
+        addend = constant(derived(shifted.name, "/threshold"), level)
         graph.insert(binary_op("ADD", source, addend, shifted), before=quantizer)
         source = shifted
     graph.set_input(quantizer, 0, source)

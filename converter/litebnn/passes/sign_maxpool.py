@@ -13,7 +13,16 @@ import numpy as np
 from litebnn.contract import BMAXPOOL_2D, DEQUANTIZE, QUANTIZE, BMaxPool2DOptions, encode_options
 from litebnn.flatbuffer import Array, Graph, Op, Tensor, constant, packed_words
 from litebnn.passes.binary_conv import bias_values
-from litebnn.passes.common import bits_of, channel_values, custom, fused_activation, is_float_bconv, like, quantize
+from litebnn.passes.common import (
+    bits_of,
+    channel_values,
+    custom,
+    derived,
+    fused_activation,
+    is_float_bconv,
+    like,
+    quantize,
+)
 from litebnn.passes.negated_channels import can_negate_channels, negate_channels
 from litebnn.passes.notes import Notes
 from litebnn.passes.packed_output import can_pack, write_bits
@@ -64,7 +73,7 @@ def pool_of_signs(graph: Graph, notes: Notes) -> bool:
         bits = bits_of(graph, op.input(0)) if op.name == "MAX_POOL_2D" else None
         if bits is None or fused_activation(op) != 0:
             continue
-        pooled = like(op.output, op.output.name + "/bits", type="INT32", dims=_packed(op.output))
+        pooled = like(op.output, derived(op.output.name, "/bits"), type="INT32", dims=_packed(op.output))
         graph.insert(_pool_op(op, bits, pooled), before=op)
         graph.replace(op, Op(custom(DEQUANTIZE), [pooled], [op.output]))
         changed = True
@@ -90,7 +99,7 @@ def _move(graph: Graph, quantizer: Op, notes: Notes) -> bool:
         return False
     unpooled = pool.input(0)
     if not chain.ops:
-        bits = quantize(graph, unpooled, unpooled.name + "/bits", before=quantizer)
+        bits = quantize(graph, unpooled, derived(unpooled.name, "/signs"), before=quantizer)
     else:
         source = graph.producer(unpooled)
         if (
@@ -99,7 +108,7 @@ def _move(graph: Graph, quantizer: Op, notes: Notes) -> bool:
             or not np.all(np.isfinite([chain.scale, chain.shift]))
         ):
             return False
-        bits = like(unpooled, unpooled.name + "/bits", type="INT32", dims=_packed(unpooled))
+        bits = like(unpooled, derived(unpooled.name, "/signs"), type="INT32", dims=_packed(unpooled))
         if is_float_bconv(source):
             if not _threshold(graph, source, bits, quantizer.output, chain, notes):
                 return False
@@ -149,5 +158,5 @@ def _shift_bias(graph: Graph, source: Op, chain: AffineChain) -> bool:
         return False
     if len(source.inputs) < 3:
         return False
-    graph.set_input(source, 2, constant(source.input(1).name + "/bias", shifted))
+    graph.set_input(source, 2, constant(derived(source.input(1).name, "/bias"), shifted))
     return True

@@ -1,0 +1,103 @@
+"""Weights that are computed from constants (exporters leave the sign of a large kernel as ops) -> constants.
+
+Only weights and biases of layers whose input is a sign are folded: for others the file would grow for nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from litebnn.flatbuffer import NUMPY_TYPES, Array, Graph, Op, Tensor, constant
+from litebnn.passes.common import bits_of, fused_activation
+from litebnn.passes.int8_common import dequantized
+from litebnn.passes.notes import Notes
+
+_DEEPEST = 32  # ops between a constant and the weights
+_SMALL = 1 << 20  # elements that a broadcast may grow to beyond its largest operand
+
+_ELEMENTWISE: dict[str, Callable[..., Any]] = {
+    "SIGN": np.sign,
+    "NEG": np.negative,
+    "ABS": np.abs,
+    "ADD": np.add,
+    "SUB": np.subtract,
+    "MUL": np.multiply,
+    "DIV": np.divide,
+    "MAXIMUM": np.maximum,
+    "MINIMUM": np.minimum,
+    "GREATER_EQUAL": np.greater_equal,
+    "GREATER": np.greater,
+    "LESS_EQUAL": np.less_equal,
+    "LESS": np.less,
+    "EQUAL": np.equal,
+    "LOGICAL_NOT": np.logical_not,
+    "SELECT": np.where,
+    "SELECT_V2": np.where,
+}
+_FOLDABLE = (*_ELEMENTWISE, "TRANSPOSE", "RESHAPE", "CAST", "DEQUANTIZE", "MEAN")
+
+
+def is_computed_from_constants(graph: Graph, tensor: Tensor, depth: int = 0) -> bool:
+    """Whether the value is known before the model runs."""
+    if tensor.is_constant:
+        return tensor.array is not None
+    op = graph.producer(tensor)
+    if op is None or op.name not in _FOLDABLE or depth > _DEEPEST or len(op.outputs) != 1:
+        return False
+    return all(t is not None and is_computed_from_constants(graph, t, depth + 1) for t in op.inputs)
+
+
+def fold_weights(graph: Graph, notes: Notes) -> bool:
+    changed = False
+    for op in graph.ops:
+        if op.name not in ("CONV_2D", "FULLY_CONNECTED") or bits_of(graph, op.inputs[0]) is None:
+            continue
+        for index in range(1, len(op.inputs)):
+            tensor = op.inputs[index]
+            if tensor is None or tensor.is_constant or not is_computed_from_constants(graph, tensor):
+                continue
+            value = _evaluate(graph, tensor)
+            if value is not None and value.shape == tensor.shape:
+                graph.set_input(op, index, constant(tensor.name, value))
+                changed = True
+    return changed
+
+
+def _evaluate(graph: Graph, tensor: Tensor) -> Array | None:
+    if tensor.is_constant:
+        return tensor.array
+    op = graph.producer(tensor)
+    dtype = NUMPY_TYPES.get(tensor.type)
+    if op is None or dtype is None:
+        return None
+    if op.name == "DEQUANTIZE" and op.input(0).type != "FLOAT16":
+        return dequantized(op.input(0))
+    values = [_evaluate(graph, op.input(i)) for i in range(len(op.inputs))]
+    if any(value is None for value in values):
+        return None
+    result = _apply(op, values, dtype)
+    return None if result is None else np.asarray(result).astype(dtype, copy=False)
+
+
+def _apply(op: Op, values: list[Any], dtype: Any) -> Any:
+    with np.errstate(all="ignore"):
+        if op.name in _ELEMENTWISE:
+            if fused_activation(op) != 0:
+                return None
+            size = int(np.prod(np.broadcast_shapes(*(v.shape for v in values)), dtype=np.float64))
+            if size > max(_SMALL, *(v.size for v in values)):
+                return None
+            return _ELEMENTWISE[op.name](*values)
+        if op.name == "TRANSPOSE":
+            return np.transpose(values[0], values[1].reshape(-1))
+        if op.name == "RESHAPE":
+            return values[0].reshape(values[1].reshape(-1))
+        if op.name in ("CAST", "DEQUANTIZE"):
+            return values[0].astype(dtype)
+        if op.name == "MEAN":
+            axes = tuple(int(axis) for axis in values[1].reshape(-1))
+            return values[0].mean(axis=axes, keepdims=bool(op.options.keepDims), dtype=dtype)
+    return None
