@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TextIO
 
-from toolchains.targets import ROOT, Target, ToolkitError, tomllib
+from toolchains.targets import ROOT, Target, ToolkitError, find_target, tomllib
 
 # Runs a command in the project's folder, its output into the file, and returns the exit code.
 Runner = Callable[[Sequence[str], TextIO], int]
@@ -128,6 +128,7 @@ def zig_arguments(target: Target, program: str) -> dict[str, str]:
         "LITEBNN_PROCESSOR": target.processor,
         "LITEBNN_GLIBC": target.glibc,
         "LITEBNN_CPU": target.zig_cpu,
+        "LITEBNN_GENERIC_CPU": find_target(target.generic or target.name).zig_cpu,
     }
 
 

@@ -33,7 +33,7 @@ class Target:
     emulator_cpu: str = ""
     debian: str = ""
     wheel: str = ""
-    wheel_target: str = ""
+    generic: str = ""
     ndk_abi: str = ""
     ndk_platform: int = 0
 
