@@ -1,6 +1,7 @@
 """What the tests of the example programs share: the built programs, tiny models to feed them with, and running them."""
 
 import functools
+import os
 import platform
 import shutil
 import subprocess
@@ -51,9 +52,19 @@ def sanitized_programs() -> Path:
 
 
 def run(command: Sequence[str | Path], **flags: object) -> subprocess.CompletedProcess[str]:
-    """Runs a program with `--name=value` flags."""
+    """Runs a program with `--name=value` flags; sanitizers, where it has them, also watch its memory."""
     arguments = [f"--{name}={value}" for name, value in flags.items()]
-    return subprocess.run([*command, *arguments], capture_output=True, text=True, timeout=60)
+    environment = os.environ | {"ASAN_OPTIONS": "hard_rss_limit_mb=2048:allocator_may_return_null=1"}
+    return subprocess.run([*command, *arguments], capture_output=True, text=True, timeout=60, env=environment)
+
+
+def error_of(result: subprocess.CompletedProcess[str]) -> str:
+    """The one line that a program ends with."""
+    assert result.returncode == 1, result
+    lines = [line for line in result.stderr.splitlines() if not line.startswith("INFO: ")]
+    assert len(lines) == 1, result.stderr
+    assert lines[0].startswith("error: ")
+    return lines[0].removeprefix("error: ")
 
 
 def scores(output: str) -> dict[int, float]:
@@ -81,9 +92,11 @@ def one_op_model(builtin: str, inputs: list[Tensor], output: Tensor, options: ob
     return write_model(Model([graph], [], [code], [], None, None, 3, None, schema.ModelT()))
 
 
-def pixels_model(shape: Sequence[int], dtype: str = "FLOAT32", scale: float = 0, zero_point: int = 0) -> bytes:
+def pixels_model(
+    shape: Sequence[int], dtype: str = "FLOAT32", scale: float = 0, zero_point: int = 0, output: str = "scores"
+) -> bytes:
     """A model whose scores are its input's values: what label_image prints is what it fed."""
     flat = (1, int(np.prod(shape)))
     image = tensor("image", shape, dtype, scale, zero_point)
-    output = tensor("scores", flat, dtype, scale, zero_point)
-    return one_op_model("RESHAPE", [image, constant("shape", np.array(flat, np.int32))], output)
+    shape_of_output = constant("shape", np.array(flat, np.int32))
+    return one_op_model("RESHAPE", [image, shape_of_output], tensor(output, flat, dtype, scale, zero_point))

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from PIL import Image
-from programs import GOLDEN, host_programs, one_op_model, pixels_model, run, scores, tensor
+from programs import GOLDEN, error_of, host_programs, one_op_model, pixels_model, run, scores, tensor
 
 from litebnn.flatbuffer import constant, schema
 
@@ -263,15 +263,6 @@ BAD_FLAGS = [
     ({"lcomputer": 1}, "--lcomputer=1 is not a flag of this program (see --help)"),
     ({"external_delegate_path": "/nowhere.so"}, "cannot load the delegate /nowhere.so: "),
 ]
-
-
-def error_of(result) -> str:
-    """The one line that a program ends with."""
-    assert result.returncode == 1, result
-    lines = [line for line in result.stderr.splitlines() if not line.startswith("INFO: ")]
-    assert len(lines) == 1, result.stderr
-    assert lines[0].startswith("error: ")
-    return lines[0].removeprefix("error: ")
 
 
 @pytest.mark.parametrize(("flags", "message"), BAD_FLAGS)

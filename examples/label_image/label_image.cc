@@ -4,10 +4,10 @@
 #include <chrono>
 #include <cmath>
 #include <cstdio>
-#include <cstring>
 #include <limits>
 #include <numeric>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "common/error.h"
@@ -203,7 +203,7 @@ void Run(const Settings& settings) {
 
 void Main(int argc, char** argv) {
   Settings settings;
-  settings.session.num_threads = 4;
+  settings.session.num_threads = static_cast<int>(std::clamp(std::thread::hardware_concurrency(), 1u, 4u));
   const std::vector<Flag> flags = {
       {"tflite_model", 'm', &settings.session.model, "the model"},
       {"image", 'i', &settings.image, "the image: BMP, PNG, JPEG or PPM"},

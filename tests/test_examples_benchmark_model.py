@@ -1,0 +1,120 @@
+import json
+
+import numpy as np
+import pytest
+from programs import GOLDEN, error_of, host_programs, pixels_model, run
+
+MODELS = sorted(GOLDEN.glob("*.lce.tflite"))
+# Holds a SIGN that is not part of any binary layer; the published C library is older than that builtin.
+NEEDS_NEWER_LIBRARY = "heaviside_not_binary.lce.tflite"
+
+
+@pytest.fixture
+def benchmark_model():
+    return [host_programs() / "benchmark_model"]
+
+
+@pytest.mark.parametrize("model", [m for m in MODELS if m.name != NEEDS_NEWER_LIBRARY], ids=lambda m: m.name)
+@pytest.mark.parametrize("use_xnnpack", [0, 1])
+def test_runs_every_golden_model(benchmark_model, model, use_xnnpack):
+    result = run(benchmark_model, graph=model, lcompute=1, use_xnnpack=use_xnnpack, num_runs=2, warmup_runs=0)
+    assert result.returncode == 0, result.stderr
+    assert "latency: median " in result.stdout
+
+
+def test_a_builtin_that_the_library_lacks_is_one_line(benchmark_model):
+    message = error_of(run(benchmark_model, graph=GOLDEN / NEEDS_NEWER_LIBRARY, lcompute=1))
+    assert message.endswith("It needs a newer C library than this one of TensorFlow Lite 2.9.0.")
+
+
+@pytest.fixture
+def measured(benchmark_model, tmp_path):
+    """Runs a golden model and returns what --output holds."""
+
+    def measure(name="residual", **flags):
+        output = tmp_path / "out.json"
+        result = run(benchmark_model, graph=GOLDEN / f"{name}.lce.tflite", lcompute=1, output=output, **flags)
+        assert result.returncode == 0, result.stderr
+        return json.loads(output.read_text())
+
+    return measure
+
+
+def test_json_holds_the_statistics_of_its_runs(measured):
+    results = measured(num_runs=23, warmup_runs=3, num_threads=2)
+    runs, latency = np.array(results["run_ms"]), results["latency_ms"]
+    assert len(runs) == results["num_runs"] == 23
+    assert results["warmup_runs"] == 3
+    assert results["num_threads"] == 2
+    expected = {"mean": runs.mean(), "std": runs.std(), "min": runs.min(), "max": runs.max(), "median": np.median(runs)}
+    expected |= {f"p{percent}": np.percentile(runs, percent) for percent in (5, 90, 95, 99)}
+    assert latency == pytest.approx(expected, rel=1e-6)
+    assert 2**20 < results["peak_memory_bytes"] < 2**30
+    assert results["ops"] == []
+
+
+def test_one_run_has_statistics_too(measured):
+    results = measured(num_runs=1, warmup_runs=0)
+    assert set(results["latency_ms"].values()) == {results["run_ms"][0], 0}
+
+
+def test_op_profile_names_our_ops_and_counts_their_calls(measured):
+    results = measured(num_runs=10, warmup_runs=2, enable_op_profiling=1)
+    ops = results["ops"]
+    assert [op["op"] for op in ops] == ["LceQuantize", "LceBconv2d", "ADD"] * 2
+    assert [op["node"] for op in ops] == [0, 1, 2, 3, 4, 5]
+    assert all(op["calls"] == 10 and op["mean_ms"] >= 0 for op in ops)
+    assert 0 < sum(op["mean_ms"] for op in ops) <= results["latency_ms"]["mean"]
+
+
+def test_xnnpack_takes_the_float_ops_and_is_named(measured):
+    ops = [op["op"] for op in measured(enable_op_profiling=1, use_xnnpack=1)["ops"]]
+    assert ops == ["LceQuantize", "LceBconv2d", "TfLiteXNNPackDelegate"] * 2
+
+
+def test_runs_with_our_library_as_external_delegate(measured):
+    delegate = host_programs() / "liblitebnn.so"
+    results = measured(enable_op_profiling=1, external_delegate_path=delegate, use_xnnpack=1)
+    assert not [op for op in results["ops"] if op["op"].startswith("Lce")]
+
+
+def test_json_escapes_the_names_in_a_model(benchmark_model, tmp_path):
+    name = 'a"\\\n\x7fé'  # é has two bytes, which are read as two characters
+    model, output = tmp_path / "m.tflite", tmp_path / "out.json"
+    model.write_bytes(pixels_model((1, 2, 2, 3), output=name))
+    result = run(benchmark_model, graph=model, output=output, enable_op_profiling=1)
+    assert result.returncode == 0, result.stderr
+    assert json.loads(output.read_text())["ops"][0]["output"] == name.encode().decode("latin-1")
+
+
+@pytest.mark.parametrize("dtype", ["INT8", "UINT8", "INT32", "FLOAT32"])
+def test_feeds_inputs_of_any_type(benchmark_model, tmp_path, dtype):
+    model = tmp_path / "m.tflite"
+    model.write_bytes(pixels_model((3, 5), dtype))
+    assert run(benchmark_model, graph=model, num_runs=1).returncode == 0
+
+
+@pytest.mark.parametrize(
+    ("flags", "message"),
+    [
+        ({}, "name the model with --graph=FILE"),
+        ({"graph": "/nowhere.tflite"}, "cannot read the model /nowhere.tflite: No such file or directory"),
+        ({"graph": MODELS[0], "num_runs": 0}, "--num_runs=0: expected a whole number from 1"),
+        ({"graph": MODELS[0], "warmup_runs": -1}, "--warmup_runs=-1: expected a whole number from 0"),
+        ({"graph": MODELS[0], "use_xnnpack": 2}, "--use_xnnpack=2: expected 0 or 1"),
+        ({"graph": MODELS[0], "lcompute": 1, "output": "/nowhere/o.json"}, "cannot write --output=/nowhere/o.json"),
+    ],
+)
+def test_a_mistake_is_one_line(benchmark_model, flags, message):
+    assert error_of(run(benchmark_model, **flags)).startswith(message)
+
+
+def test_needs_lcompute_for_our_ops(benchmark_model):
+    assert error_of(run(benchmark_model, graph=MODELS[0])).endswith("Add --lcompute 1 for the Lce ops.")
+
+
+def test_help_lists_every_flag(benchmark_model):
+    text = run([*benchmark_model, "--help"]).stdout
+    for name in ("graph", "num_threads", "num_runs", "warmup_runs", "enable_op_profiling", "use_xnnpack", "lcompute"):
+        assert f"--{name} " in text
+    assert "--output " in text
