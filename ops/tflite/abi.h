@@ -39,8 +39,8 @@ enum TfLiteAllocationType : int {
 
 // The builtin operator code of every custom operator.
 constexpr int32_t kTfLiteBuiltinCustom = 32;
-// Stands for an input that is left out.
-constexpr int kTfLiteOptionalTensor = -1;
+// Stands for an input that is left out; a macro, kTfLiteOptionalTensor, in the official header.
+constexpr int kOptionalTensor = -1;
 constexpr int kTfLiteNullBufferHandle = -1;
 // Without it the runtime prepares the graph before it asks the delegate and stops at ops that only the delegate knows.
 constexpr int64_t kTfLiteDelegateFlagsAllowDynamicTensors = 1;

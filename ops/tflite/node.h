@@ -13,7 +13,7 @@
 namespace litebnn {
 
 struct Tensor {
-  int index = kTfLiteOptionalTensor;  // in the runtime's list of tensors
+  int index = kOptionalTensor;  // in the runtime's list of tensors
   const char* name = "";
   TfLiteType type = kTfLiteNoType;
   std::vector<int32_t> shape;

@@ -62,7 +62,10 @@ void Partition::AddNode(const OpType& type, int index, const TfLiteNode& node) {
   step.type = &type;
   step.index = index;
   for (int tensor : Values(node.inputs)) step.inputs.push_back({tensor});
-  for (int tensor : Values(node.outputs)) step.outputs.push_back({tensor});
+  for (int tensor : Values(node.outputs)) {
+    step.outputs.push_back({tensor});
+    written_.insert(tensor);
+  }
   step.options = static_cast<const uint8_t*>(node.custom_initial_data);
   step.options_size = static_cast<size_t>(std::max(node.custom_initial_data_size, 0));
   step.input_data.resize(step.inputs.size());
@@ -96,7 +99,7 @@ bool Partition::PrepareStep(TfLiteContext* context, const Kernels& kernels, int 
   std::vector<Tensor> inputs, outputs;
   if (!DescribeInputs(node, number, &inputs) || !DescribeOutputs(node, number, &outputs)) return false;
   for (const Tensor& tensor : inputs) {
-    node.inputs.push_back(tensor.index == kTfLiteOptionalTensor ? nullptr : &tensor);
+    node.inputs.push_back(tensor.index == kOptionalTensor ? nullptr : &tensor);
   }
   for (Tensor& tensor : outputs) node.outputs.push_back(&tensor);
 
@@ -111,7 +114,7 @@ bool Partition::DescribeInputs(const Node& node, int number, std::vector<Tensor>
     Binding& binding = step.inputs[i];
     const char* role = step.type->input_names[i];
     // The first input is never optional.
-    if (binding.tensor == kTfLiteOptionalTensor && i > 0) {
+    if (binding.tensor == kOptionalTensor && i > 0) {
       tensors->emplace_back();
       continue;
     }
@@ -127,6 +130,10 @@ bool Partition::DescribeInputs(const Node& node, int number, std::vector<Tensor>
     }
 
     Tensor& tensor = tensors->back();
+    if (!binding.internal && written_.count(binding.tensor) != 0 && outputs_.count(binding.tensor) == 0) {
+      return node.Error("%s (tensor %d '%.100s'): expected a node before this one to write it, found a later one", role,
+                        tensor.index, tensor.name);
+    }
     binding.bytes = TensorBytes(tensor);
     binding.value_bytes = TypeBytes(tensor.type);
     if (binding.bytes == 0) {
@@ -227,7 +234,7 @@ bool Partition::Run(TfLiteContext* context, ThreadPool& pool) {
     };
     for (size_t i = 0; i < step.inputs.size(); ++i) {
       const Binding& binding = step.inputs[i];
-      if (binding.internal || binding.tensor == kTfLiteOptionalTensor) continue;
+      if (binding.internal || binding.tensor == kOptionalTensor) continue;
       step.input_data[i] = find(binding, step.type->input_names[i]);
       if (step.input_data[i] == nullptr) return false;
     }

@@ -44,7 +44,7 @@ class Partition {
  private:
   // One input or output of a node.
   struct Binding {
-    int tensor;              // kTfLiteOptionalTensor where left out
+    int tensor;              // kOptionalTensor where left out
     bool internal = false;   // in the arena, as buffers_[buffer]
     size_t buffer = 0;
     size_t bytes = 0;
@@ -75,8 +75,9 @@ class Partition {
   bool PlaceBuffers(TfLiteContext* context, int num_threads);
 
   std::vector<Step> steps_;
+  std::unordered_set<int> written_;  // by a node of the partition
   std::unordered_set<int> outputs_;
-  std::unordered_map<int, InternalTensor> internal_;  // those written so far, while Prepare goes through the steps
+  std::unordered_map<int, InternalTensor> internal_;  // those written by the steps that are prepared
   std::vector<ArenaBuffer> buffers_;
   AlignedBlock arena_;
   size_t arena_capacity_ = 0;

@@ -1,0 +1,64 @@
+#include "tflite/arena.h"
+
+#include <gtest/gtest.h>
+
+#include <limits>
+#include <random>
+
+namespace litebnn {
+namespace {
+
+void ExpectNoOverlap(const std::vector<ArenaBuffer>& buffers, size_t total) {
+  for (size_t i = 0; i < buffers.size(); ++i) {
+    const ArenaBuffer& a = buffers[i];
+    EXPECT_EQ(a.offset % kArenaAlignment, 0u);
+    EXPECT_LE(a.offset + a.bytes, total);
+    for (size_t j = 0; j < i; ++j) {
+      const ArenaBuffer& b = buffers[j];
+      const bool together = a.first <= b.last && b.first <= a.last;
+      const bool apart = a.offset + a.bytes <= b.offset || b.offset + b.bytes <= a.offset;
+      EXPECT_TRUE(!together || apart || a.bytes == 0 || b.bytes == 0) << i << " and " << j;
+    }
+  }
+}
+
+TEST(Arena, AChainNeedsTwoBuffersOnly) {
+  std::vector<ArenaBuffer> buffers;
+  for (int i = 0; i < 10; ++i) buffers.push_back({1024, i, i + 1, 0});
+  size_t total = 0;
+  ASSERT_TRUE(PlanArena(&buffers, &total));
+  EXPECT_EQ(total, 2048u);
+  ExpectNoOverlap(buffers, total);
+}
+
+TEST(Arena, NothingNeedsNothing) {
+  std::vector<ArenaBuffer> buffers;
+  size_t total = 1;
+  ASSERT_TRUE(PlanArena(&buffers, &total));
+  EXPECT_EQ(total, 0u);
+  EXPECT_NE(AllocateAligned(0), nullptr);
+}
+
+TEST(Arena, RandomLifetimesNeverOverlap) {
+  std::mt19937 random(1);
+  for (int round = 0; round < 300; ++round) {
+    std::vector<ArenaBuffer> buffers(random() % 40);
+    for (ArenaBuffer& buffer : buffers) {
+      const int first = static_cast<int>(random() % 20);
+      buffer = {random() % 5 == 0 ? 0 : random() % 5000, first, first + static_cast<int>(random() % 6), 0};
+    }
+    size_t total = 0;
+    ASSERT_TRUE(PlanArena(&buffers, &total));
+    ExpectNoOverlap(buffers, total);
+  }
+}
+
+TEST(Arena, RefusesWhatDoesNotFit) {
+  const size_t half = std::numeric_limits<size_t>::max() / 2;
+  std::vector<ArenaBuffer> buffers = {{half, 0, 1, 0}, {half, 0, 1, 0}};
+  size_t total = 0;
+  EXPECT_FALSE(PlanArena(&buffers, &total));
+}
+
+}  // namespace
+}  // namespace litebnn

@@ -1,0 +1,316 @@
+#include "tests/fake_runtime.h"
+
+#include <algorithm>
+#include <cstdarg>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <set>
+
+namespace litebnn::testing {
+namespace {
+
+// Not aligned_alloc, which wants a multiple of the alignment.
+void* AllocateExactly(size_t bytes) {
+  void* block = nullptr;
+  return posix_memalign(&block, 64, bytes) == 0 ? block : nullptr;
+}
+
+size_t TypeBytes(TfLiteType type) {
+  switch (type) {
+    case kTfLiteFloat32:
+    case kTfLiteInt32:
+      return 4;
+    case kTfLiteInt64:
+      return 8;
+    default:
+      return 1;
+  }
+}
+
+bool TensorBytes(TfLiteType type, const TfLiteIntArray& dims, size_t* bytes) {
+  *bytes = TypeBytes(type);
+  for (int i = 0; i < dims.size; ++i) {
+    if (dims.data[i] < 0 || __builtin_mul_overflow(*bytes, static_cast<size_t>(dims.data[i]), bytes)) return false;
+  }
+  return true;
+}
+
+TfLiteStatus Forbidden(TfLiteContext* context) {
+  context->ReportError(context, "The function is forbidden if not calling in delegate.");
+  return kTfLiteError;
+}
+
+}  // namespace
+
+void FakeRuntime::FreeBlock::operator()(void* block) const { std::free(block); }
+
+FakeRuntime::FakeRuntime(const Graph& graph, int num_threads) : FakeRuntime(graph, nullptr, 0, num_threads) {}
+
+FakeRuntime::FakeRuntime(const Graph& graph, ::TfLiteDelegate* delegate, size_t partition_size, int num_threads)
+    : graph_(graph), tensors_(graph.tensors.size()), blocks_(graph.tensors.size()), partition_size_(partition_size) {
+  context_.tensors_size = tensors_.size();
+  context_.tensors = tensors_.data();
+  context_.impl_ = this;
+  context_.recommended_num_threads = num_threads;
+  context_.ReportError = ReportError;
+  context_.ResizeTensor = [](TfLiteContext* context, TfLiteTensor* tensor, TfLiteIntArray* size) {
+    FakeRuntime* self = Of(context);
+    self->arrays_.emplace_back(size, std::free);
+    size_t bytes;
+    if (!TensorBytes(tensor->type, *size, &bytes) || bytes > kMaxBytes) {
+      context->ReportError(context, "Too many bytes.");
+      return kTfLiteError;
+    }
+    tensor->dims = size;
+    tensor->bytes = bytes;
+    return kTfLiteOk;
+  };
+  AllowDelegateCalls(false);
+
+  for (size_t i = 0; i < tensors_.size(); ++i) {
+    const GraphTensor& described = graph_.tensors[i];
+    TfLiteTensor& tensor = tensors_[i];
+    tensor = {};
+    tensor.type = described.type;
+    tensor.dims = NewArray(described.shape);
+    tensor.params = described.quantization;
+    tensor.name = "a tensor";
+    tensor.allocation_type = kTfLiteArenaRw;
+    if (!described.constant.empty()) {
+      tensor.allocation_type = kTfLiteMmapRo;
+      const size_t shift = described.misaligned ? 1 : 0;
+      blocks_[i].reset(AllocateExactly(described.constant.size() + shift));
+      tensor.data = static_cast<char*>(blocks_[i].get()) + shift;
+      tensor.bytes = described.constant.size();
+      std::memcpy(tensor.data, described.constant.data(), described.constant.size());
+    }
+  }
+  for (const GraphNode& node : graph_.nodes) AddNode(node);
+  if (delegate != nullptr) Delegate(delegate);
+}
+
+FakeRuntime::~FakeRuntime() {
+  for (const auto& node : nodes_) {
+    if (node->registration.free != nullptr) node->registration.free(&context_, node->node.user_data);
+  }
+}
+
+TfLiteIntArray* FakeRuntime::NewArray(const std::vector<int>& values) {
+  auto* array = static_cast<TfLiteIntArray*>(std::malloc(sizeof(int) * (values.size() + 1)));
+  array->size = static_cast<int>(values.size());
+  std::copy(values.begin(), values.end(), array->data);
+  arrays_.emplace_back(array, std::free);
+  return array;
+}
+
+void FakeRuntime::AddNode(const GraphNode& described) {
+  auto node = std::make_unique<RuntimeNode>();
+  node->node = {};
+  node->node.inputs = NewArray(described.inputs);
+  node->node.outputs = NewArray(described.outputs);
+  // A copy of exactly that size: what is read beyond it shows.
+  node->params.assign(described.options.begin(), described.options.end());
+  node->params.shrink_to_fit();
+  node->node.custom_initial_data = node->params.data();
+  node->node.custom_initial_data_size = static_cast<int>(node->params.size());
+  node->registration = {};
+  node->registration.builtin_code = kTfLiteBuiltinCustom;
+  node->registration.custom_name = described.op.c_str();
+  if (partition_size_ == 0) {
+    node->registration = *reinterpret_cast<const TfLiteRegistration*>(litebnn_registration(described.op.c_str()));
+    node->node.user_data = node->registration.init(&context_, node->params.data(), node->params.size());
+  }
+  plan_.push_back(static_cast<int>(nodes_.size()));
+  nodes_.push_back(std::move(node));
+}
+
+void FakeRuntime::AllowDelegateCalls(bool allowed) {
+  if (!allowed) {
+    context_.GetExecutionPlan = [](TfLiteContext* context, TfLiteIntArray**) { return Forbidden(context); };
+    context_.GetNodeAndRegistration = [](TfLiteContext* context, int, TfLiteNode**, TfLiteRegistration**) {
+      return Forbidden(context);
+    };
+    context_.ReplaceNodeSubsetsWithDelegateKernels = [](TfLiteContext* context, TfLiteRegistration,
+                                                        const TfLiteIntArray*,
+                                                        litebnn::TfLiteDelegate*) { return Forbidden(context); };
+    return;
+  }
+  context_.GetExecutionPlan = [](TfLiteContext* context, TfLiteIntArray** plan) {
+    *plan = Of(context)->NewArray(Of(context)->plan_);
+    return kTfLiteOk;
+  };
+  context_.GetNodeAndRegistration = [](TfLiteContext* context, int index, TfLiteNode** node,
+                                       TfLiteRegistration** registration) {
+    RuntimeNode& found = *Of(context)->nodes_[static_cast<size_t>(index)];
+    *node = &found.node;
+    *registration = &found.registration;
+    return kTfLiteOk;
+  };
+  context_.ReplaceNodeSubsetsWithDelegateKernels = [](TfLiteContext* context, TfLiteRegistration registration,
+                                                      const TfLiteIntArray* nodes, litebnn::TfLiteDelegate* delegate) {
+    return Of(context)->ReplaceNodes(registration, *nodes, delegate);
+  };
+}
+
+void FakeRuntime::Delegate(::TfLiteDelegate* public_delegate) {
+  auto* delegate = reinterpret_cast<litebnn::TfLiteDelegate*>(public_delegate);
+  AllowDelegateCalls(true);
+  if (delegate->Prepare(&context_, delegate) != kTfLiteOk) broken_ = true;
+  AllowDelegateCalls(false);
+}
+
+TfLiteStatus FakeRuntime::ReplaceNodes(const TfLiteRegistration& registration, const TfLiteIntArray& claimed,
+                                       litebnn::TfLiteDelegate* delegate) {
+  plan_.clear();
+  for (int begin = 0; begin < claimed.size; begin += static_cast<int>(partition_size_)) {
+    const int end = std::min(claimed.size, begin + static_cast<int>(partition_size_));
+    const std::vector<int> members(claimed.data + begin, claimed.data + end);
+    std::set<int> read, written, read_elsewhere(graph_.outputs.begin(), graph_.outputs.end());
+    for (size_t i = 0; i < graph_.nodes.size(); ++i) {
+      const bool member = std::find(members.begin(), members.end(), static_cast<int>(i)) != members.end();
+      for (int tensor : graph_.nodes[i].inputs) (member ? read : read_elsewhere).insert(tensor);
+      for (int tensor : graph_.nodes[i].outputs) {
+        if (member) written.insert(tensor);
+      }
+    }
+    std::vector<int> inputs, outputs;
+    for (int tensor : read) {
+      if (written.count(tensor) == 0) inputs.push_back(tensor);
+    }
+    for (int tensor : written) {
+      if (read_elsewhere.count(tensor) != 0) outputs.push_back(tensor);
+    }
+    TfLiteDelegateParams params = {delegate, NewArray(members), NewArray(inputs), NewArray(outputs)};
+    auto node = std::make_unique<RuntimeNode>();
+    node->node = {};
+    node->node.inputs = params.input_tensors;
+    node->node.outputs = params.output_tensors;
+    node->node.delegate = delegate;
+    node->registration = registration;
+    node->node.user_data = registration.init(&context_, reinterpret_cast<const char*>(&params), 0);
+    plan_.push_back(static_cast<int>(nodes_.size()));
+    nodes_.push_back(std::move(node));
+  }
+  return kTfLiteOk;
+}
+
+void FakeRuntime::ReportError(TfLiteContext* context, const char* message, ...) {
+  char text[2048];
+  va_list arguments;
+  va_start(arguments, message);
+  std::vsnprintf(text, sizeof(text), message, arguments);
+  va_end(arguments);
+  Of(context)->errors_ += text;
+}
+
+bool FakeRuntime::Resize(int tensor, const std::vector<int>& shape) {
+  auto* array = static_cast<TfLiteIntArray*>(std::malloc(sizeof(int) * (shape.size() + 1)));
+  array->size = static_cast<int>(shape.size());
+  std::copy(shape.begin(), shape.end(), array->data);
+  return context_.ResizeTensor(&context_, &tensors_[static_cast<size_t>(tensor)], array) == kTfLiteOk;
+}
+
+size_t FakeRuntime::tensor_bytes() const {
+  size_t total = 0;
+  for (const TfLiteTensor& tensor : tensors_) total += tensor.bytes;
+  return total;
+}
+
+bool FakeRuntime::Allocate() {
+  if (broken_) return false;
+  for (int input : graph_.inputs) {
+    TfLiteTensor& tensor = tensors_[static_cast<size_t>(input)];
+    size_t bytes;
+    if (tensor.allocation_type != kTfLiteArenaRw) continue;
+    if (!TensorBytes(tensor.type, *tensor.dims, &bytes) || bytes > kMaxBytes) return false;
+    tensor.bytes = bytes;
+  }
+  for (int index : plan_) {
+    RuntimeNode& node = *nodes_[static_cast<size_t>(index)];
+    if (node.registration.prepare(&context_, &node.node) != kTfLiteOk) {
+      context_.ReportError(&context_, "Node number %d (%s) failed to prepare.\n", index, node.registration.custom_name);
+      return false;
+    }
+  }
+  if (tensor_bytes() > kMaxBytes) return false;
+  for (size_t i = 0; i < tensors_.size(); ++i) {
+    if (tensors_[i].allocation_type != kTfLiteArenaRw || tensors_[i].bytes == 0) continue;
+    blocks_[i].reset(AllocateExactly(tensors_[i].bytes));
+    tensors_[i].data = blocks_[i].get();
+    std::memset(tensors_[i].data, 0, tensors_[i].bytes);
+  }
+  return true;
+}
+
+void FakeRuntime::FillInputs(uint32_t seed) {
+  for (int input : graph_.inputs) {
+    const TfLiteTensor& tensor = tensors_[static_cast<size_t>(input)];
+    if (tensor.data == nullptr || tensor.allocation_type != kTfLiteArenaRw) continue;
+    auto* bytes = static_cast<uint8_t*>(tensor.data);
+    for (size_t i = 0; i < tensor.bytes; ++i) {
+      seed = seed * 1664525u + 1013904223u;
+      bytes[i] = static_cast<uint8_t>(seed >> 24);
+    }
+  }
+}
+
+bool FakeRuntime::Invoke() {
+  for (int index : plan_) {
+    RuntimeNode& node = *nodes_[static_cast<size_t>(index)];
+    if (node.registration.invoke(&context_, &node.node) != kTfLiteOk) {
+      context_.ReportError(&context_, "Node number %d (%s) failed to invoke.\n", index, node.registration.custom_name);
+      return false;
+    }
+  }
+  return true;
+}
+
+std::vector<uint8_t> FakeRuntime::Outputs() const {
+  std::vector<uint8_t> all;
+  for (int output : graph_.outputs) {
+    const TfLiteTensor& tensor = tensors_[static_cast<size_t>(output)];
+    const auto* bytes = static_cast<const uint8_t*>(tensor.data);
+    if (bytes != nullptr) all.insert(all.end(), bytes, bytes + tensor.bytes);
+  }
+  return all;
+}
+
+uint64_t FakeRuntime::OutputHash() const {
+  uint64_t hash = 0;
+  for (int output : graph_.outputs) {
+    const TfLiteTensor& tensor = tensors_[static_cast<size_t>(output)];
+    for (size_t i = 0; i < tensor.bytes; ++i) hash = hash * 31 + static_cast<const uint8_t*>(tensor.data)[i];
+  }
+  return hash;
+}
+
+std::vector<uint8_t> EncodeOptions(const std::map<std::string, int64_t>& options) {
+  constexpr size_t kWidth = 8;
+  std::vector<uint8_t> bytes;
+  const auto append = [&bytes](uint64_t value) {
+    for (size_t i = 0; i < kWidth; ++i) bytes.push_back(static_cast<uint8_t>(value >> (8 * i)));
+  };
+  std::vector<size_t> keys;
+  for (const auto& [key, value] : options) {
+    keys.push_back(bytes.size());
+    bytes.insert(bytes.end(), key.begin(), key.end());
+    bytes.push_back(0);
+  }
+  append(options.size());
+  const size_t key_vector = bytes.size();
+  for (size_t key : keys) append(bytes.size() - key);
+  append(bytes.size() - key_vector);
+  append(kWidth);
+  append(options.size());
+  const size_t values = bytes.size();
+  for (const auto& [key, value] : options) append(static_cast<uint64_t>(value));
+  // Packed types: an integer of 8 bytes each; a map of values of 8 bytes for the root.
+  bytes.insert(bytes.end(), options.size(), 1 << 2 | 3);
+  append(bytes.size() - values);
+  bytes.push_back(9 << 2 | 3);
+  bytes.push_back(kWidth);
+  return bytes;
+}
+
+}  // namespace litebnn::testing

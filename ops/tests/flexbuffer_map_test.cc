@@ -1,0 +1,105 @@
+#include "tflite/flexbuffer_map.h"
+
+#include <gtest/gtest.h>
+
+#include <limits>
+#include <random>
+#include <vector>
+
+#include "tests/fake_runtime.h"
+
+namespace litebnn {
+namespace {
+
+using Lookup = FlexbufferMap::Lookup;
+
+// A map with a value of each kind, as the official encoder for Python writes it.
+const std::vector<uint8_t> kMixed = {
+    0x62, 0x6f, 0x6f, 0x6c, 0x00, 0x66, 0x61, 0x72, 0x00, 0x00, 0x00, 0x00, 0x90, 0xee, 0xfe, 0xff, 0x66, 0x69,
+    0x6c, 0x74, 0x65, 0x72, 0x00, 0x68, 0x75, 0x67, 0x65, 0x00, 0x70, 0x61, 0x64, 0x64, 0x69, 0x6e, 0x67, 0x00,
+    0x73, 0x74, 0x72, 0x69, 0x64, 0x65, 0x00, 0x74, 0x65, 0x78, 0x74, 0x00, 0x01, 0x78, 0x00, 0x75, 0x6e, 0x73,
+    0x69, 0x67, 0x6e, 0x65, 0x64, 0x00, 0x09, 0x08, 0x3e, 0x3a, 0x30, 0x2a, 0x26, 0x1f, 0x19, 0x12, 0x00, 0x00,
+    0x0a, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x01, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x08, 0x00,
+    0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x01, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x5c, 0x00, 0x00, 0x00,
+    0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x04, 0x40, 0x05, 0x00, 0x00, 0x00, 0x00, 0x00,
+    0x00, 0x80, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x2c, 0x01, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00,
+    0x5f, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x5c, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x6b, 0x1a,
+    0x0f, 0x0b, 0x07, 0x0b, 0x14, 0x1c, 0x48, 0x27, 0x01};
+
+// The buffer in memory of exactly its size, so that a sanitizer sees a read beyond it.
+Lookup Find(const std::vector<uint8_t>& bytes, const char* key, int64_t* value) {
+  const std::vector<uint8_t> exact(bytes.begin(), bytes.end());
+  return FlexbufferMap(exact.data(), exact.size()).Find(key, value);
+}
+
+TEST(FlexbufferMap, FindsEveryInteger) {
+  const std::map<std::string, int64_t> options = {{"a", 0},
+                                                  {"b", -1},
+                                                  {"cc", std::numeric_limits<int64_t>::min()},
+                                                  {"d", std::numeric_limits<int64_t>::max()}};
+  const std::vector<uint8_t> bytes = testing::EncodeOptions(options);
+  for (const auto& [key, expected] : options) {
+    int64_t value = 77;
+    EXPECT_EQ(Find(bytes, key.c_str(), &value), Lookup::kFound) << key;
+    EXPECT_EQ(value, expected) << key;
+  }
+  int64_t value;
+  EXPECT_EQ(Find(bytes, "c", &value), Lookup::kMissing);
+  EXPECT_EQ(Find(bytes, "ccc", &value), Lookup::kMissing);
+}
+
+TEST(FlexbufferMap, TellsIntegersFromOtherValues) {
+  int64_t value = 0;
+  for (const char* key : {"bool", "filter", "text"}) EXPECT_EQ(Find(kMixed, key, &value), Lookup::kNotAnInteger) << key;
+  const std::map<std::string, int64_t> integers = {
+      {"far", -70000}, {"huge", std::numeric_limits<int64_t>::max()}, {"padding", -1}, {"stride", 300}, {"unsigned", 9}};
+  for (const auto& [key, expected] : integers) {
+    EXPECT_EQ(Find(kMixed, key.c_str(), &value), Lookup::kFound) << key;
+    EXPECT_EQ(value, expected) << key;
+  }
+}
+
+TEST(FlexbufferMap, NoBufferIsNoMap) {
+  EXPECT_FALSE(FlexbufferMap(nullptr, 0).valid());
+  EXPECT_FALSE(FlexbufferMap(nullptr, 10).valid());
+}
+
+TEST(FlexbufferMap, TruncatedAnywhere) {
+  const std::vector<uint8_t> bytes = testing::EncodeOptions({{"channels_in", 5}, {"padding", 1}});
+  for (size_t size = 0; size < bytes.size(); ++size) {
+    for (const char* key : {"channels_in", "padding", "other"}) {
+      int64_t value;
+      Find({bytes.begin(), bytes.begin() + static_cast<ptrdiff_t>(size)}, key, &value);
+      Find({bytes.end() - static_cast<ptrdiff_t>(size), bytes.end()}, key, &value);
+    }
+  }
+}
+
+TEST(FlexbufferMap, EveryByteToEveryValue) {
+  const std::vector<uint8_t> bytes = testing::EncodeOptions({{"channels_in", 5}, {"padding", 1}});
+  for (size_t i = 0; i < bytes.size(); ++i) {
+    std::vector<uint8_t> changed = bytes;
+    for (int byte = 0; byte < 256; ++byte) {
+      changed[i] = static_cast<uint8_t>(byte);
+      int64_t value;
+      Find(changed, "padding", &value);
+    }
+  }
+}
+
+TEST(FlexbufferMap, RandomBytes) {
+  std::mt19937 random(1);
+  for (int i = 0; i < 20000; ++i) {
+    std::vector<uint8_t> bytes(random() % 40);
+    for (uint8_t& byte : bytes) byte = static_cast<uint8_t>(random());
+    if (bytes.size() >= 2) {
+      bytes[bytes.size() - 1] = static_cast<uint8_t>(1 << random() % 4);
+      bytes[bytes.size() - 2] = static_cast<uint8_t>(9 << 2 | random() % 4);
+    }
+    int64_t value;
+    Find(bytes, "a", &value);
+  }
+}
+
+}  // namespace
+}  // namespace litebnn

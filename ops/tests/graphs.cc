@@ -1,0 +1,207 @@
+#include "tests/graphs.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "tflite/contract.h"
+
+namespace litebnn::testing {
+namespace {
+
+constexpr TfLiteQuantizationParams kQuantization = {0.5f, 3};
+
+int Words(int channels) { return (channels + 31) / 32; }
+
+std::vector<int> Packed(std::vector<int> shape) {
+  shape.back() = Words(shape.back());
+  return shape;
+}
+
+template <typename T>
+std::vector<uint8_t> Bytes(const std::vector<T>& values) {
+  std::vector<uint8_t> bytes(values.size() * sizeof(T));
+  std::memcpy(bytes.data(), values.data(), bytes.size());
+  return bytes;
+}
+
+int Add(Graph* graph, TfLiteType type, std::vector<int> shape, std::vector<uint8_t> constant = {}) {
+  GraphTensor tensor;
+  tensor.type = type;
+  tensor.shape = std::move(shape);
+  tensor.constant = std::move(constant);
+  if (type == kTfLiteInt8) tensor.quantization = kQuantization;
+  graph->tensors.push_back(std::move(tensor));
+  return static_cast<int>(graph->tensors.size()) - 1;
+}
+
+int OutputSize(int input, int filter, int stride, int dilation, int padding) {
+  const int reach = (filter - 1) * dilation + 1;
+  return padding == contract::kPaddingSame ? (input + stride - 1) / stride : (input - reach) / stride + 1;
+}
+
+int AddConv(Graph* graph, const ConvParams& params, int input, uint32_t seed) {
+  std::mt19937 random(seed);
+  const int group_channels = params.channels_in / params.groups;
+  const int words = Words(group_channels);
+  std::vector<uint32_t> filter;
+  for (int tap = 0; tap < params.channels_out * params.filter_height * params.filter_width; ++tap) {
+    for (int word = 0; word < words; ++word) {
+      const int bits = std::min(32, group_channels - 32 * word);
+      filter.push_back(static_cast<uint32_t>(random()) >> (32 - bits));
+    }
+  }
+  const auto channels = static_cast<size_t>(params.channels_out);
+  std::vector<float> multiplier(channels), bias(channels);
+  std::vector<int32_t> threshold(channels);
+  for (size_t i = 0; i < channels; ++i) {
+    multiplier[i] = static_cast<float>(static_cast<int>(random() % 2001) - 1000) / 1000.0f;
+    bias[i] = static_cast<float>(static_cast<int>(random() % 2001) - 1000) / 100.0f;
+    threshold[i] = static_cast<int32_t>(random() % 600);
+  }
+  const Options options = DefaultConvOptions(params);
+  const int padding = static_cast<int>(options.at(contract::kPadding));
+  const int height = OutputSize(params.height, params.filter_height, static_cast<int>(options.at(contract::kStrideHeight)),
+                                static_cast<int>(options.at(contract::kDilationHeightFactor)), padding);
+  const int width = OutputSize(params.width, params.filter_width, static_cast<int>(options.at(contract::kStrideWidth)),
+                               static_cast<int>(options.at(contract::kDilationWidthFactor)), padding);
+  const bool packed = params.output == kTfLiteInt32;
+
+  GraphNode node;
+  node.op = contract::kBconv2d;
+  node.inputs = {
+      input,
+      Add(graph, kTfLiteInt32, {params.channels_out, params.filter_height, params.filter_width, words}, Bytes(filter)),
+      Add(graph, kTfLiteFloat32, {params.channels_out}, Bytes(multiplier)),
+      Add(graph, kTfLiteFloat32, {params.channels_out}, Bytes(bias)),
+      Add(graph, kTfLiteInt32, {params.channels_out}, Bytes(threshold))};
+  node.outputs = {Add(graph, params.output,
+                      {params.batch, height, width, packed ? Words(params.channels_out) : params.channels_out})};
+  node.options = EncodeOptions(options);
+  graph->nodes.push_back(node);
+  return node.outputs[0];
+}
+
+int AddSimple(Graph* graph, const char* op, int input, TfLiteType type, std::vector<int> shape,
+              std::vector<uint8_t> options = {}) {
+  const int output = Add(graph, type, std::move(shape));
+  graph->nodes.push_back({op, {input}, {output}, std::move(options)});
+  return output;
+}
+
+}  // namespace
+
+Options DefaultConvOptions(const ConvParams& params) {
+  Options options = {{contract::kChannelsIn, params.channels_in},
+                     {contract::kDilationHeightFactor, 1},
+                     {contract::kDilationWidthFactor, 1},
+                     {contract::kFusedActivationFunction, contract::kActivationNone},
+                     {contract::kPadValues, contract::kPadValuesOne},
+                     {contract::kPadding, contract::kPaddingSame},
+                     {contract::kStrideHeight, 1},
+                     {contract::kStrideWidth, 1}};
+  for (const auto& [key, value] : params.changed) options[key] = value;
+  return options;
+}
+
+Options DefaultPoolOptions() {
+  return {{contract::kPadding, contract::kPaddingSame}, {contract::kStrideWidth, 2}, {contract::kStrideHeight, 2},
+          {contract::kFilterWidth, 3},                  {contract::kFilterHeight, 3}};
+}
+
+Graph ConvGraph(const ConvParams& params, uint32_t seed) {
+  Graph graph;
+  graph.inputs = {Add(&graph, kTfLiteInt32, Packed({params.batch, params.height, params.width, params.channels_in}))};
+  graph.outputs = {AddConv(&graph, params, graph.inputs[0], seed)};
+  return graph;
+}
+
+Graph QuantizeGraph(const std::vector<int>& shape, TfLiteType type) {
+  Graph graph;
+  graph.inputs = {Add(&graph, type, shape)};
+  graph.outputs = {AddSimple(&graph, contract::kQuantize, graph.inputs[0], kTfLiteInt32, Packed(shape))};
+  return graph;
+}
+
+Graph DequantizeGraph(const std::vector<int>& shape, TfLiteType type) {
+  Graph graph;
+  graph.inputs = {Add(&graph, kTfLiteInt32, Packed(shape))};
+  graph.outputs = {AddSimple(&graph, contract::kDequantize, graph.inputs[0], type, shape)};
+  return graph;
+}
+
+Graph PoolGraph(const std::vector<int>& packed_shape, const Options& options) {
+  Graph graph;
+  graph.inputs = {Add(&graph, kTfLiteInt32, packed_shape)};
+  graph.outputs = {AddSimple(&graph, contract::kBMaxPool2d, graph.inputs[0], kTfLiteInt32, packed_shape,
+                             EncodeOptions(options))};
+  return graph;
+}
+
+Graph ChainGraph(int depth, int size, int channels) {
+  Graph graph;
+  const std::vector<int> shape = {1, size, size, channels};
+  graph.inputs = {Add(&graph, kTfLiteFloat32, shape)};
+  int tensor = AddSimple(&graph, contract::kQuantize, graph.inputs[0], kTfLiteInt32, Packed(shape));
+  ConvParams params;
+  params.height = params.width = size;
+  params.channels_in = params.channels_out = channels;
+  params.output = kTfLiteInt32;
+  for (int i = 0; i < depth; ++i) tensor = AddConv(&graph, params, tensor, static_cast<uint32_t>(i + 1));
+  const int half = (size + 1) / 2;
+  tensor = AddSimple(&graph, contract::kBMaxPool2d, tensor, kTfLiteInt32, {1, half, half, Words(channels)},
+                     EncodeOptions(DefaultPoolOptions()));
+  params.height = params.width = half;
+  params.output = kTfLiteInt8;
+  tensor = AddConv(&graph, params, tensor, 99);
+  tensor = AddSimple(&graph, contract::kQuantize, tensor, kTfLiteInt32, {1, half, half, Words(channels)});
+  graph.outputs = {AddSimple(&graph, contract::kDequantize, tensor, kTfLiteFloat32, {1, half, half, channels})};
+  return graph;
+}
+
+Graph RandomGraph(std::mt19937& random) {
+  const auto pick = [&random](int low, int high) {
+    return low + static_cast<int>(random() % static_cast<uint32_t>(high - low + 1));
+  };
+  const TfLiteType types[] = {kTfLiteFloat32, kTfLiteInt8, kTfLiteBool};
+  switch (pick(0, 5)) {
+    case 0:
+      return QuantizeGraph({pick(1, 3), pick(1, 5), pick(1, 100)}, types[pick(0, 2)]);
+    case 1:
+      return DequantizeGraph({pick(1, 3), pick(1, 5), pick(1, 100)}, types[pick(0, 2)]);
+    case 2: {
+      Options options = {{contract::kPadding, pick(0, 1)},      {contract::kStrideWidth, pick(1, 3)},
+                         {contract::kStrideHeight, pick(1, 3)}, {contract::kFilterWidth, pick(1, 3)},
+                         {contract::kFilterHeight, pick(1, 3)}};
+      return PoolGraph({pick(1, 2), pick(3, 7), pick(3, 7), pick(1, 3)}, options);
+    }
+    case 3:
+      return ChainGraph(pick(0, 2), pick(2, 6), pick(1, 70));
+    default: {
+      ConvParams params;
+      params.batch = pick(1, 2);
+      params.height = pick(1, 7);
+      params.width = pick(1, 7);
+      params.groups = pick(0, 3) == 0 ? pick(2, 3) : 1;
+      params.channels_in = params.groups > 1 ? params.groups * 32 * pick(1, 2) : pick(1, 100);
+      params.channels_out = params.groups * pick(1, 40);
+      params.filter_height = pick(1, 3);
+      params.filter_width = pick(1, 3);
+      const TfLiteType outputs[] = {kTfLiteFloat32, kTfLiteInt8, kTfLiteInt32};
+      params.output = outputs[pick(0, 2)];
+      const int pad_values = pick(0, 1);
+      // Packed output with zero padding wants an even number of channels.
+      if (params.output == kTfLiteInt32 && pad_values == contract::kPadValuesZero) params.channels_in += params.channels_in % 2;
+      const bool valid = params.filter_height <= params.height && params.filter_width <= params.width && pick(0, 1);
+      params.changed = {{contract::kPadding, valid ? contract::kPaddingValid : contract::kPaddingSame},
+                        {contract::kPadValues, pad_values},
+                        {contract::kFusedActivationFunction, pick(0, 3)},
+                        {contract::kStrideHeight, pick(1, 3)},
+                        {contract::kStrideWidth, pick(1, 3)},
+                        {contract::kDilationHeightFactor, valid ? 1 : pick(1, 2)},
+                        {contract::kDilationWidthFactor, valid ? 1 : pick(1, 2)}};
+      return ConvGraph(params, static_cast<uint32_t>(random()));
+    }
+  }
+}
+
+}  // namespace litebnn::testing

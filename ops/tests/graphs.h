@@ -1,0 +1,40 @@
+// Graphs of the custom ops for tests.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "tests/fake_runtime.h"
+
+namespace litebnn::testing {
+
+using Options = std::map<std::string, int64_t>;
+
+struct ConvParams {
+  int batch = 1, height = 5, width = 6, channels_in = 64, channels_out = 40, groups = 1;
+  int filter_height = 3, filter_width = 3;
+  TfLiteType output = kTfLiteFloat32;
+  Options changed;  // options to set otherwise than Default below has them
+};
+
+// SAME padding with +1, strides and dilations of 1, no activation.
+Options DefaultConvOptions(const ConvParams& params);
+
+// One op, its input the graph's. The tensors of a convolution are 0 input, 1 filter, 2 multiplier, 3 bias,
+// 4 threshold, 5 output; those of the others 0 input, 1 output.
+Graph ConvGraph(const ConvParams& params, uint32_t seed = 1);
+Graph QuantizeGraph(const std::vector<int>& shape, TfLiteType type);
+Graph DequantizeGraph(const std::vector<int>& shape, TfLiteType type);
+Graph PoolGraph(const std::vector<int>& packed_shape, const Options& options);
+Options DefaultPoolOptions();
+
+// All four ops in a row, `depth` packed convolutions among them, each output the next one's input.
+Graph ChainGraph(int depth, int size = 9, int channels = 70);
+
+// A small random graph: one op with random parameters, or a chain.
+Graph RandomGraph(std::mt19937& random);
+
+}  // namespace litebnn::testing

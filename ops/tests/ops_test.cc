@@ -1,0 +1,477 @@
+// The four ops in the small runtime of fake_runtime.h: what they refuse and how, resizing, and that both ways to
+// register them agree. What they compute is held against NumPy in tests/test_ops_*.py.
+#include <gtest/gtest.h>
+
+#include <limits>
+
+#include "kernels/kernels.h"
+#include "litebnn/register_ops.h"
+#include "tests/delegates.h"
+#include "tests/graphs.h"
+#include "tflite/contract.h"
+
+namespace litebnn::testing {
+namespace {
+
+constexpr int kMax = std::numeric_limits<int>::max();
+
+// Input tensors of ConvGraph.
+constexpr size_t kInput = 0, kFilter = 1, kMultiplier = 2, kBias = 3, kThreshold = 4, kOutput = 5;
+
+std::string ErrorsAsCustomOps(const Graph& graph) {
+  FakeRuntime runtime(graph);
+  EXPECT_FALSE(runtime.Allocate());
+  return runtime.errors();
+}
+
+std::string ErrorsOfDelegate(const Graph& graph) {
+  const DelegatePointer delegate = MakeDelegate();
+  FakeRuntime runtime(graph, delegate.get(), 100);
+  EXPECT_FALSE(runtime.Allocate());
+  return runtime.errors();
+}
+
+void ExpectRefused(const Graph& graph, const std::string& message) {
+  const std::string& op = graph.nodes.back().op;
+  const std::string index = std::to_string(graph.nodes.size() - 1);
+  const std::string custom = ErrorsAsCustomOps(graph), delegate = ErrorsOfDelegate(graph);
+  EXPECT_NE(custom.find("litebnn: " + op + ": " + message), std::string::npos) << custom << "\nlacks: " << message;
+  EXPECT_NE(custom.find("Node number " + index), std::string::npos) << custom;
+  EXPECT_NE(delegate.find("litebnn: " + op + ", node " + index + ": " + message), std::string::npos)
+      << delegate << "\nlacks: " << message;
+}
+
+void ExpectAccepted(const Graph& graph) {
+  FakeRuntime custom(graph);
+  EXPECT_TRUE(custom.Allocate()) << custom.errors();
+  const DelegatePointer delegate = MakeDelegate();
+  FakeRuntime delegated(graph, delegate.get(), 100);
+  EXPECT_TRUE(delegated.Allocate()) << delegated.errors();
+}
+
+Graph WithOptions(Graph graph, const Options& options) {
+  graph.nodes.back().options = EncodeOptions(options);
+  return graph;
+}
+
+struct Range {
+  const char* name;
+  int minimum, maximum;
+};
+const Range kConvOptions[] = {{contract::kChannelsIn, 1, kMax},
+                              {contract::kDilationHeightFactor, 1, kMax},
+                              {contract::kDilationWidthFactor, 1, kMax},
+                              {contract::kFusedActivationFunction, 0, 3},
+                              {contract::kPadValues, 0, 1},
+                              {contract::kPadding, 0, 1},
+                              {contract::kStrideHeight, 1, kMax},
+                              {contract::kStrideWidth, 1, kMax}};
+const Range kPoolOptions[] = {{contract::kPadding, 0, 1},
+                              {contract::kStrideWidth, 1, kMax},
+                              {contract::kStrideHeight, 1, kMax},
+                              {contract::kFilterWidth, 1, kMax},
+                              {contract::kFilterHeight, 1, kMax}};
+
+void ExpectRangeHeld(const Graph& graph, const Options& options, const Range& range) {
+  const std::string expected = std::string("option ") + range.name + ": expected an integer from " +
+                               std::to_string(range.minimum) + " to " + std::to_string(range.maximum) + ", found ";
+  Options changed = options;
+  changed.erase(range.name);
+  ExpectRefused(WithOptions(graph, changed), expected + "none");
+  for (int64_t value : {int64_t{range.minimum} - 1, int64_t{-1} - kMax, int64_t{range.maximum} + 1, int64_t{1} << 31}) {
+    changed[range.name] = value;
+    ExpectRefused(WithOptions(graph, changed), expected + std::to_string(value));
+  }
+  // Of a value of one byte, its packed type becomes that of a float, a string or a vector.
+  for (int type : {3, 5, 10, 63}) {
+    Graph other = WithOptions(graph, options);
+    const auto position = std::distance(options.begin(), options.find(range.name));
+    auto& bytes = other.nodes.back().options;
+    bytes[bytes.size() - 10 - options.size() + static_cast<size_t>(position)] = static_cast<uint8_t>(type << 2 | 3);
+    ExpectRefused(other, expected + "a value of another type");
+  }
+}
+
+TEST(Conv, HoldsTheRangeOfEveryOption) {
+  for (const Range& range : kConvOptions) {
+    SCOPED_TRACE(range.name);
+    ExpectRangeHeld(ConvGraph({}), DefaultConvOptions({}), range);
+  }
+}
+
+TEST(Pool, HoldsTheRangeOfEveryOption) {
+  for (const Range& range : kPoolOptions) {
+    SCOPED_TRACE(range.name);
+    ExpectRangeHeld(PoolGraph({1, 5, 5, 2}, {}), DefaultPoolOptions(), range);
+  }
+}
+
+TEST(Conv, LargestOptions) {
+  const auto with = [](const char* option, int64_t value = kMax) {
+    ConvParams params;
+    Options options = DefaultConvOptions(params);
+    options[option] = value;
+    return WithOptions(ConvGraph(params), options);
+  };
+  // A stride beyond the input leaves one output, which is well defined.
+  ExpectAccepted(with(contract::kStrideHeight));
+  ExpectAccepted(with(contract::kStrideWidth));
+  ExpectRefused(with(contract::kDilationHeightFactor), "input (tensor 0 'a tensor'): height: expected at most");
+  ExpectRefused(with(contract::kDilationWidthFactor), "input (tensor 0 'a tensor'): width: expected at most");
+  ExpectRefused(with(contract::kChannelsIn), "filter (tensor 1 'a tensor'): last dimension: expected");
+  ExpectRefused(with(contract::kFusedActivationFunction), "option fused_activation_function");
+  ExpectRefused(with(contract::kPadValues), "option pad_values");
+  ExpectRefused(with(contract::kPadding), "option padding");
+}
+
+TEST(Pool, LargestOptions) {
+  const auto with = [](Options changed) {
+    Options options = DefaultPoolOptions();
+    for (const auto& [key, value] : changed) options[key] = value;
+    return PoolGraph({1, 5, 5, 2}, options);
+  };
+  ExpectAccepted(with({{contract::kStrideHeight, kMax}, {contract::kStrideWidth, kMax}}));
+  ExpectRefused(with({{contract::kFilterHeight, kMax}}), "input (tensor 0 'a tensor'): height: expected at most");
+  ExpectRefused(with({{contract::kFilterWidth, kMax}}), "input (tensor 0 'a tensor'): width: expected at most");
+  ExpectRefused(with({{contract::kFilterHeight, 6}, {contract::kPadding, contract::kPaddingValid}}),
+                "input (tensor 0 'a tensor'): height: expected at least 6");
+  // One window over everything, found without a walk through its two billion rows.
+  FakeRuntime runtime(with({{contract::kStrideHeight, 5}, {contract::kFilterHeight, kMax}}));
+  ASSERT_TRUE(runtime.Allocate()) << runtime.errors();
+  EXPECT_TRUE(runtime.Invoke());
+}
+
+TEST(Conv, OptionsThatAreNoMap) {
+  for (const Graph& graph : {ConvGraph({}), PoolGraph({1, 5, 5, 2}, DefaultPoolOptions())}) {
+    Graph broken = graph;
+    broken.nodes[0].options.clear();
+    ExpectRefused(broken, "option ");
+    broken.nodes[0].options = {1, 2, 3};
+    ExpectRefused(broken, "option ");
+  }
+}
+
+TEST(Conv, OptionsTruncatedAnywhere) {
+  const Graph whole = ConvGraph({});
+  for (size_t size = 0; size < whole.nodes[0].options.size(); ++size) {
+    Graph graph = whole;
+    graph.nodes[0].options.resize(size);
+    ExpectRefused(graph, "option ");
+  }
+}
+
+TEST(Conv, ShapesThatDoNotAgree) {
+  Graph graph = ConvGraph({});
+  graph.tensors[kInput].shape[3] = 3;
+  ExpectRefused(graph, "input (tensor 0 'a tensor'): last dimension: expected 2 words for 64 channels, found 3");
+
+  graph = ConvGraph({});
+  graph.tensors[kInput].shape = {1, 5, 12};
+  ExpectRefused(graph, "input (tensor 0 'a tensor'): shape: expected 4 dimensions, found [1, 5, 12]");
+
+  graph = ConvGraph({});
+  graph.tensors[kFilter].shape = {40, 3, 1, 6};
+  ExpectRefused(graph, "filter (tensor 1 'a tensor'): last dimension: expected 2 words, or a divisor for groups, found 6");
+
+  graph = ConvGraph({});
+  graph.tensors[kFilter].shape = {40 * 3, 3, 2};
+  ExpectRefused(graph, "filter (tensor 1 'a tensor'): shape: expected 4 dimensions, found [120, 3, 2]");
+
+  ConvParams grouped;
+  grouped.groups = 2;
+  graph = ConvGraph(grouped);
+  graph.tensors[kFilter].shape = {45, 2, 4, 1};
+  ExpectRefused(graph, "filter (tensor 1 'a tensor'): first dimension: expected a multiple of 2 groups, found 45");
+
+  ConvParams valid;
+  valid.changed = {{contract::kPadding, contract::kPaddingValid}};
+  graph = ConvGraph(valid);
+  graph.tensors[kInput].shape = {1, 2, 6, 2};
+  ExpectRefused(graph, "input (tensor 0 'a tensor'): height: expected at least 3 for a dilated filter of that size, found 2");
+}
+
+TEST(Conv, ShapesThatOverflow) {
+  for (const std::vector<int>& shape :
+       {std::vector<int>{kMax, kMax, kMax, 2}, {65536, 65536, 1, 2}, {0, 5, 6, 2}, {1, -5, 6, 2}, {1, 1 << 30, 1, 2}}) {
+    Graph graph = ConvGraph({});
+    graph.tensors[kInput].shape = shape;
+    // The input is not the graph's, so that the runtime allocates nothing for it.
+    graph.inputs.clear();
+    ExpectRefused(graph, "input (tensor 0 'a tensor'): expected 1 to 2147483647 values");
+  }
+  Graph graph = ConvGraph({});
+  graph.tensors[kFilter].shape = {kMax, kMax, kMax, 2};
+  ExpectRefused(graph, "filter (tensor 1 'a tensor'): expected 1 to 2147483647 values");
+  // The input fits, the output does not.
+  graph = ConvGraph({});
+  graph.tensors[kInput].shape = {1, 20000, 20000, 2};
+  graph.inputs.clear();
+  ExpectRefused(graph, "output (tensor 5 'a tensor'): shape: expected at most 2147483647 values, found [1, 20000, 20000, 40]");
+}
+
+TEST(Conv, ConstantsOfWrongLengthOrType) {
+  for (size_t tensor : {kMultiplier, kBias, kThreshold}) {
+    const char* const names[] = {"", "", "post_activation_multiplier", "post_activation_bias", "output_threshold"};
+    const std::string role = std::string(names[tensor]) + " (tensor " + std::to_string(tensor) + " 'a tensor'): ";
+    ConvParams params;
+    params.output = tensor == kThreshold ? kTfLiteInt32 : kTfLiteFloat32;
+
+    Graph graph = ConvGraph(params);
+    graph.tensors[tensor].shape = {39};
+    ExpectRefused(graph, role + "length: expected 40, one for each output channel, found 39");
+    graph.tensors[tensor].shape = {41};
+    ExpectRefused(graph, role + "expected 164 bytes of data, found 160");
+    graph.tensors[tensor].shape = {40, 1};
+    ExpectRefused(graph, role + "shape: expected 1 dimensions, found [40, 1]");
+
+    graph = ConvGraph(params);
+    const bool is_threshold = tensor == kThreshold;
+    graph.tensors[tensor].type = is_threshold ? kTfLiteFloat32 : kTfLiteInt32;
+    ExpectRefused(graph, role + (is_threshold ? "type: expected INT32, found FLOAT32" : "type: expected FLOAT32, found INT32"));
+
+    graph = ConvGraph(params);
+    graph.tensors[tensor].constant.clear();
+    ExpectRefused(graph, role + "values: expected constants, found none");
+
+    graph = ConvGraph(params);
+    graph.tensors[tensor].misaligned = true;
+    ExpectRefused(graph, role + "expected data aligned to 4 bytes");
+  }
+}
+
+TEST(Conv, FilterOfWrongTypeOrShort) {
+  Graph graph = ConvGraph({});
+  graph.tensors[kFilter].type = kTfLiteFloat32;
+  ExpectRefused(graph, "filter (tensor 1 'a tensor'): type: expected INT32, found FLOAT32");
+  graph = ConvGraph({});
+  graph.tensors[kFilter].type = kTfLiteInt64;
+  ExpectRefused(graph, "filter (tensor 1 'a tensor'): expected 1 to 2147483647 values of type FLOAT32, INT32, INT8 or BOOL, "
+                       "found INT64 of shape [40, 3, 3, 2]");
+  graph = ConvGraph({});
+  graph.tensors[kFilter].constant.resize(100);
+  ExpectRefused(graph, "filter (tensor 1 'a tensor'): expected 2880 bytes of data, found 100");
+  graph = ConvGraph({});
+  graph.tensors[kFilter].constant.clear();
+  ExpectRefused(graph, "filter (tensor 1 'a tensor'): values: expected constants, found none");
+  graph = ConvGraph({});
+  graph.nodes[0].inputs[1] = kOptionalTensor;
+  ExpectRefused(graph, "filter: expected a tensor, found none");
+}
+
+TEST(Conv, PackedOutput) {
+  ConvParams params;
+  params.output = kTfLiteInt32;
+  Graph graph = ConvGraph(params);
+  graph.tensors[kOutput].shape[3] = 40;
+  ExpectRefused(graph, "output (tensor 5 'a tensor'): shape: expected 4 dimensions, the last 2 words for 40 channels, "
+                       "found [1, 5, 6, 40]");
+  graph = ConvGraph(params);
+  graph.nodes[0].inputs[4] = kOptionalTensor;
+  ExpectRefused(graph, "output_threshold: expected a tensor for packed output, found none");
+  params.channels_in = 33;
+  params.changed = {{contract::kPadValues, contract::kPadValuesZero}};
+  ExpectRefused(ConvGraph(params), "option channels_in: expected an even number for each group with packed output and "
+                                   "zero padding, found 33");
+}
+
+TEST(Conv, OutputOfWrongTypeOrQuantization) {
+  Graph graph = ConvGraph({});
+  graph.tensors[kOutput].type = kTfLiteInt64;
+  ExpectRefused(graph, "output (tensor 5 'a tensor'): type: expected FLOAT32 or INT8 or INT32, found INT64");
+  ConvParams params;
+  params.output = kTfLiteInt8;
+  for (float scale : {0.0f, -1.0f, std::numeric_limits<float>::infinity(), std::numeric_limits<float>::quiet_NaN()}) {
+    graph = ConvGraph(params);
+    graph.tensors[kOutput].quantization.scale = scale;
+    ExpectRefused(graph, "output (tensor 5 'a tensor'): quantization: expected one scale above 0");
+  }
+  for (int zero_point : {-129, 128, kMax}) {
+    graph = ConvGraph(params);
+    graph.tensors[kOutput].quantization.zero_point = zero_point;
+    ExpectRefused(graph, "output (tensor 5 'a tensor'): quantization: expected a zero point from -128 to 127");
+  }
+}
+
+TEST(Conv, TensorsThatAreNotThere) {
+  for (int index : {-2, 6, kMax, -kMax}) {
+    Graph graph = ConvGraph({});
+    graph.nodes[0].inputs[0] = index;
+    ExpectRefused(graph, "input: expected a tensor from 0 to 5, found " + std::to_string(index));
+    graph = ConvGraph({});
+    graph.nodes[0].outputs[0] = index;
+    graph.outputs.clear();
+    ExpectRefused(graph, "output: expected a tensor from 0 to 5, found " + std::to_string(index));
+  }
+  Graph graph = ConvGraph({});
+  graph.nodes[0].inputs.resize(1);
+  ExpectRefused(graph, "inputs: expected 2 to 5, found 1");
+  graph.nodes[0].inputs.resize(6);
+  ExpectRefused(graph, "inputs: expected 2 to 5, found 6");
+  graph = ConvGraph({});
+  graph.nodes[0].outputs.clear();
+  graph.outputs.clear();
+  ExpectRefused(graph, "outputs: expected 1, found 0");
+  graph = ConvGraph({});
+  graph.nodes[0].outputs = {1};
+  ExpectRefused(graph, "output (tensor 1 'a tensor'): expected a tensor to write, found a constant");
+}
+
+TEST(Quantize, WrongTensors) {
+  Graph graph = QuantizeGraph({2, 5}, kTfLiteFloat32);
+  graph.tensors[0].type = kTfLiteUInt8;
+  ExpectRefused(graph, "input (tensor 0 'a tensor'): expected 1 to 2147483647 values of type FLOAT32, INT32, INT8 or BOOL, "
+                       "found UINT8");
+  graph.tensors[0].type = kTfLiteInt32;
+  ExpectRefused(graph, "input (tensor 0 'a tensor'): type: expected FLOAT32 or INT8 or BOOL, found INT32");
+  graph = QuantizeGraph({2, 5}, kTfLiteFloat32);
+  graph.tensors[1].type = kTfLiteFloat32;
+  ExpectRefused(graph, "output (tensor 1 'a tensor'): type: expected INT32, found FLOAT32");
+  graph = QuantizeGraph({2, 5}, kTfLiteFloat32);
+  graph.tensors[0].shape = {};
+  ExpectRefused(graph, "input (tensor 0 'a tensor'): shape: expected at least 1 dimension, found a scalar");
+}
+
+TEST(Dequantize, WrongTensors) {
+  Graph graph = DequantizeGraph({2, 70}, kTfLiteFloat32);
+  graph.tensors[1].shape = {2, 97};
+  ExpectRefused(graph, "output (tensor 1 'a tensor'): last dimension: expected a number of channels that packs into 3 "
+                       "words, found 97");
+  for (int channels : {0, -1, kMax}) {
+    graph.tensors[1].shape = {2, channels};
+    ExpectRefused(graph, "output (tensor 1 'a tensor'): last dimension: expected a number of channels that packs into 3");
+  }
+  graph.tensors[1].shape = {2, 1, 70};
+  ExpectRefused(graph, "output (tensor 1 'a tensor'): shape: expected 2 dimensions as the input has, found [2, 1, 70]");
+  graph = DequantizeGraph({2, 70}, kTfLiteFloat32);
+  graph.tensors[1].type = kTfLiteInt32;
+  ExpectRefused(graph, "output (tensor 1 'a tensor'): type: expected FLOAT32 or INT8 or BOOL, found INT32");
+  graph = DequantizeGraph({2, 70}, kTfLiteInt8);
+  graph.tensors[1].quantization.scale = 0;
+  ExpectRefused(graph, "output (tensor 1 'a tensor'): quantization: expected one scale above 0, found 0");
+  // The smallest scale there is: one is far beyond the range, and saturates.
+  graph.tensors[1].quantization.scale = std::numeric_limits<float>::denorm_min();
+  ExpectAccepted(graph);
+}
+
+TEST(Delegate, MessageNamesTheNodeInItsPartition) {
+  Graph graph = ChainGraph(2);
+  graph.nodes[2].options = EncodeOptions({});
+  EXPECT_NE(ErrorsOfDelegate(graph).find("litebnn: LceBconv2d, node 2: option channels_in"), std::string::npos);
+}
+
+TEST(Delegate, RefusesAWrongOrderOfNodes) {
+  Graph graph = ChainGraph(1);
+  std::swap(graph.nodes[1], graph.nodes[3]);
+  EXPECT_NE(ErrorsOfDelegate(graph).find("expected a node before this one to write it"), std::string::npos) << ErrorsOfDelegate(graph);
+}
+
+TEST(Registrations, AreAll) {
+  size_t count = 0;
+  const LitebnnOp* ops = litebnn_ops(&count);
+  ASSERT_EQ(count, 4u);
+  for (size_t i = 0; i < count; ++i) EXPECT_EQ(litebnn_registration(ops[i].name), ops[i].registration);
+  EXPECT_EQ(litebnn_registration("LceOther"), nullptr);
+  EXPECT_EQ(litebnn_registration(nullptr), nullptr);
+  EXPECT_EQ(litebnn_ops(nullptr), ops);
+  EXPECT_STRNE(litebnn_version(), "");
+}
+
+struct FakeResolver {
+  std::vector<std::string> names;
+  void AddCustom(const char* name, const ::TfLiteRegistration* registration, int = 1) {
+    EXPECT_NE(registration, nullptr);
+    names.emplace_back(name);
+  }
+};
+
+TEST(Registrations, GoIntoAResolver) {
+  FakeResolver resolver;
+  RegisterOps(resolver);
+  EXPECT_EQ(resolver.names, (std::vector<std::string>{"LceQuantize", "LceDequantize", "LceBMaxPool2d", "LceBconv2d"}));
+}
+
+std::string plugin_error;
+
+std::string PluginError(const char* key, const char* value) {
+  plugin_error.clear();
+  EXPECT_EQ(tflite_plugin_create_delegate(&key, &value, 1, [](const char* message) { plugin_error = message; }), nullptr);
+  return plugin_error;
+}
+
+TEST(Plugin, RefusesOptions) {
+  EXPECT_EQ(PluginError("threads", "2"),
+            "litebnn: unknown option 'threads': expected one of num_threads, isa, verbose");
+  for (const char* value : {"0", "-1", "257", "", "two", "2x", "99999999999999999999"}) {
+    EXPECT_EQ(PluginError("num_threads", value),
+              std::string("litebnn: option num_threads: expected an integer from 1 to 256, found '") + value + "'");
+  }
+  EXPECT_EQ(PluginError("verbose", "yes"), "litebnn: option verbose: expected 0 or 1, found 'yes'");
+  EXPECT_EQ(PluginError("isa", "sparc"),
+            std::string("litebnn: option isa: expected one of ") + AvailableKernels() + ", found 'sparc'");
+  EXPECT_EQ(PluginError(nullptr, "1"), "litebnn: option: expected a key and a value, found none");
+  EXPECT_EQ(MakeDelegate({{"other", "1"}}), nullptr);
+  tflite_plugin_destroy_delegate(nullptr);
+}
+
+TEST(Plugin, TakesOptions) {
+  EXPECT_NE(MakeDelegate({{"num_threads", "2"}, {"isa", "portable"}, {"verbose", "0"}}), nullptr);
+}
+
+class Graphs : public ::testing::TestWithParam<uint32_t> {};
+
+std::vector<uint8_t> RunOnce(FakeRuntime* runtime) {
+  EXPECT_TRUE(runtime->Allocate()) << runtime->errors();
+  runtime->FillInputs(9);
+  EXPECT_TRUE(runtime->Invoke()) << runtime->errors();
+  return runtime->Outputs();
+}
+
+TEST_P(Graphs, GiveTheSameBitsHoweverTheyAreRun) {
+  std::mt19937 random(GetParam());
+  const Graph graph = RandomGraph(random);
+  FakeRuntime custom(graph);
+  const std::vector<uint8_t> expected = RunOnce(&custom);
+  for (const char* threads : {"1", "3"}) {
+    for (size_t partition_size : {1, 2, 100}) {
+      const DelegatePointer delegate = MakeDelegate({{"num_threads", threads}});
+      FakeRuntime delegated(graph, delegate.get(), partition_size);
+      EXPECT_EQ(RunOnce(&delegated), expected) << threads << " threads, partitions of " << partition_size;
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Random, Graphs, ::testing::Range(0u, 200u));
+
+TEST(Resize, GivesWhatAModelOfThatSizeGives) {
+  const std::vector<int> sizes = {9, 14, 3, 9};
+  const DelegatePointer delegate = MakeDelegate();
+  FakeRuntime custom(ChainGraph(2)), delegated(ChainGraph(2), delegate.get(), 100);
+  for (int size : sizes) {
+    FakeRuntime fresh(ChainGraph(2, size));
+    const std::vector<uint8_t> expected = RunOnce(&fresh);
+    for (FakeRuntime* runtime : {&custom, &delegated}) {
+      ASSERT_TRUE(runtime->Resize(0, {1, size, size, 70}));
+      EXPECT_EQ(RunOnce(runtime), expected) << size;
+    }
+  }
+}
+
+TEST(Resize, ToAnotherNumberOfChannelsIsRefused) {
+  FakeRuntime runtime(ConvGraph({}));
+  ASSERT_TRUE(runtime.Allocate());
+  ASSERT_TRUE(runtime.Resize(0, {1, 5, 6, 3}));
+  EXPECT_FALSE(runtime.Allocate());
+  EXPECT_NE(runtime.errors().find("last dimension: expected 2 words"), std::string::npos);
+}
+
+TEST(Invoke, WithoutMemoryIsRefused) {
+  // As with a dynamic tensor that nothing has filled.
+  FakeRuntime runtime(QuantizeGraph({2, 5}, kTfLiteFloat32));
+  ASSERT_TRUE(runtime.Allocate());
+  const_cast<TfLiteTensor&>(runtime.tensor(0)).data = nullptr;
+  EXPECT_FALSE(runtime.Invoke());
+  EXPECT_NE(runtime.errors().find("input (tensor 0 'a tensor'): expected 40 bytes of data, found 0"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace litebnn::testing

@@ -1,0 +1,68 @@
+// Interpreters on several threads at once; worth the most under ThreadSanitizer.
+#include <gtest/gtest.h>
+
+#include <thread>
+
+#include "tests/delegates.h"
+#include "tests/graphs.h"
+
+namespace litebnn::testing {
+namespace {
+
+constexpr int kCallers = 3;
+constexpr int kRuns = 5;
+
+uint64_t ExpectedHash() {
+  FakeRuntime runtime(ChainGraph(2));
+  EXPECT_TRUE(runtime.Allocate()) << runtime.errors();
+  runtime.FillInputs(4);
+  EXPECT_TRUE(runtime.Invoke());
+  return runtime.OutputHash();
+}
+
+void RunRepeatedly(FakeRuntime* runtime, uint64_t expected) {
+  ASSERT_TRUE(runtime->Allocate()) << runtime->errors();
+  runtime->FillInputs(4);
+  for (int i = 0; i < kRuns; ++i) {
+    ASSERT_TRUE(runtime->Invoke());
+    EXPECT_EQ(runtime->OutputHash(), expected);
+  }
+}
+
+template <typename Body>
+void OnThreads(Body body) {
+  std::vector<std::thread> threads;
+  for (int i = 0; i < kCallers; ++i) threads.emplace_back(body);
+  for (std::thread& thread : threads) thread.join();
+}
+
+TEST(Threads, InterpretersMayShareADelegate) {
+  const uint64_t expected = ExpectedHash();
+  const DelegatePointer delegate = MakeDelegate({{"num_threads", "3"}});
+  OnThreads([&] {
+    FakeRuntime runtime(ChainGraph(2), delegate.get(), 2);
+    RunRepeatedly(&runtime, expected);
+  });
+}
+
+TEST(Threads, InterpretersWithDelegatesOfTheirOwn) {
+  const uint64_t expected = ExpectedHash();
+  OnThreads([&] {
+    const DelegatePointer delegate = MakeDelegate({{"num_threads", "2"}});
+    FakeRuntime runtime(ChainGraph(2), delegate.get(), 100);
+    RunRepeatedly(&runtime, expected);
+  });
+}
+
+TEST(Threads, InterpretersWithCustomOps) {
+  const uint64_t expected = ExpectedHash();
+  OnThreads([&] {
+    for (int num_threads : {2, 3}) {
+      FakeRuntime runtime(ChainGraph(2), num_threads);
+      RunRepeatedly(&runtime, expected);
+    }
+  });
+}
+
+}  // namespace
+}  // namespace litebnn::testing
