@@ -19,3 +19,15 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     for item in items:
         if item.get_closest_marker("long"):
             item.add_marker(pytest.mark.skip(reason="takes minutes: invoke test --long"))
+
+
+@pytest.fixture(scope="session")
+def library() -> None:
+    """For tests that run binary models in Python: skips where the op library or a runtime is missing."""
+    from litebnn.runtime.find import find_library, find_runtime
+
+    try:
+        find_library()
+        find_runtime()
+    except (FileNotFoundError, ImportError) as error:
+        pytest.skip(str(error))
