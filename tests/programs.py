@@ -41,7 +41,7 @@ def sanitized_programs() -> Path:
     folder = BUILD / "host-sanitized"
     options = ["-DLITEBNN_SANITIZE=address,undefined", f"-DLITEBNN_TFLITE_DIR={fetch('host')}"]
     steps = (
-        [cmake, "-S", ROOT, "-B", folder, "-DCMAKE_BUILD_TYPE=RelWithDebInfo", *options],
+        [cmake, "-S", ROOT, "-B", folder, "-DCMAKE_BUILD_TYPE=Debug", *options],
         [cmake, "--build", folder, "--parallel", "2", "--target", "label_image", "benchmark_model"],
     )
     for step in steps:

@@ -104,7 +104,7 @@ def test_a_cut_off_image_is_one_line(label, name):
 
 @pytest.mark.parametrize("name", SEEDS)
 def test_a_damaged_image_is_decoded_or_refused(label, name):
-    for image in damaged(SEEDS[name], 20):
+    for image in damaged(SEEDS[name], 50):
         label(image)
 
 

@@ -97,7 +97,7 @@ std::string PlainBmp(const std::string& bytes) {
 
   std::string plain = "BM";
   const size_t palette_bytes = bits <= 8 ? 4 * kColors : 0;
-  Put(plain, 0, 8);
+  plain.append(8, '\0');
   Put(plain, static_cast<uint32_t>(kMasks + (masks ? kMaskBytes : 0) + palette_bytes), 4);
   Put(plain, kVersion1, 4);
   Put(plain, static_cast<uint32_t>(width), 4);
