@@ -77,9 +77,10 @@ class Bconv2dImpl final : public Bconv2d {
  private:
   struct Invocation;
 
+  bool Lower();
   bool BuildCorrections();
   size_t OutputPixelBytes() const;
-  void StageRows(const uint32_t* image, uint8_t* frame, int64_t begin, int64_t end) const;
+  void StageRows(const Invocation& invocation, int64_t begin, int64_t end) const;
   void ComputePixels(const Invocation& invocation, int thread, int64_t begin, int64_t end) const;
   void ComputeTiles(const Invocation& invocation, int thread, int64_t begin, int64_t end) const;
   BconvTask TaskOf(const Invocation& invocation, int thread, int32_t group) const;
@@ -103,7 +104,7 @@ class Bconv2dImpl final : public Bconv2d {
   AlignedBuffer<int32_t> threshold_;
   AlignedBuffer<int32_t> tap_popcounts_;  // [taps, groups, padded_channels], same-zero only
 
-  bool in_place_ = false;
+  bool in_place_ = false, corrects_padding_ = false;
   int32_t frame_height_ = 0, frame_width_ = 0;
   AlignedBuffer<ptrdiff_t> run_offsets_;
   size_t frame_bytes_ = 0, thread_scratch_bytes_ = 0;
@@ -132,8 +133,7 @@ bool Bconv2dImpl::Pack(const uint32_t* filter) {
   const bool packed_output = spec_.output_type == Bconv2dOutputType::kBitpacked;
   const bool allocated =
       weights_.Allocate(group_weights_bytes_ * static_cast<size_t>(spec_.groups)) &&
-      (packed_output ? threshold_.Allocate(parameters)
-                     : multiplier_.Allocate(parameters) && bias_.Allocate(parameters)) &&
+      multiplier_.Allocate(parameters) && bias_.Allocate(parameters) && threshold_.Allocate(parameters) &&
       (!spec_.zero_padding || tap_popcounts_.Allocate(static_cast<size_t>(taps()) * parameters)) &&
       run_offsets_.Allocate(static_cast<size_t>(taps()));
   if (!allocated) return false;
@@ -172,13 +172,28 @@ bool Bconv2dImpl::Pack(const uint32_t* filter) {
 
 bool Bconv2dImpl::Resize(const Bconv2dGeometry& geometry) {
   geometry_ = geometry;
+  const bool every_pixel_for_itself = taps() == 1 && spec_.stride_height == 1 && spec_.stride_width == 1 &&
+                                      geometry.output_height == geometry.input_height &&
+                                      geometry.output_width == geometry.input_width;
+  // One long row has no ends for the kernels to stop at.
+  if (every_pixel_for_itself) {
+    const int32_t pixels = geometry.batch * geometry.input_height * geometry.input_width;
+    geometry_ = {1, 1, pixels, 1, pixels, 0, 0};
+  }
+  return Lower();
+}
+
+bool Bconv2dImpl::Lower() {
+  const Bconv2dGeometry& geometry = geometry_;
   const int64_t window_height = static_cast<int64_t>(spec_.filter_height - 1) * spec_.dilation_height_factor + 1;
   const int64_t window_width = static_cast<int64_t>(spec_.filter_width - 1) * spec_.dilation_width_factor + 1;
   const int64_t height = static_cast<int64_t>(geometry.output_height - 1) * spec_.stride_height + window_height;
   const int64_t width = static_cast<int64_t>(geometry.output_width - 1) * spec_.stride_width + window_width;
 
-  in_place_ = kernels_.stage == nullptr && geometry.pad_top == 0 && geometry.pad_left == 0 &&
-              height <= geometry.input_height && width <= geometry.input_width;
+  const bool has_padding = geometry.pad_top != 0 || geometry.pad_left != 0 || height > geometry.input_height ||
+                           width > geometry.input_width;
+  in_place_ = kernels_.stage == nullptr && !has_padding;
+  corrects_padding_ = spec_.zero_padding && has_padding;
   const auto pixel_bytes = static_cast<int64_t>(kernels_.staged_word_bytes) * pixel_words();
   if (in_place_) {
     frame_height_ = geometry.input_height;
@@ -200,7 +215,7 @@ bool Bconv2dImpl::Resize(const Bconv2dGeometry& geometry) {
     const int64_t x = static_cast<int64_t>(run % runs_in_row) * spec_.dilation_width_factor;
     run_offsets_.data()[run] = static_cast<ptrdiff_t>((y * frame_width_ + x) * pixel_bytes);
   }
-  return !spec_.zero_padding || BuildCorrections();
+  return !corrects_padding_ || BuildCorrections();
 }
 
 bool Bconv2dImpl::BuildCorrections() {
@@ -254,14 +269,14 @@ size_t Bconv2dImpl::OutputPixelBytes() const {
   return 0;
 }
 
-void Bconv2dImpl::StageRows(const uint32_t* image, uint8_t* frame, int64_t begin, int64_t end) const {
+void Bconv2dImpl::StageRows(const Invocation& invocation, int64_t begin, int64_t end) const {
   const size_t pixel_bytes = kernels_.staged_word_bytes * static_cast<size_t>(pixel_words());
   const int32_t left = std::min(geometry_.pad_left, frame_width_);
   const int32_t inside = std::min(geometry_.input_width, frame_width_ - left);
   const int32_t right = frame_width_ - left - inside;
   const int64_t inside_words = static_cast<int64_t>(inside) * pixel_words();
   for (int64_t y = begin; y < end; ++y) {
-    uint8_t* row = frame + static_cast<size_t>(y) * static_cast<size_t>(frame_width_) * pixel_bytes;
+    uint8_t* row = invocation.frame + static_cast<size_t>(y) * static_cast<size_t>(frame_width_) * pixel_bytes;
     const int64_t input_y = y - geometry_.pad_top;
     if (input_y < 0 || input_y >= geometry_.input_height) {
       std::memset(row, 0, static_cast<size_t>(frame_width_) * pixel_bytes);
@@ -269,7 +284,7 @@ void Bconv2dImpl::StageRows(const uint32_t* image, uint8_t* frame, int64_t begin
     }
     std::memset(row, 0, static_cast<size_t>(left) * pixel_bytes);
     row += static_cast<size_t>(left) * pixel_bytes;
-    const uint32_t* words = image + input_y * geometry_.input_width * pixel_words();
+    const uint32_t* words = invocation.image + input_y * geometry_.input_width * pixel_words();
     if (kernels_.stage == nullptr) {
       std::memcpy(row, words, static_cast<size_t>(inside_words) * sizeof(uint32_t));
     } else {
@@ -294,18 +309,15 @@ BconvTask Bconv2dImpl::TaskOf(const Invocation& invocation, int thread, int32_t 
   task.weights = weights_.data() + group_weights_bytes_ * static_cast<size_t>(group);
   task.depth = taps() * (spec_.channels_in / spec_.groups);
   task.channels = group_channels();
-  if (spec_.output_type == Bconv2dOutputType::kBitpacked) {
-    task.threshold = threshold_.data() + first_parameter;
-  } else {
-    task.multiplier = multiplier_.data() + first_parameter;
-    task.bias = bias_.data() + first_parameter;
-  }
+  task.multiplier = multiplier_.data() + first_parameter;
+  task.bias = bias_.data() + first_parameter;
+  task.threshold = threshold_.data() + first_parameter;
   constexpr int32_t kLowest = std::numeric_limits<int32_t>::min(), kHighest = std::numeric_limits<int32_t>::max();
   const Activation activation = spec_.activation;
   task.clamp_min = activation == Activation::kNone ? kLowest : activation == Activation::kReluN1To1 ? -1 : 0;
   task.clamp_max = activation == Activation::kReluN1To1 ? 1 : activation == Activation::kRelu6 ? 6 : kHighest;
   task.zero_point = spec_.output_zero_point;
-  if (spec_.zero_padding) {
+  if (corrects_padding_) {
     task.corrections = corrections_.data() + first_parameter;
     task.row_correction = row_correction_.data();
     task.column_correction = column_correction_.data();
@@ -363,7 +375,7 @@ void Bconv2dImpl::Run(ThreadPool& pool, const uint32_t* input, void* output, voi
           frame_height_, 1,
           [](void* context, int, int64_t begin, int64_t end) {
             const auto& self = *static_cast<Invocation*>(context);
-            self.conv.StageRows(self.image, self.frame, begin, end);
+            self.conv.StageRows(self, begin, end);
           },
           &invocation);
     }
@@ -391,7 +403,9 @@ void Bconv2dImpl::Run(ThreadPool& pool, const uint32_t* input, void* output, voi
 }  // namespace
 
 std::unique_ptr<Bconv2d> Bconv2d::Create(const Kernels& kernels, const Bconv2dSpec& spec, const uint32_t* filter) {
-  std::unique_ptr<Bconv2dImpl> conv(new (std::nothrow) Bconv2dImpl(kernels, spec));
+  const int32_t words = PackedWords(spec.channels_in / spec.groups) * spec.filter_height * spec.filter_width;
+  const Kernels& able = words <= kernels.max_words ? kernels : kPortableKernels;
+  std::unique_ptr<Bconv2dImpl> conv(new (std::nothrow) Bconv2dImpl(able, spec));
   if (conv == nullptr || !conv->Pack(filter)) return nullptr;
   return conv;
 }

@@ -63,6 +63,8 @@ struct Kernels {
   // multiple of tile_channels.
   void (*bconv)(const BconvTask& task, int64_t pixel_begin, int64_t pixel_end, int32_t channel_begin,
                 int32_t channel_end);
+  // The longest filter that it takes, in words; longer ones are left to the portable table.
+  int32_t max_words;
 };
 
 // Each is there on the CPUs that may have its instructions.

@@ -9,6 +9,7 @@
 #include <cstring>
 
 #include "kernels/avx2/inner_loop.h"
+#include "kernels/avx2/quantize.h"
 #include "kernels/output.h"
 #include "kernels/pixel_walk.h"
 #include "kernels/table.h"
@@ -21,20 +22,20 @@ constexpr int32_t kTileChannels = kTileVectors * kVectorChannels;
 constexpr int32_t kNibblesPerWord = 8;
 // Pixels that share one unpacking of a block's weights. Their sums, those weights and the tables fit the L1 cache.
 constexpr int32_t kBlockPixels = 64;
-// Deeper filters would overflow the 16 bit sums.
+// More would overflow the 16 bit sums.
 constexpr int32_t kMaxWords = 65535 / kBitsPerWord;
 
 // Nibbles are numbered in the order in which Interleave finds them: of each run, 16 bytes at a time, their low nibbles,
 // then their high ones; what is left over in the same way by 8 and by 4 bytes.
 struct NibblePlan {
-  explicit NibblePlan(int32_t words) : nibbles((words * kNibblesPerWord + 2) / 3 * 3) {
+  explicit NibblePlan(int32_t words) : nibbles(words * kNibblesPerWord) {
     const int32_t blocks = (nibbles + kBlockNibbles - 1) / kBlockNibbles;
+    // PairSums is at its best with multiples of six.
     block = ((nibbles + blocks - 1) / blocks + 5) / 6 * 6;
   }
-  int32_t stored() const { return (nibbles + 1) / 2 * 2; }
 
-  int32_t nibbles;  // a multiple of 3
-  int32_t block;    // of all blocks but the last: a multiple of 3, for PairSums, and of 2, stored two to a byte
+  int32_t nibbles;
+  int32_t block;  // of all blocks but the last
 };
 
 // The largest group that the next of `words` words begins.
@@ -43,20 +44,18 @@ constexpr int32_t NibbleGroup(int32_t words) { return words >= 4 ? 4 : words >= 
 int32_t Vectors(int32_t channels) { return (channels + kVectorChannels - 1) / kVectorChannels; }
 
 size_t PackedWeightsBytes(int32_t channels, int32_t words) {
-  if (words > kMaxWords) return kPortableKernels.packed_weights_bytes(channels, words);
-  return static_cast<size_t>(Vectors(channels)) * static_cast<size_t>(NibblePlan(words).stored() / 2) * kVectorChannels;
+  return static_cast<size_t>(Vectors(channels)) * static_cast<size_t>(words * kNibblesPerWord / 2) * kVectorChannels;
 }
 
 // [tiles of kTileChannels][nibbles / 2][vectors of the tile][kVectorChannels] bytes of two nibbles.
 void PackWeights(const uint32_t* filter, int32_t channels, int32_t runs, int32_t run_words, uint8_t* packed) {
   const int32_t words = runs * run_words;
-  if (words > kMaxWords) return kPortableKernels.pack_weights(filter, channels, runs, run_words, packed);
   const NibblePlan plan(words);
   std::memset(packed, 0, PackedWeightsBytes(channels, words));
   for (int32_t channel = 0; channel < channels; ++channel) {
     const int32_t first = channel / kTileChannels * kTileChannels;
     const int32_t vectors = std::min(kTileVectors, Vectors(channels - first));
-    uint8_t* tile = packed + static_cast<ptrdiff_t>(first) * (plan.stored() / 2);
+    uint8_t* tile = packed + static_cast<ptrdiff_t>(first) * (plan.nibbles / 2);
     // Even bytes of a vector become the 16 bit sums of its first 16 channels, odd bytes those of its last 16.
     const int32_t vector = (channel - first) / kVectorChannels, lane = channel % kVectorChannels;
     const int32_t byte = vector * kVectorChannels + lane % 16 * 2 + lane / 16;
@@ -104,7 +103,7 @@ struct Scratch {
   uint16_t* tables;   // [pixel pairs][nibbles], offset of each nibble's table
 };
 
-size_t ScratchBytes(int32_t words) { return words > kMaxWords ? 0 : Scratch(nullptr, words).used; }
+size_t ScratchBytes(int32_t words) { return Scratch(nullptr, words).used; }
 
 void StoreTableOffsets(__m128i pairs, uint16_t* offsets) {
   const __m256i wide = _mm256_slli_epi16(_mm256_cvtepu8_epi16(pairs), 4);
@@ -146,8 +145,6 @@ void Interleave(const BconvTask& task, const uint8_t* window0, const uint8_t* wi
       offsets += 8;
     }
   }
-  // What makes the nibbles a multiple of three.
-  offsets[0] = offsets[1] = 0;
 }
 
 // `nibbles` is even.
@@ -164,12 +161,11 @@ void UnpackWeights(const uint8_t* packed, int32_t nibbles, int32_t vectors, uint
   }
 }
 
-// Adds the popcounts of `nibbles` nibbles, a multiple of 3 and at most kBlockNibbles, to the sums of `pairs` pixel pairs.
-template <int kVectors>
+// Adds the popcounts of `nibbles` nibbles, at most kBlockNibbles, to the sums of `pairs` pixel pairs.
+template <int kVectors, bool kFirst>
 void Accumulate(const uint16_t* offsets, int32_t offsets_stride, int64_t pairs, const uint8_t* weights, int32_t nibbles,
-                bool first, uint16_t* sums) {
+                uint16_t* sums) {
   const __m256i low_byte = _mm256_set1_epi16(0xFF);
-  const __m256i keep = _mm256_set1_epi16(first ? 0 : -1);
   for (int64_t pair = 0; pair < pairs; ++pair) {
     PairSums<kVectors> pair_sums;
     pair_sums.Add(offsets, weights, nibbles);
@@ -180,7 +176,7 @@ void Accumulate(const uint16_t* offsets, int32_t offsets_stride, int64_t pairs, 
       const __m256i pixel1 = _mm256_sub_epi16(pair_sums.odd[v], _mm256_slli_epi16(pixel0_last, 4));
       const auto add = [&](int32_t index, __m256i value) {
         auto* sum = reinterpret_cast<__m256i*>(sums + index);
-        _mm256_store_si256(sum, _mm256_add_epi16(_mm256_and_si256(_mm256_load_si256(sum), keep), value));
+        _mm256_store_si256(sum, kFirst ? value : _mm256_add_epi16(_mm256_load_si256(sum), value));
       };
       add(v * kVectorChannels, _mm256_and_si256(even, low_byte));
       add(v * kVectorChannels + 16, pixel0_last);
@@ -192,12 +188,11 @@ void Accumulate(const uint16_t* offsets, int32_t offsets_stride, int64_t pairs, 
   }
 }
 
-using AccumulateFunction = void (*)(const uint16_t*, int32_t, int64_t, const uint8_t*, int32_t, bool, uint16_t*);
-constexpr AccumulateFunction kAccumulate[kTileVectors] = {Accumulate<1>, Accumulate<2>, Accumulate<3>, Accumulate<4>};
-
-__m256i LoadSums(const uint16_t* sums) {
-  return _mm256_cvtepu16_epi32(_mm_load_si128(reinterpret_cast<const __m128i*>(sums)));
-}
+using AccumulateFunction = void (*)(const uint16_t*, int32_t, int64_t, const uint8_t*, int32_t, uint16_t*);
+// [is the first block][vectors - 1]
+constexpr AccumulateFunction kAccumulate[2][kTileVectors] = {
+    {Accumulate<1, false>, Accumulate<2, false>, Accumulate<3, false>, Accumulate<4, false>},
+    {Accumulate<1, true>, Accumulate<2, true>, Accumulate<3, true>, Accumulate<4, true>}};
 
 __m256i LoadInts(const int32_t* values) { return _mm256_loadu_si256(reinterpret_cast<const __m256i*>(values)); }
 
@@ -207,16 +202,19 @@ class OutputTile {
  public:
   OutputTile(const BconvTask& task, int32_t channel, int32_t count)
       : task_(task),
+        multiplier_(task.multiplier + channel),
+        bias_(task.bias + channel),
+        threshold_(task.threshold + channel),
         channel_(channel),
-        count_(count),
-        depth_(_mm256_set1_epi32(task.depth)),
-        clamp_min_(_mm256_set1_epi32(task.clamp_min)),
-        clamp_max_(_mm256_set1_epi32(task.clamp_max)) {}
+        count_(count) {}
 
   void Float32(const uint16_t* sums, const int32_t* corrections, float* output) const {
-    int32_t i = 0;
-    for (; i + 8 <= count_; i += 8) _mm256_storeu_ps(output + i, Floats(sums, corrections, i));
-    for (; i < count_; ++i) output[i] = FloatOutput(task_, channel_ + i, sums[i], Correction(corrections, i));
+    const int32_t vectors = ForEachEight(sums, corrections, [&](int32_t i, __m256 value) {
+      _mm256_storeu_ps(output + i, value);
+    });
+    for (int32_t i = vectors; i < count_; ++i) {
+      output[i] = FloatOutput(task_, channel_ + i, sums[i], Correction(corrections, i));
+    }
   }
 
   void Int8(const uint16_t* sums, const int32_t* corrections, int8_t* output) const {
@@ -224,15 +222,16 @@ class OutputTile {
     const __m256 high = _mm256_set1_ps(static_cast<float>(127 - task_.zero_point));
     const __m256 half = _mm256_set1_ps(0x1.fffffep-2f), sign = _mm256_set1_ps(-0.0f);
     const __m256i zero_point = _mm256_set1_epi32(task_.zero_point);
-    int32_t i = 0;
-    for (; i + 8 <= count_; i += 8) {
-      const __m256 bounded = _mm256_min_ps(_mm256_max_ps(Floats(sums, corrections, i), low), high);
+    const int32_t vectors = ForEachEight(sums, corrections, [&](int32_t i, __m256 value) {
+      const __m256 bounded = _mm256_min_ps(_mm256_max_ps(value, low), high);
       const __m256 away = _mm256_add_ps(bounded, _mm256_or_ps(_mm256_and_ps(bounded, sign), half));
-      const __m256i value = _mm256_add_epi32(_mm256_cvttps_epi32(away), zero_point);
-      const __m128i words = _mm_packs_epi32(_mm256_castsi256_si128(value), _mm256_extracti128_si256(value, 1));
+      const __m256i rounded = _mm256_add_epi32(_mm256_cvttps_epi32(away), zero_point);
+      const __m128i words = _mm_packs_epi32(_mm256_castsi256_si128(rounded), _mm256_extracti128_si256(rounded, 1));
       _mm_storel_epi64(reinterpret_cast<__m128i*>(output + i), _mm_packs_epi16(words, words));
+    });
+    for (int32_t i = vectors; i < count_; ++i) {
+      output[i] = Int8Output(task_, channel_ + i, sums[i], Correction(corrections, i));
     }
-    for (; i < count_; ++i) output[i] = Int8Output(task_, channel_ + i, sums[i], Correction(corrections, i));
   }
 
   void Bits(const uint16_t* sums, const int32_t* corrections, uint32_t* output) const {
@@ -252,12 +251,38 @@ class OutputTile {
  private:
   int32_t Correction(const int32_t* corrections, int32_t i) const { return kCorrected ? corrections[i] : 0; }
 
-  __m256 Floats(const uint16_t* sums, const int32_t* corrections, int32_t i) const {
-    __m256i dot = _mm256_sub_epi32(depth_, _mm256_slli_epi32(LoadSums(sums + i), 1));
-    if (kCorrected) dot = _mm256_add_epi32(dot, LoadInts(corrections + i));
-    dot = _mm256_min_epi32(_mm256_max_epi32(dot, clamp_min_), clamp_max_);
-    const __m256 product = _mm256_mul_ps(_mm256_cvtepi32_ps(dot), _mm256_loadu_ps(task_.multiplier + channel_ + i));
-    return _mm256_add_ps(product, _mm256_loadu_ps(task_.bias + channel_ + i));
+  // Calls store(i, values of channels i to i + 7) for all whole vectors and returns how many channels they hold.
+  template <typename Store>
+  int32_t ForEachEight(const uint16_t* sums, const int32_t* corrections, Store store) const {
+    // Read once: the compiler has to take any store for one into the task.
+    const float* const multiplier = multiplier_;
+    const float* const bias = bias_;
+    const auto scale = [&](int32_t i, __m256i dot) {
+      const __m256 product = _mm256_mul_ps(_mm256_cvtepi32_ps(dot), _mm256_loadu_ps(multiplier + i));
+      store(i, _mm256_add_ps(product, _mm256_loadu_ps(bias + i)));
+    };
+    int32_t i = 0;
+    if (!kCorrected && task_.depth <= INT16_MAX) {
+      // A dot product fits 16 bits.
+      const __m256i depth = _mm256_set1_epi16(static_cast<int16_t>(task_.depth));
+      const __m256i clamp_min = _mm256_set1_epi16(static_cast<int16_t>(std::max(task_.clamp_min, INT16_MIN)));
+      const __m256i clamp_max = _mm256_set1_epi16(static_cast<int16_t>(std::min(task_.clamp_max, INT16_MAX)));
+      for (const int32_t end = count_ - 15; i < end; i += 16) {
+        const __m256i sum = _mm256_load_si256(reinterpret_cast<const __m256i*>(sums + i));
+        const __m256i dot = _mm256_sub_epi16(depth, _mm256_add_epi16(sum, sum));
+        const __m256i clamped = _mm256_min_epi16(_mm256_max_epi16(dot, clamp_min), clamp_max);
+        scale(i, _mm256_cvtepi16_epi32(_mm256_castsi256_si128(clamped)));
+        scale(i + 8, _mm256_cvtepi16_epi32(_mm256_extracti128_si256(clamped, 1)));
+      }
+    }
+    const __m256i depth = _mm256_set1_epi32(task_.depth);
+    const __m256i clamp_min = _mm256_set1_epi32(task_.clamp_min), clamp_max = _mm256_set1_epi32(task_.clamp_max);
+    for (const int32_t end = count_ - 7; i < end; i += 8) {
+      __m256i dot = _mm256_sub_epi32(depth, _mm256_slli_epi32(LoadSums(sums + i), 1));
+      if (kCorrected) dot = _mm256_add_epi32(dot, LoadInts(corrections + i));
+      scale(i, _mm256_min_epi32(_mm256_max_epi32(dot, clamp_min), clamp_max));
+    }
+    return i;
   }
 
   uint32_t Compare(const uint16_t* sums, const int32_t* corrections, int32_t i) const {
@@ -266,13 +291,20 @@ class OutputTile {
       // Halves of even numbers, exact in either direction.
       sum = _mm256_sub_epi32(sum, _mm256_srai_epi32(LoadInts(corrections + i), 1));
     }
-    const __m256i above = _mm256_cmpgt_epi32(sum, LoadInts(task_.threshold + channel_ + i));
+    const __m256i above = _mm256_cmpgt_epi32(sum, LoadInts(threshold_ + i));
     return static_cast<uint32_t>(_mm256_movemask_ps(_mm256_castsi256_ps(above)));
   }
 
+  static __m256i LoadSums(const uint16_t* sums) {
+    return _mm256_cvtepu16_epi32(_mm_load_si128(reinterpret_cast<const __m128i*>(sums)));
+  }
+
   const BconvTask& task_;
+  // Of the tile's first channel.
+  const float* const multiplier_;
+  const float* const bias_;
+  const int32_t* const threshold_;
   const int32_t channel_, count_;
-  const __m256i depth_, clamp_min_, clamp_max_;
 };
 
 template <bool kCorrected>
@@ -298,7 +330,7 @@ void WriteOutputs(const BconvTask& task, int64_t pixel_begin, int64_t pixel_end,
 
 void Bconv(const BconvTask& task, int64_t pixel_begin, int64_t pixel_end, int32_t channel_begin, int32_t channel_end) {
   const int32_t words = task.runs * task.run_words;
-  if (words > kMaxWords) return kPortableKernels.bconv(task, pixel_begin, pixel_end, channel_begin, channel_end);
+  const auto write = task.corrections == nullptr ? WriteOutputs<false> : WriteOutputs<true>;
   const NibblePlan plan(words);
   const Scratch scratch(task.scratch, words);
   const int32_t stride = Scratch::TablesStride(words);
@@ -317,18 +349,27 @@ void Bconv(const BconvTask& task, int64_t pixel_begin, int64_t pixel_end, int32_
     }
     for (int32_t channel = channel_begin; channel < channel_end; channel += kTileChannels) {
       const int32_t vectors = std::min(kTileVectors, Vectors(task.channels - channel));
-      const uint8_t* packed = task.weights + static_cast<ptrdiff_t>(channel) * (plan.stored() / 2);
+      const uint8_t* packed = task.weights + static_cast<ptrdiff_t>(channel) * (plan.nibbles / 2);
+      const int32_t count = std::min(kTileChannels, channel_end - channel);
       for (int32_t nibble = 0; nibble < plan.nibbles; nibble += plan.block) {
         const int32_t nibbles = std::min(plan.block, plan.nibbles - nibble);
-        const int32_t stored = (nibbles + 1) / 2 * 2;
-        UnpackWeights(packed, stored, vectors, scratch.weights);
-        packed += static_cast<ptrdiff_t>(stored / 2) * vectors * kVectorChannels;
-        kAccumulate[vectors - 1](scratch.tables + nibble, stride, pairs, scratch.weights, nibbles, nibble == 0,
-                                 scratch.sums);
+        UnpackWeights(packed, nibbles, vectors, scratch.weights);
+        packed += static_cast<ptrdiff_t>(nibbles / 2) * vectors * kVectorChannels;
+        const AccumulateFunction accumulate = kAccumulate[nibble == 0][vectors - 1];
+        const uint16_t* tables = scratch.tables + nibble;
+        if (nibble + nibbles < plan.nibbles) {
+          accumulate(tables, stride, pairs, scratch.weights, nibbles, scratch.sums);
+          continue;
+        }
+        // Writing outputs as soon as they are there lets the stores go on behind the next sums.
+        constexpr int64_t kStep = 4;
+        for (int64_t pair = 0; pair < pairs; pair += kStep) {
+          uint16_t* sums = scratch.sums + pair * 2 * kTileChannels;
+          accumulate(tables + pair * stride, stride, std::min(kStep, pairs - pair), scratch.weights, nibbles, sums);
+          const int64_t pixel = first_pixel + 2 * pair;
+          write(task, pixel, std::min(pixel + 2 * kStep, last_pixel), channel, count, sums);
+        }
       }
-      const int32_t count = std::min(kTileChannels, channel_end - channel);
-      const auto write = task.corrections == nullptr ? WriteOutputs<false> : WriteOutputs<true>;
-      write(task, first_pixel, last_pixel, channel, count, scratch.sums);
     }
   }
 }
@@ -338,8 +379,8 @@ void Bconv(const BconvTask& task, int64_t pixel_begin, int64_t pixel_end, int32_
 const Kernels kAvx2Kernels = {
     "avx2",
     CpuHasAvx2,
-    kPortableKernels.quantize_float32,
-    kPortableKernels.quantize_int8,
+    QuantizeFloat32Avx2,
+    QuantizeInt8Avx2,
     2,
     kTileChannels,
     sizeof(uint32_t),
@@ -348,6 +389,7 @@ const Kernels kAvx2Kernels = {
     PackWeights,
     ScratchBytes,
     Bconv,
+    kMaxWords,
 };
 
 }  // namespace litebnn

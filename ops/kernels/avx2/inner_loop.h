@@ -47,32 +47,46 @@ struct PairSums {
   __m256i even[kVectors], odd[kVectors];
 
   PairSums() {
-  #pragma GCC unroll 4
-  for (int v = 0; v < kVectors; ++v) even[v] = odd[v] = _mm256_setzero_si256();
+#pragma GCC unroll 4
+    for (int v = 0; v < kVectors; ++v) even[v] = odd[v] = _mm256_setzero_si256();
   }
 
-  // `offsets`: of each nibble's table. `weights`: [nibbles][kVectors][32 channels], a nibble a byte. `nibbles` is a
-  // multiple of 3.
+  // `offsets`: of each nibble's table. `weights`: [nibbles][kVectors][32 channels], a nibble a byte. `nibbles` is even.
   void Add(const uint16_t* offsets, const uint8_t* weights, int32_t nibbles) {
-    const __m256i mask = _mm256_set1_epi8(0x0F);
-    const auto* tables = reinterpret_cast<const uint8_t*>(kLookupTables.data);
     const auto* filter = reinterpret_cast<const __m256i*>(weights);
-    for (const uint16_t* const end = offsets + nibbles; offsets != end; offsets += 3) {
-      const auto table = [&](int i) {
-        return _mm256_broadcastsi128_si256(_mm_load_si128(reinterpret_cast<const __m128i*>(tables + offsets[i])));
-      };
-      const __m256i table0 = table(0), table1 = table(1), table2 = table(2);
-    #pragma GCC unroll 4
-  for (int v = 0; v < kVectors; ++v) {
-        const __m256i sum = _mm256_add_epi8(
-            _mm256_add_epi8(_mm256_shuffle_epi8(table0, filter[v]), _mm256_shuffle_epi8(table1, filter[kVectors + v])),
-            _mm256_shuffle_epi8(table2, filter[2 * kVectors + v]));
-        even[v] = _mm256_add_epi8(even[v], _mm256_and_si256(sum, mask));
-        odd[v] = _mm256_add_epi16(odd[v], _mm256_srli_epi16(sum, 4));
-        // Keeps the compiler from starting on the next channels before these are done: it would run out of registers.
-        __asm__ volatile("" : "+x"(even[v]), "+x"(odd[v]));
+    int32_t left = nibbles;
+    // Twice three: with few vectors the loop's own instructions count.
+    for (; left >= 6; left -= 6, offsets += 6, filter += 6 * kVectors) {
+      AddGroup<3>(offsets, filter);
+      AddGroup<3>(offsets + 3, filter + 3 * kVectors);
+    }
+    for (; left >= 2; left -= 2, offsets += 2, filter += 2 * kVectors) AddGroup<2>(offsets, filter);
+  }
+
+ private:
+  static __m256i Table(uint16_t offset) {
+    const auto* tables = reinterpret_cast<const uint8_t*>(kLookupTables.data);
+    return _mm256_broadcastsi128_si256(_mm_load_si128(reinterpret_cast<const __m128i*>(tables + offset)));
+  }
+
+  // At most three nibbles.
+  template <int kNibbles>
+  void AddGroup(const uint16_t* offsets, const __m256i* filter) {
+    const __m256i mask = _mm256_set1_epi8(0x0F);
+    __m256i tables[kNibbles];
+#pragma GCC unroll 3
+    for (int i = 0; i < kNibbles; ++i) tables[i] = Table(offsets[i]);
+#pragma GCC unroll 4
+    for (int v = 0; v < kVectors; ++v) {
+      __m256i sum = _mm256_shuffle_epi8(tables[0], filter[v]);
+#pragma GCC unroll 3
+      for (int i = 1; i < kNibbles; ++i) {
+        sum = _mm256_add_epi8(sum, _mm256_shuffle_epi8(tables[i], filter[i * kVectors + v]));
       }
-      filter += 3 * kVectors;
+      even[v] = _mm256_add_epi8(even[v], _mm256_and_si256(sum, mask));
+      odd[v] = _mm256_add_epi16(odd[v], _mm256_srli_epi16(sum, 4));
+      // Keeps the compiler from starting on the next channels before these are done: it would run out of registers.
+      if (kVectors > 2) __asm__ volatile("" : "+x"(even[v]), "+x"(odd[v]));
     }
   }
 };

@@ -3,6 +3,7 @@
 
 #include "kernels/output.h"
 #include "kernels/pixel_walk.h"
+#include "kernels/quantize_rows.h"
 #include "kernels/table.h"
 
 namespace litebnn {
@@ -10,15 +11,12 @@ namespace {
 
 template <typename T, typename IsMinusOne>
 void Quantize(const T* input, int64_t rows, int32_t channels, uint32_t* output, IsMinusOne is_minus_one) {
-  for (int64_t row = 0; row < rows; ++row) {
-    for (int32_t first = 0; first < channels; first += kBitsPerWord) {
-      const int32_t count = std::min(kBitsPerWord, channels - first);
-      uint32_t word = 0;
-      for (int32_t i = 0; i < count; ++i) word |= static_cast<uint32_t>(is_minus_one(input[i])) << i;
-      *output++ = word;
-      input += count;
-    }
-  }
+  const auto pack_word = [is_minus_one](const T* values) {
+    uint32_t word = 0;
+    for (int32_t i = 0; i < kBitsPerWord; ++i) word |= static_cast<uint32_t>(is_minus_one(values[i])) << i;
+    return word;
+  };
+  QuantizeRows(input, rows, channels, output, pack_word, is_minus_one);
 }
 
 void QuantizeFloat32(const float* input, int64_t rows, int32_t channels, uint32_t* output) {
@@ -102,7 +100,7 @@ bool Available() { return true; }
 
 const Kernels kPortableKernels = {
     "portable", Available, QuantizeFloat32, QuantizeInt8, 1, kBitsPerWord, sizeof(uint32_t), nullptr, PackedWeightsBytes,
-    PackWeights, ScratchBytes, Bconv,
+    PackWeights, ScratchBytes, Bconv, INT32_MAX,
 };
 
 }  // namespace litebnn
