@@ -1,9 +1,10 @@
 // Holds tflite/abi.h against the runtime's official headers. There is nothing to run: it compiles or it does not, for
 // every CPU that a compiler is at hand for (tests/test_ops_abi.py).
+#include "tflite/abi.h"
+
 #include <cstddef>
 
 #include "tensorflow/lite/c/common.h"
-#include "tflite/abi.h"
 
 #define SAME_OFFSET(type, member) static_assert(offsetof(litebnn::type, member) == offsetof(::type, member))
 #define SAME_VALUE(name) static_assert(static_cast<int>(litebnn::name) == static_cast<int>(::name))

@@ -223,7 +223,10 @@ bool FakeRuntime::Allocate() {
     TfLiteTensor& tensor = tensors_[static_cast<size_t>(input)];
     size_t bytes;
     if (tensor.allocation_type != kTfLiteArenaRw) continue;
-    if (!TensorBytes(tensor.type, *tensor.dims, &bytes) || bytes > kMaxBytes) return false;
+    if (!TensorBytes(tensor.type, *tensor.dims, &bytes) || bytes > kMaxBytes) {
+      context_.ReportError(&context_, "Too many bytes.");
+      return false;
+    }
     tensor.bytes = bytes;
   }
   for (int index : plan_) {
@@ -233,7 +236,10 @@ bool FakeRuntime::Allocate() {
       return false;
     }
   }
-  if (tensor_bytes() > kMaxBytes) return false;
+  if (tensor_bytes() > kMaxBytes) {
+    context_.ReportError(&context_, "Too many bytes.");
+    return false;
+  }
   for (size_t i = 0; i < tensors_.size(); ++i) {
     if (tensors_[i].allocation_type != kTfLiteArenaRw || tensors_[i].bytes == 0) continue;
     blocks_[i].reset(AllocateExactly(tensors_[i].bytes));

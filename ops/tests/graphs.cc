@@ -60,8 +60,9 @@ int AddConv(Graph* graph, const ConvParams& params, int input, uint32_t seed) {
   }
   const Options options = DefaultConvOptions(params);
   const int padding = static_cast<int>(options.at(contract::kPadding));
-  const int height = OutputSize(params.height, params.filter_height, static_cast<int>(options.at(contract::kStrideHeight)),
-                                static_cast<int>(options.at(contract::kDilationHeightFactor)), padding);
+  const int height =
+      OutputSize(params.height, params.filter_height, static_cast<int>(options.at(contract::kStrideHeight)),
+                 static_cast<int>(options.at(contract::kDilationHeightFactor)), padding);
   const int width = OutputSize(params.width, params.filter_width, static_cast<int>(options.at(contract::kStrideWidth)),
                                static_cast<int>(options.at(contract::kDilationWidthFactor)), padding);
   const bool packed = params.output == kTfLiteInt32;
@@ -104,8 +105,11 @@ Options DefaultConvOptions(const ConvParams& params) {
 }
 
 Options DefaultPoolOptions() {
-  return {{contract::kPadding, contract::kPaddingSame}, {contract::kStrideWidth, 2}, {contract::kStrideHeight, 2},
-          {contract::kFilterWidth, 3},                  {contract::kFilterHeight, 3}};
+  return {{contract::kPadding, contract::kPaddingSame},
+          {contract::kStrideWidth, 2},
+          {contract::kStrideHeight, 2},
+          {contract::kFilterWidth, 3},
+          {contract::kFilterHeight, 3}};
 }
 
 Graph ConvGraph(const ConvParams& params, uint32_t seed) {
@@ -132,8 +136,8 @@ Graph DequantizeGraph(const std::vector<int>& shape, TfLiteType type) {
 Graph PoolGraph(const std::vector<int>& packed_shape, const Options& options) {
   Graph graph;
   graph.inputs = {Add(&graph, kTfLiteInt32, packed_shape)};
-  graph.outputs = {AddSimple(&graph, contract::kBMaxPool2d, graph.inputs[0], kTfLiteInt32, packed_shape,
-                             EncodeOptions(options))};
+  graph.outputs = {
+      AddSimple(&graph, contract::kBMaxPool2d, graph.inputs[0], kTfLiteInt32, packed_shape, EncodeOptions(options))};
   return graph;
 }
 
@@ -169,8 +173,10 @@ Graph RandomGraph(std::mt19937& random) {
     case 1:
       return DequantizeGraph({pick(1, 3), pick(1, 5), pick(1, 100)}, types[pick(0, 2)]);
     case 2: {
-      Options options = {{contract::kPadding, pick(0, 1)},      {contract::kStrideWidth, pick(1, 3)},
-                         {contract::kStrideHeight, pick(1, 3)}, {contract::kFilterWidth, pick(1, 3)},
+      Options options = {{contract::kPadding, pick(0, 1)},
+                         {contract::kStrideWidth, pick(1, 3)},
+                         {contract::kStrideHeight, pick(1, 3)},
+                         {contract::kFilterWidth, pick(1, 3)},
                          {contract::kFilterHeight, pick(1, 3)}};
       return PoolGraph({pick(1, 2), pick(3, 7), pick(3, 7), pick(1, 3)}, options);
     }
@@ -190,7 +196,8 @@ Graph RandomGraph(std::mt19937& random) {
       params.output = outputs[pick(0, 2)];
       const int pad_values = pick(0, 1);
       // Packed output with zero padding wants an even number of channels.
-      if (params.output == kTfLiteInt32 && pad_values == contract::kPadValuesZero) params.channels_in += params.channels_in % 2;
+      if (params.output == kTfLiteInt32 && pad_values == contract::kPadValuesZero)
+        params.channels_in += params.channels_in % 2;
       const bool valid = params.filter_height <= params.height && params.filter_width <= params.width && pick(0, 1);
       params.changed = {{contract::kPadding, valid ? contract::kPaddingValid : contract::kPaddingSame},
                         {contract::kPadValues, pad_values},

@@ -171,7 +171,8 @@ TEST(Conv, ShapesThatDoNotAgree) {
 
   graph = ConvGraph({});
   graph.tensors[kFilter].shape = {40, 3, 1, 6};
-  ExpectRefused(graph, "filter (tensor 1 'a tensor'): last dimension: expected 2 words, or a divisor for groups, found 6");
+  ExpectRefused(graph,
+                "filter (tensor 1 'a tensor'): last dimension: expected 2 words, or a divisor for groups, found 6");
 
   graph = ConvGraph({});
   graph.tensors[kFilter].shape = {40 * 3, 3, 2};
@@ -187,7 +188,8 @@ TEST(Conv, ShapesThatDoNotAgree) {
   valid.changed = {{contract::kPadding, contract::kPaddingValid}};
   graph = ConvGraph(valid);
   graph.tensors[kInput].shape = {1, 2, 6, 2};
-  ExpectRefused(graph, "input (tensor 0 'a tensor'): height: expected at least 3 for a dilated filter of that size, found 2");
+  ExpectRefused(graph,
+                "input (tensor 0 'a tensor'): height: expected at least 3 for a dilated filter of that size, found 2");
 }
 
 TEST(Conv, ShapesThatOverflow) {
@@ -206,7 +208,8 @@ TEST(Conv, ShapesThatOverflow) {
   graph = ConvGraph({});
   graph.tensors[kInput].shape = {1, 20000, 20000, 2};
   graph.inputs.clear();
-  ExpectRefused(graph, "output (tensor 5 'a tensor'): shape: expected at most 2147483647 values, found [1, 20000, 20000, 40]");
+  ExpectRefused(graph,
+                "output (tensor 5 'a tensor'): shape: expected at most 2147483647 values, found [1, 20000, 20000, 40]");
 }
 
 TEST(Conv, ConstantsOfWrongLengthOrType) {
@@ -227,7 +230,8 @@ TEST(Conv, ConstantsOfWrongLengthOrType) {
     graph = ConvGraph(params);
     const bool is_threshold = tensor == kThreshold;
     graph.tensors[tensor].type = is_threshold ? kTfLiteFloat32 : kTfLiteInt32;
-    ExpectRefused(graph, role + (is_threshold ? "type: expected INT32, found FLOAT32" : "type: expected FLOAT32, found INT32"));
+    ExpectRefused(
+        graph, role + (is_threshold ? "type: expected INT32, found FLOAT32" : "type: expected FLOAT32, found INT32"));
 
     graph = ConvGraph(params);
     graph.tensors[tensor].constant.clear();
@@ -245,8 +249,9 @@ TEST(Conv, FilterOfWrongTypeOrShort) {
   ExpectRefused(graph, "filter (tensor 1 'a tensor'): type: expected INT32, found FLOAT32");
   graph = ConvGraph({});
   graph.tensors[kFilter].type = kTfLiteInt64;
-  ExpectRefused(graph, "filter (tensor 1 'a tensor'): expected 1 to 2147483647 values of type FLOAT32, INT32, INT8 or BOOL, "
-                       "found INT64 of shape [40, 3, 3, 2]");
+  ExpectRefused(graph,
+                "filter (tensor 1 'a tensor'): expected 1 to 2147483647 values of type FLOAT32, INT32, INT8 or BOOL, "
+                "found INT64 of shape [40, 3, 3, 2]");
   graph = ConvGraph({});
   graph.tensors[kFilter].constant.resize(100);
   ExpectRefused(graph, "filter (tensor 1 'a tensor'): expected 2880 bytes of data, found 100");
@@ -263,15 +268,17 @@ TEST(Conv, PackedOutput) {
   params.output = kTfLiteInt32;
   Graph graph = ConvGraph(params);
   graph.tensors[kOutput].shape[3] = 40;
-  ExpectRefused(graph, "output (tensor 5 'a tensor'): shape: expected 4 dimensions, the last 2 words for 40 channels, "
-                       "found [1, 5, 6, 40]");
+  ExpectRefused(graph,
+                "output (tensor 5 'a tensor'): shape: expected 4 dimensions, the last 2 words for 40 channels, "
+                "found [1, 5, 6, 40]");
   graph = ConvGraph(params);
   graph.nodes[0].inputs[4] = kOptionalTensor;
   ExpectRefused(graph, "output_threshold: expected a tensor for packed output, found none");
   params.channels_in = 33;
   params.changed = {{contract::kPadValues, contract::kPadValuesZero}};
-  ExpectRefused(ConvGraph(params), "option channels_in: expected an even number for each group with packed output and "
-                                   "zero padding, found 33");
+  ExpectRefused(ConvGraph(params),
+                "option channels_in: expected an even number for each group with packed output and "
+                "zero padding, found 33");
 }
 
 TEST(Conv, OutputOfWrongTypeOrQuantization) {
@@ -312,15 +319,17 @@ TEST(Conv, TensorsThatAreNotThere) {
   graph.outputs.clear();
   ExpectRefused(graph, "outputs: expected 1, found 0");
   graph = ConvGraph({});
-  graph.nodes[0].outputs = {1};
-  ExpectRefused(graph, "output (tensor 1 'a tensor'): expected a tensor to write, found a constant");
+  graph.nodes[0].inputs[kBias] = kOptionalTensor;
+  graph.nodes[0].outputs = {static_cast<int>(kBias)};
+  ExpectRefused(graph, "output (tensor 3 'a tensor'): expected a tensor to write, found a constant");
 }
 
 TEST(Quantize, WrongTensors) {
   Graph graph = QuantizeGraph({2, 5}, kTfLiteFloat32);
   graph.tensors[0].type = kTfLiteUInt8;
-  ExpectRefused(graph, "input (tensor 0 'a tensor'): expected 1 to 2147483647 values of type FLOAT32, INT32, INT8 or BOOL, "
-                       "found UINT8");
+  ExpectRefused(graph,
+                "input (tensor 0 'a tensor'): expected 1 to 2147483647 values of type FLOAT32, INT32, INT8 or BOOL, "
+                "found UINT8");
   graph.tensors[0].type = kTfLiteInt32;
   ExpectRefused(graph, "input (tensor 0 'a tensor'): type: expected FLOAT32 or INT8 or BOOL, found INT32");
   graph = QuantizeGraph({2, 5}, kTfLiteFloat32);
@@ -334,11 +343,13 @@ TEST(Quantize, WrongTensors) {
 TEST(Dequantize, WrongTensors) {
   Graph graph = DequantizeGraph({2, 70}, kTfLiteFloat32);
   graph.tensors[1].shape = {2, 97};
-  ExpectRefused(graph, "output (tensor 1 'a tensor'): last dimension: expected a number of channels that packs into 3 "
-                       "words, found 97");
+  ExpectRefused(graph,
+                "output (tensor 1 'a tensor'): last dimension: expected a number of channels that packs into 3 "
+                "words, found 97");
   for (int channels : {0, -1, kMax}) {
     graph.tensors[1].shape = {2, channels};
-    ExpectRefused(graph, "output (tensor 1 'a tensor'): last dimension: expected a number of channels that packs into 3");
+    ExpectRefused(graph,
+                  "output (tensor 1 'a tensor'): last dimension: expected a number of channels that packs into 3");
   }
   graph.tensors[1].shape = {2, 1, 70};
   ExpectRefused(graph, "output (tensor 1 'a tensor'): shape: expected 2 dimensions as the input has, found [2, 1, 70]");
@@ -362,7 +373,8 @@ TEST(Delegate, MessageNamesTheNodeInItsPartition) {
 TEST(Delegate, RefusesAWrongOrderOfNodes) {
   Graph graph = ChainGraph(1);
   std::swap(graph.nodes[1], graph.nodes[3]);
-  EXPECT_NE(ErrorsOfDelegate(graph).find("expected a node before this one to write it"), std::string::npos) << ErrorsOfDelegate(graph);
+  EXPECT_NE(ErrorsOfDelegate(graph).find("expected a node before this one to write it"), std::string::npos)
+      << ErrorsOfDelegate(graph);
 }
 
 TEST(Registrations, AreAll) {
@@ -394,7 +406,8 @@ std::string plugin_error;
 
 std::string PluginError(const char* key, const char* value) {
   plugin_error.clear();
-  EXPECT_EQ(tflite_plugin_create_delegate(&key, &value, 1, [](const char* message) { plugin_error = message; }), nullptr);
+  EXPECT_EQ(tflite_plugin_create_delegate(&key, &value, 1, [](const char* message) { plugin_error = message; }),
+            nullptr);
   return plugin_error;
 }
 
@@ -470,7 +483,8 @@ TEST(Invoke, WithoutMemoryIsRefused) {
   ASSERT_TRUE(runtime.Allocate());
   const_cast<TfLiteTensor&>(runtime.tensor(0)).data = nullptr;
   EXPECT_FALSE(runtime.Invoke());
-  EXPECT_NE(runtime.errors().find("input (tensor 0 'a tensor'): expected 40 bytes of data, found 0"), std::string::npos);
+  EXPECT_NE(runtime.errors().find("input (tensor 0 'a tensor'): expected 40 bytes of data, found 0"),
+            std::string::npos);
 }
 
 }  // namespace

@@ -16,9 +16,9 @@ struct ArenaBuffer {
 
 constexpr size_t kArenaAlignment = 64;
 
-// Gives every buffer an offset, a multiple of kArenaAlignment, such that buffers in use at the same step do not overlap.
-// Largest first, each at the lowest offset that is free (Pisarchyk and Lee, "Efficient Memory Management for Deep
-// Neural Net Inference", 2020: greedy by size). False where the total does not fit in size_t.
+// Gives every buffer an offset, a multiple of kArenaAlignment, such that buffers in use at the same step do not
+// overlap. Largest first, each at the lowest offset that is free (Pisarchyk and Lee, "Efficient Memory Management for
+// Deep Neural Net Inference", 2020: greedy by size). False where the total does not fit in size_t.
 bool PlanArena(std::vector<ArenaBuffer>* buffers, size_t* total_bytes);
 
 struct AlignedDelete {

@@ -81,8 +81,7 @@ class Bconv2dNode final : public Op {
     const int32_t words = filter.shape[3];
     if (words == PackedWords(spec->channels_in)) {
       spec->groups = 1;
-    } else if (int64_t{words} * kBitsPerWord <= spec->channels_in &&
-               spec->channels_in % (words * kBitsPerWord) == 0) {
+    } else if (int64_t{words} * kBitsPerWord <= spec->channels_in && spec->channels_in % (words * kBitsPerWord) == 0) {
       spec->groups = spec->channels_in / (words * kBitsPerWord);
     } else {
       return node.InputError(kFilter, "last dimension: expected %d words, or a divisor for groups, found %d",
@@ -141,7 +140,8 @@ class Bconv2dNode final : public Op {
         return node.CheckOutputQuantization();
       default:
         spec->output_type = Bconv2dOutputType::kBitpacked;
-        if (threshold == nullptr) return node.Error("output_threshold: expected a tensor for packed output, found none");
+        if (threshold == nullptr)
+          return node.Error("output_threshold: expected a tensor for packed output, found none");
         if (spec->zero_padding && (spec->channels_in / spec->groups) % 2 != 0) {
           return node.Error(
               "option channels_in: expected an even number for each group with packed output and zero padding, "

@@ -1,7 +1,7 @@
 // Reads integers from a FlexBuffer map, the form in which a model stores a custom op's options.
 //
-// Format: https://flatbuffers.dev/flatbuffers_internals ("FlexBuffers"). The buffer comes from a model file and may hold
-// anything: every offset is checked against the buffer before it is followed.
+// Format: https://flatbuffers.dev/flatbuffers_internals ("FlexBuffers"). The buffer comes from a model file and may
+// hold anything: every offset is checked against the buffer before it is followed.
 #pragma once
 
 #include <cstddef>

@@ -137,9 +137,10 @@ bool Partition::DescribeInputs(const Node& node, int number, std::vector<Tensor>
     binding.bytes = TensorBytes(tensor);
     binding.value_bytes = TypeBytes(tensor.type);
     if (binding.bytes == 0) {
-      return node.Error("%s (tensor %d '%.100s'): expected 1 to 2147483647 values of type FLOAT32, INT32, INT8 or BOOL, "
-                        "found %s of shape %s",
-                        role, tensor.index, tensor.name, TypeName(tensor.type), ShapeText(tensor.shape).c_str());
+      return node.Error(
+          "%s (tensor %d '%.100s'): expected 1 to 2147483647 values of type FLOAT32, INT32, INT8 or BOOL, "
+          "found %s of shape %s",
+          role, tensor.index, tensor.name, TypeName(tensor.type), ShapeText(tensor.shape).c_str());
     }
     const TfLiteTensor& found = node.context->tensors[binding.tensor];
     if (!binding.internal && IsConstant(found)) {

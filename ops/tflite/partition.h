@@ -44,8 +44,8 @@ class Partition {
  private:
   // One input or output of a node.
   struct Binding {
-    int tensor;              // kOptionalTensor where left out
-    bool internal = false;   // in the arena, as buffers_[buffer]
+    int tensor;             // kOptionalTensor where left out
+    bool internal = false;  // in the arena, as buffers_[buffer]
     size_t buffer = 0;
     size_t bytes = 0;
     size_t value_bytes = 0;

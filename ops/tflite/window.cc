@@ -25,8 +25,8 @@ bool SlideWindow(const Node& node, const WindowAxis& axis, int32_t padding, int3
                            static_cast<long long>(covered));
   }
   *output = static_cast<int32_t>(steps);
-  *pad_before = padding == contract::kPaddingSame ? static_cast<int32_t>(std::max(covered - axis.input, int64_t{0}) / 2)
-                                                  : 0;
+  *pad_before =
+      padding == contract::kPaddingSame ? static_cast<int32_t>(std::max(covered - axis.input, int64_t{0}) / 2) : 0;
   return true;
 }
 
