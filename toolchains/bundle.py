@@ -4,8 +4,11 @@ python -m toolchains.bundle --target=rpi4
 """
 
 import argparse
+import io
 import sys
 import tarfile
+import tempfile
+import time
 from pathlib import Path
 
 from toolchains.build import LIBRARY, PROGRAMS, build
@@ -55,15 +58,16 @@ def pack(target: Target, files: list[Path], folder: Path) -> Path:
     """Packs `files` and the README into FOLDER/litebnn-TARGET.tar.gz; returns its path."""
     name = f"litebnn-{target.name}"
     folder.mkdir(parents=True, exist_ok=True)
-    archive = folder / f"{name}.tar.gz"
-    unfinished = archive.with_name(f".{archive.name}.new")
-    readme = target.folder / "README"
-    readme.write_text(README.format(name=target.name, description=target.description), encoding="utf-8")
-    with tarfile.open(unfinished, "w:gz") as tar:
-        for file in [*files, readme]:
-            tar.add(file, f"{name}/{file.name}", filter=_as_anyones)
-    unfinished.replace(archive)
-    return archive
+    readme = README.format(name=target.name, description=target.description).encode()
+    with tempfile.TemporaryDirectory(dir=folder, prefix=f".{name}.") as temporary:
+        unfinished = Path(temporary) / f"{name}.tar.gz"
+        with tarfile.open(unfinished, "w:gz") as tar:
+            for file in files:
+                tar.add(file, f"{name}/{file.name}", filter=_as_anyones)
+            member = tarfile.TarInfo(f"{name}/README")
+            member.size, member.mtime = len(readme), int(time.time())
+            tar.addfile(_as_anyones(member), io.BytesIO(readme))
+        return unfinished.replace(folder / unfinished.name)
 
 
 def _as_anyones(member: tarfile.TarInfo) -> tarfile.TarInfo:

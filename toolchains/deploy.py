@@ -32,7 +32,7 @@ class Board:
         """
         try:
             from fabric import Connection
-            from paramiko.ssh_exception import SSHException
+            from paramiko import PKey, SSHException
         except ImportError as error:
             raise ToolkitError(
                 "deploying needs Fabric: pip install 'fabric>=3.2' (litebnn's extra `deploy`)"
@@ -40,13 +40,14 @@ class Board:
         self.host = host
         self._failures: tuple[type[Exception], ...] = (OSError, EOFError, ValueError, SSHException)
         try:
-            keys = {"key_filename": str(identity)} if identity else {}
-            self._connection = Connection(host, connect_timeout=15, connect_kwargs=keys)
+            key = {"pkey": PKey.from_path(identity)} if identity else {}
+            self._connection = Connection(host, connect_timeout=15, connect_kwargs=key)
             # A host that is known by another key is refused.
             self._connection.client.load_system_host_keys()
             self._connection.open()
         except self._failures as error:
-            raise ToolkitError(f"cannot connect to {host}: {one_line(error)}") from error
+            hint = "; ssh must reach it without a password" if isinstance(error, SSHException) else ""
+            raise ToolkitError(f"cannot connect to {host}: {one_line(error)}{hint}") from error
 
     def run(self, command: str) -> Any:
         """The result of a command: `stdout`, `stderr` and `exited`.
@@ -130,6 +131,7 @@ def deploy(
         raise ToolkitError(f"--model={model} is no file")
     board = Board(host, identity)
     check_processor(row, board)
+    board.check(f"mkdir -p {shlex.quote(folder)}", f"make the folder {folder}")
     archive = bundle(target, toolchain)
     check_room(archive, model, folder, board)
 
@@ -169,7 +171,7 @@ def check_room(archive: Path, model: Path | None, folder: str, board: Board) -> 
     with tarfile.open(archive) as tar:
         needed = sum(member.size for member in tar) + archive.stat().st_size
     needed += model.stat().st_size if model is not None else 0
-    table = board.check(f"mkdir -p {shlex.quote(folder)} && df -Pk {shlex.quote(folder)}", "make room for the bundle")
+    table = board.check(f"df -Pk {shlex.quote(folder)}", "tell how full its disk is")
     free = int(table.splitlines()[-1].split()[3]) * 1024
     if free < needed:
         raise ToolkitError(

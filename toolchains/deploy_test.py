@@ -1,0 +1,209 @@
+"""Deploys for the host to an SSH server on this machine's loopback."""
+
+import getpass
+import json
+import os
+import platform
+import shutil
+import socket
+import subprocess
+import sys
+import threading
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+
+from toolchains import deploy as deploying
+from toolchains.bundle import bundle
+from toolchains.deploy import deploy, main
+from toolchains.runtime_library import TFLITE_LIBRARY, fetch
+from toolchains.targets import ROOT, ToolkitError
+
+paramiko = pytest.importorskip("paramiko", reason="Fabric is missing: pip install 'fabric>=3.2'")
+SSHD = shutil.which("sshd", path=f"{os.environ.get('PATH', '')}:/usr/sbin")
+pytestmark = pytest.mark.skipif(SSHD is None, reason="sshd is missing: install the Debian package openssh-server")
+
+
+def new_key(path: Path) -> paramiko.RSAKey:
+    key = paramiko.RSAKey.generate(2048)
+    key.write_private_key_file(str(path))
+    return key
+
+
+def serve(listener: socket.socket, config: Path) -> None:
+    """Starts an sshd for each connection, as inetd would, until the listener is closed."""
+    while True:
+        try:
+            connection, _ = listener.accept()
+        except OSError:
+            return
+        with connection:
+            subprocess.Popen(
+                [str(SSHD), "-i", "-f", str(config)],
+                stdin=connection,
+                stdout=connection,
+                stderr=subprocess.DEVNULL,
+            )
+
+
+@pytest.fixture(scope="module")
+def board(tmp_path_factory):
+    """The server: how to reach it, and the key that it lets in."""
+    home = tmp_path_factory.mktemp("board")
+    key = new_key(home / "key")
+    host_key = new_key(home / "host_key")
+    (home / "authorized_keys").write_text(f"{key.get_name()} {key.get_base64()}\n")
+    config = home / "sshd_config"
+    config.write_text(
+        f"HostKey {home}/host_key\nAuthorizedKeysFile {home}/authorized_keys\nStrictModes no\nUsePAM no\n"
+        "PidFile none\nPermitRootLogin yes\nPasswordAuthentication no\nSubsystem sftp internal-sftp\n"
+    )
+    if os.geteuid() == 0:
+        Path("/run/sshd").mkdir(exist_ok=True)
+    run = subprocess.run([str(SSHD), "-t", "-f", config], capture_output=True, text=True)
+    if run.returncode:
+        pytest.skip(f"sshd cannot run here: {run.stderr.strip()}")
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        threading.Thread(target=serve, args=(listener, config), daemon=True).start()
+        port = listener.getsockname()[1]
+        yield SimpleNamespace(
+            host=f"{getpass.getuser()}@127.0.0.1:{port}", port=port, identity=home / "key", key=host_key
+        )
+        listener.shutdown(socket.SHUT_RDWR)
+
+
+@pytest.fixture(autouse=True)
+def _home(tmp_path, monkeypatch):
+    """Keeps the user's own keys and known hosts out."""
+    (tmp_path / "home" / ".ssh").mkdir(parents=True)
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    monkeypatch.delenv("SSH_AUTH_SOCK", raising=False)
+
+
+@pytest.fixture(scope="module")
+def _bundle():
+    """Builds once what is deployed."""
+    if platform.machine() not in TFLITE_LIBRARY:
+        pytest.skip(f"no C library of TensorFlow Lite is published for {platform.machine()}")
+    try:
+        fetch("host")
+    except ToolkitError as error:
+        pytest.skip(f"the runtime's C library cannot be had: {error}")
+    bundle("host")
+
+
+@pytest.mark.usefixtures("_bundle")
+def test_measures_on_the_board_and_brings_the_figures_back(board, tmp_path, capsys):
+    folder = tmp_path / "a folder"
+    arguments = [f"--host={board.host}", f"--identity={board.identity}", f"--folder={folder}", "--num-threads=2"]
+    assert main(["--target=host", *arguments]) == 0
+    results = deploying.find_target("host").folder / f"benchmark-127.0.0.1-{board.port}.json"
+    figures = json.loads(results.read_text())
+    results.unlink()
+    assert figures["graph"] == "digits.tflite"
+    assert figures["num_threads"] == 2
+    assert "LceBconv2d" in [op["op"] for op in figures["ops"]]
+    assert [path.name for path in folder.iterdir()] == ["litebnn-host"]
+    assert f"median latency {figures['latency_ms']['median']:.3f} ms; all figures: " in capsys.readouterr().out
+
+
+@pytest.mark.usefixtures("_bundle")
+def test_measures_a_model_of_the_users(board, tmp_path):
+    model = ROOT / "tests" / "golden" / "residual.lce.tflite"
+    results = deploy("host", board.host, folder=str(tmp_path), identity=board.identity, model=model)
+    assert json.loads(results.read_text())["graph"] == model.name
+    results.unlink()
+
+
+@pytest.mark.usefixtures("_bundle")
+def test_what_fails_on_the_board_is_one_line(board, tmp_path):
+    model = tmp_path / "broken.tflite"
+    model.write_bytes(b"broken")
+    with pytest.raises(
+        ToolkitError, match=r"^benchmark_model failed on .*: error: broken\.tflite is no \.tflite model"
+    ):
+        deploy("host", board.host, folder=str(tmp_path / "board"), identity=board.identity, model=model)
+
+
+def error(capsys, *arguments: str) -> str:
+    """The one line that a deployment ends with."""
+    assert main(list(arguments)) == 1
+    lines = capsys.readouterr().err.splitlines()
+    assert len(lines) == 1, lines
+    return lines[0].removeprefix("error: ")
+
+
+def test_a_refused_connection_is_one_line(capsys):
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        port = server.getsockname()[1]
+    message = error(capsys, "--target=host", f"--host=pi@127.0.0.1:{port}")
+    assert message.startswith(f"cannot connect to pi@127.0.0.1:{port}: ")
+    assert "Unable to connect to port" in message
+
+
+def test_a_host_that_does_not_exist_is_one_line(capsys):
+    message = error(capsys, "--target=host", "--host=pi@board.invalid")
+    assert message.startswith("cannot connect to pi@board.invalid: ")
+
+
+def test_a_key_that_the_board_does_not_know_is_one_line(board, tmp_path, capsys):
+    new_key(tmp_path / "other")
+    message = error(capsys, "--target=host", f"--host={board.host}", f"--identity={tmp_path / 'other'}")
+    assert message.startswith(f"cannot connect to {board.host}: Authentication failed")
+
+
+def test_a_board_with_another_host_key_than_before_is_refused(board, tmp_path, capsys):
+    other = paramiko.RSAKey.generate(2048)
+    known = tmp_path / "home" / ".ssh" / "known_hosts"
+    known.write_text(f"[127.0.0.1]:{board.port} {other.get_name()} {other.get_base64()}\n")
+    message = error(capsys, "--target=host", f"--host={board.host}", f"--identity={board.identity}")
+    assert message.startswith(f"cannot connect to {board.host}: Host key for server")
+
+
+def test_another_cpu_is_one_line(board, capsys):
+    target = "rpi4" if platform.machine() == "x86_64" else "x86_64"
+    message = error(capsys, f"--target={target}", f"--host={board.host}", f"--identity={board.identity}")
+    assert message.startswith(f"{board.host} has another CPU than {target}: {platform.machine()} (64 bits), not ")
+
+
+@pytest.fixture
+def small_disk(tmp_path):
+    """A folder on a disk of 1 MiB."""
+    disk = tmp_path / "disk"
+    disk.mkdir()
+    mount = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=1m", "tmpfs", disk], capture_output=True, text=True)
+    if mount.returncode:
+        pytest.skip(f"a small disk cannot be mounted (needs root): {mount.stderr.strip()}")
+    yield disk
+    subprocess.run(["umount", disk], check=True)
+
+
+@pytest.mark.usefixtures("_bundle")
+def test_a_full_disk_is_one_line(board, small_disk, monkeypatch, capsys):
+    arguments = [f"--host={board.host}", f"--identity={board.identity}", f"--folder={small_disk}"]
+    full = f"the disk of {board.host} is full: {small_disk} has 1.0 MB free, the bundle needs "
+    assert error(capsys, "--target=host", *arguments).startswith(full)
+
+    monkeypatch.setattr(deploying, "check_room", lambda *arguments: None)  # as if it filled up only then
+    message = error(capsys, "--target=host", *arguments)
+    assert message.startswith(f"cannot copy litebnn-host.tar.gz to {board.host}: ")
+    assert message.endswith("is its disk full?")
+
+
+def test_a_folder_that_cannot_be_made_is_one_line(board, capsys):
+    arguments = [f"--host={board.host}", f"--identity={board.identity}", "--folder=/proc/nowhere"]
+    message = error(capsys, "--target=host", *arguments)
+    assert message.startswith(f"{board.host} cannot make the folder /proc/nowhere: mkdir: ")
+
+
+def test_a_model_that_is_not_there_is_one_line(capsys):
+    assert (
+        error(capsys, "--target=host", "--host=pi@board", "--model=/nowhere.tflite")
+        == "--model=/nowhere.tflite is no file"
+    )
+
+
+def test_without_fabric_it_says_what_to_install(monkeypatch, capsys):
+    monkeypatch.setitem(sys.modules, "fabric", None)
+    assert "pip install 'fabric>=3.2'" in error(capsys, "--target=host", "--host=pi@board")
