@@ -17,7 +17,8 @@ from pathlib import Path
 
 from filelock import FileLock
 
-from toolchains.compilers import TOOLCHAINS, Compiler, find_compiler
+from toolchains.choice import TOOLCHAINS, find_compiler
+from toolchains.compilers import Compiler
 from toolchains.elf import glibc_floor
 from toolchains.runtime_library import LIBRARY as RUNTIME_LIBRARY
 from toolchains.runtime_library import runtime_folder
@@ -127,12 +128,7 @@ def _first_error(log: Path) -> str:
 
 def _put_in_place(work: Path, others: list[Path], folder: Path) -> Path:
     """Copies the library of `work`, and `others`, into `folder`, each whole or not at all; returns its new path."""
-    libraries = sorted(work.rglob(LIBRARY))
-    if len(libraries) != 1:
-        raise ToolkitError(
-            f"the build made {len(libraries)} files called {LIBRARY} in {_short(work)}, one was expected"
-        )
-    for product in [*libraries, *others]:
+    for product in [work / LIBRARY, *others]:
         whole = folder / f".{product.name}.new"
         shutil.copy2(product, whole)
         whole.replace(folder / product.name)

@@ -1,4 +1,4 @@
-"""The toolchains: which compiler builds which target, and how CMake is told of it."""
+"""The compilers on this machine, and what CMake is told of them."""
 
 import importlib.util
 import os
@@ -151,30 +151,3 @@ def find_ndk(target: Target) -> Compiler:
         "ANDROID_STL": "c++_static",
     }
     return Compiler("ndk", f"Android NDK in {folder}", arguments, _cmake(), find_program("ninja"))
-
-
-FINDERS: dict[str, Callable[[Target], Compiler]] = {"gcc": find_gcc, "zig": find_zig}
-TOOLCHAINS = ("auto", *FINDERS)
-
-
-def find_compiler(target: Target, toolchain: str) -> Compiler:
-    """The compiler of `toolchain` for `target`; for "auto" the first that is there or can be had.
-
-    Raises:
-        ToolkitError: no such toolchain, or its compiler cannot be had.
-    """
-    if toolchain not in TOOLCHAINS:
-        raise ToolkitError(f"no toolchain is called '{toolchain}'; the toolchains are {', '.join(TOOLCHAINS)}")
-    if target.ndk_abi:
-        if toolchain != "auto":
-            raise ToolkitError(f"{target.name} is built with the Android NDK only, not with --toolchain={toolchain}")
-        return find_ndk(target)
-    if toolchain != "auto":
-        return FINDERS[toolchain](target)
-    reasons = []
-    for find in FINDERS.values():
-        try:
-            return find(target)
-        except ToolkitError as reason:
-            reasons.append(str(reason))
-    raise ToolkitError(f"no compiler for {target.name}: {'; '.join(reasons)}")

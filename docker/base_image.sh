@@ -1,0 +1,11 @@
+#!/usr/bin/env bash
+# Makes the image debian:bookworm-slim from Debian's packages alone, where no image registry can be reached.
+# Needs root, debootstrap and a running Docker engine. Makes nothing where the image is there already.
+set -euo pipefail
+image=debian:bookworm-slim
+docker image inspect "$image" >/dev/null 2>&1 && exit 0
+root=$(mktemp -d)
+trap 'rm -rf "$root"' EXIT
+debootstrap --variant=minbase bookworm "$root" >/dev/null
+rm -rf "$root"/var/cache/apt/archives/*.deb "$root"/var/lib/apt/lists/*
+tar -C "$root" -c . | docker import - "$image"

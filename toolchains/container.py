@@ -1,0 +1,144 @@
+"""Building in a Docker container: the image of docker/Dockerfile, and running commands in it.
+
+    python -m toolchains.container
+
+builds the image, which `--toolchain=docker` does too when it is missing.
+"""
+
+import hashlib
+import os
+import shutil
+import subprocess
+import sys
+import time
+from collections.abc import Sequence
+from typing import Any, TextIO
+
+from toolchains.compilers import Compiler, zig_arguments
+from toolchains.targets import BUILD, ROOT, Target, ToolkitError
+
+RECIPE = ROOT / "docker"
+ZIG = "/opt/ziglang/zig"
+WHEEL_PLATFORMS = {"amd64": "manylinux_2_12_x86_64", "arm64": "manylinux_2_17_aarch64"}  # by the engine's name for its CPU
+
+
+def image_name() -> str:
+    """The image's name, which changes with its recipe."""
+    recipe = b"".join((RECIPE / name).read_bytes() for name in ("Dockerfile", "requirements.txt"))
+    return f"litebnn-cross:{hashlib.sha256(recipe).hexdigest()[:12]}"
+
+
+def connect() -> Any:
+    """A client of the Docker engine.
+
+    Raises:
+        ToolkitError: the Python package docker is missing, or no engine answers.
+    """
+    try:
+        import docker
+    except ImportError as error:
+        raise ToolkitError("the Python package docker is missing: pip install 'litebnn[docker]'") from error
+    try:
+        client = docker.from_env()
+        client.ping()
+    except (docker.errors.DockerException, OSError) as error:
+        raise ToolkitError(f"no Docker engine answers; is it started, and may you use it? ({_first_line(error)})") from error
+    return client
+
+
+def build_image() -> str:
+    """Builds the image unless it is there; returns its name.
+
+    Raises:
+        ToolkitError: no engine answers, or the image cannot be built.
+    """
+    client = connect()
+    import docker
+
+    name = image_name()
+    if client.images.list(name=name):
+        return name
+    start = time.monotonic()
+    print(f"docker: building the image {name}, which takes a few minutes", flush=True)
+    context = BUILD / "docker"
+    shutil.rmtree(context, ignore_errors=True)
+    context.mkdir(parents=True)
+    shutil.copy2(RECIPE / "Dockerfile", context)
+    _unpack_requirements(context, client.version()["Arch"])
+    try:
+        image, _ = client.images.build(path=str(context), tag=name, network_mode="host", rm=True)
+    except docker.errors.DockerException as error:
+        raise ToolkitError(
+            f"the image {name} cannot be built: {_first_line(error)} (docker/base_image.sh makes the base image where no "
+            "registry can be reached)"
+        ) from error
+    shutil.rmtree(context)
+    print(f"docker: {name}, {image.attrs['Size'] / 1e6:.0f} MB, {time.monotonic() - start:.0f} s", flush=True)
+    return name
+
+
+def _unpack_requirements(context: os.PathLike[str], engine_cpu: str) -> None:
+    """Unpacks what requirements.txt names, for Linux on the engine's CPU, into `context`."""
+    if engine_cpu not in WHEEL_PLATFORMS:
+        raise ToolkitError(f"the Docker engine's CPU is {engine_cpu}; the image is for {' and '.join(WHEEL_PLATFORMS)}")
+    pip = [sys.executable, "-m", "pip", "--disable-pip-version-check", "install", "--quiet", "--no-deps"]
+    choice = ["--only-binary=:all:", f"--platform={WHEEL_PLATFORMS[engine_cpu]}", f"--target={os.fspath(context)}"]
+    run = subprocess.run([*pip, *choice, f"--requirement={RECIPE / 'requirements.txt'}"], capture_output=True, text=True)
+    if run.returncode:
+        raise ToolkitError(f"pip cannot fetch the image's compiler: {run.stderr.strip().splitlines()[-1]}")
+
+
+def run_in_container(command: Sequence[str], log: TextIO) -> int:
+    """Runs `command` in the image, as this user, with the project read-only except for build/."""
+    import docker
+
+    client = connect()
+    # At the same paths as outside, so that nothing has to be translated.
+    volumes = {str(ROOT): {"bind": str(ROOT), "mode": "ro"}, str(BUILD): {"bind": str(BUILD), "mode": "rw"}}
+    container = client.containers.create(
+        image_name(),
+        list(command),
+        user=f"{os.getuid()}:{os.getgid()}",
+        volumes=volumes,
+        working_dir=str(ROOT),
+        environment={"HOME": "/tmp", "ZIG_GLOBAL_CACHE_DIR": str(BUILD / "zig-cache")},
+        network_mode="none",
+    )
+    try:
+        container.start()
+        for chunk in container.logs(stream=True, follow=True):
+            log.write(chunk.decode(errors="replace"))
+        return int(container.wait()["StatusCode"])
+    except docker.errors.DockerException as error:
+        raise ToolkitError(f"the container stopped: {_first_line(error)}") from error
+    finally:
+        container.remove(force=True)
+
+
+def find_docker(target: Target) -> Compiler:
+    """The zig of the image, which is built first where it is missing.
+
+    Raises:
+        ToolkitError: no engine answers, or the image cannot be built.
+    """
+    if not target.triple:
+        raise ToolkitError(f"{target.name} is this machine, not the container: name its target instead (--target=x86_64)")
+    return Compiler("docker", f"zig in {build_image()}", zig_arguments(target, ZIG), "cmake", "ninja", run_in_container)
+
+
+def _first_line(error: Exception) -> str:
+    return str(error).strip().splitlines()[0]
+
+
+def main() -> int:
+    """The command line; returns the exit code."""
+    try:
+        print(build_image())
+    except ToolkitError as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
