@@ -1,0 +1,76 @@
+"""Builds the C++ tests as they ship and under sanitizers, and runs them.
+
+The address build runs everything under AddressSanitizer and UndefinedBehaviorSanitizer, with 500 mutated models (20,000
+in the long mode); the thread build runs what uses threads under ThreadSanitizer.
+"""
+
+import functools
+import os
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[1]
+GOOGLETEST = Path("/usr/src/googletest")
+
+ADDRESS = "address,undefined,float-cast-overflow"
+BUILDS = {"release": "", "address": ADDRESS, "thread": "thread"}
+TESTS = sorted(path.stem for path in (ROOT / "ops" / "tests").glob("*_test.cc") if path.stem != "abi_test")
+# What each build is for. Counting allocations is no use under a sanitizer, which makes its own.
+ONLY = {"thread": {"threads_test"}}
+NOT = {"address": {"allocation_test"}, "thread": set(), "release": set()}
+CASES = [
+    (build, test) for build in BUILDS for test in TESTS if test in ONLY.get(build, TESTS) and test not in NOT[build]
+]
+
+
+@functools.cache
+def build_folder(build: str) -> Path:
+    """Configures a build; returns its folder."""
+    for tool in ("cmake", "c++"):
+        if not shutil.which(tool):
+            pytest.skip(f"no {tool}: install a C++17 compiler and cmake")
+    if not GOOGLETEST.is_dir():
+        pytest.skip("no GoogleTest sources: install Debian's googletest")
+    folder = ROOT / "build" / "tests" / build
+    sanitize = BUILDS[build]
+    options = ["-DLITEBNN_BUILD_TESTS=ON", f"-DLITEBNN_SANITIZE={sanitize}"]
+    if sanitize:
+        options += ["-DCMAKE_BUILD_TYPE=Debug", "-DCMAKE_CXX_FLAGS=-O1"]
+    ninja = ["-G", "Ninja"] if shutil.which("ninja") else []
+    run("cmake", "-S", ROOT, "-B", folder, *ninja, *options)
+    return folder
+
+
+def run(*command: str | Path, environment: dict[str, str] | None = None) -> str:
+    """Runs a command; returns what it printed, and fails the test with that where the command fails."""
+    result = subprocess.run(
+        [str(part) for part in command],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        env=os.environ | (environment or {}),
+    )
+    assert result.returncode == 0, f"{' '.join(map(str, command))}\n{result.stdout[-8000:]}"
+    return result.stdout
+
+
+def run_test(build: str, test: str, environment: dict[str, str] | None = None) -> str:
+    """Builds one C++ test and runs it."""
+    folder = build_folder(build)
+    run("cmake", "--build", folder, "--target", test, "--parallel", "2")
+    return run(folder / "ops" / "tests" / test, "--gtest_brief=1", environment=environment)
+
+
+@pytest.mark.parametrize(("build", "test"), CASES)
+def test_cpp(build: str, test: str) -> None:
+    run_test(build, test)
+
+
+@pytest.mark.long
+def test_twenty_thousand_mutated_models() -> None:
+    assert "20000 models" in run_test(
+        "address", "mutation_test", {"LITEBNN_MUTATIONS": "20000", "LITEBNN_SEED": "1000"}
+    )
