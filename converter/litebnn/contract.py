@@ -178,7 +178,12 @@ def output_thresholds(
     at_low, at_high = low * m + b, high * m + b
     scale = np.where(m == 0, 1.0, np.abs(m))
     # y < 0 in terms of the dot product whose sign agrees with y's; its opposite, y >= 0, turns that round.
-    threshold = np.where(wants_opposite, np.ceil((dot_max - b / scale) / 2) - 1, np.floor((dot_max + b / scale) / 2))
+    # Rounding the quotient to an integer first loses nothing, however small it is beside dot_max.
+    threshold = np.where(
+        wants_opposite,
+        np.ceil((dot_max + np.ceil(-b / scale)) / 2) - 1,
+        np.floor((dot_max + np.floor(b / scale)) / 2),
+    )
     never = np.where(wants_opposite, np.maximum(at_low, at_high) < 0, np.minimum(at_low, at_high) >= 0)
     always = np.where(wants_opposite, np.minimum(at_low, at_high) >= 0, np.maximum(at_low, at_high) < 0)
     threshold = np.where(always, ALWAYS_MINUS_ONE, np.where(never, ALWAYS_PLUS_ONE, threshold))

@@ -20,6 +20,8 @@ from litebnn.passes.common import (
     derived,
     dot_max,
     is_float_bconv,
+    is_strictness,
+    next_level,
     per_channel,
     set_bconv_options,
     split_activation,
@@ -52,7 +54,8 @@ def _fuse_arithmetic(graph: Graph, op: Op, follower: Op, notes: Notes) -> bool:
     scale, shift = affine
     with np.errstate(all="ignore"):
         multiplier = channel_values(op, 2, 1.0).astype(np.float64) * scale
-        bias = channel_values(op, 3, 0.0).astype(np.float64) * scale + shift
+        bias = channel_values(op, 3, 0.0).astype(np.float64) * scale
+        bias = next_level(bias.astype(np.float32), up=False) if is_strictness(shift) else bias + shift
         rounded = multiplier.astype(np.float32), bias.astype(np.float32)
     if not all(np.all(np.isfinite(values)) for values in rounded):
         return False

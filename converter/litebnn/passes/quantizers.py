@@ -12,7 +12,7 @@ import numpy as np
 
 from litebnn.contract import DEQUANTIZE
 from litebnn.flatbuffer import Graph, Op, Tensor, constant, schema
-from litebnn.passes.common import binary_op, builtin, custom, derived, fused_activation, like, quantize, uniform
+from litebnn.passes.common import LEAST, binary_op, builtin, custom, derived, fused_activation, like, quantize, uniform
 from litebnn.passes.constant_weights import is_computed_from_constants
 from litebnn.passes.notes import Notes
 
@@ -20,7 +20,6 @@ _COMPARISONS = ("GREATER_EQUAL", "GREATER", "LESS_EQUAL", "LESS")
 # a ? b  <=>  b flipped ? a, and what its negation is
 _MIRRORED = {"GREATER_EQUAL": "LESS_EQUAL", "GREATER": "LESS", "LESS_EQUAL": "GREATER_EQUAL", "LESS": "GREATER"}
 _NEGATED = {"GREATER_EQUAL": "LESS", "GREATER": "LESS_EQUAL", "LESS_EQUAL": "GREATER", "LESS": "GREATER_EQUAL"}
-_SMALLEST_NORMAL = float(np.finfo(np.float32).tiny)
 
 
 @dataclass(frozen=True)
@@ -64,19 +63,19 @@ def _operand(graph: Graph, sign: _Sign, before: Op) -> Tensor:
         graph.insert(Op(builtin("LOGICAL_NOT"), [sign.x], [inverse], schema.LogicalNotOptionsT()), before=before)
         return inverse
     assert isinstance(sign.threshold, float)
-    # x > t is x >= the next number after t; the next after zero is not normal and may be flushed, so the first normal.
-    t = np.float32(sign.threshold)
-    if sign.comparison in ("GREATER", "LESS"):
-        away = np.float32(np.inf if sign.comparison == "GREATER" else -np.inf)
-        t = np.nextafter(t, away) if abs(t) >= _SMALLEST_NORMAL else np.float32(np.copysign(_SMALLEST_NORMAL, away))
     rising = sign.comparison in ("GREATER_EQUAL", "GREATER")
-    if rising and t == 0:
-        return sign.x
-    difference = like(sign.x, derived(name, "/difference"))
-    level = constant(derived(name, "/threshold"), np.asarray(t, np.float32))
-    sides = (sign.x, level) if rising else (level, sign.x)
-    graph.insert(binary_op("SUB", *sides, difference), before=before)
-    return difference
+    operand = sign.x
+    if not rising or sign.threshold != 0:
+        operand = like(sign.x, derived(name, "/difference"))
+        level = constant(derived(name, "/threshold"), np.asarray(sign.threshold, np.float32))
+        sides = (sign.x, level) if rising else (level, sign.x)
+        graph.insert(binary_op("SUB", *sides, operand), before=before)
+    if sign.comparison in ("GREATER", "LESS"):
+        above = like(sign.x, derived(name, "/above"))
+        least = constant(derived(name, "/least"), np.asarray(LEAST, np.float32))
+        graph.insert(binary_op("SUB", operand, least, above), before=before)
+        return above
+    return operand
 
 
 def _of_boolean(graph: Graph, tensor: Tensor) -> _Sign | None:

@@ -9,12 +9,10 @@ import numpy as np
 
 from litebnn.contract import QUANTIZE
 from litebnn.flatbuffer import Graph, Op, constant
-from litebnn.passes.common import binary_op, derived, like
+from litebnn.passes.common import binary_op, derived, like, next_level, normal_level
 from litebnn.passes.negated_channels import can_negate_channels, negate_channels
 from litebnn.passes.notes import Notes
 from litebnn.passes.sign_maxpool import affine_chain
-
-_SMALLEST_NORMAL = np.finfo(np.float32).tiny
 
 
 def simplify_affine_before_sign(graph: Graph, notes: Notes) -> bool:
@@ -27,7 +25,8 @@ def simplify_affine_before_sign(graph: Graph, notes: Notes) -> bool:
 
 def _simplify(graph: Graph, quantizer: Op) -> bool:
     chain = affine_chain(graph, quantizer.input(0))
-    if not chain.ops or (len(chain.ops) == 1 and np.all(chain.scale == 1) and np.any(chain.shift != 0)):
+    already_simple = len(chain.ops) == 1 and np.all(chain.scale == 1) and (chain.strict or np.any(chain.shift != 0))
+    if not chain.ops or already_simple:
         return False
     negative = chain.scale < 0
     if np.any(chain.scale == 0) or (np.any(negative) and not can_negate_channels(graph, quantizer.output)):
@@ -36,9 +35,9 @@ def _simplify(graph: Graph, quantizer: Op) -> bool:
         level = (chain.shift / chain.scale).astype(np.float32)
     if not np.all(np.isfinite(level)):
         return False
-    # A negated channel has to be -1 where the sum is zero: the addend becomes the next lower one.
-    lower = np.where(np.abs(level) > _SMALLEST_NORMAL, np.nextafter(level, np.float32(-np.inf)), -_SMALLEST_NORMAL)
-    level = np.where(negative, lower, level).astype(np.float32)
+    # Strict for one sign of the scale is not strict for the other, for the negated channel is +1 where this one is -1.
+    lower = next_level(level, up=False)
+    level = np.where(negative != chain.strict, lower, normal_level(level, up=False))
     if np.any(negative):
         negate_channels(graph, quantizer.output, negative)
     source = chain.source

@@ -20,6 +20,8 @@ from litebnn.passes.common import (
     derived,
     fused_activation,
     is_float_bconv,
+    is_strictness,
+    next_level,
     like,
     quantize,
 )
@@ -31,19 +33,30 @@ from litebnn.passes.post_activation import affine_of
 
 @dataclass(frozen=True)
 class AffineChain:
-    """Ops that together compute source · scale + shift, the last one first; float64 [channels]."""
+    """Ops in front of a sign that together compute source · scale + shift, the last one first.
+
+    Attributes:
+        scale, shift: float64 [channels].
+        strict: the sign is +1 above zero only, not at zero.
+    """
 
     ops: tuple[Op, ...]
     source: Tensor
     scale: Array
     shift: Array
+    strict: bool
+
+    def lowered(self, values: Array) -> Array:
+        """float32 addends for which a plain sign does what a strict one does for `values`."""
+        values = values.astype(np.float32)
+        return next_level(values, up=False) if self.strict else values
 
 
 def affine_chain(graph: Graph, tensor: Tensor) -> AffineChain:
     """The longest run of per-channel affine ops that ends in `tensor` and that nobody else reads from."""
     channels = tensor.channels
     ops: list[Op] = []
-    scale, shift = np.ones(max(channels, 0)), np.zeros(max(channels, 0))
+    scale, shift, strict = np.ones(max(channels, 0)), np.zeros(max(channels, 0)), False
     while (op := graph.producer(tensor)) is not None and graph.sole_consumer(tensor) is not None and channels > 0:
         if fused_activation(op) != 0 or not op.inputs or not op.outputs:
             break
@@ -52,10 +65,13 @@ def affine_chain(graph: Graph, tensor: Tensor) -> AffineChain:
         source = op.inputs[0] if constant_last or op.name == "NEG" else op.inputs[-1]
         if affine is None or source is None or source.dims != tensor.dims or source.type != "FLOAT32":
             break
-        scale, shift = affine[0] * scale, affine[1] * scale + shift
+        if not ops and is_strictness(affine[1]):
+            strict = True
+        else:
+            scale, shift = affine[0] * scale, affine[1] * scale + shift
         ops.append(op)
         tensor = source
-    return AffineChain(tuple(ops), tensor, scale, shift)
+    return AffineChain(tuple(ops), tensor, scale, shift, strict)
 
 
 def sign_before_maxpool(graph: Graph, notes: Notes) -> bool:
@@ -135,7 +151,7 @@ def _threshold(graph: Graph, source: Op, bits: Tensor, result: Tensor, chain: Af
         )
         return False
     multiplier = channel_values(source, 2, 1.0).astype(np.float64) * chain.scale
-    bias = channel_values(source, 3, 0.0).astype(np.float64) * chain.scale + chain.shift
+    bias = chain.lowered(channel_values(source, 3, 0.0).astype(np.float64) * chain.scale + chain.shift)
     if not np.all(np.isfinite([multiplier, bias])):
         return False
     if np.any(negative):
@@ -153,7 +169,7 @@ def _shift_bias(graph: Graph, source: Op, chain: AffineChain) -> bool:
     if bias is None or source.output.type != "FLOAT32" or source.input(1).type != "FLOAT32":
         return False
     with np.errstate(over="ignore"):
-        shifted = (bias + chain.shift / chain.scale).astype(np.float32)
+        shifted = chain.lowered(bias + chain.shift / chain.scale)
     if not np.all(np.isfinite(shifted)):
         return False
     if len(source.inputs) < 3:

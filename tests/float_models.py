@@ -1,0 +1,179 @@
+"""Builds small float .tflite models, as exporters leave them, for the converter's tests.
+
+Values are small multiples of powers of two wherever a test compares exactly: then every float sum and product here is
+exact, and source and result agree to the last bit, ties included.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from litebnn.flatbuffer import Array, Graph, Model, Op, OpCode, Signature, Tensor, constant, schema, write_model
+
+ACTIVATIONS = {"none": 0, "relu": 1, "relu1": 2, "relu6": 3}
+SIGN_FORMS = (
+    "sign_add_sign",
+    "sign_sub_sign",
+    "sign_add_sign_down",
+    "where_ge",
+    "where_gt",
+    "where_lt",
+    "where_le",
+    "where_swapped",
+    "where_mirrored",
+    "where_broadcast",
+    "where_not",
+    "where_zero",
+    "scaled_cast",
+)
+
+
+class FloatModel:
+    """A model of one subgraph in the making; every method adds an op and returns its output."""
+
+    def __init__(self) -> None:
+        self.graph = Graph("main", [], [], [], [])
+        self._count = 0
+
+    def _name(self, kind: str) -> str:
+        self._count += 1
+        return f"{kind}_{self._count}"
+
+    def input(self, *shape: int, type: str = "FLOAT32", signature: Sequence[int] | None = None) -> Tensor:
+        tensor = Tensor(self._name("input"), type, shape, shape_signature=tuple(signature) if signature else None)
+        self.graph.tensors.append(tensor)
+        self.graph.inputs.append(tensor)
+        return tensor
+
+    def const(self, value: Any, dtype: Any = np.float32) -> Tensor:
+        return constant(self._name("const"), np.asarray(value, dtype))
+
+    def op(
+        self,
+        name: str,
+        inputs: Sequence[Tensor | None],
+        shape: Sequence[int],
+        options: Any = None,
+        type: str = "FLOAT32",
+        version: int = 1,
+    ) -> Tensor:
+        unknown = any(size < 0 for size in shape)
+        output = Tensor(self._name(name.lower()), type, tuple(max(size, 1) for size in shape))
+        output.shape_signature = tuple(shape) if unknown else None
+        self.graph.insert(Op(OpCode(name, "", version), list(inputs), [output], options))
+        return output
+
+    def elementwise(self, name: str, *inputs: Tensor, activation: str = "none", type: str = "FLOAT32") -> Tensor:
+        dims = np.broadcast_shapes(*(tensor.dims for tensor in inputs))
+        options = None
+        if name in ("ADD", "SUB", "MUL", "DIV"):
+            options = getattr(schema, name.capitalize() + "OptionsT")()
+            options.fusedActivationFunction = ACTIVATIONS[activation]
+        return self.op(name, inputs, dims, options, type)
+
+    def sign(self, x: Tensor, form: str = "sign_add_sign", threshold: float = 0.0) -> Tensor:
+        """±1, in one of the forms that quantizers take."""
+        if form.startswith("sign"):
+            amount = -0.1 if form == "sign_add_sign_down" else 0.1
+            name, amount = ("SUB", -amount) if form == "sign_sub_sign" else ("ADD", amount)
+            return self.elementwise("SIGN", self.elementwise(name, self.elementwise("SIGN", x), self.const(amount)))
+        level, one, minus = self.const(threshold), self.const(1), self.const(-1)
+        if form == "where_zero":
+            equal = self.elementwise("EQUAL", x, self.const(0), type="BOOL")
+            return self.op("SELECT_V2", [equal, one, self.elementwise("SIGN", x)], x.dims)
+        comparison = {"where_gt": "GREATER", "where_lt": "LESS", "where_le": "LESS_EQUAL"}.get(form, "GREATER_EQUAL")
+        sides = (level, x) if form == "where_mirrored" else (x, level)
+        condition = self.elementwise(comparison, *sides, type="BOOL")
+        if form == "where_not":
+            condition = self.elementwise("LOGICAL_NOT", condition, type="BOOL")
+        if form == "where_broadcast":
+            one, minus = self.const(np.ones(x.shape)), self.const(-np.ones(x.shape))
+            return self.op("SELECT", [condition, one, minus], x.dims, schema.SelectOptionsT())
+        if form == "scaled_cast":
+            number = self.op("CAST", [condition], x.dims, schema.CastOptionsT())
+            return self.elementwise("SUB", self.elementwise("MUL", number, self.const(2)), self.const(1))
+        values = (minus, one) if form == "where_swapped" else (one, minus)
+        return self.op("SELECT_V2", [condition, *values], x.dims, schema.SelectV2OptionsT())
+
+    def pad(self, x: Tensor, amounts: Sequence[Sequence[int]], value: float | None = None) -> Tensor:
+        """PADV2 with a value, or PAD where it is None; `amounts` for height and width."""
+        pads = self.const([(0, 0), *amounts, (0, 0)], np.int32)
+        shape = [size if size < 0 else size + sum(a) for size, a in zip(x.dims, [(0, 0), *amounts, (0, 0)], strict=True)]
+        if value is None:
+            return self.op("PAD", [x, pads], shape, schema.PadOptionsT())
+        return self.op("PADV2", [x, pads, self.const(value)], shape, schema.PadV2OptionsT())
+
+    def conv(
+        self,
+        x: Tensor,
+        weights: Tensor | Array,
+        bias: Array | None = None,
+        *,
+        same: bool = False,
+        stride: tuple[int, int] = (1, 1),
+        dilation: tuple[int, int] = (1, 1),
+        activation: str = "none",
+    ) -> Tensor:
+        kernel = weights if isinstance(weights, Tensor) else self.const(weights)
+        channels_out, *taps = kernel.shape[:3]
+        options = schema.Conv2DOptionsT()
+        options.padding = 0 if same else 1
+        options.strideH, options.strideW = stride
+        options.dilationHFactor, options.dilationWFactor = dilation
+        options.fusedActivationFunction = ACTIVATIONS[activation]
+        sizes = [window(s, k, t, d, same) for s, k, t, d in zip(x.dims[1:3], taps, stride, dilation, strict=True)]
+        offset = self.const(np.zeros(channels_out) if bias is None else bias)
+        return self.op("CONV_2D", [x, kernel, offset], (x.dims[0], *sizes, channels_out), options)
+
+    def dense(self, x: Tensor, weights: Array, bias: Array | None = None, *, activation: str = "none") -> Tensor:
+        options = schema.FullyConnectedOptionsT()
+        options.fusedActivationFunction = ACTIVATIONS[activation]
+        offset = None if bias is None else self.const(bias)
+        return self.op("FULLY_CONNECTED", [x, self.const(weights), offset], (x.dims[0], weights.shape[0]), options)
+
+    def max_pool(self, x: Tensor, taps: int, stride: int, *, same: bool = False) -> Tensor:
+        options = schema.Pool2DOptionsT()
+        options.padding = 0 if same else 1
+        options.strideH = options.strideW = stride
+        options.filterHeight = options.filterWidth = taps
+        sizes = [window(size, taps, stride, 1, same) for size in x.dims[1:3]]
+        return self.op("MAX_POOL_2D", [x], (x.dims[0], *sizes, x.dims[3]), options)
+
+    def reshape(self, x: Tensor, *shape: int) -> Tensor:
+        options = schema.ReshapeOptionsT()
+        options.newShape = np.asarray(shape, np.int32)
+        return self.op("RESHAPE", [x, self.const(shape, np.int32)], shape, options)
+
+    def model(self, *outputs: Tensor) -> Model:
+        graph = self.graph
+        graph.outputs = list(outputs)
+        graph.pinned.update(graph.inputs, outputs)
+        names = [[(tensor.name, tensor) for tensor in tensors] for tensors in (graph.inputs, outputs)]
+        signature = Signature("serving_default", graph, *names)
+        return Model([graph], [], [], [], None, [signature], 3, "test", schema.ModelT())
+
+    def finish(self, *outputs: Tensor) -> bytes:
+        """The .tflite file."""
+        return write_model(self.model(*outputs))
+
+
+def window(size: int, taps: int, stride: int, dilation: int, same: bool) -> int:
+    """The output size of a sliding window; -1 where the input size is not known."""
+    if size < 0:
+        return -1
+    return -(-size // stride) if same else (size - (taps - 1) * dilation - 1) // stride + 1
+
+
+def sign_weights(rng: np.random.Generator, *shape: int, alpha: bool = True) -> Array:
+    """±alpha weights [O, ...], alpha a power of two for each output channel."""
+    signs = rng.choice([-1.0, 1.0], shape)
+    scale = 2.0 ** rng.integers(-2, 2, shape[0]) if alpha else np.ones(shape[0])
+    return (signs * scale.reshape(-1, *[1] * (len(shape) - 1))).astype(np.float32)
+
+
+def dyadic(rng: np.random.Generator, *shape: int, largest: int = 64, step: float = 1 / 8) -> Array:
+    """Random multiples of `step`, zero among them."""
+    return (rng.integers(-largest, largest + 1, shape) * step).astype(np.float32)
