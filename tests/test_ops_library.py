@@ -9,6 +9,7 @@ import pytest
 from elftools.elf.elffile import ELFFile
 
 from litebnn.runtime.find import find_library
+from toolchains.targets import BUILD, load_targets
 
 INTENDED = {
     "litebnn_ops",
@@ -17,20 +18,15 @@ INTENDED = {
     "tflite_plugin_create_delegate",
     "tflite_plugin_destroy_delegate",
 }
-ROOT = Path(__file__).resolve().parents[1]
+BUILT = [name for name in load_targets() if (BUILD / name / "liblitebnn.so").is_file()]
 # The loader itself is named where thread-local storage is used.
 ALLOWED = re.compile(r"^(libc\.so|libm\.so|libpthread\.so|ld-linux.*\.so|libdl\.so)\b")
 
 
-@pytest.fixture(
-    scope="module", params=["host", *sorted(path.parent.name for path in ROOT.glob("build/*/liblitebnn.so"))]
-)
+@pytest.fixture(scope="module", params=sorted({"host", *BUILT}))
 def path(request: pytest.FixtureRequest, library: None) -> Path:
     """Every library that has been built in this checkout, for whatever CPU."""
-    if request.param == "host":
-        return find_library()
-    built: Path = ROOT / "build" / request.param / "liblitebnn.so"
-    return built
+    return find_library() if request.param == "host" else BUILD / request.param / "liblitebnn.so"
 
 
 def test_shows_only_the_intended_names(path: Path) -> None:
