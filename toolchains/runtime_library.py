@@ -25,6 +25,7 @@ from toolchains.targets import BUILD, Target, ToolkitError, find_target
 
 LIBRARY = "libtensorflowlite_c.so"
 C_API = Path("tensorflow/lite/c/c_api.h")
+HEADERS = ("tensorflow/lite", "tensorflow/compiler/mlir/lite")  # where the C API's headers lie, newer ones in both
 REGISTRY = "https://registry.npmjs.org"  # where npm is not installed; npm has its own setting
 
 
@@ -120,7 +121,7 @@ def _take_own(tflite_dir: Path, work: Path) -> None:
     if include is None:
         raise ToolkitError(f"--tflite-dir={tflite_dir} has no {C_API}, nor has its folder include")
     shutil.copy2(library, work / LIBRARY)
-    for header in (include / "tensorflow").rglob("*.h"):
+    for header in (header for part in HEADERS for header in (include / part).rglob("*.h")):
         copy = work / "include" / header.relative_to(include)
         copy.parent.mkdir(parents=True, exist_ok=True)
         shutil.copy2(header, copy)
