@@ -15,6 +15,7 @@ import numpy as np
 
 from litebnn.errors import ConversionError
 from litebnn.flatbuffer.graph import NUMPY_TYPES, Array, Buffer, Graph, Model, Op, OpCode, Signature, Tensor
+from litebnn.flatbuffer.validate import check_graph
 from litebnn.flatbuffer.schema import OPERATOR_NAMES, TYPE_NAMES, schema
 
 _IDENTIFIER = b"TFL3"
@@ -192,7 +193,9 @@ def _graph(
                     f'op {number} ({op.name}): tensor "{tensor.name}" is written by another op already'
                 )
             produced.add(tensor)
-    return Graph(_text(source.Name(), budget) or "", tensors, inputs, outputs, ops, carried), tensors
+    graph = Graph(_text(source.Name(), budget) or "", tensors, inputs, outputs, ops, carried)
+    check_graph(graph)
+    return graph, tensors
 
 
 def _charged(vector: Any, budget: _Budget) -> list[int]:
@@ -203,9 +206,6 @@ def _charged(vector: Any, budget: _Budget) -> list[int]:
 
 
 def _tensor(source: Any, index: int, buffers: list[Buffer], budget: _Budget) -> Tensor:
-    budget.spend(0 if source.SparsityIsNone() else source.Sparsity().DimMetadataLength()) if hasattr(
-        source, "SparsityIsNone"
-    ) else None
     carried = schema.TensorT.InitFromObj(source)
     _spend_on(carried, budget)
     name = (carried.name or b"").decode("utf-8", "surrogateescape")

@@ -1,0 +1,119 @@
+"""Files that are not sound raise ConversionError with a reason."""
+
+import struct
+from pathlib import Path
+from typing import Any
+
+import flatbuffers
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from litebnn.convert import convert_tflite
+from litebnn.errors import ConversionError
+from litebnn.flatbuffer import read_model, schema
+from litebnn.flatbuffer.round_trip_test import code, everything, operator, pack, subgraph, tensor
+
+SOUND = Path("tests/golden/1x1.float.tflite").read_bytes()
+SMALL = Path("tests/golden/quant_dense.lce.tflite").read_bytes()
+
+
+def refused(data: bytes, reason: str) -> None:
+    with pytest.raises(ConversionError, match=reason) as caught:
+        read_model(data)
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("data", [b"", b"TFL3", b"\x00" * 64, b"PK\x03\x04" + b"\x00" * 60])
+def test_another_kind_of_file(data: bytes) -> None:
+    refused(data, "not a .tflite file")
+
+
+@pytest.mark.parametrize("share", [0.001, 0.01, 0.5, 0.9, 0.999])
+def test_a_truncated_file(share: float) -> None:
+    refused(SOUND[: int(len(SOUND) * share)], "not a")
+
+
+def graph_with(op: Any, *tensors: Any) -> bytes:
+    model = schema.ModelT()
+    model.version, model.operatorCodes, model.buffers = 3, [code("ADD"), code("CONV_2D")], [schema.BufferT()]
+    model.subgraphs = [subgraph(b"main", list(tensors), [0], [1], [op])]
+    return pack(model)
+
+
+X, Y = tensor("x", "FLOAT32", [1, 4]), tensor("y", "FLOAT32", [1, 4])
+
+
+@pytest.mark.parametrize(
+    ("op", "reason"),
+    [
+        (operator(9, [0, 0], [1]), "operator code 9 does not exist"),
+        (operator(0, [0, 7], [1]), r"op 0 \(ADD\): input tensor 7 does not exist"),
+        (operator(0, [0, -2], [1]), "input tensor -2 does not exist"),
+        (operator(0, [0, 0], [-1]), "output tensor -1 does not exist"),
+        (operator(0, [0], [1]), r"op 0 \(ADD\): 1 inputs, expected 2"),
+        (operator(0, [0, -1], [1]), "expected 2"),
+        (operator(0, [0, 1], [1]), 'reads "y" before it is computed'),
+        (operator(0, [1, 1], [0]), "an input of the graph"),
+        (operator(0, [0, 0], [1, 1]), "written by another op already"),
+        (operator(1, [0, 0], [1]), "options are missing, expected Conv2DOptions"),
+        (operator(1, [0, 0], [1], schema.AddOptionsT()), "options AddOptions, expected Conv2DOptions"),
+    ],
+)
+def test_an_op_that_makes_no_sense(op: Any, reason: str) -> None:
+    refused(graph_with(op, X, Y), reason)
+
+
+def test_a_constant_of_the_wrong_size() -> None:
+    model = everything()
+    model.subgraphs[0].tensors[8].shape = np.array([1 << 30, 1 << 30], np.int32)
+    refused(pack(model), 'tensor 8 "loose": its buffer has 4 bytes')
+
+
+def test_a_buffer_outside_the_file() -> None:
+    model = everything()
+    model.buffers[7].data, model.buffers[7].offset, model.buffers[7].size = None, 1 << 40, 16
+    refused(pack(model), "lies outside the file")
+
+
+def test_a_signature_of_a_tensor_that_is_not_there() -> None:
+    model = everything()
+    model.signatureDefs[0].outputs[0].tensorIndex = 1000
+    refused(pack(model), 'signature "serve": tensor of "out" 1000')
+
+
+def test_a_small_file_that_unfolds_into_a_huge_graph() -> None:
+    """Two thousand references to one subgraph, which holds two thousand references to one tensor."""
+    builder, count = flatbuffers.Builder(1024), 2000
+    shared = X.Pack(builder)
+    for start, add, begin, end in (
+        (schema.SubGraphStartTensorsVector, schema.SubGraphAddTensors, schema.SubGraphStart, schema.SubGraphEnd),
+        (schema.ModelStartSubgraphsVector, schema.ModelAddSubgraphs, schema.ModelStart, schema.ModelEnd),
+    ):
+        start(builder, count)
+        for _ in range(count):
+            builder.PrependUOffsetTRelative(shared)
+        vector = builder.EndVector()
+        begin(builder)
+        add(builder, vector)
+        shared = end(builder)
+    builder.Finish(shared, b"TFL3")
+    refused(bytes(builder.Output()), "over and over")
+
+
+@pytest.mark.filterwarnings("ignore:no binary layer")
+@settings(max_examples=300, deadline=None)
+@given(
+    st.sampled_from([SOUND[:1000] + SOUND[-4000:], SMALL, pack(everything())]),
+    st.lists(st.tuples(st.floats(0, 1), st.sampled_from([0, 1, 2, 4, 255, 2**31, 2**32 - 1, 12345])), max_size=8),
+)
+def test_damaged_files_raise_nothing_else(data: bytes, damage: list[tuple[float, int]]) -> None:
+    damaged = bytearray(data)
+    for place, value in damage:
+        at = int(place * (len(damaged) - 4)) & ~3
+        struct.pack_into("<I", damaged, at, value)
+    try:
+        convert_tflite(bytes(damaged))
+    except ConversionError as error:
+        assert "\n" not in str(error)
