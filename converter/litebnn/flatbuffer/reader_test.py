@@ -86,18 +86,22 @@ def test_a_signature_of_a_tensor_that_is_not_there() -> None:
 def test_a_small_file_that_unfolds_into_a_huge_graph() -> None:
     """Two thousand references to one subgraph, which holds two thousand references to one tensor."""
     builder, count = flatbuffers.Builder(1024), 2000
-    shared = X.Pack(builder)
-    for start, add, begin, end in (
-        (schema.SubGraphStartTensorsVector, schema.SubGraphAddTensors, schema.SubGraphStart, schema.SubGraphEnd),
-        (schema.ModelStartSubgraphsVector, schema.ModelAddSubgraphs, schema.ModelStart, schema.ModelEnd),
-    ):
-        start(builder, count)
-        for _ in range(count):
-            builder.PrependUOffsetTRelative(shared)
-        vector = builder.EndVector()
-        begin(builder)
-        add(builder, vector)
-        shared = end(builder)
+
+    def vector_of_one(start: Any, item: Any, times: int) -> Any:
+        start(builder, times)
+        for _ in range(times):
+            builder.PrependUOffsetTRelative(item)
+        return builder.EndVector()
+
+    tensors = vector_of_one(schema.SubGraphStartTensorsVector, X.Pack(builder), count)
+    schema.SubGraphStart(builder)
+    schema.SubGraphAddTensors(builder, tensors)
+    graphs = vector_of_one(schema.ModelStartSubgraphsVector, schema.SubGraphEnd(builder), count)
+    buffers = vector_of_one(schema.ModelStartBuffersVector, schema.BufferT().Pack(builder), 1)
+    schema.ModelStart(builder)
+    schema.ModelAddSubgraphs(builder, graphs)
+    schema.ModelAddBuffers(builder, buffers)
+    shared = schema.ModelEnd(builder)
     builder.Finish(shared, b"TFL3")
     refused(bytes(builder.Output()), "over and over")
 
