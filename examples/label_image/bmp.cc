@@ -112,7 +112,7 @@ std::string PlainBmp(const std::string& bytes) {
     plain += Palette(bytes, kFileHeader + header, pixels_at, os2 ? 3 : 4,
                      colors_used == 0 ? colors : std::min<size_t>(colors, colors_used));
   }
-  plain.append(bytes, pixels_at, std::min<size_t>(present, rows * row_bytes));
+  plain.append(bytes, pixels_at, static_cast<size_t>(std::min<uint64_t>(present, rows * row_bytes)));
   return plain;
 }
 
