@@ -1,0 +1,35 @@
+"""Hatchling's build hook: puts the op library into the wheel, and the platform that it is for into the wheel's name."""
+
+import os
+import shutil
+import sys
+from typing import Any
+
+from hatchling.builders.hooks.plugin.interface import BuildHookInterface
+
+
+class LibraryHook(BuildHookInterface):  # type: ignore[type-arg]
+    """Builds the library with the toolkit; `invoke wheel` says for what by environment variables."""
+
+    PLUGIN_NAME = "custom"
+
+    def dependencies(self) -> list[str]:
+        """What the toolkit needs and this machine lacks."""
+        missing = [name for name in ("cmake", "ninja") if not shutil.which(name)]
+        compilers = (os.environ.get("CXX", "c++").split()[0], "g++", "clang++")
+        extra = [] if any(map(shutil.which, compilers)) else self.metadata.core.optional_dependencies["cross"]
+        return ["filelock>=3.12", "pyelftools>=0.30", "tomli>=2; python_version < '3.11'", *missing, *extra]
+
+    def initialize(self, version: str, build_data: dict[str, Any]) -> None:
+        """Adds the library to the wheel; an editable install uses the one in build/host."""
+        if version == "editable":
+            return
+        sys.path.insert(0, self.root)
+        from toolchains.targets import ToolkitError
+        from toolchains.wheel import TARGET_VARIABLE, TOOLCHAIN_VARIABLE, contents
+
+        try:
+            target, toolchain = os.environ.get(TARGET_VARIABLE, "host"), os.environ.get(TOOLCHAIN_VARIABLE, "auto")
+            build_data.update(contents(target, toolchain))
+        except ToolkitError as error:
+            raise SystemExit(f"error: {error}") from error

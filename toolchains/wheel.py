@@ -1,0 +1,107 @@
+"""Makes a wheel for a target: dist/litebnn-VERSION-py3-none-PLATFORM.whl, with the op library inside.
+
+    python -m toolchains.wheel --target=rpi4
+
+One wheel serves every Python version and every board of its platform.
+"""
+
+import argparse
+import os
+import re
+import subprocess
+import sys
+import sysconfig
+import tempfile
+from pathlib import Path
+from typing import Any
+
+from toolchains.build import LIBRARY, build
+from toolchains.choice import TOOLCHAINS
+from toolchains.elf import glibc_floor
+from toolchains.targets import ROOT, ToolkitError, find_target
+
+# How `build_wheel` tells the build hook, which runs in another process, what to build.
+TARGET_VARIABLE = "LITEBNN_WHEEL_TARGET"
+TOOLCHAIN_VARIABLE = "LITEBNN_WHEEL_TOOLCHAIN"
+
+
+def contents(target: str, toolchain: str) -> dict[str, Any]:
+    """Builds the library of a wheel.
+
+    Args:
+        target: a row of targets.toml. Its `generic` target is what is built: a platform tag promises every CPU of its
+            kind.
+        toolchain: as for `toolchains.build.build`.
+
+    Returns:
+        Hatchling's build data: the files to include and the wheel's tag.
+
+    Raises:
+        ToolkitError: as for `build`, or the library asks for a newer glibc than the platform tag promises.
+    """
+    row = find_target(target)
+    if row.triple and not row.wheel:
+        raise ToolkitError(f"there are no wheels for {target}: it has no platform tag in targets.toml")
+    library = build(row.generic or row.name, toolchain)
+    platform = row.wheel or re.sub(r"\W", "_", sysconfig.get_platform())
+    promised = re.match(r"manylinux_(\d+)_(\d+)_", platform)
+    floor = glibc_floor(library)
+    if promised and floor > tuple(map(int, promised.groups())):
+        raise ToolkitError(
+            f"a {platform} wheel cannot hold a library that asks for glibc {'.'.join(map(str, floor))}: use --toolchain=zig"
+        )
+    return {
+        "force_include": {str(library): f"litebnn/lib/{LIBRARY}"},
+        "pure_python": False,
+        "tag": f"py3-none-{platform}",
+    }
+
+
+def build_wheel(target: str, toolchain: str = "zig") -> Path:
+    """Makes the wheel for the platform of `target`.
+
+    Args:
+        target: a row of targets.toml.
+        toolchain: as for `toolchains.build.build`. Not every toolchain meets the C library floor of the platform tag;
+            zig and Docker do.
+
+    Returns:
+        The wheel's path, in dist/. A wheel of that name stays as it was where the build fails.
+
+    Raises:
+        ToolkitError: no such target, or the build failed.
+
+    Example:
+        >>> build_wheel("rpi4")  # doctest: +SKIP
+        PosixPath('.../dist/litebnn-0.1.0-py3-none-manylinux_2_28_aarch64.whl')
+    """
+    find_target(target)
+    dist = ROOT / "dist"
+    dist.mkdir(exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=dist, prefix=".wheel") as folder:
+        command = [sys.executable, "-m", "hatchling", "build", "--target", "wheel", "--directory", folder]
+        variables = {TARGET_VARIABLE: target, TOOLCHAIN_VARIABLE: toolchain}
+        run = subprocess.run(command, cwd=ROOT, env=os.environ | variables, stderr=subprocess.PIPE, text=True)
+        wheels = list(Path(folder).glob("*.whl"))
+        if run.returncode or len(wheels) != 1:
+            lines = run.stderr.strip().splitlines()
+            raise ToolkitError(lines[-1].removeprefix("error: ") if lines else "hatchling made no wheel")
+        return wheels[0].replace(dist / wheels[0].name)
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """The command line; returns the exit code."""
+    parser = argparse.ArgumentParser(prog="toolchains.wheel", description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--target", default="host", help="a row of toolchains/targets.toml")
+    parser.add_argument("--toolchain", default="zig", help=", ".join(TOOLCHAINS))
+    options = parser.parse_args(arguments)
+    try:
+        print(build_wheel(options.target, options.toolchain).relative_to(ROOT))
+    except ToolkitError as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
