@@ -1,0 +1,167 @@
+"""The runtimes behind one interface: run a model in some way to register the ops, or say why it was refused.
+
+Nothing but the standard library, NumPy and the runtime itself is imported here: each runtime has an environment of its
+own.
+"""
+
+import ctypes
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import litebnn
+from litebnn.runtime.find import find_library, find_runtime
+
+# NumPy's types by TfLiteType.
+TYPES: dict[int, Any] = {1: np.float32, 2: np.int32, 6: np.bool_, 9: np.int8}
+DELEGATE, REGISTRATION = "delegate", "registration"
+
+
+class Refused(Exception):
+    """The runtime did not take or run the model; the message is what its error reporter was told."""
+
+
+class PythonRuntime:
+    """A runtime for Python."""
+
+    def __init__(self, package: str) -> None:
+        self.module = find_runtime(package)
+
+    def interpreter(self, model: bytes, way: str, num_threads: int) -> Any:
+        if way == DELEGATE:
+            delegate = litebnn.load_delegate(num_threads=num_threads)
+            return self.module.Interpreter(model_content=model, experimental_delegates=[delegate])
+        return self.module.InterpreterWithCustomOps(
+            model_content=model, num_threads=num_threads, custom_op_registerers=[litebnn.register_ops]
+        )
+
+    def session(self, model: bytes, way: str, num_threads: int = 1) -> Callable[[Any], Any]:
+        """A function from an input, of any batch size, to the output; the interpreter is the same for all calls."""
+        interpreter = self._guarded(lambda: self.interpreter(model, way, num_threads))
+
+        def run(x: Any) -> Any:
+            source, result = interpreter.get_input_details()[0], interpreter.get_output_details()[0]
+            interpreter.resize_tensor_input(source["index"], x.shape)
+            interpreter.allocate_tensors()
+            interpreter.set_tensor(source["index"], x)
+            interpreter.invoke()
+            return interpreter.get_tensor(result["index"])
+
+        return lambda x: self._guarded(lambda: run(x))
+
+    def prepare(self, model: bytes, way: str) -> None:
+        """Loads a model and allocates its tensors, and no more."""
+        self._guarded(lambda: self.interpreter(model, way, 1).allocate_tensors())
+
+    @staticmethod
+    def _guarded(action: Callable[[], Any]) -> Any:
+        try:
+            return action()
+        except (RuntimeError, ValueError) as error:
+            raise Refused(str(error)) from None
+
+
+class CLibrary:
+    """libtensorflowlite_c.so, by its C interface."""
+
+    def __init__(self, path: Path) -> None:
+        self.library = ctypes.CDLL(str(path))
+        self.ops = ctypes.CDLL(str(find_library()))
+        pointers = (
+            "TfLiteModelCreate TfLiteInterpreterOptionsCreate TfLiteInterpreterCreate TfLiteInterpreterGetInputTensor "
+            "TfLiteInterpreterGetOutputTensor TfLiteTensorData"
+        )
+        for name in pointers.split():
+            getattr(self.library, name).restype = ctypes.c_void_p
+        self.library.TfLiteTensorByteSize.restype = ctypes.c_size_t
+        for name in ("litebnn_registration", "tflite_plugin_create_delegate"):
+            getattr(self.ops, name).restype = ctypes.c_void_p
+        self.format = ctypes.CDLL(None).vsnprintf
+
+    def session(self, model: bytes, way: str, num_threads: int = 1) -> Callable[[Any], Any]:
+        """As PythonRuntime's."""
+        return _CSession(self, model, way, num_threads).run
+
+    def prepare(self, model: bytes, way: str) -> None:
+        """As PythonRuntime's."""
+        _CSession(self, model, way, 1).allocate()
+
+
+class _CSession:
+    """One interpreter of the C library."""
+
+    REPORTER = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p)
+    OPS = (b"LceQuantize", b"LceDequantize", b"LceBMaxPool2d", b"LceBconv2d")
+
+    def __init__(self, runtime: CLibrary, model: bytes, way: str, num_threads: int) -> None:
+        self.runtime, self.library = runtime, runtime.library
+        self.messages: list[str] = []
+        self.interpreter = self.delegate = None
+        # The runtime reads the model where it lies.
+        self.content = ctypes.create_string_buffer(model, len(model))
+        self.model = ctypes.c_void_p(self.library.TfLiteModelCreate(self.content, ctypes.c_size_t(len(model))))
+        self.options = ctypes.c_void_p(self.library.TfLiteInterpreterOptionsCreate())
+        self.reporter = self.REPORTER(self._report)
+        self.library.TfLiteInterpreterOptionsSetErrorReporter(self.options, self.reporter, None)
+        self.library.TfLiteInterpreterOptionsSetNumThreads(self.options, num_threads)
+        if way == DELEGATE:
+            keys, values = (ctypes.c_char_p * 1)(b"num_threads"), (ctypes.c_char_p * 1)(b"%d" % num_threads)
+            create = runtime.ops.tflite_plugin_create_delegate
+            self.delegate = ctypes.c_void_p(create(keys, values, ctypes.c_size_t(1), None))
+            self.library.TfLiteInterpreterOptionsAddDelegate(self.options, self.delegate)
+        else:
+            for name in self.OPS:
+                registration = ctypes.c_void_p(runtime.ops.litebnn_registration(name))
+                self.library.TfLiteInterpreterOptionsAddCustomOp(self.options, name, registration, 1, 1)
+        self.interpreter = ctypes.c_void_p(self.library.TfLiteInterpreterCreate(self.model, self.options))
+        if not self.interpreter:
+            raise Refused(self._reported())
+
+    def __del__(self) -> None:
+        if self.interpreter:
+            self.library.TfLiteInterpreterDelete(self.interpreter)
+        if self.delegate:
+            self.runtime.ops.tflite_plugin_destroy_delegate(self.delegate)
+        self.library.TfLiteInterpreterOptionsDelete(self.options)
+        self.library.TfLiteModelDelete(self.model)
+
+    def _report(self, _: Any, message: bytes, arguments: Any) -> None:
+        text = ctypes.create_string_buffer(1024)
+        self.runtime.format(text, ctypes.c_size_t(len(text)), message, ctypes.c_void_p(arguments))
+        self.messages.append(text.value.decode())
+
+    def _reported(self) -> str:
+        return "\n".join(self.messages)
+
+    def _check(self, status: int) -> None:
+        if status:
+            raise Refused(self._reported())
+
+    def allocate(self) -> None:
+        self._check(self.library.TfLiteInterpreterAllocateTensors(self.interpreter))
+
+    def run(self, x: Any) -> Any:
+        library = self.library
+        shape = (ctypes.c_int * x.ndim)(*x.shape)
+        self._check(library.TfLiteInterpreterResizeInputTensor(self.interpreter, 0, shape, x.ndim))
+        self.allocate()
+        source = ctypes.c_void_p(library.TfLiteInterpreterGetInputTensor(self.interpreter, 0))
+        content = np.ascontiguousarray(x)
+        size = ctypes.c_size_t(content.nbytes)
+        self._check(library.TfLiteTensorCopyFromBuffer(source, ctypes.c_void_p(content.ctypes.data), size))
+        self._check(library.TfLiteInterpreterInvoke(self.interpreter))
+        result = ctypes.c_void_p(library.TfLiteInterpreterGetOutputTensor(self.interpreter, 0))
+        dims = [library.TfLiteTensorDim(result, i) for i in range(library.TfLiteTensorNumDims(result))]
+        output = np.empty(dims, TYPES[library.TfLiteTensorType(result)])
+        size = ctypes.c_size_t(output.nbytes)
+        self._check(library.TfLiteTensorCopyToBuffer(result, ctypes.c_void_p(output.ctypes.data), size))
+        return output
+
+
+def backend() -> Any:
+    """The runtime that the environment variable LITEBNN_RUNTIME names: a package, or the C library's path."""
+    named = os.environ["LITEBNN_RUNTIME"]
+    return CLibrary(Path(named)) if named.endswith(".so") else PythonRuntime(named)

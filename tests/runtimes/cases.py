@@ -1,0 +1,325 @@
+"""Writes the suite's cases: models to run with inputs and outputs, and models to refuse with the message to expect.
+
+    python -m tests.runtimes.cases FOLDER
+
+They are made where the .tflite schema for Python is, and run where it is not: beside a model NAME.tflite lies NAME.npz
+with `input`, `expected` and `tolerance`, or NAME.json with the `message`, a regular expression, and the `op`.
+"""
+
+import json
+import re
+import shutil
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from ai_edge_litert import schema_py_generated as schema
+
+from tests import lce_models, reference
+from tests.lce_models import Case, Conv, Graph
+
+GOLDEN = Path(__file__).resolve().parents[1] / "golden"
+INT32_MAX = 2**31 - 1
+
+
+@dataclass
+class Refusal:
+    """A model that has to be refused with a message."""
+
+    name: str
+    model: bytes
+    op: str
+    message: str
+
+
+def golden() -> Iterator[Case]:
+    """The models that Larq Compute Engine wrote. The int8 one is left out: there the runtimes' own ops differ."""
+    for path in sorted(GOLDEN.glob("*.lce.tflite")):
+        name = path.name.removesuffix(".lce.tflite")
+        if name == "int8_qat":
+            continue
+        recorded = np.load(path.with_name(f"{name}.npz"))
+        tolerance = 1e-4 * float(np.abs(recorded["lce"]).max())
+        yield Case(f"golden_{name}", path.read_bytes(), recorded["input"], recorded["lce"], tolerance)
+
+
+def random_convs(count: int) -> Iterator[Case]:
+    """Convolutions with parameters drawn at random."""
+    rng = np.random.default_rng(1)
+
+    def pick(low: int, high: int) -> int:
+        return int(rng.integers(low, high + 1))
+
+    for number in range(count):
+        groups = pick(2, 3) if number % 4 == 0 else 1
+        output = ("float32", "int8", "packed")[number % 3]
+        channels_in = 32 * groups * pick(1, 2) if groups > 1 else pick(1, 150)
+        if output == "packed":
+            channels_in += channels_in % 2
+        filter_size, dilations = (pick(1, 4), pick(1, 4)), (pick(1, 3), pick(1, 3))
+        padding = pick(0, 1)
+        reach = [
+            (k - 1) * d + 1 if padding == reference.VALID else 1 for k, d in zip(filter_size, dilations, strict=True)
+        ]
+        yield Conv(
+            (pick(1, 3), reach[0] + pick(0, 6), reach[1] + pick(0, 6), channels_in),
+            groups * pick(1, 50),
+            filter_size,
+            groups,
+            (pick(1, 3), pick(1, 3)),
+            dilations,
+            padding,
+            pick(0, 1),
+            pick(0, 3),
+            output,
+            bool(pick(0, 3)),
+            bool(pick(0, 3)),
+            seed=number,
+        ).case(f"conv_{number:02d}_{output}")
+
+
+def edge_convs() -> Iterator[Case]:
+    """What the incumbent refuses, what lies at the ends of the options' ranges, and batch sizes that change."""
+    yield Conv(pad_values=0, activation=1).case("same_zero_with_activation")
+    yield Conv(pad_values=0, output="packed").case("same_zero_packed")
+    yield Conv(multiplier=False, bias=False).case("absent_inputs")
+    yield Conv(changed={"stride_height": INT32_MAX}, strides=(INT32_MAX, 1)).case("largest_stride_height")
+    yield Conv(changed={"stride_width": INT32_MAX}, strides=(1, INT32_MAX)).case("largest_stride_width")
+    yield Conv(filter_size=(1, 1), dilations=(INT32_MAX, INT32_MAX)).case("largest_dilation")
+    yield Conv(output="packed").case("batch_of_four", batch=4)
+
+
+def other_ops() -> Iterator[Case]:
+    """LceQuantize, LceDequantize and LceBMaxPool2d of every type."""
+    rng = np.random.default_rng(2)
+    for channels in (1, 31, 32, 33, 100):
+        shape = (2, 3, channels)
+        values = {
+            "float32": rng.normal(size=shape).astype(np.float32),
+            "int8": rng.integers(-128, 128, shape).astype(np.int8),
+            "bool": rng.random(shape) < 0.5,
+        }
+        for dtype, x in values.items():
+            scale, zero_point = (0.3, -5) if dtype == "int8" else (None, 0)
+            model = lce_models.quantize_model(shape, dtype, scale, zero_point)
+            words = reference.lce_quantize(x, zero_point)
+            yield Case(f"quantize_{dtype}_{channels}", model, x, words)
+            model = lce_models.dequantize_model(shape, dtype, scale, zero_point)
+            expected = reference.lce_dequantize(words, channels, np.dtype(dtype), scale or 1.0, zero_point)
+            yield Case(f"dequantize_{dtype}_{channels}", model, words, expected)
+    for number, padding in enumerate((reference.SAME, reference.VALID)):
+        shape, filter_size, strides = (2, 7, 8, 3), (3, 2), (2, 3)
+        words = rng.integers(-(2**31), 2**31, shape).astype(np.int32)
+        model = lce_models.bmaxpool_model(shape, filter_size, strides, padding)
+        expected = reference.lce_bmaxpool2d(words, filter_size, strides, padding)
+        yield Case(f"bmaxpool_{number}", model, words, expected)
+
+
+def chains() -> Iterator[Case]:
+    """All ops behind one another, in models for one size that run with another."""
+    for size in (12, 7):
+        model, x, expected = lce_models.chain_model(size=size)
+        yield Case(f"chain_{size}", model, x, expected)
+
+
+def between_float_ops() -> Iterator[Case]:
+    """A binary layer with float ops around it, which stay with the runtime, and a dynamic tensor before it."""
+    conv = Conv((1, 4, 5, 32), 16)
+    for dynamic in (False, True):
+        graph = Graph()
+        source = graph.tensor((1, 20, 32), "float32", name="input")
+        negated = graph.tensor((1, 20, 32), "float32")
+        graph.builtin("NEG", [source], [negated], schema.NegOptionsT())
+        reshaped = graph.tensor(conv.input_shape, "float32")
+        shape = graph.constant(np.array(conv.input_shape, np.int32))
+        if dynamic:
+            # The shape is known only once it has been computed.
+            computed = graph.tensor((4,), "int32")
+            zero = graph.tensor((4,), "int32")
+            graph.builtin("SUB", [shape, shape], [zero], schema.SubOptionsT())
+            graph.builtin("ADD", [shape, zero], [computed], schema.AddOptionsT())
+            shape = computed
+        graph.builtin("RESHAPE", [negated, shape], [reshaped], schema.ReshapeOptionsT())
+        packed = graph.tensor((1, 4, 5, 1))
+        graph.custom("LceQuantize", [reshaped], [packed])
+        output = graph.tensor(conv.output_shape, "float32", name="output")
+        graph.builtin("NEG", [conv.add_to(graph, packed)], [output], schema.NegOptionsT())
+
+        x = np.random.default_rng(4).normal(size=(1, 20, 32)).astype(np.float32)
+        expected = -conv.compute(reference.lce_quantize(-x.reshape(conv.input_shape)))
+        name = "behind_a_dynamic_tensor" if dynamic else "between_float_ops"
+        yield Case(name, graph.build([source], [output]), x, expected, conv.tolerance(expected))
+
+
+def wrong_options() -> Iterator[Refusal]:
+    """Every option of every op: missing, of another type, zero or negative, and too large."""
+    pool = {
+        "padding": (0, 1),
+        "stride_width": (1, INT32_MAX),
+        "stride_height": (1, INT32_MAX),
+        "filter_width": (1, INT32_MAX),
+        "filter_height": (1, INT32_MAX),
+    }
+    conv = {
+        "channels_in": (1, INT32_MAX),
+        "dilation_height_factor": (1, INT32_MAX),
+        "dilation_width_factor": (1, INT32_MAX),
+        "fused_activation_function": (0, 3),
+        "pad_values": (0, 1),
+        "padding": (0, 1),
+        "stride_height": (1, INT32_MAX),
+        "stride_width": (1, INT32_MAX),
+    }
+    for op, ranges in (("LceBconv2d", conv), ("LceBMaxPool2d", pool)):
+        for option, (low, high) in ranges.items():
+            bad: dict[str, Any] = {"missing": None, "float": 1.0, "string": "1", "negative": -1, "huge": 2**31}
+            if low == 1:
+                bad["zero"] = 0
+            if high < INT32_MAX:
+                bad["max"] = INT32_MAX
+            for kind, value in bad.items():
+                changed = {option: value}
+                if op == "LceBconv2d":
+                    model = Conv(changed=changed).model()
+                else:
+                    model = lce_models.bmaxpool_model((1, 5, 5, 2), (3, 3), (2, 2), reference.SAME, changed)
+                found = "none" if value is None else value if isinstance(value, int) else "a value of another type"
+                message = f"option {option}: expected an integer from {low} to {high}, found {found}"
+                yield Refusal(f"{op}_{option}_{kind}", model, op, re.escape(message))
+    for option in ("dilation_height_factor", "dilation_width_factor"):
+        model = Conv(changed={option: INT32_MAX}).model()
+        yield Refusal(f"{option}_overflows", model, "LceBconv2d", "expected at most 2147483647 with its padding, found")
+    for option in ("filter_height", "filter_width"):
+        model = lce_models.bmaxpool_model((1, 5, 5, 2), (3, 3), (2, 2), reference.SAME, {option: INT32_MAX})
+        yield Refusal(
+            f"{option}_overflows", model, "LceBMaxPool2d", "expected at most 2147483647 with its padding, found"
+        )
+
+
+def broken_options() -> Iterator[Refusal]:
+    """A FlexBuffer cut off at every byte."""
+    whole = bytes(lce_models.flexbuffers.Dumps(Conv().options))
+    for size in range(len(whole)):
+        yield Refusal(f"options_cut_at_{size:03d}", conv_with_options(whole[:size]), "LceBconv2d", "option ")
+
+
+def conv_with_options(options: bytes) -> bytes:
+    """The model of a convolution with these very bytes for its options."""
+    conv = Conv()
+    graph = Graph()
+    source = graph.tensor((1, 5, 6, 2), name="input")
+    output = conv.add_to(graph, source)
+    graph.operators[-1].customOptions = np.frombuffer(options, np.uint8)
+    return graph.build([source], [output])
+
+
+def wrong_tensors() -> Iterator[Refusal]:
+    """Shapes and types that do not go together."""
+
+    def conv(name: str, message: str, *, output: str = "float32", **changes: Any) -> Refusal:
+        """A convolution with constants replaced, or with `input` or `output_shape` of another shape."""
+        description = Conv(output=output)
+        graph = Graph()
+        source = graph.tensor(changes.pop("input", (1, 5, 6, 2)), name="input")
+        shape = changes.pop("output_shape", description.output_shape)
+        constants = description.constants() | changes
+        inputs = [source]
+        for role, value in constants.items():
+            inputs.append(lce_models.LEFT_OUT if value is None else graph.constant(value, name=role))
+        result = graph.tensor(shape, "int32" if output == "packed" else output, name="output")
+        graph.custom("LceBconv2d", inputs, [result], description.options)
+        return Refusal(name, graph.build([source], [result]), "LceBconv2d", message)
+
+    yield conv(
+        "input_channels", r"input .*last dimension: expected 2 words for 64 channels, found 3", input=(1, 5, 6, 3)
+    )
+    yield conv("input_rank", r"input .*shape: expected 4 dimensions, found \[5, 6, 2\]", input=(5, 6, 2))
+    yield conv("filter_channels", r"filter .*last dimension: expected 2 words", filter=np.zeros((8, 3, 3, 3), np.int32))
+    yield conv("filter_rank", r"filter .*shape: expected 4 dimensions", filter=np.zeros((8, 3, 6), np.int32))
+    yield conv(
+        "filter_type", r"filter .*type: expected INT32, found FLOAT32", filter=np.zeros((8, 3, 3, 2), np.float32)
+    )
+    for role, dtype, other in (
+        ("post_activation_multiplier", np.float32, np.int32),
+        ("post_activation_bias", np.float32, np.int32),
+        ("output_threshold", np.int32, np.float32),
+    ):
+        length = f"{role} .*length: expected 8, one for each output channel, found "
+        yield conv(f"{role}_short", f"{length}7", **{role: np.zeros(7, dtype)})
+        yield conv(f"{role}_long", f"{length}9", **{role: np.zeros(9, dtype)})
+        yield conv(f"{role}_rank", rf"{role} .*shape: expected 1 dimensions", **{role: np.zeros((2, 4), dtype)})
+        yield conv(f"{role}_type", rf"{role} .*type: expected", **{role: np.zeros(8, other)})
+    packed = r"output .*shape: expected 4 dimensions, the last 1 words for 8 channels, found \[1, 5, 6, 8\]"
+    yield conv("packed_last_dimension", packed, output="packed", output_shape=(1, 5, 6, 8))
+    yield conv(
+        "packed_without_threshold", "output_threshold: expected a tensor", output="packed", output_threshold=None
+    )
+    yield Refusal(
+        "packed_zero_padding_odd_channels",
+        Conv((1, 5, 6, 33), output="packed", pad_values=0).model(),
+        "LceBconv2d",
+        "option channels_in: expected an even number",
+    )
+    yield Refusal(
+        "int8_output_without_scale", Conv(output="int8", scale=0.0).model(), "LceBconv2d", "expected one scale above 0"
+    )
+    yield Refusal("quantize_uint8", lce_models.quantize_model((2, 5), "uint8"), "LceQuantize", "found UINT8")
+    yield Refusal("quantize_scalar_words", lce_models.quantize_model((2, 5), "int32"), "LceQuantize", "found INT32")
+
+    graph = Graph()
+    source, output = graph.tensor((2, 3), name="input"), graph.tensor((2, 97), "float32", name="output")
+    graph.custom("LceDequantize", [source], [output])
+    message = "output .*last dimension: expected a number of channels that packs into 3 words, found 97"
+    yield Refusal("dequantize_channels", graph.build([source], [output]), "LceDequantize", message)
+
+    graph = Graph()
+    description = Conv()
+    source = graph.tensor((1, 5, 6, 2), name="input")
+    weights = graph.tensor((8, 3, 3, 2), name="filter")
+    result = graph.tensor(description.output_shape, "float32", name="output")
+    graph.custom("LceBconv2d", [source, weights], [result], description.options)
+    message = "filter .*values: expected constants, found none"
+    yield Refusal("filter_is_an_input", graph.build([source, weights], [result]), "LceBconv2d", message)
+
+    # A tensor in between, so that the runtime does not refuse the size of an input first.
+    for name, shape in (("output_overflows", (1, 40000, 40000, 1)), ("output_overflows_more", (1, INT32_MAX, 1, 1))):
+        graph = Graph()
+        large = Conv((1, 5, 5, 32), 64, (1, 1))
+        source = graph.tensor(shape, name="input")
+        output = large.add_to(graph, source)
+        model = graph.build([source], [output])
+        yield Refusal(name, model, "LceBconv2d", "expected at most 2147483647 values, found")
+
+
+def all_cases() -> Iterator[Case | Refusal]:
+    """The suite."""
+    yield from golden()
+    yield from random_convs(48)
+    yield from edge_convs()
+    yield from other_ops()
+    yield from chains()
+    yield from between_float_ops()
+    yield from wrong_options()
+    yield from broken_options()
+    yield from wrong_tensors()
+
+
+def write(folder: Path) -> None:
+    """Writes all cases into `folder`, which is emptied first."""
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(parents=True)
+    for case in all_cases():
+        (folder / f"{case.name}.tflite").write_bytes(case.model)
+        if isinstance(case, Case):
+            contents = {"input": case.input, "expected": case.expected, "tolerance": case.tolerance}
+            np.savez(folder / f"{case.name}.npz", **contents)
+        else:
+            text = json.dumps({"op": case.op, "message": case.message})
+            (folder / f"{case.name}.json").write_text(text, encoding="utf-8")
+
+
+if __name__ == "__main__":
+    write(Path(sys.argv[1]))
