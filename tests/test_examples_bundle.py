@@ -16,7 +16,7 @@ from programs import GOLDEN, host_programs, run, scores
 
 import litebnn
 from toolchains.bundle import bundle
-from toolchains.targets import ToolkitError, find_target
+from toolchains.targets import BUILD, ROOT, ToolkitError, find_target
 
 IMAGES = 100
 SYSTEM = Path("/usr/aarch64-linux-gnu")  # the C and C++ libraries of Debian's cross compiler
@@ -107,3 +107,22 @@ def test_loads_the_bundles_op_library_as_a_delegate(unpacked):
     linked = run(program, **flags, lcompute=1)
     loaded = run(program, **flags, external_delegate_path=unpacked.folder / "liblitebnn.so")
     assert scores(loaded.stdout) == scores(linked.stdout)
+
+
+def test_runs_a_converted_quicknet(unpacked, tmp_path):
+    source = BUILD / "zoo" / "QuickNet.float.tflite"
+    if not source.exists():
+        pytest.skip(f"{source.relative_to(ROOT)} is missing: tests/zoo/make_models.py says how to make it")
+    model = tmp_path / "quicknet.tflite"
+    model.write_bytes(litebnn.convert_tflite(source))
+    pixels = np.asarray(
+        Image.fromarray(np.random.default_rng(0).integers(0, 256, (14, 14, 3), np.uint8)).resize((224, 224))
+    )
+    Image.fromarray(pixels).save(tmp_path / "image.bmp")
+    expected = litebnn.Interpreter(model).predict((pixels / 127.5 - 1).astype(np.float32)[None])[0]
+    flags = {"tflite_model": model, "image": tmp_path / "image.bmp", "num_results": len(expected), "warmup_runs": 0}
+    for xnnpack in (0, 1):
+        program = [*unpacked.prefix, unpacked.folder / "label_image"]
+        result = run(program, **flags, lcompute=1, xnnpack_delegate=xnnpack, threads=1)
+        found = scores(result.stdout)
+        assert [found[i] for i in range(len(expected))] == pytest.approx(expected, abs=1e-4)
