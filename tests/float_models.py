@@ -11,7 +11,20 @@ from typing import Any
 
 import numpy as np
 
-from litebnn.flatbuffer import Array, Graph, Model, Op, OpCode, Signature, Tensor, constant, schema, write_model
+from litebnn.flatbuffer import (
+    Array,
+    Graph,
+    Model,
+    Op,
+    OpCode,
+    Signature,
+    Tensor,
+    constant,
+    read_model,
+    schema,
+    write_model,
+)
+from litebnn.passes.notes import Notes
 
 ACTIVATIONS = {"none": 0, "relu": 1, "relu1": 2, "relu6": 3}
 SIGN_FORMS = (
@@ -67,7 +80,9 @@ class FloatModel:
         return output
 
     def elementwise(self, name: str, *inputs: Tensor, activation: str = "none", type: str = "FLOAT32") -> Tensor:
-        dims = np.broadcast_shapes(*(tensor.dims for tensor in inputs))
+        largest = max(inputs, key=lambda tensor: len(tensor.dims))
+        shape = np.broadcast_shapes(*(tensor.shape for tensor in inputs))
+        dims = [d if d < 0 else size for d, size in zip(largest.dims, shape, strict=True)]
         options = None
         if name in ("ADD", "SUB", "MUL", "DIV"):
             options = getattr(schema, name.capitalize() + "OptionsT")()
@@ -101,7 +116,9 @@ class FloatModel:
     def pad(self, x: Tensor, amounts: Sequence[Sequence[int]], value: float | None = None) -> Tensor:
         """PADV2 with a value, or PAD where it is None; `amounts` for height and width."""
         pads = self.const([(0, 0), *amounts, (0, 0)], np.int32)
-        shape = [size if size < 0 else size + sum(a) for size, a in zip(x.dims, [(0, 0), *amounts, (0, 0)], strict=True)]
+        shape = [
+            size if size < 0 else size + sum(a) for size, a in zip(x.dims, [(0, 0), *amounts, (0, 0)], strict=True)
+        ]
         if value is None:
             return self.op("PAD", [x, pads], shape, schema.PadOptionsT())
         return self.op("PADV2", [x, pads, self.const(value)], shape, schema.PadV2OptionsT())
@@ -177,3 +194,14 @@ def sign_weights(rng: np.random.Generator, *shape: int, alpha: bool = True) -> A
 def dyadic(rng: np.random.Generator, *shape: int, largest: int = 64, step: float = 1 / 8) -> Array:
     """Random multiples of `step`, zero among them."""
     return (rng.integers(-largest, largest + 1, shape) * step).astype(np.float32)
+
+
+def op_names(model: bytes | Model) -> list[str]:
+    """The ops of a model's first subgraph, in order of execution."""
+    return [op.name for op in (read_model(model) if isinstance(model, bytes) else model).graphs[0].ops]
+
+
+def run_pass(one: Any, model: Model) -> tuple[bool, list[str]]:
+    """Runs a pass once; returns what it returned and the ops that are left."""
+    changed = one(model.graphs[0], Notes(model))
+    return changed, op_names(model)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from litebnn.contract import BCONV_2D, BITS_PER_WORD, BConv2DOptions, PadValues, encode_options, pack_bits
+from litebnn.contract import BCONV_2D, BITS_PER_WORD, BConv2DOptions, Padding, PadValues, encode_options, pack_bits
 from litebnn.flatbuffer import Array, Graph, Op, Tensor, constant
 from litebnn.passes.common import bits_of, custom, derived, fused_activation, split_activation
 from litebnn.passes.notes import Notes
@@ -86,7 +86,8 @@ def _convert(graph: Graph, op: Op, notes: Notes) -> str | None:
         dilation_height_factor=op.options.dilationHFactor,
         dilation_width_factor=op.options.dilationWFactor,
         pad_values=PadValues.ZERO,
-        padding=op.options.padding,
+        # A 1×1 filter never reaches outside, and without zero padding the op can do more.
+        padding=Padding.VALID if weights.shape[1:3] == (1, 1) else op.options.padding,
         stride_height=op.options.strideH,
         stride_width=op.options.strideW,
     )

@@ -33,7 +33,7 @@ def can_pack(op: Op, notes: Notes) -> bool:
     """Whether thresholds can stand for the signs of this op's outputs."""
     options = bconv_options(op)
     zero_padded = options.padding == Padding.SAME and options.pad_values == PadValues.ZERO
-    if zero_padded and channels_per_group(op) % 2 and op.input(1).shape[1:3] != (1, 1):
+    if zero_padded and channels_per_group(op) % 2:
         notes.left_alone(op, "same-zero padding with an odd number of channels cannot write bits: use same-one padding")
         return False
     return True

@@ -21,8 +21,8 @@ from litebnn.passes.common import (
     fused_activation,
     is_float_bconv,
     is_strictness,
-    next_level,
     like,
+    next_level,
     quantize,
 )
 from litebnn.passes.negated_channels import can_negate_channels, negate_channels
