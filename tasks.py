@@ -87,9 +87,19 @@ def lint(context: Context) -> None:
     _python("-c", "import sys, clang_format; sys.exit(clang_format.clang_format())", "--dry-run", "--Werror", *sources)
 
 
-@task(help={"k": "run only the tests that match, as pytest's -k", "long": "also run the tests that take minutes"})
-def test(context: Context, k: str = "", long: bool = False) -> None:
+@task(
+    help={
+        "k": "run only the tests that match, as pytest's -k",
+        "long": "also run the tests that take minutes",
+        "runtimes": "instead run the ops' suite in every runtime that litebnn serves, each fetched into build/runtimes",
+    }
+)
+def test(context: Context, k: str = "", long: bool = False, runtimes: bool = False) -> None:
     """Lint, build for the host, and run all tests."""
+    if runtimes:
+        build(context)
+        _python("-m", "tests.runtimes.environments")
+        return
     lint(context)
     build(context)
     _python("-m", "pytest", *(["-k", k] if k else []), *(["--long"] if long else []))

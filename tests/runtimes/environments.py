@@ -75,13 +75,13 @@ def write_cases() -> Path:
     return folder
 
 
-def runtime_variable(environment: Environment) -> str:
-    """What the suite is told by LITEBNN_RUNTIME.
+def c_library() -> str:
+    """Path of the runtime's C library.
 
     Raises:
-        ToolkitError: the C library cannot be fetched.
+        ToolkitError: it cannot be fetched.
     """
-    return environment.package or str(fetch("host") / LIBRARY)
+    return str(fetch("host") / LIBRARY)
 
 
 def run_suite(python: Path, runtime: str, cases: Path, library: Path) -> int:
@@ -97,7 +97,7 @@ def run_suite(python: Path, runtime: str, cases: Path, library: Path) -> int:
     return subprocess.run(command, cwd=ROOT, env=os.environ | variables).returncode
 
 
-def test_all(environments: Iterable[Environment], library: Path) -> dict[str, str]:
+def run_all(environments: Iterable[Environment], library: Path) -> dict[str, str]:
     """Runs the suite in each environment; returns how each went."""
     cases = write_cases()
     outcome = {}
@@ -105,7 +105,7 @@ def test_all(environments: Iterable[Environment], library: Path) -> dict[str, st
         print(f"== {environment.name}", flush=True)
         try:
             prepare(environment)
-            code = run_suite(environment.python, runtime_variable(environment), cases, library)
+            code = run_suite(environment.python, environment.package or c_library(), cases, library)
             outcome[environment.name] = "failed" if code else "passed"
         except ToolkitError as error:
             outcome[environment.name] = f"failed: {error}"
@@ -124,7 +124,7 @@ def main(arguments: list[str] | None = None) -> int:
     if not options.library.is_file():
         parser.error(f"no library {options.library}: invoke build --target=host")
     chosen = [e for e in ENVIRONMENTS if not options.names or e.name in options.names]
-    outcome = test_all(chosen, options.library.resolve())
+    outcome = run_all(chosen, options.library.resolve())
     for name, result in outcome.items():
         print(f"{name:22} {result}")
     return 0 if set(outcome.values()) == {"passed"} else 1
