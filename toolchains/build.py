@@ -18,6 +18,7 @@ from pathlib import Path
 from filelock import FileLock
 
 from toolchains.choice import TOOLCHAINS, find_compiler
+from toolchains.command_line import exit_code
 from toolchains.compilers import Compiler
 from toolchains.elf import glibc_floor
 from toolchains.runtime_library import LIBRARY as RUNTIME_LIBRARY
@@ -142,15 +143,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--toolchain", default="auto", help=", ".join(TOOLCHAINS))
     parser.add_argument("--tests", action="store_true", help="also build the C++ tests")
     options = parser.parse_args(arguments)
-    try:
-        build(options.target, options.toolchain, tests=options.tests)
-    except ToolkitError as error:
-        print(f"error: {error}", file=sys.stderr)
-        return 1
-    except KeyboardInterrupt:
-        print("error: interrupted", file=sys.stderr)
-        return 130
-    return 0
+    return exit_code(lambda: build(options.target, options.toolchain, tests=options.tests))
 
 
 if __name__ == "__main__":

@@ -12,9 +12,10 @@ import time
 from pathlib import Path
 
 from toolchains.build import LIBRARY, PROGRAMS, build
+from toolchains.command_line import exit_code
 from toolchains.runtime_library import LIBRARY as RUNTIME_LIBRARY
 from toolchains.runtime_library import fetch, runtime_folder
-from toolchains.targets import ROOT, Target, ToolkitError, find_target
+from toolchains.targets import ROOT, Target, find_target
 
 EXAMPLES = ROOT / "examples" / "label_image"
 MODEL, LABELS, IMAGE = "digits.tflite", "labels.txt", "digit.bmp"
@@ -84,15 +85,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--target", default="host", help="a row of toolchains/targets.toml")
     parser.add_argument("--toolchain", default="auto", help="as for toolchains.build")
     options = parser.parse_args(arguments)
-    try:
-        print(bundle(options.target, options.toolchain))
-    except ToolkitError as error:
-        print(f"error: {error}", file=sys.stderr)
-        return 1
-    except KeyboardInterrupt:
-        print("error: interrupted", file=sys.stderr)
-        return 130
-    return 0
+    return exit_code(lambda: print(bundle(options.target, options.toolchain)))
 
 
 if __name__ == "__main__":

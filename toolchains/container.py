@@ -14,12 +14,16 @@ import time
 from collections.abc import Sequence
 from typing import Any, TextIO
 
+from toolchains.command_line import exit_code
 from toolchains.compilers import Compiler, zig_arguments
 from toolchains.targets import BUILD, ROOT, Target, ToolkitError
 
 RECIPE = ROOT / "docker"
 ZIG = "/opt/ziglang/zig"
-WHEEL_PLATFORMS = {"amd64": "manylinux_2_12_x86_64", "arm64": "manylinux_2_17_aarch64"}  # by the engine's name for its CPU
+WHEEL_PLATFORMS = {
+    "amd64": "manylinux_2_12_x86_64",
+    "arm64": "manylinux_2_17_aarch64",
+}  # by the engine's name for its CPU
 
 
 def image_name() -> str:
@@ -42,7 +46,9 @@ def connect() -> Any:
         client = docker.from_env()
         client.ping()
     except (docker.errors.DockerException, OSError) as error:
-        raise ToolkitError(f"no Docker engine answers; is it started, and may you use it? ({_first_line(error)})") from error
+        raise ToolkitError(
+            f"no Docker engine answers; is it started, and may you use it? ({_first_line(error)})"
+        ) from error
     return client
 
 
@@ -83,7 +89,9 @@ def _unpack_requirements(context: os.PathLike[str], engine_cpu: str) -> None:
         raise ToolkitError(f"the Docker engine's CPU is {engine_cpu}; the image is for {' and '.join(WHEEL_PLATFORMS)}")
     pip = [sys.executable, "-m", "pip", "--disable-pip-version-check", "install", "--quiet", "--no-deps"]
     choice = ["--only-binary=:all:", f"--platform={WHEEL_PLATFORMS[engine_cpu]}", f"--target={os.fspath(context)}"]
-    run = subprocess.run([*pip, *choice, f"--requirement={RECIPE / 'requirements.txt'}"], capture_output=True, text=True)
+    run = subprocess.run(
+        [*pip, *choice, f"--requirement={RECIPE / 'requirements.txt'}"], capture_output=True, text=True
+    )
     if run.returncode:
         raise ToolkitError(f"pip cannot fetch the image's compiler: {run.stderr.strip().splitlines()[-1]}")
 
@@ -122,7 +130,9 @@ def find_docker(target: Target) -> Compiler:
         ToolkitError: no engine answers, or the image cannot be built.
     """
     if not target.triple:
-        raise ToolkitError(f"{target.name} is this machine, not the container: name its target instead (--target=x86_64)")
+        raise ToolkitError(
+            f"{target.name} is this machine, not the container: name its target instead (--target=x86_64)"
+        )
     return Compiler("docker", f"zig in {build_image()}", zig_arguments(target, ZIG), "cmake", "ninja", run_in_container)
 
 
@@ -132,12 +142,7 @@ def _first_line(error: Exception) -> str:
 
 def main() -> int:
     """The command line; returns the exit code."""
-    try:
-        print(build_image())
-    except ToolkitError as error:
-        print(f"error: {error}", file=sys.stderr)
-        return 1
-    return 0
+    return exit_code(lambda: print(build_image()))
 
 
 if __name__ == "__main__":

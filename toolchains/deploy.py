@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from toolchains.bundle import MODEL, bundle
+from toolchains.command_line import exit_code
 from toolchains.targets import Target, ToolkitError, find_target
 
 # `uname -m` of the machines that run programs for a processor; a 64-bit kernel may carry a 32-bit system.
@@ -180,6 +181,12 @@ def check_room(archive: Path, model: Path | None, folder: str, board: Board) -> 
         )
 
 
+def summary(results: Path) -> str:
+    """The line that a deployment ends with."""
+    median = json.loads(results.read_text(encoding="utf-8"))["latency_ms"]["median"]
+    return f"median latency {median:.3f} ms; all figures: {results}"
+
+
 def main(arguments: list[str] | None = None) -> int:
     """The command line; returns the exit code."""
     parser = argparse.ArgumentParser(prog="toolchains.deploy", description=(__doc__ or "").splitlines()[0])
@@ -191,17 +198,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--num-threads", type=int, default=1, help="threads to run it on")
     parser.add_argument("--toolchain", default="auto", help="as for toolchains.build")
     options = vars(parser.parse_args(arguments))
-    try:
-        results = deploy(options.pop("target"), options.pop("host"), **options)
-        median = json.loads(results.read_text(encoding="utf-8"))["latency_ms"]["median"]
-        print(f"median latency {median:.3f} ms; all figures: {results}")
-    except ToolkitError as error:
-        print(f"error: {error}", file=sys.stderr)
-        return 1
-    except KeyboardInterrupt:
-        print("error: interrupted", file=sys.stderr)
-        return 130
-    return 0
+    return exit_code(lambda: print(summary(deploy(options.pop("target"), options.pop("host"), **options))))
 
 
 if __name__ == "__main__":

@@ -21,6 +21,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from toolchains.command_line import exit_code
 from toolchains.targets import BUILD, Target, ToolkitError, find_target
 
 LIBRARY = "libtensorflowlite_c.so"
@@ -174,12 +175,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--target", default="host", help="a row of toolchains/targets.toml")
     parser.add_argument("--tflite-dir", type=Path, help="folder with your own build of the C library and its headers")
     options = parser.parse_args(arguments)
-    try:
-        print(fetch(options.target, options.tflite_dir))
-    except ToolkitError as error:
-        print(f"error: {error}", file=sys.stderr)
-        return 1
-    return 0
+    return exit_code(lambda: print(fetch(options.target, options.tflite_dir)))
 
 
 if __name__ == "__main__":

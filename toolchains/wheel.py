@@ -17,6 +17,7 @@ from typing import Any
 
 from toolchains.build import LIBRARY, build
 from toolchains.choice import TOOLCHAINS
+from toolchains.command_line import exit_code
 from toolchains.elf import glibc_floor
 from toolchains.targets import ROOT, ToolkitError, find_target
 
@@ -95,12 +96,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--target", default="host", help="a row of toolchains/targets.toml")
     parser.add_argument("--toolchain", default="zig", help=", ".join(TOOLCHAINS))
     options = parser.parse_args(arguments)
-    try:
-        print(build_wheel(options.target, options.toolchain).relative_to(ROOT))
-    except ToolkitError as error:
-        print(f"error: {error}", file=sys.stderr)
-        return 1
-    return 0
+    return exit_code(lambda: print(build_wheel(options.target, options.toolchain).relative_to(ROOT)))
 
 
 if __name__ == "__main__":

@@ -22,7 +22,7 @@ Json::Json(const std::string& text) {
   text_ += '"';
 }
 
-Json::Json(double number) : text_(std::isfinite(number) ? Format("%.9g", number) : "null") {}
+Json::Json(double number) : text_(std::isfinite(number) ? Format("%.15g", number) : "null") {}
 
 Json Json::Array(const std::vector<Json>& values) {
   Json array;
