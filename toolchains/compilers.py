@@ -114,7 +114,9 @@ def find_zig(target: Target) -> Compiler:
         _install_extra("cross")
     program = ziglang_program()
     if not program:
-        raise ToolkitError("the Python package ziglang has no program `zig` here: `pip install --force-reinstall ziglang`")
+        raise ToolkitError(
+            "the Python package ziglang has no program `zig` here: `pip install --force-reinstall ziglang`"
+        )
     version = subprocess.run([program, "version"], capture_output=True, text=True).stdout.strip()
     return Compiler("zig", f"zig {version}", zig_arguments(target, program), _cmake(), find_program("ninja"))
 
@@ -143,7 +145,9 @@ def find_ndk(target: Target) -> Compiler:
         raise ToolkitError(f"{target.name} is built with the Android NDK: set ANDROID_NDK_HOME to its folder")
     toolchain_file = Path(folder) / "build" / "cmake" / "android.toolchain.cmake"
     if not toolchain_file.is_file():
-        raise ToolkitError(f"ANDROID_NDK_HOME={folder} is no Android NDK: it has no {toolchain_file.relative_to(folder)}")
+        raise ToolkitError(
+            f"ANDROID_NDK_HOME={folder} is no Android NDK: it has no {toolchain_file.relative_to(folder)}"
+        )
     arguments = {
         "CMAKE_TOOLCHAIN_FILE": str(toolchain_file),
         "ANDROID_ABI": target.ndk_abi,

@@ -14,7 +14,9 @@ def exported_symbols(library: Path) -> list[str]:
     with library.open("rb") as file:
         table = ELFFile(file).get_section_by_name(".dynsym")
         assert isinstance(table, SymbolTableSection)
-        return sorted(symbol.name for symbol in table.iter_symbols() if symbol.name and symbol["st_shndx"] != "SHN_UNDEF")
+        return sorted(
+            symbol.name for symbol in table.iter_symbols() if symbol.name and symbol["st_shndx"] != "SHN_UNDEF"
+        )
 
 
 def needed_libraries(library: Path) -> list[str]:
@@ -35,6 +37,8 @@ def glibc_floor(library: Path) -> tuple[int, ...]:
             return ()
         if isinstance(section, GNUVerNeedSection):
             for _, needed in section.iter_versions():
-                names = (version.name.removeprefix("GLIBC_") for version in needed if version.name.startswith("GLIBC_2"))
+                names = (
+                    version.name.removeprefix("GLIBC_") for version in needed if version.name.startswith("GLIBC_2")
+                )
                 versions += [tuple(int(part) for part in name.split(".")) for name in names]
     return max(versions, default=())

@@ -47,7 +47,9 @@ def load_targets() -> dict[str, Target]:
     """All targets by name, in the order of the file."""
     rows = tomllib.loads((Path(__file__).parent / "targets.toml").read_text(encoding="utf-8"))
     return {
-        name: Target(name=name, **{key: tuple(value) if isinstance(value, list) else value for key, value in row.items()})
+        name: Target(
+            name=name, **{key: tuple(value) if isinstance(value, list) else value for key, value in row.items()}
+        )
         for name, row in rows.items()
     }
 
