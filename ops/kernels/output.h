@@ -8,6 +8,8 @@
 #include "kernels/table.h"
 
 namespace litebnn {
+// Every table's file has its own copy, compiled for its own CPU.
+namespace {
 
 inline int32_t ClampedDot(const BconvTask& task, int32_t popcount, int32_t correction) {
   return std::min(std::max(task.depth - 2 * popcount + correction, task.clamp_min), task.clamp_max);
@@ -46,4 +48,5 @@ inline void StoreBits(uint32_t* words, int64_t offset, int32_t count, uint32_t b
   if (shift + count > kBitsPerWord) word[1] = bits >> (kBitsPerWord - shift);
 }
 
+}  // namespace
 }  // namespace litebnn

@@ -6,6 +6,8 @@
 #include "kernels/table.h"
 
 namespace litebnn {
+// Every table's file has its own copy, compiled for its own CPU.
+namespace {
 
 // The staged windows of consecutive output pixels, without a division for each.
 class WindowWalk {
@@ -40,4 +42,5 @@ inline const int32_t* CorrectionsOf(const BconvTask& task, int64_t pixel) {
          task.column_correction[pixel % task.output_width];
 }
 
+}  // namespace
 }  // namespace litebnn

@@ -6,6 +6,8 @@
 #include "kernels/kernels.h"
 
 namespace litebnn {
+// Every table's file has its own copy, compiled for its own CPU.
+namespace {
 
 // pack_word(values) gives the bits of 32 values; is_minus_one(value) is true for a value whose bit is 1.
 template <typename T, typename PackWord, typename IsMinusOne>
@@ -26,4 +28,5 @@ inline void QuantizeRows(const T* input, int64_t rows, int32_t channels, uint32_
   }
 }
 
+}  // namespace
 }  // namespace litebnn

@@ -12,6 +12,8 @@ namespace {
 const Kernels* const kTables[] = {
 #if LITEBNN_X86
     &kAvx2Kernels,
+#elif defined(__aarch64__)
+    &kNeon64Kernels,
 #endif
     &kPortableKernels,
 };

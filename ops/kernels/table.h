@@ -70,5 +70,6 @@ struct Kernels {
 // Each is there on the CPUs that may have its instructions.
 extern const Kernels kPortableKernels;
 extern const Kernels kAvx2Kernels;
+extern const Kernels kNeon64Kernels;
 
 }  // namespace litebnn
