@@ -21,7 +21,9 @@ ACTIVATIONS = st.sampled_from(["none", "none", "relu", "relu6", "relu1"])
 
 def _scale(draw: Draw, rng: np.random.Generator, channels: int) -> Array:
     size = draw(st.sampled_from([1, channels]))
-    values = rng.choice([0.25, 0.5, 1.0, 2.0], size) * np.where(rng.random(size) < draw(st.sampled_from([0, 0.3])), -1, 1)
+    values = rng.choice([0.25, 0.5, 1.0, 2.0], size) * np.where(
+        rng.random(size) < draw(st.sampled_from([0, 0.3])), -1, 1
+    )
     if draw(st.integers(0, 9)) == 0:
         values[0] = 0.0
     return values.astype(np.float32)
@@ -30,7 +32,9 @@ def _scale(draw: Draw, rng: np.random.Generator, channels: int) -> Array:
 def _after(draw: Draw, model: FloatModel, rng: np.random.Generator, x: Tensor) -> Tensor:
     """Batch norms and activations behind a layer, in any order."""
     channels = x.dims[-1]
-    for kind in draw(st.lists(st.sampled_from(["MUL", "ADD", "SUB", "DIV", "NEG", "RSUB", "RELU", "RELU6"]), max_size=4)):
+    for kind in draw(
+        st.lists(st.sampled_from(["MUL", "ADD", "SUB", "DIV", "NEG", "RSUB", "RELU", "RELU6"]), max_size=4)
+    ):
         if kind in ("RELU", "RELU6", "NEG"):
             x = model.elementwise(kind, x)
             continue
@@ -79,9 +83,7 @@ def _conv(draw: Draw, model: FloatModel, rng: np.random.Generator, x: Tensor) ->
     elif oddity == 1:
         weights[0] = 0.0
     bias = dyadic(rng, channels_out) if draw(st.booleans()) else None
-    return model.conv(
-        x, weights, bias, same=same, stride=stride, dilation=dilation, activation=draw(ACTIVATIONS)
-    )
+    return model.conv(x, weights, bias, same=same, stride=stride, dilation=dilation, activation=draw(ACTIVATIONS))
 
 
 def _pool(draw: Draw, model: FloatModel, x: Tensor) -> Tensor:

@@ -7,12 +7,16 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from litebnn.contract import BCONV_2D, DEQUANTIZE
+from litebnn.contract import BCONV_2D, DEQUANTIZE, QUANTIZE
 from litebnn.errors import ConversionError
 from litebnn.flatbuffer import Graph, Model, Tensor, read_model, write_model
 from litebnn.passes.common import like
 from litebnn.passes.int8_common import dequantize_op, parameters, parameters_of_range, quantize_op
 from litebnn.passes.int8_ops import RULES
+
+# Of a tensor that only signs read, values near zero are all that counts: they get so much of the int8 grid, and larger
+# ones saturate.
+_SIGN_ONLY_ZOOM = 16
 
 Ranges: TypeAlias = dict[str, tuple[float, float]]
 Dataset: TypeAlias = Callable[[], Iterable[Any]] | Iterable[Any]
@@ -66,24 +70,38 @@ def observe_ranges(converted: bytes, dataset: Dataset) -> Ranges:
     return ranges
 
 
-def insert_quantization(model: Model, ranges: Ranges | None, default: tuple[float, float] | None) -> None:
+def insert_quantization(
+    model: Model, ranges: Ranges | None, default: tuple[float, float] | None, input_type: str
+) -> None:
     """Puts a QUANTIZE and a DEQUANTIZE behind every float activation whose range is known.
 
     Args:
         model: is changed in place; tensors that are quantized already are left as they are.
         ranges: (min, max) by tensor name.
         default: the range of the tensors that `ranges` does not name, or None to leave these float.
+        input_type: what the inputs are going to be, "float32" or "int8"; a float input that only signs read stays so.
     """
     for graph in model.graphs:
         fixed: dict[Tensor, Any] = {}
         for tensor in _activations(graph):
             if any(reader.name == "QUANTIZE" for reader in graph.consumers(tensor)):
                 continue
-            quantization = _parameters(graph, tensor, fixed, (ranges or {}).get(tensor.name, default))
+            limits = (ranges or {}).get(tensor.name, default)
+            if limits is not None and _only_signs_read(graph, tensor):
+                if tensor not in graph.inputs:
+                    limits = limits[0] / _SIGN_ONLY_ZOOM, limits[1] / _SIGN_ONLY_ZOOM
+                elif input_type == "float32":
+                    continue
+            quantization = _parameters(graph, tensor, fixed, limits)
             if quantization is not None:
                 fixed[tensor] = quantization
         for tensor, quantization in fixed.items():
             _insert(model, graph, tensor, quantization)
+
+
+def _only_signs_read(graph: Graph, tensor: Tensor) -> bool:
+    readers = graph.consumers(tensor)
+    return bool(readers) and tensor not in graph.outputs and all(reader.name == QUANTIZE for reader in readers)
 
 
 def _activations(graph: Graph) -> list[Tensor]:
@@ -154,8 +172,8 @@ def set_interface_types(model: Model, input_type: str, output_type: str) -> None
             levels = {reader.output.per_tensor_quantization for reader in readers if reader.name == "QUANTIZE"}
             if not readers or any(reader.name != "QUANTIZE" for reader in readers) or len(levels) != 1:
                 raise ConversionError(
-                    f'inference_input_type is int8, but input "{tensor.name}" is not quantized: train with quantization '
-                    "or give a representative_dataset"
+                    f'inference_input_type is int8, but input "{tensor.name}" is not quantized: '
+                    "train with quantization or give a representative_dataset"
                 )
             result = readers[0].output
             for reader in readers:
@@ -169,8 +187,8 @@ def set_interface_types(model: Model, input_type: str, output_type: str) -> None
                 continue
             if producer is None or producer.name != "DEQUANTIZE" or producer.input(0).type != "INT8":
                 raise ConversionError(
-                    f'inference_output_type is int8, but output "{tensor.name}" is not quantized: train with quantization '
-                    "or give a representative_dataset"
+                    f'inference_output_type is int8, but output "{tensor.name}" is not quantized: '
+                    "train with quantization or give a representative_dataset"
                 )
             if graph.consumers(tensor):
                 raise ConversionError(f'output "{tensor.name}" is read inside the model too and cannot become int8')

@@ -243,7 +243,7 @@ def _insert_quantization(model: Model, options: Options) -> None:
     if options.representative_dataset is not None:
         options.progress("running the representative dataset")
         ranges = observe_ranges(write_model(model), options.representative_dataset)
-    insert_quantization(model, ranges, options.experimental_default_int8_range)
+    insert_quantization(model, ranges, options.experimental_default_int8_range, options.inference_input_type)
 
 
 def _finish(model: Model, notes: Notes, options: Options) -> bytes:

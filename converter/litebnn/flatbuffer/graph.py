@@ -80,7 +80,8 @@ class Tensor:
         if not self.is_constant or dtype is None or self.carried.sparsity is not None or self.carried.isVariable:
             return None
         assert self.buffer.data is not None
-        return self.buffer.data.view(dtype).reshape(self.shape)
+        array: Array = self.buffer.data.view(dtype).reshape(self.shape)
+        return array
 
     @property
     def is_quantized(self) -> bool:

@@ -15,8 +15,8 @@ import numpy as np
 
 from litebnn.errors import ConversionError
 from litebnn.flatbuffer.graph import NUMPY_TYPES, Array, Buffer, Graph, Model, Op, OpCode, Signature, Tensor
-from litebnn.flatbuffer.validate import check_graph
 from litebnn.flatbuffer.schema import OPERATOR_NAMES, TYPE_NAMES, schema
+from litebnn.flatbuffer.validate import check_graph
 
 _IDENTIFIER = b"TFL3"
 # What the generated code and numpy raise where a file lies about its own structure.

@@ -33,8 +33,8 @@ def keras_to_tflite(model: Any) -> bytes:
         shape = list(tensor.shape)
         if None in shape[1:]:
             raise ConversionError(
-                f'input "{tensor.name}" has shape {shape}: only the first dimension may be unknown; build the model with '
-                "a fixed input shape"
+                f'input "{tensor.name}" has shape {shape}: only the first dimension may be unknown; '
+                "build the model with a fixed input shape"
             )
         dtype = tensorflow.as_dtype(tensor.dtype)
         specs.append(tensorflow.TensorSpec([shape[0] or 1, *shape[1:]], dtype, name=tensor.name.split(":")[0]))
@@ -56,5 +56,6 @@ def _check_backend() -> None:
     backend = getattr(getattr(importlib.import_module("keras"), "config", None), "backend", None)
     if backend is not None and backend() != "tensorflow":
         raise ConversionError(
-            f'Keras 3 runs on the backend "{backend()}": set KERAS_BACKEND=tensorflow, load the model again and convert it'
+            f'Keras 3 runs on the backend "{backend()}": set KERAS_BACKEND=tensorflow, load the model again and '
+            "convert it"
         )

@@ -38,8 +38,8 @@ def fix_batch(function: Any) -> None:
         shape = tensor.shape.as_list()
         if None in shape[1:]:
             raise ConversionError(
-                f'input "{tensor.name}" has shape {shape}: only the first dimension may be unknown; build the model with a '
-                "fixed input shape"
+                f'input "{tensor.name}" has shape {shape}: only the first dimension may be unknown; '
+                "build the model with a fixed input shape"
             )
         if shape and shape[0] is None:
             tensor.set_shape([1, *shape[1:]])

@@ -1,4 +1,7 @@
-"""What to change in a model so that its binary layers run better, with the cost of leaving it (docs/rules-for-models.md)."""
+"""What to change in a model so that its binary layers run better, and what it costs to leave it.
+
+The rules are explained in docs/rules-for-models.md.
+"""
 
 from __future__ import annotations
 

@@ -53,7 +53,7 @@ class ConversionReport:
         }
 
     def __str__(self) -> str:
-        rows = [("layer", "kind", "binary", "MACs", "bytes", "output", "fused / why not")]
+        rows: list[tuple[str, ...]] = [("layer", "kind", "binary", "MACs", "bytes", "output", "fused / why not")]
         rows += [row_of(layer) for layer in self.layers]
         widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]) - 1)]
         lines = ["  ".join([*(c.ljust(w) for c, w in zip(row, widths, strict=False)), row[-1]]) for row in rows]

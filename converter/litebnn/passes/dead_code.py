@@ -64,7 +64,7 @@ def compact(model: Model) -> None:
                 tensor.buffer = empty
             elif not tensor.buffer.large:
                 tensor.buffer = by_content.setdefault(
-                    hashlib.blake2b(np.ascontiguousarray(data), digest_size=16).digest(), tensor.buffer
+                    hashlib.blake2b(np.ascontiguousarray(data).data, digest_size=16).digest(), tensor.buffer
                 )
             kept[tensor.buffer] = None
     for _, buffer in model.metadata:

@@ -33,7 +33,7 @@ def undo_space_to_batch(graph: Graph, notes: Notes) -> bool:
         if options.padding != Padding.VALID:
             notes.left_alone(op, "space-to-batch pair around a SAME convolution")
             continue
-        kinds = set()
+        kinds: set[Padding | None] = set()
         for axis in (0, 1):
             reach = (taps[axis] - 1) * int(block[axis])
             before, after = int(pads[axis][0]), int(pads[axis][1]) - int(crops[axis][1])

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import hashlib
 
+import numpy as np
+
 from litebnn.contract import DEQUANTIZE, QUANTIZE
 from litebnn.flatbuffer import Graph, Op, Tensor
 from litebnn.passes.notes import Notes
@@ -41,4 +43,4 @@ def merge_constants(graph: Graph, notes: Notes) -> bool:
 
 def _digest(tensor: Tensor) -> bytes:
     assert tensor.buffer.data is not None
-    return hashlib.blake2b(tensor.buffer.data, digest_size=16).digest()
+    return hashlib.blake2b(np.ascontiguousarray(tensor.buffer.data).data, digest_size=16).digest()

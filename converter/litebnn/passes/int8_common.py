@@ -10,6 +10,7 @@ from litebnn.flatbuffer import Array, Graph, Op, Tensor, constant, schema
 from litebnn.passes.common import builtin
 
 INT8_MIN, INT8_MAX = -128, 127
+INT8_ONE = 1e-3  # how far from 1 the int8 value nearest to 1 may be
 
 
 def parameters(scale: Any, zero_point: Any = 0, axis: int = 0) -> Any:
@@ -30,13 +31,15 @@ def parameters_of_range(low: float, high: float) -> Any:
 
 
 def round_half_away(values: Array) -> Array:
-    return np.sign(values) * np.floor(np.abs(values) + 0.5)
+    rounded: Array = np.sign(values) * np.floor(np.abs(values) + 0.5)
+    return rounded
 
 
 def quantized(values: Array, scale: Any, zero_point: Any) -> Array:
     """float -> int8, as QUANTIZE does."""
     levels = round_half_away(values.astype(np.float64) / scale) + zero_point
-    return np.clip(levels, INT8_MIN, INT8_MAX).astype(np.int8)
+    clipped: Array = np.clip(levels, INT8_MIN, INT8_MAX).astype(np.int8)
+    return clipped
 
 
 def dequantized(tensor: Tensor) -> Array | None:

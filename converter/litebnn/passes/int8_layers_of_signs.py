@@ -12,12 +12,11 @@ import numpy as np
 
 from litebnn.flatbuffer import Graph, Op, Tensor, constant
 from litebnn.passes.common import bits_of, builtin, derived, like
-from litebnn.passes.int8_common import dequantized, is_int8, quantize_op
+from litebnn.passes.int8_common import INT8_ONE, dequantized, is_int8, quantize_op
 from litebnn.passes.notes import Notes
 
 _SAME_VALUES = ("RESHAPE", "SQUEEZE", "EXPAND_DIMS", "PAD", "PADV2", "MAX_POOL_2D", "SPACE_TO_BATCH_ND")
 _WEIGHTED = ("CONV_2D", "FULLY_CONNECTED")
-_ONE = 1e-3  # how far from 1 the int8 value nearest to 1 may be
 
 
 def float_layers_of_signs(graph: Graph, notes: Notes) -> bool:
@@ -34,7 +33,7 @@ def _quantized_sign(graph: Graph, tensor: Tensor) -> Tensor | None:
     op, scaled = graph.producer(tensor), tensor.per_tensor_quantization
     if op is None or op.name != "QUANTIZE" or scaled is None or bits_of(graph, op.input(0)) is None:
         return None
-    return op.input(0) if abs(min(round(1 / scaled[0]), 127 - scaled[1]) * scaled[0] - 1) < _ONE else None
+    return op.input(0) if abs(min(round(1 / scaled[0]), 127 - scaled[1]) * scaled[0] - 1) < INT8_ONE else None
 
 
 def _to_float(graph: Graph, op: Op, sign: Tensor, notes: Notes) -> bool:
@@ -47,7 +46,7 @@ def _to_float(graph: Graph, op: Op, sign: Tensor, notes: Notes) -> bool:
         if values is None:
             return False
         inputs.append(
-            constant(tensor.name, np.where(np.abs(np.abs(values) - 1) < _ONE, np.sign(values), values))
+            constant(tensor.name, np.where(np.abs(np.abs(values) - 1) < INT8_ONE, np.sign(values), values))
             if op.name == "PADV2"
             else constant(tensor.name, values)
         )

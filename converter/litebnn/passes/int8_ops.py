@@ -187,7 +187,8 @@ def _is_symmetric(tensor: Tensor) -> bool:
 def _symmetric_scale(values: Array, axis: int) -> Array:
     others = tuple(i for i in range(values.ndim) if i != axis)
     largest = np.abs(values).max(axis=others if axis >= 0 else None)
-    return np.atleast_1d(np.where(largest > 0, largest / INT8_MAX, 1.0)).astype(np.float32)
+    scale: Array = np.atleast_1d(np.where(largest > 0, largest / INT8_MAX, 1.0)).astype(np.float32)
+    return scale
 
 
 def _bias(tensor: Tensor, inputs: list[Tensor | None]) -> Tensor | None:

@@ -1,7 +1,7 @@
 """MUL, DIV, ADD, SUB, NEG, ReLU, ReLU6 and ReLU1 behind an LceBconv2d -> its multiplier, bias and fused activation.
 
-The op computes clamp(dot) · multiplier + bias, so an activation behind a multiplier or a bias can only be fused where it
-does the same to every dot product that can occur.
+The op computes clamp(dot) · multiplier + bias, so an activation behind a multiplier or a bias can only be fused where
+it does the same to every dot product that can occur.
 """
 
 from __future__ import annotations

@@ -14,6 +14,7 @@ from litebnn.contract import DEQUANTIZE
 from litebnn.flatbuffer import Graph, Op, Tensor, constant, schema
 from litebnn.passes.common import LEAST, binary_op, builtin, custom, derived, fused_activation, like, quantize, uniform
 from litebnn.passes.constant_weights import is_computed_from_constants
+from litebnn.passes.int8_common import INT8_ONE, is_int8, quantize_op
 from litebnn.passes.notes import Notes
 
 _COMPARISONS = ("GREATER_EQUAL", "GREATER", "LESS_EQUAL", "LESS")
@@ -28,19 +29,21 @@ class _Sign:
 
     x: Tensor
     comparison: str | None
-    threshold: float | Tensor = 0.0
+    threshold: float = 0.0
     truth: bool = True
+    condition: Tensor | None = None  # of an int8 comparison, whose opposite LceQuantize cannot read from x
 
     def negated(self) -> _Sign:
-        return _Sign(
-            self.x, None if self.comparison is None else _NEGATED[self.comparison], self.threshold, not self.truth
-        )
+        if self.condition is not None:
+            return _Sign(self.condition, None, truth=False)
+        comparison = None if self.comparison is None else _NEGATED[self.comparison]
+        return _Sign(self.x, comparison, self.threshold, not self.truth)
 
 
 def recognize_quantizers(graph: Graph, notes: Notes) -> bool:
     changed = False
     for op in list(graph.ops):
-        if op not in graph.ops or not op.outputs or op.output.type != "FLOAT32" or len(op.output.dims) < 1:
+        if op not in graph.ops or len(op.outputs) != 1 or op.output.type not in ("FLOAT32", "INT8"):
             continue
         sign = _MATCHERS[op.name](graph, op) if op.name in _MATCHERS else None
         if sign is None or sign.x.dims != op.output.dims or op.output.channels < 1:
@@ -48,7 +51,12 @@ def recognize_quantizers(graph: Graph, notes: Notes) -> bool:
         if is_computed_from_constants(graph, sign.x):
             continue
         bits = quantize(graph, _operand(graph, sign, op), derived(op.output.name, "/bits"), before=op)
-        graph.replace(op, Op(custom(DEQUANTIZE), [bits], [op.output]))
+        if op.output.type == "FLOAT32":
+            graph.replace(op, Op(custom(DEQUANTIZE), [bits], [op.output]))
+        else:
+            unpacked = like(op.output, derived(op.output.name, "/sign"), type="FLOAT32")
+            graph.insert(Op(custom(DEQUANTIZE), [bits], [unpacked]), before=op)
+            graph.replace(op, quantize_op(unpacked, op.output))
         changed = True
     return changed
 
@@ -62,7 +70,6 @@ def _operand(graph: Graph, sign: _Sign, before: Op) -> Tensor:
         inverse = like(sign.x, derived(name, "/not"))
         graph.insert(Op(builtin("LOGICAL_NOT"), [sign.x], [inverse], schema.LogicalNotOptionsT()), before=before)
         return inverse
-    assert isinstance(sign.threshold, float)
     rising = sign.comparison in ("GREATER_EQUAL", "GREATER")
     operand = sign.x
     if not rising or sign.threshold != 0:
@@ -79,7 +86,10 @@ def _operand(graph: Graph, sign: _Sign, before: Op) -> Tensor:
 
 
 def _of_boolean(graph: Graph, tensor: Tensor) -> _Sign | None:
-    """The sign that is +1 where the boolean tensor is true."""
+    """The sign that is +1 where the boolean tensor is true.
+
+    An int8 x is compared with its zero point only, for that is what LceQuantize does.
+    """
     if tensor.type != "BOOL":
         return None
     op = graph.producer(tensor)
@@ -90,15 +100,21 @@ def _of_boolean(graph: Graph, tensor: Tensor) -> _Sign | None:
         left, right = op.input(0), op.input(1)
         for x, other, name in ((left, right, op.name), (right, left, _MIRRORED[op.name])):
             threshold = uniform(other)
-            if x.type == "FLOAT32" and not x.is_constant and threshold is not None and np.isfinite(threshold):
-                if x.dims == tensor.dims:
-                    return _Sign(x, name, threshold)
+            if threshold is None or not np.isfinite(threshold) or x.is_constant or x.dims != tensor.dims:
+                continue
+            if x.type == "FLOAT32" or (is_int8(x) and name == "GREATER_EQUAL" and threshold == 0):
+                return _Sign(x, name, threshold, condition=None if x.type == "FLOAT32" else tensor)
     return _Sign(tensor, None)
+
+
+def _rounded(value: float | None) -> float | None:
+    """±1 for what int8 holds of ±1."""
+    return value if value is None or abs(abs(value) - 1) > INT8_ONE else float(np.sign(value))
 
 
 def _select(graph: Graph, op: Op) -> _Sign | None:
     condition, if_true, if_false = op.input(0), op.input(1), op.input(2)
-    values = (uniform(if_true), uniform(if_false))
+    values = (_rounded(uniform(if_true)), _rounded(uniform(if_false)))
     if values in ((1.0, -1.0), (-1.0, 1.0)):
         sign = _of_boolean(graph, condition)
         return sign if sign is None or values[0] == 1.0 else sign.negated()

@@ -165,11 +165,13 @@ def _shift_bias(graph: Graph, source: Op, chain: AffineChain) -> bool:
     """A float convolution in front of the pooling takes the sign's threshold into its bias."""
     if source.name not in ("CONV_2D", "DEPTHWISE_CONV_2D") or fused_activation(source) != 0 or np.any(chain.scale <= 0):
         return False
+    if chain.strict:  # a sum would lose so small an addend
+        return False
     bias = bias_values(source.optional(2), chain.scale.size)
     if bias is None or source.output.type != "FLOAT32" or source.input(1).type != "FLOAT32":
         return False
     with np.errstate(over="ignore"):
-        shifted = chain.lowered(bias + chain.shift / chain.scale)
+        shifted = (bias + chain.shift / chain.scale).astype(np.float32)
     if not np.all(np.isfinite(shifted)):
         return False
     if len(source.inputs) < 3:

@@ -1,0 +1,82 @@
+"""The golden models: converted from their float files, held against Keras and against Larq Compute Engine's files."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import litebnn
+from litebnn.inspect.macs import count_macs
+from litebnn.inspect.verify import difference
+
+GOLDEN = Path(__file__).parent / "golden"
+NAMES = sorted(json.loads((GOLDEN / "index.json").read_text()))
+NOT_BINARY = ("depthwise", "heaviside_not_binary", "ste_tern_not_binary")
+MOST_BYTES_MORE = 512
+
+pytestmark = pytest.mark.filterwarnings("ignore:no binary layer")
+
+
+def converted(name: str) -> bytes:
+    return bytes(litebnn.convert_tflite(GOLDEN / f"{name}.float.tflite"))
+
+
+def test_there_are_26() -> None:
+    assert len(NAMES) == 26
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.usefixtures("library")
+def test_outputs_are_those_of_keras(name: str) -> None:
+    golden = np.load(GOLDEN / f"{name}.npz")
+    actual = litebnn.Interpreter(converted(name)).predict(golden["input"])
+    assert difference(golden["keras"], actual) <= 1e-4
+    np.testing.assert_array_equal(actual.argmax(axis=-1), golden["keras"].argmax(axis=-1))
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_no_less_is_binary_than_in_the_peers_file(name: str) -> None:
+    peer = (GOLDEN / f"{name}.lce.tflite").read_bytes()
+    ours = converted(name)
+    assert count_macs(ours)[0] >= count_macs(peer)[0]
+    assert len(ours) <= len(peer) + MOST_BYTES_MORE
+
+
+@pytest.mark.parametrize("name", NOT_BINARY)
+def test_a_model_without_a_binary_layer_stays_as_it_is(name: str) -> None:
+    source = (GOLDEN / f"{name}.float.tflite").read_bytes()
+    with pytest.warns(UserWarning, match="no binary layer"):
+        result, report = litebnn.convert_tflite(source, return_report=True)
+    assert result == source
+    assert all(layer.reasons for layer in report.layers)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_converted_file_passes_through(name: str) -> None:
+    peer = (GOLDEN / f"{name}.lce.tflite").read_bytes()
+    if b"Lce" in peer:
+        result, report = litebnn.convert_tflite(peer, return_report=True)
+        assert result == peer
+        assert report.status == "already converted"
+
+
+def test_a_dense_layer_becomes_binary_and_small() -> None:
+    assert len(converted("quant_dense")) <= 12_000
+
+
+@pytest.mark.parametrize(
+    ("name", "ops"),
+    [
+        ("conv_pool_bn_conv", ["LceQuantize", "LceBconv2d", "LceBMaxPool2d", "LceBconv2d"]),
+        ("bitpacked_chain", ["LceQuantize", "LceBconv2d", "LceBconv2d", "LceBconv2d"]),
+        ("same_zero_relu_bn_s2", ["LceQuantize", "LceBconv2d"]),
+        ("int8_qat", ["QUANTIZE", *2 * ["LceQuantize", "LceBconv2d", "ADD"]][:-1] + ["DEQUANTIZE"]),
+        ("where_quantizer", ["SUB", "LceQuantize", "LceBconv2d"]),
+        ("sign_reused", ["LceQuantize", "LceDequantize", "LceBconv2d", "CONCATENATION"]),
+    ],
+)
+def test_layers_stay_in_bits(name: str, ops: list[str]) -> None:
+    from tests.float_models import op_names
+
+    assert op_names(converted(name)) == ops

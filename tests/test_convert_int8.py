@@ -1,0 +1,164 @@
+"""int8 around binary layers: trained with quantization, quantized afterwards, or int8 before the converter sees it."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import litebnn
+from litebnn.flatbuffer import Array, Tensor, read_model, schema
+from litebnn.passes.int8_common import int8_constant, parameters
+from tests.float_models import FloatModel, op_names, sign_weights
+
+GOLDEN = Path(__file__).parent / "golden"
+RESIDUAL = GOLDEN / "residual.float.tflite"
+
+
+def types(model: bytes) -> dict[str, str]:
+    """The output type of each op that is not one of ours, by the op's name."""
+    return {op.name: op.output.type for op in read_model(model).graphs[0].ops if not op.name.startswith("Lce")}
+
+
+def samples(count: int = 4) -> list[Array]:
+    return list(np.load(GOLDEN / "residual.npz")["input"].repeat(count, axis=0)[:, None])
+
+
+def test_a_trained_quantization_becomes_int8_all_through() -> None:
+    converted = litebnn.convert_tflite(GOLDEN / "int8_qat.float.tflite")
+    assert types(converted) == {"QUANTIZE": "INT8", "ADD": "INT8", "DEQUANTIZE": "FLOAT32"}
+    graph = read_model(converted).graphs[0]
+    assert [op.output.type for op in graph.ops if op.name == "LceBconv2d"] == ["INT8", "INT8"]
+    peer = read_model((GOLDEN / "int8_qat.lce.tflite").read_bytes()).graphs[0]
+    for ours, theirs in zip(graph.ops, peer.ops, strict=True):
+        assert ours.name == theirs.name
+        assert ours.output.per_tensor_quantization == theirs.output.per_tensor_quantization
+
+
+@pytest.mark.usefixtures("library")
+@pytest.mark.parametrize("dataset", [samples(), lambda: iter(samples()), [[sample] for sample in samples()]])
+def test_after_training_the_float_rest_becomes_int8(dataset: Any) -> None:
+    converted = litebnn.convert_tflite(RESIDUAL, representative_dataset=dataset)
+    assert set(types(converted)) == {"QUANTIZE", "ADD", "DEQUANTIZE"}
+    assert types(converted)["ADD"] == "INT8"
+    x = samples()[0]
+    expected = litebnn.Interpreter(RESIDUAL).predict(x)
+    actual = litebnn.Interpreter(converted).predict(x)
+    error = np.sqrt(np.mean((expected - actual) ** 2) / np.mean(expected**2))
+    assert error < 0.25
+
+
+def digits_like() -> tuple[FloatModel, Tensor]:
+    """Float convolution, pooling, binary convolution, dense layer and softmax."""
+    rng = np.random.default_rng(0)
+    model = FloatModel()
+    x = model.conv(model.input(1, 12, 12, 3), rng.standard_normal((32, 3, 3, 3)).astype(np.float32) / 5)
+    x = model.conv(model.sign(model.max_pool(x, 2, 2)), sign_weights(rng, 32, 3, 3, 32) / 32, activation="relu")
+    x = model.reshape(x, 1, 9 * 32)
+    x = model.dense(x, rng.standard_normal((10, 9 * 32)).astype(np.float32) / 20, rng.standard_normal(10))
+    options = schema.SoftmaxOptionsT()
+    options.beta = 1.0
+    return model, model.op("SOFTMAX", [x], (1, 10), options)
+
+
+@pytest.mark.usefixtures("library")
+def test_a_whole_network_becomes_int8() -> None:
+    model, result = digits_like()
+    source = model.finish(result)
+    data = list(np.random.default_rng(1).standard_normal((16, 1, 12, 12, 3)).astype(np.float32))
+    converted = litebnn.convert_tflite(
+        source, representative_dataset=data, inference_input_type=np.int8, inference_output_type="int8"
+    )
+    assert {"QUANTIZE", "DEQUANTIZE"}.isdisjoint(types(converted))
+    assert set(types(converted).values()) == {"INT8"}
+    interpreter = litebnn.Interpreter(converted)
+    [(scale, zero)], [(out_scale, out_zero)] = interpreter.input_quantization, interpreter.output_quantization
+    x = np.concatenate(data)
+    levels = np.clip(np.round(x / scale) + zero, -128, 127).astype(np.int8)
+    actual = (interpreter.predict(levels).astype(np.float32) - out_zero) * out_scale
+    expected = litebnn.Interpreter(source).predict(x)
+    assert np.mean(actual.argmax(axis=1) == expected.argmax(axis=1)) >= 0.75
+    assert np.mean(np.abs(actual - expected)) < 0.03
+
+
+def test_a_default_range_is_for_latency_only() -> None:
+    model, result = digits_like()
+    with pytest.warns(UserWarning, match="meaningless"):
+        converted = litebnn.convert_tflite(model.finish(result), experimental_default_int8_range=(-3, 3))
+    assert set(types(converted)) >= {"CONV_2D", "FULLY_CONNECTED", "SOFTMAX"}
+    assert all(kind == "INT8" for name, kind in types(converted).items() if name != "DEQUANTIZE")
+
+
+def where_sign(model: FloatModel, x: Tensor, one: float) -> Tensor:
+    """An int8 sign as a converter to integers leaves it: a comparison that picks 1/127 · ±127."""
+    condition = model.op("GREATER_EQUAL", [x, zero(x)], x.dims, type="BOOL")
+    positive, negative = (int8_constant("", np.full(1, v, np.float32), 1 / 127) for v in (one, -one))
+    sign = model.op("SELECT_V2", [condition, positive, negative], x.dims, type="INT8")
+    sign.quantization = parameters(1 / 127)
+    return sign
+
+
+def zero(x: Tensor) -> Tensor:
+    scale, zero_point = x.per_tensor_quantization or (1.0, 0)
+    return int8_constant("", np.zeros(1, np.float32), scale, zero_point)
+
+
+def int8_graph(one: float) -> tuple[bytes, bytes]:
+    """An int8 model and the float model that it stands for."""
+    rng = np.random.default_rng(0)
+    weights, bias = sign_weights(rng, 8, 3, 3, 32) / 16, rng.integers(-64, 64, 8) / 16
+    float_model = FloatModel()
+    x = float_model.input(1, 6, 6, 32)
+    reference = float_model.finish(float_model.conv(float_model.sign(x), one * weights, bias))
+
+    model = FloatModel()
+    x = model.input(1, 6, 6, 32, type="INT8")
+    x.quantization = parameters(1 / 16, 5)
+    scales = np.abs(weights).max(axis=(1, 2, 3)) / 127
+    kernel = int8_constant("kernel", weights, scales, 0, 0)
+    offset = model.const(np.round(bias / (scales / 127)), np.int32)
+    offset.quantization = parameters(scales / 127)
+    y = model.conv(where_sign(model, x, one), kernel)
+    op = model.graph.producer(y)
+    assert op is not None
+    op.inputs[2] = offset
+    y.type, y.quantization = "INT8", parameters(1 / 8, -3)
+    return model.finish(y), reference
+
+
+@pytest.mark.usefixtures("library")
+@pytest.mark.parametrize(
+    ("one", "ops"),
+    [
+        (1.0, ["LceQuantize", "LceBconv2d"]),
+        (-1.0, ["GREATER_EQUAL", "LOGICAL_NOT", "LceQuantize", "LceBconv2d"]),
+    ],
+)
+def test_a_graph_that_is_int8_already_gets_int8_binary_ops(one: float, ops: list[str]) -> None:
+    source, reference = int8_graph(one)
+    converted = litebnn.convert_tflite(source)
+    assert op_names(converted) == ops
+    x = np.random.default_rng(1).integers(-128, 128, (1, 6, 6, 32)).astype(np.int8)
+    actual = litebnn.Interpreter(converted).predict(x)
+    expected = litebnn.Interpreter(reference).predict((x.astype(np.float32) - 5) / 16)
+    levels = np.clip(np.round(expected * 8) - 3, -128, 127)
+    assert np.max(np.abs(actual - levels)) <= 1
+
+
+@pytest.mark.parametrize(
+    ("options", "reason"),
+    [
+        ({"inference_input_type": "int8"}, "input .* is not quantized"),
+        ({"inference_output_type": "int8"}, "output .* is not quantized"),
+        ({"representative_dataset": []}, "gave no sample"),
+        ({"representative_dataset": [np.zeros((1, 2, 3), np.float32)]}, "sample 0"),
+        ({"representative_dataset": [np.full((1, 10, 12, 64), np.nan, np.float32)]}, "not finite"),
+        ({"inference_input_type": "uint8"}, "expected float32 or int8"),
+        ({"target": "xcore"}, 'expected "arm"'),
+        ({"experimental_default_int8_range": (1, 1)}, "min < max"),
+    ],
+)
+@pytest.mark.usefixtures("library")
+def test_options_that_do_not_fit(options: dict[str, Any], reason: str) -> None:
+    with pytest.raises(ValueError, match=reason):
+        litebnn.convert_tflite(RESIDUAL, **options)
