@@ -1,8 +1,12 @@
 import json
+import re
 
 import numpy as np
 import pytest
 from programs import GOLDEN, NEEDS_NEWER_LIBRARY, error_of, host_programs, pixels_model, run
+
+from litebnn.flatbuffer.schema import OPERATOR_NAMES
+from toolchains.targets import ROOT
 
 
 @pytest.fixture
@@ -116,3 +120,10 @@ def test_help_lists_every_flag(benchmark_model):
     for name in ("graph", "num_threads", "num_runs", "warmup_runs", "enable_op_profiling", "use_xnnpack", "lcompute"):
         assert f"--{name} " in text
     assert "--output " in text
+
+
+def test_builtin_ops_have_the_schemas_names():
+    header = (ROOT / "examples" / "common" / "builtin_names.h").read_text()
+    names = re.findall(r'"(\w+)"', header)
+    known = {code: name for code, name in OPERATOR_NAMES.items() if code < len(names)}
+    assert dict(enumerate(names)) == known

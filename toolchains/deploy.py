@@ -145,8 +145,8 @@ def deploy(
         board.put(model, f"{place}/{model.name}")
     graph = shlex.quote(model.name if model is not None else MODEL)
     flags = f"--graph={graph} --lcompute=1 --num_threads={num_threads} --enable_op_profiling=1 --output=benchmark.json"
-    command = f"cd {shlex.quote(place)} && ./benchmark_model {flags}"
-    result = board.run(command)
+    # With more to do after it, the shell stays and tells of a signal in its exit code.
+    result = board.run(f"cd {shlex.quote(place)} && ./benchmark_model {flags}; exit $?")
     if result.exited == ILLEGAL_INSTRUCTION:
         raise ToolkitError(f"{host} has another CPU than {target}: benchmark_model met an instruction that it lacks")
     if result.exited:

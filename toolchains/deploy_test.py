@@ -15,10 +15,10 @@ from types import SimpleNamespace
 import pytest
 
 from toolchains import deploy as deploying
-from toolchains.bundle import bundle
+from toolchains.bundle import bundle, pack
 from toolchains.deploy import deploy, main
 from toolchains.runtime_library import TFLITE_LIBRARY, fetch
-from toolchains.targets import ROOT, ToolkitError
+from toolchains.targets import ROOT, ToolkitError, find_target
 
 paramiko = pytest.importorskip("paramiko", reason="Fabric is missing: pip install 'fabric>=3.2'")
 SSHD = shutil.which("sshd", path=f"{os.environ.get('PATH', '')}:/usr/sbin")
@@ -98,7 +98,7 @@ def test_measures_on_the_board_and_brings_the_figures_back(board, tmp_path, caps
     folder = tmp_path / "a folder"
     arguments = [f"--host={board.host}", f"--identity={board.identity}", f"--folder={folder}", "--num-threads=2"]
     assert main(["--target=host", *arguments]) == 0
-    results = deploying.find_target("host").folder / f"benchmark-127.0.0.1-{board.port}.json"
+    results = find_target("host").folder / f"benchmark-127.0.0.1-{board.port}.json"
     figures = json.loads(results.read_text())
     results.unlink()
     assert figures["graph"] == "digits.tflite"
@@ -124,6 +124,28 @@ def test_what_fails_on_the_board_is_one_line(board, tmp_path):
         ToolkitError, match=r"^benchmark_model failed on .*: error: broken\.tflite is no \.tflite model"
     ):
         deploy("host", board.host, folder=str(tmp_path / "board"), identity=board.identity, model=model)
+
+
+@pytest.mark.parametrize(
+    ("script", "message"),
+    [
+        ("kill -ILL $$", "{host} has another CPU than host: benchmark_model met an instruction that it lacks"),
+        (
+            "echo 'version GLIBC_2.99 not found' >&2; exit 1",
+            "benchmark_model failed on {host}: version GLIBC_2.99 not found",
+        ),
+        ("exit 3", "benchmark_model failed on {host}: exit code 3"),
+        ("exit 0", "cannot fetch {folder}/litebnn-host/benchmark.json from {host}: "),
+    ],
+)
+def test_programs_that_the_board_cannot_run_are_one_line(board, tmp_path, monkeypatch, capsys, script, message):
+    program, folder = tmp_path / "benchmark_model", tmp_path / "board"
+    program.write_text(f"#!/bin/sh\n{script}\n")
+    program.chmod(0o755)
+    archive = pack(find_target("host"), [program], tmp_path)
+    monkeypatch.setattr(deploying, "bundle", lambda target, toolchain: archive)
+    arguments = [f"--host={board.host}", f"--identity={board.identity}", f"--folder={folder}"]
+    assert error(capsys, "--target=host", *arguments).startswith(message.format(host=board.host, folder=folder))
 
 
 def error(capsys, *arguments: str) -> str:
