@@ -3,7 +3,7 @@ import re
 
 import numpy as np
 import pytest
-from programs import GOLDEN, NEEDS_NEWER_LIBRARY, error_of, host_programs, pixels_model, run
+from programs import GOLDEN, NEEDS_NEWER_LIBRARY, error_of, host_programs, pixels_model, run, sanitized_programs
 
 from litebnn.flatbuffer.schema import OPERATOR_NAMES
 from toolchains.targets import ROOT
@@ -78,6 +78,14 @@ def test_runs_with_our_library_as_external_delegate(measured):
     delegate = host_programs() / "liblitebnn.so"
     results = measured(enable_op_profiling=1, external_delegate_path=delegate, use_xnnpack=1)
     assert not [op for op in results["ops"] if op["op"].startswith("Lce")]
+
+
+@pytest.mark.parametrize("use_xnnpack", [0, 1])
+def test_runs_clean_under_sanitizers(use_xnnpack):
+    flags = {"graph": GOLDEN[0].with_name("residual.lce.tflite"), "use_xnnpack": use_xnnpack, "num_threads": 2}
+    result = run([sanitized_programs() / "benchmark_model"], **flags, lcompute=1, num_runs=2, enable_op_profiling=1)
+    assert result.returncode == 0, result.stderr
+    assert not [line for line in result.stderr.splitlines() if not line.startswith("INFO: ")]
 
 
 def test_json_escapes_the_names_in_a_model(benchmark_model, tmp_path):

@@ -12,6 +12,7 @@ from PIL import Image
 from programs import GOLDEN, error_of, host_programs, one_op_model, pixels_model, run, scores, tensor
 
 from litebnn.flatbuffer import constant, schema
+from toolchains.targets import ROOT
 
 
 @pytest.fixture
@@ -245,6 +246,16 @@ def test_labels_are_optional(label_image, files):
 def test_profiling_prints_the_time_of_each_op(label_image, files):
     result = run(label_image, **files, profiling=1, xnnpack_delegate=0)
     assert [line.split()[3] for line in result.stdout.splitlines() if line.startswith("    0 ")] == ["RESHAPE"]
+
+
+@pytest.mark.parametrize("xnnpack", [0, 1])
+def test_profiling_names_our_ops(label_image, xnnpack):
+    example = ROOT / "examples" / "label_image"
+    flags = {"tflite_model": example / "digits.tflite", "image": example / "digit.bmp", "xnnpack_delegate": xnnpack}
+    result = run(label_image, **flags, lcompute=1, profiling=1)
+    kinds = result.stdout.split("nodes        ms      %  op\n")[1]
+    assert {"LceQuantize", "LceBconv2d", "LceBMaxPool2d"} <= set(kinds.split())
+    assert ("TfLiteXNNPackDelegate" in kinds.split()) == bool(xnnpack)
 
 
 BAD_FLAGS = [
