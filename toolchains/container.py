@@ -39,7 +39,7 @@ def connect() -> Any:
         ToolkitError: the Python package docker is missing, or no engine answers.
     """
     try:
-        import docker
+        import docker.errors  # without `.errors`, this project's folder docker/ would pass for the package
     except ImportError as error:
         raise ToolkitError("the Python package docker is missing: pip install 'litebnn[docker]'") from error
     try:
