@@ -1,4 +1,4 @@
-"""Random graphs of the patterns that exporters leave: the converted model computes what the source does, bit for bit."""
+"""Random graphs of the patterns that exporters leave: converted and source agree bit for bit."""
 
 from __future__ import annotations
 

@@ -24,7 +24,19 @@ from litebnn.runtime import Interpreter
 
 LARGEST_DIFFERENCE = 1e-3
 SAMPLES = 6
-HEADER = "| model | convert s | peak MB | samples within 1e-3 | median difference | bytes | bytes LCE | binary MACs | binary MACs LCE | other MACs | other MACs LCE |"
+COLUMNS = (
+    "model",
+    "convert s",
+    "peak MB",
+    "samples within 1e-3",
+    "median difference",
+    "bytes",
+    "bytes LCE",
+    "binary MACs",
+    "binary MACs LCE",
+    "other MACs",
+    "other MACs LCE",
+)
 
 
 def convert(path: Path, queue: "multiprocessing.Queue[tuple[bytes, float, int, list[str]]]") -> None:
@@ -55,8 +67,8 @@ def main() -> int:
     folder = Path(sys.argv[1])
     names = sys.argv[2:] or sorted(path.name.split(".")[0] for path in folder.glob("*.float.tflite"))
     failed = False
-    print(HEADER)
-    print("|---" * (HEADER.count("|") - 1) + "|")
+    print("| " + " | ".join(COLUMNS) + " |")
+    print("|---" * len(COLUMNS) + "|")
     context = multiprocessing.get_context("spawn")
     for name in names:
         path = folder / f"{name}.float.tflite"
@@ -78,7 +90,8 @@ def main() -> int:
         if peer_path.exists():
             peer, peer_bytes = count_macs(peer_path.read_bytes()), peer_path.stat().st_size
         print(
-            f"| {name} | {seconds:.1f} | {peak} | {np.sum(gaps <= LARGEST_DIFFERENCE)} of {SAMPLES} | {np.median(gaps):.1e} | {len(converted):,} | {peer_bytes:,} "
+            f"| {name} | {seconds:.1f} | {peak} | {np.sum(gaps <= LARGEST_DIFFERENCE)} of {SAMPLES} "
+            f"| {np.median(gaps):.1e} | {len(converted):,} | {peer_bytes:,} "
             f"| {ours[0]:,} | {peer[0]:,} | {ours[1]:,} | {peer[1]:,} |",
             flush=True,
         )

@@ -1,9 +1,10 @@
-"""Writes the larq-zoo models as float .tflite files, and what larq-compute-engine makes of them.
+r"""Writes the larq-zoo models as float .tflite files, and what larq-compute-engine makes of them.
 
 Runs in a virtual environment of its own, for these packages need an older TensorFlow than the rest:
 
     python3.11 -m venv build/peer-venv
-    build/peer-venv/bin/pip install "larq-compute-engine==0.16.*" larq larq-zoo "tensorflow-cpu<2.16" "numpy<2" "setuptools<80"
+    build/peer-venv/bin/pip install "larq-compute-engine==0.16.*" larq larq-zoo "tensorflow-cpu<2.16" "numpy<2" \
+        "setuptools<80"
     build/peer-venv/bin/python tests/zoo/make_models.py build/zoo [NAME ...]
 
 Nothing is downloaded: the weights are random, and the batch norms get the statistics of one random batch, disturbed.
@@ -40,7 +41,7 @@ def randomise_batch_norms(model: tf.keras.Model, rng: np.random.Generator) -> No
     for norm in norms:
         norm.momentum = 0.0
     model(rng.standard_normal((2, 224, 224, 3)).astype(np.float32), training=True)
-    for norm, momentum in zip(norms, momenta):
+    for norm, momentum in zip(norms, momenta, strict=True):
         norm.momentum = momentum
         variance = norm.moving_variance.numpy() + 1e-3
         norm.moving_mean.assign_add(0.2 * np.sqrt(variance) * rng.standard_normal(variance.shape))

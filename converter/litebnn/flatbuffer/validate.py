@@ -37,6 +37,9 @@ _FORMS: dict[str, _Form] = {
 }
 
 
+_STEPS = ("strideH", "strideW", "dilationHFactor", "dilationWFactor", "filterHeight", "filterWidth")
+
+
 def check_graph(graph: Graph) -> None:
     """Raises ConversionError where an op has not the inputs, outputs or options of its kind, or comes too early."""
     written_by = {tensor: i for i, op in enumerate(graph.ops) for tensor in op.outputs}
@@ -67,3 +70,6 @@ def _check_form(index: int, op: Op, form: _Form) -> None:
     table = "" if op.options is None else type(op.options).__name__.removesuffix("T")
     if form.options and table != form.options:
         raise ConversionError(f"{what}: options {table or 'are missing'}, expected {form.options}")
+    for key in _STEPS:
+        if getattr(op.options, key, 1) < 1:
+            raise ConversionError(f"{what}: {key} is {getattr(op.options, key)}, expected at least 1")

@@ -9,10 +9,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TypeAlias
 
+from litebnn.errors import ConversionError
 from litebnn.flatbuffer import Graph, Model
 from litebnn.passes.binary_conv import binarize_convs
 from litebnn.passes.binary_dense import binarize_dense
 from litebnn.passes.binary_padding import pad_bits
+from litebnn.passes.constant_reshapes import fold_reshape_shapes
 from litebnn.passes.constant_weights import fold_weights
 from litebnn.passes.dead_code import compact, remove_dead_ops
 from litebnn.passes.dilation import undo_space_to_batch
@@ -36,6 +38,7 @@ Pass: TypeAlias = Callable[[Graph, Notes], bool]
 # Each group runs over and over until none of its passes finds anything, then the next.
 BINARY_PASSES: tuple[tuple[Pass, ...], ...] = (
     (
+        fold_reshape_shapes,
         recognize_quantizers,
         float_layers_of_signs,
         reshape_bits_of_signs,
@@ -88,7 +91,14 @@ def run_passes(
                 changed = False
                 for one in group:
                     progress(one.__name__)
-                    changed |= one(graph, notes)
+                    try:
+                        changed |= one(graph, notes)
+                    except ConversionError:
+                        raise
+                    except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
+                        # A file may be sound as a flatbuffer and its ops still not fit their tensors.
+                        step = one.__name__.replace("_", " ")
+                        raise ConversionError(f"the model's ops and tensors do not fit ({step}): {error}") from error
 
 
 __all__ = ["BINARY_PASSES", "FINAL_PASSES", "INT8_PASSES", "Layer", "Notes", "Pass", "compact", "run_passes"]

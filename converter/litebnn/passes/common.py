@@ -163,9 +163,12 @@ def is_float_bconv(op: Op | None) -> bool:
 
 def reshape_op(source: Tensor, output: Tensor) -> Op:
     """RESHAPE of `source` to the dimensions of `output`, at most one of which may be unknown."""
+    sizes = np.asarray(output.dims, np.int32)
+    if sizes.size and np.all(sizes > 0):
+        sizes[0] = -1  # so that the model can still be resized to another batch
     options: Any = schema.ReshapeOptionsT()
-    options.newShape = np.asarray(output.dims, np.int32)
-    shape = constant(derived(output.name, "/shape"), np.asarray(output.dims, np.int32))
+    options.newShape = sizes
+    shape = constant(derived(output.name, "/shape"), sizes)
     return Op(builtin("RESHAPE"), [source, shape], [output], options)
 
 

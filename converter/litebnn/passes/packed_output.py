@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from litebnn.contract import QUANTIZE, Activation, Padding, PadValues, output_thresholds
 from litebnn.flatbuffer import Array, Graph, Op, Tensor, constant
 from litebnn.passes.common import bconv_options, channel_values, channels_per_group, derived, dot_max, is_float_bconv
@@ -36,7 +38,7 @@ def can_pack(op: Op, notes: Notes) -> bool:
     if zero_padded and channels_per_group(op) % 2:
         notes.left_alone(op, "same-zero padding with an odd number of channels cannot write bits: use same-one padding")
         return False
-    return True
+    return bool(np.all(np.isfinite([channel_values(op, 2, 1.0), channel_values(op, 3, 0.0)])))
 
 
 def write_bits(

@@ -1,7 +1,8 @@
 """Max pooling between layers happens on bits: sign(maxpool(x)) is maxpool(sign(x)).
 
-A per-channel affine (batch norm) may stand between the pooling and the sign. A positive scale commutes with the maximum;
-a negative one turns it into a minimum, -max(-sign(x)), whose outer negation goes into the filters that read the bits.
+A per-channel affine (batch norm) may stand between the pooling and the sign. A positive scale commutes with the
+maximum; a negative one turns it into a minimum, -max(-sign(x)), whose outer negation goes into the filters that read
+the bits.
 """
 
 from __future__ import annotations
