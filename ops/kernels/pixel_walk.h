@@ -18,6 +18,19 @@ class WindowWalk {
         row_(task.input + pixel / task.output_width * task.row_stride),
         window_(row_ + pixel % task.output_width * task.pixel_stride) {}
 
+  // Fills windows[kCount].
+  template <int kCount>
+  void Next(const uint8_t** windows) {
+    if (left_in_row_ > kCount) {
+#pragma GCC unroll 8
+      for (int i = 0; i < kCount; ++i) windows[i] = window_ + i * task_.pixel_stride;
+      window_ += kCount * task_.pixel_stride;
+      left_in_row_ -= kCount;
+    } else {
+      for (int i = 0; i < kCount; ++i) windows[i] = Next();
+    }
+  }
+
   const uint8_t* Next() {
     const uint8_t* window = window_;
     window_ += task_.pixel_stride;

@@ -130,13 +130,9 @@ void SumPixel(const Plan& plan, const uint8_t* window, const uint8_t* weights, u
   for (int32_t v = 0; v < kTileVectors; ++v) sums[v] = wide[v];
 }
 
-// Dot products of 8 channels. The vectors do what output.h does, in the same order.
-struct Dots {
-  int32x4_t low, high;
-};
-
+// Dot products of 8 channels, then outputs of 8 channels. The vectors do what output.h does, in the same order.
 template <bool kCorrected>
-Dots DotsOf(const BconvTask& task, uint16x8_t sums, const int32_t* corrections) {
+float32x4x2_t Dots(const BconvTask& task, uint16x8_t sums, const int32_t* corrections) {
   const int32x4_t depth = vdupq_n_s32(task.depth);
   const int32x4_t clamp_min = vdupq_n_s32(task.clamp_min), clamp_max = vdupq_n_s32(task.clamp_max);
   int32x4_t low = vsubq_s32(depth, vreinterpretq_s32_u32(vshll_n_u16(vget_low_u16(sums), 1)));
@@ -145,95 +141,95 @@ Dots DotsOf(const BconvTask& task, uint16x8_t sums, const int32_t* corrections) 
     low = vaddq_s32(low, vld1q_s32(corrections));
     high = vaddq_s32(high, vld1q_s32(corrections + 4));
   }
-  return {vminq_s32(vmaxq_s32(low, clamp_min), clamp_max), vminq_s32(vmaxq_s32(high, clamp_min), clamp_max)};
+  return {vcvtq_f32_s32(vminq_s32(vmaxq_s32(low, clamp_min), clamp_max)),
+          vcvtq_f32_s32(vminq_s32(vmaxq_s32(high, clamp_min), clamp_max))};
 }
 
-// Outputs of up to kTilePixels pixels and one whole tile of channels, from sums[pixel][vector].
+// Outputs of kPixels pixels and one whole tile of channels, from sums[pixel][vector].
+template <int kPixels>
 struct OutputTile {
   const BconvTask& task;
   int32_t channel;
   int64_t pixel;
-  int32_t pixels;
   const uint16x8_t* sums;
 
-  int64_t Index(int32_t p, int32_t v) const {
-    return (pixel + p) * task.output_channels + task.first_channel + channel + v * kVectorChannels;
-  }
-
-  // Calls store(p, v, float values of 8 channels).
-  template <typename ToFloats, typename Store>
-  void ForEachVector(ToFloats to_floats, Store store) const {
-    for (int32_t v = 0; v < kTileVectors; ++v) {
-      const int32_t first = channel + v * kVectorChannels;
-      const float32x4x2_t multiplier = vld1q_f32_x2(task.multiplier + first), bias = vld1q_f32_x2(task.bias + first);
-      for (int32_t p = 0; p < pixels; ++p) {
-        const float32x4x2_t dots = to_floats(p, v, sums[p * kTileVectors + v]);
-        store(p, v, vaddq_f32(vmulq_f32(dots.val[0], multiplier.val[0]), bias.val[0]),
-              vaddq_f32(vmulq_f32(dots.val[1], multiplier.val[1]), bias.val[1]));
+  // Calls store(pointer to 8 outputs, their values) for dots(p, v, sums) of each pixel and vector.
+  template <typename T, typename ToDots, typename Store>
+  void ForEachVector(T* output, ToDots dots, Store store) const {
+    T* pixel_outputs[kPixels];
+#pragma GCC unroll 4
+    for (int p = 0; p < kPixels; ++p) {
+      pixel_outputs[p] = output + (pixel + p) * task.output_channels + task.first_channel + channel;
+    }
+    const float* const multipliers = task.multiplier + channel;
+    const float* const biases = task.bias + channel;
+#pragma GCC unroll 4
+    for (int v = 0; v < kTileVectors; ++v) {
+      const int first = v * kVectorChannels;
+      const float32x4_t multiplier[2] = {vld1q_f32(multipliers + first), vld1q_f32(multipliers + first + 4)};
+      const float32x4_t bias[2] = {vld1q_f32(biases + first), vld1q_f32(biases + first + 4)};
+#pragma GCC unroll 4
+      for (int p = 0; p < kPixels; ++p) {
+        const float32x4x2_t dot = dots(p, v, sums[p * kTileVectors + v]);
+        store(pixel_outputs[p] + first, vaddq_f32(vmulq_f32(dot.val[0], multiplier[0]), bias[0]),
+              vaddq_f32(vmulq_f32(dot.val[1], multiplier[1]), bias[1]));
       }
     }
   }
 
   template <bool kCorrected>
-  float32x4x2_t Floats(int32_t p, int32_t v, uint16x8_t sum) const {
-    const int32_t* corrections =
-        kCorrected ? CorrectionsOf(task, pixel + p) + channel + v * kVectorChannels : nullptr;
-    const Dots dots = DotsOf<kCorrected>(task, sum, corrections);
-    return {vcvtq_f32_s32(dots.low), vcvtq_f32_s32(dots.high)};
+  float32x4x2_t AnyDots(int p, int v, uint16x8_t sum) const {
+    const int32_t* corrections = kCorrected ? CorrectionsOf(task, pixel + p) + channel + v * kVectorChannels : nullptr;
+    return Dots<kCorrected>(task, sum, corrections);
   }
 
-  template <typename Store>
-  void ForEachFloats(Store store) const {
-    const auto depth = static_cast<uint16_t>(task.depth);
-    // 2^23 plus an integer below 2^23 has that integer as its last bits, and the difference of two of them is exact.
-    constexpr float kTwoTo23 = 8388608.0f;
-    const uint32x4_t integer = vreinterpretq_u32_f32(vdupq_n_f32(kTwoTo23));
-    const auto to_floats = [integer](uint16x8_t value) {
-      return float32x4x2_t{vreinterpretq_f32_u32(vaddw_u16(integer, vget_low_u16(value))),
-                           vreinterpretq_f32_u32(vaddw_high_u16(integer, value))};
-    };
-    const bool relu = task.clamp_min == 0 && task.clamp_max == INT32_MAX;
+  template <typename T, typename Store>
+  void ForEachFloats(T* output, Store store) const {
     if (task.corrections != nullptr) {
-      ForEachVector([this](int32_t p, int32_t v, uint16x8_t sum) { return Floats<true>(p, v, sum); }, store);
-    } else if (relu && task.depth <= INT16_MAX) {
-      ForEachVector(
-          [=](int32_t, int32_t, uint16x8_t sum) {
-            const uint16x8_t dot = vqsubq_u16(vdupq_n_u16(depth), vshlq_n_u16(sum, 1));
-            return float32x4x2_t{vcvtq_f32_u32(vmovl_u16(vget_low_u16(dot))), vcvtq_f32_u32(vmovl_high_u16(dot))};
-          },
-          store);
+      ForEachVector(output, [this](int p, int v, uint16x8_t sum) { return AnyDots<true>(p, v, sum); }, store);
+    } else if (task.clamp_min == 0 && task.clamp_max == INT32_MAX && task.depth % 2 == 0) {
+      // A subtraction that stops at zero is the activation too. Widening doubles the half.
+      const uint16x8_t half_depth = vdupq_n_u16(static_cast<uint16_t>(task.depth / 2));
+      const auto dots = [half_depth](int, int, uint16x8_t sum) {
+        const uint16x8_t half = vqsubq_u16(half_depth, sum);
+        return float32x4x2_t{vcvtq_f32_u32(vshll_n_u16(vget_low_u16(half), 1)),
+                             vcvtq_f32_u32(vshll_high_n_u16(half, 1))};
+      };
+      ForEachVector(output, dots, store);
     } else if (task.clamp_min == INT32_MIN && task.depth <= INT16_MAX) {
-      const float32x4_t sum_at_zero = vdupq_n_f32(kTwoTo23 + static_cast<float>(task.depth));
-      ForEachVector(
-          [=](int32_t, int32_t, uint16x8_t sum) {
-            const float32x4x2_t twice = to_floats(vshlq_n_u16(sum, 1));
-            return float32x4x2_t{vsubq_f32(sum_at_zero, twice.val[0]), vsubq_f32(sum_at_zero, twice.val[1])};
-          },
-          store);
+      // 2^23 plus an integer below it has that integer as its last bits, and the difference of two such is exact.
+      constexpr float kTwoTo23 = 8388608.0f;
+      const uint32x4_t bits = vreinterpretq_u32_f32(vdupq_n_f32(kTwoTo23));
+      const float32x4_t depth = vdupq_n_f32(kTwoTo23 + static_cast<float>(task.depth));
+      const auto dots = [bits, depth](int, int, uint16x8_t sum) {
+        const uint16x8_t twice = vshlq_n_u16(sum, 1);
+        const float32x4_t low = vreinterpretq_f32_u32(vaddw_u16(bits, vget_low_u16(twice)));
+        const float32x4_t high = vreinterpretq_f32_u32(vaddw_high_u16(bits, twice));
+        return float32x4x2_t{vsubq_f32(depth, low), vsubq_f32(depth, high)};
+      };
+      ForEachVector(output, dots, store);
     } else {
-      ForEachVector([this](int32_t p, int32_t v, uint16x8_t sum) { return Floats<false>(p, v, sum); }, store);
+      ForEachVector(output, [this](int p, int v, uint16x8_t sum) { return AnyDots<false>(p, v, sum); }, store);
     }
   }
 
   void Float32() const {
-    auto* output = static_cast<float*>(task.output);
-    ForEachFloats([&](int32_t p, int32_t v, float32x4_t low, float32x4_t high) {
-      vst1q_f32_x2(output + Index(p, v), {low, high});
+    ForEachFloats(static_cast<float*>(task.output), [](float* output, float32x4_t low, float32x4_t high) {
+      vst1q_f32(output, low);
+      vst1q_f32(output + 4, high);
     });
   }
 
   void Int8() const {
-    auto* output = static_cast<int8_t*>(task.output);
     const float32x4_t lowest = vdupq_n_f32(static_cast<float>(-128 - task.zero_point));
     const float32x4_t highest = vdupq_n_f32(static_cast<float>(127 - task.zero_point));
     const int16x8_t zero_point = vdupq_n_s16(static_cast<int16_t>(task.zero_point));
-    const auto round = [&](float32x4_t value) {
+    const auto round = [lowest, highest](float32x4_t value) {
       // Takes the number where the other is NaN; converts by rounding half away from zero.
       return vmovn_s32(vcvtaq_s32_f32(vminnmq_f32(vmaxnmq_f32(value, lowest), highest)));
     };
-    ForEachFloats([&](int32_t p, int32_t v, float32x4_t low, float32x4_t high) {
-      const int16x8_t rounded = vaddq_s16(vcombine_s16(round(low), round(high)), zero_point);
-      vst1_s8(output + Index(p, v), vmovn_s16(rounded));
+    ForEachFloats(static_cast<int8_t*>(task.output), [=](int8_t* output, float32x4_t low, float32x4_t high) {
+      vst1_s8(output, vmovn_s16(vaddq_s16(vcombine_s16(round(low), round(high)), zero_point)));
     });
   }
 
@@ -241,10 +237,11 @@ struct OutputTile {
   void Bits() const {
     constexpr uint16_t kLaneBits[kVectorChannels] = {1, 2, 4, 8, 16, 32, 64, 128};
     const uint16x8_t lane_bits = vld1q_u16(kLaneBits);
-    for (int32_t p = 0; p < pixels; ++p) {
+    for (int p = 0; p < kPixels; ++p) {
       const int32_t* corrections = kCorrected ? CorrectionsOf(task, pixel + p) + channel : nullptr;
       uint32_t word = 0;
-      for (int32_t v = 0; v < kTileVectors; ++v) {
+#pragma GCC unroll 4
+      for (int v = 0; v < kTileVectors; ++v) {
         const uint16x8_t sum = sums[p * kTileVectors + v];
         const int32_t* threshold = task.threshold + channel + v * kVectorChannels;
         int32x4_t low = vreinterpretq_s32_u32(vmovl_u16(vget_low_u16(sum)));
@@ -254,17 +251,43 @@ struct OutputTile {
           low = vsubq_s32(low, vshrq_n_s32(vld1q_s32(corrections + v * kVectorChannels), 1));
           high = vsubq_s32(high, vshrq_n_s32(vld1q_s32(corrections + v * kVectorChannels + 4), 1));
         }
-        const uint16x8_t above =
-            vuzp1q_u16(vreinterpretq_u16_u32(vcgtq_s32(low, vld1q_s32(threshold))),
-                       vreinterpretq_u16_u32(vcgtq_s32(high, vld1q_s32(threshold + 4))));
+        const uint16x8_t above = vuzp1q_u16(vreinterpretq_u16_u32(vcgtq_s32(low, vld1q_s32(threshold))),
+                                            vreinterpretq_u16_u32(vcgtq_s32(high, vld1q_s32(threshold + 4))));
         word |= static_cast<uint32_t>(vaddvq_u16(vandq_u16(above, lane_bits))) << (v * kVectorChannels);
       }
-      uint32_t* words = static_cast<uint32_t*>(task.output) + (pixel + p) * PackedWords(task.output_channels);
-      StoreBits(words, task.first_channel + channel, kBitsPerWord, word);
+      StoreBits(Words(p), task.first_channel + channel, kBitsPerWord, word);
     }
   }
 
-  void Whole() const {
+  uint32_t* Words(int p) const {
+    return static_cast<uint32_t*>(task.output) + (pixel + p) * PackedWords(task.output_channels);
+  }
+
+  // The tile's first `channels` channels, one by one.
+  void Part(int32_t channels) const {
+    for (int p = 0; p < kPixels; ++p) {
+      const auto* pixel_sums = reinterpret_cast<const uint16_t*>(sums + p * kTileVectors);
+      const int32_t* corrections = task.corrections == nullptr ? nullptr : CorrectionsOf(task, pixel + p) + channel;
+      const int64_t index = (pixel + p) * task.output_channels + task.first_channel + channel;
+      uint32_t word = 0;
+      for (int32_t i = 0; i < channels; ++i) {
+        const int32_t sum = pixel_sums[i], correction = corrections == nullptr ? 0 : corrections[i];
+        if (task.output_type == Bconv2dOutputType::kFloat32) {
+          static_cast<float*>(task.output)[index + i] = FloatOutput(task, channel + i, sum, correction);
+        } else if (task.output_type == Bconv2dOutputType::kInt8) {
+          static_cast<int8_t*>(task.output)[index + i] = Int8Output(task, channel + i, sum, correction);
+        } else {
+          word |= static_cast<uint32_t>(BitOutput(task, channel + i, sum, correction)) << i;
+        }
+      }
+      if (task.output_type == Bconv2dOutputType::kBitpacked) {
+        StoreBits(Words(p), task.first_channel + channel, channels, word);
+      }
+    }
+  }
+
+  void Write(int32_t channels) const {
+    if (channels < kTileChannels) return Part(channels);
     switch (task.output_type) {
       case Bconv2dOutputType::kFloat32:
         return Float32();
@@ -274,32 +297,6 @@ struct OutputTile {
         return task.corrections == nullptr ? Bits<false>() : Bits<true>();
     }
   }
-
-  // The tile's first `channels` channels, one by one.
-  void Part(int32_t channels) const {
-    for (int32_t p = 0; p < pixels; ++p) {
-      const auto* pixel_sums = reinterpret_cast<const uint16_t*>(sums + p * kTileVectors);
-      const int32_t* corrections =
-          task.corrections == nullptr ? nullptr : CorrectionsOf(task, pixel + p) + channel;
-      uint32_t word = 0;
-      for (int32_t i = 0; i < channels; ++i) {
-        const int32_t sum = pixel_sums[i], correction = corrections == nullptr ? 0 : corrections[i];
-        if (task.output_type == Bconv2dOutputType::kFloat32) {
-          static_cast<float*>(task.output)[Index(p, 0) + i] = FloatOutput(task, channel + i, sum, correction);
-        } else if (task.output_type == Bconv2dOutputType::kInt8) {
-          static_cast<int8_t*>(task.output)[Index(p, 0) + i] = Int8Output(task, channel + i, sum, correction);
-        } else {
-          word |= static_cast<uint32_t>(BitOutput(task, channel + i, sum, correction)) << i;
-        }
-      }
-      if (task.output_type == Bconv2dOutputType::kBitpacked) {
-        uint32_t* words = static_cast<uint32_t*>(task.output) + (pixel + p) * PackedWords(task.output_channels);
-        StoreBits(words, task.first_channel + channel, channels, word);
-      }
-    }
-  }
-
-  void Write(int32_t channels) const { channels == kTileChannels ? Whole() : Part(channels); }
 };
 
 void Bconv(const BconvTask& task, int64_t pixel_begin, int64_t pixel_end, int32_t channel_begin, int32_t channel_end) {
@@ -315,13 +312,13 @@ void Bconv(const BconvTask& task, int64_t pixel_begin, int64_t pixel_end, int32_
       uint16x8_t sums[kTilePixels * kTileVectors];
       for (; pixel + kTilePixels <= block_end; pixel += kTilePixels) {
         const uint8_t* windows[kTilePixels];
-        for (const uint8_t*& window : windows) window = walk.Next();
+        walk.Next<kTilePixels>(windows);
         SumTile(plan, windows, weights, sums);
-        OutputTile{task, channel, pixel, kTilePixels, sums}.Write(channels);
+        OutputTile<kTilePixels>{task, channel, pixel, sums}.Write(channels);
       }
       for (; pixel < block_end; ++pixel) {
         SumPixel(plan, walk.Next(), weights, sums);
-        OutputTile{task, channel, pixel, 1, sums}.Write(channels);
+        OutputTile<1>{task, channel, pixel, sums}.Write(channels);
       }
     }
   }
