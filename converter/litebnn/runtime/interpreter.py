@@ -46,9 +46,10 @@ class Interpreter:
         runtime: str | None = None,
         isa: str | None = None,
     ) -> None:
-        in_memory = isinstance(model, bytes | bytearray | memoryview)
-        content = bytes(model) if in_memory else Path(model).read_bytes()
-        name = "the model" if in_memory else str(model)
+        if isinstance(model, str | Path):
+            name, content = str(model), Path(model).read_bytes()
+        else:
+            name, content = "the model", bytes(model)
         if content[4:8] != b"TFL3":
             raise ValueError(f"{name} is no .tflite file: it lacks the identifier TFL3")
         module = find_runtime(runtime)
