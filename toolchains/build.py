@@ -90,6 +90,7 @@ def _build(target: Target, compiler: Compiler, tests: bool) -> Path:
             log.write(f"$ {' '.join(command)}\n")
             log.flush()
             code = compiler.run(command, log)
+            log.flush()
             if code:
                 raise ToolkitError(
                     f"{step} {target.name} failed with exit code {code}{_first_error(Path(log.name))}; all of it: {_short(log.name)}"
