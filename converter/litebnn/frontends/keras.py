@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 from typing import Any
 
 from litebnn.errors import ConversionError
@@ -18,7 +19,8 @@ def keras_to_tflite(model: Any) -> bytes:
     if not callable(model) or not hasattr(model, "layers") or not hasattr(model, "inputs"):
         raise ConversionError(f"expected a Keras model, got {type(model).__name__}")
     tensorflow = load_tensorflow()
-    if type(model).__module__.split(".")[0] == "keras" or _is_keras_3(model):
+    keras_3 = _is_keras_3(model)
+    if keras_3:
         _check_backend()
     policy = getattr(getattr(model, "dtype_policy", None), "name", "float32")
     if policy != "float32":
@@ -43,19 +45,22 @@ def keras_to_tflite(model: Any) -> bytes:
         return model(list(inputs) if len(inputs) > 1 else inputs[0], training=False)
 
     function = tensorflow.function(call, input_signature=specs).get_concrete_function()
-    return to_tflite(function, model)
+    # TensorFlow looks for the variables in the object that owns them; Keras 3 wraps them in objects of its own.
+    owner = tensorflow.Module() if keras_3 else model
+    if keras_3:
+        owner.held = [variable.value for variable in model.variables]
+    return to_tflite(function, owner)
 
 
 def _is_keras_3(model: Any) -> bool:
-    return any(base.__module__.startswith("keras.src") for base in type(model).__mro__)
+    if not any(base.__module__.startswith("keras.") for base in type(model).__mro__):
+        return False  # of tf-keras
+    return not str(importlib.import_module("keras").__version__).startswith("2")
 
 
 def _check_backend() -> None:
-    import importlib
-
-    backend = getattr(getattr(importlib.import_module("keras"), "config", None), "backend", None)
-    if backend is not None and backend() != "tensorflow":
+    backend = importlib.import_module("keras").config.backend()
+    if backend != "tensorflow":
         raise ConversionError(
-            f'Keras 3 runs on the backend "{backend()}": set KERAS_BACKEND=tensorflow, load the model again and '
-            "convert it"
+            f'Keras 3 runs on the backend "{backend}": set KERAS_BACKEND=tensorflow, load the model again and convert it'
         )
