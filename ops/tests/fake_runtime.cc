@@ -131,7 +131,7 @@ void FakeRuntime::AllowDelegateCalls(bool allowed) {
     context_.GetNodeAndRegistration = [](TfLiteContext* context, int, TfLiteNode**, TfLiteRegistration**) {
       return Forbidden(context);
     };
-    context_.ReplaceNodeSubsetsWithDelegateKernels = [](TfLiteContext* context, TfLiteRegistration,
+    context_.ReplaceNodeSubsetsWithDelegateKernels = [](TfLiteContext* context, TfLiteRegistrationArgument,
                                                         const TfLiteIntArray*,
                                                         litebnn::TfLiteDelegate*) { return Forbidden(context); };
     return;
@@ -147,8 +147,10 @@ void FakeRuntime::AllowDelegateCalls(bool allowed) {
     *registration = &found.registration;
     return kTfLiteOk;
   };
-  context_.ReplaceNodeSubsetsWithDelegateKernels = [](TfLiteContext* context, TfLiteRegistration registration,
+  context_.ReplaceNodeSubsetsWithDelegateKernels = [](TfLiteContext* context, TfLiteRegistrationArgument argument,
                                                       const TfLiteIntArray* nodes, litebnn::TfLiteDelegate* delegate) {
+    TfLiteRegistration registration = {};
+    std::memcpy(&registration, &argument, sizeof(argument));
     return Of(context)->ReplaceNodes(registration, *nodes, delegate);
   };
 }

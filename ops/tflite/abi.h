@@ -8,6 +8,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <type_traits>
 
 namespace litebnn {
 
@@ -105,6 +106,15 @@ struct TfLiteRegistration {
   void* zeroed_room[16];
 };
 
+// The structure as an argument. 64-bit machines pass it apart from the arguments behind it, so it may be longer than
+// the runtime's. 32-bit ones lay it out among them, so there it has the size of the newest runtimes; delegate.cc knows
+// the older ones.
+struct TfLiteRegistration32 {
+  void* members[10];
+  uint64_t inplace_operator;
+};
+using TfLiteRegistrationArgument = std::conditional_t<sizeof(void*) == 8, TfLiteRegistration, TfLiteRegistration32>;
+
 struct TfLiteDelegateParams {
   TfLiteDelegate* delegate;
   TfLiteIntArray* nodes_to_replace;
@@ -133,7 +143,7 @@ struct TfLiteContext {
   void* AddTensors;
   TfLiteStatus (*GetNodeAndRegistration)(TfLiteContext* context, int node_index, TfLiteNode** node,
                                          TfLiteRegistration** registration);
-  TfLiteStatus (*ReplaceNodeSubsetsWithDelegateKernels)(TfLiteContext* context, TfLiteRegistration registration,
+  TfLiteStatus (*ReplaceNodeSubsetsWithDelegateKernels)(TfLiteContext* context, TfLiteRegistrationArgument registration,
                                                         const TfLiteIntArray* nodes_to_replace,
                                                         TfLiteDelegate* delegate);
   int recommended_num_threads;

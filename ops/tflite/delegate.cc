@@ -1,8 +1,11 @@
 #include "tflite/delegate.h"
 
 #include <algorithm>
+#include <cstdint>
 #include <cstdio>
+#include <cstring>
 #include <new>
+#include <unordered_set>
 #include <vector>
 
 #include "tflite/op.h"
@@ -65,24 +68,94 @@ TfLiteStatus InvokeKernel(TfLiteContext* context, TfLiteNode* node) {
   return kernel->partition.Run(context, *pool) ? kTfLiteOk : kTfLiteError;
 }
 
-TfLiteStatus PrepareDelegate(TfLiteContext* context, TfLiteDelegate* delegate) {
-  TfLiteIntArray* plan;
-  if (context->GetExecutionPlan(context, &plan) != kTfLiteOk) return kTfLiteError;
-  // In the form of a TfLiteIntArray: the length first.
-  std::vector<int> claimed = {0};
-  for (int i = 0; i < plan->size; ++i) {
+// Calls the runtime with the first bytes of `kernel` as an `Argument`.
+template <typename Argument>
+TfLiteStatus ReplaceNodes(TfLiteContext* context, const TfLiteRegistration& kernel, const TfLiteIntArray* nodes,
+                          TfLiteDelegate* delegate) {
+  static_assert(sizeof(Argument) <= sizeof(TfLiteRegistration));
+  Argument argument;
+  std::memcpy(&argument, &kernel, sizeof(argument));
+  using Replace = TfLiteStatus (*)(TfLiteContext*, Argument, const TfLiteIntArray*, TfLiteDelegate*);
+  // By way of the type that compilers let any function have.
+  const auto replace = reinterpret_cast<void (*)()>(context->ReplaceNodeSubsetsWithDelegateKernels);
+  return reinterpret_cast<Replace>(replace)(context, argument, nodes, delegate);
+}
+
+template <size_t kMembers>
+struct OldRegistration {
+  void* members[kMembers];
+};
+
+// What a TfLiteRegistration takes in this runtime: the runtime keeps an array of nodes, each with its registration
+// behind it. 0 where the plan has a single node.
+size_t RegistrationSize(TfLiteContext* context, const TfLiteIntArray& plan) {
+  TfLiteNode *first, *second;
+  TfLiteRegistration *registration, *unused;
+  if (plan.size < 2 || plan.data[1] != plan.data[0] + 1 ||
+      context->GetNodeAndRegistration(context, plan.data[0], &first, &registration) != kTfLiteOk ||
+      context->GetNodeAndRegistration(context, plan.data[1], &second, &unused) != kTfLiteOk) {
+    return 0;
+  }
+  return reinterpret_cast<uintptr_t>(second) - reinterpret_cast<uintptr_t>(registration);
+}
+
+struct PlannedNode {
+  int index;
+  const TfLiteNode* node;
+  const TfLiteRegistration* registration;
+};
+
+bool ReadPlan(TfLiteContext* context, std::vector<PlannedNode>* plan) {
+  TfLiteIntArray* indices;
+  if (context->GetExecutionPlan(context, &indices) != kTfLiteOk) return false;
+  for (int i = 0; i < indices->size; ++i) {
     TfLiteNode* node;
     TfLiteRegistration* registration;
-    if (context->GetNodeAndRegistration(context, plan->data[i], &node, &registration) != kTfLiteOk) {
-      return kTfLiteError;
+    if (context->GetNodeAndRegistration(context, indices->data[i], &node, &registration) != kTfLiteOk) return false;
+    plan->push_back({indices->data[i], node, registration});
+  }
+  return true;
+}
+
+// Reports a node that reads what it or a later one writes. Runtimes take such a model, and those up to 2.14 crash when
+// they look for partitions in it.
+bool CheckOrder(TfLiteContext* context, const std::vector<PlannedNode>& plan) {
+  std::unordered_set<int> to_come;
+  for (const PlannedNode& planned : plan) {
+    const TfLiteIntArray& outputs = *planned.node->outputs;
+    to_come.insert(outputs.data, outputs.data + outputs.size);
+  }
+  for (const PlannedNode& planned : plan) {
+    const TfLiteIntArray &inputs = *planned.node->inputs, &outputs = *planned.node->outputs;
+    for (int i = 0; i < inputs.size; ++i) {
+      const int tensor = inputs.data[i];
+      if (tensor == kOptionalTensor || to_come.count(tensor) == 0) continue;
+      const char* op = planned.registration->custom_name;
+      context->ReportError(context,
+                           "litebnn: %s, node %d: input %d (tensor %d): expected a node before this one to write it, "
+                           "found this or a later one. ",
+                           op == nullptr ? "a builtin op" : op, planned.index, i, tensor);
+      return false;
     }
-    if (FindOpType(*registration) != nullptr) claimed.push_back(plan->data[i]);
+    for (int i = 0; i < outputs.size; ++i) to_come.erase(outputs.data[i]);
+  }
+  return true;
+}
+
+TfLiteStatus PrepareDelegate(TfLiteContext* context, TfLiteDelegate* delegate) {
+  std::vector<PlannedNode> plan;
+  if (!ReadPlan(context, &plan)) return kTfLiteError;
+  // In the form of a TfLiteIntArray: the length first.
+  std::vector<int> claimed = {0};
+  for (const PlannedNode& planned : plan) {
+    if (FindOpType(*planned.registration) != nullptr) claimed.push_back(planned.index);
   }
   claimed[0] = static_cast<int>(claimed.size()) - 1;
   if (Delegate::FromC(delegate)->options().verbose) {
-    std::fprintf(stderr, "litebnn: the delegate takes %d of %d nodes\n", claimed[0], plan->size);
+    std::fprintf(stderr, "litebnn: the delegate takes %d of %zu nodes\n", claimed[0], plan.size());
   }
   if (claimed[0] == 0) return kTfLiteOk;
+  if (!CheckOrder(context, plan)) return kTfLiteError;
 
   TfLiteRegistration kernel = {};
   kernel.init = InitKernel;
