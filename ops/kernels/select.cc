@@ -14,6 +14,8 @@ const Kernels* const kTables[] = {
     &kAvx2Kernels,
 #elif defined(__aarch64__)
     &kNeon64Kernels,
+#elif defined(__arm__)
+    &kNeon32Kernels,
 #endif
     &kPortableKernels,
 };

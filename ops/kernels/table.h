@@ -71,5 +71,6 @@ struct Kernels {
 extern const Kernels kPortableKernels;
 extern const Kernels kAvx2Kernels;
 extern const Kernels kNeon64Kernels;
+extern const Kernels kNeon32Kernels;
 
 }  // namespace litebnn

@@ -1,0 +1,346 @@
+// 32-bit NEON. EOR, CNT and ADD on bytes; a lane is 16 bits of one of 8 output channels, and a pixel's 16 bits are loaded
+// into all lanes at once, so that nothing has to be summed across lanes until the very end. Two pixels by 32 channels
+// leave room for the weights in the 16 registers.
+#include "kernels/table.h"
+
+#if defined(__ARM_NEON) && defined(__arm__)
+
+#include <arm_neon.h>
+#include <sys/auxv.h>
+
+#include <cstring>
+
+#include "kernels/output.h"
+#include "kernels/pixel_walk.h"
+#include "kernels/quantize_rows.h"
+
+namespace litebnn {
+namespace {
+
+constexpr int kTilePixels = 2;
+constexpr int kTileVectors = 4;
+constexpr int32_t kVectorChannels = 8;
+constexpr int32_t kTileChannels = kTileVectors * kVectorChannels;
+constexpr int32_t kStepsPerWord = 2;
+// 8 bits a byte and step: 30 steps sum up to 240.
+constexpr int32_t kMaxBlockWords = 15;
+// More would overflow the 16 bit sums.
+constexpr int32_t kMaxWords = 65535 / kBitsPerWord;
+// Pixels whose windows stay in the L1 cache while all channels pass over them.
+constexpr int64_t kBlockPixels = 64;
+
+void QuantizeFloat32(const float* input, int64_t rows, int32_t channels, uint32_t* output) {
+  // Lane j of vector i: the bit of channel 4 * i + j.
+  uint32x4_t bits[8];
+  for (uint32_t i = 0; i < 8; ++i) {
+    const uint32_t lanes[4] = {1u << (4 * i), 2u << (4 * i), 4u << (4 * i), 8u << (4 * i)};
+    bits[i] = vld1q_u32(lanes);
+  }
+  const auto pack_word = [&bits](const float* values) {
+    const auto below_zero = [](float32x4_t value) {
+      // On integers, as comparing floats takes a subnormal for zero here: set sign, and neither -0.0 nor a NaN.
+      const uint32x4_t raw = vreinterpretq_u32_f32(value);
+      return vandq_u32(vcgtq_u32(raw, vdupq_n_u32(0x80000000u)), vcleq_u32(raw, vdupq_n_u32(0xFF800000u)));
+    };
+    uint32x4_t word = vandq_u32(below_zero(vld1q_f32(values)), bits[0]);
+#pragma GCC unroll 8
+    for (int i = 1; i < 8; ++i) word = vbslq_u32(bits[i], below_zero(vld1q_f32(values + 4 * i)), word);
+    const uint32x2_t half = vorr_u32(vget_low_u32(word), vget_high_u32(word));
+    return vget_lane_u32(vpadd_u32(half, half), 0);
+  };
+  QuantizeRows(input, rows, channels, output, pack_word, [](float value) { return value < 0.0f; });
+}
+
+void QuantizeInt8(const int8_t* input, int64_t rows, int32_t channels, int32_t zero_point, uint32_t* output) {
+  constexpr uint8_t kBits[8] = {1, 2, 4, 8, 16, 32, 64, 128};
+  const uint8x8_t bits = vld1_u8(kBits);
+  const int8x8_t zero_points = vdup_n_s8(static_cast<int8_t>(zero_point));
+  const auto pack_word = [=](const int8_t* values) {
+    const auto byte_bits = [&](int i) { return vand_u8(vclt_s8(vld1_s8(values + 8 * i), zero_points), bits); };
+    const uint8x8_t low = vpadd_u8(byte_bits(0), byte_bits(1)), high = vpadd_u8(byte_bits(2), byte_bits(3));
+    const uint8x8_t fours = vpadd_u8(low, high);
+    return vget_lane_u32(vreinterpret_u32_u8(vpadd_u8(fours, fours)), 0);
+  };
+  QuantizeRows(input, rows, channels, output, pack_word, [zero_point](int8_t value) { return value < zero_point; });
+}
+
+int32_t Tiles(int32_t channels) { return (channels + kTileChannels - 1) / kTileChannels; }
+
+size_t PackedWeightsBytes(int32_t channels, int32_t words) {
+  return static_cast<size_t>(Tiles(channels)) * static_cast<size_t>(words) * kTileChannels * sizeof(uint32_t);
+}
+
+// [tiles][words][2 steps][vectors][8 channels] of 16 bits.
+void PackWeights(const uint32_t* filter, int32_t channels, int32_t runs, int32_t run_words, uint8_t* packed) {
+  const int32_t words = runs * run_words;
+  std::memset(packed, 0, PackedWeightsBytes(channels, words));
+  for (int32_t channel = 0; channel < channels; ++channel) {
+    auto* tile = reinterpret_cast<uint16_t*>(packed) +
+                 static_cast<ptrdiff_t>(channel / kTileChannels) * words * kStepsPerWord * kTileChannels;
+    for (int32_t word = 0; word < words; ++word) {
+      const uint32_t bits = filter[static_cast<int64_t>(channel) * words + word];
+      for (int32_t step = 0; step < kStepsPerWord; ++step) {
+        tile[(word * kStepsPerWord + step) * kTileChannels + channel % kTileChannels] =
+            static_cast<uint16_t>(bits >> (16 * step));
+      }
+    }
+  }
+}
+
+size_t ScratchBytes(int32_t) { return 0; }
+
+// Popcount sums of kPixels pixels: sums[pixel][vector].
+template <int kPixels>
+void SumTile(const BconvTask& task, const uint8_t* const* windows, const uint8_t* weights, uint16x8_t* sums) {
+  for (int i = 0; i < kPixels * kTileVectors; ++i) sums[i] = vdupq_n_u16(0);
+  int32_t run = 0, run_left = task.run_words;
+  const uint16_t* input[kPixels];
+  const auto start_run = [&] {
+#pragma GCC unroll 2
+    for (int p = 0; p < kPixels; ++p) {
+      input[p] = reinterpret_cast<const uint16_t*>(windows[p] + task.run_offsets[run]);
+    }
+  };
+  start_run();
+  while (run < task.runs) {
+    uint8x16_t bytes[kPixels][kTileVectors];
+#pragma GCC unroll 2
+    for (int p = 0; p < kPixels; ++p) {
+#pragma GCC unroll 4
+      for (int v = 0; v < kTileVectors; ++v) bytes[p][v] = vdupq_n_u8(0);
+    }
+    for (int32_t room = kMaxBlockWords; room > 0 && run < task.runs;) {
+      const int32_t words = std::min(run_left, room);
+      for (int32_t step = 0; step < words * kStepsPerWord; ++step, weights += kTileVectors * 16) {
+#pragma GCC unroll 2
+        for (int p = 0; p < kPixels; ++p) {
+          const uint8x16_t x = vreinterpretq_u8_u16(vld1q_dup_u16(input[p]++));
+#pragma GCC unroll 4
+          for (int v = 0; v < kTileVectors; ++v) {
+            bytes[p][v] = vaddq_u8(bytes[p][v], vcntq_u8(veorq_u8(x, vld1q_u8(weights + 16 * v))));
+          }
+        }
+      }
+      room -= words;
+      run_left -= words;
+      if (run_left > 0) continue;
+      run_left = task.run_words;
+      if (++run < task.runs) start_run();
+    }
+#pragma GCC unroll 2
+    for (int p = 0; p < kPixels; ++p) {
+#pragma GCC unroll 4
+      for (int v = 0; v < kTileVectors; ++v) {
+        sums[p * kTileVectors + v] = vpadalq_u8(sums[p * kTileVectors + v], bytes[p][v]);
+      }
+    }
+  }
+}
+
+struct Vector8 {
+  float32x4_t low, high;
+};
+
+// The vectors do what output.h does, in the same order.
+class Outputs {
+ public:
+  explicit Outputs(const BconvTask& task)
+      : task_(task),
+        depth_(vdupq_n_s32(task.depth)),
+        clamp_min_(vdupq_n_s32(task.clamp_min)),
+        clamp_max_(vdupq_n_s32(task.clamp_max)),
+        lowest_(vdupq_n_f32(static_cast<float>(-128 - task.zero_point))),
+        highest_(vdupq_n_f32(static_cast<float>(127 - task.zero_point))) {}
+
+  // One pixel's whole tile of channels.
+  void Write(int64_t pixel, int32_t channel, const uint16x8_t* sums) const {
+    const int32_t* corrections = task_.corrections == nullptr ? nullptr : CorrectionsOf(task_, pixel) + channel;
+    const int64_t index = pixel * task_.output_channels + task_.first_channel + channel;
+    switch (task_.output_type) {
+      case Bconv2dOutputType::kFloat32:
+        return Float32(channel, sums, corrections, static_cast<float*>(task_.output) + index);
+      case Bconv2dOutputType::kInt8:
+        return Int8(channel, sums, corrections, static_cast<int8_t*>(task_.output) + index);
+      case Bconv2dOutputType::kBitpacked:
+        return Bits(pixel, channel, sums, corrections);
+    }
+  }
+
+  // One pixel's first `channels` channels of a tile, one by one.
+  void WritePart(int64_t pixel, int32_t channel, int32_t channels, const uint16x8_t* sums) const {
+    const auto* values = reinterpret_cast<const uint16_t*>(sums);
+    const int32_t* corrections = task_.corrections == nullptr ? nullptr : CorrectionsOf(task_, pixel) + channel;
+    const int64_t index = pixel * task_.output_channels + task_.first_channel + channel;
+    uint32_t word = 0;
+    for (int32_t i = 0; i < channels; ++i) {
+      const int32_t sum = values[i], correction = corrections == nullptr ? 0 : corrections[i];
+      if (task_.output_type == Bconv2dOutputType::kFloat32) {
+        static_cast<float*>(task_.output)[index + i] = FloatOutput(task_, channel + i, sum, correction);
+      } else if (task_.output_type == Bconv2dOutputType::kInt8) {
+        static_cast<int8_t*>(task_.output)[index + i] = Int8Output(task_, channel + i, sum, correction);
+      } else {
+        word |= static_cast<uint32_t>(BitOutput(task_, channel + i, sum, correction)) << i;
+      }
+    }
+    if (task_.output_type == Bconv2dOutputType::kBitpacked) Store(pixel, channel, channels, word);
+  }
+
+ private:
+  void Store(int64_t pixel, int32_t channel, int32_t channels, uint32_t word) const {
+    uint32_t* words = static_cast<uint32_t*>(task_.output) + pixel * PackedWords(task_.output_channels);
+    StoreBits(words, task_.first_channel + channel, channels, word);
+  }
+
+  int32x4_t Dot(uint16x4_t sums, const int32_t* corrections) const {
+    int32x4_t dot = vsubq_s32(depth_, vreinterpretq_s32_u32(vshll_n_u16(sums, 1)));
+    if (corrections != nullptr) dot = vaddq_s32(dot, vld1q_s32(corrections));
+    return vminq_s32(vmaxq_s32(dot, clamp_min_), clamp_max_);
+  }
+
+  float32x4_t Scale(int32x4_t dot, int32_t channel) const {
+    const float32x4_t product = vmulq_f32(vcvtq_f32_s32(dot), vld1q_f32(task_.multiplier + channel));
+    return vaddq_f32(product, vld1q_f32(task_.bias + channel));
+  }
+
+  Vector8 Values(int32_t channel, uint16x8_t sums, const int32_t* corrections) const {
+    const int32_t* high_corrections = corrections == nullptr ? nullptr : corrections + 4;
+    return {Scale(Dot(vget_low_u16(sums), corrections), channel),
+            Scale(Dot(vget_high_u16(sums), high_corrections), channel + 4)};
+  }
+
+  void Float32(int32_t channel, const uint16x8_t* sums, const int32_t* corrections, float* output) const {
+    if (corrections == nullptr && task_.clamp_max == INT32_MAX && task_.depth <= INT16_MAX) {
+      // A dot product fits 16 bits, and there is one end to clamp at most.
+      const int16x8_t depth = vdupq_n_s16(static_cast<int16_t>(task_.depth));
+      const int16x8_t clamp_min = vdupq_n_s16(static_cast<int16_t>(std::max(task_.clamp_min, INT16_MIN)));
+#pragma GCC unroll 4
+      for (int v = 0; v < kTileVectors; ++v) {
+        const int16x8_t twice = vreinterpretq_s16_u16(vshlq_n_u16(sums[v], 1));
+        const int16x8_t dot = vmaxq_s16(vsubq_s16(depth, twice), clamp_min);
+        const int32_t first = v * kVectorChannels;
+        vst1q_f32(output + first, Scale(vmovl_s16(vget_low_s16(dot)), channel + first));
+        vst1q_f32(output + first + 4, Scale(vmovl_s16(vget_high_s16(dot)), channel + first + 4));
+      }
+      return;
+    }
+    for (int v = 0; v < kTileVectors; ++v) {
+      const int32_t first = v * kVectorChannels;
+      const Vector8 values = Values(channel + first, sums[v], corrections == nullptr ? nullptr : corrections + first);
+      vst1q_f32(output + first, values.low);
+      vst1q_f32(output + first + 4, values.high);
+    }
+  }
+
+  // Rounded half away from zero, still without the zero point.
+  int16x4_t Round(float32x4_t value) const {
+    // A NaN compares false and becomes the lower end.
+    const float32x4_t bounded = vminq_f32(vbslq_f32(vcgtq_f32(value, lowest_), value, lowest_), highest_);
+    const uint32x4_t sign = vandq_u32(vreinterpretq_u32_f32(bounded), vdupq_n_u32(0x80000000u));
+    const uint32x4_t half = vorrq_u32(sign, vreinterpretq_u32_f32(vdupq_n_f32(0x1.fffffep-2f)));
+    return vmovn_s32(vcvtq_s32_f32(vaddq_f32(bounded, vreinterpretq_f32_u32(half))));
+  }
+
+  void Int8(int32_t channel, const uint16x8_t* sums, const int32_t* corrections, int8_t* output) const {
+    const int16x8_t zero_point = vdupq_n_s16(static_cast<int16_t>(task_.zero_point));
+    for (int v = 0; v < kTileVectors; ++v) {
+      const int32_t first = v * kVectorChannels;
+      const Vector8 values = Values(channel + first, sums[v], corrections == nullptr ? nullptr : corrections + first);
+      const int16x8_t rounded = vcombine_s16(Round(values.low), Round(values.high));
+      vst1_s8(output + first, vmovn_s16(vaddq_s16(rounded, zero_point)));
+    }
+  }
+
+  // Of four channels, all ones where the bit is 1.
+  uint16x4_t Above(uint16x4_t sums, int32_t channel, const int32_t* corrections) const {
+    int32x4_t sum = vreinterpretq_s32_u32(vmovl_u16(sums));
+    // Halves of even numbers, exact in either direction.
+    if (corrections != nullptr) sum = vsubq_s32(sum, vshrq_n_s32(vld1q_s32(corrections), 1));
+    return vmovn_u32(vcgtq_s32(sum, vld1q_s32(task_.threshold + channel)));
+  }
+
+  void Bits(int64_t pixel, int32_t channel, const uint16x8_t* sums, const int32_t* corrections) const {
+    constexpr uint8_t kLaneBits[8] = {1, 2, 4, 8, 16, 32, 64, 128};
+    const uint8x8_t lane_bits = vld1_u8(kLaneBits);
+    uint32_t word = 0;
+    for (int v = 0; v < kTileVectors; ++v) {
+      const int32_t first = v * kVectorChannels;
+      const int32_t* low_corrections = corrections == nullptr ? nullptr : corrections + first;
+      const int32_t* high_corrections = corrections == nullptr ? nullptr : corrections + first + 4;
+      const uint16x8_t above = vcombine_u16(Above(vget_low_u16(sums[v]), channel + first, low_corrections),
+                                            Above(vget_high_u16(sums[v]), channel + first + 4, high_corrections));
+      uint8x8_t bits = vand_u8(vmovn_u16(above), lane_bits);
+      for (int round = 0; round < 3; ++round) bits = vpadd_u8(bits, bits);
+      word |= static_cast<uint32_t>(vget_lane_u8(bits, 0)) << first;
+    }
+    Store(pixel, channel, kTileChannels, word);
+  }
+
+  const BconvTask& task_;
+  const int32x4_t depth_, clamp_min_, clamp_max_;
+  const float32x4_t lowest_, highest_;
+};
+
+template <int kPixels>
+void BconvTile(const BconvTask& task, const Outputs& outputs, const uint8_t* const* windows, const uint8_t* weights,
+               int64_t pixel, int32_t channel, int32_t channels) {
+  uint16x8_t sums[kPixels * kTileVectors];
+  SumTile<kPixels>(task, windows, weights, sums);
+  for (int p = 0; p < kPixels; ++p) {
+    if (channels == kTileChannels) {
+      outputs.Write(pixel + p, channel, sums + p * kTileVectors);
+    } else {
+      outputs.WritePart(pixel + p, channel, channels, sums + p * kTileVectors);
+    }
+  }
+}
+
+void Bconv(const BconvTask& task, int64_t pixel_begin, int64_t pixel_end, int32_t channel_begin, int32_t channel_end) {
+  const Outputs outputs(task);
+  const ptrdiff_t tile_bytes =
+      static_cast<ptrdiff_t>(task.runs) * task.run_words * kTileChannels * static_cast<ptrdiff_t>(sizeof(uint32_t));
+  for (int64_t block = pixel_begin; block < pixel_end; block += kBlockPixels) {
+    const int64_t block_end = std::min(block + kBlockPixels, pixel_end);
+    for (int32_t channel = channel_begin; channel < channel_end; channel += kTileChannels) {
+      const int32_t channels = std::min(kTileChannels, channel_end - channel);
+      const uint8_t* weights = task.weights + channel / kTileChannels * tile_bytes;
+      WindowWalk walk(task, block);
+      const uint8_t* windows[kTilePixels];
+      int64_t pixel = block;
+      for (; pixel + kTilePixels <= block_end; pixel += kTilePixels) {
+        walk.Next<kTilePixels>(windows);
+        BconvTile<kTilePixels>(task, outputs, windows, weights, pixel, channel, channels);
+      }
+      for (; pixel < block_end; ++pixel) {
+        walk.Next<1>(windows);
+        BconvTile<1>(task, outputs, windows, weights, pixel, channel, channels);
+      }
+    }
+  }
+}
+
+bool Available() {
+  constexpr unsigned long kHwcapNeon = 1ul << 12;
+  return (getauxval(AT_HWCAP) & kHwcapNeon) != 0;
+}
+
+}  // namespace
+
+const Kernels kNeon32Kernels = {
+    "neon32",
+    Available,
+    QuantizeFloat32,
+    QuantizeInt8,
+    kTilePixels,
+    kTileChannels,
+    sizeof(uint32_t),
+    nullptr,
+    PackedWeightsBytes,
+    PackWeights,
+    ScratchBytes,
+    Bconv,
+    kMaxWords,
+};
+
+}  // namespace litebnn
+
+#endif  // 32-bit NEON
