@@ -68,37 +68,6 @@ TfLiteStatus InvokeKernel(TfLiteContext* context, TfLiteNode* node) {
   return kernel->partition.Run(context, *pool) ? kTfLiteOk : kTfLiteError;
 }
 
-// Calls the runtime with the first bytes of `kernel` as an `Argument`.
-template <typename Argument>
-TfLiteStatus ReplaceNodes(TfLiteContext* context, const TfLiteRegistration& kernel, const TfLiteIntArray* nodes,
-                          TfLiteDelegate* delegate) {
-  static_assert(sizeof(Argument) <= sizeof(TfLiteRegistration));
-  Argument argument;
-  std::memcpy(&argument, &kernel, sizeof(argument));
-  using Replace = TfLiteStatus (*)(TfLiteContext*, Argument, const TfLiteIntArray*, TfLiteDelegate*);
-  // By way of the type that compilers let any function have.
-  const auto replace = reinterpret_cast<void (*)()>(context->ReplaceNodeSubsetsWithDelegateKernels);
-  return reinterpret_cast<Replace>(replace)(context, argument, nodes, delegate);
-}
-
-template <size_t kMembers>
-struct OldRegistration {
-  void* members[kMembers];
-};
-
-// What a TfLiteRegistration takes in this runtime: the runtime keeps an array of nodes, each with its registration
-// behind it. 0 where the plan has a single node.
-size_t RegistrationSize(TfLiteContext* context, const TfLiteIntArray& plan) {
-  TfLiteNode *first, *second;
-  TfLiteRegistration *registration, *unused;
-  if (plan.size < 2 || plan.data[1] != plan.data[0] + 1 ||
-      context->GetNodeAndRegistration(context, plan.data[0], &first, &registration) != kTfLiteOk ||
-      context->GetNodeAndRegistration(context, plan.data[1], &second, &unused) != kTfLiteOk) {
-    return 0;
-  }
-  return reinterpret_cast<uintptr_t>(second) - reinterpret_cast<uintptr_t>(registration);
-}
-
 struct PlannedNode {
   int index;
   const TfLiteNode* node;
@@ -142,6 +111,55 @@ bool CheckOrder(TfLiteContext* context, const std::vector<PlannedNode>& plan) {
   return true;
 }
 
+// What a TfLiteRegistration takes in this runtime, which keeps an array of nodes, each with its registration behind it.
+// 0 where the plan does not tell.
+size_t RegistrationSize(const std::vector<PlannedNode>& plan) {
+  if (plan.size() < 2 || plan[1].index != plan[0].index + 1) return 0;
+  return reinterpret_cast<uintptr_t>(plan[1].node) - reinterpret_cast<uintptr_t>(plan[0].registration);
+}
+
+// Calls the runtime with the first bytes of `kernel` as an `Argument`.
+template <typename Argument>
+TfLiteStatus ReplaceNodesWith(TfLiteContext* context, const TfLiteRegistration& kernel, const TfLiteIntArray* nodes,
+                              TfLiteDelegate* delegate) {
+  static_assert(sizeof(Argument) <= sizeof(TfLiteRegistration));
+  Argument argument;
+  std::memcpy(&argument, &kernel, sizeof(argument));
+  using Replace = TfLiteStatus (*)(TfLiteContext*, Argument, const TfLiteIntArray*, TfLiteDelegate*);
+  // By way of the type that compilers let any function have.
+  const auto replace = reinterpret_cast<void (*)()>(context->ReplaceNodeSubsetsWithDelegateKernels);
+  return reinterpret_cast<Replace>(replace)(context, argument, nodes, delegate);
+}
+
+// What a TfLiteRegistration takes in this runtime: the runtime keeps an array of nodes, each with its registration
+// behind it. 0 where two neighbours are not to be had.
+size_t RegistrationSize(const std::vector<PlannedNode>& plan) {
+  if (plan.size() < 2 || plan[1].index != plan[0].index + 1) return 0;
+  return reinterpret_cast<uintptr_t>(plan[1].node) - reinterpret_cast<uintptr_t>(plan[0].registration);
+}
+
+template <size_t kMembers>
+struct OldRegistration {
+  void* members[kMembers];
+};
+
+TfLiteStatus ReplaceNodes(TfLiteContext* context, const std::vector<PlannedNode>& plan,
+                          const TfLiteRegistration& kernel, const TfLiteIntArray* nodes, TfLiteDelegate* delegate) {
+  if (kPointer == 4) {
+    switch (RegistrationSize(plan)) {
+      case sizeof(OldRegistration<8>):
+        return ReplaceNodesWith<OldRegistration<8>>(context, kernel, nodes, delegate);
+      case sizeof(OldRegistration<9>):
+        return ReplaceNodesWith<OldRegistration<9>>(context, kernel, nodes, delegate);
+      case sizeof(OldRegistration<10>):
+        return ReplaceNodesWith<OldRegistration<10>>(context, kernel, nodes, delegate);
+      default:
+        break;
+    }
+  }
+  return ReplaceNodesWith<TfLiteRegistrationArgument>(context, kernel, nodes, delegate);
+}
+
 TfLiteStatus PrepareDelegate(TfLiteContext* context, TfLiteDelegate* delegate) {
   std::vector<PlannedNode> plan;
   if (!ReadPlan(context, &plan)) return kTfLiteError;
@@ -164,8 +182,20 @@ TfLiteStatus PrepareDelegate(TfLiteContext* context, TfLiteDelegate* delegate) {
   kernel.invoke = InvokeKernel;
   kernel.custom_name = "LitebnnDelegate";
   kernel.version = 1;
-  return context->ReplaceNodeSubsetsWithDelegateKernels(
-      context, kernel, reinterpret_cast<const TfLiteIntArray*>(claimed.data()), delegate);
+  const auto* nodes = reinterpret_cast<const TfLiteIntArray*>(claimed.data());
+  if constexpr (kPointer == 4) {
+    switch (RegistrationSize(plan)) {
+      case sizeof(OldRegistration<8>):
+        return ReplaceNodes<OldRegistration<8>>(context, kernel, nodes, delegate);
+      case sizeof(OldRegistration<9>):
+        return ReplaceNodes<OldRegistration<9>>(context, kernel, nodes, delegate);
+      case sizeof(OldRegistration<10>):
+        return ReplaceNodes<OldRegistration<10>>(context, kernel, nodes, delegate);
+      default:
+        break;
+    }
+  }
+  return ReplaceNodes<TfLiteRegistrationArgument>(context, kernel, nodes, delegate);
 }
 
 }  // namespace
