@@ -111,13 +111,6 @@ bool CheckOrder(TfLiteContext* context, const std::vector<PlannedNode>& plan) {
   return true;
 }
 
-// What a TfLiteRegistration takes in this runtime, which keeps an array of nodes, each with its registration behind it.
-// 0 where the plan does not tell.
-size_t RegistrationSize(const std::vector<PlannedNode>& plan) {
-  if (plan.size() < 2 || plan[1].index != plan[0].index + 1) return 0;
-  return reinterpret_cast<uintptr_t>(plan[1].node) - reinterpret_cast<uintptr_t>(plan[0].registration);
-}
-
 // Calls the runtime with the first bytes of `kernel` as an `Argument`.
 template <typename Argument>
 TfLiteStatus ReplaceNodesWith(TfLiteContext* context, const TfLiteRegistration& kernel, const TfLiteIntArray* nodes,
@@ -131,33 +124,37 @@ TfLiteStatus ReplaceNodesWith(TfLiteContext* context, const TfLiteRegistration& 
   return reinterpret_cast<Replace>(replace)(context, argument, nodes, delegate);
 }
 
-// What a TfLiteRegistration takes in this runtime: the runtime keeps an array of nodes, each with its registration
-// behind it. 0 where two neighbours are not to be had.
-size_t RegistrationSize(const std::vector<PlannedNode>& plan) {
-  if (plan.size() < 2 || plan[1].index != plan[0].index + 1) return 0;
-  return reinterpret_cast<uintptr_t>(plan[1].node) - reinterpret_cast<uintptr_t>(plan[0].registration);
-}
-
 template <size_t kMembers>
 struct OldRegistration {
   void* members[kMembers];
 };
 
+// What a TfLiteRegistration takes in this runtime, which keeps an array of nodes, each with its registration behind it.
+// 0 where the plan does not tell.
+size_t RegistrationSize(const std::vector<PlannedNode>& plan) {
+  if (plan.size() < 2 || plan[1].index != plan[0].index + 1) return 0;
+  return reinterpret_cast<uintptr_t>(plan[1].node) - reinterpret_cast<uintptr_t>(plan[0].registration);
+}
+
 TfLiteStatus ReplaceNodes(TfLiteContext* context, const std::vector<PlannedNode>& plan,
                           const TfLiteRegistration& kernel, const TfLiteIntArray* nodes, TfLiteDelegate* delegate) {
-  if (kPointer == 4) {
-    switch (RegistrationSize(plan)) {
-      case sizeof(OldRegistration<8>):
-        return ReplaceNodesWith<OldRegistration<8>>(context, kernel, nodes, delegate);
-      case sizeof(OldRegistration<9>):
-        return ReplaceNodesWith<OldRegistration<9>>(context, kernel, nodes, delegate);
-      case sizeof(OldRegistration<10>):
-        return ReplaceNodesWith<OldRegistration<10>>(context, kernel, nodes, delegate);
-      default:
-        break;
-    }
+  if (kPointer == 8) return ReplaceNodesWith<TfLiteRegistrationArgument>(context, kernel, nodes, delegate);
+  switch (RegistrationSize(plan)) {
+    case sizeof(OldRegistration<8>):
+      return ReplaceNodesWith<OldRegistration<8>>(context, kernel, nodes, delegate);
+    case sizeof(OldRegistration<9>):
+      return ReplaceNodesWith<OldRegistration<9>>(context, kernel, nodes, delegate);
+    case sizeof(OldRegistration<10>):
+      return ReplaceNodesWith<OldRegistration<10>>(context, kernel, nodes, delegate);
+    case sizeof(TfLiteRegistrationArgument):
+      return ReplaceNodesWith<TfLiteRegistrationArgument>(context, kernel, nodes, delegate);
+    default:
+      context->ReportError(context,
+                           "litebnn: the delegate cannot tell the version of this 32-bit runtime from a model of %zu "
+                           "nodes: register the ops instead. ",
+                           plan.size());
+      return kTfLiteError;
   }
-  return ReplaceNodesWith<TfLiteRegistrationArgument>(context, kernel, nodes, delegate);
 }
 
 TfLiteStatus PrepareDelegate(TfLiteContext* context, TfLiteDelegate* delegate) {
@@ -183,19 +180,7 @@ TfLiteStatus PrepareDelegate(TfLiteContext* context, TfLiteDelegate* delegate) {
   kernel.custom_name = "LitebnnDelegate";
   kernel.version = 1;
   const auto* nodes = reinterpret_cast<const TfLiteIntArray*>(claimed.data());
-  if constexpr (kPointer == 4) {
-    switch (RegistrationSize(plan)) {
-      case sizeof(OldRegistration<8>):
-        return ReplaceNodes<OldRegistration<8>>(context, kernel, nodes, delegate);
-      case sizeof(OldRegistration<9>):
-        return ReplaceNodes<OldRegistration<9>>(context, kernel, nodes, delegate);
-      case sizeof(OldRegistration<10>):
-        return ReplaceNodes<OldRegistration<10>>(context, kernel, nodes, delegate);
-      default:
-        break;
-    }
-  }
-  return ReplaceNodes<TfLiteRegistrationArgument>(context, kernel, nodes, delegate);
+  return ReplaceNodes(context, plan, kernel, nodes, delegate);
 }
 
 }  // namespace

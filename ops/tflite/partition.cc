@@ -62,10 +62,7 @@ void Partition::AddNode(const OpType& type, int index, const TfLiteNode& node) {
   step.type = &type;
   step.index = index;
   for (int tensor : Values(node.inputs)) step.inputs.push_back({tensor});
-  for (int tensor : Values(node.outputs)) {
-    step.outputs.push_back({tensor});
-    written_.insert(tensor);
-  }
+  for (int tensor : Values(node.outputs)) step.outputs.push_back({tensor});
   step.options = static_cast<const uint8_t*>(node.custom_initial_data);
   step.options_size = static_cast<size_t>(std::max(node.custom_initial_data_size, 0));
   step.input_data.resize(step.inputs.size());
@@ -130,10 +127,6 @@ bool Partition::DescribeInputs(const Node& node, int number, std::vector<Tensor>
     }
 
     Tensor& tensor = tensors->back();
-    if (!binding.internal && written_.count(binding.tensor) != 0 && outputs_.count(binding.tensor) == 0) {
-      return node.Error("%s (tensor %d '%.100s'): expected a node before this one to write it, found a later one", role,
-                        tensor.index, tensor.name);
-    }
     binding.bytes = TensorBytes(tensor);
     binding.value_bytes = TypeBytes(tensor.type);
     if (binding.bytes == 0) {

@@ -26,8 +26,9 @@ class Partition {
     size_t owned_bytes;     // repacked weights and the like
   };
 
-  // Adds the next node in order of execution. `index` may be Node::kUnknownIndex. `node` is read here only; its options
-  // and tensors belong to the model and outlive the partition.
+  // Adds the next node in order of execution, which reads nothing that a later one writes. `index` may be
+  // Node::kUnknownIndex. `node` is read here only; its options and tensors belong to the model and outlive the
+  // partition.
   void AddNode(const OpType& type, int index, const TfLiteNode& node);
   // Declares the tensors that the runtime reads when the partition has run; others that its nodes write are internal.
   void SetOutputs(const TfLiteIntArray& tensors);
@@ -75,7 +76,6 @@ class Partition {
   bool PlaceBuffers(TfLiteContext* context, int num_threads);
 
   std::vector<Step> steps_;
-  std::unordered_set<int> written_;  // by a node of the partition
   std::unordered_set<int> outputs_;
   std::unordered_map<int, InternalTensor> internal_;  // those written by the steps that are prepared
   std::vector<ArenaBuffer> buffers_;
