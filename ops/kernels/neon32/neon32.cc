@@ -89,6 +89,38 @@ void PackWeights(const uint32_t* filter, int32_t channels, int32_t runs, int32_t
 
 size_t ScratchBytes(int32_t) { return 0; }
 
+#define LITEBNN_PAIR(sum0, sum1, x, w0, w1)                                                             \
+  "veor q14, " x ", " w0 "\n veor q15, " x ", " w1 "\n vcnt.8 q14, q14\n vcnt.8 q15, q15\n"            \
+  "vadd.i8 %q[" sum0 "], %q[" sum0 "], q14\n vadd.i8 %q[" sum1 "], %q[" sum1 "], q15\n"
+#define LITEBNN_STEP                                                                                    \
+  "vld1.8 {d16-d19}, [%[w]]!\n vld1.8 {d20-d23}, [%[w]]!\n"                                             \
+  "vld1.16 {d24[], d25[]}, [%[x0]]!\n vld1.16 {d26[], d27[]}, [%[x1]]!\n"                               \
+  LITEBNN_PAIR("s0", "s1", "q12", "q8", "q9") LITEBNN_PAIR("s2", "s3", "q12", "q10", "q11")             \
+  LITEBNN_PAIR("s4", "s5", "q13", "q8", "q9") LITEBNN_PAIR("s6", "s7", "q13", "q10", "q11")
+
+// Adds `words` words to the byte sums of two pixels. In assembly, as compilers load the weights a register at a time.
+inline void AddWords(int32_t words, const uint16_t* (&x)[2], const uint8_t*& weights, uint8x16_t (&s)[2][kTileVectors]) {
+  __asm__ volatile("1:\n" LITEBNN_STEP LITEBNN_STEP
+                   "subs %[n], %[n], #1\n"
+                   "bne 1b\n"
+                   : [s0] "+w"(s[0][0]), [s1] "+w"(s[0][1]), [s2] "+w"(s[0][2]), [s3] "+w"(s[0][3]),
+                     [s4] "+w"(s[1][0]), [s5] "+w"(s[1][1]), [s6] "+w"(s[1][2]), [s7] "+w"(s[1][3]),
+                     [x0] "+r"(x[0]), [x1] "+r"(x[1]), [w] "+r"(weights), [n] "+r"(words)
+                   :
+                   : "d16", "d17", "d18", "d19", "d20", "d21", "d22", "d23", "d24", "d25", "d26", "d27", "d28", "d29",
+                     "d30", "d31", "cc", "memory");
+}
+
+inline void AddWords(int32_t words, const uint16_t* (&x)[1], const uint8_t*& weights, uint8x16_t (&s)[1][kTileVectors]) {
+  for (int32_t step = 0; step < words * kStepsPerWord; ++step, weights += kTileVectors * 16) {
+    const uint8x16_t input = vreinterpretq_u8_u16(vld1q_dup_u16(x[0]++));
+#pragma GCC unroll 4
+    for (int v = 0; v < kTileVectors; ++v) {
+      s[0][v] = vaddq_u8(s[0][v], vcntq_u8(veorq_u8(input, vld1q_u8(weights + 16 * v))));
+    }
+  }
+}
+
 // Popcount sums of kPixels pixels: sums[pixel][vector].
 template <int kPixels>
 void SumTile(const BconvTask& task, const uint8_t* const* windows, const uint8_t* weights, uint16x8_t* sums) {
@@ -111,16 +143,7 @@ void SumTile(const BconvTask& task, const uint8_t* const* windows, const uint8_t
     }
     for (int32_t room = kMaxBlockWords; room > 0 && run < task.runs;) {
       const int32_t words = std::min(run_left, room);
-      for (int32_t step = 0; step < words * kStepsPerWord; ++step, weights += kTileVectors * 16) {
-#pragma GCC unroll 2
-        for (int p = 0; p < kPixels; ++p) {
-          const uint8x16_t x = vreinterpretq_u8_u16(vld1q_dup_u16(input[p]++));
-#pragma GCC unroll 4
-          for (int v = 0; v < kTileVectors; ++v) {
-            bytes[p][v] = vaddq_u8(bytes[p][v], vcntq_u8(veorq_u8(x, vld1q_u8(weights + 16 * v))));
-          }
-        }
-      }
+      AddWords(words, input, weights, bytes);
       room -= words;
       run_left -= words;
       if (run_left > 0) continue;
@@ -151,6 +174,40 @@ class Outputs {
         clamp_max_(vdupq_n_s32(task.clamp_max)),
         lowest_(vdupq_n_f32(static_cast<float>(-128 - task.zero_point))),
         highest_(vdupq_n_f32(static_cast<float>(127 - task.zero_point))) {}
+
+  // Whether WriteFloats can be used: a dot product fits 16 bits, and there is one end to clamp at most.
+  bool AreSimpleFloats() const {
+    return task_.output_type == Bconv2dOutputType::kFloat32 && task_.corrections == nullptr &&
+           task_.clamp_max == INT32_MAX && task_.depth <= INT16_MAX;
+  }
+
+  // Whole tiles of kPixels pixels.
+  template <int kPixels>
+  void WriteFloats(int64_t pixel, int32_t channel, const uint16x8_t* sums) const {
+    const int16x8_t depth = vdupq_n_s16(static_cast<int16_t>(task_.depth));
+    const int16x8_t clamp_min = vdupq_n_s16(static_cast<int16_t>(std::max(task_.clamp_min, INT16_MIN)));
+    float* outputs[kPixels];
+    for (int p = 0; p < kPixels; ++p) {
+      outputs[p] = static_cast<float*>(task_.output) + (pixel + p) * task_.output_channels + task_.first_channel + channel;
+    }
+    const float* multipliers = task_.multiplier + channel;
+    const float* biases = task_.bias + channel;
+#pragma GCC unroll 4
+    for (int v = 0; v < kTileVectors; ++v, multipliers += kVectorChannels, biases += kVectorChannels) {
+      const Vector8 multiplier = {vld1q_f32(multipliers), vld1q_f32(multipliers + 4)};
+      const Vector8 bias = {vld1q_f32(biases), vld1q_f32(biases + 4)};
+#pragma GCC unroll 2
+      for (int p = 0; p < kPixels; ++p) {
+        const int16x8_t twice = vreinterpretq_s16_u16(vshlq_n_u16(sums[p * kTileVectors + v], 1));
+        const int16x8_t dot = vmaxq_s16(vsubq_s16(depth, twice), clamp_min);
+        const float32x4_t low = vcvtq_f32_s32(vmovl_s16(vget_low_s16(dot)));
+        const float32x4_t high = vcvtq_f32_s32(vmovl_s16(vget_high_s16(dot)));
+        vst1q_f32(outputs[p], vaddq_f32(vmulq_f32(low, multiplier.low), bias.low));
+        vst1q_f32(outputs[p] + 4, vaddq_f32(vmulq_f32(high, multiplier.high), bias.high));
+        outputs[p] += kVectorChannels;
+      }
+    }
+  }
 
   // One pixel's whole tile of channels.
   void Write(int64_t pixel, int32_t channel, const uint16x8_t* sums) const {
@@ -209,20 +266,6 @@ class Outputs {
   }
 
   void Float32(int32_t channel, const uint16x8_t* sums, const int32_t* corrections, float* output) const {
-    if (corrections == nullptr && task_.clamp_max == INT32_MAX && task_.depth <= INT16_MAX) {
-      // A dot product fits 16 bits, and there is one end to clamp at most.
-      const int16x8_t depth = vdupq_n_s16(static_cast<int16_t>(task_.depth));
-      const int16x8_t clamp_min = vdupq_n_s16(static_cast<int16_t>(std::max(task_.clamp_min, INT16_MIN)));
-#pragma GCC unroll 4
-      for (int v = 0; v < kTileVectors; ++v) {
-        const int16x8_t twice = vreinterpretq_s16_u16(vshlq_n_u16(sums[v], 1));
-        const int16x8_t dot = vmaxq_s16(vsubq_s16(depth, twice), clamp_min);
-        const int32_t first = v * kVectorChannels;
-        vst1q_f32(output + first, Scale(vmovl_s16(vget_low_s16(dot)), channel + first));
-        vst1q_f32(output + first + 4, Scale(vmovl_s16(vget_high_s16(dot)), channel + first + 4));
-      }
-      return;
-    }
     for (int v = 0; v < kTileVectors; ++v) {
       const int32_t first = v * kVectorChannels;
       const Vector8 values = Values(channel + first, sums[v], corrections == nullptr ? nullptr : corrections + first);
@@ -285,6 +328,9 @@ void BconvTile(const BconvTask& task, const Outputs& outputs, const uint8_t* con
                int64_t pixel, int32_t channel, int32_t channels) {
   uint16x8_t sums[kPixels * kTileVectors];
   SumTile<kPixels>(task, windows, weights, sums);
+  if (channels == kTileChannels && outputs.AreSimpleFloats()) {
+    return outputs.WriteFloats<kPixels>(pixel, channel, sums);
+  }
   for (int p = 0; p < kPixels; ++p) {
     if (channels == kTileChannels) {
       outputs.Write(pixel + p, channel, sums + p * kTileVectors);
