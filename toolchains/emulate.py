@@ -1,0 +1,159 @@
+"""A foreign Debian system in a folder, whose programs run here under qemu-user. Needs no root.
+
+The folder build/emulated/ARCHITECTURE/root holds Debian's packages as they are unpacked, nothing is installed or run
+while it is made; build/emulated/ARCHITECTURE/TARGET/user holds what pip, itself emulated, has installed.
+"""
+
+import hashlib
+import os
+import shutil
+import subprocess
+from collections.abc import Sequence
+from pathlib import Path
+
+from toolchains.build import locked
+from toolchains.targets import BUILD, Target, ToolkitError
+
+MIRROR = "http://deb.debian.org/debian"
+SUITE = "bookworm"
+KEYRING = Path("/usr/share/keyrings/debian-archive-keyring.gpg")
+PACKAGES = ("python3", "python3-pip", "python3-numpy", "libstdc++6")
+
+# apt with nothing of this machine's: another architecture, no packages installed yet, all its files in one folder.
+APT_CONFIGURATION = """\
+APT::Architecture "{architecture}";
+APT::Architectures {{"{architecture}";}};
+APT::Install-Recommends "false";
+APT::Sandbox::User "root";
+Acquire::Languages "none";
+Dir "{folder}";
+Dir::Cache "{folder}/cache";
+Dir::State "{folder}/state";
+Dir::State::status "{folder}/status";
+Dir::Etc "{folder}/etc";
+Dir::Etc::parts "{folder}/etc";
+Dir::Etc::preferencesparts "{folder}/etc";
+Dir::Etc::trustedparts "{folder}/etc";
+Dir::Etc::sourceparts "{folder}/etc";
+Dir::Etc::sourcelist "{folder}/etc/sources.list";
+"""
+
+
+def emulator(target: Target) -> str:
+    """Path of the emulator for `target`.
+
+    Raises:
+        ToolkitError: it is missing, or the target has none.
+    """
+    if not target.emulator:
+        raise ToolkitError(f"{target.name} is not emulated: it has no emulator in targets.toml")
+    program = shutil.which(target.emulator) or shutil.which(f"{target.emulator}-static")
+    if not program:
+        raise ToolkitError(f"{target.emulator} is missing: install the Debian package qemu-user")
+    return program
+
+
+def foreign_root(target: Target) -> Path:
+    """The folder with Debian for the target's architecture, made first where it is missing.
+
+    Raises:
+        ToolkitError: a program of Debian's is missing, or its packages cannot be fetched.
+    """
+    packages = {"apt-get": "apt", "dpkg-deb": "dpkg"}
+    missing = [f"{program} (Debian package {packages[program]})" for program in packages if not shutil.which(program)]
+    missing += [] if KEYRING.exists() else [f"{KEYRING} (Debian package debian-archive-keyring)"]
+    if missing:
+        raise ToolkitError(f"a foreign Debian is made with what is missing here: {', '.join(missing)}")
+    folder = BUILD / "emulated" / target.debian
+    stamp = folder / "stamp"
+    wanted = f"{MIRROR} {SUITE} {' '.join(PACKAGES)}"
+    with locked(folder):
+        if not stamp.exists() or stamp.read_text(encoding="utf-8") != wanted:
+            stamp.unlink(missing_ok=True)
+            _unpack(folder, _fetch_packages(folder / "apt", target.debian))
+            stamp.write_text(wanted, encoding="utf-8")
+    return folder / "root"
+
+
+def _fetch_packages(folder: Path, architecture: str) -> list[Path]:
+    """Downloads PACKAGES and all that they depend on; returns the archives."""
+    shutil.rmtree(folder, ignore_errors=True)
+    for part in ("cache/archives/partial", "state/lists/partial", "etc"):
+        (folder / part).mkdir(parents=True)
+    (folder / "status").touch()
+    (folder / "etc" / "sources.list").write_text(f"deb [signed-by={KEYRING}] {MIRROR} {SUITE} main\n")
+    configuration = folder / "apt.conf"
+    configuration.write_text(APT_CONFIGURATION.format(architecture=architecture, folder=folder))
+    for command in (["update"], ["install", "--download-only", "--yes", *PACKAGES]):
+        run = subprocess.run(
+            ["apt-get", "--quiet", *command],
+            env=os.environ | {"APT_CONFIG": str(configuration), "LC_ALL": "C"},
+            capture_output=True,
+            text=True,
+        )
+        if run.returncode:
+            reason = next((line for line in run.stderr.splitlines() if line.startswith("E:")), "apt-get failed")
+            raise ToolkitError(f"cannot fetch Debian's {architecture} packages: {reason}")
+    return sorted((folder / "cache" / "archives").glob("*.deb"))
+
+
+def _unpack(folder: Path, archives: Sequence[Path]) -> None:
+    root = folder / "root"
+    shutil.rmtree(root, ignore_errors=True)
+    root.mkdir()
+    for archive in archives:
+        subprocess.run(["dpkg-deb", "--extract", str(archive), str(root)], check=True, capture_output=True)
+    # What Debian's alternatives system would do: there is one choice of linear algebra here, for NumPy.
+    for name in ("blas", "lapack"):
+        for library in root.glob(f"usr/lib/*/{name}/lib{name}.so.3"):
+            (library.parents[1] / library.name).symlink_to(Path(name, library.name))
+
+
+class Emulation:
+    """Runs programs and Python for a target.
+
+    Args:
+        target: the target; its emulator, its Debian and its CPU are used.
+
+    Raises:
+        ToolkitError: as for `emulator` and `foreign_root`.
+    """
+
+    def __init__(self, target: Target) -> None:
+        self._emulator = emulator(target)
+        self._cpu = target.emulator_cpu
+        self.root = foreign_root(target)
+        self.user = self.root.parent / target.name / "user"
+
+    def run(self, command: Sequence[str | Path], **variables: str) -> subprocess.CompletedProcess[str]:
+        """Runs a program of the target's with extra environment variables; stdout and stderr are in `stdout`."""
+        return subprocess.run(
+            [self._emulator, "-cpu", self._cpu, "-L", str(self.root), *map(str, command)],
+            env=os.environ | {"PYTHONUSERBASE": str(self.user), "PYTHONNOUSERSITE": ""} | variables,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+        )
+
+    def python(self, *arguments: str | Path, **variables: str) -> subprocess.CompletedProcess[str]:
+        """Runs the target's Python."""
+        return self.run([self.root / "usr" / "bin" / "python3", *arguments], **variables)
+
+    def install(self, *requirements: str | Path) -> None:
+        """Makes `user` hold `requirements` and what they need, as the target's own pip sees it, and nothing else.
+
+        Raises:
+            ToolkitError: pip failed.
+        """
+        wanted = hashlib.sha256()
+        for requirement in requirements:
+            wanted.update(requirement.read_bytes() if isinstance(requirement, Path) else requirement.encode())
+        stamp = self.user / "stamp"
+        if stamp.exists() and stamp.read_text(encoding="utf-8") == wanted.hexdigest():
+            return
+        shutil.rmtree(self.user, ignore_errors=True)
+        pip = ["-m", "pip", "install", "--user", "--break-system-packages", "--only-binary=:all:", "--quiet"]
+        run = self.python(*pip, *requirements)
+        if run.returncode:
+            raise ToolkitError(f"the emulated pip failed: {run.stdout.strip().splitlines()[-1]}")
+        stamp.write_text(wanted.hexdigest(), encoding="utf-8")
