@@ -151,8 +151,9 @@ class FloatModel:
         offset = None if bias is None else self.const(bias)
         return self.op("FULLY_CONNECTED", [x, self.const(weights), offset], (x.dims[0], weights.shape[0]), options)
 
-    def max_pool(self, x: Tensor, taps: int, stride: int, *, same: bool = False) -> Tensor:
+    def max_pool(self, x: Tensor, taps: int, stride: int, *, same: bool = False, activation: str = "none") -> Tensor:
         options = schema.Pool2DOptionsT()
+        options.fusedActivationFunction = ACTIVATIONS[activation]
         options.padding = 0 if same else 1
         options.strideH = options.strideW = stride
         options.filterHeight = options.filterWidth = taps

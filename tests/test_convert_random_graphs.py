@@ -89,7 +89,7 @@ def _conv(draw: Draw, model: FloatModel, rng: np.random.Generator, x: Tensor) ->
 def _pool(draw: Draw, model: FloatModel, x: Tensor) -> Tensor:
     taps, stride = draw(st.sampled_from([(2, 2), (3, 2), (2, 1)]))
     same = draw(st.booleans()) or min(x.dims[1:3]) < taps
-    return model.max_pool(x, taps, stride, same=same)
+    return model.max_pool(x, taps, stride, same=same, activation=draw(ACTIVATIONS))
 
 
 class Case:

@@ -11,6 +11,7 @@ from typing import TypeAlias
 
 from litebnn.errors import ConversionError
 from litebnn.flatbuffer import Graph, Model
+from litebnn.passes.activation_before_maxpool import activate_before_maxpool
 from litebnn.passes.binary_conv import binarize_convs
 from litebnn.passes.binary_dense import binarize_dense
 from litebnn.passes.binary_padding import pad_bits
@@ -55,6 +56,7 @@ BINARY_PASSES: tuple[tuple[Pass, ...], ...] = (
     (
         merge_ops,
         move_reshapes,
+        activate_before_maxpool,
         fuse_post_activation,
         sign_before_maxpool,
         pack_outputs,

@@ -1,0 +1,34 @@
+import numpy as np
+
+from litebnn.flatbuffer import schema
+from litebnn.passes import BINARY_PASSES, Notes, run_passes
+from tests.float_models import FloatModel, op_names
+
+RNG = np.random.default_rng(0)
+
+
+def test_a_kernel_whose_sign_is_left_as_ops_is_folded() -> None:
+    model = FloatModel()
+    latent = model.const(RNG.standard_normal((3, 3, 32, 8)))
+    kernel = model.sign(latent)
+    turned = model.op(
+        "TRANSPOSE", [kernel, model.const([3, 0, 1, 2], np.int32)], (8, 3, 3, 32), schema.TransposeOptionsT()
+    )
+    built = model.model(model.conv(model.sign(model.input(1, 8, 8, 32)), turned))
+    run_passes(built, BINARY_PASSES, Notes(built))
+    assert op_names(built) == ["LceQuantize", "LceBconv2d"]
+
+
+def test_half_precision_weights_are_folded_for_binary_layers_only() -> None:
+    model = FloatModel()
+    x = model.input(1, 8, 8, 32)
+
+    def kernel(values: object) -> object:
+        half = model.const(values, np.float16)
+        return model.op("DEQUANTIZE", [half], half.shape, schema.DequantizeOptionsT())
+
+    binary = model.conv(model.sign(x), kernel(RNG.choice([-0.5, 0.5], (8, 3, 3, 32))))  # type: ignore[arg-type]
+    other = model.conv(x, kernel(RNG.standard_normal((8, 3, 3, 32))))  # type: ignore[arg-type]
+    built = model.model(binary, other)
+    run_passes(built, BINARY_PASSES, Notes(built))
+    assert sorted(op_names(built)) == ["CONV_2D", "DEQUANTIZE", "LceBconv2d", "LceQuantize"]
