@@ -86,13 +86,17 @@ FakeRuntime::FakeRuntime(const Graph& graph, ::TfLiteDelegate* delegate, size_t 
       std::memcpy(tensor.data, described.constant.data(), described.constant.size());
     }
   }
+  // Partitions are added; nodes stay where they are.
+  nodes_.reserve(2 * graph_.nodes.size() + 1);
   for (const GraphNode& node : graph_.nodes) AddNode(node);
+  AddNodeOfOthers();
   if (delegate != nullptr) Delegate(delegate);
 }
 
 FakeRuntime::~FakeRuntime() {
-  for (const auto& node : nodes_) {
-    if (node->registration.free != nullptr) node->registration.free(&context_, node->node.user_data);
+  for (int i = 0; i < static_cast<int>(nodes_.size()); ++i) {
+    const auto free = RegistrationOf(i)->free;
+    if (free != nullptr) free(&context_, nodes_[static_cast<size_t>(i)].node.user_data);
   }
 }
 
@@ -104,25 +108,41 @@ TfLiteIntArray* FakeRuntime::NewArray(const std::vector<int>& values) {
   return array;
 }
 
+TfLiteRegistration* FakeRuntime::RegistrationOf(int node) {
+  return reinterpret_cast<TfLiteRegistration*>(&nodes_[static_cast<size_t>(node)].registration);
+}
+
 void FakeRuntime::AddNode(const GraphNode& described) {
-  auto node = std::make_unique<RuntimeNode>();
-  node->node = {};
-  node->node.inputs = NewArray(described.inputs);
-  node->node.outputs = NewArray(described.outputs);
   // A copy of exactly that size: what is read beyond it shows.
-  node->params.assign(described.options.begin(), described.options.end());
-  node->params.shrink_to_fit();
-  node->node.custom_initial_data = node->params.data();
-  node->node.custom_initial_data_size = static_cast<int>(node->params.size());
-  node->registration = {};
-  node->registration.builtin_code = kTfLiteBuiltinCustom;
-  node->registration.custom_name = described.op.c_str();
+  options_.emplace_back(described.options.begin(), described.options.end());
+  const std::vector<char>& options = options_.back();
+  RuntimeNode added = {};
+  added.node.inputs = NewArray(described.inputs);
+  added.node.outputs = NewArray(described.outputs);
+  added.node.custom_initial_data = options.data();
+  added.node.custom_initial_data_size = static_cast<int>(options.size());
+  const int index = static_cast<int>(nodes_.size());
+  nodes_.push_back(added);
+  plan_.push_back(index);
+
+  TfLiteRegistration* registration = RegistrationOf(index);
+  registration->builtin_code = kTfLiteBuiltinCustom;
+  registration->custom_name = described.op.c_str();
   if (partition_size_ == 0) {
-    node->registration = *reinterpret_cast<const TfLiteRegistration*>(litebnn_registration(described.op.c_str()));
-    node->node.user_data = node->registration.init(&context_, node->params.data(), node->params.size());
+    std::memcpy(registration, litebnn_registration(described.op.c_str()), sizeof(added.registration));
+    nodes_.back().node.user_data = registration->init(&context_, options.data(), options.size());
   }
+}
+
+void FakeRuntime::AddNodeOfOthers() {
+  RuntimeNode added = {};
+  added.node.inputs = NewArray({});
+  added.node.outputs = NewArray({});
   plan_.push_back(static_cast<int>(nodes_.size()));
-  nodes_.push_back(std::move(node));
+  nodes_.push_back(added);
+  TfLiteRegistration* registration = RegistrationOf(plan_.back());
+  registration->prepare = registration->invoke = [](TfLiteContext*, TfLiteNode*) { return kTfLiteOk; };
+  registration->custom_name = "Other";
 }
 
 void FakeRuntime::AllowDelegateCalls(bool allowed) {
@@ -142,9 +162,8 @@ void FakeRuntime::AllowDelegateCalls(bool allowed) {
   };
   context_.GetNodeAndRegistration = [](TfLiteContext* context, int index, TfLiteNode** node,
                                        TfLiteRegistration** registration) {
-    RuntimeNode& found = *Of(context)->nodes_[static_cast<size_t>(index)];
-    *node = &found.node;
-    *registration = &found.registration;
+    *node = &Of(context)->nodes_[static_cast<size_t>(index)].node;
+    *registration = Of(context)->RegistrationOf(index);
     return kTfLiteOk;
   };
   context_.ReplaceNodeSubsetsWithDelegateKernels = [](TfLiteContext* context, TfLiteRegistrationArgument argument,
@@ -184,15 +203,14 @@ TfLiteStatus FakeRuntime::ReplaceNodes(const TfLiteRegistration& registration, c
       if (read_elsewhere.count(tensor) != 0) outputs.push_back(tensor);
     }
     TfLiteDelegateParams params = {delegate, NewArray(members), NewArray(inputs), NewArray(outputs)};
-    auto node = std::make_unique<RuntimeNode>();
-    node->node = {};
-    node->node.inputs = params.input_tensors;
-    node->node.outputs = params.output_tensors;
-    node->node.delegate = delegate;
-    node->registration = registration;
-    node->node.user_data = registration.init(&context_, reinterpret_cast<const char*>(&params), 0);
+    RuntimeNode added = {};
+    added.node.inputs = params.input_tensors;
+    added.node.outputs = params.output_tensors;
+    added.node.delegate = delegate;
+    added.node.user_data = registration.init(&context_, reinterpret_cast<const char*>(&params), 0);
+    std::memcpy(&added.registration, &registration, sizeof(added.registration));
     plan_.push_back(static_cast<int>(nodes_.size()));
-    nodes_.push_back(std::move(node));
+    nodes_.push_back(added);
   }
   return kTfLiteOk;
 }
@@ -232,9 +250,9 @@ bool FakeRuntime::Allocate() {
     tensor.bytes = bytes;
   }
   for (int index : plan_) {
-    RuntimeNode& node = *nodes_[static_cast<size_t>(index)];
-    if (node.registration.prepare(&context_, &node.node) != kTfLiteOk) {
-      context_.ReportError(&context_, "Node number %d (%s) failed to prepare.\n", index, node.registration.custom_name);
+    const TfLiteRegistration& registration = *RegistrationOf(index);
+    if (registration.prepare(&context_, &nodes_[static_cast<size_t>(index)].node) != kTfLiteOk) {
+      context_.ReportError(&context_, "Node number %d (%s) failed to prepare.\n", index, registration.custom_name);
       return false;
     }
   }
@@ -265,9 +283,9 @@ void FakeRuntime::FillInputs(uint32_t seed) {
 
 bool FakeRuntime::Invoke() {
   for (int index : plan_) {
-    RuntimeNode& node = *nodes_[static_cast<size_t>(index)];
-    if (node.registration.invoke(&context_, &node.node) != kTfLiteOk) {
-      context_.ReportError(&context_, "Node number %d (%s) failed to invoke.\n", index, node.registration.custom_name);
+    const TfLiteRegistration& registration = *RegistrationOf(index);
+    if (registration.invoke(&context_, &nodes_[static_cast<size_t>(index)].node) != kTfLiteOk) {
+      context_.ReportError(&context_, "Node number %d (%s) failed to invoke.\n", index, registration.custom_name);
       return false;
     }
   }

@@ -63,10 +63,10 @@ class FakeRuntime {
   static constexpr size_t kMaxBytes = size_t{1} << 26;
 
  private:
+  // As the interpreter keeps its nodes; on 32-bit machines the delegate looks at how far they are apart.
   struct RuntimeNode {
     TfLiteNode node;
-    TfLiteRegistration registration;
-    std::vector<char> params;
+    TfLiteRegistrationArgument registration;
   };
   using IntArray = std::unique_ptr<TfLiteIntArray, void (*)(void*)>;
   struct FreeBlock {
@@ -74,7 +74,9 @@ class FakeRuntime {
   };
 
   TfLiteIntArray* NewArray(const std::vector<int>& values);
+  TfLiteRegistration* RegistrationOf(int node);
   void AddNode(const GraphNode& node);
+  void AddNodeOfOthers();
   void Delegate(::TfLiteDelegate* delegate);
   TfLiteStatus ReplaceNodes(const TfLiteRegistration& registration, const TfLiteIntArray& nodes,
                             litebnn::TfLiteDelegate* delegate);
@@ -87,7 +89,8 @@ class FakeRuntime {
   std::vector<TfLiteTensor> tensors_;
   std::vector<std::unique_ptr<void, FreeBlock>> blocks_;
   std::vector<IntArray> arrays_;
-  std::vector<std::unique_ptr<RuntimeNode>> nodes_;
+  std::vector<RuntimeNode> nodes_;
+  std::vector<std::vector<char>> options_;
   std::vector<int> plan_;
   size_t partition_size_ = 0;
   bool broken_ = false;
