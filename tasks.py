@@ -24,6 +24,24 @@ def build(context: Context, target: str = "host", toolchain: str = "auto") -> No
     _python("-m", "toolchains.build", f"--target={target}", f"--toolchain={toolchain}")
 
 
+@task
+def targets(context: Context) -> None:
+    """Print the targets, and the compilers and emulators that are here for them."""
+    _python("-m", "toolchains.table")
+
+
+@task
+def docker_image(context: Context) -> None:
+    """Build the image that `build --toolchain=docker` uses."""
+    _python("-m", "toolchains.container")
+
+
+@task(help={"target": "a row of toolchains/targets.toml", "toolchain": "zig, docker, gcc or auto"})
+def wheel(context: Context, target: str = "host", toolchain: str = "zig") -> None:
+    """Make the wheel of a platform, with the op library inside: dist/litebnn-VERSION-py3-none-PLATFORM.whl."""
+    _python("-m", "toolchains.wheel", f"--target={target}", f"--toolchain={toolchain}")
+
+
 @task(help={"target": "a row of toolchains/targets.toml", "tflite_dir": "folder of your own build of the C library"})
 def runtime(context: Context, target: str = "host", tflite_dir: str = "") -> None:
     """Fetch TensorFlow Lite's C library, for the example programs: build/runtime/TARGET."""
@@ -91,11 +109,15 @@ def lint(context: Context) -> None:
     help={
         "k": "run only the tests that match, as pytest's -k",
         "long": "also run the tests that take minutes",
+        "target": "instead emulate this target: its wheel, the golden models and the C++ tests",
         "runtimes": "instead run the ops' suite in every runtime that litebnn serves, each fetched into build/runtimes",
     }
 )
-def test(context: Context, k: str = "", long: bool = False, runtimes: bool = False) -> None:
+def test(context: Context, k: str = "", long: bool = False, target: str = "host", runtimes: bool = False) -> None:
     """Lint, build for the host, and run all tests."""
+    if target != "host":
+        _python("-m", "pytest", "tests/emulated", f"--target={target}")
+        return
     if runtimes:
         build(context)
         _python("-m", "tests.runtimes.environments")

@@ -29,13 +29,12 @@ LIBRARY = "liblitebnn.so"
 PROGRAMS = ("label_image", "benchmark_model")
 
 
-def build(target: str, toolchain: str = "auto", *, tests: bool = False) -> Path:
+def build(target: str, toolchain: str = "auto") -> Path:
     """Builds the op library, and the example programs where `invoke runtime` has brought the runtime's C library.
 
     Args:
         target: a row of targets.toml.
         toolchain: "auto", "gcc", "zig" or "docker".
-        tests: also build the C++ tests, into build/TARGET/TOOLCHAIN.
 
     Returns:
         The path of the library, build/TARGET/liblitebnn.so. The programs and the C library lie beside it. All are
@@ -51,7 +50,21 @@ def build(target: str, toolchain: str = "auto", *, tests: bool = False) -> Path:
     row = find_target(target)
     compiler = find_compiler(row, toolchain)
     with locked(row.folder):
-        return _build(row, compiler, tests)
+        return _build(row, compiler, tests=False)
+
+
+def build_tests(target: str, toolchain: str = "auto") -> list[Path]:
+    """Builds the C++ tests, and the library; returns the tests' programs.
+
+    Raises:
+        ToolkitError: as for `build`.
+    """
+    row = find_target(target)
+    compiler = find_compiler(row, toolchain)
+    with locked(row.folder):
+        _build(row, compiler, tests=True)
+    programs = work_folder(row, compiler).glob("ops/tests/*_test")
+    return sorted(path for path in programs if path.is_file())
 
 
 @contextmanager
@@ -92,8 +105,9 @@ def _build(target: Target, compiler: Compiler, tests: bool) -> Path:
             code = compiler.run(command, log)
             log.flush()
             if code:
+                cause = _first_error(Path(log.name))
                 raise ToolkitError(
-                    f"{step} {target.name} failed with exit code {code}{_first_error(Path(log.name))}; all of it: {_short(log.name)}"
+                    f"{step} {target.name} failed with code {code}{cause}; all of it: {_short(log.name)}"
                 )
     programs = [work / "examples" / name for name in PROGRAMS] if runtime.is_dir() else []
     library = _put_in_place(work, [*programs, runtime / RUNTIME_LIBRARY] if programs else [], target.folder)
@@ -142,9 +156,8 @@ def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="toolchains.build", description=__doc__.splitlines()[0] if __doc__ else "")
     parser.add_argument("--target", default="host", help="a row of toolchains/targets.toml")
     parser.add_argument("--toolchain", default="auto", help=", ".join(TOOLCHAINS))
-    parser.add_argument("--tests", action="store_true", help="also build the C++ tests")
     options = parser.parse_args(arguments)
-    return exit_code(lambda: build(options.target, options.toolchain, tests=options.tests))
+    return exit_code(lambda: build(options.target, options.toolchain))
 
 
 if __name__ == "__main__":

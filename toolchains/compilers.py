@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TextIO
 
-from toolchains.targets import ROOT, Target, ToolkitError, find_target, tomllib
+from toolchains.targets import ROOT, Target, ToolkitError, find_target, read_toml
 
 # Runs a command in the project's folder, its output into the file, and returns the exit code.
 Runner = Callable[[Sequence[str], TextIO], int]
@@ -93,8 +93,7 @@ def ziglang_program() -> str:
 
 def _install_extra(extra: str) -> None:
     """Installs what pyproject.toml lists under `extra` into this Python's environment."""
-    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-    requirements: list[str] = project["optional-dependencies"][extra]
+    requirements: list[str] = read_toml(ROOT / "pyproject.toml")["project"]["optional-dependencies"][extra]
     print(f"installing {', '.join(requirements)} into {sys.prefix}", flush=True)
     pip = [sys.executable, "-m", "pip", "--disable-pip-version-check", "install", "--quiet", *requirements]
     run = subprocess.run(pip, capture_output=True, text=True)

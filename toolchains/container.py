@@ -75,8 +75,8 @@ def build_image() -> str:
         image, _ = client.images.build(path=str(context), tag=name, network_mode="host", rm=True)
     except docker.errors.DockerException as error:
         raise ToolkitError(
-            f"the image {name} cannot be built: {_first_line(error)} (docker/base_image.sh makes the base image where no "
-            "registry can be reached)"
+            f"the image {name} cannot be built: {_first_line(error)} "
+            "(where no registry can be reached, docker/base_image.sh makes the base image)"
         ) from error
     shutil.rmtree(context)
     print(f"docker: {name}, {image.attrs['Size'] / 1e6:.0f} MB, {time.monotonic() - start:.0f} s", flush=True)

@@ -3,6 +3,7 @@
 import sys
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -11,6 +12,11 @@ else:
 
 ROOT = Path(__file__).resolve().parents[1]
 BUILD = ROOT / "build"
+
+
+def read_toml(path: Path) -> dict[str, Any]:
+    """The content of a TOML file."""
+    return tomllib.loads(path.read_text(encoding="utf-8"))
 
 
 class ToolkitError(Exception):
@@ -45,13 +51,12 @@ class Target:
 
 def load_targets() -> dict[str, Target]:
     """All targets by name, in the order of the file."""
-    rows = tomllib.loads((Path(__file__).parent / "targets.toml").read_text(encoding="utf-8"))
-    return {
-        name: Target(
-            name=name, **{key: tuple(value) if isinstance(value, list) else value for key, value in row.items()}
-        )
-        for name, row in rows.items()
-    }
+    rows: dict[str, dict[str, Any]] = read_toml(Path(__file__).parent / "targets.toml")
+    return {name: Target(name=name, **_frozen(row)) for name, row in rows.items()}
+
+
+def _frozen(row: dict[str, Any]) -> dict[str, Any]:
+    return {key: tuple(value) if isinstance(value, list) else value for key, value in row.items()}
 
 
 def find_target(name: str) -> Target:

@@ -48,9 +48,8 @@ def contents(target: str, toolchain: str) -> dict[str, Any]:
     promised = re.match(r"manylinux_(\d+)_(\d+)_", platform)
     floor = glibc_floor(library)
     if promised and floor > tuple(map(int, promised.groups())):
-        raise ToolkitError(
-            f"a {platform} wheel cannot hold a library that asks for glibc {'.'.join(map(str, floor))}: use --toolchain=zig"
-        )
+        asks = ".".join(map(str, floor))
+        raise ToolkitError(f"a {platform} wheel's library may not ask for glibc {asks}: use --toolchain=zig")
     return {
         "force_include": {str(library): f"litebnn/lib/{LIBRARY}"},
         "pure_python": False,

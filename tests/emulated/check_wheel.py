@@ -1,0 +1,37 @@
+"""Run by a Python into which a litebnn wheel was installed: what it finds, and how far golden models are off.
+
+    python check_wheel.py tests/golden
+
+prints one line of JSON.
+"""
+
+import importlib.util
+import json
+import platform
+import sys
+from pathlib import Path
+
+import numpy as np
+
+import litebnn
+from litebnn.runtime import find_runtime
+
+NAMES = ("bn_relu", "bitpacked_chain", "bmaxpool", "grouped", "quant_dense", "residual", "same_zero_relu_bn_s2")
+
+
+def relative_error(folder: Path, name: str) -> float:
+    """The largest difference from the golden output, in parts of its largest magnitude."""
+    golden = np.load(folder / f"{name}.npz")
+    found = litebnn.Interpreter(folder / f"{name}.lce.tflite").predict(golden["input"])
+    return float(np.abs(found - golden["lce"]).max() / np.abs(golden["lce"]).max())
+
+
+folder = Path(sys.argv[1])
+report = {
+    "machine": platform.machine(),
+    "library": str(litebnn.find_library().relative_to(Path(litebnn.__file__).parent)),
+    "runtime": find_runtime().__name__,
+    "tensorflow": importlib.util.find_spec("tensorflow") is not None,
+    "relative_errors": {name: relative_error(folder, name) for name in NAMES},
+}
+print(json.dumps(report))

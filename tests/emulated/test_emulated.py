@@ -1,0 +1,86 @@
+"""The wheel, the golden models and the C++ tests on other CPUs, under qemu-user.
+
+`invoke test --target=rpi5` runs them for that target; without --target they run for TARGETS.
+"""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from toolchains.build import build, build_tests
+from toolchains.emulate import Emulation
+from toolchains.targets import ROOT, Target, ToolkitError, find_target
+from toolchains.wheel import build_wheel
+
+TARGETS = ("rpi4", "rpi3")
+GOLDEN = ROOT / "tests" / "golden"
+# These releases are known to work under qemu-user; litebnn itself asks for less.
+RUNTIMES = ("ai-edge-litert==1.4.0; platform_machine == 'aarch64'", "tflite-runtime==2.14.0")
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    targets = metafunc.config.getoption("--target") or TARGETS
+    metafunc.parametrize("target", map(find_target, targets), ids=targets, indirect=True, scope="module")
+
+
+@pytest.fixture(scope="module")
+def target(request: pytest.FixtureRequest) -> Target:
+    row: Target = request.param
+    return row
+
+
+@pytest.fixture(scope="module")
+def emulation(target: Target) -> Emulation:
+    try:
+        return Emulation(target)
+    except ToolkitError as error:
+        pytest.skip(str(error))
+
+
+@pytest.fixture(scope="module")
+def python(emulation: Emulation, target: Target) -> Emulation:
+    """The target's Python with the wheel and the runtimes for it."""
+    emulation.install(build_wheel(target.name), *RUNTIMES, "pytest")
+    return emulation
+
+
+def passed(emulation: Emulation, **variables: str) -> int:
+    """Runs the golden models in every runtime there is, and returns how many tests passed."""
+    # In the folder of this file there is no configuration of pytest's that asks for this machine's packages.
+    options = ["-q", "-c", "/dev/null", f"--rootdir={ROOT}", "-p", "no:cacheprovider"]
+    run = emulation.python("-m", "pytest", *options, ROOT / "tests" / "test_golden_ops.py", **variables)
+    assert run.returncode == 0, run.stdout
+    summary = run.stdout.strip().splitlines()[-1]
+    return int(summary.split(" passed")[0])
+
+
+def test_wheel_in_the_targets_python(python: Emulation, target: Target) -> None:
+    run = python.python(ROOT / "tests" / "emulated" / "check_wheel.py", GOLDEN)
+    assert run.returncode == 0, run.stdout
+    report = json.loads(run.stdout.strip().splitlines()[-1])
+    assert report["machine"] == target.processor
+    assert report["library"] == "lib/liblitebnn.so"
+    runtime = "tflite_runtime" if target.processor == "armv7l" else "ai_edge_litert"
+    assert report["runtime"] == f"{runtime}.interpreter"
+    assert not report["tensorflow"]
+    assert max(report["relative_errors"].values()) <= 1e-4
+
+
+def test_golden_models_with_the_wheels_library(python: Emulation, target: Target) -> None:
+    runtimes = 1 if target.processor == "armv7l" else 2
+    assert passed(python) == 26 * runtimes + 1
+
+
+def test_golden_models_with_the_targets_library(python: Emulation, target: Target) -> None:
+    runtimes = 1 if target.processor == "armv7l" else 2
+    assert passed(python, LITEBNN_LIBRARY=str(build(target.name))) == 26 * runtimes + 1
+
+
+def test_cpp_tests(emulation: Emulation, target: Target) -> None:
+    programs: list[Path] = build_tests(target.name)
+    assert programs
+    for program in programs:
+        run = emulation.run([program])
+        assert run.returncode == 0, run.stdout
+        assert "[  PASSED  ]" in run.stdout
