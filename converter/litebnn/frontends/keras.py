@@ -62,5 +62,6 @@ def _check_backend() -> None:
     backend = importlib.import_module("keras").config.backend()
     if backend != "tensorflow":
         raise ConversionError(
-            f'Keras 3 runs on the backend "{backend}": set KERAS_BACKEND=tensorflow, load the model again and convert it'
+            f'Keras 3 runs on the backend "{backend}": set KERAS_BACKEND=tensorflow, load the model again and '
+            "convert it"
         )

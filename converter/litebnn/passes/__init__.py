@@ -24,6 +24,7 @@ from litebnn.passes.fake_quantization import fold_quantized_constants, shift_uin
 from litebnn.passes.int8_layers_of_signs import float_layers_of_signs
 from litebnn.passes.int8_ops import lower_to_int8
 from litebnn.passes.int8_signs import read_int8_signs, write_int8
+from litebnn.passes.matmul_as_dense import matmul_to_dense
 from litebnn.passes.notes import Layer, Notes
 from litebnn.passes.packed_output import pack_outputs
 from litebnn.passes.padding import absorb_one_padding, absorb_zero_padding
@@ -48,6 +49,7 @@ BINARY_PASSES: tuple[tuple[Pass, ...], ...] = (
         undo_space_to_batch,
         absorb_zero_padding,
         fold_weights,
+        matmul_to_dense,
         binarize_convs,
         binarize_dense,
         absorb_one_padding,

@@ -8,6 +8,7 @@ from litebnn.contract import BCONV_2D, BITS_PER_WORD, BConv2DOptions, Padding, P
 from litebnn.flatbuffer import Array, Graph, Op, Tensor, constant
 from litebnn.passes.common import bits_of, custom, derived, fused_activation, split_activation
 from litebnn.passes.notes import Notes
+from litebnn.passes.reasons import why_no_sign
 
 _MAGNITUDE_TOLERANCE = 1e-5  # what rounding leaves of one alpha, relative
 
@@ -60,7 +61,7 @@ def _convert(graph: Graph, op: Op, notes: Notes) -> str | None:
     """Replaces the op, or says why not."""
     bits = bits_of(graph, op.input(0))
     if bits is None:
-        return "its input is not the output of a sign"
+        return why_no_sign(graph, op.input(0))
     weights = op.input(1).array
     if weights is None or weights.dtype != np.float32 or weights.ndim != 4:
         return "its weights are not a float constant"

@@ -9,6 +9,7 @@ from litebnn.flatbuffer import Graph, Op, constant, packed_words
 from litebnn.passes.binary_conv import bias_values, binary_weights
 from litebnn.passes.common import bits_of, custom, derived, fused_activation, like, reshape_op, split_activation
 from litebnn.passes.notes import Notes
+from litebnn.passes.reasons import why_no_sign
 
 
 def binarize_dense(graph: Graph, notes: Notes) -> bool:
@@ -27,7 +28,7 @@ def binarize_dense(graph: Graph, notes: Notes) -> bool:
 def _convert(graph: Graph, op: Op, notes: Notes) -> str | None:
     bits = bits_of(graph, op.input(0))
     if bits is None:
-        return "its input is not the output of a sign"
+        return why_no_sign(graph, op.input(0))
     weights = op.input(1).array
     if weights is None or weights.dtype != np.float32 or weights.ndim != 2 or op.options.weightsFormat != 0:
         return "its weights are not a float constant"

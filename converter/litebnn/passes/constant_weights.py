@@ -59,14 +59,15 @@ def fold_weights(graph: Graph, notes: Notes) -> bool:
             tensor = op.inputs[index]
             if tensor is None or tensor.is_constant or not is_computed_from_constants(graph, tensor):
                 continue
-            value = _evaluate(graph, tensor)
+            value = evaluate(graph, tensor)
             if value is not None and value.shape == tensor.shape:
                 graph.set_input(op, index, constant(tensor.name, value))
                 changed = True
     return changed
 
 
-def _evaluate(graph: Graph, tensor: Tensor) -> Array | None:
+def evaluate(graph: Graph, tensor: Tensor) -> Array | None:
+    """The value of a tensor that is computed from constants, or None where an op's form is not known here."""
     if tensor.is_constant:
         return tensor.array
     op = graph.producer(tensor)
@@ -75,7 +76,7 @@ def _evaluate(graph: Graph, tensor: Tensor) -> Array | None:
         return None
     if op.name == "DEQUANTIZE" and op.input(0).type != "FLOAT16":
         return dequantized(op.input(0))
-    values = [_evaluate(graph, op.input(i)) for i in range(len(op.inputs))]
+    values = [evaluate(graph, op.input(i)) for i in range(len(op.inputs))]
     if any(value is None for value in values):
         return None
     result = _apply(op, values, dtype)

@@ -32,3 +32,15 @@ def test_half_precision_weights_are_folded_for_binary_layers_only() -> None:
     built = model.model(binary, other)
     run_passes(built, BINARY_PASSES, Notes(built))
     assert sorted(op_names(built)) == ["CONV_2D", "DEQUANTIZE", "LceBconv2d", "LceQuantize"]
+
+
+def test_a_product_with_a_large_kernel_is_a_dense_layer() -> None:
+    model = FloatModel()
+    x = model.sign(model.input(1, 64))
+    kernel = model.sign(model.const(RNG.standard_normal((64, 10))))
+    built = model.model(model.op("BATCH_MATMUL", [x, kernel], (1, 10), schema.BatchMatMulOptionsT()))
+    notes = Notes(built)
+    run_passes(built, BINARY_PASSES, notes)
+    assert op_names(built) == ["LceQuantize", "RESHAPE", "LceBconv2d", "RESHAPE"]
+    assert notes.layers[0].binary
+    assert notes.layers[0].macs == 640

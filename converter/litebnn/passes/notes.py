@@ -12,6 +12,7 @@ _LAYER_OPS = {
     "CONV_2D": "conv",
     "DEPTHWISE_CONV_2D": "depthwise conv",
     "FULLY_CONNECTED": "dense",
+    "BATCH_MATMUL": "matmul",
     "TRANSPOSE_CONV": "transposed conv",
     "CONV_3D": "conv 3d",
 }
@@ -119,4 +120,6 @@ def macs_of(op: Op) -> int:
         return math.prod(output) * math.prod(weights[1:3])
     if op.name in ("CONV_2D", "FULLY_CONNECTED"):
         return math.prod(output) * math.prod(weights[1:])
+    if op.name == "BATCH_MATMUL":
+        return math.prod(output) * max(op.input(0).channels, 0)
     return 0
