@@ -84,17 +84,24 @@ def c_library() -> str:
     return str(fetch("host") / LIBRARY)
 
 
-def run_suite(python: Path, runtime: str, cases: Path, library: Path) -> int:
-    """Runs the suite with a Python that has the runtime; returns pytest's exit code."""
-    variables = {
+def run_python(
+    python: Path, arguments: list[str], runtime: str, library: Path, variables: dict[str, str] | None = None
+) -> int:
+    """Runs a Python that has the runtime, told what `backends.py` reads; returns its exit code."""
+    environment = {
         "LITEBNN_RUNTIME": runtime,
-        "LITEBNN_CASES": str(cases),
         "LITEBNN_LIBRARY": str(library),
         "PYTHONPATH": os.pathsep.join([str(ROOT), str(ROOT / "converter")]),
         "TF_CPP_MIN_LOG_LEVEL": "2",
+        **(variables or {}),
     }
-    command = [str(python), "-m", "pytest", "-q", "-p", "no:cacheprovider", "-W", "ignore", "tests/runtimes/suite.py"]
-    return subprocess.run(command, cwd=ROOT, env=os.environ | variables).returncode
+    return subprocess.run([str(python), *arguments], cwd=ROOT, env=os.environ | environment).returncode
+
+
+def run_suite(python: Path, runtime: str, cases: Path, library: Path, variables: dict[str, str] | None = None) -> int:
+    """Runs the suite with a Python that has the runtime; returns pytest's exit code."""
+    arguments = ["-m", "pytest", "-q", "-p", "no:cacheprovider", "-W", "ignore", "tests/runtimes/suite.py"]
+    return run_python(python, arguments, runtime, library, {"LITEBNN_CASES": str(cases), **(variables or {})})
 
 
 def run_all(environments: Iterable[Environment], library: Path) -> dict[str, str]:
