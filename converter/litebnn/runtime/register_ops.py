@@ -30,7 +30,7 @@ def register_ops(resolver: int) -> None:
     """Adds the four Lce* ops to the op resolver of an interpreter.
 
     Interpreters call it themselves, with the address of their `tflite::MutableOpResolver`. It works where the runtime
-    exports that class's `AddCustom`: tflite-runtime and tensorflow do, ai-edge-litert does not. `litebnn.load_delegate`
+    exports that class's `AddCustom`: tflite-runtime does, ai-edge-litert and tensorflow do not. `litebnn.load_delegate`
     works with all of them and computes the same.
 
     Args:
