@@ -19,6 +19,8 @@ _FORMS: dict[str, _Form] = {
     "CONV_2D": _Form(2, 3, "Conv2DOptions"),
     "DEPTHWISE_CONV_2D": _Form(2, 3, "DepthwiseConv2DOptions"),
     "FULLY_CONNECTED": _Form(2, 3, "FullyConnectedOptions"),
+    "CONV_3D": _Form(2, 3),
+    "TRANSPOSE_CONV": _Form(3, 4),
     "BATCH_MATMUL": _Form(2, 2, "BatchMatMulOptions"),
     "MAX_POOL_2D": _Form(1, 1, "Pool2DOptions"),
     "SPACE_TO_BATCH_ND": _Form(3, 3),

@@ -10,6 +10,9 @@ from litebnn.passes.common import bits_of, custom, derived, fused_activation, sp
 from litebnn.passes.notes import Notes
 from litebnn.passes.reasons import why_no_sign
 
+# Kinds of convolution that no binary op computes, with the input that holds the data: the groups of a depthwise one have
+# a single channel each.
+_ALWAYS_FLOAT = {"DEPTHWISE_CONV_2D": 0, "CONV_3D": 0, "TRANSPOSE_CONV": 2}
 _MAGNITUDE_TOLERANCE = 1e-5  # what rounding leaves of one alpha, relative
 
 
@@ -37,8 +40,10 @@ def binary_weights(weights: Array) -> tuple[Array, Array] | str:
 def binarize_convs(graph: Graph, notes: Notes) -> bool:
     changed = False
     for op in list(graph.ops):
-        if op.name == "DEPTHWISE_CONV_2D" and bits_of(graph, op.input(0)) is not None:
-            notes.left_alone(op, f"depthwise: each of its groups has 1 channel, not a multiple of {BITS_PER_WORD}")
+        if op.name in _ALWAYS_FLOAT:
+            source = op.input(_ALWAYS_FLOAT[op.name])
+            is_sign = bits_of(graph, source) is not None
+            notes.left_alone(op, f"there is no binary {op.name}" if is_sign else why_no_sign(graph, source))
         if op.name != "CONV_2D" or op.output.type != "FLOAT32":
             continue
         reason = _convert(graph, op, notes)

@@ -89,4 +89,4 @@ def test_a_depthwise_convolution_says_why_not() -> None:
 
     with pytest.warns(UserWarning, match="no binary layer"):
         _, report = litebnn.convert_tflite(Path("tests/golden/depthwise.float.tflite"), return_report=True)
-    assert "depthwise" in " ".join(report.layers[0].reasons)
+    assert "no binary DEPTHWISE_CONV_2D" in " ".join(report.layers[0].reasons)
