@@ -28,12 +28,13 @@ from litebnn.passes.matmul_as_dense import matmul_to_dense
 from litebnn.passes.notes import Layer, Notes
 from litebnn.passes.packed_output import pack_outputs
 from litebnn.passes.padding import absorb_one_padding, absorb_zero_padding
+from litebnn.passes.pool_of_signs import pool_of_signs
 from litebnn.passes.post_activation import fuse_post_activation
 from litebnn.passes.quantizers import recognize_quantizers
 from litebnn.passes.requantize import merge_requantizations
 from litebnn.passes.reshapes import move_reshapes, reshape_bits_of_signs
 from litebnn.passes.sign_affine import simplify_affine_before_sign
-from litebnn.passes.sign_maxpool import pool_of_signs, sign_before_maxpool
+from litebnn.passes.sign_maxpool import sign_before_maxpool
 
 Pass: TypeAlias = Callable[[Graph, Notes], bool]
 

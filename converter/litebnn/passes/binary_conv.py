@@ -10,8 +10,8 @@ from litebnn.passes.common import bits_of, custom, derived, fused_activation, sp
 from litebnn.passes.notes import Notes
 from litebnn.passes.reasons import why_no_sign
 
-# Kinds of convolution that no binary op computes, with the input that holds the data: the groups of a depthwise one have
-# a single channel each.
+# Kinds of convolution that no binary op computes, with the input that holds the data. The groups of a depthwise one
+# have a single channel each.
 _ALWAYS_FLOAT = {"DEPTHWISE_CONV_2D": 0, "CONV_3D": 0, "TRANSPOSE_CONV": 2}
 _MAGNITUDE_TOLERANCE = 1e-5  # what rounding leaves of one alpha, relative
 

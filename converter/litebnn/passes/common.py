@@ -40,28 +40,6 @@ def derived(name: str, suffix: str) -> str:
     return name.split(";")[0] + suffix
 
 
-# y > 0 is y - LEAST >= 0: what a strict comparison subtracts in front of its LceQuantize. Runtimes may flush smaller
-# numbers to zero.
-LEAST = np.float32(np.finfo(np.float32).tiny)
-
-
-def is_strictness(shift: Array) -> bool:
-    """Whether an addend stands for a strict comparison: it turns y < 0 into y <= 0."""
-    return bool(np.all(shift == -LEAST))
-
-
-def normal_level(values: Array, *, up: bool) -> Array:
-    """float32 values with subnormal ones, which runtimes may flush, rounded to zero or the first normal number."""
-    away = LEAST if up else -LEAST
-    rounded = np.where(np.sign(values) == np.sign(away), away, np.float32(0))
-    return np.where(np.abs(values) < LEAST, np.where(values == 0, np.float32(0), rounded), values)
-
-
-def next_level(values: Array, *, up: bool) -> Array:
-    """The float32 next above (or below) each value, of zero and the normal numbers."""
-    return normal_level(np.nextafter(values, np.float32(np.inf if up else -np.inf)), up=up)
-
-
 def like(tensor: Tensor, name: str, *, type: str | None = None, dims: Sequence[int] | None = None) -> Tensor:
     """A new tensor with the dimensions of `tensor` (or `dims`, -1 for unknown ones) and no quantization."""
     dims = tuple(tensor.dims if dims is None else dims)
@@ -104,18 +82,6 @@ def uniform(tensor: Tensor | None) -> float | None:
         scaled = tensor.per_tensor_quantization
         return None if scaled is None else (float(first) - scaled[1]) * scaled[0]
     return float(first)
-
-
-def per_channel(tensor: Tensor | None, channels: int) -> Array | None:
-    """float32 [channels] of a float constant that is the same for every position, or None."""
-    array = None if tensor is None else tensor.array
-    if array is None or array.dtype != np.float32 or channels < 1:
-        return None
-    if array.size == 1:
-        return np.full(channels, array.reshape(-1)[0], np.float32)
-    if array.size == channels and array.shape[-1] == channels:
-        return array.reshape(-1)
-    return None
 
 
 def fused_activation(op: Op) -> Activation | None:

@@ -12,6 +12,7 @@ import numpy as np
 
 from litebnn.contract import ACTIVATION_RANGES, Activation, flip_channels_out
 from litebnn.flatbuffer import Array, Graph, Op, constant
+from litebnn.passes.affine import affine_of, is_strictness, next_level
 from litebnn.passes.common import (
     ACTIVATION_OPS,
     bconv_options,
@@ -20,9 +21,6 @@ from litebnn.passes.common import (
     derived,
     dot_max,
     is_float_bconv,
-    is_strictness,
-    next_level,
-    per_channel,
     set_bconv_options,
     split_activation,
 )
@@ -62,25 +60,6 @@ def _fuse_arithmetic(graph: Graph, op: Op, follower: Op, notes: Notes) -> bool:
     split_activation(graph, follower)
     set_channel_values(graph, op, *rounded)
     return True
-
-
-def affine_of(op: Op, channels: int, *, left: bool) -> tuple[Array, Array] | None:
-    """float64 [channels] scale and shift of an op that is x · scale + shift; x is its left or its right input."""
-    if op.name == "NEG":
-        return np.full(channels, -1.0), np.zeros(channels)
-    if op.name not in ("MUL", "DIV", "ADD", "SUB") or op.inputs[0] is op.inputs[1]:
-        return None
-    values32 = per_channel(op.input(1 if left else 0), channels)
-    if values32 is None or op.output.type != "FLOAT32":
-        return None
-    values, ones, zeros = values32.astype(np.float64), np.ones(channels), np.zeros(channels)
-    if op.name == "MUL":
-        return values, zeros
-    if op.name == "ADD":
-        return ones, values
-    if op.name == "SUB":
-        return (ones, -values) if left else (-ones, values)
-    return (1.0 / values, zeros) if left and np.all(values != 0) else None
 
 
 def set_channel_values(graph: Graph, op: Op, multiplier: Array, bias: Array) -> None:

@@ -12,7 +12,8 @@ import numpy as np
 
 from litebnn.contract import DEQUANTIZE
 from litebnn.flatbuffer import Graph, Op, Tensor, constant, schema
-from litebnn.passes.common import LEAST, binary_op, builtin, custom, derived, fused_activation, like, quantize, uniform
+from litebnn.passes.affine import LEAST
+from litebnn.passes.common import binary_op, builtin, custom, derived, fused_activation, like, quantize, uniform
 from litebnn.passes.constant_weights import is_computed_from_constants
 from litebnn.passes.int8_common import INT8_ONE, is_int8, quantize_op
 from litebnn.passes.notes import Notes

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from litebnn.contract import BCONV_2D, BITS_PER_WORD, DEQUANTIZE, QUANTIZE
 from litebnn.flatbuffer import Graph, Op, Tensor, packed_words
+from litebnn.passes.affine import affine_of
 from litebnn.passes.common import ACTIVATION_OPS, bits_of, custom, derived, like, quantize, reshape_op
 from litebnn.passes.notes import Notes
-from litebnn.passes.post_activation import affine_of
 
 _RESHAPES = ("RESHAPE", "SQUEEZE", "EXPAND_DIMS")
 

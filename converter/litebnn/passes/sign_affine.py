@@ -9,10 +9,10 @@ import numpy as np
 
 from litebnn.contract import QUANTIZE
 from litebnn.flatbuffer import Graph, Op, constant
-from litebnn.passes.common import binary_op, derived, like, next_level, normal_level
+from litebnn.passes.affine import affine_chain, next_level, normal_level
+from litebnn.passes.common import binary_op, derived, like
 from litebnn.passes.negated_channels import can_negate_channels, negate_channels
 from litebnn.passes.notes import Notes
-from litebnn.passes.sign_maxpool import affine_chain
 
 
 def simplify_affine_before_sign(graph: Graph, notes: Notes) -> bool:

@@ -7,72 +7,26 @@ the bits.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
-from litebnn.contract import BMAXPOOL_2D, DEQUANTIZE, QUANTIZE, BMaxPool2DOptions, encode_options
-from litebnn.flatbuffer import Array, Graph, Op, Tensor, constant, packed_words
+from litebnn.contract import QUANTIZE
+from litebnn.flatbuffer import Graph, Op, Tensor, constant
+from litebnn.passes.affine import AffineChain, affine_chain
 from litebnn.passes.binary_conv import bias_values
 from litebnn.passes.common import (
-    bits_of,
     channel_values,
     custom,
     derived,
     fused_activation,
     is_float_bconv,
-    is_strictness,
     like,
-    next_level,
+    packed_dims,
     quantize,
 )
 from litebnn.passes.negated_channels import can_negate_channels, negate_channels
 from litebnn.passes.notes import Notes
 from litebnn.passes.packed_output import can_pack, write_bits
-from litebnn.passes.post_activation import affine_of
-
-
-@dataclass(frozen=True)
-class AffineChain:
-    """Ops in front of a sign that together compute source · scale + shift, the last one first.
-
-    Attributes:
-        scale, shift: float64 [channels].
-        strict: the sign is +1 above zero only, not at zero.
-    """
-
-    ops: tuple[Op, ...]
-    source: Tensor
-    scale: Array
-    shift: Array
-    strict: bool
-
-    def lowered(self, values: Array) -> Array:
-        """float32 addends for which a plain sign does what a strict one does for `values`."""
-        values = values.astype(np.float32)
-        return next_level(values, up=False) if self.strict else values
-
-
-def affine_chain(graph: Graph, tensor: Tensor) -> AffineChain:
-    """The longest run of per-channel affine ops that ends in `tensor` and that nobody else reads from."""
-    channels = tensor.channels
-    ops: list[Op] = []
-    scale, shift, strict = np.ones(max(channels, 0)), np.zeros(max(channels, 0)), False
-    while (op := graph.producer(tensor)) is not None and graph.sole_consumer(tensor) is not None and channels > 0:
-        if fused_activation(op) != 0 or not op.inputs or not op.outputs:
-            break
-        constant_last = op.inputs[-1] is not None and op.input(-1).array is not None
-        affine = affine_of(op, channels, left=constant_last)
-        source = op.inputs[0] if constant_last or op.name == "NEG" else op.inputs[-1]
-        if affine is None or source is None or source.dims != tensor.dims or source.type != "FLOAT32":
-            break
-        if not ops and is_strictness(affine[1]):
-            strict = True
-        else:
-            scale, shift = affine[0] * scale, affine[1] * scale + shift
-        ops.append(op)
-        tensor = source
-    return AffineChain(tuple(ops), tensor, scale, shift, strict)
+from litebnn.passes.pool_of_signs import pool_of_bits
 
 
 def sign_before_maxpool(graph: Graph, notes: Notes) -> bool:
@@ -81,30 +35,6 @@ def sign_before_maxpool(graph: Graph, notes: Notes) -> bool:
         if op.name == QUANTIZE and op in graph.ops:
             changed |= _move(graph, op, notes)
     return changed
-
-
-def pool_of_signs(graph: Graph, notes: Notes) -> bool:
-    """MAX_POOL_2D of an unpacked sign -> LceBMaxPool2d of its bits."""
-    changed = False
-    for op in list(graph.ops):
-        bits = bits_of(graph, op.input(0)) if op.name == "MAX_POOL_2D" else None
-        if bits is None or fused_activation(op) != 0:
-            continue
-        pooled = like(op.output, derived(op.output.name, "/bits"), type="INT32", dims=_packed(op.output))
-        graph.insert(_pool_op(op, bits, pooled), before=op)
-        graph.replace(op, Op(custom(DEQUANTIZE), [pooled], [op.output]))
-        changed = True
-    return changed
-
-
-def _packed(tensor: Tensor) -> tuple[int, ...]:
-    return (*tensor.dims[:-1], packed_words(tensor.channels))
-
-
-def _pool_op(pool: Op, bits: Tensor, pooled: Tensor) -> Op:
-    o = pool.options
-    options = BMaxPool2DOptions(o.padding, o.strideW, o.strideH, o.filterWidth, o.filterHeight)
-    return Op(custom(BMAXPOOL_2D), [bits], [pooled], custom_options=encode_options(options))
 
 
 def _move(graph: Graph, quantizer: Op, notes: Notes) -> bool:
@@ -125,7 +55,7 @@ def _move(graph: Graph, quantizer: Op, notes: Notes) -> bool:
             or not np.all(np.isfinite([chain.scale, chain.shift]))
         ):
             return False
-        bits = like(unpooled, derived(unpooled.name, "/signs"), type="INT32", dims=_packed(unpooled))
+        bits = like(unpooled, derived(unpooled.name, "/signs"), type="INT32", dims=packed_dims(unpooled))
         if is_float_bconv(source):
             if not _threshold(graph, source, bits, quantizer.output, chain, notes):
                 return False
@@ -133,7 +63,7 @@ def _move(graph: Graph, quantizer: Op, notes: Notes) -> bool:
             return False
         else:
             graph.insert(Op(custom(QUANTIZE), [unpooled], [bits]), before=quantizer)
-    graph.replace(quantizer, _pool_op(pool, bits, quantizer.output))
+    graph.replace(quantizer, pool_of_bits(pool, bits, quantizer.output))
     for op in (*chain.ops, pool):
         graph.remove(op)
     return True
