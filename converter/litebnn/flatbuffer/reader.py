@@ -11,11 +11,12 @@ import math
 import struct
 from typing import Any
 
+import flatbuffers
 import numpy as np
 
 from litebnn.errors import ConversionError
 from litebnn.flatbuffer.graph import NUMPY_TYPES, Array, Buffer, Graph, Model, Op, OpCode, Signature, Tensor
-from litebnn.flatbuffer.schema import OPERATOR_NAMES, TYPE_NAMES, schema
+from litebnn.flatbuffer.schema import OPERATOR_NAMES, TYPE_NAMES, schema, slots_of
 from litebnn.flatbuffer.validate import check_graph
 
 _IDENTIFIER = b"TFL3"
@@ -68,6 +69,7 @@ def _read(view: memoryview) -> Model:
     data = view.obj if isinstance(view.obj, bytes | bytearray) and len(view.obj) == len(view) else bytes(view)
     budget = _Budget(len(view))
     source = schema.Model.GetRootAs(data, 0)
+    _check_known(source, "Model", "the model")
 
     buffers = [_buffer(source.Buffers(i), data) for i in _counted(source.BuffersLength(), budget)]
     codes = [_code(source.OperatorCodes(i), i, budget) for i in _counted(source.OperatorCodesLength(), budget)]
@@ -114,6 +116,16 @@ def _read(view: memoryview) -> Model:
         description=_text(source.Description(), budget),
         carried=carried,
     )
+
+
+def _check_known(source: Any, kind: str, what: str) -> None:
+    """Refuses a table with fields that the installed schema does not know, for they would be lost."""
+    table = source if isinstance(source, flatbuffers.table.Table) else source._tab
+    vtable = table.Pos - table.Get(flatbuffers.number_types.SOffsetTFlags, table.Pos)
+    size = table.Get(flatbuffers.number_types.VOffsetTFlags, vtable)
+    for slot in range(slots_of(kind), (size - 4) // 2):
+        if table.Get(flatbuffers.number_types.VOffsetTFlags, vtable + 4 + 2 * slot):
+            raise ConversionError(f"{what} has a field that the installed schema does not know: update ai-edge-litert")
 
 
 def _counted(length: int, budget: _Budget) -> range:
@@ -176,6 +188,7 @@ def _code(source: Any, index: int, budget: _Budget) -> OpCode:
 def _graph(
     source: Any, index: int, buffers: list[Buffer], codes: list[OpCode], data: bytes | bytearray, budget: _Budget
 ) -> tuple[Graph, list[Tensor]]:
+    _check_known(source, "SubGraph", f"subgraph {index}")
     tensors = [_tensor(source.Tensors(i), i, buffers, budget) for i in _counted(source.TensorsLength(), budget)]
     where = f"subgraph {index}"
     inputs = [_at(tensors, i, f"{where}: input tensor") for i in _charged(source.InputsAsNumpy(), budget)]
@@ -206,6 +219,7 @@ def _charged(vector: Any, budget: _Budget) -> list[int]:
 
 
 def _tensor(source: Any, index: int, buffers: list[Buffer], budget: _Budget) -> Tensor:
+    _check_known(source, "Tensor", f"tensor {index}")
     carried = schema.TensorT.InitFromObj(source)
     _spend_on(carried, budget)
     name = (carried.name or b"").decode("utf-8", "surrogateescape")
@@ -242,6 +256,7 @@ def _op(
     source: Any, index: int, tensors: list[Tensor], codes: list[OpCode], data: bytes | bytearray, budget: _Budget
 ) -> Op:
     code = _at(codes, source.OpcodeIndex(), f"op {index}: operator code")
+    _check_known(source, "Operator", f"op {index} ({code.builtin})")
     carried = schema.OperatorT.InitFromObj(source)
     _spend_on(carried, budget)
     for kind, options in (
@@ -250,6 +265,9 @@ def _op(
     ):
         if kind != 0 and options is None:
             raise ConversionError(f"op {index} ({code.builtin}): options of type {kind} are missing or too new")
+    if carried.builtinOptions is not None:
+        table = type(carried.builtinOptions).__name__.removesuffix("T")
+        _check_known(source.BuiltinOptions(), table, f"op {index} ({code.builtin})")
     name = code.custom or code.builtin
     inputs = [
         None if i == -1 else _at(tensors, i, f"op {index} ({name}): input tensor")

@@ -15,6 +15,7 @@ from litebnn.convert import convert_tflite
 from litebnn.errors import ConversionError
 from litebnn.flatbuffer import read_model, schema
 from litebnn.flatbuffer.round_trip_test import code, everything, operator, pack, subgraph, tensor
+from litebnn.flatbuffer.schema import slots_of
 
 SOUND = Path("tests/golden/1x1.float.tflite").read_bytes()
 SMALL = Path("tests/golden/quant_dense.lce.tflite").read_bytes()
@@ -120,3 +121,11 @@ def test_damaged_files_raise_nothing_else(data: bytes, damage: list[tuple[float,
         struct.pack_into("<I", damaged, at, value)
     with contextlib.suppress(ConversionError):
         convert_tflite(bytes(damaged))
+
+
+def test_a_field_that_the_schema_does_not_know_is_not_lost_in_silence() -> None:
+    builder = flatbuffers.Builder(256)
+    builder.StartObject(slots_of("Model") + 3)
+    builder.PrependUint32Slot(slots_of("Model") + 2, 7, 0)
+    builder.Finish(builder.EndObject(), b"TFL3")
+    refused(bytes(builder.Output()), "the model has a field that the installed schema does not know")

@@ -3,6 +3,7 @@
 The schema is https://github.com/google-ai-edge/LiteRT/blob/main/tflite/converter/schema/schema.fbs.
 """
 
+import functools
 import importlib
 from typing import Any
 
@@ -26,6 +27,23 @@ schema: Any = _load()
 def names_of(enum: str) -> dict[int, str]:
     """Value -> name of a schema enumeration such as "BuiltinOperator"."""
     return {value: name for name, value in vars(getattr(schema, enum)).items() if isinstance(value, int)}
+
+
+class _Counter:
+    """Stands in for a builder, to learn how many fields a table starts with."""
+
+    slots = 0
+
+    def StartObject(self, slots: int) -> None:
+        self.slots = slots
+
+
+@functools.cache
+def slots_of(table: str) -> int:
+    """How many fields the installed schema knows of a table such as "Tensor", deprecated ones among them."""
+    counter = _Counter()
+    getattr(schema, table + "Start")(counter)
+    return counter.slots
 
 
 OPERATOR_NAMES = names_of("BuiltinOperator")
