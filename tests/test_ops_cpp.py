@@ -19,7 +19,7 @@ ADDRESS = "address,undefined,float-cast-overflow"
 BUILDS = {"release": "", "address": ADDRESS, "thread": "thread"}
 TESTS = sorted(path.stem for path in (ROOT / "ops" / "tests").glob("*_test.cc") if path.stem != "abi_test")
 # What each build is for. Counting allocations is no use under a sanitizer, which makes its own.
-ONLY = {"thread": {"threads_test"}}
+ONLY = {"thread": {"kernels_test", "threads_test"}}
 NOT = {"address": {"allocation_test"}, "thread": set(), "release": set()}
 CASES = [
     (build, test) for build in BUILDS for test in TESTS if test in ONLY.get(build, TESTS) and test not in NOT[build]

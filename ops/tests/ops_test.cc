@@ -2,6 +2,7 @@
 // register them agree. What they compute is held against NumPy in tests/test_ops_*.py.
 #include <gtest/gtest.h>
 
+#include <cstdlib>
 #include <limits>
 
 #include "kernels/kernels.h"
@@ -428,6 +429,19 @@ TEST(Plugin, RefusesOptions) {
 
 TEST(Plugin, TakesOptions) {
   EXPECT_NE(MakeDelegate({{"num_threads", "2"}, {"isa", "portable"}, {"verbose", "0"}}), nullptr);
+}
+
+TEST(Isa, UnknownInTheEnvironmentIsRefused) {
+  const char* const before = std::getenv("LITEBNN_ISA");
+  const std::string kept = before == nullptr ? "" : before;
+  setenv("LITEBNN_ISA", "sparc", 1);
+  const std::string expected =
+      std::string("environment variable LITEBNN_ISA: expected one of ") + AvailableKernels() + ", found 'sparc'";
+  EXPECT_EQ(PluginError("num_threads", "1"), "litebnn: " + expected);
+  EXPECT_NE(ErrorsAsCustomOps(ConvGraph({})).find("litebnn: LceBconv2d: " + expected), std::string::npos);
+  // What the option names comes first.
+  EXPECT_NE(MakeDelegate({{"isa", "portable"}}), nullptr);
+  setenv("LITEBNN_ISA", kept.c_str(), 1);
 }
 
 class Graphs : public ::testing::TestWithParam<uint32_t> {};

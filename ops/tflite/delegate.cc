@@ -23,17 +23,17 @@ struct DelegateKernel {
 void* InitKernel(TfLiteContext* context, const char* buffer, size_t /*length*/) {
   // For a delegate's kernel the runtime passes this structure instead of options.
   const auto* params = reinterpret_cast<const TfLiteDelegateParams*>(buffer);
-  auto* kernel = new (std::nothrow) DelegateKernel{Delegate::FromC(params->delegate), {}};
+  std::unique_ptr<DelegateKernel> kernel(new (std::nothrow) DelegateKernel{Delegate::FromC(params->delegate), {}});
   if (kernel == nullptr) return nullptr;
   for (int i = 0; i < params->nodes_to_replace->size; ++i) {
     const int index = params->nodes_to_replace->data[i];
     TfLiteNode* node;
     TfLiteRegistration* registration;
-    if (context->GetNodeAndRegistration(context, index, &node, &registration) != kTfLiteOk) continue;
+    if (context->GetNodeAndRegistration(context, index, &node, &registration) != kTfLiteOk) return nullptr;
     kernel->partition.AddNode(*FindOpType(*registration), index, *node);
   }
   kernel->partition.SetOutputs(*params->output_tensors);
-  return kernel;
+  return kernel.release();
 }
 
 void FreeKernel(TfLiteContext*, void* user_data) { delete static_cast<DelegateKernel*>(user_data); }
@@ -41,7 +41,7 @@ void FreeKernel(TfLiteContext*, void* user_data) { delete static_cast<DelegateKe
 TfLiteStatus PrepareKernel(TfLiteContext* context, TfLiteNode* node) {
   auto* kernel = static_cast<DelegateKernel*>(node->user_data);
   if (kernel == nullptr) {
-    context->ReportError(context, "litebnn: out of memory");
+    context->ReportError(context, "litebnn: the delegate could not be set up. ");
     return kTfLiteError;
   }
   const DelegateOptions& options = kernel->delegate->options();
@@ -200,7 +200,7 @@ ThreadPool* Delegate::GetThreadPool(TfLiteContext* context) {
   if (pool_ == nullptr) {
     const int num_threads = options_.num_threads.value_or(RecommendedThreads(*context));
     pool_ = ThreadPool::Create(num_threads);
-    if (pool_ == nullptr) context->ReportError(context, "litebnn: could not start %d threads", num_threads);
+    if (pool_ == nullptr) context->ReportError(context, "litebnn: could not start %d threads. ", num_threads);
   }
   return pool_.get();
 }

@@ -1,8 +1,19 @@
 #include "tflite/op.h"
 
+#include <cstdlib>
 #include <cstring>
 
 namespace litebnn {
+
+const Kernels* DefaultKernels(std::string* problem) {
+  const Kernels* kernels = FindKernels(nullptr);
+  if (kernels == nullptr) {
+    const char* wanted = std::getenv("LITEBNN_ISA");
+    *problem = std::string("environment variable LITEBNN_ISA: expected one of ") + AvailableKernels() + ", found '" +
+               (wanted == nullptr ? "" : wanted) + "'";
+  }
+  return kernels;
+}
 
 const OpType* FindOpType(const TfLiteRegistration& registration) {
   if (registration.builtin_code != kTfLiteBuiltinCustom || registration.custom_name == nullptr) return nullptr;

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <memory>
+#include <string>
 
 #include "kernels/kernels.h"
 #include "kernels/thread_pool.h"
@@ -41,6 +42,10 @@ extern const OpType kQuantizeOp;
 extern const OpType kDequantizeOp;
 extern const OpType kBMaxPool2dOp;
 extern const OpType kBconv2dOp;
+
+// The kernels to run where none are asked for. Null, and the reason in `*problem`, where the environment variable
+// LITEBNN_ISA names none that this CPU can run.
+const Kernels* DefaultKernels(std::string* problem);
 
 // The op that a node calls for, null where litebnn has none.
 const OpType* FindOpType(const TfLiteRegistration& registration);

@@ -198,7 +198,7 @@ bool Partition::PlaceBuffers(TfLiteContext* context, int num_threads) {
     arena_capacity_ = arena_ == nullptr ? 0 : memory_use_.arena_bytes;
   }
   if (!fits || arena_capacity_ < memory_use_.arena_bytes) {
-    context->ReportError(context, "litebnn: out of memory for %zu bytes of intermediate tensors",
+    context->ReportError(context, "litebnn: out of memory for %zu bytes of intermediate tensors. ",
                          memory_use_.arena_bytes);
     return false;
   }

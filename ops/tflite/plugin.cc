@@ -7,6 +7,7 @@
 
 #include "litebnn/litebnn.h"
 #include "tflite/delegate.h"
+#include "tflite/op.h"
 
 namespace litebnn {
 namespace {
@@ -71,13 +72,8 @@ Delegate* CreateDelegate(const char* const* keys, const char* const* values, siz
   DelegateOptions options;
   for (size_t i = 0; i < count && problem->empty(); ++i) *problem = ParseOption(keys[i], values[i], &options);
   if (!problem->empty()) return nullptr;
-  if (options.kernels == nullptr) options.kernels = FindKernels(nullptr);
-  if (options.kernels == nullptr) {
-    const char* wanted = std::getenv("LITEBNN_ISA");
-    *problem = "environment variable LITEBNN_ISA: " +
-               Unexpected((std::string("one of ") + AvailableKernels()).c_str(), wanted == nullptr ? "" : wanted);
-    return nullptr;
-  }
+  if (options.kernels == nullptr) options.kernels = DefaultKernels(problem);
+  if (options.kernels == nullptr) return nullptr;
   auto* delegate = new (std::nothrow) Delegate(options);
   if (delegate == nullptr) *problem = "out of memory";
   return delegate;

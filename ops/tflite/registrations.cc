@@ -2,6 +2,7 @@
 #include <cstring>
 #include <memory>
 #include <new>
+#include <string>
 
 #include "litebnn/litebnn.h"
 #include "tflite/contract.h"
@@ -29,18 +30,18 @@ void FreeNode(TfLiteContext*, void* user_data) { delete static_cast<CustomNode*>
 TfLiteStatus PrepareNode(TfLiteContext* context, TfLiteNode* node, const OpType& type) {
   auto* custom = static_cast<CustomNode*>(node->user_data);
   if (custom == nullptr) {
-    context->ReportError(context, "litebnn: %s: out of memory", type.name);
+    context->ReportError(context, "litebnn: %s: out of memory. ", type.name);
     return kTfLiteError;
   }
-  const Kernels* kernels = FindKernels(nullptr);
+  std::string problem;
+  const Kernels* kernels = DefaultKernels(&problem);
   if (kernels == nullptr) {
-    context->ReportError(context, "litebnn: environment variable LITEBNN_ISA: expected one of %s, found another",
-                         AvailableKernels());
+    context->ReportError(context, "litebnn: %s: %s. ", type.name, problem.c_str());
     return kTfLiteError;
   }
   custom->pool = PoolOfInterpreter(context, RecommendedThreads(*context));
   if (custom->pool == nullptr) {
-    context->ReportError(context, "litebnn: could not start %d threads", RecommendedThreads(*context));
+    context->ReportError(context, "litebnn: could not start %d threads. ", RecommendedThreads(*context));
     return kTfLiteError;
   }
   if (custom->partition.size() == 0) {
