@@ -1,0 +1,66 @@
+from pathlib import Path
+
+import pytest
+
+from toolchains import choice
+from toolchains.choice import find_compiler
+from toolchains.compilers import Compiler
+from toolchains.targets import Target, ToolkitError, find_target
+
+
+def finder(name: str, reason: str = ""):
+    def find(target: Target) -> Compiler:
+        if reason:
+            raise ToolkitError(reason)
+        return Compiler(name, name, {}, "cmake", "ninja")
+
+    return find
+
+
+def found_with(monkeypatch: pytest.MonkeyPatch, **reasons: str) -> str:
+    """The toolchain that "auto" takes where the named ones cannot be had."""
+    finders = {name: finder(name, reasons.get(name, "")) for name in choice.FINDERS}
+    monkeypatch.setattr(choice, "FINDERS", finders)
+    return find_compiler(find_target("rpi4"), "auto").name
+
+
+def test_auto_takes_gcc_then_zig_then_docker(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert found_with(monkeypatch) == "gcc"
+    assert found_with(monkeypatch, gcc="none") == "zig"
+    assert found_with(monkeypatch, gcc="none", zig="no network") == "docker"
+
+
+def test_auto_says_why_there_is_none(monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(ToolkitError, match="no compiler for rpi4: no gcc; no network; no engine"):
+        found_with(monkeypatch, gcc="no gcc", zig="no network", docker="no engine")
+
+
+def test_unknown_toolchain_lists_the_known_ones() -> None:
+    with pytest.raises(ToolkitError, match="no toolchain is called 'msvc'; the toolchains are auto, gcc, zig, docker"):
+        find_compiler(find_target("rpi4"), "msvc")
+
+
+@pytest.mark.parametrize("toolchain", ["gcc", "zig", "docker"])
+def test_android_is_for_the_ndk(toolchain: str) -> None:
+    with pytest.raises(ToolkitError, match=f"Android NDK only, not with --toolchain={toolchain}"):
+        find_compiler(find_target("android-arm64"), toolchain)
+
+
+def test_android_without_an_ndk(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.delenv("ANDROID_NDK_HOME", raising=False)
+    with pytest.raises(ToolkitError, match="set ANDROID_NDK_HOME to its folder"):
+        find_compiler(find_target("android-arm64"), "auto")
+    monkeypatch.setenv("ANDROID_NDK_HOME", str(tmp_path))
+    with pytest.raises(ToolkitError, match=r"is no Android NDK: it has no build/cmake/android\.toolchain\.cmake"):
+        find_compiler(find_target("android-arm64"), "auto")
+
+
+def test_android_with_an_ndk(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    toolchain_file = tmp_path / "build" / "cmake" / "android.toolchain.cmake"
+    toolchain_file.parent.mkdir(parents=True)
+    toolchain_file.touch()
+    monkeypatch.setenv("ANDROID_NDK_HOME", str(tmp_path))
+    compiler = find_compiler(find_target("android-arm64"), "auto")
+    assert compiler.name == "ndk"
+    assert compiler.cmake_arguments["CMAKE_TOOLCHAIN_FILE"] == str(toolchain_file)
+    assert compiler.cmake_arguments["ANDROID_ABI"] == "arm64-v8a"

@@ -1,0 +1,58 @@
+import subprocess
+import sys
+
+import pytest
+
+from toolchains import compilers
+from toolchains.compilers import find_gcc, find_zig
+from toolchains.targets import ToolkitError, find_target
+
+
+@pytest.mark.parametrize(
+    ("target", "package"),
+    [("rpi4", "g++-aarch64-linux-gnu"), ("rpi3", "g++-arm-linux-gnueabihf"), ("host", r"g\+\+$")],
+)
+def test_a_missing_compiler_names_its_package(monkeypatch: pytest.MonkeyPatch, target: str, package: str) -> None:
+    monkeypatch.setenv("PATH", "")
+    monkeypatch.delenv("CXX", raising=False)
+    with pytest.raises(ToolkitError, match=f"install the Debian package {package.replace('g++', 'g[+][+]')}"):
+        find_gcc(find_target(target))
+
+
+def test_cxx_names_the_hosts_compiler(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CXX", "no-such-compiler -m64")
+    with pytest.raises(ToolkitError, match="no-such-compiler"):
+        find_gcc(find_target("host"))
+
+
+def test_a_missing_cmake_says_where_it_comes_from(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(compilers, "find_program", lambda name: "")
+    with pytest.raises(ToolkitError, match="install the Debian package cmake, or `pip install cmake`"):
+        compilers._cmake()
+
+
+def test_ziglang_is_installed_when_it_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
+    installed: list[str] = []
+
+    def pip(command, **options) -> subprocess.CompletedProcess[str]:
+        if command[1:3] == ["-m", "pip"]:
+            installed.extend(command)
+        return subprocess.CompletedProcess(command, 0, "0.15.2\n", "")
+
+    monkeypatch.setattr(compilers, "ziglang_program", lambda: "/somewhere/zig" if installed else "")
+    monkeypatch.setattr(compilers, "_cmake", lambda: "cmake")
+    monkeypatch.setattr(subprocess, "run", pip)
+    compiler = find_zig(find_target("rpi4"))
+    assert installed[0] == sys.executable
+    assert installed[-1].startswith("ziglang")
+    assert compiler.description == "zig 0.15.2"
+    assert compiler.cmake_arguments["LITEBNN_CPU"] == "cortex_a72"
+    assert compiler.cmake_arguments["LITEBNN_GENERIC_CPU"] == "generic"
+
+
+def test_a_failing_pip_is_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    failed = subprocess.CompletedProcess([], 1, "", "WARNING: no network\nERROR: No matching distribution found\n")
+    monkeypatch.setattr(compilers, "ziglang_program", lambda: "")
+    monkeypatch.setattr(subprocess, "run", lambda command, **options: failed)
+    with pytest.raises(ToolkitError, match=r"^cannot install ziglang\S+: ERROR: No matching distribution found$"):
+        find_zig(find_target("rpi4"))

@@ -1,0 +1,36 @@
+import sys
+from pathlib import Path
+
+import pytest
+
+from toolchains import container
+from toolchains.container import connect, find_docker, image_name
+from toolchains.targets import ToolkitError, find_target
+
+
+def test_no_engine_is_one_line(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    pytest.importorskip("docker", reason="the Python package docker is missing: pip install 'litebnn[docker]'")
+    monkeypatch.setenv("DOCKER_HOST", f"unix://{tmp_path}/no.sock")
+    with pytest.raises(ToolkitError, match=r"^no Docker engine answers; is it started, and may you use it\? \(.*\)$"):
+        connect()
+
+
+def test_no_docker_package(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "docker", None)
+    with pytest.raises(ToolkitError, match=r"pip install 'litebnn\[docker\]'"):
+        connect()
+
+
+def test_the_host_is_not_the_container() -> None:
+    with pytest.raises(ToolkitError, match="host is this machine, not the container"):
+        find_docker(find_target("host"))
+
+
+def test_the_image_is_named_after_its_recipe(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    for name in ("Dockerfile", "requirements.txt"):
+        (tmp_path / name).write_bytes((container.RECIPE / name).read_bytes())
+    before = image_name()
+    monkeypatch.setattr(container, "RECIPE", tmp_path)
+    assert image_name() == before
+    (tmp_path / "requirements.txt").write_text("ziglang==0.1\n")
+    assert image_name() != before

@@ -1,0 +1,58 @@
+from pathlib import Path
+
+import pytest
+
+from toolchains import wheel
+from toolchains.targets import ToolkitError
+
+
+@pytest.fixture
+def asks_for(monkeypatch: pytest.MonkeyPatch):
+    """Makes the built library ask for a glibc; returns what was built."""
+    built: list[tuple[str, str]] = []
+
+    def build(target: str, toolchain: str) -> Path:
+        built.append((target, toolchain))
+        return Path("liblitebnn.so")
+
+    def set_floor(*floor: int) -> list[tuple[str, str]]:
+        monkeypatch.setattr(wheel, "glibc_floor", lambda library: floor)
+        return built
+
+    monkeypatch.setattr(wheel, "build", build)
+    return set_floor
+
+
+@pytest.mark.parametrize(
+    ("target", "generic", "tag"),
+    [
+        ("rpi4", "aarch64", "py3-none-manylinux_2_28_aarch64"),
+        ("rpi5", "aarch64", "py3-none-manylinux_2_28_aarch64"),
+        ("rpi3", "armv7", "py3-none-manylinux_2_28_armv7l"),
+        ("x86_64", "x86_64", "py3-none-manylinux_2_28_x86_64"),
+    ],
+)
+def test_a_wheel_holds_the_library_for_every_cpu_of_its_tag(asks_for, target: str, generic: str, tag: str) -> None:
+    built = asks_for(2, 17)
+    data = wheel.contents(target, "zig")
+    assert built == [(generic, "zig")]
+    assert data["tag"] == tag
+    assert data["pure_python"] is False
+    assert data["force_include"] == {"liblitebnn.so": "litebnn/lib/liblitebnn.so"}
+
+
+def test_a_library_that_asks_for_more_than_the_tag_promises(asks_for) -> None:
+    asks_for(2, 34)
+    with pytest.raises(ToolkitError, match=r"manylinux_2_28_aarch64 wheel's library may not ask for glibc 2\.34"):
+        wheel.contents("rpi4", "gcc")
+
+
+def test_the_hosts_wheel_promises_this_machine_only(asks_for) -> None:
+    asks_for(2, 36)
+    assert wheel.contents("host", "auto")["tag"].startswith("py3-none-")
+    assert "manylinux" not in wheel.contents("host", "auto")["tag"]
+
+
+def test_no_wheels_for_android() -> None:
+    with pytest.raises(ToolkitError, match="no wheels for android-arm64"):
+        wheel.contents("android-arm64", "auto")
