@@ -2,6 +2,7 @@
 
 import ctypes
 import os
+from pathlib import Path
 
 from litebnn.runtime.find import find_library
 
@@ -51,7 +52,7 @@ def register_ops(resolver: int) -> None:
         add_custom = getattr(ctypes.CDLL(runtime), ADD_CUSTOM)
     except AttributeError:
         raise RuntimeError(
-            f"{os.path.basename(runtime)} does not export tflite::MutableOpResolver::AddCustom, so ops cannot be "
+            f"{Path(runtime).name} does not export tflite::MutableOpResolver::AddCustom, so ops cannot be "
             "registered with it from Python: use experimental_delegates=[litebnn.load_delegate()] instead"
         ) from None
     add_custom.argtypes = (ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p, ctypes.c_int)

@@ -15,7 +15,7 @@ pytestmark = pytest.mark.usefixtures("library")
 
 def test_runs_a_model_where_the_runtime_exports_add_custom() -> None:
     runtime = pytest.importorskip("tflite_runtime.interpreter", reason="pip install tflite-runtime")
-    interpreter = runtime.InterpreterWithCustomOps(str(MODEL), custom_op_registerers=[litebnn.register_ops])
+    interpreter = runtime.InterpreterWithCustomOps(model_path=str(MODEL), custom_op_registerers=[litebnn.register_ops])
     interpreter.allocate_tensors()
     recorded = np.load(RECORDED)
     interpreter.set_tensor(interpreter.get_input_details()[0]["index"], recorded["input"])
@@ -29,7 +29,7 @@ def test_names_the_alternative_where_it_does_not() -> None:
     with pytest.raises(
         RuntimeError, match=r"does not export .*AddCustom.* use experimental_delegates=\[litebnn.load_del"
     ):
-        runtime.InterpreterWithCustomOps(str(MODEL), custom_op_registerers=[litebnn.register_ops])
+        runtime.InterpreterWithCustomOps(model_path=str(MODEL), custom_op_registerers=[litebnn.register_ops])
 
 
 def test_what_is_no_resolver_is_an_error() -> None:
