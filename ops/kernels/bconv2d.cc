@@ -72,7 +72,7 @@ class Bconv2dImpl final : public Bconv2d {
     return weights_.bytes() + multiplier_.bytes() + bias_.bytes() + threshold_.bytes() + run_offsets_.bytes() +
            tap_popcounts_.bytes() + corrections_.bytes() + row_correction_.bytes() + column_correction_.bytes();
   }
-  void Run(ThreadPool& pool, const uint32_t* input, void* output, void* workspace) const override;
+  void Run(ThreadPool& pool, const uint32_t* input, const float* addend, void* output, void* workspace) const override;
 
  private:
   struct Invocation;
@@ -118,6 +118,7 @@ struct Bconv2dImpl::Invocation {
   uint8_t* frame;
   const uint8_t* staged;
   uint8_t* output;
+  const float* addend;
   uint8_t* scratch;
 };
 
@@ -324,6 +325,7 @@ BconvTask Bconv2dImpl::TaskOf(const Invocation& invocation, int thread, int32_t 
   }
   task.output_type = spec_.output_type;
   task.output = invocation.output;
+  task.addend = invocation.addend;
   task.output_channels = spec_.channels_out;
   task.first_channel = group * group_channels();
   task.scratch = invocation.scratch + static_cast<size_t>(thread) * thread_scratch_bytes_;
@@ -350,7 +352,8 @@ void Bconv2dImpl::ComputeTiles(const Invocation& invocation, int thread, int64_t
   }
 }
 
-void Bconv2dImpl::Run(ThreadPool& pool, const uint32_t* input, void* output, void* workspace) const {
+void Bconv2dImpl::Run(ThreadPool& pool, const uint32_t* input, const float* addend, void* output,
+                      void* workspace) const {
   const int64_t pixels = static_cast<int64_t>(geometry_.output_height) * geometry_.output_width;
   const int64_t image_words = static_cast<int64_t>(geometry_.input_height) * geometry_.input_width * pixel_words();
   const int64_t tiles = static_cast<int64_t>(padded_channels() / kernels_.tile_channels) * spec_.groups;
@@ -366,7 +369,8 @@ void Bconv2dImpl::Run(ThreadPool& pool, const uint32_t* input, void* output, voi
       !words_are_shared && longest_share(tiles, 1) < longest_share(pixels, kernels_.tile_pixels);
 
   auto* bytes = static_cast<uint8_t*>(workspace);
-  Invocation invocation{*this, nullptr, bytes, nullptr, static_cast<uint8_t*>(output), bytes + frame_bytes_};
+  Invocation invocation{*this, nullptr, bytes, nullptr, static_cast<uint8_t*>(output), addend,
+                        bytes + frame_bytes_};
   for (int32_t image = 0; image < geometry_.batch; ++image) {
     invocation.image = input + image * image_words;
     invocation.staged = in_place_ ? reinterpret_cast<const uint8_t*>(invocation.image) : invocation.frame;
@@ -397,6 +401,7 @@ void Bconv2dImpl::Run(ThreadPool& pool, const uint32_t* input, void* output, voi
           &invocation);
     }
     invocation.output += static_cast<size_t>(pixels) * OutputPixelBytes();
+    if (addend != nullptr) invocation.addend += pixels * spec_.channels_out;
   }
 }
 

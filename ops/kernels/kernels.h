@@ -95,8 +95,10 @@ class Bconv2d {
   virtual size_t WorkspaceBytes(int num_threads) const = 0;
   // Bytes held: repacked weights, output parameters and indirection.
   virtual size_t OwnedBytes() const = 0;
-  // Allocates nothing. The result does not depend on the number of threads in `pool`.
-  virtual void Run(ThreadPool& pool, const uint32_t* input, void* output, void* workspace) const = 0;
+  // Allocates nothing. The result does not depend on the number of threads in `pool`. `addend`, with kFloat32 only, is
+  // added to the output and has its shape; null where there is none.
+  virtual void Run(ThreadPool& pool, const uint32_t* input, const float* addend, void* output,
+                   void* workspace) const = 0;
 };
 
 }  // namespace litebnn

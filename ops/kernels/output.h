@@ -20,6 +20,9 @@ inline float FloatOutput(const BconvTask& task, int32_t channel, int32_t popcoun
   return product + task.bias[channel];
 }
 
+// What is added to the float32 output at `index`. Where there is none, the one number that never changes a sum.
+inline float Addend(const BconvTask& task, int64_t index) { return task.addend == nullptr ? -0.0f : task.addend[index]; }
+
 // Multiplier and bias have been divided by the output's scale.
 inline int8_t Int8Output(const BconvTask& task, int32_t channel, int32_t popcount, int32_t correction) {
   const float value = FloatOutput(task, channel, popcount, correction);

@@ -36,7 +36,8 @@ struct BconvTask {
   const int32_t* column_correction;
 
   Bconv2dOutputType output_type;
-  void* output;  // the image's pixel 0
+  void* output;         // the image's pixel 0
+  const float* addend;  // added to a float32 output, which has its shape; may be null
   int32_t output_channels;  // over all groups
   int32_t first_channel;    // of this group among them
 

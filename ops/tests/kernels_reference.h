@@ -19,7 +19,7 @@ struct BconvCase {
   bool same = true, zero_padding = false;
   Activation activation = Activation::kNone;
   Bconv2dOutputType output_type = Bconv2dOutputType::kFloat32;
-  bool with_multiplier = true, with_bias = true;
+  bool with_multiplier = true, with_bias = true, with_addend = false;
   uint32_t seed = 1;
 };
 
@@ -31,7 +31,8 @@ inline std::string Describe(const BconvCase& c) {
          text(c.stride_width) + ", dilation " + text(c.dilation_height) + "x" + text(c.dilation_width) +
          (!c.same ? ", valid" : c.zero_padding ? ", same-zero" : ", same-one") + ", activation " +
          text(static_cast<int32_t>(c.activation)) + ", output type " + text(static_cast<int32_t>(c.output_type)) +
-         (c.with_multiplier ? "" : ", no multiplier") + (c.with_bias ? "" : ", no bias") + ", seed " +
+         (c.with_multiplier ? "" : ", no multiplier") + (c.with_bias ? "" : ", no bias") + (c.with_addend ? ", addend" : "") +
+         ", seed " +
          std::to_string(c.seed);
 }
 
@@ -39,7 +40,7 @@ struct BconvData {
   Bconv2dSpec spec;
   Bconv2dGeometry geometry;
   std::vector<uint32_t> input, filter;
-  std::vector<float> multiplier, bias;
+  std::vector<float> multiplier, bias, addend;
   std::vector<int32_t> threshold;
 };
 
@@ -96,6 +97,8 @@ inline bool MakeBconvData(const BconvCase& c, BconvData* data) {
                               : kind < 4  ? threshold(random)
                                           : depth / 2 + static_cast<int32_t>(random() % 9) - 4);
   }
+  const int64_t outputs = int64_t{g.batch} * g.output_height * g.output_width * c.channels_out;
+  for (int64_t i = 0; c.with_addend && i < outputs; ++i) data->addend.push_back(bias(random));
   data->spec = {c.channels_in,
                 c.channels_out,
                 c.groups,
@@ -188,7 +191,7 @@ inline std::vector<uint8_t> ReferenceBconv(const BconvCase& c, const BconvData& 
     const float product = static_cast<float>(y) * multiplier;
     const float value = product + bias;
     if (c.output_type == Bconv2dOutputType::kFloat32) {
-      reinterpret_cast<float*>(output.data())[i] = value;
+      reinterpret_cast<float*>(output.data())[i] = data.addend.empty() ? value : value + data.addend[i];
     } else {
       const float rounded = std::round(value) + static_cast<float>(data.spec.output_zero_point);
       reinterpret_cast<int8_t*>(output.data())[i] = static_cast<int8_t>(std::min(std::max(rounded, -128.0f), 127.0f));

@@ -44,7 +44,8 @@ std::vector<uint8_t> RunBconv(const Kernels& kernels, const BconvCase& c, const 
   // What was there before must not show through.
   if (workspace.bytes() > 0) std::memset(workspace.data(), 0xA5, workspace.bytes());
   std::vector<uint8_t> output(OutputBytes(c, data.geometry), 0x5A);
-  conv->Run(*pool, data.input.data(), output.data(), workspace.data());
+  conv->Run(*pool, data.input.data(), data.addend.empty() ? nullptr : data.addend.data(), output.data(),
+            workspace.data());
   return output;
 }
 
@@ -97,6 +98,7 @@ TEST_P(KernelsTest, BconvOfRandomShapes) {
     c.output_type = kOutputTypes[random() % 3];
     c.with_multiplier = pick({0, 1, 1}) == 1;
     c.with_bias = pick({0, 1, 1}) == 1;
+    c.with_addend = c.output_type == Bconv2dOutputType::kFloat32 && pick({0, 1}) == 1;
     c.seed = static_cast<uint32_t>(random());
     // Half of an odd number of channels is no whole number: the op refuses it.
     const bool half_channel = c.output_type == Bconv2dOutputType::kBitpacked && c.channels_in / c.groups % 2 == 1;
@@ -180,7 +182,7 @@ TEST_P(KernelsTest, BconvFollowsItsInputsShape) {
     AlignedBuffer<uint8_t> workspace;
     ASSERT_TRUE(workspace.Allocate(conv->WorkspaceBytes(2)));
     std::vector<uint8_t> output(OutputBytes(c, data.geometry));
-    conv->Run(*pool, data.input.data(), output.data(), workspace.data());
+    conv->Run(*pool, data.input.data(), nullptr, output.data(), workspace.data());
     EXPECT_EQ(output, ReferenceBconv(c, data)) << Describe(c);
   }
 }

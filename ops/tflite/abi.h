@@ -38,13 +38,21 @@ enum TfLiteAllocationType : int {
   kTfLiteCustom = 6,
 };
 
+constexpr int32_t kTfLiteBuiltinAdd = 0;
 // The builtin operator code of every custom operator.
 constexpr int32_t kTfLiteBuiltinCustom = 32;
+// The value of TfLiteFusedActivation for none.
+constexpr int kTfLiteActNone = 0;
 // Stands for an input that is left out; a macro, kTfLiteOptionalTensor, in the official header.
 constexpr int kOptionalTensor = -1;
 constexpr int kTfLiteNullBufferHandle = -1;
 // Without it the runtime prepares the graph before it asks the delegate and stops at ops that only the delegate knows.
 constexpr int64_t kTfLiteDelegateFlagsAllowDynamicTensors = 1;
+
+// Only its first member is read, which has been there from the beginning.
+struct TfLiteAddParams {
+  int activation;
+};
 
 struct TfLiteIntArray {
   int size;

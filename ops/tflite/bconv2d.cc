@@ -17,6 +17,7 @@ constexpr size_t kFilter = 1;
 constexpr size_t kMultiplier = 2;
 constexpr size_t kBias = 3;
 constexpr size_t kThreshold = 4;
+constexpr size_t kAddend = 5;  // of kBconv2dAddOp
 
 static_assert(static_cast<int32_t>(Activation::kNone) == contract::kActivationNone);
 static_assert(static_cast<int32_t>(Activation::kRelu) == contract::kActivationRelu);
@@ -36,7 +37,8 @@ class Bconv2dNode final : public Op {
   size_t OwnedBytes() const override { return convolution_->OwnedBytes(); }
 
   void Run(ThreadPool& pool, const void* const* inputs, void* const* outputs, void* workspace) const override {
-    convolution_->Run(pool, static_cast<const uint32_t*>(inputs[kInput]), outputs[0], workspace);
+    const auto* addend = static_cast<const float*>(has_addend_ ? inputs[kAddend] : nullptr);
+    convolution_->Run(pool, static_cast<const uint32_t*>(inputs[kInput]), addend, outputs[0], workspace);
   }
 
  private:
@@ -187,6 +189,11 @@ class Bconv2dNode final : public Op {
       return node.OutputError("shape: expected at most 2147483647 values, found %s",
                               ShapeText(node.outputs[0]->shape).c_str());
     }
+    has_addend_ = node.Input(kAddend) != nullptr;
+    if (has_addend_ && node.Input(kAddend)->shape != node.outputs[0]->shape) {
+      return node.InputError(kAddend, "shape: expected %s, found %s", ShapeText(node.outputs[0]->shape).c_str(),
+                             ShapeText(node.Input(kAddend)->shape).c_str());
+    }
     if (!convolution_->Resize(g)) return node.Error("out of memory for an input of that size");
     return true;
   }
@@ -194,6 +201,7 @@ class Bconv2dNode final : public Op {
   const Kernels& kernels_;
   Bconv2dSpec spec_ = {};
   int32_t padding_ = 0;
+  bool has_addend_ = false;
   std::unique_ptr<Bconv2d> convolution_;
 };
 
@@ -206,8 +214,15 @@ std::unique_ptr<Op> CreateNode(const Kernels& kernels) {
 const OpType kBconv2dOp = {
     contract::kBconv2d,
     2,
-    OpType::kMaxInputs,
+    5,
     {"input", "filter", "post_activation_multiplier", "post_activation_bias", "output_threshold"},
+    CreateNode};
+
+const OpType kBconv2dAddOp = {
+    "LceBconv2d with ADD",
+    6,
+    6,
+    {"input", "filter", "post_activation_multiplier", "post_activation_bias", "output_threshold", "addend"},
     CreateNode};
 
 }  // namespace litebnn

@@ -8,6 +8,7 @@
 #include <unordered_set>
 #include <vector>
 
+#include "tflite/add.h"
 #include "tflite/op.h"
 #include "tflite/partition.h"
 
@@ -30,7 +31,8 @@ void* InitKernel(TfLiteContext* context, const char* buffer, size_t /*length*/) 
     TfLiteNode* node;
     TfLiteRegistration* registration;
     if (context->GetNodeAndRegistration(context, index, &node, &registration) != kTfLiteOk) return nullptr;
-    kernel->partition.AddNode(*FindOpType(*registration), index, *node);
+    const OpType* type = FindOpType(*registration);
+    kernel->partition.AddNode(type == nullptr ? kAddOp : *type, index, *node);
   }
   kernel->partition.SetOutputs(*params->output_tensors);
   return kernel.release();
@@ -162,8 +164,14 @@ TfLiteStatus PrepareDelegate(TfLiteContext* context, TfLiteDelegate* delegate) {
   if (!ReadPlan(context, &plan)) return kTfLiteError;
   // In the form of a TfLiteIntArray: the length first.
   std::vector<int> claimed = {0};
+  std::unordered_set<int> convolved;
   for (const PlannedNode& planned : plan) {
-    if (FindOpType(*planned.registration) != nullptr) claimed.push_back(planned.index);
+    const OpType* type = FindOpType(*planned.registration);
+    const TfLiteIntArray &inputs = *planned.node->inputs, &outputs = *planned.node->outputs;
+    if (type == &kBconv2dOp) convolved.insert(outputs.data, outputs.data + outputs.size);
+    const bool adds_to_convolution = IsPlainAddition(*context, *planned.registration, *planned.node) &&
+                                     (convolved.count(inputs.data[0]) != 0 || convolved.count(inputs.data[1]) != 0);
+    if (type != nullptr || adds_to_convolution) claimed.push_back(planned.index);
   }
   claimed[0] = static_cast<int>(claimed.size()) - 1;
   if (Delegate::FromC(delegate)->options().verbose) {

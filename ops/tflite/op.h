@@ -30,7 +30,7 @@ class Op {
 };
 
 struct OpType {
-  static constexpr size_t kMaxInputs = 5;
+  static constexpr size_t kMaxInputs = 6;
 
   const char* name;  // of the custom operator
   size_t min_inputs, max_inputs;
@@ -42,6 +42,9 @@ extern const OpType kQuantizeOp;
 extern const OpType kDequantizeOp;
 extern const OpType kBMaxPool2dOp;
 extern const OpType kBconv2dOp;
+// The convolution and the addition of its last input to it, as one; made by Partition, in no model.
+extern const OpType kBconv2dAddOp;
+extern const OpType kAddOp;
 
 // The kernels to run where none are asked for. Null, and the reason in `*problem`, where the environment variable
 // LITEBNN_ISA names none that this CPU can run.

@@ -72,6 +72,33 @@ void Partition::AddNode(const OpType& type, int index, const TfLiteNode& node) {
 
 void Partition::SetOutputs(const TfLiteIntArray& tensors) {
   outputs_.insert(tensors.data, tensors.data + tensors.size);
+  FuseAdditions();
+}
+
+void Partition::FuseAdditions() {
+  std::unordered_map<int, int> readers;
+  for (const Step& step : steps_) {
+    for (const Binding& input : step.inputs) ++readers[input.tensor];
+  }
+  for (size_t i = 1; i < steps_.size(); ++i) {
+    Step &convolution = steps_[i - 1], &addition = steps_[i];
+    if (convolution.type != &kBconv2dOp || addition.type != &kAddOp) continue;
+    // A convolution with the wrong number of them is refused when it is prepared.
+    if (convolution.inputs.size() < kBconv2dOp.min_inputs || convolution.inputs.size() > kBconv2dOp.max_inputs ||
+        convolution.outputs.size() != 1) {
+      continue;
+    }
+    const int sum = convolution.outputs[0].tensor;
+    const Binding &first = addition.inputs[0], &second = addition.inputs[1];
+    if (readers[sum] != 1 || outputs_.count(sum) != 0 || (first.tensor != sum && second.tensor != sum)) continue;
+
+    convolution.type = &kBconv2dAddOp;
+    convolution.inputs.resize(kBconv2dOp.max_inputs, {kOptionalTensor});
+    convolution.inputs.push_back(first.tensor == sum ? second : first);
+    convolution.outputs = addition.outputs;
+    convolution.input_data.resize(convolution.inputs.size());
+    steps_.erase(steps_.begin() + static_cast<ptrdiff_t>(i));
+  }
 }
 
 bool Partition::Prepare(TfLiteContext* context, const Kernels& kernels, int num_threads) {

@@ -30,7 +30,8 @@ class Partition {
   // Node::kUnknownIndex. `node` is read here only; its options and tensors belong to the model and outlive the
   // partition.
   void AddNode(const OpType& type, int index, const TfLiteNode& node);
-  // Declares the tensors that the runtime reads when the partition has run; others that its nodes write are internal.
+  // After the last node: declares the tensors that the runtime reads when the partition has run. Others that its nodes
+  // write are internal; where such a one goes from a convolution to an addition and nowhere else, the two become one.
   void SetOutputs(const TfLiteIntArray& tensors);
   size_t size() const { return steps_.size(); }
 
@@ -68,6 +69,7 @@ class Partition {
     size_t buffer;
   };
 
+  void FuseAdditions();
   bool PrepareStep(TfLiteContext* context, const Kernels& kernels, int number);
   // Each makes `tensors` what the node is to see, in its order.
   bool DescribeInputs(const Node& node, int number, std::vector<Tensor>* tensors);

@@ -208,12 +208,19 @@ class OutputTile {
         channel_(channel),
         count_(count) {}
 
-  void Float32(const uint16_t* sums, const int32_t* corrections, float* output) const {
-    const int32_t vectors = ForEachEight(sums, corrections, [&](int32_t i, __m256 value) {
-      _mm256_storeu_ps(output + i, value);
-    });
+  void Float32(const uint16_t* sums, const int32_t* corrections, int64_t index) const {
+    float* const output = static_cast<float*>(task_.output) + index;
+    int32_t vectors;
+    if (task_.addend == nullptr) {
+      vectors = ForEachEight(sums, corrections, [&](int32_t i, __m256 value) { _mm256_storeu_ps(output + i, value); });
+    } else {
+      const float* const addend = task_.addend + index;
+      vectors = ForEachEight(sums, corrections, [&](int32_t i, __m256 value) {
+        _mm256_storeu_ps(output + i, _mm256_add_ps(value, _mm256_loadu_ps(addend + i)));
+      });
+    }
     for (int32_t i = vectors; i < count_; ++i) {
-      output[i] = FloatOutput(task_, channel_ + i, sums[i], Correction(corrections, i));
+      output[i] = FloatOutput(task_, channel_ + i, sums[i], Correction(corrections, i)) + Addend(task_, index + i);
     }
   }
 
@@ -316,7 +323,7 @@ void WriteOutputs(const BconvTask& task, int64_t pixel_begin, int64_t pixel_end,
     const int64_t index = pixel * task.output_channels + task.first_channel + channel;
     switch (task.output_type) {
       case Bconv2dOutputType::kFloat32:
-        tile.Float32(sums, corrections, static_cast<float*>(task.output) + index);
+        tile.Float32(sums, corrections, index);
         break;
       case Bconv2dOutputType::kInt8:
         tile.Int8(sums, corrections, static_cast<int8_t*>(task.output) + index);

@@ -184,11 +184,20 @@ class Outputs {
   // Whole tiles of kPixels pixels.
   template <int kPixels>
   void WriteFloats(int64_t pixel, int32_t channel, const uint16x8_t* sums) const {
+    task_.addend == nullptr ? WriteFloats<kPixels, false>(pixel, channel, sums)
+                            : WriteFloats<kPixels, true>(pixel, channel, sums);
+  }
+
+  template <int kPixels, bool kAdd>
+  void WriteFloats(int64_t pixel, int32_t channel, const uint16x8_t* sums) const {
     const int16x8_t depth = vdupq_n_s16(static_cast<int16_t>(task_.depth));
     const int16x8_t clamp_min = vdupq_n_s16(static_cast<int16_t>(std::max(task_.clamp_min, INT16_MIN)));
     float* outputs[kPixels];
+    const float* addends[kPixels];
     for (int p = 0; p < kPixels; ++p) {
-      outputs[p] = static_cast<float*>(task_.output) + (pixel + p) * task_.output_channels + task_.first_channel + channel;
+      const int64_t index = (pixel + p) * task_.output_channels + task_.first_channel + channel;
+      outputs[p] = static_cast<float*>(task_.output) + index;
+      addends[p] = kAdd ? task_.addend + index : nullptr;
     }
     const float* multipliers = task_.multiplier + channel;
     const float* biases = task_.bias + channel;
@@ -202,8 +211,15 @@ class Outputs {
         const int16x8_t dot = vmaxq_s16(vsubq_s16(depth, twice), clamp_min);
         const float32x4_t low = vcvtq_f32_s32(vmovl_s16(vget_low_s16(dot)));
         const float32x4_t high = vcvtq_f32_s32(vmovl_s16(vget_high_s16(dot)));
-        vst1q_f32(outputs[p], vaddq_f32(vmulq_f32(low, multiplier.low), bias.low));
-        vst1q_f32(outputs[p] + 4, vaddq_f32(vmulq_f32(high, multiplier.high), bias.high));
+        float32x4_t low_value = vaddq_f32(vmulq_f32(low, multiplier.low), bias.low);
+        float32x4_t high_value = vaddq_f32(vmulq_f32(high, multiplier.high), bias.high);
+        if (kAdd) {
+          low_value = vaddq_f32(low_value, vld1q_f32(addends[p]));
+          high_value = vaddq_f32(high_value, vld1q_f32(addends[p] + 4));
+          addends[p] += kVectorChannels;
+        }
+        vst1q_f32(outputs[p], low_value);
+        vst1q_f32(outputs[p] + 4, high_value);
         outputs[p] += kVectorChannels;
       }
     }
@@ -215,7 +231,7 @@ class Outputs {
     const int64_t index = pixel * task_.output_channels + task_.first_channel + channel;
     switch (task_.output_type) {
       case Bconv2dOutputType::kFloat32:
-        return Float32(channel, sums, corrections, static_cast<float*>(task_.output) + index);
+        return Float32(channel, sums, corrections, index);
       case Bconv2dOutputType::kInt8:
         return Int8(channel, sums, corrections, static_cast<int8_t*>(task_.output) + index);
       case Bconv2dOutputType::kBitpacked:
@@ -232,7 +248,8 @@ class Outputs {
     for (int32_t i = 0; i < channels; ++i) {
       const int32_t sum = values[i], correction = corrections == nullptr ? 0 : corrections[i];
       if (task_.output_type == Bconv2dOutputType::kFloat32) {
-        static_cast<float*>(task_.output)[index + i] = FloatOutput(task_, channel + i, sum, correction);
+        static_cast<float*>(task_.output)[index + i] =
+            FloatOutput(task_, channel + i, sum, correction) + Addend(task_, index + i);
       } else if (task_.output_type == Bconv2dOutputType::kInt8) {
         static_cast<int8_t*>(task_.output)[index + i] = Int8Output(task_, channel + i, sum, correction);
       } else {
@@ -265,13 +282,19 @@ class Outputs {
             Scale(Dot(vget_high_u16(sums), high_corrections), channel + 4)};
   }
 
-  void Float32(int32_t channel, const uint16x8_t* sums, const int32_t* corrections, float* output) const {
+  void Float32(int32_t channel, const uint16x8_t* sums, const int32_t* corrections, int64_t index) const {
+    float* output = static_cast<float*>(task_.output) + index;
+    const float* addend = task_.addend == nullptr ? nullptr : task_.addend + index;
     for (int v = 0; v < kTileVectors; ++v) {
       const int32_t first = v * kVectorChannels;
       const Vector8 values = Values(channel + first, sums[v], corrections == nullptr ? nullptr : corrections + first);
-      vst1q_f32(output + first, values.low);
-      vst1q_f32(output + first + 4, values.high);
+      StoreSum(values.low, addend == nullptr ? nullptr : addend + first, output + first);
+      StoreSum(values.high, addend == nullptr ? nullptr : addend + first + 4, output + first + 4);
     }
+  }
+
+  static void StoreSum(float32x4_t value, const float* addend, float* output) {
+    vst1q_f32(output, addend == nullptr ? value : vaddq_f32(value, vld1q_f32(addend)));
   }
 
   // Rounded half away from zero, still without the zero point.

@@ -214,10 +214,19 @@ struct OutputTile {
   }
 
   void Float32() const {
-    ForEachFloats(static_cast<float*>(task.output), [](float* output, float32x4_t low, float32x4_t high) {
-      vst1q_f32(output, low);
-      vst1q_f32(output + 4, high);
-    });
+    auto* const first = static_cast<float*>(task.output);
+    if (task.addend == nullptr) {
+      ForEachFloats(first, [](float* output, float32x4_t low, float32x4_t high) {
+        vst1q_f32(output, low);
+        vst1q_f32(output + 4, high);
+      });
+    } else {
+      ForEachFloats(first, [first, addends = task.addend](float* output, float32x4_t low, float32x4_t high) {
+        const float* addend = addends + (output - first);
+        vst1q_f32(output, vaddq_f32(low, vld1q_f32(addend)));
+        vst1q_f32(output + 4, vaddq_f32(high, vld1q_f32(addend + 4)));
+      });
+    }
   }
 
   void Int8() const {
@@ -273,7 +282,8 @@ struct OutputTile {
       for (int32_t i = 0; i < channels; ++i) {
         const int32_t sum = pixel_sums[i], correction = corrections == nullptr ? 0 : corrections[i];
         if (task.output_type == Bconv2dOutputType::kFloat32) {
-          static_cast<float*>(task.output)[index + i] = FloatOutput(task, channel + i, sum, correction);
+          static_cast<float*>(task.output)[index + i] =
+              FloatOutput(task, channel + i, sum, correction) + Addend(task, index + i);
         } else if (task.output_type == Bconv2dOutputType::kInt8) {
           static_cast<int8_t*>(task.output)[index + i] = Int8Output(task, channel + i, sum, correction);
         } else {

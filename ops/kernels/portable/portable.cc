@@ -77,7 +77,8 @@ void Bconv(const BconvTask& task, int64_t pixel_begin, int64_t pixel_end, int32_
   switch (task.output_type) {
     case Bconv2dOutputType::kFloat32:
       for_each_sum([&](int64_t pixel, int32_t channel, int32_t sum, int32_t correction) {
-        static_cast<float*>(task.output)[index(pixel, channel)] = FloatOutput(task, channel, sum, correction);
+        const int64_t i = index(pixel, channel);
+        static_cast<float*>(task.output)[i] = FloatOutput(task, channel, sum, correction) + Addend(task, i);
       });
       break;
     case Bconv2dOutputType::kInt8:

@@ -1,0 +1,74 @@
+#include "tflite/add.h"
+
+#include <cstring>
+#include <new>
+
+#include "tflite/op.h"
+
+namespace litebnn {
+namespace {
+
+// Values below which another thread costs more than it saves.
+constexpr int64_t kGrain = 16384;
+
+// By itself it runs only where the convolution's output has another reader.
+class Add final : public Op {
+ public:
+  bool Prepare(const Node& node) override {
+    if (!node.CheckInputType(0, {kTfLiteFloat32}) || !node.CheckInputType(1, {kTfLiteFloat32})) return false;
+    if (!node.CheckOutputType({kTfLiteFloat32})) return false;
+    const std::vector<int32_t>& shape = node.Input(0)->shape;
+    if (node.Input(1)->shape != shape) {
+      return node.InputError(1, "shape: expected %s, found %s", ShapeText(shape).c_str(),
+                             ShapeText(node.Input(1)->shape).c_str());
+    }
+    values_ = CountValues(shape, 0, shape.size());
+    node.outputs[0]->shape = shape;
+    return true;
+  }
+
+  void Run(ThreadPool& pool, const void* const* inputs, void* const* outputs, void*) const override {
+    struct Task {
+      const float *first, *second;
+      float* sum;
+    };
+    Task task = {static_cast<const float*>(inputs[0]), static_cast<const float*>(inputs[1]),
+                 static_cast<float*>(outputs[0])};
+    pool.ParallelFor(
+        values_, kGrain,
+        [](void* context, int, int64_t begin, int64_t end) {
+          const Task& t = *static_cast<Task*>(context);
+          for (int64_t i = begin; i < end; ++i) t.sum[i] = t.first[i] + t.second[i];
+        },
+        &task);
+  }
+
+ private:
+  int64_t values_ = 0;
+};
+
+}  // namespace
+
+bool IsPlainAddition(const TfLiteContext& context, const TfLiteRegistration& registration, const TfLiteNode& node) {
+  if (registration.builtin_code != kTfLiteBuiltinAdd || registration.custom_name != nullptr) return false;
+  const auto* params = static_cast<const TfLiteAddParams*>(node.builtin_data);
+  if (params == nullptr || params->activation != kTfLiteActNone) return false;
+  if (node.inputs->size != 2 || node.outputs->size != 1) return false;
+  const auto tensor = [&context, &node](int i) -> const TfLiteTensor* {
+    const int index = node.inputs->data[i];
+    return index >= 0 && static_cast<size_t>(index) < context.tensors_size ? &context.tensors[index] : nullptr;
+  };
+  for (int i = 0; i < 2; ++i) {
+    const TfLiteTensor* input = tensor(i);
+    if (input == nullptr || input->type != kTfLiteFloat32 || input->dims == nullptr) return false;
+    if (input->allocation_type == kTfLiteMmapRo || input->allocation_type == kTfLitePersistentRo) return false;
+  }
+  const TfLiteIntArray &first = *tensor(0)->dims, &second = *tensor(1)->dims;
+  return first.size == second.size &&
+         std::memcmp(first.data, second.data, sizeof(int) * static_cast<size_t>(first.size)) == 0;
+}
+
+const OpType kAddOp = {
+    "ADD", 2, 2, {"input 1", "input 2"}, [](const Kernels&) { return std::unique_ptr<Op>(new (std::nothrow) Add); }};
+
+}  // namespace litebnn
