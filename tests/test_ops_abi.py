@@ -46,3 +46,41 @@ def test_the_comparison_can_fail(headers: Path, tmp_path: Path) -> None:
     result = compile_against(tmp_path, "g++")
     assert result.returncode != 0
     assert "recommended_num_threads" in result.stderr
+
+
+OFFICIAL, OURS = '#include "tensorflow/lite/c/c_api.h"', '#include "litebnn/litebnn.h"'
+PROGRAM = """
+TfLiteStatus add_all(TfLiteInterpreterOptions* options) {
+  size_t count;
+  const LitebnnOp* ops = litebnn_ops(&count);
+  for (size_t i = 0; i < count; ++i) {
+    TfLiteInterpreterOptionsAddCustomOp(options, ops[i].name, ops[i].registration, 1, 1);
+  }
+  TfLiteInterpreterOptionsAddDelegate(options, tflite_plugin_create_delegate(0, 0, 0, 0));
+  return litebnn_registration("LceBconv2d") && litebnn_version() ? kTfLiteOk : kTfLiteError;
+}
+"""
+
+
+@pytest.mark.parametrize("includes", [(OFFICIAL, OURS), (OURS, OFFICIAL)])
+@pytest.mark.parametrize("language", ["c", "c++"])
+def test_the_public_header_goes_with_the_official_ones(
+    headers: Path, tmp_path: Path, includes: tuple[str, str], language: str
+) -> None:
+    if not shutil.which("gcc"):
+        pytest.skip("no gcc: install Debian's package of that name")
+    source = tmp_path / "program.c"
+    source.write_text("\n".join([*includes, PROGRAM]), encoding="utf-8")
+    command = ["gcc", "-x", language, "-fsyntax-only", "-Wall", "-Wextra", "-Werror", f"-I{ROOT / 'ops/include'}"]
+    result = subprocess.run([*command, "-isystem", str(headers), str(source)], capture_output=True, text=True)
+    assert result.returncode == 0, result.stderr
+
+
+def test_the_public_header_stands_alone_in_c99(tmp_path: Path) -> None:
+    if not shutil.which("gcc"):
+        pytest.skip("no gcc: install Debian's package of that name")
+    source = tmp_path / "program.c"
+    source.write_text(f"{OURS}\nconst char* version(void) {{ return litebnn_version(); }}\n", encoding="utf-8")
+    flags = ["-std=c99", "-pedantic-errors", "-Wall", "-Wextra", "-Werror", "-fsyntax-only"]
+    result = subprocess.run(["gcc", *flags, f"-I{ROOT / 'ops/include'}", str(source)], capture_output=True, text=True)
+    assert result.returncode == 0, result.stderr
