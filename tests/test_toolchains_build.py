@@ -1,0 +1,188 @@
+"""The build driver end to end: all targets, what libraries ask for and offer, re-runs, failures, interruptions."""
+
+import os
+import shutil
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from toolchains.build import build
+from toolchains.choice import find_compiler
+from toolchains.compilers import find_gcc
+from toolchains.elf import exported_symbols, glibc_floor, needed_libraries
+from toolchains.targets import ROOT, ToolkitError, find_target, load_targets
+
+LINUX = [name for name, target in load_targets().items() if target.glibc]
+EXPORTS = [
+    "litebnn_ops",
+    "litebnn_registration",
+    "litebnn_version",
+    "tflite_plugin_create_delegate",
+    "tflite_plugin_destroy_delegate",
+]
+# The C library and its loader. Before glibc 2.34 dlopen and threads had libraries of their own.
+C_LIBRARY = ("libc.so.", "libm.so.", "libpthread.so.", "libdl.so.", "ld-linux")
+
+
+@pytest.mark.parametrize("name", LINUX)
+def test_a_target_with_gcc(name: str) -> None:
+    try:
+        find_gcc(find_target(name))
+    except ToolkitError as error:
+        pytest.skip(str(error))
+    check_library(build(name, "gcc"))
+
+
+def test_rpi4_with_zig_runs_on_old_systems() -> None:
+    try:
+        find_compiler(find_target("rpi4"), "zig")
+    except ToolkitError as error:
+        pytest.skip(str(error))
+    library = build("rpi4", "zig")
+    check_library(library)
+    assert (2, 17) <= glibc_floor(library) <= (2, 28)
+    readelf = shutil.which("readelf")
+    if readelf:
+        lines = subprocess.run([readelf, "-V", library], capture_output=True, text=True, check=True).stdout.split()
+        versions = {tuple(map(int, word[6:].split("."))) for word in lines if word.startswith("GLIBC_2")}
+        assert max(versions) == glibc_floor(library)
+
+
+def check_library(library: Path) -> None:
+    """All toolchains make the same: these symbols, and no library is asked for but the C library."""
+    assert exported_symbols(library) == EXPORTS
+    assert [name for name in needed_libraries(library) if not name.startswith(C_LIBRARY)] == []
+
+
+def test_what_makes_a_library_old_can_be_told(tmp_path: Path) -> None:
+    compiler = shutil.which("cc") or shutil.which("gcc")
+    if not compiler:
+        pytest.skip("no C compiler: install the Debian package gcc")
+    source, library = tmp_path / "a.c", tmp_path / "a.so"
+    # memcpy has been another function since glibc 2.14, on x86-64.
+    source.write_text("#include <string.h>\nvoid* copy(void* a, void* b, size_t n) { return memcpy(a, b, n); }\n")
+    subprocess.run([compiler, "-shared", "-fPIC", "-o", library, source], check=True)
+    assert exported_symbols(library) == ["copy"]
+    assert needed_libraries(library) == ["libc.so.6"]
+    assert glibc_floor(library) >= (2, 2, 5)
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    """A project of one source file that the toolkit builds as it does ours."""
+    if not shutil.which("c++"):
+        pytest.skip("no C++ compiler: install the Debian package g++")
+    shutil.copytree(ROOT / "toolchains", tmp_path / "toolchains")
+    shutil.copy2(ROOT / "pyproject.toml", tmp_path)
+    write_source(tmp_path, "1")
+    (tmp_path / "CMakeLists.txt").write_text(
+        "cmake_minimum_required(VERSION 3.18)\n"
+        "project(small LANGUAGES C CXX)\n"
+        "add_custom_command(OUTPUT started DEPENDS version.cc COMMAND sh ${CMAKE_SOURCE_DIR}/before.sh)\n"
+        "add_custom_target(before DEPENDS started)\n"
+        "add_library(litebnn SHARED version.cc)\n"
+        "add_dependencies(litebnn before)\n"
+    )
+    (tmp_path / "before.sh").write_text("touch started\n")
+    return tmp_path
+
+
+def write_source(project: Path, value: str) -> None:
+    (project / "version.cc").write_text(f'extern "C" int version() {{ return {value}; }}\n')
+
+
+def start(project: Path, *arguments: str) -> subprocess.Popen[str]:
+    command = [sys.executable, "-m", "toolchains.build", *arguments]
+    return subprocess.Popen(
+        command, cwd=project, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True
+    )
+
+
+def run(project: Path, *arguments: str) -> tuple[int, str, str]:
+    """Exit code, stdout and stderr of the build driver."""
+    process = start(project, *arguments)
+    out, err = process.communicate()
+    return process.returncode, out, err
+
+
+def test_a_build_says_one_line_a_step(project: Path) -> None:
+    code, out, err = run(project)
+    assert (code, err) == (0, "")
+    steps = [line.split(" with ")[0] for line in out.splitlines()]
+    assert steps[:2] == ["host: configuring", "host: compiling"]
+    assert len(steps) == 3
+    assert steps[2].startswith("host: build/host/liblitebnn.so, ")
+    assert "CMake" not in out
+
+
+def test_an_unchanged_rerun_compiles_nothing(project: Path) -> None:
+    assert run(project)[0] == 0
+    (compiled,) = (project / "build" / "host" / "gcc").rglob("version.cc.o")
+    before = compiled.stat().st_mtime_ns
+    assert run(project)[0] == 0
+    assert compiled.stat().st_mtime_ns == before
+    write_source(project, "2")
+    assert run(project)[0] == 0
+    assert compiled.stat().st_mtime_ns > before
+
+
+def test_a_moved_checkout_builds_again(project: Path) -> None:
+    assert run(project)[0] == 0
+    moved = project.rename(project.with_name("moved"))
+    code, _, err = run(moved)
+    assert (code, err) == (0, "")
+
+
+def test_a_failed_build_leaves_the_former_library(project: Path) -> None:
+    assert run(project)[0] == 0
+    library = project / "build" / "host" / "liblitebnn.so"
+    former = library.read_bytes()
+    write_source(project, "undeclared")
+    code, _, err = run(project)
+    assert code == 1
+    assert err.count("\n") == 1
+    assert err.startswith("error: compiling host failed with code ")
+    assert "undeclared" in err
+    assert err.rstrip().endswith("all of it: build/host/gcc.log")
+    assert "undeclared" in (project / "build" / "host" / "gcc.log").read_text()
+    assert library.read_bytes() == former
+
+
+def test_an_interrupted_build_leaves_the_former_library(project: Path) -> None:
+    assert run(project)[0] == 0
+    library = project / "build" / "host" / "liblitebnn.so"
+    former = library.read_bytes()
+    # The build says that it has begun, and then waits to be told to go on, which it never is.
+    began, go_on = project / "began", project / "go_on"
+    os.mkfifo(began)
+    os.mkfifo(go_on)
+    (project / "before.sh").write_text(f"echo yes > {began}\nread answer < {go_on}\ntouch started\n")
+    write_source(project, "3")
+    process = start(project)
+    assert began.read_text() == "yes\n"
+    os.killpg(process.pid, signal.SIGINT)
+    _, err = process.communicate()
+    assert process.returncode == 130
+    assert err == "error: interrupted\n"
+    assert library.read_bytes() == former
+    (project / "before.sh").write_text("touch started\n")
+    assert run(project)[0] == 0
+    assert library.read_bytes() != former
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--target=rpi9"], "no target is called 'rpi9'; the targets are host, x86_64, aarch64, rpi4, "),
+        (["--toolchain=msvc"], "no toolchain is called 'msvc'; the toolchains are auto, gcc, zig, docker"),
+        (["--target=android-arm64"], "android-arm64 is built with the Android NDK: set ANDROID_NDK_HOME"),
+    ],
+)
+def test_a_mistake_is_one_line(project: Path, arguments: list[str], message: str) -> None:
+    code, out, err = run(project, *arguments)
+    assert (code, out) == (1, "")
+    assert err.startswith(f"error: {message}")
+    assert err.count("\n") == 1

@@ -1,0 +1,50 @@
+"""The Docker toolchain for real: the image, and a library built in it."""
+
+import os
+import shutil
+import subprocess
+
+import pytest
+
+from toolchains.build import build
+from toolchains.container import build_image, connect, image_name, run_in_container
+from toolchains.elf import exported_symbols, glibc_floor
+from toolchains.targets import BUILD, ROOT, ToolkitError
+
+
+@pytest.fixture(scope="module")
+def image() -> str:
+    try:
+        client = connect()
+    except ToolkitError as error:
+        pytest.skip(f"{error} (Debian's engine is the package docker.io; as root, start dockerd)")
+    base = (ROOT / "docker" / "Dockerfile").read_text().split("FROM ")[1].split()[0]
+    if not client.images.list(name=base) and shutil.which("debootstrap") and os.getuid() == 0:
+        subprocess.run([ROOT / "docker" / "base_image.sh"], check=True)
+    return build_image()
+
+
+def test_the_image_is_built_once(image: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert image == image_name() == build_image()
+    assert capsys.readouterr().out == ""
+
+
+def test_rpi4(image: str) -> None:
+    library = build("rpi4", "docker")
+    assert (2, 17) <= glibc_floor(library) <= (2, 28)
+    assert "tflite_plugin_create_delegate" in exported_symbols(library)
+    assert library.stat().st_uid == os.getuid()
+    assert {path.stat().st_uid for path in (BUILD / "rpi4" / "docker").rglob("*")} == {os.getuid()}
+
+
+def test_only_build_is_written(image: str) -> None:
+    log = BUILD / "container.log"
+    with log.open("w", encoding="utf-8") as file:
+        outside = run_in_container(["touch", str(ROOT / "docker" / "new")], file)
+        inside = run_in_container(["touch", str(BUILD / "new")], file)
+    assert outside != 0
+    assert "Read-only file system" in log.read_text(encoding="utf-8")
+    assert not (ROOT / "docker" / "new").exists()
+    assert inside == 0
+    (BUILD / "new").unlink()
+    log.unlink()

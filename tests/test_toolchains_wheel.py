@@ -1,0 +1,79 @@
+"""The wheel for this machine's platform: what is in it, and what pip makes of it in an empty environment."""
+
+import json
+import os
+import platform
+import subprocess
+import sys
+import venv
+import zipfile
+from pathlib import Path
+
+import pytest
+
+from toolchains.targets import ROOT, ToolkitError, load_targets
+from toolchains.wheel import build_wheel
+
+
+@pytest.fixture(scope="module")
+def wheel() -> Path:
+    name = platform.machine()
+    if sys.platform != "linux" or name not in load_targets():
+        pytest.skip(f"no wheels for {sys.platform} on {name}")
+    try:
+        return build_wheel(name)
+    except ToolkitError as error:
+        if "cannot install" not in str(error):
+            raise
+        pytest.skip(str(error))
+
+
+def test_contents(wheel: Path) -> None:
+    assert wheel.name.endswith(f"-py3-none-manylinux_2_28_{platform.machine()}.whl")
+    with zipfile.ZipFile(wheel) as archive:
+        names = archive.namelist()
+        (metadata,) = (archive.read(name).decode() for name in names if name.endswith("/WHEEL"))
+    assert "litebnn/lib/liblitebnn.so" in names
+    assert "litebnn/__init__.py" in names
+    assert [name for name in names if name.endswith("_test.py") or name.startswith("tests")] == []
+    assert "Root-Is-Purelib: false" in metadata
+    assert f"Tag: py3-none-manylinux_2_28_{platform.machine()}" in metadata
+
+
+def test_auditwheel_finds_nothing_foreign(wheel: Path) -> None:
+    pytest.importorskip("auditwheel", reason="auditwheel is missing: pip install 'litebnn[test]'")
+    run = subprocess.run([sys.executable, "-m", "auditwheel", "show", wheel], capture_output=True, text=True)
+    assert run.returncode == 0, run.stderr
+    said = " ".join(run.stdout.split())
+    tag = said.split('consistent with the following platform tag: "manylinux_')[1].split('"')[0]
+    assert tuple(map(int, tag.split("_")[:2])) <= (2, 28)
+
+
+def test_clean_environment(wheel: Path, tmp_path: Path) -> None:
+    venv.EnvBuilder(with_pip=True).create(tmp_path / "venv")
+    python = tmp_path / "venv" / "bin" / "python"
+    pip = [python, "-m", "pip", "--disable-pip-version-check"]
+    installed = subprocess.run(
+        [*pip, "install", "--quiet", "--only-binary=:all:", wheel], capture_output=True, text=True
+    )
+    if installed.returncode and "No matching distribution" in installed.stderr:
+        pytest.skip(f"pip has no way to litebnn's dependencies: {installed.stderr.strip().splitlines()[-1]}")
+    assert installed.returncode == 0, installed.stderr
+    environment = {name: value for name, value in os.environ.items() if name not in ("PYTHONPATH", "LITEBNN_LIBRARY")}
+    run = subprocess.run(
+        [python, ROOT / "tests" / "emulated" / "check_wheel.py", ROOT / "tests" / "golden"],
+        cwd=tmp_path,
+        env=environment,
+        capture_output=True,
+        text=True,
+    )
+    assert run.returncode == 0, run.stderr
+    report = json.loads(run.stdout.strip().splitlines()[-1])
+    assert report["library"] == "lib/liblitebnn.so"
+    assert report["runtime"] == "ai_edge_litert.interpreter"
+    assert not report["tensorflow"]
+    assert max(report["relative_errors"].values()) <= 1e-4
+    listed = subprocess.run([*pip, "list", "--format=json"], capture_output=True, text=True, check=True)
+    names = {package["name"].lower().replace("_", "-") for package in json.loads(listed.stdout)}
+    assert "ai-edge-litert" in names
+    assert not names & {"tensorflow", "keras", "larq", "tflite-runtime"}
