@@ -49,7 +49,14 @@ def test_the_comparison_can_fail(headers: Path, tmp_path: Path) -> None:
 
 
 OFFICIAL, OURS = '#include "tensorflow/lite/c/c_api.h"', '#include "litebnn/litebnn.h"'
+# TfLiteInterpreterOptionsAddCustomOp is declared in c_api_experimental.h, which is not among the fetched headers.
 PROGRAM = """
+#ifdef __cplusplus
+extern "C"
+#endif
+void TfLiteInterpreterOptionsAddCustomOp(TfLiteInterpreterOptions* options, const char* name,
+                                         const TfLiteRegistration* registration, int min_version, int max_version);
+TfLiteStatus add_all(TfLiteInterpreterOptions* options);
 TfLiteStatus add_all(TfLiteInterpreterOptions* options) {
   size_t count;
   const LitebnnOp* ops = litebnn_ops(&count);
