@@ -81,6 +81,54 @@ def test_a_whole_network_becomes_int8() -> None:
     assert np.mean(np.abs(actual - expected)) < 0.03
 
 
+@pytest.mark.usefixtures("library")
+def test_an_int8_result_is_verified_on_the_samples() -> None:
+    model, result = digits_like()
+    data = list(np.random.default_rng(1).standard_normal((4, 1, 12, 12, 3)).astype(np.float32))
+    _, report = litebnn.convert_tflite(
+        model.finish(result),
+        representative_dataset=data,
+        inference_input_type="int8",
+        inference_output_type="int8",
+        verify=True,
+        return_report=True,
+    )
+    assert 0 < report.difference < 0.5
+
+
+def quantized_training() -> bytes:
+    """Fake quantization of an input, a kernel and an output, around a float and a binary convolution."""
+    rng = np.random.default_rng(0)
+    model = FloatModel()
+
+    def fake(x: Tensor, scale: float, zero_point: int) -> Tensor:
+        levels = model.op("QUANTIZE", [x], x.dims, schema.QuantizeOptionsT(), type="UINT8")
+        levels.quantization = parameters(scale, zero_point)
+        return model.op("DEQUANTIZE", [levels], x.dims, schema.DequantizeOptionsT())
+
+    x = fake(model.input(1, 8, 8, 3), 1 / 32, 128)
+    kernel = fake(model.const(rng.standard_normal((32, 3, 3, 3)) / 4), 1 / 64, 128)
+    x = fake(model.conv(x, kernel, rng.standard_normal(32), activation="relu"), 1 / 16, 0)
+    x = model.conv(model.sign(model.max_pool(x, 2, 2), "where_gt"), sign_weights(rng, 16, 2, 2, 32) / 27)
+    return model.finish(fake(x, 1 / 4, 120))
+
+
+@pytest.mark.usefixtures("library")
+def test_fake_quantization_of_kernels_and_activations() -> None:
+    source = quantized_training()
+    converted = litebnn.convert_tflite(source)
+    assert types(converted) == {
+        "QUANTIZE": "INT8",
+        "CONV_2D": "INT8",
+        "MAX_POOL_2D": "INT8",
+        "SUB": "FLOAT32",
+        "DEQUANTIZE": "FLOAT32",
+    }
+    x = np.random.default_rng(1).standard_normal((4, 8, 8, 3)).astype(np.float32)
+    expected, actual = (litebnn.Interpreter(model).predict(x) for model in (source, converted))
+    assert np.mean(np.abs(actual - expected) > 1e-6) < 0.02
+
+
 def test_a_default_range_is_for_latency_only() -> None:
     model, result = digits_like()
     with pytest.warns(UserWarning, match="meaningless"):

@@ -8,9 +8,10 @@ import os
 import sys
 import tempfile
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
-from typing import NoReturn
+from typing import NoReturn, TextIO
 
 import numpy as np
 
@@ -59,7 +60,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _convert(options: argparse.Namespace) -> int:
     from rich.console import Console
-    from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
     from litebnn.convert import convert_tflite
     from litebnn.frontends.files import file_to_tflite
@@ -67,9 +68,10 @@ def _convert(options: argparse.Namespace) -> int:
     if not options.output.parent.is_dir():
         raise ValueError(f"{options.output.parent} is no folder to write {options.output.name} to")
     representative = None if options.representative_data is None else _samples(options.representative_data)
-    columns = (SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn())
+    columns = (TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn())
     with (
-        Progress(*columns, console=Console(stderr=True), transient=True) as bar,
+        _native_logs_silenced() as terminal,
+        Progress(*columns, console=Console(file=terminal), transient=True) as bar,
         warnings.catch_warnings(record=True) as caught,
     ):
         warnings.simplefilter("always")
@@ -86,13 +88,24 @@ def _convert(options: argparse.Namespace) -> int:
         )
     _write_whole(options.output, converted)
     for warning in caught:
-        if issubclass(warning.category, UserWarning) and "litebnn" in str(warning.filename):
+        if warning.category is UserWarning and Path(warning.filename) == Path(__file__):
             print(f"litebnn: warning: {warning.message}", file=sys.stderr)
     if options.json:
         print(json.dumps(report.to_dict(), indent=2))
     else:
         _print_report(report)
     return 0
+
+
+@contextmanager
+def _native_logs_silenced() -> Iterator[TextIO]:
+    """Keeps what TensorFlow and the runtimes log natively off the terminal, which it gives for our own progress."""
+    with os.fdopen(os.dup(2), "w") as terminal, Path(os.devnull).open("w") as nowhere:
+        os.dup2(nowhere.fileno(), 2)
+        try:
+            yield terminal
+        finally:
+            os.dup2(terminal.fileno(), 2)
 
 
 def _print_report(report: object) -> None:

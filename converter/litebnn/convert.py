@@ -6,19 +6,24 @@ import inspect
 import os
 import warnings
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import islice
 from pathlib import Path
 from typing import Any
+
+import numpy as np
 
 from litebnn.calibration import insert_quantization, observe_ranges, set_interface_types
 from litebnn.contract import BCONV_2D, CUSTOM_OPS
 from litebnn.errors import ConversionError
 from litebnn.flatbuffer import Model, read_model, write_model
 from litebnn.inspect.report import ConversionReport, make_report
+from litebnn.inspect.verify import verify_conversion
 from litebnn.passes import BINARY_PASSES, FINAL_PASSES, INT8_PASSES, Notes, compact, run_passes
 
 _FLOAT_OR_INT8 = ("float32", "int8")
 _TARGETS = ("arm",)
+_VERIFIED_SAMPLES = 16
 Progress = Callable[[str], None]
 
 
@@ -201,8 +206,9 @@ def _checked(target: str, **values: Any) -> Options:
             raise ValueError(f"experimental_default_int8_range is {limits}, expected (min, max) with min < max")
         values["experimental_default_int8_range"] = (low, high)
         _warn("experimental_default_int8_range makes an int8 model for measuring latency: its results are meaningless")
-        if values["representative_dataset"] is not None:
-            raise ValueError("experimental_default_int8_range and representative_dataset exclude each other")
+        for other in ("representative_dataset", "verify"):
+            if values[other] is not None and values[other] is not False:
+                raise ValueError(f"experimental_default_int8_range and {other} exclude each other")
     return Options(**values)
 
 
@@ -230,12 +236,23 @@ def _convert(source: bytes, options: Options) -> tuple[bytes, ConversionReport]:
     run_passes(model, INT8_PASSES, notes, options.progress)
     set_interface_types(model, options.inference_input_type, options.inference_output_type)
     converted = _finish(model, notes, options)
+    report = make_report(notes, len(source), len(converted))
     if options.verify is not False and options.verify is not None:
         options.progress("verifying")
-        from litebnn.inspect.verify import verify_conversion
+        report = replace(report, difference=verify_conversion(source, converted, _verification_inputs(options)))
+    return converted, report
 
-        verify_conversion(source, converted, None if options.verify is True else options.verify)
-    return converted, make_report(notes, len(source), len(converted))
+
+def _verification_inputs(options: Options) -> Any:
+    """What to verify with: the given inputs, else those whose ranges the model was quantized for, else random ones."""
+    if options.verify is not True:
+        return options.verify
+    if options.representative_dataset is None:
+        return None
+    dataset = options.representative_dataset
+    samples = list(islice(dataset() if callable(dataset) else dataset, _VERIFIED_SAMPLES))
+    columns = zip(*(s if isinstance(s, list | tuple) else [s] for s in samples), strict=True)
+    return [np.concatenate(column) for column in columns]
 
 
 def _insert_quantization(model: Model, options: Options) -> None:

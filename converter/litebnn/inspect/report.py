@@ -18,6 +18,7 @@ class ConversionReport:
         warnings: what to change in the model, one line each, beginning with the layer's name.
         bytes_before, bytes_after: sizes of the files.
         status: "converted", "already converted" or "no binary layer".
+        difference: what `verify` found, relative to the largest value; None where it was not asked for.
 
     Example:
         >>> converted, report = litebnn.convert_tflite("float.tflite", return_report=True)  # doctest: +SKIP
@@ -29,6 +30,7 @@ class ConversionReport:
     bytes_before: int
     bytes_after: int
     status: str = "converted"
+    difference: float | None = None
 
     @property
     def macs(self) -> int:
@@ -48,6 +50,7 @@ class ConversionReport:
             "bytes_after": self.bytes_after,
             "macs": self.macs,
             "binary_macs": self.binary_macs,
+            "difference": self.difference,
             "layers": [{**asdict(layer), "reasons": list(layer.reasons)} for layer in self.layers],
             "warnings": list(self.warnings),
         }
@@ -66,6 +69,7 @@ class ConversionReport:
         return (
             f"{self.status}: {binary} of {len(self.layers)} layers and {share:.1%} of {self.macs:,} MACs are binary; "
             f"{self.bytes_before:,} bytes became {self.bytes_after:,}"
+            + ("" if self.difference is None else f"; verified, the outputs differ by {self.difference:.1e} at most")
         )
 
 

@@ -13,6 +13,7 @@ from litebnn.errors import ConversionError
 from litebnn.flatbuffer import Array, Graph, Model, Tensor, read_model, write_model
 
 TOLERANCE = 1e-3  # of the largest value of the source's tensor
+INT8_TOLERANCE = 0.5  # root mean square of the error of an int8 result, relative to that of the source's values
 _BITS = "/bits"  # what the passes append to a sign's name for its bits
 
 
@@ -21,26 +22,37 @@ def verify_conversion(
 ) -> float:
     """Compares the outputs of two models.
 
+    A result that is int8 is held to half of the values' root mean square only: what int8 loses, it may lose.
+
     Args:
-        source, converted: `.tflite` files with the same inputs and outputs.
+        source, converted: `.tflite` files with the same inputs and outputs; those of `converted` may be int8.
         inputs: an array, or a list with one for each input, batch first; random normal values if None.
     Returns:
-        The largest difference of an output, relative to the output's largest value.
+        The largest difference of an output, relative to the output's largest value (int8: root mean squares).
     Raises:
-        ConversionError: it is above 1e-3; the message names the first layer that differs.
+        ConversionError: it is too large; the message names the first layer that differs.
     """
+    model = read_model(converted)
+    is_int8 = any(tensor.type == "INT8" for op in model.graphs[0].ops for tensor in op.outputs)
+    measure, tolerance = (_relative_error, INT8_TOLERANCE) if is_int8 else (difference, TOLERANCE)
     samples = _samples(read_model(source).graphs[0], inputs)
     expected, actual = _run(source, samples), _run(converted, samples)
     worst = 0.0
     for index, (left, right) in enumerate(zip(expected, actual, strict=True)):
-        worst = max(worst, difference(left, right))
-        if worst > TOLERANCE:
-            place = first_difference(source, converted, samples)
-            raise ConversionError(
-                f"output {index} of the converted model is off by {worst:.2g} of its largest value; "
-                f"the first layer that differs is {place}"
+        worst = max(worst, measure(left, right))
+        if worst > tolerance:
+            place = (
+                "" if is_int8 else f"; the first layer that differs is {first_difference(source, converted, samples)}"
             )
+            raise ConversionError(f"output {index} of the converted model is off by {worst:.2g} of its values{place}")
     return worst
+
+
+def _relative_error(expected: Array, actual: Array) -> float:
+    if expected.shape != actual.shape:
+        return float("inf")
+    error, signal = (np.sqrt(np.mean(np.square(v.astype(np.float64)))) for v in (expected - actual, expected))
+    return float(error / signal) if signal else float(error)
 
 
 def difference(expected: Array, actual: Array) -> float:
@@ -115,12 +127,30 @@ def _random(tensor: Tensor, generator: np.random.Generator) -> Array:
 
 
 def _run(model: bytes, samples: list[list[Array]]) -> list[Array]:
+    """The outputs of all samples, in float where they are quantized; inputs are quantized where the model's are."""
     from litebnn.runtime import Interpreter
 
     try:
         interpreter = Interpreter(model)
-        results = [interpreter.predict(sample) for sample in samples]
     except (ImportError, OSError) as error:
         raise ConversionError(f"verify needs a runtime and litebnn's library: {error}") from None
-    lists = [result if isinstance(result, list) else [result] for result in results]
-    return [np.concatenate(column) for column in zip(*lists, strict=True)]
+    grids = list(zip(interpreter.input_types, interpreter.input_quantization, strict=True))
+    results = []
+    for sample in samples:
+        arrays = [_quantized(array, *grid) for array, grid in zip(sample, grids, strict=True)]
+        result = interpreter.predict(arrays)
+        results.append(result if isinstance(result, list) else [result])
+    columns = [np.concatenate(column) for column in zip(*results, strict=True)]
+    return [_dequantized(column, grid) for column, grid in zip(columns, interpreter.output_quantization, strict=True)]
+
+
+def _quantized(array: Array, dtype: np.dtype[Any], grid: tuple[float, int]) -> Array:
+    if array.dtype.kind != "f" or dtype != np.int8:
+        return array
+    levels: Array = np.clip(np.round(array / grid[0]) + grid[1], -128, 127).astype(np.int8)
+    return levels
+
+
+def _dequantized(array: Array, grid: tuple[float, int]) -> Array:
+    scale, zero_point = grid
+    return array if array.dtype != np.int8 or scale == 0 else ((array.astype(np.float32) - zero_point) * scale)
