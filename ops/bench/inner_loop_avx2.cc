@@ -1,6 +1,5 @@
-#include "kernels/avx2/inner_loop.h"
-
 #include "bench/inner_loop_tables.h"
+#include "kernels/avx2/inner_loop.h"
 
 namespace litebnn {
 
@@ -14,7 +13,7 @@ int64_t InnerLoopAvx2(int64_t macs) {
   for (; done < macs; done += macs_per_block) {
     PairSums<kVectors> sums;
     sums.Add(offsets, weights, kBlockNibbles);
-  #pragma GCC unroll 4
+#pragma GCC unroll 4
     for (int v = 0; v < kVectors; ++v) __asm__ volatile("" : : "x"(sums.even[v]), "x"(sums.odd[v]));
   }
   return done;

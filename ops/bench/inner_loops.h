@@ -1,4 +1,5 @@
-// What a benchmark's result is held against: loops that touch nothing but registers and the L1 cache, and plain reading.
+// What a benchmark's result is held against: loops that touch nothing but registers and the L1 cache, and plain
+// reading.
 #pragma once
 
 #include <cstdint>

@@ -2,8 +2,9 @@
 //   kernels_bench [--isa=NAME] [--threads=N] [--rounds=N] [--only=TEXT]
 // or runs exactly so many iterations of one layer, for an emulator that counts instructions:
 //   kernels_bench --only=NAME --iterations=N
-// Prints one line a case: medians and best times, billions of binary multiply-adds a second, and the share of the bound:
-// the table's own inner loop on data in the L1 cache, run between the layer's runs so that both see the same clock.
+// Prints one line a case: medians and best times, billions of binary multiply-adds a second, and the share of the
+// bound: the table's own inner loop on data in the L1 cache, run between the layer's runs so that both see the same
+// clock.
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
@@ -48,9 +49,7 @@ std::vector<Layer> Layers() {
   return layers;
 }
 
-double Now() {
-  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
-}
+double Now() { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
 
 // Seconds of single calls, each short enough that most are not interrupted.
 struct Times {
@@ -129,9 +128,9 @@ void TimeBconv(const Kernels& kernels, ThreadPool& pool, const Layer& layer, con
   if (inner_loop != nullptr) {
     const double bound = static_cast<double>(bound_macs) / bound_times.Median() * options.threads;
     const double best_bound = static_cast<double>(bound_macs) / bound_times.Best() * options.threads;
-    std::printf(" %3.0f %% of %.0f | best %7.3f ms %7.1f GMAC/s %3.0f %% of %.0f", bench.macs / times.Median() / bound * 100,
-                bound * 1e-9, times.Best() * 1e3, bench.macs / times.Best() * 1e-9,
-                bench.macs / times.Best() / best_bound * 100, best_bound * 1e-9);
+    std::printf(" %3.0f %% of %.0f | best %7.3f ms %7.1f GMAC/s %3.0f %% of %.0f",
+                bench.macs / times.Median() / bound * 100, bound * 1e-9, times.Best() * 1e3,
+                bench.macs / times.Best() * 1e-9, bench.macs / times.Best() / best_bound * 100, best_bound * 1e-9);
   }
   std::printf("\n");
 }

@@ -94,7 +94,7 @@ class Bconv2dImpl final : public Bconv2d {
   Bconv2dSpec spec_;
   Bconv2dGeometry geometry_ = {};
 
-  int32_t tap_words_ = 0;   // of one group
+  int32_t tap_words_ = 0;    // of one group
   int32_t group_words_ = 0;  // words of one output channel's filter: runs_ times run_words_
   int32_t runs_ = 0, run_words_ = 0;
   size_t group_weights_bytes_ = 0;
@@ -132,11 +132,11 @@ bool Bconv2dImpl::Pack(const uint32_t* filter) {
   group_weights_bytes_ = AlignUp(kernels_.packed_weights_bytes(group_channels(), group_words_));
   const auto parameters = static_cast<size_t>(spec_.groups) * static_cast<size_t>(padded_channels());
   const bool packed_output = spec_.output_type == Bconv2dOutputType::kBitpacked;
-  const bool allocated =
-      weights_.Allocate(group_weights_bytes_ * static_cast<size_t>(spec_.groups)) &&
-      multiplier_.Allocate(parameters) && bias_.Allocate(parameters) && threshold_.Allocate(parameters) &&
-      (!spec_.zero_padding || tap_popcounts_.Allocate(static_cast<size_t>(taps()) * parameters)) &&
-      run_offsets_.Allocate(static_cast<size_t>(taps()));
+  const bool allocated = weights_.Allocate(group_weights_bytes_ * static_cast<size_t>(spec_.groups)) &&
+                         multiplier_.Allocate(parameters) && bias_.Allocate(parameters) &&
+                         threshold_.Allocate(parameters) &&
+                         (!spec_.zero_padding || tap_popcounts_.Allocate(static_cast<size_t>(taps()) * parameters)) &&
+                         run_offsets_.Allocate(static_cast<size_t>(taps()));
   if (!allocated) return false;
 
   const float scale = spec_.output_type == Bconv2dOutputType::kInt8 ? spec_.output_scale : 1.0f;
@@ -191,8 +191,8 @@ bool Bconv2dImpl::Lower() {
   const int64_t height = static_cast<int64_t>(geometry.output_height - 1) * spec_.stride_height + window_height;
   const int64_t width = static_cast<int64_t>(geometry.output_width - 1) * spec_.stride_width + window_width;
 
-  const bool has_padding = geometry.pad_top != 0 || geometry.pad_left != 0 || height > geometry.input_height ||
-                           width > geometry.input_width;
+  const bool has_padding =
+      geometry.pad_top != 0 || geometry.pad_left != 0 || height > geometry.input_height || width > geometry.input_width;
   in_place_ = kernels_.stage == nullptr && !has_padding;
   corrects_padding_ = spec_.zero_padding && has_padding;
   const auto pixel_bytes = static_cast<int64_t>(kernels_.staged_word_bytes) * pixel_words();
@@ -326,6 +326,7 @@ BconvTask Bconv2dImpl::TaskOf(const Invocation& invocation, int thread, int32_t 
   task.output_type = spec_.output_type;
   task.output = invocation.output;
   task.addend = invocation.addend;
+  task.rectify_sum = spec_.rectify_sum;
   task.output_channels = spec_.channels_out;
   task.first_channel = group * group_channels();
   task.scratch = invocation.scratch + static_cast<size_t>(thread) * thread_scratch_bytes_;
@@ -363,14 +364,12 @@ void Bconv2dImpl::Run(ThreadPool& pool, const uint32_t* input, const float* adde
     const int64_t grains = (count + grain - 1) / grain, threads = pool.num_threads();
     return static_cast<double>((grains + threads - 1) / threads * grain) / static_cast<double>(count);
   };
-  const bool words_are_shared = spec_.output_type == Bconv2dOutputType::kBitpacked && spec_.groups > 1 &&
-                                group_channels() % kBitsPerWord != 0;
-  const bool by_channels =
-      !words_are_shared && longest_share(tiles, 1) < longest_share(pixels, kernels_.tile_pixels);
+  const bool words_are_shared =
+      spec_.output_type == Bconv2dOutputType::kBitpacked && spec_.groups > 1 && group_channels() % kBitsPerWord != 0;
+  const bool by_channels = !words_are_shared && longest_share(tiles, 1) < longest_share(pixels, kernels_.tile_pixels);
 
   auto* bytes = static_cast<uint8_t*>(workspace);
-  Invocation invocation{*this, nullptr, bytes, nullptr, static_cast<uint8_t*>(output), addend,
-                        bytes + frame_bytes_};
+  Invocation invocation{*this, nullptr, bytes, nullptr, static_cast<uint8_t*>(output), addend, bytes + frame_bytes_};
   for (int32_t image = 0; image < geometry_.batch; ++image) {
     invocation.image = input + image * image_words;
     invocation.staged = in_place_ ? reinterpret_cast<const uint8_t*>(invocation.image) : invocation.frame;

@@ -44,8 +44,7 @@ void BMaxPool2d(const Kernels&, ThreadPool& pool, const BMaxPool2dGeometry& geom
   Pool2d pool2d{geometry, input, output};
   pool.ParallelFor(
       static_cast<int64_t>(geometry.batch) * geometry.output_height, 1,
-      [](void* context, int, int64_t begin, int64_t end) { static_cast<Pool2d*>(context)->Rows(begin, end); },
-      &pool2d);
+      [](void* context, int, int64_t begin, int64_t end) { static_cast<Pool2d*>(context)->Rows(begin, end); }, &pool2d);
 }
 
 }  // namespace litebnn

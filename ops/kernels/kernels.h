@@ -68,6 +68,7 @@ struct Bconv2dSpec {
   int32_t stride_height, stride_width, dilation_height_factor, dilation_width_factor;
   bool zero_padding;  // a tap outside the input adds nothing (same-zero); otherwise it is +1 (same-one)
   Activation activation;
+  bool rectify_sum;  // kFloat32 with an addend only: the sum's negative values become 0
   Bconv2dOutputType output_type;
   const float* post_activation_multiplier;  // [channels_out], or null for 1; read during Create only
   const float* post_activation_bias;        // [channels_out], or null for 0; read during Create only

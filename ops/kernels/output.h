@@ -1,5 +1,5 @@
-// How a popcount sum becomes an output value. Every table does these operations in this order, so that all give the same
-// bits.
+// How a popcount sum becomes an output value. Every table does these operations in this order, so that all give the
+// same bits.
 #pragma once
 
 #include <algorithm>
@@ -20,8 +20,13 @@ inline float FloatOutput(const BconvTask& task, int32_t channel, int32_t popcoun
   return product + task.bias[channel];
 }
 
-// What is added to the float32 output at `index`. Where there is none, the one number that never changes a sum.
-inline float Addend(const BconvTask& task, int64_t index) { return task.addend == nullptr ? -0.0f : task.addend[index]; }
+// The float32 output at `index`, with the addend that may be there. A NaN and -0 are rectified to +0, as in every
+// table.
+inline float FloatSum(const BconvTask& task, int64_t index, float value) {
+  if (task.addend == nullptr) return value;
+  const float sum = value + task.addend[index];
+  return task.rectify_sum && !(sum > 0.0f) ? 0.0f : sum;
+}
 
 // Multiplier and bias have been divided by the output's scale.
 inline int8_t Int8Output(const BconvTask& task, int32_t channel, int32_t popcount, int32_t correction) {

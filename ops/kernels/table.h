@@ -14,9 +14,9 @@ namespace litebnn {
 
 // One image, one group, ready to compute. Pixels are numbered row by row.
 struct BconvTask {
-  const uint8_t* input;  // staged window of output pixel 0
+  const uint8_t* input;                // staged window of output pixel 0
   ptrdiff_t row_stride, pixel_stride;  // bytes from a window to the one of the output pixel below or beside it
-  const ptrdiff_t* run_offsets;  // [runs], bytes from the start of a window
+  const ptrdiff_t* run_offsets;        // [runs], bytes from the start of a window
   int32_t runs, run_words;
   int32_t output_width;
 
@@ -36,8 +36,9 @@ struct BconvTask {
   const int32_t* column_correction;
 
   Bconv2dOutputType output_type;
-  void* output;         // the image's pixel 0
-  const float* addend;  // added to a float32 output, which has its shape; may be null
+  void* output;             // the image's pixel 0
+  const float* addend;      // added to a float32 output, which has its shape; may be null
+  bool rectify_sum;         // the sum's negative values become 0
   int32_t output_channels;  // over all groups
   int32_t first_channel;    // of this group among them
 

@@ -19,7 +19,7 @@ struct BconvCase {
   bool same = true, zero_padding = false;
   Activation activation = Activation::kNone;
   Bconv2dOutputType output_type = Bconv2dOutputType::kFloat32;
-  bool with_multiplier = true, with_bias = true, with_addend = false;
+  bool with_multiplier = true, with_bias = true, with_addend = false, rectify_sum = false;
   uint32_t seed = 1;
 };
 
@@ -29,11 +29,13 @@ inline std::string Describe(const BconvCase& c) {
          ", output channels " + text(c.channels_out) + ", groups " + text(c.groups) + ", filter " +
          text(c.filter_height) + "x" + text(c.filter_width) + ", stride " + text(c.stride_height) + "x" +
          text(c.stride_width) + ", dilation " + text(c.dilation_height) + "x" + text(c.dilation_width) +
-         (!c.same ? ", valid" : c.zero_padding ? ", same-zero" : ", same-one") + ", activation " +
-         text(static_cast<int32_t>(c.activation)) + ", output type " + text(static_cast<int32_t>(c.output_type)) +
-         (c.with_multiplier ? "" : ", no multiplier") + (c.with_bias ? "" : ", no bias") + (c.with_addend ? ", addend" : "") +
-         ", seed " +
-         std::to_string(c.seed);
+         (!c.same          ? ", valid"
+          : c.zero_padding ? ", same-zero"
+                           : ", same-one") +
+         ", activation " + text(static_cast<int32_t>(c.activation)) + ", output type " +
+         text(static_cast<int32_t>(c.output_type)) + (c.with_multiplier ? "" : ", no multiplier") +
+         (c.with_bias ? "" : ", no bias") + (c.with_addend ? ", addend" : "") + (c.rectify_sum ? " rectified" : "") +
+         ", seed " + std::to_string(c.seed);
 }
 
 struct BconvData {
@@ -110,6 +112,7 @@ inline bool MakeBconvData(const BconvCase& c, BconvData* data) {
                 c.dilation_width,
                 c.same && c.zero_padding,
                 c.activation,
+                c.rectify_sum,
                 c.output_type,
                 c.with_multiplier ? data->multiplier.data() : nullptr,
                 c.with_bias ? data->bias.data() : nullptr,
@@ -177,7 +180,8 @@ inline std::vector<uint8_t> ReferenceBconv(const BconvCase& c, const BconvData& 
     const size_t o = i % static_cast<size_t>(c.channels_out), pixel = i / static_cast<size_t>(c.channels_out);
     if (c.output_type == Bconv2dOutputType::kBitpacked) {
       const bool bit = double_sums[i] / 2 > data.threshold[o];
-      auto* words = reinterpret_cast<uint32_t*>(output.data()) + pixel * static_cast<size_t>(PackedWords(c.channels_out));
+      auto* words =
+          reinterpret_cast<uint32_t*>(output.data()) + pixel * static_cast<size_t>(PackedWords(c.channels_out));
       words[o / 32] |= static_cast<uint32_t>(bit) << (o % 32);
       continue;
     }
@@ -192,6 +196,9 @@ inline std::vector<uint8_t> ReferenceBconv(const BconvCase& c, const BconvData& 
     const float value = product + bias;
     if (c.output_type == Bconv2dOutputType::kFloat32) {
       reinterpret_cast<float*>(output.data())[i] = data.addend.empty() ? value : value + data.addend[i];
+      if (c.rectify_sum) {
+        reinterpret_cast<float*>(output.data())[i] = std::max(reinterpret_cast<float*>(output.data())[i], 0.0f);
+      }
     } else {
       const float rounded = std::round(value) + static_cast<float>(data.spec.output_zero_point);
       reinterpret_cast<int8_t*>(output.data())[i] = static_cast<int8_t>(std::min(std::max(rounded, -128.0f), 127.0f));

@@ -1,4 +1,6 @@
 // Every table this CPU can run, over a sweep of shapes, against the contract.
+#include "kernels/kernels.h"
+
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -11,7 +13,6 @@
 #include <vector>
 
 #include "kernels/aligned_buffer.h"
-#include "kernels/kernels.h"
 #include "kernels/thread_pool.h"
 #include "tests/kernels_reference.h"
 
@@ -57,7 +58,8 @@ void ExpectAsReference(const Kernels& kernels, const BconvCase& c, int threads) 
 
 constexpr Bconv2dOutputType kOutputTypes[] = {Bconv2dOutputType::kFloat32, Bconv2dOutputType::kInt8,
                                               Bconv2dOutputType::kBitpacked};
-constexpr Activation kActivations[] = {Activation::kNone, Activation::kRelu, Activation::kReluN1To1, Activation::kRelu6};
+constexpr Activation kActivations[] = {Activation::kNone, Activation::kRelu, Activation::kReluN1To1,
+                                       Activation::kRelu6};
 
 TEST_P(KernelsTest, BconvOfEveryChannelCount) {
   for (int32_t channels_in : {1, 31, 32, 33, 64, 96, 100, 128, 160, 256}) {
@@ -77,7 +79,9 @@ TEST_P(KernelsTest, BconvOfEveryChannelCount) {
 
 TEST_P(KernelsTest, BconvOfRandomShapes) {
   std::mt19937 random(7);
-  const auto pick = [&random](std::initializer_list<int32_t> values) { return values.begin()[random() % values.size()]; };
+  const auto pick = [&random](std::initializer_list<int32_t> values) {
+    return values.begin()[random() % values.size()];
+  };
   for (int i = 0; i < 400; ++i) {
     BconvCase c;
     c.batch = pick({1, 1, 2, 3});
@@ -99,6 +103,7 @@ TEST_P(KernelsTest, BconvOfRandomShapes) {
     c.with_multiplier = pick({0, 1, 1}) == 1;
     c.with_bias = pick({0, 1, 1}) == 1;
     c.with_addend = c.output_type == Bconv2dOutputType::kFloat32 && pick({0, 1}) == 1;
+    c.rectify_sum = c.with_addend && pick({0, 1}) == 1;
     c.seed = static_cast<uint32_t>(random());
     // Half of an odd number of channels is no whole number: the op refuses it.
     const bool half_channel = c.output_type == Bconv2dOutputType::kBitpacked && c.channels_in / c.groups % 2 == 1;

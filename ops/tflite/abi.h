@@ -41,8 +41,9 @@ enum TfLiteAllocationType : int {
 constexpr int32_t kTfLiteBuiltinAdd = 0;
 // The builtin operator code of every custom operator.
 constexpr int32_t kTfLiteBuiltinCustom = 32;
-// The value of TfLiteFusedActivation for none.
+// Values of TfLiteFusedActivation.
 constexpr int kTfLiteActNone = 0;
+constexpr int kTfLiteActRelu = 1;
 // Stands for an input that is left out; a macro, kTfLiteOptionalTensor, in the official header.
 constexpr int kOptionalTensor = -1;
 constexpr int kTfLiteNullBufferHandle = -1;

@@ -12,6 +12,7 @@ namespace {
 constexpr int64_t kGrain = 16384;
 
 // By itself it runs only where the convolution's output has another reader.
+template <bool kRelu>
 class Add final : public Op {
  public:
   bool Prepare(const Node& node) override {
@@ -38,7 +39,10 @@ class Add final : public Op {
         values_, kGrain,
         [](void* context, int, int64_t begin, int64_t end) {
           const Task& t = *static_cast<Task*>(context);
-          for (int64_t i = begin; i < end; ++i) t.sum[i] = t.first[i] + t.second[i];
+          for (int64_t i = begin; i < end; ++i) {
+            const float sum = t.first[i] + t.second[i];
+            t.sum[i] = kRelu && !(sum > 0.0f) ? 0.0f : sum;
+          }
         },
         &task);
   }
@@ -47,28 +51,38 @@ class Add final : public Op {
   int64_t values_ = 0;
 };
 
-}  // namespace
-
-bool IsPlainAddition(const TfLiteContext& context, const TfLiteRegistration& registration, const TfLiteNode& node) {
-  if (registration.builtin_code != kTfLiteBuiltinAdd || registration.custom_name != nullptr) return false;
-  const auto* params = static_cast<const TfLiteAddParams*>(node.builtin_data);
-  if (params == nullptr || params->activation != kTfLiteActNone) return false;
-  if (node.inputs->size != 2 || node.outputs->size != 1) return false;
-  const auto tensor = [&context, &node](int i) -> const TfLiteTensor* {
-    const int index = node.inputs->data[i];
-    return index >= 0 && static_cast<size_t>(index) < context.tensors_size ? &context.tensors[index] : nullptr;
-  };
-  for (int i = 0; i < 2; ++i) {
-    const TfLiteTensor* input = tensor(i);
-    if (input == nullptr || input->type != kTfLiteFloat32 || input->dims == nullptr) return false;
-    if (input->allocation_type == kTfLiteMmapRo || input->allocation_type == kTfLitePersistentRo) return false;
-  }
-  const TfLiteIntArray &first = *tensor(0)->dims, &second = *tensor(1)->dims;
-  return first.size == second.size &&
-         std::memcmp(first.data, second.data, sizeof(int) * static_cast<size_t>(first.size)) == 0;
+template <bool kRelu>
+std::unique_ptr<Op> Create(const Kernels&) {
+  return std::unique_ptr<Op>(new (std::nothrow) Add<kRelu>);
 }
 
-const OpType kAddOp = {
-    "ADD", 2, 2, {"input 1", "input 2"}, [](const Kernels&) { return std::unique_ptr<Op>(new (std::nothrow) Add); }};
+}  // namespace
+
+const OpType* FindAddition(const TfLiteContext& context, const TfLiteRegistration& registration,
+                           const TfLiteNode& node) {
+  if (registration.builtin_code != kTfLiteBuiltinAdd || registration.custom_name != nullptr) return nullptr;
+  const auto* params = static_cast<const TfLiteAddParams*>(node.builtin_data);
+  if (params == nullptr || (params->activation != kTfLiteActNone && params->activation != kTfLiteActRelu)) {
+    return nullptr;
+  }
+  if (node.inputs->size != 2 || node.outputs->size != 1) return nullptr;
+  const TfLiteTensor* inputs[2];
+  for (int i = 0; i < 2; ++i) {
+    const int index = node.inputs->data[i];
+    if (index < 0 || static_cast<size_t>(index) >= context.tensors_size) return nullptr;
+    inputs[i] = &context.tensors[index];
+    if (inputs[i]->type != kTfLiteFloat32 || inputs[i]->dims == nullptr) return nullptr;
+    if (inputs[i]->allocation_type == kTfLiteMmapRo || inputs[i]->allocation_type == kTfLitePersistentRo) {
+      return nullptr;
+    }
+  }
+  const TfLiteIntArray &first = *inputs[0]->dims, &second = *inputs[1]->dims;
+  const size_t bytes = sizeof(int) * static_cast<size_t>(first.size);
+  if (first.size != second.size || std::memcmp(first.data, second.data, bytes) != 0) return nullptr;
+  return params->activation == kTfLiteActRelu ? &kAddReluOp : &kAddOp;
+}
+
+const OpType kAddOp = {"ADD", 2, 2, {"input 1", "input 2"}, Create<false>};
+const OpType kAddReluOp = {"ADD with RELU", 2, 2, {"input 1", "input 2"}, Create<true>};
 
 }  // namespace litebnn

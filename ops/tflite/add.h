@@ -5,7 +5,11 @@
 
 namespace litebnn {
 
-// Whether the node adds two float32 tensors of one shape, neither of them a constant, and nothing else.
-bool IsPlainAddition(const TfLiteContext& context, const TfLiteRegistration& registration, const TfLiteNode& node);
+struct OpType;
+
+// The op for a node that adds two float32 tensors of one shape, neither of them a constant, with no activation or RELU.
+// Null for any other node.
+const OpType* FindAddition(const TfLiteContext& context, const TfLiteRegistration& registration,
+                           const TfLiteNode& node);
 
 }  // namespace litebnn

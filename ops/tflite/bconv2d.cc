@@ -26,7 +26,7 @@ static_assert(static_cast<int32_t>(Activation::kRelu6) == contract::kActivationR
 
 class Bconv2dNode final : public Op {
  public:
-  explicit Bconv2dNode(const Kernels& kernels) : kernels_(kernels) {}
+  Bconv2dNode(const Kernels& kernels, bool rectify_sum) : kernels_(kernels), rectify_sum_(rectify_sum) {}
 
   bool Prepare(const Node& node) override {
     if (convolution_ == nullptr && !Create(node)) return false;
@@ -44,6 +44,7 @@ class Bconv2dNode final : public Op {
  private:
   bool Create(const Node& node) {
     Bconv2dSpec spec = {};
+    spec.rectify_sum = rectify_sum_;
     if (!ReadOptions(node, &spec) || !ReadFilter(node, &spec) || !ReadOutput(node, &spec)) return false;
     convolution_ = Bconv2d::Create(kernels_, spec, static_cast<const uint32_t*>(node.Input(kFilter)->constant));
     if (convolution_ == nullptr) return node.Error("out of memory for the weights");
@@ -199,14 +200,16 @@ class Bconv2dNode final : public Op {
   }
 
   const Kernels& kernels_;
+  const bool rectify_sum_;
   Bconv2dSpec spec_ = {};
   int32_t padding_ = 0;
   bool has_addend_ = false;
   std::unique_ptr<Bconv2d> convolution_;
 };
 
+template <bool kRectifySum>
 std::unique_ptr<Op> CreateNode(const Kernels& kernels) {
-  return std::unique_ptr<Op>(new (std::nothrow) Bconv2dNode(kernels));
+  return std::unique_ptr<Op>(new (std::nothrow) Bconv2dNode(kernels, kRectifySum));
 }
 
 }  // namespace
@@ -216,13 +219,20 @@ const OpType kBconv2dOp = {
     2,
     5,
     {"input", "filter", "post_activation_multiplier", "post_activation_bias", "output_threshold"},
-    CreateNode};
+    CreateNode<false>};
 
 const OpType kBconv2dAddOp = {
     "LceBconv2d with ADD",
     6,
     6,
     {"input", "filter", "post_activation_multiplier", "post_activation_bias", "output_threshold", "addend"},
-    CreateNode};
+    CreateNode<false>};
+
+const OpType kBconv2dAddReluOp = {
+    "LceBconv2d with ADD and RELU",
+    6,
+    6,
+    {"input", "filter", "post_activation_multiplier", "post_activation_bias", "output_threshold", "addend"},
+    CreateNode<true>};
 
 }  // namespace litebnn

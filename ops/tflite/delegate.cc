@@ -32,7 +32,8 @@ void* InitKernel(TfLiteContext* context, const char* buffer, size_t /*length*/) 
     TfLiteRegistration* registration;
     if (context->GetNodeAndRegistration(context, index, &node, &registration) != kTfLiteOk) return nullptr;
     const OpType* type = FindOpType(*registration);
-    kernel->partition.AddNode(type == nullptr ? kAddOp : *type, index, *node);
+    if (type == nullptr) type = FindAddition(*context, *registration, *node);
+    if (type != nullptr) kernel->partition.AddNode(*type, index, *node);
   }
   kernel->partition.SetOutputs(*params->output_tensors);
   return kernel.release();
@@ -169,7 +170,7 @@ TfLiteStatus PrepareDelegate(TfLiteContext* context, TfLiteDelegate* delegate) {
     const OpType* type = FindOpType(*planned.registration);
     const TfLiteIntArray &inputs = *planned.node->inputs, &outputs = *planned.node->outputs;
     if (type == &kBconv2dOp) convolved.insert(outputs.data, outputs.data + outputs.size);
-    const bool adds_to_convolution = IsPlainAddition(*context, *planned.registration, *planned.node) &&
+    const bool adds_to_convolution = FindAddition(*context, *planned.registration, *planned.node) != nullptr &&
                                      (convolved.count(inputs.data[0]) != 0 || convolved.count(inputs.data[1]) != 0);
     if (type != nullptr || adds_to_convolution) claimed.push_back(planned.index);
   }

@@ -42,9 +42,12 @@ extern const OpType kQuantizeOp;
 extern const OpType kDequantizeOp;
 extern const OpType kBMaxPool2dOp;
 extern const OpType kBconv2dOp;
-// The convolution and the addition of its last input to it, as one; made by Partition, in no model.
-extern const OpType kBconv2dAddOp;
+// The runtime's own ADD, without activation and with RELU, and the convolution with the addition of its last input to
+// it; the latter are made by Partition and in no model.
 extern const OpType kAddOp;
+extern const OpType kAddReluOp;
+extern const OpType kBconv2dAddOp;
+extern const OpType kBconv2dAddReluOp;
 
 // The kernels to run where none are asked for. Null, and the reason in `*problem`, where the environment variable
 // LITEBNN_ISA names none that this CPU can run.

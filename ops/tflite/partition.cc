@@ -82,7 +82,7 @@ void Partition::FuseAdditions() {
   }
   for (size_t i = 1; i < steps_.size(); ++i) {
     Step &convolution = steps_[i - 1], &addition = steps_[i];
-    if (convolution.type != &kBconv2dOp || addition.type != &kAddOp) continue;
+    if (convolution.type != &kBconv2dOp || (addition.type != &kAddOp && addition.type != &kAddReluOp)) continue;
     // A convolution with the wrong number of them is refused when it is prepared.
     if (convolution.inputs.size() < kBconv2dOp.min_inputs || convolution.inputs.size() > kBconv2dOp.max_inputs ||
         convolution.outputs.size() != 1) {
@@ -92,7 +92,7 @@ void Partition::FuseAdditions() {
     const Binding &first = addition.inputs[0], &second = addition.inputs[1];
     if (readers[sum] != 1 || outputs_.count(sum) != 0 || (first.tensor != sum && second.tensor != sum)) continue;
 
-    convolution.type = &kBconv2dAddOp;
+    convolution.type = addition.type == &kAddOp ? &kBconv2dAddOp : &kBconv2dAddReluOp;
     convolution.inputs.resize(kBconv2dOp.max_inputs, {kOptionalTensor});
     convolution.inputs.push_back(first.tensor == sum ? second : first);
     convolution.outputs = addition.outputs;

@@ -98,9 +98,9 @@ struct Scratch {
 
   uint8_t* bytes;
   size_t used = 0;
-  uint16_t* sums;     // [pixels][kTileChannels]
-  uint8_t* weights;   // [nibbles][vectors][kVectorChannels], one nibble a byte
-  uint16_t* tables;   // [pixel pairs][nibbles], offset of each nibble's table
+  uint16_t* sums;    // [pixels][kTileChannels]
+  uint8_t* weights;  // [nibbles][vectors][kVectorChannels], one nibble a byte
+  uint16_t* tables;  // [pixel pairs][nibbles], offset of each nibble's table
 };
 
 size_t ScratchBytes(int32_t words) { return Scratch(nullptr, words).used; }
@@ -215,12 +215,17 @@ class OutputTile {
       vectors = ForEachEight(sums, corrections, [&](int32_t i, __m256 value) { _mm256_storeu_ps(output + i, value); });
     } else {
       const float* const addend = task_.addend + index;
-      vectors = ForEachEight(sums, corrections, [&](int32_t i, __m256 value) {
-        _mm256_storeu_ps(output + i, _mm256_add_ps(value, _mm256_loadu_ps(addend + i)));
-      });
+      const auto add = [addend](int32_t i, __m256 value) { return _mm256_add_ps(value, _mm256_loadu_ps(addend + i)); };
+      vectors = !task_.rectify_sum
+                    ? ForEachEight(sums, corrections,
+                                   [&](int32_t i, __m256 value) { _mm256_storeu_ps(output + i, add(i, value)); })
+                    : ForEachEight(sums, corrections, [&](int32_t i, __m256 value) {
+                        _mm256_storeu_ps(output + i, _mm256_max_ps(add(i, value), _mm256_setzero_ps()));
+                      });
     }
     for (int32_t i = vectors; i < count_; ++i) {
-      output[i] = FloatOutput(task_, channel_ + i, sums[i], Correction(corrections, i)) + Addend(task_, index + i);
+      const float value = FloatOutput(task_, channel_ + i, sums[i], Correction(corrections, i));
+      output[i] = FloatSum(task_, index + i, value);
     }
   }
 
@@ -384,19 +389,8 @@ void Bconv(const BconvTask& task, int64_t pixel_begin, int64_t pixel_end, int32_
 }  // namespace
 
 const Kernels kAvx2Kernels = {
-    "avx2",
-    CpuHasAvx2,
-    QuantizeFloat32Avx2,
-    QuantizeInt8Avx2,
-    2,
-    kTileChannels,
-    sizeof(uint32_t),
-    nullptr,
-    PackedWeightsBytes,
-    PackWeights,
-    ScratchBytes,
-    Bconv,
-    kMaxWords,
+    "avx2",  CpuHasAvx2,         QuantizeFloat32Avx2, QuantizeInt8Avx2, 2,     kTileChannels, sizeof(uint32_t),
+    nullptr, PackedWeightsBytes, PackWeights,         ScratchBytes,     Bconv, kMaxWords,
 };
 
 }  // namespace litebnn

@@ -1,6 +1,6 @@
-// 32-bit NEON. EOR, CNT and ADD on bytes; a lane is 16 bits of one of 8 output channels, and a pixel's 16 bits are loaded
-// into all lanes at once, so that nothing has to be summed across lanes until the very end. Two pixels by 32 channels
-// leave room for the weights in the 16 registers.
+// 32-bit NEON. EOR, CNT and ADD on bytes; a lane is 16 bits of one of 8 output channels, and a pixel's 16 bits are
+// loaded into all lanes at once, so that nothing has to be summed across lanes until the very end. Two pixels by 32
+// channels leave room for the weights in the 16 registers.
 #include "kernels/table.h"
 
 #if defined(__ARM_NEON) && defined(__arm__)
@@ -89,29 +89,32 @@ void PackWeights(const uint32_t* filter, int32_t channels, int32_t runs, int32_t
 
 size_t ScratchBytes(int32_t) { return 0; }
 
-#define LITEBNN_PAIR(sum0, sum1, x, w0, w1)                                                             \
-  "veor q14, " x ", " w0 "\n veor q15, " x ", " w1 "\n vcnt.8 q14, q14\n vcnt.8 q15, q15\n"            \
+#define LITEBNN_PAIR(sum0, sum1, x, w0, w1)        \
+  "veor q14, " x ", " w0 "\n veor q15, " x ", " w1 \
+  "\n vcnt.8 q14, q14\n vcnt.8 q15, q15\n"         \
   "vadd.i8 %q[" sum0 "], %q[" sum0 "], q14\n vadd.i8 %q[" sum1 "], %q[" sum1 "], q15\n"
-#define LITEBNN_STEP                                                                                    \
-  "vld1.8 {d16-d19}, [%[w]]!\n vld1.8 {d20-d23}, [%[w]]!\n"                                             \
-  "vld1.16 {d24[], d25[]}, [%[x0]]!\n vld1.16 {d26[], d27[]}, [%[x1]]!\n"                               \
-  LITEBNN_PAIR("s0", "s1", "q12", "q8", "q9") LITEBNN_PAIR("s2", "s3", "q12", "q10", "q11")             \
-  LITEBNN_PAIR("s4", "s5", "q13", "q8", "q9") LITEBNN_PAIR("s6", "s7", "q13", "q10", "q11")
+#define LITEBNN_STEP                                                                                                  \
+  "vld1.8 {d16-d19}, [%[w]]!\n vld1.8 {d20-d23}, [%[w]]!\n"                                                           \
+  "vld1.16 {d24[], d25[]}, [%[x0]]!\n vld1.16 {d26[], d27[]}, [%[x1]]!\n" LITEBNN_PAIR("s0", "s1", "q12", "q8", "q9") \
+      LITEBNN_PAIR("s2", "s3", "q12", "q10", "q11") LITEBNN_PAIR("s4", "s5", "q13", "q8", "q9")                       \
+          LITEBNN_PAIR("s6", "s7", "q13", "q10", "q11")
 
 // Adds `words` words to the byte sums of two pixels. In assembly, as compilers load the weights a register at a time.
-inline void AddWords(int32_t words, const uint16_t* (&x)[2], const uint8_t*& weights, uint8x16_t (&s)[2][kTileVectors]) {
+inline void AddWords(int32_t words, const uint16_t* (&x)[2], const uint8_t*& weights,
+                     uint8x16_t (&s)[2][kTileVectors]) {
   __asm__ volatile("1:\n" LITEBNN_STEP LITEBNN_STEP
                    "subs %[n], %[n], #1\n"
                    "bne 1b\n"
-                   : [s0] "+w"(s[0][0]), [s1] "+w"(s[0][1]), [s2] "+w"(s[0][2]), [s3] "+w"(s[0][3]),
-                     [s4] "+w"(s[1][0]), [s5] "+w"(s[1][1]), [s6] "+w"(s[1][2]), [s7] "+w"(s[1][3]),
-                     [x0] "+r"(x[0]), [x1] "+r"(x[1]), [w] "+r"(weights), [n] "+r"(words)
+                   : [s0] "+w"(s[0][0]), [s1] "+w"(s[0][1]), [s2] "+w"(s[0][2]), [s3] "+w"(s[0][3]), [s4] "+w"(s[1][0]),
+                     [s5] "+w"(s[1][1]), [s6] "+w"(s[1][2]), [s7] "+w"(s[1][3]), [x0] "+r"(x[0]), [x1] "+r"(x[1]),
+                     [w] "+r"(weights), [n] "+r"(words)
                    :
                    : "d16", "d17", "d18", "d19", "d20", "d21", "d22", "d23", "d24", "d25", "d26", "d27", "d28", "d29",
                      "d30", "d31", "cc", "memory");
 }
 
-inline void AddWords(int32_t words, const uint16_t* (&x)[1], const uint8_t*& weights, uint8x16_t (&s)[1][kTileVectors]) {
+inline void AddWords(int32_t words, const uint16_t* (&x)[1], const uint8_t*& weights,
+                     uint8x16_t (&s)[1][kTileVectors]) {
   for (int32_t step = 0; step < words * kStepsPerWord; ++step, weights += kTileVectors * 16) {
     const uint8x16_t input = vreinterpretq_u8_u16(vld1q_dup_u16(x[0]++));
 #pragma GCC unroll 4
@@ -214,8 +217,8 @@ class Outputs {
         float32x4_t low_value = vaddq_f32(vmulq_f32(low, multiplier.low), bias.low);
         float32x4_t high_value = vaddq_f32(vmulq_f32(high, multiplier.high), bias.high);
         if (kAdd) {
-          low_value = vaddq_f32(low_value, vld1q_f32(addends[p]));
-          high_value = vaddq_f32(high_value, vld1q_f32(addends[p] + 4));
+          low_value = Sum(low_value, addends[p]);
+          high_value = Sum(high_value, addends[p] + 4);
           addends[p] += kVectorChannels;
         }
         vst1q_f32(outputs[p], low_value);
@@ -249,7 +252,7 @@ class Outputs {
       const int32_t sum = values[i], correction = corrections == nullptr ? 0 : corrections[i];
       if (task_.output_type == Bconv2dOutputType::kFloat32) {
         static_cast<float*>(task_.output)[index + i] =
-            FloatOutput(task_, channel + i, sum, correction) + Addend(task_, index + i);
+            FloatSum(task_, index + i, FloatOutput(task_, channel + i, sum, correction));
       } else if (task_.output_type == Bconv2dOutputType::kInt8) {
         static_cast<int8_t*>(task_.output)[index + i] = Int8Output(task_, channel + i, sum, correction);
       } else {
@@ -293,8 +296,15 @@ class Outputs {
     }
   }
 
-  static void StoreSum(float32x4_t value, const float* addend, float* output) {
-    vst1q_f32(output, addend == nullptr ? value : vaddq_f32(value, vld1q_f32(addend)));
+  float32x4_t Sum(float32x4_t value, const float* addend) const {
+    const float32x4_t sum = vaddq_f32(value, vld1q_f32(addend));
+    if (!task_.rectify_sum) return sum;
+    const uint32x4_t positive = vcgtq_f32(sum, vdupq_n_f32(0.0f));
+    return vreinterpretq_f32_u32(vandq_u32(vreinterpretq_u32_f32(sum), positive));
+  }
+
+  void StoreSum(float32x4_t value, const float* addend, float* output) const {
+    vst1q_f32(output, addend == nullptr ? value : Sum(value, addend));
   }
 
   // Rounded half away from zero, still without the zero point.
@@ -395,19 +405,8 @@ bool Available() {
 }  // namespace
 
 const Kernels kNeon32Kernels = {
-    "neon32",
-    Available,
-    QuantizeFloat32,
-    QuantizeInt8,
-    kTilePixels,
-    kTileChannels,
-    sizeof(uint32_t),
-    nullptr,
-    PackedWeightsBytes,
-    PackWeights,
-    ScratchBytes,
-    Bconv,
-    kMaxWords,
+    "neon32", Available,          QuantizeFloat32, QuantizeInt8, kTilePixels, kTileChannels, sizeof(uint32_t),
+    nullptr,  PackedWeightsBytes, PackWeights,     ScratchBytes, Bconv,       kMaxWords,
 };
 
 }  // namespace litebnn

@@ -57,9 +57,7 @@ struct Plan {
   // As many as there can be: every block but the last ends for being full, every part ends with a run or a block.
   static size_t MaxBlocks(int32_t words) { return static_cast<size_t>(words / (kMaxBlockWords / 2 + 1)) + 1; }
   static size_t MaxParts(int32_t words) { return static_cast<size_t>(words) + 1; }
-  static size_t Bytes(int32_t words) {
-    return MaxBlocks(words) * sizeof(Block) + MaxParts(words) * sizeof(RunPart);
-  }
+  static size_t Bytes(int32_t words) { return MaxBlocks(words) * sizeof(Block) + MaxParts(words) * sizeof(RunPart); }
 
   Plan(const BconvTask& task, void* memory)
       : blocks(static_cast<Block*>(memory)),
@@ -220,11 +218,18 @@ struct OutputTile {
         vst1q_f32(output, low);
         vst1q_f32(output + 4, high);
       });
-    } else {
+    } else if (!task.rectify_sum) {
       ForEachFloats(first, [first, addends = task.addend](float* output, float32x4_t low, float32x4_t high) {
         const float* addend = addends + (output - first);
         vst1q_f32(output, vaddq_f32(low, vld1q_f32(addend)));
         vst1q_f32(output + 4, vaddq_f32(high, vld1q_f32(addend + 4)));
+      });
+    } else {
+      ForEachFloats(first, [first, addends = task.addend](float* output, float32x4_t low, float32x4_t high) {
+        const float* addend = addends + (output - first);
+        const float32x4_t zero = vdupq_n_f32(0.0f);
+        vst1q_f32(output, vmaxnmq_f32(vaddq_f32(low, vld1q_f32(addend)), zero));
+        vst1q_f32(output + 4, vmaxnmq_f32(vaddq_f32(high, vld1q_f32(addend + 4)), zero));
       });
     }
   }
@@ -283,7 +288,7 @@ struct OutputTile {
         const int32_t sum = pixel_sums[i], correction = corrections == nullptr ? 0 : corrections[i];
         if (task.output_type == Bconv2dOutputType::kFloat32) {
           static_cast<float*>(task.output)[index + i] =
-              FloatOutput(task, channel + i, sum, correction) + Addend(task, index + i);
+              FloatSum(task, index + i, FloatOutput(task, channel + i, sum, correction));
         } else if (task.output_type == Bconv2dOutputType::kInt8) {
           static_cast<int8_t*>(task.output)[index + i] = Int8Output(task, channel + i, sum, correction);
         } else {
@@ -339,18 +344,8 @@ bool Available() { return true; }
 }  // namespace
 
 const Kernels kNeon64Kernels = {
-    "neon64",
-    Available,
-    QuantizeFloat32Neon64,
-    QuantizeInt8Neon64,
-    kTilePixels,
-    kTileChannels,
-    kStagedWordBytes,
-    Stage,
-    PackedWeightsBytes,
-    PackWeights,
-    ScratchBytes,
-    Bconv,
+    "neon64",         Available, QuantizeFloat32Neon64, QuantizeInt8Neon64, kTilePixels,  kTileChannels,
+    kStagedWordBytes, Stage,     PackedWeightsBytes,    PackWeights,        ScratchBytes, Bconv,
     kMaxWords,
 };
 

@@ -78,7 +78,7 @@ void Bconv(const BconvTask& task, int64_t pixel_begin, int64_t pixel_end, int32_
     case Bconv2dOutputType::kFloat32:
       for_each_sum([&](int64_t pixel, int32_t channel, int32_t sum, int32_t correction) {
         const int64_t i = index(pixel, channel);
-        static_cast<float*>(task.output)[i] = FloatOutput(task, channel, sum, correction) + Addend(task, i);
+        static_cast<float*>(task.output)[i] = FloatSum(task, i, FloatOutput(task, channel, sum, correction));
       });
       break;
     case Bconv2dOutputType::kInt8:
@@ -100,8 +100,8 @@ bool Available() { return true; }
 }  // namespace
 
 const Kernels kPortableKernels = {
-    "portable", Available, QuantizeFloat32, QuantizeInt8, 1, kBitsPerWord, sizeof(uint32_t), nullptr, PackedWeightsBytes,
-    PackWeights, ScratchBytes, Bconv, INT32_MAX,
+    "portable", Available,          QuantizeFloat32, QuantizeInt8, 1,     kBitsPerWord, sizeof(uint32_t),
+    nullptr,    PackedWeightsBytes, PackWeights,     ScratchBytes, Bconv, INT32_MAX,
 };
 
 }  // namespace litebnn
