@@ -82,8 +82,10 @@ def row_of(layer: Layer) -> tuple[str, ...]:
 
 
 def short_name(name: str) -> str:
-    """A tensor's name without the parts that exporters pile up in front."""
-    name = name.split(";")[0]
+    """The layer's part of a tensor's name, into which exporters join the names of all that they fused."""
+    parts = name.split(";")
+    layers = [part for part in parts if any(kind in part.lower() for kind in ("conv", "dense", "matmul"))]
+    name = (layers or parts[:1])[-1]
     return name if len(name) <= 40 else "…" + name[-39:]
 
 

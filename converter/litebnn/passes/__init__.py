@@ -35,6 +35,7 @@ from litebnn.passes.requantize import merge_requantizations
 from litebnn.passes.reshapes import move_reshapes, reshape_bits_of_signs
 from litebnn.passes.sign_affine import simplify_affine_before_sign
 from litebnn.passes.sign_maxpool import sign_before_maxpool
+from litebnn.passes.transposes import move_transposes
 
 Pass: TypeAlias = Callable[[Graph, Notes], bool]
 
@@ -44,6 +45,7 @@ BINARY_PASSES: tuple[tuple[Pass, ...], ...] = (
         fold_reshape_shapes,
         recognize_quantizers,
         float_layers_of_signs,
+        move_transposes,
         reshape_bits_of_signs,
         pool_of_signs,
         pad_bits,
