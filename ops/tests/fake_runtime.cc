@@ -36,6 +36,39 @@ bool TensorBytes(TfLiteType type, const TfLiteIntArray& dims, size_t* bytes) {
   return true;
 }
 
+// The runtime's own ADD, without broadcasting.
+TfLiteStatus PrepareAdd(TfLiteContext* context, TfLiteNode* node) {
+  if (node->inputs->size != 2 || node->outputs->size != 1) return kTfLiteError;
+  const TfLiteTensor* tensors[3];
+  const int indices[] = {node->inputs->data[0], node->inputs->data[1], node->outputs->data[0]};
+  for (int i = 0; i < 3; ++i) {
+    if (indices[i] < 0 || static_cast<size_t>(indices[i]) >= context->tensors_size) return kTfLiteError;
+    tensors[i] = &context->tensors[indices[i]];
+    if (tensors[i]->type != kTfLiteFloat32) return kTfLiteError;
+  }
+  const std::vector<int> first(tensors[0]->dims->data, tensors[0]->dims->data + tensors[0]->dims->size);
+  const std::vector<int> second(tensors[1]->dims->data, tensors[1]->dims->data + tensors[1]->dims->size);
+  if (first != second || tensors[2]->allocation_type != kTfLiteArenaRw) return kTfLiteError;
+  auto* dims = static_cast<TfLiteIntArray*>(std::malloc(sizeof(int) * (first.size() + 1)));
+  dims->size = static_cast<int>(first.size());
+  std::copy(first.begin(), first.end(), dims->data);
+  return context->ResizeTensor(context, &context->tensors[indices[2]], dims);
+}
+
+TfLiteStatus RunAdd(TfLiteContext* context, TfLiteNode* node) {
+  const TfLiteTensor& first = context->tensors[node->inputs->data[0]];
+  const TfLiteTensor& second = context->tensors[node->inputs->data[1]];
+  const TfLiteTensor& sum = context->tensors[node->outputs->data[0]];
+  const bool relu = *static_cast<const int*>(node->builtin_data) == 1;
+  if (first.data == nullptr || second.data == nullptr || sum.data == nullptr) return kTfLiteError;
+  if (first.bytes < sum.bytes || second.bytes < sum.bytes) return kTfLiteError;
+  for (size_t i = 0; i < sum.bytes / sizeof(float); ++i) {
+    const float value = static_cast<const float*>(first.data)[i] + static_cast<const float*>(second.data)[i];
+    static_cast<float*>(sum.data)[i] = relu ? std::max(value, 0.0f) : value;
+  }
+  return kTfLiteOk;
+}
+
 TfLiteStatus Forbidden(TfLiteContext* context) {
   context->ReportError(context, "The function is forbidden if not calling in delegate.");
   return kTfLiteError;
@@ -126,6 +159,13 @@ void FakeRuntime::AddNode(const GraphNode& described) {
   plan_.push_back(index);
 
   TfLiteRegistration* registration = RegistrationOf(index);
+  if (described.op == "ADD") {
+    registration->prepare = PrepareAdd;
+    registration->invoke = RunAdd;
+    registration->builtin_code = kTfLiteBuiltinAdd;
+    nodes_.back().node.builtin_data = const_cast<int*>(&described.activation);
+    return;
+  }
   registration->builtin_code = kTfLiteBuiltinCustom;
   registration->custom_name = described.op.c_str();
   if (partition_size_ == 0) {
@@ -183,36 +223,48 @@ void FakeRuntime::Delegate(::TfLiteDelegate* public_delegate) {
 
 TfLiteStatus FakeRuntime::ReplaceNodes(const TfLiteRegistration& registration, const TfLiteIntArray& claimed,
                                        litebnn::TfLiteDelegate* delegate) {
-  plan_.clear();
-  for (int begin = 0; begin < claimed.size; begin += static_cast<int>(partition_size_)) {
-    const int end = std::min(claimed.size, begin + static_cast<int>(partition_size_));
-    const std::vector<int> members(claimed.data + begin, claimed.data + end);
-    std::set<int> read, written, read_elsewhere(graph_.outputs.begin(), graph_.outputs.end());
-    for (size_t i = 0; i < graph_.nodes.size(); ++i) {
-      const bool member = std::find(members.begin(), members.end(), static_cast<int>(i)) != members.end();
-      for (int tensor : graph_.nodes[i].inputs) (member ? read : read_elsewhere).insert(tensor);
-      for (int tensor : graph_.nodes[i].outputs) {
-        if (member) written.insert(tensor);
-      }
-    }
-    std::vector<int> inputs, outputs;
-    for (int tensor : read) {
-      if (written.count(tensor) == 0) inputs.push_back(tensor);
-    }
-    for (int tensor : written) {
-      if (read_elsewhere.count(tensor) != 0) outputs.push_back(tensor);
-    }
-    TfLiteDelegateParams params = {delegate, NewArray(members), NewArray(inputs), NewArray(outputs)};
-    RuntimeNode added = {};
-    added.node.inputs = params.input_tensors;
-    added.node.outputs = params.output_tensors;
-    added.node.delegate = delegate;
-    added.node.user_data = registration.init(&context_, reinterpret_cast<const char*>(&params), 0);
-    std::memcpy(&added.registration, &registration, sizeof(added.registration));
-    plan_.push_back(static_cast<int>(nodes_.size()));
-    nodes_.push_back(added);
+  std::vector<int> plan;
+  std::vector<int> members;
+  const auto close_partition = [&] {
+    if (!members.empty()) plan.push_back(AddPartition(registration, members, delegate));
+    members.clear();
+  };
+  for (int node : plan_) {
+    const bool is_claimed = std::find(claimed.data, claimed.data + claimed.size, node) != claimed.data + claimed.size;
+    if (!is_claimed || members.size() == partition_size_) close_partition();
+    (is_claimed ? members : plan).push_back(node);
   }
+  close_partition();
+  plan_ = plan;
   return kTfLiteOk;
+}
+
+int FakeRuntime::AddPartition(const TfLiteRegistration& registration, const std::vector<int>& members,
+                              litebnn::TfLiteDelegate* delegate) {
+  std::set<int> read, written, read_elsewhere(graph_.outputs.begin(), graph_.outputs.end());
+  for (size_t i = 0; i < graph_.nodes.size(); ++i) {
+    const bool member = std::find(members.begin(), members.end(), static_cast<int>(i)) != members.end();
+    for (int tensor : graph_.nodes[i].inputs) (member ? read : read_elsewhere).insert(tensor);
+    for (int tensor : graph_.nodes[i].outputs) {
+      if (member) written.insert(tensor);
+    }
+  }
+  std::vector<int> inputs, outputs;
+  for (int tensor : read) {
+    if (written.count(tensor) == 0) inputs.push_back(tensor);
+  }
+  for (int tensor : written) {
+    if (read_elsewhere.count(tensor) != 0) outputs.push_back(tensor);
+  }
+  TfLiteDelegateParams params = {delegate, NewArray(members), NewArray(inputs), NewArray(outputs)};
+  RuntimeNode added = {};
+  added.node.inputs = params.input_tensors;
+  added.node.outputs = params.output_tensors;
+  added.node.delegate = delegate;
+  added.node.user_data = registration.init(&context_, reinterpret_cast<const char*>(&params), 0);
+  std::memcpy(&added.registration, &registration, sizeof(added.registration));
+  nodes_.push_back(added);
+  return static_cast<int>(nodes_.size()) - 1;
 }
 
 void FakeRuntime::ReportError(TfLiteContext* context, const char* message, ...) {

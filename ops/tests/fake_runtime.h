@@ -23,9 +23,10 @@ struct GraphTensor {
 };
 
 struct GraphNode {
-  std::string op;
+  std::string op;  // a custom op's name, or "ADD", which the runtime has itself, for tensors of one shape
   std::vector<int> inputs, outputs;
   std::vector<uint8_t> options;
+  int activation = 0;  // of ADD: 0 none, 1 RELU
 };
 
 struct Graph {
@@ -80,6 +81,8 @@ class FakeRuntime {
   void Delegate(::TfLiteDelegate* delegate);
   TfLiteStatus ReplaceNodes(const TfLiteRegistration& registration, const TfLiteIntArray& nodes,
                             litebnn::TfLiteDelegate* delegate);
+  int AddPartition(const TfLiteRegistration& registration, const std::vector<int>& members,
+                   litebnn::TfLiteDelegate* delegate);
   void AllowDelegateCalls(bool allowed);
   static void ReportError(TfLiteContext* context, const char* message, ...);
   static FakeRuntime* Of(TfLiteContext* context) { return static_cast<FakeRuntime*>(context->impl_); }

@@ -162,12 +162,34 @@ Graph ChainGraph(int depth, int size, int channels) {
   return graph;
 }
 
+Graph ResidualGraph(int depth, int size, int channels, int activation) {
+  Graph graph;
+  const std::vector<int> shape = {1, size, size, channels};
+  graph.inputs = {Add(&graph, kTfLiteFloat32, shape)};
+  ConvParams params;
+  params.height = params.width = size;
+  params.channels_in = params.channels_out = channels;
+  int tensor = graph.inputs[0];
+  for (int i = 0; i < depth; ++i) {
+    const int packed = AddSimple(&graph, contract::kQuantize, tensor, kTfLiteInt32, Packed(shape));
+    const int convolved = AddConv(&graph, params, packed, static_cast<uint32_t>(i + 1));
+    const int sum = Add(&graph, kTfLiteFloat32, shape);
+    // Either order: the convolution's output is the first addend in every other layer.
+    const std::vector<int> addends =
+        i % 2 == 0 ? std::vector<int>{convolved, tensor} : std::vector<int>{tensor, convolved};
+    graph.nodes.push_back({"ADD", addends, {sum}, {}, activation});
+    tensor = sum;
+  }
+  graph.outputs = {tensor};
+  return graph;
+}
+
 Graph RandomGraph(std::mt19937& random) {
   const auto pick = [&random](int low, int high) {
     return low + static_cast<int>(random() % static_cast<uint32_t>(high - low + 1));
   };
   const TfLiteType types[] = {kTfLiteFloat32, kTfLiteInt8, kTfLiteBool};
-  switch (pick(0, 5)) {
+  switch (pick(0, 6)) {
     case 0:
       return QuantizeGraph({pick(1, 3), pick(1, 5), pick(1, 100)}, types[pick(0, 2)]);
     case 1:
@@ -182,6 +204,8 @@ Graph RandomGraph(std::mt19937& random) {
     }
     case 3:
       return ChainGraph(pick(0, 2), pick(2, 6), pick(1, 70));
+    case 4:
+      return ResidualGraph(pick(1, 3), pick(1, 5), pick(1, 70), pick(0, 1));
     default: {
       ConvParams params;
       params.batch = pick(1, 2);

@@ -34,6 +34,9 @@ Options DefaultPoolOptions();
 // All four ops in a row, `depth` packed convolutions among them, each output the next one's input.
 Graph ChainGraph(int depth, int size = 9, int channels = 70);
 
+// Binary layers with shortcuts around them: `depth` times quantize, float convolution, ADD of the quantized tensor.
+Graph ResidualGraph(int depth, int size = 5, int channels = 40, int activation = 0);
+
 // A small random graph: one op with random parameters, or a chain.
 Graph RandomGraph(std::mt19937& random);
 

@@ -60,6 +60,7 @@ class Mutator {
     GraphTensor& tensor = Any(graph->tensors);
     switch (Pick(0, 13)) {
       case 0:
+        node.activation = Pick(0, 4);
         if (!node.options.empty()) node.options.resize(random_() % node.options.size());
         break;
       case 1:
