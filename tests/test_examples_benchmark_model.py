@@ -1,10 +1,22 @@
 import json
+import os
 import re
 
 import numpy as np
 import pytest
-from programs import GOLDEN, NEEDS_NEWER_LIBRARY, error_of, host_programs, pixels_model, run, sanitized_programs
+from programs import (
+    GOLDEN,
+    NEEDS_NEWER_LIBRARY,
+    error_of,
+    host_programs,
+    one_op_model,
+    pixels_model,
+    run,
+    sanitized_programs,
+    tensor,
+)
 
+from litebnn.flatbuffer import schema
 from litebnn.flatbuffer.schema import OPERATOR_NAMES
 from toolchains.targets import ROOT
 
@@ -102,6 +114,30 @@ def test_feeds_inputs_of_any_type(benchmark_model, tmp_path, dtype):
     model = tmp_path / "m.tflite"
     model.write_bytes(pixels_model((3, 5), dtype))
     assert run(benchmark_model, graph=model, num_runs=1).returncode == 0
+
+
+def test_text_has_no_random_values(benchmark_model, tmp_path):
+    model = tmp_path / "m.tflite"
+    words = [tensor(name, (4,), "STRING") for name in ("words", "others")]
+    model.write_bytes(one_op_model("EQUAL", words, tensor("same", (4,), "BOOL"), schema.EqualOptionsT()))
+    message = error_of(run(benchmark_model, graph=model))
+    assert message == "the input words is string [4]: text cannot be made up"
+
+
+def test_writes_into_a_pipe_and_through_a_link(benchmark_model, tmp_path):
+    link, pipe = tmp_path / "link.json", tmp_path / "pipe"
+    link.symlink_to("real.json")
+    os.mkfifo(pipe)
+    for output in (link, pipe):
+        reader = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)  # lets the program open the pipe's other end
+        result = run(benchmark_model, graph=GOLDEN[0], lcompute=1, num_runs=1, output=output)
+        written = os.read(reader, 2**16)
+        os.close(reader)
+        assert result.returncode == 0, result.stderr
+        content = written if output == pipe else (tmp_path / "real.json").read_bytes()
+        assert json.loads(content)["num_runs"] == 1
+    assert link.is_symlink()
+    assert pipe.is_fifo()
 
 
 @pytest.mark.parametrize(

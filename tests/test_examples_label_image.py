@@ -1,6 +1,7 @@
 import io
 import itertools
 import struct
+import subprocess
 from pathlib import Path
 
 import ai_edge_litert.interpreter as litert
@@ -11,7 +12,7 @@ from hypothesis import strategies as st
 from PIL import Image
 from programs import GOLDEN, error_of, host_programs, one_op_model, pixels_model, run, scores, tensor
 
-from litebnn.flatbuffer import constant, schema
+from litebnn.flatbuffer import Graph, Model, Op, OpCode, constant, schema, write_model
 from toolchains.targets import ROOT
 
 
@@ -223,6 +224,7 @@ def test_short_flags(label_image, files):
     lines = result.stdout.splitlines()
     assert lines[-1] == "5.5: 11 thing 11"
     assert "input: image float32 [1, 2, 2, 3]" in lines
+    assert "output: scores float32 [1, 12]" in lines
     assert "image: 2 x 2, 3 channels" in lines
 
 
@@ -266,7 +268,8 @@ BAD_FLAGS = [
     ({"labels": "/nowhere.txt"}, "cannot read the labels file /nowhere.txt: No such file or directory"),
     ({"image": "/"}, "the image / is not a file"),
     ({"num_results": 0}, "--num_results=0: expected a whole number from 1"),
-    ({"threads": "two"}, "--threads=two: expected a whole number from 1"),
+    ({"threads": "two"}, "--threads=two: expected a whole number from 1 to 256"),
+    ({"threads": 257}, "--threads=257: expected a whole number from 1 to 256"),
     ({"count": 99999999999}, "--count=99999999999: expected a whole number from 1"),
     ({"input_mean": "1x"}, "--input_mean=1x: expected a number"),
     ({"input_std": 0}, "--input_std=0: expected another number, pixels are divided by it"),
@@ -285,6 +288,7 @@ def test_stray_arguments_and_missing_values_are_one_line(label_image):
     assert error_of(run([*label_image, "x.bmp"])) == "unexpected argument 'x.bmp' (see --help)"
     assert error_of(run([*label_image, "--image"])) == "--image needs a value"
     assert error_of(run([*label_image, "-i"])) == "-i needs a value"
+    assert error_of(run([*label_image, "x.bmp", "--image"])) == "unexpected argument 'x.bmp' (see --help)"
 
 
 @pytest.mark.parametrize(("count", "says"), [(11, "11 labels"), (13, "13 labels"), (1, "1 labels")])
@@ -328,11 +332,52 @@ def test_a_model_whose_output_is_a_picture_is_one_line(label_image, files):
     assert message.endswith("is float32 [1, 4, 4, 3], expected float32, uint8 or int8 [1, scores]")
 
 
+@pytest.fixture
+def computed_shape(files):
+    """A model whose 12 scores get their shape only as it runs; its file says that there are 100,000."""
+    image, shape = tensor("image", (1, 2, 2, 3), "FLOAT32"), tensor("shape", (2,), "INT32")
+    parts = [constant(name, np.array(value, np.int32)) for name, value in (("a", [1, 5]), ("b", [0, 7]))]
+    output = tensor("scores", (1, 100000), "FLOAT32")
+    add, reshape = OpCode("ADD"), OpCode("RESHAPE")
+    ops = [Op(add, [*parts], [shape], schema.AddOptionsT()), Op(reshape, [image, shape], [output])]
+    graph = Graph("main", [image, *parts, shape, output], [image], [output], ops)
+    content = write_model(Model([graph], [], [add, reshape], [], None, None, 3, None, schema.ModelT()))
+    files["tflite_model"].write_bytes(content)
+
+
+@pytest.mark.usefixtures("computed_shape")
+def test_counts_the_scores_that_come_out(label_image, files):
+    result = run(label_image, **files, **RAW)
+    assert result.stdout.splitlines()[1:] == [f"{i}: {i} thing {i}" for i in (11, 10, 9, 8, 7)]
+
+
+@pytest.mark.usefixtures("computed_shape")
+def test_a_model_that_a_delegate_does_not_take_is_one_line(label_image, files):
+    message = error_of(run(label_image, **files, xnnpack_delegate=1))
+    assert message == f"{files['tflite_model']}: the runtime refuses the model with the delegates that were asked for"
+
+
 def test_a_binary_model_without_lcompute_says_what_to_add(label_image, files):
     result = run(label_image, **{**files, "tflite_model": GOLDEN[0]})
     message = error_of(result)
     assert "Encountered unresolved custom op: LceQuantize" in message
     assert message.endswith("Add --lcompute 1 for the Lce ops.")
+
+
+def test_a_delegate_that_refuses_says_why_in_the_line(label_image, files, monkeypatch):
+    monkeypatch.setenv("LITEBNN_ISA", "sparc")
+    library = host_programs() / "liblitebnn.so"
+    message = error_of(run(label_image, **files, external_delegate_path=library))
+    assert message.startswith(f"the delegate {library} cannot be made: litebnn: environment variable LITEBNN_ISA: ")
+
+
+@pytest.mark.parametrize("length", [1, 9999])
+def test_an_output_that_cannot_be_written_is_one_line(label_image, files, length):
+    files["labels"].write_text(f"{'x' * length}\n" * 12)
+    command = [*label_image, *(f"--{name}={value}" for name, value in files.items())]
+    with Path("/dev/full").open("w") as full:
+        result = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True)
+    assert error_of(result) == "cannot write to the standard output"
 
 
 def test_a_library_that_is_no_delegate_is_one_line(label_image, files):

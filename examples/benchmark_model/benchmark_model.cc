@@ -1,5 +1,7 @@
 // Measures how long a model takes: random inputs in, statistics out, as text and as JSON. The flags are those of
 // TensorFlow's program of this name, and --lcompute and --output.
+#include <sys/stat.h>
+
 #include <chrono>
 #include <cstdio>
 #include <cstring>
@@ -35,6 +37,9 @@ struct Measurement {
 void FillInput(TfLiteTensor* input, std::mt19937& random) {
   std::vector<char> bytes(TfLiteTensorByteSize(input));
   const TfLiteType type = TfLiteTensorType(input);
+  if (type == kTfLiteString) {
+    throw Error(Format("the input %s is %s: text cannot be made up", TfLiteTensorName(input), Describe(input).c_str()));
+  }
   if (type == kTfLiteFloat32) {
     std::uniform_real_distribution<float> values(-1, 1);
     for (size_t at = 0; at + sizeof(float) <= bytes.size(); at += sizeof(float)) {
@@ -121,14 +126,16 @@ Json ToJson(const Settings& settings, const Measurement& measurement, double pea
   });
 }
 
-// Writes a file whole or not at all.
+// Writes a file whole or not at all. A link, a pipe or a device stays what it is and is written to.
 void WriteFile(const std::string& path, const std::string& content) {
-  const std::string unfinished = path + ".new";
-  std::ofstream file(unfinished, std::ios::binary);
+  struct stat info = {};
+  const bool replace = lstat(path.c_str(), &info) != 0 || S_ISREG(info.st_mode);
+  const std::string place = replace ? path + ".new" : path;
+  std::ofstream file(place, std::ios::binary);
   file << content;
   file.close();
-  if (!file || std::rename(unfinished.c_str(), path.c_str()) != 0) {
-    std::remove(unfinished.c_str());
+  if (!file || (replace && std::rename(place.c_str(), path.c_str()) != 0)) {
+    if (replace) std::remove(place.c_str());
     throw Error(Format("cannot write --output=%s", path.c_str()));
   }
 }
@@ -149,7 +156,7 @@ void Main(int argc, char** argv) {
   Settings settings;
   const std::vector<Flag> flags = {
       {"graph", 0, &settings.session.model, "the model"},
-      {"num_threads", 0, IntFlag{&settings.session.num_threads, 1}, "threads to run on"},
+      {"num_threads", 0, IntFlag{&settings.session.num_threads, 1, kMostThreads}, "threads to run on"},
       {"num_runs", 0, IntFlag{&settings.num_runs, 1}, "runs to measure"},
       {"warmup_runs", 0, IntFlag{&settings.warmup_runs, 0}, "runs before those"},
       {"lcompute", 0, &settings.session.lcompute, "register litebnn's ops, which models with Lce ops need"},

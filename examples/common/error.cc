@@ -22,7 +22,7 @@ std::string Format(const char* format, ...) {
 int RunProgram(void (*program)(int argc, char** argv), int argc, char** argv) {
   try {
     program(argc, argv);
-    if (std::fflush(stdout) != 0) throw Error("cannot write to the standard output");
+    if (std::fflush(stdout) != 0 || std::ferror(stdout)) throw Error("cannot write to the standard output");
     return 0;
   } catch (const std::bad_alloc&) {
     std::fputs("error: out of memory\n", stderr);

@@ -3,7 +3,6 @@
 #include <getopt.h>
 
 #include <cerrno>
-#include <climits>
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
@@ -38,7 +37,7 @@ struct Assign {
     char* end = nullptr;
     errno = 0;
     const long number = std::strtol(text, &end, 10);
-    if (end == text || *end != '\0' || errno != 0 || number < flag.minimum || number > INT_MAX) return false;
+    if (end == text || *end != '\0' || errno != 0 || number < flag.minimum || number > flag.maximum) return false;
     *flag.value = static_cast<int>(number);
     return true;
   }
@@ -54,7 +53,8 @@ struct Describe {
     return Format("a number, default %g", static_cast<double>(*value));
   }
   std::string operator()(IntFlag flag) const {
-    return Format("a whole number from %d, default %d", flag.minimum, *flag.value);
+    const std::string to = flag.maximum < INT_MAX ? Format(" to %d", flag.maximum) : "";
+    return Format("a whole number from %d%s, default %d", flag.minimum, to.c_str(), *flag.value);
   }
 };
 
@@ -74,7 +74,7 @@ bool ParseFlags(int argc, char** argv, const std::vector<Flag>& flags) {
   constexpr int kHelp = 'h';
   constexpr int kFirstFlag = 256;  // above every letter
   std::vector<option> long_options;
-  std::string short_options = ":h";
+  std::string short_options = "+:h";  // ends at what is no flag, tells missing values from unknown flags
   for (const Flag& flag : flags) {
     long_options.push_back({flag.name, required_argument, nullptr, kFirstFlag + static_cast<int>(long_options.size())});
     if (flag.letter) short_options += {flag.letter, ':'};

@@ -1,16 +1,18 @@
 // Command line flags, as `--name=value`, `--name value` or `-n value`.
 #pragma once
 
+#include <climits>
 #include <string>
 #include <variant>
 #include <vector>
 
 namespace litebnn::examples {
 
-// An integer flag and the smallest value that it takes.
+// An integer flag and the values that it takes.
 struct IntFlag {
   int* value;
   int minimum;
+  int maximum = INT_MAX;
 };
 
 // A flag: where its value goes (which also holds its default), and what `--help` says of it.

@@ -113,7 +113,10 @@ Session::Session(const SessionOptions& options)
   for (TfLiteDelegate* delegate : delegates) TfLiteInterpreterOptionsAddDelegate(settings.get(), delegate);
 
   interpreter_.reset(TfLiteInterpreterCreate(model_.get(), settings.get()));
-  if (!interpreter_) Fail("the runtime refuses the model");
+  if (!interpreter_) {
+    Fail(delegates_.empty() ? "the runtime refuses the model"
+                            : "the runtime refuses the model with the delegates that were asked for");
+  }
   if (TfLiteInterpreterAllocateTensors(interpreter_.get()) != kTfLiteOk) Fail("the runtime cannot prepare the model");
 }
 
@@ -162,9 +165,12 @@ void Session::AddExternalDelegate(const std::string& path) {
   if (create == nullptr || destroy == nullptr) {
     throw Error(Format("%s is no delegate library: it exports no tflite_plugin_create_delegate", path.c_str()));
   }
-  const auto report = [](const char* message) { std::fprintf(stderr, "%s\n", message); };
+  static std::string reason;  // a report comes without user data
+  const auto report = [](const char* message) { reason += Format(": %s", message); };
   delegates_.emplace_back(create(nullptr, nullptr, 0, report), destroy);
-  if (delegates_.back() == nullptr) throw Error(Format("the delegate %s cannot be made", path.c_str()));
+  if (delegates_.back() == nullptr) {
+    throw Error(Format("the delegate %s cannot be made%s", path.c_str(), reason.c_str()));
+  }
 }
 
 std::string Describe(const TfLiteTensor* tensor) {

@@ -12,9 +12,11 @@
 
 namespace litebnn::examples {
 
+constexpr int kMostThreads = 256;  // as for litebnn's delegate
+
 struct SessionOptions {
   std::string model;              // path of the .tflite file
-  int num_threads = 1;            // 1 or more
+  int num_threads = 1;            // 1 to kMostThreads
   bool lcompute = false;          // register the ops that are linked into the program
   bool xnnpack = false;           // hand float and quantized ops to XNNPACK
   std::string external_delegate;  // path of a delegate library; empty for none

@@ -169,18 +169,12 @@ void Run(const Settings& settings) {
   const std::string& model = settings.session.model;
   Session session(settings.session);
   const InputFormat format = CheckInput(session, model);
-  const size_t num_scores = CheckOutput(session, model);
   const std::vector<std::string> labels =
       settings.labels.empty() ? std::vector<std::string>() : ReadLabels(settings.labels);
-  if (!settings.labels.empty() && labels.size() != num_scores) {
-    throw Error(Format("%s has %zu labels, expected %zu: one for each output of %s", settings.labels.c_str(),
-                       labels.size(), num_scores, model.c_str()));
-  }
   const Image image = ReadImage(settings.image, format.channels);
   if (settings.verbose) {
     std::printf("TensorFlow Lite %s, litebnn %s\n", TfLiteVersion(), litebnn_version());
     std::printf("input: %s %s\n", TfLiteTensorName(session.input(0)), Describe(session.input(0)).c_str());
-    std::printf("output: %s %s\n", TfLiteTensorName(session.output(0)), Describe(session.output(0)).c_str());
     std::printf("image: %d x %d, %d channels\n", image.width, image.height, image.channels);
   }
   FillInput(session.input(0), ResizeBilinear(image, format.height, format.width), settings.input_mean,
@@ -191,6 +185,16 @@ void Run(const Settings& settings) {
   const auto start = std::chrono::steady_clock::now();
   for (int i = 0; i < settings.count; ++i) session.Invoke();
   const std::chrono::duration<double, std::milli> time = std::chrono::steady_clock::now() - start;
+
+  // Some models compute the shape of their output, so it is known only now.
+  const size_t num_scores = CheckOutput(session, model);
+  if (!settings.labels.empty() && labels.size() != num_scores) {
+    throw Error(Format("%s has %zu labels, expected %zu: one for each output of %s", settings.labels.c_str(),
+                       labels.size(), num_scores, model.c_str()));
+  }
+  if (settings.verbose) {
+    std::printf("output: %s %s\n", TfLiteTensorName(session.output(0)), Describe(session.output(0)).c_str());
+  }
   std::printf("average time: %.3f ms\n", time.count() / settings.count);
   if (settings.session.profiling) std::printf("%s", FormatOpTimes(session.op_times()).c_str());
 
@@ -212,7 +216,7 @@ void Main(int argc, char** argv) {
       {"input_mean", 'b', &settings.input_mean, "subtracted from each pixel"},
       {"input_std", 's', &settings.input_std, "what each pixel is then divided by"},
       {"num_results", 'r', IntFlag{&settings.num_results, 1}, "how many results to print"},
-      {"threads", 't', IntFlag{&settings.session.num_threads, 1}, "threads to run on"},
+      {"threads", 't', IntFlag{&settings.session.num_threads, 1, kMostThreads}, "threads to run on"},
       {"count", 'c', IntFlag{&settings.count, 1}, "runs to average the time of"},
       {"warmup_runs", 'w', IntFlag{&settings.warmup_runs, 0}, "runs before those"},
       {"xnnpack_delegate", 'x', &settings.session.xnnpack, "run float and quantized ops in XNNPACK"},
