@@ -79,7 +79,7 @@ class Mutator {
         if (!tensor.shape.empty()) Any(tensor.shape) = Extreme();
         break;
       case 8:
-        if (!tensor.shape.empty()) Any(tensor.shape) += Pick(-1, 1);
+        if (!tensor.shape.empty()) Any(tensor.shape) ^= Pick(1, 3);
         break;
       case 9:
         if (Pick(0, 1) == 0) {
