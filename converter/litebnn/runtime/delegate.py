@@ -1,5 +1,6 @@
 """Our op library as a TensorFlow Lite delegate."""
 
+import ctypes
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +21,7 @@ def load_delegate(
     the Interpreter of another runtime than the one that loaded it.
 
     Args:
-        num_threads: how many threads the binary ops use, at least 1; by default as many as the interpreter has.
+        num_threads: how many threads the binary ops use, 1 to 256; by default as many as the interpreter has.
         isa: the kernels to use ("portable", "avx2", "neon64", ...); by default the best that the CPU can run, or
             what the environment variable LITEBNN_ISA names.
         verbose: log what was claimed, and the memory it takes.
@@ -31,7 +32,7 @@ def load_delegate(
         The runtime's Delegate object. It must outlive every interpreter that uses it; interpreters hold it.
 
     Raises:
-        ValueError: an option is refused; the message lists what is known.
+        ValueError: an option is refused, and the message lists what is known; or the library is not ours.
         FileNotFoundError: the library is not found.
         ImportError: no runtime is installed.
 
@@ -45,6 +46,13 @@ def load_delegate(
     path = find_library() if library is None else Path(library)
     if not path.is_file():
         raise FileNotFoundError(f"library {path} is no file")
-    return find_runtime(runtime).load_delegate(
-        str(path), {key: str(value) for key, value in options.items() if value is not None}
-    )
+    module = find_runtime(runtime)
+    try:
+        # The runtimes leave a half-made Delegate behind, which complains as it is collected.
+        _ = ctypes.CDLL(str(path)).tflite_plugin_create_delegate
+    except (OSError, AttributeError) as error:
+        raise ValueError(f"{path} is no op library of litebnn for this machine: {error}") from error
+    try:
+        return module.load_delegate(str(path), {key: str(value) for key, value in options.items() if value is not None})
+    except ValueError as error:
+        raise ValueError(" ".join(str(error).split())) from error

@@ -21,7 +21,7 @@ class Interpreter:
 
     Args:
         model: the model's bytes, or the path of its file.
-        num_threads: threads for the runtime's own ops and for the binary ones, at least 1.
+        num_threads: threads for the runtime's own ops and for the binary ones, 1 to 256.
         runtime: the name of the runtime to use, as in `litebnn.runtime.find_runtime`.
         isa: the kernels to use, as in `litebnn.load_delegate`.
 
@@ -101,7 +101,8 @@ class Interpreter:
 
         Args:
             x: an array [samples, ...] of the model's input dtype, or a list of one such array per input. `samples`
-                must be a multiple of the model's batch size.
+                must be a multiple of the model's batch size. A model whose inputs or outputs do not all begin with
+                the same batch takes exactly its own shapes.
 
         Returns:
             An array [samples, ...], or a list of one per output where the model has several.
@@ -110,33 +111,52 @@ class Interpreter:
             ValueError: the number of inputs, a shape or a dtype is not what the model takes.
         """
         arrays = self._checked(x)
-        batch = self._inputs[0]["shape"][0]
-        results: list[list[Array]] = [[] for _ in self._outputs]
-        for start in range(0, len(arrays[0]), batch):
-            for detail, array in zip(self._inputs, arrays, strict=True):
-                self._interpreter.set_tensor(detail["index"], np.ascontiguousarray(array[start : start + batch]))
-            self._interpreter.invoke()
-            for detail, result in zip(self._outputs, results, strict=True):
-                result.append(self._interpreter.get_tensor(detail["index"]))
-        stacked = [np.concatenate(result) for result in results]
-        return stacked[0] if len(stacked) == 1 else stacked
+        if [array.shape for array in arrays] == self.input_shapes:
+            results = self._run(arrays)
+        else:
+            batch = self._check_batches(arrays)
+            runs = [
+                self._run([array[start : start + batch] for array in arrays])
+                for start in range(0, len(arrays[0]), batch)
+            ]
+            for detail, result in zip(self._outputs, runs[0], strict=True):
+                if result.shape[:1] != (batch,):
+                    raise ValueError(
+                        f"output {detail['name']} has shape {result.shape}, which does not begin with the batch of "
+                        f"{batch}: give inputs of exactly {self.input_shapes}"
+                    )
+            results = [np.concatenate(outputs) for outputs in zip(*runs, strict=True)]
+        return results[0] if len(results) == 1 else results
+
+    def _run(self, arrays: list[Array]) -> list[Array]:
+        """The outputs of one run with inputs of the model's own shapes."""
+        for detail, array in zip(self._inputs, arrays, strict=True):
+            self._interpreter.set_tensor(detail["index"], np.asarray(array, order="C"))
+        self._interpreter.invoke()
+        return [self._interpreter.get_tensor(detail["index"]) for detail in self._outputs]
 
     def _checked(self, x: npt.ArrayLike | Sequence[npt.ArrayLike]) -> list[Array]:
         arrays = [np.asarray(array) for array in x] if isinstance(x, list | tuple) else [np.asarray(x)]
         if len(arrays) != len(self._inputs):
             raise ValueError(f"{len(arrays)} inputs given, expected {len(self._inputs)}")
         for detail, array in zip(self._inputs, arrays, strict=True):
-            shape = tuple(int(size) for size in detail["shape"])
             if array.dtype != detail["dtype"]:
                 raise ValueError(f"input {detail['name']} is {array.dtype}, expected {np.dtype(detail['dtype'])}")
-            if array.shape[1:] != shape[1:] or not len(array) or len(array) % shape[0]:
-                raise ValueError(
-                    f"input {detail['name']} has shape {array.shape}, expected {shape} with any multiple of "
-                    f"{shape[0]} in front"
-                )
+        return arrays
+
+    def _check_batches(self, arrays: list[Array]) -> int:
+        """The model's batch size, where `arrays` hold the same multiple of it."""
+        shapes = self.input_shapes
+        batch = shapes[0][0] if shapes[0] else 0
+        for detail, array, shape in zip(self._inputs, arrays, shapes, strict=True):
+            found = f"input {detail['name']} has shape {array.shape}, expected"
+            if not batch or any(other[:1] != (batch,) for other in shapes):
+                raise ValueError(f"{found} exactly {shape}: the model's inputs have no batch in common")
+            if array.ndim != len(shape) or array.shape[1:] != shape[1:] or not len(array) or len(array) % batch:
+                raise ValueError(f"{found} {shape} with any multiple of {batch} in front")
             if len(array) != len(arrays[0]):
                 raise ValueError(f"input {detail['name']} has {len(array)} samples, the first input {len(arrays[0])}")
-        return arrays
+        return batch
 
 
 def _check_structure(content: bytes) -> None:

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import litebnn
+from litebnn.flatbuffer import Graph, Model, Op, OpCode, Tensor, constant, schema, write_model
 from litebnn.runtime.find import RUNTIMES
 
 GOLDEN = Path(__file__).resolve().parents[3] / "tests" / "golden"
@@ -73,11 +74,73 @@ def test_wrong_input_is_an_error(interpreter: litebnn.Interpreter) -> None:
         interpreter.predict([image, image])
 
 
+def one_op_model(builtin: str, inputs: list[Tensor], output: Tensor, options: object) -> bytes:
+    code = OpCode(builtin)
+    op = Op(code, list(inputs), [output], options)
+    graph = Graph("main", [*inputs, output], [t for t in inputs if not t.is_constant], [output], [op])
+    return write_model(Model([graph], [], [code], [], None, None, 3, None, schema.ModelT()))
+
+
+def add_model(*shapes: tuple[int, ...]) -> bytes:
+    """A model that adds inputs of two shapes; the sum has the first."""
+    inputs = [Tensor(name, "FLOAT32", shape) for name, shape in zip("ab", shapes, strict=True)]
+    return one_op_model("ADD", inputs, Tensor("sum", "FLOAT32", shapes[0]), schema.AddOptionsT())
+
+
+def sum_model(axes: list[int], shape: tuple[int, ...]) -> bytes:
+    """A model that sums its input [2, 3] over `axes`, which leaves `shape`."""
+    inputs = [Tensor("a", "FLOAT32", (2, 3)), constant("axes", np.array(axes, np.int32))]
+    return one_op_model("SUM", inputs, Tensor("sum", "FLOAT32", shape), schema.ReducerOptionsT())
+
+
+def test_several_inputs_share_their_batch() -> None:
+    interpreter = litebnn.Interpreter(add_model((2, 3), (2, 1)))
+    a, b = np.random.default_rng(0).normal(size=(2, 6, 3)).astype(np.float32)
+    np.testing.assert_array_equal(interpreter.predict([a, b[:, :1]]), a + b[:, :1])
+    with pytest.raises(ValueError, match="input b has 4 samples, the first input 6"):
+        interpreter.predict([a, b[:4, :1]])
+    with pytest.raises(ValueError, match="input a has shape .*any multiple of 2 in front"):
+        interpreter.predict([a[:5], b[:5, :1]])
+
+
+@pytest.mark.parametrize(("shapes", "samples"), [(((), ()), ()), (((1, 3), (3,)), (1, 3)), (((2, 3), (1, 3)), (2, 3))])
+def test_inputs_without_a_common_batch_run_once(shapes: tuple[tuple[int, ...], ...], samples: tuple[int, ...]) -> None:
+    interpreter = litebnn.Interpreter(add_model(*shapes))
+    ones = [np.ones(shape, np.float32) for shape in shapes]
+    np.testing.assert_array_equal(interpreter.predict(ones), np.full(samples, 2, np.float32))
+    with pytest.raises(ValueError, match="input a has shape .*, expected exactly .*: .* no batch in common"):
+        interpreter.predict([np.ones((6, 3), np.float32), np.ones((6, 3), np.float32)])
+
+
+@pytest.mark.parametrize(("axes", "shape"), [([0, 1], ()), ([0], (3,))])
+def test_an_output_without_the_batch_is_of_one_run(axes: list[int], shape: tuple[int, ...]) -> None:
+    interpreter = litebnn.Interpreter(sum_model(axes, shape))
+    assert interpreter.predict(np.ones((2, 3), np.float32)).shape == shape
+    with pytest.raises(ValueError, match="output sum has shape .*, which does not begin with the batch of 2"):
+        interpreter.predict(np.ones((4, 3), np.float32))
+
+
 def test_wrong_models_are_errors(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="lacks the identifier TFL3"):
         litebnn.Interpreter(b"not a model")
     with pytest.raises(FileNotFoundError):
         litebnn.Interpreter(tmp_path / "absent.tflite")
+
+
+@pytest.mark.parametrize("content", [b"", b"no library", None])
+def test_a_library_that_is_not_ours_is_an_error(tmp_path: Path, content: bytes | None) -> None:
+    path = tmp_path / "liblitebnn.so"
+    if content is None:  # a library, but of something else
+        path = next(Path(np.__file__).parent.rglob("_multiarray_umath*.so"))
+    else:
+        path.write_bytes(content)
+    with pytest.raises(ValueError, match=f"{path} is no op library of litebnn for this machine: "):
+        litebnn.load_delegate(library=path)
+
+
+def test_a_refused_option_is_one_line() -> None:
+    with pytest.raises(ValueError, match="^[^\n]*option num_threads: expected an integer from 1 to 256[^\n]*$"):
+        litebnn.load_delegate(num_threads=257)
 
 
 def test_wrong_options_are_errors() -> None:
