@@ -66,17 +66,14 @@ const OpType* FindAddition(const TfLiteContext& context, const TfLiteRegistratio
     return nullptr;
   }
   if (node.inputs->size != 2 || node.outputs->size != 1) return nullptr;
-  const TfLiteTensor* inputs[2];
-  for (int i = 0; i < 2; ++i) {
-    const int index = node.inputs->data[i];
+  const int indices[] = {node.inputs->data[0], node.inputs->data[1], node.outputs->data[0]};
+  for (int index : indices) {
     if (index < 0 || static_cast<size_t>(index) >= context.tensors_size) return nullptr;
-    inputs[i] = &context.tensors[index];
-    if (inputs[i]->type != kTfLiteFloat32 || inputs[i]->dims == nullptr) return nullptr;
-    if (inputs[i]->allocation_type == kTfLiteMmapRo || inputs[i]->allocation_type == kTfLitePersistentRo) {
-      return nullptr;
-    }
+    const TfLiteTensor& tensor = context.tensors[index];
+    const bool constant = tensor.allocation_type == kTfLiteMmapRo || tensor.allocation_type == kTfLitePersistentRo;
+    if (tensor.type != kTfLiteFloat32 || tensor.dims == nullptr || constant) return nullptr;
   }
-  const TfLiteIntArray &first = *inputs[0]->dims, &second = *inputs[1]->dims;
+  const TfLiteIntArray &first = *context.tensors[indices[0]].dims, &second = *context.tensors[indices[1]].dims;
   const size_t bytes = sizeof(int) * static_cast<size_t>(first.size);
   if (first.size != second.size || std::memcmp(first.data, second.data, bytes) != 0) return nullptr;
   return params->activation == kTfLiteActRelu ? &kAddReluOp : &kAddOp;
