@@ -170,22 +170,24 @@ struct RunPart {
   int64_t step;
 };
 
-// Sums up `count` parts, of at most kMaxBlockWords words together, of four pixels with staged input x[0..3], and stores
-// them as sums[pixel][vector], or adds them to what is there.
+// Where four pixels read their input.
+struct Windows {
+  const uint8_t *x0, *x1, *x2, *x3;
+};
+
+// Sums up `count` parts, of at most kMaxBlockWords words together, of four pixels and stores them as
+// sums[pixel][vector], or adds them to what is there. Windows and weights move on.
 template <bool kFirst>
-void SumBlock(const RunPart* parts, int32_t count, const uint8_t* (&x)[kTilePixels], const uint8_t*& weights,
-              uint16x8_t* sums) {
-  const uint8_t *x0 = x[0], *x1 = x[1], *x2 = x[2], *x3 = x[3];
+inline __attribute__((always_inline)) void SumBlock(const RunPart* parts, int32_t count, Windows* windows,
+                                                    const uint8_t*& weights, uint16x8_t* sums) {
+  const uint8_t *x0 = windows->x0, *x1 = windows->x1, *x2 = windows->x2, *x3 = windows->x3;
   int64_t n, step;
   if (kFirst) {
     __asm__ volatile(LITEBNN_SUM_BLOCK LITEBNN_ALL_SUMS(LITEBNN_STORE_SUMS) : LITEBNN_OPERANDS);
   } else {
     __asm__ volatile(LITEBNN_SUM_BLOCK LITEBNN_ALL_SUMS(LITEBNN_ADD_SUMS) : LITEBNN_OPERANDS);
   }
-  x[0] = x0;
-  x[1] = x1;
-  x[2] = x2;
-  x[3] = x3;
+  *windows = {x0, x1, x2, x3};
 }
 
 }  // namespace

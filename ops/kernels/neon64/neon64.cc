@@ -97,13 +97,11 @@ struct Plan {
 size_t ScratchBytes(int32_t words) { return Plan::Bytes(words); }
 
 // sums[pixel][vector] of four pixels.
-void SumTile(const Plan& plan, const uint8_t* (&windows)[kTilePixels], const uint8_t* weights, uint16x8_t* sums) {
-  const Plan::Block& first = plan.blocks[0];
-  SumBlock<true>(plan.parts, first.parts, windows, weights, sums);
-  for (int32_t i = 1; i < plan.count; ++i) {
-    const Plan::Block& block = plan.blocks[i];
-    SumBlock<false>(plan.parts + block.first_part, block.parts, windows, weights, sums);
-  }
+void SumTile(const Plan& plan, Windows windows, const uint8_t* weights, uint16x8_t* sums) {
+  const Plan::Block* block = plan.blocks;
+  const Plan::Block* const end = block + plan.count;
+  SumBlock<true>(plan.parts, block->parts, &windows, weights, sums);
+  while (++block != end) SumBlock<false>(plan.parts + block->first_part, block->parts, &windows, weights, sums);
 }
 
 // sums[vector] of one pixel.
@@ -328,7 +326,7 @@ void Bconv(const BconvTask& task, int64_t pixel_begin, int64_t pixel_end, int32_
       for (; pixel + kTilePixels <= block_end; pixel += kTilePixels) {
         const uint8_t* windows[kTilePixels];
         walk.Next<kTilePixels>(windows);
-        SumTile(plan, windows, weights, sums);
+        SumTile(plan, {windows[0], windows[1], windows[2], windows[3]}, weights, sums);
         OutputTile<kTilePixels>{task, channel, pixel, sums}.Write(channels);
       }
       for (; pixel < block_end; ++pixel) {

@@ -15,11 +15,27 @@ void QuantizeFloat32Neon64(const float* input, int64_t rows, int32_t channels, u
     const uint32_t lanes[4] = {1u << (4 * i), 2u << (4 * i), 4u << (4 * i), 8u << (4 * i)};
     bits[i] = vld1q_u32(lanes);
   }
-  const auto pack_word = [&bits](const float* values) {
+  // The lanes' bits of 32 values.
+  const auto bits_of = [&bits](const float* values) {
     uint32x4_t word = vandq_u32(vcltzq_f32(vld1q_f32(values)), bits[0]);
+#pragma GCC unroll 8
     for (int i = 1; i < 8; ++i) word = vbslq_u32(bits[i], vcltzq_f32(vld1q_f32(values + 4 * i)), word);
-    return vaddvq_u32(word);
+    // One word after the other: the compiler would run out of registers.
+    __asm__ volatile("" : "+w"(word));
+    return word;
   };
+  if (channels % kBitsPerWord == 0) {
+    // Rows make no difference, and four words at a time spare most of the sums across lanes.
+    int64_t words = rows * (channels / kBitsPerWord);
+    for (; words >= 4; words -= 4, input += 4 * kBitsPerWord, output += 4) {
+      const uint32x4_t low = vpaddq_u32(bits_of(input), bits_of(input + kBitsPerWord));
+      const uint32x4_t high = vpaddq_u32(bits_of(input + 2 * kBitsPerWord), bits_of(input + 3 * kBitsPerWord));
+      vst1q_u32(output, vpaddq_u32(low, high));
+    }
+    rows = words;
+    channels = kBitsPerWord;
+  }
+  const auto pack_word = [&bits_of](const float* values) { return vaddvq_u32(bits_of(values)); };
   QuantizeRows(input, rows, channels, output, pack_word, [](float value) { return value < 0.0f; });
 }
 
