@@ -5,6 +5,7 @@ This is the one Python module that knows them; `ops/tflite` has the same in C++,
 
 from __future__ import annotations
 
+import functools
 from dataclasses import asdict, dataclass
 from enum import IntEnum
 from typing import Any
@@ -92,6 +93,7 @@ def encode_options(options: BConv2DOptions | BMaxPool2DOptions | None) -> bytes:
     return bytes(encoded)
 
 
+@functools.lru_cache(maxsize=1024)
 def decode_options(name: str, encoded: bytes) -> BConv2DOptions | BMaxPool2DOptions | None:
     """The inverse of `encode_options` for the op called `name`; keys that are unknown are left out.
 

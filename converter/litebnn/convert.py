@@ -229,7 +229,7 @@ def _convert(source: bytes, options: Options) -> tuple[bytes, ConversionReport]:
     binary = any(op.name == BCONV_2D for op in model.ops())
     if not binary:
         _warn("no binary layer was found (the report says why for each layer)")
-        if not options.quantizes:
+        if not options.quantizes and "int8" not in (options.inference_input_type, options.inference_output_type):
             return source, make_report(notes, len(source), len(source), "no binary layer")
     if options.quantizes:
         _insert_quantization(model, options)

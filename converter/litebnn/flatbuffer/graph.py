@@ -163,10 +163,15 @@ class Graph:
         self.ops: list[Op] = []
         self.carried = carried
         self.pinned: set[Tensor] = set()  # named by a signature, so not to be removed or given another meaning
+        self._held: set[Op] = set()
         self._producer: dict[Tensor, Op] = {}
         self._consumers: dict[Tensor, list[Op]] = {}
         for op in ops:
             self.insert(op)
+
+    def holds(self, op: Op) -> bool:
+        """Whether the op has not been removed."""
+        return op in self._held
 
     def producer(self, tensor: Tensor | None) -> Op | None:
         return None if tensor is None else self._producer.get(tensor)
@@ -187,6 +192,7 @@ class Graph:
     def insert(self, op: Op, *, before: Op | None = None) -> Op:
         """Adds an op, at the end or before another; tensors that are new to the graph join it."""
         self.ops.insert(len(self.ops) if before is None else self.ops.index(before), op)
+        self._held.add(op)
         for tensor in op.outputs:
             self._producer[tensor] = op
         for read in op.inputs:
@@ -196,6 +202,7 @@ class Graph:
 
     def remove(self, op: Op) -> None:
         self.ops.remove(op)
+        self._held.discard(op)
         for tensor in op.outputs:
             if self._producer.get(tensor) is op:
                 del self._producer[tensor]

@@ -37,6 +37,8 @@ from litebnn.passes.sign_affine import simplify_affine_before_sign
 from litebnn.passes.sign_maxpool import sign_before_maxpool
 from litebnn.passes.transposes import move_transposes
 
+_MISFITS = (ArithmeticError, AttributeError, LookupError, MemoryError, RecursionError, TypeError, ValueError)
+
 Pass: TypeAlias = Callable[[Graph, Notes], bool]
 
 # Each group runs over and over until none of its passes finds anything, then the next.
@@ -102,7 +104,7 @@ def run_passes(
                         changed |= one(graph, notes)
                     except ConversionError:
                         raise
-                    except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
+                    except _MISFITS as error:
                         # A file may be sound as a flatbuffer and its ops still not fit their tensors.
                         step = one.__name__.replace("_", " ")
                         raise ConversionError(f"the model's ops and tensors do not fit ({step}): {error}") from error

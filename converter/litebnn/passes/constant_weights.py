@@ -40,14 +40,26 @@ _ELEMENTWISE: dict[str, Callable[..., Any]] = {
 _FOLDABLE = (*_ELEMENTWISE, "TRANSPOSE", "RESHAPE", "CAST", "DEQUANTIZE", "MEAN")
 
 
-def is_computed_from_constants(graph: Graph, tensor: Tensor, depth: int = 0) -> bool:
+def is_computed_from_constants(graph: Graph, tensor: Tensor) -> bool:
     """Whether the value is known before the model runs."""
-    if tensor.is_constant:
-        return tensor.array is not None
-    op = graph.producer(tensor)
-    if op is None or op.name not in _FOLDABLE or depth > _DEEPEST or len(op.outputs) != 1:
-        return False
-    return all(t is not None and is_computed_from_constants(graph, t, depth + 1) for t in op.inputs)
+    seen = {tensor}
+    waiting = [(tensor, 0)]
+    while waiting:
+        tensor, depth = waiting.pop()
+        if tensor.is_constant:
+            if tensor.array is None:
+                return False
+            continue
+        op = graph.producer(tensor)
+        if op is None or op.name not in _FOLDABLE or depth > _DEEPEST or len(op.outputs) != 1:
+            return False
+        for source in op.inputs:
+            if source is None:
+                return False
+            if source not in seen:
+                seen.add(source)
+                waiting.append((source, depth + 1))
+    return True
 
 
 def fold_weights(graph: Graph, notes: Notes) -> bool:
@@ -68,19 +80,27 @@ def fold_weights(graph: Graph, notes: Notes) -> bool:
 
 def evaluate(graph: Graph, tensor: Tensor) -> Array | None:
     """The value of a tensor that is computed from constants, or None where an op's form is not known here."""
+    return _evaluate(graph, tensor, {})
+
+
+def _evaluate(graph: Graph, tensor: Tensor, shared: dict[Tensor, Array | None]) -> Array | None:
+    """`shared` remembers what several ops read; the rest is let go, for weights can be large."""
     if tensor.is_constant:
         return tensor.array
-    op = graph.producer(tensor)
-    dtype = NUMPY_TYPES.get(tensor.type)
+    if tensor in shared:
+        return shared[tensor]
+    op, dtype = graph.producer(tensor), NUMPY_TYPES.get(tensor.type)
     if op is None or dtype is None:
         return None
     if op.name == "DEQUANTIZE" and op.input(0).type != "FLOAT16":
-        return dequantized(op.input(0))
-    values = [evaluate(graph, op.input(i)) for i in range(len(op.inputs))]
-    if any(value is None for value in values):
-        return None
-    result = _apply(op, values, dtype)
-    return None if result is None else np.asarray(result).astype(dtype, copy=False)
+        result = dequantized(op.input(0))
+    else:
+        values = [_evaluate(graph, op.input(i), shared) for i in range(len(op.inputs))]
+        result = None if any(value is None for value in values) else _apply(op, values, dtype)
+        result = None if result is None else np.asarray(result).astype(dtype, copy=False)
+    if len(graph.consumers(tensor)) > 1:
+        shared[tensor] = result
+    return result
 
 
 def _apply(op: Op, values: list[Any], dtype: Any) -> Any:

@@ -44,3 +44,14 @@ def test_a_product_with_a_large_kernel_is_a_dense_layer() -> None:
     assert op_names(built) == ["LceQuantize", "RESHAPE", "LceBconv2d", "RESHAPE"]
     assert notes.layers[0].binary
     assert notes.layers[0].macs == 640
+
+
+def test_a_value_that_is_read_twice_over_and_over_is_computed_once() -> None:
+    model = FloatModel()
+    kernel = model.const(RNG.choice([-1.0, 1.0], (8, 3, 3, 32)))
+    for _ in range(30):
+        kernel = model.elementwise("ADD", kernel, kernel)
+    built = model.model(model.conv(model.sign(model.input(1, 8, 8, 32)), kernel))
+    run_passes(built, BINARY_PASSES, Notes(built))
+    assert op_names(built) == ["LceQuantize", "LceBconv2d"]
+    assert built.graphs[0].ops[1].input(2).array.max() == 2.0**30

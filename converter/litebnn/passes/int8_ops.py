@@ -83,7 +83,7 @@ def lower_to_int8(graph: Graph, notes: Notes) -> bool:
     changed = False
     for op in list(graph.ops):
         rule = RULES.get(op.name)
-        if rule is None or op not in graph.ops or len(op.outputs) != 1 or op.output.type != "FLOAT32":
+        if rule is None or not graph.holds(op) or len(op.outputs) != 1 or op.output.type != "FLOAT32":
             continue
         changed |= _lower(graph, op, rule, notes) or _move_before_dequantize(graph, op, rule, notes)
     return changed

@@ -44,7 +44,7 @@ class _Sign:
 def recognize_quantizers(graph: Graph, notes: Notes) -> bool:
     changed = False
     for op in list(graph.ops):
-        if op not in graph.ops or len(op.outputs) != 1 or op.output.type not in ("FLOAT32", "INT8"):
+        if not graph.holds(op) or len(op.outputs) != 1 or op.output.type not in ("FLOAT32", "INT8"):
             continue
         sign = _MATCHERS[op.name](graph, op) if op.name in _MATCHERS else None
         if sign is None or sign.x.dims != op.output.dims or op.output.channels < 1:

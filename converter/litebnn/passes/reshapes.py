@@ -30,7 +30,7 @@ def reshape_bits_of_signs(graph: Graph, notes: Notes) -> bool:
 def move_reshapes(graph: Graph, notes: Notes) -> bool:
     changed = False
     for op in list(graph.ops):
-        if op.name in _RESHAPES and op in graph.ops:
+        if op.name in _RESHAPES and graph.holds(op):
             changed |= _merge(graph, op) or _quantize_first(graph, op) or _fuse_first(graph, op)
     return changed
 

@@ -32,7 +32,7 @@ from litebnn.passes.pool_of_signs import pool_of_bits
 def sign_before_maxpool(graph: Graph, notes: Notes) -> bool:
     changed = False
     for op in list(graph.ops):
-        if op.name == QUANTIZE and op in graph.ops:
+        if op.name == QUANTIZE and graph.holds(op):
             changed |= _move(graph, op, notes)
     return changed
 

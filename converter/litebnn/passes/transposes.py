@@ -1,6 +1,5 @@
 """Transposes, which exporters from channel-first frameworks put around convolutions, go in front of signs and cancel.
 
-
 A sign is packed along its last axis, so the axis has to be the channels before it is packed.
 """
 
@@ -17,7 +16,7 @@ from litebnn.passes.notes import Notes
 def move_transposes(graph: Graph, notes: Notes) -> bool:
     changed = False
     for op in list(graph.ops):
-        if op.name == "TRANSPOSE" and op in graph.ops:
+        if op.name == "TRANSPOSE" and graph.holds(op):
             changed |= _before_sign(graph, op) or _merge(graph, op)
     return changed
 
