@@ -36,7 +36,8 @@ bool TensorBytes(TfLiteType type, const TfLiteIntArray& dims, size_t* bytes) {
   return true;
 }
 
-// The runtime's own ADD, without broadcasting.
+// The runtime's own ADD, without broadcasting. What RELU makes of a NaN is left open by the runtime; here it is as in
+// the delegate.
 TfLiteStatus PrepareAdd(TfLiteContext* context, TfLiteNode* node) {
   if (node->inputs->size != 2 || node->outputs->size != 1) return kTfLiteError;
   const TfLiteTensor* tensors[3];
@@ -64,7 +65,7 @@ TfLiteStatus RunAdd(TfLiteContext* context, TfLiteNode* node) {
   if (first.bytes < sum.bytes || second.bytes < sum.bytes) return kTfLiteError;
   for (size_t i = 0; i < sum.bytes / sizeof(float); ++i) {
     const float value = static_cast<const float*>(first.data)[i] + static_cast<const float*>(second.data)[i];
-    static_cast<float*>(sum.data)[i] = relu ? std::max(value, 0.0f) : value;
+    static_cast<float*>(sum.data)[i] = relu && !(value > 0) ? 0 : value;
   }
   return kTfLiteOk;
 }
