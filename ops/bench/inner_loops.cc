@@ -10,6 +10,7 @@ namespace litebnn {
 InnerLoop InnerLoopOf(const char* table) {
 #if LITEBNN_X86
   if (std::strcmp(table, "avx2") == 0) return InnerLoopAvx2;
+  if (std::strcmp(table, "avx512") == 0) return InnerLoopAvx512;
 #endif
   static_cast<void>(table);
   return nullptr;

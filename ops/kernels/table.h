@@ -71,6 +71,7 @@ struct Kernels {
 
 // Each is there on the CPUs that may have its instructions.
 extern const Kernels kPortableKernels;
+extern const Kernels kAvx512Kernels;
 extern const Kernels kAvx2Kernels;
 extern const Kernels kNeon64Kernels;
 extern const Kernels kNeon32Kernels;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <condition_variable>
 #include <exception>
 #include <mutex>
@@ -12,9 +13,11 @@
 namespace litebnn {
 namespace {
 
-// About 50 microseconds: longer than the gap between two ops of a partition, short enough not to starve the runtime's
-// own threads between partitions.
-constexpr int kSpins = 4000;
+// How long a thread keeps looking before it sleeps: longer than the float ops between two partitions take, as waking up
+// costs as much as a whole convolution.
+constexpr std::chrono::microseconds kSpinTime(300);
+// Looks between two readings of the clock, less than a microsecond.
+constexpr int kSpins = 64;
 
 void Pause() {
 #if defined(__x86_64__) || defined(__i386__)
@@ -22,6 +25,21 @@ void Pause() {
 #elif defined(__aarch64__) || (defined(__ARM_ARCH) && __ARM_ARCH >= 7)
   __asm__ __volatile__("yield" ::: "memory");
 #endif
+}
+
+// Whether `is_true()` came to hold before it was time to sleep.
+template <typename IsTrue>
+bool Spin(IsTrue is_true) {
+  const auto end = std::chrono::steady_clock::now() + kSpinTime;
+  do {
+    for (int spins = 0; spins < kSpins; ++spins) {
+      if (is_true()) return true;
+      Pause();
+    }
+    // Where there are more threads than cores, the one that is waited for needs this core.
+    std::this_thread::yield();
+  } while (std::chrono::steady_clock::now() < end);
+  return false;
 }
 
 class SpinningThreadPool final : public ThreadPool {
@@ -56,14 +74,10 @@ class SpinningThreadPool final : public ThreadPool {
     pending_.store(static_cast<int>(workers_.size()), std::memory_order_relaxed);
     Publish();
     RunPart(0);
-    for (int spins = 0; pending_.load(std::memory_order_acquire) != 0; ++spins) {
-      if (spins < kSpins) {
-        Pause();
-        continue;
-      }
-      std::unique_lock<std::mutex> lock(mutex_);
-      done_.wait(lock, [this] { return pending_.load(std::memory_order_acquire) == 0; });
-    }
+    const auto all_done = [this] { return pending_.load(std::memory_order_acquire) == 0; };
+    if (Spin(all_done)) return;
+    std::unique_lock<std::mutex> lock(mutex_);
+    done_.wait(lock, all_done);
   }
 
  private:
@@ -101,15 +115,13 @@ class SpinningThreadPool final : public ThreadPool {
   }
 
   uint64_t WaitAfter(uint64_t seen) {
-    for (int spins = 0; spins < kSpins; ++spins) {
-      const uint64_t generation = generation_.load(std::memory_order_acquire);
-      if (generation != seen) return generation;
-      Pause();
+    const auto has_next = [&] { return generation_.load(std::memory_order_acquire) != seen; };
+    if (!Spin(has_next)) {
+      std::unique_lock<std::mutex> lock(mutex_);
+      ++sleeping_;
+      wake_.wait(lock, has_next);
+      --sleeping_;
     }
-    std::unique_lock<std::mutex> lock(mutex_);
-    ++sleeping_;
-    wake_.wait(lock, [&] { return generation_.load(std::memory_order_acquire) != seen; });
-    --sleeping_;
     return generation_.load(std::memory_order_acquire);
   }
 

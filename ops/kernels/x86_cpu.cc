@@ -37,8 +37,8 @@ bool CpuHasAvx2() {
 
 bool CpuHasAvx512Popcount() {
   const Features features = ReadFeatures();
-  constexpr uint32_t kFoundationByteWordVectorLength = 1u << 16 | 1u << 30 | 1u << 31;
-  return HasBits(features.saved_state, 0xE6u) && HasBits(features.leaf7_ebx, kFoundationByteWordVectorLength) &&
+  constexpr uint32_t kFoundationAndForms = 1u << 16 | 1u << 17 | 1u << 30 | 1u << 31;
+  return HasBits(features.saved_state, 0xE6u) && HasBits(features.leaf7_ebx, kFoundationAndForms) &&
          HasBits(features.leaf7_ecx, 1u << 14);
 }
 

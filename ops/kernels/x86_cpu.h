@@ -5,7 +5,7 @@
 #define LITEBNN_X86 1
 namespace litebnn {
 bool CpuHasAvx2();
-// AVX-512 F, BW, VL and VPOPCNTDQ.
+// AVX-512 F, DQ, BW, VL and VPOPCNTDQ.
 bool CpuHasAvx512Popcount();
 }  // namespace litebnn
 #else
