@@ -17,7 +17,12 @@ VENV = ROOT / ".venv"
 PYTHON = VENV / ("Scripts/python.exe" if os.name == "nt" else "bin/python")
 
 # Extras of pyproject.toml by task; the others need only `dev`.
-EXTRAS = {"demo": ("dev", "demo"), "test": ("dev", "demo", "test"), "lint": ("dev", "test")}
+EXTRAS = {
+    "demo": ("dev", "demo"),
+    "deploy": ("dev", "deploy"),
+    "lint": ("dev", "test"),
+    "test": ("dev", "demo", "test"),
+}
 
 # larq's metadata asks for numpy 1, which has no wheels for Python 3.13; larq itself runs with numpy 2.
 WITHOUT_DEPENDENCIES = {"demo": ["larq>=0.13.3"]} if sys.version_info >= (3, 13) else {}
@@ -32,7 +37,10 @@ def make_environment() -> None:
     if PYTHON.exists() and subprocess.run([PYTHON, "-m", "pip", "--version"], capture_output=True).returncode == 0:
         return
     say(f"making {VENV.name} with Python {sys.version.split()[0]}")
-    venv.EnvBuilder(with_pip=True, clear=True).create(VENV)
+    try:
+        venv.EnvBuilder(with_pip=True, clear=True).create(VENV)
+    except subprocess.CalledProcessError as error:
+        raise OSError("this Python cannot install pip (on Debian: apt install python3-venv)") from error
 
 
 def install(extras: tuple[str, ...]) -> None:
@@ -64,10 +72,13 @@ def main(arguments: list[str]) -> int:
     try:
         make_environment()
         install(EXTRAS.get(arguments[0], ("dev",)))
+        return subprocess.run([PYTHON, "-m", "invoke", "--search-root", ROOT, *arguments]).returncode
     except (OSError, subprocess.CalledProcessError) as error:
         say(f"cannot make the environment: {error}")
         return 1
-    return subprocess.run([PYTHON, "-m", "invoke", *arguments], cwd=ROOT).returncode
+    except KeyboardInterrupt:
+        say("interrupted")
+        return 130
 
 
 if __name__ == "__main__":

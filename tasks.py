@@ -13,9 +13,17 @@ ROOT = Path(__file__).resolve().parent
 
 def _python(*arguments: str | Path) -> None:
     """Runs this Python in the project's folder and ends the task where that fails."""
-    code = subprocess.run([sys.executable, *arguments], cwd=ROOT).returncode
+    try:
+        code = subprocess.run([sys.executable, *arguments], cwd=ROOT).returncode
+    except KeyboardInterrupt:
+        code = 130
     if code:
         raise Exit(code=code)
+
+
+def _paths(**options: str) -> list[str]:
+    """Flags for the options that are given, with their paths seen from where the user is."""
+    return [f"--{name.replace('_', '-')}={Path(path).absolute()}" for name, path in options.items() if path]
 
 
 @task(help={"target": "a row of toolchains/targets.toml", "toolchain": "auto, gcc, zig or docker"})
@@ -45,8 +53,7 @@ def wheel(context: Context, target: str = "host", toolchain: str = "zig") -> Non
 @task(help={"target": "a row of toolchains/targets.toml", "tflite_dir": "folder of your own build of the C library"})
 def runtime(context: Context, target: str = "host", tflite_dir: str = "") -> None:
     """Fetch TensorFlow Lite's C library, for the example programs: build/runtime/TARGET."""
-    own = [f"--tflite-dir={tflite_dir}"] if tflite_dir else []
-    _python("-m", "toolchains.runtime_library", f"--target={target}", *own)
+    _python("-m", "toolchains.runtime_library", f"--target={target}", *_paths(tflite_dir=tflite_dir))
 
 
 @task(help={"target": "a row of toolchains/targets.toml", "toolchain": "auto, gcc, zig or docker"})
@@ -77,17 +84,15 @@ def deploy(
     toolchain: str = "auto",
 ) -> None:
     """Copy the bundle to a board over SSH, measure a model there, and bring the results back."""
-    files = [f"--{name}={value}" for name, value in (("identity", identity), ("model", model)) if value]
-    places = [f"--target={target}", f"--host={host}", f"--folder={folder}", *files]
+    places = [f"--target={target}", f"--host={host}", f"--folder={folder}", *_paths(identity=identity, model=model)]
     _python("-m", "toolchains.deploy", *places, f"--num-threads={num_threads}", f"--toolchain={toolchain}")
 
 
 @task(help={"mnist": "folder of MNIST's IDX files; by default scikit-learn's digits", "epochs": "training epochs"})
-def demo(context: Context, mnist: str = "", epochs: int = 0) -> None:
+def demo(context: Context, mnist: str = "", epochs: str = "") -> None:
     """Train a small binarized network, convert it, build the library and run it, side by side."""
     build(context)
-    options = [f"--mnist={mnist}"] if mnist else []
-    _python("-m", "examples.mnist.demo", *options, *([f"--epochs={epochs}"] if epochs else []))
+    _python("-m", "examples.mnist.demo", *_paths(mnist=mnist), *([f"--epochs={epochs}"] if epochs else []))
 
 
 @task

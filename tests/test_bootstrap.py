@@ -1,12 +1,15 @@
-"""bootstrap.py, without the network: pip is replaced by a recorder."""
+"""bootstrap.py and tasks.py, without the network: what they run is replaced by a recorder."""
 
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+from invoke.context import Context
+from invoke.exceptions import Exit
 
 import bootstrap
+import tasks
 
 
 @pytest.fixture
@@ -30,7 +33,8 @@ def installs(commands: list[list[str]]) -> list[str]:
 
 def test_a_task_runs_with_its_arguments_and_exit_code(commands: list[list[str]]) -> None:
     assert bootstrap.main(["build", "--target=rpi4"]) == 3
-    assert commands[-1][1:] == ["-m", "invoke", "build", "--target=rpi4"]
+    root = str(Path(bootstrap.__file__).parent)
+    assert commands[-1][1:] == ["-m", "invoke", "--search-root", root, "build", "--target=rpi4"]
     assert installs(commands)[0].endswith("[dev]")
 
 
@@ -52,6 +56,60 @@ def test_new_dependencies_are_installed(
     monkeypatch.setattr(bootstrap, "ROOT", tmp_path)
     bootstrap.main(["demo"])
     assert installs(commands)[0].endswith("[dev,demo]")
+
+
+def test_an_interrupted_run_ends_quietly(
+    commands: list[list[str]], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def interrupted(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(bootstrap.subprocess, "run", interrupted)
+    assert bootstrap.main(["demo"]) == 130
+    assert capsys.readouterr().out.splitlines()[-1] == "bootstrap: interrupted"
+
+
+def test_a_python_without_venv_says_what_to_install(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def create(builder: object, folder: Path) -> None:
+        raise subprocess.CalledProcessError(1, ["python", "-m", "ensurepip"])
+
+    monkeypatch.setattr(bootstrap.venv.EnvBuilder, "create", create)
+    monkeypatch.setattr(bootstrap, "VENV", tmp_path / ".venv")
+    monkeypatch.setattr(bootstrap, "PYTHON", tmp_path / ".venv" / "bin" / "python")
+    assert bootstrap.main(["build"]) == 1
+    message = capsys.readouterr().out.splitlines()[-1]
+    assert message.startswith("bootstrap: cannot make the environment: ")
+    assert message.endswith("this Python cannot install pip (on Debian: apt install python3-venv)")
+
+
+def test_paths_are_from_where_the_user_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    ran: list[list[str]] = []
+
+    def run(command: list[str], **_: object) -> subprocess.CompletedProcess[bytes]:
+        ran.append(command)
+        return subprocess.CompletedProcess(command, 0)
+
+    monkeypatch.setattr(tasks.subprocess, "run", run)
+    context = Context()
+    tasks.demo.body(context, mnist="digits", epochs="3")
+    tasks.runtime.body(context, tflite_dir="own")
+    tasks.deploy.body(context, "rpi4", "pi@board", identity="key", model="m.tflite")
+    words = [word for command in ran for word in command]
+    assert {f"--mnist={tmp_path}/digits", f"--tflite-dir={tmp_path}/own", "--epochs=3"} < set(words)
+    assert {f"--identity={tmp_path}/key", f"--model={tmp_path}/m.tflite"} < set(words)
+
+
+def test_an_interrupted_task_ends_quietly(monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupted(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(tasks.subprocess, "run", interrupted)
+    with pytest.raises(Exit) as end:
+        tasks.build.body(Context())
+    assert end.value.code == 130
 
 
 def test_without_a_task_it_shows_its_use(capsys: pytest.CaptureFixture[str]) -> None:

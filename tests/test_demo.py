@@ -41,13 +41,41 @@ def test_mnist_files_are_read(tmp_path: Path) -> None:
     assert digits.test_labels.tolist() == labels[9000:].tolist()
 
 
-@pytest.mark.parametrize("content", [b"", b"\x1f\x8b broken", b"not gzip at all"])
+IMAGES, LABELS = "t10k-images-idx3-ubyte", "t10k-labels-idx1-ubyte"
+PACKED = gzip.compress(bytes(20000))
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        (f"{IMAGES}.gz", b""),
+        (f"{IMAGES}.gz", b"\x1f\x8b broken"),
+        (f"{IMAGES}.gz", b"not gzip at all"),
+        (f"{IMAGES}.gz", PACKED[:-9]),
+        (f"{IMAGES}.gz", PACKED[:12] + b"\xff" * 9 + PACKED[21:]),
+        (IMAGES, b""),
+        (IMAGES, b"12345"),
+        (LABELS, b"\0\0\x08\x01\0\0\x27\x10" + b"\x0a" * 10000),
+    ],
+)
 def test_wrong_data_is_one_line_and_exit_code_1(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], content: bytes
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], name: str, content: bytes
 ) -> None:
-    (tmp_path / "t10k-images-idx3-ubyte.gz").write_bytes(content)
+    if name == LABELS:
+        header = np.array([0x803, 10000, 28, 28], ">i4").tobytes()
+        (tmp_path / IMAGES).write_bytes(header + bytes(10000 * 28 * 28))
+    (tmp_path / name).write_bytes(content)
     assert demo.main([f"--mnist={tmp_path}"]) == 1
-    assert "t10k-images-idx3-ubyte" in capsys.readouterr().err
+    (line,) = capsys.readouterr().err.splitlines()
+    assert line.startswith(f"demo: {tmp_path / name}")
+
+
+@pytest.mark.parametrize("epochs", ["0", "-1", "few"])
+def test_a_wrong_number_of_epochs_is_an_error(capsys: pytest.CaptureFixture[str], epochs: str) -> None:
+    with pytest.raises(SystemExit) as end:
+        demo.main([f"--epochs={epochs}"])
+    assert end.value.code == 2
+    assert "--epochs" in capsys.readouterr().err.splitlines()[-1]
 
 
 def test_missing_data_is_one_line_and_exit_code_1(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

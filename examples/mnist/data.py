@@ -1,6 +1,7 @@
 """Handwritten digits as float32 images [n, 28, 28, 1] in [-1, 1] and int labels [n]."""
 
 import gzip
+import zlib
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -8,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 SIZE = 28
+UNSIGNED_BYTES = 0x800  # the IDX format's type, in front of the number of dimensions
 
 
 class Digits(NamedTuple):
@@ -44,22 +46,23 @@ def mnist(folder: Path) -> Digits:
     Raises:
         ValueError: a file is missing or is no IDX file of the expected shape.
     """
-    images = _idx(folder, "t10k-images-idx3-ubyte", (10000, SIZE, SIZE))
-    labels = _idx(folder, "t10k-labels-idx1-ubyte", (10000,))
+    images = _idx(folder, "t10k-images-idx3-ubyte", (10000, SIZE, SIZE), 255)
+    labels = _idx(folder, "t10k-labels-idx1-ubyte", (10000,), 9)
     scaled = (images.astype(np.float32) / 127.5 - 1)[..., None]
     return _split(scaled, labels.astype(np.int64), 9000)
 
 
-def _idx(folder: Path, name: str, shape: tuple[int, ...]) -> npt.NDArray[np.uint8]:
+def _idx(folder: Path, name: str, shape: tuple[int, ...], largest: int) -> npt.NDArray[np.uint8]:
     for path, opened in ((folder / f"{name}.gz", gzip.open), (folder / name, open)):
         if path.is_file():
             try:
                 with opened(path, "rb") as file:
                     content = file.read()
-            except (OSError, EOFError) as error:
+            except (OSError, EOFError, zlib.error) as error:
                 raise ValueError(f"{path}: {error}") from error
-            header = np.frombuffer(content[: 4 + 4 * len(shape)], ">i4")
-            if len(content) != 4 * len(header) + int(np.prod(shape)) or tuple(header[1:]) != shape:
-                raise ValueError(f"{path} is no IDX file of shape {shape}")
-            return np.frombuffer(content[4 * len(header) :], np.uint8).reshape(shape)
+            header = np.array([UNSIGNED_BYTES + len(shape), *shape], ">i4").tobytes()
+            values = np.frombuffer(content[len(header) :], np.uint8)
+            if not content.startswith(header) or values.size != np.prod(shape) or values.max() > largest:
+                raise ValueError(f"{path} is no IDX file of shape {shape} with values up to {largest}")
+            return values.reshape(shape)
     raise ValueError(f"{folder} has neither {name}.gz nor {name}")

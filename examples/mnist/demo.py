@@ -41,6 +41,9 @@ def main(arguments: list[str] | None = None) -> int:
     except (ValueError, OSError, ImportError) as error:
         print(f"demo: {error}", file=sys.stderr)
         return 1
+    except KeyboardInterrupt:
+        print("demo: interrupted", file=sys.stderr)
+        return 130
     return 0
 
 
