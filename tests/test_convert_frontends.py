@@ -104,12 +104,14 @@ def test_a_saved_model(network: Any, folder: Path) -> None:
     np.testing.assert_allclose(litebnn.Interpreter(converted).predict(IMAGES), expected, atol=1e-4)
 
 
-def test_types_of_tensorflow_and_numpy_name_the_interface(network: Any) -> None:
-    import tensorflow as tf
-
-    data = [image[None] for image in IMAGES[:4]]
+@pytest.mark.usefixtures("library")
+def test_types_of_tensorflow_and_numpy_name_the_interface() -> None:
+    tf = pytest.importorskip("tensorflow", reason="pip install tensorflow")
+    data = [np.load(GOLDEN / "residual.npz")["input"]]
     for kind in (tf.int8, np.int8, "int8"):
-        converted = litebnn.convert_keras_model(network, representative_dataset=data, inference_input_type=kind)
+        converted = litebnn.convert_tflite(
+            GOLDEN / "residual.float.tflite", representative_dataset=data, inference_input_type=kind
+        )
         assert read_model(converted).graphs[0].inputs[0].type == "INT8"
 
 
