@@ -20,6 +20,8 @@ _FORMS: dict[str, _Form] = {
     "DEPTHWISE_CONV_2D": _Form(2, 3, "DepthwiseConv2DOptions"),
     "FULLY_CONNECTED": _Form(2, 3, "FullyConnectedOptions"),
     "CONV_3D": _Form(2, 3),
+    "LEAKY_RELU": _Form(1, 1),
+    "PRELU": _Form(2, 2),
     "TRANSPOSE_CONV": _Form(3, 4),
     "BATCH_MATMUL": _Form(2, 2, "BatchMatMulOptions"),
     "MAX_POOL_2D": _Form(1, 1, "Pool2DOptions"),
@@ -35,7 +37,9 @@ _FORMS: dict[str, _Form] = {
     "EXPAND_DIMS": _Form(2, 2),
     **dict.fromkeys(("ADD", "SUB", "MUL", "DIV", "MAXIMUM", "MINIMUM", "EQUAL"), _Form(2, 2)),
     **dict.fromkeys(("GREATER_EQUAL", "GREATER", "LESS_EQUAL", "LESS"), _Form(2, 2)),
-    **dict.fromkeys(("SIGN", "NEG", "ABS", "RELU", "RELU6", "RELU_N1_TO_1", "LOGICAL_NOT", "SQUEEZE"), _Form(1, 1)),
+    **dict.fromkeys(
+        ("SIGN", "NEG", "ABS", "RELU", "RELU6", "RELU_N1_TO_1", "LOGICAL_NOT", "SQUEEZE", "TANH", "ELU"), _Form(1, 1)
+    ),
     **dict.fromkeys(("QUANTIZE", "DEQUANTIZE", "CAST"), _Form(1, 1)),
 }
 

@@ -35,6 +35,7 @@ from litebnn.passes.requantize import merge_requantizations
 from litebnn.passes.reshapes import move_reshapes, reshape_bits_of_signs
 from litebnn.passes.sign_affine import simplify_affine_before_sign
 from litebnn.passes.sign_maxpool import sign_before_maxpool
+from litebnn.passes.sign_preserving import skip_sign_preserving_ops
 from litebnn.passes.transposes import move_transposes
 
 _MISFITS = (ArithmeticError, AttributeError, LookupError, MemoryError, RecursionError, TypeError, ValueError)
@@ -65,6 +66,7 @@ BINARY_PASSES: tuple[tuple[Pass, ...], ...] = (
         move_reshapes,
         activate_before_maxpool,
         fuse_post_activation,
+        skip_sign_preserving_ops,
         sign_before_maxpool,
         pack_outputs,
         simplify_affine_before_sign,
