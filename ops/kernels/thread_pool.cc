@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <atomic>
-#include <chrono>
 #include <condition_variable>
 #include <exception>
 #include <mutex>
@@ -13,11 +12,10 @@
 namespace litebnn {
 namespace {
 
-// How long a thread keeps looking before it sleeps: longer than the float ops between two partitions take, as waking up
-// costs as much as a whole convolution.
-constexpr std::chrono::microseconds kSpinTime(300);
-// Looks between two readings of the clock, less than a microsecond.
-constexpr int kSpins = 64;
+// How often a thread looks before it sleeps. That takes some hundred microseconds, longer than the float ops between two
+// partitions do, as waking up costs as much as a whole convolution.
+constexpr int kLooks = 256;
+constexpr int kPausesPerLook = 64;
 
 void Pause() {
 #if defined(__x86_64__) || defined(__i386__)
@@ -30,15 +28,14 @@ void Pause() {
 // Whether `is_true()` came to hold before it was time to sleep.
 template <typename IsTrue>
 bool Spin(IsTrue is_true) {
-  const auto end = std::chrono::steady_clock::now() + kSpinTime;
-  do {
-    for (int spins = 0; spins < kSpins; ++spins) {
+  for (int look = 0; look < kLooks; ++look) {
+    for (int pause = 0; pause < kPausesPerLook; ++pause) {
       if (is_true()) return true;
       Pause();
     }
     // Where there are more threads than cores, the one that is waited for needs this core.
     std::this_thread::yield();
-  } while (std::chrono::steady_clock::now() < end);
+  }
   return false;
 }
 
