@@ -10,7 +10,7 @@ def exit_code(work: Callable[[], object]) -> int:
     """Does a tool's work; what the user has to mend is one line on stderr."""
     try:
         work()
-    except ToolkitError as error:
+    except (ToolkitError, OSError) as error:
         print(f"error: {error}", file=sys.stderr)
         return 1
     except KeyboardInterrupt:

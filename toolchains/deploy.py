@@ -6,15 +6,18 @@ python -m toolchains.deploy --target=rpi4 --host=pi@board
 import argparse
 import json
 import platform
+import re
 import shlex
 import sys
 import tarfile
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Any
 
 from toolchains.bundle import MODEL, bundle
 from toolchains.command_line import exit_code
 from toolchains.targets import Target, ToolkitError, find_target
+
+HOST = re.compile(r"(.+@)?([^@:]+(:\d+)?|[0-9a-fA-F:]+)")  # what Fabric takes; an IPv6 address has no port
 
 # `uname -m` of the machines that run programs for a processor; a 64-bit kernel may carry a 32-bit system.
 MACHINES = {"aarch64": ("aarch64", "arm64"), "x86_64": ("x86_64",), "armv7l": ("armv7l", "armv8l", "aarch64")}
@@ -29,11 +32,14 @@ class Board:
         """Connects to [USER@]HOST[:PORT], with the private key `identity` or as `ssh` would.
 
         Raises:
-            ToolkitError: Fabric is not installed, or no connection can be made.
+            ToolkitError: Fabric is not installed, `identity` is no key, or no connection can be made.
         """
+        if not HOST.fullmatch(host):
+            raise ToolkitError(f"--host={host}: expected [USER@]HOST[:PORT]")
         try:
             from fabric import Connection
             from paramiko import PKey, SSHException
+            from paramiko.pkey import UnknownKeyType
         except ImportError as error:
             raise ToolkitError(
                 "deploying needs Fabric: pip install 'fabric>=3.2' (litebnn's extra `deploy`)"
@@ -42,6 +48,9 @@ class Board:
         self._failures: tuple[type[Exception], ...] = (OSError, EOFError, ValueError, SSHException)
         try:
             key = {"pkey": PKey.from_path(identity)} if identity else {}
+        except (*self._failures, TypeError, UnknownKeyType) as error:
+            raise ToolkitError(f"--identity={identity} cannot be used as a private key: {one_line(error)}") from error
+        try:
             self._connection = Connection(host, connect_timeout=15, connect_kwargs=key)
             # A host that is known by another key is refused.
             self._connection.client.load_system_host_keys()
@@ -83,11 +92,20 @@ class Board:
             ) from error
 
     def get(self, path: str, file: Path) -> None:
-        """Copies a file from the board."""
+        """Copies a file from the board, whole or not at all."""
+        part = file.with_name(f".{file.name}.part")
         try:
-            self._connection.get(path, str(file))
+            self._connection.get(path, str(part))
+            part.replace(file)
         except self._failures as error:
             raise ToolkitError(f"cannot fetch {path} from {self.host}: {one_line(error)}") from error
+        finally:
+            part.unlink(missing_ok=True)
+
+
+def on_board(folder: str) -> str:
+    """A folder as the board's commands take it: they start in the home, which no shell there puts for a tilde."""
+    return str(PurePosixPath(folder).relative_to("~")) if PurePosixPath(folder).is_relative_to("~") else folder
 
 
 def one_line(error: Exception) -> str:
@@ -130,6 +148,7 @@ def deploy(
     row = find_target(target)
     if model is not None and not model.is_file():
         raise ToolkitError(f"--model={model} is no file")
+    folder = on_board(folder)
     board = Board(host, identity)
     check_processor(row, board)
     board.check(f"mkdir -p {shlex.quote(folder)}", f"make the folder {folder}")
@@ -162,7 +181,11 @@ def deploy(
 def check_processor(target: Target, board: Board) -> None:
     """Raises ToolkitError where the board cannot run programs for `target`."""
     processor = target.processor or platform.machine()
-    machine, bits = board.check("uname -m && getconf LONG_BIT", "tell its CPU").split()
+    answer = board.check("uname -m && getconf LONG_BIT", "tell its CPU")
+    # Whatever a login script prints comes first.
+    machine, bits = answer.split()[-2:] if len(answer.split()) > 1 else (answer, "")
+    if not bits.isdecimal():
+        raise ToolkitError(f"{board.host} does not tell its CPU: {' '.join(answer.split())}")
     if machine not in MACHINES.get(processor, (processor,)) or int(bits) != BITS.get(processor, int(bits)):
         raise ToolkitError(f"{board.host} has another CPU than {target.name}: {machine} ({bits} bits), not {processor}")
 

@@ -146,6 +146,7 @@ def test_programs_that_the_board_cannot_run_are_one_line(board, tmp_path, monkey
     monkeypatch.setattr(deploying, "bundle", lambda target, toolchain: archive)
     arguments = [f"--host={board.host}", f"--identity={board.identity}", f"--folder={folder}"]
     assert error(capsys, "--target=host", *arguments).startswith(message.format(host=board.host, folder=folder))
+    assert not list(find_target("host").folder.glob(f"*127.0.0.1-{board.port}.json*"))
 
 
 def error(capsys, *arguments: str) -> str:
@@ -162,6 +163,42 @@ def test_a_refused_connection_is_one_line(capsys):
     message = error(capsys, "--target=host", f"--host=pi@127.0.0.1:{port}")
     assert message.startswith(f"cannot connect to pi@127.0.0.1:{port}: ")
     assert "Unable to connect to port" in message
+
+
+@pytest.mark.parametrize("host", ["", "@", "pi@", "pi@board:ssh"])
+def test_a_host_that_is_none_is_one_line(capsys, host):
+    assert error(capsys, "--target=host", f"--host={host}") == f"--host={host}: expected [USER@]HOST[:PORT]"
+
+
+@pytest.mark.parametrize("content", [None, "no key", "-----BEGIN OPENSSH PRIVATE KEY-----\nAAAA\n"])
+def test_an_identity_that_is_no_key_is_named(tmp_path, capsys, content):
+    identity = tmp_path / "key"
+    if content is not None:
+        identity.write_text(content)
+    message = error(capsys, "--target=host", "--host=pi@board.invalid", f"--identity={identity}")
+    assert message.startswith(f"--identity={identity} cannot be used as a private key: ")
+
+
+def test_an_identity_with_a_passphrase_is_named(tmp_path, capsys):
+    paramiko.RSAKey.generate(2048).write_private_key_file(str(tmp_path / "key"), password="secret")
+    message = error(capsys, "--target=host", "--host=pi@board.invalid", f"--identity={tmp_path / 'key'}")
+    assert message.startswith(f"--identity={tmp_path / 'key'} cannot be used as a private key: ")
+
+
+@pytest.mark.parametrize(("given", "there"), [("~", "."), ("~/bnn", "bnn"), ("/opt/~", "/opt/~"), ("a b", "a b")])
+def test_a_tilde_is_the_home_on_the_board(given, there):
+    assert deploying.on_board(given) == there
+
+
+def test_what_a_login_script_prints_is_no_cpu():
+    board = SimpleNamespace(host="pi@board", check=lambda command, what: "Welcome to\nthe board\naarch64\n64")
+    deploying.check_processor(find_target("rpi4"), board)
+    board.check = lambda command, what: "Welcome to\nthe board\narmv7l\n32"
+    with pytest.raises(ToolkitError, match=r"another CPU than rpi4: armv7l \(32 bits\), not aarch64$"):
+        deploying.check_processor(find_target("rpi4"), board)
+    board.check = lambda command, what: "Welcome to the board"
+    with pytest.raises(ToolkitError, match=r"^pi@board does not tell its CPU: Welcome to the board$"):
+        deploying.check_processor(find_target("rpi4"), board)
 
 
 def test_a_host_that_does_not_exist_is_one_line(capsys):

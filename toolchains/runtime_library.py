@@ -156,7 +156,7 @@ def _download(package: Package, folder: Path) -> Path:
         command = ["npm", "pack", "--silent", f"{package.name}@{package.version}"]
         run = subprocess.run(command, cwd=folder, capture_output=True, text=True)
         if run.returncode or not archive.is_file():
-            reason = next((line for line in run.stderr.splitlines() if "error" in line), "no archive came")
+            reason = next((line for line in run.stderr.splitlines() if "npm err" in line.lower()), "no archive came")
             raise ToolkitError(f"npm cannot fetch {what}: {reason.strip()}")
         return archive
     try:

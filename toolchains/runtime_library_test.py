@@ -104,13 +104,20 @@ def test_own_build_that_lacks_something_is_named(registry, tmp_path, missing):
         fetch("rpi4", own)
 
 
-def test_npm_says_why_it_fails(registry, tmp_path, monkeypatch):
+@pytest.mark.parametrize("says", ["npm error code E404", "npm ERR! code E404"])
+def test_npm_says_why_it_fails(registry, tmp_path, monkeypatch, says):
     npm = tmp_path / "npm"
-    npm.write_text("#!/bin/sh\necho 'npm error code E404' >&2\nexit 1\n")
+    npm.write_text(f"#!/bin/sh\necho 'npm warn old' >&2\necho '{says}' >&2\nexit 1\n")
     npm.chmod(0o755)
     monkeypatch.undo()
     monkeypatch.setattr(runtime_library, "BUILD", tmp_path / "build")
     monkeypatch.setenv("PATH", str(tmp_path))
     # The script's interpreter is named by its path, so this PATH is enough.
-    with pytest.raises(ToolkitError, match=r"^npm cannot fetch tfjs-tflite-node 0\.0\.2: npm error code E404$"):
+    with pytest.raises(ToolkitError, match=rf"^npm cannot fetch tfjs-tflite-node 0\.0\.2: {says}$"):
         fetch("rpi4")
+
+
+def test_a_folder_that_cannot_be_written_is_one_line(registry, tmp_path, capsys):
+    (tmp_path / "build").write_text("a file")
+    assert main(["--target=rpi4"]) == 1
+    assert capsys.readouterr().err.splitlines() == [f"error: [Errno 20] Not a directory: '{tmp_path}/build/runtime'"]
