@@ -11,9 +11,9 @@ ADD_CUSTOM = "_ZN6tflite17MutableOpResolver9AddCustomEPKcPK18TfLiteRegistrationi
 
 
 class _Op(ctypes.Structure):
-    """`LitebnnOp` of litebnn.h."""
+    """`LitebnnOp` of litebnn.h. The runtime keeps the name's address, so it has to be the library's, not a copy's."""
 
-    _fields_ = (("name", ctypes.c_char_p), ("registration", ctypes.c_void_p))
+    _fields_ = (("name", ctypes.c_void_p), ("registration", ctypes.c_void_p))
 
 
 class _SharedObject(ctypes.Structure):
@@ -55,7 +55,7 @@ def register_ops(resolver: int) -> None:
             f"{Path(runtime).name} does not export tflite::MutableOpResolver::AddCustom, so ops cannot be "
             "registered with it from Python: use experimental_delegates=[litebnn.load_delegate()] instead"
         ) from None
-    add_custom.argtypes = (ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p, ctypes.c_int)
+    add_custom.argtypes = (ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int)
     add_custom.restype = None
 
     library = ctypes.CDLL(str(find_library()))
