@@ -278,3 +278,24 @@ def test_verify_names_the_first_layer_that_differs() -> None:
     assert sign in str(caught.value)
     with pytest.raises(ValueError, match="the model takes"):
         verify_conversion(source, converted, np.zeros((1, 3, 3, 3), np.float32))
+
+
+@pytest.mark.usefixtures("library")
+def test_a_sign_that_rounding_turns_over_proves_nothing() -> None:
+    from litebnn.inspect.verify import first_divergence, verify_conversion
+
+    def model(bias: float) -> bytes:
+        rng = np.random.default_rng(0)
+        chain = FloatModel()
+        x = chain.conv(chain.sign(chain.input(1, 6, 6, 32)), sign_weights(rng, 32, 3, 3, 32))
+        x = chain.elementwise("ADD", x, chain.const(bias))
+        return chain.finish(chain.conv(chain.sign(x), sign_weights(rng, 8, 3, 3, 32)))
+
+    x = np.random.default_rng(1).standard_normal((1, 6, 6, 32)).astype(np.float32)
+    source, above, far = model(-1e-7), litebnn.convert_tflite(model(1e-7)), litebnn.convert_tflite(model(2.0))
+    assert first_divergence(source, above, [x]).by_rounding
+    with pytest.raises(litebnn.ConversionError, match="rounding turns a sign over"):
+        verify_conversion(source, above, x)
+    assert not first_divergence(source, far, [x]).by_rounding
+    with pytest.raises(litebnn.ConversionError, match='first layer that differs is "sign_'):
+        verify_conversion(source, far, x)

@@ -25,7 +25,7 @@ _NEGATED = {"GREATER_EQUAL": "LESS", "GREATER": "LESS_EQUAL", "LESS_EQUAL": "GRE
 
 
 @dataclass(frozen=True)
-class _Sign:
+class Sign:
     """+1 where `comparison(x, threshold)` holds or, without a comparison, where the boolean x is `truth`; else -1."""
 
     x: Tensor
@@ -34,11 +34,17 @@ class _Sign:
     truth: bool = True
     condition: Tensor | None = None  # of an int8 comparison, whose opposite LceQuantize cannot read from x
 
-    def negated(self) -> _Sign:
+    def negated(self) -> Sign:
         if self.condition is not None:
-            return _Sign(self.condition, None, truth=False)
+            return Sign(self.condition, None, truth=False)
         comparison = None if self.comparison is None else _NEGATED[self.comparison]
-        return _Sign(self.x, comparison, self.threshold, not self.truth)
+        return Sign(self.x, comparison, self.threshold, not self.truth)
+
+
+def find_sign(graph: Graph, tensor: Tensor) -> Sign | None:
+    """What `tensor` is the sign of, where it is one."""
+    op = graph.producer(tensor)
+    return None if op is None or op.name not in _MATCHERS else _MATCHERS[op.name](graph, op)
 
 
 def recognize_quantizers(graph: Graph, notes: Notes) -> bool:
@@ -46,7 +52,7 @@ def recognize_quantizers(graph: Graph, notes: Notes) -> bool:
     for op in list(graph.ops):
         if not graph.holds(op) or len(op.outputs) != 1 or op.output.type not in ("FLOAT32", "INT8"):
             continue
-        sign = _MATCHERS[op.name](graph, op) if op.name in _MATCHERS else None
+        sign = find_sign(graph, op.output)
         if sign is None or sign.x.dims != op.output.dims or op.output.channels < 1:
             continue
         if is_computed_from_constants(graph, sign.x):
@@ -62,7 +68,7 @@ def recognize_quantizers(graph: Graph, notes: Notes) -> bool:
     return changed
 
 
-def _operand(graph: Graph, sign: _Sign, before: Op) -> Tensor:
+def _operand(graph: Graph, sign: Sign, before: Op) -> Tensor:
     """The tensor whose `LceQuantize` is the sign: x or a difference, or the boolean itself."""
     name = before.output.name
     if sign.comparison is None:
@@ -86,7 +92,7 @@ def _operand(graph: Graph, sign: _Sign, before: Op) -> Tensor:
     return operand
 
 
-def _of_boolean(graph: Graph, tensor: Tensor) -> _Sign | None:
+def _of_boolean(graph: Graph, tensor: Tensor) -> Sign | None:
     """The sign that is +1 where the boolean tensor is true.
 
     An int8 x is compared with its zero point only, for that is what LceQuantize does.
@@ -104,8 +110,8 @@ def _of_boolean(graph: Graph, tensor: Tensor) -> _Sign | None:
             if threshold is None or not np.isfinite(threshold) or x.is_constant or x.dims != tensor.dims:
                 continue
             if x.type == "FLOAT32" or (is_int8(x) and name == "GREATER_EQUAL" and threshold == 0):
-                return _Sign(x, name, threshold, condition=None if x.type == "FLOAT32" else tensor)
-    return _Sign(tensor, None)
+                return Sign(x, name, threshold, condition=None if x.type == "FLOAT32" else tensor)
+    return Sign(tensor, None)
 
 
 def _rounded(value: float | None) -> float | None:
@@ -113,7 +119,7 @@ def _rounded(value: float | None) -> float | None:
     return value if value is None or abs(abs(value) - 1) > INT8_ONE else float(np.sign(value))
 
 
-def _select(graph: Graph, op: Op) -> _Sign | None:
+def _select(graph: Graph, op: Op) -> Sign | None:
     condition, if_true, if_false = op.input(0), op.input(1), op.input(2)
     values = (_rounded(uniform(if_true)), _rounded(uniform(if_false)))
     if values in ((1.0, -1.0), (-1.0, 1.0)):
@@ -127,10 +133,10 @@ def _select(graph: Graph, op: Op) -> _Sign | None:
     compared = [t for t in (equal.input(0), equal.input(1)) if uniform(t) != 0.0]
     if len(compared) != 1 or compared[0] not in (x, inner.output) or x.type != "FLOAT32":
         return None
-    return _Sign(x, "GREATER_EQUAL" if values[0] == 1.0 else "GREATER", 0.0)
+    return Sign(x, "GREATER_EQUAL" if values[0] == 1.0 else "GREATER", 0.0)
 
 
-def _sign_of_shifted_sign(graph: Graph, op: Op) -> _Sign | None:
+def _sign_of_shifted_sign(graph: Graph, op: Op) -> Sign | None:
     shift = graph.producer(op.input(0))
     if shift is None or shift.name not in ("ADD", "SUB") or fused_activation(shift) != 0:
         return None
@@ -143,14 +149,14 @@ def _sign_of_shifted_sign(graph: Graph, op: Op) -> _Sign | None:
         if x.type != "FLOAT32":
             continue
         if shift.name == "ADD":
-            return _Sign(x, "GREATER_EQUAL" if amount > 0 else "GREATER", 0.0)
+            return Sign(x, "GREATER_EQUAL" if amount > 0 else "GREATER", 0.0)
         if tensor is left:
-            return _Sign(x, "GREATER_EQUAL" if amount < 0 else "GREATER", 0.0)
-        return _Sign(x, "LESS_EQUAL" if amount > 0 else "LESS", 0.0)  # c - sign(x)
+            return Sign(x, "GREATER_EQUAL" if amount < 0 else "GREATER", 0.0)
+        return Sign(x, "LESS_EQUAL" if amount > 0 else "LESS", 0.0)  # c - sign(x)
     return None
 
 
-def _scaled_boolean(graph: Graph, op: Op) -> _Sign | None:
+def _scaled_boolean(graph: Graph, op: Op) -> Sign | None:
     """MUL, ADD and SUB by constants of a boolean cast to float, where the two values come out as ±1."""
     values = np.array([0.0, 1.0])  # of false and of true
     steps: list[tuple[str, float, bool]] = []
