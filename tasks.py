@@ -95,6 +95,28 @@ def demo(context: Context, mnist: str = "", epochs: str = "") -> None:
     _python("-m", "examples.mnist.demo", *_paths(mnist=mnist), *([f"--epochs={epochs}"] if epochs else []))
 
 
+@task(
+    help={
+        "target": "a row of toolchains/targets.toml; other than this machine: instruction counts, not times",
+        "peer": "also time Larq Compute Engine, in build/peer-venv",
+        "threads": "threads to run on",
+        "model": "network of larq-zoo, its files in build/zoo (tests/zoo/make_models.py)",
+    }
+)
+def bench(
+    context: Context, target: str = "host", peer: bool = False, threads: int = 1, model: str = "QuickNet"
+) -> None:
+    """Measure the kernels layer by layer and whole models."""
+    file = ROOT / "build" / "zoo" / f"{model}.lce.tflite"
+    if target != "host":
+        counted = [f"--model={file}"] if file.is_file() else []
+        _python("-m", "benchmarks.kernels", f"--target={target}", *counted)
+        return
+    build(context)
+    _python("-m", "benchmarks.kernels", f"--threads={threads}")
+    _python("-m", "benchmarks.models", model, f"--threads={threads}", *(["--peer"] if peer else []))
+
+
 @task
 def lint(context: Context) -> None:
     """Check style and types: ruff, mypy, clang-format."""

@@ -191,8 +191,9 @@ class Outputs {
                             : WriteFloats<kPixels, true>(pixel, channel, sums);
   }
 
+  // By itself the compiler keeps its constants in registers.
   template <int kPixels, bool kAdd>
-  void WriteFloats(int64_t pixel, int32_t channel, const uint16x8_t* sums) const {
+  __attribute__((noinline)) void WriteFloats(int64_t pixel, int32_t channel, const uint16x8_t* sums) const {
     const int16x8_t depth = vdupq_n_s16(static_cast<int16_t>(task_.depth));
     const int16x8_t clamp_min = vdupq_n_s16(static_cast<int16_t>(std::max(task_.clamp_min, INT16_MIN)));
     float* outputs[kPixels];
