@@ -15,6 +15,8 @@ from typing import NoReturn, TextIO
 
 import numpy as np
 
+from litebnn import __version__
+
 
 class _OneLineParser(argparse.ArgumentParser):
     def error(self, message: str) -> NoReturn:
@@ -24,6 +26,7 @@ class _OneLineParser(argparse.ArgumentParser):
 
 def _parser() -> argparse.ArgumentParser:
     parser = _OneLineParser(prog="litebnn", description="Binarized neural networks in TensorFlow Lite and LiteRT.")
+    parser.add_argument("--version", action="version", version=f"litebnn {__version__}")
     commands = parser.add_subparsers(dest="command", required=True, parser_class=_OneLineParser)
     convert = commands.add_parser("convert", help="convert a model's binary layers")
     convert.add_argument("model", type=Path, metavar="IN", help=".tflite, .keras or .h5 file, or SavedModel folder")

@@ -6,6 +6,7 @@ import numpy as np
 
 from litebnn.contract import QUANTIZE
 from litebnn.flatbuffer import Graph, Op
+from litebnn.passes.common import uniform
 from litebnn.passes.notes import Notes
 
 _ALWAYS = ("TANH", "RELU_N1_TO_1", "ELU")
@@ -29,4 +30,7 @@ def _keeps_signs(op: Op) -> bool:
     if op.name == "PRELU":
         slopes = op.input(1).array
         return slopes is not None and bool(np.all(slopes > 0))
+    if op.name in ("MINIMUM", "MAXIMUM"):  # as clamps: not below zero from above, nor above zero from below
+        limit = uniform(op.input(1))
+        return limit is not None and (limit > 0 if op.name == "MINIMUM" else limit < 0)
     return op.name in _ALWAYS

@@ -16,6 +16,8 @@ def between_layers(kind: str, slope: float = 0.5) -> list[str]:
         options = schema.LeakyReluOptionsT()
         options.alpha = slope
         y = model.op(kind, [x], x.dims, options)
+    elif kind in ("MINIMUM", "MAXIMUM"):
+        y = model.elementwise(kind, x, model.const(slope))
     elif kind == "PRELU":
         y = model.op(kind, [x, model.const(np.full((1, 1, 32), slope))], x.dims)
     else:
@@ -30,6 +32,14 @@ def test_what_keeps_signs_goes(kind: str) -> None:
     assert between_layers(kind) == ["LceQuantize", "LceBconv2d", "LceBconv2d"]
 
 
-@pytest.mark.parametrize(("kind", "slope"), [("LEAKY_RELU", 0.0), ("PRELU", -0.5), ("HARD_SWISH", 0), ("LOGISTIC", 0)])
+@pytest.mark.parametrize(("kind", "slope"), [("MINIMUM", 1.0), ("MAXIMUM", -1.0)])
+def test_a_clamp_on_the_other_side_of_zero_goes(kind: str, slope: float) -> None:
+    assert between_layers(kind, slope) == ["LceQuantize", "LceBconv2d", "LceBconv2d"]
+
+
+@pytest.mark.parametrize(
+    ("kind", "slope"),
+    [("LEAKY_RELU", 0.0), ("PRELU", -0.5), ("HARD_SWISH", 0), ("LOGISTIC", 0), ("MINIMUM", 0.0), ("MAXIMUM", 1.0)],
+)
 def test_what_does_not_stays(kind: str, slope: float) -> None:
     assert kind in between_layers(kind, slope)
