@@ -1,0 +1,53 @@
+"""Binary layers inside the body of a loop, with a signature on the outside."""
+
+import numpy as np
+import pytest
+
+import litebnn
+from litebnn.flatbuffer import Model, Op, OpCode, Tensor, read_model, schema, write_model
+from tests.float_models import FloatModel, sign_weights
+
+STEPS = 3
+
+
+def loop() -> bytes:
+    """x = conv(sign(x)) + x, three times over."""
+    condition = FloatModel()
+    i = condition.input(type="INT32")
+    condition.input(1, 5, 5, 32)
+    less = condition.elementwise("LESS", i, condition.const(STEPS, np.int32), type="BOOL")
+    body = FloatModel()
+    i, x = body.input(type="INT32"), body.input(1, 5, 5, 32)
+    following = body.op("ADD", [i, body.const(1, np.int32)], (), schema.AddOptionsT(), type="INT32")
+    weights = sign_weights(np.random.default_rng(0), 32, 3, 3, 32)
+    result = body.elementwise("ADD", body.conv(body.sign(x), weights, same=True), x)
+
+    main = FloatModel()
+    x = main.input(1, 5, 5, 32)
+    options = schema.WhileOptionsT()
+    options.condSubgraphIndex, options.bodySubgraphIndex = 1, 2
+    output = Tensor("result", "FLOAT32", x.shape)
+    outputs = [Tensor("steps", "INT32", ()), output]
+    main.graph.insert(Op(OpCode("WHILE"), [main.const(0, np.int32), x], outputs, options))
+    built = main.model(output)
+    for inner, results in ((condition, [less]), (body, [following, result])):
+        inner.graph.outputs = results
+        built.graphs.append(inner.graph)
+    return write_model(built)
+
+
+@pytest.mark.usefixtures("library")
+def test_a_loop_computes_the_same_with_a_binary_body() -> None:
+    source = loop()
+    converted = litebnn.convert_tflite(source)
+    model: Model = read_model(converted)
+    assert [[op.name for op in graph.ops] for graph in model.graphs] == [
+        ["WHILE"],
+        ["LESS"],
+        ["ADD", "LceQuantize", "LceBconv2d", "ADD"],
+    ]
+    assert model.signatures is not None
+    assert model.signatures[0].key == "serving_default"
+    x = np.random.default_rng(1).integers(-8, 8, (1, 5, 5, 32)).astype(np.float32)
+    expected, actual = (litebnn.Interpreter(m).predict(x) for m in (source, converted))
+    np.testing.assert_array_equal(actual, expected)
