@@ -127,9 +127,11 @@ class Emulation:
 
     def run(self, command: Sequence[str | Path], **variables: str) -> subprocess.CompletedProcess[str]:
         """Runs a program of the target's with extra environment variables; stdout and stderr are in `stdout`."""
+        # This machine's settings for Python and litebnn are not the target's.
+        ours = {name: value for name, value in os.environ.items() if not name.startswith(("PYTHON", "LITEBNN"))}
         return subprocess.run(
             [self._emulator, "-cpu", self._cpu, "-L", str(self.root), *map(str, command)],
-            env=os.environ | {"PYTHONUSERBASE": str(self.user), "PYTHONNOUSERSITE": ""} | variables,
+            env=ours | {"PYTHONUSERBASE": str(self.user)} | variables,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             text=True,
@@ -149,11 +151,12 @@ class Emulation:
         for requirement in requirements:
             wanted.update(requirement.read_bytes() if isinstance(requirement, Path) else requirement.encode())
         stamp = self.user / "stamp"
-        if stamp.exists() and stamp.read_text(encoding="utf-8") == wanted.hexdigest():
-            return
-        shutil.rmtree(self.user, ignore_errors=True)
-        pip = ["-m", "pip", "install", "--user", "--break-system-packages", "--only-binary=:all:", "--quiet"]
-        run = self.python(*pip, *requirements)
-        if run.returncode:
-            raise ToolkitError(f"the emulated pip failed: {run.stdout.strip().splitlines()[-1]}")
-        stamp.write_text(wanted.hexdigest(), encoding="utf-8")
+        with locked(self.user.parent):
+            if stamp.exists() and stamp.read_text(encoding="utf-8") == wanted.hexdigest():
+                return
+            shutil.rmtree(self.user, ignore_errors=True)
+            pip = ["-m", "pip", "install", "--user", "--break-system-packages", "--only-binary=:all:", "--quiet"]
+            run = self.python(*pip, *requirements)
+            if run.returncode:
+                raise ToolkitError(f"the emulated pip failed: {run.stdout.strip().splitlines()[-1]}")
+            stamp.write_text(wanted.hexdigest(), encoding="utf-8")
