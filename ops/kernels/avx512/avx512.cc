@@ -111,16 +111,28 @@ class Outputs {
 
   void Float32(int32_t channel, int32_t channels, const int32_t* sums, const int32_t* corrections,
                int64_t index) const {
+    if (task_.addend == nullptr) {
+      StoreFloats(channel, channels, sums, corrections, index, [](__mmask16, int64_t, __m512 value) { return value; });
+    } else {
+      StoreFloats(channel, channels, sums, corrections, index, [this](__mmask16 lanes, int64_t at, __m512 value) {
+        const __m512 sum = _mm512_add_ps(value, _mm512_maskz_loadu_ps(lanes, task_.addend + at));
+        return task_.rectify_sum ? _mm512_max_ps(sum, _mm512_setzero_ps()) : sum;
+      });
+    }
+  }
+
+  template <typename Finish>
+  void StoreFloats(int32_t channel, int32_t channels, const int32_t* sums, const int32_t* corrections, int64_t index,
+                   Finish finish) const {
     float* const output = static_cast<float*>(task_.output) + index;
-    const float* const addend = task_.addend == nullptr ? nullptr : task_.addend + index;
-    for (int32_t i = 0; i < channels; i += kVectorChannels) {
+    int32_t i = 0;
+    const auto value = [&](__mmask16 lanes) {
+      return finish(lanes, index + i, Values(channel + i, sums + i, corrections == nullptr ? nullptr : corrections + i));
+    };
+    for (; i + kVectorChannels <= channels; i += kVectorChannels) _mm512_storeu_ps(output + i, value(0xFFFF));
+    if (i < channels) {
       const __mmask16 lanes = Lanes(channels - i);
-      __m512 value = Values(channel + i, sums + i, corrections == nullptr ? nullptr : corrections + i);
-      if (addend != nullptr) {
-        value = _mm512_add_ps(value, _mm512_maskz_loadu_ps(lanes, addend + i));
-        if (task_.rectify_sum) value = _mm512_max_ps(value, _mm512_setzero_ps());
-      }
-      _mm512_mask_storeu_ps(output + i, lanes, value);
+      _mm512_mask_storeu_ps(output + i, lanes, value(lanes));
     }
   }
 
