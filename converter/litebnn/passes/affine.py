@@ -97,7 +97,7 @@ def affine_chain(graph: Graph, tensor: Tensor) -> AffineChain:
         if affine is None or source is None or source.dims != tensor.dims or source.type != "FLOAT32":
             break
         if not ops and is_strictness(affine[1]):
-            strict = True
+            scale, strict = affine[0] * scale, True
         else:
             scale, shift = affine[0] * scale, affine[1] * scale + shift
         ops.append(op)

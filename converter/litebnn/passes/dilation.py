@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from litebnn.contract import Padding
-from litebnn.flatbuffer import Graph
+from litebnn.flatbuffer import Array, Graph, Op
 from litebnn.passes.common import bits_of
 from litebnn.passes.notes import Notes
 from litebnn.passes.padding import same_padding
@@ -21,38 +21,44 @@ def undo_space_to_batch(graph: Graph, notes: Notes) -> bool:
             continue
         if bits_of(graph, split.input(0)) is None:
             continue
-        block, pads = split.input(1).array, split.input(2).array
-        block_out, crops = join.input(1).array, join.input(2).array
-        if block is None or pads is None or block_out is None or crops is None:
+        constants = [t.array for t in (split.input(1), split.input(2), join.input(1), join.input(2))]
+        if any(value is None for value in constants):
             continue
-        options, taps = op.options, op.input(1).shape[1:3]
-        plain = (options.strideH, options.strideW, options.dilationHFactor, options.dilationWFactor) == (1, 1, 1, 1)
-        if not plain or block.shape != (2,) or not np.array_equal(block, block_out) or np.any(block < 1):
-            notes.left_alone(op, "space-to-batch pair with a stride, or with blocks that differ")
-            continue
-        if options.padding != Padding.VALID:
-            notes.left_alone(op, "space-to-batch pair around a SAME convolution")
-            continue
-        kinds: set[Padding | None] = set()
-        for axis in (0, 1):
-            reach = (taps[axis] - 1) * int(block[axis])
-            before, after = int(pads[axis][0]), int(pads[axis][1]) - int(crops[axis][1])
-            if reach == 0 and (before, after) == (0, 0):
-                continue
-            same, _ = same_padding(max(split.input(0).dims[axis + 1], 1), taps[axis], 1, int(block[axis]))
-            if int(crops[axis][0]) != 0:
-                kinds.add(None)
-            elif (before, after) == (0, 0):
-                kinds.add(Padding.VALID)
-            else:
-                kinds.add(Padding.SAME if (before, after) == (same, reach - same) else None)
-        if len(kinds) > 1 or None in kinds:
-            notes.left_alone(op, f"space-to-batch padding {pads.tolist()} is neither SAME nor VALID")
-            continue
-        options.padding = int(next(iter(kinds), Padding.VALID) or 0)
-        options.dilationHFactor, options.dilationWFactor = int(block[0]), int(block[1])
-        graph.set_input(op, 0, split.input(0))
-        graph.remove(join)
-        graph.set_output(op, join.output)
-        changed = True
+        reason = _convert(graph, op, split, join, *constants)  # type: ignore[arg-type]
+        if reason is None:
+            changed = True
+        else:
+            notes.left_alone(op, reason)
     return changed
+
+
+def _convert(
+    graph: Graph, op: Op, split: Op, join: Op, block: Array, pads: Array, block_out: Array, crops: Array
+) -> str | None:
+    """Replaces the three ops, or says why not."""
+    options, taps = op.options, op.input(1).shape[1:3]
+    plain = (options.strideH, options.strideW, options.dilationHFactor, options.dilationWFactor) == (1, 1, 1, 1)
+    if not plain or block.shape != (2,) or not np.array_equal(block, block_out) or np.any(block < 1):
+        return "space-to-batch pair with a stride, or with blocks that differ"
+    if options.padding != Padding.VALID:
+        return "space-to-batch pair around a SAME convolution"
+    sizes = split.input(0).dims[1:3]
+    for padding in (Padding.VALID, Padding.SAME):
+        if all(_is(padding, sizes[a], taps[a], int(block[a]), pads[a], crops[a]) for a in (0, 1)):
+            break
+    else:
+        return f"space-to-batch padding {pads.tolist()} is neither SAME nor VALID"
+    options.padding = int(padding)
+    options.dilationHFactor, options.dilationWFactor = int(block[0]), int(block[1])
+    graph.set_input(op, 0, split.input(0))
+    graph.remove(join)
+    graph.set_output(op, join.output)
+    return None
+
+
+def _is(padding: Padding, size: int, taps: int, dilation: int, pads: Array, crops: Array) -> bool:
+    """Whether padding by `pads` and cropping the result by `crops` ([before, after]) is that padding of one axis."""
+    reach = (taps - 1) * dilation
+    before, _ = same_padding(max(size, 1), taps, 1, dilation)
+    wanted = (0, 0) if padding == Padding.VALID else (before, reach - before)
+    return int(crops[0]) == 0 and (int(pads[0]), int(pads[1]) - int(crops[1])) == wanted

@@ -11,6 +11,7 @@ import copy
 import numpy as np
 
 from litebnn.flatbuffer import Graph, Op, Tensor, constant
+from litebnn.passes.binary_conv import binary_weights
 from litebnn.passes.common import bits_of, builtin, derived, like
 from litebnn.passes.int8_common import INT8_ONE, dequantized, is_int8, quantize_op
 from litebnn.passes.notes import Notes
@@ -43,13 +44,11 @@ def _to_float(graph: Graph, op: Op, sign: Tensor, notes: Notes) -> bool:
             inputs.append(tensor)
             continue
         values = _bias(op, tensor) if index == 2 and op.name in _WEIGHTED else dequantized(tensor)
-        if values is None:
+        if values is None or (index == 1 and op.name in _WEIGHTED and isinstance(binary_weights(values), str)):
             return False
-        inputs.append(
-            constant(tensor.name, np.where(np.abs(np.abs(values) - 1) < INT8_ONE, np.sign(values), values))
-            if op.name == "PADV2"
-            else constant(tensor.name, values)
-        )
+        if op.name == "PADV2":
+            values = np.where(np.abs(np.abs(values) - 1) < INT8_ONE, np.sign(values), values)
+        inputs.append(constant(tensor.name, values))
     result = like(op.output, derived(op.output.name, "/float"), type="FLOAT32")
     layer = Op(builtin(op.code.builtin), inputs, [result], copy.copy(op.options))
     graph.insert(layer, before=op)
