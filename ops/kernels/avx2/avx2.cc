@@ -274,19 +274,6 @@ class OutputTile {
       store(i, _mm256_add_ps(product, _mm256_loadu_ps(bias + i)));
     };
     int32_t i = 0;
-    if (!kCorrected && task_.depth <= INT16_MAX) {
-      // A dot product fits 16 bits.
-      const __m256i depth = _mm256_set1_epi16(static_cast<int16_t>(task_.depth));
-      const __m256i clamp_min = _mm256_set1_epi16(static_cast<int16_t>(std::max(task_.clamp_min, INT16_MIN)));
-      const __m256i clamp_max = _mm256_set1_epi16(static_cast<int16_t>(std::min(task_.clamp_max, INT16_MAX)));
-      for (const int32_t end = count_ - 15; i < end; i += 16) {
-        const __m256i sum = _mm256_load_si256(reinterpret_cast<const __m256i*>(sums + i));
-        const __m256i dot = _mm256_sub_epi16(depth, _mm256_add_epi16(sum, sum));
-        const __m256i clamped = _mm256_min_epi16(_mm256_max_epi16(dot, clamp_min), clamp_max);
-        scale(i, _mm256_cvtepi16_epi32(_mm256_castsi256_si128(clamped)));
-        scale(i + 8, _mm256_cvtepi16_epi32(_mm256_extracti128_si256(clamped, 1)));
-      }
-    }
     const __m256i depth = _mm256_set1_epi32(task_.depth);
     const __m256i clamp_min = _mm256_set1_epi32(task_.clamp_min), clamp_max = _mm256_set1_epi32(task_.clamp_max);
     for (const int32_t end = count_ - 7; i < end; i += 8) {
@@ -319,9 +306,57 @@ class OutputTile {
   const int32_t channel_, count_;
 };
 
+// Float outputs of some pixels, 16 channels at a time: what most convolutions need, with the channels' constants in
+// registers. `finish` is given a value and the place of its output.
+template <typename Finish>
+void WriteFloats(const BconvTask& task, int64_t pixel_begin, int64_t pixel_end, int32_t channel, int32_t count,
+                 const uint16_t* sums, Finish finish) {
+  const __m256i depth = _mm256_set1_epi16(static_cast<int16_t>(task.depth));
+  const __m256i clamp_min = _mm256_set1_epi16(static_cast<int16_t>(std::max(task.clamp_min, INT16_MIN)));
+  const __m256i clamp_max = _mm256_set1_epi16(static_cast<int16_t>(std::min(task.clamp_max, INT16_MAX)));
+  float* const outputs = static_cast<float*>(task.output);
+  const int64_t stride = task.output_channels;
+  for (int32_t i = channel; i < channel + count; i += 16, sums += 16) {
+    const __m256 multiplier[2] = {_mm256_loadu_ps(task.multiplier + i), _mm256_loadu_ps(task.multiplier + i + 8)};
+    const __m256 bias[2] = {_mm256_loadu_ps(task.bias + i), _mm256_loadu_ps(task.bias + i + 8)};
+    const uint16_t* pixel_sums = sums;
+    int64_t index = pixel_begin * stride + task.first_channel + i;
+    for (int64_t pixel = pixel_begin; pixel < pixel_end; ++pixel, pixel_sums += kTileChannels, index += stride) {
+      const __m256i sum = _mm256_load_si256(reinterpret_cast<const __m256i*>(pixel_sums));
+      const __m256i dot = _mm256_sub_epi16(depth, _mm256_add_epi16(sum, sum));
+      const __m256i clamped = _mm256_min_epi16(_mm256_max_epi16(dot, clamp_min), clamp_max);
+      const __m256 low = _mm256_cvtepi32_ps(_mm256_cvtepi16_epi32(_mm256_castsi256_si128(clamped)));
+      const __m256 high = _mm256_cvtepi32_ps(_mm256_cvtepi16_epi32(_mm256_extracti128_si256(clamped, 1)));
+      const __m256 low_value = _mm256_add_ps(_mm256_mul_ps(low, multiplier[0]), bias[0]);
+      const __m256 high_value = _mm256_add_ps(_mm256_mul_ps(high, multiplier[1]), bias[1]);
+      _mm256_storeu_ps(outputs + index, finish(low_value, index));
+      _mm256_storeu_ps(outputs + index + 8, finish(high_value, index + 8));
+    }
+  }
+}
+
+void WriteSimpleFloats(const BconvTask& task, int64_t pixel_begin, int64_t pixel_end, int32_t channel, int32_t count,
+                       const uint16_t* sums) {
+  const float* const addend = task.addend;
+  const auto add = [addend](__m256 value, int64_t index) {
+    return _mm256_add_ps(value, _mm256_loadu_ps(addend + index));
+  };
+  if (addend == nullptr) {
+    WriteFloats(task, pixel_begin, pixel_end, channel, count, sums, [](__m256 value, int64_t) { return value; });
+  } else if (!task.rectify_sum) {
+    WriteFloats(task, pixel_begin, pixel_end, channel, count, sums, add);
+  } else {
+    WriteFloats(task, pixel_begin, pixel_end, channel, count, sums,
+                [add](__m256 value, int64_t index) { return _mm256_max_ps(add(value, index), _mm256_setzero_ps()); });
+  }
+}
+
 template <bool kCorrected>
 void WriteOutputs(const BconvTask& task, int64_t pixel_begin, int64_t pixel_end, int32_t channel, int32_t count,
                   const uint16_t* sums) {
+  if (!kCorrected && task.output_type == Bconv2dOutputType::kFloat32 && task.depth <= INT16_MAX && count % 16 == 0) {
+    return WriteSimpleFloats(task, pixel_begin, pixel_end, channel, count, sums);
+  }
   const OutputTile<kCorrected> tile(task, channel, count);
   for (int64_t pixel = pixel_begin; pixel < pixel_end; ++pixel, sums += kTileChannels) {
     const int32_t* corrections = kCorrected ? CorrectionsOf(task, pixel) + channel : nullptr;

@@ -1,5 +1,5 @@
-// AVX-512 with VPOPCNTDQ. Weights and input stay as they are but for the order of the weights, and sums in registers from
-// a window's first word to its last.
+// AVX-512 with VPOPCNTDQ. Weights and input stay as they are but for the order of the weights, and sums in registers
+// from a window's first word to its last.
 #include "kernels/x86_cpu.h"
 
 #if LITEBNN_X86
@@ -127,7 +127,8 @@ class Outputs {
     float* const output = static_cast<float*>(task_.output) + index;
     int32_t i = 0;
     const auto value = [&](__mmask16 lanes) {
-      return finish(lanes, index + i, Values(channel + i, sums + i, corrections == nullptr ? nullptr : corrections + i));
+      return finish(lanes, index + i,
+                    Values(channel + i, sums + i, corrections == nullptr ? nullptr : corrections + i));
     };
     for (; i + kVectorChannels <= channels; i += kVectorChannels) _mm512_storeu_ps(output + i, value(0xFFFF));
     if (i < channels) {
@@ -205,19 +206,8 @@ void Bconv(const BconvTask& task, int64_t pixel_begin, int64_t pixel_end, int32_
 }  // namespace
 
 const Kernels kAvx512Kernels = {
-    "avx512",
-    CpuHasAvx512Popcount,
-    QuantizeFloat32Avx2,
-    QuantizeInt8Avx2,
-    kTilePixels,
-    kTileChannels,
-    sizeof(uint32_t),
-    nullptr,
-    PackedWeightsBytes,
-    PackWeights,
-    ScratchBytes,
-    Bconv,
-    INT32_MAX,
+    "avx512", CpuHasAvx512Popcount, QuantizeFloat32Avx2, QuantizeInt8Avx2, kTilePixels, kTileChannels, sizeof(uint32_t),
+    nullptr,  PackedWeightsBytes,   PackWeights,         ScratchBytes,     Bconv,       INT32_MAX,
 };
 
 }  // namespace litebnn
