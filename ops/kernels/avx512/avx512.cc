@@ -73,8 +73,8 @@ template <int kPixels>
 constexpr SumFunction kSumTile[kTileVectors] = {SumTile<kPixels, 1>, SumTile<kPixels, 2>, SumTile<kPixels, 3>,
                                                 SumTile<kPixels, 4>};
 
-// Writes one pixel's channels of a tile. The vectors do what output.h does, in the same order; `lanes` masks what is no
-// channel any more.
+// Writes a tile of sums[pixel][kTileChannels]. The vectors do what output.h does, in the same order; `lanes` masks what
+// is no channel any more.
 class Outputs {
  public:
   explicit Outputs(const BconvTask& task)
@@ -83,16 +83,16 @@ class Outputs {
         clamp_min_(_mm512_set1_epi32(task.clamp_min)),
         clamp_max_(_mm512_set1_epi32(task.clamp_max)) {}
 
-  void Write(int64_t pixel, int32_t channel, int32_t channels, const int32_t* sums) const {
-    const int32_t* corrections = task_.corrections == nullptr ? nullptr : CorrectionsOf(task_, pixel) + channel;
-    const int64_t index = pixel * task_.output_channels + task_.first_channel + channel;
-    switch (task_.output_type) {
-      case Bconv2dOutputType::kFloat32:
-        return Float32(channel, channels, sums, corrections, index);
-      case Bconv2dOutputType::kInt8:
-        return Int8(channel, channels, sums, corrections, static_cast<int8_t*>(task_.output) + index);
-      case Bconv2dOutputType::kBitpacked:
-        return Bits(pixel, channel, channels, sums, corrections);
+  void Write(int64_t pixel, int32_t pixels, int32_t channel, int32_t channels, const int32_t* sums) const {
+    if (task_.output_type == Bconv2dOutputType::kFloat32) return Float32(pixel, pixels, channel, channels, sums);
+    for (const int64_t end = pixel + pixels; pixel < end; ++pixel, sums += kTileChannels) {
+      const int32_t* corrections = task_.corrections == nullptr ? nullptr : CorrectionsOf(task_, pixel) + channel;
+      if (task_.output_type == Bconv2dOutputType::kInt8) {
+        const int64_t index = pixel * task_.output_channels + task_.first_channel + channel;
+        Int8(channel, channels, sums, corrections, static_cast<int8_t*>(task_.output) + index);
+      } else {
+        Bits(pixel, channel, channels, sums, corrections);
+      }
     }
   }
 
@@ -109,31 +109,49 @@ class Outputs {
     return _mm512_add_ps(product, _mm512_loadu_ps(task_.bias + channel));
   }
 
-  void Float32(int32_t channel, int32_t channels, const int32_t* sums, const int32_t* corrections,
-               int64_t index) const {
-    if (task_.addend == nullptr) {
-      StoreFloats(channel, channels, sums, corrections, index, [](__mmask16, int64_t, __m512 value) { return value; });
-    } else {
-      StoreFloats(channel, channels, sums, corrections, index, [this](__mmask16 lanes, int64_t at, __m512 value) {
-        const __m512 sum = _mm512_add_ps(value, _mm512_maskz_loadu_ps(lanes, task_.addend + at));
-        return task_.rectify_sum ? _mm512_max_ps(sum, _mm512_setzero_ps()) : sum;
-      });
+  // The channels' constants stay in registers for all pixels. `finish` is given lanes, a value and the place of its
+  // output.
+  template <typename Finish>
+  void WriteFloats(int64_t pixel, int32_t pixels, int32_t channel, int32_t channels, const int32_t* sums,
+                   Finish finish) const {
+    float* const outputs = static_cast<float*>(task_.output);
+    const int64_t stride = task_.output_channels;
+    const __m512i depth = depth_, clamp_min = clamp_min_, clamp_max = clamp_max_;
+    for (int32_t i = 0; i < channels; i += kVectorChannels) {
+      const __mmask16 lanes = Lanes(channels - i);
+      const __m512 multiplier = _mm512_loadu_ps(task_.multiplier + channel + i);
+      const __m512 bias = _mm512_loadu_ps(task_.bias + channel + i);
+      const int32_t* pixel_sums = sums + i;
+      int64_t index = pixel * stride + task_.first_channel + channel + i;
+      for (int32_t p = 0; p < pixels; ++p, pixel_sums += kTileChannels, index += stride) {
+        __m512i dot = _mm512_sub_epi32(depth, _mm512_slli_epi32(_mm512_load_si512(pixel_sums), 1));
+        if (task_.corrections != nullptr) {
+          dot = _mm512_add_epi32(dot, _mm512_loadu_si512(CorrectionsOf(task_, pixel + p) + channel + i));
+        }
+        dot = _mm512_min_epi32(_mm512_max_epi32(dot, clamp_min), clamp_max);
+        const __m512 value = _mm512_add_ps(_mm512_mul_ps(_mm512_cvtepi32_ps(dot), multiplier), bias);
+        if (lanes == 0xFFFF) {
+          _mm512_storeu_ps(outputs + index, finish(lanes, value, index));
+        } else {
+          _mm512_mask_storeu_ps(outputs + index, lanes, finish(lanes, value, index));
+        }
+      }
     }
   }
 
-  template <typename Finish>
-  void StoreFloats(int32_t channel, int32_t channels, const int32_t* sums, const int32_t* corrections, int64_t index,
-                   Finish finish) const {
-    float* const output = static_cast<float*>(task_.output) + index;
-    int32_t i = 0;
-    const auto value = [&](__mmask16 lanes) {
-      return finish(lanes, index + i,
-                    Values(channel + i, sums + i, corrections == nullptr ? nullptr : corrections + i));
+  void Float32(int64_t pixel, int32_t pixels, int32_t channel, int32_t channels, const int32_t* sums) const {
+    const float* const addend = task_.addend;
+    const auto add = [addend](__mmask16 lanes, __m512 value, int64_t index) {
+      return _mm512_add_ps(value, _mm512_maskz_loadu_ps(lanes, addend + index));
     };
-    for (; i + kVectorChannels <= channels; i += kVectorChannels) _mm512_storeu_ps(output + i, value(0xFFFF));
-    if (i < channels) {
-      const __mmask16 lanes = Lanes(channels - i);
-      _mm512_mask_storeu_ps(output + i, lanes, value(lanes));
+    if (addend == nullptr) {
+      WriteFloats(pixel, pixels, channel, channels, sums, [](__mmask16, __m512 value, int64_t) { return value; });
+    } else if (!task_.rectify_sum) {
+      WriteFloats(pixel, pixels, channel, channels, sums, add);
+    } else {
+      WriteFloats(pixel, pixels, channel, channels, sums, [add](__mmask16 lanes, __m512 value, int64_t index) {
+        return _mm512_max_ps(add(lanes, value, index), _mm512_setzero_ps());
+      });
     }
   }
 
@@ -193,7 +211,7 @@ void Bconv(const BconvTask& task, int64_t pixel_begin, int64_t pixel_end, int32_
         for (; pixel + pixels <= block_end; pixel += pixels) {
           walk.Next<pixels>(windows);
           sum_tile[vectors - 1](task, windows, weights, sums);
-          for (int32_t p = 0; p < pixels; ++p) outputs.Write(pixel + p, channel, channels, sums + p * kTileChannels);
+          outputs.Write(pixel, pixels, channel, channels, sums);
         }
       };
       tiles_of(std::integral_constant<int, kTilePixels>(), kSumTile<kTilePixels>);
