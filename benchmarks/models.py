@@ -1,6 +1,6 @@
 """Times whole models, taking turns between runtimes so that all see the same machine, and prints ratios.
 
-    python -m benchmarks.models [--peer] [--threads=N] [--rounds=N] [MODEL ...]
+    python -m benchmarks.models [--peer] [--isa=NAME] [--threads=N] [--rounds=N] [MODEL ...]
 
 MODEL is the name of a larq-zoo network, QuickNet by default, whose files tests/zoo/make_models.py has written to
 build/zoo: NAME.lce.tflite, which litebnn and the peer run, and NAME.float.tflite for XNNPACK. With --peer, Larq Compute
@@ -89,12 +89,14 @@ def main() -> None:
     parser = argparse.ArgumentParser(description="Time whole models.")
     parser.add_argument("models", nargs="*", default=["QuickNet"], metavar="MODEL")
     parser.add_argument("--peer", action="store_true", help="run Larq Compute Engine too")
+    parser.add_argument("--isa", action="append", default=[], help="run litebnn with these kernels too")
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--rounds", type=int, default=15)
     options = parser.parse_args()
     if options.peer and not PEER_PYTHON.is_file():
         raise SystemExit(f"benchmark: no {PEER_PYTHON}: tests/zoo/make_models.py says how to make that environment")
-    kinds = ["litebnn", *(["lce-best", "lce-default"] if options.peer else []), "xnnpack"]
+    tables = [f"litebnn-{name}" for name in options.isa]
+    kinds = ["litebnn", *tables, *(["lce-best", "lce-default"] if options.peer else []), "xnnpack"]
     for name in options.models:
         compare(name, kinds, options.threads, options.rounds)
 
