@@ -1,6 +1,5 @@
-#include "kernels/avx512/inner_loop.h"
-
 #include "bench/inner_loop_tables.h"
+#include "kernels/avx512/inner_loop.h"
 
 namespace litebnn {
 

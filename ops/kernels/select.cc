@@ -11,7 +11,8 @@ namespace {
 // Best first.
 const Kernels* const kTables[] = {
 #if LITEBNN_X86
-    &kAvx512Kernels, &kAvx2Kernels,
+    &kAvx512Kernels,
+    &kAvx2Kernels,
 #elif defined(__aarch64__)
     &kNeon64Kernels,
 #elif defined(__arm__)

@@ -12,8 +12,8 @@
 namespace litebnn {
 namespace {
 
-// How often a thread looks before it sleeps. That takes some hundred microseconds, longer than the float ops between two
-// partitions do, as waking up costs as much as a whole convolution.
+// How often a thread looks before it sleeps. That takes some hundred microseconds, longer than the float ops between
+// two partitions do, as waking up costs as much as a whole convolution.
 constexpr int kLooks = 256;
 constexpr int kPausesPerLook = 64;
 

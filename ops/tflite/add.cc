@@ -74,8 +74,11 @@ const OpType* FindAddition(const TfLiteContext& context, const TfLiteRegistratio
     if (tensor.type != kTfLiteFloat32 || tensor.dims == nullptr || constant) return nullptr;
   }
   const TfLiteIntArray &first = *context.tensors[indices[0]].dims, &second = *context.tensors[indices[1]].dims;
-  const size_t bytes = sizeof(int) * static_cast<size_t>(first.size);
-  if (first.size != second.size || std::memcmp(first.data, second.data, bytes) != 0) return nullptr;
+  // A convolution's rank; a shape that the model does not tell has another.
+  constexpr int kRank = 4;
+  if (first.size != kRank || second.size != kRank || std::memcmp(first.data, second.data, sizeof(int) * kRank) != 0) {
+    return nullptr;
+  }
   return params->activation == kTfLiteActRelu ? &kAddReluOp : &kAddOp;
 }
 

@@ -42,8 +42,8 @@ constexpr LookupTables kLookupTables = MakeLookupTables();
 // Popcount sums of two pixels and kVectors * 32 channels.
 template <int kVectors>
 struct PairSums {
-  // even: pixel 0, one byte a channel. odd: 16 bits with pixel 1 from bits 0 and 8 upwards, and pixel 0 of the odd bytes
-  // on top of it from bit 4 upwards. Taking that off at the end spares the loop a mask.
+  // even: pixel 0, one byte a channel. odd: 16 bits with pixel 1 from bits 0 and 8 upwards, and pixel 0 of the odd
+  // bytes on top of it from bit 4 upwards. Taking that off at the end spares the loop a mask.
   __m256i even[kVectors], odd[kVectors];
 
   PairSums() {

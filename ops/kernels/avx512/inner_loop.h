@@ -1,5 +1,5 @@
-// The loop in which AVX-512 spends its time: XOR, VPOPCNTD and add, 512 binary multiply-adds to three instructions; also
-// timed by itself by the benchmark. A lane is one of 16 output channels.
+// The loop in which AVX-512 spends its time: XOR, VPOPCNTD and add, 512 binary multiply-adds to three instructions;
+// also timed by itself by the benchmark. A lane is one of 16 output channels.
 #pragma once
 
 #include <immintrin.h>
