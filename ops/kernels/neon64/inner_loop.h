@@ -3,8 +3,8 @@
 // lanes, so that nothing has to be summed across lanes until the very end. Four pixels by 32 channels fill 16
 // registers.
 //
-// In assembly, because the order matters to in-order cores: an instruction's operands are made five or more instructions
-// before it (five temporaries rotate), and loads come a dozen ahead.
+// In assembly, because the order matters to in-order cores: an instruction's operands are made five or more
+// instructions before it (five temporaries rotate), and loads come a dozen ahead.
 #pragma once
 
 #include <arm_neon.h>
