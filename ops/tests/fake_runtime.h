@@ -51,7 +51,7 @@ class FakeRuntime {
   void FillInputs(uint32_t seed);
   bool Invoke();
 
-  // The bytes of all outputs of the graph.
+  // The bytes of all outputs of the graph, with one NaN for all.
   std::vector<uint8_t> Outputs() const;
   // A hash of the outputs that allocates nothing.
   uint64_t OutputHash() const;
