@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import subprocess
 import sys
 import textwrap
+import zipfile
 from pathlib import Path
 from typing import Any
 
@@ -201,8 +203,16 @@ def fails(capsys: pytest.CaptureFixture[str], *arguments: str | Path) -> str:
     except SystemExit as error:
         status = error.code
     assert status == 1
-    [line] = capsys.readouterr().err.strip().splitlines()
+    [line] = capsys.readouterr().err.splitlines()
     return line
+
+
+def archive(name: str, content: str) -> bytes:
+    """A .zip file with one member."""
+    file = io.BytesIO()
+    with zipfile.ZipFile(file, "w") as zipped:
+        zipped.writestr(name, content)
+    return file.getvalue()
 
 
 def test_mistakes_are_one_line(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
@@ -214,19 +224,51 @@ def test_mistakes_are_one_line(capsys: pytest.CaptureFixture[str], tmp_path: Pat
         tmp_path / "empty.h5": b"",
         tmp_path / "broken.h5": b"\x89HDF\r\n\x1a\n" + bytes(100),
         tmp_path / "broken.keras": b"PK\x05\x06" + bytes(18),
+        tmp_path / "list.keras": archive("metadata.json", "[]"),
     }
     for path, content in cases.items():
         path.write_bytes(content)
-        assert fails(capsys, "convert", path, "-o", out)
+        message = fails(capsys, "convert", path, "-o", out)
+        assert str(path) in message
+        assert "unpack" not in message
     assert "No such file" in fails(capsys, "convert", tmp_path / "none.tflite", "-o", out)
     assert "no saved_model.pb" in fails(capsys, "convert", tmp_path, "-o", out)
     assert "no folder" in fails(capsys, "convert", source, "-o", tmp_path / "nowhere" / "out.tflite")
+    for no_file in (tmp_path, Path("/dev/null"), ""):
+        assert "is no file" in fails(capsys, "convert", source, "-o", no_file)
     assert "-o" in fails(capsys, "convert", source)
     assert "invalid choice" in fails(capsys, "convert", source, "-o", out, "--inference-input-type", "int4")
     assert "is not quantized" in fails(capsys, "convert", source, "-o", out, "--inference-input-type", "int8")
     assert "cannot be read" in fails(capsys, "convert", source, "-o", out, "--representative-data", source)
     assert out.read_bytes() == b"before"
     assert sorted(path.name for path in tmp_path.iterdir()) == sorted(["out.tflite", *(path.name for path in cases)])
+
+
+@pytest.mark.parametrize("samples", [b"", archive("a.npy", "x"), archive("a.npy", "x")[:60], np.float32(3)])
+def test_samples_that_are_none(capsys: pytest.CaptureFixture[str], tmp_path: Path, samples: Any) -> None:
+    path = tmp_path / "samples.npy"
+    if isinstance(samples, bytes):
+        path.write_bytes(samples)
+    else:
+        np.save(path, samples)
+    source, out = GOLDEN / "1x1.float.tflite", tmp_path / "out.tflite"
+    assert str(path) in fails(capsys, "convert", source, "-o", out, "--representative-data", path)
+
+
+def test_the_output_may_be_the_input_or_behind_a_link(tmp_path: Path) -> None:
+    path, link = tmp_path / "model.tflite", tmp_path / "link.tflite"
+    path.write_bytes((GOLDEN / "1x1.float.tflite").read_bytes())
+    link.symlink_to(path)
+    assert cli.main(["convert", str(path), "-o", str(link)]) == 0
+    assert link.is_symlink()
+    assert "LceBconv2d" in op_names(path.read_bytes())
+
+
+def test_a_file_that_is_not_sound_is_named(tmp_path: Path) -> None:
+    path = tmp_path / "cut.tflite"
+    path.write_bytes((GOLDEN / "1x1.float.tflite").read_bytes()[:3000])
+    with pytest.raises(litebnn.ConversionError, match=r"cut\.tflite: .* 3000 bytes"):
+        litebnn.convert_tflite(path)
 
 
 @pytest.mark.usefixtures("library")

@@ -8,6 +8,7 @@ import os
 import sys
 import tempfile
 import warnings
+import zipfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -54,6 +55,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return _convert(options)
     except (ConversionError, ValueError, OSError) as error:
         message = " ".join(str(error).split())
+        if isinstance(error, ConversionError) and str(options.model) not in message:
+            message = f"{options.model}: {message}"
         print(f"litebnn: {message}", file=sys.stderr)
         return 1
     except KeyboardInterrupt:
@@ -70,11 +73,13 @@ def _convert(options: argparse.Namespace) -> int:
 
     if not options.output.parent.is_dir():
         raise ValueError(f"{options.output.parent} is no folder to write {options.output.name} to")
+    if options.output.exists() and not options.output.is_file():
+        raise ValueError(f"{options.output} is no file: expected the name of a .tflite file to write")
     representative = None if options.representative_data is None else _samples(options.representative_data)
     columns = (TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn())
     with (
         _native_logs_silenced() as terminal,
-        Progress(*columns, console=Console(file=terminal), transient=True) as bar,
+        Progress(*columns, console=Console(file=terminal), transient=True, disable=not terminal.isatty()) as bar,
         warnings.catch_warnings(record=True) as caught,
     ):
         warnings.simplefilter("always")
@@ -142,16 +147,17 @@ def _samples(path: Path) -> list[list[np.ndarray]]:  # type: ignore[type-arg]
     """The samples of a .npy (one input) or .npz file (inputs in order), each with a batch of 1."""
     try:
         loaded = np.load(path, allow_pickle=False)
-    except (OSError, ValueError) as error:
+        arrays = [loaded[name] for name in loaded.files] if hasattr(loaded, "files") else [loaded]
+    except (EOFError, OSError, ValueError, zipfile.BadZipFile) as error:
         raise ValueError(f"{path} cannot be read as .npy or .npz: {error}") from None
-    arrays = [loaded[name] for name in loaded.files] if hasattr(loaded, "files") else [loaded]
-    if not arrays or len({len(array) for array in arrays}) != 1:
+    if not arrays or any(np.ndim(array) == 0 for array in arrays) or len({len(array) for array in arrays}) != 1:
         raise ValueError(f"{path} must hold as many samples of each input, batch first")
     return [[array[i : i + 1] for array in arrays] for i in range(len(arrays[0]))]
 
 
 def _write_whole(path: Path, content: bytes) -> None:
-    """Replaces a file by a complete one, never by a part of it."""
+    """Replaces a file (of a link, the one it points to) by a complete one, never by a part of it."""
+    path = path.resolve()
     handle, name = tempfile.mkstemp(dir=path.parent, prefix=path.name, suffix=".part")
     part = Path(name)
     try:

@@ -97,7 +97,7 @@ def convert_tflite(
         verify=verify,
         progress=progress,
     )
-    converted, report = _convert(_bytes_of(model), options)
+    converted, report = _convert(*_bytes_and_name(model), options)
     return (converted, report) if return_report else converted
 
 
@@ -137,7 +137,7 @@ def convert_keras_model(
     from litebnn.frontends.keras import keras_to_tflite
 
     progress("TensorFlow's converter")
-    converted, report = _convert(keras_to_tflite(model), options)
+    converted, report = _convert(keras_to_tflite(model), "", options)
     return (converted, report) if return_report else converted
 
 
@@ -176,17 +176,18 @@ def convert_saved_model(
     from litebnn.frontends.saved_model import saved_model_to_tflite
 
     progress("TensorFlow's converter")
-    converted, report = _convert(saved_model_to_tflite(saved_model_dir), options)
+    converted, report = _convert(saved_model_to_tflite(saved_model_dir), "", options)
     return (converted, report) if return_report else converted
 
 
-def _bytes_of(model: Any) -> bytes:
+def _bytes_and_name(model: Any) -> tuple[bytes, str]:
+    """What is to be converted, and the file it comes from for messages, empty where it comes from none."""
     if isinstance(model, bytes | bytearray | memoryview):
-        return bytes(model)
+        return bytes(model), ""
     if not isinstance(model, str | os.PathLike):
         raise ConversionError(f"expected the bytes or the path of a .tflite file, got {type(model).__name__}")
     try:
-        return Path(model).read_bytes()
+        return Path(model).read_bytes(), os.fspath(model)
     except OSError as error:
         raise ConversionError(f"{os.fspath(model)} cannot be read: {error.strerror}") from None
 
@@ -219,9 +220,12 @@ def _type_name(key: str, value: Any) -> str:
     return str(name)
 
 
-def _convert(source: bytes, options: Options) -> tuple[bytes, ConversionReport]:
+def _convert(source: bytes, name: str, options: Options) -> tuple[bytes, ConversionReport]:
     options.progress("reading")
-    model = read_model(source)
+    try:
+        model = read_model(source)
+    except ConversionError as error:
+        raise ConversionError(f"{name}: {error}" if name else str(error)) from error
     notes = Notes(model)
     if any(op.name in CUSTOM_OPS for op in model.ops()):
         return source, make_report(notes, len(source), len(source), "already converted")

@@ -62,7 +62,9 @@ def read_model(data: bytes | bytearray | memoryview) -> Model:
     except ConversionError:
         raise
     except _STRUCTURE_ERRORS as error:
-        raise ConversionError(f"not a sound .tflite file (truncated or corrupt): {str(error)[:120]}") from None
+        raise ConversionError(
+            f"not a sound .tflite file (truncated or corrupt): it refers to what its {len(view)} bytes do not hold"
+        ) from error
 
 
 def _read(view: memoryview) -> Model:

@@ -47,7 +47,7 @@ def _version_of_archive(path: Path) -> str:
     try:
         with zipfile.ZipFile(path) as archive:
             return str(json.loads(archive.read("metadata.json"))["keras_version"])
-    except (KeyError, ValueError, zipfile.BadZipFile):
+    except (KeyError, TypeError, ValueError, zipfile.BadZipFile):
         raise ConversionError(f"{path} is no .keras file: its metadata.json is missing or broken") from None
 
 
