@@ -210,3 +210,14 @@ def test_a_graph_that_is_int8_already_gets_int8_binary_ops(one: float, ops: list
 def test_options_that_do_not_fit(options: dict[str, Any], reason: str) -> None:
     with pytest.raises(ValueError, match=reason):
         litebnn.convert_tflite(RESIDUAL, **options)
+
+
+def test_an_output_that_is_listed_twice_becomes_int8() -> None:
+    rng = np.random.default_rng(0)
+    model = FloatModel()
+    x = model.conv(model.sign(model.input(1, 4, 4, 32)), sign_weights(rng, 8, 3, 3, 32))
+    y = model.op("QUANTIZE", [x], x.dims, schema.QuantizeOptionsT(), type="INT8")
+    y.quantization = parameters(2.0, 0)
+    result = model.op("DEQUANTIZE", [y], y.dims, schema.DequantizeOptionsT(), version=2)
+    converted = litebnn.convert_tflite(model.finish(result, result), inference_output_type="int8")
+    assert [tensor.type for tensor in read_model(converted).graphs[0].outputs] == ["INT8", "INT8"]

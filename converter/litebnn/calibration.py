@@ -165,7 +165,7 @@ def set_interface_types(model: Model, input_type: str, output_type: str) -> None
     """
     graph = model.graphs[0]
     if input_type == "int8":
-        for tensor in list(graph.inputs):
+        for tensor in dict.fromkeys(graph.inputs):
             if tensor.type != "FLOAT32":
                 continue
             readers = graph.consumers(tensor)
@@ -181,7 +181,7 @@ def set_interface_types(model: Model, input_type: str, output_type: str) -> None
                 graph.remove(reader)
             replace_input(model, graph, tensor, result)
     if output_type == "int8":
-        for tensor in list(graph.outputs):
+        for tensor in dict.fromkeys(graph.outputs):
             producer = graph.producer(tensor)
             if tensor.type != "FLOAT32":
                 continue
