@@ -160,3 +160,46 @@ def test_all_ops_in_one_partition(seed: int, size: int, num_threads: int) -> Non
     model, x, expected = lce_models.chain_model(size=size, seed=seed)
     # A value within rounding of 0 may take either sign.
     assert np.mean(run(model, x, num_threads) != expected) < 0.001
+
+
+@pytest.mark.parametrize("activation", [0, 1])
+@pytest.mark.parametrize("read_twice", [False, True])
+@pytest.mark.parametrize(
+    ("batch", "addend_shape"),
+    [(3, (1, 5, 6, 8)), (1, (2, 5, 6, 8)), (2, (8,)), (2, (1, 1, 6, 1)), (1, (2, 5, 1, 8)), (1, (1, 1, 1, 1))],
+)
+def test_an_addition_broadcasts_where_inputs_were_resized(
+    batch: int, addend_shape: tuple[int, ...], read_twice: bool, activation: int
+) -> None:
+    conv = lce_models.Conv()
+    graph = lce_models.Graph()
+    source, addend = graph.tensor((1, 5, 6, 2), name="input"), graph.tensor(conv.output_shape, "float32", name="addend")
+    convolved, total = conv.add_to(graph, source), graph.tensor(conv.output_shape, "float32", name="sum")
+    options = lce_models.schema.AddOptionsT()
+    options.fusedActivationFunction = activation
+    graph.builtin("ADD", [addend, convolved], [total], options)
+    # With another reader of what it gives, the convolution is not fused with the addition.
+    model = graph.build([source, addend], [total, convolved] if read_twice else [total])
+    interpreter = find_runtime().Interpreter(
+        model_content=model, experimental_delegates=[litebnn.load_delegate(num_threads=2)]
+    )
+    first, second = (detail["index"] for detail in interpreter.get_input_details())
+    result = interpreter.get_output_details()[0]["index"]
+
+    def run_with(batch: int, addend_shape: tuple[int, ...]) -> None:
+        words, added = conv.random_input(batch), np.random.default_rng(1).normal(0, 20, addend_shape)
+        interpreter.resize_tensor_input(first, words.shape)
+        interpreter.resize_tensor_input(second, addend_shape)
+        interpreter.allocate_tensors()
+        interpreter.set_tensor(first, words)
+        interpreter.set_tensor(second, added.astype(np.float32))
+        interpreter.invoke()
+        expected = (conv.compute(words) + added.astype(np.float32)).astype(np.float32)
+        expected = np.maximum(expected, 0) if activation else expected
+        assert_close(interpreter.get_tensor(result), expected, conv.tolerance(expected))
+
+    run_with(batch, addend_shape)
+    run_with(1, conv.output_shape)
+    run_with(batch, addend_shape)
+    with pytest.raises((RuntimeError, ValueError), match=r"shape: expected one that goes with \["):
+        run_with(1, (1, 5, 6, 7))

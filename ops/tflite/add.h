@@ -11,10 +11,11 @@ namespace litebnn {
 
 struct OpType;
 
-// The sum of two float32 tensors, the shorter dimensions repeated as NumPy's broadcasting does.
+// The sum of two float32 tensors. Their shapes are one in the model, and may be others once inputs have been resized:
+// then dimensions of 1, and those left out in front, are repeated as in the runtime's ADD.
 class BroadcastSum {
  public:
-  // Sets the shape of the sum, which may have more than INT32_MAX values. False where the shapes do not go together.
+  // Sets the sum's shape, which may hold more than INT32_MAX values. False where the shapes do not go together.
   bool Resize(const std::vector<int32_t>& first, const std::vector<int32_t>& second, std::vector<int32_t>* sum);
   void Run(ThreadPool& pool, const float* first, const float* second, bool rectify, float* sum) const;
 
@@ -22,7 +23,8 @@ class BroadcastSum {
   struct Axis {
     int64_t size, first_stride, second_stride;  // 0: repeated
   };
-  std::vector<Axis> axes_;  // neighbours that both tensors walk alike are one
+  std::vector<Axis> axes_;  // innermost first; neighbours that can be walked as one are one
+  int64_t values_ = 0;
 };
 
 // The op for a node that adds two float32 tensors of one shape, neither of them a constant, with no activation or RELU.

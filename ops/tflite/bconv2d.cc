@@ -2,6 +2,8 @@
 #include <limits>
 #include <new>
 
+#include "tflite/add.h"
+#include "tflite/arena.h"
 #include "tflite/contract.h"
 #include "tflite/op.h"
 #include "tflite/window.h"
@@ -33,12 +35,21 @@ class Bconv2dNode final : public Op {
     return Resize(node);
   }
 
-  size_t WorkspaceBytes(int num_threads) const override { return convolution_->WorkspaceBytes(num_threads); }
+  size_t WorkspaceBytes(int num_threads) const override {
+    return convolved_bytes_ + convolution_->WorkspaceBytes(num_threads);
+  }
   size_t OwnedBytes() const override { return convolution_->OwnedBytes(); }
 
   void Run(ThreadPool& pool, const void* const* inputs, void* const* outputs, void* workspace) const override {
+    const auto* input = static_cast<const uint32_t*>(inputs[kInput]);
     const auto* addend = static_cast<const float*>(has_addend_ ? inputs[kAddend] : nullptr);
-    convolution_->Run(pool, static_cast<const uint32_t*>(inputs[kInput]), addend, outputs[0], workspace);
+    if (convolved_bytes_ == 0) {
+      convolution_->Run(pool, input, addend, outputs[0], workspace);
+      return;
+    }
+    auto* convolved = static_cast<float*>(workspace);
+    convolution_->Run(pool, input, nullptr, convolved, static_cast<std::byte*>(workspace) + convolved_bytes_);
+    sum_.Run(pool, convolved, addend, rectify_sum_, static_cast<float*>(outputs[0]));
   }
 
  private:
@@ -190,13 +201,21 @@ class Bconv2dNode final : public Op {
       return node.OutputError("shape: expected at most 2147483647 values, found %s",
                               ShapeText(node.outputs[0]->shape).c_str());
     }
-    has_addend_ = node.Input(kAddend) != nullptr;
-    if (has_addend_ && node.Input(kAddend)->shape != node.outputs[0]->shape) {
-      return node.InputError(kAddend, "shape: expected %s, found %s", ShapeText(node.outputs[0]->shape).c_str(),
-                             ShapeText(node.Input(kAddend)->shape).c_str());
-    }
+    if (!ResizeSum(node)) return false;
     if (!convolution_->Resize(g)) return node.Error("out of memory for an input of that size");
     return true;
+  }
+
+  bool ResizeSum(const Node& node) {
+    has_addend_ = node.Input(kAddend) != nullptr;
+    convolved_bytes_ = 0;
+    const std::vector<int32_t> convolved = node.outputs[0]->shape;
+    if (!has_addend_ || node.Input(kAddend)->shape == convolved) return true;
+    const size_t bytes = TensorBytes(*node.outputs[0]);
+    convolved_bytes_ = (bytes + kArenaAlignment - 1) / kArenaAlignment * kArenaAlignment;
+    if (sum_.Resize(convolved, node.Input(kAddend)->shape, &node.outputs[0]->shape)) return true;
+    return node.InputError(kAddend, "shape: expected one that goes with %s, found %s", ShapeText(convolved).c_str(),
+                           ShapeText(node.Input(kAddend)->shape).c_str());
   }
 
   const Kernels& kernels_;
@@ -204,6 +223,9 @@ class Bconv2dNode final : public Op {
   Bconv2dSpec spec_ = {};
   int32_t padding_ = 0;
   bool has_addend_ = false;
+  // Where the addend has another shape than the convolution's output, which then lies in the workspace; else 0.
+  size_t convolved_bytes_ = 0;
+  BroadcastSum sum_;
   std::unique_ptr<Bconv2d> convolution_;
 };
 
