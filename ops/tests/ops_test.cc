@@ -119,6 +119,9 @@ TEST(Conv, LargestOptions) {
   ExpectAccepted(with(contract::kStrideWidth));
   ExpectRefused(with(contract::kDilationHeightFactor), "input (tensor 0 'a tensor'): height: expected at most");
   ExpectRefused(with(contract::kDilationWidthFactor), "input (tensor 0 'a tensor'): width: expected at most");
+  ExpectRefused(with(contract::kDilationHeightFactor, 1 << 29),
+                "input (tensor 0 'a tensor'): shape: expected one that there is memory for with its padding, found "
+                "[1, 5, 6, 2]");
   ExpectRefused(with(contract::kChannelsIn), "filter (tensor 1 'a tensor'): last dimension: expected");
   ExpectRefused(with(contract::kFusedActivationFunction), "option fused_activation_function");
   ExpectRefused(with(contract::kPadValues), "option pad_values");

@@ -202,8 +202,9 @@ class Bconv2dNode final : public Op {
                               ShapeText(node.outputs[0]->shape).c_str());
     }
     if (!ResizeSum(node)) return false;
-    if (!convolution_->Resize(g)) return node.Error("out of memory for an input of that size");
-    return true;
+    if (convolution_->Resize(g)) return true;
+    return node.InputError(kInput, "shape: expected one that there is memory for with its padding, found %s",
+                           ShapeText(shape).c_str());
   }
 
   bool ResizeSum(const Node& node) {
@@ -212,6 +213,10 @@ class Bconv2dNode final : public Op {
     const std::vector<int32_t> convolved = node.outputs[0]->shape;
     if (!has_addend_ || node.Input(kAddend)->shape == convolved) return true;
     const size_t bytes = TensorBytes(*node.outputs[0]);
+    // So that sums of sizes do not overflow.
+    if (bytes > std::numeric_limits<size_t>::max() / 4) {
+      return node.OutputError("shape: expected one that there is memory for, found %s", ShapeText(convolved).c_str());
+    }
     convolved_bytes_ = (bytes + kArenaAlignment - 1) / kArenaAlignment * kArenaAlignment;
     if (sum_.Resize(convolved, node.Input(kAddend)->shape, &node.outputs[0]->shape)) return true;
     return node.InputError(kAddend, "shape: expected one that goes with %s, found %s", ShapeText(convolved).c_str(),
