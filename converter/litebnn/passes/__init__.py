@@ -19,24 +19,29 @@ from litebnn.passes.constant_reshapes import fold_reshape_shapes
 from litebnn.passes.constant_weights import fold_weights
 from litebnn.passes.dead_code import compact, remove_dead_ops
 from litebnn.passes.dilation import undo_space_to_batch
-from litebnn.passes.duplicates import merge_constants, merge_ops
-from litebnn.passes.fake_quantization import fold_quantized_constants, shift_uint8_to_int8
+from litebnn.passes.duplicate_constants import merge_constants
+from litebnn.passes.duplicate_signs import merge_signs
+from litebnn.passes.fake_quantization import shift_uint8_to_int8
 from litebnn.passes.int8_layers_of_signs import float_layers_of_signs
 from litebnn.passes.int8_ops import lower_to_int8
-from litebnn.passes.int8_signs import read_int8_signs, write_int8
+from litebnn.passes.int8_outputs import write_int8
 from litebnn.passes.matmul_as_dense import matmul_to_dense
 from litebnn.passes.notes import Layer, Notes
+from litebnn.passes.one_padding import absorb_one_padding
 from litebnn.passes.packed_output import pack_outputs
-from litebnn.passes.padding import absorb_one_padding, absorb_zero_padding
 from litebnn.passes.pool_of_signs import pool_of_signs
 from litebnn.passes.post_activation import fuse_post_activation
+from litebnn.passes.quantized_constants import fold_quantized_constants
 from litebnn.passes.quantizers import recognize_quantizers
 from litebnn.passes.requantize import merge_requantizations
-from litebnn.passes.reshapes import move_reshapes, reshape_bits_of_signs
+from litebnn.passes.reshapes import move_reshapes
+from litebnn.passes.reshapes_of_signs import reshape_bits_of_signs
 from litebnn.passes.sign_affine import simplify_affine_before_sign
 from litebnn.passes.sign_maxpool import sign_before_maxpool
 from litebnn.passes.sign_preserving import skip_sign_preserving_ops
+from litebnn.passes.signs_of_int8 import read_int8_signs
 from litebnn.passes.transposes import move_transposes
+from litebnn.passes.zero_padding import absorb_zero_padding
 
 _MISFITS = (ArithmeticError, AttributeError, LookupError, MemoryError, RecursionError, TypeError, ValueError)
 
@@ -62,7 +67,7 @@ BINARY_PASSES: tuple[tuple[Pass, ...], ...] = (
         remove_dead_ops,
     ),
     (
-        merge_ops,
+        merge_signs,
         move_reshapes,
         activate_before_maxpool,
         fuse_post_activation,
@@ -81,7 +86,7 @@ INT8_PASSES: tuple[tuple[Pass, ...], ...] = (
         write_int8,
         lower_to_int8,
         merge_requantizations,
-        merge_ops,
+        merge_signs,
         remove_dead_ops,
     ),
 )

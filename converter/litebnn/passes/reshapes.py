@@ -1,57 +1,29 @@
-"""Reshapes move to where they cost least: onto bits, and behind what an LceBconv2d can fuse."""
+"""Reshapes move to where they cost least: behind LceQuantize, and behind what an LceBconv2d can fuse."""
 
 from __future__ import annotations
 
-from litebnn.contract import BCONV_2D, BITS_PER_WORD, DEQUANTIZE, QUANTIZE
-from litebnn.flatbuffer import Graph, Op, Tensor, packed_words
+from litebnn.contract import BCONV_2D, QUANTIZE
+from litebnn.flatbuffer import Graph, Op
 from litebnn.passes.affine import affine_of
-from litebnn.passes.common import ACTIVATION_OPS, bits_of, custom, derived, like, quantize, reshape_op
+from litebnn.passes.common import ACTIVATION_OPS, derived, like, quantize, reshape_op
 from litebnn.passes.notes import Notes
-
-_RESHAPES = ("RESHAPE", "SQUEEZE", "EXPAND_DIMS")
-
-
-def reshape_bits_of_signs(graph: Graph, notes: Notes) -> bool:
-    """A reshape of an unpacked sign -> the same reshape of its bits."""
-    changed = False
-    for op in list(graph.ops):
-        bits = bits_of(graph, op.input(0)) if op.name in _RESHAPES else None
-        if bits is None or not _keeps_words(op):
-            continue
-        reshaped = like(
-            bits, derived(op.output.name, "/bits"), dims=(*op.output.dims[:-1], packed_words(op.output.channels))
-        )
-        graph.insert(reshape_op(bits, reshaped), before=op)
-        graph.replace(op, Op(custom(DEQUANTIZE), [reshaped], [op.output]))
-        changed = True
-    return changed
+from litebnn.passes.reshapes_of_signs import RESHAPES, is_describable, keeps_words
 
 
 def move_reshapes(graph: Graph, notes: Notes) -> bool:
     changed = False
     for op in list(graph.ops):
-        if op.name in _RESHAPES and graph.holds(op):
+        if op.name in RESHAPES and graph.holds(op):
             changed |= _merge(graph, op) or _quantize_first(graph, op) or _fuse_first(graph, op)
     return changed
-
-
-def _is_describable(tensor: Tensor) -> bool:
-    return sum(d < 0 for d in tensor.dims) <= 1
-
-
-def _keeps_words(op: Op) -> bool:
-    """Whether the bits of the reshaped tensor are the reshaped bits."""
-    before, after = op.input(0).channels, op.output.channels
-    whole_words = before % BITS_PER_WORD == 0 and after % BITS_PER_WORD == 0
-    return before > 0 and after > 0 and (before == after or whole_words) and _is_describable(op.output)
 
 
 def _merge(graph: Graph, op: Op) -> bool:
     """A reshape of a reshape -> one; a reshape to the same dimensions -> none."""
     first = graph.producer(op.input(0))
-    if op.input(0).type != "INT32" or not _is_describable(op.output):
+    if op.input(0).type != "INT32" or not is_describable(op.output):
         return False
-    if first is not None and first.name in _RESHAPES:
+    if first is not None and first.name in RESHAPES:
         graph.replace(op, reshape_op(first.input(0), op.output))
         return True
     if op.input(0).dims == op.output.dims and not graph.is_output(op.output):
@@ -64,7 +36,7 @@ def _merge(graph: Graph, op: Op) -> bool:
 def _quantize_first(graph: Graph, op: Op) -> bool:
     """LceQuantize of a reshape -> reshape of LceQuantize."""
     quantizers = [c for c in graph.consumers(op.output) if c.name == QUANTIZE]
-    if not quantizers or not _keeps_words(op):
+    if not quantizers or not keeps_words(op):
         return False
     for quantizer in quantizers:
         bits = quantize(graph, op.input(0), derived(quantizer.output.name, "/unshaped"), before=quantizer)
@@ -78,7 +50,7 @@ def _fuse_first(graph: Graph, op: Op) -> bool:
     if source is None or source.name != BCONV_2D or graph.sole_consumer(op.input(0)) is not op or follower is None:
         return False
     channels = op.output.channels
-    if op.input(0).channels != channels or follower.output.dims != op.output.dims or not _is_describable(op.output):
+    if op.input(0).channels != channels or follower.output.dims != op.output.dims or not is_describable(op.output):
         return False
     position = 0 if follower.inputs[0] is op.output else 1
     if follower.name not in ACTIVATION_OPS and affine_of(follower, channels, left=position == 0) is None:

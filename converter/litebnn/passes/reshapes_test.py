@@ -22,14 +22,12 @@ def test_a_flatten_between_binary_layers_is_one_of_bits(sign_first: bool) -> Non
     assert (bits.type, bits.dims) == ("INT32", (1, 1, 1, 18))
 
 
-def test_a_flatten_of_channels_that_fill_no_words_stays_float() -> None:
+def test_a_flatten_of_channels_that_fill_no_words_happens_before_the_sign() -> None:
     model = FloatModel()
     x = model.reshape(model.sign(model.input(1, 3, 3, 40)), 1, 360)
     built = model.model(model.dense(x, sign_weights(RNG, 10, 360)))
-    notes = Notes(built)
-    run_passes(built, BINARY_PASSES, notes)
-    assert "FULLY_CONNECTED" in op_names(built)
-    assert list(notes.layers[0].reasons) == ["its input is not the output of a sign"]
+    run_passes(built, BINARY_PASSES, Notes(built))
+    assert op_names(built) == ["RESHAPE", "LceQuantize", "RESHAPE", "LceBconv2d", "RESHAPE"]
 
 
 def test_a_shape_that_is_computed_from_the_batch_becomes_constant() -> None:

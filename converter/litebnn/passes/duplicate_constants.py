@@ -1,4 +1,4 @@
-"""Ops that compute the same from the same tensors, and constants that are equal, become one."""
+"""Constants that are equal become one."""
 
 from __future__ import annotations
 
@@ -6,25 +6,8 @@ import hashlib
 
 import numpy as np
 
-from litebnn.contract import DEQUANTIZE, QUANTIZE
-from litebnn.flatbuffer import Graph, Op, Tensor
+from litebnn.flatbuffer import Graph, Tensor
 from litebnn.passes.notes import Notes
-
-_MERGED_OPS = (QUANTIZE, DEQUANTIZE)
-
-
-def merge_ops(graph: Graph, notes: Notes) -> bool:
-    changed = False
-    first: dict[tuple[str, Tensor, str], Op] = {}
-    for op in list(graph.ops):
-        if op.name not in _MERGED_OPS:
-            continue
-        same = first.setdefault((op.name, op.input(0), op.output.type), op)
-        if same is not op and not graph.is_output(op.output) and not op.output.is_quantized:
-            graph.redirect(op.output, same.output)
-            graph.remove(op)
-            changed = True
-    return changed
 
 
 def merge_constants(graph: Graph, notes: Notes) -> bool:

@@ -1,0 +1,49 @@
+"""A reshape of an unpacked sign -> the same reshape of its bits, or the sign of a reshape where words do not fit."""
+
+from __future__ import annotations
+
+from litebnn.contract import BITS_PER_WORD, DEQUANTIZE, QUANTIZE
+from litebnn.flatbuffer import Graph, Op, Tensor, packed_words
+from litebnn.passes.common import bits_of, custom, derived, like, quantize, reshape_op
+from litebnn.passes.notes import Notes
+
+RESHAPES = ("RESHAPE", "SQUEEZE", "EXPAND_DIMS")
+
+
+def reshape_bits_of_signs(graph: Graph, notes: Notes) -> bool:
+    changed = False
+    for op in list(graph.ops):
+        bits = bits_of(graph, op.input(0)) if op.name in RESHAPES else None
+        reshaped = None if bits is None else _reshaped(graph, op, bits)
+        if reshaped is not None:
+            graph.replace(op, Op(custom(DEQUANTIZE), [reshaped], [op.output]))
+            changed = True
+    return changed
+
+
+def _reshaped(graph: Graph, op: Op, bits: Tensor) -> Tensor | None:
+    """The bits of the reshaped sign, None where they cannot be had."""
+    name = derived(op.output.name, "/bits")
+    if keeps_words(op):
+        reshaped = like(bits, name, dims=(*op.output.dims[:-1], packed_words(op.output.channels)))
+        graph.insert(reshape_op(bits, reshaped), before=op)
+        return reshaped
+    sign = graph.producer(bits)
+    if sign is None or sign.name != QUANTIZE or op.output.channels < 1 or not is_describable(op.output):
+        return None
+    source = sign.input(0)
+    unsigned = like(op.output, derived(op.output.name, "/reshaped"), type=source.type)
+    unsigned.quantization = source.quantization
+    graph.insert(reshape_op(source, unsigned), before=op)
+    return quantize(graph, unsigned, name, before=op)
+
+
+def is_describable(tensor: Tensor) -> bool:
+    return sum(d < 0 for d in tensor.dims) <= 1
+
+
+def keeps_words(op: Op) -> bool:
+    """Whether the bits of the reshaped tensor are the reshaped bits."""
+    before, after = op.input(0).channels, op.output.channels
+    whole_words = before % BITS_PER_WORD == 0 and after % BITS_PER_WORD == 0
+    return before > 0 and after > 0 and (before == after or whole_words) and is_describable(op.output)
