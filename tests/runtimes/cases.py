@@ -125,6 +125,33 @@ def chains() -> Iterator[Case]:
         yield Case(f"chain_{size}", model, x, expected)
 
 
+def shortcuts(name: str, activation: int) -> Case:
+    """Binary layers that are added to: the delegate takes the additions too, and fuses those of one reader."""
+    shape = (2, 4, 5, 40)
+    graph = Graph()
+    options = schema.AddOptionsT()
+    options.fusedActivationFunction = activation
+
+    def add(a: int, b: int) -> int:
+        total = graph.tensor(shape, "float32", name="sum")
+        graph.builtin("ADD", [a, b], [total], options)
+        return total
+
+    source = tensor = graph.tensor(shape, "float32", name="input")
+    x = value = np.random.default_rng(6).normal(0, 10, shape).astype(np.float32)
+    least = 0 if activation else -np.inf
+    for layer in range(4):
+        conv = Conv(shape, shape[3], seed=layer)
+        packed = graph.tensor((*shape[:3], 2))
+        graph.custom("LceQuantize", [tensor], [packed])
+        convolved, computed = conv.add_to(graph, packed), conv.compute(reference.lce_quantize(value))
+        tensor, value = add(convolved, tensor), np.maximum(computed + value, least)
+        if layer % 2:
+            tensor, value = add(tensor, convolved), np.maximum(value + computed, least)
+    expected = value.astype(np.float32)
+    return Case(name, graph.build([source], [tensor]), x, expected, conv.tolerance(expected))
+
+
 def between_float_ops() -> Iterator[Case]:
     """A binary layer with float ops around it, which stay with the runtime, and a dynamic tensor before it."""
     conv = Conv((1, 4, 5, 32), 16)
@@ -301,6 +328,8 @@ def all_cases() -> Iterator[Case | Refusal]:
     yield from edge_convs()
     yield from other_ops()
     yield from chains()
+    yield shortcuts("shortcuts", activation=0)
+    yield shortcuts("shortcuts_with_relu", activation=1)
     yield from between_float_ops()
     yield from wrong_options()
     yield from broken_options()
