@@ -55,7 +55,8 @@ PROGRAM = """
 extern "C"
 #endif
 void TfLiteInterpreterOptionsAddCustomOp(TfLiteInterpreterOptions* options, const char* name,
-                                         const struct TfLiteRegistration* registration, int min_version, int max_version);
+                                         const struct TfLiteRegistration* registration, int min_version,
+                                         int max_version);
 TfLiteStatus add_all(TfLiteInterpreterOptions* options);
 TfLiteStatus add_all(TfLiteInterpreterOptions* options) {
   size_t count;
