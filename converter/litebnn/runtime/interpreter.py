@@ -167,4 +167,13 @@ def _check_structure(content: bytes) -> None:
     if importlib.util.find_spec("ai_edge_litert"):
         from litebnn.flatbuffer import read_model
 
-        read_model(content)
+        read_model(_Bounded(content))
+
+
+class _Bounded(bytes):
+    """Bytes whose slices end inside them, where Python would quietly cut a string of a corrupt file short."""
+
+    def __getitem__(self, key: Any) -> Any:
+        if isinstance(key, slice) and key.stop is not None and key.stop > len(self):
+            raise IndexError(f"byte {key.stop} of {len(self)}")
+        return super().__getitem__(key)
