@@ -158,3 +158,20 @@ def test_a_converted_graph_computes_what_its_source_does(case: Case) -> None:
     x = dyadic(np.random.default_rng(case.seed), 2, *shape[1:], largest=16)
     for expected, actual in zip(_run(case.source, x), _run(_convert(case.source), x), strict=True):
         np.testing.assert_array_equal(actual, expected)
+
+
+@pytest.mark.usefixtures("library")
+@pytest.mark.parametrize("strict", ["where_ge", "where_gt"])
+def test_a_dot_product_right_at_the_threshold_of_a_negated_sign(strict: str) -> None:
+    model = FloatModel()
+    rows = model.input(1, 32, signature=(-1, 32))
+    x = model.dense(model.sign(rows), np.ones((8, 32)), np.full(8, 5.0))
+    # A bias less one unit in the last place of an addend that is smaller would round to the bias.
+    x = model.elementwise("SUB", x, model.const(np.full(8, 0.25)))
+    x = model.elementwise("NEG", model.elementwise("ADD", x, model.const(np.arange(8) / 4)))
+    source = model.finish(model.dense(model.sign(x, strict), np.ones((1, 8))))
+    every_dot_product = np.where(np.tri(33, 32, -1) > 0, -1, 1).astype(np.float32)
+    for expected, actual in zip(
+        _run(source, every_dot_product), _run(_convert(source), every_dot_product), strict=True
+    ):
+        np.testing.assert_array_equal(actual, expected)

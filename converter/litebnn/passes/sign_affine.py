@@ -8,11 +8,12 @@ from __future__ import annotations
 import numpy as np
 
 from litebnn.contract import QUANTIZE
-from litebnn.flatbuffer import Graph, Op, constant
+from litebnn.flatbuffer import Graph, Op, Tensor, constant
 from litebnn.passes.affine import affine_chain, next_level, normal_level
-from litebnn.passes.common import binary_op, derived, like
+from litebnn.passes.common import binary_op, derived, is_float_bconv, like
 from litebnn.passes.negated_channels import can_negate_channels, negate_channels
 from litebnn.passes.notes import Notes
+from litebnn.passes.reshapes_of_signs import RESHAPES
 
 
 def simplify_affine_before_sign(graph: Graph, notes: Notes) -> bool:
@@ -23,13 +24,31 @@ def simplify_affine_before_sign(graph: Graph, notes: Notes) -> bool:
     return changed
 
 
+def _is_to_be_fused(graph: Graph, tensor: Tensor) -> bool:
+    """Whether an LceBconv2d computes `tensor`, perhaps behind reshapes that other ops move in front of.
+
+    It takes the affine ops up one by one. A level next to a number would be lost in the sum with its bias.
+    """
+    op = graph.producer(tensor)
+    while op is not None and op.name in RESHAPES and graph.sole_consumer(tensor) is not None:
+        if op.input(0).channels != tensor.channels:
+            return False
+        tensor = op.input(0)
+        op = graph.producer(tensor)
+    return is_float_bconv(op) and graph.sole_consumer(tensor) is not None
+
+
 def _simplify(graph: Graph, quantizer: Op) -> bool:
     chain = affine_chain(graph, quantizer.input(0))
     already_simple = len(chain.ops) == 1 and np.all(chain.scale == 1) and (chain.strict or np.any(chain.shift != 0))
-    if not chain.ops or already_simple:
+    if not chain.ops or already_simple or _is_to_be_fused(graph, chain.source):
         return False
     negative = chain.scale < 0
-    if np.any(chain.scale == 0) or (np.any(negative) and not can_negate_channels(graph, quantizer.output)):
+    if (
+        not np.all(np.isfinite(chain.scale))
+        or np.any(chain.scale == 0)
+        or (np.any(negative) and not can_negate_channels(graph, quantizer.output))
+    ):
         return False
     with np.errstate(over="ignore"):
         level = (chain.shift / chain.scale).astype(np.float32)
