@@ -61,7 +61,8 @@ class Interpreter:
                 model_content=content, num_threads=num_threads, experimental_delegates=[delegate]
             )
             self._interpreter.allocate_tensors()
-        except (RuntimeError, ValueError) as error:
+        # SystemError is what tflite-runtime makes of a signature whose names are no UTF-8.
+        except (RuntimeError, ValueError, SystemError) as error:
             raise ValueError(f"{name} is refused: {' '.join(str(error).split())}") from error
         self._inputs = self._interpreter.get_input_details()
         self._outputs = self._interpreter.get_output_details()

@@ -27,8 +27,9 @@ for threads in (1, 2):
 # A string that says it is longer than the file.
 name = model.index(b"min_runtime_version") - 4
 too_long = model[:name] + (1 << 24).to_bytes(4, "little") + model[name + 4 :]
+no_utf8 = model.replace(b"serving_default", b"\\xaaerving_default").replace(b"input_1", b"\\xaanput_1")
 
-for damaged in [too_long, *(model[:size] for size in range(8, len(model) - 8, 197))]:
+for damaged in [too_long, no_utf8, *(model[:size] for size in range(8, len(model) - 8, 197))]:
     try:
         litebnn.Interpreter(damaged, runtime=runtime)
     except ValueError as error:
