@@ -240,7 +240,11 @@ TEST(Mutations, AreRefusedOrRun) {
   }
   std::printf("%u models, %u of them ran both ways; the slowest, of seed %u, took %.3f s\n", count, ran, slowest_seed,
               slowest);
-  EXPECT_LT(ran, count);
+  // A few seeds, run again to look at one, may all go the same way.
+  if (count >= 100) {
+    EXPECT_GT(ran, 0u);
+    EXPECT_LT(ran, count);
+  }
 }
 
 }  // namespace
