@@ -16,8 +16,8 @@ class LibraryHook(BuildHookInterface):  # type: ignore[type-arg]
     def dependencies(self) -> list[str]:
         """What the toolkit needs and this machine lacks."""
         missing = [name for name in ("cmake", "ninja") if not shutil.which(name)]
-        compilers = (os.environ.get("CXX", "c++").split()[0], "g++", "clang++")
-        extra = [] if any(map(shutil.which, compilers)) else self.metadata.core.optional_dependencies["cross"]
+        has_compiler = os.environ.get("CXX", "").strip() or any(map(shutil.which, ("c++", "g++", "clang++")))
+        extra = [] if has_compiler else self.metadata.core.optional_dependencies["cross"]
         return ["filelock>=3.12", "pyelftools>=0.30", "tomli>=2; python_version < '3.11'", *missing, *extra]
 
     def initialize(self, version: str, build_data: dict[str, Any]) -> None:

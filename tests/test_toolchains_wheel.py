@@ -10,7 +10,9 @@ import zipfile
 from pathlib import Path
 
 import pytest
+from hatchling.metadata.core import ProjectMetadata
 
+from hatch_build import LibraryHook
 from toolchains.targets import ROOT, ToolkitError, load_targets
 from toolchains.wheel import build_wheel
 
@@ -38,6 +40,21 @@ def test_contents(wheel: Path) -> None:
     assert [name for name in names if name.endswith("_test.py") or name.startswith("tests")] == []
     assert "Root-Is-Purelib: false" in metadata
     assert f"Tag: py3-none-manylinux_2_28_{platform.machine()}" in metadata
+
+
+@pytest.mark.parametrize(
+    ("cxx", "installed", "brings_compiler"),
+    [("", "g++", False), ("", "gfortran", True), ("here -m64", "here", False), ("no-such-compiler", "g++", False)],
+)
+def test_pip_brings_a_compiler_where_there_is_none(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, cxx: str, installed: str, brings_compiler: bool
+) -> None:
+    (tmp_path / installed).touch(mode=0o755)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.setenv("CXX", cxx)
+    metadata = ProjectMetadata(str(ROOT), None)
+    hook = LibraryHook(str(ROOT), {}, None, metadata, str(tmp_path), "wheel")
+    assert any(requirement.startswith("ziglang") for requirement in hook.dependencies()) == brings_compiler
 
 
 def test_auditwheel_finds_nothing_foreign(wheel: Path) -> None:
