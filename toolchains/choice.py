@@ -1,5 +1,6 @@
 """Chooses the compiler that builds a target."""
 
+import os
 from collections.abc import Callable
 
 from toolchains.compilers import Compiler, find_gcc, find_ndk, find_zig
@@ -14,6 +15,8 @@ TOOLCHAINS = ("auto", *FINDERS)
 def find_compiler(target: Target, toolchain: str) -> Compiler:
     """The compiler of `toolchain` for `target`; for "auto" the first that is there or can be had.
 
+    For this machine "auto" takes the compiler that the environment variable CXX names, and no other.
+
     Raises:
         ToolkitError: no such toolchain, or its compiler cannot be had.
     """
@@ -23,6 +26,8 @@ def find_compiler(target: Target, toolchain: str) -> Compiler:
         if toolchain != "auto":
             raise ToolkitError(f"{target.name} is built with the Android NDK only, not with --toolchain={toolchain}")
         return find_ndk(target)
+    if toolchain == "auto" and not target.triple and os.environ.get("CXX", "").strip():
+        toolchain = "gcc"
     if toolchain != "auto":
         return FINDERS[toolchain](target)
     reasons = []
@@ -31,4 +36,4 @@ def find_compiler(target: Target, toolchain: str) -> Compiler:
             return find(target)
         except ToolkitError as reason:
             reasons.append(str(reason))
-    raise ToolkitError(f"no compiler for {target.name}: {'; '.join(reasons)}")
+    raise ToolkitError(f"no compiler for {target.name}: {'; '.join(dict.fromkeys(reasons))}")

@@ -35,6 +35,15 @@ def test_auto_says_why_there_is_none(monkeypatch: pytest.MonkeyPatch) -> None:
         found_with(monkeypatch, gcc="no gcc", zig="no network", docker="no engine")
 
 
+def test_auto_takes_no_other_compiler_than_cxx_names(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CXX", "no-such-compiler")
+    monkeypatch.setitem(choice.FINDERS, "zig", finder("zig"))
+    with pytest.raises(ToolkitError, match=r"^no C\+\+ compiler \(no-such-compiler\) is here"):
+        find_compiler(find_target("host"), "auto")
+    monkeypatch.setitem(choice.FINDERS, "gcc", finder("gcc", "CXX is for the host only"))
+    assert find_compiler(find_target("rpi4"), "auto").name == "zig"
+
+
 def test_unknown_toolchain_lists_the_known_ones() -> None:
     with pytest.raises(ToolkitError, match="no toolchain is called 'msvc'; the toolchains are auto, gcc, zig, docker"):
         find_compiler(find_target("rpi4"), "msvc")

@@ -54,7 +54,10 @@ def _cmake() -> str:
 
 def _version(compiler: str) -> str:
     """First line of the compiler's --version, without its folder."""
-    run = subprocess.run([compiler, "--version"], capture_output=True, text=True)
+    try:
+        run = subprocess.run([compiler, "--version"], capture_output=True, text=True, errors="replace")
+    except OSError as error:
+        raise ToolkitError(f"{compiler} does not run: {error.strerror}") from error
     return run.stdout.splitlines()[0] if run.returncode == 0 and run.stdout else Path(compiler).name
 
 
@@ -62,7 +65,7 @@ def find_gcc(target: Target) -> Compiler:
     """The GNU cross compiler called TRIPLE-g++; for the host whatever CMake takes (CXX, c++, g++, clang++).
 
     Raises:
-        ToolkitError: there is none, with the name of the package that brings it.
+        ToolkitError: there is none, with the name of the package that brings it, or it does not run.
     """
     if target.triple:
         program = f"{target.triple}-g++"
@@ -107,8 +110,9 @@ def find_zig(target: Target) -> Compiler:
     """The compiler of the PyPI package ziglang, which is installed first where it is missing.
 
     Raises:
-        ToolkitError: it is missing and cannot be installed.
+        ToolkitError: it is missing and cannot be installed, or cmake is missing.
     """
+    cmake = _cmake()
     if not ziglang_program():
         _install_extra("cross")
     program = ziglang_program()
@@ -117,7 +121,7 @@ def find_zig(target: Target) -> Compiler:
             "the Python package ziglang has no program `zig` here: `pip install --force-reinstall ziglang`"
         )
     version = subprocess.run([program, "version"], capture_output=True, text=True).stdout.strip()
-    return Compiler("zig", f"zig {version}", zig_arguments(target, program), _cmake(), find_program("ninja"))
+    return Compiler("zig", f"zig {version}", zig_arguments(target, program), cmake, find_program("ninja"))
 
 
 def zig_arguments(target: Target, program: str) -> dict[str, str]:

@@ -1,5 +1,6 @@
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -25,10 +26,28 @@ def test_cxx_names_the_hosts_compiler(monkeypatch: pytest.MonkeyPatch) -> None:
         find_gcc(find_target("host"))
 
 
+@pytest.mark.parametrize("content", ["junk", "#!/no/such/interpreter\n"])
+def test_cxx_that_cannot_run_is_one_line(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, content: str) -> None:
+    program = tmp_path / "compiler"
+    program.write_text(content)
+    program.chmod(0o755)
+    monkeypatch.setenv("CXX", str(program))
+    with pytest.raises(ToolkitError, match=rf"^{program} does not run: "):
+        find_gcc(find_target("host"))
+
+
 def test_a_missing_cmake_says_where_it_comes_from(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(compilers, "find_program", lambda name: "")
     with pytest.raises(ToolkitError, match="install the Debian package cmake, or `pip install cmake`"):
         compilers._cmake()
+
+
+def test_nothing_is_installed_where_cmake_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(compilers, "ziglang_program", lambda: "")
+    monkeypatch.setattr(compilers, "find_program", lambda name: "")
+    monkeypatch.setattr(subprocess, "run", lambda command, **options: pytest.fail(f"ran {command}"))
+    with pytest.raises(ToolkitError, match="cmake is missing"):
+        find_zig(find_target("rpi4"))
 
 
 def test_ziglang_is_installed_when_it_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
