@@ -151,6 +151,15 @@ def test_a_failed_build_leaves_the_former_library(project: Path) -> None:
     assert library.read_bytes() == former
 
 
+def test_a_failure_to_configure_says_why(project: Path) -> None:
+    with (project / "CMakeLists.txt").open("a") as file:
+        file.write('message(FATAL_ERROR "no such thing")\n')
+    code, _, err = run(project)
+    assert code == 1
+    assert "no such thing" in err
+    assert err.count("\n") == 1
+
+
 def test_an_interrupted_build_leaves_the_former_library(project: Path) -> None:
     assert run(project)[0] == 0
     library = project / "build" / "host" / "liblitebnn.so"

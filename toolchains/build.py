@@ -8,6 +8,7 @@ The work goes on in build/TARGET/TOOLCHAIN; a product is put in its place only o
 import argparse
 import json
 import os
+import re
 import shutil
 import sys
 import time
@@ -136,10 +137,11 @@ def _forget_other_compiler(work: Path, compiler: Compiler) -> None:
 
 
 def _first_error(log: Path) -> str:
-    """The first line of a build's log that names an error, as ": LINE"; "" where none does."""
-    lines = log.read_text(encoding="utf-8", errors="replace").splitlines()
-    found = next((line.strip() for line in lines if "error:" in line.lower() or line.startswith("CMake Error")), "")
-    return f": {found}" if found else ""
+    """The first error in a build's log, as ": LINE"; "" where there is none."""
+    text = log.read_text(encoding="utf-8", errors="replace")
+    # CMake says what is wrong below the line that says where.
+    found = re.search(r"^(CMake Error.*:\n+.+|CMake Error.*|.*error:.*)", text, re.MULTILINE | re.IGNORECASE)
+    return f": {' '.join(found[0].split())}" if found else ""
 
 
 def _put_in_place(work: Path, others: list[Path], folder: Path) -> Path:
