@@ -21,6 +21,7 @@ import numpy as np
 import tensorflow as tf
 
 MODELS = {
+    "QuickNetSmall": lqz.sota.QuickNetSmall,
     "QuickNet": lqz.sota.QuickNet,
     "QuickNetLarge": lqz.sota.QuickNetLarge,
     "BinaryAlexNet": lqz.literature.BinaryAlexNet,
