@@ -14,6 +14,20 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--target", action="append", help="what to emulate in tests/emulated, instead of rpi4 and rpi3")
 
 
+def pytest_configure(config: pytest.Config) -> None:
+    targets = config.getoption("--target")
+    if not targets:
+        return
+    # Here, because the Pythons of other runtimes and CPUs read this file too and have not all that the toolkit needs.
+    from toolchains.targets import ToolkitError, find_target
+
+    try:
+        for name in targets:
+            find_target(name)
+    except ToolkitError as error:
+        raise pytest.UsageError(str(error)) from error
+
+
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     if config.getoption("--long"):
         return

@@ -31,10 +31,12 @@ def target(request: pytest.FixtureRequest) -> Target:
 
 
 @pytest.fixture(scope="module")
-def emulation(target: Target) -> Emulation:
+def emulation(request: pytest.FixtureRequest, target: Target) -> Emulation:
     try:
         return Emulation(target)
     except ToolkitError as error:
+        if request.config.getoption("--target"):
+            pytest.exit(f"error: {error}", returncode=1)  # it was asked for
         pytest.skip(str(error))
 
 
