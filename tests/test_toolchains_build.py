@@ -129,6 +129,14 @@ def test_an_unchanged_rerun_compiles_nothing(project: Path) -> None:
     assert compiled.stat().st_mtime_ns > before
 
 
+def test_other_flags_build_again(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (project / "version.cc").write_text('extern "C" int NAME() { return 1; }\n')
+    for name in ("former", "latter"):
+        monkeypatch.setenv("CXXFLAGS", f"-DNAME={name}")
+        assert run(project)[0] == 0
+        assert exported_symbols(project / "build" / "host" / "liblitebnn.so") == [name]
+
+
 def test_a_moved_checkout_builds_again(project: Path) -> None:
     assert run(project)[0] == 0
     moved = project.rename(project.with_name("moved"))

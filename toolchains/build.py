@@ -28,6 +28,7 @@ from toolchains.targets import ROOT, Target, ToolkitError, find_target
 
 LIBRARY = "liblitebnn.so"
 PROGRAMS = ("label_image", "benchmark_model")
+READ_BY_CMAKE = ("CC", "CXX", "CFLAGS", "CXXFLAGS", "LDFLAGS")
 
 
 def build(target: str, toolchain: str = "auto") -> Path:
@@ -125,10 +126,11 @@ def _short(path: str | Path) -> str:
 
 
 def _forget_other_compiler(work: Path, compiler: Compiler) -> None:
-    """Empties the folder where it was configured for another compiler, which CMake cannot change afterwards."""
+    """Empties the folder where it was configured for another compiler or flags, which CMake does not change later."""
     stamp = work / "compiler.json"
+    variables = [os.environ.get(name) for name in READ_BY_CMAKE]
     wanted = json.dumps(
-        [str(ROOT), compiler.description, compiler.cmake, compiler.ninja, dict(compiler.cmake_arguments)]
+        [str(ROOT), compiler.description, compiler.cmake, compiler.ninja, dict(compiler.cmake_arguments), variables]
     )
     if work.exists() and (not stamp.exists() or stamp.read_text(encoding="utf-8") != wanted):
         shutil.rmtree(work)
