@@ -4,10 +4,11 @@ import numpy as np
 import pytest
 
 from litebnn.contract import unpack_bits
-from litebnn.passes.binary_conv import binarize_convs, binary_weights
+from litebnn.passes.binary_conv import binarize_convs
 from litebnn.passes.common import bconv_options
 from litebnn.passes.notes import Notes
 from litebnn.passes.quantizers import recognize_quantizers
+from litebnn.passes.weights import binary_weights
 from tests.float_models import FloatModel, sign_weights
 
 RNG = np.random.default_rng(0)

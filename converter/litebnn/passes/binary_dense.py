@@ -4,25 +4,16 @@ from __future__ import annotations
 
 import numpy as np
 
-from litebnn.contract import BCONV_2D, BConv2DOptions, encode_options, pack_bits
-from litebnn.flatbuffer import Graph, Op, constant, packed_words
-from litebnn.passes.binary_conv import bias_values, binary_weights
-from litebnn.passes.common import bits_of, custom, derived, fused_activation, like, reshape_op, split_activation
-from litebnn.passes.notes import Notes
+from litebnn.contract import BConv2DOptions
+from litebnn.flatbuffer import Graph, Op, packed_words
+from litebnn.passes.common import bits_of, derived, fused_activation, like, reshape_op, split_activation
+from litebnn.passes.notes import Notes, rewrite_layers
 from litebnn.passes.reasons import why_no_sign
+from litebnn.passes.weights import bconv_of, bias_values, binary_weights
 
 
 def binarize_dense(graph: Graph, notes: Notes) -> bool:
-    changed = False
-    for op in list(graph.ops):
-        if op.name != "FULLY_CONNECTED" or op.output.type != "FLOAT32":
-            continue
-        reason = _convert(graph, op, notes)
-        if reason is None:
-            changed = True
-        else:
-            notes.left_alone(op, reason)
-    return changed
+    return rewrite_layers(graph, notes, "FULLY_CONNECTED", _convert)
 
 
 def _convert(graph: Graph, op: Op, notes: Notes) -> str | None:
@@ -50,22 +41,12 @@ def _convert(graph: Graph, op: Op, notes: Notes) -> str | None:
     split_activation(graph, op)
 
     minus_one, alpha = parts
-    name = op.input(1).name
     count = -1 if any(d < 0 for d in rows) else int(np.prod(rows, dtype=np.int64))
     pixels = like(bits, derived(op.output.name, "/input"), dims=(count, 1, 1, packed_words(channels_in)))
     result = like(op.output, derived(op.output.name, "/pixels"), dims=(count, 1, 1, channels_out))
-    bconv = Op(
-        custom(BCONV_2D),
-        [
-            pixels,
-            constant(name, pack_bits(minus_one).reshape(channels_out, 1, 1, -1)),
-            constant(derived(name, "/multiplier"), alpha),
-            constant(derived(name, "/bias"), bias),
-            None,
-        ],
-        [result],
-        custom_options=encode_options(BConv2DOptions(channels_in=channels_in)),
-    )
+    filter_minus_one = minus_one.reshape(channels_out, 1, 1, channels_in)
+    options = BConv2DOptions(channels_in=channels_in)
+    bconv = bconv_of(pixels, result, op.input(1).name, filter_minus_one, alpha, bias, options)
     graph.insert(reshape_op(bits, pixels), before=op)
     graph.insert(bconv, before=op)
     graph.replace(op, reshape_op(result, op.output))

@@ -11,10 +11,10 @@ import copy
 import numpy as np
 
 from litebnn.flatbuffer import Graph, Op, Tensor, constant
-from litebnn.passes.binary_conv import binary_weights
 from litebnn.passes.common import bits_of, builtin, derived, like
 from litebnn.passes.int8_common import INT8_ONE, dequantized, is_int8, quantize_op
 from litebnn.passes.notes import Notes
+from litebnn.passes.weights import binary_weights
 
 _SAME_VALUES = ("RESHAPE", "SQUEEZE", "EXPAND_DIMS", "PAD", "PADV2", "MAX_POOL_2D", "SPACE_TO_BATCH_ND")
 _WEIGHTED = ("CONV_2D", "FULLY_CONNECTED")

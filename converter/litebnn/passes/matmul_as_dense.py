@@ -8,24 +8,15 @@ from __future__ import annotations
 import numpy as np
 
 from litebnn.flatbuffer import Graph, Op, constant, schema
-from litebnn.passes.binary_conv import binary_weights
 from litebnn.passes.common import bits_of, builtin
 from litebnn.passes.constant_weights import evaluate, is_computed_from_constants
-from litebnn.passes.notes import Notes
+from litebnn.passes.notes import Notes, rewrite_layers
 from litebnn.passes.reasons import why_no_sign
+from litebnn.passes.weights import binary_weights
 
 
 def matmul_to_dense(graph: Graph, notes: Notes) -> bool:
-    changed = False
-    for op in list(graph.ops):
-        if op.name != "BATCH_MATMUL" or op.output.type != "FLOAT32":
-            continue
-        reason = _convert(graph, op, notes)
-        if reason is None:
-            changed = True
-        else:
-            notes.left_alone(op, reason)
-    return changed
+    return rewrite_layers(graph, notes, "BATCH_MATMUL", _convert)
 
 
 def _convert(graph: Graph, op: Op, notes: Notes) -> str | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from litebnn.contract import BConv2DOptions, Padding, PadValues, decode_options
@@ -110,6 +111,27 @@ class Notes:
                         options = decode_options(op.name, op.custom_options)
                         assert isinstance(options, BConv2DOptions)
                         layer.padding = _PADDINGS[Padding(options.padding), PadValues(options.pad_values)]
+
+
+def rewrite_layers(graph: Graph, notes: Notes, name: str, rewrite: Callable[[Graph, Op, Notes], str | None]) -> bool:
+    """Rewrites the float32 layers of one kind of op, and notes those that cannot be.
+
+    Args:
+        name: the builtin op.
+        rewrite: replaces an op and returns None, or returns why it does not.
+    Returns:
+        whether any was rewritten.
+    """
+    changed = False
+    for op in list(graph.ops):
+        if op.name != name or op.output.type != "FLOAT32":
+            continue
+        reason = rewrite(graph, op, notes)
+        if reason is None:
+            changed = True
+        else:
+            notes.left_alone(op, reason)
+    return changed
 
 
 def macs_of(op: Op) -> int:

@@ -12,7 +12,6 @@ import numpy as np
 from litebnn.contract import QUANTIZE
 from litebnn.flatbuffer import Graph, Op, Tensor, constant
 from litebnn.passes.affine import AffineChain, affine_chain
-from litebnn.passes.binary_conv import bias_values
 from litebnn.passes.common import (
     channel_values,
     custom,
@@ -27,6 +26,7 @@ from litebnn.passes.negated_channels import can_negate_channels, negate_channels
 from litebnn.passes.notes import Notes
 from litebnn.passes.packed_output import can_pack, write_bits
 from litebnn.passes.pool_of_signs import pool_of_bits
+from litebnn.passes.weights import bias_values
 
 
 def sign_before_maxpool(graph: Graph, notes: Notes) -> bool:
