@@ -20,9 +20,14 @@ from toolchains.targets import Target, ToolkitError, find_target
 
 ROOT = Path(__file__).resolve().parents[1]
 LAYERS = [f"bconv {f}x{f} {size}x{size}x{64 * 56 // size}" for f in (3, 1, 5) for size in (56, 28, 14, 7)]
-CORES = ("cortex-a72", "cortex-a76", "cortex-a53", "cortex-a55")
-# Two words of four pixels and 32 channels.
-LOOP_MACS = 2 * 32 * 4 * 32
+# The functions of ops/kernels/neon64/sum_windows.S for chunks of six words, by the cores that they are for: how many
+# vector instructions those do a cycle.
+LOOPS = {
+    "litebnn_sum_windows_6": {"cortex-a72": 2, "cortex-a76": 2},
+    "litebnn_sum_windows_in_order_6": {"cortex-a53": 1, "cortex-a55": 1},
+}
+# Six words of four pixels and 32 channels.
+LOOP_MACS = 6 * 32 * 4 * 32
 
 
 def _run(command: list[str | Path], **options: str) -> str:
@@ -93,28 +98,36 @@ def count_model(counter: Counter, target: Target, library: Path, model: Path) ->
     print(f"{model.name}: {instructions / 1e6:.2f} M instructions an inference")
 
 
-def analyze_loop(target: Target) -> None:
-    """Prints the cycles that llvm-mca gives the inner loop of 64-bit NEON."""
+def _loop_of(function: str, listing: str) -> list[str]:
+    """The instructions of a function's loop, without the branch at its end, from objdump's listing."""
+    body = re.findall(rf"<{function}>:\n(.*?)\sret\n", listing, re.DOTALL)[0]
+    lines = [(int(address, 16), text) for address, text in re.findall(r"^ *([0-9a-f]+):\s+(.*)$", body, re.MULTILINE)]
+    begin = int(re.findall(r"^cbnz\s+x6, ([0-9a-f]+)", lines[-1][1])[0], 16)
+    return [text for address, text in lines[:-1] if address >= begin]
+
+
+def analyze_loops(target: Target, folder: Path) -> None:
+    """Prints the cycles that llvm-mca gives the inner loops of 64-bit NEON."""
     analyzer = next((name for name in ("llvm-mca-19", "llvm-mca") if shutil.which(name)), None)
     if analyzer is None:
-        print("inner loop: llvm-mca is missing: install the Debian package llvm-19")
+        print("inner loops: llvm-mca is missing: install the Debian package llvm-19")
         return
-    source = ROOT / "ops" / "kernels" / "neon64" / "neon64.cc"
-    assembly = ROOT / "build" / "bench" / "neon64.s"
-    flags = ["-std=c++17", "-O3", "-ffp-contract=off", "-fno-exceptions", "-fno-rtti", *target.gcc_flags]
-    _run([f"{target.triple}-g++", *flags, f"-I{ROOT / 'ops'}", "-S", source, "-o", assembly])
-    loop = re.findall(r"^4:\n(.*?)^b\.ne 4b$", assembly.read_text(), re.MULTILINE | re.DOTALL)[0]
-    part = assembly.with_name("loop.s")
-    part.write_text(loop)
-    instructions = len([line for line in loop.splitlines() if re.match(r"\s*[a-z]", line)])
-    print(f"inner loop: {instructions} instructions for {LOOP_MACS} multiply-adds")
-    for core in CORES:
-        output = _run([analyzer, "-mtriple=aarch64", f"-mcpu={core}", "-iterations=100", part])
-        cycles = int(re.findall(r"Total Cycles:\s+(\d+)", output)[0]) / 100
-        bound = 128 / 3 * (2 if core in ("cortex-a72", "cortex-a76") else 1)
-        speed = LOOP_MACS / cycles
-        share = f"{speed / bound * 100:3.0f} % of {bound:.1f}"
-        print(f"  {core:<11} {cycles:6.1f} cycles, {speed:5.1f} multiply-adds a cycle, {share}")
+    program = folder / "ops" / "bench" / "kernels_bench"
+    listing = _run([f"{target.triple}-objdump", "-d", "--no-show-raw-insn", program])
+    source = folder / "loop.s"
+    for function, cores in LOOPS.items():
+        loop = _loop_of(function, listing)
+        source.write_text("\n".join([*loop, ""]))
+        print(f"{function}: {len(loop) + 1} instructions for {LOOP_MACS} multiply-adds")
+        for core, vectors in cores.items():
+            output = _run([analyzer, "-mtriple=aarch64", f"-mcpu={core}", "-iterations=100", source])
+            cycles = int(re.findall(r"Total Cycles:\s+(\d+)", output)[0]) / 100
+            bound = 128 / 3 * vectors
+            speed = LOOP_MACS / cycles
+            print(
+                f"  {core:<11} {cycles:6.1f} cycles, {speed:5.1f} multiply-adds a cycle,"
+                f" {speed / bound * 100:3.0f} % of {bound:.1f}"
+            )
 
 
 def main() -> None:
@@ -137,7 +150,7 @@ def main() -> None:
         counter = Counter(target)
         count_layers(counter, program, options.only)
         if target.processor == "aarch64":
-            analyze_loop(target)
+            analyze_loops(target, folder)
         if options.model:
             count_model(counter, target, folder / "liblitebnn.so", options.model)
     except ToolkitError as error:

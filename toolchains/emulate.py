@@ -125,12 +125,17 @@ class Emulation:
         self.root = foreign_root(target)
         self.user = self.root.parent / target.name / "user"
 
-    def run(self, command: Sequence[str | Path], **variables: str) -> subprocess.CompletedProcess[str]:
-        """Runs a program of the target's with extra environment variables; stdout and stderr are in `stdout`."""
+    def run(
+        self, command: Sequence[str | Path], *, cpu: str = "", **variables: str
+    ) -> subprocess.CompletedProcess[str]:
+        """Runs a program of the target's with extra environment variables; stdout and stderr are in `stdout`.
+
+        `cpu` is the emulator's name of another CPU than the target's.
+        """
         # This machine's settings for Python and litebnn are not the target's.
         ours = {name: value for name, value in os.environ.items() if not name.startswith(("PYTHON", "LITEBNN"))}
         return subprocess.run(
-            [self._emulator, "-cpu", self._cpu, "-L", str(self.root), *map(str, command)],
+            [self._emulator, "-cpu", cpu or self._cpu, "-L", str(self.root), *map(str, command)],
             env=ours | {"PYTHONUSERBASE": str(self.user)} | variables,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,

@@ -56,5 +56,34 @@ inline void StoreBits(uint32_t* words, int64_t offset, int32_t count, uint32_t b
   if (shift + count > kBitsPerWord) word[1] = bits >> (kBitsPerWord - shift);
 }
 
+// Of the group's channel 0; only where the task has corrections.
+inline const int32_t* CorrectionsOf(const BconvTask& task, int64_t pixel) {
+  return task.corrections + task.row_correction[pixel / task.output_width] +
+         task.column_correction[pixel % task.output_width];
+}
+
+// One pixel's outputs of `channels` (at most 32) channels, one by one: what is left over beside whole tiles.
+inline void WriteChannels(const BconvTask& task, int64_t pixel, int32_t channel, int32_t channels,
+                          const uint16_t* sums) {
+  const int32_t* corrections = task.corrections == nullptr ? nullptr : CorrectionsOf(task, pixel) + channel;
+  const int64_t index = pixel * task.output_channels + task.first_channel + channel;
+  uint32_t word = 0;
+  for (int32_t i = 0; i < channels; ++i) {
+    const int32_t correction = corrections == nullptr ? 0 : corrections[i];
+    if (task.output_type == Bconv2dOutputType::kFloat32) {
+      static_cast<float*>(task.output)[index + i] =
+          FloatSum(task, index + i, FloatOutput(task, channel + i, sums[i], correction));
+    } else if (task.output_type == Bconv2dOutputType::kInt8) {
+      static_cast<int8_t*>(task.output)[index + i] = Int8Output(task, channel + i, sums[i], correction);
+    } else {
+      word |= static_cast<uint32_t>(BitOutput(task, channel + i, sums[i], correction)) << i;
+    }
+  }
+  if (task.output_type == Bconv2dOutputType::kBitpacked) {
+    uint32_t* words = static_cast<uint32_t*>(task.output) + pixel * PackedWords(task.output_channels);
+    StoreBits(words, task.first_channel + channel, channels, word);
+  }
+}
+
 }  // namespace
 }  // namespace litebnn

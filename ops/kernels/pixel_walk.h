@@ -13,7 +13,9 @@ namespace {
 class WindowWalk {
  public:
   WindowWalk(const BconvTask& task, int64_t pixel)
-      : task_(task),
+      : row_stride_(task.row_stride),
+        pixel_stride_(task.pixel_stride),
+        output_width_(task.output_width),
         left_in_row_(task.output_width - pixel % task.output_width),
         row_(task.input + pixel / task.output_width * task.row_stride),
         window_(row_ + pixel % task.output_width * task.pixel_stride) {}
@@ -23,8 +25,8 @@ class WindowWalk {
   void Next(const uint8_t** windows) {
     if (left_in_row_ > kCount) {
 #pragma GCC unroll 8
-      for (int i = 0; i < kCount; ++i) windows[i] = window_ + i * task_.pixel_stride;
-      window_ += kCount * task_.pixel_stride;
+      for (int i = 0; i < kCount; ++i) windows[i] = window_ + i * pixel_stride_;
+      window_ += kCount * pixel_stride_;
       left_in_row_ -= kCount;
     } else {
       for (int i = 0; i < kCount; ++i) windows[i] = Next();
@@ -33,27 +35,23 @@ class WindowWalk {
 
   const uint8_t* Next() {
     const uint8_t* window = window_;
-    window_ += task_.pixel_stride;
+    window_ += pixel_stride_;
     if (--left_in_row_ == 0) {
-      left_in_row_ = task_.output_width;
-      row_ += task_.row_stride;
+      left_in_row_ = output_width_;
+      row_ += row_stride_;
       window_ = row_;
     }
     return window;
   }
 
  private:
-  const BconvTask& task_;
+  // Copies: a compiler has to take the kernels' stores for ones into the task.
+  const ptrdiff_t row_stride_, pixel_stride_;
+  const int64_t output_width_;
   int64_t left_in_row_;
   const uint8_t* row_;
   const uint8_t* window_;
 };
-
-// Of the group's channel 0; only where the task has corrections.
-inline const int32_t* CorrectionsOf(const BconvTask& task, int64_t pixel) {
-  return task.corrections + task.row_correction[pixel / task.output_width] +
-         task.column_correction[pixel % task.output_width];
-}
 
 }  // namespace
 }  // namespace litebnn

@@ -15,6 +15,7 @@ const Kernels* const kTables[] = {
     &kAvx2Kernels,
 #elif defined(__aarch64__)
     &kNeon64Kernels,
+    &kNeon64InOrderKernels,
 #elif defined(__arm__)
     &kNeon32Kernels,
 #endif
@@ -25,8 +26,9 @@ const Kernels* const kTables[] = {
 
 const Kernels* FindKernels(const char* isa) {
   if (isa == nullptr || *isa == '\0') isa = std::getenv("LITEBNN_ISA");
+  const bool any = isa == nullptr || *isa == '\0';
   for (const Kernels* table : kTables) {
-    const bool wanted = isa == nullptr || *isa == '\0' || std::strcmp(isa, table->name) == 0;
+    const bool wanted = any ? table->suits == nullptr || table->suits() : std::strcmp(isa, table->name) == 0;
     if (wanted && table->available()) return table;
   }
   return nullptr;

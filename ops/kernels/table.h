@@ -67,6 +67,8 @@ struct Kernels {
                 int32_t channel_end);
   // The longest filter that it takes, in words; longer ones are left to the portable table.
   int32_t max_words;
+  // Whether it is the one for this CPU among tables of the same instructions; null where it is alone.
+  bool (*suits)() = nullptr;
 };
 
 // Each is there on the CPUs that may have its instructions.
@@ -74,6 +76,7 @@ extern const Kernels kPortableKernels;
 extern const Kernels kAvx512Kernels;
 extern const Kernels kAvx2Kernels;
 extern const Kernels kNeon64Kernels;
+extern const Kernels kNeon64InOrderKernels;
 extern const Kernels kNeon32Kernels;
 
 }  // namespace litebnn

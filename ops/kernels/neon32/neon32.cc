@@ -243,32 +243,7 @@ class Outputs {
     }
   }
 
-  // One pixel's first `channels` channels of a tile, one by one.
-  void WritePart(int64_t pixel, int32_t channel, int32_t channels, const uint16x8_t* sums) const {
-    const auto* values = reinterpret_cast<const uint16_t*>(sums);
-    const int32_t* corrections = task_.corrections == nullptr ? nullptr : CorrectionsOf(task_, pixel) + channel;
-    const int64_t index = pixel * task_.output_channels + task_.first_channel + channel;
-    uint32_t word = 0;
-    for (int32_t i = 0; i < channels; ++i) {
-      const int32_t sum = values[i], correction = corrections == nullptr ? 0 : corrections[i];
-      if (task_.output_type == Bconv2dOutputType::kFloat32) {
-        static_cast<float*>(task_.output)[index + i] =
-            FloatSum(task_, index + i, FloatOutput(task_, channel + i, sum, correction));
-      } else if (task_.output_type == Bconv2dOutputType::kInt8) {
-        static_cast<int8_t*>(task_.output)[index + i] = Int8Output(task_, channel + i, sum, correction);
-      } else {
-        word |= static_cast<uint32_t>(BitOutput(task_, channel + i, sum, correction)) << i;
-      }
-    }
-    if (task_.output_type == Bconv2dOutputType::kBitpacked) Store(pixel, channel, channels, word);
-  }
-
  private:
-  void Store(int64_t pixel, int32_t channel, int32_t channels, uint32_t word) const {
-    uint32_t* words = static_cast<uint32_t*>(task_.output) + pixel * PackedWords(task_.output_channels);
-    StoreBits(words, task_.first_channel + channel, channels, word);
-  }
-
   int32x4_t Dot(uint16x4_t sums, const int32_t* corrections) const {
     int32x4_t dot = vsubq_s32(depth_, vreinterpretq_s32_u32(vshll_n_u16(sums, 1)));
     if (corrections != nullptr) dot = vaddq_s32(dot, vld1q_s32(corrections));
@@ -349,7 +324,8 @@ class Outputs {
       for (int round = 0; round < 3; ++round) bits = vpadd_u8(bits, bits);
       word |= static_cast<uint32_t>(vget_lane_u8(bits, 0)) << first;
     }
-    Store(pixel, channel, kTileChannels, word);
+    uint32_t* words = static_cast<uint32_t*>(task_.output) + pixel * PackedWords(task_.output_channels);
+    StoreBits(words, task_.first_channel + channel, kTileChannels, word);
   }
 
   const BconvTask& task_;
@@ -369,7 +345,7 @@ void BconvTile(const BconvTask& task, const Outputs& outputs, const uint8_t* con
     if (channels == kTileChannels) {
       outputs.Write(pixel + p, channel, sums + p * kTileVectors);
     } else {
-      outputs.WritePart(pixel + p, channel, channels, sums + p * kTileVectors);
+      WriteChannels(task, pixel + p, channel, channels, reinterpret_cast<const uint16_t*>(sums + p * kTileVectors));
     }
   }
 }
