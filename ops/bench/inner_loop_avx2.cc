@@ -4,17 +4,22 @@
 namespace litebnn {
 
 int64_t InnerLoopAvx2(int64_t macs) {
-  constexpr int kVectors = 4;
-  alignas(32) static uint8_t weights[kBlockNibbles * kVectors * kVectorChannels];
-  static uint16_t offsets[kBlockNibbles];
-  for (int32_t i = 0; i < kBlockNibbles; ++i) offsets[i] = static_cast<uint16_t>(i * 7 % 256 * 16);
-  const int64_t macs_per_block = int64_t{2} * 4 * kBlockNibbles * kVectors * kVectorChannels;
+  constexpr int kVectors = TileSums<1>::kVectors;
+  constexpr int32_t kNibbles = 16 * kGroupNibbles;
+  alignas(32) static uint8_t weights[kNibbles * kVectors * kVectorChannels];
+  static uint16_t places[kNibbles];
+  // Pages that nothing has been written to are all the same memory, which is slow to read under several addresses.
+  if (weights[1] == 0) {
+    for (size_t i = 0; i < sizeof(weights); ++i) weights[i] = static_cast<uint8_t>(i * 7 % 16);
+  }
+  for (int32_t i = 0; i < kNibbles; ++i) places[i] = static_cast<uint16_t>(i * 7 % 256 * kTablePlaces);
+  const uint16_t* const pairs[] = {places};
+  const int64_t macs_per_block = int64_t{2} * 4 * kNibbles * kVectors * kVectorChannels;
   int64_t done = 0;
   for (; done < macs; done += macs_per_block) {
-    PairSums<kVectors> sums;
-    sums.Add(offsets, weights, kBlockNibbles);
+    const TileSums<1> sums(pairs, weights, kNibbles);
 #pragma GCC unroll 4
-    for (int v = 0; v < kVectors; ++v) __asm__ volatile("" : : "x"(sums.even[v]), "x"(sums.odd[v]));
+    for (int i = 0; i < 4; ++i) __asm__ volatile("" : : "x"(sums.even[i]), "x"(sums.odd[i]));
   }
   return done;
 }

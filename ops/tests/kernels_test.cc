@@ -127,25 +127,42 @@ TEST_P(KernelsTest, BconvOfDeepFilters) {
   }
 }
 
+// More runs, and longer ones, than some tables can count bits of in a byte.
+TEST_P(KernelsTest, BconvOfManyOrLongRuns) {
+  BconvCase c;
+  c.channels_out = 33;
+  c.filter_height = c.filter_width = 13;
+  c.dilation_width = 2;
+  ExpectAsReference(kernels(), c, 1);
+  c = {};
+  c.height = c.width = 2;
+  c.channels_in = 20000;
+  c.filter_height = c.filter_width = 1;
+  ExpectAsReference(kernels(), c, 1);
+}
+
 // Sums near every power of two up to the deepest that a 16-bit counter holds, and beyond it.
-TEST_P(KernelsTest, BconvWhereEveryBitDiffers) {
-  for (int32_t channels_in : {64, 256, 8160, 32768, 65535, 65536, 70000, 140000}) {
-    for (uint32_t filter_bits : {0u, ~0u}) {
-      BconvCase c;
-      c.height = c.width = c.filter_height = c.filter_width = 1;
-      c.channels_in = channels_in;
-      c.channels_out = 40;
-      BconvData data;
-      ASSERT_TRUE(MakeBconvData(c, &data));
-      std::fill(data.filter.begin(), data.filter.end(), filter_bits);
-      if (channels_in % 32 != 0) {
-        for (int32_t o = 0; o < c.channels_out; ++o) {
-          uint32_t& last = data.filter[static_cast<size_t>((o + 1) * PackedWords(channels_in) - 1)];
-          last &= (1u << (channels_in % 32)) - 1u;
+TEST_P(KernelsTest, BconvOfEqualOrOppositeBits) {
+  for (int32_t channels_in : {64, 256, 8160, 26208, 32768, 65535, 65536, 70000, 140000}) {
+    for (uint32_t filter_bits : {0u, ~0u, 0x11111111u, 0xEEEEEEEEu}) {
+      for (uint32_t input_bits : {0u, 0x11111111u}) {
+        BconvCase c;
+        c.height = c.width = c.filter_height = c.filter_width = 1;
+        c.channels_in = channels_in;
+        c.channels_out = 40;
+        BconvData data;
+        ASSERT_TRUE(MakeBconvData(c, &data));
+        std::fill(data.filter.begin(), data.filter.end(), filter_bits);
+        std::fill(data.input.begin(), data.input.end(), input_bits);
+        if (channels_in % 32 != 0) {
+          const uint32_t mask = (1u << (channels_in % 32)) - 1u;
+          data.input.back() &= mask;
+          for (int32_t o = 0; o < c.channels_out; ++o) {
+            data.filter[static_cast<size_t>((o + 1) * PackedWords(channels_in) - 1)] &= mask;
+          }
         }
+        EXPECT_TRUE(RunBconv(kernels(), c, data, 1) == ReferenceBconv(c, data)) << Describe(c);
       }
-      std::fill(data.input.begin(), data.input.end(), 0u);
-      EXPECT_TRUE(RunBconv(kernels(), c, data, 1) == ReferenceBconv(c, data)) << Describe(c);
     }
   }
 }

@@ -1,4 +1,4 @@
-// AVX2: sums of table lookups (inner_loop.h). For a block of pixels the windows become offsets of tables once; then for
+// AVX2: sums of table lookups (inner_loop.h). For a block of pixels the windows become places of tables once; then for
 // each tile of channels and each block of nibbles the weights are unpacked once, and all pairs of pixels use them.
 #include "kernels/x86_cpu.h"
 
@@ -20,18 +20,19 @@ namespace {
 constexpr int32_t kTileVectors = 4;
 constexpr int32_t kTileChannels = kTileVectors * kVectorChannels;
 constexpr int32_t kNibblesPerWord = 8;
-// Pixels that share one unpacking of a block's weights. Their sums, those weights and the tables fit the L1 cache.
+// Pixels that share one unpacking of a block's weights.
 constexpr int32_t kBlockPixels = 64;
-// More would overflow the 16 bit sums.
-constexpr int32_t kMaxWords = 65535 / kBitsPerWord;
+// Four times what is looked up and twice the odd nibbles of a window, at most 10 a nibble, fit 16 bits.
+constexpr int32_t kMaxWords = 65535 / (10 * kNibblesPerWord);
 
-// Nibbles are numbered in the order in which Interleave finds them: of each run, 16 bytes at a time, their low nibbles,
-// then their high ones; what is left over in the same way by 8 and by 4 bytes.
+// Nibbles are numbered in the order in which WindowPlaces finds them: of each run, 16 bytes at a time, their low
+// nibbles, then their high ones; what is left over in the same way by 8 and by 4 bytes.
 struct NibblePlan {
   explicit NibblePlan(int32_t words) : nibbles(words * kNibblesPerWord) {
-    const int32_t blocks = (nibbles + kBlockNibbles - 1) / kBlockNibbles;
-    // PairSums is at its best with multiples of six.
-    block = ((nibbles + blocks - 1) / blocks + 5) / 6 * 6;
+    const int32_t blocks = (nibbles + kMaxBlockNibbles - 1) / kMaxBlockNibbles;
+    // Of an even number of whole groups where that is possible.
+    constexpr int32_t kGroups = 2 * kGroupNibbles;
+    block = std::min(((nibbles + blocks - 1) / blocks + kGroups - 1) / kGroups * kGroups, kMaxBlockNibbles);
   }
 
   int32_t nibbles;
@@ -41,28 +42,46 @@ struct NibblePlan {
 // The largest group that the next of `words` words begins.
 constexpr int32_t NibbleGroup(int32_t words) { return words >= 4 ? 4 : words >= 2 ? 2 : 1; }
 
-int32_t Vectors(int32_t channels) { return (channels + kVectorChannels - 1) / kVectorChannels; }
-
-size_t PackedWeightsBytes(int32_t channels, int32_t words) {
-  return static_cast<size_t>(Vectors(channels)) * static_cast<size_t>(words * kNibblesPerWord / 2) * kVectorChannels;
+// A tile has 1, 2 or 4 vectors, as TileSums wants it.
+int32_t Vectors(int32_t channels) {
+  return channels <= kVectorChannels ? 1 : channels <= 2 * kVectorChannels ? 2 : kTileVectors;
 }
 
-// [tiles of kTileChannels][nibbles / 2][vectors of the tile][kVectorChannels] bytes of two nibbles.
+size_t VectorBytes(int32_t words) {
+  return kVectorChannels * (sizeof(uint16_t) + static_cast<size_t>(words * kNibblesPerWord / 2));
+}
+
+size_t PackedWeightsBytes(int32_t channels, int32_t words) {
+  const int32_t whole = channels / kTileChannels, left = channels % kTileChannels;
+  return static_cast<size_t>(whole * kTileVectors + (left > 0 ? Vectors(left) : 0)) * VectorBytes(words);
+}
+
+// Where channel `lane` of 32 is in a vector of bytes: even bytes become the 16 bit sums of the first 16 channels, odd
+// bytes those of the last, and unpacking such a vector's low or high half within 128 bits gives 8 channels in order.
+constexpr int32_t ByteOfChannel(int32_t lane) {
+  return lane % 8 / 4 * 16 + lane % 16 / 8 * 8 + lane % 4 * 2 + lane / 16;
+}
+
+// Tiles of kTileChannels: [vectors][2][16] excesses of 16 bits, then [nibbles / 2][vectors][kVectorChannels] bytes of
+// two nibbles. With E, what a dot product's lookups sum up to, and the odd nibbles of its window and filter, it is
+// depth - 8 * nibbles + 4 * E + 2 * odd(window) - 2 * odd(filter). The excess is 8 * nibbles + 2 * odd(filter).
 void PackWeights(const uint32_t* filter, int32_t channels, int32_t runs, int32_t run_words, uint8_t* packed) {
   const int32_t words = runs * run_words;
   const NibblePlan plan(words);
   std::memset(packed, 0, PackedWeightsBytes(channels, words));
   for (int32_t channel = 0; channel < channels; ++channel) {
     const int32_t first = channel / kTileChannels * kTileChannels;
-    const int32_t vectors = std::min(kTileVectors, Vectors(channels - first));
-    uint8_t* tile = packed + static_cast<ptrdiff_t>(first) * (plan.nibbles / 2);
-    // Even bytes of a vector become the 16 bit sums of its first 16 channels, odd bytes those of its last 16.
+    const int32_t vectors = Vectors(channels - first);
+    uint8_t* tile = packed + static_cast<size_t>(first / kVectorChannels) * VectorBytes(words);
+    auto* excesses = reinterpret_cast<uint16_t*>(tile);
+    uint8_t* weights = tile + vectors * kVectorChannels * static_cast<int32_t>(sizeof(uint16_t));
     const int32_t vector = (channel - first) / kVectorChannels, lane = channel % kVectorChannels;
-    const int32_t byte = vector * kVectorChannels + lane % 16 * 2 + lane / 16;
-    int32_t nibble = 0;
-    const auto store = [&](uint8_t value) {
-      tile[static_cast<ptrdiff_t>(nibble / 2) * vectors * kVectorChannels + byte] |=
+    const int32_t byte = vector * kVectorChannels + ByteOfChannel(lane);
+    int32_t nibble = 0, odd = 0;
+    const auto store = [&](int32_t value) {
+      weights[static_cast<ptrdiff_t>(nibble / 2) * vectors * kVectorChannels + byte] |=
           static_cast<uint8_t>(value << (nibble % 2 * 4));
+      odd += IsOdd(value);
       ++nibble;
     };
     const uint32_t* source = filter + static_cast<int64_t>(channel) * words;
@@ -71,23 +90,42 @@ void PackWeights(const uint32_t* filter, int32_t channels, int32_t runs, int32_t
         count = NibbleGroup(left);
         for (int32_t high = 0; high < 2; ++high) {
           for (int32_t i = 0; i < count * 4; ++i) {
-            store(static_cast<uint8_t>(source[i / 4] >> (i % 4 * 8 + high * 4) & 15u));
+            store(static_cast<int32_t>(source[i / 4] >> (i % 4 * 8 + high * 4) & 15u));
           }
         }
       }
     }
+    excesses[vector * kVectorChannels + ByteOfChannel(lane) % 2 * 16 + ByteOfChannel(lane) / 2] =
+        static_cast<uint16_t>(8 * plan.nibbles + 2 * odd);
   }
 }
+
+// Pairs of pixels whose sums are made between two writings of outputs, so that the stores go on behind the next sums.
+constexpr int32_t kStepPairs = 8;
+
+// The byte sums of a pair of pixels and a vector of channels, as TileSums has them.
+struct ByteSums {
+  __m256i even, odd;
+
+  // As `even` has those of pixel 0.
+  __m256i Pixel1() const {
+    const __m256i on_top = _mm256_srli_epi16(_mm256_and_si256(even, _mm256_set1_epi16(-256)), 4);
+    return _mm256_sub_epi16(odd, on_top);
+  }
+};
 
 // Parts of one thread's scratch.
 struct Scratch {
   Scratch(void* memory, int32_t words) : bytes(static_cast<uint8_t*>(memory)) {
-    sums = Take<uint16_t>(kBlockPixels * kTileChannels);
-    weights = Take<uint8_t>(kBlockNibbles * kTileChannels);
-    tables = Take<uint16_t>(kBlockPixels / 2 * static_cast<size_t>(TablesStride(words)));
+    step = Take<ByteSums>(kStepPairs * kTileVectors);
+    excess = Take<__m256i>(kTileVectors * 2);
+    sums = Take<__m256i>(kBlockPixels / 2 * kTileVectors * 4);
+    weights = Take<uint8_t>(kMaxBlockNibbles * kTileChannels);
+    odd = Take<int32_t>(kBlockPixels);
+    places = Take<uint16_t>(kBlockPixels / 2 * static_cast<size_t>(PlacesStride(words)));
   }
-  // Room for the whole vectors that Interleave writes.
-  static int32_t TablesStride(int32_t words) { return (words * kNibblesPerWord + 31) / 32 * 32 + 32; }
+  // Room for the whole vectors that WindowPlaces writes.
+  static int32_t PlacesStride(int32_t words) { return (words * kNibblesPerWord + 31) / 32 * 32 + 32; }
 
   template <typename T>
   T* Take(size_t count) {
@@ -98,54 +136,114 @@ struct Scratch {
 
   uint8_t* bytes;
   size_t used = 0;
-  uint16_t* sums;    // [pixels][kTileChannels]
+  ByteSums* step;    // [pairs of a step][vectors]
+  __m256i* excess;   // [vectors][2], less the depth
+  __m256i* sums;     // [pixel pairs][vectors][pixels][2], of all blocks but the last, four times what was looked up
   uint8_t* weights;  // [nibbles][vectors][kVectorChannels], one nibble a byte
-  uint16_t* tables;  // [pixel pairs][nibbles], offset of each nibble's table
+  int32_t* odd;      // [pixels], twice the odd nibbles of its window, in both halves
+  uint16_t* places;  // [pixel pairs][nibbles], place of each nibble's table
 };
 
 size_t ScratchBytes(int32_t words) { return Scratch(nullptr, words).used; }
 
-void StoreTableOffsets(__m128i pairs, uint16_t* offsets) {
-  const __m256i wide = _mm256_slli_epi16(_mm256_cvtepu8_epi16(pairs), 4);
-  _mm256_storeu_si256(reinterpret_cast<__m256i*>(offsets), wide);
-}
+// Places of the tables for the windows of a block's pixel pairs, and how many of their nibbles are odd.
+class WindowPlaces {
+ public:
+  explicit WindowPlaces(const BconvTask& task)
+      : task_(task),
+        mask_(_mm256_set1_epi8(0x0F)),
+        steps_(_mm256_set1_epi16(static_cast<int16_t>(kTablePlaces | 16 * kTablePlaces << 8))),
+        is_odd_(_mm256_broadcastsi128_si256(_mm_setr_epi8(0, 1, 1, 0, 1, 0, 0, 1, 1, 0, 0, 1, 0, 1, 1, 0))),
+        pieces_in_count_(127 / (std::min(task.run_words, kPieceWords) / 4 + 2)) {}
 
-// Table offsets for the windows of two pixels.
-void Interleave(const BconvTask& task, const uint8_t* window0, const uint8_t* window1, uint16_t* offsets) {
-  const __m128i low_mask = _mm_set1_epi8(0x0F);
-  const __m128i high_mask = _mm_set1_epi8(static_cast<char>(0xF0));
-  const auto low_nibbles = [&](__m128i a, __m128i b) {
-    return _mm_or_si128(_mm_and_si128(a, low_mask), _mm_and_si128(_mm_slli_epi16(b, 4), high_mask));
-  };
-  const auto high_nibbles = [&](__m128i a, __m128i b) {
-    return _mm_or_si128(_mm_and_si128(_mm_srli_epi16(a, 4), low_mask), _mm_and_si128(b, high_mask));
-  };
-  for (int32_t run = 0; run < task.runs; ++run) {
-    const uint8_t* source0 = window0 + task.run_offsets[run];
-    const uint8_t* source1 = window1 + task.run_offsets[run];
-    int32_t left = task.run_words;
-    for (; left >= 4; left -= 4, source0 += 16, source1 += 16, offsets += 32) {
-      const __m128i a = _mm_loadu_si128(reinterpret_cast<const __m128i*>(source0));
-      const __m128i b = _mm_loadu_si128(reinterpret_cast<const __m128i*>(source1));
-      StoreTableOffsets(low_nibbles(a, b), offsets);
-      StoreTableOffsets(high_nibbles(a, b), offsets + 16);
-    }
-    if (left >= 2) {
-      const __m128i a = _mm_loadl_epi64(reinterpret_cast<const __m128i*>(source0));
-      const __m128i b = _mm_loadl_epi64(reinterpret_cast<const __m128i*>(source1));
-      StoreTableOffsets(_mm_unpacklo_epi64(low_nibbles(a, b), high_nibbles(a, b)), offsets);
-      left -= 2;
-      source0 += 8;
-      source1 += 8;
-      offsets += 16;
-    }
-    if (left == 1) {
-      const __m128i a = _mm_loadu_si32(source0), b = _mm_loadu_si32(source1);
-      StoreTableOffsets(_mm_unpacklo_epi32(low_nibbles(a, b), high_nibbles(a, b)), offsets);
-      offsets += 8;
+  // `odd`: of each pixel, twice its odd nibbles in both halves. The last pair's second pixel may not be there.
+  void Write(int64_t first_pixel, int64_t last_pixel, uint16_t* places, ptrdiff_t stride, int32_t* odd) const {
+    WindowWalk walk(task_, first_pixel);
+    const WindowPlaces self = *this;
+    for (int64_t pixel = first_pixel; pixel < last_pixel; pixel += 2, places += stride, odd += 2) {
+      const uint8_t* window0 = walk.Next();
+      const uint8_t* window1 = pixel + 1 < last_pixel ? walk.Next() : window0;
+      _mm_storel_epi64(reinterpret_cast<__m128i*>(odd), self.WritePair(window0, window1, places));
     }
   }
-}
+
+ private:
+  // A multiple of what NibbleGroup takes.
+  static constexpr int32_t kPieceWords = 256;
+
+  __attribute__((always_inline)) __m128i WritePair(const uint8_t* window0, const uint8_t* window1,
+                                                   uint16_t* places) const {
+    __m256i total = _mm256_setzero_si256();
+    // One byte for each byte of the windows; pixel 0 in even bytes, pixel 1 in odd ones.
+    __m256i count = _mm256_setzero_si256();
+    int32_t pieces_left = pieces_in_count_;
+    for (int32_t run = 0; run < task_.runs; ++run) {
+      const uint8_t* source0 = window0 + task_.run_offsets[run];
+      const uint8_t* source1 = window1 + task_.run_offsets[run];
+      for (int32_t words = task_.run_words; words > 0; words -= kPieceWords) {
+        if (pieces_left-- == 0) {
+          total = _mm256_add_epi32(total, PixelSums(count));
+          count = _mm256_setzero_si256();
+          pieces_left = pieces_in_count_ - 1;
+        }
+        places = WritePiece(source0, source1, std::min(kPieceWords, words), places, &count);
+        source0 += kPieceWords * sizeof(uint32_t);
+        source1 += kPieceWords * sizeof(uint32_t);
+      }
+    }
+    total = _mm256_add_epi32(total, PixelSums(count));
+    const __m128i halves = _mm_add_epi32(_mm256_castsi256_si128(total), _mm256_extracti128_si256(total, 1));
+    const __m128i pixels = _mm_add_epi32(halves, _mm_unpackhi_epi64(halves, halves));
+    return _mm_shufflelo_epi16(_mm_add_epi16(pixels, pixels), _MM_SHUFFLE(2, 2, 0, 0));
+  }
+
+  // Sums of even and of odd bytes, side by side in each 64 bits.
+  static __m256i PixelSums(__m256i bytes) {
+    const __m256i zero = _mm256_setzero_si256();
+    const __m256i even = _mm256_sad_epu8(_mm256_and_si256(bytes, _mm256_set1_epi16(0xFF)), zero);
+    return _mm256_or_si256(even, _mm256_slli_epi64(_mm256_sad_epu8(_mm256_srli_epi16(bytes, 8), zero), 32));
+  }
+
+  // `bytes` alternates between the pixels. Writes places of the low nibbles, and of the high ones `distance` after
+  // them.
+  __attribute__((always_inline)) void WriteGroup(__m256i bytes, uint16_t* places, int32_t distance,
+                                                 __m256i* count) const {
+    const __m256i low = _mm256_and_si256(bytes, mask_), high = _mm256_and_si256(_mm256_srli_epi16(bytes, 4), mask_);
+    _mm256_storeu_si256(reinterpret_cast<__m256i*>(places), _mm256_maddubs_epi16(steps_, low));
+    _mm256_storeu_si256(reinterpret_cast<__m256i*>(places + distance), _mm256_maddubs_epi16(steps_, high));
+    *count = _mm256_add_epi8(*count, _mm256_shuffle_epi8(is_odd_, low));
+    *count = _mm256_add_epi8(*count, _mm256_shuffle_epi8(is_odd_, high));
+  }
+
+  __attribute__((always_inline)) uint16_t* WritePiece(const uint8_t* source0, const uint8_t* source1, int32_t words,
+                                                      uint16_t* places, __m256i* count) const {
+    for (; words >= 4; words -= 4, source0 += 16, source1 += 16, places += 32) {
+      const __m256i a = _mm256_cvtepu8_epi16(_mm_loadu_si128(reinterpret_cast<const __m128i*>(source0)));
+      const __m256i b = _mm256_cvtepu8_epi16(_mm_loadu_si128(reinterpret_cast<const __m128i*>(source1)));
+      WriteGroup(_mm256_or_si256(a, _mm256_slli_epi16(b, 8)), places, 16, count);
+    }
+    if (words >= 2) {
+      const __m128i a = _mm_loadl_epi64(reinterpret_cast<const __m128i*>(source0));
+      const __m128i b = _mm_loadl_epi64(reinterpret_cast<const __m128i*>(source1));
+      WriteGroup(_mm256_zextsi128_si256(_mm_unpacklo_epi8(a, b)), places, 8, count);
+      words -= 2;
+      source0 += 8;
+      source1 += 8;
+      places += 16;
+    }
+    if (words == 1) {
+      const __m128i a = _mm_loadu_si32(source0), b = _mm_loadu_si32(source1);
+      WriteGroup(_mm256_zextsi128_si256(_mm_unpacklo_epi8(a, b)), places, 4, count);
+      places += 8;
+    }
+    return places;
+  }
+
+  const BconvTask& task_;
+  const __m256i mask_, steps_, is_odd_;
+  // Whose odd nibbles a byte can count.
+  const int32_t pieces_in_count_;
+};
 
 // `nibbles` is even.
 void UnpackWeights(const uint8_t* packed, int32_t nibbles, int32_t vectors, uint8_t* weights) {
@@ -161,38 +259,41 @@ void UnpackWeights(const uint8_t* packed, int32_t nibbles, int32_t vectors, uint
   }
 }
 
-// Adds the popcounts of `nibbles` nibbles, at most kBlockNibbles, to the sums of `pairs` pixel pairs.
-template <int kVectors, bool kFirst>
-void Accumulate(const uint16_t* offsets, int32_t offsets_stride, int64_t pairs, const uint8_t* weights, int32_t nibbles,
-                uint16_t* sums) {
-  const __m256i low_byte = _mm256_set1_epi16(0xFF);
-  for (int64_t pair = 0; pair < pairs; ++pair) {
-    PairSums<kVectors> pair_sums;
-    pair_sums.Add(offsets, weights, nibbles);
+// Sums of `pairs` pixel pairs: [pairs][4 / kPairs vectors].
+template <int kPairs>
+void SumPairs(const uint16_t* places, ptrdiff_t places_stride, int32_t pairs, const uint8_t* weights, int32_t nibbles,
+              ByteSums* sums) {
+  constexpr int kVectors = TileSums<kPairs>::kVectors;
+  for (int32_t pair = 0; pair < pairs; pair += kPairs, sums += 4) {
+    const uint16_t* pair_places[kPairs];
+    // Where there are too few, the last one stands in.
 #pragma GCC unroll 4
-    for (int v = 0; v < kVectors; ++v) {
-      const __m256i even = pair_sums.even[v];
-      const __m256i pixel0_last = _mm256_srli_epi16(even, 8);
-      const __m256i pixel1 = _mm256_sub_epi16(pair_sums.odd[v], _mm256_slli_epi16(pixel0_last, 4));
-      const auto add = [&](int32_t index, __m256i value) {
-        auto* sum = reinterpret_cast<__m256i*>(sums + index);
-        _mm256_store_si256(sum, kFirst ? value : _mm256_add_epi16(_mm256_load_si256(sum), value));
-      };
-      add(v * kVectorChannels, _mm256_and_si256(even, low_byte));
-      add(v * kVectorChannels + 16, pixel0_last);
-      add(v * kVectorChannels + kTileChannels, _mm256_and_si256(pixel1, low_byte));
-      add(v * kVectorChannels + kTileChannels + 16, _mm256_srli_epi16(pixel1, 8));
+    for (int p = 0; p < kPairs; ++p) pair_places[p] = places + std::min(pair + p, pairs - 1) * places_stride;
+    const TileSums<kPairs> tile(pair_places, weights, nibbles);
+#pragma GCC unroll 4
+    for (int i = 0; i < 4; ++i) {
+      _mm256_store_si256(&sums[i].even, tile.even[i]);
+      _mm256_store_si256(&sums[i].odd, tile.odd[i]);
     }
-    offsets += offsets_stride;
-    sums += 2 * kTileChannels;
   }
+  static_assert(kVectors * kPairs == 4);
 }
 
-using AccumulateFunction = void (*)(const uint16_t*, int32_t, int64_t, const uint8_t*, int32_t, uint16_t*);
-// [is the first block][vectors - 1]
-constexpr AccumulateFunction kAccumulate[2][kTileVectors] = {
-    {Accumulate<1, false>, Accumulate<2, false>, Accumulate<3, false>, Accumulate<4, false>},
-    {Accumulate<1, true>, Accumulate<2, true>, Accumulate<3, true>, Accumulate<4, true>}};
+// Four times a vector's even or odd bytes.
+__m256i FourEven(__m256i bytes) { return _mm256_maddubs_epi16(bytes, _mm256_set1_epi16(4)); }
+__m256i FourOdd(__m256i bytes) { return _mm256_maddubs_epi16(bytes, _mm256_set1_epi16(4 << 8)); }
+
+// Adds the sums of a step to those of the blocks before it, or starts them.
+void KeepSums(const ByteSums* step, int32_t count, bool first, __m256i* sums) {
+  const auto keep = [first](__m256i value, __m256i* sum) { *sum = first ? value : _mm256_add_epi16(*sum, value); };
+  for (int32_t i = 0; i < count; ++i, sums += 4) {
+    const __m256i pixel0 = step[i].even, pixel1 = step[i].Pixel1();
+    keep(FourEven(pixel0), sums);
+    keep(FourOdd(pixel0), sums + 1);
+    keep(FourEven(pixel1), sums + 2);
+    keep(FourOdd(pixel1), sums + 3);
+  }
+}
 
 __m256i LoadInts(const int32_t* values) { return _mm256_loadu_si256(reinterpret_cast<const __m256i*>(values)); }
 
@@ -306,59 +407,124 @@ class OutputTile {
   const int32_t channel_, count_;
 };
 
-// Float outputs of some pixels, 16 channels at a time: what most convolutions need, with the channels' constants in
-// registers. `finish` is given a value and the place of its output.
-template <typename Finish>
-void WriteFloats(const BconvTask& task, int64_t pixel_begin, int64_t pixel_end, int32_t channel, int32_t count,
-                 const uint16_t* sums, Finish finish) {
-  const __m256i depth = _mm256_set1_epi16(static_cast<int16_t>(task.depth));
-  const __m256i clamp_min = _mm256_set1_epi16(static_cast<int16_t>(std::max(task.clamp_min, INT16_MIN)));
-  const __m256i clamp_max = _mm256_set1_epi16(static_cast<int16_t>(std::min(task.clamp_max, INT16_MAX)));
-  float* const outputs = static_cast<float*>(task.output);
-  const int64_t stride = task.output_channels;
-  for (int32_t i = channel; i < channel + count; i += 16, sums += 16) {
-    const __m256 multiplier[2] = {_mm256_loadu_ps(task.multiplier + i), _mm256_loadu_ps(task.multiplier + i + 8)};
-    const __m256 bias[2] = {_mm256_loadu_ps(task.bias + i), _mm256_loadu_ps(task.bias + i + 8)};
-    const uint16_t* pixel_sums = sums;
-    int64_t index = pixel_begin * stride + task.first_channel + i;
-    for (int64_t pixel = pixel_begin; pixel < pixel_end; ++pixel, pixel_sums += kTileChannels, index += stride) {
-      const __m256i sum = _mm256_load_si256(reinterpret_cast<const __m256i*>(pixel_sums));
-      const __m256i dot = _mm256_sub_epi16(depth, _mm256_add_epi16(sum, sum));
-      const __m256i clamped = _mm256_min_epi16(_mm256_max_epi16(dot, clamp_min), clamp_max);
-      const __m256 low = _mm256_cvtepi32_ps(_mm256_cvtepi16_epi32(_mm256_castsi256_si128(clamped)));
-      const __m256 high = _mm256_cvtepi32_ps(_mm256_cvtepi16_epi32(_mm256_extracti128_si256(clamped, 1)));
-      const __m256 low_value = _mm256_add_ps(_mm256_mul_ps(low, multiplier[0]), bias[0]);
-      const __m256 high_value = _mm256_add_ps(_mm256_mul_ps(high, multiplier[1]), bias[1]);
-      _mm256_storeu_ps(outputs + index, finish(low_value, index));
-      _mm256_storeu_ps(outputs + index + 8, finish(high_value, index + 8));
+// Some pixel pairs of one tile of channels, all looked up.
+struct SummedPairs {
+  const ByteSums* step;   // of the last block, [pairs][vectors]
+  const __m256i* sums;    // of the blocks before it, null where there are none
+  const int32_t* odd;     // [pixels]
+  const __m256i* excess;  // [vectors][2], less the depth
+  int32_t vectors;
+  int64_t pixel_begin, pixel_end;
+
+  // Of 32 channels, 16 a vector.
+  void Sums(int64_t pixel, int32_t vector, __m256i* wide) const {
+    const int64_t i = (pixel - pixel_begin) / 2 * vectors + vector, p = (pixel - pixel_begin) % 2;
+    const __m256i bytes = p == 0 ? step[i].even : step[i].Pixel1();
+    wide[0] = FourEven(bytes);
+    wide[1] = FourOdd(bytes);
+    if (sums != nullptr) {
+      wide[0] = _mm256_add_epi16(wide[0], sums[4 * i + 2 * p]);
+      wide[1] = _mm256_add_epi16(wide[1], sums[4 * i + 2 * p + 1]);
     }
+  }
+
+  __m256i Odd(int64_t pixel) const { return _mm256_set1_epi32(odd[pixel - pixel_begin]); }
+};
+
+// Float outputs of whole vectors of channels: what most convolutions need. kRelu: negative dot products are clamped,
+// and nothing else. `finish` is given a value and the place of its output. Outputs are written in the order in which
+// they are in memory, which the caches like best.
+template <bool kRelu, typename Finish>
+void WriteFloats(const BconvTask& task, const SummedPairs& pairs, int32_t channel, int32_t count, Finish finish) {
+  // Unsigned 16 bit numbers become floats as the last bits of 2^23, with which the difference to it is exact. Negative
+  // numbers are told by a bias.
+  constexpr int32_t kBias = kRelu ? 0 : 32768;
+  constexpr float kTwoTo23 = 8388608.0f;
+  const __m256i two_to_23 = _mm256_set1_epi16(0x4B00), bias_16 = _mm256_set1_epi16(static_cast<int16_t>(kBias));
+  const __m256 base = _mm256_set1_ps(kTwoTo23 + static_cast<float>(kBias));
+  const auto clamp = [](int32_t value) {
+    return _mm256_set1_epi16(static_cast<int16_t>(std::min(std::max(value, -kBias), 65535 - kBias) + kBias));
+  };
+  const __m256i clamp_min = clamp(task.clamp_min), clamp_max = clamp(task.clamp_max);
+  // Read once: the compiler has to take any store for one into these.
+  const SummedPairs all = pairs;
+  const float* const multipliers = task.multiplier + channel;
+  const float* const biases = task.bias + channel;
+  const int64_t stride = task.output_channels;
+  float* const outputs = static_cast<float*>(task.output);
+  const int32_t vectors = count / kVectorChannels;
+  int64_t index = all.pixel_begin * stride + task.first_channel + channel;
+  const ByteSums* bytes = all.step;
+  const __m256i* sums = all.sums;
+  for (int64_t pixel = all.pixel_begin; pixel < all.pixel_end; pixel += 2, index += 2 * stride, bytes += all.vectors) {
+    const __m256i odd[2] = {_mm256_add_epi16(all.Odd(pixel), bias_16), _mm256_add_epi16(all.Odd(pixel + 1), bias_16)};
+    const bool is_pair = pixel + 1 < all.pixel_end;
+    for (int32_t vector = 0; vector < vectors; ++vector) {
+      const __m256i of_pixels[2] = {bytes[vector].even, bytes[vector].Pixel1()};
+#pragma GCC unroll 2
+      for (int half = 0; half < 2; ++half) {
+        const int32_t at = vector * kVectorChannels + half * 16;
+        const __m256i excess = all.excess[2 * vector + half];
+        const __m256 multiplier[2] = {_mm256_loadu_ps(multipliers + at), _mm256_loadu_ps(multipliers + at + 8)};
+        const __m256 bias[2] = {_mm256_loadu_ps(biases + at), _mm256_loadu_ps(biases + at + 8)};
+#pragma GCC unroll 2
+        for (int p = 0; p < 2; ++p) {
+          if (p == 1 && !is_pair) break;
+          __m256i sum = half == 0 ? FourEven(of_pixels[p]) : FourOdd(of_pixels[p]);
+          if (sums != nullptr) sum = _mm256_add_epi16(sum, sums[4 * vector + 2 * p + half]);
+          sum = _mm256_add_epi16(sum, odd[p]);
+          const __m256i dot =
+              kRelu ? _mm256_subs_epu16(sum, excess)
+                    : _mm256_min_epu16(_mm256_max_epu16(_mm256_sub_epi16(sum, excess), clamp_min), clamp_max);
+          const __m256 dots[2] = {_mm256_sub_ps(_mm256_castsi256_ps(_mm256_unpacklo_epi16(dot, two_to_23)), base),
+                                  _mm256_sub_ps(_mm256_castsi256_ps(_mm256_unpackhi_epi16(dot, two_to_23)), base)};
+          const int64_t place = index + p * stride + at;
+          const __m256 low = _mm256_add_ps(_mm256_mul_ps(dots[0], multiplier[0]), bias[0]);
+          const __m256 high = _mm256_add_ps(_mm256_mul_ps(dots[1], multiplier[1]), bias[1]);
+          _mm256_storeu_ps(outputs + place, finish(low, place));
+          _mm256_storeu_ps(outputs + place + 8, finish(high, place + 8));
+        }
+      }
+    }
+    if (sums != nullptr) sums += 4 * all.vectors;
   }
 }
 
-void WriteSimpleFloats(const BconvTask& task, int64_t pixel_begin, int64_t pixel_end, int32_t channel, int32_t count,
-                       const uint16_t* sums) {
+template <bool kRelu>
+void WriteFloats(const BconvTask& task, const SummedPairs& pairs, int32_t channel, int32_t count) {
   const float* const addend = task.addend;
   const auto add = [addend](__m256 value, int64_t index) {
     return _mm256_add_ps(value, _mm256_loadu_ps(addend + index));
   };
-  if (addend == nullptr) {
-    WriteFloats(task, pixel_begin, pixel_end, channel, count, sums, [](__m256 value, int64_t) { return value; });
+  if (task.addend == nullptr) {
+    WriteFloats<kRelu>(task, pairs, channel, count, [](__m256 value, int64_t) { return value; });
   } else if (!task.rectify_sum) {
-    WriteFloats(task, pixel_begin, pixel_end, channel, count, sums, add);
+    WriteFloats<kRelu>(task, pairs, channel, count, add);
   } else {
-    WriteFloats(task, pixel_begin, pixel_end, channel, count, sums,
-                [add](__m256 value, int64_t index) { return _mm256_max_ps(add(value, index), _mm256_setzero_ps()); });
+    WriteFloats<kRelu>(task, pairs, channel, count, [add](__m256 value, int64_t index) {
+      return _mm256_max_ps(add(value, index), _mm256_setzero_ps());
+    });
   }
 }
 
 template <bool kCorrected>
-void WriteOutputs(const BconvTask& task, int64_t pixel_begin, int64_t pixel_end, int32_t channel, int32_t count,
-                  const uint16_t* sums) {
-  if (!kCorrected && task.output_type == Bconv2dOutputType::kFloat32 && task.depth <= INT16_MAX && count % 16 == 0) {
-    return WriteSimpleFloats(task, pixel_begin, pixel_end, channel, count, sums);
-  }
+void WriteAny(const BconvTask& task, const SummedPairs& pairs, int32_t channel, int32_t count) {
   const OutputTile<kCorrected> tile(task, channel, count);
-  for (int64_t pixel = pixel_begin; pixel < pixel_end; ++pixel, sums += kTileChannels) {
+  const __m256i depth = _mm256_set1_epi16(static_cast<int16_t>(task.depth));
+  for (int64_t pixel = pairs.pixel_begin; pixel < pairs.pixel_end; ++pixel) {
+    const __m256i odd_and_depth = _mm256_sub_epi16(pairs.Odd(pixel), depth);
+    // Popcounts, in the order of the channels.
+    alignas(32) uint16_t sums[kTileChannels];
+    for (int32_t vector = 0; vector < pairs.vectors; ++vector) {
+      __m256i wide[2];
+      pairs.Sums(pixel, vector, wide);
+      for (int half = 0; half < 2; ++half) {
+        const __m256i sum = _mm256_add_epi16(wide[half], odd_and_depth);
+        const __m256i popcounts = _mm256_srli_epi16(_mm256_sub_epi16(pairs.excess[2 * vector + half], sum), 1);
+        _mm256_store_si256(reinterpret_cast<__m256i*>(sums + vector * kVectorChannels + half * 16),
+                           _mm256_permute4x64_epi64(popcounts, _MM_SHUFFLE(3, 1, 2, 0)));
+      }
+    }
     const int32_t* corrections = kCorrected ? CorrectionsOf(task, pixel) + channel : nullptr;
     const int64_t index = pixel * task.output_channels + task.first_channel + channel;
     switch (task.output_type) {
@@ -375,46 +541,60 @@ void WriteOutputs(const BconvTask& task, int64_t pixel_begin, int64_t pixel_end,
   }
 }
 
+void WriteOutputs(const BconvTask& task, const SummedPairs& pairs, int32_t channel, int32_t count) {
+  if (task.corrections != nullptr) return WriteAny<true>(task, pairs, channel, count);
+  if (task.output_type != Bconv2dOutputType::kFloat32 || count % kVectorChannels != 0) {
+    return WriteAny<false>(task, pairs, channel, count);
+  }
+  const bool relu = task.clamp_min == 0 && task.clamp_max == INT32_MAX;
+  return relu ? WriteFloats<true>(task, pairs, channel, count) : WriteFloats<false>(task, pairs, channel, count);
+}
+
 void Bconv(const BconvTask& task, int64_t pixel_begin, int64_t pixel_end, int32_t channel_begin, int32_t channel_end) {
   const int32_t words = task.runs * task.run_words;
-  const auto write = task.corrections == nullptr ? WriteOutputs<false> : WriteOutputs<true>;
   const NibblePlan plan(words);
   const Scratch scratch(task.scratch, words);
-  const int32_t stride = Scratch::TablesStride(words);
+  const int32_t stride = Scratch::PlacesStride(words);
+  const WindowPlaces window_places(task);
+  const __m256i depth = _mm256_set1_epi16(static_cast<int16_t>(task.depth));
   const int64_t blocks = (pixel_end - pixel_begin + kBlockPixels - 1) / kBlockPixels;
   for (int64_t block = 0; block < blocks; ++block) {
     // Blocks of nearly equal size, each of whole pairs but the last.
     const int64_t pairs_in_all = (pixel_end - pixel_begin + 1) / 2;
     const int64_t first_pixel = pixel_begin + pairs_in_all * block / blocks * 2;
     const int64_t last_pixel = std::min(pixel_begin + pairs_in_all * (block + 1) / blocks * 2, pixel_end);
-    const int64_t pairs = (last_pixel - first_pixel + 1) / 2;
-    WindowWalk walk(task, first_pixel);
-    for (int64_t pair = 0; pair < pairs; ++pair) {
-      const uint8_t* window0 = walk.Next();
-      const uint8_t* window1 = first_pixel + 2 * pair + 1 < last_pixel ? walk.Next() : window0;
-      Interleave(task, window0, window1, scratch.tables + pair * stride);
-    }
+    const auto pairs = static_cast<int32_t>((last_pixel - first_pixel + 1) / 2);
+    window_places.Write(first_pixel, last_pixel, scratch.places, stride, scratch.odd);
     for (int32_t channel = channel_begin; channel < channel_end; channel += kTileChannels) {
-      const int32_t vectors = std::min(kTileVectors, Vectors(task.channels - channel));
-      const uint8_t* packed = task.weights + static_cast<ptrdiff_t>(channel) * (plan.nibbles / 2);
+      const int32_t vectors = Vectors(task.channels - channel);
+      const auto sum_pairs = vectors == 1 ? SumPairs<4> : vectors == 2 ? SumPairs<2> : SumPairs<1>;
+      const uint8_t* tile = task.weights + static_cast<size_t>(channel / kVectorChannels) * VectorBytes(words);
+      const auto* excess = reinterpret_cast<const __m256i*>(tile);
+      for (int32_t i = 0; i < 2 * vectors; ++i) scratch.excess[i] = _mm256_sub_epi16(excess[i], depth);
+      const uint8_t* packed = reinterpret_cast<const uint8_t*>(excess + 2 * vectors);
       const int32_t count = std::min(kTileChannels, channel_end - channel);
       for (int32_t nibble = 0; nibble < plan.nibbles; nibble += plan.block) {
         const int32_t nibbles = std::min(plan.block, plan.nibbles - nibble);
         UnpackWeights(packed, nibbles, vectors, scratch.weights);
         packed += static_cast<ptrdiff_t>(nibbles / 2) * vectors * kVectorChannels;
-        const AccumulateFunction accumulate = kAccumulate[nibble == 0][vectors - 1];
-        const uint16_t* tables = scratch.tables + nibble;
-        if (nibble + nibbles < plan.nibbles) {
-          accumulate(tables, stride, pairs, scratch.weights, nibbles, scratch.sums);
-          continue;
-        }
-        // Writing outputs as soon as they are there lets the stores go on behind the next sums.
-        constexpr int64_t kStep = 4;
-        for (int64_t pair = 0; pair < pairs; pair += kStep) {
-          uint16_t* sums = scratch.sums + pair * 2 * kTileChannels;
-          accumulate(tables + pair * stride, stride, std::min(kStep, pairs - pair), scratch.weights, nibbles, sums);
+        for (int32_t pair = 0; pair < pairs; pair += kStepPairs) {
+          const int32_t step_pairs = std::min(kStepPairs, pairs - pair);
+          __m256i* sums = scratch.sums + static_cast<ptrdiff_t>(pair) * vectors * 4;
+          sum_pairs(scratch.places + pair * stride + nibble, stride, step_pairs, scratch.weights, nibbles,
+                    scratch.step);
+          if (nibble + nibbles < plan.nibbles) {
+            KeepSums(scratch.step, step_pairs * vectors, nibble == 0, sums);
+            continue;
+          }
           const int64_t pixel = first_pixel + 2 * pair;
-          write(task, pixel, std::min(pixel + 2 * kStep, last_pixel), channel, count, sums);
+          const SummedPairs summed = {scratch.step,
+                                      nibble == 0 ? nullptr : sums,
+                                      scratch.odd + 2 * pair,
+                                      scratch.excess,
+                                      vectors,
+                                      pixel,
+                                      std::min<int64_t>(pixel + 2 * kStepPairs, last_pixel)};
+          WriteOutputs(task, summed, channel, count);
         }
       }
     }

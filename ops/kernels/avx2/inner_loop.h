@@ -1,9 +1,14 @@
 // The loop in which AVX2 spends its time; also timed by itself by the benchmark.
 //
 // A dot product is looked up four bits at a time: for each value of a nibble of a pixel's input there is a table of 16
-// bytes, the popcount of its XOR with each nibble that a filter can have, and one byte shuffle looks up 32 channels. A
-// sum of three lookups is at most 12 and fits four bits, so that one byte serves two pixels: the table is chosen by the
-// nibbles of both, and every shuffle does 2 x 4 x 32 binary multiply-adds.
+// bytes, one for each nibble that a filter can have, and one byte shuffle looks up 32 channels. What is looked up is
+// not the number of bits that agree, 0 to 4, but with o(n) = 1 for a nibble of odd parity and 0 for others
+//
+//   (agreeing bits - o(input) + o(filter)) / 2
+//
+// which is 0, 1 or 2, as the bracket is even. How many nibbles of a window and of a filter are odd is counted outside
+// of the loop. A sum of seven lookups is at most 14 and fits four bits, so that one byte serves two pixels: the table
+// is chosen by the nibbles of both, and every shuffle does 2 x 4 x 32 binary multiply-adds.
 #pragma once
 
 #include <immintrin.h>
@@ -15,23 +20,33 @@ namespace litebnn {
 namespace {
 
 constexpr int32_t kVectorChannels = 32;
-// Nibbles between two moves of the byte sums to 16 bit ones. 4 * 60 = 240 is what the overlapping fields of
-// PairSums::odd hold.
-constexpr int32_t kBlockNibbles = 60;
+constexpr int32_t kGroupNibbles = 7;
+// Nibbles between two moves of the byte sums to 16 bit ones. 2 * 120 = 240 is what the overlapping fields of
+// TileSums::odd hold; it is even, and ends shortly before a group does.
+constexpr int32_t kMaxBlockNibbles = 118;
 
 struct alignas(64) LookupTables {
   // [nibble of pixel 0 | nibble of pixel 1 << 4][nibble of the filter]
   uint8_t data[256][16];
 };
 
+// A table's place is given in half its 16 bytes, which the multiplication of bytes by at most 128 can give.
+constexpr int32_t kTablePlaces = 8;
+
 constexpr int Popcount4(int bits) { return (bits & 1) + (bits >> 1 & 1) + (bits >> 2 & 1) + (bits >> 3 & 1); }
+
+constexpr int IsOdd(int bits) { return Popcount4(bits) % 2; }
+
+constexpr int HalfAgreement(int input, int filter) {
+  return (4 - Popcount4(input ^ filter) - IsOdd(input) + IsOdd(filter)) / 2;
+}
 
 constexpr LookupTables MakeLookupTables() {
   LookupTables tables = {};
   for (int pair = 0; pair < 256; ++pair) {
     for (int filter = 0; filter < 16; ++filter) {
       tables.data[pair][filter] =
-          static_cast<uint8_t>(Popcount4((pair & 15) ^ filter) | Popcount4((pair >> 4) ^ filter) << 4);
+          static_cast<uint8_t>(HalfAgreement(pair & 15, filter) | HalfAgreement(pair >> 4, filter) << 4);
     }
   }
   return tables;
@@ -39,57 +54,114 @@ constexpr LookupTables MakeLookupTables() {
 
 constexpr LookupTables kLookupTables = MakeLookupTables();
 
-// Popcount sums of two pixels and kVectors * 32 channels.
-template <int kVectors>
-struct PairSums {
+alignas(32) constexpr uint32_t kNibbleMask[8] = {0x0F0F0F0F, 0x0F0F0F0F, 0x0F0F0F0F, 0x0F0F0F0F,
+                                                 0x0F0F0F0F, 0x0F0F0F0F, 0x0F0F0F0F, 0x0F0F0F0F};
+
+// In assembly, because a tile takes all 16 registers and compilers spill some of them: %0 to %3 are TileSums::even, %4
+// to %7 TileSums::odd, ymm8 to ymm11 the sums of a group, the rest tables, weights and what has been looked up.
+// clang-format off
+#define LITEBNN_TABLE(pair, index, i, to)                  \
+  "movzwl 2*" #i "(%[places" #pair "]), %%e" #index "\n"   \
+  "vbroadcasti128 (%[tables],%%r" #index ",2), %%ymm" #to "\n"
+#define LITEBNN_WEIGHTS(place) "vmovdqa " place "(%[weights]), %%ymm14\n"
+// A sum starts with what is looked up, or grows by it; `spare` may be the table's register.
+#define LITEBNN_START(sum, weights, table, spare) "vpshufb " weights ", %%ymm" #table ", %%ymm" #sum "\n"
+#define LITEBNN_ADD(sum, weights, table, spare)             \
+  "vpshufb " weights ", %%ymm" #table ", %%ymm" #spare "\n" \
+  "vpaddb %%ymm" #spare ", %%ymm" #sum ", %%ymm" #sum "\n"
+
+// Nibble i of a tile of 1, 2 or 4 pairs of pixels.
+#define LITEBNN_NIBBLE_OF_1(DO, i)                                             \
+  LITEBNN_TABLE(0, ax, i, 12)                                                  \
+  DO(8, #i "*128(%[weights])", 12, 13) DO(9, #i "*128+32(%[weights])", 12, 13) \
+  DO(10, #i "*128+64(%[weights])", 12, 13) DO(11, #i "*128+96(%[weights])", 12, 12)
+#define LITEBNN_NIBBLE_OF_2(DO, i)                                                   \
+  LITEBNN_TABLE(0, ax, i, 12) LITEBNN_TABLE(1, cx, i, 13)                            \
+  LITEBNN_WEIGHTS(#i "*64") DO(8, "%%ymm14", 12, 15) DO(10, "%%ymm14", 13, 14)       \
+  LITEBNN_WEIGHTS(#i "*64+32") DO(9, "%%ymm14", 12, 12) DO(11, "%%ymm14", 13, 13)
+#define LITEBNN_NIBBLE_OF_4(DO, i)                         \
+  LITEBNN_WEIGHTS(#i "*32")                                \
+  LITEBNN_TABLE(0, ax, i, 12) DO(8, "%%ymm14", 12, 12)     \
+  LITEBNN_TABLE(1, cx, i, 13) DO(9, "%%ymm14", 13, 13)     \
+  LITEBNN_TABLE(2, ax, i, 12) DO(10, "%%ymm14", 12, 12)    \
+  LITEBNN_TABLE(3, cx, i, 13) DO(11, "%%ymm14", 13, 13)
+
+#define LITEBNN_ADVANCE_OF_1(i) "add $2*" #i ", %[places0]\n add $128*" #i ", %[weights]\n"
+#define LITEBNN_ADVANCE_OF_2(i) \
+  "add $2*" #i ", %[places0]\n add $2*" #i ", %[places1]\n add $64*" #i ", %[weights]\n"
+#define LITEBNN_ADVANCE_OF_4(i)                             \
+  "add $2*" #i ", %[places0]\n add $2*" #i ", %[places1]\n" \
+  "add $2*" #i ", %[places2]\n add $2*" #i ", %[places3]\n add $32*" #i ", %[weights]\n"
+
+#define LITEBNN_FINISH(sum, even, odd)                                                  \
+  "vpsrlw $4, %%ymm" #sum ", %%ymm12\n vpand %[mask], %%ymm" #sum ", %%ymm" #sum "\n" \
+  "vpaddw %%ymm12, %" #odd ", %" #odd "\n vpaddb %%ymm" #sum ", %" #even ", %" #even "\n"
+#define LITEBNN_FINISH_GROUP                          \
+  LITEBNN_FINISH(8, 0, 4) LITEBNN_FINISH(9, 1, 5)     \
+  LITEBNN_FINISH(10, 2, 6) LITEBNN_FINISH(11, 3, 7)
+
+// Groups of seven nibbles, then what is left.
+#define LITEBNN_NIBBLES(NIBBLE, ADVANCE)                                                                      \
+  __asm__("sub $7, %[nibbles]\n jl 2f\n"                                                                      \
+          "1:\n"                                                                                              \
+          NIBBLE(LITEBNN_START, 0) NIBBLE(LITEBNN_ADD, 1) NIBBLE(LITEBNN_ADD, 2) NIBBLE(LITEBNN_ADD, 3)       \
+          NIBBLE(LITEBNN_ADD, 4) NIBBLE(LITEBNN_ADD, 5) NIBBLE(LITEBNN_ADD, 6)                                \
+          LITEBNN_FINISH_GROUP ADVANCE(7)                                                                     \
+          "sub $7, %[nibbles]\n jge 1b\n"                                                                     \
+          "2: add $7, %[nibbles]\n jz 5f\n"                                                                   \
+          NIBBLE(LITEBNN_START, 0)                                                                            \
+          "jmp 4f\n"                                                                                          \
+          "3:\n" ADVANCE(1) NIBBLE(LITEBNN_ADD, 0)                                                            \
+          "4: dec %[nibbles]\n jnz 3b\n"                                                                      \
+          LITEBNN_FINISH_GROUP                                                                                \
+          "5:\n"                                                                                              \
+          : "+x"(even[0]), "+x"(even[1]), "+x"(even[2]), "+x"(even[3]),                                       \
+            "+x"(odd[0]), "+x"(odd[1]), "+x"(odd[2]), "+x"(odd[3]), [weights] "+r"(weights),                  \
+            [places0] "+r"(places0), [places1] "+r"(places1), [places2] "+r"(places2),                        \
+            [places3] "+r"(places3), [nibbles] "+r"(nibbles)                                                  \
+          : [tables] "r"(kLookupTables.data), [mask] "m"(kNibbleMask)                                         \
+          : "rax", "rcx", "xmm8", "xmm9", "xmm10", "xmm11", "xmm12", "xmm13", "xmm14", "xmm15", "cc", "memory")
+// clang-format on
+
+// Sums of what is looked up, of kPairs pairs of pixels and 4 / kPairs * 32 channels.
+template <int kPairs>
+struct TileSums {
+  static constexpr int kVectors = 4 / kPairs;
+  // Of pair p and vector v at p * kVectors + v.
   // even: pixel 0, one byte a channel. odd: 16 bits with pixel 1 from bits 0 and 8 upwards, and pixel 0 of the odd
   // bytes on top of it from bit 4 upwards. Taking that off at the end spares the loop a mask.
-  __m256i even[kVectors], odd[kVectors];
+  __m256i even[4], odd[4];
 
-  PairSums() {
+  // `places`: of each pair, the places of each nibble's table. `weights`: [nibbles][kVectors][32 channels], a nibble a
+  // byte.
+  TileSums(const uint16_t* const* places, const uint8_t* weights, int64_t nibbles) {
 #pragma GCC unroll 4
-    for (int v = 0; v < kVectors; ++v) even[v] = odd[v] = _mm256_setzero_si256();
-  }
-
-  // `offsets`: of each nibble's table. `weights`: [nibbles][kVectors][32 channels], a nibble a byte. `nibbles` is even.
-  void Add(const uint16_t* offsets, const uint8_t* weights, int32_t nibbles) {
-    const auto* filter = reinterpret_cast<const __m256i*>(weights);
-    int32_t left = nibbles;
-    // Twice three: with few vectors the loop's own instructions count.
-    for (; left >= 6; left -= 6, offsets += 6, filter += 6 * kVectors) {
-      AddGroup<3>(offsets, filter);
-      AddGroup<3>(offsets + 3, filter + 3 * kVectors);
-    }
-    for (; left >= 2; left -= 2, offsets += 2, filter += 2 * kVectors) AddGroup<2>(offsets, filter);
-  }
-
- private:
-  static __m256i Table(uint16_t offset) {
-    const auto* tables = reinterpret_cast<const uint8_t*>(kLookupTables.data);
-    return _mm256_broadcastsi128_si256(_mm_load_si128(reinterpret_cast<const __m128i*>(tables + offset)));
-  }
-
-  // At most three nibbles.
-  template <int kNibbles>
-  void AddGroup(const uint16_t* offsets, const __m256i* filter) {
-    const __m256i mask = _mm256_set1_epi8(0x0F);
-    __m256i tables[kNibbles];
-#pragma GCC unroll 3
-    for (int i = 0; i < kNibbles; ++i) tables[i] = Table(offsets[i]);
-#pragma GCC unroll 4
-    for (int v = 0; v < kVectors; ++v) {
-      __m256i sum = _mm256_shuffle_epi8(tables[0], filter[v]);
-#pragma GCC unroll 3
-      for (int i = 1; i < kNibbles; ++i) {
-        sum = _mm256_add_epi8(sum, _mm256_shuffle_epi8(tables[i], filter[i * kVectors + v]));
-      }
-      even[v] = _mm256_add_epi8(even[v], _mm256_and_si256(sum, mask));
-      odd[v] = _mm256_add_epi16(odd[v], _mm256_srli_epi16(sum, 4));
-      // Keeps the compiler from starting on the next channels before these are done: it would run out of registers.
-      if (kVectors > 2) __asm__ volatile("" : "+x"(even[v]), "+x"(odd[v]));
+    for (int i = 0; i < 4; ++i) even[i] = odd[i] = _mm256_setzero_si256();
+    const uint16_t *places0 = places[0], *places1 = places[1 % kPairs], *places2 = places[2 % kPairs],
+                   *places3 = places[3 % kPairs];
+    if (kPairs == 1) {
+      LITEBNN_NIBBLES(LITEBNN_NIBBLE_OF_1, LITEBNN_ADVANCE_OF_1);
+    } else if (kPairs == 2) {
+      LITEBNN_NIBBLES(LITEBNN_NIBBLE_OF_2, LITEBNN_ADVANCE_OF_2);
+    } else {
+      LITEBNN_NIBBLES(LITEBNN_NIBBLE_OF_4, LITEBNN_ADVANCE_OF_4);
     }
   }
 };
+
+#undef LITEBNN_ADD
+#undef LITEBNN_ADVANCE_OF_1
+#undef LITEBNN_ADVANCE_OF_2
+#undef LITEBNN_ADVANCE_OF_4
+#undef LITEBNN_FINISH
+#undef LITEBNN_FINISH_GROUP
+#undef LITEBNN_NIBBLES
+#undef LITEBNN_NIBBLE_OF_1
+#undef LITEBNN_NIBBLE_OF_2
+#undef LITEBNN_NIBBLE_OF_4
+#undef LITEBNN_START
+#undef LITEBNN_TABLE
+#undef LITEBNN_WEIGHTS
 
 }  // namespace
 }  // namespace litebnn
