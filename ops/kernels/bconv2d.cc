@@ -104,7 +104,7 @@ class Bconv2dImpl final : public Bconv2d {
   AlignedBuffer<int32_t> threshold_;
   AlignedBuffer<int32_t> tap_popcounts_;  // [taps, groups, padded_channels], same-zero only
 
-  bool in_place_ = false, corrects_padding_ = false;
+  bool windows_are_pixels_ = false, in_place_ = false, corrects_padding_ = false;
   int32_t frame_height_ = 0, frame_width_ = 0;
   AlignedBuffer<ptrdiff_t> run_offsets_;
   size_t frame_bytes_ = 0, thread_scratch_bytes_ = 0;
@@ -173,11 +173,11 @@ bool Bconv2dImpl::Pack(const uint32_t* filter) {
 
 bool Bconv2dImpl::Resize(const Bconv2dGeometry& geometry) {
   geometry_ = geometry;
-  const bool every_pixel_for_itself = taps() == 1 && spec_.stride_height == 1 && spec_.stride_width == 1 &&
-                                      geometry.output_height == geometry.input_height &&
-                                      geometry.output_width == geometry.input_width;
+  windows_are_pixels_ = taps() == 1 && spec_.stride_height == 1 && spec_.stride_width == 1 &&
+                        geometry.output_height == geometry.input_height &&
+                        geometry.output_width == geometry.input_width;
   // One long row has no ends for the kernels to stop at.
-  if (every_pixel_for_itself) {
+  if (windows_are_pixels_) {
     const int32_t pixels = geometry.batch * geometry.input_height * geometry.input_width;
     geometry_ = {1, 1, pixels, 1, pixels, 0, 0};
   }
@@ -193,7 +193,8 @@ bool Bconv2dImpl::Lower() {
 
   const bool has_padding =
       geometry.pad_top != 0 || geometry.pad_left != 0 || height > geometry.input_height || width > geometry.input_width;
-  in_place_ = kernels_.stage == nullptr && !has_padding;
+  // Where nothing is read twice a kernel stages what it needs, when it needs it.
+  in_place_ = !has_padding && (kernels_.stage == nullptr || (windows_are_pixels_ && spec_.groups == 1));
   corrects_padding_ = spec_.zero_padding && has_padding;
   const auto pixel_bytes = static_cast<int64_t>(kernels_.staged_word_bytes) * pixel_words();
   if (in_place_) {
@@ -301,6 +302,7 @@ BconvTask Bconv2dImpl::TaskOf(const Invocation& invocation, int thread, int32_t 
   const int32_t first_parameter = group * padded_channels();
   BconvTask task = {};
   task.input = invocation.staged + static_cast<ptrdiff_t>(kernels_.staged_word_bytes) * tap_words_ * group;
+  task.is_staged = kernels_.stage == nullptr || !in_place_;
   task.row_stride = pixel_bytes * frame_width_ * spec_.stride_height;
   task.pixel_stride = pixel_bytes * spec_.stride_width;
   task.run_offsets = run_offsets_.data();

@@ -14,8 +14,9 @@ namespace litebnn {
 
 // One image, one group, ready to compute. Pixels are numbered row by row.
 struct BconvTask {
-  const uint8_t* input;                // staged window of output pixel 0
-  ptrdiff_t row_stride, pixel_stride;  // bytes from a window to the one of the output pixel below or beside it
+  const uint8_t* input;                // window of output pixel 0
+  bool is_staged;                      // otherwise a window is a pixel of packed words, for the kernel to stage
+  ptrdiff_t row_stride, pixel_stride;  // staged bytes from a window to the one of the output pixel below or beside it
   const ptrdiff_t* run_offsets;        // [runs], bytes from the start of a window
   int32_t runs, run_words;
   int32_t output_width;

@@ -19,6 +19,8 @@ namespace {
 constexpr int32_t kMaxWords = 65535 / kBitsPerWord;
 // Pixels whose windows stay in the L1 cache while all channels pass over them.
 constexpr int64_t kBlockPixels = 64;
+// What is staged of windows that do not overlap stays there too.
+constexpr int32_t kStagedBlockBytes = 16384;
 
 int32_t Tiles(int32_t channels) { return (channels + kTileChannels - 1) / kTileChannels; }
 
@@ -95,13 +97,22 @@ struct Plan {
     }
     *step = 0;
   }
-  static size_t Bytes(int32_t words) { return static_cast<size_t>(words) * sizeof(int64_t); }
-
   SumWindowsFunction function;
   int64_t* steps;
 };
 
-size_t ScratchBytes(int32_t words) { return Plan::Bytes(words); }
+int32_t StagedBlockPixels(int32_t words) {
+  const int32_t pixels = kStagedBlockBytes / (words * kStagedWordBytes) / kTilePixels * kTilePixels;
+  return std::min(std::max(pixels, kTilePixels), static_cast<int32_t>(kBlockPixels));
+}
+
+size_t PlanBytes(int32_t words) { return (static_cast<size_t>(words) * sizeof(int64_t) + 63) / 64 * 64; }
+
+// A plan, then a staged block.
+size_t ScratchBytes(int32_t words) {
+  const auto word_bytes = static_cast<size_t>(words) * kStagedWordBytes;
+  return PlanBytes(words) + static_cast<size_t>(StagedBlockPixels(words)) * word_bytes;
+}
 
 // One pixel, where there are no four.
 void SumWindow(const BconvTask& task, const uint8_t* window, const uint8_t* weights, uint16x8_t* sums) {
@@ -136,8 +147,7 @@ __attribute__((always_inline)) inline void StorePair(float* output, float32x4_t 
 
 enum class Addend { kNone, kAdd, kAddAndRectify };
 
-// Writes float32 outputs that need no more than a RELU (where kRelu), tile after tile of pixels, from registers. What
-// most convolutions have.
+// Writes the float32 outputs of tile after tile of pixels, with no activation or RELU: what most convolutions have.
 template <bool kRelu, Addend kAddend>
 class FloatWriter {
  public:
@@ -149,47 +159,36 @@ class FloatWriter {
         multiplier_(task.multiplier + channel),
         bias_(task.bias + channel) {}
 
-  __attribute__((always_inline)) void Write(const uint16x8_t (&sums)[kTilePixels][kTileVectors]) {
-    float* const outputs[kTilePixels] = {output_, output_ + stride_, output_ + 2 * stride_, output_ + 3 * stride_};
-    const float* addends[kTilePixels] = {};
+  template <int kVector>
+  __attribute__((always_inline)) void Begin() {
+    LoadPair<kVector * kVectorChannels>(multiplier_, low_multiplier_, high_multiplier_);
+    LoadPair<kVector * kVectorChannels>(bias_, low_bias_, high_bias_);
+  }
+  template <int kVector, int kPixel>
+  __attribute__((always_inline)) void Write(uint16x8_t sums) {
+    constexpr int kFirst = kVector * kVectorChannels;
+    float32x4_t low, high;
+    Dots(sums, low, high);
+    low = vaddq_f32(vmulq_f32(low, low_multiplier_), low_bias_);
+    high = vaddq_f32(vmulq_f32(high, high_multiplier_), high_bias_);
     if (kAddend != Addend::kNone) {
-#pragma GCC unroll 4
-      for (int p = 0; p < kTilePixels; ++p) addends[p] = addend_ + p * stride_;
-      addend_ += kTilePixels * stride_;
+      const float* const addend = addend_ + kPixel * stride_ + kFirst;
+      low = vaddq_f32(low, vld1q_f32(addend));
+      high = vaddq_f32(high, vld1q_f32(addend + 4));
     }
-    WriteVector<0>(outputs, addends, sums);
-    WriteVector<1>(outputs, addends, sums);
-    WriteVector<2>(outputs, addends, sums);
-    WriteVector<3>(outputs, addends, sums);
+    if (kAddend == Addend::kAddAndRectify) {
+      low = vmaxnmq_f32(low, vdupq_n_f32(0.0f));
+      high = vmaxnmq_f32(high, vdupq_n_f32(0.0f));
+    }
+    StorePair<kFirst>(output_ + kPixel * stride_, low, high);
+  }
+
+  __attribute__((always_inline)) void Next() {
     output_ += kTilePixels * stride_;
+    if (kAddend != Addend::kNone) addend_ += kTilePixels * stride_;
   }
 
  private:
-  template <int kVector>
-  __attribute__((always_inline)) void WriteVector(float* const* outputs, const float* const* addends,
-                                                  const uint16x8_t (&sums)[kTilePixels][kTileVectors]) const {
-    constexpr int kFirst = kVector * kVectorChannels;
-    float32x4_t low_multiplier, high_multiplier, low_bias, high_bias;
-    LoadPair<kFirst>(multiplier_, low_multiplier, high_multiplier);
-    LoadPair<kFirst>(bias_, low_bias, high_bias);
-#pragma GCC unroll 4
-    for (int p = 0; p < kTilePixels; ++p) {
-      float32x4_t low, high;
-      Dots(sums[p][kVector], low, high);
-      low = vaddq_f32(vmulq_f32(low, low_multiplier), low_bias);
-      high = vaddq_f32(vmulq_f32(high, high_multiplier), high_bias);
-      if (kAddend != Addend::kNone) {
-        low = vaddq_f32(low, vld1q_f32(addends[p] + kFirst));
-        high = vaddq_f32(high, vld1q_f32(addends[p] + kFirst + 4));
-      }
-      if (kAddend == Addend::kAddAndRectify) {
-        low = vmaxnmq_f32(low, vdupq_n_f32(0.0f));
-        high = vmaxnmq_f32(high, vdupq_n_f32(0.0f));
-      }
-      StorePair<kFirst>(outputs[p], low, high);
-    }
-  }
-
   __attribute__((always_inline)) void Dots(uint16x8_t sums, float32x4_t& low, float32x4_t& high) const {
     if (kRelu) {
       // A subtraction that stops at zero is the activation too. Widening doubles the half.
@@ -207,6 +206,8 @@ class FloatWriter {
     }
   }
 
+  // Of the vector that is written.
+  float32x4_t low_multiplier_, high_multiplier_, low_bias_, high_bias_;
   const int32_t depth_;
   const int64_t stride_;
   // Of the next tile's first pixel.
@@ -317,14 +318,22 @@ class AnyWriter {
   AnyWriter(const BconvTask& task, int64_t pixel, int32_t channel, int32_t channels)
       : task_(task), pixel_(pixel), channel_(channel), channels_(channels) {}
 
-  void Write(const uint16x8_t (&sums)[kTilePixels][kTileVectors]) {
-    for (int p = 0; p < kTilePixels; ++p, ++pixel_) PixelOutputs{task_, pixel_, channel_, sums[p]}.Write(channels_);
+  template <int kVector>
+  __attribute__((always_inline)) void Begin() {}
+  template <int kVector, int kPixel>
+  __attribute__((always_inline)) void Write(uint16x8_t sums) {
+    sums_[kPixel][kVector] = sums;
+  }
+
+  void Next() {
+    for (int p = 0; p < kTilePixels; ++p, ++pixel_) PixelOutputs{task_, pixel_, channel_, sums_[p]}.Write(channels_);
   }
 
  private:
   const BconvTask& task_;
   int64_t pixel_;
   const int32_t channel_, channels_;
+  uint16x8_t sums_[kTilePixels][kTileVectors];
 };
 
 template <typename Writer>
@@ -332,9 +341,8 @@ void WriteTiles(const Plan& plan, WindowWalk& walk, const uint8_t* weights, int6
   for (; tiles > 0; --tiles) {
     const uint8_t* windows[kTilePixels];
     walk.Next<kTilePixels>(windows);
-    uint16x8_t sums[kTilePixels][kTileVectors];
-    SumWindows(plan.function, windows, weights, plan.steps, sums);
-    writer.Write(sums);
+    SumWindows(plan.function, windows, weights, plan.steps, writer);
+    writer.Next();
   }
 }
 
@@ -350,32 +358,48 @@ void WriteFloatTiles(const BconvTask& task, const Plan& plan, WindowWalk& walk, 
   }
 }
 
-void Bconv(const BconvTask& task, bool in_order, int64_t pixel_begin, int64_t pixel_end, int32_t channel_begin,
-           int32_t channel_end) {
-  const Plan plan(task, in_order, task.scratch);
+// Tiles of channels of some pixels, whose windows come with `walk`.
+void BconvBlock(const BconvTask& task, const Plan& plan, const WindowWalk& windows, int64_t pixel_begin,
+                int64_t pixel_end, int32_t channel_begin, int32_t channel_end) {
   const bool simple_floats = task.output_type == Bconv2dOutputType::kFloat32 && task.corrections == nullptr;
   const bool relu = task.clamp_min == 0 && task.clamp_max == INT32_MAX && task.depth % 2 == 0;
   const bool linear = task.clamp_min == INT32_MIN && task.depth <= INT16_MAX;
   const ptrdiff_t tile_bytes = static_cast<ptrdiff_t>(task.runs) * task.run_words * kWeightsWordBytes;
-  for (int64_t block = pixel_begin; block < pixel_end; block += kBlockPixels) {
-    const int64_t block_end = std::min(block + kBlockPixels, pixel_end);
-    const int64_t tiles = (block_end - block) / kTilePixels;
-    for (int32_t channel = channel_begin; channel < channel_end; channel += kTileChannels) {
-      const int32_t channels = std::min(kTileChannels, channel_end - channel);
-      const uint8_t* weights = task.weights + channel / kTileChannels * tile_bytes;
-      WindowWalk walk(task, block);
-      if (simple_floats && relu && channels == kTileChannels) {
-        WriteFloatTiles<true>(task, plan, walk, weights, block, tiles, channel);
-      } else if (simple_floats && linear && channels == kTileChannels) {
-        WriteFloatTiles<false>(task, plan, walk, weights, block, tiles, channel);
-      } else {
-        WriteTiles(plan, walk, weights, tiles, AnyWriter(task, block, channel, channels));
-      }
-      for (int64_t pixel = block + tiles * kTilePixels; pixel < block_end; ++pixel) {
-        uint16x8_t sums[kTileVectors];
-        SumWindow(task, walk.Next(), weights, sums);
-        PixelOutputs{task, pixel, channel, sums}.Write(channels);
-      }
+  const int64_t tiles = (pixel_end - pixel_begin) / kTilePixels;
+  for (int32_t channel = channel_begin; channel < channel_end; channel += kTileChannels) {
+    const int32_t channels = std::min(kTileChannels, channel_end - channel);
+    const uint8_t* weights = task.weights + channel / kTileChannels * tile_bytes;
+    WindowWalk walk = windows;
+    if (simple_floats && relu && channels == kTileChannels) {
+      WriteFloatTiles<true>(task, plan, walk, weights, pixel_begin, tiles, channel);
+    } else if (simple_floats && linear && channels == kTileChannels) {
+      WriteFloatTiles<false>(task, plan, walk, weights, pixel_begin, tiles, channel);
+    } else {
+      WriteTiles(plan, walk, weights, tiles, AnyWriter(task, pixel_begin, channel, channels));
+    }
+    for (int64_t pixel = pixel_begin + tiles * kTilePixels; pixel < pixel_end; ++pixel) {
+      uint16x8_t sums[kTileVectors];
+      SumWindow(task, walk.Next(), weights, sums);
+      PixelOutputs{task, pixel, channel, sums}.Write(channels);
+    }
+  }
+}
+
+void Bconv(const BconvTask& task, bool in_order, int64_t pixel_begin, int64_t pixel_end, int32_t channel_begin,
+           int32_t channel_end) {
+  const int32_t words = task.runs * task.run_words;
+  const Plan plan(task, in_order, task.scratch);
+  auto* const staged = static_cast<uint8_t*>(task.scratch) + PlanBytes(words);
+  const int64_t block_pixels = task.is_staged ? kBlockPixels : StagedBlockPixels(words);
+  for (int64_t block = pixel_begin; block < pixel_end; block += block_pixels) {
+    const int64_t block_end = std::min(block + block_pixels, pixel_end);
+    if (task.is_staged) {
+      BconvBlock(task, plan, WindowWalk(task, block), block, block_end, channel_begin, channel_end);
+    } else {
+      Stage(reinterpret_cast<const uint32_t*>(task.input) + block * words, (block_end - block) * words, staged);
+      BconvTask staged_block = task;
+      staged_block.input = staged;
+      BconvBlock(task, plan, WindowWalk(staged_block, 0), block, block_end, channel_begin, channel_end);
     }
   }
 }

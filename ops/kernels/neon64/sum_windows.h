@@ -31,10 +31,12 @@ constexpr int32_t kTileChannels = kTileVectors * kVectorChannels;
 constexpr int32_t kStagedWordBytes = 32;
 constexpr int32_t kWeightsWordBytes = 2 * kTileVectors * 16;
 
-// `steps` lead from a chunk's pointer to the next chunk. The sums stay in the registers that the loops leave them in.
+// `steps` lead from a chunk's pointer to the next chunk. For each vector of channels it calls writer.Begin<vector>(),
+// then writer.Write<vector, pixel>(sums) for the four pixels. The sums are read where the loops have left them, only
+// when it is their turn: these two must be inlined and must not call anything.
+template <typename Writer>
 inline __attribute__((always_inline)) void SumWindows(SumWindowsFunction function, const uint8_t* const* windows,
-                                                      const uint8_t* weights, const int64_t* steps,
-                                                      uint16x8_t (&sums)[kTilePixels][kTileVectors]) {
+                                                      const uint8_t* weights, const int64_t* steps, Writer& writer) {
   register uint16x8_t v0 __asm__("v0"), v1 __asm__("v1"), v2 __asm__("v2"), v3 __asm__("v3");
   register uint16x8_t v4 __asm__("v4"), v5 __asm__("v5"), v6 __asm__("v6"), v7 __asm__("v7");
   register uint16x8_t v8 __asm__("v8"), v9 __asm__("v9"), v10 __asm__("v10"), v11 __asm__("v11");
@@ -52,10 +54,26 @@ inline __attribute__((always_inline)) void SumWindows(SumWindowsFunction functio
                    : [function] "r"(function)
                    : "x6", "x30", "v16", "v17", "v18", "v19", "v20", "v21", "v22", "v23", "v24", "v25", "v26", "v27",
                      "v28", "v29", "v30", "v31", "cc", "memory");
-  sums[0][0] = v0, sums[0][1] = v1, sums[0][2] = v2, sums[0][3] = v3;
-  sums[1][0] = v4, sums[1][1] = v5, sums[1][2] = v6, sums[1][3] = v7;
-  sums[2][0] = v8, sums[2][1] = v9, sums[2][2] = v10, sums[2][3] = v11;
-  sums[3][0] = v12, sums[3][1] = v13, sums[3][2] = v14, sums[3][3] = v15;
+  writer.template Begin<0>();
+  writer.template Write<0, 0>(v0);
+  writer.template Write<0, 1>(v4);
+  writer.template Write<0, 2>(v8);
+  writer.template Write<0, 3>(v12);
+  writer.template Begin<1>();
+  writer.template Write<1, 0>(v1);
+  writer.template Write<1, 1>(v5);
+  writer.template Write<1, 2>(v9);
+  writer.template Write<1, 3>(v13);
+  writer.template Begin<2>();
+  writer.template Write<2, 0>(v2);
+  writer.template Write<2, 1>(v6);
+  writer.template Write<2, 2>(v10);
+  writer.template Write<2, 3>(v14);
+  writer.template Begin<3>();
+  writer.template Write<3, 0>(v3);
+  writer.template Write<3, 1>(v7);
+  writer.template Write<3, 2>(v11);
+  writer.template Write<3, 3>(v15);
 }
 
 }  // namespace
