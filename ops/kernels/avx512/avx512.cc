@@ -4,7 +4,11 @@
 
 #if LITEBNN_X86
 
+// GCC 12 takes its own header's undefined values for mistakes.
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wuninitialized"
 #include <immintrin.h>
+#pragma GCC diagnostic pop
 
 #include <cstring>
 
@@ -22,6 +26,9 @@ constexpr int32_t kTileVectors = 4;
 constexpr int32_t kTileChannels = kTileVectors * kVectorChannels;
 // Pixels whose windows stay in the L1 cache while all channels pass over them.
 constexpr int64_t kBlockPixels = 10 * kTilePixels;
+
+// Floats hold every whole number up to it.
+constexpr int32_t kMaxFloatDepth = 1 << 24;
 
 int32_t Vectors(int32_t channels) { return (channels + kVectorChannels - 1) / kVectorChannels; }
 
@@ -46,9 +53,11 @@ void PackWeights(const uint32_t* filter, int32_t channels, int32_t runs, int32_t
 
 size_t ScratchBytes(int32_t) { return 0; }
 
-// sums[pixel][kTileChannels] of kPixels pixels.
+// Inlined, so that the sums are never anywhere but in registers.
 template <int kPixels, int kVectors>
-void SumTile(const BconvTask& task, const uint8_t* const* windows, const uint32_t* weights, int32_t* sums) {
+__attribute__((always_inline)) inline TileSums<kPixels, kVectors> SumsOf(const BconvTask& task,
+                                                                         const uint8_t* const* windows,
+                                                                         const uint32_t* weights) {
   TileSums<kPixels, kVectors> tile;
   for (int32_t run = 0; run < task.runs; ++run) {
     const uint32_t* input[kPixels];
@@ -59,6 +68,13 @@ void SumTile(const BconvTask& task, const uint8_t* const* windows, const uint32_
     tile.Add(input, weights, task.run_words);
     weights += task.run_words * kVectors * kVectorChannels;
   }
+  return tile;
+}
+
+// sums[pixel][kTileChannels] of kPixels pixels.
+template <int kPixels, int kVectors>
+void SumTile(const BconvTask& task, const uint8_t* const* windows, const uint32_t* weights, int32_t* sums) {
+  const TileSums<kPixels, kVectors> tile = SumsOf<kPixels, kVectors>(task, windows, weights);
 #pragma GCC unroll 8
   for (int p = 0; p < kPixels; ++p) {
 #pragma GCC unroll 4
@@ -193,9 +209,73 @@ class Outputs {
   const __m512i depth_, clamp_min_, clamp_max_;
 };
 
+// Float outputs of whole tiles, made in the registers that the sums are in: what most convolutions need. `finish` is
+// given a value and the place of its output.
+template <bool kHasUpperClamp, typename Finish>
+void FloatTile(const BconvTask& task, const uint8_t* const* windows, const uint32_t* weights, int64_t pixel,
+               int32_t channel, Finish finish) {
+  const TileSums<kTilePixels, kTileVectors> tile = SumsOf<kTilePixels, kTileVectors>(task, windows, weights);
+  // All of these are whole numbers that floats hold, so that no operation but the scaling rounds.
+  const __m512 depth = _mm512_set1_ps(static_cast<float>(task.depth)), minus_two = _mm512_set1_ps(-2.0f);
+  const __m512 clamp_min = _mm512_set1_ps(static_cast<float>(task.clamp_min));
+  const __m512 clamp_max = _mm512_set1_ps(static_cast<float>(task.clamp_max));
+  const float* const multipliers = task.multiplier + channel;
+  const float* const biases = task.bias + channel;
+  float* const outputs = static_cast<float*>(task.output);
+  int64_t index = pixel * task.output_channels + task.first_channel + channel;
+  const int64_t stride = task.output_channels;
+#pragma GCC unroll 8
+  for (int p = 0; p < kTilePixels; ++p, index += stride) {
+#pragma GCC unroll 4
+    for (int v = 0; v < kTileVectors; ++v) {
+      const int first = v * kVectorChannels;
+      const __m512 dot = _mm512_fmadd_ps(_mm512_cvtepi32_ps(tile.sums[p][v]), minus_two, depth);
+      const __m512 above = _mm512_max_ps(dot, clamp_min);
+      const __m512 clamped = kHasUpperClamp ? _mm512_min_ps(above, clamp_max) : above;
+      const __m512 product = _mm512_mul_ps(clamped, _mm512_loadu_ps(multipliers + first));
+      const __m512 value = _mm512_add_ps(product, _mm512_loadu_ps(biases + first));
+      _mm512_storeu_ps(outputs + index + first, finish(value, index + first));
+    }
+  }
+}
+
+template <bool kHasUpperClamp>
+void PlainTile(const BconvTask& task, const uint8_t* const* windows, const uint32_t* weights, int64_t pixel,
+               int32_t channel) {
+  FloatTile<kHasUpperClamp>(task, windows, weights, pixel, channel, [](__m512 value, int64_t) { return value; });
+}
+
+template <bool kHasUpperClamp>
+void AddedTile(const BconvTask& task, const uint8_t* const* windows, const uint32_t* weights, int64_t pixel,
+               int32_t channel) {
+  FloatTile<kHasUpperClamp>(task, windows, weights, pixel, channel,
+                            [addend = task.addend](__m512 value, int64_t index) {
+                              return _mm512_add_ps(value, _mm512_loadu_ps(addend + index));
+                            });
+}
+
+template <bool kHasUpperClamp>
+void RectifiedTile(const BconvTask& task, const uint8_t* const* windows, const uint32_t* weights, int64_t pixel,
+                   int32_t channel) {
+  FloatTile<kHasUpperClamp>(
+      task, windows, weights, pixel, channel, [addend = task.addend](__m512 value, int64_t index) {
+        return _mm512_max_ps(_mm512_add_ps(value, _mm512_loadu_ps(addend + index)), _mm512_setzero_ps());
+      });
+}
+
+using TileFunction = void (*)(const BconvTask&, const uint8_t* const*, const uint32_t*, int64_t, int32_t);
+template <bool kHasUpperClamp>
+TileFunction TileWriter(const BconvTask& task) {
+  if (task.addend == nullptr) return PlainTile<kHasUpperClamp>;
+  return task.rectify_sum ? RectifiedTile<kHasUpperClamp> : AddedTile<kHasUpperClamp>;
+}
+
 void Bconv(const BconvTask& task, int64_t pixel_begin, int64_t pixel_end, int32_t channel_begin, int32_t channel_end) {
   const Outputs outputs(task);
   const int32_t words = task.runs * task.run_words;
+  const bool writes_tiles =
+      task.output_type == Bconv2dOutputType::kFloat32 && task.corrections == nullptr && task.depth <= kMaxFloatDepth;
+  const auto write_tile = task.clamp_max == INT32_MAX ? TileWriter<false>(task) : TileWriter<true>(task);
   for (int64_t block = pixel_begin; block < pixel_end; block += kBlockPixels) {
     const int64_t block_end = std::min(block + kBlockPixels, pixel_end);
     for (int32_t channel = channel_begin; channel < channel_end; channel += kTileChannels) {
@@ -214,6 +294,13 @@ void Bconv(const BconvTask& task, int64_t pixel_begin, int64_t pixel_end, int32_
           outputs.Write(pixel, pixels, channel, channels, sums);
         }
       };
+      if (channels == kTileChannels && writes_tiles) {
+        const uint8_t* windows[kTilePixels];
+        for (; pixel + kTilePixels <= block_end; pixel += kTilePixels) {
+          walk.Next<kTilePixels>(windows);
+          write_tile(task, windows, weights, pixel, channel);
+        }
+      }
       tiles_of(std::integral_constant<int, kTilePixels>(), kSumTile<kTilePixels>);
       tiles_of(std::integral_constant<int, 3>(), kSumTile<3>);
       tiles_of(std::integral_constant<int, 1>(), kSumTile<1>);
