@@ -20,8 +20,9 @@ namespace {
 constexpr int32_t kTileVectors = 4;
 constexpr int32_t kTileChannels = kTileVectors * kVectorChannels;
 constexpr int32_t kNibblesPerWord = 8;
-// Pixels that share one unpacking of a block's weights.
-constexpr int32_t kBlockPixels = 64;
+// Pixels that share one unpacking of a block's weights, at most. What is kept of them goes through the L2 cache.
+constexpr int32_t kMaxBlockPixels = 224;
+constexpr int32_t kMaxPlacesBytes = 160 << 10;
 // Four times what is looked up and twice the odd nibbles of a window, at most 10 a nibble, fit 16 bits.
 constexpr int32_t kMaxWords = 65535 / (10 * kNibblesPerWord);
 
@@ -119,13 +120,17 @@ struct Scratch {
   Scratch(void* memory, int32_t words) : bytes(static_cast<uint8_t*>(memory)) {
     step = Take<ByteSums>(kStepPairs * kTileVectors);
     excess = Take<__m256i>(kTileVectors * 2);
-    sums = Take<__m256i>(kBlockPixels / 2 * kTileVectors * 4);
+    sums = Take<__m256i>(static_cast<size_t>(BlockPixels(words) / 2 * kTileVectors * 4));
     weights = Take<uint8_t>(kMaxBlockNibbles * kTileChannels);
-    odd = Take<int32_t>(kBlockPixels);
-    places = Take<uint16_t>(kBlockPixels / 2 * static_cast<size_t>(PlacesStride(words)));
+    odd = Take<int32_t>(static_cast<size_t>(BlockPixels(words)));
+    places = Take<uint16_t>(static_cast<size_t>(BlockPixels(words) / 2 * PlacesStride(words)));
   }
   // Room for the whole vectors that WindowPlaces writes.
   static int32_t PlacesStride(int32_t words) { return (words * kNibblesPerWord + 31) / 32 * 32 + 32; }
+  static int32_t BlockPixels(int32_t words) {
+    const int32_t pairs = kMaxPlacesBytes / (PlacesStride(words) * static_cast<int32_t>(sizeof(uint16_t)));
+    return std::min(2 * pairs, kMaxBlockPixels);
+  }
 
   template <typename T>
   T* Take(size_t count) {
@@ -557,7 +562,8 @@ void Bconv(const BconvTask& task, int64_t pixel_begin, int64_t pixel_end, int32_
   const int32_t stride = Scratch::PlacesStride(words);
   const WindowPlaces window_places(task);
   const __m256i depth = _mm256_set1_epi16(static_cast<int16_t>(task.depth));
-  const int64_t blocks = (pixel_end - pixel_begin + kBlockPixels - 1) / kBlockPixels;
+  const int32_t block_pixels = Scratch::BlockPixels(words);
+  const int64_t blocks = (pixel_end - pixel_begin + block_pixels - 1) / block_pixels;
   for (int64_t block = 0; block < blocks; ++block) {
     // Blocks of nearly equal size, each of whole pairs but the last.
     const int64_t pairs_in_all = (pixel_end - pixel_begin + 1) / 2;
