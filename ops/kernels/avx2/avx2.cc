@@ -159,7 +159,7 @@ class WindowPlaces {
         mask_(_mm256_set1_epi8(0x0F)),
         steps_(_mm256_set1_epi16(static_cast<int16_t>(kTablePlaces | 16 * kTablePlaces << 8))),
         is_odd_(_mm256_broadcastsi128_si256(_mm_setr_epi8(0, 1, 1, 0, 1, 0, 0, 1, 1, 0, 0, 1, 0, 1, 1, 0))),
-        pieces_in_count_(127 / (std::min(task.run_words, kPieceWords) / 4 + 2)) {}
+        counts_fit_((task.run_words / 4 + 2) * task.runs <= 127) {}
 
   // `odd`: of each pixel, twice its odd nibbles in both halves. The last pair's second pixel may not be there.
   void Write(int64_t first_pixel, int64_t last_pixel, uint16_t* places, ptrdiff_t stride, int32_t* odd) const {
@@ -181,20 +181,25 @@ class WindowPlaces {
     __m256i total = _mm256_setzero_si256();
     // One byte for each byte of the windows; pixel 0 in even bytes, pixel 1 in odd ones.
     __m256i count = _mm256_setzero_si256();
-    int32_t pieces_left = pieces_in_count_;
-    for (int32_t run = 0; run < task_.runs; ++run) {
-      const uint8_t* source0 = window0 + task_.run_offsets[run];
-      const uint8_t* source1 = window1 + task_.run_offsets[run];
-      for (int32_t words = task_.run_words; words > 0; words -= kPieceWords) {
-        if (pieces_left-- == 0) {
+    // Read once: the compiler has to take any store for one into the task.
+    const ptrdiff_t* const run_offsets = task_.run_offsets;
+    const int32_t runs = task_.runs, run_words = task_.run_words;
+    for (int32_t run = 0; run < runs; ++run) {
+      const uint8_t* source0 = window0 + run_offsets[run];
+      const uint8_t* source1 = window1 + run_offsets[run];
+      int32_t words = run_words;
+      if (!counts_fit_) {
+        total = _mm256_add_epi32(total, PixelSums(count));
+        count = _mm256_setzero_si256();
+        for (; words > kPieceWords; words -= kPieceWords) {
+          places = WritePiece(source0, source1, kPieceWords, places, &count);
           total = _mm256_add_epi32(total, PixelSums(count));
           count = _mm256_setzero_si256();
-          pieces_left = pieces_in_count_ - 1;
+          source0 += kPieceWords * sizeof(uint32_t);
+          source1 += kPieceWords * sizeof(uint32_t);
         }
-        places = WritePiece(source0, source1, std::min(kPieceWords, words), places, &count);
-        source0 += kPieceWords * sizeof(uint32_t);
-        source1 += kPieceWords * sizeof(uint32_t);
       }
+      places = WritePiece(source0, source1, words, places, &count);
     }
     total = _mm256_add_epi32(total, PixelSums(count));
     const __m128i halves = _mm_add_epi32(_mm256_castsi256_si128(total), _mm256_extracti128_si256(total, 1));
@@ -222,21 +227,20 @@ class WindowPlaces {
 
   __attribute__((always_inline)) uint16_t* WritePiece(const uint8_t* source0, const uint8_t* source1, int32_t words,
                                                       uint16_t* places, __m256i* count) const {
-    for (; words >= 4; words -= 4, source0 += 16, source1 += 16, places += 32) {
+    for (int32_t left = words / 4; left > 0; --left, source0 += 16, source1 += 16, places += 32) {
       const __m256i a = _mm256_cvtepu8_epi16(_mm_loadu_si128(reinterpret_cast<const __m128i*>(source0)));
       const __m256i b = _mm256_cvtepu8_epi16(_mm_loadu_si128(reinterpret_cast<const __m128i*>(source1)));
       WriteGroup(_mm256_or_si256(a, _mm256_slli_epi16(b, 8)), places, 16, count);
     }
-    if (words >= 2) {
+    if ((words & 2) != 0) {
       const __m128i a = _mm_loadl_epi64(reinterpret_cast<const __m128i*>(source0));
       const __m128i b = _mm_loadl_epi64(reinterpret_cast<const __m128i*>(source1));
       WriteGroup(_mm256_zextsi128_si256(_mm_unpacklo_epi8(a, b)), places, 8, count);
-      words -= 2;
       source0 += 8;
       source1 += 8;
       places += 16;
     }
-    if (words == 1) {
+    if ((words & 1) != 0) {
       const __m128i a = _mm_loadu_si32(source0), b = _mm_loadu_si32(source1);
       WriteGroup(_mm256_zextsi128_si256(_mm_unpacklo_epi8(a, b)), places, 4, count);
       places += 8;
@@ -246,8 +250,8 @@ class WindowPlaces {
 
   const BconvTask& task_;
   const __m256i mask_, steps_, is_odd_;
-  // Whose odd nibbles a byte can count.
-  const int32_t pieces_in_count_;
+  // Whether a byte can count the odd nibbles that fall to it of all runs.
+  const bool counts_fit_;
 };
 
 // `nibbles` is even.
