@@ -41,9 +41,7 @@ bool ReadMidr(int index, uint64_t* midr) {
   return read;
 }
 
-}  // namespace
-
-bool CpuIsInOrder() {
+bool EveryCoreIsInOrder() {
   uint64_t midr = 0;
   int cores = 0;
   for (; ReadMidr(cores, &midr); ++cores) {
@@ -55,6 +53,13 @@ bool CpuIsInOrder() {
   if ((getauxval(AT_HWCAP) & kHwcapCpuid) == 0) return false;
   __asm__("mrs %0, midr_el1" : "=r"(midr));
   return IsInOrder(midr);
+}
+
+}  // namespace
+
+bool CpuIsInOrder() {
+  static const bool in_order = EveryCoreIsInOrder();
+  return in_order;
 }
 
 }  // namespace litebnn
