@@ -43,9 +43,9 @@ struct NibblePlan {
 // The largest group that the next of `words` words begins.
 constexpr int32_t NibbleGroup(int32_t words) { return words >= 4 ? 4 : words >= 2 ? 2 : 1; }
 
-// A tile has 1, 2 or 4 vectors, as TileSums wants it.
+// Of the tile that the next of `channels` channels begin: 1, 2 or 4, as TileSums wants it.
 int32_t Vectors(int32_t channels) {
-  return channels <= kVectorChannels ? 1 : channels <= 2 * kVectorChannels ? 2 : kTileVectors;
+  return channels <= kVectorChannels ? 1 : channels <= 3 * kVectorChannels ? 2 : kTileVectors;
 }
 
 size_t VectorBytes(int32_t words) {
@@ -53,8 +53,7 @@ size_t VectorBytes(int32_t words) {
 }
 
 size_t PackedWeightsBytes(int32_t channels, int32_t words) {
-  const int32_t whole = channels / kTileChannels, left = channels % kTileChannels;
-  return static_cast<size_t>(whole * kTileVectors + (left > 0 ? Vectors(left) : 0)) * VectorBytes(words);
+  return static_cast<size_t>((channels + kVectorChannels - 1) / kVectorChannels) * VectorBytes(words);
 }
 
 // Where channel `lane` of 32 is in a vector of bytes: even bytes become the 16 bit sums of the first 16 channels, odd
@@ -63,7 +62,7 @@ constexpr int32_t ByteOfChannel(int32_t lane) {
   return lane % 8 / 4 * 16 + lane % 16 / 8 * 8 + lane % 4 * 2 + lane / 16;
 }
 
-// Tiles of kTileChannels: [vectors][2][16] excesses of 16 bits, then [nibbles / 2][vectors][kVectorChannels] bytes of
+// Tiles: [vectors][2][16] excesses of 16 bits, then [nibbles / 2][vectors][kVectorChannels] bytes of
 // two nibbles. With E, what a dot product's lookups sum up to, and the odd nibbles of its window and filter, it is
 // depth - 8 * nibbles + 4 * E + 2 * odd(window) - 2 * odd(filter). The excess is 8 * nibbles + 2 * odd(filter).
 void PackWeights(const uint32_t* filter, int32_t channels, int32_t runs, int32_t run_words, uint8_t* packed) {
@@ -71,7 +70,10 @@ void PackWeights(const uint32_t* filter, int32_t channels, int32_t runs, int32_t
   const NibblePlan plan(words);
   std::memset(packed, 0, PackedWeightsBytes(channels, words));
   for (int32_t channel = 0; channel < channels; ++channel) {
-    const int32_t first = channel / kTileChannels * kTileChannels;
+    int32_t first = channel / kTileChannels * kTileChannels;
+    // Three vectors are a tile of two and one of one.
+    if (channel - first >= Vectors(channels - first) * kVectorChannels)
+      first += Vectors(channels - first) * kVectorChannels;
     const int32_t vectors = Vectors(channels - first);
     uint8_t* tile = packed + static_cast<size_t>(first / kVectorChannels) * VectorBytes(words);
     auto* excesses = reinterpret_cast<uint16_t*>(tile);
@@ -575,14 +577,14 @@ void Bconv(const BconvTask& task, int64_t pixel_begin, int64_t pixel_end, int32_
     const int64_t last_pixel = std::min(pixel_begin + pairs_in_all * (block + 1) / blocks * 2, pixel_end);
     const auto pairs = static_cast<int32_t>((last_pixel - first_pixel + 1) / 2);
     window_places.Write(first_pixel, last_pixel, scratch.places, stride, scratch.odd);
-    for (int32_t channel = channel_begin; channel < channel_end; channel += kTileChannels) {
-      const int32_t vectors = Vectors(task.channels - channel);
+    for (int32_t channel = channel_begin, vectors; channel < channel_end; channel += vectors * kVectorChannels) {
+      vectors = Vectors(task.channels - channel);
       const auto sum_pairs = vectors == 1 ? SumPairs<4> : vectors == 2 ? SumPairs<2> : SumPairs<1>;
       const uint8_t* tile = task.weights + static_cast<size_t>(channel / kVectorChannels) * VectorBytes(words);
       const auto* excess = reinterpret_cast<const __m256i*>(tile);
       for (int32_t i = 0; i < 2 * vectors; ++i) scratch.excess[i] = _mm256_sub_epi16(excess[i], depth);
       const uint8_t* packed = reinterpret_cast<const uint8_t*>(excess + 2 * vectors);
-      const int32_t count = std::min(kTileChannels, channel_end - channel);
+      const int32_t count = std::min(vectors * kVectorChannels, channel_end - channel);
       for (int32_t nibble = 0; nibble < plan.nibbles; nibble += plan.block) {
         const int32_t nibbles = std::min(plan.block, plan.nibbles - nibble);
         UnpackWeights(packed, nibbles, vectors, scratch.weights);
