@@ -53,6 +53,21 @@ TEST(Arena, RandomLifetimesNeverOverlap) {
   }
 }
 
+TEST(Arena, GrowsAndNeverShrinks) {
+  Arena arena;
+  EXPECT_EQ(arena.capacity(), 0u);
+  EXPECT_TRUE(arena.Reserve(0));
+  EXPECT_TRUE(arena.Reserve(100));
+  ASSERT_NE(arena.data(), nullptr);
+  EXPECT_EQ(reinterpret_cast<uintptr_t>(arena.data()) % kArenaAlignment, 0u);
+  const std::byte* const data = arena.data();
+  EXPECT_TRUE(arena.Reserve(10));
+  EXPECT_EQ(arena.data(), data);
+  EXPECT_EQ(arena.capacity(), 100u);
+  EXPECT_TRUE(arena.Reserve(5000));
+  EXPECT_EQ(arena.capacity(), 5000u);
+}
+
 TEST(Arena, RefusesWhatDoesNotFit) {
   const size_t half = std::numeric_limits<size_t>::max() / 2;
   std::vector<ArenaBuffer> buffers = {{half, 0, 1, 0}, {half, 0, 1, 0}};

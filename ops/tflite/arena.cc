@@ -48,4 +48,13 @@ AlignedBlock AllocateAligned(size_t bytes) {
   return AlignedBlock(new (std::align_val_t{kArenaAlignment}, std::nothrow) std::byte[bytes]);
 }
 
+bool Arena::Reserve(size_t bytes) {
+  if (bytes <= capacity_) return true;
+  // Freed first, so that there are never two of them.
+  block_.reset();
+  block_ = AllocateAligned(bytes);
+  capacity_ = block_ == nullptr ? 0 : bytes;
+  return block_ != nullptr;
+}
+
 }  // namespace litebnn

@@ -29,4 +29,17 @@ using AlignedBlock = std::unique_ptr<std::byte[], AlignedDelete>;
 // Null where memory ran out.
 AlignedBlock AllocateAligned(size_t bytes);
 
+// Memory that those who run one after the other share; what it holds does not last from one to the next.
+class Arena {
+ public:
+  // Makes it at least so large; what it held is lost. False where memory ran out, and it has none then.
+  bool Reserve(size_t bytes);
+  std::byte* data() const { return block_.get(); }
+  size_t capacity() const { return capacity_; }
+
+ private:
+  AlignedBlock block_;
+  size_t capacity_ = 0;
+};
+
 }  // namespace litebnn

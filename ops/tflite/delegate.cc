@@ -49,8 +49,11 @@ TfLiteStatus PrepareKernel(TfLiteContext* context, TfLiteNode* node) {
   }
   const DelegateOptions& options = kernel->delegate->options();
   ThreadPool* pool = kernel->delegate->GetThreadPool(context);
-  if (pool == nullptr || !kernel->partition.Prepare(context, *options.kernels, pool->num_threads())) {
-    return kTfLiteError;
+  if (pool == nullptr) return kTfLiteError;
+  {
+    const std::lock_guard<std::mutex> lock(kernel->delegate->run_mutex());
+    Arena& arena = kernel->delegate->arena();
+    if (!kernel->partition.Prepare(context, *options.kernels, pool->num_threads(), &arena)) return kTfLiteError;
   }
   if (options.verbose) {
     const Partition::MemoryUse use = kernel->partition.memory_use();
@@ -68,7 +71,7 @@ TfLiteStatus InvokeKernel(TfLiteContext* context, TfLiteNode* node) {
   ThreadPool* pool = kernel->delegate->GetThreadPool(context);
   if (pool == nullptr) return kTfLiteError;
   const std::lock_guard<std::mutex> lock(kernel->delegate->run_mutex());
-  return kernel->partition.Run(context, *pool) ? kTfLiteOk : kTfLiteError;
+  return kernel->partition.Run(context, *pool, kernel->delegate->arena()) ? kTfLiteOk : kTfLiteError;
 }
 
 struct PlannedNode {

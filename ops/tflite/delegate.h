@@ -9,6 +9,7 @@
 #include "kernels/kernels.h"
 #include "kernels/thread_pool.h"
 #include "tflite/abi.h"
+#include "tflite/arena.h"
 
 namespace litebnn {
 
@@ -34,8 +35,10 @@ class Delegate {
   const DelegateOptions& options() const { return options_; }
   // Null after an error has been reported. The first caller's recommendation decides for all.
   ThreadPool* GetThreadPool(TfLiteContext* context);
-  // Held while a partition runs: interpreters on different threads may share the delegate, and so its threads.
+  // Held while a partition uses what it shares with others: the threads and the arena. Interpreters on different
+  // threads may share the delegate.
   std::mutex& run_mutex() { return run_mutex_; }
+  Arena& arena() { return arena_; }
 
  private:
   const DelegateOptions options_;
@@ -43,6 +46,7 @@ class Delegate {
   std::mutex pool_mutex_;
   std::unique_ptr<ThreadPool> pool_;
   std::mutex run_mutex_;
+  Arena arena_;
 };
 
 }  // namespace litebnn

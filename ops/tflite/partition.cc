@@ -101,13 +101,13 @@ void Partition::FuseAdditions() {
   }
 }
 
-bool Partition::Prepare(TfLiteContext* context, const Kernels& kernels, int num_threads) {
+bool Partition::Prepare(TfLiteContext* context, const Kernels& kernels, int num_threads, Arena* arena) {
   internal_.clear();
   buffers_.clear();
   for (size_t i = 0; i < steps_.size(); ++i) {
     if (!PrepareStep(context, kernels, static_cast<int>(i))) return false;
   }
-  return PlaceBuffers(context, num_threads);
+  return PlaceBuffers(context, num_threads, arena);
 }
 
 bool Partition::PrepareStep(TfLiteContext* context, const Kernels& kernels, int number) {
@@ -208,46 +208,31 @@ bool Partition::KeepOutputs(const Node& node, int number, const std::vector<Tens
   return true;
 }
 
-bool Partition::PlaceBuffers(TfLiteContext* context, int num_threads) {
-  const size_t workspaces = buffers_.size();
+bool Partition::PlaceBuffers(TfLiteContext* context, int num_threads, Arena* arena) {
   memory_use_ = {};
   for (size_t i = 0; i < steps_.size(); ++i) {
     const int number = static_cast<int>(i);
+    steps_[i].workspace = buffers_.size();
     buffers_.push_back({steps_[i].op->WorkspaceBytes(num_threads), number, number, 0});
     memory_use_.owned_bytes += steps_[i].op->OwnedBytes();
   }
   for (const ArenaBuffer& buffer : buffers_) memory_use_.unshared_bytes += buffer.bytes;
-
-  const bool fits = PlanArena(&buffers_, &memory_use_.arena_bytes);
-  if (fits && memory_use_.arena_bytes > arena_capacity_) {
-    arena_.reset();
-    arena_ = AllocateAligned(memory_use_.arena_bytes);
-    arena_capacity_ = arena_ == nullptr ? 0 : memory_use_.arena_bytes;
-  }
-  if (!fits || arena_capacity_ < memory_use_.arena_bytes) {
-    context->ReportError(context, "litebnn: out of memory for %zu bytes of intermediate tensors. ",
-                         memory_use_.arena_bytes);
-    return false;
-  }
-
-  for (size_t i = 0; i < steps_.size(); ++i) {
-    Step& step = steps_[i];
-    for (size_t j = 0; j < step.inputs.size(); ++j) {
-      const Binding& binding = step.inputs[j];
-      step.input_data[j] = binding.internal ? arena_.get() + buffers_[binding.buffer].offset : nullptr;
-    }
-    for (size_t j = 0; j < step.outputs.size(); ++j) {
-      const Binding& binding = step.outputs[j];
-      step.output_data[j] = binding.internal ? arena_.get() + buffers_[binding.buffer].offset : nullptr;
-    }
-    step.workspace = arena_.get() + buffers_[workspaces + i].offset;
-  }
-  return true;
+  return (PlanArena(&buffers_, &memory_use_.arena_bytes) && arena->Reserve(memory_use_.arena_bytes)) ||
+         ReportOutOfMemory(context);
 }
 
-bool Partition::Run(TfLiteContext* context, ThreadPool& pool) {
+bool Partition::ReportOutOfMemory(TfLiteContext* context) const {
+  context->ReportError(context, "litebnn: out of memory for %zu bytes of intermediate tensors. ",
+                       memory_use_.arena_bytes);
+  return false;
+}
+
+bool Partition::Run(TfLiteContext* context, ThreadPool& pool, const Arena& arena) {
+  // Another one's Prepare may have tried to enlarge it in vain.
+  if (arena.capacity() < memory_use_.arena_bytes) return ReportOutOfMemory(context);
   for (Step& step : steps_) {
     const auto find = [&](const Binding& binding, const char* role) -> void* {
+      if (binding.internal) return arena.data() + buffers_[binding.buffer].offset;
       const TfLiteTensor& tensor = context->tensors[binding.tensor];
       const Node node = {context, step.type->name, step.index, step.type->input_names, {}, {}, nullptr, 0};
       return CheckMemory(node, role, tensor, binding.tensor, binding.bytes, binding.value_bytes) ? tensor.data
@@ -255,17 +240,15 @@ bool Partition::Run(TfLiteContext* context, ThreadPool& pool) {
     };
     for (size_t i = 0; i < step.inputs.size(); ++i) {
       const Binding& binding = step.inputs[i];
-      if (binding.internal || binding.tensor == kOptionalTensor) continue;
+      if (binding.tensor == kOptionalTensor) continue;
       step.input_data[i] = find(binding, step.type->input_names[i]);
       if (step.input_data[i] == nullptr) return false;
     }
     for (size_t i = 0; i < step.outputs.size(); ++i) {
-      const Binding& binding = step.outputs[i];
-      if (binding.internal) continue;
-      step.output_data[i] = find(binding, "output");
+      step.output_data[i] = find(step.outputs[i], "output");
       if (step.output_data[i] == nullptr) return false;
     }
-    step.op->Run(pool, step.input_data.data(), step.output_data.data(), step.workspace);
+    step.op->Run(pool, step.input_data.data(), step.output_data.data(), arena.data() + buffers_[step.workspace].offset);
   }
   return true;
 }

@@ -1,6 +1,7 @@
 // A run of nodes that litebnn computes in one go: the nodes that the delegate claims together, or one custom op.
 //
-// Tensors between two nodes of a partition lie in its arena, with the nodes' scratch; all others are the runtime's.
+// Tensors between two nodes of a partition lie in an arena, with the nodes' scratch, while it runs; all others are the
+// runtime's.
 #pragma once
 
 #include <cstddef>
@@ -37,9 +38,10 @@ class Partition {
 
   // Validates every node and sets the shape of the partition's outputs, for a run with that many threads. Called again
   // when inputs have been resized. False after an error has been reported.
-  bool Prepare(TfLiteContext* context, const Kernels& kernels, int num_threads);
-  // Allocates nothing. `pool` has at most as many threads as were prepared for.
-  bool Run(TfLiteContext* context, ThreadPool& pool);
+  // `arena` becomes large enough for it.
+  bool Prepare(TfLiteContext* context, const Kernels& kernels, int num_threads, Arena* arena);
+  // Allocates nothing. `pool` has at most as many threads as were prepared for, `arena` is the same as in Prepare.
+  bool Run(TfLiteContext* context, ThreadPool& pool, const Arena& arena);
 
   MemoryUse memory_use() const { return memory_use_; }
 
@@ -59,10 +61,10 @@ class Partition {
     const uint8_t* options;
     size_t options_size;
     std::unique_ptr<Op> op;
-    // What the op is given; internal tensors are entered by Prepare, the runtime's by Run.
+    size_t workspace = 0;  // buffers_[workspace]
+    // What the op is given, entered by Run.
     std::vector<const void*> input_data;
     std::vector<void*> output_data;
-    void* workspace = nullptr;
   };
   struct InternalTensor {
     Tensor tensor;
@@ -75,14 +77,13 @@ class Partition {
   bool DescribeInputs(const Node& node, int number, std::vector<Tensor>* tensors);
   bool DescribeOutputs(const Node& node, int number, std::vector<Tensor>* tensors) const;
   bool KeepOutputs(const Node& node, int number, const std::vector<Tensor>& tensors);
-  bool PlaceBuffers(TfLiteContext* context, int num_threads);
+  bool PlaceBuffers(TfLiteContext* context, int num_threads, Arena* arena);
+  bool ReportOutOfMemory(TfLiteContext* context) const;
 
   std::vector<Step> steps_;
   std::unordered_set<int> outputs_;
   std::unordered_map<int, InternalTensor> internal_;  // those written by the steps that are prepared
   std::vector<ArenaBuffer> buffers_;
-  AlignedBlock arena_;
-  size_t arena_capacity_ = 0;
   MemoryUse memory_use_ = {};
 };
 

@@ -20,6 +20,7 @@ namespace {
 
 struct CustomNode {
   Partition partition;
+  Arena arena;
   std::shared_ptr<ThreadPool> pool;
 };
 
@@ -48,12 +49,13 @@ TfLiteStatus PrepareNode(TfLiteContext* context, TfLiteNode* node, const OpType&
     custom->partition.AddNode(type, Node::kUnknownIndex, *node);
     custom->partition.SetOutputs(*node->outputs);
   }
-  return custom->partition.Prepare(context, *kernels, custom->pool->num_threads()) ? kTfLiteOk : kTfLiteError;
+  const bool prepared = custom->partition.Prepare(context, *kernels, custom->pool->num_threads(), &custom->arena);
+  return prepared ? kTfLiteOk : kTfLiteError;
 }
 
 TfLiteStatus InvokeNode(TfLiteContext* context, TfLiteNode* node) {
   auto* custom = static_cast<CustomNode*>(node->user_data);
-  return custom->partition.Run(context, *custom->pool) ? kTfLiteOk : kTfLiteError;
+  return custom->partition.Run(context, *custom->pool, custom->arena) ? kTfLiteOk : kTfLiteError;
 }
 
 // The runtime hands a node's registration to none of its functions, so each op has a prepare function of its own.
