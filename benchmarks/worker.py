@@ -3,8 +3,9 @@
     python worker.py KIND MODEL THREADS
 
 KIND is litebnn or litebnn-NAME (with the kernels so named), xnnpack (a float model in LiteRT), lce-default or
-lce-best (Larq Compute Engine, which is imported only then). For every line read, a number of inferences, it prints one
-line of JSON: the seconds of each. An empty line ends it, and prints the peak memory in bytes.
+lce-best (Larq Compute Engine, which is imported only then). For every line read, a number of seconds, it runs
+inferences for so long, three at least, and prints one line of JSON: the seconds of each. An empty line ends it, and
+prints the peak memory in bytes.
 """
 
 import importlib.metadata
@@ -16,6 +17,8 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
+
+LEAST_RUNS = 3
 
 
 def _tflite_runner(interpreter: Any) -> Callable[[], None]:
@@ -67,8 +70,8 @@ def main() -> None:
     for line in sys.stdin:
         if not line.strip():
             break
-        seconds = []
-        for _ in range(int(line)):
+        seconds: list[float] = []
+        while len(seconds) < LEAST_RUNS or sum(seconds) < float(line):
             start = time.perf_counter()
             run()
             seconds.append(time.perf_counter() - start)
