@@ -97,7 +97,7 @@ class Bconv2d {
   // Bytes held: repacked weights, output parameters and indirection.
   virtual size_t OwnedBytes() const = 0;
   // Allocates nothing. The result does not depend on the number of threads in `pool`. `addend`, with kFloat32 only, is
-  // added to the output and has its shape; null where there is none.
+  // added to the output and has its shape; null where there is none. The output may overwrite it.
   virtual void Run(ThreadPool& pool, const uint32_t* input, const float* addend, void* output,
                    void* workspace) const = 0;
 };

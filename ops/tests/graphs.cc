@@ -169,15 +169,17 @@ Graph ResidualGraph(int depth, int size, int channels, int activation) {
   ConvParams params;
   params.height = params.width = size;
   params.channels_in = params.channels_out = channels;
-  int tensor = graph.inputs[0];
+  int tensor = graph.inputs[0], tensor_before = tensor;
   for (int i = 0; i < depth; ++i) {
     const int packed = AddSimple(&graph, contract::kQuantize, tensor, kTfLiteInt32, Packed(shape));
     const int convolved = AddConv(&graph, params, packed, static_cast<uint32_t>(i + 1));
     const int sum = Add(&graph, kTfLiteFloat32, shape);
     // Either order: the convolution's output is the first addend in every other layer.
+    const int shortcut = i % 3 == 2 ? tensor_before : tensor;
     const std::vector<int> addends =
-        i % 2 == 0 ? std::vector<int>{convolved, tensor} : std::vector<int>{tensor, convolved};
+        i % 2 == 0 ? std::vector<int>{convolved, shortcut} : std::vector<int>{shortcut, convolved};
     graph.nodes.push_back({"ADD", addends, {sum}, {}, activation});
+    tensor_before = tensor;
     tensor = sum;
   }
   graph.outputs = {tensor};
@@ -205,7 +207,7 @@ Graph RandomGraph(std::mt19937& random) {
     case 3:
       return ChainGraph(pick(0, 2), pick(2, 6), pick(1, 70));
     case 4:
-      return ResidualGraph(pick(1, 3), pick(1, 5), pick(1, 70), pick(0, 1));
+      return ResidualGraph(pick(1, 5), pick(1, 5), pick(1, 70), pick(0, 1));
     default: {
       ConvParams params;
       params.batch = pick(1, 2);

@@ -34,7 +34,8 @@ Options DefaultPoolOptions();
 // All four ops in a row, `depth` packed convolutions among them, each output the next one's input.
 Graph ChainGraph(int depth, int size = 9, int channels = 70);
 
-// Binary layers with shortcuts around them: `depth` times quantize, float convolution, ADD of the quantized tensor.
+// Binary layers with shortcuts around them: `depth` times quantize, float convolution, ADD of the quantized tensor, or
+// in every third layer of the one before that.
 Graph ResidualGraph(int depth, int size = 5, int channels = 40, int activation = 0);
 
 // A small random graph: one op with random parameters, or a chain.

@@ -35,7 +35,9 @@ class KernelsTest : public testing::TestWithParam<std::string> {
 INSTANTIATE_TEST_SUITE_P(Tables, KernelsTest, testing::ValuesIn(TableNames()),
                          [](const auto& name) { return name.param; });
 
-std::vector<uint8_t> RunBconv(const Kernels& kernels, const BconvCase& c, const BconvData& data, int threads) {
+// `in_place`: the output overwrites the addend.
+std::vector<uint8_t> RunBconv(const Kernels& kernels, const BconvCase& c, const BconvData& data, int threads,
+                              bool in_place = false) {
   const auto pool = ThreadPool::Create(threads);
   const auto conv = Bconv2d::Create(kernels, data.spec, data.filter.data());
   EXPECT_NE(pool, nullptr);
@@ -46,15 +48,22 @@ std::vector<uint8_t> RunBconv(const Kernels& kernels, const BconvCase& c, const 
   // What was there before must not show through.
   if (workspace.bytes() > 0) std::memset(workspace.data(), 0xA5, workspace.bytes());
   std::vector<uint8_t> output(OutputBytes(c, data.geometry), 0x5A);
-  conv->Run(*pool, data.input.data(), data.addend.empty() ? nullptr : data.addend.data(), output.data(),
-            workspace.data());
+  const float* addend = data.addend.empty() ? nullptr : data.addend.data();
+  if (in_place) {
+    std::memcpy(output.data(), addend, output.size());
+    addend = reinterpret_cast<const float*>(output.data());
+  }
+  conv->Run(*pool, data.input.data(), addend, output.data(), workspace.data());
   return output;
 }
 
 void ExpectAsReference(const Kernels& kernels, const BconvCase& c, int threads) {
   BconvData data;
   if (!MakeBconvData(c, &data)) return;
-  EXPECT_TRUE(RunBconv(kernels, c, data, threads) == ReferenceBconv(c, data)) << Describe(c) << ", threads " << threads;
+  const std::vector<uint8_t> expected = ReferenceBconv(c, data);
+  EXPECT_TRUE(RunBconv(kernels, c, data, threads) == expected) << Describe(c) << ", threads " << threads;
+  if (data.addend.empty()) return;
+  EXPECT_TRUE(RunBconv(kernels, c, data, threads, true) == expected) << Describe(c) << ", in place";
 }
 
 constexpr Bconv2dOutputType kOutputTypes[] = {Bconv2dOutputType::kFloat32, Bconv2dOutputType::kInt8,

@@ -38,6 +38,9 @@ class Bconv2dNode final : public Op {
   size_t WorkspaceBytes(int num_threads) const override {
     return convolved_bytes_ + convolution_->WorkspaceBytes(num_threads);
   }
+  std::optional<size_t> OverwritableInput() const override {
+    return has_addend_ && convolved_bytes_ == 0 ? std::optional<size_t>(kAddend) : std::nullopt;
+  }
   size_t OwnedBytes() const override { return convolution_->OwnedBytes(); }
 
   void Run(ThreadPool& pool, const void* const* inputs, void* const* outputs, void* workspace) const override {

@@ -197,8 +197,7 @@ bool Partition::KeepOutputs(const Node& node, int number, const std::vector<Tens
                         tensor.name, ShapeText(tensor.shape).c_str());
     }
     if (binding.internal) {
-      binding.buffer = buffers_.size();
-      buffers_.push_back({binding.bytes, number, number, 0});
+      binding.buffer = BufferFor(number, binding);
       internal_[binding.tensor] = {tensor, binding.buffer};
     } else if (!ResizeTensor(node.context, binding.tensor, tensor.shape)) {
       return node.Error("output (tensor %d '%.100s'): expected the runtime to resize it to %s, found that it does not",
@@ -206,6 +205,28 @@ bool Partition::KeepOutputs(const Node& node, int number, const std::vector<Tens
     }
   }
   return true;
+}
+
+size_t Partition::BufferFor(int number, const Binding& output) {
+  const Step& step = steps_[static_cast<size_t>(number)];
+  if (const std::optional<size_t> input = step.op->OverwritableInput()) {
+    const Binding& overwritten = step.inputs[*input];
+    if (overwritten.internal && overwritten.bytes == output.bytes && LastReader(overwritten.tensor) == number) {
+      return overwritten.buffer;
+    }
+  }
+  buffers_.push_back({output.bytes, number, number, 0});
+  return buffers_.size() - 1;
+}
+
+int Partition::LastReader(int tensor) const {
+  int last = -1;
+  for (size_t i = 0; i < steps_.size(); ++i) {
+    for (const Binding& input : steps_[i].inputs) {
+      if (input.tensor == tensor) last = static_cast<int>(i);
+    }
+  }
+  return last;
 }
 
 bool Partition::PlaceBuffers(TfLiteContext* context, int num_threads, Arena* arena) {

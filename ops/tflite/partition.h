@@ -77,6 +77,9 @@ class Partition {
   bool DescribeInputs(const Node& node, int number, std::vector<Tensor>* tensors);
   bool DescribeOutputs(const Node& node, int number, std::vector<Tensor>* tensors) const;
   bool KeepOutputs(const Node& node, int number, const std::vector<Tensor>& tensors);
+  // Of an internal output of a step, perhaps that of an input which nothing reads any more.
+  size_t BufferFor(int number, const Binding& output);
+  int LastReader(int tensor) const;
   bool PlaceBuffers(TfLiteContext* context, int num_threads, Arena* arena);
   bool ReportOutOfMemory(TfLiteContext* context) const;
 
