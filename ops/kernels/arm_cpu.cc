@@ -3,6 +3,7 @@
 #if defined(__aarch64__)
 
 #include <sys/auxv.h>
+#include <unistd.h>
 
 #include <cstdint>
 #include <cstdio>
@@ -28,7 +29,7 @@ bool IsInOrder(uint64_t midr) {
   return false;
 }
 
-// Of core `index`, as Linux tells it; false behind the last, and where Linux does not.
+// Of core `index`, as Linux tells it; false where it does not, as for a core that is switched off.
 bool ReadMidr(int index, uint64_t* midr) {
   char path[80];
   std::snprintf(path, sizeof(path), "/sys/devices/system/cpu/cpu%d/regs/identification/midr_el1", index);
@@ -43,11 +44,14 @@ bool ReadMidr(int index, uint64_t* midr) {
 
 bool EveryCoreIsInOrder() {
   uint64_t midr = 0;
-  int cores = 0;
-  for (; ReadMidr(cores, &midr); ++cores) {
+  bool any_core = false;
+  const auto cores = static_cast<int>(sysconf(_SC_NPROCESSORS_CONF));
+  for (int core = 0; core < cores; ++core) {
+    if (!ReadMidr(core, &midr)) continue;
     if (!IsInOrder(midr)) return false;
+    any_core = true;
   }
-  if (cores > 0) return true;
+  if (any_core) return true;
   // The core that this runs on, where the kernel lets programs read the register.
   constexpr unsigned long kHwcapCpuid = 1ul << 11;
   if ((getauxval(AT_HWCAP) & kHwcapCpuid) == 0) return false;

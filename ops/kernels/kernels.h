@@ -26,7 +26,7 @@ struct Kernels;
 // environment variable LITEBNN_ISA is unset. Null where the name is unknown or this CPU cannot run that table.
 const Kernels* FindKernels(const char* isa);
 const char* KernelsName(const Kernels& kernels);
-// Names of the tables that this CPU can run, best first, separated by ", ".
+// Names of the tables that this CPU can run, faster instructions first, separated by ", ".
 const char* AvailableKernels();
 
 // Quantize: `rows` rows of `channels` values become rows of PackedWords(channels) words.

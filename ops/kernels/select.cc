@@ -8,7 +8,7 @@
 namespace litebnn {
 namespace {
 
-// Best first.
+// Best first; among those of the same instructions `suits` decides.
 const Kernels* const kTables[] = {
 #if LITEBNN_X86
     &kAvx512Kernels,

@@ -195,10 +195,10 @@ inline std::vector<uint8_t> ReferenceBconv(const BconvCase& c, const BconvData& 
     const float product = static_cast<float>(y) * multiplier;
     const float value = product + bias;
     if (c.output_type == Bconv2dOutputType::kFloat32) {
-      reinterpret_cast<float*>(output.data())[i] = data.addend.empty() ? value : value + data.addend[i];
-      if (c.rectify_sum) {
-        reinterpret_cast<float*>(output.data())[i] = std::max(reinterpret_cast<float*>(output.data())[i], 0.0f);
-      }
+      float sum = data.addend.empty() ? value : value + data.addend[i];
+      // A NaN becomes 0 too.
+      if (c.rectify_sum && !(sum > 0.0f)) sum = 0.0f;
+      reinterpret_cast<float*>(output.data())[i] = sum;
     } else {
       const float rounded = std::round(value) + static_cast<float>(data.spec.output_zero_point);
       reinterpret_cast<int8_t*>(output.data())[i] = static_cast<int8_t>(std::min(std::max(rounded, -128.0f), 127.0f));

@@ -122,6 +122,34 @@ TEST_P(KernelsTest, BconvOfRandomShapes) {
   }
 }
 
+// Whole tiles of pixels and channels, and what is left beside them.
+TEST_P(KernelsTest, BconvWithEveryActivationAndAddend) {
+  for (const Activation activation : kActivations) {
+    for (int32_t channels_out : {64, 70, 128}) {
+      for (int addend = 0; addend < 3; ++addend) {
+        BconvCase c;
+        c.height = 1;
+        c.width = 13;
+        c.channels_out = channels_out;
+        c.activation = activation;
+        c.with_addend = addend > 0;
+        c.rectify_sum = addend == 2;
+        ExpectAsReference(kernels(), c, 1);
+      }
+    }
+  }
+}
+
+// More pixels than any table takes at a time.
+TEST_P(KernelsTest, BconvOfManyPixels) {
+  BconvCase c;
+  c.height = c.width = 20;
+  c.channels_out = 33;
+  ExpectAsReference(kernels(), c, 1);
+  c.filter_height = c.filter_width = 1;
+  ExpectAsReference(kernels(), c, 1);
+}
+
 TEST_P(KernelsTest, BconvOfDeepFilters) {
   for (int32_t channels_in : {512, 1024, 2050}) {
     for (const Bconv2dOutputType output_type : kOutputTypes) {
@@ -156,7 +184,7 @@ TEST_P(KernelsTest, BconvOfEqualOrOppositeBits) {
     for (uint32_t filter_bits : {0u, ~0u, 0x11111111u, 0xEEEEEEEEu}) {
       for (uint32_t input_bits : {0u, 0x11111111u}) {
         BconvCase c;
-        c.height = c.width = c.filter_height = c.filter_width = 1;
+        c.height = c.filter_height = c.filter_width = 1;
         c.channels_in = channels_in;
         c.channels_out = 40;
         BconvData data;
@@ -165,10 +193,9 @@ TEST_P(KernelsTest, BconvOfEqualOrOppositeBits) {
         std::fill(data.input.begin(), data.input.end(), input_bits);
         if (channels_in % 32 != 0) {
           const uint32_t mask = (1u << (channels_in % 32)) - 1u;
-          data.input.back() &= mask;
-          for (int32_t o = 0; o < c.channels_out; ++o) {
-            data.filter[static_cast<size_t>((o + 1) * PackedWords(channels_in) - 1)] &= mask;
-          }
+          const auto words = static_cast<size_t>(PackedWords(channels_in));
+          for (size_t last = words - 1; last < data.input.size(); last += words) data.input[last] &= mask;
+          for (size_t last = words - 1; last < data.filter.size(); last += words) data.filter[last] &= mask;
         }
         EXPECT_TRUE(RunBconv(kernels(), c, data, 1) == ReferenceBconv(c, data)) << Describe(c);
       }
@@ -232,13 +259,30 @@ TEST_P(KernelsTest, BconvRefusesAFrameOfManyGigabytes) {
 TEST_P(KernelsTest, Int8OutputSaturatesAndTakesNan) {
   BconvCase c;
   c.output_type = Bconv2dOutputType::kInt8;
-  c.channels_out = 3;
+  c.channels_out = 69;
   BconvData data;
   ASSERT_TRUE(MakeBconvData(c, &data));
-  data.bias = {std::numeric_limits<float>::infinity(), -std::numeric_limits<float>::infinity(),
-               std::numeric_limits<float>::quiet_NaN()};
+  const float special[] = {std::numeric_limits<float>::infinity(), -std::numeric_limits<float>::infinity(),
+                           std::numeric_limits<float>::quiet_NaN()};
+  for (size_t i = 0; i < data.bias.size(); ++i) data.bias[i] = special[i % 3];
   const std::vector<uint8_t> output = RunBconv(kernels(), c, data, 1);
+  // The number of channels is a multiple of three.
   for (size_t i = 0; i < output.size(); ++i) EXPECT_EQ(static_cast<int8_t>(output[i]), i % 3 == 0 ? 127 : -128);
+}
+
+TEST_P(KernelsTest, RectifiedSumOfNanIsZero) {
+  for (Activation activation : kActivations) {
+    for (int32_t channels_out : {64, 69}) {
+      BconvCase c;
+      c.channels_out = channels_out;
+      c.activation = activation;
+      c.with_addend = c.rectify_sum = true;
+      BconvData data;
+      ASSERT_TRUE(MakeBconvData(c, &data));
+      for (size_t i = 0; i < data.bias.size(); i += 3) data.bias[i] = std::numeric_limits<float>::quiet_NaN();
+      EXPECT_TRUE(RunBconv(kernels(), c, data, 1) == ReferenceBconv(c, data)) << Describe(c);
+    }
+  }
 }
 
 TEST_P(KernelsTest, QuantizeFloat32) {

@@ -31,9 +31,10 @@ constexpr int32_t kMaxWords = 65535 / (10 * kNibblesPerWord);
 struct NibblePlan {
   explicit NibblePlan(int32_t words) : nibbles(words * kNibblesPerWord) {
     const int32_t blocks = (nibbles + kMaxBlockNibbles - 1) / kMaxBlockNibbles;
-    // Of an even number of whole groups where that is possible.
+    // Of an even number of whole groups.
     constexpr int32_t kGroups = 2 * kGroupNibbles;
-    block = std::min(((nibbles + blocks - 1) / blocks + kGroups - 1) / kGroups * kGroups, kMaxBlockNibbles);
+    static_assert(kMaxBlockNibbles % kGroups == 0);
+    block = ((nibbles + blocks - 1) / blocks + kGroups - 1) / kGroups * kGroups;
   }
 
   int32_t nibbles;

@@ -21,9 +21,8 @@ namespace {
 
 constexpr int32_t kVectorChannels = 32;
 constexpr int32_t kGroupNibbles = 7;
-// Nibbles between two moves of the byte sums to 16 bit ones. 2 * 120 = 240 is what the overlapping fields of
-// TileSums::odd hold; it is even, and ends shortly before a group does.
-constexpr int32_t kMaxBlockNibbles = 118;
+// Nibbles between two moves of the byte sums to 16 bit ones: a byte holds 2 * 127. An even number of whole groups.
+constexpr int32_t kMaxBlockNibbles = 126;
 
 struct alignas(64) LookupTables {
   // [nibble of pixel 0 | nibble of pixel 1 << 4][nibble of the filter]

@@ -17,8 +17,9 @@ namespace {
 
 // More would overflow the 16 bit sums.
 constexpr int32_t kMaxWords = 65535 / kBitsPerWord;
-// Pixels whose windows stay in the L1 cache while all channels pass over them.
+// Pixels whose windows stay in the L1 cache while all channels pass over them: more where a pixel is small.
 constexpr int64_t kBlockPixels = 64;
+constexpr int64_t kBlockBytes = 8192;
 // What is staged of windows that do not overlap stays there too.
 constexpr int32_t kStagedBlockBytes = 16384;
 
@@ -283,7 +284,8 @@ struct PixelOutputs {
       const int32x4_t rounded = vcvtaq_s32_f32(vminnmq_f32(vmaxnmq_f32(values, lowest), highest));
       const int16x4_t shifted = vadd_s16(vmovn_s32(rounded), zero_point);
       const int8x8_t bytes = vmovn_s16(vcombine_s16(shifted, shifted));
-      vst1_lane_s32(reinterpret_cast<int32_t*>(output + i), vreinterpret_s32_s8(bytes), 0);
+      const int32_t four = vget_lane_s32(vreinterpret_s32_s8(bytes), 0);
+      std::memcpy(output + i, &four, sizeof(four));
     });
   }
 
@@ -390,7 +392,8 @@ void Bconv(const BconvTask& task, bool in_order, int64_t pixel_begin, int64_t pi
   const int32_t words = task.runs * task.run_words;
   const Plan plan(task, in_order, task.scratch);
   auto* const staged = static_cast<uint8_t*>(task.scratch) + PlanBytes(words);
-  const int64_t block_pixels = task.is_staged ? kBlockPixels : StagedBlockPixels(words);
+  const int64_t small_pixels = kBlockBytes / task.pixel_stride / kTilePixels * kTilePixels;
+  const int64_t block_pixels = task.is_staged ? std::max(kBlockPixels, small_pixels) : StagedBlockPixels(words);
   for (int64_t block = pixel_begin; block < pixel_end; block += block_pixels) {
     const int64_t block_end = std::min(block + block_pixels, pixel_end);
     if (task.is_staged) {

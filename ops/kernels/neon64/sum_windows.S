@@ -61,6 +61,10 @@
 \name\():
 .endm
 
+.macro end name
+  .size \name, . - \name
+.endm
+
 .macro out_of_order words
 define litebnn_sum_windows_\words
   ldr x6, [x5], #8
@@ -79,6 +83,7 @@ define litebnn_sum_windows_\words
   .endif
   cbnz x6, 1b
   ret
+end litebnn_sum_windows_\words
 .endm
 
 // In order: v16 to v19 are the weights of a step, v20 to v23 the four pixels' input, v24 to v31 what is counted. The
@@ -184,6 +189,7 @@ define litebnn_sum_windows_in_order_\words
   step uadalp, move_on
   cbnz x6, 1b
   ret
+end litebnn_sum_windows_in_order_\words
 .endm
 
 .text

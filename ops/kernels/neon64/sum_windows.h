@@ -32,8 +32,7 @@ constexpr int32_t kStagedWordBytes = 32;
 constexpr int32_t kWeightsWordBytes = 2 * kTileVectors * 16;
 
 // `steps` lead from a chunk's pointer to the next chunk. For each vector of channels it calls writer.Begin<vector>(),
-// then writer.Write<vector, pixel>(sums) for the four pixels. The sums are read where the loops have left them, only
-// when it is their turn: these two must be inlined and must not call anything.
+// then writer.Write<vector, pixel>(sums) for the four pixels.
 template <typename Writer>
 inline __attribute__((always_inline)) void SumWindows(SumWindowsFunction function, const uint8_t* const* windows,
                                                       const uint8_t* weights, const int64_t* steps, Writer& writer) {
@@ -54,26 +53,29 @@ inline __attribute__((always_inline)) void SumWindows(SumWindowsFunction functio
                    : [function] "r"(function)
                    : "x6", "x30", "v16", "v17", "v18", "v19", "v20", "v21", "v22", "v23", "v24", "v25", "v26", "v27",
                      "v28", "v29", "v30", "v31", "cc", "memory");
+  // At once, as a register holds what the loops left in it only until something else is called.
+  const uint16x8_t s0 = v0, s1 = v1, s2 = v2, s3 = v3, s4 = v4, s5 = v5, s6 = v6, s7 = v7;
+  const uint16x8_t s8 = v8, s9 = v9, s10 = v10, s11 = v11, s12 = v12, s13 = v13, s14 = v14, s15 = v15;
   writer.template Begin<0>();
-  writer.template Write<0, 0>(v0);
-  writer.template Write<0, 1>(v4);
-  writer.template Write<0, 2>(v8);
-  writer.template Write<0, 3>(v12);
+  writer.template Write<0, 0>(s0);
+  writer.template Write<0, 1>(s4);
+  writer.template Write<0, 2>(s8);
+  writer.template Write<0, 3>(s12);
   writer.template Begin<1>();
-  writer.template Write<1, 0>(v1);
-  writer.template Write<1, 1>(v5);
-  writer.template Write<1, 2>(v9);
-  writer.template Write<1, 3>(v13);
+  writer.template Write<1, 0>(s1);
+  writer.template Write<1, 1>(s5);
+  writer.template Write<1, 2>(s9);
+  writer.template Write<1, 3>(s13);
   writer.template Begin<2>();
-  writer.template Write<2, 0>(v2);
-  writer.template Write<2, 1>(v6);
-  writer.template Write<2, 2>(v10);
-  writer.template Write<2, 3>(v14);
+  writer.template Write<2, 0>(s2);
+  writer.template Write<2, 1>(s6);
+  writer.template Write<2, 2>(s10);
+  writer.template Write<2, 3>(s14);
   writer.template Begin<3>();
-  writer.template Write<3, 0>(v3);
-  writer.template Write<3, 1>(v7);
-  writer.template Write<3, 2>(v11);
-  writer.template Write<3, 3>(v15);
+  writer.template Write<3, 0>(s3);
+  writer.template Write<3, 1>(s7);
+  writer.template Write<3, 2>(s11);
+  writer.template Write<3, 3>(s15);
 }
 
 }  // namespace
