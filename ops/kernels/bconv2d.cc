@@ -360,15 +360,16 @@ void Bconv2dImpl::Run(ThreadPool& pool, const uint32_t* input, const float* adde
   const int64_t pixels = static_cast<int64_t>(geometry_.output_height) * geometry_.output_width;
   const int64_t image_words = static_cast<int64_t>(geometry_.input_height) * geometry_.input_width * pixel_words();
   const int64_t tiles = static_cast<int64_t>(padded_channels() / kernels_.tile_channels) * spec_.groups;
-  // Threads share the pixels, or the channels where that splits more evenly. Groups may share a word of packed output,
-  // which one thread has to write.
+  // Threads share the pixels, or the channels where that splits clearly more evenly, as then each goes through the
+  // whole input. Groups may share a word of packed output, which one thread has to write.
   const auto longest_share = [&pool](int64_t count, int64_t grain) {
     const int64_t grains = (count + grain - 1) / grain, threads = pool.num_threads();
     return static_cast<double>((grains + threads - 1) / threads * grain) / static_cast<double>(count);
   };
   const bool words_are_shared =
       spec_.output_type == Bconv2dOutputType::kBitpacked && spec_.groups > 1 && group_channels() % kBitsPerWord != 0;
-  const bool by_channels = !words_are_shared && longest_share(tiles, 1) < longest_share(pixels, kernels_.tile_pixels);
+  const bool by_channels =
+      !words_are_shared && longest_share(tiles, 1) < 0.9 * longest_share(pixels, kernels_.tile_pixels);
 
   auto* bytes = static_cast<uint8_t*>(workspace);
   Invocation invocation{*this, nullptr, bytes, nullptr, static_cast<uint8_t*>(output), addend, bytes + frame_bytes_};
