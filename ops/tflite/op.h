@@ -23,8 +23,7 @@ class Op {
 
   // Scratch that Run needs, aligned to 64 bytes.
   virtual size_t WorkspaceBytes(int /*num_threads*/) const { return 0; }
-  // The input whose memory its output may take, as it reads each value before it writes the one in its place. None:
-  // null.
+  // The input whose memory its output may take, if any: it reads each value before it writes the one in its place.
   virtual std::optional<size_t> OverwritableInput() const { return std::nullopt; }
   // Bytes held beyond the model's own, such as repacked weights.
   virtual size_t OwnedBytes() const { return 0; }

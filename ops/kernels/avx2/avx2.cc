@@ -63,44 +63,46 @@ constexpr int32_t ByteOfChannel(int32_t lane) {
   return lane % 8 / 4 * 16 + lane % 16 / 8 * 8 + lane % 4 * 2 + lane / 16;
 }
 
-// Tiles: [vectors][2][16] excesses of 16 bits, then [nibbles / 2][vectors][kVectorChannels] bytes of
-// two nibbles. With E, what a dot product's lookups sum up to, and the odd nibbles of its window and filter, it is
-// depth - 8 * nibbles + 4 * E + 2 * odd(window) - 2 * odd(filter). The excess is 8 * nibbles + 2 * odd(filter).
-void PackWeights(const uint32_t* filter, int32_t channels, int32_t runs, int32_t run_words, uint8_t* packed) {
-  const int32_t words = runs * run_words;
-  const NibblePlan plan(words);
-  std::memset(packed, 0, PackedWeightsBytes(channels, words));
-  for (int32_t channel = 0; channel < channels; ++channel) {
-    int32_t first = channel / kTileChannels * kTileChannels;
-    // Three vectors are a tile of two and one of one.
-    if (channel - first >= Vectors(channels - first) * kVectorChannels)
-      first += Vectors(channels - first) * kVectorChannels;
-    const int32_t vectors = Vectors(channels - first);
-    uint8_t* tile = packed + static_cast<size_t>(first / kVectorChannels) * VectorBytes(words);
-    auto* excesses = reinterpret_cast<uint16_t*>(tile);
-    uint8_t* weights = tile + vectors * kVectorChannels * static_cast<int32_t>(sizeof(uint16_t));
-    const int32_t vector = (channel - first) / kVectorChannels, lane = channel % kVectorChannels;
-    const int32_t byte = vector * kVectorChannels + ByteOfChannel(lane);
-    int32_t nibble = 0, odd = 0;
-    const auto store = [&](int32_t value) {
-      weights[static_cast<ptrdiff_t>(nibble / 2) * vectors * kVectorChannels + byte] |=
-          static_cast<uint8_t>(value << (nibble % 2 * 4));
-      odd += IsOdd(value);
-      ++nibble;
-    };
-    const uint32_t* source = filter + static_cast<int64_t>(channel) * words;
-    for (int32_t run = 0; run < runs; ++run) {
-      for (int32_t left = run_words, count; left > 0; left -= count, source += count) {
-        count = NibbleGroup(left);
-        for (int32_t high = 0; high < 2; ++high) {
-          for (int32_t i = 0; i < count * 4; ++i) {
-            store(static_cast<int32_t>(source[i / 4] >> (i % 4 * 8 + high * 4) & 15u));
-          }
+// Calls visit(value of a nibble) in their order.
+template <typename Visit>
+void ForEachNibble(const uint32_t* source, int32_t runs, int32_t run_words, Visit visit) {
+  for (int32_t run = 0; run < runs; ++run) {
+    for (int32_t left = run_words, count; left > 0; left -= count, source += count) {
+      count = NibbleGroup(left);
+      for (int32_t high = 0; high < 2; ++high) {
+        for (int32_t i = 0; i < count * 4; ++i) {
+          visit(static_cast<int32_t>(source[i / 4] >> (i % 4 * 8 + high * 4) & 15u));
         }
       }
     }
-    excesses[vector * kVectorChannels + ByteOfChannel(lane) % 2 * 16 + ByteOfChannel(lane) / 2] =
-        static_cast<uint16_t>(8 * plan.nibbles + 2 * odd);
+  }
+}
+
+// Tiles: [vectors][2][16] excesses of 16 bits, then [nibbles / 2][vectors][kVectorChannels] bytes of two nibbles. With
+// E, what a dot product's lookups sum up to, and the odd nibbles of its window and filter, it is depth - 8 * nibbles +
+// 4 * E + 2 * odd(window) - 2 * odd(filter). The excess is 8 * nibbles + 2 * odd(filter).
+void PackWeights(const uint32_t* filter, int32_t channels, int32_t runs, int32_t run_words, uint8_t* packed) {
+  const int32_t words = runs * run_words;
+  std::memset(packed, 0, PackedWeightsBytes(channels, words));
+  uint8_t* tile = packed;
+  for (int32_t first = 0, vectors; first < channels; first += vectors * kVectorChannels) {
+    vectors = Vectors(channels - first);
+    auto* excesses = reinterpret_cast<uint16_t*>(tile);
+    uint8_t* weights = tile + vectors * kVectorChannels * static_cast<int32_t>(sizeof(uint16_t));
+    tile += static_cast<size_t>(vectors) * VectorBytes(words);
+    for (int32_t channel = first; channel < std::min(channels, first + vectors * kVectorChannels); ++channel) {
+      const int32_t vector = (channel - first) / kVectorChannels, lane = channel % kVectorChannels;
+      const int32_t byte = vector * kVectorChannels + ByteOfChannel(lane);
+      int32_t nibble = 0, odd = 0;
+      ForEachNibble(filter + static_cast<int64_t>(channel) * words, runs, run_words, [&](int32_t value) {
+        weights[static_cast<ptrdiff_t>(nibble / 2) * vectors * kVectorChannels + byte] |=
+            static_cast<uint8_t>(value << (nibble % 2 * 4));
+        odd += IsOdd(value);
+        ++nibble;
+      });
+      excesses[vector * kVectorChannels + ByteOfChannel(lane) % 2 * 16 + ByteOfChannel(lane) / 2] =
+          static_cast<uint16_t>(8 * nibble + 2 * odd);
+    }
   }
 }
 

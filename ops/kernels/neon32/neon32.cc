@@ -10,6 +10,7 @@
 
 #include <cstring>
 
+#include "kernels/neon_weights.h"
 #include "kernels/output.h"
 #include "kernels/pixel_walk.h"
 #include "kernels/quantize_rows.h"
@@ -18,10 +19,6 @@ namespace litebnn {
 namespace {
 
 constexpr int kTilePixels = 2;
-constexpr int kTileVectors = 4;
-constexpr int32_t kVectorChannels = 8;
-constexpr int32_t kTileChannels = kTileVectors * kVectorChannels;
-constexpr int32_t kStepsPerWord = 2;
 // 8 bits a byte and step: 30 steps sum up to 240.
 constexpr int32_t kMaxBlockWords = 15;
 // More would overflow the 16 bit sums.
@@ -62,29 +59,6 @@ void QuantizeInt8(const int8_t* input, int64_t rows, int32_t channels, int32_t z
     return vget_lane_u32(vreinterpret_u32_u8(vpadd_u8(fours, fours)), 0);
   };
   QuantizeRows(input, rows, channels, output, pack_word, [zero_point](int8_t value) { return value < zero_point; });
-}
-
-int32_t Tiles(int32_t channels) { return (channels + kTileChannels - 1) / kTileChannels; }
-
-size_t PackedWeightsBytes(int32_t channels, int32_t words) {
-  return static_cast<size_t>(Tiles(channels)) * static_cast<size_t>(words) * kTileChannels * sizeof(uint32_t);
-}
-
-// [tiles][words][2 steps][vectors][8 channels] of 16 bits.
-void PackWeights(const uint32_t* filter, int32_t channels, int32_t runs, int32_t run_words, uint8_t* packed) {
-  const int32_t words = runs * run_words;
-  std::memset(packed, 0, PackedWeightsBytes(channels, words));
-  for (int32_t channel = 0; channel < channels; ++channel) {
-    auto* tile = reinterpret_cast<uint16_t*>(packed) +
-                 static_cast<ptrdiff_t>(channel / kTileChannels) * words * kStepsPerWord * kTileChannels;
-    for (int32_t word = 0; word < words; ++word) {
-      const uint32_t bits = filter[static_cast<int64_t>(channel) * words + word];
-      for (int32_t step = 0; step < kStepsPerWord; ++step) {
-        tile[(word * kStepsPerWord + step) * kTileChannels + channel % kTileChannels] =
-            static_cast<uint16_t>(bits >> (16 * step));
-      }
-    }
-  }
 }
 
 size_t ScratchBytes(int32_t) { return 0; }
@@ -352,8 +326,7 @@ void BconvTile(const BconvTask& task, const Outputs& outputs, const uint8_t* con
 
 void Bconv(const BconvTask& task, int64_t pixel_begin, int64_t pixel_end, int32_t channel_begin, int32_t channel_end) {
   const Outputs outputs(task);
-  const ptrdiff_t tile_bytes =
-      static_cast<ptrdiff_t>(task.runs) * task.run_words * kTileChannels * static_cast<ptrdiff_t>(sizeof(uint32_t));
+  const ptrdiff_t tile_bytes = static_cast<ptrdiff_t>(task.runs) * task.run_words * kWeightsWordBytes;
   for (int64_t block = pixel_begin; block < pixel_end; block += kBlockPixels) {
     const int64_t block_end = std::min(block + kBlockPixels, pixel_end);
     for (int32_t channel = channel_begin; channel < channel_end; channel += kTileChannels) {

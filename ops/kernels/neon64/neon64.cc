@@ -23,28 +23,6 @@ constexpr int64_t kBlockBytes = 8192;
 // What is staged of windows that do not overlap stays there too.
 constexpr int32_t kStagedBlockBytes = 16384;
 
-int32_t Tiles(int32_t channels) { return (channels + kTileChannels - 1) / kTileChannels; }
-
-size_t PackedWeightsBytes(int32_t channels, int32_t words) {
-  return static_cast<size_t>(Tiles(channels)) * static_cast<size_t>(words) * kWeightsWordBytes;
-}
-
-// [tiles][words][2 steps][vectors][8 channels] of 16 bits.
-void PackWeights(const uint32_t* filter, int32_t channels, int32_t runs, int32_t run_words, uint8_t* packed) {
-  const int32_t words = runs * run_words;
-  std::memset(packed, 0, PackedWeightsBytes(channels, words));
-  for (int32_t channel = 0; channel < channels; ++channel) {
-    auto* tile = reinterpret_cast<uint16_t*>(packed) +
-                 static_cast<ptrdiff_t>(channel / kTileChannels) * words * 2 * kTileChannels;
-    for (int32_t word = 0; word < words; ++word) {
-      const uint32_t bits = filter[static_cast<int64_t>(channel) * words + word];
-      for (int32_t step = 0; step < 2; ++step) {
-        tile[(word * 2 + step) * kTileChannels + channel % kTileChannels] = static_cast<uint16_t>(bits >> (16 * step));
-      }
-    }
-  }
-}
-
 void Stage(const uint32_t* words, int64_t count, uint8_t* staged) {
   const auto* halves = reinterpret_cast<const uint16_t*>(words);
   auto* out = reinterpret_cast<uint16_t*>(staged);
@@ -98,6 +76,7 @@ struct Plan {
     }
     *step = 0;
   }
+
   SumWindowsFunction function;
   int64_t* steps;
 };
@@ -160,36 +139,41 @@ class FloatWriter {
         multiplier_(task.multiplier + channel),
         bias_(task.bias + channel) {}
 
-  template <int kVector>
-  __attribute__((always_inline)) void Begin() {
-    LoadPair<kVector * kVectorChannels>(multiplier_, low_multiplier_, high_multiplier_);
-    LoadPair<kVector * kVectorChannels>(bias_, low_bias_, high_bias_);
-  }
-  template <int kVector, int kPixel>
-  __attribute__((always_inline)) void Write(uint16x8_t sums) {
-    constexpr int kFirst = kVector * kVectorChannels;
-    float32x4_t low, high;
-    Dots(sums, low, high);
-    low = vaddq_f32(vmulq_f32(low, low_multiplier_), low_bias_);
-    high = vaddq_f32(vmulq_f32(high, high_multiplier_), high_bias_);
-    if (kAddend != Addend::kNone) {
-      const float* const addend = addend_ + kPixel * stride_ + kFirst;
-      low = vaddq_f32(low, vld1q_f32(addend));
-      high = vaddq_f32(high, vld1q_f32(addend + 4));
-    }
-    if (kAddend == Addend::kAddAndRectify) {
-      low = vmaxnmq_f32(low, vdupq_n_f32(0.0f));
-      high = vmaxnmq_f32(high, vdupq_n_f32(0.0f));
-    }
-    StorePair<kFirst>(output_ + kPixel * stride_, low, high);
-  }
-
-  __attribute__((always_inline)) void Next() {
+  __attribute__((always_inline)) void Write(const uint16x8_t (&sums)[kTilePixels][kTileVectors]) {
+    WriteVector<0>(sums);
+    WriteVector<1>(sums);
+    WriteVector<2>(sums);
+    WriteVector<3>(sums);
     output_ += kTilePixels * stride_;
     if (kAddend != Addend::kNone) addend_ += kTilePixels * stride_;
   }
 
  private:
+  template <int kVector>
+  __attribute__((always_inline)) void WriteVector(const uint16x8_t (&sums)[kTilePixels][kTileVectors]) const {
+    constexpr int kFirst = kVector * kVectorChannels;
+    float32x4_t low_multiplier, high_multiplier, low_bias, high_bias;
+    LoadPair<kFirst>(multiplier_, low_multiplier, high_multiplier);
+    LoadPair<kFirst>(bias_, low_bias, high_bias);
+#pragma GCC unroll 4
+    for (int p = 0; p < kTilePixels; ++p) {
+      float32x4_t low, high;
+      Dots(sums[p][kVector], low, high);
+      low = vaddq_f32(vmulq_f32(low, low_multiplier), low_bias);
+      high = vaddq_f32(vmulq_f32(high, high_multiplier), high_bias);
+      if (kAddend != Addend::kNone) {
+        const float* const addend = addend_ + p * stride_ + kFirst;
+        low = vaddq_f32(low, vld1q_f32(addend));
+        high = vaddq_f32(high, vld1q_f32(addend + 4));
+      }
+      if (kAddend == Addend::kAddAndRectify) {
+        low = vmaxnmq_f32(low, vdupq_n_f32(0.0f));
+        high = vmaxnmq_f32(high, vdupq_n_f32(0.0f));
+      }
+      StorePair<kFirst>(output_ + p * stride_, low, high);
+    }
+  }
+
   __attribute__((always_inline)) void Dots(uint16x8_t sums, float32x4_t& low, float32x4_t& high) const {
     if (kRelu) {
       // A subtraction that stops at zero is the activation too. Widening doubles the half.
@@ -207,8 +191,6 @@ class FloatWriter {
     }
   }
 
-  // Of the vector that is written.
-  float32x4_t low_multiplier_, high_multiplier_, low_bias_, high_bias_;
   const int32_t depth_;
   const int64_t stride_;
   // Of the next tile's first pixel.
@@ -320,22 +302,14 @@ class AnyWriter {
   AnyWriter(const BconvTask& task, int64_t pixel, int32_t channel, int32_t channels)
       : task_(task), pixel_(pixel), channel_(channel), channels_(channels) {}
 
-  template <int kVector>
-  __attribute__((always_inline)) void Begin() {}
-  template <int kVector, int kPixel>
-  __attribute__((always_inline)) void Write(uint16x8_t sums) {
-    sums_[kPixel][kVector] = sums;
-  }
-
-  void Next() {
-    for (int p = 0; p < kTilePixels; ++p, ++pixel_) PixelOutputs{task_, pixel_, channel_, sums_[p]}.Write(channels_);
+  void Write(const uint16x8_t (&sums)[kTilePixels][kTileVectors]) {
+    for (int p = 0; p < kTilePixels; ++p, ++pixel_) PixelOutputs{task_, pixel_, channel_, sums[p]}.Write(channels_);
   }
 
  private:
   const BconvTask& task_;
   int64_t pixel_;
   const int32_t channel_, channels_;
-  uint16x8_t sums_[kTilePixels][kTileVectors];
 };
 
 template <typename Writer>
@@ -343,8 +317,9 @@ void WriteTiles(const Plan& plan, WindowWalk& walk, const uint8_t* weights, int6
   for (; tiles > 0; --tiles) {
     const uint8_t* windows[kTilePixels];
     walk.Next<kTilePixels>(windows);
-    SumWindows(plan.function, windows, weights, plan.steps, writer);
-    writer.Next();
+    uint16x8_t sums[kTilePixels][kTileVectors];
+    SumWindows(plan.function, windows, weights, plan.steps, sums);
+    writer.Write(sums);
   }
 }
 

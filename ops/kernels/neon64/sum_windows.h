@@ -5,6 +5,8 @@
 
 #include <cstdint>
 
+#include "kernels/neon_weights.h"
+
 namespace litebnn {
 
 extern "C" {
@@ -24,18 +26,13 @@ using SumWindowsFunction = void (*)();
 namespace {
 
 constexpr int32_t kTilePixels = 4;
-constexpr int32_t kTileVectors = 4;
-constexpr int32_t kVectorChannels = 8;
-constexpr int32_t kTileChannels = kTileVectors * kVectorChannels;
-// A word is two steps of 16 bits.
-constexpr int32_t kStagedWordBytes = 32;
-constexpr int32_t kWeightsWordBytes = 2 * kTileVectors * 16;
+// Each step of 16 bits is in all lanes of a vector.
+constexpr int32_t kStagedWordBytes = kStepsPerWord * 16;
 
-// `steps` lead from a chunk's pointer to the next chunk. For each vector of channels it calls writer.Begin<vector>(),
-// then writer.Write<vector, pixel>(sums) for the four pixels.
-template <typename Writer>
+// `steps` lead from a chunk's pointer to the next chunk.
 inline __attribute__((always_inline)) void SumWindows(SumWindowsFunction function, const uint8_t* const* windows,
-                                                      const uint8_t* weights, const int64_t* steps, Writer& writer) {
+                                                      const uint8_t* weights, const int64_t* steps,
+                                                      uint16x8_t (&sums)[kTilePixels][kTileVectors]) {
   register uint16x8_t v0 __asm__("v0"), v1 __asm__("v1"), v2 __asm__("v2"), v3 __asm__("v3");
   register uint16x8_t v4 __asm__("v4"), v5 __asm__("v5"), v6 __asm__("v6"), v7 __asm__("v7");
   register uint16x8_t v8 __asm__("v8"), v9 __asm__("v9"), v10 __asm__("v10"), v11 __asm__("v11");
@@ -54,28 +51,10 @@ inline __attribute__((always_inline)) void SumWindows(SumWindowsFunction functio
                    : "x6", "x30", "v16", "v17", "v18", "v19", "v20", "v21", "v22", "v23", "v24", "v25", "v26", "v27",
                      "v28", "v29", "v30", "v31", "cc", "memory");
   // At once, as a register holds what the loops left in it only until something else is called.
-  const uint16x8_t s0 = v0, s1 = v1, s2 = v2, s3 = v3, s4 = v4, s5 = v5, s6 = v6, s7 = v7;
-  const uint16x8_t s8 = v8, s9 = v9, s10 = v10, s11 = v11, s12 = v12, s13 = v13, s14 = v14, s15 = v15;
-  writer.template Begin<0>();
-  writer.template Write<0, 0>(s0);
-  writer.template Write<0, 1>(s4);
-  writer.template Write<0, 2>(s8);
-  writer.template Write<0, 3>(s12);
-  writer.template Begin<1>();
-  writer.template Write<1, 0>(s1);
-  writer.template Write<1, 1>(s5);
-  writer.template Write<1, 2>(s9);
-  writer.template Write<1, 3>(s13);
-  writer.template Begin<2>();
-  writer.template Write<2, 0>(s2);
-  writer.template Write<2, 1>(s6);
-  writer.template Write<2, 2>(s10);
-  writer.template Write<2, 3>(s14);
-  writer.template Begin<3>();
-  writer.template Write<3, 0>(s3);
-  writer.template Write<3, 1>(s7);
-  writer.template Write<3, 2>(s11);
-  writer.template Write<3, 3>(s15);
+  sums[0][0] = v0, sums[0][1] = v1, sums[0][2] = v2, sums[0][3] = v3;
+  sums[1][0] = v4, sums[1][1] = v5, sums[1][2] = v6, sums[1][3] = v7;
+  sums[2][0] = v8, sums[2][1] = v9, sums[2][2] = v10, sums[2][3] = v11;
+  sums[3][0] = v12, sums[3][1] = v13, sums[3][2] = v14, sums[3][3] = v15;
 }
 
 }  // namespace
