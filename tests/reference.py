@@ -52,19 +52,29 @@ def lce_dequantize(words: Array, channels: int, dtype: Any, scale: float = 1.0, 
     return signs.astype(np.float32)
 
 
-def lce_bmaxpool2d(words: Array, filter_size: tuple[int, int], stride: tuple[int, int], padding: int) -> Array:
-    """LceBMaxPool2d of packed NHWC."""
+def _pool2d(x: Array, filter_size: tuple[int, int], stride: tuple[int, int], padding: int, pool: Any) -> Array:
+    """`pool(taps, axis=...)` of each window of NHWC."""
     positions, before = zip(
-        *(axis_window(words.shape[1 + i], filter_size[i], stride[i], 1, padding) for i in (0, 1)), strict=True
+        *(axis_window(x.shape[1 + i], filter_size[i], stride[i], 1, padding) for i in (0, 1)), strict=True
     )
-    output = np.empty((words.shape[0], *positions, words.shape[3]), np.int32)
-    for y in range(positions[0]):
-        for x in range(positions[1]):
-            top, left = y * stride[0] - before[0], x * stride[1] - before[1]
+    output = np.empty((x.shape[0], *positions, x.shape[3]), x.dtype)
+    for row in range(positions[0]):
+        for column in range(positions[1]):
+            top, left = row * stride[0] - before[0], column * stride[1] - before[1]
             rows = slice(max(top, 0), top + filter_size[0])
             columns = slice(max(left, 0), left + filter_size[1])
-            output[:, y, x] = np.bitwise_and.reduce(words[:, rows, columns], axis=(1, 2))
+            output[:, row, column] = pool(x[:, rows, columns], axis=(1, 2))
     return output
+
+
+def lce_bmaxpool2d(words: Array, filter_size: tuple[int, int], stride: tuple[int, int], padding: int) -> Array:
+    """LceBMaxPool2d of packed NHWC."""
+    return _pool2d(words, filter_size, stride, padding, np.bitwise_and.reduce)
+
+
+def max_pool2d(x: Array, filter_size: tuple[int, int], stride: tuple[int, int], padding: int) -> Array:
+    """MAX_POOL_2D of NHWC."""
+    return _pool2d(x, filter_size, stride, padding, np.max)
 
 
 def lce_bconv2d(

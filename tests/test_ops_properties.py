@@ -203,3 +203,88 @@ def test_an_addition_broadcasts_where_inputs_were_resized(
     run_with(batch, addend_shape)
     with pytest.raises((RuntimeError, ValueError), match=r"shape: expected one that goes with \["):
         run_with(1, (1, 5, 6, 7))
+
+
+def pool_options(filter_size: tuple[int, int], strides: tuple[int, int], padding: int, activation: int) -> Any:
+    options = lce_models.schema.Pool2DOptionsT()
+    options.filterHeight, options.filterWidth = filter_size
+    options.strideH, options.strideW = strides
+    options.padding, options.fusedActivationFunction = padding, activation
+    return options
+
+
+@given(
+    conv=convs(),
+    filter_size=st.tuples(st.integers(1, 4), st.integers(1, 4)),
+    strides=st.tuples(st.integers(1, 3), st.integers(1, 3)),
+    padding=st.sampled_from([reference.SAME, reference.VALID]),
+    activation=st.integers(0, 3),
+    adds=st.booleans(),
+    batch=st.integers(1, 3),
+    num_threads=st.integers(1, 3),
+)
+@settings(run_quietly, max_examples=100)
+def test_max_pool_of_a_convolution(
+    conv: lce_models.Conv,
+    filter_size: Any,
+    strides: Any,
+    padding: int,
+    activation: int,
+    adds: bool,
+    batch: int,
+    num_threads: int,
+) -> None:
+    conv.output = "float32"
+    _, height, width, channels = conv.output_shape
+    assume(padding == reference.SAME or (filter_size[0] <= height and filter_size[1] <= width))
+    graph = lce_models.Graph()
+    *pixels, channels_in = conv.input_shape
+    source = graph.tensor((*pixels, (channels_in + 31) // 32), name="input")
+    values = conv.add_to(graph, source)
+    if adds:
+        # Not fused with the convolution, whose output it reads twice.
+        total = graph.tensor(conv.output_shape, "float32")
+        graph.builtin("ADD", [values, values], [total], lce_models.schema.AddOptionsT())
+        values = total
+    sizes = [
+        reference.axis_window(size, filter_size[i], strides[i], 1, padding)[0] for i, size in enumerate((height, width))
+    ]
+    pooled = graph.tensor((conv.output_shape[0], *sizes, channels), "float32", name="pooled")
+    graph.builtin("MAX_POOL_2D", [values], [pooled], pool_options(filter_size, strides, padding, activation))
+
+    words = conv.random_input(batch)
+    expected = reference.max_pool2d(conv.compute(words) * (2 if adds else 1), filter_size, strides, padding)
+    low, high = {0: (-np.inf, np.inf), 1: (0, np.inf), 2: (-1, 1), 3: (0, 6)}[activation]
+    found = run(graph.build([source], [pooled]), words, num_threads)
+    assert_close(found, np.clip(expected, low, high), conv.tolerance(expected))
+
+
+def test_a_max_pool_is_claimed_with_what_it_reads(capfd: pytest.CaptureFixture[str]) -> None:
+    conv = lce_models.Conv()
+    graph = lce_models.Graph()
+    source, image = graph.tensor((1, 5, 6, 2), name="input"), graph.tensor((1, 5, 6, 8), "float32", name="image")
+    results = []
+    for values in (conv.add_to(graph, source), image):
+        for activation in (0, 1, 3):
+            results.append(graph.tensor((1, 4, 5, 8), "float32", name=f"pooled{len(results)}"))
+            options = pool_options((2, 2), (1, 1), reference.VALID, activation)
+            graph.builtin("MAX_POOL_2D", [values], [results[-1]], options)
+    model = graph.build([source, image], results)
+    find_runtime().Interpreter(model_content=model, experimental_delegates=[litebnn.load_delegate(verbose=True)])
+    # The convolution and, of its three pools, those without activation and with RELU.
+    assert "the delegate takes 3 of 7 nodes" in capfd.readouterr().err
+
+
+def test_a_max_pool_refuses_an_image_resized_below_its_filter() -> None:
+    conv = lce_models.Conv()
+    graph = lce_models.Graph()
+    source = graph.tensor((1, 5, 6, 2), name="input")
+    pooled = graph.tensor((1, 1, 2, 8), "float32", name="pooled")
+    options = pool_options((5, 5), (1, 1), reference.VALID, 0)
+    graph.builtin("MAX_POOL_2D", [conv.add_to(graph, source)], [pooled], options)
+    interpreter = find_runtime().Interpreter(
+        model_content=graph.build([source], [pooled]), experimental_delegates=[litebnn.load_delegate()]
+    )
+    interpreter.resize_tensor_input(interpreter.get_input_details()[0]["index"], (1, 4, 6, 2))
+    with pytest.raises((RuntimeError, ValueError), match=r"MAX_POOL_2D.*height: expected at least 5"):
+        interpreter.allocate_tensors()

@@ -45,14 +45,16 @@ void DequantizeInt8(const Kernels& kernels, ThreadPool& pool, const uint32_t* in
 void DequantizeBool(const Kernels& kernels, ThreadPool& pool, const uint32_t* input, int64_t rows, int32_t channels,
                     bool* output);
 
-struct BMaxPool2dGeometry {
-  int32_t batch, input_height, input_width, words;  // words: packed words per pixel
+struct MaxPool2dGeometry {
+  int32_t batch, input_height, input_width, channels;  // or packed words in place of channels
   int32_t output_height, output_width;
   int32_t filter_height, filter_width, stride_height, stride_width;
   int32_t pad_top, pad_left;
 };
-void BMaxPool2d(const Kernels& kernels, ThreadPool& pool, const BMaxPool2dGeometry& geometry, const uint32_t* input,
-                uint32_t* output);
+void BMaxPool2d(ThreadPool& pool, const MaxPool2dGeometry& geometry, const uint32_t* input, uint32_t* output);
+// The result is at least `floor`; a NaN is passed over.
+void MaxPool2d(const Kernels& kernels, ThreadPool& pool, const MaxPool2dGeometry& geometry, const float* input,
+               float floor, float* output);
 
 // The values are those of the op's `fused_activation_function` option.
 enum class Activation : int32_t { kNone = 0, kRelu = 1, kReluN1To1 = 2, kRelu6 = 3 };

@@ -46,6 +46,14 @@ struct BconvTask {
   void* scratch;  // scratch_bytes, aligned to 64
 };
 
+// What a pixel of a max pool is the maximum of.
+struct FloatWindow {
+  const float* first;
+  int64_t rows, columns;
+  int64_t row_stride;  // floats from a row of it to the next
+  int32_t channels;
+};
+
 struct Kernels {
   const char* name;
   bool (*available)();
@@ -53,6 +61,8 @@ struct Kernels {
   // `count` values become count / 32 words, or one row of `channels` values a time where those leave a word part full.
   void (*quantize_float32)(const float* input, int64_t rows, int32_t channels, uint32_t* output);
   void (*quantize_int8)(const int8_t* input, int64_t rows, int32_t channels, int32_t zero_point, uint32_t* output);
+  // output[channels]: the largest of each channel's values that is above `floor`, or `floor`.
+  void (*max_window)(const FloatWindow& window, float floor, float* output);
 
   int32_t tile_pixels, tile_channels;
   // The size of a staged word, and how `count` words become staged ones: null where they stay as they are.

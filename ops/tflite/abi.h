@@ -39,6 +39,7 @@ enum TfLiteAllocationType : int {
 };
 
 constexpr int32_t kTfLiteBuiltinAdd = 0;
+constexpr int32_t kTfLiteBuiltinMaxPool2d = 17;
 // The builtin operator code of every custom operator.
 constexpr int32_t kTfLiteBuiltinCustom = 32;
 // Values of TfLiteFusedActivation.
@@ -50,8 +51,18 @@ constexpr int kTfLiteNullBufferHandle = -1;
 // Without it the runtime prepares the graph before it asks the delegate and stops at ops that only the delegate knows.
 constexpr int64_t kTfLiteDelegateFlagsAllowDynamicTensors = 1;
 
-// Only its first member is read, which has been there from the beginning.
+// Values of TfLitePadding.
+constexpr int kTfLitePaddingSame = 1;
+constexpr int kTfLitePaddingValid = 2;
+
+// Only their first members are read, which have been there from the beginning.
 struct TfLiteAddParams {
+  int activation;
+};
+struct TfLitePoolParams {
+  int padding;
+  int stride_width, stride_height;
+  int filter_width, filter_height;
   int activation;
 };
 

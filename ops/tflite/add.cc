@@ -1,7 +1,6 @@
 #include "tflite/add.h"
 
 #include <algorithm>
-#include <cstring>
 #include <new>
 
 #include "tflite/op.h"
@@ -116,17 +115,10 @@ const OpType* FindAddition(const TfLiteContext& context, const TfLiteRegistratio
   if (node.inputs->size != 2 || node.outputs->size != 1) return nullptr;
   const int indices[] = {node.inputs->data[0], node.inputs->data[1], node.outputs->data[0]};
   for (int index : indices) {
-    if (index < 0 || static_cast<size_t>(index) >= context.tensors_size) return nullptr;
-    const TfLiteTensor& tensor = context.tensors[index];
-    const bool constant = tensor.allocation_type == kTfLiteMmapRo || tensor.allocation_type == kTfLitePersistentRo;
-    if (tensor.type != kTfLiteFloat32 || tensor.dims == nullptr || constant) return nullptr;
+    if (!IsComputedImage(context, index)) return nullptr;
   }
   const TfLiteIntArray &first = *context.tensors[indices[0]].dims, &second = *context.tensors[indices[1]].dims;
-  // A convolution's rank; a shape that the model does not tell has another.
-  constexpr int kRank = 4;
-  if (first.size != kRank || second.size != kRank || std::memcmp(first.data, second.data, sizeof(int) * kRank) != 0) {
-    return nullptr;
-  }
+  if (!std::equal(first.data, first.data + first.size, second.data)) return nullptr;
   return params->activation == kTfLiteActRelu ? &kAddReluOp : &kAddOp;
 }
 

@@ -9,11 +9,19 @@
 #include <vector>
 
 #include "tflite/add.h"
+#include "tflite/max_pool2d.h"
 #include "tflite/op.h"
 #include "tflite/partition.h"
 
 namespace litebnn {
 namespace {
+
+// The op for one of the runtime's own nodes that may be claimed with binary ones, null for any other.
+const OpType* FindBuiltin(const TfLiteContext& context, const TfLiteRegistration& registration,
+                          const TfLiteNode& node) {
+  const OpType* type = FindAddition(context, registration, node);
+  return type != nullptr ? type : FindMaxPool2d(context, registration, node);
+}
 
 // One partition as a node of the runtime.
 struct DelegateKernel {
@@ -32,7 +40,7 @@ void* InitKernel(TfLiteContext* context, const char* buffer, size_t /*length*/) 
     TfLiteRegistration* registration;
     if (context->GetNodeAndRegistration(context, index, &node, &registration) != kTfLiteOk) return nullptr;
     const OpType* type = FindOpType(*registration);
-    if (type == nullptr) type = FindAddition(*context, *registration, *node);
+    if (type == nullptr) type = FindBuiltin(*context, *registration, *node);
     if (type != nullptr) kernel->partition.AddNode(*type, index, *node);
   }
   kernel->partition.SetOutputs(*params->output_tensors);
@@ -168,14 +176,22 @@ TfLiteStatus PrepareDelegate(TfLiteContext* context, TfLiteDelegate* delegate) {
   if (!ReadPlan(context, &plan)) return kTfLiteError;
   // In the form of a TfLiteIntArray: the length first.
   std::vector<int> claimed = {0};
-  std::unordered_set<int> convolved;
+  std::unordered_set<int> convolved, written;
   for (const PlannedNode& planned : plan) {
-    const OpType* type = FindOpType(*planned.registration);
     const TfLiteIntArray &inputs = *planned.node->inputs, &outputs = *planned.node->outputs;
+    const auto reads_any = [&inputs](const std::unordered_set<int>& tensors) {
+      return std::any_of(inputs.data, inputs.data + inputs.size,
+                         [&](int tensor) { return tensors.count(tensor) != 0; });
+    };
+    const OpType* type = FindOpType(*planned.registration);
+    if (type == nullptr) {
+      type = FindBuiltin(*context, *planned.registration, *planned.node);
+      if (!reads_any(type == &kMaxPool2dOp ? written : convolved)) type = nullptr;
+    }
+    if (type == nullptr) continue;
+    claimed.push_back(planned.index);
+    written.insert(outputs.data, outputs.data + outputs.size);
     if (type == &kBconv2dOp) convolved.insert(outputs.data, outputs.data + outputs.size);
-    const bool adds_to_convolution = FindAddition(*context, *planned.registration, *planned.node) != nullptr &&
-                                     (convolved.count(inputs.data[0]) != 0 || convolved.count(inputs.data[1]) != 0);
-    if (type != nullptr || adds_to_convolution) claimed.push_back(planned.index);
   }
   claimed[0] = static_cast<int>(claimed.size()) - 1;
   if (Delegate::FromC(delegate)->options().verbose) {

@@ -81,6 +81,16 @@ std::string ShapeText(const std::vector<int32_t>& shape) {
   return text + (shape.size() > kShown ? ", ...]" : "]");
 }
 
+bool IsConstant(const TfLiteTensor& tensor) {
+  return tensor.allocation_type == kTfLiteMmapRo || tensor.allocation_type == kTfLitePersistentRo;
+}
+
+bool IsComputedImage(const TfLiteContext& context, int index) {
+  if (index < 0 || static_cast<size_t>(index) >= context.tensors_size) return false;
+  const TfLiteTensor& tensor = context.tensors[index];
+  return tensor.type == kTfLiteFloat32 && tensor.dims != nullptr && tensor.dims->size == 4 && !IsConstant(tensor);
+}
+
 int64_t CountValues(const std::vector<int32_t>& shape, size_t begin, size_t end) {
   int64_t count = 1;
   for (size_t i = begin; i < end; ++i) count *= shape[i];

@@ -26,6 +26,12 @@ size_t TypeBytes(TfLiteType type);
 const char* TypeName(TfLiteType type);
 std::string ShapeText(const std::vector<int32_t>& shape);
 
+// Whether its values are part of the model.
+bool IsConstant(const TfLiteTensor& tensor);
+// Whether the runtime's tensor `index` is a float32 one of four dimensions that some node writes. A shape that the
+// model does not tell has another number of dimensions.
+bool IsComputedImage(const TfLiteContext& context, int index);
+
 // The number of values in dimensions [begin, end) of `shape`. Shapes that reach an op hold at most INT32_MAX values.
 int64_t CountValues(const std::vector<int32_t>& shape, size_t begin, size_t end);
 
@@ -44,6 +50,7 @@ struct Node {
   std::vector<Tensor*> outputs;
   const uint8_t* options;
   size_t options_size;
+  const void* builtin_data;  // the options of one of the runtime's own ops, null for others
 
   // The input at `position`, null where it is left out.
   const Tensor* Input(size_t position) const { return position < inputs.size() ? inputs[position] : nullptr; }

@@ -45,6 +45,8 @@ extern const OpType kQuantizeOp;
 extern const OpType kDequantizeOp;
 extern const OpType kBMaxPool2dOp;
 extern const OpType kBconv2dOp;
+// The runtime's own.
+extern const OpType kMaxPool2dOp;
 // The runtime's own ADD, without activation and with RELU, and the convolution with the addition of its last input to
 // it; the latter are made by Partition and in no model.
 extern const OpType kAddOp;

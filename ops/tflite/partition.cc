@@ -11,10 +11,6 @@ std::vector<int> Values(const TfLiteIntArray* array) {
   return array == nullptr ? std::vector<int>() : std::vector<int>(array->data, array->data + array->size);
 }
 
-bool IsConstant(const TfLiteTensor& tensor) {
-  return tensor.allocation_type == kTfLiteMmapRo || tensor.allocation_type == kTfLitePersistentRo;
-}
-
 bool IsAligned(const void* data, size_t value_bytes) { return reinterpret_cast<uintptr_t>(data) % value_bytes == 0; }
 
 Tensor Describe(const TfLiteTensor& found, int index) {
@@ -65,6 +61,7 @@ void Partition::AddNode(const OpType& type, int index, const TfLiteNode& node) {
   for (int tensor : Values(node.outputs)) step.outputs.push_back({tensor});
   step.options = static_cast<const uint8_t*>(node.custom_initial_data);
   step.options_size = static_cast<size_t>(std::max(node.custom_initial_data_size, 0));
+  step.builtin_data = node.builtin_data;
   step.input_data.resize(step.inputs.size());
   step.output_data.resize(step.outputs.size());
   steps_.push_back(std::move(step));
@@ -112,7 +109,8 @@ bool Partition::Prepare(TfLiteContext* context, const Kernels& kernels, int num_
 
 bool Partition::PrepareStep(TfLiteContext* context, const Kernels& kernels, int number) {
   Step& step = steps_[static_cast<size_t>(number)];
-  Node node = {context, step.type->name, step.index, step.type->input_names, {}, {}, step.options, step.options_size};
+  Node node = {context, step.type->name, step.index,        step.type->input_names, {},
+               {},      step.options,    step.options_size, step.builtin_data};
 
   if (step.inputs.size() < step.type->min_inputs || step.inputs.size() > step.type->max_inputs) {
     return node.Error("inputs: expected %zu to %zu, found %zu", step.type->min_inputs, step.type->max_inputs,
@@ -255,7 +253,7 @@ bool Partition::Run(TfLiteContext* context, ThreadPool& pool, const Arena& arena
     const auto find = [&](const Binding& binding, const char* role) -> void* {
       if (binding.internal) return arena.data() + buffers_[binding.buffer].offset;
       const TfLiteTensor& tensor = context->tensors[binding.tensor];
-      const Node node = {context, step.type->name, step.index, step.type->input_names, {}, {}, nullptr, 0};
+      const Node node = {context, step.type->name, step.index, step.type->input_names, {}, {}, nullptr, 0, nullptr};
       return CheckMemory(node, role, tensor, binding.tensor, binding.bytes, binding.value_bytes) ? tensor.data
                                                                                                  : nullptr;
     };

@@ -60,6 +60,7 @@ class Partition {
     std::vector<Binding> inputs, outputs;
     const uint8_t* options;
     size_t options_size;
+    const void* builtin_data;
     std::unique_ptr<Op> op;
     size_t workspace = 0;  // buffers_[workspace]
     // What the op is given, entered by Run.

@@ -10,6 +10,7 @@
 
 #include "kernels/avx2/inner_loop.h"
 #include "kernels/avx2/quantize.h"
+#include "kernels/max_window.h"
 #include "kernels/output.h"
 #include "kernels/pixel_walk.h"
 #include "kernels/table.h"
@@ -616,11 +617,20 @@ void Bconv(const BconvTask& task, int64_t pixel_begin, int64_t pixel_end, int32_
   }
 }
 
+struct EightFloats {
+  using Vector = __m256;
+  static constexpr int32_t kCount = 8;
+  static Vector Set(float value) { return _mm256_set1_ps(value); }
+  static Vector Load(const float* values) { return _mm256_loadu_ps(values); }
+  static void Store(Vector vector, float* values) { _mm256_storeu_ps(values, vector); }
+  static Vector Larger(Vector a, Vector b) { return _mm256_max_ps(a, b); }
+};
+
 }  // namespace
 
 const Kernels kAvx2Kernels = {
-    "avx2",  CpuHasAvx2,         QuantizeFloat32Avx2, QuantizeInt8Avx2, 2,     kTileChannels, sizeof(uint32_t),
-    nullptr, PackedWeightsBytes, PackWeights,         ScratchBytes,     Bconv, kMaxWords,
+    "avx2",           CpuHasAvx2, QuantizeFloat32Avx2, QuantizeInt8Avx2, MaxWindow<EightFloats>, 2,     kTileChannels,
+    sizeof(uint32_t), nullptr,    PackedWeightsBytes,  PackWeights,      ScratchBytes,           Bconv, kMaxWords,
 };
 
 }  // namespace litebnn

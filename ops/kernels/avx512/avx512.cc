@@ -17,6 +17,7 @@
 
 #include "kernels/avx2/quantize.h"
 #include "kernels/avx512/inner_loop.h"
+#include "kernels/max_window.h"
 #include "kernels/output.h"
 #include "kernels/pixel_walk.h"
 #include "kernels/table.h"
@@ -311,11 +312,32 @@ void Bconv(const BconvTask& task, int64_t pixel_begin, int64_t pixel_end, int32_
   }
 }
 
+struct SixteenFloats {
+  using Vector = __m512;
+  static constexpr int32_t kCount = 16;
+  static Vector Set(float value) { return _mm512_set1_ps(value); }
+  static Vector Load(const float* values) { return _mm512_loadu_ps(values); }
+  static void Store(Vector vector, float* values) { _mm512_storeu_ps(values, vector); }
+  static Vector Larger(Vector a, Vector b) { return _mm512_max_ps(a, b); }
+};
+
 }  // namespace
 
 const Kernels kAvx512Kernels = {
-    "avx512", CpuHasAvx512Popcount, QuantizeFloat32Avx2, QuantizeInt8Avx2, kTilePixels, kTileChannels, sizeof(uint32_t),
-    nullptr,  PackedWeightsBytes,   PackWeights,         ScratchBytes,     Bconv,       INT32_MAX,
+    "avx512",
+    CpuHasAvx512Popcount,
+    QuantizeFloat32Avx2,
+    QuantizeInt8Avx2,
+    MaxWindow<SixteenFloats>,
+    kTilePixels,
+    kTileChannels,
+    sizeof(uint32_t),
+    nullptr,
+    PackedWeightsBytes,
+    PackWeights,
+    ScratchBytes,
+    Bconv,
+    INT32_MAX,
 };
 
 }  // namespace litebnn

@@ -10,6 +10,8 @@
 
 #include <cstring>
 
+#include "kernels/max_window.h"
+#include "kernels/neon_floats.h"
 #include "kernels/neon_weights.h"
 #include "kernels/output.h"
 #include "kernels/pixel_walk.h"
@@ -355,8 +357,8 @@ bool Available() {
 }  // namespace
 
 const Kernels kNeon32Kernels = {
-    "neon32", Available,          QuantizeFloat32, QuantizeInt8, kTilePixels, kTileChannels, sizeof(uint32_t),
-    nullptr,  PackedWeightsBytes, PackWeights,     ScratchBytes, Bconv,       kMaxWords,
+    "neon32",         Available, QuantizeFloat32,    QuantizeInt8, MaxWindow<FourFloats>, kTilePixels, kTileChannels,
+    sizeof(uint32_t), nullptr,   PackedWeightsBytes, PackWeights,  ScratchBytes,          Bconv,       kMaxWords,
 };
 
 }  // namespace litebnn

@@ -7,8 +7,10 @@
 #include <cstring>
 
 #include "kernels/arm_cpu.h"
+#include "kernels/max_window.h"
 #include "kernels/neon64/quantize.h"
 #include "kernels/neon64/sum_windows.h"
+#include "kernels/neon_floats.h"
 #include "kernels/output.h"
 #include "kernels/pixel_walk.h"
 
@@ -398,15 +400,39 @@ bool CpuIsOutOfOrder() { return !CpuIsInOrder(); }
 }  // namespace
 
 const Kernels kNeon64Kernels = {
-    "neon64",         Available,       QuantizeFloat32Neon64, QuantizeInt8Neon64, kTilePixels,  kTileChannels,
-    kStagedWordBytes, Stage,           PackedWeightsBytes,    PackWeights,        ScratchBytes, BconvOutOfOrder,
-    kMaxWords,        CpuIsOutOfOrder,
+    "neon64",
+    Available,
+    QuantizeFloat32Neon64,
+    QuantizeInt8Neon64,
+    MaxWindow<FourFloats>,
+    kTilePixels,
+    kTileChannels,
+    kStagedWordBytes,
+    Stage,
+    PackedWeightsBytes,
+    PackWeights,
+    ScratchBytes,
+    BconvOutOfOrder,
+    kMaxWords,
+    CpuIsOutOfOrder,
 };
 
 const Kernels kNeon64InOrderKernels = {
-    "neon64_in_order", Available,    QuantizeFloat32Neon64, QuantizeInt8Neon64, kTilePixels,  kTileChannels,
-    kStagedWordBytes,  Stage,        PackedWeightsBytes,    PackWeights,        ScratchBytes, BconvInOrder,
-    kMaxWords,         CpuIsInOrder,
+    "neon64_in_order",
+    Available,
+    QuantizeFloat32Neon64,
+    QuantizeInt8Neon64,
+    MaxWindow<FourFloats>,
+    kTilePixels,
+    kTileChannels,
+    kStagedWordBytes,
+    Stage,
+    PackedWeightsBytes,
+    PackWeights,
+    ScratchBytes,
+    BconvInOrder,
+    kMaxWords,
+    CpuIsInOrder,
 };
 
 }  // namespace litebnn

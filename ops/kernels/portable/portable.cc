@@ -1,6 +1,7 @@
 // The reference: plain C++ for any CPU. Every other table must give the same bits.
 #include <cstring>
 
+#include "kernels/max_window.h"
 #include "kernels/output.h"
 #include "kernels/pixel_walk.h"
 #include "kernels/quantize_rows.h"
@@ -100,8 +101,8 @@ bool Available() { return true; }
 }  // namespace
 
 const Kernels kPortableKernels = {
-    "portable", Available,          QuantizeFloat32, QuantizeInt8, 1,     kBitsPerWord, sizeof(uint32_t),
-    nullptr,    PackedWeightsBytes, PackWeights,     ScratchBytes, Bconv, INT32_MAX,
+    "portable",       Available, QuantizeFloat32,    QuantizeInt8, MaxWindow<OneFloat>, 1,     kBitsPerWord,
+    sizeof(uint32_t), nullptr,   PackedWeightsBytes, PackWeights,  ScratchBytes,        Bconv, INT32_MAX,
 };
 
 }  // namespace litebnn

@@ -1,0 +1,84 @@
+// Max pooling: of packed signs, whose maximum is the AND of the window's words, and of floats.
+#include <algorithm>
+
+#include "kernels/table.h"
+#include "kernels/thread_pool.h"
+
+namespace litebnn {
+namespace {
+
+// Values below which another thread costs more than it saves.
+constexpr int64_t kGrain = 16384;
+
+// The taps of one output pixel that are inside of the input.
+struct Window {
+  int64_t output_pixel;
+  int64_t input_pixel;  // of the first tap
+  int64_t rows, columns;
+};
+
+// Calls visit(window) for each pixel of rows [begin, end) of the output, over all images.
+template <typename Visit>
+void ForEachWindow(const MaxPool2dGeometry& g, int64_t begin, int64_t end, Visit visit) {
+  for (int64_t row = begin; row < end; ++row) {
+    const int64_t image = row / g.output_height;
+    const int64_t top = row % g.output_height * g.stride_height - g.pad_top;
+    const int64_t first_y = std::max<int64_t>(top, 0);
+    const int64_t last_y = std::min<int64_t>(top + g.filter_height, g.input_height);
+    for (int64_t x = 0; x < g.output_width; ++x) {
+      const int64_t left = x * g.stride_width - g.pad_left;
+      const int64_t first_x = std::max<int64_t>(left, 0);
+      const int64_t last_x = std::min<int64_t>(left + g.filter_width, g.input_width);
+      visit(Window{row * g.output_width + x, (image * g.input_height + first_y) * g.input_width + first_x,
+                   last_y - first_y, last_x - first_x});
+    }
+  }
+}
+
+// Calls visit(window) for every output pixel, on all threads.
+template <typename Visit>
+void ParallelForEachWindow(ThreadPool& pool, const MaxPool2dGeometry& geometry, Visit visit) {
+  struct Task {
+    const MaxPool2dGeometry& geometry;
+    Visit visit;
+  };
+  Task task = {geometry, visit};
+  const int64_t row_values = int64_t{geometry.output_width} * geometry.channels;
+  pool.ParallelFor(
+      static_cast<int64_t>(geometry.batch) * geometry.output_height, 1 + kGrain / row_values,
+      [](void* context, int, int64_t begin, int64_t end) {
+        const Task& t = *static_cast<Task*>(context);
+        ForEachWindow(t.geometry, begin, end, t.visit);
+      },
+      &task);
+}
+
+}  // namespace
+
+void BMaxPool2d(ThreadPool& pool, const MaxPool2dGeometry& geometry, const uint32_t* input, uint32_t* output) {
+  const int32_t words = geometry.channels;
+  const int64_t row_words = int64_t{geometry.input_width} * words;
+  ParallelForEachWindow(pool, geometry, [=](const Window& window) {
+    uint32_t* const pixel = output + window.output_pixel * words;
+    std::fill_n(pixel, words, ~uint32_t{0});
+    for (int64_t y = 0; y < window.rows; ++y) {
+      const uint32_t* tap = input + window.input_pixel * words + y * row_words;
+      for (int64_t x = 0; x < window.columns; ++x, tap += words) {
+        for (int32_t word = 0; word < words; ++word) pixel[word] &= tap[word];
+      }
+    }
+  });
+}
+
+void MaxPool2d(const Kernels& kernels, ThreadPool& pool, const MaxPool2dGeometry& geometry, const float* input,
+               float floor, float* output) {
+  const int32_t channels = geometry.channels;
+  const auto max_window = kernels.max_window;
+  const int64_t row_stride = int64_t{geometry.input_width} * channels;
+  ParallelForEachWindow(pool, geometry, [=](const Window& window) {
+    const FloatWindow taps = {input + window.input_pixel * channels, window.rows, window.columns, row_stride, channels};
+    max_window(taps, floor, output + window.output_pixel * channels);
+  });
+}
+
+}  // namespace litebnn
