@@ -14,10 +14,11 @@ int64_t InnerLoopAvx2(int64_t macs) {
   }
   for (int32_t i = 0; i < kNibbles; ++i) places[i] = static_cast<uint16_t>(i * 7 % 256 * kTablePlaces);
   const uint16_t* const pairs[] = {places};
+  const Piece all = {0, kNibbles};
   const int64_t macs_per_block = int64_t{2} * 4 * kNibbles * kVectors * kVectorChannels;
   int64_t done = 0;
   for (; done < macs; done += macs_per_block) {
-    const TileSums<1> sums(pairs, weights, kNibbles);
+    const TileSums<1> sums(pairs, &all, 1, weights);
 #pragma GCC unroll 4
     for (int i = 0; i < 4; ++i) __asm__ volatile("" : : "x"(sums.even[i]), "x"(sums.odd[i]));
   }

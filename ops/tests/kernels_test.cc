@@ -71,6 +71,23 @@ constexpr Bconv2dOutputType kOutputTypes[] = {Bconv2dOutputType::kFloat32, Bconv
 constexpr Activation kActivations[] = {Activation::kNone, Activation::kRelu, Activation::kReluN1To1,
                                        Activation::kRelu6};
 
+// Longer rows than tables take at a time.
+TEST_P(KernelsTest, BconvOfWideImages) {
+  for (int32_t width : {449, 500, 1001, 1300}) {
+    for (int32_t stride : {1, 2}) {
+      for (int threads : {1, 2}) {
+        BconvCase c;
+        c.height = 3;
+        c.width = width;
+        c.channels_in = 40;
+        c.channels_out = 9;
+        c.stride_width = stride;
+        ExpectAsReference(kernels(), c, threads);
+      }
+    }
+  }
+}
+
 TEST_P(KernelsTest, BconvOfEveryChannelCount) {
   for (int32_t channels_in : {1, 31, 32, 33, 64, 96, 100, 128, 160, 256}) {
     for (int32_t channels_out : {1, 7, 31, 32, 33, 64, 70, 96, 128, 130}) {

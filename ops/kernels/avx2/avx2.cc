@@ -1,5 +1,6 @@
-// AVX2: sums of table lookups (inner_loop.h). For a block of pixels the windows become places of tables once; then for
-// each tile of channels and each block of nibbles the weights are unpacked once, and all pairs of pixels use them.
+// AVX2: sums of table lookups (inner_loop.h). For a block of pixels the places of the tables are made once (places.h);
+// then for each tile of channels and for as many nibbles as the L1 cache takes, the weights are unpacked once, and all
+// pairs of pixels use them.
 #include "kernels/x86_cpu.h"
 
 #if LITEBNN_X86
@@ -9,6 +10,7 @@
 #include <cstring>
 
 #include "kernels/avx2/inner_loop.h"
+#include "kernels/avx2/places.h"
 #include "kernels/avx2/quantize.h"
 #include "kernels/max_window.h"
 #include "kernels/output.h"
@@ -20,30 +22,56 @@ namespace {
 
 constexpr int32_t kTileVectors = 4;
 constexpr int32_t kTileChannels = kTileVectors * kVectorChannels;
-constexpr int32_t kNibblesPerWord = 8;
-// Pixels that share one unpacking of a block's weights, at most. What is kept of them goes through the L2 cache.
-constexpr int32_t kMaxBlockPixels = 224;
-constexpr int32_t kMaxPlacesBytes = 160 << 10;
 // Four times what is looked up and twice the odd nibbles of a window, at most 10 a nibble, fit 16 bits.
 constexpr int32_t kMaxWords = 65535 / (10 * kNibblesPerWord);
+static_assert(kMaxWords * kNibblesPerWord * static_cast<int32_t>(sizeof(uint16_t)) + kSlack <= kPlacesBytes);
+// Weights that are unpacked at a time, of at least one block and at most kUnpackedBlocks.
+constexpr int32_t kUnpackedBytes = kMaxBlockNibbles * kTileChannels;
+constexpr int32_t kUnpackedBlocks = 8;
 
-// Nibbles are numbered in the order in which WindowPlaces finds them: of each run, 16 bytes at a time, their low
-// nibbles, then their high ones; what is left over in the same way by 8 and by 4 bytes.
+// Some nibbles of a window whose sums fit bytes, where they lie in the places.
+struct NibbleBlock {
+  // A run has at least one word; the first and the last one may be there in part.
+  Piece pieces[kMaxBlockNibbles / kNibblesPerWord + 2];
+  int32_t count;
+};
+
+// Cuts a window of `runs` runs into blocks.
 struct NibblePlan {
-  explicit NibblePlan(int32_t words) : nibbles(words * kNibblesPerWord) {
+  NibblePlan(int32_t runs, int32_t run_nibbles, ptrdiff_t run_stride)
+      : nibbles(runs * run_nibbles), run_nibbles_(run_nibbles), run_stride_(run_stride) {
     const int32_t blocks = (nibbles + kMaxBlockNibbles - 1) / kMaxBlockNibbles;
-    // Of an even number of whole groups.
-    constexpr int32_t kGroups = 2 * kGroupNibbles;
-    static_assert(kMaxBlockNibbles % kGroups == 0);
-    block = ((nibbles + blocks - 1) / blocks + kGroups - 1) / kGroups * kGroups;
+    const auto round_up = [](int32_t value, int32_t unit) { return (value + unit - 1) / unit * unit; };
+    block = round_up((nibbles + blocks - 1) / blocks, 2);
+    // Of whole runs or, as weights are packed by two, of an even number of whole groups.
+    for (int32_t unit : {run_nibbles, 2 * kGroupNibbles}) {
+      if (round_up(block, unit) > kMaxBlockNibbles) continue;
+      block = round_up(block, unit);
+      break;
+    }
+  }
+
+  // The block that begins with nibble `first`.
+  NibbleBlock At(int32_t first) const {
+    NibbleBlock found;
+    found.count = 0;
+    int32_t in_run = first % run_nibbles_;
+    ptrdiff_t run = first / run_nibbles_ * run_stride_;
+    for (int32_t left = std::min(block, nibbles - first); left > 0; run += run_stride_, in_run = 0) {
+      const int32_t piece = std::min(left, run_nibbles_ - in_run);
+      found.pieces[found.count++] = {run + in_run, piece};
+      left -= piece;
+    }
+    return found;
   }
 
   int32_t nibbles;
   int32_t block;  // of all blocks but the last
-};
 
-// The largest group that the next of `words` words begins.
-constexpr int32_t NibbleGroup(int32_t words) { return words >= 4 ? 4 : words >= 2 ? 2 : 1; }
+ private:
+  int32_t run_nibbles_;
+  ptrdiff_t run_stride_;
+};
 
 // Of the tile that the next of `channels` channels begin: 1, 2 or 4, as TileSums wants it.
 int32_t Vectors(int32_t channels) {
@@ -64,21 +92,6 @@ constexpr int32_t ByteOfChannel(int32_t lane) {
   return lane % 8 / 4 * 16 + lane % 16 / 8 * 8 + lane % 4 * 2 + lane / 16;
 }
 
-// Calls visit(value of a nibble) in their order.
-template <typename Visit>
-void ForEachNibble(const uint32_t* source, int32_t runs, int32_t run_words, Visit visit) {
-  for (int32_t run = 0; run < runs; ++run) {
-    for (int32_t left = run_words, count; left > 0; left -= count, source += count) {
-      count = NibbleGroup(left);
-      for (int32_t high = 0; high < 2; ++high) {
-        for (int32_t i = 0; i < count * 4; ++i) {
-          visit(static_cast<int32_t>(source[i / 4] >> (i % 4 * 8 + high * 4) & 15u));
-        }
-      }
-    }
-  }
-}
-
 // Tiles: [vectors][2][16] excesses of 16 bits, then [nibbles / 2][vectors][kVectorChannels] bytes of two nibbles. With
 // E, what a dot product's lookups sum up to, and the odd nibbles of its window and filter, it is depth - 8 * nibbles +
 // 4 * E + 2 * odd(window) - 2 * odd(filter). The excess is 8 * nibbles + 2 * odd(filter).
@@ -94,15 +107,18 @@ void PackWeights(const uint32_t* filter, int32_t channels, int32_t runs, int32_t
     for (int32_t channel = first; channel < std::min(channels, first + vectors * kVectorChannels); ++channel) {
       const int32_t vector = (channel - first) / kVectorChannels, lane = channel % kVectorChannels;
       const int32_t byte = vector * kVectorChannels + ByteOfChannel(lane);
-      int32_t nibble = 0, odd = 0;
-      ForEachNibble(filter + static_cast<int64_t>(channel) * words, runs, run_words, [&](int32_t value) {
+      const uint32_t* row = filter + static_cast<int64_t>(channel) * words;
+      int32_t odd = 0;
+      // In the order of WritePlaces.
+      for (int32_t nibble = 0; nibble < words * kNibblesPerWord; ++nibble) {
+        const int32_t in_word = nibble % kNibblesPerWord, shift = in_word % 4 * 8 + in_word / 4 * 4;
+        const auto value = static_cast<int32_t>(row[nibble / kNibblesPerWord] >> shift & 15u);
         weights[static_cast<ptrdiff_t>(nibble / 2) * vectors * kVectorChannels + byte] |=
             static_cast<uint8_t>(value << (nibble % 2 * 4));
         odd += IsOdd(value);
-        ++nibble;
-      });
+      }
       excesses[vector * kVectorChannels + ByteOfChannel(lane) % 2 * 16 + ByteOfChannel(lane) / 2] =
-          static_cast<uint16_t>(8 * nibble + 2 * odd);
+          static_cast<uint16_t>(8 * kNibblesPerWord * words + 2 * odd);
     }
   }
 }
@@ -123,19 +139,14 @@ struct ByteSums {
 
 // Parts of one thread's scratch.
 struct Scratch {
-  Scratch(void* memory, int32_t words) : bytes(static_cast<uint8_t*>(memory)) {
+  explicit Scratch(void* memory) : bytes(static_cast<uint8_t*>(memory)) {
     step = Take<ByteSums>(kStepPairs * kTileVectors);
     excess = Take<__m256i>(kTileVectors * 2);
-    sums = Take<__m256i>(static_cast<size_t>(BlockPixels(words) / 2 * kTileVectors * 4));
-    weights = Take<uint8_t>(kMaxBlockNibbles * kTileChannels);
-    odd = Take<int32_t>(static_cast<size_t>(BlockPixels(words)));
-    places = Take<uint16_t>(static_cast<size_t>(BlockPixels(words) / 2 * PlacesStride(words)));
-  }
-  // Room for the whole vectors that WindowPlaces writes.
-  static int32_t PlacesStride(int32_t words) { return (words * kNibblesPerWord + 31) / 32 * 32 + 32; }
-  static int32_t BlockPixels(int32_t words) {
-    const int32_t pairs = kMaxPlacesBytes / (PlacesStride(words) * static_cast<int32_t>(sizeof(uint16_t)));
-    return std::min(2 * pairs, kMaxBlockPixels);
+    sums = Take<__m256i>(static_cast<size_t>(kMaxBlockPixels / 2 * kTileVectors * 4));
+    weights = Take<uint8_t>(kUnpackedBytes);
+    places.pairs = Take<const uint16_t*>(kMaxBlockPixels);
+    places.odd = Take<int32_t>(kMaxBlockPixels);
+    places.places = Take<uint16_t>(kPlacesBytes / sizeof(uint16_t));
   }
 
   template <typename T>
@@ -149,116 +160,12 @@ struct Scratch {
   size_t used = 0;
   ByteSums* step;    // [pairs of a step][vectors]
   __m256i* excess;   // [vectors][2], less the depth
-  __m256i* sums;     // [pixel pairs][vectors][pixels][2], of all blocks but the last, four times what was looked up
   uint8_t* weights;  // [nibbles][vectors][kVectorChannels], one nibble a byte
-  int32_t* odd;      // [pixels], twice the odd nibbles of its window, in both halves
-  uint16_t* places;  // [pixel pairs][nibbles], place of each nibble's table
+  PlacesMemory places;
+  __m256i* sums;  // [pixel pairs][vectors][pixels][2], of all blocks but the last, four times what was looked up
 };
 
-size_t ScratchBytes(int32_t words) { return Scratch(nullptr, words).used; }
-
-// Places of the tables for the windows of a block's pixel pairs, and how many of their nibbles are odd.
-class WindowPlaces {
- public:
-  explicit WindowPlaces(const BconvTask& task)
-      : task_(task),
-        mask_(_mm256_set1_epi8(0x0F)),
-        steps_(_mm256_set1_epi16(static_cast<int16_t>(kTablePlaces | 16 * kTablePlaces << 8))),
-        is_odd_(_mm256_broadcastsi128_si256(_mm_setr_epi8(0, 1, 1, 0, 1, 0, 0, 1, 1, 0, 0, 1, 0, 1, 1, 0))),
-        counts_fit_((task.run_words / 4 + 2) * task.runs <= 127) {}
-
-  // `odd`: of each pixel, twice its odd nibbles in both halves. The last pair's second pixel may not be there.
-  void Write(int64_t first_pixel, int64_t last_pixel, uint16_t* places, ptrdiff_t stride, int32_t* odd) const {
-    WindowWalk walk(task_, first_pixel);
-    const WindowPlaces self = *this;
-    for (int64_t pixel = first_pixel; pixel < last_pixel; pixel += 2, places += stride, odd += 2) {
-      const uint8_t* window0 = walk.Next();
-      const uint8_t* window1 = pixel + 1 < last_pixel ? walk.Next() : window0;
-      _mm_storel_epi64(reinterpret_cast<__m128i*>(odd), self.WritePair(window0, window1, places));
-    }
-  }
-
- private:
-  // A multiple of what NibbleGroup takes.
-  static constexpr int32_t kPieceWords = 256;
-
-  __attribute__((always_inline)) __m128i WritePair(const uint8_t* window0, const uint8_t* window1,
-                                                   uint16_t* places) const {
-    __m256i total = _mm256_setzero_si256();
-    // One byte for each byte of the windows; pixel 0 in even bytes, pixel 1 in odd ones.
-    __m256i count = _mm256_setzero_si256();
-    // Read once: the compiler has to take any store for one into the task.
-    const ptrdiff_t* const run_offsets = task_.run_offsets;
-    const int32_t runs = task_.runs, run_words = task_.run_words;
-    for (int32_t run = 0; run < runs; ++run) {
-      const uint8_t* source0 = window0 + run_offsets[run];
-      const uint8_t* source1 = window1 + run_offsets[run];
-      int32_t words = run_words;
-      if (!counts_fit_) {
-        total = _mm256_add_epi32(total, PixelSums(count));
-        count = _mm256_setzero_si256();
-        for (; words > kPieceWords; words -= kPieceWords) {
-          places = WritePiece(source0, source1, kPieceWords, places, &count);
-          total = _mm256_add_epi32(total, PixelSums(count));
-          count = _mm256_setzero_si256();
-          source0 += kPieceWords * sizeof(uint32_t);
-          source1 += kPieceWords * sizeof(uint32_t);
-        }
-      }
-      places = WritePiece(source0, source1, words, places, &count);
-    }
-    total = _mm256_add_epi32(total, PixelSums(count));
-    const __m128i halves = _mm_add_epi32(_mm256_castsi256_si128(total), _mm256_extracti128_si256(total, 1));
-    const __m128i pixels = _mm_add_epi32(halves, _mm_unpackhi_epi64(halves, halves));
-    return _mm_shufflelo_epi16(_mm_add_epi16(pixels, pixels), _MM_SHUFFLE(2, 2, 0, 0));
-  }
-
-  // Sums of even and of odd bytes, side by side in each 64 bits.
-  static __m256i PixelSums(__m256i bytes) {
-    const __m256i zero = _mm256_setzero_si256();
-    const __m256i even = _mm256_sad_epu8(_mm256_and_si256(bytes, _mm256_set1_epi16(0xFF)), zero);
-    return _mm256_or_si256(even, _mm256_slli_epi64(_mm256_sad_epu8(_mm256_srli_epi16(bytes, 8), zero), 32));
-  }
-
-  // `bytes` alternates between the pixels. Writes places of the low nibbles, and of the high ones `distance` after
-  // them.
-  __attribute__((always_inline)) void WriteGroup(__m256i bytes, uint16_t* places, int32_t distance,
-                                                 __m256i* count) const {
-    const __m256i low = _mm256_and_si256(bytes, mask_), high = _mm256_and_si256(_mm256_srli_epi16(bytes, 4), mask_);
-    _mm256_storeu_si256(reinterpret_cast<__m256i*>(places), _mm256_maddubs_epi16(steps_, low));
-    _mm256_storeu_si256(reinterpret_cast<__m256i*>(places + distance), _mm256_maddubs_epi16(steps_, high));
-    *count = _mm256_add_epi8(*count, _mm256_shuffle_epi8(is_odd_, low));
-    *count = _mm256_add_epi8(*count, _mm256_shuffle_epi8(is_odd_, high));
-  }
-
-  __attribute__((always_inline)) uint16_t* WritePiece(const uint8_t* source0, const uint8_t* source1, int32_t words,
-                                                      uint16_t* places, __m256i* count) const {
-    for (int32_t left = words / 4; left > 0; --left, source0 += 16, source1 += 16, places += 32) {
-      const __m256i a = _mm256_cvtepu8_epi16(_mm_loadu_si128(reinterpret_cast<const __m128i*>(source0)));
-      const __m256i b = _mm256_cvtepu8_epi16(_mm_loadu_si128(reinterpret_cast<const __m128i*>(source1)));
-      WriteGroup(_mm256_or_si256(a, _mm256_slli_epi16(b, 8)), places, 16, count);
-    }
-    if ((words & 2) != 0) {
-      const __m128i a = _mm_loadl_epi64(reinterpret_cast<const __m128i*>(source0));
-      const __m128i b = _mm_loadl_epi64(reinterpret_cast<const __m128i*>(source1));
-      WriteGroup(_mm256_zextsi128_si256(_mm_unpacklo_epi8(a, b)), places, 8, count);
-      source0 += 8;
-      source1 += 8;
-      places += 16;
-    }
-    if ((words & 1) != 0) {
-      const __m128i a = _mm_loadu_si32(source0), b = _mm_loadu_si32(source1);
-      WriteGroup(_mm256_zextsi128_si256(_mm_unpacklo_epi8(a, b)), places, 4, count);
-      places += 8;
-    }
-    return places;
-  }
-
-  const BconvTask& task_;
-  const __m256i mask_, steps_, is_odd_;
-  // Whether a byte can count the odd nibbles that fall to it of all runs.
-  const bool counts_fit_;
-};
+size_t ScratchBytes(int32_t) { return Scratch(nullptr).used; }
 
 // `nibbles` is even.
 void UnpackWeights(const uint8_t* packed, int32_t nibbles, int32_t vectors, uint8_t* weights) {
@@ -274,24 +181,22 @@ void UnpackWeights(const uint8_t* packed, int32_t nibbles, int32_t vectors, uint
   }
 }
 
-// Sums of `pairs` pixel pairs: [pairs][4 / kPairs vectors].
+// Sums of `count` pixel pairs: [count][4 / kPairs vectors]. `pairs`: every second one is used.
 template <int kPairs>
-void SumPairs(const uint16_t* places, ptrdiff_t places_stride, int32_t pairs, const uint8_t* weights, int32_t nibbles,
+void SumPairs(const uint16_t* const* pairs, int32_t count, const NibbleBlock& block, const uint8_t* weights,
               ByteSums* sums) {
-  constexpr int kVectors = TileSums<kPairs>::kVectors;
-  for (int32_t pair = 0; pair < pairs; pair += kPairs, sums += 4) {
-    const uint16_t* pair_places[kPairs];
+  for (int32_t pair = 0; pair < count; pair += kPairs, sums += 4) {
+    const uint16_t* places[kPairs];
     // Where there are too few, the last one stands in.
 #pragma GCC unroll 4
-    for (int p = 0; p < kPairs; ++p) pair_places[p] = places + std::min(pair + p, pairs - 1) * places_stride;
-    const TileSums<kPairs> tile(pair_places, weights, nibbles);
+    for (int p = 0; p < kPairs; ++p) places[p] = pairs[2 * std::min(pair + p, count - 1)];
+    const TileSums<kPairs> tile(places, block.pieces, block.count, weights);
 #pragma GCC unroll 4
     for (int i = 0; i < 4; ++i) {
       _mm256_store_si256(&sums[i].even, tile.even[i]);
       _mm256_store_si256(&sums[i].odd, tile.odd[i]);
     }
   }
-  static_assert(kVectors * kPairs == 4);
 }
 
 // Four times a vector's even or odd bytes.
@@ -447,61 +352,101 @@ struct SummedPairs {
 };
 
 // Float outputs of whole vectors of channels: what most convolutions need. kRelu: negative dot products are clamped,
-// and nothing else. `finish` is given a value and the place of its output. Outputs are written in the order in which
-// they are in memory, which the caches like best.
-template <bool kRelu, typename Finish>
-void WriteFloats(const BconvTask& task, const SummedPairs& pairs, int32_t channel, int32_t count, Finish finish) {
+// and nothing else. kSummed: there are blocks before the last one. `finish` is given a value and the place of its
+// output. Outputs are written in the order in which they are in memory, which the caches like best.
+template <bool kRelu, bool kSummed, typename Finish>
+class FloatWriter {
+ public:
+  FloatWriter(const BconvTask& task, const SummedPairs& pairs, int32_t channel, int32_t count, Finish finish)
+      : clamp_min_(Clamp(task.clamp_min)),
+        clamp_max_(Clamp(task.clamp_max)),
+        multipliers_(task.multiplier + channel),
+        biases_(task.bias + channel),
+        stride_(task.output_channels),
+        outputs_(static_cast<float*>(task.output)),
+        index_(pairs.pixel_begin * stride_ + task.first_channel + channel),
+        vectors_(count / kVectorChannels),
+        finish_(finish) {}
+
+  void Write(const SummedPairs& pairs) {
+    const ByteSums* bytes = pairs.step;
+    const __m256i* sums = pairs.sums;
+    int64_t pixel = pairs.pixel_begin;
+    for (; pixel < pairs.pixel_end; pixel += 2, bytes += pairs.vectors, index_ += 2 * stride_) {
+      const __m256i odd[2] = {Odd(pairs, pixel), Odd(pairs, pixel + 1)};
+      if (pixel + 1 < pairs.pixel_end) {
+        WritePixels<2>(bytes, sums, odd, pairs.excess);
+      } else {
+        WritePixels<1>(bytes, sums, odd, pairs.excess);
+      }
+      if (kSummed) sums += 4 * pairs.vectors;
+    }
+  }
+
+ private:
   // Unsigned 16 bit numbers become floats as the last bits of 2^23, with which the difference to it is exact. Negative
   // numbers are told by a bias.
-  constexpr int32_t kBias = kRelu ? 0 : 32768;
-  constexpr float kTwoTo23 = 8388608.0f;
-  const __m256i two_to_23 = _mm256_set1_epi16(0x4B00), bias_16 = _mm256_set1_epi16(static_cast<int16_t>(kBias));
-  const __m256 base = _mm256_set1_ps(kTwoTo23 + static_cast<float>(kBias));
-  const auto clamp = [](int32_t value) {
+  static constexpr int32_t kBias = kRelu ? 0 : 32768;
+
+  static __m256i Clamp(int32_t value) {
     return _mm256_set1_epi16(static_cast<int16_t>(std::min(std::max(value, -kBias), 65535 - kBias) + kBias));
-  };
-  const __m256i clamp_min = clamp(task.clamp_min), clamp_max = clamp(task.clamp_max);
-  // Read once: the compiler has to take any store for one into these.
-  const SummedPairs all = pairs;
-  const float* const multipliers = task.multiplier + channel;
-  const float* const biases = task.bias + channel;
-  const int64_t stride = task.output_channels;
-  float* const outputs = static_cast<float*>(task.output);
-  const int32_t vectors = count / kVectorChannels;
-  int64_t index = all.pixel_begin * stride + task.first_channel + channel;
-  const ByteSums* bytes = all.step;
-  const __m256i* sums = all.sums;
-  for (int64_t pixel = all.pixel_begin; pixel < all.pixel_end; pixel += 2, index += 2 * stride, bytes += all.vectors) {
-    const __m256i odd[2] = {_mm256_add_epi16(all.Odd(pixel), bias_16), _mm256_add_epi16(all.Odd(pixel + 1), bias_16)};
-    const bool is_pair = pixel + 1 < all.pixel_end;
-    for (int32_t vector = 0; vector < vectors; ++vector) {
+  }
+  static __m256i Odd(const SummedPairs& pairs, int64_t pixel) {
+    return _mm256_add_epi16(pairs.Odd(pixel), _mm256_set1_epi16(static_cast<int16_t>(kBias)));
+  }
+
+  template <int kPixels>
+  __attribute__((always_inline)) void WritePixels(const ByteSums* bytes, const __m256i* sums, const __m256i* odd,
+                                                  const __m256i* excess) const {
+    const __m256i two_to_23 = _mm256_set1_epi16(0x4B00);
+    const __m256 base = _mm256_set1_ps(8388608.0f + static_cast<float>(kBias));
+    const FloatWriter self = *this;
+    for (int32_t vector = 0; vector < self.vectors_; ++vector) {
       const __m256i of_pixels[2] = {bytes[vector].even, bytes[vector].Pixel1()};
 #pragma GCC unroll 2
       for (int half = 0; half < 2; ++half) {
         const int32_t at = vector * kVectorChannels + half * 16;
-        const __m256i excess = all.excess[2 * vector + half];
-        const __m256 multiplier[2] = {_mm256_loadu_ps(multipliers + at), _mm256_loadu_ps(multipliers + at + 8)};
-        const __m256 bias[2] = {_mm256_loadu_ps(biases + at), _mm256_loadu_ps(biases + at + 8)};
+        const __m256 multiplier[2] = {_mm256_loadu_ps(self.multipliers_ + at),
+                                      _mm256_loadu_ps(self.multipliers_ + at + 8)};
+        const __m256 bias[2] = {_mm256_loadu_ps(self.biases_ + at), _mm256_loadu_ps(self.biases_ + at + 8)};
 #pragma GCC unroll 2
-        for (int p = 0; p < 2; ++p) {
-          if (p == 1 && !is_pair) break;
+        for (int p = 0; p < kPixels; ++p) {
           __m256i sum = half == 0 ? FourEven(of_pixels[p]) : FourOdd(of_pixels[p]);
-          if (sums != nullptr) sum = _mm256_add_epi16(sum, sums[4 * vector + 2 * p + half]);
+          if (kSummed) sum = _mm256_add_epi16(sum, sums[4 * vector + 2 * p + half]);
           sum = _mm256_add_epi16(sum, odd[p]);
-          const __m256i dot =
-              kRelu ? _mm256_subs_epu16(sum, excess)
-                    : _mm256_min_epu16(_mm256_max_epu16(_mm256_sub_epi16(sum, excess), clamp_min), clamp_max);
+          const __m256i above = excess[2 * vector + half];
+          const __m256i dot = kRelu ? _mm256_subs_epu16(sum, above)
+                                    : _mm256_min_epu16(_mm256_max_epu16(_mm256_sub_epi16(sum, above), self.clamp_min_),
+                                                       self.clamp_max_);
           const __m256 dots[2] = {_mm256_sub_ps(_mm256_castsi256_ps(_mm256_unpacklo_epi16(dot, two_to_23)), base),
                                   _mm256_sub_ps(_mm256_castsi256_ps(_mm256_unpackhi_epi16(dot, two_to_23)), base)};
-          const int64_t place = index + p * stride + at;
-          const __m256 low = _mm256_add_ps(_mm256_mul_ps(dots[0], multiplier[0]), bias[0]);
-          const __m256 high = _mm256_add_ps(_mm256_mul_ps(dots[1], multiplier[1]), bias[1]);
-          _mm256_storeu_ps(outputs + place, finish(low, place));
-          _mm256_storeu_ps(outputs + place + 8, finish(high, place + 8));
+          const int64_t place = self.index_ + p * self.stride_ + at;
+#pragma GCC unroll 2
+          for (int i = 0; i < 2; ++i) {
+            const __m256 value = _mm256_add_ps(_mm256_mul_ps(dots[i], multiplier[i]), bias[i]);
+            _mm256_storeu_ps(self.outputs_ + place + 8 * i, self.finish_(value, place + 8 * i));
+          }
         }
       }
     }
-    if (sums != nullptr) sums += 4 * all.vectors;
+  }
+
+  const __m256i clamp_min_, clamp_max_;
+  const float* const multipliers_;
+  const float* const biases_;
+  const int64_t stride_;
+  float* const outputs_;
+  int64_t index_;  // of the next pixel's first output
+  const int32_t vectors_;
+  const Finish finish_;
+};
+
+template <bool kRelu, typename Finish>
+void WriteFloats(const BconvTask& task, const SummedPairs& pairs, int32_t channel, int32_t count, Finish finish) {
+  if (pairs.sums == nullptr) {
+    FloatWriter<kRelu, false, Finish>(task, pairs, channel, count, finish).Write(pairs);
+  } else {
+    FloatWriter<kRelu, true, Finish>(task, pairs, channel, count, finish).Write(pairs);
   }
 }
 
@@ -567,20 +512,14 @@ void WriteOutputs(const BconvTask& task, const SummedPairs& pairs, int32_t chann
 
 void Bconv(const BconvTask& task, int64_t pixel_begin, int64_t pixel_end, int32_t channel_begin, int32_t channel_end) {
   const int32_t words = task.runs * task.run_words;
-  const NibblePlan plan(words);
-  const Scratch scratch(task.scratch, words);
-  const int32_t stride = Scratch::PlacesStride(words);
-  const WindowPlaces window_places(task);
+  const Scratch scratch(task.scratch);
+  const Places places(task, pixel_begin, pixel_end, scratch.places);
+  const NibblePlan plan(places.runs(), places.run_nibbles(), places.run_stride());
   const __m256i depth = _mm256_set1_epi16(static_cast<int16_t>(task.depth));
-  const int32_t block_pixels = Scratch::BlockPixels(words);
-  const int64_t blocks = (pixel_end - pixel_begin + block_pixels - 1) / block_pixels;
-  for (int64_t block = 0; block < blocks; ++block) {
-    // Blocks of nearly equal size, each of whole pairs but the last.
-    const int64_t pairs_in_all = (pixel_end - pixel_begin + 1) / 2;
-    const int64_t first_pixel = pixel_begin + pairs_in_all * block / blocks * 2;
-    const int64_t last_pixel = std::min(pixel_begin + pairs_in_all * (block + 1) / blocks * 2, pixel_end);
-    const auto pairs = static_cast<int32_t>((last_pixel - first_pixel + 1) / 2);
-    window_places.Write(first_pixel, last_pixel, scratch.places, stride, scratch.odd);
+  for (int64_t pixel = pixel_begin, block_end; pixel < pixel_end; pixel = block_end) {
+    block_end = places.BlockEnd(pixel, pixel_end);
+    places.Write(pixel, block_end);
+    const auto pairs = static_cast<int32_t>((block_end - pixel + 1) / 2);
     for (int32_t channel = channel_begin, vectors; channel < channel_end; channel += vectors * kVectorChannels) {
       vectors = Vectors(task.channels - channel);
       const auto sum_pairs = vectors == 1 ? SumPairs<4> : vectors == 2 ? SumPairs<2> : SumPairs<1>;
@@ -589,27 +528,36 @@ void Bconv(const BconvTask& task, int64_t pixel_begin, int64_t pixel_end, int32_
       for (int32_t i = 0; i < 2 * vectors; ++i) scratch.excess[i] = _mm256_sub_epi16(excess[i], depth);
       const uint8_t* packed = reinterpret_cast<const uint8_t*>(excess + 2 * vectors);
       const int32_t count = std::min(vectors * kVectorChannels, channel_end - channel);
-      for (int32_t nibble = 0; nibble < plan.nibbles; nibble += plan.block) {
-        const int32_t nibbles = std::min(plan.block, plan.nibbles - nibble);
-        UnpackWeights(packed, nibbles, vectors, scratch.weights);
-        packed += static_cast<ptrdiff_t>(nibbles / 2) * vectors * kVectorChannels;
+      const int32_t nibble_bytes = vectors * kVectorChannels;
+      const int32_t unpacked_nibbles =
+          std::min(kUnpackedBytes / nibble_bytes / plan.block, kUnpackedBlocks) * plan.block;
+      for (int32_t unpacked = 0; unpacked < plan.nibbles; unpacked += unpacked_nibbles) {
+        const int32_t unpacked_end = std::min(unpacked + unpacked_nibbles, plan.nibbles);
+        UnpackWeights(packed + static_cast<ptrdiff_t>(unpacked / 2) * nibble_bytes, unpacked_end - unpacked, vectors,
+                      scratch.weights);
+        NibbleBlock blocks[kUnpackedBlocks];
+        for (int32_t nibble = unpacked; nibble < unpacked_end; nibble += plan.block) {
+          blocks[(nibble - unpacked) / plan.block] = plan.At(nibble);
+        }
         for (int32_t pair = 0; pair < pairs; pair += kStepPairs) {
           const int32_t step_pairs = std::min(kStepPairs, pairs - pair);
-          __m256i* sums = scratch.sums + static_cast<ptrdiff_t>(pair) * vectors * 4;
-          sum_pairs(scratch.places + pair * stride + nibble, stride, step_pairs, scratch.weights, nibbles,
-                    scratch.step);
-          if (nibble + nibbles < plan.nibbles) {
-            KeepSums(scratch.step, step_pairs * vectors, nibble == 0, sums);
-            continue;
+          // Of this step alone where all nibbles are unpacked at once: then the sums stay in the L1 cache.
+          __m256i* sums = scratch.sums + (unpacked_nibbles >= plan.nibbles ? 0 : ptrdiff_t{pair} * vectors * 4);
+          const NibbleBlock* block = blocks;
+          for (int32_t nibble = unpacked; nibble < unpacked_end; nibble += plan.block) {
+            sum_pairs(scratch.places.pairs + 2 * pair, step_pairs, *block++,
+                      scratch.weights + (nibble - unpacked) * nibble_bytes, scratch.step);
+            if (nibble + plan.block < plan.nibbles) KeepSums(scratch.step, step_pairs * vectors, nibble == 0, sums);
           }
-          const int64_t pixel = first_pixel + 2 * pair;
+          if (unpacked_end < plan.nibbles) continue;
+          const int64_t first = pixel + 2 * pair;
           const SummedPairs summed = {scratch.step,
-                                      nibble == 0 ? nullptr : sums,
-                                      scratch.odd + 2 * pair,
+                                      plan.block >= plan.nibbles ? nullptr : sums,
+                                      scratch.places.odd + 2 * pair,
                                       scratch.excess,
                                       vectors,
-                                      pixel,
-                                      std::min<int64_t>(pixel + 2 * kStepPairs, last_pixel)};
+                                      first,
+                                      std::min<int64_t>(first + 2 * kStepPairs, block_end)};
           WriteOutputs(task, summed, channel, count);
         }
       }

@@ -13,6 +13,7 @@
 
 #include <immintrin.h>
 
+#include <cstddef>
 #include <cstdint>
 
 namespace litebnn {
@@ -23,6 +24,12 @@ constexpr int32_t kVectorChannels = 32;
 constexpr int32_t kGroupNibbles = 7;
 // Nibbles between two moves of the byte sums to 16 bit ones: a byte holds 2 * 127. An even number of whole groups.
 constexpr int32_t kMaxBlockNibbles = 126;
+
+// Nibbles whose tables' places lie side by side.
+struct Piece {
+  ptrdiff_t offset;  // in places
+  int32_t nibbles;
+};
 
 struct alignas(64) LookupTables {
   // [nibble of pixel 0 | nibble of pixel 1 << 4][nibble of the filter]
@@ -112,10 +119,10 @@ alignas(32) constexpr uint32_t kNibbleMask[8] = {0x0F0F0F0F, 0x0F0F0F0F, 0x0F0F0
           "jmp 4f\n"                                                                                          \
           "3:\n" ADVANCE(1) NIBBLE(LITEBNN_ADD, 0)                                                            \
           "4: dec %[nibbles]\n jnz 3b\n"                                                                      \
-          LITEBNN_FINISH_GROUP                                                                                \
+          LITEBNN_FINISH_GROUP ADVANCE(1)                                                                                \
           "5:\n"                                                                                              \
-          : "+x"(even[0]), "+x"(even[1]), "+x"(even[2]), "+x"(even[3]),                                       \
-            "+x"(odd[0]), "+x"(odd[1]), "+x"(odd[2]), "+x"(odd[3]), [weights] "+r"(weights),                  \
+          : "+x"(even0), "+x"(even1), "+x"(even2), "+x"(even3), "+x"(odd0), "+x"(odd1), "+x"(odd2),           \
+            "+x"(odd3), [weights] "+r"(weights),                                                              \
             [places0] "+r"(places0), [places1] "+r"(places1), [places2] "+r"(places2),                        \
             [places3] "+r"(places3), [nibbles] "+r"(nibbles)                                                  \
           : [tables] "r"(kLookupTables.data), [mask] "m"(kNibbleMask)                                         \
@@ -131,20 +138,27 @@ struct TileSums {
   // bytes on top of it from bit 4 upwards. Taking that off at the end spares the loop a mask.
   __m256i even[4], odd[4];
 
-  // `places`: of each pair, the places of each nibble's table. `weights`: [nibbles][kVectors][32 channels], a nibble a
-  // byte.
-  TileSums(const uint16_t* const* places, const uint8_t* weights, int64_t nibbles) {
-#pragma GCC unroll 4
-    for (int i = 0; i < 4; ++i) even[i] = odd[i] = _mm256_setzero_si256();
-    const uint16_t *places0 = places[0], *places1 = places[1 % kPairs], *places2 = places[2 % kPairs],
-                   *places3 = places[3 % kPairs];
-    if (kPairs == 1) {
-      LITEBNN_NIBBLES(LITEBNN_NIBBLE_OF_1, LITEBNN_ADVANCE_OF_1);
-    } else if (kPairs == 2) {
-      LITEBNN_NIBBLES(LITEBNN_NIBBLE_OF_2, LITEBNN_ADVANCE_OF_2);
-    } else {
-      LITEBNN_NIBBLES(LITEBNN_NIBBLE_OF_4, LITEBNN_ADVANCE_OF_4);
+  // `places`: of each pair, from where the pieces count. `weights`: [nibbles of all pieces][kVectors][32 channels], a
+  // nibble a byte.
+  TileSums(const uint16_t* const* places, const Piece* pieces, int32_t count, const uint8_t* weights) {
+    // Not the members, which compilers keep in memory too.
+    __m256i even0 = _mm256_setzero_si256(), even1 = even0, even2 = even0, even3 = even0;
+    __m256i odd0 = even0, odd1 = even0, odd2 = even0, odd3 = even0;
+    for (int32_t piece = 0; piece < count; ++piece) {
+      const ptrdiff_t offset = pieces[piece].offset;
+      int64_t nibbles = pieces[piece].nibbles;
+      const uint16_t *places0 = places[0] + offset, *places1 = places[1 % kPairs] + offset,
+                     *places2 = places[2 % kPairs] + offset, *places3 = places[3 % kPairs] + offset;
+      if (kPairs == 1) {
+        LITEBNN_NIBBLES(LITEBNN_NIBBLE_OF_1, LITEBNN_ADVANCE_OF_1);
+      } else if (kPairs == 2) {
+        LITEBNN_NIBBLES(LITEBNN_NIBBLE_OF_2, LITEBNN_ADVANCE_OF_2);
+      } else {
+        LITEBNN_NIBBLES(LITEBNN_NIBBLE_OF_4, LITEBNN_ADVANCE_OF_4);
+      }
     }
+    even[0] = even0, even[1] = even1, even[2] = even2, even[3] = even3;
+    odd[0] = odd0, odd[1] = odd1, odd[2] = odd2, odd[3] = odd3;
   }
 };
 
