@@ -510,57 +510,63 @@ void WriteOutputs(const BconvTask& task, const SummedPairs& pairs, int32_t chann
   return relu ? WriteFloats<true>(task, pairs, channel, count) : WriteFloats<false>(task, pairs, channel, count);
 }
 
+// One tile of channels, of the pixels whose places have been written.
+void BconvTile(const BconvTask& task, const NibblePlan& plan, const Scratch& scratch, int64_t first_pixel,
+               int64_t last_pixel, int32_t channel, int32_t channels) {
+  const int32_t vectors = Vectors(channels);
+  const auto sum_pairs = vectors == 1 ? SumPairs<4> : vectors == 2 ? SumPairs<2> : SumPairs<1>;
+  const size_t vector_bytes = VectorBytes(task.runs * task.run_words);
+  const uint8_t* tile = task.weights + static_cast<size_t>(channel / kVectorChannels) * vector_bytes;
+  const auto* excess = reinterpret_cast<const __m256i*>(tile);
+  const __m256i depth = _mm256_set1_epi16(static_cast<int16_t>(task.depth));
+  for (int32_t i = 0; i < 2 * vectors; ++i) scratch.excess[i] = _mm256_sub_epi16(excess[i], depth);
+  const uint8_t* packed = reinterpret_cast<const uint8_t*>(excess + 2 * vectors);
+
+  const auto pairs = static_cast<int32_t>((last_pixel - first_pixel + 1) / 2);
+  const int32_t nibble_bytes = vectors * kVectorChannels;
+  const int32_t unpacked_blocks = std::min(kUnpackedBytes / nibble_bytes / plan.block, kUnpackedBlocks);
+  const int32_t unpacked_nibbles = unpacked_blocks * plan.block;
+  for (int32_t unpacked = 0; unpacked < plan.nibbles; unpacked += unpacked_nibbles) {
+    const int32_t unpacked_end = std::min(unpacked + unpacked_nibbles, plan.nibbles);
+    UnpackWeights(packed, unpacked_end - unpacked, vectors, scratch.weights);
+    packed += static_cast<ptrdiff_t>(unpacked_nibbles / 2) * nibble_bytes;
+    NibbleBlock blocks[kUnpackedBlocks];
+    for (int32_t i = 0, nibble = unpacked; nibble < unpacked_end; nibble += plan.block) blocks[i++] = plan.At(nibble);
+
+    for (int32_t pair = 0; pair < pairs; pair += kStepPairs) {
+      const int32_t step_pairs = std::min(kStepPairs, pairs - pair);
+      // Of this step alone where all nibbles are unpacked at once: then the sums stay in the L1 cache.
+      __m256i* sums = scratch.sums + (unpacked_nibbles >= plan.nibbles ? 0 : ptrdiff_t{pair} * vectors * 4);
+      for (int32_t i = 0, nibble = unpacked; nibble < unpacked_end; ++i, nibble += plan.block) {
+        const uint8_t* weights = scratch.weights + (nibble - unpacked) * nibble_bytes;
+        sum_pairs(scratch.places.pairs + 2 * pair, step_pairs, blocks[i], weights, scratch.step);
+        if (nibble + plan.block < plan.nibbles) KeepSums(scratch.step, step_pairs * vectors, nibble == 0, sums);
+      }
+      if (unpacked_end < plan.nibbles) continue;
+      SummedPairs summed = {};
+      summed.step = scratch.step;
+      summed.sums = plan.block >= plan.nibbles ? nullptr : sums;
+      summed.odd = scratch.places.odd + 2 * pair;
+      summed.excess = scratch.excess;
+      summed.vectors = vectors;
+      summed.pixel_begin = first_pixel + 2 * pair;
+      summed.pixel_end = std::min(summed.pixel_begin + 2 * kStepPairs, last_pixel);
+      WriteOutputs(task, summed, channel, channels);
+    }
+  }
+}
+
 void Bconv(const BconvTask& task, int64_t pixel_begin, int64_t pixel_end, int32_t channel_begin, int32_t channel_end) {
-  const int32_t words = task.runs * task.run_words;
   const Scratch scratch(task.scratch);
   const Places places(task, pixel_begin, pixel_end, scratch.places);
   const NibblePlan plan(places.runs(), places.run_nibbles(), places.run_stride());
-  const __m256i depth = _mm256_set1_epi16(static_cast<int16_t>(task.depth));
   for (int64_t pixel = pixel_begin, block_end; pixel < pixel_end; pixel = block_end) {
     block_end = places.BlockEnd(pixel, pixel_end);
     places.Write(pixel, block_end);
-    const auto pairs = static_cast<int32_t>((block_end - pixel + 1) / 2);
     for (int32_t channel = channel_begin, vectors; channel < channel_end; channel += vectors * kVectorChannels) {
       vectors = Vectors(task.channels - channel);
-      const auto sum_pairs = vectors == 1 ? SumPairs<4> : vectors == 2 ? SumPairs<2> : SumPairs<1>;
-      const uint8_t* tile = task.weights + static_cast<size_t>(channel / kVectorChannels) * VectorBytes(words);
-      const auto* excess = reinterpret_cast<const __m256i*>(tile);
-      for (int32_t i = 0; i < 2 * vectors; ++i) scratch.excess[i] = _mm256_sub_epi16(excess[i], depth);
-      const uint8_t* packed = reinterpret_cast<const uint8_t*>(excess + 2 * vectors);
-      const int32_t count = std::min(vectors * kVectorChannels, channel_end - channel);
-      const int32_t nibble_bytes = vectors * kVectorChannels;
-      const int32_t unpacked_nibbles =
-          std::min(kUnpackedBytes / nibble_bytes / plan.block, kUnpackedBlocks) * plan.block;
-      for (int32_t unpacked = 0; unpacked < plan.nibbles; unpacked += unpacked_nibbles) {
-        const int32_t unpacked_end = std::min(unpacked + unpacked_nibbles, plan.nibbles);
-        UnpackWeights(packed + static_cast<ptrdiff_t>(unpacked / 2) * nibble_bytes, unpacked_end - unpacked, vectors,
-                      scratch.weights);
-        NibbleBlock blocks[kUnpackedBlocks];
-        for (int32_t nibble = unpacked; nibble < unpacked_end; nibble += plan.block) {
-          blocks[(nibble - unpacked) / plan.block] = plan.At(nibble);
-        }
-        for (int32_t pair = 0; pair < pairs; pair += kStepPairs) {
-          const int32_t step_pairs = std::min(kStepPairs, pairs - pair);
-          // Of this step alone where all nibbles are unpacked at once: then the sums stay in the L1 cache.
-          __m256i* sums = scratch.sums + (unpacked_nibbles >= plan.nibbles ? 0 : ptrdiff_t{pair} * vectors * 4);
-          const NibbleBlock* block = blocks;
-          for (int32_t nibble = unpacked; nibble < unpacked_end; nibble += plan.block) {
-            sum_pairs(scratch.places.pairs + 2 * pair, step_pairs, *block++,
-                      scratch.weights + (nibble - unpacked) * nibble_bytes, scratch.step);
-            if (nibble + plan.block < plan.nibbles) KeepSums(scratch.step, step_pairs * vectors, nibble == 0, sums);
-          }
-          if (unpacked_end < plan.nibbles) continue;
-          const int64_t first = pixel + 2 * pair;
-          const SummedPairs summed = {scratch.step,
-                                      plan.block >= plan.nibbles ? nullptr : sums,
-                                      scratch.places.odd + 2 * pair,
-                                      scratch.excess,
-                                      vectors,
-                                      first,
-                                      std::min<int64_t>(first + 2 * kStepPairs, block_end)};
-          WriteOutputs(task, summed, channel, count);
-        }
-      }
+      BconvTile(task, plan, scratch, pixel, block_end, channel,
+                std::min(vectors * kVectorChannels, channel_end - channel));
     }
   }
 }

@@ -111,20 +111,21 @@ class OddPair {
 // Twice a number of odd nibbles, in both halves.
 int32_t TwiceInHalves(int32_t odd) { return odd * 2 * 0x10001; }
 
-// A block of pixels' places, and the memory for them.
+// What a block of output pixels is given, and the memory for it.
 struct PlacesMemory {
-  // Both are [pixels].
-  const uint16_t** pairs;  // places of the first nibble of a pair's windows; every second one is used
+  // [kMaxBlockPixels] each.
+  const uint16_t** pairs;  // the place of the first nibble of a pair's windows; every second one is used
   int32_t* odd;            // twice the odd nibbles of a window, in both halves
-  uint16_t* places;        // [PlacesCount]
+  uint16_t* places;        // kPlacesBytes
 };
 
-// Pairs of windows that have places of their own, at most.
+// Pairs that have copies of their own in a block, at most.
 int32_t MaxWindowPairs(int32_t words) {
   const int32_t pair_bytes = words * kNibblesPerWord * static_cast<int32_t>(sizeof(uint16_t));
   return std::min((kPlacesBytes - kSlack) / pair_bytes, kMaxBlockPixels / 2);
 }
 
+// Makes the places for the output pixels that one thread computes, block by block.
 class Places {
  public:
   // For output pixels [first, last), of which the first is even.
