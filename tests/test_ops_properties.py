@@ -263,16 +263,29 @@ def test_a_max_pool_is_claimed_with_what_it_reads(capfd: pytest.CaptureFixture[s
     conv = lce_models.Conv()
     graph = lce_models.Graph()
     source, image = graph.tensor((1, 5, 6, 2), name="input"), graph.tensor((1, 5, 6, 8), "float32", name="image")
+    convolved, total = conv.add_to(graph, source), graph.tensor(conv.output_shape, "float32", name="sum")
+    graph.builtin("ADD", [convolved, convolved], [total], lce_models.schema.AddOptionsT())
+    signs, values = graph.tensor((1, 5, 6, 1), name="signs"), graph.tensor(conv.output_shape, "float32", name="values")
+    graph.custom("LceQuantize", [image], [signs])
+    graph.custom("LceDequantize", [signs], [values])
     results = []
-    for values in (conv.add_to(graph, source), image):
+
+    def pool(source: int, activation: int) -> int:
+        results.append(graph.tensor((1, 5, 6, 8), "float32", name=f"pooled{len(results)}"))
+        options = pool_options((2, 2), (1, 1), reference.SAME, activation)
+        graph.builtin("MAX_POOL_2D", [source], [results[-1]], options)
+        return results[-1]
+
+    for source_of_pools in (convolved, total, values):
+        # Without activation, with RELU, with RELU6.
         for activation in (0, 1, 3):
-            results.append(graph.tensor((1, 4, 5, 8), "float32", name=f"pooled{len(results)}"))
-            options = pool_options((2, 2), (1, 1), reference.VALID, activation)
-            graph.builtin("MAX_POOL_2D", [values], [results[-1]], options)
+            pool(source_of_pools, activation)
+    pool(results[0], 0)
+    pool(pool(image, 0), 0)
     model = graph.build([source, image], results)
     find_runtime().Interpreter(model_content=model, experimental_delegates=[litebnn.load_delegate(verbose=True)])
-    # The convolution and, of its three pools, those without activation and with RELU.
-    assert "the delegate takes 3 of 7 nodes" in capfd.readouterr().err
+    # The convolution, the sum, LceQuantize and LceDequantize; of their pools two in three, and the pool of a pool.
+    assert f"the delegate takes {4 + 2 * 3 + 1} of {4 + 3 * 3 + 3} nodes" in capfd.readouterr().err
 
 
 def test_a_max_pool_refuses_an_image_resized_below_its_filter() -> None:

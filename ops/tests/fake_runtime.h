@@ -23,10 +23,10 @@ struct GraphTensor {
 };
 
 struct GraphNode {
-  std::string op;  // a custom op's name, or "ADD", which the runtime has itself, for tensors of one shape
+  std::string op;  // a custom op's name, or one of the runtime's own: "ADD", for tensors of one shape, or "MAX_POOL_2D"
   std::vector<int> inputs, outputs;
   std::vector<uint8_t> options;
-  int activation = 0;  // of ADD: 0 none, 1 RELU
+  std::vector<int> builtin;  // TfLiteAddParams or TfLitePoolParams
 };
 
 struct Graph {

@@ -85,7 +85,7 @@ int AddConv(Graph* graph, const ConvParams& params, int input, uint32_t seed) {
 int AddSimple(Graph* graph, const char* op, int input, TfLiteType type, std::vector<int> shape,
               std::vector<uint8_t> options = {}) {
   const int output = Add(graph, type, std::move(shape));
-  graph->nodes.push_back({op, {input}, {output}, std::move(options)});
+  graph->nodes.push_back({op, {input}, {output}, std::move(options), {}});
   return output;
 }
 
@@ -178,11 +178,31 @@ Graph ResidualGraph(int depth, int size, int channels, int activation) {
     const int shortcut = i % 3 == 2 ? tensor_before : tensor;
     const std::vector<int> addends =
         i % 2 == 0 ? std::vector<int>{convolved, shortcut} : std::vector<int>{shortcut, convolved};
-    graph.nodes.push_back({"ADD", addends, {sum}, {}, activation});
+    graph.nodes.push_back({"ADD", addends, {sum}, {}, {activation}});
     tensor_before = tensor;
     tensor = sum;
   }
   graph.outputs = {tensor};
+  return graph;
+}
+
+Graph PooledGraph(const std::vector<int>& image, const std::vector<int>& first_pool,
+                  const std::vector<int>& second_pool) {
+  Graph graph;
+  ConvParams params;
+  params.batch = image[0];
+  params.height = image[1];
+  params.width = image[2];
+  params.channels_in = params.channels_out = image[3];
+  graph.inputs = {Add(&graph, kTfLiteInt32, Packed(image))};
+  const int convolved = AddConv(&graph, params, graph.inputs[0], 1);
+  const int sum = Add(&graph, kTfLiteFloat32, image);
+  graph.nodes.push_back({"ADD", {convolved, convolved}, {sum}, {}, {1}});
+  // The shapes are worked out by the runtime.
+  const int pooled = Add(&graph, kTfLiteFloat32, image), pooled_twice = Add(&graph, kTfLiteFloat32, image);
+  graph.nodes.push_back({"MAX_POOL_2D", {sum}, {pooled}, {}, first_pool});
+  graph.nodes.push_back({"MAX_POOL_2D", {pooled}, {pooled_twice}, {}, second_pool});
+  graph.outputs = {pooled, pooled_twice};
   return graph;
 }
 
@@ -191,7 +211,7 @@ Graph RandomGraph(std::mt19937& random) {
     return low + static_cast<int>(random() % static_cast<uint32_t>(high - low + 1));
   };
   const TfLiteType types[] = {kTfLiteFloat32, kTfLiteInt8, kTfLiteBool};
-  switch (pick(0, 6)) {
+  switch (pick(0, 7)) {
     case 0:
       return QuantizeGraph({pick(1, 3), pick(1, 5), pick(1, 100)}, types[pick(0, 2)]);
     case 1:
@@ -208,6 +228,13 @@ Graph RandomGraph(std::mt19937& random) {
       return ChainGraph(pick(0, 2), pick(2, 6), pick(1, 70));
     case 4:
       return ResidualGraph(pick(1, 5), pick(1, 5), pick(1, 70), pick(0, 1));
+    case 5: {
+      // SAME.
+      const auto pool = [&pick] {
+        return std::vector<int>{1, pick(1, 3), pick(1, 3), pick(1, 3), pick(1, 3), pick(0, 1)};
+      };
+      return PooledGraph({pick(1, 2), pick(1, 7), pick(1, 7), pick(1, 70)}, pool(), pool());
+    }
     default: {
       ConvParams params;
       params.batch = pick(1, 2);

@@ -38,6 +38,11 @@ Graph ChainGraph(int depth, int size = 9, int channels = 70);
 // in every third layer of the one before that.
 Graph ResidualGraph(int depth, int size = 5, int channels = 40, int activation = 0);
 
+// A convolution, the sum of its output with itself, and two max pools of the sum, one of the other; both are outputs.
+// A pool is TfLitePoolParams: padding, stride width and height, filter width and height, activation.
+Graph PooledGraph(const std::vector<int>& image, const std::vector<int>& first_pool,
+                  const std::vector<int>& second_pool);
+
 // A small random graph: one op with random parameters, or a chain.
 Graph RandomGraph(std::mt19937& random);
 

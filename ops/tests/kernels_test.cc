@@ -2,6 +2,8 @@
 #include "kernels/kernels.h"
 
 #include <gtest/gtest.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cmath>
@@ -35,6 +37,40 @@ class KernelsTest : public testing::TestWithParam<std::string> {
 INSTANTIATE_TEST_SUITE_P(Tables, KernelsTest, testing::ValuesIn(TableNames()),
                          [](const auto& name) { return name.param; });
 
+// Memory that ends where a page begins which nothing may touch.
+class GuardedBuffer {
+ public:
+  explicit GuardedBuffer(size_t bytes) : bytes_(bytes) {
+    const auto page = static_cast<size_t>(sysconf(_SC_PAGESIZE));
+    mapped_bytes_ = (bytes + page - 1) / page * page + page;
+    mapped_ = mmap(nullptr, mapped_bytes_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    EXPECT_NE(mapped_, MAP_FAILED);
+    guard_ = static_cast<uint8_t*>(mapped_) + mapped_bytes_ - page;
+    EXPECT_EQ(mprotect(guard_, page, PROT_NONE), 0);
+    // What was there before must not show through.
+    std::memset(data(), 0xA5, bytes);
+  }
+  // Null where `values` is empty.
+  template <typename T>
+  explicit GuardedBuffer(const std::vector<T>& values) : GuardedBuffer(values.size() * sizeof(T)) {
+    if (!values.empty()) std::memcpy(data(), values.data(), bytes_);
+  }
+  GuardedBuffer(const GuardedBuffer&) = delete;
+  GuardedBuffer& operator=(const GuardedBuffer&) = delete;
+  ~GuardedBuffer() { munmap(mapped_, mapped_bytes_); }
+
+  uint8_t* data() { return bytes_ == 0 ? nullptr : guard_ - bytes_; }
+  template <typename T>
+  T* As() {
+    return reinterpret_cast<T*>(data());
+  }
+
+ private:
+  size_t bytes_, mapped_bytes_ = 0;
+  void* mapped_ = nullptr;
+  uint8_t* guard_ = nullptr;
+};
+
 // `in_place`: the output overwrites the addend.
 std::vector<uint8_t> RunBconv(const Kernels& kernels, const BconvCase& c, const BconvData& data, int threads,
                               bool in_place = false) {
@@ -43,18 +79,13 @@ std::vector<uint8_t> RunBconv(const Kernels& kernels, const BconvCase& c, const 
   EXPECT_NE(pool, nullptr);
   EXPECT_NE(conv, nullptr);
   EXPECT_TRUE(conv->Resize(data.geometry));
-  AlignedBuffer<uint8_t> workspace;
-  EXPECT_TRUE(workspace.Allocate(conv->WorkspaceBytes(threads)));
-  // What was there before must not show through.
-  if (workspace.bytes() > 0) std::memset(workspace.data(), 0xA5, workspace.bytes());
-  std::vector<uint8_t> output(OutputBytes(c, data.geometry), 0x5A);
-  const float* addend = data.addend.empty() ? nullptr : data.addend.data();
-  if (in_place) {
-    std::memcpy(output.data(), addend, output.size());
-    addend = reinterpret_cast<const float*>(output.data());
-  }
-  conv->Run(*pool, data.input.data(), addend, output.data(), workspace.data());
-  return output;
+  GuardedBuffer input(data.input), addend(data.addend), workspace(conv->WorkspaceBytes(threads));
+  GuardedBuffer output(OutputBytes(c, data.geometry));
+  const auto output_bytes = OutputBytes(c, data.geometry);
+  if (in_place) std::memcpy(output.data(), addend.data(), output_bytes);
+  conv->Run(*pool, input.As<uint32_t>(), in_place ? output.As<float>() : addend.As<float>(), output.data(),
+            workspace.data());
+  return std::vector<uint8_t>(output.data(), output.data() + output_bytes);
 }
 
 void ExpectAsReference(const Kernels& kernels, const BconvCase& c, int threads) {
@@ -112,8 +143,8 @@ TEST_P(KernelsTest, BconvOfRandomShapes) {
   for (int i = 0; i < 400; ++i) {
     BconvCase c;
     c.batch = pick({1, 1, 2, 3});
-    c.height = pick({1, 2, 4, 7, 9});
-    c.width = pick({1, 2, 5, 7, 8, 13});
+    c.height = pick({1, 2, 4, 7, 9, 12});
+    c.width = pick({1, 2, 5, 7, 8, 12, 13, 16});
     c.filter_height = pick({1, 2, 3, 5});
     c.filter_width = pick({1, 2, 3, 5});
     c.stride_height = pick({1, 1, 2, 3});
@@ -165,6 +196,83 @@ TEST_P(KernelsTest, BconvOfManyPixels) {
   ExpectAsReference(kernels(), c, 1);
   c.filter_height = c.filter_width = 1;
   ExpectAsReference(kernels(), c, 1);
+}
+
+// Without padding, so that windows end where the input does.
+TEST_P(KernelsTest, BconvOfOneRow) {
+  for (int32_t width = 3; width < 12; ++width) {
+    for (int32_t channels_in : {32, 64, 300}) {
+      for (int32_t stride : {1, 2}) {
+        BconvCase c;
+        c.same = false;
+        c.height = c.filter_height;
+        c.width = width;
+        c.channels_in = channels_in;
+        c.stride_width = stride;
+        ExpectAsReference(kernels(), c, 1);
+        ExpectAsReference(kernels(), c, 2);
+      }
+    }
+  }
+}
+
+// More rows, and more of what is made of a row, than any table takes at a time.
+TEST_P(KernelsTest, BconvOfDeepImages) {
+  for (int32_t channels_in : {1024, 2048, 2900}) {
+    BconvCase c;
+    c.height = 16;
+    c.width = 14;
+    c.channels_in = channels_in;
+    c.channels_out = 20;
+    ExpectAsReference(kernels(), c, 1);
+  }
+}
+
+// Steps of windows that lead far beyond the input.
+TEST_P(KernelsTest, BconvWithHugeStrides) {
+  for (int32_t channels_in : {32, 64, 96, 128, 256}) {
+    for (int32_t filter : {1, 3}) {
+      for (int32_t stride : {1 << 26, 1 << 28, 1 << 30}) {
+        for (int32_t width : {1, 4}) {
+          BconvCase c;
+          c.width = width;
+          c.channels_in = channels_in;
+          c.filter_height = c.filter_width = filter;
+          c.stride_width = stride;
+          ExpectAsReference(kernels(), c, 1);
+          c.stride_height = stride;
+          ExpectAsReference(kernels(), c, 1);
+        }
+      }
+    }
+  }
+}
+
+// More rows than a byte can count for, with nothing but odd nibbles, and runs that are shorter than a block.
+TEST_P(KernelsTest, BconvOfTallFilters) {
+  for (int32_t filter_height : {15, 120, 127, 128, 200}) {
+    BconvCase c;
+    c.height = 3;
+    c.width = 4;
+    c.filter_height = filter_height;
+    c.filter_width = 2;
+    BconvData data;
+    ASSERT_TRUE(MakeBconvData(c, &data));
+    for (uint32_t input : {0x11111111u, 0x7E7E7E7Eu}) {
+      std::fill(data.input.begin(), data.input.end(), input);
+      EXPECT_TRUE(RunBconv(kernels(), c, data, 1) == ReferenceBconv(c, data)) << Describe(c);
+      // Without padding, all taps are inside.
+      BconvCase inside = c;
+      inside.same = false;
+      inside.height = filter_height + 1;
+      inside.width = 5;
+      BconvData inside_data;
+      ASSERT_TRUE(MakeBconvData(inside, &inside_data));
+      std::fill(inside_data.input.begin(), inside_data.input.end(), input);
+      EXPECT_TRUE(RunBconv(kernels(), inside, inside_data, 1) == ReferenceBconv(inside, inside_data))
+          << Describe(inside);
+    }
+  }
 }
 
 TEST_P(KernelsTest, BconvOfDeepFilters) {
@@ -457,7 +565,7 @@ TEST_P(KernelsTest, MaxPool2d) {
     for (int i = 0; i < 200; ++i) {
       // Enough for several threads in some.
       const MaxPool2dGeometry g = RandomPool(random, i % 10 == 0 ? 2000 : 150);
-      const float floor = i % 3 == 0 ? 0.0f : std::numeric_limits<float>::lowest();
+      const float floor = i % 3 == 0 ? 0.0f : -kInfinity;
       std::vector<float> input(static_cast<size_t>(g.batch * g.input_height * g.input_width * g.channels));
       for (float& value : input) {
         value = random() % 4 == 0 ? special[random() % std::size(special)] : static_cast<float>(random() % 101) - 50.0f;

@@ -60,7 +60,7 @@ class Mutator {
     GraphTensor& tensor = Any(graph->tensors);
     switch (Pick(0, 13)) {
       case 0:
-        node.activation = Pick(0, 4);
+        if (!node.builtin.empty()) Any(node.builtin) = Pick(0, 1) == 0 ? Pick(-1, 4) : Extreme();
         if (!node.options.empty()) node.options.resize(random_() % node.options.size());
         break;
       case 1:

@@ -193,7 +193,7 @@ TEST(Conv, ShapesThatDoNotAgree) {
   graph = ConvGraph(valid);
   graph.tensors[kInput].shape = {1, 2, 6, 2};
   ExpectRefused(graph,
-                "input (tensor 0 'a tensor'): height: expected at least 3 for a dilated filter of that size, found 2");
+                "input (tensor 0 'a tensor'): height: expected at least 3, which the filter reaches over, found 2");
 }
 
 TEST(Conv, ShapesThatOverflow) {

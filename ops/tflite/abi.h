@@ -55,7 +55,8 @@ constexpr int64_t kTfLiteDelegateFlagsAllowDynamicTensors = 1;
 constexpr int kTfLitePaddingSame = 1;
 constexpr int kTfLitePaddingValid = 2;
 
-// Only their first members are read, which have been there from the beginning.
+// Options of the runtime's own ops, from tensorflow/lite/core/c/builtin_op_data.h, which is not among the headers that
+// abi_test.cc sees. Only their first members are read, which have been there from the beginning.
 struct TfLiteAddParams {
   int activation;
 };

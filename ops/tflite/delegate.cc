@@ -186,7 +186,7 @@ TfLiteStatus PrepareDelegate(TfLiteContext* context, TfLiteDelegate* delegate) {
     const OpType* type = FindOpType(*planned.registration);
     if (type == nullptr) {
       type = FindBuiltin(*context, *planned.registration, *planned.node);
-      if (!reads_any(type == &kMaxPool2dOp ? written : convolved)) type = nullptr;
+      if (type != nullptr && !reads_any(type == &kMaxPool2dOp ? written : convolved)) type = nullptr;
     }
     if (type == nullptr) continue;
     claimed.push_back(planned.index);

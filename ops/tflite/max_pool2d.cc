@@ -63,8 +63,7 @@ class MaxPool2dNode final : public Op {
     if (!node.CheckOutputType({kTfLiteFloat32})) return false;
 
     const auto& params = *static_cast<const TfLitePoolParams*>(node.builtin_data);
-    // Of the runtime's own kernel, which finds the largest value in the same way.
-    floor_ = params.activation == kTfLiteActRelu ? 0.0f : std::numeric_limits<float>::lowest();
+    floor_ = params.activation == kTfLiteActRelu ? 0.0f : -std::numeric_limits<float>::infinity();
     geometry_.stride_height = params.stride_height;
     geometry_.stride_width = params.stride_width;
     geometry_.filter_height = params.filter_height;

@@ -8,8 +8,8 @@ namespace litebnn {
 
 struct OpType;
 
-// The op for a node that pools a float32 tensor of four dimensions, with no activation or RELU. Null for any other
-// node.
+// The op for a node that pools a float32 tensor of four dimensions that is no constant, with no activation or RELU.
+// Null for any other node, and for one whose options make no sense: the runtime refuses it.
 const OpType* FindMaxPool2d(const TfLiteContext& context, const TfLiteRegistration& registration,
                             const TfLiteNode& node);
 

@@ -28,8 +28,8 @@ std::string ShapeText(const std::vector<int32_t>& shape);
 
 // Whether its values are part of the model.
 bool IsConstant(const TfLiteTensor& tensor);
-// Whether the runtime's tensor `index` is a float32 one of four dimensions that some node writes. A shape that the
-// model does not tell has another number of dimensions.
+// Whether the runtime's tensor `index` is a float32 one of four dimensions and no constant. A shape that the model does
+// not tell has another number of dimensions.
 bool IsComputedImage(const TfLiteContext& context, int index);
 
 // The number of values in dimensions [begin, end) of `shape`. Shapes that reach an op hold at most INT32_MAX values.

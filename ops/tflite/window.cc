@@ -14,7 +14,7 @@ bool SlideWindow(const Node& node, const WindowAxis& axis, int32_t padding, int3
     steps = (int64_t{axis.input} + axis.stride - 1) / axis.stride;
   } else {
     if (reach > axis.input) {
-      return node.InputError(0, "%s: expected at least %lld for a dilated filter of that size, found %d", axis.name,
+      return node.InputError(0, "%s: expected at least %lld, which the filter reaches over, found %d", axis.name,
                              static_cast<long long>(reach), axis.input);
     }
     steps = (axis.input - reach) / axis.stride + 1;

@@ -152,6 +152,27 @@ def shortcuts(name: str, activation: int) -> Case:
     return Case(name, graph.build([source], [tensor]), x, expected, conv.tolerance(expected))
 
 
+def pooled() -> Iterator[Case]:
+    """The runtime's own MAX_POOL_2D behind a convolution."""
+    for number, (filter_size, strides, padding, activation) in enumerate(
+        [((2, 2), (1, 1), reference.VALID, 0), ((3, 2), (2, 1), reference.SAME, 1)]
+    ):
+        conv = Conv(channels_out=45)
+        graph = Graph()
+        source = graph.tensor((1, 5, 6, 2), name="input")
+        words = conv.random_input()
+        expected = reference.max_pool2d(conv.compute(words), filter_size, strides, padding)
+        if activation:
+            expected = np.maximum(expected, 0)
+        output = graph.tensor(expected.shape, "float32", name="pooled")
+        options = schema.Pool2DOptionsT()
+        options.filterHeight, options.filterWidth = filter_size
+        options.strideH, options.strideW = strides
+        options.padding, options.fusedActivationFunction = padding, activation
+        graph.builtin("MAX_POOL_2D", [conv.add_to(graph, source)], [output], options)
+        yield Case(f"pooled_{number}", graph.build([source], [output]), words, expected, conv.tolerance(expected))
+
+
 def between_float_ops() -> Iterator[Case]:
     """A binary layer with float ops around it, which stay with the runtime, and a dynamic tensor before it."""
     conv = Conv((1, 4, 5, 32), 16)
@@ -330,6 +351,7 @@ def all_cases() -> Iterator[Case | Refusal]:
     yield from chains()
     yield shortcuts("shortcuts", activation=0)
     yield shortcuts("shortcuts_with_relu", activation=1)
+    yield from pooled()
     yield from between_float_ops()
     yield from wrong_options()
     yield from broken_options()

@@ -31,8 +31,8 @@ constexpr int32_t kUnpackedBlocks = 8;
 
 // Some nibbles of a window whose sums fit bytes, where they lie in the places.
 struct NibbleBlock {
-  // A run has at least one word; the first and the last one may be there in part.
-  Piece pieces[kMaxBlockNibbles / kNibblesPerWord + 2];
+  // Of several runs each has two words at least; the first and the last one may be there in part.
+  Piece pieces[kMaxBlockNibbles / (2 * kNibblesPerWord) + 2];
   int32_t count;
 };
 

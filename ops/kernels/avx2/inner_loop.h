@@ -119,7 +119,7 @@ alignas(32) constexpr uint32_t kNibbleMask[8] = {0x0F0F0F0F, 0x0F0F0F0F, 0x0F0F0
           "jmp 4f\n"                                                                                          \
           "3:\n" ADVANCE(1) NIBBLE(LITEBNN_ADD, 0)                                                            \
           "4: dec %[nibbles]\n jnz 3b\n"                                                                      \
-          LITEBNN_FINISH_GROUP ADVANCE(1)                                                                                \
+          LITEBNN_FINISH_GROUP ADVANCE(1)                                                                     \
           "5:\n"                                                                                              \
           : "+x"(even0), "+x"(even1), "+x"(even2), "+x"(even3), "+x"(odd0), "+x"(odd1), "+x"(odd2),           \
             "+x"(odd3), [weights] "+r"(weights),                                                              \

@@ -131,37 +131,35 @@ class Places {
   // For output pixels [first, last), of which the first is even.
   Places(const BconvTask& task, int64_t first, int64_t last, const PlacesMemory& memory)
       : task_(task), memory_(memory), words_(task.runs * task.run_words) {
+    constexpr auto kWordBytes = static_cast<ptrdiff_t>(sizeof(uint32_t));
+    // Where windows do not overlap, half of a row's places would be for nothing. Where they do, a run is all that a
+    // window has of a row of input.
+    if (task.run_words * kWordBytes <= task.pixel_stride) return;
+    input_row_bytes_ = task.runs > 1 ? task.run_offsets[1] : task.row_stride;
     const int64_t width = task.output_width;
     const bool is_one_row = first / width == (last - 1) / width;
-    const ptrdiff_t frame_row = task.runs > 1 ? task.run_offsets[1] : task.row_stride;
-    const ptrdiff_t run_bytes = task.run_words * static_cast<ptrdiff_t>(sizeof(uint32_t));
-    bool in_rows = (width % 2 == 0 || is_one_row) && task.runs <= kMaxRuns && task.row_stride % frame_row == 0 &&
-                   frame_row >= (width - 1) * task.pixel_stride + run_bytes;
-    for (int32_t run = 0; run < task.runs; ++run) in_rows &= task.run_offsets[run] == run * frame_row;
-    if (!in_rows) return;
+    const bool has_whole_pairs = width % 2 == 0 || is_one_row;
+    if (!has_whole_pairs || task.row_stride % input_row_bytes_ != 0 || task.runs > kMaxRuns) return;
 
-    frame_row_ = frame_row;
-    step_rows_ = static_cast<int32_t>(task.row_stride / frame_row);
-    pixel_words_ = static_cast<int32_t>(task.pixel_stride / static_cast<ptrdiff_t>(sizeof(uint32_t)));
+    step_rows_ = task.row_stride / input_row_bytes_;
+    pixel_words_ = static_cast<int32_t>(task.pixel_stride / kWordBytes);
     const int64_t row_pixels = std::min<int64_t>(width, kMaxBlockPixels);
-    // Where windows do not overlap, half of a row's places would be for nothing.
-    if (task.run_words <= pixel_words_) return;
     row_words_ = static_cast<int32_t>(row_pixels - 1) * pixel_words_ + task.run_words;
     // What is made of a row lies in the same memory, its places last, as they are written beyond their end.
-    const int64_t row_bytes = row_words_ * int64_t{sizeof(uint32_t)};
-    const int64_t rows =
-        (kPlacesBytes - row_bytes - 3 * kSlack) / (row_bytes + row_stride() * int64_t{sizeof(uint16_t)});
+    const int64_t staged_bytes = row_bytes() + row_places() * static_cast<int64_t>(sizeof(uint16_t));
+    const int64_t rows = (kPlacesBytes - row_bytes() - 3 * kSlack) / staged_bytes;
+    if (rows < task.runs) return;
+    shared_ = true;
     block_rows_ = std::min((rows - task.runs) / step_rows_ + 1, kMaxBlockPixels / row_pixels);
-    shared_ = rows >= task.runs && block_rows_ > 0;
     odd_before_ = reinterpret_cast<int32_t*>(memory.places);
-    row_odd_ = reinterpret_cast<uint8_t*>(odd_before_) + row_bytes + kSlack;
-    row_places_ = reinterpret_cast<uint16_t*>(row_odd_ + rows * row_bytes + kSlack);
+    row_odd_ = reinterpret_cast<uint8_t*>(odd_before_) + row_bytes() + kSlack;
+    row_places_ = reinterpret_cast<uint16_t*>(row_odd_ + rows * row_bytes() + kSlack);
   }
 
   // How a window lies in the places.
   int32_t runs() const { return shared_ ? task_.runs : 1; }
   int32_t run_nibbles() const { return words_ / runs() * kNibblesPerWord; }
-  ptrdiff_t run_stride() const { return shared_ ? row_stride() : 0; }
+  ptrdiff_t run_stride() const { return shared_ ? row_places() : 0; }
 
   // The end of the block that begins at `pixel`, of nearly equal ones up to `last`. Shared places are those of whole
   // rows, or of a part of one where rows are long.
@@ -179,7 +177,7 @@ class Places {
   void Write(int64_t first, int64_t last) const { shared_ ? WriteRows(first, last) : WriteWindows(first, last); }
 
  private:
-  int32_t row_stride() const { return row_words_ * kNibblesPerWord; }
+  ptrdiff_t row_places() const { return row_words_ * ptrdiff_t{kNibblesPerWord}; }
   ptrdiff_t row_bytes() const { return row_words_ * static_cast<ptrdiff_t>(sizeof(uint32_t)); }
 
   void WriteWindows(int64_t first, int64_t last) const {
@@ -210,8 +208,8 @@ class Places {
     const auto words = static_cast<int32_t>((pixels - 1) * pixel_words_) + task_.run_words;
     const int32_t pair_words = words - (pixels % 2 == 0 ? pixel_words_ : 0);
     const uint8_t* source = task_.input + first_row * task_.row_stride + first_column * task_.pixel_stride;
-    for (int64_t row = 0; row < staged_rows; ++row, source += frame_row_) {
-      uint16_t* places = row_places_ + row * row_stride();
+    for (int64_t row = 0; row < staged_rows; ++row, source += input_row_bytes_) {
+      uint16_t* places = row_places_ + row * row_places();
       const int32_t both_words = std::clamp(words - pixel_words_, 0, pair_words);
       const auto ignore = [](__m256i, __m256i) {};
       WritePlaces(source, source + task_.pixel_stride, both_words, places, ignore);
@@ -224,7 +222,7 @@ class Places {
     for (int64_t row = first_row; row <= last_row; ++row) {
       const int64_t begin = std::max(first, row * width), end = std::min(last, (row + 1) * width);
       const int64_t staged = (row - first_row) * step_rows_, column = begin - row * width - first_column;
-      const uint16_t* places = row_places_ + staged * row_stride();
+      const uint16_t* places = row_places_ + staged * row_places();
       for (int64_t i = 0; i < end - begin; i += 2) {
         memory_.pairs[begin - first + i] = places + (column + i) * pixel_words_ * kNibblesPerWord;
       }
@@ -276,14 +274,14 @@ class Places {
   const int32_t words_;
   bool shared_ = false;
   // What follows is for places that are shared.
-  ptrdiff_t frame_row_ = 0;         // bytes from a row of input to the next
-  int32_t step_rows_ = 0;           // rows of input from a row of output to the next
+  ptrdiff_t input_row_bytes_ = 0;
+  int64_t step_rows_ = 0;           // rows of input from a row of output to the next
   int32_t pixel_words_ = 0;         // words of input from an output pixel to the next
   int32_t row_words_ = 0;           // words of a row that is staged
   int64_t block_rows_ = 0;          // rows of output in a block, at most
-  int32_t* odd_before_ = nullptr;   // [row_bytes], odd nibbles of all rows of a window
+  int32_t* odd_before_ = nullptr;   // [row_words_ + 1], odd nibbles of a window's rows in front of each word
   uint8_t* row_odd_ = nullptr;      // [staged rows][row_bytes], odd nibbles of each byte
-  uint16_t* row_places_ = nullptr;  // [staged rows][row_stride]
+  uint16_t* row_places_ = nullptr;  // [staged rows][row_places]
 };
 
 }  // namespace
