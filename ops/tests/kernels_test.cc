@@ -48,7 +48,7 @@ class GuardedBuffer {
     guard_ = static_cast<uint8_t*>(mapped_) + mapped_bytes_ - page;
     EXPECT_EQ(mprotect(guard_, page, PROT_NONE), 0);
     // What was there before must not show through.
-    std::memset(data(), 0xA5, bytes);
+    if (bytes > 0) std::memset(data(), 0xA5, bytes);
   }
   // Null where `values` is empty.
   template <typename T>
