@@ -82,6 +82,22 @@ class Graph:
             operator.builtinOptionsType = getattr(schema.BuiltinOptions, type(options).__name__[:-1])
             operator.builtinOptions = options
 
+    def max_pool(
+        self,
+        source: int,
+        output: int,
+        filter_size: tuple[int, int],
+        strides: tuple[int, int],
+        padding: int,
+        activation: int,
+    ) -> None:
+        """Adds a MAX_POOL_2D."""
+        options = schema.Pool2DOptionsT()
+        options.filterHeight, options.filterWidth = filter_size
+        options.strideH, options.strideW = strides
+        options.padding, options.fusedActivationFunction = padding, activation
+        self.builtin("MAX_POOL_2D", [source], [output], options)
+
     def _operator(self, code: Any, inputs: list[int], outputs: list[int]) -> Any:
         code.version = 1
         self.codes.append(code)

@@ -205,14 +205,6 @@ def test_an_addition_broadcasts_where_inputs_were_resized(
         run_with(1, (1, 5, 6, 7))
 
 
-def pool_options(filter_size: tuple[int, int], strides: tuple[int, int], padding: int, activation: int) -> Any:
-    options = lce_models.schema.Pool2DOptionsT()
-    options.filterHeight, options.filterWidth = filter_size
-    options.strideH, options.strideW = strides
-    options.padding, options.fusedActivationFunction = padding, activation
-    return options
-
-
 @given(
     conv=convs(),
     filter_size=st.tuples(st.integers(1, 4), st.integers(1, 4)),
@@ -250,7 +242,7 @@ def test_max_pool_of_a_convolution(
         reference.axis_window(size, filter_size[i], strides[i], 1, padding)[0] for i, size in enumerate((height, width))
     ]
     pooled = graph.tensor((conv.output_shape[0], *sizes, channels), "float32", name="pooled")
-    graph.builtin("MAX_POOL_2D", [values], [pooled], pool_options(filter_size, strides, padding, activation))
+    graph.max_pool(values, pooled, filter_size, strides, padding, activation)
 
     words = conv.random_input(batch)
     expected = reference.max_pool2d(conv.compute(words) * (2 if adds else 1), filter_size, strides, padding)
@@ -272,8 +264,7 @@ def test_a_max_pool_is_claimed_with_what_it_reads(capfd: pytest.CaptureFixture[s
 
     def pool(source: int, activation: int) -> int:
         results.append(graph.tensor((1, 5, 6, 8), "float32", name=f"pooled{len(results)}"))
-        options = pool_options((2, 2), (1, 1), reference.SAME, activation)
-        graph.builtin("MAX_POOL_2D", [source], [results[-1]], options)
+        graph.max_pool(source, results[-1], (2, 2), (1, 1), reference.SAME, activation)
         return results[-1]
 
     for source_of_pools in (convolved, total, values):
@@ -293,8 +284,7 @@ def test_a_max_pool_refuses_an_image_resized_below_its_filter() -> None:
     graph = lce_models.Graph()
     source = graph.tensor((1, 5, 6, 2), name="input")
     pooled = graph.tensor((1, 1, 2, 8), "float32", name="pooled")
-    options = pool_options((5, 5), (1, 1), reference.VALID, 0)
-    graph.builtin("MAX_POOL_2D", [conv.add_to(graph, source)], [pooled], options)
+    graph.max_pool(conv.add_to(graph, source), pooled, (5, 5), (1, 1), reference.VALID, 0)
     interpreter = find_runtime().Interpreter(
         model_content=graph.build([source], [pooled]), experimental_delegates=[litebnn.load_delegate()]
     )

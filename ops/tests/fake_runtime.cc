@@ -38,6 +38,14 @@ bool TensorBytes(TfLiteType type, const TfLiteIntArray& dims, size_t* bytes) {
   return true;
 }
 
+// From malloc, as ResizeTensor wants it.
+TfLiteIntArray* MakeArray(const std::vector<int>& values) {
+  auto* array = static_cast<TfLiteIntArray*>(std::malloc(sizeof(int) * (values.size() + 1)));
+  array->size = static_cast<int>(values.size());
+  std::copy(values.begin(), values.end(), array->data);
+  return array;
+}
+
 // The runtime's own ADD, without broadcasting. What RELU makes of a NaN is left open by the runtime; here it is as in
 // the delegate.
 TfLiteStatus PrepareAdd(TfLiteContext* context, TfLiteNode* node) {
@@ -52,10 +60,7 @@ TfLiteStatus PrepareAdd(TfLiteContext* context, TfLiteNode* node) {
   const std::vector<int> first(tensors[0]->dims->data, tensors[0]->dims->data + tensors[0]->dims->size);
   const std::vector<int> second(tensors[1]->dims->data, tensors[1]->dims->data + tensors[1]->dims->size);
   if (first != second || tensors[2]->allocation_type != kTfLiteArenaRw) return kTfLiteError;
-  auto* dims = static_cast<TfLiteIntArray*>(std::malloc(sizeof(int) * (first.size() + 1)));
-  dims->size = static_cast<int>(first.size());
-  std::copy(first.begin(), first.end(), dims->data);
-  return context->ResizeTensor(context, &context->tensors[indices[2]], dims);
+  return context->ResizeTensor(context, &context->tensors[indices[2]], MakeArray(first));
 }
 
 TfLiteStatus RunAdd(TfLiteContext* context, TfLiteNode* node) {
@@ -95,11 +100,7 @@ TfLiteStatus PreparePool(TfLiteContext* context, TfLiteNode* node) {
   if (height == 0 || width == 0 || params.activation < kTfLiteActNone || params.activation > kTfLiteActRelu) {
     return kTfLiteError;
   }
-  auto* dims = static_cast<TfLiteIntArray*>(std::malloc(sizeof(int) * 5));
-  dims->size = 4;
-  const int sizes[] = {shape.data[0], height, width, shape.data[3]};
-  std::copy(sizes, sizes + 4, dims->data);
-  return context->ResizeTensor(context, output, dims);
+  return context->ResizeTensor(context, output, MakeArray({shape.data[0], height, width, shape.data[3]}));
 }
 
 TfLiteStatus RunPool(TfLiteContext* context, TfLiteNode* node) {
@@ -200,11 +201,8 @@ FakeRuntime::~FakeRuntime() {
 }
 
 TfLiteIntArray* FakeRuntime::NewArray(const std::vector<int>& values) {
-  auto* array = static_cast<TfLiteIntArray*>(std::malloc(sizeof(int) * (values.size() + 1)));
-  array->size = static_cast<int>(values.size());
-  std::copy(values.begin(), values.end(), array->data);
-  arrays_.emplace_back(array, std::free);
-  return array;
+  arrays_.emplace_back(MakeArray(values), std::free);
+  return arrays_.back().get();
 }
 
 TfLiteRegistration* FakeRuntime::RegistrationOf(int node) {
@@ -344,10 +342,7 @@ void FakeRuntime::ReportError(TfLiteContext* context, const char* message, ...) 
 }
 
 bool FakeRuntime::Resize(int tensor, const std::vector<int>& shape) {
-  auto* array = static_cast<TfLiteIntArray*>(std::malloc(sizeof(int) * (shape.size() + 1)));
-  array->size = static_cast<int>(shape.size());
-  std::copy(shape.begin(), shape.end(), array->data);
-  return context_.ResizeTensor(&context_, &tensors_[static_cast<size_t>(tensor)], array) == kTfLiteOk;
+  return context_.ResizeTensor(&context_, &tensors_[static_cast<size_t>(tensor)], MakeArray(shape)) == kTfLiteOk;
 }
 
 size_t FakeRuntime::tensor_bytes() const {

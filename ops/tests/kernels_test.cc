@@ -80,8 +80,8 @@ std::vector<uint8_t> RunBconv(const Kernels& kernels, const BconvCase& c, const 
   EXPECT_NE(conv, nullptr);
   EXPECT_TRUE(conv->Resize(data.geometry));
   GuardedBuffer input(data.input), addend(data.addend), workspace(conv->WorkspaceBytes(threads));
-  GuardedBuffer output(OutputBytes(c, data.geometry));
-  const auto output_bytes = OutputBytes(c, data.geometry);
+  const size_t output_bytes = OutputBytes(c, data.geometry);
+  GuardedBuffer output(output_bytes);
   if (in_place) std::memcpy(output.data(), addend.data(), output_bytes);
   conv->Run(*pool, input.As<uint32_t>(), in_place ? output.As<float>() : addend.As<float>(), output.data(),
             workspace.data());

@@ -165,11 +165,7 @@ def pooled() -> Iterator[Case]:
         if activation:
             expected = np.maximum(expected, 0)
         output = graph.tensor(expected.shape, "float32", name="pooled")
-        options = schema.Pool2DOptionsT()
-        options.filterHeight, options.filterWidth = filter_size
-        options.strideH, options.strideW = strides
-        options.padding, options.fusedActivationFunction = padding, activation
-        graph.builtin("MAX_POOL_2D", [conv.add_to(graph, source)], [output], options)
+        graph.max_pool(conv.add_to(graph, source), output, filter_size, strides, padding, activation)
         yield Case(f"pooled_{number}", graph.build([source], [output]), words, expected, conv.tolerance(expected))
 
 

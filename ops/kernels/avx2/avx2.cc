@@ -14,7 +14,6 @@
 #include "kernels/avx2/quantize.h"
 #include "kernels/max_window.h"
 #include "kernels/output.h"
-#include "kernels/pixel_walk.h"
 #include "kernels/table.h"
 
 namespace litebnn {
@@ -25,9 +24,8 @@ constexpr int32_t kTileChannels = kTileVectors * kVectorChannels;
 // Four times what is looked up and twice the odd nibbles of a window, at most 10 a nibble, fit 16 bits.
 constexpr int32_t kMaxWords = 65535 / (10 * kNibblesPerWord);
 static_assert(kMaxWords * kNibblesPerWord * static_cast<int32_t>(sizeof(uint16_t)) + kSlack <= kPlacesBytes);
-// Weights that are unpacked at a time, of at least one block and at most kUnpackedBlocks.
+// Weights that are unpacked at a time, of at least one block.
 constexpr int32_t kUnpackedBytes = kMaxBlockNibbles * kTileChannels;
-constexpr int32_t kUnpackedBlocks = 8;
 
 // Some nibbles of a window whose sums fit bytes, where they lie in the places.
 struct NibbleBlock {
@@ -36,41 +34,32 @@ struct NibbleBlock {
   int32_t count;
 };
 
-// Cuts a window of `runs` runs into blocks.
+// A window of `runs` runs, cut into blocks.
 struct NibblePlan {
-  NibblePlan(int32_t runs, int32_t run_nibbles, ptrdiff_t run_stride)
-      : nibbles(runs * run_nibbles), run_nibbles_(run_nibbles), run_stride_(run_stride) {
-    const int32_t blocks = (nibbles + kMaxBlockNibbles - 1) / kMaxBlockNibbles;
+  NibblePlan(int32_t runs, int32_t run_nibbles, ptrdiff_t run_stride) : nibbles(runs * run_nibbles) {
+    const int32_t count = (nibbles + kMaxBlockNibbles - 1) / kMaxBlockNibbles;
     const auto round_up = [](int32_t value, int32_t unit) { return (value + unit - 1) / unit * unit; };
-    block = round_up((nibbles + blocks - 1) / blocks, 2);
+    block = round_up((nibbles + count - 1) / count, 2);
     // Of whole runs or, as weights are packed by two, of an even number of whole groups.
     for (int32_t unit : {run_nibbles, 2 * kGroupNibbles}) {
       if (round_up(block, unit) > kMaxBlockNibbles) continue;
       block = round_up(block, unit);
       break;
     }
-  }
-
-  // The block that begins with nibble `first`.
-  NibbleBlock At(int32_t first) const {
-    NibbleBlock found;
-    found.count = 0;
-    int32_t in_run = first % run_nibbles_;
-    ptrdiff_t run = first / run_nibbles_ * run_stride_;
-    for (int32_t left = std::min(block, nibbles - first); left > 0; run += run_stride_, in_run = 0) {
-      const int32_t piece = std::min(left, run_nibbles_ - in_run);
-      found.pieces[found.count++] = {run + in_run, piece};
-      left -= piece;
+    for (int32_t i = 0; i * block < nibbles; ++i) {
+      blocks[i].count = 0;
+      const int32_t end = std::min((i + 1) * block, nibbles);
+      for (int32_t nibble = i * block, piece; nibble < end; nibble += piece) {
+        const int32_t in_run = nibble % run_nibbles;
+        piece = std::min(end - nibble, run_nibbles - in_run);
+        blocks[i].pieces[blocks[i].count++] = {nibble / run_nibbles * run_stride + in_run, piece};
+      }
     }
-    return found;
   }
 
   int32_t nibbles;
-  int32_t block;  // of all blocks but the last
-
- private:
-  int32_t run_nibbles_;
-  ptrdiff_t run_stride_;
+  int32_t block;  // nibbles of all blocks but the last
+  NibbleBlock blocks[(kMaxWords * kNibblesPerWord + kMaxBlockNibbles - 1) / kMaxBlockNibbles];
 };
 
 // Of the tile that the next of `channels` channels begin: 1, 2 or 4, as TileSums wants it.
@@ -144,7 +133,7 @@ struct Scratch {
     excess = Take<__m256i>(kTileVectors * 2);
     sums = Take<__m256i>(static_cast<size_t>(kMaxBlockPixels / 2 * kTileVectors * 4));
     weights = Take<uint8_t>(kUnpackedBytes);
-    places.pairs = Take<const uint16_t*>(kMaxBlockPixels);
+    places.pairs = Take<const uint16_t*>(kMaxBlockPixels / 2);
     places.odd = Take<int32_t>(kMaxBlockPixels);
     places.places = Take<uint16_t>(kPlacesBytes / sizeof(uint16_t));
   }
@@ -181,7 +170,7 @@ void UnpackWeights(const uint8_t* packed, int32_t nibbles, int32_t vectors, uint
   }
 }
 
-// Sums of `count` pixel pairs: [count][4 / kPairs vectors]. `pairs`: every second one is used.
+// Sums of `count` pixel pairs, whose places are at `pairs`: [count][4 / kPairs vectors].
 template <int kPairs>
 void SumPairs(const uint16_t* const* pairs, int32_t count, const NibbleBlock& block, const uint8_t* weights,
               ByteSums* sums) {
@@ -189,7 +178,7 @@ void SumPairs(const uint16_t* const* pairs, int32_t count, const NibbleBlock& bl
     const uint16_t* places[kPairs];
     // Where there are too few, the last one stands in.
 #pragma GCC unroll 4
-    for (int p = 0; p < kPairs; ++p) places[p] = pairs[2 * std::min(pair + p, count - 1)];
+    for (int p = 0; p < kPairs; ++p) places[p] = pairs[std::min(pair + p, count - 1)];
     const TileSums<kPairs> tile(places, block.pieces, block.count, weights);
 #pragma GCC unroll 4
     for (int i = 0; i < 4; ++i) {
@@ -352,101 +341,61 @@ struct SummedPairs {
 };
 
 // Float outputs of whole vectors of channels: what most convolutions need. kRelu: negative dot products are clamped,
-// and nothing else. kSummed: there are blocks before the last one. `finish` is given a value and the place of its
-// output. Outputs are written in the order in which they are in memory, which the caches like best.
-template <bool kRelu, bool kSummed, typename Finish>
-class FloatWriter {
- public:
-  FloatWriter(const BconvTask& task, const SummedPairs& pairs, int32_t channel, int32_t count, Finish finish)
-      : clamp_min_(Clamp(task.clamp_min)),
-        clamp_max_(Clamp(task.clamp_max)),
-        multipliers_(task.multiplier + channel),
-        biases_(task.bias + channel),
-        stride_(task.output_channels),
-        outputs_(static_cast<float*>(task.output)),
-        index_(pairs.pixel_begin * stride_ + task.first_channel + channel),
-        vectors_(count / kVectorChannels),
-        finish_(finish) {}
-
-  void Write(const SummedPairs& pairs) {
-    const ByteSums* bytes = pairs.step;
-    const __m256i* sums = pairs.sums;
-    int64_t pixel = pairs.pixel_begin;
-    for (; pixel < pairs.pixel_end; pixel += 2, bytes += pairs.vectors, index_ += 2 * stride_) {
-      const __m256i odd[2] = {Odd(pairs, pixel), Odd(pairs, pixel + 1)};
-      if (pixel + 1 < pairs.pixel_end) {
-        WritePixels<2>(bytes, sums, odd, pairs.excess);
-      } else {
-        WritePixels<1>(bytes, sums, odd, pairs.excess);
-      }
-      if (kSummed) sums += 4 * pairs.vectors;
-    }
-  }
-
- private:
+// and nothing else. `finish` is given a value and the place of its output. Outputs are written in the order in which
+// they are in memory, which the caches like best.
+template <bool kRelu, typename Finish>
+void WriteFloats(const BconvTask& task, const SummedPairs& pairs, int32_t channel, int32_t count, Finish finish) {
   // Unsigned 16 bit numbers become floats as the last bits of 2^23, with which the difference to it is exact. Negative
   // numbers are told by a bias.
-  static constexpr int32_t kBias = kRelu ? 0 : 32768;
-
-  static __m256i Clamp(int32_t value) {
+  constexpr int32_t kBias = kRelu ? 0 : 32768;
+  constexpr float kTwoTo23 = 8388608.0f;
+  const __m256i two_to_23 = _mm256_set1_epi16(0x4B00), bias_16 = _mm256_set1_epi16(static_cast<int16_t>(kBias));
+  const __m256 base = _mm256_set1_ps(kTwoTo23 + static_cast<float>(kBias));
+  const auto clamp = [](int32_t value) {
     return _mm256_set1_epi16(static_cast<int16_t>(std::min(std::max(value, -kBias), 65535 - kBias) + kBias));
-  }
-  static __m256i Odd(const SummedPairs& pairs, int64_t pixel) {
-    return _mm256_add_epi16(pairs.Odd(pixel), _mm256_set1_epi16(static_cast<int16_t>(kBias)));
-  }
-
-  template <int kPixels>
-  __attribute__((always_inline)) void WritePixels(const ByteSums* bytes, const __m256i* sums, const __m256i* odd,
-                                                  const __m256i* excess) const {
-    const __m256i two_to_23 = _mm256_set1_epi16(0x4B00);
-    const __m256 base = _mm256_set1_ps(8388608.0f + static_cast<float>(kBias));
-    const FloatWriter self = *this;
-    for (int32_t vector = 0; vector < self.vectors_; ++vector) {
+  };
+  const __m256i clamp_min = clamp(task.clamp_min), clamp_max = clamp(task.clamp_max);
+  // Read once: the compiler has to take any store for one into these.
+  const SummedPairs all = pairs;
+  const float* const multipliers = task.multiplier + channel;
+  const float* const biases = task.bias + channel;
+  const int64_t stride = task.output_channels;
+  float* const outputs = static_cast<float*>(task.output);
+  const int32_t vectors = count / kVectorChannels;
+  int64_t index = all.pixel_begin * stride + task.first_channel + channel;
+  const ByteSums* bytes = all.step;
+  const __m256i* sums = all.sums;
+  for (int64_t pixel = all.pixel_begin; pixel < all.pixel_end; pixel += 2, index += 2 * stride, bytes += all.vectors) {
+    const __m256i odd[2] = {_mm256_add_epi16(all.Odd(pixel), bias_16), _mm256_add_epi16(all.Odd(pixel + 1), bias_16)};
+    const bool is_pair = pixel + 1 < all.pixel_end;
+    for (int32_t vector = 0; vector < vectors; ++vector) {
       const __m256i of_pixels[2] = {bytes[vector].even, bytes[vector].Pixel1()};
 #pragma GCC unroll 2
       for (int half = 0; half < 2; ++half) {
         const int32_t at = vector * kVectorChannels + half * 16;
-        const __m256 multiplier[2] = {_mm256_loadu_ps(self.multipliers_ + at),
-                                      _mm256_loadu_ps(self.multipliers_ + at + 8)};
-        const __m256 bias[2] = {_mm256_loadu_ps(self.biases_ + at), _mm256_loadu_ps(self.biases_ + at + 8)};
+        const __m256i excess = all.excess[2 * vector + half];
+        const __m256 multiplier[2] = {_mm256_loadu_ps(multipliers + at), _mm256_loadu_ps(multipliers + at + 8)};
+        const __m256 bias[2] = {_mm256_loadu_ps(biases + at), _mm256_loadu_ps(biases + at + 8)};
 #pragma GCC unroll 2
-        for (int p = 0; p < kPixels; ++p) {
+        for (int p = 0; p < 2; ++p) {
+          if (p == 1 && !is_pair) break;
           __m256i sum = half == 0 ? FourEven(of_pixels[p]) : FourOdd(of_pixels[p]);
-          if (kSummed) sum = _mm256_add_epi16(sum, sums[4 * vector + 2 * p + half]);
+          if (sums != nullptr) sum = _mm256_add_epi16(sum, sums[4 * vector + 2 * p + half]);
           sum = _mm256_add_epi16(sum, odd[p]);
-          const __m256i above = excess[2 * vector + half];
-          const __m256i dot = kRelu ? _mm256_subs_epu16(sum, above)
-                                    : _mm256_min_epu16(_mm256_max_epu16(_mm256_sub_epi16(sum, above), self.clamp_min_),
-                                                       self.clamp_max_);
+          const __m256i dot =
+              kRelu ? _mm256_subs_epu16(sum, excess)
+                    : _mm256_min_epu16(_mm256_max_epu16(_mm256_sub_epi16(sum, excess), clamp_min), clamp_max);
           const __m256 dots[2] = {_mm256_sub_ps(_mm256_castsi256_ps(_mm256_unpacklo_epi16(dot, two_to_23)), base),
                                   _mm256_sub_ps(_mm256_castsi256_ps(_mm256_unpackhi_epi16(dot, two_to_23)), base)};
-          const int64_t place = self.index_ + p * self.stride_ + at;
-#pragma GCC unroll 2
-          for (int i = 0; i < 2; ++i) {
-            const __m256 value = _mm256_add_ps(_mm256_mul_ps(dots[i], multiplier[i]), bias[i]);
-            _mm256_storeu_ps(self.outputs_ + place + 8 * i, self.finish_(value, place + 8 * i));
-          }
+          const int64_t place = index + p * stride + at;
+          const __m256 low = _mm256_add_ps(_mm256_mul_ps(dots[0], multiplier[0]), bias[0]);
+          const __m256 high = _mm256_add_ps(_mm256_mul_ps(dots[1], multiplier[1]), bias[1]);
+          _mm256_storeu_ps(outputs + place, finish(low, place));
+          _mm256_storeu_ps(outputs + place + 8, finish(high, place + 8));
         }
       }
     }
-  }
-
-  const __m256i clamp_min_, clamp_max_;
-  const float* const multipliers_;
-  const float* const biases_;
-  const int64_t stride_;
-  float* const outputs_;
-  int64_t index_;  // of the next pixel's first output
-  const int32_t vectors_;
-  const Finish finish_;
-};
-
-template <bool kRelu, typename Finish>
-void WriteFloats(const BconvTask& task, const SummedPairs& pairs, int32_t channel, int32_t count, Finish finish) {
-  if (pairs.sums == nullptr) {
-    FloatWriter<kRelu, false, Finish>(task, pairs, channel, count, finish).Write(pairs);
-  } else {
-    FloatWriter<kRelu, true, Finish>(task, pairs, channel, count, finish).Write(pairs);
+    if (sums != nullptr) sums += 4 * all.vectors;
   }
 }
 
@@ -524,22 +473,19 @@ void BconvTile(const BconvTask& task, const NibblePlan& plan, const Scratch& scr
 
   const auto pairs = static_cast<int32_t>((last_pixel - first_pixel + 1) / 2);
   const int32_t nibble_bytes = vectors * kVectorChannels;
-  const int32_t unpacked_blocks = std::min(kUnpackedBytes / nibble_bytes / plan.block, kUnpackedBlocks);
-  const int32_t unpacked_nibbles = unpacked_blocks * plan.block;
+  const int32_t unpacked_nibbles = kUnpackedBytes / nibble_bytes / plan.block * plan.block;
   for (int32_t unpacked = 0; unpacked < plan.nibbles; unpacked += unpacked_nibbles) {
     const int32_t unpacked_end = std::min(unpacked + unpacked_nibbles, plan.nibbles);
     UnpackWeights(packed, unpacked_end - unpacked, vectors, scratch.weights);
     packed += static_cast<ptrdiff_t>(unpacked_nibbles / 2) * nibble_bytes;
-    NibbleBlock blocks[kUnpackedBlocks];
-    for (int32_t i = 0, nibble = unpacked; nibble < unpacked_end; nibble += plan.block) blocks[i++] = plan.At(nibble);
-
     for (int32_t pair = 0; pair < pairs; pair += kStepPairs) {
       const int32_t step_pairs = std::min(kStepPairs, pairs - pair);
       // Of this step alone where all nibbles are unpacked at once: then the sums stay in the L1 cache.
       __m256i* sums = scratch.sums + (unpacked_nibbles >= plan.nibbles ? 0 : ptrdiff_t{pair} * vectors * 4);
-      for (int32_t i = 0, nibble = unpacked; nibble < unpacked_end; ++i, nibble += plan.block) {
+      for (int32_t nibble = unpacked; nibble < unpacked_end; nibble += plan.block) {
         const uint8_t* weights = scratch.weights + (nibble - unpacked) * nibble_bytes;
-        sum_pairs(scratch.places.pairs + 2 * pair, step_pairs, blocks[i], weights, scratch.step);
+        const NibbleBlock& block = plan.blocks[nibble / plan.block];
+        sum_pairs(scratch.places.pairs + pair, step_pairs, block, weights, scratch.step);
         if (nibble + plan.block < plan.nibbles) KeepSums(scratch.step, step_pairs * vectors, nibble == 0, sums);
       }
       if (unpacked_end < plan.nibbles) continue;

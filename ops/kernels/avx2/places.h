@@ -113,9 +113,8 @@ int32_t TwiceInHalves(int32_t odd) { return odd * 2 * 0x10001; }
 
 // What a block of output pixels is given, and the memory for it.
 struct PlacesMemory {
-  // [kMaxBlockPixels] each.
-  const uint16_t** pairs;  // the place of the first nibble of a pair's windows; every second one is used
-  int32_t* odd;            // twice the odd nibbles of a window, in both halves
+  const uint16_t** pairs;  // [kMaxBlockPixels / 2], the place of the first nibble of a pair's windows
+  int32_t* odd;            // [kMaxBlockPixels], twice the odd nibbles of a window, in both halves
   uint16_t* places;        // kPlacesBytes
 };
 
@@ -187,15 +186,16 @@ class Places {
       const uint8_t* windows[2] = {walk.Next(), nullptr};
       // The last pair's second pixel may not be there.
       windows[1] = first + i + 1 < last ? walk.Next() : windows[0];
-      memory_.pairs[i] = places;
+      memory_.pairs[i / 2] = places;
       OddPair odd;
       for (int32_t run = 0; run < task_.runs; ++run, places += task_.run_words * kNibblesPerWord) {
         const ptrdiff_t offset = task_.run_offsets[run];
         WritePlaces(windows[0] + offset, windows[1] + offset, task_.run_words, places,
                     [&odd](__m256i low, __m256i high) { odd.Add(low, high); });
       }
-      const __m128i twice = _mm_slli_epi32(odd.Sums(), 1);
-      _mm_storel_epi64(reinterpret_cast<__m128i*>(memory_.odd + i), _mm_or_si128(twice, _mm_slli_epi32(twice, 16)));
+      const __m128i sums = odd.Sums();
+      memory_.odd[i] = TwiceInHalves(_mm_cvtsi128_si32(sums));
+      memory_.odd[i + 1] = TwiceInHalves(_mm_extract_epi32(sums, 1));
     }
   }
 
@@ -224,7 +224,7 @@ class Places {
       const int64_t staged = (row - first_row) * step_rows_, column = begin - row * width - first_column;
       const uint16_t* places = row_places_ + staged * row_places();
       for (int64_t i = 0; i < end - begin; i += 2) {
-        memory_.pairs[begin - first + i] = places + (column + i) * pixel_words_ * kNibblesPerWord;
+        memory_.pairs[(begin - first + i) / 2] = places + (column + i) * pixel_words_ * kNibblesPerWord;
       }
       SumColumns(row_odd_ + staged * row_bytes(), words);
       const int32_t* window = odd_before_ + column * pixel_words_;

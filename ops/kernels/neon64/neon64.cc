@@ -397,43 +397,31 @@ void BconvInOrder(const BconvTask& task, int64_t pixel_begin, int64_t pixel_end,
 bool Available() { return true; }
 bool CpuIsOutOfOrder() { return !CpuIsInOrder(); }
 
+// Both tables differ in their loops alone.
+constexpr Kernels Table(const char* name, decltype(Kernels::bconv) bconv, decltype(Kernels::suits) suits) {
+  return {
+      name,
+      Available,
+      QuantizeFloat32Neon64,
+      QuantizeInt8Neon64,
+      MaxWindow<FourFloats>,
+      kTilePixels,
+      kTileChannels,
+      kStagedWordBytes,
+      Stage,
+      PackedWeightsBytes,
+      PackWeights,
+      ScratchBytes,
+      bconv,
+      kMaxWords,
+      suits,
+  };
+}
+
 }  // namespace
 
-const Kernels kNeon64Kernels = {
-    "neon64",
-    Available,
-    QuantizeFloat32Neon64,
-    QuantizeInt8Neon64,
-    MaxWindow<FourFloats>,
-    kTilePixels,
-    kTileChannels,
-    kStagedWordBytes,
-    Stage,
-    PackedWeightsBytes,
-    PackWeights,
-    ScratchBytes,
-    BconvOutOfOrder,
-    kMaxWords,
-    CpuIsOutOfOrder,
-};
-
-const Kernels kNeon64InOrderKernels = {
-    "neon64_in_order",
-    Available,
-    QuantizeFloat32Neon64,
-    QuantizeInt8Neon64,
-    MaxWindow<FourFloats>,
-    kTilePixels,
-    kTileChannels,
-    kStagedWordBytes,
-    Stage,
-    PackedWeightsBytes,
-    PackWeights,
-    ScratchBytes,
-    BconvInOrder,
-    kMaxWords,
-    CpuIsInOrder,
-};
+const Kernels kNeon64Kernels = Table("neon64", BconvOutOfOrder, CpuIsOutOfOrder);
+const Kernels kNeon64InOrderKernels = Table("neon64_in_order", BconvInOrder, CpuIsInOrder);
 
 }  // namespace litebnn
 
