@@ -100,7 +100,7 @@ def demo(context: Context, mnist: str = "", epochs: str = "") -> None:
         "target": "a row of toolchains/targets.toml; other than this machine: instruction counts, not times",
         "peer": "also time Larq Compute Engine, in build/peer-venv",
         "threads": "threads to run on",
-        "model": "network of larq-zoo, its files in build/zoo (tests/zoo/make_models.py)",
+        "model": "network of larq-zoo, its files in build/zoo (bench/zoo/make_models.py)",
     }
 )
 def bench(
@@ -110,11 +110,11 @@ def bench(
     file = ROOT / "build" / "zoo" / f"{model}.lce.tflite"
     if target != "host":
         counted = [f"--model={file}"] if file.is_file() else []
-        _python("-m", "benchmarks.kernels", f"--target={target}", *counted)
+        _python("-m", "bench.kernels", f"--target={target}", *counted)
         return
     build(context)
-    _python("-m", "benchmarks.kernels", f"--threads={threads}")
-    _python("-m", "benchmarks.models", model, f"--threads={threads}", *(["--peer"] if peer else []))
+    _python("-m", "bench.kernels", f"--threads={threads}")
+    _python("-m", "bench.models", model, f"--threads={threads}", *(["--peer"] if peer else []))
 
 
 @task
@@ -126,7 +126,7 @@ def lint(context: Context) -> None:
     sources = [
         path
         for suffix in ("h", "cc", "c")
-        for part in ("ops", "examples")
+        for part in ("ops", "bench", "examples")
         for path in (ROOT / part).rglob(f"*.{suffix}")
     ]
     _python("-c", "import sys, clang_format; sys.exit(clang_format.clang_format())", "--dry-run", "--Werror", *sources)

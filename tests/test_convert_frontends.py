@@ -19,7 +19,7 @@ import litebnn
 from litebnn import cli
 from litebnn.flatbuffer import read_model
 from litebnn.inspect.macs import count_macs
-from tests.float_models import FloatModel, op_names, sign_weights
+from tests.support.float_models import FloatModel, op_names, sign_weights
 
 GOLDEN = Path(__file__).parent / "golden"
 

@@ -77,6 +77,6 @@ def test_a_dense_layer_becomes_binary_and_small() -> None:
     ],
 )
 def test_layers_stay_in_bits(name: str, ops: list[str]) -> None:
-    from tests.float_models import op_names
+    from tests.support.float_models import op_names
 
     assert op_names(converted(name)) == ops

@@ -9,7 +9,7 @@ import pytest
 import litebnn
 from litebnn.flatbuffer import Array, Tensor, read_model, schema
 from litebnn.passes.int8_common import int8_constant, parameters
-from tests.float_models import FloatModel, op_names, sign_weights
+from tests.support.float_models import FloatModel, op_names, sign_weights
 
 GOLDEN = Path(__file__).parent / "golden"
 RESIDUAL = GOLDEN / "residual.float.tflite"

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 import litebnn
 from litebnn.flatbuffer import Array, Tensor, read_model
-from tests.float_models import SIGN_FORMS, FloatModel, dyadic, sign_weights
+from tests.support.float_models import SIGN_FORMS, FloatModel, dyadic, sign_weights
 
 Draw = Any
 

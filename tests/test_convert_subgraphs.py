@@ -5,7 +5,7 @@ import pytest
 
 import litebnn
 from litebnn.flatbuffer import Model, Op, OpCode, Tensor, read_model, schema, write_model
-from tests.float_models import FloatModel, sign_weights
+from tests.support.float_models import FloatModel, sign_weights
 
 STEPS = 3
 

@@ -112,7 +112,7 @@ def test_loads_the_bundles_op_library_as_a_delegate(unpacked):
 def test_runs_a_converted_quicknet(unpacked, tmp_path):
     source = BUILD / "zoo" / "QuickNet.float.tflite"
     if not source.exists():
-        pytest.skip(f"{source.relative_to(ROOT)} is missing: tests/zoo/make_models.py says how to make it")
+        pytest.skip(f"{source.relative_to(ROOT)} is missing: bench/zoo/make_models.py says how to make it")
     model = tmp_path / "quicknet.tflite"
     model.write_bytes(litebnn.convert_tflite(source))
     pixels = np.asarray(

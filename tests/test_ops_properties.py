@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 import litebnn
 from litebnn.runtime.find import find_runtime
-from tests import lce_models, reference
+from tests.support import lce_models, reference
 
 pytestmark = pytest.mark.usefixtures("library")
 # A model is built and an interpreter made for each example.

@@ -1,6 +1,6 @@
 // Quantize and dequantize: rows of values to and from rows of packed words, split over the threads by rows.
-#include "kernels/table.h"
-#include "kernels/thread_pool.h"
+#include "kernels/isa/isa.h"
+#include "kernels/platform/thread_pool.h"
 
 namespace litebnn {
 namespace {
@@ -35,40 +35,38 @@ void Dequantize(ThreadPool& pool, const uint32_t* input, int64_t rows, int32_t c
 
 }  // namespace
 
-void QuantizeFloat32(const Kernels& kernels, ThreadPool& pool, const float* input, int64_t rows, int32_t channels,
+void QuantizeFloat32(const Isa& isa, ThreadPool& pool, const float* input, int64_t rows, int32_t channels,
                      uint32_t* output) {
   ForRows(pool, rows, channels, [&](int64_t begin, int64_t count) {
-    kernels.quantize_float32(input + begin * channels, count, channels, output + begin * PackedWords(channels));
+    isa.quantize_float32(input + begin * channels, count, channels, output + begin * PackedWords(channels));
   });
 }
 
-void QuantizeInt8(const Kernels& kernels, ThreadPool& pool, const int8_t* input, int64_t rows, int32_t channels,
+void QuantizeInt8(const Isa& isa, ThreadPool& pool, const int8_t* input, int64_t rows, int32_t channels,
                   int32_t zero_point, uint32_t* output) {
   ForRows(pool, rows, channels, [&](int64_t begin, int64_t count) {
-    kernels.quantize_int8(input + begin * channels, count, channels, zero_point,
-                          output + begin * PackedWords(channels));
+    isa.quantize_int8(input + begin * channels, count, channels, zero_point, output + begin * PackedWords(channels));
   });
 }
 
-void QuantizeBool(const Kernels& kernels, ThreadPool& pool, const bool* input, int64_t rows, int32_t channels,
+void QuantizeBool(const Isa& isa, ThreadPool& pool, const bool* input, int64_t rows, int32_t channels,
                   uint32_t* output) {
   static_assert(sizeof(bool) == 1, "a bool is read as a byte");
   // false, a byte of 0, is -1: it is the value below 1.
-  QuantizeInt8(kernels, pool, reinterpret_cast<const int8_t*>(input), rows, channels, 1, output);
+  QuantizeInt8(isa, pool, reinterpret_cast<const int8_t*>(input), rows, channels, 1, output);
 }
 
-void DequantizeFloat32(const Kernels&, ThreadPool& pool, const uint32_t* input, int64_t rows, int32_t channels,
+void DequantizeFloat32(const Isa&, ThreadPool& pool, const uint32_t* input, int64_t rows, int32_t channels,
                        float* output) {
   Dequantize(pool, input, rows, channels, 1.0f, -1.0f, output);
 }
 
-void DequantizeInt8(const Kernels&, ThreadPool& pool, const uint32_t* input, int64_t rows, int32_t channels,
+void DequantizeInt8(const Isa&, ThreadPool& pool, const uint32_t* input, int64_t rows, int32_t channels,
                     int8_t plus_one, int8_t minus_one, int8_t* output) {
   Dequantize(pool, input, rows, channels, plus_one, minus_one, output);
 }
 
-void DequantizeBool(const Kernels&, ThreadPool& pool, const uint32_t* input, int64_t rows, int32_t channels,
-                    bool* output) {
+void DequantizeBool(const Isa&, ThreadPool& pool, const uint32_t* input, int64_t rows, int32_t channels, bool* output) {
   Dequantize(pool, input, rows, channels, true, false, output);
 }
 

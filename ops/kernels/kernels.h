@@ -20,29 +20,29 @@ constexpr int32_t PackedWords(int32_t channels) {
 class ThreadPool;
 
 // One function table per instruction set; defined in kernels/table.h, opaque to users of this header.
-struct Kernels;
+struct Isa;
 
 // The table named `isa` ("portable", "avx2", ...), or the best one for this CPU where `isa` is null or empty and the
 // environment variable LITEBNN_ISA is unset. Null where the name is unknown or this CPU cannot run that table.
-const Kernels* FindKernels(const char* isa);
-const char* KernelsName(const Kernels& kernels);
+const Isa* FindIsa(const char* isa);
+const char* IsaName(const Isa& isa);
 // Names of the tables that this CPU can run, faster instructions first, separated by ", ".
-const char* AvailableKernels();
+const char* AvailableIsas();
 
 // Quantize: `rows` rows of `channels` values become rows of PackedWords(channels) words.
-void QuantizeFloat32(const Kernels& kernels, ThreadPool& pool, const float* input, int64_t rows, int32_t channels,
+void QuantizeFloat32(const Isa& isa, ThreadPool& pool, const float* input, int64_t rows, int32_t channels,
                      uint32_t* output);
-void QuantizeInt8(const Kernels& kernels, ThreadPool& pool, const int8_t* input, int64_t rows, int32_t channels,
+void QuantizeInt8(const Isa& isa, ThreadPool& pool, const int8_t* input, int64_t rows, int32_t channels,
                   int32_t zero_point, uint32_t* output);
-void QuantizeBool(const Kernels& kernels, ThreadPool& pool, const bool* input, int64_t rows, int32_t channels,
+void QuantizeBool(const Isa& isa, ThreadPool& pool, const bool* input, int64_t rows, int32_t channels,
                   uint32_t* output);
 
 // Dequantize: bit 0 becomes `plus_one`, bit 1 becomes `minus_one`.
-void DequantizeFloat32(const Kernels& kernels, ThreadPool& pool, const uint32_t* input, int64_t rows, int32_t channels,
+void DequantizeFloat32(const Isa& isa, ThreadPool& pool, const uint32_t* input, int64_t rows, int32_t channels,
                        float* output);
-void DequantizeInt8(const Kernels& kernels, ThreadPool& pool, const uint32_t* input, int64_t rows, int32_t channels,
+void DequantizeInt8(const Isa& isa, ThreadPool& pool, const uint32_t* input, int64_t rows, int32_t channels,
                     int8_t plus_one, int8_t minus_one, int8_t* output);
-void DequantizeBool(const Kernels& kernels, ThreadPool& pool, const uint32_t* input, int64_t rows, int32_t channels,
+void DequantizeBool(const Isa& isa, ThreadPool& pool, const uint32_t* input, int64_t rows, int32_t channels,
                     bool* output);
 
 struct MaxPool2dGeometry {
@@ -53,8 +53,8 @@ struct MaxPool2dGeometry {
 };
 void BMaxPool2d(ThreadPool& pool, const MaxPool2dGeometry& geometry, const uint32_t* input, uint32_t* output);
 // The result is at least `floor`; a NaN is passed over.
-void MaxPool2d(const Kernels& kernels, ThreadPool& pool, const MaxPool2dGeometry& geometry, const float* input,
-               float floor, float* output);
+void MaxPool2d(const Isa& isa, ThreadPool& pool, const MaxPool2dGeometry& geometry, const float* input, float floor,
+               float* output);
 
 // The values are those of the op's `fused_activation_function` option.
 enum class Activation : int32_t { kNone = 0, kRelu = 1, kReluN1To1 = 2, kRelu6 = 3 };
@@ -89,7 +89,7 @@ class Bconv2d {
  public:
   // `filter`: packed OHWI words, PackedWords(channels_in / groups) words a tap. It is not kept.
   // Null where memory ran out.
-  static std::unique_ptr<Bconv2d> Create(const Kernels& kernels, const Bconv2dSpec& spec, const uint32_t* filter);
+  static std::unique_ptr<Bconv2d> Create(const Isa& isa, const Bconv2dSpec& spec, const uint32_t* filter);
   virtual ~Bconv2d() = default;
 
   // To be called before Run and whenever the input's shape has changed. False where memory ran out.

@@ -1,8 +1,8 @@
 // Max pooling: of packed signs, whose maximum is the AND of the window's words, and of floats.
 #include <algorithm>
 
-#include "kernels/table.h"
-#include "kernels/thread_pool.h"
+#include "kernels/isa/isa.h"
+#include "kernels/platform/thread_pool.h"
 
 namespace litebnn {
 namespace {
@@ -70,10 +70,10 @@ void BMaxPool2d(ThreadPool& pool, const MaxPool2dGeometry& geometry, const uint3
   });
 }
 
-void MaxPool2d(const Kernels& kernels, ThreadPool& pool, const MaxPool2dGeometry& geometry, const float* input,
-               float floor, float* output) {
+void MaxPool2d(const Isa& isa, ThreadPool& pool, const MaxPool2dGeometry& geometry, const float* input, float floor,
+               float* output) {
   const int32_t channels = geometry.channels;
-  const auto max_window = kernels.max_window;
+  const auto max_window = isa.max_window;
   const int64_t row_stride = int64_t{geometry.input_width} * channels;
   ParallelForEachWindow(pool, geometry, [=](const Window& window) {
     const FloatWindow taps = {input + window.input_pixel * channels, window.rows, window.columns, row_stride, channels};

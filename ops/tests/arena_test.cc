@@ -1,4 +1,4 @@
-#include "tflite/arena.h"
+#include "tflite/partition/arena.h"
 
 #include <gtest/gtest.h>
 

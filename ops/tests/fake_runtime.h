@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "litebnn/litebnn.h"
-#include "tflite/abi.h"
+#include "tflite/runtime/abi.h"
 
 namespace litebnn::testing {
 

@@ -1,4 +1,4 @@
-#include "tflite/flexbuffer_map.h"
+#include "tflite/runtime/flexbuffer_map.h"
 
 #include <gtest/gtest.h>
 

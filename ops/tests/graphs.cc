@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
-#include "tflite/contract.h"
+#include "tflite/ops/contract.h"
 
 namespace litebnn::testing {
 namespace {

@@ -15,8 +15,8 @@
 #include <string>
 #include <vector>
 
-#include "kernels/aligned_buffer.h"
-#include "kernels/thread_pool.h"
+#include "kernels/platform/aligned_buffer.h"
+#include "kernels/platform/thread_pool.h"
 #include "tests/kernels_reference.h"
 
 namespace litebnn {
@@ -24,14 +24,14 @@ namespace {
 
 std::vector<std::string> TableNames() {
   std::vector<std::string> names;
-  std::istringstream list(AvailableKernels());
+  std::istringstream list(AvailableIsas());
   for (std::string name; std::getline(list, name, ',');) names.push_back(name.substr(name.find_first_not_of(' ')));
   return names;
 }
 
 class KernelsTest : public testing::TestWithParam<std::string> {
  protected:
-  const Kernels& kernels() const { return *FindKernels(GetParam().c_str()); }
+  const Isa& isa() const { return *FindIsa(GetParam().c_str()); }
 };
 
 INSTANTIATE_TEST_SUITE_P(Tables, KernelsTest, testing::ValuesIn(TableNames()),
@@ -72,10 +72,10 @@ class GuardedBuffer {
 };
 
 // `in_place`: the output overwrites the addend.
-std::vector<uint8_t> RunBconv(const Kernels& kernels, const BconvCase& c, const BconvData& data, int threads,
+std::vector<uint8_t> RunBconv(const Isa& isa, const BconvCase& c, const BconvData& data, int threads,
                               bool in_place = false) {
   const auto pool = ThreadPool::Create(threads);
-  const auto conv = Bconv2d::Create(kernels, data.spec, data.filter.data());
+  const auto conv = Bconv2d::Create(isa, data.spec, data.filter.data());
   EXPECT_NE(pool, nullptr);
   EXPECT_NE(conv, nullptr);
   EXPECT_TRUE(conv->Resize(data.geometry));
@@ -88,13 +88,13 @@ std::vector<uint8_t> RunBconv(const Kernels& kernels, const BconvCase& c, const 
   return std::vector<uint8_t>(output.data(), output.data() + output_bytes);
 }
 
-void ExpectAsReference(const Kernels& kernels, const BconvCase& c, int threads) {
+void ExpectAsReference(const Isa& isa, const BconvCase& c, int threads) {
   BconvData data;
   if (!MakeBconvData(c, &data)) return;
   const std::vector<uint8_t> expected = ReferenceBconv(c, data);
-  EXPECT_TRUE(RunBconv(kernels, c, data, threads) == expected) << Describe(c) << ", threads " << threads;
+  EXPECT_TRUE(RunBconv(isa, c, data, threads) == expected) << Describe(c) << ", threads " << threads;
   if (data.addend.empty()) return;
-  EXPECT_TRUE(RunBconv(kernels, c, data, threads, true) == expected) << Describe(c) << ", in place";
+  EXPECT_TRUE(RunBconv(isa, c, data, threads, true) == expected) << Describe(c) << ", in place";
 }
 
 constexpr Bconv2dOutputType kOutputTypes[] = {Bconv2dOutputType::kFloat32, Bconv2dOutputType::kInt8,
@@ -113,7 +113,7 @@ TEST_P(KernelsTest, BconvOfWideImages) {
         c.channels_in = 40;
         c.channels_out = 9;
         c.stride_width = stride;
-        ExpectAsReference(kernels(), c, threads);
+        ExpectAsReference(isa(), c, threads);
       }
     }
   }
@@ -129,7 +129,7 @@ TEST_P(KernelsTest, BconvOfEveryChannelCount) {
         c.output_type = output_type;
         c.height = 3;
         c.seed = static_cast<uint32_t>(channels_in * 1000 + channels_out);
-        ExpectAsReference(kernels(), c, 1);
+        ExpectAsReference(isa(), c, 1);
       }
     }
   }
@@ -166,7 +166,7 @@ TEST_P(KernelsTest, BconvOfRandomShapes) {
     // Half of an odd number of channels is no whole number: the op refuses it.
     const bool half_channel = c.output_type == Bconv2dOutputType::kBitpacked && c.channels_in / c.groups % 2 == 1;
     if (half_channel) c.zero_padding = false;
-    ExpectAsReference(kernels(), c, pick({1, 1, 2, 3}));
+    ExpectAsReference(isa(), c, pick({1, 1, 2, 3}));
   }
 }
 
@@ -182,7 +182,7 @@ TEST_P(KernelsTest, BconvWithEveryActivationAndAddend) {
         c.activation = activation;
         c.with_addend = addend > 0;
         c.rectify_sum = addend == 2;
-        ExpectAsReference(kernels(), c, 1);
+        ExpectAsReference(isa(), c, 1);
       }
     }
   }
@@ -193,9 +193,9 @@ TEST_P(KernelsTest, BconvOfManyPixels) {
   BconvCase c;
   c.height = c.width = 20;
   c.channels_out = 33;
-  ExpectAsReference(kernels(), c, 1);
+  ExpectAsReference(isa(), c, 1);
   c.filter_height = c.filter_width = 1;
-  ExpectAsReference(kernels(), c, 1);
+  ExpectAsReference(isa(), c, 1);
 }
 
 // Without padding, so that windows end where the input does.
@@ -209,8 +209,8 @@ TEST_P(KernelsTest, BconvOfOneRow) {
         c.width = width;
         c.channels_in = channels_in;
         c.stride_width = stride;
-        ExpectAsReference(kernels(), c, 1);
-        ExpectAsReference(kernels(), c, 2);
+        ExpectAsReference(isa(), c, 1);
+        ExpectAsReference(isa(), c, 2);
       }
     }
   }
@@ -224,7 +224,7 @@ TEST_P(KernelsTest, BconvOfDeepImages) {
     c.width = 14;
     c.channels_in = channels_in;
     c.channels_out = 20;
-    ExpectAsReference(kernels(), c, 1);
+    ExpectAsReference(isa(), c, 1);
   }
 }
 
@@ -239,9 +239,9 @@ TEST_P(KernelsTest, BconvWithHugeStrides) {
           c.channels_in = channels_in;
           c.filter_height = c.filter_width = filter;
           c.stride_width = stride;
-          ExpectAsReference(kernels(), c, 1);
+          ExpectAsReference(isa(), c, 1);
           c.stride_height = stride;
-          ExpectAsReference(kernels(), c, 1);
+          ExpectAsReference(isa(), c, 1);
         }
       }
     }
@@ -260,7 +260,7 @@ TEST_P(KernelsTest, BconvOfTallFilters) {
     ASSERT_TRUE(MakeBconvData(c, &data));
     for (uint32_t input : {0x11111111u, 0x7E7E7E7Eu}) {
       std::fill(data.input.begin(), data.input.end(), input);
-      EXPECT_TRUE(RunBconv(kernels(), c, data, 1) == ReferenceBconv(c, data)) << Describe(c);
+      EXPECT_TRUE(RunBconv(isa(), c, data, 1) == ReferenceBconv(c, data)) << Describe(c);
       // Without padding, all taps are inside.
       BconvCase inside = c;
       inside.same = false;
@@ -269,8 +269,7 @@ TEST_P(KernelsTest, BconvOfTallFilters) {
       BconvData inside_data;
       ASSERT_TRUE(MakeBconvData(inside, &inside_data));
       std::fill(inside_data.input.begin(), inside_data.input.end(), input);
-      EXPECT_TRUE(RunBconv(kernels(), inside, inside_data, 1) == ReferenceBconv(inside, inside_data))
-          << Describe(inside);
+      EXPECT_TRUE(RunBconv(isa(), inside, inside_data, 1) == ReferenceBconv(inside, inside_data)) << Describe(inside);
     }
   }
 }
@@ -284,7 +283,7 @@ TEST_P(KernelsTest, BconvOfDeepFilters) {
       c.channels_in = channels_in;
       c.channels_out = 72;
       c.output_type = output_type;
-      ExpectAsReference(kernels(), c, 1);
+      ExpectAsReference(isa(), c, 1);
     }
   }
 }
@@ -295,12 +294,12 @@ TEST_P(KernelsTest, BconvOfManyOrLongRuns) {
   c.channels_out = 33;
   c.filter_height = c.filter_width = 13;
   c.dilation_width = 2;
-  ExpectAsReference(kernels(), c, 1);
+  ExpectAsReference(isa(), c, 1);
   c = {};
   c.height = c.width = 2;
   c.channels_in = 20000;
   c.filter_height = c.filter_width = 1;
-  ExpectAsReference(kernels(), c, 1);
+  ExpectAsReference(isa(), c, 1);
 }
 
 // Sums near every power of two up to the deepest that a 16-bit counter holds, and beyond it.
@@ -322,7 +321,7 @@ TEST_P(KernelsTest, BconvOfEqualOrOppositeBits) {
           for (size_t last = words - 1; last < data.input.size(); last += words) data.input[last] &= mask;
           for (size_t last = words - 1; last < data.filter.size(); last += words) data.filter[last] &= mask;
         }
-        EXPECT_TRUE(RunBconv(kernels(), c, data, 1) == ReferenceBconv(c, data)) << Describe(c);
+        EXPECT_TRUE(RunBconv(isa(), c, data, 1) == ReferenceBconv(c, data)) << Describe(c);
       }
     }
   }
@@ -341,8 +340,8 @@ TEST_P(KernelsTest, BconvOutputDoesNotDependOnThreads) {
         c.output_type = output_type;
         BconvData data;
         ASSERT_TRUE(MakeBconvData(c, &data));
-        const std::vector<uint8_t> expected = RunBconv(kernels(), c, data, 1);
-        for (int threads : {2, 3, 5}) EXPECT_EQ(RunBconv(kernels(), c, data, threads), expected) << Describe(c);
+        const std::vector<uint8_t> expected = RunBconv(isa(), c, data, 1);
+        for (int threads : {2, 3, 5}) EXPECT_EQ(RunBconv(isa(), c, data, threads), expected) << Describe(c);
       }
     }
   }
@@ -354,7 +353,7 @@ TEST_P(KernelsTest, BconvFollowsItsInputsShape) {
   BconvData first;
   ASSERT_TRUE(MakeBconvData(c, &first));
   const auto pool = ThreadPool::Create(2);
-  const auto conv = Bconv2d::Create(kernels(), first.spec, first.filter.data());
+  const auto conv = Bconv2d::Create(isa(), first.spec, first.filter.data());
   for (int32_t size : {5, 9, 2}) {
     c.height = c.width = size;
     BconvData data;
@@ -376,7 +375,7 @@ TEST_P(KernelsTest, BconvRefusesAFrameOfManyGigabytes) {
   BconvData data;
   ASSERT_TRUE(MakeBconvData(c, &data));
   data.spec.dilation_height_factor = data.spec.dilation_width_factor = 1 << 30;
-  const auto conv = Bconv2d::Create(kernels(), data.spec, data.filter.data());
+  const auto conv = Bconv2d::Create(isa(), data.spec, data.filter.data());
   ASSERT_NE(conv, nullptr);
   EXPECT_FALSE(conv->Resize(data.geometry));
 }
@@ -390,7 +389,7 @@ TEST_P(KernelsTest, Int8OutputSaturatesAndTakesNan) {
   const float special[] = {std::numeric_limits<float>::infinity(), -std::numeric_limits<float>::infinity(),
                            std::numeric_limits<float>::quiet_NaN()};
   for (size_t i = 0; i < data.bias.size(); ++i) data.bias[i] = special[i % 3];
-  const std::vector<uint8_t> output = RunBconv(kernels(), c, data, 1);
+  const std::vector<uint8_t> output = RunBconv(isa(), c, data, 1);
   // The number of channels is a multiple of three.
   for (size_t i = 0; i < output.size(); ++i) EXPECT_EQ(static_cast<int8_t>(output[i]), i % 3 == 0 ? 127 : -128);
 }
@@ -405,7 +404,7 @@ TEST_P(KernelsTest, RectifiedSumOfNanIsZero) {
       BconvData data;
       ASSERT_TRUE(MakeBconvData(c, &data));
       for (size_t i = 0; i < data.bias.size(); i += 3) data.bias[i] = std::numeric_limits<float>::quiet_NaN();
-      EXPECT_TRUE(RunBconv(kernels(), c, data, 1) == ReferenceBconv(c, data)) << Describe(c);
+      EXPECT_TRUE(RunBconv(isa(), c, data, 1) == ReferenceBconv(c, data)) << Describe(c);
     }
   }
 }
@@ -434,7 +433,7 @@ TEST_P(KernelsTest, QuantizeFloat32) {
             1u << (i % channels % 32);
       }
       std::vector<uint32_t> output(expected.size(), ~0u);
-      QuantizeFloat32(kernels(), *pool, input.data(), rows, channels, output.data());
+      QuantizeFloat32(isa(), *pool, input.data(), rows, channels, output.data());
       EXPECT_EQ(output, expected) << rows << " rows of " << channels;
     }
   }
@@ -458,9 +457,9 @@ TEST_P(KernelsTest, QuantizeInt8AndBool) {
         if (flags[static_cast<size_t>(i)] == 0) expected_bool[word] |= bit;
       }
       std::vector<uint32_t> output(expected.size(), ~0u);
-      QuantizeInt8(kernels(), *pool, input.data(), rows, channels, zero_point, output.data());
+      QuantizeInt8(isa(), *pool, input.data(), rows, channels, zero_point, output.data());
       EXPECT_EQ(output, expected) << channels << " channels, zero point " << zero_point;
-      QuantizeBool(kernels(), *pool, reinterpret_cast<const bool*>(flags.data()), rows, channels, output.data());
+      QuantizeBool(isa(), *pool, reinterpret_cast<const bool*>(flags.data()), rows, channels, output.data());
       EXPECT_EQ(output, expected_bool) << channels << " channels";
     }
   }
@@ -475,17 +474,17 @@ TEST_P(KernelsTest, DequantizeUndoesQuantize) {
     const auto values = static_cast<size_t>(rows * channels);
     std::vector<uint32_t> again(packed.size());
     std::vector<float> floats(values);
-    DequantizeFloat32(kernels(), *pool, packed.data(), rows, channels, floats.data());
+    DequantizeFloat32(isa(), *pool, packed.data(), rows, channels, floats.data());
     for (float value : floats) EXPECT_EQ(std::fabs(value), 1.0f);
-    QuantizeFloat32(kernels(), *pool, floats.data(), rows, channels, again.data());
+    QuantizeFloat32(isa(), *pool, floats.data(), rows, channels, again.data());
     EXPECT_EQ(again, packed);
     std::vector<int8_t> bytes(values);
-    DequantizeInt8(kernels(), *pool, packed.data(), rows, channels, 11, -5, bytes.data());
-    QuantizeInt8(kernels(), *pool, bytes.data(), rows, channels, 3, again.data());
+    DequantizeInt8(isa(), *pool, packed.data(), rows, channels, 11, -5, bytes.data());
+    QuantizeInt8(isa(), *pool, bytes.data(), rows, channels, 3, again.data());
     EXPECT_EQ(again, packed);
     std::vector<uint8_t> flags(values);
-    DequantizeBool(kernels(), *pool, packed.data(), rows, channels, reinterpret_cast<bool*>(flags.data()));
-    QuantizeBool(kernels(), *pool, reinterpret_cast<bool*>(flags.data()), rows, channels, again.data());
+    DequantizeBool(isa(), *pool, packed.data(), rows, channels, reinterpret_cast<bool*>(flags.data()));
+    QuantizeBool(isa(), *pool, reinterpret_cast<bool*>(flags.data()), rows, channels, again.data());
     EXPECT_EQ(again, packed);
   }
 }
@@ -578,23 +577,23 @@ TEST_P(KernelsTest, MaxPool2d) {
         return largest;
       });
       std::vector<float> output(expected.size(), 12345.0f);
-      MaxPool2d(kernels(), *pool, g, input.data(), floor, output.data());
+      MaxPool2d(isa(), *pool, g, input.data(), floor, output.data());
       // Bytes, for zeros have a sign.
       EXPECT_EQ(std::memcmp(output.data(), expected.data(), expected.size() * sizeof(float)), 0);
     }
   }
 }
 
-TEST(FindKernels, NamesAreChecked) {
-  EXPECT_EQ(FindKernels("no such table"), nullptr);
-  for (const std::string& name : TableNames()) EXPECT_EQ(name, KernelsName(*FindKernels(name.c_str())));
+TEST(FindIsa, NamesAreChecked) {
+  EXPECT_EQ(FindIsa("no such table"), nullptr);
+  for (const std::string& name : TableNames()) EXPECT_EQ(name, IsaName(*FindIsa(name.c_str())));
 }
 
 // Set by who emulates a CPU and knows which.
-TEST(FindKernels, TheCpuDecides) {
+TEST(FindIsa, TheCpuDecides) {
   const char* expected = std::getenv("EXPECTED_TABLE");
   if (expected == nullptr) GTEST_SKIP() << "EXPECTED_TABLE is not set";
-  EXPECT_STREQ(KernelsName(*FindKernels(nullptr)), expected);
+  EXPECT_STREQ(IsaName(*FindIsa(nullptr)), expected);
 }
 
 TEST(ThreadPool, EveryElementIsDoneOnceByContiguousParts) {

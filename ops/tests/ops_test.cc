@@ -9,7 +9,7 @@
 #include "litebnn/register_ops.h"
 #include "tests/delegates.h"
 #include "tests/graphs.h"
-#include "tflite/contract.h"
+#include "tflite/ops/contract.h"
 
 namespace litebnn::testing {
 namespace {
@@ -424,7 +424,7 @@ TEST(Plugin, RefusesOptions) {
   }
   EXPECT_EQ(PluginError("verbose", "yes"), "litebnn: option verbose: expected 0 or 1, found 'yes'");
   EXPECT_EQ(PluginError("isa", "sparc"),
-            std::string("litebnn: option isa: expected one of ") + AvailableKernels() + ", found 'sparc'");
+            std::string("litebnn: option isa: expected one of ") + AvailableIsas() + ", found 'sparc'");
   EXPECT_EQ(PluginError(nullptr, "1"), "litebnn: option: expected a key and a value, found none");
   EXPECT_EQ(MakeDelegate({{"other", "1"}}), nullptr);
   tflite_plugin_destroy_delegate(nullptr);
@@ -439,7 +439,7 @@ TEST(Isa, UnknownInTheEnvironmentIsRefused) {
   const std::string kept = before == nullptr ? "" : before;
   setenv("LITEBNN_ISA", "sparc", 1);
   const std::string expected =
-      std::string("environment variable LITEBNN_ISA: expected one of ") + AvailableKernels() + ", found 'sparc'";
+      std::string("environment variable LITEBNN_ISA: expected one of ") + AvailableIsas() + ", found 'sparc'";
   EXPECT_EQ(PluginError("num_threads", "1"), "litebnn: " + expected);
   EXPECT_NE(ErrorsAsCustomOps(ConvGraph({})).find("litebnn: LceBconv2d: " + expected), std::string::npos);
   // What the option names comes first.

@@ -18,8 +18,8 @@ from typing import Any
 import numpy as np
 from ai_edge_litert import schema_py_generated as schema
 
-from tests import lce_models, reference
-from tests.lce_models import Case, Conv, Graph
+from tests.support import lce_models, reference
+from tests.support.lce_models import Case, Conv, Graph
 
 GOLDEN = Path(__file__).resolve().parents[1] / "golden"
 INT32_MAX = 2**31 - 1

@@ -14,9 +14,9 @@ from typing import Any
 
 import numpy as np
 
-from tests import lce_models
-from tests.lce_models import Conv
 from tests.runtimes.backends import DELEGATE, REGISTRATION, Refused, backend
+from tests.support import lce_models
+from tests.support.lce_models import Conv
 
 EXTREMES = (0, 1, -1, 2, 31, 32, 33, 255, 65536, 2**20, 2**31 - 2, 2**31 - 1)
 # Tensors in between are neither refused by the ops nor quickly run.

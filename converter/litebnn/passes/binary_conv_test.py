@@ -9,7 +9,7 @@ from litebnn.passes.common import bconv_options
 from litebnn.passes.notes import Notes
 from litebnn.passes.quantizers import recognize_quantizers
 from litebnn.passes.weights import binary_weights
-from tests.float_models import FloatModel, sign_weights
+from tests.support.float_models import FloatModel, sign_weights
 
 RNG = np.random.default_rng(0)
 

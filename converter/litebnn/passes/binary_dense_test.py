@@ -5,7 +5,7 @@ from litebnn.contract import unpack_bits
 from litebnn.passes import BINARY_PASSES, Notes, run_passes
 from litebnn.passes.binary_dense import binarize_dense
 from litebnn.passes.quantizers import recognize_quantizers
-from tests.float_models import FloatModel, op_names, sign_weights
+from tests.support.float_models import FloatModel, op_names, sign_weights
 
 RNG = np.random.default_rng(0)
 

@@ -2,7 +2,7 @@ import numpy as np
 
 from litebnn.flatbuffer import schema
 from litebnn.passes import BINARY_PASSES, Notes, run_passes
-from tests.float_models import FloatModel, op_names
+from tests.support.float_models import FloatModel, op_names
 
 RNG = np.random.default_rng(0)
 

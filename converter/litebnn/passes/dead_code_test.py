@@ -3,7 +3,7 @@ import numpy as np
 from litebnn.flatbuffer import Op, OpCode, Tensor, read_model, schema, write_model
 from litebnn.passes import FINAL_PASSES, Notes, compact, run_passes
 from litebnn.passes.dead_code import remove_dead_ops
-from tests.float_models import FloatModel, op_names, run_pass
+from tests.support.float_models import FloatModel, op_names, run_pass
 
 
 def test_ops_that_nobody_reads_go_and_those_with_effects_stay() -> None:

@@ -6,7 +6,7 @@ import pytest
 from litebnn.flatbuffer import Model, schema
 from litebnn.passes import BINARY_PASSES, Notes, run_passes
 from litebnn.passes.common import bconv_options
-from tests.float_models import FloatModel, op_names, sign_weights
+from tests.support.float_models import FloatModel, op_names, sign_weights
 
 WEIGHTS = sign_weights(np.random.default_rng(0), 8, 3, 3, 32)
 

@@ -1,7 +1,7 @@
 from litebnn.flatbuffer import schema
 from litebnn.passes.fake_quantization import shift_uint8_to_int8
 from litebnn.passes.int8_common import parameters
-from tests.float_models import FloatModel, run_pass
+from tests.support.float_models import FloatModel, run_pass
 
 
 def test_the_uint8_grid_is_shifted_by_128() -> None:

@@ -7,7 +7,7 @@ from litebnn.flatbuffer import Tensor, schema
 from litebnn.passes.int8_common import dequantized, int8_constant, parameters, parameters_of_range, quantized
 from litebnn.passes.int8_ops import lower_to_int8
 from litebnn.passes.requantize import merge_requantizations
-from tests.float_models import FloatModel, run_pass
+from tests.support.float_models import FloatModel, run_pass
 
 RNG = np.random.default_rng(0)
 

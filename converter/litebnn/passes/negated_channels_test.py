@@ -5,7 +5,7 @@ from litebnn.contract import unpack_bits
 from litebnn.flatbuffer import Graph, Op
 from litebnn.passes import BINARY_PASSES, Notes, run_passes
 from litebnn.passes.negated_channels import can_negate_channels, negate_channels
-from tests.float_models import FloatModel, sign_weights
+from tests.support.float_models import FloatModel, sign_weights
 
 RNG = np.random.default_rng(0)
 

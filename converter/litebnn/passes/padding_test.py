@@ -5,7 +5,7 @@ from litebnn.contract import Padding, PadValues
 from litebnn.passes import BINARY_PASSES, Notes, run_passes
 from litebnn.passes.common import bconv_options
 from litebnn.passes.padding import same_padding
-from tests.float_models import FloatModel, op_names, sign_weights
+from tests.support.float_models import FloatModel, op_names, sign_weights
 
 WEIGHTS = sign_weights(np.random.default_rng(0), 8, 3, 3, 32)
 

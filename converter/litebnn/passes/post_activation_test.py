@@ -7,7 +7,7 @@ from litebnn.contract import ACTIVATION_RANGES, Activation
 from litebnn.passes import BINARY_PASSES, Notes, run_passes
 from litebnn.passes.common import bconv_options, channel_values
 from litebnn.passes.post_activation import clamp_as_fused
-from tests.float_models import FloatModel, op_names, sign_weights
+from tests.support.float_models import FloatModel, op_names, sign_weights
 
 RNG = np.random.default_rng(0)
 quarters = st.sampled_from([-2.0, -1.0, -0.25, 0.0, 0.5, 1.0, 1.0, 3.0])

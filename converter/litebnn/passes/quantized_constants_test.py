@@ -3,7 +3,7 @@ import numpy as np
 from litebnn.flatbuffer import schema
 from litebnn.passes.int8_common import parameters
 from litebnn.passes.quantized_constants import fold_quantized_constants
-from tests.float_models import FloatModel, run_pass
+from tests.support.float_models import FloatModel, run_pass
 
 
 def test_a_constant_is_quantized_now() -> None:

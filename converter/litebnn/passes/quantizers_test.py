@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from litebnn.passes.quantizers import recognize_quantizers
-from tests.float_models import SIGN_FORMS, FloatModel, run_pass
+from tests.support.float_models import SIGN_FORMS, FloatModel, run_pass
 
 
 @pytest.mark.parametrize("form", SIGN_FORMS)

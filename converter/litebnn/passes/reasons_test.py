@@ -2,7 +2,7 @@ import numpy as np
 
 from litebnn.flatbuffer import schema
 from litebnn.passes.reasons import NO_SIGN, why_no_sign
-from tests.float_models import FloatModel
+from tests.support.float_models import FloatModel
 
 
 def test_the_quantizer_is_named() -> None:

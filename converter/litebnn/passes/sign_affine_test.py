@@ -1,7 +1,7 @@
 import numpy as np
 
 from litebnn.passes import BINARY_PASSES, Notes, run_passes
-from tests.float_models import FloatModel, op_names, sign_weights
+from tests.support.float_models import FloatModel, op_names, sign_weights
 
 RNG = np.random.default_rng(0)
 

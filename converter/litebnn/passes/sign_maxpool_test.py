@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from litebnn.passes import BINARY_PASSES, Notes, run_passes
-from tests.float_models import FloatModel, op_names, sign_weights
+from tests.support.float_models import FloatModel, op_names, sign_weights
 
 RNG = np.random.default_rng(0)
 IN_BITS = ["LceQuantize", "LceBconv2d", "LceBMaxPool2d", "LceBconv2d"]

@@ -4,7 +4,7 @@ import pytest
 import litebnn
 from litebnn.flatbuffer import Tensor, schema
 from litebnn.passes import BINARY_PASSES, Notes, run_passes
-from tests.float_models import FloatModel, dyadic, op_names, sign_weights
+from tests.support.float_models import FloatModel, dyadic, op_names, sign_weights
 
 RNG = np.random.default_rng(0)
 TO_CHANNELS_LAST, TO_CHANNELS_FIRST = [0, 2, 3, 1], [0, 3, 1, 2]

@@ -40,7 +40,7 @@ LITEBNN_EXPORT const LitebnnOp* litebnn_ops(size_t* count);
 
 /* The runtime's external delegate interface. The options, all optional, are
  *   num_threads  1 or more; the number of threads recommended by the runtime if not given
- *   isa          name of the kernels to run, such as "portable"; the best for this CPU if not given
+ *   isa          name of the isa to run, such as "portable"; the best for this CPU if not given
  *   verbose      1 logs what the delegate takes over, and its memory, to stderr
  * An unknown key or a value out of range gives null, and one call of `report_error` (which may be null) that says why.
  * The delegate must outlive every interpreter that it was given to. */

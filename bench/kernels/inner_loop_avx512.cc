@@ -1,0 +1,28 @@
+#include "inner_loop_tables.h"
+#include "kernels/isa/avx512/inner_loop.h"
+
+namespace litebnn {
+
+int64_t InnerLoopAvx512(int64_t macs) {
+  constexpr int kPixels = 6, kVectors = 4;
+  constexpr int32_t kWords = 72;
+  alignas(64) static uint32_t weights[kWords * kVectors * kVectorChannels];
+  static uint32_t words[kPixels][kWords];
+  const uint32_t* const input[kPixels] = {words[0], words[1], words[2], words[3], words[4], words[5]};
+  // The compiler is not to know what they hold.
+  __asm__ volatile("" : : "r"(weights), "r"(words) : "memory");
+  const int64_t macs_per_tile = int64_t{kPixels} * kWords * 32 * kVectors * kVectorChannels;
+  int64_t done = 0;
+  for (; done < macs; done += macs_per_tile) {
+    TileSums<kPixels, kVectors> tile;
+    tile.Add(input, weights, kWords);
+#pragma GCC unroll 8
+    for (int p = 0; p < kPixels; ++p) {
+#pragma GCC unroll 4
+      for (int v = 0; v < kVectors; ++v) __asm__ volatile("" : : "v"(tile.sums[p][v]));
+    }
+  }
+  return done;
+}
+
+}  // namespace litebnn

@@ -1,0 +1,31 @@
+#include "inner_loops.h"
+
+#include <cstring>
+
+#include "inner_loop_tables.h"
+#include "kernels/platform/x86_cpu.h"
+
+namespace litebnn {
+
+InnerLoop InnerLoopOf(const char* table) {
+#if LITEBNN_X86
+  if (std::strcmp(table, "avx2") == 0) return InnerLoopAvx2;
+  if (std::strcmp(table, "avx512") == 0) return InnerLoopAvx512;
+#endif
+  static_cast<void>(table);
+  return nullptr;
+}
+
+uint64_t ReadAll(const float* values, int64_t count) {
+  // Eight sums, so that no addition waits for another.
+  uint64_t sums[8] = {};
+  const auto* bytes = reinterpret_cast<const char*>(values);
+  for (int64_t i = 0; i + 16 <= count; i += 16) {
+    uint64_t words[8];
+    std::memcpy(words, bytes + i * 4, sizeof(words));
+    for (int j = 0; j < 8; ++j) sums[j] += words[j];
+  }
+  return sums[0] + sums[1] + sums[2] + sums[3] + sums[4] + sums[5] + sums[6] + sums[7];
+}
+
+}  // namespace litebnn

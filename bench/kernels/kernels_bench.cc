@@ -1,0 +1,222 @@
+// Times the kernels on the layer shapes of real networks, on this CPU:
+//   kernels_bench [--isa=NAME] [--threads=N] [--rounds=N] [--only=TEXT]
+// or runs exactly so many iterations of one layer, for an emulator that counts instructions:
+//   kernels_bench --only=NAME --iterations=N
+// Prints one line a case: medians and best times, billions of binary multiply-adds a second, and the share of the
+// bound: the table's own inner loop on data in the L1 cache, run between the layer's runs so that both see the same
+// clock.
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "inner_loops.h"
+#include "kernels/kernels.h"
+#include "kernels/platform/aligned_buffer.h"
+#include "kernels/platform/thread_pool.h"
+
+namespace litebnn {
+namespace {
+
+struct Options {
+  const char* isa = nullptr;
+  int threads = 1;
+  int rounds = 200;
+  int64_t iterations = 0;
+  std::string only;
+};
+
+struct Layer {
+  std::string name;
+  int32_t filter, size, channels;
+};
+
+// The shapes of QuickNet's binary convolutions, and the same with other filters.
+std::vector<Layer> Layers() {
+  std::vector<Layer> layers;
+  for (int32_t filter : {3, 1, 5}) {
+    for (int32_t size : {56, 28, 14, 7}) {
+      const int32_t channels = 64 * 56 / size;
+      char name[64];
+      std::snprintf(name, sizeof(name), "bconv %dx%d %dx%dx%d", filter, filter, size, size, channels);
+      layers.push_back({name, filter, size, channels});
+    }
+  }
+  return layers;
+}
+
+double Now() { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
+
+// Seconds of single calls, each short enough that most are not interrupted.
+struct Times {
+  std::vector<double> seconds;
+
+  template <typename Body>
+  void Add(Body body) {
+    const double start = Now();
+    body();
+    seconds.push_back(Now() - start);
+  }
+  double Median() {
+    const auto middle = seconds.begin() + static_cast<ptrdiff_t>(seconds.size() / 2);
+    std::nth_element(seconds.begin(), middle, seconds.end());
+    return *middle;
+  }
+  double Best() const { return *std::min_element(seconds.begin(), seconds.end()); }
+};
+
+struct BconvBench {
+  BconvBench(const Isa& isa, ThreadPool& thread_pool, const Layer& layer) : pool(thread_pool) {
+    std::mt19937 random(1);
+    const int32_t words = PackedWords(layer.channels), taps = layer.filter * layer.filter;
+    input.resize(static_cast<size_t>(layer.size * layer.size * words));
+    std::vector<uint32_t> filter(static_cast<size_t>(layer.channels * taps * words));
+    for (uint32_t& word : input) word = static_cast<uint32_t>(random());
+    for (uint32_t& word : filter) word = static_cast<uint32_t>(random());
+    std::vector<float> multiplier(static_cast<size_t>(layer.channels), 0.5f), bias(multiplier.size(), 1.5f);
+    Bconv2dSpec spec = {};
+    spec.channels_in = spec.channels_out = layer.channels;
+    spec.groups = spec.stride_height = spec.stride_width = 1;
+    spec.dilation_height_factor = spec.dilation_width_factor = 1;
+    spec.filter_height = spec.filter_width = layer.filter;
+    spec.activation = Activation::kRelu;
+    spec.post_activation_multiplier = multiplier.data();
+    spec.post_activation_bias = bias.data();
+    conv = Bconv2d::Create(isa, spec, filter.data());
+    const int32_t pad = (layer.filter - 1) / 2;
+    if (conv == nullptr || !conv->Resize({1, layer.size, layer.size, layer.size, layer.size, pad, pad}) ||
+        !workspace.Allocate(conv->WorkspaceBytes(pool.num_threads()))) {
+      std::fputs("out of memory\n", stderr);
+      std::exit(1);
+    }
+    const auto outputs = static_cast<size_t>(layer.size * layer.size * layer.channels);
+    output.resize(outputs);
+    macs = static_cast<double>(outputs) * taps * layer.channels;
+  }
+
+  void Run() { conv->Run(pool, input.data(), nullptr, output.data(), workspace.data()); }
+
+  ThreadPool& pool;
+  std::vector<uint32_t> input;
+  std::vector<float> output;
+  std::unique_ptr<Bconv2d> conv;
+  AlignedBuffer<uint8_t> workspace;
+  double macs = 0;
+};
+
+void TimeBconv(const Isa& isa, ThreadPool& pool, const Layer& layer, const Options& options) {
+  BconvBench bench(isa, pool, layer);
+  if (options.iterations > 0) {
+    for (int64_t i = 0; i < options.iterations; ++i) bench.Run();
+    std::printf("%s %.0f MACs\n", layer.name.c_str(), bench.macs);
+    return;
+  }
+  const InnerLoop inner_loop = InnerLoopOf(IsaName(isa));
+  constexpr int64_t kBoundMacs = 100000000;
+  int64_t bound_macs = 0;
+  Times times, bound_times;
+  // A virtual machine's other cores wake up slowly.
+  constexpr double kSecondsToWakeUp = 0.2;
+  const double awake = Now() + (options.threads > 1 ? kSecondsToWakeUp : 0.0);
+  while (Now() < awake) bench.Run();
+  for (int round = 0; round < options.rounds; ++round) {
+    if (inner_loop != nullptr) bound_times.Add([&] { bound_macs = inner_loop(kBoundMacs); });
+    // Once before it counts: the pool's threads may have gone to sleep.
+    if (options.threads > 1) bench.Run();
+    times.Add([&] { bench.Run(); });
+  }
+  std::printf("%-22s median %7.3f ms %7.1f GMAC/s", layer.name.c_str(), times.Median() * 1e3,
+              bench.macs / times.Median() * 1e-9);
+  if (inner_loop != nullptr) {
+    const double bound = static_cast<double>(bound_macs) / bound_times.Median() * options.threads;
+    const double best_bound = static_cast<double>(bound_macs) / bound_times.Best() * options.threads;
+    std::printf(" %3.0f %% of %.0f | best %7.3f ms %7.1f GMAC/s %3.0f %% of %.0f",
+                bench.macs / times.Median() / bound * 100, bound * 1e-9, times.Best() * 1e3,
+                bench.macs / times.Best() * 1e-9, bench.macs / times.Best() / best_bound * 100, best_bound * 1e-9);
+  }
+  std::printf("\n");
+}
+
+// Reading, beside the plain read of as much memory.
+void TimeQuantize(const Isa& isa, ThreadPool& pool, const Options& options) {
+  for (int64_t kilobytes : {256, 131072}) {
+    const int64_t values = kilobytes * 256;
+    AlignedBuffer<float> input;
+    AlignedBuffer<uint32_t> output;
+    if (!input.Allocate(static_cast<size_t>(values)) || !output.Allocate(static_cast<size_t>(values / 32))) return;
+    for (int64_t i = 0; i < values; ++i) input.data()[i] = static_cast<float>(i % 5 - 2);
+    const auto quantize = [&] { QuantizeFloat32(isa, pool, input.data(), values / 64, 64, output.data()); };
+    if (options.iterations > 0) {
+      for (int64_t i = 0; i < options.iterations; ++i) quantize();
+      continue;
+    }
+    volatile uint64_t sink = 0;
+    Times times, read_times;
+    for (int round = 0; round < (kilobytes > 1024 ? 9 : options.rounds); ++round) {
+      read_times.Add([&] { sink = sink + ReadAll(input.data(), values); });
+      times.Add(quantize);
+    }
+    const double bytes = static_cast<double>(values) * 4;
+    std::printf("quantize float32 %6lld KB median %7.3f ms %5.1f GB/s %3.0f %% of reading | best %5.1f GB/s %3.0f %%\n",
+                static_cast<long long>(kilobytes), times.Median() * 1e3, bytes / times.Median() * 1e-9,
+                read_times.Median() / times.Median() * 100, bytes / times.Best() * 1e-9,
+                read_times.Best() / times.Best() * 100);
+  }
+}
+
+bool Parse(int count, char** arguments, Options* options) {
+  for (int i = 1; i < count; ++i) {
+    const std::string argument = arguments[i];
+    const size_t equals = argument.find('=');
+    const std::string name = argument.substr(0, equals);
+    const char* value = equals == std::string::npos ? "" : arguments[i] + equals + 1;
+    if (name == "--isa") {
+      options->isa = value;
+    } else if (name == "--threads") {
+      options->threads = std::atoi(value);
+    } else if (name == "--rounds") {
+      options->rounds = std::atoi(value);
+    } else if (name == "--iterations") {
+      options->iterations = std::atoll(value);
+    } else if (name == "--only") {
+      options->only = value;
+    } else {
+      std::fprintf(stderr,
+                   "kernels_bench: unknown option %s: known are --isa, --threads, --rounds, --iterations, --only\n",
+                   name.c_str());
+      return false;
+    }
+  }
+  return true;
+}
+
+int Main(int count, char** arguments) {
+  Options options;
+  if (!Parse(count, arguments, &options)) return 1;
+  const Isa* isa = FindIsa(options.isa);
+  if (isa == nullptr) {
+    std::fprintf(stderr, "kernels_bench: no kernels named %s for this CPU: there are %s\n",
+                 options.isa == nullptr ? "by LITEBNN_ISA" : options.isa, AvailableIsas());
+    return 1;
+  }
+  const auto pool = ThreadPool::Create(options.threads);
+  if (pool == nullptr) {
+    std::fprintf(stderr, "kernels_bench: cannot start %d threads\n", options.threads);
+    return 1;
+  }
+  std::printf("table %s, threads %d\n", IsaName(*isa), options.threads);
+  for (const Layer& layer : Layers()) {
+    if (layer.name.find(options.only) != std::string::npos) TimeBconv(*isa, *pool, layer, options);
+  }
+  if (std::string("quantize").find(options.only) != std::string::npos) TimeQuantize(*isa, *pool, options);
+  return 0;
+}
+
+}  // namespace
+}  // namespace litebnn
+
+int main(int count, char** arguments) { return litebnn::Main(count, arguments); }

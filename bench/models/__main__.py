@@ -1,0 +1,107 @@
+"""Times whole models, taking turns between runtimes so that all see the same machine, and prints ratios.
+
+    python -m bench.models [--peer] [--isa=NAME] [--threads=N] [--rounds=N] [MODEL ...]
+
+MODEL is the name of a larq-zoo network, QuickNet by default, whose files bench/zoo/make_models.py has written to
+build/zoo: NAME.lce.tflite, which litebnn and the peer run, and NAME.float.tflite for XNNPACK. With --peer, Larq Compute
+Engine 0.16 runs too, from the environment build/peer-venv that the same file describes.
+"""
+
+import argparse
+import json
+import os
+import statistics
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+PEER_PYTHON = ROOT / "build" / "peer-venv" / "bin" / "python"
+MODELS = ROOT / "build" / "zoo"
+# So long that what the others have left in the caches counts little.
+SECONDS_OF_A_TURN = 0.1
+
+
+class Worker:
+    """One runtime with one model, in a process of its own."""
+
+    def __init__(self, kind: str, model: Path, threads: int) -> None:
+        self.kind = kind
+        self.seconds: list[float] = []
+        self.peak_bytes = 0
+        python = PEER_PYTHON if kind.startswith("lce-") else Path(sys.executable)
+        command = [python, Path(__file__).with_name("worker.py"), kind, model, str(threads)]
+        quiet = {"TF_CPP_MIN_LOG_LEVEL": "3"}
+        self._process = subprocess.Popen(
+            [str(word) for word in command],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            text=True,
+            env={**os.environ, **quiet},
+        )
+        if self._answer() != "ready":
+            raise SystemExit(f"benchmark: {kind} cannot run {model}: try {' '.join(str(word) for word in command)}")
+
+    def _answer(self) -> str:
+        assert self._process.stdout is not None
+        return self._process.stdout.readline().strip()
+
+    def _ask(self, line: str) -> str:
+        assert self._process.stdin is not None
+        self._process.stdin.write(line + "\n")
+        self._process.stdin.flush()
+        return self._answer()
+
+    def take_turn(self) -> None:
+        self.seconds += json.loads(self._ask(str(SECONDS_OF_A_TURN)))
+
+    def end(self) -> None:
+        self.peak_bytes = int(self._ask(""))
+        self._process.wait()
+
+
+def compare(name: str, kinds: list[str], threads: int, rounds: int) -> None:
+    """Prints one line for each kind: median and best time, the first kind's advantage, peak memory."""
+    suffixes = {kind: "float" if kind == "xnnpack" else "lce" for kind in kinds}
+    paths = {kind: MODELS / f"{name}.{suffix}.tflite" for kind, suffix in suffixes.items()}
+    for path in paths.values():
+        if not path.is_file():
+            raise SystemExit(f"benchmark: no {path}: write it with bench/zoo/make_models.py, which says how")
+    workers = [Worker(kind, paths[kind], threads) for kind in kinds]
+    for worker in workers:
+        worker.take_turn()
+        worker.seconds.clear()
+    for _ in range(rounds):
+        for worker in workers:
+            worker.take_turn()
+    ours = statistics.median(workers[0].seconds), min(workers[0].seconds)
+    print(f"{name}, {threads} thread{'s' if threads > 1 else ''}, {rounds} turns each")
+    for worker in workers:
+        worker.end()
+        median, best = statistics.median(worker.seconds), min(worker.seconds)
+        print(
+            f"  {worker.kind:<16} median {median * 1e3:8.2f} ms ({median / ours[0]:5.2f})   "
+            f"best {best * 1e3:8.2f} ms ({best / ours[1]:5.2f})   {len(worker.seconds):5} runs   "
+            f"peak {worker.peak_bytes / 2**20:6.1f} MiB"
+        )
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description="Time whole models.")
+    parser.add_argument("models", nargs="*", default=["QuickNet"], metavar="MODEL")
+    parser.add_argument("--peer", action="store_true", help="run Larq Compute Engine too")
+    parser.add_argument("--isa", action="append", default=[], help="run litebnn with these kernels too")
+    parser.add_argument("--threads", type=int, default=1)
+    parser.add_argument("--rounds", type=int, default=15)
+    options = parser.parse_args()
+    if options.peer and not PEER_PYTHON.is_file():
+        raise SystemExit(f"benchmark: no {PEER_PYTHON}: bench/zoo/make_models.py says how to make that environment")
+    tables = [f"litebnn-{name}" for name in options.isa]
+    kinds = ["litebnn", *tables, *(["lce-best", "lce-default"] if options.peer else []), "xnnpack"]
+    for name in options.models:
+        compare(name, kinds, options.threads, options.rounds)
+
+
+if __name__ == "__main__":
+    main()

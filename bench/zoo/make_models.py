@@ -1,0 +1,85 @@
+r"""Writes the larq-zoo models as float .tflite files, and what larq-compute-engine makes of them.
+
+Runs in a virtual environment of its own, for these packages need an older TensorFlow than the rest:
+
+    python3.11 -m venv build/peer-venv
+    build/peer-venv/bin/pip install "larq-compute-engine==0.16.*" larq larq-zoo "tensorflow-cpu<2.16" "numpy<2" \
+        "setuptools<80"
+    build/peer-venv/bin/python bench/zoo/make_models.py build/zoo [NAME ...]
+
+Nothing is downloaded: the weights are random, and the batch norms get the statistics of one random batch, disturbed.
+"""
+
+import json
+import sys
+import time
+from pathlib import Path
+
+import larq_compute_engine as lce
+import larq_zoo as lqz
+import numpy as np
+import tensorflow as tf
+
+MODELS = {
+    "QuickNetSmall": lqz.sota.QuickNetSmall,
+    "QuickNet": lqz.sota.QuickNet,
+    "QuickNetLarge": lqz.sota.QuickNetLarge,
+    "BinaryAlexNet": lqz.literature.BinaryAlexNet,
+    "XNORNet": lqz.literature.XNORNet,
+    "BiRealNet": lqz.literature.BiRealNet,
+    "BinaryDenseNet28": lqz.literature.BinaryDenseNet28,
+    "MeliusNet22": lqz.literature.MeliusNet22,
+    "RealToBinaryNet": lqz.literature.RealToBinaryNet,
+    "DoReFaNet": lqz.literature.DoReFaNet,
+}
+NEGATIVE_SCALES = 0.1  # share of the batch norms' scales
+
+
+def randomise_batch_norms(model: tf.keras.Model, rng: np.random.Generator) -> None:
+    """Gives every batch norm statistics that its input could have, and any scale and shift."""
+    norms = [layer for layer in model.submodules if isinstance(layer, tf.keras.layers.BatchNormalization)]
+    momenta = [norm.momentum for norm in norms]
+    for norm in norms:
+        norm.momentum = 0.0
+    model(rng.standard_normal((2, 224, 224, 3)).astype(np.float32), training=True)
+    for norm, momentum in zip(norms, momenta, strict=True):
+        norm.momentum = momentum
+        variance = norm.moving_variance.numpy() + 1e-3
+        norm.moving_mean.assign_add(0.2 * np.sqrt(variance) * rng.standard_normal(variance.shape))
+        norm.moving_variance.assign(variance * rng.uniform(0.5, 1.5, variance.shape))
+        if norm.scale:
+            sign = np.where(rng.random(variance.shape) < NEGATIVE_SCALES, -1.0, 1.0)
+            norm.gamma.assign(sign * rng.uniform(0.5, 1.5, variance.shape))
+        if norm.center:
+            norm.beta.assign(0.3 * rng.standard_normal(variance.shape))
+
+
+def main() -> None:
+    folder = Path(sys.argv[1])
+    folder.mkdir(parents=True, exist_ok=True)
+    for name in sys.argv[2:] or MODELS:
+        tf.keras.utils.set_random_seed(1)
+        tf.keras.backend.clear_session()
+        model = MODELS[name](weights=None, input_shape=(224, 224, 3))
+        randomise_batch_norms(model, np.random.default_rng(1))
+
+        started = time.monotonic()
+        function = tf.function(lambda x: model(x, training=False))  # noqa: B023, called in this turn
+        concrete = function.get_concrete_function(tf.TensorSpec((1, 224, 224, 3), tf.float32))
+        converter = tf.lite.TFLiteConverter.from_concrete_functions([concrete], model)
+        (folder / f"{name}.float.tflite").write_bytes(converter.convert())
+        facts = {"tensorflow_seconds": time.monotonic() - started, "lce_error": "its process died"}
+        (folder / f"{name}.json").write_text(json.dumps(facts, indent=1))
+        started = time.monotonic()
+        try:
+            (folder / f"{name}.lce.tflite").write_bytes(lce.convert_keras_model(model))
+            facts["lce_error"] = None
+        except Exception as error:
+            facts["lce_error"] = str(error).splitlines()[0][:200] or type(error).__name__
+        facts["lce_seconds"] = time.monotonic() - started
+        (folder / f"{name}.json").write_text(json.dumps(facts, indent=1))
+        print(name, facts, flush=True)
+
+
+if __name__ == "__main__":
+    main()

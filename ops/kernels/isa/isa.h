@@ -1,0 +1,93 @@
+// What an instruction set provides: one table of functions, and the data they work on.
+//
+// A convolution is lowered the same way for every table. The packed input is staged: copied into a frame that holds the
+// padding too (or used in place where there is none), so that the window of an output pixel is a few contiguous runs of
+// words at offsets that are the same for every pixel. Weights are repacked at Create into the table's own order.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "kernels/kernels.h"
+
+namespace litebnn {
+
+// One image, one group, ready to compute. Pixels are numbered row by row.
+struct BconvTask {
+  const uint8_t* input;                // window of output pixel 0
+  bool is_staged;                      // otherwise a window is a pixel of packed words, for the kernel to stage
+  ptrdiff_t row_stride, pixel_stride;  // staged bytes from a window to the one of the output pixel below or beside it
+  const ptrdiff_t* run_offsets;        // [runs], bytes from the start of a window
+  int32_t runs, run_words;
+  int32_t output_width;
+
+  const uint8_t* weights;  // as pack_weights has left them
+  int32_t depth;           // K: real channels times taps
+  int32_t channels;        // of this group
+  // Each is padded to a multiple of the table's tile_channels.
+  const float* multiplier;
+  const float* bias;
+  const int32_t* threshold;
+  int32_t clamp_min, clamp_max;
+  int32_t zero_point;
+  // Same-zero padding: output pixel (y, x) adds corrections[row_correction[y] + column_correction[x] + channel] to
+  // K - 2 * popcount sum. Null where every tap counts fully.
+  const int32_t* corrections;
+  const int32_t* row_correction;
+  const int32_t* column_correction;
+
+  Bconv2dOutputType output_type;
+  void* output;             // the image's pixel 0
+  const float* addend;      // added to a float32 output, which has its shape; may be null
+  bool rectify_sum;         // the sum's negative values become 0
+  int32_t output_channels;  // over all groups
+  int32_t first_channel;    // of this group among them
+
+  void* scratch;  // scratch_bytes, aligned to 64
+};
+
+// What a pixel of a max pool is the maximum of.
+struct FloatWindow {
+  const float* first;
+  int64_t rows, columns;
+  int64_t row_stride;  // floats from a row of it to the next
+  int32_t channels;
+};
+
+struct Isa {
+  const char* name;
+  bool (*available)();
+
+  // `count` values become count / 32 words, or one row of `channels` values a time where those leave a word part full.
+  void (*quantize_float32)(const float* input, int64_t rows, int32_t channels, uint32_t* output);
+  void (*quantize_int8)(const int8_t* input, int64_t rows, int32_t channels, int32_t zero_point, uint32_t* output);
+  // output[channels]: the largest of each channel's values that is above `floor`, or `floor`.
+  void (*max_window)(const FloatWindow& window, float floor, float* output);
+
+  int32_t tile_pixels, tile_channels;
+  // The size of a staged word, and how `count` words become staged ones: null where they stay as they are.
+  size_t staged_word_bytes;
+  void (*stage)(const uint32_t* words, int64_t count, uint8_t* staged);
+  // Filters of one group: `channels` rows of `words`, or of runs * run_words, words.
+  size_t (*packed_weights_bytes)(int32_t channels, int32_t words);
+  void (*pack_weights)(const uint32_t* filter, int32_t channels, int32_t runs, int32_t run_words, uint8_t* packed);
+  size_t (*scratch_bytes)(int32_t words);
+  // Output pixels [pixel_begin, pixel_end), channels [channel_begin, channel_end) of the group; channel_begin is a
+  // multiple of tile_channels.
+  void (*bconv)(const BconvTask& task, int64_t pixel_begin, int64_t pixel_end, int32_t channel_begin,
+                int32_t channel_end);
+  // The longest filter that it takes, in words; longer ones are left to the portable table.
+  int32_t max_words;
+  // Whether it is the one for this CPU among tables of the same instructions; null where it is alone.
+  bool (*suits)() = nullptr;
+};
+
+// Each is there on the CPUs that may have its instructions.
+extern const Isa kPortableIsa;
+extern const Isa kAvx512Isa;
+extern const Isa kAvx2Isa;
+extern const Isa kNeon64Isa;
+extern const Isa kNeon64InOrderIsa;
+extern const Isa kNeon32Isa;
+
+}  // namespace litebnn

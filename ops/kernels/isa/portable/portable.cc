@@ -1,0 +1,108 @@
+// The reference: plain C++ for any CPU. Every other table must give the same bits.
+#include <cstring>
+
+#include "kernels/isa/isa.h"
+#include "kernels/isa/shared/max_window.h"
+#include "kernels/isa/shared/output.h"
+#include "kernels/isa/shared/pixel_walk.h"
+#include "kernels/isa/shared/quantize_rows.h"
+
+namespace litebnn {
+namespace {
+
+template <typename T, typename IsMinusOne>
+void Quantize(const T* input, int64_t rows, int32_t channels, uint32_t* output, IsMinusOne is_minus_one) {
+  const auto pack_word = [is_minus_one](const T* values) {
+    uint32_t word = 0;
+    for (int32_t i = 0; i < kBitsPerWord; ++i) word |= static_cast<uint32_t>(is_minus_one(values[i])) << i;
+    return word;
+  };
+  QuantizeRows(input, rows, channels, output, pack_word, is_minus_one);
+}
+
+void QuantizeFloat32(const float* input, int64_t rows, int32_t channels, uint32_t* output) {
+  Quantize(input, rows, channels, output, [](float value) { return value < 0.0f; });
+}
+
+void QuantizeInt8(const int8_t* input, int64_t rows, int32_t channels, int32_t zero_point, uint32_t* output) {
+  Quantize(input, rows, channels, output, [zero_point](int8_t value) { return value < zero_point; });
+}
+
+// No builtin: without a popcount instruction that is a call for every word.
+int32_t Popcount(uint32_t bits) {
+  bits -= bits >> 1 & 0x55555555u;
+  bits = (bits & 0x33333333u) + (bits >> 2 & 0x33333333u);
+  bits = (bits + (bits >> 4)) & 0x0F0F0F0Fu;
+  return static_cast<int32_t>(bits * 0x01010101u >> 24);
+}
+
+size_t PackedWeightsBytes(int32_t channels, int32_t words) {
+  return static_cast<size_t>(channels) * static_cast<size_t>(words) * sizeof(uint32_t);
+}
+
+void PackWeights(const uint32_t* filter, int32_t channels, int32_t runs, int32_t run_words, uint8_t* packed) {
+  std::memcpy(packed, filter, PackedWeightsBytes(channels, runs * run_words));
+}
+
+size_t ScratchBytes(int32_t) { return 0; }
+
+template <typename Store>
+void ForEachSum(const BconvTask& task, int64_t pixel_begin, int64_t pixel_end, int32_t channel_begin,
+                int32_t channel_end, Store store) {
+  const auto* weights = reinterpret_cast<const uint32_t*>(task.weights);
+  const int64_t words = static_cast<int64_t>(task.runs) * task.run_words;
+  WindowWalk walk(task, pixel_begin);
+  for (int64_t pixel = pixel_begin; pixel < pixel_end; ++pixel) {
+    const uint8_t* window = walk.Next();
+    const int32_t* corrections = task.corrections == nullptr ? nullptr : CorrectionsOf(task, pixel);
+    for (int32_t channel = channel_begin; channel < channel_end; ++channel) {
+      const uint32_t* weight = weights + channel * words;
+      int32_t sum = 0;
+      for (int32_t run = 0; run < task.runs; ++run) {
+        const auto* input = reinterpret_cast<const uint32_t*>(window + task.run_offsets[run]);
+        for (int32_t word = 0; word < task.run_words; ++word) sum += Popcount(input[word] ^ weight[word]);
+        weight += task.run_words;
+      }
+      store(pixel, channel, sum, corrections == nullptr ? 0 : corrections[channel]);
+    }
+  }
+}
+
+void Bconv(const BconvTask& task, int64_t pixel_begin, int64_t pixel_end, int32_t channel_begin, int32_t channel_end) {
+  const auto for_each_sum = [&](auto store) {
+    ForEachSum(task, pixel_begin, pixel_end, channel_begin, channel_end, store);
+  };
+  const auto index = [&](int64_t pixel, int32_t channel) {
+    return pixel * task.output_channels + task.first_channel + channel;
+  };
+  switch (task.output_type) {
+    case Bconv2dOutputType::kFloat32:
+      for_each_sum([&](int64_t pixel, int32_t channel, int32_t sum, int32_t correction) {
+        const int64_t i = index(pixel, channel);
+        static_cast<float*>(task.output)[i] = FloatSum(task, i, FloatOutput(task, channel, sum, correction));
+      });
+      break;
+    case Bconv2dOutputType::kInt8:
+      for_each_sum([&](int64_t pixel, int32_t channel, int32_t sum, int32_t correction) {
+        static_cast<int8_t*>(task.output)[index(pixel, channel)] = Int8Output(task, channel, sum, correction);
+      });
+      break;
+    case Bconv2dOutputType::kBitpacked:
+      for_each_sum([&](int64_t pixel, int32_t channel, int32_t sum, int32_t correction) {
+        uint32_t* words = static_cast<uint32_t*>(task.output) + pixel * PackedWords(task.output_channels);
+        StoreBits(words, task.first_channel + channel, 1, BitOutput(task, channel, sum, correction));
+      });
+      break;
+  }
+}
+
+bool Available() { return true; }
+
+}  // namespace
+
+const Isa kPortableIsa = {
+    "portable",       Available, QuantizeFloat32,    QuantizeInt8, MaxWindow<OneFloat>, 1,     kBitsPerWord,
+    sizeof(uint32_t), nullptr,   PackedWeightsBytes, PackWeights,  ScratchBytes,        Bconv, INT32_MAX,
+};
+
+}  // namespace litebnn

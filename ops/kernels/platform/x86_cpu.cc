@@ -1,0 +1,47 @@
+#include "kernels/platform/x86_cpu.h"
+
+#if LITEBNN_X86
+
+#include <cpuid.h>
+
+#include <cstdint>
+
+namespace litebnn {
+namespace {
+
+struct Features {
+  uint32_t leaf1_ecx = 0, leaf7_ebx = 0, leaf7_ecx = 0, saved_state = 0;
+};
+
+Features ReadFeatures() {
+  Features features;
+  uint32_t eax = 0, ebx = 0, edx = 0;
+  if (!__get_cpuid(1, &eax, &ebx, &features.leaf1_ecx, &edx)) return features;
+  __get_cpuid_count(7, 0, &eax, &features.leaf7_ebx, &features.leaf7_ecx, &edx);
+  // The registers that the operating system saves; XGETBV is there where bit 27, OSXSAVE, is set.
+  if ((features.leaf1_ecx >> 27 & 1u) != 0) {
+    uint32_t high = 0;
+    __asm__("xgetbv" : "=a"(features.saved_state), "=d"(high) : "c"(0));
+  }
+  return features;
+}
+
+bool HasBits(uint32_t value, uint32_t bits) { return (value & bits) == bits; }
+
+}  // namespace
+
+bool CpuHasAvx2() {
+  const Features features = ReadFeatures();
+  return HasBits(features.saved_state, 0x6u) && HasBits(features.leaf7_ebx, 1u << 5);
+}
+
+bool CpuHasAvx512Popcount() {
+  const Features features = ReadFeatures();
+  constexpr uint32_t kFoundationAndForms = 1u << 16 | 1u << 17 | 1u << 30 | 1u << 31;
+  return HasBits(features.saved_state, 0xE6u) && HasBits(features.leaf7_ebx, kFoundationAndForms) &&
+         HasBits(features.leaf7_ecx, 1u << 14);
+}
+
+}  // namespace litebnn
+
+#endif  // LITEBNN_X86

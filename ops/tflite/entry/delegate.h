@@ -1,0 +1,52 @@
+// The delegate: claims the nodes that litebnn computes and leaves all others to the runtime.
+#pragma once
+
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+
+#include "kernels/kernels.h"
+#include "kernels/platform/thread_pool.h"
+#include "tflite/partition/arena.h"
+#include "tflite/runtime/abi.h"
+
+namespace litebnn {
+
+// More threads than this help nothing; it also keeps a slip of the pen from starting millions.
+constexpr int kMaxThreads = 256;
+
+// 1 where the runtime recommends none.
+int RecommendedThreads(const TfLiteContext& context);
+
+struct DelegateOptions {
+  std::optional<int> num_threads;  // the runtime's recommendation where not given
+  const Isa* isa = nullptr;
+  bool verbose = false;
+};
+
+class Delegate {
+ public:
+  explicit Delegate(const DelegateOptions& options);
+
+  TfLiteDelegate* c_delegate() { return &c_delegate_; }
+  static Delegate* FromC(TfLiteDelegate* delegate) { return static_cast<Delegate*>(delegate->data_); }
+
+  const DelegateOptions& options() const { return options_; }
+  // Null after an error has been reported. The first caller's recommendation decides for all.
+  ThreadPool* GetThreadPool(TfLiteContext* context);
+  // Held while a partition uses what it shares with others: the threads and the arena. Interpreters on different
+  // threads may share the delegate.
+  std::mutex& run_mutex() { return run_mutex_; }
+  Arena& arena() { return arena_; }
+
+ private:
+  const DelegateOptions options_;
+  TfLiteDelegate c_delegate_ = {};
+  std::mutex pool_mutex_;
+  std::unique_ptr<ThreadPool> pool_;
+  std::mutex run_mutex_;
+  Arena arena_;
+};
+
+}  // namespace litebnn

@@ -1,0 +1,100 @@
+// The runtime's external delegate interface: what tflite.load_delegate and TfLiteExternalDelegateCreate call.
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+#include <new>
+#include <string>
+
+#include "litebnn/litebnn.h"
+#include "tflite/entry/delegate.h"
+#include "tflite/ops/op.h"
+
+namespace litebnn {
+namespace {
+
+// Empty where all is well, else what is wrong with the value.
+using OptionParser = std::string (*)(const char* value, DelegateOptions* options);
+
+std::string Unexpected(const char* expected, const char* found) {
+  return std::string("expected ") + expected + ", found '" + found + "'";
+}
+
+bool ParseInteger(const char* text, long minimum, long maximum, long* value) {
+  char* end;
+  errno = 0;
+  *value = std::strtol(text, &end, 10);
+  return errno == 0 && end != text && *end == '\0' && *value >= minimum && *value <= maximum;
+}
+
+std::string ParseNumThreads(const char* text, DelegateOptions* options) {
+  long value;
+  if (!ParseInteger(text, 1, kMaxThreads, &value)) {
+    return Unexpected(("an integer from 1 to " + std::to_string(kMaxThreads)).c_str(), text);
+  }
+  options->num_threads = static_cast<int>(value);
+  return "";
+}
+
+std::string ParseIsa(const char* text, DelegateOptions* options) {
+  options->isa = FindIsa(text);
+  if (options->isa != nullptr) return "";
+  return Unexpected((std::string("one of ") + AvailableIsas()).c_str(), text);
+}
+
+std::string ParseVerbose(const char* text, DelegateOptions* options) {
+  long value;
+  if (!ParseInteger(text, 0, 1, &value)) return Unexpected("0 or 1", text);
+  options->verbose = value == 1;
+  return "";
+}
+
+struct OptionType {
+  const char* name;
+  OptionParser parse;
+};
+constexpr OptionType kOptions[] = {{"num_threads", ParseNumThreads}, {"isa", ParseIsa}, {"verbose", ParseVerbose}};
+
+std::string ParseOption(const char* key, const char* value, DelegateOptions* options) {
+  if (key == nullptr || value == nullptr) return "option: expected a key and a value, found none";
+  std::string known;
+  for (const OptionType& option : kOptions) {
+    if (std::strcmp(key, option.name) == 0) {
+      const std::string problem = option.parse(value, options);
+      return problem.empty() ? "" : std::string("option ") + key + ": " + problem;
+    }
+    known += (known.empty() ? "" : ", ") + std::string(option.name);
+  }
+  return std::string("unknown option '") + key + "': expected one of " + known;
+}
+
+// Null after `*problem` has been set.
+Delegate* CreateDelegate(const char* const* keys, const char* const* values, size_t count, std::string* problem) {
+  DelegateOptions options;
+  for (size_t i = 0; i < count && problem->empty(); ++i) *problem = ParseOption(keys[i], values[i], &options);
+  if (!problem->empty()) return nullptr;
+  if (options.isa == nullptr) options.isa = DefaultIsa(problem);
+  if (options.isa == nullptr) return nullptr;
+  auto* delegate = new (std::nothrow) Delegate(options);
+  if (delegate == nullptr) *problem = "out of memory";
+  return delegate;
+}
+
+}  // namespace
+}  // namespace litebnn
+
+// The runtime's structures are incomplete in the public header and the library's own inside, so both ends cast.
+struct TfLiteDelegate* tflite_plugin_create_delegate(const char* const* keys, const char* const* values, size_t count,
+                                                     void (*report_error)(const char* message)) {
+  std::string problem;
+  litebnn::Delegate* delegate = litebnn::CreateDelegate(keys, values, count, &problem);
+  if (delegate == nullptr) {
+    if (report_error != nullptr) report_error(("litebnn: " + problem).c_str());
+    return nullptr;
+  }
+  return reinterpret_cast<struct TfLiteDelegate*>(delegate->c_delegate());
+}
+
+void tflite_plugin_destroy_delegate(struct TfLiteDelegate* delegate) {
+  if (delegate == nullptr) return;
+  delete litebnn::Delegate::FromC(reinterpret_cast<litebnn::TfLiteDelegate*>(delegate));
+}

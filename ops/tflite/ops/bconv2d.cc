@@ -1,0 +1,268 @@
+// LceBconv2d: binary 2-D convolution of packed signs, to float32, int8 or packed signs.
+#include <limits>
+#include <new>
+
+#include "tflite/ops/add.h"
+#include "tflite/ops/contract.h"
+#include "tflite/ops/op.h"
+#include "tflite/ops/window.h"
+#include "tflite/partition/arena.h"
+
+namespace litebnn {
+namespace {
+
+constexpr int32_t kMax = std::numeric_limits<int32_t>::max();
+
+// The order of the node's inputs.
+constexpr size_t kInput = 0;
+constexpr size_t kFilter = 1;
+constexpr size_t kMultiplier = 2;
+constexpr size_t kBias = 3;
+constexpr size_t kThreshold = 4;
+constexpr size_t kAddend = 5;  // of kBconv2dAddOp
+
+static_assert(static_cast<int32_t>(Activation::kNone) == contract::kActivationNone);
+static_assert(static_cast<int32_t>(Activation::kRelu) == contract::kActivationRelu);
+static_assert(static_cast<int32_t>(Activation::kReluN1To1) == contract::kActivationReluN1To1);
+static_assert(static_cast<int32_t>(Activation::kRelu6) == contract::kActivationRelu6);
+
+class Bconv2dNode final : public Op {
+ public:
+  Bconv2dNode(const Isa& isa, bool rectify_sum) : isa_(isa), rectify_sum_(rectify_sum) {}
+
+  bool Prepare(const Node& node) override {
+    if (convolution_ == nullptr && !Create(node)) return false;
+    return Resize(node);
+  }
+
+  size_t WorkspaceBytes(int num_threads) const override {
+    return convolved_bytes_ + convolution_->WorkspaceBytes(num_threads);
+  }
+  std::optional<size_t> OverwritableInput() const override {
+    return has_addend_ && convolved_bytes_ == 0 ? std::optional<size_t>(kAddend) : std::nullopt;
+  }
+  size_t OwnedBytes() const override { return convolution_->OwnedBytes(); }
+
+  void Run(ThreadPool& pool, const void* const* inputs, void* const* outputs, void* workspace) const override {
+    const auto* input = static_cast<const uint32_t*>(inputs[kInput]);
+    const auto* addend = static_cast<const float*>(has_addend_ ? inputs[kAddend] : nullptr);
+    if (convolved_bytes_ == 0) {
+      convolution_->Run(pool, input, addend, outputs[0], workspace);
+      return;
+    }
+    auto* convolved = static_cast<float*>(workspace);
+    convolution_->Run(pool, input, nullptr, convolved, static_cast<std::byte*>(workspace) + convolved_bytes_);
+    sum_.Run(pool, convolved, addend, rectify_sum_, static_cast<float*>(outputs[0]));
+  }
+
+ private:
+  bool Create(const Node& node) {
+    Bconv2dSpec spec = {};
+    spec.rectify_sum = rectify_sum_;
+    if (!ReadOptions(node, &spec) || !ReadFilter(node, &spec) || !ReadOutput(node, &spec)) return false;
+    convolution_ = Bconv2d::Create(isa_, spec, static_cast<const uint32_t*>(node.Input(kFilter)->constant));
+    if (convolution_ == nullptr) return node.Error("out of memory for the weights");
+    spec_ = spec;
+    return true;
+  }
+
+  bool ReadOptions(const Node& node, Bconv2dSpec* spec) {
+    const FlexbufferMap options(node.options, node.options_size);
+    int32_t activation, pad_values;
+    if (!node.ReadOption(options, contract::kChannelsIn, 1, kMax, &spec->channels_in) ||
+        !node.ReadOption(options, contract::kDilationHeightFactor, 1, kMax, &spec->dilation_height_factor) ||
+        !node.ReadOption(options, contract::kDilationWidthFactor, 1, kMax, &spec->dilation_width_factor) ||
+        !node.ReadOption(options, contract::kFusedActivationFunction, contract::kActivationNone,
+                         contract::kActivationRelu6, &activation) ||
+        !node.ReadOption(options, contract::kPadValues, contract::kPadValuesZero, contract::kPadValuesOne,
+                         &pad_values) ||
+        !node.ReadOption(options, contract::kPadding, contract::kPaddingSame, contract::kPaddingValid, &padding_) ||
+        !node.ReadOption(options, contract::kStrideHeight, 1, kMax, &spec->stride_height) ||
+        !node.ReadOption(options, contract::kStrideWidth, 1, kMax, &spec->stride_width)) {
+      return false;
+    }
+    spec->activation = static_cast<Activation>(activation);
+    spec->zero_padding = padding_ == contract::kPaddingSame && pad_values == contract::kPadValuesZero;
+    return true;
+  }
+
+  bool ReadFilter(const Node& node, Bconv2dSpec* spec) {
+    if (node.Input(kFilter) == nullptr) return node.Error("filter: expected a tensor, found none");
+    if (!node.CheckInputType(kFilter, {kTfLiteInt32}) || !node.CheckInputRank(kFilter, 4)) return false;
+    const Tensor& filter = *node.Input(kFilter);
+    if (filter.constant == nullptr) return node.InputError(kFilter, "values: expected constants, found none");
+
+    spec->channels_out = filter.shape[0];
+    spec->filter_height = filter.shape[1];
+    spec->filter_width = filter.shape[2];
+    const int32_t words = filter.shape[3];
+    if (words == PackedWords(spec->channels_in)) {
+      spec->groups = 1;
+    } else if (int64_t{words} * kBitsPerWord <= spec->channels_in && spec->channels_in % (words * kBitsPerWord) == 0) {
+      spec->groups = spec->channels_in / (words * kBitsPerWord);
+    } else {
+      return node.InputError(kFilter, "last dimension: expected %d words, or a divisor for groups, found %d",
+                             PackedWords(spec->channels_in), words);
+    }
+    if (spec->channels_out % spec->groups != 0) {
+      return node.InputError(kFilter, "first dimension: expected a multiple of %d groups, found %d", spec->groups,
+                             spec->channels_out);
+    }
+    // With at most INT32_MAX words in the filter, only the product with the bits of a word needs a check.
+    const int64_t taps = int64_t{spec->filter_height} * spec->filter_width;
+    if (taps > kMax / (spec->channels_in / spec->groups)) {
+      return node.InputError(kFilter, "shape: expected at most 2147483647 bits for an output channel, found %s",
+                             ShapeText(filter.shape).c_str());
+    }
+    return true;
+  }
+
+  // The per-channel constants at `position`; null where they are left out.
+  static bool ReadPerChannel(const Node& node, size_t position, TfLiteType type, int32_t channels,
+                             const void** values) {
+    *values = nullptr;
+    if (node.Input(position) == nullptr) return true;
+    if (!node.CheckInputType(position, {type}) || !node.CheckInputRank(position, 1)) return false;
+    const Tensor& tensor = *node.Input(position);
+    if (tensor.shape[0] != channels) {
+      return node.InputError(position, "length: expected %d, one for each output channel, found %d", channels,
+                             tensor.shape[0]);
+    }
+    if (tensor.constant == nullptr) return node.InputError(position, "values: expected constants, found none");
+    *values = tensor.constant;
+    return true;
+  }
+
+  bool ReadOutput(const Node& node, Bconv2dSpec* spec) {
+    if (!node.CheckOutputType({kTfLiteFloat32, kTfLiteInt8, kTfLiteInt32})) return false;
+    const void *multiplier, *bias, *threshold;
+    if (!ReadPerChannel(node, kMultiplier, kTfLiteFloat32, spec->channels_out, &multiplier) ||
+        !ReadPerChannel(node, kBias, kTfLiteFloat32, spec->channels_out, &bias) ||
+        !ReadPerChannel(node, kThreshold, kTfLiteInt32, spec->channels_out, &threshold)) {
+      return false;
+    }
+    spec->post_activation_multiplier = static_cast<const float*>(multiplier);
+    spec->post_activation_bias = static_cast<const float*>(bias);
+    spec->output_threshold = static_cast<const int32_t*>(threshold);
+
+    const Tensor& output = *node.outputs[0];
+    switch (output.type) {
+      case kTfLiteFloat32:
+        spec->output_type = Bconv2dOutputType::kFloat32;
+        return true;
+      case kTfLiteInt8:
+        spec->output_type = Bconv2dOutputType::kInt8;
+        spec->output_scale = output.quantization.scale;
+        spec->output_zero_point = output.quantization.zero_point;
+        return node.CheckOutputQuantization();
+      default:
+        spec->output_type = Bconv2dOutputType::kBitpacked;
+        if (threshold == nullptr)
+          return node.Error("output_threshold: expected a tensor for packed output, found none");
+        if (spec->zero_padding && (spec->channels_in / spec->groups) % 2 != 0) {
+          return node.Error(
+              "option channels_in: expected an even number for each group with packed output and zero padding, "
+              "found %d",
+              spec->channels_in / spec->groups);
+        }
+        return CheckPackedOutputShape(node, spec->channels_out);
+    }
+  }
+
+  static bool CheckPackedOutputShape(const Node& node, int32_t channels_out) {
+    const std::vector<int32_t>& shape = node.outputs[0]->shape;
+    const int32_t words = PackedWords(channels_out);
+    if (shape.size() == 4 && shape[3] == words) return true;
+    return node.OutputError("shape: expected 4 dimensions, the last %d words for %d channels, found %s", words,
+                            channels_out, ShapeText(shape).c_str());
+  }
+
+  bool Resize(const Node& node) {
+    if (!node.CheckInputType(kInput, {kTfLiteInt32}) || !node.CheckInputRank(kInput, 4)) return false;
+    const std::vector<int32_t>& shape = node.Input(kInput)->shape;
+    if (shape[3] != PackedWords(spec_.channels_in)) {
+      return node.InputError(kInput, "last dimension: expected %d words for %d channels, found %d",
+                             PackedWords(spec_.channels_in), spec_.channels_in, shape[3]);
+    }
+    Bconv2dGeometry g = {};
+    g.batch = shape[0];
+    g.input_height = shape[1];
+    g.input_width = shape[2];
+    const WindowAxis height = {"height", g.input_height, spec_.filter_height, spec_.stride_height,
+                               spec_.dilation_height_factor};
+    const WindowAxis width = {"width", g.input_width, spec_.filter_width, spec_.stride_width,
+                              spec_.dilation_width_factor};
+    if (!SlideWindow(node, height, padding_, &g.output_height, &g.pad_top) ||
+        !SlideWindow(node, width, padding_, &g.output_width, &g.pad_left)) {
+      return false;
+    }
+    const bool packed = spec_.output_type == Bconv2dOutputType::kBitpacked;
+    node.outputs[0]->shape = {g.batch, g.output_height, g.output_width,
+                              packed ? PackedWords(spec_.channels_out) : spec_.channels_out};
+    // Before the kernel plans for it, as a shape that does not fit would cost it memory and time.
+    if (TensorBytes(*node.outputs[0]) == 0) {
+      return node.OutputError("shape: expected at most 2147483647 values, found %s",
+                              ShapeText(node.outputs[0]->shape).c_str());
+    }
+    if (!ResizeSum(node)) return false;
+    if (convolution_->Resize(g)) return true;
+    return node.InputError(kInput, "shape: expected one that there is memory for with its padding, found %s",
+                           ShapeText(shape).c_str());
+  }
+
+  bool ResizeSum(const Node& node) {
+    has_addend_ = node.Input(kAddend) != nullptr;
+    convolved_bytes_ = 0;
+    const std::vector<int32_t> convolved = node.outputs[0]->shape;
+    if (!has_addend_ || node.Input(kAddend)->shape == convolved) return true;
+    const size_t bytes = TensorBytes(*node.outputs[0]);
+    // So that sums of sizes do not overflow.
+    if (bytes > std::numeric_limits<size_t>::max() / 4) {
+      return node.OutputError("shape: expected one that there is memory for, found %s", ShapeText(convolved).c_str());
+    }
+    convolved_bytes_ = (bytes + kArenaAlignment - 1) / kArenaAlignment * kArenaAlignment;
+    if (sum_.Resize(convolved, node.Input(kAddend)->shape, &node.outputs[0]->shape)) return true;
+    return node.InputError(kAddend, "shape: expected one that goes with %s, found %s", ShapeText(convolved).c_str(),
+                           ShapeText(node.Input(kAddend)->shape).c_str());
+  }
+
+  const Isa& isa_;
+  const bool rectify_sum_;
+  Bconv2dSpec spec_ = {};
+  int32_t padding_ = 0;
+  bool has_addend_ = false;
+  // Where the addend has another shape than the convolution's output, which then lies in the workspace; else 0.
+  size_t convolved_bytes_ = 0;
+  BroadcastSum sum_;
+  std::unique_ptr<Bconv2d> convolution_;
+};
+
+template <bool kRectifySum>
+std::unique_ptr<Op> CreateNode(const Isa& isa) {
+  return std::unique_ptr<Op>(new (std::nothrow) Bconv2dNode(isa, kRectifySum));
+}
+
+}  // namespace
+
+const OpType kBconv2dOp = {
+    contract::kBconv2d,
+    2,
+    5,
+    {"input", "filter", "post_activation_multiplier", "post_activation_bias", "output_threshold"},
+    CreateNode<false>};
+
+const OpType kBconv2dAddOp = {
+    "LceBconv2d with ADD",
+    6,
+    6,
+    {"input", "filter", "post_activation_multiplier", "post_activation_bias", "output_threshold", "addend"},
+    CreateNode<false>};
+
+const OpType kBconv2dAddReluOp = {
+    "LceBconv2d with ADD and RELU",
+    6,
+    6,
+    {"input", "filter", "post_activation_multiplier", "post_activation_bias", "output_threshold", "addend"},
+    CreateNode<true>};
+
+}  // namespace litebnn

@@ -1,0 +1,112 @@
+// LceBMaxPool2d: max pooling of packed signs; and MAX_POOL_2D of floats.
+#include "tflite/ops/max_pool2d.h"
+
+#include <limits>
+#include <new>
+
+#include "tflite/ops/contract.h"
+#include "tflite/ops/op.h"
+#include "tflite/ops/window.h"
+
+namespace litebnn {
+namespace {
+
+// `geometry` has the filter and its strides. Completes it and sets the output's shape.
+bool Slide(const Node& node, int32_t padding, MaxPool2dGeometry* geometry) {
+  const std::vector<int32_t>& shape = node.Input(0)->shape;
+  MaxPool2dGeometry& g = *geometry;
+  g.batch = shape[0];
+  g.input_height = shape[1];
+  g.input_width = shape[2];
+  g.channels = shape[3];
+  const WindowAxis height = {"height", g.input_height, g.filter_height, g.stride_height, 1};
+  const WindowAxis width = {"width", g.input_width, g.filter_width, g.stride_width, 1};
+  if (!SlideWindow(node, height, padding, &g.output_height, &g.pad_top) ||
+      !SlideWindow(node, width, padding, &g.output_width, &g.pad_left)) {
+    return false;
+  }
+  node.outputs[0]->shape = {g.batch, g.output_height, g.output_width, g.channels};
+  return true;
+}
+
+class BMaxPool2dNode final : public Op {
+ public:
+  bool Prepare(const Node& node) override {
+    constexpr int32_t kMax = std::numeric_limits<int32_t>::max();
+    if (!node.CheckInputType(0, {kTfLiteInt32}) || !node.CheckInputRank(0, 4)) return false;
+    if (!node.CheckOutputType({kTfLiteInt32})) return false;
+
+    const FlexbufferMap options(node.options, node.options_size);
+    MaxPool2dGeometry& g = geometry_;
+    int32_t padding;
+    return node.ReadOption(options, contract::kPadding, contract::kPaddingSame, contract::kPaddingValid, &padding) &&
+           node.ReadOption(options, contract::kStrideWidth, 1, kMax, &g.stride_width) &&
+           node.ReadOption(options, contract::kStrideHeight, 1, kMax, &g.stride_height) &&
+           node.ReadOption(options, contract::kFilterWidth, 1, kMax, &g.filter_width) &&
+           node.ReadOption(options, contract::kFilterHeight, 1, kMax, &g.filter_height) && Slide(node, padding, &g);
+  }
+
+  void Run(ThreadPool& pool, const void* const* inputs, void* const* outputs, void*) const override {
+    BMaxPool2d(pool, geometry_, static_cast<const uint32_t*>(inputs[0]), static_cast<uint32_t*>(outputs[0]));
+  }
+
+ private:
+  MaxPool2dGeometry geometry_ = {};
+};
+
+class MaxPool2dNode final : public Op {
+ public:
+  explicit MaxPool2dNode(const Isa& isa) : isa_(isa) {}
+
+  bool Prepare(const Node& node) override {
+    if (!node.CheckInputType(0, {kTfLiteFloat32}) || !node.CheckInputRank(0, 4)) return false;
+    if (!node.CheckOutputType({kTfLiteFloat32})) return false;
+
+    const auto& params = *static_cast<const TfLitePoolParams*>(node.builtin_data);
+    floor_ = params.activation == kTfLiteActRelu ? 0.0f : -std::numeric_limits<float>::infinity();
+    geometry_.stride_height = params.stride_height;
+    geometry_.stride_width = params.stride_width;
+    geometry_.filter_height = params.filter_height;
+    geometry_.filter_width = params.filter_width;
+    const bool same = params.padding == kTfLitePaddingSame;
+    return Slide(node, same ? contract::kPaddingSame : contract::kPaddingValid, &geometry_);
+  }
+
+  void Run(ThreadPool& pool, const void* const* inputs, void* const* outputs, void*) const override {
+    MaxPool2d(isa_, pool, geometry_, static_cast<const float*>(inputs[0]), floor_, static_cast<float*>(outputs[0]));
+  }
+
+ private:
+  const Isa& isa_;
+  MaxPool2dGeometry geometry_ = {};
+  float floor_ = 0.0f;
+};
+
+}  // namespace
+
+const OpType* FindMaxPool2d(const TfLiteContext& context, const TfLiteRegistration& registration,
+                            const TfLiteNode& node) {
+  if (registration.builtin_code != kTfLiteBuiltinMaxPool2d || registration.custom_name != nullptr) return nullptr;
+  const auto* params = static_cast<const TfLitePoolParams*>(node.builtin_data);
+  if (params == nullptr || (params->activation != kTfLiteActNone && params->activation != kTfLiteActRelu) ||
+      (params->padding != kTfLitePaddingSame && params->padding != kTfLitePaddingValid)) {
+    return nullptr;
+  }
+  for (int size : {params->stride_height, params->stride_width, params->filter_height, params->filter_width}) {
+    if (size < 1) return nullptr;
+  }
+  if (node.inputs->size != 1 || node.outputs->size != 1) return nullptr;
+  for (int index : {node.inputs->data[0], node.outputs->data[0]}) {
+    if (!IsComputedImage(context, index)) return nullptr;
+  }
+  return &kMaxPool2dOp;
+}
+
+const OpType kBMaxPool2dOp = {contract::kBMaxPool2d, 1, 1, {"input"}, [](const Isa&) {
+                                return std::unique_ptr<Op>(new (std::nothrow) BMaxPool2dNode);
+                              }};
+const OpType kMaxPool2dOp = {"MAX_POOL_2D", 1, 1, {"input"}, [](const Isa& isa) {
+                               return std::unique_ptr<Op>(new (std::nothrow) MaxPool2dNode(isa));
+                             }};
+
+}  // namespace litebnn

@@ -1,0 +1,57 @@
+// LceQuantize: float32, int8 or bool to packed signs.
+#include <limits>
+#include <new>
+
+#include "tflite/ops/contract.h"
+#include "tflite/ops/op.h"
+
+namespace litebnn {
+namespace {
+
+class Quantize final : public Op {
+ public:
+  explicit Quantize(const Isa& isa) : isa_(isa) {}
+
+  bool Prepare(const Node& node) override {
+    const Tensor& input = *node.Input(0);
+    if (!node.CheckInputType(0, {kTfLiteFloat32, kTfLiteInt8, kTfLiteBool})) return false;
+    if (!node.CheckOutputType({kTfLiteInt32})) return false;
+    if (input.shape.empty()) return node.InputError(0, "shape: expected at least 1 dimension, found a scalar");
+
+    input_type_ = input.type;
+    zero_point_ = input.quantization.zero_point;
+    const size_t last = input.shape.size() - 1;
+    rows_ = CountValues(input.shape, 0, last);
+    channels_ = input.shape[last];
+    node.outputs[0]->shape = input.shape;
+    node.outputs[0]->shape[last] = PackedWords(channels_);
+    return true;
+  }
+
+  void Run(ThreadPool& pool, const void* const* inputs, void* const* outputs, void*) const override {
+    auto* output = static_cast<uint32_t*>(outputs[0]);
+    switch (input_type_) {
+      case kTfLiteFloat32:
+        return QuantizeFloat32(isa_, pool, static_cast<const float*>(inputs[0]), rows_, channels_, output);
+      case kTfLiteInt8:
+        return QuantizeInt8(isa_, pool, static_cast<const int8_t*>(inputs[0]), rows_, channels_, zero_point_, output);
+      default:
+        return QuantizeBool(isa_, pool, static_cast<const bool*>(inputs[0]), rows_, channels_, output);
+    }
+  }
+
+ private:
+  const Isa& isa_;
+  TfLiteType input_type_ = kTfLiteNoType;
+  int32_t zero_point_ = 0;
+  int64_t rows_ = 0;
+  int32_t channels_ = 0;
+};
+
+std::unique_ptr<Op> Create(const Isa& isa) { return std::unique_ptr<Op>(new (std::nothrow) Quantize(isa)); }
+
+}  // namespace
+
+const OpType kQuantizeOp = {contract::kQuantize, 1, 1, {"input"}, Create};
+
+}  // namespace litebnn

@@ -1,0 +1,19 @@
+// The arithmetic of a window that slides along one spatial axis.
+#pragma once
+
+#include <cstdint>
+
+#include "tflite/runtime/node.h"
+
+namespace litebnn {
+
+struct WindowAxis {
+  const char* name;  // "height" or "width"
+  int32_t input, filter, stride, dilation;
+};
+
+// Output size and padding in front, as TensorFlow computes them for `padding` (see contract.h). Reports an error and
+// returns false where the output would be empty, or the padded input longer than INT32_MAX.
+bool SlideWindow(const Node& node, const WindowAxis& axis, int32_t padding, int32_t* output, int32_t* pad_before);
+
+}  // namespace litebnn

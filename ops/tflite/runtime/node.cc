@@ -1,0 +1,199 @@
+#include "tflite/runtime/node.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdarg>
+#include <cstdio>
+#include <limits>
+
+namespace litebnn {
+namespace {
+
+std::string Format(const char* format, va_list arguments) {
+  char text[512];
+  std::vsnprintf(text, sizeof(text), format, arguments);
+  return text;
+}
+
+std::string TypeNames(std::initializer_list<TfLiteType> types) {
+  std::string names;
+  for (TfLiteType type : types) {
+    if (!names.empty()) names += " or ";
+    names += TypeName(type);
+  }
+  return names;
+}
+
+bool Contains(std::initializer_list<TfLiteType> types, TfLiteType type) {
+  return std::find(types.begin(), types.end(), type) != types.end();
+}
+
+}  // namespace
+
+size_t TypeBytes(TfLiteType type) {
+  switch (type) {
+    case kTfLiteFloat32:
+    case kTfLiteInt32:
+      return 4;
+    case kTfLiteInt8:
+    case kTfLiteBool:
+      return 1;
+    default:
+      return 0;
+  }
+}
+
+const char* TypeName(TfLiteType type) {
+  switch (type) {
+    case kTfLiteNoType:
+      return "NOTYPE";
+    case kTfLiteFloat32:
+      return "FLOAT32";
+    case kTfLiteInt32:
+      return "INT32";
+    case kTfLiteUInt8:
+      return "UINT8";
+    case kTfLiteInt64:
+      return "INT64";
+    case kTfLiteString:
+      return "STRING";
+    case kTfLiteBool:
+      return "BOOL";
+    case kTfLiteInt16:
+      return "INT16";
+    case kTfLiteInt8:
+      return "INT8";
+    case kTfLiteFloat16:
+      return "FLOAT16";
+    case kTfLiteFloat64:
+      return "FLOAT64";
+  }
+  return "another type";
+}
+
+std::string ShapeText(const std::vector<int32_t>& shape) {
+  constexpr size_t kShown = 8;
+  std::string text = "[";
+  for (size_t i = 0; i < shape.size() && i < kShown; ++i) {
+    if (i > 0) text += ", ";
+    text += std::to_string(shape[i]);
+  }
+  return text + (shape.size() > kShown ? ", ...]" : "]");
+}
+
+bool IsConstant(const TfLiteTensor& tensor) {
+  return tensor.allocation_type == kTfLiteMmapRo || tensor.allocation_type == kTfLitePersistentRo;
+}
+
+bool IsComputedImage(const TfLiteContext& context, int index) {
+  if (index < 0 || static_cast<size_t>(index) >= context.tensors_size) return false;
+  const TfLiteTensor& tensor = context.tensors[index];
+  return tensor.type == kTfLiteFloat32 && tensor.dims != nullptr && tensor.dims->size == 4 && !IsConstant(tensor);
+}
+
+int64_t CountValues(const std::vector<int32_t>& shape, size_t begin, size_t end) {
+  int64_t count = 1;
+  for (size_t i = begin; i < end; ++i) count *= shape[i];
+  return count;
+}
+
+size_t TensorBytes(const Tensor& tensor) {
+  int64_t count = 1;
+  for (int32_t size : tensor.shape) {
+    if (size < 1) return 0;
+    count *= size;
+    if (count > std::numeric_limits<int32_t>::max()) return 0;
+  }
+  const size_t value_bytes = TypeBytes(tensor.type);
+  const auto values = static_cast<size_t>(count);
+  if (value_bytes == 0 || values > std::numeric_limits<size_t>::max() / value_bytes) return 0;
+  return values * value_bytes;
+}
+
+bool Node::Error(const char* format, ...) const {
+  va_list arguments;
+  va_start(arguments, format);
+  const std::string message = Format(format, arguments);
+  va_end(arguments);
+  // Some runtimes put the next message right behind this one.
+  if (index == kUnknownIndex) {
+    context->ReportError(context, "litebnn: %s: %s. ", op_name, message.c_str());
+  } else {
+    context->ReportError(context, "litebnn: %s, node %d: %s. ", op_name, index, message.c_str());
+  }
+  return false;
+}
+
+bool Node::ReportTensor(const char* role, const Tensor& tensor, const std::string& message) const {
+  return Error("%s (tensor %d '%.100s'): %s", role, tensor.index, tensor.name, message.c_str());
+}
+
+bool Node::InputError(size_t position, const char* format, ...) const {
+  va_list arguments;
+  va_start(arguments, format);
+  const std::string message = Format(format, arguments);
+  va_end(arguments);
+  return ReportTensor(input_names[position], *inputs[position], message);
+}
+
+bool Node::OutputError(const char* format, ...) const {
+  va_list arguments;
+  va_start(arguments, format);
+  const std::string message = Format(format, arguments);
+  va_end(arguments);
+  return ReportTensor("output", *outputs[0], message);
+}
+
+bool Node::CheckInputType(size_t position, std::initializer_list<TfLiteType> expected) const {
+  const TfLiteType found = inputs[position]->type;
+  if (Contains(expected, found)) return true;
+  return InputError(position, "type: expected %s, found %s", TypeNames(expected).c_str(), TypeName(found));
+}
+
+bool Node::CheckOutputType(std::initializer_list<TfLiteType> expected) const {
+  const TfLiteType found = outputs[0]->type;
+  if (Contains(expected, found)) return true;
+  return OutputError("type: expected %s, found %s", TypeNames(expected).c_str(), TypeName(found));
+}
+
+bool Node::CheckInputRank(size_t position, size_t expected) const {
+  const std::vector<int32_t>& shape = inputs[position]->shape;
+  if (shape.size() == expected) return true;
+  return InputError(position, "shape: expected %zu dimensions, found %s", expected, ShapeText(shape).c_str());
+}
+
+bool Node::CheckOutputQuantization() const {
+  const TfLiteQuantizationParams& found = outputs[0]->quantization;
+  if (!std::isfinite(found.scale) || found.scale <= 0) {
+    return OutputError("quantization: expected one scale above 0, found %g", static_cast<double>(found.scale));
+  }
+  if (found.zero_point < std::numeric_limits<int8_t>::min() || found.zero_point > std::numeric_limits<int8_t>::max()) {
+    return OutputError("quantization: expected a zero point from -128 to 127, found %d", found.zero_point);
+  }
+  return true;
+}
+
+bool Node::ReadOption(const FlexbufferMap& map, const char* name, int32_t minimum, int32_t maximum,
+                      int32_t* value) const {
+  int64_t found = 0;
+  switch (map.Find(name, &found)) {
+    case FlexbufferMap::Lookup::kMissing:
+      return Error("option %s: expected an integer from %d to %d, found none", name, minimum, maximum);
+    case FlexbufferMap::Lookup::kNotAnInteger:
+      return Error("option %s: expected an integer from %d to %d, found a value of another type", name, minimum,
+                   maximum);
+    case FlexbufferMap::Lookup::kMalformed:
+      return Error("option %s: expected a FlexBuffer map of integers, found %zu bytes that are none", name,
+                   options_size);
+    case FlexbufferMap::Lookup::kFound:
+      break;
+  }
+  if (found < minimum || found > maximum) {
+    return Error("option %s: expected an integer from %d to %d, found %lld", name, minimum, maximum,
+                 static_cast<long long>(found));
+  }
+  *value = static_cast<int32_t>(found);
+  return true;
+}
+
+}  // namespace litebnn

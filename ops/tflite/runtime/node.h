@@ -1,0 +1,75 @@
+// What an op sees of the model: one node, its tensors, its options, and the way to refuse it.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <initializer_list>
+#include <string>
+#include <vector>
+
+#include "tflite/runtime/abi.h"
+#include "tflite/runtime/flexbuffer_map.h"
+
+namespace litebnn {
+
+struct Tensor {
+  int index = kOptionalTensor;  // in the runtime's list of tensors
+  const char* name = "";
+  TfLiteType type = kTfLiteNoType;
+  std::vector<int32_t> shape;
+  TfLiteQuantizationParams quantization = {};
+  const void* constant = nullptr;  // the values where they are part of the model, null elsewhere
+};
+
+// Bytes of one value; 0 for the types that no op of litebnn takes.
+size_t TypeBytes(TfLiteType type);
+const char* TypeName(TfLiteType type);
+std::string ShapeText(const std::vector<int32_t>& shape);
+
+// Whether its values are part of the model.
+bool IsConstant(const TfLiteTensor& tensor);
+// Whether the runtime's tensor `index` is a float32 one of four dimensions and no constant. A shape that the model does
+// not tell has another number of dimensions.
+bool IsComputedImage(const TfLiteContext& context, int index);
+
+// The number of values in dimensions [begin, end) of `shape`. Shapes that reach an op hold at most INT32_MAX values.
+int64_t CountValues(const std::vector<int32_t>& shape, size_t begin, size_t end);
+
+// Bytes of a tensor; 0 where a dimension is below 1, the type is none that litebnn knows, or the number of values is
+// above INT32_MAX or that of bytes above SIZE_MAX.
+size_t TensorBytes(const Tensor& tensor);
+
+struct Node {
+  static constexpr int kUnknownIndex = -1;
+
+  TfLiteContext* context;
+  const char* op_name;
+  int index;  // kUnknownIndex where the runtime does not tell; its own message then follows and names the node
+  const char* const* input_names;
+  std::vector<const Tensor*> inputs;  // null where an optional input is left out
+  std::vector<Tensor*> outputs;
+  const uint8_t* options;
+  size_t options_size;
+  const void* builtin_data;  // the options of one of the runtime's own ops, null for others
+
+  // The input at `position`, null where it is left out.
+  const Tensor* Input(size_t position) const { return position < inputs.size() ? inputs[position] : nullptr; }
+
+  // Each check reports what it refuses through the runtime's error reporter and returns whether all is well.
+  // Error always returns false.
+  bool Error(const char* format, ...) const __attribute__((format(printf, 2, 3)));
+  bool InputError(size_t position, const char* format, ...) const __attribute__((format(printf, 3, 4)));
+  bool OutputError(const char* format, ...) const __attribute__((format(printf, 2, 3)));
+  bool CheckInputType(size_t position, std::initializer_list<TfLiteType> expected) const;
+  bool CheckOutputType(std::initializer_list<TfLiteType> expected) const;
+  bool CheckInputRank(size_t position, size_t expected) const;
+  // The scale and zero point of an int8 output.
+  bool CheckOutputQuantization() const;
+  // Reads an integer from the options, which must be in [minimum, maximum].
+  bool ReadOption(const FlexbufferMap& map, const char* name, int32_t minimum, int32_t maximum, int32_t* value) const;
+
+ private:
+  bool ReportTensor(const char* role, const Tensor& tensor, const std::string& message) const;
+};
+
+}  // namespace litebnn
