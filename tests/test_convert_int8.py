@@ -7,8 +7,9 @@ import numpy as np
 import pytest
 
 import litebnn
-from litebnn.flatbuffer import Array, Tensor, read_model, schema
-from litebnn.passes.int8_common import int8_constant, parameters
+from litebnn.flatbuffer import read_model, schema
+from litebnn.graph import Array, Tensor
+from litebnn.rewriting.int8 import int8_constant, parameters
 from tests.support.float_models import FloatModel, op_names, sign_weights
 
 GOLDEN = Path(__file__).parent / "golden"

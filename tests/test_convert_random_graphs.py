@@ -11,7 +11,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import litebnn
-from litebnn.flatbuffer import Array, Tensor, read_model
+from litebnn.flatbuffer import read_model
+from litebnn.graph import Array, Tensor
 from tests.support.float_models import SIGN_FORMS, FloatModel, dyadic, sign_weights
 
 Draw = Any

@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 import litebnn
-from litebnn.flatbuffer import Model, Op, OpCode, Tensor, read_model, schema, write_model
+from litebnn.flatbuffer import read_model, schema, write_model
+from litebnn.graph import Model, Op, OpCode, Tensor
 from tests.support.float_models import FloatModel, sign_weights
 
 STEPS = 3

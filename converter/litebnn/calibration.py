@@ -9,10 +9,11 @@ import numpy as np
 
 from litebnn.contract import BCONV_2D, DEQUANTIZE, QUANTIZE
 from litebnn.errors import ConversionError
-from litebnn.flatbuffer import Graph, Model, Tensor, read_model, write_model
-from litebnn.passes.common import like
-from litebnn.passes.int8_common import dequantize_op, parameters, parameters_of_range, quantize_op
-from litebnn.passes.int8_ops import RULES
+from litebnn.flatbuffer import read_model, write_model
+from litebnn.graph import Graph, Model, Tensor
+from litebnn.passes.int8.lower_to_int8 import RULES
+from litebnn.rewriting.build import like
+from litebnn.rewriting.int8 import dequantize_op, parameters, parameters_of_range, quantize_op
 
 # Of a tensor that only signs read, values near zero are all that counts: they get so much of the int8 grid, and larger
 # ones saturate.

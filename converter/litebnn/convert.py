@@ -16,10 +16,12 @@ import numpy as np
 from litebnn.calibration import insert_quantization, observe_ranges, set_interface_types
 from litebnn.contract import BCONV_2D, CUSTOM_OPS
 from litebnn.errors import ConversionError
-from litebnn.flatbuffer import Model, read_model, write_model
+from litebnn.flatbuffer import read_model, write_model
+from litebnn.graph import Model, compact
 from litebnn.inspect.report import ConversionReport, make_report
 from litebnn.inspect.verify import verify_conversion
-from litebnn.passes import BINARY_PASSES, FINAL_PASSES, INT8_PASSES, Notes, compact, run_passes
+from litebnn.passes import BINARY_PHASES, run_phases
+from litebnn.rewriting.notes import Notes
 
 _FLOAT_OR_INT8 = ("float32", "int8")
 _TARGETS = ("arm",)
@@ -229,7 +231,7 @@ def _convert(source: bytes, name: str, options: Options) -> tuple[bytes, Convers
     notes = Notes(model)
     if any(op.name in CUSTOM_OPS for op in model.ops()):
         return source, make_report(notes, len(source), len(source), "already converted")
-    run_passes(model, BINARY_PASSES, notes, options.progress)
+    run_phases(model, BINARY_PHASES, notes, options.progress)
     binary = any(op.name == BCONV_2D for op in model.ops())
     if not binary:
         _warn("no binary layer was found (the report says why for each layer)")
@@ -237,7 +239,7 @@ def _convert(source: bytes, name: str, options: Options) -> tuple[bytes, Convers
             return source, make_report(notes, len(source), len(source), "no binary layer")
     if options.quantizes:
         _insert_quantization(model, options)
-    run_passes(model, INT8_PASSES, notes, options.progress)
+    run_phases(model, ("int8",), notes, options.progress)
     set_interface_types(model, options.inference_input_type, options.inference_output_type)
     converted = _finish(model, notes, options)
     report = make_report(notes, len(source), len(converted))
@@ -268,7 +270,7 @@ def _insert_quantization(model: Model, options: Options) -> None:
 
 
 def _finish(model: Model, notes: Notes, options: Options) -> bytes:
-    run_passes(model, FINAL_PASSES, notes, options.progress)
+    run_phases(model, ("tidy",), notes, options.progress)
     compact(model)
     notes.finish(model.graphs)
     options.progress("writing")

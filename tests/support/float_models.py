@@ -11,20 +11,9 @@ from typing import Any
 
 import numpy as np
 
-from litebnn.flatbuffer import (
-    Array,
-    Graph,
-    Model,
-    Op,
-    OpCode,
-    Signature,
-    Tensor,
-    constant,
-    read_model,
-    schema,
-    write_model,
-)
-from litebnn.passes.notes import Notes
+from litebnn.flatbuffer import read_model, schema, write_model
+from litebnn.graph import Array, Graph, Model, Op, OpCode, Signature, Tensor, constant
+from litebnn.rewriting.notes import Notes
 
 ACTIVATIONS = {"none": 0, "relu": 1, "relu1": 2, "relu6": 3}
 SIGN_FORMS = (

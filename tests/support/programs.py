@@ -11,7 +11,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from litebnn.flatbuffer import Graph, Model, Op, OpCode, Tensor, constant, schema, write_model
+from litebnn.flatbuffer import schema, write_model
+from litebnn.graph import Graph, Model, Op, OpCode, Tensor, constant
 from toolchains.build import build
 from toolchains.runtime_library import fetch
 from toolchains.targets import BUILD, ROOT, ToolkitError

@@ -15,9 +15,8 @@ import flatbuffers
 import numpy as np
 
 from litebnn.errors import ConversionError
-from litebnn.flatbuffer.graph import NUMPY_TYPES, Array, Buffer, Graph, Model, Op, OpCode, Signature, Tensor
 from litebnn.flatbuffer.schema import OPERATOR_NAMES, TYPE_NAMES, schema, slots_of
-from litebnn.flatbuffer.validate import check_graph
+from litebnn.graph import NUMPY_TYPES, Array, Buffer, Graph, Model, Op, OpCode, Signature, Tensor, check_graph
 
 _IDENTIFIER = b"TFL3"
 # What the generated code and numpy raise where a file lies about its own structure.
@@ -241,6 +240,8 @@ def _tensor(source: Any, index: int, buffers: list[Buffer], budget: _Budget) -> 
         buffer=_at(buffers, carried.buffer, f"{what}: buffer"),
         shape_signature=signature or None,
         quantization=carried.quantization,
+        is_variable=bool(carried.isVariable),
+        is_sparse=carried.sparsity is not None,
         carried=carried,
     )
     dtype = NUMPY_TYPES.get(tensor.type)
@@ -278,9 +279,9 @@ def _op(
     outputs = [
         _at(tensors, i, f"op {index} ({name}): output tensor") for i in _charged(_vector(carried.outputs), budget)
     ]
+    intermediates = None
     if carried.intermediates is not None:
-        # Indices like those of the inputs, so kept as tensors.
-        carried.intermediates = [
+        intermediates = [
             _at(tensors, i, f"op {index} ({name}): intermediate tensor")
             for i in _charged(carried.intermediates, budget)
         ]
@@ -289,7 +290,7 @@ def _op(
     if large_offset > 1:
         custom = bytes(_slice(data, large_offset, carried.largeCustomOptionsSize, f"op {index} ({name}): options"))
     budget.spend(len(custom))
-    return Op(code, inputs, outputs, carried.builtinOptions, custom, carried)
+    return Op(code, inputs, outputs, carried.builtinOptions, custom, intermediates, carried)
 
 
 def _vector(value: Any) -> Any:

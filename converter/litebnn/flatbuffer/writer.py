@@ -9,8 +9,8 @@ import flatbuffers
 import numpy as np
 
 from litebnn.errors import ConversionError
-from litebnn.flatbuffer.graph import Array, Buffer, Graph, Model, Op, OpCode, Tensor
 from litebnn.flatbuffer.schema import OPERATOR_NAMES, TYPE_NAMES, schema
+from litebnn.graph import Array, Buffer, Graph, Model, Op, OpCode, Tensor
 
 _IDENTIFIER = b"TFL3"
 _BUFFER_ALIGNMENT = 16  # the schema's force_align of buffer data
@@ -96,7 +96,7 @@ def _build(model: Model, offsets: dict[Buffer, int], option_offsets: dict[Op, in
     codes = list(dict.fromkeys([*model.codes, *(op.code for op in model.ops())]))
     code_index = {code: i for i, code in enumerate(codes)}
 
-    root = copy.copy(model.carried)
+    root = schema.ModelT() if model.carried is None else copy.copy(model.carried)
     root.version = model.version
     root.description = _encoded(model.description)
     root.operatorCodes = [_code(code) for code in codes]
@@ -185,7 +185,7 @@ def _int32(values: list[int]) -> Array:
 
 
 def _tensor(tensor: Tensor, buffer: int) -> Any:
-    item = copy.copy(tensor.carried)
+    item = schema.TensorT() if tensor.carried is None else copy.copy(tensor.carried)
     item.name = _encoded(tensor.name)
     item.type = _TYPE_VALUES[tensor.type]
     item.shape = None if item.shape is None and not tensor.shape else _int32(list(tensor.shape))
@@ -196,14 +196,14 @@ def _tensor(tensor: Tensor, buffer: int) -> Any:
 
 
 def _op(op: Op, tensor_index: dict[Tensor, int], code_index: dict[OpCode, int], option_offset: int | None) -> Any:
-    item = copy.copy(op.carried)
+    item = schema.OperatorT() if op.carried is None else copy.copy(op.carried)
     item.opcodeIndex = code_index[op.code]
     item.inputs = _int32([-1 if tensor is None else tensor_index[tensor] for tensor in op.inputs])
     item.outputs = _int32([tensor_index[tensor] for tensor in op.outputs])
     item.builtinOptions = op.options
     item.builtinOptionsType = 0 if op.options is None else _OPTION_VALUES[type(op.options).__name__.removesuffix("T")]
-    if item.intermediates is not None:
-        item.intermediates = _int32([tensor_index[tensor] for tensor in item.intermediates])
+    if op.intermediates is not None:
+        item.intermediates = _int32([tensor_index[tensor] for tensor in op.intermediates])
     if option_offset is None:
         item.customOptions = np.frombuffer(op.custom_options, np.uint8) if op.custom_options else item.customOptions
     else:

@@ -9,7 +9,7 @@ import math
 from collections.abc import Callable, Iterator
 
 from litebnn.contract import BITS_PER_WORD
-from litebnn.passes import Layer
+from litebnn.rewriting.notes import Layer
 
 _CHANNEL_TILE = 8  # output channels that the kernels compute together, at least
 _DOT_TILE = 128  # bits that a vector instruction works on

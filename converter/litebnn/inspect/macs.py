@@ -6,8 +6,8 @@ import math
 
 from litebnn.contract import BCONV_2D
 from litebnn.flatbuffer import read_model
-from litebnn.passes.common import channels_per_group
-from litebnn.passes.notes import macs_of
+from litebnn.rewriting.bconv import channels_per_group
+from litebnn.rewriting.notes import macs_of
 
 
 def count_macs(model: bytes) -> tuple[int, int]:

@@ -6,7 +6,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from litebnn.inspect.advice import advise
-from litebnn.passes import Layer, Notes
+from litebnn.rewriting.notes import Layer, Notes
 
 
 @dataclass(frozen=True)

@@ -11,8 +11,9 @@ import numpy.typing as npt
 
 from litebnn.contract import unpack_bits
 from litebnn.errors import ConversionError
-from litebnn.flatbuffer import Array, Graph, Model, Tensor, read_model, write_model
-from litebnn.passes.quantizers import find_sign
+from litebnn.flatbuffer import read_model, write_model
+from litebnn.graph import Array, Graph, Model, Tensor
+from litebnn.rewriting.signs import find_sign
 
 TOLERANCE = 1e-3  # of the largest value of the source's tensor
 INT8_TOLERANCE = 0.5  # root mean square of the error of an int8 result, relative to that of the source's values
@@ -168,7 +169,7 @@ def _samples(graph: Graph, inputs: Any) -> list[list[Array]]:
 
 
 def _random(tensor: Tensor, generator: np.random.Generator) -> Array:
-    from litebnn.flatbuffer import NUMPY_TYPES
+    from litebnn.graph import NUMPY_TYPES
 
     dtype = np.dtype(NUMPY_TYPES.get(tensor.type, np.float32))
     if dtype.kind == "f":

@@ -1,62 +1,65 @@
 """The rewrites, one per file, and the order in which they run.
 
 A pass is a function of a graph and the notes for the report; it returns whether it changed the graph, and it never
-changes what the graph computes beyond float rounding.
+changes what the graph computes beyond float rounding. Its file has its name and lies in the folder of its phase.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TypeAlias
 
 from litebnn.errors import ConversionError
-from litebnn.flatbuffer import Graph, Model
-from litebnn.passes.activation_before_maxpool import activate_before_maxpool
-from litebnn.passes.binary_conv import binarize_convs
-from litebnn.passes.binary_dense import binarize_dense
-from litebnn.passes.binary_padding import pad_bits
-from litebnn.passes.constant_reshapes import fold_reshape_shapes
-from litebnn.passes.constant_weights import fold_weights
-from litebnn.passes.dead_code import compact, remove_dead_ops
-from litebnn.passes.dilation import undo_space_to_batch
-from litebnn.passes.duplicate_constants import merge_constants
-from litebnn.passes.duplicate_signs import merge_signs
-from litebnn.passes.fake_quantization import shift_uint8_to_int8
-from litebnn.passes.int8_layers_of_signs import float_layers_of_signs
-from litebnn.passes.int8_ops import lower_to_int8
-from litebnn.passes.int8_outputs import write_int8
-from litebnn.passes.matmul_as_dense import matmul_to_dense
-from litebnn.passes.notes import Layer, Notes
-from litebnn.passes.one_padding import absorb_one_padding
-from litebnn.passes.packed_output import pack_outputs
-from litebnn.passes.pool_of_signs import pool_of_signs
-from litebnn.passes.post_activation import fuse_post_activation
-from litebnn.passes.quantized_constants import fold_quantized_constants
-from litebnn.passes.quantizers import recognize_quantizers
-from litebnn.passes.requantize import merge_requantizations
-from litebnn.passes.reshapes import move_reshapes
-from litebnn.passes.reshapes_of_signs import reshape_bits_of_signs
-from litebnn.passes.sign_affine import simplify_affine_before_sign
-from litebnn.passes.sign_maxpool import sign_before_maxpool
-from litebnn.passes.sign_preserving import skip_sign_preserving_ops
-from litebnn.passes.signs_of_int8 import read_int8_signs
-from litebnn.passes.transposes import move_transposes
-from litebnn.passes.zero_padding import absorb_zero_padding
+from litebnn.graph import Graph, Model
+from litebnn.passes.binarize.absorb_one_padding import absorb_one_padding
+from litebnn.passes.binarize.absorb_zero_padding import absorb_zero_padding
+from litebnn.passes.binarize.binarize_convs import binarize_convs
+from litebnn.passes.binarize.binarize_dense import binarize_dense
+from litebnn.passes.binarize.fold_weights import fold_weights
+from litebnn.passes.binarize.matmul_to_dense import matmul_to_dense
+from litebnn.passes.binarize.undo_space_to_batch import undo_space_to_batch
+from litebnn.passes.find_signs.dequantize_layers_of_signs import dequantize_layers_of_signs
+from litebnn.passes.find_signs.fold_reshape_shapes import fold_reshape_shapes
+from litebnn.passes.find_signs.move_transposes import move_transposes
+from litebnn.passes.find_signs.pad_bits import pad_bits
+from litebnn.passes.find_signs.pool_bits import pool_bits
+from litebnn.passes.find_signs.recognize_signs import recognize_signs
+from litebnn.passes.find_signs.reshape_bits import reshape_bits
+from litebnn.passes.fuse.activate_before_maxpool import activate_before_maxpool
+from litebnn.passes.fuse.fuse_post_activation import fuse_post_activation
+from litebnn.passes.fuse.merge_signs import merge_signs
+from litebnn.passes.fuse.move_reshapes import move_reshapes
+from litebnn.passes.fuse.pack_outputs import pack_outputs
+from litebnn.passes.fuse.sign_before_maxpool import sign_before_maxpool
+from litebnn.passes.fuse.simplify_affine_before_sign import simplify_affine_before_sign
+from litebnn.passes.fuse.skip_sign_preserving_ops import skip_sign_preserving_ops
+from litebnn.passes.int8.fold_quantized_constants import fold_quantized_constants
+from litebnn.passes.int8.lower_to_int8 import lower_to_int8
+from litebnn.passes.int8.merge_requantizations import merge_requantizations
+from litebnn.passes.int8.read_int8_signs import read_int8_signs
+from litebnn.passes.int8.shift_uint8_to_int8 import shift_uint8_to_int8
+from litebnn.passes.int8.write_int8 import write_int8
+from litebnn.passes.tidy.merge_constants import merge_constants
+from litebnn.passes.tidy.remove_dead_ops import remove_dead_ops
+from litebnn.rewriting.notes import Notes
 
 _MISFITS = (ArithmeticError, AttributeError, LookupError, MemoryError, RecursionError, TypeError, ValueError)
 
 Pass: TypeAlias = Callable[[Graph, Notes], bool]
 
-# Each group runs over and over until none of its passes finds anything, then the next.
-BINARY_PASSES: tuple[tuple[Pass, ...], ...] = (
-    (
+# A phase runs over and over until none of its passes finds anything, then the next.
+PHASES: dict[str, tuple[Pass, ...]] = {
+    "find_signs": (
         fold_reshape_shapes,
-        recognize_quantizers,
-        float_layers_of_signs,
+        recognize_signs,
+        dequantize_layers_of_signs,
         move_transposes,
-        reshape_bits_of_signs,
-        pool_of_signs,
+        reshape_bits,
+        pool_bits,
         pad_bits,
+        remove_dead_ops,
+    ),
+    "binarize": (
         undo_space_to_batch,
         absorb_zero_padding,
         fold_weights,
@@ -66,7 +69,7 @@ BINARY_PASSES: tuple[tuple[Pass, ...], ...] = (
         absorb_one_padding,
         remove_dead_ops,
     ),
-    (
+    "fuse": (
         merge_signs,
         move_reshapes,
         activate_before_maxpool,
@@ -77,9 +80,7 @@ BINARY_PASSES: tuple[tuple[Pass, ...], ...] = (
         simplify_affine_before_sign,
         remove_dead_ops,
     ),
-)
-INT8_PASSES: tuple[tuple[Pass, ...], ...] = (
-    (
+    "int8": (
         shift_uint8_to_int8,
         fold_quantized_constants,
         read_int8_signs,
@@ -89,23 +90,31 @@ INT8_PASSES: tuple[tuple[Pass, ...], ...] = (
         merge_signs,
         remove_dead_ops,
     ),
-)
-FINAL_PASSES: tuple[tuple[Pass, ...], ...] = ((merge_constants, remove_dead_ops),)
+    "tidy": (merge_constants, remove_dead_ops),
+}
+BINARY_PHASES = ("find_signs", "binarize", "fuse")
 
 
-def run_passes(
+def run_phases(
     model: Model,
-    groups: tuple[tuple[Pass, ...], ...],
+    phases: Sequence[str],
     notes: Notes,
     progress: Callable[[str], None] = lambda name: None,
 ) -> None:
-    """Rewrites every subgraph of the model in place."""
-    for group in groups:
+    """Rewrites every subgraph of the model in place.
+
+    Args:
+        phases: which of `PHASES`, in the order to run them.
+        progress: is called with the name of each pass before it runs.
+    Raises:
+        ConversionError: the model's ops and tensors do not fit together.
+    """
+    for phase in phases:
         for graph in model.graphs:
             changed = True
             while changed:
                 changed = False
-                for one in group:
+                for one in PHASES[phase]:
                     progress(one.__name__)
                     try:
                         changed |= one(graph, notes)
@@ -117,4 +126,4 @@ def run_passes(
                         raise ConversionError(f"the model's ops and tensors do not fit ({step}): {error}") from error
 
 
-__all__ = ["BINARY_PASSES", "FINAL_PASSES", "INT8_PASSES", "Layer", "Notes", "Pass", "compact", "run_passes"]
+__all__ = ["BINARY_PHASES", "PHASES", "Pass", "run_phases"]

@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 
 import litebnn
-from litebnn.flatbuffer import Graph, Model, Op, OpCode, Tensor, constant, schema, write_model
+from litebnn.flatbuffer import schema, write_model
+from litebnn.graph import Graph, Model, Op, OpCode, Tensor, constant
 from litebnn.runtime.find import RUNTIMES
 
 GOLDEN = Path(__file__).resolve().parents[3] / "tests" / "golden"

@@ -1,0 +1,35 @@
+"""Tensors, buffers and operator codes that nothing refers to go."""
+
+from __future__ import annotations
+
+import hashlib
+
+import numpy as np
+
+from litebnn.graph.graph import Buffer, Model
+
+
+def compact(model: Model) -> None:
+    """Drops tensors, buffers and operator codes that nothing refers to; equal constants share a buffer."""
+    empty = Buffer()
+    by_content: dict[bytes, Buffer] = {}
+    kept: dict[Buffer, None] = {empty: None}
+    for graph in model.graphs:
+        used = {t for op in graph.ops for t in (*op.inputs, *op.outputs, *(op.intermediates or ())) if t is not None}
+        used.update(graph.inputs, graph.outputs, graph.pinned)
+        graph.tensors = [tensor for tensor in graph.all_tensors() if tensor in used]
+        for tensor in graph.tensors:
+            data = tensor.buffer.data
+            if data is None or data.size == 0:
+                tensor.buffer = empty
+            elif not tensor.buffer.large:
+                tensor.buffer = by_content.setdefault(
+                    hashlib.blake2b(np.ascontiguousarray(data).data, digest_size=16).digest(), tensor.buffer
+                )
+            kept[tensor.buffer] = None
+    for _, buffer in model.metadata:
+        kept[buffer] = None
+    for buffer in model.metadata_buffers or ():
+        kept[buffer] = None
+    model.buffers = list(kept)
+    model.codes = list(dict.fromkeys(op.code for op in model.ops()))

@@ -1,0 +1,284 @@
+"""A .tflite model as a graph that is easy to rewrite.
+
+Tensors, buffers and ops are compared by identity. What a rewrite has no business with (sparsity, variable flags, debug
+indices...) rides along in `carried`, the schema's own object, and comes out as it went in.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from typing import Any, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from litebnn.contract import BITS_PER_WORD
+
+Array: TypeAlias = npt.NDArray[Any]
+
+NUMPY_TYPES: dict[str, Any] = {
+    "FLOAT32": np.float32,
+    "FLOAT16": np.float16,
+    "FLOAT64": np.float64,
+    "INT8": np.int8,
+    "INT16": np.int16,
+    "INT32": np.int32,
+    "INT64": np.int64,
+    "UINT8": np.uint8,
+    "UINT16": np.uint16,
+    "UINT32": np.uint32,
+    "UINT64": np.uint64,
+    "BOOL": np.bool_,
+    "COMPLEX64": np.complex64,
+    "COMPLEX128": np.complex128,
+}
+
+
+@dataclass(eq=False)
+class Buffer:
+    """Bytes that tensors or metadata refer to; `data` is None where there are none."""
+
+    data: Array | None = None
+    large: bool = False  # stored behind the flatbuffer, found by offset and size
+
+
+@dataclass(eq=False)
+class Tensor:
+    """A tensor: `type` is the schema's name of the element type, `shape` has 1 for a dimension that is not known.
+
+    `shape_signature` has -1 for such a dimension and is None where all are known.
+    """
+
+    name: str
+    type: str
+    shape: tuple[int, ...]
+    buffer: Buffer = field(default_factory=Buffer)
+    shape_signature: tuple[int, ...] | None = None
+    quantization: Any = None  # schema.QuantizationParametersT or None
+    is_variable: bool = False
+    is_sparse: bool = False
+    carried: Any = None
+
+    @property
+    def dims(self) -> tuple[int, ...]:
+        """The shape, with -1 for what is only known when the model runs."""
+        return self.shape if self.shape_signature is None else self.shape_signature
+
+    @property
+    def channels(self) -> int:
+        """The size of the last axis; -1 where it is not known."""
+        return self.dims[-1] if self.dims else -1
+
+    @property
+    def is_constant(self) -> bool:
+        return self.buffer.data is not None and self.buffer.data.size > 0
+
+    @property
+    def array(self) -> Array | None:
+        """The constant's value, or None for what is not a plain dense constant (a view; do not write to it)."""
+        dtype = NUMPY_TYPES.get(self.type)
+        if not self.is_constant or dtype is None or self.is_sparse or self.is_variable:
+            return None
+        assert self.buffer.data is not None
+        array: Array = self.buffer.data.view(dtype).reshape(self.shape)
+        return array
+
+    @property
+    def is_quantized(self) -> bool:
+        return (
+            self.quantization is not None and self.quantization.scale is not None and len(self.quantization.scale) > 0
+        )
+
+    @property
+    def per_tensor_quantization(self) -> tuple[float, int] | None:
+        """(scale, zero point) where the tensor has exactly one of each."""
+        q = self.quantization
+        if q is None or q.scale is None or len(q.scale) != 1 or not q.scale[0] > 0:
+            return None
+        return float(q.scale[0]), 0 if q.zeroPoint is None or len(q.zeroPoint) == 0 else int(q.zeroPoint[0])
+
+
+@dataclass(frozen=True)
+class OpCode:
+    """Which operator: a builtin's schema name, or "CUSTOM" with the custom name."""
+
+    builtin: str
+    custom: str = ""
+    version: int = 1
+
+
+@dataclass(eq=False)
+class Op:
+    """A node. An absent optional input is None."""
+
+    code: OpCode
+    inputs: list[Tensor | None]
+    outputs: list[Tensor]
+    options: Any = None  # the schema's options object, or None
+    custom_options: bytes = b""
+    intermediates: list[Tensor] | None = None
+    carried: Any = None
+
+    @property
+    def name(self) -> str:
+        """The builtin's name, or the custom operator's own."""
+        return self.code.custom if self.code.builtin == "CUSTOM" else self.code.builtin
+
+    @property
+    def output(self) -> Tensor:
+        return self.outputs[0]
+
+    def input(self, index: int) -> Tensor:
+        """The input that must be there."""
+        tensor = self.inputs[index]
+        assert tensor is not None
+        return tensor
+
+    def optional(self, index: int) -> Tensor | None:
+        return self.inputs[index] if index < len(self.inputs) else None
+
+
+def constant(name: str, value: Array) -> Tensor:
+    """A constant tensor of `value`'s type and shape."""
+    type_name = next(name for name, dtype in NUMPY_TYPES.items() if value.dtype == dtype)
+    data = np.ascontiguousarray(value).reshape(-1).view(np.uint8)
+    return Tensor(name, type_name, tuple(value.shape), Buffer(data))
+
+
+class Graph:
+    """One subgraph: its tensors and, in order of execution, its ops."""
+
+    def __init__(
+        self,
+        name: str,
+        tensors: list[Tensor],
+        inputs: list[Tensor],
+        outputs: list[Tensor],
+        ops: Iterable[Op],
+        carried: Any = None,
+    ) -> None:
+        self.name = name
+        self.tensors = tensors
+        self.inputs = inputs
+        self.outputs = outputs
+        self.ops: list[Op] = []
+        self.carried = carried
+        self.pinned: set[Tensor] = set()  # named by a signature, so not to be removed or given another meaning
+        self._held: set[Op] = set()
+        self._producer: dict[Tensor, Op] = {}
+        self._consumers: dict[Tensor, list[Op]] = {}
+        for op in ops:
+            self.insert(op)
+
+    def holds(self, op: Op) -> bool:
+        """Whether the op has not been removed."""
+        return op in self._held
+
+    def producer(self, tensor: Tensor | None) -> Op | None:
+        return None if tensor is None else self._producer.get(tensor)
+
+    def consumers(self, tensor: Tensor) -> list[Op]:
+        """The ops that read `tensor`, an op once for each of its inputs that is this tensor."""
+        return list(self._consumers.get(tensor, ()))
+
+    def is_output(self, tensor: Tensor) -> bool:
+        """Whether anybody outside the graph can see the tensor."""
+        return tensor in self.outputs or tensor in self.inputs or tensor in self.pinned
+
+    def sole_consumer(self, tensor: Tensor) -> Op | None:
+        """The one op that reads `tensor`, where nothing else sees it."""
+        consumers = self._consumers.get(tensor, [])
+        return consumers[0] if len(consumers) == 1 and not self.is_output(tensor) else None
+
+    def insert(self, op: Op, *, before: Op | None = None) -> Op:
+        """Adds an op, at the end or before another; tensors that are new to the graph join it."""
+        self.ops.insert(len(self.ops) if before is None else self.ops.index(before), op)
+        self._held.add(op)
+        for tensor in op.outputs:
+            self._producer[tensor] = op
+        for read in op.inputs:
+            if read is not None:
+                self._consumers.setdefault(read, []).append(op)
+        return op
+
+    def remove(self, op: Op) -> None:
+        self.ops.remove(op)
+        self._held.discard(op)
+        for tensor in op.outputs:
+            if self._producer.get(tensor) is op:
+                del self._producer[tensor]
+        for read in op.inputs:
+            if read is not None:
+                self._consumers[read].remove(op)
+
+    def set_input(self, op: Op, index: int, tensor: Tensor | None) -> None:
+        old = op.inputs[index]
+        if old is not None:
+            self._consumers[old].remove(op)
+        op.inputs[index] = tensor
+        if tensor is not None:
+            self._consumers.setdefault(tensor, []).append(op)
+
+    def set_output(self, op: Op, tensor: Tensor) -> None:
+        """`op` computes `tensor` in place of its first output."""
+        self._producer.pop(op.outputs[0], None)
+        op.outputs[0] = tensor
+        self._producer[tensor] = op
+
+    def replace(self, old: Op, new: Op) -> Op:
+        """Puts `new`, which computes the same outputs, in the place of `old`."""
+        self.insert(new, before=old)
+        self.remove(old)
+        for tensor in new.outputs:
+            self._producer[tensor] = new
+        return new
+
+    def redirect(self, old: Tensor, new: Tensor) -> None:
+        """Every op that reads `old` reads `new` instead."""
+        for op in self.consumers(old):
+            for index, tensor in enumerate(op.inputs):
+                if tensor is old:
+                    self.set_input(op, index, new)
+
+    def all_tensors(self) -> Iterator[Tensor]:
+        """The listed tensors, then those that ops brought along."""
+        seen: set[Tensor] = set()
+        for tensor in self.tensors:
+            seen.add(tensor)
+            yield tensor
+        for op in self.ops:
+            for tensor_or_none in (*op.inputs, *op.outputs):
+                if tensor_or_none is not None and tensor_or_none not in seen:
+                    seen.add(tensor_or_none)
+                    yield tensor_or_none
+
+
+@dataclass(eq=False)
+class Signature:
+    key: str
+    graph: Graph
+    inputs: list[tuple[str, Tensor]]
+    outputs: list[tuple[str, Tensor]]
+
+
+@dataclass(eq=False)
+class Model:
+    graphs: list[Graph]
+    buffers: list[Buffer]
+    codes: list[OpCode]
+    metadata: list[tuple[str, Buffer]]
+    metadata_buffers: list[Buffer] | None
+    signatures: list[Signature] | None
+    version: int
+    description: str | None
+    carried: Any  # schema.ModelT with the fields that are only carried
+
+    def ops(self) -> Iterator[Op]:
+        for graph in self.graphs:
+            yield from graph.ops
+
+
+def packed_words(channels: int) -> int:
+    """How many int32 words hold that many channels."""
+    return -(-channels // BITS_PER_WORD)

@@ -1,0 +1,1 @@
+"""Phase 2: layers of signs become LceBconv2d."""

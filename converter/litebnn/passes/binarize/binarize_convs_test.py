@@ -1,0 +1,93 @@
+from typing import Any
+
+import numpy as np
+import pytest
+
+from litebnn.contract import unpack_bits
+from litebnn.passes.binarize.binarize_convs import binarize_convs
+from litebnn.passes.find_signs.recognize_signs import recognize_signs
+from litebnn.rewriting.bconv import bconv_options
+from litebnn.rewriting.notes import Notes
+from litebnn.rewriting.weights import binary_weights
+from tests.support.float_models import FloatModel, sign_weights
+
+RNG = np.random.default_rng(0)
+
+
+def converted(model: FloatModel, output: Any) -> tuple[Any, Notes]:
+    built = model.model(output)
+    notes = Notes(built)
+    recognize_signs(built.graphs[0], notes)
+    binarize_convs(built.graphs[0], notes)
+    return next((op for op in built.graphs[0].ops if op.name == "LceBconv2d"), None), notes
+
+
+def test_weights_come_apart_into_signs_and_magnitudes() -> None:
+    weights = sign_weights(RNG, 8, 3, 3, 40)
+    model = FloatModel()
+    op, _ = converted(model, model.conv(model.sign(model.input(1, 6, 6, 40)), weights, np.arange(8)))
+    signs = np.where(unpack_bits(op.input(1).array, 40), -1.0, 1.0)
+    np.testing.assert_array_equal(signs * op.input(2).array.reshape(-1, 1, 1, 1), weights)
+    np.testing.assert_array_equal(op.input(3).array, np.arange(8))
+    assert bconv_options(op).channels_in == 40
+
+
+@pytest.mark.parametrize(
+    ("change", "reason"),
+    [
+        (lambda w: np.where(np.arange(w.size).reshape(w.shape) == 5, 0, w), "contain zeros"),
+        (lambda w: np.where(np.arange(w.size).reshape(w.shape) == 5, 0.9 * w, w), "not ±alpha"),
+        (lambda w: np.where(np.arange(w.size).reshape(w.shape) == 5, np.nan, w), "not finite"),
+        (lambda w: 0 * w, "all zero"),
+        (lambda w: w[..., :20], "a multiple of 32"),
+        (lambda w: w[..., :24], "does not divide"),
+    ],
+)
+def test_other_weights_stay_float(change: Any, reason: str) -> None:
+    weights = change(sign_weights(RNG, 8, 3, 3, 40)).astype(np.float32)
+    model = FloatModel()
+    op, notes = converted(model, model.conv(model.sign(model.input(1, 6, 6, 40)), weights))
+    assert op is None
+    assert reason in " ".join(notes.layers[0].reasons)
+
+
+def test_a_channel_that_is_zero_altogether_has_magnitude_zero() -> None:
+    weights = sign_weights(RNG, 4, 1, 1, 32)
+    weights[2] = 0
+    parts = binary_weights(weights)
+    assert not isinstance(parts, str)
+    assert parts[1][2] == 0
+
+
+def test_a_float_input_and_weights_that_are_not_constant_stay_float() -> None:
+    model = FloatModel()
+    x = model.input(1, 6, 6, 32)
+    op, notes = converted(model, model.conv(x, sign_weights(RNG, 8, 3, 3, 32)))
+    assert op is None
+    assert list(notes.layers[0].reasons) == ["its input is not the output of a sign"]
+    model = FloatModel()
+    kernel = model.input(8, 3, 3, 32)
+    op, notes = converted(model, model.conv(model.sign(model.input(1, 6, 6, 32)), kernel))
+    assert op is None
+    assert list(notes.layers[0].reasons) == ["its weights are not a float constant"]
+
+
+def test_weights_shared_by_two_layers_serve_both() -> None:
+    model = FloatModel()
+    kernel = model.const(sign_weights(RNG, 32, 3, 3, 32))
+    x = model.sign(model.input(1, 8, 8, 32))
+    built = model.model(model.conv(x, kernel), model.conv(model.sign(model.conv(x, kernel)), kernel))
+    notes = Notes(built)
+    recognize_signs(built.graphs[0], notes)
+    binarize_convs(built.graphs[0], notes)
+    assert [layer.binary for layer in notes.layers] == [True, True, True]
+
+
+def test_a_depthwise_convolution_says_why_not() -> None:
+    from pathlib import Path
+
+    import litebnn
+
+    with pytest.warns(UserWarning, match="no binary layer"):
+        _, report = litebnn.convert_tflite(Path("tests/golden/depthwise.float.tflite"), return_report=True)
+    assert "no binary DEPTHWISE_CONV_2D" in " ".join(report.layers[0].reasons)

@@ -1,0 +1,45 @@
+"""BATCH_MATMUL of a sign with a constant ±alpha matrix -> FULLY_CONNECTED, which the next pass makes binary.
+
+TensorFlow's converter leaves a dense layer so when its kernel is too large for it to fold.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from litebnn.flatbuffer import schema
+from litebnn.graph import Graph, Op, constant
+from litebnn.rewriting.build import builtin
+from litebnn.rewriting.constants import evaluate, is_computed_from_constants
+from litebnn.rewriting.match import bits_of
+from litebnn.rewriting.notes import Notes, rewrite_layers
+from litebnn.rewriting.reasons import why_no_sign
+from litebnn.rewriting.weights import binary_weights
+
+
+def matmul_to_dense(graph: Graph, notes: Notes) -> bool:
+    return rewrite_layers(graph, notes, "BATCH_MATMUL", _convert)
+
+
+def _convert(graph: Graph, op: Op, notes: Notes) -> str | None:
+    """Replaces the op, or says why not."""
+    if bits_of(graph, op.input(0)) is None:
+        return why_no_sign(graph, op.input(0))
+    matrix = op.input(1)
+    if op.options.adjX or len(matrix.shape) != 2 or not is_computed_from_constants(graph, matrix):
+        return "it is no product with a constant matrix"
+    values = evaluate(graph, matrix)
+    if values is None or values.dtype != np.float32 or values.shape != matrix.shape:
+        return "its weights are not a float constant"
+    weights = values if op.options.adjY else np.ascontiguousarray(values.T)
+    parts = binary_weights(weights)
+    if isinstance(parts, str):
+        return parts
+    dense = Op(
+        builtin("FULLY_CONNECTED"),
+        [op.input(0), constant(matrix.name, weights), None],
+        [op.output],
+        schema.FullyConnectedOptionsT(),
+    )
+    notes.became(op, graph.replace(op, dense))
+    return None

@@ -1,0 +1,70 @@
+from typing import Any
+
+import numpy as np
+import pytest
+
+from litebnn.flatbuffer import schema
+from litebnn.graph import Model
+from litebnn.passes import BINARY_PHASES, run_phases
+from litebnn.rewriting.bconv import bconv_options
+from litebnn.rewriting.notes import Notes
+from tests.support.float_models import FloatModel, op_names, sign_weights
+
+WEIGHTS = sign_weights(np.random.default_rng(0), 8, 3, 3, 32)
+
+
+def dilated(pads: Any, crops: Any, *, sign: bool = True) -> Model:
+    """A 3×3 convolution of an 8×8 image, dilated by 2 the long way round."""
+    model = FloatModel()
+    x = model.input(1, 8, 8, 32)
+    x = model.sign(x) if sign else x
+    height, width = (8 + sum(p) for p in pads)
+    blocks = model.const([2, 2], np.int32)
+    x = model.op(
+        "SPACE_TO_BATCH_ND",
+        [x, blocks, model.const(pads, np.int32)],
+        (4, height // 2, width // 2, 32),
+        schema.SpaceToBatchNDOptionsT(),
+    )
+    x = model.conv(x, WEIGHTS)
+    rows, columns = (2 * size - sum(c) for size, c in zip(x.dims[1:3], crops, strict=True))
+    x = model.op(
+        "BATCH_TO_SPACE_ND",
+        [x, blocks, model.const(crops, np.int32)],
+        (1, rows, columns, 8),
+        schema.BatchToSpaceNDOptionsT(),
+    )
+    return model.model(x)
+
+
+@pytest.mark.parametrize(
+    ("pads", "crops", "padding"),
+    [
+        ([(0, 0), (0, 0)], [(0, 0), (0, 0)], 1),
+        ([(2, 2), (2, 2)], [(0, 0), (0, 0)], 0),
+        ([(2, 4), (2, 4)], [(0, 2), (0, 2)], 0),
+    ],
+)
+def test_the_pair_becomes_a_dilation(pads: Any, crops: Any, padding: int) -> None:
+    model = dilated(pads, crops)
+    run_phases(model, BINARY_PHASES, Notes(model))
+    assert op_names(model) == ["LceQuantize", "LceBconv2d"]
+    options = bconv_options(model.graphs[0].ops[-1])
+    assert (options.dilation_height_factor, options.dilation_width_factor, options.padding) == (2, 2, padding)
+
+
+@pytest.mark.parametrize(
+    ("pads", "crops"), [([(4, 0), (2, 2)], [(0, 0), (0, 0)]), ([(2, 2), (2, 2)], [(1, 1), (0, 0)])]
+)
+def test_other_paddings_stay(pads: Any, crops: Any) -> None:
+    model = dilated(pads, crops)
+    notes = Notes(model)
+    run_phases(model, BINARY_PHASES, notes)
+    assert "SPACE_TO_BATCH_ND" in op_names(model)
+    assert "neither SAME nor VALID" in " ".join(notes.layers[0].reasons)
+
+
+def test_a_float_pair_stays() -> None:
+    model = dilated([(0, 0), (0, 0)], [(0, 0), (0, 0)], sign=False)
+    run_phases(model, BINARY_PHASES, Notes(model))
+    assert op_names(model) == ["SPACE_TO_BATCH_ND", "CONV_2D", "BATCH_TO_SPACE_ND"]

@@ -1,0 +1,66 @@
+"""In a graph that is int8 already, what works on signs goes back to float, for the binary passes to find it.
+
+A layer whose input is QUANTIZE(sign) becomes the float layer of the sign, followed by QUANTIZE; nothing but rounding
+changes, and the int8 passes take the QUANTIZE into the binary op afterwards.
+"""
+
+from __future__ import annotations
+
+import copy
+
+import numpy as np
+
+from litebnn.graph import Graph, Op, Tensor, constant
+from litebnn.rewriting.build import builtin, derived, like
+from litebnn.rewriting.int8 import INT8_ONE, dequantized, is_int8, quantize_op
+from litebnn.rewriting.match import bits_of
+from litebnn.rewriting.notes import Notes
+from litebnn.rewriting.weights import binary_weights
+
+_SAME_VALUES = ("RESHAPE", "SQUEEZE", "EXPAND_DIMS", "PAD", "PADV2", "MAX_POOL_2D", "SPACE_TO_BATCH_ND")
+_WEIGHTED = ("CONV_2D", "FULLY_CONNECTED")
+
+
+def dequantize_layers_of_signs(graph: Graph, notes: Notes) -> bool:
+    changed = False
+    for op in list(graph.ops):
+        if op.name in (*_SAME_VALUES, *_WEIGHTED) and op.inputs and is_int8(op.inputs[0]) and is_int8(op.output):
+            sign = _quantized_sign(graph, op.input(0))
+            changed |= sign is not None and _to_float(graph, op, sign, notes)
+    return changed
+
+
+def _quantized_sign(graph: Graph, tensor: Tensor) -> Tensor | None:
+    """The float sign that `tensor` is the int8 form of, where int8 holds ±1 well."""
+    op, scaled = graph.producer(tensor), tensor.per_tensor_quantization
+    if op is None or op.name != "QUANTIZE" or scaled is None or bits_of(graph, op.input(0)) is None:
+        return None
+    return op.input(0) if abs(min(round(1 / scaled[0]), 127 - scaled[1]) * scaled[0] - 1) < INT8_ONE else None
+
+
+def _to_float(graph: Graph, op: Op, sign: Tensor, notes: Notes) -> bool:
+    inputs: list[Tensor | None] = [sign]
+    for index, tensor in enumerate(op.inputs[1:], start=1):
+        if tensor is None or (tensor.type in ("INT32", "INT64") and op.name in _SAME_VALUES):
+            inputs.append(tensor)
+            continue
+        values = _bias(op, tensor) if index == 2 and op.name in _WEIGHTED else dequantized(tensor)
+        if values is None or (index == 1 and op.name in _WEIGHTED and isinstance(binary_weights(values), str)):
+            return False
+        if op.name == "PADV2":
+            values = np.where(np.abs(np.abs(values) - 1) < INT8_ONE, np.sign(values), values)
+        inputs.append(constant(tensor.name, values))
+    result = like(op.output, derived(op.output.name, "/float"), type="FLOAT32")
+    layer = Op(builtin(op.code.builtin), inputs, [result], copy.copy(op.options))
+    graph.insert(layer, before=op)
+    graph.replace(op, quantize_op(result, op.output))
+    notes.became(op, layer)
+    return True
+
+
+def _bias(op: Op, bias: Tensor) -> np.ndarray | None:  # type: ignore[type-arg]
+    """A bias of int32 counts in steps of input scale × weight scale."""
+    values, scaled, weights = bias.array, op.input(0).per_tensor_quantization, op.input(1).quantization
+    if values is None or values.dtype != np.int32 or scaled is None or weights is None or weights.scale is None:
+        return None
+    return (values * np.asarray(weights.scale, np.float64) * scaled[0]).astype(np.float32)

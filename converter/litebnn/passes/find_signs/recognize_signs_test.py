@@ -1,0 +1,57 @@
+import numpy as np
+import pytest
+
+from litebnn.passes.find_signs.recognize_signs import recognize_signs
+from tests.support.float_models import SIGN_FORMS, FloatModel, run_pass
+
+
+@pytest.mark.parametrize("form", SIGN_FORMS)
+def test_every_form_is_found(form: str) -> None:
+    model = FloatModel()
+    changed, names = run_pass(recognize_signs, model.model(model.sign(model.input(1, 4, 4, 32), form)))
+    assert changed
+    assert names[-2:] == ["LceQuantize", "LceDequantize"]
+
+
+def test_what_is_not_a_sign_stays() -> None:
+    model = FloatModel()
+    x = model.input(1, 4, 4, 32)
+    ternary = model.elementwise("SIGN", x)
+    heaviside = model.op("CAST", [model.elementwise("GREATER", x, model.const(0), type="BOOL")], x.dims)
+    shifted = model.elementwise("SIGN", model.elementwise("ADD", ternary, model.const(1.5)))
+    clamped = model.elementwise("ADD", ternary, model.const(0.1), activation="relu")
+    uneven = model.op(
+        "SELECT_V2", [model.elementwise("LESS", x, model.const(0), type="BOOL"), model.const(1), ternary], x.dims
+    )
+    changed, _ = run_pass(recognize_signs, model.model(heaviside, shifted, model.elementwise("SIGN", clamped), uneven))
+    assert not changed
+
+
+def test_a_boolean_input_is_quantized_itself() -> None:
+    model = FloatModel()
+    flag = model.input(1, 4, 4, 32, type="BOOL")
+    values = model.const(1), model.const(-1)
+    built = model.model(
+        model.op("SELECT_V2", [flag, *values], flag.dims), model.op("SELECT_V2", [flag, *values[::-1]], flag.dims)
+    )
+    _, names = run_pass(recognize_signs, built)
+    assert sorted(names) == ["LOGICAL_NOT"] + 2 * ["LceDequantize"] + 2 * ["LceQuantize"]
+
+
+def test_a_threshold_for_each_channel_stays_a_comparison() -> None:
+    model = FloatModel()
+    x = model.input(1, 4, 4, 32)
+    condition = model.elementwise("GREATER_EQUAL", x, model.const(np.arange(32)), type="BOOL")
+    _, names = run_pass(
+        recognize_signs, model.model(model.op("SELECT_V2", [condition, model.const(1), model.const(-1)], x.dims))
+    )
+    assert names == ["GREATER_EQUAL", "LceQuantize", "LceDequantize"]
+
+
+def test_a_sign_that_grows_by_broadcasting_is_left_alone() -> None:
+    model = FloatModel()
+    x = model.input(1, 1, 1, 32)
+    condition = model.elementwise("GREATER_EQUAL", x, model.const(0), type="BOOL")
+    one, minus = model.const(np.ones((1, 4, 4, 32))), model.const(-np.ones((1, 4, 4, 32)))
+    changed, _ = run_pass(recognize_signs, model.model(model.op("SELECT_V2", [condition, one, minus], (1, 4, 4, 32))))
+    assert not changed

@@ -1,0 +1,38 @@
+"""A reshape of an unpacked sign -> the same reshape of its bits, or the sign of a reshape where words do not fit."""
+
+from __future__ import annotations
+
+from litebnn.contract import DEQUANTIZE, QUANTIZE
+from litebnn.graph import Graph, Op, Tensor, packed_words
+from litebnn.rewriting.build import custom, derived, like, pack_signs
+from litebnn.rewriting.match import bits_of
+from litebnn.rewriting.notes import Notes
+from litebnn.rewriting.reshapes import RESHAPES, is_describable, keeps_words, reshape_op
+
+
+def reshape_bits(graph: Graph, notes: Notes) -> bool:
+    changed = False
+    for op in list(graph.ops):
+        bits = bits_of(graph, op.input(0)) if op.name in RESHAPES else None
+        reshaped = None if bits is None else _reshaped(graph, op, bits)
+        if reshaped is not None:
+            graph.replace(op, Op(custom(DEQUANTIZE), [reshaped], [op.output]))
+            changed = True
+    return changed
+
+
+def _reshaped(graph: Graph, op: Op, bits: Tensor) -> Tensor | None:
+    """The bits of the reshaped sign, None where they cannot be had."""
+    name = derived(op.output.name, "/bits")
+    if keeps_words(op):
+        reshaped = like(bits, name, dims=(*op.output.dims[:-1], packed_words(op.output.channels)))
+        graph.insert(reshape_op(bits, reshaped), before=op)
+        return reshaped
+    sign = graph.producer(bits)
+    if sign is None or sign.name != QUANTIZE or op.output.channels < 1 or not is_describable(op.output):
+        return None
+    source = sign.input(0)
+    unsigned = like(op.output, derived(op.output.name, "/reshaped"), type=source.type)
+    unsigned.quantization = source.quantization
+    graph.insert(reshape_op(source, unsigned), before=op)
+    return pack_signs(graph, unsigned, name, before=op)

@@ -1,0 +1,103 @@
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from litebnn.contract import ACTIVATION_RANGES, Activation
+from litebnn.passes import BINARY_PHASES, run_phases
+from litebnn.rewriting.bconv import bconv_options, channel_values
+from litebnn.rewriting.clamp import clamp_as_fused
+from litebnn.rewriting.notes import Notes
+from tests.support.float_models import FloatModel, op_names, sign_weights
+
+RNG = np.random.default_rng(0)
+quarters = st.sampled_from([-2.0, -1.0, -0.25, 0.0, 0.5, 1.0, 1.0, 3.0])
+
+
+@given(
+    st.integers(1, 9),
+    st.lists(st.tuples(quarters, st.sampled_from([-1.0, 0.0, 0.0, 0.0, 20.0])), min_size=1, max_size=6),
+    st.sampled_from(list(Activation)),
+    st.sampled_from([a for a in Activation if a != Activation.NONE]),
+)
+def test_a_fused_clamp_is_the_same_for_every_dot_product(
+    dot_max: int, channels: list[tuple[float, float]], before: Activation, activation: Activation
+) -> None:
+    multiplier, bias = (np.array(column, np.float32) for column in zip(*channels, strict=True))
+    fused = clamp_as_fused(multiplier, bias, dot_max, before, activation)
+    if fused is None:
+        return
+    after, new_multiplier, new_bias, flip = fused
+    for dot in range(-dot_max, dot_max + 1):
+        expected = np.clip(np.clip(dot, *ACTIVATION_RANGES[before]) * multiplier + bias, *ACTIVATION_RANGES[activation])
+        flipped = np.where(flip, -dot, dot)
+        actual = np.clip(flipped, *ACTIVATION_RANGES[after]) * new_multiplier + new_bias
+        np.testing.assert_array_equal(actual, expected)
+
+
+def fused_model(*steps: str) -> tuple[list[str], FloatModel]:
+    model = FloatModel()
+    x = model.conv(model.sign(model.input(1, 6, 6, 32)), sign_weights(RNG, 8, 3, 3, 32, alpha=False))
+    for step in steps:
+        if step in ("MUL", "ADD", "SUB", "DIV"):
+            x = model.elementwise(step, x, model.const(RNG.choice([0.5, 2.0], 8)))
+        elif step == "RSUB":
+            x = model.elementwise("SUB", model.const(RNG.choice([0.5, 2.0], 8)), x)
+        else:
+            x = model.elementwise(step, x)
+    built = model.model(x)
+    run_phases(built, BINARY_PHASES, Notes(built))
+    model.graph = built.graphs[0]
+    return op_names(built), model
+
+
+@pytest.mark.parametrize(
+    "steps",
+    [
+        ("MUL",), ("ADD", "MUL", "SUB", "DIV"), ("RSUB", "MUL"), ("NEG", "ADD"), ("RELU", "MUL", "ADD"),
+        ("RELU6", "MUL"), ("RELU_N1_TO_1", "ADD"), ("MUL", "RELU", "ADD"), ("RELU", "RELU6", "MUL"), ("NEG", "RELU"),
+    ],
+)  # fmt: skip
+def test_exact_orders_are_fused(steps: tuple[str, ...]) -> None:
+    assert fused_model(*steps)[0] == ["LceQuantize", "LceBconv2d"]
+
+
+@pytest.mark.parametrize("steps", [("ADD", "RELU"), ("MUL", "RELU6"), ("RELU", "ADD", "RELU6")])
+def test_other_orders_keep_their_activation(steps: tuple[str, ...]) -> None:
+    assert fused_model(*steps)[0] == ["LceQuantize", "LceBconv2d", steps[-1]]
+
+
+def test_an_activation_that_never_binds_goes() -> None:
+    model = FloatModel()
+    x = model.conv(model.sign(model.input(1, 6, 6, 32)), sign_weights(RNG, 8, 1, 1, 32, alpha=False), np.full(8, 40.0))
+    built = model.model(model.elementwise("RELU", x))
+    run_phases(built, BINARY_PHASES, Notes(built))
+    assert op_names(built) == ["LceQuantize", "LceBconv2d"]
+    assert bconv_options(built.graphs[0].ops[-1]).fused_activation_function == Activation.NONE
+
+
+def test_what_others_see_is_not_fused() -> None:
+    model = FloatModel()
+    x = model.conv(model.sign(model.input(1, 6, 6, 32)), sign_weights(RNG, 8, 3, 3, 32))
+    built = model.model(model.elementwise("RELU", x), x)
+    run_phases(built, BINARY_PHASES, Notes(built))
+    assert op_names(built)[-1] == "RELU"
+
+
+def test_a_constant_for_each_position_is_not_fused() -> None:
+    model = FloatModel()
+    x = model.conv(model.sign(model.input(1, 6, 6, 32)), sign_weights(RNG, 8, 3, 3, 32))
+    built = model.model(model.elementwise("ADD", x, model.const(np.ones((1, 4, 4, 8)))))
+    run_phases(built, BINARY_PHASES, Notes(built))
+    assert op_names(built)[-1] == "ADD"
+
+
+def test_a_product_that_overflows_is_not_fused() -> None:
+    model = FloatModel()
+    x = model.conv(model.sign(model.input(1, 6, 6, 32)), sign_weights(RNG, 8, 3, 3, 32))
+    for _ in range(3):
+        x = model.elementwise("MUL", x, model.const(np.full(8, 1e30)))
+    built = model.model(x)
+    run_phases(built, BINARY_PHASES, Notes(built))
+    assert op_names(built)[-1] == "MUL"
+    assert np.all(np.isfinite(channel_values(built.graphs[0].ops[1], 2, 1.0)))

@@ -1,0 +1,75 @@
+import numpy as np
+import pytest
+
+from litebnn.passes import BINARY_PHASES, run_phases
+from litebnn.rewriting.notes import Notes
+from tests.support.float_models import FloatModel, op_names, sign_weights
+
+RNG = np.random.default_rng(0)
+IN_BITS = ["LceQuantize", "LceBconv2d", "LceBMaxPool2d", "LceBconv2d"]
+
+
+def after_passes(model: FloatModel, *outputs: object) -> tuple[list[str], Notes]:
+    built = model.model(*outputs)  # type: ignore[arg-type]
+    notes = Notes(built)
+    run_phases(built, BINARY_PHASES, notes)
+    return op_names(built), notes
+
+
+def conv_pool_norm_sign(model: FloatModel, scale: float, *steps: str) -> object:
+    x = model.conv(model.sign(model.input(1, 9, 9, 32)), sign_weights(RNG, 32, 3, 3, 32, alpha=False))
+    x = model.max_pool(x, 2, 2, activation="relu" if "fused relu" in steps else "none")
+    x = model.elementwise("RELU", x) if "relu" in steps else x
+    x = model.elementwise("MUL", x, model.const(np.where(np.arange(32) == 5, scale, 2)))
+    return model.sign(model.elementwise("ADD", x, model.const(RNG.standard_normal(32))))
+
+
+@pytest.mark.parametrize("scale", [1.0, -1.0, 0.0])
+@pytest.mark.parametrize("steps", [(), ("relu",), ("fused relu",)])
+def test_conv_pool_norm_sign_conv_stays_in_bits(scale: float, steps: tuple[str, ...]) -> None:
+    model = FloatModel()
+    x = conv_pool_norm_sign(model, scale, *steps)
+    names, _ = after_passes(model, model.conv(x, sign_weights(RNG, 8, 3, 3, 32)))  # type: ignore[arg-type]
+    assert names == IN_BITS
+
+
+def test_a_negative_scale_in_front_of_one_padding_stays_float() -> None:
+    for scale, expected in ((1.0, IN_BITS), (-1.0, None)):
+        model = FloatModel()
+        x = model.pad(conv_pool_norm_sign(model, scale), [(1, 1), (1, 1)], 1.0)  # type: ignore[arg-type]
+        names, notes = after_passes(model, model.conv(x, sign_weights(RNG, 8, 3, 3, 32)))
+        if expected is None:
+            assert "MAX_POOL_2D" in names
+            assert "pads with ones" in " ".join(notes.layers[0].reasons)
+        else:
+            assert names == expected
+
+
+def test_a_negative_scale_in_front_of_zero_padding_is_absorbed() -> None:
+    model = FloatModel()
+    x = conv_pool_norm_sign(model, -1.0)
+    names, _ = after_passes(model, model.conv(x, sign_weights(RNG, 8, 3, 3, 32), same=True))  # type: ignore[arg-type]
+    assert names == IN_BITS
+
+
+def test_a_float_conv_takes_the_threshold_into_its_bias() -> None:
+    model = FloatModel()
+    x = model.conv(model.input(1, 9, 9, 3), RNG.standard_normal((32, 3, 3, 3)).astype(np.float32))
+    x = model.max_pool(x, 2, 2)
+    x = model.elementwise("ADD", model.elementwise("MUL", x, model.const(np.full(32, 3.0))), model.const(np.arange(32)))
+    names, _ = after_passes(model, model.conv(model.sign(x), sign_weights(RNG, 8, 3, 3, 32)))
+    assert names == ["CONV_2D", "LceQuantize", "LceBMaxPool2d", "LceBconv2d"]
+
+
+def test_pooling_that_others_read_stays() -> None:
+    model = FloatModel()
+    x = model.max_pool(model.conv(model.sign(model.input(1, 9, 9, 32)), sign_weights(RNG, 32, 3, 3, 32)), 2, 2)
+    names, _ = after_passes(model, model.conv(model.sign(x), sign_weights(RNG, 8, 3, 3, 32)), x)
+    assert names == ["LceQuantize", "LceBconv2d", "MAX_POOL_2D", "LceQuantize", "LceBconv2d"]
+
+
+def test_pooling_of_signs_is_pooling_of_bits() -> None:
+    model = FloatModel()
+    x = model.max_pool(model.sign(model.input(1, 8, 8, 40)), 3, 2, same=True)
+    names, _ = after_passes(model, model.conv(x, sign_weights(RNG, 8, 3, 3, 40)))
+    assert names == ["LceQuantize", "LceBMaxPool2d", "LceBconv2d"]

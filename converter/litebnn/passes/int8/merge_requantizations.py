@@ -1,0 +1,24 @@
+"""QUANTIZE behind DEQUANTIZE: nothing where the parameters agree, one QUANTIZE from int8 to int8 where they do not."""
+
+from __future__ import annotations
+
+from litebnn.graph import Graph
+from litebnn.rewriting.int8 import int8_source, is_int8, same_parameters
+from litebnn.rewriting.notes import Notes
+
+
+def merge_requantizations(graph: Graph, notes: Notes) -> bool:
+    changed = False
+    for op in list(graph.ops):
+        if op.name != "QUANTIZE" or not is_int8(op.output):
+            continue
+        source = int8_source(graph, op.input(0))
+        if source is None:
+            continue
+        if same_parameters(source, op.output) and not graph.is_output(op.output):
+            graph.redirect(op.output, source)
+            graph.remove(op)
+        else:
+            graph.set_input(op, 0, source)
+        changed = True
+    return changed

@@ -1,0 +1,34 @@
+"""The uint8 QUANTIZE and DEQUANTIZE that fake quantization leaves -> int8 ones, the same grid shifted by 128."""
+
+from __future__ import annotations
+
+from litebnn.graph import Graph, Tensor
+from litebnn.rewriting.build import builtin
+from litebnn.rewriting.int8 import parameters
+from litebnn.rewriting.notes import Notes
+
+
+def shift_uint8_to_int8(graph: Graph, notes: Notes) -> bool:
+    changed = False
+    for op in list(graph.ops):
+        if op.name != "QUANTIZE" or not _is_fake(graph, op.output):
+            continue
+        result = op.output
+        scaled = result.per_tensor_quantization
+        assert scaled is not None
+        result.type = "INT8"
+        result.quantization = parameters(scaled[0], scaled[1] - 128)
+        for reader in graph.consumers(result):
+            reader.code = builtin("DEQUANTIZE", 2)
+        changed = True
+    return changed
+
+
+def _is_fake(graph: Graph, tensor: Tensor) -> bool:
+    """Whether the uint8 tensor does nothing but go back to float."""
+    return (
+        tensor.type == "UINT8"
+        and tensor.per_tensor_quantization is not None
+        and not graph.is_output(tensor)
+        and all(reader.name == "DEQUANTIZE" for reader in graph.consumers(tensor))
+    )

@@ -1,0 +1,1 @@
+"""Phase 5: what is double or dead goes."""

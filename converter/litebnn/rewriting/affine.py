@@ -1,0 +1,105 @@
+"""Per-channel affine ops, x · scale + shift, alone and in a row in front of a sign."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from litebnn.graph import Array, Graph, Op, Tensor
+from litebnn.rewriting.match import fused_activation
+
+# y > 0 is y - LEAST >= 0: what a strict comparison subtracts in front of its LceQuantize. Runtimes may flush smaller
+# numbers to zero.
+LEAST = np.float32(np.finfo(np.float32).tiny)
+
+
+def is_strictness(shift: Array) -> bool:
+    """Whether an addend stands for a strict comparison: it turns y < 0 into y <= 0."""
+    return bool(np.all(shift == -LEAST))
+
+
+def normal_level(values: Array, *, up: bool) -> Array:
+    """float32 values with subnormal ones, which runtimes may flush, rounded to zero or the first normal number."""
+    away = LEAST if up else -LEAST
+    rounded = np.where(np.sign(values) == np.sign(away), away, np.float32(0))
+    return np.where(np.abs(values) < LEAST, np.where(values == 0, np.float32(0), rounded), values)
+
+
+def next_level(values: Array, *, up: bool) -> Array:
+    """The float32 next above (or below) each value, of zero and the normal numbers."""
+    return normal_level(np.nextafter(values, np.float32(np.inf if up else -np.inf)), up=up)
+
+
+def per_channel(tensor: Tensor | None, channels: int) -> Array | None:
+    """float32 [channels] of a float constant that is the same for every position, or None."""
+    array = None if tensor is None else tensor.array
+    if array is None or array.dtype != np.float32 or channels < 1:
+        return None
+    if array.size == 1:
+        return np.full(channels, array.reshape(-1)[0], np.float32)
+    if array.size == channels and array.shape[-1] == channels:
+        return array.reshape(-1)
+    return None
+
+
+def affine_of(op: Op, channels: int, *, left: bool) -> tuple[Array, Array] | None:
+    """float64 [channels] scale and shift of an op that is x · scale + shift; x is its left or its right input."""
+    if op.name == "NEG":
+        return np.full(channels, -1.0), np.zeros(channels)
+    if op.name not in ("MUL", "DIV", "ADD", "SUB") or op.inputs[0] is op.inputs[1]:
+        return None
+    values32 = per_channel(op.input(1 if left else 0), channels)
+    if values32 is None or op.output.type != "FLOAT32":
+        return None
+    values, ones, zeros = values32.astype(np.float64), np.ones(channels), np.zeros(channels)
+    if op.name == "MUL":
+        return values, zeros
+    if op.name == "ADD":
+        return ones, values
+    if op.name == "SUB":
+        return (ones, -values) if left else (-ones, values)
+    return (1.0 / values, zeros) if left and np.all(values != 0) else None
+
+
+@dataclass(frozen=True)
+class AffineChain:
+    """Ops in front of a sign that together compute source · scale + shift, the last one first.
+
+    Attributes:
+        scale, shift: float64 [channels].
+        strict: the sign is +1 above zero only, not at zero.
+    """
+
+    ops: tuple[Op, ...]
+    source: Tensor
+    scale: Array
+    shift: Array
+    strict: bool
+
+    def lowered(self, values: Array) -> Array:
+        """float32 addends for which a plain sign does what a strict one does for `values`."""
+        values = values.astype(np.float32)
+        return next_level(values, up=False) if self.strict else values
+
+
+def affine_chain(graph: Graph, tensor: Tensor) -> AffineChain:
+    """The longest run of per-channel affine ops that ends in `tensor` and that nobody else reads from."""
+    channels = tensor.channels
+    ops: list[Op] = []
+    scale, shift, strict = np.ones(max(channels, 0)), np.zeros(max(channels, 0)), False
+    while (op := graph.producer(tensor)) is not None and graph.sole_consumer(tensor) is not None and channels > 0:
+        if fused_activation(op) != 0 or not op.inputs or not op.outputs:
+            break
+        constant_last = op.inputs[-1] is not None and op.input(-1).array is not None
+        affine = affine_of(op, channels, left=constant_last)
+        source = op.inputs[0] if constant_last or op.name == "NEG" else op.inputs[-1]
+        if affine is None or source is None or source.dims != tensor.dims or source.type != "FLOAT32":
+            break
+        if not ops and is_strictness(affine[1]):
+            scale, strict = affine[0] * scale, True
+        else:
+            scale, shift = affine[0] * scale, affine[1] * scale + shift
+        ops.append(op)
+        tensor = source
+    return AffineChain(tuple(ops), tensor, scale, shift, strict)

@@ -1,0 +1,118 @@
+"""Making an `LceBconv2d`, reading what it computes and changing it."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from litebnn.contract import (
+    BCONV_2D,
+    BITS_PER_WORD,
+    Activation,
+    BConv2DOptions,
+    Padding,
+    PadValues,
+    decode_options,
+    encode_options,
+    flip_channels_out,
+    output_thresholds,
+    pack_bits,
+)
+from litebnn.graph import Array, Graph, Op, Tensor, constant
+from litebnn.rewriting.build import custom, derived
+from litebnn.rewriting.notes import Notes
+
+
+def bconv_of(
+    bits: Tensor, output: Tensor, name: str, minus_one: Array, alpha: Array, bias: Array, options: BConv2DOptions
+) -> Op:
+    """The LceBconv2d of a filter.
+
+    Args:
+        name: the name of the source's weights, from which those of the constants are derived.
+        minus_one: bool [O, H, W, I], true where the filter is negative.
+        alpha: float32 [O], its magnitude.
+        bias: float32 [O].
+    """
+    inputs: list[Tensor | None] = [
+        bits,
+        constant(name, pack_bits(minus_one)),
+        constant(derived(name, "/multiplier"), alpha),
+        constant(derived(name, "/bias"), bias),
+        None,
+    ]
+    return Op(custom(BCONV_2D), inputs, [output], custom_options=encode_options(options))
+
+
+def is_float_bconv(op: Op | None) -> bool:
+    return op is not None and op.name == BCONV_2D and op.output.type == "FLOAT32"
+
+
+def bconv_options(op: Op) -> BConv2DOptions:
+    options = decode_options(BCONV_2D, op.custom_options)
+    assert isinstance(options, BConv2DOptions)
+    return options
+
+
+def set_bconv_options(op: Op, options: BConv2DOptions) -> None:
+    op.custom_options = encode_options(options)
+
+
+def channels_per_group(op: Op) -> int:
+    """How many real channels a filter of this `LceBconv2d` reads at a tap."""
+    channels_in = bconv_options(op).channels_in
+    words = op.input(1).shape[3]
+    return min(channels_in, words * BITS_PER_WORD)
+
+
+def dot_max(op: Op) -> int:
+    """The largest dot product of an `LceBconv2d`: taps times channels per group."""
+    _, height, width, _ = op.input(1).shape
+    return height * width * channels_per_group(op)
+
+
+def channel_values(op: Op, index: int, default: float) -> Array:
+    """float32 [O] of an `LceBconv2d`'s multiplier (2) or bias (3)."""
+    tensor = op.optional(index)
+    if tensor is None:
+        return np.full(op.input(1).shape[0], default, np.float32)
+    array = tensor.array
+    assert array is not None
+    return array
+
+
+def set_channel_values(graph: Graph, op: Op, multiplier: Array, bias: Array) -> None:
+    name = op.input(1).name
+    graph.set_input(op, 2, constant(derived(name, "/multiplier"), multiplier.astype(np.float32)))
+    graph.set_input(op, 3, constant(derived(name, "/bias"), bias.astype(np.float32)))
+
+
+def negate_channels_out(graph: Graph, op: Op, flip: Array) -> None:
+    """Negates the filter of the output channels where `flip` is true."""
+    words = op.input(1).array
+    assert words is not None
+    if np.any(flip):
+        flipped = flip_channels_out(words, channels_per_group(op), flip)
+        graph.set_input(op, 1, constant(op.input(1).name, flipped))
+
+
+def can_pack(op: Op, notes: Notes) -> bool:
+    """Whether thresholds can stand for the signs of this op's outputs."""
+    options = bconv_options(op)
+    zero_padded = options.padding == Padding.SAME and options.pad_values == PadValues.ZERO
+    if zero_padded and channels_per_group(op) % 2:
+        notes.left_alone(op, "same-zero padding with an odd number of channels cannot write bits: use same-one padding")
+        return False
+    return bool(np.all(np.isfinite([channel_values(op, 2, 1.0), channel_values(op, 3, 0.0)])))
+
+
+def write_bits(
+    graph: Graph, op: Op, bits: Tensor, multiplier: Array, bias: Array, complement: Array | None = None
+) -> None:
+    """Makes `op` write to `bits` the signs of its clamped dot product · multiplier + bias."""
+    activation = Activation(bconv_options(op).fused_activation_function)
+    thresholds, flip = output_thresholds(multiplier, bias, dot_max(op), activation, complement)
+    negate_channels_out(graph, op, flip)
+    graph.set_input(op, 2, None)
+    graph.set_input(op, 3, None)
+    graph.set_input(op, 4, constant(derived(op.input(1).name, "/threshold"), thresholds))
+    graph.set_output(op, bits)

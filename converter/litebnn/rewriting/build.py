@@ -1,0 +1,83 @@
+"""New tensors and ops."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from litebnn.contract import BMAXPOOL_2D, QUANTIZE, Activation, BMaxPool2DOptions, encode_options
+from litebnn.flatbuffer import schema
+from litebnn.graph import Buffer, Graph, Op, OpCode, Tensor, packed_words
+from litebnn.rewriting.match import ACTIVATION_OPS, fused_activation
+
+OPS_OF_ACTIVATION = {activation: name for name, activation in ACTIVATION_OPS.items()}
+
+
+def custom(name: str) -> OpCode:
+    return OpCode("CUSTOM", name)
+
+
+def builtin(name: str, version: int = 1) -> OpCode:
+    return OpCode(name, "", version)
+
+
+def derived(name: str, suffix: str) -> str:
+    """A name for a new tensor: the first of the names that exporters join by semicolons, and a suffix."""
+    return name.split(";")[0] + suffix
+
+
+def like(tensor: Tensor, name: str, *, type: str | None = None, dims: Sequence[int] | None = None) -> Tensor:
+    """A new tensor with the dimensions of `tensor` (or `dims`, -1 for unknown ones) and no quantization."""
+    dims = tuple(tensor.dims if dims is None else dims)
+    return Tensor(
+        name=name,
+        type=type or tensor.type,
+        shape=tuple(1 if d < 0 else d for d in dims),
+        buffer=Buffer(),
+        shape_signature=dims if any(d < 0 for d in dims) else None,
+    )
+
+
+def packed_dims(tensor: Tensor) -> tuple[int, ...]:
+    return (*tensor.dims[:-1], packed_words(tensor.channels))
+
+
+def pack_signs(graph: Graph, source: Tensor, name: str, *, before: Op) -> Tensor:
+    """Inserts `LceQuantize(source)` and returns its packed output."""
+    packed = like(source, name, type="INT32", dims=packed_dims(source))
+    graph.insert(Op(custom(QUANTIZE), [source], [packed]), before=before)
+    return packed
+
+
+def activation_op(activation: Activation, source: Tensor, output: Tensor) -> Op:
+    return Op(builtin(OPS_OF_ACTIVATION[activation]), [source], [output])
+
+
+def arithmetic_op(name: str, left: Tensor, right: Tensor, output: Tensor) -> Op:
+    """ADD, SUB, MUL or DIV without a fused activation."""
+    options: Any = getattr(schema, name.capitalize() + "OptionsT")()
+    return Op(builtin(name), [left, right], [output], options)
+
+
+def split_activation(graph: Graph, op: Op) -> bool:
+    """Makes the fused activation of an op that knows one an op of its own; False where there is none to split."""
+    activation = fused_activation(op)
+    if not activation:
+        return False
+    inner = like(op.output, derived(op.output.name, "/linear"))
+    outer = activation_op(activation, inner, op.output)
+    position = graph.ops.index(op)
+    after = graph.ops[position + 1] if position + 1 < len(graph.ops) else None
+    graph.remove(op)
+    op.options.fusedActivationFunction = 0
+    op.outputs = [inner]
+    graph.insert(op, before=after)
+    graph.insert(outer, before=after)
+    return True
+
+
+def pool_of_bits(pool: Op, bits: Tensor, pooled: Tensor) -> Op:
+    """The LceBMaxPool2d that pools `bits` as `pool` pools floats."""
+    o = pool.options
+    options = BMaxPool2DOptions(o.padding, o.strideW, o.strideH, o.filterWidth, o.filterHeight)
+    return Op(custom(BMAXPOOL_2D), [bits], [pooled], custom_options=encode_options(options))

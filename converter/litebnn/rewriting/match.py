@@ -1,0 +1,41 @@
+"""Questions about tensors and ops that several passes ask."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from litebnn.contract import DEQUANTIZE, Activation
+from litebnn.graph import Graph, Op, Tensor
+
+ACTIVATION_OPS = {
+    "RELU": Activation.RELU,
+    "RELU_N1_TO_1": Activation.RELU_N1_TO_1,
+    "RELU6": Activation.RELU6,
+}
+
+
+def bits_of(graph: Graph, tensor: Tensor | None) -> Tensor | None:
+    """The packed tensor that `tensor` unpacks, where it is the output of an `LceDequantize`."""
+    producer = graph.producer(tensor)
+    return producer.input(0) if producer is not None and producer.name == DEQUANTIZE else None
+
+
+def uniform(tensor: Tensor | None) -> float | None:
+    """The value of a constant whose elements are all the same (after dequantization, where it is quantized)."""
+    array = None if tensor is None else tensor.array
+    if array is None or array.size == 0 or array.dtype.kind not in "fiub":
+        return None
+    first = array.reshape(-1)[0]
+    if not np.all(array == first):
+        return None
+    assert tensor is not None
+    if tensor.quantization is not None and tensor.type in ("INT8", "UINT8", "INT16"):
+        scaled = tensor.per_tensor_quantization
+        return None if scaled is None else (float(first) - scaled[1]) * scaled[0]
+    return float(first)
+
+
+def fused_activation(op: Op) -> Activation | None:
+    """The op's fused activation; None for one that no binary op has (tanh, sign bit)."""
+    value = 0 if op.options is None else getattr(op.options, "fusedActivationFunction", 0)
+    return Activation(value) if value in Activation._value2member_map_ else None

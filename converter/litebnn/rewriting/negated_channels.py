@@ -1,0 +1,60 @@
+"""Negating channels of packed data by negating what the filters that read it expect."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from litebnn.contract import BCONV_2D, Padding, PadValues, pack_bits
+from litebnn.graph import Array, Graph, Op, Tensor, constant
+from litebnn.rewriting.bconv import bconv_options, channels_per_group
+from litebnn.rewriting.padding import same_padding
+
+
+def can_negate_channels(graph: Graph, bits: Tensor) -> bool:
+    """Whether every reader of `bits` is an LceBconv2d, perhaps behind reshapes, that does not pad with +1."""
+    consumers = graph.consumers(bits)
+    return bool(consumers) and not graph.is_output(bits) and all(_can_absorb(graph, c, bits) for c in consumers)
+
+
+def negate_channels(graph: Graph, bits: Tensor, negative: Array) -> None:
+    """Changes the readers of `bits` for channels that are going to be negated where `negative` (bool [C]) is true."""
+    bits.name += "/negated"
+    for consumer in dict.fromkeys(graph.consumers(bits)):
+        if consumer.name == "RESHAPE":
+            words, words_out = bits.dims[-1], consumer.output.dims[-1]
+            negate_channels(graph, consumer.output, np.tile(negative, words_out // words))
+        else:
+            _absorb(graph, consumer, negative)
+
+
+def _can_absorb(graph: Graph, op: Op, bits: Tensor) -> bool:
+    if op.name == "RESHAPE":
+        words, words_out = bits.dims[-1], op.output.dims[-1]
+        return words > 0 and words_out > 0 and words_out % words == 0 and can_negate_channels(graph, op.output)
+    return op.name == BCONV_2D and op.inputs[0] is bits and not _pads_with_ones(op)
+
+
+def _pads_with_ones(op: Op) -> bool:
+    o = bconv_options(op)
+    if o.padding == Padding.VALID or o.pad_values == PadValues.ZERO:
+        return False
+    _, height, width, _ = op.input(1).shape
+    for size, taps, stride, dilation in (
+        (op.input(0).dims[1], height, o.stride_height, o.dilation_height_factor),
+        (op.input(0).dims[2], width, o.stride_width, o.dilation_width_factor),
+    ):
+        if size < 0:
+            return True
+        _, output = same_padding(size, taps, stride, dilation)
+        if (output - 1) * stride + (taps - 1) * dilation + 1 > size:
+            return True
+    return False
+
+
+def _absorb(graph: Graph, op: Op, negative: Array) -> None:
+    words = op.input(1).array
+    assert words is not None
+    channels = channels_per_group(op)
+    masks = pack_bits(negative.reshape(-1, channels))  # one row for each group
+    flipped = words ^ np.repeat(masks, words.shape[0] // masks.shape[0], axis=0)[:, None, None, :]
+    graph.set_input(op, 1, constant(op.input(1).name, flipped))

@@ -1,0 +1,147 @@
+"""What the passes did and left undone, one row for each convolution and dense layer of the source model."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from litebnn.contract import BConv2DOptions, Padding, PadValues, decode_options
+from litebnn.graph import Graph, Model, Op
+
+_LAYER_OPS = {
+    "CONV_2D": "conv",
+    "DEPTHWISE_CONV_2D": "depthwise conv",
+    "FULLY_CONNECTED": "dense",
+    "BATCH_MATMUL": "matmul",
+    "TRANSPOSE_CONV": "transposed conv",
+    "CONV_3D": "conv 3d",
+}
+_PADDINGS = {
+    (Padding.VALID, PadValues.ZERO): "valid",
+    (Padding.VALID, PadValues.ONE): "valid",
+    (Padding.SAME, PadValues.ONE): "same-one",
+    (Padding.SAME, PadValues.ZERO): "same-zero",
+}
+
+
+@dataclass
+class Layer:
+    """One convolution or dense layer of the source."""
+
+    name: str
+    kind: str
+    macs: int  # multiply-accumulates for one inference; 0 where the shape is not known
+    bytes_before: int  # weights and bias
+    filter_shape: tuple[int, ...]
+    binary: bool = False
+    bytes_after: int = 0
+    channels_in: int = 0
+    output_shape: tuple[int, ...] = ()
+    output: str = ""  # type of the output after conversion: FLOAT32, INT8 or "bits"
+    padding: str = ""  # of a binary convolution: valid, same-one or same-zero
+    fused: list[str] = field(default_factory=list)
+    reasons: dict[str, None] = field(default_factory=dict)  # why not binary, or not better; each once, in order
+
+
+class Notes:
+    """Collects the rows while passes replace the ops they belong to."""
+
+    def __init__(self, model: Model) -> None:
+        self.layers: list[Layer] = []
+        self._layer_of: dict[Op, Layer] = {}
+        self.warnings: dict[str, None] = {}
+        for graph in model.graphs:
+            for op in graph.ops:
+                if op.name in _LAYER_OPS and len(op.inputs) > 1 and op.inputs[1] is not None and op.outputs:
+                    self._add(op)
+
+    def _add(self, op: Op) -> None:
+        weights = op.input(1)
+        constants = [t for t in op.inputs[1:] if t is not None and t.buffer.data is not None]
+        layer = Layer(
+            name=op.output.name,
+            kind=_LAYER_OPS[op.name],
+            macs=macs_of(op),
+            bytes_before=sum(t.buffer.data.size for t in constants if t.buffer.data is not None),
+            filter_shape=weights.shape,
+            channels_in=max(op.input(0).channels, 0) if op.inputs[0] is not None else 0,
+            output_shape=op.output.dims,
+        )
+        self.layers.append(layer)
+        self._layer_of[op] = layer
+
+    def layer(self, op: Op | None) -> Layer | None:
+        return None if op is None else self._layer_of.get(op)
+
+    def became(self, old: Op, new: Op) -> None:
+        """`new` does the work of the layer that `old` did."""
+        layer = self._layer_of.get(old)
+        if layer is not None:
+            self._layer_of[new] = layer
+
+    def left_alone(self, op: Op, reason: str) -> None:
+        """Why the layer of `op` was not made binary, or not made better."""
+        layer = self._layer_of.get(op)
+        if layer is not None:
+            layer.reasons[reason] = None
+
+    def made_binary(self, old: Op, new: Op) -> None:
+        self.became(old, new)
+        layer = self._layer_of.get(new)
+        if layer is not None:
+            layer.binary = True
+            layer.reasons.clear()
+
+    def fused(self, op: Op, what: str) -> None:
+        layer = self._layer_of.get(op)
+        if layer is not None:
+            layer.fused.append(what)
+
+    def finish(self, graphs: list[Graph]) -> None:
+        """Fills in what is known once all passes have run."""
+        for graph in graphs:
+            for op in graph.ops:
+                layer = self._layer_of.get(op)
+                if layer is not None:
+                    data = [t.buffer.data for t in op.inputs[1:] if t is not None and t.buffer.data is not None]
+                    layer.bytes_after = sum(d.size for d in data)
+                    layer.output = "bits" if layer.binary and op.output.type == "INT32" else op.output.type
+                    if layer.binary:
+                        options = decode_options(op.name, op.custom_options)
+                        assert isinstance(options, BConv2DOptions)
+                        layer.padding = _PADDINGS[Padding(options.padding), PadValues(options.pad_values)]
+
+
+def rewrite_layers(graph: Graph, notes: Notes, name: str, rewrite: Callable[[Graph, Op, Notes], str | None]) -> bool:
+    """Rewrites the float32 layers of one kind of op, and notes those that cannot be.
+
+    Args:
+        name: the builtin op.
+        rewrite: replaces an op and returns None, or returns why it does not.
+    Returns:
+        whether any was rewritten.
+    """
+    changed = False
+    for op in list(graph.ops):
+        if op.name != name or op.output.type != "FLOAT32":
+            continue
+        reason = rewrite(graph, op, notes)
+        if reason is None:
+            changed = True
+        else:
+            notes.left_alone(op, reason)
+    return changed
+
+
+def macs_of(op: Op) -> int:
+    """Multiply-accumulates of a convolution or dense layer; 0 for what is neither."""
+    weights = op.input(1).shape
+    output = op.output.shape
+    if op.name == "DEPTHWISE_CONV_2D":
+        return math.prod(output) * math.prod(weights[1:3])
+    if op.name in ("CONV_2D", "FULLY_CONNECTED"):
+        return math.prod(output) * math.prod(weights[1:])
+    if op.name == "BATCH_MATMUL":
+        return math.prod(output) * max(op.input(0).channels, 0)
+    return 0

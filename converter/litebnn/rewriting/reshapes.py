@@ -1,0 +1,36 @@
+"""Reshapes of floats and of bits."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from litebnn.contract import BITS_PER_WORD
+from litebnn.flatbuffer import schema
+from litebnn.graph import Op, Tensor, constant
+from litebnn.rewriting.build import builtin, derived
+
+RESHAPES = ("RESHAPE", "SQUEEZE", "EXPAND_DIMS")
+
+
+def is_describable(tensor: Tensor) -> bool:
+    return sum(d < 0 for d in tensor.dims) <= 1
+
+
+def keeps_words(op: Op) -> bool:
+    """Whether the bits of the reshaped tensor are the reshaped bits."""
+    before, after = op.input(0).channels, op.output.channels
+    whole_words = before % BITS_PER_WORD == 0 and after % BITS_PER_WORD == 0
+    return before > 0 and after > 0 and (before == after or whole_words) and is_describable(op.output)
+
+
+def reshape_op(source: Tensor, output: Tensor) -> Op:
+    """RESHAPE of `source` to the dimensions of `output`, at most one of which may be unknown."""
+    sizes = np.asarray(output.dims, np.int32)
+    if sizes.size and np.all(sizes > 0):
+        sizes[0] = -1  # so that the model can still be resized to another batch
+    options: Any = schema.ReshapeOptionsT()
+    options.newShape = sizes
+    shape = constant(derived(output.name, "/shape"), sizes)
+    return Op(builtin("RESHAPE"), [source, shape], [output], options)

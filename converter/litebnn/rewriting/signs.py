@@ -1,0 +1,149 @@
+"""Finding signs in the forms that exporters leave them in.
+
+The forms: sign(sign(x) + c) with 0 < |c| < 1; select on a comparison or any other boolean; select(x == 0, 1, sign(x));
+a boolean cast to a number and scaled to ±1. Functions of other values (ternary, 0 and 1, several bits) are none.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from litebnn.graph import Graph, Op, Tensor
+from litebnn.rewriting.int8 import INT8_ONE, is_int8
+from litebnn.rewriting.match import fused_activation, uniform
+
+_COMPARISONS = ("GREATER_EQUAL", "GREATER", "LESS_EQUAL", "LESS")
+# a ? b  <=>  b flipped ? a, and what its negation is
+_MIRRORED = {"GREATER_EQUAL": "LESS_EQUAL", "GREATER": "LESS", "LESS_EQUAL": "GREATER_EQUAL", "LESS": "GREATER"}
+_NEGATED = {"GREATER_EQUAL": "LESS", "GREATER": "LESS_EQUAL", "LESS_EQUAL": "GREATER", "LESS": "GREATER_EQUAL"}
+
+
+@dataclass(frozen=True)
+class Sign:
+    """+1 where `comparison(x, threshold)` holds or, without a comparison, where the boolean x is `truth`; else -1."""
+
+    x: Tensor
+    comparison: str | None
+    threshold: float = 0.0
+    truth: bool = True
+    condition: Tensor | None = None  # of an int8 comparison, whose opposite LceQuantize cannot read from x
+
+    def negated(self) -> Sign:
+        if self.condition is not None:
+            return Sign(self.condition, None, truth=False)
+        comparison = None if self.comparison is None else _NEGATED[self.comparison]
+        return Sign(self.x, comparison, self.threshold, not self.truth)
+
+
+def find_sign(graph: Graph, tensor: Tensor) -> Sign | None:
+    """What `tensor` is the sign of, where it is one."""
+    op = graph.producer(tensor)
+    return None if op is None or op.name not in _MATCHERS else _MATCHERS[op.name](graph, op)
+
+
+def _of_boolean(graph: Graph, tensor: Tensor) -> Sign | None:
+    """The sign that is +1 where the boolean tensor is true.
+
+    An int8 x is compared with its zero point only, for that is what LceQuantize does.
+    """
+    if tensor.type != "BOOL":
+        return None
+    op = graph.producer(tensor)
+    if op is not None and op.name == "LOGICAL_NOT":
+        inner = _of_boolean(graph, op.input(0))
+        return None if inner is None else inner.negated()
+    if op is not None and op.name in _COMPARISONS:
+        left, right = op.input(0), op.input(1)
+        for x, other, name in ((left, right, op.name), (right, left, _MIRRORED[op.name])):
+            threshold = uniform(other)
+            if threshold is None or not np.isfinite(threshold) or x.is_constant or x.dims != tensor.dims:
+                continue
+            if x.type == "FLOAT32" or (is_int8(x) and name == "GREATER_EQUAL" and threshold == 0):
+                return Sign(x, name, threshold, condition=None if x.type == "FLOAT32" else tensor)
+    return Sign(tensor, None)
+
+
+def _rounded(value: float | None) -> float | None:
+    """±1 for what int8 holds of ±1."""
+    return value if value is None or abs(abs(value) - 1) > INT8_ONE else float(np.sign(value))
+
+
+def _select(graph: Graph, op: Op) -> Sign | None:
+    condition, if_true, if_false = op.input(0), op.input(1), op.input(2)
+    values = (_rounded(uniform(if_true)), _rounded(uniform(if_false)))
+    if values in ((1.0, -1.0), (-1.0, 1.0)):
+        sign = _of_boolean(graph, condition)
+        return sign if sign is None or values[0] == 1.0 else sign.negated()
+    # select(x == 0, ±1, sign(x))
+    equal, inner = graph.producer(condition), graph.producer(if_false)
+    if equal is None or inner is None or equal.name != "EQUAL" or inner.name != "SIGN" or abs(values[0] or 0.0) != 1.0:
+        return None
+    x = inner.input(0)
+    compared = [t for t in (equal.input(0), equal.input(1)) if uniform(t) != 0.0]
+    if len(compared) != 1 or compared[0] not in (x, inner.output) or x.type != "FLOAT32":
+        return None
+    return Sign(x, "GREATER_EQUAL" if values[0] == 1.0 else "GREATER", 0.0)
+
+
+def _sign_of_shifted_sign(graph: Graph, op: Op) -> Sign | None:
+    shift = graph.producer(op.input(0))
+    if shift is None or shift.name not in ("ADD", "SUB") or fused_activation(shift) != 0:
+        return None
+    left, right = shift.input(0), shift.input(1)
+    for tensor, other in ((left, right), (right, left)):
+        inner, amount = graph.producer(tensor), uniform(other)
+        if inner is None or inner.name != "SIGN" or amount is None or not 0 < abs(amount) < 1:
+            continue
+        x = inner.input(0)
+        if x.type != "FLOAT32":
+            continue
+        if shift.name == "ADD":
+            return Sign(x, "GREATER_EQUAL" if amount > 0 else "GREATER", 0.0)
+        if tensor is left:
+            return Sign(x, "GREATER_EQUAL" if amount < 0 else "GREATER", 0.0)
+        return Sign(x, "LESS_EQUAL" if amount > 0 else "LESS", 0.0)  # c - sign(x)
+    return None
+
+
+def _scaled_boolean(graph: Graph, op: Op) -> Sign | None:
+    """MUL, ADD and SUB by constants of a boolean cast to float, where the two values come out as ±1."""
+    values = np.array([0.0, 1.0])  # of false and of true
+    steps: list[tuple[str, float, bool]] = []
+    at: Op | None = op
+    while at is not None and at.name in ("MUL", "ADD", "SUB") and len(steps) < 4:
+        if fused_activation(at) != 0:
+            return None
+        left, right = at.input(0), at.input(1)
+        amount = uniform(right)
+        constant_first = amount is None
+        if constant_first:
+            amount = uniform(left)
+        if amount is None:
+            return None
+        steps.append((at.name, amount, constant_first))
+        at = graph.producer(right if constant_first else left)
+    if at is None or at.name != "CAST" or at.input(0).type != "BOOL":
+        return None
+    for name, amount, constant_first in reversed(steps):
+        if name == "MUL":
+            values = values * amount
+        elif name == "ADD":
+            values = values + amount
+        else:
+            values = amount - values if constant_first else values - amount
+    if tuple(values) not in ((-1.0, 1.0), (1.0, -1.0)):
+        return None
+    sign = _of_boolean(graph, at.input(0))
+    return sign if sign is None or values[1] == 1.0 else sign.negated()
+
+
+_MATCHERS = {
+    "SELECT": _select,
+    "SELECT_V2": _select,
+    "SIGN": _sign_of_shifted_sign,
+    "ADD": _scaled_boolean,
+    "SUB": _scaled_boolean,
+    "MUL": _scaled_boolean,
+}
