@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 import litebnn
-from litebnn.inspect.macs import count_macs
-from litebnn.inspect.verify import difference
+from litebnn.report.macs import count_macs
+from litebnn.report.verify import difference
 
 GOLDEN = Path(__file__).parent / "golden"
 NAMES = sorted(json.loads((GOLDEN / "index.json").read_text()))

@@ -18,8 +18,8 @@ import numpy as np
 
 from litebnn.convert import convert_tflite
 from litebnn.flatbuffer import read_model, write_model
-from litebnn.inspect.macs import count_macs
-from litebnn.inspect.verify import difference, first_divergence
+from litebnn.report.macs import count_macs
+from litebnn.report.verify import difference, first_divergence
 from litebnn.runtime import Interpreter
 
 LARGEST_DIFFERENCE = 1e-3

@@ -16,14 +16,14 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from litebnn.convert import convert_keras_model, convert_saved_model, convert_tflite
     from litebnn.errors import ConversionError
-    from litebnn.inspect.report import ConversionReport
+    from litebnn.report.conversion import ConversionReport
     from litebnn.runtime import Interpreter, find_library, load_delegate, register_ops
 
 __version__ = "0.1.0"
 
 _HOME = {
     "ConversionError": "litebnn.errors",
-    "ConversionReport": "litebnn.inspect.report",
+    "ConversionReport": "litebnn.report.conversion",
     "Interpreter": "litebnn.runtime",
     "convert_keras_model": "litebnn.convert",
     "convert_saved_model": "litebnn.convert",

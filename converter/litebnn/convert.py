@@ -5,58 +5,37 @@ from __future__ import annotations
 import inspect
 import os
 import warnings
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from litebnn.calibration import insert_quantization, observe_ranges, set_interface_types
+from litebnn.calibration import assume_range, observe_ranges
 from litebnn.contract import BCONV_2D, CUSTOM_OPS
 from litebnn.errors import ConversionError
 from litebnn.flatbuffer import read_model, write_model
+from litebnn.frontends.keras import keras_to_tflite
+from litebnn.frontends.saved_model import saved_model_to_tflite
 from litebnn.graph import Model, compact
-from litebnn.inspect.report import ConversionReport, make_report
-from litebnn.inspect.verify import verify_conversion
+from litebnn.options import ConvertOptions, asks_for_int8, checked, shows_options
 from litebnn.passes import BINARY_PHASES, run_phases
+from litebnn.passes.int8.insert_quantization import Ranges, insert_quantization
+from litebnn.passes.int8.set_interface_types import set_interface_types
+from litebnn.report.conversion import make_report
+from litebnn.report.verify import verify_conversion
 from litebnn.rewriting.notes import Notes
+from litebnn.runtime.interpreter import arrays_of
 
-_FLOAT_OR_INT8 = ("float32", "int8")
-_TARGETS = ("arm",)
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
 _VERIFIED_SAMPLES = 16
-Progress = Callable[[str], None]
 
 
-@dataclass(frozen=True)
-class Options:
-    """The options that every `convert_*` function takes, checked."""
-
-    inference_input_type: str = "float32"
-    inference_output_type: str = "float32"
-    experimental_default_int8_range: tuple[float, float] | None = None
-    representative_dataset: Callable[[], Iterable[Any]] | Iterable[Any] | None = None
-    verify: Any = False
-    progress: Progress = lambda step: None
-
-    @property
-    def quantizes(self) -> bool:
-        """Whether ranges are to be found for tensors that the model has none for."""
-        return self.representative_dataset is not None or self.experimental_default_int8_range is not None
-
-
+@shows_options
 def convert_tflite(
-    model: bytes | bytearray | memoryview | str | os.PathLike[str],
-    *,
-    inference_input_type: Any = "float32",
-    inference_output_type: Any = "float32",
-    target: str = "arm",
-    experimental_default_int8_range: tuple[float, float] | None = None,
-    representative_dataset: Callable[[], Iterable[Any]] | Iterable[Any] | None = None,
-    verify: Any = False,
-    return_report: bool = False,
-    progress: Progress = lambda step: None,
+    model: bytes | bytearray | memoryview | str | os.PathLike[str], **options: Unpack[ConvertOptions]
 ) -> Any:
     """Converts the binary layers of a `.tflite` model; needs no TensorFlow.
 
@@ -85,36 +64,18 @@ def convert_tflite(
     Raises:
         ConversionError: the model cannot be read or converted, or `verify` found a difference.
         ValueError: an option has a value that it cannot have.
+        TypeError: there is no option of that name.
 
     Example:
         >>> converted = litebnn.convert_tflite("float.tflite")  # doctest: +SKIP
         >>> pathlib.Path("binary.tflite").write_bytes(converted)  # doctest: +SKIP
     """
-    options = _checked(
-        target,
-        inference_input_type=inference_input_type,
-        inference_output_type=inference_output_type,
-        experimental_default_int8_range=experimental_default_int8_range,
-        representative_dataset=representative_dataset,
-        verify=verify,
-        progress=progress,
-    )
-    converted, report = _convert(*_bytes_and_name(model), options)
-    return (converted, report) if return_report else converted
+    settings = checked(options)
+    return _converted(*_bytes_and_name(model), settings)
 
 
-def convert_keras_model(
-    model: Any,
-    *,
-    inference_input_type: Any = "float32",
-    inference_output_type: Any = "float32",
-    target: str = "arm",
-    experimental_default_int8_range: tuple[float, float] | None = None,
-    representative_dataset: Callable[[], Iterable[Any]] | Iterable[Any] | None = None,
-    verify: Any = False,
-    return_report: bool = False,
-    progress: Progress = lambda step: None,
-) -> Any:
+@shows_options
+def convert_keras_model(model: Any, **options: Unpack[ConvertOptions]) -> Any:
     """Converts a Keras model: of tf-keras (Keras 2, which larq needs) or of Keras 3 with the TensorFlow backend.
 
     An unknown batch size becomes 1. All arguments but the first, the result and the errors are those of
@@ -127,34 +88,13 @@ def convert_keras_model(
         >>> model = larq_zoo.sota.QuickNet(weights=None)  # doctest: +SKIP
         >>> converted = litebnn.convert_keras_model(model)  # doctest: +SKIP
     """
-    options = _checked(
-        target,
-        inference_input_type=inference_input_type,
-        inference_output_type=inference_output_type,
-        experimental_default_int8_range=experimental_default_int8_range,
-        representative_dataset=representative_dataset,
-        verify=verify,
-        progress=progress,
-    )
-    from litebnn.frontends.keras import keras_to_tflite
-
-    progress("TensorFlow's converter")
-    converted, report = _convert(keras_to_tflite(model), "", options)
-    return (converted, report) if return_report else converted
+    settings = checked(options)
+    settings["progress"]("TensorFlow's converter")
+    return _converted(keras_to_tflite(model), "", settings)
 
 
-def convert_saved_model(
-    saved_model_dir: str | os.PathLike[str],
-    *,
-    inference_input_type: Any = "float32",
-    inference_output_type: Any = "float32",
-    target: str = "arm",
-    experimental_default_int8_range: tuple[float, float] | None = None,
-    representative_dataset: Callable[[], Iterable[Any]] | Iterable[Any] | None = None,
-    verify: Any = False,
-    return_report: bool = False,
-    progress: Progress = lambda step: None,
-) -> Any:
+@shows_options
+def convert_saved_model(saved_model_dir: str | os.PathLike[str], **options: Unpack[ConvertOptions]) -> Any:
     """Converts the `serving_default` signature of a SavedModel.
 
     An unknown batch size becomes 1. All arguments but the first, the result and the errors are those of
@@ -166,20 +106,9 @@ def convert_saved_model(
     Example:
         >>> converted = litebnn.convert_saved_model("saved_model")  # doctest: +SKIP
     """
-    options = _checked(
-        target,
-        inference_input_type=inference_input_type,
-        inference_output_type=inference_output_type,
-        experimental_default_int8_range=experimental_default_int8_range,
-        representative_dataset=representative_dataset,
-        verify=verify,
-        progress=progress,
-    )
-    from litebnn.frontends.saved_model import saved_model_to_tflite
-
-    progress("TensorFlow's converter")
-    converted, report = _convert(saved_model_to_tflite(saved_model_dir), "", options)
-    return (converted, report) if return_report else converted
+    settings = checked(options)
+    settings["progress"]("TensorFlow's converter")
+    return _converted(saved_model_to_tflite(saved_model_dir), "", settings)
 
 
 def _bytes_and_name(model: Any) -> tuple[bytes, str]:
@@ -194,87 +123,72 @@ def _bytes_and_name(model: Any) -> tuple[bytes, str]:
         raise ConversionError(f"{os.fspath(model)} cannot be read: {error.strerror}") from None
 
 
-def _checked(target: str, **values: Any) -> Options:
-    if target not in _TARGETS:
-        raise ValueError(f'target is "{target}", expected "arm" (which stands for every CPU)')
-    for key in ("inference_input_type", "inference_output_type"):
-        values[key] = _type_name(key, values[key])
-    limits = values["experimental_default_int8_range"]
-    if limits is not None:
-        try:
-            low, high = (float(limit) for limit in limits)
-        except (TypeError, ValueError):
-            low = high = 0.0
-        if not low < high:
-            raise ValueError(f"experimental_default_int8_range is {limits}, expected (min, max) with min < max")
-        values["experimental_default_int8_range"] = (low, high)
+def _converted(source: bytes, name: str, options: ConvertOptions) -> Any:
+    """The way of every model: it is read, rewritten, written, reported on and, where that is asked for, verified."""
+    if options["experimental_default_int8_range"] is not None:
         _warn("experimental_default_int8_range makes an int8 model for measuring latency: its results are meaningless")
-        for other in ("representative_dataset", "verify"):
-            if values[other] is not None and values[other] is not False:
-                raise ValueError(f"experimental_default_int8_range and {other} exclude each other")
-    return Options(**values)
+    options["progress"]("reading")
+    model = _read(source, name)
+    notes = Notes(model)
+    status = _rewrite(model, notes, options)
+    result, difference = source, None
+    if status == "converted":
+        options["progress"]("writing")
+        result = write_model(model)
+        difference = _difference(source, result, options)
+    report = make_report(notes, len(source), len(result), status, difference)
+    return (result, report) if options["return_report"] else result
 
 
-def _type_name(key: str, value: Any) -> str:
-    name = value if isinstance(value, str) else getattr(value, "name", None) or getattr(value, "__name__", repr(value))
-    if name not in _FLOAT_OR_INT8:
-        raise ValueError(f"{key} is {name}, expected float32 or int8")
-    return str(name)
-
-
-def _convert(source: bytes, name: str, options: Options) -> tuple[bytes, ConversionReport]:
-    options.progress("reading")
+def _read(source: bytes, name: str) -> Model:
     try:
-        model = read_model(source)
+        return read_model(source)
     except ConversionError as error:
         raise ConversionError(f"{name}: {error}" if name else str(error)) from error
-    notes = Notes(model)
+
+
+def _rewrite(model: Model, notes: Notes, options: ConvertOptions) -> str:
+    """Runs the passes, and returns the status for the report: only a model that is "converted" is worth writing."""
+    progress = options["progress"]
+    input_type, output_type = options["inference_input_type"], options["inference_output_type"]
     if any(op.name in CUSTOM_OPS for op in model.ops()):
-        return source, make_report(notes, len(source), len(source), "already converted")
-    run_phases(model, BINARY_PHASES, notes, options.progress)
-    binary = any(op.name == BCONV_2D for op in model.ops())
-    if not binary:
+        return "already converted"
+    run_phases(model, BINARY_PHASES, notes, progress)
+    if not any(op.name == BCONV_2D for op in model.ops()):
         _warn("no binary layer was found (the report says why for each layer)")
-        if not options.quantizes and "int8" not in (options.inference_input_type, options.inference_output_type):
-            return source, make_report(notes, len(source), len(source), "no binary layer")
-    if options.quantizes:
-        _insert_quantization(model, options)
-    run_phases(model, ("int8",), notes, options.progress)
-    set_interface_types(model, options.inference_input_type, options.inference_output_type)
-    converted = _finish(model, notes, options)
-    report = make_report(notes, len(source), len(converted))
-    if options.verify is not False and options.verify is not None:
-        options.progress("verifying")
-        report = replace(report, difference=verify_conversion(source, converted, _verification_inputs(options)))
-    return converted, report
-
-
-def _verification_inputs(options: Options) -> Any:
-    """What to verify with: the given inputs, else those whose ranges the model was quantized for, else random ones."""
-    if options.verify is not True:
-        return options.verify
-    if options.representative_dataset is None:
-        return None
-    dataset = options.representative_dataset
-    samples = list(islice(dataset() if callable(dataset) else dataset, _VERIFIED_SAMPLES))
-    columns = zip(*(s if isinstance(s, list | tuple) else [s] for s in samples), strict=True)
-    return [np.concatenate(column) for column in columns]
-
-
-def _insert_quantization(model: Model, options: Options) -> None:
-    ranges = None
-    if options.representative_dataset is not None:
-        options.progress("running the representative dataset")
-        ranges = observe_ranges(write_model(model), options.representative_dataset)
-    insert_quantization(model, ranges, options.experimental_default_int8_range, options.inference_input_type)
-
-
-def _finish(model: Model, notes: Notes, options: Options) -> bytes:
-    run_phases(model, ("tidy",), notes, options.progress)
+        if not asks_for_int8(options):
+            return "no binary layer"
+    if (ranges := _ranges(model, options)) is not None:
+        insert_quantization(model, ranges, input_type)
+    run_phases(model, ("int8",), notes, progress)
+    set_interface_types(model, input_type, output_type)
+    run_phases(model, ("tidy",), notes, progress)
     compact(model)
     notes.finish(model.graphs)
-    options.progress("writing")
-    return write_model(model)
+    return "converted"
+
+
+def _ranges(model: Model, options: ConvertOptions) -> Ranges | None:
+    """The ranges to quantize the activations for; None where they are to stay as they are."""
+    if options["representative_dataset"] is not None:
+        options["progress"]("running the representative dataset")
+        return observe_ranges(model, options["representative_dataset"])
+    limits = options["experimental_default_int8_range"]
+    return None if limits is None else assume_range(model, limits)
+
+
+def _difference(source: bytes, result: bytes, options: ConvertOptions) -> float | None:
+    """What verifying finds: on the given inputs, else those the model was quantized for, else random ones."""
+    inputs, dataset = options["verify"], options["representative_dataset"]
+    if inputs is False or inputs is None:
+        return None
+    options["progress"]("verifying")
+    if inputs is True:
+        inputs = None
+        if dataset is not None:
+            samples = islice(dataset() if callable(dataset) else dataset, _VERIFIED_SAMPLES)
+            inputs = [np.concatenate(column) for column in zip(*map(arrays_of, samples), strict=True)]
+    return verify_conversion(source, result, inputs)
 
 
 def _warn(message: str) -> None:

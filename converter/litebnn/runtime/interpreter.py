@@ -14,6 +14,11 @@ from litebnn.runtime.find import RUNTIMES, find_runtime
 Array = npt.NDArray[Any]
 
 
+def arrays_of(x: npt.ArrayLike | Sequence[npt.ArrayLike]) -> list[Array]:
+    """One array for each input or output of a model: `x` itself where there is one, or the list of them."""
+    return [np.asarray(array) for array in x] if isinstance(x, list | tuple) else [np.asarray(x)]
+
+
 class Interpreter:
     """Runs a `.tflite` model with litebnn's ops in an installed TensorFlow Lite runtime.
 
@@ -137,7 +142,7 @@ class Interpreter:
         return [self._interpreter.get_tensor(detail["index"]) for detail in self._outputs]
 
     def _checked(self, x: npt.ArrayLike | Sequence[npt.ArrayLike]) -> list[Array]:
-        arrays = [np.asarray(array) for array in x] if isinstance(x, list | tuple) else [np.asarray(x)]
+        arrays = arrays_of(x)
         if len(arrays) != len(self._inputs):
             raise ValueError(f"{len(arrays)} inputs given, expected {len(self._inputs)}")
         for detail, array in zip(self._inputs, arrays, strict=True):

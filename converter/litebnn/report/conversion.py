@@ -5,8 +5,10 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from litebnn.inspect.advice import advise
+from litebnn.report.advice import advise
 from litebnn.rewriting.notes import Layer, Notes
+
+COLUMNS = ("layer", "kind", "binary", "MACs", "bytes", "output", "fused / why not")
 
 
 @dataclass(frozen=True)
@@ -29,8 +31,8 @@ class ConversionReport:
     warnings: tuple[str, ...]
     bytes_before: int
     bytes_after: int
-    status: str = "converted"
-    difference: float | None = None
+    status: str
+    difference: float | None
 
     @property
     def macs(self) -> int:
@@ -56,9 +58,8 @@ class ConversionReport:
         }
 
     def __str__(self) -> str:
-        rows: list[tuple[str, ...]] = [("layer", "kind", "binary", "MACs", "bytes", "output", "fused / why not")]
-        rows += [row_of(layer) for layer in self.layers]
-        widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]) - 1)]
+        rows = [COLUMNS, *map(row_of, self.layers)]
+        widths = [max(len(row[i]) for row in rows) for i in range(len(COLUMNS) - 1)]
         lines = ["  ".join([*(c.ljust(w) for c, w in zip(row, widths, strict=False)), row[-1]]) for row in rows]
         return "\n".join([*lines, self.summary(), *self.warnings])
 
@@ -74,7 +75,7 @@ class ConversionReport:
 
 
 def row_of(layer: Layer) -> tuple[str, ...]:
-    """The cells of a layer's row, as text."""
+    """The cells of a layer's row, as text, under `COLUMNS`."""
     remarks = " + ".join(layer.fused) if layer.binary else "; ".join(layer.reasons)
     sizes = f"{layer.bytes_before:,} → {layer.bytes_after:,}"
     binary = "yes" if layer.binary else "no"
@@ -89,7 +90,9 @@ def short_name(name: str) -> str:
     return name if len(name) <= 40 else "…" + name[-39:]
 
 
-def make_report(notes: Notes, bytes_before: int, bytes_after: int, status: str = "converted") -> ConversionReport:
+def make_report(
+    notes: Notes, bytes_before: int, bytes_after: int, status: str, difference: float | None
+) -> ConversionReport:
     warnings = [f"{short_name(layer.name)}: {line}" for layer in notes.layers for line in advise(layer)]
     warnings += notes.warnings
-    return ConversionReport(tuple(notes.layers), tuple(warnings), bytes_before, bytes_after, status)
+    return ConversionReport(tuple(notes.layers), tuple(warnings), bytes_before, bytes_after, status, difference)

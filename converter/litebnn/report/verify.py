@@ -11,9 +11,11 @@ import numpy.typing as npt
 
 from litebnn.contract import unpack_bits
 from litebnn.errors import ConversionError
-from litebnn.flatbuffer import read_model, write_model
-from litebnn.graph import Array, Graph, Model, Tensor
+from litebnn.flatbuffer import read_model
+from litebnn.graph import Array, Graph, Tensor
 from litebnn.rewriting.signs import find_sign
+from litebnn.runtime.intermediates import interpreter_for, with_outputs
+from litebnn.runtime.interpreter import arrays_of
 
 TOLERANCE = 1e-3  # of the largest value of the source's tensor
 INT8_TOLERANCE = 0.5  # root mean square of the error of an int8 result, relative to that of the source's values
@@ -113,9 +115,9 @@ def first_divergence(source: bytes, converted: bytes, sample: list[Array]) -> Di
         twin = known.get(tensor.name.split(";")[0].removesuffix(_BITS))
         if twin is not None and twin.type == "FLOAT32" and tensor.type in ("FLOAT32", "INT32"):
             pairs.append((twin, _before_sign(left.graphs[0], twin), tensor))
-    expected = _run(_exposing(left, [twin for twin, _, _ in pairs]), [sample])
-    operands = _run(_exposing(left, [operand for _, operand, _ in pairs]), [sample])
-    actual = _run(_exposing(right, [tensor for _, _, tensor in pairs]), [sample])
+    expected = _run(with_outputs(left, [twin for twin, _, _ in pairs]), [sample])
+    operands = _run(with_outputs(left, [operand for _, operand, _ in pairs]), [sample])
+    actual = _run(with_outputs(right, [tensor for _, _, tensor in pairs]), [sample])
     for (twin, operand, tensor), a, x, b in zip(pairs, expected, operands, actual, strict=True):
         if tensor.type == "FLOAT32":
             if difference(a, b) > TOLERANCE:
@@ -144,18 +146,12 @@ def _computed(graph: Graph) -> list[Tensor]:
     return [tensor for op in graph.ops for tensor in op.outputs]
 
 
-def _exposing(model: Model, tensors: list[Tensor]) -> bytes:
-    model.graphs[0].outputs = list(tensors)
-    model.signatures = None
-    return write_model(model)
-
-
 def _samples(graph: Graph, inputs: Any) -> list[list[Array]]:
     """One list of arrays, an array for each input, for every run."""
     if inputs is None:
         generator = np.random.default_rng(0)
         return [[_random(tensor, generator) for tensor in graph.inputs] for _ in range(_RANDOM_TRIES)]
-    arrays = [np.asarray(a) for a in inputs] if isinstance(inputs, list | tuple) else [np.asarray(inputs)]
+    arrays = arrays_of(inputs)
     if len(arrays) != len(graph.inputs):
         raise ValueError(f"verify has {len(arrays)} inputs, the model {len(graph.inputs)}")
     for array, tensor in zip(arrays, graph.inputs, strict=True):
@@ -182,18 +178,12 @@ def _random(tensor: Tensor, generator: np.random.Generator) -> Array:
 
 def _run(model: bytes, samples: list[list[Array]]) -> list[Array]:
     """The outputs of all samples, in float where they are quantized; inputs are quantized where the model's are."""
-    from litebnn.runtime import Interpreter
-
-    try:
-        interpreter = Interpreter(model)
-    except (ImportError, OSError) as error:
-        raise ConversionError(f"verify needs a runtime and litebnn's library: {error}") from None
+    interpreter = interpreter_for("verify", model)
     grids = list(zip(interpreter.input_types, interpreter.input_quantization, strict=True))
     results = []
     for sample in samples:
         arrays = [_quantized(array, *grid) for array, grid in zip(sample, grids, strict=True)]
-        result = interpreter.predict(arrays)
-        results.append(result if isinstance(result, list) else [result])
+        results.append(arrays_of(interpreter.predict(arrays)))
     columns = [np.concatenate(column) for column in zip(*results, strict=True)]
     return [_dequantized(column, grid) for column, grid in zip(columns, interpreter.output_quantization, strict=True)]
 

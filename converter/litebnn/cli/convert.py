@@ -1,4 +1,4 @@
-"""The command `litebnn`."""
+"""`litebnn convert`: a model file or a SavedModel folder -> a .tflite file, and the report of what was done."""
 
 from __future__ import annotations
 
@@ -9,62 +9,37 @@ import sys
 import tempfile
 import warnings
 import zipfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import NoReturn, TextIO
+from typing import TYPE_CHECKING, Any, TextIO
 
-import numpy as np
+from litebnn.options import INTERFACE_TYPES
 
-from litebnn import __version__
-
-
-class _OneLineParser(argparse.ArgumentParser):
-    def error(self, message: str) -> NoReturn:
-        print(f"{self.prog}: {message}", file=sys.stderr)
-        raise SystemExit(1)
+if TYPE_CHECKING:
+    from litebnn.report.conversion import ConversionReport
 
 
-def _parser() -> argparse.ArgumentParser:
-    parser = _OneLineParser(prog="litebnn", description="Binarized neural networks in TensorFlow Lite and LiteRT.")
-    parser.add_argument("--version", action="version", version=f"litebnn {__version__}")
-    commands = parser.add_subparsers(dest="command", required=True, parser_class=_OneLineParser)
-    convert = commands.add_parser("convert", help="convert a model's binary layers")
-    convert.add_argument("model", type=Path, metavar="IN", help=".tflite, .keras or .h5 file, or SavedModel folder")
-    convert.add_argument("-o", "--output", type=Path, metavar="OUT", required=True, help=".tflite file to write")
-    convert.add_argument("--verify", action="store_true", help="run source and result on random inputs and compare")
-    convert.add_argument("--json", action="store_true", help="print the report as JSON")
-    convert.add_argument("--inference-input-type", default="float32", choices=("float32", "int8"))
-    convert.add_argument("--inference-output-type", default="float32", choices=("float32", "int8"))
-    convert.add_argument(
+def add_to(commands: Any) -> None:
+    """Adds the command to those of the command line (`commands` is argparse's)."""
+    parser = commands.add_parser("convert", help="convert a model's binary layers")
+    parser.add_argument("model", type=Path, metavar="IN", help=".tflite, .keras or .h5 file, or SavedModel folder")
+    parser.add_argument("-o", "--output", type=Path, metavar="OUT", required=True, help=".tflite file to write")
+    parser.add_argument("--verify", action="store_true", help="run source and result on random inputs and compare")
+    parser.add_argument("--json", action="store_true", help="print the report as JSON")
+    parser.add_argument("--inference-input-type", default="float32", choices=INTERFACE_TYPES)
+    parser.add_argument("--inference-output-type", default="float32", choices=INTERFACE_TYPES)
+    parser.add_argument(
         "--representative-data",
         type=Path,
         metavar="FILE",
         help=".npy or .npz file with samples (batch first) to make the layers that are not binary int8",
     )
-    convert.add_argument("--default-int8-range", type=float, nargs=2, metavar=("MIN", "MAX"))
-    return parser
+    parser.add_argument("--default-int8-range", type=float, nargs=2, metavar=("MIN", "MAX"))
+    parser.set_defaults(run=_run)
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
-    """Runs the command line and returns the exit code: 0, or 1 after a one-line message."""
-    from litebnn.errors import ConversionError
-
-    options = _parser().parse_args(arguments)
-    try:
-        return _convert(options)
-    except (ConversionError, ValueError, OSError) as error:
-        message = " ".join(str(error).split())
-        if isinstance(error, ConversionError) and str(options.model) not in message:
-            message = f"{options.model}: {message}"
-        print(f"litebnn: {message}", file=sys.stderr)
-        return 1
-    except KeyboardInterrupt:
-        print("litebnn: interrupted", file=sys.stderr)
-        return 1
-
-
-def _convert(options: argparse.Namespace) -> int:
+def _run(options: argparse.Namespace) -> None:
     from rich.console import Console
     from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
@@ -102,7 +77,6 @@ def _convert(options: argparse.Namespace) -> int:
         print(json.dumps(report.to_dict(), indent=2))
     else:
         _print_report(report)
-    return 0
 
 
 @contextmanager
@@ -116,35 +90,28 @@ def _native_logs_silenced() -> Iterator[TextIO]:
             os.dup2(terminal.fileno(), 2)
 
 
-def _print_report(report: object) -> None:
+def _print_report(report: ConversionReport) -> None:
     from rich.console import Console
     from rich.table import Table
 
-    from litebnn.inspect.report import ConversionReport, row_of
+    from litebnn.report.conversion import COLUMNS, row_of
 
-    assert isinstance(report, ConversionReport)
-    console = Console(width=None if sys.stdout.isatty() else 160)
+    console = Console(width=None if sys.stdout.isatty() else 160, markup=False, emoji=False, highlight=False)
     table = Table(box=None, pad_edge=False)
-    for name, justify in (
-        ("layer", "left"),
-        ("kind", "left"),
-        ("binary", "left"),
-        ("MACs", "right"),
-        ("bytes", "right"),
-        ("output", "left"),
-        ("fused / why not", "left"),
-    ):
-        table.add_column(name, justify=justify, overflow="fold")  # type: ignore[arg-type]
+    for name in COLUMNS:
+        table.add_column(name, justify="right" if name in ("MACs", "bytes") else "left", overflow="fold")
     for layer in report.layers:
         table.add_row(*row_of(layer))
     console.print(table)
     for warning in report.warnings:
-        console.print(f"· {warning}", markup=False, highlight=False)
-    console.print(report.summary(), markup=False, highlight=False)
+        console.print(f"· {warning}")
+    console.print(report.summary())
 
 
-def _samples(path: Path) -> list[list[np.ndarray]]:  # type: ignore[type-arg]
+def _samples(path: Path) -> list[list[Any]]:
     """The samples of a .npy (one input) or .npz file (inputs in order), each with a batch of 1."""
+    import numpy as np
+
     try:
         loaded = np.load(path, allow_pickle=False)
         arrays = [loaded[name] for name in loaded.files] if hasattr(loaded, "files") else [loaded]
@@ -169,7 +136,3 @@ def _write_whole(path: Path, content: bytes) -> None:
         part.replace(path)
     finally:
         part.unlink(missing_ok=True)
-
-
-if __name__ == "__main__":
-    raise SystemExit(main())

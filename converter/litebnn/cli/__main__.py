@@ -1,0 +1,3 @@
+from litebnn.cli import main
+
+raise SystemExit(main())

@@ -1,0 +1,110 @@
+from __future__ import annotations
+
+import io
+import json
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from litebnn import cli
+from tests.support.float_models import op_names
+
+GOLDEN = Path(__file__).resolve().parents[3] / "tests" / "golden"
+
+
+def test_help_comes_without_numpy() -> None:
+    code = "import sys; from litebnn import cli\ntry: cli.main(['--help'])\nfinally: print(*sys.modules, sep='\\n')"
+    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert result.returncode == 0, result.stderr
+    assert "convert a model's binary layers" in result.stdout
+    assert "litebnn.cli.convert" in result.stdout.splitlines()
+    assert {"numpy", "rich", "flatbuffers"}.isdisjoint(result.stdout.splitlines())
+
+
+def fails(capsys: pytest.CaptureFixture[str], *arguments: str | Path) -> str:
+    """The one line that the command prints when it fails."""
+    try:
+        status = cli.main([str(argument) for argument in arguments])
+    except SystemExit as error:
+        status = error.code
+    assert status == 1
+    [line] = capsys.readouterr().err.splitlines()
+    return line
+
+
+def archive(name: str, content: str) -> bytes:
+    """A .zip file with one member."""
+    file = io.BytesIO()
+    with zipfile.ZipFile(file, "w") as zipped:
+        zipped.writestr(name, content)
+    return file.getvalue()
+
+
+def test_mistakes_are_one_line(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    out, source = tmp_path / "out.tflite", GOLDEN / "1x1.float.tflite"
+    out.write_bytes(b"before")
+    cases: dict[Path, bytes] = {
+        tmp_path / "truncated.tflite": source.read_bytes()[:3000],
+        tmp_path / "text.tflite": b"hello" * 100,
+        tmp_path / "empty.h5": b"",
+        tmp_path / "broken.h5": b"\x89HDF\r\n\x1a\n" + bytes(100),
+        tmp_path / "broken.keras": b"PK\x05\x06" + bytes(18),
+        tmp_path / "list.keras": archive("metadata.json", "[]"),
+    }
+    for path, content in cases.items():
+        path.write_bytes(content)
+        message = fails(capsys, "convert", path, "-o", out)
+        assert str(path) in message
+        assert "unpack" not in message
+    assert "No such file" in fails(capsys, "convert", tmp_path / "none.tflite", "-o", out)
+    assert "no saved_model.pb" in fails(capsys, "convert", tmp_path, "-o", out)
+    assert "no folder" in fails(capsys, "convert", source, "-o", tmp_path / "nowhere" / "out.tflite")
+    for no_file in (tmp_path, Path("/dev/null"), ""):
+        assert "is no file" in fails(capsys, "convert", source, "-o", no_file)
+    assert "-o" in fails(capsys, "convert", source)
+    assert "invalid choice" in fails(capsys, "convert", source, "-o", out, "--inference-input-type", "int4")
+    assert "is not quantized" in fails(capsys, "convert", source, "-o", out, "--inference-input-type", "int8")
+    assert "cannot be read" in fails(capsys, "convert", source, "-o", out, "--representative-data", source)
+    assert out.read_bytes() == b"before"
+    assert sorted(path.name for path in tmp_path.iterdir()) == sorted(["out.tflite", *(path.name for path in cases)])
+
+
+@pytest.mark.parametrize("samples", [b"", archive("a.npy", "x"), archive("a.npy", "x")[:60], np.float32(3)])
+def test_samples_that_are_none(capsys: pytest.CaptureFixture[str], tmp_path: Path, samples: Any) -> None:
+    path = tmp_path / "samples.npy"
+    if isinstance(samples, bytes):
+        path.write_bytes(samples)
+    else:
+        np.save(path, samples)
+    source, out = GOLDEN / "1x1.float.tflite", tmp_path / "out.tflite"
+    assert str(path) in fails(capsys, "convert", source, "-o", out, "--representative-data", path)
+
+
+def test_the_output_may_be_the_input_or_behind_a_link(tmp_path: Path) -> None:
+    path, link = tmp_path / "model.tflite", tmp_path / "link.tflite"
+    path.write_bytes((GOLDEN / "1x1.float.tflite").read_bytes())
+    link.symlink_to(path)
+    assert cli.main(["convert", str(path), "-o", str(link)]) == 0
+    assert link.is_symlink()
+    assert "LceBconv2d" in op_names(path.read_bytes())
+
+
+@pytest.mark.usefixtures("library")
+def test_the_report(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    out = tmp_path / "out.tflite"
+    arguments = ["convert", str(GOLDEN / "quant_dense.float.tflite"), "-o", str(out), "--verify"]
+    assert cli.main([*arguments, "--json"]) == 0
+    report = json.loads(capsys.readouterr().out)
+    assert report["bytes_after"] == out.stat().st_size
+    assert [layer["kind"] for layer in report["layers"]] == ["dense", "dense"]
+    assert report["layers"][0]["macs"] == 640 * 48
+    assert report["binary_macs"] == report["macs"]
+    assert cli.main(arguments) == 0
+    printed = capsys.readouterr().out
+    assert "2 of 2 layers" in printed
+    assert "48 input channels: make it a multiple of 32" in printed

@@ -1,1 +1,0 @@
-"""Looking at conversions: the report, its advice, and the comparison of source and result."""

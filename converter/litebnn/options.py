@@ -1,0 +1,102 @@
+"""The options that every `convert_*` function takes: each stands here once, with its type, default and check."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Annotated, Any, TypeAlias, TypedDict, TypeVar, cast, get_type_hints
+
+INTERFACE_TYPES = ("float32", "int8")
+TARGETS = ("arm",)
+
+Dataset: TypeAlias = Callable[[], Iterable[Any]] | Iterable[Any]
+Progress: TypeAlias = Callable[[str], None]
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def _interface_type(name: str, value: Any) -> str:
+    known = value if isinstance(value, str) else getattr(value, "name", None) or getattr(value, "__name__", repr(value))
+    if known not in INTERFACE_TYPES:
+        raise ValueError(f"{name} is {known}, expected float32 or int8")
+    return str(known)
+
+
+def _target(name: str, value: Any) -> str:
+    if value not in TARGETS:
+        raise ValueError(f'{name} is "{value}", expected "arm" (which stands for every CPU)')
+    return str(value)
+
+
+def _range(name: str, value: Any) -> tuple[float, float] | None:
+    if value is None:
+        return None
+    try:
+        low, high = (float(limit) for limit in value)
+    except (TypeError, ValueError):
+        low = high = 0.0
+    if not low < high:
+        raise ValueError(f"{name} is {value}, expected (min, max) with min < max")
+    return low, high
+
+
+@dataclass(frozen=True)
+class _Option:
+    default: Any
+    checked: Callable[[str, Any], Any] = lambda name, value: value  # raises ValueError, or gives the value to use
+
+
+class ConvertOptions(TypedDict, total=False):
+    """The options by name; `litebnn.convert_tflite` says what they mean."""
+
+    inference_input_type: Annotated[Any, _Option("float32", _interface_type)]
+    inference_output_type: Annotated[Any, _Option("float32", _interface_type)]
+    target: Annotated[str, _Option("arm", _target)]
+    experimental_default_int8_range: Annotated[tuple[float, float] | None, _Option(None, _range)]
+    representative_dataset: Annotated[Dataset | None, _Option(None)]
+    verify: Annotated[Any, _Option(False)]
+    return_report: Annotated[bool, _Option(False)]
+    progress: Annotated[Progress, _Option(lambda step: None)]
+
+
+_HINTS = get_type_hints(ConvertOptions, include_extras=True)
+OPTIONS: dict[str, _Option] = {name: hint.__metadata__[0] for name, hint in _HINTS.items()}
+
+
+def checked(given: ConvertOptions) -> ConvertOptions:
+    """All options: those that are given, checked, and the defaults of the others.
+
+    Raises:
+        TypeError: there is no option of that name.
+        ValueError: an option has a value that it cannot have, or two exclude each other.
+    """
+    for name in given:
+        if name not in OPTIONS:
+            raise TypeError(f'there is no option "{name}": expected one of {", ".join(OPTIONS)}')
+    options = {name: option.checked(name, given.get(name, option.default)) for name, option in OPTIONS.items()}
+    if options["experimental_default_int8_range"] is not None:
+        for other in ("representative_dataset", "verify"):
+            if options[other] is not None and options[other] is not False:
+                raise ValueError(f"experimental_default_int8_range and {other} exclude each other")
+    return cast(ConvertOptions, options)
+
+
+def asks_for_int8(options: ConvertOptions) -> bool:
+    """Whether there is work to do even in a model without a binary layer."""
+    types = options["inference_input_type"], options["inference_output_type"]
+    sources_of_ranges = options["representative_dataset"], options["experimental_default_int8_range"]
+    return "int8" in types or any(source is not None for source in sources_of_ranges)
+
+
+def shows_options(function: F) -> F:
+    """Gives a function that takes `**options` the signature that spells them out, for help() and editors."""
+    signature = inspect.signature(function)
+    named = [p for p in signature.parameters.values() if p.kind is not inspect.Parameter.VAR_KEYWORD]
+    spelled = [
+        inspect.Parameter(
+            name, inspect.Parameter.KEYWORD_ONLY, default=option.default, annotation=_HINTS[name].__origin__
+        )
+        for name, option in OPTIONS.items()
+    ]
+    function.__signature__ = signature.replace(parameters=[*named, *spelled])  # type: ignore[attr-defined]
+    return function

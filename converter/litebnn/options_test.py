@@ -1,0 +1,74 @@
+from __future__ import annotations
+
+import inspect
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import litebnn
+from litebnn.options import OPTIONS, checked
+
+DOCUMENT = Path(__file__).resolve().parents[2] / "docs" / "converter.md"
+FUNCTIONS = [litebnn.convert_tflite, litebnn.convert_keras_model, litebnn.convert_saved_model]
+# The names and defaults of larq-compute-engine 0.16, and what litebnn has besides.
+DEFAULTS = {
+    "inference_input_type": "float32",
+    "inference_output_type": "float32",
+    "target": "arm",
+    "experimental_default_int8_range": None,
+    "representative_dataset": None,
+    "verify": False,
+    "return_report": False,
+}
+
+
+@pytest.mark.parametrize("function", FUNCTIONS)
+def test_help_spells_out_every_option(function: Any) -> None:
+    first, *options = inspect.signature(function).parameters.values()
+    assert first.kind is inspect.Parameter.POSITIONAL_OR_KEYWORD
+    assert [option.name for option in options] == [*DEFAULTS, "progress"]
+    assert all(option.kind is inspect.Parameter.KEYWORD_ONLY for option in options)
+    assert {option.name: option.default for option in options if option.name != "progress"} == DEFAULTS
+    assert first.name in inspect.getdoc(function)
+
+
+def test_every_option_is_documented() -> None:
+    arguments = litebnn.convert_tflite.__doc__.split("Args:")[1].split("Returns:")[0]
+    explained = re.findall(r"^ {8}(\w+): ", arguments, re.MULTILINE)
+    assert explained == ["model", *OPTIONS]
+    table = DOCUMENT.read_text().split("## Options")[1].split("\n## ")[0]
+    first_cells = [line.split("|")[1] for line in table.splitlines() if line.startswith("| `")]
+    assert re.findall(r"`(\w+)`", " ".join(first_cells)) == list(OPTIONS)
+
+
+@pytest.mark.parametrize("function", FUNCTIONS)
+def test_an_unknown_option_is_named(function: Any) -> None:
+    with pytest.raises(TypeError, match=r'there is no option "quantize": expected one of inference_input_type, .*'):
+        function(b"", quantize=True)
+
+
+@pytest.mark.parametrize(
+    ("options", "reason"),
+    [
+        ({"inference_input_type": "uint8"}, "inference_input_type is uint8, expected float32 or int8"),
+        ({"inference_output_type": 3}, "inference_output_type is 3, expected float32 or int8"),
+        ({"target": "xcore"}, 'target is "xcore", expected "arm"'),
+        ({"target": ["arm"]}, "target is .*, expected"),
+        ({"experimental_default_int8_range": (1, 1)}, "min < max"),
+        ({"experimental_default_int8_range": (float("nan"), 1)}, "min < max"),
+        ({"experimental_default_int8_range": 3}, "min < max"),
+        ({"experimental_default_int8_range": (0, 1), "verify": True}, "range and verify exclude each other"),
+        ({"experimental_default_int8_range": (0, 1), "representative_dataset": []}, "dataset exclude each other"),
+    ],
+)
+def test_a_value_that_an_option_cannot_have(options: Any, reason: str) -> None:
+    with pytest.raises(ValueError, match=reason):
+        checked(options)
+
+
+def test_what_is_not_given_is_the_default() -> None:
+    options = checked({"experimental_default_int8_range": [-1, 2]})  # type: ignore[typeddict-item]
+    assert options["experimental_default_int8_range"] == (-1.0, 2.0)
+    assert {name: options[name] for name in DEFAULTS} == DEFAULTS | {"experimental_default_int8_range": (-1.0, 2.0)}

@@ -1,0 +1,52 @@
+"""Makes inputs or outputs int8, by taking away the QUANTIZE or DEQUANTIZE there."""
+
+from __future__ import annotations
+
+from litebnn.errors import ConversionError
+from litebnn.graph import Graph, Model, Tensor
+from litebnn.rewriting.interface import replace_interface
+
+
+def set_interface_types(model: Model, input_type: str, output_type: str) -> None:
+    """Gives the inputs and outputs of the first subgraph their types, "float32" (as they are) or "int8".
+
+    Raises:
+        ConversionError: int8 is asked for and a float input or output is not quantized.
+    """
+    graph = model.graphs[0]
+    if input_type == "int8":
+        for tensor in dict.fromkeys(graph.inputs):
+            if tensor.type == "FLOAT32":
+                _take_int8(model, graph, tensor)
+    if output_type == "int8":
+        for tensor in dict.fromkeys(graph.outputs):
+            if tensor.type == "FLOAT32":
+                _give_int8(model, graph, tensor)
+
+
+def _take_int8(model: Model, graph: Graph, tensor: Tensor) -> None:
+    readers = graph.consumers(tensor)
+    levels = {reader.output.per_tensor_quantization for reader in readers if reader.name == "QUANTIZE"}
+    if not readers or any(reader.name != "QUANTIZE" for reader in readers) or len(levels) != 1:
+        raise ConversionError(
+            f'inference_input_type is int8, but input "{tensor.name}" is not quantized: '
+            "train with quantization or give a representative_dataset"
+        )
+    result = readers[0].output
+    for reader in readers:
+        graph.redirect(reader.output, result)
+        graph.remove(reader)
+    replace_interface(model, graph, "inputs", tensor, result)
+
+
+def _give_int8(model: Model, graph: Graph, tensor: Tensor) -> None:
+    producer = graph.producer(tensor)
+    if producer is None or producer.name != "DEQUANTIZE" or producer.input(0).type != "INT8":
+        raise ConversionError(
+            f'inference_output_type is int8, but output "{tensor.name}" is not quantized: '
+            "train with quantization or give a representative_dataset"
+        )
+    if graph.consumers(tensor):
+        raise ConversionError(f'output "{tensor.name}" is read inside the model too and cannot become int8')
+    graph.remove(producer)
+    replace_interface(model, graph, "outputs", tensor, producer.input(0))

@@ -1,0 +1,48 @@
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import litebnn
+from litebnn.flatbuffer import read_model, write_model
+from litebnn.report.verify import first_divergence, verify_conversion
+from tests.support.float_models import FloatModel, sign_weights
+
+GOLDEN = Path(__file__).resolve().parents[3] / "tests" / "golden"
+
+
+@pytest.mark.usefixtures("library")
+def test_verify_names_the_first_layer_that_differs() -> None:
+    source = (GOLDEN / "bitpacked_chain.float.tflite").read_bytes()
+    converted = litebnn.convert_tflite(source, verify=True)
+    assert verify_conversion(source, converted) < 1e-4
+    broken = read_model(converted)
+    second = [op for op in broken.graphs[0].ops if op.name == "LceBconv2d"][1]
+    thresholds = second.input(4)
+    assert thresholds.buffer.data is not None
+    thresholds.buffer.data = (np.array(thresholds.array) + 20).view(np.uint8)
+    sign = read_model(source).graphs[0].ops[-2].output.name
+    with pytest.raises(litebnn.ConversionError, match="the first layer that differs is") as caught:
+        verify_conversion(source, write_model(broken))
+    assert sign in str(caught.value)
+    with pytest.raises(ValueError, match="the model takes"):
+        verify_conversion(source, converted, np.zeros((1, 3, 3, 3), np.float32))
+
+
+@pytest.mark.usefixtures("library")
+def test_a_sign_that_rounding_turns_over_proves_nothing() -> None:
+    def model(bias: float) -> bytes:
+        rng = np.random.default_rng(0)
+        chain = FloatModel()
+        x = chain.conv(chain.sign(chain.input(1, 6, 6, 32)), sign_weights(rng, 32, 3, 3, 32))
+        x = chain.elementwise("ADD", x, chain.const(bias))
+        return chain.finish(chain.conv(chain.sign(x), sign_weights(rng, 8, 3, 3, 32)))
+
+    x = np.random.default_rng(1).standard_normal((1, 6, 6, 32)).astype(np.float32)
+    source, above, far = model(-1e-7), litebnn.convert_tflite(model(1e-7)), litebnn.convert_tflite(model(2.0))
+    assert first_divergence(source, above, [x]).by_rounding
+    with pytest.raises(litebnn.ConversionError, match="rounding turns a sign over"):
+        verify_conversion(source, above, x)
+    assert not first_divergence(source, far, [x]).by_rounding
+    with pytest.raises(litebnn.ConversionError, match='first layer that differs is "sign_'):
+        verify_conversion(source, far, x)

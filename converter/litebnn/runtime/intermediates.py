@@ -1,0 +1,29 @@
+"""Looking at tensors inside a model, which runtimes only show where they are outputs."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from litebnn.errors import ConversionError
+from litebnn.flatbuffer import write_model
+from litebnn.graph import Graph, Model, Tensor
+from litebnn.runtime.interpreter import Interpreter
+
+
+def with_outputs(model: Model, tensors: list[Tensor]) -> bytes:
+    """The file of `model` with `tensors` for the outputs of its first subgraph, and without signatures."""
+    first, *others = model.graphs
+    shown = Graph(first.name, first.tensors, first.inputs, list(tensors), first.ops, first.carried)
+    return write_model(replace(model, graphs=[shown, *others], signatures=None))
+
+
+def interpreter_for(purpose: str, model: bytes) -> Interpreter:
+    """An interpreter of the installed runtime.
+
+    Raises:
+        ConversionError: the runtime or the op library is missing, without which there is no `purpose`.
+    """
+    try:
+        return Interpreter(model)
+    except (ImportError, OSError) as error:
+        raise ConversionError(f"{purpose} needs a runtime and litebnn's library: {error}") from None
