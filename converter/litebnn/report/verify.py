@@ -110,36 +110,31 @@ def first_divergence(source: bytes, converted: bytes, sample: list[Array]) -> Di
     """The first tensor, in order of execution, in which the two models differ, among those that both have."""
     left, right = read_model(source), read_model(converted)
     known = {tensor.name.split(";")[0]: tensor for tensor in _computed(left.graphs[0])}
-    pairs: list[tuple[Tensor, Tensor, Tensor]] = []
+    pairs = []
     for tensor in _computed(right.graphs[0]):
         twin = known.get(tensor.name.split(";")[0].removesuffix(_BITS))
         if twin is not None and twin.type == "FLOAT32" and tensor.type in ("FLOAT32", "INT32"):
-            pairs.append((twin, _before_sign(left.graphs[0], twin), tensor))
-    expected = _run(with_outputs(left, [twin for twin, _, _ in pairs]), [sample])
-    operands = _run(with_outputs(left, [operand for _, operand, _ in pairs]), [sample])
-    actual = _run(with_outputs(right, [tensor for _, _, tensor in pairs]), [sample])
-    for (twin, operand, tensor), a, x, b in zip(pairs, expected, operands, actual, strict=True):
+            pairs.append((twin, *_sign_of(left.graphs[0], twin), tensor))
+    expected = _run(with_outputs(left, [twin for twin, *_ in pairs]), [sample])
+    operands = _run(with_outputs(left, [operand for _, operand, *_ in pairs]), [sample])
+    actual = _run(with_outputs(right, [tensor for *_, tensor in pairs]), [sample])
+    for (twin, operand, threshold, tensor), a, x, b in zip(pairs, expected, operands, actual, strict=True):
         if tensor.type == "FLOAT32":
             if difference(a, b) > TOLERANCE:
                 return Divergence(twin.name, by_rounding=False)
             continue
         turned = (a < 0) != unpack_bits(b, a.shape[-1])
         if np.any(turned):
-            margin = np.abs(x - _threshold(left.graphs[0], twin))
+            margin = np.abs(x - threshold)
             close = operand is not twin and margin[turned].max() <= _CLOSE * margin.mean()
             return Divergence(twin.name, by_rounding=bool(close))
     return Divergence("the last one", by_rounding=False)
 
 
-def _before_sign(graph: Graph, tensor: Tensor) -> Tensor:
-    """What `tensor` is the sign of; itself where it is none."""
+def _sign_of(graph: Graph, tensor: Tensor) -> tuple[Tensor, float]:
+    """What `tensor` is the sign of, and the threshold of that sign; itself and 0 where it is none."""
     sign = find_sign(graph, tensor)
-    return tensor if sign is None or sign.x.type != "FLOAT32" else sign.x
-
-
-def _threshold(graph: Graph, tensor: Tensor) -> float:
-    sign = find_sign(graph, tensor)
-    return 0.0 if sign is None else sign.threshold
+    return (tensor, 0.0) if sign is None or sign.x.type != "FLOAT32" else (sign.x, sign.threshold)
 
 
 def _computed(graph: Graph) -> list[Tensor]:

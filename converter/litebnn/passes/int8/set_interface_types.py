@@ -11,7 +11,7 @@ def set_interface_types(model: Model, input_type: str, output_type: str) -> None
     """Gives the inputs and outputs of the first subgraph their types, "float32" (as they are) or "int8".
 
     Raises:
-        ConversionError: int8 is asked for and a float input or output is not quantized.
+        ConversionError: int8 is asked for and a float input or output is not quantized, or is read in float as well.
     """
     graph = model.graphs[0]
     if input_type == "int8":
@@ -25,6 +25,8 @@ def set_interface_types(model: Model, input_type: str, output_type: str) -> None
 
 
 def _take_int8(model: Model, graph: Graph, tensor: Tensor) -> None:
+    if tensor in graph.outputs:
+        raise ConversionError(f'input "{tensor.name}" is an output too and cannot become int8')
     readers = graph.consumers(tensor)
     levels = {reader.output.per_tensor_quantization for reader in readers if reader.name == "QUANTIZE"}
     if not readers or any(reader.name != "QUANTIZE" for reader in readers) or len(levels) != 1:

@@ -1,0 +1,47 @@
+from typing import Any
+
+import numpy as np
+import pytest
+
+from litebnn.calibration import assume_range, observe_ranges
+from litebnn.errors import ConversionError
+from litebnn.graph import Tensor
+from tests.support.float_models import FloatModel
+
+
+def model_of_two_inputs() -> tuple[FloatModel, list[Tensor]]:
+    model = FloatModel()
+    a, b = model.input(1, 2), model.input(1, 2)
+    total = model.elementwise("ADD", a, b)
+    return model, [a, b, total, model.elementwise("RELU", total)]
+
+
+@pytest.mark.usefixtures("library")
+def test_ranges_are_those_of_all_samples_and_hold_zero() -> None:
+    model, (a, b, total, relu) = model_of_two_inputs()
+    relu.name = total.name  # a file may give one name to several tensors
+    samples = [[np.array([first], np.float32), np.array([[-3, 0.5]], np.float32)] for first in ([1, 2], [4, 8])]
+    ranges = observe_ranges(model.model(relu), samples)
+    assert ranges == {a: (0.0, 8.0), b: (-3.0, 0.5), total: (-2.0, 8.5), relu: (0.0, 8.5)}
+    assert model.graph.outputs == [relu]
+
+
+@pytest.mark.usefixtures("library")
+@pytest.mark.parametrize(
+    ("dataset", "reason"),
+    [
+        ([], "gave no sample"),
+        (lambda: iter([]), "gave no sample"),
+        ([[np.zeros((1, 2), np.float32)]], "sample 0: 1 inputs given, expected 2"),
+        ([[np.zeros((1, 2), np.float32), np.full((1, 2), np.inf, np.float32)]], 'tensor ".*" is not finite'),
+    ],
+)
+def test_samples_that_do_not_fit(dataset: Any, reason: str) -> None:
+    model, (*_, relu) = model_of_two_inputs()
+    with pytest.raises(ConversionError, match=f"representative_dataset.*{reason}"):
+        observe_ranges(model.model(relu), dataset)
+
+
+def test_one_range_for_all() -> None:
+    model, tensors = model_of_two_inputs()
+    assert assume_range(model.model(tensors[-1]), (-3.0, 3.0)) == dict.fromkeys(tensors, (-3.0, 3.0))
