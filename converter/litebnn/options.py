@@ -42,8 +42,10 @@ def _range(name: str, value: Any) -> tuple[float, float] | None:
 
 @dataclass(frozen=True)
 class _Option:
+    """A default, and a function of the option's name and value that gives the value to use or raises ValueError."""
+
     default: Any
-    checked: Callable[[str, Any], Any] = lambda name, value: value  # raises ValueError, or gives the value to use
+    checked: Callable[[str, Any], Any] = lambda name, value: value
 
 
 class ConvertOptions(TypedDict, total=False):

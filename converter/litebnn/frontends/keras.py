@@ -54,7 +54,7 @@ def keras_to_tflite(model: Any) -> bytes:
 
 def _is_keras_3(model: Any) -> bool:
     if not any(base.__module__.startswith("keras.") for base in type(model).__mro__):
-        return False  # of tf-keras
+        return False
     return not str(importlib.import_module("keras").__version__).startswith("2")
 
 

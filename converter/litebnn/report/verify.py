@@ -17,11 +17,15 @@ from litebnn.rewriting.signs import find_sign
 from litebnn.runtime.intermediates import interpreter_for, with_outputs
 from litebnn.runtime.interpreter import arrays_of
 
-TOLERANCE = 1e-3  # of the largest value of the source's tensor
-INT8_TOLERANCE = 0.5  # root mean square of the error of an int8 result, relative to that of the source's values
-_CLOSE = 1e-4  # of the mean distance to the threshold: what rounding may move
+# Float sums in another order differ by less than this, relative to the tensor's largest value.
+TOLERANCE = 1e-3
+# An int8 result's error may have this share of the values' root mean square.
+INT8_TOLERANCE = 0.5
+# Rounding may turn a sign whose value is this near to the threshold, relative to the mean distance.
+_CLOSE = 1e-4
 _RANDOM_SAMPLES, _RANDOM_TRIES = 2, 8
-_BITS = "/bits"  # what the passes append to a sign's name for its bits
+# The passes append this to a sign's name for its bits.
+_BITS = "/bits"
 
 
 def verify_conversion(

@@ -22,7 +22,7 @@ def load_delegate(
 
     Args:
         num_threads: how many threads the binary ops use, 1 to 256; by default as many as the interpreter has.
-        isa: the kernels to use ("portable", "avx2", "neon64", ...); by default the best that the CPU can run, or
+        isa: the instruction set to use ("portable", "avx2", "neon64", ...); by default the best of the CPU, or
             what the environment variable LITEBNN_ISA names.
         verbose: log what was claimed, and the memory it takes.
         library: the library's path; by default `find_library()`.

@@ -28,7 +28,7 @@ class Interpreter:
         model: the model's bytes, or the path of its file.
         num_threads: threads for the runtime's own ops and for the binary ones, 1 to 256.
         runtime: the name of the runtime to use, as in `litebnn.runtime.find_runtime`.
-        isa: the kernels to use, as in `litebnn.load_delegate`.
+        isa: the instruction set to use, as in `litebnn.load_delegate`.
 
     Raises:
         ValueError: the model cannot be read, or an op in it is refused; the message names it.
