@@ -5,7 +5,6 @@
 The work goes on in build/TARGET/TOOLCHAIN; a product is put in its place only once it is whole.
 """
 
-import argparse
 import json
 import os
 import re
@@ -18,8 +17,8 @@ from pathlib import Path
 
 from filelock import FileLock
 
-from toolchains.choice import TOOLCHAINS, find_compiler
-from toolchains.command_line import exit_code
+from toolchains.choice import find_compiler
+from toolchains.command_line import exit_code, parser
 from toolchains.compilers import Compiler
 from toolchains.elf import glibc_floor
 from toolchains.runtime_library import LIBRARY as RUNTIME_LIBRARY
@@ -36,7 +35,7 @@ def build(target: str, toolchain: str = "auto") -> Path:
 
     Args:
         target: a row of targets.toml.
-        toolchain: "auto", "gcc", "zig" or "docker".
+        toolchain: "auto", or one of TOOLCHAINS in targets.py that the target is built with.
 
     Returns:
         The path of the library, build/TARGET/liblitebnn.so. The programs and the C library lie beside it. All are
@@ -78,7 +77,7 @@ def locked(folder: Path) -> Iterator[None]:
 
 
 def work_folder(target: Target, compiler: Compiler) -> Path:
-    """Where CMake works."""
+    """The folder that CMake works in."""
     return target.folder / compiler.name
 
 
@@ -88,19 +87,12 @@ def _build(target: Target, compiler: Compiler, tests: bool) -> Path:
     _forget_other_compiler(work, compiler)
     runtime = runtime_folder(target.name)
     options = {
-        "CMAKE_BUILD_TYPE": "Release",
         "LITEBNN_BUILD_TESTS": "ON" if tests else "OFF",
         "LITEBNN_TFLITE_DIR": str(runtime) if runtime.is_dir() else "",
     }
-    generator = (
-        ["-G", "Ninja", f"-DCMAKE_MAKE_PROGRAM={compiler.ninja}"] if compiler.ninja else ["-G", "Unix Makefiles"]
-    )
-    definitions = [f"-D{name}={value}" for name, value in {**compiler.cmake_arguments, **options}.items()]
-    configure = [compiler.cmake, "-S", str(ROOT), "-B", str(work), *generator, *definitions]
-    compile_all = [compiler.cmake, "--build", str(work), "--parallel", str(os.cpu_count() or 1)]
-
+    steps = {"configuring": compiler.configure(work, **options), "compiling": compiler.compile(work)}
     with work.with_suffix(".log").open("w", encoding="utf-8") as log:
-        for step, command in (("configuring", configure), ("compiling", compile_all)):
+        for step, command in steps.items():
             print(f"{target.name}: {step} with {compiler.description}", flush=True)
             log.write(f"$ {' '.join(command)}\n")
             log.flush()
@@ -157,10 +149,7 @@ def _put_in_place(work: Path, others: list[Path], folder: Path) -> Path:
 
 def main(arguments: list[str] | None = None) -> int:
     """The command line; returns the exit code."""
-    parser = argparse.ArgumentParser(prog="toolchains.build", description=__doc__.splitlines()[0] if __doc__ else "")
-    parser.add_argument("--target", default="host", help="a row of toolchains/targets.toml")
-    parser.add_argument("--toolchain", default="auto", help=", ".join(TOOLCHAINS))
-    options = parser.parse_args(arguments)
+    options = parser("toolchains.build", __doc__, toolchain="auto").parse_args(arguments)
     return exit_code(lambda: build(options.target, options.toolchain))
 
 

@@ -3,7 +3,6 @@
 python -m toolchains.bundle --target=rpi4
 """
 
-import argparse
 import io
 import sys
 import tarfile
@@ -12,7 +11,7 @@ import time
 from pathlib import Path
 
 from toolchains.build import LIBRARY, PROGRAMS, build
-from toolchains.command_line import exit_code
+from toolchains.command_line import exit_code, parser
 from toolchains.runtime_library import LIBRARY as RUNTIME_LIBRARY
 from toolchains.runtime_library import fetch, runtime_folder
 from toolchains.targets import ROOT, Target, find_target
@@ -81,10 +80,7 @@ def _as_anyones(member: tarfile.TarInfo) -> tarfile.TarInfo:
 
 def main(arguments: list[str] | None = None) -> int:
     """The command line; returns the exit code."""
-    parser = argparse.ArgumentParser(prog="toolchains.bundle", description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("--target", default="host", help="a row of toolchains/targets.toml")
-    parser.add_argument("--toolchain", default="auto", help="as for toolchains.build")
-    options = parser.parse_args(arguments)
+    options = parser("toolchains.bundle", __doc__, toolchain="auto").parse_args(arguments)
     return exit_code(lambda: print(bundle(options.target, options.toolchain)))
 
 

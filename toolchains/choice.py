@@ -5,35 +5,38 @@ from collections.abc import Callable
 
 from toolchains.compilers import Compiler, find_gcc, find_ndk, find_zig
 from toolchains.container import find_docker
-from toolchains.targets import Target, ToolkitError
+from toolchains.targets import TOOLCHAINS, Target, ToolkitError
 
-# In the order of "auto".
-FINDERS: dict[str, Callable[[Target], Compiler]] = {"gcc": find_gcc, "zig": find_zig, "docker": find_docker}
-TOOLCHAINS = ("auto", *FINDERS)
+FINDERS: dict[str, Callable[[Target], Compiler]] = {
+    "gcc": find_gcc,
+    "zig": find_zig,
+    "docker": find_docker,
+    "ndk": find_ndk,
+}
 
 
 def find_compiler(target: Target, toolchain: str) -> Compiler:
-    """The compiler of `toolchain` for `target`; for "auto" the first that is there or can be had.
+    """The compiler of `toolchain` for `target`; for "auto" the first of the target's that is there or can be had.
 
     For this machine "auto" takes the compiler that the environment variable CXX names, and no other.
 
     Raises:
-        ToolkitError: no such toolchain, or its compiler cannot be had.
+        ToolkitError: no such toolchain, the target is not built with it, or its compiler cannot be had.
     """
-    if toolchain not in TOOLCHAINS:
-        raise ToolkitError(f"no toolchain is called '{toolchain}'; the toolchains are {', '.join(TOOLCHAINS)}")
-    if target.ndk_abi:
-        if toolchain != "auto":
-            raise ToolkitError(f"{target.name} is built with the Android NDK only, not with --toolchain={toolchain}")
-        return find_ndk(target)
+    if toolchain not in ("auto", *TOOLCHAINS):
+        raise ToolkitError(f"no toolchain is called '{toolchain}'; the toolchains are auto, {', '.join(TOOLCHAINS)}")
+    if toolchain not in ("auto", *target.toolchains):
+        known = " or ".join(target.toolchains)
+        raise ToolkitError(f"{target.name} is built with --toolchain={known}, not with --toolchain={toolchain}")
     if toolchain == "auto" and not target.triple and os.environ.get("CXX", "").strip():
         toolchain = "gcc"
-    if toolchain != "auto":
-        return FINDERS[toolchain](target)
+    names = target.toolchains if toolchain == "auto" else (toolchain,)
     reasons = []
-    for find in FINDERS.values():
+    for name in names:
         try:
-            return find(target)
+            return FINDERS[name](target)
         except ToolkitError as reason:
             reasons.append(str(reason))
+    if len(reasons) == 1:
+        raise ToolkitError(reasons[0])
     raise ToolkitError(f"no compiler for {target.name}: {'; '.join(dict.fromkeys(reasons))}")

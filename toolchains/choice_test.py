@@ -5,7 +5,7 @@ import pytest
 from toolchains import choice
 from toolchains.choice import find_compiler
 from toolchains.compilers import Compiler
-from toolchains.targets import Target, ToolkitError, find_target
+from toolchains.targets import TOOLCHAINS, Target, ToolkitError, find_target
 
 
 def finder(name: str, reason: str = ""):
@@ -19,7 +19,7 @@ def finder(name: str, reason: str = ""):
 
 def found_with(monkeypatch: pytest.MonkeyPatch, **reasons: str) -> str:
     """The toolchain that "auto" takes where the named ones cannot be had."""
-    finders = {name: finder(name, reasons.get(name, "")) for name in choice.FINDERS}
+    finders = {name: finder(name, reasons.get(name, "")) for name in TOOLCHAINS}
     monkeypatch.setattr(choice, "FINDERS", finders)
     return find_compiler(find_target("rpi4"), "auto").name
 
@@ -45,14 +45,25 @@ def test_auto_takes_no_other_compiler_than_cxx_names(monkeypatch: pytest.MonkeyP
 
 
 def test_unknown_toolchain_lists_the_known_ones() -> None:
-    with pytest.raises(ToolkitError, match="no toolchain is called 'msvc'; the toolchains are auto, gcc, zig, docker"):
+    with pytest.raises(
+        ToolkitError, match="no toolchain is called 'msvc'; the toolchains are auto, gcc, zig, docker, ndk"
+    ):
         find_compiler(find_target("rpi4"), "msvc")
 
 
 @pytest.mark.parametrize("toolchain", ["gcc", "zig", "docker"])
 def test_android_is_for_the_ndk(toolchain: str) -> None:
-    with pytest.raises(ToolkitError, match=f"Android NDK only, not with --toolchain={toolchain}"):
+    with pytest.raises(ToolkitError, match=f"built with --toolchain=ndk, not with --toolchain={toolchain}"):
         find_compiler(find_target("android-arm64"), toolchain)
+
+
+def test_the_ndk_is_for_android() -> None:
+    with pytest.raises(ToolkitError, match="rpi4 is built with --toolchain=gcc or zig or docker, not with --toolchain"):
+        find_compiler(find_target("rpi4"), "ndk")
+
+
+def test_every_toolchain_has_a_finder() -> None:
+    assert tuple(choice.FINDERS) == TOOLCHAINS
 
 
 def test_android_without_an_ndk(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -64,12 +75,13 @@ def test_android_without_an_ndk(monkeypatch: pytest.MonkeyPatch, tmp_path: Path)
         find_compiler(find_target("android-arm64"), "auto")
 
 
-def test_android_with_an_ndk(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+@pytest.mark.parametrize("toolchain", ["auto", "ndk"])
+def test_android_with_an_ndk(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, toolchain: str) -> None:
     toolchain_file = tmp_path / "build" / "cmake" / "android.toolchain.cmake"
     toolchain_file.parent.mkdir(parents=True)
     toolchain_file.touch()
     monkeypatch.setenv("ANDROID_NDK_HOME", str(tmp_path))
-    compiler = find_compiler(find_target("android-arm64"), "auto")
+    compiler = find_compiler(find_target("android-arm64"), toolchain)
     assert compiler.name == "ndk"
     assert compiler.cmake_arguments["CMAKE_TOOLCHAIN_FILE"] == str(toolchain_file)
     assert compiler.cmake_arguments["ANDROID_ABI"] == "arm64-v8a"

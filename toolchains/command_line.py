@@ -1,9 +1,23 @@
-"""How the tools of this folder end."""
+"""What the command lines of the tools have in common."""
 
+import argparse
 import sys
 from collections.abc import Callable
 
-from toolchains.targets import ToolkitError
+from toolchains.targets import TOOLCHAINS, ToolkitError
+
+
+def parser(module: str, doc: str | None, target: str = "host", toolchain: str = "") -> argparse.ArgumentParser:
+    """A parser for the tool that `python -m MODULE` starts, described by the first line of `doc`.
+
+    It knows --target, with the default `target`, and where there is a default `toolchain` also --toolchain. Where
+    `target` is "" the user has to name one.
+    """
+    result = argparse.ArgumentParser(prog=f"python -m {module}", description=(doc or "").partition("\n")[0])
+    result.add_argument("--target", default=target, required=not target, help="a row of toolchains/targets.toml")
+    if toolchain:
+        result.add_argument("--toolchain", default=toolchain, help=f"auto, {', '.join(TOOLCHAINS)}")
+    return result
 
 
 def exit_code(work: Callable[[], object]) -> int:

@@ -39,6 +39,20 @@ class Compiler:
     ninja: str
     run: Runner = field(default=run_here, compare=False)
 
+    def configure(self, folder: Path, build_type: str = "Release", **options: str) -> list[str]:
+        """The command that makes `folder` a build of the project with CMake's `options`."""
+        definitions = {**self.cmake_arguments, "CMAKE_BUILD_TYPE": build_type, **options}
+        generator = ["-G", "Ninja", f"-DCMAKE_MAKE_PROGRAM={self.ninja}"] if self.ninja else ["-G", "Unix Makefiles"]
+        return [
+            *(self.cmake, "-S", str(ROOT), "-B", str(folder), *generator),
+            *(f"-D{name}={value}" for name, value in definitions.items()),
+        ]
+
+    def compile(self, folder: Path, *products: str) -> list[str]:
+        """The command that builds `products`, by default all, in a folder that is configured."""
+        chosen = ["--target", *products] if products else []
+        return [self.cmake, "--build", str(folder), "--parallel", str(os.cpu_count() or 1), *chosen]
+
 
 def find_program(name: str) -> str:
     """Path of a program of this Python environment or else of the PATH; "" where there is none."""
@@ -133,7 +147,7 @@ def zig_arguments(target: Target, program: str) -> dict[str, str]:
         "LITEBNN_PROCESSOR": target.processor,
         "LITEBNN_GLIBC": target.glibc,
         "LITEBNN_CPU": target.zig_cpu,
-        "LITEBNN_GENERIC_CPU": find_target(target.generic or target.name).zig_cpu,
+        "LITEBNN_GENERIC_CPU": find_target(target.family).zig_cpu,
     }
 
 

@@ -20,10 +20,8 @@ from toolchains.targets import BUILD, ROOT, Target, ToolkitError
 
 RECIPE = ROOT / "docker"
 ZIG = "/opt/ziglang/zig"
-WHEEL_PLATFORMS = {
-    "amd64": "manylinux_2_12_x86_64",
-    "arm64": "manylinux_2_17_aarch64",
-}  # by the engine's name for its CPU
+# By the Docker engine's name for its CPU.
+WHEEL_PLATFORMS = {"amd64": "manylinux_2_12_x86_64", "arm64": "manylinux_2_17_aarch64"}
 
 
 def image_name() -> str:
@@ -39,13 +37,14 @@ def connect() -> Any:
         ToolkitError: the Python package docker is missing, or no engine answers.
     """
     try:
-        import docker.errors  # without `.errors`, this project's folder docker/ would pass for the package
+        from docker.client import DockerClient
+        from docker.errors import DockerException
     except ImportError as error:
         raise ToolkitError("the Python package docker is missing: pip install 'litebnn[docker]'") from error
     try:
-        client = docker.from_env()
+        client = DockerClient.from_env()
         client.ping()
-    except (docker.errors.DockerException, OSError) as error:
+    except (DockerException, OSError) as error:
         raise ToolkitError(
             f"no Docker engine answers; is it started, and may you use it? ({_first_line(error)})"
         ) from error
@@ -59,7 +58,7 @@ def build_image() -> str:
         ToolkitError: no engine answers, or the image cannot be built.
     """
     client = connect()
-    import docker
+    from docker.errors import DockerException
 
     name = image_name()
     if client.images.list(name=name):
@@ -73,7 +72,7 @@ def build_image() -> str:
     _unpack_requirements(context, client.version()["Arch"])
     try:
         image, _ = client.images.build(path=str(context), tag=name, network_mode="host", rm=True)
-    except docker.errors.DockerException as error:
+    except DockerException as error:
         raise ToolkitError(
             f"the image {name} cannot be built: {_first_line(error)} "
             "(where no registry can be reached, docker/base_image.sh makes the base image)"
@@ -98,9 +97,9 @@ def _unpack_requirements(context: os.PathLike[str], engine_cpu: str) -> None:
 
 def run_in_container(command: Sequence[str], log: TextIO) -> int:
     """Runs `command` in the image, as this user, with the project read-only except for build/."""
-    import docker
-
     client = connect()
+    from docker.errors import DockerException
+
     # At the same paths as outside, so that nothing has to be translated.
     volumes = {str(ROOT): {"bind": str(ROOT), "mode": "ro"}, str(BUILD): {"bind": str(BUILD), "mode": "rw"}}
     container = client.containers.create(
@@ -117,7 +116,7 @@ def run_in_container(command: Sequence[str], log: TextIO) -> int:
         for chunk in container.logs(stream=True, follow=True):
             log.write(chunk.decode(errors="replace"))
         return int(container.wait()["StatusCode"])
-    except docker.errors.DockerException as error:
+    except DockerException as error:
         raise ToolkitError(f"the container stopped: {_first_line(error)}") from error
     finally:
         container.remove(force=True)

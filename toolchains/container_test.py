@@ -1,3 +1,4 @@
+import importlib
 import sys
 from pathlib import Path
 
@@ -5,18 +6,33 @@ import pytest
 
 from toolchains import container
 from toolchains.container import connect, find_docker, image_name
-from toolchains.targets import ToolkitError, find_target
+from toolchains.targets import ROOT, ToolkitError, find_target
 
 
 def test_no_engine_is_one_line(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    pytest.importorskip("docker", reason="the Python package docker is missing: pip install 'litebnn[docker]'")
+    pytest.importorskip("docker.client", reason="the Python package docker is missing: pip install 'litebnn[docker]'")
     monkeypatch.setenv("DOCKER_HOST", f"unix://{tmp_path}/no.sock")
     with pytest.raises(ToolkitError, match=r"^no Docker engine answers; is it started, and may you use it\? \(.*\)$"):
         connect()
 
 
-def test_no_docker_package(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "docker", None)
+def forget_docker(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in [name for name in sys.modules if name.partition(".")[0] == "docker"]:
+        monkeypatch.delitem(sys.modules, name)
+
+
+def test_the_package_goes_before_the_folder_of_its_name(monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("docker.client", reason="the Python package docker is missing: pip install 'litebnn[docker]'")
+    forget_docker(monkeypatch)
+    monkeypatch.syspath_prepend(str(ROOT))
+    assert Path(str(importlib.import_module("docker").__file__)).parent != container.RECIPE
+
+
+def test_the_folder_does_not_pass_for_the_package(monkeypatch: pytest.MonkeyPatch) -> None:
+    forget_docker(monkeypatch)
+    standard_library = [path for path in sys.path if "site-packages" not in path]
+    monkeypatch.setattr(sys, "path", [str(ROOT), *standard_library])
+    assert importlib.import_module("docker").__file__ is None
     with pytest.raises(ToolkitError, match=r"pip install 'litebnn\[docker\]'"):
         connect()
 

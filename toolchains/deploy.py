@@ -3,7 +3,6 @@
 python -m toolchains.deploy --target=rpi4 --host=pi@board
 """
 
-import argparse
 import json
 import platform
 import re
@@ -14,7 +13,7 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 from toolchains.bundle import MODEL, bundle
-from toolchains.command_line import exit_code
+from toolchains.command_line import exit_code, parser
 from toolchains.targets import Target, ToolkitError, find_target
 
 HOST = re.compile(r"(.+@)?([^@:]+(:\d+)?|[0-9a-fA-F:]+)")  # what Fabric takes; an IPv6 address has no port
@@ -212,15 +211,13 @@ def summary(results: Path) -> str:
 
 def main(arguments: list[str] | None = None) -> int:
     """The command line; returns the exit code."""
-    parser = argparse.ArgumentParser(prog="toolchains.deploy", description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("--target", required=True, help="a row of toolchains/targets.toml")
-    parser.add_argument("--host", required=True, help="the board: [USER@]HOST[:PORT]")
-    parser.add_argument("--folder", default=".", help="folder on the board; by default the user's home")
-    parser.add_argument("--identity", type=Path, help="private key file")
-    parser.add_argument("--model", type=Path, help="model to measure; by default the bundle's")
-    parser.add_argument("--num-threads", type=int, default=1, help="threads to run it on")
-    parser.add_argument("--toolchain", default="auto", help="as for toolchains.build")
-    options = vars(parser.parse_args(arguments))
+    own = parser("toolchains.deploy", __doc__, target="", toolchain="auto")
+    own.add_argument("--host", required=True, help="the board: [USER@]HOST[:PORT]")
+    own.add_argument("--folder", default=".", help="folder on the board; by default the user's home")
+    own.add_argument("--identity", type=Path, help="private key file")
+    own.add_argument("--model", type=Path, help="model to measure; by default the bundle's")
+    own.add_argument("--num-threads", type=int, default=1, help="threads to run it on")
+    options = vars(own.parse_args(arguments))
     return exit_code(lambda: print(summary(deploy(options.pop("target"), options.pop("host"), **options))))
 
 

@@ -6,7 +6,6 @@ leaves `libtensorflowlite_c.so` and `include/` there. Nothing is compiled: both 
 name and version, and are held against the hashes below. `--tflite-dir` takes a C library of the user's own instead.
 """
 
-import argparse
 import hashlib
 import platform
 import shutil
@@ -21,7 +20,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from toolchains.command_line import exit_code
+from toolchains.command_line import exit_code, parser
 from toolchains.targets import BUILD, Target, ToolkitError, find_target
 
 LIBRARY = "libtensorflowlite_c.so"
@@ -169,12 +168,9 @@ def _download(package: Package, folder: Path) -> Path:
 
 def main(arguments: list[str] | None = None) -> int:
     """The command line; returns the exit code."""
-    parser = argparse.ArgumentParser(
-        prog="toolchains.runtime_library", description=__doc__.splitlines()[0] if __doc__ else ""
-    )
-    parser.add_argument("--target", default="host", help="a row of toolchains/targets.toml")
-    parser.add_argument("--tflite-dir", type=Path, help="folder with your own build of the C library and its headers")
-    options = parser.parse_args(arguments)
+    own = parser("toolchains.runtime_library", __doc__)
+    own.add_argument("--tflite-dir", type=Path, help="folder with your own build of the C library and its headers")
+    options = own.parse_args(arguments)
     return exit_code(lambda: print(fetch(options.target, options.tflite_dir)))
 
 

@@ -3,31 +3,34 @@
 python -m toolchains.table
 """
 
+import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import TypeVar
 
 from rich.console import Console
 from rich.table import Table
 
+from toolchains.command_line import exit_code
 from toolchains.compilers import find_gcc, find_ndk, ziglang_program
 from toolchains.emulate import emulator
 from toolchains.targets import Target, ToolkitError, load_targets
 
-Found = TypeVar("Found")
-
 COLUMNS = ("target", "what it is for", "triple", "CPU", "glibc", "compilers found", "emulator found")
+NO_TERMINAL = 1000  # characters in a line, where nothing says how many fit
 
 
 def compilers_found(target: Target) -> list[str]:
-    """Names of the toolchains whose compiler for `target` is installed here. Docker is not asked."""
-    if target.ndk_abi:
-        return ["ndk"] if _found(find_ndk, target) else []
-    gcc = ["gcc"] if _found(find_gcc, target) else []
-    return gcc + (["zig"] if ziglang_program() else [])
+    """Names of the target's toolchains whose compiler is installed here. Docker is not asked."""
+    looks: dict[str, Callable[[Target], object]] = {
+        "gcc": find_gcc,
+        "zig": lambda target: ziglang_program(),
+        "ndk": find_ndk,
+    }
+    return [name for name in target.toolchains if name in looks and _found(looks[name], target)]
 
 
-def _found(find: Callable[[Target], Found], target: Target) -> Found | None:
+def _found(find: Callable[[Target], object], target: Target) -> object:
+    """What `find` finds, or None."""
     try:
         return find(target)
     except ToolkitError:
@@ -35,15 +38,23 @@ def _found(find: Callable[[Target], Found], target: Target) -> Found | None:
 
 
 def table() -> Table:
-    """One row a target."""
-    result = Table(*COLUMNS)
+    """One row a target; nothing is left out of a narrow column, it goes on in the next line."""
+    result = Table()
+    for column in COLUMNS:
+        result.add_column(column, overflow="fold")
     for target in load_targets().values():
         cpu = target.zig_cpu if target.zig_cpu != "baseline" else ""
         compilers = ", ".join(compilers_found(target)) or "none yet"
-        program = Path(_found(emulator, target) or "-").name
+        program = Path(str(_found(emulator, target) or "-")).name
         result.add_row(target.name, target.description, target.triple, cpu, target.glibc, compilers, program)
     return result
 
 
+def main() -> int:
+    """The command line; returns the exit code."""
+    console = Console(width=None if sys.stdout.isatty() else NO_TERMINAL)
+    return exit_code(lambda: console.print(table()))
+
+
 if __name__ == "__main__":
-    Console().print(table())
+    sys.exit(main())

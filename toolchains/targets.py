@@ -1,7 +1,7 @@
 """The table of targets, targets.toml, as typed rows."""
 
 import sys
-from dataclasses import dataclass
+from dataclasses import MISSING, dataclass, fields
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +12,10 @@ else:
 
 ROOT = Path(__file__).resolve().parents[1]
 BUILD = ROOT / "build"
+TABLE = ROOT / "toolchains" / "targets.toml"
+
+# What --toolchain names, beside "auto".
+TOOLCHAINS = ("gcc", "zig", "docker", "ndk")
 
 
 def read_toml(path: Path) -> dict[str, Any]:
@@ -29,17 +33,18 @@ class Target:
 
     name: str
     description: str
+    family: str
     triple: str
     processor: str = ""
+    toolchains: tuple[str, ...] = ("gcc", "zig", "docker")
     gcc_flags: tuple[str, ...] = ()
+    gcc_package: str = "g++"
     zig_cpu: str = "baseline"
     glibc: str = ""
-    gcc_package: str = "g++"
     emulator: str = ""
     emulator_cpu: str = ""
     debian: str = ""
     wheel: str = ""
-    generic: str = ""
     ndk_abi: str = ""
     ndk_platform: int = 0
 
@@ -49,21 +54,71 @@ class Target:
         return BUILD / self.name
 
 
+# What TOML makes of a key's value, and what an error calls that, by the type of the field.
+KINDS: dict[Any, tuple[type, str]] = {
+    str: (str, "a string"),
+    int: (int, "an integer"),
+    tuple[str, ...]: (list, "a list of strings"),
+}
+KEYS = {field.name: KINDS[field.type] for field in fields(Target) if field.name != "name"}
+REQUIRED = [field.name for field in fields(Target) if field.default is MISSING]
+
+
 def load_targets() -> dict[str, Target]:
-    """All targets by name, in the order of the file."""
-    rows: dict[str, dict[str, Any]] = read_toml(Path(__file__).parent / "targets.toml")
-    return {name: Target(name=name, **_frozen(row)) for name, row in rows.items()}
+    """All targets by name, in the order of the file.
+
+    Raises:
+        ToolkitError: the file is no TOML, or something is wrong with a key of a row.
+    """
+    try:
+        rows = read_toml(TABLE)
+    except tomllib.TOMLDecodeError as error:
+        raise ToolkitError(f"{TABLE.name}: {error}") from error
+    for name, row in rows.items():
+        _check(name, row)
+    return {name: _target(name, row, rows) for name, row in rows.items()}
 
 
-def _frozen(row: dict[str, Any]) -> dict[str, Any]:
-    return {key: tuple(value) if isinstance(value, list) else value for key, value in row.items()}
+def _check(name: str, row: Any) -> None:
+    """Raises ToolkitError where a row has what no row may have."""
+    if not isinstance(row, dict):
+        raise ToolkitError(f"{TABLE.name}, {name}: expected a row, as [{name}], found {row!r}")
+    for key, value in row.items():
+        if key not in KEYS:
+            raise ToolkitError(f"{TABLE.name}, row {name}: unknown key '{key}'; the keys are {', '.join(KEYS)}")
+        kind, called = KEYS[key]
+        if type(value) is not kind or (isinstance(value, list) and not all(isinstance(part, str) for part in value)):
+            raise ToolkitError(f"{TABLE.name}, row {name}, key {key}: expected {called}, found {value!r}")
+    unknown = set(row.get("toolchains", ())) - set(TOOLCHAINS)
+    if unknown:
+        raise ToolkitError(
+            f"{TABLE.name}, row {name}, key toolchains: expected some of {', '.join(TOOLCHAINS)}, "
+            f"found {', '.join(sorted(unknown))}"
+        )
+
+
+def _target(name: str, row: dict[str, Any], rows: dict[str, dict[str, Any]]) -> Target:
+    """The row with what it takes from its family."""
+    family = row.get("family", name)
+    if family not in rows or rows[family].get("family", family) != family:
+        heads = [head for head in rows if "family" not in rows[head]]
+        raise ToolkitError(
+            f"{TABLE.name}, row {name}, key family: expected one of {', '.join(heads)}, found '{family}'"
+        )
+    inherited = {key: value for key, value in rows[family].items() if key != "description"}
+    whole = {**inherited, **row, "name": name, "family": family}
+    for key in REQUIRED:
+        if key not in whole:
+            raise ToolkitError(f"{TABLE.name}, row {name}: the key {key} is missing")
+    frozen: dict[str, Any] = {key: tuple(value) if isinstance(value, list) else value for key, value in whole.items()}
+    return Target(**frozen)
 
 
 def find_target(name: str) -> Target:
     """The target called `name`.
 
     Raises:
-        ToolkitError: no target has that name.
+        ToolkitError: no target has that name, or the table is wrong.
     """
     targets = load_targets()
     if name not in targets:

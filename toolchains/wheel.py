@@ -5,7 +5,6 @@
 One wheel serves every Python version and every board of its platform.
 """
 
-import argparse
 import os
 import re
 import subprocess
@@ -16,8 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from toolchains.build import LIBRARY, build
-from toolchains.choice import TOOLCHAINS
-from toolchains.command_line import exit_code
+from toolchains.command_line import exit_code, parser
 from toolchains.elf import glibc_floor
 from toolchains.targets import ROOT, ToolkitError, find_target
 
@@ -30,8 +28,7 @@ def contents(target: str, toolchain: str) -> dict[str, Any]:
     """Builds the library of a wheel.
 
     Args:
-        target: a row of targets.toml. Its `generic` target is what is built: a platform tag promises every CPU of its
-            kind.
+        target: a row of targets.toml. Its family is what is built: a platform tag promises every CPU of its kind.
         toolchain: as for `toolchains.build.build`.
 
     Returns:
@@ -43,7 +40,7 @@ def contents(target: str, toolchain: str) -> dict[str, Any]:
     row = find_target(target)
     if row.triple and not row.wheel:
         raise ToolkitError(f"there are no wheels for {target}: it has no platform tag in targets.toml")
-    library = build(row.generic or row.name, toolchain)
+    library = build(row.family, toolchain)
     platform = row.wheel or re.sub(r"\W", "_", sysconfig.get_platform())
     promised = re.match(r"manylinux_(\d+)_(\d+)_", platform)
     floor = glibc_floor(library)
@@ -91,10 +88,7 @@ def build_wheel(target: str, toolchain: str = "zig") -> Path:
 
 def main(arguments: list[str] | None = None) -> int:
     """The command line; returns the exit code."""
-    parser = argparse.ArgumentParser(prog="toolchains.wheel", description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("--target", default="host", help="a row of toolchains/targets.toml")
-    parser.add_argument("--toolchain", default="zig", help=", ".join(TOOLCHAINS))
-    options = parser.parse_args(arguments)
+    options = parser("toolchains.wheel", __doc__, toolchain="zig").parse_args(arguments)
     return exit_code(lambda: print(build_wheel(options.target, options.toolchain).relative_to(ROOT)))
 
 
