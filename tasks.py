@@ -1,4 +1,4 @@
-"""The project's tasks: `invoke --list`. Thin on purpose; the work is in toolchains/, tests/, examples/, converter/."""
+"""The project's tasks, as `invoke --list` shows them: each calls into toolchains/, bench/, examples/ or the tests."""
 
 import subprocess
 import sys
@@ -9,27 +9,30 @@ from invoke.exceptions import Exit
 from invoke.tasks import task
 
 ROOT = Path(__file__).resolve().parent
+TARGET = "a row of toolchains/targets.toml"
+TOOLCHAIN = "auto, gcc, zig, docker or ndk"
 
 
-def _python(*arguments: str | Path) -> None:
-    """Runs this Python in the project's folder and ends the task where that fails."""
+def _python(*words: str | Path, **options: object) -> None:
+    """Runs this Python in the project's folder, with the options that are given, and ends the task where that fails."""
+    flags = [f"--{name.replace('_', '-')}={value}" for name, value in options.items() if value != ""]
     try:
-        code = subprocess.run([sys.executable, *arguments], cwd=ROOT).returncode
+        code = subprocess.run([sys.executable, *words, *flags], cwd=ROOT).returncode
     except KeyboardInterrupt:
         code = 130
     if code:
         raise Exit(code=code)
 
 
-def _paths(**options: str) -> list[str]:
-    """Flags for the options that are given, with their paths seen from where the user is."""
-    return [f"--{name.replace('_', '-')}={Path(path).absolute()}" for name, path in options.items() if path]
+def _path(text: str) -> str:
+    """A path as seen from where the user is; "" stays that."""
+    return text and str(Path(text).absolute())
 
 
-@task(help={"target": "a row of toolchains/targets.toml", "toolchain": "auto, gcc, zig or docker"})
+@task(help={"target": TARGET, "toolchain": TOOLCHAIN})
 def build(context: Context, target: str = "host", toolchain: str = "auto") -> None:
     """Build the op library: build/TARGET/liblitebnn.so."""
-    _python("-m", "toolchains.build", f"--target={target}", f"--toolchain={toolchain}")
+    _python("-m", "toolchains.build", target=target, toolchain=toolchain)
 
 
 @task
@@ -44,33 +47,33 @@ def docker_image(context: Context) -> None:
     _python("-m", "toolchains.container")
 
 
-@task(help={"target": "a row of toolchains/targets.toml", "toolchain": "zig, docker, gcc or auto"})
+@task(help={"target": TARGET, "toolchain": TOOLCHAIN})
 def wheel(context: Context, target: str = "host", toolchain: str = "zig") -> None:
     """Make the wheel of a platform, with the op library inside: dist/litebnn-VERSION-py3-none-PLATFORM.whl."""
-    _python("-m", "toolchains.wheel", f"--target={target}", f"--toolchain={toolchain}")
+    _python("-m", "toolchains.wheel", target=target, toolchain=toolchain)
 
 
-@task(help={"target": "a row of toolchains/targets.toml", "tflite_dir": "folder of your own build of the C library"})
+@task(help={"target": TARGET, "tflite_dir": "folder of your own build of the C library"})
 def runtime(context: Context, target: str = "host", tflite_dir: str = "") -> None:
     """Fetch TensorFlow Lite's C library, for the example programs: build/runtime/TARGET."""
-    _python("-m", "toolchains.runtime_library", f"--target={target}", *_paths(tflite_dir=tflite_dir))
+    _python("-m", "toolchains.runtime_library", target=target, tflite_dir=_path(tflite_dir))
 
 
-@task(help={"target": "a row of toolchains/targets.toml", "toolchain": "auto, gcc, zig or docker"})
+@task(help={"target": TARGET, "toolchain": TOOLCHAIN})
 def bundle(context: Context, target: str = "host", toolchain: str = "auto") -> None:
     """Pack programs, libraries and an example for a board: dist/litebnn-TARGET.tar.gz."""
-    _python("-m", "toolchains.bundle", f"--target={target}", f"--toolchain={toolchain}")
+    _python("-m", "toolchains.bundle", target=target, toolchain=toolchain)
 
 
 @task(
     help={
-        "target": "a row of toolchains/targets.toml",
+        "target": TARGET,
         "host": "the board: [USER@]HOST[:PORT]",
         "folder": "folder on the board; by default the user's home",
         "identity": "private key file",
         "model": "model to measure; by default the bundle's",
         "num_threads": "threads to run it on",
-        "toolchain": "auto, gcc, zig or docker",
+        "toolchain": TOOLCHAIN,
     }
 )
 def deploy(
@@ -84,20 +87,21 @@ def deploy(
     toolchain: str = "auto",
 ) -> None:
     """Copy the bundle to a board over SSH, measure a model there, and bring the results back."""
-    places = [f"--target={target}", f"--host={host}", f"--folder={folder}", *_paths(identity=identity, model=model)]
-    _python("-m", "toolchains.deploy", *places, f"--num-threads={num_threads}", f"--toolchain={toolchain}")
+    files = {"identity": _path(identity), "model": _path(model)}
+    board = {"target": target, "host": host, "folder": folder}
+    _python("-m", "toolchains.deploy", **board, **files, num_threads=num_threads, toolchain=toolchain)
 
 
 @task(help={"mnist": "folder of MNIST's IDX files; by default scikit-learn's digits", "epochs": "training epochs"})
 def demo(context: Context, mnist: str = "", epochs: str = "") -> None:
     """Train a small binarized network, convert it, build the library and run it, side by side."""
     build(context)
-    _python("-m", "examples.mnist.demo", *_paths(mnist=mnist), *([f"--epochs={epochs}"] if epochs else []))
+    _python("-m", "examples.mnist.demo", mnist=_path(mnist), epochs=epochs)
 
 
 @task(
     help={
-        "target": "a row of toolchains/targets.toml; other than this machine: instruction counts, not times",
+        "target": f"{TARGET}; other than this machine: instruction counts, not times",
         "peer": "also time Larq Compute Engine, in build/peer-venv",
         "threads": "threads to run on",
         "model": "network of larq-zoo, its files in build/zoo (bench/zoo/make_models.py)",
@@ -107,14 +111,12 @@ def bench(
     context: Context, target: str = "host", peer: bool = False, threads: int = 1, model: str = "QuickNet"
 ) -> None:
     """Measure the kernels layer by layer and whole models."""
-    file = ROOT / "build" / "zoo" / f"{model}.lce.tflite"
     if target != "host":
-        counted = [f"--model={file}"] if file.is_file() else []
-        _python("-m", "bench.kernels", f"--target={target}", *counted)
+        _python("-m", "bench.kernels", target=target, model=model)
         return
     build(context)
-    _python("-m", "bench.kernels", f"--threads={threads}")
-    _python("-m", "bench.models", model, f"--threads={threads}", *(["--peer"] if peer else []))
+    _python("-m", "bench.kernels", threads=threads)
+    _python("-m", "bench.models", model, *(["--peer"] if peer else []), threads=threads)
 
 
 @task
@@ -123,13 +125,10 @@ def lint(context: Context) -> None:
     _python("-m", "ruff", "check", ".")
     _python("-m", "ruff", "format", "--check", ".")
     _python("-m", "mypy")
-    sources = [
-        path
-        for suffix in ("h", "cc", "c")
-        for part in ("ops", "bench", "examples")
-        for path in (ROOT / part).rglob(f"*.{suffix}")
-    ]
-    _python("-c", "import sys, clang_format; sys.exit(clang_format.clang_format())", "--dry-run", "--Werror", *sources)
+    folders = [ROOT / name for name in ("ops", "bench", "examples")]
+    sources = [path for folder in folders for path in folder.rglob("*") if path.suffix in (".h", ".cc", ".c")]
+    clang_format = "import sys, clang_format; sys.exit(clang_format.clang_format())"
+    _python("-c", clang_format, "--dry-run", "--Werror", *sources)
 
 
 @task(
@@ -143,7 +142,7 @@ def lint(context: Context) -> None:
 def test(context: Context, k: str = "", long: bool = False, target: str = "host", runtimes: bool = False) -> None:
     """Lint, build for the host, and run all tests."""
     if target != "host":
-        _python("-m", "pytest", "tests/emulated", f"--target={target}")
+        _python("-m", "pytest", "tests/emulated", target=target)
         return
     if runtimes:
         build(context)

@@ -4,7 +4,10 @@ import re
 
 import numpy as np
 import pytest
-from programs import (
+
+from litebnn.flatbuffer import schema
+from litebnn.flatbuffer.schema import OPERATOR_NAMES
+from tests.support.programs import (
     GOLDEN,
     NEEDS_NEWER_LIBRARY,
     error_of,
@@ -15,9 +18,6 @@ from programs import (
     sanitized_programs,
     tensor,
 )
-
-from litebnn.flatbuffer import schema
-from litebnn.flatbuffer.schema import OPERATOR_NAMES
 from toolchains.targets import ROOT
 
 

@@ -12,11 +12,12 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 from PIL import Image
-from programs import GOLDEN, host_programs, run, scores
 
 import litebnn
+from bench.zoo import ZOO
+from tests.support.programs import GOLDEN, host_programs, run, scores
 from toolchains.bundle import bundle
-from toolchains.targets import BUILD, ROOT, ToolkitError, find_target
+from toolchains.targets import ROOT, ToolkitError, find_target
 
 IMAGES = 100
 SYSTEM = Path("/usr/aarch64-linux-gnu")  # the C and C++ libraries of Debian's cross compiler
@@ -110,7 +111,7 @@ def test_loads_the_bundles_op_library_as_a_delegate(unpacked):
 
 
 def test_runs_a_converted_quicknet(unpacked, tmp_path):
-    source = BUILD / "zoo" / "QuickNet.float.tflite"
+    source = ZOO / "QuickNet.float.tflite"
     if not source.exists():
         pytest.skip(f"{source.relative_to(ROOT)} is missing: bench/zoo/make_models.py says how to make it")
     model = tmp_path / "quicknet.tflite"

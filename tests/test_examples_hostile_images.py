@@ -9,7 +9,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 from PIL import Image
-from programs import error_of, pixels_model, run, sanitized_programs
+
+from tests.support.programs import error_of, pixels_model, run, sanitized_programs
 
 PICTURE = Image.fromarray(np.random.default_rng(3).integers(0, 256, (9, 13, 3), np.uint8))
 

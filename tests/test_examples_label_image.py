@@ -10,10 +10,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from PIL import Image
-from programs import GOLDEN, error_of, host_programs, one_op_model, pixels_model, run, scores, tensor
 
 from litebnn.flatbuffer import schema, write_model
 from litebnn.graph import Graph, Model, Op, OpCode, constant
+from tests.support.programs import GOLDEN, error_of, host_programs, one_op_model, pixels_model, run, scores, tensor
 from toolchains.targets import ROOT
 
 

@@ -6,13 +6,14 @@ in the long mode); the thread build runs what uses threads under ThreadSanitizer
 
 import functools
 import os
-import shutil
 import subprocess
 from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).resolve().parents[1]
+from toolchains.compilers import Compiler, find_gcc
+from toolchains.targets import BUILD, ROOT, ToolkitError, find_target
+
 GOOGLETEST = Path("/usr/src/googletest")
 
 ADDRESS = "address,undefined,float-cast-overflow"
@@ -29,19 +30,23 @@ CASES = [
 @functools.cache
 def build_folder(build: str) -> Path:
     """Configures a build; returns its folder."""
-    for tool in ("cmake", "c++"):
-        if not shutil.which(tool):
-            pytest.skip(f"no {tool}: install a C++17 compiler and cmake")
     if not GOOGLETEST.is_dir():
         pytest.skip("no GoogleTest sources: install Debian's googletest")
-    folder = ROOT / "build" / "tests" / build
-    sanitize = BUILDS[build]
-    options = ["-DLITEBNN_BUILD_TESTS=ON", f"-DLITEBNN_SANITIZE={sanitize}"]
-    if sanitize:
-        options += ["-DCMAKE_BUILD_TYPE=Debug", "-DCMAKE_CXX_FLAGS=-O1"]
-    ninja = ["-G", "Ninja"] if shutil.which("ninja") else []
-    run("cmake", "-S", ROOT, "-B", folder, *ninja, *options)
+    folder = BUILD / "tests" / build
+    options = {"LITEBNN_BUILD_TESTS": "ON", "LITEBNN_SANITIZE": BUILDS[build]}
+    if BUILDS[build]:
+        run(*compiler().configure(folder, "Debug", CMAKE_CXX_FLAGS="-O1", **options))
+    else:
+        run(*compiler().configure(folder, **options))
     return folder
+
+
+def compiler() -> Compiler:
+    """This machine's compiler; skips the test where there is none."""
+    try:
+        return find_gcc(find_target("host"))
+    except ToolkitError as error:
+        pytest.skip(str(error))
 
 
 def run(*command: str | Path, environment: dict[str, str] | None = None) -> str:
@@ -60,7 +65,7 @@ def run(*command: str | Path, environment: dict[str, str] | None = None) -> str:
 def run_test(build: str, test: str, environment: dict[str, str] | None = None) -> str:
     """Builds one C++ test and runs it."""
     folder = build_folder(build)
-    run("cmake", "--build", folder, "--target", test, "--parallel", "2")
+    run(*compiler().compile(folder, test))
     return run(folder / "ops" / "tests" / test, "--gtest_brief=1", environment=environment)
 
 

@@ -99,7 +99,7 @@ def _build(target: Target, compiler: Compiler, tests: bool) -> Path:
             code = compiler.run(command, log)
             log.flush()
             if code:
-                cause = _first_error(Path(log.name))
+                cause = first_error(Path(log.name).read_text(encoding="utf-8", errors="replace"))
                 raise ToolkitError(
                     f"{step} {target.name} failed with code {code}{cause}; all of it: {_short(log.name)}"
                 )
@@ -130,11 +130,10 @@ def _forget_other_compiler(work: Path, compiler: Compiler) -> None:
     stamp.write_text(wanted, encoding="utf-8")
 
 
-def _first_error(log: Path) -> str:
+def first_error(log: str) -> str:
     """The first error in a build's log, as ": LINE"; "" where there is none."""
-    text = log.read_text(encoding="utf-8", errors="replace")
     # CMake says what is wrong below the line that says where.
-    found = re.search(r"^(CMake Error.*:\n+.+|CMake Error.*|.*error:.*)", text, re.MULTILINE | re.IGNORECASE)
+    found = re.search(r"^(CMake Error.*:\n+.+|CMake Error.*|.*error:.*)", log, re.MULTILINE | re.IGNORECASE)
     return f": {' '.join(found[0].split())}" if found else ""
 
 

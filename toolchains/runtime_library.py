@@ -89,6 +89,11 @@ def fetch(target: str, tflite_dir: Path | None = None) -> Path:
     return folder
 
 
+def published_library(target: Target) -> str:
+    """Where the published package has the target's C library; "" where it has none."""
+    return "" if target.ndk_abi else TFLITE_LIBRARY.get(target.processor or platform.machine(), "")
+
+
 @contextmanager
 def _replacing(folder: Path) -> Iterator[Path]:
     """Yields an empty folder that takes the place of `folder` if all goes well."""
@@ -103,11 +108,10 @@ def _replacing(folder: Path) -> Iterator[Path]:
 
 
 def _take_published(target: Target, work: Path) -> None:
-    processor = target.processor or platform.machine()
-    library = None if target.ndk_abi else TFLITE_LIBRARY.get(processor)
-    if library is None:
+    library = published_library(target)
+    if not library:
         raise ToolkitError(
-            f"no C library is published for {target.name} ({target.triple or processor}): "
+            f"no C library is published for {target.name} ({target.triple or platform.machine()}): "
             "build one as docs/board.md says and name its folder with --tflite-dir"
         )
     _take(TFLITE, {library: LIBRARY, TFLITE_INCLUDE: "include"}, work)

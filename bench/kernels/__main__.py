@@ -1,24 +1,28 @@
 """Builds the kernels' benchmark and runs it: on this machine the clock, for other targets an emulator's counts.
 
-    python -m bench.kernels [--target=NAME] [--isa=NAME] [--threads=N] [--only=TEXT] [--model=FILE]
+    python -m bench.kernels [--target=NAME] [--isa=NAME] [--threads=N] [--only=TEXT] [--model=NAME]
 
 For a target that is not this machine it prints guest instructions per binary multiply-add of each layer, counted by a
-plugin of qemu-user, and the cycles that llvm-mca gives the inner loop on the Cortex cores; with --model, and the
-target's benchmark_model built by `invoke build` after `invoke runtime`, also the instructions of one inference.
+plugin of qemu-user, and the cycles that llvm-mca gives the inner loop on the Cortex cores; with --model, a network of
+bench/zoo, also the instructions of one inference in the target's benchmark_model.
 """
 
-import argparse
-import os
 import re
 import shutil
 import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
+from bench.zoo import model_file
+from toolchains.build import LIBRARY, first_error
+from toolchains.command_line import exit_code, parser
 from toolchains.compilers import find_gcc
-from toolchains.targets import Target, ToolkitError, find_target
+from toolchains.emulate import emulator
+from toolchains.runtime_library import published_library
+from toolchains.targets import BUILD, ROOT, Target, ToolkitError, find_target
 
-ROOT = Path(__file__).resolve().parents[2]
+FOLDER = BUILD / "bench"
 LAYERS = [f"bconv {f}x{f} {size}x{size}x{64 * 56 // size}" for f in (3, 1, 5) for size in (56, 28, 14, 7)]
 # The functions of ops/kernels/isa/neon64/sum_windows.S for chunks of six words, by the cores that they are for: how
 # many vector instructions those do a cycle.
@@ -29,24 +33,27 @@ LOOPS = {
 # Six words of four pixels and 32 channels.
 LOOP_MACS = 6 * 32 * 4 * 32
 
+Command = Sequence[str | Path]
 
-def _run(command: list[str | Path], **options: str) -> str:
-    environment = {**os.environ, **options}
-    done = subprocess.run([str(word) for word in command], capture_output=True, text=True, env=environment)
+
+def output_of(command: Command) -> str:
+    """What a command prints.
+
+    Raises:
+        ToolkitError: it failed.
+    """
+    done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
     if done.returncode:
-        raise SystemExit(f"benchmark: {command[0]} ended with code {done.returncode}:\n{done.stdout}{done.stderr}")
-    return done.stdout + done.stderr
+        raise ToolkitError(f"{command[0]} ended with code {done.returncode}{first_error(done.stdout)}")
+    return done.stdout
 
 
 def build(target: Target) -> Path:
     """Builds kernels_bench and the library for the target and returns the folder of the build."""
     compiler = find_gcc(target)
-    folder = ROOT / "build" / "bench" / target.name
-    definitions = [f"-D{name}={value}" for name, value in compiler.cmake_arguments.items()]
-    generator = ["-G", "Ninja", f"-DCMAKE_MAKE_PROGRAM={compiler.ninja}"] if compiler.ninja else []
-    benchmarks = "-DLITEBNN_BUILD_BENCHMARKS=ON"
-    _run([compiler.cmake, "-S", ROOT, "-B", folder, *generator, "-DCMAKE_BUILD_TYPE=Release", benchmarks, *definitions])
-    _run([compiler.cmake, "--build", folder, "--parallel", str(os.cpu_count() or 1)])
+    folder = FOLDER / target.name
+    output_of(compiler.configure(folder, LITEBNN_BUILD_BENCHMARKS="ON"))
+    output_of(compiler.compile(folder))
     return folder
 
 
@@ -54,19 +61,18 @@ class Counter:
     """Counts the instructions of emulated programs; the difference of two runs is that of what one does more."""
 
     def __init__(self, target: Target) -> None:
-        for program in (target.emulator, "cc"):
-            if not shutil.which(program):
-                raise ToolkitError(f"{program} is missing: install the Debian packages qemu-user and gcc")
-        self._plugin = ROOT / "build" / "bench" / "insn_count.so"
-        source = ROOT / "ops" / "bench" / "insn_count.c"
-        _run(["cc", "-O2", "-shared", "-fPIC", "-o", self._plugin, source])
-        self._emulator: list[str | Path] = [target.emulator, "-L", f"/usr/{target.triple}"]
+        if not shutil.which("cc"):
+            raise ToolkitError("cc is missing: install the Debian package gcc")
+        self._plugin = FOLDER / "insn_count.so"
+        source = ROOT / "bench" / "kernels" / "insn_count.c"
+        output_of(["cc", "-O2", "-shared", "-fPIC", "-o", self._plugin, source])
+        self._emulator = [emulator(target), "-L", f"/usr/{target.triple}"]
 
-    def run(self, command: list[str | Path]) -> str:
-        return _run([*self._emulator, *command])
+    def run(self, command: Command) -> str:
+        return output_of([*self._emulator, *command])
 
-    def count(self, command: list[str | Path]) -> int:
-        output = _run([*self._emulator, "-plugin", self._plugin, "-d", "plugin", *command])
+    def count(self, command: Command) -> int:
+        output = output_of([*self._emulator, "-plugin", self._plugin, "-d", "plugin", *command])
         return int(re.findall(r"guest instructions: (\d+)", output)[0])
 
 
@@ -75,7 +81,7 @@ def count_layers(counter: Counter, program: Path, only: str) -> None:
         if only not in layer:
             continue
 
-        def command(iterations: int, layer: str = layer) -> list[str | Path]:
+        def command(iterations: int, layer: str = layer) -> Command:
             return [program, f"--only={layer}", f"--iterations={iterations}"]
 
         macs = int(re.findall(r"(\d+) MACs", counter.run(command(1)))[0])
@@ -83,22 +89,39 @@ def count_layers(counter: Counter, program: Path, only: str) -> None:
         print(f"{layer:<22} {instructions / 1e6:8.3f} M instructions, {instructions / macs:.4f} per multiply-add")
 
 
-def count_model(counter: Counter, target: Target, library: Path, model: Path) -> None:
+def benchmark_model(target: Target) -> Path:
+    """The target's benchmark_model.
+
+    Raises:
+        ToolkitError: it is not there; the message says how to make it.
+    """
     program = target.folder / "benchmark_model"
     if not program.is_file():
-        raise SystemExit(f"benchmark: no {program}: make it by invoke runtime and invoke build, for this target")
+        runtime = f"invoke runtime --target={target.name}"
+        if not published_library(target):
+            runtime += " --tflite-dir=DIR (with a C library of your own, see docs/board.md)"
+        raise ToolkitError(f"there is no {program}: make it by {runtime} and invoke build --target={target.name}")
+    return program
+
+
+def count_model(counter: Counter, target: Target, library: Path, name: str) -> None:
+    try:
+        model, program = model_file(name, "lce"), benchmark_model(target)
+    except ToolkitError as reason:
+        print(f"{name} is not counted: {reason}")
+        return
 
     place = ["-E", f"LD_LIBRARY_PATH={target.folder}"]
     options = [f"--graph={model}", "--use_xnnpack=1", f"--external_delegate_path={library}", "--warmup_runs=1"]
 
-    def command(runs: int) -> list[str | Path]:
+    def command(runs: int) -> Command:
         return [*place, program, *options, f"--num_runs={runs}"]
 
     instructions = counter.count(command(2)) - counter.count(command(1))
     print(f"{model.name}: {instructions / 1e6:.2f} M instructions an inference")
 
 
-def _loop_of(function: str, listing: str) -> list[str]:
+def loop_of(function: str, listing: str) -> list[str]:
     """The instructions of a function's loop, without the branch at its end, from objdump's listing."""
     body = re.findall(rf"<{function}>:\n(.*?)\sret\n", listing, re.DOTALL)[0]
     lines = [(int(address, 16), text) for address, text in re.findall(r"^ *([0-9a-f]+):\s+(.*)$", body, re.MULTILINE)]
@@ -106,21 +129,20 @@ def _loop_of(function: str, listing: str) -> list[str]:
     return [text for address, text in lines[:-1] if address >= begin]
 
 
-def analyze_loops(target: Target, folder: Path) -> None:
+def analyze_loops(target: Target, program: Path) -> None:
     """Prints the cycles that llvm-mca gives the inner loops of 64-bit NEON."""
     analyzer = next((name for name in ("llvm-mca-19", "llvm-mca") if shutil.which(name)), None)
     if analyzer is None:
         print("inner loops: llvm-mca is missing: install the Debian package llvm-19")
         return
-    program = folder / "ops" / "bench" / "kernels_bench"
-    listing = _run([f"{target.triple}-objdump", "-d", "--no-show-raw-insn", program])
-    source = folder / "loop.s"
+    listing = output_of([f"{target.triple}-objdump", "-d", "--no-show-raw-insn", program])
+    source = program.with_name("loop.s")
     for function, cores in LOOPS.items():
-        loop = _loop_of(function, listing)
+        loop = loop_of(function, listing)
         source.write_text("\n".join([*loop, ""]))
         print(f"{function}: {len(loop) + 1} instructions for {LOOP_MACS} multiply-adds")
         for core, vectors in cores.items():
-            output = _run([analyzer, "-mtriple=aarch64", f"-mcpu={core}", "-iterations=100", source])
+            output = output_of([analyzer, "-mtriple=aarch64", f"-mcpu={core}", "-iterations=100", source])
             cycles = int(re.findall(r"Total Cycles:\s+(\d+)", output)[0]) / 100
             bound = 128 / 3 * vectors
             speed = LOOP_MACS / cycles
@@ -130,32 +152,34 @@ def analyze_loops(target: Target, folder: Path) -> None:
             )
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description="Time or count the kernels.")
-    parser.add_argument("--target", default="host")
-    parser.add_argument("--isa", default="")
-    parser.add_argument("--threads", type=int, default=1)
-    parser.add_argument("--only", default="", help="layers whose name has this in it")
-    parser.add_argument("--model", type=Path, help="count one inference of this model too; other targets only")
-    options = parser.parse_args()
-    try:
-        target = find_target(options.target)
-        folder = build(target)
-        program = folder / "ops" / "bench" / "kernels_bench"
-        if not target.triple:
-            command: list[str | Path] = [program, f"--threads={options.threads}", f"--only={options.only}"]
-            if options.isa:
-                command.append(f"--isa={options.isa}")
-            sys.exit(subprocess.run(command).returncode)
-        counter = Counter(target)
-        count_layers(counter, program, options.only)
-        if target.processor == "aarch64":
-            analyze_loops(target, folder)
-        if options.model:
-            count_model(counter, target, folder / "liblitebnn.so", options.model)
-    except ToolkitError as error:
-        raise SystemExit(f"benchmark: {error}") from error
+def measure(name: str, isa: str, threads: int, only: str, model: str) -> None:
+    """Times or counts the kernels of a target."""
+    target = find_target(name)
+    folder = build(target)
+    program = folder / "bench" / "kernels" / "kernels_bench"
+    if not target.triple:
+        chosen = [f"--isa={isa}"] if isa else []
+        if subprocess.run([program, f"--threads={threads}", f"--only={only}", *chosen]).returncode:
+            raise ToolkitError(f"{program} failed")
+        return
+    counter = Counter(target)
+    count_layers(counter, program, only)
+    if target.processor == "aarch64":
+        analyze_loops(target, program)
+    if model:
+        count_model(counter, target, folder / LIBRARY, model)
+
+
+def main() -> int:
+    """The command line; returns the exit code."""
+    own = parser("bench.kernels", __doc__)
+    own.add_argument("--isa", default="", help="this machine only: the instruction set, by default the best")
+    own.add_argument("--threads", type=int, default=1, help="this machine only")
+    own.add_argument("--only", default="", help="layers whose name has this in it")
+    own.add_argument("--model", default="", help="other targets only: count an inference of this network too")
+    options = own.parse_args()
+    return exit_code(lambda: measure(options.target, options.isa, options.threads, options.only, options.model))
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

@@ -2,9 +2,8 @@
 
     python -m bench.models [--peer] [--isa=NAME] [--threads=N] [--rounds=N] [MODEL ...]
 
-MODEL is the name of a larq-zoo network, QuickNet by default, whose files bench/zoo/make_models.py has written to
-build/zoo: NAME.lce.tflite, which litebnn and the peer run, and NAME.float.tflite for XNNPACK. With --peer, Larq Compute
-Engine 0.16 runs too, from the environment build/peer-venv that the same file describes.
+MODEL is a network of bench/zoo, QuickNet by default: litebnn and the peer run what Larq Compute Engine has converted,
+XNNPACK the float file. With --peer, Larq Compute Engine 0.16 runs too, at its best and by default.
 """
 
 import argparse
@@ -15,9 +14,10 @@ import subprocess
 import sys
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parents[2]
-PEER_PYTHON = ROOT / "build" / "peer-venv" / "bin" / "python"
-MODELS = ROOT / "build" / "zoo"
+from bench.zoo import PEER_PYTHON, model_file
+from toolchains.command_line import exit_code
+from toolchains.targets import ToolkitError
+
 # So long that what the others have left in the caches counts little.
 SECONDS_OF_A_TURN = 0.1
 
@@ -30,18 +30,17 @@ class Worker:
         self.seconds: list[float] = []
         self.peak_bytes = 0
         python = PEER_PYTHON if kind.startswith("lce-") else Path(sys.executable)
-        command = [python, Path(__file__).with_name("worker.py"), kind, model, str(threads)]
-        quiet = {"TF_CPP_MIN_LOG_LEVEL": "3"}
+        command = [str(word) for word in (python, Path(__file__).with_name("worker.py"), kind, model, threads)]
         self._process = subprocess.Popen(
-            [str(word) for word in command],
+            command,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
             text=True,
-            env={**os.environ, **quiet},
+            env=os.environ | {"TF_CPP_MIN_LOG_LEVEL": "3"},
         )
         if self._answer() != "ready":
-            raise SystemExit(f"benchmark: {kind} cannot run {model}: try {' '.join(str(word) for word in command)}")
+            raise ToolkitError(f"{kind} cannot run {model}: try {' '.join(command)}")
 
     def _answer(self) -> str:
         assert self._process.stdout is not None
@@ -63,12 +62,8 @@ class Worker:
 
 def compare(name: str, kinds: list[str], threads: int, rounds: int) -> None:
     """Prints one line for each kind: median and best time, the first kind's advantage, peak memory."""
-    suffixes = {kind: "float" if kind == "xnnpack" else "lce" for kind in kinds}
-    paths = {kind: MODELS / f"{name}.{suffix}.tflite" for kind, suffix in suffixes.items()}
-    for path in paths.values():
-        if not path.is_file():
-            raise SystemExit(f"benchmark: no {path}: write it with bench/zoo/make_models.py, which says how")
-    workers = [Worker(kind, paths[kind], threads) for kind in kinds]
+    files = {kind: model_file(name, "float" if kind == "xnnpack" else "lce") for kind in kinds}
+    workers = [Worker(kind, file, threads) for kind, file in files.items()]
     for worker in workers:
         worker.take_turn()
         worker.seconds.clear()
@@ -87,21 +82,26 @@ def compare(name: str, kinds: list[str], threads: int, rounds: int) -> None:
         )
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description="Time whole models.")
+def compare_all(names: list[str], isas: list[str], peer: bool, threads: int, rounds: int) -> None:
+    """Compares the runtimes on each network."""
+    if peer and not PEER_PYTHON.is_file():
+        raise ToolkitError(f"there is no {PEER_PYTHON}: bench/zoo/make_models.py says how to make that environment")
+    peers = ["lce-best", "lce-default"] if peer else []
+    for name in names:
+        compare(name, ["litebnn", *(f"litebnn-{isa}" for isa in isas), *peers, "xnnpack"], threads, rounds)
+
+
+def main() -> int:
+    """The command line; returns the exit code."""
+    parser = argparse.ArgumentParser(prog="python -m bench.models", description="Time whole models.")
     parser.add_argument("models", nargs="*", default=["QuickNet"], metavar="MODEL")
     parser.add_argument("--peer", action="store_true", help="run Larq Compute Engine too")
-    parser.add_argument("--isa", action="append", default=[], help="run litebnn with these kernels too")
+    parser.add_argument("--isa", action="append", default=[], help="run litebnn with this instruction set too")
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--rounds", type=int, default=15)
     options = parser.parse_args()
-    if options.peer and not PEER_PYTHON.is_file():
-        raise SystemExit(f"benchmark: no {PEER_PYTHON}: bench/zoo/make_models.py says how to make that environment")
-    tables = [f"litebnn-{name}" for name in options.isa]
-    kinds = ["litebnn", *tables, *(["lce-best", "lce-default"] if options.peer else []), "xnnpack"]
-    for name in options.models:
-        compare(name, kinds, options.threads, options.rounds)
+    return exit_code(lambda: compare_all(options.models, options.isa, options.peer, options.threads, options.rounds))
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

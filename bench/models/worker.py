@@ -1,8 +1,8 @@
-"""Runs one model in one runtime on request, so that several can take turns. Started by models.py.
+"""Runs one model in one runtime on request, so that several can take turns. `python -m bench.models` starts it.
 
-    python worker.py KIND MODEL THREADS
+    python bench/models/worker.py KIND MODEL THREADS
 
-KIND is litebnn or litebnn-NAME (with the kernels so named), xnnpack (a float model in LiteRT), lce-default or
+KIND is litebnn or litebnn-ISA (an instruction set that is forced), xnnpack (a float model in LiteRT), lce-default or
 lce-best (Larq Compute Engine, which is imported only then). For every line read, a number of seconds, it runs
 inferences for so long, three at least, and prints one line of JSON: the seconds of each. An empty line ends it, and
 prints the peak memory in bytes.

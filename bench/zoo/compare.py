@@ -1,6 +1,6 @@
-"""Converts the models that make_models.py wrote, and sets the result beside larq-compute-engine's.
+"""Converts the networks that make_models.py wrote, and sets the result beside larq-compute-engine's.
 
-    python bench/zoo/compare.py build/zoo [NAME ...]
+    python -m bench.zoo.compare [NAME ...]
 
 For each model: the conversion's time and peak memory, the differences of the outputs to the float model's (a sign
 of a value next to zero may turn over with rounding, and a network of random weights makes much of it), and
@@ -16,6 +16,7 @@ from pathlib import Path
 
 import numpy as np
 
+from bench.zoo import ZOO
 from litebnn.convert import convert_tflite
 from litebnn.flatbuffer import read_model, write_model
 from litebnn.report.macs import count_macs
@@ -65,20 +66,19 @@ def without_softmax(model: bytes) -> bytes:
 
 
 def main() -> int:
-    folder = Path(sys.argv[1])
-    names = sys.argv[2:] or sorted(path.name.split(".")[0] for path in folder.glob("*.float.tflite"))
+    names = sys.argv[1:] or sorted(path.name.split(".")[0] for path in ZOO.glob("*.float.tflite"))
     failed = False
     print("| " + " | ".join(COLUMNS) + " |")
     print("|---" * len(COLUMNS) + "|")
     context = multiprocessing.get_context("spawn")
     for name in names:
-        path = folder / f"{name}.float.tflite"
+        path = ZOO / f"{name}.float.tflite"
         queue = context.Queue()
         process = context.Process(target=convert, args=(path, queue))
         process.start()
         converted, seconds, peak, why = queue.get()
         process.join()
-        (folder / f"{name}.litebnn.tflite").write_bytes(converted)
+        (ZOO / f"{name}.litebnn.tflite").write_bytes(converted)
 
         interpreters = [Interpreter(without_softmax(model)) for model in (path.read_bytes(), converted)]
         x = np.random.default_rng(0).standard_normal((SAMPLES, *interpreters[0].input_shapes[0][1:])).astype(np.float32)
@@ -87,8 +87,8 @@ def main() -> int:
         gaps = np.array([difference(*pair) if np.all(np.isfinite(pair)) else np.inf for pair in pairs])
         wrong = [x[i : i + 1] for i in np.flatnonzero(gaps > LARGEST_DIFFERENCE)]
         turned = sum(first_divergence(path.read_bytes(), converted, [sample]).by_rounding for sample in wrong)
-        ours, facts = count_macs(converted), json.loads((folder / f"{name}.json").read_text())
-        peer_path = folder / f"{name}.lce.tflite"
+        ours, facts = count_macs(converted), json.loads((ZOO / f"{name}.json").read_text())
+        peer_path = ZOO / f"{name}.lce.tflite"
         peer, peer_bytes = ((0, 0), 0)
         if peer_path.exists():
             peer, peer_bytes = count_macs(peer_path.read_bytes()), peer_path.stat().st_size

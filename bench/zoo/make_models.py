@@ -1,11 +1,11 @@
-r"""Writes the larq-zoo models as float .tflite files, and what larq-compute-engine makes of them.
+r"""Writes larq-zoo's networks to build/zoo as float .tflite files, and what larq-compute-engine makes of them.
 
 Runs in a virtual environment of its own, for these packages need an older TensorFlow than the rest:
 
     python3.11 -m venv build/peer-venv
     build/peer-venv/bin/pip install "larq-compute-engine==0.16.*" larq larq-zoo "tensorflow-cpu<2.16" "numpy<2" \
         "setuptools<80"
-    build/peer-venv/bin/python bench/zoo/make_models.py build/zoo [NAME ...]
+    build/peer-venv/bin/python -m bench.zoo.make_models [NAME ...]
 
 Nothing is downloaded: the weights are random, and the batch norms get the statistics of one random batch, disturbed.
 """
@@ -13,12 +13,13 @@ Nothing is downloaded: the weights are random, and the batch norms get the stati
 import json
 import sys
 import time
-from pathlib import Path
 
 import larq_compute_engine as lce
 import larq_zoo as lqz
 import numpy as np
 import tensorflow as tf
+
+from bench.zoo import ZOO
 
 MODELS = {
     "QuickNetSmall": lqz.sota.QuickNetSmall,
@@ -32,7 +33,7 @@ MODELS = {
     "RealToBinaryNet": lqz.literature.RealToBinaryNet,
     "DoReFaNet": lqz.literature.DoReFaNet,
 }
-NEGATIVE_SCALES = 0.1  # share of the batch norms' scales
+NEGATIVE_SCALES = 0.1  # the share of the batch norms' scales that are negative
 
 
 def randomise_batch_norms(model: tf.keras.Model, rng: np.random.Generator) -> None:
@@ -55,9 +56,8 @@ def randomise_batch_norms(model: tf.keras.Model, rng: np.random.Generator) -> No
 
 
 def main() -> None:
-    folder = Path(sys.argv[1])
-    folder.mkdir(parents=True, exist_ok=True)
-    for name in sys.argv[2:] or MODELS:
+    ZOO.mkdir(parents=True, exist_ok=True)
+    for name in sys.argv[1:] or MODELS:
         tf.keras.utils.set_random_seed(1)
         tf.keras.backend.clear_session()
         model = MODELS[name](weights=None, input_shape=(224, 224, 3))
@@ -67,17 +67,17 @@ def main() -> None:
         function = tf.function(lambda x: model(x, training=False))  # noqa: B023, called in this turn
         concrete = function.get_concrete_function(tf.TensorSpec((1, 224, 224, 3), tf.float32))
         converter = tf.lite.TFLiteConverter.from_concrete_functions([concrete], model)
-        (folder / f"{name}.float.tflite").write_bytes(converter.convert())
+        (ZOO / f"{name}.float.tflite").write_bytes(converter.convert())
         facts = {"tensorflow_seconds": time.monotonic() - started, "lce_error": "its process died"}
-        (folder / f"{name}.json").write_text(json.dumps(facts, indent=1))
+        (ZOO / f"{name}.json").write_text(json.dumps(facts, indent=1))
         started = time.monotonic()
         try:
-            (folder / f"{name}.lce.tflite").write_bytes(lce.convert_keras_model(model))
+            (ZOO / f"{name}.lce.tflite").write_bytes(lce.convert_keras_model(model))
             facts["lce_error"] = None
         except Exception as error:
             facts["lce_error"] = str(error).splitlines()[0][:200] or type(error).__name__
         facts["lce_seconds"] = time.monotonic() - started
-        (folder / f"{name}.json").write_text(json.dumps(facts, indent=1))
+        (ZOO / f"{name}.json").write_text(json.dumps(facts, indent=1))
         print(name, facts, flush=True)
 
 

@@ -13,9 +13,10 @@ import pytest
 
 from litebnn.flatbuffer import schema, write_model
 from litebnn.graph import Graph, Model, Op, OpCode, Tensor, constant
-from toolchains.build import build
-from toolchains.runtime_library import fetch
-from toolchains.targets import BUILD, ROOT, ToolkitError
+from toolchains.build import PROGRAMS, build
+from toolchains.compilers import find_gcc
+from toolchains.runtime_library import LIBRARY, fetch
+from toolchains.targets import BUILD, ROOT, ToolkitError, find_target
 
 # One golden model holds a SIGN of no binary layer. The published C library is older than that builtin.
 NEEDS_NEWER_LIBRARY = ROOT / "tests" / "golden" / "heaviside_not_binary.lce.tflite"
@@ -38,19 +39,13 @@ def host_programs() -> Path:
 def sanitized_programs() -> Path:
     """Folder with the programs for this machine built with AddressSanitizer and UBSan."""
     host_programs()
-    cmake = shutil.which("cmake")
-    if cmake is None:
-        pytest.skip("cmake is missing: install the Debian package cmake")
+    compiler = find_gcc(find_target("host"))
     folder = BUILD / "host-sanitized"
-    options = ["-DLITEBNN_SANITIZE=address,undefined", f"-DLITEBNN_TFLITE_DIR={fetch('host')}"]
-    steps = (
-        [cmake, "-S", ROOT, "-B", folder, "-DCMAKE_BUILD_TYPE=Debug", *options],
-        [cmake, "--build", folder, "--parallel", "2", "--target", "label_image", "benchmark_model"],
-    )
-    for step in steps:
+    options = {"LITEBNN_SANITIZE": "address,undefined", "LITEBNN_TFLITE_DIR": str(fetch("host"))}
+    for step in (compiler.configure(folder, "Debug", **options), compiler.compile(folder, *PROGRAMS)):
         run = subprocess.run(step, capture_output=True, text=True)
         assert run.returncode == 0, run.stdout + run.stderr
-    shutil.copy2(fetch("host") / "libtensorflowlite_c.so", folder / "examples")
+    shutil.copy2(fetch("host") / LIBRARY, folder / "examples")
     return folder / "examples"
 
 

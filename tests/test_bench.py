@@ -1,0 +1,130 @@
+"""The benchmarks' own workings; what they measure is not judged here."""
+
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import bench.zoo
+from bench.kernels import __main__ as kernels
+from bench.models import __main__ as models
+from toolchains.compilers import find_gcc
+from toolchains.emulate import emulator
+from toolchains.targets import ROOT, ToolkitError, find_target
+
+
+def run(module: str, *arguments: str) -> str:
+    command = [sys.executable, "-m", module, *arguments]
+    done = subprocess.run(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    assert done.returncode == 0, done.stdout
+    return done.stdout
+
+
+def test_the_kernels_of_this_machine_are_timed() -> None:
+    try:
+        find_gcc(find_target("host"))
+    except ToolkitError as error:
+        pytest.skip(str(error))
+    printed = run("bench.kernels", "--only=bconv 1x1 7x7")
+    assert re.search(r"^bconv 1x1 7x7x512 .* ms .* GMAC/s", printed, re.MULTILINE), printed
+
+
+def test_the_kernels_of_another_cpu_are_counted() -> None:
+    try:
+        find_gcc(find_target("rpi4"))
+        emulator(find_target("rpi4"))
+    except ToolkitError as error:
+        pytest.skip(str(error))
+    printed = run("bench.kernels", "--target=rpi4", "--only=bconv 1x1 7x7", "--model=Nothing")
+    (each,) = re.findall(
+        r"^bconv 1x1 7x7x512 +[\d.]+ M instructions, ([\d.]+) per multiply-add$", printed, re.MULTILINE
+    )
+    # A multiply-add is a bit, and a vector instruction does 128 at most.
+    assert 1 / 128 < float(each) < 1
+    assert "Nothing is not counted: there is no " in printed
+    assert shutil.which("llvm-mca-19") is None or "cortex-a72 " in printed
+
+
+LISTING = """
+0000000000001000 <litebnn_first>:
+    1000:\tldr\tq0, [x0], #16
+    1004:\teor\tv1.16b, v0.16b, v2.16b
+    1008:\tsub\tx6, x6, #0x1
+    100c:\tcbnz\tx6, 1004 <litebnn_first+0x4>
+    1010:\tret
+
+0000000000001014 <litebnn_second>:
+    1014:\tnop
+    1018:\tcbnz\tx6, 1014 <litebnn_second>
+    101c:\tret
+"""
+
+
+def test_a_loop_is_found_in_a_listing() -> None:
+    assert kernels.loop_of("litebnn_first", LISTING) == ["eor\tv1.16b, v0.16b, v2.16b", "sub\tx6, x6, #0x1"]
+    assert kernels.loop_of("litebnn_second", LISTING) == ["nop"]
+
+
+@pytest.fixture
+def no_programs(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr("toolchains.targets.BUILD", tmp_path)
+
+
+def test_a_missing_program_is_to_be_built(no_programs: None) -> None:
+    with pytest.raises(ToolkitError, match="invoke runtime --target=rpi4 and invoke build --target=rpi4$"):
+        kernels.benchmark_model(find_target("rpi4"))
+
+
+def test_a_cpu_without_a_published_library_wants_ones_own(no_programs: None) -> None:
+    advice = "invoke runtime --target=armv7 --tflite-dir=DIR (with a C library of your own, see docs/board.md)"
+    with pytest.raises(ToolkitError, match=re.escape(advice)):
+        kernels.benchmark_model(find_target("armv7"))
+
+
+def test_a_failing_command_is_one_line() -> None:
+    with pytest.raises(ToolkitError, match=r"^sh ended with code 3: a\.cc: error: no such thing$"):
+        kernels.output_of(["sh", "-c", "echo first; echo 'a.cc: error: no such thing' >&2; exit 3"])
+
+
+def test_a_network_that_was_not_made_says_what_makes_it(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(bench.zoo, "ZOO", tmp_path)
+    with pytest.raises(ToolkitError, match=r"QuickNet\.lce\.tflite: bench/zoo/make_models\.py writes it"):
+        bench.zoo.model_file("QuickNet", "lce")
+
+
+def test_the_peer_that_is_not_installed_says_how(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(models, "PEER_PYTHON", tmp_path / "python")
+    with pytest.raises(ToolkitError, match=r"bench/zoo/make_models\.py says how to make that environment"):
+        models.compare_all(["QuickNet"], [], peer=True, threads=1, rounds=1)
+
+
+def test_runtimes_take_turns(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    turns: list[str] = []
+
+    class Recorder:
+        peak_bytes = 2**20
+
+        def __init__(self, kind: str, model: Path, threads: int) -> None:
+            self.kind, self.seconds = kind, list[float]()
+
+        def take_turn(self) -> None:
+            turns.append(self.kind)
+            self.seconds += [0.001, 0.002, 0.009] if self.kind == "litebnn" else [0.004]
+
+        def end(self) -> None:
+            turns.append(f"end {self.kind}")
+
+    monkeypatch.setattr(models, "Worker", Recorder)
+    monkeypatch.setattr(models, "model_file", lambda name, form: tmp_path)
+    models.compare("QuickNet", ["litebnn", "xnnpack"], threads=1, rounds=2)
+    # One turn each to warm up, which does not count.
+    assert turns == ["litebnn", "xnnpack"] * 3 + ["end litebnn", "end xnnpack"]
+    header, ours, theirs = capsys.readouterr().out.splitlines()
+    assert header == "QuickNet, 1 thread, 2 turns each"
+    assert "median     2.00 ms ( 1.00)   best     1.00 ms ( 1.00)       6 runs   peak    1.0 MiB" in ours
+    assert "median     4.00 ms ( 2.00)   best     4.00 ms ( 4.00)       2 runs" in theirs
