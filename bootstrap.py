@@ -5,6 +5,7 @@ Usage: python3 bootstrap.py TASK [ARGUMENTS...]     (see all tasks: python3 boot
 Needs Python 3.10 or newer and nothing else; every task but this file's own work is an invoke task of tasks.py.
 """
 
+import argparse
 import hashlib
 import os
 import subprocess
@@ -16,6 +17,8 @@ ROOT = Path(__file__).resolve().parent
 VENV = ROOT / ".venv"
 PYTHON = VENV / ("Scripts/python.exe" if os.name == "nt" else "bin/python")
 
+OLDEST_PYTHON = (3, 10)
+
 # Extras of pyproject.toml by task; the others need only `dev`.
 EXTRAS = {
     "demo": ("dev", "demo"),
@@ -25,7 +28,8 @@ EXTRAS = {
 }
 
 # larq's metadata asks for numpy 1, which has no wheels for Python 3.13; larq itself runs with numpy 2.
-WITHOUT_DEPENDENCIES = {"demo": ["larq>=0.13.3"]} if sys.version_info >= (3, 13) else {}
+WITHOUT_DEPENDENCIES = {"demo": ["larq>=0.13.3"]}
+NEWEST_NUMPY_1 = (3, 12)
 
 
 def say(message: str) -> None:
@@ -56,22 +60,35 @@ def install(extras: tuple[str, ...]) -> None:
     pip = [str(PYTHON), "-m", "pip", "--disable-pip-version-check", "install", "--quiet"]
     subprocess.run([*pip, "--editable", f"{ROOT}[{','.join(extras)}]"], check=True)
     for extra in extras:
-        if extra in WITHOUT_DEPENDENCIES:
+        if extra in WITHOUT_DEPENDENCIES and sys.version_info[:2] > NEWEST_NUMPY_1:
             subprocess.run([*pip, "--no-deps", *WITHOUT_DEPENDENCIES[extra]], check=True)
     for stamp in stamps:
         stamp.write_text(wanted)
 
 
+def extras(arguments: list[str]) -> tuple[str, ...]:
+    """The extras that a task needs, of which `arguments` are the name and what follows it."""
+    parser = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
+    parser.add_argument("-t", "--target", default="host")
+    parser.add_argument("-r", "--runtimes", action="store_true")
+    options, _ = parser.parse_known_args(arguments[1:])
+    needed = EXTRAS.get(arguments[0], ("dev",))
+    # Another target, and other runtimes, are tried in environments of their own: TensorFlow is not needed in this one.
+    elsewhere = arguments[0] == "test" and (options.target != "host" or options.runtimes)
+    return tuple(extra for extra in needed if not (elsewhere and extra == "demo"))
+
+
 def main(arguments: list[str]) -> int:
-    if sys.version_info < (3, 10):  # noqa: UP036 - an older Python is what this guards against
-        say(f"Python 3.10 or newer is needed, this is {sys.version.split()[0]}")
+    if sys.version_info < OLDEST_PYTHON:
+        needed = ".".join(map(str, OLDEST_PYTHON))
+        say(f"Python {needed} or newer is needed, this is {sys.version.split()[0]}")
         return 1
     if not arguments or arguments[0] in ("-h", "--help"):
         print(__doc__)
         return 0 if arguments else 1
     try:
         make_environment()
-        install(EXTRAS.get(arguments[0], ("dev",)))
+        install(extras(arguments))
         return subprocess.run([PYTHON, "-m", "invoke", "--search-root", ROOT, *arguments]).returncode
     except (OSError, subprocess.CalledProcessError) as error:
         say(f"cannot make the environment: {error}")

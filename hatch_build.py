@@ -6,6 +6,7 @@ import sys
 from typing import Any
 
 from hatchling.builders.hooks.plugin.interface import BuildHookInterface
+from packaging.requirements import Requirement
 
 
 class LibraryHook(BuildHookInterface):  # type: ignore[type-arg]
@@ -15,10 +16,11 @@ class LibraryHook(BuildHookInterface):  # type: ignore[type-arg]
 
     def dependencies(self) -> list[str]:
         """What the toolkit needs and this machine lacks."""
-        missing = [name for name in ("cmake", "ninja") if not shutil.which(name)]
+        extras = self.metadata.core.optional_dependencies
+        wanted = {"filelock", "pyelftools", "tomli", *(name for name in ("cmake", "ninja") if not shutil.which(name))}
+        tools = [text for text in extras["dev"] if Requirement(text).name in wanted]
         has_compiler = os.environ.get("CXX", "").strip() or any(map(shutil.which, ("c++", "g++", "clang++")))
-        extra = [] if has_compiler else self.metadata.core.optional_dependencies["cross"]
-        return ["filelock>=3.12", "pyelftools>=0.30", "tomli>=2; python_version < '3.11'", *missing, *extra]
+        return tools if has_compiler else [*tools, *extras["cross"]]
 
     def initialize(self, version: str, build_data: dict[str, Any]) -> None:
         """Adds the library to the wheel; an editable install uses the one in build/host."""

@@ -5,11 +5,13 @@ import sys
 from pathlib import Path
 
 import pytest
+from invoke.collection import Collection
 from invoke.context import Context
 from invoke.exceptions import Exit
 
 import bootstrap
 import tasks
+from toolchains.targets import ROOT, read_toml
 
 
 @pytest.fixture
@@ -56,6 +58,35 @@ def test_new_dependencies_are_installed(
     monkeypatch.setattr(bootstrap, "ROOT", tmp_path)
     bootstrap.main(["demo"])
     assert installs(commands)[0].endswith("[dev,demo]")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "extras"),
+    [
+        ("test", "dev,demo,test"),
+        ("test -k word --long", "dev,demo,test"),
+        ("test --target=host", "dev,demo,test"),
+        ("test --target=rpi4", "dev,test"),
+        ("test --target rpi4", "dev,test"),
+        ("test -t rpi4", "dev,test"),
+        ("test --runtimes", "dev,test"),
+        ("build --target=rpi4", "dev"),
+        ("demo --epochs=3", "dev,demo"),
+    ],
+)
+def test_a_task_gets_the_extras_that_it_needs(commands: list[list[str]], arguments: str, extras: str) -> None:
+    bootstrap.main(arguments.split())
+    assert installs(commands)[0].endswith(f"[{extras}]")
+
+
+def test_tasks_and_extras_have_the_names_that_bootstrap_gives_them() -> None:
+    project = read_toml(ROOT / "pyproject.toml")["project"]
+    known = project["optional-dependencies"]
+    assert set(bootstrap.EXTRAS) <= set(Collection.from_module(tasks).task_names)
+    assert {extra for needed in bootstrap.EXTRAS.values() for extra in needed} <= set(known)
+    for extra, requirements in bootstrap.WITHOUT_DEPENDENCIES.items():
+        assert set(requirements) <= {text.partition(";")[0].strip() for text in known[extra]}
+    assert f">={'.'.join(map(str, bootstrap.OLDEST_PYTHON))}" == project["requires-python"]
 
 
 def test_an_interrupted_run_ends_quietly(

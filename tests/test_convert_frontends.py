@@ -23,33 +23,11 @@ GOLDEN = Path(__file__).parent / "golden"
 @pytest.fixture(scope="module")
 def network() -> Any:
     """The network of the demo, untrained, with batch norms that have seen something."""
-    larq = pytest.importorskip("larq", reason="pip install larq tf-keras")
+    pytest.importorskip("larq", reason="pip install larq tf-keras")
     tf = pytest.importorskip("tensorflow", reason="pip install tensorflow")
-    layers, rng = tf.keras.layers, np.random.default_rng(0)
-    binary = {
-        "input_quantizer": "ste_sign",
-        "kernel_quantizer": "ste_sign",
-        "kernel_constraint": "weight_clip",
-        "use_bias": False,
-    }
-    model = tf.keras.Sequential(
-        [
-            larq.layers.QuantConv2D(32, 3, kernel_quantizer="ste_sign", use_bias=False, input_shape=(28, 28, 1)),
-            layers.MaxPooling2D(2),
-            layers.BatchNormalization(scale=False),
-            larq.layers.QuantConv2D(64, 3, **binary),
-            layers.MaxPooling2D(2),
-            layers.BatchNormalization(scale=False),
-            larq.layers.QuantConv2D(64, 3, **binary),
-            layers.BatchNormalization(scale=False),
-            layers.Flatten(),
-            larq.layers.QuantDense(64, **binary),
-            layers.BatchNormalization(scale=False),
-            larq.layers.QuantDense(10, **binary),
-            layers.BatchNormalization(scale=False),
-            layers.Activation("softmax"),
-        ]
-    )
+    from examples.mnist.network import make_network
+
+    layers, rng, model = tf.keras.layers, np.random.default_rng(0), make_network()
     for layer in model.layers:
         if isinstance(layer, layers.BatchNormalization):
             size = layer.moving_mean.shape

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.libraries import check_library
 from toolchains.build import build
 from toolchains.choice import find_compiler
 from toolchains.compilers import find_gcc
@@ -16,15 +17,6 @@ from toolchains.elf import exported_symbols, glibc_floor, needed_libraries
 from toolchains.targets import ROOT, ToolkitError, find_target, load_targets
 
 LINUX = [name for name, target in load_targets().items() if target.glibc]
-EXPORTS = [
-    "litebnn_ops",
-    "litebnn_registration",
-    "litebnn_version",
-    "tflite_plugin_create_delegate",
-    "tflite_plugin_destroy_delegate",
-]
-# The C library and its loader. Before glibc 2.34 dlopen and threads had libraries of their own.
-C_LIBRARY = ("libc.so.", "libm.so.", "libpthread.so.", "libdl.so.", "ld-linux")
 
 
 @pytest.mark.parametrize("name", LINUX)
@@ -49,12 +41,6 @@ def test_rpi4_with_zig_runs_on_old_systems() -> None:
         lines = subprocess.run([readelf, "-V", library], capture_output=True, text=True, check=True).stdout.split()
         versions = {tuple(map(int, word[6:].split("."))) for word in lines if word.startswith("GLIBC_2")}
         assert max(versions) == glibc_floor(library)
-
-
-def check_library(library: Path) -> None:
-    """All toolchains make the same: these symbols, and no library is asked for but the C library."""
-    assert exported_symbols(library) == EXPORTS
-    assert [name for name in needed_libraries(library) if not name.startswith(C_LIBRARY)] == []
 
 
 def test_what_makes_a_library_old_can_be_told(tmp_path: Path) -> None:

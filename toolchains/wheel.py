@@ -70,7 +70,7 @@ def build_wheel(target: str, toolchain: str = "zig") -> Path:
 
     Example:
         >>> build_wheel("rpi4")  # doctest: +SKIP
-        PosixPath('.../dist/litebnn-0.1.0-py3-none-manylinux_2_28_aarch64.whl')
+        PosixPath('.../dist/litebnn-VERSION-py3-none-manylinux_2_28_aarch64.whl')
     """
     find_target(target)
     dist = ROOT / "dist"

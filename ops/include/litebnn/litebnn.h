@@ -28,7 +28,7 @@ typedef struct LitebnnOp {
   const struct TfLiteRegistration* registration;
 } LitebnnOp;
 
-/* Version of the library, such as "0.1.0". */
+/* Version of the library, as MAJOR.MINOR.PATCH. */
 LITEBNN_EXPORT const char* litebnn_version(void);
 
 /* The registration of the op with that name, for TfLiteInterpreterOptionsAddCustomOp; null where litebnn has no such

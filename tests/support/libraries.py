@@ -1,0 +1,21 @@
+"""What every build of the op library has to show and may ask for."""
+
+from pathlib import Path
+
+from toolchains.elf import exported_symbols, needed_libraries
+
+EXPORTS = [
+    "litebnn_ops",
+    "litebnn_registration",
+    "litebnn_version",
+    "tflite_plugin_create_delegate",
+    "tflite_plugin_destroy_delegate",
+]
+# The C library and its loader. Before glibc 2.34 dlopen and threads had libraries of their own.
+C_LIBRARY = ("libc.so", "libm.so", "libpthread.so", "libdl.so", "ld-linux")
+
+
+def check_library(library: Path) -> None:
+    """All toolchains make the same: these symbols, and no library is asked for but the C library."""
+    assert exported_symbols(library) == EXPORTS
+    assert [name for name in needed_libraries(library) if not name.startswith(C_LIBRARY)] == []
