@@ -7,12 +7,12 @@
 
 namespace litebnn {
 
-InnerLoop InnerLoopOf(const char* table) {
+InnerLoop InnerLoopOf(const char* isa) {
 #if LITEBNN_X86
-  if (std::strcmp(table, "avx2") == 0) return InnerLoopAvx2;
-  if (std::strcmp(table, "avx512") == 0) return InnerLoopAvx512;
+  if (std::strcmp(isa, "avx2") == 0) return InnerLoopAvx2;
+  if (std::strcmp(isa, "avx512") == 0) return InnerLoopAvx512;
 #endif
-  static_cast<void>(table);
+  static_cast<void>(isa);
   return nullptr;
 }
 

@@ -9,8 +9,8 @@ namespace litebnn {
 // Does at least `macs` binary multiply-adds and returns how many it did.
 using InnerLoop = int64_t (*)(int64_t macs);
 
-// The inner loop of the table so named, null where it has none to be timed by itself.
-InnerLoop InnerLoopOf(const char* table);
+// The inner loop of the ISA so named, null where it has none to be timed by itself.
+InnerLoop InnerLoopOf(const char* isa);
 
 // A sum over the bits of `count` floats, as fast as memory gives them.
 uint64_t ReadAll(const float* values, int64_t count);

@@ -3,7 +3,7 @@
 // or runs exactly so many iterations of one layer, for an emulator that counts instructions:
 //   kernels_bench --only=NAME --iterations=N
 // Prints one line a case: medians and best times, billions of binary multiply-adds a second, and the share of the
-// bound: the table's own inner loop on data in the L1 cache, run between the layer's runs so that both see the same
+// bound: the ISA's own inner loop on data in the L1 cache, run between the layer's runs so that both see the same
 // clock.
 #include <algorithm>
 #include <chrono>
@@ -142,29 +142,30 @@ void TimeBconv(const Isa& isa, ThreadPool& pool, const Layer& layer, const Optio
 }
 
 // Reading, beside the plain read of as much memory.
-void TimeQuantize(const Isa& isa, ThreadPool& pool, const Options& options) {
+void TimePackSigns(const Isa& isa, ThreadPool& pool, const Options& options) {
   for (int64_t kilobytes : {256, 131072}) {
     const int64_t values = kilobytes * 256;
     AlignedBuffer<float> input;
     AlignedBuffer<uint32_t> output;
     if (!input.Allocate(static_cast<size_t>(values)) || !output.Allocate(static_cast<size_t>(values / 32))) return;
     for (int64_t i = 0; i < values; ++i) input.data()[i] = static_cast<float>(i % 5 - 2);
-    const auto quantize = [&] { QuantizeFloat32(isa, pool, input.data(), values / 64, 64, output.data()); };
+    const auto pack = [&] { PackFloat32Signs(isa, pool, input.data(), values / 64, 64, output.data()); };
     if (options.iterations > 0) {
-      for (int64_t i = 0; i < options.iterations; ++i) quantize();
+      for (int64_t i = 0; i < options.iterations; ++i) pack();
       continue;
     }
     volatile uint64_t sink = 0;
     Times times, read_times;
     for (int round = 0; round < (kilobytes > 1024 ? 9 : options.rounds); ++round) {
       read_times.Add([&] { sink = sink + ReadAll(input.data(), values); });
-      times.Add(quantize);
+      times.Add(pack);
     }
     const double bytes = static_cast<double>(values) * 4;
-    std::printf("quantize float32 %6lld KB median %7.3f ms %5.1f GB/s %3.0f %% of reading | best %5.1f GB/s %3.0f %%\n",
-                static_cast<long long>(kilobytes), times.Median() * 1e3, bytes / times.Median() * 1e-9,
-                read_times.Median() / times.Median() * 100, bytes / times.Best() * 1e-9,
-                read_times.Best() / times.Best() * 100);
+    std::printf(
+        "pack signs float32 %6lld KB median %7.3f ms %5.1f GB/s %3.0f %% of reading | best %5.1f GB/s %3.0f %%\n",
+        static_cast<long long>(kilobytes), times.Median() * 1e3, bytes / times.Median() * 1e-9,
+        read_times.Median() / times.Median() * 100, bytes / times.Best() * 1e-9,
+        read_times.Best() / times.Best() * 100);
   }
 }
 
@@ -199,7 +200,7 @@ int Main(int count, char** arguments) {
   if (!Parse(count, arguments, &options)) return 1;
   const Isa* isa = FindIsa(options.isa);
   if (isa == nullptr) {
-    std::fprintf(stderr, "kernels_bench: no kernels named %s for this CPU: there are %s\n",
+    std::fprintf(stderr, "kernels_bench: no ISA named %s for this CPU: there are %s\n",
                  options.isa == nullptr ? "by LITEBNN_ISA" : options.isa, AvailableIsas());
     return 1;
   }
@@ -208,11 +209,11 @@ int Main(int count, char** arguments) {
     std::fprintf(stderr, "kernels_bench: cannot start %d threads\n", options.threads);
     return 1;
   }
-  std::printf("table %s, threads %d\n", IsaName(*isa), options.threads);
+  std::printf("ISA %s, threads %d\n", IsaName(*isa), options.threads);
   for (const Layer& layer : Layers()) {
     if (layer.name.find(options.only) != std::string::npos) TimeBconv(*isa, *pool, layer, options);
   }
-  if (std::string("quantize").find(options.only) != std::string::npos) TimeQuantize(*isa, *pool, options);
+  if (std::string("pack signs").find(options.only) != std::string::npos) TimePackSigns(*isa, *pool, options);
   return 0;
 }
 

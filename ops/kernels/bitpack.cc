@@ -1,4 +1,4 @@
-// Quantize and dequantize: rows of values to and from rows of packed words, split over the threads by rows.
+// Rows of values to and from rows of packed signs, split over the threads by rows.
 #include "kernels/isa/isa.h"
 #include "kernels/platform/thread_pool.h"
 
@@ -19,8 +19,8 @@ void ForRows(ThreadPool& pool, int64_t rows, int32_t channels, Body body) {
 }
 
 template <typename T>
-void Dequantize(ThreadPool& pool, const uint32_t* input, int64_t rows, int32_t channels, T plus_one, T minus_one,
-                T* output) {
+void UnpackSigns(ThreadPool& pool, const uint32_t* input, int64_t rows, int32_t channels, T plus_one, T minus_one,
+                 T* output) {
   ForRows(pool, rows, channels, [=](int64_t begin, int64_t count) {
     const uint32_t* words = input + begin * PackedWords(channels);
     T* values = output + begin * channels;
@@ -35,39 +35,40 @@ void Dequantize(ThreadPool& pool, const uint32_t* input, int64_t rows, int32_t c
 
 }  // namespace
 
-void QuantizeFloat32(const Isa& isa, ThreadPool& pool, const float* input, int64_t rows, int32_t channels,
-                     uint32_t* output) {
+void PackFloat32Signs(const Isa& isa, ThreadPool& pool, const float* input, int64_t rows, int32_t channels,
+                      uint32_t* output) {
   ForRows(pool, rows, channels, [&](int64_t begin, int64_t count) {
-    isa.quantize_float32(input + begin * channels, count, channels, output + begin * PackedWords(channels));
+    isa.pack_float32_signs(input + begin * channels, count, channels, output + begin * PackedWords(channels));
   });
 }
 
-void QuantizeInt8(const Isa& isa, ThreadPool& pool, const int8_t* input, int64_t rows, int32_t channels,
-                  int32_t zero_point, uint32_t* output) {
+void PackInt8Signs(const Isa& isa, ThreadPool& pool, const int8_t* input, int64_t rows, int32_t channels,
+                   int32_t zero_point, uint32_t* output) {
   ForRows(pool, rows, channels, [&](int64_t begin, int64_t count) {
-    isa.quantize_int8(input + begin * channels, count, channels, zero_point, output + begin * PackedWords(channels));
+    isa.pack_int8_signs(input + begin * channels, count, channels, zero_point, output + begin * PackedWords(channels));
   });
 }
 
-void QuantizeBool(const Isa& isa, ThreadPool& pool, const bool* input, int64_t rows, int32_t channels,
-                  uint32_t* output) {
+void PackBoolSigns(const Isa& isa, ThreadPool& pool, const bool* input, int64_t rows, int32_t channels,
+                   uint32_t* output) {
   static_assert(sizeof(bool) == 1, "a bool is read as a byte");
   // false, a byte of 0, is -1: it is the value below 1.
-  QuantizeInt8(isa, pool, reinterpret_cast<const int8_t*>(input), rows, channels, 1, output);
+  PackInt8Signs(isa, pool, reinterpret_cast<const int8_t*>(input), rows, channels, 1, output);
 }
 
-void DequantizeFloat32(const Isa&, ThreadPool& pool, const uint32_t* input, int64_t rows, int32_t channels,
-                       float* output) {
-  Dequantize(pool, input, rows, channels, 1.0f, -1.0f, output);
+void UnpackFloat32Signs(const Isa&, ThreadPool& pool, const uint32_t* input, int64_t rows, int32_t channels,
+                        float* output) {
+  UnpackSigns(pool, input, rows, channels, 1.0f, -1.0f, output);
 }
 
-void DequantizeInt8(const Isa&, ThreadPool& pool, const uint32_t* input, int64_t rows, int32_t channels,
-                    int8_t plus_one, int8_t minus_one, int8_t* output) {
-  Dequantize(pool, input, rows, channels, plus_one, minus_one, output);
+void UnpackInt8Signs(const Isa&, ThreadPool& pool, const uint32_t* input, int64_t rows, int32_t channels,
+                     int8_t plus_one, int8_t minus_one, int8_t* output) {
+  UnpackSigns(pool, input, rows, channels, plus_one, minus_one, output);
 }
 
-void DequantizeBool(const Isa&, ThreadPool& pool, const uint32_t* input, int64_t rows, int32_t channels, bool* output) {
-  Dequantize(pool, input, rows, channels, true, false, output);
+void UnpackBoolSigns(const Isa&, ThreadPool& pool, const uint32_t* input, int64_t rows, int32_t channels,
+                     bool* output) {
+  UnpackSigns(pool, input, rows, channels, true, false, output);
 }
 
 }  // namespace litebnn

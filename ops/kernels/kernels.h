@@ -19,31 +19,31 @@ constexpr int32_t PackedWords(int32_t channels) {
 
 class ThreadPool;
 
-// One function table per instruction set; defined in kernels/table.h, opaque to users of this header.
+// An instruction set; defined in kernels/isa/isa.h, opaque to users of this header.
 struct Isa;
 
-// The table named `isa` ("portable", "avx2", ...), or the best one for this CPU where `isa` is null or empty and the
-// environment variable LITEBNN_ISA is unset. Null where the name is unknown or this CPU cannot run that table.
+// The ISA named `isa` ("portable", "avx2", ...), or the best one for this CPU where `isa` is null or empty and the
+// environment variable LITEBNN_ISA is unset. Null where the name is unknown or this CPU cannot run that ISA.
 const Isa* FindIsa(const char* isa);
 const char* IsaName(const Isa& isa);
-// Names of the tables that this CPU can run, faster instructions first, separated by ", ".
+// Names of the ISAs that this CPU can run, faster ones first, separated by ", ".
 const char* AvailableIsas();
 
-// Quantize: `rows` rows of `channels` values become rows of PackedWords(channels) words.
-void QuantizeFloat32(const Isa& isa, ThreadPool& pool, const float* input, int64_t rows, int32_t channels,
-                     uint32_t* output);
-void QuantizeInt8(const Isa& isa, ThreadPool& pool, const int8_t* input, int64_t rows, int32_t channels,
-                  int32_t zero_point, uint32_t* output);
-void QuantizeBool(const Isa& isa, ThreadPool& pool, const bool* input, int64_t rows, int32_t channels,
-                  uint32_t* output);
+// Packs signs: `rows` rows of `channels` values become rows of PackedWords(channels) words.
+void PackFloat32Signs(const Isa& isa, ThreadPool& pool, const float* input, int64_t rows, int32_t channels,
+                      uint32_t* output);
+void PackInt8Signs(const Isa& isa, ThreadPool& pool, const int8_t* input, int64_t rows, int32_t channels,
+                   int32_t zero_point, uint32_t* output);
+void PackBoolSigns(const Isa& isa, ThreadPool& pool, const bool* input, int64_t rows, int32_t channels,
+                   uint32_t* output);
 
-// Dequantize: bit 0 becomes `plus_one`, bit 1 becomes `minus_one`.
-void DequantizeFloat32(const Isa& isa, ThreadPool& pool, const uint32_t* input, int64_t rows, int32_t channels,
-                       float* output);
-void DequantizeInt8(const Isa& isa, ThreadPool& pool, const uint32_t* input, int64_t rows, int32_t channels,
-                    int8_t plus_one, int8_t minus_one, int8_t* output);
-void DequantizeBool(const Isa& isa, ThreadPool& pool, const uint32_t* input, int64_t rows, int32_t channels,
-                    bool* output);
+// Unpacks signs: bit 0 becomes `plus_one`, bit 1 becomes `minus_one`.
+void UnpackFloat32Signs(const Isa& isa, ThreadPool& pool, const uint32_t* input, int64_t rows, int32_t channels,
+                        float* output);
+void UnpackInt8Signs(const Isa& isa, ThreadPool& pool, const uint32_t* input, int64_t rows, int32_t channels,
+                     int8_t plus_one, int8_t minus_one, int8_t* output);
+void UnpackBoolSigns(const Isa& isa, ThreadPool& pool, const uint32_t* input, int64_t rows, int32_t channels,
+                     bool* output);
 
 struct MaxPool2dGeometry {
   int32_t batch, input_height, input_width, channels;  // or packed words in place of channels
@@ -84,7 +84,7 @@ struct Bconv2dGeometry {
   int32_t pad_top, pad_left;
 };
 
-// A binary convolution with its weights repacked for one table.
+// A binary convolution with its weights repacked for one ISA.
 class Bconv2d {
  public:
   // `filter`: packed OHWI words, PackedWords(channels_in / groups) words a tap. It is not kept.

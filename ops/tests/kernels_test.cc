@@ -1,4 +1,4 @@
-// Every table this CPU can run, over a sweep of shapes, against the contract.
+// Every ISA this CPU can run, over a sweep of shapes, against the contract.
 #include "kernels/kernels.h"
 
 #include <gtest/gtest.h>
@@ -22,7 +22,7 @@
 namespace litebnn {
 namespace {
 
-std::vector<std::string> TableNames() {
+std::vector<std::string> IsaNames() {
   std::vector<std::string> names;
   std::istringstream list(AvailableIsas());
   for (std::string name; std::getline(list, name, ',');) names.push_back(name.substr(name.find_first_not_of(' ')));
@@ -34,8 +34,7 @@ class KernelsTest : public testing::TestWithParam<std::string> {
   const Isa& isa() const { return *FindIsa(GetParam().c_str()); }
 };
 
-INSTANTIATE_TEST_SUITE_P(Tables, KernelsTest, testing::ValuesIn(TableNames()),
-                         [](const auto& name) { return name.param; });
+INSTANTIATE_TEST_SUITE_P(Isas, KernelsTest, testing::ValuesIn(IsaNames()), [](const auto& name) { return name.param; });
 
 // Memory that ends where a page begins which nothing may touch.
 class GuardedBuffer {
@@ -102,7 +101,7 @@ constexpr Bconv2dOutputType kOutputTypes[] = {Bconv2dOutputType::kFloat32, Bconv
 constexpr Activation kActivations[] = {Activation::kNone, Activation::kRelu, Activation::kReluN1To1,
                                        Activation::kRelu6};
 
-// Longer rows than tables take at a time.
+// Longer rows than ISAs take at a time.
 TEST_P(KernelsTest, BconvOfWideImages) {
   for (int32_t width : {449, 500, 1001, 1300}) {
     for (int32_t stride : {1, 2}) {
@@ -188,7 +187,7 @@ TEST_P(KernelsTest, BconvWithEveryActivationAndAddend) {
   }
 }
 
-// More pixels than any table takes at a time.
+// More pixels than any ISA takes at a time.
 TEST_P(KernelsTest, BconvOfManyPixels) {
   BconvCase c;
   c.height = c.width = 20;
@@ -216,7 +215,7 @@ TEST_P(KernelsTest, BconvOfOneRow) {
   }
 }
 
-// More rows, and more of what is made of a row, than any table takes at a time.
+// More rows, and more of what is made of a row, than any ISA takes at a time.
 TEST_P(KernelsTest, BconvOfDeepImages) {
   for (int32_t channels_in : {1024, 2048, 2900}) {
     BconvCase c;
@@ -288,7 +287,7 @@ TEST_P(KernelsTest, BconvOfDeepFilters) {
   }
 }
 
-// More runs, and longer ones, than some tables can count bits of in a byte.
+// More runs, and longer ones, than some ISAs can count bits of in a byte.
 TEST_P(KernelsTest, BconvOfManyOrLongRuns) {
   BconvCase c;
   c.channels_out = 33;
@@ -409,7 +408,7 @@ TEST_P(KernelsTest, RectifiedSumOfNanIsZero) {
   }
 }
 
-TEST_P(KernelsTest, QuantizeFloat32) {
+TEST_P(KernelsTest, PackFloat32Signs) {
   std::mt19937 random(3);
   const float special[] = {0.0f,
                            -0.0f,
@@ -433,13 +432,13 @@ TEST_P(KernelsTest, QuantizeFloat32) {
             1u << (i % channels % 32);
       }
       std::vector<uint32_t> output(expected.size(), ~0u);
-      QuantizeFloat32(isa(), *pool, input.data(), rows, channels, output.data());
+      PackFloat32Signs(isa(), *pool, input.data(), rows, channels, output.data());
       EXPECT_EQ(output, expected) << rows << " rows of " << channels;
     }
   }
 }
 
-TEST_P(KernelsTest, QuantizeInt8AndBool) {
+TEST_P(KernelsTest, PackInt8AndBool) {
   std::mt19937 random(4);
   const auto pool = ThreadPool::Create(2);
   for (int32_t channels : {1, 3, 8, 16, 31, 32, 33, 64, 100, 128, 1000}) {
@@ -457,15 +456,15 @@ TEST_P(KernelsTest, QuantizeInt8AndBool) {
         if (flags[static_cast<size_t>(i)] == 0) expected_bool[word] |= bit;
       }
       std::vector<uint32_t> output(expected.size(), ~0u);
-      QuantizeInt8(isa(), *pool, input.data(), rows, channels, zero_point, output.data());
+      PackInt8Signs(isa(), *pool, input.data(), rows, channels, zero_point, output.data());
       EXPECT_EQ(output, expected) << channels << " channels, zero point " << zero_point;
-      QuantizeBool(isa(), *pool, reinterpret_cast<const bool*>(flags.data()), rows, channels, output.data());
+      PackBoolSigns(isa(), *pool, reinterpret_cast<const bool*>(flags.data()), rows, channels, output.data());
       EXPECT_EQ(output, expected_bool) << channels << " channels";
     }
   }
 }
 
-TEST_P(KernelsTest, DequantizeUndoesQuantize) {
+TEST_P(KernelsTest, UnpackSignsUndoesPackSigns) {
   std::mt19937 random(5);
   const auto pool = ThreadPool::Create(1);
   for (int32_t channels : {1, 31, 32, 33, 100}) {
@@ -474,17 +473,17 @@ TEST_P(KernelsTest, DequantizeUndoesQuantize) {
     const auto values = static_cast<size_t>(rows * channels);
     std::vector<uint32_t> again(packed.size());
     std::vector<float> floats(values);
-    DequantizeFloat32(isa(), *pool, packed.data(), rows, channels, floats.data());
+    UnpackFloat32Signs(isa(), *pool, packed.data(), rows, channels, floats.data());
     for (float value : floats) EXPECT_EQ(std::fabs(value), 1.0f);
-    QuantizeFloat32(isa(), *pool, floats.data(), rows, channels, again.data());
+    PackFloat32Signs(isa(), *pool, floats.data(), rows, channels, again.data());
     EXPECT_EQ(again, packed);
     std::vector<int8_t> bytes(values);
-    DequantizeInt8(isa(), *pool, packed.data(), rows, channels, 11, -5, bytes.data());
-    QuantizeInt8(isa(), *pool, bytes.data(), rows, channels, 3, again.data());
+    UnpackInt8Signs(isa(), *pool, packed.data(), rows, channels, 11, -5, bytes.data());
+    PackInt8Signs(isa(), *pool, bytes.data(), rows, channels, 3, again.data());
     EXPECT_EQ(again, packed);
     std::vector<uint8_t> flags(values);
-    DequantizeBool(isa(), *pool, packed.data(), rows, channels, reinterpret_cast<bool*>(flags.data()));
-    QuantizeBool(isa(), *pool, reinterpret_cast<bool*>(flags.data()), rows, channels, again.data());
+    UnpackBoolSigns(isa(), *pool, packed.data(), rows, channels, reinterpret_cast<bool*>(flags.data()));
+    PackBoolSigns(isa(), *pool, reinterpret_cast<bool*>(flags.data()), rows, channels, again.data());
     EXPECT_EQ(again, packed);
   }
 }
@@ -585,14 +584,14 @@ TEST_P(KernelsTest, MaxPool2d) {
 }
 
 TEST(FindIsa, NamesAreChecked) {
-  EXPECT_EQ(FindIsa("no such table"), nullptr);
-  for (const std::string& name : TableNames()) EXPECT_EQ(name, IsaName(*FindIsa(name.c_str())));
+  EXPECT_EQ(FindIsa("no such ISA"), nullptr);
+  for (const std::string& name : IsaNames()) EXPECT_EQ(name, IsaName(*FindIsa(name.c_str())));
 }
 
 // Set by who emulates a CPU and knows which.
 TEST(FindIsa, TheCpuDecides) {
-  const char* expected = std::getenv("EXPECTED_TABLE");
-  if (expected == nullptr) GTEST_SKIP() << "EXPECTED_TABLE is not set";
+  const char* expected = std::getenv("EXPECTED_ISA");
+  if (expected == nullptr) GTEST_SKIP() << "EXPECTED_ISA is not set";
   EXPECT_STREQ(IsaName(*FindIsa(nullptr)), expected);
 }
 

@@ -88,11 +88,11 @@ def test_cpp_tests(emulation: Emulation, target: Target) -> None:
         assert "[  PASSED  ]" in run.stdout
 
 
-@pytest.mark.parametrize(("cpu", "table"), [("cortex-a53", "neon64_in_order"), ("cortex-a72", "neon64")])
-def test_in_order_cores_have_kernels_of_their_own(emulation: Emulation, target: Target, cpu: str, table: str) -> None:
+@pytest.mark.parametrize(("cpu", "isa"), [("cortex-a53", "neon64_in_order"), ("cortex-a72", "neon64")])
+def test_in_order_cores_have_an_isa_of_their_own(emulation: Emulation, target: Target, cpu: str, isa: str) -> None:
     if target.processor != "aarch64":
-        pytest.skip("only 64-bit Arm has two tables to choose from")
+        pytest.skip("only 64-bit Arm has two ISAs to choose from")
     program = next(program for program in build_tests(target.name) if program.name == "kernels_test")
-    run = emulation.run([program, "--gtest_filter=FindKernels.TheCpuDecides"], cpu=cpu, EXPECTED_TABLE=table)
+    run = emulation.run([program, "--gtest_filter=FindIsa.TheCpuDecides"], cpu=cpu, EXPECTED_ISA=isa)
     assert run.returncode == 0, run.stdout
     assert "[  PASSED  ] 1 test" in run.stdout

@@ -118,7 +118,7 @@ def test_float_ops_stay_with_the_runtime(runtime: Any, capfd: pytest.CaptureFixt
     interpreter.allocate_tensors()
     log = capfd.readouterr().err
     assert "the delegate takes 2 of 5 nodes" in log
-    assert re.search(r"partition of 2 nodes, \w+ kernels, 1 threads: arena of \d+ bytes \(\d+ without reuse\)", log)
+    assert re.search(r"partition of 2 nodes, ISA \w+, 1 threads: arena of \d+ bytes \(\d+ without reuse\)", log)
 
 
 def test_the_arena_reuses_memory(runtime: Any, capfd: pytest.CaptureFixture[str]) -> None:

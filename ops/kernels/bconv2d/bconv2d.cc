@@ -1,4 +1,4 @@
-// Lowers a binary convolution to what table.h describes, the same way for every table.
+// Lowers a binary convolution to what isa.h describes, the same way for every ISA.
 #include <algorithm>
 #include <limits>
 #include <new>
@@ -209,7 +209,7 @@ bool Bconv2dImpl::Lower() {
     frame_width_ = static_cast<int32_t>(width);
     frame_bytes_ = AlignUp(static_cast<size_t>(height * width * pixel_bytes));
   }
-  thread_scratch_bytes_ = AlignUp(isa_.scratch_bytes(group_words_));
+  thread_scratch_bytes_ = isa_.scratch_bytes == nullptr ? 0 : AlignUp(isa_.scratch_bytes(group_words_));
 
   const int32_t runs_in_row = runs_ / spec_.filter_height;
   for (int32_t run = 0; run < runs_; ++run) {

@@ -1,8 +1,8 @@
-// What an instruction set provides: one table of functions, and the data they work on.
+// What an instruction set (ISA) provides: functions, and the data they work on.
 //
-// A convolution is lowered the same way for every table. The packed input is staged: copied into a frame that holds the
+// A convolution is lowered the same way for every ISA. The packed input is staged: copied into a frame that holds the
 // padding too (or used in place where there is none), so that the window of an output pixel is a few contiguous runs of
-// words at offsets that are the same for every pixel. Weights are repacked at Create into the table's own order.
+// words at offsets that are the same for every pixel. Weights are repacked at Create into the ISA's own order.
 #pragma once
 
 #include <cstddef>
@@ -24,7 +24,7 @@ struct BconvTask {
   const uint8_t* weights;  // as pack_weights has left them
   int32_t depth;           // K: real channels times taps
   int32_t channels;        // of this group
-  // Each is padded to a multiple of the table's tile_channels.
+  // Each is padded to a multiple of the ISA's tile_channels.
   const float* multiplier;
   const float* bias;
   const int32_t* threshold;
@@ -59,26 +59,26 @@ struct Isa {
   bool (*available)();
 
   // `count` values become count / 32 words, or one row of `channels` values a time where those leave a word part full.
-  void (*quantize_float32)(const float* input, int64_t rows, int32_t channels, uint32_t* output);
-  void (*quantize_int8)(const int8_t* input, int64_t rows, int32_t channels, int32_t zero_point, uint32_t* output);
+  void (*pack_float32_signs)(const float* input, int64_t rows, int32_t channels, uint32_t* output);
+  void (*pack_int8_signs)(const int8_t* input, int64_t rows, int32_t channels, int32_t zero_point, uint32_t* output);
   // output[channels]: the largest of each channel's values that is above `floor`, or `floor`.
   void (*max_window)(const FloatWindow& window, float floor, float* output);
 
   int32_t tile_pixels, tile_channels;
   // The size of a staged word, and how `count` words become staged ones: null where they stay as they are.
-  size_t staged_word_bytes;
-  void (*stage)(const uint32_t* words, int64_t count, uint8_t* staged);
+  size_t staged_word_bytes = sizeof(uint32_t);
+  void (*stage)(const uint32_t* words, int64_t count, uint8_t* staged) = nullptr;
   // Filters of one group: `channels` rows of `words`, or of runs * run_words, words.
   size_t (*packed_weights_bytes)(int32_t channels, int32_t words);
   void (*pack_weights)(const uint32_t* filter, int32_t channels, int32_t runs, int32_t run_words, uint8_t* packed);
-  size_t (*scratch_bytes)(int32_t words);
+  size_t (*scratch_bytes)(int32_t words) = nullptr;  // null where none is needed
   // Output pixels [pixel_begin, pixel_end), channels [channel_begin, channel_end) of the group; channel_begin is a
   // multiple of tile_channels.
   void (*bconv)(const BconvTask& task, int64_t pixel_begin, int64_t pixel_end, int32_t channel_begin,
                 int32_t channel_end);
-  // The longest filter that it takes, in words; longer ones are left to the portable table.
-  int32_t max_words;
-  // Whether it is the one for this CPU among tables of the same instructions; null where it is alone.
+  // The longest filter that it takes, in words; longer ones are left to the portable ISA.
+  int32_t max_words = INT32_MAX;
+  // Whether it is the one for this CPU among those of the same instructions; null where it is alone.
   bool (*suits)() = nullptr;
 };
 

@@ -9,7 +9,7 @@ namespace litebnn {
 namespace {
 
 // Best first; among those of the same instructions `suits` decides.
-const Isa* const kTables[] = {
+const Isa* const kIsas[] = {
 #if LITEBNN_X86
     &kAvx512Isa,
     &kAvx2Isa,
@@ -27,9 +27,10 @@ const Isa* const kTables[] = {
 const Isa* FindIsa(const char* isa) {
   if (isa == nullptr || *isa == '\0') isa = std::getenv("LITEBNN_ISA");
   const bool any = isa == nullptr || *isa == '\0';
-  for (const Isa* table : kTables) {
-    const bool wanted = any ? table->suits == nullptr || table->suits() : std::strcmp(isa, table->name) == 0;
-    if (wanted && table->available()) return table;
+  for (const Isa* candidate : kIsas) {
+    const bool wanted =
+        any ? candidate->suits == nullptr || candidate->suits() : std::strcmp(isa, candidate->name) == 0;
+    if (wanted && candidate->available()) return candidate;
   }
   return nullptr;
 }
@@ -39,10 +40,10 @@ const char* IsaName(const Isa& isa) { return isa.name; }
 const char* AvailableIsas() {
   static const std::string names = [] {
     std::string list;
-    for (const Isa* table : kTables) {
-      if (!table->available()) continue;
+    for (const Isa* candidate : kIsas) {
+      if (!candidate->available()) continue;
       if (!list.empty()) list += ", ";
-      list += table->name;
+      list += candidate->name;
     }
     return list;
   }();

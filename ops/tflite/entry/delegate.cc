@@ -66,7 +66,7 @@ TfLiteStatus PrepareKernel(TfLiteContext* context, TfLiteNode* node) {
   if (options.verbose) {
     const Partition::MemoryUse use = kernel->partition.memory_use();
     std::fprintf(stderr,
-                 "litebnn: partition of %zu nodes, %s kernels, %d threads: arena of %zu bytes (%zu without reuse), %zu "
+                 "litebnn: partition of %zu nodes, ISA %s, %d threads: arena of %zu bytes (%zu without reuse), %zu "
                  "bytes of repacked weights\n",
                  kernel->partition.size(), IsaName(*options.isa), pool->num_threads(), use.arena_bytes,
                  use.unshared_bytes, use.owned_bytes);

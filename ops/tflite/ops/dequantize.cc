@@ -52,12 +52,12 @@ class Dequantize final : public Op {
     const auto* input = static_cast<const uint32_t*>(inputs[0]);
     switch (output_type_) {
       case kTfLiteFloat32:
-        return DequantizeFloat32(isa_, pool, input, rows_, channels_, static_cast<float*>(outputs[0]));
+        return UnpackFloat32Signs(isa_, pool, input, rows_, channels_, static_cast<float*>(outputs[0]));
       case kTfLiteInt8:
-        return DequantizeInt8(isa_, pool, input, rows_, channels_, plus_one_, minus_one_,
-                              static_cast<int8_t*>(outputs[0]));
+        return UnpackInt8Signs(isa_, pool, input, rows_, channels_, plus_one_, minus_one_,
+                               static_cast<int8_t*>(outputs[0]));
       default:
-        return DequantizeBool(isa_, pool, input, rows_, channels_, static_cast<bool*>(outputs[0]));
+        return UnpackBoolSigns(isa_, pool, input, rows_, channels_, static_cast<bool*>(outputs[0]));
     }
   }
 

@@ -54,7 +54,7 @@ extern const OpType kAddReluOp;
 extern const OpType kBconv2dAddOp;
 extern const OpType kBconv2dAddReluOp;
 
-// The kernels to run where none are asked for. Null, and the reason in `*problem`, where the environment variable
+// The ISA to run where none is asked for. Null, and the reason in `*problem`, where the environment variable
 // LITEBNN_ISA names none that this CPU can run.
 const Isa* DefaultIsa(std::string* problem);
 

@@ -32,11 +32,11 @@ class Quantize final : public Op {
     auto* output = static_cast<uint32_t*>(outputs[0]);
     switch (input_type_) {
       case kTfLiteFloat32:
-        return QuantizeFloat32(isa_, pool, static_cast<const float*>(inputs[0]), rows_, channels_, output);
+        return PackFloat32Signs(isa_, pool, static_cast<const float*>(inputs[0]), rows_, channels_, output);
       case kTfLiteInt8:
-        return QuantizeInt8(isa_, pool, static_cast<const int8_t*>(inputs[0]), rows_, channels_, zero_point_, output);
+        return PackInt8Signs(isa_, pool, static_cast<const int8_t*>(inputs[0]), rows_, channels_, zero_point_, output);
       default:
-        return QuantizeBool(isa_, pool, static_cast<const bool*>(inputs[0]), rows_, channels_, output);
+        return PackBoolSigns(isa_, pool, static_cast<const bool*>(inputs[0]), rows_, channels_, output);
     }
   }
 

@@ -1,6 +1,6 @@
-// AVX2: sums of table lookups (inner_loop.h). For a block of pixels the places of the tables are made once (places.h);
-// then for each tile of channels and for as many nibbles as the L1 cache takes, the weights are unpacked once, and all
-// pairs of pixels use them.
+// AVX2: sums of table lookups (inner_loop.h). For a block of pixels the offsets of the tables are made once
+// (table_offsets.h); then for each tile of channels and for as many nibbles as the L1 cache takes, the weights are
+// unpacked once, and all pairs of pixels use them.
 #include "kernels/platform/x86_cpu.h"
 
 #if LITEBNN_X86
@@ -10,8 +10,8 @@
 #include <cstring>
 
 #include "kernels/isa/avx2/inner_loop.h"
-#include "kernels/isa/avx2/places.h"
-#include "kernels/isa/avx2/quantize.h"
+#include "kernels/isa/avx2/pack_signs.h"
+#include "kernels/isa/avx2/table_offsets.h"
 #include "kernels/isa/isa.h"
 #include "kernels/isa/shared/max_window.h"
 #include "kernels/isa/shared/output.h"
@@ -23,11 +23,11 @@ constexpr int32_t kTileVectors = 4;
 constexpr int32_t kTileChannels = kTileVectors * kVectorChannels;
 // Four times what is looked up and twice the odd nibbles of a window, at most 10 a nibble, fit 16 bits.
 constexpr int32_t kMaxWords = 65535 / (10 * kNibblesPerWord);
-static_assert(kMaxWords * kNibblesPerWord * static_cast<int32_t>(sizeof(uint16_t)) + kSlack <= kPlacesBytes);
+static_assert(kMaxWords * kNibblesPerWord * static_cast<int32_t>(sizeof(uint16_t)) + kSlack <= kTableOffsetsBytes);
 // Weights that are unpacked at a time, of at least one block.
 constexpr int32_t kUnpackedBytes = kMaxBlockNibbles * kTileChannels;
 
-// Some nibbles of a window whose sums fit bytes, where they lie in the places.
+// Some nibbles of a window whose sums fit bytes, where their tables' offsets lie.
 struct NibbleBlock {
   // Of several runs each has two words at least; the first and the last one may be there in part.
   Piece pieces[kMaxBlockNibbles / (2 * kNibblesPerWord) + 2];
@@ -98,7 +98,7 @@ void PackWeights(const uint32_t* filter, int32_t channels, int32_t runs, int32_t
       const int32_t byte = vector * kVectorChannels + ByteOfChannel(lane);
       const uint32_t* row = filter + static_cast<int64_t>(channel) * words;
       int32_t odd = 0;
-      // In the order of WritePlaces.
+      // In the order of WriteTableOffsets.
       for (int32_t nibble = 0; nibble < words * kNibblesPerWord; ++nibble) {
         const int32_t in_word = nibble % kNibblesPerWord, shift = in_word % 4 * 8 + in_word / 4 * 4;
         const auto value = static_cast<int32_t>(row[nibble / kNibblesPerWord] >> shift & 15u);
@@ -133,9 +133,9 @@ struct Scratch {
     excess = Take<__m256i>(kTileVectors * 2);
     sums = Take<__m256i>(static_cast<size_t>(kMaxBlockPixels / 2 * kTileVectors * 4));
     weights = Take<uint8_t>(kUnpackedBytes);
-    places.pairs = Take<const uint16_t*>(kMaxBlockPixels / 2);
-    places.odd = Take<int32_t>(kMaxBlockPixels);
-    places.places = Take<uint16_t>(kPlacesBytes / sizeof(uint16_t));
+    offsets.pairs = Take<const uint16_t*>(kMaxBlockPixels / 2);
+    offsets.odd = Take<int32_t>(kMaxBlockPixels);
+    offsets.offsets = Take<uint16_t>(kTableOffsetsBytes / sizeof(uint16_t));
   }
 
   template <typename T>
@@ -150,7 +150,7 @@ struct Scratch {
   ByteSums* step;    // [pairs of a step][vectors]
   __m256i* excess;   // [vectors][2], less the depth
   uint8_t* weights;  // [nibbles][vectors][kVectorChannels], one nibble a byte
-  PlacesMemory places;
+  TableOffsetsMemory offsets;
   __m256i* sums;  // [pixel pairs][vectors][pixels][2], of all blocks but the last, four times what was looked up
 };
 
@@ -170,16 +170,16 @@ void UnpackWeights(const uint8_t* packed, int32_t nibbles, int32_t vectors, uint
   }
 }
 
-// Sums of `count` pixel pairs, whose places are at `pairs`: [count][4 / kPairs vectors].
+// Sums of `count` pixel pairs, whose tables' offsets are at `pairs`: [count][4 / kPairs vectors].
 template <int kPairs>
 void SumPairs(const uint16_t* const* pairs, int32_t count, const NibbleBlock& block, const uint8_t* weights,
               ByteSums* sums) {
   for (int32_t pair = 0; pair < count; pair += kPairs, sums += 4) {
-    const uint16_t* places[kPairs];
+    const uint16_t* offsets[kPairs];
     // Where there are too few, the last one stands in.
 #pragma GCC unroll 4
-    for (int p = 0; p < kPairs; ++p) places[p] = pairs[std::min(pair + p, count - 1)];
-    const TileSums<kPairs> tile(places, block.pieces, block.count, weights);
+    for (int p = 0; p < kPairs; ++p) offsets[p] = pairs[std::min(pair + p, count - 1)];
+    const TileSums<kPairs> tile(offsets, block.pieces, block.count, weights);
 #pragma GCC unroll 4
     for (int i = 0; i < 4; ++i) {
       _mm256_store_si256(&sums[i].even, tile.even[i]);
@@ -459,7 +459,7 @@ void WriteOutputs(const BconvTask& task, const SummedPairs& pairs, int32_t chann
   return relu ? WriteFloats<true>(task, pairs, channel, count) : WriteFloats<false>(task, pairs, channel, count);
 }
 
-// One tile of channels, of the pixels whose places have been written.
+// One tile of channels, of the pixels whose offsets have been written.
 void BconvTile(const BconvTask& task, const NibblePlan& plan, const Scratch& scratch, int64_t first_pixel,
                int64_t last_pixel, int32_t channel, int32_t channels) {
   const int32_t vectors = Vectors(channels);
@@ -485,14 +485,14 @@ void BconvTile(const BconvTask& task, const NibblePlan& plan, const Scratch& scr
       for (int32_t nibble = unpacked; nibble < unpacked_end; nibble += plan.block) {
         const uint8_t* weights = scratch.weights + (nibble - unpacked) * nibble_bytes;
         const NibbleBlock& block = plan.blocks[nibble / plan.block];
-        sum_pairs(scratch.places.pairs + pair, step_pairs, block, weights, scratch.step);
+        sum_pairs(scratch.offsets.pairs + pair, step_pairs, block, weights, scratch.step);
         if (nibble + plan.block < plan.nibbles) KeepSums(scratch.step, step_pairs * vectors, nibble == 0, sums);
       }
       if (unpacked_end < plan.nibbles) continue;
       SummedPairs summed = {};
       summed.step = scratch.step;
       summed.sums = plan.block >= plan.nibbles ? nullptr : sums;
-      summed.odd = scratch.places.odd + 2 * pair;
+      summed.odd = scratch.offsets.odd + 2 * pair;
       summed.excess = scratch.excess;
       summed.vectors = vectors;
       summed.pixel_begin = first_pixel + 2 * pair;
@@ -504,11 +504,11 @@ void BconvTile(const BconvTask& task, const NibblePlan& plan, const Scratch& scr
 
 void Bconv(const BconvTask& task, int64_t pixel_begin, int64_t pixel_end, int32_t channel_begin, int32_t channel_end) {
   const Scratch scratch(task.scratch);
-  const Places places(task, pixel_begin, pixel_end, scratch.places);
-  const NibblePlan plan(places.runs(), places.run_nibbles(), places.run_stride());
+  const TableOffsets offsets(task, pixel_begin, pixel_end, scratch.offsets);
+  const NibblePlan plan(offsets.runs(), offsets.run_nibbles(), offsets.run_stride());
   for (int64_t pixel = pixel_begin, block_end; pixel < pixel_end; pixel = block_end) {
-    block_end = places.BlockEnd(pixel, pixel_end);
-    places.Write(pixel, block_end);
+    block_end = offsets.BlockEnd(pixel, pixel_end);
+    offsets.Write(pixel, block_end);
     for (int32_t channel = channel_begin, vectors; channel < channel_end; channel += vectors * kVectorChannels) {
       vectors = Vectors(task.channels - channel);
       BconvTile(task, plan, scratch, pixel, block_end, channel,
@@ -529,8 +529,18 @@ struct EightFloats {
 }  // namespace
 
 const Isa kAvx2Isa = {
-    "avx2",           CpuHasAvx2, QuantizeFloat32Avx2, QuantizeInt8Avx2, MaxWindow<EightFloats>, 2,     kTileChannels,
-    sizeof(uint32_t), nullptr,    PackedWeightsBytes,  PackWeights,      ScratchBytes,           Bconv, kMaxWords,
+    .name = "avx2",
+    .available = CpuHasAvx2,
+    .pack_float32_signs = PackFloat32SignsAvx2,
+    .pack_int8_signs = PackInt8SignsAvx2,
+    .max_window = MaxWindow<EightFloats>,
+    .tile_pixels = 2,
+    .tile_channels = kTileChannels,
+    .packed_weights_bytes = PackedWeightsBytes,
+    .pack_weights = PackWeights,
+    .scratch_bytes = ScratchBytes,
+    .bconv = Bconv,
+    .max_words = kMaxWords,
 };
 
 }  // namespace litebnn

@@ -25,9 +25,9 @@ constexpr int32_t kGroupNibbles = 7;
 // Nibbles between two moves of the byte sums to 16 bit ones: a byte holds 2 * 127. An even number of whole groups.
 constexpr int32_t kMaxBlockNibbles = 126;
 
-// Nibbles whose tables' places lie side by side.
+// Nibbles whose tables' offsets lie side by side, from the one numbered `first` on.
 struct Piece {
-  ptrdiff_t offset;  // in places
+  ptrdiff_t first;
   int32_t nibbles;
 };
 
@@ -36,8 +36,9 @@ struct alignas(64) LookupTables {
   uint8_t data[256][16];
 };
 
-// A table's place is given in half its 16 bytes, which the multiplication of bytes by at most 128 can give.
-constexpr int32_t kTablePlaces = 8;
+// The offset of a table, from one to the next. It counts pairs of bytes, so that 16 tables are a step of 128, the most
+// that the multiplication of bytes takes.
+constexpr int32_t kTableStep = 8;
 
 constexpr int Popcount4(int bits) { return (bits & 1) + (bits >> 1 & 1) + (bits >> 2 & 1) + (bits >> 3 & 1); }
 
@@ -67,9 +68,9 @@ alignas(32) constexpr uint32_t kNibbleMask[8] = {0x0F0F0F0F, 0x0F0F0F0F, 0x0F0F0
 // to %7 TileSums::odd, ymm8 to ymm11 the sums of a group, the rest tables, weights and what has been looked up.
 // clang-format off
 #define LITEBNN_TABLE(pair, index, i, to)                  \
-  "movzwl 2*" #i "(%[places" #pair "]), %%e" #index "\n"   \
+  "movzwl 2*" #i "(%[offsets" #pair "]), %%e" #index "\n"   \
   "vbroadcasti128 (%[tables],%%r" #index ",2), %%ymm" #to "\n"
-#define LITEBNN_WEIGHTS(place) "vmovdqa " place "(%[weights]), %%ymm14\n"
+#define LITEBNN_WEIGHTS(at) "vmovdqa " at "(%[weights]), %%ymm14\n"
 // A sum starts with what is looked up, or grows by it; `spare` may be the table's register.
 #define LITEBNN_START(sum, weights, table, spare) "vpshufb " weights ", %%ymm" #table ", %%ymm" #sum "\n"
 #define LITEBNN_ADD(sum, weights, table, spare)             \
@@ -92,12 +93,12 @@ alignas(32) constexpr uint32_t kNibbleMask[8] = {0x0F0F0F0F, 0x0F0F0F0F, 0x0F0F0
   LITEBNN_TABLE(2, ax, i, 12) DO(10, "%%ymm14", 12, 12)    \
   LITEBNN_TABLE(3, cx, i, 13) DO(11, "%%ymm14", 13, 13)
 
-#define LITEBNN_ADVANCE_OF_1(i) "add $2*" #i ", %[places0]\n add $128*" #i ", %[weights]\n"
+#define LITEBNN_ADVANCE_OF_1(i) "add $2*" #i ", %[offsets0]\n add $128*" #i ", %[weights]\n"
 #define LITEBNN_ADVANCE_OF_2(i) \
-  "add $2*" #i ", %[places0]\n add $2*" #i ", %[places1]\n add $64*" #i ", %[weights]\n"
+  "add $2*" #i ", %[offsets0]\n add $2*" #i ", %[offsets1]\n add $64*" #i ", %[weights]\n"
 #define LITEBNN_ADVANCE_OF_4(i)                             \
-  "add $2*" #i ", %[places0]\n add $2*" #i ", %[places1]\n" \
-  "add $2*" #i ", %[places2]\n add $2*" #i ", %[places3]\n add $32*" #i ", %[weights]\n"
+  "add $2*" #i ", %[offsets0]\n add $2*" #i ", %[offsets1]\n" \
+  "add $2*" #i ", %[offsets2]\n add $2*" #i ", %[offsets3]\n add $32*" #i ", %[weights]\n"
 
 #define LITEBNN_FINISH(sum, even, odd)                                                  \
   "vpsrlw $4, %%ymm" #sum ", %%ymm12\n vpand %[mask], %%ymm" #sum ", %%ymm" #sum "\n" \
@@ -123,8 +124,8 @@ alignas(32) constexpr uint32_t kNibbleMask[8] = {0x0F0F0F0F, 0x0F0F0F0F, 0x0F0F0
           "5:\n"                                                                                              \
           : "+x"(even0), "+x"(even1), "+x"(even2), "+x"(even3), "+x"(odd0), "+x"(odd1), "+x"(odd2),           \
             "+x"(odd3), [weights] "+r"(weights),                                                              \
-            [places0] "+r"(places0), [places1] "+r"(places1), [places2] "+r"(places2),                        \
-            [places3] "+r"(places3), [nibbles] "+r"(nibbles)                                                  \
+            [offsets0] "+r"(offsets0), [offsets1] "+r"(offsets1), [offsets2] "+r"(offsets2),                        \
+            [offsets3] "+r"(offsets3), [nibbles] "+r"(nibbles)                                                  \
           : [tables] "r"(kLookupTables.data), [mask] "m"(kNibbleMask)                                         \
           : "rax", "rcx", "xmm8", "xmm9", "xmm10", "xmm11", "xmm12", "xmm13", "xmm14", "xmm15", "cc", "memory")
 // clang-format on
@@ -138,17 +139,17 @@ struct TileSums {
   // bytes on top of it from bit 4 upwards. Taking that off at the end spares the loop a mask.
   __m256i even[4], odd[4];
 
-  // `places`: of each pair, from where the pieces count. `weights`: [nibbles of all pieces][kVectors][32 channels], a
+  // `offsets`: of each pair, from where the pieces count. `weights`: [nibbles of all pieces][kVectors][32 channels], a
   // nibble a byte.
-  TileSums(const uint16_t* const* places, const Piece* pieces, int32_t count, const uint8_t* weights) {
+  TileSums(const uint16_t* const* offsets, const Piece* pieces, int32_t count, const uint8_t* weights) {
     // Not the members, which compilers keep in memory too.
     __m256i even0 = _mm256_setzero_si256(), even1 = even0, even2 = even0, even3 = even0;
     __m256i odd0 = even0, odd1 = even0, odd2 = even0, odd3 = even0;
     for (int32_t piece = 0; piece < count; ++piece) {
-      const ptrdiff_t offset = pieces[piece].offset;
+      const ptrdiff_t first = pieces[piece].first;
       int64_t nibbles = pieces[piece].nibbles;
-      const uint16_t *places0 = places[0] + offset, *places1 = places[1 % kPairs] + offset,
-                     *places2 = places[2 % kPairs] + offset, *places3 = places[3 % kPairs] + offset;
+      const uint16_t *offsets0 = offsets[0] + first, *offsets1 = offsets[1 % kPairs] + first,
+                     *offsets2 = offsets[2 % kPairs] + first, *offsets3 = offsets[3 % kPairs] + first;
       if (kPairs == 1) {
         LITEBNN_NIBBLES(LITEBNN_NIBBLE_OF_1, LITEBNN_ADVANCE_OF_1);
       } else if (kPairs == 2) {

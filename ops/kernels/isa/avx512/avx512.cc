@@ -15,7 +15,7 @@
 
 #include <cstring>
 
-#include "kernels/isa/avx2/quantize.h"
+#include "kernels/isa/avx2/pack_signs.h"
 #include "kernels/isa/avx512/inner_loop.h"
 #include "kernels/isa/isa.h"
 #include "kernels/isa/shared/max_window.h"
@@ -54,8 +54,6 @@ void PackWeights(const uint32_t* filter, int32_t channels, int32_t runs, int32_t
     }
   }
 }
-
-size_t ScratchBytes(int32_t) { return 0; }
 
 // Inlined, so that the sums are never anywhere but in registers.
 template <int kPixels, int kVectors>
@@ -324,20 +322,16 @@ struct SixteenFloats {
 }  // namespace
 
 const Isa kAvx512Isa = {
-    "avx512",
-    CpuHasAvx512Popcount,
-    QuantizeFloat32Avx2,
-    QuantizeInt8Avx2,
-    MaxWindow<SixteenFloats>,
-    kTilePixels,
-    kTileChannels,
-    sizeof(uint32_t),
-    nullptr,
-    PackedWeightsBytes,
-    PackWeights,
-    ScratchBytes,
-    Bconv,
-    INT32_MAX,
+    .name = "avx512",
+    .available = CpuHasAvx512Popcount,
+    .pack_float32_signs = PackFloat32SignsAvx2,
+    .pack_int8_signs = PackInt8SignsAvx2,
+    .max_window = MaxWindow<SixteenFloats>,
+    .tile_pixels = kTilePixels,
+    .tile_channels = kTileChannels,
+    .packed_weights_bytes = PackedWeightsBytes,
+    .pack_weights = PackWeights,
+    .bconv = Bconv,
 };
 
 }  // namespace litebnn

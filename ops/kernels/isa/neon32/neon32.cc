@@ -14,8 +14,8 @@
 #include "kernels/isa/shared/neon_floats.h"
 #include "kernels/isa/shared/neon_weights.h"
 #include "kernels/isa/shared/output.h"
+#include "kernels/isa/shared/pack_rows.h"
 #include "kernels/isa/shared/pixel_walk.h"
-#include "kernels/isa/shared/quantize_rows.h"
 
 namespace litebnn {
 namespace {
@@ -28,7 +28,7 @@ constexpr int32_t kMaxWords = 65535 / kBitsPerWord;
 // Pixels whose windows stay in the L1 cache while all channels pass over them.
 constexpr int64_t kBlockPixels = 64;
 
-void QuantizeFloat32(const float* input, int64_t rows, int32_t channels, uint32_t* output) {
+void PackFloat32Signs(const float* input, int64_t rows, int32_t channels, uint32_t* output) {
   // Lane j of vector i: the bit of channel 4 * i + j.
   uint32x4_t bits[8];
   for (uint32_t i = 0; i < 8; ++i) {
@@ -47,10 +47,10 @@ void QuantizeFloat32(const float* input, int64_t rows, int32_t channels, uint32_
     const uint32x2_t half = vorr_u32(vget_low_u32(word), vget_high_u32(word));
     return vget_lane_u32(vpadd_u32(half, half), 0);
   };
-  QuantizeRows(input, rows, channels, output, pack_word, [](float value) { return value < 0.0f; });
+  PackRows(input, rows, channels, output, pack_word, [](float value) { return value < 0.0f; });
 }
 
-void QuantizeInt8(const int8_t* input, int64_t rows, int32_t channels, int32_t zero_point, uint32_t* output) {
+void PackInt8Signs(const int8_t* input, int64_t rows, int32_t channels, int32_t zero_point, uint32_t* output) {
   constexpr uint8_t kBits[8] = {1, 2, 4, 8, 16, 32, 64, 128};
   const uint8x8_t bits = vld1_u8(kBits);
   const int8x8_t zero_points = vdup_n_s8(static_cast<int8_t>(zero_point));
@@ -60,10 +60,8 @@ void QuantizeInt8(const int8_t* input, int64_t rows, int32_t channels, int32_t z
     const uint8x8_t fours = vpadd_u8(low, high);
     return vget_lane_u32(vreinterpret_u32_u8(vpadd_u8(fours, fours)), 0);
   };
-  QuantizeRows(input, rows, channels, output, pack_word, [zero_point](int8_t value) { return value < zero_point; });
+  PackRows(input, rows, channels, output, pack_word, [zero_point](int8_t value) { return value < zero_point; });
 }
-
-size_t ScratchBytes(int32_t) { return 0; }
 
 #define LITEBNN_PAIR(sum0, sum1, x, w0, w1)        \
   "veor q14, " x ", " w0 "\n veor q15, " x ", " w1 \
@@ -357,8 +355,17 @@ bool Available() {
 }  // namespace
 
 const Isa kNeon32Isa = {
-    "neon32",         Available, QuantizeFloat32,    QuantizeInt8, MaxWindow<FourFloats>, kTilePixels, kTileChannels,
-    sizeof(uint32_t), nullptr,   PackedWeightsBytes, PackWeights,  ScratchBytes,          Bconv,       kMaxWords,
+    .name = "neon32",
+    .available = Available,
+    .pack_float32_signs = PackFloat32Signs,
+    .pack_int8_signs = PackInt8Signs,
+    .max_window = MaxWindow<FourFloats>,
+    .tile_pixels = kTilePixels,
+    .tile_channels = kTileChannels,
+    .packed_weights_bytes = PackedWeightsBytes,
+    .pack_weights = PackWeights,
+    .bconv = Bconv,
+    .max_words = kMaxWords,
 };
 
 }  // namespace litebnn

@@ -6,7 +6,7 @@
 
 #include <cstring>
 
-#include "kernels/isa/neon64/quantize.h"
+#include "kernels/isa/neon64/pack_signs.h"
 #include "kernels/isa/neon64/sum_windows.h"
 #include "kernels/isa/shared/max_window.h"
 #include "kernels/isa/shared/neon_floats.h"
@@ -397,31 +397,31 @@ void BconvInOrder(const BconvTask& task, int64_t pixel_begin, int64_t pixel_end,
 bool Available() { return true; }
 bool CpuIsOutOfOrder() { return !CpuIsInOrder(); }
 
-// Both tables differ in their loops alone.
-constexpr Isa Table(const char* name, decltype(Isa::bconv) bconv, decltype(Isa::suits) suits) {
+// Both differ in their loops alone.
+constexpr Isa Neon64(const char* name, decltype(Isa::bconv) bconv, decltype(Isa::suits) suits) {
   return {
-      name,
-      Available,
-      QuantizeFloat32Neon64,
-      QuantizeInt8Neon64,
-      MaxWindow<FourFloats>,
-      kTilePixels,
-      kTileChannels,
-      kStagedWordBytes,
-      Stage,
-      PackedWeightsBytes,
-      PackWeights,
-      ScratchBytes,
-      bconv,
-      kMaxWords,
-      suits,
+      .name = name,
+      .available = Available,
+      .pack_float32_signs = PackFloat32SignsNeon64,
+      .pack_int8_signs = PackInt8SignsNeon64,
+      .max_window = MaxWindow<FourFloats>,
+      .tile_pixels = kTilePixels,
+      .tile_channels = kTileChannels,
+      .staged_word_bytes = kStagedWordBytes,
+      .stage = Stage,
+      .packed_weights_bytes = PackedWeightsBytes,
+      .pack_weights = PackWeights,
+      .scratch_bytes = ScratchBytes,
+      .bconv = bconv,
+      .max_words = kMaxWords,
+      .suits = suits,
   };
 }
 
 }  // namespace
 
-const Isa kNeon64Isa = Table("neon64", BconvOutOfOrder, CpuIsOutOfOrder);
-const Isa kNeon64InOrderIsa = Table("neon64_in_order", BconvInOrder, CpuIsInOrder);
+const Isa kNeon64Isa = Neon64("neon64", BconvOutOfOrder, CpuIsOutOfOrder);
+const Isa kNeon64InOrderIsa = Neon64("neon64_in_order", BconvInOrder, CpuIsInOrder);
 
 }  // namespace litebnn
 

@@ -1,31 +1,31 @@
-// The reference: plain C++ for any CPU. Every other table must give the same bits.
+// The reference: plain C++ for any CPU. Every other ISA must give the same bits.
 #include <cstring>
 
 #include "kernels/isa/isa.h"
 #include "kernels/isa/shared/max_window.h"
 #include "kernels/isa/shared/output.h"
+#include "kernels/isa/shared/pack_rows.h"
 #include "kernels/isa/shared/pixel_walk.h"
-#include "kernels/isa/shared/quantize_rows.h"
 
 namespace litebnn {
 namespace {
 
 template <typename T, typename IsMinusOne>
-void Quantize(const T* input, int64_t rows, int32_t channels, uint32_t* output, IsMinusOne is_minus_one) {
+void PackSigns(const T* input, int64_t rows, int32_t channels, uint32_t* output, IsMinusOne is_minus_one) {
   const auto pack_word = [is_minus_one](const T* values) {
     uint32_t word = 0;
     for (int32_t i = 0; i < kBitsPerWord; ++i) word |= static_cast<uint32_t>(is_minus_one(values[i])) << i;
     return word;
   };
-  QuantizeRows(input, rows, channels, output, pack_word, is_minus_one);
+  PackRows(input, rows, channels, output, pack_word, is_minus_one);
 }
 
-void QuantizeFloat32(const float* input, int64_t rows, int32_t channels, uint32_t* output) {
-  Quantize(input, rows, channels, output, [](float value) { return value < 0.0f; });
+void PackFloat32Signs(const float* input, int64_t rows, int32_t channels, uint32_t* output) {
+  PackSigns(input, rows, channels, output, [](float value) { return value < 0.0f; });
 }
 
-void QuantizeInt8(const int8_t* input, int64_t rows, int32_t channels, int32_t zero_point, uint32_t* output) {
-  Quantize(input, rows, channels, output, [zero_point](int8_t value) { return value < zero_point; });
+void PackInt8Signs(const int8_t* input, int64_t rows, int32_t channels, int32_t zero_point, uint32_t* output) {
+  PackSigns(input, rows, channels, output, [zero_point](int8_t value) { return value < zero_point; });
 }
 
 // No builtin: without a popcount instruction that is a call for every word.
@@ -43,8 +43,6 @@ size_t PackedWeightsBytes(int32_t channels, int32_t words) {
 void PackWeights(const uint32_t* filter, int32_t channels, int32_t runs, int32_t run_words, uint8_t* packed) {
   std::memcpy(packed, filter, PackedWeightsBytes(channels, runs * run_words));
 }
-
-size_t ScratchBytes(int32_t) { return 0; }
 
 template <typename Store>
 void ForEachSum(const BconvTask& task, int64_t pixel_begin, int64_t pixel_end, int32_t channel_begin,
@@ -101,8 +99,16 @@ bool Available() { return true; }
 }  // namespace
 
 const Isa kPortableIsa = {
-    "portable",       Available, QuantizeFloat32,    QuantizeInt8, MaxWindow<OneFloat>, 1,     kBitsPerWord,
-    sizeof(uint32_t), nullptr,   PackedWeightsBytes, PackWeights,  ScratchBytes,        Bconv, INT32_MAX,
+    .name = "portable",
+    .available = Available,
+    .pack_float32_signs = PackFloat32Signs,
+    .pack_int8_signs = PackInt8Signs,
+    .max_window = MaxWindow<OneFloat>,
+    .tile_pixels = 1,
+    .tile_channels = kBitsPerWord,
+    .packed_weights_bytes = PackedWeightsBytes,
+    .pack_weights = PackWeights,
+    .bconv = Bconv,
 };
 
 }  // namespace litebnn

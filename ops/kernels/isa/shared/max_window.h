@@ -1,4 +1,4 @@
-// The maximum over a window of floats, for each channel; with it a table makes its max_window.
+// The maximum over a window of floats, for each channel; with it an ISA makes its max_window.
 #pragma once
 
 #include <cstddef>
@@ -7,7 +7,7 @@
 #include "kernels/isa/isa.h"
 
 namespace litebnn {
-// Every table's file has its own copy, compiled for its own CPU.
+// Every ISA's file has its own copy, compiled for its own CPU.
 namespace {
 
 // Some floats of an instruction set's vector. Larger(a, b) is a > b ? a : b, also where they do not compare.

@@ -1,4 +1,4 @@
-// The floats of a NEON vector, as max_window.h wants them, for both NEON tables.
+// The floats of a NEON vector, as max_window.h wants them, for both NEON ISAs.
 #pragma once
 
 #include <arm_neon.h>
@@ -6,7 +6,7 @@
 #include <cstdint>
 
 namespace litebnn {
-// Every table's file has its own copy, compiled for its own CPU.
+// Every ISA's file has its own copy, compiled for its own CPU.
 namespace {
 
 struct FourFloats {

@@ -1,4 +1,4 @@
-// How both NEON tables hold weights: in tiles of 32 channels, of which a lane of a vector is 16 bits of one.
+// How both NEON ISAs hold weights: in tiles of 32 channels, of which a lane of a vector is 16 bits of one.
 #pragma once
 
 #include <cstddef>
@@ -8,7 +8,7 @@
 #include "kernels/kernels.h"
 
 namespace litebnn {
-// Every table's file has its own copy, compiled for its own CPU.
+// Every ISA's file has its own copy, compiled for its own CPU.
 namespace {
 
 constexpr int32_t kTileVectors = 4;

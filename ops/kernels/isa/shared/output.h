@@ -1,4 +1,4 @@
-// How a popcount sum becomes an output value. Every table does these operations in this order, so that all give the
+// How a popcount sum becomes an output value. Every ISA does these operations in this order, so that all give the
 // same bits.
 #pragma once
 
@@ -8,7 +8,7 @@
 #include "kernels/isa/isa.h"
 
 namespace litebnn {
-// Every table's file has its own copy, compiled for its own CPU.
+// Every ISA's file has its own copy, compiled for its own CPU.
 namespace {
 
 inline int32_t ClampedDot(const BconvTask& task, int32_t popcount, int32_t correction) {
@@ -21,7 +21,7 @@ inline float FloatOutput(const BconvTask& task, int32_t channel, int32_t popcoun
 }
 
 // The float32 output at `index`, with the addend that may be there. A NaN and -0 are rectified to +0, as in every
-// table.
+// ISA.
 inline float FloatSum(const BconvTask& task, int64_t index, float value) {
   if (task.addend == nullptr) return value;
   const float sum = value + task.addend[index];
@@ -31,7 +31,7 @@ inline float FloatSum(const BconvTask& task, int64_t index, float value) {
 // Multiplier and bias have been divided by the output's scale.
 inline int8_t Int8Output(const BconvTask& task, int32_t channel, int32_t popcount, int32_t correction) {
   const float value = FloatOutput(task, channel, popcount, correction);
-  // Saturating before rounding keeps the conversion in range; NaN becomes the lower end, as in every table.
+  // Saturating before rounding keeps the conversion in range; NaN becomes the lower end, as in every ISA.
   const auto low = static_cast<float>(-128 - task.zero_point), high = static_cast<float>(127 - task.zero_point);
   const float bounded = std::min(value > low ? value : low, high);
   // The largest float below one half: adding it and truncating rounds half away from zero, also next to one half.

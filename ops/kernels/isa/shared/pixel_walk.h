@@ -6,7 +6,7 @@
 #include "kernels/isa/isa.h"
 
 namespace litebnn {
-// Every table's file has its own copy, compiled for its own CPU.
+// Every ISA's file has its own copy, compiled for its own CPU.
 namespace {
 
 // The staged windows of consecutive output pixels, without a division for each.

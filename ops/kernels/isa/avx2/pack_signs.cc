@@ -1,4 +1,4 @@
-#include "kernels/isa/avx2/quantize.h"
+#include "kernels/isa/avx2/pack_signs.h"
 
 #include "kernels/platform/x86_cpu.h"
 
@@ -6,11 +6,11 @@
 
 #include <immintrin.h>
 
-#include "kernels/isa/shared/quantize_rows.h"
+#include "kernels/isa/shared/pack_rows.h"
 
 namespace litebnn {
 
-void QuantizeFloat32Avx2(const float* input, int64_t rows, int32_t channels, uint32_t* output) {
+void PackFloat32SignsAvx2(const float* input, int64_t rows, int32_t channels, uint32_t* output) {
   // What two rounds of packing within 128 bit lanes have done to the order of 4 bytes each.
   const __m256i order = _mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7);
   const auto pack_word = [order](const float* values) {
@@ -22,16 +22,16 @@ void QuantizeFloat32Avx2(const float* input, int64_t rows, int32_t channels, uin
     const __m256i bytes = _mm256_permutevar8x32_epi32(_mm256_packs_epi16(low, high), order);
     return static_cast<uint32_t>(_mm256_movemask_epi8(bytes));
   };
-  QuantizeRows(input, rows, channels, output, pack_word, [](float value) { return value < 0.0f; });
+  PackRows(input, rows, channels, output, pack_word, [](float value) { return value < 0.0f; });
 }
 
-void QuantizeInt8Avx2(const int8_t* input, int64_t rows, int32_t channels, int32_t zero_point, uint32_t* output) {
+void PackInt8SignsAvx2(const int8_t* input, int64_t rows, int32_t channels, int32_t zero_point, uint32_t* output) {
   const __m256i zero_points = _mm256_set1_epi8(static_cast<char>(zero_point));
   const auto pack_word = [zero_points](const int8_t* values) {
     const __m256i bytes = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(values));
     return static_cast<uint32_t>(_mm256_movemask_epi8(_mm256_cmpgt_epi8(zero_points, bytes)));
   };
-  QuantizeRows(input, rows, channels, output, pack_word, [zero_point](int8_t value) { return value < zero_point; });
+  PackRows(input, rows, channels, output, pack_word, [zero_point](int8_t value) { return value < zero_point; });
 }
 
 }  // namespace litebnn

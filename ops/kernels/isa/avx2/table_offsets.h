@@ -1,8 +1,8 @@
-// Where the lookup tables (inner_loop.h) are for the windows of pairs of output pixels.
+// The offsets of the lookup tables (inner_loop.h) for the windows of pairs of output pixels.
 //
-// A table belongs to a nibble of both pixels of a pair. Where output pixels beside each other form pairs, the places of
-// a row of input are made once, each for a word and the one that is as far to its right as the second window, and every
-// pair of windows finds its own among them. Elsewhere each pair gets a copy of its own.
+// A table belongs to a nibble of both pixels of a pair. Where output pixels beside each other form pairs, the offsets
+// of a row of input are made once, each for a word and the one that is as far to its right as the second window, and
+// every pair of windows finds its own among them. Elsewhere each pair gets a copy of its own.
 #pragma once
 
 #include <immintrin.h>
@@ -24,11 +24,11 @@ constexpr int32_t kNibblesPerWord = 8;
 constexpr int32_t kStepWords = 8;
 // Bytes that may be written behind what is made of some words.
 constexpr int32_t kSlack = kStepWords * kNibblesPerWord * static_cast<int32_t>(sizeof(uint16_t));
-// Of which bytes can add the odd nibbles.
+// Runs whose odd nibbles a byte can count.
 constexpr int32_t kMaxRuns = 127;
 constexpr int32_t kMaxBlockPixels = 448;
 // What is kept of a block goes through the L2 cache.
-constexpr int32_t kPlacesBytes = 160 << 10;
+constexpr int32_t kTableOffsetsBytes = 160 << 10;
 
 // For each nibble of `bytes`, of which the low and the high ones are given, 1 where it is odd, added within a byte.
 __m256i OddNibbles(__m256i low, __m256i high) {
@@ -39,22 +39,22 @@ __m256i OddNibbles(__m256i low, __m256i high) {
 __m256i LowNibbles(__m256i bytes) { return _mm256_and_si256(bytes, _mm256_set1_epi8(0x0F)); }
 __m256i HighNibbles(__m256i bytes) { return LowNibbles(_mm256_srli_epi16(bytes, 4)); }
 
-// Writes the places of two pixels' words: of each word the low nibbles of its bytes, then the high ones. Calls
+// Writes the offsets of two pixels' words: of each word the low nibbles of its bytes, then the high ones. Calls
 // visit(low nibbles, high nibbles) with vectors in which the pixels' bytes take turns.
 template <typename Visit>
-void WritePlaces(const uint8_t* source0, const uint8_t* source1, int32_t words, uint16_t* places, Visit visit) {
-  const __m256i steps = _mm256_set1_epi16(static_cast<int16_t>(kTablePlaces | 16 * kTablePlaces << 8));
+void WriteTableOffsets(const uint8_t* source0, const uint8_t* source1, int32_t words, uint16_t* offsets, Visit visit) {
+  const __m256i steps = _mm256_set1_epi16(static_cast<int16_t>(kTableStep | 16 * kTableStep << 8));
   const auto write = [&](__m256i bytes, bool all) __attribute__((always_inline)) {
     const __m256i low = LowNibbles(bytes), high = HighNibbles(bytes);
     visit(low, high);
-    const __m256i low_places = _mm256_maddubs_epi16(steps, low), high_places = _mm256_maddubs_epi16(steps, high);
-    const __m256i even = _mm256_unpacklo_epi64(low_places, high_places);
-    const __m256i odd = _mm256_unpackhi_epi64(low_places, high_places);
-    auto* vectors = reinterpret_cast<__m256i*>(places);
+    const __m256i low_offsets = _mm256_maddubs_epi16(steps, low), high_offsets = _mm256_maddubs_epi16(steps, high);
+    const __m256i even = _mm256_unpacklo_epi64(low_offsets, high_offsets);
+    const __m256i odd = _mm256_unpackhi_epi64(low_offsets, high_offsets);
+    auto* vectors = reinterpret_cast<__m256i*>(offsets);
     _mm256_storeu_si256(vectors, _mm256_permute2x128_si256(even, odd, 0x20));
     if (all) _mm256_storeu_si256(vectors + 1, _mm256_permute2x128_si256(even, odd, 0x31));
   };
-  for (; words >= 4; words -= 4, places += 4 * kNibblesPerWord) {
+  for (; words >= 4; words -= 4, offsets += 4 * kNibblesPerWord) {
     const __m256i pixel0 = _mm256_cvtepu8_epi16(_mm_loadu_si128(reinterpret_cast<const __m128i*>(source0)));
     const __m256i pixel1 = _mm256_cvtepu8_epi16(_mm_loadu_si128(reinterpret_cast<const __m128i*>(source1)));
     write(_mm256_or_si256(pixel0, _mm256_slli_epi16(pixel1, 8)), true);
@@ -67,7 +67,7 @@ void WritePlaces(const uint8_t* source0, const uint8_t* source1, int32_t words, 
     write(_mm256_zextsi128_si256(_mm_unpacklo_epi8(pixel0, pixel1)), false);
     source0 += 2 * sizeof(uint32_t);
     source1 += 2 * sizeof(uint32_t);
-    places += 2 * kNibblesPerWord;
+    offsets += 2 * kNibblesPerWord;
   }
   if ((words & 1) != 0) {
     const __m128i bytes = _mm_unpacklo_epi8(_mm_loadu_si32(source0), _mm_loadu_si32(source1));
@@ -112,26 +112,26 @@ class OddPair {
 int32_t TwiceInHalves(int32_t odd) { return odd * 2 * 0x10001; }
 
 // What a block of output pixels is given, and the memory for it.
-struct PlacesMemory {
-  const uint16_t** pairs;  // [kMaxBlockPixels / 2], the place of the first nibble of a pair's windows
+struct TableOffsetsMemory {
+  const uint16_t** pairs;  // [kMaxBlockPixels / 2], the offset for the first nibble of a pair's windows
   int32_t* odd;            // [kMaxBlockPixels], twice the odd nibbles of a window, in both halves
-  uint16_t* places;        // kPlacesBytes
+  uint16_t* offsets;       // kTableOffsetsBytes
 };
 
 // Pairs that have copies of their own in a block, at most.
 int32_t MaxWindowPairs(int32_t words) {
   const int32_t pair_bytes = words * kNibblesPerWord * static_cast<int32_t>(sizeof(uint16_t));
-  return std::min((kPlacesBytes - kSlack) / pair_bytes, kMaxBlockPixels / 2);
+  return std::min((kTableOffsetsBytes - kSlack) / pair_bytes, kMaxBlockPixels / 2);
 }
 
-// Makes the places for the output pixels that one thread computes, block by block.
-class Places {
+// Makes the offsets for the output pixels that one thread computes, block by block.
+class TableOffsets {
  public:
   // For output pixels [first, last), of which the first is even.
-  Places(const BconvTask& task, int64_t first, int64_t last, const PlacesMemory& memory)
+  TableOffsets(const BconvTask& task, int64_t first, int64_t last, const TableOffsetsMemory& memory)
       : task_(task), memory_(memory), words_(task.runs * task.run_words) {
     constexpr auto kWordBytes = static_cast<ptrdiff_t>(sizeof(uint32_t));
-    // Where windows do not overlap, half of a row's places would be for nothing. Where they do, a run is all that a
+    // Where windows do not overlap, half of a row's offsets would be for nothing. Where they do, a run is all that a
     // window has of a row of input.
     if (task.run_words * kWordBytes <= task.pixel_stride) return;
     input_row_bytes_ = task.runs > 1 ? task.run_offsets[1] : task.row_stride;
@@ -144,23 +144,23 @@ class Places {
     pixel_words_ = static_cast<int32_t>(task.pixel_stride / kWordBytes);
     const int64_t row_pixels = std::min<int64_t>(width, kMaxBlockPixels);
     row_words_ = static_cast<int32_t>(row_pixels - 1) * pixel_words_ + task.run_words;
-    // What is made of a row lies in the same memory, its places last, as they are written beyond their end.
-    const int64_t staged_bytes = row_bytes() + row_places() * static_cast<int64_t>(sizeof(uint16_t));
-    const int64_t rows = (kPlacesBytes - row_bytes() - 3 * kSlack) / staged_bytes;
+    // What is made of a row lies in the same memory, its offsets last, as they are written beyond their end.
+    const int64_t staged_bytes = row_bytes() + row_offsets() * static_cast<int64_t>(sizeof(uint16_t));
+    const int64_t rows = (kTableOffsetsBytes - row_bytes() - 3 * kSlack) / staged_bytes;
     if (rows < task.runs) return;
     shared_ = true;
     block_rows_ = std::min((rows - task.runs) / step_rows_ + 1, kMaxBlockPixels / row_pixels);
-    odd_before_ = reinterpret_cast<int32_t*>(memory.places);
+    odd_before_ = reinterpret_cast<int32_t*>(memory.offsets);
     row_odd_ = reinterpret_cast<uint8_t*>(odd_before_) + row_bytes() + kSlack;
-    row_places_ = reinterpret_cast<uint16_t*>(row_odd_ + rows * row_bytes() + kSlack);
+    row_offsets_ = reinterpret_cast<uint16_t*>(row_odd_ + rows * row_bytes() + kSlack);
   }
 
-  // How a window lies in the places.
+  // How a window lies in the offsets.
   int32_t runs() const { return shared_ ? task_.runs : 1; }
   int32_t run_nibbles() const { return words_ / runs() * kNibblesPerWord; }
-  ptrdiff_t run_stride() const { return shared_ ? row_places() : 0; }
+  ptrdiff_t run_stride() const { return shared_ ? row_offsets() : 0; }
 
-  // The end of the block that begins at `pixel`, of nearly equal ones up to `last`. Shared places are those of whole
+  // The end of the block that begins at `pixel`, of nearly equal ones up to `last`. Shared offsets are those of whole
   // rows, or of a part of one where rows are long.
   int64_t BlockEnd(int64_t pixel, int64_t last) const {
     const int64_t width = task_.output_width;
@@ -176,22 +176,22 @@ class Places {
   void Write(int64_t first, int64_t last) const { shared_ ? WriteRows(first, last) : WriteWindows(first, last); }
 
  private:
-  ptrdiff_t row_places() const { return row_words_ * ptrdiff_t{kNibblesPerWord}; }
+  ptrdiff_t row_offsets() const { return row_words_ * ptrdiff_t{kNibblesPerWord}; }
   ptrdiff_t row_bytes() const { return row_words_ * static_cast<ptrdiff_t>(sizeof(uint32_t)); }
 
   void WriteWindows(int64_t first, int64_t last) const {
     WindowWalk walk(task_, first);
-    uint16_t* places = memory_.places;
+    uint16_t* offsets = memory_.offsets;
     for (int64_t i = 0; i < last - first; i += 2) {
       const uint8_t* windows[2] = {walk.Next(), nullptr};
       // The last pair's second pixel may not be there.
       windows[1] = first + i + 1 < last ? walk.Next() : windows[0];
-      memory_.pairs[i / 2] = places;
+      memory_.pairs[i / 2] = offsets;
       OddPair odd;
-      for (int32_t run = 0; run < task_.runs; ++run, places += task_.run_words * kNibblesPerWord) {
+      for (int32_t run = 0; run < task_.runs; ++run, offsets += task_.run_words * kNibblesPerWord) {
         const ptrdiff_t offset = task_.run_offsets[run];
-        WritePlaces(windows[0] + offset, windows[1] + offset, task_.run_words, places,
-                    [&odd](__m256i low, __m256i high) { odd.Add(low, high); });
+        WriteTableOffsets(windows[0] + offset, windows[1] + offset, task_.run_words, offsets,
+                          [&odd](__m256i low, __m256i high) { odd.Add(low, high); });
       }
       const __m128i sums = odd.Sums();
       memory_.odd[i] = TwiceInHalves(_mm_cvtsi128_si32(sums));
@@ -209,22 +209,22 @@ class Places {
     const int32_t pair_words = words - (pixels % 2 == 0 ? pixel_words_ : 0);
     const uint8_t* source = task_.input + first_row * task_.row_stride + first_column * task_.pixel_stride;
     for (int64_t row = 0; row < staged_rows; ++row, source += input_row_bytes_) {
-      uint16_t* places = row_places_ + row * row_places();
+      uint16_t* offsets = row_offsets_ + row * row_offsets();
       const int32_t both_words = std::clamp(words - pixel_words_, 0, pair_words);
       const auto ignore = [](__m256i, __m256i) {};
-      WritePlaces(source, source + task_.pixel_stride, both_words, places, ignore);
+      WriteTableOffsets(source, source + task_.pixel_stride, both_words, offsets, ignore);
       if (both_words < pair_words) {
         const uint8_t* alone = source + both_words * static_cast<ptrdiff_t>(sizeof(uint32_t));
-        WritePlaces(alone, alone, pair_words - both_words, places + both_words * kNibblesPerWord, ignore);
+        WriteTableOffsets(alone, alone, pair_words - both_words, offsets + both_words * kNibblesPerWord, ignore);
       }
       WriteOdd(source, words, row_odd_ + row * row_bytes());
     }
     for (int64_t row = first_row; row <= last_row; ++row) {
       const int64_t begin = std::max(first, row * width), end = std::min(last, (row + 1) * width);
       const int64_t staged = (row - first_row) * step_rows_, column = begin - row * width - first_column;
-      const uint16_t* places = row_places_ + staged * row_places();
+      const uint16_t* offsets = row_offsets_ + staged * row_offsets();
       for (int64_t i = 0; i < end - begin; i += 2) {
-        memory_.pairs[(begin - first + i) / 2] = places + (column + i) * pixel_words_ * kNibblesPerWord;
+        memory_.pairs[(begin - first + i) / 2] = offsets + (column + i) * pixel_words_ * kNibblesPerWord;
       }
       SumColumns(row_odd_ + staged * row_bytes(), words);
       const int32_t* window = odd_before_ + column * pixel_words_;
@@ -270,18 +270,18 @@ class Places {
   }
 
   const BconvTask& task_;
-  const PlacesMemory memory_;
+  const TableOffsetsMemory memory_;
   const int32_t words_;
   bool shared_ = false;
-  // What follows is for places that are shared.
+  // What follows is for offsets that are shared.
   ptrdiff_t input_row_bytes_ = 0;
-  int64_t step_rows_ = 0;           // rows of input from a row of output to the next
-  int32_t pixel_words_ = 0;         // words of input from an output pixel to the next
-  int32_t row_words_ = 0;           // words of a row that is staged
-  int64_t block_rows_ = 0;          // rows of output in a block, at most
-  int32_t* odd_before_ = nullptr;   // [row_words_ + 1], odd nibbles of a window's rows in front of each word
-  uint8_t* row_odd_ = nullptr;      // [staged rows][row_bytes], odd nibbles of each byte
-  uint16_t* row_places_ = nullptr;  // [staged rows][row_places]
+  int64_t step_rows_ = 0;            // rows of input from a row of output to the next
+  int32_t pixel_words_ = 0;          // words of input from an output pixel to the next
+  int32_t row_words_ = 0;            // words of a row that is staged
+  int64_t block_rows_ = 0;           // rows of output in a block, at most
+  int32_t* odd_before_ = nullptr;    // [row_words_ + 1], odd nibbles of a window's rows in front of each word
+  uint8_t* row_odd_ = nullptr;       // [staged rows][row_bytes], odd nibbles of each byte
+  uint16_t* row_offsets_ = nullptr;  // [staged rows][row_offsets]
 };
 
 }  // namespace

@@ -1,4 +1,4 @@
-// What quantizing has in common for all tables: whole words by `pack_word`, a row's last channels one by one.
+// What packing signs has in common for all ISAs: whole words by `pack_word`, a row's last channels one by one.
 #pragma once
 
 #include <cstdint>
@@ -6,13 +6,13 @@
 #include "kernels/kernels.h"
 
 namespace litebnn {
-// Every table's file has its own copy, compiled for its own CPU.
+// Every ISA's file has its own copy, compiled for its own CPU.
 namespace {
 
 // pack_word(values) gives the bits of 32 values; is_minus_one(value) is true for a value whose bit is 1.
 template <typename T, typename PackWord, typename IsMinusOne>
-inline void QuantizeRows(const T* input, int64_t rows, int32_t channels, uint32_t* output, PackWord pack_word,
-                         IsMinusOne is_minus_one) {
+inline void PackRows(const T* input, int64_t rows, int32_t channels, uint32_t* output, PackWord pack_word,
+                     IsMinusOne is_minus_one) {
   const int32_t tail = channels % kBitsPerWord;
   if (tail == 0) {
     const int64_t words = rows * (channels / kBitsPerWord);

@@ -1,14 +1,14 @@
-#include "kernels/isa/neon64/quantize.h"
+#include "kernels/isa/neon64/pack_signs.h"
 
 #if defined(__aarch64__)
 
 #include <arm_neon.h>
 
-#include "kernels/isa/shared/quantize_rows.h"
+#include "kernels/isa/shared/pack_rows.h"
 
 namespace litebnn {
 
-void QuantizeFloat32Neon64(const float* input, int64_t rows, int32_t channels, uint32_t* output) {
+void PackFloat32SignsNeon64(const float* input, int64_t rows, int32_t channels, uint32_t* output) {
   // Lane j of vector i: the bit of channel 4 * i + j.
   uint32x4_t bits[8];
   for (uint32_t i = 0; i < 8; ++i) {
@@ -36,10 +36,10 @@ void QuantizeFloat32Neon64(const float* input, int64_t rows, int32_t channels, u
     channels = kBitsPerWord;
   }
   const auto pack_word = [&bits_of](const float* values) { return vaddvq_u32(bits_of(values)); };
-  QuantizeRows(input, rows, channels, output, pack_word, [](float value) { return value < 0.0f; });
+  PackRows(input, rows, channels, output, pack_word, [](float value) { return value < 0.0f; });
 }
 
-void QuantizeInt8Neon64(const int8_t* input, int64_t rows, int32_t channels, int32_t zero_point, uint32_t* output) {
+void PackInt8SignsNeon64(const int8_t* input, int64_t rows, int32_t channels, int32_t zero_point, uint32_t* output) {
   constexpr uint8_t kBits[16] = {1, 2, 4, 8, 16, 32, 64, 128, 1, 2, 4, 8, 16, 32, 64, 128};
   const uint8x16_t bits = vld1q_u8(kBits);
   const int8x16_t zero_points = vdupq_n_s8(static_cast<int8_t>(zero_point));
@@ -50,7 +50,7 @@ void QuantizeInt8Neon64(const int8_t* input, int64_t rows, int32_t channels, int
     const uint8x16_t fours = vpaddq_u8(pairs, pairs);
     return vgetq_lane_u32(vreinterpretq_u32_u8(vpaddq_u8(fours, fours)), 0);
   };
-  QuantizeRows(input, rows, channels, output, pack_word, [zero_point](int8_t value) { return value < zero_point; });
+  PackRows(input, rows, channels, output, pack_word, [zero_point](int8_t value) { return value < zero_point; });
 }
 
 }  // namespace litebnn
