@@ -91,13 +91,13 @@ def test_a_failing_command_is_one_line() -> None:
 
 def test_a_network_that_was_not_made_says_what_makes_it(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(bench.zoo, "ZOO", tmp_path)
-    with pytest.raises(ToolkitError, match=r"QuickNet\.lce\.tflite: bench/zoo/make_models\.py writes it"):
+    with pytest.raises(ToolkitError, match=r"QuickNet\.lce\.tflite: bench/zoo/make_models.py writes it"):
         bench.zoo.model_file("QuickNet", "lce")
 
 
 def test_the_peer_that_is_not_installed_says_how(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(models, "PEER_PYTHON", tmp_path / "python")
-    with pytest.raises(ToolkitError, match=r"bench/zoo/make_models\.py says how to make that environment"):
+    with pytest.raises(ToolkitError, match=r"bench/zoo/make_models.py says how to make that environment"):
         models.compare_all(["QuickNet"], [], peer=True, threads=1, rounds=1)
 
 

@@ -64,7 +64,7 @@ def build_tests(target: str, toolchain: str = "auto") -> list[Path]:
     compiler = find_compiler(row, toolchain)
     with locked(row.folder):
         _build(row, compiler, tests=True)
-    programs = work_folder(row, compiler).glob("ops/tests/*_test")
+    programs = (work_folder(row, compiler) / "ops" / "tests").glob("*_test")
     return sorted(path for path in programs if path.is_file())
 
 

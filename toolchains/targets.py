@@ -44,7 +44,6 @@ class Target:
     emulator: str = ""
     emulator_cpu: str = ""
     debian: str = ""
-    wheel: str = ""
     ndk_abi: str = ""
     ndk_platform: int = 0
 
@@ -52,6 +51,11 @@ class Target:
     def folder(self) -> Path:
         """Where the target's products lie."""
         return BUILD / self.name
+
+    @property
+    def wheel(self) -> str:
+        """Platform tag of the target's wheel; "" where there is none."""
+        return f"manylinux_{self.glibc.replace('.', '_')}_{self.processor}" if self.glibc else ""
 
 
 # What TOML makes of a key's value, and what an error calls that, by the type of the field.

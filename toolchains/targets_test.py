@@ -30,7 +30,6 @@ def test_a_linux_target_says_all_that_is_asked_of_it(target) -> None:
         "emulator",
         "emulator_cpu",
         "debian",
-        "wheel",
     )
     assert [field for field in fields if not getattr(target, field)] == []
     assert tuple(map(int, target.glibc.split("."))) <= (2, 28)

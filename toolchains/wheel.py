@@ -39,7 +39,7 @@ def contents(target: str, toolchain: str) -> dict[str, Any]:
     """
     row = find_target(target)
     if row.triple and not row.wheel:
-        raise ToolkitError(f"there are no wheels for {target}: it has no platform tag in targets.toml")
+        raise ToolkitError(f"there are no wheels for {target}: it has no glibc in targets.toml")
     library = build(row.family, toolchain)
     platform = row.wheel or re.sub(r"\W", "_", sysconfig.get_platform())
     promised = re.match(r"manylinux_(\d+)_(\d+)_", platform)

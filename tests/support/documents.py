@@ -1,0 +1,93 @@
+"""Reads the documents, and finds in all of the project's text what it says of files, tasks and versions."""
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+from toolchains.targets import ROOT
+
+FOLDERS = ("bench", "converter", "docker", "docs", "examples", "ops", "tests", "toolchains")
+SUFFIXES = {".S", ".c", ".cc", ".cmake", ".h", ".md", ".py", ".sh", ".toml", ".txt"}
+DOCUMENTS = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md")])
+
+# A folder of the project, a slash, and what belongs to a path or to a pattern of paths.
+PATH = re.compile(rf"(?<![\w./{{}}-])(?:{'|'.join(FOLDERS)})/[\w./*{{}},-]*[\w/*}}]")
+SPAN = re.compile(r"`([^`\n]+)`")
+COMMAND = re.compile(r"(?:invoke|python3 bootstrap\.py) ([a-z][\w-]*)([^#&|]*)")
+MODULE = re.compile(r"python3? -m ([\w.]+)")
+
+
+def sources() -> Iterator[Path]:
+    """Every text file of the project."""
+    yield from (path for path in ROOT.iterdir() if path.suffix in SUFFIXES)
+    yield from (ROOT / ".ci" / "run", ROOT / "docker" / "Dockerfile")
+    for folder in FOLDERS:
+        yield from (path for path in (ROOT / folder).rglob("*") if path.suffix in SUFFIXES and path.is_file())
+
+
+def read(path: Path | str) -> str:
+    """The text of a file, which is named from the project's folder."""
+    return (ROOT / path).read_text(encoding="utf-8")
+
+
+def named_paths(text: str) -> list[str]:
+    """The project's paths that a text names; a compiler looks after those that C++ includes."""
+    return PATH.findall(re.sub(r"^#include .*$", "", text, flags=re.MULTILINE))
+
+
+def exists(path: str) -> bool:
+    """Whether there is what a path names. {a,b} stands for a and b; {a}, a word in capitals and * for any name."""
+    braces = re.search(r"\{([^{}]*)\}", path)
+    if braces:
+        parts = braces[1].split(",") if "," in braces[1] else ["*"]
+        return all(exists(path.replace(braces[0], part, 1)) for part in parts)
+    pattern = re.sub(r"\b[A-Z]{2,}\b", "*", path) if not (ROOT / path).exists() else path
+    found = ROOT.glob(pattern.rstrip("/"))
+    return any(each.is_dir() or not path.endswith("/") for each in found)
+
+
+def spans(text: str, is_document: bool) -> list[str]:
+    """What stands in backticks, and in a document also the lines of its blocks of code."""
+    blocks = re.findall(r"^```\w*\n(.*?)^```", text, re.DOTALL | re.MULTILINE) if is_document else []
+    return [*SPAN.findall(text), *(line for block in blocks for line in block.splitlines())]
+
+
+def commands(text: str, is_document: bool) -> list[tuple[str, list[str]]]:
+    """The tasks that a text calls, each with its flags."""
+    calls = [call for span in spans(text, is_document) if (call := COMMAND.match(span))]
+    return [(call[1], re.findall(r"(--?[a-z][\w-]*)", call[2])) for call in calls]
+
+
+def modules(text: str) -> list[str]:
+    """The modules that a text starts with `python -m`."""
+    return MODULE.findall(text)
+
+
+def links(text: str) -> list[tuple[str, str]]:
+    """File ("" for the document itself) and heading ("" for none) of a document's links within the project."""
+    return re.findall(r"\]\((?!\w+:)([^)#\s]*)#?([^)\s]*)\)", text)
+
+
+def anchors(text: str) -> set[str]:
+    """What links may call the headings of a document."""
+    headings = re.findall(r"^#+ (.*)$", text, re.MULTILINE)
+    return {re.sub(r"[^\w -]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
+def table(path: Path | str, header: str) -> list[list[str]]:
+    """The cells of the table in a document whose first line begins with `header`, row by row."""
+    lines = iter(read(path).splitlines())
+    if not any(line.startswith(f"| {header} |") for line in lines):
+        raise LookupError(f"{path} has no table that begins with '{header}'")
+    next(lines)
+    rows = []
+    for line in lines:
+        if not line.startswith("|"):
+            break
+        rows.append([cell.strip() for cell in re.split(r"(?<!\\)\|", line)[1:-1]])
+    return rows
+
+
+def code(cell: str) -> list[str]:
+    """What stands in backticks in a table's cell."""
+    return SPAN.findall(cell)

@@ -1,0 +1,64 @@
+"""Measures source code: the lines of its functions."""
+
+import ast
+import re
+
+# What looks like code but is none: comments, strings, characters, and the preprocessor's lines.
+NO_CODE = re.compile(
+    r"//[^\n]*|/\*.*?\*/|R\"\((?:.*?)\)\"|\"(?:\\.|[^\"\\\n])*\"|(?<![0-9a-fA-F])'(?:\\.|[^'\\\n])'|^#(?:\\\n|[^\n])*",
+    re.DOTALL | re.MULTILINE,
+)
+# clang-format puts a space before a brace that begins a block, and none before that of an initializer.
+INITIALIZER = re.compile(r"(?<=[\w>\])])\{[^{}]*\}")
+# What may stand in brackets before the brace of a class.
+ATTRIBUTE = re.compile(r"(?:alignas|__attribute__)\s*\((?:[^()]|\([^()]*\))*\)")
+
+
+def python_functions(text: str) -> dict[str, int]:
+    """Lines of each function of a Python file, by its name."""
+    kinds = (ast.FunctionDef, ast.AsyncFunctionDef)
+    functions = (node for node in ast.walk(ast.parse(text)) if isinstance(node, kinds))
+    return {node.name: (node.end_lineno or node.lineno) - node.lineno + 1 for node in functions}
+
+
+def cpp_functions(text: str) -> dict[str, int]:
+    """Lines of each function of a C++ file that clang-format has formatted, by what stands before its body."""
+    code, initializers = NO_CODE.sub(_blank, text), 1
+    while initializers:
+        code, initializers = INITIALIZER.subn(_blank, code)
+    functions: dict[str, int] = {}
+    begin = end = 0
+    for mark in re.finditer(r"[{};]", code):
+        if mark.start() < end:
+            continue
+        head = code[begin : mark.start()]
+        is_parameter, is_value = head.count("(") > head.count(")"), head.rstrip().endswith("=")
+        is_function = "(" in ATTRIBUTE.sub("", head)
+        if mark[0] != "{" or not (is_parameter or is_value or is_function):
+            # What is in a namespace or a class comes next.
+            begin = mark.end()
+            continue
+        end = _after_block(code, mark.start())
+        if not is_parameter:
+            if not is_value:
+                functions[" ".join(head.split())] = code.count("\n", begin + _indent(head), end) + 1
+            begin = end
+    return functions
+
+
+def _blank(found: re.Match[str]) -> str:
+    return re.sub(r"[^\n]", " ", found[0])
+
+
+def _indent(head: str) -> int:
+    return len(head) - len(head.lstrip())
+
+
+def _after_block(code: str, begin: int) -> int:
+    """Where the block ends whose brace is at `begin`."""
+    depth = 0
+    for brace in re.finditer(r"[{}]", code[begin:]):
+        depth += 1 if brace[0] == "{" else -1
+        if depth == 0:
+            return begin + brace.end()
+    return len(code)

@@ -1,0 +1,198 @@
+"""What the documents say of lists, versions, tasks and files is so: each is held against the one place that knows."""
+
+import ast
+import importlib.util
+import inspect
+import re
+from dataclasses import fields
+
+import pytest
+from invoke.collection import Collection
+from packaging.requirements import Requirement
+
+import litebnn
+import tasks
+from litebnn import contract
+from tests.runtimes.environments import ENVIRONMENTS
+from tests.support.documents import (
+    DOCUMENTS,
+    anchors,
+    code,
+    commands,
+    exists,
+    links,
+    modules,
+    named_paths,
+    read,
+    sources,
+    table,
+)
+from toolchains.emulate import SUITE
+from toolchains.runtime_library import TFLITE
+from toolchains.targets import ROOT, TOOLCHAINS, load_targets, read_toml
+
+PROJECT = read_toml(ROOT / "pyproject.toml")
+SOURCES = sorted(sources())
+REQUIREMENT = re.compile(r"\b([a-z][\w-]+)>=([\d.]*\d)")
+TASKS = Collection.from_module(tasks)
+
+
+def of(path) -> str:
+    return str(path.relative_to(ROOT))
+
+
+@pytest.mark.parametrize("path", SOURCES, ids=of)
+def test_paths_that_are_named_exist(path) -> None:
+    assert [name for name in named_paths(read(path)) if not exists(name)] == []
+
+
+@pytest.mark.parametrize("path", SOURCES, ids=of)
+def test_tasks_flags_and_modules_that_are_named_exist(path) -> None:
+    text = read(path)
+    for name, flags in commands(text, path in DOCUMENTS):
+        assert name in TASKS.task_names, f"there is no task {name}"
+        known = {f"--{word.replace('_', '-')}" for each in TASKS[name].get_arguments() for word in each.names}
+        assert set(flags) <= known, f"the task {name} has no such flag"
+    for module in modules(text):
+        if module != "MODULE":
+            assert importlib.util.find_spec(module) is not None, f"there is no module {module}"
+
+
+@pytest.mark.parametrize("path", DOCUMENTS, ids=of)
+def test_links_lead_somewhere(path) -> None:
+    for file, heading in links(read(path)):
+        target = path.parent / file if file else path
+        assert target.exists(), file
+        assert not heading or heading in anchors(read(target)), f"{file}#{heading}"
+
+
+@pytest.mark.parametrize("document", ["README.md", "docs/cross-compile.md"])
+def test_targets(document: str) -> None:
+    rows = [[code(name)[0], description] for name, description, *_ in table(document, "target")]
+    assert rows == [[target.name, target.description] for target in load_targets().values()]
+
+
+def test_cpus_of_the_targets() -> None:
+    for name, _, cpu in table("docs/cross-compile.md", "target"):
+        if cpu.startswith("Cortex-"):
+            assert load_targets()[code(name)[0]].zig_cpu == cpu.lower().replace("-", "_")
+
+
+def test_toolchains() -> None:
+    assert [code(name)[0] for name, *_ in table("docs/cross-compile.md", "`--toolchain=`")] == [*TOOLCHAINS, "auto"]
+    assert f"auto, {', '.join(TOOLCHAINS[:-1])} or {TOOLCHAINS[-1]}" == tasks.TOOLCHAIN
+
+
+def test_ops_and_their_options() -> None:
+    options = {contract.BCONV_2D: contract.BConv2DOptions, contract.BMAXPOOL_2D: contract.BMaxPool2DOptions}
+    rows = {code(name)[0]: code(listed) for name, _, _, listed in table("docs/ops.md", "op")}
+    assert set(rows) == set(contract.CUSTOM_OPS)
+    for name, listed in rows.items():
+        assert set(listed) == {field.name for field in fields(options[name])} if name in options else not listed
+
+
+def test_values_of_the_options() -> None:
+    text = read("docs/ops.md")
+    for name, kind in (("padding", contract.Padding), ("fused_activation_function", contract.Activation)):
+        values = re.search(rf"`{name}`: ([^.(]*)", text)
+        assert values is not None
+        assert re.findall(r"(\d+) (\w+)", values[1]) == [(str(value.value), value.name) for value in kind]
+
+
+def test_options_of_the_converter() -> None:
+    parameters = inspect.signature(litebnn.convert_tflite).parameters.values()
+    known = {each.name: each.default for each in parameters if each.kind is inspect.Parameter.KEYWORD_ONLY}
+    rows = table("docs/converter.md", "option")
+    assert sorted(name for names, *_ in rows for name in code(names)) == sorted(known)
+    for names, default, _ in rows:
+        for name in code(names):
+            written = code(default)[0] if default else ""
+            # Words stand for themselves there, and a function for nothing to be said.
+            if written and not callable(known[name]):
+                assert written in (known[name], repr(known[name])) or ast.literal_eval(written) == known[name], name
+
+
+def test_options_of_the_delegate() -> None:
+    documented = [code(name)[0] for name, *_ in table("docs/library.md", "option")]
+    known = re.search(r"kOptions\[\] = \{(.*?)\};", read("ops/tflite/entry/plugin.cc"), re.DOTALL)
+    assert known is not None
+    assert re.findall(r'\{"(\w+)"', known[1]) == documented
+    assert set(inspect.signature(litebnn.load_delegate).parameters) >= set(documented)
+
+
+def isas() -> list[str]:
+    """The names of all instruction sets, as isa.h declares them: kNeon64InOrderIsa is neon64_in_order."""
+    declared = re.findall(r"^extern const Isa k(\w+)Isa;$", read("ops/kernels/isa/isa.h"), re.MULTILINE)
+    return sorted(re.sub(r"(?<=.)(?=[A-Z])", "_", name).lower() for name in declared)
+
+
+def test_instruction_sets() -> None:
+    names = isas()
+    assert len(names) > 4
+    (row,) = (row for row in table("docs/library.md", "option") if code(row[0]) == ["isa"])
+    assert sorted(code(row[1])) == names
+    rows = [(code(name)[0], code(folder)[0]) for name, _, folder in table("docs/performance.md", "table")]
+    assert sorted(name for name, _ in rows) == names
+    assert [folder for _, folder in rows if not (ROOT / "ops" / "kernels" / "isa" / folder).is_dir()] == []
+
+
+@pytest.mark.parametrize("program", ["label_image", "benchmark_model"])
+def test_flags_of_the_programs(program: str) -> None:
+    section = read("docs/board.md").split(f"\n## {program}\n")[1].split("\n## ")[0]
+    documented = re.findall(r"^\| `--(\w+)`(?:, `-(\w)`)? \|", section, re.MULTILINE)
+    known = re.findall(r"^ +\{\"(\w+)\", (?:0|'(\w)'), ", read(f"examples/{program}/{program}.cc"), re.MULTILINE)
+    assert sorted(documented) == sorted(known)
+
+
+def test_runtimes() -> None:
+    documented = "\n".join(name for name, *_ in table("docs/library.md", "runtime"))
+    known = [version for each in ENVIRONMENTS for version in re.findall(r"-(\d+\.\d+)$", each.name)]
+    assert sorted(re.findall(r"\d+\.\d+", documented)) == sorted(known)
+
+
+def test_python_versions() -> None:
+    oldest = PROJECT["project"]["requires-python"].removeprefix(">=")
+    assert PROJECT["tool"]["ruff"]["target-version"] == f"py{oldest.replace('.', '')}"
+    listed = [text.rpartition(" ")[2] for text in PROJECT["project"]["classifiers"] if "Python :: 3." in text]
+    assert listed[0] == oldest
+    for path in SOURCES:
+        said = re.findall(r"Python (3\.\d+) (?:or newer|on\b)|Python from (3\.\d+) on", read(path))
+        assert {version for pair in said for version in pair if version} <= {oldest}, path
+
+
+def test_requirements_are_those_of_the_project() -> None:
+    project = PROJECT["project"]
+    requirements = [
+        *project["dependencies"],
+        *(text for extra in project["optional-dependencies"].values() for text in extra),
+    ]
+    names = {Requirement(text).name for text in requirements}
+    known = {found for text in requirements for found in REQUIREMENT.findall(text)}
+    for path in SOURCES:
+        said = {found for found in REQUIREMENT.findall(read(path)) if found[0] in names}
+        assert said <= known, of(path)
+
+
+def test_the_images_compiler_is_one_that_the_project_allows() -> None:
+    pinned = Requirement(read("docker/requirements.txt").splitlines()[-1])
+    (allowed,) = map(Requirement, PROJECT["project"]["optional-dependencies"]["cross"])
+    (version,) = (each.version for each in pinned.specifier)
+    assert pinned.name == allowed.name
+    assert allowed.specifier.contains(version)
+
+
+def test_one_debian() -> None:
+    for path in ("docker/Dockerfile", "docker/base_image.sh", "docs/cross-compile.md"):
+        assert set(re.findall(r"\b(\w+)-slim", read(path))) == {SUITE}, path
+
+
+def test_the_published_c_library() -> None:
+    assert f"`{TFLITE.name}` {TFLITE.version}:" in read("docs/board.md")
+
+
+def test_the_peer_is_the_one_that_is_installed() -> None:
+    pinned = re.search(r"larq-compute-engine==([\d.]+)\.\*", read("bench/zoo/make_models.py"))
+    assert pinned is not None
+    for path in SOURCES:
+        said = re.findall(r"(?:Larq Compute Engine|larq-compute-engine) (\d+\.\d+)\b", read(path))
+        assert set(said) <= {pinned[1]}, path

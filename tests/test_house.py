@@ -1,0 +1,105 @@
+"""The size of files, functions and folders, so that each can be read at once and found by its name."""
+
+from collections import defaultdict
+from pathlib import Path
+
+import pytest
+
+from tests.support.documents import FOLDERS
+from tests.support.sizes import cpp_functions, python_functions
+from toolchains.targets import ROOT
+
+LINES_OF_A_FILE = 400
+LINES_OF_A_FUNCTION = 80
+MODULES_OF_A_FOLDER = 16
+
+CPP = (".c", ".cc", ".h")
+FILES = sorted(
+    [*ROOT.glob("*.py")]
+    + [path for folder in FOLDERS for path in (ROOT / folder).rglob("*") if path.suffix in (".py", ".S", *CPP)]
+)
+
+
+def is_test(path: Path) -> bool:
+    return "tests" in path.relative_to(ROOT).parts or path.stem.endswith("_test") or path.name == "conftest.py"
+
+
+def name_of(path: Path) -> str:
+    return str(path.relative_to(ROOT))
+
+
+def test_no_production_file_is_too_long() -> None:
+    lengths = {name_of(path): len(path.read_text(encoding="utf-8").splitlines()) for path in FILES if not is_test(path)}
+    assert {name: lines for name, lines in lengths.items() if lines > LINES_OF_A_FILE} == {}
+
+
+@pytest.mark.parametrize(("suffixes", "functions_of"), [((".py",), python_functions), (CPP, cpp_functions)])
+def test_no_function_is_too_long(suffixes: tuple[str, ...], functions_of) -> None:
+    files = [path for path in FILES if path.suffix in suffixes]
+    found = {path: functions_of(path.read_text(encoding="utf-8")) for path in files}
+    assert sum(map(len, found.values())) > 400
+    long = {
+        f"{name_of(path)}: {function}": lines
+        for path, functions in found.items()
+        for function, lines in functions.items()
+        if lines > LINES_OF_A_FUNCTION
+    }
+    assert long == {}
+
+
+def test_no_folder_has_too_many_modules() -> None:
+    """A source file and its header are one module; tests count where there is nothing but tests."""
+    modules: dict[str, set[str]] = defaultdict(set)
+    for path in FILES:
+        only_tests = "tests" in path.relative_to(ROOT).parts
+        if path.stem != "__init__" and (only_tests or not is_test(path)):
+            modules[name_of(path.parent)].add(path.stem)
+    too_many = {folder: len(names) for folder, names in modules.items() if len(names) > MODULES_OF_A_FOLDER}
+    assert too_many == {}
+
+
+SAMPLE = """
+#define BODY(x) { x(
+namespace a {
+// A comment { with ( a brace.
+constexpr Row kRows[] = {
+    {"one", Make(1)},
+    {"two {", Make('{')},
+};
+
+struct alignas(16) Block {
+  int Get() const { return value; }
+  int value = 0;
+};
+
+template <typename T>
+Widget::Widget(T first,
+               int second)
+    : first_{first}, second_{Pair{second, 1}} {
+  if (second > 1'000'000) {
+    Do([] {
+      return 1;
+    });
+  }
+}
+
+int Sum(const Row& row = {}, int more = 0) {
+  return more;
+}
+
+void Declared(int x);
+}  // namespace a
+"""
+
+
+def test_functions_of_cpp_are_found() -> None:
+    assert cpp_functions(SAMPLE) == {
+        "int Get() const": 1,
+        "template <typename T> Widget::Widget(T first, int second) : first_ , second_": 10,
+        "int Sum(const Row& row = {}, int more = 0)": 3,
+    }
+
+
+def test_functions_of_python_are_found() -> None:
+    text = "class A:\n    async def b(self):\n\n        return 1\n\ndef c(): pass\n"
+    assert python_functions(text) == {"b": 3, "c": 1}
