@@ -5,6 +5,7 @@ import importlib.util
 import inspect
 import re
 from dataclasses import fields
+from pathlib import Path
 
 import pytest
 from invoke.collection import Collection
@@ -37,33 +38,35 @@ REQUIREMENT = re.compile(r"\b([a-z][\w-]+)>=([\d.]*\d)")
 TASKS = Collection.from_module(tasks)
 
 
-def of(path) -> str:
+def of(path: Path) -> str:
+    """A file's path in the project."""
     return str(path.relative_to(ROOT))
 
 
-@pytest.mark.parametrize("path", SOURCES, ids=of)
-def test_paths_that_are_named_exist(path) -> None:
-    assert [name for name in named_paths(read(path)) if not exists(name)] == []
+def test_paths_that_are_named_exist() -> None:
+    named = {of(path): [name for name in named_paths(read(path)) if not exists(name)] for path in SOURCES}
+    assert {path: missing for path, missing in named.items() if missing} == {}
 
 
-@pytest.mark.parametrize("path", SOURCES, ids=of)
-def test_tasks_flags_and_modules_that_are_named_exist(path) -> None:
-    text = read(path)
-    for name, flags in commands(text, path in DOCUMENTS):
-        assert name in TASKS.task_names, f"there is no task {name}"
-        known = {f"--{word.replace('_', '-')}" for each in TASKS[name].get_arguments() for word in each.names}
-        assert set(flags) <= known, f"the task {name} has no such flag"
-    for module in modules(text):
-        if module != "MODULE":
-            assert importlib.util.find_spec(module) is not None, f"there is no module {module}"
+def test_tasks_and_flags_that_are_named_exist() -> None:
+    for path in SOURCES:
+        for name, flags in commands(read(path), path in DOCUMENTS):
+            assert name in TASKS.task_names, f"{of(path)}: there is no task {name}"
+            known = {f"--{word.replace('_', '-')}" for each in TASKS[name].get_arguments() for word in each.names}
+            assert set(flags) <= known, f"{of(path)}: the task {name} has no such flag"
 
 
-@pytest.mark.parametrize("path", DOCUMENTS, ids=of)
-def test_links_lead_somewhere(path) -> None:
-    for file, heading in links(read(path)):
-        target = path.parent / file if file else path
-        assert target.exists(), file
-        assert not heading or heading in anchors(read(target)), f"{file}#{heading}"
+def test_modules_that_are_named_exist() -> None:
+    named = {module: of(path) for path in SOURCES for module in modules(read(path)) if module != "MODULE"}
+    assert {path for module, path in named.items() if importlib.util.find_spec(module) is None} == set()
+
+
+def test_links_lead_somewhere() -> None:
+    for path in DOCUMENTS:
+        for file, heading in links(read(path)):
+            target = path.parent / file if file else path
+            assert target.exists(), f"{of(path)}: {file}"
+            assert not heading or heading in anchors(read(target)), f"{of(path)}: {file}#{heading}"
 
 
 @pytest.mark.parametrize("document", ["README.md", "docs/cross-compile.md"])
@@ -131,7 +134,7 @@ def test_instruction_sets() -> None:
     assert len(names) > 4
     (row,) = (row for row in table("docs/library.md", "option") if code(row[0]) == ["isa"])
     assert sorted(code(row[1])) == names
-    rows = [(code(name)[0], code(folder)[0]) for name, _, folder in table("docs/performance.md", "table")]
+    rows = [(code(name)[0], code(folder)[0]) for name, _, folder in table("docs/performance.md", "ISA")]
     assert sorted(name for name, _ in rows) == names
     assert [folder for _, folder in rows if not (ROOT / "ops" / "kernels" / "isa" / folder).is_dir()] == []
 

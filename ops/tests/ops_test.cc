@@ -1,5 +1,5 @@
 // The four ops in the small runtime of fake_runtime.h: what they refuse and how, resizing, and that both ways to
-// register them agree. What they compute is held against NumPy in tests/test_ops_*.py.
+// register them agree. What they compute is held against NumPy in tests/ops/.
 #include <gtest/gtest.h>
 
 #include <cstdlib>

@@ -51,7 +51,7 @@ def passed(emulation: Emulation, **variables: str) -> int:
     """Runs the golden models in every runtime there is, and returns how many tests passed."""
     # In the folder of this file there is no configuration of pytest's that asks for this machine's packages.
     options = ["-q", "-c", "/dev/null", f"--rootdir={ROOT}", "-p", "no:cacheprovider"]
-    run = emulation.python("-m", "pytest", *options, ROOT / "tests" / "test_golden_ops.py", **variables)
+    run = emulation.python("-m", "pytest", *options, ROOT / "tests" / "ops" / "test_golden.py", **variables)
     assert run.returncode == 0, run.stdout
     summary = run.stdout.strip().splitlines()[-1]
     return int(summary.split(" passed")[0])

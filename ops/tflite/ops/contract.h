@@ -1,5 +1,5 @@
 // Names and values that a model file carries for the four custom ops; the Python side of it is
-// converter/litebnn/contract.py, and tests/test_ops_contract.py holds the two together. docs/ops.md is the text.
+// converter/litebnn/contract.py, and tests/ops/test_contract.py holds the two together. docs/ops.md is the text.
 #pragma once
 
 #include <cstdint>

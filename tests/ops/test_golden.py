@@ -10,13 +10,13 @@ import pytest
 import litebnn
 from litebnn.runtime.find import RUNTIMES, find_runtime
 
-GOLDEN = Path(__file__).parent / "golden"
+GOLDEN = Path(__file__).parents[1] / "golden"
 NAMES = sorted(path.name.removesuffix(".lce.tflite") for path in GOLDEN.glob("*.lce.tflite"))
 
 
 @pytest.fixture(scope="module", params=RUNTIMES)
 def runtime(request: pytest.FixtureRequest) -> Any:
-    # What TensorFlow has loaded breaks a tflite-runtime that comes after it; test_ops_runtimes.py runs the same models
+    # What TensorFlow has loaded breaks a tflite-runtime that comes after it; test_runtimes.py runs the same models
     # with a process for each.
     if request.param == "tflite-runtime" and "tensorflow" in sys.modules and RUNTIMES[request.param] not in sys.modules:
         pytest.skip("TensorFlow was loaded into this process before tflite-runtime")

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from litebnn import contract
 
-HEADER = Path(__file__).resolve().parents[1] / "ops" / "tflite" / "ops" / "contract.h"
+HEADER = Path(__file__).resolve().parents[2] / "ops" / "tflite" / "ops" / "contract.h"
 
 
 def constants() -> dict[str, str]:

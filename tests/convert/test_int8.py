@@ -12,7 +12,7 @@ from litebnn.graph import Array, Tensor
 from litebnn.rewriting.int8 import int8_constant, parameters
 from tests.support.float_models import FloatModel, op_names, sign_weights
 
-GOLDEN = Path(__file__).parent / "golden"
+GOLDEN = Path(__file__).parents[1] / "golden"
 RESIDUAL = GOLDEN / "residual.float.tflite"
 
 

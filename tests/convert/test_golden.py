@@ -10,7 +10,7 @@ import litebnn
 from litebnn.report.macs import count_macs
 from litebnn.report.verify import difference
 
-GOLDEN = Path(__file__).parent / "golden"
+GOLDEN = Path(__file__).parents[1] / "golden"
 NAMES = sorted(json.loads((GOLDEN / "index.json").read_text()))
 NOT_BINARY = ("depthwise", "heaviside_not_binary", "ste_tern_not_binary")
 MOST_BYTES_MORE = 512

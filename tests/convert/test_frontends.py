@@ -17,7 +17,7 @@ from litebnn.flatbuffer import read_model
 from litebnn.report.macs import count_macs
 from tests.support.float_models import op_names
 
-GOLDEN = Path(__file__).parent / "golden"
+GOLDEN = Path(__file__).parents[1] / "golden"
 
 
 @pytest.fixture(scope="module")

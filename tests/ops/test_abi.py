@@ -9,7 +9,7 @@ import pytest
 from toolchains.runtime_library import fetch
 from toolchains.targets import ToolkitError
 
-ROOT = Path(__file__).resolve().parents[1]
+ROOT = Path(__file__).resolve().parents[2]
 COMPILERS = ["g++", "aarch64-linux-gnu-g++", "arm-linux-gnueabihf-g++"]
 
 

@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from litebnn.runtime.find import RUNTIMES, find_library
-from tests import test_ops_cpp
 from tests.runtimes import environments
+from tests.support.cpp_builds import build_product
 from toolchains.targets import ToolkitError
 
 C_LIBRARY = "c-library"
@@ -45,8 +45,7 @@ def test_runtime(runtime: str, cases: Path) -> None:
 @pytest.fixture(scope="module")
 def sanitized() -> tuple[Path, dict[str, str]]:
     """The library under AddressSanitizer and UndefinedBehaviorSanitizer, and what the process that loads it needs."""
-    folder = test_ops_cpp.build_folder("address")
-    test_ops_cpp.run("cmake", "--build", folder, "--target", "litebnn", "--parallel", "2")
+    folder = build_product("address", "litebnn")
     # The sanitizers have to be there before Python is, and to see libstdc++ where they intercept its exceptions.
     preload = []
     for name in ("libasan.so", "libubsan.so", "libstdc++.so"):

@@ -1,8 +1,4 @@
-"""Builds the C++ tests as they ship and under sanitizers, and runs them.
-
-The address build runs everything under AddressSanitizer and UndefinedBehaviorSanitizer, with 500 mutated models (20,000
-in the long mode); the thread build runs what uses threads under ThreadSanitizer.
-"""
+"""Builds of the C++ code for its tests: as it ships, and under sanitizers."""
 
 import functools
 import os
@@ -12,19 +8,12 @@ from pathlib import Path
 import pytest
 
 from toolchains.compilers import Compiler, find_gcc
-from toolchains.targets import BUILD, ROOT, ToolkitError, find_target
+from toolchains.targets import BUILD, ToolkitError, find_target
 
 GOOGLETEST = Path("/usr/src/googletest")
 
 ADDRESS = "address,undefined,float-cast-overflow"
 BUILDS = {"release": "", "address": ADDRESS, "thread": "thread"}
-TESTS = sorted(path.stem for path in (ROOT / "ops" / "tests").glob("*_test.cc") if path.stem != "abi_test")
-# What each build is for. Counting allocations is no use under a sanitizer, which makes its own.
-ONLY = {"thread": {"kernels_test", "threads_test"}}
-NOT = {"address": {"allocation_test"}, "thread": set(), "release": set()}
-CASES = [
-    (build, test) for build in BUILDS for test in TESTS if test in ONLY.get(build, TESTS) and test not in NOT[build]
-]
 
 
 @functools.cache
@@ -38,6 +27,13 @@ def build_folder(build: str) -> Path:
         run(*compiler().configure(folder, "Debug", CMAKE_CXX_FLAGS="-O1", **options))
     else:
         run(*compiler().configure(folder, **options))
+    return folder
+
+
+def build_product(build: str, product: str) -> Path:
+    """Builds one target of CMake's; returns the folder of the build."""
+    folder = build_folder(build)
+    run(*compiler().compile(folder, product))
     return folder
 
 
@@ -60,22 +56,3 @@ def run(*command: str | Path, environment: dict[str, str] | None = None) -> str:
     )
     assert result.returncode == 0, f"{' '.join(map(str, command))}\n{result.stdout[-8000:]}"
     return result.stdout
-
-
-def run_test(build: str, test: str, environment: dict[str, str] | None = None) -> str:
-    """Builds one C++ test and runs it."""
-    folder = build_folder(build)
-    run(*compiler().compile(folder, test))
-    return run(folder / "ops" / "tests" / test, "--gtest_brief=1", environment=environment)
-
-
-@pytest.mark.parametrize(("build", "test"), CASES)
-def test_cpp(build: str, test: str) -> None:
-    run_test(build, test)
-
-
-@pytest.mark.long
-def test_twenty_thousand_mutated_models() -> None:
-    assert "20000 models" in run_test(
-        "address", "mutation_test", {"LITEBNN_MUTATIONS": "20000", "LITEBNN_SEED": "1000"}
-    )
