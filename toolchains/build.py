@@ -18,7 +18,7 @@ from pathlib import Path
 from filelock import FileLock
 
 from toolchains.choice import find_compiler
-from toolchains.command_line import exit_code, parser
+from toolchains.command_line import parser, run
 from toolchains.compilers import Compiler
 from toolchains.elf import glibc_floor
 from toolchains.runtime_library import LIBRARY as RUNTIME_LIBRARY
@@ -148,8 +148,7 @@ def _put_in_place(work: Path, others: list[Path], folder: Path) -> Path:
 
 def main(arguments: list[str] | None = None) -> int:
     """The command line; returns the exit code."""
-    options = parser("toolchains.build", __doc__, toolchain="auto").parse_args(arguments)
-    return exit_code(lambda: build(options.target, options.toolchain))
+    return run(parser("toolchains.build", __doc__, toolchain="auto"), build, arguments)
 
 
 if __name__ == "__main__":

@@ -11,7 +11,7 @@ import time
 from pathlib import Path
 
 from toolchains.build import LIBRARY, PROGRAMS, build
-from toolchains.command_line import exit_code, parser
+from toolchains.command_line import parser, run
 from toolchains.runtime_library import LIBRARY as RUNTIME_LIBRARY
 from toolchains.runtime_library import fetch, runtime_folder
 from toolchains.targets import ROOT, Target, find_target
@@ -80,8 +80,9 @@ def _as_anyones(member: tarfile.TarInfo) -> tarfile.TarInfo:
 
 def main(arguments: list[str] | None = None) -> int:
     """The command line; returns the exit code."""
-    options = parser("toolchains.bundle", __doc__, toolchain="auto").parse_args(arguments)
-    return exit_code(lambda: print(bundle(options.target, options.toolchain)))
+    return run(
+        parser("toolchains.bundle", __doc__, toolchain="auto"), lambda **options: print(bundle(**options)), arguments
+    )
 
 
 if __name__ == "__main__":

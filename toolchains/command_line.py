@@ -20,6 +20,12 @@ def parser(module: str, doc: str | None, target: str = "host", toolchain: str = 
     return result
 
 
+def run(parser: argparse.ArgumentParser, work: Callable[..., object], arguments: list[str] | None) -> int:
+    """Does a tool's work, a function of the options by their names; returns the exit code."""
+    options = vars(parser.parse_args(arguments))
+    return exit_code(lambda: work(**options))
+
+
 def exit_code(work: Callable[[], object]) -> int:
     """Does a tool's work; what the user has to mend is one line on stderr."""
     try:

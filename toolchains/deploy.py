@@ -13,7 +13,7 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 from toolchains.bundle import MODEL, bundle
-from toolchains.command_line import exit_code, parser
+from toolchains.command_line import parser, run
 from toolchains.targets import Target, ToolkitError, find_target
 
 HOST = re.compile(r"(.+@)?([^@:]+(:\d+)?|[0-9a-fA-F:]+)")  # what Fabric takes; an IPv6 address has no port
@@ -217,8 +217,7 @@ def main(arguments: list[str] | None = None) -> int:
     own.add_argument("--identity", type=Path, help="private key file")
     own.add_argument("--model", type=Path, help="model to measure; by default the bundle's")
     own.add_argument("--num-threads", type=int, default=1, help="threads to run it on")
-    options = vars(own.parse_args(arguments))
-    return exit_code(lambda: print(summary(deploy(options.pop("target"), options.pop("host"), **options))))
+    return run(own, lambda **options: print(summary(deploy(**options))), arguments)
 
 
 if __name__ == "__main__":

@@ -20,7 +20,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from toolchains.command_line import exit_code, parser
+from toolchains.command_line import parser, run
 from toolchains.targets import BUILD, Target, ToolkitError, find_target
 
 LIBRARY = "libtensorflowlite_c.so"
@@ -174,8 +174,7 @@ def main(arguments: list[str] | None = None) -> int:
     """The command line; returns the exit code."""
     own = parser("toolchains.runtime_library", __doc__)
     own.add_argument("--tflite-dir", type=Path, help="folder with your own build of the C library and its headers")
-    options = own.parse_args(arguments)
-    return exit_code(lambda: print(fetch(options.target, options.tflite_dir)))
+    return run(own, lambda **options: print(fetch(**options)), arguments)
 
 
 if __name__ == "__main__":

@@ -21,11 +21,8 @@ NO_TERMINAL = 1000  # characters in a line, where nothing says how many fit
 
 def compilers_found(target: Target) -> list[str]:
     """Names of the target's toolchains whose compiler is installed here. Docker is not asked."""
-    looks: dict[str, Callable[[Target], object]] = {
-        "gcc": find_gcc,
-        "zig": lambda target: ziglang_program(),
-        "ndk": find_ndk,
-    }
+    looks: dict[str, Callable[[Target], object]]
+    looks = {"gcc": find_gcc, "zig": lambda target: ziglang_program(), "ndk": find_ndk}
     return [name for name in target.toolchains if name in looks and _found(looks[name], target)]
 
 

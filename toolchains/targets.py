@@ -59,11 +59,8 @@ class Target:
 
 
 # What TOML makes of a key's value, and what an error calls that, by the type of the field.
-KINDS: dict[Any, tuple[type, str]] = {
-    str: (str, "a string"),
-    int: (int, "an integer"),
-    tuple[str, ...]: (list, "a list of strings"),
-}
+KINDS: dict[Any, tuple[type, str]]
+KINDS = {str: (str, "a string"), int: (int, "an integer"), tuple[str, ...]: (list, "a list of strings")}
 KEYS = {field.name: KINDS[field.type] for field in fields(Target) if field.name != "name"}
 REQUIRED = [field.name for field in fields(Target) if field.default is MISSING]
 
@@ -83,6 +80,10 @@ def load_targets() -> dict[str, Target]:
     return {name: _target(name, row, rows) for name, row in rows.items()}
 
 
+def _wrong(row: str, key: str, expected: str, found: object) -> ToolkitError:
+    return ToolkitError(f"{TABLE.name}, row {row}, key {key}: expected {expected}, found {found!r}")
+
+
 def _check(name: str, row: Any) -> None:
     """Raises ToolkitError where a row has what no row may have."""
     if not isinstance(row, dict):
@@ -91,28 +92,21 @@ def _check(name: str, row: Any) -> None:
         if key not in KEYS:
             raise ToolkitError(f"{TABLE.name}, row {name}: unknown key '{key}'; the keys are {', '.join(KEYS)}")
         kind, called = KEYS[key]
-        if type(value) is not kind or (isinstance(value, list) and not all(isinstance(part, str) for part in value)):
-            raise ToolkitError(f"{TABLE.name}, row {name}, key {key}: expected {called}, found {value!r}")
-    unknown = set(row.get("toolchains", ())) - set(TOOLCHAINS)
-    if unknown:
-        raise ToolkitError(
-            f"{TABLE.name}, row {name}, key toolchains: expected some of {', '.join(TOOLCHAINS)}, "
-            f"found {', '.join(sorted(unknown))}"
-        )
+        if type(value) is not kind or (isinstance(value, list) and {*map(type, value)} - {str}):
+            raise _wrong(name, key, called, value)
+    if unknown := set(row.get("toolchains", ())) - set(TOOLCHAINS):
+        raise _wrong(name, "toolchains", f"some of {', '.join(TOOLCHAINS)}", unknown.pop())
 
 
 def _target(name: str, row: dict[str, Any], rows: dict[str, dict[str, Any]]) -> Target:
     """The row with what it takes from its family."""
     family = row.get("family", name)
-    if family not in rows or rows[family].get("family", family) != family:
-        heads = [head for head in rows if "family" not in rows[head]]
-        raise ToolkitError(
-            f"{TABLE.name}, row {name}, key family: expected one of {', '.join(heads)}, found '{family}'"
-        )
-    inherited = {key: value for key, value in rows[family].items() if key != "description"}
-    whole = {**inherited, **row, "name": name, "family": family}
+    heads = [head for head in rows if rows[head].get("family", head) == head]
+    if family not in heads:
+        raise _wrong(name, "family", f"one of {', '.join(heads)}", family)
+    whole = {**rows[family], "description": None, **row, "name": name, "family": family}
     for key in REQUIRED:
-        if key not in whole:
+        if whole.get(key) is None:
             raise ToolkitError(f"{TABLE.name}, row {name}: the key {key} is missing")
     frozen: dict[str, Any] = {key: tuple(value) if isinstance(value, list) else value for key, value in whole.items()}
     return Target(**frozen)

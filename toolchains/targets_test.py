@@ -72,7 +72,7 @@ def test_a_row_says_what_sets_it_apart_from_its_family(monkeypatch: pytest.Monke
         (HEAD + "toolchains = [1]", "targets.toml, row arm, key toolchains: expected a list of strings, found [1]"),
         (
             HEAD + 'toolchains = ["gcc", "msvc"]',
-            "targets.toml, row arm, key toolchains: expected some of gcc, zig, docker, ndk, found msvc",
+            "targets.toml, row arm, key toolchains: expected some of gcc, zig, docker, ndk, found 'msvc'",
         ),
         (
             HEAD + '[board]\ndescription = ""\nfamily = "x86"',

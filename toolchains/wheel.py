@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from toolchains.build import LIBRARY, build
-from toolchains.command_line import exit_code, parser
+from toolchains.command_line import parser, run
 from toolchains.elf import glibc_floor
 from toolchains.targets import ROOT, ToolkitError, find_target
 
@@ -88,8 +88,8 @@ def build_wheel(target: str, toolchain: str = "zig") -> Path:
 
 def main(arguments: list[str] | None = None) -> int:
     """The command line; returns the exit code."""
-    options = parser("toolchains.wheel", __doc__, toolchain="zig").parse_args(arguments)
-    return exit_code(lambda: print(build_wheel(options.target, options.toolchain).relative_to(ROOT)))
+    own = parser("toolchains.wheel", __doc__, toolchain="zig")
+    return run(own, lambda **options: print(build_wheel(**options).relative_to(ROOT)), arguments)
 
 
 if __name__ == "__main__":

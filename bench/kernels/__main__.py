@@ -16,7 +16,7 @@ from pathlib import Path
 
 from bench.zoo import model_file
 from toolchains.build import LIBRARY, first_error
-from toolchains.command_line import exit_code, parser
+from toolchains.command_line import parser, run
 from toolchains.compilers import find_gcc
 from toolchains.emulate import emulator
 from toolchains.runtime_library import published_library
@@ -152,22 +152,22 @@ def analyze_loops(target: Target, program: Path) -> None:
             )
 
 
-def measure(name: str, isa: str, threads: int, only: str, model: str) -> None:
+def measure(target: str, isa: str, threads: int, only: str, model: str) -> None:
     """Times or counts the kernels of a target."""
-    target = find_target(name)
-    folder = build(target)
+    row = find_target(target)
+    folder = build(row)
     program = folder / "bench" / "kernels" / "kernels_bench"
-    if not target.triple:
+    if not row.triple:
         chosen = [f"--isa={isa}"] if isa else []
         if subprocess.run([program, f"--threads={threads}", f"--only={only}", *chosen]).returncode:
             raise ToolkitError(f"{program} failed")
         return
-    counter = Counter(target)
+    counter = Counter(row)
     count_layers(counter, program, only)
-    if target.processor == "aarch64":
-        analyze_loops(target, program)
+    if row.processor == "aarch64":
+        analyze_loops(row, program)
     if model:
-        count_model(counter, target, folder / LIBRARY, model)
+        count_model(counter, row, folder / LIBRARY, model)
 
 
 def main() -> int:
@@ -177,8 +177,7 @@ def main() -> int:
     own.add_argument("--threads", type=int, default=1, help="this machine only")
     own.add_argument("--only", default="", help="layers whose name has this in it")
     own.add_argument("--model", default="", help="other targets only: count an inference of this network too")
-    options = own.parse_args()
-    return exit_code(lambda: measure(options.target, options.isa, options.threads, options.only, options.model))
+    return run(own, measure, None)
 
 
 if __name__ == "__main__":

@@ -15,7 +15,7 @@ import sys
 from pathlib import Path
 
 from bench.zoo import PEER_PYTHON, model_file
-from toolchains.command_line import exit_code
+from toolchains.command_line import run
 from toolchains.targets import ToolkitError
 
 # So long that what the others have left in the caches counts little.
@@ -82,13 +82,13 @@ def compare(name: str, kinds: list[str], threads: int, rounds: int) -> None:
         )
 
 
-def compare_all(names: list[str], isas: list[str], peer: bool, threads: int, rounds: int) -> None:
+def compare_all(models: list[str], isa: list[str], peer: bool, threads: int, rounds: int) -> None:
     """Compares the runtimes on each network."""
     if peer and not PEER_PYTHON.is_file():
         raise ToolkitError(f"there is no {PEER_PYTHON}: bench/zoo/make_models.py says how to make that environment")
     peers = ["lce-best", "lce-default"] if peer else []
-    for name in names:
-        compare(name, ["litebnn", *(f"litebnn-{isa}" for isa in isas), *peers, "xnnpack"], threads, rounds)
+    for name in models:
+        compare(name, ["litebnn", *(f"litebnn-{each}" for each in isa), *peers, "xnnpack"], threads, rounds)
 
 
 def main() -> int:
@@ -99,8 +99,7 @@ def main() -> int:
     parser.add_argument("--isa", action="append", default=[], help="run litebnn with this instruction set too")
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--rounds", type=int, default=15)
-    options = parser.parse_args()
-    return exit_code(lambda: compare_all(options.models, options.isa, options.peer, options.threads, options.rounds))
+    return run(parser, compare_all, None)
 
 
 if __name__ == "__main__":
