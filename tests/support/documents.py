@@ -41,7 +41,7 @@ def exists(path: str) -> bool:
     if braces:
         parts = braces[1].split(",") if "," in braces[1] else ["*"]
         return all(exists(path.replace(braces[0], part, 1)) for part in parts)
-    pattern = re.sub(r"\b[A-Z]{2,}\b", "*", path) if not (ROOT / path).exists() else path
+    pattern = re.sub(r"(?<![A-Za-z])[A-Z]{2,}(?![A-Za-z])", "*", path) if not (ROOT / path).exists() else path
     found = ROOT.glob(pattern.rstrip("/"))
     return any(each.is_dir() or not path.endswith("/") for each in found)
 
