@@ -1,5 +1,5 @@
-// Holds tflite/abi.h against the runtime's official headers. There is nothing to run: it compiles or it does not, for
-// every CPU that a compiler is at hand for (tests/ops/test_abi.py).
+// Holds tflite/runtime/abi.h against the runtime's official headers. There is nothing to run: it compiles or it does
+// not, for every CPU that a compiler is at hand for (tests/ops/test_abi.py).
 #include "tflite/runtime/abi.h"
 
 #include <cstddef>

@@ -11,7 +11,7 @@ namespace {
 void ExpectNoOverlap(const std::vector<ArenaBuffer>& buffers, size_t total) {
   for (size_t i = 0; i < buffers.size(); ++i) {
     const ArenaBuffer& a = buffers[i];
-    EXPECT_EQ(a.offset % kArenaAlignment, 0u);
+    EXPECT_EQ(a.offset % kAlignment, 0u);
     EXPECT_LE(a.offset + a.bytes, total);
     for (size_t j = 0; j < i; ++j) {
       const ArenaBuffer& b = buffers[j];
@@ -36,7 +36,6 @@ TEST(Arena, NothingNeedsNothing) {
   size_t total = 1;
   ASSERT_TRUE(PlanArena(&buffers, &total));
   EXPECT_EQ(total, 0u);
-  EXPECT_NE(AllocateAligned(0), nullptr);
 }
 
 TEST(Arena, RandomLifetimesNeverOverlap) {
@@ -59,13 +58,13 @@ TEST(Arena, GrowsAndNeverShrinks) {
   EXPECT_TRUE(arena.Reserve(0));
   EXPECT_TRUE(arena.Reserve(100));
   ASSERT_NE(arena.data(), nullptr);
-  EXPECT_EQ(reinterpret_cast<uintptr_t>(arena.data()) % kArenaAlignment, 0u);
+  EXPECT_EQ(reinterpret_cast<uintptr_t>(arena.data()) % kAlignment, 0u);
   const std::byte* const data = arena.data();
   EXPECT_TRUE(arena.Reserve(10));
   EXPECT_EQ(arena.data(), data);
-  EXPECT_EQ(arena.capacity(), 100u);
+  EXPECT_EQ(arena.capacity(), AlignUp(100));
   EXPECT_TRUE(arena.Reserve(5000));
-  EXPECT_EQ(arena.capacity(), 5000u);
+  EXPECT_EQ(arena.capacity(), AlignUp(5000));
 }
 
 TEST(Arena, RefusesWhatDoesNotFit) {

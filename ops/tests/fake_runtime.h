@@ -4,7 +4,6 @@
 #pragma once
 
 #include <cstdint>
-#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -27,6 +26,7 @@ struct GraphNode {
   std::vector<int> inputs, outputs;
   std::vector<uint8_t> options;
   std::vector<int> builtin;  // TfLiteAddParams or TfLitePoolParams
+  bool unclaimed = false;    // the delegate is given the node though it has not claimed it
 };
 
 struct Graph {
@@ -64,7 +64,7 @@ class FakeRuntime {
   static constexpr size_t kMaxBytes = size_t{1} << 26;
 
  private:
-  // As the interpreter keeps its nodes; on 32-bit machines the delegate looks at how far they are apart.
+  // The interpreter keeps its nodes like this; on 32-bit machines the delegate looks at how far they are apart.
   struct RuntimeNode {
     TfLiteNode node;
     TfLiteRegistrationArgument registration;
@@ -99,8 +99,5 @@ class FakeRuntime {
   bool broken_ = false;
   std::string errors_;
 };
-
-// A FlexBuffer map of integers, as a model's options are stored.
-std::vector<uint8_t> EncodeOptions(const std::map<std::string, int64_t>& options);
 
 }  // namespace litebnn::testing

@@ -6,7 +6,7 @@
 #include <random>
 #include <vector>
 
-#include "tests/fake_runtime.h"
+#include "tests/options.h"
 
 namespace litebnn {
 namespace {
@@ -32,7 +32,7 @@ Lookup Find(const std::vector<uint8_t>& bytes, const char* key, int64_t* value) 
 }
 
 TEST(FlexbufferMap, FindsEveryInteger) {
-  const std::map<std::string, int64_t> options = {
+  const testing::Options options = {
       {"a", 0}, {"b", -1}, {"cc", std::numeric_limits<int64_t>::min()}, {"d", std::numeric_limits<int64_t>::max()}};
   const std::vector<uint8_t> bytes = testing::EncodeOptions(options);
   for (const auto& [key, expected] : options) {
@@ -48,11 +48,11 @@ TEST(FlexbufferMap, FindsEveryInteger) {
 TEST(FlexbufferMap, TellsIntegersFromOtherValues) {
   int64_t value = 0;
   for (const char* key : {"bool", "filter", "text"}) EXPECT_EQ(Find(kMixed, key, &value), Lookup::kNotAnInteger) << key;
-  const std::map<std::string, int64_t> integers = {{"far", -70000},
-                                                   {"huge", std::numeric_limits<int64_t>::max()},
-                                                   {"padding", -1},
-                                                   {"stride", 300},
-                                                   {"unsigned", 9}};
+  const testing::Options integers = {{"far", -70000},
+                                     {"huge", std::numeric_limits<int64_t>::max()},
+                                     {"padding", -1},
+                                     {"stride", 300},
+                                     {"unsigned", 9}};
   for (const auto& [key, expected] : integers) {
     EXPECT_EQ(Find(kMixed, key.c_str(), &value), Lookup::kFound) << key;
     EXPECT_EQ(value, expected) << key;

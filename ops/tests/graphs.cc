@@ -229,7 +229,7 @@ Graph RandomGraph(std::mt19937& random) {
     case 4:
       return ResidualGraph(pick(1, 5), pick(1, 5), pick(1, 70), pick(0, 1));
     case 5: {
-      // SAME.
+      // The first member is SAME padding.
       const auto pool = [&pick] {
         return std::vector<int>{1, pick(1, 3), pick(1, 3), pick(1, 3), pick(1, 3), pick(0, 1)};
       };

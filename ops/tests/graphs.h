@@ -2,16 +2,13 @@
 #pragma once
 
 #include <cstdint>
-#include <map>
 #include <random>
-#include <string>
 #include <vector>
 
 #include "tests/fake_runtime.h"
+#include "tests/options.h"
 
 namespace litebnn::testing {
-
-using Options = std::map<std::string, int64_t>;
 
 struct ConvParams {
   int batch = 1, height = 5, width = 6, channels_in = 64, channels_out = 40, groups = 1;

@@ -166,7 +166,7 @@ class Mutator {
   std::mt19937 random_;
 };
 
-// As the runtime itself sees to before it asks a delegate or prepares a node.
+// Whether the graph is one that a runtime accepts before it asks a delegate or prepares a node.
 bool RuntimeAccepts(const Graph& graph) {
   const int tensors = static_cast<int>(graph.tensors.size());
   for (const GraphNode& node : graph.nodes) {

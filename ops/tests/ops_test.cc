@@ -1,14 +1,10 @@
-// The four ops in the small runtime of fake_runtime.h: what they refuse and how, resizing, and that both ways to
-// register them agree. What they compute is held against NumPy in tests/ops/.
+// The custom ops in the small runtime of fake_runtime.h: what they refuse and how, through both ways to register them.
+// What they compute is held against NumPy in tests/ops/.
 #include <gtest/gtest.h>
 
-#include <cstdlib>
 #include <limits>
 
-#include "kernels/kernels.h"
-#include "litebnn/register_ops.h"
-#include "tests/delegates.h"
-#include "tests/graphs.h"
+#include "tests/refusals.h"
 #include "tflite/ops/contract.h"
 
 namespace litebnn::testing {
@@ -18,19 +14,6 @@ constexpr int kMax = std::numeric_limits<int>::max();
 
 // Input tensors of ConvGraph.
 constexpr size_t kInput = 0, kFilter = 1, kMultiplier = 2, kBias = 3, kThreshold = 4, kOutput = 5;
-
-std::string ErrorsAsCustomOps(const Graph& graph) {
-  FakeRuntime runtime(graph);
-  EXPECT_FALSE(runtime.Allocate());
-  return runtime.errors();
-}
-
-std::string ErrorsOfDelegate(const Graph& graph) {
-  const DelegatePointer delegate = MakeDelegate();
-  FakeRuntime runtime(graph, delegate.get(), 100);
-  EXPECT_FALSE(runtime.Allocate());
-  return runtime.errors();
-}
 
 void ExpectRefused(const Graph& graph, const std::string& message) {
   const std::string& op = graph.nodes.back().op;
@@ -83,7 +66,7 @@ void ExpectRangeHeld(const Graph& graph, const Options& options, const Range& ra
     changed[range.name] = value;
     ExpectRefused(WithOptions(graph, changed), expected + std::to_string(value));
   }
-  // Of a value of one byte, its packed type becomes that of a float, a string or a vector.
+  // The packed type of the value becomes that of a float, a string or a vector.
   for (int type : {3, 5, 10, 63}) {
     Graph other = WithOptions(graph, options);
     const auto position = std::distance(options.begin(), options.find(range.name));
@@ -366,142 +349,6 @@ TEST(Dequantize, WrongTensors) {
   // The smallest scale there is: one is far beyond the range, and saturates.
   graph.tensors[1].quantization.scale = std::numeric_limits<float>::denorm_min();
   ExpectAccepted(graph);
-}
-
-TEST(Delegate, MessageNamesTheNodeInItsPartition) {
-  Graph graph = ChainGraph(2);
-  graph.nodes[2].options = EncodeOptions({});
-  EXPECT_NE(ErrorsOfDelegate(graph).find("litebnn: LceBconv2d, node 2: option channels_in"), std::string::npos);
-}
-
-TEST(Delegate, RefusesAWrongOrderOfNodes) {
-  Graph graph = ChainGraph(1);
-  std::swap(graph.nodes[1], graph.nodes[3]);
-  EXPECT_NE(ErrorsOfDelegate(graph).find("expected a node before this one to write it"), std::string::npos)
-      << ErrorsOfDelegate(graph);
-}
-
-TEST(Registrations, AreAll) {
-  size_t count = 0;
-  const LitebnnOp* ops = litebnn_ops(&count);
-  ASSERT_EQ(count, 4u);
-  for (size_t i = 0; i < count; ++i) EXPECT_EQ(litebnn_registration(ops[i].name), ops[i].registration);
-  EXPECT_EQ(litebnn_registration("LceOther"), nullptr);
-  EXPECT_EQ(litebnn_registration(nullptr), nullptr);
-  EXPECT_EQ(litebnn_ops(nullptr), ops);
-  EXPECT_STRNE(litebnn_version(), "");
-}
-
-struct FakeResolver {
-  std::vector<std::string> names;
-  void AddCustom(const char* name, const ::TfLiteRegistration* registration, int = 1) {
-    EXPECT_NE(registration, nullptr);
-    names.emplace_back(name);
-  }
-};
-
-TEST(Registrations, GoIntoAResolver) {
-  FakeResolver resolver;
-  RegisterOps(resolver);
-  EXPECT_EQ(resolver.names, (std::vector<std::string>{"LceQuantize", "LceDequantize", "LceBMaxPool2d", "LceBconv2d"}));
-}
-
-std::string plugin_error;
-
-std::string PluginError(const char* key, const char* value) {
-  plugin_error.clear();
-  EXPECT_EQ(tflite_plugin_create_delegate(&key, &value, 1, [](const char* message) { plugin_error = message; }),
-            nullptr);
-  return plugin_error;
-}
-
-TEST(Plugin, RefusesOptions) {
-  EXPECT_EQ(PluginError("threads", "2"),
-            "litebnn: unknown option 'threads': expected one of num_threads, isa, verbose");
-  for (const char* value : {"0", "-1", "257", "", "two", "2x", "99999999999999999999"}) {
-    EXPECT_EQ(PluginError("num_threads", value),
-              std::string("litebnn: option num_threads: expected an integer from 1 to 256, found '") + value + "'");
-  }
-  EXPECT_EQ(PluginError("verbose", "yes"), "litebnn: option verbose: expected 0 or 1, found 'yes'");
-  EXPECT_EQ(PluginError("isa", "sparc"),
-            std::string("litebnn: option isa: expected one of ") + AvailableIsas() + ", found 'sparc'");
-  EXPECT_EQ(PluginError(nullptr, "1"), "litebnn: option: expected a key and a value, found none");
-  EXPECT_EQ(MakeDelegate({{"other", "1"}}), nullptr);
-  tflite_plugin_destroy_delegate(nullptr);
-}
-
-TEST(Plugin, TakesOptions) {
-  EXPECT_NE(MakeDelegate({{"num_threads", "2"}, {"isa", "portable"}, {"verbose", "0"}}), nullptr);
-}
-
-TEST(Isa, UnknownInTheEnvironmentIsRefused) {
-  const char* const before = std::getenv("LITEBNN_ISA");
-  const std::string kept = before == nullptr ? "" : before;
-  setenv("LITEBNN_ISA", "sparc", 1);
-  const std::string expected =
-      std::string("environment variable LITEBNN_ISA: expected one of ") + AvailableIsas() + ", found 'sparc'";
-  EXPECT_EQ(PluginError("num_threads", "1"), "litebnn: " + expected);
-  EXPECT_NE(ErrorsAsCustomOps(ConvGraph({})).find("litebnn: LceBconv2d: " + expected), std::string::npos);
-  // What the option names comes first.
-  EXPECT_NE(MakeDelegate({{"isa", "portable"}}), nullptr);
-  setenv("LITEBNN_ISA", kept.c_str(), 1);
-}
-
-class Graphs : public ::testing::TestWithParam<uint32_t> {};
-
-std::vector<uint8_t> RunOnce(FakeRuntime* runtime) {
-  EXPECT_TRUE(runtime->Allocate()) << runtime->errors();
-  runtime->FillInputs(9);
-  EXPECT_TRUE(runtime->Invoke()) << runtime->errors();
-  return runtime->Outputs();
-}
-
-TEST_P(Graphs, GiveTheSameBitsHoweverTheyAreRun) {
-  std::mt19937 random(GetParam());
-  const Graph graph = RandomGraph(random);
-  FakeRuntime custom(graph);
-  const std::vector<uint8_t> expected = RunOnce(&custom);
-  for (const char* threads : {"1", "3"}) {
-    for (size_t partition_size : {1, 2, 100}) {
-      const DelegatePointer delegate = MakeDelegate({{"num_threads", threads}});
-      FakeRuntime delegated(graph, delegate.get(), partition_size);
-      EXPECT_EQ(RunOnce(&delegated), expected) << threads << " threads, partitions of " << partition_size;
-    }
-  }
-}
-
-INSTANTIATE_TEST_SUITE_P(Random, Graphs, ::testing::Range(0u, 200u));
-
-TEST(Resize, GivesWhatAModelOfThatSizeGives) {
-  const std::vector<int> sizes = {9, 14, 3, 9};
-  const DelegatePointer delegate = MakeDelegate();
-  FakeRuntime custom(ChainGraph(2)), delegated(ChainGraph(2), delegate.get(), 100);
-  for (int size : sizes) {
-    FakeRuntime fresh(ChainGraph(2, size));
-    const std::vector<uint8_t> expected = RunOnce(&fresh);
-    for (FakeRuntime* runtime : {&custom, &delegated}) {
-      ASSERT_TRUE(runtime->Resize(0, {1, size, size, 70}));
-      EXPECT_EQ(RunOnce(runtime), expected) << size;
-    }
-  }
-}
-
-TEST(Resize, ToAnotherNumberOfChannelsIsRefused) {
-  FakeRuntime runtime(ConvGraph({}));
-  ASSERT_TRUE(runtime.Allocate());
-  ASSERT_TRUE(runtime.Resize(0, {1, 5, 6, 3}));
-  EXPECT_FALSE(runtime.Allocate());
-  EXPECT_NE(runtime.errors().find("last dimension: expected 2 words"), std::string::npos);
-}
-
-TEST(Invoke, WithoutMemoryIsRefused) {
-  // As with a dynamic tensor that nothing has filled.
-  FakeRuntime runtime(QuantizeGraph({2, 5}, kTfLiteFloat32));
-  ASSERT_TRUE(runtime.Allocate());
-  const_cast<TfLiteTensor&>(runtime.tensor(0)).data = nullptr;
-  EXPECT_FALSE(runtime.Invoke());
-  EXPECT_NE(runtime.errors().find("input (tensor 0 'a tensor'): expected 40 bytes of data, found 0"),
-            std::string::npos);
 }
 
 }  // namespace

@@ -1,12 +1,18 @@
-"""The op contract is written down twice, in C++ and in Python: both say the same."""
+"""The op contract is written down in C++, in Python and in docs/ops.md: all say the same."""
 
+import ctypes
 import re
 from dataclasses import fields
 from pathlib import Path
 
-from litebnn import contract
+import pytest
 
-HEADER = Path(__file__).resolve().parents[2] / "ops" / "tflite" / "ops" / "contract.h"
+from litebnn import contract
+from litebnn.runtime.find import find_library
+
+ROOT = Path(__file__).resolve().parents[2]
+HEADER = ROOT / "ops" / "tflite" / "ops" / "contract.h"
+OPTIONS = {contract.BCONV_2D: contract.BConv2DOptions, contract.BMAXPOOL_2D: contract.BMaxPool2DOptions}
 
 
 def constants() -> dict[str, str]:
@@ -22,8 +28,26 @@ def test_op_names() -> None:
 
 def test_option_names() -> None:
     options = {value for value in constants().values() if re.fullmatch("[a-z_]+", value)}
-    kinds = (contract.BConv2DOptions, contract.BMaxPool2DOptions)
-    assert options == {field.name for kind in kinds for field in fields(kind)}
+    assert options == {field.name for kind in OPTIONS.values() for field in fields(kind)}
+
+
+def test_documented_ops() -> None:
+    rows = re.findall(r"^\| `(Lce\w+)` \|.*\|([^|]*)\|$", (ROOT / "docs" / "ops.md").read_text(encoding="utf-8"), re.M)
+    documented = {op: set(re.findall(r"`(\w+)`", options)) for op, options in rows}
+    assert documented == {
+        op: {field.name for field in fields(OPTIONS[op])} if op in OPTIONS else set() for op in contract.CUSTOM_OPS
+    }
+
+
+@pytest.mark.usefixtures("library")
+def test_registered_ops() -> None:
+    class Op(ctypes.Structure):
+        _fields_ = (("name", ctypes.c_char_p), ("registration", ctypes.c_void_p))
+
+    library, count = ctypes.CDLL(str(find_library())), ctypes.c_size_t()
+    library.litebnn_ops.restype = ctypes.POINTER(Op)
+    ops = library.litebnn_ops(ctypes.byref(count))
+    assert {ops[i].name.decode() for i in range(count.value)} == set(contract.CUSTOM_OPS)
 
 
 def test_values() -> None:

@@ -1,8 +1,8 @@
 /* The C interface of litebnn's op library.
  *
- * The four custom ops of binarized neural networks (LceQuantize, LceDequantize, LceBMaxPool2d, LceBconv2d) for any
- * TensorFlow Lite / LiteRT runtime. This header needs none of the runtime's headers and may be included before or after
- * them. docs/library.md shows each way to register the ops. */
+ * The custom ops of binarized neural networks, which docs/ops.md describes, for any TensorFlow Lite / LiteRT runtime.
+ * This header needs none of the runtime's headers and may be included before or after them. docs/library.md shows each
+ * way to register the ops. */
 #ifndef LITEBNN_LITEBNN_H_
 #define LITEBNN_LITEBNN_H_
 
@@ -22,7 +22,7 @@ extern "C" {
 struct TfLiteRegistration;
 struct TfLiteDelegate;
 
-/* One row of the table of ops. */
+/* One of the ops. */
 typedef struct LitebnnOp {
   const char* name; /* the custom op's name in a model, such as "LceBconv2d" */
   const struct TfLiteRegistration* registration;
@@ -40,9 +40,10 @@ LITEBNN_EXPORT const LitebnnOp* litebnn_ops(size_t* count);
 
 /* The runtime's external delegate interface. The options, all optional, are
  *   num_threads  1 or more; the number of threads recommended by the runtime if not given
- *   isa          name of the isa to run, such as "portable"; the best for this CPU if not given
+ *   isa          instruction set (ISA) to run, such as "portable"; the best for this CPU if not given
  *   verbose      1 logs what the delegate takes over, and its memory, to stderr
- * An unknown key or a value out of range gives null, and one call of `report_error` (which may be null) that says why.
+ * An unknown key or a value out of range gives null, and one call of `report_error` that says why, or a line on stderr
+ * where that is null.
  * The delegate must outlive every interpreter that it was given to. */
 LITEBNN_EXPORT struct TfLiteDelegate* tflite_plugin_create_delegate(const char* const* keys, const char* const* values,
                                                                     size_t count,

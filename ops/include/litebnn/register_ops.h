@@ -7,7 +7,7 @@
 
 namespace litebnn {
 
-// Adds the four ops to `resolver`: a tflite::MutableOpResolver, or anything with its
+// Adds all ops to `resolver`: a tflite::MutableOpResolver, or anything with its
 // `AddCustom(const char* name, const TfLiteRegistration* registration)`.
 //
 //   tflite::ops::builtin::BuiltinOpResolver resolver;

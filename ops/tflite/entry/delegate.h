@@ -13,12 +13,6 @@
 
 namespace litebnn {
 
-// More threads than this help nothing; it also keeps a slip of the pen from starting millions.
-constexpr int kMaxThreads = 256;
-
-// 1 where the runtime recommends none.
-int RecommendedThreads(const TfLiteContext& context);
-
 struct DelegateOptions {
   std::optional<int> num_threads;  // the runtime's recommendation where not given
   const Isa* isa = nullptr;

@@ -1,13 +1,14 @@
 // The runtime's external delegate interface: what tflite.load_delegate and TfLiteExternalDelegateCreate call.
 #include <cerrno>
+#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <new>
 #include <string>
 
 #include "litebnn/litebnn.h"
+#include "tflite/entry/defaults.h"
 #include "tflite/entry/delegate.h"
-#include "tflite/ops/op.h"
 
 namespace litebnn {
 namespace {
@@ -88,7 +89,13 @@ struct TfLiteDelegate* tflite_plugin_create_delegate(const char* const* keys, co
   std::string problem;
   litebnn::Delegate* delegate = litebnn::CreateDelegate(keys, values, count, &problem);
   if (delegate == nullptr) {
-    if (report_error != nullptr) report_error(("litebnn: " + problem).c_str());
+    const std::string message = "litebnn: " + problem;
+    if (report_error != nullptr) {
+      report_error(message.c_str());
+    } else {
+      // TfLiteExternalDelegateCreate is such a caller, and says nothing of its own.
+      std::fprintf(stderr, "%s\n", message.c_str());
+    }
     return nullptr;
   }
   return reinterpret_cast<struct TfLiteDelegate*>(delegate->c_delegate());

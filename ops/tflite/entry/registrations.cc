@@ -1,14 +1,15 @@
 // The ops as custom operators of their own, and the C interface to them.
 #include <cstring>
+#include <iterator>
 #include <memory>
 #include <new>
 #include <string>
+#include <utility>
 
 #include "litebnn/litebnn.h"
-#include "tflite/entry/delegate.h"
+#include "tflite/entry/defaults.h"
 #include "tflite/entry/pool_registry.h"
-#include "tflite/ops/contract.h"
-#include "tflite/ops/op.h"
+#include "tflite/ops/op_list.h"
 #include "tflite/partition/partition.h"
 
 #ifndef LITEBNN_VERSION
@@ -58,32 +59,33 @@ TfLiteStatus InvokeNode(TfLiteContext* context, TfLiteNode* node) {
   return custom->partition.Run(context, *custom->pool, custom->arena) ? kTfLiteOk : kTfLiteError;
 }
 
+constexpr size_t kOpTypeCount = std::size(kOpTypes);
+
 // The runtime hands a node's registration to none of its functions, so each op has a prepare function of its own.
-template <const OpType& type>
-constexpr TfLiteRegistration MakeRegistration(const char* name) {
-  TfLiteRegistration registration = {};
-  registration.init = InitNode;
-  registration.free = FreeNode;
-  registration.prepare = [](TfLiteContext* context, TfLiteNode* node) { return PrepareNode(context, node, type); };
-  registration.invoke = InvokeNode;
-  registration.builtin_code = kTfLiteBuiltinCustom;
-  registration.custom_name = name;
-  registration.version = 1;
-  return registration;
+template <size_t position>
+TfLiteStatus PrepareNodeOf(TfLiteContext* context, TfLiteNode* node) {
+  return PrepareNode(context, node, *kOpTypes[position]);
 }
 
-constexpr TfLiteRegistration kRegistrations[] = {
-    MakeRegistration<kQuantizeOp>(contract::kQuantize),
-    MakeRegistration<kDequantizeOp>(contract::kDequantize),
-    MakeRegistration<kBMaxPool2dOp>(contract::kBMaxPool2d),
-    MakeRegistration<kBconv2dOp>(contract::kBconv2d),
+// What is registered: the custom ops among the list's.
+struct CustomOps {
+  TfLiteRegistration registrations[kOpTypeCount];
+  LitebnnOp ops[kOpTypeCount];
+  size_t count = 0;
+
+  template <size_t... positions>
+  explicit CustomOps(std::index_sequence<positions...>) {
+    (Add(*kOpTypes[positions], PrepareNodeOf<positions>), ...);
+  }
+
+  void Add(const OpType& type, TfLiteStatus (*prepare)(TfLiteContext*, TfLiteNode*)) {
+    if (!type.IsCustom()) return;
+    registrations[count] = {InitNode, FreeNode, prepare, InvokeNode, nullptr, type.builtin_code, type.name, 1, {}};
+    // The runtime's structures are incomplete in the public header and the library's own inside.
+    ops[count] = {type.name, reinterpret_cast<const struct ::TfLiteRegistration*>(&registrations[count])};
+    ++count;
+  }
 };
-constexpr size_t kCount = sizeof(kRegistrations) / sizeof(kRegistrations[0]);
-
-// The runtime's structures are incomplete in the public header and the library's own inside.
-LitebnnOp PublicOp(const TfLiteRegistration& registration) {
-  return {registration.custom_name, reinterpret_cast<const struct ::TfLiteRegistration*>(&registration)};
-}
 
 }  // namespace
 }  // namespace litebnn
@@ -91,12 +93,9 @@ LitebnnOp PublicOp(const TfLiteRegistration& registration) {
 const char* litebnn_version(void) { return LITEBNN_VERSION; }
 
 const LitebnnOp* litebnn_ops(size_t* count) {
-  using litebnn::kRegistrations;
-  using litebnn::PublicOp;
-  static const LitebnnOp ops[litebnn::kCount] = {PublicOp(kRegistrations[0]), PublicOp(kRegistrations[1]),
-                                                 PublicOp(kRegistrations[2]), PublicOp(kRegistrations[3])};
-  if (count != nullptr) *count = litebnn::kCount;
-  return ops;
+  static const litebnn::CustomOps custom_ops(std::make_index_sequence<litebnn::kOpTypeCount>{});
+  if (count != nullptr) *count = custom_ops.count;
+  return custom_ops.ops;
 }
 
 const struct TfLiteRegistration* litebnn_registration(const char* op_name) {

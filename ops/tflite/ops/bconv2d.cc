@@ -1,34 +1,28 @@
 // LceBconv2d: binary 2-D convolution of packed signs, to float32, int8 or packed signs.
 #include <limits>
-#include <new>
 
-#include "tflite/ops/add.h"
+#include "kernels/platform/aligned_buffer.h"
+#include "tflite/ops/broadcast_sum.h"
 #include "tflite/ops/contract.h"
-#include "tflite/ops/op.h"
+#include "tflite/ops/op_list.h"
 #include "tflite/ops/window.h"
-#include "tflite/partition/arena.h"
 
 namespace litebnn {
 namespace {
 
 constexpr int32_t kMax = std::numeric_limits<int32_t>::max();
 
-// The order of the node's inputs.
-constexpr size_t kInput = 0;
-constexpr size_t kFilter = 1;
-constexpr size_t kMultiplier = 2;
-constexpr size_t kBias = 3;
-constexpr size_t kThreshold = 4;
-constexpr size_t kAddend = 5;  // of kBconv2dAddOp
+// The order of the node's inputs; the last is kBconv2dAddOpType's.
+enum : size_t { kInput, kFilter, kMultiplier, kBias, kThreshold, kAddend };
 
 static_assert(static_cast<int32_t>(Activation::kNone) == contract::kActivationNone);
 static_assert(static_cast<int32_t>(Activation::kRelu) == contract::kActivationRelu);
 static_assert(static_cast<int32_t>(Activation::kReluN1To1) == contract::kActivationReluN1To1);
 static_assert(static_cast<int32_t>(Activation::kRelu6) == contract::kActivationRelu6);
 
-class Bconv2dNode final : public Op {
+class Bconv2dOp final : public Op {
  public:
-  Bconv2dNode(const Isa& isa, bool rectify_sum) : isa_(isa), rectify_sum_(rectify_sum) {}
+  explicit Bconv2dOp(const Isa& isa) : isa_(isa) {}
 
   bool Prepare(const Node& node) override {
     if (convolution_ == nullptr && !Create(node)) return false;
@@ -52,13 +46,15 @@ class Bconv2dNode final : public Op {
     }
     auto* convolved = static_cast<float*>(workspace);
     convolution_->Run(pool, input, nullptr, convolved, static_cast<std::byte*>(workspace) + convolved_bytes_);
-    sum_.Run(pool, convolved, addend, rectify_sum_, static_cast<float*>(outputs[0]));
+    sum_.Run(pool, convolved, addend, spec_.rectify_sum, static_cast<float*>(outputs[0]));
   }
 
  private:
   bool Create(const Node& node) {
     Bconv2dSpec spec = {};
-    spec.rectify_sum = rectify_sum_;
+    // The options of the runtime's own op are those of the addition.
+    spec.rectify_sum = node.Input(kAddend) != nullptr &&
+                       static_cast<const TfLiteAddParams*>(node.builtin_data)->activation == kTfLiteActRelu;
     if (!ReadOptions(node, &spec) || !ReadFilter(node, &spec) || !ReadOutput(node, &spec)) return false;
     convolution_ = Bconv2d::Create(isa_, spec, static_cast<const uint32_t*>(node.Input(kFilter)->constant));
     if (convolution_ == nullptr) return node.Error("out of memory for the weights");
@@ -220,14 +216,13 @@ class Bconv2dNode final : public Op {
     if (bytes > std::numeric_limits<size_t>::max() / 4) {
       return node.OutputError("shape: expected one that there is memory for, found %s", ShapeText(convolved).c_str());
     }
-    convolved_bytes_ = (bytes + kArenaAlignment - 1) / kArenaAlignment * kArenaAlignment;
+    convolved_bytes_ = AlignUp(bytes);
     if (sum_.Resize(convolved, node.Input(kAddend)->shape, &node.outputs[0]->shape)) return true;
     return node.InputError(kAddend, "shape: expected one that goes with %s, found %s", ShapeText(convolved).c_str(),
                            ShapeText(node.Input(kAddend)->shape).c_str());
   }
 
   const Isa& isa_;
-  const bool rectify_sum_;
   Bconv2dSpec spec_ = {};
   int32_t padding_ = 0;
   bool has_addend_ = false;
@@ -237,32 +232,20 @@ class Bconv2dNode final : public Op {
   std::unique_ptr<Bconv2d> convolution_;
 };
 
-template <bool kRectifySum>
-std::unique_ptr<Op> CreateNode(const Isa& isa) {
-  return std::unique_ptr<Op>(new (std::nothrow) Bconv2dNode(isa, kRectifySum));
-}
-
 }  // namespace
 
-const OpType kBconv2dOp = {
+const OpType kBconv2dOpType = {
     contract::kBconv2d,
     2,
     5,
     {"input", "filter", "post_activation_multiplier", "post_activation_bias", "output_threshold"},
-    CreateNode<false>};
+    CreateOp<Bconv2dOp>};
 
-const OpType kBconv2dAddOp = {
+const OpType kBconv2dAddOpType = {
     "LceBconv2d with ADD",
     6,
     6,
     {"input", "filter", "post_activation_multiplier", "post_activation_bias", "output_threshold", "addend"},
-    CreateNode<false>};
-
-const OpType kBconv2dAddReluOp = {
-    "LceBconv2d with ADD and RELU",
-    6,
-    6,
-    {"input", "filter", "post_activation_multiplier", "post_activation_bias", "output_threshold", "addend"},
-    CreateNode<true>};
+    CreateOp<Bconv2dOp>};
 
 }  // namespace litebnn

@@ -2,19 +2,18 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
-#include <new>
 
 #include "tflite/ops/contract.h"
-#include "tflite/ops/op.h"
+#include "tflite/ops/op_list.h"
 
 namespace litebnn {
 namespace {
 
 int8_t SaturateToInt8(double value) { return static_cast<int8_t>(std::clamp(value, -128.0, 127.0)); }
 
-class Dequantize final : public Op {
+class DequantizeOp final : public Op {
  public:
-  explicit Dequantize(const Isa& isa) : isa_(isa) {}
+  explicit DequantizeOp(const Isa& isa) : isa_(isa) {}
 
   bool Prepare(const Node& node) override {
     const Tensor& input = *node.Input(0);
@@ -70,10 +69,8 @@ class Dequantize final : public Op {
   int32_t channels_ = 0;
 };
 
-std::unique_ptr<Op> Create(const Isa& isa) { return std::unique_ptr<Op>(new (std::nothrow) Dequantize(isa)); }
-
 }  // namespace
 
-const OpType kDequantizeOp = {contract::kDequantize, 1, 1, {"input"}, Create};
+const OpType kDequantizeOpType = {contract::kDequantize, 1, 1, {"input"}, CreateOp<DequantizeOp>};
 
 }  // namespace litebnn

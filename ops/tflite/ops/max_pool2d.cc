@@ -1,11 +1,10 @@
-// LceBMaxPool2d: max pooling of packed signs; and MAX_POOL_2D of floats.
-#include "tflite/ops/max_pool2d.h"
-
+// LceBMaxPool2d, max pooling of packed signs; and MAX_POOL_2D, the runtime's own op, where it pools what other claimed
+// nodes have written: the delegate takes it too, so that they are read while they are in the caches.
+#include <algorithm>
 #include <limits>
-#include <new>
 
 #include "tflite/ops/contract.h"
-#include "tflite/ops/op.h"
+#include "tflite/ops/op_list.h"
 #include "tflite/ops/window.h"
 
 namespace litebnn {
@@ -29,8 +28,10 @@ bool Slide(const Node& node, int32_t padding, MaxPool2dGeometry* geometry) {
   return true;
 }
 
-class BMaxPool2dNode final : public Op {
+class BMaxPool2dOp final : public Op {
  public:
+  explicit BMaxPool2dOp(const Isa&) {}
+
   bool Prepare(const Node& node) override {
     constexpr int32_t kMax = std::numeric_limits<int32_t>::max();
     if (!node.CheckInputType(0, {kTfLiteInt32}) || !node.CheckInputRank(0, 4)) return false;
@@ -54,9 +55,9 @@ class BMaxPool2dNode final : public Op {
   MaxPool2dGeometry geometry_ = {};
 };
 
-class MaxPool2dNode final : public Op {
+class MaxPool2dOp final : public Op {
  public:
-  explicit MaxPool2dNode(const Isa& isa) : isa_(isa) {}
+  explicit MaxPool2dOp(const Isa& isa) : isa_(isa) {}
 
   bool Prepare(const Node& node) override {
     if (!node.CheckInputType(0, {kTfLiteFloat32}) || !node.CheckInputRank(0, 4)) return false;
@@ -82,31 +83,18 @@ class MaxPool2dNode final : public Op {
   float floor_ = 0.0f;
 };
 
-}  // namespace
-
-const OpType* FindMaxPool2d(const TfLiteContext& context, const TfLiteRegistration& registration,
-                            const TfLiteNode& node) {
-  if (registration.builtin_code != kTfLiteBuiltinMaxPool2d || registration.custom_name != nullptr) return nullptr;
-  const auto* params = static_cast<const TfLitePoolParams*>(node.builtin_data);
-  if (params == nullptr || (params->activation != kTfLiteActNone && params->activation != kTfLiteActRelu) ||
-      (params->padding != kTfLitePaddingSame && params->padding != kTfLitePaddingValid)) {
-    return nullptr;
-  }
-  for (int size : {params->stride_height, params->stride_width, params->filter_height, params->filter_width}) {
-    if (size < 1) return nullptr;
-  }
-  if (node.inputs->size != 1 || node.outputs->size != 1) return nullptr;
-  for (int index : {node.inputs->data[0], node.outputs->data[0]}) {
-    if (!IsComputedImage(context, index)) return nullptr;
-  }
-  return &kMaxPool2dOp;
+// Whether the activation is none or RELU and the options make sense: the runtime refuses others.
+bool Computes(const TfLiteContext&, const TfLiteNode& node) {
+  const auto& params = *static_cast<const TfLitePoolParams*>(node.builtin_data);
+  return (params.activation == kTfLiteActNone || params.activation == kTfLiteActRelu) &&
+         (params.padding == kTfLitePaddingSame || params.padding == kTfLitePaddingValid) &&
+         std::min({params.stride_height, params.stride_width, params.filter_height, params.filter_width}) > 0;
 }
 
-const OpType kBMaxPool2dOp = {contract::kBMaxPool2d, 1, 1, {"input"}, [](const Isa&) {
-                                return std::unique_ptr<Op>(new (std::nothrow) BMaxPool2dNode);
-                              }};
-const OpType kMaxPool2dOp = {"MAX_POOL_2D", 1, 1, {"input"}, [](const Isa& isa) {
-                               return std::unique_ptr<Op>(new (std::nothrow) MaxPool2dNode(isa));
-                             }};
+}  // namespace
+
+const OpType kBMaxPool2dOpType = {contract::kBMaxPool2d, 1, 1, {"input"}, CreateOp<BMaxPool2dOp>};
+const OpType kMaxPool2dOpType = {"MAX_POOL_2D",           1,       1, {"input"}, CreateOp<MaxPool2dOp>,
+                                 kTfLiteBuiltinMaxPool2d, Computes};
 
 }  // namespace litebnn

@@ -3,8 +3,8 @@
 
 #include <cstddef>
 #include <memory>
+#include <new>
 #include <optional>
-#include <string>
 
 #include "kernels/kernels.h"
 #include "kernels/platform/thread_pool.h"
@@ -35,30 +35,24 @@ class Op {
 struct OpType {
   static constexpr size_t kMaxInputs = 6;
 
-  const char* name;  // of the custom operator
+  const char* name;  // the name that a custom op has in a model; the others' is for messages
   size_t min_inputs, max_inputs;
   const char* input_names[kMaxInputs];
   std::unique_ptr<Op> (*create)(const Isa& isa);  // null where memory ran out
+
+  // What follows is for the runtime's own ops. The delegate takes a node of one where all its tensors are computed
+  // float32 images, `computes` holds, and it reads what the delegate has already taken: the output of a `producer`, or
+  // of any node where that is null.
+  int32_t builtin_code = kTfLiteBuiltinCustom;
+  bool (*computes)(const TfLiteContext& context, const TfLiteNode& node) = nullptr;
+  const OpType* producer = nullptr;
+
+  bool IsCustom() const { return builtin_code == kTfLiteBuiltinCustom; }
 };
 
-extern const OpType kQuantizeOp;
-extern const OpType kDequantizeOp;
-extern const OpType kBMaxPool2dOp;
-extern const OpType kBconv2dOp;
-// The runtime's own.
-extern const OpType kMaxPool2dOp;
-// The runtime's own ADD, without activation and with RELU, and the convolution with the addition of its last input to
-// it; the latter are made by Partition and in no model.
-extern const OpType kAddOp;
-extern const OpType kAddReluOp;
-extern const OpType kBconv2dAddOp;
-extern const OpType kBconv2dAddReluOp;
-
-// The ISA to run where none is asked for. Null, and the reason in `*problem`, where the environment variable
-// LITEBNN_ISA names none that this CPU can run.
-const Isa* DefaultIsa(std::string* problem);
-
-// The op that a node calls for, null where litebnn has none.
-const OpType* FindOpType(const TfLiteRegistration& registration);
+template <typename T>
+std::unique_ptr<Op> CreateOp(const Isa& isa) {
+  return std::unique_ptr<Op>(new (std::nothrow) T(isa));
+}
 
 }  // namespace litebnn

@@ -1,16 +1,15 @@
 // LceQuantize: float32, int8 or bool to packed signs.
 #include <limits>
-#include <new>
 
 #include "tflite/ops/contract.h"
-#include "tflite/ops/op.h"
+#include "tflite/ops/op_list.h"
 
 namespace litebnn {
 namespace {
 
-class Quantize final : public Op {
+class QuantizeOp final : public Op {
  public:
-  explicit Quantize(const Isa& isa) : isa_(isa) {}
+  explicit QuantizeOp(const Isa& isa) : isa_(isa) {}
 
   bool Prepare(const Node& node) override {
     const Tensor& input = *node.Input(0);
@@ -48,10 +47,8 @@ class Quantize final : public Op {
   int32_t channels_ = 0;
 };
 
-std::unique_ptr<Op> Create(const Isa& isa) { return std::unique_ptr<Op>(new (std::nothrow) Quantize(isa)); }
-
 }  // namespace
 
-const OpType kQuantizeOp = {contract::kQuantize, 1, 1, {"input"}, Create};
+const OpType kQuantizeOpType = {contract::kQuantize, 1, 1, {"input"}, CreateOp<QuantizeOp>};
 
 }  // namespace litebnn

@@ -2,14 +2,11 @@
 
 #include <algorithm>
 #include <limits>
-#include <new>
 
 namespace litebnn {
 namespace {
 
 constexpr size_t kMaxBytes = std::numeric_limits<size_t>::max() / 2;
-
-size_t Align(size_t bytes) { return (bytes + kArenaAlignment - 1) / kArenaAlignment * kArenaAlignment; }
 
 bool InUseTogether(const ArenaBuffer& a, const ArenaBuffer& b) { return a.first <= b.last && b.first <= a.last; }
 
@@ -28,7 +25,7 @@ bool PlanArena(std::vector<ArenaBuffer>* buffers, size_t* total_bytes) {
     for (const ArenaBuffer* placed : by_offset) {
       if (!InUseTogether(*buffer, *placed)) continue;
       if (placed->offset >= offset && placed->offset - offset >= buffer->bytes) break;
-      offset = std::max(offset, Align(placed->offset + placed->bytes));
+      offset = std::max(offset, AlignUp(placed->offset + placed->bytes));
     }
     if (buffer->bytes > kMaxBytes || offset > kMaxBytes - buffer->bytes) return false;
     buffer->offset = offset;
@@ -40,21 +37,6 @@ bool PlanArena(std::vector<ArenaBuffer>* buffers, size_t* total_bytes) {
   return true;
 }
 
-void AlignedDelete::operator()(std::byte* block) const {
-  ::operator delete[](block, std::align_val_t{kArenaAlignment});
-}
-
-AlignedBlock AllocateAligned(size_t bytes) {
-  return AlignedBlock(new (std::align_val_t{kArenaAlignment}, std::nothrow) std::byte[bytes]);
-}
-
-bool Arena::Reserve(size_t bytes) {
-  if (bytes <= capacity_) return true;
-  // Freed first, so that there are never two of them.
-  block_.reset();
-  block_ = AllocateAligned(bytes);
-  capacity_ = block_ == nullptr ? 0 : bytes;
-  return block_ != nullptr;
-}
+bool Arena::Reserve(size_t bytes) { return bytes <= capacity() || block_.Allocate(bytes); }
 
 }  // namespace litebnn

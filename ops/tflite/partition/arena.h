@@ -2,8 +2,9 @@
 #pragma once
 
 #include <cstddef>
-#include <memory>
 #include <vector>
+
+#include "kernels/platform/aligned_buffer.h"
 
 namespace litebnn {
 
@@ -14,32 +15,21 @@ struct ArenaBuffer {
   size_t offset;  // set by PlanArena
 };
 
-constexpr size_t kArenaAlignment = 64;
-
-// Gives every buffer an offset, a multiple of kArenaAlignment, such that buffers in use at the same step do not
+// Gives every buffer an offset, a multiple of kAlignment, such that buffers in use at the same step do not
 // overlap. Largest first, each at the lowest offset that is free (Pisarchyk and Lee, "Efficient Memory Management for
 // Deep Neural Net Inference", 2020: greedy by size). False where the total does not fit in size_t.
 bool PlanArena(std::vector<ArenaBuffer>* buffers, size_t* total_bytes);
-
-struct AlignedDelete {
-  void operator()(std::byte* block) const;
-};
-using AlignedBlock = std::unique_ptr<std::byte[], AlignedDelete>;
-
-// Null where memory ran out.
-AlignedBlock AllocateAligned(size_t bytes);
 
 // Memory that those who run one after the other share; what it holds does not last from one to the next.
 class Arena {
  public:
   // Makes it at least so large; what it held is lost. False where memory ran out, and it has none then.
   bool Reserve(size_t bytes);
-  std::byte* data() const { return block_.get(); }
-  size_t capacity() const { return capacity_; }
+  std::byte* data() { return block_.data(); }
+  size_t capacity() const { return block_.bytes(); }
 
  private:
-  AlignedBlock block_;
-  size_t capacity_ = 0;
+  AlignedBuffer<std::byte> block_;
 };
 
 }  // namespace litebnn

@@ -128,8 +128,8 @@ struct TfLiteRegistration {
 };
 
 // The structure as an argument. 64-bit machines pass it apart from the arguments behind it, so it may be longer than
-// the runtime's. 32-bit ones lay it out among them, so there it has the size of the newest runtimes; delegate.cc knows
-// the older ones.
+// the runtime's. 32-bit ones lay it out among them, so there it has the size of the newest runtimes; execution_plan.cc
+// knows the older ones.
 struct TfLiteRegistration32 {
   void* members[10];
   uint64_t inplace_operator;

@@ -2,8 +2,8 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstdarg>
 #include <cstdio>
+#include <iterator>
 #include <limits>
 
 namespace litebnn {
@@ -44,31 +44,11 @@ size_t TypeBytes(TfLiteType type) {
 }
 
 const char* TypeName(TfLiteType type) {
-  switch (type) {
-    case kTfLiteNoType:
-      return "NOTYPE";
-    case kTfLiteFloat32:
-      return "FLOAT32";
-    case kTfLiteInt32:
-      return "INT32";
-    case kTfLiteUInt8:
-      return "UINT8";
-    case kTfLiteInt64:
-      return "INT64";
-    case kTfLiteString:
-      return "STRING";
-    case kTfLiteBool:
-      return "BOOL";
-    case kTfLiteInt16:
-      return "INT16";
-    case kTfLiteInt8:
-      return "INT8";
-    case kTfLiteFloat16:
-      return "FLOAT16";
-    case kTfLiteFloat64:
-      return "FLOAT64";
-  }
-  return "another type";
+  // In the order of their values.
+  constexpr const char* kNames[] = {"NOTYPE", "FLOAT32", "INT32",     "UINT8", "INT64",   "STRING",
+                                    "BOOL",   "INT16",   "COMPLEX64", "INT8",  "FLOAT16", "FLOAT64"};
+  const auto value = static_cast<size_t>(type);
+  return value < std::size(kNames) ? kNames[value] : "another type";
 }
 
 std::string ShapeText(const std::vector<int32_t>& shape) {
@@ -83,12 +63,6 @@ std::string ShapeText(const std::vector<int32_t>& shape) {
 
 bool IsConstant(const TfLiteTensor& tensor) {
   return tensor.allocation_type == kTfLiteMmapRo || tensor.allocation_type == kTfLitePersistentRo;
-}
-
-bool IsComputedImage(const TfLiteContext& context, int index) {
-  if (index < 0 || static_cast<size_t>(index) >= context.tensors_size) return false;
-  const TfLiteTensor& tensor = context.tensors[index];
-  return tensor.type == kTfLiteFloat32 && tensor.dims != nullptr && tensor.dims->size == 4 && !IsConstant(tensor);
 }
 
 int64_t CountValues(const std::vector<int32_t>& shape, size_t begin, size_t end) {
@@ -124,24 +98,24 @@ bool Node::Error(const char* format, ...) const {
   return false;
 }
 
-bool Node::ReportTensor(const char* role, const Tensor& tensor, const std::string& message) const {
-  return Error("%s (tensor %d '%.100s'): %s", role, tensor.index, tensor.name, message.c_str());
+bool Node::TensorError(const char* role, const Tensor& tensor, const char* format, va_list arguments) const {
+  return Error("%s (tensor %d '%.100s'): %s", role, tensor.index, tensor.name, Format(format, arguments).c_str());
 }
 
 bool Node::InputError(size_t position, const char* format, ...) const {
   va_list arguments;
   va_start(arguments, format);
-  const std::string message = Format(format, arguments);
+  TensorError(input_names[position], *inputs[position], format, arguments);
   va_end(arguments);
-  return ReportTensor(input_names[position], *inputs[position], message);
+  return false;
 }
 
 bool Node::OutputError(const char* format, ...) const {
   va_list arguments;
   va_start(arguments, format);
-  const std::string message = Format(format, arguments);
+  TensorError("output", *outputs[0], format, arguments);
   va_end(arguments);
-  return ReportTensor("output", *outputs[0], message);
+  return false;
 }
 
 bool Node::CheckInputType(size_t position, std::initializer_list<TfLiteType> expected) const {
@@ -173,24 +147,33 @@ bool Node::CheckOutputQuantization() const {
   return true;
 }
 
+bool Node::CheckData(const char* role, int tensor, size_t bytes, size_t value_bytes) const {
+  const TfLiteTensor& found = context->tensors[tensor];
+  const char* name = found.name == nullptr ? "" : found.name;
+  const size_t found_bytes = found.data == nullptr ? 0 : found.bytes;
+  if (found.data == nullptr || found_bytes < bytes) {
+    return Error("%s (tensor %d '%.100s'): expected %zu bytes of data, found %zu", role, tensor, name, bytes,
+                 found_bytes);
+  }
+  if (reinterpret_cast<uintptr_t>(found.data) % value_bytes != 0) {
+    return Error("%s (tensor %d '%.100s'): expected data aligned to %zu bytes, found address %p", role, tensor, name,
+                 value_bytes, found.data);
+  }
+  return true;
+}
+
 bool Node::ReadOption(const FlexbufferMap& map, const char* name, int32_t minimum, int32_t maximum,
                       int32_t* value) const {
   int64_t found = 0;
-  switch (map.Find(name, &found)) {
-    case FlexbufferMap::Lookup::kMissing:
-      return Error("option %s: expected an integer from %d to %d, found none", name, minimum, maximum);
-    case FlexbufferMap::Lookup::kNotAnInteger:
-      return Error("option %s: expected an integer from %d to %d, found a value of another type", name, minimum,
-                   maximum);
-    case FlexbufferMap::Lookup::kMalformed:
-      return Error("option %s: expected a FlexBuffer map of integers, found %zu bytes that are none", name,
-                   options_size);
-    case FlexbufferMap::Lookup::kFound:
-      break;
+  const FlexbufferMap::Lookup lookup = map.Find(name, &found);
+  if (lookup == FlexbufferMap::Lookup::kMalformed) {
+    return Error("option %s: expected a FlexBuffer map of integers, found %zu bytes that are none", name, options_size);
   }
-  if (found < minimum || found > maximum) {
-    return Error("option %s: expected an integer from %d to %d, found %lld", name, minimum, maximum,
-                 static_cast<long long>(found));
+  if (lookup != FlexbufferMap::Lookup::kFound || found < minimum || found > maximum) {
+    const std::string text = lookup == FlexbufferMap::Lookup::kMissing        ? "none"
+                             : lookup == FlexbufferMap::Lookup::kNotAnInteger ? "a value of another type"
+                                                                              : std::to_string(found);
+    return Error("option %s: expected an integer from %d to %d, found %s", name, minimum, maximum, text.c_str());
   }
   *value = static_cast<int32_t>(found);
   return true;

@@ -1,6 +1,7 @@
 // What an op sees of the model: one node, its tensors, its options, and the way to refuse it.
 #pragma once
 
+#include <cstdarg>
 #include <cstddef>
 #include <cstdint>
 #include <initializer_list>
@@ -21,22 +22,19 @@ struct Tensor {
   const void* constant = nullptr;  // the values where they are part of the model, null elsewhere
 };
 
-// Bytes of one value; 0 for the types that no op of litebnn takes.
+// The bytes of one value; 0 for the types that no op of litebnn takes.
 size_t TypeBytes(TfLiteType type);
 const char* TypeName(TfLiteType type);
 std::string ShapeText(const std::vector<int32_t>& shape);
 
-// Whether its values are part of the model.
+// Whether the tensor's values are part of the model.
 bool IsConstant(const TfLiteTensor& tensor);
-// Whether the runtime's tensor `index` is a float32 one of four dimensions and no constant. A shape that the model does
-// not tell has another number of dimensions.
-bool IsComputedImage(const TfLiteContext& context, int index);
 
 // The number of values in dimensions [begin, end) of `shape`. Shapes that reach an op hold at most INT32_MAX values.
 int64_t CountValues(const std::vector<int32_t>& shape, size_t begin, size_t end);
 
-// Bytes of a tensor; 0 where a dimension is below 1, the type is none that litebnn knows, or the number of values is
-// above INT32_MAX or that of bytes above SIZE_MAX.
+// The bytes of a tensor; 0 where a dimension is below 1, the type is none that litebnn knows, or the number of values
+// is above INT32_MAX or that of bytes above SIZE_MAX.
 size_t TensorBytes(const Tensor& tensor);
 
 struct Node {
@@ -63,13 +61,15 @@ struct Node {
   bool CheckInputType(size_t position, std::initializer_list<TfLiteType> expected) const;
   bool CheckOutputType(std::initializer_list<TfLiteType> expected) const;
   bool CheckInputRank(size_t position, size_t expected) const;
-  // The scale and zero point of an int8 output.
+  // Checks the scale and zero point of an int8 output.
   bool CheckOutputQuantization() const;
+  // Checks that the runtime's tensor `tensor` has that many bytes of data, at an address for values of that size.
+  bool CheckData(const char* role, int tensor, size_t bytes, size_t value_bytes) const;
   // Reads an integer from the options, which must be in [minimum, maximum].
   bool ReadOption(const FlexbufferMap& map, const char* name, int32_t minimum, int32_t maximum, int32_t* value) const;
 
  private:
-  bool ReportTensor(const char* role, const Tensor& tensor, const std::string& message) const;
+  bool TensorError(const char* role, const Tensor& tensor, const char* format, va_list arguments) const;
 };
 
 }  // namespace litebnn

@@ -1,9 +1,13 @@
-#include "tflite/ops/op.h"
+#include "tflite/entry/defaults.h"
 
+#include <algorithm>
 #include <cstdlib>
-#include <cstring>
 
 namespace litebnn {
+
+int RecommendedThreads(const TfLiteContext& context) {
+  return std::clamp(context.recommended_num_threads, 1, kMaxThreads);
+}
 
 const Isa* DefaultIsa(std::string* problem) {
   const Isa* isa = FindIsa(nullptr);
@@ -13,14 +17,6 @@ const Isa* DefaultIsa(std::string* problem) {
                (wanted == nullptr ? "" : wanted) + "'";
   }
   return isa;
-}
-
-const OpType* FindOpType(const TfLiteRegistration& registration) {
-  if (registration.builtin_code != kTfLiteBuiltinCustom || registration.custom_name == nullptr) return nullptr;
-  for (const OpType* type : {&kQuantizeOp, &kDequantizeOp, &kBMaxPool2dOp, &kBconv2dOp}) {
-    if (std::strcmp(registration.custom_name, type->name) == 0) return type;
-  }
-  return nullptr;
 }
 
 }  // namespace litebnn

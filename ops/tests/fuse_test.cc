@@ -1,0 +1,73 @@
+#include <gtest/gtest.h>
+
+#include "tflite/ops/op_list.h"
+#include "tflite/partition/stages.h"
+
+namespace litebnn {
+namespace {
+
+const TfLiteAddParams kRelu = {kTfLiteActRelu};
+
+Step MakeStep(const OpType& type, const std::vector<int>& inputs, int output, const void* builtin_data = nullptr) {
+  Step step = {&type, 0, {}, {{output}}, nullptr, 0, builtin_data};
+  for (int tensor : inputs) step.inputs.push_back({tensor});
+  return step;
+}
+
+std::vector<Step> MakeSteps(Step first, Step second) {
+  std::vector<Step> steps;
+  steps.push_back(std::move(first));
+  steps.push_back(std::move(second));
+  return steps;
+}
+
+std::vector<int> Tensors(const std::vector<Binding>& bindings) {
+  std::vector<int> tensors;
+  for (const Binding& binding : bindings) tensors.push_back(binding.tensor);
+  return tensors;
+}
+
+TEST(Fuse, AnAdditionIntoTheConvolutionBeforeIt) {
+  for (const std::vector<int>& addends : {std::vector<int>{7, 8}, {8, 7}}) {
+    std::vector<Step> steps =
+        MakeSteps(MakeStep(kBconv2dOpType, {0, 1, 2}, 7), MakeStep(kAddOpType, addends, 9, &kRelu));
+    FuseAdditions({9}, &steps);
+    ASSERT_EQ(steps.size(), 1u);
+    EXPECT_EQ(steps[0].type, &kBconv2dAddOpType);
+    EXPECT_EQ(Tensors(steps[0].inputs), (std::vector<int>{0, 1, 2, kOptionalTensor, kOptionalTensor, 8}));
+    EXPECT_EQ(Tensors(steps[0].outputs), (std::vector<int>{9}));
+    EXPECT_EQ(steps[0].builtin_data, &kRelu);
+  }
+}
+
+TEST(Fuse, OnlyNeighbours) {
+  std::vector<Step> steps = MakeSteps(MakeStep(kBconv2dOpType, {0, 1}, 7), MakeStep(kQuantizeOpType, {8}, 10));
+  steps.push_back(MakeStep(kAddOpType, {7, 8}, 9, &kRelu));
+  FuseAdditions({9, 10}, &steps);
+  EXPECT_EQ(steps.size(), 3u);
+}
+
+TEST(Fuse, NothingThatIsReadElsewhere) {
+  // The runtime reads it, the addition reads it twice, or another node does.
+  std::vector<Step> steps = MakeSteps(MakeStep(kBconv2dOpType, {0, 1}, 7), MakeStep(kAddOpType, {7, 8}, 9, &kRelu));
+  FuseAdditions({7, 9}, &steps);
+  EXPECT_EQ(steps.size(), 2u);
+  steps = MakeSteps(MakeStep(kBconv2dOpType, {0, 1}, 7), MakeStep(kAddOpType, {7, 7}, 9, &kRelu));
+  FuseAdditions({9}, &steps);
+  EXPECT_EQ(steps.size(), 2u);
+  steps = MakeSteps(MakeStep(kBconv2dOpType, {0, 1}, 7), MakeStep(kAddOpType, {7, 8}, 9, &kRelu));
+  steps.push_back(MakeStep(kQuantizeOpType, {7}, 10));
+  FuseAdditions({9, 10}, &steps);
+  EXPECT_EQ(steps.size(), 3u);
+}
+
+TEST(Fuse, NoConvolutionWithAWrongNumberOfTensors) {
+  for (const std::vector<int>& inputs : {std::vector<int>{0}, {0, 1, 2, 3, 4, 5}}) {
+    std::vector<Step> steps = MakeSteps(MakeStep(kBconv2dOpType, inputs, 7), MakeStep(kAddOpType, {7, 8}, 9, &kRelu));
+    FuseAdditions({9}, &steps);
+    EXPECT_EQ(steps.size(), 2u);
+  }
+}
+
+}  // namespace
+}  // namespace litebnn

@@ -1,0 +1,68 @@
+#include <gtest/gtest.h>
+
+#include "tflite/ops/op_list.h"
+#include "tflite/partition/stages.h"
+
+namespace litebnn {
+namespace {
+
+class OverwritingOp final : public Op {
+ public:
+  bool Prepare(const Node&) override { return true; }
+  size_t WorkspaceBytes(int num_threads) const override { return 64 * static_cast<size_t>(num_threads); }
+  std::optional<size_t> OverwritableInput() const override { return 0; }
+  size_t OwnedBytes() const override { return 5; }
+  void Run(ThreadPool&, const void* const*, void* const*, void*) const override {}
+};
+
+// Tensors are of `bytes` bytes and in the partition only, but for number 0 and the last step's.
+Step MakeStep(const std::vector<int>& inputs, int output, size_t bytes = 1024) {
+  Step step = {&kAddOpType, 0, {}, {}, nullptr, 0, nullptr};
+  for (int tensor : inputs) step.inputs.push_back({tensor, tensor > 0, bytes, 4});
+  step.outputs.push_back({output, true, bytes, 4});
+  step.op = std::make_unique<OverwritingOp>();
+  return step;
+}
+
+MemoryPlan Plan(std::vector<Step>* steps) {
+  steps->back().outputs[0].internal = false;
+  MemoryPlan plan;
+  EXPECT_TRUE(PlanMemory(2, steps, &plan));
+  return plan;
+}
+
+TEST(PlanMemory, OutputsTakeTheMemoryOfTheirInput) {
+  std::vector<Step> steps;
+  for (int i = 0; i < 4; ++i) steps.push_back(MakeStep({i}, i + 1));
+  const MemoryPlan plan = Plan(&steps);
+  for (size_t i = 1; i < 3; ++i) EXPECT_EQ(steps[i].outputs[0].buffer, steps[0].outputs[0].buffer);
+  EXPECT_EQ(plan.arena_bytes, 1024u + 128);
+  EXPECT_EQ(plan.unshared_bytes, 1024u + 4 * 128);
+  EXPECT_EQ(plan.owned_bytes, 4u * 5);
+}
+
+TEST(PlanMemory, NotThatOfAnInputWhichIsReadLater) {
+  std::vector<Step> steps;
+  steps.push_back(MakeStep({0}, 1));
+  steps.push_back(MakeStep({1}, 2));
+  steps.push_back(MakeStep({2, 1}, 3));
+  const MemoryPlan plan = Plan(&steps);
+  const size_t first = steps[0].outputs[0].buffer, second = steps[1].outputs[0].buffer;
+  EXPECT_NE(first, second);
+  EXPECT_EQ(steps[2].inputs[1].buffer, first);
+  EXPECT_EQ(plan.buffers[first].last, 2);
+  EXPECT_EQ(plan.arena_bytes, 2 * 1024u + 128);
+}
+
+TEST(PlanMemory, NorThatOfAnInputOfAnotherSize) {
+  std::vector<Step> steps;
+  steps.push_back(MakeStep({0}, 1));
+  steps.push_back(MakeStep({1}, 2));
+  steps[1].outputs[0].bytes = 2048;
+  steps.push_back(MakeStep({2}, 3, 2048));
+  Plan(&steps);
+  EXPECT_NE(steps[0].outputs[0].buffer, steps[1].outputs[0].buffer);
+}
+
+}  // namespace
+}  // namespace litebnn

@@ -1,0 +1,26 @@
+// What a runtime is told of a graph that is refused.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "tests/delegates.h"
+#include "tests/graphs.h"
+
+namespace litebnn::testing {
+
+inline std::string ErrorsAsCustomOps(const Graph& graph) {
+  FakeRuntime runtime(graph);
+  EXPECT_FALSE(runtime.Allocate());
+  return runtime.errors();
+}
+
+inline std::string ErrorsOfDelegate(const Graph& graph) {
+  const DelegatePointer delegate = MakeDelegate();
+  FakeRuntime runtime(graph, delegate.get(), 100);
+  EXPECT_FALSE(runtime.Allocate());
+  return runtime.errors();
+}
+
+}  // namespace litebnn::testing

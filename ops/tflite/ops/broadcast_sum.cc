@@ -1,0 +1,78 @@
+#include "tflite/ops/broadcast_sum.h"
+
+#include <algorithm>
+
+namespace litebnn {
+namespace {
+
+// Values below which another thread costs more than it saves.
+constexpr int64_t kGrain = 16384;
+
+// Dimension `i` from the last, 1 beyond the first.
+int32_t SizeFromBack(const std::vector<int32_t>& shape, size_t i) {
+  return i < shape.size() ? shape[shape.size() - 1 - i] : 1;
+}
+
+}  // namespace
+
+bool BroadcastSum::Resize(const std::vector<int32_t>& first, const std::vector<int32_t>& second,
+                          std::vector<int32_t>* sum) {
+  const size_t rank = std::max(first.size(), second.size());
+  sum->assign(rank, 1);
+  axes_ = {{1, 0, 0}};
+  values_ = 1;
+  int64_t first_values = 1, second_values = 1;
+  for (size_t i = 0; i < rank; ++i) {
+    const int32_t a = SizeFromBack(first, i), b = SizeFromBack(second, i);
+    if (a != b && a != 1 && b != 1) return false;
+    const Axis axis = {std::max(a, b), a == 1 ? 0 : first_values, b == 1 ? 0 : second_values};
+    (*sum)[rank - 1 - i] = static_cast<int32_t>(axis.size);
+    values_ *= axis.size;
+    first_values *= a;
+    second_values *= b;
+    Axis& inner = axes_.back();
+    if (inner.size == 1) {
+      inner = axis;
+    } else if (axis.first_stride == inner.first_stride * inner.size &&
+               axis.second_stride == inner.second_stride * inner.size) {
+      inner.size *= axis.size;
+    } else if (axis.size > 1) {
+      axes_.push_back(axis);
+    }
+  }
+  return true;
+}
+
+void BroadcastSum::Run(ThreadPool& pool, const float* first, const float* second, bool rectify, float* sum) const {
+  struct Task {
+    const std::vector<Axis>& axes;
+    const float *first, *second;
+    bool rectify;
+    float* sum;
+  };
+  Task task = {axes_, first, second, rectify, sum};
+  pool.ParallelFor(
+      values_, kGrain,
+      [](void* context, int, int64_t begin, int64_t end) {
+        const Task& t = *static_cast<Task*>(context);
+        const Axis& row = t.axes[0];
+        for (int64_t count; begin < end; begin += count) {
+          const float *a = t.first, *b = t.second;
+          int64_t rest = begin;
+          for (const Axis& axis : t.axes) {
+            const int64_t index = rest % axis.size;
+            rest /= axis.size;
+            a += index * axis.first_stride;
+            b += index * axis.second_stride;
+          }
+          count = std::min(row.size - begin % row.size, end - begin);
+          for (int64_t i = 0; i < count; ++i) {
+            const float value = a[i * row.first_stride] + b[i * row.second_stride];
+            t.sum[begin + i] = t.rectify && !(value > 0.0f) ? 0.0f : value;
+          }
+        }
+      },
+      &task);
+}
+
+}  // namespace litebnn

@@ -1,0 +1,32 @@
+// The list of ops: registering, claiming and running read it. An op is added by a file of its own and a line here.
+#pragma once
+
+#include "tflite/ops/op.h"
+#include "tflite/runtime/execution_plan.h"
+
+namespace litebnn {
+
+#define LITEBNN_OP_TYPES(OP) \
+  OP(kQuantizeOpType)        \
+  OP(kDequantizeOpType)      \
+  OP(kBMaxPool2dOpType)      \
+  OP(kBconv2dOpType)         \
+  OP(kAddOpType)             \
+  OP(kMaxPool2dOpType)
+
+#define LITEBNN_DECLARE(type) extern const OpType type;
+LITEBNN_OP_TYPES(LITEBNN_DECLARE)
+#undef LITEBNN_DECLARE
+
+#define LITEBNN_ADDRESS(type) &type,
+inline constexpr const OpType* kOpTypes[] = {LITEBNN_OP_TYPES(LITEBNN_ADDRESS)};
+#undef LITEBNN_ADDRESS
+#undef LITEBNN_OP_TYPES
+
+// The convolution with its output added to its last input. No model has it: additions are fused into convolutions.
+extern const OpType kBconv2dAddOpType;
+
+// The op that computes the node, null where litebnn has none.
+const OpType* FindOpType(const TfLiteContext& context, const PlannedNode& planned);
+
+}  // namespace litebnn

@@ -1,0 +1,126 @@
+#include <algorithm>
+#include <cstdlib>
+#include <unordered_map>
+
+#include "tflite/partition/stages.h"
+
+namespace litebnn {
+namespace {
+
+Tensor DescribeTensor(const TfLiteTensor& found, int index) {
+  Tensor tensor;
+  tensor.index = index;
+  if (found.name != nullptr) tensor.name = found.name;
+  tensor.type = found.type;
+  if (found.dims != nullptr) tensor.shape.assign(found.dims->data, found.dims->data + found.dims->size);
+  tensor.quantization = found.params;
+  return tensor;
+}
+
+bool CheckIndex(const Node& node, const char* role, int index) {
+  if (index >= 0 && static_cast<size_t>(index) < node.context->tensors_size) return true;
+  return node.Error("%s: expected a tensor from 0 to %zu, found %d", role, node.context->tensors_size - 1, index);
+}
+
+bool ResizeTensor(TfLiteContext* context, int index, const std::vector<int32_t>& shape) {
+  auto* dims = static_cast<TfLiteIntArray*>(std::malloc(sizeof(int) * (shape.size() + 1)));
+  if (dims == nullptr) return false;
+  dims->size = static_cast<int>(shape.size());
+  std::copy(shape.begin(), shape.end(), dims->data);
+  return context->ResizeTensor(context, &context->tensors[index], dims) == kTfLiteOk;
+}
+
+// Internal tensors by index, as the steps before have shaped them.
+using InternalTensors = std::unordered_map<int, Tensor>;
+
+// Makes `tensors` what the node is to see, in its order.
+bool DescribeInputs(const Node& node, const InternalTensors& internal, Step* step, std::vector<Tensor>* tensors) {
+  for (size_t i = 0; i < step->inputs.size(); ++i) {
+    Binding& binding = step->inputs[i];
+    const char* role = step->type->input_names[i];
+    // The first input is never optional.
+    if (binding.tensor == kOptionalTensor && i > 0) {
+      tensors->emplace_back();
+      continue;
+    }
+    if (!CheckIndex(node, role, binding.tensor)) return false;
+    const TfLiteTensor& found = node.context->tensors[binding.tensor];
+    const auto written = internal.find(binding.tensor);
+    binding.internal = written != internal.end();
+    tensors->push_back(binding.internal ? written->second : DescribeTensor(found, binding.tensor));
+
+    Tensor& tensor = tensors->back();
+    binding.bytes = TensorBytes(tensor);
+    binding.value_bytes = TypeBytes(tensor.type);
+    if (binding.bytes == 0) {
+      return node.Error(
+          "%s (tensor %d '%.100s'): expected 1 to 2147483647 values of type FLOAT32, INT32, INT8 or BOOL, "
+          "found %s of shape %s",
+          role, tensor.index, tensor.name, TypeName(tensor.type), ShapeText(tensor.shape).c_str());
+    }
+    if (!binding.internal && IsConstant(found)) {
+      if (!node.CheckData(role, binding.tensor, binding.bytes, binding.value_bytes)) return false;
+      tensor.constant = found.data;
+    }
+  }
+  return true;
+}
+
+bool DescribeOutput(const Node& node, int index, Tensor* tensor) {
+  if (!CheckIndex(node, "output", index)) return false;
+  const TfLiteTensor& found = node.context->tensors[index];
+  *tensor = DescribeTensor(found, index);
+  if (!IsConstant(found)) return true;
+  return node.Error("output (tensor %d '%.100s'): expected a tensor to write, found a constant", index, tensor->name);
+}
+
+bool KeepOutput(const Node& node, const std::unordered_set<int>& outputs, const Tensor& tensor, Binding* binding,
+                InternalTensors* internal) {
+  binding->bytes = TensorBytes(tensor);
+  binding->value_bytes = TypeBytes(tensor.type);
+  binding->internal = outputs.count(binding->tensor) == 0;
+  if (binding->bytes == 0) {
+    return node.Error("output (tensor %d '%.100s'): expected at most 2147483647 values, found shape %s", tensor.index,
+                      tensor.name, ShapeText(tensor.shape).c_str());
+  }
+  if (binding->internal) {
+    (*internal)[binding->tensor] = tensor;
+    return true;
+  }
+  if (ResizeTensor(node.context, binding->tensor, tensor.shape)) return true;
+  return node.Error("output (tensor %d '%.100s'): expected the runtime to resize it to %s, found that it does not",
+                    tensor.index, tensor.name, ShapeText(tensor.shape).c_str());
+}
+
+bool PrepareStep(TfLiteContext* context, const Isa& isa, const std::unordered_set<int>& outputs, Step* step,
+                 InternalTensors* internal) {
+  Node node = step->Describe(context);
+  const OpType& type = *step->type;
+  if (step->inputs.size() < type.min_inputs || step->inputs.size() > type.max_inputs) {
+    return node.Error("inputs: expected %zu to %zu, found %zu", type.min_inputs, type.max_inputs, step->inputs.size());
+  }
+  if (step->outputs.size() != 1) return node.Error("outputs: expected 1, found %zu", step->outputs.size());
+
+  std::vector<Tensor> inputs;
+  Tensor output;
+  if (!DescribeInputs(node, *internal, step, &inputs)) return false;
+  if (!DescribeOutput(node, step->outputs[0].tensor, &output)) return false;
+  for (const Tensor& tensor : inputs) node.inputs.push_back(tensor.index == kOptionalTensor ? nullptr : &tensor);
+  node.outputs = {&output};
+  step->input_data.resize(inputs.size());
+
+  if (step->op == nullptr) step->op = type.create(isa);
+  if (step->op == nullptr) return node.Error("out of memory");
+  return step->op->Prepare(node) && KeepOutput(node, outputs, output, &step->outputs[0], internal);
+}
+
+}  // namespace
+
+bool PrepareSteps(TfLiteContext* context, const Isa& isa, const std::unordered_set<int>& outputs,
+                  std::vector<Step>* steps) {
+  InternalTensors internal;
+  return std::all_of(steps->begin(), steps->end(),
+                     [&](Step& step) { return PrepareStep(context, isa, outputs, &step, &internal); });
+}
+
+}  // namespace litebnn

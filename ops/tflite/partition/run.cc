@@ -1,0 +1,35 @@
+#include "tflite/partition/stages.h"
+
+namespace litebnn {
+namespace {
+
+bool RunStep(TfLiteContext* context, ThreadPool& pool, const MemoryPlan& plan, Arena& arena, Step* step) {
+  const Node node = step->Describe(context);
+  // Null after an error has been reported: the runtime's tensor lacks what was prepared for.
+  const auto find = [&](const Binding& binding, const char* role) -> void* {
+    if (binding.internal) return arena.data() + plan.buffers[binding.buffer].offset;
+    const bool has_data = node.CheckData(role, binding.tensor, binding.bytes, binding.value_bytes);
+    return has_data ? context->tensors[binding.tensor].data : nullptr;
+  };
+  for (size_t i = 0; i < step->inputs.size(); ++i) {
+    if (step->inputs[i].tensor == kOptionalTensor) continue;
+    step->input_data[i] = find(step->inputs[i], step->type->input_names[i]);
+    if (step->input_data[i] == nullptr) return false;
+  }
+  void* output = find(step->outputs[0], "output");
+  if (output == nullptr) return false;
+  step->op->Run(pool, step->input_data.data(), &output, arena.data() + plan.buffers[step->workspace].offset);
+  return true;
+}
+
+}  // namespace
+
+bool RunSteps(TfLiteContext* context, ThreadPool& pool, const MemoryPlan& plan, Arena& arena,
+              std::vector<Step>* steps) {
+  for (Step& step : *steps) {
+    if (!RunStep(context, pool, plan, arena, &step)) return false;
+  }
+  return true;
+}
+
+}  // namespace litebnn

@@ -1,0 +1,71 @@
+// The stages that a partition goes through, each in a file of its own: fuse, prepare, plan memory, run. The first is
+// gone through once, the next two whenever inputs have been resized.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <unordered_set>
+#include <vector>
+
+#include "kernels/platform/thread_pool.h"
+#include "tflite/ops/op.h"
+#include "tflite/partition/arena.h"
+#include "tflite/runtime/node.h"
+
+namespace litebnn {
+
+// One input or output of a step.
+struct Binding {
+  int tensor;  // kOptionalTensor where left out
+  // These are set when the step is prepared.
+  bool internal = false;  // written and read in this partition only
+  size_t bytes = 0;
+  size_t value_bytes = 0;
+  // An internal tensor's place in MemoryPlan::buffers is set when memory is planned.
+  size_t buffer = 0;
+};
+
+// A node of the model, or what several are fused into.
+struct Step {
+  const OpType* type;
+  int index;
+  std::vector<Binding> inputs, outputs;  // one output, once the step is prepared
+  const uint8_t* options;
+  size_t options_size;
+  const void* builtin_data;
+  std::unique_ptr<Op> op = nullptr;
+  size_t workspace = 0;  // its place in MemoryPlan::buffers
+  // Run enters here what the op is given, as running allocates nothing.
+  std::vector<const void*> input_data = {};
+
+  // The node without its tensors.
+  Node Describe(TfLiteContext* context) const {
+    return {context, type->name, index, type->input_names, {}, {}, options, options_size, builtin_data};
+  }
+};
+
+struct MemoryPlan {
+  std::vector<ArenaBuffer> buffers;  // those of internal tensors, then one workspace for each step
+  size_t arena_bytes = 0;            // what the buffers take together
+  size_t unshared_bytes = 0;         // the same if each had memory of its own
+  size_t owned_bytes = 0;            // repacked weights and the like
+};
+
+// In these, `outputs` are the tensors that the runtime reads when the partition has run, and false means that an error
+// has been reported where there is a context to report it to.
+
+// Makes one step of each convolution and the addition right behind it that is the only reader of its output.
+void FuseAdditions(const std::unordered_set<int>& outputs, std::vector<Step>* steps);
+
+// Validates each step and finds the shape of what it writes, in order; resizes `outputs`.
+bool PrepareSteps(TfLiteContext* context, const Isa& isa, const std::unordered_set<int>& outputs,
+                  std::vector<Step>* steps);
+
+// Plans for a run with that many threads. False where the buffers do not fit in size_t.
+bool PlanMemory(int num_threads, std::vector<Step>* steps, MemoryPlan* plan);
+
+// Allocates nothing. `arena` has the bytes that `plan` wants.
+bool RunSteps(TfLiteContext* context, ThreadPool& pool, const MemoryPlan& plan, Arena& arena, std::vector<Step>* steps);
+
+}  // namespace litebnn

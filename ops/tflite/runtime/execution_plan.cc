@@ -1,0 +1,83 @@
+#include "tflite/runtime/execution_plan.h"
+
+#include <array>
+#include <cstdint>
+#include <cstring>
+
+namespace litebnn {
+namespace {
+
+// Calls the runtime with the first bytes of `kernel` as an `Argument`.
+template <typename Argument>
+TfLiteStatus ReplaceNodesWith(TfLiteContext* context, const TfLiteRegistration& kernel, const TfLiteIntArray* nodes,
+                              TfLiteDelegate* delegate) {
+  static_assert(sizeof(Argument) <= sizeof(TfLiteRegistration));
+  Argument argument;
+  std::memcpy(&argument, &kernel, sizeof(argument));
+  using Replace = TfLiteStatus (*)(TfLiteContext*, Argument, const TfLiteIntArray*, TfLiteDelegate*);
+  // Compilers let any function be cast to this type and from it.
+  const auto replace = reinterpret_cast<void (*)()>(context->ReplaceNodeSubsetsWithDelegateKernels);
+  return reinterpret_cast<Replace>(replace)(context, argument, nodes, delegate);
+}
+
+// A TfLiteRegistration of so many members, all of them as wide as a pointer.
+template <size_t kMembers>
+using OldRegistration = std::array<void*, kMembers>;
+
+// What a TfLiteRegistration takes in this runtime, which keeps an array of nodes, each with its registration behind it.
+// 0 where the plan does not tell.
+size_t RegistrationSize(const std::vector<PlannedNode>& plan) {
+  if (plan.size() < 2 || plan[1].index != plan[0].index + 1) return 0;
+  return reinterpret_cast<uintptr_t>(plan[1].node) - reinterpret_cast<uintptr_t>(plan[0].registration);
+}
+
+}  // namespace
+
+const char* PlannedNode::OpName() const {
+  return registration->custom_name == nullptr ? "a builtin op" : registration->custom_name;
+}
+
+bool ReadNode(TfLiteContext* context, int index, PlannedNode* node) {
+  TfLiteNode* found;
+  TfLiteRegistration* registration;
+  if (context->GetNodeAndRegistration(context, index, &found, &registration) != kTfLiteOk) return false;
+  *node = {index, found, registration};
+  return true;
+}
+
+bool ReadExecutionPlan(TfLiteContext* context, std::vector<PlannedNode>* plan) {
+  TfLiteIntArray* indices;
+  if (context->GetExecutionPlan(context, &indices) != kTfLiteOk) return false;
+  plan->resize(static_cast<size_t>(indices->size));
+  for (size_t i = 0; i < plan->size(); ++i) {
+    if (!ReadNode(context, indices->data[i], &(*plan)[i])) return false;
+  }
+  return true;
+}
+
+TfLiteStatus ReplaceNodes(TfLiteContext* context, const std::vector<PlannedNode>& plan, const std::vector<int>& indices,
+                          const TfLiteRegistration& kernel, TfLiteDelegate* delegate) {
+  // A TfLiteIntArray is its length and its values.
+  std::vector<int> array = {static_cast<int>(indices.size())};
+  array.insert(array.end(), indices.begin(), indices.end());
+  const auto* nodes = reinterpret_cast<const TfLiteIntArray*>(array.data());
+  if (kPointer == 8) return ReplaceNodesWith<TfLiteRegistrationArgument>(context, kernel, nodes, delegate);
+  switch (RegistrationSize(plan)) {
+    case sizeof(OldRegistration<8>):
+      return ReplaceNodesWith<OldRegistration<8>>(context, kernel, nodes, delegate);
+    case sizeof(OldRegistration<9>):
+      return ReplaceNodesWith<OldRegistration<9>>(context, kernel, nodes, delegate);
+    case sizeof(OldRegistration<10>):
+      return ReplaceNodesWith<OldRegistration<10>>(context, kernel, nodes, delegate);
+    case sizeof(TfLiteRegistrationArgument):
+      return ReplaceNodesWith<TfLiteRegistrationArgument>(context, kernel, nodes, delegate);
+    default:
+      context->ReportError(context,
+                           "litebnn: the delegate cannot tell the version of this 32-bit runtime from a model of %zu "
+                           "nodes: register the ops instead. ",
+                           plan.size());
+      return kTfLiteError;
+  }
+}
+
+}  // namespace litebnn
