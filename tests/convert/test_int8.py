@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import litebnn
-from litebnn.flatbuffer import read_model, schema
+from litebnn.flatbuffer import read_model
 from litebnn.graph import Array, Tensor
 from litebnn.rewriting.int8 import int8_constant, parameters
 from tests.support.float_models import FloatModel, op_names, sign_weights
@@ -57,9 +57,7 @@ def digits_like() -> tuple[FloatModel, Tensor]:
     x = model.conv(model.sign(model.max_pool(x, 2, 2)), sign_weights(rng, 32, 3, 3, 32) / 32, activation="relu")
     x = model.reshape(x, 1, 9 * 32)
     x = model.dense(x, rng.standard_normal((10, 9 * 32)).astype(np.float32) / 20, rng.standard_normal(10))
-    options = schema.SoftmaxOptionsT()
-    options.beta = 1.0
-    return model, model.op("SOFTMAX", [x], (1, 10), options)
+    return model, model.op("SOFTMAX", [x], (1, 10), beta=1.0)
 
 
 @pytest.mark.usefixtures("library")
@@ -103,9 +101,9 @@ def quantized_training() -> bytes:
     model = FloatModel()
 
     def fake(x: Tensor, scale: float, zero_point: int) -> Tensor:
-        levels = model.op("QUANTIZE", [x], x.dims, schema.QuantizeOptionsT(), type="UINT8")
+        levels = model.op("QUANTIZE", [x], x.dims, type="UINT8")
         levels.quantization = parameters(scale, zero_point)
-        return model.op("DEQUANTIZE", [levels], x.dims, schema.DequantizeOptionsT())
+        return model.op("DEQUANTIZE", [levels], x.dims)
 
     x = fake(model.input(1, 8, 8, 3), 1 / 32, 128)
     kernel = fake(model.const(rng.standard_normal((32, 3, 3, 3)) / 4), 1 / 64, 128)
@@ -217,8 +215,8 @@ def test_an_output_that_is_listed_twice_becomes_int8() -> None:
     rng = np.random.default_rng(0)
     model = FloatModel()
     x = model.conv(model.sign(model.input(1, 4, 4, 32)), sign_weights(rng, 8, 3, 3, 32))
-    y = model.op("QUANTIZE", [x], x.dims, schema.QuantizeOptionsT(), type="INT8")
+    y = model.op("QUANTIZE", [x], x.dims, type="INT8")
     y.quantization = parameters(2.0, 0)
-    result = model.op("DEQUANTIZE", [y], y.dims, schema.DequantizeOptionsT(), version=2)
+    result = model.op("DEQUANTIZE", [y], y.dims, version=2)
     converted = litebnn.convert_tflite(model.finish(result, result), inference_output_type="int8")
     assert [tensor.type for tensor in read_model(converted).graphs[0].outputs] == ["INT8", "INT8"]

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 import litebnn
-from litebnn.flatbuffer import read_model, schema, write_model
-from litebnn.graph import Model, Op, OpCode, Tensor
+from litebnn.flatbuffer import read_model, write_model
+from litebnn.graph import Model, Op, OpCode, Options, Tensor
 from tests.support.float_models import FloatModel, sign_weights
 
 STEPS = 3
@@ -19,14 +19,13 @@ def loop() -> bytes:
     less = condition.elementwise("LESS", i, condition.const(STEPS, np.int32), type="BOOL")
     body = FloatModel()
     i, x = body.input(type="INT32"), body.input(1, 5, 5, 32)
-    following = body.op("ADD", [i, body.const(1, np.int32)], (), schema.AddOptionsT(), type="INT32")
+    following = body.op("ADD", [i, body.const(1, np.int32)], (), type="INT32")
     weights = sign_weights(np.random.default_rng(0), 32, 3, 3, 32)
     result = body.elementwise("ADD", body.conv(body.sign(x), weights, same=True), x)
 
     main = FloatModel()
     x = main.input(1, 5, 5, 32)
-    options = schema.WhileOptionsT()
-    options.condSubgraphIndex, options.bodySubgraphIndex = 1, 2
+    options = Options("WhileOptions", cond_subgraph_index=1, body_subgraph_index=2)
     output = Tensor("result", "FLOAT32", x.shape)
     outputs = [Tensor("steps", "INT32", ()), output]
     main.graph.insert(Op(OpCode("WHILE"), [main.const(0, np.int32), x], outputs, options))

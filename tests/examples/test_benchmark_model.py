@@ -5,8 +5,8 @@ import re
 import numpy as np
 import pytest
 
-from litebnn.flatbuffer import schema
 from litebnn.flatbuffer.schema import OPERATOR_NAMES
+from litebnn.graph import Options
 from tests.support.programs import (
     GOLDEN,
     NEEDS_NEWER_LIBRARY,
@@ -119,7 +119,7 @@ def test_feeds_inputs_of_any_type(benchmark_model, tmp_path, dtype):
 def test_text_has_no_random_values(benchmark_model, tmp_path):
     model = tmp_path / "m.tflite"
     words = [tensor(name, (4,), "STRING") for name in ("words", "others")]
-    model.write_bytes(one_op_model("EQUAL", words, tensor("same", (4,), "BOOL"), schema.EqualOptionsT()))
+    model.write_bytes(one_op_model("EQUAL", words, tensor("same", (4,), "BOOL"), Options("EqualOptions")))
     message = error_of(run(benchmark_model, graph=model))
     assert message == "the input words is string [4]: text cannot be made up"
 

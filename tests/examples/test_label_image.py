@@ -11,8 +11,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from PIL import Image
 
-from litebnn.flatbuffer import schema, write_model
-from litebnn.graph import Graph, Model, Op, OpCode, constant
+from litebnn.flatbuffer import write_model
+from litebnn.graph import Graph, Model, Op, OpCode, Options, constant
 from tests.support.programs import GOLDEN, error_of, host_programs, one_op_model, pixels_model, run, scores, tensor
 from toolchains.targets import ROOT
 
@@ -183,8 +183,7 @@ def test_an_input_without_a_scale_takes_the_pixels(label_image, tmp_path, dtype)
 )
 def test_resizes_as_the_runtimes_own_op(label_image, tmp_path, size, wanted, channels):
     image = noise(*size, channels)
-    options = schema.ResizeBilinearOptionsT()
-    options.alignCorners = options.halfPixelCenters = False
+    options = Options("ResizeBilinearOptions", align_corners=False, half_pixel_centers=False)
     model = one_op_model(
         "RESIZE_BILINEAR",
         [tensor("image", (1, *image.shape), "FLOAT32"), constant("size", np.array(wanted, np.int32))],
@@ -325,7 +324,7 @@ def test_a_model_with_an_input_of_another_type_is_one_line(label_image, files):
 
 
 def test_a_model_whose_output_is_a_picture_is_one_line(label_image, files):
-    options = schema.ResizeBilinearOptionsT()
+    options = Options("ResizeBilinearOptions")
     size = constant("size", np.array([4, 4], np.int32))
     image, resized = tensor("image", (1, 2, 2, 3), "FLOAT32"), tensor("resized", (1, 4, 4, 3), "FLOAT32")
     files["tflite_model"].write_bytes(one_op_model("RESIZE_BILINEAR", [image, size], resized, options))
@@ -340,9 +339,9 @@ def computed_shape(files):
     parts = [constant(name, np.array(value, np.int32)) for name, value in (("a", [1, 5]), ("b", [0, 7]))]
     output = tensor("scores", (1, 100000), "FLOAT32")
     add, reshape = OpCode("ADD"), OpCode("RESHAPE")
-    ops = [Op(add, [*parts], [shape], schema.AddOptionsT()), Op(reshape, [image, shape], [output])]
+    ops = [Op(add, [*parts], [shape], Options("AddOptions")), Op(reshape, [image, shape], [output])]
     graph = Graph("main", [image, *parts, shape, output], [image], [output], ops)
-    content = write_model(Model([graph], [], [add, reshape], [], None, None, 3, None, schema.ModelT()))
+    content = write_model(Model([graph], [], [add, reshape], [], None, None, 3, None))
     files["tflite_model"].write_bytes(content)
 
 

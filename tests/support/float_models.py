@@ -11,8 +11,9 @@ from typing import Any
 
 import numpy as np
 
-from litebnn.flatbuffer import read_model, schema, write_model
-from litebnn.graph import Array, Graph, Model, Op, OpCode, Signature, Tensor, constant
+from litebnn.contract import Padding
+from litebnn.flatbuffer import read_model, write_model
+from litebnn.graph import FACTS, Array, Graph, Model, Op, OpCode, Options, Signature, Tensor, builtin_op, constant
 from litebnn.rewriting.notes import Notes
 
 ACTIVATIONS = {"none": 0, "relu": 1, "relu1": 2, "relu6": 3}
@@ -58,25 +59,29 @@ class FloatModel:
         name: str,
         inputs: Sequence[Tensor | None],
         shape: Sequence[int],
-        options: Any = None,
+        *,
         type: str = "FLOAT32",
         version: int = 1,
+        **options: Any,
     ) -> Tensor:
+        """Any op; `options` by their names, with a `table` where nothing is known of the op."""
         unknown = any(size < 0 for size in shape)
         output = Tensor(self._name(name.lower()), type, tuple(max(size, 1) for size in shape))
         output.shape_signature = tuple(shape) if unknown else None
-        self.graph.insert(Op(OpCode(name, "", version), list(inputs), [output], options))
+        if "table" in options or name not in FACTS:
+            op = Op(OpCode(name, "", version), list(inputs), [output], Options(**options))
+        else:
+            op = builtin_op(name, inputs, output, version=version, **options)
+        self.graph.insert(op)
         return output
 
     def elementwise(self, name: str, *inputs: Tensor, activation: str = "none", type: str = "FLOAT32") -> Tensor:
         largest = max(inputs, key=lambda tensor: len(tensor.dims))
         shape = np.broadcast_shapes(*(tensor.shape for tensor in inputs))
         dims = [d if d < 0 else size for d, size in zip(largest.dims, shape, strict=True)]
-        options = None
         if name in ("ADD", "SUB", "MUL", "DIV"):
-            options = getattr(schema, name.capitalize() + "OptionsT")()
-            options.fusedActivationFunction = ACTIVATIONS[activation]
-        return self.op(name, inputs, dims, options, type)
+            return self.op(name, inputs, dims, type=type, fused_activation_function=ACTIVATIONS[activation])
+        return self.op(name, inputs, dims, type=type)
 
     def sign(self, x: Tensor, form: str = "sign_add_sign", threshold: float = 0.0) -> Tensor:
         """±1, in one of the forms that quantizers take."""
@@ -95,12 +100,12 @@ class FloatModel:
             condition = self.elementwise("LOGICAL_NOT", condition, type="BOOL")
         if form == "where_broadcast":
             one, minus = self.const(np.ones(x.shape)), self.const(-np.ones(x.shape))
-            return self.op("SELECT", [condition, one, minus], x.dims, schema.SelectOptionsT())
+            return self.op("SELECT", [condition, one, minus], x.dims)
         if form == "scaled_cast":
-            number = self.op("CAST", [condition], x.dims, schema.CastOptionsT())
+            number = self.op("CAST", [condition], x.dims)
             return self.elementwise("SUB", self.elementwise("MUL", number, self.const(2)), self.const(1))
         values = (minus, one) if form == "where_swapped" else (one, minus)
-        return self.op("SELECT_V2", [condition, *values], x.dims, schema.SelectV2OptionsT())
+        return self.op("SELECT_V2", [condition, *values], x.dims)
 
     def pad(self, x: Tensor, amounts: Sequence[Sequence[int]], value: float | None = None) -> Tensor:
         """PADV2 with a value, or PAD where it is None; `amounts` for height and width."""
@@ -109,8 +114,8 @@ class FloatModel:
             size if size < 0 else size + sum(a) for size, a in zip(x.dims, [(0, 0), *amounts, (0, 0)], strict=True)
         ]
         if value is None:
-            return self.op("PAD", [x, pads], shape, schema.PadOptionsT())
-        return self.op("PADV2", [x, pads, self.const(value)], shape, schema.PadV2OptionsT())
+            return self.op("PAD", [x, pads], shape)
+        return self.op("PADV2", [x, pads, self.const(value)], shape)
 
     def conv(
         self,
@@ -125,34 +130,41 @@ class FloatModel:
     ) -> Tensor:
         kernel = weights if isinstance(weights, Tensor) else self.const(weights)
         channels_out, *taps = kernel.shape[:3]
-        options = schema.Conv2DOptionsT()
-        options.padding = 0 if same else 1
-        options.strideH, options.strideW = stride
-        options.dilationHFactor, options.dilationWFactor = dilation
-        options.fusedActivationFunction = ACTIVATIONS[activation]
         sizes = [window(s, k, t, d, same) for s, k, t, d in zip(x.dims[1:3], taps, stride, dilation, strict=True)]
         offset = self.const(np.zeros(channels_out) if bias is None else bias)
-        return self.op("CONV_2D", [x, kernel, offset], (x.dims[0], *sizes, channels_out), options)
+        return self.op(
+            "CONV_2D",
+            [x, kernel, offset],
+            (x.dims[0], *sizes, channels_out),
+            padding=Padding.SAME if same else Padding.VALID,
+            stride_h=stride[0],
+            stride_w=stride[1],
+            dilation_h_factor=dilation[0],
+            dilation_w_factor=dilation[1],
+            fused_activation_function=ACTIVATIONS[activation],
+        )
 
     def dense(self, x: Tensor, weights: Array, bias: Array | None = None, *, activation: str = "none") -> Tensor:
-        options = schema.FullyConnectedOptionsT()
-        options.fusedActivationFunction = ACTIVATIONS[activation]
-        offset = None if bias is None else self.const(bias)
-        return self.op("FULLY_CONNECTED", [x, self.const(weights), offset], (x.dims[0], weights.shape[0]), options)
+        inputs = [x, self.const(weights), None if bias is None else self.const(bias)]
+        fused = ACTIVATIONS[activation]
+        return self.op("FULLY_CONNECTED", inputs, (x.dims[0], weights.shape[0]), fused_activation_function=fused)
 
     def max_pool(self, x: Tensor, taps: int, stride: int, *, same: bool = False, activation: str = "none") -> Tensor:
-        options = schema.Pool2DOptionsT()
-        options.fusedActivationFunction = ACTIVATIONS[activation]
-        options.padding = 0 if same else 1
-        options.strideH = options.strideW = stride
-        options.filterHeight = options.filterWidth = taps
         sizes = [window(size, taps, stride, 1, same) for size in x.dims[1:3]]
-        return self.op("MAX_POOL_2D", [x], (x.dims[0], *sizes, x.dims[3]), options)
+        return self.op(
+            "MAX_POOL_2D",
+            [x],
+            (x.dims[0], *sizes, x.dims[3]),
+            padding=Padding.SAME if same else Padding.VALID,
+            stride_h=stride,
+            stride_w=stride,
+            filter_height=taps,
+            filter_width=taps,
+            fused_activation_function=ACTIVATIONS[activation],
+        )
 
     def reshape(self, x: Tensor, *shape: int) -> Tensor:
-        options = schema.ReshapeOptionsT()
-        options.newShape = np.asarray(shape, np.int32)
-        return self.op("RESHAPE", [x, self.const(shape, np.int32)], shape, options)
+        return self.op("RESHAPE", [x, self.const(shape, np.int32)], shape, new_shape=np.asarray(shape, np.int32))
 
     def model(self, *outputs: Tensor) -> Model:
         graph = self.graph
@@ -160,7 +172,7 @@ class FloatModel:
         graph.pinned.update(graph.inputs, outputs)
         names = [[(tensor.name, tensor) for tensor in tensors] for tensors in (graph.inputs, outputs)]
         signature = Signature("serving_default", graph, *names)
-        return Model([graph], [], [], [], None, [signature], 3, "test", schema.ModelT())
+        return Model([graph], [], [], [], None, [signature], 3, "test")
 
     def finish(self, *outputs: Tensor) -> bytes:
         """The .tflite file."""

@@ -11,8 +11,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from litebnn.flatbuffer import schema, write_model
-from litebnn.graph import Graph, Model, Op, OpCode, Tensor, constant
+from litebnn.flatbuffer import write_model
+from litebnn.graph import Graph, Model, Op, OpCode, Options, Quantization, Tensor, constant
 from toolchains.build import PROGRAMS, build
 from toolchains.compilers import find_gcc
 from toolchains.runtime_library import LIBRARY, fetch
@@ -77,17 +77,16 @@ def tensor(name: str, shape: Sequence[int], dtype: str, scale: float = 0, zero_p
     """A tensor of a model; quantized where `scale` is not 0."""
     quantization = None
     if scale:
-        quantization = schema.QuantizationParametersT()
-        quantization.scale, quantization.zeroPoint = [scale], [zero_point]
+        quantization = Quantization(np.array([scale], np.float32), np.array([zero_point]))
     return Tensor(name, dtype, tuple(shape), quantization=quantization)
 
 
-def one_op_model(builtin: str, inputs: list[Tensor], output: Tensor, options: object = None) -> bytes:
+def one_op_model(builtin: str, inputs: list[Tensor], output: Tensor, options: Options | None = None) -> bytes:
     """A model of a single builtin op; the inputs that are no constants are the model's."""
     code = OpCode(builtin)
-    op = Op(code, list(inputs), [output], options)
+    op = Op(code, list(inputs), [output], options or Options())
     graph = Graph("main", [*inputs, output], [t for t in inputs if not t.is_constant], [output], [op])
-    return write_model(Model([graph], [], [code], [], None, None, 3, None, schema.ModelT()))
+    return write_model(Model([graph], [], [code], [], None, None, 3, None))
 
 
 def pixels_model(

@@ -1,7 +1,6 @@
 """The bytes of a .tflite file <-> a graph; nothing outside this folder knows how the file is laid out."""
 
 from litebnn.flatbuffer.reader import read_model
-from litebnn.flatbuffer.schema import schema
 from litebnn.flatbuffer.writer import write_model
 
-__all__ = ["read_model", "schema", "write_model"]
+__all__ = ["read_model", "write_model"]

@@ -15,8 +15,21 @@ import flatbuffers
 import numpy as np
 
 from litebnn.errors import ConversionError
-from litebnn.flatbuffer.schema import OPERATOR_NAMES, TYPE_NAMES, schema, slots_of
-from litebnn.graph import NUMPY_TYPES, Array, Buffer, Graph, Model, Op, OpCode, Signature, Tensor, check_graph
+from litebnn.flatbuffer.schema import OPERATOR_NAMES, TYPE_NAMES, schema, slots_of, snake_case
+from litebnn.graph import (
+    NUMPY_TYPES,
+    Array,
+    Buffer,
+    Graph,
+    Model,
+    Op,
+    OpCode,
+    Options,
+    Quantization,
+    Signature,
+    Tensor,
+    check_graph,
+)
 
 _IDENTIFIER = b"TFL3"
 # What the generated code and numpy raise where a file lies about its own structure.
@@ -239,7 +252,7 @@ def _tensor(source: Any, index: int, buffers: list[Buffer], budget: _Budget) -> 
         shape=shape,
         buffer=_at(buffers, carried.buffer, f"{what}: buffer"),
         shape_signature=signature or None,
-        quantization=carried.quantization,
+        quantization=_quantization(carried),
         is_variable=bool(carried.isVariable),
         is_sparse=carried.sparsity is not None,
         carried=carried,
@@ -253,6 +266,22 @@ def _tensor(source: Any, index: int, buffers: list[Buffer], budget: _Budget) -> 
                 f"{what}: its buffer has {tensor.buffer.data.size} bytes, {tensor.type} {list(shape)} needs {expected}"
             )
     return tensor
+
+
+def _quantization(carried: Any) -> Quantization | None:
+    """The tensor's grid; None where it has none, or none that fits its shape."""
+    q, rank = carried.quantization, 0 if carried.shape is None else len(carried.shape)
+    scale = np.zeros(0, np.float32) if q is None or q.scale is None else np.asarray(q.scale, np.float32)
+    if scale.size == 0:
+        return None
+    zero_point = np.zeros(scale.shape, np.int64)
+    if q.zeroPoint is not None and len(q.zeroPoint) > 0:
+        zero_point = np.asarray(q.zeroPoint, np.int64)
+    if zero_point.shape != scale.shape:
+        return None
+    if scale.size > 1 and not (0 <= q.quantizedDimension < rank and carried.shape[q.quantizedDimension] == scale.size):
+        return None
+    return Quantization(scale, zero_point, q.quantizedDimension, q)
 
 
 def _op(
@@ -290,7 +319,10 @@ def _op(
     if large_offset > 1:
         custom = bytes(_slice(data, large_offset, carried.largeCustomOptionsSize, f"op {index} ({name}): options"))
     budget.spend(len(custom))
-    return Op(code, inputs, outputs, carried.builtinOptions, custom, intermediates, carried)
+    options = Options()
+    if carried.builtinOptions is not None:
+        options = Options(table, **{snake_case(key): value for key, value in vars(carried.builtinOptions).items()})
+    return Op(code, inputs, outputs, options, custom, intermediates, carried)
 
 
 def _vector(value: Any) -> Any:

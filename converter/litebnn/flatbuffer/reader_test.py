@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 
 from litebnn.convert import convert_tflite
 from litebnn.errors import ConversionError
-from litebnn.flatbuffer import read_model, schema
+from litebnn.flatbuffer import read_model
 from litebnn.flatbuffer.round_trip_test import code, everything, operator, pack, subgraph, tensor
-from litebnn.flatbuffer.schema import slots_of
+from litebnn.flatbuffer.schema import schema, slots_of
 
 SOUND = Path("tests/golden/1x1.float.tflite").read_bytes()
 SMALL = Path("tests/golden/quant_dense.lce.tflite").read_bytes()

@@ -8,7 +8,8 @@ import flatbuffers
 import numpy as np
 import pytest
 
-from litebnn.flatbuffer import read_model, schema, write_model
+from litebnn.flatbuffer import read_model, write_model
+from litebnn.flatbuffer.schema import schema
 from litebnn.graph import Buffer
 
 GOLDEN = Path("tests/golden")

@@ -5,6 +5,7 @@ The schema is https://github.com/google-ai-edge/LiteRT/blob/main/tflite/converte
 
 import functools
 import importlib
+import re
 from typing import Any
 
 from litebnn.errors import ConversionError
@@ -27,6 +28,22 @@ schema: Any = _load()
 def names_of(enum: str) -> dict[int, str]:
     """Value -> name of a schema enumeration such as "BuiltinOperator"."""
     return {value: name for name, value in vars(getattr(schema, enum)).items() if isinstance(value, int)}
+
+
+@functools.cache
+def snake_case(name: str) -> str:
+    """The name that the schema gives a field of which the generated classes have `name`.
+
+    >>> snake_case("strideH")
+    'stride_h'
+    """
+    return re.sub(r"[A-Z]", lambda letter: "_" + letter[0].lower(), name)
+
+
+@functools.cache
+def camel_case(name: str) -> str:
+    """The inverse of `snake_case`."""
+    return re.sub(r"_([a-z])", lambda letter: letter[1].upper(), name)
 
 
 class _Counter:

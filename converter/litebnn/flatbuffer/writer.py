@@ -9,8 +9,8 @@ import flatbuffers
 import numpy as np
 
 from litebnn.errors import ConversionError
-from litebnn.flatbuffer.schema import OPERATOR_NAMES, TYPE_NAMES, schema
-from litebnn.graph import Array, Buffer, Graph, Model, Op, OpCode, Tensor
+from litebnn.flatbuffer.schema import OPERATOR_NAMES, TYPE_NAMES, camel_case, schema
+from litebnn.graph import Array, Buffer, Graph, Model, Op, OpCode, Options, Quantization, Tensor
 
 _IDENTIFIER = b"TFL3"
 _BUFFER_ALIGNMENT = 16  # the schema's force_align of buffer data
@@ -190,8 +190,27 @@ def _tensor(tensor: Tensor, buffer: int) -> Any:
     item.type = _TYPE_VALUES[tensor.type]
     item.shape = None if item.shape is None and not tensor.shape else _int32(list(tensor.shape))
     item.shapeSignature = None if tensor.shape_signature is None else _int32(list(tensor.shape_signature))
-    item.quantization = tensor.quantization
+    if tensor.quantization is not None:
+        item.quantization = _quantization(tensor.quantization)
     item.buffer = buffer
+    return item
+
+
+def _quantization(q: Quantization) -> Any:
+    if q.carried is not None:
+        return q.carried
+    item = schema.QuantizationParametersT()
+    item.scale, item.zeroPoint, item.quantizedDimension = q.scale, q.zero_point, q.axis
+    return item
+
+
+def _options(options: Options) -> Any:
+    if not options.table:
+        return None
+    item = getattr(schema, options.table + "T")()
+    for key, value in vars(options).items():
+        if key != "table":
+            setattr(item, camel_case(key), value)
     return item
 
 
@@ -200,8 +219,8 @@ def _op(op: Op, tensor_index: dict[Tensor, int], code_index: dict[OpCode, int], 
     item.opcodeIndex = code_index[op.code]
     item.inputs = _int32([-1 if tensor is None else tensor_index[tensor] for tensor in op.inputs])
     item.outputs = _int32([tensor_index[tensor] for tensor in op.outputs])
-    item.builtinOptions = op.options
-    item.builtinOptionsType = 0 if op.options is None else _OPTION_VALUES[type(op.options).__name__.removesuffix("T")]
+    item.builtinOptions = _options(op.options)
+    item.builtinOptionsType = _OPTION_VALUES[op.options.table or "NONE"]
     if op.intermediates is not None:
         item.intermediates = _int32([tensor_index[tensor] for tensor in op.intermediates])
     if option_offset is None:

@@ -9,25 +9,34 @@ from litebnn.graph.graph import (
     Model,
     Op,
     OpCode,
+    Options,
+    Quantization,
     Signature,
     Tensor,
     constant,
     packed_words,
 )
+from litebnn.graph.op_facts import FACTS, Int8, builtin_op, facts
 from litebnn.graph.validate import check_graph
 
 __all__ = [
+    "FACTS",
     "NUMPY_TYPES",
     "Array",
     "Buffer",
     "Graph",
+    "Int8",
     "Model",
     "Op",
     "OpCode",
+    "Options",
+    "Quantization",
     "Signature",
     "Tensor",
+    "builtin_op",
     "check_graph",
     "compact",
     "constant",
+    "facts",
     "packed_words",
 ]

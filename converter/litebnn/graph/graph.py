@@ -1,13 +1,14 @@
 """A .tflite model as a graph that is easy to rewrite.
 
-Tensors, buffers and ops are compared by identity. What a rewrite has no business with (sparsity, variable flags, debug
-indices...) rides along in `carried`, the schema's own object, and comes out as it went in.
+Tensors, buffers and ops are compared by identity. What a rewrite has no business with (sparsity, debug indices...)
+rides along in `carried`, which only those who read and write files understand, and comes out as it went in.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
+from types import SimpleNamespace
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -43,9 +44,24 @@ class Buffer:
     large: bool = False  # stored behind the flatbuffer, found by offset and size
 
 
+@dataclass(frozen=True, eq=False)
+class Quantization:
+    """The grid of a quantized tensor: real value = scale · (level - zero point).
+
+    Attributes:
+        scale: float32 [1], or [channels] along `axis`.
+        zero_point: int64 of the same shape.
+    """
+
+    scale: Array
+    zero_point: Array
+    axis: int = 0
+    carried: Any = None
+
+
 @dataclass(eq=False)
 class Tensor:
-    """A tensor: `type` is the schema's name of the element type, `shape` has 1 for a dimension that is not known.
+    """A tensor: `type` is TFLite's name of the element type, `shape` has 1 for a dimension that is not known.
 
     `shape_signature` has -1 for such a dimension and is None where all are known.
     """
@@ -55,7 +71,7 @@ class Tensor:
     shape: tuple[int, ...]
     buffer: Buffer = field(default_factory=Buffer)
     shape_signature: tuple[int, ...] | None = None
-    quantization: Any = None  # schema.QuantizationParametersT or None
+    quantization: Quantization | None = None
     is_variable: bool = False
     is_sparse: bool = False
     carried: Any = None
@@ -85,27 +101,34 @@ class Tensor:
         return array
 
     @property
-    def is_quantized(self) -> bool:
-        return (
-            self.quantization is not None and self.quantization.scale is not None and len(self.quantization.scale) > 0
-        )
-
-    @property
     def per_tensor_quantization(self) -> tuple[float, int] | None:
         """(scale, zero point) where the tensor has exactly one of each."""
         q = self.quantization
-        if q is None or q.scale is None or len(q.scale) != 1 or not q.scale[0] > 0:
+        if q is None or q.scale.size != 1 or not q.scale[0] > 0:
             return None
-        return float(q.scale[0]), 0 if q.zeroPoint is None or len(q.zeroPoint) == 0 else int(q.zeroPoint[0])
+        return float(q.scale[0]), int(q.zero_point[0])
 
 
 @dataclass(frozen=True)
 class OpCode:
-    """Which operator: a builtin's schema name, or "CUSTOM" with the custom name."""
+    """Which operator: TFLite's name of a builtin, or "CUSTOM" with the custom name."""
 
     builtin: str
     custom: str = ""
     version: int = 1
+
+
+class Options(SimpleNamespace):
+    """A builtin op's options by their names in the format, where those that are left out have its defaults.
+
+    `table` is the format's name for the kind of options, empty for an op that has none.
+
+    >>> Options("Pool2DOptions", stride_h=2).stride_h
+    2
+    """
+
+    def __init__(self, table: str = "", **options: Any) -> None:
+        super().__init__(table=table, **options)
 
 
 @dataclass(eq=False)
@@ -115,7 +138,7 @@ class Op:
     code: OpCode
     inputs: list[Tensor | None]
     outputs: list[Tensor]
-    options: Any = None  # the schema's options object, or None
+    options: Options = field(default_factory=Options)
     custom_options: bytes = b""
     intermediates: list[Tensor] | None = None
     carried: Any = None
@@ -272,7 +295,7 @@ class Model:
     signatures: list[Signature] | None
     version: int
     description: str | None
-    carried: Any  # schema.ModelT with the fields that are only carried
+    carried: Any = None
 
     def ops(self) -> Iterator[Op]:
         for graph in self.graphs:

@@ -1,82 +1,73 @@
-"""What the rewrites take for granted of ops and their order, checked once when a file is read."""
+"""What the rewrites take for granted of ops, tensors and their order, checked when a file is read."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import numpy as np
 
+from litebnn.contract import Padding
 from litebnn.errors import ConversionError
-from litebnn.graph.graph import Graph, Op, Tensor
-
-
-@dataclass(frozen=True)
-class _Form:
-    least: int  # inputs that must be there
-    most: int
-    options: str = ""  # the schema's table, where the op cannot do without
-
-
-_FORMS: dict[str, _Form] = {
-    "CONV_2D": _Form(2, 3, "Conv2DOptions"),
-    "DEPTHWISE_CONV_2D": _Form(2, 3, "DepthwiseConv2DOptions"),
-    "FULLY_CONNECTED": _Form(2, 3, "FullyConnectedOptions"),
-    "CONV_3D": _Form(2, 3),
-    "LEAKY_RELU": _Form(1, 1),
-    "PRELU": _Form(2, 2),
-    "TRANSPOSE_CONV": _Form(3, 4),
-    "BATCH_MATMUL": _Form(2, 2, "BatchMatMulOptions"),
-    "MAX_POOL_2D": _Form(1, 1, "Pool2DOptions"),
-    "SPACE_TO_BATCH_ND": _Form(3, 3),
-    "BATCH_TO_SPACE_ND": _Form(3, 3),
-    "SELECT": _Form(3, 3),
-    "SELECT_V2": _Form(3, 3),
-    "PADV2": _Form(3, 3),
-    "PAD": _Form(2, 2),
-    "TRANSPOSE": _Form(2, 2),
-    "MEAN": _Form(2, 2, "ReducerOptions"),
-    "RESHAPE": _Form(1, 2),
-    "EXPAND_DIMS": _Form(2, 2),
-    **dict.fromkeys(("ADD", "SUB", "MUL", "DIV", "MAXIMUM", "MINIMUM", "EQUAL"), _Form(2, 2)),
-    **dict.fromkeys(("GREATER_EQUAL", "GREATER", "LESS_EQUAL", "LESS"), _Form(2, 2)),
-    **dict.fromkeys(
-        ("SIGN", "NEG", "ABS", "RELU", "RELU6", "RELU_N1_TO_1", "LOGICAL_NOT", "SQUEEZE", "TANH", "ELU"), _Form(1, 1)
-    ),
-    **dict.fromkeys(("QUANTIZE", "DEQUANTIZE", "CAST"), _Form(1, 1)),
-}
-
-
-_STEPS = ("strideH", "strideW", "dilationHFactor", "dilationWFactor", "filterHeight", "filterWidth")
+from litebnn.graph.graph import NUMPY_TYPES, Graph, Op, Tensor
+from litebnn.graph.op_facts import MANY, POSITIVE_OPTIONS, facts
 
 
 def check_graph(graph: Graph) -> None:
-    """Raises ConversionError where an op has not the inputs, outputs or options of its kind, or comes too early."""
+    """Holds every op against the facts about its kind.
+
+    Raises:
+        ConversionError: an op has not the inputs, outputs or options of its kind, or comes too early.
+    """
     written_by = {tensor: i for i, op in enumerate(graph.ops) for tensor in op.outputs}
     for tensor in graph.inputs:
         if tensor in written_by:
             raise ConversionError(f'op {written_by[tensor]} writes "{tensor.name}", an input of the graph')
     for index, op in enumerate(graph.ops):
-        _check_order(index, op, written_by)
-        form = _FORMS.get(op.code.builtin)
-        if form is not None:
-            _check_form(index, op, form)
+        what = f"op {index} ({op.name})"
+        _check_order(what, index, op, written_by)
+        if facts(op).inputs is not None:
+            _check_arity(what, op)
+            _check_options(what, op)
+            _check_tensors(what, op)
 
 
-def _check_order(index: int, op: Op, written_by: dict[Tensor, int]) -> None:
+def _check_order(what: str, index: int, op: Op, written_by: dict[Tensor, int]) -> None:
     for tensor in op.inputs:
         if tensor is not None and written_by.get(tensor, -1) >= index:
-            raise ConversionError(f'op {index} ({op.name}) reads "{tensor.name}" before it is computed')
+            raise ConversionError(f'{what} reads "{tensor.name}" before it is computed')
+    for tensor in op.outputs:
+        if tensor.is_constant:
+            raise ConversionError(f'{what} writes "{tensor.name}", a constant')
 
 
-def _check_form(index: int, op: Op, form: _Form) -> None:
-    what = f"op {index} ({op.name})"
+def _check_arity(what: str, op: Op) -> None:
+    least, most = facts(op).inputs or (0, 0)
     present = [tensor is not None for tensor in op.inputs]
-    if not form.least <= len(present) <= form.most or not all(present[: form.least]):
-        wanted = f"{form.least}" if form.least == form.most else f"{form.least} to {form.most}"
+    if not least <= len(present) <= most or not all(present[:least]):
+        wanted = f"{least}" if least == most else f"{least} to {most}" if most < MANY else f"at least {least}"
         raise ConversionError(f"{what}: {sum(present)} inputs, expected {wanted}")
     if len(op.outputs) != 1:
         raise ConversionError(f"{what}: {len(op.outputs)} outputs, expected 1")
-    table = "" if op.options is None else type(op.options).__name__.removesuffix("T")
-    if form.options and table != form.options:
-        raise ConversionError(f"{what}: options {table or 'are missing'}, expected {form.options}")
-    for key in _STEPS:
+
+
+def _check_options(what: str, op: Op) -> None:
+    known = facts(op)
+    if known.needs_options and op.options.table != known.options:
+        raise ConversionError(f"{what}: options {op.options.table or 'are missing'}, expected {known.options}")
+    for key in POSITIVE_OPTIONS:
         if getattr(op.options, key, 1) < 1:
             raise ConversionError(f"{what}: {key} is {getattr(op.options, key)}, expected at least 1")
+    padding = getattr(op.options, "padding", Padding.SAME)
+    if padding not in tuple(Padding):
+        raise ConversionError(f"{what}: padding is {padding}, expected 0 (SAME) or 1 (VALID)")
+
+
+def _check_tensors(what: str, op: Op) -> None:
+    """Element types and numbers of dimensions; a tensor without dimensions may have any number when the model runs."""
+    known = facts(op)
+    for tensor, kinds in zip(op.inputs, known.kinds, strict=False):
+        dtype = None if tensor is None else NUMPY_TYPES.get(tensor.type)
+        if tensor is not None and kinds and dtype is not None and np.dtype(dtype).kind not in kinds:
+            raise ConversionError(f'{what}: input "{tensor.name}" is {tensor.type}, which the op does not take')
+    ranked = [*zip(op.inputs, known.ranks, strict=False), (op.outputs[0], known.rank)]
+    for tensor, rank in ranked:
+        if tensor is not None and rank and tensor.shape and len(tensor.shape) != rank:
+            raise ConversionError(f'{what}: "{tensor.name}" has {len(tensor.shape)} dimensions, expected {rank}')

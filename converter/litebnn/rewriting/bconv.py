@@ -18,7 +18,7 @@ from litebnn.contract import (
     pack_bits,
 )
 from litebnn.graph import Array, Graph, Op, Tensor, constant
-from litebnn.rewriting.build import custom, derived
+from litebnn.rewriting.build import custom_op, derived
 from litebnn.rewriting.notes import Notes
 
 
@@ -40,7 +40,7 @@ def bconv_of(
         constant(derived(name, "/bias"), bias),
         None,
     ]
-    return Op(custom(BCONV_2D), inputs, [output], custom_options=encode_options(options))
+    return custom_op(BCONV_2D, inputs, output, options)
 
 
 def is_float_bconv(op: Op | None) -> bool:

@@ -3,22 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
-from litebnn.contract import BMAXPOOL_2D, QUANTIZE, Activation, BMaxPool2DOptions, encode_options
-from litebnn.flatbuffer import schema
-from litebnn.graph import Buffer, Graph, Op, OpCode, Tensor, packed_words
-from litebnn.rewriting.match import ACTIVATION_OPS, fused_activation
+from litebnn.contract import BMAXPOOL_2D, QUANTIZE, BConv2DOptions, BMaxPool2DOptions, encode_options
+from litebnn.graph import FACTS, Buffer, Graph, Op, OpCode, Tensor, builtin_op, packed_words
+from litebnn.rewriting.match import fused_activation
 
-OPS_OF_ACTIVATION = {activation: name for name, activation in ACTIVATION_OPS.items()}
+_OP_OF_ACTIVATION = {known.clamp: name for name, known in FACTS.items() if known.clamp is not None}
 
 
-def custom(name: str) -> OpCode:
-    return OpCode("CUSTOM", name)
-
-
-def builtin(name: str, version: int = 1) -> OpCode:
-    return OpCode(name, "", version)
+def custom_op(
+    name: str,
+    inputs: Sequence[Tensor | None],
+    output: Tensor,
+    options: BConv2DOptions | BMaxPool2DOptions | None = None,
+) -> Op:
+    """One of the ops of litebnn."""
+    return Op(OpCode("CUSTOM", name), list(inputs), [output], custom_options=encode_options(options))
 
 
 def derived(name: str, suffix: str) -> str:
@@ -45,18 +45,8 @@ def packed_dims(tensor: Tensor) -> tuple[int, ...]:
 def pack_signs(graph: Graph, source: Tensor, name: str, *, before: Op) -> Tensor:
     """Inserts `LceQuantize(source)` and returns its packed output."""
     packed = like(source, name, type="INT32", dims=packed_dims(source))
-    graph.insert(Op(custom(QUANTIZE), [source], [packed]), before=before)
+    graph.insert(custom_op(QUANTIZE, [source], packed), before=before)
     return packed
-
-
-def activation_op(activation: Activation, source: Tensor, output: Tensor) -> Op:
-    return Op(builtin(OPS_OF_ACTIVATION[activation]), [source], [output])
-
-
-def arithmetic_op(name: str, left: Tensor, right: Tensor, output: Tensor) -> Op:
-    """ADD, SUB, MUL or DIV without a fused activation."""
-    options: Any = getattr(schema, name.capitalize() + "OptionsT")()
-    return Op(builtin(name), [left, right], [output], options)
 
 
 def split_activation(graph: Graph, op: Op) -> bool:
@@ -65,11 +55,11 @@ def split_activation(graph: Graph, op: Op) -> bool:
     if not activation:
         return False
     inner = like(op.output, derived(op.output.name, "/linear"))
-    outer = activation_op(activation, inner, op.output)
+    outer = builtin_op(_OP_OF_ACTIVATION[activation], [inner], op.output)
     position = graph.ops.index(op)
     after = graph.ops[position + 1] if position + 1 < len(graph.ops) else None
     graph.remove(op)
-    op.options.fusedActivationFunction = 0
+    op.options.fused_activation_function = 0
     op.outputs = [inner]
     graph.insert(op, before=after)
     graph.insert(outer, before=after)
@@ -79,5 +69,5 @@ def split_activation(graph: Graph, op: Op) -> bool:
 def pool_of_bits(pool: Op, bits: Tensor, pooled: Tensor) -> Op:
     """The LceBMaxPool2d that pools `bits` as `pool` pools floats."""
     o = pool.options
-    options = BMaxPool2DOptions(o.padding, o.strideW, o.strideH, o.filterWidth, o.filterHeight)
-    return Op(custom(BMAXPOOL_2D), [bits], [pooled], custom_options=encode_options(options))
+    options = BMaxPool2DOptions(o.padding, o.stride_w, o.stride_h, o.filter_width, o.filter_height)
+    return custom_op(BMAXPOOL_2D, [bits], pooled, options)

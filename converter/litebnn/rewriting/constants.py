@@ -105,5 +105,5 @@ def _apply(op: Op, values: list[Any], dtype: Any) -> Any:
             return values[0].astype(dtype)
         if op.name == "MEAN":
             axes = tuple(int(axis) for axis in values[1].reshape(-1))
-            return values[0].mean(axis=axes, keepdims=bool(op.options.keepDims), dtype=dtype)
+            return values[0].mean(axis=axes, keepdims=bool(op.options.keep_dims), dtype=dtype)
     return None

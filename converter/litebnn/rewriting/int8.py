@@ -6,24 +6,19 @@ from typing import Any
 
 import numpy as np
 
-from litebnn.flatbuffer import schema
-from litebnn.graph import Array, Graph, Op, Tensor, constant
-from litebnn.rewriting.build import builtin
+from litebnn.graph import Array, Graph, Op, Quantization, Tensor, builtin_op, constant
 
 INT8_MIN, INT8_MAX = -128, 127
 INT8_ONE = 1e-3  # how far from 1 the int8 value nearest to 1 may be
 
 
-def parameters(scale: Any, zero_point: Any = 0, axis: int = 0) -> Any:
-    """A schema.QuantizationParametersT with one scale and zero point, or one for each channel along `axis`."""
-    q = schema.QuantizationParametersT()
-    q.scale = np.atleast_1d(np.asarray(scale, np.float32))
-    q.zeroPoint = np.broadcast_to(np.asarray(zero_point, np.int64), q.scale.shape).copy()
-    q.quantizedDimension = axis
-    return q
+def parameters(scale: Any, zero_point: Any = 0, axis: int = 0) -> Quantization:
+    """A grid with one scale and zero point, or one for each channel along `axis`."""
+    scales = np.atleast_1d(np.asarray(scale, np.float32))
+    return Quantization(scales, np.broadcast_to(np.asarray(zero_point, np.int64), scales.shape).copy(), axis)
 
 
-def parameters_of_range(low: float, high: float) -> Any:
+def parameters_of_range(low: float, high: float) -> Quantization:
     """int8 parameters that cover [low, high] and zero."""
     low, high = min(low, 0.0), max(high, 0.0)
     scale = max((high - low) / (INT8_MAX - INT8_MIN), float(np.finfo(np.float32).tiny))
@@ -43,22 +38,19 @@ def quantized(values: Array, scale: Any, zero_point: Any) -> Array:
     return clipped
 
 
+def _along_axis(values: Array, rank: int, axis: int) -> Array:
+    """[n] values, in a shape that broadcasts along `axis` of a tensor of that rank; one value alone does as it is."""
+    return values if values.size == 1 else values.reshape([-1 if i == axis else 1 for i in range(rank)])
+
+
 def dequantized(tensor: Tensor) -> Array | None:
     """float32 values of a quantized constant, with one or several scales."""
     array, q = tensor.array, tensor.quantization
-    if array is None or not tensor.is_quantized or array.dtype.kind not in "iu":
+    if array is None or q is None or array.dtype.kind not in "iu":
         return None
-    scale = np.asarray(q.scale, np.float64)
-    zero = (
-        np.zeros(scale.shape) if q.zeroPoint is None or len(q.zeroPoint) == 0 else np.asarray(q.zeroPoint, np.float64)
-    )
-    if scale.size > 1:
-        if not 0 <= q.quantizedDimension < array.ndim or array.shape[q.quantizedDimension] != scale.size:
-            return None
-        shape = [1] * array.ndim
-        shape[q.quantizedDimension] = scale.size
-        scale, zero = scale.reshape(shape), zero.reshape(shape)
-    return ((array.astype(np.float64) - zero) * scale).astype(np.float32)
+    scale = _along_axis(q.scale.astype(np.float64), array.ndim, q.axis)
+    zero = _along_axis(q.zero_point.astype(np.float64), array.ndim, q.axis)
+    return ((array.astype(np.float64) - zero) * scale).astype(np.float32).reshape(array.shape)
 
 
 def is_int8(tensor: Tensor | None) -> bool:
@@ -95,20 +87,16 @@ def take_results(graph: Graph, op: Op, quantizers: list[Op]) -> None:
 
 
 def quantize_op(source: Tensor, result: Tensor) -> Op:
-    return Op(builtin("QUANTIZE"), [source], [result], schema.QuantizeOptionsT())
+    return builtin_op("QUANTIZE", [source], result)
 
 
 def dequantize_op(source: Tensor, result: Tensor) -> Op:
-    return Op(builtin("DEQUANTIZE", 2), [source], [result], schema.DequantizeOptionsT())
+    return builtin_op("DEQUANTIZE", [source], result, version=2)
 
 
 def int8_constant(name: str, values: Array, scale: Any, zero_point: Any = 0, axis: int = 0) -> Tensor:
     """An int8 constant of float values."""
-    shape = [1] * values.ndim
-    per_axis = np.atleast_1d(np.asarray(scale, np.float64))
-    if per_axis.size > 1:
-        shape[axis] = per_axis.size
-    divisor = per_axis.reshape(shape) if values.ndim else per_axis.reshape(())
-    tensor = constant(name, quantized(values, divisor, zero_point))
+    divisor = _along_axis(np.atleast_1d(np.asarray(scale, np.float64)), values.ndim, axis)
+    tensor = constant(name, quantized(values, divisor, zero_point).reshape(values.shape))
     tensor.quantization = parameters(scale, zero_point, axis)
     return tensor

@@ -7,12 +7,6 @@ import numpy as np
 from litebnn.contract import DEQUANTIZE, Activation
 from litebnn.graph import Graph, Op, Tensor
 
-ACTIVATION_OPS = {
-    "RELU": Activation.RELU,
-    "RELU_N1_TO_1": Activation.RELU_N1_TO_1,
-    "RELU6": Activation.RELU6,
-}
-
 
 def bits_of(graph: Graph, tensor: Tensor | None) -> Tensor | None:
     """The packed tensor that `tensor` unpacks, where it is the output of an `LceDequantize`."""
@@ -37,5 +31,5 @@ def uniform(tensor: Tensor | None) -> float | None:
 
 def fused_activation(op: Op) -> Activation | None:
     """The op's fused activation; None for one that no binary op has (tanh, sign bit)."""
-    value = 0 if op.options is None else getattr(op.options, "fusedActivationFunction", 0)
+    value = getattr(op.options, "fused_activation_function", Activation.NONE)
     return Activation(value) if value in Activation._value2member_map_ else None

@@ -7,16 +7,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from litebnn.contract import BConv2DOptions, Padding, PadValues, decode_options
-from litebnn.graph import Graph, Model, Op
+from litebnn.graph import Graph, Model, Op, facts
 
-_LAYER_OPS = {
-    "CONV_2D": "conv",
-    "DEPTHWISE_CONV_2D": "depthwise conv",
-    "FULLY_CONNECTED": "dense",
-    "BATCH_MATMUL": "matmul",
-    "TRANSPOSE_CONV": "transposed conv",
-    "CONV_3D": "conv 3d",
-}
 _PADDINGS = {
     (Padding.VALID, PadValues.ZERO): "valid",
     (Padding.VALID, PadValues.ONE): "valid",
@@ -53,7 +45,7 @@ class Notes:
         self.warnings: dict[str, None] = {}
         for graph in model.graphs:
             for op in graph.ops:
-                if op.name in _LAYER_OPS and len(op.inputs) > 1 and op.inputs[1] is not None and op.outputs:
+                if facts(op).layer:
                     self._add(op)
 
     def _add(self, op: Op) -> None:
@@ -61,11 +53,11 @@ class Notes:
         constants = [t for t in op.inputs[1:] if t is not None and t.buffer.data is not None]
         layer = Layer(
             name=op.output.name,
-            kind=_LAYER_OPS[op.name],
+            kind=facts(op).layer,
             macs=macs_of(op),
             bytes_before=sum(t.buffer.data.size for t in constants if t.buffer.data is not None),
             filter_shape=weights.shape,
-            channels_in=max(op.input(0).channels, 0) if op.inputs[0] is not None else 0,
+            channels_in=max(op.input(0).channels, 0),
             output_shape=op.output.dims,
         )
         self.layers.append(layer)

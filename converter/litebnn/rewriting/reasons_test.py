@@ -1,6 +1,5 @@
 import numpy as np
 
-from litebnn.flatbuffer import schema
 from litebnn.rewriting.reasons import NO_SIGN, why_no_sign
 from tests.support.float_models import FloatModel
 
@@ -10,7 +9,7 @@ def test_the_quantizer_is_named() -> None:
     x = model.input(1, 4, 4, 32)
     levels = model.elementwise("MUL", model.op("ROUND", [x], x.dims), model.const(1 / 3))
     heaviside = model.elementwise("SIGN", model.elementwise("RELU", x))
-    flag = model.op("CAST", [model.elementwise("LESS", x, model.const(0), type="BOOL")], x.dims, schema.CastOptionsT())
+    flag = model.op("CAST", [model.elementwise("LESS", x, model.const(0), type="BOOL")], x.dims)
     for tensor, reason in (
         (levels, "DoReFa"),
         (heaviside, "heaviside"),

@@ -2,16 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from litebnn.contract import BITS_PER_WORD
-from litebnn.flatbuffer import schema
-from litebnn.graph import Op, Tensor, constant
-from litebnn.rewriting.build import builtin, derived
-
-RESHAPES = ("RESHAPE", "SQUEEZE", "EXPAND_DIMS")
+from litebnn.graph import Op, Tensor, builtin_op, constant
+from litebnn.rewriting.build import derived
 
 
 def is_describable(tensor: Tensor) -> bool:
@@ -30,7 +25,5 @@ def reshape_op(source: Tensor, output: Tensor) -> Op:
     sizes = np.asarray(output.dims, np.int32)
     if sizes.size and np.all(sizes > 0):
         sizes[0] = -1  # so that the model can still be resized to another batch
-    options: Any = schema.ReshapeOptionsT()
-    options.newShape = sizes
     shape = constant(derived(output.name, "/shape"), sizes)
-    return Op(builtin("RESHAPE"), [source, shape], [output], options)
+    return builtin_op("RESHAPE", [source, shape], output, new_shape=sizes)

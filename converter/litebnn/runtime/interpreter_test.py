@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 import litebnn
-from litebnn.flatbuffer import schema, write_model
-from litebnn.graph import Graph, Model, Op, OpCode, Tensor, constant
+from litebnn.flatbuffer import write_model
+from litebnn.graph import Graph, Model, Op, OpCode, Options, Tensor, constant
 from litebnn.runtime.find import RUNTIMES
 
 GOLDEN = Path(__file__).resolve().parents[3] / "tests" / "golden"
@@ -80,23 +80,23 @@ def test_wrong_input_is_an_error(interpreter: litebnn.Interpreter) -> None:
         interpreter.predict([image, image])
 
 
-def one_op_model(builtin: str, inputs: list[Tensor], output: Tensor, options: object) -> bytes:
+def one_op_model(builtin: str, inputs: list[Tensor], output: Tensor, options: Options) -> bytes:
     code = OpCode(builtin)
     op = Op(code, list(inputs), [output], options)
     graph = Graph("main", [*inputs, output], [t for t in inputs if not t.is_constant], [output], [op])
-    return write_model(Model([graph], [], [code], [], None, None, 3, None, schema.ModelT()))
+    return write_model(Model([graph], [], [code], [], None, None, 3, None))
 
 
 def add_model(*shapes: tuple[int, ...]) -> bytes:
     """A model that adds inputs of two shapes; the sum has the first."""
     inputs = [Tensor(name, "FLOAT32", shape) for name, shape in zip("ab", shapes, strict=True)]
-    return one_op_model("ADD", inputs, Tensor("sum", "FLOAT32", shapes[0]), schema.AddOptionsT())
+    return one_op_model("ADD", inputs, Tensor("sum", "FLOAT32", shapes[0]), Options("AddOptions"))
 
 
 def sum_model(axes: list[int], shape: tuple[int, ...]) -> bytes:
     """A model that sums its input [2, 3] over `axes`, which leaves `shape`."""
     inputs = [Tensor("a", "FLOAT32", (2, 3)), constant("axes", np.array(axes, np.int32))]
-    return one_op_model("SUM", inputs, Tensor("sum", "FLOAT32", shape), schema.ReducerOptionsT())
+    return one_op_model("SUM", inputs, Tensor("sum", "FLOAT32", shape), Options("ReducerOptions"))
 
 
 def test_several_inputs_share_their_batch() -> None:

@@ -26,8 +26,8 @@ def absorb_zero_padding(graph: Graph, notes: Notes) -> bool:
             amounts,
             pad.input(0),
             (op.input(1).shape[1], op.input(1).shape[2]),
-            (o.strideH, o.strideW),
-            (o.dilationHFactor, o.dilationWFactor),
+            (o.stride_h, o.stride_w),
+            (o.dilation_h_factor, o.dilation_w_factor),
         ):
             notes.left_alone(op, f"zero padding {amounts[1:3].tolist()} is not SAME, and 0 is no ±1")
             continue

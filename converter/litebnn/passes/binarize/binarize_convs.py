@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from litebnn.contract import BITS_PER_WORD, BConv2DOptions, Padding, PadValues
-from litebnn.graph import Graph, Op
+from litebnn.graph import Graph, Op, facts
 from litebnn.rewriting.bconv import bconv_of
 from litebnn.rewriting.build import split_activation
 from litebnn.rewriting.match import bits_of, fused_activation
@@ -13,15 +13,14 @@ from litebnn.rewriting.notes import Notes, rewrite_layers
 from litebnn.rewriting.reasons import why_no_sign
 from litebnn.rewriting.weights import bias_values, binary_weights
 
-# Kinds of convolution that no binary op computes, with the input that holds the data. The groups of a depthwise one
-# have a single channel each.
-_ALWAYS_FLOAT = {"DEPTHWISE_CONV_2D": 0, "CONV_3D": 0, "TRANSPOSE_CONV": 2}
+# No binary op computes these. The groups of a depthwise convolution have a single channel each.
+_ALWAYS_FLOAT = ("DEPTHWISE_CONV_2D", "CONV_3D", "TRANSPOSE_CONV")
 
 
 def binarize_convs(graph: Graph, notes: Notes) -> bool:
     for op in graph.ops:
         if op.name in _ALWAYS_FLOAT:
-            source = op.input(_ALWAYS_FLOAT[op.name])
+            source = op.input(facts(op).data)
             is_sign = bits_of(graph, source) is not None
             notes.left_alone(op, f"there is no binary {op.name}" if is_sign else why_no_sign(graph, source))
     return rewrite_layers(graph, notes, "CONV_2D", _convert)
@@ -33,7 +32,7 @@ def _convert(graph: Graph, op: Op, notes: Notes) -> str | None:
     if bits is None:
         return why_no_sign(graph, op.input(0))
     weights = op.input(1).array
-    if weights is None or weights.dtype != np.float32 or weights.ndim != 4:
+    if weights is None or weights.dtype != np.float32:
         return "its weights are not a float constant"
     channels_out, _, _, channels = weights.shape
     channels_in = op.input(0).channels
@@ -54,13 +53,13 @@ def _convert(graph: Graph, op: Op, notes: Notes) -> str | None:
     minus_one, alpha = parts
     options = BConv2DOptions(
         channels_in=channels_in,
-        dilation_height_factor=op.options.dilationHFactor,
-        dilation_width_factor=op.options.dilationWFactor,
+        dilation_height_factor=op.options.dilation_h_factor,
+        dilation_width_factor=op.options.dilation_w_factor,
         pad_values=PadValues.ZERO,
         # A 1×1 filter never reaches outside, and without zero padding the op can do more.
         padding=Padding.VALID if weights.shape[1:3] == (1, 1) else op.options.padding,
-        stride_height=op.options.strideH,
-        stride_width=op.options.strideW,
+        stride_height=op.options.stride_h,
+        stride_width=op.options.stride_w,
     )
     bconv = bconv_of(bits, op.output, op.input(1).name, minus_one, alpha, bias, options)
     notes.made_binary(op, graph.replace(op, bconv))

@@ -24,7 +24,7 @@ def _convert(graph: Graph, op: Op, notes: Notes) -> str | None:
     if bits is None:
         return why_no_sign(graph, op.input(0))
     weights = op.input(1).array
-    if weights is None or weights.dtype != np.float32 or weights.ndim != 2 or op.options.weightsFormat != 0:
+    if weights is None or weights.dtype != np.float32 or op.options.weights_format != 0:
         return "its weights are not a float constant"
     channels_out, channels_in = weights.shape
     dims = op.input(0).dims

@@ -1,6 +1,5 @@
 import numpy as np
 
-from litebnn.flatbuffer import schema
 from litebnn.passes import BINARY_PHASES, run_phases
 from litebnn.rewriting.notes import Notes
 from tests.support.float_models import FloatModel, op_names
@@ -12,9 +11,7 @@ def test_a_kernel_whose_sign_is_left_as_ops_is_folded() -> None:
     model = FloatModel()
     latent = model.const(RNG.standard_normal((3, 3, 32, 8)))
     kernel = model.sign(latent)
-    turned = model.op(
-        "TRANSPOSE", [kernel, model.const([3, 0, 1, 2], np.int32)], (8, 3, 3, 32), schema.TransposeOptionsT()
-    )
+    turned = model.op("TRANSPOSE", [kernel, model.const([3, 0, 1, 2], np.int32)], (8, 3, 3, 32))
     built = model.model(model.conv(model.sign(model.input(1, 8, 8, 32)), turned))
     run_phases(built, BINARY_PHASES, Notes(built))
     assert op_names(built) == ["LceQuantize", "LceBconv2d"]
@@ -26,7 +23,7 @@ def test_half_precision_weights_are_folded_for_binary_layers_only() -> None:
 
     def kernel(values: object) -> object:
         half = model.const(values, np.float16)
-        return model.op("DEQUANTIZE", [half], half.shape, schema.DequantizeOptionsT())
+        return model.op("DEQUANTIZE", [half], half.shape)
 
     binary = model.conv(model.sign(x), kernel(RNG.choice([-0.5, 0.5], (8, 3, 3, 32))))  # type: ignore[arg-type]
     other = model.conv(x, kernel(RNG.standard_normal((8, 3, 3, 32))))  # type: ignore[arg-type]
@@ -39,7 +36,7 @@ def test_a_product_with_a_large_kernel_is_a_dense_layer() -> None:
     model = FloatModel()
     x = model.sign(model.input(1, 64))
     kernel = model.sign(model.const(RNG.standard_normal((64, 10))))
-    built = model.model(model.op("BATCH_MATMUL", [x, kernel], (1, 10), schema.BatchMatMulOptionsT()))
+    built = model.model(model.op("BATCH_MATMUL", [x, kernel], (1, 10)))
     notes = Notes(built)
     run_phases(built, BINARY_PHASES, notes)
     assert op_names(built) == ["LceQuantize", "RESHAPE", "LceBconv2d", "RESHAPE"]

@@ -7,9 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from litebnn.flatbuffer import schema
-from litebnn.graph import Graph, Op, constant
-from litebnn.rewriting.build import builtin
+from litebnn.graph import Graph, Op, builtin_op, constant
 from litebnn.rewriting.constants import evaluate, is_computed_from_constants
 from litebnn.rewriting.match import bits_of
 from litebnn.rewriting.notes import Notes, rewrite_layers
@@ -26,20 +24,15 @@ def _convert(graph: Graph, op: Op, notes: Notes) -> str | None:
     if bits_of(graph, op.input(0)) is None:
         return why_no_sign(graph, op.input(0))
     matrix = op.input(1)
-    if op.options.adjX or len(matrix.shape) != 2 or not is_computed_from_constants(graph, matrix):
+    if op.options.adj_x or len(matrix.shape) != 2 or not is_computed_from_constants(graph, matrix):
         return "it is no product with a constant matrix"
     values = evaluate(graph, matrix)
     if values is None or values.dtype != np.float32 or values.shape != matrix.shape:
         return "its weights are not a float constant"
-    weights = values if op.options.adjY else np.ascontiguousarray(values.T)
+    weights = values if op.options.adj_y else np.ascontiguousarray(values.T)
     parts = binary_weights(weights)
     if isinstance(parts, str):
         return parts
-    dense = Op(
-        builtin("FULLY_CONNECTED"),
-        [op.input(0), constant(matrix.name, weights), None],
-        [op.output],
-        schema.FullyConnectedOptionsT(),
-    )
+    dense = builtin_op("FULLY_CONNECTED", [op.input(0), constant(matrix.name, weights), None], op.output)
     notes.became(op, graph.replace(op, dense))
     return None

@@ -37,7 +37,7 @@ def _convert(
 ) -> str | None:
     """Replaces the three ops, or says why not."""
     options, taps = op.options, op.input(1).shape[1:3]
-    plain = (options.strideH, options.strideW, options.dilationHFactor, options.dilationWFactor) == (1, 1, 1, 1)
+    plain = (options.stride_h, options.stride_w, options.dilation_h_factor, options.dilation_w_factor) == (1, 1, 1, 1)
     if not plain or block.shape != (2,) or not np.array_equal(block, block_out) or np.any(block < 1):
         return "space-to-batch pair with a stride, or with blocks that differ"
     if options.padding != Padding.VALID:
@@ -49,7 +49,7 @@ def _convert(
     else:
         return f"space-to-batch padding {pads.tolist()} is neither SAME nor VALID"
     options.padding = int(padding)
-    options.dilationHFactor, options.dilationWFactor = int(block[0]), int(block[1])
+    options.dilation_h_factor, options.dilation_w_factor = int(block[0]), int(block[1])
     graph.set_input(op, 0, split.input(0))
     graph.remove(join)
     graph.set_output(op, join.output)

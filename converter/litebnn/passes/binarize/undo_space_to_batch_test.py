@@ -3,7 +3,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-from litebnn.flatbuffer import schema
 from litebnn.graph import Model
 from litebnn.passes import BINARY_PHASES, run_phases
 from litebnn.rewriting.bconv import bconv_options
@@ -24,7 +23,6 @@ def dilated(pads: Any, crops: Any, *, sign: bool = True) -> Model:
         "SPACE_TO_BATCH_ND",
         [x, blocks, model.const(pads, np.int32)],
         (4, height // 2, width // 2, 32),
-        schema.SpaceToBatchNDOptionsT(),
     )
     x = model.conv(x, WEIGHTS)
     rows, columns = (2 * size - sum(c) for size, c in zip(x.dims[1:3], crops, strict=True))
@@ -32,7 +30,6 @@ def dilated(pads: Any, crops: Any, *, sign: bool = True) -> Model:
         "BATCH_TO_SPACE_ND",
         [x, blocks, model.const(crops, np.int32)],
         (1, rows, columns, 8),
-        schema.BatchToSpaceNDOptionsT(),
     )
     return model.model(x)
 

@@ -10,21 +10,18 @@ import copy
 
 import numpy as np
 
-from litebnn.graph import Graph, Op, Tensor, constant
-from litebnn.rewriting.build import builtin, derived, like
+from litebnn.graph import Graph, Op, OpCode, Tensor, constant, facts
+from litebnn.rewriting.build import derived, like
 from litebnn.rewriting.int8 import INT8_ONE, dequantized, is_int8, quantize_op
 from litebnn.rewriting.match import bits_of
 from litebnn.rewriting.notes import Notes
 from litebnn.rewriting.weights import binary_weights
 
-_SAME_VALUES = ("RESHAPE", "SQUEEZE", "EXPAND_DIMS", "PAD", "PADV2", "MAX_POOL_2D", "SPACE_TO_BATCH_ND")
-_WEIGHTED = ("CONV_2D", "FULLY_CONNECTED")
-
 
 def dequantize_layers_of_signs(graph: Graph, notes: Notes) -> bool:
     changed = False
     for op in list(graph.ops):
-        if op.name in (*_SAME_VALUES, *_WEIGHTED) and op.inputs and is_int8(op.inputs[0]) and is_int8(op.output):
+        if facts(op).on_signs and is_int8(op.inputs[0]) and is_int8(op.output):
             sign = _quantized_sign(graph, op.input(0))
             changed |= sign is not None and _to_float(graph, op, sign, notes)
     return changed
@@ -40,18 +37,19 @@ def _quantized_sign(graph: Graph, tensor: Tensor) -> Tensor | None:
 
 def _to_float(graph: Graph, op: Op, sign: Tensor, notes: Notes) -> bool:
     inputs: list[Tensor | None] = [sign]
+    weights, bias = facts(op).constants or (None, None)
     for index, tensor in enumerate(op.inputs[1:], start=1):
-        if tensor is None or (tensor.type in ("INT32", "INT64") and op.name in _SAME_VALUES):
+        if tensor is None or (tensor.type in ("INT32", "INT64") and weights is None):
             inputs.append(tensor)
             continue
-        values = _bias(op, tensor) if index == 2 and op.name in _WEIGHTED else dequantized(tensor)
-        if values is None or (index == 1 and op.name in _WEIGHTED and isinstance(binary_weights(values), str)):
+        values = _bias(op, tensor) if index == bias else dequantized(tensor)
+        if values is None or (index == weights and isinstance(binary_weights(values), str)):
             return False
         if op.name == "PADV2":
             values = np.where(np.abs(np.abs(values) - 1) < INT8_ONE, np.sign(values), values)
         inputs.append(constant(tensor.name, values))
     result = like(op.output, derived(op.output.name, "/float"), type="FLOAT32")
-    layer = Op(builtin(op.code.builtin), inputs, [result], copy.copy(op.options))
+    layer = Op(OpCode(op.name), inputs, [result], copy.copy(op.options))
     graph.insert(layer, before=op)
     graph.replace(op, quantize_op(result, op.output))
     notes.became(op, layer)
@@ -61,6 +59,6 @@ def _to_float(graph: Graph, op: Op, sign: Tensor, notes: Notes) -> bool:
 def _bias(op: Op, bias: Tensor) -> np.ndarray | None:  # type: ignore[type-arg]
     """A bias of int32 counts in steps of input scale × weight scale."""
     values, scaled, weights = bias.array, op.input(0).per_tensor_quantization, op.input(1).quantization
-    if values is None or values.dtype != np.int32 or scaled is None or weights is None or weights.scale is None:
+    if values is None or values.dtype != np.int32 or scaled is None or weights is None:
         return None
-    return (values * np.asarray(weights.scale, np.float64) * scaled[0]).astype(np.float32)
+    return (values * weights.scale.astype(np.float64) * scaled[0]).astype(np.float32)

@@ -9,7 +9,7 @@ import numpy as np
 
 from litebnn.contract import DEQUANTIZE, QUANTIZE
 from litebnn.graph import Array, Graph, Op, constant
-from litebnn.rewriting.build import builtin, custom, derived, like, pack_signs
+from litebnn.rewriting.build import custom_op, derived, like, pack_signs
 from litebnn.rewriting.match import bits_of
 from litebnn.rewriting.notes import Notes
 
@@ -39,9 +39,9 @@ def _before_sign(graph: Graph, op: Op) -> bool:
     source = sign.input(0)
     turned = like(op.output, derived(op.output.name, "/turned"), type=source.type)
     turned.quantization = source.quantization
-    graph.insert(Op(builtin("TRANSPOSE", op.code.version), [source, op.inputs[1]], [turned], op.options), before=op)
+    graph.insert(Op(op.code, [source, op.inputs[1]], [turned], op.options), before=op)
     packed = pack_signs(graph, turned, derived(op.output.name, "/bits"), before=op)
-    graph.replace(op, Op(custom(DEQUANTIZE), [packed], [op.output]))
+    graph.replace(op, custom_op(DEQUANTIZE, [packed], op.output))
     return True
 
 

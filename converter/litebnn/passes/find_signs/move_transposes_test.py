@@ -2,7 +2,6 @@ import numpy as np
 import pytest
 
 import litebnn
-from litebnn.flatbuffer import schema
 from litebnn.graph import Tensor
 from litebnn.passes import BINARY_PHASES, run_phases
 from litebnn.rewriting.notes import Notes
@@ -14,7 +13,7 @@ TO_CHANNELS_LAST, TO_CHANNELS_FIRST = [0, 2, 3, 1], [0, 3, 1, 2]
 
 def turn(model: FloatModel, x: Tensor, order: list[int]) -> Tensor:
     shape = [x.dims[axis] for axis in order]
-    return model.op("TRANSPOSE", [x, model.const(order, np.int32)], shape, schema.TransposeOptionsT())
+    return model.op("TRANSPOSE", [x, model.const(order, np.int32)], shape)
 
 
 def channels_first() -> FloatModel:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from litebnn.contract import BITS_PER_WORD, DEQUANTIZE
-from litebnn.graph import Graph, Op, constant, packed_words
-from litebnn.rewriting.build import builtin, custom, derived, like
+from litebnn.graph import Graph, builtin_op, constant, packed_words
+from litebnn.rewriting.build import custom_op, derived, like
 from litebnn.rewriting.match import bits_of, uniform
 from litebnn.rewriting.notes import Notes
 
@@ -31,7 +31,7 @@ def pad_bits(graph: Graph, notes: Notes) -> bool:
             dims=(*op.output.dims[:-1], packed_words(channels)),
         )
         word = constant(derived(op.output.name, "/pad"), np.asarray(0 if value == 1.0 else -1, np.int32))
-        graph.insert(Op(builtin("PADV2"), [bits, op.inputs[1], word], [padded], op.options), before=op)
-        graph.replace(op, Op(custom(DEQUANTIZE), [padded], [op.output]))
+        graph.insert(builtin_op("PADV2", [bits, op.inputs[1], word], padded), before=op)
+        graph.replace(op, custom_op(DEQUANTIZE, [padded], op.output))
         changed = True
     return changed

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from litebnn.contract import DEQUANTIZE
-from litebnn.graph import Graph, Op
-from litebnn.rewriting.build import custom, derived, like, packed_dims, pool_of_bits
+from litebnn.graph import Graph
+from litebnn.rewriting.build import custom_op, derived, like, packed_dims, pool_of_bits
 from litebnn.rewriting.match import bits_of, fused_activation
 from litebnn.rewriting.notes import Notes
 
@@ -17,6 +17,6 @@ def pool_bits(graph: Graph, notes: Notes) -> bool:
             continue
         pooled = like(op.output, derived(op.output.name, "/bits"), type="INT32", dims=packed_dims(op.output))
         graph.insert(pool_of_bits(op, bits, pooled), before=op)
-        graph.replace(op, Op(custom(DEQUANTIZE), [pooled], [op.output]))
+        graph.replace(op, custom_op(DEQUANTIZE, [pooled], op.output))
         changed = True
     return changed

@@ -5,10 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from litebnn.contract import DEQUANTIZE
-from litebnn.flatbuffer import schema
-from litebnn.graph import Graph, Op, Tensor, constant
+from litebnn.graph import Graph, Op, Tensor, builtin_op, constant
 from litebnn.rewriting.affine import LEAST
-from litebnn.rewriting.build import arithmetic_op, builtin, custom, derived, like, pack_signs
+from litebnn.rewriting.build import custom_op, derived, like, pack_signs
 from litebnn.rewriting.constants import is_computed_from_constants
 from litebnn.rewriting.int8 import quantize_op
 from litebnn.rewriting.notes import Notes
@@ -27,10 +26,10 @@ def recognize_signs(graph: Graph, notes: Notes) -> bool:
             continue
         bits = pack_signs(graph, _operand(graph, sign, op), derived(op.output.name, "/bits"), before=op)
         if op.output.type == "FLOAT32":
-            graph.replace(op, Op(custom(DEQUANTIZE), [bits], [op.output]))
+            graph.replace(op, custom_op(DEQUANTIZE, [bits], op.output))
         else:
             unpacked = like(op.output, derived(op.output.name, "/sign"), type="FLOAT32")
-            graph.insert(Op(custom(DEQUANTIZE), [bits], [unpacked]), before=op)
+            graph.insert(custom_op(DEQUANTIZE, [bits], unpacked), before=op)
             graph.replace(op, quantize_op(unpacked, op.output))
         changed = True
     return changed
@@ -43,7 +42,7 @@ def _operand(graph: Graph, sign: Sign, before: Op) -> Tensor:
         if sign.truth:
             return sign.x
         inverse = like(sign.x, derived(name, "/not"))
-        graph.insert(Op(builtin("LOGICAL_NOT"), [sign.x], [inverse], schema.LogicalNotOptionsT()), before=before)
+        graph.insert(builtin_op("LOGICAL_NOT", [sign.x], inverse), before=before)
         return inverse
     rising = sign.comparison in ("GREATER_EQUAL", "GREATER")
     operand = sign.x
@@ -51,10 +50,10 @@ def _operand(graph: Graph, sign: Sign, before: Op) -> Tensor:
         operand = like(sign.x, derived(name, "/difference"))
         level = constant(derived(name, "/threshold"), np.asarray(sign.threshold, np.float32))
         sides = (sign.x, level) if rising else (level, sign.x)
-        graph.insert(arithmetic_op("SUB", *sides, operand), before=before)
+        graph.insert(builtin_op("SUB", sides, operand), before=before)
     if sign.comparison in ("GREATER", "LESS"):
         above = like(sign.x, derived(name, "/above"))
         least = constant(derived(name, "/least"), np.asarray(LEAST, np.float32))
-        graph.insert(arithmetic_op("SUB", operand, least, above), before=before)
+        graph.insert(builtin_op("SUB", [operand, least], above), before=before)
         return above
     return operand

@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 from litebnn.contract import DEQUANTIZE, QUANTIZE
-from litebnn.graph import Graph, Op, Tensor, packed_words
-from litebnn.rewriting.build import custom, derived, like, pack_signs
+from litebnn.graph import Graph, Op, Tensor, facts, packed_words
+from litebnn.rewriting.build import custom_op, derived, like, pack_signs
 from litebnn.rewriting.match import bits_of
 from litebnn.rewriting.notes import Notes
-from litebnn.rewriting.reshapes import RESHAPES, is_describable, keeps_words, reshape_op
+from litebnn.rewriting.reshapes import is_describable, keeps_words, reshape_op
 
 
 def reshape_bits(graph: Graph, notes: Notes) -> bool:
     changed = False
     for op in list(graph.ops):
-        bits = bits_of(graph, op.input(0)) if op.name in RESHAPES else None
+        bits = bits_of(graph, op.input(0)) if facts(op).reshapes else None
         reshaped = None if bits is None else _reshaped(graph, op, bits)
         if reshaped is not None:
-            graph.replace(op, Op(custom(DEQUANTIZE), [reshaped], [op.output]))
+            graph.replace(op, custom_op(DEQUANTIZE, [reshaped], op.output))
             changed = True
     return changed
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from litebnn.contract import Activation
-from litebnn.graph import Graph, Op
+from litebnn.graph import Graph, Op, facts
 from litebnn.rewriting.bconv import bconv_options, channel_values, dot_max, is_float_bconv
 from litebnn.rewriting.build import derived, split_activation
 from litebnn.rewriting.clamp import clamp_as_fused
-from litebnn.rewriting.match import ACTIVATION_OPS, fused_activation
+from litebnn.rewriting.match import fused_activation
 from litebnn.rewriting.notes import Notes
 
 
@@ -21,9 +21,8 @@ def activate_before_maxpool(graph: Graph, notes: Notes) -> bool:
         if fused and _can_fuse(source, fused):
             split_activation(graph, pool)
         follower = graph.sole_consumer(pool.output)
-        if follower is None or follower.name not in ACTIVATION_OPS:
-            continue
-        if _can_fuse(source, ACTIVATION_OPS[follower.name]):
+        clamp = None if follower is None else facts(follower).clamp
+        if follower is not None and clamp is not None and _can_fuse(source, clamp):
             _swap(graph, pool, follower)
             changed = True
     return changed

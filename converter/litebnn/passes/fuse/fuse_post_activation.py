@@ -11,7 +11,7 @@ from dataclasses import replace
 import numpy as np
 
 from litebnn.contract import Activation
-from litebnn.graph import Graph, Op
+from litebnn.graph import Graph, Op, facts
 from litebnn.rewriting.affine import affine_of, is_strictness, next_level
 from litebnn.rewriting.bconv import (
     bconv_options,
@@ -24,10 +24,7 @@ from litebnn.rewriting.bconv import (
 )
 from litebnn.rewriting.build import split_activation
 from litebnn.rewriting.clamp import clamp_as_fused
-from litebnn.rewriting.match import ACTIVATION_OPS
 from litebnn.rewriting.notes import Notes
-
-_ARITHMETIC = ("MUL", "DIV", "ADD", "SUB", "NEG")
 
 
 def fuse_post_activation(graph: Graph, notes: Notes) -> bool:
@@ -36,7 +33,7 @@ def fuse_post_activation(graph: Graph, notes: Notes) -> bool:
         if not is_float_bconv(op):
             continue
         while (follower := graph.sole_consumer(op.output)) is not None:
-            fuse = _fuse_arithmetic if follower.name in _ARITHMETIC else _fuse_activation
+            fuse = _fuse_arithmetic if facts(follower).clamp is None else _fuse_activation
             if not fuse(graph, op, follower, notes):
                 break
             notes.fused(op, follower.name)
@@ -64,7 +61,8 @@ def _fuse_arithmetic(graph: Graph, op: Op, follower: Op, notes: Notes) -> bool:
 
 
 def _fuse_activation(graph: Graph, op: Op, follower: Op, notes: Notes) -> bool:
-    if follower.name not in ACTIVATION_OPS:
+    clamp = facts(follower).clamp
+    if clamp is None:
         return False
     options = bconv_options(op)
     fused = clamp_as_fused(
@@ -72,7 +70,7 @@ def _fuse_activation(graph: Graph, op: Op, follower: Op, notes: Notes) -> bool:
         channel_values(op, 3, 0.0),
         dot_max(op),
         Activation(options.fused_activation_function),
-        ACTIVATION_OPS[follower.name],
+        clamp,
     )
     if fused is None:
         notes.left_alone(op, f"{follower.name} behind a scale or a bias cannot be fused: put it before the batch norm")

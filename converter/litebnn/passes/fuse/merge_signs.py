@@ -16,7 +16,7 @@ def merge_signs(graph: Graph, notes: Notes) -> bool:
         if op.name not in _MERGED_OPS:
             continue
         same = first.setdefault((op.name, op.input(0), op.output.type), op)
-        if same is not op and not graph.is_output(op.output) and not op.output.is_quantized:
+        if same is not op and not graph.is_output(op.output) and op.output.quantization is None:
             graph.redirect(op.output, same.output)
             graph.remove(op)
             changed = True

@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 from litebnn.contract import BCONV_2D, QUANTIZE
-from litebnn.graph import Graph, Op
+from litebnn.graph import Graph, Op, facts
 from litebnn.rewriting.affine import affine_of
 from litebnn.rewriting.build import derived, like, pack_signs
-from litebnn.rewriting.match import ACTIVATION_OPS
 from litebnn.rewriting.notes import Notes
-from litebnn.rewriting.reshapes import RESHAPES, is_describable, keeps_words, reshape_op
+from litebnn.rewriting.reshapes import is_describable, keeps_words, reshape_op
 
 
 def move_reshapes(graph: Graph, notes: Notes) -> bool:
     changed = False
     for op in list(graph.ops):
-        if op.name in RESHAPES and graph.holds(op):
+        if facts(op).reshapes and graph.holds(op):
             changed |= _merge(graph, op) or _quantize_first(graph, op) or _fuse_first(graph, op)
     return changed
 
@@ -24,7 +23,7 @@ def _merge(graph: Graph, op: Op) -> bool:
     first = graph.producer(op.input(0))
     if op.input(0).type != "INT32" or not is_describable(op.output):
         return False
-    if first is not None and first.name in RESHAPES:
+    if first is not None and facts(first).reshapes:
         graph.replace(op, reshape_op(first.input(0), op.output))
         return True
     if op.input(0).dims == op.output.dims and not graph.is_output(op.output):
@@ -54,7 +53,7 @@ def _fuse_first(graph: Graph, op: Op) -> bool:
     if op.input(0).channels != channels or follower.output.dims != op.output.dims or not is_describable(op.output):
         return False
     position = 0 if follower.inputs[0] is op.output else 1
-    if follower.name not in ACTIVATION_OPS and affine_of(follower, channels, left=position == 0) is None:
+    if facts(follower).clamp is None and affine_of(follower, channels, left=position == 0) is None:
         return False
     inner = like(source.output, derived(follower.output.name, "/pixels"))
     result = follower.output

@@ -1,7 +1,6 @@
 import numpy as np
 import pytest
 
-from litebnn.flatbuffer import schema
 from litebnn.passes import BINARY_PHASES, run_phases
 from litebnn.rewriting.notes import Notes
 from tests.support.float_models import FloatModel, op_names, sign_weights
@@ -34,8 +33,8 @@ def test_a_flatten_of_channels_that_fill_no_words_happens_before_the_sign() -> N
 def test_a_shape_that_is_computed_from_the_batch_becomes_constant() -> None:
     model = FloatModel()
     x = model.input(1, 3, 3, 32, signature=(-1, 3, 3, 32))
-    sizes = model.op("SHAPE", [x], (4,), schema.ShapeOptionsT(), type="INT32")
-    flat = model.op("RESHAPE", [model.sign(x), sizes], (-1, 288), schema.ReshapeOptionsT())
+    sizes = model.op("SHAPE", [x], (4,), type="INT32", table="ShapeOptions")
+    flat = model.op("RESHAPE", [model.sign(x), sizes], (-1, 288))
     built = model.model(model.dense(flat, sign_weights(RNG, 10, 288)))
     run_phases(built, BINARY_PHASES, Notes(built))
     assert op_names(built) == ["LceQuantize", "RESHAPE", "LceBconv2d", "RESHAPE"]

@@ -13,7 +13,7 @@ from litebnn.contract import QUANTIZE
 from litebnn.graph import Graph, Op, Tensor, constant
 from litebnn.rewriting.affine import AffineChain, affine_chain
 from litebnn.rewriting.bconv import can_pack, channel_values, is_float_bconv, write_bits
-from litebnn.rewriting.build import custom, derived, like, pack_signs, packed_dims, pool_of_bits
+from litebnn.rewriting.build import custom_op, derived, like, pack_signs, packed_dims, pool_of_bits
 from litebnn.rewriting.match import fused_activation
 from litebnn.rewriting.negated_channels import can_negate_channels, negate_channels
 from litebnn.rewriting.notes import Notes
@@ -53,7 +53,7 @@ def _move(graph: Graph, quantizer: Op, notes: Notes) -> bool:
         elif not _shift_bias(graph, source, chain):
             return False
         else:
-            graph.insert(Op(custom(QUANTIZE), [unpooled], [bits]), before=quantizer)
+            graph.insert(custom_op(QUANTIZE, [unpooled], bits), before=quantizer)
     graph.replace(quantizer, pool_of_bits(pool, bits, quantizer.output))
     for op in (*chain.ops, pool):
         graph.remove(op)

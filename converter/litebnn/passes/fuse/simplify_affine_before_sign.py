@@ -8,13 +8,12 @@ from __future__ import annotations
 import numpy as np
 
 from litebnn.contract import QUANTIZE
-from litebnn.graph import Graph, Op, Tensor, constant
+from litebnn.graph import Graph, Op, Tensor, builtin_op, constant, facts
 from litebnn.rewriting.affine import affine_chain, next_level, normal_level
 from litebnn.rewriting.bconv import is_float_bconv
-from litebnn.rewriting.build import arithmetic_op, derived, like
+from litebnn.rewriting.build import derived, like
 from litebnn.rewriting.negated_channels import can_negate_channels, negate_channels
 from litebnn.rewriting.notes import Notes
-from litebnn.rewriting.reshapes import RESHAPES
 
 
 def simplify_affine_before_sign(graph: Graph, notes: Notes) -> bool:
@@ -31,7 +30,7 @@ def _is_to_be_fused(graph: Graph, tensor: Tensor) -> bool:
     It takes the affine ops up one by one. A level next to a number would be lost in the sum with its bias.
     """
     op = graph.producer(tensor)
-    while op is not None and op.name in RESHAPES and graph.sole_consumer(tensor) is not None:
+    while op is not None and facts(op).reshapes and graph.sole_consumer(tensor) is not None:
         if op.input(0).channels != tensor.channels:
             return False
         tensor = op.input(0)
@@ -64,7 +63,7 @@ def _simplify(graph: Graph, quantizer: Op) -> bool:
     if np.any(level != 0):
         shifted = like(source, derived(quantizer.input(0).name, "/shifted"))
         addend = constant(derived(shifted.name, "/threshold"), level)
-        graph.insert(arithmetic_op("ADD", source, addend, shifted), before=quantizer)
+        graph.insert(builtin_op("ADD", [source, addend], shifted), before=quantizer)
         source = shifted
     graph.set_input(quantizer, 0, source)
     for op in chain.ops:

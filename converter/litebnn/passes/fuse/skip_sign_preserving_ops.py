@@ -5,11 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from litebnn.contract import QUANTIZE
-from litebnn.graph import Graph, Op
+from litebnn.graph import Graph, Op, facts
 from litebnn.rewriting.match import uniform
 from litebnn.rewriting.notes import Notes
-
-_ALWAYS = ("TANH", "RELU_N1_TO_1", "ELU")
 
 
 def skip_sign_preserving_ops(graph: Graph, notes: Notes) -> bool:
@@ -26,11 +24,11 @@ def skip_sign_preserving_ops(graph: Graph, notes: Notes) -> bool:
 
 def _keeps_signs(op: Op) -> bool:
     if op.name == "LEAKY_RELU":
-        return op.options is not None and op.options.alpha > 0
+        return bool(getattr(op.options, "alpha", 0) > 0)
     if op.name == "PRELU":
         slopes = op.input(1).array
         return slopes is not None and bool(np.all(slopes > 0))
     if op.name in ("MINIMUM", "MAXIMUM"):  # as clamps: not below zero from above, nor above zero from below
         limit = uniform(op.input(1))
         return limit is not None and (limit > 0 if op.name == "MINIMUM" else limit < 0)
-    return op.name in _ALWAYS
+    return facts(op).keeps_signs

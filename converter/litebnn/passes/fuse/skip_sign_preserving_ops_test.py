@@ -1,7 +1,6 @@
 import numpy as np
 import pytest
 
-from litebnn.flatbuffer import schema
 from litebnn.graph import Tensor
 from litebnn.passes import BINARY_PHASES, run_phases
 from litebnn.rewriting.notes import Notes
@@ -15,9 +14,7 @@ def between_layers(kind: str, slope: float = 0.5) -> list[str]:
     x = model.conv(model.sign(model.input(1, 8, 8, 32)), sign_weights(RNG, 32, 3, 3, 32), np.full(32, 3.0))
     y: Tensor
     if kind == "LEAKY_RELU":
-        options = schema.LeakyReluOptionsT()
-        options.alpha = slope
-        y = model.op(kind, [x], x.dims, options)
+        y = model.op(kind, [x], x.dims, alpha=slope)
     elif kind in ("MINIMUM", "MAXIMUM"):
         y = model.elementwise(kind, x, model.const(slope))
     elif kind == "PRELU":

@@ -15,16 +15,11 @@ def fold_quantized_constants(graph: Graph, notes: Notes) -> bool:
         if op.name != "QUANTIZE" or op.output.type != "INT8" or graph.is_output(op.output):
             continue
         values, q = op.input(0).array, op.output.quantization
-        if values is None or values.dtype != np.float32 or not op.output.is_quantized:
+        if values is None or values.dtype != np.float32 or q is None:
             continue
-        if not np.all(np.isfinite(values)) or (len(q.scale) > 1 and values.shape[q.quantizedDimension] != len(q.scale)):
+        if not np.all(np.isfinite(values)) or (q.scale.size > 1 and np.any(q.zero_point)):
             continue
-        zero = 0 if q.zeroPoint is None or len(q.zeroPoint) == 0 else q.zeroPoint
-        if np.size(zero) > 1:
-            if np.any(zero != 0):
-                continue
-            zero = 0
-        folded = int8_constant(op.output.name, values, q.scale, int(np.reshape(zero, -1)[0]), q.quantizedDimension)
+        folded = int8_constant(op.output.name, values, q.scale, int(q.zero_point[0]), q.axis)
         graph.redirect(op.output, folded)
         graph.remove(op)
         changed = True

@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import Any, TypeAlias
 
 from litebnn.contract import BCONV_2D, DEQUANTIZE, QUANTIZE
-from litebnn.graph import Graph, Model, Tensor
-from litebnn.passes.int8.lower_to_int8 import RULES
+from litebnn.graph import Graph, Model, Tensor, facts
 from litebnn.rewriting.build import like
 from litebnn.rewriting.int8 import dequantize_op, parameters, parameters_of_range, quantize_op
 from litebnn.rewriting.interface import replace_interface
@@ -21,7 +20,7 @@ Ranges: TypeAlias = dict[Tensor, Range]
 
 def activations(graph: Graph) -> list[Tensor]:
     """Float inputs, and the float results of ops that can write int8, in order of execution."""
-    computed = [op.output for op in graph.ops if op.name in RULES or op.name in (BCONV_2D, DEQUANTIZE)]
+    computed = [op.output for op in graph.ops if facts(op).int8 is not None or op.name in (BCONV_2D, DEQUANTIZE)]
     return [tensor for tensor in (*graph.inputs, *computed) if tensor.type == "FLOAT32"]
 
 
@@ -58,7 +57,7 @@ def _only_signs_read(graph: Graph, tensor: Tensor) -> bool:
 
 def _parameters(graph: Graph, tensor: Tensor, known: dict[Tensor, Any], limits: Range | None) -> Any:
     op = graph.producer(tensor)
-    rule = None if op is None else RULES.get(op.name)
+    rule = None if op is None else facts(op).int8
     if op is not None and rule is not None:
         if rule.result is not None:
             return parameters(*rule.result)

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import copy
-from dataclasses import dataclass
 
 import numpy as np
 
-from litebnn.graph import Array, Graph, Op, Tensor, constant
-from litebnn.rewriting.build import builtin, derived, like
+from litebnn.graph import Array, Graph, Int8, Op, OpCode, Tensor, constant, facts
+from litebnn.rewriting.build import derived, like
 from litebnn.rewriting.int8 import (
     INT8_MAX,
-    INT8_MIN,
     dequantize_op,
     dequantized,
     int8_constant,
@@ -26,70 +24,17 @@ from litebnn.rewriting.int8 import (
 from litebnn.rewriting.notes import Notes
 
 
-@dataclass(frozen=True)
-class Rule:
-    """How an op is computed in int8 (https://ai.google.dev/edge/litert/models/quantization_spec)."""
-
-    version: int  # of the operator that knows int8
-    weights_axis: int | None = None  # one scale for each channel along it; -1 for one scale in all
-    same_parameters: bool = False  # input and output share scale and zero point
-    result: tuple[float, int] | None = None  # scale and zero point that the output must have
-
-
-RULES: dict[str, Rule] = {
-    "CONV_2D": Rule(3, weights_axis=0),
-    "DEPTHWISE_CONV_2D": Rule(3, weights_axis=3),
-    "FULLY_CONNECTED": Rule(4, weights_axis=-1),
-    "ADD": Rule(2),
-    "SUB": Rule(3),
-    "MUL": Rule(2),
-    "MEAN": Rule(2),
-    "RELU": Rule(2),
-    "RELU6": Rule(2),
-    "RELU_N1_TO_1": Rule(1),
-    "LEAKY_RELU": Rule(2),
-    "HARD_SWISH": Rule(1),
-    "SOFTMAX": Rule(2, result=(1 / 256, INT8_MIN)),
-    "LOGISTIC": Rule(2, result=(1 / 256, INT8_MIN)),
-    "TANH": Rule(2, result=(1 / 128, 0)),
-    "MAX_POOL_2D": Rule(2, same_parameters=True),
-    "AVERAGE_POOL_2D": Rule(2, same_parameters=True),
-    "CONCATENATION": Rule(2, same_parameters=True),
-    "RESHAPE": Rule(1, same_parameters=True),
-    "SQUEEZE": Rule(1, same_parameters=True),
-    "EXPAND_DIMS": Rule(1, same_parameters=True),
-    "TRANSPOSE": Rule(2, same_parameters=True),
-    "PAD": Rule(2, same_parameters=True),
-    "STRIDED_SLICE": Rule(2, same_parameters=True),
-    "RESIZE_BILINEAR": Rule(2, same_parameters=True),
-    "RESIZE_NEAREST_NEIGHBOR": Rule(2, same_parameters=True),
-    "DEPTH_TO_SPACE": Rule(1, same_parameters=True),
-    "SPACE_TO_DEPTH": Rule(2, same_parameters=True),
-}
-# Ops that only move values or pick among them, for which int8 comes out the same as float.
-_MOVES = (
-    "MAX_POOL_2D",
-    "RESHAPE",
-    "SQUEEZE",
-    "EXPAND_DIMS",
-    "TRANSPOSE",
-    "STRIDED_SLICE",
-    "DEPTH_TO_SPACE",
-    "SPACE_TO_DEPTH",
-)
-
-
 def lower_to_int8(graph: Graph, notes: Notes) -> bool:
     changed = False
     for op in list(graph.ops):
-        rule = RULES.get(op.name)
-        if rule is None or not graph.holds(op) or len(op.outputs) != 1 or op.output.type != "FLOAT32":
+        rule = facts(op).int8
+        if rule is None or not graph.holds(op) or op.output.type != "FLOAT32":
             continue
         changed |= _lower(graph, op, rule, notes) or _move_before_dequantize(graph, op, rule, notes)
     return changed
 
 
-def _lower(graph: Graph, op: Op, rule: Rule, notes: Notes) -> bool:
+def _lower(graph: Graph, op: Op, rule: Int8, notes: Notes) -> bool:
     quantizers = int8_results(graph, op.output)
     if not quantizers:
         return False
@@ -101,25 +46,27 @@ def _lower(graph: Graph, op: Op, rule: Rule, notes: Notes) -> bool:
         return False
     if rule.same_parameters:
         inputs = [_requantized(graph, t, result, op) if t is not None and t.type == "INT8" else t for t in inputs]
-    lowered = Op(builtin(op.code.builtin, rule.version), inputs, [op.output], copy.copy(op.options))
+    lowered = _int8_op(op, rule, inputs, op.output)
     graph.replace(op, lowered)
     notes.became(op, lowered)
     take_results(graph, lowered, quantizers)
     return True
 
 
-def _move_before_dequantize(graph: Graph, op: Op, rule: Rule, notes: Notes) -> bool:
+def _move_before_dequantize(graph: Graph, op: Op, rule: Int8, notes: Notes) -> bool:
     """op(DEQUANTIZE(x)) -> DEQUANTIZE(op(x)), exactly the same for an op that moves values."""
-    source = int8_source(graph, op.inputs[0]) if op.name in _MOVES else None
+    source = int8_source(graph, op.inputs[0]) if facts(op).moves else None
     if source is None:
         return False
     moved = like(op.output, derived(op.output.name, "/int8"), type="INT8")
     moved.quantization = source.quantization
-    graph.insert(
-        Op(builtin(op.code.builtin, rule.version), [source, *op.inputs[1:]], [moved], copy.copy(op.options)), before=op
-    )
+    graph.insert(_int8_op(op, rule, [source, *op.inputs[1:]], moved), before=op)
     graph.replace(op, dequantize_op(moved, op.output))
     return True
+
+
+def _int8_op(op: Op, rule: Int8, inputs: list[Tensor | None], output: Tensor) -> Op:
+    return Op(OpCode(op.name, "", rule.version), inputs, [output], copy.copy(op.options))
 
 
 def _has(tensor: Tensor, expected: tuple[float, int]) -> bool:
@@ -137,14 +84,15 @@ def _requantized(graph: Graph, tensor: Tensor, goal: Tensor, before: Op) -> Tens
     return changed
 
 
-def _int8_inputs(graph: Graph, op: Op, rule: Rule) -> list[Tensor | None] | None:
+def _int8_inputs(graph: Graph, op: Op, rule: Int8) -> list[Tensor | None] | None:
     inputs: list[Tensor | None] = []
+    weights, bias = facts(op).constants or (None, None)
     for index, tensor in enumerate(op.inputs):
         if tensor is None or tensor.type in ("INT32", "INT64", "BOOL"):
             inputs.append(tensor)
-        elif rule.weights_axis is not None and index == 1:
+        elif rule.weights_axis is not None and index == weights:
             inputs.append(_weights(graph, tensor, rule.weights_axis))
-        elif rule.weights_axis is not None and index == 2:
+        elif index == bias:
             inputs.append(_bias(tensor, inputs))
         elif (source := int8_source(graph, tensor)) is not None:
             inputs.append(source)
@@ -162,7 +110,7 @@ def _operand(tensor: Tensor) -> Tensor | None:
     if values is None or values.dtype != np.float32 or not np.all(np.isfinite(values)):
         return None
     q = parameters_of_range(float(values.min(initial=0.0)), float(values.max(initial=0.0)))
-    return int8_constant(tensor.name, values, q.scale[0], int(q.zeroPoint[0]))
+    return int8_constant(tensor.name, values, q.scale[0], int(q.zero_point[0]))
 
 
 def _weights(graph: Graph, tensor: Tensor, axis: int) -> Tensor | None:
@@ -181,7 +129,7 @@ def _weights(graph: Graph, tensor: Tensor, axis: int) -> Tensor | None:
 
 def _is_symmetric(tensor: Tensor) -> bool:
     q = tensor.quantization
-    return q is not None and (q.zeroPoint is None or not np.any(q.zeroPoint))
+    return q is not None and not np.any(q.zero_point)
 
 
 def _symmetric_scale(values: Array, axis: int) -> Array:
@@ -193,12 +141,18 @@ def _symmetric_scale(values: Array, axis: int) -> Array:
 
 def _bias(tensor: Tensor, inputs: list[Tensor | None]) -> Tensor | None:
     values, source, weights = tensor.array, inputs[0], inputs[1]
-    if values is None or values.dtype != np.float32 or source is None or weights is None:
+    if (
+        values is None
+        or values.dtype != np.float32
+        or source is None
+        or weights is None
+        or weights.quantization is None
+    ):
         return None
     scaled = source.per_tensor_quantization
     if scaled is None:
         return None
-    scale = np.asarray(weights.quantization.scale, np.float64) * scaled[0]
+    scale = weights.quantization.scale.astype(np.float64) * scaled[0]
     limits = np.iinfo(np.int32)
     counts = np.clip(np.round(values.astype(np.float64) / scale), limits.min, limits.max)
     bias = constant(tensor.name, counts.astype(np.int32))

@@ -3,7 +3,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from litebnn.flatbuffer import schema
 from litebnn.graph import Tensor
 from litebnn.passes.int8.lower_to_int8 import lower_to_int8
 from litebnn.passes.int8.merge_requantizations import merge_requantizations
@@ -14,20 +13,20 @@ RNG = np.random.default_rng(0)
 
 
 def to_int8(model: FloatModel, x: Tensor, scale: float = 0.5, zero_point: int = 3) -> Tensor:
-    levels = model.op("QUANTIZE", [x], x.dims, schema.QuantizeOptionsT(), type="INT8")
+    levels = model.op("QUANTIZE", [x], x.dims, type="INT8")
     levels.quantization = parameters(scale, zero_point)
     return levels
 
 
 def fake(model: FloatModel, x: Tensor, scale: float = 0.5, zero_point: int = 3) -> Tensor:
-    return model.op("DEQUANTIZE", [to_int8(model, x, scale, zero_point)], x.dims, schema.DequantizeOptionsT())
+    return model.op("DEQUANTIZE", [to_int8(model, x, scale, zero_point)], x.dims)
 
 
 @given(st.floats(-100, 100), st.floats(-100, 100))
 def test_a_range_is_covered_and_holds_zero_exactly(first: float, second: float) -> None:
     low, high = min(first, second, 0.0), max(first, second, 0.0)
     q = parameters_of_range(low, high)
-    scale, zero_point = float(q.scale[0]), int(q.zeroPoint[0])
+    scale, zero_point = float(q.scale[0]), int(q.zero_point[0])
     assert -128 <= zero_point <= 127
     ends = np.array([low, high, 0.0], np.float32)
     back = (quantized(ends, scale, zero_point).astype(np.float64) - zero_point) * scale
@@ -67,14 +66,14 @@ def test_an_op_with_a_float_neighbour_stays_float() -> None:
 def test_a_softmax_needs_its_own_grid() -> None:
     for scale, zero_point, lowered in ((1 / 256, -128, True), (1 / 256, 0, False), (0.1, -128, False)):
         model = FloatModel()
-        x = model.op("SOFTMAX", [fake(model, model.input(1, 4))], (1, 4), schema.SoftmaxOptionsT())
+        x = model.op("SOFTMAX", [fake(model, model.input(1, 4))], (1, 4))
         assert run_pass(lower_to_int8, model.model(to_int8(model, x, scale, zero_point)))[0] is lowered
 
 
 def test_what_is_joined_gets_one_grid() -> None:
     model = FloatModel()
     a, b = (fake(model, model.input(1, 4), scale) for scale in (0.5, 0.25))
-    x = model.op("CONCATENATION", [a, b], (1, 8), schema.ConcatenationOptionsT())
+    x = model.op("CONCATENATION", [a, b], (1, 8))
     _, names = run_pass(lower_to_int8, model.model(to_int8(model, x)))
     assert names == ["QUANTIZE", "DEQUANTIZE", "QUANTIZE", "DEQUANTIZE", "QUANTIZE", "CONCATENATION"]
 

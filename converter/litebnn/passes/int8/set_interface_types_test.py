@@ -2,7 +2,6 @@ import numpy as np
 import pytest
 
 from litebnn.errors import ConversionError
-from litebnn.flatbuffer import schema
 from litebnn.graph import Model, Tensor
 from litebnn.passes.int8.set_interface_types import set_interface_types
 from litebnn.rewriting.int8 import parameters
@@ -10,13 +9,13 @@ from tests.support.float_models import FloatModel, op_names
 
 
 def quantize(model: FloatModel, x: Tensor, scale: float = 0.5) -> Tensor:
-    levels = model.op("QUANTIZE", [x], x.dims, schema.QuantizeOptionsT(), type="INT8")
+    levels = model.op("QUANTIZE", [x], x.dims, type="INT8")
     levels.quantization = parameters(scale)
     return levels
 
 
 def dequantize(model: FloatModel, levels: Tensor) -> Tensor:
-    return model.op("DEQUANTIZE", [levels], levels.dims, schema.DequantizeOptionsT(), version=2)
+    return model.op("DEQUANTIZE", [levels], levels.dims, version=2)
 
 
 def quantized_relu() -> Model:

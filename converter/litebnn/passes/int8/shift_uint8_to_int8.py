@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from litebnn.graph import Graph, Tensor
-from litebnn.rewriting.build import builtin
+from litebnn.graph import Graph, OpCode, Tensor
 from litebnn.rewriting.int8 import parameters
 from litebnn.rewriting.notes import Notes
 
@@ -19,7 +18,7 @@ def shift_uint8_to_int8(graph: Graph, notes: Notes) -> bool:
         result.type = "INT8"
         result.quantization = parameters(scaled[0], scaled[1] - 128)
         for reader in graph.consumers(result):
-            reader.code = builtin("DEQUANTIZE", 2)
+            reader.code = OpCode("DEQUANTIZE", "", 2)
         changed = True
     return changed
 

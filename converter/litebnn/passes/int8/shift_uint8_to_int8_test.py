@@ -1,4 +1,3 @@
-from litebnn.flatbuffer import schema
 from litebnn.passes.int8.shift_uint8_to_int8 import shift_uint8_to_int8
 from litebnn.rewriting.int8 import parameters
 from tests.support.float_models import FloatModel, run_pass
@@ -7,9 +6,9 @@ from tests.support.float_models import FloatModel, run_pass
 def test_the_uint8_grid_is_shifted_by_128() -> None:
     model = FloatModel()
     x = model.input(1, 4)
-    levels = model.op("QUANTIZE", [x], x.dims, schema.QuantizeOptionsT(), type="UINT8")
+    levels = model.op("QUANTIZE", [x], x.dims, type="UINT8")
     levels.quantization = parameters(0.5, 130)
-    y = model.op("DEQUANTIZE", [levels], x.dims, schema.DequantizeOptionsT())
+    y = model.op("DEQUANTIZE", [levels], x.dims)
     changed, _ = run_pass(shift_uint8_to_int8, model.model(y))
     assert changed
     assert (levels.type, levels.per_tensor_quantization) == ("INT8", (0.5, 2))
@@ -19,6 +18,6 @@ def test_the_uint8_grid_is_shifted_by_128() -> None:
 def test_uint8_that_others_see_stays() -> None:
     model = FloatModel()
     x = model.input(1, 4)
-    levels = model.op("QUANTIZE", [x], x.dims, schema.QuantizeOptionsT(), type="UINT8")
+    levels = model.op("QUANTIZE", [x], x.dims, type="UINT8")
     levels.quantization = parameters(0.5, 130)
     assert not run_pass(shift_uint8_to_int8, model.model(levels))[0]

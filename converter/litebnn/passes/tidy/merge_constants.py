@@ -15,7 +15,7 @@ def merge_constants(graph: Graph, notes: Notes) -> bool:
     first: dict[tuple[str, tuple[int, ...], bytes], Tensor] = {}
     for op in list(graph.ops):
         for index, tensor in enumerate(op.inputs):
-            if tensor is None or tensor.array is None or tensor.is_quantized or graph.is_output(tensor):
+            if tensor is None or tensor.array is None or tensor.quantization is not None or graph.is_output(tensor):
                 continue
             same = first.setdefault((tensor.type, tensor.shape, _digest(tensor)), tensor)
             if same is not tensor:

@@ -3,35 +3,13 @@
 from __future__ import annotations
 
 from litebnn.contract import CUSTOM_OPS
-from litebnn.graph import Graph, Op
+from litebnn.graph import Graph, Op, facts
 from litebnn.rewriting.notes import Notes
-
-# Builtins that do more than compute their outputs, or whose ops refer to state or to other subgraphs.
-_EFFECTS = {
-    "ASSIGN_VARIABLE",
-    "CALL",
-    "CALL_ONCE",
-    "CUSTOM",
-    "DELEGATE",
-    "HASHTABLE",
-    "HASHTABLE_IMPORT",
-    "IF",
-    "MULTINOMIAL",
-    "RANDOM_STANDARD_NORMAL",
-    "RANDOM_UNIFORM",
-    "READ_VARIABLE",
-    "STABLEHLO_CASE",
-    "STABLEHLO_COMPOSITE",
-    "STABLEHLO_CUSTOM_CALL",
-    "STABLEHLO_WHILE",
-    "VAR_HANDLE",
-    "WHILE",
-}
 
 
 def _is_pure(op: Op) -> bool:
     reads_state = any(tensor is not None and tensor.is_variable for tensor in op.inputs)
-    return not reads_state and (op.name in CUSTOM_OPS or op.code.builtin not in _EFFECTS)
+    return not reads_state and (op.name in CUSTOM_OPS or not facts(op).effects)
 
 
 def remove_dead_ops(graph: Graph, notes: Notes) -> bool:

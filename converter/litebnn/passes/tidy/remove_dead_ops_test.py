@@ -1,7 +1,7 @@
 import numpy as np
 
-from litebnn.flatbuffer import read_model, schema, write_model
-from litebnn.graph import Op, OpCode, Tensor, compact
+from litebnn.flatbuffer import read_model, write_model
+from litebnn.graph import Op, OpCode, Options, Tensor, compact
 from litebnn.passes import run_phases
 from litebnn.passes.tidy.remove_dead_ops import remove_dead_ops
 from litebnn.rewriting.notes import Notes
@@ -12,8 +12,8 @@ def test_ops_that_nobody_reads_go_and_those_with_effects_stay() -> None:
     model = FloatModel()
     x = model.input(1, 4)
     model.elementwise("NEG", model.elementwise("NEG", x))
-    handle = model.op("VAR_HANDLE", [], (), schema.VarHandleOptionsT(), type="RESOURCE")
-    model.graph.insert(Op(OpCode("ASSIGN_VARIABLE"), [handle, x], [], schema.AssignVariableOptionsT()))
+    handle = model.op("VAR_HANDLE", [], (), type="RESOURCE", table="VarHandleOptions")
+    model.graph.insert(Op(OpCode("ASSIGN_VARIABLE"), [handle, x], [], Options("AssignVariableOptions")))
     model.graph.insert(Op(OpCode("CUSTOM", "Log"), [x], [Tensor("log", "FLOAT32", (1,))]))
     changed, names = run_pass(remove_dead_ops, model.model(model.elementwise("ABS", x)))
     assert changed
@@ -40,7 +40,7 @@ def test_constants_on_other_grids_stay_apart() -> None:
     model = FloatModel()
     x = model.input(1, 4, type="INT8")
     ones = [int8_constant("one", np.full(4, 127 * scale, np.float32), scale) for scale in (0.5, 0.25)]
-    built = model.model(*[model.op("ADD", [x, one], (1, 4), schema.AddOptionsT(), type="INT8") for one in ones])
+    built = model.model(*[model.op("ADD", [x, one], (1, 4), type="INT8") for one in ones])
     run_phases(built, ["tidy"], Notes(built))
     compact(built)
     constants = [t for t in built.graphs[0].tensors if t.is_constant]

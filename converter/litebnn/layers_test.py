@@ -1,0 +1,79 @@
+"""Who may know what: passes -> rewriting -> graph <- flatbuffer, one pass a file, and the format's names in one folder."""
+
+import ast
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from litebnn.flatbuffer.schema import schema
+from litebnn.passes import BINARY_PHASES, PHASES
+
+PACKAGE = Path(__file__).parent
+PASSES = PACKAGE / "passes"
+MOST_MODULES = 16
+ALLOWED = {
+    "graph": {"contract", "errors", "graph"},
+    "flatbuffer": {"errors", "flatbuffer", "graph"},
+    "rewriting": {"contract", "errors", "graph", "rewriting"},
+    "passes": {"contract", "errors", "graph", "passes", "rewriting"},
+}
+
+
+def modules(folder: Path) -> list[Path]:
+    return sorted(p for p in folder.rglob("*.py") if not p.name.endswith("_test.py"))
+
+
+def imported(path: Path) -> Iterator[tuple[str, str]]:
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("litebnn"):
+            for alias in node.names:
+                yield node.module or "", alias.name
+
+
+@pytest.mark.parametrize("layer", ALLOWED)
+def test_imports_point_one_way(layer: str) -> None:
+    for path in modules(PACKAGE / layer):
+        for module, name in imported(path):
+            assert module.split(".")[1] in ALLOWED[layer], f"{path} imports {module}"
+            assert not name.startswith("_"), f"{path} imports what {module} keeps to itself"
+
+
+def test_a_pass_imports_no_other_pass() -> None:
+    for path in modules(PASSES):
+        if path != PASSES / "__init__.py":
+            assert not [module for module, _ in imported(path) if module.startswith("litebnn.passes")], path
+
+
+def test_only_the_flatbuffer_folder_knows_the_schema() -> None:
+    fields = {key for name in vars(schema) if name.endswith("T") for key in _fields(name)}
+    camel_case = {field for field in fields if re.search("[a-z0-9][A-Z]", field)}
+    assert "strideH" in camel_case
+    for path in modules(PACKAGE):
+        if (PACKAGE / "flatbuffer") in path.parents:
+            continue
+        assert ("litebnn.flatbuffer", "schema") not in imported(path), path
+        names = {node.attr for node in ast.walk(ast.parse(path.read_text())) if isinstance(node, ast.Attribute)}
+        assert not names & camel_case, path
+        assert not any(module == "litebnn.flatbuffer.schema" for module, _ in imported(path)), path
+
+
+def _fields(name: str) -> list[str]:
+    kind = getattr(schema, name)
+    return list(vars(kind())) if isinstance(kind, type) and hasattr(kind, "Pack") else []
+
+
+@pytest.mark.parametrize("phase", PHASES)
+def test_a_folder_holds_the_passes_of_its_phase_each_with_its_test(phase: str) -> None:
+    folder = PASSES / phase
+    names = {path.stem for path in modules(folder)} - {"__init__"}
+    ran = {one.__name__: one.__module__ for one in PHASES[phase]}
+    assert {name for name, module in ran.items() if module.startswith(f"litebnn.passes.{phase}.")} == names
+    assert all(module.endswith("." + name) for name, module in ran.items())
+    assert {path.stem.removesuffix("_test") for path in folder.glob("*_test.py")} == names
+    assert len(names) <= MOST_MODULES
+
+
+def test_the_binary_phases_are_the_first() -> None:
+    assert tuple(PHASES)[: len(BINARY_PHASES)] == BINARY_PHASES
