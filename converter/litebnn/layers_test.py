@@ -1,4 +1,4 @@
-"""Who may know what: passes -> rewriting -> graph <- flatbuffer, one pass a file, and the format's names in one folder."""
+"""Who may know what: passes -> rewriting -> graph <- flatbuffer; one pass a file; the schema in one folder."""
 
 import ast
 import re

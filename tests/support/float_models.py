@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+import litebnn
 from litebnn.contract import Padding
 from litebnn.flatbuffer import read_model, write_model
 from litebnn.graph import FACTS, Array, Graph, Model, Op, OpCode, Options, Signature, Tensor, builtin_op, constant
@@ -207,3 +208,31 @@ def run_pass(one: Any, model: Model) -> tuple[bool, list[str]]:
     """Runs a pass once; returns what it returned and the ops that are left."""
     changed = one(model.graphs[0], Notes(model))
     return changed, op_names(model)
+
+
+def rewritten(source: bytes, *passes: Any) -> Model:
+    """The model after each of the passes has run once."""
+    model = read_model(source)
+    notes = Notes(model)
+    for one in passes:
+        one(model.graphs[0], notes)
+    return model
+
+
+def assert_same_values(source: bytes, result: Model) -> None:
+    """Two models give the same outputs for random inputs, to the last bit; needs the fixture `library`."""
+    rng = np.random.default_rng(0)
+    inputs = [_random(rng, tensor) for tensor in read_model(source).graphs[0].inputs]
+    expected, actual = (litebnn.Interpreter(model).predict(inputs) for model in (source, write_model(result)))
+    for left, right in zip(_listed(expected), _listed(actual), strict=True):
+        np.testing.assert_array_equal(right, left)
+
+
+def _random(rng: np.random.Generator, tensor: Tensor) -> Array:
+    if tensor.type == "FLOAT32":
+        return dyadic(rng, *tensor.shape)
+    return rng.integers(-128, 128, tensor.shape).astype(np.int8)
+
+
+def _listed(result: Any) -> list[Array]:
+    return result if isinstance(result, list) else [result]

@@ -32,7 +32,7 @@ class Facts:
     Attributes:
         inputs: how many inputs there must be at least and at most; None where nothing is known of them. An op of which
             this is known has one output.
-        kinds: which NumPy kinds of element types each input may have, "" for all.
+        kinds: which NumPy kinds of element types each input may have ("?" for types that NumPy lacks), "" for all.
         ranks: how many dimensions each input has, 0 for any number; `rank` the same of the output.
         options: the format's name for the table of its options, "" where it has none.
         needs_options: the runtime does not do without them.
@@ -75,7 +75,7 @@ POSITIVE_OPTIONS = (
 _STRIDES = {"stride_h": 1, "stride_w": 1}
 _DILATIONS = {"dilation_h_factor": 1, "dilation_w_factor": 1}
 _ONE, _TWO, _THREE = (1, 1), (2, 2), (3, 3)
-_NUMBER, _INDEX, _BOOL = "fiuc", "iu", "b"
+_NUMBER, _INDEX, _BOOL = "fiuc?", "iu", "b"
 _NUMBERS = (_NUMBER, _NUMBER)
 _SAME_GRID = {version: Int8(version, same_parameters=True) for version in (1, 2)}
 

@@ -64,10 +64,15 @@ def _check_tensors(what: str, op: Op) -> None:
     """Element types and numbers of dimensions; a tensor without dimensions may have any number when the model runs."""
     known = facts(op)
     for tensor, kinds in zip(op.inputs, known.kinds, strict=False):
-        dtype = None if tensor is None else NUMPY_TYPES.get(tensor.type)
-        if tensor is not None and kinds and dtype is not None and np.dtype(dtype).kind not in kinds:
+        if tensor is not None and kinds and _kind(tensor) not in kinds:
             raise ConversionError(f'{what}: input "{tensor.name}" is {tensor.type}, which the op does not take')
     ranked = [*zip(op.inputs, known.ranks, strict=False), (op.outputs[0], known.rank)]
     for tensor, rank in ranked:
-        if tensor is not None and rank and tensor.shape and len(tensor.shape) != rank:
+        if tensor is None or not rank or not (tensor.shape or tensor.is_constant):
+            continue
+        if len(tensor.shape) != rank:
             raise ConversionError(f'{what}: "{tensor.name}" has {len(tensor.shape)} dimensions, expected {rank}')
+
+
+def _kind(tensor: Tensor) -> str:
+    return np.dtype(NUMPY_TYPES[tensor.type]).kind if tensor.type in NUMPY_TYPES else "?"

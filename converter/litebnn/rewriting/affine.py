@@ -12,6 +12,7 @@ from litebnn.rewriting.match import fused_activation
 # y > 0 is y - LEAST >= 0: what a strict comparison subtracts in front of its LceQuantize. Runtimes may flush smaller
 # numbers to zero.
 LEAST = np.float32(np.finfo(np.float32).tiny)
+_MOST_CHANNELS = 1 << 20  # a damaged file may claim any number, and arrays hold a value for each
 
 
 def is_strictness(shift: Array) -> bool:
@@ -45,6 +46,8 @@ def per_channel(tensor: Tensor | None, channels: int) -> Array | None:
 
 def affine_of(op: Op, channels: int, *, left: bool) -> tuple[Array, Array] | None:
     """float64 [channels] scale and shift of an op that is x · scale + shift; x is its left or its right input."""
+    if not 0 < channels <= _MOST_CHANNELS:
+        return None
     if op.name == "NEG":
         return np.full(channels, -1.0), np.zeros(channels)
     if op.name not in ("MUL", "DIV", "ADD", "SUB") or op.inputs[0] is op.inputs[1]:
@@ -87,8 +90,9 @@ def affine_chain(graph: Graph, tensor: Tensor) -> AffineChain:
     """The longest run of per-channel affine ops that ends in `tensor` and that nobody else reads from."""
     channels = tensor.channels
     ops: list[Op] = []
-    scale, shift, strict = np.ones(max(channels, 0)), np.zeros(max(channels, 0)), False
-    while (op := graph.producer(tensor)) is not None and graph.sole_consumer(tensor) is not None and channels > 0:
+    size = channels if 0 < channels <= _MOST_CHANNELS else 0
+    scale, shift, strict = np.ones(size), np.zeros(size), False
+    while (op := graph.producer(tensor)) is not None and graph.sole_consumer(tensor) is not None:
         if fused_activation(op) != 0 or not op.inputs or not op.outputs:
             break
         constant_last = op.inputs[-1] is not None and op.input(-1).array is not None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -12,11 +13,7 @@ from litebnn.rewriting.int8 import dequantized
 from litebnn.rewriting.match import fused_activation
 
 _DEEPEST = 32  # ops between a constant and the weights
-
-
 _SMALL = 1 << 20  # elements that a broadcast may grow to beyond its largest operand
-
-
 _ELEMENTWISE: dict[str, Callable[..., Any]] = {
     "SIGN": np.sign,
     "NEG": np.negative,
@@ -36,74 +33,81 @@ _ELEMENTWISE: dict[str, Callable[..., Any]] = {
     "SELECT": np.where,
     "SELECT_V2": np.where,
 }
-
-
 _FOLDABLE = (*_ELEMENTWISE, "TRANSPOSE", "RESHAPE", "CAST", "DEQUANTIZE", "MEAN")
 
 
 def is_computed_from_constants(graph: Graph, tensor: Tensor) -> bool:
     """Whether the value is known before the model runs."""
     seen = {tensor}
-    waiting = [(tensor, 0)]
+    waiting = [tensor]
     while waiting:
-        tensor, depth = waiting.pop()
+        tensor = waiting.pop()
         if tensor.is_constant:
             if tensor.array is None:
                 return False
             continue
         op = graph.producer(tensor)
-        if op is None or op.name not in _FOLDABLE or depth > _DEEPEST or len(op.outputs) != 1:
+        if op is None or op.name not in _FOLDABLE:
             return False
         for source in op.inputs:
             if source is None:
                 return False
             if source not in seen:
                 seen.add(source)
-                waiting.append((source, depth + 1))
+                waiting.append(source)
     return True
 
 
 def evaluate(graph: Graph, tensor: Tensor) -> Array | None:
-    """The value of a tensor that is computed from constants, or None where an op's form is not known here."""
-    return _evaluate(graph, tensor, {})
+    """The value of a tensor that is computed from constants, or None where its ops are not known here."""
+    return _evaluate(graph, tensor, {}, 0)
 
 
-def _evaluate(graph: Graph, tensor: Tensor, shared: dict[Tensor, Array | None]) -> Array | None:
+def _evaluate(graph: Graph, tensor: Tensor, shared: dict[Tensor, Array | None], depth: int) -> Array | None:
     """`shared` remembers what several ops read; the rest is let go, for weights can be large."""
     if tensor.is_constant:
         return tensor.array
     if tensor in shared:
         return shared[tensor]
     op, dtype = graph.producer(tensor), NUMPY_TYPES.get(tensor.type)
-    if op is None or dtype is None:
+    if op is None or dtype is None or depth > _DEEPEST:
         return None
     if op.name == "DEQUANTIZE" and op.input(0).type != "FLOAT16":
         result = dequantized(op.input(0))
     else:
-        values = [_evaluate(graph, op.input(i), shared) for i in range(len(op.inputs))]
-        result = None if any(value is None for value in values) else _apply(op, values, dtype)
-        result = None if result is None else np.asarray(result).astype(dtype, copy=False)
+        values = [_evaluate(graph, op.input(i), shared, depth + 1) for i in range(len(op.inputs))]
+        known = [value for value in values if value is not None]
+        result = _apply(op, known, dtype) if len(known) == len(values) else None
     if len(graph.consumers(tensor)) > 1:
         shared[tensor] = result
     return result
 
 
-def _apply(op: Op, values: list[Any], dtype: Any) -> Any:
+def _apply(op: Op, values: list[Array], dtype: Any) -> Array | None:
+    """What the op makes of the values; None where they do not fit together."""
+    source, shape = values[0], op.output.shape
+    result: Any = None
     with np.errstate(all="ignore"):
         if op.name in _ELEMENTWISE:
-            if fused_activation(op) != 0:
-                return None
-            size = int(np.prod(np.broadcast_shapes(*(v.shape for v in values)), dtype=np.float64))
-            if size > max(_SMALL, *(v.size for v in values)):
-                return None
-            return _ELEMENTWISE[op.name](*values)
-        if op.name == "TRANSPOSE":
-            return np.transpose(values[0], values[1].reshape(-1))
-        if op.name == "RESHAPE":
-            return values[0].reshape(values[1].reshape(-1))
-        if op.name in ("CAST", "DEQUANTIZE"):
-            return values[0].astype(dtype)
-        if op.name == "MEAN":
-            axes = tuple(int(axis) for axis in values[1].reshape(-1))
-            return values[0].mean(axis=axes, keepdims=bool(op.options.keep_dims), dtype=dtype)
-    return None
+            small = math.prod(shape) <= max(_SMALL, *(v.size for v in values))
+            if small and fused_activation(op) == 0 and all(_broadcasts(v.shape, shape) for v in values):
+                result = _ELEMENTWISE[op.name](*values)
+        elif op.name == "TRANSPOSE":
+            if np.array_equal(np.sort(values[1].reshape(-1)), np.arange(source.ndim)):
+                result = source.transpose(values[1].reshape(-1))
+        elif op.name == "RESHAPE":
+            if math.prod(shape) == source.size:
+                result = source.reshape(shape)
+        elif op.name == "MEAN":
+            axes = {int(axis) for axis in values[1].reshape(-1)}
+            if axes <= set(range(-source.ndim, source.ndim)):
+                axes = {axis % source.ndim for axis in axes}
+                result = source.mean(axis=tuple(axes), keepdims=bool(op.options.keep_dims), dtype=dtype)
+        else:
+            result = source
+        return None if result is None else np.asarray(result).astype(dtype, copy=False)
+
+
+def _broadcasts(shape: tuple[int, ...], goal: tuple[int, ...]) -> bool:
+    sizes = zip(reversed(shape), reversed(goal), strict=False)
+    return len(shape) <= len(goal) and all(size in (1, wanted) for size, wanted in sizes)

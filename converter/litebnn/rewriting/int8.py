@@ -53,6 +53,15 @@ def dequantized(tensor: Tensor) -> Array | None:
     return ((array.astype(np.float64) - zero) * scale).astype(np.float32).reshape(array.shape)
 
 
+def bias_scale(source: Tensor | None, weights: Tensor | None, shape: tuple[int, ...]) -> Array | None:
+    """float64 [1] or [channels]: what one count of an int32 bias of that shape is worth, where its layer is int8."""
+    grid, q = source and source.per_tensor_quantization, weights and weights.quantization
+    if not grid or not q or (q.scale.size > 1 and q.scale.shape != shape[-1:]):
+        return None
+    scale: Array = q.scale.astype(np.float64) * grid[0]
+    return scale
+
+
 def is_int8(tensor: Tensor | None) -> bool:
     return tensor is not None and tensor.type == "INT8" and tensor.per_tensor_quantization is not None
 

@@ -43,17 +43,19 @@ def find_sign(graph: Graph, tensor: Tensor) -> Sign | None:
     return None if op is None or op.name not in _MATCHERS else _MATCHERS[op.name](graph, op)
 
 
-def _of_boolean(graph: Graph, tensor: Tensor) -> Sign | None:
-    """The sign that is +1 where the boolean tensor is true.
-
-    An int8 x is compared with its zero point only, for that is what LceQuantize does.
-    """
-    if tensor.type != "BOOL":
-        return None
+def _of_boolean(graph: Graph, tensor: Tensor) -> Sign:
+    """The sign that is +1 where the boolean tensor is true."""
     op = graph.producer(tensor)
-    if op is not None and op.name == "LOGICAL_NOT":
-        inner = _of_boolean(graph, op.input(0))
-        return None if inner is None else inner.negated()
+    truth = True
+    while op is not None and op.name == "LOGICAL_NOT":
+        truth, tensor = not truth, op.input(0)
+        op = graph.producer(tensor)
+    sign = _of_comparison(tensor, op) or Sign(tensor, None)
+    return sign if truth else sign.negated()
+
+
+def _of_comparison(tensor: Tensor, op: Op | None) -> Sign | None:
+    """An int8 x is compared with its zero point only, for that is what LceQuantize does."""
     if op is not None and op.name in _COMPARISONS:
         left, right = op.input(0), op.input(1)
         for x, other, name in ((left, right, op.name), (right, left, _MIRRORED[op.name])):
@@ -62,7 +64,7 @@ def _of_boolean(graph: Graph, tensor: Tensor) -> Sign | None:
                 continue
             if x.type == "FLOAT32" or (is_int8(x) and name == "GREATER_EQUAL" and threshold == 0):
                 return Sign(x, name, threshold, condition=None if x.type == "FLOAT32" else tensor)
-    return Sign(tensor, None)
+    return None
 
 
 def _rounded(value: float | None) -> float | None:
@@ -75,7 +77,7 @@ def _select(graph: Graph, op: Op) -> Sign | None:
     values = (_rounded(uniform(if_true)), _rounded(uniform(if_false)))
     if values in ((1.0, -1.0), (-1.0, 1.0)):
         sign = _of_boolean(graph, condition)
-        return sign if sign is None or values[0] == 1.0 else sign.negated()
+        return sign if values[0] == 1.0 else sign.negated()
     # select(x == 0, ±1, sign(x))
     equal, inner = graph.producer(condition), graph.producer(if_false)
     if equal is None or inner is None or equal.name != "EQUAL" or inner.name != "SIGN" or abs(values[0] or 0.0) != 1.0:
@@ -136,7 +138,7 @@ def _scaled_boolean(graph: Graph, op: Op) -> Sign | None:
     if tuple(values) not in ((-1.0, 1.0), (1.0, -1.0)):
         return None
     sign = _of_boolean(graph, at.input(0))
-    return sign if sign is None or values[1] == 1.0 else sign.negated()
+    return sign if values[1] == 1.0 else sign.negated()
 
 
 _MATCHERS = {

@@ -38,7 +38,8 @@ def _convert(
     """Replaces the three ops, or says why not."""
     options, taps = op.options, op.input(1).shape[1:3]
     plain = (options.stride_h, options.stride_w, options.dilation_h_factor, options.dilation_w_factor) == (1, 1, 1, 1)
-    if not plain or block.shape != (2,) or not np.array_equal(block, block_out) or np.any(block < 1):
+    images = (block.shape, pads.shape, crops.shape) == ((2,), (2, 2), (2, 2))
+    if not plain or not images or not np.array_equal(block, block_out) or np.any(block < 1):
         return "space-to-batch pair with a stride, or with blocks that differ"
     if options.padding != Padding.VALID:
         return "space-to-batch pair around a SAME convolution"

@@ -10,9 +10,9 @@ import copy
 
 import numpy as np
 
-from litebnn.graph import Graph, Op, OpCode, Tensor, constant, facts
+from litebnn.graph import Array, Graph, Op, OpCode, Tensor, constant, facts
 from litebnn.rewriting.build import derived, like
-from litebnn.rewriting.int8 import INT8_ONE, dequantized, is_int8, quantize_op
+from litebnn.rewriting.int8 import INT8_ONE, bias_scale, dequantized, is_int8, quantize_op
 from litebnn.rewriting.match import bits_of
 from litebnn.rewriting.notes import Notes
 from litebnn.rewriting.weights import binary_weights
@@ -56,9 +56,8 @@ def _to_float(graph: Graph, op: Op, sign: Tensor, notes: Notes) -> bool:
     return True
 
 
-def _bias(op: Op, bias: Tensor) -> np.ndarray | None:  # type: ignore[type-arg]
-    """A bias of int32 counts in steps of input scale × weight scale."""
-    values, scaled, weights = bias.array, op.input(0).per_tensor_quantization, op.input(1).quantization
-    if values is None or values.dtype != np.int32 or scaled is None or weights is None:
-        return None
-    return (values * weights.scale.astype(np.float64) * scaled[0]).astype(np.float32)
+def _bias(op: Op, bias: Tensor) -> Array | None:
+    """The values of a bias of int32 counts."""
+    values = bias.array
+    scale = None if values is None else bias_scale(op.input(0), op.input(1), values.shape)
+    return None if values is None or values.dtype != np.int32 or scale is None else (values * scale).astype(np.float32)

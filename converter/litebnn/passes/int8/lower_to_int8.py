@@ -10,6 +10,7 @@ from litebnn.graph import Array, Graph, Int8, Op, OpCode, Tensor, constant, fact
 from litebnn.rewriting.build import derived, like
 from litebnn.rewriting.int8 import (
     INT8_MAX,
+    bias_scale,
     dequantize_op,
     dequantized,
     int8_constant,
@@ -93,7 +94,7 @@ def _int8_inputs(graph: Graph, op: Op, rule: Int8) -> list[Tensor | None] | None
         elif rule.weights_axis is not None and index == weights:
             inputs.append(_weights(graph, tensor, rule.weights_axis))
         elif index == bias:
-            inputs.append(_bias(tensor, inputs))
+            inputs.append(_bias(tensor, inputs[0], inputs[1]))
         elif (source := int8_source(graph, tensor)) is not None:
             inputs.append(source)
         else:
@@ -139,22 +140,13 @@ def _symmetric_scale(values: Array, axis: int) -> Array:
     return scale
 
 
-def _bias(tensor: Tensor, inputs: list[Tensor | None]) -> Tensor | None:
-    values, source, weights = tensor.array, inputs[0], inputs[1]
-    if (
-        values is None
-        or values.dtype != np.float32
-        or source is None
-        or weights is None
-        or weights.quantization is None
-    ):
+def _bias(tensor: Tensor, source: Tensor | None, weights: Tensor | None) -> Tensor | None:
+    values = tensor.array
+    scale = None if values is None else bias_scale(source, weights, values.shape)
+    if values is None or values.dtype != np.float32 or scale is None:
         return None
-    scaled = source.per_tensor_quantization
-    if scaled is None:
-        return None
-    scale = weights.quantization.scale.astype(np.float64) * scaled[0]
     limits = np.iinfo(np.int32)
     counts = np.clip(np.round(values.astype(np.float64) / scale), limits.min, limits.max)
     bias = constant(tensor.name, counts.astype(np.int32))
-    bias.quantization = parameters(scale, 0)
+    bias.quantization = parameters(scale)
     return bias

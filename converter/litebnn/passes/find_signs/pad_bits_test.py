@@ -1,0 +1,28 @@
+import pytest
+
+from litebnn.passes.find_signs.pad_bits import pad_bits
+from litebnn.passes.find_signs.recognize_signs import recognize_signs
+from tests.support.float_models import FloatModel, assert_same_values, op_names, rewritten
+
+AMOUNTS = [(1, 0), (2, 1)]
+
+
+def padded(value: float, channels: int) -> bytes:
+    model = FloatModel()
+    return model.finish(model.pad(model.sign(model.input(1, 4, 5, channels)), AMOUNTS, value))
+
+
+@pytest.mark.usefixtures("library")
+@pytest.mark.parametrize(("value", "channels"), [(1.0, 64), (1.0, 40), (-1.0, 64)])
+def test_padding_with_signs_is_padding_of_bits(value: float, channels: int) -> None:
+    source = padded(value, channels)
+    result = rewritten(source, recognize_signs, pad_bits)
+    assert op_names(result)[-2:] == ["PADV2", "LceDequantize"]
+    assert result.graphs[0].ops[-2].output.type == "INT32"
+    assert_same_values(source, result)
+
+
+@pytest.mark.parametrize(("value", "channels"), [(0.0, 64), (0.5, 64), (-1.0, 40)])
+def test_other_padding_stays(value: float, channels: int) -> None:
+    """Zero is no sign, and the word of 32 times -1 would set the bits behind the 40th channel."""
+    assert op_names(rewritten(padded(value, channels), recognize_signs, pad_bits))[-2:] == ["LceDequantize", "PADV2"]

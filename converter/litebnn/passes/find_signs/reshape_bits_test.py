@@ -1,0 +1,41 @@
+import numpy as np
+import pytest
+
+from litebnn.graph import Tensor
+from litebnn.passes.find_signs.recognize_signs import recognize_signs
+from litebnn.passes.find_signs.reshape_bits import reshape_bits
+from litebnn.passes.tidy.remove_dead_ops import remove_dead_ops
+from tests.support.float_models import FloatModel, assert_same_values, op_names, rewritten
+
+
+def reshaped(model: FloatModel, x: Tensor, kind: str) -> Tensor:
+    if kind == "SQUEEZE":
+        return model.op(kind, [x], (x.dims[0], *x.dims[2:]), squeeze_dims=np.array([1], np.int32))
+    if kind == "EXPAND_DIMS":
+        return model.op(kind, [x, model.const(0, np.int32)], (1, *x.dims))
+    return model.reshape(x, 1, int(np.prod(x.dims)))
+
+
+@pytest.mark.usefixtures("library")
+@pytest.mark.parametrize(
+    ("kind", "channels", "names"),
+    [
+        ("RESHAPE", 64, ["LceQuantize", "RESHAPE", "LceDequantize"]),
+        ("SQUEEZE", 40, ["LceQuantize", "RESHAPE", "LceDequantize"]),
+        ("EXPAND_DIMS", 40, ["LceQuantize", "RESHAPE", "LceDequantize"]),
+        ("RESHAPE", 40, ["RESHAPE", "LceQuantize", "LceDequantize"]),
+    ],
+)
+def test_words_are_reshaped_where_they_fit_else_the_values(kind: str, channels: int, names: list[str]) -> None:
+    model = FloatModel()
+    source = model.finish(reshaped(model, model.sign(model.input(1, 1, 3, channels)), kind))
+    result = rewritten(source, recognize_signs, reshape_bits, remove_dead_ops)
+    assert op_names(result)[-len(names) :] == names
+    assert_same_values(source, result)
+
+
+def test_two_unknown_sizes_cannot_be_described() -> None:
+    model = FloatModel()
+    x = model.sign(model.input(1, 1, 3, 64, signature=(-1, -1, 3, 64)))
+    source = model.finish(model.op("RESHAPE", [x, model.input(3, type="INT32")], (-1, -1, 64)))
+    assert op_names(rewritten(source, recognize_signs, reshape_bits))[-1] == "RESHAPE"
