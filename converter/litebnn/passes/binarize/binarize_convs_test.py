@@ -8,7 +8,6 @@ from litebnn.passes.binarize.binarize_convs import binarize_convs
 from litebnn.passes.find_signs.recognize_signs import recognize_signs
 from litebnn.rewriting.bconv import bconv_options
 from litebnn.rewriting.notes import Notes
-from litebnn.rewriting.weights import binary_weights
 from tests.support.float_models import FloatModel, sign_weights
 
 RNG = np.random.default_rng(0)
@@ -49,14 +48,6 @@ def test_other_weights_stay_float(change: Any, reason: str) -> None:
     op, notes = converted(model, model.conv(model.sign(model.input(1, 6, 6, 40)), weights))
     assert op is None
     assert reason in " ".join(notes.layers[0].reasons)
-
-
-def test_a_channel_that_is_zero_altogether_has_magnitude_zero() -> None:
-    weights = sign_weights(RNG, 4, 1, 1, 32)
-    weights[2] = 0
-    parts = binary_weights(weights)
-    assert not isinstance(parts, str)
-    assert parts[1][2] == 0
 
 
 def test_a_float_input_and_weights_that_are_not_constant_stay_float() -> None:

@@ -32,18 +32,6 @@ def test_half_precision_weights_are_folded_for_binary_layers_only() -> None:
     assert sorted(op_names(built)) == ["CONV_2D", "DEQUANTIZE", "LceBconv2d", "LceQuantize"]
 
 
-def test_a_product_with_a_large_kernel_is_a_dense_layer() -> None:
-    model = FloatModel()
-    x = model.sign(model.input(1, 64))
-    kernel = model.sign(model.const(RNG.standard_normal((64, 10))))
-    built = model.model(model.op("BATCH_MATMUL", [x, kernel], (1, 10)))
-    notes = Notes(built)
-    run_phases(built, BINARY_PHASES, notes)
-    assert op_names(built) == ["LceQuantize", "RESHAPE", "LceBconv2d", "RESHAPE"]
-    assert notes.layers[0].binary
-    assert notes.layers[0].macs == 640
-
-
 def test_a_value_that_is_read_twice_over_and_over_is_computed_once() -> None:
     model = FloatModel()
     kernel = model.const(RNG.choice([-1.0, 1.0], (8, 3, 3, 32)))

@@ -28,15 +28,3 @@ def test_a_flatten_of_channels_that_fill_no_words_happens_before_the_sign() -> N
     built = model.model(model.dense(x, sign_weights(RNG, 10, 360)))
     run_phases(built, BINARY_PHASES, Notes(built))
     assert op_names(built) == ["RESHAPE", "LceQuantize", "RESHAPE", "LceBconv2d", "RESHAPE"]
-
-
-def test_a_shape_that_is_computed_from_the_batch_becomes_constant() -> None:
-    model = FloatModel()
-    x = model.input(1, 3, 3, 32, signature=(-1, 3, 3, 32))
-    sizes = model.op("SHAPE", [x], (4,), type="INT32", table="ShapeOptions")
-    flat = model.op("RESHAPE", [model.sign(x), sizes], (-1, 288))
-    built = model.model(model.dense(flat, sign_weights(RNG, 10, 288)))
-    run_phases(built, BINARY_PHASES, Notes(built))
-    assert op_names(built) == ["LceQuantize", "RESHAPE", "LceBconv2d", "RESHAPE"]
-    np.testing.assert_array_equal(built.graphs[0].ops[1].input(1).array, [-1, 1, 1, 9])
-    np.testing.assert_array_equal(built.graphs[0].ops[3].input(1).array, [-1, 10])

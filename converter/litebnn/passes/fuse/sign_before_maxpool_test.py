@@ -66,10 +66,3 @@ def test_pooling_that_others_read_stays() -> None:
     x = model.max_pool(model.conv(model.sign(model.input(1, 9, 9, 32)), sign_weights(RNG, 32, 3, 3, 32)), 2, 2)
     names, _ = after_passes(model, model.conv(model.sign(x), sign_weights(RNG, 8, 3, 3, 32)), x)
     assert names == ["LceQuantize", "LceBconv2d", "MAX_POOL_2D", "LceQuantize", "LceBconv2d"]
-
-
-def test_pooling_of_signs_is_pooling_of_bits() -> None:
-    model = FloatModel()
-    x = model.max_pool(model.sign(model.input(1, 8, 8, 40)), 3, 2, same=True)
-    names, _ = after_passes(model, model.conv(x, sign_weights(RNG, 8, 3, 3, 40)))
-    assert names == ["LceQuantize", "LceBMaxPool2d", "LceBconv2d"]

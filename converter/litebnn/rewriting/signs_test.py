@@ -1,0 +1,55 @@
+import numpy as np
+import pytest
+
+from litebnn.rewriting.int8 import int8_constant, parameters
+from litebnn.rewriting.signs import find_sign
+from tests.support.float_models import FloatModel
+
+
+@pytest.mark.parametrize(
+    ("form", "comparison"),
+    [
+        ("sign_add_sign", "GREATER_EQUAL"),
+        ("sign_add_sign_down", "GREATER"),
+        ("where_ge", "GREATER_EQUAL"),
+        ("where_gt", "GREATER"),
+        ("where_mirrored", "LESS_EQUAL"),
+        ("where_swapped", "LESS"),
+        ("where_not", "LESS"),
+        ("where_zero", "GREATER_EQUAL"),
+        ("scaled_cast", "GREATER_EQUAL"),
+    ],
+)
+def test_a_form_is_a_comparison(form: str, comparison: str) -> None:
+    model = FloatModel()
+    x = model.input(1, 4)
+    sign = find_sign(model.graph, model.sign(x, form))
+    assert sign is not None
+    assert (sign.x, sign.comparison, sign.threshold) == (x, comparison, 0.0)
+
+
+@pytest.mark.parametrize(("count", "comparison"), [(2, "GREATER_EQUAL"), (5001, "LESS")])
+def test_any_number_of_nots_is_one_or_none(count: int, comparison: str) -> None:
+    model = FloatModel()
+    x = model.input(1, 4)
+    condition = model.elementwise("GREATER_EQUAL", x, model.const(0.5), type="BOOL")
+    for _ in range(count):
+        condition = model.op("LOGICAL_NOT", [condition], x.dims, type="BOOL")
+    sign = find_sign(model.graph, model.op("SELECT_V2", [condition, model.const(1), model.const(-1)], x.dims))
+    assert sign is not None
+    assert (sign.x, sign.comparison, sign.threshold) == (x, comparison, 0.5)
+
+
+@pytest.mark.parametrize(("level", "is_x"), [(0.0, True), (0.25, False)])
+def test_an_int8_value_is_compared_with_its_zero_point_only(level: float, is_x: bool) -> None:
+    model = FloatModel()
+    x = model.input(1, 4, type="INT8")
+    x.quantization = parameters(0.25, 3)
+    threshold = int8_constant("level", np.full(1, level, np.float32), 0.25, 3)
+    condition = model.elementwise("GREATER_EQUAL", x, threshold, type="BOOL")
+    for values in ((1, -1), (-1, 1)):
+        selected = model.op("SELECT_V2", [condition, *(model.const(v) for v in values)], x.dims)
+        sign = find_sign(model.graph, selected)
+        assert sign is not None
+        assert sign.x is (x if is_x and values[0] == 1 else condition)
+        assert sign.truth == (values[0] == 1)
