@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from litebnn.flatbuffer.schema import schema
-from litebnn.passes import BINARY_PHASES, PHASES
+from litebnn.passes import BINARY_PHASES, ON_REQUEST, PHASES
 
 PACKAGE = Path(__file__).parent
 PASSES = PACKAGE / "passes"
@@ -68,7 +68,7 @@ def _fields(name: str) -> list[str]:
 def test_a_folder_holds_the_passes_of_its_phase_each_with_its_test(phase: str) -> None:
     folder = PASSES / phase
     names = {path.stem for path in modules(folder)} - {"__init__"}
-    ran = {one.__name__: one.__module__ for one in PHASES[phase]}
+    ran = {one.__name__: one.__module__ for one in (*PHASES[phase], *ON_REQUEST.get(phase, ()))}
     assert {name for name, module in ran.items() if module.startswith(f"litebnn.passes.{phase}.")} == names
     assert all(module.endswith("." + name) for name, module in ran.items())
     assert {path.stem.removesuffix("_test") for path in folder.glob("*_test.py")} == names

@@ -33,9 +33,11 @@ from litebnn.passes.fuse.sign_before_maxpool import sign_before_maxpool
 from litebnn.passes.fuse.simplify_affine_before_sign import simplify_affine_before_sign
 from litebnn.passes.fuse.skip_sign_preserving_ops import skip_sign_preserving_ops
 from litebnn.passes.int8.fold_quantized_constants import fold_quantized_constants
+from litebnn.passes.int8.insert_quantization import insert_quantization
 from litebnn.passes.int8.lower_to_int8 import lower_to_int8
 from litebnn.passes.int8.merge_requantizations import merge_requantizations
 from litebnn.passes.int8.read_int8_signs import read_int8_signs
+from litebnn.passes.int8.set_interface_types import set_interface_types
 from litebnn.passes.int8.shift_uint8_to_int8 import shift_uint8_to_int8
 from litebnn.passes.int8.write_int8 import write_int8
 from litebnn.passes.tidy.merge_constants import merge_constants
@@ -90,6 +92,8 @@ PHASES: dict[str, tuple[Pass, ...]] = {
     "tidy": (merge_constants, remove_dead_ops),
 }
 BINARY_PHASES = ("find_signs", "binarize", "fuse")
+# These rewrites need what a caller of the converter asks for, so no phase runs them, but the converter itself.
+ON_REQUEST: dict[str, tuple[Callable[..., None], ...]] = {"int8": (insert_quantization, set_interface_types)}
 
 
 def run_phases(
@@ -116,4 +120,4 @@ def run_phases(
                     changed |= one(graph, notes)
 
 
-__all__ = ["BINARY_PHASES", "PHASES", "Pass", "run_phases"]
+__all__ = ["BINARY_PHASES", "ON_REQUEST", "PHASES", "Pass", "run_phases"]

@@ -36,7 +36,7 @@ def test_ops_with_an_index_operand(
 )
 def test_an_operand_that_does_not_fit_gives_nothing(name: str, operand: list[int], shape: tuple[int, ...]) -> None:
     model = FloatModel()
-    result = model.op(name, [model.const(VALUES), model.const(operand, np.int32)], shape, **{"keep_dims": False})
+    result = model.op(name, [model.const(VALUES), model.const(operand, np.int32)], shape, keep_dims=False)
     assert evaluated(model, result) is None
 
 
