@@ -86,6 +86,15 @@ def test_cpus_of_the_targets() -> None:
             assert load_targets()[code(name)[0]].zig_cpu == cpu.lower().replace("-", "_")
 
 
+def test_glibc_floors_and_wheel_tags() -> None:
+    targets = load_targets().values()
+    text = read("docs/cross-compile.md")
+    assert re.findall(r"promised for `zig` and `docker` is glibc\s+([\d.]+\d)", text) == [
+        floor for floor in {target.glibc for target in targets} if floor
+    ]
+    assert set(re.findall(r"manylinux_\w+", text)) <= {target.wheel for target in targets}
+
+
 def test_toolchains() -> None:
     assert [code(name)[0] for name, *_ in table("docs/cross-compile.md", "`--toolchain=`")] == [*TOOLCHAINS, "auto"]
     assert f"auto, {', '.join(TOOLCHAINS[:-1])} or {TOOLCHAINS[-1]}" == tasks.TOOLCHAIN
@@ -105,6 +114,11 @@ def test_values_of_the_options() -> None:
         values = re.search(rf"`{name}`: ([^.(]*)", text)
         assert values is not None
         assert re.findall(r"(\d+) (\w+)", values[1]) == [(str(value.value), value.name) for value in kind]
+
+
+def test_number_of_golden_models() -> None:
+    (number,) = re.findall(r"holds (\d+) small models", read("docs/ops.md"))
+    assert int(number) == len(list((ROOT / "tests" / "golden").glob("*.lce.tflite")))
 
 
 def test_options_of_the_converter() -> None:

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 import litebnn
 from litebnn.runtime.find import find_runtime
+from tests.runtimes.backends import DELEGATE, PythonRuntime
 from tests.support import lce_models, reference
 
 pytestmark = pytest.mark.usefixtures("library")
@@ -18,15 +19,7 @@ run_quietly = settings(deadline=None, suppress_health_check=[HealthCheck.functio
 
 def run(model: bytes, x: Any, num_threads: int = 1) -> Any:
     """Runs a model of one input and one output, resized to the input's shape."""
-    interpreter = find_runtime().Interpreter(
-        model_content=model, experimental_delegates=[litebnn.load_delegate(num_threads=num_threads)]
-    )
-    source, result = interpreter.get_input_details()[0], interpreter.get_output_details()[0]
-    interpreter.resize_tensor_input(source["index"], x.shape)
-    interpreter.allocate_tensors()
-    interpreter.set_tensor(source["index"], x)
-    interpreter.invoke()
-    return interpreter.get_tensor(result["index"])
+    return PythonRuntime().session(model, DELEGATE, num_threads)(x)
 
 
 def assert_close(found: Any, expected: Any, tolerance: float) -> None:

@@ -27,7 +27,7 @@ class Refused(Exception):
 class PythonRuntime:
     """A runtime for Python."""
 
-    def __init__(self, package: str) -> None:
+    def __init__(self, package: str | None = None) -> None:
         self.module = find_runtime(package)
 
     def interpreter(self, model: bytes, way: str, num_threads: int) -> Any:
