@@ -19,7 +19,7 @@ PYTHON = VENV / ("Scripts/python.exe" if os.name == "nt" else "bin/python")
 
 OLDEST_PYTHON = (3, 10)
 
-# Extras of pyproject.toml by task; the others need only `dev`.
+# These tasks need more of pyproject.toml's extras than `dev`.
 EXTRAS = {
     "demo": ("dev", "demo"),
     "deploy": ("dev", "deploy"),

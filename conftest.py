@@ -18,7 +18,7 @@ def pytest_configure(config: pytest.Config) -> None:
     targets = config.getoption("--target")
     if not targets:
         return
-    # Here, because the Pythons of other runtimes and CPUs read this file too and have not all that the toolkit needs.
+    # The Pythons of other runtimes and CPUs read this file too, and have not all that the toolkit needs.
     from toolchains.targets import ToolkitError, find_target
 
     try:

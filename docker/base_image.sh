@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Makes the image debian:bookworm-slim from Debian's packages alone, where no image registry can be reached.
-# Needs root, debootstrap and a running Docker engine. Makes nothing where the image is there already.
+# This script makes the image debian:bookworm-slim from Debian's packages alone, where no image registry can be reached.
+# It needs root, debootstrap and a running Docker engine, and makes nothing where the image is there already.
 set -euo pipefail
 image=debian:bookworm-slim
 docker image inspect "$image" >/dev/null 2>&1 && exit 0

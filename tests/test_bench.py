@@ -122,7 +122,7 @@ def test_runtimes_take_turns(
     monkeypatch.setattr(models, "Worker", Recorder)
     monkeypatch.setattr(models, "model_file", lambda name, form: tmp_path)
     models.compare("QuickNet", ["litebnn", "xnnpack"], threads=1, rounds=2)
-    # One turn each to warm up, which does not count.
+    # The first turn of each warms up, and does not count.
     assert turns == ["litebnn", "xnnpack"] * 3 + ["end litebnn", "end xnnpack"]
     header, ours, theirs = capsys.readouterr().out.splitlines()
     assert header == "QuickNet, 1 thread, 2 turns each"

@@ -129,7 +129,7 @@ def test_options_of_the_converter() -> None:
     for names, default, _ in rows:
         for name in code(names):
             written = code(default)[0] if default else ""
-            # Words stand for themselves there, and a function for nothing to be said.
+            # A word stands for itself there, and of a default that is a function nothing is said.
             if written and not callable(known[name]):
                 assert written in (known[name], repr(known[name])) or ast.literal_eval(written) == known[name], name
 

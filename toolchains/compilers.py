@@ -13,7 +13,7 @@ from typing import TextIO
 
 from toolchains.targets import ROOT, Target, ToolkitError, find_target, read_toml
 
-# Runs a command in the project's folder, its output into the file, and returns the exit code.
+# A runner runs a command in the project's folder, its output into the file, and returns the exit code.
 Runner = Callable[[Sequence[str], TextIO], int]
 
 CMAKE_FILES = ROOT / "toolchains" / "cmake"

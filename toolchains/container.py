@@ -20,7 +20,7 @@ from toolchains.targets import BUILD, ROOT, Target, ToolkitError
 
 RECIPE = ROOT / "docker"
 ZIG = "/opt/ziglang/zig"
-# By the Docker engine's name for its CPU.
+# A Docker engine names its CPU in words of its own, which are the keys here.
 WHEEL_PLATFORMS = {"amd64": "manylinux_2_12_x86_64", "arm64": "manylinux_2_17_aarch64"}
 
 
@@ -100,7 +100,7 @@ def run_in_container(command: Sequence[str], log: TextIO) -> int:
     client = connect()
     from docker.errors import DockerException
 
-    # At the same paths as outside, so that nothing has to be translated.
+    # The paths are the same as outside, so that nothing has to be translated.
     volumes = {str(ROOT): {"bind": str(ROOT), "mode": "ro"}, str(BUILD): {"bind": str(BUILD), "mode": "rw"}}
     container = client.containers.create(
         image_name(),

@@ -18,7 +18,7 @@ from toolchains.targets import Target, ToolkitError, find_target
 
 HOST = re.compile(r"(.+@)?([^@:]+(:\d+)?|[0-9a-fA-F:]+)")  # what Fabric takes; an IPv6 address has no port
 
-# `uname -m` of the machines that run programs for a processor; a 64-bit kernel may carry a 32-bit system.
+# A machine runs programs for a processor where its `uname -m` is listed; a 64-bit kernel may carry a 32-bit system.
 MACHINES = {"aarch64": ("aarch64", "arm64"), "x86_64": ("x86_64",), "armv7l": ("armv7l", "armv8l", "aarch64")}
 BITS = {"aarch64": 64, "x86_64": 64, "armv7l": 32}
 ILLEGAL_INSTRUCTION = 128 + 4  # a shell's exit code for a command that died of it
@@ -163,7 +163,7 @@ def deploy(
         board.put(model, f"{place}/{model.name}")
     graph = shlex.quote(model.name if model is not None else MODEL)
     flags = f"--graph={graph} --lcompute=1 --num_threads={num_threads} --enable_op_profiling=1 --output=benchmark.json"
-    # With more to do after it, the shell stays and tells of a signal in its exit code.
+    # The shell has more to do after the program, so it stays and tells of a signal in its exit code.
     result = board.run(f"cd {shlex.quote(place)} && ./benchmark_model {flags}; exit $?")
     if result.exited == ILLEGAL_INSTRUCTION:
         raise ToolkitError(f"{host} has another CPU than {target}: benchmark_model met an instruction that it lacks")

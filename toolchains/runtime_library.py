@@ -38,7 +38,7 @@ class Package:
     sha256: str
 
 
-# TensorFlow Lite's C library 2.9.0 and its headers, for x86-64 and aarch64.
+# This package carries TensorFlow Lite's C library 2.9.0 and its headers, for x86-64 and aarch64.
 TFLITE = Package("tfjs-tflite-node", "0.0.2", "3be1632328a76a2475e5b6833253763c802c859433becb4d879ee1860e3b5284")
 TFLITE_LIBRARY = {"x86_64": f"cc_deps/linux_amd64/{LIBRARY}", "aarch64": f"cc_deps/linux_arm64/{LIBRARY}"}
 TFLITE_INCLUDE = "cc_deps/include"

@@ -14,7 +14,7 @@ ROOT = Path(__file__).resolve().parents[1]
 BUILD = ROOT / "build"
 TABLE = ROOT / "toolchains" / "targets.toml"
 
-# What --toolchain names, beside "auto".
+# --toolchain names one of these, or "auto".
 TOOLCHAINS = ("gcc", "zig", "docker", "ndk")
 
 
@@ -58,7 +58,7 @@ class Target:
         return f"manylinux_{self.glibc.replace('.', '_')}_{self.processor}" if self.glibc else ""
 
 
-# What TOML makes of a key's value, and what an error calls that, by the type of the field.
+# The type of a field decides what TOML has to make of its value, and what an error calls that.
 KINDS: dict[Any, tuple[type, str]]
 KINDS = {str: (str, "a string"), int: (int, "an integer"), tuple[str, ...]: (list, "a list of strings")}
 KEYS = {field.name: KINDS[field.type] for field in fields(Target) if field.name != "name"}

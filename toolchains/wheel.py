@@ -19,7 +19,7 @@ from toolchains.command_line import parser, run
 from toolchains.elf import glibc_floor
 from toolchains.targets import ROOT, ToolkitError, find_target
 
-# How `build_wheel` tells the build hook, which runs in another process, what to build.
+# The build hook runs in another process; `build_wheel` tells it by these variables what to build.
 TARGET_VARIABLE = "LITEBNN_WHEEL_TARGET"
 TOOLCHAIN_VARIABLE = "LITEBNN_WHEEL_TOOLCHAIN"
 

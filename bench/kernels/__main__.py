@@ -24,13 +24,13 @@ from toolchains.targets import BUILD, ROOT, Target, ToolkitError, find_target
 
 FOLDER = BUILD / "bench"
 LAYERS = [f"bconv {f}x{f} {size}x{size}x{64 * 56 // size}" for f in (3, 1, 5) for size in (56, 28, 14, 7)]
-# The functions of ops/kernels/isa/neon64/sum_windows.S for chunks of six words, by the cores that they are for: how
-# many vector instructions those do a cycle.
+# These functions of ops/kernels/isa/neon64/sum_windows.S sum chunks of six words, each for its own cores, which do so
+# many vector instructions a cycle.
 LOOPS = {
     "litebnn_sum_windows_6": {"cortex-a72": 2, "cortex-a76": 2},
     "litebnn_sum_windows_in_order_6": {"cortex-a53": 1, "cortex-a55": 1},
 }
-# Six words of four pixels and 32 channels.
+# One turn of such a loop takes six words of four pixels and 32 channels.
 LOOP_MACS = 6 * 32 * 4 * 32
 
 Command = Sequence[str | Path]

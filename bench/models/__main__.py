@@ -18,7 +18,7 @@ from bench.zoo import PEER_PYTHON, model_file
 from toolchains.command_line import run
 from toolchains.targets import ToolkitError
 
-# So long that what the others have left in the caches counts little.
+# A turn is so long that what the others have left in the caches counts little.
 SECONDS_OF_A_TURN = 0.1
 
 

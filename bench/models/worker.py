@@ -35,7 +35,7 @@ def _tflite_runner(interpreter: Any) -> Callable[[], None]:
 def _lce_runner(model: bytes, threads: int, best: bool) -> Callable[[], None]:
     import numpy as np
 
-    # Not by way of its package, which imports all of TensorFlow: that would count as its memory.
+    # Its package imports all of TensorFlow, which would count as its memory, so the module is loaded by its file.
     package = importlib.metadata.distribution("larq-compute-engine")
     file = next(file for file in package.files or [] if "interpreter_wrapper_lite" in file.name)
     spec = importlib.util.spec_from_file_location("interpreter_wrapper_lite", str(package.locate_file(file)))

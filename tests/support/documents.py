@@ -10,7 +10,7 @@ FOLDERS = ("bench", "converter", "docker", "docs", "examples", "ops", "tests", "
 SUFFIXES = {".S", ".c", ".cc", ".cmake", ".h", ".md", ".py", ".sh", ".toml", ".txt"}
 DOCUMENTS = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md")])
 
-# A folder of the project, a slash, and what belongs to a path or to a pattern of paths.
+# A path begins with a folder of the project and a slash; braces and stars make it a pattern.
 PATH = re.compile(rf"(?<![\w./{{}}-])(?:{'|'.join(FOLDERS)})/[\w./*{{}},-]*[\w/*}}]")
 SPAN = re.compile(r"`([^`\n]+)`")
 COMMAND = re.compile(r"(?:invoke|python3 bootstrap\.py) ([a-z][\w-]*)([^#&|]*)")

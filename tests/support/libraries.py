@@ -11,7 +11,7 @@ EXPORTS = [
     "tflite_plugin_create_delegate",
     "tflite_plugin_destroy_delegate",
 ]
-# The C library and its loader. Before glibc 2.34 dlopen and threads had libraries of their own.
+# The C library has several names: before glibc 2.34 dlopen and threads had libraries of their own.
 C_LIBRARY = ("libc.so", "libm.so", "libpthread.so", "libdl.so", "ld-linux")
 
 

@@ -3,14 +3,14 @@
 import ast
 import re
 
-# What looks like code but is none: comments, strings, characters, and the preprocessor's lines.
+# Comments, strings, characters and the preprocessor's lines look like code but are none.
 NO_CODE = re.compile(
     r"//[^\n]*|/\*.*?\*/|R\"\((?:.*?)\)\"|\"(?:\\.|[^\"\\\n])*\"|(?<![0-9a-fA-F])'(?:\\.|[^'\\\n])'|^#(?:\\\n|[^\n])*",
     re.DOTALL | re.MULTILINE,
 )
 # clang-format puts a space before a brace that begins a block, and none before that of an initializer.
 INITIALIZER = re.compile(r"(?<=[\w>\])])\{[^{}]*\}")
-# What may stand in brackets before the brace of a class.
+# Attributes may bring brackets into the head of a class.
 ATTRIBUTE = re.compile(r"(?:alignas|__attribute__)\s*\((?:[^()]|\([^()]*\))*\)")
 
 

@@ -1,5 +1,5 @@
-# The GNU cross compiler of the Debian package g++-TRIPLE, or any other on the PATH called TRIPLE-g++.
-# Needs LITEBNN_TRIPLE and LITEBNN_PROCESSOR; LITEBNN_CPU_FLAGS is optional.
+# This file is for the GNU cross compiler of the Debian package g++-TRIPLE, or any other on the PATH called TRIPLE-g++.
+# It needs LITEBNN_TRIPLE and LITEBNN_PROCESSOR; LITEBNN_CPU_FLAGS is optional.
 set(CMAKE_SYSTEM_NAME Linux)
 set(CMAKE_SYSTEM_PROCESSOR ${LITEBNN_PROCESSOR})
 # try_compile reads this file again, in a project of its own.

@@ -1,6 +1,6 @@
-# Clang and libc++ as the PyPI package ziglang brings them, with the C library's headers for every target.
-# Needs LITEBNN_ZIG (the program), LITEBNN_CPU (what to compile for) and LITEBNN_GENERIC_CPU (what zig compiles its own
-# libc++ for, when it links). LITEBNN_TRIPLE (empty: this machine), LITEBNN_PROCESSOR and LITEBNN_GLIBC say the rest.
+# This file is for Clang and libc++ as the PyPI package ziglang brings them, with the C library's headers for every
+# target. It needs LITEBNN_ZIG (the program), LITEBNN_CPU (what to compile for) and LITEBNN_GENERIC_CPU (what zig
+# compiles its own libc++ for, when it links). LITEBNN_TRIPLE (empty: this machine), LITEBNN_PROCESSOR and LITEBNN_GLIBC say the rest.
 # try_compile reads this file again, in a project of its own.
 list(APPEND CMAKE_TRY_COMPILE_PLATFORM_VARIABLES
      LITEBNN_ZIG LITEBNN_CPU LITEBNN_GENERIC_CPU LITEBNN_TRIPLE LITEBNN_PROCESSOR LITEBNN_GLIBC)
