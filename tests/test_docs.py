@@ -4,7 +4,6 @@ import ast
 import importlib.util
 import inspect
 import re
-from dataclasses import fields
 from pathlib import Path
 
 import pytest
@@ -98,14 +97,6 @@ def test_glibc_floors_and_wheel_tags() -> None:
 def test_toolchains() -> None:
     assert [code(name)[0] for name, *_ in table("docs/cross-compile.md", "`--toolchain=`")] == [*TOOLCHAINS, "auto"]
     assert f"auto, {', '.join(TOOLCHAINS[:-1])} or {TOOLCHAINS[-1]}" == tasks.TOOLCHAIN
-
-
-def test_ops_and_their_options() -> None:
-    options = {contract.BCONV_2D: contract.BConv2DOptions, contract.BMAXPOOL_2D: contract.BMaxPool2DOptions}
-    rows = {code(name)[0]: code(listed) for name, _, _, listed in table("docs/ops.md", "op")}
-    assert set(rows) == set(contract.CUSTOM_OPS)
-    for name, listed in rows.items():
-        assert set(listed) == {field.name for field in fields(options[name])} if name in options else not listed
 
 
 def test_values_of_the_options() -> None:

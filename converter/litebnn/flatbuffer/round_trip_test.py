@@ -126,16 +126,19 @@ def sparsity() -> Any:
     return item
 
 
-def everything() -> Any:
-    """A model with a bit of everything that the schema has."""
-    quantization = schema.QuantizationParametersT()
-    quantization.scale, quantization.zeroPoint = np.array([0.5, 0.25], np.float32), np.array([0, 0], np.int64)
-    quantization.min, quantization.max = np.array([-1.0], np.float32), np.array([1.0], np.float32)
-    quantization.quantizedDimension = 1
+def quantization() -> Any:
+    item = schema.QuantizationParametersT()
+    item.scale, item.zeroPoint = np.array([0.5, 0.25], np.float32), np.array([0, 0], np.int64)
+    item.min, item.max = np.array([-1.0], np.float32), np.array([1.0], np.float32)
+    item.quantizedDimension = 1
     custom = schema.CustomQuantizationT()
     custom.custom = np.array([1, 2, 3], np.uint8)
-    quantization.detailsType, quantization.details = schema.QuantizationDetails.CustomQuantization, custom
+    item.detailsType, item.details = schema.QuantizationDetails.CustomQuantization, custom
+    return item
 
+
+def main_graph() -> Any:
+    """A graph with ops and tensors of every kind."""
     variant = schema.VariantSubTypeT()
     variant.shape, variant.type, variant.hasRank = np.array([2], np.int32), schema.TensorType.FLOAT32, True
     handle = schema.VarHandleOptionsT()
@@ -149,14 +152,14 @@ def everything() -> Any:
         tensor("words", "STRING", [1], 2),
         tensor("variable", "RESOURCE", []),
         tensor("weights", "FLOAT32", [4, 4], 3, sparsity=sparsity()),
-        tensor("int4", "INT4", [3], 4, quantization=quantization),
+        tensor("int4", "INT4", [3], 4, quantization=quantization()),
         tensor("state", "FLOAT32", [1, 4], isVariable=True),
         tensor("anything", "VARIANT", None, variantTensors=[variant], hasRank=True),
         tensor("out", "FLOAT32", [1, 4]),
         tensor("loose", "FLOAT16", [2], 5),
         tensor("between", "FLOAT32", [1, 4]),
     ]
-    main = subgraph(
+    return subgraph(
         b"main",
         tensors,
         [0],
@@ -175,6 +178,10 @@ def everything() -> Any:
             ),
         ],
     )
+
+
+def everything() -> Any:
+    """A model with a bit of everything that the schema has."""
     condition = subgraph(b"condition", [tensor("c", "FLOAT32", [1, 4]), tensor("b", "BOOL", [], 6)], [0], [1], [])
     body = subgraph(b"body", [tensor("c", "FLOAT32", [1, 4])], [0], [0], [])
 
@@ -188,7 +195,7 @@ def everything() -> Any:
         code("DILATE"),
         code("RELU"),
     ]
-    model.subgraphs = [main, condition, body]
+    model.subgraphs = [main_graph(), condition, body]
     model.buffers = [
         buffer(None),
         buffer(None),
