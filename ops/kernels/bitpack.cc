@@ -12,10 +12,7 @@ template <typename Body>
 void ForRows(ThreadPool& pool, int64_t rows, int32_t channels, Body body) {
   // A part that is a multiple of 32 rows long starts at a cache line's start wherever the whole does.
   const int64_t grain = (kGrainValues / channels + kBitsPerWord) / kBitsPerWord * kBitsPerWord;
-  pool.ParallelFor(
-      rows, grain,
-      [](void* context, int, int64_t begin, int64_t end) { (*static_cast<Body*>(context))(begin, end - begin); },
-      &body);
+  ParallelFor(pool, rows, grain, [&body](int, int64_t begin, int64_t end) { body(begin, end - begin); });
 }
 
 template <typename T>

@@ -38,19 +38,9 @@ void ForEachWindow(const MaxPool2dGeometry& g, int64_t begin, int64_t end, Visit
 // Calls visit(window) for every output pixel, on all threads.
 template <typename Visit>
 void ParallelForEachWindow(ThreadPool& pool, const MaxPool2dGeometry& geometry, Visit visit) {
-  struct Task {
-    const MaxPool2dGeometry& geometry;
-    Visit visit;
-  };
-  Task task = {geometry, visit};
   const int64_t row_values = int64_t{geometry.output_width} * geometry.channels;
-  pool.ParallelFor(
-      static_cast<int64_t>(geometry.batch) * geometry.output_height, 1 + kGrain / row_values,
-      [](void* context, int, int64_t begin, int64_t end) {
-        const Task& t = *static_cast<Task*>(context);
-        ForEachWindow(t.geometry, begin, end, t.visit);
-      },
-      &task);
+  ParallelFor(pool, int64_t{geometry.batch} * geometry.output_height, 1 + kGrain / row_values,
+              [&](int, int64_t begin, int64_t end) { ForEachWindow(geometry, begin, end, visit); });
 }
 
 }  // namespace

@@ -19,4 +19,13 @@ class ThreadPool {
   virtual void ParallelFor(int64_t count, int64_t grain, Task task, void* context) = 0;
 };
 
+// The same with anything that can be called as body(thread, begin, end).
+template <typename Body>
+void ParallelFor(ThreadPool& pool, int64_t count, int64_t grain, Body body) {
+  pool.ParallelFor(
+      count, grain,
+      [](void* context, int thread, int64_t begin, int64_t end) { (*static_cast<Body*>(context))(thread, begin, end); },
+      &body);
+}
+
 }  // namespace litebnn

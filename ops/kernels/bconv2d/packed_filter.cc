@@ -1,0 +1,58 @@
+#include "kernels/bconv2d/packed_filter.h"
+
+namespace litebnn {
+
+bool PackedFilter::Pack(const Isa& isa, const Bconv2dSpec& spec, const uint32_t* filter) {
+  if (!Allocate(isa, spec)) return false;
+  for (int32_t group = 0; group < spec.groups; ++group) {
+    const int32_t first = group * group_channels;
+    const uint32_t* group_filter = filter + int64_t{first} * words;
+    isa.pack_weights(group_filter, group_channels, runs, run_words,
+                     weights.data() + group_weights_bytes * static_cast<size_t>(group));
+    for (int32_t channel = 0; channel < group_channels; ++channel) {
+      const int32_t slot = group * padded_channels + channel;
+      SetParameters(spec, first + channel, slot);
+      if (spec.zero_padding) CountTaps(group_filter + int64_t{channel} * words, slot);
+    }
+  }
+  return true;
+}
+
+bool PackedFilter::Allocate(const Isa& isa, const Bconv2dSpec& spec) {
+  taps = spec.filter_height * spec.filter_width;
+  tap_words = PackedWords(spec.channels_in / spec.groups);
+  words = tap_words * taps;
+  // A filter row is one run where its taps lie side by side.
+  const bool rows_are_runs = spec.groups == 1 && (spec.dilation_width_factor == 1 || spec.filter_width == 1);
+  runs = rows_are_runs ? spec.filter_height : taps;
+  run_words = words / runs;
+  depth = taps * (spec.channels_in / spec.groups);
+  group_channels = spec.channels_out / spec.groups;
+  padded_channels = (group_channels + isa.tile_channels - 1) / isa.tile_channels * isa.tile_channels;
+  parameters = spec.groups * padded_channels;
+  group_weights_bytes = AlignUp(isa.packed_weights_bytes(group_channels, words));
+  const auto count = static_cast<size_t>(parameters);
+  return weights.Allocate(group_weights_bytes * static_cast<size_t>(spec.groups)) && multiplier.Allocate(count) &&
+         bias.Allocate(count) && threshold.Allocate(count) &&
+         (!spec.zero_padding || tap_popcounts.Allocate(static_cast<size_t>(taps) * count));
+}
+
+void PackedFilter::SetParameters(const Bconv2dSpec& spec, int32_t channel, int32_t slot) {
+  if (spec.output_type == Bconv2dOutputType::kBitpacked) {
+    threshold.data()[slot] = spec.output_threshold[channel];
+    return;
+  }
+  const float scale = spec.output_type == Bconv2dOutputType::kInt8 ? spec.output_scale : 1.0f;
+  const float* multipliers = spec.post_activation_multiplier;
+  const float* biases = spec.post_activation_bias;
+  multiplier.data()[slot] = (multipliers == nullptr ? 1.0f : multipliers[channel]) / scale;
+  bias.data()[slot] = (biases == nullptr ? 0.0f : biases[channel]) / scale;
+}
+
+void PackedFilter::CountTaps(const uint32_t* channel_filter, int32_t slot) {
+  for (int32_t word = 0; word < words; ++word) {
+    tap_popcounts.data()[int64_t{word / tap_words} * parameters + slot] += __builtin_popcount(channel_filter[word]);
+  }
+}
+
+}  // namespace litebnn

@@ -1,0 +1,50 @@
+// How threads share the output of an image: its pixels, or the tiles of its channels.
+#pragma once
+
+#include <cstdint>
+
+#include "kernels/bconv2d/packed_filter.h"
+
+namespace litebnn {
+
+// What one call of Isa::bconv computes.
+struct Part {
+  int32_t group;
+  int64_t pixel_begin, pixel_end;
+  int32_t channel_begin, channel_end;  // of the group
+};
+
+class Schedule {
+ public:
+  Schedule(const Isa& isa, const Bconv2dSpec& spec, const PackedFilter& filter, int64_t pixels, int num_threads);
+
+  // Threads share units [0, count()), by parts of a multiple of grain().
+  int64_t count() const { return by_channels_ ? int64_t{tiles_in_group_} * groups_ : pixels_; }
+  int64_t grain() const { return by_channels_ ? 1 : tile_pixels_; }
+
+  // Calls visit(part) for what units [begin, end) consist of.
+  template <typename Visit>
+  void ForEachPart(int64_t begin, int64_t end, Visit visit) const {
+    if (!by_channels_) {
+      for (int32_t group = 0; group < groups_; ++group) visit(Part{group, begin, end, 0, group_channels_});
+      return;
+    }
+    for (int64_t tile = begin, next; tile < end; tile = next) {
+      const int64_t group = tile / tiles_in_group_, first = group * tiles_in_group_;
+      next = first + tiles_in_group_ < end ? first + tiles_in_group_ : end;
+      visit(Part{static_cast<int32_t>(group), 0, pixels_, ChannelOf(tile - first), ChannelOf(next - first)});
+    }
+  }
+
+ private:
+  int32_t ChannelOf(int64_t tile) const {
+    const int64_t channel = tile * tile_channels_;
+    return channel < group_channels_ ? static_cast<int32_t>(channel) : group_channels_;
+  }
+
+  int64_t pixels_;
+  int32_t groups_, group_channels_, tiles_in_group_, tile_channels_, tile_pixels_;
+  bool by_channels_;
+};
+
+}  // namespace litebnn

@@ -1,0 +1,259 @@
+// Every ISA this CPU can run, over a sweep of shapes, against the contract.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <random>
+#include <vector>
+
+#include "kernels/platform/aligned_buffer.h"
+#include "tests/kernels/isas.h"
+#include "tests/kernels/run_bconv2d.h"
+
+namespace litebnn {
+namespace {
+
+class Bconv2dTest : public IsaTest {};
+LITEBNN_TEST_EVERY_ISA(Bconv2dTest);
+
+// Longer rows than ISAs take at a time.
+TEST_P(Bconv2dTest, WideImages) {
+  for (int32_t width : {449, 500, 1001, 1300}) {
+    for (int32_t stride : {1, 2}) {
+      for (int threads : {1, 2}) {
+        BconvCase c;
+        c.height = 3;
+        c.width = width;
+        c.channels_in = 40;
+        c.channels_out = 9;
+        c.stride_width = stride;
+        ExpectAsReference(isa(), c, threads);
+      }
+    }
+  }
+}
+
+TEST_P(Bconv2dTest, EveryChannelCount) {
+  for (int32_t channels_in : {1, 31, 32, 33, 64, 96, 100, 128, 160, 256}) {
+    for (int32_t channels_out : {1, 7, 31, 32, 33, 64, 70, 96, 128, 130}) {
+      for (const Bconv2dOutputType output_type : kOutputTypes) {
+        BconvCase c;
+        c.channels_in = channels_in;
+        c.channels_out = channels_out;
+        c.output_type = output_type;
+        c.height = 3;
+        c.seed = static_cast<uint32_t>(channels_in * 1000 + channels_out);
+        ExpectAsReference(isa(), c, 1);
+      }
+    }
+  }
+}
+
+TEST_P(Bconv2dTest, RandomShapes) {
+  std::mt19937 random(7);
+  const auto pick = [&random](std::initializer_list<int32_t> values) {
+    return values.begin()[random() % values.size()];
+  };
+  for (int i = 0; i < 400; ++i) {
+    BconvCase c;
+    c.batch = pick({1, 1, 2, 3});
+    c.height = pick({1, 2, 4, 7, 9, 12});
+    c.width = pick({1, 2, 5, 7, 8, 12, 13, 16});
+    c.filter_height = pick({1, 2, 3, 5});
+    c.filter_width = pick({1, 2, 3, 5});
+    c.stride_height = pick({1, 1, 2, 3});
+    c.stride_width = pick({1, 1, 2, 3});
+    c.dilation_height = pick({1, 1, 2, 3});
+    c.dilation_width = pick({1, 1, 2, 3});
+    c.groups = pick({1, 1, 1, 2, 3});
+    c.channels_in = c.groups == 1 ? pick({3, 32, 40, 64, 96, 128}) : c.groups * pick({32, 64});
+    c.channels_out = c.groups * pick({1, 5, 32, 40, 64, 72});
+    c.same = pick({0, 1, 1}) == 1;
+    c.zero_padding = pick({0, 1}) == 1;
+    c.activation = kActivations[random() % 4];
+    c.output_type = kOutputTypes[random() % 3];
+    c.with_multiplier = pick({0, 1, 1}) == 1;
+    c.with_bias = pick({0, 1, 1}) == 1;
+    c.with_addend = c.output_type == Bconv2dOutputType::kFloat32 && pick({0, 1}) == 1;
+    c.rectify_sum = c.with_addend && pick({0, 1}) == 1;
+    c.seed = static_cast<uint32_t>(random());
+    // Half of an odd number of channels is no whole number: the op refuses it.
+    const bool half_channel = c.output_type == Bconv2dOutputType::kBitpacked && c.channels_in / c.groups % 2 == 1;
+    if (half_channel) c.zero_padding = false;
+    ExpectAsReference(isa(), c, pick({1, 1, 2, 3}));
+  }
+}
+
+// More pixels than any ISA takes at a time.
+TEST_P(Bconv2dTest, ManyPixels) {
+  BconvCase c;
+  c.height = c.width = 20;
+  c.channels_out = 33;
+  ExpectAsReference(isa(), c, 1);
+  c.filter_height = c.filter_width = 1;
+  ExpectAsReference(isa(), c, 1);
+}
+
+// Without padding, so that windows end where the input does.
+TEST_P(Bconv2dTest, OneRow) {
+  for (int32_t width = 3; width < 12; ++width) {
+    for (int32_t channels_in : {32, 64, 300}) {
+      for (int32_t stride : {1, 2}) {
+        BconvCase c;
+        c.same = false;
+        c.height = c.filter_height;
+        c.width = width;
+        c.channels_in = channels_in;
+        c.stride_width = stride;
+        ExpectAsReference(isa(), c, 1);
+        ExpectAsReference(isa(), c, 2);
+      }
+    }
+  }
+}
+
+// More rows, and more of what is made of a row, than any ISA takes at a time.
+TEST_P(Bconv2dTest, DeepImages) {
+  for (int32_t channels_in : {1024, 2048, 2900}) {
+    BconvCase c;
+    c.height = 16;
+    c.width = 14;
+    c.channels_in = channels_in;
+    c.channels_out = 20;
+    ExpectAsReference(isa(), c, 1);
+  }
+}
+
+// Steps of windows that lead far beyond the input.
+TEST_P(Bconv2dTest, HugeStrides) {
+  for (int32_t channels_in : {32, 64, 96, 128, 256}) {
+    for (int32_t filter : {1, 3}) {
+      for (int32_t stride : {1 << 26, 1 << 28, 1 << 30}) {
+        for (int32_t width : {1, 4}) {
+          BconvCase c;
+          c.width = width;
+          c.channels_in = channels_in;
+          c.filter_height = c.filter_width = filter;
+          c.stride_width = stride;
+          ExpectAsReference(isa(), c, 1);
+          c.stride_height = stride;
+          ExpectAsReference(isa(), c, 1);
+        }
+      }
+    }
+  }
+}
+
+// More rows than a byte can count for, with nothing but odd nibbles, and runs that are shorter than a block.
+TEST_P(Bconv2dTest, TallFilters) {
+  for (int32_t filter_height : {15, 120, 127, 128, 200}) {
+    BconvCase c;
+    c.height = 3;
+    c.width = 4;
+    c.filter_height = filter_height;
+    c.filter_width = 2;
+    BconvData data;
+    ASSERT_TRUE(MakeBconvData(c, &data));
+    for (uint32_t input : {0x11111111u, 0x7E7E7E7Eu}) {
+      std::fill(data.input.begin(), data.input.end(), input);
+      EXPECT_TRUE(RunBconv(isa(), c, data, 1) == ReferenceBconv(c, data)) << Describe(c);
+      // Without padding, all taps are inside.
+      BconvCase inside = c;
+      inside.same = false;
+      inside.height = filter_height + 1;
+      inside.width = 5;
+      BconvData inside_data;
+      ASSERT_TRUE(MakeBconvData(inside, &inside_data));
+      std::fill(inside_data.input.begin(), inside_data.input.end(), input);
+      EXPECT_TRUE(RunBconv(isa(), inside, inside_data, 1) == ReferenceBconv(inside, inside_data)) << Describe(inside);
+    }
+  }
+}
+
+TEST_P(Bconv2dTest, DeepFilters) {
+  for (int32_t channels_in : {512, 1024, 2050}) {
+    for (const Bconv2dOutputType output_type : kOutputTypes) {
+      BconvCase c;
+      c.height = 2;
+      c.width = 3;
+      c.channels_in = channels_in;
+      c.channels_out = 72;
+      c.output_type = output_type;
+      ExpectAsReference(isa(), c, 1);
+    }
+  }
+}
+
+// More runs, and longer ones, than some ISAs can count bits of in a byte.
+TEST_P(Bconv2dTest, ManyOrLongRuns) {
+  BconvCase c;
+  c.channels_out = 33;
+  c.filter_height = c.filter_width = 13;
+  c.dilation_width = 2;
+  ExpectAsReference(isa(), c, 1);
+  c = {};
+  c.height = c.width = 2;
+  c.channels_in = 20000;
+  c.filter_height = c.filter_width = 1;
+  ExpectAsReference(isa(), c, 1);
+}
+
+// Sums near every power of two up to the deepest that a 16-bit counter holds, and beyond it.
+TEST_P(Bconv2dTest, EqualOrOppositeBits) {
+  for (int32_t channels_in : {64, 256, 8160, 26208, 32768, 65535, 65536, 70000, 140000}) {
+    for (uint32_t filter_bits : {0u, ~0u, 0x11111111u, 0xEEEEEEEEu}) {
+      for (uint32_t input_bits : {0u, 0x11111111u}) {
+        BconvCase c;
+        c.height = c.filter_height = c.filter_width = 1;
+        c.channels_in = channels_in;
+        c.channels_out = 40;
+        BconvData data;
+        ASSERT_TRUE(MakeBconvData(c, &data));
+        std::fill(data.filter.begin(), data.filter.end(), filter_bits);
+        std::fill(data.input.begin(), data.input.end(), input_bits);
+        if (channels_in % 32 != 0) {
+          const uint32_t mask = (1u << (channels_in % 32)) - 1u;
+          const auto words = static_cast<size_t>(PackedWords(channels_in));
+          for (size_t last = words - 1; last < data.input.size(); last += words) data.input[last] &= mask;
+          for (size_t last = words - 1; last < data.filter.size(); last += words) data.filter[last] &= mask;
+        }
+        EXPECT_TRUE(RunBconv(isa(), c, data, 1) == ReferenceBconv(c, data)) << Describe(c);
+      }
+    }
+  }
+}
+
+TEST_P(Bconv2dTest, FollowsItsInputsShape) {
+  BconvCase c;
+  c.zero_padding = true;
+  BconvData first;
+  ASSERT_TRUE(MakeBconvData(c, &first));
+  const auto pool = ThreadPool::Create(2);
+  const auto conv = Bconv2d::Create(isa(), first.spec, first.filter.data());
+  for (int32_t size : {5, 9, 2}) {
+    c.height = c.width = size;
+    BconvData data;
+    ASSERT_TRUE(MakeBconvData(c, &data));
+    data.filter = first.filter;
+    data.multiplier = first.multiplier;
+    data.bias = first.bias;
+    ASSERT_TRUE(conv->Resize(data.geometry));
+    AlignedBuffer<uint8_t> workspace;
+    ASSERT_TRUE(workspace.Allocate(conv->WorkspaceBytes(2)));
+    std::vector<uint8_t> output(OutputBytes(c, data.geometry));
+    conv->Run(*pool, data.input.data(), nullptr, output.data(), workspace.data());
+    EXPECT_EQ(output, ReferenceBconv(c, data)) << Describe(c);
+  }
+}
+
+TEST_P(Bconv2dTest, RefusesAFrameOfManyGigabytes) {
+  BconvCase c;
+  BconvData data;
+  ASSERT_TRUE(MakeBconvData(c, &data));
+  data.spec.dilation_height_factor = data.spec.dilation_width_factor = 1 << 30;
+  const auto conv = Bconv2d::Create(isa(), data.spec, data.filter.data());
+  ASSERT_NE(conv, nullptr);
+  EXPECT_FALSE(conv->Resize(data.geometry));
+}
+
+}  // namespace
+}  // namespace litebnn

@@ -1,0 +1,100 @@
+// Packing and unpacking of signs.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <limits>
+#include <random>
+#include <vector>
+
+#include "kernels/platform/thread_pool.h"
+#include "tests/kernels/bconv2d_reference.h"
+#include "tests/kernels/isas.h"
+
+namespace litebnn {
+namespace {
+
+class BitpackTest : public IsaTest {};
+LITEBNN_TEST_EVERY_ISA(BitpackTest);
+
+TEST_P(BitpackTest, PackFloat32Signs) {
+  std::mt19937 random(3);
+  const float special[] = {0.0f,
+                           -0.0f,
+                           1e-45f,
+                           -1e-45f,
+                           std::numeric_limits<float>::infinity(),
+                           -std::numeric_limits<float>::infinity(),
+                           std::numeric_limits<float>::quiet_NaN(),
+                           -std::numeric_limits<float>::quiet_NaN()};
+  const auto pool = ThreadPool::Create(2);
+  for (int32_t channels : {1, 3, 4, 8, 31, 32, 33, 63, 64, 96, 100, 128, 1000}) {
+    for (int64_t rows : {1, 2, 7, 33}) {
+      std::vector<float> input(static_cast<size_t>(rows * channels));
+      for (float& value : input) {
+        value = random() % 4 == 0 ? special[random() % 8] : static_cast<float>(static_cast<int32_t>(random()));
+      }
+      std::vector<uint32_t> expected(static_cast<size_t>(rows * PackedWords(channels)), 0);
+      for (int64_t i = 0; i < rows * channels; ++i) {
+        if (!(input[static_cast<size_t>(i)] < 0.0f)) continue;
+        expected[static_cast<size_t>(i / channels * PackedWords(channels) + i % channels / 32)] |=
+            1u << (i % channels % 32);
+      }
+      std::vector<uint32_t> output(expected.size(), ~0u);
+      PackFloat32Signs(isa(), *pool, input.data(), rows, channels, output.data());
+      EXPECT_EQ(output, expected) << rows << " rows of " << channels;
+    }
+  }
+}
+
+TEST_P(BitpackTest, PackInt8AndBool) {
+  std::mt19937 random(4);
+  const auto pool = ThreadPool::Create(2);
+  for (int32_t channels : {1, 3, 8, 16, 31, 32, 33, 64, 100, 128, 1000}) {
+    for (int32_t zero_point : {-128, -5, 0, 1, 127}) {
+      const int64_t rows = 5;
+      std::vector<int8_t> input(static_cast<size_t>(rows * channels));
+      for (int8_t& value : input) value = static_cast<int8_t>(random());
+      std::vector<uint8_t> flags(input.size());
+      for (uint8_t& value : flags) value = random() % 2;
+      std::vector<uint32_t> expected(static_cast<size_t>(rows * PackedWords(channels)), 0), expected_bool = expected;
+      for (int64_t i = 0; i < rows * channels; ++i) {
+        const auto word = static_cast<size_t>(i / channels * PackedWords(channels) + i % channels / 32);
+        const uint32_t bit = 1u << (i % channels % 32);
+        if (input[static_cast<size_t>(i)] < zero_point) expected[word] |= bit;
+        if (flags[static_cast<size_t>(i)] == 0) expected_bool[word] |= bit;
+      }
+      std::vector<uint32_t> output(expected.size(), ~0u);
+      PackInt8Signs(isa(), *pool, input.data(), rows, channels, zero_point, output.data());
+      EXPECT_EQ(output, expected) << channels << " channels, zero point " << zero_point;
+      PackBoolSigns(isa(), *pool, reinterpret_cast<const bool*>(flags.data()), rows, channels, output.data());
+      EXPECT_EQ(output, expected_bool) << channels << " channels";
+    }
+  }
+}
+
+TEST_P(BitpackTest, UnpackSignsUndoesPackSigns) {
+  std::mt19937 random(5);
+  const auto pool = ThreadPool::Create(1);
+  for (int32_t channels : {1, 31, 32, 33, 100}) {
+    const int64_t rows = 4;
+    const std::vector<uint32_t> packed = RandomPacked(random, rows, channels);
+    const auto values = static_cast<size_t>(rows * channels);
+    std::vector<uint32_t> again(packed.size());
+    std::vector<float> floats(values);
+    UnpackFloat32Signs(isa(), *pool, packed.data(), rows, channels, floats.data());
+    for (float value : floats) EXPECT_EQ(std::fabs(value), 1.0f);
+    PackFloat32Signs(isa(), *pool, floats.data(), rows, channels, again.data());
+    EXPECT_EQ(again, packed);
+    std::vector<int8_t> bytes(values);
+    UnpackInt8Signs(isa(), *pool, packed.data(), rows, channels, 11, -5, bytes.data());
+    PackInt8Signs(isa(), *pool, bytes.data(), rows, channels, 3, again.data());
+    EXPECT_EQ(again, packed);
+    std::vector<uint8_t> flags(values);
+    UnpackBoolSigns(isa(), *pool, packed.data(), rows, channels, reinterpret_cast<bool*>(flags.data()));
+    PackBoolSigns(isa(), *pool, reinterpret_cast<bool*>(flags.data()), rows, channels, again.data());
+    EXPECT_EQ(again, packed);
+  }
+}
+
+}  // namespace
+}  // namespace litebnn

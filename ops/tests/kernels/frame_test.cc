@@ -1,0 +1,114 @@
+#include "kernels/bconv2d/frame.h"
+
+#include <gtest/gtest.h>
+
+#include <vector>
+
+namespace litebnn {
+namespace {
+
+Bconv2dSpec Spec(int32_t filter) {
+  Bconv2dSpec spec = {};
+  spec.channels_in = spec.channels_out = 32;
+  spec.groups = 1;
+  spec.filter_height = spec.filter_width = filter;
+  spec.stride_height = spec.stride_width = spec.dilation_height_factor = spec.dilation_width_factor = 1;
+  return spec;
+}
+
+// Stages each word as itself and its complement.
+void StageTwice(const uint32_t* words, int64_t count, uint8_t* staged) {
+  auto* out = reinterpret_cast<uint32_t*>(staged);
+  for (int64_t i = 0; i < count; ++i) {
+    *out++ = words[i];
+    *out++ = ~words[i];
+  }
+}
+
+Isa StagingIsa() {
+  Isa isa = kPortableIsa;
+  isa.staged_word_bytes = 2 * sizeof(uint32_t);
+  isa.stage = StageTwice;
+  return isa;
+}
+
+TEST(Flatten, MakesOneRowOfWindowsThatArePixels) {
+  const Bconv2dGeometry geometry = {2, 3, 4, 3, 4, 0, 0};
+  const Bconv2dGeometry flat = Flatten(Spec(1), geometry);
+  EXPECT_EQ(flat.batch, 1);
+  EXPECT_EQ(flat.output_height, 1);
+  EXPECT_EQ(flat.input_width, 24);
+  EXPECT_EQ(flat.output_width, 24);
+  EXPECT_EQ(Flatten(Spec(3), geometry).batch, 2);
+  Bconv2dSpec strided = Spec(1);
+  strided.stride_width = 2;
+  EXPECT_EQ(Flatten(strided, {1, 3, 4, 3, 2, 0, 0}).input_height, 3);
+}
+
+TEST(Frame, IsInPlaceWithoutPadding) {
+  Frame frame;
+  ASSERT_TRUE(frame.Resize(kPortableIsa, Spec(3), {1, 5, 6, 3, 4, 0, 0}, 3));
+  EXPECT_FALSE(frame.has_padding());
+  EXPECT_TRUE(frame.in_place());
+  EXPECT_EQ(frame.frame_bytes(), 0u);
+  for (int run = 0; run < 3; ++run) EXPECT_EQ(frame.run_offsets()[run], run * 6 * 4);
+}
+
+TEST(Frame, IsStagedWhereAnIsaReadsWordsTwice) {
+  const Isa isa = StagingIsa();
+  Frame frame;
+  ASSERT_TRUE(frame.Resize(isa, Spec(3), {1, 5, 6, 3, 4, 0, 0}, 3));
+  EXPECT_FALSE(frame.in_place());
+  ASSERT_TRUE(frame.Resize(isa, Spec(1), {1, 1, 6, 1, 6, 0, 0}, 1));
+  EXPECT_TRUE(frame.in_place());
+}
+
+TEST(Frame, HasPaddingOnAllSides) {
+  const std::vector<uint32_t> image = {1, 2, 3, 4, 5, 6};
+  Frame frame;
+  ASSERT_TRUE(frame.Resize(kPortableIsa, Spec(3), {1, 2, 3, 2, 3, 1, 1}, 3));
+  EXPECT_TRUE(frame.has_padding());
+  ASSERT_EQ(frame.height(), 4);
+  ASSERT_EQ(frame.RowBytes(), 20u);
+  std::vector<uint32_t> staged(frame.frame_bytes() / sizeof(uint32_t), ~0u);
+  auto* bytes = reinterpret_cast<uint8_t*>(staged.data());
+  frame.StageRows(image.data(), 0, 1, bytes);
+  frame.StageRows(image.data(), 1, 4, bytes);
+  staged.resize(20);
+  EXPECT_EQ(staged, (std::vector<uint32_t>{0, 0, 0, 0, 0, 0, 1, 2, 3, 0, 0, 4, 5, 6, 0, 0, 0, 0, 0, 0}));
+}
+
+TEST(Frame, StagesAsTheIsaWants) {
+  const Isa isa = StagingIsa();
+  const std::vector<uint32_t> image = {7, 8};
+  Frame frame;
+  ASSERT_TRUE(frame.Resize(isa, Spec(3), {1, 1, 2, 1, 2, 1, 1}, 3));
+  std::vector<uint32_t> staged(frame.frame_bytes() / sizeof(uint32_t), ~0u);
+  frame.StageRows(image.data(), 1, 2, reinterpret_cast<uint8_t*>(staged.data()));
+  const std::vector<uint32_t> row(staged.begin() + 8, staged.begin() + 16);
+  EXPECT_EQ(row, (std::vector<uint32_t>{0, 0, 7, ~7u, 8, ~8u, 0, 0}));
+}
+
+// Windows whose steps lead beyond the input are all that there is of it.
+TEST(Frame, CutsWhatNoWindowReads) {
+  Bconv2dSpec spec = Spec(2);
+  spec.stride_width = 3;
+  const std::vector<uint32_t> image = {1, 2, 3, 4, 5, 6, 7, 8};
+  Frame frame;
+  ASSERT_TRUE(frame.Resize(kPortableIsa, spec, {1, 1, 8, 1, 2, 0, 0}, 2));
+  ASSERT_EQ(frame.RowBytes(), 20u);
+  std::vector<uint32_t> staged(frame.frame_bytes() / sizeof(uint32_t), ~0u);
+  frame.StageRows(image.data(), 0, 2, reinterpret_cast<uint8_t*>(staged.data()));
+  staged.resize(10);
+  EXPECT_EQ(staged, (std::vector<uint32_t>{1, 2, 3, 4, 5, 0, 0, 0, 0, 0}));
+}
+
+TEST(Frame, RefusesManyGigabytes) {
+  Bconv2dSpec spec = Spec(3);
+  spec.dilation_height_factor = spec.dilation_width_factor = 1 << 30;
+  Frame frame;
+  EXPECT_FALSE(frame.Resize(kPortableIsa, spec, {1, 5, 5, 5, 5, 1, 1}, 9));
+}
+
+}  // namespace
+}  // namespace litebnn

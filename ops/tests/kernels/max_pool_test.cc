@@ -1,0 +1,116 @@
+// Max pools of packed signs and of floats, against a plain reading of what they are.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstring>
+#include <limits>
+#include <random>
+#include <vector>
+
+#include "kernels/platform/thread_pool.h"
+#include "tests/kernels/bconv2d_reference.h"
+#include "tests/kernels/isas.h"
+
+namespace litebnn {
+namespace {
+
+class MaxPoolTest : public IsaTest {};
+LITEBNN_TEST_EVERY_ISA(MaxPoolTest);
+
+// `tap(index)` is called for each tap inside of the input, with the index of its first value.
+template <typename Tap>
+void ForEachTap(const MaxPool2dGeometry& g, int32_t image, int32_t output_y, int32_t output_x, Tap tap) {
+  for (int32_t ky = 0; ky < g.filter_height; ++ky) {
+    for (int32_t kx = 0; kx < g.filter_width; ++kx) {
+      const int32_t y = output_y * g.stride_height + ky - g.pad_top, x = output_x * g.stride_width + kx - g.pad_left;
+      if (y < 0 || y >= g.input_height || x < 0 || x >= g.input_width) continue;
+      tap(static_cast<size_t>(((image * g.input_height + y) * g.input_width + x) * g.channels));
+    }
+  }
+}
+
+// Same padding, or valid where it can be.
+MaxPool2dGeometry RandomPool(std::mt19937& random, uint32_t most_channels) {
+  const auto up_to = [&random](uint32_t most) { return static_cast<int32_t>(1 + random() % most); };
+  MaxPool2dGeometry g = {up_to(2), up_to(9), up_to(9), up_to(most_channels), 0, 0, up_to(4), up_to(4), up_to(3),
+                         up_to(3), 0,        0};
+  if (random() % 2 == 0 && g.filter_height <= g.input_height && g.filter_width <= g.input_width) {
+    g.output_height = (g.input_height - g.filter_height) / g.stride_height + 1;
+    g.output_width = (g.input_width - g.filter_width) / g.stride_width + 1;
+    return g;
+  }
+  g.output_height = SameOutput(g.input_height, g.stride_height);
+  g.output_width = SameOutput(g.input_width, g.stride_width);
+  g.pad_top = PadBefore(g.input_height, g.output_height, g.filter_height, g.stride_height, 1);
+  g.pad_left = PadBefore(g.input_width, g.output_width, g.filter_width, g.stride_width, 1);
+  return g;
+}
+
+// What `value(first values of the taps, channel)` gives for each value of the output.
+template <typename T, typename Value>
+std::vector<T> ExpectedPool(const MaxPool2dGeometry& g, Value value) {
+  std::vector<T> expected;
+  for (int32_t image = 0; image < g.batch; ++image) {
+    for (int32_t y = 0; y < g.output_height; ++y) {
+      for (int32_t x = 0; x < g.output_width; ++x) {
+        std::vector<size_t> taps;
+        ForEachTap(g, image, y, x, [&taps](size_t index) { taps.push_back(index); });
+        for (size_t channel = 0; channel < static_cast<size_t>(g.channels); ++channel) {
+          expected.push_back(value(taps, channel));
+        }
+      }
+    }
+  }
+  return expected;
+}
+
+TEST_P(MaxPoolTest, BMaxPool2d) {
+  std::mt19937 random(6);
+  const auto pool = ThreadPool::Create(2);
+  for (int i = 0; i < 100; ++i) {
+    const MaxPool2dGeometry g = RandomPool(random, 9);
+    const std::vector<uint32_t> input =
+        RandomPacked(random, int64_t{g.batch} * g.input_height * g.input_width, g.channels * 32);
+    const auto expected = ExpectedPool<uint32_t>(g, [&input](const std::vector<size_t>& taps, size_t channel) {
+      uint32_t bits = ~0u;
+      for (size_t tap : taps) bits &= input[tap + channel];
+      return bits;
+    });
+    std::vector<uint32_t> output(expected.size(), 0x5A5A5A5A);
+    BMaxPool2d(*pool, g, input.data(), output.data());
+    EXPECT_EQ(output, expected);
+  }
+}
+
+TEST_P(MaxPoolTest, MaxPool2d) {
+  std::mt19937 random(7);
+  constexpr float kInfinity = std::numeric_limits<float>::infinity();
+  // No numbers that are too small for 32-bit NEON.
+  const float special[] = {0.0f, -0.0f, NAN, -NAN, kInfinity, -kInfinity, std::numeric_limits<float>::lowest()};
+  for (int threads : {1, 3}) {
+    const auto pool = ThreadPool::Create(threads);
+    for (int i = 0; i < 200; ++i) {
+      // Enough for several threads in some.
+      const MaxPool2dGeometry g = RandomPool(random, i % 10 == 0 ? 2000 : 150);
+      const float floor = i % 3 == 0 ? 0.0f : -kInfinity;
+      std::vector<float> input(static_cast<size_t>(g.batch * g.input_height * g.input_width * g.channels));
+      for (float& value : input) {
+        value = random() % 4 == 0 ? special[random() % std::size(special)] : static_cast<float>(random() % 101) - 50.0f;
+      }
+      const auto expected = ExpectedPool<float>(g, [&](const std::vector<size_t>& taps, size_t channel) {
+        float largest = floor;
+        for (size_t tap : taps) {
+          if (input[tap + channel] > largest) largest = input[tap + channel];
+        }
+        return largest;
+      });
+      std::vector<float> output(expected.size(), 12345.0f);
+      MaxPool2d(isa(), *pool, g, input.data(), floor, output.data());
+      // Bytes, for zeros have a sign.
+      EXPECT_EQ(std::memcmp(output.data(), expected.data(), expected.size() * sizeof(float)), 0);
+    }
+  }
+}
+
+}  // namespace
+}  // namespace litebnn

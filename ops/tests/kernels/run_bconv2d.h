@@ -1,0 +1,81 @@
+// Runs a convolution in guarded memory, and compares it with the reference.
+#pragma once
+
+#include <gtest/gtest.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <cstring>
+#include <vector>
+
+#include "kernels/platform/thread_pool.h"
+#include "tests/kernels/bconv2d_reference.h"
+
+namespace litebnn {
+
+// Memory that ends where a page begins which nothing may touch.
+class GuardedBuffer {
+ public:
+  explicit GuardedBuffer(size_t bytes) : bytes_(bytes) {
+    const auto page = static_cast<size_t>(sysconf(_SC_PAGESIZE));
+    mapped_bytes_ = (bytes + page - 1) / page * page + page;
+    mapped_ = mmap(nullptr, mapped_bytes_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    EXPECT_NE(mapped_, MAP_FAILED);
+    guard_ = static_cast<uint8_t*>(mapped_) + mapped_bytes_ - page;
+    EXPECT_EQ(mprotect(guard_, page, PROT_NONE), 0);
+    // What was there before must not show through.
+    if (bytes > 0) std::memset(data(), 0xA5, bytes);
+  }
+  // Null where `values` is empty.
+  template <typename T>
+  explicit GuardedBuffer(const std::vector<T>& values) : GuardedBuffer(values.size() * sizeof(T)) {
+    if (!values.empty()) std::memcpy(data(), values.data(), bytes_);
+  }
+  GuardedBuffer(const GuardedBuffer&) = delete;
+  GuardedBuffer& operator=(const GuardedBuffer&) = delete;
+  ~GuardedBuffer() { munmap(mapped_, mapped_bytes_); }
+
+  uint8_t* data() { return bytes_ == 0 ? nullptr : guard_ - bytes_; }
+  template <typename T>
+  T* As() {
+    return reinterpret_cast<T*>(data());
+  }
+
+ private:
+  size_t bytes_, mapped_bytes_ = 0;
+  void* mapped_ = nullptr;
+  uint8_t* guard_ = nullptr;
+};
+
+// `in_place`: the output overwrites the addend.
+inline std::vector<uint8_t> RunBconv(const Isa& isa, const BconvCase& c, const BconvData& data, int threads,
+                                     bool in_place = false) {
+  const auto pool = ThreadPool::Create(threads);
+  const auto conv = Bconv2d::Create(isa, data.spec, data.filter.data());
+  EXPECT_NE(pool, nullptr);
+  EXPECT_NE(conv, nullptr);
+  EXPECT_TRUE(conv->Resize(data.geometry));
+  GuardedBuffer input(data.input), addend(data.addend), workspace(conv->WorkspaceBytes(threads));
+  const size_t output_bytes = OutputBytes(c, data.geometry);
+  GuardedBuffer output(output_bytes);
+  if (in_place) std::memcpy(output.data(), addend.data(), output_bytes);
+  conv->Run(*pool, input.As<uint32_t>(), in_place ? output.As<float>() : addend.As<float>(), output.data(),
+            workspace.data());
+  return std::vector<uint8_t>(output.data(), output.data() + output_bytes);
+}
+
+inline void ExpectAsReference(const Isa& isa, const BconvCase& c, int threads) {
+  BconvData data;
+  if (!MakeBconvData(c, &data)) return;
+  const std::vector<uint8_t> expected = ReferenceBconv(c, data);
+  EXPECT_TRUE(RunBconv(isa, c, data, threads) == expected) << Describe(c) << ", threads " << threads;
+  if (data.addend.empty()) return;
+  EXPECT_TRUE(RunBconv(isa, c, data, threads, true) == expected) << Describe(c) << ", in place";
+}
+
+inline constexpr Bconv2dOutputType kOutputTypes[] = {Bconv2dOutputType::kFloat32, Bconv2dOutputType::kInt8,
+                                                     Bconv2dOutputType::kBitpacked};
+inline constexpr Activation kActivations[] = {Activation::kNone, Activation::kRelu, Activation::kReluN1To1,
+                                              Activation::kRelu6};
+
+}  // namespace litebnn

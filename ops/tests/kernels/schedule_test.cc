@@ -1,0 +1,69 @@
+#include "kernels/bconv2d/schedule.h"
+
+#include <gtest/gtest.h>
+
+#include <set>
+#include <tuple>
+
+namespace litebnn {
+namespace {
+
+struct Case {
+  Bconv2dSpec spec = {};
+  PackedFilter filter;
+
+  Case(int32_t groups, int32_t group_channels) {
+    spec.groups = groups;
+    filter.group_channels = group_channels;
+    const int32_t tile = kPortableIsa.tile_channels;
+    filter.padded_channels = (group_channels + tile - 1) / tile * tile;
+  }
+  Schedule For(int64_t pixels, int threads) const { return {kPortableIsa, spec, filter, pixels, threads}; }
+};
+
+TEST(Schedule, OneThreadHasAllPixels) { EXPECT_EQ(Case(1, 64).For(49, 1).count(), 49); }
+
+TEST(Schedule, ChannelsAreSharedWherePixelsDoNotSplit) {
+  const Schedule schedule = Case(1, 128).For(1, 4);
+  EXPECT_EQ(schedule.count(), 4);
+  EXPECT_EQ(schedule.grain(), 1);
+  EXPECT_EQ(Case(1, 128).For(400, 4).count(), 400);
+}
+
+TEST(Schedule, GroupsThatShareAWordOfOutputAreOneThreads) {
+  Case c(2, 40);
+  EXPECT_EQ(c.For(1, 4).count(), 4);
+  c.spec.output_type = Bconv2dOutputType::kBitpacked;
+  EXPECT_EQ(c.For(1, 4).count(), 1);
+  Case whole(2, 64);
+  whole.spec.output_type = Bconv2dOutputType::kBitpacked;
+  EXPECT_EQ(whole.For(1, 4).count(), 4);
+}
+
+// However the units are split, every channel of every pixel is in one part.
+TEST(Schedule, PartsCoverEverythingOnce) {
+  for (int32_t groups : {1, 3}) {
+    for (int32_t channels : {7, 64, 100}) {
+      for (int64_t pixels : {1, 5, 50}) {
+        const Schedule schedule = Case(groups, channels).For(pixels, 4);
+        for (int64_t step : {1, 2, 3, 1000}) {
+          std::set<std::tuple<int32_t, int64_t, int32_t>> seen;
+          for (int64_t begin = 0; begin < schedule.count(); begin += step) {
+            schedule.ForEachPart(begin, std::min(begin + step, schedule.count()), [&](const Part& part) {
+              EXPECT_EQ(part.channel_begin % kPortableIsa.tile_channels, 0);
+              for (int64_t pixel = part.pixel_begin; pixel < part.pixel_end; ++pixel) {
+                for (int32_t channel = part.channel_begin; channel < part.channel_end; ++channel) {
+                  EXPECT_TRUE(seen.emplace(part.group, pixel, channel).second);
+                }
+              }
+            });
+          }
+          EXPECT_EQ(static_cast<int64_t>(seen.size()), groups * channels * pixels);
+        }
+      }
+    }
+  }
+}
+
+}  // namespace
+}  // namespace litebnn
