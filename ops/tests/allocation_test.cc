@@ -5,8 +5,8 @@
 #include <cstddef>
 #include <cstdlib>
 
-#include "tests/delegates.h"
-#include "tests/graphs.h"
+#include "tests/support/delegates.h"
+#include "tests/support/graphs.h"
 
 namespace {
 

@@ -4,8 +4,8 @@
 
 #include <memory>
 
-#include "tests/fake_builtins.h"
-#include "tests/graphs.h"
+#include "tests/support/fake_builtins.h"
+#include "tests/support/graphs.h"
 
 namespace litebnn::testing {
 namespace {

@@ -5,7 +5,7 @@
 
 #include "kernels/kernels.h"
 #include "litebnn/register_ops.h"
-#include "tests/refusals.h"
+#include "tests/support/refusals.h"
 
 namespace litebnn::testing {
 namespace {

@@ -6,7 +6,7 @@
 #include <random>
 #include <vector>
 
-#include "tests/options.h"
+#include "tests/support/options.h"
 
 namespace litebnn {
 namespace {

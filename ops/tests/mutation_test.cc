@@ -9,8 +9,8 @@
 #include <cstdlib>
 #include <limits>
 
-#include "tests/delegates.h"
-#include "tests/graphs.h"
+#include "tests/support/delegates.h"
+#include "tests/support/graphs.h"
 
 namespace litebnn::testing {
 namespace {

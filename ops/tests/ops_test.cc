@@ -4,7 +4,7 @@
 
 #include <limits>
 
-#include "tests/refusals.h"
+#include "tests/support/refusals.h"
 #include "tflite/ops/contract.h"
 
 namespace litebnn::testing {

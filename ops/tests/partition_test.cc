@@ -1,8 +1,8 @@
 // Whole graphs in the small runtime: however they are cut into partitions, the bits are the same.
 #include <gtest/gtest.h>
 
-#include "tests/delegates.h"
-#include "tests/graphs.h"
+#include "tests/support/delegates.h"
+#include "tests/support/graphs.h"
 
 namespace litebnn::testing {
 namespace {

@@ -3,8 +3,8 @@
 
 #include <thread>
 
-#include "tests/delegates.h"
-#include "tests/graphs.h"
+#include "tests/support/delegates.h"
+#include "tests/support/graphs.h"
 
 namespace litebnn::testing {
 namespace {

@@ -1,4 +1,4 @@
-#include "tests/options.h"
+#include "tests/support/options.h"
 
 namespace litebnn::testing {
 

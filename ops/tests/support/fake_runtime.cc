@@ -1,4 +1,4 @@
-#include "tests/fake_runtime.h"
+#include "tests/support/fake_runtime.h"
 
 #include <algorithm>
 #include <cmath>
@@ -9,7 +9,7 @@
 #include <limits>
 #include <set>
 
-#include "tests/fake_builtins.h"
+#include "tests/support/fake_builtins.h"
 
 namespace litebnn::testing {
 namespace {

@@ -1,4 +1,4 @@
-#include "tests/graphs.h"
+#include "tests/support/graphs.h"
 
 #include <algorithm>
 #include <cstring>

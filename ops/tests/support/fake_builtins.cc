@@ -1,4 +1,4 @@
-#include "tests/fake_builtins.h"
+#include "tests/support/fake_builtins.h"
 
 #include <algorithm>
 #include <cstdlib>

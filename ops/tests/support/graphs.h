@@ -5,8 +5,8 @@
 #include <random>
 #include <vector>
 
-#include "tests/fake_runtime.h"
-#include "tests/options.h"
+#include "tests/support/fake_runtime.h"
+#include "tests/support/options.h"
 
 namespace litebnn::testing {
 
