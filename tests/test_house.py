@@ -1,10 +1,12 @@
 """The size of files, functions and folders, so that each can be read at once and found by its name."""
 
+import inspect
 from collections import defaultdict
 from pathlib import Path
 
 import pytest
 
+from litebnn.passes import ON_REQUEST, PHASES
 from tests.support.documents import FOLDERS
 from tests.support.sizes import cpp_functions, python_functions
 from toolchains.targets import ROOT
@@ -56,6 +58,16 @@ def test_no_folder_has_too_many_modules() -> None:
             modules[name_of(path.parent)].add(path.stem)
     too_many = {folder: len(names) for folder, names in modules.items() if len(names) > MODULES_OF_A_FOLDER}
     assert too_many == {}
+
+
+def test_every_pass_has_a_file_of_its_name_and_a_test_beside_it() -> None:
+    passes = {one for phases in (PHASES, ON_REQUEST) for listed in phases.values() for one in listed}
+    assert len(passes) > 30
+    for one in passes:
+        file = Path(inspect.getfile(one))
+        assert file.stem == one.__name__
+        assert file.parent.name in PHASES
+        assert file.with_name(f"{file.stem}_test.py").is_file(), file
 
 
 SAMPLE = """
