@@ -37,6 +37,5 @@ def find_compiler(target: Target, toolchain: str) -> Compiler:
             return FINDERS[name](target)
         except ToolkitError as reason:
             reasons.append(str(reason))
-    if len(reasons) == 1:
-        raise ToolkitError(reasons[0])
-    raise ToolkitError(f"no compiler for {target.name}: {'; '.join(dict.fromkeys(reasons))}")
+    which = f"no compiler for {target.name}: " if len(reasons) > 1 else ""
+    raise ToolkitError(which + "; ".join(dict.fromkeys(reasons)))

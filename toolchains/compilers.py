@@ -108,16 +108,24 @@ def ziglang_program() -> str:
     return shutil.which("zig", path=folders[0]) or "" if folders else ""
 
 
+def pip_install(what: str, *arguments: str) -> None:
+    """Runs this Python's pip.
+
+    Raises:
+        ToolkitError: `what` cannot be installed; pip's last line says why.
+    """
+    pip = [sys.executable, "-m", "pip", "--disable-pip-version-check", "install", "--quiet", *arguments]
+    run = subprocess.run(pip, capture_output=True, text=True)
+    if run.returncode:
+        raise ToolkitError(f"cannot install {what}: {(run.stderr.strip().splitlines() or ['pip failed'])[-1].strip()}")
+
+
 def _install_extra(extra: str) -> None:
     """Installs what pyproject.toml lists under `extra` into this Python's environment."""
     requirements: list[str] = read_toml(ROOT / "pyproject.toml")["project"]["optional-dependencies"][extra]
     print(f"installing {', '.join(requirements)} into {sys.prefix}", flush=True)
-    pip = [sys.executable, "-m", "pip", "--disable-pip-version-check", "install", "--quiet", *requirements]
-    run = subprocess.run(pip, capture_output=True, text=True)
+    pip_install(", ".join(requirements), *requirements)
     importlib.invalidate_caches()
-    if run.returncode:
-        reason = next((line for line in reversed(run.stderr.splitlines()) if line.strip()), "pip failed")
-        raise ToolkitError(f"cannot install {', '.join(requirements)}: {reason.strip()}")
 
 
 def find_zig(target: Target) -> Compiler:

@@ -8,14 +8,13 @@ builds the image, which `--toolchain=docker` does too when it is missing.
 import hashlib
 import os
 import shutil
-import subprocess
 import sys
 import time
 from collections.abc import Sequence
 from typing import Any, TextIO
 
 from toolchains.command_line import exit_code
-from toolchains.compilers import Compiler, zig_arguments
+from toolchains.compilers import Compiler, pip_install, zig_arguments
 from toolchains.targets import BUILD, ROOT, Target, ToolkitError
 
 RECIPE = ROOT / "docker"
@@ -86,13 +85,9 @@ def _unpack_requirements(context: os.PathLike[str], engine_cpu: str) -> None:
     """Unpacks what requirements.txt names, for Linux on the engine's CPU, into `context`."""
     if engine_cpu not in WHEEL_PLATFORMS:
         raise ToolkitError(f"the Docker engine's CPU is {engine_cpu}; the image is for {' and '.join(WHEEL_PLATFORMS)}")
-    pip = [sys.executable, "-m", "pip", "--disable-pip-version-check", "install", "--quiet", "--no-deps"]
-    choice = ["--only-binary=:all:", f"--platform={WHEEL_PLATFORMS[engine_cpu]}", f"--target={os.fspath(context)}"]
-    run = subprocess.run(
-        [*pip, *choice, f"--requirement={RECIPE / 'requirements.txt'}"], capture_output=True, text=True
-    )
-    if run.returncode:
-        raise ToolkitError(f"pip cannot fetch the image's compiler: {run.stderr.strip().splitlines()[-1]}")
+    platform, target = f"--platform={WHEEL_PLATFORMS[engine_cpu]}", f"--target={os.fspath(context)}"
+    requirements = f"--requirement={RECIPE / 'requirements.txt'}"
+    pip_install("the image's compiler", "--no-deps", "--only-binary=:all:", platform, target, requirements)
 
 
 def run_in_container(command: Sequence[str], log: TextIO) -> int:

@@ -9,6 +9,7 @@ file sizes and binary multiply-accumulates here and there. It ends with exit cod
 
 import json
 import multiprocessing
+import re
 import sys
 import time
 import warnings
@@ -26,18 +27,8 @@ from litebnn.runtime import Interpreter
 LARGEST_DIFFERENCE = 1e-3
 SAMPLES = 6
 COLUMNS = (
-    "model",
-    "convert s",
-    "peak MB",
-    "samples within 1e-3",
-    "a sign turned by rounding",
-    "median difference",
-    "bytes",
-    "bytes LCE",
-    "binary MACs",
-    "binary MACs LCE",
-    "other MACs",
-    "other MACs LCE",
+    "| model | convert s | peak MB | samples within 1e-3 | a sign turned by rounding | median difference "
+    "| bytes | bytes LCE | binary MACs | binary MACs LCE | other MACs | other MACs LCE |"
 )
 
 
@@ -68,8 +59,8 @@ def without_softmax(model: bytes) -> bytes:
 def main() -> int:
     names = sys.argv[1:] or sorted(path.name.split(".")[0] for path in ZOO.glob("*.float.tflite"))
     failed = False
-    print("| " + " | ".join(COLUMNS) + " |")
-    print("|---" * len(COLUMNS) + "|")
+    print(COLUMNS)
+    print(re.sub(r"[^|]+", "---", COLUMNS))
     context = multiprocessing.get_context("spawn")
     for name in names:
         path = ZOO / f"{name}.float.tflite"
