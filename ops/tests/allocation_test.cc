@@ -64,7 +64,7 @@ int64_t AllocationsOfInvoke(FakeRuntime* runtime) {
 
 TEST(Allocation, IsCounted) {
   const int64_t before = allocations;
-  // Volatile, or the compiler may see that nothing becomes of them.
+  // They are volatile, or the compiler may see that nothing becomes of them.
   void* volatile by_malloc = std::malloc(100);
   std::free(by_malloc);
   void* volatile by_new = ::operator new(100);

@@ -41,6 +41,9 @@ class PlanOf {
     }
   }
 
+  // Gives a node the name that another delegate's kernel has, which may have the code of a builtin op.
+  void NameNode(size_t index) { registrations_[index].custom_name = "SomeDelegate"; }
+
   std::vector<int> Claimed() const { return ClaimNodes(context_, plan_); }
 
  private:
@@ -75,6 +78,12 @@ TEST(Claim, AdditionsAndPoolsOfWhatIsClaimed) {
   EXPECT_EQ(PlanOf(ResidualGraph(2)).Claimed(), (Indices{0, 1, 2, 3, 4, 5}));
   const std::vector<int> pool = {kTfLitePaddingSame, 2, 2, 3, 3, kTfLiteActNone};
   EXPECT_EQ(PlanOf(PooledGraph({1, 7, 7, 40}, pool, pool)).Claimed(), (Indices{0, 1, 2, 3}));
+}
+
+TEST(Claim, NoKernelOfAnotherDelegate) {
+  PlanOf plan(ResidualGraph(2));
+  plan.NameNode(5);
+  EXPECT_EQ(plan.Claimed(), (Indices{0, 1, 2, 3, 4}));
 }
 
 TEST(Claim, NothingThatReadsOnlyWhatOthersWrite) {

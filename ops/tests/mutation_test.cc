@@ -109,7 +109,8 @@ class Mutator {
     }
   }
 
-  // One of the options to a value at the edge of what there is, in the graph's own encoding: all values take 8 bytes.
+  // Sets one of the options to a value at the edge of what there is, in the graph's own encoding: all values take 8
+  // bytes.
   void ChangeOption(GraphNode* node) {
     if (node->options.size() < 18) return;
     const size_t count = node->options[node->options.size() - 1] == 8 && node->op == "LceBMaxPool2d" ? 5 : 8;

@@ -14,7 +14,7 @@
 namespace litebnn::testing {
 namespace {
 
-// Not aligned_alloc, which wants a multiple of the alignment.
+// The bytes need not be a multiple of the alignment, as those of aligned_alloc.
 void* AllocateExactly(size_t bytes) {
   void* block = nullptr;
   return posix_memalign(&block, 64, bytes) == 0 ? block : nullptr;

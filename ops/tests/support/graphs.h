@@ -14,7 +14,7 @@ struct ConvParams {
   int batch = 1, height = 5, width = 6, channels_in = 64, channels_out = 40, groups = 1;
   int filter_height = 3, filter_width = 3;
   TfLiteType output = kTfLiteFloat32;
-  Options changed;  // options to set otherwise than Default below has them
+  Options changed;  // options to set otherwise than DefaultConvOptions has them
 };
 
 // SAME padding with +1, strides and dilations of 1, no activation.
@@ -40,7 +40,7 @@ Graph ResidualGraph(int depth, int size = 5, int channels = 40, int activation =
 Graph PooledGraph(const std::vector<int>& image, const std::vector<int>& first_pool,
                   const std::vector<int>& second_pool);
 
-// A small random graph: one op with random parameters, or a chain.
+// A small random graph of any of the kinds above.
 Graph RandomGraph(std::mt19937& random);
 
 }  // namespace litebnn::testing

@@ -52,7 +52,7 @@ class Bconv2dOp final : public Op {
  private:
   bool Create(const Node& node) {
     Bconv2dSpec spec = {};
-    // The options of the runtime's own op are those of the addition.
+    // The builtin options are those of the addition that is fused into the convolution.
     spec.rectify_sum = node.Input(kAddend) != nullptr &&
                        static_cast<const TfLiteAddParams*>(node.builtin_data)->activation == kTfLiteActRelu;
     if (!ReadOptions(node, &spec) || !ReadFilter(node, &spec) || !ReadOutput(node, &spec)) return false;
@@ -195,7 +195,7 @@ class Bconv2dOp final : public Op {
     const bool packed = spec_.output_type == Bconv2dOutputType::kBitpacked;
     node.outputs[0]->shape = {g.batch, g.output_height, g.output_width,
                               packed ? PackedWords(spec_.channels_out) : spec_.channels_out};
-    // Before the kernel plans for it, as a shape that does not fit would cost it memory and time.
+    // This comes before the kernel plans for the shape, as one that does not fit would cost it memory and time.
     if (TensorBytes(*node.outputs[0]) == 0) {
       return node.OutputError("shape: expected at most 2147483647 values, found %s",
                               ShapeText(node.outputs[0]->shape).c_str());
@@ -212,7 +212,7 @@ class Bconv2dOp final : public Op {
     const std::vector<int32_t> convolved = node.outputs[0]->shape;
     if (!has_addend_ || node.Input(kAddend)->shape == convolved) return true;
     const size_t bytes = TensorBytes(*node.outputs[0]);
-    // So that sums of sizes do not overflow.
+    // A quarter is little enough that sums of sizes do not overflow.
     if (bytes > std::numeric_limits<size_t>::max() / 4) {
       return node.OutputError("shape: expected one that there is memory for, found %s", ShapeText(convolved).c_str());
     }
@@ -226,7 +226,7 @@ class Bconv2dOp final : public Op {
   Bconv2dSpec spec_ = {};
   int32_t padding_ = 0;
   bool has_addend_ = false;
-  // Where the addend has another shape than the convolution's output, which then lies in the workspace; else 0.
+  // The convolution's output lies in the workspace where the addend has another shape; else this is 0.
   size_t convolved_bytes_ = 0;
   BroadcastSum sum_;
   std::unique_ptr<Bconv2d> convolution_;

@@ -10,7 +10,7 @@
 namespace litebnn {
 namespace {
 
-// `geometry` has the filter and its strides. Completes it and sets the output's shape.
+// Completes `geometry`, which has the filter and its strides, and sets the output's shape.
 bool Slide(const Node& node, int32_t padding, MaxPool2dGeometry* geometry) {
   const std::vector<int32_t>& shape = node.Input(0)->shape;
   MaxPool2dGeometry& g = *geometry;
@@ -83,7 +83,7 @@ class MaxPool2dOp final : public Op {
   float floor_ = 0.0f;
 };
 
-// Whether the activation is none or RELU and the options make sense: the runtime refuses others.
+// Whether the activation is none or RELU, and the options make sense; the runtime refuses those that do not.
 bool Computes(const TfLiteContext&, const TfLiteNode& node) {
   const auto& params = *static_cast<const TfLitePoolParams*>(node.builtin_data);
   return (params.activation == kTfLiteActNone || params.activation == kTfLiteActRelu) &&

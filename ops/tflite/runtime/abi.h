@@ -170,11 +170,11 @@ struct TfLiteContext {
   int recommended_num_threads;
 };
 
-// One pointer wide or one int wide: what the layouts above are made of.
+// The layouts above are made of members that are one pointer or one int wide.
 constexpr size_t kPointer = sizeof(void*);
 static_assert(sizeof(int) == 4 && sizeof(size_t) == kPointer && (kPointer == 8 || kPointer == 4));
 
-// Offset on 64-bit and on 32-bit platforms.
+// Holds an offset on 64-bit and on 32-bit platforms.
 #define LITEBNN_ASSERT_OFFSET(type, member, offset64, offset32) \
   static_assert(offsetof(type, member) == (kPointer == 8 ? (offset64) : (offset32)), #type "." #member)
 

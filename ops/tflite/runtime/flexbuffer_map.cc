@@ -50,7 +50,7 @@ bool FlexbufferMap::ReadVector(size_t begin, uint8_t width, Vector* vector) cons
 }
 
 bool FlexbufferMap::ReadMap() {
-  // The root's value, the root's packed type, the width of the root's value.
+  // The buffer ends in the root's value, the root's packed type, and the width of the root's value.
   if (data_ == nullptr || size_ < 3) return false;
   const uint8_t root_width = data_[size_ - 1];
   const uint8_t root_type = data_[size_ - 2];
@@ -62,7 +62,7 @@ bool FlexbufferMap::ReadMap() {
   // One packed type for each value lies behind the values.
   if (values_.count > size_ - values_.begin - values_.count * width) return false;
 
-  // In front of the values: offset of the keys, width of the keys, number of values.
+  // In front of the values stand the offset of the keys, the width of the keys, and the number of values.
   size_t keys;
   uint64_t keys_width;
   if (map < size_t{3} * width || !FollowOffset(map - size_t{3} * width, width, &keys)) return false;

@@ -39,7 +39,7 @@ class FlexbufferMap {
   size_t size_;
   Vector keys_ = {};
   Vector values_ = {};
-  bool valid_;  // last: finding it out sets the members above
+  bool valid_;  // it stands last, as finding it out sets the members above
 };
 
 }  // namespace litebnn

@@ -44,7 +44,7 @@ size_t TypeBytes(TfLiteType type) {
 }
 
 const char* TypeName(TfLiteType type) {
-  // In the order of their values.
+  // The names stand in the order of the values that they are for.
   constexpr const char* kNames[] = {"NOTYPE", "FLOAT32", "INT32",     "UINT8", "INT64",   "STRING",
                                     "BOOL",   "INT16",   "COMPLEX64", "INT8",  "FLOAT16", "FLOAT64"};
   const auto value = static_cast<size_t>(type);
