@@ -27,14 +27,15 @@ CPP_LAYERS: Layers = {
 }
 PYTHON_LAYERS: Layers = {
     "errors": [],
+    "unique_names": [],
     "contract": ["errors"],
     "graph": ["contract"],
     "flatbuffer": ["graph"],
     "rewriting": ["graph"],
     "passes": ["rewriting"],
-    "frontends": ["errors"],
+    "frontends": ["flatbuffer", "unique_names"],
     "options": ["errors"],
-    "runtime": ["flatbuffer"],
+    "runtime": ["flatbuffer", "unique_names"],
     "report": ["rewriting", "runtime"],
     "calibration": ["options", "passes", "runtime"],
     "convert": ["calibration", "frontends", "report"],

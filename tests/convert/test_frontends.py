@@ -13,7 +13,9 @@ import numpy as np
 import pytest
 
 import litebnn
+from litebnn import cli
 from litebnn.flatbuffer import read_model
+from litebnn.graph import Array
 from litebnn.report.macs import count_macs
 from tests.support.float_models import op_names
 
@@ -104,6 +106,56 @@ def test_the_command_line_takes_what_keras_writes(folder: Path, tmp_path: Path, 
     assert result.returncode == 0, result.stderr
     assert "4 of 5 layers" in result.stdout
     assert count_macs((tmp_path / "out.tflite").read_bytes())[0] > 0
+
+
+@pytest.fixture(scope="module")
+def disparity() -> Any:
+    """A model whose inputs and outputs have one shape and names that do not sort as Keras orders them."""
+    tf = pytest.importorskip("tensorflow", reason="pip install tensorflow")
+    layers = tf.keras.layers
+    right, left = (layers.Input((4, 3), name=name) for name in ("right", "left"))
+    difference = layers.Subtract(name="z")([right, left])
+    outputs = [difference, layers.Subtract(name="y")([left, right]), right, difference, layers.ReLU(name="a")(left)]
+    many = [layers.ReLU(limit, name=f"many_{limit}")(right) for limit in range(1, 9)]
+    return tf.keras.Model([right, left], [*outputs, *many])
+
+
+def expected_disparity(right: Array, left: Array) -> dict[str, Array]:
+    outputs = {"z": right - left, "y": left - right, "right": right, "z_1": right - left, "a": np.maximum(left, 0)}
+    return outputs | {f"many_{limit}": np.clip(right, 0, limit) for limit in range(1, 9)}
+
+
+@pytest.mark.usefixtures("library")
+@pytest.mark.filterwarnings("ignore:no binary layer")
+@pytest.mark.parametrize("form", ["model", "disparity.keras", "disparity.h5"])
+def test_inputs_and_outputs_come_as_keras_orders_and_names_them(disparity: Any, tmp_path: Path, form: str) -> None:
+    if form == "model":
+        converted = litebnn.convert_keras_model(disparity)
+    else:
+        disparity.save(tmp_path / form)
+        assert cli.main(["convert", str(tmp_path / form), "-o", str(tmp_path / "out.tflite")]) == 0
+        converted = (tmp_path / "out.tflite").read_bytes()
+    right, left = np.random.default_rng(0).standard_normal((2, 5, 4, 3)).astype(np.float32) * 9
+    expected = expected_disparity(right, left)
+    interpreter = litebnn.Interpreter(converted)
+    assert interpreter.input_names == ["right", "left"]
+    assert interpreter.output_names == list(expected)
+    for found in (interpreter.predict([right, left]), interpreter.predict({"left": left, "right": right}).values()):
+        for actual, array in zip(found, expected.values(), strict=True):
+            np.testing.assert_array_equal(actual, array)
+
+
+@pytest.mark.usefixtures("library")
+@pytest.mark.filterwarnings("ignore:no binary layer")
+def test_a_saved_model_is_in_the_order_of_its_names(disparity: Any, tmp_path: Path) -> None:
+    disparity.save(tmp_path / "saved_model", save_format="tf")
+    interpreter = litebnn.Interpreter(litebnn.convert_saved_model(tmp_path / "saved_model"))
+    assert interpreter.input_names == ["left", "right"]
+    assert interpreter.output_names == sorted(expected_disparity(np.zeros(1), np.zeros(1)))
+    right, left = np.random.default_rng(0).standard_normal((2, 1, 4, 3)).astype(np.float32) * 9
+    found = interpreter.predict({"left": left, "right": right})
+    for name, array in expected_disparity(right, left).items():
+        np.testing.assert_array_equal(found[name], array)
 
 
 KERAS_3 = """

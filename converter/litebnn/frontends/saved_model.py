@@ -7,13 +7,14 @@ from pathlib import Path
 from typing import Any
 
 from litebnn.errors import ConversionError
+from litebnn.frontends.interface import SIGNATURE, sort_interface
 from litebnn.frontends.tensorflow import fix_batch, load_tensorflow, to_tflite
-
-_SIGNATURE = "serving_default"
 
 
 def saved_model_to_tflite(saved_model_dir: str | os.PathLike[str]) -> bytes:
     """The float .tflite file of a SavedModel's `serving_default` signature; an unknown batch size becomes 1.
+
+    A signature knows names and no order: inputs and outputs come sorted by name, "output_2" before "output_10".
 
     Raises:
         ConversionError: no SavedModel is there, it lacks the signature, or TensorFlow's converter refuses it.
@@ -26,8 +27,8 @@ def saved_model_to_tflite(saved_model_dir: str | os.PathLike[str]) -> bytes:
         loaded: Any = tensorflow.saved_model.load(str(path))
     except Exception as error:
         raise ConversionError(f"{path} cannot be loaded as a SavedModel: {str(error).splitlines()[0][:300]}") from error
-    if _SIGNATURE not in loaded.signatures:
-        raise ConversionError(f"{path} has signatures {sorted(loaded.signatures)}, expected {_SIGNATURE}")
-    function = loaded.signatures[_SIGNATURE]
+    if SIGNATURE not in loaded.signatures:
+        raise ConversionError(f"{path} has signatures {sorted(loaded.signatures)}, expected {SIGNATURE}")
+    function = loaded.signatures[SIGNATURE]
     fix_batch(function)
-    return to_tflite(function, loaded)
+    return sort_interface(to_tflite(function, loaded))

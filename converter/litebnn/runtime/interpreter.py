@@ -1,7 +1,8 @@
 """One class to run a converted model with, whatever runtime is installed."""
 
 import importlib.util
-from collections.abc import Sequence
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,7 @@ import numpy.typing as npt
 
 from litebnn.runtime.delegate import load_delegate
 from litebnn.runtime.find import RUNTIMES, find_runtime
+from litebnn.unique_names import unique_names
 
 Array = npt.NDArray[Any]
 
@@ -66,11 +68,22 @@ class Interpreter:
                 model_content=content, num_threads=num_threads, experimental_delegates=[delegate]
             )
             self._interpreter.allocate_tensors()
+            self._inputs = self._interpreter.get_input_details()
+            self._outputs = self._interpreter.get_output_details()
+            self._input_names, self._output_names = _interface_names(self._interpreter)
         # SystemError is what tflite-runtime makes of a signature whose names are no UTF-8.
         except (RuntimeError, ValueError, SystemError) as error:
             raise ValueError(f"{name} is refused: {' '.join(str(error).split())}") from error
-        self._inputs = self._interpreter.get_input_details()
-        self._outputs = self._interpreter.get_output_details()
+
+    @property
+    def input_names(self) -> list[str]:
+        """The name of each input in the model's signature; of its tensor where the model has no signature."""
+        return list(self._input_names)
+
+    @property
+    def output_names(self) -> list[str]:
+        """The name of each output in the model's signature; of its tensor where the model has no signature."""
+        return list(self._output_names)
 
     @property
     def input_shapes(self) -> list[tuple[int, ...]]:
@@ -102,19 +115,24 @@ class Interpreter:
         """(scale, zero_point) of each output; (0.0, 0) where it is not quantized."""
         return [detail["quantization"] for detail in self._outputs]
 
-    def predict(self, x: npt.ArrayLike | Sequence[npt.ArrayLike]) -> Any:
+    def predict(self, x: npt.ArrayLike | Sequence[npt.ArrayLike] | Mapping[str, npt.ArrayLike]) -> Any:
         """Runs the model over a batch of any size, as many samples at a time as the model's own batch size.
 
         Args:
-            x: an array [samples, ...] of the model's input dtype, or a list of one such array per input. `samples`
-                must be a multiple of the model's batch size. A model whose inputs or outputs do not all begin with
-                the same batch takes exactly its own shapes.
+            x: an array [samples, ...] of the model's input dtype, or a list of one such array per input, or a
+                dictionary of them by `input_names`. `samples` must be a multiple of the model's batch size. A model
+                whose inputs or outputs do not all begin with the same batch takes exactly its own shapes.
 
         Returns:
-            An array [samples, ...], or a list of one per output where the model has several.
+            An array [samples, ...], or a list of one per output where the model has several. For a dictionary a
+            dictionary by `output_names`, always.
 
         Raises:
-            ValueError: the number of inputs, a shape or a dtype is not what the model takes.
+            ValueError: the number of inputs, a name, a shape or a dtype is not what the model takes.
+
+        Example:
+            >>> interpreter.predict({"left": left, "right": right})["disparity"].shape
+            (1, 120, 160, 1)
         """
         arrays = self._checked(x)
         if [array.shape for array in arrays] == self.input_shapes:
@@ -132,6 +150,8 @@ class Interpreter:
                         f"{batch}: give inputs of exactly {self.input_shapes}"
                     )
             results = [np.concatenate(outputs) for outputs in zip(*runs, strict=True)]
+        if isinstance(x, Mapping):
+            return dict(zip(self._output_names, results, strict=True))
         return results[0] if len(results) == 1 else results
 
     def _run(self, arrays: list[Array]) -> list[Array]:
@@ -141,7 +161,12 @@ class Interpreter:
         self._interpreter.invoke()
         return [self._interpreter.get_tensor(detail["index"]) for detail in self._outputs]
 
-    def _checked(self, x: npt.ArrayLike | Sequence[npt.ArrayLike]) -> list[Array]:
+    def _checked(self, x: Any) -> list[Array]:
+        if isinstance(x, Mapping):
+            if set(x) != set(self._input_names):
+                given = ", ".join(map(str, x)) or "none"
+                raise ValueError(f"inputs {given} given, expected {', '.join(self._input_names)}")
+            x = [x[name] for name in self._input_names]
         arrays = arrays_of(x)
         if len(arrays) != len(self._inputs):
             raise ValueError(f"{len(arrays)} inputs given, expected {len(self._inputs)}")
@@ -163,6 +188,30 @@ class Interpreter:
             if len(array) != len(arrays[0]):
                 raise ValueError(f"input {detail['name']} has {len(array)} samples, the first input {len(arrays[0])}")
         return batch
+
+
+def _interface_names(interpreter: Any) -> tuple[list[str], list[str]]:
+    """What the first signature that names them all calls the inputs and outputs; else the names of the tensors."""
+    sides = interpreter.get_input_details(), interpreter.get_output_details()
+    for key in interpreter.get_signature_list():
+        runner = interpreter.get_signature_runner(key)
+        inputs, outputs = map(_names_in, sides, (runner.get_input_details(), runner.get_output_details()))
+        if inputs is not None and outputs is not None:
+            return inputs, outputs
+    inputs, outputs = (unique_names(detail["name"] for detail in details) for details in sides)
+    return inputs, outputs
+
+
+def _names_in(details: list[dict[str, Any]], named: dict[str, dict[str, Any]]) -> list[str] | None:
+    """A name in a signature for each tensor, its own where it is listed twice; None where one has none."""
+    names = defaultdict(list)
+    for name, detail in named.items():
+        # A signature may be of another subgraph, where the same number means another tensor.
+        names[detail["index"], detail["name"]].append(name)
+    try:
+        return [names[detail["index"], detail["name"]].pop(0) for detail in details]
+    except IndexError:
+        return None
 
 
 def _check_structure(content: bytes) -> None:

@@ -8,8 +8,9 @@ import pytest
 
 import litebnn
 from litebnn.flatbuffer import write_model
-from litebnn.graph import Graph, Model, Op, OpCode, Options, Tensor, constant
+from litebnn.graph import Graph, Model, Op, OpCode, Options, Signature, Tensor, constant
 from litebnn.runtime.find import RUNTIMES
+from tests.support.float_models import FloatModel
 
 GOLDEN = Path(__file__).resolve().parents[3] / "tests" / "golden"
 
@@ -24,6 +25,10 @@ model, arrays = open(golden + ".lce.tflite", "rb").read(), np.load(golden + ".np
 for threads in (1, 2):
     result = litebnn.Interpreter(model, threads, runtime=runtime).predict(arrays["input"])
     assert np.abs(result - arrays["lce"]).max() <= 1e-4 * np.abs(arrays["lce"]).max()
+interpreter = litebnn.Interpreter(model, runtime=runtime)
+[name], [output] = interpreter.input_names, interpreter.output_names
+assert (name, output) == ("input_1", "batch_normalization_2"), (name, output)
+assert np.array_equal(interpreter.predict({name: arrays["input"]})[output], result)
 
 # A string that says it is longer than the file.
 name = model.index(b"min_runtime_version") - 4
@@ -124,6 +129,47 @@ def test_an_output_without_the_batch_is_of_one_run(axes: list[int], shape: tuple
     assert interpreter.predict(np.ones((2, 3), np.float32)).shape == shape
     with pytest.raises(ValueError, match="output sum has shape .*, which does not begin with the batch of 2"):
         interpreter.predict(np.ones((4, 3), np.float32))
+
+
+def named_model(signature: bool = True) -> bytes:
+    """a - b and b - a, whose names in the signature tell them apart, with the difference listed once more."""
+    model = FloatModel()
+    a, b = model.input(1, 3), model.input(1, 3)
+    left, right = model.elementwise("SUB", a, b), model.elementwise("SUB", b, a)
+    finished = model.model(left, right, left)
+    names = [("z", a), ("a", b)], [("right", right), ("again", left), ("left", left)]
+    finished.signatures = [Signature("serve", finished.graphs[0], *names)] if signature else None
+    return write_model(finished)
+
+
+def test_a_dictionary_names_inputs_and_outputs() -> None:
+    interpreter = litebnn.Interpreter(named_model())
+    assert (interpreter.input_names, interpreter.output_names) == (["z", "a"], ["again", "right", "left"])
+    z, a = np.random.default_rng(0).normal(size=(2, 5, 3)).astype(np.float32)
+    named = interpreter.predict({"a": a, "z": z})
+    assert list(named) == interpreter.output_names
+    for expected, name, listed in zip(
+        [z - a, a - z, z - a], interpreter.output_names, interpreter.predict([z, a]), strict=True
+    ):
+        np.testing.assert_array_equal(named[name], expected)
+        np.testing.assert_array_equal(listed, expected)
+    for wrong in ({"a": a}, {"a": a, "z": z, "b": a}, {}, {"a": a, 0: z}):
+        with pytest.raises(ValueError, match="inputs .* given, expected z, a$"):
+            interpreter.predict(wrong)
+
+
+def test_without_a_signature_tensors_have_their_own_names() -> None:
+    interpreter = litebnn.Interpreter(named_model(signature=False))
+    assert interpreter.input_names == ["input_1", "input_2"]
+    assert interpreter.output_names == ["sub_3", "sub_4", "sub_3_1"]
+    one = np.ones((1, 3), np.float32)
+    np.testing.assert_array_equal(interpreter.predict({"input_1": one * 3, "input_2": one})["sub_4"], one * -2)
+
+
+def test_one_output_is_in_a_dictionary_too() -> None:
+    interpreter = litebnn.Interpreter(add_model((1, 3), (1, 3)))
+    one = np.ones((1, 3), np.float32)
+    np.testing.assert_array_equal(interpreter.predict({"b": one, "a": one})["sum"], one * 2)
 
 
 def test_wrong_models_are_errors(tmp_path: Path) -> None:

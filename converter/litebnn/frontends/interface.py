@@ -1,0 +1,64 @@
+"""The order and the names of inputs and outputs, of which TensorFlow's converter keeps names only, in the signature."""
+
+from __future__ import annotations
+
+import re
+
+from litebnn.errors import ConversionError
+from litebnn.flatbuffer import read_model, write_model
+from litebnn.graph import Signature, Tensor
+
+SIGNATURE = "serving_default"
+
+
+def set_interface(tflite: bytes, inputs: dict[str, str], outputs: dict[str, str]) -> bytes:
+    """Puts the inputs and outputs of a file into an order, and names them in its signature.
+
+    Args:
+        tflite: what TensorFlow's converter made of a function that takes and gives tensors by key.
+        inputs, outputs: the name to give each of them, by key, in the order to put them in.
+
+    Raises:
+        ConversionError: the file has other inputs or outputs than these.
+    """
+    model = read_model(tflite)
+    graph = model.graphs[0]
+    signature = model.signatures[0] if model.signatures else None
+    graph.inputs = _ordered(graph.inputs, inputs, None if signature is None else signature.inputs)
+    graph.outputs = _ordered(graph.outputs, outputs, None if signature is None else signature.outputs)
+    for key, tensor in zip(inputs, graph.inputs, strict=True):
+        tensor.name = tensor.name.replace(key, inputs[key])
+    taken = list(zip(inputs.values(), graph.inputs, strict=True))
+    given = list(zip(outputs.values(), graph.outputs, strict=True))
+    model.signatures = [Signature(SIGNATURE, graph, taken, given)]
+    return write_model(model)
+
+
+def sort_interface(tflite: bytes) -> bytes:
+    """Sorts the inputs and outputs of a file by their names in its signature, "output_2" before "output_10"."""
+    signatures = read_model(tflite).signatures
+    if not signatures:
+        return tflite
+    sides = signatures[0].inputs, signatures[0].outputs
+    inputs, outputs = ({name: name for name in sorted(dict(side), key=_by_number)} for side in sides)
+    return set_interface(tflite, inputs, outputs)
+
+
+def _by_number(name: str) -> list[tuple[int, str]]:
+    return [(int(part), "") if part.isdecimal() else (0, part) for part in re.split(r"(\d+)", name)]
+
+
+def _ordered(tensors: list[Tensor], names: dict[str, str], signature: list[tuple[str, Tensor]] | None) -> list[Tensor]:
+    """The tensors in the order of the keys of `names`.
+
+    There is no signature where TensorFlow could not save the function; then the tensors are in the order of its keys.
+    """
+    if signature is None:
+        keys = sorted(names) if len(names) == len(tensors) else [tensor.name for tensor in tensors]
+        signature = list(zip(keys, tensors, strict=True))
+    by_key = dict(signature)
+    if by_key.keys() != names.keys():
+        raise ConversionError(
+            f"TensorFlow's converter wrote the inputs or outputs {', '.join(by_key)}, expected {', '.join(names)}"
+        )
+    return [by_key[key] for key in names]

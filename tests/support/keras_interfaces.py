@@ -1,0 +1,125 @@
+"""Random Keras models of several inputs and outputs, run by Keras and by a litebnn.Interpreter side by side.
+
+    python -m tests.support.keras_interfaces 2|3 FIRST_SEED SEEDS
+
+It is a program because Keras 2 and Keras 3 cannot both be in one process.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections import OrderedDict
+from typing import Any
+
+import numpy as np
+
+SHAPE = (2, 3)
+NAMES = ["z", "a", "input_10", "input_2", "m-1", "Beta", "alpha.x", "c c"]
+
+
+def flatten(structure: Any) -> list[tuple[str | None, Any]]:
+    """(the key of the innermost dictionary, leaf) of every leaf, in the order in which the structure is written."""
+    if isinstance(structure, dict):
+        return [(inner or key, leaf) for key, part in structure.items() for inner, leaf in flatten(part)]
+    if isinstance(structure, list | tuple):
+        return [pair for part in structure for pair in flatten(part)]
+    return [(None, structure)]
+
+
+def structured(rng: np.random.Generator, tensors: list[Any], names: list[str]) -> Any:
+    """The tensors alone, in a list, in a dictionary (ordered or not) or in dictionaries in lists."""
+    kind = rng.integers(5)
+    if kind == 0 or (kind == 1 and len(tensors) > 1):
+        return tensors
+    if kind == 1:
+        return tensors[0]
+    keys = [str(key) for key in rng.permutation(names)[: len(tensors)]]
+    if kind in (2, 3):
+        return (dict if kind == 2 else OrderedDict)(zip(keys, tensors, strict=True))
+    half = len(tensors) // 2
+    return [*tensors[:half], dict(zip(keys[half:], tensors[half:], strict=True))]
+
+
+def random_model(keras: Any, rng: np.random.Generator) -> Any:
+    """Up to four inputs and seven outputs of one shape, among them inputs, constants, equal tensors, binary layers."""
+    import tensorflow as tf
+
+    layers = keras.layers
+
+    def sign(x: Any) -> Any:
+        return tf.where(x >= 0, 1.0, -1.0)
+
+    def binary_dense(x: Any) -> Any:
+        signs = tf.constant(rng.choice([-1.0, 1.0], (SHAPE[-1], SHAPE[-1])), tf.float32)
+        layer = layers.Dense(SHAPE[-1], kernel_initializer=lambda shape, dtype=None: signs, bias_initializer="ones")
+        return layer(layers.Lambda(sign)(x))
+
+    names = [str(name) for name in rng.permutation(NAMES)]
+    inputs = [layers.Input(SHAPE, name=name) for name in names[: rng.integers(1, 5)]]
+    tensors = list(inputs)
+    for _ in range(rng.integers(1, 8)):
+        x, y = (tensors[rng.integers(len(tensors))] for _ in range(2))
+        made = [
+            lambda x, y: layers.Dense(SHAPE[-1], bias_initializer="random_normal")(x),
+            lambda x, y: layers.Subtract()([x, y]),
+            lambda x, y: layers.ReLU()(x),
+            lambda x, y: layers.Lambda(lambda t: t * 0.0 + 2.0)(x),
+            lambda x, y: layers.Permute((1, 2))(x),
+            lambda x, y: binary_dense(x),
+        ]
+        tensors.append(made[rng.integers(len(made))](x, y))
+    shared = layers.Dense(SHAPE[-1])
+    tensors += [shared(tensor) for tensor in inputs[:2]]
+    outputs = [tensors[rng.integers(len(tensors))] for _ in range(rng.integers(1, len(NAMES)))]
+    taken = structured(rng, inputs, names) if rng.integers(2) else inputs
+    if isinstance(taken, dict):  # Keras 3 insists on the names of its inputs for keys.
+        taken = type(taken)((tensor.name, tensor) for tensor in taken.values())
+    return keras.Model(taken, structured(rng, outputs, names))
+
+
+def check(keras: Any, tree: Any, seed: int) -> None:
+    """Raises AssertionError where any input or output is not where Keras has it."""
+    import litebnn
+
+    rng = np.random.default_rng(seed)
+    keras.backend.clear_session()
+    keras.utils.set_random_seed(seed)
+    model = random_model(keras, rng)
+    arrays = [rng.standard_normal((1, *SHAPE)).astype(np.float32) for _ in model.inputs]
+    structure = model.input
+    result = model(tree.pack_sequence_as(structure, arrays), training=False)
+    expected = [np.asarray(leaf) for leaf in tree.flatten(result)]
+    interpreter = litebnn.Interpreter(litebnn.convert_keras_model(model))
+    assert len(interpreter.input_names) == len(set(interpreter.input_names)) == len(model.inputs)
+    assert len(interpreter.output_names) == len(set(interpreter.output_names)) == len(expected)
+
+    found = interpreter.predict(arrays)
+    for array, other in zip(expected, found if len(expected) > 1 else [found], strict=True):
+        np.testing.assert_allclose(other, array, atol=1e-5)
+
+    by_name = interpreter.predict(dict(reversed(list(zip(interpreter.input_names, arrays, strict=True)))))
+    assert list(by_name) == interpreter.output_names
+    for array, other in zip(expected, by_name.values(), strict=True):
+        np.testing.assert_allclose(other, array, atol=1e-5)
+    for key, leaf in flatten(result):
+        if key is not None:
+            np.testing.assert_allclose(by_name[key], np.asarray(leaf), atol=1e-5)
+
+
+def main() -> None:
+    version, first, count = map(int, sys.argv[1:])
+    os.environ.update(TF_USE_LEGACY_KERAS=str(int(version == 2)), KERAS_BACKEND="tensorflow", TF_CPP_MIN_LOG_LEVEL="3")
+    import tensorflow as tf
+
+    keras = tf.keras
+    assert getattr(keras, "__version__", "2")[0] == str(version)
+    for seed in range(first, first + count):
+        try:
+            check(keras, tf.nest if version == 2 else keras.tree, seed)
+        except Exception as error:
+            raise AssertionError(f"seed {seed}") from error
+
+
+if __name__ == "__main__":
+    main()
