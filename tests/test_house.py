@@ -64,7 +64,7 @@ def test_every_pass_has_a_file_of_its_name_and_a_test_beside_it() -> None:
     passes = {one for phases in (PHASES, ON_REQUEST) for listed in phases.values() for one in listed}
     assert len(passes) > 30
     for one in passes:
-        file = Path(inspect.getfile(one))
+        file = Path(inspect.getfile(inspect.unwrap(one)))
         assert file.stem == one.__name__
         assert file.parent.name in PHASES
         assert file.with_name(f"{file.stem}_test.py").is_file(), file

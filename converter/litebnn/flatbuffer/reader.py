@@ -33,17 +33,7 @@ from litebnn.graph import (
 
 _IDENTIFIER = b"TFL3"
 # What the generated code and numpy raise where a file lies about its own structure.
-_STRUCTURE_ERRORS = (
-    struct.error,
-    ValueError,
-    TypeError,
-    IndexError,
-    KeyError,
-    AttributeError,
-    OverflowError,
-    RecursionError,
-    MemoryError,
-)
+_LIES = (ArithmeticError, AttributeError, LookupError, MemoryError, RecursionError, TypeError, ValueError, struct.error)
 
 
 class _Budget:
@@ -73,7 +63,7 @@ def read_model(data: bytes | bytearray | memoryview) -> Model:
         return _read(view)
     except ConversionError:
         raise
-    except _STRUCTURE_ERRORS as error:
+    except _LIES as error:
         raise ConversionError(
             f"not a sound .tflite file (truncated or corrupt): it refers to what its {len(view)} bytes do not hold"
         ) from error
@@ -226,7 +216,7 @@ def _graph(
 
 
 def _charged(vector: Any, budget: _Budget) -> list[int]:
-    if isinstance(vector, int):
+    if vector is None or isinstance(vector, int):
         return []
     budget.spend(len(vector))
     return _ints(vector)
@@ -260,7 +250,7 @@ def _tensor(source: Any, index: int, buffers: list[Buffer], budget: _Budget) -> 
     dtype = NUMPY_TYPES.get(tensor.type)
     if tensor.is_constant and dtype is not None and carried.sparsity is None:
         assert tensor.buffer.data is not None
-        expected = math.prod(shape) * np.dtype(dtype).itemsize
+        expected = math.prod(shape) * dtype.itemsize
         if min(shape, default=1) < 0 or tensor.buffer.data.size != expected:
             raise ConversionError(
                 f"{what}: its buffer has {tensor.buffer.data.size} bytes, {tensor.type} {list(shape)} needs {expected}"
@@ -269,7 +259,7 @@ def _tensor(source: Any, index: int, buffers: list[Buffer], budget: _Budget) -> 
 
 
 def _quantization(carried: Any) -> Quantization | None:
-    """The tensor's grid; None where it has none, or none that fits its shape."""
+    """Takes the tensor's grid out of what is carried, where it has one that fits its shape."""
     q, rank = carried.quantization, 0 if carried.shape is None else len(carried.shape)
     scale = np.zeros(0, np.float32) if q is None or q.scale is None else np.asarray(q.scale, np.float32)
     if scale.size == 0:
@@ -281,6 +271,7 @@ def _quantization(carried: Any) -> Quantization | None:
         return None
     if scale.size > 1 and not (0 <= q.quantizedDimension < rank and carried.shape[q.quantizedDimension] == scale.size):
         return None
+    carried.quantization = None
     return Quantization(scale, zero_point, q.quantizedDimension, q)
 
 
@@ -303,11 +294,9 @@ def _op(
     name = code.custom or code.builtin
     inputs = [
         None if i == -1 else _at(tensors, i, f"op {index} ({name}): input tensor")
-        for i in _charged(_vector(carried.inputs), budget)
+        for i in _charged(carried.inputs, budget)
     ]
-    outputs = [
-        _at(tensors, i, f"op {index} ({name}): output tensor") for i in _charged(_vector(carried.outputs), budget)
-    ]
+    outputs = [_at(tensors, i, f"op {index} ({name}): output tensor") for i in _charged(carried.outputs, budget)]
     intermediates = None
     if carried.intermediates is not None:
         intermediates = [
@@ -323,10 +312,6 @@ def _op(
     if carried.builtinOptions is not None:
         options = Options(table, **{snake_case(key): value for key, value in vars(carried.builtinOptions).items()})
     return Op(code, inputs, outputs, options, custom, intermediates, carried)
-
-
-def _vector(value: Any) -> Any:
-    return 0 if value is None else value
 
 
 def _signature(source: Any, graphs: list[Graph], tables: list[list[Tensor]], budget: _Budget) -> Signature:

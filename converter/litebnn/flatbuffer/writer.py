@@ -9,20 +9,15 @@ import flatbuffers
 import numpy as np
 
 from litebnn.errors import ConversionError
-from litebnn.flatbuffer.schema import OPERATOR_NAMES, TYPE_NAMES, camel_case, schema
-from litebnn.graph import Array, Buffer, Graph, Model, Op, OpCode, Options, Quantization, Tensor
+from litebnn.flatbuffer.schema import OPERATOR_NAMES, TYPE_NAMES, camel_case, names_of, schema
+from litebnn.graph import Array, Buffer, Graph, Model, Op, OpCode, Tensor
 
 _IDENTIFIER = b"TFL3"
 _BUFFER_ALIGNMENT = 16  # the schema's force_align of buffer data
 _FLATBUFFER_LIMIT = 2**31 - 2**24
 _OPERATOR_VALUES = {name: value for value, name in OPERATOR_NAMES.items()}
 _TYPE_VALUES = {name: value for value, name in TYPE_NAMES.items()}
-_OPTION_VALUES = {
-    name: value
-    for union in ("BuiltinOptions", "BuiltinOptions2")
-    for name, value in vars(getattr(schema, union, object)).items()
-    if isinstance(value, int)
-}
+_OPTION_VALUES = {name: value for value, name in names_of("BuiltinOptions").items()}
 
 
 class _AlignedBuffer:
@@ -96,11 +91,7 @@ def _build(model: Model, offsets: dict[Buffer, int], option_offsets: dict[Op, in
     codes = list(dict.fromkeys([*model.codes, *(op.code for op in model.ops())]))
     code_index = {code: i for i, code in enumerate(codes)}
 
-    root = schema.ModelT() if model.carried is None else copy.copy(model.carried)
-    root.version = model.version
-    root.description = _encoded(model.description)
-    root.operatorCodes = [_code(code) for code in codes]
-    root.subgraphs = []
+    subgraphs = []
     tensor_index: dict[Tensor, int] = {}
     buffers = list(model.buffers)
     for graph in model.graphs:
@@ -110,28 +101,36 @@ def _build(model: Model, offsets: dict[Buffer, int], option_offsets: dict[Op, in
             if tensor.buffer not in buffer_index:
                 buffer_index[tensor.buffer] = len(buffers)
                 buffers.append(tensor.buffer)
-        root.subgraphs.append(_subgraph(graph, tensors, tensor_index, buffer_index, code_index, option_offsets))
-    root.buffers = [
-        _AlignedBuffer(None, offsets[buffer], buffer.data.size)
-        if buffer in offsets and buffer.data is not None
-        else _AlignedBuffer(buffer.data)
-        for buffer in buffers
+        subgraphs.append(_subgraph(graph, tensors, tensor_index, buffer_index, code_index, option_offsets))
+    signatures = [
+        _made(
+            "SignatureDef",
+            signature_key=_encoded(signature.key),
+            subgraph_index=model.graphs.index(signature.graph),
+            inputs=[_named(name, tensor_index[tensor]) for name, tensor in signature.inputs],
+            outputs=[_named(name, tensor_index[tensor]) for name, tensor in signature.outputs],
+        )
+        for signature in model.signatures or ()
     ]
-    root.metadata = [_metadata(name, buffer_index[buffer]) for name, buffer in model.metadata] or None
-    root.metadataBuffer = None
-    if model.metadata_buffers is not None:
-        root.metadataBuffer = [buffer_index[buffer] for buffer in model.metadata_buffers]
-    root.signatureDefs = None
-    if model.signatures is not None:
-        root.signatureDefs = []
-        for signature in model.signatures:
-            item = schema.SignatureDefT()
-            item.signatureKey = _encoded(signature.key)
-            item.subgraphIndex = model.graphs.index(signature.graph)
-            item.inputs = [_named(name, tensor_index[tensor]) for name, tensor in signature.inputs]
-            item.outputs = [_named(name, tensor_index[tensor]) for name, tensor in signature.outputs]
-            root.signatureDefs.append(item)
-
+    metadata = [_made("Metadata", name=_encoded(name), buffer=buffer_index[buffer]) for name, buffer in model.metadata]
+    listed = model.metadata_buffers
+    root = _made(
+        "Model",
+        model.carried,
+        version=model.version,
+        description=_encoded(model.description),
+        operator_codes=[_code(code) for code in codes],
+        subgraphs=subgraphs,
+        buffers=[
+            _AlignedBuffer(None, offsets[buffer], buffer.data.size)
+            if buffer in offsets and buffer.data is not None
+            else _AlignedBuffer(buffer.data)
+            for buffer in buffers
+        ],
+        metadata=metadata or None,
+        metadata_buffer=None if listed is None else [buffer_index[buffer] for buffer in listed],
+        signature_defs=None if model.signatures is None else signatures,
+    )
     # Doubling a buffer copies it; room for all from the start keeps memory at one copy.
     builder = flatbuffers.Builder(inline + 4096)
     builder.Finish(root.Pack(builder), _IDENTIFIER)
@@ -142,25 +141,27 @@ def _encoded(text: str | None) -> bytes | None:
     return None if text is None else text.encode("utf-8", "surrogateescape")
 
 
+def _made(kind: str, carried: Any = None, **fields: Any) -> Any:
+    """An object of the schema: what was carried, or a new one, with these fields."""
+    item = getattr(schema, kind + "T")() if carried is None else copy.copy(carried)
+    for key, value in fields.items():
+        setattr(item, camel_case(key), value)
+    return item
+
+
 def _code(code: OpCode) -> Any:
-    item = schema.OperatorCodeT()
-    item.builtinCode = _OPERATOR_VALUES[code.builtin]
-    item.deprecatedBuiltinCode = min(item.builtinCode, 127)  # for readers older than the wider field
-    item.customCode = _encoded(code.custom) or None
-    item.version = code.version
-    return item
-
-
-def _metadata(name: str, buffer: int) -> Any:
-    item = schema.MetadataT()
-    item.name, item.buffer = _encoded(name), buffer
-    return item
+    value = _OPERATOR_VALUES[code.builtin]
+    return _made(
+        "OperatorCode",
+        builtin_code=value,
+        deprecated_builtin_code=min(value, 127),  # for readers older than the wider field
+        custom_code=_encoded(code.custom) or None,
+        version=code.version,
+    )
 
 
 def _named(name: str, tensor: int) -> Any:
-    item = schema.TensorMapT()
-    item.name, item.tensorIndex = _encoded(name), tensor
-    return item
+    return _made("TensorMap", name=_encoded(name), tensor_index=tensor)
 
 
 def _subgraph(
@@ -171,13 +172,15 @@ def _subgraph(
     code_index: dict[OpCode, int],
     option_offsets: dict[Op, int],
 ) -> Any:
-    item = copy.copy(graph.carried) if graph.carried is not None else schema.SubGraphT()
-    item.name = _encoded(graph.name) or None
-    item.tensors = [_tensor(tensor, buffer_index[tensor.buffer]) for tensor in tensors]
-    item.inputs = _int32([tensor_index[tensor] for tensor in graph.inputs])
-    item.outputs = _int32([tensor_index[tensor] for tensor in graph.outputs])
-    item.operators = [_op(op, tensor_index, code_index, option_offsets.get(op)) for op in graph.ops]
-    return item
+    return _made(
+        "SubGraph",
+        graph.carried,
+        name=_encoded(graph.name) or None,
+        tensors=[_tensor(tensor, buffer_index[tensor.buffer]) for tensor in tensors],
+        inputs=_int32([tensor_index[tensor] for tensor in graph.inputs]),
+        outputs=_int32([tensor_index[tensor] for tensor in graph.outputs]),
+        operators=[_op(op, tensor_index, code_index, option_offsets.get(op)) for op in graph.ops],
+    )
 
 
 def _int32(values: list[int]) -> Array:
@@ -185,42 +188,25 @@ def _int32(values: list[int]) -> Array:
 
 
 def _tensor(tensor: Tensor, buffer: int) -> Any:
-    item = schema.TensorT() if tensor.carried is None else copy.copy(tensor.carried)
-    item.name = _encoded(tensor.name)
-    item.type = _TYPE_VALUES[tensor.type]
+    item = _made("Tensor", tensor.carried, name=_encoded(tensor.name), type=_TYPE_VALUES[tensor.type], buffer=buffer)
     item.shape = None if item.shape is None and not tensor.shape else _int32(list(tensor.shape))
     item.shapeSignature = None if tensor.shape_signature is None else _int32(list(tensor.shape_signature))
-    if tensor.quantization is not None:
-        item.quantization = _quantization(tensor.quantization)
-    item.buffer = buffer
-    return item
-
-
-def _quantization(q: Quantization) -> Any:
-    if q.carried is not None:
-        return q.carried
-    item = schema.QuantizationParametersT()
-    item.scale, item.zeroPoint, item.quantizedDimension = q.scale, q.zero_point, q.axis
-    return item
-
-
-def _options(options: Options) -> Any:
-    if not options.table:
-        return None
-    item = getattr(schema, options.table + "T")()
-    for key, value in vars(options).items():
-        if key != "table":
-            setattr(item, camel_case(key), value)
+    q = tensor.quantization
+    if q is not None:
+        fields = {"scale": q.scale, "zero_point": q.zero_point, "quantized_dimension": q.axis}
+        item.quantization = q.carried or _made("QuantizationParameters", **fields)
     return item
 
 
 def _op(op: Op, tensor_index: dict[Tensor, int], code_index: dict[OpCode, int], option_offset: int | None) -> Any:
-    item = schema.OperatorT() if op.carried is None else copy.copy(op.carried)
+    item = _made("Operator", op.carried)
     item.opcodeIndex = code_index[op.code]
     item.inputs = _int32([-1 if tensor is None else tensor_index[tensor] for tensor in op.inputs])
     item.outputs = _int32([tensor_index[tensor] for tensor in op.outputs])
-    item.builtinOptions = _options(op.options)
-    item.builtinOptionsType = _OPTION_VALUES[op.options.table or "NONE"]
+    options = dict(vars(op.options))
+    table = options.pop("table")
+    item.builtinOptions = _made(table, **options) if table else None
+    item.builtinOptionsType = _OPTION_VALUES[table or "NONE"]
     if op.intermediates is not None:
         item.intermediates = _int32([tensor_index[tensor] for tensor in op.intermediates])
     if option_offset is None:

@@ -18,21 +18,12 @@ from litebnn.contract import BITS_PER_WORD
 
 Array: TypeAlias = npt.NDArray[Any]
 
-NUMPY_TYPES: dict[str, Any] = {
-    "FLOAT32": np.float32,
-    "FLOAT16": np.float16,
-    "FLOAT64": np.float64,
-    "INT8": np.int8,
-    "INT16": np.int16,
-    "INT32": np.int32,
-    "INT64": np.int64,
-    "UINT8": np.uint8,
-    "UINT16": np.uint16,
-    "UINT32": np.uint32,
-    "UINT64": np.uint64,
-    "BOOL": np.bool_,
-    "COMPLEX64": np.complex64,
-    "COMPLEX128": np.complex128,
+NUMPY_TYPES: dict[str, np.dtype[Any]] = {
+    name: np.dtype(name.lower())
+    for name in (
+        *("FLOAT32", "FLOAT16", "FLOAT64", "COMPLEX64", "COMPLEX128", "BOOL"),
+        *("INT8", "INT16", "INT32", "INT64", "UINT8", "UINT16", "UINT32", "UINT64"),
+    )
 }
 
 
@@ -214,9 +205,11 @@ class Graph:
         consumers = self._consumers.get(tensor, [])
         return consumers[0] if len(consumers) == 1 and not self.is_output(tensor) else None
 
-    def insert(self, op: Op, *, before: Op | None = None) -> Op:
-        """Adds an op, at the end or before another; tensors that are new to the graph join it."""
-        self.ops.insert(len(self.ops) if before is None else self.ops.index(before), op)
+    def insert(self, op: Op, *, before: Op | None = None, after: Op | None = None) -> Op:
+        """Adds an op, next to another or at the end; tensors that are new to the graph join it."""
+        neighbour = before or after
+        position = self.ops.index(neighbour) + (neighbour is after) if neighbour else len(self.ops)
+        self.ops.insert(position, op)
         self._held.add(op)
         for tensor in op.outputs:
             self._producer[tensor] = op
@@ -264,17 +257,10 @@ class Graph:
                 if tensor is old:
                     self.set_input(op, index, new)
 
-    def all_tensors(self) -> Iterator[Tensor]:
-        """The listed tensors, then those that ops brought along."""
-        seen: set[Tensor] = set()
-        for tensor in self.tensors:
-            seen.add(tensor)
-            yield tensor
-        for op in self.ops:
-            for tensor_or_none in (*op.inputs, *op.outputs):
-                if tensor_or_none is not None and tensor_or_none not in seen:
-                    seen.add(tensor_or_none)
-                    yield tensor_or_none
+    def all_tensors(self) -> Iterable[Tensor]:
+        """The listed tensors, then those that ops and outputs brought along."""
+        of_ops = (tensor for op in self.ops for tensor in (*op.inputs, *op.outputs))
+        return dict.fromkeys(tensor for tensor in (*self.tensors, *of_ops, *self.outputs) if tensor is not None)
 
 
 @dataclass(eq=False)

@@ -5,8 +5,9 @@ A kind of op that is not in the table may do anything: it is carried along as it
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 from litebnn.contract import Activation
@@ -30,13 +31,12 @@ class Facts:
     """The facts about one kind of op.
 
     Attributes:
-        inputs: how many inputs there must be at least and at most; None where nothing is known of them. An op of which
-            this is known has one output.
+        least, most: how many inputs there are; `most` is 0 where that is not known. Where it is, there is one output.
+        options: the format's name for the table of its options, "" where it has none.
+        defaults: options of a new op, where the format has no default or the passes read it.
+        needs_options: the runtime does not do without them.
         kinds: which NumPy kinds of element types each input may have ("?" for types that NumPy lacks), "" for all.
         ranks: how many dimensions each input has, 0 for any number; `rank` the same of the output.
-        options: the format's name for the table of its options, "" where it has none.
-        needs_options: the runtime does not do without them.
-        defaults: options of a new op, where the format has no default or the passes read it.
         layer: what the report calls it, where it is a layer with trained weights.
         data, constants: which input holds the data of a layer, and which its weights and bias.
         int8: how it is computed in int8, where that is known.
@@ -48,13 +48,14 @@ class Facts:
         effects: it does more than compute its outputs, or refers to state or to other subgraphs.
     """
 
-    inputs: tuple[int, int] | None = None
+    least: int = 0
+    most: int = 0
+    options: str = ""
+    defaults: Mapping[str, Any] = field(default_factory=dict)
+    needs_options: bool = False
     kinds: tuple[str, ...] = ()
     ranks: tuple[int, ...] = ()
     rank: int = 0
-    options: str = ""
-    needs_options: bool = False
-    defaults: dict[str, Any] = field(default_factory=dict)
     layer: str = ""
     data: int = 0
     constants: tuple[int, ...] = ()
@@ -72,166 +73,81 @@ POSITIVE_OPTIONS = (
     *("stride_d", "stride_h", "stride_w", "filter_height", "filter_width"),
     *("dilation_d_factor", "dilation_h_factor", "dilation_w_factor"),
 )
-_STRIDES = {"stride_h": 1, "stride_w": 1}
-_DILATIONS = {"dilation_h_factor": 1, "dilation_w_factor": 1}
-_ONE, _TWO, _THREE = (1, 1), (2, 2), (3, 3)
-_NUMBER, _INDEX, _BOOL = "fiuc?", "iu", "b"
-_NUMBERS = (_NUMBER, _NUMBER)
-_SAME_GRID = {version: Int8(version, same_parameters=True) for version in (1, 2)}
-
-
-def _arithmetic(options: str, int8_version: int = 0) -> Facts:
-    return Facts(_TWO, _NUMBERS, options=options, int8=Int8(int8_version) if int8_version else None)
-
+_CONV = {"stride_h": 1, "stride_w": 1, "dilation_h_factor": 1, "dilation_w_factor": 1}
+_POOL = {"stride_h": 1, "stride_w": 1, "filter_height": 1, "filter_width": 1}
+_DENSE = {"fused_activation_function": Activation.NONE, "weights_format": 0}
+_MATMUL = {"adj_x": False, "adj_y": False}
+_NUMBERS, _INDEX, _INDICES, _BOOL = ("fiuc?", "fiuc?"), ("", "iu"), ("", "iu", "iu", "iu"), ("b",)
+_LAYER = partial(Facts, needs_options=True, constants=(1, 2))
+_SAME_GRID = partial(Int8, same_parameters=True)
+_RESHAPE = partial(Facts, int8=_SAME_GRID(1), moves=True, reshapes=True, on_signs=True)
+_WITH_EFFECTS = """ASSIGN_VARIABLE CALL CALL_ONCE CUSTOM DELEGATE HASHTABLE HASHTABLE_IMPORT IF MULTINOMIAL
+    RANDOM_STANDARD_NORMAL RANDOM_UNIFORM READ_VARIABLE STABLEHLO_CASE STABLEHLO_COMPOSITE STABLEHLO_CUSTOM_CALL
+    STABLEHLO_WHILE VAR_HANDLE WHILE"""
 
 FACTS: dict[str, Facts] = {
-    "CONV_2D": Facts(
-        (2, 3),
-        ranks=(4, 4),
-        rank=4,
-        options="Conv2DOptions",
-        needs_options=True,
-        defaults=_STRIDES | _DILATIONS,
-        layer="conv",
-        constants=(1, 2),
-        int8=Int8(3, weights_axis=0),
-        on_signs=True,
+    "CONV_2D": _LAYER(2, 3, "Conv2DOptions", _CONV, ranks=(4, 4), rank=4, layer="conv", int8=Int8(3, 0), on_signs=True),
+    "DEPTHWISE_CONV_2D": _LAYER(
+        *(2, 3, "DepthwiseConv2DOptions", _CONV), ranks=(4, 4), rank=4, layer="depthwise conv", int8=Int8(3, 3)
     ),
-    "DEPTHWISE_CONV_2D": Facts(
-        (2, 3),
-        ranks=(4, 4),
-        rank=4,
-        options="DepthwiseConv2DOptions",
-        needs_options=True,
-        defaults=_STRIDES | _DILATIONS | {"depth_multiplier": 1},
-        layer="depthwise conv",
-        constants=(1, 2),
-        int8=Int8(3, weights_axis=3),
+    "FULLY_CONNECTED": _LAYER(
+        *(2, 3, "FullyConnectedOptions", _DENSE), ranks=(0, 2), layer="dense", int8=Int8(4, -1), on_signs=True
     ),
-    "FULLY_CONNECTED": Facts(
-        (2, 3),
-        ranks=(0, 2),
-        options="FullyConnectedOptions",
-        needs_options=True,
-        defaults={"fused_activation_function": Activation.NONE, "weights_format": 0},
-        layer="dense",
-        constants=(1, 2),
-        int8=Int8(4, weights_axis=-1),
-        on_signs=True,
-    ),
-    "BATCH_MATMUL": Facts(
-        _TWO,
-        options="BatchMatMulOptions",
-        needs_options=True,
-        defaults={"adj_x": False, "adj_y": False},
-        layer="matmul",
-        constants=(1,),
-    ),
+    "BATCH_MATMUL": _LAYER(2, 2, "BatchMatMulOptions", _MATMUL, layer="matmul", constants=(1,)),
     "TRANSPOSE_CONV": Facts(
-        (3, 4),
-        (_INDEX,),
-        ranks=(1, 4, 4),
-        rank=4,
-        options="TransposeConvOptions",
-        layer="transposed conv",
-        data=2,
-        constants=(1, 3),
+        *(3, 4, "TransposeConvOptions"), ranks=(1, 4, 4), rank=4, layer="transposed conv", data=2, constants=(1, 3)
     ),
-    "CONV_3D": Facts((2, 3), ranks=(5, 5), rank=5, options="Conv3DOptions", layer="conv 3d", constants=(1, 2)),
-    # arithmetic, element by element
-    "ADD": _arithmetic("AddOptions", 2),
-    "SUB": _arithmetic("SubOptions", 3),
-    "MUL": _arithmetic("MulOptions", 2),
-    "DIV": _arithmetic("DivOptions"),
-    "MAXIMUM": _arithmetic("MaximumMinimumOptions"),
-    "MINIMUM": _arithmetic("MaximumMinimumOptions"),
-    "NEG": Facts(_ONE, (_NUMBER,), options="NegOptions"),
-    "ABS": Facts(_ONE, (_NUMBER,), options="AbsOptions"),
-    "SIGN": Facts(_ONE, (_NUMBER,), options="SignOptions"),
-    "CAST": Facts(_ONE, options="CastOptions"),
-    # truth
-    "EQUAL": Facts(_TWO, options="EqualOptions"),
-    "GREATER_EQUAL": Facts(_TWO, _NUMBERS, options="GreaterEqualOptions"),
-    "GREATER": Facts(_TWO, _NUMBERS, options="GreaterOptions"),
-    "LESS_EQUAL": Facts(_TWO, _NUMBERS, options="LessEqualOptions"),
-    "LESS": Facts(_TWO, _NUMBERS, options="LessOptions"),
-    "LOGICAL_NOT": Facts(_ONE, (_BOOL,), options="LogicalNotOptions"),
-    "SELECT": Facts(_THREE, (_BOOL,), options="SelectOptions"),
-    "SELECT_V2": Facts(_THREE, (_BOOL,), options="SelectV2Options"),
-    # activations
-    "RELU": Facts(_ONE, int8=Int8(2), clamp=Activation.RELU),
-    "RELU6": Facts(_ONE, int8=Int8(2), clamp=Activation.RELU6),
-    "RELU_N1_TO_1": Facts(_ONE, int8=Int8(1), clamp=Activation.RELU_N1_TO_1, keeps_signs=True),
-    "LEAKY_RELU": Facts(_ONE, options="LeakyReluOptions", int8=Int8(2)),
-    "PRELU": Facts(_TWO),
-    "ELU": Facts(_ONE, keeps_signs=True),
-    "TANH": Facts(_ONE, int8=Int8(2, result=(1 / 128, 0)), keeps_signs=True),
-    "LOGISTIC": Facts(_ONE, int8=Int8(2, result=(1 / 256, -128))),
-    "SOFTMAX": Facts(_ONE, options="SoftmaxOptions", int8=Int8(2, result=(1 / 256, -128))),
-    "HARD_SWISH": Facts(_ONE, options="HardSwishOptions", int8=Int8(1)),
-    # windows and reductions
+    "CONV_3D": Facts(2, 3, "Conv3DOptions", ranks=(5, 5), rank=5, layer="conv 3d", constants=(1, 2)),
+    "ADD": Facts(2, 2, "AddOptions", kinds=_NUMBERS, int8=Int8(2)),
+    "SUB": Facts(2, 2, "SubOptions", kinds=_NUMBERS, int8=Int8(3)),
+    "MUL": Facts(2, 2, "MulOptions", kinds=_NUMBERS, int8=Int8(2)),
+    "DIV": Facts(2, 2, "DivOptions", kinds=_NUMBERS),
+    "MAXIMUM": Facts(2, 2, "MaximumMinimumOptions", kinds=_NUMBERS),
+    "MINIMUM": Facts(2, 2, "MaximumMinimumOptions", kinds=_NUMBERS),
+    "NEG": Facts(1, 1, "NegOptions", kinds=_NUMBERS[:1]),
+    "ABS": Facts(1, 1, "AbsOptions", kinds=_NUMBERS[:1]),
+    "SIGN": Facts(1, 1, "SignOptions", kinds=_NUMBERS[:1]),
+    "CAST": Facts(1, 1, "CastOptions"),
+    "EQUAL": Facts(2, 2, "EqualOptions"),
+    "GREATER_EQUAL": Facts(2, 2, "GreaterEqualOptions", kinds=_NUMBERS),
+    "GREATER": Facts(2, 2, "GreaterOptions", kinds=_NUMBERS),
+    "LESS_EQUAL": Facts(2, 2, "LessEqualOptions", kinds=_NUMBERS),
+    "LESS": Facts(2, 2, "LessOptions", kinds=_NUMBERS),
+    "LOGICAL_NOT": Facts(1, 1, "LogicalNotOptions", kinds=_BOOL),
+    "SELECT": Facts(3, 3, "SelectOptions", kinds=_BOOL),
+    "SELECT_V2": Facts(3, 3, "SelectV2Options", kinds=_BOOL),
+    "RELU": Facts(1, 1, int8=Int8(2), clamp=Activation.RELU),
+    "RELU6": Facts(1, 1, int8=Int8(2), clamp=Activation.RELU6),
+    "RELU_N1_TO_1": Facts(1, 1, int8=Int8(1), clamp=Activation.RELU_N1_TO_1, keeps_signs=True),
+    "LEAKY_RELU": Facts(1, 1, "LeakyReluOptions", int8=Int8(2)),
+    "PRELU": Facts(2, 2),
+    "ELU": Facts(1, 1, keeps_signs=True),
+    "TANH": Facts(1, 1, int8=Int8(2, result=(1 / 128, 0)), keeps_signs=True),
+    "LOGISTIC": Facts(1, 1, int8=Int8(2, result=(1 / 256, -128))),
+    "SOFTMAX": Facts(1, 1, "SoftmaxOptions", int8=Int8(2, result=(1 / 256, -128))),
+    "HARD_SWISH": Facts(1, 1, "HardSwishOptions", int8=Int8(1)),
     "MAX_POOL_2D": Facts(
-        _ONE,
-        ranks=(4,),
-        rank=4,
-        options="Pool2DOptions",
-        needs_options=True,
-        defaults=_STRIDES | {"filter_height": 1, "filter_width": 1},
-        int8=_SAME_GRID[2],
-        moves=True,
-        on_signs=True,
+        *(1, 1, "Pool2DOptions", _POOL, True), ranks=(4,), rank=4, int8=_SAME_GRID(2), moves=True, on_signs=True
     ),
-    "AVERAGE_POOL_2D": Facts(_ONE, ranks=(4,), rank=4, options="Pool2DOptions", int8=_SAME_GRID[2]),
-    "MEAN": Facts(_TWO, ("", _INDEX), options="ReducerOptions", needs_options=True, int8=Int8(2)),
-    # shapes
-    "RESHAPE": Facts(
-        (1, 2),
-        ("", _INDEX),
-        options="ReshapeOptions",
-        int8=_SAME_GRID[1],
-        moves=True,
-        reshapes=True,
-        on_signs=True,
-    ),
-    "SQUEEZE": Facts(_ONE, options="SqueezeOptions", int8=_SAME_GRID[1], moves=True, reshapes=True, on_signs=True),
-    "EXPAND_DIMS": Facts(
-        _TWO,
-        ("", _INDEX),
-        options="ExpandDimsOptions",
-        int8=_SAME_GRID[1],
-        moves=True,
-        reshapes=True,
-        on_signs=True,
-    ),
-    "TRANSPOSE": Facts(_TWO, ("", _INDEX), options="TransposeOptions", int8=_SAME_GRID[2], moves=True),
-    "STRIDED_SLICE": Facts(
-        (4, 4), ("", _INDEX, _INDEX, _INDEX), options="StridedSliceOptions", int8=_SAME_GRID[2], moves=True
-    ),
-    "DEPTH_TO_SPACE": Facts(_ONE, options="DepthToSpaceOptions", int8=_SAME_GRID[1], moves=True),
-    "SPACE_TO_DEPTH": Facts(_ONE, options="SpaceToDepthOptions", int8=_SAME_GRID[2], moves=True),
-    "PAD": Facts(_TWO, ("", _INDEX), ranks=(0, 2), options="PadOptions", int8=_SAME_GRID[2], on_signs=True),
-    "PADV2": Facts(_THREE, ("", _INDEX), ranks=(0, 2), options="PadV2Options", on_signs=True),
-    "SPACE_TO_BATCH_ND": Facts(
-        _THREE, ("", _INDEX, _INDEX), ranks=(0, 1, 2), options="SpaceToBatchNDOptions", on_signs=True
-    ),
-    "BATCH_TO_SPACE_ND": Facts(_THREE, ("", _INDEX, _INDEX), ranks=(0, 1, 2), options="BatchToSpaceNDOptions"),
-    "CONCATENATION": Facts((1, MANY), options="ConcatenationOptions", int8=_SAME_GRID[2]),
-    "RESIZE_BILINEAR": Facts(_TWO, ("", _INDEX), options="ResizeBilinearOptions", int8=_SAME_GRID[2]),
-    "RESIZE_NEAREST_NEIGHBOR": Facts(_TWO, ("", _INDEX), options="ResizeNearestNeighborOptions", int8=_SAME_GRID[2]),
-    # number formats
-    "QUANTIZE": Facts(_ONE, options="QuantizeOptions"),
-    "DEQUANTIZE": Facts(_ONE, options="DequantizeOptions"),
-    **dict.fromkeys(
-        ("ASSIGN_VARIABLE", "CALL", "CALL_ONCE", "CUSTOM", "DELEGATE", "HASHTABLE", "HASHTABLE_IMPORT", "IF"),
-        Facts(effects=True),
-    ),
-    **dict.fromkeys(
-        ("MULTINOMIAL", "RANDOM_STANDARD_NORMAL", "RANDOM_UNIFORM", "READ_VARIABLE", "VAR_HANDLE", "WHILE"),
-        Facts(effects=True),
-    ),
-    **dict.fromkeys(
-        ("STABLEHLO_CASE", "STABLEHLO_COMPOSITE", "STABLEHLO_CUSTOM_CALL", "STABLEHLO_WHILE"), Facts(effects=True)
-    ),
+    "AVERAGE_POOL_2D": Facts(1, 1, "Pool2DOptions", _POOL, ranks=(4,), rank=4, int8=_SAME_GRID(2)),
+    "MEAN": Facts(2, 2, "ReducerOptions", {"keep_dims": False}, True, kinds=_INDEX, int8=Int8(2)),
+    "RESHAPE": _RESHAPE(1, 2, "ReshapeOptions", kinds=_INDEX),
+    "SQUEEZE": _RESHAPE(1, 1, "SqueezeOptions"),
+    "EXPAND_DIMS": _RESHAPE(2, 2, "ExpandDimsOptions", kinds=_INDEX),
+    "TRANSPOSE": Facts(2, 2, "TransposeOptions", kinds=_INDEX, int8=_SAME_GRID(2), moves=True),
+    "STRIDED_SLICE": Facts(4, 4, "StridedSliceOptions", kinds=_INDICES, int8=_SAME_GRID(2), moves=True),
+    "DEPTH_TO_SPACE": Facts(1, 1, "DepthToSpaceOptions", int8=_SAME_GRID(1), moves=True),
+    "SPACE_TO_DEPTH": Facts(1, 1, "SpaceToDepthOptions", int8=_SAME_GRID(2), moves=True),
+    "PAD": Facts(2, 2, "PadOptions", kinds=_INDEX, ranks=(0, 2), int8=_SAME_GRID(2), on_signs=True),
+    "PADV2": Facts(3, 3, "PadV2Options", kinds=_INDEX, ranks=(0, 2), on_signs=True),
+    "SPACE_TO_BATCH_ND": Facts(3, 3, "SpaceToBatchNDOptions", kinds=_INDICES[:3], ranks=(0, 1, 2), on_signs=True),
+    "BATCH_TO_SPACE_ND": Facts(3, 3, "BatchToSpaceNDOptions", kinds=_INDICES[:3], ranks=(0, 1, 2)),
+    "CONCATENATION": Facts(1, MANY, "ConcatenationOptions", int8=_SAME_GRID(2)),
+    "RESIZE_BILINEAR": Facts(2, 2, "ResizeBilinearOptions", kinds=_INDEX, int8=_SAME_GRID(2)),
+    "RESIZE_NEAREST_NEIGHBOR": Facts(2, 2, "ResizeNearestNeighborOptions", kinds=_INDEX, int8=_SAME_GRID(2)),
+    "QUANTIZE": Facts(1, 1, "QuantizeOptions"),
+    "DEQUANTIZE": Facts(1, 1, "DequantizeOptions"),
+    **dict.fromkeys(_WITH_EFFECTS.split(), Facts(effects=True)),
 }
 _UNKNOWN = Facts()
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import numpy as np
-
 from litebnn.contract import Padding
 from litebnn.errors import ConversionError
 from litebnn.graph.graph import NUMPY_TYPES, Graph, Op, Tensor
@@ -23,7 +21,7 @@ def check_graph(graph: Graph) -> None:
     for index, op in enumerate(graph.ops):
         what = f"op {index} ({op.name})"
         _check_order(what, index, op, written_by)
-        if facts(op).inputs is not None:
+        if facts(op).most:
             _check_arity(what, op)
             _check_options(what, op)
             _check_tensors(what, op)
@@ -39,7 +37,7 @@ def _check_order(what: str, index: int, op: Op, written_by: dict[Tensor, int]) -
 
 
 def _check_arity(what: str, op: Op) -> None:
-    least, most = facts(op).inputs or (0, 0)
+    least, most = facts(op).least, facts(op).most
     present = [tensor is not None for tensor in op.inputs]
     if not least <= len(present) <= most or not all(present[:least]):
         wanted = f"{least}" if least == most else f"{least} to {most}" if most < MANY else f"at least {least}"
@@ -75,4 +73,4 @@ def _check_tensors(what: str, op: Op) -> None:
 
 
 def _kind(tensor: Tensor) -> str:
-    return np.dtype(NUMPY_TYPES[tensor.type]).kind if tensor.type in NUMPY_TYPES else "?"
+    return NUMPY_TYPES[tensor.type].kind if tensor.type in NUMPY_TYPES else "?"

@@ -72,14 +72,11 @@ def test_ops_of_which_nothing_is_known_pass() -> None:
     check_graph(model.graph)
 
 
-@pytest.mark.parametrize("name", [name for name, known in FACTS.items() if known.inputs is not None])
+@pytest.mark.parametrize("name", [name for name, known in FACTS.items() if known.most])
 def test_facts_agree_with_each_other(name: str) -> None:
     known = FACTS[name]
-    assert known.inputs is not None
-    least, most = known.inputs
-    assert 1 <= least <= most
-    assert len(known.kinds) <= most
-    assert len(known.ranks) <= most
+    assert 1 <= known.least <= known.most
+    assert max(len(known.kinds), len(known.ranks)) <= known.most
     assert known.options or not (known.needs_options or known.defaults)
     assert not known.layer or (known.constants and known.data not in known.constants)
     assert known.int8 is None or known.int8.weights_axis is None or known.layer

@@ -118,6 +118,3 @@ def run_phases(
                 for one in PHASES[phase]:
                     progress(one.__name__)
                     changed |= one(graph, notes)
-
-
-__all__ = ["BINARY_PHASES", "ON_REQUEST", "PHASES", "Pass", "run_phases"]

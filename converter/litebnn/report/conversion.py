@@ -94,5 +94,4 @@ def make_report(
     notes: Notes, bytes_before: int, bytes_after: int, status: str, difference: float | None
 ) -> ConversionReport:
     warnings = [f"{short_name(layer.name)}: {line}" for layer in notes.layers for line in advise(layer)]
-    warnings += notes.warnings
     return ConversionReport(tuple(notes.layers), tuple(warnings), bytes_before, bytes_after, status, difference)

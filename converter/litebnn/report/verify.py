@@ -166,7 +166,7 @@ def _samples(graph: Graph, inputs: Any) -> list[list[Array]]:
 def _random(tensor: Tensor, generator: np.random.Generator) -> Array:
     from litebnn.graph import NUMPY_TYPES
 
-    dtype = np.dtype(NUMPY_TYPES.get(tensor.type, np.float32))
+    dtype = NUMPY_TYPES.get(tensor.type, np.dtype(np.float32))
     if dtype.kind == "f":
         return generator.standard_normal(tensor.shape).astype(dtype)
     if dtype.kind == "b":

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from litebnn.graph import Array, Graph, Op, Tensor
-from litebnn.rewriting.match import fused_activation
+from litebnn.rewriting.match import floats, fused_activation
 
 # y > 0 is y - LEAST >= 0: what a strict comparison subtracts in front of its LceQuantize. Runtimes may flush smaller
 # numbers to zero.
@@ -34,8 +34,8 @@ def next_level(values: Array, *, up: bool) -> Array:
 
 def per_channel(tensor: Tensor | None, channels: int) -> Array | None:
     """float32 [channels] of a float constant that is the same for every position, or None."""
-    array = None if tensor is None else tensor.array
-    if array is None or array.dtype != np.float32 or channels < 1:
+    array = floats(tensor)
+    if array is None or channels < 1:
         return None
     if array.size == 1:
         return np.full(channels, array.reshape(-1)[0], np.float32)

@@ -19,7 +19,11 @@ from litebnn.contract import (
 )
 from litebnn.graph import Array, Graph, Op, Tensor, constant
 from litebnn.rewriting.build import custom_op, derived
+from litebnn.rewriting.clamp import clamp_as_fused
+from litebnn.rewriting.match import floats
 from litebnn.rewriting.notes import Notes
+
+_ODD_CHANNELS = "same-zero padding with an odd number of channels cannot write bits: use same-one padding"
 
 
 def bconv_of(
@@ -70,17 +74,16 @@ def dot_max(op: Op) -> int:
     return height * width * channels_per_group(op)
 
 
-def channel_values(op: Op, index: int, default: float) -> Array:
-    """float32 [O] of an `LceBconv2d`'s multiplier (2) or bias (3)."""
-    tensor = op.optional(index)
-    if tensor is None:
-        return np.full(op.input(1).shape[0], default, np.float32)
-    array = tensor.array
-    assert array is not None
-    return array
+def multiplier_and_bias(op: Op) -> tuple[Array, Array]:
+    """float32 [O] each of an `LceBconv2d` that writes no bits."""
+    given, channels = (floats(op.optional(2)), floats(op.optional(3))), op.input(1).shape[0]
+    multiplier, bias = (
+        np.full(channels, v, np.float32) if g is None else g for g, v in zip(given, (1, 0), strict=True)
+    )
+    return multiplier, bias
 
 
-def set_channel_values(graph: Graph, op: Op, multiplier: Array, bias: Array) -> None:
+def set_multiplier_and_bias(graph: Graph, op: Op, multiplier: Array, bias: Array) -> None:
     name = op.input(1).name
     graph.set_input(op, 2, constant(derived(name, "/multiplier"), multiplier.astype(np.float32)))
     graph.set_input(op, 3, constant(derived(name, "/bias"), bias.astype(np.float32)))
@@ -95,14 +98,19 @@ def negate_channels_out(graph: Graph, op: Op, flip: Array) -> None:
         graph.set_input(op, 1, constant(op.input(1).name, flipped))
 
 
+def with_clamp(op: Op, activation: Activation) -> tuple[Activation, Array, Array, Array] | None:
+    """What `clamp_as_fused` makes of an `LceBconv2d` with an activation behind it."""
+    before = Activation(bconv_options(op).fused_activation_function)
+    return clamp_as_fused(*multiplier_and_bias(op), dot_max(op), before, activation)
+
+
 def can_pack(op: Op, notes: Notes) -> bool:
     """Whether thresholds can stand for the signs of this op's outputs."""
     options = bconv_options(op)
     zero_padded = options.padding == Padding.SAME and options.pad_values == PadValues.ZERO
     if zero_padded and channels_per_group(op) % 2:
-        notes.left_alone(op, "same-zero padding with an odd number of channels cannot write bits: use same-one padding")
-        return False
-    return bool(np.all(np.isfinite([channel_values(op, 2, 1.0), channel_values(op, 3, 0.0)])))
+        return notes.left_alone(op, _ODD_CHANNELS)
+    return bool(np.all(np.isfinite(multiplier_and_bias(op))))
 
 
 def write_bits(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from litebnn.contract import BMAXPOOL_2D, QUANTIZE, BConv2DOptions, BMaxPool2DOptions, encode_options
+from litebnn.contract import BMAXPOOL_2D, QUANTIZE, Activation, BConv2DOptions, BMaxPool2DOptions, encode_options
 from litebnn.graph import FACTS, Buffer, Graph, Op, OpCode, Tensor, builtin_op, packed_words
 from litebnn.rewriting.match import fused_activation
 
@@ -38,13 +38,14 @@ def like(tensor: Tensor, name: str, *, type: str | None = None, dims: Sequence[i
     )
 
 
-def packed_dims(tensor: Tensor) -> tuple[int, ...]:
-    return (*tensor.dims[:-1], packed_words(tensor.channels))
+def packed_like(tensor: Tensor, name: str) -> Tensor:
+    """A new tensor for the bits of `tensor`."""
+    return like(tensor, name, type="INT32", dims=(*tensor.dims[:-1], packed_words(tensor.channels)))
 
 
 def pack_signs(graph: Graph, source: Tensor, name: str, *, before: Op) -> Tensor:
     """Inserts `LceQuantize(source)` and returns its packed output."""
-    packed = like(source, name, type="INT32", dims=packed_dims(source))
+    packed = packed_like(source, name)
     graph.insert(custom_op(QUANTIZE, [source], packed), before=before)
     return packed
 
@@ -56,13 +57,9 @@ def split_activation(graph: Graph, op: Op) -> bool:
         return False
     inner = like(op.output, derived(op.output.name, "/linear"))
     outer = builtin_op(_OP_OF_ACTIVATION[activation], [inner], op.output)
-    position = graph.ops.index(op)
-    after = graph.ops[position + 1] if position + 1 < len(graph.ops) else None
-    graph.remove(op)
-    op.options.fused_activation_function = 0
-    op.outputs = [inner]
-    graph.insert(op, before=after)
-    graph.insert(outer, before=after)
+    op.options.fused_activation_function = Activation.NONE
+    graph.set_output(op, inner)
+    graph.insert(outer, after=op)
     return True
 
 

@@ -5,13 +5,19 @@ from __future__ import annotations
 import numpy as np
 
 from litebnn.contract import DEQUANTIZE, Activation
-from litebnn.graph import Graph, Op, Tensor
+from litebnn.graph import Array, Graph, Op, Tensor
 
 
 def bits_of(graph: Graph, tensor: Tensor | None) -> Tensor | None:
     """The packed tensor that `tensor` unpacks, where it is the output of an `LceDequantize`."""
     producer = graph.producer(tensor)
     return producer.input(0) if producer is not None and producer.name == DEQUANTIZE else None
+
+
+def floats(tensor: Tensor | None) -> Array | None:
+    """The values of a float32 constant."""
+    array = None if tensor is None else tensor.array
+    return array if array is not None and array.dtype == np.float32 else None
 
 
 def uniform(tensor: Tensor | None) -> float | None:

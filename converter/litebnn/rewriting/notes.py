@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import Literal
 
 from litebnn.contract import BConv2DOptions, Padding, PadValues, decode_options
 from litebnn.graph import Graph, Model, Op, facts
@@ -42,7 +42,6 @@ class Notes:
     def __init__(self, model: Model) -> None:
         self.layers: list[Layer] = []
         self._layer_of: dict[Op, Layer] = {}
-        self.warnings: dict[str, None] = {}
         for graph in model.graphs:
             for op in graph.ops:
                 if facts(op).layer:
@@ -63,20 +62,18 @@ class Notes:
         self.layers.append(layer)
         self._layer_of[op] = layer
 
-    def layer(self, op: Op | None) -> Layer | None:
-        return None if op is None else self._layer_of.get(op)
-
     def became(self, old: Op, new: Op) -> None:
         """`new` does the work of the layer that `old` did."""
         layer = self._layer_of.get(old)
         if layer is not None:
             self._layer_of[new] = layer
 
-    def left_alone(self, op: Op, reason: str) -> None:
-        """Why the layer of `op` was not made binary, or not made better."""
+    def left_alone(self, op: Op, reason: str) -> Literal[False]:
+        """Why the layer of `op` was not made binary, or not made better; what a pass returns that changed nothing."""
         layer = self._layer_of.get(op)
         if layer is not None:
             layer.reasons[reason] = None
+        return False
 
     def made_binary(self, old: Op, new: Op) -> None:
         self.became(old, new)
@@ -103,27 +100,6 @@ class Notes:
                         options = decode_options(op.name, op.custom_options)
                         assert isinstance(options, BConv2DOptions)
                         layer.padding = _PADDINGS[Padding(options.padding), PadValues(options.pad_values)]
-
-
-def rewrite_layers(graph: Graph, notes: Notes, name: str, rewrite: Callable[[Graph, Op, Notes], str | None]) -> bool:
-    """Rewrites the float32 layers of one kind of op, and notes those that cannot be.
-
-    Args:
-        name: the builtin op.
-        rewrite: replaces an op and returns None, or returns why it does not.
-    Returns:
-        whether any was rewritten.
-    """
-    changed = False
-    for op in list(graph.ops):
-        if op.name != name or op.output.type != "FLOAT32":
-            continue
-        reason = rewrite(graph, op, notes)
-        if reason is None:
-            changed = True
-        else:
-            notes.left_alone(op, reason)
-    return changed
 
 
 def macs_of(op: Op) -> int:

@@ -15,7 +15,7 @@ def same_padding(size: int, taps: int, stride: int, dilation: int) -> tuple[int,
 
 
 def is_same_padding(
-    amounts: Array, unpadded: Tensor, taps: tuple[int, int], strides: tuple[int, int], dilations: tuple[int, int]
+    amounts: Array, unpadded: Tensor, taps: tuple[int, ...], strides: tuple[int, int], dilations: tuple[int, int]
 ) -> bool:
     """Whether padding an NHWC tensor by `amounts` ([4, 2]) and then convolving VALID is a SAME convolution."""
     if amounts.shape != (4, 2) or np.any(amounts[[0, 3]] != 0) or np.any(amounts < 0):

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from litebnn.graph import Array, Tensor
+from litebnn.graph import Array, Graph, Op, Tensor
+from litebnn.rewriting.build import split_activation
+from litebnn.rewriting.match import floats, fused_activation
 
 _MAGNITUDE_TOLERANCE = 1e-5  # what rounding leaves of one alpha, relative
 
@@ -34,5 +36,26 @@ def bias_values(bias: Tensor | None, channels: int) -> Array | None:
     """float32 [channels] of a layer's bias, zeros where it has none; None where it is not a constant."""
     if bias is None:
         return np.zeros(channels, np.float32)
-    array = bias.array
-    return array if array is not None and array.dtype == np.float32 and array.shape == (channels,) else None
+    array = floats(bias)
+    return array if array is not None and array.shape == (channels,) else None
+
+
+def binary_parts(graph: Graph, op: Op, weights: Array) -> tuple[Array, Array, Array] | str:
+    """Takes a layer of signs apart, with an activation fused into it as an op of its own.
+
+    Args:
+        weights: float32 [O, ...].
+    Returns:
+        bool [O, ...], true where a weight is negative, float32 [O] magnitudes and float32 [O] bias; or why the layer
+        cannot be binary.
+    """
+    parts = binary_weights(weights)
+    if isinstance(parts, str):
+        return parts
+    bias = bias_values(op.optional(2), weights.shape[0])
+    if bias is None:
+        return "its bias is not a float constant"
+    if fused_activation(op) is None:
+        return "its fused activation is not one of ReLU, ReLU6, ReLU1"
+    split_activation(graph, op)
+    return (*parts, bias)

@@ -5,23 +5,24 @@ Only weights and biases of layers whose input is a sign are folded: for others t
 
 from __future__ import annotations
 
-from litebnn.graph import Graph, constant
+from litebnn.graph import Graph, Op, constant
 from litebnn.rewriting.constants import evaluate, is_computed_from_constants
+from litebnn.rewriting.each import each
 from litebnn.rewriting.match import bits_of
 from litebnn.rewriting.notes import Notes
 
 
-def fold_weights(graph: Graph, notes: Notes) -> bool:
+@each("CONV_2D", "FULLY_CONNECTED")
+def fold_weights(graph: Graph, op: Op, notes: Notes) -> bool:
+    if bits_of(graph, op.inputs[0]) is None:
+        return False
     changed = False
-    for op in graph.ops:
-        if op.name not in ("CONV_2D", "FULLY_CONNECTED") or bits_of(graph, op.inputs[0]) is None:
+    for index in range(1, len(op.inputs)):
+        tensor = op.inputs[index]
+        if tensor is None or tensor.is_constant or not is_computed_from_constants(graph, tensor):
             continue
-        for index in range(1, len(op.inputs)):
-            tensor = op.inputs[index]
-            if tensor is None or tensor.is_constant or not is_computed_from_constants(graph, tensor):
-                continue
-            value = evaluate(graph, tensor)
-            if value is not None and value.shape == tensor.shape:
-                graph.set_input(op, index, constant(tensor.name, value))
-                changed = True
+        value = evaluate(graph, tensor)
+        if value is not None and value.shape == tensor.shape:
+            graph.set_input(op, index, constant(tensor.name, value))
+            changed = True
     return changed

@@ -9,30 +9,27 @@ import numpy as np
 
 from litebnn.graph import Graph, Op, builtin_op, constant
 from litebnn.rewriting.constants import evaluate, is_computed_from_constants
+from litebnn.rewriting.each import each
 from litebnn.rewriting.match import bits_of
-from litebnn.rewriting.notes import Notes, rewrite_layers
+from litebnn.rewriting.notes import Notes
 from litebnn.rewriting.reasons import why_no_sign
 from litebnn.rewriting.weights import binary_weights
 
 
-def matmul_to_dense(graph: Graph, notes: Notes) -> bool:
-    return rewrite_layers(graph, notes, "BATCH_MATMUL", _convert)
-
-
-def _convert(graph: Graph, op: Op, notes: Notes) -> str | None:
-    """Replaces the op, or says why not."""
+@each("BATCH_MATMUL")
+def matmul_to_dense(graph: Graph, op: Op, notes: Notes) -> bool:
     if bits_of(graph, op.input(0)) is None:
-        return why_no_sign(graph, op.input(0))
+        return notes.left_alone(op, why_no_sign(graph, op.input(0)))
     matrix = op.input(1)
     if op.options.adj_x or len(matrix.shape) != 2 or not is_computed_from_constants(graph, matrix):
-        return "it is no product with a constant matrix"
+        return notes.left_alone(op, "it is no product with a constant matrix")
     values = evaluate(graph, matrix)
     if values is None or values.dtype != np.float32 or values.shape != matrix.shape:
-        return "its weights are not a float constant"
+        return notes.left_alone(op, "its weights are not a float constant")
     weights = values if op.options.adj_y else np.ascontiguousarray(values.T)
     parts = binary_weights(weights)
     if isinstance(parts, str):
-        return parts
+        return notes.left_alone(op, parts)
     dense = builtin_op("FULLY_CONNECTED", [op.input(0), constant(matrix.name, weights), None], op.output)
     notes.became(op, graph.replace(op, dense))
-    return None
+    return True

@@ -6,30 +6,24 @@ import numpy as np
 
 from litebnn.contract import Padding
 from litebnn.graph import Array, Graph, Op
+from litebnn.rewriting.each import each
 from litebnn.rewriting.match import bits_of
 from litebnn.rewriting.notes import Notes
 from litebnn.rewriting.padding import same_padding
 
 
-def undo_space_to_batch(graph: Graph, notes: Notes) -> bool:
-    changed = False
-    for op in list(graph.ops):
-        if op.name != "CONV_2D":
-            continue
-        split, join = graph.producer(op.input(0)), graph.sole_consumer(op.output)
-        if split is None or split.name != "SPACE_TO_BATCH_ND" or join is None or join.name != "BATCH_TO_SPACE_ND":
-            continue
-        if bits_of(graph, split.input(0)) is None:
-            continue
-        constants = [t.array for t in (split.input(1), split.input(2), join.input(1), join.input(2))]
-        if any(value is None for value in constants):
-            continue
-        reason = _convert(graph, op, split, join, *constants)  # type: ignore[arg-type]
-        if reason is None:
-            changed = True
-        else:
-            notes.left_alone(op, reason)
-    return changed
+@each("CONV_2D")
+def undo_space_to_batch(graph: Graph, op: Op, notes: Notes) -> bool:
+    split, join = graph.producer(op.input(0)), graph.sole_consumer(op.output)
+    if split is None or split.name != "SPACE_TO_BATCH_ND" or join is None or join.name != "BATCH_TO_SPACE_ND":
+        return False
+    if bits_of(graph, split.input(0)) is None:
+        return False
+    constants = [t.array for t in (split.input(1), split.input(2), join.input(1), join.input(2))]
+    if any(value is None for value in constants):
+        return False
+    reason = _convert(graph, op, split, join, *constants)  # type: ignore[arg-type]
+    return notes.left_alone(op, reason) if reason else True
 
 
 def _convert(

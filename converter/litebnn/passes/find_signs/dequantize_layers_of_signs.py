@@ -12,19 +12,19 @@ import numpy as np
 
 from litebnn.graph import Array, Graph, Op, OpCode, Tensor, constant, facts
 from litebnn.rewriting.build import derived, like
+from litebnn.rewriting.each import each
 from litebnn.rewriting.int8 import INT8_ONE, bias_scale, dequantized, is_int8, quantize_op
 from litebnn.rewriting.match import bits_of
 from litebnn.rewriting.notes import Notes
 from litebnn.rewriting.weights import binary_weights
 
 
-def dequantize_layers_of_signs(graph: Graph, notes: Notes) -> bool:
-    changed = False
-    for op in list(graph.ops):
-        if facts(op).on_signs and is_int8(op.inputs[0]) and is_int8(op.output):
-            sign = _quantized_sign(graph, op.input(0))
-            changed |= sign is not None and _to_float(graph, op, sign, notes)
-    return changed
+@each()
+def dequantize_layers_of_signs(graph: Graph, op: Op, notes: Notes) -> bool:
+    if not facts(op).on_signs or not is_int8(op.inputs[0]) or not is_int8(op.output):
+        return False
+    sign = _quantized_sign(graph, op.input(0))
+    return sign is not None and _to_float(graph, op, sign, notes)
 
 
 def _quantized_sign(graph: Graph, tensor: Tensor) -> Tensor | None:
@@ -58,6 +58,5 @@ def _to_float(graph: Graph, op: Op, sign: Tensor, notes: Notes) -> bool:
 
 def _bias(op: Op, bias: Tensor) -> Array | None:
     """The values of a bias of int32 counts."""
-    values = bias.array
-    scale = None if values is None else bias_scale(op.input(0), op.input(1), values.shape)
+    values, scale = bias.array, bias_scale(op.input(0), op.input(1), bias.shape)
     return None if values is None or values.dtype != np.int32 or scale is None else (values * scale).astype(np.float32)

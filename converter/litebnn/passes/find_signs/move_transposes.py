@@ -10,16 +10,14 @@ import numpy as np
 from litebnn.contract import DEQUANTIZE, QUANTIZE
 from litebnn.graph import Array, Graph, Op, constant
 from litebnn.rewriting.build import custom_op, derived, like, pack_signs
+from litebnn.rewriting.each import each
 from litebnn.rewriting.match import bits_of
 from litebnn.rewriting.notes import Notes
 
 
-def move_transposes(graph: Graph, notes: Notes) -> bool:
-    changed = False
-    for op in list(graph.ops):
-        if op.name == "TRANSPOSE" and graph.holds(op):
-            changed |= _before_sign(graph, op) or _merge(graph, op)
-    return changed
+@each("TRANSPOSE")
+def move_transposes(graph: Graph, op: Op, notes: Notes) -> bool:
+    return _before_sign(graph, op) or _merge(graph, op)
 
 
 def _order(op: Op) -> Array | None:

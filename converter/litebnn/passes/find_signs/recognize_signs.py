@@ -9,30 +9,29 @@ from litebnn.graph import Graph, Op, Tensor, builtin_op, constant
 from litebnn.rewriting.affine import LEAST
 from litebnn.rewriting.build import custom_op, derived, like, pack_signs
 from litebnn.rewriting.constants import is_computed_from_constants
+from litebnn.rewriting.each import each
 from litebnn.rewriting.int8 import quantize_op
 from litebnn.rewriting.notes import Notes
 from litebnn.rewriting.signs import Sign, find_sign
 
 
-def recognize_signs(graph: Graph, notes: Notes) -> bool:
-    changed = False
-    for op in list(graph.ops):
-        if not graph.holds(op) or len(op.outputs) != 1 or op.output.type not in ("FLOAT32", "INT8"):
-            continue
-        sign = find_sign(graph, op.output)
-        if sign is None or sign.x.dims != op.output.dims or op.output.channels < 1:
-            continue
-        if is_computed_from_constants(graph, sign.x):
-            continue
-        bits = pack_signs(graph, _operand(graph, sign, op), derived(op.output.name, "/bits"), before=op)
-        if op.output.type == "FLOAT32":
-            graph.replace(op, custom_op(DEQUANTIZE, [bits], op.output))
-        else:
-            unpacked = like(op.output, derived(op.output.name, "/sign"), type="FLOAT32")
-            graph.insert(custom_op(DEQUANTIZE, [bits], unpacked), before=op)
-            graph.replace(op, quantize_op(unpacked, op.output))
-        changed = True
-    return changed
+@each()
+def recognize_signs(graph: Graph, op: Op, notes: Notes) -> bool:
+    if len(op.outputs) != 1 or op.output.type not in ("FLOAT32", "INT8"):
+        return False
+    sign = find_sign(graph, op.output)
+    if sign is None or sign.x.dims != op.output.dims or op.output.channels < 1:
+        return False
+    if is_computed_from_constants(graph, sign.x):
+        return False
+    bits = pack_signs(graph, _operand(graph, sign, op), derived(op.output.name, "/bits"), before=op)
+    if op.output.type == "FLOAT32":
+        graph.replace(op, custom_op(DEQUANTIZE, [bits], op.output))
+    else:
+        unpacked = like(op.output, derived(op.output.name, "/sign"), type="FLOAT32")
+        graph.insert(custom_op(DEQUANTIZE, [bits], unpacked), before=op)
+        graph.replace(op, quantize_op(unpacked, op.output))
+    return True
 
 
 def _operand(graph: Graph, sign: Sign, before: Op) -> Tensor:

@@ -3,29 +3,29 @@
 from __future__ import annotations
 
 from litebnn.contract import DEQUANTIZE, QUANTIZE
-from litebnn.graph import Graph, Op, Tensor, facts, packed_words
-from litebnn.rewriting.build import custom_op, derived, like, pack_signs
+from litebnn.graph import Graph, Op, Tensor, facts
+from litebnn.rewriting.build import custom_op, derived, like, pack_signs, packed_like
+from litebnn.rewriting.each import each
 from litebnn.rewriting.match import bits_of
 from litebnn.rewriting.notes import Notes
 from litebnn.rewriting.reshapes import is_describable, keeps_words, reshape_op
 
 
-def reshape_bits(graph: Graph, notes: Notes) -> bool:
-    changed = False
-    for op in list(graph.ops):
-        bits = bits_of(graph, op.input(0)) if facts(op).reshapes else None
-        reshaped = None if bits is None else _reshaped(graph, op, bits)
-        if reshaped is not None:
-            graph.replace(op, custom_op(DEQUANTIZE, [reshaped], op.output))
-            changed = True
-    return changed
+@each()
+def reshape_bits(graph: Graph, op: Op, notes: Notes) -> bool:
+    bits = bits_of(graph, op.input(0)) if facts(op).reshapes else None
+    reshaped = None if bits is None else _reshaped(graph, op, bits)
+    if reshaped is None:
+        return False
+    graph.replace(op, custom_op(DEQUANTIZE, [reshaped], op.output))
+    return True
 
 
 def _reshaped(graph: Graph, op: Op, bits: Tensor) -> Tensor | None:
     """The bits of the reshaped sign, None where they cannot be had."""
     name = derived(op.output.name, "/bits")
     if keeps_words(op):
-        reshaped = like(bits, name, dims=(*op.output.dims[:-1], packed_words(op.output.channels)))
+        reshaped = packed_like(op.output, name)
         graph.insert(reshape_op(bits, reshaped), before=op)
         return reshaped
     sign = graph.producer(bits)

@@ -10,73 +10,65 @@ from dataclasses import replace
 
 import numpy as np
 
-from litebnn.contract import Activation
+from litebnn.contract import BCONV_2D, Activation
 from litebnn.graph import Graph, Op, facts
 from litebnn.rewriting.affine import affine_of, is_strictness, next_level
 from litebnn.rewriting.bconv import (
     bconv_options,
-    channel_values,
-    dot_max,
     is_float_bconv,
+    multiplier_and_bias,
     negate_channels_out,
     set_bconv_options,
-    set_channel_values,
+    set_multiplier_and_bias,
+    with_clamp,
 )
 from litebnn.rewriting.build import split_activation
-from litebnn.rewriting.clamp import clamp_as_fused
+from litebnn.rewriting.each import each
 from litebnn.rewriting.notes import Notes
 
+_CANNOT_BE_FUSED = "behind a scale or a bias cannot be fused: put it before the batch norm"
 
-def fuse_post_activation(graph: Graph, notes: Notes) -> bool:
+
+@each(BCONV_2D)
+def fuse_post_activation(graph: Graph, op: Op, notes: Notes) -> bool:
+    if not is_float_bconv(op):
+        return False
     changed = False
-    for op in list(graph.ops):
-        if not is_float_bconv(op):
-            continue
-        while (follower := graph.sole_consumer(op.output)) is not None:
-            fuse = _fuse_arithmetic if facts(follower).clamp is None else _fuse_activation
-            if not fuse(graph, op, follower, notes):
-                break
-            notes.fused(op, follower.name)
-            graph.remove(follower)
-            graph.set_output(op, follower.output)
-            changed = True
+    while (follower := graph.sole_consumer(op.output)) is not None:
+        clamp = facts(follower).clamp
+        if not (_fuse_arithmetic(graph, op, follower) if clamp is None else _fuse_clamp(graph, op, clamp)):
+            if clamp is not None:
+                notes.left_alone(op, f"{follower.name} {_CANNOT_BE_FUSED}")
+            break
+        notes.fused(op, follower.name)
+        graph.remove(follower)
+        graph.set_output(op, follower.output)
+        changed = True
     return changed
 
 
-def _fuse_arithmetic(graph: Graph, op: Op, follower: Op, notes: Notes) -> bool:
+def _fuse_arithmetic(graph: Graph, op: Op, follower: Op) -> bool:
     affine = affine_of(follower, op.output.channels, left=follower.inputs[0] is op.output)
     if affine is None or follower.output.dims != op.output.dims:
         return False
     scale, shift = affine
     with np.errstate(all="ignore"):
-        multiplier = channel_values(op, 2, 1.0).astype(np.float64) * scale
-        bias = channel_values(op, 3, 0.0).astype(np.float64) * scale
+        multiplier, bias = (values.astype(np.float64) * scale for values in multiplier_and_bias(op))
         bias = next_level(bias.astype(np.float32), up=False) if is_strictness(shift) else bias + shift
         rounded = multiplier.astype(np.float32), bias.astype(np.float32)
     if not all(np.all(np.isfinite(values)) for values in rounded):
         return False
     split_activation(graph, follower)
-    set_channel_values(graph, op, *rounded)
+    set_multiplier_and_bias(graph, op, *rounded)
     return True
 
 
-def _fuse_activation(graph: Graph, op: Op, follower: Op, notes: Notes) -> bool:
-    clamp = facts(follower).clamp
-    if clamp is None:
-        return False
-    options = bconv_options(op)
-    fused = clamp_as_fused(
-        channel_values(op, 2, 1.0),
-        channel_values(op, 3, 0.0),
-        dot_max(op),
-        Activation(options.fused_activation_function),
-        clamp,
-    )
+def _fuse_clamp(graph: Graph, op: Op, clamp: Activation) -> bool:
+    fused = with_clamp(op, clamp)
     if fused is None:
-        notes.left_alone(op, f"{follower.name} behind a scale or a bias cannot be fused: put it before the batch norm")
         return False
     activation, multiplier, bias, flip = fused
-    set_bconv_options(op, replace(options, fused_activation_function=activation))
+    set_bconv_options(op, replace(bconv_options(op), fused_activation_function=activation))
     negate_channels_out(graph, op, flip)
-    set_channel_values(graph, op, multiplier, bias)
+    set_multiplier_and_bias(graph, op, multiplier, bias)
     return True

@@ -6,16 +6,14 @@ from litebnn.contract import BCONV_2D, QUANTIZE
 from litebnn.graph import Graph, Op, facts
 from litebnn.rewriting.affine import affine_of
 from litebnn.rewriting.build import derived, like, pack_signs
+from litebnn.rewriting.each import each
 from litebnn.rewriting.notes import Notes
 from litebnn.rewriting.reshapes import is_describable, keeps_words, reshape_op
 
 
-def move_reshapes(graph: Graph, notes: Notes) -> bool:
-    changed = False
-    for op in list(graph.ops):
-        if facts(op).reshapes and graph.holds(op):
-            changed |= _merge(graph, op) or _quantize_first(graph, op) or _fuse_first(graph, op)
-    return changed
+@each()
+def move_reshapes(graph: Graph, op: Op, notes: Notes) -> bool:
+    return facts(op).reshapes and (_merge(graph, op) or _pack_first(graph, op) or _fuse_first(graph, op))
 
 
 def _merge(graph: Graph, op: Op) -> bool:
@@ -33,14 +31,14 @@ def _merge(graph: Graph, op: Op) -> bool:
     return False
 
 
-def _quantize_first(graph: Graph, op: Op) -> bool:
+def _pack_first(graph: Graph, op: Op) -> bool:
     """LceQuantize of a reshape -> reshape of LceQuantize."""
-    quantizers = [c for c in graph.consumers(op.output) if c.name == QUANTIZE]
-    if not quantizers or not keeps_words(op):
+    signs = [reader for reader in graph.consumers(op.output) if reader.name == QUANTIZE]
+    if not signs or not keeps_words(op):
         return False
-    for quantizer in quantizers:
-        bits = pack_signs(graph, op.input(0), derived(quantizer.output.name, "/unshaped"), before=quantizer)
-        graph.replace(quantizer, reshape_op(bits, quantizer.output))
+    for sign in signs:
+        bits = pack_signs(graph, op.input(0), derived(sign.output.name, "/unshaped"), before=sign)
+        graph.replace(sign, reshape_op(bits, sign.output))
     return True
 
 
@@ -60,6 +58,5 @@ def _fuse_first(graph: Graph, op: Op) -> bool:
     graph.set_input(follower, position, source.output)
     graph.set_output(follower, inner)
     graph.remove(op)
-    after = graph.ops.index(follower) + 1
-    graph.insert(reshape_op(inner, result), before=graph.ops[after] if after < len(graph.ops) else None)
+    graph.insert(reshape_op(inner, result), after=follower)
     return True

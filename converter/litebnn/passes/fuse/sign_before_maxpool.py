@@ -12,24 +12,23 @@ import numpy as np
 from litebnn.contract import QUANTIZE
 from litebnn.graph import Graph, Op, Tensor, constant
 from litebnn.rewriting.affine import AffineChain, affine_chain
-from litebnn.rewriting.bconv import can_pack, channel_values, is_float_bconv, write_bits
-from litebnn.rewriting.build import custom_op, derived, like, pack_signs, packed_dims, pool_of_bits
+from litebnn.rewriting.bconv import can_pack, is_float_bconv, multiplier_and_bias, write_bits
+from litebnn.rewriting.build import custom_op, derived, pack_signs, packed_like, pool_of_bits
+from litebnn.rewriting.each import each
 from litebnn.rewriting.match import fused_activation
 from litebnn.rewriting.negated_channels import can_negate_channels, negate_channels
 from litebnn.rewriting.notes import Notes
 from litebnn.rewriting.weights import bias_values
 
-
-def sign_before_maxpool(graph: Graph, notes: Notes) -> bool:
-    changed = False
-    for op in list(graph.ops):
-        if op.name == QUANTIZE and graph.holds(op):
-            changed |= _move(graph, op, notes)
-    return changed
+_NEGATIVE = (
+    "the batch norm behind its max pooling has negative scales, and the next layer pads with ones: its output stays "
+    "float"
+)
 
 
-def _move(graph: Graph, quantizer: Op, notes: Notes) -> bool:
-    chain = affine_chain(graph, quantizer.input(0))
+@each(QUANTIZE)
+def sign_before_maxpool(graph: Graph, sign: Op, notes: Notes) -> bool:
+    chain = affine_chain(graph, sign.input(0))
     pool = graph.producer(chain.source)
     if pool is None or pool.name != "MAX_POOL_2D" or graph.sole_consumer(pool.output) is None:
         return False
@@ -37,24 +36,21 @@ def _move(graph: Graph, quantizer: Op, notes: Notes) -> bool:
         return False
     unpooled = pool.input(0)
     if not chain.ops:
-        bits = pack_signs(graph, unpooled, derived(unpooled.name, "/signs"), before=quantizer)
+        bits = pack_signs(graph, unpooled, derived(unpooled.name, "/signs"), before=sign)
     else:
         source = graph.producer(unpooled)
-        if (
-            source is None
-            or graph.sole_consumer(unpooled) is None
-            or not np.all(np.isfinite([chain.scale, chain.shift]))
-        ):
+        finite = np.all(np.isfinite([chain.scale, chain.shift]))
+        if source is None or graph.sole_consumer(unpooled) is None or not finite:
             return False
-        bits = like(unpooled, derived(unpooled.name, "/signs"), type="INT32", dims=packed_dims(unpooled))
+        bits = packed_like(unpooled, derived(unpooled.name, "/signs"))
         if is_float_bconv(source):
-            if not _threshold(graph, source, bits, quantizer.output, chain, notes):
+            if not _threshold(graph, source, bits, sign.output, chain, notes):
                 return False
         elif not _shift_bias(graph, source, chain):
             return False
         else:
-            graph.insert(custom_op(QUANTIZE, [unpooled], bits), before=quantizer)
-    graph.replace(quantizer, pool_of_bits(pool, bits, quantizer.output))
+            graph.insert(custom_op(QUANTIZE, [unpooled], bits), before=sign)
+    graph.replace(sign, pool_of_bits(pool, bits, sign.output))
     for op in (*chain.ops, pool):
         graph.remove(op)
     return True
@@ -66,14 +62,9 @@ def _threshold(graph: Graph, source: Op, bits: Tensor, result: Tensor, chain: Af
     if not can_pack(source, notes):
         return False
     if np.any(negative) and not can_negate_channels(graph, result):
-        notes.left_alone(
-            source,
-            "the batch norm behind its max pooling has negative scales, and the next layer pads with ones: its output "
-            "stays float",
-        )
-        return False
-    multiplier = channel_values(source, 2, 1.0).astype(np.float64) * chain.scale
-    bias = chain.lowered(channel_values(source, 3, 0.0).astype(np.float64) * chain.scale + chain.shift)
+        return notes.left_alone(source, _NEGATIVE)
+    multiplier, bias = (values.astype(np.float64) * chain.scale for values in multiplier_and_bias(source))
+    bias = chain.lowered(bias + chain.shift)
     if not np.all(np.isfinite([multiplier, bias])):
         return False
     if np.any(negative):
@@ -87,7 +78,7 @@ def _shift_bias(graph: Graph, source: Op, chain: AffineChain) -> bool:
     """A float convolution in front of the pooling takes the sign's threshold into its bias."""
     if source.name not in ("CONV_2D", "DEPTHWISE_CONV_2D") or fused_activation(source) != 0 or np.any(chain.scale <= 0):
         return False
-    if chain.strict:  # a sum would lose so small an addend
+    if chain.strict or len(source.inputs) < 3:  # a sum would lose so small an addend
         return False
     bias = bias_values(source.optional(2), chain.scale.size)
     if bias is None or source.output.type != "FLOAT32" or source.input(1).type != "FLOAT32":
@@ -95,8 +86,6 @@ def _shift_bias(graph: Graph, source: Op, chain: AffineChain) -> bool:
     with np.errstate(over="ignore"):
         shifted = (bias + chain.shift / chain.scale).astype(np.float32)
     if not np.all(np.isfinite(shifted)):
-        return False
-    if len(source.inputs) < 3:
         return False
     graph.set_input(source, 2, constant(derived(source.input(1).name, "/bias"), shifted))
     return True

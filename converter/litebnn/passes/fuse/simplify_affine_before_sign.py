@@ -12,16 +12,9 @@ from litebnn.graph import Graph, Op, Tensor, builtin_op, constant, facts
 from litebnn.rewriting.affine import affine_chain, next_level, normal_level
 from litebnn.rewriting.bconv import is_float_bconv
 from litebnn.rewriting.build import derived, like
+from litebnn.rewriting.each import each
 from litebnn.rewriting.negated_channels import can_negate_channels, negate_channels
 from litebnn.rewriting.notes import Notes
-
-
-def simplify_affine_before_sign(graph: Graph, notes: Notes) -> bool:
-    changed = False
-    for op in list(graph.ops):
-        if op.name == QUANTIZE and op.input(0).type == "FLOAT32":
-            changed |= _simplify(graph, op)
-    return changed
 
 
 def _is_to_be_fused(graph: Graph, tensor: Tensor) -> bool:
@@ -38,8 +31,9 @@ def _is_to_be_fused(graph: Graph, tensor: Tensor) -> bool:
     return is_float_bconv(op) and graph.sole_consumer(tensor) is not None
 
 
-def _simplify(graph: Graph, quantizer: Op) -> bool:
-    chain = affine_chain(graph, quantizer.input(0))
+@each(QUANTIZE)
+def simplify_affine_before_sign(graph: Graph, sign: Op, notes: Notes) -> bool:
+    chain = affine_chain(graph, sign.input(0))
     already_simple = len(chain.ops) == 1 and np.all(chain.scale == 1) and (chain.strict or np.any(chain.shift != 0))
     if not chain.ops or already_simple or _is_to_be_fused(graph, chain.source):
         return False
@@ -47,7 +41,7 @@ def _simplify(graph: Graph, quantizer: Op) -> bool:
     if (
         not np.all(np.isfinite(chain.scale))
         or np.any(chain.scale == 0)
-        or (np.any(negative) and not can_negate_channels(graph, quantizer.output))
+        or (np.any(negative) and not can_negate_channels(graph, sign.output))
     ):
         return False
     with np.errstate(over="ignore"):
@@ -58,14 +52,14 @@ def _simplify(graph: Graph, quantizer: Op) -> bool:
     lower = next_level(level, up=False)
     level = np.where(negative != chain.strict, lower, normal_level(level, up=False))
     if np.any(negative):
-        negate_channels(graph, quantizer.output, negative)
+        negate_channels(graph, sign.output, negative)
     source = chain.source
     if np.any(level != 0):
-        shifted = like(source, derived(quantizer.input(0).name, "/shifted"))
+        shifted = like(source, derived(sign.input(0).name, "/shifted"))
         addend = constant(derived(shifted.name, "/threshold"), level)
-        graph.insert(builtin_op("ADD", [source, addend], shifted), before=quantizer)
+        graph.insert(builtin_op("ADD", [source, addend], shifted), before=sign)
         source = shifted
-    graph.set_input(quantizer, 0, source)
+    graph.set_input(sign, 0, source)
     for op in chain.ops:
         graph.remove(op)
     return True

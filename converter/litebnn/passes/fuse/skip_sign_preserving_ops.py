@@ -6,20 +6,21 @@ import numpy as np
 
 from litebnn.contract import QUANTIZE
 from litebnn.graph import Graph, Op, facts
+from litebnn.rewriting.each import each
 from litebnn.rewriting.match import uniform
 from litebnn.rewriting.notes import Notes
 
 
-def skip_sign_preserving_ops(graph: Graph, notes: Notes) -> bool:
-    changed = False
-    for op in graph.ops:
-        source = graph.producer(op.input(0)) if op.name == QUANTIZE else None
-        if source is None or not _keeps_signs(source) or source.input(0).dims != op.input(0).dims:
-            continue
-        if source.input(0).type == op.input(0).type == "FLOAT32":
-            graph.set_input(op, 0, source.input(0))
-            changed = True
-    return changed
+@each(QUANTIZE)
+def skip_sign_preserving_ops(graph: Graph, sign: Op, notes: Notes) -> bool:
+    read = sign.input(0)
+    source = graph.producer(read)
+    if source is None or not _keeps_signs(source) or source.input(0).dims != read.dims:
+        return False
+    if not source.input(0).type == read.type == "FLOAT32":
+        return False
+    graph.set_input(sign, 0, source.input(0))
+    return True
 
 
 def _keeps_signs(op: Op) -> bool:

@@ -70,11 +70,10 @@ def _insert(model: Model, graph: Graph, tensor: Tensor, quantization: Any) -> No
     levels = like(tensor, tensor.name + "/int8", type="INT8")
     levels.quantization = quantization
     back = like(tensor, tensor.name + "/dequantized")
-    producer = graph.producer(tensor)
-    position = 0 if producer is None else graph.ops.index(producer) + 1
-    after = graph.ops[position] if position < len(graph.ops) else None
     graph.redirect(tensor, back)
     if tensor in graph.outputs and tensor not in graph.inputs:
         replace_interface(model, graph, "outputs", tensor, back)
-    graph.insert(quantize_op(tensor, levels), before=after)
-    graph.insert(dequantize_op(levels, back), before=after)
+    producer = graph.producer(tensor)
+    first = graph.ops[0] if producer is None and graph.ops else None
+    quantize = graph.insert(quantize_op(tensor, levels), before=first, after=producer)
+    graph.insert(dequantize_op(levels, back), after=quantize)

@@ -8,6 +8,7 @@ import numpy as np
 
 from litebnn.graph import Array, Graph, Int8, Op, OpCode, Tensor, constant, facts
 from litebnn.rewriting.build import derived, like
+from litebnn.rewriting.each import each
 from litebnn.rewriting.int8 import (
     INT8_MAX,
     bias_scale,
@@ -22,17 +23,16 @@ from litebnn.rewriting.int8 import (
     same_parameters,
     take_results,
 )
+from litebnn.rewriting.match import floats
 from litebnn.rewriting.notes import Notes
 
 
-def lower_to_int8(graph: Graph, notes: Notes) -> bool:
-    changed = False
-    for op in list(graph.ops):
-        rule = facts(op).int8
-        if rule is None or not graph.holds(op) or op.output.type != "FLOAT32":
-            continue
-        changed |= _lower(graph, op, rule, notes) or _move_before_dequantize(graph, op, rule, notes)
-    return changed
+@each()
+def lower_to_int8(graph: Graph, op: Op, notes: Notes) -> bool:
+    rule = facts(op).int8
+    if rule is None or op.output.type != "FLOAT32":
+        return False
+    return _lower(graph, op, rule, notes) or _move_before_dequantize(graph, op, rule, notes)
 
 
 def _lower(graph: Graph, op: Op, rule: Int8, notes: Notes) -> bool:
@@ -107,8 +107,8 @@ def _int8_inputs(graph: Graph, op: Op, rule: Int8) -> list[Tensor | None] | None
 
 def _operand(tensor: Tensor) -> Tensor | None:
     """A constant operand, such as what ADD adds, in int8."""
-    values = tensor.array
-    if values is None or values.dtype != np.float32 or not np.all(np.isfinite(values)):
+    values = floats(tensor)
+    if values is None or not np.all(np.isfinite(values)):
         return None
     q = parameters_of_range(float(values.min(initial=0.0)), float(values.max(initial=0.0)))
     return int8_constant(tensor.name, values, q.scale[0], int(q.zero_point[0]))
@@ -119,18 +119,14 @@ def _weights(graph: Graph, tensor: Tensor, axis: int) -> Tensor | None:
     trained = graph.producer(tensor)
     if trained is not None and trained.name == "DEQUANTIZE" and trained.input(0).type == "INT8":
         weights = trained.input(0)
-        fits = _is_symmetric(weights)
-        return weights if fits and dequantized(weights) is not None else None
-    values = tensor.array
-    if values is None or values.dtype != np.float32 or not np.all(np.isfinite(values)):
+        q = weights.quantization
+        symmetric = q is not None and not np.any(q.zero_point)
+        return weights if symmetric and dequantized(weights) is not None else None
+    values = floats(tensor)
+    if values is None or not np.all(np.isfinite(values)):
         return None
     scale = _symmetric_scale(values, axis)
     return int8_constant(tensor.name, values, scale, 0, max(axis, 0))
-
-
-def _is_symmetric(tensor: Tensor) -> bool:
-    q = tensor.quantization
-    return q is not None and not np.any(q.zero_point)
 
 
 def _symmetric_scale(values: Array, axis: int) -> Array:
@@ -141,9 +137,8 @@ def _symmetric_scale(values: Array, axis: int) -> Array:
 
 
 def _bias(tensor: Tensor, source: Tensor | None, weights: Tensor | None) -> Tensor | None:
-    values = tensor.array
-    scale = None if values is None else bias_scale(source, weights, values.shape)
-    if values is None or values.dtype != np.float32 or scale is None:
+    values, scale = floats(tensor), bias_scale(source, weights, tensor.shape)
+    if values is None or scale is None:
         return None
     limits = np.iinfo(np.int32)
     counts = np.clip(np.round(values.astype(np.float64) / scale), limits.min, limits.max)

@@ -2,23 +2,20 @@
 
 from __future__ import annotations
 
-from litebnn.graph import Graph
+from litebnn.graph import Graph, Op
+from litebnn.rewriting.each import each
 from litebnn.rewriting.int8 import int8_source, is_int8, same_parameters
 from litebnn.rewriting.notes import Notes
 
 
-def merge_requantizations(graph: Graph, notes: Notes) -> bool:
-    changed = False
-    for op in list(graph.ops):
-        if op.name != "QUANTIZE" or not is_int8(op.output):
-            continue
-        source = int8_source(graph, op.input(0))
-        if source is None:
-            continue
-        if same_parameters(source, op.output) and not graph.is_output(op.output):
-            graph.redirect(op.output, source)
-            graph.remove(op)
-        else:
-            graph.set_input(op, 0, source)
-        changed = True
-    return changed
+@each("QUANTIZE")
+def merge_requantizations(graph: Graph, op: Op, notes: Notes) -> bool:
+    source = int8_source(graph, op.input(0))
+    if source is None or not is_int8(op.output):
+        return False
+    if same_parameters(source, op.output) and not graph.is_output(op.output):
+        graph.redirect(op.output, source)
+        graph.remove(op)
+    else:
+        graph.set_input(op, 0, source)
+    return True

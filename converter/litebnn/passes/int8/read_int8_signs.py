@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from litebnn.contract import QUANTIZE
-from litebnn.graph import Graph
+from litebnn.graph import Graph, Op
+from litebnn.rewriting.each import each
 from litebnn.rewriting.int8 import int8_source
 from litebnn.rewriting.notes import Notes
 
 
-def read_int8_signs(graph: Graph, notes: Notes) -> bool:
-    changed = False
-    for op in graph.ops:
-        source = int8_source(graph, op.input(0)) if op.name == QUANTIZE else None
-        if source is not None:
-            graph.set_input(op, 0, source)
-            changed = True
-    return changed
+@each(QUANTIZE)
+def read_int8_signs(graph: Graph, op: Op, notes: Notes) -> bool:
+    source = int8_source(graph, op.input(0))
+    if source is None:
+        return False
+    graph.set_input(op, 0, source)
+    return True

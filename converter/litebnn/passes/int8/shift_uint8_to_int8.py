@@ -2,25 +2,24 @@
 
 from __future__ import annotations
 
-from litebnn.graph import Graph, OpCode, Tensor
+from litebnn.graph import Graph, Op, OpCode, Tensor
+from litebnn.rewriting.each import each
 from litebnn.rewriting.int8 import parameters
 from litebnn.rewriting.notes import Notes
 
 
-def shift_uint8_to_int8(graph: Graph, notes: Notes) -> bool:
-    changed = False
-    for op in list(graph.ops):
-        if op.name != "QUANTIZE" or not _is_fake(graph, op.output):
-            continue
-        result = op.output
-        scaled = result.per_tensor_quantization
-        assert scaled is not None
-        result.type = "INT8"
-        result.quantization = parameters(scaled[0], scaled[1] - 128)
-        for reader in graph.consumers(result):
-            reader.code = OpCode("DEQUANTIZE", "", 2)
-        changed = True
-    return changed
+@each("QUANTIZE")
+def shift_uint8_to_int8(graph: Graph, op: Op, notes: Notes) -> bool:
+    if not _is_fake(graph, op.output):
+        return False
+    result = op.output
+    scaled = result.per_tensor_quantization
+    assert scaled is not None
+    result.type = "INT8"
+    result.quantization = parameters(scaled[0], scaled[1] - 128)
+    for reader in graph.consumers(result):
+        reader.code = OpCode("DEQUANTIZE", "", 2)
+    return True
 
 
 def _is_fake(graph: Graph, tensor: Tensor) -> bool:

@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 from litebnn.contract import BCONV_2D, DEQUANTIZE
-from litebnn.graph import Graph
+from litebnn.graph import Graph, Op
+from litebnn.rewriting.each import each
 from litebnn.rewriting.int8 import int8_results, take_results
 from litebnn.rewriting.notes import Notes
 
 
-def write_int8(graph: Graph, notes: Notes) -> bool:
-    changed = False
-    for op in list(graph.ops):
-        if op.name not in (BCONV_2D, DEQUANTIZE) or op.output.type != "FLOAT32":
-            continue
-        quantizers = int8_results(graph, op.output)
-        if quantizers:
-            take_results(graph, op, quantizers)
-            notes.fused(op, "QUANTIZE")
-            changed = True
-    return changed
+@each(BCONV_2D, DEQUANTIZE)
+def write_int8(graph: Graph, op: Op, notes: Notes) -> bool:
+    quantizers = int8_results(graph, op.output) if op.output.type == "FLOAT32" else []
+    if not quantizers:
+        return False
+    take_results(graph, op, quantizers)
+    notes.fused(op, "QUANTIZE")
+    return True

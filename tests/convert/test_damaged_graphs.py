@@ -13,7 +13,7 @@ import litebnn
 from litebnn.flatbuffer import read_model, write_model
 from litebnn.graph import NUMPY_TYPES, Buffer, Graph, Op, Tensor
 
-SOURCES = sorted((Path(__file__).parent / "golden").glob("*.float.tflite"))
+SOURCES = sorted((Path(__file__).resolve().parents[1] / "golden").glob("*.float.tflite"))
 pytestmark = [
     pytest.mark.filterwarnings("ignore:no binary layer"),
     pytest.mark.filterwarnings("ignore:experimental_default_int8_range"),

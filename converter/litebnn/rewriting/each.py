@@ -1,0 +1,30 @@
+"""Passes that look at one op at a time."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+
+from litebnn.graph import Graph, Op
+from litebnn.rewriting.notes import Notes
+
+
+def each(*names: str) -> Callable[[Callable[[Graph, Op, Notes], bool]], Callable[[Graph, Notes], bool]]:
+    """Makes a pass of a function that rewrites one op and returns whether it did.
+
+    Args:
+        names: the ops to call it for, in order of execution; all of them where none is named.
+    """
+
+    def pass_of(rewrite: Callable[[Graph, Op, Notes], bool]) -> Callable[[Graph, Notes], bool]:
+        @functools.wraps(rewrite)
+        def rewrite_each(graph: Graph, notes: Notes) -> bool:
+            changed = False
+            for op in list(graph.ops):
+                if (not names or op.name in names) and graph.holds(op):
+                    changed |= rewrite(graph, op, notes)
+            return changed
+
+        return rewrite_each
+
+    return pass_of
