@@ -15,11 +15,11 @@ import numpy.typing as npt
 
 BITS_PER_WORD = 32
 
-QUANTIZE = "LceQuantize"
-DEQUANTIZE = "LceDequantize"
-BCONV_2D = "LceBconv2d"
-BMAXPOOL_2D = "LceBMaxPool2d"
-CUSTOM_OPS = (QUANTIZE, DEQUANTIZE, BCONV_2D, BMAXPOOL_2D)
+LCE_QUANTIZE = "LceQuantize"
+LCE_DEQUANTIZE = "LceDequantize"
+LCE_BCONV_2D = "LceBconv2d"
+LCE_BMAXPOOL_2D = "LceBMaxPool2d"
+CUSTOM_OPS = (LCE_QUANTIZE, LCE_DEQUANTIZE, LCE_BCONV_2D, LCE_BMAXPOOL_2D)
 
 ALWAYS_MINUS_ONE = np.iinfo(np.int32).min
 ALWAYS_PLUS_ONE = np.iinfo(np.int32).max
@@ -100,7 +100,7 @@ def decode_options(name: str, encoded: bytes) -> BConv2DOptions | BMaxPool2DOpti
     Raises:
         ValueError: the bytes are not a FlexBuffer map of integers, or a key is missing.
     """
-    kind: Any = {BCONV_2D: BConv2DOptions, BMAXPOOL_2D: BMaxPool2DOptions}.get(name)
+    kind: Any = {LCE_BCONV_2D: BConv2DOptions, LCE_BMAXPOOL_2D: BMaxPool2DOptions}.get(name)
     if kind is None:
         return None
     from flatbuffers import flexbuffers

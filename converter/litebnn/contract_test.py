@@ -7,9 +7,9 @@ from hypothesis import strategies as st
 
 from litebnn.contract import (
     ACTIVATION_RANGES,
-    BCONV_2D,
-    BMAXPOOL_2D,
-    QUANTIZE,
+    LCE_BCONV_2D,
+    LCE_BMAXPOOL_2D,
+    LCE_QUANTIZE,
     Activation,
     BConv2DOptions,
     BMaxPool2DOptions,
@@ -46,9 +46,9 @@ def test_flipping_leaves_padding_bits_alone() -> None:
 @pytest.mark.parametrize(
     ("name", "options"),
     [
-        (BCONV_2D, BConv2DOptions(64, 1, 2, Activation.RELU6, 1, 0, 2, 1)),
-        (BMAXPOOL_2D, BMaxPool2DOptions(0, 2, 1, 3, 2)),
-        (QUANTIZE, None),
+        (LCE_BCONV_2D, BConv2DOptions(64, 1, 2, Activation.RELU6, 1, 0, 2, 1)),
+        (LCE_BMAXPOOL_2D, BMaxPool2DOptions(0, 2, 1, 3, 2)),
+        (LCE_QUANTIZE, None),
     ],
 )
 def test_options_come_back(name: str, options: BConv2DOptions | BMaxPool2DOptions | None) -> None:
@@ -57,8 +57,8 @@ def test_options_come_back(name: str, options: BConv2DOptions | BMaxPool2DOption
 
 @pytest.mark.parametrize("encoded", [b"", b"\x00", b"\xff" * 9, encode_options(BMaxPool2DOptions(0, 1, 1, 1, 1))])
 def test_options_that_are_none(encoded: bytes) -> None:
-    with pytest.raises(ValueError, match=BCONV_2D):
-        decode_options(BCONV_2D, encoded)
+    with pytest.raises(ValueError, match=LCE_BCONV_2D):
+        decode_options(LCE_BCONV_2D, encoded)
 
 
 quarters = st.integers(-80, 80).map(lambda n: n / 4)

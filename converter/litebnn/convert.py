@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from litebnn.calibration import assume_range, observe_ranges
-from litebnn.contract import BCONV_2D, CUSTOM_OPS
+from litebnn.contract import CUSTOM_OPS, LCE_BCONV_2D
 from litebnn.errors import ConversionError
 from litebnn.flatbuffer import read_model, write_model
 from litebnn.frontends.keras import keras_to_tflite
@@ -154,7 +154,7 @@ def _rewrite(model: Model, notes: Notes, options: ConvertOptions) -> str:
     if any(op.name in CUSTOM_OPS for op in model.ops()):
         return "already converted"
     run_phases(model, BINARY_PHASES, notes, progress)
-    if not any(op.name == BCONV_2D for op in model.ops()):
+    if not any(op.name == LCE_BCONV_2D for op in model.ops()):
         _warn("no binary layer was found (the report says why for each layer)")
         if not asks_for_int8(options):
             return "no binary layer"

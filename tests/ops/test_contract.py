@@ -12,7 +12,7 @@ from litebnn.runtime.find import find_library
 
 ROOT = Path(__file__).resolve().parents[2]
 HEADER = ROOT / "ops" / "tflite" / "ops" / "contract.h"
-OPTIONS = {contract.BCONV_2D: contract.BConv2DOptions, contract.BMAXPOOL_2D: contract.BMaxPool2DOptions}
+OPTIONS = {contract.LCE_BCONV_2D: contract.BConv2DOptions, contract.LCE_BMAXPOOL_2D: contract.BMaxPool2DOptions}
 
 
 def constants() -> dict[str, str]:

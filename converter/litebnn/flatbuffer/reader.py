@@ -32,7 +32,7 @@ from litebnn.graph import (
 )
 
 _IDENTIFIER = b"TFL3"
-# What the generated code and numpy raise where a file lies about its own structure.
+# The generated code and numpy raise these where a file lies about its own structure.
 _LIES = (ArithmeticError, AttributeError, LookupError, MemoryError, RecursionError, TypeError, ValueError, struct.error)
 
 

@@ -13,7 +13,8 @@ from litebnn.flatbuffer.schema import OPERATOR_NAMES, TYPE_NAMES, camel_case, na
 from litebnn.graph import Array, Buffer, Graph, Model, Op, OpCode, Tensor
 
 _IDENTIFIER = b"TFL3"
-_BUFFER_ALIGNMENT = 16  # the schema's force_align of buffer data
+# The schema asks for it, so that SIMD code may load constants where they lie.
+_BUFFER_ALIGNMENT = 16
 _FLATBUFFER_LIMIT = 2**31 - 2**24
 _OPERATOR_VALUES = {name: value for value, name in OPERATOR_NAMES.items()}
 _TYPE_VALUES = {name: value for value, name in TYPE_NAMES.items()}

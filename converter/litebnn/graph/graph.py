@@ -29,10 +29,13 @@ NUMPY_TYPES: dict[str, np.dtype[Any]] = {
 
 @dataclass(eq=False)
 class Buffer:
-    """Bytes that tensors or metadata refer to; `data` is None where there are none."""
+    """Bytes that tensors or metadata refer to.
+
+    `data` is None where there are none; those of a `large` one are stored behind the flatbuffer.
+    """
 
     data: Array | None = None
-    large: bool = False  # stored behind the flatbuffer, found by offset and size
+    large: bool = False
 
 
 @dataclass(frozen=True, eq=False)
@@ -178,7 +181,8 @@ class Graph:
         self.outputs = outputs
         self.ops: list[Op] = []
         self.carried = carried
-        self.pinned: set[Tensor] = set()  # named by a signature, so not to be removed or given another meaning
+        # Signatures name these, so they may not be removed or given another meaning.
+        self.pinned: set[Tensor] = set()
         self._held: set[Op] = set()
         self._producer: dict[Tensor, Op] = {}
         self._consumers: dict[Tensor, list[Op]] = {}

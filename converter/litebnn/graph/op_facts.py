@@ -18,12 +18,19 @@ MANY = 1 << 31
 
 @dataclass(frozen=True)
 class Int8:
-    """How an op is computed in int8 (https://ai.google.dev/edge/litert/models/quantization_spec)."""
+    """How an op is computed in int8 (https://ai.google.dev/edge/litert/models/quantization_spec).
 
-    version: int  # of the operator that knows int8
-    weights_axis: int | None = None  # one scale for each channel along it; -1 for one scale in all
-    same_parameters: bool = False  # input and output share scale and zero point
-    result: tuple[float, int] | None = None  # scale and zero point that the output must have
+    Attributes:
+        version: the operator's version that knows int8.
+        weights_axis: the axis of the weights along which each channel has a scale; -1 for one scale in all.
+        same_parameters: input and output share scale and zero point.
+        result: the scale and zero point that the output must have.
+    """
+
+    version: int
+    weights_axis: int | None = None
+    same_parameters: bool = False
+    result: tuple[float, int] | None = None
 
 
 @dataclass(frozen=True)
@@ -68,7 +75,7 @@ class Facts:
     effects: bool = False
 
 
-# Options that must be at least 1 wherever they occur.
+# The runtime divides by these, or steps by them, so they must be at least 1 wherever they occur.
 POSITIVE_OPTIONS = (
     *("stride_d", "stride_h", "stride_w", "filter_height", "filter_width"),
     *("dilation_d_factor", "dilation_h_factor", "dilation_w_factor"),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from litebnn.contract import BCONV_2D
+from litebnn.contract import LCE_BCONV_2D
 from litebnn.flatbuffer import read_model
 from litebnn.rewriting.bconv import channels_per_group
 from litebnn.rewriting.notes import macs_of
@@ -18,7 +18,7 @@ def count_macs(model: bytes) -> tuple[int, int]:
     """
     binary = other = 0
     for op in read_model(model).ops():
-        if op.name == BCONV_2D:
+        if op.name == LCE_BCONV_2D:
             _, height, width, _ = op.input(1).shape
             positions = math.prod(op.output.shape[:3])
             binary += positions * op.input(1).shape[0] * height * width * channels_per_group(op)

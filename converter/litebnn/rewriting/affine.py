@@ -12,7 +12,8 @@ from litebnn.rewriting.match import floats, fused_activation
 # y > 0 is y - LEAST >= 0: what a strict comparison subtracts in front of its LceQuantize. Runtimes may flush smaller
 # numbers to zero.
 LEAST = np.float32(np.finfo(np.float32).tiny)
-_MOST_CHANNELS = 1 << 20  # a damaged file may claim any number, and arrays hold a value for each
+# A damaged file may claim any number of channels, and arrays hold a value for each.
+_MOST_CHANNELS = 1 << 20
 
 
 def is_strictness(shift: Array) -> bool:

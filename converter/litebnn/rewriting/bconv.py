@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from litebnn.contract import (
-    BCONV_2D,
     BITS_PER_WORD,
+    LCE_BCONV_2D,
     Activation,
     BConv2DOptions,
     Padding,
@@ -44,15 +44,15 @@ def bconv_of(
         constant(derived(name, "/bias"), bias),
         None,
     ]
-    return custom_op(BCONV_2D, inputs, output, options)
+    return custom_op(LCE_BCONV_2D, inputs, output, options)
 
 
 def is_float_bconv(op: Op | None) -> bool:
-    return op is not None and op.name == BCONV_2D and op.output.type == "FLOAT32"
+    return op is not None and op.name == LCE_BCONV_2D and op.output.type == "FLOAT32"
 
 
 def bconv_options(op: Op) -> BConv2DOptions:
-    options = decode_options(BCONV_2D, op.custom_options)
+    options = decode_options(LCE_BCONV_2D, op.custom_options)
     assert isinstance(options, BConv2DOptions)
     return options
 

@@ -4,7 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from litebnn.contract import BMAXPOOL_2D, QUANTIZE, Activation, BConv2DOptions, BMaxPool2DOptions, encode_options
+from litebnn.contract import (
+    LCE_BMAXPOOL_2D,
+    LCE_QUANTIZE,
+    Activation,
+    BConv2DOptions,
+    BMaxPool2DOptions,
+    encode_options,
+)
 from litebnn.graph import FACTS, Buffer, Graph, Op, OpCode, Tensor, builtin_op, packed_words
 from litebnn.rewriting.match import fused_activation
 
@@ -46,7 +53,7 @@ def packed_like(tensor: Tensor, name: str) -> Tensor:
 def pack_signs(graph: Graph, source: Tensor, name: str, *, before: Op) -> Tensor:
     """Inserts `LceQuantize(source)` and returns its packed output."""
     packed = packed_like(source, name)
-    graph.insert(custom_op(QUANTIZE, [source], packed), before=before)
+    graph.insert(custom_op(LCE_QUANTIZE, [source], packed), before=before)
     return packed
 
 
@@ -67,4 +74,4 @@ def pool_of_bits(pool: Op, bits: Tensor, pooled: Tensor) -> Op:
     """The LceBMaxPool2d that pools `bits` as `pool` pools floats."""
     o = pool.options
     options = BMaxPool2DOptions(o.padding, o.stride_w, o.stride_h, o.filter_width, o.filter_height)
-    return custom_op(BMAXPOOL_2D, [bits], pooled, options)
+    return custom_op(LCE_BMAXPOOL_2D, [bits], pooled, options)

@@ -12,8 +12,10 @@ from litebnn.graph import NUMPY_TYPES, Array, Graph, Op, Tensor
 from litebnn.rewriting.int8 import dequantized
 from litebnn.rewriting.match import fused_activation
 
-_DEEPEST = 32  # ops between a constant and the weights
-_SMALL = 1 << 20  # elements that a broadcast may grow to beyond its largest operand
+# Exporters leave a handful of ops between a constant and the weights, and a damaged file any number.
+_DEEPEST = 32
+# A broadcast may make this many elements of fewer; a small file could ask for more than there is memory.
+_SMALL = 1 << 20
 _ELEMENTWISE: dict[str, Callable[..., Any]] = {
     "SIGN": np.sign,
     "NEG": np.negative,

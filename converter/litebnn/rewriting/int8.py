@@ -9,7 +9,8 @@ import numpy as np
 from litebnn.graph import Array, Graph, Op, Quantization, Tensor, builtin_op, constant
 
 INT8_MIN, INT8_MAX = -128, 127
-INT8_ONE = 1e-3  # how far from 1 the int8 value nearest to 1 may be
+# The int8 value nearest to 1 may be this far from it to stand for a sign.
+INT8_ONE = 1e-3
 
 
 def parameters(scale: Any, zero_point: Any = 0, axis: int = 0) -> Quantization:

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 
-from litebnn.contract import DEQUANTIZE, Activation
+from litebnn.contract import LCE_DEQUANTIZE, Activation
 from litebnn.graph import Array, Graph, Op, Tensor
 
 
 def bits_of(graph: Graph, tensor: Tensor | None) -> Tensor | None:
     """The packed tensor that `tensor` unpacks, where it is the output of an `LceDequantize`."""
     producer = graph.producer(tensor)
-    return producer.input(0) if producer is not None and producer.name == DEQUANTIZE else None
+    return producer.input(0) if producer is not None and producer.name == LCE_DEQUANTIZE else None
 
 
 def floats(tensor: Tensor | None) -> Array | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from litebnn.contract import BCONV_2D, Padding, PadValues, pack_bits
+from litebnn.contract import LCE_BCONV_2D, Padding, PadValues, pack_bits
 from litebnn.graph import Array, Graph, Op, Tensor, constant
 from litebnn.rewriting.bconv import bconv_options, channels_per_group
 from litebnn.rewriting.padding import same_padding
@@ -31,7 +31,7 @@ def _can_absorb(graph: Graph, op: Op, bits: Tensor) -> bool:
     if op.name == "RESHAPE":
         words, words_out = bits.dims[-1], op.output.dims[-1]
         return words > 0 and words_out > 0 and words_out % words == 0 and can_negate_channels(graph, op.output)
-    return op.name == BCONV_2D and op.inputs[0] is bits and not _pads_with_ones(op)
+    return op.name == LCE_BCONV_2D and op.inputs[0] is bits and not _pads_with_ones(op)
 
 
 def _pads_with_ones(op: Op) -> bool:

@@ -19,21 +19,30 @@ _PADDINGS = {
 
 @dataclass
 class Layer:
-    """One convolution or dense layer of the source."""
+    """One convolution or dense layer of the source.
+
+    Attributes:
+        name: the name of its output.
+        macs: multiply-accumulates for one inference; 0 where the shape is not known.
+        bytes_before, bytes_after: weights and bias.
+        output: the output's type after conversion: FLOAT32, INT8 or "bits".
+        padding: what a binary convolution pads with: valid, same-one or same-zero.
+        reasons: why it is not binary, or not better; each once, in order.
+    """
 
     name: str
     kind: str
-    macs: int  # multiply-accumulates for one inference; 0 where the shape is not known
-    bytes_before: int  # weights and bias
+    macs: int
+    bytes_before: int
     filter_shape: tuple[int, ...]
     binary: bool = False
     bytes_after: int = 0
     channels_in: int = 0
     output_shape: tuple[int, ...] = ()
-    output: str = ""  # type of the output after conversion: FLOAT32, INT8 or "bits"
-    padding: str = ""  # of a binary convolution: valid, same-one or same-zero
+    output: str = ""
+    padding: str = ""
     fused: list[str] = field(default_factory=list)
-    reasons: dict[str, None] = field(default_factory=dict)  # why not binary, or not better; each once, in order
+    reasons: dict[str, None] = field(default_factory=dict)
 
 
 class Notes:

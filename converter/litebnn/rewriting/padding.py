@@ -24,7 +24,7 @@ def is_same_padding(
         size, stride, reach = unpadded.dims[axis + 1], strides[axis], (taps[axis] - 1) * dilations[axis]
         before, after = (int(a) for a in amounts[axis + 1])
         if size < 0:
-            # Of an unknown size the padding is known only where it does not depend on it.
+            # The padding of an unknown size is known only where it does not depend on that.
             if stride != 1 or (before, before + after) != (reach // 2, reach):
                 return False
             continue

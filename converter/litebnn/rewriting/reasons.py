@@ -5,7 +5,7 @@ from __future__ import annotations
 from litebnn.graph import Graph, Tensor
 
 NO_SIGN = "its input is not the output of a sign"
-# Ops that a quantizer's output may pass on its way to the layer.
+# The output of a quantizer passes these on its way to a layer.
 _PASSED = ("MUL", "DIV", "ADD", "SUB", "PAD", "PADV2", "MAX_POOL_2D", "RESHAPE", "DEQUANTIZE", "QUANTIZE")
 _FARTHEST = 5
 

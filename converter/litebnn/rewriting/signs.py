@@ -15,20 +15,23 @@ from litebnn.rewriting.int8 import INT8_ONE, is_int8
 from litebnn.rewriting.match import fused_activation, uniform
 
 _COMPARISONS = ("GREATER_EQUAL", "GREATER", "LESS_EQUAL", "LESS")
-# a ? b  <=>  b flipped ? a, and what its negation is
+# A comparison is the mirrored one with its sides exchanged, and the opposite of the negated one.
 _MIRRORED = {"GREATER_EQUAL": "LESS_EQUAL", "GREATER": "LESS", "LESS_EQUAL": "GREATER_EQUAL", "LESS": "GREATER"}
 _NEGATED = {"GREATER_EQUAL": "LESS", "GREATER": "LESS_EQUAL", "LESS_EQUAL": "GREATER", "LESS": "GREATER_EQUAL"}
 
 
 @dataclass(frozen=True)
 class Sign:
-    """+1 where `comparison(x, threshold)` holds or, without a comparison, where the boolean x is `truth`; else -1."""
+    """+1 where `comparison(x, threshold)` holds or, without a comparison, where the boolean x is `truth`; else -1.
+
+    `condition` is the result of an int8 comparison, the opposite of which LceQuantize cannot read from x.
+    """
 
     x: Tensor
     comparison: str | None
     threshold: float = 0.0
     truth: bool = True
-    condition: Tensor | None = None  # of an int8 comparison, whose opposite LceQuantize cannot read from x
+    condition: Tensor | None = None
 
     def negated(self) -> Sign:
         if self.condition is not None:
@@ -111,7 +114,7 @@ def _sign_of_shifted_sign(graph: Graph, op: Op) -> Sign | None:
 
 def _scaled_boolean(graph: Graph, op: Op) -> Sign | None:
     """MUL, ADD and SUB by constants of a boolean cast to float, where the two values come out as ±1."""
-    values = np.array([0.0, 1.0])  # of false and of true
+    values = np.array([0.0, 1.0])  # what false and true become
     steps: list[tuple[str, float, bool]] = []
     at: Op | None = op
     while at is not None and at.name in ("MUL", "ADD", "SUB") and len(steps) < 4:

@@ -8,7 +8,8 @@ from litebnn.graph import Array, Graph, Op, Tensor
 from litebnn.rewriting.build import split_activation
 from litebnn.rewriting.match import floats, fused_activation
 
-_MAGNITUDE_TOLERANCE = 1e-5  # what rounding leaves of one alpha, relative
+# Magnitudes that were one alpha differ by this, relative to it, once they are rounded.
+_MAGNITUDE_TOLERANCE = 1e-5
 
 
 def binary_weights(weights: Array) -> tuple[Array, Array] | str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from litebnn.contract import BCONV_2D, Padding, PadValues
+from litebnn.contract import LCE_BCONV_2D, Padding, PadValues
 from litebnn.graph import Graph, Op
 from litebnn.rewriting.bconv import bconv_options, set_bconv_options
 from litebnn.rewriting.each import each
@@ -13,7 +13,7 @@ from litebnn.rewriting.notes import Notes
 from litebnn.rewriting.padding import is_same_padding
 
 
-@each(BCONV_2D)
+@each(LCE_BCONV_2D)
 def absorb_one_padding(graph: Graph, op: Op, notes: Notes) -> bool:
     pad, options = graph.producer(op.input(0)), bconv_options(op)
     if pad is None or pad.name != "PADV2" or options.padding != Padding.VALID or uniform(pad.input(2)) != 0.0:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from litebnn.contract import DEQUANTIZE, QUANTIZE
+from litebnn.contract import LCE_DEQUANTIZE, LCE_QUANTIZE
 from litebnn.graph import Array, Graph, Op, constant
 from litebnn.rewriting.build import custom_op, derived, like, pack_signs
 from litebnn.rewriting.each import each
@@ -32,14 +32,14 @@ def _before_sign(graph: Graph, op: Op) -> bool:
     """TRANSPOSE of an unpacked sign -> sign of a TRANSPOSE."""
     bits = bits_of(graph, op.input(0))
     sign = graph.producer(bits)
-    if sign is None or sign.name != QUANTIZE or _order(op) is None or op.output.channels < 1:
+    if sign is None or sign.name != LCE_QUANTIZE or _order(op) is None or op.output.channels < 1:
         return False
     source = sign.input(0)
     turned = like(op.output, derived(op.output.name, "/turned"), type=source.type)
     turned.quantization = source.quantization
     graph.insert(Op(op.code, [source, op.inputs[1]], [turned], op.options), before=op)
     packed = pack_signs(graph, turned, derived(op.output.name, "/bits"), before=op)
-    graph.replace(op, custom_op(DEQUANTIZE, [packed], op.output))
+    graph.replace(op, custom_op(LCE_DEQUANTIZE, [packed], op.output))
     return True
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from litebnn.contract import BITS_PER_WORD, DEQUANTIZE
+from litebnn.contract import BITS_PER_WORD, LCE_DEQUANTIZE
 from litebnn.graph import Graph, Op, builtin_op, constant
 from litebnn.rewriting.build import custom_op, derived, packed_like
 from litebnn.rewriting.each import each
@@ -24,5 +24,5 @@ def pad_bits(graph: Graph, op: Op, notes: Notes) -> bool:
     padded = packed_like(op.output, derived(op.output.name, "/bits"))
     word = constant(derived(op.output.name, "/pad"), np.asarray(0 if value == 1.0 else -1, np.int32))
     graph.insert(builtin_op("PADV2", [bits, op.inputs[1], word], padded), before=op)
-    graph.replace(op, custom_op(DEQUANTIZE, [padded], op.output))
+    graph.replace(op, custom_op(LCE_DEQUANTIZE, [padded], op.output))
     return True

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from litebnn.contract import DEQUANTIZE
+from litebnn.contract import LCE_DEQUANTIZE
 from litebnn.graph import Graph, Op
 from litebnn.rewriting.build import custom_op, derived, packed_like, pool_of_bits
 from litebnn.rewriting.each import each
@@ -17,5 +17,5 @@ def pool_bits(graph: Graph, op: Op, notes: Notes) -> bool:
         return False
     pooled = packed_like(op.output, derived(op.output.name, "/bits"))
     graph.insert(pool_of_bits(op, bits, pooled), before=op)
-    graph.replace(op, custom_op(DEQUANTIZE, [pooled], op.output))
+    graph.replace(op, custom_op(LCE_DEQUANTIZE, [pooled], op.output))
     return True

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from litebnn.contract import DEQUANTIZE
+from litebnn.contract import LCE_DEQUANTIZE
 from litebnn.graph import Graph, Op, Tensor, builtin_op, constant
 from litebnn.rewriting.affine import LEAST
 from litebnn.rewriting.build import custom_op, derived, like, pack_signs
@@ -26,10 +26,10 @@ def recognize_signs(graph: Graph, op: Op, notes: Notes) -> bool:
         return False
     bits = pack_signs(graph, _operand(graph, sign, op), derived(op.output.name, "/bits"), before=op)
     if op.output.type == "FLOAT32":
-        graph.replace(op, custom_op(DEQUANTIZE, [bits], op.output))
+        graph.replace(op, custom_op(LCE_DEQUANTIZE, [bits], op.output))
     else:
         unpacked = like(op.output, derived(op.output.name, "/sign"), type="FLOAT32")
-        graph.insert(custom_op(DEQUANTIZE, [bits], unpacked), before=op)
+        graph.insert(custom_op(LCE_DEQUANTIZE, [bits], unpacked), before=op)
         graph.replace(op, quantize_op(unpacked, op.output))
     return True
 

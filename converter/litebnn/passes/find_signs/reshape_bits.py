@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from litebnn.contract import DEQUANTIZE, QUANTIZE
+from litebnn.contract import LCE_DEQUANTIZE, LCE_QUANTIZE
 from litebnn.graph import Graph, Op, Tensor, facts
 from litebnn.rewriting.build import custom_op, derived, like, pack_signs, packed_like
 from litebnn.rewriting.each import each
@@ -17,7 +17,7 @@ def reshape_bits(graph: Graph, op: Op, notes: Notes) -> bool:
     reshaped = None if bits is None else _reshaped(graph, op, bits)
     if reshaped is None:
         return False
-    graph.replace(op, custom_op(DEQUANTIZE, [reshaped], op.output))
+    graph.replace(op, custom_op(LCE_DEQUANTIZE, [reshaped], op.output))
     return True
 
 
@@ -29,7 +29,7 @@ def _reshaped(graph: Graph, op: Op, bits: Tensor) -> Tensor | None:
         graph.insert(reshape_op(bits, reshaped), before=op)
         return reshaped
     sign = graph.producer(bits)
-    if sign is None or sign.name != QUANTIZE or op.output.channels < 1 or not is_describable(op.output):
+    if sign is None or sign.name != LCE_QUANTIZE or op.output.channels < 1 or not is_describable(op.output):
         return None
     source = sign.input(0)
     unsigned = like(op.output, derived(op.output.name, "/reshaped"), type=source.type)

@@ -31,7 +31,7 @@ def _swap(graph: Graph, pool: Op, follower: Op) -> None:
     unpooled, pooled, result = pool.input(0), pool.output, follower.output
     graph.remove(follower)
     graph.remove(pool)
-    # The tensor between the two has the pooled size no more.
+    # The tensor between the two does not have the pooled size any more.
     pooled.name = derived(pooled.name, "/unpooled")
     pooled.shape, pooled.shape_signature = unpooled.shape, unpooled.shape_signature
     follower.inputs, follower.outputs = [unpooled], [pooled]

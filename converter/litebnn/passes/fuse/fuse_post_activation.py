@@ -10,7 +10,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from litebnn.contract import BCONV_2D, Activation
+from litebnn.contract import LCE_BCONV_2D, Activation
 from litebnn.graph import Graph, Op, facts
 from litebnn.rewriting.affine import affine_of, is_strictness, next_level
 from litebnn.rewriting.bconv import (
@@ -29,7 +29,7 @@ from litebnn.rewriting.notes import Notes
 _CANNOT_BE_FUSED = "behind a scale or a bias cannot be fused: put it before the batch norm"
 
 
-@each(BCONV_2D)
+@each(LCE_BCONV_2D)
 def fuse_post_activation(graph: Graph, op: Op, notes: Notes) -> bool:
     if not is_float_bconv(op):
         return False

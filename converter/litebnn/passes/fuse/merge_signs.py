@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from litebnn.contract import DEQUANTIZE, QUANTIZE
+from litebnn.contract import LCE_DEQUANTIZE, LCE_QUANTIZE
 from litebnn.graph import Graph, Op, Tensor
 from litebnn.rewriting.notes import Notes
 
-_MERGED_OPS = (QUANTIZE, DEQUANTIZE)
+_MERGED_OPS = (LCE_QUANTIZE, LCE_DEQUANTIZE)
 
 
 def merge_signs(graph: Graph, notes: Notes) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from litebnn.contract import BCONV_2D, QUANTIZE
+from litebnn.contract import LCE_BCONV_2D, LCE_QUANTIZE
 from litebnn.graph import Graph, Op, facts
 from litebnn.rewriting.affine import affine_of
 from litebnn.rewriting.build import derived, like, pack_signs
@@ -33,7 +33,7 @@ def _merge(graph: Graph, op: Op) -> bool:
 
 def _pack_first(graph: Graph, op: Op) -> bool:
     """LceQuantize of a reshape -> reshape of LceQuantize."""
-    signs = [reader for reader in graph.consumers(op.output) if reader.name == QUANTIZE]
+    signs = [reader for reader in graph.consumers(op.output) if reader.name == LCE_QUANTIZE]
     if not signs or not keeps_words(op):
         return False
     for sign in signs:
@@ -45,7 +45,7 @@ def _pack_first(graph: Graph, op: Op) -> bool:
 def _fuse_first(graph: Graph, op: Op) -> bool:
     """An op that the LceBconv2d in front of a reshape can fuse goes in front of the reshape."""
     source, follower = graph.producer(op.input(0)), graph.sole_consumer(op.output)
-    if source is None or source.name != BCONV_2D or graph.sole_consumer(op.input(0)) is not op or follower is None:
+    if source is None or source.name != LCE_BCONV_2D or graph.sole_consumer(op.input(0)) is not op or follower is None:
         return False
     channels = op.output.channels
     if op.input(0).channels != channels or follower.output.dims != op.output.dims or not is_describable(op.output):

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from litebnn.contract import QUANTIZE
+from litebnn.contract import LCE_QUANTIZE
 from litebnn.graph import Graph, Op, Tensor, constant
 from litebnn.rewriting.affine import AffineChain, affine_chain
 from litebnn.rewriting.bconv import can_pack, is_float_bconv, multiplier_and_bias, write_bits
@@ -26,7 +26,7 @@ _NEGATIVE = (
 )
 
 
-@each(QUANTIZE)
+@each(LCE_QUANTIZE)
 def sign_before_maxpool(graph: Graph, sign: Op, notes: Notes) -> bool:
     chain = affine_chain(graph, sign.input(0))
     pool = graph.producer(chain.source)
@@ -49,7 +49,7 @@ def sign_before_maxpool(graph: Graph, sign: Op, notes: Notes) -> bool:
         elif not _shift_bias(graph, source, chain):
             return False
         else:
-            graph.insert(custom_op(QUANTIZE, [unpooled], bits), before=sign)
+            graph.insert(custom_op(LCE_QUANTIZE, [unpooled], bits), before=sign)
     graph.replace(sign, pool_of_bits(pool, bits, sign.output))
     for op in (*chain.ops, pool):
         graph.remove(op)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from litebnn.contract import QUANTIZE
+from litebnn.contract import LCE_QUANTIZE
 from litebnn.graph import Graph, Op, Tensor, builtin_op, constant, facts
 from litebnn.rewriting.affine import affine_chain, next_level, normal_level
 from litebnn.rewriting.bconv import is_float_bconv
@@ -31,7 +31,7 @@ def _is_to_be_fused(graph: Graph, tensor: Tensor) -> bool:
     return is_float_bconv(op) and graph.sole_consumer(tensor) is not None
 
 
-@each(QUANTIZE)
+@each(LCE_QUANTIZE)
 def simplify_affine_before_sign(graph: Graph, sign: Op, notes: Notes) -> bool:
     chain = affine_chain(graph, sign.input(0))
     already_simple = len(chain.ops) == 1 and np.all(chain.scale == 1) and (chain.strict or np.any(chain.shift != 0))

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 
-from litebnn.contract import QUANTIZE
+from litebnn.contract import LCE_QUANTIZE
 from litebnn.graph import Graph, Op, facts
 from litebnn.rewriting.each import each
 from litebnn.rewriting.match import uniform
 from litebnn.rewriting.notes import Notes
 
 
-@each(QUANTIZE)
+@each(LCE_QUANTIZE)
 def skip_sign_preserving_ops(graph: Graph, sign: Op, notes: Notes) -> bool:
     read = sign.input(0)
     source = graph.producer(read)

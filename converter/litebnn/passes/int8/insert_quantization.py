@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, TypeAlias
 
-from litebnn.contract import BCONV_2D, DEQUANTIZE, QUANTIZE
+from litebnn.contract import LCE_BCONV_2D, LCE_DEQUANTIZE, LCE_QUANTIZE
 from litebnn.graph import Graph, Model, Tensor, facts
 from litebnn.rewriting.build import like
 from litebnn.rewriting.int8 import dequantize_op, parameters, parameters_of_range, quantize_op
@@ -20,7 +20,9 @@ Ranges: TypeAlias = dict[Tensor, Range]
 
 def activations(graph: Graph) -> list[Tensor]:
     """Float inputs, and the float results of ops that can write int8, in order of execution."""
-    computed = [op.output for op in graph.ops if facts(op).int8 is not None or op.name in (BCONV_2D, DEQUANTIZE)]
+    computed = [
+        op.output for op in graph.ops if facts(op).int8 is not None or op.name in (LCE_BCONV_2D, LCE_DEQUANTIZE)
+    ]
     return [tensor for tensor in (*graph.inputs, *computed) if tensor.type == "FLOAT32"]
 
 
@@ -52,7 +54,7 @@ def insert_quantization(model: Model, ranges: Ranges, input_type: str) -> None:
 
 def _only_signs_read(graph: Graph, tensor: Tensor) -> bool:
     readers = graph.consumers(tensor)
-    return bool(readers) and tensor not in graph.outputs and all(reader.name == QUANTIZE for reader in readers)
+    return bool(readers) and tensor not in graph.outputs and all(reader.name == LCE_QUANTIZE for reader in readers)
 
 
 def _parameters(graph: Graph, tensor: Tensor, known: dict[Tensor, Any], limits: Range | None) -> Any:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from litebnn.contract import QUANTIZE
+from litebnn.contract import LCE_QUANTIZE
 from litebnn.graph import Graph, Op
 from litebnn.rewriting.each import each
 from litebnn.rewriting.int8 import int8_source
 from litebnn.rewriting.notes import Notes
 
 
-@each(QUANTIZE)
+@each(LCE_QUANTIZE)
 def read_int8_signs(graph: Graph, op: Op, notes: Notes) -> bool:
     source = int8_source(graph, op.input(0))
     if source is None:

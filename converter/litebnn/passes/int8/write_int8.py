@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from litebnn.contract import BCONV_2D, DEQUANTIZE
+from litebnn.contract import LCE_BCONV_2D, LCE_DEQUANTIZE
 from litebnn.graph import Graph, Op
 from litebnn.rewriting.each import each
 from litebnn.rewriting.int8 import int8_results, take_results
 from litebnn.rewriting.notes import Notes
 
 
-@each(BCONV_2D, DEQUANTIZE)
+@each(LCE_BCONV_2D, LCE_DEQUANTIZE)
 def write_int8(graph: Graph, op: Op, notes: Notes) -> bool:
     quantizers = int8_results(graph, op.output) if op.output.type == "FLOAT32" else []
     if not quantizers:
