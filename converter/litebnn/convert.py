@@ -159,7 +159,7 @@ def _rewrite(model: Model, notes: Notes, options: ConvertOptions) -> str:
         if not asks_for_int8(options):
             return "no binary layer"
     if (ranges := _ranges(model, options)) is not None:
-        insert_quantization(model, ranges, input_type)
+        insert_quantization(model, ranges, input_type, notes)
     run_phases(model, ("int8",), notes, progress)
     set_interface_types(model, input_type, output_type)
     run_phases(model, ("tidy",), notes, progress)

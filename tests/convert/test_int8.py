@@ -81,6 +81,53 @@ def test_a_whole_network_becomes_int8() -> None:
 
 
 @pytest.mark.usefixtures("library")
+def test_a_layer_that_is_zero_on_all_samples_is_loaded_and_said() -> None:
+    rng = np.random.default_rng(0)
+    model = FloatModel()
+    x = model.conv(model.input(1, 6, 6, 3), rng.standard_normal((32, 3, 3, 3)), np.full(32, -1e4), activation="relu")
+    y = model.reshape(model.conv(model.sign(x), sign_weights(rng, 8, 1, 1, 32)), 1, 128)
+    offset = rng.standard_normal(10)
+    z = model.dense(model.reshape(x, 1, 512), rng.standard_normal((10, 512)), offset)
+    data = list(rng.standard_normal((4, 1, 6, 6, 3)).astype(np.float32))
+    converted, report = litebnn.convert_tflite(model.finish(y, z), representative_dataset=data, return_report=True)
+    [warning] = [line for line in report.warnings if "is zero on all samples" in line]
+    assert warning.startswith(f"{x.name}: ")
+    result = litebnn.Interpreter(converted).predict(data[0])[1]
+    np.testing.assert_allclose(result[0], offset, atol=np.ptp(offset) / 100)
+
+
+@pytest.mark.usefixtures("library")
+def test_a_pruned_channel_keeps_its_bias() -> None:
+    rng = np.random.default_rng(0)
+    model = FloatModel()
+    kernel = rng.standard_normal((32, 3, 3, 3)) / 1e5
+    kernel[5], kernel[6] = 0, 1e-20
+    bias = rng.standard_normal(32) / 1e3
+    x = model.conv(model.elementwise("MUL", model.input(1, 6, 6, 3), model.const(50)), kernel, bias)
+    y = model.conv(model.sign(x), sign_weights(rng, 8, 1, 1, 32))
+    data = list(rng.standard_normal((4, 1, 6, 6, 3)).astype(np.float32))
+    converted = litebnn.convert_tflite(model.finish(x, y), representative_dataset=data)
+    assert types(converted)["CONV_2D"] == "INT8"
+    result = litebnn.Interpreter(converted).predict(data[0])[0]
+    np.testing.assert_allclose(result[..., 5:7], np.broadcast_to(bias[5:7], (1, 4, 4, 2)), atol=np.ptp(result) / 200)
+
+
+@pytest.mark.usefixtures("library")
+def test_a_bias_that_32_bits_do_not_hold_leaves_its_layer_float() -> None:
+    rng = np.random.default_rng(0)
+    model = FloatModel()
+    x = model.elementwise("MUL", model.input(1, 32), model.const(1e-12))
+    y = model.dense(model.elementwise("RELU", x), rng.standard_normal((10, 32)), rng.standard_normal(10))
+    z = model.dense(model.sign(x), sign_weights(rng, 8, 32))
+    data = list(rng.standard_normal((4, 1, 32)).astype(np.float32))
+    source = model.finish(y, z)
+    converted, report = litebnn.convert_tflite(source, representative_dataset=data, return_report=True)
+    assert f"{y.name}: it stays float, for its bias does not fit into 32 bits" in report.warnings
+    expected, actual = (litebnn.Interpreter(file).predict(data[0])[0] for file in (source, converted))
+    np.testing.assert_allclose(actual, expected, atol=np.ptp(expected) / 100)
+
+
+@pytest.mark.usefixtures("library")
 def test_an_int8_result_is_verified_on_the_samples() -> None:
     model, result = digits_like()
     data = list(np.random.default_rng(1).standard_normal((4, 1, 12, 12, 3)).astype(np.float32))

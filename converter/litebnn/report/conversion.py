@@ -93,5 +93,7 @@ def short_name(name: str) -> str:
 def make_report(
     notes: Notes, bytes_before: int, bytes_after: int, status: str, difference: float | None
 ) -> ConversionReport:
-    warnings = [f"{short_name(layer.name)}: {line}" for layer in notes.layers for line in advise(layer)]
-    return ConversionReport(tuple(notes.layers), tuple(warnings), bytes_before, bytes_after, status, difference)
+    advice = [f"{short_name(layer.name)}: {line}" for layer in notes.layers for line in advise(layer)]
+    return ConversionReport(
+        tuple(notes.layers), (*notes.warnings, *advice), bytes_before, bytes_after, status, difference
+    )

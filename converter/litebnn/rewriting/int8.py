@@ -19,10 +19,10 @@ def parameters(scale: Any, zero_point: Any = 0, axis: int = 0) -> Quantization:
     return Quantization(scales, np.broadcast_to(np.asarray(zero_point, np.int64), scales.shape).copy(), axis)
 
 
-def parameters_of_range(low: float, high: float) -> Quantization:
+def parameters_of_range(low: float, high: float, least_scale: float = 0.0) -> Quantization:
     """int8 parameters that cover [low, high] and zero."""
     low, high = min(low, 0.0), max(high, 0.0)
-    scale = max((high - low) / (INT8_MAX - INT8_MIN), float(np.finfo(np.float32).tiny))
+    scale = max((high - low) / (INT8_MAX - INT8_MIN), least_scale, float(np.finfo(np.float32).tiny))
     zero_point = int(np.clip(round(INT8_MIN - low / scale), INT8_MIN, INT8_MAX))
     return parameters(scale, zero_point)
 

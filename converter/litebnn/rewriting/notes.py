@@ -7,7 +7,8 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from litebnn.contract import BConv2DOptions, Padding, PadValues, decode_options
-from litebnn.graph import Graph, Model, Op, facts
+from litebnn.graph import Graph, Model, Op, Tensor, facts
+from litebnn.rewriting.build import derived
 
 _PADDINGS = {
     (Padding.VALID, PadValues.ZERO): "valid",
@@ -50,6 +51,7 @@ class Notes:
 
     def __init__(self, model: Model) -> None:
         self.layers: list[Layer] = []
+        self.warnings: dict[str, None] = {}  # each once, in order
         self._layer_of: dict[Op, Layer] = {}
         for graph in model.graphs:
             for op in graph.ops:
@@ -95,6 +97,12 @@ class Notes:
         layer = self._layer_of.get(op)
         if layer is not None:
             layer.fused.append(what)
+
+    def warn(self, of: Op | Tensor, what: str) -> None:
+        """What the user should know of a tensor, or of an op, which has its layer's name where it has a layer."""
+        layer = self._layer_of.get(of) if isinstance(of, Op) else None
+        name = of.name if isinstance(of, Tensor) else of.output.name if layer is None else layer.name
+        self.warnings[f"{derived(name, '')}: {what}"] = None
 
     def finish(self, graphs: list[Graph]) -> None:
         """Fills in what is known once all passes have run."""

@@ -2,20 +2,32 @@
 
 from __future__ import annotations
 
-from typing import Any, TypeAlias
+import math
+from typing import TypeAlias
+
+import numpy as np
 
 from litebnn.contract import LCE_BCONV_2D, LCE_DEQUANTIZE, LCE_QUANTIZE
-from litebnn.graph import Graph, Model, Tensor, facts
+from litebnn.graph import Graph, Model, Quantization, Tensor, facts
 from litebnn.rewriting.build import like
-from litebnn.rewriting.int8 import dequantize_op, parameters, parameters_of_range, quantize_op
+from litebnn.rewriting.int8 import INT8_MAX, dequantize_op, int8_source, parameters, parameters_of_range, quantize_op
 from litebnn.rewriting.interface import replace_interface
+from litebnn.rewriting.notes import Notes
 
 # In a tensor that only signs read, values near zero are all that counts: they get so much of the int8 grid, and larger
 # ones saturate.
 _SIGN_ONLY_ZOOM = 16
+# An output whose steps are smaller than this share of those that it is computed in holds nothing more, and runtimes
+# refuse it or abort.
+_FINEST = 1 / 128
+# A narrower range is zero but for denormal numbers, and leaves none for the products of scales.
+_ZERO_RANGE = 1e-30
+# A tensor that is always zero, and computed of nothing that has a scale, may take on values up to one.
+_SCALE_OF_ZERO = 1 / 128
 
 Range: TypeAlias = tuple[float, float]
 Ranges: TypeAlias = dict[Tensor, Range]
+Quantizations: TypeAlias = dict[Tensor, Quantization]
 
 
 def activations(graph: Graph) -> list[Tensor]:
@@ -26,16 +38,17 @@ def activations(graph: Graph) -> list[Tensor]:
     return [tensor for tensor in (*graph.inputs, *computed) if tensor.type == "FLOAT32"]
 
 
-def insert_quantization(model: Model, ranges: Ranges, input_type: str) -> None:
+def insert_quantization(model: Model, ranges: Ranges, input_type: str, notes: Notes) -> None:
     """Quantizes the activations that are not quantized already.
 
     Args:
         model: is changed in place.
         ranges: the (min, max) of tensors; those that it does not hold stay float.
         input_type: what the inputs are going to be, "float32" or "int8"; a float input that only signs read stays so.
+        notes: get a warning for each tensor whose range is zero, for which a scale is made up.
     """
     for graph in model.graphs:
-        fixed: dict[Tensor, Any] = {}
+        fixed: Quantizations = {}
         for tensor in activations(graph):
             if any(reader.name == "QUANTIZE" for reader in graph.consumers(tensor)):
                 continue
@@ -45,7 +58,7 @@ def insert_quantization(model: Model, ranges: Ranges, input_type: str) -> None:
                     limits = limits[0] / _SIGN_ONLY_ZOOM, limits[1] / _SIGN_ONLY_ZOOM
                 elif input_type == "float32":
                     continue
-            quantization = _parameters(graph, tensor, fixed, limits)
+            quantization = _parameters(graph, tensor, fixed, limits, notes)
             if quantization is not None:
                 fixed[tensor] = quantization
         for tensor, quantization in fixed.items():
@@ -57,18 +70,39 @@ def _only_signs_read(graph: Graph, tensor: Tensor) -> bool:
     return bool(readers) and tensor not in graph.outputs and all(reader.name == LCE_QUANTIZE for reader in readers)
 
 
-def _parameters(graph: Graph, tensor: Tensor, known: dict[Tensor, Any], limits: Range | None) -> Any:
+def _parameters(
+    graph: Graph, tensor: Tensor, known: Quantizations, limits: Range | None, notes: Notes
+) -> Quantization | None:
     op = graph.producer(tensor)
     rule = None if op is None else facts(op).int8
+    largest = step = 0.0
     if op is not None and rule is not None:
         if rule.result is not None:
             return parameters(*rule.result)
         if rule.same_parameters and op.name != "CONCATENATION" and op.inputs[0] in known:
             return known[op.input(0)]
-    return None if limits is None else parameters_of_range(*limits)
+        scales = [_scale(graph, t, known) for t in op.inputs[:2] if t is not None and t.type == "FLOAT32"]
+        largest = max(scales, default=0.0)
+        step = math.prod(scales) if rule.weights_axis is not None or op.name == "MUL" else largest
+    if limits is None:
+        return None
+    if limits[1] - limits[0] > _ZERO_RANGE:
+        return parameters_of_range(*limits, least_scale=(step or largest) * _FINEST)
+    scale = max(largest, step) or _SCALE_OF_ZERO
+    notes.warn(tensor, f"it is zero on all samples, and its int8 scale of {scale:.2g} is a guess")
+    return parameters(scale)
 
 
-def _insert(model: Model, graph: Graph, tensor: Tensor, quantization: Any) -> None:
+def _scale(graph: Graph, tensor: Tensor, known: Quantizations) -> float:
+    """The scale that an input of an op has or, if it is a constant, is going to have; 0 where it stays float."""
+    source = int8_source(graph, tensor)
+    grid = known.get(tensor) or (source and source.quantization)
+    if grid:
+        return float(grid.scale[0])
+    return 0.0 if tensor.array is None else float(np.abs(tensor.array).max(initial=0.0)) / INT8_MAX
+
+
+def _insert(model: Model, graph: Graph, tensor: Tensor, quantization: Quantization) -> None:
     levels = like(tensor, tensor.name + "/int8", type="INT8")
     levels.quantization = quantization
     back = like(tensor, tensor.name + "/dequantized")

@@ -26,6 +26,10 @@ from litebnn.rewriting.int8 import (
 from litebnn.rewriting.match import floats
 from litebnn.rewriting.notes import Notes
 
+# A layer's channels share the scale of its output: finer steps than these, relative to the coarsest channel's, would be
+# lost there, and a bias does not fit into 32 bits of them.
+_FINEST_CHANNEL = 1 / 256
+
 
 @each()
 def lower_to_int8(graph: Graph, op: Op, notes: Notes) -> bool:
@@ -42,7 +46,7 @@ def _lower(graph: Graph, op: Op, rule: Int8, notes: Notes) -> bool:
     result = quantizers[0].output
     if rule.result is not None and not _has(result, rule.result):
         return False
-    inputs = _int8_inputs(graph, op, rule)
+    inputs = _int8_inputs(graph, op, rule, notes)
     if inputs is None:
         return False
     if rule.same_parameters:
@@ -85,7 +89,7 @@ def _requantized(graph: Graph, tensor: Tensor, goal: Tensor, before: Op) -> Tens
     return changed
 
 
-def _int8_inputs(graph: Graph, op: Op, rule: Int8) -> list[Tensor | None] | None:
+def _int8_inputs(graph: Graph, op: Op, rule: Int8, notes: Notes) -> list[Tensor | None] | None:
     inputs: list[Tensor | None] = []
     weights, bias = facts(op).constants or (None, None)
     for index, tensor in enumerate(op.inputs):
@@ -94,7 +98,7 @@ def _int8_inputs(graph: Graph, op: Op, rule: Int8) -> list[Tensor | None] | None
         elif rule.weights_axis is not None and index == weights:
             inputs.append(_weights(graph, tensor, rule.weights_axis))
         elif index == bias:
-            inputs.append(_bias(tensor, inputs[0], inputs[1]))
+            inputs.append(_bias(op, tensor, inputs[0], inputs[1], notes))
         elif (source := int8_source(graph, tensor)) is not None:
             inputs.append(source)
         else:
@@ -131,17 +135,19 @@ def _weights(graph: Graph, tensor: Tensor, axis: int) -> Tensor | None:
 
 def _symmetric_scale(values: Array, axis: int) -> Array:
     others = tuple(i for i in range(values.ndim) if i != axis)
-    largest = np.abs(values).max(axis=others if axis >= 0 else None)
-    scale: Array = np.atleast_1d(np.where(largest > 0, largest / INT8_MAX, 1.0)).astype(np.float32)
-    return scale
+    largest = np.atleast_1d(np.abs(values).max(axis=others if axis >= 0 else None))
+    scale: Array = np.maximum(largest, _FINEST_CHANNEL * largest.max() or 1.0) / INT8_MAX
+    return scale.astype(np.float32)
 
 
-def _bias(tensor: Tensor, source: Tensor | None, weights: Tensor | None) -> Tensor | None:
+def _bias(op: Op, tensor: Tensor, source: Tensor | None, weights: Tensor | None, notes: Notes) -> Tensor | None:
     values, scale = floats(tensor), bias_scale(source, weights, tensor.shape)
     if values is None or scale is None:
         return None
-    limits = np.iinfo(np.int32)
-    counts = np.clip(np.round(values.astype(np.float64) / scale), limits.min, limits.max)
+    counts = np.round(values.astype(np.float64) / scale)
+    if np.abs(counts).max(initial=0.0) > np.iinfo(np.int32).max:
+        notes.warn(op, "it stays float, for its bias does not fit into 32 bits")
+        return None
     bias = constant(tensor.name, counts.astype(np.int32))
     bias.quantization = parameters(scale)
     return bias

@@ -1,8 +1,10 @@
 import numpy as np
+import pytest
 
 from litebnn.graph import Tensor
 from litebnn.passes.int8.lower_to_int8 import lower_to_int8
 from litebnn.rewriting.int8 import dequantized, parameters
+from litebnn.rewriting.notes import Notes
 from tests.support.float_models import FloatModel, run_pass
 
 RNG = np.random.default_rng(0)
@@ -34,6 +36,34 @@ def test_weights_have_a_scale_for_each_output_channel() -> None:
     np.testing.assert_allclose(values, kernel, atol=0.51 * float(weights.quantization.scale.max()))
     np.testing.assert_allclose(bias.quantization.scale, 0.5 * weights.quantization.scale, rtol=1e-6)
     assert (bias.type, op.code.version) == ("INT32", 3)
+
+
+@pytest.mark.parametrize(
+    ("largest", "expected"),
+    [((1.27, 0.0, 2.54, 1e-20), (0.01, 0.02 / 256, 0.02, 0.02 / 256)), ((0.0, 0.0, 0.0, 0.0), (1 / 127,) * 4)],
+)
+def test_a_channel_without_weights_has_a_scale_like_the_others(
+    largest: tuple[float, ...], expected: tuple[float, ...]
+) -> None:
+    model = FloatModel()
+    kernel = np.ones((4, 1, 1, 2)) * np.reshape(largest, (4, 1, 1, 1))
+    y = model.conv(fake(model, model.input(1, 5, 5, 2)), kernel, np.full(4, 0.3))
+    built = model.model(to_int8(model, y))
+    run_pass(lower_to_int8, built)
+    op = built.graphs[0].ops[-1]
+    np.testing.assert_allclose(op.input(1).quantization.scale, expected, rtol=1e-6)
+    bias = dequantized(op.input(2))
+    assert bias is not None
+    np.testing.assert_allclose(bias, 0.3, atol=0.5 * 0.02)
+
+
+def test_a_bias_that_32_bits_do_not_hold_is_said() -> None:
+    model = FloatModel()
+    y = model.dense(fake(model, model.input(1, 2), scale=1e-9), np.ones((4, 2)), np.full(4, 100.0))
+    built = model.model(to_int8(model, y))
+    notes = Notes(built)
+    assert not lower_to_int8(built.graphs[0], notes)
+    assert list(notes.warnings) == [f"{y.name}: it stays float, for its bias does not fit into 32 bits"]
 
 
 def test_an_op_with_a_float_neighbour_stays_float() -> None:
