@@ -15,21 +15,6 @@ void ForRows(ThreadPool& pool, int64_t rows, int32_t channels, Body body) {
   ParallelFor(pool, rows, grain, [&body](int, int64_t begin, int64_t end) { body(begin, end - begin); });
 }
 
-template <typename T>
-void UnpackSigns(ThreadPool& pool, const uint32_t* input, int64_t rows, int32_t channels, T plus_one, T minus_one,
-                 T* output) {
-  ForRows(pool, rows, channels, [=](int64_t begin, int64_t count) {
-    const uint32_t* words = input + begin * PackedWords(channels);
-    T* values = output + begin * channels;
-    for (int64_t row = 0; row < count; ++row, values += channels, words += PackedWords(channels)) {
-      for (int32_t channel = 0; channel < channels; ++channel) {
-        const uint32_t bit = words[channel / kBitsPerWord] >> (channel % kBitsPerWord) & 1u;
-        values[channel] = bit != 0 ? minus_one : plus_one;
-      }
-    }
-  });
-}
-
 }  // namespace
 
 void PackFloat32Signs(const Isa& isa, ThreadPool& pool, const float* input, int64_t rows, int32_t channels,
@@ -53,19 +38,23 @@ void PackBoolSigns(const Isa& isa, ThreadPool& pool, const bool* input, int64_t 
   PackInt8Signs(isa, pool, reinterpret_cast<const int8_t*>(input), rows, channels, 1, output);
 }
 
-void UnpackFloat32Signs(const Isa&, ThreadPool& pool, const uint32_t* input, int64_t rows, int32_t channels,
-                        float* output) {
-  UnpackSigns(pool, input, rows, channels, 1.0f, -1.0f, output);
+template <typename T>
+void UnpackSigns(ThreadPool& pool, const uint32_t* input, int64_t rows, int32_t channels, T plus_one, T minus_one,
+                 T* output) {
+  ForRows(pool, rows, channels, [=](int64_t begin, int64_t count) {
+    const uint32_t* words = input + begin * PackedWords(channels);
+    T* values = output + begin * channels;
+    for (int64_t row = 0; row < count; ++row, values += channels, words += PackedWords(channels)) {
+      for (int32_t channel = 0; channel < channels; ++channel) {
+        const uint32_t bit = words[channel / kBitsPerWord] >> (channel % kBitsPerWord) & 1u;
+        values[channel] = bit != 0 ? minus_one : plus_one;
+      }
+    }
+  });
 }
 
-void UnpackInt8Signs(const Isa&, ThreadPool& pool, const uint32_t* input, int64_t rows, int32_t channels,
-                     int8_t plus_one, int8_t minus_one, int8_t* output) {
-  UnpackSigns(pool, input, rows, channels, plus_one, minus_one, output);
-}
-
-void UnpackBoolSigns(const Isa&, ThreadPool& pool, const uint32_t* input, int64_t rows, int32_t channels,
-                     bool* output) {
-  UnpackSigns(pool, input, rows, channels, true, false, output);
-}
+template void UnpackSigns(ThreadPool&, const uint32_t*, int64_t, int32_t, float, float, float*);
+template void UnpackSigns(ThreadPool&, const uint32_t*, int64_t, int32_t, int8_t, int8_t, int8_t*);
+template void UnpackSigns(ThreadPool&, const uint32_t*, int64_t, int32_t, bool, bool, bool*);
 
 }  // namespace litebnn

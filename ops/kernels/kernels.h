@@ -13,7 +13,8 @@ namespace litebnn {
 
 constexpr int32_t kBitsPerWord = 32;
 
-constexpr int32_t PackedWords(int32_t channels) {
+// Static, as files compiled for an ISA must share nothing with others.
+static constexpr int32_t PackedWords(int32_t channels) {
   return channels / kBitsPerWord + (channels % kBitsPerWord != 0 ? 1 : 0);
 }
 
@@ -37,13 +38,10 @@ void PackInt8Signs(const Isa& isa, ThreadPool& pool, const int8_t* input, int64_
 void PackBoolSigns(const Isa& isa, ThreadPool& pool, const bool* input, int64_t rows, int32_t channels,
                    uint32_t* output);
 
-// Unpacks signs: bit 0 becomes `plus_one`, bit 1 becomes `minus_one`.
-void UnpackFloat32Signs(const Isa& isa, ThreadPool& pool, const uint32_t* input, int64_t rows, int32_t channels,
-                        float* output);
-void UnpackInt8Signs(const Isa& isa, ThreadPool& pool, const uint32_t* input, int64_t rows, int32_t channels,
-                     int8_t plus_one, int8_t minus_one, int8_t* output);
-void UnpackBoolSigns(const Isa& isa, ThreadPool& pool, const uint32_t* input, int64_t rows, int32_t channels,
-                     bool* output);
+// Unpacks signs to float, int8_t or bool: bit 0 becomes `plus_one`, bit 1 becomes `minus_one`.
+template <typename T>
+void UnpackSigns(ThreadPool& pool, const uint32_t* input, int64_t rows, int32_t channels, T plus_one, T minus_one,
+                 T* output);
 
 struct MaxPool2dGeometry {
   int32_t batch, input_height, input_width, channels;  // or packed words in place of channels

@@ -81,16 +81,16 @@ TEST_P(BitpackTest, UnpackSignsUndoesPackSigns) {
     const auto values = static_cast<size_t>(rows * channels);
     std::vector<uint32_t> again(packed.size());
     std::vector<float> floats(values);
-    UnpackFloat32Signs(isa(), *pool, packed.data(), rows, channels, floats.data());
+    UnpackSigns(*pool, packed.data(), rows, channels, 1.0f, -1.0f, floats.data());
     for (float value : floats) EXPECT_EQ(std::fabs(value), 1.0f);
     PackFloat32Signs(isa(), *pool, floats.data(), rows, channels, again.data());
     EXPECT_EQ(again, packed);
     std::vector<int8_t> bytes(values);
-    UnpackInt8Signs(isa(), *pool, packed.data(), rows, channels, 11, -5, bytes.data());
+    UnpackSigns(*pool, packed.data(), rows, channels, int8_t{11}, int8_t{-5}, bytes.data());
     PackInt8Signs(isa(), *pool, bytes.data(), rows, channels, 3, again.data());
     EXPECT_EQ(again, packed);
     std::vector<uint8_t> flags(values);
-    UnpackBoolSigns(isa(), *pool, packed.data(), rows, channels, reinterpret_cast<bool*>(flags.data()));
+    UnpackSigns(*pool, packed.data(), rows, channels, true, false, reinterpret_cast<bool*>(flags.data()));
     PackBoolSigns(isa(), *pool, reinterpret_cast<bool*>(flags.data()), rows, channels, again.data());
     EXPECT_EQ(again, packed);
   }

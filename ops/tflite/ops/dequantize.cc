@@ -51,12 +51,11 @@ class DequantizeOp final : public Op {
     const auto* input = static_cast<const uint32_t*>(inputs[0]);
     switch (output_type_) {
       case kTfLiteFloat32:
-        return UnpackFloat32Signs(isa_, pool, input, rows_, channels_, static_cast<float*>(outputs[0]));
+        return UnpackSigns(pool, input, rows_, channels_, 1.0f, -1.0f, static_cast<float*>(outputs[0]));
       case kTfLiteInt8:
-        return UnpackInt8Signs(isa_, pool, input, rows_, channels_, plus_one_, minus_one_,
-                               static_cast<int8_t*>(outputs[0]));
+        return UnpackSigns(pool, input, rows_, channels_, plus_one_, minus_one_, static_cast<int8_t*>(outputs[0]));
       default:
-        return UnpackBoolSigns(isa_, pool, input, rows_, channels_, static_cast<bool*>(outputs[0]));
+        return UnpackSigns(pool, input, rows_, channels_, true, false, static_cast<bool*>(outputs[0]));
     }
   }
 

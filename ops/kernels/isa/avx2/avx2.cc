@@ -7,11 +7,12 @@
 
 #include <immintrin.h>
 
-#include <cstring>
-
 #include "kernels/isa/avx2/inner_loop.h"
+#include "kernels/isa/avx2/lanes.h"
+#include "kernels/isa/avx2/nibble_plan.h"
 #include "kernels/isa/avx2/pack_signs.h"
 #include "kernels/isa/avx2/table_offsets.h"
+#include "kernels/isa/avx2/weights.h"
 #include "kernels/isa/isa.h"
 #include "kernels/isa/shared/max_window.h"
 #include "kernels/isa/shared/output.h"
@@ -19,98 +20,9 @@
 namespace litebnn {
 namespace {
 
-constexpr int32_t kTileVectors = 4;
-constexpr int32_t kTileChannels = kTileVectors * kVectorChannels;
-// Four times what is looked up and twice the odd nibbles of a window, at most 10 a nibble, fit 16 bits.
-constexpr int32_t kMaxWords = 65535 / (10 * kNibblesPerWord);
 static_assert(kMaxWords * kNibblesPerWord * static_cast<int32_t>(sizeof(uint16_t)) + kSlack <= kTableOffsetsBytes);
 // Weights that are unpacked at a time, of at least one block.
 constexpr int32_t kUnpackedBytes = kMaxBlockNibbles * kTileChannels;
-
-// Some nibbles of a window whose sums fit bytes, where their tables' offsets lie.
-struct NibbleBlock {
-  // Of several runs each has two words at least; the first and the last one may be there in part.
-  Piece pieces[kMaxBlockNibbles / (2 * kNibblesPerWord) + 2];
-  int32_t count;
-};
-
-// A window of `runs` runs, cut into blocks.
-struct NibblePlan {
-  NibblePlan(int32_t runs, int32_t run_nibbles, ptrdiff_t run_stride) : nibbles(runs * run_nibbles) {
-    const int32_t count = (nibbles + kMaxBlockNibbles - 1) / kMaxBlockNibbles;
-    const auto round_up = [](int32_t value, int32_t unit) { return (value + unit - 1) / unit * unit; };
-    block = round_up((nibbles + count - 1) / count, 2);
-    // Of whole runs or, as weights are packed by two, of an even number of whole groups.
-    for (int32_t unit : {run_nibbles, 2 * kGroupNibbles}) {
-      if (round_up(block, unit) > kMaxBlockNibbles) continue;
-      block = round_up(block, unit);
-      break;
-    }
-    for (int32_t i = 0; i * block < nibbles; ++i) {
-      blocks[i].count = 0;
-      const int32_t end = std::min((i + 1) * block, nibbles);
-      for (int32_t nibble = i * block, piece; nibble < end; nibble += piece) {
-        const int32_t in_run = nibble % run_nibbles;
-        piece = std::min(end - nibble, run_nibbles - in_run);
-        blocks[i].pieces[blocks[i].count++] = {nibble / run_nibbles * run_stride + in_run, piece};
-      }
-    }
-  }
-
-  int32_t nibbles;
-  int32_t block;  // nibbles of all blocks but the last
-  NibbleBlock blocks[(kMaxWords * kNibblesPerWord + kMaxBlockNibbles - 1) / kMaxBlockNibbles];
-};
-
-// Of the tile that the next of `channels` channels begin: 1, 2 or 4, as TileSums wants it.
-int32_t Vectors(int32_t channels) {
-  return channels <= kVectorChannels ? 1 : channels <= 3 * kVectorChannels ? 2 : kTileVectors;
-}
-
-size_t VectorBytes(int32_t words) {
-  return kVectorChannels * (sizeof(uint16_t) + static_cast<size_t>(words * kNibblesPerWord / 2));
-}
-
-size_t PackedWeightsBytes(int32_t channels, int32_t words) {
-  return static_cast<size_t>((channels + kVectorChannels - 1) / kVectorChannels) * VectorBytes(words);
-}
-
-// Where channel `lane` of 32 is in a vector of bytes: even bytes become the 16 bit sums of the first 16 channels, odd
-// bytes those of the last, and unpacking such a vector's low or high half within 128 bits gives 8 channels in order.
-constexpr int32_t ByteOfChannel(int32_t lane) {
-  return lane % 8 / 4 * 16 + lane % 16 / 8 * 8 + lane % 4 * 2 + lane / 16;
-}
-
-// Tiles: [vectors][2][16] excesses of 16 bits, then [nibbles / 2][vectors][kVectorChannels] bytes of two nibbles. With
-// E, what a dot product's lookups sum up to, and the odd nibbles of its window and filter, it is depth - 8 * nibbles +
-// 4 * E + 2 * odd(window) - 2 * odd(filter). The excess is 8 * nibbles + 2 * odd(filter).
-void PackWeights(const uint32_t* filter, int32_t channels, int32_t runs, int32_t run_words, uint8_t* packed) {
-  const int32_t words = runs * run_words;
-  std::memset(packed, 0, PackedWeightsBytes(channels, words));
-  uint8_t* tile = packed;
-  for (int32_t first = 0, vectors; first < channels; first += vectors * kVectorChannels) {
-    vectors = Vectors(channels - first);
-    auto* excesses = reinterpret_cast<uint16_t*>(tile);
-    uint8_t* weights = tile + vectors * kVectorChannels * static_cast<int32_t>(sizeof(uint16_t));
-    tile += static_cast<size_t>(vectors) * VectorBytes(words);
-    for (int32_t channel = first; channel < std::min(channels, first + vectors * kVectorChannels); ++channel) {
-      const int32_t vector = (channel - first) / kVectorChannels, lane = channel % kVectorChannels;
-      const int32_t byte = vector * kVectorChannels + ByteOfChannel(lane);
-      const uint32_t* row = filter + static_cast<int64_t>(channel) * words;
-      int32_t odd = 0;
-      // In the order of WriteTableOffsets.
-      for (int32_t nibble = 0; nibble < words * kNibblesPerWord; ++nibble) {
-        const int32_t in_word = nibble % kNibblesPerWord, shift = in_word % 4 * 8 + in_word / 4 * 4;
-        const auto value = static_cast<int32_t>(row[nibble / kNibblesPerWord] >> shift & 15u);
-        weights[static_cast<ptrdiff_t>(nibble / 2) * vectors * kVectorChannels + byte] |=
-            static_cast<uint8_t>(value << (nibble % 2 * 4));
-        odd += IsOdd(value);
-      }
-      excesses[vector * kVectorChannels + ByteOfChannel(lane) % 2 * 16 + ByteOfChannel(lane) / 2] =
-          static_cast<uint16_t>(8 * kNibblesPerWord * words + 2 * odd);
-    }
-  }
-}
 
 // Pairs of pixels whose sums are made between two writings of outputs, so that the stores go on behind the next sums.
 constexpr int32_t kStepPairs = 8;
@@ -156,20 +68,6 @@ struct Scratch {
 
 size_t ScratchBytes(int32_t) { return Scratch(nullptr).used; }
 
-// `nibbles` is even.
-void UnpackWeights(const uint8_t* packed, int32_t nibbles, int32_t vectors, uint8_t* weights) {
-  const __m256i mask = _mm256_set1_epi8(0x0F);
-  for (int32_t nibble = 0; nibble < nibbles; nibble += 2) {
-    for (int32_t vector = 0; vector < vectors; ++vector) {
-      const __m256i both = _mm256_load_si256(reinterpret_cast<const __m256i*>(packed));
-      packed += kVectorChannels;
-      auto* low = reinterpret_cast<__m256i*>(weights + (nibble * vectors + vector) * kVectorChannels);
-      _mm256_store_si256(low, _mm256_and_si256(both, mask));
-      _mm256_store_si256(low + vectors, _mm256_and_si256(_mm256_srli_epi16(both, 4), mask));
-    }
-  }
-}
-
 // Sums of `count` pixel pairs, whose tables' offsets are at `pairs`: [count][4 / kPairs vectors].
 template <int kPairs>
 void SumPairs(const uint16_t* const* pairs, int32_t count, const NibbleBlock& block, const uint8_t* weights,
@@ -178,7 +76,7 @@ void SumPairs(const uint16_t* const* pairs, int32_t count, const NibbleBlock& bl
     const uint16_t* offsets[kPairs];
     // Where there are too few, the last one stands in.
 #pragma GCC unroll 4
-    for (int p = 0; p < kPairs; ++p) offsets[p] = pairs[std::min(pair + p, count - 1)];
+    for (int p = 0; p < kPairs; ++p) offsets[p] = pairs[Min(pair + p, count - 1)];
     const TileSums<kPairs> tile(offsets, block.pieces, block.count, weights);
 #pragma GCC unroll 4
     for (int i = 0; i < 4; ++i) {
@@ -203,118 +101,6 @@ void KeepSums(const ByteSums* step, int32_t count, bool first, __m256i* sums) {
     keep(FourOdd(pixel1), sums + 3);
   }
 }
-
-__m256i LoadInts(const int32_t* values) { return _mm256_loadu_si256(reinterpret_cast<const __m256i*>(values)); }
-
-// One pixel's outputs of one tile of channels. The vectors do what output.h does, in the same order.
-template <bool kCorrected>
-class OutputTile {
- public:
-  OutputTile(const BconvTask& task, int32_t channel, int32_t count)
-      : task_(task),
-        multiplier_(task.multiplier + channel),
-        bias_(task.bias + channel),
-        threshold_(task.threshold + channel),
-        channel_(channel),
-        count_(count) {}
-
-  void Float32(const uint16_t* sums, const int32_t* corrections, int64_t index) const {
-    float* const output = static_cast<float*>(task_.output) + index;
-    int32_t vectors;
-    if (task_.addend == nullptr) {
-      vectors = ForEachEight(sums, corrections, [&](int32_t i, __m256 value) { _mm256_storeu_ps(output + i, value); });
-    } else {
-      const float* const addend = task_.addend + index;
-      const auto add = [addend](int32_t i, __m256 value) { return _mm256_add_ps(value, _mm256_loadu_ps(addend + i)); };
-      vectors = !task_.rectify_sum
-                    ? ForEachEight(sums, corrections,
-                                   [&](int32_t i, __m256 value) { _mm256_storeu_ps(output + i, add(i, value)); })
-                    : ForEachEight(sums, corrections, [&](int32_t i, __m256 value) {
-                        _mm256_storeu_ps(output + i, _mm256_max_ps(add(i, value), _mm256_setzero_ps()));
-                      });
-    }
-    for (int32_t i = vectors; i < count_; ++i) {
-      const float value = FloatOutput(task_, channel_ + i, sums[i], Correction(corrections, i));
-      output[i] = FloatSum(task_, index + i, value);
-    }
-  }
-
-  void Int8(const uint16_t* sums, const int32_t* corrections, int8_t* output) const {
-    const __m256 low = _mm256_set1_ps(static_cast<float>(-128 - task_.zero_point));
-    const __m256 high = _mm256_set1_ps(static_cast<float>(127 - task_.zero_point));
-    const __m256 half = _mm256_set1_ps(0x1.fffffep-2f), sign = _mm256_set1_ps(-0.0f);
-    const __m256i zero_point = _mm256_set1_epi32(task_.zero_point);
-    const int32_t vectors = ForEachEight(sums, corrections, [&](int32_t i, __m256 value) {
-      const __m256 bounded = _mm256_min_ps(_mm256_max_ps(value, low), high);
-      const __m256 away = _mm256_add_ps(bounded, _mm256_or_ps(_mm256_and_ps(bounded, sign), half));
-      const __m256i rounded = _mm256_add_epi32(_mm256_cvttps_epi32(away), zero_point);
-      const __m128i words = _mm_packs_epi32(_mm256_castsi256_si128(rounded), _mm256_extracti128_si256(rounded, 1));
-      _mm_storel_epi64(reinterpret_cast<__m128i*>(output + i), _mm_packs_epi16(words, words));
-    });
-    for (int32_t i = vectors; i < count_; ++i) {
-      output[i] = Int8Output(task_, channel_ + i, sums[i], Correction(corrections, i));
-    }
-  }
-
-  void Bits(const uint16_t* sums, const int32_t* corrections, uint32_t* output) const {
-    for (int32_t i = 0; i < count_; i += kBitsPerWord) {
-      const int32_t bits = std::min(kBitsPerWord, count_ - i);
-      uint32_t word = 0;
-      int32_t bit = 0;
-      for (; bit + 8 <= bits; bit += 8) word |= Compare(sums, corrections, i + bit) << bit;
-      for (; bit < bits; ++bit) {
-        const int32_t at = i + bit;
-        word |= static_cast<uint32_t>(BitOutput(task_, channel_ + at, sums[at], Correction(corrections, at))) << bit;
-      }
-      StoreBits(output, task_.first_channel + channel_ + i, bits, word);
-    }
-  }
-
- private:
-  int32_t Correction(const int32_t* corrections, int32_t i) const { return kCorrected ? corrections[i] : 0; }
-
-  // Calls store(i, values of channels i to i + 7) for all whole vectors and returns how many channels they hold.
-  template <typename Store>
-  int32_t ForEachEight(const uint16_t* sums, const int32_t* corrections, Store store) const {
-    // Read once: the compiler has to take any store for one into the task.
-    const float* const multiplier = multiplier_;
-    const float* const bias = bias_;
-    const auto scale = [&](int32_t i, __m256i dot) {
-      const __m256 product = _mm256_mul_ps(_mm256_cvtepi32_ps(dot), _mm256_loadu_ps(multiplier + i));
-      store(i, _mm256_add_ps(product, _mm256_loadu_ps(bias + i)));
-    };
-    int32_t i = 0;
-    const __m256i depth = _mm256_set1_epi32(task_.depth);
-    const __m256i clamp_min = _mm256_set1_epi32(task_.clamp_min), clamp_max = _mm256_set1_epi32(task_.clamp_max);
-    for (const int32_t end = count_ - 7; i < end; i += 8) {
-      __m256i dot = _mm256_sub_epi32(depth, _mm256_slli_epi32(LoadSums(sums + i), 1));
-      if (kCorrected) dot = _mm256_add_epi32(dot, LoadInts(corrections + i));
-      scale(i, _mm256_min_epi32(_mm256_max_epi32(dot, clamp_min), clamp_max));
-    }
-    return i;
-  }
-
-  uint32_t Compare(const uint16_t* sums, const int32_t* corrections, int32_t i) const {
-    __m256i sum = LoadSums(sums + i);
-    if (kCorrected) {
-      // Halves of even numbers, exact in either direction.
-      sum = _mm256_sub_epi32(sum, _mm256_srai_epi32(LoadInts(corrections + i), 1));
-    }
-    const __m256i above = _mm256_cmpgt_epi32(sum, LoadInts(threshold_ + i));
-    return static_cast<uint32_t>(_mm256_movemask_ps(_mm256_castsi256_ps(above)));
-  }
-
-  static __m256i LoadSums(const uint16_t* sums) {
-    return _mm256_cvtepu16_epi32(_mm_load_si128(reinterpret_cast<const __m128i*>(sums)));
-  }
-
-  const BconvTask& task_;
-  // Of the tile's first channel.
-  const float* const multiplier_;
-  const float* const bias_;
-  const int32_t* const threshold_;
-  const int32_t channel_, count_;
-};
 
 // Some pixel pairs of one tile of channels, all looked up.
 struct SummedPairs {
@@ -352,7 +138,7 @@ void WriteFloats(const BconvTask& task, const SummedPairs& pairs, int32_t channe
   const __m256i two_to_23 = _mm256_set1_epi16(0x4B00), bias_16 = _mm256_set1_epi16(static_cast<int16_t>(kBias));
   const __m256 base = _mm256_set1_ps(kTwoTo23 + static_cast<float>(kBias));
   const auto clamp = [](int32_t value) {
-    return _mm256_set1_epi16(static_cast<int16_t>(std::min(std::max(value, -kBias), 65535 - kBias) + kBias));
+    return _mm256_set1_epi16(static_cast<int16_t>(Min(Max(value, -kBias), 65535 - kBias) + kBias));
   };
   const __m256i clamp_min = clamp(task.clamp_min), clamp_max = clamp(task.clamp_max);
   // Read once: the compiler has to take any store for one into these.
@@ -399,26 +185,7 @@ void WriteFloats(const BconvTask& task, const SummedPairs& pairs, int32_t channe
   }
 }
 
-template <bool kRelu>
-void WriteFloats(const BconvTask& task, const SummedPairs& pairs, int32_t channel, int32_t count) {
-  const float* const addend = task.addend;
-  const auto add = [addend](__m256 value, int64_t index) {
-    return _mm256_add_ps(value, _mm256_loadu_ps(addend + index));
-  };
-  if (task.addend == nullptr) {
-    WriteFloats<kRelu>(task, pairs, channel, count, [](__m256 value, int64_t) { return value; });
-  } else if (!task.rectify_sum) {
-    WriteFloats<kRelu>(task, pairs, channel, count, add);
-  } else {
-    WriteFloats<kRelu>(task, pairs, channel, count, [add](__m256 value, int64_t index) {
-      return _mm256_max_ps(add(value, index), _mm256_setzero_ps());
-    });
-  }
-}
-
-template <bool kCorrected>
 void WriteAny(const BconvTask& task, const SummedPairs& pairs, int32_t channel, int32_t count) {
-  const OutputTile<kCorrected> tile(task, channel, count);
   const __m256i depth = _mm256_set1_epi16(static_cast<int16_t>(task.depth));
   for (int64_t pixel = pairs.pixel_begin; pixel < pairs.pixel_end; ++pixel) {
     const __m256i odd_and_depth = _mm256_sub_epi16(pairs.Odd(pixel), depth);
@@ -434,29 +201,19 @@ void WriteAny(const BconvTask& task, const SummedPairs& pairs, int32_t channel, 
                            _mm256_permute4x64_epi64(popcounts, _MM_SHUFFLE(3, 1, 2, 0)));
       }
     }
-    const int32_t* corrections = kCorrected ? CorrectionsOf(task, pixel) + channel : nullptr;
-    const int64_t index = pixel * task.output_channels + task.first_channel + channel;
-    switch (task.output_type) {
-      case Bconv2dOutputType::kFloat32:
-        tile.Float32(sums, corrections, index);
-        break;
-      case Bconv2dOutputType::kInt8:
-        tile.Int8(sums, corrections, static_cast<int8_t*>(task.output) + index);
-        break;
-      case Bconv2dOutputType::kBitpacked:
-        tile.Bits(sums, corrections, static_cast<uint32_t*>(task.output) + pixel * PackedWords(task.output_channels));
-        break;
-    }
+    WriteOutputs<EightLanes>(task, pixel, channel, count, sums);
   }
 }
 
-void WriteOutputs(const BconvTask& task, const SummedPairs& pairs, int32_t channel, int32_t count) {
-  if (task.corrections != nullptr) return WriteAny<true>(task, pairs, channel, count);
-  if (task.output_type != Bconv2dOutputType::kFloat32 || count % kVectorChannels != 0) {
-    return WriteAny<false>(task, pairs, channel, count);
+void WritePairs(const BconvTask& task, const SummedPairs& pairs, int32_t channel, int32_t count) {
+  if (task.output_type != Bconv2dOutputType::kFloat32 || task.corrections != nullptr || count % kVectorChannels != 0) {
+    return WriteAny(task, pairs, channel, count);
   }
   const bool relu = task.clamp_min == 0 && task.clamp_max == INT32_MAX;
-  return relu ? WriteFloats<true>(task, pairs, channel, count) : WriteFloats<false>(task, pairs, channel, count);
+  WithFinish<EightLanes>(task, [&](auto finish) {
+    relu ? WriteFloats<true>(task, pairs, channel, count, finish)
+         : WriteFloats<false>(task, pairs, channel, count, finish);
+  });
 }
 
 // One tile of channels, of the pixels whose offsets have been written.
@@ -475,11 +232,11 @@ void BconvTile(const BconvTask& task, const NibblePlan& plan, const Scratch& scr
   const int32_t nibble_bytes = vectors * kVectorChannels;
   const int32_t unpacked_nibbles = kUnpackedBytes / nibble_bytes / plan.block * plan.block;
   for (int32_t unpacked = 0; unpacked < plan.nibbles; unpacked += unpacked_nibbles) {
-    const int32_t unpacked_end = std::min(unpacked + unpacked_nibbles, plan.nibbles);
+    const int32_t unpacked_end = Min(unpacked + unpacked_nibbles, plan.nibbles);
     UnpackWeights(packed, unpacked_end - unpacked, vectors, scratch.weights);
     packed += static_cast<ptrdiff_t>(unpacked_nibbles / 2) * nibble_bytes;
     for (int32_t pair = 0; pair < pairs; pair += kStepPairs) {
-      const int32_t step_pairs = std::min(kStepPairs, pairs - pair);
+      const int32_t step_pairs = Min(kStepPairs, pairs - pair);
       // Of this step alone where all nibbles are unpacked at once: then the sums stay in the L1 cache.
       __m256i* sums = scratch.sums + (unpacked_nibbles >= plan.nibbles ? 0 : ptrdiff_t{pair} * vectors * 4);
       for (int32_t nibble = unpacked; nibble < unpacked_end; nibble += plan.block) {
@@ -496,8 +253,8 @@ void BconvTile(const BconvTask& task, const NibblePlan& plan, const Scratch& scr
       summed.excess = scratch.excess;
       summed.vectors = vectors;
       summed.pixel_begin = first_pixel + 2 * pair;
-      summed.pixel_end = std::min(summed.pixel_begin + 2 * kStepPairs, last_pixel);
-      WriteOutputs(task, summed, channel, channels);
+      summed.pixel_end = Min(summed.pixel_begin + 2 * kStepPairs, last_pixel);
+      WritePairs(task, summed, channel, channels);
     }
   }
 }
@@ -511,29 +268,19 @@ void Bconv(const BconvTask& task, int64_t pixel_begin, int64_t pixel_end, int32_
     offsets.Write(pixel, block_end);
     for (int32_t channel = channel_begin, vectors; channel < channel_end; channel += vectors * kVectorChannels) {
       vectors = Vectors(task.channels - channel);
-      BconvTile(task, plan, scratch, pixel, block_end, channel,
-                std::min(vectors * kVectorChannels, channel_end - channel));
+      BconvTile(task, plan, scratch, pixel, block_end, channel, Min(vectors * kVectorChannels, channel_end - channel));
     }
   }
 }
-
-struct EightFloats {
-  using Vector = __m256;
-  static constexpr int32_t kCount = 8;
-  static Vector Set(float value) { return _mm256_set1_ps(value); }
-  static Vector Load(const float* values) { return _mm256_loadu_ps(values); }
-  static void Store(Vector vector, float* values) { _mm256_storeu_ps(values, vector); }
-  static Vector Larger(Vector a, Vector b) { return _mm256_max_ps(a, b); }
-};
 
 }  // namespace
 
 const Isa kAvx2Isa = {
     .name = "avx2",
     .available = CpuHasAvx2,
-    .pack_float32_signs = PackFloat32SignsAvx2,
-    .pack_int8_signs = PackInt8SignsAvx2,
-    .max_window = MaxWindow<EightFloats>,
+    .pack_float32_signs = PackFloat32Signs,
+    .pack_int8_signs = PackInt8Signs,
+    .max_window = MaxWindow<EightLanes>,
     .tile_pixels = 2,
     .tile_channels = kTileChannels,
     .packed_weights_bytes = PackedWeightsBytes,

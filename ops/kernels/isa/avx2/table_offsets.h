@@ -7,12 +7,12 @@
 
 #include <immintrin.h>
 
-#include <algorithm>
 #include <cstdint>
 #include <cstring>
 
 #include "kernels/isa/avx2/inner_loop.h"
 #include "kernels/isa/isa.h"
+#include "kernels/isa/shared/arithmetic.h"
 #include "kernels/isa/shared/pixel_walk.h"
 
 namespace litebnn {
@@ -121,7 +121,7 @@ struct TableOffsetsMemory {
 // Pairs that have copies of their own in a block, at most.
 int32_t MaxWindowPairs(int32_t words) {
   const int32_t pair_bytes = words * kNibblesPerWord * static_cast<int32_t>(sizeof(uint16_t));
-  return std::min((kTableOffsetsBytes - kSlack) / pair_bytes, kMaxBlockPixels / 2);
+  return Min((kTableOffsetsBytes - kSlack) / pair_bytes, kMaxBlockPixels / 2);
 }
 
 // Makes the offsets for the output pixels that one thread computes, block by block.
@@ -142,14 +142,14 @@ class TableOffsets {
 
     step_rows_ = task.row_stride / input_row_bytes_;
     pixel_words_ = static_cast<int32_t>(task.pixel_stride / kWordBytes);
-    const int64_t row_pixels = std::min<int64_t>(width, kMaxBlockPixels);
+    const int64_t row_pixels = Min<int64_t>(width, kMaxBlockPixels);
     row_words_ = static_cast<int32_t>(row_pixels - 1) * pixel_words_ + task.run_words;
     // What is made of a row lies in the same memory, its offsets last, as they are written beyond their end.
     const int64_t staged_bytes = row_bytes() + row_offsets() * static_cast<int64_t>(sizeof(uint16_t));
     const int64_t rows = (kTableOffsetsBytes - row_bytes() - 3 * kSlack) / staged_bytes;
     if (rows < task.runs) return;
     shared_ = true;
-    block_rows_ = std::min((rows - task.runs) / step_rows_ + 1, kMaxBlockPixels / row_pixels);
+    block_rows_ = Min((rows - task.runs) / step_rows_ + 1, kMaxBlockPixels / row_pixels);
     odd_before_ = reinterpret_cast<int32_t*>(memory.offsets);
     row_odd_ = reinterpret_cast<uint8_t*>(odd_before_) + row_bytes() + kSlack;
     row_offsets_ = reinterpret_cast<uint16_t*>(row_odd_ + rows * row_bytes() + kSlack);
@@ -165,12 +165,12 @@ class TableOffsets {
   int64_t BlockEnd(int64_t pixel, int64_t last) const {
     const int64_t width = task_.output_width;
     const bool by_rows = shared_ && width <= kMaxBlockPixels;
-    if (shared_ && !by_rows) last = std::min(last, (pixel / width + 1) * width);
+    if (shared_ && !by_rows) last = Min(last, (pixel / width + 1) * width);
     const int64_t unit = by_rows ? width : 2;
     const int64_t most = by_rows ? block_rows_ : shared_ ? kMaxBlockPixels / 2 : MaxWindowPairs(words_);
     const int64_t first_unit = pixel / unit, units = (last + unit - 1) / unit - first_unit;
     const int64_t blocks = (units + most - 1) / most;
-    return std::min((first_unit + (units + blocks - 1) / blocks) * unit, last);
+    return Min((first_unit + (units + blocks - 1) / blocks) * unit, last);
   }
 
   void Write(int64_t first, int64_t last) const { shared_ ? WriteRows(first, last) : WriteWindows(first, last); }
@@ -210,7 +210,7 @@ class TableOffsets {
     const uint8_t* source = task_.input + first_row * task_.row_stride + first_column * task_.pixel_stride;
     for (int64_t row = 0; row < staged_rows; ++row, source += input_row_bytes_) {
       uint16_t* offsets = row_offsets_ + row * row_offsets();
-      const int32_t both_words = std::clamp(words - pixel_words_, 0, pair_words);
+      const int32_t both_words = Min(Max(words - pixel_words_, 0), pair_words);
       const auto ignore = [](__m256i, __m256i) {};
       WriteTableOffsets(source, source + task_.pixel_stride, both_words, offsets, ignore);
       if (both_words < pair_words) {
@@ -220,7 +220,7 @@ class TableOffsets {
       WriteOdd(source, words, row_odd_ + row * row_bytes());
     }
     for (int64_t row = first_row; row <= last_row; ++row) {
-      const int64_t begin = std::max(first, row * width), end = std::min(last, (row + 1) * width);
+      const int64_t begin = Max(first, row * width), end = Min(last, (row + 1) * width);
       const int64_t staged = (row - first_row) * step_rows_, column = begin - row * width - first_column;
       const uint16_t* offsets = row_offsets_ + staged * row_offsets();
       for (int64_t i = 0; i < end - begin; i += 2) {

@@ -11,7 +11,7 @@
 #include <cstring>
 
 #include "kernels/isa/shared/max_window.h"
-#include "kernels/isa/shared/neon_floats.h"
+#include "kernels/isa/shared/neon_lanes.h"
 #include "kernels/isa/shared/neon_weights.h"
 #include "kernels/isa/shared/output.h"
 #include "kernels/isa/shared/pack_rows.h"
@@ -119,7 +119,7 @@ void SumTile(const BconvTask& task, const uint8_t* const* windows, const uint8_t
       for (int v = 0; v < kTileVectors; ++v) bytes[p][v] = vdupq_n_u8(0);
     }
     for (int32_t room = kMaxBlockWords; room > 0 && run < task.runs;) {
-      const int32_t words = std::min(run_left, room);
+      const int32_t words = Min(run_left, room);
       AddWords(words, input, weights, bytes);
       room -= words;
       run_left -= words;
@@ -137,211 +137,73 @@ void SumTile(const BconvTask& task, const uint8_t* const* windows, const uint8_t
   }
 }
 
-struct Vector8 {
-  float32x4_t low, high;
-};
+// Whether WriteFloats can be used: a dot product fits 16 bits, and there is one end to clamp at most.
+bool AreSimpleFloats(const BconvTask& task) {
+  return task.output_type == Bconv2dOutputType::kFloat32 && task.corrections == nullptr &&
+         task.clamp_max == INT32_MAX && task.depth <= INT16_MAX;
+}
 
-// The vectors do what output.h does, in the same order.
-class Outputs {
- public:
-  explicit Outputs(const BconvTask& task)
-      : task_(task),
-        depth_(vdupq_n_s32(task.depth)),
-        clamp_min_(vdupq_n_s32(task.clamp_min)),
-        clamp_max_(vdupq_n_s32(task.clamp_max)),
-        lowest_(vdupq_n_f32(static_cast<float>(-128 - task.zero_point))),
-        highest_(vdupq_n_f32(static_cast<float>(127 - task.zero_point))) {}
-
-  // Whether WriteFloats can be used: a dot product fits 16 bits, and there is one end to clamp at most.
-  bool AreSimpleFloats() const {
-    return task_.output_type == Bconv2dOutputType::kFloat32 && task_.corrections == nullptr &&
-           task_.clamp_max == INT32_MAX && task_.depth <= INT16_MAX;
-  }
-
-  // Whole tiles of kPixels pixels.
-  template <int kPixels>
-  void WriteFloats(int64_t pixel, int32_t channel, const uint16x8_t* sums) const {
-    task_.addend == nullptr ? WriteFloats<kPixels, false>(pixel, channel, sums)
-                            : WriteFloats<kPixels, true>(pixel, channel, sums);
-  }
-
-  // By itself the compiler keeps its constants in registers.
-  template <int kPixels, bool kAdd>
-  __attribute__((noinline)) void WriteFloats(int64_t pixel, int32_t channel, const uint16x8_t* sums) const {
-    const int16x8_t depth = vdupq_n_s16(static_cast<int16_t>(task_.depth));
-    const int16x8_t clamp_min = vdupq_n_s16(static_cast<int16_t>(std::max(task_.clamp_min, INT16_MIN)));
-    float* outputs[kPixels];
-    const float* addends[kPixels];
-    for (int p = 0; p < kPixels; ++p) {
-      const int64_t index = (pixel + p) * task_.output_channels + task_.first_channel + channel;
-      outputs[p] = static_cast<float*>(task_.output) + index;
-      addends[p] = kAdd ? task_.addend + index : nullptr;
-    }
-    const float* multipliers = task_.multiplier + channel;
-    const float* biases = task_.bias + channel;
+// Whole tiles of kPixels pixels. By itself the compiler keeps its constants in registers.
+template <int kPixels, typename Finish>
+__attribute__((noinline)) void WriteFloats(const BconvTask& task, int64_t pixel, int32_t channel,
+                                           const uint16x8_t* sums, Finish finish) {
+  const int16x8_t depth = vdupq_n_s16(static_cast<int16_t>(task.depth));
+  const int16x8_t clamp_min = vdupq_n_s16(static_cast<int16_t>(Max(task.clamp_min, int32_t{INT16_MIN})));
+  // Vectors are loaded and stored at pointers that move on: there are no offsets for them.
+  float* const all_outputs = static_cast<float*>(task.output);
+  float* outputs[kPixels];
+  for (int p = 0; p < kPixels; ++p) outputs[p] = all_outputs + OutputIndex(task, pixel + p, channel);
+  const float* multipliers = task.multiplier + channel;
+  const float* biases = task.bias + channel;
 #pragma GCC unroll 4
-    for (int v = 0; v < kTileVectors; ++v, multipliers += kVectorChannels, biases += kVectorChannels) {
-      const Vector8 multiplier = {vld1q_f32(multipliers), vld1q_f32(multipliers + 4)};
-      const Vector8 bias = {vld1q_f32(biases), vld1q_f32(biases + 4)};
+  for (int v = 0; v < kTileVectors; ++v, multipliers += kVectorChannels, biases += kVectorChannels) {
+    const float32x4_t multiplier[2] = {vld1q_f32(multipliers), vld1q_f32(multipliers + 4)};
+    const float32x4_t bias[2] = {vld1q_f32(biases), vld1q_f32(biases + 4)};
 #pragma GCC unroll 2
-      for (int p = 0; p < kPixels; ++p) {
-        const int16x8_t twice = vreinterpretq_s16_u16(vshlq_n_u16(sums[p * kTileVectors + v], 1));
-        const int16x8_t dot = vmaxq_s16(vsubq_s16(depth, twice), clamp_min);
-        const float32x4_t low = vcvtq_f32_s32(vmovl_s16(vget_low_s16(dot)));
-        const float32x4_t high = vcvtq_f32_s32(vmovl_s16(vget_high_s16(dot)));
-        float32x4_t low_value = vaddq_f32(vmulq_f32(low, multiplier.low), bias.low);
-        float32x4_t high_value = vaddq_f32(vmulq_f32(high, multiplier.high), bias.high);
-        if (kAdd) {
-          low_value = Sum(low_value, addends[p]);
-          high_value = Sum(high_value, addends[p] + 4);
-          addends[p] += kVectorChannels;
-        }
-        vst1q_f32(outputs[p], low_value);
-        vst1q_f32(outputs[p] + 4, high_value);
-        outputs[p] += kVectorChannels;
+    for (int p = 0; p < kPixels; ++p) {
+      const int16x8_t twice = vreinterpretq_s16_u16(vshlq_n_u16(sums[p * kTileVectors + v], 1));
+      const int16x8_t dots = vmaxq_s16(vsubq_s16(depth, twice), clamp_min);
+      const int16x4_t halves[2] = {vget_low_s16(dots), vget_high_s16(dots)};
+#pragma GCC unroll 2
+      for (int half = 0; half < 2; ++half, outputs[p] += 4) {
+        const float32x4_t product = vmulq_f32(vcvtq_f32_s32(vmovl_s16(halves[half])), multiplier[half]);
+        vst1q_f32(outputs[p], finish(vaddq_f32(product, bias[half]), outputs[p] - all_outputs));
       }
-    }
-  }
-
-  // One pixel's whole tile of channels.
-  void Write(int64_t pixel, int32_t channel, const uint16x8_t* sums) const {
-    const int32_t* corrections = task_.corrections == nullptr ? nullptr : CorrectionsOf(task_, pixel) + channel;
-    const int64_t index = pixel * task_.output_channels + task_.first_channel + channel;
-    switch (task_.output_type) {
-      case Bconv2dOutputType::kFloat32:
-        return Float32(channel, sums, corrections, index);
-      case Bconv2dOutputType::kInt8:
-        return Int8(channel, sums, corrections, static_cast<int8_t*>(task_.output) + index);
-      case Bconv2dOutputType::kBitpacked:
-        return Bits(pixel, channel, sums, corrections);
-    }
-  }
-
- private:
-  int32x4_t Dot(uint16x4_t sums, const int32_t* corrections) const {
-    int32x4_t dot = vsubq_s32(depth_, vreinterpretq_s32_u32(vshll_n_u16(sums, 1)));
-    if (corrections != nullptr) dot = vaddq_s32(dot, vld1q_s32(corrections));
-    return vminq_s32(vmaxq_s32(dot, clamp_min_), clamp_max_);
-  }
-
-  float32x4_t Scale(int32x4_t dot, int32_t channel) const {
-    const float32x4_t product = vmulq_f32(vcvtq_f32_s32(dot), vld1q_f32(task_.multiplier + channel));
-    return vaddq_f32(product, vld1q_f32(task_.bias + channel));
-  }
-
-  Vector8 Values(int32_t channel, uint16x8_t sums, const int32_t* corrections) const {
-    const int32_t* high_corrections = corrections == nullptr ? nullptr : corrections + 4;
-    return {Scale(Dot(vget_low_u16(sums), corrections), channel),
-            Scale(Dot(vget_high_u16(sums), high_corrections), channel + 4)};
-  }
-
-  void Float32(int32_t channel, const uint16x8_t* sums, const int32_t* corrections, int64_t index) const {
-    float* output = static_cast<float*>(task_.output) + index;
-    const float* addend = task_.addend == nullptr ? nullptr : task_.addend + index;
-    for (int v = 0; v < kTileVectors; ++v) {
-      const int32_t first = v * kVectorChannels;
-      const Vector8 values = Values(channel + first, sums[v], corrections == nullptr ? nullptr : corrections + first);
-      StoreSum(values.low, addend == nullptr ? nullptr : addend + first, output + first);
-      StoreSum(values.high, addend == nullptr ? nullptr : addend + first + 4, output + first + 4);
-    }
-  }
-
-  float32x4_t Sum(float32x4_t value, const float* addend) const {
-    const float32x4_t sum = vaddq_f32(value, vld1q_f32(addend));
-    if (!task_.rectify_sum) return sum;
-    const uint32x4_t positive = vcgtq_f32(sum, vdupq_n_f32(0.0f));
-    return vreinterpretq_f32_u32(vandq_u32(vreinterpretq_u32_f32(sum), positive));
-  }
-
-  void StoreSum(float32x4_t value, const float* addend, float* output) const {
-    vst1q_f32(output, addend == nullptr ? value : Sum(value, addend));
-  }
-
-  // Rounded half away from zero, still without the zero point.
-  int16x4_t Round(float32x4_t value) const {
-    // A NaN compares false and becomes the lower end.
-    const float32x4_t bounded = vminq_f32(vbslq_f32(vcgtq_f32(value, lowest_), value, lowest_), highest_);
-    const uint32x4_t sign = vandq_u32(vreinterpretq_u32_f32(bounded), vdupq_n_u32(0x80000000u));
-    const uint32x4_t half = vorrq_u32(sign, vreinterpretq_u32_f32(vdupq_n_f32(0x1.fffffep-2f)));
-    return vmovn_s32(vcvtq_s32_f32(vaddq_f32(bounded, vreinterpretq_f32_u32(half))));
-  }
-
-  void Int8(int32_t channel, const uint16x8_t* sums, const int32_t* corrections, int8_t* output) const {
-    const int16x8_t zero_point = vdupq_n_s16(static_cast<int16_t>(task_.zero_point));
-    for (int v = 0; v < kTileVectors; ++v) {
-      const int32_t first = v * kVectorChannels;
-      const Vector8 values = Values(channel + first, sums[v], corrections == nullptr ? nullptr : corrections + first);
-      const int16x8_t rounded = vcombine_s16(Round(values.low), Round(values.high));
-      vst1_s8(output + first, vmovn_s16(vaddq_s16(rounded, zero_point)));
-    }
-  }
-
-  // Of four channels, all ones where the bit is 1.
-  uint16x4_t Above(uint16x4_t sums, int32_t channel, const int32_t* corrections) const {
-    int32x4_t sum = vreinterpretq_s32_u32(vmovl_u16(sums));
-    // Halves of even numbers, exact in either direction.
-    if (corrections != nullptr) sum = vsubq_s32(sum, vshrq_n_s32(vld1q_s32(corrections), 1));
-    return vmovn_u32(vcgtq_s32(sum, vld1q_s32(task_.threshold + channel)));
-  }
-
-  void Bits(int64_t pixel, int32_t channel, const uint16x8_t* sums, const int32_t* corrections) const {
-    constexpr uint8_t kLaneBits[8] = {1, 2, 4, 8, 16, 32, 64, 128};
-    const uint8x8_t lane_bits = vld1_u8(kLaneBits);
-    uint32_t word = 0;
-    for (int v = 0; v < kTileVectors; ++v) {
-      const int32_t first = v * kVectorChannels;
-      const int32_t* low_corrections = corrections == nullptr ? nullptr : corrections + first;
-      const int32_t* high_corrections = corrections == nullptr ? nullptr : corrections + first + 4;
-      const uint16x8_t above = vcombine_u16(Above(vget_low_u16(sums[v]), channel + first, low_corrections),
-                                            Above(vget_high_u16(sums[v]), channel + first + 4, high_corrections));
-      uint8x8_t bits = vand_u8(vmovn_u16(above), lane_bits);
-      for (int round = 0; round < 3; ++round) bits = vpadd_u8(bits, bits);
-      word |= static_cast<uint32_t>(vget_lane_u8(bits, 0)) << first;
-    }
-    uint32_t* words = static_cast<uint32_t*>(task_.output) + pixel * PackedWords(task_.output_channels);
-    StoreBits(words, task_.first_channel + channel, kTileChannels, word);
-  }
-
-  const BconvTask& task_;
-  const int32x4_t depth_, clamp_min_, clamp_max_;
-  const float32x4_t lowest_, highest_;
-};
-
-template <int kPixels>
-void BconvTile(const BconvTask& task, const Outputs& outputs, const uint8_t* const* windows, const uint8_t* weights,
-               int64_t pixel, int32_t channel, int32_t channels) {
-  uint16x8_t sums[kPixels * kTileVectors];
-  SumTile<kPixels>(task, windows, weights, sums);
-  if (channels == kTileChannels && outputs.AreSimpleFloats()) {
-    return outputs.WriteFloats<kPixels>(pixel, channel, sums);
-  }
-  for (int p = 0; p < kPixels; ++p) {
-    if (channels == kTileChannels) {
-      outputs.Write(pixel + p, channel, sums + p * kTileVectors);
-    } else {
-      WriteChannels(task, pixel + p, channel, channels, reinterpret_cast<const uint16_t*>(sums + p * kTileVectors));
     }
   }
 }
 
+template <int kPixels>
+void BconvTile(const BconvTask& task, const uint8_t* const* windows, const uint8_t* weights, int64_t pixel,
+               int32_t channel, int32_t channels) {
+  uint16x8_t sums[kPixels * kTileVectors];
+  SumTile<kPixels>(task, windows, weights, sums);
+  if (channels == kTileChannels && AreSimpleFloats(task)) {
+    return WithFinish<FourLanes>(task, [&](auto finish) { WriteFloats<kPixels>(task, pixel, channel, sums, finish); });
+  }
+  for (int p = 0; p < kPixels; ++p) {
+    WriteOutputs<FourLanes>(task, pixel + p, channel, channels,
+                            reinterpret_cast<const uint16_t*>(sums + p * kTileVectors));
+  }
+}
+
 void Bconv(const BconvTask& task, int64_t pixel_begin, int64_t pixel_end, int32_t channel_begin, int32_t channel_end) {
-  const Outputs outputs(task);
   const ptrdiff_t tile_bytes = static_cast<ptrdiff_t>(task.runs) * task.run_words * kWeightsWordBytes;
   for (int64_t block = pixel_begin; block < pixel_end; block += kBlockPixels) {
-    const int64_t block_end = std::min(block + kBlockPixels, pixel_end);
+    const int64_t block_end = Min(block + kBlockPixels, pixel_end);
     for (int32_t channel = channel_begin; channel < channel_end; channel += kTileChannels) {
-      const int32_t channels = std::min(kTileChannels, channel_end - channel);
+      const int32_t channels = Min(kTileChannels, channel_end - channel);
       const uint8_t* weights = task.weights + channel / kTileChannels * tile_bytes;
       WindowWalk walk(task, block);
       const uint8_t* windows[kTilePixels];
       int64_t pixel = block;
       for (; pixel + kTilePixels <= block_end; pixel += kTilePixels) {
         walk.Next<kTilePixels>(windows);
-        BconvTile<kTilePixels>(task, outputs, windows, weights, pixel, channel, channels);
+        BconvTile<kTilePixels>(task, windows, weights, pixel, channel, channels);
       }
       for (; pixel < block_end; ++pixel) {
         walk.Next<1>(windows);
-        BconvTile<1>(task, outputs, windows, weights, pixel, channel, channels);
+        BconvTile<1>(task, windows, weights, pixel, channel, channels);
       }
     }
   }
@@ -359,7 +221,7 @@ const Isa kNeon32Isa = {
     .available = Available,
     .pack_float32_signs = PackFloat32Signs,
     .pack_int8_signs = PackInt8Signs,
-    .max_window = MaxWindow<FourFloats>,
+    .max_window = MaxWindow<FourLanes>,
     .tile_pixels = kTilePixels,
     .tile_channels = kTileChannels,
     .packed_weights_bytes = PackedWeightsBytes,

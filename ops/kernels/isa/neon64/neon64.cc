@@ -9,7 +9,7 @@
 #include "kernels/isa/neon64/pack_signs.h"
 #include "kernels/isa/neon64/sum_windows.h"
 #include "kernels/isa/shared/max_window.h"
-#include "kernels/isa/shared/neon_floats.h"
+#include "kernels/isa/shared/neon_lanes.h"
 #include "kernels/isa/shared/output.h"
 #include "kernels/isa/shared/pixel_walk.h"
 #include "kernels/platform/arm_cpu.h"
@@ -85,7 +85,7 @@ struct Plan {
 
 int32_t StagedBlockPixels(int32_t words) {
   const int32_t pixels = kStagedBlockBytes / (words * kStagedWordBytes) / kTilePixels * kTilePixels;
-  return std::min(std::max(pixels, kTilePixels), static_cast<int32_t>(kBlockPixels));
+  return Min(Max(pixels, kTilePixels), static_cast<int32_t>(kBlockPixels));
 }
 
 size_t PlanBytes(int32_t words) { return (static_cast<size_t>(words) * sizeof(int64_t) + 63) / 64 * 64; }
@@ -127,27 +127,25 @@ __attribute__((always_inline)) inline void StorePair(float* output, float32x4_t 
                    : "memory");
 }
 
-enum class Addend { kNone, kAdd, kAddAndRectify };
-
 // Writes the float32 outputs of tile after tile of pixels, with no activation or RELU: what most convolutions have.
-template <bool kRelu, Addend kAddend>
+template <bool kRelu, typename Finish>
 class FloatWriter {
  public:
   FloatWriter(const BconvTask& task, int64_t pixel, int32_t channel)
-      : depth_(task.depth),
+      : finish_{task.addend},
+        depth_(task.depth),
         stride_(task.output_channels),
-        output_(static_cast<float*>(task.output) + pixel * stride_ + task.first_channel + channel),
-        addend_(kAddend == Addend::kNone ? nullptr : task.addend + pixel * stride_ + task.first_channel + channel),
+        output_(static_cast<float*>(task.output)),
+        index_(OutputIndex(task, pixel, channel)),
         multiplier_(task.multiplier + channel),
         bias_(task.bias + channel) {}
 
-  __attribute__((always_inline)) void Write(const uint16x8_t (&sums)[kTilePixels][kTileVectors]) {
+  __attribute__((always_inline)) void operator()(const uint16x8_t (&sums)[kTilePixels][kTileVectors]) {
     WriteVector<0>(sums);
     WriteVector<1>(sums);
     WriteVector<2>(sums);
     WriteVector<3>(sums);
-    output_ += kTilePixels * stride_;
-    if (kAddend != Addend::kNone) addend_ += kTilePixels * stride_;
+    index_ += kTilePixels * stride_;
   }
 
  private:
@@ -163,16 +161,8 @@ class FloatWriter {
       Dots(sums[p][kVector], low, high);
       low = vaddq_f32(vmulq_f32(low, low_multiplier), low_bias);
       high = vaddq_f32(vmulq_f32(high, high_multiplier), high_bias);
-      if (kAddend != Addend::kNone) {
-        const float* const addend = addend_ + p * stride_ + kFirst;
-        low = vaddq_f32(low, vld1q_f32(addend));
-        high = vaddq_f32(high, vld1q_f32(addend + 4));
-      }
-      if (kAddend == Addend::kAddAndRectify) {
-        low = vmaxnmq_f32(low, vdupq_n_f32(0.0f));
-        high = vmaxnmq_f32(high, vdupq_n_f32(0.0f));
-      }
-      StorePair<kFirst>(output_ + p * stride_, low, high);
+      const int64_t index = index_ + p * stride_;
+      StorePair<kFirst>(output_ + index, finish_(low, index + kFirst), finish_(high, index + kFirst + 4));
     }
   }
 
@@ -193,125 +183,13 @@ class FloatWriter {
     }
   }
 
+  const Finish finish_;
   const int32_t depth_;
   const int64_t stride_;
-  // Of the next tile's first pixel.
-  float* output_;
-  const float* addend_;
+  float* const output_;
+  int64_t index_;  // of the next tile's first pixel
   const float* const multiplier_;
   const float* const bias_;
-};
-
-// Any outputs of one pixel and one tile of channels. The vectors do what output.h does, in the same order.
-struct PixelOutputs {
-  const BconvTask& task;
-  int64_t pixel;
-  int32_t channel;
-  const uint16x8_t* sums;
-
-  __attribute__((noinline)) void Write(int32_t channels) const {
-    if (channels < kTileChannels) {
-      return WriteChannels(task, pixel, channel, channels, reinterpret_cast<const uint16_t*>(sums));
-    }
-    switch (task.output_type) {
-      case Bconv2dOutputType::kFloat32:
-        return Float32();
-      case Bconv2dOutputType::kInt8:
-        return Int8();
-      case Bconv2dOutputType::kBitpacked:
-        return Bits();
-    }
-  }
-
-  int64_t Index() const { return pixel * task.output_channels + task.first_channel + channel; }
-  const int32_t* Corrections() const {
-    return task.corrections == nullptr ? nullptr : CorrectionsOf(task, pixel) + channel;
-  }
-
-  // Calls store(channel of the tile, the values of 4).
-  template <typename Store>
-  void ForEachFour(Store store) const {
-    const int32x4_t depth = vdupq_n_s32(task.depth);
-    const int32x4_t clamp_min = vdupq_n_s32(task.clamp_min), clamp_max = vdupq_n_s32(task.clamp_max);
-    const int32_t* const corrections = Corrections();
-    const float* const multipliers = task.multiplier + channel;
-    const float* const biases = task.bias + channel;
-    const auto* four_sums = reinterpret_cast<const uint16_t*>(sums);
-    for (int i = 0; i < kTileChannels; i += 4) {
-      int32x4_t dots = vsubq_s32(depth, vreinterpretq_s32_u32(vshll_n_u16(vld1_u16(four_sums + i), 1)));
-      if (corrections != nullptr) dots = vaddq_s32(dots, vld1q_s32(corrections + i));
-      const float32x4_t values = vcvtq_f32_s32(vminq_s32(vmaxq_s32(dots, clamp_min), clamp_max));
-      store(i, vaddq_f32(vmulq_f32(values, vld1q_f32(multipliers + i)), vld1q_f32(biases + i)));
-    }
-  }
-
-  void Float32() const {
-    float* const output = static_cast<float*>(task.output) + Index();
-    const float* const addend = task.addend == nullptr ? nullptr : task.addend + Index();
-    const bool rectify_sum = task.rectify_sum;
-    ForEachFour([=](int i, float32x4_t values) {
-      if (addend != nullptr) {
-        values = vaddq_f32(values, vld1q_f32(addend + i));
-        if (rectify_sum) values = vmaxnmq_f32(values, vdupq_n_f32(0.0f));
-      }
-      vst1q_f32(output + i, values);
-    });
-  }
-
-  void Int8() const {
-    const float32x4_t lowest = vdupq_n_f32(static_cast<float>(-128 - task.zero_point));
-    const float32x4_t highest = vdupq_n_f32(static_cast<float>(127 - task.zero_point));
-    const int16x4_t zero_point = vdup_n_s16(static_cast<int16_t>(task.zero_point));
-    int8_t* const output = static_cast<int8_t*>(task.output) + Index();
-    ForEachFour([=](int i, float32x4_t values) {
-      // Takes the number where the other is NaN; converts by rounding half away from zero.
-      const int32x4_t rounded = vcvtaq_s32_f32(vminnmq_f32(vmaxnmq_f32(values, lowest), highest));
-      const int16x4_t shifted = vadd_s16(vmovn_s32(rounded), zero_point);
-      const int8x8_t bytes = vmovn_s16(vcombine_s16(shifted, shifted));
-      const int32_t four = vget_lane_s32(vreinterpret_s32_s8(bytes), 0);
-      std::memcpy(output + i, &four, sizeof(four));
-    });
-  }
-
-  void Bits() const {
-    constexpr uint16_t kLaneBits[kVectorChannels] = {1, 2, 4, 8, 16, 32, 64, 128};
-    const uint16x8_t lane_bits = vld1q_u16(kLaneBits);
-    const int32_t* const corrections = Corrections();
-    uint32_t word = 0;
-#pragma GCC unroll 4
-    for (int v = 0; v < kTileVectors; ++v) {
-      const int first = v * kVectorChannels;
-      const int32_t* const threshold = task.threshold + channel + first;
-      int32x4_t low = vreinterpretq_s32_u32(vmovl_u16(vget_low_u16(sums[v])));
-      int32x4_t high = vreinterpretq_s32_u32(vmovl_high_u16(sums[v]));
-      if (corrections != nullptr) {
-        // Halves of even numbers, exact in either direction.
-        low = vsubq_s32(low, vshrq_n_s32(vld1q_s32(corrections + first), 1));
-        high = vsubq_s32(high, vshrq_n_s32(vld1q_s32(corrections + first + 4), 1));
-      }
-      const uint16x8_t above = vuzp1q_u16(vreinterpretq_u16_u32(vcgtq_s32(low, vld1q_s32(threshold))),
-                                          vreinterpretq_u16_u32(vcgtq_s32(high, vld1q_s32(threshold + 4))));
-      word |= static_cast<uint32_t>(vaddvq_u16(vandq_u16(above, lane_bits))) << first;
-    }
-    uint32_t* const words = static_cast<uint32_t*>(task.output) + pixel * PackedWords(task.output_channels);
-    StoreBits(words, task.first_channel + channel, kBitsPerWord, word);
-  }
-};
-
-// Writes outputs of every kind.
-class AnyWriter {
- public:
-  AnyWriter(const BconvTask& task, int64_t pixel, int32_t channel, int32_t channels)
-      : task_(task), pixel_(pixel), channel_(channel), channels_(channels) {}
-
-  void Write(const uint16x8_t (&sums)[kTilePixels][kTileVectors]) {
-    for (int p = 0; p < kTilePixels; ++p, ++pixel_) PixelOutputs{task_, pixel_, channel_, sums[p]}.Write(channels_);
-  }
-
- private:
-  const BconvTask& task_;
-  int64_t pixel_;
-  const int32_t channel_, channels_;
 };
 
 template <typename Writer>
@@ -321,19 +199,7 @@ void WriteTiles(const Plan& plan, WindowWalk& walk, const uint8_t* weights, int6
     walk.Next<kTilePixels>(windows);
     uint16x8_t sums[kTilePixels][kTileVectors];
     SumWindows(plan.function, windows, weights, plan.steps, sums);
-    writer.Write(sums);
-  }
-}
-
-template <bool kRelu>
-void WriteFloatTiles(const BconvTask& task, const Plan& plan, WindowWalk& walk, const uint8_t* weights, int64_t pixel,
-                     int64_t tiles, int32_t channel) {
-  if (task.addend == nullptr) {
-    WriteTiles(plan, walk, weights, tiles, FloatWriter<kRelu, Addend::kNone>(task, pixel, channel));
-  } else if (!task.rectify_sum) {
-    WriteTiles(plan, walk, weights, tiles, FloatWriter<kRelu, Addend::kAdd>(task, pixel, channel));
-  } else {
-    WriteTiles(plan, walk, weights, tiles, FloatWriter<kRelu, Addend::kAddAndRectify>(task, pixel, channel));
+    writer(sums);
   }
 }
 
@@ -345,21 +211,29 @@ void BconvBlock(const BconvTask& task, const Plan& plan, const WindowWalk& windo
   const bool linear = task.clamp_min == INT32_MIN && task.depth <= INT16_MAX;
   const ptrdiff_t tile_bytes = static_cast<ptrdiff_t>(task.runs) * task.run_words * kWeightsWordBytes;
   const int64_t tiles = (pixel_end - pixel_begin) / kTilePixels;
+  const auto write_pixel = [&task](int64_t pixel, int32_t channel, int32_t channels, const uint16x8_t* sums) {
+    const auto* lanes = reinterpret_cast<const uint16_t*>(sums);
+    WriteOutputs<FourLanes, kTileChannels>(task, pixel, channel, channels, lanes);
+  };
   for (int32_t channel = channel_begin; channel < channel_end; channel += kTileChannels) {
-    const int32_t channels = std::min(kTileChannels, channel_end - channel);
+    const int32_t channels = Min(kTileChannels, channel_end - channel);
     const uint8_t* weights = task.weights + channel / kTileChannels * tile_bytes;
     WindowWalk walk = windows;
-    if (simple_floats && relu && channels == kTileChannels) {
-      WriteFloatTiles<true>(task, plan, walk, weights, pixel_begin, tiles, channel);
-    } else if (simple_floats && linear && channels == kTileChannels) {
-      WriteFloatTiles<false>(task, plan, walk, weights, pixel_begin, tiles, channel);
+    if (simple_floats && (relu || linear) && channels == kTileChannels) {
+      WithFinish<FourLanes>(task, [&](auto finish) {
+        using Finish = decltype(finish);
+        relu ? WriteTiles(plan, walk, weights, tiles, FloatWriter<true, Finish>(task, pixel_begin, channel))
+             : WriteTiles(plan, walk, weights, tiles, FloatWriter<false, Finish>(task, pixel_begin, channel));
+      });
     } else {
-      WriteTiles(plan, walk, weights, tiles, AnyWriter(task, pixel_begin, channel, channels));
+      WriteTiles(plan, walk, weights, tiles, [&, pixel = pixel_begin](const auto& sums) mutable {
+        for (int p = 0; p < kTilePixels; ++p) write_pixel(pixel++, channel, channels, sums[p]);
+      });
     }
     for (int64_t pixel = pixel_begin + tiles * kTilePixels; pixel < pixel_end; ++pixel) {
       uint16x8_t sums[kTileVectors];
       SumWindow(task, walk.Next(), weights, sums);
-      PixelOutputs{task, pixel, channel, sums}.Write(channels);
+      write_pixel(pixel, channel, channels, sums);
     }
   }
 }
@@ -370,9 +244,9 @@ void Bconv(const BconvTask& task, bool in_order, int64_t pixel_begin, int64_t pi
   const Plan plan(task, in_order, task.scratch);
   auto* const staged = static_cast<uint8_t*>(task.scratch) + PlanBytes(words);
   const int64_t small_pixels = kBlockBytes / task.pixel_stride / kTilePixels * kTilePixels;
-  const int64_t block_pixels = task.is_staged ? std::max(kBlockPixels, small_pixels) : StagedBlockPixels(words);
+  const int64_t block_pixels = task.is_staged ? Max(kBlockPixels, small_pixels) : StagedBlockPixels(words);
   for (int64_t block = pixel_begin; block < pixel_end; block += block_pixels) {
-    const int64_t block_end = std::min(block + block_pixels, pixel_end);
+    const int64_t block_end = Min(block + block_pixels, pixel_end);
     if (task.is_staged) {
       BconvBlock(task, plan, WindowWalk(task, block), block, block_end, channel_begin, channel_end);
     } else {
@@ -384,14 +258,10 @@ void Bconv(const BconvTask& task, bool in_order, int64_t pixel_begin, int64_t pi
   }
 }
 
-void BconvOutOfOrder(const BconvTask& task, int64_t pixel_begin, int64_t pixel_end, int32_t channel_begin,
-                     int32_t channel_end) {
-  Bconv(task, false, pixel_begin, pixel_end, channel_begin, channel_end);
-}
-
-void BconvInOrder(const BconvTask& task, int64_t pixel_begin, int64_t pixel_end, int32_t channel_begin,
+template <bool kInOrder>
+void BconvOrdered(const BconvTask& task, int64_t pixel_begin, int64_t pixel_end, int32_t channel_begin,
                   int32_t channel_end) {
-  Bconv(task, true, pixel_begin, pixel_end, channel_begin, channel_end);
+  Bconv(task, kInOrder, pixel_begin, pixel_end, channel_begin, channel_end);
 }
 
 bool Available() { return true; }
@@ -402,9 +272,9 @@ constexpr Isa Neon64(const char* name, decltype(Isa::bconv) bconv, decltype(Isa:
   return {
       .name = name,
       .available = Available,
-      .pack_float32_signs = PackFloat32SignsNeon64,
-      .pack_int8_signs = PackInt8SignsNeon64,
-      .max_window = MaxWindow<FourFloats>,
+      .pack_float32_signs = PackFloat32Signs,
+      .pack_int8_signs = PackInt8Signs,
+      .max_window = MaxWindow<FourLanes>,
       .tile_pixels = kTilePixels,
       .tile_channels = kTileChannels,
       .staged_word_bytes = kStagedWordBytes,
@@ -420,8 +290,8 @@ constexpr Isa Neon64(const char* name, decltype(Isa::bconv) bconv, decltype(Isa:
 
 }  // namespace
 
-const Isa kNeon64Isa = Neon64("neon64", BconvOutOfOrder, CpuIsOutOfOrder);
-const Isa kNeon64InOrderIsa = Neon64("neon64_in_order", BconvInOrder, CpuIsInOrder);
+const Isa kNeon64Isa = Neon64("neon64", BconvOrdered<false>, CpuIsOutOfOrder);
+const Isa kNeon64InOrderIsa = Neon64("neon64_in_order", BconvOrdered<true>, CpuIsInOrder);
 
 }  // namespace litebnn
 

@@ -10,6 +10,8 @@
 namespace litebnn {
 namespace {
 
+constexpr int32_t kTileChannels = kBitsPerWord;
+
 template <typename T, typename IsMinusOne>
 void PackSigns(const T* input, int64_t rows, int32_t channels, uint32_t* output, IsMinusOne is_minus_one) {
   const auto pack_word = [is_minus_one](const T* values) {
@@ -44,53 +46,28 @@ void PackWeights(const uint32_t* filter, int32_t channels, int32_t runs, int32_t
   std::memcpy(packed, filter, PackedWeightsBytes(channels, runs * run_words));
 }
 
-template <typename Store>
-void ForEachSum(const BconvTask& task, int64_t pixel_begin, int64_t pixel_end, int32_t channel_begin,
-                int32_t channel_end, Store store) {
-  const auto* weights = reinterpret_cast<const uint32_t*>(task.weights);
-  const int64_t words = static_cast<int64_t>(task.runs) * task.run_words;
-  WindowWalk walk(task, pixel_begin);
-  for (int64_t pixel = pixel_begin; pixel < pixel_end; ++pixel) {
-    const uint8_t* window = walk.Next();
-    const int32_t* corrections = task.corrections == nullptr ? nullptr : CorrectionsOf(task, pixel);
-    for (int32_t channel = channel_begin; channel < channel_end; ++channel) {
-      const uint32_t* weight = weights + channel * words;
-      int32_t sum = 0;
-      for (int32_t run = 0; run < task.runs; ++run) {
-        const auto* input = reinterpret_cast<const uint32_t*>(window + task.run_offsets[run]);
-        for (int32_t word = 0; word < task.run_words; ++word) sum += Popcount(input[word] ^ weight[word]);
-        weight += task.run_words;
-      }
-      store(pixel, channel, sum, corrections == nullptr ? 0 : corrections[channel]);
+void SumTile(const BconvTask& task, const uint8_t* window, int32_t channel, int32_t channels, int32_t* sums) {
+  const int64_t words = int64_t{task.runs} * task.run_words;
+  const uint32_t* weight = reinterpret_cast<const uint32_t*>(task.weights) + channel * words;
+  for (int32_t i = 0; i < channels; ++i) {
+    sums[i] = 0;
+    for (int32_t run = 0; run < task.runs; ++run) {
+      const auto* input = reinterpret_cast<const uint32_t*>(window + task.run_offsets[run]);
+      for (int32_t word = 0; word < task.run_words; ++word) sums[i] += Popcount(input[word] ^ *weight++);
     }
   }
 }
 
 void Bconv(const BconvTask& task, int64_t pixel_begin, int64_t pixel_end, int32_t channel_begin, int32_t channel_end) {
-  const auto for_each_sum = [&](auto store) {
-    ForEachSum(task, pixel_begin, pixel_end, channel_begin, channel_end, store);
-  };
-  const auto index = [&](int64_t pixel, int32_t channel) {
-    return pixel * task.output_channels + task.first_channel + channel;
-  };
-  switch (task.output_type) {
-    case Bconv2dOutputType::kFloat32:
-      for_each_sum([&](int64_t pixel, int32_t channel, int32_t sum, int32_t correction) {
-        const int64_t i = index(pixel, channel);
-        static_cast<float*>(task.output)[i] = FloatSum(task, i, FloatOutput(task, channel, sum, correction));
-      });
-      break;
-    case Bconv2dOutputType::kInt8:
-      for_each_sum([&](int64_t pixel, int32_t channel, int32_t sum, int32_t correction) {
-        static_cast<int8_t*>(task.output)[index(pixel, channel)] = Int8Output(task, channel, sum, correction);
-      });
-      break;
-    case Bconv2dOutputType::kBitpacked:
-      for_each_sum([&](int64_t pixel, int32_t channel, int32_t sum, int32_t correction) {
-        uint32_t* words = static_cast<uint32_t*>(task.output) + pixel * PackedWords(task.output_channels);
-        StoreBits(words, task.first_channel + channel, 1, BitOutput(task, channel, sum, correction));
-      });
-      break;
+  WindowWalk walk(task, pixel_begin);
+  for (int64_t pixel = pixel_begin; pixel < pixel_end; ++pixel) {
+    const uint8_t* window = walk.Next();
+    for (int32_t channel = channel_begin; channel < channel_end; channel += kTileChannels) {
+      const int32_t channels = Min(kTileChannels, channel_end - channel);
+      int32_t sums[kTileChannels];
+      SumTile(task, window, channel, channels, sums);
+      WriteOutputs<OneLane>(task, pixel, channel, channels, sums);
+    }
   }
 }
 
@@ -103,9 +80,9 @@ const Isa kPortableIsa = {
     .available = Available,
     .pack_float32_signs = PackFloat32Signs,
     .pack_int8_signs = PackInt8Signs,
-    .max_window = MaxWindow<OneFloat>,
+    .max_window = MaxWindow<OneLane>,
     .tile_pixels = 1,
-    .tile_channels = kBitsPerWord,
+    .tile_channels = kTileChannels,
     .packed_weights_bytes = PackedWeightsBytes,
     .pack_weights = PackWeights,
     .bconv = Bconv,

@@ -1,0 +1,68 @@
+// The lanes (lanes.h) of AVX2.
+#pragma once
+
+#include <immintrin.h>
+
+#include <cstdint>
+#include <cstring>
+
+namespace litebnn {
+// Nothing in here may be shared with files compiled for other CPUs.
+namespace {
+
+struct EightLanes {
+  using Floats = __m256;
+  using Ints = __m256i;
+  using Bits = uint32_t;
+  static constexpr int32_t kLanes = 8;
+
+  static Floats Set(float value) { return _mm256_set1_ps(value); }
+  static Ints Set(int32_t value) { return _mm256_set1_epi32(value); }
+  static Floats Load(const float* values) { return _mm256_loadu_ps(values); }
+  static Ints Load(const int32_t* values) { return _mm256_loadu_si256(reinterpret_cast<const __m256i*>(values)); }
+  static void Store(Floats values, float* output) { _mm256_storeu_ps(output, values); }
+  static Ints First(int32_t count) { return _mm256_cmpgt_epi32(Set(count), _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7)); }
+  static Floats LoadFirst(const float* values, int32_t count) {
+    return count == kLanes ? Load(values) : _mm256_maskload_ps(values, First(count));
+  }
+  static void StoreFirst(Floats values, float* output, int32_t count) {
+    count == kLanes ? Store(values, output) : _mm256_maskstore_ps(output, First(count), values);
+  }
+  static void StoreFirst(Ints values, int8_t* output, int32_t count) {
+    const __m128i words = _mm_packs_epi32(_mm256_castsi256_si128(values), _mm256_extracti128_si256(values, 1));
+    const int64_t bytes = _mm_cvtsi128_si64(_mm_packs_epi16(words, words));
+    std::memcpy(output, &bytes, static_cast<size_t>(count));
+  }
+  static Ints LoadSums(const uint16_t* sums) {
+    return _mm256_cvtepu16_epi32(_mm_load_si128(reinterpret_cast<const __m128i*>(sums)));
+  }
+  static Ints Dots(Ints depth, const uint16_t* sums) {
+    return _mm256_sub_epi32(depth, _mm256_slli_epi32(LoadSums(sums), 1));
+  }
+
+  static Floats Add(Floats a, Floats b) { return _mm256_add_ps(a, b); }
+  static Floats Multiply(Floats a, Floats b) { return _mm256_mul_ps(a, b); }
+  static Floats Larger(Floats a, Floats b) { return _mm256_max_ps(a, b); }
+  static Floats Rectify(Floats values) { return _mm256_max_ps(values, _mm256_setzero_ps()); }
+  static Floats Clamp(Floats values, Floats low, Floats high) {
+    return _mm256_min_ps(_mm256_max_ps(values, low), high);
+  }
+  static Ints Round(Floats values) {
+    const Floats sign = _mm256_and_ps(values, Set(-0.0f));
+    return _mm256_cvttps_epi32(Add(values, _mm256_or_ps(sign, Set(0x1.fffffep-2f))));
+  }
+
+  static Ints Add(Ints a, Ints b) { return _mm256_add_epi32(a, b); }
+  static Ints Subtract(Ints a, Ints b) { return _mm256_sub_epi32(a, b); }
+  static Ints Half(Ints values) { return _mm256_srai_epi32(values, 1); }
+  static Ints Clamp(Ints values, Ints low, Ints high) { return _mm256_min_epi32(_mm256_max_epi32(values, low), high); }
+  static Floats ToFloats(Ints values) { return _mm256_cvtepi32_ps(values); }
+  static Bits AppendAbove(Bits bits, Ints a, Ints b) {
+    const int above = _mm256_movemask_ps(_mm256_castsi256_ps(_mm256_cmpgt_epi32(a, b)));
+    return bits << kLanes | static_cast<uint32_t>(above);
+  }
+  static uint32_t ToWord(Bits bits) { return bits; }
+};
+
+}  // namespace
+}  // namespace litebnn

@@ -1,0 +1,53 @@
+// How a window is cut into blocks of nibbles whose sums fit bytes.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "kernels/isa/avx2/table_offsets.h"
+
+namespace litebnn {
+// Nothing in here may be shared with files compiled for other CPUs.
+namespace {
+
+// Four times what is looked up and twice the odd nibbles of a window, at most 10 a nibble, fit 16 bits.
+constexpr int32_t kMaxWords = 65535 / (10 * kNibblesPerWord);
+
+// Some nibbles of a window whose sums fit bytes, where their tables' offsets lie.
+struct NibbleBlock {
+  // Of several runs each has two words at least; the first and the last one may be there in part.
+  Piece pieces[kMaxBlockNibbles / (2 * kNibblesPerWord) + 2];
+  int32_t count;
+};
+
+// A window of `runs` runs, cut into blocks.
+struct NibblePlan {
+  NibblePlan(int32_t runs, int32_t run_nibbles, ptrdiff_t run_stride) : nibbles(runs * run_nibbles) {
+    const int32_t count = (nibbles + kMaxBlockNibbles - 1) / kMaxBlockNibbles;
+    const auto round_up = [](int32_t value, int32_t unit) { return (value + unit - 1) / unit * unit; };
+    block = round_up((nibbles + count - 1) / count, 2);
+    // Of whole runs or, as weights are packed by two, of an even number of whole groups.
+    const int32_t units[] = {run_nibbles, 2 * kGroupNibbles};
+    for (const int32_t unit : units) {
+      if (round_up(block, unit) > kMaxBlockNibbles) continue;
+      block = round_up(block, unit);
+      break;
+    }
+    for (int32_t i = 0; i * block < nibbles; ++i) {
+      blocks[i].count = 0;
+      const int32_t end = Min((i + 1) * block, nibbles);
+      for (int32_t nibble = i * block, piece; nibble < end; nibble += piece) {
+        const int32_t in_run = nibble % run_nibbles;
+        piece = Min(end - nibble, run_nibbles - in_run);
+        blocks[i].pieces[blocks[i].count++] = {nibble / run_nibbles * run_stride + in_run, piece};
+      }
+    }
+  }
+
+  int32_t nibbles;
+  int32_t block;  // nibbles of all blocks but the last
+  NibbleBlock blocks[(kMaxWords * kNibblesPerWord + kMaxBlockNibbles - 1) / kMaxBlockNibbles];
+};
+
+}  // namespace
+}  // namespace litebnn

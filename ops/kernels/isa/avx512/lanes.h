@@ -1,0 +1,60 @@
+// The lanes (lanes.h) of AVX-512.
+#pragma once
+
+#include <immintrin.h>
+
+#include <cstdint>
+
+namespace litebnn {
+// Nothing in here may be shared with files compiled for other CPUs.
+namespace {
+
+struct SixteenLanes {
+  using Floats = __m512;
+  using Ints = __m512i;
+  using Bits = uint32_t;
+  static constexpr int32_t kLanes = 16;
+
+  static Floats Set(float value) { return _mm512_set1_ps(value); }
+  static Ints Set(int32_t value) { return _mm512_set1_epi32(value); }
+  static Floats Load(const float* values) { return _mm512_loadu_ps(values); }
+  static Ints Load(const int32_t* values) { return _mm512_loadu_si512(values); }
+  static void Store(Floats values, float* output) { _mm512_storeu_ps(output, values); }
+  static __mmask16 First(int32_t count) { return static_cast<__mmask16>((1u << count) - 1); }
+  static Floats LoadFirst(const float* values, int32_t count) {
+    return count == kLanes ? Load(values) : _mm512_maskz_loadu_ps(First(count), values);
+  }
+  static void StoreFirst(Floats values, float* output, int32_t count) {
+    count == kLanes ? Store(values, output) : _mm512_mask_storeu_ps(output, First(count), values);
+  }
+  static void StoreFirst(Ints values, int8_t* output, int32_t count) {
+    _mm512_mask_cvtepi32_storeu_epi8(output, First(count), values);
+  }
+  static Ints LoadSums(const int32_t* sums) { return _mm512_load_si512(sums); }
+  static Ints Dots(Ints depth, const int32_t* sums) {
+    return _mm512_sub_epi32(depth, _mm512_slli_epi32(LoadSums(sums), 1));
+  }
+
+  static Floats Add(Floats a, Floats b) { return _mm512_add_ps(a, b); }
+  static Floats Multiply(Floats a, Floats b) { return _mm512_mul_ps(a, b); }
+  static Floats Larger(Floats a, Floats b) { return _mm512_max_ps(a, b); }
+  static Floats Rectify(Floats values) { return _mm512_max_ps(values, _mm512_setzero_ps()); }
+  static Floats Clamp(Floats values, Floats low, Floats high) {
+    return _mm512_min_ps(_mm512_max_ps(values, low), high);
+  }
+  static Ints Round(Floats values) {
+    const Floats sign = _mm512_and_ps(values, Set(-0.0f));
+    return _mm512_cvttps_epi32(Add(values, _mm512_or_ps(sign, Set(0x1.fffffep-2f))));
+  }
+
+  static Ints Add(Ints a, Ints b) { return _mm512_add_epi32(a, b); }
+  static Ints Subtract(Ints a, Ints b) { return _mm512_sub_epi32(a, b); }
+  static Ints Half(Ints values) { return _mm512_srai_epi32(values, 1); }
+  static Ints Clamp(Ints values, Ints low, Ints high) { return _mm512_min_epi32(_mm512_max_epi32(values, low), high); }
+  static Floats ToFloats(Ints values) { return _mm512_cvtepi32_ps(values); }
+  static Bits AppendAbove(Bits bits, Ints a, Ints b) { return bits << kLanes | _mm512_cmpgt_epi32_mask(a, b); }
+  static uint32_t ToWord(Bits bits) { return bits; }
+};
+
+}  // namespace
+}  // namespace litebnn

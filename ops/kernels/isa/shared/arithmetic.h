@@ -1,0 +1,24 @@
+// What of <algorithm> ISAs need. That is shared by all files of a program wherever a compiler does not inline it, and a
+// linker could give any CPU the copy that was compiled for another one.
+#pragma once
+
+namespace litebnn {
+namespace {
+
+template <typename T>
+constexpr T Min(T a, T b) {
+  return b < a ? b : a;
+}
+
+template <typename T>
+constexpr T Max(T a, T b) {
+  return a < b ? b : a;
+}
+
+template <typename T>
+constexpr T CeilDivide(T value, T divisor) {
+  return (value + divisor - 1) / divisor;
+}
+
+}  // namespace
+}  // namespace litebnn

@@ -1,0 +1,85 @@
+// The lanes (lanes.h) of both NEON ISAs.
+#pragma once
+
+#include <arm_neon.h>
+
+#include <cstdint>
+#include <cstring>
+
+namespace litebnn {
+// Every ISA's file has its own copy, compiled for its own CPU.
+namespace {
+
+struct FourLanes {
+  using Floats = float32x4_t;
+  using Ints = int32x4_t;
+  using Bits = uint32x4_t;
+  static constexpr int32_t kLanes = 4;
+
+  static Floats Set(float value) { return vdupq_n_f32(value); }
+  static Ints Set(int32_t value) { return vdupq_n_s32(value); }
+  static Floats Load(const float* values) { return vld1q_f32(values); }
+  static Ints Load(const int32_t* values) { return vld1q_s32(values); }
+  static void Store(Floats values, float* output) { vst1q_f32(output, values); }
+  static Floats LoadFirst(const float* values, int32_t count) {
+    if (count == kLanes) return Load(values);
+    float all[kLanes] = {};
+    for (int32_t i = 0; i < count; ++i) all[i] = values[i];
+    return Load(all);
+  }
+  static void StoreFirst(Floats values, float* output, int32_t count) {
+    if (count == kLanes) return Store(values, output);
+    float all[kLanes];
+    Store(values, all);
+    for (int32_t i = 0; i < count; ++i) output[i] = all[i];
+  }
+  static void StoreFirst(Ints values, int8_t* output, int32_t count) {
+    const int16x4_t words = vmovn_s32(values);
+    const int8x8_t bytes = vmovn_s16(vcombine_s16(words, words));
+    const int32_t four = vget_lane_s32(vreinterpret_s32_s8(bytes), 0);
+    std::memcpy(output, &four, static_cast<size_t>(count));
+  }
+  static Ints LoadSums(const uint16_t* sums) { return vreinterpretq_s32_u32(vmovl_u16(vld1_u16(sums))); }
+  static Ints Dots(Ints depth, const uint16_t* sums) {
+    return vsubq_s32(depth, vreinterpretq_s32_u32(vshll_n_u16(vld1_u16(sums), 1)));
+  }
+
+  static Floats Add(Floats a, Floats b) { return vaddq_f32(a, b); }
+  static Floats Multiply(Floats a, Floats b) { return vmulq_f32(a, b); }
+  static Floats Larger(Floats a, Floats b) { return vbslq_f32(vcgtq_f32(a, b), a, b); }
+#if defined(__aarch64__)
+  // These take the number where the other is a NaN.
+  static Floats Rectify(Floats values) { return vmaxnmq_f32(values, vdupq_n_f32(0.0f)); }
+  static Floats Clamp(Floats values, Floats low, Floats high) { return vminnmq_f32(vmaxnmq_f32(values, low), high); }
+  static Ints Round(Floats values) { return vcvtaq_s32_f32(values); }
+#else
+  // On integers, as GCC compares floats with zero one by one.
+  static Floats Rectify(Floats values) {
+    const Ints bits = vreinterpretq_s32_f32(values);
+    const uint32x4_t is_positive = vandq_u32(vcgtq_s32(bits, Set(0)), vcleq_s32(bits, Set(0x7F800000)));
+    return vreinterpretq_f32_u32(vandq_u32(vreinterpretq_u32_f32(values), is_positive));
+  }
+  static Floats Clamp(Floats values, Floats low, Floats high) { return vminq_f32(Larger(values, low), high); }
+  static Ints Round(Floats values) {
+    const Floats half = vbslq_f32(vdupq_n_u32(0x80000000u), values, vdupq_n_f32(0x1.fffffep-2f));
+    return vcvtq_s32_f32(vaddq_f32(values, half));
+  }
+#endif
+
+  static Ints Add(Ints a, Ints b) { return vaddq_s32(a, b); }
+  static Ints Subtract(Ints a, Ints b) { return vsubq_s32(a, b); }
+  static Ints Half(Ints values) { return vshrq_n_s32(values, 1); }
+  static Ints Clamp(Ints values, Ints low, Ints high) { return vminq_s32(vmaxq_s32(values, low), high); }
+  static Floats ToFloats(Ints values) { return vcvtq_f32_s32(values); }
+  // A lane's bits are four apart until the end.
+  static Bits AppendAbove(Bits bits, Ints a, Ints b) { return vsliq_n_u32(vcgtq_s32(a, b), bits, kLanes); }
+  static uint32_t ToWord(Bits bits) {
+    constexpr uint32_t kLaneBits[kLanes] = {0x11111111, 0x22222222, 0x44444444, 0x88888888};
+    const uint32x4_t lanes = vandq_u32(bits, vld1q_u32(kLaneBits));
+    const uint32x2_t pairs = vorr_u32(vget_low_u32(lanes), vget_high_u32(lanes));
+    return vget_lane_u32(vpadd_u32(pairs, pairs), 0);
+  }
+};
+
+}  // namespace
+}  // namespace litebnn
