@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import litebnn
-from litebnn.flatbuffer import read_model
+from litebnn.flatbuffer import read_model, write_model
 from litebnn.graph import Array, Tensor
 from litebnn.rewriting.int8 import int8_constant, parameters
 from tests.support.float_models import FloatModel, op_names, sign_weights
@@ -78,6 +78,42 @@ def test_a_whole_network_becomes_int8() -> None:
     expected = litebnn.Interpreter(source).predict(x)
     assert np.mean(actual.argmax(axis=1) == expected.argmax(axis=1)) >= 0.75
     assert np.mean(np.abs(actual - expected)) < 0.03
+
+
+@pytest.mark.usefixtures("library")
+@pytest.mark.parametrize("interface", ["float32", "int8"])
+def test_inputs_and_outputs_of_one_shape_keep_their_places_and_names(interface: str) -> None:
+    rng = np.random.default_rng(0)
+    model = FloatModel()
+    b, a = model.input(1, 4, 4, 32), model.input(1, 4, 4, 32)
+    first, second = model.elementwise("SUB", a, b), model.elementwise("SUB", b, a)
+    binary = model.conv(model.sign(a), sign_weights(rng, 32, 1, 1, 32) / 8)
+    outputs = [second, binary, first, model.elementwise("RELU", b), second]
+    built = model.model(*outputs)
+    assert built.signatures is not None
+    built.signatures[0].outputs = list(zip("zyxwv", outputs, strict=True))
+    source = write_model(built)
+    data = [list(pair) for pair in rng.standard_normal((8, 2, 1, 4, 4, 32)).astype(np.float32)]
+    types = {"inference_input_type": interface, "inference_output_type": interface}
+    interpreter = litebnn.Interpreter(litebnn.convert_tflite(source, representative_dataset=data, **types))
+    expected = litebnn.Interpreter(source).predict(data[0])
+    arrays = data[0]
+    if interface == "int8":
+        grids = interpreter.input_quantization
+        arrays = [
+            np.round(array / scale + zero).clip(-128, 127).astype(np.int8)
+            for array, (scale, zero) in zip(arrays, grids, strict=True)
+        ]
+    listed = interpreter.predict(arrays)
+    named = interpreter.predict(dict(zip(interpreter.input_names, arrays, strict=True)))
+    assert interpreter.input_names == [b.name, a.name]
+    assert interpreter.output_names == ["v", "y", "x", "w", "z"]
+    grids = interpreter.output_quantization
+    for place, name in enumerate(["z", "y", "x", "w", "v"]):
+        scale, zero = grids[place]
+        for found in (listed[place], named[name]):
+            values = (found.astype(np.float32) - zero) * scale if interface == "int8" else found
+            assert np.sqrt(np.mean((values - expected[place]) ** 2)) < 0.3 * np.std(expected[place])
 
 
 @pytest.mark.usefixtures("library")
