@@ -17,8 +17,8 @@ def observe_ranges(model: Model, dataset: Dataset) -> Ranges:
 
     Args:
         model: float but for its binary layers.
-        dataset: samples, each an array of the input's shape or a list with one for each input; or a function that
-            gives them.
+        dataset: samples, each an array of the input's shape, or a list or dictionary with one for each input; or a
+            function that gives them.
 
     Returns:
         (min, max) of each activation.
@@ -29,12 +29,12 @@ def observe_ranges(model: Model, dataset: Dataset) -> Ranges:
     graph = model.graphs[0]
     observed = [tensor for tensor in activations(graph) if tensor not in graph.inputs]
     interpreter = interpreter_for("a representative dataset", with_outputs(model, observed))
-    tensors = [*graph.inputs, *observed]
+    tensors, names = [*graph.inputs, *observed], model.input_names
     ranges: Ranges = {}
     count = -1
     for count, sample in enumerate(dataset() if callable(dataset) else dataset):
-        arrays = arrays_of(sample)
         try:
+            arrays = arrays_of(sample, names)
             result = interpreter.predict(arrays)
         except ValueError as error:
             raise ConversionError(f"representative_dataset: sample {count}: {error}") from None

@@ -27,6 +27,23 @@ def test_ranges_are_those_of_all_samples_and_hold_zero() -> None:
 
 
 @pytest.mark.usefixtures("library")
+def test_a_sample_may_be_a_dictionary_by_the_signatures_names() -> None:
+    model, (a, b, total, relu) = model_of_two_inputs()
+    built = model.model(relu)
+    assert built.signatures is not None
+    built.signatures[0].inputs = [("left", b), ("right", a)]
+    sample = {"left": np.array([[-3, 0]], np.float32), "right": np.array([[1, 2]], np.float32)}
+    assert observe_ranges(built, [sample]) == {
+        a: (0.0, 2.0),
+        b: (-3.0, 0.0),
+        total: (-2.0, 2.0),
+        relu: (0.0, 2.0),
+    }
+    with pytest.raises(ConversionError, match="representative_dataset: sample 0: inputs a given, expected right, left"):
+        observe_ranges(built, [{"a": sample["left"]}])
+
+
+@pytest.mark.usefixtures("library")
 @pytest.mark.parametrize(
     ("dataset", "reason"),
     [

@@ -51,10 +51,10 @@ def convert_tflite(
         experimental_default_int8_range: (min, max) for every tensor whose range is not known, to measure the latency
             of an int8 model without having one; its results are meaningless.
         representative_dataset: samples that show the ranges of the activations: makes the layers that are not binary
-            int8. A sample is an array of the input's shape, or a list with one for each input; or a function that
-            yields such samples.
+            int8. A sample is an array of the input's shape, or a list with one for each input, or a dictionary of them
+            by the names of the model's signature; or a function that yields such samples.
         verify: True to run source and result on random inputs in the installed runtime, or the inputs to run them on
-            (an array, or a list with one for each input; batch first).
+            (an array, or a list or dictionary with one for each input; batch first).
         return_report: return (bytes, ConversionReport).
         progress: is called with the name of each step.
 
@@ -135,7 +135,7 @@ def _converted(source: bytes, name: str, options: ConvertOptions) -> Any:
     if status == "converted":
         options["progress"]("writing")
         result = write_model(model)
-        difference = _difference(source, result, options)
+        difference = _difference(source, result, model.input_names, options)
     report = make_report(notes, len(source), len(result), status, difference)
     return (result, report) if options["return_report"] else result
 
@@ -177,7 +177,7 @@ def _ranges(model: Model, options: ConvertOptions) -> Ranges | None:
     return None if limits is None else assume_range(model, limits)
 
 
-def _difference(source: bytes, result: bytes, options: ConvertOptions) -> float | None:
+def _difference(source: bytes, result: bytes, names: list[str], options: ConvertOptions) -> float | None:
     """What verifying finds: on the given inputs, else those the model was quantized for, else random ones."""
     inputs, dataset = options["verify"], options["representative_dataset"]
     if inputs is False or inputs is None:
@@ -187,7 +187,8 @@ def _difference(source: bytes, result: bytes, options: ConvertOptions) -> float 
         inputs = None
         if dataset is not None:
             samples = islice(dataset() if callable(dataset) else dataset, _VERIFIED_SAMPLES)
-            inputs = [np.concatenate(column) for column in zip(*map(arrays_of, samples), strict=True)]
+            columns = zip(*(arrays_of(sample, names) for sample in samples), strict=True)
+            inputs = [np.concatenate(column) for column in columns]
     return verify_conversion(source, result, inputs)
 
 

@@ -97,6 +97,11 @@ def test_inputs_and_outputs_of_one_shape_keep_their_places_and_names(interface: 
     types = {"inference_input_type": interface, "inference_output_type": interface}
     interpreter = litebnn.Interpreter(litebnn.convert_tflite(source, representative_dataset=data, **types))
     expected = litebnn.Interpreter(source).predict(data[0])
+    named_data = [{a.name: right, b.name: left} for left, right in data]
+    for verify in (True, named_data[0]):
+        dataset = {"representative_dataset": named_data, "verify": verify}
+        _, report = litebnn.convert_tflite(source, return_report=True, **dataset, **types)
+        assert report.difference < 0.3
     arrays = data[0]
     if interface == "int8":
         grids = interpreter.input_quantization

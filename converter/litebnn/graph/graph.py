@@ -291,6 +291,12 @@ class Model:
         for graph in self.graphs:
             yield from graph.ops
 
+    @property
+    def input_names(self) -> list[str]:
+        """What the first subgraph's inputs are called in the signature, or themselves where it does not name them."""
+        keys = {t: key for signature in reversed(self.signatures or ()) for key, t in signature.inputs}
+        return [keys.get(tensor, tensor.name) for tensor in self.graphs[0].inputs]
+
 
 def packed_words(channels: int) -> int:
     """How many int32 words hold that many channels."""

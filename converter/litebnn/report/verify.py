@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,7 +12,7 @@ import numpy.typing as npt
 from litebnn.contract import unpack_bits
 from litebnn.errors import ConversionError
 from litebnn.flatbuffer import read_model
-from litebnn.graph import Array, Graph, Tensor
+from litebnn.graph import Array, Graph, Model, Tensor
 from litebnn.rewriting.signs import find_sign
 from litebnn.runtime.intermediates import interpreter_for, with_outputs
 from litebnn.runtime.interpreter import arrays_of
@@ -29,7 +29,9 @@ _BITS = "/bits"
 
 
 def verify_conversion(
-    source: bytes, converted: bytes, inputs: npt.ArrayLike | Sequence[npt.ArrayLike] | None = None
+    source: bytes,
+    converted: bytes,
+    inputs: npt.ArrayLike | Sequence[npt.ArrayLike] | Mapping[str, npt.ArrayLike] | None = None,
 ) -> float:
     """Compares the outputs of two models.
 
@@ -39,14 +41,14 @@ def verify_conversion(
 
     Args:
         source, converted: `.tflite` files with the same inputs and outputs; those of `converted` may be int8.
-        inputs: an array, or a list with one for each input, batch first; random normal values if None.
+        inputs: an array, or a list or dictionary with one for each input, batch first; random normal values if None.
     Returns:
         The largest difference of an output, relative to the output's largest value (int8: root mean squares).
     Raises:
         ConversionError: it is too large, and the message names the first layer that differs; or every sample was
             passed over.
     """
-    samples = _samples(read_model(source).graphs[0], inputs)
+    samples = _samples(read_model(source), inputs)
     model = read_model(converted)
     if any(tensor.type == "INT8" for tensor in _computed(model.graphs[0])):
         worst = max(_gaps(_relative_error, source, converted, samples))
@@ -145,12 +147,13 @@ def _computed(graph: Graph) -> list[Tensor]:
     return [tensor for op in graph.ops for tensor in op.outputs]
 
 
-def _samples(graph: Graph, inputs: Any) -> list[list[Array]]:
+def _samples(model: Model, inputs: Any) -> list[list[Array]]:
     """One list of arrays, an array for each input, for every run."""
+    graph = model.graphs[0]
     if inputs is None:
         generator = np.random.default_rng(0)
         return [[_random(tensor, generator) for tensor in graph.inputs] for _ in range(_RANDOM_TRIES)]
-    arrays = arrays_of(inputs)
+    arrays = arrays_of(inputs, model.input_names)
     if len(arrays) != len(graph.inputs):
         raise ValueError(f"verify has {len(arrays)} inputs, the model {len(graph.inputs)}")
     for array, tensor in zip(arrays, graph.inputs, strict=True):

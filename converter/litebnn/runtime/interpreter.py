@@ -16,8 +16,16 @@ from litebnn.unique_names import unique_names
 Array = npt.NDArray[Any]
 
 
-def arrays_of(x: npt.ArrayLike | Sequence[npt.ArrayLike]) -> list[Array]:
-    """One array for each input or output of a model: `x` itself where there is one, or the list of them."""
+def arrays_of(x: Any, names: Sequence[str] = ()) -> list[Array]:
+    """One array for each input or output of a model: `x` itself where there is one, or the list of them.
+
+    Raises:
+        ValueError: `x` is a dictionary, which is put into the order of `names`, and has other keys.
+    """
+    if isinstance(x, Mapping):
+        if set(x) != set(names):
+            raise ValueError(f"inputs {', '.join(map(str, x)) or 'none'} given, expected {', '.join(names)}")
+        return [np.asarray(x[name]) for name in names]
     return [np.asarray(array) for array in x] if isinstance(x, list | tuple) else [np.asarray(x)]
 
 
@@ -162,12 +170,7 @@ class Interpreter:
         return [self._interpreter.get_tensor(detail["index"]) for detail in self._outputs]
 
     def _checked(self, x: Any) -> list[Array]:
-        if isinstance(x, Mapping):
-            if set(x) != set(self._input_names):
-                given = ", ".join(map(str, x)) or "none"
-                raise ValueError(f"inputs {given} given, expected {', '.join(self._input_names)}")
-            x = [x[name] for name in self._input_names]
-        arrays = arrays_of(x)
+        arrays = arrays_of(x, self._input_names)
         if len(arrays) != len(self._inputs):
             raise ValueError(f"{len(arrays)} inputs given, expected {len(self._inputs)}")
         for detail, array in zip(self._inputs, arrays, strict=True):
