@@ -178,7 +178,7 @@ def _ranges(model: Model, options: ConvertOptions) -> Ranges | None:
 
 
 def _difference(source: bytes, result: bytes, names: list[str], options: ConvertOptions) -> float | None:
-    """What verifying finds: on the given inputs, else those the model was quantized for, else random ones."""
+    """What verifying finds: on the given inputs, else on samples that ranges were found with, else on random ones."""
     inputs, dataset = options["verify"], options["representative_dataset"]
     if inputs is False or inputs is None:
         return None
@@ -188,7 +188,7 @@ def _difference(source: bytes, result: bytes, names: list[str], options: Convert
         if dataset is not None:
             samples = islice(dataset() if callable(dataset) else dataset, _VERIFIED_SAMPLES)
             columns = zip(*(arrays_of(sample, names) for sample in samples), strict=True)
-            inputs = [np.concatenate(column) for column in columns]
+            inputs = [np.concatenate(column) for column in columns] or None
     return verify_conversion(source, result, inputs)
 
 

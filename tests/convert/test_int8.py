@@ -169,12 +169,13 @@ def test_a_bias_that_32_bits_do_not_hold_leaves_its_layer_float() -> None:
 
 
 @pytest.mark.usefixtures("library")
-def test_an_int8_result_is_verified_on_the_samples() -> None:
+@pytest.mark.parametrize("once", [False, True])
+def test_an_int8_result_is_verified_on_the_samples_as_long_as_there_are_any(once: bool) -> None:
     model, result = digits_like()
     data = list(np.random.default_rng(1).standard_normal((4, 1, 12, 12, 3)).astype(np.float32))
     _, report = litebnn.convert_tflite(
         model.finish(result),
-        representative_dataset=data,
+        representative_dataset=iter(data) if once else data,
         inference_input_type="int8",
         inference_output_type="int8",
         verify=True,
