@@ -16,7 +16,9 @@ from litebnn.rewriting.notes import Notes
 def pad_bits(graph: Graph, op: Op, notes: Notes) -> bool:
     bits = bits_of(graph, op.input(0))
     amounts, value = op.input(1).array, uniform(op.input(2))
-    if bits is None or amounts is None or value is None or abs(value) != 1.0 or np.any(amounts[-1] != 0):
+    if bits is None or amounts is None or value is None or abs(value) != 1.0:
+        return False
+    if np.any(amounts[-1] != 0) or op.output.channels != op.input(0).channels:
         return False
     # The word for -1 also sets padding bits, so it will do only where there are none.
     if value == -1.0 and op.output.channels % BITS_PER_WORD:

@@ -1,5 +1,7 @@
+import numpy as np
 import pytest
 
+from litebnn.passes.binarize.binarize_convs import binarize_convs
 from litebnn.passes.find_signs.pad_bits import pad_bits
 from litebnn.passes.find_signs.recognize_signs import recognize_signs
 from tests.support.float_models import FloatModel, assert_same_values, op_names, rewritten
@@ -26,3 +28,12 @@ def test_padding_with_signs_is_padding_of_bits(value: float, channels: int) -> N
 def test_other_padding_stays(value: float, channels: int) -> None:
     """Zero is no sign, and the word of 32 times -1 would set the bits behind the 40th channel."""
     assert op_names(rewritten(padded(value, channels), recognize_signs, pad_bits))[-2:] == ["LceDequantize", "PADV2"]
+
+
+def test_padding_that_claims_other_channels_than_its_input_stays() -> None:
+    model = FloatModel()
+    y = model.pad(model.sign(model.input(1, 4, 5, 32)), AMOUNTS, 1.0)
+    y.shape = (*y.shape[:3], 0)
+    convolved = model.conv(y, np.ones((8, 3, 3, 32)))
+    result = rewritten(model.finish(convolved), recognize_signs, pad_bits, binarize_convs)
+    assert op_names(result)[-2:] == ["PADV2", "CONV_2D"]

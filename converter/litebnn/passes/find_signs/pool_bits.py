@@ -13,7 +13,7 @@ from litebnn.rewriting.notes import Notes
 @each("MAX_POOL_2D")
 def pool_bits(graph: Graph, op: Op, notes: Notes) -> bool:
     bits = bits_of(graph, op.input(0))
-    if bits is None or fused_activation(op) != 0:
+    if bits is None or fused_activation(op) != 0 or op.output.channels != op.input(0).channels:
         return False
     pooled = packed_like(op.output, derived(op.output.name, "/bits"))
     graph.insert(pool_of_bits(op, bits, pooled), before=op)
