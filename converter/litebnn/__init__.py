@@ -17,29 +17,33 @@ if TYPE_CHECKING:
     from litebnn.convert import convert_keras_model, convert_saved_model, convert_tflite
     from litebnn.errors import ConversionError
     from litebnn.report.conversion import ConversionReport
-    from litebnn.runtime import Interpreter, find_library, load_delegate, register_ops
+    from litebnn.runtime import CompiledModel, Interpreter, environment, find_library, load_delegate, register_ops
 
 __version__ = "0.1.0"
 
 _HOME = {
+    "CompiledModel": "litebnn.runtime",
     "ConversionError": "litebnn.errors",
     "ConversionReport": "litebnn.report.conversion",
     "Interpreter": "litebnn.runtime",
     "convert_keras_model": "litebnn.convert",
     "convert_saved_model": "litebnn.convert",
     "convert_tflite": "litebnn.convert",
+    "environment": "litebnn.runtime",
     "find_library": "litebnn.runtime",
     "load_delegate": "litebnn.runtime",
     "register_ops": "litebnn.runtime",
 }
 
 __all__ = [
+    "CompiledModel",
     "ConversionError",
     "ConversionReport",
     "Interpreter",
     "convert_keras_model",
     "convert_saved_model",
     "convert_tflite",
+    "environment",
     "find_library",
     "load_delegate",
     "register_ops",

@@ -9,7 +9,7 @@ from litebnn.graph import Model
 from litebnn.options import Dataset
 from litebnn.passes.int8.insert_quantization import Range, Ranges, activations
 from litebnn.runtime.intermediates import interpreter_for, with_outputs
-from litebnn.runtime.interpreter import arrays_of
+from litebnn.runtime.predictor import arrays_of
 
 
 def observe_ranges(model: Model, dataset: Dataset) -> Ranges:

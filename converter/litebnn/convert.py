@@ -25,7 +25,7 @@ from litebnn.passes.int8.set_interface_types import set_interface_types
 from litebnn.report.conversion import make_report
 from litebnn.report.verify import verify_conversion
 from litebnn.rewriting.notes import Notes
-from litebnn.runtime.interpreter import arrays_of
+from litebnn.runtime.predictor import arrays_of
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack

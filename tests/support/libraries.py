@@ -5,7 +5,10 @@ from pathlib import Path
 from toolchains.elf import exported_symbols, needed_libraries
 
 EXPORTS = [
+    "LiteRtAcceleratorImpl",
+    "LiteRtRegisterGpuAccelerator",
     "litebnn_ops",
+    "litebnn_register_accelerator",
     "litebnn_registration",
     "litebnn_version",
     "tflite_plugin_create_delegate",

@@ -15,7 +15,7 @@ from litebnn.flatbuffer import read_model
 from litebnn.graph import Array, Graph, Model, Tensor
 from litebnn.rewriting.signs import find_sign
 from litebnn.runtime.intermediates import interpreter_for, with_outputs
-from litebnn.runtime.interpreter import arrays_of
+from litebnn.runtime.predictor import arrays_of
 
 # Float sums in another order differ by less than this, relative to the tensor's largest value.
 TOLERANCE = 1e-3

@@ -21,6 +21,7 @@ extern "C" {
 /* The runtime's own structures, left incomplete here. */
 struct TfLiteRegistration;
 struct TfLiteDelegate;
+struct LiteRtEnvironmentT; /* what a LiteRtEnvironment points to */
 
 /* One of the ops. */
 typedef struct LitebnnOp {
@@ -49,6 +50,14 @@ LITEBNN_EXPORT struct TfLiteDelegate* tflite_plugin_create_delegate(const char* 
                                                                     size_t count,
                                                                     void (*report_error)(const char* message));
 LITEBNN_EXPORT void tflite_plugin_destroy_delegate(struct TfLiteDelegate* delegate);
+
+/* Adds the delegate to the accelerators of a LiteRT environment, behind those that it has: what is compiled in it for
+ * the CPU from then on may hold the four ops. It has the model's number of threads, and takes options as above from the
+ * model's opaque options with the identifier "litebnn", whose payload is text such as "isa=portable verbose=1".
+ *
+ * Returns 0, or LiteRT's status after one line on stderr where this process has no LiteRT of version 2.1.6 or newer
+ * that exports its functions. docs/library.md tells of the other way, which puts the delegate before XNNPACK. */
+LITEBNN_EXPORT int litebnn_register_accelerator(struct LiteRtEnvironmentT* environment);
 
 #ifdef __cplusplus
 }

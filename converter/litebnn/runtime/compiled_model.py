@@ -1,0 +1,135 @@
+"""One class to run a converted model with in LiteRT's CompiledModel."""
+
+import math
+from importlib.metadata import packages_distributions, version
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from litebnn.graph import NUMPY_TYPES
+from litebnn.runtime.delegate import load_delegate
+from litebnn.runtime.environment import environment as make_environment
+from litebnn.runtime.environment import import_litert
+from litebnn.runtime.interpreter import Interpreter
+from litebnn.runtime.predictor import Array, Predictor, read_content
+
+# LiteRT's TensorBuffer for Python copies bytes whatever their type is called, but knows few types.
+BYTE = np.int8
+
+
+class CompiledModel(Predictor):
+    """Runs a `.tflite` model with litebnn's ops in LiteRT's CompiledModel, on the CPU.
+
+    It takes and gives what `litebnn.Interpreter` does, and computes the same bits. The inputs and outputs are those of
+    the model's first signature, or of the model where it has none, in the order of its graph.
+
+    Args:
+        model: the model's bytes, or the path of its file.
+        num_threads: threads for the runtime's own ops and for the binary ones, 1 to 256.
+        isa: the instruction set to use, as in `litebnn.load_delegate`.
+        environment: what `litebnn.environment` has made, to share it between models; by default a new one. It has its
+            own `isa`.
+
+    Raises:
+        ValueError: the model cannot be read, or an op in it is refused; the message names it.
+        FileNotFoundError: the model or the op library is not found.
+        ImportError: ai-edge-litert is not installed, or is older than 2.1.6.
+
+    Example:
+        >>> model = litebnn.CompiledModel("model.tflite")
+        >>> model.input_shapes
+        [(1, 28, 28, 1)]
+        >>> model.predict(images).shape  # images: float32 [100, 28, 28, 1]
+        (100, 10)
+    """
+
+    def __init__(
+        self,
+        model: bytes | str | Path,
+        num_threads: int = 1,
+        *,
+        isa: str | None = None,
+        environment: Any = None,
+    ) -> None:
+        name, self._content = read_content(model)
+        load_delegate(num_threads, isa=isa, runtime="ai-edge-litert")  # refuses options that are wrong
+        if environment is None:
+            environment = make_environment(isa=isa)
+        elif isa is not None:
+            raise ValueError("isa and environment are both given: give isa to litebnn.environment")
+        litert = import_litert("compiled_model")
+        options = litert.Options(
+            hardware_accelerators=litert.HardwareAccelerator.CPU, cpu_options=litert.CpuOptions(num_threads=num_threads)
+        )
+        try:
+            self._model = litert.CompiledModel.from_buffer(self._content, environment=environment, options=options)
+            signature = self._model.get_signature_by_index(0)
+            # It allocates the tensors, so that an op is refused here and not when the model runs first.
+            self._model.get_output_tensor_details(signature["key"])
+            self._input_buffers = self._model.create_input_buffers(0)
+            self._output_buffers = self._model.create_output_buffers(0)
+            self._inputs = _details(self._content, signature, "Inputs", self._input_buffers)
+            self._outputs = _details(self._content, signature, "Outputs", self._output_buffers)
+        except (RuntimeError, ValueError) as error:
+            raise ValueError(_reason(model, name, num_threads, isa, error)) from error
+
+    def _run(self, arrays: list[Array]) -> list[Array]:
+        for detail, array in zip(self._inputs, arrays, strict=True):
+            detail["buffer"].write(np.ascontiguousarray(array).reshape(-1).view(BYTE))
+        self._model.run_by_index(0, self._input_buffers, self._output_buffers)
+        results = []
+        for detail in self._outputs:
+            size = math.prod(detail["shape"]) * detail["dtype"].itemsize
+            results.append(detail["buffer"].read(size, BYTE).view(detail["dtype"]).reshape(detail["shape"]))
+        return results
+
+
+def _details(content: bytes, signature: dict[str, Any], role: str, buffers: list[Any]) -> list[dict[str, Any]]:
+    """What is to be known of each of the signature's "Inputs" or "Outputs", in the order of its graph.
+
+    `buffers` are in the signature's order.
+    """
+    from litebnn.flatbuffer.schema import TYPE_NAMES, schema  # a runtime's package carries it
+
+    model = schema.Model.GetRootAs(content, 0)
+    definitions = [model.SignatureDefs(i) for i in range(model.SignatureDefsLength())]
+    definition = next((each for each in definitions if each.SignatureKey() == signature["key"].encode()), None)
+    graph = model.Subgraphs(definition.SubgraphIndex() if definition else 0)
+    order = tensors = _listed(graph, role)
+    if definition:
+        indices = {each.Name().decode(): each.TensorIndex() for each in _listed(definition, role)}
+        tensors = [indices[name] for name in signature[role.lower()]]
+    details = []
+    for index, buffer in sorted(zip(tensors, buffers, strict=True), key=lambda pair: order.index(pair[0])):
+        tensor, quantization = graph.Tensors(index), graph.Tensors(index).Quantization()
+        name, kind = tensor.Name().decode(), TYPE_NAMES[tensor.Type()]
+        if kind not in NUMPY_TYPES:
+            raise ValueError(f"{role.lower()[:-1]} {name} is {kind}, expected numbers")
+        one_scale = quantization and quantization.ScaleLength() == 1 and quantization.ZeroPointLength() == 1
+        details.append(
+            {
+                "name": name,
+                "shape": tuple(buffer.get_tensor_details()["shape"]),
+                "dtype": np.dtype(NUMPY_TYPES[kind]),
+                "quantization": (quantization.Scale(0), quantization.ZeroPoint(0)) if one_scale else (0.0, 0),
+                "buffer": buffer,
+            }
+        )
+    return details
+
+
+def _listed(table: Any, field: str) -> list[Any]:
+    """A list of a table of the schema."""
+    return [getattr(table, field)(i) for i in range(getattr(table, f"{field}Length")())]
+
+
+def _reason(model: bytes | str | Path, name: str, num_threads: int, isa: str | None, error: Exception) -> str:
+    """Why a model was refused: LiteRT writes an op's words to stderr only, but the interpreter hands them on."""
+    try:
+        Interpreter(model, num_threads, runtime="ai-edge-litert", isa=isa)
+    except ValueError as refusal:
+        return str(refusal)
+    package = packages_distributions()["ai_edge_litert"][0]
+    text = " ".join(str(error).split())
+    return f"{name} is refused by the CompiledModel of {package} {version(package)}, use litebnn.Interpreter: {text}"

@@ -1,0 +1,189 @@
+import gc
+import importlib
+import os
+import subprocess
+import sys
+import tempfile
+import threading
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import litebnn
+from litebnn.flatbuffer import schema, write_model
+from litebnn.graph import Graph, Model, Op, OpCode, Signature, Tensor
+from litebnn.runtime.environment import ACCELERATOR_NAME, OPTIONS_NAME
+
+litert = pytest.importorskip("ai_edge_litert.compiled_model")
+
+GOLDEN = Path(__file__).resolve().parents[3] / "tests" / "golden"
+NAMES = sorted(path.name.removesuffix(".npz") for path in GOLDEN.glob("*.npz"))
+
+
+@pytest.fixture(scope="module")
+def environment() -> Any:
+    return litebnn.environment()
+
+
+def golden(name: str) -> tuple[Path, Any]:
+    return GOLDEN / f"{name}.lce.tflite", np.load(GOLDEN / f"{name}.npz")["input"]
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+@pytest.mark.parametrize("name", NAMES)
+def test_it_computes_the_bits_of_the_interpreter(environment: Any, name: str, threads: int) -> None:
+    path, x = golden(name)
+    interpreter = litebnn.Interpreter(path, threads, runtime="ai-edge-litert")
+    model = litebnn.CompiledModel(path, threads, environment=environment)
+    for property in ("shapes", "types", "quantization"):
+        for end in ("input", "output"):
+            assert getattr(model, f"{end}_{property}") == getattr(interpreter, f"{end}_{property}")
+    assert model.predict(x).tobytes() == interpreter.predict(x).tobytes()
+
+
+def difference(dtype: str, with_signature: bool) -> bytes:
+    """A model of a - b, whose signature has the inputs the other way round than the model."""
+    a, b, result = Tensor("a", dtype, (2, 3)), Tensor("b", dtype, (2, 1)), Tensor("difference", dtype, (2, 3))
+    code = OpCode("SUB")
+    graph = Graph("main", [a, b, result], [a, b], [result], [Op(code, [a, b], [result], schema.SubOptionsT())])
+    signatures = [Signature("serving", graph, [("first", b), ("second", a)], [("result", result)])]
+    return write_model(
+        Model([graph], [], [code], [], None, signatures if with_signature else None, 3, None, schema.ModelT())
+    )
+
+
+@pytest.mark.parametrize("with_signature", [False, True])
+@pytest.mark.parametrize("dtype", ["float32", "int64"])
+def test_inputs_are_in_the_order_of_the_graph(environment: Any, dtype: str, with_signature: bool) -> None:
+    content = difference(dtype.upper(), with_signature)
+    a, b = np.arange(24, dtype=dtype).reshape(8, 3), np.arange(8, dtype=dtype).reshape(8, 1)
+    model = litebnn.CompiledModel(content, environment=environment)
+    np.testing.assert_array_equal(model.predict([a, b]), a - b)
+    with pytest.raises(ValueError, match="input b has 4 samples, the first input 8"):
+        model.predict([a, b[:4]])
+
+
+def test_an_output_keeps_its_values_when_the_model_runs_again(environment: Any) -> None:
+    path, x = golden("bias")
+    model = litebnn.CompiledModel(path, environment=environment)
+    first = model.predict(x)
+    kept = first.copy()
+    model.predict(-x)
+    np.testing.assert_array_equal(first, kept)
+
+
+def test_isa_and_verbose_reach_the_delegate(capfd: pytest.CaptureFixture[str]) -> None:
+    path, _ = golden("bitpacked_chain")
+    litebnn.CompiledModel(path, 3, environment=litebnn.environment(isa="portable", verbose=True))
+    assert "partition of 4 nodes, portable kernels, 3 threads" in capfd.readouterr().err
+
+
+def test_models_and_interpreters_run_side_by_side(environment: Any) -> None:
+    path, x = golden("bitpacked_chain")
+    expected = litebnn.Interpreter(path).predict(x).tobytes()
+    makers = [
+        lambda: litebnn.Interpreter(path, runtime="ai-edge-litert"),
+        lambda: litebnn.CompiledModel(path, environment=environment),
+        lambda: litebnn.CompiledModel(path, 2, isa="portable"),
+    ]
+    found: list[bytes] = []
+
+    def run(make: Any) -> None:
+        for _ in range(3):
+            model = make()
+            found.extend(model.predict(x).tobytes() for _ in range(5))
+
+    threads = [threading.Thread(target=run, args=(make,)) for make in makers]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert found == [expected] * 45
+
+
+def folders(root: Path) -> list[Path]:
+    return sorted(root.glob("litebnn-*"))
+
+
+def test_its_folder_lives_as_long_as_the_last_model(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    path, x = golden("bias")
+    environment = litebnn.environment(isa="portable")
+    model = litebnn.CompiledModel(path, environment=environment)
+    (folder,) = folders(tmp_path)
+    assert sorted(file.name for file in folder.iterdir()) == [ACCELERATOR_NAME, OPTIONS_NAME]
+    del environment
+    gc.collect()
+    assert folders(tmp_path) == [folder]
+    model.predict(x)
+    del model
+    gc.collect()
+    assert folders(tmp_path) == []
+
+
+def test_nothing_is_left_when_the_process_ends(tmp_path: Path) -> None:
+    code = "import litebnn, sys; model = litebnn.CompiledModel(sys.argv[1])"
+    command = [sys.executable, "-c", code, str(golden("bias")[0])]
+    subprocess.run(command, check=True, env=os.environ | {"TMPDIR": str(tmp_path)}, capture_output=True)
+    assert folders(tmp_path) == []
+
+
+def test_a_forked_process_leaves_the_folder_alone(tmp_path: Path) -> None:
+    code = "import litebnn, os, sys; e = litebnn.environment(); p = os.fork(); p or sys.exit(0); os.waitpid(p, 0)"
+    check = f"{code}; assert os.path.isdir(e.options.runtime_path)"
+    command = [sys.executable, "-c", check]
+    subprocess.run(command, check=True, env=os.environ | {"TMPDIR": str(tmp_path)}, capture_output=True)
+    assert folders(tmp_path) == []
+
+
+def test_a_refused_op_is_named_in_one_line(environment: Any) -> None:
+    content = golden("bias")[0].read_bytes().replace(b"stride_height\0", b"stride_heighx\0")
+    with pytest.raises(ValueError, match="^the model is refused: litebnn: LceBconv2d, node [0-9]+: option [^\n]*$"):
+        litebnn.CompiledModel(content, environment=environment)
+
+
+def test_damaged_files_are_refused(environment: Any) -> None:
+    model = golden("bitpacked_chain")[0].read_bytes()
+    name = model.index(b"min_runtime_version") - 4
+    too_long = model[:name] + (1 << 24).to_bytes(4, "little") + model[name + 4 :]
+    no_utf8 = model.replace(b"serving_default", b"\xaaerving_default").replace(b"input_1", b"\xaanput_1")
+    for damaged in [too_long, no_utf8, *(model[:size] for size in range(8, len(model) - 8, 1970))]:
+        with pytest.raises(ValueError, match="^the model is refused[^\n]*$"):
+            litebnn.CompiledModel(damaged, environment=environment)
+    with pytest.raises(ValueError, match="lacks the identifier TFL3"):
+        litebnn.CompiledModel(b"not a model")
+
+
+def test_what_only_the_interpreter_takes_is_said_to_be_so() -> None:
+    """An environment that was not made by us lacks the accelerator."""
+    plain = importlib.import_module("ai_edge_litert.environment").Environment.create()
+    path = golden("bias")[0]
+    message = (
+        f"^{path} is refused by the CompiledModel of ai-edge-litert.* [0-9.]+[^ ]*, use litebnn.Interpreter: [^\n]*$"
+    )
+    with pytest.raises(ValueError, match=message):
+        litebnn.CompiledModel(path, environment=plain)
+
+
+def test_wrong_options_are_errors(environment: Any, tmp_path: Path) -> None:
+    path, _ = golden("bias")
+    with pytest.raises(ValueError, match="num_threads is 0"):
+        litebnn.CompiledModel(path, 0)
+    with pytest.raises(ValueError, match="option num_threads: expected an integer from 1 to 256, found '257'"):
+        litebnn.CompiledModel(path, 257)
+    with pytest.raises(ValueError, match="option isa: .* found 'sparc'"):
+        litebnn.CompiledModel(path, isa="sparc")
+    with pytest.raises(ValueError, match="isa and environment are both given"):
+        litebnn.CompiledModel(path, isa="portable", environment=environment)
+    with pytest.raises(FileNotFoundError):
+        litebnn.CompiledModel(tmp_path / "absent.tflite")
+    with pytest.raises(FileNotFoundError, match="is no file"):
+        litebnn.environment(library=tmp_path / "absent.so")
+
+
+def test_a_runtime_without_compiled_models_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "ai_edge_litert.environment", None)
+    with pytest.raises(ImportError, match="CompiledModel needs ai-edge-litert 2.1.6 or newer"):
+        litebnn.environment()

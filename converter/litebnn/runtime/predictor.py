@@ -1,0 +1,159 @@
+"""What Interpreter and CompiledModel have in common: the model's inputs and outputs, and `predict`."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+Array = npt.NDArray[Any]
+
+
+def read_content(model: bytes | str | Path) -> tuple[str, bytes]:
+    """A name for the model in messages, and its bytes.
+
+    Raises:
+        ValueError: it is no .tflite file.
+        FileNotFoundError: there is no file of that name.
+    """
+    if isinstance(model, str | Path):
+        name, content = str(model), Path(model).read_bytes()
+    else:
+        name, content = "the model", bytes(model)
+    if content[4:8] != b"TFL3":
+        raise ValueError(f"{name} is no .tflite file: it lacks the identifier TFL3")
+    return name, content
+
+
+def arrays_of(x: Any, names: Sequence[str] = ()) -> list[Array]:
+    """One array for each input or output of a model: `x` itself where there is one, or the list of them.
+
+    Raises:
+        ValueError: `x` is a dictionary, which is put into the order of `names`, and has other keys.
+    """
+    if isinstance(x, Mapping):
+        if set(x) != set(names):
+            raise ValueError(f"inputs {', '.join(map(str, x)) or 'none'} given, expected {', '.join(names)}")
+        return [np.asarray(x[name]) for name in names]
+    return [np.asarray(array) for array in x] if isinstance(x, list | tuple) else [np.asarray(x)]
+
+
+class Predictor(ABC):
+    """A model that is ready to run.
+
+    A class that derives from it sets `_inputs` and `_outputs`, a mapping for each with its `name`, `shape`, `dtype` and
+    `quantization`, as the runtimes' own interpreters give them, and what the model's signature calls them.
+    """
+
+    _inputs: Sequence[Any]
+    _outputs: Sequence[Any]
+    _input_names: list[str]
+    _output_names: list[str]
+
+    @abstractmethod
+    def _run(self, arrays: list[Array]) -> list[Array]:
+        """The outputs of one run with inputs of the model's own shapes."""
+
+    @property
+    def input_names(self) -> list[str]:
+        """The name of each input in the model's signature; of its tensor where the model has no signature."""
+        return list(self._input_names)
+
+    @property
+    def output_names(self) -> list[str]:
+        """The name of each output in the model's signature; of its tensor where the model has no signature."""
+        return list(self._output_names)
+
+    @property
+    def input_shapes(self) -> list[tuple[int, ...]]:
+        """The shape of each input, batch first."""
+        return [tuple(int(size) for size in detail["shape"]) for detail in self._inputs]
+
+    @property
+    def output_shapes(self) -> list[tuple[int, ...]]:
+        """The shape of each output, batch first."""
+        return [tuple(int(size) for size in detail["shape"]) for detail in self._outputs]
+
+    @property
+    def input_types(self) -> list[np.dtype[Any]]:
+        """The dtype of each input."""
+        return [np.dtype(detail["dtype"]) for detail in self._inputs]
+
+    @property
+    def output_types(self) -> list[np.dtype[Any]]:
+        """The dtype of each output."""
+        return [np.dtype(detail["dtype"]) for detail in self._outputs]
+
+    @property
+    def input_quantization(self) -> list[tuple[float, int]]:
+        """(scale, zero_point) of each input; (0.0, 0) where it is not quantized."""
+        return [detail["quantization"] for detail in self._inputs]
+
+    @property
+    def output_quantization(self) -> list[tuple[float, int]]:
+        """(scale, zero_point) of each output; (0.0, 0) where it is not quantized."""
+        return [detail["quantization"] for detail in self._outputs]
+
+    def predict(self, x: npt.ArrayLike | Sequence[npt.ArrayLike] | Mapping[str, npt.ArrayLike]) -> Any:
+        """Runs the model over a batch of any size, as many samples at a time as the model's own batch size.
+
+        Args:
+            x: an array [samples, ...] of the model's input dtype, or a list of one such array per input, or a
+                dictionary of them by `input_names`. `samples` must be a multiple of the model's batch size. A model
+                whose inputs or outputs do not all begin with the same batch takes exactly its own shapes.
+
+        Returns:
+            An array [samples, ...], or a list of one per output where the model has several. For a dictionary a
+            dictionary by `output_names`, always.
+
+        Raises:
+            ValueError: the number of inputs, a name, a shape or a dtype is not what the model takes.
+
+        Example:
+            >>> interpreter.predict({"left": left, "right": right})["disparity"].shape
+            (1, 120, 160, 1)
+        """
+        arrays = self._checked(x)
+        if [array.shape for array in arrays] == self.input_shapes:
+            results = self._run(arrays)
+        else:
+            batch = self._check_batches(arrays)
+            runs = [
+                self._run([array[start : start + batch] for array in arrays])
+                for start in range(0, len(arrays[0]), batch)
+            ]
+            for detail, result in zip(self._outputs, runs[0], strict=True):
+                if result.shape[:1] != (batch,):
+                    raise ValueError(
+                        f"output {detail['name']} has shape {result.shape}, which does not begin with the batch of "
+                        f"{batch}: give inputs of exactly {self.input_shapes}"
+                    )
+            results = [np.concatenate(outputs) for outputs in zip(*runs, strict=True)]
+        if isinstance(x, Mapping):
+            return dict(zip(self._output_names, results, strict=True))
+        return results[0] if len(results) == 1 else results
+
+    def _checked(self, x: Any) -> list[Array]:
+        arrays = arrays_of(x, self._input_names)
+        if len(arrays) != len(self._inputs):
+            raise ValueError(f"{len(arrays)} inputs given, expected {len(self._inputs)}")
+        for detail, array in zip(self._inputs, arrays, strict=True):
+            if array.dtype != detail["dtype"]:
+                raise ValueError(f"input {detail['name']} is {array.dtype}, expected {np.dtype(detail['dtype'])}")
+        return arrays
+
+    def _check_batches(self, arrays: list[Array]) -> int:
+        """The model's batch size, where `arrays` hold the same multiple of it."""
+        shapes = self.input_shapes
+        batch = shapes[0][0] if shapes[0] else 0
+        for detail, array, shape in zip(self._inputs, arrays, shapes, strict=True):
+            found = f"input {detail['name']} has shape {array.shape}, expected"
+            if not batch or any(other[:1] != (batch,) for other in shapes):
+                raise ValueError(f"{found} exactly {shape}: the model's inputs have no batch in common")
+            if array.ndim != len(shape) or array.shape[1:] != shape[1:] or not len(array) or len(array) % batch:
+                raise ValueError(f"{found} {shape} with any multiple of {batch} in front")
+            if len(array) != len(arrays[0]):
+                raise ValueError(f"input {detail['name']} has {len(array)} samples, the first input {len(arrays[0])}")
+        return batch

@@ -1,0 +1,172 @@
+// The accelerator registered by the functions that LiteRT exports, where LiteRT does not load it by itself.
+#include <dlfcn.h>
+#include <sys/stat.h>
+
+#include <string>
+
+#include "litebnn/litebnn.h"
+#include "tflite/entry/litert_accelerator.h"
+
+namespace litebnn {
+namespace {
+
+constexpr const char* kAcceleratorFile = "/libLiteRtGpuAccelerator.so";
+// The CPU's own accelerators, in the order in which LiteRT registers them; Cpu is Xnnpack's name up to 2.3.
+constexpr const char* kCpuAccelerators[] = {
+    "LiteRtStaticLinkedAcceleratorYnnpackDef",
+    "LiteRtStaticLinkedAcceleratorXnnpackDef",
+    "LiteRtStaticLinkedAcceleratorCpuDef",
+};
+
+// The LiteRT in this process, by the names that it exports.
+class LiteRtLibrary {
+ public:
+  // A runtime for Python is loaded without showing its names to the process, so it is asked for by its own name first.
+  LiteRtLibrary() : handle_(dlopen("libLiteRt.so", RTLD_LAZY | RTLD_NOLOAD)) {}
+  ~LiteRtLibrary() {
+    if (handle_ != nullptr) dlclose(handle_);
+  }
+  LiteRtLibrary(const LiteRtLibrary&) = delete;
+  LiteRtLibrary& operator=(const LiteRtLibrary&) = delete;
+
+  void* Address(const char* name) const { return dlsym(handle_ != nullptr ? handle_ : RTLD_DEFAULT, name); }
+
+  template <typename Function>
+  void Find(const char* name, Function* function) {
+    *function = reinterpret_cast<Function>(Address(name));
+    if (*function == nullptr && missing_ == nullptr) missing_ = name;
+  }
+
+  // False, after an error about the first, where one of the names was missing.
+  bool FoundAll() const {
+    if (missing_ == nullptr) return true;
+    PrintLiteRtError(std::string("this process has no LiteRT of version 2.1.6 or newer: ") + missing_ +
+                     " is not exported, " + kUseInterpreter);
+    return false;
+  }
+
+ private:
+  void* const handle_;
+  const char* missing_ = nullptr;
+};
+
+bool FindRuntime(LiteRtLibrary* library, LiteRtRuntimeContext* runtime) {
+  library->Find("LiteRtGetOpaqueOptions", &runtime->get_opaque_options);
+  library->Find("LiteRtFindOpaqueOptionsData", &runtime->find_opaque_options_data);
+  library->Find("LiteRtGetEnvironmentOptions", &runtime->get_environment_options);
+  library->Find("LiteRtGetEnvironmentOptionsValue", &runtime->get_environment_options_value);
+  library->Find("LiteRtWrapDelegate", &runtime->wrap_delegate);
+  return library->FoundAll();
+}
+
+// Leaves the context alone, which in 2.1.6 has another layout.
+LiteRtStatus CreateDelegate(LiteRtRuntimeContext*, LiteRtEnvironment environment, LiteRtAcceleratorConst,
+                            LiteRtOptions options, LiteRtDelegateWrapper* wrapper) {
+  LiteRtLibrary library;
+  LiteRtRuntimeContext runtime = {};
+  if (!FindRuntime(&library, &runtime)) return kLiteRtStatusErrorWrongVersion;
+  return WrapNewDelegate(runtime, environment, options, wrapper);
+}
+
+template <typename Member>
+using Setter = LiteRtStatus (*)(LiteRtAccelerator accelerator, Member member);
+
+// LiteRT's functions to register accelerators with.
+struct Registry {
+  LiteRtStatus (*count)(LiteRtEnvironment environment, size_t* count);
+  LiteRtStatus (*get)(LiteRtEnvironment environment, size_t index, LiteRtAccelerator* accelerator);
+  LiteRtStatus (*hardware_of)(LiteRtAccelerator accelerator, int* supported_hardware);
+  LiteRtStatus (*create)(LiteRtAccelerator* accelerator);
+  Setter<decltype(LiteRtAcceleratorDef::get_name)> set_name;
+  Setter<decltype(LiteRtAcceleratorDef::get_version)> set_version;
+  Setter<decltype(LiteRtAcceleratorDef::get_hardware_support)> set_hardware_support;
+  Setter<decltype(LiteRtAcceleratorDef::is_tflite_delegate_responsible_for_jit_compilation)> set_responsible;
+  Setter<LiteRtCreateDelegate> set_create_delegate;
+  LiteRtStatus (*add)(LiteRtEnvironment environment, LiteRtAccelerator accelerator, void* data,
+                      void (*release_data)(void* data));
+};
+
+bool FindRegistry(LiteRtLibrary* library, Registry* registry) {
+  // Releases before 2.1.6 lack this one, and their functions of the names below take other arguments.
+  void (*destroy_delegate_wrapper)(LiteRtDelegateWrapper wrapper);
+  library->Find("LiteRtDestroyDelegateWrapper", &destroy_delegate_wrapper);
+  library->Find("LiteRtGetNumAccelerators", &registry->count);
+  library->Find("LiteRtGetAccelerator", &registry->get);
+  library->Find("LiteRtGetAcceleratorHardwareSupport", &registry->hardware_of);
+  library->Find("LiteRtCreateAccelerator", &registry->create);
+  library->Find("LiteRtSetAcceleratorGetName", &registry->set_name);
+  library->Find("LiteRtSetAcceleratorGetVersion", &registry->set_version);
+  library->Find("LiteRtSetAcceleratorGetHardwareSupport", &registry->set_hardware_support);
+  library->Find("LiteRtSetIsAcceleratorDelegateResponsibleForJitCompilation", &registry->set_responsible);
+  library->Find("LiteRtSetDelegateFunction", &registry->set_create_delegate);
+  library->Find("LiteRtRegisterAccelerator", &registry->add);
+  return library->FoundAll();
+}
+
+LiteRtStatus Add(const Registry& registry, LiteRtEnvironment environment, const LiteRtAcceleratorDef& definition,
+                 LiteRtCreateDelegate create_delegate) {
+  LiteRtAccelerator accelerator;
+  const LiteRtStatus status = registry.create(&accelerator);
+  if (status != kLiteRtStatusOk) return status;
+  // The setters fail on null only.
+  registry.set_name(accelerator, definition.get_name);
+  registry.set_version(accelerator, definition.get_version);
+  registry.set_hardware_support(accelerator, definition.get_hardware_support);
+  registry.set_responsible(accelerator, definition.is_tflite_delegate_responsible_for_jit_compilation);
+  registry.set_create_delegate(accelerator, create_delegate);
+  return registry.add(environment, accelerator, nullptr, nullptr);
+}
+
+bool HasCpuAccelerator(const Registry& registry, LiteRtEnvironment environment) {
+  size_t count = 0;
+  registry.count(environment, &count);
+  for (size_t i = 0; i < count; ++i) {
+    LiteRtAccelerator accelerator;
+    int hardware = 0;
+    if (registry.get(environment, i, &accelerator) == kLiteRtStatusOk &&
+        registry.hardware_of(accelerator, &hardware) == kLiteRtStatusOk && (hardware & kLiteRtHwAcceleratorCpu) != 0) {
+      return true;
+    }
+  }
+  return false;
+}
+
+// Whether the accelerator in the environment's folder is this very library, or a link to it.
+bool IsInRuntimeFolder(LiteRtEnvironment environment) {
+  LiteRtLibrary library;
+  LiteRtRuntimeContext runtime = {};
+  Dl_info self;
+  struct stat ours, theirs;
+  return FindRuntime(&library, &runtime) && dladdr(reinterpret_cast<void*>(IsInRuntimeFolder), &self) != 0 &&
+         stat(self.dli_fname, &ours) == 0 &&
+         stat((FindRuntimeFolder(runtime, environment) + kAcceleratorFile).c_str(), &theirs) == 0 &&
+         ours.st_dev == theirs.st_dev && ours.st_ino == theirs.st_ino;
+}
+
+}  // namespace
+}  // namespace litebnn
+
+litebnn::LiteRtStatus LiteRtRegisterGpuAccelerator(litebnn::LiteRtEnvironment environment) {
+  using namespace litebnn;
+  // LiteRT also looks for this name among all libraries of the process, and then takes it in place of a GPU's.
+  if (!IsInRuntimeFolder(environment)) return kLiteRtStatusErrorNotFound;
+  LiteRtLibrary library;
+  Registry registry;
+  if (!FindRegistry(&library, &registry)) return kLiteRtStatusErrorWrongVersion;
+  return Add(registry, environment, LiteRtAcceleratorImpl, CreateDelegate);
+}
+
+int litebnn_register_accelerator(struct LiteRtEnvironmentT* environment) {
+  using namespace litebnn;
+  LiteRtLibrary library;
+  Registry registry;
+  if (!FindRegistry(&library, &registry)) return kLiteRtStatusErrorWrongVersion;
+  const bool has_cpu = HasCpuAccelerator(registry, environment);
+  LiteRtStatus status = Add(registry, environment, LiteRtAcceleratorImpl, CreateDelegate);
+  for (const char* name : kCpuAccelerators) {
+    const auto* definition = static_cast<const LiteRtAcceleratorDef* const*>(library.Address(name));
+    if (has_cpu || status != kLiteRtStatusOk || definition == nullptr || *definition == nullptr) continue;
+    status = Add(registry, environment, **definition, (*definition)->create_delegate);
+  }
+  return status;
+}
