@@ -1,0 +1,134 @@
+"""The accelerator in C and C++ programs: with the libLiteRt.so of the installed ai-edge-litert, and with none."""
+
+import importlib.util
+import os
+import re
+import shutil
+import subprocess
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import litebnn
+from litebnn.runtime.environment import ACCELERATOR_NAME
+from litebnn.runtime.find import find_library
+
+ROOT = Path(__file__).resolve().parents[1]
+GOLDEN = ROOT / "tests" / "golden"
+MODEL = "residual"
+WAYS = ["folder", "first", "last"]
+
+
+def compile_program(source: Path, program: Path, *arguments: str | Path) -> None:
+    """Links a program with our library, which it finds at run time."""
+    for tool in ("cc", "c++"):
+        if not shutil.which(tool):
+            pytest.skip(f"no {tool}: install a C++ compiler")
+    library = find_library()
+    command = ["c++" if source.suffix == ".cc" else "cc", "-Wall", "-Wextra", "-Werror", f"-I{ROOT / 'ops/include'}"]
+    linked = [str(library), f"-Wl,-rpath,{library.parent}", *map(str, arguments)]
+    subprocess.run([*command, str(source), "-o", str(program), *linked], check=True)
+
+
+@pytest.fixture(scope="module")
+def runtime() -> Path:
+    """libLiteRt.so."""
+    spec = importlib.util.find_spec("ai_edge_litert")
+    path = Path(spec.origin).parent / "libLiteRt.so" if spec and spec.origin else Path("libLiteRt.so")
+    if not path.is_file():
+        pytest.skip("pip install ai-edge-litert, 2.1.6 or newer")
+    return path
+
+
+@pytest.fixture(scope="module")
+def program(library: None, runtime: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("litert") / "litert_program"
+    compile_program(ROOT / "ops/tests/litert_program.c", path, runtime, f"-Wl,-rpath,{runtime.parent}")
+    return path
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    path = tmp_path / "accelerators"
+    path.mkdir()
+    (path / ACCELERATOR_NAME).symlink_to(find_library())
+    return path
+
+
+def run(program: Path, way: str, folder: Path, output: Path, options: str = "verbose=1") -> tuple[int, str]:
+    """The exit code and what was written to stderr."""
+    x = np.load(GOLDEN / f"{MODEL}.npz")["input"][:1]
+    x.tofile(output.with_suffix(".input"))
+    command = [program, GOLDEN / f"{MODEL}.lce.tflite", output.with_suffix(".input"), output, options, way, folder]
+    finished = subprocess.run(list(map(str, command)), capture_output=True, text=True)
+    return finished.returncode, finished.stderr
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_a_program_computes_the_bits_of_the_interpreter(program: Path, way: str, folder: Path, tmp_path: Path) -> None:
+    options = "verbose=1 isa=portable num_threads=2"
+    code, log = run(program, way, folder if way == "folder" else tmp_path, tmp_path / "output", options)
+    assert code == 0, log
+    path = GOLDEN / f"{MODEL}.lce.tflite"
+    x = np.load(GOLDEN / f"{MODEL}.npz")["input"][:1]
+    assert (tmp_path / "output").read_bytes() == litebnn.Interpreter(path, isa="portable").predict(x).tobytes()
+    assert re.search(r"partition of \d+ nodes, portable kernels, 2 threads", log)
+
+
+def order(log: str) -> list[str]:
+    """The accelerators that were registered."""
+    return re.findall(r"RegisterAccelerator: .*name=(\w+)", log)
+
+
+def test_what_is_registered_before_xnnpack_takes_additions_too(program: Path, folder: Path, tmp_path: Path) -> None:
+    taken = {}
+    for way in WAYS:
+        log = run(program, way, folder if way == "folder" else tmp_path, tmp_path / "output")[1]
+        assert order(log) == (["CpuAccelerator", "litebnn"] if way == "last" else ["litebnn", "CpuAccelerator"])
+        taken[way] = sum(map(int, re.findall(r"the delegate takes (\d+) of", log)))
+    assert taken["folder"] == taken["first"] > taken["last"] > 0
+
+
+def test_a_linked_library_takes_no_gpus_place(program: Path, runtime: Path, tmp_path: Path) -> None:
+    """LiteRT looks through all of a process's libraries for a function that registers a GPU's accelerator."""
+    code, log = run(program, "none", tmp_path, tmp_path / "output")
+    assert code != 0
+    assert "litebnn" not in order(log)
+
+
+def test_it_stands_beside_the_accelerator_of_a_gpu(program: Path, runtime: Path, tmp_path: Path) -> None:
+    code, log = run(program, "first", runtime.parent, tmp_path / "output")
+    assert code == 0, log
+    assert order(log)[-3:] == ["GPU", "litebnn", "CpuAccelerator"]
+
+
+def test_a_refused_option_is_one_line(program: Path, folder: Path, tmp_path: Path) -> None:
+    for way in WAYS:
+        code, log = run(program, way, folder if way == "folder" else tmp_path, tmp_path / "output", "isa=sparc")
+        assert code != 0
+        assert re.search(r"^litebnn: option isa: expected one of .*, found 'sparc'$", log, re.MULTILINE)
+
+
+CPP = """
+#include "litebnn/litert.h"
+namespace litert {  // as in LiteRT's litert/cc/litert_environment.h
+struct Environment {
+  struct Holder { const void* runtime; LiteRtEnvironmentT* handle; };
+  Holder GetHolder() const noexcept { return {nullptr, nullptr}; }
+};
+}
+int main() { return litebnn::RegisterAccelerator(litert::Environment()); }
+"""
+
+
+def test_a_program_without_litert_gets_one_line(library: None, tmp_path: Path) -> None:
+    source, program = tmp_path / "program.cc", tmp_path / "program"
+    source.write_text(CPP, encoding="utf-8")
+    compile_program(source, program, "-std=c++17")
+    finished = subprocess.run([str(program)], capture_output=True, text=True, env=os.environ)
+    assert finished.returncode == 0
+    assert finished.stderr == (
+        "litebnn: this process has no LiteRT of version 2.1.6 or newer: LiteRtDestroyDelegateWrapper is not exported, "
+        "use litebnn.Interpreter\n"
+    )
