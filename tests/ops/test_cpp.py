@@ -9,7 +9,7 @@ import pytest
 from tests.support.cpp_builds import BUILDS, build_product, run
 from toolchains.targets import ROOT
 
-TESTS = ["kernels_test"]
+TESTS = ["kernels_test", "litert_test"]
 TESTS += sorted(path.stem for path in (ROOT / "ops" / "tests").glob("*_test.cc") if path.stem != "abi_test")
 # What each build is for. Counting allocations is no use under a sanitizer, which makes its own.
 ONLY = {"thread": {"kernels_test", "threads_test"}}

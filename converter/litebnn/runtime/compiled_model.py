@@ -90,38 +90,23 @@ def _details(content: bytes, signature: dict[str, Any], role: str, buffers: list
 
     `buffers` are in the signature's order.
     """
-    from litebnn.flatbuffer.schema import TYPE_NAMES, schema  # a runtime's package carries it
+    from litebnn.flatbuffer.signature import read_signature  # needs the schema, which a runtime's package carries
 
-    model = schema.Model.GetRootAs(content, 0)
-    definitions = [model.SignatureDefs(i) for i in range(model.SignatureDefsLength())]
-    definition = next((each for each in definitions if each.SignatureKey() == signature["key"].encode()), None)
-    graph = model.Subgraphs(definition.SubgraphIndex() if definition else 0)
-    order = tensors = _listed(graph, role)
-    if definition:
-        indices = {each.Name().decode(): each.TensorIndex() for each in _listed(definition, role)}
-        tensors = [indices[name] for name in signature[role.lower()]]
+    tensors = read_signature(content, signature["key"], role, signature[role.lower()])
     details = []
-    for index, buffer in sorted(zip(tensors, buffers, strict=True), key=lambda pair: order.index(pair[0])):
-        tensor, quantization = graph.Tensors(index), graph.Tensors(index).Quantization()
-        name, kind = tensor.Name().decode(), TYPE_NAMES[tensor.Type()]
-        if kind not in NUMPY_TYPES:
-            raise ValueError(f"{role.lower()[:-1]} {name} is {kind}, expected numbers")
-        one_scale = quantization and quantization.ScaleLength() == 1 and quantization.ZeroPointLength() == 1
+    for tensor, buffer in sorted(zip(tensors, buffers, strict=True), key=lambda pair: pair[0].place):
+        if tensor.type not in NUMPY_TYPES:
+            raise ValueError(f"{role.lower()[:-1]} {tensor.name} is {tensor.type}, expected numbers")
         details.append(
             {
-                "name": name,
+                "name": tensor.name,
                 "shape": tuple(buffer.get_tensor_details()["shape"]),
-                "dtype": np.dtype(NUMPY_TYPES[kind]),
-                "quantization": (quantization.Scale(0), quantization.ZeroPoint(0)) if one_scale else (0.0, 0),
+                "dtype": np.dtype(NUMPY_TYPES[tensor.type]),
+                "quantization": tensor.quantization,
                 "buffer": buffer,
             }
         )
     return details
-
-
-def _listed(table: Any, field: str) -> list[Any]:
-    """A list of a table of the schema."""
-    return [getattr(table, field)(i) for i in range(getattr(table, f"{field}Length")())]
 
 
 def _reason(model: bytes | str | Path, name: str, num_threads: int, isa: str | None, error: Exception) -> str:

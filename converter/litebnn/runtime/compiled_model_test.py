@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 
 import litebnn
-from litebnn.flatbuffer import schema, write_model
-from litebnn.graph import Graph, Model, Op, OpCode, Signature, Tensor
+from litebnn.flatbuffer import write_model
+from litebnn.graph import Graph, Model, Op, OpCode, Options, Signature, Tensor
 from litebnn.runtime.environment import ACCELERATOR_NAME, OPTIONS_NAME
 
 litert = pytest.importorskip("ai_edge_litert.compiled_model")
@@ -47,11 +47,9 @@ def difference(dtype: str, with_signature: bool) -> bytes:
     """A model of a - b, whose signature has the inputs the other way round than the model."""
     a, b, result = Tensor("a", dtype, (2, 3)), Tensor("b", dtype, (2, 1)), Tensor("difference", dtype, (2, 3))
     code = OpCode("SUB")
-    graph = Graph("main", [a, b, result], [a, b], [result], [Op(code, [a, b], [result], schema.SubOptionsT())])
+    graph = Graph("main", [a, b, result], [a, b], [result], [Op(code, [a, b], [result], Options("SubOptions"))])
     signatures = [Signature("serving", graph, [("first", b), ("second", a)], [("result", result)])]
-    return write_model(
-        Model([graph], [], [code], [], None, signatures if with_signature else None, 3, None, schema.ModelT())
-    )
+    return write_model(Model([graph], [], [code], [], None, signatures if with_signature else None, 3, None))
 
 
 @pytest.mark.parametrize("with_signature", [False, True])
@@ -77,7 +75,7 @@ def test_an_output_keeps_its_values_when_the_model_runs_again(environment: Any) 
 def test_isa_and_verbose_reach_the_delegate(capfd: pytest.CaptureFixture[str]) -> None:
     path, _ = golden("bitpacked_chain")
     litebnn.CompiledModel(path, 3, environment=litebnn.environment(isa="portable", verbose=True))
-    assert "partition of 4 nodes, portable kernels, 3 threads" in capfd.readouterr().err
+    assert "partition of 4 nodes, ISA portable, 3 threads" in capfd.readouterr().err
 
 
 def test_models_and_interpreters_run_side_by_side(environment: Any) -> None:

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "litebnn/litebnn.h"
-#include "tflite/entry/delegate.h"
+#include "tflite/entry/defaults.h"
 
 namespace litebnn {
 namespace {

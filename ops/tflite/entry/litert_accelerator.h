@@ -3,6 +3,7 @@
 
 #include <string>
 
+#include "litebnn/litebnn.h"
 #include "tflite/runtime/litert_abi.h"
 
 namespace litebnn {

@@ -8,7 +8,8 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "litebnn/litebnn.h"
+struct LiteRtEnvironmentT;
+struct TfLiteDelegate;
 
 namespace litebnn {
 

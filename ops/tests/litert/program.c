@@ -1,10 +1,10 @@
 /* A C program with a LiteRT of its own: runs one model in CompiledModel, with the accelerator reached in a way that is
- * named. tests/test_ops_litert.py compiles it against the libLiteRt.so of an installed package.
+ * named. tests/ops/test_litert.py compiles it against the libLiteRt.so of an installed package.
  *
- *   litert_program MODEL INPUT OUTPUT OPTIONS folder FOLDER   the environment loads it from the folder
- *   litert_program MODEL INPUT OUTPUT OPTIONS first FOLDER    it is registered, and the CPU's own behind it
- *   litert_program MODEL INPUT OUTPUT OPTIONS last FOLDER     it is registered behind the CPU's own
- *   litert_program MODEL INPUT OUTPUT OPTIONS none FOLDER     it is not asked for
+ *   program MODEL INPUT OUTPUT OPTIONS folder FOLDER   the environment loads it from the folder
+ *   program MODEL INPUT OUTPUT OPTIONS first FOLDER    it is registered, and the CPU's own behind it
+ *   program MODEL INPUT OUTPUT OPTIONS last FOLDER     it is registered behind the CPU's own
+ *   program MODEL INPUT OUTPUT OPTIONS none FOLDER     it is not asked for
  *
  * INPUT and OUTPUT are files with the bytes of one tensor; OPTIONS is the text of the model's options. */
 #include <stdint.h>
@@ -76,7 +76,7 @@ int LiteRtRunCompiledModel(LiteRtCompiledModel compiled_model, size_t signature,
 
 static void Check(int status, const char* call) {
   if (status == 0) return;
-  fprintf(stderr, "litert_program: %s gives %d\n", call, status);
+  fprintf(stderr, "program: %s gives %d\n", call, status);
   exit(1);
 }
 #define CHECK(call) Check(call, #call)

@@ -14,7 +14,7 @@ import litebnn
 from litebnn.runtime.environment import ACCELERATOR_NAME
 from litebnn.runtime.find import find_library
 
-ROOT = Path(__file__).resolve().parents[1]
+ROOT = Path(__file__).resolve().parents[2]
 GOLDEN = ROOT / "tests" / "golden"
 MODEL = "residual"
 WAYS = ["folder", "first", "last"]
@@ -43,8 +43,8 @@ def runtime() -> Path:
 
 @pytest.fixture(scope="module")
 def program(library: None, runtime: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    path = tmp_path_factory.mktemp("litert") / "litert_program"
-    compile_program(ROOT / "ops/tests/litert_program.c", path, runtime, f"-Wl,-rpath,{runtime.parent}")
+    path = tmp_path_factory.mktemp("litert") / "program"
+    compile_program(ROOT / "ops/tests/litert/program.c", path, runtime, f"-Wl,-rpath,{runtime.parent}")
     return path
 
 
@@ -73,7 +73,7 @@ def test_a_program_computes_the_bits_of_the_interpreter(program: Path, way: str,
     path = GOLDEN / f"{MODEL}.lce.tflite"
     x = np.load(GOLDEN / f"{MODEL}.npz")["input"][:1]
     assert (tmp_path / "output").read_bytes() == litebnn.Interpreter(path, isa="portable").predict(x).tobytes()
-    assert re.search(r"partition of \d+ nodes, portable kernels, 2 threads", log)
+    assert re.search(r"partition of \d+ nodes, ISA portable, 2 threads", log)
 
 
 def order(log: str) -> list[str]:

@@ -1,13 +1,13 @@
-// The accelerator in a LiteRT of the tests' own; tests/test_ops_litert.py runs it in the real one.
-#include "tflite/entry/litert_accelerator.h"
-
+// The accelerator in a LiteRT of the tests' own; tests/ops/test_litert.py runs it in the real one.
 #include <cstdint>
 #include <cstring>
 #include <fstream>
 #include <string>
 
 #include "gtest/gtest.h"
+#include "tflite/entry/defaults.h"
 #include "tflite/entry/delegate.h"
+#include "tflite/entry/litert_accelerator.h"
 #include "tflite/runtime/litert_abi.h"
 
 namespace litebnn {

@@ -1,0 +1,30 @@
+import numpy as np
+
+from litebnn.flatbuffer import write_model
+from litebnn.flatbuffer.signature import SignatureTensor, read_signature
+from litebnn.graph import Graph, Model, Op, OpCode, Options, Quantization, Signature, Tensor
+
+
+GRID = Quantization(np.array([0.5], np.float32), np.array([3]))
+
+
+def model(with_signature: bool) -> bytes:
+    """A model of a - b, whose signature has the inputs the other way round than the model."""
+    a, b, result = (Tensor(name, "INT8", (2, 3), quantization=GRID) for name in ("a", "b", "result"))
+    code = OpCode("SUB")
+    graph = Graph("main", [a, b, result], [a, b], [result], [Op(code, [a, b], [result], Options("SubOptions"))])
+    signatures = [Signature("serving", graph, [("first", b), ("second", a)], [("result", result)])]
+    return write_model(Model([graph], [], [code], [], None, signatures if with_signature else None, 3, None))
+
+
+def test_a_signature_s_names_are_found_in_any_order() -> None:
+    content = model(with_signature=True)
+    a, b = SignatureTensor("a", "INT8", (0.5, 3), 0), SignatureTensor("b", "INT8", (0.5, 3), 1)
+    assert read_signature(content, "serving", "Inputs", ["first", "second"]) == [b, a]
+    assert read_signature(content, "serving", "Inputs", ["second", "first"]) == [a, b]
+    assert [tensor.name for tensor in read_signature(content, "serving", "Outputs", ["result"])] == ["result"]
+
+
+def test_a_model_without_a_signature_stands_for_itself() -> None:
+    tensors = read_signature(model(with_signature=False), "<placeholder signature>", "Inputs", ["a", "b"])
+    assert [(tensor.name, tensor.place) for tensor in tensors] == [("a", 0), ("b", 1)]
