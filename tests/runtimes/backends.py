@@ -5,6 +5,7 @@ own.
 """
 
 import ctypes
+import importlib.util
 import os
 from collections.abc import Callable
 from pathlib import Path
@@ -13,11 +14,11 @@ from typing import Any
 import numpy as np
 
 import litebnn
-from litebnn.runtime.find import find_library, find_runtime
+from litebnn.runtime.find import RUNTIMES, find_library, find_runtime
 
 # NumPy's types by TfLiteType.
 TYPES: dict[int, Any] = {1: np.float32, 2: np.int32, 6: np.bool_, 9: np.int8}
-DELEGATE, REGISTRATION = "delegate", "registration"
+DELEGATE, REGISTRATION, COMPILED = "delegate", "registration", "compiled model"
 
 
 class Refused(Exception):
@@ -29,6 +30,9 @@ class PythonRuntime:
 
     def __init__(self, package: str | None = None) -> None:
         self.module = find_runtime(package)
+        needed = [f"ai_edge_litert.{name}" for name in ("compiled_model", "environment")]
+        compiles = self.module.__name__ == RUNTIMES["ai-edge-litert"] and all(map(importlib.util.find_spec, needed))
+        self.ways = (DELEGATE, REGISTRATION, COMPILED) if compiles else (DELEGATE, REGISTRATION)
 
     def interpreter(self, model: bytes, way: str, num_threads: int) -> Any:
         if way == DELEGATE:
@@ -40,6 +44,9 @@ class PythonRuntime:
 
     def session(self, model: bytes, way: str, num_threads: int = 1) -> Callable[[Any], Any]:
         """A function from an input, of any batch size, to the output; the interpreter is the same for all calls."""
+        if way == COMPILED:
+            compiled = self._guarded(lambda: litebnn.CompiledModel(model, num_threads))
+            return lambda x: self._guarded(lambda: compiled.predict(x))
         interpreter = self._guarded(lambda: self.interpreter(model, way, num_threads))
 
         def run(x: Any) -> Any:
@@ -54,6 +61,9 @@ class PythonRuntime:
 
     def prepare(self, model: bytes, way: str) -> None:
         """Loads a model and allocates its tensors, and no more."""
+        if way == COMPILED:
+            self._guarded(lambda: litebnn.CompiledModel(model))
+            return
         self._guarded(lambda: self.interpreter(model, way, 1).allocate_tensors())
 
     @staticmethod
@@ -66,6 +76,8 @@ class PythonRuntime:
 
 class CLibrary:
     """libtensorflowlite_c.so, by its C interface."""
+
+    ways = (DELEGATE, REGISTRATION)
 
     def __init__(self, path: Path) -> None:
         self.library = ctypes.CDLL(str(path))

@@ -39,6 +39,11 @@ class Environment:
 ANY_PYTHON = (3, 99)
 ENVIRONMENTS = (
     Environment("ai-edge-litert", ("ai-edge-litert",), "ai-edge-litert", ANY_PYTHON),
+    Environment("ai-edge-litert-nightly", ("ai-edge-litert-nightly",), "ai-edge-litert", ANY_PYTHON),
+    Environment("ai-edge-litert-2.3", ("ai-edge-litert==2.3.*",), "ai-edge-litert", ANY_PYTHON),
+    Environment("ai-edge-litert-2.2", ("ai-edge-litert==2.2.*",), "ai-edge-litert", ANY_PYTHON),
+    # It asks for ml_dtypes only when a compiled model is made.
+    Environment("ai-edge-litert-2.1", ("ai-edge-litert==2.1.6", "ml_dtypes"), "ai-edge-litert", ANY_PYTHON),
     Environment("ai-edge-litert-1.4", ("ai-edge-litert==1.4.*",), "ai-edge-litert", (3, 13)),
     Environment("tflite-runtime-2.14", ("tflite-runtime==2.14.*", "numpy<2"), "tflite-runtime", (3, 11)),
     Environment("tensorflow", ("tensorflow",), "tensorflow", ANY_PYTHON),

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from tests.runtimes.backends import DELEGATE, REGISTRATION, Refused, backend
+from tests.runtimes.backends import Refused, backend
 from tests.support import lce_models
 from tests.support.lce_models import Conv
 
@@ -125,9 +125,9 @@ def main(arguments: list[str] | None = None) -> int:
             continue
         tensor = model.subgraphs[0].tensors[0]
         shape = [int(size) for size in tensor.shape]
-        for way in (DELEGATE, REGISTRATION):
+        for way in runtime.ways:
             # Says which model it was where the process dies.
-            print(f"\rseed {seed} {way:12}", end="", file=sys.stderr, flush=True)
+            print(f"\rseed {seed} {way:14}", end="", file=sys.stderr, flush=True)
             begin = time.process_time()
             try:
                 if largest < SMALLEST_TO_REFUSE and min(shape, default=1) > 0:

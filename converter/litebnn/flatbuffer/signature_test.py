@@ -4,7 +4,6 @@ from litebnn.flatbuffer import write_model
 from litebnn.flatbuffer.signature import SignatureTensor, read_signature
 from litebnn.graph import Graph, Model, Op, OpCode, Options, Quantization, Signature, Tensor
 
-
 GRID = Quantization(np.array([0.5], np.float32), np.array([3]))
 
 

@@ -16,6 +16,8 @@ from litebnn.runtime.predictor import Array, Predictor, read_content
 
 # LiteRT's TensorBuffer for Python copies bytes whatever their type is called, but knows few types.
 BYTE = np.int8
+# A folder without any: LiteRT would look for those of NPUs, and load them for each model, which here is the CPU's.
+NO_LIBRARIES = str(Path(__file__).parent)
 
 
 class CompiledModel(Predictor):
@@ -55,7 +57,7 @@ class CompiledModel(Predictor):
         name, self._content = read_content(model)
         load_delegate(num_threads, isa=isa, runtime="ai-edge-litert")  # refuses options that are wrong
         if environment is None:
-            environment = make_environment(isa=isa)
+            environment = make_environment(isa=isa, compiler_plugin_path=NO_LIBRARIES, dispatch_library_path=NO_LIBRARIES)
         elif isa is not None:
             raise ValueError("isa and environment are both given: give isa to litebnn.environment")
         litert = import_litert("compiled_model")
