@@ -13,6 +13,7 @@ from litebnn.runtime.environment import environment as make_environment
 from litebnn.runtime.environment import import_litert
 from litebnn.runtime.interpreter import Interpreter
 from litebnn.runtime.predictor import Array, Predictor, read_content
+from litebnn.unique_names import unique_names
 
 # LiteRT's TensorBuffer for Python copies bytes whatever their type is called, but knows few types.
 BYTE = np.int8
@@ -57,7 +58,9 @@ class CompiledModel(Predictor):
         name, self._content = read_content(model)
         load_delegate(num_threads, isa=isa, runtime="ai-edge-litert")  # refuses options that are wrong
         if environment is None:
-            environment = make_environment(isa=isa, compiler_plugin_path=NO_LIBRARIES, dispatch_library_path=NO_LIBRARIES)
+            environment = make_environment(
+                isa=isa, compiler_plugin_path=NO_LIBRARIES, dispatch_library_path=NO_LIBRARIES
+            )
         elif isa is not None:
             raise ValueError("isa and environment are both given: give isa to litebnn.environment")
         litert = import_litert("compiled_model")
@@ -73,6 +76,8 @@ class CompiledModel(Predictor):
             self._output_buffers = self._model.create_output_buffers(0)
             self._inputs = _details(self._content, signature, "Inputs", self._input_buffers)
             self._outputs = _details(self._content, signature, "Outputs", self._output_buffers)
+            self._input_names = unique_names(detail["signature_name"] for detail in self._inputs)
+            self._output_names = unique_names(detail["signature_name"] for detail in self._outputs)
         except (RuntimeError, ValueError) as error:
             raise ValueError(_reason(model, name, num_threads, isa, error)) from error
 
@@ -94,14 +99,16 @@ def _details(content: bytes, signature: dict[str, Any], role: str, buffers: list
     """
     from litebnn.flatbuffer.signature import read_signature  # needs the schema, which a runtime's package carries
 
-    tensors = read_signature(content, signature["key"], role, signature[role.lower()])
+    names = signature[role.lower()]
+    tensors = read_signature(content, signature["key"], role, names)
     details = []
-    for tensor, buffer in sorted(zip(tensors, buffers, strict=True), key=lambda pair: pair[0].place):
+    for tensor, name, buffer in sorted(zip(tensors, names, buffers, strict=True), key=lambda each: each[0].place):
         if tensor.type not in NUMPY_TYPES:
             raise ValueError(f"{role.lower()[:-1]} {tensor.name} is {tensor.type}, expected numbers")
         details.append(
             {
                 "name": tensor.name,
+                "signature_name": name,
                 "shape": tuple(buffer.get_tensor_details()["shape"]),
                 "dtype": np.dtype(NUMPY_TYPES[tensor.type]),
                 "quantization": tensor.quantization,

@@ -37,7 +37,7 @@ def test_it_computes_the_bits_of_the_interpreter(environment: Any, name: str, th
     path, x = golden(name)
     interpreter = litebnn.Interpreter(path, threads, runtime="ai-edge-litert")
     model = litebnn.CompiledModel(path, threads, environment=environment)
-    for property in ("shapes", "types", "quantization"):
+    for property in ("names", "shapes", "types", "quantization"):
         for end in ("input", "output"):
             assert getattr(model, f"{end}_{property}") == getattr(interpreter, f"{end}_{property}")
     assert model.predict(x).tobytes() == interpreter.predict(x).tobytes()
@@ -59,6 +59,10 @@ def test_inputs_are_in_the_order_of_the_graph(environment: Any, dtype: str, with
     a, b = np.arange(24, dtype=dtype).reshape(8, 3), np.arange(8, dtype=dtype).reshape(8, 1)
     model = litebnn.CompiledModel(content, environment=environment)
     np.testing.assert_array_equal(model.predict([a, b]), a - b)
+    names = ["second", "first"] if with_signature else ["a", "b"]
+    result = "result" if with_signature else "difference"
+    assert (model.input_names, model.output_names) == (names, [result])
+    np.testing.assert_array_equal(model.predict(dict(zip(names, [a, b], strict=True)))[result], a - b)
     with pytest.raises(ValueError, match="input b has 4 samples, the first input 8"):
         model.predict([a, b[:4]])
 
