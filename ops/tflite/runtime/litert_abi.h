@@ -102,7 +102,8 @@ struct LiteRtAcceleratorDef {
 };
 
 // LiteRT itself states its layouts for 64-bit machines only.
-static_assert(sizeof(LiteRtAbiHeader) == 8 && sizeof(LiteRtAny) == 16);
+static_assert(sizeof(LiteRtAbiHeader) == 8);
+static_assert(sizeof(void*) != 8 || sizeof(LiteRtAny) == 16);
 static_assert(sizeof(void*) != 8 || sizeof(LiteRtAcceleratorDef) == 200);
 static_assert(sizeof(void*) != 8 || offsetof(LiteRtAcceleratorDef, create_delegate) == 40);
 static_assert(sizeof(void*) != 8 || offsetof(LiteRtAcceleratorDef, buffer_handlers) == 64);
