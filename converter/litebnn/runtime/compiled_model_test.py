@@ -185,7 +185,8 @@ def test_wrong_options_are_errors(environment: Any, tmp_path: Path) -> None:
         litebnn.environment(library=tmp_path / "absent.so")
 
 
-def test_a_runtime_without_compiled_models_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "ai_edge_litert.environment", None)
+@pytest.mark.parametrize("missing", ["environment", "options"])
+def test_a_runtime_that_is_too_old_is_an_error(missing: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, f"ai_edge_litert.{missing}", None)
     with pytest.raises(ImportError, match="CompiledModel needs ai-edge-litert 2.1.6 or newer"):
         litebnn.environment()

@@ -28,6 +28,7 @@ def import_litert(module: str) -> ModuleType:
         ImportError: it is not installed, or is older than 2.1.6.
     """
     try:
+        importlib.import_module("ai_edge_litert.options")  # which 2.1.4 and older lack
         return importlib.import_module(f"ai_edge_litert.{module}")
     except ImportError as error:
         raise ImportError(f"CompiledModel needs ai-edge-litert 2.1.6 or newer and ml_dtypes ({error})") from error
