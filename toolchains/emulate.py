@@ -1,13 +1,16 @@
 """A foreign Debian system in a folder, whose programs run here under qemu-user. Needs no root.
 
+The folder build/emulated/qemu holds the emulators where none is installed that is recent enough.
 The folder build/emulated/ARCHITECTURE/root holds Debian's packages as they are unpacked, nothing is installed or run
 while it is made; build/emulated/ARCHITECTURE/TARGET/user holds what pip, itself emulated, has installed.
 """
 
 import hashlib
 import os
+import re
 import shutil
 import subprocess
+import tarfile
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -18,6 +21,16 @@ MIRROR = "http://deb.debian.org/debian"
 SUITE = "bookworm"
 KEYRING = Path("/usr/share/keyrings/debian-archive-keyring.gpg")
 PACKAGES = ("python3", "python3-pip", "python3-numpy", "libstdc++6")
+
+# ai-edge-litert 2 for aarch64 crashes in QEMU 7.2 and 10.0 by itself. The programs of Debian's package are linked
+# statically, so those of a newer Debian run here.
+OLDEST_QEMU = (11, 1)
+QEMU_SUITE = "trixie-backports"
+QEMU_VERSION = "1:11.1.3+ds-1~bpo13+1"
+QEMU_SHA256 = {
+    "amd64": "c22209644efe80e5d7f5ac67d319dc1d91f9f977a3a1cee734952c97d6097172",
+    "arm64": "ef95ad07d63b8111c1dab7956e54a374c02b95d3916ec06323a3df8b2caeabe9",
+}
 
 # apt with nothing of this machine's: another architecture, no packages installed yet, all its files in one folder.
 APT_CONFIGURATION = """\
@@ -40,7 +53,7 @@ Dir::Etc::sourcelist "{folder}/etc/sources.list";
 
 
 def emulator(target: Target) -> str:
-    """Path of the emulator for `target`.
+    """Path of the installed emulator for `target`, of any version.
 
     Raises:
         ToolkitError: it is missing, or the target has none.
@@ -53,17 +66,81 @@ def emulator(target: Target) -> str:
     return program
 
 
+def recent_emulator(target: Target) -> str:
+    """Path of an emulator for `target` that runs today's runtimes: the installed one, or else Debian's, fetched.
+
+    Raises:
+        ToolkitError: the target has none, or it cannot be fetched.
+    """
+    try:
+        installed = emulator(target)
+        if _qemu_version(installed) >= OLDEST_QEMU:
+            return installed
+    except ToolkitError:
+        if not target.emulator:
+            raise
+    _require_debian()
+    folder = BUILD / "emulated" / "qemu"
+    program = folder / QEMU_VERSION.replace(":", "_") / target.emulator
+    with locked(folder):
+        if not program.is_file():
+            _extract_qemu(_fetch_qemu(folder / "apt"), program)
+    return str(program)
+
+
+def _qemu_version(program: str) -> tuple[int, ...]:
+    text = subprocess.run([program, "--version"], capture_output=True, text=True).stdout
+    found = re.search(r"version (\d+)\.(\d+)", text)
+    return tuple(map(int, found.groups())) if found else ()
+
+
+def _fetch_qemu(folder: Path) -> Path:
+    """Downloads Debian's package of the emulators for this machine; returns the archive."""
+    run = subprocess.run(["dpkg", "--print-architecture"], capture_output=True, text=True)
+    architecture = run.stdout.strip()
+    wanted = QEMU_SHA256.get(architecture)
+    if wanted is None:
+        raise ToolkitError(f"no emulator is published for this machine ({architecture}): install QEMU 11.1 or newer")
+    _apt(folder, architecture, QEMU_SUITE, ["download", f"qemu-user={QEMU_VERSION}"])
+    archive = next(folder.glob("qemu-user_*.deb"))
+    digest = hashlib.sha256(archive.read_bytes()).hexdigest()
+    if digest != wanted:
+        raise ToolkitError(f"qemu-user {QEMU_VERSION} is not as published: sha256 {digest}, not {wanted}")
+    return archive
+
+
+def _extract_qemu(archive: Path, program: Path) -> None:
+    """Puts one program of the package, which holds half a gigabyte of them, in its place."""
+    program.parent.mkdir(parents=True, exist_ok=True)
+    whole = program.with_name(f".{program.name}.new")
+    with subprocess.Popen(["dpkg-deb", "--fsys-tarfile", str(archive)], stdout=subprocess.PIPE) as unpacked:
+        with tarfile.open(fileobj=unpacked.stdout, mode="r|") as tar:
+            member = next(member for member in tar if member.name == f"./usr/bin/{program.name}")
+            content = tar.extractfile(member)
+            assert content is not None
+            with whole.open("wb") as file:
+                shutil.copyfileobj(content, file)
+        unpacked.kill()
+    whole.chmod(0o755)
+    whole.replace(program)
+
+
+def _require_debian() -> None:
+    """Raises ToolkitError where Debian's packages cannot be fetched and unpacked."""
+    packages = {"apt-get": "apt", "dpkg-deb": "dpkg"}
+    missing = [f"{program} (Debian package {packages[program]})" for program in packages if not shutil.which(program)]
+    missing += [] if KEYRING.exists() else [f"{KEYRING} (Debian package debian-archive-keyring)"]
+    if missing:
+        raise ToolkitError(f"Debian's packages are fetched with what is missing here: {', '.join(missing)}")
+
+
 def foreign_root(target: Target) -> Path:
     """The folder with Debian for the target's architecture, made first where it is missing.
 
     Raises:
         ToolkitError: a program of Debian's is missing, or its packages cannot be fetched.
     """
-    packages = {"apt-get": "apt", "dpkg-deb": "dpkg"}
-    missing = [f"{program} (Debian package {packages[program]})" for program in packages if not shutil.which(program)]
-    missing += [] if KEYRING.exists() else [f"{KEYRING} (Debian package debian-archive-keyring)"]
-    if missing:
-        raise ToolkitError(f"a foreign Debian is made with what is missing here: {', '.join(missing)}")
+    _require_debian()
     folder = BUILD / "emulated" / target.debian
     stamp = folder / "stamp"
     wanted = f"{MIRROR} {SUITE} {' '.join(PACKAGES)}"
@@ -77,16 +154,23 @@ def foreign_root(target: Target) -> Path:
 
 def _fetch_packages(folder: Path, architecture: str) -> list[Path]:
     """Downloads PACKAGES and all that they depend on; returns the archives."""
+    _apt(folder, architecture, SUITE, ["install", "--download-only", "--yes", *PACKAGES])
+    return sorted((folder / "cache" / "archives").glob("*.deb"))
+
+
+def _apt(folder: Path, architecture: str, suite: str, command: list[str]) -> None:
+    """Runs apt-get in a folder that is emptied first, for a Debian of which nothing is installed."""
     shutil.rmtree(folder, ignore_errors=True)
     for part in ("cache/archives/partial", "state/lists/partial", "etc"):
         (folder / part).mkdir(parents=True)
     (folder / "status").touch()
-    (folder / "etc" / "sources.list").write_text(f"deb [signed-by={KEYRING}] {MIRROR} {SUITE} main\n")
+    (folder / "etc" / "sources.list").write_text(f"deb [signed-by={KEYRING}] {MIRROR} {suite} main\n")
     configuration = folder / "apt.conf"
     configuration.write_text(APT_CONFIGURATION.format(architecture=architecture, folder=folder))
-    for command in (["update"], ["install", "--download-only", "--yes", *PACKAGES]):
+    for step in (["update"], command):
         run = subprocess.run(
-            ["apt-get", "--quiet", *command],
+            ["apt-get", "--quiet", *step],
+            cwd=folder,
             env=os.environ | {"APT_CONFIG": str(configuration), "LC_ALL": "C"},
             capture_output=True,
             text=True,
@@ -94,7 +178,6 @@ def _fetch_packages(folder: Path, architecture: str) -> list[Path]:
         if run.returncode:
             reason = next((line for line in run.stderr.splitlines() if line.startswith("E:")), "apt-get failed")
             raise ToolkitError(f"cannot fetch Debian's {architecture} packages: {reason}")
-    return sorted((folder / "cache" / "archives").glob("*.deb"))
 
 
 def _unpack(folder: Path, archives: Sequence[Path]) -> None:
@@ -116,11 +199,11 @@ class Emulation:
         target: the target; its emulator, its Debian and its CPU are used.
 
     Raises:
-        ToolkitError: as for `emulator` and `foreign_root`.
+        ToolkitError: as for `recent_emulator` and `foreign_root`.
     """
 
     def __init__(self, target: Target) -> None:
-        self._emulator = emulator(target)
+        self._emulator = recent_emulator(target)
         self._cpu = target.emulator_cpu
         self.root = foreign_root(target)
         self.user = self.root.parent / target.name / "user"
