@@ -53,9 +53,9 @@ def wheel(context: Context, target: str = "host", toolchain: str = "zig") -> Non
     _python("-m", "toolchains.wheel", target=target, toolchain=toolchain)
 
 
-@task(help={"target": TARGET, "tflite_dir": "folder of your own build of the C library"})
+@task(help={"target": TARGET, "tflite_dir": "folder of your own build of TensorFlow Lite's C library"})
 def runtime(context: Context, target: str = "host", tflite_dir: str = "") -> None:
-    """Fetch TensorFlow Lite's C library, for the example programs: build/runtime/TARGET."""
+    """Fetch LiteRT, for the example programs: build/runtime/TARGET."""
     _python("-m", "toolchains.runtime_library", target=target, tflite_dir=_path(tflite_dir))
 
 

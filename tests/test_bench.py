@@ -5,6 +5,7 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -68,20 +69,12 @@ def test_a_loop_is_found_in_a_listing() -> None:
     assert kernels.loop_of("litebnn_second", LISTING) == ["nop"]
 
 
-@pytest.fixture
-def no_programs(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setattr("toolchains.targets.BUILD", tmp_path)
-
-
-def test_a_missing_program_is_to_be_built(no_programs: None) -> None:
-    with pytest.raises(ToolkitError, match="invoke runtime --target=rpi4 and invoke build --target=rpi4$"):
-        kernels.benchmark_model(find_target("rpi4"))
-
-
-def test_a_cpu_without_a_published_library_wants_ones_own(no_programs: None) -> None:
-    advice = "invoke runtime --target=armv7 --tflite-dir=DIR (with a C library of your own, see docs/board.md)"
-    with pytest.raises(ToolkitError, match=re.escape(advice)):
-        kernels.benchmark_model(find_target("armv7"))
+def test_a_model_that_cannot_be_counted_says_why(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    monkeypatch.setattr(kernels, "model_file", lambda name, kind: tmp_path)
+    kernels.count_model(SimpleNamespace(), find_target("armv7"), tmp_path, "QuickNet")
+    assert capsys.readouterr().out.startswith("QuickNet is not counted: no C library is published for armv7")
 
 
 def test_a_failing_command_is_one_line() -> None:

@@ -28,7 +28,7 @@ from tests.support.documents import (
     table,
 )
 from toolchains.emulate import SUITE
-from toolchains.runtime_library import TFLITE
+from toolchains.runtime_library import LITERT_VERSION
 from toolchains.targets import ROOT, TOOLCHAINS, load_targets, read_toml
 
 PROJECT = read_toml(ROOT / "pyproject.toml")
@@ -199,8 +199,8 @@ def test_one_debian() -> None:
         assert set(re.findall(r"\b(\w+)-slim", read(path))) == {SUITE}, path
 
 
-def test_the_published_c_library() -> None:
-    assert f"`{TFLITE.name}` {TFLITE.version}:" in read("docs/board.md")
+def test_the_runtime_of_the_programs() -> None:
+    assert set(re.findall(r"LiteRT (\d+\.\d+\.\d+)", read("docs/board.md"))) == {LITERT_VERSION}
 
 
 def test_the_peer_is_the_one_that_is_installed() -> None:

@@ -21,8 +21,7 @@ from toolchains.choice import find_compiler
 from toolchains.command_line import parser, run
 from toolchains.compilers import Compiler
 from toolchains.elf import glibc_floor
-from toolchains.runtime_library import LIBRARY as RUNTIME_LIBRARY
-from toolchains.runtime_library import runtime_folder
+from toolchains.runtime_library import library_in, runtime_folder
 from toolchains.targets import ROOT, Target, ToolkitError, find_target
 
 LIBRARY = "liblitebnn.so"
@@ -31,15 +30,15 @@ READ_BY_CMAKE = ("CC", "CXX", "CFLAGS", "CXXFLAGS", "LDFLAGS")
 
 
 def build(target: str, toolchain: str = "auto") -> Path:
-    """Builds the op library, and the example programs where `invoke runtime` has brought the runtime's C library.
+    """Builds the op library, and the example programs where `invoke runtime` has brought the runtime's library.
 
     Args:
         target: a row of targets.toml.
         toolchain: "auto", or one of TOOLCHAINS in targets.py that the target is built with.
 
     Returns:
-        The path of the library, build/TARGET/liblitebnn.so. The programs and the C library lie beside it. All are
-        untouched where the build fails.
+        The path of the library, build/TARGET/liblitebnn.so. The programs and the runtime's library lie beside it. All
+        are untouched where the build fails.
 
     Raises:
         ToolkitError: no such target or toolchain, no compiler, or the build failed.
@@ -104,7 +103,7 @@ def _build(target: Target, compiler: Compiler, tests: bool) -> Path:
                     f"{step} {target.name} failed with code {code}{cause}; all of it: {_short(log.name)}"
                 )
     programs = [work / "examples" / name for name in PROGRAMS] if runtime.is_dir() else []
-    library = _put_in_place(work, [*programs, runtime / RUNTIME_LIBRARY] if programs else [], target.folder)
+    library = _put_in_place(work, [*programs, library_in(runtime)] if programs else [], target.folder)
     floor = ".".join(map(str, glibc_floor(library)))
     asks = f", asks for glibc {floor} or newer" if floor else ""
     size = library.stat().st_size / 1024

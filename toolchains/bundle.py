@@ -12,17 +12,16 @@ from pathlib import Path
 
 from toolchains.build import LIBRARY, PROGRAMS, build
 from toolchains.command_line import parser, run
-from toolchains.runtime_library import LIBRARY as RUNTIME_LIBRARY
-from toolchains.runtime_library import fetch, runtime_folder
+from toolchains.runtime_library import fetch, library_in, runtime_folder
 from toolchains.targets import ROOT, Target, find_target
 
 EXAMPLES = ROOT / "examples" / "label_image"
 MODEL, LABELS, IMAGE = "digits.tflite", "labels.txt", "digit.bmp"
 
 README = f"""\
-litebnn for {{name}} ({{description}}): programs, TensorFlow Lite's C library and litebnn's op library.
+litebnn for {{name}} ({{description}}): programs, the runtime's library and litebnn's op library.
 Name a digit: ./label_image --tflite_model {MODEL} --labels {LABELS} --image {IMAGE} --lcompute 1
-Measure a model: ./benchmark_model --graph={MODEL} --lcompute=1 --enable_op_profiling=1
+Measure a model: ./benchmark_model --graph={MODEL} --lcompute=1 --use_xnnpack=1 --enable_op_profiling=1
 Your own programs load {LIBRARY} as a delegate or link it; `--help` lists the flags of these two.
 """
 
@@ -39,7 +38,7 @@ def bundle(target: str, toolchain: str = "auto") -> Path:
         that name stays untouched where anything fails.
 
     Raises:
-        ToolkitError: as for `fetch` (no C library is published for the target) and `build`.
+        ToolkitError: as for `fetch` (there is no LiteRT for the target's CPU) and `build`.
 
     Example:
         >>> bundle("rpi4")  # doctest: +SKIP
@@ -49,7 +48,7 @@ def bundle(target: str, toolchain: str = "auto") -> Path:
     if not runtime_folder(target).is_dir():
         fetch(target)
     products = build(target, toolchain).parent
-    files = [products / name for name in (*PROGRAMS, RUNTIME_LIBRARY, LIBRARY)]
+    files = [products / name for name in (*PROGRAMS, library_in(runtime_folder(target)).name, LIBRARY)]
     files += [EXAMPLES / name for name in (MODEL, LABELS, IMAGE)] + [ROOT / "LICENSE"]
     return pack(row, files, ROOT / "dist")
 

@@ -43,10 +43,10 @@ def test_a_failure_leaves_the_former_archive_and_nothing_else(target, tmp_path):
     assert [path.read_bytes() for path in (tmp_path / "dist").iterdir()] == [before]
 
 
-def test_a_target_without_a_published_library_is_one_line(capsys, monkeypatch, tmp_path):
+def test_a_target_without_litert_is_one_line(capsys, monkeypatch, tmp_path):
     monkeypatch.setattr("toolchains.runtime_library.BUILD", tmp_path)
     assert main(["--target=armv7"]) == 1
-    assert capsys.readouterr().err.startswith("error: no C library is published for armv7 ")
+    assert capsys.readouterr().err.startswith("error: there is no LiteRT for armv7 ")
 
 
 def test_an_unknown_target_lists_the_known(capsys):

@@ -162,19 +162,33 @@ def deploy(
     if model is not None:
         board.put(model, f"{place}/{model.name}")
     graph = shlex.quote(model.name if model is not None else MODEL)
-    flags = f"--graph={graph} --lcompute=1 --num_threads={num_threads} --enable_op_profiling=1 --output=benchmark.json"
+    flags = f"--graph={graph} --lcompute=1 --use_xnnpack=1 --num_threads={num_threads}"
+    results = row.folder / f"benchmark-{host.rpartition('@')[2].replace(':', '-')}.json"
+    measure(target, board, place, flags, results)
+    # The ops are measured one by one, and the whole as it runs best, with several ops as one.
+    print("\nOp by op:")
+    ops = results.with_suffix(".ops.json")
+    measure(target, board, place, f"{flags} --enable_op_profiling=1", ops)
+    figures = json.loads(results.read_text(encoding="utf-8")) | {"ops": json.loads(ops.read_text("utf-8"))["ops"]}
+    ops.write_text(json.dumps(figures) + "\n", encoding="utf-8")
+    return ops.replace(results)
+
+
+def measure(target: str, board: Board, place: str, flags: str, results: Path) -> None:
+    """Runs benchmark_model in a folder of the board, prints what it prints, and brings its results to `results`."""
     # The shell has more to do after the program, so it stays and tells of a signal in its exit code.
-    result = board.run(f"cd {shlex.quote(place)} && ./benchmark_model {flags}; exit $?")
+    command = f"./benchmark_model {flags} --output=benchmark.json"
+    result = board.run(f"cd {shlex.quote(place)} && {command}; exit $?")
     if result.exited == ILLEGAL_INSTRUCTION:
-        raise ToolkitError(f"{host} has another CPU than {target}: benchmark_model met an instruction that it lacks")
+        raise ToolkitError(
+            f"{board.host} has another CPU than {target}: benchmark_model met an instruction that it lacks"
+        )
     if result.exited:
         lines = result.stderr.strip().splitlines()
-        raise ToolkitError(f"benchmark_model failed on {host}: {lines[-1] if lines else f'exit code {result.exited}'}")
-
-    results = row.folder / f"benchmark-{host.rpartition('@')[2].replace(':', '-')}.json"
+        why = lines[-1] if lines else f"exit code {result.exited}"
+        raise ToolkitError(f"benchmark_model failed on {board.host}: {why}")
     board.get(f"{place}/benchmark.json", results)
     print(result.stdout.strip())
-    return results
 
 
 def check_processor(target: Target, board: Board) -> None:

@@ -17,7 +17,7 @@ import pytest
 from toolchains import deploy as deploying
 from toolchains.bundle import bundle, pack
 from toolchains.deploy import deploy, main
-from toolchains.runtime_library import TFLITE_LIBRARY, fetch
+from toolchains.runtime_library import LITERT_WHEELS, fetch
 from toolchains.targets import ROOT, ToolkitError, find_target
 
 paramiko = pytest.importorskip("paramiko", reason="Fabric is missing: pip install 'fabric>=3.2'")
@@ -84,12 +84,12 @@ def _home(tmp_path, monkeypatch):
 @pytest.fixture(scope="module")
 def _bundle():
     """Builds once what is deployed."""
-    if platform.machine() not in TFLITE_LIBRARY:
-        pytest.skip(f"no C library of TensorFlow Lite is published for {platform.machine()}")
+    if platform.machine() not in LITERT_WHEELS:
+        pytest.skip(f"there is no LiteRT for {platform.machine()}")
     try:
         fetch("host")
     except ToolkitError as error:
-        pytest.skip(f"the runtime's C library cannot be had: {error}")
+        pytest.skip(f"LiteRT cannot be had: {error}")
     bundle("host")
 
 
@@ -103,7 +103,9 @@ def test_measures_on_the_board_and_brings_the_figures_back(board, tmp_path, caps
     results.unlink()
     assert figures["graph"] == "digits.tflite"
     assert figures["num_threads"] == 2
-    assert "LceBconv2d" in [op["op"] for op in figures["ops"]]
+    assert figures["use_xnnpack"]
+    assert {"LceBconv2d", "TfLiteXNNPackDelegate"} <= {op["op"] for op in figures["ops"]}
+    assert not list(results.parent.glob(f"*{board.port}*"))
     assert [path.name for path in folder.iterdir()] == ["litebnn-host"]
     assert f"median latency {figures['latency_ms']['median']:.3f} ms; all figures: " in capsys.readouterr().out
 

@@ -1,9 +1,10 @@
-"""Brings what the example programs are built on into build/runtime/TARGET: TensorFlow Lite's C library and stb_image.
+"""Brings what the example programs are built on into build/runtime/TARGET: LiteRT's library and stb_image.
 
     python -m toolchains.runtime_library --target=rpi4
 
-leaves `libtensorflowlite_c.so` and `include/` there. Nothing is compiled: both come from the public npm registry, by
-name and version, and are held against the hashes below. `--tflite-dir` takes a C library of the user's own instead.
+leaves `libLiteRt.so` and `include/` there. Nothing is compiled: the library comes out of the wheel ai-edge-litert, by
+pip, and stb_image.h from the public npm registry; both are held against the hashes below. `--tflite-dir` takes a
+TensorFlow Lite C library of the user's own instead, for CPUs that LiteRT has no wheel for.
 """
 
 import hashlib
@@ -15,7 +16,8 @@ import tarfile
 import tempfile
 import urllib.error
 import urllib.request
-from collections.abc import Iterator
+import zipfile
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,7 +25,14 @@ from pathlib import Path
 from toolchains.command_line import parser, run
 from toolchains.targets import BUILD, Target, ToolkitError, find_target
 
-LIBRARY = "libtensorflowlite_c.so"
+LITERT_LIBRARY = "libLiteRt.so"
+LITERT_VERSION = "2.3.0"
+LITERT_WHEELS = {  # by processor: platform and hash; Python's version makes no difference to the library in it
+    "x86_64": ("manylinux_2_27_x86_64", "1f15078a6725d2357d9de9221664c29afa0545d807559c5f7199ce5e40b96b23"),
+    "aarch64": ("manylinux_2_27_aarch64", "853fc608f96da87bd5f3458465dfb9abbf18d5ae6b94eceacead407146f175ae"),
+}
+
+C_LIBRARY = "libtensorflowlite_c.so"
 C_API = Path("tensorflow/lite/c/c_api.h")
 HEADERS = ("tensorflow/lite", "tensorflow/compiler/mlir/lite")  # where the C API's headers lie, newer ones in both
 REGISTRY = "https://registry.npmjs.org"  # where npm is not installed; npm has its own setting
@@ -38,9 +47,9 @@ class Package:
     sha256: str
 
 
-# This package carries TensorFlow Lite's C library 2.9.0 and its headers, for x86-64 and aarch64.
+# TensorFlow Lite's C library 2.9.0 of 2022 and its headers. No program that is given to anyone is built on it.
 TFLITE = Package("tfjs-tflite-node", "0.0.2", "3be1632328a76a2475e5b6833253763c802c859433becb4d879ee1860e3b5284")
-TFLITE_LIBRARY = {"x86_64": f"cc_deps/linux_amd64/{LIBRARY}", "aarch64": f"cc_deps/linux_arm64/{LIBRARY}"}
+TFLITE_LIBRARY = {"x86_64": f"cc_deps/linux_amd64/{C_LIBRARY}", "aarch64": f"cc_deps/linux_arm64/{C_LIBRARY}"}
 TFLITE_INCLUDE = "cc_deps/include"
 
 # stb has no package of its own. This one carries stb_image.h 2.30 as its author published it.
@@ -54,44 +63,69 @@ def runtime_folder(target: str) -> Path:
 
 
 def fetch(target: str, tflite_dir: Path | None = None) -> Path:
-    """Makes build/runtime/TARGET, with `include/` and `libtensorflowlite_c.so`.
+    """Makes build/runtime/TARGET, with `include/` and `libLiteRt.so` or `libtensorflowlite_c.so`.
 
     Args:
         target: a row of targets.toml.
-        tflite_dir: folder of the user's own build of the C library: the library itself, and the headers in `include/`
-            or beside it (a TensorFlow source tree will do). By default the published build for the target's CPU.
+        tflite_dir: folder of the user's own build of TensorFlow Lite's C library: the library itself, and the headers
+            in `include/` or beside it (a TensorFlow source tree will do). By default LiteRT for the target's CPU.
 
     Returns:
         The folder. Without `tflite_dir`, a second call finds it there and returns at once.
 
     Raises:
-        ToolkitError: no such target, no published library for its CPU, `tflite_dir` lacks something, or the download
-            failed or is not what it should be.
+        ToolkitError: no such target, no LiteRT for its CPU, `tflite_dir` lacks something, or a download failed or is
+            not what it should be.
 
     Example:
         >>> fetch("rpi4")  # doctest: +SKIP
         PosixPath('.../build/runtime/rpi4')
     """
     row = find_target(target)
-    folder = runtime_folder(target)
+    if tflite_dir is None:
+        return _fill(runtime_folder(target), f"{LITERT_VERSION} {LITERT_WHEELS}", lambda work: _take_litert(row, work))
+    own = tflite_dir
+    return _fill(runtime_folder(target), "", lambda work: _take_own(own, work))
+
+
+def fetch_c_library(target: str) -> Path:
+    """Makes build/runtime/TARGET-tflite-2.9, with TensorFlow Lite's C library of 2022, and returns it.
+
+    It is what litebnn is held against as the oldest of runtimes, and runs in emulators that are too old for LiteRT.
+
+    Raises:
+        ToolkitError: as for `fetch`.
+    """
+    row = find_target(target)
+    library = TFLITE_LIBRARY.get(_processor(row))
+    if library is None:
+        raise ToolkitError(f"no C library is published for {target} ({_processor(row)})")
+    files = {library: C_LIBRARY, TFLITE_INCLUDE: "include"}
+    folder = runtime_folder(f"{target}-tflite-2.9")
+    return _fill(folder, f"{TFLITE}", lambda work: _take(TFLITE, files, work))
+
+
+def library_in(folder: Path) -> Path:
+    """The runtime's library in a folder that `fetch` has made."""
+    return next(folder / name for name in (LITERT_LIBRARY, C_LIBRARY) if (folder / name).is_file())
+
+
+def _processor(target: Target) -> str:
+    """The target's CPU; "" for Android, whose libraries are others."""
+    return "" if target.ndk_abi else target.processor or platform.machine()
+
+
+def _fill(folder: Path, contents: str, take: Callable[[Path], None]) -> Path:
+    """Makes a folder of what `take` puts there and stb_image, unless it has been made of the same `contents`."""
     origin = folder / "ORIGIN"
-    wanted = f"{TFLITE}\n{STB}\n"
-    if tflite_dir is None and origin.is_file() and origin.read_text(encoding="utf-8") == wanted:
+    wanted = f"{contents}\n{STB}\n"
+    if contents and origin.is_file() and origin.read_text(encoding="utf-8") == wanted:
         return folder
     with _replacing(folder) as work:
-        if tflite_dir is None:
-            _take_published(row, work)
-        else:
-            wanted = f"{tflite_dir.resolve()}\n"
-            _take_own(tflite_dir, work)
+        take(work)
         _take(STB, {STB_IMAGE: "include/stb_image.h"}, work)
         (work / "ORIGIN").write_text(wanted, encoding="utf-8")
     return folder
-
-
-def published_library(target: Target) -> str:
-    """Where the published package has the target's C library; "" where it has none."""
-    return "" if target.ndk_abi else TFLITE_LIBRARY.get(target.processor or platform.machine(), "")
 
 
 @contextmanager
@@ -107,24 +141,44 @@ def _replacing(folder: Path) -> Iterator[Path]:
         work.rename(folder)
 
 
-def _take_published(target: Target, work: Path) -> None:
-    library = published_library(target)
-    if not library:
+def _take_litert(target: Target, work: Path) -> None:
+    wheel = LITERT_WHEELS.get(_processor(target))
+    if wheel is None:
         raise ToolkitError(
-            f"no C library is published for {target.name} ({target.triple or platform.machine()}): "
-            "build one as docs/board.md says and name its folder with --tflite-dir"
+            f"there is no LiteRT for {target.name} ({target.triple or platform.machine()}): build TensorFlow Lite's "
+            "C library as docs/board.md says and name its folder with --tflite-dir"
         )
-    _take(TFLITE, {library: LIBRARY, TFLITE_INCLUDE: "include"}, work)
+    with tempfile.TemporaryDirectory(prefix="litebnn") as temporary:
+        archive = zipfile.ZipFile(_download_wheel(*wheel, Path(temporary)))
+        (work / LITERT_LIBRARY).write_bytes(archive.read(f"ai_edge_litert/{LITERT_LIBRARY}"))
+    (work / LITERT_LIBRARY).chmod(0o755)
+    version = work / "include" / "litert_version.h"
+    version.parent.mkdir()
+    version.write_text(f'#define LITERT_VERSION "{LITERT_VERSION}"\n', encoding="utf-8")
+
+
+def _download_wheel(tag: str, sha256: str, folder: Path) -> Path:
+    """The wheel of a platform, by pip and where pip is set up to find it."""
+    wanted = f"ai-edge-litert=={LITERT_VERSION}"
+    requirements = folder / "requirements.txt"
+    requirements.write_text(f"{wanted} --hash=sha256:{sha256}\n", encoding="utf-8")
+    pip = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--only-binary=:all:", "--require-hashes"]
+    choice = [f"--platform={tag}", "--python-version=3.11", f"--dest={folder}", f"--requirement={requirements}"]
+    run = subprocess.run([*pip, *choice], capture_output=True, text=True)
+    if run.returncode:
+        reason = next((line for line in run.stderr.splitlines() if line.startswith("ERROR: ")), "ERROR: pip failed")
+        raise ToolkitError(f"cannot fetch {wanted} for {tag}: {reason.removeprefix('ERROR: ')}")
+    return next(folder.glob("*.whl"))
 
 
 def _take_own(tflite_dir: Path, work: Path) -> None:
-    library = next((path for path in (tflite_dir / LIBRARY, tflite_dir / "lib" / LIBRARY) if path.is_file()), None)
+    library = next((path for path in (tflite_dir / C_LIBRARY, tflite_dir / "lib" / C_LIBRARY) if path.is_file()), None)
     if library is None:
-        raise ToolkitError(f"--tflite-dir={tflite_dir} has no {LIBRARY}, nor has its folder lib")
+        raise ToolkitError(f"--tflite-dir={tflite_dir} has no {C_LIBRARY}, nor has its folder lib")
     include = next((path for path in (tflite_dir / "include", tflite_dir) if (path / C_API).is_file()), None)
     if include is None:
         raise ToolkitError(f"--tflite-dir={tflite_dir} has no {C_API}, nor has its folder include")
-    shutil.copy2(library, work / LIBRARY)
+    shutil.copy2(library, work / C_LIBRARY)
     for header in (header for part in HEADERS for header in (include / part).rglob("*.h")):
         copy = work / "include" / header.relative_to(include)
         copy.parent.mkdir(parents=True, exist_ok=True)

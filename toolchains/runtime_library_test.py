@@ -1,13 +1,15 @@
 import hashlib
 import io
+import os
 import tarfile
+import zipfile
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from toolchains import runtime_library
-from toolchains.runtime_library import fetch, main
+from toolchains.runtime_library import fetch, fetch_c_library, library_in, main, runtime_folder
 from toolchains.targets import ToolkitError
 
 
@@ -22,11 +24,29 @@ def pack(folder: Path, package: runtime_library.Package, files: list[str]) -> ru
     return replace(package, sha256=hashlib.sha256(archive.read_bytes()).hexdigest())
 
 
+def pack_wheel(folder: Path, platform: str) -> str:
+    """Writes a wheel of LiteRT whose library holds the platform's name; returns its hash."""
+    name, version = "ai_edge_litert", runtime_library.LITERT_VERSION
+    wheel = folder / f"{name}-{version}-cp311-cp311-{platform}.whl"
+    with zipfile.ZipFile(wheel, "w") as archive:
+        archive.writestr(f"{name}/libLiteRt.so", platform)
+        archive.writestr(f"{name}-{version}.dist-info/METADATA", f"Name: ai-edge-litert\nVersion: {version}\n")
+        archive.writestr(f"{name}-{version}.dist-info/WHEEL", f"Wheel-Version: 1.0\nTag: cp311-cp311-{platform}\n")
+    return hashlib.sha256(wheel.read_bytes()).hexdigest()
+
+
 @pytest.fixture
 def registry(tmp_path, monkeypatch):
-    """A registry of our own in a folder; the built folders go to another one."""
+    """Registries of our own in a folder, pip's and npm's; the built folders go to another one."""
     shelf = tmp_path / "registry"
     shelf.mkdir()
+    wheels = {cpu: (tag, pack_wheel(shelf, tag)) for cpu, (tag, _) in runtime_library.LITERT_WHEELS.items()}
+    monkeypatch.setattr(runtime_library, "LITERT_WHEELS", wheels)
+    for name in [name for name in os.environ if name.startswith("PIP_")]:
+        monkeypatch.delenv(name)
+    monkeypatch.setenv("PIP_CONFIG_FILE", os.devnull)
+    monkeypatch.setenv("PIP_NO_INDEX", "1")
+    monkeypatch.setenv("PIP_FIND_LINKS", str(shelf))
     tflite_files = [*runtime_library.TFLITE_LIBRARY.values(), f"cc_deps/include/{runtime_library.C_API}", "README.md"]
     monkeypatch.setattr(runtime_library, "TFLITE", pack(shelf, runtime_library.TFLITE, tflite_files))
     monkeypatch.setattr(runtime_library, "STB", pack(shelf, runtime_library.STB, [runtime_library.STB_IMAGE]))
@@ -44,16 +64,17 @@ def own_build(folder: Path, include: str = "include") -> Path:
     header = folder / include / runtime_library.C_API
     header.parent.mkdir(parents=True)
     header.write_text("own header")
-    (folder / runtime_library.LIBRARY).write_text("own library")
+    (folder / runtime_library.C_LIBRARY).write_text("own library")
     return folder
 
 
-def test_takes_the_library_of_the_targets_cpu(registry):
+def test_takes_the_library_of_the_targets_cpu_out_of_the_wheel(registry):
     folder = fetch("rpi4")
-    assert (folder / runtime_library.LIBRARY).read_text() == "cc_deps/linux_arm64/libtensorflowlite_c.so"
-    assert (folder / "include" / runtime_library.C_API).is_file()
+    assert library_in(folder) == folder / "libLiteRt.so"
+    assert library_in(folder).read_text() == "manylinux_2_27_aarch64"
+    version = f'#define LITERT_VERSION "{runtime_library.LITERT_VERSION}"\n'
+    assert (folder / "include/litert_version.h").read_text() == version
     assert (folder / "include/stb_image.h").read_text() == runtime_library.STB_IMAGE
-    assert not (folder / "README.md").exists()
 
 
 def test_a_second_fetch_needs_no_registry(registry):
@@ -62,32 +83,51 @@ def test_a_second_fetch_needs_no_registry(registry):
     assert fetch("x86_64") == folder
 
 
-def test_an_altered_package_is_refused_and_the_former_folder_stays(registry, monkeypatch):
+def test_an_altered_wheel_is_refused_and_the_former_folder_stays(registry, monkeypatch):
     folder = fetch("rpi4")
-    monkeypatch.setattr(runtime_library, "TFLITE", replace(runtime_library.TFLITE, sha256="0" * 64))
-    with pytest.raises(ToolkitError, match=r"^tfjs-tflite-node 0\.0\.2 is not as published: sha256 .*, not 0000"):
+    tag, _ = runtime_library.LITERT_WHEELS["aarch64"]
+    monkeypatch.setattr(runtime_library, "LITERT_WHEELS", {"aarch64": (tag, "0" * 64)})
+    with pytest.raises(ToolkitError, match=r"^cannot fetch ai-edge-litert==.* for .*_aarch64: THESE PACKAGES DO NOT"):
         fetch("rpi4")
-    assert (folder / runtime_library.LIBRARY).is_file()
+    assert library_in(folder).is_file()
     assert [path.name for path in folder.parent.iterdir()] == ["rpi4"]
+
+
+def test_an_altered_package_is_refused(registry, monkeypatch):
+    monkeypatch.setattr(runtime_library, "STB", replace(runtime_library.STB, sha256="0" * 64))
+    with pytest.raises(ToolkitError, match=r"^llama\.rn 0\.12\.9 is not as published: sha256 .*, not 0000"):
+        fetch("rpi4")
 
 
 def test_a_registry_out_of_reach_is_one_line(registry, capsys):
     registry.rename(registry.with_name("gone"))
     assert main(["--target=rpi4"]) == 1
-    assert capsys.readouterr().err.startswith("error: cannot fetch tfjs-tflite-node 0.0.2 from ")
+    line, *others = capsys.readouterr().err.splitlines()
+    assert line.startswith(f"error: cannot fetch ai-edge-litert=={runtime_library.LITERT_VERSION} for manylinux_")
+    assert others == []
 
 
 @pytest.mark.parametrize("target", ["rpi3", "armv7", "android-arm64"])
-def test_a_cpu_without_a_published_library_points_to_tflite_dir(registry, target):
-    with pytest.raises(ToolkitError, match=rf"^no C library is published for {target}.*--tflite-dir$"):
+def test_a_cpu_without_a_wheel_points_to_tflite_dir(registry, target):
+    with pytest.raises(ToolkitError, match=rf"^there is no LiteRT for {target}.*--tflite-dir$"):
         fetch(target)
+
+
+def test_the_c_library_of_2022_has_a_folder_of_its_own(registry):
+    folder = fetch_c_library("rpi4")
+    assert library_in(folder).read_text() == "cc_deps/linux_arm64/libtensorflowlite_c.so"
+    assert (folder / "include" / runtime_library.C_API).is_file()
+    assert not (folder / "README.md").exists()
+    assert folder != runtime_folder("rpi4")
+    with pytest.raises(ToolkitError, match="^no C library is published for armv7"):
+        fetch_c_library("armv7")
 
 
 @pytest.mark.parametrize("include", ["include", "."])
 def test_own_library_replaces_the_published_one(registry, tmp_path, include):
     fetch("rpi4")
     folder = fetch("rpi4", own_build(tmp_path / "own", include))
-    assert (folder / runtime_library.LIBRARY).read_text() == "own library"
+    assert library_in(folder).read_text() == "own library"
     assert (folder / "include" / runtime_library.C_API).read_text() == "own header"
     assert (folder / "include/stb_image.h").is_file()
 
@@ -96,7 +136,7 @@ def test_own_library_serves_any_target(registry, tmp_path):
     assert fetch("rpi3", own_build(tmp_path / "own")).name == "rpi3"
 
 
-@pytest.mark.parametrize("missing", [runtime_library.LIBRARY, runtime_library.C_API])
+@pytest.mark.parametrize("missing", [runtime_library.C_LIBRARY, runtime_library.C_API])
 def test_own_build_that_lacks_something_is_named(registry, tmp_path, missing):
     own = own_build(tmp_path / "own")
     next(path for path in own.rglob(Path(missing).name)).unlink()
@@ -114,7 +154,7 @@ def test_npm_says_why_it_fails(registry, tmp_path, monkeypatch, says):
     monkeypatch.setenv("PATH", str(tmp_path))
     # The script's interpreter is named by its path, so this PATH is enough.
     with pytest.raises(ToolkitError, match=rf"^npm cannot fetch tfjs-tflite-node 0\.0\.2: {says}$"):
-        fetch("rpi4")
+        fetch_c_library("rpi4")
 
 
 def test_a_folder_that_cannot_be_written_is_one_line(registry, tmp_path, capsys):

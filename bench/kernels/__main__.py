@@ -4,7 +4,7 @@
 
 For a target that is not this machine it prints guest instructions per binary multiply-add of each layer, counted by a
 plugin of qemu-user, and the cycles that llvm-mca gives the inner loop on the Cortex cores; with --model, a network of
-bench/zoo, also the instructions of one inference in the target's benchmark_model.
+bench/zoo, also the instructions of one inference in benchmark_model.
 """
 
 import re
@@ -19,7 +19,7 @@ from toolchains.build import LIBRARY, first_error
 from toolchains.command_line import parser, run
 from toolchains.compilers import find_gcc
 from toolchains.emulate import emulator
-from toolchains.runtime_library import published_library
+from toolchains.runtime_library import fetch_c_library, library_in
 from toolchains.targets import BUILD, ROOT, Target, ToolkitError, find_target
 
 FOLDER = BUILD / "bench"
@@ -90,18 +90,18 @@ def count_layers(counter: Counter, program: Path, only: str) -> None:
 
 
 def benchmark_model(target: Target) -> Path:
-    """The target's benchmark_model.
+    """benchmark_model for the target, on a runtime that an emulator with plugins can run: they crash in LiteRT.
 
     Raises:
-        ToolkitError: it is not there; the message says how to make it.
+        ToolkitError: there is no such runtime for the target, or the build failed.
     """
-    program = target.folder / "benchmark_model"
-    if not program.is_file():
-        runtime = f"invoke runtime --target={target.name}"
-        if not published_library(target):
-            runtime += " --tflite-dir=DIR (with a C library of your own, see docs/board.md)"
-        raise ToolkitError(f"there is no {program}: make it by {runtime} and invoke build --target={target.name}")
-    return program
+    runtime = fetch_c_library(target.name)
+    compiler = find_gcc(target)
+    folder = FOLDER / f"{target.name}-programs"
+    output_of(compiler.configure(folder, LITEBNN_TFLITE_DIR=str(runtime)))
+    output_of(compiler.compile(folder, "benchmark_model"))
+    shutil.copy2(library_in(runtime), folder / "examples")
+    return folder / "examples" / "benchmark_model"
 
 
 def count_model(counter: Counter, target: Target, library: Path, name: str) -> None:
@@ -111,11 +111,10 @@ def count_model(counter: Counter, target: Target, library: Path, name: str) -> N
         print(f"{name} is not counted: {reason}")
         return
 
-    place = ["-E", f"LD_LIBRARY_PATH={target.folder}"]
     options = [f"--graph={model}", "--use_xnnpack=1", f"--external_delegate_path={library}", "--warmup_runs=1"]
 
     def command(runs: int) -> Command:
-        return [*place, program, *options, f"--num_runs={runs}"]
+        return [program, *options, f"--num_runs={runs}"]
 
     instructions = counter.count(command(2)) - counter.count(command(1))
     print(f"{model.name}: {instructions / 1e6:.2f} M instructions an inference")

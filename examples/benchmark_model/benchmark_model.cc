@@ -34,46 +34,37 @@ struct Measurement {
 };
 
 // Floats from -1 to 1 and any bytes: what the other types hold is for the model to say, so they stay zero.
-void FillInput(TfLiteTensor* input, std::mt19937& random) {
-  std::vector<char> bytes(TfLiteTensorByteSize(input));
-  const TfLiteType type = TfLiteTensorType(input);
-  if (type == kTfLiteString) {
-    throw Error(Format("the input %s is %s: text cannot be made up", TfLiteTensorName(input), Describe(input).c_str()));
+void FillInput(Session& session, size_t index, std::mt19937& random) {
+  const Tensor input = session.inputs()[index];
+  if (input.type == ElementType::kString) {
+    throw Error(Format("the input %s is %s: text cannot be made up", input.name.c_str(), Describe(input).c_str()));
   }
-  if (type == kTfLiteFloat32) {
+  std::vector<char> bytes(session.InputSize(index));
+  if (input.type == ElementType::kFloat32) {
     std::uniform_real_distribution<float> values(-1, 1);
     for (size_t at = 0; at + sizeof(float) <= bytes.size(); at += sizeof(float)) {
       const float value = values(random);
       std::memcpy(&bytes[at], &value, sizeof value);
     }
-  } else if (type == kTfLiteInt8 || type == kTfLiteUInt8) {
+  } else if (input.type == ElementType::kInt8 || input.type == ElementType::kUInt8) {
     std::uniform_int_distribution<int> values(-128, 127);
     for (char& byte : bytes) byte = static_cast<char>(values(random));
   }
-  if (TfLiteTensorCopyFromBuffer(input, bytes.data(), bytes.size()) != kTfLiteOk) {
-    throw Error(Format("cannot fill the input %s %s", TfLiteTensorName(input), Describe(input).c_str()));
-  }
+  session.FillInput(index, bytes.data());
 }
 
 Measurement Measure(const Settings& settings) {
   using Clock = std::chrono::steady_clock;
-  const auto since = [](Clock::time_point start) {
-    return std::chrono::duration<double, std::milli>(Clock::now() - start).count();
-  };
   const Clock::time_point load = Clock::now();
-  Session session(settings.session);
-  Measurement measurement = {since(load), {}, {}};
+  const std::unique_ptr<Session> session = LoadSession(settings.session);
+  Measurement measurement = {std::chrono::duration<double, std::milli>(Clock::now() - load).count(), {}, {}};
 
   std::mt19937 random;
-  for (int i = 0; i < session.num_inputs(); ++i) FillInput(session.input(i), random);
-  for (int i = 0; i < settings.warmup_runs; ++i) session.Invoke();
-  session.ResetOpTimes();
-  for (int i = 0; i < settings.num_runs; ++i) {
-    const Clock::time_point start = Clock::now();
-    session.Invoke();
-    measurement.run_ms.push_back(since(start));
-  }
-  measurement.ops = session.op_times();
+  for (size_t i = 0; i < session->inputs().size(); ++i) FillInput(*session, i, random);
+  for (int i = 0; i < settings.warmup_runs; ++i) session->Invoke();
+  session->ResetOpTimes();
+  for (int i = 0; i < settings.num_runs; ++i) measurement.run_ms.push_back(session->Invoke());
+  measurement.ops = session->op_times();
   return measurement;
 }
 
@@ -102,7 +93,7 @@ Json ToJson(const Settings& settings, const Measurement& measurement, double pea
   }
   return Json::Object({
       {"graph", settings.session.model},
-      {"tflite_version", TfLiteVersion()},
+      {"tflite_version", RuntimeName()},
       {"litebnn_version", litebnn_version()},
       {"num_threads", settings.session.num_threads},
       {"lcompute", settings.session.lcompute},
@@ -143,8 +134,8 @@ void WriteFile(const std::string& path, const std::string& content) {
 void Print(const Settings& settings, const Measurement& measurement, double peak_memory) {
   const Statistics statistics = Summarize(measurement.run_ms);
   const auto percentile = [&measurement](double percent) { return Percentile(measurement.run_ms, percent); };
-  std::printf("%s: %d runs, %d threads, TensorFlow Lite %s, litebnn %s\n", settings.session.model.c_str(),
-              settings.num_runs, settings.session.num_threads, TfLiteVersion(), litebnn_version());
+  std::printf("%s: %d runs, %d threads, %s, litebnn %s\n", settings.session.model.c_str(), settings.num_runs,
+              settings.session.num_threads, RuntimeName().c_str(), litebnn_version());
   std::printf("latency: median %.3f ms, mean %.3f, std %.3f, min %.3f, p90 %.3f, p99 %.3f, max %.3f\n", percentile(50),
               statistics.mean, statistics.deviation, statistics.minimum, percentile(90), percentile(99),
               statistics.maximum);
@@ -159,7 +150,7 @@ void Main(int argc, char** argv) {
       {"num_threads", 0, IntFlag{&settings.session.num_threads, 1, kMostThreads}, "threads to run on"},
       {"num_runs", 0, IntFlag{&settings.num_runs, 1}, "runs to measure"},
       {"warmup_runs", 0, IntFlag{&settings.warmup_runs, 0}, "runs before those"},
-      {"lcompute", 0, &settings.session.lcompute, "register litebnn's ops, which models with Lce ops need"},
+      {"lcompute", 0, &settings.session.lcompute, "run the Lce ops, by litebnn"},
       {"use_xnnpack", 0, &settings.session.xnnpack, "run float and quantized ops in XNNPACK"},
       {"external_delegate_path", 0, &settings.session.external_delegate, "delegate library to load"},
       {"enable_op_profiling", 0, &settings.session.profiling, "print the time of each op"},

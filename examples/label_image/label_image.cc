@@ -1,7 +1,6 @@
 // Names what an image shows: a model, its labels and an image in, the best scores out. The flags are those of
 // TensorFlow's program of this name, and --lcompute.
 #include <algorithm>
-#include <chrono>
 #include <cmath>
 #include <cstdio>
 #include <limits>
@@ -42,37 +41,35 @@ struct InputFormat {
   int channels;
 };
 
-InputFormat CheckInput(Session& session, const std::string& model) {
-  if (session.num_inputs() != 1) {
-    throw Error(Format("%s has %d inputs, expected 1", model.c_str(), session.num_inputs()));
+// Throws Error unless there is one tensor, of a type that images and scores have. `what` is "input" or "output".
+void CheckTensor(const std::vector<Tensor>& tensors, const char* what, const std::string& model, const char* shape,
+                 bool (*fits)(const std::vector<int>& shape)) {
+  if (tensors.size() != 1) {
+    throw Error(Format("%s has %zu %ss, expected 1", model.c_str(), tensors.size(), what));
   }
-  const TfLiteTensor* input = session.input(0);
-  const TfLiteType type = TfLiteTensorType(input);
-  const bool image = TfLiteTensorNumDims(input) == 4 && TfLiteTensorDim(input, 0) == 1 &&
-                     TfLiteTensorDim(input, 1) > 0 && TfLiteTensorDim(input, 2) > 0 &&
-                     (TfLiteTensorDim(input, 3) == 1 || TfLiteTensorDim(input, 3) == 3);
-  if (!image || (type != kTfLiteFloat32 && type != kTfLiteUInt8 && type != kTfLiteInt8)) {
-    throw Error(Format("the input of %s is %s, expected float32, uint8 or int8 [1, height, width, 1 or 3]",
-                       model.c_str(), Describe(input).c_str()));
+  const ElementType type = tensors[0].type;
+  const bool known = type == ElementType::kFloat32 || type == ElementType::kUInt8 || type == ElementType::kInt8;
+  if (!known || !fits(tensors[0].shape)) {
+    throw Error(Format("the %s of %s is %s, expected float32, uint8 or int8 %s", what, model.c_str(),
+                       Describe(tensors[0]).c_str(), shape));
   }
-  return {TfLiteTensorDim(input, 1), TfLiteTensorDim(input, 2), TfLiteTensorDim(input, 3)};
+}
+
+InputFormat CheckInput(const Session& session, const std::string& model) {
+  const std::vector<Tensor> inputs = session.inputs();
+  CheckTensor(inputs, "input", model, "[1, height, width, 1 or 3]", [](const std::vector<int>& shape) {
+    return shape.size() == 4 && shape[0] == 1 && shape[1] > 0 && shape[2] > 0 && (shape[3] == 1 || shape[3] == 3);
+  });
+  return {inputs[0].shape[1], inputs[0].shape[2], inputs[0].shape[3]};
 }
 
 // The number of scores of the model's output.
 size_t CheckOutput(const Session& session, const std::string& model) {
-  if (session.num_outputs() != 1) {
-    throw Error(Format("%s has %d outputs, expected 1", model.c_str(), session.num_outputs()));
-  }
-  const TfLiteTensor* output = session.output(0);
-  const TfLiteType type = TfLiteTensorType(output);
-  const int rank = TfLiteTensorNumDims(output);
-  bool scores = rank > 0;
-  for (int i = 0; i + 1 < rank; ++i) scores = scores && TfLiteTensorDim(output, i) == 1;
-  if (!scores || (type != kTfLiteFloat32 && type != kTfLiteUInt8 && type != kTfLiteInt8)) {
-    throw Error(Format("the output of %s is %s, expected float32, uint8 or int8 [1, scores]", model.c_str(),
-                       Describe(output).c_str()));
-  }
-  return static_cast<size_t>(TfLiteTensorDim(output, rank - 1));
+  const std::vector<Tensor> outputs = session.outputs();
+  CheckTensor(outputs, "output", model, "[1, scores]", [](const std::vector<int>& shape) {
+    return !shape.empty() && std::all_of(shape.begin(), shape.end() - 1, [](int size) { return size == 1; });
+  });
+  return static_cast<size_t>(outputs[0].shape.back());
 }
 
 std::vector<std::string> ReadLabels(const std::string& path) {
@@ -89,57 +86,56 @@ std::vector<std::string> ReadLabels(const std::string& path) {
   return labels;
 }
 
+// How a quantized tensor stands for real numbers.
+struct Scale {
+  float scale;
+  int zero_point;
+};
+
 template <class Integer>
-std::vector<Integer> Quantize(const std::vector<float>& values, TfLiteQuantizationParams params) {
+std::vector<Integer> Quantize(const std::vector<float>& values, Scale scale) {
   std::vector<Integer> quantized;
   for (const float value : values) {
-    const float steps = std::round(value / params.scale) + static_cast<float>(params.zero_point);
+    const float steps = std::round(value / scale.scale) + static_cast<float>(scale.zero_point);
     quantized.push_back(static_cast<Integer>(
         std::clamp(steps, float{std::numeric_limits<Integer>::min()}, float{std::numeric_limits<Integer>::max()})));
   }
   return quantized;
 }
 
-template <class Values>
-void CopyInto(TfLiteTensor* tensor, const Values& values) {
-  if (TfLiteTensorCopyFromBuffer(tensor, values.data(), values.size() * sizeof(values[0])) != kTfLiteOk) {
-    throw Error(Format("cannot fill the input %s", Describe(tensor).c_str()));
-  }
-}
-
 // Fills the input with pixel values of 0 to 255, normalized and, where the input is quantized, in its own scale. A
 // quantized input without a scale gets the pixels as they are, which int8 shifts by 128.
-void FillInput(TfLiteTensor* input, std::vector<float> pixels, float mean, float deviation) {
-  const TfLiteType type = TfLiteTensorType(input);
-  TfLiteQuantizationParams params = TfLiteTensorQuantizationParams(input);
-  if (type == kTfLiteFloat32 || params.scale != 0) {
+void FillInput(Session& session, std::vector<float> pixels, float mean, float deviation) {
+  const Tensor input = session.inputs()[0];
+  Scale scale = {input.scale, input.zero_point};
+  if (input.type == ElementType::kFloat32 || scale.scale != 0) {
     for (float& value : pixels) value = (value - mean) / deviation;
   } else {
-    params = {1, type == kTfLiteInt8 ? -128 : 0};
+    scale = {1, input.type == ElementType::kInt8 ? -128 : 0};
   }
-  if (type == kTfLiteFloat32) CopyInto(input, pixels);
-  if (type == kTfLiteUInt8) CopyInto(input, Quantize<uint8_t>(pixels, params));
-  if (type == kTfLiteInt8) CopyInto(input, Quantize<int8_t>(pixels, params));
+  if (input.type == ElementType::kFloat32) session.FillInput(0, pixels.data());
+  if (input.type == ElementType::kUInt8) session.FillInput(0, Quantize<uint8_t>(pixels, scale).data());
+  if (input.type == ElementType::kInt8) session.FillInput(0, Quantize<int8_t>(pixels, scale).data());
 }
 
 template <class Integer>
-std::vector<float> Dequantize(const void* data, size_t count, TfLiteQuantizationParams params) {
+std::vector<float> Dequantize(const void* data, size_t count, Scale scale) {
   const auto* values = static_cast<const Integer*>(data);
   std::vector<float> scores;
   for (size_t i = 0; i < count; ++i) {
-    scores.push_back(params.scale * static_cast<float>(int{values[i]} - params.zero_point));
+    scores.push_back(scale.scale * static_cast<float>(int{values[i]} - scale.zero_point));
   }
   return scores;
 }
 
 // The scores as real numbers. A quantized output without a scale stands for 0 to 1.
-std::vector<float> ReadScores(const TfLiteTensor* output, size_t count) {
-  const TfLiteType type = TfLiteTensorType(output);
-  const void* data = TfLiteTensorData(output);
-  TfLiteQuantizationParams params = TfLiteTensorQuantizationParams(output);
-  if (params.scale == 0) params = {1.0f / 255, type == kTfLiteInt8 ? -128 : 0};
-  if (type == kTfLiteUInt8) return Dequantize<uint8_t>(data, count, params);
-  if (type == kTfLiteInt8) return Dequantize<int8_t>(data, count, params);
+std::vector<float> ReadScores(Session& session, size_t count) {
+  const Tensor output = session.outputs()[0];
+  const void* data = session.OutputData(0);
+  Scale scale = {output.scale, output.zero_point};
+  if (scale.scale == 0) scale = {1.0f / 255, output.type == ElementType::kInt8 ? -128 : 0};
+  if (output.type == ElementType::kUInt8) return Dequantize<uint8_t>(data, count, scale);
+  if (output.type == ElementType::kInt8) return Dequantize<int8_t>(data, count, scale);
   const auto* scores = static_cast<const float*>(data);
   return {scores, scores + count};
 }
@@ -167,24 +163,23 @@ Image ReadImage(const std::string& path, int channels) {
 
 void Run(const Settings& settings) {
   const std::string& model = settings.session.model;
-  Session session(settings.session);
+  const std::unique_ptr<Session> loaded = LoadSession(settings.session);
+  Session& session = *loaded;
   const InputFormat format = CheckInput(session, model);
   const std::vector<std::string> labels =
       settings.labels.empty() ? std::vector<std::string>() : ReadLabels(settings.labels);
   const Image image = ReadImage(settings.image, format.channels);
   if (settings.verbose) {
-    std::printf("TensorFlow Lite %s, litebnn %s\n", TfLiteVersion(), litebnn_version());
-    std::printf("input: %s %s\n", TfLiteTensorName(session.input(0)), Describe(session.input(0)).c_str());
+    std::printf("%s, litebnn %s\n", RuntimeName().c_str(), litebnn_version());
+    std::printf("input: %s %s\n", session.inputs()[0].name.c_str(), Describe(session.inputs()[0]).c_str());
     std::printf("image: %d x %d, %d channels\n", image.width, image.height, image.channels);
   }
-  FillInput(session.input(0), ResizeBilinear(image, format.height, format.width), settings.input_mean,
-            settings.input_std);
+  FillInput(session, ResizeBilinear(image, format.height, format.width), settings.input_mean, settings.input_std);
 
   for (int i = 0; i < settings.warmup_runs; ++i) session.Invoke();
   session.ResetOpTimes();
-  const auto start = std::chrono::steady_clock::now();
-  for (int i = 0; i < settings.count; ++i) session.Invoke();
-  const std::chrono::duration<double, std::milli> time = std::chrono::steady_clock::now() - start;
+  double milliseconds = 0;
+  for (int i = 0; i < settings.count; ++i) milliseconds += session.Invoke();
 
   // Some models compute the shape of their output, so it is known only now.
   const size_t num_scores = CheckOutput(session, model);
@@ -193,12 +188,12 @@ void Run(const Settings& settings) {
                        labels.size(), num_scores, model.c_str()));
   }
   if (settings.verbose) {
-    std::printf("output: %s %s\n", TfLiteTensorName(session.output(0)), Describe(session.output(0)).c_str());
+    std::printf("output: %s %s\n", session.outputs()[0].name.c_str(), Describe(session.outputs()[0]).c_str());
   }
-  std::printf("average time: %.3f ms\n", time.count() / settings.count);
+  std::printf("average time: %.3f ms\n", milliseconds / settings.count);
   if (settings.session.profiling) std::printf("%s", FormatOpTimes(session.op_times()).c_str());
 
-  const std::vector<float> scores = ReadScores(session.output(0), num_scores);
+  const std::vector<float> scores = ReadScores(session, num_scores);
   for (const size_t i : Best(scores, static_cast<size_t>(settings.num_results))) {
     const std::string label = labels.empty() ? "" : " " + labels[i];
     std::printf("%g: %zu%s\n", static_cast<double>(scores[i]), i, label.c_str());
@@ -212,7 +207,7 @@ void Main(int argc, char** argv) {
       {"tflite_model", 'm', &settings.session.model, "the model"},
       {"image", 'i', &settings.image, "the image: BMP, PNG, JPEG or PPM"},
       {"labels", 'l', &settings.labels, "names of the outputs, one a line"},
-      {"lcompute", 0, &settings.session.lcompute, "register litebnn's ops, which models with Lce ops need"},
+      {"lcompute", 0, &settings.session.lcompute, "run the Lce ops, by litebnn"},
       {"input_mean", 'b', &settings.input_mean, "subtracted from each pixel"},
       {"input_std", 's', &settings.input_std, "what each pixel is then divided by"},
       {"num_results", 'r', IntFlag{&settings.num_results, 1}, "how many results to print"},

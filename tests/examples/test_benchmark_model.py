@@ -6,10 +6,11 @@ import numpy as np
 import pytest
 
 from litebnn.flatbuffer.schema import OPERATOR_NAMES
-from litebnn.graph import Options
+from litebnn.graph import Options, constant
+from tests.support.lce_models import quantize_model
 from tests.support.programs import (
     GOLDEN,
-    NEEDS_NEWER_LIBRARY,
+    WITH_SIGN,
     error_of,
     host_programs,
     one_op_model,
@@ -17,16 +18,17 @@ from tests.support.programs import (
     run,
     sanitized_programs,
     tensor,
+    tflite_programs,
 )
 from toolchains.targets import ROOT
 
 
-@pytest.fixture
-def benchmark_model():
-    return [host_programs() / "benchmark_model"]
+@pytest.fixture(params=[host_programs, tflite_programs], ids=["litert", "tflite"])
+def benchmark_model(request):
+    return [request.param() / "benchmark_model"]
 
 
-@pytest.mark.parametrize("model", GOLDEN, ids=lambda m: m.name)
+@pytest.mark.parametrize("model", [model for model in GOLDEN if model != WITH_SIGN], ids=lambda m: m.name)
 @pytest.mark.parametrize("use_xnnpack", [0, 1])
 def test_runs_every_golden_model(benchmark_model, model, use_xnnpack):
     result = run(benchmark_model, graph=model, lcompute=1, use_xnnpack=use_xnnpack, num_runs=2, warmup_runs=0)
@@ -34,9 +36,14 @@ def test_runs_every_golden_model(benchmark_model, model, use_xnnpack):
     assert "latency: median " in result.stdout
 
 
-def test_a_builtin_that_the_library_lacks_is_one_line(benchmark_model):
-    message = error_of(run(benchmark_model, graph=NEEDS_NEWER_LIBRARY, lcompute=1))
-    assert message.endswith("It needs a newer C library than this one of TensorFlow Lite 2.9.0.")
+def test_runs_a_float_sign():
+    result = run([host_programs() / "benchmark_model"], graph=WITH_SIGN, lcompute=1, num_runs=2)
+    assert result.returncode == 0, result.stderr
+
+
+def test_a_builtin_that_the_library_lacks_is_one_line():
+    message = error_of(run([tflite_programs() / "benchmark_model"], graph=WITH_SIGN, lcompute=1))
+    assert message.endswith("It needs a newer runtime than TensorFlow Lite 2.9.0.")
 
 
 @pytest.fixture
@@ -122,6 +129,43 @@ def test_text_has_no_random_values(benchmark_model, tmp_path):
     model.write_bytes(one_op_model("EQUAL", words, tensor("same", (4,), "BOOL"), Options("EqualOptions")))
     message = error_of(run(benchmark_model, graph=model))
     assert message == "the input words is string [4]: text cannot be made up"
+
+
+def test_an_index_out_of_bounds_is_one_line(tmp_path):
+    model = tmp_path / "m.tflite"
+    indices = constant("indices", np.array([[100_000_000]], np.int32))
+    inputs = [indices, tensor("updates", (1,), "FLOAT32"), constant("shape", np.array([4], np.int32))]
+    model.write_bytes(one_op_model("SCATTER_ND", inputs, tensor("out", (4,), "FLOAT32"), Options("ScatterNdOptions")))
+    message = error_of(run([sanitized_programs() / "benchmark_model"], graph=model))
+    assert message.startswith(f"{model}: the model cannot run: ")
+    assert "scatter_nd index out of bounds" in message
+
+
+def test_an_output_that_litert_does_not_hand_out_is_one_line(tmp_path):
+    model = tmp_path / "m.tflite"
+    model.write_bytes(one_op_model("WHERE", [tensor("c", (4,), "BOOL")], tensor("found", (4, 1), "INT64")))
+    message = error_of(run([host_programs() / "benchmark_model"], graph=model))
+    assert message == f"{model}: LiteRT hands out no output of a shape that only a run tells"
+
+
+def test_a_tensor_of_more_dimensions_than_litert_takes_is_one_line(tmp_path):
+    model, ones = tmp_path / "m.tflite", (1,) * 9
+    model.write_bytes(one_op_model("ABS", [tensor("x", ones, "FLOAT32")], tensor("y", ones, "FLOAT32")))
+    message = error_of(run([sanitized_programs() / "benchmark_model"], graph=model))
+    assert message == f"{model}: LiteRT refuses it (status 5)"
+
+
+def test_an_op_that_litebnn_refuses_is_named(benchmark_model, tmp_path):
+    model = tmp_path / "m.tflite"
+    model.write_bytes(quantize_model((1, 2, 2, 3), "int32"))
+    message = error_of(run(benchmark_model, graph=model, lcompute=1))
+    assert message.startswith(f"{model}: the runtime ")
+    assert "litebnn: LceQuantize" in message
+
+
+def test_both_a_library_and_what_is_linked_in(measured):
+    delegate = host_programs() / "liblitebnn.so"
+    assert measured(external_delegate_path=delegate)["lcompute"]
 
 
 def test_writes_into_a_pipe_and_through_a_link(benchmark_model, tmp_path):

@@ -3,7 +3,6 @@
 import json
 import re
 import shlex
-import shutil
 import subprocess
 import tarfile
 from pathlib import Path
@@ -17,6 +16,7 @@ import litebnn
 from bench.zoo import ZOO
 from tests.support.programs import GOLDEN, host_programs, run, scores
 from toolchains.bundle import bundle
+from toolchains.emulate import recent_emulator
 from toolchains.targets import ROOT, ToolkitError, find_target
 
 IMAGES = 100
@@ -28,9 +28,10 @@ def emulator(target: str) -> list[str]:
     row = find_target(target)
     if not row.triple:
         return []
-    program = shutil.which(row.emulator)
-    if program is None:
-        pytest.skip(f"{row.emulator} is missing: install the Debian package qemu-user")
+    try:
+        program = recent_emulator(row)
+    except ToolkitError as error:
+        pytest.skip(f"{row.emulator} cannot be had: {error}")
     if not (SYSTEM / "lib" / "libstdc++.so.6").exists():
         pytest.skip("the emulated system's libraries are missing: install the Debian package libstdc++6-arm64-cross")
     return [program, "-cpu", row.emulator_cpu, "-L", str(SYSTEM)]

@@ -11,15 +11,28 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from PIL import Image
 
-from litebnn.flatbuffer import write_model
-from litebnn.graph import Graph, Model, Op, OpCode, Options, constant
-from tests.support.programs import GOLDEN, error_of, host_programs, one_op_model, pixels_model, run, scores, tensor
+from litebnn.graph import Op, OpCode, Options, constant
+from tests.support.programs import (
+    GOLDEN,
+    error_of,
+    graph_model,
+    host_programs,
+    one_op_model,
+    pixels_model,
+    run,
+    scores,
+    tensor,
+    tflite_programs,
+)
 from toolchains.targets import ROOT
+
+PROGRAMS = {"litert": host_programs, "tflite": tflite_programs}
+on_both_runtimes = pytest.mark.parametrize("label_image", PROGRAMS, indirect=True)
 
 
 @pytest.fixture
-def label_image():
-    return [host_programs() / "label_image"]
+def label_image(request):
+    return [PROGRAMS[getattr(request, "param", "litert")]() / "label_image"]
 
 
 def fed(command, tmp_path, image: bytes | Image.Image, shape, dtype="FLOAT32", scale=0, zero_point=0, **flags):
@@ -156,6 +169,7 @@ def test_normalizes_float_inputs(label_image, tmp_path, mean, deviation):
     np.testing.assert_allclose(values, (image - mean) / deviation, rtol=1e-5, atol=1e-6)
 
 
+@on_both_runtimes
 @pytest.mark.parametrize(
     ("dtype", "scale", "zero_point"), [("UINT8", 1 / 127.5, 127), ("INT8", 1 / 127.5, 0), ("INT8", 0.02, -60)]
 )
@@ -168,6 +182,7 @@ def test_quantizes_with_the_inputs_own_scale(label_image, tmp_path, dtype, scale
     np.testing.assert_allclose(values / scale, np.rint(values / scale), atol=1e-3)
 
 
+@on_both_runtimes
 @pytest.mark.parametrize("dtype", ["UINT8", "INT8"])
 def test_an_input_without_a_scale_takes_the_pixels(label_image, tmp_path, dtype):
     image = noise(6, 5, 3)
@@ -218,6 +233,7 @@ def test_prints_the_best_scores_with_index_and_label(label_image, files):
     assert lines[1:] == [f"{i}: {i} thing {i}" for i in (11, 10, 9, 8, 7)]
 
 
+@on_both_runtimes
 def test_short_flags(label_image, files):
     flags = ["-m", files["tflite_model"], "-i", files["image"], "-l", files["labels"], "-b", "0", "-s", "2", "-r", "1"]
     result = run([*label_image, *flags, "-t", "2", "-c", "3", "-w", "0", "-v", "1", "-x", "0", "-p", "0"])
@@ -250,6 +266,7 @@ def test_profiling_prints_the_time_of_each_op(label_image, files):
     assert [line.split()[3] for line in result.stdout.splitlines() if line.startswith("    0 ")] == ["RESHAPE"]
 
 
+@on_both_runtimes
 @pytest.mark.parametrize("xnnpack", [0, 1])
 def test_profiling_names_our_ops(label_image, xnnpack):
     example = ROOT / "examples" / "label_image"
@@ -304,6 +321,7 @@ def test_an_empty_file_is_one_line(label_image, files, which):
     assert error_of(run(label_image, **files)).endswith(f"{files[which]} is empty")
 
 
+@on_both_runtimes
 @pytest.mark.parametrize("content", [b"not a model", b"\x1c\0\0\0TFL3", "cut"])
 def test_an_unreadable_model_is_one_line(label_image, files, content):
     model = files["tflite_model"]
@@ -318,6 +336,7 @@ def test_a_model_for_something_else_than_an_image_is_one_line(label_image, files
     assert f"is float32 {list(shape)}, expected float32, uint8 or int8 [1, height, width, 1 or 3]" in message
 
 
+@on_both_runtimes
 def test_a_model_with_an_input_of_another_type_is_one_line(label_image, files):
     files["tflite_model"].write_bytes(pixels_model((1, 2, 2, 3), "INT32"))
     assert "is int32 [1, 2, 2, 3], expected float32, uint8 or int8" in error_of(run(label_image, **files))
@@ -338,25 +357,31 @@ def computed_shape(files):
     image, shape = tensor("image", (1, 2, 2, 3), "FLOAT32"), tensor("shape", (2,), "INT32")
     parts = [constant(name, np.array(value, np.int32)) for name, value in (("a", [1, 5]), ("b", [0, 7]))]
     output = tensor("scores", (1, 100000), "FLOAT32")
-    add, reshape = OpCode("ADD"), OpCode("RESHAPE")
-    ops = [Op(add, [*parts], [shape], Options("AddOptions")), Op(reshape, [image, shape], [output])]
-    graph = Graph("main", [image, *parts, shape, output], [image], [output], ops)
-    content = write_model(Model([graph], [], [add, reshape], [], None, None, 3, None))
-    files["tflite_model"].write_bytes(content)
+    ops = [Op(OpCode("ADD"), [*parts], [shape], Options("AddOptions")), Op(OpCode("RESHAPE"), [image, shape], [output])]
+    files["tflite_model"].write_bytes(graph_model([image], output, ops))
 
 
+@on_both_runtimes
 @pytest.mark.usefixtures("computed_shape")
-def test_counts_the_scores_that_come_out(label_image, files):
-    result = run(label_image, **files, **RAW)
+@pytest.mark.parametrize("runs", [1, 3])
+def test_counts_the_scores_that_come_out(label_image, files, runs):
+    result = run(label_image, **files, **RAW, count=runs, warmup_runs=0)
     assert result.stdout.splitlines()[1:] == [f"{i}: {i} thing {i}" for i in (11, 10, 9, 8, 7)]
 
 
 @pytest.mark.usefixtures("computed_shape")
-def test_a_model_that_a_delegate_does_not_take_is_one_line(label_image, files):
-    message = error_of(run(label_image, **files, xnnpack_delegate=1))
+def test_xnnpack_leaves_what_it_does_not_take(label_image, files):
+    result = run(label_image, **files, **RAW, xnnpack_delegate=1)
+    assert result.stdout.splitlines()[1:] == [f"{i}: {i} thing {i}" for i in (11, 10, 9, 8, 7)]
+
+
+@pytest.mark.usefixtures("computed_shape")
+def test_a_model_that_a_delegate_does_not_take_is_one_line(files):
+    message = error_of(run([tflite_programs() / "label_image"], **files, xnnpack_delegate=1))
     assert message == f"{files['tflite_model']}: the runtime refuses the model with the delegates that were asked for"
 
 
+@on_both_runtimes
 def test_a_binary_model_without_lcompute_says_what_to_add(label_image, files):
     result = run(label_image, **{**files, "tflite_model": GOLDEN[0]})
     message = error_of(result)
@@ -364,6 +389,7 @@ def test_a_binary_model_without_lcompute_says_what_to_add(label_image, files):
     assert message.endswith("Add --lcompute 1 for the Lce ops.")
 
 
+@on_both_runtimes
 def test_a_delegate_that_refuses_says_why_in_the_line(label_image, files, monkeypatch):
     monkeypatch.setenv("LITEBNN_ISA", "sparc")
     library = host_programs() / "liblitebnn.so"
@@ -381,6 +407,6 @@ def test_an_output_that_cannot_be_written_is_one_line(label_image, files, length
 
 
 def test_a_library_that_is_no_delegate_is_one_line(label_image, files):
-    library = host_programs() / "libtensorflowlite_c.so"
+    library = host_programs() / "libLiteRt.so"
     message = error_of(run(label_image, **files, external_delegate_path=library))
     assert message == f"{library} is no delegate library: it exports no tflite_plugin_create_delegate"

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from toolchains.runtime_library import fetch
+from toolchains.runtime_library import fetch_c_library
 from toolchains.targets import ToolkitError
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -17,7 +17,7 @@ COMPILERS = ["g++", "aarch64-linux-gnu-g++", "arm-linux-gnueabihf-g++"]
 def headers() -> Path:
     """The official headers of TensorFlow Lite 2.9."""
     try:
-        return fetch("x86_64") / "include"
+        return fetch_c_library("x86_64") / "include"
     except ToolkitError as error:
         pytest.skip(f"the runtime's headers cannot be fetched: {error}")
 

@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-from toolchains.runtime_library import LIBRARY, fetch
+from toolchains.runtime_library import C_LIBRARY, fetch_c_library
 from toolchains.targets import BUILD, ROOT, ToolkitError
 
 FOLDER = BUILD / "runtimes"
@@ -86,7 +86,7 @@ def c_library() -> str:
     Raises:
         ToolkitError: it cannot be fetched.
     """
-    return str(fetch("host") / LIBRARY)
+    return str(fetch_c_library("host") / C_LIBRARY)
 
 
 def run_python(

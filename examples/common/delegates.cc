@@ -1,0 +1,86 @@
+#include "common/delegates.h"
+
+#include <dlfcn.h>
+
+namespace litebnn::examples {
+namespace {
+
+using Create = decltype(tflite_plugin_create_delegate);
+using Destroy = decltype(tflite_plugin_destroy_delegate);
+
+Delegate Make(const std::string& name, Create* create, Destroy* destroy) {
+  static std::string reason;  // a report comes without user data
+  reason.clear();
+  const auto report = [](const char* message) { reason += Format(": %s", message); };
+  Delegate delegate(create(nullptr, nullptr, 0, report), destroy);
+  if (delegate == nullptr) throw Error(Format("%s cannot be made%s", name.c_str(), reason.c_str()));
+  return delegate;
+}
+
+Delegate Load(const std::string& path) {
+  // Never closed: the runtime and the delegate's threads may call into it until the program ends.
+  void* library = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
+  if (library == nullptr) throw Error(Format("cannot load the delegate %s: %s", path.c_str(), dlerror()));
+  const auto create = reinterpret_cast<Create*>(dlsym(library, "tflite_plugin_create_delegate"));
+  const auto destroy = reinterpret_cast<Destroy*>(dlsym(library, "tflite_plugin_destroy_delegate"));
+  if (create == nullptr || destroy == nullptr) {
+    throw Error(Format("%s is no delegate library: it exports no tflite_plugin_create_delegate", path.c_str()));
+  }
+  return Make("the delegate " + path, create, destroy);
+}
+
+// A delegate that takes no node, for what its function does to the graph.
+Delegate MakeIdle(TfLiteStatus (*prepare)(TfLiteContext*, TfLiteDelegate*), void* data) {
+  auto* delegate = new TfLiteDelegate();
+  delegate->data_ = data;
+  delegate->Prepare = prepare;
+  delegate->flags = kTfLiteDelegateFlagsAllowDynamicTensors;
+  const auto destroy = [](::TfLiteDelegate* made) { delete reinterpret_cast<TfLiteDelegate*>(made); };
+  return Delegate(reinterpret_cast<::TfLiteDelegate*>(delegate), destroy);
+}
+
+// Gives the nodes of the Lce ops the functions that are linked into the program.
+TfLiteStatus RegisterOps(TfLiteContext* context, TfLiteDelegate*) {
+  TfLiteIntArray* plan = nullptr;
+  if (context->GetExecutionPlan(context, &plan) != kTfLiteOk) return kTfLiteError;
+  for (int i = 0; i < plan->size; ++i) {
+    TfLiteNode* node = nullptr;
+    TfLiteRegistration* registration = nullptr;
+    if (context->GetNodeAndRegistration(context, plan->data[i], &node, &registration) != kTfLiteOk) return kTfLiteError;
+    const auto* ours = reinterpret_cast<const TfLiteRegistration*>(litebnn_registration(registration->custom_name));
+    if (ours == nullptr) continue;
+    // The rest of the structure is the runtime's, and as long as its version has it.
+    registration->init = ours->init;
+    registration->free = ours->free;
+    registration->prepare = ours->prepare;
+    registration->invoke = ours->invoke;
+    const auto* options = static_cast<const char*>(node->custom_initial_data);
+    node->user_data = ours->init(context, options, static_cast<size_t>(node->custom_initial_data_size));
+  }
+  return kTfLiteOk;
+}
+
+}  // namespace
+
+std::vector<Delegate> MakeDelegates(const SessionOptions& options) {
+  std::vector<Delegate> delegates;
+  if (!options.external_delegate.empty()) delegates.push_back(Load(options.external_delegate));
+  if (options.lcompute && options.profiling) {
+    // litebnn's delegate runs several nodes as one. So that each is measured by itself, it is left out.
+    delegates.push_back(MakeIdle(RegisterOps, nullptr));
+  } else if (options.lcompute) {
+    delegates.push_back(Make("litebnn's delegate", tflite_plugin_create_delegate, tflite_plugin_destroy_delegate));
+  }
+  return delegates;
+}
+
+Delegate ObservingDelegate(TfLiteContext** graph) {
+  const auto observe = [](TfLiteContext* context, TfLiteDelegate* delegate) {
+    auto** first = static_cast<TfLiteContext**>(delegate->data_);
+    if (*first == nullptr) *first = context;
+    return kTfLiteOk;
+  };
+  return MakeIdle(observe, graph);
+}
+
+}  // namespace litebnn::examples

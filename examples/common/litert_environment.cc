@@ -1,0 +1,99 @@
+#include "common/litert_environment.h"
+
+#include <iterator>
+
+namespace litebnn::examples {
+namespace {
+
+constexpr int64_t kTfLiteDelegateFlagsPerOperatorProfiling = 4;
+
+// In the order of their accelerators' registration.
+const std::vector<Delegate>* delegates_of_environment = nullptr;
+
+LiteRtStatus WrapDelegate(void*, LiteRtEnvironment, LiteRtAccelerator accelerator, LiteRtOptions,
+                          LiteRtDelegateWrapper* wrapper) {
+  size_t id = 0;
+  const LiteRtStatus status = LiteRtGetAcceleratorId(accelerator, &id);
+  if (status != kLiteRtStatusOk) return status;
+  // The delegate is not LiteRT's to destroy: it serves every model of the environment.
+  return LiteRtWrapDelegate((*delegates_of_environment)[id].get(), [](::TfLiteDelegate*) {}, wrapper);
+}
+
+// An accelerator for the delegate of its place.
+constexpr LiteRtAcceleratorDef kDelegateAccelerator = {
+    {sizeof(LiteRtAcceleratorDef), 1, 0, 0},
+    [](LiteRtAccelerator, const char** name) {
+      *name = "delegate";
+      return kLiteRtStatusOk;
+    },
+    [](LiteRtAccelerator, LiteRtApiVersion* version) {
+      *version = {1, 0, 0};
+      return kLiteRtStatusOk;
+    },
+    [](LiteRtAccelerator, LiteRtHwAcceleratorSet* hardware) {
+      *hardware = kLiteRtHwAcceleratorCpu;
+      return kLiteRtStatusOk;
+    },
+    [](LiteRtAccelerator, bool* does_jit_compilation) {
+      *does_jit_compilation = true;
+      return kLiteRtStatusOk;
+    },
+    WrapDelegate,
+};
+
+void Register(LiteRtEnvironment environment, const LiteRtAcceleratorDef& type) {
+  LiteRtAccelerator accelerator = nullptr;
+  Check(LiteRtCreateAccelerator(&accelerator), "make an accelerator");
+  LiteRtSetAcceleratorGetName(accelerator, type.get_name);
+  LiteRtSetAcceleratorGetVersion(accelerator, type.get_version);
+  LiteRtSetAcceleratorGetHardwareSupport(accelerator, type.get_hardware_support);
+  LiteRtSetIsAcceleratorDelegateResponsibleForJitCompilation(accelerator,
+                                                             type.is_tflite_delegate_responsible_for_jit_compilation);
+  LiteRtSetDelegateFunction(accelerator, type.create_delegate);
+  Check(LiteRtRegisterAccelerator(environment, accelerator, nullptr, nullptr), "register an accelerator");
+}
+
+LiteRtStatus CreateXnnpack(void* runtime_context, LiteRtEnvironment environment, LiteRtAccelerator accelerator,
+                           LiteRtOptions options, LiteRtDelegateWrapper* wrapper) {
+  const LiteRtStatus status =
+      LiteRtStaticLinkedAcceleratorCpuDef->create_delegate(runtime_context, environment, accelerator, options, wrapper);
+  ::TfLiteDelegate* delegate = nullptr;
+  if (status != kLiteRtStatusOk || LiteRtUnwrapDelegate(*wrapper, &delegate) != kLiteRtStatusOk) return status;
+  // XNNPACK's nodes shall be profiled as those of any delegate, not as the operators of its own that run in them.
+  reinterpret_cast<TfLiteDelegate*>(delegate)->flags &= ~kTfLiteDelegateFlagsPerOperatorProfiling;
+  return status;
+}
+
+LiteRtAcceleratorDef Xnnpack() {
+  if (LiteRtStaticLinkedAcceleratorCpuDef == nullptr) throw Error("libLiteRt.so was built without XNNPACK");
+  LiteRtAcceleratorDef type = *LiteRtStaticLinkedAcceleratorCpuDef;
+  if (type.abi_header.major_version != 1 || type.abi_header.struct_size < sizeof type) {
+    throw Error(Format("libLiteRt.so describes XNNPACK by version %d.%d, expected 1.0", type.abi_header.major_version,
+                       type.abi_header.minor_version));
+  }
+  type.create_delegate = CreateXnnpack;
+  return type;
+}
+
+}  // namespace
+
+void Check(LiteRtStatus status, const char* what) {
+  if (status != kLiteRtStatusOk) throw Error(Format("LiteRT cannot %s (status %d)", what, status));
+}
+
+Owned<LiteRtEnvironment> MakeEnvironment(const std::vector<Delegate>& delegates, bool xnnpack) {
+  delegates_of_environment = &delegates;
+  const LiteRtEnvOption options[] = {
+      {kLiteRtEnvOptionTagAutoRegisterAccelerators, {kLiteRtAnyTypeInt, 0}},
+      {kLiteRtEnvOptionTagMinLoggerSeverity, {kLiteRtAnyTypeInt, kLiteRtLogSeveritySilent}},
+  };
+  LiteRtEnvironment environment = nullptr;
+  Check(LiteRtCreateEnvironment(static_cast<int>(std::size(options)), options, &environment), "start");
+  Owned<LiteRtEnvironment> owned(environment, LiteRtDestroyEnvironment);
+  // Each takes of the nodes that the ones before it have left.
+  for (size_t i = 0; i < delegates.size(); ++i) Register(environment, kDelegateAccelerator);
+  if (xnnpack) Register(environment, Xnnpack());
+  return owned;
+}
+
+}  // namespace litebnn::examples

@@ -1,0 +1,296 @@
+// Sessions on LiteRT: its compiled models, accelerators and profiler.
+
+#include <algorithm>
+#include <chrono>
+#include <cstdlib>
+#include <cstring>
+#include <map>
+#include <utility>
+
+#include "common/caught_stderr.h"
+#include "common/delegates.h"
+#include "common/error.h"
+#include "common/litert_api.h"
+#include "common/litert_environment.h"
+#include "common/session.h"
+#include "litert_version.h"
+
+namespace litebnn::examples {
+namespace {
+
+// The profiler keeps 2^19 events and overwrites the oldest ones.
+constexpr int kManyEvents = 1 << 17;
+
+void AddOptions(LiteRtOptions options, const char* identifier, const std::string& toml) {
+  LiteRtOpaqueOptions opaque = nullptr;
+  Check(LiteRtCreateOpaqueOptions(identifier, strdup(toml.c_str()), std::free, &opaque), "take options");
+  Check(LiteRtAddOpaqueOptions(options, opaque), "take options");
+}
+
+enum class Reporter { kStderr = 1, kBuffer = 2 };
+
+LiteRtStatus Compile(LiteRtEnvironment environment, LiteRtModel model, const SessionOptions& session, Reporter reporter,
+                     LiteRtCompiledModel* compiled) {
+  LiteRtOptions made = nullptr;
+  Check(LiteRtCreateOptions(&made), "make options");
+  const Owned<LiteRtOptions> options(made, LiteRtDestroyOptions);
+  Check(LiteRtSetOptionsHardwareAccelerators(made, kLiteRtHwAcceleratorCpu), "set the hardware");
+  AddOptions(made, "cpu_delegate", Format("num_threads = %d\n", session.num_threads));
+  AddOptions(made, "runtime_options_string",
+             Format("enable_profiling = %s\nerror_reporter_mode = %d\n", session.profiling ? "true" : "false",
+                    static_cast<int>(reporter)));
+  return LiteRtCreateCompiledModel(environment, model, made, compiled);
+}
+
+std::string NameOf(LiteRtTensor tensor) {
+  const char* name = nullptr;
+  return LiteRtGetTensorName(tensor, &name) == kLiteRtStatusOk && name != nullptr ? name : "";
+}
+
+size_t IndexOf(LiteRtTensor tensor) {
+  uint32_t index = 0;
+  Check(LiteRtGetTensorIndex(tensor, &index), "tell a tensor's index");
+  return index;
+}
+
+class LiteRtSession final : public Session {
+ public:
+  explicit LiteRtSession(const SessionOptions& options);
+  std::vector<Tensor> inputs() const override { return Describe(inputs_); }
+  std::vector<Tensor> outputs() const override { return Describe(outputs_); }
+  size_t InputSize(size_t index) const override;
+  void FillInput(size_t index, const void* data) override;
+  const void* OutputData(size_t index) override { return graph_->tensors[outputs_[index]].data; }
+  double Invoke() override;
+  std::vector<OpTime> op_times() override;
+  void ResetOpTimes() override;
+
+ private:
+  void FindSignature();
+  void CompileModel();
+  void MakeBuffers();
+  LiteRtTensorBuffer MakeBuffer(const LiteRtRankedTensorType& type, size_t size);
+  bool OutputsMoved() const;
+  void ReadProfile();
+  std::vector<Tensor> Describe(const std::vector<size_t>& indices) const;
+  std::string Reported() const;
+
+  // The compiled model uses all that stands above it, so it is destroyed first.
+  SessionOptions options_;
+  std::string model_bytes_;
+  TfLiteContext* graph_ = nullptr;  // the model's, of which LiteRT itself hands out no tensor
+  std::vector<Delegate> delegates_;
+  Owned<LiteRtEnvironment> environment_{nullptr, LiteRtDestroyEnvironment};
+  Owned<LiteRtModel> model_{nullptr, LiteRtDestroyModel};
+  size_t signature_ = 0;
+  std::vector<size_t> inputs_, outputs_;  // indices of tensors
+  std::vector<Owned<LiteRtTensorBuffer>> buffers_;
+  std::vector<LiteRtTensorBuffer> input_buffers_, output_buffers_;
+  Owned<LiteRtCompiledModel> compiled_{nullptr, LiteRtDestroyCompiledModel};
+  LiteRtProfiler profiler_ = nullptr;
+  std::vector<std::pair<uint64_t, uint64_t>> order_;  // of nodes, by subgraph and index
+  std::map<std::pair<uint64_t, uint64_t>, OpTime> op_times_;
+};
+
+LiteRtSession::LiteRtSession(const SessionOptions& options)
+    : options_(options), model_bytes_(ReadModel(options.model)), delegates_(MakeDelegates(options)) {
+  // The first one sees the graph that the model's file describes.
+  delegates_.insert(delegates_.begin(), ObservingDelegate(&graph_));
+  environment_ = MakeEnvironment(delegates_, options.xnnpack);
+  LiteRtModel model = nullptr;
+  const LiteRtStatus status =
+      LiteRtCreateModelFromBuffer(environment_.get(), model_bytes_.data(), model_bytes_.size(), &model);
+  if (status == kLiteRtStatusErrorInvalidFlatbuffer) throw NoModel(options.model);
+  if (status != kLiteRtStatusOk) throw ModelError(options.model, Format("LiteRT refuses it (status %d)", status), "");
+  model_.reset(model);
+  FindSignature();
+  CompileModel();
+  MakeBuffers();
+}
+
+// Finds the signature of the model's first graph, and the tensors that it takes and gives.
+void LiteRtSession::FindSignature() {
+  size_t count = 0;
+  LiteRtSubgraph first = nullptr, subgraph = nullptr;
+  LiteRtSignature signature = nullptr;
+  Check(LiteRtGetModelSubgraph(model_.get(), 0, &first), "find the model's graph");
+  Check(LiteRtGetNumModelSignatures(model_.get(), &count), "count signatures");
+  for (signature_ = 0; signature_ < count; ++signature_) {
+    Check(LiteRtGetModelSignature(model_.get(), signature_, &signature), "find a signature");
+    Check(LiteRtGetSignatureSubgraph(signature, &subgraph), "find a signature's graph");
+    if (subgraph == first) break;
+  }
+  if (signature_ == count) throw Error(options_.model + " has no signature for its first graph");
+
+  LiteRtTensor tensor = nullptr;
+  Check(LiteRtGetNumSignatureInputs(signature, &count), "count inputs");
+  for (size_t i = 0; i < count; ++i) {
+    Check(LiteRtGetSignatureInputTensorByIndex(signature, i, &tensor), "find an input");
+    inputs_.push_back(IndexOf(tensor));
+  }
+  Check(LiteRtGetNumSignatureOutputs(signature, &count), "count outputs");
+  for (size_t i = 0; i < count; ++i) {
+    Check(LiteRtGetSignatureOutputTensorByIndex(signature, i, &tensor), "find an output");
+    outputs_.push_back(IndexOf(tensor));
+  }
+}
+
+void LiteRtSession::CompileModel() {
+  const CaughtStderr silent;  // of what XNNPACK has to say
+  compiled_.reset();
+  graph_ = nullptr;
+  LiteRtCompiledModel compiled = nullptr;
+  if (Compile(environment_.get(), model_.get(), options_, Reporter::kBuffer, &compiled) != kLiteRtStatusOk) {
+    // There is no compiled model to ask for messages, so they are caught the second time.
+    const CaughtStderr caught;
+    Compile(environment_.get(), model_.get(), options_, Reporter::kStderr, &compiled);
+    throw ModelError(options_.model, Refusal(options_), caught.errors());
+  }
+  compiled_.reset(compiled);
+  if (graph_ == nullptr) throw ModelError(options_.model, "LiteRT shows no delegate the model", "");
+  // Asked for no layouts, LiteRT complains of their number, but only after it has allocated the tensors. Of outputs
+  // with more than 8 dimensions it would write more than a layout holds.
+  LiteRtLayout none;
+  if (LiteRtGetCompiledModelOutputTensorLayouts(compiled, signature_, 0, &none, true) ==
+      kLiteRtStatusErrorRuntimeFailure) {
+    throw ModelError(options_.model, "the runtime cannot prepare the model", Reported());
+  }
+  if (OutputsMoved())
+    throw ModelError(options_.model, "LiteRT hands out no output of a shape that only a run tells", "");
+  if (options_.profiling) {
+    Check(LiteRtCompiledModelGetProfiler(compiled, &profiler_), "find the profiler");
+    Check(LiteRtStartProfiler(profiler_), "start the profiler");
+  }
+}
+
+void LiteRtSession::MakeBuffers() {
+  for (const size_t index : inputs_) {
+    const TfLiteTensor& tensor = graph_->tensors[index];
+    // LiteRT takes no model with tensors of more dimensions than a layout holds.
+    const auto rank = static_cast<size_t>(tensor.dims->size);
+    LiteRtRankedTensorType type = {};
+    type.element_type = tensor.type;
+    type.layout.rank = static_cast<unsigned int>(rank) & 0x7f;
+    std::copy_n(tensor.dims->data, rank, type.layout.dimensions);
+    // Text has no size before there is some. Programs that feed none say so themselves.
+    input_buffers_.push_back(tensor.type == kTfLiteString ? nullptr : MakeBuffer(type, tensor.bytes));
+  }
+  for (const size_t index : outputs_) {
+    // LiteRT looks at no more of an output's buffer than its size.
+    const size_t size = std::max<size_t>(1, graph_->tensors[index].bytes);
+    LiteRtRankedTensorType bytes = {};
+    bytes.element_type = kTfLiteUInt8;
+    bytes.layout.rank = 1;
+    bytes.layout.dimensions[0] = static_cast<int32_t>(size);
+    output_buffers_.push_back(MakeBuffer(bytes, size));
+  }
+}
+
+LiteRtTensorBuffer LiteRtSession::MakeBuffer(const LiteRtRankedTensorType& type, size_t size) {
+  LiteRtTensorBuffer buffer = nullptr;
+  Check(LiteRtCreateManagedTensorBuffer(environment_.get(), kLiteRtTensorBufferTypeHostMemory, &type, size, &buffer),
+        "make a tensor buffer");
+  buffers_.emplace_back(buffer, LiteRtDestroyTensorBuffer);
+  return buffer;
+}
+
+size_t LiteRtSession::InputSize(size_t index) const { return graph_->tensors[inputs_[index]].bytes; }
+
+void LiteRtSession::FillInput(size_t index, const void* data) {
+  void* address = nullptr;
+  Check(LiteRtLockTensorBuffer(input_buffers_[index], &address, kLiteRtTensorBufferLockModeWrite), "fill an input");
+  std::memcpy(address, data, InputSize(index));
+  Check(LiteRtUnlockTensorBuffer(input_buffers_[index]), "fill an input");
+}
+
+double LiteRtSession::Invoke() {
+  using Clock = std::chrono::steady_clock;
+  // An output that has left its buffer, since its shape is computed as the model runs, does not go back into it.
+  if (OutputsMoved()) CompileModel();
+  const Clock::time_point start = Clock::now();
+  const LiteRtStatus status =
+      LiteRtRunCompiledModel(compiled_.get(), signature_, input_buffers_.size(), input_buffers_.data(),
+                             output_buffers_.size(), output_buffers_.data());
+  const double milliseconds = std::chrono::duration<double, std::milli>(Clock::now() - start).count();
+  if (status != kLiteRtStatusOk) throw ModelError(options_.model, "the model cannot run", Reported());
+  int events = 0;
+  if (profiler_ != nullptr && LiteRtGetNumProfilerEvents(profiler_, &events) == kLiteRtStatusOk &&
+      (events > kManyEvents || OutputsMoved())) {
+    ReadProfile();
+  }
+  return milliseconds;
+}
+
+bool LiteRtSession::OutputsMoved() const {
+  return std::any_of(outputs_.begin(), outputs_.end(),
+                     [this](size_t index) { return graph_->tensors[index].allocation_type == kTfLiteDynamic; });
+}
+
+// Adds the profiler's events to the times, and forgets them.
+void LiteRtSession::ReadProfile() {
+  int count = 0;
+  Check(LiteRtGetNumProfilerEvents(profiler_, &count), "count the profiler's events");
+  std::vector<LiteRtProfiledEvent> events(static_cast<size_t>(count));
+  if (count > 0) Check(LiteRtGetProfilerEvents(profiler_, count, events.data()), "read the profiler's events");
+  for (const LiteRtProfiledEvent& event : events) {
+    if (event.event_type != kLiteRtOperatorInvokeEvent) continue;
+    const std::pair node(event.event_metadata2, event.event_metadata1);
+    const auto [time, added] = op_times_.try_emplace(node);
+    if (added) {
+      order_.push_back(node);
+      time->second = {static_cast<int>(node.second), event.tag, "", 0, 0};
+      LiteRtSubgraph subgraph = nullptr;
+      LiteRtOp op = nullptr;
+      LiteRtTensor output = nullptr;
+      // What is no op of the model, but a delegate's node, has none.
+      if (LiteRtGetModelSubgraph(model_.get(), node.first, &subgraph) == kLiteRtStatusOk &&
+          LiteRtGetSubgraphOp(subgraph, node.second, &op) == kLiteRtStatusOk &&
+          LiteRtGetOpOutput(op, 0, &output) == kLiteRtStatusOk) {
+        time->second.output = NameOf(output);
+      }
+    }
+    ++time->second.calls;
+    time->second.milliseconds += static_cast<double>(event.elapsed_time_us) / 1000;
+  }
+  Check(LiteRtStartProfiler(profiler_), "start the profiler");
+}
+
+std::vector<OpTime> LiteRtSession::op_times() {
+  std::vector<OpTime> times;
+  if (profiler_ == nullptr) return times;
+  ReadProfile();
+  for (const auto& node : order_) times.push_back(op_times_.at(node));
+  return times;
+}
+
+void LiteRtSession::ResetOpTimes() {
+  if (profiler_ != nullptr) Check(LiteRtStartProfiler(profiler_), "start the profiler");
+  order_.clear();
+  op_times_.clear();
+}
+
+std::vector<Tensor> LiteRtSession::Describe(const std::vector<size_t>& indices) const {
+  std::vector<Tensor> tensors;
+  for (const size_t index : indices) {
+    const TfLiteTensor& tensor = graph_->tensors[index];
+    tensors.push_back({tensor.name != nullptr ? tensor.name : "", static_cast<ElementType>(tensor.type),
+                       std::vector<int>(tensor.dims->data, tensor.dims->data + tensor.dims->size), tensor.params.scale,
+                       tensor.params.zero_point});
+  }
+  return tensors;
+}
+
+std::string LiteRtSession::Reported() const {
+  char* messages = nullptr;
+  if (LiteRtCompiledModelGetErrorMessages(compiled_.get(), &messages) != kLiteRtStatusOk) return "";
+  const Owned<char*> owned(messages, [](char* text) { std::free(text); });
+  return messages;
+}
+
+}  // namespace
+
+std::unique_ptr<Session> LoadSession(const SessionOptions& options) { return std::make_unique<LiteRtSession>(options); }
+
+std::string RuntimeName() { return "LiteRT " LITERT_VERSION; }
+
+}  // namespace litebnn::examples

@@ -1,0 +1,171 @@
+// Sessions on TensorFlow Lite's C library, for boards that LiteRT publishes none for.
+#include <dlfcn.h>
+
+#include <chrono>
+#include <cstdarg>
+#include <cstdio>
+#include <vector>
+
+#include "common/caught_stderr.h"
+#include "common/delegates.h"
+#include "common/op_profiler.h"
+#include "common/session.h"
+#include "tensorflow/lite/c/c_api.h"
+
+#if __has_include("tensorflow/lite/delegates/xnnpack/xnnpack_delegate.h")
+#include "tensorflow/lite/delegates/xnnpack/xnnpack_delegate.h"
+#endif
+
+namespace litebnn::examples {
+namespace {
+
+// A function of the library; null where it has none of that name.
+template <class Function>
+Function* Find(const char* name) {
+  return reinterpret_cast<Function*>(dlsym(RTLD_DEFAULT, name));
+}
+
+#if __has_include("tensorflow/lite/delegates/xnnpack/xnnpack_delegate.h")
+using XnnpackOptions = TfLiteXNNPackDelegateOptions;
+
+XnnpackOptions DefaultXnnpackOptions() {
+  const auto defaults = Find<XnnpackOptions()>("TfLiteXNNPackDelegateOptionsDefault");
+  return defaults != nullptr ? defaults() : XnnpackOptions();
+}
+#else
+// A library may come without this header. Every version of the struct begins so, and zero is what later members hold by
+// default.
+struct XnnpackOptions {
+  int32_t num_threads;
+  uint32_t flags;
+  char later_members[120];
+};
+
+XnnpackOptions DefaultXnnpackOptions() {
+  constexpr uint32_t kSignedAndUnsignedInt8 = 1 | 2;
+  XnnpackOptions options = {};
+  options.flags = kSignedAndUnsignedInt8;
+  return options;
+}
+#endif
+
+Delegate Xnnpack(int num_threads) {
+  const auto create = Find<::TfLiteDelegate*(const XnnpackOptions*)>("TfLiteXNNPackDelegateCreate");
+  const auto destroy = Find<void(::TfLiteDelegate*)>("TfLiteXNNPackDelegateDelete");
+  if (create == nullptr || destroy == nullptr) throw Error("libtensorflowlite_c.so was built without XNNPACK");
+  XnnpackOptions options = DefaultXnnpackOptions();
+  options.num_threads = num_threads;
+  Delegate delegate(create(&options), destroy);
+  if (delegate == nullptr) throw Error("XNNPACK does not run on this CPU");
+  return delegate;
+}
+
+Tensor View(const ::TfLiteTensor* tensor) {
+  const ::TfLiteQuantizationParams params = TfLiteTensorQuantizationParams(tensor);
+  Tensor view = {TfLiteTensorName(tensor),
+                 static_cast<ElementType>(TfLiteTensorType(tensor)),
+                 {},
+                 params.scale,
+                 params.zero_point};
+  for (int i = 0; i < TfLiteTensorNumDims(tensor); ++i) view.shape.push_back(TfLiteTensorDim(tensor, i));
+  return view;
+}
+
+class TfLiteSession final : public Session {
+ public:
+  explicit TfLiteSession(const SessionOptions& options);
+
+  std::vector<Tensor> inputs() const override {
+    std::vector<Tensor> tensors;
+    const int count = TfLiteInterpreterGetInputTensorCount(interpreter_.get());
+    for (int i = 0; i < count; ++i) tensors.push_back(View(TfLiteInterpreterGetInputTensor(interpreter_.get(), i)));
+    return tensors;
+  }
+  std::vector<Tensor> outputs() const override {
+    std::vector<Tensor> tensors;
+    const int count = TfLiteInterpreterGetOutputTensorCount(interpreter_.get());
+    for (int i = 0; i < count; ++i) tensors.push_back(View(TfLiteInterpreterGetOutputTensor(interpreter_.get(), i)));
+    return tensors;
+  }
+  size_t InputSize(size_t index) const override { return TfLiteTensorByteSize(Input(index)); }
+  void FillInput(size_t index, const void* data) override {
+    if (TfLiteTensorCopyFromBuffer(Input(index), data, InputSize(index)) == ::kTfLiteOk) return;
+    throw ModelError(path_, Format("cannot fill the input %s", TfLiteTensorName(Input(index))), reported_);
+  }
+  const void* OutputData(size_t index) override {
+    return TfLiteTensorData(TfLiteInterpreterGetOutputTensor(interpreter_.get(), static_cast<int>(index)));
+  }
+  double Invoke() override;
+  std::vector<OpTime> op_times() override { return profiler_ ? profiler_->Times() : std::vector<OpTime>(); }
+  void ResetOpTimes() override {
+    if (profiler_) profiler_->Reset();
+  }
+
+ private:
+  ::TfLiteTensor* Input(size_t index) const {
+    return TfLiteInterpreterGetInputTensor(interpreter_.get(), static_cast<int>(index));
+  }
+  static void Report(void* session, const char* format, va_list arguments);
+
+  // The interpreter uses all that stands above it, so it is destroyed first.
+  std::string path_;
+  std::string model_bytes_;
+  std::string reported_;
+  std::vector<Delegate> delegates_;
+  std::unique_ptr<OpProfiler> profiler_;
+  std::unique_ptr<TfLiteModel, decltype(&TfLiteModelDelete)> model_{nullptr, TfLiteModelDelete};
+  std::unique_ptr<TfLiteInterpreter, decltype(&TfLiteInterpreterDelete)> interpreter_{nullptr, TfLiteInterpreterDelete};
+};
+
+TfLiteSession::TfLiteSession(const SessionOptions& options)
+    : path_(options.model), model_bytes_(ReadModel(options.model)), delegates_(MakeDelegates(options)) {
+  {
+    // The runtime writes "The model is not a valid Flatbuffer buffer" to stderr and knows no more.
+    const CaughtStderr silent;
+    model_.reset(TfLiteModelCreate(model_bytes_.data(), model_bytes_.size()));
+  }
+  if (!model_) throw NoModel(path_);
+
+  const std::unique_ptr<TfLiteInterpreterOptions, decltype(&TfLiteInterpreterOptionsDelete)> settings(
+      TfLiteInterpreterOptionsCreate(), TfLiteInterpreterOptionsDelete);
+  TfLiteInterpreterOptionsSetNumThreads(settings.get(), options.num_threads);
+  TfLiteInterpreterOptionsSetErrorReporter(settings.get(), &TfLiteSession::Report, this);
+  if (options.xnnpack) delegates_.push_back(Xnnpack(options.num_threads));
+  std::vector<::TfLiteDelegate*> delegates;
+  for (const Delegate& delegate : delegates_) delegates.push_back(delegate.get());
+  if (options.profiling) {
+    profiler_ = std::make_unique<OpProfiler>(delegates.empty() ? nullptr : delegates.back());
+    if (!delegates.empty()) delegates.pop_back();
+    delegates.push_back(profiler_->delegate());
+  }
+  for (::TfLiteDelegate* delegate : delegates) TfLiteInterpreterOptionsAddDelegate(settings.get(), delegate);
+
+  interpreter_.reset(TfLiteInterpreterCreate(model_.get(), settings.get()));
+  if (!interpreter_) throw ModelError(path_, Refusal(options), reported_);
+  if (TfLiteInterpreterAllocateTensors(interpreter_.get()) != ::kTfLiteOk) {
+    throw ModelError(path_, "the runtime cannot prepare the model", reported_);
+  }
+}
+
+double TfLiteSession::Invoke() {
+  using Clock = std::chrono::steady_clock;
+  const Clock::time_point start = Clock::now();
+  const ::TfLiteStatus status = TfLiteInterpreterInvoke(interpreter_.get());
+  const double milliseconds = std::chrono::duration<double, std::milli>(Clock::now() - start).count();
+  if (status != ::kTfLiteOk) throw ModelError(path_, "the model cannot run", reported_);
+  return milliseconds;
+}
+
+void TfLiteSession::Report(void* session, const char* format, va_list arguments) {
+  char message[1024];
+  std::vsnprintf(message, sizeof message, format, arguments);
+  static_cast<TfLiteSession*>(session)->reported_ += std::string(message) + "\n";
+}
+
+}  // namespace
+
+std::unique_ptr<Session> LoadSession(const SessionOptions& options) { return std::make_unique<TfLiteSession>(options); }
+
+std::string RuntimeName() { return Format("TensorFlow Lite %s", TfLiteVersion()); }
+
+}  // namespace litebnn::examples
