@@ -51,13 +51,13 @@ class LoweredBconv2d final : public Bconv2d {
   }
 
   size_t WorkspaceBytes(int num_threads) const override {
-    return frame_.frame_bytes() + static_cast<size_t>(num_threads) * ThreadScratchBytes();
+    return frame_.FrameBytes() + static_cast<size_t>(num_threads) * ThreadScratchBytes();
   }
-  size_t OwnedBytes() const override { return filter_.bytes() + frame_.bytes() + corrections_.bytes(); }
+  size_t OwnedBytes() const override { return filter_.bytes() + frame_.run_offsets.bytes() + corrections_.bytes(); }
   void Run(ThreadPool& pool, const uint32_t* input, const float* addend, void* output, void* workspace) const override;
 
  private:
-  bool CorrectsPadding() const { return spec_.zero_padding && frame_.has_padding(); }
+  bool CorrectsPadding() const { return spec_.zero_padding && frame_.has_padding; }
   size_t ThreadScratchBytes() const {
     return isa_.scratch_bytes == nullptr ? 0 : AlignUp(isa_.scratch_bytes(filter_.words));
   }
@@ -75,10 +75,10 @@ class LoweredBconv2d final : public Bconv2d {
 
 void LoweredBconv2d::SetTask() {
   task_ = {};
-  task_.is_staged = isa_.stage == nullptr || !frame_.in_place();
+  task_.is_staged = isa_.stage == nullptr || !frame_.in_place;
   task_.row_stride = static_cast<ptrdiff_t>(frame_.RowBytes()) * spec_.stride_height;
-  task_.pixel_stride = static_cast<ptrdiff_t>(frame_.pixel_bytes()) * spec_.stride_width;
-  task_.run_offsets = frame_.run_offsets();
+  task_.pixel_stride = static_cast<ptrdiff_t>(frame_.pixel_bytes) * spec_.stride_width;
+  task_.run_offsets = frame_.run_offsets.data();
   task_.runs = filter_.runs;
   task_.run_words = filter_.run_words;
   task_.output_width = geometry_.output_width;
@@ -87,8 +87,8 @@ void LoweredBconv2d::SetTask() {
   SetClamps(spec_.activation, task_);
   task_.zero_point = spec_.output_zero_point;
   if (CorrectsPadding()) {
-    task_.row_correction = corrections_.row_offsets();
-    task_.column_correction = corrections_.column_offsets();
+    task_.row_correction = corrections_.row_offsets.data();
+    task_.column_correction = corrections_.column_offsets.data();
   }
   task_.output_type = spec_.output_type;
   task_.rectify_sum = spec_.rectify_sum;
@@ -103,7 +103,7 @@ BconvTask LoweredBconv2d::GroupTask(const BconvTask& image_task, int32_t group) 
   task.multiplier = filter_.multiplier.data() + slot;
   task.bias = filter_.bias.data() + slot;
   task.threshold = filter_.threshold.data() + slot;
-  if (CorrectsPadding()) task.corrections = corrections_.values() + slot;
+  if (CorrectsPadding()) task.corrections = corrections_.values.data() + slot;
   task.first_channel = group * filter_.group_channels;
   return task;
 }
@@ -114,15 +114,15 @@ void LoweredBconv2d::Run(ThreadPool& pool, const uint32_t* input, const float* a
   const int64_t image_words = int64_t{geometry_.input_height} * geometry_.input_width * PackedWords(spec_.channels_in);
   const Schedule schedule(isa_, spec_, filter_, pixels, pool.num_threads());
   auto* const frame = static_cast<uint8_t*>(workspace);
-  uint8_t* const scratch = frame + frame_.frame_bytes();
+  uint8_t* const scratch = frame + frame_.FrameBytes();
   auto* image_output = static_cast<uint8_t*>(output);
   for (int32_t image = 0; image < geometry_.batch; ++image, input += image_words) {
-    if (!frame_.in_place()) {
-      ParallelFor(pool, frame_.height(), 1,
+    if (!frame_.in_place) {
+      ParallelFor(pool, frame_.height, 1,
                   [&](int, int64_t begin, int64_t end) { frame_.StageRows(input, begin, end, frame); });
     }
     BconvTask image_task = task_;
-    image_task.input = frame_.in_place() ? reinterpret_cast<const uint8_t*>(input) : frame;
+    image_task.input = frame_.in_place ? reinterpret_cast<const uint8_t*>(input) : frame;
     image_task.output = image_output;
     image_task.addend = addend;
     ParallelFor(pool, schedule.count(), schedule.grain(), [&](int thread, int64_t begin, int64_t end) {

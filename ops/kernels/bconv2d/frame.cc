@@ -27,53 +27,54 @@ Bconv2dGeometry Flatten(const Bconv2dSpec& spec, const Bconv2dGeometry& geometry
   return {1, 1, pixels, 1, pixels, 0, 0};
 }
 
-bool Frame::Resize(const Isa& isa, const Bconv2dSpec& spec, const Bconv2dGeometry& geometry, int32_t runs) {
-  isa_ = &isa;
-  geometry_ = geometry;
-  pixel_words_ = PackedWords(spec.channels_in);
-  pixel_bytes_ = isa.staged_word_bytes * static_cast<size_t>(pixel_words_);
-  const int64_t height =
+bool Frame::Resize(const Isa& for_isa, const Bconv2dSpec& spec, const Bconv2dGeometry& new_geometry, int32_t runs) {
+  isa = &for_isa;
+  geometry = new_geometry;
+  pixel_words = PackedWords(spec.channels_in);
+  pixel_bytes = isa->staged_word_bytes * static_cast<size_t>(pixel_words);
+  const int64_t staged_height =
       Span(geometry.output_height, spec.stride_height, spec.filter_height, spec.dilation_height_factor);
-  const int64_t width = Span(geometry.output_width, spec.stride_width, spec.filter_width, spec.dilation_width_factor);
-  has_padding_ =
-      geometry.pad_top != 0 || geometry.pad_left != 0 || height > geometry.input_height || width > geometry.input_width;
+  const int64_t staged_width =
+      Span(geometry.output_width, spec.stride_width, spec.filter_width, spec.dilation_width_factor);
+  has_padding = geometry.pad_top != 0 || geometry.pad_left != 0 || staged_height > geometry.input_height ||
+                staged_width > geometry.input_width;
   // Where nothing is read twice an ISA stages what it needs, when it needs it.
-  in_place_ = !has_padding_ && (isa.stage == nullptr || (spec.groups == 1 && WindowsArePixels(spec, geometry)));
-  const auto pixel_bytes = static_cast<int64_t>(pixel_bytes_);
-  if (!in_place_ &&
-      (height > kMaxFrameBytes || width > kMaxFrameBytes / height || pixel_bytes > kMaxFrameBytes / (height * width))) {
+  in_place = !has_padding && (isa->stage == nullptr || (spec.groups == 1 && WindowsArePixels(spec, geometry)));
+  const auto bytes = static_cast<int64_t>(pixel_bytes);
+  if (!in_place && (staged_height > kMaxFrameBytes || staged_width > kMaxFrameBytes / staged_height ||
+                    bytes > kMaxFrameBytes / (staged_height * staged_width))) {
     return false;
   }
-  height_ = in_place_ ? geometry.input_height : static_cast<int32_t>(height);
-  width_ = in_place_ ? geometry.input_width : static_cast<int32_t>(width);
-  if (!run_offsets_.Allocate(static_cast<size_t>(runs))) return false;
+  height = in_place ? geometry.input_height : static_cast<int32_t>(staged_height);
+  width = in_place ? geometry.input_width : static_cast<int32_t>(staged_width);
+  if (!run_offsets.Allocate(static_cast<size_t>(runs))) return false;
   const int32_t runs_in_row = runs / spec.filter_height;
   for (int32_t run = 0; run < runs; ++run) {
     const int64_t y = int64_t{run / runs_in_row} * spec.dilation_height_factor;
     const int64_t x = int64_t{run % runs_in_row} * spec.dilation_width_factor;
-    run_offsets_.data()[run] = static_cast<ptrdiff_t>((y * width_ + x) * pixel_bytes);
+    run_offsets.data()[run] = static_cast<ptrdiff_t>((y * width + x) * bytes);
   }
   return true;
 }
 
 void Frame::StageRows(const uint32_t* image, int64_t begin, int64_t end, uint8_t* frame) const {
-  const int32_t left = std::min(geometry_.pad_left, width_);
-  const int32_t inside = std::min(geometry_.input_width, width_ - left);
-  const size_t left_bytes = pixel_bytes_ * static_cast<size_t>(left);
-  const size_t inside_bytes = pixel_bytes_ * static_cast<size_t>(inside);
+  const int32_t left = std::min(geometry.pad_left, width);
+  const int32_t inside = std::min(geometry.input_width, width - left);
+  const size_t left_bytes = pixel_bytes * static_cast<size_t>(left);
+  const size_t inside_bytes = pixel_bytes * static_cast<size_t>(inside);
   for (int64_t y = begin; y < end; ++y) {
     uint8_t* const row = frame + static_cast<size_t>(y) * RowBytes();
-    const int64_t input_y = y - geometry_.pad_top;
-    if (input_y < 0 || input_y >= geometry_.input_height) {
+    const int64_t input_y = y - geometry.pad_top;
+    if (input_y < 0 || input_y >= geometry.input_height) {
       std::memset(row, 0, RowBytes());
       continue;
     }
-    const uint32_t* words = image + input_y * geometry_.input_width * pixel_words_;
+    const uint32_t* words = image + input_y * geometry.input_width * pixel_words;
     std::memset(row, 0, left_bytes);
-    if (isa_->stage == nullptr) {
+    if (isa->stage == nullptr) {
       std::memcpy(row + left_bytes, words, inside_bytes);
     } else {
-      isa_->stage(words, int64_t{inside} * pixel_words_, row + left_bytes);
+      isa->stage(words, int64_t{inside} * pixel_words, row + left_bytes);
     }
     std::memset(row + left_bytes + inside_bytes, 0, RowBytes() - left_bytes - inside_bytes);
   }

@@ -15,31 +15,22 @@ namespace litebnn {
 // pixel of its own; otherwise `geometry` itself.
 Bconv2dGeometry Flatten(const Bconv2dSpec& spec, const Bconv2dGeometry& geometry);
 
-class Frame {
- public:
+struct Frame {
   // `runs` are those of the filter. False where memory ran out, or would for a hostile dilation.
   bool Resize(const Isa& isa, const Bconv2dSpec& spec, const Bconv2dGeometry& geometry, int32_t runs);
   // Stages rows [begin, end) of the frame; not to be called for one that is in place.
   void StageRows(const uint32_t* image, int64_t begin, int64_t end, uint8_t* frame) const;
+  size_t RowBytes() const { return pixel_bytes * static_cast<size_t>(width); }
+  // Of one image: none in place.
+  size_t FrameBytes() const { return in_place ? 0 : AlignUp(RowBytes() * static_cast<size_t>(height)); }
 
-  bool has_padding() const { return has_padding_; }
-  bool in_place() const { return in_place_; }
-  // Bytes of one image's frame: none in place.
-  size_t frame_bytes() const { return in_place_ ? 0 : AlignUp(RowBytes() * static_cast<size_t>(height_)); }
-  int32_t height() const { return height_; }
-  size_t RowBytes() const { return pixel_bytes_ * static_cast<size_t>(width_); }
-  size_t pixel_bytes() const { return pixel_bytes_; }
-  const ptrdiff_t* run_offsets() const { return run_offsets_.data(); }
-  size_t bytes() const { return run_offsets_.bytes(); }
-
- private:
-  const Isa* isa_ = nullptr;
-  Bconv2dGeometry geometry_ = {};
-  int32_t pixel_words_ = 0;
-  size_t pixel_bytes_ = 0;
-  bool has_padding_ = false, in_place_ = false;
-  int32_t height_ = 0, width_ = 0;
-  AlignedBuffer<ptrdiff_t> run_offsets_;  // [runs]
+  const Isa* isa = nullptr;
+  Bconv2dGeometry geometry = {};
+  int32_t pixel_words = 0;
+  size_t pixel_bytes = 0;  // staged
+  bool has_padding = false, in_place = false;
+  int32_t height = 0, width = 0;
+  AlignedBuffer<ptrdiff_t> run_offsets;  // [runs]
 };
 
 }  // namespace litebnn

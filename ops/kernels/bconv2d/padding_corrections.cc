@@ -52,24 +52,24 @@ bool PaddingCorrections::Build(const Bconv2dSpec& spec, const Bconv2dGeometry& g
   TapClasses rows, columns;
   if (!rows.Build({geometry.output_height, spec.stride_height, spec.dilation_height_factor, geometry.pad_top,
                    spec.filter_height, geometry.input_height},
-                  &row_offsets_) ||
+                  &row_offsets) ||
       !columns.Build({geometry.output_width, spec.stride_width, spec.dilation_width_factor, geometry.pad_left,
                       spec.filter_width, geometry.input_width},
-                     &column_offsets_)) {
+                     &column_offsets)) {
     return false;
   }
   const int64_t classes = int64_t{rows.count} * columns.count;
   if (classes > kMaxCorrections / filter.parameters ||
-      !values_.Allocate(static_cast<size_t>(classes * filter.parameters))) {
+      !values.Allocate(static_cast<size_t>(classes * filter.parameters))) {
     return false;
   }
-  Scale(row_offsets_, geometry.output_height, columns.count * filter.parameters);
-  Scale(column_offsets_, geometry.output_width, filter.parameters);
+  Scale(row_offsets, geometry.output_height, columns.count * filter.parameters);
+  Scale(column_offsets, geometry.output_width, filter.parameters);
   // A tap in the padding adds its filter's popcount, where it should add half its channels.
   const int32_t channels = spec.channels_in / spec.groups;
   for (int32_t i = 0; i < classes; ++i) {
     const TapRange y = rows.ranges.data()[i / columns.count], x = columns.ranges.data()[i % columns.count];
-    int32_t* corrections = values_.data() + int64_t{i} * filter.parameters;
+    int32_t* corrections = values.data() + int64_t{i} * filter.parameters;
     for (int32_t tap = 0; tap < filter.taps; ++tap) {
       if (y.Contains(tap / spec.filter_width) && x.Contains(tap % spec.filter_width)) continue;
       const int32_t* popcounts = filter.tap_popcounts.data() + int64_t{tap} * filter.parameters;

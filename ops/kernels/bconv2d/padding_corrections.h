@@ -24,21 +24,15 @@ struct Dimension {
 // The taps that fall inside the input for one output position.
 TapRange InsideTaps(const Dimension& dimension, int32_t position);
 
-class PaddingCorrections {
- public:
+// What output pixel (y, x) adds to K - 2 * popcount sum is at values[row_offsets[y] + column_offsets[x] + slot], with
+// the slots of PackedFilter's parameters.
+struct PaddingCorrections {
   // False where memory ran out, or would for a hostile geometry.
   bool Build(const Bconv2dSpec& spec, const Bconv2dGeometry& geometry, const PackedFilter& filter);
+  size_t bytes() const { return values.bytes() + row_offsets.bytes() + column_offsets.bytes(); }
 
-  size_t bytes() const { return values_.bytes() + row_offsets_.bytes() + column_offsets_.bytes(); }
-  // What output pixel (y, x) adds to K - 2 * popcount sum is at values()[row_offsets()[y] + column_offsets()[x] +
-  // slot], with the slots of PackedFilter's parameters.
-  const int32_t* values() const { return values_.data(); }
-  const int32_t* row_offsets() const { return row_offsets_.data(); }
-  const int32_t* column_offsets() const { return column_offsets_.data(); }
-
- private:
-  AlignedBuffer<int32_t> values_;  // [row classes, column classes, groups, padded_channels]
-  AlignedBuffer<int32_t> row_offsets_, column_offsets_;
+  AlignedBuffer<int32_t> values;  // [row classes, column classes, groups, padded_channels]
+  AlignedBuffer<int32_t> row_offsets, column_offsets;
 };
 
 }  // namespace litebnn

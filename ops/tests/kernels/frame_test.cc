@@ -48,29 +48,29 @@ TEST(Flatten, MakesOneRowOfWindowsThatArePixels) {
 TEST(Frame, IsInPlaceWithoutPadding) {
   Frame frame;
   ASSERT_TRUE(frame.Resize(kPortableIsa, Spec(3), {1, 5, 6, 3, 4, 0, 0}, 3));
-  EXPECT_FALSE(frame.has_padding());
-  EXPECT_TRUE(frame.in_place());
-  EXPECT_EQ(frame.frame_bytes(), 0u);
-  for (int run = 0; run < 3; ++run) EXPECT_EQ(frame.run_offsets()[run], run * 6 * 4);
+  EXPECT_FALSE(frame.has_padding);
+  EXPECT_TRUE(frame.in_place);
+  EXPECT_EQ(frame.FrameBytes(), 0u);
+  for (int run = 0; run < 3; ++run) EXPECT_EQ(frame.run_offsets.data()[run], run * 6 * 4);
 }
 
 TEST(Frame, IsStagedWhereAnIsaReadsWordsTwice) {
   const Isa isa = StagingIsa();
   Frame frame;
   ASSERT_TRUE(frame.Resize(isa, Spec(3), {1, 5, 6, 3, 4, 0, 0}, 3));
-  EXPECT_FALSE(frame.in_place());
+  EXPECT_FALSE(frame.in_place);
   ASSERT_TRUE(frame.Resize(isa, Spec(1), {1, 1, 6, 1, 6, 0, 0}, 1));
-  EXPECT_TRUE(frame.in_place());
+  EXPECT_TRUE(frame.in_place);
 }
 
 TEST(Frame, HasPaddingOnAllSides) {
   const std::vector<uint32_t> image = {1, 2, 3, 4, 5, 6};
   Frame frame;
   ASSERT_TRUE(frame.Resize(kPortableIsa, Spec(3), {1, 2, 3, 2, 3, 1, 1}, 3));
-  EXPECT_TRUE(frame.has_padding());
-  ASSERT_EQ(frame.height(), 4);
+  EXPECT_TRUE(frame.has_padding);
+  ASSERT_EQ(frame.height, 4);
   ASSERT_EQ(frame.RowBytes(), 20u);
-  std::vector<uint32_t> staged(frame.frame_bytes() / sizeof(uint32_t), ~0u);
+  std::vector<uint32_t> staged(frame.FrameBytes() / sizeof(uint32_t), ~0u);
   auto* bytes = reinterpret_cast<uint8_t*>(staged.data());
   frame.StageRows(image.data(), 0, 1, bytes);
   frame.StageRows(image.data(), 1, 4, bytes);
@@ -83,7 +83,7 @@ TEST(Frame, StagesAsTheIsaWants) {
   const std::vector<uint32_t> image = {7, 8};
   Frame frame;
   ASSERT_TRUE(frame.Resize(isa, Spec(3), {1, 1, 2, 1, 2, 1, 1}, 3));
-  std::vector<uint32_t> staged(frame.frame_bytes() / sizeof(uint32_t), ~0u);
+  std::vector<uint32_t> staged(frame.FrameBytes() / sizeof(uint32_t), ~0u);
   frame.StageRows(image.data(), 1, 2, reinterpret_cast<uint8_t*>(staged.data()));
   const std::vector<uint32_t> row(staged.begin() + 8, staged.begin() + 16);
   EXPECT_EQ(row, (std::vector<uint32_t>{0, 0, 7, ~7u, 8, ~8u, 0, 0}));
@@ -97,7 +97,7 @@ TEST(Frame, CutsWhatNoWindowReads) {
   Frame frame;
   ASSERT_TRUE(frame.Resize(kPortableIsa, spec, {1, 1, 8, 1, 2, 0, 0}, 2));
   ASSERT_EQ(frame.RowBytes(), 20u);
-  std::vector<uint32_t> staged(frame.frame_bytes() / sizeof(uint32_t), ~0u);
+  std::vector<uint32_t> staged(frame.FrameBytes() / sizeof(uint32_t), ~0u);
   frame.StageRows(image.data(), 0, 2, reinterpret_cast<uint8_t*>(staged.data()));
   staged.resize(10);
   EXPECT_EQ(staged, (std::vector<uint32_t>{1, 2, 3, 4, 5, 0, 0, 0, 0, 0}));

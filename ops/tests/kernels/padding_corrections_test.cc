@@ -50,7 +50,8 @@ TEST(PaddingCorrections, TakeBackWhatPaddedTapsAdd) {
   ASSERT_TRUE(corrections.Build(c.spec, c.geometry, c.filter));
   for (int32_t y = 0; y < 4; ++y) {
     for (int32_t x = 0; x < 5; ++x) {
-      const int32_t* values = corrections.values() + corrections.row_offsets()[y] + corrections.column_offsets()[x];
+      const int32_t* values =
+          corrections.values.data() + corrections.row_offsets.data()[y] + corrections.column_offsets.data()[x];
       for (int32_t group = 0; group < 2; ++group) {
         int32_t expected = 0;
         for (int32_t tap = 0; tap < 9; ++tap) {
@@ -68,9 +69,9 @@ TEST(PaddingCorrections, PixelsWithTheSameTapsShareThem) {
   Case c;
   PaddingCorrections corrections;
   ASSERT_TRUE(corrections.Build(c.spec, c.geometry, c.filter));
-  EXPECT_EQ(corrections.row_offsets()[1], corrections.row_offsets()[2]);
-  EXPECT_EQ(corrections.column_offsets()[1], corrections.column_offsets()[3]);
-  EXPECT_NE(corrections.column_offsets()[0], corrections.column_offsets()[4]);
+  EXPECT_EQ(corrections.row_offsets.data()[1], corrections.row_offsets.data()[2]);
+  EXPECT_EQ(corrections.column_offsets.data()[1], corrections.column_offsets.data()[3]);
+  EXPECT_NE(corrections.column_offsets.data()[0], corrections.column_offsets.data()[4]);
 }
 
 TEST(PaddingCorrections, RefuseWhatNoModelNeeds) {

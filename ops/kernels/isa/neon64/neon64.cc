@@ -135,8 +135,8 @@ class FloatWriter {
       : finish_{task.addend},
         depth_(task.depth),
         stride_(task.output_channels),
-        output_(static_cast<float*>(task.output)),
-        index_(OutputIndex(task, pixel, channel)),
+        outputs_(static_cast<float*>(task.output)),
+        output_(outputs_ + OutputIndex(task, pixel, channel)),
         multiplier_(task.multiplier + channel),
         bias_(task.bias + channel) {}
 
@@ -145,7 +145,7 @@ class FloatWriter {
     WriteVector<1>(sums);
     WriteVector<2>(sums);
     WriteVector<3>(sums);
-    index_ += kTilePixels * stride_;
+    output_ += kTilePixels * stride_;
   }
 
  private:
@@ -161,8 +161,9 @@ class FloatWriter {
       Dots(sums[p][kVector], low, high);
       low = vaddq_f32(vmulq_f32(low, low_multiplier), low_bias);
       high = vaddq_f32(vmulq_f32(high, high_multiplier), high_bias);
-      const int64_t index = index_ + p * stride_;
-      StorePair<kFirst>(output_ + index, finish_(low, index + kFirst), finish_(high, index + kFirst + 4));
+      float* const output = output_ + p * stride_;
+      const ptrdiff_t index = output - outputs_ + kFirst;
+      StorePair<kFirst>(output, finish_(low, index), finish_(high, index + 4));
     }
   }
 
@@ -186,14 +187,16 @@ class FloatWriter {
   const Finish finish_;
   const int32_t depth_;
   const int64_t stride_;
-  float* const output_;
-  int64_t index_;  // of the next tile's first pixel
+  float* const outputs_;
+  float* output_;  // of the next tile's first pixel
   const float* const multiplier_;
   const float* const bias_;
 };
 
+// By itself, so that each writer has the registers that it needs and no more to save.
 template <typename Writer>
-void WriteTiles(const Plan& plan, WindowWalk& walk, const uint8_t* weights, int64_t tiles, Writer writer) {
+__attribute__((noinline)) void WriteTiles(const Plan& plan, WindowWalk& walk, const uint8_t* weights, int64_t tiles,
+                                          Writer writer) {
   for (; tiles > 0; --tiles) {
     const uint8_t* windows[kTilePixels];
     walk.Next<kTilePixels>(windows);

@@ -5,6 +5,7 @@
 
 #include <cstdint>
 
+#include "kernels/isa/shared/neon_lanes.h"
 #include "kernels/isa/shared/pack_rows.h"
 
 namespace litebnn {
@@ -12,20 +13,14 @@ namespace litebnn {
 namespace {
 
 inline void PackFloat32Signs(const float* input, int64_t rows, int32_t channels, uint32_t* output) {
-  // Lane j of vector i: the bit of channel 4 * i + j.
-  uint32x4_t bits[8];
-  for (uint32_t i = 0; i < 8; ++i) {
-    const uint32_t lanes[4] = {1u << (4 * i), 2u << (4 * i), 4u << (4 * i), 8u << (4 * i)};
-    bits[i] = vld1q_u32(lanes);
-  }
   // The lanes' bits of 32 values.
-  const auto bits_of = [&bits](const float* values) {
-    uint32x4_t word = vandq_u32(vcltzq_f32(vld1q_f32(values)), bits[0]);
+  const auto bits_of = [](const float* values) {
+    uint32x4_t bits = vcltzq_f32(vld1q_f32(values + 28));
 #pragma GCC unroll 8
-    for (int i = 1; i < 8; ++i) word = vbslq_u32(bits[i], vcltzq_f32(vld1q_f32(values + 4 * i)), word);
+    for (int i = 24; i >= 0; i -= 4) bits = FourLanes::Append(bits, vcltzq_f32(vld1q_f32(values + i)));
     // One word after the other: the compiler would run out of registers.
-    __asm__ volatile("" : "+w"(word));
-    return word;
+    __asm__ volatile("" : "+w"(bits));
+    return FourLanes::OwnBits(bits);
   };
   if (channels % kBitsPerWord == 0) {
     // Rows make no difference, and four words at a time spare most of the sums across lanes.
@@ -38,7 +33,7 @@ inline void PackFloat32Signs(const float* input, int64_t rows, int32_t channels,
     rows = words;
     channels = kBitsPerWord;
   }
-  const auto pack_word = [&bits_of](const float* values) { return vaddvq_u32(bits_of(values)); };
+  const auto pack_word = [bits_of](const float* values) { return vaddvq_u32(bits_of(values)); };
   PackRows(input, rows, channels, output, pack_word, [](float value) { return value < 0.0f; });
 }
 

@@ -15,10 +15,5 @@ constexpr T Max(T a, T b) {
   return a < b ? b : a;
 }
 
-template <typename T>
-constexpr T CeilDivide(T value, T divisor) {
-  return (value + divisor - 1) / divisor;
-}
-
 }  // namespace
 }  // namespace litebnn

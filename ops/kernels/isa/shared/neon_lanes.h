@@ -72,10 +72,14 @@ struct FourLanes {
   static Ints Clamp(Ints values, Ints low, Ints high) { return vminq_s32(vmaxq_s32(values, low), high); }
   static Floats ToFloats(Ints values) { return vcvtq_f32_s32(values); }
   // A lane's bits are four apart until the end.
-  static Bits AppendAbove(Bits bits, Ints a, Ints b) { return vsliq_n_u32(vcgtq_s32(a, b), bits, kLanes); }
-  static uint32_t ToWord(Bits bits) {
+  static Bits Append(Bits bits, uint32x4_t is_set) { return vsliq_n_u32(is_set, bits, kLanes); }
+  static Bits AppendAbove(Bits bits, Ints a, Ints b) { return Append(bits, vcgtq_s32(a, b)); }
+  static Bits OwnBits(Bits bits) {
     constexpr uint32_t kLaneBits[kLanes] = {0x11111111, 0x22222222, 0x44444444, 0x88888888};
-    const uint32x4_t lanes = vandq_u32(bits, vld1q_u32(kLaneBits));
+    return vandq_u32(bits, vld1q_u32(kLaneBits));
+  }
+  static uint32_t ToWord(Bits bits) {
+    const uint32x4_t lanes = OwnBits(bits);
     const uint32x2_t pairs = vorr_u32(vget_low_u32(lanes), vget_high_u32(lanes));
     return vget_lane_u32(vpadd_u32(pairs, pairs), 0);
   }
