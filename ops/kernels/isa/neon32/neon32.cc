@@ -173,6 +173,12 @@ __attribute__((noinline)) void WriteFloats(const BconvTask& task, int64_t pixel,
   }
 }
 
+// By itself, as it would take registers that the sums need.
+__attribute__((noinline)) void WritePixel(const BconvTask& task, int64_t pixel, int32_t channel, int32_t channels,
+                                          const uint16x8_t* sums) {
+  WriteOutputs<FourLanes>(task, pixel, channel, channels, reinterpret_cast<const uint16_t*>(sums));
+}
+
 template <int kPixels>
 void BconvTile(const BconvTask& task, const uint8_t* const* windows, const uint8_t* weights, int64_t pixel,
                int32_t channel, int32_t channels) {
@@ -182,8 +188,7 @@ void BconvTile(const BconvTask& task, const uint8_t* const* windows, const uint8
     return WithFinish<FourLanes>(task, [&](auto finish) { WriteFloats<kPixels>(task, pixel, channel, sums, finish); });
   }
   for (int p = 0; p < kPixels; ++p) {
-    WriteOutputs<FourLanes>(task, pixel + p, channel, channels,
-                            reinterpret_cast<const uint16_t*>(sums + p * kTileVectors));
+    WritePixel(task, pixel + p, channel, channels, sums + p * kTileVectors);
   }
 }
 

@@ -214,10 +214,11 @@ void BconvBlock(const BconvTask& task, const Plan& plan, const WindowWalk& windo
   const bool linear = task.clamp_min == INT32_MIN && task.depth <= INT16_MAX;
   const ptrdiff_t tile_bytes = static_cast<ptrdiff_t>(task.runs) * task.run_words * kWeightsWordBytes;
   const int64_t tiles = (pixel_end - pixel_begin) / kTilePixels;
-  const auto write_pixel = [&task](int64_t pixel, int32_t channel, int32_t channels, const uint16x8_t* sums) {
-    const auto* lanes = reinterpret_cast<const uint16_t*>(sums);
-    WriteOutputs<FourLanes, kTileChannels>(task, pixel, channel, channels, lanes);
-  };
+  const auto write_pixel = [&task](int64_t pixel, int32_t channel, int32_t channels, const uint16x8_t* sums)
+                               __attribute__((noinline)) {
+                                 const auto* lanes = reinterpret_cast<const uint16_t*>(sums);
+                                 WriteOutputs<FourLanes, kTileChannels>(task, pixel, channel, channels, lanes);
+                               };
   for (int32_t channel = channel_begin; channel < channel_end; channel += kTileChannels) {
     const int32_t channels = Min(kTileChannels, channel_end - channel);
     const uint8_t* weights = task.weights + channel / kTileChannels * tile_bytes;

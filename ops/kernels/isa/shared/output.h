@@ -147,7 +147,8 @@ struct PixelOutputs {
 
 // Loops over kUnrolledChannels channels are unrolled.
 template <typename Lanes, int32_t kUnrolledChannels = 0, typename Sum>
-void WriteOutputs(const BconvTask& task, int64_t pixel, int32_t channel, int32_t channels, const Sum* sums) {
+__attribute__((always_inline)) inline void WriteOutputs(const BconvTask& task, int64_t pixel, int32_t channel,
+                                                        int32_t channels, const Sum* sums) {
   const int32_t* const corrections = task.corrections == nullptr ? nullptr : CorrectionsOf(task, pixel) + channel;
   const ptrdiff_t index = OutputIndex(task, pixel, channel);
   if (kUnrolledChannels > 0 && channels == kUnrolledChannels) {
