@@ -1,7 +1,6 @@
 """The accelerator in C and C++ programs: with the libLiteRt.so of the installed ai-edge-litert, and with none."""
 
 import importlib.util
-import os
 import re
 import shutil
 import subprocess
@@ -122,13 +121,20 @@ int main() { return litebnn::RegisterAccelerator(litert::Environment()); }
 """
 
 
-def test_a_program_without_litert_gets_one_line(library: None, tmp_path: Path) -> None:
+NO_LITERT = (
+    "litebnn: this process has no LiteRT of version 2.1.6 or newer: LiteRtDestroyDelegateWrapper is not exported, "
+    "use litebnn.Interpreter\n"
+)
+NO_ENVIRONMENT = "litebnn: litebnn_register_accelerator: expected an environment, found null\n"
+
+
+@pytest.mark.parametrize(("with_litert", "message"), [(False, NO_LITERT), (True, NO_ENVIRONMENT)])
+def test_what_cannot_be_registered_gets_one_line(
+    library: None, runtime: Path, tmp_path: Path, with_litert: bool, message: str
+) -> None:
     source, program = tmp_path / "program.cc", tmp_path / "program"
     source.write_text(CPP, encoding="utf-8")
-    compile_program(source, program, "-std=c++17")
-    finished = subprocess.run([str(program)], capture_output=True, text=True, env=os.environ)
-    assert finished.returncode == 0
-    assert finished.stderr == (
-        "litebnn: this process has no LiteRT of version 2.1.6 or newer: LiteRtDestroyDelegateWrapper is not exported, "
-        "use litebnn.Interpreter\n"
-    )
+    linked = ["-Wl,--no-as-needed", runtime, f"-Wl,-rpath,{runtime.parent}"] if with_litert else []
+    compile_program(source, program, "-std=c++17", *linked)
+    finished = subprocess.run([str(program)], capture_output=True, text=True)
+    assert (finished.returncode, finished.stderr) == (0, message)

@@ -161,6 +161,10 @@ int litebnn_register_accelerator(struct LiteRtEnvironmentT* environment) {
   LiteRtLibrary library;
   Registry registry;
   if (!FindRegistry(&library, &registry)) return kLiteRtStatusErrorWrongVersion;
+  if (environment == nullptr) {
+    PrintLiteRtError("litebnn_register_accelerator: expected an environment, found null");
+    return kLiteRtStatusErrorInvalidArgument;
+  }
   const bool has_cpu = HasCpuAccelerator(registry, environment);
   LiteRtStatus status = Add(registry, environment, LiteRtAcceleratorImpl, CreateDelegate);
   for (const char* name : kCpuAccelerators) {
