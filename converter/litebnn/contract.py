@@ -31,7 +31,7 @@ class Padding(IntEnum):
 
 
 class PadValues(IntEnum):
-    """What SAME padding pads with."""
+    """What SAME and explicit padding pad with."""
 
     ZERO = 0
     ONE = 1
@@ -56,16 +56,38 @@ ACTIVATION_RANGES: dict[Activation, tuple[float, float]] = {
 
 @dataclass(frozen=True)
 class BConv2DOptions:
-    """The options of `LceBconv2d`; the fields are the keys of its FlexBuffer map."""
+    """The options of `LceBconv2d`; the fields are the keys of its FlexBuffer map, which leaves out those that are None.
+
+    Padding that is neither SAME nor VALID is explicit: `padding` is None and the four amounts are not.
+    """
 
     channels_in: int
     dilation_height_factor: int = 1
     dilation_width_factor: int = 1
     fused_activation_function: int = Activation.NONE
     pad_values: int = PadValues.ZERO
-    padding: int = Padding.VALID
+    padding: int | None = Padding.VALID
     stride_height: int = 1
     stride_width: int = 1
+    pad_top: int | None = None
+    pad_bottom: int | None = None
+    pad_left: int | None = None
+    pad_right: int | None = None
+
+    @property
+    def explicit_padding(self) -> tuple[tuple[int, int], tuple[int, int]] | None:
+        """((top, bottom), (left, right)) where the padding is explicit."""
+        if self.padding is not None:
+            return None
+        return (self.pad_top or 0, self.pad_bottom or 0), (self.pad_left or 0, self.pad_right or 0)
+
+    @property
+    def pads_zeros(self) -> bool:
+        """Whether taps outside the input add nothing."""
+        return self.padding != Padding.VALID and self.pad_values == PadValues.ZERO
+
+
+EXPLICIT_PADDING = ("pad_top", "pad_bottom", "pad_left", "pad_right")
 
 
 @dataclass(frozen=True)
@@ -89,7 +111,8 @@ def encode_options(options: BConv2DOptions | BMaxPool2DOptions | None) -> bytes:
         return b""
     from flatbuffers import flexbuffers
 
-    encoded: Any = flexbuffers.Dumps({key: int(value) for key, value in asdict(options).items()})
+    values = {key: int(value) for key, value in asdict(options).items() if value is not None}
+    encoded: Any = flexbuffers.Dumps(values)
     return bytes(encoded)
 
 
@@ -108,7 +131,12 @@ def decode_options(name: str, encoded: bytes) -> BConv2DOptions | BMaxPool2DOpti
     try:
         values = flexbuffers.GetRoot(encoded).AsMap
         keys = {key.AsKey for key in values.Keys}
-        return kind(**{key: values[key].AsInt for key in kind.__dataclass_fields__ if key in keys})  # type: ignore[no-any-return]
+        found = {key: values[key].AsInt for key in kind.__dataclass_fields__ if key in keys}
+        if "padding" not in found and "pad_top" in found:
+            found["padding"] = None
+        elif "padding" in found:
+            found = {key: value for key, value in found.items() if key not in EXPLICIT_PADDING}
+        return kind(**found)  # type: ignore[no-any-return]
     except Exception as error:
         raise ValueError(f"{name}: options are not a FlexBuffer map with its keys: {error}") from None
 

@@ -47,6 +47,7 @@ def test_flipping_leaves_padding_bits_alone() -> None:
     ("name", "options"),
     [
         (LCE_BCONV_2D, BConv2DOptions(64, 1, 2, Activation.RELU6, 1, 0, 2, 1)),
+        (LCE_BCONV_2D, BConv2DOptions(64, padding=None, pad_top=0, pad_bottom=1, pad_left=2, pad_right=3)),
         (LCE_BMAXPOOL_2D, BMaxPool2DOptions(0, 2, 1, 3, 2)),
         (LCE_QUANTIZE, None),
     ],

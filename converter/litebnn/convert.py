@@ -53,6 +53,8 @@ def convert_tflite(
         representative_dataset: samples that show the ranges of the activations: makes the layers that are not binary
             int8. A sample is an array of the input's shape, or a list with one for each input, or a dictionary of them
             by the names of the model's signature; or a function that yields such samples.
+        larq_compatible: write what Larq Compute Engine's own runtime reads too, which is slower where layers pad with
+            zeros.
         verify: True to run source and result on random inputs in the installed runtime, or the inputs to run them on
             (an array, or a list or dictionary with one for each input; batch first).
         return_report: return (bytes, ConversionReport).
@@ -162,6 +164,8 @@ def _rewrite(model: Model, notes: Notes, options: ConvertOptions) -> str:
         insert_quantization(model, ranges, input_type, notes)
     run_phases(model, ("int8",), notes, progress)
     set_interface_types(model, input_type, output_type)
+    if options["larq_compatible"]:
+        run_phases(model, ("for_larq",), notes, progress)
     run_phases(model, ("tidy",), notes, progress)
     compact(model)
     notes.finish(model.graphs)

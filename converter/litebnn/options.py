@@ -56,6 +56,7 @@ class ConvertOptions(TypedDict, total=False):
     target: Annotated[str, _Option("arm", _target)]
     experimental_default_int8_range: Annotated[tuple[float, float] | None, _Option(None, _range)]
     representative_dataset: Annotated[Dataset | None, _Option(None)]
+    larq_compatible: Annotated[bool, _Option(False)]
     verify: Annotated[Any, _Option(False)]
     return_report: Annotated[bool, _Option(False)]
     progress: Annotated[Progress, _Option(lambda step: None)]

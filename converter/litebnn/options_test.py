@@ -19,6 +19,7 @@ DEFAULTS = {
     "target": "arm",
     "experimental_default_int8_range": None,
     "representative_dataset": None,
+    "larq_compatible": False,
     "verify": False,
     "return_report": False,
 }

@@ -111,6 +111,32 @@ TEST(Conv, LargestOptions) {
   ExpectRefused(with(contract::kPadding), "option padding");
 }
 
+TEST(Conv, ExplicitPaddingStandsInPlaceOfPadding) {
+  const auto with = [](Options pads, bool keep_padding = false) {
+    ConvParams params;
+    Options options = DefaultConvOptions(params);
+    if (!keep_padding) options.erase(contract::kPadding);
+    for (const auto& [key, value] : pads) options[key] = value;
+    return WithOptions(ConvGraph(params), options);
+  };
+  const Options some = {
+      {contract::kPadTop, 0}, {contract::kPadBottom, 3}, {contract::kPadLeft, 1}, {contract::kPadRight, 0}};
+  ExpectAccepted(with(some));
+  ExpectRefused(with({}), "option padding: expected an integer from 0 to 1, found none");
+  ExpectRefused(with({{contract::kPadTop, 1}}),
+                "option pad_bottom: expected an integer from 0 to 2147483647, found none");
+  for (const auto& [key, value] : some) {
+    Options negative = some;
+    negative[key] = -1;
+    ExpectRefused(with(negative), "option " + key);
+    // Unknown keys are ignored beside a padding, and so are these.
+    ExpectAccepted(with(negative, /*keep_padding=*/true));
+    Options huge = some;
+    huge[key] = kMax;
+    ExpectRefused(with(huge), "input (tensor 0 'a tensor')");
+  }
+}
+
 TEST(Pool, LargestOptions) {
   const auto with = [](Options changed) {
     Options options = DefaultPoolOptions();

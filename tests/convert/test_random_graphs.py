@@ -52,14 +52,56 @@ def _after(draw: Draw, model: FloatModel, rng: np.random.Generator, x: Tensor) -
     return x
 
 
+def _signs(draw: Draw, model: FloatModel, x: Tensor) -> Tensor:
+    """A sign in any form, or two other values that a boolean decides."""
+    form = draw(st.sampled_from(["two values", "broadcast", *SIGN_FORMS]))
+    if form == "two values":
+        values = draw(st.sampled_from([(0.0, 1.0), (1.0, 0.0), (-0.5, 0.5), (-1.0, 3.0)]))
+        return model.two_values(x, *values, draw(st.sampled_from(["GREATER_EQUAL", "GREATER", "LESS"])))
+    if form == "broadcast" and len(x.dims) == 4:
+        axes = draw(st.sampled_from([(1, 2), (1,), (3,), (1, 3)]))
+        shape = [1 if axis in axes else size for axis, size in enumerate(x.dims)]
+        largest = model.op("REDUCE_MAX", [x, model.const(axes, np.int32)], shape, keep_dims=True)
+        condition = model.elementwise("GREATER", largest, model.const(2.5), type="BOOL")
+        minus = model.const(-np.ones((1, *x.shape[1:])))
+        return model.op("SELECT_V2", [condition, model.const(1), minus], x.dims)
+    form = draw(st.sampled_from(SIGN_FORMS)) if form == "broadcast" else form
+    return model.sign(x, form, draw(st.sampled_from([0.0, 0.0, 0.25, -1.5])))
+
+
+def _weights(draw: Draw, model: FloatModel, rng: np.random.Generator, *shape: int) -> Tensor | Array:
+    """Weights of ±alpha, sometimes computed in the model, and sometimes with a zero."""
+    weights = sign_weights(rng, *shape)
+    oddity = draw(st.integers(0, 19))
+    if oddity == 0:
+        weights.reshape(-1)[rng.integers(weights.size)] = 0.0
+    elif oddity == 1:
+        weights[0] = 0.0
+    elif oddity <= 4:
+        clipped = model.elementwise("RELU_N1_TO_1", model.const(weights * rng.integers(1, 9, weights.shape)))
+        alpha = model.elementwise("ABS", model.const(-np.exp2(rng.integers(-2, 2, (shape[0], 1, 1, 1)))))
+        return model.elementwise("MUL", model.sign(clipped), alpha)
+    return weights
+
+
+def _pad_values(draw: Draw, model: FloatModel, x: Tensor, axes: int) -> Tensor:
+    amounts = [draw(st.sampled_from([(0, 0), (1, 1), (0, 1), (1, 0), (2, 1), (4, 0)])) for _ in range(axes)]
+    return model.pad(x, amounts, draw(st.sampled_from([None, 0.0, 1.0, -1.0])))
+
+
 def _conv(draw: Draw, model: FloatModel, rng: np.random.Generator, x: Tensor) -> Tensor:
-    """A sign and a convolution of it, with everything that may stand between and behind them."""
-    x = model.sign(x, draw(st.sampled_from(SIGN_FORMS)), draw(st.sampled_from([0.0, 0.0, 0.25, -1.5])))
+    """A sign and a convolution of it, with everything that may stand between them."""
+    x = _signs(draw, model, x)
+    kind = draw(st.sampled_from([_conv_2d, _conv_2d, _conv_2d, _conv_1d, _split_conv]))
+    return kind(draw, model, rng, x)
+
+
+def _conv_2d(draw: Draw, model: FloatModel, rng: np.random.Generator, x: Tensor) -> Tensor:
     taps = draw(st.sampled_from([(1, 1), (3, 3), (2, 3), (1, 2)]))
     stride, dilation = draw(st.sampled_from([(1, 1), (2, 2), (2, 1)])), (1, 1)
     if stride == (1, 1):
         dilation = draw(st.sampled_from([(1, 1), (2, 2), (1, 2)]))
-    same, padding = False, draw(st.sampled_from(["valid", "same", "ones", "ones_like_same", "zeros", "minus_ones"]))
+    same, padding = False, draw(st.sampled_from(["valid", "same", "padded", "padded_same", "ones_like_same"]))
     if padding == "same":
         same = True
     elif padding == "ones_like_same":
@@ -69,22 +111,41 @@ def _conv(draw: Draw, model: FloatModel, rng: np.random.Generator, x: Tensor) ->
             amounts.append((total // 2, total - total // 2))
         x = model.pad(x, amounts, 1.0)
     elif padding != "valid":
-        amounts = [draw(st.sampled_from([(0, 0), (1, 1), (0, 1), (1, 0), (2, 1)])) for _ in range(2)]
-        x = model.pad(x, amounts, {"ones": 1.0, "minus_ones": -1.0, "zeros": None}[padding])
+        x = _pad_values(draw, model, x, 2)
+        same = padding == "padded_same"
     if any(size < (k - 1) * d + 1 for size, k, d in zip(x.dims[1:3], taps, dilation, strict=True)):
         same = True
     channels = x.dims[3]
     groups = draw(st.sampled_from([1, channels // 32])) if channels % 64 == 0 else 1
     channels_out = draw(st.sampled_from([2, 8, 32, 33, 64]))
     channels_out += -channels_out % groups
-    weights = sign_weights(rng, channels_out, *taps, channels // groups)
-    oddity = draw(st.integers(0, 19))
-    if oddity == 0:
-        weights.reshape(-1)[rng.integers(weights.size)] = 0.0
-    elif oddity == 1:
-        weights[0] = 0.0
+    weights = _weights(draw, model, rng, channels_out, *taps, channels // groups)
     bias = dyadic(rng, channels_out) if draw(st.booleans()) else None
     return model.conv(x, weights, bias, same=same, stride=stride, dilation=dilation, activation=draw(ACTIVATIONS))
+
+
+def _conv_1d(draw: Draw, model: FloatModel, rng: np.random.Generator, x: Tensor) -> Tensor:
+    """A convolution along one axis, perhaps causal or the long way round to a dilation."""
+    batch, height, width, channels = x.dims
+    x = _pad_values(draw, model, model.reshape(x, batch, height * width, channels), 1)
+    x = model.pad(x, [(4, 2)]) if x.dims[1] < 6 else x
+    split = x.dims[1] % 2 == 0 and draw(st.booleans())
+    if split:
+        x = model.space_to_batch(x, [2], [draw(st.sampled_from([(0, 0), (2, 2), (3, 1)]))])
+    y = model.conv(model.expand(x, 1), _weights(draw, model, rng, 32, 1, 3, channels), activation=draw(ACTIVATIONS))
+    y = model.reshape(y, y.dims[0], y.dims[2], 32)
+    if split:
+        y = model.batch_to_space(y, [2], [draw(st.sampled_from([(0, 0), (0, 1)]))])
+    return model.reshape(y, batch, 1, y.dims[1], 32)
+
+
+def _split_conv(draw: Draw, model: FloatModel, rng: np.random.Generator, x: Tensor) -> Tensor:
+    """A dilated convolution the long way round."""
+    pads = [(2 + size % 2, 2) for size in x.dims[1:3]]
+    x = model.space_to_batch(x, [2, 2], pads)
+    y = model.conv(x, _weights(draw, model, rng, 32, 3, 3, x.dims[3]), activation=draw(ACTIVATIONS))
+    crops = [draw(st.sampled_from([(0, 0), (1, 0), (0, 2), (1, 1)])) if size > 1 else (0, 0) for size in y.dims[1:3]]
+    return model.batch_to_space(y, [2, 2], crops)
 
 
 def _pool(draw: Draw, model: FloatModel, x: Tensor) -> Tensor:
@@ -110,7 +171,12 @@ def graphs(draw: Draw) -> Case:
     rng = np.random.default_rng(seed)
     model = FloatModel()
     channels = draw(st.sampled_from([32, 64, 40, 3]))
-    x = model.input(1, draw(st.integers(4, 7)), draw(st.integers(4, 7)), channels)
+    batch = draw(st.sampled_from([1, 4, -1]))
+    sizes = (draw(st.integers(4, 7)), draw(st.integers(4, 7)), channels)
+    signature = (batch, *sizes) if batch < 0 else None
+    x = model.input(abs(batch), *sizes, signature=signature)
+    if draw(st.integers(0, 4)) == 0:
+        x = model.elementwise("SUB", x, model.input(abs(batch), *sizes, signature=signature))
     outputs = []
     for _ in range(draw(st.integers(1, 3))):
         before = x
@@ -128,9 +194,9 @@ def graphs(draw: Draw) -> Case:
             outputs.append(x)
     if draw(st.booleans()):
         if draw(st.booleans()):
-            x = model.reshape(model.sign(x, draw(st.sampled_from(SIGN_FORMS))), 1, int(np.prod(x.dims)))
+            x = model.reshape(model.sign(x, draw(st.sampled_from(SIGN_FORMS))), batch, int(np.prod(x.dims[1:])))
         else:
-            x = model.sign(model.reshape(x, 1, int(np.prod(x.dims))), draw(st.sampled_from(SIGN_FORMS)))
+            x = model.sign(model.reshape(x, batch, int(np.prod(x.dims[1:]))), draw(st.sampled_from(SIGN_FORMS)))
         x = model.dense(x, sign_weights(rng, 24, x.dims[1]), dyadic(rng, 24), activation=draw(ACTIVATIONS))
         x = _after(draw, model, rng, x)
         if draw(st.booleans()):
@@ -140,25 +206,45 @@ def graphs(draw: Draw) -> Case:
     return Case(model.finish(x, *outputs), seed)
 
 
-def _convert(source: bytes) -> bytes:
+def _convert(source: bytes) -> tuple[bytes, litebnn.ConversionReport]:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        return bytes(litebnn.convert_tflite(source))
+        converted, report = litebnn.convert_tflite(source, return_report=True)
+    return converted, report
 
 
-def _run(model: bytes, x: Array) -> list[Array]:
+def _run(model: bytes, x: Array | list[Array]) -> list[Array]:
     result = litebnn.Interpreter(model).predict(x)
     return result if isinstance(result, list) else [result]
 
 
+def _check(case: Case) -> None:
+    """Source and result agree, and every layer is binary or has a reason why not."""
+    rng = np.random.default_rng(case.seed)
+    shapes = [tensor.dims for tensor in read_model(case.source).graphs[0].inputs]
+    inputs = [dyadic(rng, *(size if size > 0 else 3 for size in dims), largest=16) for dims in shapes]
+    converted, report = _convert(case.source)
+    for expected, actual in zip(_run(case.source, inputs), _run(converted, inputs), strict=True):
+        np.testing.assert_array_equal(actual, expected)
+    assert all(layer.binary or layer.reasons for layer in report.layers), str(report)
+
+
+EXAMPLES = {"deadline": None, "suppress_health_check": list(HealthCheck), "derandomize": True}
+
+
 @pytest.mark.usefixtures("library")
-@settings(max_examples=150, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=300, **EXAMPLES)
 @given(graphs())
 def test_a_converted_graph_computes_what_its_source_does(case: Case) -> None:
-    shape = read_model(case.source).graphs[0].inputs[0].shape
-    x = dyadic(np.random.default_rng(case.seed), 2, *shape[1:], largest=16)
-    for expected, actual in zip(_run(case.source, x), _run(_convert(case.source), x), strict=True):
-        np.testing.assert_array_equal(actual, expected)
+    _check(case)
+
+
+@pytest.mark.long
+@pytest.mark.usefixtures("library")
+@settings(max_examples=20_000, **EXAMPLES)
+@given(graphs())
+def test_many_converted_graphs_compute_what_their_sources_do(case: Case) -> None:
+    _check(case)
 
 
 @pytest.mark.usefixtures("library")
@@ -172,7 +258,6 @@ def test_a_dot_product_right_at_the_threshold_of_a_negated_sign(strict: str) -> 
     x = model.elementwise("NEG", model.elementwise("ADD", x, model.const(np.arange(8) / 4)))
     source = model.finish(model.dense(model.sign(x, strict), np.ones((1, 8))))
     every_dot_product = np.where(np.tri(33, 32, -1) > 0, -1, 1).astype(np.float32)
-    for expected, actual in zip(
-        _run(source, every_dot_product), _run(_convert(source), every_dot_product), strict=True
-    ):
+    converted, _ = _convert(source)
+    for expected, actual in zip(_run(source, every_dot_product), _run(converted, every_dot_product), strict=True):
         np.testing.assert_array_equal(actual, expected)

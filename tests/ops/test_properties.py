@@ -34,13 +34,18 @@ def convs(draw: st.DrawFn) -> lce_models.Conv:
     groups = draw(st.sampled_from([1, 1, 1, 2, 3]))
     channels_in = groups * 32 * draw(st.integers(1, 3)) if groups > 1 else draw(st.integers(1, 200))
     output = draw(st.sampled_from(["float32", "int8", "packed"]))
-    padding = draw(st.sampled_from([reference.SAME, reference.VALID]))
+    amounts = st.tuples(st.integers(0, 5), st.integers(0, 5))
+    padding = draw(st.one_of(st.sampled_from([reference.SAME, reference.VALID]), st.tuples(amounts, amounts)))
     pad_values = draw(st.integers(0, 1))
     # The op refuses packed output with zero padding and an odd number of channels.
-    assume(not (output == "packed" and padding == reference.SAME and pad_values == 0 and channels_in % 2))
+    assume(not (output == "packed" and padding != reference.VALID and pad_values == 0 and channels_in % 2))
     filter_size = draw(st.integers(1, 4)), draw(st.integers(1, 4))
     dilations = draw(st.integers(1, 3)), draw(st.integers(1, 3))
-    least = [(k - 1) * d + 1 if padding == reference.VALID else 1 for k, d in zip(filter_size, dilations, strict=True)]
+    least = [1, 1]
+    if padding != reference.SAME:
+        padded = [sum(axis) for axis in padding] if isinstance(padding, tuple) else [0, 0]
+        steps = zip(filter_size, dilations, padded, strict=True)
+        least = [max((taps - 1) * dilation + 1 - amount, 1) for taps, dilation, amount in steps]
     return lce_models.Conv(
         input_shape=(
             draw(st.integers(1, 3)),

@@ -31,6 +31,7 @@ SIGN_FORMS = (
     "where_broadcast",
     "where_not",
     "where_zero",
+    "where_channels",
     "scaled_cast",
 )
 
@@ -91,6 +92,8 @@ class FloatModel:
             name, amount = ("SUB", -amount) if form == "sign_sub_sign" else ("ADD", amount)
             return self.elementwise("SIGN", self.elementwise(name, self.elementwise("SIGN", x), self.const(amount)))
         level, one, minus = self.const(threshold), self.const(1), self.const(-1)
+        if form == "where_channels":
+            level = self.const(threshold + np.arange(x.dims[-1]) % 5 / 4)
         if form == "where_zero":
             equal = self.elementwise("EQUAL", x, self.const(0), type="BOOL")
             return self.op("SELECT_V2", [equal, one, self.elementwise("SIGN", x)], x.dims)
@@ -101,15 +104,38 @@ class FloatModel:
             condition = self.elementwise("LOGICAL_NOT", condition, type="BOOL")
         if form == "where_broadcast":
             one, minus = self.const(np.ones(x.shape)), self.const(-np.ones(x.shape))
-            return self.op("SELECT", [condition, one, minus], x.dims)
+            return self.op("SELECT" if x.dims == x.shape else "SELECT_V2", [condition, one, minus], x.dims)
         if form == "scaled_cast":
             number = self.op("CAST", [condition], x.dims)
             return self.elementwise("SUB", self.elementwise("MUL", number, self.const(2)), self.const(1))
         values = (minus, one) if form == "where_swapped" else (one, minus)
         return self.op("SELECT_V2", [condition, *values], x.dims)
 
+    def two_values(self, x: Tensor, false: float = 0.0, true: float = 1.0, comparison: str = "GREATER_EQUAL") -> Tensor:
+        """`true` where x compares so with 0, `false` elsewhere: a cast for 0 and 1, a select for others."""
+        condition = self.elementwise(comparison, x, self.const(0), type="BOOL")
+        if (false, true) == (0.0, 1.0):
+            return self.op("CAST", [condition], x.dims)
+        return self.op("SELECT_V2", [condition, self.const(true), self.const(false)], x.dims)
+
+    def expand(self, x: Tensor, axis: int) -> Tensor:
+        shape = [*x.dims[:axis], 1, *x.dims[axis:]]
+        return self.op("EXPAND_DIMS", [x, self.const(axis, np.int32)], shape)
+
+    def space_to_batch(self, x: Tensor, block: Sequence[int], pads: Sequence[Sequence[int]]) -> Tensor:
+        sizes = [(size + sum(p)) // b for size, b, p in zip(x.dims[1:], block, pads, strict=False)]
+        shape = [x.dims[0] * int(np.prod(block)) if x.dims[0] > 0 else -1, *sizes, x.dims[-1]]
+        inputs = [x, self.const(block, np.int32), self.const(pads, np.int32)]
+        return self.op("SPACE_TO_BATCH_ND", inputs, shape)
+
+    def batch_to_space(self, x: Tensor, block: Sequence[int], crops: Sequence[Sequence[int]]) -> Tensor:
+        sizes = [size * b - sum(c) for size, b, c in zip(x.dims[1:], block, crops, strict=False)]
+        shape = [x.dims[0] // int(np.prod(block)) if x.dims[0] > 0 else -1, *sizes, x.dims[-1]]
+        inputs = [x, self.const(block, np.int32), self.const(crops, np.int32)]
+        return self.op("BATCH_TO_SPACE_ND", inputs, shape)
+
     def pad(self, x: Tensor, amounts: Sequence[Sequence[int]], value: float | None = None) -> Tensor:
-        """PADV2 with a value, or PAD where it is None; `amounts` for height and width."""
+        """PADV2 with a value, or PAD where it is None; `amounts` for the axes between batch and channels."""
         pads = self.const([(0, 0), *amounts, (0, 0)], np.int32)
         shape = [
             size if size < 0 else size + sum(a) for size, a in zip(x.dims, [(0, 0), *amounts, (0, 0)], strict=True)

@@ -141,7 +141,7 @@ class Conv:
     groups: int = 1
     strides: tuple[int, int] = (1, 1)
     dilations: tuple[int, int] = (1, 1)
-    padding: int = reference.SAME
+    padding: int | tuple[tuple[int, int], tuple[int, int]] = reference.SAME  # or explicit: top, bottom; left, right
     pad_values: int = 1
     activation: int = 0
     output: str = "float32"  # or "int8" or "packed"
@@ -154,13 +154,16 @@ class Conv:
 
     @property
     def options(self) -> dict[str, int]:
+        padding = {"padding": self.padding}
+        if isinstance(self.padding, tuple):
+            padding = dict(zip(("pad_top", "pad_bottom", "pad_left", "pad_right"), sum(self.padding, ()), strict=True))
         return {
             "channels_in": self.input_shape[3],
             "dilation_height_factor": self.dilations[0],
             "dilation_width_factor": self.dilations[1],
             "fused_activation_function": self.activation,
             "pad_values": self.pad_values,
-            "padding": self.padding,
+            **padding,
             "stride_height": self.strides[0],
             "stride_width": self.strides[1],
         }
@@ -170,7 +173,11 @@ class Conv:
         """NHWC, with packed words for packed output."""
         height, width = (
             reference.axis_window(
-                self.input_shape[1 + i], self.filter_size[i], self.strides[i], self.dilations[i], self.padding
+                self.input_shape[1 + i],
+                self.filter_size[i],
+                self.strides[i],
+                self.dilations[i],
+                self.padding[i] if isinstance(self.padding, tuple) else self.padding,
             )[0]
             for i in (0, 1)
         )

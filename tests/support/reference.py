@@ -100,16 +100,20 @@ def lce_bconv2d(
     strides = options["stride_height"], options["stride_width"]
     dilations = options["dilation_height_factor"], options["dilation_width_factor"]
     taps = filter_height, filter_width
+    if "padding" in options:
+        paddings: list[Any] = [options["padding"]] * 2
+    else:
+        paddings = [(options["pad_top"], options["pad_bottom"]), (options["pad_left"], options["pad_right"])]
     (height, top), (width, left) = (
-        axis_window(words.shape[1 + i], taps[i], strides[i], dilations[i], options["padding"]) for i in (0, 1)
+        axis_window(words.shape[1 + i], taps[i], strides[i], dilations[i], paddings[i]) for i in (0, 1)
     )
 
-    # A tap outside the input is 0 with same-zero padding and +1 with same-one.
+    # A tap outside the input is 0 or +1, as pad_values says.
     signs = unpack(words, channels_in)
     steps = zip((height, width), strides, taps, dilations, strict=True)
     covered = [(n - 1) * stride + (k - 1) * dilation + 1 for n, stride, k, dilation in steps]
     frame = np.full((signs.shape[0], *covered, channels_in), options["pad_values"], np.int32)
-    rows, columns = min(signs.shape[1], covered[0] - top), min(signs.shape[2], covered[1] - left)
+    rows, columns = (max(min(signs.shape[1 + i], covered[i] - before), 0) for i, before in enumerate((top, left)))
     frame[:, top : top + rows, left : left + columns] = signs[:, :rows, :columns]
 
     weights = unpack(filter_words, group_channels)
@@ -144,11 +148,15 @@ def lce_bconv2d(
     return np.clip(round_half_away(y / np.float64(np.float32(scale))) + zero_point, -128, 127).astype(np.int8)
 
 
-def axis_window(size: int, filter_size: int, stride: int, dilation: int, padding: int) -> tuple[int, int]:
-    """Output size and padding in front, along one axis, as TensorFlow computes them."""
+def axis_window(
+    size: int, filter_size: int, stride: int, dilation: int, padding: int | tuple[int, int]
+) -> tuple[int, int]:
+    """Output size and padding in front, along one axis; as TensorFlow computes them, or with (before, after)."""
     reach = (filter_size - 1) * dilation + 1
     if padding == VALID:
-        return (size - reach) // stride + 1, 0
+        padding = (0, 0)
+    if isinstance(padding, tuple):
+        return (size + sum(padding) - reach) // stride + 1, padding[0]
     positions = -(-size // stride)
     return positions, max((positions - 1) * stride + reach - size, 0) // 2
 

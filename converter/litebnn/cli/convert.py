@@ -36,6 +36,7 @@ def add_to(commands: Any) -> None:
         help=".npy or .npz file with samples (batch first) to make the layers that are not binary int8",
     )
     parser.add_argument("--default-int8-range", type=float, nargs=2, metavar=("MIN", "MAX"))
+    parser.add_argument("--larq-compatible", action="store_true", help="write what Larq Compute Engine's runtime reads")
     parser.set_defaults(run=_run)
 
 
@@ -65,6 +66,7 @@ def _run(options: argparse.Namespace) -> None:
             inference_output_type=options.inference_output_type,
             experimental_default_int8_range=options.default_int8_range and tuple(options.default_int8_range),
             representative_dataset=representative,
+            larq_compatible=options.larq_compatible,
             verify=options.verify,
             return_report=True,
             progress=lambda step: bar.update(task, description=step.replace("_", " ")),

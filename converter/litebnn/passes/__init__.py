@@ -11,19 +11,23 @@ from typing import TypeAlias
 
 from litebnn.graph import Graph, Model
 from litebnn.passes.binarize.absorb_one_padding import absorb_one_padding
-from litebnn.passes.binarize.absorb_zero_padding import absorb_zero_padding
 from litebnn.passes.binarize.binarize_convs import binarize_convs
 from litebnn.passes.binarize.binarize_dense import binarize_dense
-from litebnn.passes.binarize.fold_weights import fold_weights
 from litebnn.passes.binarize.matmul_to_dense import matmul_to_dense
 from litebnn.passes.binarize.undo_space_to_batch import undo_space_to_batch
 from litebnn.passes.find_signs.dequantize_layers_of_signs import dequantize_layers_of_signs
+from litebnn.passes.find_signs.fold_constants import fold_constants
 from litebnn.passes.find_signs.fold_reshape_shapes import fold_reshape_shapes
 from litebnn.passes.find_signs.move_transposes import move_transposes
+from litebnn.passes.find_signs.move_unit_axes import move_unit_axes
 from litebnn.passes.find_signs.pad_bits import pad_bits
 from litebnn.passes.find_signs.pool_bits import pool_bits
 from litebnn.passes.find_signs.recognize_signs import recognize_signs
+from litebnn.passes.find_signs.remove_empty_padding import remove_empty_padding
 from litebnn.passes.find_signs.reshape_bits import reshape_bits
+from litebnn.passes.find_signs.shift_two_values import shift_two_values
+from litebnn.passes.for_larq.lower_explicit_padding import lower_explicit_padding
+from litebnn.passes.for_larq.split_zero_padded_outputs import split_zero_padded_outputs
 from litebnn.passes.fuse.activate_before_maxpool import activate_before_maxpool
 from litebnn.passes.fuse.fuse_post_activation import fuse_post_activation
 from litebnn.passes.fuse.merge_signs import merge_signs
@@ -49,10 +53,14 @@ Pass: TypeAlias = Callable[[Graph, Notes], bool]
 # A phase runs over and over until none of its passes finds anything, then the next.
 PHASES: dict[str, tuple[Pass, ...]] = {
     "find_signs": (
+        fold_constants,
         fold_reshape_shapes,
+        remove_empty_padding,
         recognize_signs,
+        shift_two_values,
         dequantize_layers_of_signs,
         move_transposes,
+        move_unit_axes,
         reshape_bits,
         pool_bits,
         pad_bits,
@@ -60,8 +68,7 @@ PHASES: dict[str, tuple[Pass, ...]] = {
     ),
     "binarize": (
         undo_space_to_batch,
-        absorb_zero_padding,
-        fold_weights,
+        fold_constants,
         matmul_to_dense,
         binarize_convs,
         binarize_dense,
@@ -89,6 +96,7 @@ PHASES: dict[str, tuple[Pass, ...]] = {
         merge_signs,
         remove_dead_ops,
     ),
+    "for_larq": (split_zero_padded_outputs, lower_explicit_padding),
     "tidy": (merge_constants, remove_dead_ops),
 }
 BINARY_PHASES = ("find_signs", "binarize", "fuse")

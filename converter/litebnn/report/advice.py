@@ -50,7 +50,7 @@ def _dot_length(layer: Layer) -> Iterator[str]:
 
 
 def _same_zero(layer: Layer) -> Iterator[str]:
-    if layer.padding != "same-zero" or len(layer.filter_shape) != 4 or len(layer.output_shape) != 4:
+    if not layer.padding.endswith("-zero") or len(layer.filter_shape) != 4 or len(layer.output_shape) != 4:
         return
     height, width = layer.output_shape[1:3]
     if height < 1 or width < 1:
@@ -59,8 +59,8 @@ def _same_zero(layer: Layer) -> Iterator[str]:
     edge = 1 - (height - rows) * (width - columns) / (height * width)
     if edge > 0:
         yield (
-            f"same-zero padding: use pad_values=1 (same-one); {edge:.0%} of its outputs lie at the edge and need a "
-            "correction for the taps that are zero"
+            f"{layer.padding} padding: use pad_values=1 (same-one); {edge:.0%} of its outputs lie at the edge and need "
+            "a correction for the taps that are zero"
         )
 
 
@@ -71,7 +71,13 @@ def _unfused(layer: Layer) -> Iterator[str]:
         yield reason + cost
 
 
-_RULES: tuple[Callable[[Layer], Iterator[str]], ...] = (_channels_in, _channels_out, _dot_length, _same_zero, _unfused)
+_RULES: tuple[Callable[[Layer], Iterator[str]], ...] = (
+    _channels_in,
+    _channels_out,
+    _dot_length,
+    _same_zero,
+    _unfused,
+)
 
 
 def advise(layer: Layer) -> list[str]:

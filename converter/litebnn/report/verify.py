@@ -131,13 +131,13 @@ def first_divergence(source: bytes, converted: bytes, sample: list[Array]) -> Di
             continue
         turned = (a < 0) != unpack_bits(b, a.shape[-1])
         if np.any(turned):
-            margin = np.abs(x - threshold)
+            margin = np.broadcast_to(np.abs(x - threshold), turned.shape)
             close = operand is not twin and margin[turned].max() <= _CLOSE * margin.mean()
             return Divergence(twin.name, by_rounding=bool(close))
     return Divergence("the last one", by_rounding=False)
 
 
-def _sign_of(graph: Graph, tensor: Tensor) -> tuple[Tensor, float]:
+def _sign_of(graph: Graph, tensor: Tensor) -> tuple[Tensor, float | Array]:
     """What `tensor` is the sign of, and the threshold of that sign; itself and 0 where it is none."""
     sign = find_sign(graph, tensor)
     return (tensor, 0.0) if sign is None or sign.x.type != "FLOAT32" else (sign.x, sign.threshold)

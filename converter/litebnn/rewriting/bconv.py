@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from litebnn.contract import (
@@ -22,8 +24,9 @@ from litebnn.rewriting.build import custom_op, derived
 from litebnn.rewriting.clamp import clamp_as_fused
 from litebnn.rewriting.match import floats
 from litebnn.rewriting.notes import Notes
+from litebnn.rewriting.padding import is_same_padding
 
-_ODD_CHANNELS = "same-zero padding with an odd number of channels cannot write bits: use same-one padding"
+_ODD_CHANNELS = "zero padding with an odd number of channels cannot write bits: pad with ones"
 
 
 def bconv_of(
@@ -59,6 +62,29 @@ def bconv_options(op: Op) -> BConv2DOptions:
 
 def set_bconv_options(op: Op, options: BConv2DOptions) -> None:
     op.custom_options = encode_options(options)
+
+
+def padded_options(
+    options: BConv2DOptions, unpadded: Tensor, taps: tuple[int, ...], amounts: Array, values: PadValues
+) -> BConv2DOptions:
+    """The options that pad as well: SAME where that pads so, else explicit.
+
+    Args:
+        options: of an LceBconv2d with VALID padding.
+        unpadded: its NHWC input before the padding, floats or bits.
+        taps: the height and width of its filter.
+        amounts: int [2, 2], before and after the height and the width.
+    """
+    strides = options.stride_height, options.stride_width
+    dilations = options.dilation_height_factor, options.dilation_width_factor
+    if not np.any(amounts):
+        return options
+    if is_same_padding(amounts, unpadded.dims[1:3], taps, strides, dilations):
+        return replace(options, padding=Padding.SAME, pad_values=values)
+    (top, bottom), (left, right) = amounts.tolist()
+    return replace(
+        options, padding=None, pad_values=values, pad_top=top, pad_bottom=bottom, pad_left=left, pad_right=right
+    )
 
 
 def channels_per_group(op: Op) -> int:
@@ -106,9 +132,7 @@ def with_clamp(op: Op, activation: Activation) -> tuple[Activation, Array, Array
 
 def can_pack(op: Op, notes: Notes) -> bool:
     """Whether thresholds can stand for the signs of this op's outputs."""
-    options = bconv_options(op)
-    zero_padded = options.padding == Padding.SAME and options.pad_values == PadValues.ZERO
-    if zero_padded and channels_per_group(op) % 2:
+    if bconv_options(op).pads_zeros and channels_per_group(op) % 2:
         return notes.left_alone(op, _ODD_CHANNELS)
     return bool(np.all(np.isfinite(multiplier_and_bias(op))))
 

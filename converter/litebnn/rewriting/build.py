@@ -15,7 +15,7 @@ from litebnn.contract import (
 from litebnn.graph import FACTS, Buffer, Graph, Op, OpCode, Tensor, builtin_op, packed_words
 from litebnn.rewriting.match import fused_activation
 
-_OP_OF_ACTIVATION = {known.clamp: name for name, known in FACTS.items() if known.clamp is not None}
+OP_OF_ACTIVATION = {known.clamp: name for name, known in FACTS.items() if known.clamp is not None}
 
 
 def custom_op(
@@ -63,7 +63,7 @@ def split_activation(graph: Graph, op: Op) -> bool:
     if not activation:
         return False
     inner = like(op.output, derived(op.output.name, "/linear"))
-    outer = builtin_op(_OP_OF_ACTIVATION[activation], [inner], op.output)
+    outer = builtin_op(OP_OF_ACTIVATION[activation], [inner], op.output)
     op.options.fused_activation_function = Activation.NONE
     graph.set_output(op, inner)
     graph.insert(outer, after=op)

@@ -8,76 +8,132 @@ from typing import Any
 
 import numpy as np
 
+from litebnn.contract import ACTIVATION_RANGES, Activation
 from litebnn.graph import NUMPY_TYPES, Array, Graph, Op, Tensor
 from litebnn.rewriting.int8 import dequantized
 from litebnn.rewriting.match import fused_activation
 
 # Exporters leave a handful of ops between a constant and the weights, and a damaged file any number.
 _DEEPEST = 32
-# A broadcast may make this many elements of fewer; a small file could ask for more than there is memory.
+# A value may have this many elements although the constants behind it have fewer; a small file could ask for more than
+# there is memory.
 _SMALL = 1 << 20
+
+
+def _clamp(activation: Activation) -> Callable[[Array], Array]:
+    return lambda values: np.clip(values, *ACTIVATION_RANGES[activation])
+
+
+def _select(condition: Array, if_true: Array, if_false: Array) -> Array:
+    if condition.ndim == 1 < if_true.ndim:  # SELECT's vector picks whole rows
+        condition = condition.reshape(-1, *[1] * (if_true.ndim - 1))
+    return np.where(condition, if_true, if_false)
+
+
 _ELEMENTWISE: dict[str, Callable[..., Any]] = {
-    "SIGN": np.sign,
-    "NEG": np.negative,
     "ABS": np.abs,
     "ADD": np.add,
-    "SUB": np.subtract,
-    "MUL": np.multiply,
+    "CEIL": np.ceil,
     "DIV": np.divide,
+    "EQUAL": np.equal,
+    "EXP": np.exp,
+    "FLOOR": np.floor,
+    "GREATER": np.greater,
+    "GREATER_EQUAL": np.greater_equal,
+    "LESS": np.less,
+    "LESS_EQUAL": np.less_equal,
+    "LOGICAL_AND": np.logical_and,
+    "LOGICAL_NOT": np.logical_not,
+    "LOGICAL_OR": np.logical_or,
     "MAXIMUM": np.maximum,
     "MINIMUM": np.minimum,
-    "GREATER_EQUAL": np.greater_equal,
-    "GREATER": np.greater,
-    "LESS_EQUAL": np.less_equal,
-    "LESS": np.less,
-    "EQUAL": np.equal,
-    "LOGICAL_NOT": np.logical_not,
-    "SELECT": np.where,
+    "MUL": np.multiply,
+    "NEG": np.negative,
+    "NOT_EQUAL": np.not_equal,
+    "RELU": _clamp(Activation.RELU),
+    "RELU6": _clamp(Activation.RELU6),
+    "RELU_N1_TO_1": _clamp(Activation.RELU_N1_TO_1),
+    "ROUND": np.rint,
+    "RSQRT": lambda values: 1 / np.sqrt(values),
+    "SELECT": _select,
     "SELECT_V2": np.where,
+    "SIGN": np.sign,
+    "SQRT": np.sqrt,
+    "SQUARE": np.square,
+    "SUB": np.subtract,
+    "TANH": np.tanh,
 }
-_FOLDABLE = (*_ELEMENTWISE, "TRANSPOSE", "RESHAPE", "CAST", "DEQUANTIZE", "MEAN")
+_REDUCTIONS: dict[str, Callable[..., Any]] = {
+    "MEAN": np.mean,
+    "REDUCE_MAX": np.max,
+    "REDUCE_MIN": np.min,
+    "SUM": np.sum,
+}
+_SHAPING: dict[str, Callable[[Op, list[Array]], Array]] = {
+    "BROADCAST_TO": lambda op, values: np.broadcast_to(values[0], op.output.shape),
+    "CAST": lambda op, values: values[0],
+    "CONCATENATION": lambda op, values: np.concatenate(values, axis=getattr(op.options, "axis", 0)),
+    "DEQUANTIZE": lambda op, values: values[0],
+    "EXPAND_DIMS": lambda op, values: values[0].reshape(op.output.shape),
+    "RESHAPE": lambda op, values: values[0].reshape(op.output.shape),
+    "SQUEEZE": lambda op, values: values[0].reshape(op.output.shape),
+    "TRANSPOSE": lambda op, values: np.transpose(values[0], values[1].reshape(-1)),
+}
+_FOLDABLE = {*_ELEMENTWISE, *_REDUCTIONS, *_SHAPING}
 
 
-def is_computed_from_constants(graph: Graph, tensor: Tensor) -> bool:
-    """Whether the value is known before the model runs."""
+def constants_behind(graph: Graph, tensor: Tensor) -> set[Tensor] | None:
+    """The constants that a value is computed from; None where it is not known before the model runs."""
+    constants: set[Tensor] = set()
     seen = {tensor}
     waiting = [tensor]
     while waiting:
         tensor = waiting.pop()
         if tensor.is_constant:
-            if tensor.array is None:
-                return False
+            if tensor.array is None or tensor.array.dtype.kind not in "fiub":
+                return None
+            constants.add(tensor)
             continue
         op = graph.producer(tensor)
         if op is None or op.name not in _FOLDABLE:
-            return False
+            return None
         for source in op.inputs:
             if source is None:
-                return False
+                return None
             if source not in seen:
                 seen.add(source)
                 waiting.append(source)
-    return True
+    return constants
 
 
 def evaluate(graph: Graph, tensor: Tensor) -> Array | None:
     """The value of a tensor that is computed from constants, or None where its ops are not known here."""
-    return _evaluate(graph, tensor, {}, 0)
+    constants = constants_behind(graph, tensor)
+    if constants is None:
+        return None
+    most = max(_SMALL, sum(math.prod(source.shape) for source in constants))
+    return _evaluate(graph, tensor, most, {}, 0)
 
 
-def _evaluate(graph: Graph, tensor: Tensor, shared: dict[Tensor, Array | None], depth: int) -> Array | None:
+def _evaluate(graph: Graph, tensor: Tensor, most: int, shared: dict[Tensor, Array | None], depth: int) -> Array | None:
     """`shared` remembers what several ops read; the rest is let go, for weights can be large."""
     if tensor.is_constant:
         return tensor.array
     if tensor in shared:
         return shared[tensor]
     op, dtype = graph.producer(tensor), NUMPY_TYPES.get(tensor.type)
-    if op is None or dtype is None or depth > _DEEPEST:
+    if (
+        op is None
+        or dtype is None
+        or depth > _DEEPEST
+        or math.prod(tensor.shape) > most
+        or min(tensor.dims, default=0) < 0
+    ):
         return None
     if op.name == "DEQUANTIZE" and op.input(0).type != "FLOAT16":
         result = dequantized(op.input(0))
     else:
-        values = [_evaluate(graph, op.input(i), shared, depth + 1) for i in range(len(op.inputs))]
+        values = [_evaluate(graph, op.input(i), most, shared, depth + 1) for i in range(len(op.inputs))]
         known = [value for value in values if value is not None]
         result = _apply(op, known, dtype) if len(known) == len(values) else None
     if len(graph.consumers(tensor)) > 1:
@@ -86,30 +142,30 @@ def _evaluate(graph: Graph, tensor: Tensor, shared: dict[Tensor, Array | None], 
 
 
 def _apply(op: Op, values: list[Array], dtype: Any) -> Array | None:
-    """What the op makes of the values; None where they do not fit together."""
-    source, shape = values[0], op.output.shape
-    result: Any = None
+    """What the op makes of the values; None where they do not fit together, or not with its declared output."""
+    activation, shape = fused_activation(op), op.output.shape
+    if activation is None or (op.name in _ELEMENTWISE and not all(_broadcasts(op, v.shape) for v in values)):
+        return None
     with np.errstate(all="ignore"):
-        if op.name in _ELEMENTWISE:
-            small = math.prod(shape) <= max(_SMALL, *(v.size for v in values))
-            if small and fused_activation(op) == 0 and all(_broadcasts(v.shape, shape) for v in values):
+        try:
+            if op.name in _ELEMENTWISE:
                 result = _ELEMENTWISE[op.name](*values)
-        elif op.name == "TRANSPOSE":
-            if np.array_equal(np.sort(values[1].reshape(-1)), np.arange(source.ndim)):
-                result = source.transpose(values[1].reshape(-1))
-        elif op.name == "RESHAPE":
-            if math.prod(shape) == source.size:
-                result = source.reshape(shape)
-        elif op.name == "MEAN":
-            axes = {int(axis) for axis in values[1].reshape(-1)}
-            if axes <= set(range(-source.ndim, source.ndim)):
-                axes = {axis % source.ndim for axis in axes}
-                result = source.mean(axis=tuple(axes), keepdims=bool(op.options.keep_dims), dtype=dtype)
-        else:
-            result = source
-        return None if result is None else np.asarray(result).astype(dtype, copy=False)
+            elif op.name in _REDUCTIONS:
+                axes = tuple(int(axis) for axis in values[1].reshape(-1))
+                result = _REDUCTIONS[op.name](values[0], axis=axes, keepdims=bool(op.options.keep_dims))
+            else:
+                result = _SHAPING[op.name](op, values)
+        except ValueError:  # NumPy's word for shapes or axes that do not fit
+            return None
+        if activation:
+            result = np.clip(result, *ACTIVATION_RANGES[activation])
+        return result.astype(dtype, copy=False) if result.shape == shape else None
 
 
-def _broadcasts(shape: tuple[int, ...], goal: tuple[int, ...]) -> bool:
+def _broadcasts(op: Op, shape: tuple[int, ...]) -> bool:
+    """Whether an operand has the size of the output along each axis, or 1; a SELECT may also pick rows by a vector."""
+    goal = op.output.shape
+    if op.name == "SELECT" and len(shape) == 1:
+        return goal[:1] == shape
     sizes = zip(reversed(shape), reversed(goal), strict=False)
     return len(shape) <= len(goal) and all(size in (1, wanted) for size, wanted in sizes)

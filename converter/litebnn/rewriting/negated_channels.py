@@ -38,6 +38,8 @@ def _pads_with_ones(op: Op) -> bool:
     o = bconv_options(op)
     if o.padding == Padding.VALID or o.pad_values == PadValues.ZERO:
         return False
+    if o.padding is None:
+        return True
     _, height, width, _ = op.input(1).shape
     for size, taps, stride, dilation in (
         (op.input(0).dims[1], height, o.stride_height, o.dilation_height_factor),

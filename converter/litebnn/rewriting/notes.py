@@ -9,13 +9,7 @@ from typing import Literal
 from litebnn.contract import BConv2DOptions, Padding, PadValues, decode_options
 from litebnn.graph import Graph, Model, Op, Tensor, facts
 from litebnn.rewriting.build import derived
-
-_PADDINGS = {
-    (Padding.VALID, PadValues.ZERO): "valid",
-    (Padding.VALID, PadValues.ONE): "valid",
-    (Padding.SAME, PadValues.ONE): "same-one",
-    (Padding.SAME, PadValues.ZERO): "same-zero",
-}
+from litebnn.rewriting.constants import constants_behind
 
 
 @dataclass
@@ -25,9 +19,9 @@ class Layer:
     Attributes:
         name: the name of its output.
         macs: multiply-accumulates for one inference; 0 where the shape is not known.
-        bytes_before, bytes_after: weights and bias.
+        bytes_before, bytes_after: weights and bias, or the constants that they are computed from.
         output: the output's type after conversion: FLOAT32, INT8 or "bits".
-        padding: what a binary convolution pads with: valid, same-one or same-zero.
+        padding: how a binary convolution pads: valid, same-one, same-zero, explicit-one or explicit-zero.
         reasons: why it is not binary, or not better; each once, in order.
     """
 
@@ -56,11 +50,12 @@ class Notes:
         for graph in model.graphs:
             for op in graph.ops:
                 if facts(op).layer:
-                    self._add(op)
+                    self._add(graph, op)
 
-    def _add(self, op: Op) -> None:
+    def _add(self, graph: Graph, op: Op) -> None:
         weights = op.input(1)
-        constants = [t for t in op.inputs[1:] if t is not None and t.buffer.data is not None]
+        behind = [constants_behind(graph, tensor) or () for tensor in op.inputs[1:] if tensor is not None]
+        constants = dict.fromkeys(tensor for tensors in behind for tensor in tensors)
         layer = Layer(
             name=op.output.name,
             kind=facts(op).layer,
@@ -116,7 +111,14 @@ class Notes:
                     if layer.binary:
                         options = decode_options(op.name, op.custom_options)
                         assert isinstance(options, BConv2DOptions)
-                        layer.padding = _PADDINGS[Padding(options.padding), PadValues(options.pad_values)]
+                        layer.padding = _padding_name(options)
+
+
+def _padding_name(options: BConv2DOptions) -> str:
+    if options.padding == Padding.VALID:
+        return "valid"
+    kind = "explicit" if options.padding is None else "same"
+    return f"{kind}-{PadValues(options.pad_values).name.lower()}"
 
 
 def macs_of(op: Op) -> int:

@@ -1,10 +1,81 @@
-"""The arithmetic of SAME padding."""
+"""PAD and PADV2, and the arithmetic of SAME padding."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 
-from litebnn.graph import Array, Tensor
+from litebnn.contract import BITS_PER_WORD, LCE_DEQUANTIZE, Padding
+from litebnn.graph import Array, Graph, Op, Tensor, builtin_op, constant
+from litebnn.rewriting.build import custom_op, derived, like, pack_signs
+from litebnn.rewriting.match import uniform
+
+PADS = ("PAD", "PADV2")
+
+
+@dataclass(frozen=True)
+class ConstantPadding:
+    """int [rank, 2] amounts, before and after each axis, and the number that is put there."""
+
+    amounts: Array
+    value: float
+
+    @property
+    def is_spatial(self) -> bool:
+        """Whether it is the height and width of an NHWC tensor that are padded, and nothing else."""
+        return len(self.amounts) == 4 and not np.any(self.amounts[[0, 3]])
+
+
+def constant_padding(op: Op) -> ConstantPadding | None:
+    """What a PAD, a PADV2 or a SPACE_TO_BATCH_ND pads with, where that is known before the model runs."""
+    value = uniform(op.input(2)) if op.name == "PADV2" else 0.0
+    rank = len(op.output.dims)
+    if op.name == "SPACE_TO_BATCH_ND":
+        spatial = op.input(2).array
+        known = spatial is not None and spatial.shape[1:] == (2,) and len(spatial) < rank
+        amounts = np.pad(spatial, ((1, rank - 1 - len(spatial)), (0, 0))) if known and spatial is not None else None
+    else:
+        amounts = op.input(1).array
+    if amounts is None or value is None or amounts.shape != (rank, 2) or np.any(amounts < 0):
+        return None
+    return ConstantPadding(amounts, value)
+
+
+def without_zeros(graph: Graph, tensor: Tensor) -> tuple[Tensor, Array]:
+    """What an NHWC tensor is before it is padded with zeros, and int [2, 2]: how many go around height and width."""
+    zeros = np.zeros((2, 2), np.int32)
+    while (op := graph.producer(tensor)) is not None and op.name in PADS:
+        padding = constant_padding(op)
+        if padding is None or not padding.is_spatial or padding.value != 0.0:
+            break
+        tensor, zeros = op.input(0), zeros + padding.amounts[1:3].astype(np.int32)
+    return tensor, zeros
+
+
+def pad_with(graph: Graph, source: Tensor, amounts: Array, value: float, *, before: Op) -> Tensor:
+    """Inserts a PADV2 of `source`, int [rank, 2] amounts, and returns its output."""
+    dims = [size if size < 0 else size + int(sum(a)) for size, a in zip(source.dims, amounts, strict=True)]
+    padded = like(source, derived(source.name, "/padded"), dims=dims)
+    inputs = [
+        source,
+        constant(derived(padded.name, "/amounts"), amounts.astype(np.int32)),
+        constant(derived(padded.name, "/value"), np.asarray(value, np.int32 if source.type == "INT32" else np.float32)),
+    ]
+    graph.insert(builtin_op("PADV2", inputs, padded), before=before)
+    return padded
+
+
+def pad_packed(graph: Graph, bits: Tensor, channels: int, amounts: Array, value: int, *, before: Op) -> Tensor:
+    """Inserts the padding of packed signs with +1 or -1, int [rank, 2] amounts, and returns its output."""
+    word = 0 if value == 1 else -1 if channels % BITS_PER_WORD == 0 else (1 << channels) - 1
+    if word.bit_length() < BITS_PER_WORD:
+        return pad_with(graph, bits, amounts, word, before=before)
+    # No one word has all bits of the channels and none of the last word's padding bits, so the signs are padded.
+    signs = like(bits, derived(bits.name, "/signs"), type="FLOAT32", dims=(*bits.dims[:-1], channels))
+    graph.insert(custom_op(LCE_DEQUANTIZE, [bits], signs), before=before)
+    padded = pad_with(graph, signs, amounts, value, before=before)
+    return pack_signs(graph, padded, derived(padded.name, "/bits"), before=before)
 
 
 def same_padding(size: int, taps: int, stride: int, dilation: int) -> tuple[int, int]:
@@ -14,21 +85,43 @@ def same_padding(size: int, taps: int, stride: int, dilation: int) -> tuple[int,
     return total // 2, output
 
 
+def same_amounts(size: int, taps: int, stride: int, dilation: int) -> tuple[int, int] | None:
+    """(before, after) of SAME padding along one axis, None where it depends on a size that is not known (-1)."""
+    reach = (taps - 1) * dilation
+    if size < 0:
+        return (reach // 2, reach - reach // 2) if stride == 1 else ((0, 0) if reach == 0 else None)
+    before, output = same_padding(size, taps, stride, dilation)
+    return before, max((output - 1) * stride + reach + 1 - size - before, 0)
+
+
+def layer_padding(layer: Op) -> tuple[tuple[int, int], tuple[int, int]] | None:
+    """What a layer itself pads height and width with; None where that depends on a size that is not known."""
+    if layer.name != "CONV_2D" or layer.options.padding == Padding.VALID:
+        return (0, 0), (0, 0)
+    o, sizes, taps = layer.options, layer.input(0).dims, layer.input(1).shape
+    height = same_amounts(sizes[1], taps[1], o.stride_h, o.dilation_h_factor)
+    width = same_amounts(sizes[2], taps[2], o.stride_w, o.dilation_w_factor)
+    return None if height is None or width is None else (height, width)
+
+
 def is_same_padding(
-    amounts: Array, unpadded: Tensor, taps: tuple[int, ...], strides: tuple[int, int], dilations: tuple[int, int]
+    amounts: Array,
+    sizes: tuple[int, ...],
+    taps: tuple[int, ...],
+    strides: tuple[int, int],
+    dilations: tuple[int, int],
 ) -> bool:
-    """Whether padding an NHWC tensor by `amounts` ([4, 2]) and then convolving VALID is a SAME convolution."""
-    if amounts.shape != (4, 2) or np.any(amounts[[0, 3]] != 0) or np.any(amounts < 0):
-        return False
-    for axis in (0, 1):
-        size, stride, reach = unpadded.dims[axis + 1], strides[axis], (taps[axis] - 1) * dilations[axis]
-        before, after = (int(a) for a in amounts[axis + 1])
-        if size < 0:
-            # The padding of an unknown size is known only where it does not depend on that.
-            if stride != 1 or (before, before + after) != (reach // 2, reach):
-                return False
-            continue
-        expected, output = same_padding(size, taps[axis], stride, dilations[axis])
-        if before != expected or (size + before + after - reach - 1) // stride + 1 != output:
+    """Whether padding height and width by `amounts` (int [2, 2]) and then convolving VALID is a SAME convolution.
+
+    Of a size that is not known (-1) the padding of SAME is known only where it does not depend on it.
+    """
+    for (before, after), size, k, stride, dilation in zip(amounts, sizes, taps, strides, dilations, strict=True):
+        same = same_amounts(size, k, stride, dilation)
+        if same is None or before != same[0]:
+            return False
+        reach = (k - 1) * dilation
+        if size < 0 and after != same[1]:
+            return False
+        if size >= 0 and (size + before + after - reach - 1) // stride + 1 != -(-size // stride):
             return False
     return True

@@ -2,20 +2,28 @@
 
 from __future__ import annotations
 
-from litebnn.graph import Graph, Tensor
+import numpy as np
+
+from litebnn.contract import LCE_DEQUANTIZE
+from litebnn.graph import Graph, Op, Tensor, facts
+from litebnn.rewriting.padding import PADS, constant_padding
+from litebnn.rewriting.signs import find_two_values
 
 NO_SIGN = "its input is not the output of a sign"
-# The output of a quantizer passes these on its way to a layer.
-_PASSED = ("MUL", "DIV", "ADD", "SUB", "PAD", "PADV2", "MAX_POOL_2D", "RESHAPE", "DEQUANTIZE", "QUANTIZE")
+# The output of a quantizer passes these on its way to a layer, beside ops that move values or keep their signs.
+_PASSED = (*PADS, "MUL", "DIV", "ADD", "SUB", "SPACE_TO_BATCH_ND", "DEQUANTIZE", "QUANTIZE")
 _FARTHEST = 5
 
 
 def why_no_sign(graph: Graph, tensor: Tensor) -> str:
     """The reason that a layer which reads `tensor` is not binary."""
+    passed: list[Op] = []
     for _ in range(_FARTHEST):
         op = graph.producer(tensor)
         if op is None or not op.inputs or op.inputs[0] is None:
             break
+        if op.name == LCE_DEQUANTIZE and passed:
+            return next(filter(None, map(_obstacle, passed)), f"{passed[-1].name} stands between the sign and it")
         if op.name in ("ROUND", "FLOOR"):
             return "its input takes several levels (a DoReFa quantizer), not ±1"
         if op.name == "SIGN":
@@ -23,9 +31,26 @@ def why_no_sign(graph: Graph, tensor: Tensor) -> str:
             if source is not None and source.name == "RELU":
                 return "its input takes 0 and 1 (a heaviside quantizer), not ±1"
             return "its input is sign(x), which is 0 where x is 0 (ternary): use ste_sign"
-        if op.name == "CAST" and op.input(0).type == "BOOL":
+        if op.name != LCE_DEQUANTIZE and find_two_values(graph, tensor) is not None:
             return "its input takes two values that are not ±1"
-        if op.name not in _PASSED:
+        if op.name not in _PASSED and not facts(op).moves and not facts(op).keeps_signs:
             break
+        passed.append(op)
         tensor = op.input(0)
     return NO_SIGN
+
+
+def _obstacle(op: Op) -> str | None:
+    """Why an op that stands between a sign and a layer cannot be made one of bits, where that is its parameters."""
+    if op.name == "SPACE_TO_BATCH_ND" and (op.input(1).array is None or op.input(2).array is None):
+        return "its space-to-batch padding is computed when the model runs"
+    if op.name not in PADS:
+        return None
+    padding = constant_padding(op)
+    if padding is None:
+        return "the padding of its input is computed when the model runs"
+    if np.any(padding.amounts[[0, -1]]):
+        return "the batch or the channels of its input are padded"
+    if padding.value not in (0.0, 1.0, -1.0):
+        return f"its input is padded with {padding.value:g}, which is neither 0 nor ±1"
+    return None

@@ -6,11 +6,15 @@ a boolean cast to a number and scaled to ±1. Functions of other values (ternary
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
-from litebnn.graph import Graph, Op, Tensor
+from litebnn.contract import LCE_DEQUANTIZE
+from litebnn.graph import Array, Graph, Op, Tensor
+from litebnn.rewriting.affine import per_channel
 from litebnn.rewriting.int8 import INT8_ONE, is_int8
 from litebnn.rewriting.match import fused_activation, uniform
 
@@ -24,12 +28,13 @@ _NEGATED = {"GREATER_EQUAL": "LESS", "GREATER": "LESS_EQUAL", "LESS_EQUAL": "GRE
 class Sign:
     """+1 where `comparison(x, threshold)` holds or, without a comparison, where the boolean x is `truth`; else -1.
 
-    `condition` is the result of an int8 comparison, the opposite of which LceQuantize cannot read from x.
+    The threshold is one number, or float32 [channels]. `condition` is the result of an int8 comparison, the opposite of
+    which LceQuantize cannot read from x.
     """
 
     x: Tensor
     comparison: str | None
-    threshold: float = 0.0
+    threshold: float | Array = 0.0
     truth: bool = True
     condition: Tensor | None = None
 
@@ -62,12 +67,18 @@ def _of_comparison(tensor: Tensor, op: Op | None) -> Sign | None:
     if op is not None and op.name in _COMPARISONS:
         left, right = op.input(0), op.input(1)
         for x, other, name in ((left, right, op.name), (right, left, _MIRRORED[op.name])):
-            threshold = uniform(other)
-            if threshold is None or not np.isfinite(threshold) or x.is_constant or x.dims != tensor.dims:
+            threshold = _threshold(x, other)
+            if threshold is None or not np.all(np.isfinite(threshold)) or x.is_constant or x.dims != tensor.dims:
                 continue
-            if x.type == "FLOAT32" or (is_int8(x) and name == "GREATER_EQUAL" and threshold == 0):
+            if x.type == "FLOAT32" or (is_int8(x) and name == "GREATER_EQUAL" and np.all(threshold == 0)):
                 return Sign(x, name, threshold, condition=None if x.type == "FLOAT32" else tensor)
     return None
+
+
+def _threshold(x: Tensor, constant: Tensor) -> float | Array | None:
+    """The number, or the vector of channels, that x is compared with."""
+    number = uniform(constant)
+    return per_channel(constant, x.channels) if number is None else number
 
 
 def _rounded(value: float | None) -> float | None:
@@ -113,35 +124,11 @@ def _sign_of_shifted_sign(graph: Graph, op: Op) -> Sign | None:
 
 
 def _scaled_boolean(graph: Graph, op: Op) -> Sign | None:
-    """MUL, ADD and SUB by constants of a boolean cast to float, where the two values come out as ±1."""
-    values = np.array([0.0, 1.0])  # what false and true become
-    steps: list[tuple[str, float, bool]] = []
-    at: Op | None = op
-    while at is not None and at.name in ("MUL", "ADD", "SUB") and len(steps) < 4:
-        if fused_activation(at) != 0:
-            return None
-        left, right = at.input(0), at.input(1)
-        amount = uniform(right)
-        constant_first = amount is None
-        if constant_first:
-            amount = uniform(left)
-        if amount is None:
-            return None
-        steps.append((at.name, amount, constant_first))
-        at = graph.producer(right if constant_first else left)
-    if at is None or at.name != "CAST" or at.input(0).type != "BOOL":
+    values = find_two_values(graph, op.output)
+    if values is None or values.source.type != "BOOL" or (values.high, values.low) not in ((1.0, -1.0), (-1.0, 1.0)):
         return None
-    for name, amount, constant_first in reversed(steps):
-        if name == "MUL":
-            values = values * amount
-        elif name == "ADD":
-            values = values + amount
-        else:
-            values = amount - values if constant_first else values - amount
-    if tuple(values) not in ((-1.0, 1.0), (1.0, -1.0)):
-        return None
-    sign = _of_boolean(graph, at.input(0))
-    return sign if values[1] == 1.0 else sign.negated()
+    sign = _of_boolean(graph, values.source)
+    return sign if values.high == 1.0 else sign.negated()
 
 
 _MATCHERS = {
@@ -152,3 +139,58 @@ _MATCHERS = {
     "SUB": _scaled_boolean,
     "MUL": _scaled_boolean,
 }
+
+
+@dataclass(frozen=True)
+class TwoValues:
+    """`high` where the source is true (BOOL) or +1 (FLOAT32), `low` where it is false or -1; numbers in any order."""
+
+    source: Tensor
+    high: float
+    low: float
+
+
+def find_two_values(graph: Graph, tensor: Tensor) -> TwoValues | None:
+    """Which two numbers a float tensor takes, where a boolean or a sign decides.
+
+    That is a boolean cast to a number, a select of two numbers or an unpacked sign, and MUL, DIV, ADD and SUB of one of
+    these by numbers.
+    """
+    steps: list[tuple[str, float, bool]] = []
+    while (op := graph.producer(tensor)) is not None and op.name in _STEPS and len(steps) < _MOST_STEPS:
+        left, right = op.input(0), op.input(1)
+        amount = uniform(right)
+        constant_first = amount is None
+        amount = uniform(left) if amount is None else amount
+        if amount is None or fused_activation(op) != 0:
+            return None
+        steps.append((op.name, amount, constant_first))
+        tensor = right if constant_first else left
+    values = _two_values_of(op) if op is not None else None
+    if values is None:
+        return None
+    high, low = values.high, values.low
+    for name, amount, constant_first in reversed(steps):
+        step = _STEPS[name]
+        with np.errstate(divide="ignore"):
+            high, low = (float(step(amount, v) if constant_first else step(v, amount)) for v in np.array([high, low]))
+    return TwoValues(values.source, high, low) if np.all(np.isfinite([high, low])) else None
+
+
+_STEPS: dict[str, Callable[[Any, Any], Any]] = {"MUL": np.multiply, "DIV": np.divide, "ADD": np.add, "SUB": np.subtract}
+_MOST_STEPS = 4
+
+
+def _two_values_of(op: Op) -> TwoValues | None:
+    """The two values of an op that is none of the steps."""
+    if op.output.type != "FLOAT32":
+        return None
+    source = op.input(0)
+    if op.name == "CAST" and source.type == "BOOL":
+        return TwoValues(source, 1.0, 0.0)
+    if op.name == LCE_DEQUANTIZE:
+        return TwoValues(op.output, 1.0, -1.0)
+    if op.name in ("SELECT", "SELECT_V2") and source.dims == op.output.dims:
+        high, low = uniform(op.input(1)), uniform(op.input(2))
+        return None if high is None or low is None else TwoValues(source, high, low)
+    return None

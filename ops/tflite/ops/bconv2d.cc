@@ -72,14 +72,31 @@ class Bconv2dOp final : public Op {
                          contract::kActivationRelu6, &activation) ||
         !node.ReadOption(options, contract::kPadValues, contract::kPadValuesZero, contract::kPadValuesOne,
                          &pad_values) ||
-        !node.ReadOption(options, contract::kPadding, contract::kPaddingSame, contract::kPaddingValid, &padding_) ||
+        !ReadPadding(node, options) ||
         !node.ReadOption(options, contract::kStrideHeight, 1, kMax, &spec->stride_height) ||
         !node.ReadOption(options, contract::kStrideWidth, 1, kMax, &spec->stride_width)) {
       return false;
     }
     spec->activation = static_cast<Activation>(activation);
-    spec->zero_padding = padding_ == contract::kPaddingSame && pad_values == contract::kPadValuesZero;
+    const bool pads = padding_ == contract::kPaddingSame || has_explicit_padding_;
+    spec->zero_padding = pads && pad_values == contract::kPadValuesZero;
     return true;
+  }
+
+  // Other padding than SAME and VALID stands in options of its own and leaves `padding` out, so that readers that know
+  // only those two say what they miss.
+  bool ReadPadding(const Node& node, const FlexbufferMap& options) {
+    int64_t found;
+    has_explicit_padding_ = options.Find(contract::kPadding, &found) == FlexbufferMap::Lookup::kMissing &&
+                            options.Find(contract::kPadTop, &found) != FlexbufferMap::Lookup::kMissing;
+    if (!has_explicit_padding_) {
+      return node.ReadOption(options, contract::kPadding, contract::kPaddingSame, contract::kPaddingValid, &padding_);
+    }
+    padding_ = contract::kPaddingValid;
+    return node.ReadOption(options, contract::kPadTop, 0, kMax, &pad_top_) &&
+           node.ReadOption(options, contract::kPadBottom, 0, kMax, &pad_bottom_) &&
+           node.ReadOption(options, contract::kPadLeft, 0, kMax, &pad_left_) &&
+           node.ReadOption(options, contract::kPadRight, 0, kMax, &pad_right_);
   }
 
   bool ReadFilter(const Node& node, Bconv2dSpec* spec) {
@@ -184,10 +201,12 @@ class Bconv2dOp final : public Op {
     g.batch = shape[0];
     g.input_height = shape[1];
     g.input_width = shape[2];
-    const WindowAxis height = {"height", g.input_height, spec_.filter_height, spec_.stride_height,
-                               spec_.dilation_height_factor};
-    const WindowAxis width = {"width", g.input_width, spec_.filter_width, spec_.stride_width,
-                              spec_.dilation_width_factor};
+    const WindowAxis height = {
+        "height", g.input_height, spec_.filter_height, spec_.stride_height, spec_.dilation_height_factor,
+        pad_top_, pad_bottom_};
+    const WindowAxis width = {
+        "width",   g.input_width, spec_.filter_width, spec_.stride_width, spec_.dilation_width_factor,
+        pad_left_, pad_right_};
     if (!SlideWindow(node, height, padding_, &g.output_height, &g.pad_top) ||
         !SlideWindow(node, width, padding_, &g.output_width, &g.pad_left)) {
       return false;
@@ -225,6 +244,8 @@ class Bconv2dOp final : public Op {
   const Isa& isa_;
   Bconv2dSpec spec_ = {};
   int32_t padding_ = 0;
+  bool has_explicit_padding_ = false;
+  int32_t pad_top_ = 0, pad_bottom_ = 0, pad_left_ = 0, pad_right_ = 0;
   bool has_addend_ = false;
   // The convolution's output lies in the workspace where the addend has another shape; else this is 0.
   size_t convolved_bytes_ = 0;

@@ -13,11 +13,12 @@ bool SlideWindow(const Node& node, const WindowAxis& axis, int32_t padding, int3
   if (padding == contract::kPaddingSame) {
     steps = (int64_t{axis.input} + axis.stride - 1) / axis.stride;
   } else {
-    if (reach > axis.input) {
-      return node.InputError(0, "%s: expected at least %lld, which the filter reaches over, found %d", axis.name,
-                             static_cast<long long>(reach), axis.input);
+    const int64_t padded = int64_t{axis.input} + axis.pad_before + axis.pad_after;
+    if (reach > padded) {
+      return node.InputError(0, "%s: expected at least %lld, which the filter reaches over, found %lld", axis.name,
+                             static_cast<long long>(reach), static_cast<long long>(padded));
     }
-    steps = (axis.input - reach) / axis.stride + 1;
+    steps = (padded - reach) / axis.stride + 1;
   }
   const int64_t covered = (steps - 1) * axis.stride + reach;
   if (covered > std::numeric_limits<int32_t>::max()) {
@@ -25,8 +26,8 @@ bool SlideWindow(const Node& node, const WindowAxis& axis, int32_t padding, int3
                            static_cast<long long>(covered));
   }
   *output = static_cast<int32_t>(steps);
-  *pad_before =
-      padding == contract::kPaddingSame ? static_cast<int32_t>(std::max(covered - axis.input, int64_t{0}) / 2) : 0;
+  *pad_before = padding == contract::kPaddingSame ? static_cast<int32_t>(std::max(covered - axis.input, int64_t{0}) / 2)
+                                                  : axis.pad_before;
   return true;
 }
 

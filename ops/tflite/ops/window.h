@@ -10,6 +10,7 @@ namespace litebnn {
 struct WindowAxis {
   const char* name;  // "height" or "width"
   int32_t input, filter, stride, dilation;
+  int32_t pad_before = 0, pad_after = 0;  // what VALID finds around the input already
 };
 
 // Output size and padding in front, as TensorFlow computes them for `padding` (see contract.h). Reports an error and

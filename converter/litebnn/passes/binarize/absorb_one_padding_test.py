@@ -37,15 +37,21 @@ def test_padding_that_is_same_becomes_an_option(amounts: list[tuple[int, int]], 
     assert_same_values(source, model)
 
 
-@pytest.mark.parametrize(
-    ("value", "amounts", "stride"),
-    [(1.0, [(1, 1), (1, 1)], 2), (1.0, [(2, 0), (1, 1)], 1), (-1.0, [(1, 1), (1, 1)], 1)],
-)
-def test_other_padding_stays_a_padding_of_the_bits(value: float, amounts: list[tuple[int, int]], stride: int) -> None:
-    assert bconv_options(absorbed(padded_conv(value, amounts, stride))).padding == Padding.VALID
+@pytest.mark.usefixtures("library")
+@pytest.mark.parametrize(("amounts", "stride"), [([(1, 1), (1, 1)], 2), ([(2, 0), (1, 1)], 1)])
+def test_other_padding_is_explicit(amounts: list[tuple[int, int]], stride: int) -> None:
+    source = padded_conv(1.0, amounts, stride)
+    model = rewritten(source, *BINARIZE, absorb_one_padding)
+    options = bconv_options(model.graphs[0].ops[-1])
+    assert (options.explicit_padding, options.pad_values) == (tuple(amounts), PadValues.ONE)
+    assert_same_values(source, model)
 
 
-@pytest.mark.parametrize(("stride", "padding"), [(1, Padding.SAME), (2, Padding.VALID)])
-def test_an_unknown_size_is_enough_where_the_stride_is_1(stride: int, padding: Padding) -> None:
+def test_padding_with_minus_one_stays_a_padding_of_the_bits() -> None:
+    assert bconv_options(absorbed(padded_conv(-1.0, [(1, 1), (1, 1)]))).padding == Padding.VALID
+
+
+@pytest.mark.parametrize(("stride", "padding"), [(1, Padding.SAME), (2, None)])
+def test_same_of_an_unknown_size_is_known_where_the_stride_is_1(stride: int, padding: Padding | None) -> None:
     op = absorbed(padded_conv(1.0, [(1, 1), (1, 1)], stride, unknown=True))
     assert bconv_options(op).padding == padding

@@ -3,12 +3,14 @@ from typing import Any
 import numpy as np
 import pytest
 
-from litebnn.contract import unpack_bits
+from litebnn.contract import Padding, PadValues, unpack_bits
+from litebnn.flatbuffer import read_model
 from litebnn.passes.binarize.binarize_convs import binarize_convs
 from litebnn.passes.find_signs.recognize_signs import recognize_signs
+from litebnn.passes.tidy.remove_dead_ops import remove_dead_ops
 from litebnn.rewriting.bconv import bconv_options
 from litebnn.rewriting.notes import Notes
-from tests.support.float_models import FloatModel, sign_weights
+from tests.support.float_models import FloatModel, assert_same_values, op_names, rewritten, sign_weights
 
 RNG = np.random.default_rng(0)
 
@@ -82,3 +84,45 @@ def test_a_depthwise_convolution_says_why_not() -> None:
     with pytest.warns(UserWarning, match="no binary layer"):
         _, report = litebnn.convert_tflite(Path("tests/golden/depthwise.float.tflite"), return_report=True)
     assert "no binary DEPTHWISE_CONV_2D" in " ".join(report.layers[0].reasons)
+
+
+def padded_conv(value: float | None, amounts: list[tuple[int, int]], *, same: bool = False, stride: int = 1) -> bytes:
+    model = FloatModel()
+    x = model.pad(model.sign(model.input(1, 6, 8, 32)), amounts, value)
+    weights = sign_weights(RNG, 8, 3, 3, 32)
+    return model.finish(model.conv(x, weights, same=same, stride=(stride, stride)))
+
+
+@pytest.mark.usefixtures("library")
+@pytest.mark.parametrize(
+    ("amounts", "same", "stride", "explicit"),
+    [
+        ([(1, 1), (1, 1)], False, 1, None),
+        ([(0, 1), (0, 1)], False, 2, None),
+        ([(1, 1), (1, 1)], False, 2, ((1, 1), (1, 1))),
+        ([(2, 0), (1, 1)], False, 1, ((2, 0), (1, 1))),
+        ([(0, 0), (3, 7)], False, 1, ((0, 0), (3, 7))),
+        ([(1, 2), (0, 1)], True, 1, ((2, 3), (1, 2))),
+    ],
+)
+@pytest.mark.parametrize("value", [None, 0.0])
+def test_zeros_around_the_sign_are_same_padding_or_explicit(
+    value: float | None, amounts: Any, same: bool, stride: int, explicit: Any
+) -> None:
+    source = padded_conv(value, amounts, same=same, stride=stride)
+    result = rewritten(source, recognize_signs, binarize_convs, remove_dead_ops)
+    assert op_names(result)[-2:] == ["LceQuantize", "LceBconv2d"]
+    options = bconv_options(result.graphs[0].ops[-1])
+    assert (options.explicit_padding, options.pad_values) == (explicit, PadValues.ZERO)
+    assert explicit is not None or options.padding == Padding.SAME
+    assert_same_values(source, result)
+
+
+@pytest.mark.parametrize("value", [0.5, 1.0])
+def test_padding_that_is_no_sign_is_a_reason(value: float) -> None:
+    built = read_model(padded_conv(value, [(1, 1), (1, 1)]))
+    notes = Notes(built)
+    recognize_signs(built.graphs[0], notes)
+    assert not binarize_convs(built.graphs[0], notes)
+    reason = "padded with 0.5, which is neither 0 nor ±1" if value == 0.5 else "PADV2 stands between the sign and it"
+    assert reason in " ".join(notes.layers[0].reasons)

@@ -8,9 +8,8 @@ from __future__ import annotations
 import numpy as np
 
 from litebnn.graph import Graph, Op, builtin_op, constant
-from litebnn.rewriting.constants import evaluate, is_computed_from_constants
 from litebnn.rewriting.each import each
-from litebnn.rewriting.match import bits_of
+from litebnn.rewriting.match import bits_of, floats
 from litebnn.rewriting.notes import Notes
 from litebnn.rewriting.reasons import why_no_sign
 from litebnn.rewriting.weights import binary_weights
@@ -21,11 +20,9 @@ def matmul_to_dense(graph: Graph, op: Op, notes: Notes) -> bool:
     if bits_of(graph, op.input(0)) is None:
         return notes.left_alone(op, why_no_sign(graph, op.input(0)))
     matrix = op.input(1)
-    if op.options.adj_x or len(matrix.shape) != 2 or not is_computed_from_constants(graph, matrix):
-        return notes.left_alone(op, "it is no product with a constant matrix")
-    values = evaluate(graph, matrix)
-    if values is None or values.dtype != np.float32 or values.shape != matrix.shape:
-        return notes.left_alone(op, "its weights are not a float constant")
+    values = floats(matrix)
+    if op.options.adj_x or len(matrix.shape) != 2 or values is None:
+        return notes.left_alone(op, "it is no product with a constant float matrix")
     weights = values if op.options.adj_y else np.ascontiguousarray(values.T)
     parts = binary_weights(weights)
     if isinstance(parts, str):

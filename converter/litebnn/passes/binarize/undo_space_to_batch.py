@@ -1,15 +1,17 @@
-"""SPACE_TO_BATCH_ND, CONV_2D, BATCH_TO_SPACE_ND -> one dilated CONV_2D, where the input is a sign."""
+"""SPACE_TO_BATCH_ND, CONV_2D, BATCH_TO_SPACE_ND of a sign -> PADV2 with zeros and one dilated CONV_2D."""
 
 from __future__ import annotations
 
 import numpy as np
 
-from litebnn.contract import Padding
-from litebnn.graph import Array, Graph, Op
+from litebnn.contract import LCE_DEQUANTIZE, Padding
+from litebnn.graph import Array, Graph, Op, Tensor, builtin_op, constant
+from litebnn.rewriting.build import custom_op, derived, like
 from litebnn.rewriting.each import each
 from litebnn.rewriting.match import bits_of
 from litebnn.rewriting.notes import Notes
-from litebnn.rewriting.padding import same_padding
+from litebnn.rewriting.padding import pad_with, without_zeros
+from litebnn.rewriting.reasons import why_no_sign
 
 
 @each("CONV_2D")
@@ -17,43 +19,51 @@ def undo_space_to_batch(graph: Graph, op: Op, notes: Notes) -> bool:
     split, join = graph.producer(op.input(0)), graph.sole_consumer(op.output)
     if split is None or split.name != "SPACE_TO_BATCH_ND" or join is None or join.name != "BATCH_TO_SPACE_ND":
         return False
-    if bits_of(graph, split.input(0)) is None:
+    if bits_of(graph, without_zeros(graph, split.input(0))[0]) is None:
         return False
-    constants = [t.array for t in (split.input(1), split.input(2), join.input(1), join.input(2))]
-    if any(value is None for value in constants):
-        return False
-    reason = _convert(graph, op, split, join, *constants)  # type: ignore[arg-type]
+    reason = _convert(graph, op, split, join)
     return notes.left_alone(op, reason) if reason else True
 
 
-def _convert(
-    graph: Graph, op: Op, split: Op, join: Op, block: Array, pads: Array, block_out: Array, crops: Array
-) -> str | None:
+def _convert(graph: Graph, op: Op, split: Op, join: Op) -> str | None:
     """Replaces the three ops, or says why not."""
-    options, taps = op.options, op.input(1).shape[1:3]
-    plain = (options.stride_h, options.stride_w, options.dilation_h_factor, options.dilation_w_factor) == (1, 1, 1, 1)
+    block, pads, block_out, crops = (t.array for t in (split.input(1), split.input(2), join.input(1), join.input(2)))
+    if block is None or pads is None or block_out is None or crops is None:
+        return why_no_sign(graph, op.input(0))
+    o = op.options
+    plain = (o.stride_h, o.stride_w, o.dilation_h_factor, o.dilation_w_factor) == (1, 1, 1, 1)
     images = (block.shape, pads.shape, crops.shape) == ((2,), (2, 2), (2, 2))
     if not plain or not images or not np.array_equal(block, block_out) or np.any(block < 1):
         return "space-to-batch pair with a stride, or with blocks that differ"
-    if options.padding != Padding.VALID:
+    if o.padding != Padding.VALID:
         return "space-to-batch pair around a SAME convolution"
-    sizes = split.input(0).dims[1:3]
-    for padding in (Padding.VALID, Padding.SAME):
-        if all(_is(padding, sizes[a], taps[a], int(block[a]), pads[a], crops[a]) for a in (0, 1)):
-            break
-    else:
-        return f"space-to-batch padding {pads.tolist()} is neither SAME nor VALID"
-    options.padding = int(padding)
-    options.dilation_h_factor, options.dilation_w_factor = int(block[0]), int(block[1])
-    graph.set_input(op, 0, split.input(0))
+    # At a stride of 1, to crop the output is to pad the input with less, or to crop the input.
+    source, zeros = without_zeros(graph, split.input(0))
+    amounts: Array = zeros + pads - crops
+    if np.any(amounts < 0):
+        source = _crop_sign(graph, source, np.maximum(-amounts, 0), before=op)
+        amounts = np.maximum(amounts, 0)
+    if np.any(amounts):
+        source = pad_with(graph, source, np.pad(amounts, ((1, 1), (0, 0))), 0.0, before=op)
+    o.dilation_h_factor, o.dilation_w_factor = int(block[0]), int(block[1])
+    graph.set_input(op, 0, source)
     graph.remove(join)
     graph.set_output(op, join.output)
     return None
 
 
-def _is(padding: Padding, size: int, taps: int, dilation: int, pads: Array, crops: Array) -> bool:
-    """Whether padding by `pads` and cropping the result by `crops` ([before, after]) is that padding of one axis."""
-    reach = (taps - 1) * dilation
-    before, _ = same_padding(max(size, 1), taps, 1, dilation)
-    wanted = (0, 0) if padding == Padding.VALID else (before, reach - before)
-    return int(crops[0]) == 0 and (int(pads[0]), int(pads[1]) - int(crops[1])) == wanted
+def _crop_sign(graph: Graph, sign: Tensor, amounts: Array, *, before: Op) -> Tensor:
+    """An unpacked NHWC sign without int [2, 2] rows and columns at its ends."""
+    bits = bits_of(graph, sign)
+    assert bits is not None
+    (top, bottom), (left, right) = amounts.tolist()
+    height, width = (size if size < 0 else size - sum(cut) for size, cut in zip(sign.dims[1:3], amounts, strict=True))
+    cropped = like(bits, derived(sign.name, "/cropped"), dims=(bits.dims[0], height, width, bits.dims[3]))
+    bounds = {"begin": [0, top, left, 0], "end": [0, -bottom, -right, 0], "strides": [1, 1, 1, 1]}
+    inputs = [constant(derived(cropped.name, f"/{key}"), np.asarray(value, np.int32)) for key, value in bounds.items()]
+    # A bit of end_mask stands for an axis that goes on to its end.
+    mask = sum(1 << axis for axis, end in enumerate(bounds["end"]) if end == 0)
+    graph.insert(builtin_op("STRIDED_SLICE", [bits, *inputs], cropped, end_mask=mask), before=before)
+    unpacked = like(sign, derived(cropped.name, "/sign"), dims=(*cropped.dims[:3], sign.dims[3]))
+    graph.insert(custom_op(LCE_DEQUANTIZE, [cropped], unpacked), before=before)
+    return unpacked

@@ -51,14 +51,35 @@ def test_the_pair_becomes_a_dilation(pads: Any, crops: Any, padding: int) -> Non
 
 
 @pytest.mark.parametrize(
-    ("pads", "crops"), [([(4, 0), (2, 2)], [(0, 0), (0, 0)]), ([(2, 2), (2, 2)], [(1, 1), (0, 0)])]
+    ("pads", "crops", "explicit"),
+    [
+        ([(4, 0), (2, 2)], [(0, 0), (0, 0)], ((4, 0), (2, 2))),
+        ([(2, 2), (2, 2)], [(1, 1), (0, 0)], ((1, 1), (2, 2))),
+    ],
 )
-def test_other_paddings_stay(pads: Any, crops: Any) -> None:
+def test_padding_and_crops_that_are_not_same_are_explicit(pads: Any, crops: Any, explicit: Any) -> None:
     model = dilated(pads, crops)
-    notes = Notes(model)
-    run_phases(model, BINARY_PHASES, notes)
-    assert "SPACE_TO_BATCH_ND" in op_names(model)
-    assert "neither SAME nor VALID" in " ".join(notes.layers[0].reasons)
+    run_phases(model, BINARY_PHASES, Notes(model))
+    assert op_names(model) == ["LceQuantize", "LceBconv2d"]
+    assert bconv_options(model.graphs[0].ops[-1]).explicit_padding == explicit
+
+
+def test_to_crop_more_than_is_padded_is_to_crop_the_bits() -> None:
+    model = dilated([(2, 0), (0, 0)], [(0, 1), (2, 1)])
+    run_phases(model, BINARY_PHASES, Notes(model))
+    assert op_names(model) == ["LceQuantize", "STRIDED_SLICE", "LceBconv2d"]
+    assert bconv_options(model.graphs[0].ops[-1]).explicit_padding == ((2, 0), (0, 0))
+
+
+def test_padding_that_is_computed_is_named() -> None:
+    model = FloatModel()
+    x = model.sign(model.input(1, 8, 8, 32))
+    pads = model.input(2, 2, type="INT32")
+    x = model.op("SPACE_TO_BATCH_ND", [x, model.const([2, 2], np.int32), pads], (4, 6, 6, 32))
+    built = model.model(model.batch_to_space(model.conv(x, WEIGHTS), [2, 2], [(0, 0), (0, 0)]))
+    notes = Notes(built)
+    run_phases(built, BINARY_PHASES, notes)
+    assert "its space-to-batch padding is computed when the model runs" in notes.layers[0].reasons
 
 
 def test_a_float_pair_stays() -> None:

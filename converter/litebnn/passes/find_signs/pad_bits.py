@@ -1,30 +1,30 @@
-"""PADV2 with ±1 of an unpacked sign -> the same PADV2 on the bits."""
+"""PADV2 with ±1 of an unpacked sign -> PADV2 of the bits."""
 
 from __future__ import annotations
 
 import numpy as np
 
-from litebnn.contract import BITS_PER_WORD, LCE_DEQUANTIZE
-from litebnn.graph import Graph, Op, builtin_op, constant
-from litebnn.rewriting.build import custom_op, derived, packed_like
+from litebnn.contract import LCE_DEQUANTIZE, LCE_QUANTIZE
+from litebnn.graph import Graph, Op
+from litebnn.rewriting.build import custom_op
 from litebnn.rewriting.each import each
-from litebnn.rewriting.match import bits_of, uniform
+from litebnn.rewriting.match import bits_of
 from litebnn.rewriting.notes import Notes
+from litebnn.rewriting.padding import constant_padding, pad_packed
 
 
 @each("PADV2")
 def pad_bits(graph: Graph, op: Op, notes: Notes) -> bool:
-    bits = bits_of(graph, op.input(0))
-    amounts, value = op.input(1).array, uniform(op.input(2))
-    if bits is None or amounts is None or value is None or abs(value) != 1.0:
+    bits, padding = bits_of(graph, op.input(0)), constant_padding(op)
+    if bits is None or padding is None or abs(padding.value) != 1.0 or np.any(padding.amounts[-1]):
         return False
-    if np.any(amounts[-1] != 0) or op.output.channels != op.input(0).channels:
+    # What pads signs because no word pads their bits is packed right behind.
+    only_reader = graph.sole_consumer(op.output)
+    if op.output.type != "FLOAT32" or (only_reader is not None and only_reader.name == LCE_QUANTIZE):
         return False
-    # The word for -1 also sets padding bits, so it will do only where there are none.
-    if value == -1.0 and op.output.channels % BITS_PER_WORD:
+    channels = op.output.channels
+    if channels != op.input(0).channels:
         return False
-    padded = packed_like(op.output, derived(op.output.name, "/bits"))
-    word = constant(derived(op.output.name, "/pad"), np.asarray(0 if value == 1.0 else -1, np.int32))
-    graph.insert(builtin_op("PADV2", [bits, op.inputs[1], word], padded), before=op)
+    padded = pad_packed(graph, bits, channels, padding.amounts, int(padding.value), before=op)
     graph.replace(op, custom_op(LCE_DEQUANTIZE, [padded], op.output))
     return True

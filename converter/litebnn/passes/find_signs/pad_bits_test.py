@@ -15,7 +15,7 @@ def padded(value: float, channels: int) -> bytes:
 
 
 @pytest.mark.usefixtures("library")
-@pytest.mark.parametrize(("value", "channels"), [(1.0, 64), (1.0, 40), (-1.0, 64)])
+@pytest.mark.parametrize(("value", "channels"), [(1.0, 64), (1.0, 40), (-1.0, 64), (-1.0, 20)])
 def test_padding_with_signs_is_padding_of_bits(value: float, channels: int) -> None:
     source = padded(value, channels)
     result = rewritten(source, recognize_signs, pad_bits)
@@ -24,10 +24,18 @@ def test_padding_with_signs_is_padding_of_bits(value: float, channels: int) -> N
     assert_same_values(source, result)
 
 
-@pytest.mark.parametrize(("value", "channels"), [(0.0, 64), (0.5, 64), (-1.0, 40)])
-def test_other_padding_stays(value: float, channels: int) -> None:
-    """Zero is no sign, and the word of 32 times -1 would set the bits behind the 40th channel."""
-    assert op_names(rewritten(padded(value, channels), recognize_signs, pad_bits))[-2:] == ["LceDequantize", "PADV2"]
+@pytest.mark.usefixtures("library")
+def test_where_the_words_of_a_pixel_differ_the_signs_are_padded() -> None:
+    """The word of 32 times -1 would set the bits behind the 40th channel."""
+    source = padded(-1.0, 40)
+    result = rewritten(source, recognize_signs, pad_bits, pad_bits)
+    assert op_names(result)[-4:] == ["LceDequantize", "PADV2", "LceQuantize", "LceDequantize"]
+    assert_same_values(source, result)
+
+
+@pytest.mark.parametrize("value", [0.0, 0.5])
+def test_other_padding_stays(value: float) -> None:
+    assert op_names(rewritten(padded(value, 64), recognize_signs, pad_bits))[-2:] == ["LceDequantize", "PADV2"]
 
 
 def test_padding_that_claims_other_channels_than_its_input_stays() -> None:

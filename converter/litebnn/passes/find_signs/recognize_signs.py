@@ -8,7 +8,7 @@ from litebnn.contract import LCE_DEQUANTIZE
 from litebnn.graph import Graph, Op, Tensor, builtin_op, constant
 from litebnn.rewriting.affine import LEAST
 from litebnn.rewriting.build import custom_op, derived, like, pack_signs
-from litebnn.rewriting.constants import is_computed_from_constants
+from litebnn.rewriting.constants import constants_behind
 from litebnn.rewriting.each import each
 from litebnn.rewriting.int8 import quantize_op
 from litebnn.rewriting.notes import Notes
@@ -20,11 +20,12 @@ def recognize_signs(graph: Graph, op: Op, notes: Notes) -> bool:
     if len(op.outputs) != 1 or op.output.type not in ("FLOAT32", "INT8"):
         return False
     sign = find_sign(graph, op.output)
-    if sign is None or sign.x.dims != op.output.dims or op.output.channels < 1:
+    if sign is None or op.output.channels < 1 or constants_behind(graph, sign.x) is not None:
         return False
-    if is_computed_from_constants(graph, sign.x):
+    multiples = [1] if sign.x.dims == op.output.dims else _multiples(sign.x, op)
+    if multiples is None:
         return False
-    bits = pack_signs(graph, _operand(graph, sign, op), derived(op.output.name, "/bits"), before=op)
+    bits = _tiled_bits(graph, _operand(graph, sign, op), multiples, op)
     if op.output.type == "FLOAT32":
         graph.replace(op, custom_op(LCE_DEQUANTIZE, [bits], op.output))
     else:
@@ -32,6 +33,39 @@ def recognize_signs(graph: Graph, op: Op, notes: Notes) -> bool:
         graph.insert(custom_op(LCE_DEQUANTIZE, [bits], unpacked), before=op)
         graph.replace(op, quantize_op(unpacked, op.output))
     return True
+
+
+def _multiples(condition: Tensor, op: Op) -> list[int] | None:
+    """How often a condition is repeated along each axis to be as large as the output; None where it is no such select.
+
+    SELECT, which is older than SELECT_V2, has a rule of its own.
+    """
+    sizes = list(zip(condition.dims, op.output.dims, strict=False))
+    if op.name != "SELECT_V2" or op.output.type != "FLOAT32" or len(condition.dims) != len(op.output.dims):
+        return None
+    if any(small != large and (small, large < 1) != (1, False) for small, large in sizes):
+        return None
+    return [1 if small == large else large for small, large in sizes]
+
+
+def _tiled_bits(graph: Graph, operand: Tensor, multiples: list[int], op: Op) -> Tensor:
+    """The bits of what `op` computes: the operand's channels repeated, packed, and then the other axes repeated."""
+    *positions, channels = multiples
+    name = op.output.name
+    if channels != 1:
+        operand = _tile(graph, operand, [*np.ones_like(positions), channels], derived(name, "/channels"), before=op)
+    if np.all(np.equal(positions, 1)):
+        return pack_signs(graph, operand, derived(name, "/bits"), before=op)
+    bits = pack_signs(graph, operand, derived(name, "/condition"), before=op)
+    return _tile(graph, bits, [*positions, 1], derived(name, "/bits"), before=op)
+
+
+def _tile(graph: Graph, source: Tensor, multiples: list[int], name: str, *, before: Op) -> Tensor:
+    dims = [size if times == 1 else size * times for size, times in zip(source.dims, multiples, strict=True)]
+    tiled = like(source, name, dims=dims)
+    times = constant(derived(name, "/multiples"), np.asarray(multiples, np.int32))
+    graph.insert(builtin_op("TILE", [source, times], tiled), before=before)
+    return tiled
 
 
 def _operand(graph: Graph, sign: Sign, before: Op) -> Tensor:
@@ -45,7 +79,7 @@ def _operand(graph: Graph, sign: Sign, before: Op) -> Tensor:
         return inverse
     rising = sign.comparison in ("GREATER_EQUAL", "GREATER")
     operand = sign.x
-    if not rising or sign.threshold != 0:
+    if not rising or np.any(np.not_equal(sign.threshold, 0)):
         operand = like(sign.x, derived(name, "/difference"))
         level = constant(derived(name, "/threshold"), np.asarray(sign.threshold, np.float32))
         sides = (sign.x, level) if rising else (level, sign.x)

@@ -38,20 +38,48 @@ def test_a_boolean_input_is_quantized_itself() -> None:
     assert sorted(names) == ["LOGICAL_NOT"] + 2 * ["LceDequantize"] + 2 * ["LceQuantize"]
 
 
-def test_a_threshold_for_each_channel_stays_a_comparison() -> None:
+def test_a_threshold_for_each_channel_is_subtracted() -> None:
     model = FloatModel()
     x = model.input(1, 4, 4, 32)
     condition = model.elementwise("GREATER_EQUAL", x, model.const(np.arange(32)), type="BOOL")
     _, names = run_pass(
         recognize_signs, model.model(model.op("SELECT_V2", [condition, model.const(1), model.const(-1)], x.dims))
     )
+    assert names[-3:] == ["SUB", "LceQuantize", "LceDequantize"]
+
+
+def test_a_threshold_for_each_position_stays_a_comparison() -> None:
+    model = FloatModel()
+    x = model.input(1, 4, 4, 32)
+    level = model.const(np.arange(16).reshape(4, 4, 1))
+    condition = model.elementwise("GREATER_EQUAL", x, level, type="BOOL")
+    _, names = run_pass(
+        recognize_signs, model.model(model.op("SELECT_V2", [condition, model.const(1), model.const(-1)], x.dims))
+    )
     assert names == ["GREATER_EQUAL", "LceQuantize", "LceDequantize"]
 
 
-def test_a_sign_that_grows_by_broadcasting_is_left_alone() -> None:
+@pytest.mark.parametrize(
+    ("shape", "names"),
+    [
+        ((1, 1, 1, 32), ["LceQuantize", "TILE", "LceDequantize"]),
+        ((1, 4, 4, 1), ["TILE", "LceQuantize", "LceDequantize"]),
+        ((1, 4, 1, 1), ["TILE", "LceQuantize", "TILE", "LceDequantize"]),
+    ],
+)
+def test_a_sign_that_grows_by_broadcasting_is_repeated_as_bits(shape: tuple[int, ...], names: list[str]) -> None:
     model = FloatModel()
-    x = model.input(1, 1, 1, 32)
-    condition = model.elementwise("GREATER_EQUAL", x, model.const(0), type="BOOL")
+    condition = model.elementwise("GREATER_EQUAL", model.input(*shape), model.const(0), type="BOOL")
     one, minus = model.const(np.ones((1, 4, 4, 32))), model.const(-np.ones((1, 4, 4, 32)))
-    changed, _ = run_pass(recognize_signs, model.model(model.op("SELECT_V2", [condition, one, minus], (1, 4, 4, 32))))
+    built = model.model(model.op("SELECT_V2", [condition, one, minus], (1, 4, 4, 32)))
+    changed, found = run_pass(recognize_signs, built)
+    assert changed
+    assert [name for name in found if name != "GREATER_EQUAL"] == names
+
+
+def test_a_select_by_rows_is_left_alone() -> None:
+    model = FloatModel()
+    condition = model.elementwise("GREATER_EQUAL", model.input(4), model.const(0), type="BOOL")
+    one, minus = model.const(np.ones((4, 32))), model.const(-np.ones((4, 32)))
+    changed, _ = run_pass(recognize_signs, model.model(model.op("SELECT", [condition, one, minus], (4, 32))))
     assert not changed

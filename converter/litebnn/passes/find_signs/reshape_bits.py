@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from litebnn.contract import LCE_DEQUANTIZE, LCE_QUANTIZE
-from litebnn.graph import Graph, Op, Tensor, facts
+from litebnn.graph import Graph, Op, Tensor, builtin_op, facts
 from litebnn.rewriting.build import custom_op, derived, like, pack_signs, packed_like
 from litebnn.rewriting.each import each
 from litebnn.rewriting.match import bits_of
@@ -27,6 +27,10 @@ def _reshaped(graph: Graph, op: Op, bits: Tensor) -> Tensor | None:
     if keeps_words(op):
         reshaped = packed_like(op.output, name)
         graph.insert(reshape_op(bits, reshaped), before=op)
+        return reshaped
+    if op.name == "EXPAND_DIMS" and op.output.channels == op.input(0).channels > 0:  # more than one size is not known
+        reshaped = packed_like(op.output, name)
+        graph.insert(builtin_op("EXPAND_DIMS", [bits, op.inputs[1]], reshaped), before=op)
         return reshaped
     sign = graph.producer(bits)
     if sign is None or sign.name != LCE_QUANTIZE or op.output.channels < 1 or not is_describable(op.output):

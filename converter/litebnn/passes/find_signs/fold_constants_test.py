@@ -1,8 +1,9 @@
 import numpy as np
 
 from litebnn.passes import BINARY_PHASES, run_phases
+from litebnn.passes.find_signs.fold_constants import fold_constants
 from litebnn.rewriting.notes import Notes
-from tests.support.float_models import FloatModel, op_names
+from tests.support.float_models import FloatModel, op_names, run_pass
 
 RNG = np.random.default_rng(0)
 
@@ -41,3 +42,21 @@ def test_a_value_that_is_read_twice_over_and_over_is_computed_once() -> None:
     run_phases(built, BINARY_PHASES, Notes(built))
     assert op_names(built) == ["LceQuantize", "LceBconv2d"]
     assert built.graphs[0].ops[1].input(2).array.max() == 2.0**30
+
+
+def test_a_constant_that_would_grow_stays_for_a_layer_that_is_not_binary() -> None:
+    model = FloatModel()
+    x = model.input(1, 8, 8, 32)
+    wide = model.op("BROADCAST_TO", [model.const(0.5), model.const([8, 8, 32], np.int32)], (8, 8, 32))
+    narrow = model.elementwise("NEG", model.const(np.ones(32)))
+    built = model.model(model.elementwise("MUL", model.elementwise("ADD", x, narrow), wide))
+    assert run_pass(fold_constants, built)[0]
+    assert op_names(built) == ["BROADCAST_TO", "NEG", "ADD", "MUL"]
+    np.testing.assert_array_equal(built.graphs[0].ops[2].input(1).array, -np.ones(32))
+
+
+def test_bytes_before_are_those_that_weights_are_computed_from() -> None:
+    model = FloatModel()
+    kernel = model.elementwise("NEG", model.const(RNG.choice([-1.0, 1.0], (8, 3, 3, 32))))
+    notes = Notes(model.model(model.conv(model.sign(model.input(1, 8, 8, 32)), kernel)))
+    assert notes.layers[0].bytes_before == 4 * (8 * 3 * 3 * 32 + 8)

@@ -1,0 +1,45 @@
+"""What is computed from constants -> constants, where the file does not grow, and for binary layers in any case.
+
+Exporters leave the sign, clip or scale of a large kernel as ops. Weights that are stored as int8 or half precision stay
+so for a layer that is not binary.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from litebnn.graph import NUMPY_TYPES, Graph, Op, Tensor, constant
+from litebnn.rewriting.constants import constants_behind, evaluate
+from litebnn.rewriting.each import each
+from litebnn.rewriting.match import bits_of
+from litebnn.rewriting.notes import Notes
+
+_LAYERS = ("CONV_2D", "FULLY_CONNECTED", "BATCH_MATMUL")
+
+
+@each()
+def fold_constants(graph: Graph, op: Op, notes: Notes) -> bool:
+    # What only other constants are computed from need not be known itself.
+    if all(constants_behind(graph, output) is not None for output in op.outputs):
+        return False
+    changed = False
+    for index, tensor in enumerate(op.inputs):
+        if tensor is None or tensor.is_constant or not _is_worth_folding(graph, op, tensor):
+            continue
+        value = evaluate(graph, tensor)
+        if value is not None:
+            graph.set_input(op, index, constant(tensor.name, value))
+            changed = True
+    return changed
+
+
+def _is_worth_folding(graph: Graph, op: Op, tensor: Tensor) -> bool:
+    constants = constants_behind(graph, tensor)
+    if constants is None:
+        return False
+    if op.name in _LAYERS and bits_of(graph, op.inputs[0]) is not None:
+        return True
+    size = math.prod(tensor.shape) * np.dtype(NUMPY_TYPES.get(tensor.type, np.float64)).itemsize
+    return size <= sum(source.buffer.data.size for source in constants if source.buffer.data is not None)

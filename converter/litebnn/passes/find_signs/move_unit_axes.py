@@ -1,0 +1,77 @@
+"""The axis of one that makes a Conv1D a CONV_2D is added in front of what pads the input, and taken away at the end.
+
+Exporters leave PAD, SPACE_TO_BATCH_ND, EXPAND_DIMS, CONV_2D, SQUEEZE and BATCH_TO_SPACE_ND; with the two reshapes at
+the ends, the other passes need to know convolutions of two dimensions only.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from litebnn.graph import Array, Graph, Op, Tensor, builtin_op, constant, facts
+from litebnn.rewriting.build import derived, like
+from litebnn.rewriting.each import each
+from litebnn.rewriting.notes import Notes
+from litebnn.rewriting.padding import PADS
+
+
+@each()
+def move_unit_axes(graph: Graph, op: Op, notes: Notes) -> bool:
+    return facts(op).reshapes and (_add_first(graph, op) or _take_away_last(graph, op))
+
+
+def _unit_axis(smaller: Tensor, larger: Tensor) -> int | None:
+    """Which axis between the batch and the channels `larger` has more than `smaller`, where it has one of size 1."""
+    for axis in range(1, len(larger.dims) - 1):
+        if larger.dims[axis] == 1 and (*larger.dims[:axis], *larger.dims[axis + 1 :]) == smaller.dims:
+            return axis
+    return None
+
+
+def _add_first(graph: Graph, op: Op) -> bool:
+    first = graph.producer(op.input(0))
+    axis = _unit_axis(op.input(0), op.output)
+    if first is None or axis is None or first.name not in (*PADS, "SPACE_TO_BATCH_ND"):
+        return False
+    parameters = _with_unit_axis(first, axis)
+    if parameters is None:
+        return False
+    source = first.input(0)
+    expanded = like(source, derived(source.name, "/expanded"), dims=(*source.dims[:axis], 1, *source.dims[axis:]))
+    where = constant(derived(expanded.name, "/axis"), np.asarray(axis, np.int32))
+    graph.insert(builtin_op("EXPAND_DIMS", [source, where], expanded), before=op)
+    graph.replace(op, builtin_op(first.name, [expanded, *parameters, *first.inputs[1 + len(parameters) :]], op.output))
+    return True
+
+
+def _take_away_last(graph: Graph, op: Op) -> bool:
+    last = graph.sole_consumer(op.output)
+    axis = _unit_axis(op.output, op.input(0))
+    if last is None or axis is None or last.name != "BATCH_TO_SPACE_ND":
+        return False
+    parameters = _with_unit_axis(last, axis)
+    if parameters is None:
+        return False
+    result = last.output
+    expanded = like(result, derived(result.name, "/expanded"), dims=(*result.dims[:axis], 1, *result.dims[axis:]))
+    graph.insert(builtin_op("BATCH_TO_SPACE_ND", [op.input(0), *parameters], expanded), before=last)
+    graph.replace(last, builtin_op("SQUEEZE", [expanded], result, squeeze_dims=np.asarray([axis], np.int32)))
+    graph.remove(op)
+    return True
+
+
+def _with_unit_axis(op: Op, axis: int) -> list[Tensor] | None:
+    """An op's block, if any, and its amounts, for a tensor with one more axis; None where they are not constants."""
+    if op.name in PADS:
+        amounts = op.input(1).array
+        return None if amounts is None else [_inserted(op, amounts, axis, [0, 0])]
+    block, amounts = op.input(1).array, op.input(2).array
+    if block is None or amounts is None or len(block) != 1:
+        return None
+    return [_inserted(op, block, axis - 1, 1), _inserted(op, amounts, axis - 1, [0, 0])]
+
+
+def _inserted(op: Op, values: Array, index: int, more: int | Sequence[int]) -> Tensor:
+    return constant(derived(op.output.name, "/parameters"), np.insert(values, index, more, axis=0))

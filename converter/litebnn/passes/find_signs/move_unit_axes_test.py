@@ -1,0 +1,43 @@
+import numpy as np
+import pytest
+
+from litebnn.passes import BINARY_PHASES, run_phases
+from litebnn.passes.find_signs.move_unit_axes import move_unit_axes
+from litebnn.passes.tidy.remove_dead_ops import remove_dead_ops
+from litebnn.rewriting.bconv import bconv_options
+from litebnn.rewriting.notes import Notes
+from tests.support.float_models import FloatModel, op_names, run_pass, sign_weights
+
+WEIGHTS = sign_weights(np.random.default_rng(0), 8, 1, 3, 32)
+
+
+@pytest.mark.parametrize("size", [10, -1])
+def test_a_causal_convolution_pads_in_front(size: int) -> None:
+    model = FloatModel()
+    x = model.input(1, 10, 32, signature=(-1, size, 32))
+    built = model.model(model.conv(model.expand(model.pad(model.sign(x), [(2, 0)]), 1), WEIGHTS))
+    run_phases(built, BINARY_PHASES, Notes(built))
+    assert "CONV_2D" not in op_names(built)
+    options = bconv_options(next(op for op in built.graphs[0].ops if op.name == "LceBconv2d"))
+    assert options.explicit_padding == ((0, 0), (2, 0))
+
+
+def test_axes_move_to_the_ends() -> None:
+    model = FloatModel()
+    x = model.space_to_batch(model.pad(model.input(1, 10, 32), [(4, 0)]), [2], [(0, 0)])
+    y = model.conv(model.expand(x, 1), WEIGHTS)
+    y = model.op("SQUEEZE", [y], (y.dims[0], y.dims[2], 8), squeeze_dims=np.asarray([1], np.int32))
+    built = model.model(model.batch_to_space(y, [2], [(0, 0)]))
+    while run_pass(move_unit_axes, built)[0]:
+        pass
+    remove_dead_ops(built.graphs[0], Notes(built))
+    assert op_names(built) == ["EXPAND_DIMS", "PAD", "SPACE_TO_BATCH_ND", "CONV_2D", "BATCH_TO_SPACE_ND", "SQUEEZE"]
+    block = next(op for op in built.graphs[0].ops if op.name == "BATCH_TO_SPACE_ND").input(1).array
+    np.testing.assert_array_equal(block, [1, 2])
+
+
+def test_other_reshapes_stay() -> None:
+    model = FloatModel()
+    padded = model.pad(model.input(1, 8, 32), [(1, 1)])
+    built = model.model(model.reshape(padded, 1, 2, 5, 32))
+    assert run_pass(move_unit_axes, built) == (False, ["PAD", "RESHAPE"])

@@ -1,0 +1,20 @@
+"""A PAD or PADV2 that pads with nothing goes."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from litebnn.graph import Graph, Op
+from litebnn.rewriting.each import each
+from litebnn.rewriting.notes import Notes
+from litebnn.rewriting.padding import PADS
+
+
+@each(*PADS)
+def remove_empty_padding(graph: Graph, op: Op, notes: Notes) -> bool:
+    amounts = op.input(1).array
+    if amounts is None or np.any(amounts) or graph.is_output(op.output):
+        return False
+    graph.redirect(op.output, op.input(0))
+    graph.remove(op)
+    return True

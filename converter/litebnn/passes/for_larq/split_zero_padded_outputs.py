@@ -1,0 +1,81 @@
+"""An LceBconv2d that pads with zeros writes plain floats; what it fused stands behind it, for Larq's runtime to read.
+
+That runtime refuses bits, int8 and fused activations where an op pads with zeros.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from litebnn.contract import LCE_BCONV_2D, LCE_QUANTIZE, Activation
+from litebnn.graph import Array, Graph, Op, Tensor, builtin_op, constant
+from litebnn.rewriting.bconv import (
+    bconv_options,
+    dot_max,
+    multiplier_and_bias,
+    set_bconv_options,
+    set_multiplier_and_bias,
+)
+from litebnn.rewriting.build import OP_OF_ACTIVATION, custom_op, derived, like
+from litebnn.rewriting.each import each
+from litebnn.rewriting.int8 import quantize_op
+from litebnn.rewriting.notes import Notes
+
+
+@each(LCE_BCONV_2D)
+def split_zero_padded_outputs(graph: Graph, op: Op, notes: Notes) -> bool:
+    options = bconv_options(op)
+    if not options.pads_zeros:
+        return False
+    written = op.output.type
+    if written == "INT32":
+        _split_bits(graph, op)
+    elif written == "INT8":
+        result = _write_floats(graph, op, op.output.dims)
+        graph.insert(quantize_op(op.output, result), after=op)
+    activation = Activation(bconv_options(op).fused_activation_function)
+    if activation != Activation.NONE:
+        _split_activation(graph, op, activation)
+    return written != "FLOAT32" or activation != Activation.NONE
+
+
+def _write_floats(graph: Graph, op: Op, dims: tuple[int, ...]) -> Tensor:
+    """Makes the op write a new float tensor, and returns what it wrote before."""
+    result = op.output
+    graph.set_output(op, like(result, derived(result.name, "/float"), type="FLOAT32", dims=dims))
+    return result
+
+
+def _split_bits(graph: Graph, op: Op) -> None:
+    """Thresholds -> the sign of a sum: acc > threshold is dot + 2 · threshold - K < 0."""
+    thresholds = op.input(4).array
+    assert thresholds is not None
+    most = dot_max(op)
+    bias = 2.0 * np.clip(thresholds.astype(np.int64), -1, most) - most
+    bits = _write_floats(graph, op, (*op.output.dims[:-1], len(thresholds)))
+    graph.set_input(op, 4, None)
+    set_multiplier_and_bias(graph, op, np.ones(len(thresholds)), bias)
+    set_bconv_options(op, replace(bconv_options(op), fused_activation_function=Activation.NONE))
+    graph.insert(custom_op(LCE_QUANTIZE, [op.output], bits), after=op)
+
+
+def _split_activation(graph: Graph, op: Op, activation: Activation) -> None:
+    """clamp(dot) · multiplier + bias -> dot, clamp, MUL and ADD."""
+    multiplier, bias = multiplier_and_bias(op)
+    set_multiplier_and_bias(graph, op, np.ones_like(multiplier), np.zeros_like(bias))
+    set_bconv_options(op, replace(bconv_options(op), fused_activation_function=Activation.NONE))
+    result = _write_floats(graph, op, op.output.dims)
+    clamped, scaled = (like(result, derived(result.name, suffix)) for suffix in ("/clamped", "/scaled"))
+    followers = [
+        builtin_op(OP_OF_ACTIVATION[activation], [op.output], clamped),
+        builtin_op("MUL", [clamped, _channels(scaled, multiplier)], scaled),
+        builtin_op("ADD", [scaled, _channels(result, bias)], result),
+    ]
+    for follower in reversed(followers):
+        graph.insert(follower, after=op)
+
+
+def _channels(tensor: Tensor, values: Array) -> Tensor:
+    return constant(derived(tensor.name, "/channels"), values.astype(np.float32))

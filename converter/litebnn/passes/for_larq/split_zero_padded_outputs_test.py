@@ -1,0 +1,61 @@
+import numpy as np
+import pytest
+
+import litebnn
+from litebnn.flatbuffer import read_model
+from litebnn.passes import PHASES
+from litebnn.passes.for_larq.split_zero_padded_outputs import split_zero_padded_outputs
+from litebnn.passes.tidy.remove_dead_ops import remove_dead_ops
+from litebnn.rewriting.bconv import bconv_options
+from tests.support.float_models import FloatModel, assert_same_values, dyadic, op_names, rewritten, sign_weights
+
+RNG = np.random.default_rng(0)
+BINARY = (*PHASES["find_signs"], *PHASES["binarize"], *PHASES["fuse"])
+
+
+def two_layers(activation: str, *, same: bool = True, read_twice: bool = True) -> bytes:
+    """A layer with batch norm and the layer of its sign; `read_twice` keeps the first from writing bits."""
+    model = FloatModel()
+    signs = model.sign(model.input(1, 6, 6, 32))
+    x = model.conv(signs, sign_weights(RNG, 32, 3, 3, 32, alpha=False), same=same, activation=activation)
+    x = model.elementwise("MUL", x, model.const(dyadic(RNG, 32)))
+    x = model.elementwise("ADD", x, model.const(dyadic(RNG, 32)))
+    others = [model.elementwise("NEG", x)] if read_twice else []
+    return model.finish(model.conv(model.sign(x), sign_weights(RNG, 8, 1, 1, 32)), *others)
+
+
+@pytest.mark.usefixtures("library")
+@pytest.mark.parametrize(("activation", "ops"), [("none", 0), ("relu", 3), ("relu6", 3), ("relu1", 3)])
+def test_a_fused_activation_stands_behind(activation: str, ops: int) -> None:
+    source = two_layers(activation)
+    before = rewritten(source, *BINARY, *BINARY)
+    result = rewritten(source, *BINARY, *BINARY, split_zero_padded_outputs)
+    assert len(op_names(result)) == len(op_names(before)) + ops
+    assert all(bconv_options(op).fused_activation_function == 0 for op in result.ops() if op.name == "LceBconv2d")
+    assert_same_values(source, result)
+
+
+@pytest.mark.usefixtures("library")
+@pytest.mark.parametrize("activation", ["none", "relu"])
+def test_bits_are_packed_behind(activation: str) -> None:
+    source = two_layers(activation, read_twice=False)
+    assert op_names(rewritten(source, *BINARY, *BINARY)) == ["LceQuantize", "LceBconv2d", "LceBconv2d"]
+    result = rewritten(source, *BINARY, *BINARY, split_zero_padded_outputs, remove_dead_ops)
+    assert op_names(result) == ["LceQuantize", "LceBconv2d", "LceQuantize", "LceBconv2d"]
+    assert_same_values(source, result)
+
+
+def test_other_padding_stays_fused() -> None:
+    source = two_layers("relu", same=False)
+    before = rewritten(source, *BINARY, *BINARY)
+    assert op_names(rewritten(source, *BINARY, *BINARY, split_zero_padded_outputs)) == op_names(before)
+
+
+@pytest.mark.filterwarnings("ignore:experimental_default_int8_range")
+@pytest.mark.usefixtures("library")
+def test_int8_is_quantized_behind() -> None:
+    options = {"experimental_default_int8_range": (-3, 3), "larq_compatible": True}
+    converted = litebnn.convert_tflite(two_layers("relu"), **options)
+    layers = [op for op in read_model(converted).ops() if op.name == "LceBconv2d"]
+    assert [op.output.type for op in layers if bconv_options(op).pads_zeros] == ["FLOAT32"]
+    litebnn.Interpreter(converted).predict(np.ones((1, 6, 6, 32), np.float32))
