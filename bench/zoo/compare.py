@@ -20,8 +20,8 @@ import numpy as np
 from bench.zoo import ZOO
 from litebnn.convert import convert_tflite
 from litebnn.flatbuffer import read_model, write_model
+from litebnn.report.divergence import LayerComparison, difference
 from litebnn.report.macs import count_macs
-from litebnn.report.verify import difference, first_divergence
 from litebnn.runtime import Interpreter
 
 LARGEST_DIFFERENCE = 1e-3
@@ -77,7 +77,9 @@ def main() -> int:
         pairs = list(zip(*outputs, strict=True))
         gaps = np.array([difference(*pair) if np.all(np.isfinite(pair)) else np.inf for pair in pairs])
         wrong = [x[i : i + 1] for i in np.flatnonzero(gaps > LARGEST_DIFFERENCE)]
-        turned = sum(first_divergence(path.read_bytes(), converted, [sample]).by_rounding for sample in wrong)
+        layers = LayerComparison(path.read_bytes(), converted)
+        places = [layers.first_divergence([sample]) for sample in wrong]
+        turned = sum(place is not None and place.by_rounding for place in places)
         ours, facts = count_macs(converted), json.loads((ZOO / f"{name}.json").read_text())
         peer_path = ZOO / f"{name}.lce.tflite"
         peer, peer_bytes = ((0, 0), 0)

@@ -23,7 +23,7 @@ from litebnn.passes import BINARY_PHASES, run_phases
 from litebnn.passes.int8.insert_quantization import Ranges, insert_quantization
 from litebnn.passes.int8.set_interface_types import set_interface_types
 from litebnn.report.conversion import make_report
-from litebnn.report.verify import verify_conversion
+from litebnn.report.verify import Verification, verify_conversion
 from litebnn.rewriting.notes import Notes
 from litebnn.runtime.predictor import arrays_of
 
@@ -133,12 +133,12 @@ def _converted(source: bytes, name: str, options: ConvertOptions) -> Any:
     model = _read(source, name)
     notes = Notes(model)
     status = _rewrite(model, notes, options)
-    result, difference = source, None
+    result, verification = source, None
     if status == "converted":
         options["progress"]("writing")
         result = write_model(model)
-        difference = _difference(source, result, model.input_names, options)
-    report = make_report(notes, len(source), len(result), status, difference)
+        verification = _verification(source, result, model.input_names, options)
+    report = make_report(notes, len(source), len(result), status, verification)
     return (result, report) if options["return_report"] else result
 
 
@@ -181,7 +181,7 @@ def _ranges(model: Model, options: ConvertOptions) -> Ranges | None:
     return None if limits is None else assume_range(model, limits)
 
 
-def _difference(source: bytes, result: bytes, names: list[str], options: ConvertOptions) -> float | None:
+def _verification(source: bytes, result: bytes, names: list[str], options: ConvertOptions) -> Verification | None:
     """What verifying finds: on the given inputs, else on samples that ranges were found with, else on random ones."""
     inputs, dataset = options["verify"], options["representative_dataset"]
     if inputs is False or inputs is None:

@@ -225,6 +225,24 @@ def dyadic(rng: np.random.Generator, *shape: int, largest: int = 64, step: float
     return (rng.integers(-largest, largest + 1, shape) * step).astype(np.float32)
 
 
+def sums_near_zero(channels: int, size: int, seed: int) -> tuple[bytes, str, Array]:
+    """A model in which float sums of ±0.1 end a rounding away from zero, where counting ends at zero.
+
+    Returns:
+        the file, the name of the tensor with the signs of these sums, and samples, each of which has such sums.
+    """
+    rng = np.random.default_rng(seed)
+    model = FloatModel()
+    weights = np.float32(0.1) * sign_weights(rng, channels, 3, 3, channels, alpha=False)
+    x = model.conv(model.sign(model.input(1, size, size, channels)), weights)
+    # The bias takes away what a dot product of that value is worth; by a power of two the product is not rounded.
+    bias = np.float32(0.1) * rng.choice([-16, -8, 8, 16], channels)
+    sign = model.sign(model.elementwise("ADD", x, model.const(bias)))
+    output = model.conv(sign, sign_weights(rng, 8, 3, 3, channels))
+    samples = rng.standard_normal((4, size, size, channels)).astype(np.float32)
+    return model.finish(output), sign.name, samples
+
+
 def op_names(model: bytes | Model) -> list[str]:
     """The ops of a model's first subgraph, in order of execution."""
     return [op.name for op in (read_model(model) if isinstance(model, bytes) else model).graphs[0].ops]

@@ -105,8 +105,8 @@ def _print_report(report: ConversionReport) -> None:
     for layer in report.layers:
         table.add_row(*row_of(layer))
     console.print(table)
-    for warning in report.warnings:
-        console.print(f"· {warning}")
+    for remark in report.remarks():
+        console.print(f"· {remark}")
     console.print(report.summary())
 
 

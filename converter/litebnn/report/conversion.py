@@ -6,6 +6,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from litebnn.report.advice import advise
+from litebnn.report.verify import Verification
 from litebnn.rewriting.notes import Layer, Notes
 
 COLUMNS = ("layer", "kind", "binary", "MACs", "bytes", "output", "fused / why not")
@@ -20,7 +21,7 @@ class ConversionReport:
         warnings: what to change in the model, one line each, beginning with the layer's name.
         bytes_before, bytes_after: sizes of the files.
         status: "converted", "already converted" or "no binary layer".
-        difference: what `verify` found, relative to the largest value; None where it was not asked for.
+        verification: what `verify` found; None where it was not asked for.
 
     Example:
         >>> converted, report = litebnn.convert_tflite("float.tflite", return_report=True)  # doctest: +SKIP
@@ -32,7 +33,12 @@ class ConversionReport:
     bytes_before: int
     bytes_after: int
     status: str
-    difference: float | None
+    verification: Verification | None
+
+    @property
+    def difference(self) -> float | None:
+        """The largest difference that `verify` found, relative to the largest value; None where it did not run."""
+        return None if self.verification is None else self.verification.difference
 
     @property
     def macs(self) -> int:
@@ -53,6 +59,7 @@ class ConversionReport:
             "macs": self.macs,
             "binary_macs": self.binary_macs,
             "difference": self.difference,
+            "verification": None if self.verification is None else asdict(self.verification),
             "layers": [{**asdict(layer), "reasons": list(layer.reasons)} for layer in self.layers],
             "warnings": list(self.warnings),
         }
@@ -61,7 +68,11 @@ class ConversionReport:
         rows = [COLUMNS, *map(row_of, self.layers)]
         widths = [max(len(row[i]) for row in rows) for i in range(len(COLUMNS) - 1)]
         lines = ["  ".join([*(c.ljust(w) for c, w in zip(row, widths, strict=False)), row[-1]]) for row in rows]
-        return "\n".join([*lines, self.summary(), *self.warnings])
+        return "\n".join([*lines, self.summary(), *self.remarks()])
+
+    def remarks(self) -> list[str]:
+        """What to change in the model, and where rounding turned signs; one line each."""
+        return [*self.warnings, *(() if self.verification is None else self.verification.lines())]
 
     def summary(self) -> str:
         """One line: how much of the work is binary, and the sizes."""
@@ -91,9 +102,9 @@ def short_name(name: str) -> str:
 
 
 def make_report(
-    notes: Notes, bytes_before: int, bytes_after: int, status: str, difference: float | None
+    notes: Notes, bytes_before: int, bytes_after: int, status: str, verification: Verification | None
 ) -> ConversionReport:
     advice = [f"{short_name(layer.name)}: {line}" for layer in notes.layers for line in advise(layer)]
     return ConversionReport(
-        tuple(notes.layers), (*notes.warnings, *advice), bytes_before, bytes_after, status, difference
+        tuple(notes.layers), (*notes.warnings, *advice), bytes_before, bytes_after, status, verification
     )

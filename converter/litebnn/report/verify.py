@@ -9,73 +9,102 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from litebnn.contract import unpack_bits
 from litebnn.errors import ConversionError
 from litebnn.flatbuffer import read_model
-from litebnn.graph import Array, Graph, Model, Tensor
-from litebnn.rewriting.signs import find_sign
-from litebnn.runtime.intermediates import interpreter_for, with_outputs
+from litebnn.graph import NUMPY_TYPES, Array, Model, Tensor
+from litebnn.report.divergence import TOLERANCE, Divergence, LayerComparison, by_layer, computed, difference
+from litebnn.runtime.intermediates import interpreter_for
+from litebnn.runtime.interpreter import Interpreter
 from litebnn.runtime.predictor import arrays_of
 
-# Float sums in another order differ by less than this, relative to the tensor's largest value.
-TOLERANCE = 1e-3
 # An int8 result's error may have this share of the values' root mean square.
 INT8_TOLERANCE = 0.5
-# Rounding may turn a sign whose value is this near to the threshold, relative to the mean distance.
-_CLOSE = 1e-4
 _RANDOM_SAMPLES, _RANDOM_TRIES = 2, 8
-# The passes append this to a sign's name for its bits.
-_BITS = "/bits"
+
+
+@dataclass(frozen=True)
+class Verification:
+    """What running two models side by side has shown.
+
+    Attributes:
+        difference: the largest difference of an output, relative to the output's largest value (of an int8 result:
+            root mean squares).
+        samples: how many samples say so.
+        passed_over: how many more say nothing, since rounding turns a sign in them and the outputs differ by it.
+        turned: the layers whose signs rounding turned, where nothing in front of them differs. Signs that do not
+            change the outputs count too.
+    """
+
+    difference: float
+    samples: int
+    passed_over: int = 0
+    turned: tuple[Divergence, ...] = ()
+
+    def lines(self) -> list[str]:
+        """One line for each layer whose signs rounding turned."""
+        total = self.samples + self.passed_over
+        return [f"rounding in {one.samples} of {total} samples: {one}" for one in self.turned]
 
 
 def verify_conversion(
     source: bytes,
     converted: bytes,
     inputs: npt.ArrayLike | Sequence[npt.ArrayLike] | Mapping[str, npt.ArrayLike] | None = None,
-) -> float:
-    """Compares the outputs of two models.
+) -> Verification:
+    """Compares two models: their outputs, and layer by layer where these are not the same to the last bit.
 
     The source sums floats, the result counts bits: where a value next to zero is rounded to the other side, its sign
-    turns over, and all that follows may differ. Such a sample says nothing and is passed over. A result that is int8
-    is held to half of the values' root mean square only: what int8 loses, it may lose.
+    turns over, and all that follows may differ. Such a sample says nothing of the outputs and is passed over. A result
+    that is int8 is held to half of the values' root mean square only: what int8 loses, it may lose.
 
     Args:
         source, converted: `.tflite` files with the same inputs and outputs; those of `converted` may be int8.
         inputs: an array, or a list or dictionary with one for each input, batch first; random normal values if None.
-    Returns:
-        The largest difference of an output, relative to the output's largest value (int8: root mean squares).
     Raises:
-        ConversionError: it is too large, and the message names the first layer that differs; or every sample was
-            passed over.
+        ConversionError: the difference is too large, and the message names the first layer that differs; or every
+            sample was passed over.
     """
     samples = _samples(read_model(source), inputs)
-    model = read_model(converted)
-    if any(tensor.type == "INT8" for tensor in _computed(model.graphs[0])):
-        worst = max(_gaps(_relative_error, source, converted, samples))
+    models = interpreter_for("verify", source), interpreter_for("verify", converted)
+    if any(tensor.type == "INT8" for tensor in computed(read_model(converted).graphs[0])):
+        worst = max(_gaps(_relative_error, *models, samples))
         if worst > INT8_TOLERANCE:
             raise ConversionError(f"the converted model's outputs are off by {worst:.2g} of their values")
-        return worst
-    gaps = []
+        return Verification(worst, len(samples))
+    layers: LayerComparison | None = None
+    gaps: list[float] = []
+    found: list[Divergence] = []
+    passed_over = 0
     for sample in samples:
-        gap = max(_gaps(difference, source, converted, [sample]))
+        gap = max(_gaps(difference, *models, [sample]))
+        if gap > 0:
+            layers = layers or LayerComparison(source, converted)
+            place = layers.first_divergence(sample)
+            if gap > TOLERANCE and (place is None or not place.by_rounding):
+                raise ConversionError(_failure(gap, place))
+            if place is not None and place.turned:
+                found.append(place)
         if gap > TOLERANCE:
-            place = first_divergence(source, converted, sample)
-            if place.by_rounding:
-                continue
-            raise ConversionError(
-                f"the converted model's outputs are off by {gap:.2g} of the largest value; the first layer that "
-                f'differs is "{place.name}"'
-            )
-        gaps.append(gap)
+            passed_over += 1
+        else:
+            gaps.append(gap)
         if inputs is None and len(gaps) == _RANDOM_SAMPLES:
             break
     if not gaps:
-        raise ConversionError("the model cannot be verified on these inputs: in each, rounding turns a sign over")
-    return max(gaps)
+        raise ConversionError(
+            "the model cannot be verified on these inputs: in each, rounding turns a sign over, first in "
+            + "; ".join(map(str, by_layer(found)))
+        )
+    return Verification(max(gaps), len(gaps), passed_over, by_layer(found))
+
+
+def _failure(gap: float, place: Divergence | None) -> str:
+    where = "no layer in front of the outputs differs" if place is None else f"the first layer that differs is {place}"
+    return f"the converted model's outputs are off by {gap:.2g} of the largest value; {where}"
 
 
 def _gaps(
-    measure: Callable[[Array, Array], float], source: bytes, converted: bytes, samples: list[list[Array]]
+    measure: Callable[[Array, Array], float], source: Interpreter, converted: Interpreter, samples: list[list[Array]]
 ) -> list[float]:
     """One measure for each output."""
     pairs = zip(_run(source, samples), _run(converted, samples), strict=True)
@@ -87,64 +116,6 @@ def _relative_error(expected: Array, actual: Array) -> float:
         return float("inf")
     error, signal = (np.sqrt(np.mean(np.square(v.astype(np.float64)))) for v in (expected - actual, expected))
     return float(error / signal) if signal else float(error)
-
-
-def difference(expected: Array, actual: Array) -> float:
-    """The largest difference, relative to the largest expected value; infinite where the shapes differ."""
-    if expected.shape != actual.shape:
-        return float("inf")
-    left, right = expected.astype(np.float64), actual.astype(np.float64)
-    scale = float(np.max(np.abs(left), initial=0.0)) or 1.0
-    gap = np.where((left == right) | (np.isnan(left) & np.isnan(right)), 0.0, np.abs(left - right))
-    return float(np.max(np.nan_to_num(gap, nan=np.inf), initial=0.0)) / scale
-
-
-@dataclass(frozen=True)
-class Divergence:
-    """Where two models begin to differ.
-
-    Attributes:
-        name: the source's name of the tensor.
-        by_rounding: it is a sign that turned over where the value was next to zero.
-    """
-
-    name: str
-    by_rounding: bool
-
-
-def first_divergence(source: bytes, converted: bytes, sample: list[Array]) -> Divergence:
-    """The first tensor, in order of execution, in which the two models differ, among those that both have."""
-    left, right = read_model(source), read_model(converted)
-    known = {tensor.name.split(";")[0]: tensor for tensor in _computed(left.graphs[0])}
-    pairs = []
-    for tensor in _computed(right.graphs[0]):
-        twin = known.get(tensor.name.split(";")[0].removesuffix(_BITS))
-        if twin is not None and twin.type == "FLOAT32" and tensor.type in ("FLOAT32", "INT32"):
-            pairs.append((twin, *_sign_of(left.graphs[0], twin), tensor))
-    expected = _run(with_outputs(left, [twin for twin, *_ in pairs]), [sample])
-    operands = _run(with_outputs(left, [operand for _, operand, *_ in pairs]), [sample])
-    actual = _run(with_outputs(right, [tensor for *_, tensor in pairs]), [sample])
-    for (twin, operand, threshold, tensor), a, x, b in zip(pairs, expected, operands, actual, strict=True):
-        if tensor.type == "FLOAT32":
-            if difference(a, b) > TOLERANCE:
-                return Divergence(twin.name, by_rounding=False)
-            continue
-        turned = (a < 0) != unpack_bits(b, a.shape[-1])
-        if np.any(turned):
-            margin = np.broadcast_to(np.abs(x - threshold), turned.shape)
-            close = operand is not twin and margin[turned].max() <= _CLOSE * margin.mean()
-            return Divergence(twin.name, by_rounding=bool(close))
-    return Divergence("the last one", by_rounding=False)
-
-
-def _sign_of(graph: Graph, tensor: Tensor) -> tuple[Tensor, float | Array]:
-    """What `tensor` is the sign of, and the threshold of that sign; itself and 0 where it is none."""
-    sign = find_sign(graph, tensor)
-    return (tensor, 0.0) if sign is None or sign.x.type != "FLOAT32" else (sign.x, sign.threshold)
-
-
-def _computed(graph: Graph) -> list[Tensor]:
-    return [tensor for op in graph.ops for tensor in op.outputs]
 
 
 def _samples(model: Model, inputs: Any) -> list[list[Array]]:
@@ -167,8 +138,6 @@ def _samples(model: Model, inputs: Any) -> list[list[Array]]:
 
 
 def _random(tensor: Tensor, generator: np.random.Generator) -> Array:
-    from litebnn.graph import NUMPY_TYPES
-
     dtype = NUMPY_TYPES.get(tensor.type, np.dtype(np.float32))
     if dtype.kind == "f":
         return generator.standard_normal(tensor.shape).astype(dtype)
@@ -178,9 +147,8 @@ def _random(tensor: Tensor, generator: np.random.Generator) -> Array:
     return generator.integers(low, high, tensor.shape).astype(dtype)
 
 
-def _run(model: bytes, samples: list[list[Array]]) -> list[Array]:
+def _run(interpreter: Interpreter, samples: list[list[Array]]) -> list[Array]:
     """The outputs of all samples, in float where they are quantized; inputs are quantized where the model's are."""
-    interpreter = interpreter_for("verify", model)
     grids = list(zip(interpreter.input_types, interpreter.input_quantization, strict=True))
     results = []
     for sample in samples:

@@ -5,8 +5,8 @@ import pytest
 
 import litebnn
 from litebnn.flatbuffer import read_model, write_model
-from litebnn.report.verify import first_divergence, verify_conversion
-from tests.support.float_models import FloatModel, sign_weights
+from litebnn.report.verify import verify_conversion
+from tests.support.float_models import FloatModel, sign_weights, sums_near_zero
 
 GOLDEN = Path(__file__).resolve().parents[3] / "tests" / "golden"
 
@@ -15,7 +15,7 @@ GOLDEN = Path(__file__).resolve().parents[3] / "tests" / "golden"
 def test_verify_names_the_first_layer_that_differs() -> None:
     source = (GOLDEN / "bitpacked_chain.float.tflite").read_bytes()
     converted = litebnn.convert_tflite(source, verify=True)
-    assert verify_conversion(source, converted) < 1e-4
+    assert verify_conversion(source, converted).difference < 1e-4
     broken = read_model(converted)
     second = [op for op in broken.graphs[0].ops if op.name == "LceBconv2d"][1]
     thresholds = second.input(4)
@@ -40,9 +40,27 @@ def test_a_sign_that_rounding_turns_over_proves_nothing() -> None:
 
     x = np.random.default_rng(1).standard_normal((1, 6, 6, 32)).astype(np.float32)
     source, above, far = model(-1e-7), litebnn.convert_tflite(model(1e-7)), litebnn.convert_tflite(model(2.0))
-    assert first_divergence(source, above, [x]).by_rounding
     with pytest.raises(litebnn.ConversionError, match="rounding turns a sign over"):
         verify_conversion(source, above, x)
-    assert not first_divergence(source, far, [x]).by_rounding
     with pytest.raises(litebnn.ConversionError, match='first layer that differs is "sign_'):
         verify_conversion(source, far, x)
+
+
+@pytest.mark.usefixtures("library")
+def test_the_report_says_which_signs_rounding_turned() -> None:
+    source, sign, samples = sums_near_zero(32, 8, seed=0)
+    with pytest.raises(litebnn.ConversionError, match=rf'first in "{sign}": [\d,]+ signs? of [\d,]+ turned, at'):
+        litebnn.convert_tflite(source, verify=samples)
+    quiet = samples.copy()
+    quiet[1:] = np.abs(samples[1:]) + 1  # its sums are far from zero
+    _, report = litebnn.convert_tflite(source, verify=quiet, return_report=True)
+    found = report.verification
+    assert (found.samples, found.passed_over) == (len(samples) - 1, 1)
+    [place] = found.turned
+    assert place.by_rounding
+    assert (place.layer, place.samples) == (sign, 1)
+    [written] = report.to_dict()["verification"]["turned"]
+    assert written["turned"] == place.turned > 0
+    assert f'rounding in 1 of {len(samples)} samples: "{sign}"' in str(report)
+    _, unverified = litebnn.convert_tflite(source, return_report=True)
+    assert unverified.to_dict()["verification"] is None

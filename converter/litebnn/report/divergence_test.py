@@ -1,0 +1,65 @@
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import litebnn
+from litebnn.flatbuffer import read_model, write_model
+from litebnn.graph import Array
+from litebnn.report.divergence import Divergence, LayerComparison, by_layer
+from litebnn.rewriting.signs import find_sign
+from litebnn.runtime.intermediates import with_outputs
+from tests.support.float_models import sums_near_zero
+
+
+def operand_of(source: bytes, sign: str, sample: Array) -> Array:
+    """What the source's runtime takes the sign of."""
+    model = read_model(source)
+    graph = model.graphs[0]
+    found = find_sign(graph, next(t for op in graph.ops for t in op.outputs if t.name == sign))
+    assert found is not None
+    values: Array = litebnn.Interpreter(with_outputs(model, [found.x])).predict(sample)
+    return values
+
+
+@pytest.mark.usefixtures("library")
+@settings(max_examples=10, deadline=None)
+@given(st.sampled_from([32, 40, 64]), st.integers(5, 9), st.integers(0, 2**16))
+def test_signs_that_rounding_turns_are_counted_and_told_from_others(channels: int, size: int, seed: int) -> None:
+    source, sign, samples = sums_near_zero(channels, size, seed)
+    converted = litebnn.convert_tflite(source)
+    sample = samples[:1]
+    values = operand_of(source, sign, sample)
+    # The result counts: its sums are exactly zero, a positive sign, or 0.1 away from it at least.
+    turned = (values < 0) & (values > -0.05)
+    place = LayerComparison(source, converted).first_divergence([sample])
+    if not turned.any():
+        assert place is None
+        return
+    assert place is not None
+    assert place.by_rounding
+    assert (place.layer, place.turned, place.signs) == (sign, turned.sum(), turned.size)
+    assert place.distance == np.abs(values[turned]).max() < 1e-5
+    assert place.mean_distance == pytest.approx(np.abs(values).mean(), rel=1e-5)
+
+    broken = read_model(converted)
+    thresholds = next(op for op in broken.graphs[0].ops if op.name == "LceBconv2d").input(4)
+    thresholds.buffer.data = (np.array(thresholds.array) + 20).view(np.uint8)
+    wrong = LayerComparison(source, write_model(broken)).first_divergence([sample])
+    assert wrong is not None
+    assert not wrong.by_rounding
+    assert wrong.layer == sign
+    assert wrong.distance > 0.05
+
+
+def test_what_samples_show_is_added_up_layer_by_layer() -> None:
+    found = [
+        Divergence("b", 1, 100, 1e-7, 1.0),
+        Divergence("a", 2, 50, 3e-7, 2.0),
+        Divergence("b", 2, 100, 2e-7, 3.0),
+    ]
+    assert by_layer(found) == (Divergence("b", 3, 200, 2e-7, 2.0, 2), Divergence("a", 2, 50, 3e-7, 2.0))
+    line = str(by_layer(found)[0])
+    assert line == '"b": 3 signs of 200 turned, at 2.0e-07 from the threshold at most (2.0e+00 on average)'
+    assert str(Divergence("c", 1, 9, 0.0, 1.0)).startswith('"c": 1 sign of 9 turned')
+    assert not Divergence("c").by_rounding
