@@ -18,9 +18,10 @@ from litebnn.flatbuffer import read_model, write_model
 from litebnn.frontends.keras import keras_to_tflite
 from litebnn.frontends.saved_model import saved_model_to_tflite
 from litebnn.graph import Model, compact
-from litebnn.options import ConvertOptions, asks_for_int8, checked, shows_options
+from litebnn.options import ConvertOptions, asks_for_more, checked, shows_options
 from litebnn.passes import BINARY_PHASES, run_phases
 from litebnn.passes.int8.insert_quantization import Ranges, insert_quantization
+from litebnn.passes.int8.narrow_weights import narrow_weights
 from litebnn.passes.int8.set_interface_types import set_interface_types
 from litebnn.report.conversion import make_report
 from litebnn.report.verify import Verification, verify_conversion
@@ -55,6 +56,10 @@ def convert_tflite(
             by the names of the model's signature; or a function that yields such samples.
         larq_compatible: write what Larq Compute Engine's own runtime reads too, which is slower where layers pad with
             zeros.
+        low_bit_weights: "int4" or "int2" to write the ternary and ±alpha weights of dense layers that are not binary
+            in this type. The file gets smaller and needs a newer runtime, which the report names; results stay.
+        dynamic_range: such layers quantize their inputs to int8 when they run. They get faster, and results change by
+            about 1 %.
         verify: True to run source and result on random inputs in the installed runtime, or the inputs to run them on
             (an array, or a list or dictionary with one for each input; batch first).
         return_report: return (bytes, ConversionReport).
@@ -158,11 +163,13 @@ def _rewrite(model: Model, notes: Notes, options: ConvertOptions) -> str:
     run_phases(model, BINARY_PHASES, notes, progress)
     if not any(op.name == LCE_BCONV_2D for op in model.ops()):
         _warn("no binary layer was found (the report says why for each layer)")
-        if not asks_for_int8(options):
+        if not asks_for_more(options):
             return "no binary layer"
     if (ranges := _ranges(model, options)) is not None:
         insert_quantization(model, ranges, input_type, notes)
     run_phases(model, ("int8",), notes, progress)
+    if options["low_bit_weights"] is not None:
+        narrow_weights(model, options["low_bit_weights"].upper(), options["dynamic_range"], notes)
     set_interface_types(model, input_type, output_type)
     if options["larq_compatible"]:
         run_phases(model, ("for_larq",), notes, progress)

@@ -9,6 +9,7 @@ from typing import Annotated, Any, TypeAlias, TypedDict, TypeVar, cast, get_type
 
 INTERFACE_TYPES = ("float32", "int8")
 TARGETS = ("arm",)
+LOW_BIT_WEIGHTS = ("int4", "int2")
 
 Dataset: TypeAlias = Callable[[], Iterable[Any]] | Iterable[Any]
 Progress: TypeAlias = Callable[[str], None]
@@ -40,6 +41,12 @@ def _range(name: str, value: Any) -> tuple[float, float] | None:
     return low, high
 
 
+def _low_bit_weights(name: str, value: Any) -> str | None:
+    if value is not None and value not in LOW_BIT_WEIGHTS:
+        raise ValueError(f'{name} is "{value}", expected {" or ".join(LOW_BIT_WEIGHTS)} (or None, as they are)')
+    return cast("str | None", value)
+
+
 @dataclass(frozen=True)
 class _Option:
     """A default, and a function of the option's name and value that gives the value to use or raises ValueError."""
@@ -57,6 +64,8 @@ class ConvertOptions(TypedDict, total=False):
     experimental_default_int8_range: Annotated[tuple[float, float] | None, _Option(None, _range)]
     representative_dataset: Annotated[Dataset | None, _Option(None)]
     larq_compatible: Annotated[bool, _Option(False)]
+    low_bit_weights: Annotated[str | None, _Option(None, _low_bit_weights)]
+    dynamic_range: Annotated[bool, _Option(False)]
     verify: Annotated[Any, _Option(False)]
     return_report: Annotated[bool, _Option(False)]
     progress: Annotated[Progress, _Option(lambda step: None)]
@@ -81,11 +90,15 @@ def checked(given: ConvertOptions) -> ConvertOptions:
         for other in ("representative_dataset", "verify"):
             if options[other] is not None and options[other] is not False:
                 raise ValueError(f"experimental_default_int8_range and {other} exclude each other")
+    if options["dynamic_range"] and options["low_bit_weights"] is None:
+        raise ValueError("dynamic_range says how low_bit_weights are read, which is not given")
     return cast(ConvertOptions, options)
 
 
-def asks_for_int8(options: ConvertOptions) -> bool:
-    """Whether there is work to do even in a model without a binary layer."""
+def asks_for_more(options: ConvertOptions) -> bool:
+    """Whether there is work to do even in a model without a binary layer: int8, or narrow weights."""
+    if options["low_bit_weights"] is not None:
+        return True
     types = options["inference_input_type"], options["inference_output_type"]
     sources_of_ranges = options["representative_dataset"], options["experimental_default_int8_range"]
     return "int8" in types or any(source is not None for source in sources_of_ranges)

@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 import litebnn
-from litebnn.options import OPTIONS, checked
+from litebnn.options import LOW_BIT_WEIGHTS, OPTIONS, checked
+from litebnn.passes.int8.narrow_weights import FORMATS
 
 DOCUMENT = Path(__file__).resolve().parents[2] / "docs" / "converter.md"
 FUNCTIONS = [litebnn.convert_tflite, litebnn.convert_keras_model, litebnn.convert_saved_model]
@@ -20,6 +21,8 @@ DEFAULTS = {
     "experimental_default_int8_range": None,
     "representative_dataset": None,
     "larq_compatible": False,
+    "low_bit_weights": None,
+    "dynamic_range": False,
     "verify": False,
     "return_report": False,
 }
@@ -57,6 +60,8 @@ def test_an_unknown_option_is_named(function: Any) -> None:
         ({"inference_output_type": 3}, "inference_output_type is 3, expected float32 or int8"),
         ({"target": "xcore"}, 'target is "xcore", expected "arm"'),
         ({"target": ["arm"]}, "target is .*, expected"),
+        ({"low_bit_weights": "int8"}, 'low_bit_weights is "int8", expected int4 or int2'),
+        ({"dynamic_range": True}, "dynamic_range says how low_bit_weights are read, which is not given"),
         ({"experimental_default_int8_range": (1, 1)}, "min < max"),
         ({"experimental_default_int8_range": (float("nan"), 1)}, "min < max"),
         ({"experimental_default_int8_range": 3}, "min < max"),
@@ -73,3 +78,7 @@ def test_what_is_not_given_is_the_default() -> None:
     options = checked({"experimental_default_int8_range": [-1, 2]})  # type: ignore[typeddict-item]
     assert options["experimental_default_int8_range"] == (-1.0, 2.0)
     assert {name: options[name] for name in DEFAULTS} == DEFAULTS | {"experimental_default_int8_range": (-1.0, 2.0)}
+
+
+def test_the_narrow_types_are_those_that_the_pass_writes() -> None:
+    assert {name.upper() for name in LOW_BIT_WEIGHTS} == set(FORMATS)

@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
-from litebnn.options import INTERFACE_TYPES
+from litebnn.options import INTERFACE_TYPES, LOW_BIT_WEIGHTS
 
 if TYPE_CHECKING:
     from litebnn.report.conversion import ConversionReport
@@ -37,6 +37,12 @@ def add_to(commands: Any) -> None:
     )
     parser.add_argument("--default-int8-range", type=float, nargs=2, metavar=("MIN", "MAX"))
     parser.add_argument("--larq-compatible", action="store_true", help="write what Larq Compute Engine's runtime reads")
+    parser.add_argument(
+        "--low-bit-weights", choices=LOW_BIT_WEIGHTS, help="type for ternary and ±alpha weights of other dense layers"
+    )
+    parser.add_argument(
+        "--dynamic-range", action="store_true", help="such layers quantize their inputs when they run (less exact)"
+    )
     parser.set_defaults(run=_run)
 
 
@@ -67,6 +73,8 @@ def _run(options: argparse.Namespace) -> None:
             experimental_default_int8_range=options.default_int8_range and tuple(options.default_int8_range),
             representative_dataset=representative,
             larq_compatible=options.larq_compatible,
+            low_bit_weights=options.low_bit_weights,
+            dynamic_range=options.dynamic_range,
             verify=options.verify,
             return_report=True,
             progress=lambda step: bar.update(task, description=step.replace("_", " ")),

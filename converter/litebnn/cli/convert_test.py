@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from litebnn import cli
-from tests.support.float_models import op_names
+from tests.support.float_models import FloatModel, op_names
 
 GOLDEN = Path(__file__).resolve().parents[3] / "tests" / "golden"
 
@@ -108,3 +108,18 @@ def test_the_report(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     printed = capsys.readouterr().out
     assert "2 of 2 layers" in printed
     assert "48 input channels: make it a multiple of 32" in printed
+
+
+@pytest.mark.usefixtures("library")
+def test_low_bit_weights(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    source, out = tmp_path / "source.tflite", tmp_path / "out.tflite"
+    model = FloatModel()
+    weights = np.random.default_rng(0).integers(-1, 2, (16, 64)).astype(np.float32)
+    source.write_bytes(model.finish(model.dense(model.input(1, 64), weights)))
+    assert cli.main(["convert", str(source), "-o", str(out), "--low-bit-weights", "int2"]) == 0
+    assert "its weights are INT2" in capsys.readouterr().out
+    assert op_names(out.read_bytes()) == ["DEQUANTIZE", "FULLY_CONNECTED"]
+    assert cli.main(["convert", str(source), "-o", str(out), "--low-bit-weights", "int4", "--dynamic-range"]) == 0
+    assert op_names(out.read_bytes()) == ["FULLY_CONNECTED"]
+    capsys.readouterr()
+    assert "low_bit_weights" in fails(capsys, "convert", source, "-o", out, "--dynamic-range")

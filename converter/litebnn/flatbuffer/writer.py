@@ -47,7 +47,7 @@ def write_model(model: Model) -> bytes:
     """The file of a model.
 
     Raises:
-        ConversionError: the model is too large for the format.
+        ConversionError: the model is too large for the format, or the installed schema lacks an element type.
     """
     # Bytes that lie behind the flatbuffer are told by their place in the file, which is only known once the
     # flatbuffer has been built: the first build has numbers of the same width in their stead.
@@ -189,6 +189,8 @@ def _int32(values: list[int]) -> Array:
 
 
 def _tensor(tensor: Tensor, buffer: int) -> Any:
+    if tensor.type not in _TYPE_VALUES:
+        raise ConversionError(f'"{tensor.name}" is {tensor.type}, which takes the schema of a newer ai-edge-litert')
     item = _made("Tensor", tensor.carried, name=_encoded(tensor.name), type=_TYPE_VALUES[tensor.type], buffer=buffer)
     item.shape = None if item.shape is None and not tensor.shape else _int32(list(tensor.shape))
     item.shapeSignature = None if tensor.shape_signature is None else _int32(list(tensor.shape_signature))

@@ -40,6 +40,7 @@ from litebnn.passes.int8.fold_quantized_constants import fold_quantized_constant
 from litebnn.passes.int8.insert_quantization import insert_quantization
 from litebnn.passes.int8.lower_to_int8 import lower_to_int8
 from litebnn.passes.int8.merge_requantizations import merge_requantizations
+from litebnn.passes.int8.narrow_weights import narrow_weights
 from litebnn.passes.int8.read_int8_signs import read_int8_signs
 from litebnn.passes.int8.set_interface_types import set_interface_types
 from litebnn.passes.int8.shift_uint8_to_int8 import shift_uint8_to_int8
@@ -101,7 +102,9 @@ PHASES: dict[str, tuple[Pass, ...]] = {
 }
 BINARY_PHASES = ("find_signs", "binarize", "fuse")
 # These rewrites need what a caller of the converter asks for, so no phase runs them, but the converter itself.
-ON_REQUEST: dict[str, tuple[Callable[..., None], ...]] = {"int8": (insert_quantization, set_interface_types)}
+ON_REQUEST: dict[str, tuple[Callable[..., None], ...]] = {
+    "int8": (insert_quantization, narrow_weights, set_interface_types)
+}
 
 
 def run_phases(

@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from litebnn.errors import ConversionError
 from litebnn.flatbuffer import read_model
-from litebnn.graph import NUMPY_TYPES, Array, Model, Tensor
+from litebnn.graph import NUMPY_TYPES, Array, Model, Tensor, facts
 from litebnn.report.divergence import TOLERANCE, Divergence, LayerComparison, by_layer, computed, difference
 from litebnn.runtime.intermediates import interpreter_for
 from litebnn.runtime.interpreter import Interpreter
@@ -55,7 +55,8 @@ def verify_conversion(
 
     The source sums floats, the result counts bits: where a value next to zero is rounded to the other side, its sign
     turns over, and all that follows may differ. Such a sample says nothing of the outputs and is passed over. A result
-    that is int8 is held to half of the values' root mean square only: what int8 loses, it may lose.
+    that is int8, or quantizes activations when it runs, is held to half of the values' root mean square only: what int8
+    loses, it may lose.
 
     Args:
         source, converted: `.tflite` files with the same inputs and outputs; those of `converted` may be int8.
@@ -64,9 +65,11 @@ def verify_conversion(
         ConversionError: the difference is too large, and the message names the first layer that differs; or every
             sample was passed over.
     """
-    samples = _samples(read_model(source), inputs)
+    before, after = read_model(source), read_model(converted)
+    samples = _samples(before, inputs)
     models = interpreter_for("verify", source), interpreter_for("verify", converted)
-    if any(tensor.type == "INT8" for tensor in computed(read_model(converted).graphs[0])):
+    is_int8 = any(tensor.type == "INT8" for tensor in computed(after.graphs[0]))
+    if is_int8 or (_has_dynamic_range(after) and not _has_dynamic_range(before)):
         worst = max(_gaps(_relative_error, *models, samples))
         if worst > INT8_TOLERANCE:
             raise ConversionError(f"the converted model's outputs are off by {worst:.2g} of their values")
@@ -96,6 +99,12 @@ def verify_conversion(
             + "; ".join(map(str, by_layer(found)))
         )
     return Verification(max(gaps), len(gaps), passed_over, by_layer(found))
+
+
+def _has_dynamic_range(model: Model) -> bool:
+    """Whether a layer of floats has integer weights, for which it quantizes its input when it runs."""
+    layers = (op for op in model.ops() if facts(op).layer)
+    return any(op.output.type == "FLOAT32" and op.input(1).type.startswith("INT") for op in layers)
 
 
 def _failure(gap: float, place: Divergence | None) -> str:

@@ -54,13 +54,11 @@ class Notes:
 
     def _add(self, graph: Graph, op: Op) -> None:
         weights = op.input(1)
-        behind = [constants_behind(graph, tensor) or () for tensor in op.inputs[1:] if tensor is not None]
-        constants = dict.fromkeys(tensor for tensors in behind for tensor in tensors)
         layer = Layer(
             name=op.output.name,
             kind=facts(op).layer,
             macs=macs_of(op),
-            bytes_before=sum(t.buffer.data.size for t in constants if t.buffer.data is not None),
+            bytes_before=_stored_bytes(graph, op),
             filter_shape=weights.shape,
             channels_in=max(op.input(0).channels, 0),
             output_shape=op.output.dims,
@@ -105,8 +103,7 @@ class Notes:
             for op in graph.ops:
                 layer = self._layer_of.get(op)
                 if layer is not None:
-                    data = [t.buffer.data for t in op.inputs[1:] if t is not None and t.buffer.data is not None]
-                    layer.bytes_after = sum(d.size for d in data)
+                    layer.bytes_after = _stored_bytes(graph, op)
                     layer.output = "bits" if layer.binary and op.output.type == "INT32" else op.output.type
                     if layer.binary:
                         options = decode_options(op.name, op.custom_options)
@@ -119,6 +116,13 @@ def _padding_name(options: BConv2DOptions) -> str:
         return "valid"
     kind = "explicit" if options.padding is None else "same"
     return f"{kind}-{PadValues(options.pad_values).name.lower()}"
+
+
+def _stored_bytes(graph: Graph, op: Op) -> int:
+    """Bytes of the constants that a layer's weights and bias are computed from."""
+    behind = [constants_behind(graph, tensor) or () for tensor in op.inputs[1:] if tensor is not None]
+    constants = dict.fromkeys(tensor for tensors in behind for tensor in tensors)
+    return sum(tensor.buffer.data.size for tensor in constants if tensor.buffer.data is not None)
 
 
 def macs_of(op: Op) -> int:

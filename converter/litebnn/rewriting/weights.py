@@ -1,4 +1,4 @@
-"""What binary layers have in common: weights of ±alpha and a constant bias."""
+"""Weights of ±alpha, those with zeros among them, and constant biases."""
 
 from __future__ import annotations
 
@@ -31,6 +31,32 @@ def binary_weights(weights: Array) -> tuple[Array, Array] | str:
     if np.any(alpha - smallest > _MAGNITUDE_TOLERANCE * alpha):
         return "its weights are not ±alpha in each output channel"
     return np.signbit(weights), alpha.astype(np.float32)
+
+
+def ternary_weights(weights: Array) -> tuple[Array, Array] | None:
+    """Takes weights [O, ...] apart into levels -1, 0, 1 and one magnitude for each output channel.
+
+    Returns:
+        int8 [O, ...] and float32 [O], 1 for a channel that is zero altogether; None for weights of another kind.
+    """
+    if weights.size == 0 or not np.all(np.isfinite(weights)):
+        return None
+    flat = weights.reshape(weights.shape[0], -1)
+    alpha = np.abs(flat).max(axis=1)
+    alpha[alpha == 0] = 1
+    levels = np.rint(flat / alpha[:, None])
+    if np.any(np.abs(flat - levels * alpha[:, None]) > _MAGNITUDE_TOLERANCE * alpha[:, None]):
+        return None
+    return levels.astype(np.int8).reshape(weights.shape), alpha.astype(np.float32)
+
+
+def pack_levels(levels: Array, bits: int) -> Array:
+    """uint8 [bytes]: signed levels as TFLite packs INT4 and INT2, the first in the lowest bits of its byte."""
+    each = 8 // bits
+    codes = (levels.reshape(-1) & ((1 << bits) - 1)).astype(np.uint8)
+    rows = np.concatenate([codes, np.zeros(-codes.size % each, np.uint8)]).reshape(-1, each)
+    packed: Array = np.bitwise_or.reduce(rows << (bits * np.arange(each, dtype=np.uint8)), axis=1)
+    return packed
 
 
 def bias_values(bias: Tensor | None, channels: int) -> Array | None:

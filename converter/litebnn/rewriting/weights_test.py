@@ -1,7 +1,8 @@
 import numpy as np
+import pytest
 
 from litebnn.graph import constant
-from litebnn.rewriting.weights import bias_values, binary_weights
+from litebnn.rewriting.weights import bias_values, binary_weights, pack_levels, ternary_weights
 from tests.support.float_models import sign_weights
 
 
@@ -18,3 +19,20 @@ def test_a_bias_is_one_float_for_each_channel() -> None:
     np.testing.assert_array_equal(bias_values(constant("b", np.ones(3, np.float32)), 3), np.ones(3))
     for other in (np.ones(4, np.float32), np.ones((1, 3), np.float32), np.ones(3, np.int32)):
         assert bias_values(constant("b", other), 3) is None
+
+
+def test_ternary_weights_have_one_magnitude_in_each_channel() -> None:
+    alpha = np.array([[0.1], [3e-5], [1.0]], np.float32)
+    weights = np.array([[1, 0, -1, 1], [0, -1, -1, 0], [0, 0, 0, 0]], np.float32) * alpha
+    parts = ternary_weights(weights)
+    assert parts is not None
+    np.testing.assert_array_equal(parts[0] * parts[1][:, None], weights)
+    for odd in (0.05, np.inf, np.nan):
+        weights[0, 1] = odd
+        assert ternary_weights(weights) is None
+    assert ternary_weights(np.zeros((3, 0), np.float32)) is None
+
+
+@pytest.mark.parametrize(("bits", "expected"), [(4, [0xF1, 0x10, 0x0F]), (2, [0x4D, 0x03])])
+def test_levels_are_packed_from_the_lowest_bits(bits: int, expected: list[int]) -> None:
+    assert pack_levels(np.array([[1, -1, 0, 1, -1]], np.int8), bits).tolist() == expected
