@@ -112,12 +112,14 @@ def pip_install(what: str, *arguments: str) -> None:
     """Runs this Python's pip.
 
     Raises:
-        ToolkitError: `what` cannot be installed; pip's last line says why.
+        ToolkitError: `what` cannot be installed; pip's first error, or its last line, says why.
     """
     pip = [sys.executable, "-m", "pip", "--disable-pip-version-check", "install", "--quiet", *arguments]
     run = subprocess.run(pip, capture_output=True, text=True)
     if run.returncode:
-        raise ToolkitError(f"cannot install {what}: {(run.stderr.strip().splitlines() or ['pip failed'])[-1].strip()}")
+        lines = ["pip failed", *run.stderr.strip().splitlines()]
+        reason = next((line for line in lines if line.startswith("ERROR: ")), lines[-1])
+        raise ToolkitError(f"cannot install {what}: {reason.strip()}")
 
 
 def _install_extra(extra: str) -> None:

@@ -16,13 +16,13 @@ import tarfile
 import tempfile
 import urllib.error
 import urllib.request
-import zipfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
 from toolchains.command_line import parser, run
+from toolchains.compilers import pip_install
 from toolchains.targets import BUILD, Target, ToolkitError, find_target
 
 LITERT_LIBRARY = "libLiteRt.so"
@@ -148,27 +148,17 @@ def _take_litert(target: Target, work: Path) -> None:
             f"there is no LiteRT for {target.name} ({target.triple or platform.machine()}): build TensorFlow Lite's "
             "C library as docs/board.md says and name its folder with --tflite-dir"
         )
+    tag, sha256 = wheel
+    wanted = f"ai-edge-litert=={LITERT_VERSION}"
     with tempfile.TemporaryDirectory(prefix="litebnn") as temporary:
-        archive = zipfile.ZipFile(_download_wheel(*wheel, Path(temporary)))
-        (work / LITERT_LIBRARY).write_bytes(archive.read(f"ai_edge_litert/{LITERT_LIBRARY}"))
-    (work / LITERT_LIBRARY).chmod(0o755)
+        requirements, unpacked = Path(temporary) / "requirements.txt", Path(temporary) / "unpacked"
+        requirements.write_text(f"{wanted} --hash=sha256:{sha256}\n", encoding="utf-8")
+        choice = ["--no-deps", "--only-binary=:all:", "--require-hashes", f"--platform={tag}", "--python-version=3.11"]
+        pip_install(f"{wanted} for {tag}", *choice, f"--target={unpacked}", f"--requirement={requirements}")
+        shutil.copy2(unpacked / "ai_edge_litert" / LITERT_LIBRARY, work)
     version = work / "include" / "litert_version.h"
     version.parent.mkdir()
     version.write_text(f'#define LITERT_VERSION "{LITERT_VERSION}"\n', encoding="utf-8")
-
-
-def _download_wheel(tag: str, sha256: str, folder: Path) -> Path:
-    """The wheel of a platform, by pip and where pip is set up to find it."""
-    wanted = f"ai-edge-litert=={LITERT_VERSION}"
-    requirements = folder / "requirements.txt"
-    requirements.write_text(f"{wanted} --hash=sha256:{sha256}\n", encoding="utf-8")
-    pip = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--only-binary=:all:", "--require-hashes"]
-    choice = [f"--platform={tag}", "--python-version=3.11", f"--dest={folder}", f"--requirement={requirements}"]
-    run = subprocess.run([*pip, *choice], capture_output=True, text=True)
-    if run.returncode:
-        reason = next((line for line in run.stderr.splitlines() if line.startswith("ERROR: ")), "ERROR: pip failed")
-        raise ToolkitError(f"cannot fetch {wanted} for {tag}: {reason.removeprefix('ERROR: ')}")
-    return next(folder.glob("*.whl"))
 
 
 def _take_own(tflite_dir: Path, work: Path) -> None:

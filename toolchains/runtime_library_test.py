@@ -31,7 +31,9 @@ def pack_wheel(folder: Path, platform: str) -> str:
     with zipfile.ZipFile(wheel, "w") as archive:
         archive.writestr(f"{name}/libLiteRt.so", platform)
         archive.writestr(f"{name}-{version}.dist-info/METADATA", f"Name: ai-edge-litert\nVersion: {version}\n")
-        archive.writestr(f"{name}-{version}.dist-info/WHEEL", f"Wheel-Version: 1.0\nTag: cp311-cp311-{platform}\n")
+        tag = f"Root-Is-Purelib: false\nTag: cp311-cp311-{platform}\n"
+        archive.writestr(f"{name}-{version}.dist-info/WHEEL", f"Wheel-Version: 1.0\n{tag}")
+        archive.writestr(f"{name}-{version}.dist-info/RECORD", "")
     return hashlib.sha256(wheel.read_bytes()).hexdigest()
 
 
@@ -87,7 +89,7 @@ def test_an_altered_wheel_is_refused_and_the_former_folder_stays(registry, monke
     folder = fetch("rpi4")
     tag, _ = runtime_library.LITERT_WHEELS["aarch64"]
     monkeypatch.setattr(runtime_library, "LITERT_WHEELS", {"aarch64": (tag, "0" * 64)})
-    with pytest.raises(ToolkitError, match=r"^cannot fetch ai-edge-litert==.* for .*_aarch64: THESE PACKAGES DO NOT"):
+    with pytest.raises(ToolkitError, match=r"^cannot install ai-edge-litert==.* for .*_aarch64: ERROR: THESE PACKAGES"):
         fetch("rpi4")
     assert library_in(folder).is_file()
     assert [path.name for path in folder.parent.iterdir()] == ["rpi4"]
@@ -103,7 +105,7 @@ def test_a_registry_out_of_reach_is_one_line(registry, capsys):
     registry.rename(registry.with_name("gone"))
     assert main(["--target=rpi4"]) == 1
     line, *others = capsys.readouterr().err.splitlines()
-    assert line.startswith(f"error: cannot fetch ai-edge-litert=={runtime_library.LITERT_VERSION} for manylinux_")
+    assert line.startswith(f"error: cannot install ai-edge-litert=={runtime_library.LITERT_VERSION} for manylinux_")
     assert others == []
 
 
