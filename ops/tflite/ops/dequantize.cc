@@ -13,7 +13,7 @@ int8_t SaturateToInt8(double value) { return static_cast<int8_t>(std::clamp(valu
 
 class DequantizeOp final : public Op {
  public:
-  explicit DequantizeOp(const Isa& isa) : isa_(isa) {}
+  explicit DequantizeOp(const Isa&) {}
 
   bool Prepare(const Node& node) override {
     const Tensor& input = *node.Input(0);
@@ -60,7 +60,6 @@ class DequantizeOp final : public Op {
   }
 
  private:
-  const Isa& isa_;
   TfLiteType output_type_ = kTfLiteNoType;
   int8_t plus_one_ = 1;
   int8_t minus_one_ = -1;
