@@ -120,8 +120,14 @@ def _padding_name(options: BConv2DOptions) -> str:
 
 def _stored_bytes(graph: Graph, op: Op) -> int:
     """Bytes of the constants that a layer's weights and bias are computed from."""
-    behind = [constants_behind(graph, tensor) or () for tensor in op.inputs[1:] if tensor is not None]
-    constants = dict.fromkeys(tensor for tensors in behind for tensor in tensors)
+    constants: set[Tensor] = set()
+    for tensor in op.inputs[1:]:
+        if tensor is None:
+            continue
+        widened = graph.producer(tensor)
+        # The values of INT4 and INT2 are known to the runtime only.
+        stored = widened.input(0) if widened is not None and widened.name == "DEQUANTIZE" else tensor
+        constants |= {stored} if stored.is_constant else constants_behind(graph, tensor) or set()
     return sum(tensor.buffer.data.size for tensor in constants if tensor.buffer.data is not None)
 
 
