@@ -3,8 +3,8 @@
 import contextlib
 import random
 from collections.abc import Callable
-from functools import cache
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -12,8 +12,35 @@ import pytest
 import litebnn
 from litebnn.flatbuffer import read_model, write_model
 from litebnn.graph import NUMPY_TYPES, Buffer, Graph, Op, Tensor
+from tests.support.float_models import FloatModel, sign_weights
 
-SOURCES = sorted((Path(__file__).resolve().parents[1] / "golden").glob("*.float.tflite"))
+GOLDEN = sorted((Path(__file__).resolve().parents[1] / "golden").glob("*.float.tflite"))
+
+
+def _hidden_forms() -> list[bytes]:
+    """Models with the ops that the golden ones do not have."""
+    rng = np.random.default_rng(0)
+    kernel = sign_weights(rng, 8, 3, 3, 32)
+    sources = []
+    for pad, stride in ((None, 2), (1.0, 2), (-1.0, 1)):
+        model = FloatModel()
+        x = model.pad(model.sign(model.input(1, 8, 8, 32), "where_channels"), [(1, 1), (1, 1)], pad)
+        sources.append(model.finish(model.conv(x, kernel, stride=(stride, stride), activation="relu")))
+    model = FloatModel()
+    x = model.max_pool(model.two_values(model.input(1, 8, 8, 32)), 2, 2)
+    y = model.conv(x, model.sign(model.elementwise("RELU_N1_TO_1", model.const(kernel))), same=True)
+    sources.append(model.finish(model.dense(model.two_values(model.reshape(y, 1, 128)), sign_weights(rng, 4, 128))))
+    model = FloatModel()
+    x = model.space_to_batch(model.pad(model.sign(model.input(1, 10, 32)), [(4, 0)]), [2], [(0, 0)])
+    y = model.conv(model.expand(x, 1), sign_weights(rng, 8, 1, 3, 32))
+    y = model.batch_to_space(model.reshape(y, 2, 5, 8), [2], [(0, 0)])
+    condition = model.elementwise("GREATER", model.input(1, 1, 8), model.const(0), type="BOOL")
+    z = model.op("SELECT_V2", [condition, model.const(1), model.const(-np.ones((1, 10, 8)))], (1, 10, 8))
+    sources.append(model.finish(y, z))
+    return sources
+
+
+SOURCES = [*(path.read_bytes() for path in GOLDEN), *_hidden_forms()]
 pytestmark = [
     pytest.mark.filterwarnings("ignore:no binary layer"),
     pytest.mark.filterwarnings("ignore:experimental_default_int8_range"),
@@ -75,20 +102,17 @@ DAMAGES: list[Callable[[random.Random, Graph, Op, Tensor], None]] = [
 ]  # fmt: skip
 
 
-@cache
-def _source(path: Path) -> bytes:
-    return path.read_bytes()
-
-
 def _convert_damaged(seed: int) -> None:
     rng = random.Random(seed)
-    model = read_model(_source(rng.choice(SOURCES)))
+    model = read_model(rng.choice(SOURCES))
     graph = rng.choice(model.graphs)
     for _ in range(rng.choice([1, 1, 2, 3, 5])):
         op = rng.choice(graph.ops)
         tensor = rng.choice([t for t in (*op.inputs, *op.outputs) if t is not None])
         rng.choice(DAMAGES)(rng, graph, op, tensor)
-    options = {"experimental_default_int8_range": (-3, 3)} if rng.random() < 0.3 else {}
+    options: dict[str, Any] = {"larq_compatible": rng.random() < 0.5}
+    if rng.random() < 0.3:
+        options["experimental_default_int8_range"] = (-3, 3)
     with contextlib.suppress(litebnn.ConversionError):
         litebnn.convert_tflite(write_model(model), **options)
 

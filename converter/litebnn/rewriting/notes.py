@@ -120,15 +120,16 @@ def _padding_name(options: BConv2DOptions) -> str:
 
 def _stored_bytes(graph: Graph, op: Op) -> int:
     """Bytes of the constants that a layer's weights and bias are computed from."""
-    constants: set[Tensor] = set()
-    for tensor in op.inputs[1:]:
-        if tensor is None:
-            continue
-        widened = graph.producer(tensor)
-        # The values of INT4 and INT2 are known to the runtime only.
-        stored = widened.input(0) if widened is not None and widened.name == "DEQUANTIZE" else tensor
-        constants |= {stored} if stored.is_constant else constants_behind(graph, tensor) or set()
+    behind = [_constants_of(graph, tensor) for tensor in op.inputs[1:] if tensor is not None]
+    constants = dict.fromkeys(tensor for tensors in behind for tensor in tensors)
     return sum(tensor.buffer.data.size for tensor in constants if tensor.buffer.data is not None)
+
+
+def _constants_of(graph: Graph, tensor: Tensor) -> set[Tensor]:
+    """The constants behind a tensor, one of a type that NumPy lacks (INT2, INT4) among them."""
+    op = graph.producer(tensor)
+    stored = op.input(0) if op is not None and op.name == "DEQUANTIZE" else tensor
+    return {stored} if stored.is_constant else constants_behind(graph, tensor) or set()
 
 
 def macs_of(op: Op) -> int:

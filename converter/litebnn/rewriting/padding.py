@@ -37,9 +37,20 @@ def constant_padding(op: Op) -> ConstantPadding | None:
         amounts = np.pad(spatial, ((1, rank - 1 - len(spatial)), (0, 0))) if known and spatial is not None else None
     else:
         amounts = op.input(1).array
-    if amounts is None or value is None or amounts.shape != (rank, 2) or np.any(amounts < 0):
+    if amounts is None or value is None or np.any(amounts < 0):
+        return None
+    if amounts.shape != (rank, 2) or not _is_padded(op, amounts):
         return None
     return ConstantPadding(amounts, value)
+
+
+def _is_padded(op: Op, amounts: Array) -> bool:
+    """Whether the output is declared as the input with so much around it, where both sizes are known."""
+    before, after = op.input(0).dims, op.output.dims
+    if op.name == "SPACE_TO_BATCH_ND":  # it also cuts the sizes into blocks
+        return len(before) == len(after) and before[-1] == after[-1]
+    sizes = zip(before, amounts.sum(axis=1), after, strict=False)
+    return len(before) == len(after) and all(b < 0 or a < 0 or b + more == a for b, more, a in sizes)
 
 
 def without_zeros(graph: Graph, tensor: Tensor) -> tuple[Tensor, Array]:
@@ -99,6 +110,8 @@ def layer_padding(layer: Op) -> tuple[tuple[int, int], tuple[int, int]] | None:
     if layer.name != "CONV_2D" or layer.options.padding == Padding.VALID:
         return (0, 0), (0, 0)
     o, sizes, taps = layer.options, layer.input(0).dims, layer.input(1).shape
+    if len(sizes) != 4 or len(taps) != 4:
+        return None
     height = same_amounts(sizes[1], taps[1], o.stride_h, o.dilation_h_factor)
     width = same_amounts(sizes[2], taps[2], o.stride_w, o.dilation_w_factor)
     return None if height is None or width is None else (height, width)

@@ -47,7 +47,7 @@ class _Way:
 def shift_two_values(graph: Graph, op: Op, notes: Notes) -> bool:
     way = _find_way(graph, op) if op.output.type == "FLOAT32" else None
     weights = None if way is None else evaluate(graph, op.input(1))
-    if way is None or weights is None:
+    if way is None or weights is None or weights.dtype != np.float32 or weights.ndim < 2:
         return False
     parts, bias = binary_weights(weights), bias_values(op.optional(2), weights.shape[0])
     if isinstance(parts, str):
