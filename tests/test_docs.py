@@ -12,7 +12,8 @@ from packaging.requirements import Requirement
 
 import litebnn
 import tasks
-from litebnn import contract
+from litebnn import cli, contract
+from litebnn.frontends.files import file_to_tflite
 from tests.runtimes.environments import ENVIRONMENTS
 from tests.support.documents import (
     DOCUMENTS,
@@ -123,6 +124,20 @@ def test_options_of_the_converter() -> None:
             # A word stands for itself there, and of a default that is a function nothing is said.
             if written and not callable(known[name]):
                 assert written in (known[name], repr(known[name])) or ast.literal_eval(written) == known[name], name
+
+
+def test_formats_that_convert_takes(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (documented,) = re.findall(r"^IN is (.+?folder),", read("docs/converter.md"), re.MULTILINE)
+    with pytest.raises(SystemExit):
+        cli.main(["convert", "--help"])
+    (helped,) = re.findall(r"^ +IN +(.+?folder)", capsys.readouterr().out, re.MULTILINE | re.DOTALL)
+    unknown = tmp_path / "model"
+    unknown.write_bytes(b"of no known format")
+    with pytest.raises(litebnn.ConversionError) as told:
+        file_to_tflite(unknown)
+    formats = {tuple(re.findall(r"\.\w+|SavedModel", text)) for text in (documented, helped, str(told.value))}
+    assert len(formats) == 1
+    assert len(formats.pop()) > 3
 
 
 def test_options_of_the_delegate() -> None:

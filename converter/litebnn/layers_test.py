@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from litebnn.flatbuffer.schema import schema
+from litebnn.graph import FACTS
 from litebnn.passes import BINARY_PHASES, ON_REQUEST, PHASES
 
 PACKAGE = Path(__file__).parent
@@ -35,6 +36,16 @@ def test_a_pass_imports_no_other_pass() -> None:
     for path in modules(PASSES):
         if path != PASSES / "__init__.py":
             assert not [module for module, _ in imported(path) if module.startswith("litebnn.passes")], path
+
+
+def test_a_pass_names_no_builtin_op_that_models_are_not_checked_for() -> None:
+    """Of a kind that is not in the table, validation lets an op pass that lacks the inputs which a pass then reads."""
+    builtins = {name for name in vars(schema.BuiltinOperator) if name.isupper()}
+    checked = {name for name, facts in FACTS.items() if facts.most}
+    assert len(checked) > 40
+    for path in modules(PASSES):
+        constants = {node.value for node in ast.walk(ast.parse(path.read_text())) if isinstance(node, ast.Constant)}
+        assert constants & builtins <= checked, path
 
 
 def test_only_the_flatbuffer_folder_knows_the_schema() -> None:

@@ -12,7 +12,7 @@ from litebnn.options import LOW_BIT_WEIGHTS, OPTIONS, checked
 from litebnn.passes.int8.narrow_weights import FORMATS
 
 DOCUMENT = Path(__file__).resolve().parents[2] / "docs" / "converter.md"
-FUNCTIONS = [litebnn.convert_tflite, litebnn.convert_keras_model, litebnn.convert_saved_model]
+FUNCTIONS = [getattr(litebnn, name) for name in litebnn.__all__ if name.startswith("convert_")]
 # The names and defaults of larq-compute-engine 0.16, and what litebnn has besides.
 DEFAULTS = {
     "inference_input_type": "float32",
