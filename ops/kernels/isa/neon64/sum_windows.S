@@ -16,41 +16,62 @@
 
 #if defined(__aarch64__)
 
+// Registers are told by their numbers, so that four instructions can be written as one and the next three.
+.altmacro
+
+.macro xor to, x, w
+  eor v\to\().16b, v\x\().16b, v\w\().16b
+.endm
+
+.macro count i
+  cnt v\i\().16b, v\i\().16b
+.endm
+
+// The first step of all starts the sums: `op` is uaddlp there, else uadalp.
+.macro add_up op, sum, counts
+  \op v\sum\().8h, v\counts\().16b
+.endm
+
+.macro xor_four to, x, w
+  .irpc i, 0123
+  xor %(\to + \i), \x, %(\w + \i)
+  .endr
+.endm
+
+.macro add_up_four op, sums, counts
+  .irpc i, 0123
+  add_up \op, %(\sums + \i), %(\counts + \i)
+  .endr
+.endm
+
 // Out of order: v16 to v19 and v20 to v23 are the weights of a word's two steps, v24 to v27 what is counted, v28 and v29
-// or v30 and v31 a pixel's two steps. The first step of all starts the sums: `add` is uaddlp there, else uadalp.
-.macro quad add, x, w, w1, w2, w3, p, p1, p2, p3
-  eor v24.16b, v\x\().16b, v\w\().16b
-  eor v25.16b, v\x\().16b, v\w1\().16b
-  eor v26.16b, v\x\().16b, v\w2\().16b
-  eor v27.16b, v\x\().16b, v\w3\().16b
-  cnt v24.16b, v24.16b
-  cnt v25.16b, v25.16b
-  cnt v26.16b, v26.16b
-  cnt v27.16b, v27.16b
-  \add v\p\().8h, v24.16b
-  \add v\p1\().8h, v25.16b
-  \add v\p2\().8h, v26.16b
-  \add v\p3\().8h, v27.16b
+// or v30 and v31 a pixel's two steps.
+.macro quad op, x, w, sums
+  xor_four 24, \x, \w
+  .irpc i, 4567
+  count 2\i
+  .endr
+  add_up_four \op, \sums, 24
 .endm
 
 // A chunk's last word moves the pixel's pointer on to the next chunk.
-.macro pixel add, is_last, pointer, a, b, p, p1, p2, p3
+.macro pixel op, is_last, pointer, a, b, sums
   .if \is_last
   ld1 {v\a\().16b, v\b\().16b}, [\pointer], x6
   .else
   ldp q\a, q\b, [\pointer], #32
   .endif
-  quad \add, \a, 16, 17, 18, 19, \p, \p1, \p2, \p3
-  quad uadalp, \b, 20, 21, 22, 23, \p, \p1, \p2, \p3
+  quad \op, \a, 16, \sums
+  quad uadalp, \b, 20, \sums
 .endm
 
-.macro word add, is_last
+.macro word op, is_last
   ld1 {v16.16b, v17.16b, v18.16b, v19.16b}, [x4], #64
   ld1 {v20.16b, v21.16b, v22.16b, v23.16b}, [x4], #64
-  pixel \add, \is_last, x0, 28, 29, 0, 1, 2, 3
-  pixel \add, \is_last, x1, 30, 31, 4, 5, 6, 7
-  pixel \add, \is_last, x2, 28, 29, 8, 9, 10, 11
-  pixel \add, \is_last, x3, 30, 31, 12, 13, 14, 15
+  pixel \op, \is_last, x0, 28, 29, 0
+  pixel \op, \is_last, x1, 30, 31, 4
+  pixel \op, \is_last, x2, 28, 29, 8
+  pixel \op, \is_last, x3, 30, 31, 12
 .endm
 
 .macro define name
@@ -87,92 +108,68 @@ end litebnn_sum_windows_\words
 .endm
 
 // In order: v16 to v19 are the weights of a step, v20 to v23 the four pixels' input, v24 to v31 what is counted. The
-// pointers stay at a chunk's first word until its end; `offset` is that of a step's input, and its weights stand at four times that.
+// pointers stay at a chunk's first word until its end; `offset` is that of a step's input, and its weights stand at four
+// times that.
 .set offset, 0
 
-// What stands between the instructions of two pixels, where it takes the least time.
-.macro load_other_pixels place
-  .if \place == 0
-  ldr q22, [x2, #(offset)]
-  .elseif \place == 5
-  ldr q23, [x3, #(offset)]
-  .endif
+.macro input to, pixel
+  ldr q\to, [\pixel, #(offset)]
 .endm
 
-.macro load_step place
-  .if \place == 0
-  ldr q20, [x0, #(offset)]
-  .elseif \place == 1
-  ldr q16, [x4, #(offset * 4)]
-  .elseif \place == 2
-  ldr q17, [x4, #(offset * 4 + 16)]
-  .elseif \place == 3
-  ldr q18, [x4, #(offset * 4 + 32)]
-  .elseif \place == 4
-  ldr q19, [x4, #(offset * 4 + 48)]
-  .else
-  ldr q21, [x1, #(offset)]
-  .endif
+.macro weights to, at
+  ldr q\to, [x4, #(offset * 4 + \at)]
 .endm
 
-.macro move_on place
-  .if \place == 0
-  add x0, x0, x6
-  add x1, x1, x6
-  add x2, x2, x6
-  add x3, x3, x6
+// Two pixels. What is given to do besides stands where it takes the least time.
+.macro pair op, x, y, sums, do0, do1, do2, do3, do4, do5
+  xor_four 24, \x, 16
+  xor_four 28, \y, 16
+  \do0
+  count 24
+  \do1
+  count 25
+  \do2
+  count 26
+  \do3
+  count 27
+  \do4
+  .irp i, 28, 29, 30, 31
+  count \i
+  .endr
+  add_up_four \op, \sums, 24
+  add_up_four \op, %(\sums + 4), 28
+  \do5
+.endm
+
+.macro move_on
+  .irpc i, 0123
+  add x\i, x\i, x6
+  .endr
   add x4, x4, #(offset * 4)
   add x5, x5, #8
+.endm
+
+// Loads what the next step needs, or at a chunk's end moves on to the next chunk.
+.macro step op, is_last
+  pair \op, 20, 21, 0, <input 22, x2>, , , , , <input 23, x3>
+  .set offset, offset + 16
+  .if \is_last
+  pair \op, 22, 23, 8, move_on
+  .else
+  pair \op, 22, 23, 8, <input 20, x0>, <weights 16, 0>, <weights 17, 16>, <weights 18, 32>, <weights 19, 48>, <input 21, x1>
   .endif
 .endm
 
-.macro pair add, between, x, y, p, p1, p2, p3, p4, p5, p6, p7
-  eor v24.16b, v\x\().16b, v16.16b
-  eor v25.16b, v\x\().16b, v17.16b
-  eor v26.16b, v\x\().16b, v18.16b
-  eor v27.16b, v\x\().16b, v19.16b
-  eor v28.16b, v\y\().16b, v16.16b
-  eor v29.16b, v\y\().16b, v17.16b
-  eor v30.16b, v\y\().16b, v18.16b
-  eor v31.16b, v\y\().16b, v19.16b
-  \between 0
-  cnt v24.16b, v24.16b
-  \between 1
-  cnt v25.16b, v25.16b
-  \between 2
-  cnt v26.16b, v26.16b
-  \between 3
-  cnt v27.16b, v27.16b
-  \between 4
-  cnt v28.16b, v28.16b
-  cnt v29.16b, v29.16b
-  cnt v30.16b, v30.16b
-  cnt v31.16b, v31.16b
-  \add v\p\().8h, v24.16b
-  \add v\p1\().8h, v25.16b
-  \add v\p2\().8h, v26.16b
-  \add v\p3\().8h, v27.16b
-  \add v\p4\().8h, v28.16b
-  \add v\p5\().8h, v29.16b
-  \add v\p6\().8h, v30.16b
-  \add v\p7\().8h, v31.16b
-  \between 5
-.endm
-
-// Then comes what the next step needs, or at a chunk's end the move to the next chunk.
-.macro step add, then
-  pair \add, load_other_pixels, 20, 21, 0, 1, 2, 3, 4, 5, 6, 7
-  .set offset, offset + 16
-  pair \add, \then, 22, 23, 8, 9, 10, 11, 12, 13, 14, 15
-.endm
-
-.macro first_step add
+.macro first_step op
   .set offset, 0
   ldr x6, [x5]
-  .irp place, 0, 1, 2, 3, 4, 5
-  load_step \place
-  .endr
-  step \add, load_step
+  input 20, x0
+  weights 16, 0
+  weights 17, 16
+  weights 18, 32
+  weights 19, 48
+  input 21, x1
+  step \op, 0
 .endm
 
 .macro in_order words
@@ -184,9 +181,9 @@ define litebnn_sum_windows_in_order_\words
   first_step uadalp
 2:
   .rept \words * 2 - 2
-  step uadalp, load_step
+  step uadalp, 0
   .endr
-  step uadalp, move_on
+  step uadalp, 1
   cbnz x6, 1b
   ret
 end litebnn_sum_windows_in_order_\words
