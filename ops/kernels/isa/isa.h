@@ -68,7 +68,7 @@ struct Isa {
   // The size of a staged word, and how `count` words become staged ones: null where they stay as they are.
   size_t staged_word_bytes = sizeof(uint32_t);
   void (*stage)(const uint32_t* words, int64_t count, uint8_t* staged) = nullptr;
-  // Filters of one group: `channels` rows of `words`, or of runs * run_words, words.
+  // Filters of one group: `channels` rows of `words`, or of runs * run_words, words. `packed` holds zeros.
   size_t (*packed_weights_bytes)(int32_t channels, int32_t words);
   void (*pack_weights)(const uint32_t* filter, int32_t channels, int32_t runs, int32_t run_words, uint8_t* packed);
   size_t (*scratch_bytes)(int32_t words) = nullptr;  // null where none is needed

@@ -10,12 +10,12 @@
 #include "kernels/isa/avx2/inner_loop.h"
 #include "kernels/isa/avx2/lanes.h"
 #include "kernels/isa/avx2/nibble_plan.h"
-#include "kernels/isa/avx2/pack_signs.h"
 #include "kernels/isa/avx2/table_offsets.h"
 #include "kernels/isa/avx2/weights.h"
 #include "kernels/isa/isa.h"
 #include "kernels/isa/shared/max_window.h"
 #include "kernels/isa/shared/output.h"
+#include "kernels/isa/shared/pack_signs.h"
 
 namespace litebnn {
 namespace {
@@ -38,35 +38,17 @@ struct ByteSums {
   }
 };
 
-// Parts of one thread's scratch.
+// What one thread needs.
 struct Scratch {
-  explicit Scratch(void* memory) : bytes(static_cast<uint8_t*>(memory)) {
-    step = Take<ByteSums>(kStepPairs * kTileVectors);
-    excess = Take<__m256i>(kTileVectors * 2);
-    sums = Take<__m256i>(static_cast<size_t>(kMaxBlockPixels / 2 * kTileVectors * 4));
-    weights = Take<uint8_t>(kUnpackedBytes);
-    offsets.pairs = Take<const uint16_t*>(kMaxBlockPixels / 2);
-    offsets.odd = Take<int32_t>(kMaxBlockPixels);
-    offsets.offsets = Take<uint16_t>(kTableOffsetsBytes / sizeof(uint16_t));
-  }
-
-  template <typename T>
-  T* Take(size_t count) {
-    T* part = reinterpret_cast<T*>(bytes + used);
-    used += (count * sizeof(T) + 63) / 64 * 64;
-    return part;
-  }
-
-  uint8_t* bytes;
-  size_t used = 0;
-  ByteSums* step;    // [pairs of a step][vectors]
-  __m256i* excess;   // [vectors][2], less the depth
-  uint8_t* weights;  // [nibbles][vectors][kVectorChannels], one nibble a byte
+  alignas(64) ByteSums step[kStepPairs * kTileVectors];  // [pairs of a step][vectors]
+  alignas(64) __m256i excess[kTileVectors * 2];          // [vectors][2], less the depth
+  // [pixel pairs][vectors][pixels][2], of all blocks but the last, four times what was looked up
+  alignas(64) __m256i sums[kMaxBlockPixels / 2 * kTileVectors * 4];
+  alignas(64) uint8_t weights[kUnpackedBytes];  // [nibbles][vectors][kVectorChannels], one nibble a byte
   TableOffsetsMemory offsets;
-  __m256i* sums;  // [pixel pairs][vectors][pixels][2], of all blocks but the last, four times what was looked up
 };
 
-size_t ScratchBytes(int32_t) { return Scratch(nullptr).used; }
+size_t ScratchBytes(int32_t) { return sizeof(Scratch); }
 
 // Sums of `count` pixel pairs, whose tables' offsets are at `pairs`: [count][4 / kPairs vectors].
 template <int kPairs>
@@ -217,8 +199,8 @@ void WritePairs(const BconvTask& task, const SummedPairs& pairs, int32_t channel
 }
 
 // One tile of channels, of the pixels whose offsets have been written.
-void BconvTile(const BconvTask& task, const NibblePlan& plan, const Scratch& scratch, int64_t first_pixel,
-               int64_t last_pixel, int32_t channel, int32_t channels) {
+void BconvTile(const BconvTask& task, const NibblePlan& plan, Scratch& scratch, int64_t first_pixel, int64_t last_pixel,
+               int32_t channel, int32_t channels) {
   const int32_t vectors = Vectors(channels);
   const auto sum_pairs = vectors == 1 ? SumPairs<4> : vectors == 2 ? SumPairs<2> : SumPairs<1>;
   const size_t vector_bytes = VectorBytes(task.runs * task.run_words);
@@ -260,7 +242,7 @@ void BconvTile(const BconvTask& task, const NibblePlan& plan, const Scratch& scr
 }
 
 void Bconv(const BconvTask& task, int64_t pixel_begin, int64_t pixel_end, int32_t channel_begin, int32_t channel_end) {
-  const Scratch scratch(task.scratch);
+  Scratch& scratch = *static_cast<Scratch*>(task.scratch);
   const TableOffsets offsets(task, pixel_begin, pixel_end, scratch.offsets);
   const NibblePlan plan(offsets.runs(), offsets.run_nibbles(), offsets.run_stride());
   for (int64_t pixel = pixel_begin, block_end; pixel < pixel_end; pixel = block_end) {
@@ -278,8 +260,8 @@ void Bconv(const BconvTask& task, int64_t pixel_begin, int64_t pixel_end, int32_
 const Isa kAvx2Isa = {
     .name = "avx2",
     .available = CpuHasAvx2,
-    .pack_float32_signs = PackFloat32Signs,
-    .pack_int8_signs = PackInt8Signs,
+    .pack_float32_signs = PackFloat32Signs<EightLanes>,
+    .pack_int8_signs = PackInt8Signs<EightLanes>,
     .max_window = MaxWindow<EightLanes>,
     .tile_pixels = 2,
     .tile_channels = kTileChannels,

@@ -163,19 +163,5 @@ struct TileSums {
   }
 };
 
-#undef LITEBNN_ADD
-#undef LITEBNN_ADVANCE_OF_1
-#undef LITEBNN_ADVANCE_OF_2
-#undef LITEBNN_ADVANCE_OF_4
-#undef LITEBNN_FINISH
-#undef LITEBNN_FINISH_GROUP
-#undef LITEBNN_NIBBLES
-#undef LITEBNN_NIBBLE_OF_1
-#undef LITEBNN_NIBBLE_OF_2
-#undef LITEBNN_NIBBLE_OF_4
-#undef LITEBNN_START
-#undef LITEBNN_TABLE
-#undef LITEBNN_WEIGHTS
-
 }  // namespace
 }  // namespace litebnn

@@ -62,6 +62,21 @@ struct EightLanes {
     return bits << kLanes | static_cast<uint32_t>(above);
   }
   static uint32_t ToWord(Bits bits) { return bits; }
+
+  static uint32_t BitsBelowZero(const float* values) {
+    const auto below = [values](int i) {
+      return _mm256_castps_si256(_mm256_cmp_ps(Load(values + i), _mm256_setzero_ps(), _CMP_LT_OQ));
+    };
+    const Ints low = _mm256_packs_epi32(below(0), below(8)), high = _mm256_packs_epi32(below(16), below(24));
+    // What two rounds of packing within 128 bit lanes have done to the order of 4 bytes each.
+    const Ints order = _mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7);
+    const Ints bytes = _mm256_permutevar8x32_epi32(_mm256_packs_epi16(low, high), order);
+    return static_cast<uint32_t>(_mm256_movemask_epi8(bytes));
+  }
+  static uint32_t BitsBelow(const int8_t* values, int8_t limit) {
+    const Ints bytes = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(values));
+    return static_cast<uint32_t>(_mm256_movemask_epi8(_mm256_cmpgt_epi8(_mm256_set1_epi8(limit), bytes)));
+  }
 };
 
 }  // namespace

@@ -8,9 +8,9 @@
 #include <immintrin.h>
 
 #include <cstdint>
-#include <cstring>
 
 #include "kernels/isa/avx2/inner_loop.h"
+#include "kernels/isa/avx2/lanes.h"
 #include "kernels/isa/isa.h"
 #include "kernels/isa/shared/arithmetic.h"
 #include "kernels/isa/shared/pixel_walk.h"
@@ -30,92 +30,52 @@ constexpr int32_t kMaxBlockPixels = 448;
 // What is kept of a block goes through the L2 cache.
 constexpr int32_t kTableOffsetsBytes = 160 << 10;
 
-// For each nibble of `bytes`, of which the low and the high ones are given, 1 where it is odd, added within a byte.
-__m256i OddNibbles(__m256i low, __m256i high) {
-  const __m256i is_odd = _mm256_broadcastsi128_si256(_mm_setr_epi8(0, 1, 1, 0, 1, 0, 0, 1, 1, 0, 0, 1, 0, 1, 1, 0));
-  return _mm256_add_epi8(_mm256_shuffle_epi8(is_odd, low), _mm256_shuffle_epi8(is_odd, high));
-}
-
 __m256i LowNibbles(__m256i bytes) { return _mm256_and_si256(bytes, _mm256_set1_epi8(0x0F)); }
 __m256i HighNibbles(__m256i bytes) { return LowNibbles(_mm256_srli_epi16(bytes, 4)); }
 
-// Writes the offsets of two pixels' words: of each word the low nibbles of its bytes, then the high ones. Calls
-// visit(low nibbles, high nibbles) with vectors in which the pixels' bytes take turns.
-template <typename Visit>
-void WriteTableOffsets(const uint8_t* source0, const uint8_t* source1, int32_t words, uint16_t* offsets, Visit visit) {
-  const __m256i steps = _mm256_set1_epi16(static_cast<int16_t>(kTableStep | 16 * kTableStep << 8));
-  const auto write = [&](__m256i bytes, bool all) __attribute__((always_inline)) {
-    const __m256i low = LowNibbles(bytes), high = HighNibbles(bytes);
-    visit(low, high);
-    const __m256i low_offsets = _mm256_maddubs_epi16(steps, low), high_offsets = _mm256_maddubs_epi16(steps, high);
-    const __m256i even = _mm256_unpacklo_epi64(low_offsets, high_offsets);
-    const __m256i odd = _mm256_unpackhi_epi64(low_offsets, high_offsets);
-    auto* vectors = reinterpret_cast<__m256i*>(offsets);
-    _mm256_storeu_si256(vectors, _mm256_permute2x128_si256(even, odd, 0x20));
-    if (all) _mm256_storeu_si256(vectors + 1, _mm256_permute2x128_si256(even, odd, 0x31));
-  };
-  for (; words >= 4; words -= 4, offsets += 4 * kNibblesPerWord) {
-    const __m256i pixel0 = _mm256_cvtepu8_epi16(_mm_loadu_si128(reinterpret_cast<const __m128i*>(source0)));
-    const __m256i pixel1 = _mm256_cvtepu8_epi16(_mm_loadu_si128(reinterpret_cast<const __m128i*>(source1)));
-    write(_mm256_or_si256(pixel0, _mm256_slli_epi16(pixel1, 8)), true);
-    source0 += 4 * sizeof(uint32_t);
-    source1 += 4 * sizeof(uint32_t);
-  }
-  if ((words & 2) != 0) {
-    const __m128i pixel0 = _mm_loadl_epi64(reinterpret_cast<const __m128i*>(source0));
-    const __m128i pixel1 = _mm_loadl_epi64(reinterpret_cast<const __m128i*>(source1));
-    write(_mm256_zextsi128_si256(_mm_unpacklo_epi8(pixel0, pixel1)), false);
-    source0 += 2 * sizeof(uint32_t);
-    source1 += 2 * sizeof(uint32_t);
-    offsets += 2 * kNibblesPerWord;
-  }
-  if ((words & 1) != 0) {
-    const __m128i bytes = _mm_unpacklo_epi8(_mm_loadu_si32(source0), _mm_loadu_si32(source1));
-    write(_mm256_zextsi128_si256(bytes), false);
-  }
+// Of each byte, how many of its nibbles are odd.
+__m256i OddNibbles(__m256i bytes) {
+  const __m256i is_odd = _mm256_broadcastsi128_si256(_mm_setr_epi8(0, 1, 1, 0, 1, 0, 0, 1, 1, 0, 0, 1, 0, 1, 1, 0));
+  return _mm256_add_epi8(_mm256_shuffle_epi8(is_odd, LowNibbles(bytes)),
+                         _mm256_shuffle_epi8(is_odd, HighNibbles(bytes)));
 }
 
-// Counts the odd nibbles of a pair's windows.
-class OddPair {
- public:
-  void Add(__m256i low, __m256i high) {
-    count_ = _mm256_add_epi8(count_, OddNibbles(low, high));
-    if (++added_ == kMaxAdded) Empty();
+// Writes the offsets of two pixels' words: of each word the low nibbles of its bytes, then the high ones. Returns sums
+// of odd nibbles: those of pixel 0 in the low halves of 64 bits, those of pixel 1 in the high ones.
+__attribute__((always_inline)) inline __m256i WriteTableOffsets(const uint8_t* source0, const uint8_t* source1,
+                                                                int32_t words, uint16_t* offsets) {
+  const __m256i steps = _mm256_set1_epi16(static_cast<int16_t>(kTableStep | 16 * kTableStep << 8));
+  const __m256i zero = _mm256_setzero_si256(), pixel0_bytes = _mm256_set1_epi16(0xFF);
+  __m256i odd_sums = zero;
+  for (; words > 0; words -= 4, source0 += 4 * sizeof(uint32_t), source1 += 4 * sizeof(uint32_t)) {
+    const __m128i mask = _mm256_castsi256_si128(EightLanes::First(words));
+    const __m128i words0 = _mm_maskload_epi32(reinterpret_cast<const int*>(source0), mask);
+    const __m128i words1 = _mm_maskload_epi32(reinterpret_cast<const int*>(source1), mask);
+    const __m256i bytes =
+        _mm256_or_si256(_mm256_cvtepu8_epi16(words0), _mm256_slli_epi16(_mm256_cvtepu8_epi16(words1), 8));
+    const __m256i low = _mm256_maddubs_epi16(steps, LowNibbles(bytes));
+    const __m256i high = _mm256_maddubs_epi16(steps, HighNibbles(bytes));
+    const __m256i even = _mm256_unpacklo_epi64(low, high), odd = _mm256_unpackhi_epi64(low, high);
+    auto* vectors = reinterpret_cast<__m256i*>(offsets);
+    _mm256_storeu_si256(vectors, _mm256_permute2x128_si256(even, odd, 0x20));
+    _mm256_storeu_si256(vectors + 1, _mm256_permute2x128_si256(even, odd, 0x31));
+    offsets += 4 * kNibblesPerWord;
+    const __m256i odd_nibbles = OddNibbles(bytes);
+    const __m256i odd0 = _mm256_sad_epu8(_mm256_and_si256(odd_nibbles, pixel0_bytes), zero);
+    const __m256i odd1 = _mm256_sad_epu8(_mm256_srli_epi16(odd_nibbles, 8), zero);
+    odd_sums = _mm256_add_epi32(odd_sums, _mm256_or_si256(odd0, _mm256_slli_epi64(odd1, 32)));
   }
-  // Of pixel 0 in the low 32 bits and of pixel 1 in the next ones.
-  __m128i Sums() {
-    Empty();
-    const __m128i halves = _mm_add_epi32(_mm256_castsi256_si128(sums_), _mm256_extracti128_si256(sums_, 1));
-    return _mm_add_epi32(halves, _mm_unpackhi_epi64(halves, halves));
-  }
-
- private:
-  // Each adds at most 2 to a byte.
-  static constexpr int kMaxAdded = 127;
-
-  void Empty() {
-    const __m256i zero = _mm256_setzero_si256();
-    const __m256i even = _mm256_sad_epu8(_mm256_and_si256(count_, _mm256_set1_epi16(0xFF)), zero);
-    const __m256i odd = _mm256_slli_epi64(_mm256_sad_epu8(_mm256_srli_epi16(count_, 8), zero), 32);
-    sums_ = _mm256_add_epi32(sums_, _mm256_or_si256(even, odd));
-    count_ = zero;
-    added_ = 0;
-  }
-
-  // Pixel 0 in even bytes, pixel 1 in odd ones.
-  __m256i count_ = _mm256_setzero_si256();
-  __m256i sums_ = _mm256_setzero_si256();
-  int added_ = 0;
-};
+  return odd_sums;
+}
 
 // Twice a number of odd nibbles, in both halves.
 int32_t TwiceInHalves(int32_t odd) { return odd * 2 * 0x10001; }
 
-// What a block of output pixels is given, and the memory for it.
+// What a block of output pixels is given.
 struct TableOffsetsMemory {
-  const uint16_t** pairs;  // [kMaxBlockPixels / 2], the offset for the first nibble of a pair's windows
-  int32_t* odd;            // [kMaxBlockPixels], twice the odd nibbles of a window, in both halves
-  uint16_t* offsets;       // kTableOffsetsBytes
+  alignas(64) const uint16_t* pairs[kMaxBlockPixels / 2];  // the offset for the first nibble of a pair's windows
+  alignas(64) int32_t odd[kMaxBlockPixels];                // twice the odd nibbles of a window, in both halves
+  alignas(64) uint16_t offsets[kTableOffsetsBytes / sizeof(uint16_t)];
 };
 
 // Pairs that have copies of their own in a block, at most.
@@ -128,7 +88,7 @@ int32_t MaxWindowPairs(int32_t words) {
 class TableOffsets {
  public:
   // For output pixels [first, last), of which the first is even.
-  TableOffsets(const BconvTask& task, int64_t first, int64_t last, const TableOffsetsMemory& memory)
+  TableOffsets(const BconvTask& task, int64_t first, int64_t last, TableOffsetsMemory& memory)
       : task_(task), memory_(memory), words_(task.runs * task.run_words) {
     constexpr auto kWordBytes = static_cast<ptrdiff_t>(sizeof(uint32_t));
     // Where windows do not overlap, half of a row's offsets would be for nothing. Where they do, a run is all that a
@@ -187,13 +147,14 @@ class TableOffsets {
       // The last pair's second pixel may not be there.
       windows[1] = first + i + 1 < last ? walk.Next() : windows[0];
       memory_.pairs[i / 2] = offsets;
-      OddPair odd;
+      __m256i odd = _mm256_setzero_si256();
       for (int32_t run = 0; run < task_.runs; ++run, offsets += task_.run_words * kNibblesPerWord) {
         const ptrdiff_t offset = task_.run_offsets[run];
-        WriteTableOffsets(windows[0] + offset, windows[1] + offset, task_.run_words, offsets,
-                          [&odd](__m256i low, __m256i high) { odd.Add(low, high); });
+        odd = _mm256_add_epi32(odd,
+                               WriteTableOffsets(windows[0] + offset, windows[1] + offset, task_.run_words, offsets));
       }
-      const __m128i sums = odd.Sums();
+      __m128i sums = _mm_add_epi32(_mm256_castsi256_si128(odd), _mm256_extracti128_si256(odd, 1));
+      sums = _mm_add_epi32(sums, _mm_unpackhi_epi64(sums, sums));
       memory_.odd[i] = TwiceInHalves(_mm_cvtsi128_si32(sums));
       memory_.odd[i + 1] = TwiceInHalves(_mm_extract_epi32(sums, 1));
     }
@@ -211,13 +172,16 @@ class TableOffsets {
     for (int64_t row = 0; row < staged_rows; ++row, source += input_row_bytes_) {
       uint16_t* offsets = row_offsets_ + row * row_offsets();
       const int32_t both_words = Min(Max(words - pixel_words_, 0), pair_words);
-      const auto ignore = [](__m256i, __m256i) {};
-      WriteTableOffsets(source, source + task_.pixel_stride, both_words, offsets, ignore);
+      WriteTableOffsets(source, source + task_.pixel_stride, both_words, offsets);
       if (both_words < pair_words) {
         const uint8_t* alone = source + both_words * static_cast<ptrdiff_t>(sizeof(uint32_t));
-        WriteTableOffsets(alone, alone, pair_words - both_words, offsets + both_words * kNibblesPerWord, ignore);
+        WriteTableOffsets(alone, alone, pair_words - both_words, offsets + both_words * kNibblesPerWord);
       }
-      WriteOdd(source, words, row_odd_ + row * row_bytes());
+      auto* odd = reinterpret_cast<__m256i*>(row_odd_ + row * row_bytes());
+      for (int32_t word = 0; word < words; word += kStepWords) {
+        const auto* rest = reinterpret_cast<const int*>(source) + word;
+        _mm256_storeu_si256(odd++, OddNibbles(_mm256_maskload_epi32(rest, EightLanes::First(words - word))));
+      }
     }
     for (int64_t row = first_row; row <= last_row; ++row) {
       const int64_t begin = Max(first, row * width), end = Min(last, (row + 1) * width);
@@ -232,20 +196,6 @@ class TableOffsets {
         memory_.odd[begin - first + i] = TwiceInHalves(window[task_.run_words] - window[0]);
       }
     }
-  }
-
-  // Of each byte of a row, how many of its nibbles are odd.
-  static void WriteOdd(const uint8_t* source, int32_t words, uint8_t* odd) {
-    const auto write = [&](__m256i bytes) {
-      const __m256i of_bytes = OddNibbles(LowNibbles(bytes), HighNibbles(bytes));
-      _mm256_storeu_si256(reinterpret_cast<__m256i*>(odd), of_bytes);
-    };
-    for (; words >= kStepWords; words -= kStepWords, source += sizeof(__m256i), odd += sizeof(__m256i)) {
-      write(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(source)));
-    }
-    uint32_t rest[kStepWords] = {};
-    if (words > 0) std::memcpy(rest, source, static_cast<size_t>(words) * sizeof(uint32_t));
-    write(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(rest)));
   }
 
   // Of all rows of a window together.
@@ -270,7 +220,7 @@ class TableOffsets {
   }
 
   const BconvTask& task_;
-  const TableOffsetsMemory memory_;
+  TableOffsetsMemory& memory_;
   const int32_t words_;
   bool shared_ = false;
   // What follows is for offsets that are shared.

@@ -5,7 +5,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <cstring>
 
 #include "kernels/isa/avx2/table_offsets.h"
 
@@ -40,7 +39,6 @@ constexpr int32_t ByteOfChannel(int32_t lane) {
 // 4 * E + 2 * odd(window) - 2 * odd(filter). The excess is 8 * nibbles + 2 * odd(filter).
 void PackWeights(const uint32_t* filter, int32_t channels, int32_t runs, int32_t run_words, uint8_t* packed) {
   const int32_t words = runs * run_words;
-  std::memset(packed, 0, PackedWeightsBytes(channels, words));
   uint8_t* tile = packed;
   for (int32_t first = 0, vectors; first < channels; first += vectors * kVectorChannels) {
     vectors = Vectors(channels - first);

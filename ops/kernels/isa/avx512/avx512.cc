@@ -13,15 +13,14 @@
 #include <immintrin.h>
 #pragma GCC diagnostic pop
 
-#include <cstring>
-
-#include "kernels/isa/avx2/pack_signs.h"
 #include "kernels/isa/avx512/inner_loop.h"
 #include "kernels/isa/avx512/lanes.h"
 #include "kernels/isa/isa.h"
 #include "kernels/isa/shared/max_window.h"
 #include "kernels/isa/shared/output.h"
+#include "kernels/isa/shared/pack_signs.h"
 #include "kernels/isa/shared/pixel_walk.h"
+#include "kernels/isa/shared/tiled_weights.h"
 
 namespace litebnn {
 namespace {
@@ -37,24 +36,7 @@ constexpr int32_t kMaxFloatDepth = 1 << 24;
 
 int32_t Vectors(int32_t channels) { return (channels + kVectorChannels - 1) / kVectorChannels; }
 
-size_t PackedWeightsBytes(int32_t channels, int32_t words) {
-  return static_cast<size_t>(Vectors(channels)) * static_cast<size_t>(words) * sizeof(__m512i);
-}
-
-// [tiles of kTileChannels][words][vectors of the tile][kVectorChannels].
-void PackWeights(const uint32_t* filter, int32_t channels, int32_t runs, int32_t run_words, uint8_t* packed) {
-  const int32_t words = runs * run_words;
-  std::memset(packed, 0, PackedWeightsBytes(channels, words));
-  for (int32_t channel = 0; channel < channels; ++channel) {
-    const int32_t first = channel / kTileChannels * kTileChannels, lane = channel - first;
-    const int32_t vectors = Min(kTileVectors, Vectors(channels - first));
-    auto* tile = reinterpret_cast<uint32_t*>(packed) + static_cast<ptrdiff_t>(first) * words;
-    for (int32_t word = 0; word < words; ++word) {
-      tile[static_cast<ptrdiff_t>(word) * vectors * kVectorChannels + lane] =
-          filter[static_cast<int64_t>(channel) * words + word];
-    }
-  }
-}
+using Weights = TiledWeights<uint32_t, kTileChannels, kVectorChannels>;
 
 // Inlined, so that the sums are never anywhere but in registers.
 template <int kPixels, int kVectors>
@@ -156,8 +138,7 @@ void Bconv(const BconvTask& task, int64_t pixel_begin, int64_t pixel_end, int32_
     const int64_t block_end = Min(block + kBlockPixels, pixel_end);
     for (int32_t channel = channel_begin; channel < channel_end; channel += kTileChannels) {
       const int32_t channels = Min(kTileChannels, channel_end - channel);
-      const uint32_t* weights =
-          reinterpret_cast<const uint32_t*>(task.weights) + static_cast<ptrdiff_t>(channel) * words;
+      const auto* weights = reinterpret_cast<const uint32_t*>(task.weights + Weights::Bytes(channel, words));
       WindowWalk walk(task, block);
       int64_t pixel = block;
       if (channels == kTileChannels && float_tile != nullptr) {
@@ -179,13 +160,13 @@ void Bconv(const BconvTask& task, int64_t pixel_begin, int64_t pixel_end, int32_
 const Isa kAvx512Isa = {
     .name = "avx512",
     .available = CpuHasAvx512Popcount,
-    .pack_float32_signs = PackFloat32Signs,
-    .pack_int8_signs = PackInt8Signs,
+    .pack_float32_signs = PackFloat32Signs<SixteenLanes>,
+    .pack_int8_signs = PackInt8Signs<SixteenLanes>,
     .max_window = MaxWindow<SixteenLanes>,
     .tile_pixels = kTilePixels,
     .tile_channels = kTileChannels,
-    .packed_weights_bytes = PackedWeightsBytes,
-    .pack_weights = PackWeights,
+    .packed_weights_bytes = Weights::Bytes,
+    .pack_weights = Weights::Pack,
     .bconv = Bconv,
 };
 

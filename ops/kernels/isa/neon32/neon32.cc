@@ -12,9 +12,9 @@
 
 #include "kernels/isa/shared/max_window.h"
 #include "kernels/isa/shared/neon_lanes.h"
-#include "kernels/isa/shared/neon_weights.h"
+#include "kernels/isa/shared/neon_tile.h"
 #include "kernels/isa/shared/output.h"
-#include "kernels/isa/shared/pack_rows.h"
+#include "kernels/isa/shared/pack_signs.h"
 #include "kernels/isa/shared/pixel_walk.h"
 
 namespace litebnn {
@@ -27,41 +27,6 @@ constexpr int32_t kMaxBlockWords = 15;
 constexpr int32_t kMaxWords = 65535 / kBitsPerWord;
 // Pixels whose windows stay in the L1 cache while all channels pass over them.
 constexpr int64_t kBlockPixels = 64;
-
-void PackFloat32Signs(const float* input, int64_t rows, int32_t channels, uint32_t* output) {
-  // Lane j of vector i: the bit of channel 4 * i + j.
-  uint32x4_t bits[8];
-  for (uint32_t i = 0; i < 8; ++i) {
-    const uint32_t lanes[4] = {1u << (4 * i), 2u << (4 * i), 4u << (4 * i), 8u << (4 * i)};
-    bits[i] = vld1q_u32(lanes);
-  }
-  const auto pack_word = [&bits](const float* values) {
-    const auto below_zero = [](float32x4_t value) {
-      // On integers, as comparing floats takes a subnormal for zero here: set sign, and neither -0.0 nor a NaN.
-      const uint32x4_t raw = vreinterpretq_u32_f32(value);
-      return vandq_u32(vcgtq_u32(raw, vdupq_n_u32(0x80000000u)), vcleq_u32(raw, vdupq_n_u32(0xFF800000u)));
-    };
-    uint32x4_t word = vandq_u32(below_zero(vld1q_f32(values)), bits[0]);
-#pragma GCC unroll 8
-    for (int i = 1; i < 8; ++i) word = vbslq_u32(bits[i], below_zero(vld1q_f32(values + 4 * i)), word);
-    const uint32x2_t half = vorr_u32(vget_low_u32(word), vget_high_u32(word));
-    return vget_lane_u32(vpadd_u32(half, half), 0);
-  };
-  PackRows(input, rows, channels, output, pack_word, [](float value) { return value < 0.0f; });
-}
-
-void PackInt8Signs(const int8_t* input, int64_t rows, int32_t channels, int32_t zero_point, uint32_t* output) {
-  constexpr uint8_t kBits[8] = {1, 2, 4, 8, 16, 32, 64, 128};
-  const uint8x8_t bits = vld1_u8(kBits);
-  const int8x8_t zero_points = vdup_n_s8(static_cast<int8_t>(zero_point));
-  const auto pack_word = [=](const int8_t* values) {
-    const auto byte_bits = [&](int i) { return vand_u8(vclt_s8(vld1_s8(values + 8 * i), zero_points), bits); };
-    const uint8x8_t low = vpadd_u8(byte_bits(0), byte_bits(1)), high = vpadd_u8(byte_bits(2), byte_bits(3));
-    const uint8x8_t fours = vpadd_u8(low, high);
-    return vget_lane_u32(vreinterpret_u32_u8(vpadd_u8(fours, fours)), 0);
-  };
-  PackRows(input, rows, channels, output, pack_word, [zero_point](int8_t value) { return value < zero_point; });
-}
 
 #define LITEBNN_PAIR(sum0, sum1, x, w0, w1)        \
   "veor q14, " x ", " w0 "\n veor q15, " x ", " w1 \
@@ -193,12 +158,11 @@ void BconvTile(const BconvTask& task, const uint8_t* const* windows, const uint8
 }
 
 void Bconv(const BconvTask& task, int64_t pixel_begin, int64_t pixel_end, int32_t channel_begin, int32_t channel_end) {
-  const ptrdiff_t tile_bytes = static_cast<ptrdiff_t>(task.runs) * task.run_words * kWeightsWordBytes;
   for (int64_t block = pixel_begin; block < pixel_end; block += kBlockPixels) {
     const int64_t block_end = Min(block + kBlockPixels, pixel_end);
     for (int32_t channel = channel_begin; channel < channel_end; channel += kTileChannels) {
       const int32_t channels = Min(kTileChannels, channel_end - channel);
-      const uint8_t* weights = task.weights + channel / kTileChannels * tile_bytes;
+      const uint8_t* weights = task.weights + Weights::Bytes(channel, task.runs * task.run_words);
       WindowWalk walk(task, block);
       const uint8_t* windows[kTilePixels];
       int64_t pixel = block;
@@ -224,13 +188,13 @@ bool Available() {
 const Isa kNeon32Isa = {
     .name = "neon32",
     .available = Available,
-    .pack_float32_signs = PackFloat32Signs,
-    .pack_int8_signs = PackInt8Signs,
+    .pack_float32_signs = PackFloat32Signs<FourLanes>,
+    .pack_int8_signs = PackInt8Signs<FourLanes>,
     .max_window = MaxWindow<FourLanes>,
     .tile_pixels = kTilePixels,
     .tile_channels = kTileChannels,
-    .packed_weights_bytes = PackedWeightsBytes,
-    .pack_weights = PackWeights,
+    .packed_weights_bytes = Weights::Bytes,
+    .pack_weights = Weights::Pack,
     .bconv = Bconv,
     .max_words = kMaxWords,
 };

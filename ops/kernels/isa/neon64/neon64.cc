@@ -6,11 +6,11 @@
 
 #include <cstring>
 
-#include "kernels/isa/neon64/pack_signs.h"
 #include "kernels/isa/neon64/sum_windows.h"
 #include "kernels/isa/shared/max_window.h"
 #include "kernels/isa/shared/neon_lanes.h"
 #include "kernels/isa/shared/output.h"
+#include "kernels/isa/shared/pack_signs.h"
 #include "kernels/isa/shared/pixel_walk.h"
 #include "kernels/platform/arm_cpu.h"
 
@@ -24,6 +24,23 @@ constexpr int64_t kBlockPixels = 64;
 constexpr int64_t kBlockBytes = 8192;
 // What is staged of windows that do not overlap stays there too.
 constexpr int32_t kStagedBlockBytes = 16384;
+
+// Where rows make no difference, four words at a time spare most of the sums across lanes.
+void PackFloat32SignsByFours(const float* input, int64_t rows, int32_t channels, uint32_t* output) {
+  if (channels % kBitsPerWord != 0) return PackFloat32Signs<FourLanes>(input, rows, channels, output);
+  int64_t words = rows * (channels / kBitsPerWord);
+  const auto lanes = [&input](int word) {
+    uint32x4_t bits = FourLanes::LanesBelowZero(input + word * kBitsPerWord);
+    // One word after the other: the compiler would run out of registers.
+    __asm__ volatile("" : "+w"(bits));
+    return FourLanes::OwnBits(bits);
+  };
+  for (; words >= 4; words -= 4, input += 4 * kBitsPerWord, output += 4) {
+    const uint32x4_t low = vpaddq_u32(lanes(0), lanes(1)), high = vpaddq_u32(lanes(2), lanes(3));
+    vst1q_u32(output, vpaddq_u32(low, high));
+  }
+  PackFloat32Signs<FourLanes>(input, words, kBitsPerWord, output);
+}
 
 void Stage(const uint32_t* words, int64_t count, uint8_t* staged) {
   const auto* halves = reinterpret_cast<const uint16_t*>(words);
@@ -212,7 +229,6 @@ void BconvBlock(const BconvTask& task, const Plan& plan, const WindowWalk& windo
   const bool simple_floats = task.output_type == Bconv2dOutputType::kFloat32 && task.corrections == nullptr;
   const bool relu = task.clamp_min == 0 && task.clamp_max == INT32_MAX && task.depth % 2 == 0;
   const bool linear = task.clamp_min == INT32_MIN && task.depth <= INT16_MAX;
-  const ptrdiff_t tile_bytes = static_cast<ptrdiff_t>(task.runs) * task.run_words * kWeightsWordBytes;
   const int64_t tiles = (pixel_end - pixel_begin) / kTilePixels;
   const auto write_pixel = [&task](int64_t pixel, int32_t channel, int32_t channels, const uint16x8_t* sums)
                                __attribute__((noinline)) {
@@ -221,7 +237,7 @@ void BconvBlock(const BconvTask& task, const Plan& plan, const WindowWalk& windo
                                };
   for (int32_t channel = channel_begin; channel < channel_end; channel += kTileChannels) {
     const int32_t channels = Min(kTileChannels, channel_end - channel);
-    const uint8_t* weights = task.weights + channel / kTileChannels * tile_bytes;
+    const uint8_t* weights = task.weights + Weights::Bytes(channel, task.runs * task.run_words);
     WindowWalk walk = windows;
     if (simple_floats && (relu || linear) && channels == kTileChannels) {
       WithFinish<FourLanes>(task, [&](auto finish) {
@@ -276,15 +292,15 @@ constexpr Isa Neon64(const char* name, decltype(Isa::bconv) bconv, decltype(Isa:
   return {
       .name = name,
       .available = Available,
-      .pack_float32_signs = PackFloat32Signs,
-      .pack_int8_signs = PackInt8Signs,
+      .pack_float32_signs = PackFloat32SignsByFours,
+      .pack_int8_signs = PackInt8Signs<FourLanes>,
       .max_window = MaxWindow<FourLanes>,
       .tile_pixels = kTilePixels,
       .tile_channels = kTileChannels,
       .staged_word_bytes = kStagedWordBytes,
       .stage = Stage,
-      .packed_weights_bytes = PackedWeightsBytes,
-      .pack_weights = PackWeights,
+      .packed_weights_bytes = Weights::Bytes,
+      .pack_weights = Weights::Pack,
       .scratch_bytes = ScratchBytes,
       .bconv = bconv,
       .max_words = kMaxWords,

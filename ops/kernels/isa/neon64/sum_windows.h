@@ -5,7 +5,7 @@
 
 #include <cstdint>
 
-#include "kernels/isa/shared/neon_weights.h"
+#include "kernels/isa/shared/neon_tile.h"
 
 namespace litebnn {
 

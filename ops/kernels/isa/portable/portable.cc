@@ -1,34 +1,15 @@
 // The reference: plain C++ for any CPU. Every other ISA must give the same bits.
-#include <cstring>
-
 #include "kernels/isa/isa.h"
 #include "kernels/isa/shared/max_window.h"
 #include "kernels/isa/shared/output.h"
-#include "kernels/isa/shared/pack_rows.h"
+#include "kernels/isa/shared/pack_signs.h"
 #include "kernels/isa/shared/pixel_walk.h"
+#include "kernels/isa/shared/tiled_weights.h"
 
 namespace litebnn {
 namespace {
 
 constexpr int32_t kTileChannels = kBitsPerWord;
-
-template <typename T, typename IsMinusOne>
-void PackSigns(const T* input, int64_t rows, int32_t channels, uint32_t* output, IsMinusOne is_minus_one) {
-  const auto pack_word = [is_minus_one](const T* values) {
-    uint32_t word = 0;
-    for (int32_t i = 0; i < kBitsPerWord; ++i) word |= static_cast<uint32_t>(is_minus_one(values[i])) << i;
-    return word;
-  };
-  PackRows(input, rows, channels, output, pack_word, is_minus_one);
-}
-
-void PackFloat32Signs(const float* input, int64_t rows, int32_t channels, uint32_t* output) {
-  PackSigns(input, rows, channels, output, [](float value) { return value < 0.0f; });
-}
-
-void PackInt8Signs(const int8_t* input, int64_t rows, int32_t channels, int32_t zero_point, uint32_t* output) {
-  PackSigns(input, rows, channels, output, [zero_point](int8_t value) { return value < zero_point; });
-}
 
 // No builtin: without a popcount instruction that is a call for every word.
 int32_t Popcount(uint32_t bits) {
@@ -38,13 +19,8 @@ int32_t Popcount(uint32_t bits) {
   return static_cast<int32_t>(bits * 0x01010101u >> 24);
 }
 
-size_t PackedWeightsBytes(int32_t channels, int32_t words) {
-  return static_cast<size_t>(channels) * static_cast<size_t>(words) * sizeof(uint32_t);
-}
-
-void PackWeights(const uint32_t* filter, int32_t channels, int32_t runs, int32_t run_words, uint8_t* packed) {
-  std::memcpy(packed, filter, PackedWeightsBytes(channels, runs * run_words));
-}
+// Channel after channel.
+using Weights = TiledWeights<uint32_t, 1, 1>;
 
 void SumTile(const BconvTask& task, const uint8_t* window, int32_t channel, int32_t channels, int32_t* sums) {
   const int64_t words = int64_t{task.runs} * task.run_words;
@@ -78,13 +54,13 @@ bool Available() { return true; }
 const Isa kPortableIsa = {
     .name = "portable",
     .available = Available,
-    .pack_float32_signs = PackFloat32Signs,
-    .pack_int8_signs = PackInt8Signs,
+    .pack_float32_signs = PackFloat32Signs<OneLane>,
+    .pack_int8_signs = PackInt8Signs<OneLane>,
     .max_window = MaxWindow<OneLane>,
     .tile_pixels = 1,
     .tile_channels = kTileChannels,
-    .packed_weights_bytes = PackedWeightsBytes,
-    .pack_weights = PackWeights,
+    .packed_weights_bytes = Weights::Bytes,
+    .pack_weights = Weights::Pack,
     .bconv = Bconv,
 };
 

@@ -56,6 +56,15 @@ struct OneLane {
   // Bits of lanes, at most 32. AppendAbove puts those of a > b below the ones that are there already.
   static Bits AppendAbove(Bits bits, Ints a, Ints b) { return bits << 1 | (a > b ? 1u : 0u); }
   static uint32_t ToWord(Bits bits) { return bits; }
+
+  // The bits of 32 values, packed.
+  static uint32_t BitsBelowZero(const float* values) { return BitsBelow(values, 0.0f); }
+  template <typename T>
+  static uint32_t BitsBelow(const T* values, T limit) {
+    uint32_t bits = 0;
+    for (int32_t i = 0; i < 32; ++i) bits |= static_cast<uint32_t>(values[i] < limit) << i;
+    return bits;
+  }
 };
 
 }  // namespace

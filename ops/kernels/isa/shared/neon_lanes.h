@@ -52,6 +52,7 @@ struct FourLanes {
   static Floats Rectify(Floats values) { return vmaxnmq_f32(values, vdupq_n_f32(0.0f)); }
   static Floats Clamp(Floats values, Floats low, Floats high) { return vminnmq_f32(vmaxnmq_f32(values, low), high); }
   static Ints Round(Floats values) { return vcvtaq_s32_f32(values); }
+  static Bits IsBelowZero(Floats values) { return vcltzq_f32(values); }
 #else
   // On integers, as GCC compares floats with zero one by one.
   static Floats Rectify(Floats values) {
@@ -63,6 +64,11 @@ struct FourLanes {
   static Ints Round(Floats values) {
     const Floats half = vbslq_f32(vdupq_n_u32(0x80000000u), values, vdupq_n_f32(0x1.fffffep-2f));
     return vcvtq_s32_f32(vaddq_f32(values, half));
+  }
+  // On integers, as comparing floats takes a subnormal for zero here: set sign, and neither -0.0 nor a NaN.
+  static Bits IsBelowZero(Floats values) {
+    const uint32x4_t bits = vreinterpretq_u32_f32(values);
+    return vandq_u32(vcgtq_u32(bits, vdupq_n_u32(0x80000000u)), vcleq_u32(bits, vdupq_n_u32(0xFF800000u)));
   }
 #endif
 
@@ -82,6 +88,24 @@ struct FourLanes {
     const uint32x4_t lanes = OwnBits(bits);
     const uint32x2_t pairs = vorr_u32(vget_low_u32(lanes), vget_high_u32(lanes));
     return vget_lane_u32(vpadd_u32(pairs, pairs), 0);
+  }
+
+  static Bits LanesBelowZero(const float* values) {
+    Bits bits = IsBelowZero(Load(values + 28));
+#pragma GCC unroll 8
+    for (int i = 24; i >= 0; i -= kLanes) bits = Append(bits, IsBelowZero(Load(values + i)));
+    return bits;
+  }
+  static uint32_t BitsBelowZero(const float* values) { return ToWord(LanesBelowZero(values)); }
+  static uint32_t BitsBelow(const int8_t* values, int8_t limit) {
+    constexpr uint8_t kBits[16] = {1, 2, 4, 8, 16, 32, 64, 128, 1, 2, 4, 8, 16, 32, 64, 128};
+    const auto below = [=](int i) {
+      return vandq_u8(vcltq_s8(vld1q_s8(values + i), vdupq_n_s8(limit)), vld1q_u8(kBits));
+    };
+    const uint8x16_t low = below(0), high = below(16);
+    const auto pairs = [](uint8x16_t bytes) { return vpadd_u8(vget_low_u8(bytes), vget_high_u8(bytes)); };
+    const uint8x8_t fours = vpadd_u8(pairs(low), pairs(high));
+    return vget_lane_u32(vreinterpret_u32_u8(vpadd_u8(fours, fours)), 0);
   }
 };
 

@@ -1,0 +1,44 @@
+// Packing of signs: 32 at a time by an ISA's lanes (lanes.h), a row's last channels one by one.
+#pragma once
+
+#include <cstdint>
+
+#include "kernels/kernels.h"
+
+namespace litebnn {
+// Every ISA's file has its own copy, compiled for its own CPU.
+namespace {
+
+// Bit 1 is for values below `limit`; pack_word(values) gives the bits of 32.
+template <typename T, typename PackWord>
+inline void PackRows(const T* input, int64_t rows, int32_t channels, T limit, uint32_t* output, PackWord pack_word) {
+  const int32_t tail = channels % kBitsPerWord;
+  int64_t words = channels / kBitsPerWord;
+  if (tail == 0) {
+    words *= rows;
+    rows = 1;
+  }
+  for (int64_t row = 0; row < rows; ++row) {
+    for (int64_t word = 0; word < words; ++word, input += kBitsPerWord) *output++ = pack_word(input);
+    if (tail == 0) continue;
+    uint32_t bits = 0;
+    for (int32_t i = 0; i < tail; ++i) bits |= static_cast<uint32_t>(input[i] < limit) << i;
+    *output++ = bits;
+    input += tail;
+  }
+}
+
+template <typename Lanes>
+inline void PackFloat32Signs(const float* input, int64_t rows, int32_t channels, uint32_t* output) {
+  PackRows(input, rows, channels, 0.0f, output, Lanes::BitsBelowZero);
+}
+
+template <typename Lanes>
+inline void PackInt8Signs(const int8_t* input, int64_t rows, int32_t channels, int32_t zero_point, uint32_t* output) {
+  const auto limit = static_cast<int8_t>(zero_point);
+  const auto pack_word = [limit](const int8_t* values) { return Lanes::BitsBelow(values, limit); };
+  PackRows(input, rows, channels, limit, output, pack_word);
+}
+
+}  // namespace
+}  // namespace litebnn

@@ -1,0 +1,44 @@
+// How weights lie: in tiles of channels, so that a vector holds those of channels beside each other.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "kernels/isa/shared/arithmetic.h"
+#include "kernels/kernels.h"
+
+namespace litebnn {
+// Every ISA's file has its own copy, compiled for its own CPU.
+namespace {
+
+// [tiles][words][steps of a word][channels of the tile], all tiles but the last one of kTileChannels channels, and that
+// one of whole vectors.
+template <typename Step, int32_t kTileChannels, int32_t kVectorChannels>
+struct TiledWeights {
+  static constexpr int32_t kStepsPerWord = sizeof(uint32_t) / sizeof(Step);
+
+  static int32_t Padded(int32_t channels) {
+    return (channels + kVectorChannels - 1) / kVectorChannels * kVectorChannels;
+  }
+
+  static size_t Bytes(int32_t channels, int32_t words) {
+    return static_cast<size_t>(Padded(channels)) * static_cast<size_t>(words) * sizeof(uint32_t);
+  }
+
+  static void Pack(const uint32_t* filter, int32_t channels, int32_t runs, int32_t run_words, uint8_t* packed) {
+    const int32_t words = runs * run_words;
+    for (int32_t channel = 0; channel < channels; ++channel) {
+      const int32_t lane = channel % kTileChannels, first = channel - lane;
+      const int32_t tile_channels = Min(kTileChannels, Padded(channels - first));
+      auto* weight = reinterpret_cast<Step*>(packed + Bytes(first, words)) + lane;
+      for (int32_t word = 0; word < words; ++word, ++filter) {
+        for (int32_t step = 0; step < kStepsPerWord; ++step, weight += tile_channels) {
+          *weight = static_cast<Step>(*filter >> (kBitsPerWord / kStepsPerWord * step));
+        }
+      }
+    }
+  }
+};
+
+}  // namespace
+}  // namespace litebnn
