@@ -11,6 +11,7 @@ import pytest
 
 import bench.zoo
 from bench.kernels import __main__ as kernels
+from bench.layers import __main__ as layers
 from bench.models import __main__ as models
 from toolchains.compilers import find_gcc
 from toolchains.emulate import emulator
@@ -31,6 +32,16 @@ def test_the_kernels_of_this_machine_are_timed() -> None:
         pytest.skip(str(error))
     printed = run("bench.kernels", "--only=bconv 1x1 7x7")
     assert re.search(r"^bconv 1x1 7x7x512 .* ms .* GMAC/s", printed, re.MULTILINE), printed
+
+
+@pytest.mark.usefixtures("library")
+def test_layers_are_timed(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setattr(layers, "TRANSPOSED", ((4, 32, 8, 3, 2),))
+    monkeypatch.setattr(layers, "DEPTHWISE", ((5, 40),))
+    layers.compare_all(threads=1, rounds=1)
+    transposed, depthwise = re.findall(r"^  .* float .* us .*$", capsys.readouterr().out, re.MULTILINE)
+    assert re.search(r"4x4x32 -> 8, 3x3 / 2 .* binary +[\d.]+ us \( *[\d.]+ times\)", transposed)
+    assert re.search(r"5x5x40 .* to floats .* us .* to bits .* us", depthwise)
 
 
 def test_the_kernels_of_another_cpu_are_counted() -> None:

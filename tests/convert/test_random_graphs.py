@@ -92,8 +92,10 @@ def _pad_values(draw: Draw, model: FloatModel, x: Tensor, axes: int) -> Tensor:
 def _conv(draw: Draw, model: FloatModel, rng: np.random.Generator, x: Tensor) -> Tensor:
     """A sign and a convolution of it, with everything that may stand between them."""
     x = _signs(draw, model, x)
-    kind = draw(st.sampled_from([_conv_2d, _conv_2d, _conv_2d, _conv_1d, _split_conv]))
-    return kind(draw, model, rng, x)
+    kinds = [_conv_2d, _conv_2d, _conv_2d, _conv_1d, _split_conv]
+    if x.dims[0] > 0:  # a transposed convolution names the whole shape of its output
+        kinds.append(_transposed_conv)
+    return draw(st.sampled_from(kinds))(draw, model, rng, x)
 
 
 def _conv_2d(draw: Draw, model: FloatModel, rng: np.random.Generator, x: Tensor) -> Tensor:
@@ -122,6 +124,14 @@ def _conv_2d(draw: Draw, model: FloatModel, rng: np.random.Generator, x: Tensor)
     weights = _weights(draw, model, rng, channels_out, *taps, channels // groups)
     bias = dyadic(rng, channels_out) if draw(st.booleans()) else None
     return model.conv(x, weights, bias, same=same, stride=stride, dilation=dilation, activation=draw(ACTIVATIONS))
+
+
+def _transposed_conv(draw: Draw, model: FloatModel, rng: np.random.Generator, x: Tensor) -> Tensor:
+    taps = draw(st.sampled_from([(2, 2), (3, 3), (4, 4), (5, 2)]))
+    same, odd = draw(st.booleans()), draw(st.integers(0, 1))
+    weights = sign_weights(rng, draw(st.sampled_from([8, 32, 33])), *taps, x.dims[3])
+    bias = dyadic(rng, len(weights)) if draw(st.booleans()) else None
+    return model.transposed_conv(x, weights, bias, same=same, activation=draw(ACTIVATIONS), odd=odd)
 
 
 def _conv_1d(draw: Draw, model: FloatModel, rng: np.random.Generator, x: Tensor) -> Tensor:

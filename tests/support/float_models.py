@@ -171,6 +171,33 @@ class FloatModel:
             fused_activation_function=ACTIVATIONS[activation],
         )
 
+    def transposed_conv(
+        self,
+        x: Tensor,
+        weights: Array,
+        bias: Array | None = None,
+        *,
+        same: bool = True,
+        stride: tuple[int, int] = (2, 2),
+        activation: str = "none",
+        odd: int = 0,
+    ) -> Tensor:
+        """TRANSPOSE_CONV with an output of the size that Keras asks for; `odd` rows less with SAME, else more."""
+        sides = zip(x.dims[1:3], stride, weights.shape[1:3], strict=True)
+        height, width = (n * s if same else (n - 1) * s + k for n, s, k in sides)
+        shape = (x.dims[0], height - odd if same else height + odd, width, weights.shape[0])
+        inputs = [self.const(shape, np.int32), self.const(weights), x, None if bias is None else self.const(bias)]
+        return self.op(
+            "TRANSPOSE_CONV",
+            inputs,
+            shape,
+            version=4,
+            padding=Padding.SAME if same else Padding.VALID,
+            stride_h=stride[0],
+            stride_w=stride[1],
+            fused_activation_function=ACTIVATIONS[activation],
+        )
+
     def dense(self, x: Tensor, weights: Array, bias: Array | None = None, *, activation: str = "none") -> Tensor:
         inputs = [x, self.const(weights), None if bias is None else self.const(bias)]
         fused = ACTIVATIONS[activation]

@@ -102,7 +102,13 @@ FACTS: dict[str, Facts] = {
     ),
     "BATCH_MATMUL": _LAYER(2, 2, "BatchMatMulOptions", _MATMUL, layer="matmul", constants=(1,)),
     "TRANSPOSE_CONV": Facts(
-        *(3, 4, "TransposeConvOptions"), ranks=(1, 4, 4), rank=4, layer="transposed conv", data=2, constants=(1, 3)
+        *(3, 4, "TransposeConvOptions"),
+        needs_options=True,
+        ranks=(1, 4, 4),
+        rank=4,
+        layer="transposed conv",
+        data=2,
+        constants=(1, 3),
     ),
     "CONV_3D": Facts(2, 3, "Conv3DOptions", ranks=(5, 5), rank=5, layer="conv 3d", constants=(1, 2)),
     "ADD": Facts(2, 2, "AddOptions", kinds=_NUMBERS, int8=Int8(2)),

@@ -14,6 +14,7 @@ from litebnn.passes.binarize.absorb_one_padding import absorb_one_padding
 from litebnn.passes.binarize.binarize_convs import binarize_convs
 from litebnn.passes.binarize.binarize_dense import binarize_dense
 from litebnn.passes.binarize.matmul_to_dense import matmul_to_dense
+from litebnn.passes.binarize.split_transposed_convs import split_transposed_convs
 from litebnn.passes.binarize.undo_space_to_batch import undo_space_to_batch
 from litebnn.passes.find_signs.dequantize_layers_of_signs import dequantize_layers_of_signs
 from litebnn.passes.find_signs.fold_constants import fold_constants
@@ -71,6 +72,7 @@ PHASES: dict[str, tuple[Pass, ...]] = {
         undo_space_to_batch,
         fold_constants,
         matmul_to_dense,
+        split_transposed_convs,
         binarize_convs,
         binarize_dense,
         absorb_one_padding,

@@ -103,7 +103,7 @@ class Notes:
             for op in graph.ops:
                 layer = self._layer_of.get(op)
                 if layer is not None:
-                    layer.bytes_after = _stored_bytes(graph, op)
+                    layer.bytes_after += _stored_bytes(graph, op)  # a layer may have become several
                     layer.output = "bits" if layer.binary and op.output.type == "INT32" else op.output.type
                     if layer.binary:
                         options = decode_options(op.name, op.custom_options)
@@ -138,6 +138,8 @@ def macs_of(op: Op) -> int:
     output = op.output.shape
     if op.name == "DEPTHWISE_CONV_2D":
         return math.prod(output) * math.prod(weights[1:3])
+    if op.name == "TRANSPOSE_CONV":
+        return math.prod(op.input(2).shape) * math.prod(weights[:3])
     if op.name in ("CONV_2D", "FULLY_CONNECTED"):
         return math.prod(output) * math.prod(weights[1:])
     if op.name == "BATCH_MATMUL":

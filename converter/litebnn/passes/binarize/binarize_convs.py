@@ -17,7 +17,7 @@ from litebnn.rewriting.reasons import why_no_sign
 from litebnn.rewriting.weights import binary_parts
 
 
-@each("CONV_2D", "DEPTHWISE_CONV_2D", "CONV_3D", "TRANSPOSE_CONV")
+@each("CONV_2D", "DEPTHWISE_CONV_2D", "CONV_3D")
 def binarize_convs(graph: Graph, op: Op, notes: Notes) -> bool:
     source = op.input(facts(op).data)
     unpadded, zeros = without_zeros(graph, source)

@@ -1,0 +1,154 @@
+"""TRANSPOSE_CONV of a sign with a ±alpha filter -> CONV_2D of its phases, interleaved by DEPTH_TO_SPACE.
+
+Between the pixels of its input a transposed convolution has zeros, which bits are not. But the output's pixels of one
+phase, those with the same place in a block of stride × stride, only ever meet the same taps of the filter, one in
+stride × stride, and none of the zeros: they are a plain convolution of the input with these taps.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from litebnn.contract import Padding
+from litebnn.graph import Array, Graph, Op, Tensor, builtin_op, constant
+from litebnn.rewriting.build import derived, like
+from litebnn.rewriting.each import each
+from litebnn.rewriting.match import bits_of, floats, fused_activation
+from litebnn.rewriting.notes import Notes
+from litebnn.rewriting.reasons import why_no_sign
+from litebnn.rewriting.weights import bias_values, binary_weights
+
+
+@dataclass(frozen=True)
+class _Phase:
+    """One axis of the convolution that computes every stride-th output.
+
+    Attributes:
+        taps: its taps of the whole filter, in the order of the pixels that they meet.
+        padding: how many zeros it needs in front and behind.
+    """
+
+    taps: tuple[int, ...]
+    padding: tuple[int, int]
+
+    @property
+    def window(self) -> tuple[int, tuple[int, int]]:
+        return len(self.taps), self.padding
+
+
+def _phases(size: int, output: int, taps: int, stride: int, padding: int) -> list[_Phase]:
+    """The phases of one axis, an output's place in its block of `stride`.
+
+    Output r meets tap k of the filter with input (r + before - k) / stride, where that is whole and `before` is what
+    TFLite takes off in front.
+    """
+    total = max((size - 1) * stride + taps - output, 0)
+    before = 0 if padding == Padding.VALID else total // 2
+    blocks = -(-output // stride)
+    phases = []
+    for place in range(stride):
+        ahead, first = divmod(place + before, stride)
+        own = tuple(range(first, taps, stride))[::-1]
+        phases.append(_Phase(own, (len(own) - 1 - ahead, blocks + ahead - size)))
+    return phases
+
+
+@each("TRANSPOSE_CONV")
+def split_transposed_convs(graph: Graph, op: Op, notes: Notes) -> bool:
+    x = op.input(2)
+    if bits_of(graph, x) is None:
+        return notes.left_alone(op, why_no_sign(graph, x))
+    reason = _obstacle(op, x) or _split(graph, op, x, notes)
+    return notes.left_alone(op, reason) if reason else True
+
+
+def _obstacle(op: Op, x: Tensor) -> str | None:
+    """Why what the op computes is no plain convolution of bits."""
+    weights, sizes, options = floats(op.input(1)), op.input(0).array, op.options
+    if weights is None or op.output.type != "FLOAT32":
+        return "its weights are not a float constant"
+    if weights.shape[3] != x.channels:
+        return f"its filter {list(weights.shape)} is not one for {x.channels} input channels"
+    if sizes is None or min(x.dims[1:]) < 1 or op.output.dims[1:] != (*sizes[1:3], weights.shape[0]):
+        return "its output's size is computed when the model runs"
+    if options.stride_h != options.stride_w:
+        return f"its strides {options.stride_h} and {options.stride_w} differ, and DEPTH_TO_SPACE has one block size"
+    if min(weights.shape[1:3]) < options.stride_h:
+        return f"its filter {list(weights.shape[1:3])} is smaller than its stride {options.stride_h}"
+    if bias_values(op.optional(3), weights.shape[0]) is None:
+        return "its bias is not a float constant"
+    if fused_activation(op) is None:
+        return "its fused activation is not one of ReLU, ReLU6, ReLU1"
+    parts = binary_weights(weights)
+    return parts if isinstance(parts, str) else None
+
+
+def _split(graph: Graph, op: Op, x: Tensor, notes: Notes) -> str | None:
+    """Replaces the op, or says why not."""
+    weights, bias, stride = floats(op.input(1)), bias_values(op.optional(3), op.input(1).shape[0]), op.options.stride_h
+    assert weights is not None
+    assert bias is not None
+    rows, columns = (
+        _phases(x.dims[axis], op.output.dims[axis], weights.shape[axis], stride, op.options.padding) for axis in (1, 2)
+    )
+    if any(min(phase.padding) < 0 for phase in (*rows, *columns)):
+        return f"its output of {list(op.output.dims[1:3])} leaves out rows or columns of its input"
+    pairs = [(row, column) for row in rows for column in columns]
+    filters = [weights[:, row.taps][:, :, column.taps] for row, column in pairs]
+    if len({(row.window, column.window) for row, column in pairs}) == 1:
+        # One convolution has the channels of all phases, in the order in which DEPTH_TO_SPACE takes them apart.
+        pairs, filters, bias = pairs[:1], [np.concatenate(filters)], np.tile(bias, len(filters))
+    results = [
+        _convolve(graph, op, notes, _padded(graph, op, x, *pair), kernel, bias)
+        for pair, kernel in zip(pairs, filters, strict=True)
+    ]
+    _interleave(graph, op, results)
+    return None
+
+
+def _padded(graph: Graph, op: Op, x: Tensor, row: _Phase, column: _Phase) -> Tensor:
+    """`x` with the zeros that a phase needs around it."""
+    amounts = np.array([(0, 0), row.padding, column.padding, (0, 0)], np.int32)
+    if not np.any(amounts):
+        return x
+    dims = [size if size < 0 else size + int(sum(a)) for size, a in zip(x.dims, amounts, strict=True)]
+    name = derived(op.output.name, "/padded")
+    padded = like(x, name, dims=dims)
+    graph.insert(builtin_op("PAD", [x, constant(derived(name, "/amounts"), amounts)], padded), before=op)
+    return padded
+
+
+def _convolve(graph: Graph, op: Op, notes: Notes, x: Tensor, kernel: Array, bias: Array) -> Tensor:
+    """The outputs of one phase, or of all."""
+    name = op.input(1).name
+    sizes = (size - taps + 1 for size, taps in zip(x.dims[1:3], kernel.shape[1:3], strict=True))
+    result = like(op.output, derived(op.output.name, "/phase"), dims=(op.output.dims[0], *sizes, len(kernel)))
+    inputs = [x, constant(name, kernel), constant(derived(name, "/bias"), bias)]
+    activation = fused_activation(op)
+    conv = builtin_op("CONV_2D", inputs, result, padding=Padding.VALID, fused_activation_function=activation)
+    notes.became(op, graph.insert(conv, before=op))
+    return result
+
+
+def _interleave(graph: Graph, op: Op, results: list[Tensor]) -> None:
+    """Replaces the op by what puts the pixels of all phases into their places and cuts off what is too much."""
+    stride, (batch, height, width, channels) = op.options.stride_h, op.output.dims
+    packed = results[0]
+    if len(results) > 1:
+        packed = like(packed, derived(op.output.name, "/phases"), dims=(*packed.dims[:3], channels * stride * stride))
+        graph.insert(builtin_op("CONCATENATION", results, packed, axis=3), before=op)
+    whole = (packed.dims[1] * stride, packed.dims[2] * stride)
+    if whole == (height, width):
+        graph.replace(op, builtin_op("DEPTH_TO_SPACE", [packed], op.output, block_size=stride))
+        return
+    uncut = like(op.output, derived(op.output.name, "/uncut"), dims=(batch, *whole, channels))
+    graph.insert(builtin_op("DEPTH_TO_SPACE", [packed], uncut, block_size=stride), before=op)
+    begin, end, steps = ([0] * 4, [0, height, width, 0], [1] * 4)
+    bounds = [
+        constant(derived(uncut.name, part), np.array(values, np.int32))
+        for part, values in (("/begin", begin), ("/end", end), ("/steps", steps))
+    ]
+    # The bits of a mask say of which axes all is taken: the batch, which may be unknown, and the channels.
+    graph.replace(op, builtin_op("STRIDED_SLICE", [uncut, *bounds], op.output, begin_mask=0b1001, end_mask=0b1001))

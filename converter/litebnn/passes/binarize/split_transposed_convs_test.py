@@ -1,0 +1,117 @@
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import litebnn
+from litebnn.passes.binarize.split_transposed_convs import split_transposed_convs
+from litebnn.passes.find_signs.recognize_signs import recognize_signs
+from litebnn.rewriting.notes import Notes
+from tests.support.float_models import ACTIVATIONS, FloatModel, dyadic, op_names, rewritten, sign_weights
+
+
+@pytest.mark.usefixtures("library")
+@settings(max_examples=60, deadline=None)
+@given(
+    st.tuples(st.integers(1, 6), st.integers(1, 6)),
+    st.tuples(st.integers(1, 6), st.integers(1, 6)),
+    st.integers(1, 4),
+    st.booleans(),
+    st.booleans(),
+    st.integers(0, 3),
+    st.sampled_from(sorted(ACTIVATIONS)),
+    st.sampled_from([(32, 3), (40, 8)]),
+    st.integers(1, 2),
+)
+def test_transposed_convolutions_are_binary_and_exact(
+    size: tuple[int, int],
+    taps: tuple[int, int],
+    stride: int,
+    same: bool,
+    with_bias: bool,
+    odd: int,
+    activation: str,
+    channels: tuple[int, int],
+    batch: int,
+) -> None:
+    rng = np.random.default_rng(sum(size) + sum(taps))
+    taps = (max(taps[0], stride), max(taps[1], stride))
+    odd = min(odd, stride - 1)
+    model = FloatModel()
+    x = model.sign(model.input(batch, *size, channels[0]))
+    bias = dyadic(rng, channels[1]) if with_bias else None
+    weights = sign_weights(rng, channels[1], *taps, channels[0])
+    strides = (stride, stride)
+    y = model.transposed_conv(x, weights, bias, stride=strides, same=same, activation=activation, odd=odd)
+    source = model.finish(y)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # that there is no binary layer
+        converted, report = litebnn.convert_tflite(source, return_report=True)
+    [found] = report.layers
+    assert found.macs == batch * np.prod(size) * np.prod(taps) * np.prod(channels)
+    if found.binary:
+        assert found.bytes_after < found.bytes_before
+        assert {"TRANSPOSE_CONV", "CONV_2D", "PAD"}.isdisjoint(op_names(converted))
+    else:
+        assert same
+        assert odd > 1
+        assert "leaves out rows or columns" in next(iter(found.reasons))
+    sample = dyadic(rng, batch, *size, channels[0])
+    expected, actual = (litebnn.Interpreter(each).predict(sample) for each in (source, converted))
+    np.testing.assert_array_equal(actual, expected)
+
+
+def split(source: bytes) -> tuple[list[str], list[str]]:
+    """The ops that are left behind the bits, and why the layer was left alone."""
+    model = rewritten(source, recognize_signs)
+    notes = Notes(model)
+    changed = split_transposed_convs(model.graphs[0], notes)
+    names, reasons = op_names(model), list(notes.layers[0].reasons)
+    assert changed == ("TRANSPOSE_CONV" not in names) == (not reasons)
+    return names[names.index("LceDequantize") + 1 :] if "LceDequantize" in names else names, reasons
+
+
+def layer(taps: tuple[int, int], stride: tuple[int, int] = (2, 2), *, same: bool = True, zero: bool = False) -> bytes:
+    model = FloatModel()
+    weights = sign_weights(np.random.default_rng(0), 8, *taps, 32)
+    weights[0, 0, 0, 0] *= not zero
+    return model.finish(model.transposed_conv(model.sign(model.input(1, 5, 5, 32)), weights, stride=stride, same=same))
+
+
+def test_phases_with_the_same_window_are_one_convolution() -> None:
+    assert split(layer((2, 2))) == (["CONV_2D", "DEPTH_TO_SPACE"], [])
+    assert split(layer((4, 4), same=False)) == (["PAD", "CONV_2D", "DEPTH_TO_SPACE"], [])
+    four, _ = split(layer((3, 3)))
+    assert four.count("CONV_2D") == 4
+    assert four[-2:] == ["CONCATENATION", "DEPTH_TO_SPACE"]
+
+
+@pytest.mark.parametrize(
+    ("source", "reason"),
+    [
+        (layer((1, 2)), "is smaller than its stride 2"),
+        (layer((3, 3), (2, 1)), "its strides 2 and 1 differ"),
+        (layer((2, 2), zero=True), "its weights contain zeros"),
+    ],
+)
+def test_what_is_no_plain_convolution_of_bits_stays(source: bytes, reason: str) -> None:
+    ops, [found] = split(source)
+    assert ops == ["TRANSPOSE_CONV"]
+    assert reason in found
+
+
+def test_without_a_sign_or_a_known_size_it_stays() -> None:
+    model = FloatModel()
+    weights = sign_weights(np.random.default_rng(0), 8, 2, 2, 32)
+    source = model.finish(model.transposed_conv(model.input(1, 5, 5, 32), weights))
+    assert split(source)[1] == ["its input is not the output of a sign"]
+
+    model = FloatModel()
+    y = model.transposed_conv(model.sign(model.input(1, 5, 5, 32)), weights)
+    graph = model.model(y).graphs[0]
+    graph.set_input(graph.ops[-1], 0, model.input(4, type="INT32"))
+    assert split(model.finish(y))[1] == ["its output's size is computed when the model runs"]
