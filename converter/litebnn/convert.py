@@ -17,7 +17,7 @@ from litebnn.errors import ConversionError
 from litebnn.flatbuffer import read_model, write_model
 from litebnn.frontends.keras import keras_to_tflite
 from litebnn.frontends.saved_model import saved_model_to_tflite
-from litebnn.graph import Model, compact
+from litebnn.graph import Model, check_custom_ops, compact
 from litebnn.options import ConvertOptions, asks_for_more, checked, shows_options
 from litebnn.passes import BINARY_PHASES, run_phases
 from litebnn.passes.int8.insert_quantization import Ranges, insert_quantization
@@ -142,6 +142,7 @@ def _converted(source: bytes, name: str, options: ConvertOptions) -> Any:
     if status == "converted":
         options["progress"]("writing")
         result = write_model(model)
+        _check_written(result)
         verification = _verification(source, result, model.input_names, options)
     report = make_report(notes, len(source), len(result), status, verification)
     return (result, report) if options["return_report"] else result
@@ -177,6 +178,15 @@ def _rewrite(model: Model, notes: Notes, options: ConvertOptions) -> str:
     compact(model)
     notes.finish(model.graphs)
     return "converted"
+
+
+def _check_written(result: bytes) -> None:
+    """Reads a result back as a runtime would, so that what could not load is never handed out."""
+    try:
+        for graph in read_model(result).graphs:
+            check_custom_ops(graph)
+    except ConversionError as error:
+        raise ConversionError(f"the converted model would not load, which is a bug of litebnn: {error}") from error
 
 
 def _ranges(model: Model, options: ConvertOptions) -> Ranges | None:

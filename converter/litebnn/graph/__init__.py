@@ -1,6 +1,7 @@
 """A .tflite model as a graph that is easy to rewrite; it does not know how the file is laid out."""
 
 from litebnn.graph.compact import compact
+from litebnn.graph.custom_ops import check_custom_ops
 from litebnn.graph.graph import (
     NUMPY_TYPES,
     Array,
@@ -34,6 +35,7 @@ __all__ = [
     "Signature",
     "Tensor",
     "builtin_op",
+    "check_custom_ops",
     "check_graph",
     "compact",
     "constant",
