@@ -15,3 +15,24 @@ def test_a_constant_is_quantized_now() -> None:
     assert changed
     assert names == ["DEQUANTIZE"]
     np.testing.assert_array_equal(model.graph.ops[0].input(0).array, [[-2, 1], [6, 127]])
+
+
+def test_a_constant_is_transposed_with_its_scales() -> None:
+    model = FloatModel()
+    values = np.array([[-1.0, 0.25, 1.5], [3.0, 100.0, 2.0]], np.float32)
+    levels = model.op("QUANTIZE", [model.const(values)], values.shape, type="INT8")
+    levels.quantization = parameters([0.5, 0.25, 1.0], 0, 1)
+    back = model.op("DEQUANTIZE", [levels], values.shape)
+    built = model.model(model.op("TRANSPOSE", [back, model.const([1, 0], np.int32)], (3, 2)))
+    assert run_pass(fold_quantized_constants, built)[0]
+    last = built.graphs[0].ops[-1]
+    assert last.name == "DEQUANTIZE"
+    np.testing.assert_array_equal(last.input(0).array, [[-2, 6], [1, 127], [2, 2]])
+    assert last.input(0).quantization.axis == 0
+
+
+def test_a_scale_of_zero_stays() -> None:
+    model = FloatModel()
+    levels = model.op("QUANTIZE", [model.const(np.zeros((2, 2)))], (2, 2), type="INT8")
+    levels.quantization = parameters([0.5, 0.0], 0, 1)
+    assert not run_pass(fold_quantized_constants, model.model(model.op("DEQUANTIZE", [levels], (2, 2))))[0]

@@ -44,8 +44,6 @@ def _lower(graph: Graph, op: Op, rule: Int8, notes: Notes) -> bool:
     if not quantizers:
         return False
     result = quantizers[0].output
-    if rule.result is not None and not _has(result, rule.result):
-        return False
     inputs = _int8_inputs(graph, op, rule, notes)
     if inputs is None:
         return False
@@ -54,8 +52,20 @@ def _lower(graph: Graph, op: Op, rule: Int8, notes: Notes) -> bool:
     lowered = _int8_op(op, rule, inputs, op.output)
     graph.replace(op, lowered)
     notes.became(op, lowered)
-    take_results(graph, lowered, quantizers)
+    if rule.result is None or _has(result, rule.result):
+        take_results(graph, lowered, quantizers)
+    else:
+        _write_and_requantize(graph, lowered, rule.result, quantizers)
     return True
+
+
+def _write_and_requantize(graph: Graph, op: Op, grid: tuple[float, int], quantizers: list[Op]) -> None:
+    """The op writes the one grid that the runtime has for it, and the quantizers read that."""
+    fixed = like(op.output, derived(op.output.name, "/int8"), type="INT8")
+    fixed.quantization = parameters(*grid)
+    for quantizer in quantizers:
+        graph.set_input(quantizer, 0, fixed)
+    graph.set_output(op, fixed)
 
 
 def _move_before_dequantize(graph: Graph, op: Op, rule: Int8, notes: Notes) -> bool:
@@ -124,8 +134,10 @@ def _weights(graph: Graph, tensor: Tensor, axis: int) -> Tensor | None:
     if trained is not None and trained.name == "DEQUANTIZE" and trained.input(0).type == "INT8":
         weights = trained.input(0)
         q = weights.quantization
-        symmetric = q is not None and not np.any(q.zero_point)
-        return weights if symmetric and dequantized(weights) is not None else None
+        if q is None or np.any(q.zero_point) or dequantized(weights) is None:
+            return None
+        # Of a dense layer's scales older runtimes read the first alone, and say nothing.
+        return weights if q.scale.size == 1 or (axis >= 0 and q.axis == axis) else None
     values = floats(tensor)
     if values is None or not np.all(np.isfinite(values)):
         return None

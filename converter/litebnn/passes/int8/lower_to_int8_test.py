@@ -3,7 +3,7 @@ import pytest
 
 from litebnn.graph import Tensor
 from litebnn.passes.int8.lower_to_int8 import lower_to_int8
-from litebnn.rewriting.int8 import dequantized, parameters
+from litebnn.rewriting.int8 import dequantized, int8_constant, parameters
 from litebnn.rewriting.notes import Notes
 from tests.support.float_models import FloatModel, run_pass
 
@@ -77,11 +77,24 @@ def test_an_op_with_a_float_neighbour_stays_float() -> None:
     assert not run_pass(lower_to_int8, model.model(model.elementwise("ADD", x, x)))[0]
 
 
-def test_a_softmax_needs_its_own_grid() -> None:
-    for scale, zero_point, lowered in ((1 / 256, -128, True), (1 / 256, 0, False), (0.1, -128, False)):
+def test_a_softmax_writes_its_own_grid_and_others_are_made_of_that() -> None:
+    for scale, zero_point, follows in ((1 / 256, -128, []), (1 / 255, -128, ["QUANTIZE"]), (1 / 256, 0, ["QUANTIZE"])):
         model = FloatModel()
         x = model.op("SOFTMAX", [fake(model, model.input(1, 4))], (1, 4))
-        assert run_pass(lower_to_int8, model.model(to_int8(model, x, scale, zero_point)))[0] is lowered
+        built = model.model(to_int8(model, x, scale, zero_point))
+        changed, names = run_pass(lower_to_int8, built)
+        assert (changed, names) == (True, ["QUANTIZE", "DEQUANTIZE", "SOFTMAX", *follows])
+        assert built.graphs[0].ops[2].output.per_tensor_quantization == (1 / 256, -128)
+        assert built.graphs[0].outputs[0].per_tensor_quantization == pytest.approx((scale, zero_point))
+
+
+def test_a_dense_layer_trained_with_a_scale_for_each_channel_stays_float() -> None:
+    for scales, lowered in (([0.5], True), ([0.5, 0.25, 1.0], False)):
+        model = FloatModel()
+        kernel = model.op("DEQUANTIZE", [int8_constant("kernel", RNG.integers(-5, 5, (3, 4)), scales)], (3, 4))
+        x = fake(model, model.input(1, 4))
+        y = model.op("FULLY_CONNECTED", [x, kernel, None], (1, 3))
+        assert run_pass(lower_to_int8, model.model(to_int8(model, y)))[0] is lowered
 
 
 def test_what_is_joined_gets_one_grid() -> None:

@@ -13,10 +13,10 @@ def shift_uint8_to_int8(graph: Graph, op: Op, notes: Notes) -> bool:
     if not _is_fake(graph, op.output):
         return False
     result = op.output
-    scaled = result.per_tensor_quantization
-    assert scaled is not None
+    grid = result.quantization
+    assert grid is not None
     result.type = "INT8"
-    result.quantization = parameters(scaled[0], scaled[1] - 128)
+    result.quantization = parameters(grid.scale, grid.zero_point - 128, grid.axis)
     for reader in graph.consumers(result):
         reader.code = OpCode("DEQUANTIZE", "", 2)
     return True
@@ -26,7 +26,7 @@ def _is_fake(graph: Graph, tensor: Tensor) -> bool:
     """Whether the uint8 tensor does nothing but go back to float."""
     return (
         tensor.type == "UINT8"
-        and tensor.per_tensor_quantization is not None
+        and tensor.quantization is not None
         and not graph.is_output(tensor)
         and all(reader.name == "DEQUANTIZE" for reader in graph.consumers(tensor))
     )

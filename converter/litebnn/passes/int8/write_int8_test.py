@@ -51,3 +51,17 @@ def test_what_is_read_otherwise_too_stays_float(other: str) -> None:
     built = model.model(*outputs)
     run_phases(built, BINARY_PHASES, Notes(built))
     assert not run_pass(write_int8, built)[0]
+
+
+@pytest.mark.usefixtures("library")
+def test_a_dense_layer_writes_int8_in_front_of_its_reshape() -> None:
+    model = FloatModel()
+    weights = sign_weights(np.random.default_rng(0), 8, 64)
+    built = model.model(quantized(model, model.dense(model.sign(model.input(1, 64)), weights, np.arange(8))))
+    source = model.finish(*built.graphs[0].outputs)
+    notes = Notes(built)
+    run_phases(built, BINARY_PHASES, notes)
+    assert write_int8(built.graphs[0], notes)
+    assert op_names(built) == ["LceQuantize", "RESHAPE", "LceBconv2d", "RESHAPE"]
+    assert [op.output.type for op in built.graphs[0].ops[2:]] == ["INT8", "INT8"]
+    assert_same_values(source, built)
