@@ -263,17 +263,11 @@ def int8_graph(one: float) -> tuple[bytes, bytes]:
 
 
 @pytest.mark.usefixtures("library")
-@pytest.mark.parametrize(
-    ("one", "ops"),
-    [
-        (1.0, ["LceQuantize", "LceBconv2d"]),
-        (-1.0, ["GREATER_EQUAL", "LOGICAL_NOT", "LceQuantize", "LceBconv2d"]),
-    ],
-)
-def test_a_graph_that_is_int8_already_gets_int8_binary_ops(one: float, ops: list[str]) -> None:
+@pytest.mark.parametrize("one", [1.0, -1.0])
+def test_a_graph_that_is_int8_already_gets_int8_binary_ops(one: float) -> None:
     source, reference = int8_graph(one)
     converted = litebnn.convert_tflite(source)
-    assert op_names(converted) == ops
+    assert op_names(converted) == ["LceQuantize", "LceBconv2d"]
     x = np.random.default_rng(1).integers(-128, 128, (1, 6, 6, 32)).astype(np.int8)
     actual = litebnn.Interpreter(converted).predict(x)
     expected = litebnn.Interpreter(reference).predict((x.astype(np.float32) - 5) / 16)

@@ -16,7 +16,6 @@ from litebnn.passes.binarize.binarize_dense import binarize_dense
 from litebnn.passes.binarize.matmul_to_dense import matmul_to_dense
 from litebnn.passes.binarize.split_transposed_convs import split_transposed_convs
 from litebnn.passes.binarize.undo_space_to_batch import undo_space_to_batch
-from litebnn.passes.find_signs.dequantize_layers_of_signs import dequantize_layers_of_signs
 from litebnn.passes.find_signs.fold_constants import fold_constants
 from litebnn.passes.find_signs.fold_reshape_shapes import fold_reshape_shapes
 from litebnn.passes.find_signs.move_transposes import move_transposes
@@ -60,7 +59,6 @@ PHASES: dict[str, tuple[Pass, ...]] = {
         remove_empty_padding,
         recognize_signs,
         shift_two_values,
-        dequantize_layers_of_signs,
         move_transposes,
         move_unit_axes,
         reshape_bits,

@@ -54,9 +54,9 @@ def verify_conversion(
     """Compares two models: their outputs, and layer by layer where these are not the same to the last bit.
 
     The source sums floats, the result counts bits: where a value next to zero is rounded to the other side, its sign
-    turns over, and all that follows may differ. Such a sample says nothing of the outputs and is passed over. A result
-    that is int8, or quantizes activations when it runs, is held to half of the values' root mean square only: what int8
-    loses, it may lose.
+    turns over, and all that follows may differ. Such a sample says nothing of the outputs and is passed over. Where
+    either of the two computes in integers, or quantizes activations when it runs, the result is held to half of the
+    values' root mean square only: what int8 loses, it may lose.
 
     Args:
         source, converted: `.tflite` files with the same inputs and outputs; those of `converted` may be int8.
@@ -68,8 +68,7 @@ def verify_conversion(
     before, after = read_model(source), read_model(converted)
     samples = _samples(before, inputs)
     models = interpreter_for("verify", source), interpreter_for("verify", converted)
-    is_int8 = any(tensor.type == "INT8" for tensor in computed(after.graphs[0]))
-    if is_int8 or (_has_dynamic_range(after) and not _has_dynamic_range(before)):
+    if any(_rounds(model) or _has_dynamic_range(model) for model in (before, after)):
         worst = max(_gaps(_relative_error, *models, samples))
         if worst > INT8_TOLERANCE:
             raise ConversionError(f"the converted model's outputs are off by {worst:.2g} of their values")
@@ -99,6 +98,11 @@ def verify_conversion(
             + "; ".join(map(str, by_layer(found)))
         )
     return Verification(max(gaps), len(gaps), passed_over, by_layer(found))
+
+
+def _rounds(model: Model) -> bool:
+    """Whether what ops hand on is rounded to a grid."""
+    return any(tensor.type in ("INT8", "INT16") for tensor in computed(model.graphs[0]))
 
 
 def _has_dynamic_range(model: Model) -> bool:

@@ -6,6 +6,7 @@ import pytest
 import litebnn
 from litebnn.flatbuffer import read_model, write_model
 from litebnn.report.verify import verify_conversion
+from litebnn.rewriting.int8 import int8_constant
 from tests.support.float_models import FloatModel, sign_weights, sums_near_zero
 
 GOLDEN = Path(__file__).resolve().parents[3] / "tests" / "golden"
@@ -64,3 +65,17 @@ def test_the_report_says_which_signs_rounding_turned() -> None:
     assert f'rounding in 1 of {len(samples)} samples: "{sign}"' in str(report)
     _, unverified = litebnn.convert_tflite(source, return_report=True)
     assert unverified.to_dict()["verification"] is None
+
+
+@pytest.mark.usefixtures("library")
+def test_a_source_that_rounds_what_its_layers_read_is_held_to_less() -> None:
+    rng = np.random.default_rng(0)
+    model = FloatModel()
+    weights = sign_weights(rng, 8, 3, 3, 32)
+    kernel = int8_constant("kernel", weights, np.abs(weights).max(axis=(1, 2, 3)) / 127)
+    other = int8_constant("other", rng.standard_normal((8, 3, 3, 32)), 1 / 32)
+    x = model.input(1, 6, 6, 32)
+    source = model.finish(model.conv(model.sign(x), kernel), model.conv(x, other))
+    _, report = litebnn.convert_tflite(source, verify=True, return_report=True)
+    assert [layer.binary for layer in report.layers] == [True, False]
+    assert report.difference < 0.02

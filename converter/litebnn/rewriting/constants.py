@@ -95,7 +95,7 @@ def constants_behind(graph: Graph, tensor: Tensor) -> set[Tensor] | None:
             constants.add(tensor)
             continue
         op = graph.producer(tensor)
-        if op is None or op.name not in _FOLDABLE:
+        if op is None or op.name not in _FOLDABLE or (op.name != "DEQUANTIZE" and _reads_levels(op)):
             return None
         for source in op.inputs:
             if source is None:
@@ -104,6 +104,11 @@ def constants_behind(graph: Graph, tensor: Tensor) -> set[Tensor] | None:
                 seen.add(source)
                 waiting.append(source)
     return constants
+
+
+def _reads_levels(op: Op) -> bool:
+    """Whether the op is one of a quantized model, whose integers stand for other numbers."""
+    return any(tensor is not None and tensor.quantization is not None for tensor in (*op.inputs, *op.outputs))
 
 
 def evaluate(graph: Graph, tensor: Tensor) -> Array | None:

@@ -6,11 +6,12 @@ from typing import Any
 
 import numpy as np
 
-from litebnn.graph import Array, Graph, Op, Quantization, Tensor, builtin_op, constant
+from litebnn.graph import NUMPY_TYPES, Array, Graph, Op, Quantization, Tensor, builtin_op, constant
 
 INT8_MIN, INT8_MAX = -128, 127
-# The int8 value nearest to 1 may be this far from it to stand for a sign.
-INT8_ONE = 1e-3
+_GRIDS = ("INT8", "UINT8", "INT16")
+# A quantized comparison shifts its operands to the left by 8 bits before it scales and rounds them.
+_FINEST_COMPARED = 2.0**-9
 
 
 def parameters(scale: Any, zero_point: Any = 0, axis: int = 0) -> Quantization:
@@ -67,8 +68,55 @@ def is_int8(tensor: Tensor | None) -> bool:
     return tensor is not None and tensor.type == "INT8" and tensor.per_tensor_quantization is not None
 
 
+def is_quantized(tensor: Tensor) -> bool:
+    """Whether the tensor has one grid, of int8 or of another type."""
+    return grid_range(tensor) is not None
+
+
 def same_parameters(left: Tensor, right: Tensor) -> bool:
     return left.type == right.type and left.per_tensor_quantization == right.per_tensor_quantization is not None
+
+
+def on_grid(values: Array, tensor: Tensor) -> Array | None:
+    """What numbers become in a tensor: themselves where it is float, the nearest of its grid where it has one."""
+    if tensor.type == "FLOAT32":
+        return values
+    limits = grid_range(tensor)
+    if limits is None:
+        return None
+    scale, zero_point = tensor.per_tensor_quantization or (1.0, 0)
+    levels = round_half_away(values.astype(np.float32) / np.float32(scale)) + zero_point
+    return np.clip(from_levels(levels, scale, zero_point), *limits)
+
+
+def from_levels(levels: Any, scale: float, zero_point: int) -> Array:
+    """float32 values of levels, computed as DEQUANTIZE does: 127 times the float nearest to 1/127 is 1."""
+    values: Array = (np.asarray(levels, np.float32) - np.float32(zero_point)) * np.float32(scale)
+    return values
+
+
+def grid_range(tensor: Tensor) -> tuple[float, float] | None:
+    """The lowest and the highest value of a tensor with one grid, None for others."""
+    grid = tensor.per_tensor_quantization
+    if grid is None or tensor.type not in _GRIDS:
+        return None
+    limits = np.iinfo(NUMPY_TYPES[tensor.type])
+    low, high = from_levels([limits.min, limits.max], *grid)
+    return float(low), float(high)
+
+
+def lowest_value(graph: Graph, tensor: Tensor) -> float:
+    """The lowest value that a tensor can have as far as its grid says, or that of which it is the DEQUANTIZE."""
+    op = graph.producer(tensor)
+    source = op.input(0) if op is not None and op.name == "DEQUANTIZE" else tensor
+    limits = grid_range(source)
+    return -np.inf if limits is None else limits[0]
+
+
+def tells_zero_apart(tensor: Tensor) -> bool:
+    """Whether the runtime, when it compares the tensor with zero, finds the first level below zero to be less."""
+    grid = tensor.per_tensor_quantization
+    return grid is not None and grid[0] >= _FINEST_COMPARED
 
 
 def int8_source(graph: Graph, tensor: Tensor | None) -> Tensor | None:

@@ -6,6 +6,7 @@ import numpy as np
 
 from litebnn.contract import LCE_DEQUANTIZE, Activation
 from litebnn.graph import Array, Graph, Op, Tensor
+from litebnn.rewriting.int8 import from_levels
 
 
 def bits_of(graph: Graph, tensor: Tensor | None) -> Tensor | None:
@@ -31,7 +32,7 @@ def uniform(tensor: Tensor | None) -> float | None:
     assert tensor is not None
     if tensor.quantization is not None and tensor.type in ("INT8", "UINT8", "INT16"):
         scaled = tensor.per_tensor_quantization
-        return None if scaled is None else (float(first) - scaled[1]) * scaled[0]
+        return None if scaled is None else float(from_levels(first, *scaled))
     return float(first)
 
 

@@ -54,14 +54,17 @@ class Notes:
 
     def _add(self, graph: Graph, op: Op) -> None:
         weights = op.input(1)
+        size = _stored_bytes(graph, op)
         layer = Layer(
             name=op.output.name,
             kind=facts(op).layer,
             macs=macs_of(op),
-            bytes_before=_stored_bytes(graph, op),
+            bytes_before=size,
             filter_shape=weights.shape,
+            bytes_after=size,
             channels_in=max(op.input(0).channels, 0),
             output_shape=op.output.dims,
+            output=op.output.type,
         )
         self.layers.append(layer)
         self._layer_of[op] = layer

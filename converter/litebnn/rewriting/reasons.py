@@ -6,6 +6,7 @@ import numpy as np
 
 from litebnn.contract import LCE_DEQUANTIZE
 from litebnn.graph import Graph, Op, Tensor, facts
+from litebnn.rewriting.int8 import is_quantized, lowest_value
 from litebnn.rewriting.padding import PADS, constant_padding
 from litebnn.rewriting.signs import find_two_values
 
@@ -27,10 +28,7 @@ def why_no_sign(graph: Graph, tensor: Tensor) -> str:
         if op.name in ("ROUND", "FLOOR"):
             return "its input takes several levels (a DoReFa quantizer), not ±1"
         if op.name == "SIGN":
-            source = graph.producer(op.input(0))
-            if source is not None and source.name == "RELU":
-                return "its input takes 0 and 1 (a heaviside quantizer), not ±1"
-            return "its input is sign(x), which is 0 where x is 0 (ternary): use ste_sign"
+            return _why_sign_is_none(graph, op)
         if op.name != LCE_DEQUANTIZE and find_two_values(graph, tensor) is not None:
             return "its input takes two values that are not ±1"
         if op.name not in _PASSED and not facts(op).moves and not facts(op).keeps_signs:
@@ -38,6 +36,20 @@ def why_no_sign(graph: Graph, tensor: Tensor) -> str:
         passed.append(op)
         tensor = op.input(0)
     return NO_SIGN
+
+
+def _why_sign_is_none(graph: Graph, sign: Op) -> str:
+    """Why a SIGN is no sign of ±1."""
+    source = graph.producer(sign.input(0))
+    if (source is not None and source.name == "RELU") or lowest_value(graph, sign.input(0)) >= 0:
+        return "its input takes 0 and 1 (a heaviside quantizer), not ±1"
+    tensor, grid = sign.input(0), None
+    while (op := graph.producer(tensor)) is not None and op.name in ("QUANTIZE", "DEQUANTIZE", "ADD", "SUB"):
+        grid = tensor if is_quantized(tensor) else grid
+        tensor = op.input(1 if op.input(0).is_constant else 0)
+    if op is not None and op.name == "SIGN" and grid is not None:
+        return f'the grid of "{grid.name}" does not tell the three values of sign(x) apart'
+    return "its input is sign(x), which is 0 where x is 0 (ternary): use ste_sign"
 
 
 def _obstacle(op: Op) -> str | None:

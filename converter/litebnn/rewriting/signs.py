@@ -1,7 +1,8 @@
 """Finding signs in the forms that exporters leave them in.
 
 The forms: sign(sign(x) + c) with 0 < |c| < 1; select on a comparison or any other boolean; select(x == 0, 1, sign(x));
-a boolean cast to a number and scaled to ±1. Functions of other values (ternary, 0 and 1, several bits) are none.
+a boolean cast to a number and scaled to ±1. Functions of other values (ternary, several bits) are none. Between the ops
+of a form, values may be rounded to a grid, and of what they are then no more is said than what the sign needs.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ import numpy as np
 from litebnn.contract import LCE_DEQUANTIZE
 from litebnn.graph import Array, Graph, Op, Tensor
 from litebnn.rewriting.affine import per_channel
-from litebnn.rewriting.int8 import INT8_ONE, is_int8
+from litebnn.rewriting.int8 import is_int8, lowest_value, on_grid, tells_zero_apart
 from litebnn.rewriting.match import fused_activation, uniform
 
 _COMPARISONS = ("GREATER_EQUAL", "GREATER", "LESS_EQUAL", "LESS")
@@ -70,7 +71,8 @@ def _of_comparison(tensor: Tensor, op: Op | None) -> Sign | None:
             threshold = _threshold(x, other)
             if threshold is None or not np.all(np.isfinite(threshold)) or x.is_constant or x.dims != tensor.dims:
                 continue
-            if x.type == "FLOAT32" or (is_int8(x) and name == "GREATER_EQUAL" and np.all(threshold == 0)):
+            told = is_int8(x) and tells_zero_apart(x) and name == "GREATER_EQUAL" and np.all(threshold == 0)
+            if x.type == "FLOAT32" or told:
                 return Sign(x, name, threshold, condition=None if x.type == "FLOAT32" else tensor)
     return None
 
@@ -81,14 +83,9 @@ def _threshold(x: Tensor, constant: Tensor) -> float | Array | None:
     return per_channel(constant, x.channels) if number is None else number
 
 
-def _rounded(value: float | None) -> float | None:
-    """±1 for what int8 holds of ±1."""
-    return value if value is None or abs(abs(value) - 1) > INT8_ONE else float(np.sign(value))
-
-
 def _select(graph: Graph, op: Op) -> Sign | None:
     condition, if_true, if_false = op.input(0), op.input(1), op.input(2)
-    values = (_rounded(uniform(if_true)), _rounded(uniform(if_false)))
+    values = (uniform(if_true), uniform(if_false))
     if values in ((1.0, -1.0), (-1.0, 1.0)):
         sign = _of_boolean(graph, condition)
         return sign if values[0] == 1.0 else sign.negated()
@@ -104,23 +101,19 @@ def _select(graph: Graph, op: Op) -> Sign | None:
 
 
 def _sign_of_shifted_sign(graph: Graph, op: Op) -> Sign | None:
-    shift = graph.producer(op.input(0))
-    if shift is None or shift.name not in ("ADD", "SUB") or fused_activation(shift) != 0:
+    source, steps = _arithmetic(graph, op.input(0))
+    inner = graph.producer(source)
+    if inner is None or inner.name != "SIGN" or inner.input(0).type != "FLOAT32":
         return None
-    left, right = shift.input(0), shift.input(1)
-    for tensor, other in ((left, right), (right, left)):
-        inner, amount = graph.producer(tensor), uniform(other)
-        if inner is None or inner.name != "SIGN" or amount is None or not 0 < abs(amount) < 1:
-            continue
-        x = inner.input(0)
-        if x.type != "FLOAT32":
-            continue
-        if shift.name == "ADD":
-            return Sign(x, "GREATER_EQUAL" if amount > 0 else "GREATER", 0.0)
-        if tensor is left:
-            return Sign(x, "GREATER_EQUAL" if amount < 0 else "GREATER", 0.0)
-        return Sign(x, "LESS_EQUAL" if amount > 0 else "LESS", 0.0)  # c - sign(x)
-    return None
+    x = inner.input(0)
+    below, at, above = np.sign(steps(np.array([-1.0, 0.0, 1.0])))
+    if lowest_value(graph, x) >= 0:
+        below = -above
+    if at == 0 or above == 0 or below != -above:
+        return None
+    if above > 0:
+        return Sign(x, "GREATER_EQUAL" if at > 0 else "GREATER", 0.0)
+    return Sign(x, "LESS_EQUAL" if at > 0 else "LESS", 0.0)
 
 
 def _scaled_boolean(graph: Graph, op: Op) -> Sign | None:
@@ -151,44 +144,66 @@ class TwoValues:
 
 
 def find_two_values(graph: Graph, tensor: Tensor) -> TwoValues | None:
-    """Which two numbers a float tensor takes, where a boolean or a sign decides.
+    """Which two numbers a float or quantized tensor takes, where a boolean or a sign decides.
 
     That is a boolean cast to a number, a select of two numbers or an unpacked sign, and MUL, DIV, ADD and SUB of one of
-    these by numbers.
+    these by numbers, rounded to a grid or not.
     """
-    steps: list[tuple[str, float, bool]] = []
-    while (op := graph.producer(tensor)) is not None and op.name in _STEPS and len(steps) < _MOST_STEPS:
-        left, right = op.input(0), op.input(1)
-        amount = uniform(right)
-        constant_first = amount is None
-        amount = uniform(left) if amount is None else amount
-        if amount is None or fused_activation(op) != 0:
-            return None
-        steps.append((op.name, amount, constant_first))
-        tensor = right if constant_first else left
-    values = _two_values_of(op) if op is not None else None
+    source, steps = _arithmetic(graph, tensor)
+    op = graph.producer(source)
+    values = None if op is None else _two_values_of(op)
     if values is None:
         return None
-    high, low = values.high, values.low
-    for name, amount, constant_first in reversed(steps):
-        step = _STEPS[name]
-        with np.errstate(divide="ignore"):
-            high, low = (float(step(amount, v) if constant_first else step(v, amount)) for v in np.array([high, low]))
+    high, low = (float(value) for value in steps(np.array([values.high, values.low])))
     return TwoValues(values.source, high, low) if np.all(np.isfinite([high, low])) else None
 
 
 _STEPS: dict[str, Callable[[Any, Any], Any]] = {"MUL": np.multiply, "DIV": np.divide, "ADD": np.add, "SUB": np.subtract}
-_MOST_STEPS = 4
+_MOST_STEPS = 8
+
+
+def _arithmetic(graph: Graph, tensor: Tensor) -> tuple[Tensor, Callable[[Array], Array]]:
+    """What `tensor` is computed from by numbers alone, and the function that the ops on the way are."""
+    steps: list[tuple[Op, float, bool]] = []
+    while (op := graph.producer(tensor)) is not None and len(steps) < _MOST_STEPS:
+        if op.name in ("QUANTIZE", "DEQUANTIZE"):
+            amount, constant_first = 0.0, False
+        elif op.name in _STEPS and fused_activation(op) == 0:
+            right = uniform(op.input(1))
+            constant_first = right is None
+            left_or_right = uniform(op.input(0)) if right is None else right
+            if left_or_right is None:
+                break
+            amount = left_or_right
+        else:
+            break
+        if on_grid(np.zeros(1), op.output) is None:
+            break
+        steps.append((op, amount, constant_first))
+        tensor = op.input(1 if constant_first else 0)
+
+    def computed(values: Array) -> Array:
+        for op, amount, constant_first in reversed(steps):
+            if op.name in _STEPS:
+                step = _STEPS[op.name]
+                with np.errstate(divide="ignore"):
+                    values = step(amount, values) if constant_first else step(values, amount)
+            rounded = on_grid(values, op.output)
+            assert rounded is not None
+            values = rounded
+        return values
+
+    return tensor, computed
 
 
 def _two_values_of(op: Op) -> TwoValues | None:
     """The two values of an op that is none of the steps."""
-    if op.output.type != "FLOAT32":
+    if not op.inputs or op.inputs[0] is None:
         return None
     source = op.input(0)
-    if op.name == "CAST" and source.type == "BOOL":
+    if op.name == "CAST" and source.type == "BOOL" and op.output.type == "FLOAT32":
         return TwoValues(source, 1.0, 0.0)
-    if op.name == LCE_DEQUANTIZE:
+    if op.name == LCE_DEQUANTIZE and op.output.type == "FLOAT32":
         return TwoValues(op.output, 1.0, -1.0)
     if op.name in ("SELECT", "SELECT_V2") and source.dims == op.output.dims:
         high, low = uniform(op.input(1)), uniform(op.input(2))

@@ -4,12 +4,51 @@ from __future__ import annotations
 
 import numpy as np
 
+from litebnn.contract import BITS_PER_WORD
 from litebnn.graph import Array, Graph, Op, Tensor
 from litebnn.rewriting.build import split_activation
+from litebnn.rewriting.int8 import dequantized
 from litebnn.rewriting.match import floats, fused_activation
 
 # Magnitudes that were one alpha differ by this, relative to it, once they are rounded.
 _MAGNITUDE_TOLERANCE = 1e-5
+
+
+def weight_values(weights: Tensor) -> Array | None:
+    """float32 values of constant weights, which a float layer too may hold as int8 (in files of dynamic range)."""
+    array = weights.array
+    if weights.quantization is not None:
+        return dequantized(weights)
+    return array if array is not None and array.dtype == np.float32 else None
+
+
+def not_float(weights: Tensor) -> str:
+    """Why a layer is not binary whose weights have no such values."""
+    if not weights.is_constant:
+        return "its weights are not a float constant"
+    kind = "sparse" if weights.is_sparse else weights.type
+    return f'its weights "{weights.name}" are {kind}, not a float constant'
+
+
+def why_not_binary(layer: Op, weights: Array) -> str | None:
+    """Why no CONV_2D or FULLY_CONNECTED of that form is binary, whatever its weights [O, ...]; None where it can be."""
+    channels_out, channels = weights.shape[0], weights.shape[-1]
+    dims = layer.input(0).dims
+    if layer.name == "CONV_2D":
+        channels_in = dims[-1]
+        if channels < 1 or channels_in % channels or channels_out % (channels_in // channels):
+            return f"its filter {list(weights.shape)} does not divide its {channels_in} input channels into groups"
+        if channels != channels_in and channels % BITS_PER_WORD:
+            return f"its groups have {channels} channels, not a multiple of {BITS_PER_WORD}"
+    elif layer.options.weights_format != 0:
+        return "its weights are shuffled"
+    elif dims[-1] != channels:
+        return f"it reads rows of {channels} across an input of {list(dims)}"
+    elif sum(d < 0 for d in dims[:-1]) > 1:
+        return "more than one dimension of its input is unknown"
+    if fused_activation(layer) is None:
+        return "its fused activation is not one of ReLU, ReLU6, ReLU1"
+    return None
 
 
 def binary_weights(weights: Array) -> tuple[Array, Array] | str:
@@ -24,12 +63,15 @@ def binary_weights(weights: Array) -> tuple[Array, Array] | str:
         return "its weights are not finite"
     alpha = flat.max(axis=1)
     smallest = flat.min(axis=1)
-    if np.any((smallest == 0) & (alpha > 0)):
-        return "its weights contain zeros (ternary or pruned)"
     if not np.any(alpha > 0):
         return "its weights are all zero"
+    has_zeros = bool(np.any((smallest == 0) & (alpha > 0)))
+    if has_zeros:
+        smallest = np.where(flat == 0, alpha[:, None], flat).min(axis=1)
     if np.any(alpha - smallest > _MAGNITUDE_TOLERANCE * alpha):
         return "its weights are not ±alpha in each output channel"
+    if has_zeros:
+        return "its weights contain zeros (ternary or pruned)"
     return np.signbit(weights), alpha.astype(np.float32)
 
 
@@ -76,13 +118,14 @@ def binary_parts(graph: Graph, op: Op, weights: Array) -> tuple[Array, Array, Ar
         bool [O, ...], true where a weight is negative, float32 [O] magnitudes and float32 [O] bias; or why the layer
         cannot be binary.
     """
+    reason = why_not_binary(op, weights)
+    if reason is not None:
+        return reason
     parts = binary_weights(weights)
     if isinstance(parts, str):
         return parts
     bias = bias_values(op.optional(2), weights.shape[0])
     if bias is None:
         return "its bias is not a float constant"
-    if fused_activation(op) is None:
-        return "its fused activation is not one of ReLU, ReLU6, ReLU1"
     split_activation(graph, op)
     return (*parts, bias)

@@ -9,32 +9,29 @@ from litebnn.graph import Graph, Op, packed_words
 from litebnn.rewriting.bconv import bconv_of
 from litebnn.rewriting.build import derived, like
 from litebnn.rewriting.each import each
-from litebnn.rewriting.match import bits_of, floats
+from litebnn.rewriting.match import bits_of
 from litebnn.rewriting.notes import Notes
 from litebnn.rewriting.reasons import why_no_sign
 from litebnn.rewriting.reshapes import reshape_op
-from litebnn.rewriting.weights import binary_parts
+from litebnn.rewriting.weights import binary_parts, not_float, weight_values
 
 
 @each("FULLY_CONNECTED")
 def binarize_dense(graph: Graph, op: Op, notes: Notes) -> bool:
+    if op.output.type != "FLOAT32":  # a quantized layer of a sign has become a float one by now, or there is a reason
+        return False
     bits = bits_of(graph, op.input(0))
     if bits is None:
         return notes.left_alone(op, why_no_sign(graph, op.input(0)))
-    weights = floats(op.input(1))
-    if weights is None or op.options.weights_format != 0:
-        return notes.left_alone(op, "its weights are not a float constant")
-    channels_out, channels_in = weights.shape
-    dims = op.input(0).dims
-    if dims[-1] != channels_in:
-        return notes.left_alone(op, f"it reads rows of {channels_in} across an input of {list(dims)}")
-    rows = [d for d in dims[:-1] if d != 1]
-    if sum(d < 0 for d in rows) > 1:
-        return notes.left_alone(op, "more than one dimension of its input is unknown")
+    weights = weight_values(op.input(1))
+    if weights is None:
+        return notes.left_alone(op, not_float(op.input(1)))
     parts = binary_parts(graph, op, weights)
     if isinstance(parts, str):
         return notes.left_alone(op, parts)
     minus_one, alpha, bias = parts
+    channels_out, channels_in = weights.shape
+    rows = op.input(0).dims[:-1]
     count = -1 if any(d < 0 for d in rows) else int(np.prod(rows, dtype=np.int64))
     pixels = like(bits, derived(op.output.name, "/input"), dims=(count, 1, 1, packed_words(channels_in)))
     result = like(op.output, derived(op.output.name, "/pixels"), dims=(count, 1, 1, channels_out))

@@ -9,18 +9,21 @@ import numpy as np
 
 from litebnn.graph import Graph, Op, builtin_op, constant
 from litebnn.rewriting.each import each
-from litebnn.rewriting.match import bits_of, floats
+from litebnn.rewriting.match import bits_of
 from litebnn.rewriting.notes import Notes
 from litebnn.rewriting.reasons import why_no_sign
-from litebnn.rewriting.weights import binary_weights
+from litebnn.rewriting.signs import find_two_values
+from litebnn.rewriting.weights import binary_weights, weight_values
 
 
 @each("BATCH_MATMUL")
 def matmul_to_dense(graph: Graph, op: Op, notes: Notes) -> bool:
+    if op.output.type != "FLOAT32" and find_two_values(graph, op.input(0)) is not None:
+        return notes.left_alone(op, f"there is no binary BATCH_MATMUL of {op.output.type}")
     if bits_of(graph, op.input(0)) is None:
         return notes.left_alone(op, why_no_sign(graph, op.input(0)))
     matrix = op.input(1)
-    values = floats(matrix)
+    values = weight_values(matrix)
     if op.options.adj_x or len(matrix.shape) != 2 or values is None:
         return notes.left_alone(op, "it is no product with a constant float matrix")
     weights = values if op.options.adj_y else np.ascontiguousarray(values.T)

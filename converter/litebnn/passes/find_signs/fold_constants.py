@@ -1,7 +1,7 @@
-"""What is computed from constants -> constants, where the file does not grow, and for binary layers in any case.
+"""What is computed from constants -> constants, where the file does not grow much, and for binary layers in any case.
 
-Exporters leave the sign, clip or scale of a large kernel as ops. Weights that are stored as int8 or half precision stay
-so for a layer that is not binary.
+Exporters leave the sign, clip or scale of a large kernel as ops, and in files of half precision every constant stands
+behind a DEQUANTIZE. Weights that are stored as int8 or half precision stay so for a layer that is not binary.
 """
 
 from __future__ import annotations
@@ -10,11 +10,12 @@ import math
 
 import numpy as np
 
-from litebnn.graph import NUMPY_TYPES, Graph, Op, Tensor, constant
+from litebnn.graph import NUMPY_TYPES, Graph, Op, constant, facts
 from litebnn.rewriting.constants import constants_behind, evaluate
 from litebnn.rewriting.each import each
 from litebnn.rewriting.match import bits_of
 from litebnn.rewriting.notes import Notes
+from litebnn.rewriting.padding import without_zeros
 
 _LAYERS = ("CONV_2D", "FULLY_CONNECTED", "BATCH_MATMUL")
 
@@ -26,7 +27,7 @@ def fold_constants(graph: Graph, op: Op, notes: Notes) -> bool:
         return False
     changed = False
     for index, tensor in enumerate(op.inputs):
-        if tensor is None or tensor.is_constant or not _is_worth_folding(graph, op, tensor):
+        if tensor is None or tensor.is_constant or not _is_worth_folding(graph, op, index):
             continue
         value = evaluate(graph, tensor)
         if value is not None:
@@ -35,11 +36,15 @@ def fold_constants(graph: Graph, op: Op, notes: Notes) -> bool:
     return changed
 
 
-def _is_worth_folding(graph: Graph, op: Op, tensor: Tensor) -> bool:
+def _is_worth_folding(graph: Graph, op: Op, index: int) -> bool:
+    tensor = op.input(index)
     constants = constants_behind(graph, tensor)
     if constants is None:
         return False
-    if op.name in _LAYERS and bits_of(graph, op.inputs[0]) is not None:
+    if op.name in _LAYERS and bits_of(graph, without_zeros(graph, op.input(0))[0]) is not None:
+        return True
+    # The passes look for numbers, and for vectors of channels, in ops that a sign or a binary layer can take in.
+    if index not in facts(op).constants and math.prod(tensor.shape) == max(tensor.shape, default=1):
         return True
     size = math.prod(tensor.shape) * np.dtype(NUMPY_TYPES.get(tensor.type, np.float64)).itemsize
     return size <= sum(source.buffer.data.size for source in constants if source.buffer.data is not None)

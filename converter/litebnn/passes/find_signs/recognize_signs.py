@@ -10,14 +10,13 @@ from litebnn.rewriting.affine import LEAST
 from litebnn.rewriting.build import custom_op, derived, like, pack_signs
 from litebnn.rewriting.constants import constants_behind
 from litebnn.rewriting.each import each
-from litebnn.rewriting.int8 import quantize_op
 from litebnn.rewriting.notes import Notes
 from litebnn.rewriting.signs import Sign, find_sign
 
 
 @each()
 def recognize_signs(graph: Graph, op: Op, notes: Notes) -> bool:
-    if len(op.outputs) != 1 or op.output.type not in ("FLOAT32", "INT8"):
+    if len(op.outputs) != 1 or op.output.type != "FLOAT32":
         return False
     sign = find_sign(graph, op.output)
     if sign is None or op.output.channels < 1 or constants_behind(graph, sign.x) is not None:
@@ -26,12 +25,7 @@ def recognize_signs(graph: Graph, op: Op, notes: Notes) -> bool:
     if multiples is None:
         return False
     bits = _tiled_bits(graph, _operand(graph, sign, op), multiples, op)
-    if op.output.type == "FLOAT32":
-        graph.replace(op, custom_op(LCE_DEQUANTIZE, [bits], op.output))
-    else:
-        unpacked = like(op.output, derived(op.output.name, "/sign"), type="FLOAT32")
-        graph.insert(custom_op(LCE_DEQUANTIZE, [bits], unpacked), before=op)
-        graph.replace(op, quantize_op(unpacked, op.output))
+    graph.replace(op, custom_op(LCE_DEQUANTIZE, [bits], op.output))
     return True
 
 
@@ -41,7 +35,7 @@ def _multiples(condition: Tensor, op: Op) -> list[int] | None:
     SELECT, which is older than SELECT_V2, has a rule of its own.
     """
     sizes = list(zip(condition.dims, op.output.dims, strict=False))
-    if op.name != "SELECT_V2" or op.output.type != "FLOAT32" or len(condition.dims) != len(op.output.dims):
+    if op.name != "SELECT_V2" or len(condition.dims) != len(op.output.dims):
         return None
     if any(small != large and (small, large < 1) != (1, False) for small, large in sizes):
         return None

@@ -3,27 +3,34 @@
 Each value is s · scale + shift of a sign s, so a filter w of it is the filter w · scale of the sign, and the bias grows
 by shift · sum(w). What pads the values pads the sign too: for 0 and 1, a zero is the sign's -1, or the +1 of its
 opposite.
+
+A quantized sign is such a tensor, for grids seldom hold both 1 and -1. Its layer becomes a float one that a QUANTIZE
+follows, which the int8 passes take into the binary op afterwards.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
 
-from litebnn.contract import Padding
-from litebnn.graph import Array, Graph, Op, Tensor, builtin_op, constant, facts
+from litebnn.contract import ACTIVATION_RANGES, Activation, Padding
+from litebnn.graph import Array, Graph, Op, OpCode, Tensor, builtin_op, constant, facts
 from litebnn.rewriting.build import derived, like
 from litebnn.rewriting.constants import evaluate
 from litebnn.rewriting.each import each
+from litebnn.rewriting.int8 import bias_scale, grid_range, is_quantized, on_grid, quantize_op
 from litebnn.rewriting.match import fused_activation
 from litebnn.rewriting.notes import Notes
 from litebnn.rewriting.padding import PADS, constant_padding, layer_padding, pad_with
+from litebnn.rewriting.reasons import why_no_sign
 from litebnn.rewriting.signs import TwoValues, find_two_values
-from litebnn.rewriting.weights import bias_values, binary_weights
+from litebnn.rewriting.weights import bias_values, binary_weights, not_float, weight_values, why_not_binary
 
 _PADDING = (*PADS, "SPACE_TO_BATCH_ND")
-_PASSED = (*_PADDING, "TRANSPOSE", "MAX_POOL_2D")
+_ROUNDING = ("QUANTIZE", "DEQUANTIZE")
+_PASSED = (*_PADDING, *_ROUNDING, "TRANSPOSE", "MAX_POOL_2D")
 _FARTHEST = 5
 
 
@@ -35,47 +42,92 @@ class _Way:
         ops: what lies between the two, in order of execution.
         pads: the numbers that they, and the layer itself, pad with.
         maximum: they take maxima.
+        step: that of the coarsest grid to which the values are rounded, 0 where they are float all through.
     """
 
     values: TwoValues
     ops: tuple[Op, ...]
     pads: tuple[float, ...]
     maximum: bool
+    step: float
 
 
 @each("CONV_2D", "FULLY_CONNECTED")
 def shift_two_values(graph: Graph, op: Op, notes: Notes) -> bool:
-    way = _find_way(graph, op) if op.output.type == "FLOAT32" else None
-    weights = None if way is None else evaluate(graph, op.input(1))
-    if way is None or weights is None or weights.dtype != np.float32 or weights.ndim < 2:
-        return False
-    parts, bias = binary_weights(weights), bias_values(op.optional(2), weights.shape[0])
+    if op.output.type != "FLOAT32" and not is_quantized(op.output):
+        return notes.left_alone(op, f"its output is {op.output.type}")
+    way = _find_way(graph, op)
+    if way is None:
+        is_float = op.output.type == "FLOAT32"
+        return False if is_float else notes.left_alone(op, why_no_sign(graph, op.input(0)))
+    weights = _weights(graph, op.input(1))
+    if weights is None or weights.dtype != np.float32 or weights.ndim < 2:
+        return notes.left_alone(op, not_float(op.input(1)))
+    parts = why_not_binary(op, weights) or binary_weights(weights)
     if isinstance(parts, str):
         return notes.left_alone(op, parts)
-    return bias is not None and _rewrite(graph, op, way, weights, bias, notes)
+    bias = _bias(op, weights.shape[0])
+    if bias is None:
+        return notes.left_alone(op, f'its bias "{op.input(2).name}" is no constant of its grid')
+    return _rewrite(graph, op, way, weights, bias, notes)
+
+
+def _weights(graph: Graph, tensor: Tensor) -> Array | None:
+    return weight_values(tensor) if tensor.is_constant else evaluate(graph, tensor)
+
+
+def _bias(layer: Op, channels: int) -> Array | None:
+    """float32 [channels], of the counts that the bias of a quantized layer consists of too."""
+    bias = layer.optional(2)
+    if bias is None or bias.type == "FLOAT32":
+        return bias_values(bias, channels)
+    counts, scale = bias.array, bias_scale(layer.input(0), layer.input(1), (channels,))
+    if counts is None or counts.dtype not in (np.int32, np.int64) or counts.shape != (channels,) or scale is None:
+        return None
+    return (counts * scale).astype(np.float32)
 
 
 def _find_way(graph: Graph, layer: Op) -> _Way | None:
     ops: list[Op] = []
-    pads = [0.0] if layer_padding(layer) != ((0, 0), (0, 0)) else []
     tensor = layer.input(0)
     while (values := find_two_values(graph, tensor)) is None:
         op = graph.producer(tensor)
         if op is None or not (facts(op).reshapes or op.name in _PASSED) or len(ops) == _FARTHEST:
             return None
-        if fused_activation(op) != 0:
+        if fused_activation(op) != 0 or (op.name in _PADDING and constant_padding(op) is None):
             return None
-        if op.name in _PADDING:
-            padding = constant_padding(op)
-            if padding is None:
-                return None
-            if np.any(padding.amounts):
-                pads.append(padding.value)
         ops.append(op)
         tensor = op.input(0)
-    if values.high == values.low or _is_plain_sign(values):
+    ops.reverse()
+    numbers = [values.high, values.low]
+    for op in ops:
+        padding = constant_padding(op) if op.name in _PADDING else None
+        if padding is not None and np.any(padding.amounts):
+            numbers.append(padding.value)
+        rounded = on_grid(np.array(numbers), op.output)
+        if rounded is None:
+            return None
+        numbers = rounded.tolist()
+    high, low, *pads = numbers
+    if layer_padding(layer) != ((0, 0), (0, 0)):
+        pads.append(0.0)
+    step = max(_steps_of_grids(graph, layer.input(0)), default=0.0)
+    if high == low or (not step and layer.output.type == "FLOAT32" and _is_plain_sign(values)):
         return None
-    return _Way(values, tuple(reversed(ops)), tuple(pads), any(op.name == "MAX_POOL_2D" for op in ops))
+    maximum = any(op.name == "MAX_POOL_2D" for op in ops)
+    return _Way(TwoValues(values.source, high, low), tuple(ops), tuple(pads), maximum, step)
+
+
+def _steps_of_grids(graph: Graph, tensor: Tensor) -> Iterator[float]:
+    """How far apart the levels are of a tensor and of those in front of it, as far as values are handed on."""
+    for _ in range(_FARTHEST):
+        if is_quantized(tensor):
+            assert tensor.per_tensor_quantization is not None
+            yield tensor.per_tensor_quantization[0]
+        op = graph.producer(tensor)
+        if op is None or (op.name not in _PASSED and not facts(op).reshapes):
+            return
+        tensor = op.input(0)
 
 
 def _is_plain_sign(values: TwoValues) -> bool:
@@ -98,13 +150,14 @@ def _rewrite(graph: Graph, layer: Op, way: _Way, weights: Array, bias: Array, no
         )
         notes.left_alone(layer, two + why)
         return False
-    if amounts is None and shifted.shift:
+    zero = shifted.of(0.0)
+    if amounts is None and zero:
         return notes.left_alone(layer, f"{two}, and how SAME pads it depends on a size that is not known")
     tensor = _sign(graph, way.values.source, shifted.opposite, before=layer)
     for op in way.ops:
         tensor = _copy(graph, op, tensor, shifted, before=layer)
-    if shifted.shift and amounts is not None and amounts != ((0, 0), (0, 0)):
-        tensor = pad_with(graph, tensor, np.asarray([(0, 0), *amounts, (0, 0)]), shifted.of(0.0), before=layer)
+    if zero and amounts is not None and amounts != ((0, 0), (0, 0)):
+        tensor = pad_with(graph, tensor, np.asarray([(0, 0), *amounts, (0, 0)]), zero, before=layer)
         layer.options.padding = int(Padding.VALID)
     sums = weights.reshape(weights.shape[0], -1).sum(axis=1, dtype=np.float64)
     name = layer.input(1).name
@@ -113,29 +166,47 @@ def _rewrite(graph: Graph, layer: Op, way: _Way, weights: Array, bias: Array, no
         constant(name, (weights * shifted.scale).astype(np.float32)),
         constant(derived(name, "/bias"), (bias + shifted.shift * sums).astype(np.float32)),
     ]
-    notes.became(layer, graph.replace(layer, Op(layer.code, [*inputs], layer.outputs, layer.options)))
+    if layer.output.type == "FLOAT32":
+        notes.became(layer, graph.replace(layer, Op(layer.code, [*inputs], layer.outputs, layer.options)))
+        return True
+    if _clamps_no_more(layer):
+        layer.options.fused_activation_function = int(Activation.NONE)
+    result = like(layer.output, derived(layer.output.name, "/float"), type="FLOAT32")
+    notes.became(layer, graph.insert(Op(OpCode(layer.name), [*inputs], [result], layer.options), before=layer))
+    graph.replace(layer, quantize_op(result, layer.output))
     return True
+
+
+def _clamps_no_more(layer: Op) -> bool:
+    """Whether the grid of a quantized output ends where the fused activation would clamp."""
+    activation, limits, grid = fused_activation(layer), grid_range(layer.output), layer.output.per_tensor_quantization
+    if activation is None or limits is None or grid is None:
+        return False
+    low, high = ACTIVATION_RANGES[activation]
+    return limits[0] >= low - grid[0] / 2 and limits[1] <= high + grid[0] / 2
 
 
 @dataclass(frozen=True)
 class _ShiftedSign:
-    """Two values as s · scale + shift of the sign s of their source, or of its opposite."""
+    """Two values as s · scale + shift of the sign s of their source, or of its opposite, each within `step`."""
 
     scale: float
     shift: float
     opposite: bool
+    step: float
 
     def of(self, value: float) -> float:
         """The number that stands among the signs for one that stands among the values."""
-        return (value - self.shift) / self.scale
+        number = (value - self.shift) / self.scale
+        return round(number) if abs((round(number) - number) * self.scale) <= self.step else number
 
 
 def _as_shifted_sign(way: _Way) -> _ShiftedSign | None:
     """The form whose pads are signs, or zeros; rather +1 than -1, which LceBconv2d can pad with by itself."""
     high, low = way.values.high, way.values.low
-    forms = [_ShiftedSign((high - low) / 2, (high + low) / 2, opposite=False)]
+    forms = [_ShiftedSign((high - low) / 2, (high + low) / 2, False, way.step)]
     if way.values.source.type == "BOOL":
-        forms.append(_ShiftedSign((low - high) / 2, (high + low) / 2, opposite=True))
+        forms.append(_ShiftedSign((low - high) / 2, (high + low) / 2, True, way.step))
     # A maximum of values is one of signs where these rise with them.
     possible = [
         form
@@ -158,15 +229,15 @@ def _sign(graph: Graph, source: Tensor, opposite: bool, *, before: Op) -> Tensor
 
 
 def _copy(graph: Graph, op: Op, source: Tensor, shifted: _ShiftedSign, *, before: Op) -> Tensor:
-    """What `op` does to the values, done to the sign."""
+    """What `op` does to the values, done to the sign, which no grid has to hold."""
     parameters = op.inputs[1:]
     padding = constant_padding(op) if op.name in _PADDING else None
     if padding is not None and np.any(padding.amounts):
         source = pad_with(graph, source, padding.amounts, shifted.of(padding.value), before=before)
         none = np.zeros_like(op.input(-1).array)
         parameters = [*op.inputs[1:-1], constant(derived(op.output.name, "/no_padding"), none)]
-    if op.name in PADS:
+    if op.name in (*PADS, *_ROUNDING):
         return source
-    output = like(op.output, derived(op.output.name, "/of_sign"))
+    output = like(op.output, derived(op.output.name, "/of_sign"), type="FLOAT32")
     graph.insert(Op(op.code, [source, *parameters], [output], op.options), before=before)
     return output

@@ -3,9 +3,11 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from litebnn.graph import Model, Tensor
+from litebnn.graph import Array, Model, OpCode, Tensor
 from litebnn.passes import BINARY_PHASES, PHASES, run_phases
+from litebnn.passes.find_signs.recognize_signs import recognize_signs
 from litebnn.passes.find_signs.shift_two_values import shift_two_values
+from litebnn.rewriting.int8 import int8_constant, parameters
 from litebnn.rewriting.notes import Notes
 from litebnn.rewriting.padding import constant_padding
 from tests.support.float_models import FloatModel, assert_same_values, op_names, rewritten, run_pass, sign_weights
@@ -114,3 +116,103 @@ def test_a_maximum_of_negated_signs_is_left_alone() -> None:
     run_phases(built, BINARY_PHASES, notes)
     assert "CONV_2D" in op_names(built)
     assert "takes maxima against a sign" in "; ".join(notes.layers[0].reasons)
+
+
+# In an int8 model, "where" picks constants of a grid that may hold 1 and -1, neither, or no negative number.
+GRIDS = {"both": (1 / 127, 0), "neither": (2 / 255, -1), "no_minus": (1 / 255, -128)}
+
+
+def int8_sign(model: FloatModel, x: Tensor, scale: float, zero_point: int) -> Tensor:
+    condition = model.elementwise("GREATER_EQUAL", x, int8_constant("zero", np.zeros(1), 1 / 16, 5), type="BOOL")
+    values = (int8_constant(f"value{value}", np.full(1, value), scale, zero_point) for value in (1, -1))
+    sign = model.op("SELECT_V2", [condition, *values], x.dims, type="INT8")
+    sign.quantization = parameters(scale, zero_point)
+    return sign
+
+
+def int8_input(model: FloatModel) -> Tensor:
+    x = model.input(1, 6, 6, 32, type="INT8")
+    x.quantization = parameters(1 / 16, 5)
+    return x
+
+
+def quantized(model: FloatModel, layer: Tensor, source: Tensor, kernel: Array, scale: float, zero_point: int) -> Tensor:
+    """Makes a layer one of int8, with random counts for a bias."""
+    op = model.graph.producer(layer)
+    assert op is not None
+    scales = np.abs(kernel).max(axis=tuple(range(1, kernel.ndim))) / 127
+    step = (source.per_tensor_quantization or (1.0, 0))[0]
+    bias = model.const(np.random.default_rng(1).integers(-1000, 1000, len(kernel)), np.int32)
+    bias.quantization = parameters(scales * step)
+    model.graph.set_input(op, 1, int8_constant("kernel", kernel, scales))
+    model.graph.set_input(op, 2, bias)
+    op.code = OpCode(op.name, "", 3)
+    layer.type, layer.quantization = "INT8", parameters(scale, zero_point)
+    return layer
+
+
+def int8_conv(kernel: Array, grid: tuple[float, int], *, same: bool = False, activation: str = "none") -> bytes:
+    model = FloatModel()
+    sign = int8_sign(model, int8_input(model), *grid)
+    layer = model.conv(sign, kernel, same=same, activation=activation)
+    zero_point = -128 if activation == "relu" else -3
+    return model.finish(quantized(model, layer, sign, kernel, 4, zero_point))
+
+
+@pytest.mark.usefixtures("library")
+@pytest.mark.parametrize("same", [False, True])
+@pytest.mark.parametrize("grid", GRIDS.values(), ids=GRIDS)
+def test_a_layer_of_an_int8_sign_is_a_float_one_that_is_quantized(grid: tuple[float, int], same: bool) -> None:
+    source = int8_conv(WEIGHTS, grid, same=same)
+    result = rewritten(source, shift_two_values)
+    conv, quantize = result.graphs[0].ops[-2:]
+    assert (conv.name, conv.output.type, quantize.name) == ("CONV_2D", "FLOAT32", "QUANTIZE")
+    assert quantize.output.per_tensor_quantization == (4.0, -3)
+    assert_same_values(source, result)
+
+
+@pytest.mark.usefixtures("library")
+def test_the_end_of_the_grid_is_clamp_enough() -> None:
+    source = int8_conv(WEIGHTS, GRIDS["neither"], activation="relu")
+    result = rewritten(source, shift_two_values, recognize_signs)
+    assert [op.options.fused_activation_function for op in result.graphs[0].ops if op.name == "CONV_2D"] == [0]
+    assert_same_values(source, result)
+
+
+def test_an_int8_layer_of_other_weights_stays_and_says_so() -> None:
+    kernel = np.random.default_rng(0).standard_normal((8, 3, 3, 32))
+    model = FloatModel()
+    sign = int8_sign(model, int8_input(model), 1 / 127, 0)
+    built = model.model(quantized(model, model.conv(sign, kernel), sign, kernel, 4, -3))
+    notes = Notes(built)
+    assert not shift_two_values(built.graphs[0], notes)
+    assert list(notes.layers[0].reasons) == ["its weights are not ±alpha in each output channel"]
+
+
+@pytest.mark.usefixtures("library")
+def test_what_stands_between_an_int8_sign_and_its_layer_is_done_to_the_sign() -> None:
+    model = FloatModel()
+    sign = int8_sign(model, int8_input(model), 2 / 255, -1)
+    pooled = model.max_pool(sign, 2, 2)
+    pooled.type, pooled.quantization = "INT8", sign.quantization
+    model.graph.ops[-1].code = OpCode("MAX_POOL_2D", "", 2)
+    pads = model.const([(0, 0), (1, 1), (1, 1), (0, 0)], np.int32)
+    one = int8_constant("one", np.full((), 1.0), 2 / 255, -1)
+    padded = model.op("PADV2", [pooled, pads, one], (1, 5, 5, 32), type="INT8", version=2)
+    padded.quantization = sign.quantization
+    source = model.finish(quantized(model, model.conv(padded, WEIGHTS), padded, WEIGHTS, 4, -3))
+    result = rewritten(source, shift_two_values)
+    run_phases(result, BINARY_PHASES, Notes(result))
+    assert op_names(result)[-2:] == ["LceBconv2d", "QUANTIZE"]
+    assert_same_values(source, result)
+
+
+@pytest.mark.parametrize("layer", [same, padded])
+def test_a_sign_that_a_float_model_rounds_to_a_grid_is_one_with_other_weights(layer: Layer) -> None:
+    model = FloatModel()
+    sign = model.sign(model.input(1, 8, 8, 32))
+    levels = model.op("QUANTIZE", [sign], sign.dims, type="INT8")
+    levels.quantization = parameters(2 / 255, -1)
+    built = model.model(layer(model, model.op("DEQUANTIZE", [levels], sign.dims, version=2)))
+    run_phases(built, BINARY_PHASES, Notes(built))
+    assert "CONV_2D" not in op_names(built)
