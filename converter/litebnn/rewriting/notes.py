@@ -102,10 +102,12 @@ class Notes:
 
     def finish(self, graphs: list[Graph]) -> None:
         """Fills in what is known once all passes have run."""
+        for layer in self.layers:
+            layer.bytes_after = 0
         for graph in graphs:
             for op in graph.ops:
-                layer = self._layer_of.get(op)
-                if layer is not None:
+                if op in self._layer_of:
+                    layer = self._layer_of[op]
                     layer.bytes_after += _stored_bytes(graph, op)  # a layer may have become several
                     layer.output = "bits" if layer.binary and op.output.type == "INT32" else op.output.type
                     if layer.binary:
