@@ -37,10 +37,10 @@ def build_product(build: str, product: str) -> Path:
     return folder
 
 
-def compiler() -> Compiler:
-    """This machine's compiler; skips the test where there is none."""
+def compiler(target: str = "host") -> Compiler:
+    """This machine's compiler for a target; skips the test where there is none."""
     try:
-        return find_gcc(find_target("host"))
+        return find_gcc(find_target(target))
     except ToolkitError as error:
         pytest.skip(str(error))
 
