@@ -1,12 +1,11 @@
-"""The size of files, functions and folders, so that each can be read at once and found by its name."""
+"""Files, functions and folders can be read at once, and a pass is found by its name."""
 
-import inspect
 from collections import defaultdict
 from pathlib import Path
 
 import pytest
 
-from litebnn.passes import ON_REQUEST, PHASES
+from litebnn.passes import BINARY_PHASES, ON_REQUEST, PHASES
 from tests.support.documents import FOLDERS
 from tests.support.sizes import cpp_functions, python_functions
 from toolchains.targets import ROOT
@@ -60,14 +59,19 @@ def test_no_folder_has_too_many_modules() -> None:
     assert too_many == {}
 
 
-def test_every_pass_has_a_file_of_its_name_and_a_test_beside_it() -> None:
-    passes = {one for phases in (PHASES, ON_REQUEST) for listed in phases.values() for one in listed}
-    assert len(passes) > 30
-    for one in passes:
-        file = Path(inspect.getfile(inspect.unwrap(one)))
-        assert file.stem == one.__name__
-        assert file.parent.name in PHASES
-        assert file.with_name(f"{file.stem}_test.py").is_file(), file
+@pytest.mark.parametrize("phase", PHASES)
+def test_a_folder_holds_the_passes_of_its_phase_each_with_its_test(phase: str) -> None:
+    package = f"litebnn.passes.{phase}"
+    passes = [*PHASES[phase], *ON_REQUEST.get(phase, ())]
+    assert all(one.__module__.endswith(f".{one.__name__}") for one in passes)
+    here = {one.__name__ for one in passes if one.__module__.startswith(f"{package}.")}
+    folder = ROOT / "converter" / Path(*package.split("."))
+    files = {path.stem for path in folder.glob("*.py")} - {"__init__"}
+    assert files == here | {f"{name}_test" for name in here}
+
+
+def test_the_binary_phases_are_the_first() -> None:
+    assert tuple(PHASES)[: len(BINARY_PHASES)] == BINARY_PHASES
 
 
 SAMPLE = """

@@ -7,6 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from litebnn.flatbuffer.schema import schema
+from litebnn.graph import FACTS
+
 ROOT = Path(__file__).resolve().parents[1]
 OPS = ROOT / "ops"
 PACKAGE = ROOT / "converter" / "litebnn"
@@ -81,14 +84,13 @@ def cpp_uses() -> dict[str, list[str]]:
     return uses
 
 
+def modules(folder: Path) -> list[Path]:
+    """The modules in a folder and below; the tests beside them may know anything."""
+    return [file for file in sorted(folder.rglob("*.py")) if not file.stem.endswith("_test")]
+
+
 def imported_by(file: Path) -> Iterator[str]:
-    """The modules of the package that a module imports, anywhere in it, as paths."""
-
-    def path_of(module: str) -> str | None:
-        path = PACKAGE.joinpath(*module.split(".")[1:])
-        candidates = (path.with_suffix(".py"), path / "__init__.py")
-        return next((str(one.relative_to(PACKAGE)) for one in candidates if one.is_file()), None)
-
+    """The names that a module imports of the package, anywhere in it: litebnn.graph.Graph."""
     for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
         if isinstance(node, ast.Import):
             names = [alias.name for alias in node.names]
@@ -97,18 +99,21 @@ def imported_by(file: Path) -> Iterator[str]:
             parent = package[: len(package) - node.level + 1] if node.level else []
             module = ".".join([*parent, *([node.module] if node.module else [])])
             names = [f"{module}.{alias.name}" for alias in node.names]
-            names = [name if path_of(name) else module for name in names]
         else:
             continue
-        for name in names:
-            if name.split(".")[0] == "litebnn" and (path := path_of(name)):
-                yield path
+        yield from (name for name in names if name.split(".")[0] == "litebnn")
+
+
+def module_of(name: str) -> str:
+    """The file of a module, or of what holds a name, as a path in the package."""
+    path = PACKAGE.joinpath(*name.split(".")[1:])
+    files = (path.with_suffix(".py"), path / "__init__.py", path.parent / "__init__.py", path.parent.with_suffix(".py"))
+    return str(next(file for file in files if file.is_file()).relative_to(PACKAGE))
 
 
 def python_uses() -> dict[str, list[str]]:
-    """What each module of the package imports; the tests beside them may know anything."""
-    files = [file for file in sorted(PACKAGE.rglob("*.py")) if not file.stem.endswith("_test")]
-    return {str(file.relative_to(PACKAGE)): sorted(set(imported_by(file))) for file in files}
+    """The modules of the package that each of them imports."""
+    return {str(file.relative_to(PACKAGE)): sorted({*map(module_of, imported_by(file))}) for file in modules(PACKAGE)}
 
 
 @pytest.mark.parametrize(("uses", "layers"), [(cpp_uses(), CPP_LAYERS), (python_uses(), PYTHON_LAYERS)])
@@ -135,3 +140,43 @@ def test_violations_are_seen() -> None:
         "middle/inner/c.cc: may not use middle/b.h",
         "middle/inner/c.cc: may not use elsewhere.h",
     ]
+
+
+def test_nobody_imports_what_a_module_keeps_to_itself() -> None:
+    for file in modules(PACKAGE):
+        last = [name.rpartition(".")[2] for name in imported_by(file)]
+        assert [name for name in last if name.startswith("_") and name != "__version__"] == [], file
+
+
+def test_a_pass_imports_no_other_pass() -> None:
+    passes = PACKAGE / "passes"
+    for file in modules(passes):
+        if file != passes / "__init__.py":
+            assert [name for name in imported_by(file) if name.startswith("litebnn.passes")] == [], file
+
+
+def test_a_pass_names_no_builtin_op_that_models_are_not_checked_for() -> None:
+    """Of a kind that is not in the table, validation lets an op pass that lacks the inputs which a pass then reads."""
+    builtins = {name for name in vars(schema.BuiltinOperator) if name.isupper()}
+    checked = {name for name, facts in FACTS.items() if facts.most}
+    assert len(checked) > 40
+    for file in modules(PACKAGE / "passes"):
+        constants = {node.value for node in ast.walk(ast.parse(file.read_text())) if isinstance(node, ast.Constant)}
+        assert constants & builtins <= checked, file
+
+
+def test_only_the_flatbuffer_folder_knows_the_schema() -> None:
+    camel_case = {field for field in fields_of_the_schema() if re.search("[a-z0-9][A-Z]", field)}
+    assert "strideH" in camel_case
+    for file in modules(PACKAGE):
+        if PACKAGE / "flatbuffer" in file.parents:
+            continue
+        names = [node.attr for node in ast.walk(ast.parse(file.read_text())) if isinstance(node, ast.Attribute)]
+        assert camel_case.isdisjoint(names), file
+        assert [name for name in imported_by(file) if name.startswith("litebnn.flatbuffer.schema")] == [], file
+
+
+def fields_of_the_schema() -> set[str]:
+    """The names that the classes of the generated code give to what a model holds."""
+    kinds = [kind for kind in vars(schema).values() if isinstance(kind, type) and hasattr(kind, "Pack")]
+    return {field for kind in kinds for field in vars(kind())}
