@@ -31,6 +31,7 @@ from litebnn.passes.for_larq.split_zero_padded_outputs import split_zero_padded_
 from litebnn.passes.fuse.activate_before_maxpool import activate_before_maxpool
 from litebnn.passes.fuse.fuse_post_activation import fuse_post_activation
 from litebnn.passes.fuse.merge_signs import merge_signs
+from litebnn.passes.fuse.move_interleaving import move_interleaving
 from litebnn.passes.fuse.move_reshapes import move_reshapes
 from litebnn.passes.fuse.pack_outputs import pack_outputs
 from litebnn.passes.fuse.sign_before_maxpool import sign_before_maxpool
@@ -79,6 +80,7 @@ PHASES: dict[str, tuple[Pass, ...]] = {
     "fuse": (
         merge_signs,
         move_reshapes,
+        move_interleaving,
         activate_before_maxpool,
         fuse_post_activation,
         skip_sign_preserving_ops,
