@@ -1,4 +1,4 @@
-#include "inner_loop_tables.h"
+#include "inner_loops.h"
 #include "kernels/isa/avx512/inner_loop.h"
 
 namespace litebnn {

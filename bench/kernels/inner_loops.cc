@@ -2,7 +2,6 @@
 
 #include <cstring>
 
-#include "inner_loop_tables.h"
 #include "kernels/platform/x86_cpu.h"
 
 namespace litebnn {

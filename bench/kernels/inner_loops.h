@@ -9,6 +9,10 @@ namespace litebnn {
 // Does at least `macs` binary multiply-adds and returns how many it did.
 using InnerLoop = int64_t (*)(int64_t macs);
 
+// Each is compiled for its own ISA.
+int64_t InnerLoopAvx2(int64_t macs);
+int64_t InnerLoopAvx512(int64_t macs);
+
 // The inner loop of the ISA so named, null where it has none to be timed by itself.
 InnerLoop InnerLoopOf(const char* isa);
 

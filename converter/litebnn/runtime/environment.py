@@ -16,7 +16,7 @@ from typing import Any
 from litebnn.runtime.delegate import load_delegate
 from litebnn.runtime.find import find_library
 
-# Of these LiteRT takes the first that it finds, so there is no other GPU accelerator in the environment.
+# LiteRT takes the first library of this name that it finds, so there is no other GPU accelerator in the environment.
 ACCELERATOR_NAME = "libLiteRtGpuAccelerator.so"
 OPTIONS_NAME = "litebnn.options"
 

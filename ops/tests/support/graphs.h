@@ -31,8 +31,8 @@ Options DefaultPoolOptions();
 // All four ops in a row, `depth` packed convolutions among them, each output the next one's input.
 Graph ChainGraph(int depth, int size = 9, int channels = 70);
 
-// Binary layers with shortcuts around them: `depth` times quantize, float convolution, ADD of the quantized tensor, or
-// in every third layer of the one before that.
+// Binary layers with shortcuts around them: each of the `depth` layers packs the signs of its input, convolves them to
+// float and adds its input, or in every third layer that of the layer before.
 Graph ResidualGraph(int depth, int size = 5, int channels = 40, int activation = 0);
 
 // A convolution, the sum of its output with itself, and two max pools of the sum, one of the other; both are outputs.

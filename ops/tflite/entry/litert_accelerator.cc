@@ -74,7 +74,7 @@ std::string FindNumThreads(const LiteRtRuntimeContext& runtime, LiteRtOptions op
 
 // The model's options where it has any, else the environment's, as "key=value" words.
 std::string FindOptions(const LiteRtRuntimeContext& runtime, LiteRtEnvironment environment, LiteRtOptions options) {
-  // Of two values for a key the delegate takes the last.
+  // The delegate takes the last of two values for a key.
   const std::string num_threads = FindNumThreads(runtime, options) + " ";
   if (const char* text = FindOpaqueOptions(runtime, options, kOptionsIdentifier)) return num_threads + text;
   const std::string folder = FindRuntimeFolder(runtime, environment);
