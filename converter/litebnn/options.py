@@ -19,7 +19,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 def _interface_type(name: str, value: Any) -> str:
     known = value if isinstance(value, str) else getattr(value, "name", None) or getattr(value, "__name__", repr(value))
     if known not in INTERFACE_TYPES:
-        raise ValueError(f"{name} is {known}, expected float32 or int8")
+        raise ValueError(f"{name} is {known}, expected {' or '.join(INTERFACE_TYPES)}")
     return str(known)
 
 

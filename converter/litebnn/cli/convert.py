@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
-from litebnn.options import INTERFACE_TYPES, LOW_BIT_WEIGHTS
+from litebnn.options import INTERFACE_TYPES, LOW_BIT_WEIGHTS, OPTIONS
 
 if TYPE_CHECKING:
     from litebnn.report.conversion import ConversionReport
@@ -27,8 +27,8 @@ def add_to(commands: Any) -> None:
     parser.add_argument("-o", "--output", type=Path, metavar="OUT", required=True, help=".tflite file to write")
     parser.add_argument("--verify", action="store_true", help="run source and result on random inputs and compare")
     parser.add_argument("--json", action="store_true", help="print the report as JSON")
-    parser.add_argument("--inference-input-type", default="float32", choices=INTERFACE_TYPES)
-    parser.add_argument("--inference-output-type", default="float32", choices=INTERFACE_TYPES)
+    for name in ("inference_input_type", "inference_output_type"):
+        parser.add_argument(f"--{name.replace('_', '-')}", default=OPTIONS[name].default, choices=INTERFACE_TYPES)
     parser.add_argument(
         "--representative-data",
         type=Path,
