@@ -94,7 +94,7 @@ class Bconv2d {
   virtual bool Resize(const Bconv2dGeometry& geometry) = 0;
   // Bytes of scratch, aligned to 64, that Run needs with that many threads, for the geometry set last.
   virtual size_t WorkspaceBytes(int num_threads) const = 0;
-  // Bytes held: repacked weights, output parameters and indirection.
+  // Bytes held: repacked weights, the channels' constants, the windows' offsets and the corrections of padding.
   virtual size_t OwnedBytes() const = 0;
   // Allocates nothing. The result does not depend on the number of threads in `pool`. `addend`, with kFloat32 only, is
   // added to the output and has its shape; null where there is none. The output may overwrite it.

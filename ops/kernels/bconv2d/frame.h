@@ -21,7 +21,7 @@ struct Frame {
   // Stages rows [begin, end) of the frame; not to be called for one that is in place.
   void StageRows(const uint32_t* image, int64_t begin, int64_t end, uint8_t* frame) const;
   size_t RowBytes() const { return pixel_bytes * static_cast<size_t>(width); }
-  // Of one image: none in place.
+  // One image's share of the workspace; an input that is read in place needs none.
   size_t FrameBytes() const { return in_place ? 0 : AlignUp(RowBytes() * static_cast<size_t>(height)); }
 
   const Isa* isa = nullptr;

@@ -29,7 +29,7 @@ bool IsInOrder(uint64_t midr) {
   return false;
 }
 
-// Of core `index`, as Linux tells it; false where it does not, as for a core that is switched off.
+// Reads which core `index` is, as Linux tells it; false where it does not, as for a core that is switched off.
 bool ReadMidr(int index, uint64_t* midr) {
   char path[80];
   std::snprintf(path, sizeof(path), "/sys/devices/system/cpu/cpu%d/regs/identification/midr_el1", index);

@@ -136,7 +136,7 @@ def _weights(graph: Graph, tensor: Tensor, axis: int) -> Tensor | None:
         q = weights.quantization
         if q is None or np.any(q.zero_point) or dequantized(weights) is None:
             return None
-        # Of a dense layer's scales older runtimes read the first alone, and say nothing.
+        # Older runtimes read a dense layer's first scale alone, and say nothing.
         return weights if q.scale.size == 1 or (axis >= 0 and q.axis == axis) else None
     values = floats(tensor)
     if values is None or not np.all(np.isfinite(values)):

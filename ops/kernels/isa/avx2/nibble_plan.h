@@ -15,7 +15,7 @@ constexpr int32_t kMaxWords = 65535 / (10 * kNibblesPerWord);
 
 // Some nibbles of a window whose sums fit bytes, where their tables' offsets lie.
 struct NibbleBlock {
-  // Of several runs each has two words at least; the first and the last one may be there in part.
+  // Where there are several runs, each has two words at least; the first and the last one may be there in part.
   Piece pieces[kMaxBlockNibbles / (2 * kNibblesPerWord) + 2];
   int32_t count;
 };
@@ -26,7 +26,7 @@ struct NibblePlan {
     const int32_t count = (nibbles + kMaxBlockNibbles - 1) / kMaxBlockNibbles;
     const auto round_up = [](int32_t value, int32_t unit) { return (value + unit - 1) / unit * unit; };
     block = round_up((nibbles + count - 1) / count, 2);
-    // Of whole runs or, as weights are packed by two, of an even number of whole groups.
+    // A block is of whole runs or, as weights are packed by two, of an even number of whole groups.
     const int32_t units[] = {run_nibbles, 2 * kGroupNibbles};
     for (const int32_t unit : units) {
       if (round_up(block, unit) > kMaxBlockNibbles) continue;
