@@ -9,6 +9,7 @@ import pytest
 
 from litebnn.flatbuffer.schema import schema
 from litebnn.graph import FACTS
+from tests.support.documents import read
 
 ROOT = Path(__file__).resolve().parents[1]
 OPS = ROOT / "ops"
@@ -122,6 +123,32 @@ def test_dependencies_point_one_way(uses: dict[str, list[str]], layers: Layers) 
     # The parsing saw something: every layer has a file, and most files use another.
     assert {layer_of(file, layers) for file in uses} == set(layers)
     assert sum(bool(used) for used in uses.values()) > len(uses) / 2
+
+
+def picture(subgraph: str) -> set[tuple[str, str]]:
+    """The thin arrows in a part of the picture of docs/architecture.md, from layer to layer."""
+    text = read("docs/architecture.md")
+    labels = dict(re.findall(r'\b(\w+)\["([^"]+)"\]', text))
+    (part,) = re.findall(rf"^  subgraph {subgraph}\[.*?^  end$", text, re.M | re.S)
+    arrows = re.findall(r"^    (\w+)\S* --> (\w+)", part, re.M)
+    return {
+        (labels.get(one, one).removesuffix(".h"), labels.get(other, other).removesuffix(".h")) for one, other in arrows
+    }
+
+
+@pytest.mark.parametrize(
+    ("subgraph", "layers", "not_drawn"),
+    [
+        ("library", CPP_LAYERS, {"include"}),
+        ("package", PYTHON_LAYERS, {"errors", "unique_names", "contract", "options", "__init__"}),
+    ],
+)
+def test_the_picture_shows_the_layers(subgraph: str, layers: Layers, not_drawn: set[str]) -> None:
+    def drawn_below(layer: str) -> set[str]:
+        return {drawn for below in layers[layer] for drawn in (drawn_below(below) if below in not_drawn else {below})}
+
+    expected = {(layer, below) for layer in set(layers) - not_drawn for below in drawn_below(layer)}
+    assert picture(subgraph) == expected
 
 
 def test_violations_are_seen() -> None:
