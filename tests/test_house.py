@@ -1,12 +1,13 @@
-"""Files, functions and folders can be read at once, and a pass is found by its name."""
+"""Files, functions and folders can be read at once, a pass is found by its name, and an ISA by the CPU."""
 
+import re
 from collections import defaultdict
 from pathlib import Path
 
 import pytest
 
 from litebnn.passes import BINARY_PHASES, ON_REQUEST, PHASES
-from tests.support.documents import FOLDERS
+from tests.support.documents import FOLDERS, read
 from tests.support.sizes import cpp_functions, python_functions
 from toolchains.targets import ROOT
 
@@ -119,3 +120,10 @@ def test_functions_of_cpp_are_found() -> None:
 def test_functions_of_python_are_found() -> None:
     text = "class A:\n    async def b(self):\n\n        return 1\n\ndef c(): pass\n"
     assert python_functions(text) == {"b": 3, "c": 1}
+
+
+def test_every_isa_can_be_chosen() -> None:
+    declared = re.findall(r"^extern const Isa (k\w+Isa);$", read("ops/kernels/isa/isa.h"), re.MULTILINE)
+    chosen = re.findall(r"^ +&(k\w+Isa),$", read("ops/kernels/isa/select.cc"), re.MULTILINE)
+    assert len(declared) > 4
+    assert sorted(chosen) == sorted(declared)
