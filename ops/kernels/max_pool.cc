@@ -17,30 +17,25 @@ struct Window {
   int64_t rows, columns;
 };
 
-// Calls visit(window) for each pixel of rows [begin, end) of the output, over all images.
-template <typename Visit>
-void ForEachWindow(const MaxPool2dGeometry& g, int64_t begin, int64_t end, Visit visit) {
-  for (int64_t row = begin; row < end; ++row) {
-    const int64_t image = row / g.output_height;
-    const int64_t top = row % g.output_height * g.stride_height - g.pad_top;
-    const int64_t first_y = std::max<int64_t>(top, 0);
-    const int64_t last_y = std::min<int64_t>(top + g.filter_height, g.input_height);
-    for (int64_t x = 0; x < g.output_width; ++x) {
-      const int64_t left = x * g.stride_width - g.pad_left;
-      const int64_t first_x = std::max<int64_t>(left, 0);
-      const int64_t last_x = std::min<int64_t>(left + g.filter_width, g.input_width);
-      visit(Window{row * g.output_width + x, (image * g.input_height + first_y) * g.input_width + first_x,
-                   last_y - first_y, last_x - first_x});
-    }
-  }
-}
-
 // Calls visit(window) for every output pixel, on all threads.
 template <typename Visit>
-void ParallelForEachWindow(ThreadPool& pool, const MaxPool2dGeometry& geometry, Visit visit) {
-  const int64_t row_values = int64_t{geometry.output_width} * geometry.channels;
-  ParallelFor(pool, int64_t{geometry.batch} * geometry.output_height, 1 + kGrain / row_values,
-              [&](int, int64_t begin, int64_t end) { ForEachWindow(geometry, begin, end, visit); });
+void ForEachWindow(ThreadPool& pool, const MaxPool2dGeometry& g, Visit visit) {
+  const int64_t grain = 1 + kGrain / (int64_t{g.output_width} * g.channels);
+  ParallelFor(pool, int64_t{g.batch} * g.output_height, grain, [&](int, int64_t begin, int64_t end) {
+    for (int64_t row = begin; row < end; ++row) {
+      const int64_t image = row / g.output_height;
+      const int64_t top = row % g.output_height * g.stride_height - g.pad_top;
+      const int64_t first_y = std::max<int64_t>(top, 0);
+      const int64_t last_y = std::min<int64_t>(top + g.filter_height, g.input_height);
+      for (int64_t x = 0; x < g.output_width; ++x) {
+        const int64_t left = x * g.stride_width - g.pad_left;
+        const int64_t first_x = std::max<int64_t>(left, 0);
+        const int64_t last_x = std::min<int64_t>(left + g.filter_width, g.input_width);
+        visit(Window{row * g.output_width + x, (image * g.input_height + first_y) * g.input_width + first_x,
+                     last_y - first_y, last_x - first_x});
+      }
+    }
+  });
 }
 
 }  // namespace
@@ -48,7 +43,7 @@ void ParallelForEachWindow(ThreadPool& pool, const MaxPool2dGeometry& geometry, 
 void BMaxPool2d(ThreadPool& pool, const MaxPool2dGeometry& geometry, const uint32_t* input, uint32_t* output) {
   const int32_t words = geometry.channels;
   const int64_t row_words = int64_t{geometry.input_width} * words;
-  ParallelForEachWindow(pool, geometry, [=](const Window& window) {
+  ForEachWindow(pool, geometry, [=](const Window& window) {
     uint32_t* const pixel = output + window.output_pixel * words;
     std::fill_n(pixel, words, ~uint32_t{0});
     for (int64_t y = 0; y < window.rows; ++y) {
@@ -65,7 +60,7 @@ void MaxPool2d(const Isa& isa, ThreadPool& pool, const MaxPool2dGeometry& geomet
   const int32_t channels = geometry.channels;
   const auto max_window = isa.max_window;
   const int64_t row_stride = int64_t{geometry.input_width} * channels;
-  ParallelForEachWindow(pool, geometry, [=](const Window& window) {
+  ForEachWindow(pool, geometry, [=](const Window& window) {
     const FloatWindow taps = {input + window.input_pixel * channels, window.rows, window.columns, row_stride, channels};
     max_window(taps, floor, output + window.output_pixel * channels);
   });

@@ -13,15 +13,9 @@ namespace litebnn {
 namespace {
 
 size_t OutputPixelBytes(const Bconv2dSpec& spec) {
-  switch (spec.output_type) {
-    case Bconv2dOutputType::kFloat32:
-      return static_cast<size_t>(spec.channels_out) * sizeof(float);
-    case Bconv2dOutputType::kInt8:
-      return static_cast<size_t>(spec.channels_out);
-    case Bconv2dOutputType::kBitpacked:
-      return static_cast<size_t>(PackedWords(spec.channels_out)) * sizeof(uint32_t);
-  }
-  return 0;
+  const bool is_bits = spec.output_type == Bconv2dOutputType::kBitpacked;
+  const auto values = static_cast<size_t>(is_bits ? PackedWords(spec.channels_out) : spec.channels_out);
+  return spec.output_type == Bconv2dOutputType::kInt8 ? values : values * sizeof(uint32_t);
 }
 
 void SetClamps(Activation activation, BconvTask& task) {
@@ -54,15 +48,76 @@ class LoweredBconv2d final : public Bconv2d {
     return frame_.FrameBytes() + static_cast<size_t>(num_threads) * ThreadScratchBytes();
   }
   size_t OwnedBytes() const override { return filter_.bytes() + frame_.run_offsets.bytes() + corrections_.bytes(); }
-  void Run(ThreadPool& pool, const uint32_t* input, const float* addend, void* output, void* workspace) const override;
+
+  void Run(ThreadPool& pool, const uint32_t* input, const float* addend, void* output, void* workspace) const override {
+    const int64_t pixels = int64_t{geometry_.output_height} * geometry_.output_width;
+    const int64_t image_words =
+        int64_t{geometry_.input_height} * geometry_.input_width * PackedWords(spec_.channels_in);
+    const Schedule schedule(isa_, spec_, filter_, pixels, pool.num_threads());
+    auto* const frame = static_cast<uint8_t*>(workspace);
+    uint8_t* const scratch = frame + frame_.FrameBytes();
+    auto* image_output = static_cast<uint8_t*>(output);
+    for (int32_t image = 0; image < geometry_.batch; ++image, input += image_words) {
+      if (!frame_.in_place) {
+        ParallelFor(pool, frame_.height, 1,
+                    [&](int, int64_t begin, int64_t end) { frame_.StageRows(input, begin, end, frame); });
+      }
+      BconvTask image_task = task_;
+      image_task.input = frame_.in_place ? reinterpret_cast<const uint8_t*>(input) : frame;
+      image_task.output = image_output;
+      image_task.addend = addend;
+      ParallelFor(pool, schedule.count(), schedule.grain(), [&](int thread, int64_t begin, int64_t end) {
+        schedule.ForEachPart(begin, end, [&](const Part& part) {
+          BconvTask task = GroupTask(image_task, part.group);
+          task.scratch = scratch + static_cast<size_t>(thread) * ThreadScratchBytes();
+          isa_.bconv(task, part.pixel_begin, part.pixel_end, part.channel_begin, part.channel_end);
+        });
+      });
+      image_output += static_cast<size_t>(pixels) * OutputPixelBytes(spec_);
+      if (addend != nullptr) addend += pixels * spec_.channels_out;
+    }
+  }
 
  private:
   bool CorrectsPadding() const { return spec_.zero_padding && frame_.has_padding; }
   size_t ThreadScratchBytes() const {
     return isa_.scratch_bytes == nullptr ? 0 : AlignUp(isa_.scratch_bytes(filter_.words));
   }
-  void SetTask();
-  BconvTask GroupTask(const BconvTask& image_task, int32_t group) const;
+
+  void SetTask() {
+    task_ = {};
+    task_.is_staged = isa_.stage == nullptr || !frame_.in_place;
+    task_.row_stride = static_cast<ptrdiff_t>(frame_.RowBytes()) * spec_.stride_height;
+    task_.pixel_stride = static_cast<ptrdiff_t>(frame_.pixel_bytes) * spec_.stride_width;
+    task_.run_offsets = frame_.run_offsets.data();
+    task_.runs = filter_.runs;
+    task_.run_words = filter_.run_words;
+    task_.output_width = geometry_.output_width;
+    task_.depth = filter_.depth;
+    task_.channels = filter_.group_channels;
+    SetClamps(spec_.activation, task_);
+    task_.zero_point = spec_.output_zero_point;
+    if (CorrectsPadding()) {
+      task_.row_correction = corrections_.row_offsets.data();
+      task_.column_correction = corrections_.column_offsets.data();
+    }
+    task_.output_type = spec_.output_type;
+    task_.rectify_sum = spec_.rectify_sum;
+    task_.output_channels = spec_.channels_out;
+  }
+
+  BconvTask GroupTask(const BconvTask& image_task, int32_t group) const {
+    const int32_t slot = group * filter_.padded_channels;
+    BconvTask task = image_task;
+    task.input += static_cast<ptrdiff_t>(isa_.staged_word_bytes) * filter_.tap_words * group;
+    task.weights = filter_.GroupWeights(group);
+    task.multiplier = filter_.multiplier.data() + slot;
+    task.bias = filter_.bias.data() + slot;
+    task.threshold = filter_.threshold.data() + slot;
+    if (CorrectsPadding()) task.corrections = corrections_.values.data() + slot;
+    task.first_channel = group * filter_.group_channels;
+    return task;
+  }
 
   const Isa& isa_;
   Bconv2dSpec spec_;
@@ -72,70 +127,6 @@ class LoweredBconv2d final : public Bconv2d {
   PaddingCorrections corrections_;
   BconvTask task_ = {};  // what all images and groups have in common
 };
-
-void LoweredBconv2d::SetTask() {
-  task_ = {};
-  task_.is_staged = isa_.stage == nullptr || !frame_.in_place;
-  task_.row_stride = static_cast<ptrdiff_t>(frame_.RowBytes()) * spec_.stride_height;
-  task_.pixel_stride = static_cast<ptrdiff_t>(frame_.pixel_bytes) * spec_.stride_width;
-  task_.run_offsets = frame_.run_offsets.data();
-  task_.runs = filter_.runs;
-  task_.run_words = filter_.run_words;
-  task_.output_width = geometry_.output_width;
-  task_.depth = filter_.depth;
-  task_.channels = filter_.group_channels;
-  SetClamps(spec_.activation, task_);
-  task_.zero_point = spec_.output_zero_point;
-  if (CorrectsPadding()) {
-    task_.row_correction = corrections_.row_offsets.data();
-    task_.column_correction = corrections_.column_offsets.data();
-  }
-  task_.output_type = spec_.output_type;
-  task_.rectify_sum = spec_.rectify_sum;
-  task_.output_channels = spec_.channels_out;
-}
-
-BconvTask LoweredBconv2d::GroupTask(const BconvTask& image_task, int32_t group) const {
-  const int32_t slot = group * filter_.padded_channels;
-  BconvTask task = image_task;
-  task.input += static_cast<ptrdiff_t>(isa_.staged_word_bytes) * filter_.tap_words * group;
-  task.weights = filter_.GroupWeights(group);
-  task.multiplier = filter_.multiplier.data() + slot;
-  task.bias = filter_.bias.data() + slot;
-  task.threshold = filter_.threshold.data() + slot;
-  if (CorrectsPadding()) task.corrections = corrections_.values.data() + slot;
-  task.first_channel = group * filter_.group_channels;
-  return task;
-}
-
-void LoweredBconv2d::Run(ThreadPool& pool, const uint32_t* input, const float* addend, void* output,
-                         void* workspace) const {
-  const int64_t pixels = int64_t{geometry_.output_height} * geometry_.output_width;
-  const int64_t image_words = int64_t{geometry_.input_height} * geometry_.input_width * PackedWords(spec_.channels_in);
-  const Schedule schedule(isa_, spec_, filter_, pixels, pool.num_threads());
-  auto* const frame = static_cast<uint8_t*>(workspace);
-  uint8_t* const scratch = frame + frame_.FrameBytes();
-  auto* image_output = static_cast<uint8_t*>(output);
-  for (int32_t image = 0; image < geometry_.batch; ++image, input += image_words) {
-    if (!frame_.in_place) {
-      ParallelFor(pool, frame_.height, 1,
-                  [&](int, int64_t begin, int64_t end) { frame_.StageRows(input, begin, end, frame); });
-    }
-    BconvTask image_task = task_;
-    image_task.input = frame_.in_place ? reinterpret_cast<const uint8_t*>(input) : frame;
-    image_task.output = image_output;
-    image_task.addend = addend;
-    ParallelFor(pool, schedule.count(), schedule.grain(), [&](int thread, int64_t begin, int64_t end) {
-      schedule.ForEachPart(begin, end, [&](const Part& part) {
-        BconvTask task = GroupTask(image_task, part.group);
-        task.scratch = scratch + static_cast<size_t>(thread) * ThreadScratchBytes();
-        isa_.bconv(task, part.pixel_begin, part.pixel_end, part.channel_begin, part.channel_end);
-      });
-    });
-    image_output += static_cast<size_t>(pixels) * OutputPixelBytes(spec_);
-    if (addend != nullptr) addend += pixels * spec_.channels_out;
-  }
-}
 
 }  // namespace
 

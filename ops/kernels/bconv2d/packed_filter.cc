@@ -12,7 +12,10 @@ bool PackedFilter::Pack(const Isa& isa, const Bconv2dSpec& spec, const uint32_t*
     for (int32_t channel = 0; channel < group_channels; ++channel) {
       const int32_t slot = group * padded_channels + channel;
       SetParameters(spec, first + channel, slot);
-      if (spec.zero_padding) CountTaps(group_filter + int64_t{channel} * words, slot);
+      for (int32_t word = 0; spec.zero_padding && word < words; ++word) {
+        const uint32_t bits = group_filter[int64_t{channel} * words + word];
+        tap_popcounts.data()[int64_t{word / tap_words} * parameters + slot] += __builtin_popcount(bits);
+      }
     }
   }
   return true;
@@ -47,12 +50,6 @@ void PackedFilter::SetParameters(const Bconv2dSpec& spec, int32_t channel, int32
   const float* biases = spec.post_activation_bias;
   multiplier.data()[slot] = (multipliers == nullptr ? 1.0f : multipliers[channel]) / scale;
   bias.data()[slot] = (biases == nullptr ? 0.0f : biases[channel]) / scale;
-}
-
-void PackedFilter::CountTaps(const uint32_t* channel_filter, int32_t slot) {
-  for (int32_t word = 0; word < words; ++word) {
-    tap_popcounts.data()[int64_t{word / tap_words} * parameters + slot] += __builtin_popcount(channel_filter[word]);
-  }
 }
 
 }  // namespace litebnn

@@ -38,7 +38,6 @@ struct PackedFilter {
  private:
   bool Allocate(const Isa& isa, const Bconv2dSpec& spec);
   void SetParameters(const Bconv2dSpec& spec, int32_t channel, int32_t slot);
-  void CountTaps(const uint32_t* channel_filter, int32_t slot);
 };
 
 }  // namespace litebnn

@@ -140,7 +140,7 @@ class TableOffsets {
   ptrdiff_t row_bytes() const { return row_words_ * static_cast<ptrdiff_t>(sizeof(uint32_t)); }
 
   void WriteWindows(int64_t first, int64_t last) const {
-    WindowWalk walk(task_, first);
+    WindowWalk walk{task_, first};
     uint16_t* offsets = memory_.offsets;
     for (int64_t i = 0; i < last - first; i += 2) {
       const uint8_t* windows[2] = {walk.Next(), nullptr};

@@ -13,6 +13,7 @@
 #include <immintrin.h>
 #pragma GCC diagnostic pop
 
+#include "kernels/isa/avx2/lanes.h"
 #include "kernels/isa/avx512/inner_loop.h"
 #include "kernels/isa/avx512/lanes.h"
 #include "kernels/isa/isa.h"
@@ -126,7 +127,7 @@ int64_t AnyTiles(const BconvTask& task, WindowWalk& walk, const uint32_t* weight
     walk.Next<kPixels>(windows);
     alignas(64) int32_t sums[kPixels][kTileChannels];
     sum_tile(task, windows, weights, sums[0]);
-    for (int p = 0; p < kPixels; ++p) WriteOutputs<SixteenLanes>(task, pixel + p, channel, channels, sums[p]);
+    TileOutputs<SixteenLanes, kPixels, int32_t>{task, pixel, channel, channels, sums[0], kTileChannels}.Write();
   }
   return pixel;
 }
@@ -139,7 +140,7 @@ void Bconv(const BconvTask& task, int64_t pixel_begin, int64_t pixel_end, int32_
     for (int32_t channel = channel_begin; channel < channel_end; channel += kTileChannels) {
       const int32_t channels = Min(kTileChannels, channel_end - channel);
       const auto* weights = reinterpret_cast<const uint32_t*>(task.weights + Weights::Bytes(channel, words));
-      WindowWalk walk(task, block);
+      WindowWalk walk{task, block};
       int64_t pixel = block;
       if (channels == kTileChannels && float_tile != nullptr) {
         for (; pixel + kTilePixels <= block_end; pixel += kTilePixels) {
@@ -160,8 +161,9 @@ void Bconv(const BconvTask& task, int64_t pixel_begin, int64_t pixel_end, int32_
 const Isa kAvx512Isa = {
     .name = "avx512",
     .available = CpuHasAvx512Popcount,
-    .pack_float32_signs = PackFloat32Signs<SixteenLanes>,
-    .pack_int8_signs = PackInt8Signs<SixteenLanes>,
+    // Packing waits for memory: sixteen lanes would gain next to nothing.
+    .pack_float32_signs = PackFloat32Signs<EightLanes>,
+    .pack_int8_signs = PackInt8Signs<EightLanes>,
     .max_window = MaxWindow<SixteenLanes>,
     .tile_pixels = kTilePixels,
     .tile_channels = kTileChannels,

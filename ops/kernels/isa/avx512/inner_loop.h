@@ -15,15 +15,7 @@ constexpr int32_t kVectorChannels = 16;
 // Popcount sums of kPixels pixels and kVectors * 16 channels.
 template <int kPixels, int kVectors>
 struct TileSums {
-  __m512i sums[kPixels][kVectors];
-
-  TileSums() {
-#pragma GCC unroll 8
-    for (int p = 0; p < kPixels; ++p) {
-#pragma GCC unroll 4
-      for (int v = 0; v < kVectors; ++v) sums[p][v] = _mm512_setzero_si512();
-    }
-  }
+  __m512i sums[kPixels][kVectors] = {};
 
   // `input`: each pixel's words. `weights`: [words][kVectors][16 channels].
   void Add(const uint32_t* const* input, const uint32_t* weights, int32_t words) {

@@ -54,17 +54,6 @@ struct SixteenLanes {
   static Floats ToFloats(Ints values) { return _mm512_cvtepi32_ps(values); }
   static Bits AppendAbove(Bits bits, Ints a, Ints b) { return bits << kLanes | _mm512_cmpgt_epi32_mask(a, b); }
   static uint32_t ToWord(Bits bits) { return bits; }
-
-  static uint32_t BitsBelowZero(const float* values) {
-    const auto below = [values](int i) {
-      return uint32_t{_mm512_cmp_ps_mask(Load(values + i), _mm512_setzero_ps(), _CMP_LT_OQ)};
-    };
-    return below(0) | below(kLanes) << kLanes;
-  }
-  static uint32_t BitsBelow(const int8_t* values, int8_t limit) {
-    const __m256i bytes = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(values));
-    return _mm256_cmplt_epi8_mask(bytes, _mm256_set1_epi8(limit));
-  }
 };
 
 }  // namespace

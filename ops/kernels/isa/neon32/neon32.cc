@@ -12,7 +12,6 @@
 
 #include "kernels/isa/shared/max_window.h"
 #include "kernels/isa/shared/neon_lanes.h"
-#include "kernels/isa/shared/neon_tile.h"
 #include "kernels/isa/shared/output.h"
 #include "kernels/isa/shared/pack_signs.h"
 #include "kernels/isa/shared/pixel_walk.h"
@@ -77,12 +76,7 @@ void SumTile(const BconvTask& task, const uint8_t* const* windows, const uint8_t
   };
   start_run();
   while (run < task.runs) {
-    uint8x16_t bytes[kPixels][kTileVectors];
-#pragma GCC unroll 2
-    for (int p = 0; p < kPixels; ++p) {
-#pragma GCC unroll 4
-      for (int v = 0; v < kTileVectors; ++v) bytes[p][v] = vdupq_n_u8(0);
-    }
+    uint8x16_t bytes[kPixels][kTileVectors] = {};
     for (int32_t room = kMaxBlockWords; room > 0 && run < task.runs;) {
       const int32_t words = Min(run_left, room);
       AddWords(words, input, weights, bytes);
@@ -100,12 +94,6 @@ void SumTile(const BconvTask& task, const uint8_t* const* windows, const uint8_t
       }
     }
   }
-}
-
-// Whether WriteFloats can be used: a dot product fits 16 bits, and there is one end to clamp at most.
-bool AreSimpleFloats(const BconvTask& task) {
-  return task.output_type == Bconv2dOutputType::kFloat32 && task.corrections == nullptr &&
-         task.clamp_max == INT32_MAX && task.depth <= INT16_MAX;
 }
 
 // Whole tiles of kPixels pixels. By itself the compiler keeps its constants in registers.
@@ -149,7 +137,10 @@ void BconvTile(const BconvTask& task, const uint8_t* const* windows, const uint8
                int32_t channel, int32_t channels) {
   uint16x8_t sums[kPixels * kTileVectors];
   SumTile<kPixels>(task, windows, weights, sums);
-  if (channels == kTileChannels && AreSimpleFloats(task)) {
+  // A dot product fits 16 bits, and there is one end to clamp at most.
+  const bool simple_floats = task.output_type == Bconv2dOutputType::kFloat32 && task.corrections == nullptr &&
+                             task.clamp_max == INT32_MAX && task.depth <= INT16_MAX;
+  if (channels == kTileChannels && simple_floats) {
     return WithFinish<FourLanes>(task, [&](auto finish) { WriteFloats<kPixels>(task, pixel, channel, sums, finish); });
   }
   for (int p = 0; p < kPixels; ++p) {
@@ -163,7 +154,7 @@ void Bconv(const BconvTask& task, int64_t pixel_begin, int64_t pixel_end, int32_
     for (int32_t channel = channel_begin; channel < channel_end; channel += kTileChannels) {
       const int32_t channels = Min(kTileChannels, channel_end - channel);
       const uint8_t* weights = task.weights + Weights::Bytes(channel, task.runs * task.run_words);
-      WindowWalk walk(task, block);
+      WindowWalk walk{task, block};
       const uint8_t* windows[kTilePixels];
       int64_t pixel = block;
       for (; pixel + kTilePixels <= block_end; pixel += kTilePixels) {

@@ -54,34 +54,29 @@ void Stage(const uint32_t* words, int64_t count, uint8_t* staged) {
         :
         : "v0", "v1", "v2", "v3", "memory");
   };
-  for (; count >= 8; count -= 8) {
-    stage_two();
-    stage_two();
-    stage_two();
-    stage_two();
-  }
+#pragma GCC unroll 4
   for (; count >= 2; count -= 2) stage_two();
   if (count > 0) vst1q_u16_x2(out, vld2q_dup_u16(halves));
 }
 
-// Functions for chunks of so many words: [out of order, in order].
-struct ChunkFunctions {
+// Loops for chunks of so many words: [out of order, in order].
+struct ChunkLoops {
   int32_t words;
-  SumWindowsFunction functions[2];
+  SumWindowsLoop* loops[2];
 };
-constexpr ChunkFunctions kChunkFunctions[] = {
+constexpr ChunkLoops kChunkLoops[] = {
     {6, {litebnn_sum_windows_6, litebnn_sum_windows_in_order_6}},
     {3, {litebnn_sum_windows_3, litebnn_sum_windows_in_order_3}},
     {2, {litebnn_sum_windows_2, litebnn_sum_windows_in_order_2}},
     {1, {litebnn_sum_windows_1, litebnn_sum_windows_in_order_1}},
 };
 
-// How windows are read: by which function, and the ways between the chunks that it takes.
+// How windows are read: by which loop, and the ways between the chunks that it takes.
 struct Plan {
   Plan(const BconvTask& task, bool in_order, void* memory) : steps(static_cast<int64_t*>(memory)) {
-    const ChunkFunctions* chunk = kChunkFunctions;
+    const ChunkLoops* chunk = kChunkLoops;
     while (task.run_words % chunk->words != 0) ++chunk;
-    function = chunk->functions[in_order];
+    loop = chunk->loops[in_order];
     // At the end of a chunk the pointer is at its first word where cores are in order, else at its last.
     const ptrdiff_t moved = in_order ? 0 : ptrdiff_t{chunk->words - 1} * kStagedWordBytes;
     int64_t* step = steps;
@@ -96,7 +91,7 @@ struct Plan {
     *step = 0;
   }
 
-  SumWindowsFunction function;
+  SumWindowsLoop* loop;
   int64_t* steps;
 };
 
@@ -144,71 +139,73 @@ __attribute__((always_inline)) inline void StorePair(float* output, float32x4_t 
                    : "memory");
 }
 
+// Dot products of a vector's channels, clamped where it is kRelu.
+template <bool kRelu>
+__attribute__((always_inline)) inline void FloatDots(int32_t depth, uint16x8_t sums, float32x4_t& low,
+                                                     float32x4_t& high) {
+  if (kRelu) {
+    // A subtraction that stops at zero is the activation too. Widening doubles the half.
+    const uint16x8_t half = vqsubq_u16(vdupq_n_u16(static_cast<uint16_t>(depth / 2)), sums);
+    low = vcvtq_f32_u32(vshll_n_u16(vget_low_u16(half), 1));
+    high = vcvtq_f32_u32(vshll_high_n_u16(half, 1));
+  } else {
+    // 2^23 plus an integer below it has that integer as its last bits, and the difference of two such is exact.
+    constexpr float kTwoTo23 = 8388608.0f;
+    const uint32x4_t bits = vreinterpretq_u32_f32(vdupq_n_f32(kTwoTo23));
+    const float32x4_t depths = vdupq_n_f32(kTwoTo23 + static_cast<float>(depth));
+    const uint16x8_t twice = vshlq_n_u16(sums, 1);
+    low = vsubq_f32(depths, vreinterpretq_f32_u32(vaddw_u16(bits, vget_low_u16(twice))));
+    high = vsubq_f32(depths, vreinterpretq_f32_u32(vaddw_high_u16(bits, twice)));
+  }
+}
+
 // Writes the float32 outputs of tile after tile of pixels, with no activation or RELU: what most convolutions have.
 template <bool kRelu, typename Finish>
-class FloatWriter {
- public:
-  FloatWriter(const BconvTask& task, int64_t pixel, int32_t channel)
-      : finish_{task.addend},
-        depth_(task.depth),
-        stride_(task.output_channels),
-        outputs_(static_cast<float*>(task.output)),
-        output_(outputs_ + OutputIndex(task, pixel, channel)),
-        multiplier_(task.multiplier + channel),
-        bias_(task.bias + channel) {}
+struct FloatWriter {
+  const BconvTask& task;
+  int64_t first_pixel;
+  int32_t channel;
+  // Read once: a compiler has to take any store for one into the task.
+  const Finish finish{task.addend};
+  const int32_t depth = task.depth;
+  const int64_t stride = task.output_channels;
+  float* const outputs = static_cast<float*>(task.output);
+  float* output = outputs + OutputIndex(task, first_pixel, channel);  // of the next tile's first pixel
+  const float* const multiplier = task.multiplier + channel;
+  const float* const bias = task.bias + channel;
 
   __attribute__((always_inline)) void operator()(const uint16x8_t (&sums)[kTilePixels][kTileVectors]) {
     WriteVector<0>(sums);
     WriteVector<1>(sums);
     WriteVector<2>(sums);
     WriteVector<3>(sums);
-    output_ += kTilePixels * stride_;
+    output += kTilePixels * stride;
   }
 
- private:
   template <int kVector>
   __attribute__((always_inline)) void WriteVector(const uint16x8_t (&sums)[kTilePixels][kTileVectors]) const {
     constexpr int kFirst = kVector * kVectorChannels;
     float32x4_t low_multiplier, high_multiplier, low_bias, high_bias;
-    LoadPair<kFirst>(multiplier_, low_multiplier, high_multiplier);
-    LoadPair<kFirst>(bias_, low_bias, high_bias);
+    LoadPair<kFirst>(multiplier, low_multiplier, high_multiplier);
+    LoadPair<kFirst>(bias, low_bias, high_bias);
 #pragma GCC unroll 4
     for (int p = 0; p < kTilePixels; ++p) {
       float32x4_t low, high;
-      Dots(sums[p][kVector], low, high);
+      FloatDots<kRelu>(depth, sums[p][kVector], low, high);
       low = vaddq_f32(vmulq_f32(low, low_multiplier), low_bias);
       high = vaddq_f32(vmulq_f32(high, high_multiplier), high_bias);
-      float* const output = output_ + p * stride_;
-      const ptrdiff_t index = output - outputs_ + kFirst;
-      StorePair<kFirst>(output, finish_(low, index), finish_(high, index + 4));
+      float* const pixel = output + p * stride;
+      const ptrdiff_t index = pixel - outputs + kFirst;
+      StorePair<kFirst>(pixel, finish(low, index), finish(high, index + 4));
     }
   }
-
-  __attribute__((always_inline)) void Dots(uint16x8_t sums, float32x4_t& low, float32x4_t& high) const {
-    if (kRelu) {
-      // A subtraction that stops at zero is the activation too. Widening doubles the half.
-      const uint16x8_t half = vqsubq_u16(vdupq_n_u16(static_cast<uint16_t>(depth_ / 2)), sums);
-      low = vcvtq_f32_u32(vshll_n_u16(vget_low_u16(half), 1));
-      high = vcvtq_f32_u32(vshll_high_n_u16(half, 1));
-    } else {
-      // 2^23 plus an integer below it has that integer as its last bits, and the difference of two such is exact.
-      constexpr float kTwoTo23 = 8388608.0f;
-      const uint32x4_t bits = vreinterpretq_u32_f32(vdupq_n_f32(kTwoTo23));
-      const float32x4_t depth = vdupq_n_f32(kTwoTo23 + static_cast<float>(depth_));
-      const uint16x8_t twice = vshlq_n_u16(sums, 1);
-      low = vsubq_f32(depth, vreinterpretq_f32_u32(vaddw_u16(bits, vget_low_u16(twice))));
-      high = vsubq_f32(depth, vreinterpretq_f32_u32(vaddw_high_u16(bits, twice)));
-    }
-  }
-
-  const Finish finish_;
-  const int32_t depth_;
-  const int64_t stride_;
-  float* const outputs_;
-  float* output_;  // of the next tile's first pixel
-  const float* const multiplier_;
-  const float* const bias_;
 };
+
+// By itself, as it would take registers that the sums need.
+__attribute__((noinline)) void WritePixel(const BconvTask& task, int64_t pixel, int32_t channel, int32_t channels,
+                                          const uint16x8_t* sums) {
+  WriteOutputs<FourLanes, kTileChannels>(task, pixel, channel, channels, reinterpret_cast<const uint16_t*>(sums));
+}
 
 // By itself, so that each writer has the registers that it needs and no more to save.
 template <typename Writer>
@@ -218,7 +215,7 @@ __attribute__((noinline)) void WriteTiles(const Plan& plan, WindowWalk& walk, co
     const uint8_t* windows[kTilePixels];
     walk.Next<kTilePixels>(windows);
     uint16x8_t sums[kTilePixels][kTileVectors];
-    SumWindows(plan.function, windows, weights, plan.steps, sums);
+    SumWindows(plan.loop, windows, weights, plan.steps, sums);
     writer(sums);
   }
 }
@@ -230,11 +227,6 @@ void BconvBlock(const BconvTask& task, const Plan& plan, const WindowWalk& windo
   const bool relu = task.clamp_min == 0 && task.clamp_max == INT32_MAX && task.depth % 2 == 0;
   const bool linear = task.clamp_min == INT32_MIN && task.depth <= INT16_MAX;
   const int64_t tiles = (pixel_end - pixel_begin) / kTilePixels;
-  const auto write_pixel = [&task](int64_t pixel, int32_t channel, int32_t channels, const uint16x8_t* sums)
-                               __attribute__((noinline)) {
-                                 const auto* lanes = reinterpret_cast<const uint16_t*>(sums);
-                                 WriteOutputs<FourLanes, kTileChannels>(task, pixel, channel, channels, lanes);
-                               };
   for (int32_t channel = channel_begin; channel < channel_end; channel += kTileChannels) {
     const int32_t channels = Min(kTileChannels, channel_end - channel);
     const uint8_t* weights = task.weights + Weights::Bytes(channel, task.runs * task.run_words);
@@ -242,46 +234,40 @@ void BconvBlock(const BconvTask& task, const Plan& plan, const WindowWalk& windo
     if (simple_floats && (relu || linear) && channels == kTileChannels) {
       WithFinish<FourLanes>(task, [&](auto finish) {
         using Finish = decltype(finish);
-        relu ? WriteTiles(plan, walk, weights, tiles, FloatWriter<true, Finish>(task, pixel_begin, channel))
-             : WriteTiles(plan, walk, weights, tiles, FloatWriter<false, Finish>(task, pixel_begin, channel));
+        relu ? WriteTiles(plan, walk, weights, tiles, FloatWriter<true, Finish>{task, pixel_begin, channel})
+             : WriteTiles(plan, walk, weights, tiles, FloatWriter<false, Finish>{task, pixel_begin, channel});
       });
     } else {
       WriteTiles(plan, walk, weights, tiles, [&, pixel = pixel_begin](const auto& sums) mutable {
-        for (int p = 0; p < kTilePixels; ++p) write_pixel(pixel++, channel, channels, sums[p]);
+        for (int p = 0; p < kTilePixels; ++p) WritePixel(task, pixel++, channel, channels, sums[p]);
       });
     }
     for (int64_t pixel = pixel_begin + tiles * kTilePixels; pixel < pixel_end; ++pixel) {
       uint16x8_t sums[kTileVectors];
       SumWindow(task, walk.Next(), weights, sums);
-      write_pixel(pixel, channel, channels, sums);
+      WritePixel(task, pixel, channel, channels, sums);
     }
   }
 }
 
-void Bconv(const BconvTask& task, bool in_order, int64_t pixel_begin, int64_t pixel_end, int32_t channel_begin,
-           int32_t channel_end) {
+template <bool kInOrder>
+void Bconv(const BconvTask& task, int64_t pixel_begin, int64_t pixel_end, int32_t channel_begin, int32_t channel_end) {
   const int32_t words = task.runs * task.run_words;
-  const Plan plan(task, in_order, task.scratch);
+  const Plan plan(task, kInOrder, task.scratch);
   auto* const staged = static_cast<uint8_t*>(task.scratch) + PlanBytes(words);
   const int64_t small_pixels = kBlockBytes / task.pixel_stride / kTilePixels * kTilePixels;
   const int64_t block_pixels = task.is_staged ? Max(kBlockPixels, small_pixels) : StagedBlockPixels(words);
   for (int64_t block = pixel_begin; block < pixel_end; block += block_pixels) {
     const int64_t block_end = Min(block + block_pixels, pixel_end);
     if (task.is_staged) {
-      BconvBlock(task, plan, WindowWalk(task, block), block, block_end, channel_begin, channel_end);
+      BconvBlock(task, plan, WindowWalk{task, block}, block, block_end, channel_begin, channel_end);
     } else {
       Stage(reinterpret_cast<const uint32_t*>(task.input) + block * words, (block_end - block) * words, staged);
       BconvTask staged_block = task;
       staged_block.input = staged;
-      BconvBlock(task, plan, WindowWalk(staged_block, 0), block, block_end, channel_begin, channel_end);
+      BconvBlock(task, plan, WindowWalk{staged_block, 0}, block, block_end, channel_begin, channel_end);
     }
   }
-}
-
-template <bool kInOrder>
-void BconvOrdered(const BconvTask& task, int64_t pixel_begin, int64_t pixel_end, int32_t channel_begin,
-                  int32_t channel_end) {
-  Bconv(task, kInOrder, pixel_begin, pixel_end, channel_begin, channel_end);
 }
 
 bool Available() { return true; }
@@ -310,8 +296,8 @@ constexpr Isa Neon64(const char* name, decltype(Isa::bconv) bconv, decltype(Isa:
 
 }  // namespace
 
-const Isa kNeon64Isa = Neon64("neon64", BconvOrdered<false>, CpuIsOutOfOrder);
-const Isa kNeon64InOrderIsa = Neon64("neon64_in_order", BconvOrdered<true>, CpuIsInOrder);
+const Isa kNeon64Isa = Neon64("neon64", Bconv<false>, CpuIsOutOfOrder);
+const Isa kNeon64InOrderIsa = Neon64("neon64_in_order", Bconv<true>, CpuIsInOrder);
 
 }  // namespace litebnn
 

@@ -5,23 +5,16 @@
 
 #include <cstdint>
 
-#include "kernels/isa/shared/neon_tile.h"
+#include "kernels/isa/shared/neon_lanes.h"
 
 namespace litebnn {
 
-extern "C" {
-// By the number of words in a chunk. To be called by SumWindows only.
-void litebnn_sum_windows_1();
-void litebnn_sum_windows_2();
-void litebnn_sum_windows_3();
-void litebnn_sum_windows_6();
-void litebnn_sum_windows_in_order_1();
-void litebnn_sum_windows_in_order_2();
-void litebnn_sum_windows_in_order_3();
-void litebnn_sum_windows_in_order_6();
-}
+using SumWindowsLoop = void();
 
-using SumWindowsFunction = void (*)();
+// By the number of words in a chunk. To be called by SumWindows only.
+extern "C" SumWindowsLoop litebnn_sum_windows_1, litebnn_sum_windows_2, litebnn_sum_windows_3, litebnn_sum_windows_6;
+extern "C" SumWindowsLoop litebnn_sum_windows_in_order_1, litebnn_sum_windows_in_order_2,
+    litebnn_sum_windows_in_order_3, litebnn_sum_windows_in_order_6;
 
 namespace {
 
@@ -30,7 +23,7 @@ constexpr int32_t kTilePixels = 4;
 constexpr int32_t kStagedWordBytes = kStepsPerWord * 16;
 
 // `steps` lead from a chunk's pointer to the next chunk.
-inline __attribute__((always_inline)) void SumWindows(SumWindowsFunction function, const uint8_t* const* windows,
+inline __attribute__((always_inline)) void SumWindows(SumWindowsLoop* loop, const uint8_t* const* windows,
                                                       const uint8_t* weights, const int64_t* steps,
                                                       uint16x8_t (&sums)[kTilePixels][kTileVectors]) {
   register uint16x8_t v0 __asm__("v0"), v1 __asm__("v1"), v2 __asm__("v2"), v3 __asm__("v3");
@@ -43,11 +36,11 @@ inline __attribute__((always_inline)) void SumWindows(SumWindowsFunction functio
   register const uint8_t* x3 __asm__("x3") = windows[3];
   register const uint8_t* x4 __asm__("x4") = weights;
   register const int64_t* x5 __asm__("x5") = steps;
-  __asm__ volatile("blr %[function]"
+  __asm__ volatile("blr %[loop]"
                    : "=w"(v0), "=w"(v1), "=w"(v2), "=w"(v3), "=w"(v4), "=w"(v5), "=w"(v6), "=w"(v7), "=w"(v8), "=w"(v9),
                      "=w"(v10), "=w"(v11), "=w"(v12), "=w"(v13), "=w"(v14), "=w"(v15), "+r"(x0), "+r"(x1), "+r"(x2),
                      "+r"(x3), "+r"(x4), "+r"(x5)
-                   : [function] "r"(function)
+                   : [loop] "r"(loop)
                    : "x6", "x30", "v16", "v17", "v18", "v19", "v20", "v21", "v22", "v23", "v24", "v25", "v26", "v27",
                      "v28", "v29", "v30", "v31", "cc", "memory");
   // At once, as a register holds what the loops left in it only until something else is called.

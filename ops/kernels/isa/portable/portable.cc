@@ -35,7 +35,7 @@ void SumTile(const BconvTask& task, const uint8_t* window, int32_t channel, int3
 }
 
 void Bconv(const BconvTask& task, int64_t pixel_begin, int64_t pixel_end, int32_t channel_begin, int32_t channel_end) {
-  WindowWalk walk(task, pixel_begin);
+  WindowWalk walk{task, pixel_begin};
   for (int64_t pixel = pixel_begin; pixel < pixel_end; ++pixel) {
     const uint8_t* window = walk.Next();
     for (int32_t channel = channel_begin; channel < channel_end; channel += kTileChannels) {

@@ -58,17 +58,17 @@ __attribute__((always_inline)) inline auto WithFinish(const BconvTask& task, Bod
   return body(Finish<Lanes, Addition::kAddAndRectify>{task.addend});
 }
 
-// One pixel's outputs of `channels` channels from `channel` on. `sums` are popcounts; they and the channels' constants
-// are there for whole vectors. All is inlined, so that a number of channels that the compiler knows unrolls the loops.
-template <typename Lanes, typename Sum>
-struct PixelOutputs {
+// The outputs of kPixels pixels in `channels` channels from `channel` on. `sums` are popcounts, a pixel's `stride`
+// after those of the one before; they and the channels' constants are there for whole vectors. All is inlined, so that
+// a number of channels that the compiler knows unrolls the loops.
+template <typename Lanes, int kPixels, typename Sum>
+struct TileOutputs {
   using Floats = typename Lanes::Floats;
   const BconvTask& task;
   int64_t pixel;
   int32_t channel, channels;
   const Sum* sums;
-  const int32_t* corrections;
-  ptrdiff_t index;  // of the first output
+  int32_t stride;
 
   __attribute__((always_inline)) void Write() const {
     switch (task.output_type) {
@@ -81,52 +81,64 @@ struct PixelOutputs {
     }
   }
 
-  // Calls store(i, values, count) for `count` channels from the i-th on, until all are done.
+  // Null where there are none.
+  __attribute__((always_inline)) const int32_t* Corrections(int64_t p) const {
+    return task.corrections == nullptr ? nullptr : CorrectionsOf(task, pixel + p) + channel;
+  }
+
+  // Calls store(index of the output, values, count) for `count` channels of a pixel, until all are done.
   template <typename Store>
   __attribute__((always_inline)) void ForEachValues(Store store) const {
     // Read once: a compiler has to take any store for one into the task.
-    const Sum* const all_sums = sums;
-    const int32_t* const all_corrections = corrections;
+    const TileOutputs tile = *this;
     const float* const multipliers = task.multiplier + channel;
     const float* const biases = task.bias + channel;
+    const ptrdiff_t first = OutputIndex(task, pixel, channel), output_channels = task.output_channels;
     const auto depth = Lanes::Set(task.depth);
     const auto clamp_min = Lanes::Set(task.clamp_min), clamp_max = Lanes::Set(task.clamp_max);
-    const auto values = [=](int32_t i) __attribute__((always_inline)) {
-      auto dots = Lanes::Dots(depth, all_sums + i);
-      if (all_corrections != nullptr) dots = Lanes::Add(dots, Lanes::Load(all_corrections + i));
-      const auto floats = Lanes::ToFloats(Lanes::Clamp(dots, clamp_min, clamp_max));
-      return Lanes::Add(Lanes::Multiply(floats, Lanes::Load(multipliers + i)), Lanes::Load(biases + i));
+    const bool corrects = task.corrections != nullptr;
+    const int32_t* corrections[kPixels];
+    for (int p = 0; p < kPixels; ++p) corrections[p] = Corrections(p);
+    const auto store_vector = [&](int32_t i, int32_t count) __attribute__((always_inline)) {
+      const auto multiplier = Lanes::Load(multipliers + i), bias = Lanes::Load(biases + i);
+      for (int p = 0; p < kPixels; ++p) {
+        auto dots = Lanes::Dots(depth, tile.sums + p * tile.stride + i);
+        if (corrects) dots = Lanes::Add(dots, Lanes::Load(corrections[p] + i));
+        const auto floats = Lanes::ToFloats(Lanes::Clamp(dots, clamp_min, clamp_max));
+        store(first + p * output_channels + i, Lanes::Add(Lanes::Multiply(floats, multiplier), bias), count);
+      }
     };
     int32_t i = 0;
-    for (; i <= channels - Lanes::kLanes; i += Lanes::kLanes) store(i, values(i), Lanes::kLanes);
-    if (i < channels) store(i, values(i), channels - i);
+    for (; i <= tile.channels - Lanes::kLanes; i += Lanes::kLanes) store_vector(i, Lanes::kLanes);
+    if (i < tile.channels) store_vector(i, tile.channels - i);
   }
 
   template <typename Finish>
   __attribute__((always_inline)) void WriteFloats(Finish finish) const {
     float* const output = static_cast<float*>(task.output);
-    ForEachValues([=, first = index](int32_t i, Floats values, int32_t count) {
-      Lanes::StoreFirst(finish(values, first + i, count), output + first + i, count);
+    ForEachValues([=](ptrdiff_t index, Floats values, int32_t count) {
+      Lanes::StoreFirst(finish(values, index, count), output + index, count);
     });
   }
 
   // Multiplier and bias have been divided by the output's scale. Clamping before rounding keeps the conversion in
   // range.
   __attribute__((always_inline)) void WriteInt8() const {
-    int8_t* const output = static_cast<int8_t*>(task.output) + index;
+    int8_t* const output = static_cast<int8_t*>(task.output);
     const Floats low = Lanes::Set(static_cast<float>(-128 - task.zero_point));
     const Floats high = Lanes::Set(static_cast<float>(127 - task.zero_point));
     const auto zero_point = Lanes::Set(task.zero_point);
-    ForEachValues([=](int32_t i, Floats values, int32_t count) {
+    ForEachValues([=](ptrdiff_t index, Floats values, int32_t count) {
       const auto rounded = Lanes::Round(Lanes::Clamp(values, low, high));
-      Lanes::StoreFirst(Lanes::Add(rounded, zero_point), output + i, count);
+      Lanes::StoreFirst(Lanes::Add(rounded, zero_point), output + index, count);
     });
   }
 
-  __attribute__((always_inline)) uint32_t WordOf(int32_t first, int32_t count) const {
+  __attribute__((always_inline)) uint32_t WordOf(const Sum* pixel_sums, const int32_t* corrections, int32_t first,
+                                                 int32_t count) const {
     typename Lanes::Bits bits = {};
     for (int32_t i = first + (count - 1) / Lanes::kLanes * Lanes::kLanes; i >= first; i -= Lanes::kLanes) {
-      auto values = Lanes::LoadSums(sums + i);
+      auto values = Lanes::LoadSums(pixel_sums + i);
       if (corrections != nullptr) values = Lanes::Subtract(values, Lanes::Half(Lanes::Load(corrections + i)));
       bits = Lanes::AppendAbove(bits, values, Lanes::Load(task.threshold + channel + i));
     }
@@ -134,27 +146,30 @@ struct PixelOutputs {
   }
 
   __attribute__((always_inline)) void WriteBits() const {
-    uint32_t* const words = static_cast<uint32_t*>(task.output) + pixel * PackedWords(task.output_channels);
-    const int64_t offset = task.first_channel + channel;
-    int32_t i = 0;
-    for (; i <= channels - kBitsPerWord; i += kBitsPerWord) {
-      StoreBits(words, offset + i, kBitsPerWord, WordOf(i, kBitsPerWord));
+    for (int p = 0; p < kPixels; ++p) {
+      uint32_t* const words = static_cast<uint32_t*>(task.output) + (pixel + p) * PackedWords(task.output_channels);
+      const Sum* const pixel_sums = sums + p * stride;
+      const int32_t* const corrections = Corrections(p);
+      const int64_t offset = task.first_channel + channel;
+      int32_t i = 0;
+      for (; i <= channels - kBitsPerWord; i += kBitsPerWord) {
+        StoreBits(words, offset + i, kBitsPerWord, WordOf(pixel_sums, corrections, i, kBitsPerWord));
+      }
+      const int32_t count = channels - i;
+      if (count > 0)
+        StoreBits(words, offset + i, count, WordOf(pixel_sums, corrections, i, count) & ((1u << count) - 1));
     }
-    const int32_t count = channels - i;
-    if (count > 0) StoreBits(words, offset + i, count, WordOf(i, count) & ((1u << count) - 1));
   }
 };
 
-// Loops over kUnrolledChannels channels are unrolled.
+// One pixel's outputs. Loops over kUnrolledChannels channels are unrolled.
 template <typename Lanes, int32_t kUnrolledChannels = 0, typename Sum>
 __attribute__((always_inline)) inline void WriteOutputs(const BconvTask& task, int64_t pixel, int32_t channel,
                                                         int32_t channels, const Sum* sums) {
-  const int32_t* const corrections = task.corrections == nullptr ? nullptr : CorrectionsOf(task, pixel) + channel;
-  const ptrdiff_t index = OutputIndex(task, pixel, channel);
   if (kUnrolledChannels > 0 && channels == kUnrolledChannels) {
-    return PixelOutputs<Lanes, Sum>{task, pixel, channel, kUnrolledChannels, sums, corrections, index}.Write();
+    return TileOutputs<Lanes, 1, Sum>{task, pixel, channel, kUnrolledChannels, sums, 0}.Write();
   }
-  PixelOutputs<Lanes, Sum>{task, pixel, channel, channels, sums, corrections, index}.Write();
+  TileOutputs<Lanes, 1, Sum>{task, pixel, channel, channels, sums, 0}.Write();
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-// Packing of signs: 32 at a time by an ISA's lanes (lanes.h), a row's last channels one by one.
+// Packing of signs: 32 at a time by an ISA's lanes (lanes.h), rows of fewer one by one.
 #pragma once
 
 #include <cstdint>
@@ -21,8 +21,9 @@ inline void PackRows(const T* input, int64_t rows, int32_t channels, T limit, ui
   for (int64_t row = 0; row < rows; ++row) {
     for (int64_t word = 0; word < words; ++word, input += kBitsPerWord) *output++ = pack_word(input);
     if (tail == 0) continue;
-    uint32_t bits = 0;
-    for (int32_t i = 0; i < tail; ++i) bits |= static_cast<uint32_t>(input[i] < limit) << i;
+    // The row's last 32 values have those of the word before too.
+    uint32_t bits = words > 0 ? pack_word(input + tail - kBitsPerWord) >> (kBitsPerWord - tail) : 0;
+    for (int32_t i = 0; words == 0 && i < tail; ++i) bits |= static_cast<uint32_t>(input[i] < limit) << i;
     *output++ = bits;
     input += tail;
   }
@@ -30,7 +31,9 @@ inline void PackRows(const T* input, int64_t rows, int32_t channels, T limit, ui
 
 template <typename Lanes>
 inline void PackFloat32Signs(const float* input, int64_t rows, int32_t channels, uint32_t* output) {
-  PackRows(input, rows, channels, 0.0f, output, Lanes::BitsBelowZero);
+  // Not the function itself, which may be called by a pointer.
+  const auto pack_word = [](const float* values) { return Lanes::BitsBelowZero(values); };
+  PackRows(input, rows, channels, 0.0f, output, pack_word);
 }
 
 template <typename Lanes>

@@ -10,47 +10,39 @@ namespace litebnn {
 namespace {
 
 // The staged windows of consecutive output pixels, without a division for each.
-class WindowWalk {
- public:
-  WindowWalk(const BconvTask& task, int64_t pixel)
-      : row_stride_(task.row_stride),
-        pixel_stride_(task.pixel_stride),
-        output_width_(task.output_width),
-        left_in_row_(task.output_width - pixel % task.output_width),
-        row_(task.input + pixel / task.output_width * task.row_stride),
-        window_(row_ + pixel % task.output_width * task.pixel_stride) {}
+struct WindowWalk {
+  const BconvTask& task;
+  int64_t pixel;  // the first
+  // Copies: a compiler has to take the kernels' stores for ones into the task.
+  ptrdiff_t row_stride = task.row_stride, pixel_stride = task.pixel_stride;
+  int64_t output_width = task.output_width;
+  int64_t left_in_row = output_width - pixel % output_width;
+  const uint8_t* row = task.input + pixel / output_width * row_stride;
+  const uint8_t* window = row + pixel % output_width * pixel_stride;
 
   // Fills windows[kCount].
   template <int kCount>
   void Next(const uint8_t** windows) {
-    if (left_in_row_ > kCount) {
+    if (left_in_row > kCount) {
 #pragma GCC unroll 8
-      for (int i = 0; i < kCount; ++i) windows[i] = window_ + i * pixel_stride_;
-      window_ += kCount * pixel_stride_;
-      left_in_row_ -= kCount;
+      for (int i = 0; i < kCount; ++i) windows[i] = window + i * pixel_stride;
+      window += kCount * pixel_stride;
+      left_in_row -= kCount;
     } else {
       for (int i = 0; i < kCount; ++i) windows[i] = Next();
     }
   }
 
   const uint8_t* Next() {
-    const uint8_t* window = window_;
-    window_ += pixel_stride_;
-    if (--left_in_row_ == 0) {
-      left_in_row_ = output_width_;
-      row_ += row_stride_;
-      window_ = row_;
+    const uint8_t* const next = window;
+    window += pixel_stride;
+    if (--left_in_row == 0) {
+      left_in_row = output_width;
+      row += row_stride;
+      window = row;
     }
-    return window;
+    return next;
   }
-
- private:
-  // Copies: a compiler has to take the kernels' stores for ones into the task.
-  const ptrdiff_t row_stride_, pixel_stride_;
-  const int64_t output_width_;
-  int64_t left_in_row_;
-  const uint8_t* row_;
-  const uint8_t* window_;
 };
 
 }  // namespace
