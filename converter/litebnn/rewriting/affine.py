@@ -6,7 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from litebnn.graph import Array, Graph, Op, Tensor
+from litebnn.contract import LCE_QUANTIZE
+from litebnn.graph import Array, Graph, Op, Tensor, facts
 from litebnn.rewriting.match import floats, fused_activation
 
 # y > 0 is y - LEAST >= 0: what a strict comparison subtracts in front of its LceQuantize. Runtimes may flush smaller
@@ -64,6 +65,15 @@ def affine_of(op: Op, channels: int, *, left: bool) -> tuple[Array, Array] | Non
     if op.name == "SUB":
         return (ones, -values) if left else (-ones, values)
     return (1.0 / values, zeros) if left and np.all(values != 0) else None
+
+
+def works_on_channels(op: Op, x: Tensor) -> bool:
+    """Whether the op computes each element of its output from the one of `x` and from its channel."""
+    if op.name == LCE_QUANTIZE:
+        return True
+    if op.output.dims != x.dims or op.output.type != "FLOAT32":
+        return False
+    return facts(op).clamp is not None or affine_of(op, x.channels, left=op.inputs[0] is x) is not None
 
 
 @dataclass(frozen=True)

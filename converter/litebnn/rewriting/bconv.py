@@ -20,13 +20,17 @@ from litebnn.contract import (
     pack_bits,
 )
 from litebnn.graph import Array, Graph, Op, Tensor, constant
+from litebnn.rewriting.affine import works_on_channels
 from litebnn.rewriting.build import custom_op, derived
 from litebnn.rewriting.clamp import clamp_as_fused
-from litebnn.rewriting.match import floats
+from litebnn.rewriting.match import floats, fused_activation
 from litebnn.rewriting.notes import Notes
 from litebnn.rewriting.padding import is_same_padding
 
 _ODD_CHANNELS = "zero padding with an odd number of channels cannot write bits: pad with ones"
+
+INTERLEAVING = ("DEPTH_TO_SPACE", "CONCATENATION")
+_FARTHEST = 8  # ops between a convolution and where its outputs are interleaved
 
 
 def bconv_of(
@@ -148,3 +152,19 @@ def write_bits(
     graph.set_input(op, 3, None)
     graph.set_input(op, 4, constant(derived(op.input(1).name, "/threshold"), thresholds))
     graph.set_output(op, bits)
+
+
+def is_of_binary_convs(graph: Graph, tensor: Tensor, farthest: int = _FARTHEST) -> bool:
+    """Whether floats come from binary convolutions, interleaved along the channels, and nothing else reads them."""
+    op = graph.producer(tensor)
+    if op is None or tensor.type != "FLOAT32" or graph.sole_consumer(tensor) is None or farthest == 0:
+        return False
+    if op.name == LCE_BCONV_2D:
+        return True
+    if op.name == "CONCATENATION":
+        if op.options.axis not in (-1, len(tensor.dims) - 1) or fused_activation(op) != 0:
+            return False
+    elif op.name != "DEPTH_TO_SPACE":
+        x = next((t for t in op.inputs if t is not None and not t.is_constant), None)
+        return x is not None and works_on_channels(op, x) and is_of_binary_convs(graph, x, farthest - 1)
+    return all(t is not None and is_of_binary_convs(graph, t, farthest - 1) for t in op.inputs)

@@ -14,6 +14,8 @@ from litebnn.passes.fuse.move_interleaving import move_interleaving
 from litebnn.passes.tidy.remove_dead_ops import remove_dead_ops
 from tests.support.float_models import FloatModel, assert_same_values, dyadic, op_names, rewritten, sign_weights
 
+ON_CHANNELS = ["MUL", "ADD", "SUB", "RSUB", "RELU"]
+
 
 def batch_norm(model: FloatModel, rng: np.random.Generator, x: Tensor) -> Tensor:
     scaled = model.elementwise("MUL", x, model.const(rng.choice([-2.0, 0.5, 1.0], x.channels)))
@@ -44,6 +46,28 @@ def test_results_stay_and_bits_are_interleaved_where_words_are_whole(channels: i
     assert {"MUL", "ADD"}.isdisjoint(names) or twice or channels % 32
     if channels % 32 == 0 and not twice:
         assert names.count("LceQuantize") == 1
+
+
+@pytest.mark.usefixtures("library")
+@settings(max_examples=40, deadline=None)
+@given(st.sampled_from([32, 40]), st.lists(st.sampled_from(ON_CHANNELS), max_size=4), st.data())
+def test_signs_of_sums_right_at_the_threshold(channels: int, ops: list[str], data: st.DataObject) -> None:
+    rng = np.random.default_rng(data.draw(st.integers(0, 2**16)))
+    model = FloatModel()
+    # Of a dot product of 8 signs every ninth value occurs often, and half of the thresholds are one of them.
+    x = model.transposed_conv(model.sign(model.input(1, 4, 5, 8)), sign_weights(rng, channels, 2, 2, 8, alpha=False))
+    for name in ops:
+        constants = model.const(rng.choice([-2.0, -1.0, 0.5, 1.0, 2.0], channels))
+        if name == "RELU":
+            x = model.elementwise("RELU", x)
+        else:
+            x = model.elementwise(name[-3:], *((constants, x) if name == "RSUB" else (x, constants)))
+    form = data.draw(st.sampled_from(["where_ge", "where_gt", "where_lt"]))
+    source = model.finish(model.conv(model.sign(x, form), sign_weights(rng, 8, 1, 1, channels)))
+    result = litebnn.convert_tflite(source)
+    sample = dyadic(rng, 1, 4, 5, 8)
+    expected, actual = (litebnn.Interpreter(each).predict(sample) for each in (source, result))
+    np.testing.assert_array_equal(actual, expected)
 
 
 @pytest.mark.usefixtures("library")

@@ -10,7 +10,7 @@ import numpy as np
 from litebnn.contract import LCE_QUANTIZE
 from litebnn.graph import Graph, Op, Tensor, builtin_op, constant, facts
 from litebnn.rewriting.affine import affine_chain, next_level, normal_level
-from litebnn.rewriting.bconv import is_float_bconv
+from litebnn.rewriting.bconv import INTERLEAVING, is_float_bconv, is_of_binary_convs
 from litebnn.rewriting.build import derived, like
 from litebnn.rewriting.each import each
 from litebnn.rewriting.negated_channels import can_negate_channels, negate_channels
@@ -18,7 +18,7 @@ from litebnn.rewriting.notes import Notes
 
 
 def _is_to_be_fused(graph: Graph, tensor: Tensor) -> bool:
-    """Whether an LceBconv2d computes `tensor`, perhaps behind reshapes that other ops move in front of.
+    """Whether an LceBconv2d computes `tensor`, perhaps behind what other ops move in front of.
 
     It takes the affine ops up one by one. A level next to a number would be lost in the sum with its bias.
     """
@@ -28,7 +28,8 @@ def _is_to_be_fused(graph: Graph, tensor: Tensor) -> bool:
             return False
         tensor = op.input(0)
         op = graph.producer(tensor)
-    return is_float_bconv(op) and graph.sole_consumer(tensor) is not None
+    direct = is_float_bconv(op) or (op is not None and op.name in INTERLEAVING)
+    return direct and is_of_binary_convs(graph, tensor)
 
 
 @each(LCE_QUANTIZE)
