@@ -41,13 +41,14 @@ void PackBoolSigns(const Isa& isa, ThreadPool& pool, const bool* input, int64_t 
 template <typename T>
 void UnpackSigns(ThreadPool& pool, const uint32_t* input, int64_t rows, int32_t channels, T plus_one, T minus_one,
                  T* output) {
+  // Compilers make a branch of a choice by the bit, and nothing predicts it.
+  const T value_of[] = {plus_one, minus_one};
   ForRows(pool, rows, channels, [=](int64_t begin, int64_t count) {
     const uint32_t* words = input + begin * PackedWords(channels);
     T* values = output + begin * channels;
     for (int64_t row = 0; row < count; ++row, values += channels, words += PackedWords(channels)) {
       for (int32_t channel = 0; channel < channels; ++channel) {
-        const uint32_t bit = words[channel / kBitsPerWord] >> (channel % kBitsPerWord) & 1u;
-        values[channel] = bit != 0 ? minus_one : plus_one;
+        values[channel] = value_of[words[channel / kBitsPerWord] >> (channel % kBitsPerWord) & 1u];
       }
     }
   });
