@@ -63,6 +63,7 @@ struct FourLanes {
   static Floats Clamp(Floats values, Floats low, Floats high) { return vminnmq_f32(vmaxnmq_f32(values, low), high); }
   static Ints Round(Floats values) { return vcvtaq_s32_f32(values); }
   static Bits IsBelowZero(Floats values) { return vcltzq_f32(values); }
+  static uint8x16_t AddPairs(uint8x16_t a, uint8x16_t b) { return vpaddq_u8(a, b); }
 #else
   // On integers, as GCC compares floats with zero one by one.
   static Floats Rectify(Floats values) {
@@ -75,10 +76,14 @@ struct FourLanes {
     const Floats half = vbslq_f32(vdupq_n_u32(0x80000000u), values, vdupq_n_f32(0x1.fffffep-2f));
     return vcvtq_s32_f32(vaddq_f32(values, half));
   }
-  // On integers, as comparing floats takes a subnormal for zero here: set sign, and neither -0.0 nor a NaN.
+  // On integers, as comparing floats takes a subnormal for zero here: from 0x80000001, behind -0.0, to 0xFF800000,
+  // before the NaNs.
   static Bits IsBelowZero(Floats values) {
-    const uint32x4_t bits = vreinterpretq_u32_f32(values);
-    return vandq_u32(vcgtq_u32(bits, vdupq_n_u32(0x80000000u)), vcleq_u32(bits, vdupq_n_u32(0xFF800000u)));
+    const uint32x4_t from_first = vaddq_u32(vreinterpretq_u32_f32(values), vdupq_n_u32(0x7FFFFFFFu));
+    return vcltq_u32(from_first, vdupq_n_u32(0x7F800000u));
+  }
+  static uint8x16_t AddPairs(uint8x16_t a, uint8x16_t b) {
+    return vcombine_u8(vpadd_u8(vget_low_u8(a), vget_high_u8(a)), vpadd_u8(vget_low_u8(b), vget_high_u8(b)));
   }
 #endif
 
@@ -112,10 +117,8 @@ struct FourLanes {
     const auto below = [=](int i) {
       return vandq_u8(vcltq_s8(vld1q_s8(values + i), vdupq_n_s8(limit)), vld1q_u8(kBits));
     };
-    const uint8x16_t low = below(0), high = below(16);
-    const auto pairs = [](uint8x16_t bytes) { return vpadd_u8(vget_low_u8(bytes), vget_high_u8(bytes)); };
-    const uint8x8_t fours = vpadd_u8(pairs(low), pairs(high));
-    return vget_lane_u32(vreinterpret_u32_u8(vpadd_u8(fours, fours)), 0);
+    const uint8x16_t pairs = AddPairs(below(0), below(16)), fours = AddPairs(pairs, pairs);
+    return vgetq_lane_u32(vreinterpretq_u32_u8(AddPairs(fours, fours)), 0);
   }
 };
 

@@ -12,15 +12,13 @@ namespace {
 // Bit 1 is for values below `limit`; pack_word(values) gives the bits of 32.
 template <typename T, typename PackWord>
 inline void PackRows(const T* input, int64_t rows, int32_t channels, T limit, uint32_t* output, PackWord pack_word) {
-  const int32_t tail = channels % kBitsPerWord;
-  int64_t words = channels / kBitsPerWord;
+  const int32_t words = channels / kBitsPerWord, tail = channels % kBitsPerWord;
   if (tail == 0) {
-    words *= rows;
-    rows = 1;
+    for (int64_t word = 0; word < rows * words; ++word, input += kBitsPerWord) output[word] = pack_word(input);
+    return;
   }
   for (int64_t row = 0; row < rows; ++row) {
-    for (int64_t word = 0; word < words; ++word, input += kBitsPerWord) *output++ = pack_word(input);
-    if (tail == 0) continue;
+    for (int32_t word = 0; word < words; ++word, input += kBitsPerWord) *output++ = pack_word(input);
     // The row's last 32 values have those of the word before too.
     uint32_t bits = words > 0 ? pack_word(input + tail - kBitsPerWord) >> (kBitsPerWord - tail) : 0;
     for (int32_t i = 0; words == 0 && i < tail; ++i) bits |= static_cast<uint32_t>(input[i] < limit) << i;
