@@ -14,10 +14,10 @@ from types import SimpleNamespace
 
 import pytest
 
+from tests.support.programs import host_programs
 from toolchains import deploy as deploying
 from toolchains.bundle import bundle, pack
 from toolchains.deploy import deploy, main
-from toolchains.runtime_library import LITERT_WHEELS, fetch
 from toolchains.targets import ROOT, ToolkitError, find_target
 
 paramiko = pytest.importorskip("paramiko", reason="Fabric is missing: pip install 'fabric>=3.2'")
@@ -84,12 +84,7 @@ def _home(tmp_path, monkeypatch):
 @pytest.fixture(scope="module")
 def _bundle():
     """Builds once what is deployed."""
-    if platform.machine() not in LITERT_WHEELS:
-        pytest.skip(f"there is no LiteRT for {platform.machine()}")
-    try:
-        fetch("host")
-    except ToolkitError as error:
-        pytest.skip(f"LiteRT cannot be had: {error}")
+    host_programs()
     bundle("host")
 
 

@@ -115,11 +115,13 @@ def test_reads_color_masks_wherever_the_bmp_version_puts_them(label_image, tmp_p
     np.testing.assert_array_equal(fed(label_image, tmp_path, file, (4, 3, 3), **RAW), image)
 
 
-@pytest.mark.parametrize("mode", ["L", "RGB", "P", "1"])
-def test_reads_bmp_files_of_another_writer(label_image, tmp_path, mode):
+@pytest.mark.parametrize(
+    ("kind", "mode"), [("BMP", "L"), ("BMP", "RGB"), ("BMP", "P"), ("BMP", "1"), ("PPM", "L"), ("PPM", "RGB")]
+)
+def test_reads_files_of_another_writer(label_image, tmp_path, kind, mode):
     image = Image.fromarray(noise(6, 5, 3)).convert(mode)
     file = io.BytesIO()
-    image.save(file, "BMP")
+    image.save(file, kind)
     values = fed(label_image, tmp_path, file.getvalue(), (6, 5, 3), **RAW)
     np.testing.assert_array_equal(values, np.asarray(image.convert("RGB")))
 
@@ -145,15 +147,6 @@ def test_reads_jpeg(label_image, tmp_path, options, mode):
     values = fed(label_image, tmp_path, file.getvalue(), (21, 33, 3), **RAW)
     # Decoders may differ in the rounding of their transforms and in how they spread the colours.
     np.testing.assert_allclose(values, np.asarray(Image.open(file).convert("RGB")), atol=6)
-
-
-@pytest.mark.parametrize("mode", ["L", "RGB"])
-def test_reads_ppm(label_image, tmp_path, mode):
-    image = Image.fromarray(noise(6, 5, 3)).convert(mode)
-    file = io.BytesIO()
-    image.save(file, "PPM")
-    values = fed(label_image, tmp_path, file.getvalue(), (6, 5, 3), **RAW)
-    np.testing.assert_array_equal(values, np.asarray(image.convert("RGB")))
 
 
 def test_color_becomes_its_luma_for_a_grey_model(label_image, tmp_path):
