@@ -91,6 +91,9 @@ def _bmaxpool_2d(op: Op) -> Iterator[str]:
     assert isinstance(options, BMaxPool2DOptions)
     yield from _type(op.input(0), "INT32")
     yield from _type(op.output, "INT32")
+    if len(op.input(0).dims) != 4:
+        yield f'"{op.input(0).name}" has shape {list(op.input(0).dims)}, expected 4 dimensions'
+        return
     batch, height, width, words = op.input(0).dims
     is_same = options.padding == Padding.SAME
     sizes = (

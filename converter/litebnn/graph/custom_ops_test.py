@@ -45,3 +45,11 @@ def test_constants_have_a_value_for_each_channel(index: int) -> None:
     op.input(index).shape = (op.input(index).shape[0] + 1,)
     with pytest.raises(ConversionError, match="has shape"):
         check_custom_ops(graph)
+
+
+def test_a_pool_of_another_rank_is_named() -> None:
+    graph = converted()
+    pool = next(op for op in graph.ops if op.name == "LceBMaxPool2d")
+    pool.input(0).shape = (1, *pool.input(0).shape)
+    with pytest.raises(ConversionError, match="LceBMaxPool2d.* has shape .*, expected 4 dimensions"):
+        check_custom_ops(Graph("", graph.tensors, [pool.input(0)], pool.outputs, [pool]))

@@ -166,7 +166,7 @@ FACTS: dict[str, Facts] = {
     "PADV2": Facts(3, 3, "PadV2Options", kinds=_INDEX, ranks=(0, 2), on_signs=True),
     "SPACE_TO_BATCH_ND": Facts(3, 3, "SpaceToBatchNDOptions", kinds=_INDICES[:3], ranks=(0, 1, 2), on_signs=True),
     "BATCH_TO_SPACE_ND": Facts(3, 3, "BatchToSpaceNDOptions", kinds=_INDICES[:3], ranks=(0, 1, 2)),
-    "CONCATENATION": Facts(1, MANY, "ConcatenationOptions", int8=_SAME_GRID(2)),
+    "CONCATENATION": Facts(1, MANY, "ConcatenationOptions", needs_options=True, int8=_SAME_GRID(2)),
     "RESIZE_BILINEAR": Facts(2, 2, "ResizeBilinearOptions", kinds=_INDEX, int8=_SAME_GRID(2)),
     "RESIZE_NEAREST_NEIGHBOR": Facts(2, 2, "ResizeNearestNeighborOptions", kinds=_INDEX, int8=_SAME_GRID(2)),
     "QUANTIZE": Facts(1, 1, "QuantizeOptions"),

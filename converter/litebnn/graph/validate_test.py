@@ -83,3 +83,13 @@ def test_facts_agree_with_each_other(name: str) -> None:
     assert not known.moves or (known.int8 is not None and known.int8.same_parameters)
     assert not known.reshapes or known.moves
     assert known.defaults.get("padding", 0) in tuple(Padding)
+
+
+def test_a_concatenation_says_along_which_axis() -> None:
+    model = FloatModel()
+    x = model.input(1, 4)
+    model.op("CONCATENATION", [x, x], (1, 8), axis=1)
+    check_graph(model.graph)
+    op_of(model, "CONCATENATION").options.table = ""
+    with pytest.raises(ConversionError, match="options are missing, expected ConcatenationOptions"):
+        check_graph(model.graph)

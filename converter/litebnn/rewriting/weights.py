@@ -33,16 +33,15 @@ def not_float(weights: Tensor) -> str:
 def why_not_binary(layer: Op, weights: Array) -> str | None:
     """Why no CONV_2D or FULLY_CONNECTED of that form is binary, whatever its weights [O, ...]; None where it can be."""
     channels_out, channels = weights.shape[0], weights.shape[-1]
-    dims = layer.input(0).dims
+    dims, channels_in = layer.input(0).dims, layer.input(0).channels
     if layer.name == "CONV_2D":
-        channels_in = dims[-1]
-        if channels < 1 or channels_in % channels or channels_out % (channels_in // channels):
+        if min(channels, channels_in) < 1 or channels_in % channels or channels_out % (channels_in // channels):
             return f"its filter {list(weights.shape)} does not divide its {channels_in} input channels into groups"
         if channels != channels_in and channels % BITS_PER_WORD:
             return f"its groups have {channels} channels, not a multiple of {BITS_PER_WORD}"
     elif layer.options.weights_format != 0:
         return "its weights are shuffled"
-    elif dims[-1] != channels:
+    elif channels_in != channels:
         return f"it reads rows of {channels} across an input of {list(dims)}"
     elif sum(d < 0 for d in dims[:-1]) > 1:
         return "more than one dimension of its input is unknown"

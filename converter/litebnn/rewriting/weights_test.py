@@ -2,8 +2,8 @@ import numpy as np
 import pytest
 
 from litebnn.graph import constant
-from litebnn.rewriting.weights import bias_values, binary_weights, pack_levels, ternary_weights
-from tests.support.float_models import sign_weights
+from litebnn.rewriting.weights import bias_values, binary_weights, pack_levels, ternary_weights, why_not_binary
+from tests.support.float_models import FloatModel, sign_weights
 
 
 def test_a_channel_that_is_zero_altogether_has_magnitude_zero() -> None:
@@ -36,3 +36,24 @@ def test_ternary_weights_have_one_magnitude_in_each_channel() -> None:
 @pytest.mark.parametrize(("bits", "expected"), [(4, [0xF1, 0x10, 0x0F]), (2, [0x4D, 0x03])])
 def test_levels_are_packed_from_the_lowest_bits(bits: int, expected: list[int]) -> None:
     assert pack_levels(np.array([[1, -1, 0, 1, -1]], np.int8), bits).tolist() == expected
+
+
+@pytest.mark.parametrize("shape", [(), (1, 4, 4, 0), (1, 4, 4, 48)])
+def test_a_filter_that_its_input_does_not_fit_is_named(shape: tuple[int, ...]) -> None:
+    model = FloatModel()
+    x, weights = model.input(1, 4, 4, 32), np.ones((8, 1, 1, 32), np.float32)
+    convolution = model.graph.producer(model.conv(x, weights))
+    assert convolution is not None
+    assert why_not_binary(convolution, weights) is None
+    x.shape = shape
+    assert "into groups" in str(why_not_binary(convolution, weights))
+
+
+def test_rows_of_an_input_whose_size_is_not_known_are_named() -> None:
+    model = FloatModel()
+    x, weights = model.input(1, 32), np.ones((8, 32), np.float32)
+    layer = model.graph.producer(model.dense(x, weights))
+    assert layer is not None
+    assert why_not_binary(layer, weights) is None
+    x.shape = ()
+    assert why_not_binary(layer, weights) == "it reads rows of 32 across an input of []"
