@@ -37,6 +37,10 @@ def _hidden_forms() -> list[bytes]:
     condition = model.elementwise("GREATER", model.input(1, 1, 8), model.const(0), type="BOOL")
     z = model.op("SELECT_V2", [condition, model.const(1), model.const(-np.ones((1, 10, 8)))], (1, 10, 8))
     sources.append(model.finish(y, z))
+    model = FloatModel()
+    y = model.transposed_conv(model.sign(model.input(1, 5, 5, 32)), kernel)
+    y = model.elementwise("MUL", y, model.const(np.arange(1, 9)))
+    sources.append(model.finish(model.conv(model.sign(y), sign_weights(rng, 4, 1, 1, 8))))
     return sources
 
 
@@ -113,6 +117,8 @@ def _convert_damaged(seed: int) -> None:
     options: dict[str, Any] = {"larq_compatible": rng.random() < 0.5}
     if rng.random() < 0.3:
         options["experimental_default_int8_range"] = (-3, 3)
+    if rng.random() < 0.3:
+        options["low_bit_weights"] = rng.choice(["int4", "int2"])
     with contextlib.suppress(litebnn.ConversionError):
         litebnn.convert_tflite(write_model(model), **options)
 
