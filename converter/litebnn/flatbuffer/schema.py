@@ -65,3 +65,8 @@ def slots_of(table: str) -> int:
 
 OPERATOR_NAMES = names_of("BuiltinOperator")
 TYPE_NAMES = names_of("TensorType")
+
+
+def listed(table: Any, field: str) -> list[Any]:
+    """A list of a table of the schema."""
+    return [getattr(table, field)(i) for i in range(getattr(table, f"{field}Length")())]

@@ -2,16 +2,17 @@
 
 from typing import Any, NamedTuple
 
-from litebnn.flatbuffer.schema import TYPE_NAMES, schema
+from litebnn.flatbuffer.schema import TYPE_NAMES, listed, schema
 
 
 class SignatureTensor(NamedTuple):
     """An input or output of a signature.
 
-    `place` is its place among those of the graph, `quantization` (scale, zero_point), and (0.0, 0) where it has not one
-    of each.
+    `tensor` is its index in the graph, `place` its place among the graph's inputs or outputs, `quantization` (scale,
+    zero_point), and (0.0, 0) where it has not one of each.
     """
 
+    tensor: int
     name: str
     type: str
     quantization: tuple[float, int]
@@ -28,22 +29,34 @@ def read_signature(content: bytes, key: str, role: str, names: list[str]) -> lis
         names: the signature's names for them, which decide the order.
     """
     model = schema.Model.GetRootAs(content, 0)
-    definition = next((each for each in _listed(model, "SignatureDefs") if each.SignatureKey() == key.encode()), None)
+    definition = next((each for each in listed(model, "SignatureDefs") if each.SignatureKey() == key.encode()), None)
     graph = model.Subgraphs(definition.SubgraphIndex() if definition else 0)
-    indices = order = _listed(graph, role)
+    indices = order = listed(graph, role)
     if definition:
-        index_of = {each.Name().decode(): each.TensorIndex() for each in _listed(definition, role)}
+        index_of = {each.Name().decode(): each.TensorIndex() for each in listed(definition, role)}
         indices = [index_of[name] for name in names]
-    return [_describe(graph.Tensors(index), order.index(index)) for index in indices]
+    return [_describe(graph.Tensors(index), index, order.index(index)) for index in indices]
 
 
-def _describe(tensor: Any, place: int) -> SignatureTensor:
+def find_signature(content: bytes) -> int:
+    """The place among the signatures of the first one that is of the model's first graph.
+
+    A runtime makes one up, at place 0, for a file that has none.
+
+    Raises:
+        ValueError: the file has signatures, and none of its first graph.
+    """
+    definitions = listed(schema.Model.GetRootAs(content, 0), "SignatureDefs")
+    if not definitions:
+        return 0
+    graphs = [definition.SubgraphIndex() for definition in definitions]
+    if 0 not in graphs:
+        raise ValueError("no signature is of the model's first graph")
+    return graphs.index(0)
+
+
+def _describe(tensor: Any, index: int, place: int) -> SignatureTensor:
     quantization = tensor.Quantization()
     one = quantization and quantization.ScaleLength() == 1 and quantization.ZeroPointLength() == 1
     values = (quantization.Scale(0), quantization.ZeroPoint(0)) if one else (0.0, 0)
-    return SignatureTensor(tensor.Name().decode(), TYPE_NAMES[tensor.Type()], values, place)
-
-
-def _listed(table: Any, field: str) -> list[Any]:
-    """A list of a table of the schema."""
-    return [getattr(table, field)(i) for i in range(getattr(table, f"{field}Length")())]
+    return SignatureTensor(index, tensor.Name().decode(), TYPE_NAMES[tensor.Type()], values, place)

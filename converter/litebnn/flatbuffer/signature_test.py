@@ -18,7 +18,7 @@ def model(with_signature: bool) -> bytes:
 
 def test_a_signature_s_names_are_found_in_any_order() -> None:
     content = model(with_signature=True)
-    a, b = SignatureTensor("a", "INT8", (0.5, 3), 0), SignatureTensor("b", "INT8", (0.5, 3), 1)
+    a, b = SignatureTensor(0, "a", "INT8", (0.5, 3), 0), SignatureTensor(1, "b", "INT8", (0.5, 3), 1)
     assert read_signature(content, "serving", "Inputs", ["first", "second"]) == [b, a]
     assert read_signature(content, "serving", "Inputs", ["second", "first"]) == [a, b]
     assert [tensor.name for tensor in read_signature(content, "serving", "Outputs", ["result"])] == ["result"]

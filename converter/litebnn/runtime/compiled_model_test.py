@@ -169,6 +169,78 @@ def test_what_only_the_interpreter_takes_is_said_to_be_so() -> None:
         litebnn.CompiledModel(path, environment=plain)
 
 
+def write(graphs: list[Graph], signatures: list[Signature] | None = None) -> bytes:
+    codes = [op.code for graph in graphs for op in graph.ops]
+    return write_model(Model(graphs, [], codes, [], None, signatures, 3, None))
+
+
+def binary(name: str) -> Graph:
+    """A graph of x ADD y, or of another op."""
+    x, y, z = (Tensor(key, "FLOAT32", (1, 3)) for key in "xyz")
+    return Graph(name, [x, y, z], [x, y], [z], [Op(OpCode(name), [x, y], [z], Options(f"{name.title()}Options"))])
+
+
+def test_it_takes_the_signature_of_the_first_graph(environment: Any) -> None:
+    graphs = [binary("SUB"), binary("ADD")]
+    first, second = (
+        Signature(graph.name, graph, list(zip("ab", graph.inputs, strict=True)), [("c", graph.outputs[0])])
+        for graph in graphs
+    )
+    x, y = np.full((1, 3), 5, np.float32), np.full((1, 3), 2, np.float32)
+    content = write(graphs, [second, first])
+    for model in (litebnn.CompiledModel(content, environment=environment), litebnn.Interpreter(content)):
+        assert model.input_names == ["a", "b"]
+        np.testing.assert_array_equal(model.predict([x, y]), x - y)
+    with pytest.raises(ValueError, match="use litebnn.Interpreter: no signature is of the model's first graph$"):
+        litebnn.CompiledModel(write(graphs, [second]), environment=environment)
+
+
+@pytest.mark.parametrize("twice", [[0, 2], [2, 2]])
+def test_a_tensor_that_is_listed_twice_is_refused(environment: Any, twice: list[int]) -> None:
+    """LiteRT would leave one of its two buffers as it was."""
+    graph = binary("ADD")
+    graph.outputs = [graph.tensors[place] for place in twice]
+    name = graph.tensors[twice[0]].name
+    with pytest.raises(ValueError, match="use litebnn.Interpreter: ") as refusal:
+        litebnn.CompiledModel(write([graph]), environment=environment)
+    assert str(refusal.value).endswith(f"{name} is two of the model's inputs and outputs")
+
+
+def reshaped(declared: tuple[int, ...], *more: str) -> bytes:
+    """A model whose input of 12 values gets the shape that the input `shape` says, and then goes through more ops."""
+    x, shape = Tensor("x", "FLOAT32", (1, 12)), Tensor("shape", "INT32", (2,))
+    tensors = [x, shape]
+    ops = []
+    for name in ("RESHAPE", *more):
+        result = Tensor(f"after {name}", "FLOAT32", declared)
+        operands = [ops[-1].outputs[0] if ops else x, *([shape] if name == "RESHAPE" else [])]
+        ops.append(Op(OpCode(name), operands, [result]))
+        tensors.append(result)
+    return write([Graph("main", tensors, [x, shape], [ops[-1].outputs[0]], ops)])
+
+
+@pytest.mark.parametrize("more", [[], ["RELU"], ["RELU", "NEG"]])
+@pytest.mark.parametrize("declared", [(3, 4), (2, 6), (1, 1), (1, 100)])
+def test_a_shape_that_only_a_run_tells_is_refused(environment: Any, declared: tuple[int, ...], more: list[str]) -> None:
+    """LiteRT would leave the output's buffer as it was, fill a part of it, or write past its end."""
+    content = reshaped(declared, *more)
+    x = np.arange(12, dtype=np.float32).reshape(1, 12)
+    interpreter = litebnn.Interpreter(content, runtime="ai-edge-litert")
+    for shape in ((3, 4), (2, 6)):
+        assert interpreter.predict([x, np.array(shape, np.int32)]).shape == shape
+    with pytest.raises(ValueError, match="use litebnn.Interpreter: "):
+        litebnn.CompiledModel(content, environment=environment)
+
+
+@pytest.mark.parametrize("declared", [(1, 1), (1, 2), (1, 100)])
+def test_an_output_that_is_declared_wrongly_is_right(environment: Any, declared: tuple[int, ...]) -> None:
+    graph = binary("ADD")
+    graph.outputs[0].shape = declared
+    x = np.arange(3, dtype=np.float32).reshape(1, 3)
+    found = litebnn.CompiledModel(write([graph]), environment=environment).predict([x, x])
+    np.testing.assert_array_equal(found, x + x)
+
+
 def test_wrong_options_are_errors(environment: Any, tmp_path: Path) -> None:
     path, _ = golden("bias")
     with pytest.raises(ValueError, match="num_threads is 0"):
@@ -190,3 +262,17 @@ def test_a_runtime_that_is_too_old_is_an_error(missing: str, monkeypatch: pytest
     monkeypatch.setitem(sys.modules, f"ai_edge_litert.{missing}", None)
     with pytest.raises(ImportError, match="CompiledModel needs ai-edge-litert 2.1.6 or newer"):
         litebnn.environment()
+
+
+@pytest.mark.parametrize(("hwcap", "refused"), [(0xFF, True), (0x1FF, False)])
+def test_a_cpu_that_ends_the_process_is_an_error(
+    hwcap: int, refused: bool, monkeypatch: pytest.MonkeyPatch, environment: Any
+) -> None:
+    monkeypatch.setattr("platform.machine", lambda: "aarch64")
+    # The package shows the function of that name in the place of the module.
+    monkeypatch.setattr(sys.modules["litebnn.runtime.environment"], "_hwcap", lambda: hwcap)
+    if refused:
+        with pytest.raises(ImportError, match="libLiteRtWebGpuAccelerator.so .* use litebnn.Interpreter"):
+            litebnn.CompiledModel(golden("bias")[0], environment=environment)
+    else:
+        litebnn.CompiledModel(golden("bias")[0], environment=environment)

@@ -4,8 +4,10 @@ LiteRT loads an accelerator from the folder that an environment names, by a name
 gets a folder with a link of that name to the op library, and with the options for it in a file beside.
 """
 
+import ctypes
 import importlib
 import os
+import platform
 import shutil
 import tempfile
 import weakref
@@ -19,19 +21,37 @@ from litebnn.runtime.find import find_library
 # LiteRT takes the first library of this name that it finds, so there is no other GPU accelerator in the environment.
 ACCELERATOR_NAME = "libLiteRtGpuAccelerator.so"
 OPTIONS_NAME = "litebnn.options"
+# LiteRT for Python loads its own accelerator for each model, in an environment behind ours. On a 64-bit Arm CPU without
+# the atomic instructions of ARMv8.1, such as those of a Raspberry Pi 3 or 4, it ends the process as it is loaded.
+LITERT_ACCELERATOR = "libLiteRtWebGpuAccelerator.so"
+AT_HWCAP, HWCAP_ATOMICS = 16, 1 << 8
 
 
 def import_litert(module: str) -> ModuleType:
     """A module of ai-edge-litert that has to do with CompiledModel.
 
     Raises:
-        ImportError: it is not installed, or is older than 2.1.6.
+        ImportError: it is not installed, is older than 2.1.6, or does not run on this CPU.
     """
     try:
-        importlib.import_module("ai_edge_litert.options")  # which 2.1.4 and older lack
-        return importlib.import_module(f"ai_edge_litert.{module}")
+        options = importlib.import_module("ai_edge_litert.options")  # which 2.1.4 and older lack
+        imported = importlib.import_module(f"ai_edge_litert.{module}")
     except ImportError as error:
         raise ImportError(f"CompiledModel needs ai-edge-litert 2.1.6 or newer and ml_dtypes ({error})") from error
+    accelerator = Path(str(options.__file__)).parent / LITERT_ACCELERATOR
+    if platform.machine() == "aarch64" and not _hwcap() & HWCAP_ATOMICS and accelerator.exists():
+        raise ImportError(
+            f"CompiledModel cannot run on this CPU: {accelerator} asks for atomic instructions of ARMv8.1, "
+            "use litebnn.Interpreter"
+        )
+    return imported
+
+
+def _hwcap() -> int:
+    """What the kernel says that the CPU can do."""
+    getauxval = ctypes.CDLL(None).getauxval
+    getauxval.argtypes, getauxval.restype = [ctypes.c_ulong], ctypes.c_ulong
+    return int(getauxval(AT_HWCAP))
 
 
 def environment(
@@ -54,7 +74,7 @@ def environment(
     Raises:
         ValueError: an option is refused, or the library is not ours.
         FileNotFoundError: the library is not found.
-        ImportError: ai-edge-litert is not installed, or is older than 2.1.6.
+        ImportError: ai-edge-litert is not installed, is older than 2.1.6, or does not run on this CPU.
 
     Example:
         >>> from ai_edge_litert.compiled_model import CompiledModel
