@@ -4,6 +4,7 @@
 """
 
 import json
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -77,6 +78,30 @@ def test_golden_models_with_the_wheels_library(python: Emulation, target: Target
 def test_golden_models_with_the_targets_library(python: Emulation, target: Target) -> None:
     runtimes = 1 if target.processor == "armv7l" else 2
     assert passed(python, LITEBNN_LIBRARY=str(build(target.name))) == 26 * runtimes + 1
+
+
+def run_compiled_models(emulation: Emulation, cpu: str) -> subprocess.CompletedProcess[str]:
+    check = ROOT / "tests" / "emulated" / "check_compiled_model.py"
+    return emulation.run([emulation.root / "usr" / "bin" / "python3", check, GOLDEN], cpu=cpu)
+
+
+def test_golden_models_in_compiled_model(python: Emulation, target: Target) -> None:
+    if target.processor != "aarch64":
+        pytest.skip("there is no ai-edge-litert for this CPU")
+    # The oldest CPU of these that LiteRT's own accelerator can be loaded on.
+    run = run_compiled_models(python, "cortex-a76")
+    assert run.returncode == 0, run.stdout
+    report = json.loads(next(line for line in run.stdout.splitlines() if line.startswith('{"same"')))
+    assert (len(report["same"]), report["different"]) == (26, [])
+
+
+def test_a_cpu_on_which_litert_ends_the_process_is_an_error(python: Emulation, target: Target) -> None:
+    if target.processor != "aarch64":
+        pytest.skip("there is no ai-edge-litert for this CPU")
+    run = run_compiled_models(python, "cortex-a72")
+    assert run.returncode == 1
+    assert "ImportError: CompiledModel cannot run on this CPU: " in run.stdout
+    assert run.stdout.strip().endswith("use litebnn.Interpreter")
 
 
 def test_cpp_tests(emulation: Emulation, target: Target) -> None:

@@ -1,0 +1,28 @@
+"""Run by a Python into which a litebnn wheel was installed: golden models in LiteRT's CompiledModel.
+
+    python check_compiled_model.py tests/golden
+
+prints one line of JSON: the models whose bits are the interpreter's, and the others.
+"""
+
+import json
+import sys
+from pathlib import Path
+
+import numpy as np
+
+import litebnn
+
+
+def same_bits(path: Path) -> bool:
+    """Whether both ways compute the same."""
+    x = np.load(path.with_name(path.name.replace(".lce.tflite", ".npz")))["input"]
+    expected = litebnn.Interpreter(path, runtime="ai-edge-litert").predict(x)
+    found = litebnn.CompiledModel(path).predict(x)
+    return bool(found.tobytes() == expected.tobytes())
+
+
+report: dict[str, list[str]] = {"same": [], "different": []}
+for path in sorted(Path(sys.argv[1]).glob("*.lce.tflite")):
+    report["same" if same_bits(path) else "different"].append(path.name)
+print(json.dumps(report))
