@@ -186,7 +186,7 @@ def _check_written(result: bytes) -> None:
         for graph in read_model(result).graphs:
             check_custom_ops(graph)
     except ConversionError as error:
-        raise ConversionError(f"the converted model would not load, which is a bug of litebnn: {error}") from error
+        raise ConversionError(f"the converted model would not load: {error}") from error
 
 
 def _ranges(model: Model, options: ConvertOptions) -> Ranges | None:

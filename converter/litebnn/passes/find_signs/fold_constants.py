@@ -17,6 +17,8 @@ from litebnn.rewriting.match import bits_of
 from litebnn.rewriting.notes import Notes
 from litebnn.rewriting.padding import without_zeros
 
+# What these pick from is one number over and over, where it is as large as the result.
+_PICKED_FROM = ("SELECT", "SELECT_V2")
 _LAYERS = ("CONV_2D", "FULLY_CONNECTED", "BATCH_MATMUL")
 
 
@@ -44,7 +46,8 @@ def _is_worth_folding(graph: Graph, op: Op, index: int) -> bool:
     if op.name in _LAYERS and bits_of(graph, without_zeros(graph, op.input(0))[0]) is not None:
         return True
     # The passes look for numbers, and for vectors of channels, in ops that a sign or a binary layer can take in.
-    if index not in facts(op).constants and math.prod(tensor.shape) == max(tensor.shape, default=1):
+    is_small = op.name in _PICKED_FROM or math.prod(tensor.shape) == max(tensor.shape, default=1)
+    if index not in facts(op).constants and is_small:
         return True
     size = math.prod(tensor.shape) * np.dtype(NUMPY_TYPES.get(tensor.type, np.float64)).itemsize
     return size <= sum(source.buffer.data.size for source in constants if source.buffer.data is not None)

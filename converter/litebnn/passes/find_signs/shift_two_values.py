@@ -66,9 +66,9 @@ def shift_two_values(graph: Graph, op: Op, notes: Notes) -> bool:
     parts = why_not_binary(op, weights) or binary_weights(weights)
     if isinstance(parts, str):
         return notes.left_alone(op, parts)
-    bias = _bias(op, weights.shape[0])
+    bias = _bias(graph, op, weights.shape[0])
     if bias is None:
-        return notes.left_alone(op, f'its bias "{op.input(2).name}" is no constant of its grid')
+        return notes.left_alone(op, f'its bias "{op.input(2).name}" is no constant, or none of its grid')
     return _rewrite(graph, op, way, weights, bias, notes)
 
 
@@ -76,9 +76,12 @@ def _weights(graph: Graph, tensor: Tensor) -> Array | None:
     return weight_values(tensor) if tensor.is_constant else evaluate(graph, tensor)
 
 
-def _bias(layer: Op, channels: int) -> Array | None:
+def _bias(graph: Graph, layer: Op, channels: int) -> Array | None:
     """float32 [channels], of the counts that the bias of a quantized layer consists of too."""
     bias = layer.optional(2)
+    if bias is not None and bias.type == "FLOAT32" and not bias.is_constant:
+        values = evaluate(graph, bias)
+        return values if values is not None and values.shape == (channels,) else None
     if bias is None or bias.type == "FLOAT32":
         return bias_values(bias, channels)
     counts, scale = bias.array, bias_scale(layer.input(0), layer.input(1), (channels,))

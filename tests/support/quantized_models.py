@@ -1,0 +1,137 @@
+"""Small models as TensorFlow's converter quantizes them: in int8, in half precision, and with weights of int8."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from litebnn.contract import Padding
+from litebnn.flatbuffer import read_model, write_model
+from litebnn.graph import Array, OpCode, Tensor, builtin_op, constant, facts
+from litebnn.rewriting.int8 import int8_constant, parameters
+from tests.support.float_models import ACTIVATIONS, FloatModel, window
+
+Grid = tuple[float, int]
+# Grids of signs: 1 and -1 are levels, neither is, -1 is none. As a float32, 2/255 is a little more than that, and 1 is
+# 127.49999 of it.
+EXACT_GRID, USUAL_GRID, NO_MINUS_GRID = (1 / 127, 0), (float(np.float32(2 / 255)), -1), (1 / 255, -128)
+INT8_SIGNS = ("where", "where_lt", "where_gt", "ste_sign", "heaviside")
+
+
+class Int8Model(FloatModel):
+    """A model of int8 ops in the making; every method returns an int8 tensor."""
+
+    def input8(self, grid: Grid, *shape: int, signature: Sequence[int] | None = None) -> Tensor:
+        return self._on(grid, self.input(*shape, type="INT8", signature=signature))
+
+    def sign8(self, x: Tensor, form: str, grid: Grid) -> Tensor:
+        """±1, or 0 and 1 ("heaviside"), as far as the grid holds these; in the form that a float op has left."""
+        if form == "heaviside":
+            condition = self.elementwise("GREATER_EQUAL", self._dequantize(x), self.const(0), type="BOOL")
+            return self.quantize8(self.op("CAST", [condition], x.dims), NO_MINUS_GRID)
+        if form == "ste_sign":
+            ternary = self.quantize8(self.elementwise("SIGN", self._dequantize(x)), EXACT_GRID)
+            tenth = int8_constant("tenth", np.full((), 0.1), 0.1 / 127)
+            shifted = self.op("ADD", [ternary, tenth], x.dims, type="INT8", version=2, fused_activation_function=0)
+            return self.quantize8(self.elementwise("SIGN", self._dequantize(self._on((2.2 / 255, -13), shifted))), grid)
+        comparison, values = {
+            "where": ("GREATER_EQUAL", (1, -1)),
+            "where_lt": ("LESS", (-1, 1)),
+            "where_gt": ("GREATER", (1, -1)),
+        }[form]
+        condition = self.elementwise(comparison, x, int8_constant("zero", np.zeros(()), 1e-9), type="BOOL")
+        picked = [int8_constant(f"value{value}", np.full((), value), *grid) for value in values]
+        return self._on(grid, self.op("SELECT_V2", [condition, *picked], x.dims, type="INT8"))
+
+    def conv8(self, x: Tensor, weights: Array, bias: Array, grid: Grid, *, same: bool, activation: str) -> Tensor:
+        kernel, counts = self._constants(x, weights, bias)
+        sizes = [window(size, taps, 1, 1, same) for size, taps in zip(x.dims[1:3], weights.shape[1:3], strict=True)]
+        shape = (x.dims[0], *sizes, len(weights))
+        padding = Padding.SAME if same else Padding.VALID
+        fused = ACTIVATIONS[activation]
+        layer = self.op(
+            "CONV_2D",
+            [x, kernel, counts],
+            shape,
+            type="INT8",
+            version=3,
+            padding=padding,
+            fused_activation_function=fused,
+        )
+        return self._on(grid, layer)
+
+    def dense8(self, x: Tensor, weights: Array, bias: Array, grid: Grid) -> Tensor:
+        kernel, counts = self._constants(x, weights, bias, scales=1)
+        shape = (x.dims[0], len(weights))
+        return self._on(grid, self.op("FULLY_CONNECTED", [x, kernel, counts], shape, type="INT8", version=4))
+
+    def pool8(self, x: Tensor) -> Tensor:
+        return self._as(x, self.max_pool(x, 2, 1), 2)
+
+    def reshape8(self, x: Tensor, *shape: int) -> Tensor:
+        return self._as(x, self.reshape(x, *shape), 1)
+
+    def pad8(self, x: Tensor, value: float | None) -> Tensor:
+        """A row and a column of zeros (None) or of a number around an image."""
+        padded = self.pad(x, [(1, 1), (1, 1)], value)
+        if value is not None:
+            scale, zero_point = x.per_tensor_quantization or (1.0, 0)
+            self.graph.set_input(self.graph.ops[-1], 2, int8_constant("pad", np.full((), value), scale, zero_point))
+        return self._as(x, padded, 2)
+
+    def quantize8(self, x: Tensor, grid: Grid) -> Tensor:
+        return self._on(grid, self.op("QUANTIZE", [x], x.dims, type="INT8"))
+
+    def _dequantize(self, x: Tensor) -> Tensor:
+        return self.op("DEQUANTIZE", [x], x.dims, version=2)
+
+    def _constants(self, x: Tensor, weights: Array, bias: Array, *, scales: int = 0) -> tuple[Tensor, Tensor]:
+        """int8 weights with a scale for each output channel, or one in all, and the counts of the bias."""
+        largest = np.abs(weights).reshape(scales or len(weights), -1).max(axis=1)
+        step = np.where(largest > 0, largest, 1.0) / 127
+        kernel = int8_constant(self._name("kernel"), weights, step)
+        unit = step * (x.per_tensor_quantization or (1.0, 0))[0]
+        counts = self.const(np.round(bias / unit), np.int32)
+        counts.quantization = parameters(unit)
+        return kernel, counts
+
+    def _as(self, x: Tensor, result: Tensor, version: int) -> Tensor:
+        op = self.graph.ops[-1]
+        op.code = OpCode(op.name, "", version)
+        result.type, result.quantization = "INT8", x.quantization
+        return result
+
+    def _on(self, grid: Grid, tensor: Tensor) -> Tensor:
+        tensor.quantization = parameters(*grid)
+        return tensor
+
+
+def in_half_precision(source: bytes) -> bytes:
+    """Every float constant as a half, behind a DEQUANTIZE, as TensorFlow stores them."""
+    model = read_model(source)
+    [graph] = model.graphs
+    halves: dict[Tensor, Tensor] = {}
+    for op in list(graph.ops):
+        for index, tensor in enumerate(op.inputs):
+            array = None if tensor is None else tensor.array
+            if tensor is None or array is None or array.dtype != np.float32:
+                continue
+            if tensor not in halves:
+                half = constant(f"{tensor.name}/half", array.astype(np.float16))
+                halves[tensor] = Tensor(f"{tensor.name}/float", "FLOAT32", tensor.shape)
+                graph.insert(builtin_op("DEQUANTIZE", [half], halves[tensor], version=3), before=graph.ops[0])
+            graph.set_input(op, index, halves[tensor])
+    return write_model(model)
+
+
+def with_int8_weights(source: bytes) -> bytes:
+    """The weights of layers in int8, with a scale for each output channel: a file of dynamic range."""
+    model = read_model(source)
+    for op in model.ops():
+        weights = op.input(1).array if facts(op).layer else None
+        if weights is not None:
+            largest = np.abs(weights).reshape(len(weights), -1).max(axis=1)
+            scales = np.where(largest > 0, largest, 1.0) / 127
+            model.graphs[0].set_input(op, 1, int8_constant(op.input(1).name, weights, scales))
+    return write_model(model)
