@@ -314,6 +314,10 @@ def _check_reasons(case: Case, report: litebnn.ConversionReport, inputs: list[Ar
     layers = {op.output.name: op for op in graph.ops if facts(op).layer}
     left = [layer for layer in report.layers if not layer.binary]
     assert all(layer.reasons for layer in left), str(report)
+    # A tensor whose batch is not the input's cannot be observed.
+    batch = graph.inputs[0].dims[0]
+    left = [layer for layer in left if layers[layer.name].input(facts(layers[layer.name]).data).dims[0] == batch]
+    left = [layer for layer in left if "BATCH" not in getattr(graph.producer(layers[layer.name].input(0)), "name", "")]
     if not left:
         return
     read = [layers[layer.name].input(facts(layers[layer.name]).data) for layer in left]
@@ -376,7 +380,7 @@ KINDS = {
 @pytest.mark.usefixtures("library")
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_converted_graph_computes_what_its_source_does(kind: str) -> None:
-    _check_many(kind, 100)
+    _check_many(kind, 300 if kind == "float" else 100)
 
 
 @pytest.mark.long
