@@ -183,7 +183,7 @@ def test_a_pass_imports_no_other_pass() -> None:
 
 
 def test_a_pass_names_no_builtin_op_that_models_are_not_checked_for() -> None:
-    """Of a kind that is not in the table, validation lets an op pass that lacks the inputs which a pass then reads."""
+    """Validation lets an op of a kind that is not in the table pass, though it lacks inputs that a pass then reads."""
     builtins = {name for name in vars(schema.BuiltinOperator) if name.isupper()}
     checked = {name for name, facts in FACTS.items() if facts.most}
     assert len(checked) > 40

@@ -4,7 +4,7 @@ from typing import Any
 
 from litebnn.flatbuffer.schema import OPERATOR_NAMES, listed, schema
 
-# Of each op whose operands' values decide about its output's shape: their places.
+# Ops whose output has a shape that the values of some operands decide about, with the places of these.
 SHAPE_OPERANDS: dict[str, tuple[int, ...]] = {
     **dict.fromkeys(["ARG_MAX", "ARG_MIN", "BROADCAST_TO", "EXPAND_DIMS", "MULTINOMIAL", "ONE_HOT"], (1,)),
     **dict.fromkeys(["MIRROR_PAD", "PAD", "PADV2", "RESHAPE", "TILE", "TOPK_V2", "TRANSPOSE"], (1,)),

@@ -15,7 +15,7 @@ namespace litebnn {
 // One image, one group, ready to compute. Pixels are numbered row by row.
 struct BconvTask {
   const uint8_t* input;                // window of output pixel 0
-  bool is_staged;                      // otherwise a window is a pixel of packed words, for the kernel to stage
+  bool is_staged;                      // otherwise a window is a pixel of packed words, which bconv stages
   ptrdiff_t row_stride, pixel_stride;  // staged bytes from a window to the one of the output pixel below or beside it
   const ptrdiff_t* run_offsets;        // [runs], bytes from the start of a window
   int32_t runs, run_words;

@@ -54,7 +54,7 @@ def test_results_stay_and_bits_are_interleaved_where_words_are_whole(channels: i
 def test_signs_of_sums_right_at_the_threshold(channels: int, ops: list[str], data: st.DataObject) -> None:
     rng = np.random.default_rng(data.draw(st.integers(0, 2**16)))
     model = FloatModel()
-    # Of a dot product of 8 signs every ninth value occurs often, and half of the thresholds are one of them.
+    # Dot products of 8 signs have nine values, so that each occurs often, and half of the thresholds are one of them.
     x = model.transposed_conv(model.sign(model.input(1, 4, 5, 8)), sign_weights(rng, channels, 2, 2, 8, alpha=False))
     for name in ops:
         constants = model.const(rng.choice([-2.0, -1.0, 0.5, 1.0, 2.0], channels))

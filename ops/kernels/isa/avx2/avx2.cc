@@ -93,7 +93,7 @@ struct SummedPairs {
   int32_t vectors;
   int64_t pixel_begin, pixel_end;
 
-  // Of 32 channels, 16 a vector.
+  // `wide` takes the sums of 32 channels, those of 16 in each of its vectors.
   void Sums(int64_t pixel, int32_t vector, __m256i* wide) const {
     const int64_t i = (pixel - pixel_begin) / 2 * vectors + vector, p = (pixel - pixel_begin) % 2;
     const __m256i bytes = p == 0 ? step[i].even : step[i].Pixel1();
@@ -219,7 +219,7 @@ void BconvTile(const BconvTask& task, const NibblePlan& plan, Scratch& scratch, 
     packed += static_cast<ptrdiff_t>(unpacked_nibbles / 2) * nibble_bytes;
     for (int32_t pair = 0; pair < pairs; pair += kStepPairs) {
       const int32_t step_pairs = Min(kStepPairs, pairs - pair);
-      // Of this step alone where all nibbles are unpacked at once: then the sums stay in the L1 cache.
+      // Where all nibbles are unpacked at once a step needs no sums but its own, which then stay in the L1 cache.
       __m256i* sums = scratch.sums + (unpacked_nibbles >= plan.nibbles ? 0 : ptrdiff_t{pair} * vectors * 4);
       for (int32_t nibble = unpacked; nibble < unpacked_end; nibble += plan.block) {
         const uint8_t* weights = scratch.weights + (nibble - unpacked) * nibble_bytes;

@@ -134,7 +134,7 @@ alignas(32) constexpr uint32_t kNibbleMask[8] = {0x0F0F0F0F, 0x0F0F0F0F, 0x0F0F0
 template <int kPairs>
 struct TileSums {
   static constexpr int kVectors = 4 / kPairs;
-  // Of pair p and vector v at p * kVectors + v.
+  // The sums of pair p and vector v are at p * kVectors + v.
   // even: pixel 0, one byte a channel. odd: 16 bits with pixel 1 from bits 0 and 8 upwards, and pixel 0 of the odd
   // bytes on top of it from bit 4 upwards. Taking that off at the end spares the loop a mask.
   __m256i even[4], odd[4];

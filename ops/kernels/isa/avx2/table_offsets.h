@@ -33,7 +33,7 @@ constexpr int32_t kTableOffsetsBytes = 160 << 10;
 __m256i LowNibbles(__m256i bytes) { return _mm256_and_si256(bytes, _mm256_set1_epi8(0x0F)); }
 __m256i HighNibbles(__m256i bytes) { return LowNibbles(_mm256_srli_epi16(bytes, 4)); }
 
-// Of each byte, how many of its nibbles are odd.
+// Counts the odd nibbles of each byte.
 __m256i OddNibbles(__m256i bytes) {
   const __m256i is_odd = _mm256_broadcastsi128_si256(_mm_setr_epi8(0, 1, 1, 0, 1, 0, 0, 1, 1, 0, 0, 1, 0, 1, 1, 0));
   return _mm256_add_epi8(_mm256_shuffle_epi8(is_odd, LowNibbles(bytes)),
@@ -198,7 +198,7 @@ class TableOffsets {
     }
   }
 
-  // Of all rows of a window together.
+  // A window's rows are summed up before its columns, as neighbouring windows share those.
   void SumColumns(const uint8_t* rows, int32_t words) const {
     const __m256i ones = _mm256_set1_epi8(1);
     int32_t before = 0;

@@ -15,7 +15,7 @@ namespace {
 constexpr int32_t kTileVectors = 4;
 constexpr int32_t kTileChannels = kTileVectors * kVectorChannels;
 
-// Of the tile that the next of `channels` channels begin: 1, 2 or 4, as TileSums wants it.
+// A tile that begins with the next of `channels` channels has as many vectors: 1, 2 or 4, as TileSums wants it.
 int32_t Vectors(int32_t channels) {
   return channels <= kVectorChannels ? 1 : channels <= 3 * kVectorChannels ? 2 : kTileVectors;
 }

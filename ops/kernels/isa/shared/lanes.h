@@ -46,7 +46,7 @@ struct OneLane {
 
   static Ints Add(Ints a, Ints b) { return a + b; }
   static Ints Subtract(Ints a, Ints b) { return a - b; }
-  // Of even numbers.
+  // The values are even, so that an ISA may shift them.
   static Ints Half(Ints values) { return values / 2; }
   static Ints Clamp(Ints values, Ints low, Ints high) {
     const Ints above = values > low ? values : low;

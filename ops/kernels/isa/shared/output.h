@@ -24,7 +24,7 @@ inline void StoreBits(uint32_t* words, int64_t offset, int32_t count, uint32_t b
   if (shift + count > kBitsPerWord) word[1] = bits >> (kBitsPerWord - shift);
 }
 
-// Of the group's channel 0; only where the task has corrections.
+// The corrections begin with the group's channel 0. Only a task that has some may be asked for them.
 inline const int32_t* CorrectionsOf(const BconvTask& task, int64_t pixel) {
   return task.corrections + task.row_correction[pixel / task.output_width] +
          task.column_correction[pixel % task.output_width];
