@@ -346,7 +346,7 @@ _TRUTH: dict[str, Callable[[Array, Array], bool]] = {
     "not the output of a sign": lambda weights, x: np.unique(x).size > 2,
     "takes two values that are not": lambda weights, x: np.unique(x).size <= 3,
     "stands between the sign and it": lambda weights, x: True,
-    "and is padded with": lambda weights, x: np.unique(x).size > 2,
+    "and is padded with": lambda weights, x: np.unique(x).size <= 3,
     "depends on a size that is not known": lambda weights, x: True,
 }
 

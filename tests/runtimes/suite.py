@@ -18,12 +18,13 @@ import pytest
 
 import litebnn
 from litebnn.runtime.find import find_library
-from tests.runtimes.backends import DELEGATE, REGISTRATION, PythonRuntime, Refused, backend
+from tests.runtimes.backends import COMPILED, DELEGATE, REGISTRATION, PythonRuntime, Refused, backend
 
 ROOT = Path(__file__).resolve().parents[2]
 CASES = Path(os.environ["LITEBNN_CASES"])
 VALUES = sorted(path.stem for path in CASES.glob("*.npz"))
 REFUSALS = sorted(path.stem for path in CASES.glob("*.json"))
+COMPUTED_SHAPE = "behind_a_dynamic_tensor"
 
 
 @pytest.fixture(scope="session")
@@ -53,9 +54,17 @@ def test_there_are_cases() -> None:
     assert len(REFUSALS) > 200
 
 
+def test_a_compiled_model_takes_no_shape_that_is_computed(runtime: Any, ways: list[str]) -> None:
+    if COMPILED not in ways:
+        pytest.skip("the runtime has no compiled models")
+    with pytest.raises(Refused, match="use litebnn.Interpreter: the shape of RESHAPE .* is known only when it runs"):
+        runtime.prepare(model_of(COMPUTED_SHAPE), COMPILED)
+
+
 @pytest.mark.parametrize("name", VALUES)
 def test_values(runtime: Any, ways: list[str], name: str) -> None:
     case = np.load(CASES / f"{name}.npz")
+    ways = [way for way in ways if (way, name) != (COMPILED, COMPUTED_SHAPE)]
     try:
         results = [runtime.session(model_of(name), way, threads)(case["input"]) for way in ways for threads in (1, 3)]
     except Refused as refusal:
