@@ -15,10 +15,10 @@ from litebnn.contract import Padding
 from litebnn.graph import Array, Graph, Op, Tensor, builtin_op, constant
 from litebnn.rewriting.build import derived, like
 from litebnn.rewriting.each import each
-from litebnn.rewriting.match import bits_of, floats, fused_activation
+from litebnn.rewriting.match import bits_of, fused_activation
 from litebnn.rewriting.notes import Notes
 from litebnn.rewriting.reasons import why_no_sign
-from litebnn.rewriting.weights import bias_values, binary_weights
+from litebnn.rewriting.weights import bias_values, binary_weights, not_float, weight_values
 
 
 @dataclass(frozen=True)
@@ -66,9 +66,11 @@ def split_transposed_convs(graph: Graph, op: Op, notes: Notes) -> bool:
 
 def _obstacle(op: Op, x: Tensor) -> str | None:
     """Why what the op computes is no plain convolution of bits."""
-    weights, sizes, options = floats(op.input(1)), op.input(0).array, op.options
-    if weights is None or op.output.type != "FLOAT32":
-        return "its weights are not a float constant"
+    weights, sizes, options = weight_values(op.input(1)), op.input(0).array, op.options
+    if op.output.type != "FLOAT32":
+        return f"its output is {op.output.type}"
+    if weights is None:
+        return not_float(op.input(1))
     if weights.shape[3] != x.channels:
         return f"its filter {list(weights.shape)} is not one for {x.channels} input channels"
     if sizes is None or min(x.dims[1:]) < 1 or op.output.dims[1:] != (*sizes[1:3], weights.shape[0]):
@@ -87,7 +89,8 @@ def _obstacle(op: Op, x: Tensor) -> str | None:
 
 def _split(graph: Graph, op: Op, x: Tensor, notes: Notes) -> str | None:
     """Replaces the op, or says why not."""
-    weights, bias, stride = floats(op.input(1)), bias_values(op.optional(3), op.input(1).shape[0]), op.options.stride_h
+    weights, stride = weight_values(op.input(1)), op.options.stride_h
+    bias = bias_values(op.optional(3), op.input(1).shape[0])
     assert weights is not None
     assert bias is not None
     rows, columns = (

@@ -19,7 +19,7 @@ from litebnn.rewriting.padding import without_zeros
 
 # What these pick from is one number over and over, where it is as large as the result.
 _PICKED_FROM = ("SELECT", "SELECT_V2")
-_LAYERS = ("CONV_2D", "FULLY_CONNECTED", "BATCH_MATMUL")
+_LAYERS = ("CONV_2D", "FULLY_CONNECTED", "BATCH_MATMUL", "TRANSPOSE_CONV")
 
 
 @each()
@@ -43,7 +43,7 @@ def _is_worth_folding(graph: Graph, op: Op, index: int) -> bool:
     constants = constants_behind(graph, tensor)
     if constants is None:
         return False
-    if op.name in _LAYERS and bits_of(graph, without_zeros(graph, op.input(0))[0]) is not None:
+    if op.name in _LAYERS and bits_of(graph, without_zeros(graph, op.input(facts(op).data))[0]) is not None:
         return True
     # The passes look for numbers, and for vectors of channels, in ops that a sign or a binary layer can take in.
     is_small = op.name in _PICKED_FROM or math.prod(tensor.shape) == max(tensor.shape, default=1)
