@@ -95,7 +95,7 @@ def _find_way(graph: Graph, layer: Op) -> _Way | None:
     tensor = layer.input(0)
     while (values := find_two_values(graph, tensor)) is None:
         op = graph.producer(tensor)
-        if op is None or not (facts(op).reshapes or op.name in _PASSED) or len(ops) == _FARTHEST:
+        if op is None or not _hands_on(op) or len(ops) == _FARTHEST:
             return None
         if fused_activation(op) != 0 or (op.name in _PADDING and constant_padding(op) is None):
             return None
@@ -121,6 +121,11 @@ def _find_way(graph: Graph, layer: Op) -> _Way | None:
     return _Way(TwoValues(values.source, high, low), tuple(ops), tuple(pads), maximum, step)
 
 
+def _hands_on(op: Op) -> bool:
+    """Whether values go through the op as they are, but for their place and the grid that they are rounded to."""
+    return facts(op).reshapes or op.name in _PASSED
+
+
 def _steps_of_grids(graph: Graph, tensor: Tensor) -> Iterator[float]:
     """How far apart the levels are of a tensor and of those in front of it, as far as values are handed on."""
     for _ in range(_FARTHEST):
@@ -128,7 +133,7 @@ def _steps_of_grids(graph: Graph, tensor: Tensor) -> Iterator[float]:
             assert tensor.per_tensor_quantization is not None
             yield tensor.per_tensor_quantization[0]
         op = graph.producer(tensor)
-        if op is None or (op.name not in _PASSED and not facts(op).reshapes):
+        if op is None or not _hands_on(op):
             return
         tensor = op.input(0)
 
