@@ -92,11 +92,17 @@ def deploy(
     _python("-m", "toolchains.deploy", **board, **files, num_threads=num_threads, toolchain=toolchain)
 
 
-@task(help={"mnist": "folder of MNIST's IDX files; by default scikit-learn's digits", "epochs": "training epochs"})
-def demo(context: Context, mnist: str = "", epochs: str = "") -> None:
+@task(
+    help={
+        "trainer": "what trains the network: a module of examples/mnist/trainers",
+        "mnist": "folder of MNIST's IDX files; by default scikit-learn's digits",
+        "epochs": "training epochs",
+    }
+)
+def demo(context: Context, trainer: str = "larq", mnist: str = "", epochs: str = "") -> None:
     """Train a small binarized network, convert it, build the library and run it, side by side."""
     build(context)
-    _python("-m", "examples.mnist.demo", mnist=_path(mnist), epochs=epochs)
+    _python("-m", "examples.mnist.demo", trainer=trainer, mnist=_path(mnist), epochs=epochs)
 
 
 @task(

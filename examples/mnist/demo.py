@@ -1,12 +1,11 @@
-"""Trains a small binarized network, converts it, and runs it in the installed runtime beside Keras and float TFLite.
+"""Trains a small binarized network, converts it, and runs it in the installed runtime beside trainer and float TFLite.
 
-Usage: invoke demo [--mnist=DIR]
+Usage: invoke demo [--trainer=larq] [--mnist=DIR]
 """
 
 import argparse
 import sys
 import time
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -18,9 +17,7 @@ from rich.table import Table
 
 import litebnn
 from examples.mnist.data import Digits, bundled_digits, mnist
-
-Array = npt.NDArray[Any]
-Predict = Callable[[Array], Array]
+from examples.mnist.trainers import TRAINERS, Predict, load_trainer
 
 ROOT = Path(__file__).resolve().parents[2]
 OUTPUT = ROOT / "build" / "demo"
@@ -29,6 +26,7 @@ TIMED_RUNS = 201
 
 def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description="Train, convert and run a small binarized network.")
+    parser.add_argument("--trainer", choices=TRAINERS, default=TRAINERS[0], help="what trains the network")
     parser.add_argument("--mnist", type=Path, help="folder of MNIST's t10k IDX files; by default scikit-learn's digits")
     parser.add_argument("--epochs", type=int, help="training epochs (default: 50, or 25 on MNIST)")
     options = parser.parse_args(arguments)
@@ -37,7 +35,7 @@ def main(arguments: list[str] | None = None) -> int:
     console = Console()
     try:
         digits = mnist(options.mnist) if options.mnist else bundled_digits()
-        run(digits, options.epochs or (25 if options.mnist else 50), console)
+        run(options.trainer, digits, options.epochs or (25 if options.mnist else 50), console)
     except (ValueError, OSError, ImportError) as error:
         print(f"demo: {error}", file=sys.stderr)
         return 1
@@ -52,18 +50,15 @@ class Result(NamedTuple):
 
     name: str
     accuracy: float
-    same_class: int  # test images with the same class as in Keras
+    same_class: int  # test images with the same class as in the trainer's framework
     bytes: int
     latency: float  # median seconds for one image
 
 
-def run(digits: Digits, epochs: int, console: Console, output: Path = OUTPUT) -> list[Result]:
+def run(trainer_name: str, digits: Digits, epochs: int, console: Console, output: Path = OUTPUT) -> list[Result]:
     """Trains, converts and runs the network, writes the models into `output`, and prints the table."""
-    console.print("Importing TensorFlow and larq …")
-    from examples.mnist import network as networks
-
-    networks.tf.keras.utils.set_random_seed(1)
-    network = networks.make_network()
+    console.print(f"Importing {trainer_name} …")
+    trainer = load_trainer(trainer_name)
     with Progress(
         TextColumn("Training"),
         BarColumn(),
@@ -73,22 +68,21 @@ def run(digits: Digits, epochs: int, console: Console, output: Path = OUTPUT) ->
         console=console,
     ) as progress:
         bar = progress.add_task("training", total=epochs, accuracy=0.0)
-        networks.train(
-            network, digits, epochs, lambda done, accuracy: progress.update(bar, completed=done, accuracy=accuracy)
+        network = trainer.train(
+            digits, epochs, lambda done, accuracy: progress.update(bar, completed=done, accuracy=accuracy)
         )
 
     console.print("Converting …")
     output.mkdir(parents=True, exist_ok=True)
-    keras_path, float_path, binary_path = (output / name for name in ("digits.keras", "float.tflite", "binary.tflite"))
-    network.save(keras_path)
-    write_whole(float_path, networks.tf.lite.TFLiteConverter.from_keras_model(network).convert())
-    write_whole(binary_path, litebnn.convert_keras_model(network))
+    float_path, binary_path = (output / name for name in ("float.tflite", "binary.tflite"))
+    trained_path = trainer.save(network, output)
+    write_whole(float_path, trainer.convert_float(network))
+    write_whole(binary_path, trainer.convert(network))
     write_whole(output / "labels.txt", "".join(f"{digit}\n" for digit in range(10)).encode())
 
     console.print("Running …\n")
-    compiled = networks.tf.function(network, autograph=False)
     forms: list[tuple[str, Path, Predict]] = [
-        ("Keras", keras_path, lambda images: np.asarray(compiled(images, training=False))),
+        (trainer.FRAMEWORK, trained_path, trainer.predict(network)),
         ("float .tflite", float_path, litebnn.Interpreter(float_path).predict),
         ("binary .tflite", binary_path, litebnn.Interpreter(binary_path).predict),
     ]
@@ -110,7 +104,7 @@ def run(digits: Digits, epochs: int, console: Console, output: Path = OUTPUT) ->
 
 def as_table(results: list[Result], images: int) -> Table:
     """The results as a table to print; `images` is the size of the test set."""
-    table = Table("", "test accuracy", "same class as Keras", "file size", "median latency")
+    table = Table("", "test accuracy", f"same class as {results[0].name}", "file size", "median latency")
     for result in results:
         table.add_row(
             result.name,
@@ -122,7 +116,7 @@ def as_table(results: list[Result], images: int) -> Table:
     return table
 
 
-def median_latency(predict: Predict, image: Array) -> float:
+def median_latency(predict: Predict, image: npt.NDArray[Any]) -> float:
     """Median seconds of one call of `predict` with one image, after a warm-up."""
     times = []
     for _ in range(TIMED_RUNS):

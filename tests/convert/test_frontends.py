@@ -27,7 +27,7 @@ def network() -> Any:
     """The network of the demo, untrained, with batch norms that have seen something."""
     pytest.importorskip("larq", reason="pip install larq tf-keras")
     tf = pytest.importorskip("tensorflow", reason="pip install tensorflow")
-    from examples.mnist.network import make_network
+    from examples.mnist.trainers.larq import make_network
 
     layers, rng, model = tf.keras.layers, np.random.default_rng(0), make_network()
     for layer in model.layers:

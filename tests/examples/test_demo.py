@@ -17,7 +17,7 @@ from examples.mnist.data import bundled_digits, mnist
 def test_the_converted_network_recognises_digits_as_keras_does(tmp_path: Path) -> None:
     digits = bundled_digits()
     printed = io.StringIO()
-    keras, float_model, binary = demo.run(digits, 6, Console(file=printed, width=120), tmp_path)
+    keras, float_model, binary = demo.run("larq", digits, 6, Console(file=printed, width=120), tmp_path)
     images = len(digits.test_labels)
     assert keras.accuracy >= 0.9
     assert float_model.same_class == images

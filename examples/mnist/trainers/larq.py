@@ -1,17 +1,21 @@
-"""The binarized network of larq's MNIST walkthrough, and its training."""
+"""The binarized network of larq's MNIST walkthrough, trained with larq, which needs Keras 2."""
 
 import os
-from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
-os.environ.setdefault("TF_USE_LEGACY_KERAS", "1")  # larq needs Keras 2; read when TensorFlow is imported
+os.environ.setdefault("TF_USE_LEGACY_KERAS", "1")  # read when TensorFlow is imported
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 
 import larq as lq
+import numpy as np
 import tensorflow as tf
 
+import litebnn
 from examples.mnist.data import SIZE, Digits
+from examples.mnist.trainers import OnEpoch, Predict
 
+FRAMEWORK = "Keras"
 BATCH = 64
 LEARNING_RATE = 0.01
 
@@ -41,8 +45,9 @@ def make_network() -> Any:
     )
 
 
-def train(network: Any, digits: Digits, epochs: int, on_epoch: Callable[[int, float], None]) -> None:
-    """Trains `network` in place; `on_epoch` gets the number of epochs done and the training accuracy."""
+def train(digits: Digits, epochs: int, on_epoch: OnEpoch) -> Any:
+    tf.keras.utils.set_random_seed(1)
+    network = make_network()
     tf.keras.utils.set_random_seed(1)
     steps = epochs * -(-len(digits.train_labels) // BATCH)
     network.compile(
@@ -54,3 +59,23 @@ def train(network: Any, digits: Digits, epochs: int, on_epoch: Callable[[int, fl
         on_epoch_end=lambda epoch, logs: on_epoch(epoch + 1, float(logs["accuracy"]))
     )
     network.fit(digits.train_images, digits.train_labels, BATCH, epochs, verbose=0, callbacks=[report])
+    return network
+
+
+def predict(network: Any) -> Predict:
+    compiled = tf.function(network, autograph=False)
+    return lambda images: np.asarray(compiled(images, training=False))
+
+
+def save(network: Any, folder: Path) -> Path:
+    path = folder / "digits.keras"
+    network.save(path)
+    return path
+
+
+def convert_float(network: Any) -> bytes:
+    return bytes(tf.lite.TFLiteConverter.from_keras_model(network).convert())
+
+
+def convert(network: Any) -> bytes:
+    return bytes(litebnn.convert_keras_model(network))
