@@ -1,7 +1,7 @@
 """A .tflite model as a graph that is easy to rewrite; it does not know how the file is laid out."""
 
 from litebnn.graph.compact import compact
-from litebnn.graph.custom_ops import check_custom_ops
+from litebnn.graph.custom_ops import check_custom_ops, mistakes
 from litebnn.graph.graph import (
     NUMPY_TYPES,
     Array,
@@ -40,5 +40,6 @@ __all__ = [
     "compact",
     "constant",
     "facts",
+    "mistakes",
     "packed_words",
 ]

@@ -28,9 +28,14 @@ def check_custom_ops(graph: Graph) -> None:
         ConversionError: the library would refuse the model; the message names op, tensor and what was expected.
     """
     for index, op in enumerate(graph.ops):
-        check = _CHECKS.get(op.name)
-        for mistake in check(op) if check is not None else ():
+        for mistake in mistakes(op):
             raise ConversionError(f"op {index} ({op.name}): {mistake}")
+
+
+def mistakes(op: Op) -> Iterator[str]:
+    """For what the library would refuse an op; nothing for one of litebnn's that it takes, and for others."""
+    check = _CHECKS.get(op.name)
+    return iter(()) if check is None else check(op)
 
 
 def _quantize(op: Op) -> Iterator[str]:

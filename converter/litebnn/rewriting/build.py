@@ -12,7 +12,7 @@ from litebnn.contract import (
     BMaxPool2DOptions,
     encode_options,
 )
-from litebnn.graph import FACTS, Buffer, Graph, Op, OpCode, Tensor, builtin_op, packed_words
+from litebnn.graph import FACTS, Buffer, Graph, Op, OpCode, Tensor, builtin_op, mistakes, packed_words
 from litebnn.rewriting.match import fused_activation
 
 OP_OF_ACTIVATION = {known.clamp: name for name, known in FACTS.items() if known.clamp is not None}
@@ -68,6 +68,19 @@ def split_activation(graph: Graph, op: Op) -> bool:
     graph.set_output(op, inner)
     graph.insert(outer, after=op)
     return True
+
+
+def can_pool_bits(pool: Op) -> bool:
+    """Whether `pool_of_bits` can stand for a MAX_POOL_2D of signs.
+
+    A damaged file may declare other sizes than come out of the pooling, which a runtime works out anew.
+    """
+    if fused_activation(pool) != 0 or pool.output.type != "FLOAT32":
+        return False
+    if pool.output.channels != pool.input(0).channels or pool.output.channels < 1:
+        return False
+    bits, pooled = (packed_like(tensor, "") for tensor in (pool.input(0), pool.output))
+    return not any(mistakes(pool_of_bits(pool, bits, pooled)))
 
 
 def pool_of_bits(pool: Op, bits: Tensor, pooled: Tensor) -> Op:

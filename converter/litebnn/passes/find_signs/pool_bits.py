@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from litebnn.contract import LCE_DEQUANTIZE
 from litebnn.graph import Graph, Op
-from litebnn.rewriting.build import custom_op, derived, packed_like, pool_of_bits
+from litebnn.rewriting.build import can_pool_bits, custom_op, derived, packed_like, pool_of_bits
 from litebnn.rewriting.each import each
-from litebnn.rewriting.match import bits_of, fused_activation
+from litebnn.rewriting.match import bits_of
 from litebnn.rewriting.notes import Notes
 
 
 @each("MAX_POOL_2D")
 def pool_bits(graph: Graph, op: Op, notes: Notes) -> bool:
     bits = bits_of(graph, op.input(0))
-    if bits is None or fused_activation(op) != 0 or op.output.channels != op.input(0).channels:
+    if bits is None or not can_pool_bits(op):
         return False
     pooled = packed_like(op.output, derived(op.output.name, "/bits"))
     graph.insert(pool_of_bits(op, bits, pooled), before=op)

@@ -13,7 +13,7 @@ from litebnn.contract import LCE_QUANTIZE
 from litebnn.graph import Graph, Op, Tensor, constant
 from litebnn.rewriting.affine import AffineChain, affine_chain
 from litebnn.rewriting.bconv import can_pack, is_float_bconv, multiplier_and_bias, write_bits
-from litebnn.rewriting.build import custom_op, derived, pack_signs, packed_like, pool_of_bits
+from litebnn.rewriting.build import can_pool_bits, custom_op, derived, pack_signs, packed_like, pool_of_bits
 from litebnn.rewriting.each import each
 from litebnn.rewriting.match import fused_activation
 from litebnn.rewriting.negated_channels import can_negate_channels, negate_channels
@@ -32,7 +32,7 @@ def sign_before_maxpool(graph: Graph, sign: Op, notes: Notes) -> bool:
     pool = graph.producer(chain.source)
     if pool is None or pool.name != "MAX_POOL_2D" or graph.sole_consumer(pool.output) is None:
         return False
-    if fused_activation(pool) != 0 or pool.output.type != "FLOAT32" or pool.output.channels < 1:
+    if not can_pool_bits(pool):
         return False
     unpooled = pool.input(0)
     if not chain.ops:
