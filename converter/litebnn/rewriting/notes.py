@@ -12,7 +12,7 @@ from litebnn.rewriting.build import derived
 from litebnn.rewriting.constants import constants_behind
 
 
-@dataclass
+@dataclass(eq=False)
 class Layer:
     """One convolution or dense layer of the source.
 
@@ -47,6 +47,7 @@ class Notes:
         self.layers: list[Layer] = []
         self.warnings: dict[str, None] = {}  # each once, in order
         self._layer_of: dict[Op, Layer] = {}
+        self._fused: dict[Op, list[str]] = {}
         for graph in model.graphs:
             for op in graph.ops:
                 if facts(op).layer:
@@ -54,7 +55,7 @@ class Notes:
 
     def _add(self, graph: Graph, op: Op) -> None:
         weights = op.input(1)
-        size = _stored_bytes(graph, op)
+        size = _stored_bytes([(graph, op)])
         layer = Layer(
             name=op.output.name,
             kind=facts(op).layer,
@@ -90,9 +91,11 @@ class Notes:
             layer.reasons.clear()
 
     def fused(self, op: Op, what: str) -> None:
-        layer = self._layer_of.get(op)
-        if layer is not None:
-            layer.fused.append(what)
+        """`op` does the work of `what` too; of a layer that became several ops, each does a part of that."""
+        layer, own = self._layer_of.get(op), self._fused.setdefault(op, [])
+        own.append(what)
+        if layer is not None and len(own) > len(layer.fused):
+            layer.fused = list(own)
 
     def warn(self, of: Op | Tensor, what: str) -> None:
         """What the user should know of a tensor, or of an op, which has its layer's name where it has a layer."""
@@ -102,18 +105,19 @@ class Notes:
 
     def finish(self, graphs: list[Graph]) -> None:
         """Fills in what is known once all passes have run."""
-        for layer in self.layers:
-            layer.bytes_after = 0
+        ops_of: dict[Layer, list[tuple[Graph, Op]]] = {layer: [] for layer in self.layers}
         for graph in graphs:
             for op in graph.ops:
                 if op in self._layer_of:
-                    layer = self._layer_of[op]
-                    layer.bytes_after += _stored_bytes(graph, op)  # a layer may have become several
-                    layer.output = "bits" if layer.binary and op.output.type == "INT32" else op.output.type
-                    if layer.binary:
-                        options = decode_options(op.name, op.custom_options)
-                        assert isinstance(options, BConv2DOptions)
-                        layer.padding = _padding_name(options)
+                    ops_of[self._layer_of[op]].append((graph, op))
+        for layer, ops in ops_of.items():
+            layer.bytes_after = _stored_bytes(ops)
+            for _, op in ops:
+                layer.output = "bits" if layer.binary and op.output.type == "INT32" else op.output.type
+                if layer.binary:
+                    options = decode_options(op.name, op.custom_options)
+                    assert isinstance(options, BConv2DOptions)
+                    layer.padding = _padding_name(options)
 
 
 def _padding_name(options: BConv2DOptions) -> str:
@@ -123,9 +127,9 @@ def _padding_name(options: BConv2DOptions) -> str:
     return f"{kind}-{PadValues(options.pad_values).name.lower()}"
 
 
-def _stored_bytes(graph: Graph, op: Op) -> int:
-    """Bytes of the constants that a layer's weights and bias are computed from."""
-    behind = [_constants_of(graph, tensor) for tensor in op.inputs[1:] if tensor is not None]
+def _stored_bytes(ops: list[tuple[Graph, Op]]) -> int:
+    """Bytes of the constants that a layer's weights and bias are computed from, each once."""
+    behind = [_constants_of(graph, tensor) for graph, op in ops for tensor in op.inputs[1:] if tensor is not None]
     constants = dict.fromkeys(tensor for tensors in behind for tensor in tensors)
     return sum(tensor.buffer.data.size for tensor in constants if tensor.buffer.data is not None)
 

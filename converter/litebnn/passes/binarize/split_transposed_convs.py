@@ -60,12 +60,13 @@ def split_transposed_convs(graph: Graph, op: Op, notes: Notes) -> bool:
     x = op.input(2)
     if bits_of(graph, x) is None:
         return notes.left_alone(op, why_no_sign(graph, x))
-    reason = _obstacle(op, x) or _split(graph, op, x, notes)
+    parts = _weights_and_bias(op, x)
+    reason = parts if isinstance(parts, str) else _split(graph, op, x, *parts, notes)
     return notes.left_alone(op, reason) if reason else True
 
 
-def _obstacle(op: Op, x: Tensor) -> str | None:
-    """Why what the op computes is no plain convolution of bits."""
+def _weights_and_bias(op: Op, x: Tensor) -> tuple[Array, Array] | str:
+    """float32 [O, H, W, I] and [O], or why what the op computes is no plain convolution of bits."""
     weights, sizes, options = weight_values(op.input(1)), op.input(0).array, op.options
     if op.output.type != "FLOAT32":
         return f"its output is {op.output.type}"
@@ -79,20 +80,18 @@ def _obstacle(op: Op, x: Tensor) -> str | None:
         return f"its strides {options.stride_h} and {options.stride_w} differ, and DEPTH_TO_SPACE has one block size"
     if min(weights.shape[1:3]) < options.stride_h:
         return f"its filter {list(weights.shape[1:3])} is smaller than its stride {options.stride_h}"
-    if bias_values(op.optional(3), weights.shape[0]) is None:
+    bias = bias_values(op.optional(3), weights.shape[0])
+    if bias is None:
         return "its bias is not a float constant"
     if fused_activation(op) is None:
         return "its fused activation is not one of ReLU, ReLU6, ReLU1"
     parts = binary_weights(weights)
-    return parts if isinstance(parts, str) else None
+    return parts if isinstance(parts, str) else (weights, bias)
 
 
-def _split(graph: Graph, op: Op, x: Tensor, notes: Notes) -> str | None:
+def _split(graph: Graph, op: Op, x: Tensor, weights: Array, bias: Array, notes: Notes) -> str | None:
     """Replaces the op, or says why not."""
-    weights, stride = weight_values(op.input(1)), op.options.stride_h
-    bias = bias_values(op.optional(3), op.input(1).shape[0])
-    assert weights is not None
-    assert bias is not None
+    stride = op.options.stride_h
     rows, columns = (
         _phases(x.dims[axis], op.output.dims[axis], weights.shape[axis], stride, op.options.padding) for axis in (1, 2)
     )
@@ -139,6 +138,11 @@ def _interleave(graph: Graph, op: Op, results: list[Tensor]) -> None:
     """Replaces the op by what puts the pixels of all phases into their places and cuts off what is too much."""
     stride, (batch, height, width, channels) = op.options.stride_h, op.output.dims
     packed = results[0]
+    whole_conv = graph.producer(packed)
+    if stride == 1 and whole_conv is not None:  # its one phase has every pixel
+        graph.remove(op)
+        graph.set_output(whole_conv, op.output)
+        return
     if len(results) > 1:
         packed = like(packed, derived(op.output.name, "/phases"), dims=(*packed.dims[:3], channels * stride * stride))
         graph.insert(builtin_op("CONCATENATION", results, packed, axis=3), before=op)

@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import litebnn
+from litebnn.flatbuffer import read_model
 from litebnn.passes.binarize.split_transposed_convs import split_transposed_convs
 from litebnn.passes.find_signs.recognize_signs import recognize_signs
 from litebnn.rewriting.notes import Notes
@@ -88,6 +89,25 @@ def test_phases_with_the_same_window_are_one_convolution() -> None:
     four, _ = split(layer((3, 3)))
     assert four.count("CONV_2D") == 4
     assert four[-2:] == ["CONCATENATION", "DEPTH_TO_SPACE"]
+
+
+def test_without_a_stride_nothing_is_interleaved() -> None:
+    assert split(layer((3, 3), (1, 1))) == (["PAD", "CONV_2D"], [])
+    assert split(layer((1, 1), (1, 1))) == (["CONV_2D"], [])
+
+
+def test_the_report_lists_once_what_each_phase_does() -> None:
+    model = FloatModel()
+    weights = sign_weights(np.random.default_rng(0), 8, 3, 3, 32)
+    y = model.transposed_conv(model.sign(model.input(1, 5, 5, 32)), weights, np.ones(8))
+    y = model.elementwise("MUL", model.elementwise("ADD", y, model.const(np.arange(8))), model.const(2))
+    converted, report = litebnn.convert_tflite(model.finish(y), return_report=True)
+    convs = [op for op in read_model(converted).ops() if op.name == "LceBconv2d"]
+    assert len(convs) == 4
+    [found] = report.layers
+    assert found.fused == ["ADD", "MUL"]
+    constants = {tensor.buffer for op in convs for tensor in op.inputs[1:] if tensor is not None}
+    assert found.bytes_after == sum(buffer.data.size for buffer in constants if buffer.data is not None)
 
 
 @pytest.mark.parametrize(
