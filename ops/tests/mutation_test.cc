@@ -1,6 +1,6 @@
-// Models with random damage: none may crash, leak, read or write out of bounds, or take longer than a second. The
-// number of models is LITEBNN_MUTATIONS (500 by default) and the first seed LITEBNN_SEED (0). Build it with
-// LITEBNN_SANITIZE=address,undefined.
+// Models with random damage: none may crash, leak, read or write out of bounds, or take longer than a second, and
+// every ISA gives the same bits, as custom ops and through the delegate. The number of models is LITEBNN_MUTATIONS (500
+// by default) and the first seed LITEBNN_SEED (0). Build it with LITEBNN_SANITIZE=address,undefined.
 #include <gtest/gtest.h>
 #include <time.h>
 
@@ -9,6 +9,7 @@
 #include <cstdlib>
 #include <limits>
 
+#include "tests/kernels/isas.h"
 #include "tests/support/delegates.h"
 #include "tests/support/graphs.h"
 
@@ -228,19 +229,26 @@ TEST(Mutations, AreRefusedOrRun) {
       return all_well;
     };
 
-    std::vector<uint8_t> as_custom_ops, through_delegate;
-    FakeRuntime custom(graph, mutator.Pick(1, 2));
-    const bool custom_ran = timed_run(&custom, &as_custom_ops);
-    const DelegatePointer delegate = MakeDelegate({{"num_threads", mutator.Pick(0, 1) == 0 ? "1" : "2"}});
-    FakeRuntime delegated(graph, delegate.get(), static_cast<size_t>(mutator.Pick(1, 4)));
-    const bool delegated_ran = timed_run(&delegated, &through_delegate);
-    if (custom_ran && delegated_ran && RuntimeAccepts(graph)) {
-      EXPECT_EQ(as_custom_ops, through_delegate);
-      ++ran;
+    const int num_threads = mutator.Pick(1, 2);
+    const auto partition_size = static_cast<size_t>(mutator.Pick(1, 4));
+    std::vector<std::vector<uint8_t>> results;
+    for (const std::string& isa : IsaNames()) {
+      SCOPED_TRACE("ISA " + isa);
+      std::vector<uint8_t> outputs;
+      setenv("LITEBNN_ISA", isa.c_str(), 1);
+      FakeRuntime custom(graph, num_threads);
+      if (timed_run(&custom, &outputs)) results.push_back(outputs);
+      const DelegatePointer delegate =
+          MakeDelegate({{"isa", isa.c_str()}, {"num_threads", num_threads == 1 ? "1" : "2"}});
+      FakeRuntime delegated(graph, delegate.get(), partition_size);
+      if (timed_run(&delegated, &outputs)) results.push_back(outputs);
     }
+    if (!RuntimeAccepts(graph)) continue;
+    ran += results.empty() ? 0 : 1;
+    for (const std::vector<uint8_t>& result : results) EXPECT_TRUE(result == results[0]);
   }
-  std::printf("%u models, %u of them ran both ways; the slowest, of seed %u, took %.3f s\n", count, ran, slowest_seed,
-              slowest);
+  unsetenv("LITEBNN_ISA");
+  std::printf("%u models, %u of them ran; the slowest, of seed %u, took %.3f s\n", count, ran, slowest_seed, slowest);
   // A few seeds, run again to look at one, may all go the same way.
   if (count >= 100) {
     EXPECT_GT(ran, 0u);

@@ -337,6 +337,20 @@ TEST(Conv, TensorsThatAreNotThere) {
   ExpectRefused(graph, "output (tensor 3 'a tensor'): expected a tensor to write, found a constant");
 }
 
+TEST(Quantize, WrongZeroPoint) {
+  for (const int zero_point : {-129, 128, 200, kMax, std::numeric_limits<int>::min()}) {
+    Graph graph = QuantizeGraph({2, 5}, kTfLiteInt8);
+    graph.tensors[kInput].quantization = {0.5f, zero_point};
+    ExpectRefused(graph, "input (tensor 0 'a tensor'): quantization: expected a zero point from -128 to 127, found " +
+                             std::to_string(zero_point));
+  }
+  for (const int zero_point : {-128, 127}) {
+    Graph graph = QuantizeGraph({2, 5}, kTfLiteInt8);
+    graph.tensors[kInput].quantization = {0.5f, zero_point};
+    ExpectAccepted(graph);
+  }
+}
+
 TEST(Quantize, WrongTensors) {
   Graph graph = QuantizeGraph({2, 5}, kTfLiteFloat32);
   graph.tensors[0].type = kTfLiteUInt8;

@@ -16,6 +16,7 @@ class QuantizeOp final : public Op {
     if (!node.CheckInputType(0, {kTfLiteFloat32, kTfLiteInt8, kTfLiteBool})) return false;
     if (!node.CheckOutputType({kTfLiteInt32})) return false;
     if (input.shape.empty()) return node.InputError(0, "shape: expected at least 1 dimension, found a scalar");
+    if (input.type == kTfLiteInt8 && !node.CheckInputZeroPoint(0)) return false;
 
     input_type_ = input.type;
     zero_point_ = input.quantization.zero_point;

@@ -28,6 +28,12 @@ bool Contains(std::initializer_list<TfLiteType> types, TfLiteType type) {
   return std::find(types.begin(), types.end(), type) != types.end();
 }
 
+// Whether `zero_point` is one of the values that int8 has.
+bool IsZeroPoint(int32_t zero_point) {
+  return zero_point >= std::numeric_limits<int8_t>::min() && zero_point <= std::numeric_limits<int8_t>::max();
+}
+constexpr char kZeroPointError[] = "quantization: expected a zero point from -128 to 127, found %d";
+
 }  // namespace
 
 size_t TypeBytes(TfLiteType type) {
@@ -136,15 +142,17 @@ bool Node::CheckInputRank(size_t position, size_t expected) const {
   return InputError(position, "shape: expected %zu dimensions, found %s", expected, ShapeText(shape).c_str());
 }
 
+bool Node::CheckInputZeroPoint(size_t position) const {
+  const int32_t found = inputs[position]->quantization.zero_point;
+  return IsZeroPoint(found) || InputError(position, kZeroPointError, found);
+}
+
 bool Node::CheckOutputQuantization() const {
   const TfLiteQuantizationParams& found = outputs[0]->quantization;
   if (!std::isfinite(found.scale) || found.scale <= 0) {
     return OutputError("quantization: expected one scale above 0, found %g", static_cast<double>(found.scale));
   }
-  if (found.zero_point < std::numeric_limits<int8_t>::min() || found.zero_point > std::numeric_limits<int8_t>::max()) {
-    return OutputError("quantization: expected a zero point from -128 to 127, found %d", found.zero_point);
-  }
-  return true;
+  return IsZeroPoint(found.zero_point) || OutputError(kZeroPointError, found.zero_point);
 }
 
 bool Node::CheckData(const char* role, int tensor, size_t bytes, size_t value_bytes) const {

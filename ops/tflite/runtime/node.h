@@ -61,6 +61,8 @@ struct Node {
   bool CheckInputType(size_t position, std::initializer_list<TfLiteType> expected) const;
   bool CheckOutputType(std::initializer_list<TfLiteType> expected) const;
   bool CheckInputRank(size_t position, size_t expected) const;
+  // Checks the zero point of an int8 input.
+  bool CheckInputZeroPoint(size_t position) const;
   // Checks the scale and zero point of an int8 output.
   bool CheckOutputQuantization() const;
   // Checks that the runtime's tensor `tensor` has that many bytes of data, at an address for values of that size.
