@@ -125,13 +125,19 @@ def bench(
     _python("-m", "bench.models", model, *(["--peer"] if peer else []), threads=threads)
 
 
+@task(help={"minutes": "how long each target runs", "target": "one of them, by default all: a file fuzz/TARGET_fuzz.*"})
+def fuzz(context: Context, minutes: float = 1, target: str = "") -> None:
+    """Fuzz what reads strangers' files: options, graphs, images, models."""
+    _python("-m", "fuzz", *([target] if target else []), seconds=round(60 * minutes))
+
+
 @task
 def lint(context: Context) -> None:
     """Check style and types: ruff, mypy, clang-format."""
     _python("-m", "ruff", "check", ".")
     _python("-m", "ruff", "format", "--check", ".")
     _python("-m", "mypy")
-    folders = [ROOT / name for name in ("ops", "bench", "examples")]
+    folders = [ROOT / name for name in ("ops", "bench", "examples", "fuzz")]
     sources = [path for folder in folders for path in folder.rglob("*") if path.suffix in (".h", ".cc", ".c")]
     clang_format = "import sys, clang_format; sys.exit(clang_format.clang_format())"
     _python("-c", clang_format, "--dry-run", "--Werror", *sources)

@@ -101,6 +101,30 @@ def find_gcc(target: Target) -> Compiler:
     return Compiler("gcc", _version(found), arguments, _cmake(), find_program("ninja"))
 
 
+def find_clang() -> Compiler:
+    """Clang for this machine, the newest of those called clang++ and clang++-VERSION.
+
+    Raises:
+        ToolkitError: there is none.
+    """
+    program = find_clang_tool("clang++")
+    arguments = {"CMAKE_C_COMPILER": find_clang_tool("clang"), "CMAKE_CXX_COMPILER": program}
+    return Compiler("clang", _version(program), arguments, _cmake(), find_program("ninja"))
+
+
+def find_clang_tool(name: str) -> str:
+    """Path of a program that clang or LLVM brings, the newest where several are called NAME-VERSION.
+
+    Raises:
+        ToolkitError: there is none.
+    """
+    versions = [f"{name}-{version}" for version in range(30, 13, -1)]
+    found = next((path for called in [*versions, name] if (path := shutil.which(called))), None)
+    if found is None:
+        raise ToolkitError(f"{name} is missing: install the Debian packages clang-19, libclang-rt-19-dev and llvm-19")
+    return found
+
+
 def ziglang_program() -> str:
     """Path of the zig program of the Python package ziglang; "" where that is not installed."""
     package = importlib.util.find_spec("ziglang")

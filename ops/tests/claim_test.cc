@@ -106,7 +106,7 @@ TEST(Claim, NoBuiltinThatIsNotComputed) {
   const std::vector<int> pool = {kTfLitePaddingSame, 2, 2, 3, 3, kTfLiteActNone};
   const Graph whole = PooledGraph({1, 7, 7, 40}, pool, pool);
   ASSERT_EQ(PlanOf(whole).Claimed(), (Indices{0, 1, 2, 3}));
-  for (size_t member : {0, 1, 2, 3, 4, 5}) {
+  for (size_t member : {0u, 1u, 2u, 3u, 4u, 5u}) {
     Graph graph = whole;
     graph.nodes[2].builtin[member] = member == 5 ? 2 : 0;
     EXPECT_EQ(PlanOf(graph).Claimed(), (Indices{0, 1})) << member;

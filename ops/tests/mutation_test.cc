@@ -9,9 +9,9 @@
 #include <cstdlib>
 #include <limits>
 
-#include "tests/kernels/isas.h"
 #include "tests/support/delegates.h"
 #include "tests/support/graphs.h"
+#include "tests/support/isa_names.h"
 
 namespace litebnn::testing {
 namespace {
@@ -167,21 +167,6 @@ class Mutator {
 
   std::mt19937 random_;
 };
-
-// Whether the graph is one that a runtime accepts before it asks a delegate or prepares a node.
-bool RuntimeAccepts(const Graph& graph) {
-  const int tensors = static_cast<int>(graph.tensors.size());
-  for (const GraphNode& node : graph.nodes) {
-    for (int output : node.outputs) {
-      if (std::count(node.inputs.begin(), node.inputs.end(), output) != 0) return false;
-      if (output < 0 || output >= tensors) return false;
-    }
-    for (int input : node.inputs) {
-      if (input < kOptionalTensor || input >= tensors) return false;
-    }
-  }
-  return true;
-}
 
 double SecondsOfProcess() {
   timespec now;

@@ -22,7 +22,7 @@ TEST_P(Graphs, GiveTheSameBitsHoweverTheyAreRun) {
   FakeRuntime custom(graph);
   const std::vector<uint8_t> expected = RunOnce(&custom);
   for (const char* threads : {"1", "3"}) {
-    for (size_t partition_size : {1, 2, 100}) {
+    for (size_t partition_size : {1u, 2u, 100u}) {
       const DelegatePointer delegate = MakeDelegate({{"num_threads", threads}});
       FakeRuntime delegated(graph, delegate.get(), partition_size);
       EXPECT_EQ(RunOnce(&delegated), expected) << threads << " threads, partitions of " << partition_size;

@@ -3,20 +3,12 @@
 
 #include <gtest/gtest.h>
 
-#include <sstream>
 #include <string>
-#include <vector>
 
 #include "kernels/kernels.h"
+#include "tests/support/isa_names.h"
 
 namespace litebnn {
-
-inline std::vector<std::string> IsaNames() {
-  std::vector<std::string> names;
-  std::istringstream list(AvailableIsas());
-  for (std::string name; std::getline(list, name, ',');) names.push_back(name.substr(name.find_first_not_of(' ')));
-  return names;
-}
 
 class IsaTest : public testing::TestWithParam<std::string> {
  protected:

@@ -1,8 +1,6 @@
 // A delegate that ends with its owner.
 #pragma once
 
-#include <gtest/gtest.h>
-
 #include <memory>
 #include <string>
 #include <utility>

@@ -264,4 +264,20 @@ Graph RandomGraph(std::mt19937& random) {
   }
 }
 
+bool RuntimeAccepts(const Graph& graph) {
+  const int tensors = static_cast<int>(graph.tensors.size());
+  for (const GraphNode& node : graph.nodes) {
+    for (int output : node.outputs) {
+      if (std::count(node.inputs.begin(), node.inputs.end(), output) != 0) return false;
+      if (output < 0 || output >= tensors) return false;
+    }
+    for (int input : node.inputs) {
+      if (input < kOptionalTensor || input >= tensors) return false;
+    }
+  }
+  const auto exists = [tensors](int tensor) { return tensor >= 0 && tensor < tensors; };
+  return std::all_of(graph.inputs.begin(), graph.inputs.end(), exists) &&
+         std::all_of(graph.outputs.begin(), graph.outputs.end(), exists);
+}
+
 }  // namespace litebnn::testing

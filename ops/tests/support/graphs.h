@@ -43,4 +43,7 @@ Graph PooledGraph(const std::vector<int>& image, const std::vector<int>& first_p
 // A small random graph of any of the kinds above.
 Graph RandomGraph(std::mt19937& random);
 
+// Whether the graph is one that a runtime accepts before it asks a delegate or prepares a node.
+bool RuntimeAccepts(const Graph& graph);
+
 }  // namespace litebnn::testing

@@ -1,0 +1,1 @@
+"""Fuzzing: what strangers may hand to litebnn, mutated for as long as one likes."""

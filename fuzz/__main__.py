@@ -1,0 +1,169 @@
+"""Fuzzes what reads other people's files: seeds from the corpus, then what libFuzzer makes of them.
+
+    python -m fuzz --seconds=20 options graphs
+
+Each target is a file NAME_fuzz.cc (libFuzzer, under AddressSanitizer and UBSan) or NAME_fuzz.py (atheris); all take
+libFuzzer's flags. What a run finds out is kept in build/fuzz/NAME and read again by the next. The committed seeds in
+fuzz/corpus/NAME stay as they are: `python -m fuzz.seeds` makes them.
+"""
+
+import argparse
+import os
+import re
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+from fuzz.coverage import cpp_coverage
+from toolchains.command_line import exit_code
+from toolchains.compilers import find_clang
+from toolchains.runtime_library import runtime_folder
+from toolchains.targets import BUILD, ROOT, ToolkitError
+
+FOLDER = ROOT / "fuzz"
+WORK = BUILD / "fuzz"
+# An input that takes longer, or more memory, is a finding.
+SECONDS_OF_AN_INPUT = 5
+MEGABYTES = 2048
+
+
+@dataclass(frozen=True)
+class Target:
+    """A source file that libFuzzer or atheris calls with bytes."""
+
+    source: Path
+
+    @property
+    def name(self) -> str:
+        return self.source.stem.removesuffix("_fuzz")
+
+    @property
+    def is_cpp(self) -> bool:
+        return self.source.suffix == ".cc"
+
+    @property
+    def program(self) -> Path:
+        """Where a C++ target is built."""
+        return WORK / "cpp" / "fuzz" / self.source.stem
+
+    @property
+    def profile(self) -> Path:
+        """What a run of a C++ target has covered."""
+        return WORK / self.name / "coverage.profraw"
+
+
+def targets() -> dict[str, Target]:
+    """All targets by name."""
+    found = (Target(path) for path in sorted(FOLDER.glob("*_fuzz.*")) if path.suffix in (".cc", ".py"))
+    return {target.name: target for target in found}
+
+
+def missing(target: Target) -> str:
+    """What this machine lacks to build and run a target; "" for nothing."""
+    if not target.is_cpp:
+        import importlib.util
+
+        return "" if importlib.util.find_spec("atheris") else "atheris is missing: pip install atheris"
+    try:
+        find_clang()
+    except ToolkitError as error:
+        return str(error)
+    if target.name == "images" and not runtime_folder("host").is_dir():
+        return "the image decoder is missing: run `invoke runtime`"
+    return ""
+
+
+def build(chosen: list[Target]) -> None:
+    """Builds C++ targets with clang.
+
+    Raises:
+        ToolkitError: there is no clang with libFuzzer, or the build failed.
+    """
+    compiler = find_clang()
+    folder = WORK / "cpp"
+    runtime = runtime_folder("host")
+    options = {
+        "LITEBNN_BUILD_FUZZERS": "ON",
+        "LITEBNN_SANITIZE": "fuzzer-no-link,address,undefined,float-cast-overflow",
+        "LITEBNN_TFLITE_DIR": str(runtime) if runtime.is_dir() else "",
+    }
+    products = [target.source.stem for target in chosen]
+    for command in (compiler.configure(folder, "RelWithDebInfo", **options), compiler.compile(folder, *products)):
+        finished = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+        if finished.returncode:
+            raise ToolkitError(f"building the fuzz targets failed: {finished.stdout[-2000:]}")
+
+
+def run(target: Target, seconds: int) -> int:
+    """Runs a target that is built; returns how many inputs it was given.
+
+    Raises:
+        ToolkitError: there is a finding; the message names the file with the input.
+    """
+    corpus = WORK / target.name / "corpus"
+    findings = WORK / target.name / "findings"
+    for folder in (corpus, findings):
+        folder.mkdir(parents=True, exist_ok=True)
+    program = [str(target.program)] if target.is_cpp else [sys.executable, str(target.source)]
+    flags = {
+        "max_total_time": seconds,
+        "timeout": SECONDS_OF_AN_INPUT,
+        "rss_limit_mb": MEGABYTES,
+        "artifact_prefix": f"{findings}/",
+        "print_final_stats": 1,
+    }
+    command = [*program, *(f"-{name}={value}" for name, value in flags.items()), str(corpus)]
+    finished = subprocess.run(
+        [*command, str(FOLDER / "corpus" / target.name)],
+        cwd=ROOT,
+        env=os.environ | {"LLVM_PROFILE_FILE": str(target.profile)},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        errors="replace",
+    )
+    if finished.returncode:
+        raise ToolkitError(f"{target.name}: a finding, its input in {findings}:\n{finished.stdout[-6000:]}")
+    executions = re.search(r"number_of_executed_units: *(\d+)", finished.stdout)
+    return int(executions[1]) if executions else 0
+
+
+def fuzz(names: list[str], seconds: int) -> None:
+    """Builds and runs targets, by default all that this machine can, and prints what they covered.
+
+    Raises:
+        ToolkitError: there is no such target, one that was named cannot be run here, or there is a finding.
+    """
+    known = targets()
+    for name in names:
+        if name not in known:
+            raise ToolkitError(f"there is no fuzz target {name}: expected some of {', '.join(known)}")
+    chosen = [known[name] for name in names or known]
+    lacking = {target.name: missing(target) for target in chosen}
+    for name, reason in lacking.items():
+        if reason and names:
+            raise ToolkitError(f"{name}: {reason}")
+        if reason:
+            print(f"{name}: skipped, {reason}", flush=True)
+    able = [target for target in chosen if not lacking[target.name]]
+    in_cpp = [target for target in able if target.is_cpp]
+    if in_cpp:
+        build(in_cpp)
+    for target in able:
+        print(f"{target.name}: {run(target, seconds):,} inputs in {seconds} s, nothing found", flush=True)
+    if in_cpp:
+        print(cpp_coverage([(target.program, target.profile) for target in in_cpp]), flush=True)
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """The command line; returns the exit code."""
+    parser = argparse.ArgumentParser(prog="python -m fuzz", description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("--seconds", type=int, default=20, help="how long each target runs")
+    parser.add_argument("targets", nargs="*", help=", ".join(targets()))
+    options = parser.parse_args(arguments)
+    return exit_code(lambda: fuzz(options.targets, options.seconds))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

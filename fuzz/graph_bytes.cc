@@ -1,0 +1,90 @@
+#include "fuzz/graph_bytes.h"
+
+#include <algorithm>
+#include <cstring>
+
+namespace litebnn::testing {
+namespace {
+
+class Reader {
+ public:
+  Reader(const uint8_t* data, size_t size) : data_(data), left_(size) {}
+
+  template <typename T>
+  T Read() {
+    T value = {};
+    const size_t size = std::min(sizeof(value), left_);
+    if (size > 0) std::memcpy(&value, data_, size);
+    Skip(size);
+    return value;
+  }
+
+  int Choice(int count) { return Read<uint8_t>() % count; }
+
+  std::vector<uint8_t> Bytes(size_t size) {
+    size = std::min(size, left_);
+    std::vector<uint8_t> bytes(data_, data_ + size);
+    Skip(size);
+    return bytes;
+  }
+
+  // Fewer than `limit` values.
+  template <typename T>
+  std::vector<int> List(int limit) {
+    std::vector<int> values(static_cast<size_t>(Choice(limit)));
+    for (int& value : values) value = Read<T>();
+    return values;
+  }
+
+ private:
+  void Skip(size_t size) {
+    data_ += size;
+    left_ -= size;
+  }
+
+  const uint8_t* data_;
+  size_t left_;
+};
+
+GraphTensor ReadTensor(Reader& reader) {
+  constexpr TfLiteType kTypes[] = {kTfLiteFloat32, kTfLiteInt32, kTfLiteInt8, kTfLiteBool, kTfLiteInt64, kTfLiteNoType};
+  GraphTensor tensor;
+  tensor.type = kTypes[reader.Choice(6)];
+  tensor.shape = reader.List<int32_t>(6);
+  tensor.quantization.scale = reader.Read<float>();
+  tensor.quantization.zero_point = reader.Read<int32_t>();
+  const int flags = reader.Choice(4);
+  if ((flags & 1) != 0) tensor.constant = reader.Bytes(reader.Read<uint32_t>());
+  tensor.misaligned = (flags & 2) != 0;
+  return tensor;
+}
+
+GraphNode ReadNode(Reader& reader) {
+  size_t count = 0;
+  const LitebnnOp* ops = litebnn_ops(&count);
+  GraphNode node;
+  const auto choice = static_cast<size_t>(reader.Choice(static_cast<int>(count) + 2));
+  node.op = choice < count ? ops[choice].name : choice == count ? "ADD" : "MAX_POOL_2D";
+  node.inputs = reader.List<int8_t>(8);
+  node.outputs = reader.List<int8_t>(3);
+  if (choice < count) {
+    node.options = reader.Bytes(reader.Read<uint16_t>());
+  } else {
+    for (int i = 0; i < 6; ++i) node.builtin.push_back(reader.Read<int32_t>());
+  }
+  return node;
+}
+
+}  // namespace
+
+Graph ReadGraph(const uint8_t* data, size_t size) {
+  Reader reader(data, size);
+  Graph graph;
+  for (int left = reader.Choice(64); left > 0; --left) graph.tensors.push_back(ReadTensor(reader));
+  for (int left = reader.Choice(32); left > 0; --left) graph.nodes.push_back(ReadNode(reader));
+  graph.inputs = reader.List<uint8_t>(8);
+  graph.outputs = reader.List<uint8_t>(8);
+  return graph;
+}
+
+}  // namespace litebnn::testing

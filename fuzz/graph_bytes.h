@@ -1,0 +1,22 @@
+// Graphs as bytes, in a form that a fuzzer may change anywhere: what the bytes lack is zeros.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "tests/support/fake_runtime.h"
+
+namespace litebnn::testing {
+
+// Numbers are little endian; a count or a choice of n takes one byte, modulo n.
+//   tensors: count of 64, then each
+//     choice of FLOAT32, INT32, INT8, BOOL, INT64, none · rank of 6, int32 each · float32 scale, int32 zero point ·
+//     flags: 1 for a constant, with uint32 bytes and those; 2 for one at an odd address
+//   nodes: count of 32, then each
+//     choice of the four custom ops in the order of litebnn_ops, ADD, MAX_POOL_2D ·
+//     inputs: count of 8, a byte each, 255 for none · outputs: count of 3, a byte each ·
+//     a custom op's options: uint16 bytes and those · a builtin op's: six int32
+//   inputs, outputs of the graph: count of 8, a byte each
+Graph ReadGraph(const uint8_t* data, size_t size);
+
+}  // namespace litebnn::testing

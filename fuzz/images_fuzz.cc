@@ -1,0 +1,21 @@
+// The image files that label_image takes: any bytes become an image of the size that it says, or an error.
+#include <cstdlib>
+
+#include "common/error.h"
+#include "label_image/image.h"
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  using namespace litebnn::examples;
+  if (size == 0) return 0;
+  // The first byte chooses, so that the rest is a file as it is.
+  const int channels = data[0] % 2 == 0 ? 1 : 3;
+  try {
+    const Image image = DecodeImage(std::string(data + 1, data + size), channels);
+    const auto expected =
+        static_cast<size_t>(image.height) * static_cast<size_t>(image.width) * static_cast<size_t>(image.channels);
+    if (image.channels != channels || image.pixels.size() != expected) std::abort();
+    if (ResizeBilinear(image, 3, 5).size() != size_t{15} * static_cast<size_t>(channels)) std::abort();
+  } catch (const Error&) {
+  }
+  return 0;
+}

@@ -1,0 +1,125 @@
+"""Makes the committed seeds: the golden models' options and graphs, and small images.
+
+python -m fuzz.seeds
+"""
+
+import io
+import struct
+import sys
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import numpy as np
+from PIL import Image
+
+from litebnn.contract import LCE_BCONV_2D, LCE_BMAXPOOL_2D, LCE_DEQUANTIZE, LCE_QUANTIZE
+from litebnn.flatbuffer import read_model
+from litebnn.graph import Graph, Op, Tensor
+from toolchains.targets import ROOT
+
+CORPUS = ROOT / "fuzz" / "corpus"
+GOLDEN = sorted((ROOT / "tests" / "golden").glob("*.lce.tflite"))
+# In the order of fuzz/graph_bytes.h.
+TYPES = ["FLOAT32", "INT32", "INT8", "BOOL", "INT64"]
+OPS = [LCE_QUANTIZE, LCE_DEQUANTIZE, LCE_BMAXPOOL_2D, LCE_BCONV_2D, "ADD", "MAX_POOL_2D"]
+NO_TENSOR = 255
+# Larger seeds would slow every run down.
+LARGEST = 8192
+
+
+def options() -> Iterator[tuple[str, bytes]]:
+    """The different options in the golden models."""
+    for path in GOLDEN:
+        for graph in read_model(path.read_bytes()).graphs:
+            for index, op in enumerate(graph.ops):
+                if op.custom_options:
+                    yield f"{path.name.split('.')[0]}-{index}", bytes(op.custom_options)
+
+
+def graphs() -> Iterator[tuple[str, bytes]]:
+    """What the golden models have of our ops and of those that the delegate takes along, as fuzz/graph_bytes.h says."""
+    for path in GOLDEN:
+        graph = read_model(path.read_bytes()).graphs[0]
+        data = graph_bytes(graph) + b"\0"
+        if len(data) <= LARGEST:
+            yield path.name.split(".")[0], data
+
+
+def graph_bytes(graph: Graph) -> bytes:
+    """The ops of OPS in a graph; what others write is an input, what others read an output."""
+    ops = [op for op in graph.ops if op.name in OPS]
+    tensors: list[Tensor] = []
+    for op in ops:
+        tensors += [tensor for tensor in (*op.inputs, *op.outputs) if tensor is not None and tensor not in tensors]
+    written = [tensor for op in ops for tensor in op.outputs]
+    read = [tensor for op in ops for tensor in op.inputs]
+    inputs = [tensor for tensor in tensors if tensor not in written and not tensor.is_constant]
+    outputs = [tensor for tensor in written if tensor not in read or tensor in graph.outputs]
+
+    def places(some: Sequence[Tensor | None]) -> bytes:
+        return bytes([len(some), *(NO_TENSOR if tensor is None else tensors.index(tensor) for tensor in some)])
+
+    parts = [bytes([len(tensors)]), *map(tensor_bytes, tensors), bytes([len(ops)])]
+    for op in ops:
+        parts += [bytes([OPS.index(op.name)]), places(op.inputs), places(op.outputs), option_bytes(op)]
+    return b"".join([*parts, places(inputs), places(outputs)])
+
+
+def tensor_bytes(tensor: Tensor) -> bytes:
+    scale, zero_point = tensor.per_tensor_quantization or (0.0, 0)
+    data = b"" if tensor.buffer.data is None else tensor.buffer.data.tobytes()
+    return (
+        bytes([TYPES.index(tensor.type), len(tensor.shape)])
+        + struct.pack(f"<{len(tensor.shape)}i", *tensor.shape)
+        + struct.pack("<fiB", scale, zero_point, bool(data))
+        + (struct.pack("<I", len(data)) + data if data else b"")
+    )
+
+
+def option_bytes(op: Op) -> bytes:
+    if op.name.startswith("Lce"):
+        data = bytes(op.custom_options or b"")
+        return struct.pack("<H", len(data)) + data
+    # TfLiteAddParams, or TfLitePoolParams with SAME padding; the tensors are what matters.
+    return struct.pack("<6i", *((0,) * 6 if op.name == "ADD" else (1, 2, 2, 2, 2, 0)))
+
+
+def images() -> Iterator[tuple[str, bytes]]:
+    """A picture in every format that label_image takes, behind a byte that asks for 1 or 3 channels."""
+    picture = Image.fromarray(np.random.default_rng(3).integers(0, 256, (9, 13, 3), np.uint8))
+    formats = {
+        "8-bit.bmp": ("L", "BMP"),
+        "1-bit.bmp": ("1", "BMP"),
+        "24-bit.bmp": ("RGB", "BMP"),
+        "color.png": ("RGB", "PNG"),
+        "palette.png": ("P", "PNG"),
+        "baseline.jpg": ("RGB", "JPEG"),
+        "progressive.jpg": ("RGB", "JPEG"),
+        "color.ppm": ("RGB", "PPM"),
+        "grey.pgm": ("L", "PPM"),
+    }
+    for name, (mode, kind) in formats.items():
+        file = io.BytesIO()
+        picture.convert(mode).save(file, kind, **({"progressive": True} if name.startswith("progressive") else {}))
+        yield name, bytes([len(mode) % 2]) + file.getvalue()
+
+
+def write(folder: Path, seeds: Iterator[tuple[str, bytes]]) -> None:
+    """Puts each different seed into a file of its own."""
+    folder.mkdir(parents=True, exist_ok=True)
+    known: set[bytes] = set()
+    for name, data in seeds:
+        if data not in known:
+            (folder / name).write_bytes(data)
+        known.add(data)
+
+
+def main() -> int:
+    """The command line; returns the exit code."""
+    for name, seeds in {"options": options(), "graphs": graphs(), "images": images()}.items():
+        write(CORPUS / name, seeds)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
