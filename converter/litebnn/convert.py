@@ -6,25 +6,25 @@ import inspect
 import os
 import warnings
 from itertools import islice
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from litebnn.calibration import assume_range, observe_ranges
 from litebnn.contract import CUSTOM_OPS, LCE_BCONV_2D
-from litebnn.errors import ConversionError
+from litebnn.errors import ConversionError, boundary
 from litebnn.flatbuffer import read_model, write_model
 from litebnn.frontends.keras import keras_to_tflite
 from litebnn.frontends.saved_model import saved_model_to_tflite
 from litebnn.graph import Model, check_custom_ops, compact
+from litebnn.model_files import read_file
 from litebnn.options import ConvertOptions, asks_for_more, checked, shows_options
 from litebnn.passes import BINARY_PHASES, run_phases
 from litebnn.passes.int8.insert_quantization import Ranges, insert_quantization
 from litebnn.passes.int8.narrow_weights import narrow_weights
 from litebnn.passes.int8.set_interface_types import set_interface_types
 from litebnn.report.conversion import make_report
-from litebnn.report.verify import Verification, verify_conversion
+from litebnn.report.verify import Verification, verify_apart
 from litebnn.rewriting.notes import Notes
 from litebnn.runtime.predictor import arrays_of
 
@@ -69,9 +69,11 @@ def convert_tflite(
         The bytes of the converted `.tflite` file, or a pair of these and the report.
 
     Raises:
-        ConversionError: the model cannot be read or converted, or `verify` found a difference.
+        ConversionError: the model cannot be read or converted, or `verify` found a difference; also where litebnn
+            itself fails, which the message says.
         ValueError: an option has a value that it cannot have.
         TypeError: there is no option of that name.
+        Whatever `progress` and `representative_dataset` raise comes through as it is.
 
     Example:
         >>> converted = litebnn.convert_tflite("float.tflite")  # doctest: +SKIP
@@ -97,7 +99,9 @@ def convert_keras_model(model: Any, **options: Unpack[ConvertOptions]) -> Any:
     """
     settings = checked(options)
     settings["progress"]("TensorFlow's converter")
-    return _converted(keras_to_tflite(model), "", settings)
+    with boundary():
+        source = keras_to_tflite(model)
+    return _converted(source, "", settings)
 
 
 @shows_options
@@ -115,7 +119,9 @@ def convert_saved_model(saved_model_dir: str | os.PathLike[str], **options: Unpa
     """
     settings = checked(options)
     settings["progress"]("TensorFlow's converter")
-    return _converted(saved_model_to_tflite(saved_model_dir), "", settings)
+    with boundary():
+        source = saved_model_to_tflite(saved_model_dir)
+    return _converted(source, "", settings)
 
 
 def _bytes_and_name(model: Any) -> tuple[bytes, str]:
@@ -125,9 +131,11 @@ def _bytes_and_name(model: Any) -> tuple[bytes, str]:
     if not isinstance(model, str | os.PathLike):
         raise ConversionError(f"expected the bytes or the path of a .tflite file, got {type(model).__name__}")
     try:
-        return Path(model).read_bytes(), os.fspath(model)
+        return read_file(model), os.fspath(model)
     except OSError as error:
         raise ConversionError(f"{os.fspath(model)} cannot be read: {error.strerror}") from None
+    except MemoryError:
+        raise ConversionError(f"{os.fspath(model)} cannot be read: there is not enough memory") from None
 
 
 def _converted(source: bytes, name: str, options: ConvertOptions) -> Any:
@@ -135,16 +143,19 @@ def _converted(source: bytes, name: str, options: ConvertOptions) -> Any:
     if options["experimental_default_int8_range"] is not None:
         _warn("experimental_default_int8_range makes an int8 model for measuring latency: its results are meaningless")
     options["progress"]("reading")
-    model = _read(source, name)
-    notes = Notes(model)
+    with boundary():
+        model = _read(source, name)
+        notes = Notes(model)
     status = _rewrite(model, notes, options)
     result, verification = source, None
     if status == "converted":
         options["progress"]("writing")
-        result = write_model(model)
-        _check_written(result)
+        with boundary():
+            result = write_model(model)
+            _check_written(result)
         verification = _verification(source, result, model.input_names, options)
-    report = make_report(notes, len(source), len(result), status, verification)
+    with boundary():
+        report = make_report(notes, len(source), len(result), status, verification)
     return (result, report) if options["return_report"] else result
 
 
@@ -167,16 +178,20 @@ def _rewrite(model: Model, notes: Notes, options: ConvertOptions) -> str:
         if not asks_for_more(options):
             return "no binary layer"
     if (ranges := _ranges(model, options)) is not None:
-        insert_quantization(model, ranges, input_type, notes)
+        with boundary():
+            insert_quantization(model, ranges, input_type, notes)
     run_phases(model, ("int8",), notes, progress)
     if options["low_bit_weights"] is not None:
-        narrow_weights(model, options["low_bit_weights"].upper(), options["dynamic_range"], notes)
-    set_interface_types(model, input_type, output_type)
+        with boundary():
+            narrow_weights(model, options["low_bit_weights"].upper(), options["dynamic_range"], notes)
+    with boundary():
+        set_interface_types(model, input_type, output_type)
     if options["larq_compatible"]:
         run_phases(model, ("for_larq",), notes, progress)
     run_phases(model, ("tidy",), notes, progress)
-    compact(model)
-    notes.finish(model.graphs)
+    with boundary():
+        compact(model)
+        notes.finish(model.graphs)
     return "converted"
 
 
@@ -210,7 +225,7 @@ def _verification(source: bytes, result: bytes, names: list[str], options: Conve
             samples = islice(dataset() if callable(dataset) else dataset, _VERIFIED_SAMPLES)
             columns = zip(*(arrays_of(sample, names) for sample in samples), strict=True)
             inputs = [np.concatenate(column) for column in columns] or None
-    return verify_conversion(source, result, inputs)
+    return verify_apart(source, result, inputs)
 
 
 def _warn(message: str) -> None:

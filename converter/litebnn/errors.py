@@ -1,5 +1,46 @@
 """The exceptions that litebnn raises on its own account."""
 
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+
+def printable(text: object) -> str:
+    r"""Text in one line that moves no cursor and colours nothing: what a terminal would act on is spelled out.
+
+    Names in a model, and names of files, are whatever their author wrote.
+
+    >>> printable("conv\n\x1b[31m")
+    'conv\\n\\x1b[31m'
+    """
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode("ascii") for c in str(text))
+
 
 class ConversionError(ValueError):
     """A model cannot be read or converted; the message is one line that says what was found and what was expected."""
+
+    def __init__(self, message: object) -> None:
+        super().__init__(printable(message))
+
+
+class Defect(ConversionError):
+    """litebnn itself fails on a model that it has found sound: please report it. The cause says where."""
+
+
+@contextmanager
+def boundary() -> Iterator[None]:
+    """Lets nothing out of the converter but what its functions say that they raise.
+
+    Raises:
+        ConversionError: it was raised inside, or there was not enough memory.
+        Defect: anything else was raised inside.
+    """
+    try:
+        yield
+    except ConversionError:
+        raise
+    except MemoryError as error:
+        raise ConversionError(f"there is not enough memory: {error}") from error
+    except Exception as error:
+        raise Defect(f"litebnn fails on this model, please report it: {type(error).__name__}: {error}") from error

@@ -1,4 +1,7 @@
-"""The command `litebnn`: one file a command, each of which imports what it needs only when it runs."""
+"""The command `litebnn`: one file a command, each of which imports what it needs only when it runs.
+
+A command's module has `add_to`, which adds it to the command line, and sets `run` to what runs it.
+"""
 
 from __future__ import annotations
 
@@ -8,15 +11,16 @@ from collections.abc import Sequence
 from typing import NoReturn
 
 from litebnn import __version__
-from litebnn.cli import convert
-from litebnn.errors import ConversionError
+from litebnn.cli import check, convert
+from litebnn.cli.streams import flush, prepared
+from litebnn.errors import ConversionError, printable
 
-_COMMANDS = (convert,)
+_COMMANDS = (convert, check)
 
 
 class _OneLineParser(argparse.ArgumentParser):
     def error(self, message: str) -> NoReturn:
-        print(f"{self.prog}: {message}", file=sys.stderr)
+        print(f"{self.prog}: {printable(message)}", file=sys.stderr)
         raise SystemExit(1)
 
 
@@ -31,15 +35,22 @@ def _parser() -> argparse.ArgumentParser:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Runs the command line and returns the exit code: 0, or 1 after a one-line message."""
-    options = _parser().parse_args(arguments)
-    try:
-        options.run(options)
-        return 0
-    except (ConversionError, ValueError, OSError) as error:
-        message = " ".join(str(error).split())
-        if isinstance(error, ConversionError) and str(options.model) not in message:
-            message = f"{options.model}: {message}"
-        print(f"litebnn: {message}", file=sys.stderr)
-    except KeyboardInterrupt:
-        print("litebnn: interrupted", file=sys.stderr)
-    return 1
+    options = argparse.Namespace(model="")
+    with prepared():
+        try:
+            try:
+                _parser().parse_args(arguments, namespace=options).run(options)
+            finally:
+                flush()
+            return 0
+        except BrokenPipeError:
+            # Whoever read the output has seen enough.
+            return 1
+        except (ValueError, OSError, MemoryError, ImportError) as error:
+            message, model = printable(" ".join(str(error).split())), printable(options.model)
+            if isinstance(error, ConversionError) and model not in message:
+                message = f"{model}: {message}"
+            print(f"litebnn: {message}", file=sys.stderr)
+        except KeyboardInterrupt:
+            print("litebnn: interrupted", file=sys.stderr)
+        return 1

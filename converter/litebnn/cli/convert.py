@@ -6,7 +6,6 @@ import argparse
 import json
 import os
 import sys
-import tempfile
 import warnings
 import zipfile
 from collections.abc import Iterator
@@ -14,6 +13,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
+from litebnn.errors import boundary, printable
 from litebnn.options import INTERFACE_TYPES, LOW_BIT_WEIGHTS, OPTIONS
 
 if TYPE_CHECKING:
@@ -52,22 +52,25 @@ def _run(options: argparse.Namespace) -> None:
 
     from litebnn.convert import convert_tflite
     from litebnn.frontends.files import file_to_tflite
+    from litebnn.model_files import write_whole
 
     if not options.output.parent.is_dir():
         raise ValueError(f"{options.output.parent} is no folder to write {options.output.name} to")
     if options.output.exists() and not options.output.is_file():
         raise ValueError(f"{options.output} is no file: expected the name of a .tflite file to write")
     representative = None if options.representative_data is None else _samples(options.representative_data)
-    columns = (TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn())
+    columns = (TextColumn("{task.description}", markup=False), BarColumn(), TimeElapsedColumn())
     with (
         _native_logs_silenced() as terminal,
         Progress(*columns, console=Console(file=terminal), transient=True, disable=not terminal.isatty()) as bar,
         warnings.catch_warnings(record=True) as caught,
     ):
         warnings.simplefilter("always")
-        task = bar.add_task(f"reading {options.model.name}", total=None)
+        task = bar.add_task(f"reading {printable(options.model.name)}", total=None)
+        with boundary():
+            source = file_to_tflite(options.model)
         converted, report = convert_tflite(
-            file_to_tflite(options.model),
+            source,
             inference_input_type=options.inference_input_type,
             inference_output_type=options.inference_output_type,
             experimental_default_int8_range=options.default_int8_range and tuple(options.default_int8_range),
@@ -79,7 +82,7 @@ def _run(options: argparse.Namespace) -> None:
             return_report=True,
             progress=lambda step: bar.update(task, description=step.replace("_", " ")),
         )
-    _write_whole(options.output, converted)
+    write_whole(options.output, converted)
     for warning in caught:
         if warning.category is UserWarning and Path(warning.filename) == Path(__file__):
             print(f"litebnn: warning: {warning.message}", file=sys.stderr)
@@ -130,19 +133,3 @@ def _samples(path: Path) -> list[list[Any]]:
     if not arrays or any(np.ndim(array) == 0 for array in arrays) or len({len(array) for array in arrays}) != 1:
         raise ValueError(f"{path} must hold as many samples of each input, batch first")
     return [[array[i : i + 1] for array in arrays] for i in range(len(arrays[0]))]
-
-
-def _write_whole(path: Path, content: bytes) -> None:
-    """Replaces a file (of a link, the one it points to) by a complete one, never by a part of it."""
-    path = path.resolve()
-    handle, name = tempfile.mkstemp(dir=path.parent, prefix=path.name, suffix=".part")
-    part = Path(name)
-    try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(content)
-        mask = os.umask(0)
-        os.umask(mask)
-        part.chmod(0o666 & ~mask)
-        part.replace(path)
-    finally:
-        part.unlink(missing_ok=True)

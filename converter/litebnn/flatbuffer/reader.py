@@ -325,6 +325,9 @@ def _signature(source: Any, graphs: list[Graph], tables: list[list[Tensor]], bud
             name = _text(at(i).Name(), budget) or ""
             pairs.append((name, _at(tensors, at(i).TensorIndex(), f'signature "{key}": tensor of "{name}"')))
         named.append(pairs)
+    for name, tensor in named[0]:
+        if tensor not in graph.inputs:
+            raise ConversionError(f'signature "{key}": "{name}" is "{tensor.name}", which is no input of its subgraph')
     for _, tensor in named[0] + named[1]:
         graph.pinned.add(tensor)
     return Signature(key, graph, named[0], named[1])

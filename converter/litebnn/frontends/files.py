@@ -15,6 +15,7 @@ from litebnn.errors import ConversionError
 from litebnn.frontends.keras import keras_to_tflite
 from litebnn.frontends.saved_model import saved_model_to_tflite
 from litebnn.frontends.tensorflow import load_tensorflow
+from litebnn.model_files import read_file
 
 _HDF5_MAGIC = b"\x89HDF\r\n\x1a\n"
 _TFLITE_IDENTIFIER = b"TFL3"
@@ -31,9 +32,8 @@ def file_to_tflite(path: Path) -> bytes:
     try:
         with path.open("rb") as file:
             head = file.read(8)
-            if head[4:8] == _TFLITE_IDENTIFIER:
-                file.seek(0)
-                return file.read()
+        if head[4:8] == _TFLITE_IDENTIFIER:
+            return read_file(path)
     except OSError as error:
         raise ConversionError(f"{path} cannot be read: {error.strerror}") from None
     if head.startswith(_HDF5_MAGIC):

@@ -17,6 +17,7 @@ from litebnn.graph.graph import (
     constant,
     packed_words,
 )
+from litebnn.graph.hazards import check_model
 from litebnn.graph.op_facts import FACTS, Int8, builtin_op, facts
 from litebnn.graph.validate import check_graph
 
@@ -37,6 +38,7 @@ __all__ = [
     "builtin_op",
     "check_custom_ops",
     "check_graph",
+    "check_model",
     "compact",
     "constant",
     "facts",

@@ -34,8 +34,18 @@ def check_custom_ops(graph: Graph) -> None:
 
 def mistakes(op: Op) -> Iterator[str]:
     """For what the library would refuse an op; nothing for one of litebnn's that it takes, and for others."""
-    check = _CHECKS.get(op.name)
-    return iter(()) if check is None else check(op)
+    if op.name not in _CHECKS:
+        return
+    wanted = _INPUTS.get(op.name, range(1, 2))
+    if len(op.inputs) not in wanted or None in op.inputs[: wanted.start] or len(op.outputs) != 1:
+        yield f"{len(op.inputs)} inputs and {len(op.outputs)} outputs, expected {wanted.start} and 1 at least"
+        return
+    try:
+        decode_options(op.name, op.custom_options)
+    except ValueError as error:
+        yield str(error)
+        return
+    yield from _CHECKS[op.name](op)
 
 
 def _quantize(op: Op) -> Iterator[str]:
@@ -135,6 +145,7 @@ def _dims(tensor: Tensor, expected: Dims) -> Iterator[str]:
         yield f'"{tensor.name}" has shape {list(tensor.dims)}, expected {list(expected)}'
 
 
+_INPUTS = {LCE_BCONV_2D: range(2, 6)}
 _CHECKS: dict[str, Callable[[Op], Iterator[str]]] = {
     LCE_QUANTIZE: _quantize,
     LCE_DEQUANTIZE: _dequantize,

@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from litebnn.contract import BITS_PER_WORD
+from litebnn.errors import ConversionError
 
 Array: TypeAlias = npt.NDArray[Any]
 
@@ -25,6 +26,10 @@ NUMPY_TYPES: dict[str, np.dtype[Any]] = {
         *("INT8", "INT16", "INT32", "INT64", "UINT8", "UINT16", "UINT32", "UINT64"),
     )
 }
+
+# How many elements rewrites may compute from constants, and how many more for each byte of these. Networks need a few
+# for each byte; a damaged file of 58 kB has asked for 4.8 GB and 39 s.
+_WORK, _WORK_PER_BYTE = 1 << 24, 64
 
 
 @dataclass(eq=False)
@@ -183,6 +188,8 @@ class Graph:
         self.carried = carried
         # Signatures name these, so they may not be removed or given another meaning.
         self.pinned: set[Tensor] = set()
+        stored = {tensor.buffer for tensor in tensors if tensor.is_constant}
+        self._work = _WORK + _WORK_PER_BYTE * sum(buffer.data.size for buffer in stored if buffer.data is not None)
         self._held: set[Op] = set()
         self._producer: dict[Tensor, Op] = {}
         self._consumers: dict[Tensor, list[Op]] = {}
@@ -260,6 +267,16 @@ class Graph:
             for index, tensor in enumerate(op.inputs):
                 if tensor is old:
                     self.set_input(op, index, new)
+
+    def spend(self, elements: int) -> None:
+        """Charges for elements that are about to be computed from constants.
+
+        Raises:
+            ConversionError: that is more in all than the constants in the file account for.
+        """
+        self._work -= elements
+        if self._work < 0:
+            raise ConversionError("far more is computed from the model's constants than they are large")
 
     def all_tensors(self) -> Iterable[Tensor]:
         """The listed tensors, then those that ops and outputs brought along."""

@@ -12,12 +12,16 @@ def check_graph(graph: Graph) -> None:
     """Holds every op against the facts about its kind.
 
     Raises:
-        ConversionError: an op has not the inputs, outputs or options of its kind, or comes too early.
+        ConversionError: an op has not the inputs, outputs or options of its kind, or comes too early; or an input of
+            the graph is computed, or is a constant.
     """
     written_by = {tensor: i for i, op in enumerate(graph.ops) for tensor in op.outputs}
     for tensor in graph.inputs:
         if tensor in written_by:
             raise ConversionError(f'op {written_by[tensor]} writes "{tensor.name}", an input of the graph')
+        # What it holds when the model runs is whatever its caller writes, so no rewrite may read the value in the file.
+        if tensor.is_constant:
+            raise ConversionError(f'"{tensor.name}", an input of the graph, is a constant')
     for index, op in enumerate(graph.ops):
         what = f"op {index} ({op.name})"
         _check_order(what, index, op, written_by)

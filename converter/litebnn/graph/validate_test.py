@@ -93,3 +93,11 @@ def test_a_concatenation_says_along_which_axis() -> None:
     op_of(model, "CONCATENATION").options.table = ""
     with pytest.raises(ConversionError, match="options are missing, expected ConcatenationOptions"):
         check_graph(model.graph)
+
+
+def test_an_input_of_the_graph_is_no_constant() -> None:
+    model = sound()
+    x = model.graph.inputs[0]
+    x.name, x.buffer = "x", constant("c", np.ones(x.shape, np.float32)).buffer
+    with pytest.raises(ConversionError, match='"x", an input of the graph, is a constant'):
+        check_graph(model.graph)

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TypeAlias
 
+from litebnn.errors import boundary
 from litebnn.graph import Graph, Model
 from litebnn.passes.binarize.absorb_one_padding import absorb_one_padding
 from litebnn.passes.binarize.binarize_convs import binarize_convs
@@ -130,4 +131,5 @@ def run_phases(
                 changed = False
                 for one in PHASES[phase]:
                     progress(one.__name__)
-                    changed |= one(graph, notes)
+                    with boundary():
+                        changed |= one(graph, notes)

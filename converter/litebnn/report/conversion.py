@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from litebnn.errors import printable
 from litebnn.report.advice import advise
 from litebnn.report.verify import Verification
 from litebnn.rewriting.notes import Layer, Notes
@@ -72,7 +73,8 @@ class ConversionReport:
 
     def remarks(self) -> list[str]:
         """What to change in the model, and where rounding turned signs; one line each."""
-        return [*self.warnings, *(() if self.verification is None else self.verification.lines())]
+        found = () if self.verification is None else self.verification.lines()
+        return [printable(line) for line in (*self.warnings, *found)]
 
     def summary(self) -> str:
         """One line: how much of the work is binary, and the sizes."""
@@ -90,7 +92,8 @@ def row_of(layer: Layer) -> tuple[str, ...]:
     remarks = " + ".join(layer.fused) if layer.binary else "; ".join(layer.reasons)
     sizes = f"{layer.bytes_before:,} → {layer.bytes_after:,}"
     binary = "yes" if layer.binary else "no"
-    return short_name(layer.name), layer.kind, binary, f"{layer.macs:,}", sizes, layer.output, remarks
+    cells = short_name(layer.name), layer.kind, binary, f"{layer.macs:,}", sizes, layer.output, remarks
+    return tuple(map(printable, cells))
 
 
 def short_name(name: str) -> str:

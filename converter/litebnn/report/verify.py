@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from litebnn.child import run_apart
 from litebnn.errors import ConversionError
-from litebnn.flatbuffer import read_model
-from litebnn.graph import NUMPY_TYPES, Array, Model, Tensor, facts
+from litebnn.flatbuffer import read_model, read_strictly
+from litebnn.graph import NUMPY_TYPES, Array, Model, Tensor, check_model, facts
 from litebnn.report.divergence import TOLERANCE, Divergence, LayerComparison, by_layer, computed, difference
 from litebnn.runtime.intermediates import interpreter_for
 from litebnn.runtime.interpreter import Interpreter
@@ -20,6 +21,10 @@ from litebnn.runtime.predictor import arrays_of
 # An int8 result's error may have this share of the values' root mean square.
 INT8_TOLERANCE = 0.5
 _RANDOM_SAMPLES, _RANDOM_TRIES = 2, 8
+# What verifying may take, and what more for each sample (a board may need seconds for a large network) and for each
+# byte of models and inputs.
+_SECONDS, _SECONDS_PER_SAMPLE = 60, 15
+_MEMORY, _MEMORY_PER_BYTE = 4 << 30, 8
 
 
 @dataclass(frozen=True)
@@ -44,6 +49,43 @@ class Verification:
         """One line for each layer whose signs rounding turned."""
         total = self.samples + self.passed_over
         return [f"rounding in {one.samples} of {total} samples: {one}" for one in self.turned]
+
+
+def verify_apart(source: bytes, converted: bytes, inputs: Any = None) -> Verification:
+    """What `verify_conversion` finds, in another process with limits on time and memory.
+
+    Raises:
+        ConversionError: as there, or a model crashes the runtime, or asks for more time or memory than one of its size
+            may need.
+        ValueError: the inputs are not such as the model takes.
+    """
+    model = read_model(source)
+    samples = _RANDOM_TRIES
+    if inputs is not None:
+        inputs = arrays_of(inputs, model.input_names)
+        samples = len(_samples(model, inputs))
+    size = len(source) + len(converted) + sum(array.nbytes for array in inputs or ())
+    found = run_apart(
+        "verifying",
+        verify_as_dict,
+        source,
+        converted,
+        inputs,
+        seconds=_SECONDS + _SECONDS_PER_SAMPLE * samples,
+        memory=_MEMORY + _MEMORY_PER_BYTE * size,
+    )
+    return Verification(**{**found, "turned": tuple(Divergence(**place) for place in found["turned"])})
+
+
+def verify_as_dict(source: bytes, converted: bytes, inputs: list[Array] | None) -> dict[str, Any]:
+    """What `verify_conversion` finds, as JSON can hold it; what a runtime says against a model is of the model."""
+    check_model(read_strictly(source))
+    try:
+        return asdict(verify_conversion(source, converted, inputs))
+    except ConversionError:
+        raise
+    except ValueError as error:
+        raise ConversionError(f"the model cannot be verified: {error}") from error
 
 
 def verify_conversion(

@@ -135,11 +135,13 @@ def _evaluate(graph: Graph, tensor: Tensor, most: int, shared: dict[Tensor, Arra
         or min(tensor.dims, default=0) < 0
     ):
         return None
+    graph.spend(math.prod(tensor.shape))
     if op.name == "DEQUANTIZE" and op.input(0).type != "FLOAT16":
         result = dequantized(op.input(0))
     else:
         values = [_evaluate(graph, op.input(i), most, shared, depth + 1) for i in range(len(op.inputs))]
         known = [value for value in values if value is not None]
+        graph.spend(sum(value.size for value in known))
         result = _apply(op, known, dtype) if len(known) == len(values) else None
     if len(graph.consumers(tensor)) > 1:
         shared[tensor] = result

@@ -12,7 +12,7 @@ from litebnn.runtime.delegate import load_delegate
 from litebnn.runtime.environment import environment as make_environment
 from litebnn.runtime.environment import import_litert
 from litebnn.runtime.interpreter import Interpreter
-from litebnn.runtime.predictor import Array, Predictor, read_content
+from litebnn.runtime.predictor import Array, Predictor, read_content, reason
 from litebnn.unique_names import unique_names
 
 # LiteRT's TensorBuffer for Python copies bytes whatever their type is called, but knows few types.
@@ -38,7 +38,7 @@ class CompiledModel(Predictor):
     Raises:
         ValueError: the model cannot be read, or an op in it is refused; the message names it. From `predict` too, where
             only a run shows it.
-        FileNotFoundError: the model or the op library is not found.
+        OSError: the model cannot be read, or the op library is not found.
         ImportError: ai-edge-litert is not installed, is older than 2.1.6, or does not run on this CPU.
 
     Example:
@@ -171,5 +171,5 @@ def _reason(model: bytes | str | Path, name: str, num_threads: int, isa: str | N
 def _refusal(name: str, error: Exception) -> str:
     """What only the interpreter runs."""
     package = packages_distributions()["ai_edge_litert"][0]
-    text = " ".join(str(error).split())
-    return f"{name} is refused by the CompiledModel of {package} {version(package)}, use litebnn.Interpreter: {text}"
+    runtime = f"the CompiledModel of {package} {version(package)}"
+    return f"{name} is refused by {runtime}, use litebnn.Interpreter: {reason(error)}"

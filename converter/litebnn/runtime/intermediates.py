@@ -21,9 +21,12 @@ def interpreter_for(purpose: str, model: bytes) -> Interpreter:
     """An interpreter of the installed runtime.
 
     Raises:
-        ConversionError: the runtime or the op library is missing, without which there is no `purpose`.
+        ConversionError: the runtime or the op library is missing, without which there is no `purpose`, or the runtime
+            refuses the model.
     """
     try:
         return Interpreter(model)
     except (ImportError, OSError) as error:
         raise ConversionError(f"{purpose} needs a runtime and litebnn's library: {error}") from None
+    except ValueError as error:
+        raise ConversionError(f"{purpose} cannot run the model: {error}") from error

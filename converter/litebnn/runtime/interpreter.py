@@ -9,8 +9,11 @@ import numpy as np
 
 from litebnn.runtime.delegate import load_delegate
 from litebnn.runtime.find import RUNTIMES, find_runtime
-from litebnn.runtime.predictor import Array, Predictor, read_content
+from litebnn.runtime.predictor import Array, Predictor, read_content, reason
 from litebnn.unique_names import unique_names
+
+# What runtimes raise on account of a model; SystemError is what tflite-runtime makes of names that are no UTF-8.
+_FAILURES = (RuntimeError, ValueError, SystemError, MemoryError, LookupError, TypeError, OverflowError)
 
 
 class Interpreter(Predictor):
@@ -25,8 +28,9 @@ class Interpreter(Predictor):
         isa: the instruction set to use, as in `litebnn.load_delegate`.
 
     Raises:
-        ValueError: the model cannot be read, or an op in it is refused; the message names it.
-        FileNotFoundError: the model or the op library is not found.
+        ValueError: the model cannot be read, or an op in it is refused; the message names it. From `predict` too, where
+            only a run shows it.
+        OSError: the model cannot be read, or the op library is not found.
         ImportError: no runtime is installed.
 
     Example:
@@ -45,7 +49,7 @@ class Interpreter(Predictor):
         runtime: str | None = None,
         isa: str | None = None,
     ) -> None:
-        name, content = read_content(model)
+        self._name, content = read_content(model)
         module = find_runtime(runtime)
         delegate = load_delegate(num_threads, isa=isa, runtime=runtime)
         try:
@@ -58,15 +62,17 @@ class Interpreter(Predictor):
             self._inputs = self._interpreter.get_input_details()
             self._outputs = self._interpreter.get_output_details()
             self._input_names, self._output_names = _interface_names(self._interpreter)
-        # SystemError is what tflite-runtime makes of a signature whose names are no UTF-8.
-        except (RuntimeError, ValueError, SystemError) as error:
-            raise ValueError(f"{name} is refused: {' '.join(str(error).split())}") from error
+        except _FAILURES as error:
+            raise ValueError(f"{self._name} is refused: {reason(error)}") from error
 
     def _run(self, arrays: list[Array]) -> list[Array]:
-        for detail, array in zip(self._inputs, arrays, strict=True):
-            self._interpreter.set_tensor(detail["index"], np.asarray(array, order="C"))
-        self._interpreter.invoke()
-        return [self._interpreter.get_tensor(detail["index"]) for detail in self._outputs]
+        try:
+            for detail, array in zip(self._inputs, arrays, strict=True):
+                self._interpreter.set_tensor(detail["index"], np.asarray(array, order="C"))
+            self._interpreter.invoke()
+            return [self._interpreter.get_tensor(detail["index"]) for detail in self._outputs]
+        except _FAILURES as error:
+            raise ValueError(f"{self._name} cannot be run: {reason(error)}") from error
 
 
 def _interface_names(interpreter: Any) -> tuple[list[str], list[str]]:
@@ -99,15 +105,6 @@ def _check_structure(content: bytes) -> None:
     It takes the schema, which comes with ai-edge-litert: there is none on 32-bit Arm, and no check.
     """
     if importlib.util.find_spec("ai_edge_litert"):
-        from litebnn.flatbuffer import read_model
+        from litebnn.flatbuffer import read_strictly
 
-        read_model(_Bounded(content))
-
-
-class _Bounded(bytes):
-    """Bytes whose slices end inside them, where Python would quietly cut a string of a corrupt file short."""
-
-    def __getitem__(self, key: Any) -> Any:
-        if isinstance(key, slice) and key.stop is not None and key.stop > len(self):
-            raise IndexError(f"byte {key.stop} of {len(self)}")
-        return super().__getitem__(key)
+        read_strictly(content)

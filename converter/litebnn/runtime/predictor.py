@@ -8,6 +8,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from litebnn.errors import printable
+from litebnn.model_files import read_file
+
 Array = npt.NDArray[Any]
 
 
@@ -15,16 +18,21 @@ def read_content(model: bytes | str | Path) -> tuple[str, bytes]:
     """A name for the model in messages, and its bytes.
 
     Raises:
-        ValueError: it is no .tflite file.
-        FileNotFoundError: there is no file of that name.
+        ValueError: it is no .tflite file, or too large a one.
+        OSError: the file cannot be read.
     """
     if isinstance(model, str | Path):
-        name, content = str(model), Path(model).read_bytes()
+        name, content = printable(model), read_file(model)
     else:
         name, content = "the model", bytes(model)
     if content[4:8] != b"TFL3":
         raise ValueError(f"{name} is no .tflite file: it lacks the identifier TFL3")
     return name, content
+
+
+def reason(error: Exception) -> str:
+    """What a runtime says in an exception, in one line."""
+    return printable(" ".join(str(error).split())) or "the runtime does not say why"
 
 
 def arrays_of(x: Any, names: Sequence[str] = ()) -> list[Array]:
@@ -35,7 +43,7 @@ def arrays_of(x: Any, names: Sequence[str] = ()) -> list[Array]:
     """
     if isinstance(x, Mapping):
         if set(x) != set(names):
-            raise ValueError(f"inputs {', '.join(map(str, x)) or 'none'} given, expected {', '.join(names)}")
+            raise ValueError(printable(f"inputs {', '.join(map(str, x)) or 'none'} given, expected {', '.join(names)}"))
         return [np.asarray(x[name]) for name in names]
     return [np.asarray(array) for array in x] if isinstance(x, list | tuple) else [np.asarray(x)]
 
@@ -126,9 +134,10 @@ class Predictor(ABC):
             ]
             for detail, result in zip(self._outputs, runs[0], strict=True):
                 if result.shape[:1] != (batch,):
+                    found = f"output {printable(detail['name'])} has shape {result.shape}"
                     raise ValueError(
-                        f"output {detail['name']} has shape {result.shape}, which does not begin with the batch of "
-                        f"{batch}: give inputs of exactly {self.input_shapes}"
+                        f"{found}, which does not begin with the batch of {batch}: give inputs of exactly "
+                        f"{self.input_shapes}"
                     )
             results = [np.concatenate(outputs) for outputs in zip(*runs, strict=True)]
         if isinstance(x, Mapping):
@@ -141,7 +150,8 @@ class Predictor(ABC):
             raise ValueError(f"{len(arrays)} inputs given, expected {len(self._inputs)}")
         for detail, array in zip(self._inputs, arrays, strict=True):
             if array.dtype != detail["dtype"]:
-                raise ValueError(f"input {detail['name']} is {array.dtype}, expected {np.dtype(detail['dtype'])}")
+                found = f"input {printable(detail['name'])} is {array.dtype}"
+                raise ValueError(f"{found}, expected {np.dtype(detail['dtype'])}")
         return arrays
 
     def _check_batches(self, arrays: list[Array]) -> int:
@@ -149,11 +159,12 @@ class Predictor(ABC):
         shapes = self.input_shapes
         batch = shapes[0][0] if shapes[0] else 0
         for detail, array, shape in zip(self._inputs, arrays, shapes, strict=True):
-            found = f"input {detail['name']} has shape {array.shape}, expected"
+            found = f"input {printable(detail['name'])} has shape {array.shape}, expected"
             if not batch or any(other[:1] != (batch,) for other in shapes):
                 raise ValueError(f"{found} exactly {shape}: the model's inputs have no batch in common")
             if array.ndim != len(shape) or array.shape[1:] != shape[1:] or not len(array) or len(array) % batch:
                 raise ValueError(f"{found} {shape} with any multiple of {batch} in front")
             if len(array) != len(arrays[0]):
-                raise ValueError(f"input {detail['name']} has {len(array)} samples, the first input {len(arrays[0])}")
+                found = f"input {printable(detail['name'])} has {len(array)} samples"
+                raise ValueError(f"{found}, the first input {len(arrays[0])}")
         return batch

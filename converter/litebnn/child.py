@@ -1,0 +1,82 @@
+"""Runs a function in a process of its own, which may crash, hang or ask for any amount of memory.
+
+Runtimes are not hardened against damaged models, so what a stranger's model does there must not reach this process:
+the child sends its result as JSON, in which nothing can be hidden that would run here.
+"""
+
+from __future__ import annotations
+
+import importlib
+import json
+import os
+import pickle
+import resource
+import signal
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from litebnn.errors import ConversionError, boundary
+
+_START = "import json, sys; sys.path[:] = json.loads(sys.argv[1]); from litebnn.child import serve; serve()"
+
+
+def run_apart(purpose: str, function: Callable[..., Any], *arguments: Any, seconds: float, memory: int) -> Any:
+    """What `function(*arguments)` returns, called in another process.
+
+    Args:
+        purpose: what is done, for messages.
+        function: one of a module, whose result JSON can hold.
+        arguments: what pickle can hold.
+        seconds: how long it may take.
+        memory: how many bytes it may ask for.
+
+    Raises:
+        ConversionError: the function raises it, the process ends otherwise than by returning, or a limit is reached.
+    """
+    request = pickle.dumps((f"{function.__module__}:{function.__qualname__}", arguments, memory))
+    command = [sys.executable, "-c", _START, json.dumps(sys.path)]
+    try:
+        done = subprocess.run(
+            command, input=request, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, timeout=seconds
+        )
+    except subprocess.TimeoutExpired:
+        raise ConversionError(f"{purpose} takes more than {seconds:g} seconds") from None
+    except OSError as error:
+        raise ConversionError(f"{purpose} needs a process of its own: {error}") from None
+    try:
+        answer = json.loads(done.stdout)
+    except ValueError:
+        raise ConversionError(f"{purpose} ends the runtime's process with {_ending(done.returncode)}") from None
+    if "error" in answer:
+        raise ConversionError(answer["error"])
+    return answer["result"]
+
+
+def _ending(code: int) -> str:
+    return signal.Signals(-code).name if code < 0 else f"exit code {code}"
+
+
+def serve() -> None:
+    """The child's side: reads the request from stdin, and writes the answer to what was stdout."""
+    name, arguments, memory = pickle.load(sys.stdin.buffer)
+    # Whatever a runtime prints is no part of the answer.
+    with os.fdopen(os.dup(1), "w") as out, Path(os.devnull).open("w") as nowhere:
+        os.dup2(nowhere.fileno(), 1)
+        module, _, function = name.partition(":")
+        call = getattr(importlib.import_module(module), function)
+        _limit(memory)
+        try:
+            with boundary():
+                json.dump({"result": call(*arguments)}, out)
+        except ConversionError as error:
+            json.dump({"error": str(error)}, out)
+
+
+def _limit(memory: int) -> None:
+    """Lets this process ask for `memory` more bytes than it has, and leave no dump of them where it crashes."""
+    has = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
+    resource.setrlimit(resource.RLIMIT_AS, (has + memory, has + memory))
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))

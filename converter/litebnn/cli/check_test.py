@@ -1,0 +1,61 @@
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from litebnn import cli
+from litebnn.flatbuffer import read_model, write_model
+from tests.support.float_models import FloatModel
+
+GOLDEN = sorted((Path(__file__).resolve().parents[3] / "tests" / "golden").glob("*.tflite"))
+
+
+@pytest.mark.parametrize("path", GOLDEN, ids=lambda path: path.stem)
+def test_sound_models_pass(path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["check", str(path)]) == 0
+    assert capsys.readouterr().out.startswith(f"{path}: nothing unsound was found in 1 subgraphs, ")
+
+
+def refused(capsys: pytest.CaptureFixture[str], path: Path, content: bytes) -> str:
+    path.write_bytes(content)
+    assert cli.main(["check", str(path)]) == 1
+    [line] = capsys.readouterr().err.splitlines()
+    assert line.startswith(f"litebnn: {path}: ")
+    return line
+
+
+def test_damage_is_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path, sound = tmp_path / "model.tflite", GOLDEN[0].read_bytes()
+    assert "truncated" in refused(capsys, path, sound[:-1000])
+    assert 'not a .tflite file: it does not have "TFL3"' in refused(capsys, path, b"PK\x03\x04" + bytes(100))
+    model = FloatModel()
+    shape = model.const([3, 8], np.int32)
+    assert "op 0 (RESHAPE): " in refused(
+        capsys, path, model.finish(model.op("RESHAPE", [model.input(4, 8), shape], (3, 8)))
+    )
+
+
+def test_ops_of_litebnn_are_looked_at(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "model.tflite"
+    for damage, reason in (
+        (lambda op: setattr(op, "custom_options", b"\x04"), "options are not a FlexBuffer map"),
+        (lambda op: op.inputs.clear(), "0 inputs and 1 outputs, expected 2"),
+        (lambda op: setattr(op.output, "shape", (1, 2, 3, 4)), "has shape"),
+    ):
+        model = read_model((GOLDEN[0].parent / "1x1.lce.tflite").read_bytes())
+        damage(next(op for op in model.graphs[0].ops if op.name == "LceBconv2d"))
+        line = refused(capsys, path, write_model(model))
+        assert "(LceBconv2d): " in line
+        assert reason in line
+
+
+def test_no_runtime_sees_the_model(tmp_path: Path) -> None:
+    code = (
+        f"import sys; from litebnn import cli; cli.main(['check', {str(GOLDEN[0])!r}]); print(*sys.modules, sep='\\n')"
+    )
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    modules = run.stdout.splitlines()
+    assert "ai_edge_litert.schema_py_generated" in modules
+    assert not [name for name in modules if "pywrap" in name or name.endswith(".interpreter")]

@@ -1,0 +1,148 @@
+"""Models that a runtime would follow out of bounds are refused, and those that only look so are not."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+from litebnn.errors import ConversionError
+from litebnn.graph import Op, OpCode, Tensor, check_model
+from tests.support.float_models import FloatModel
+
+Build = Callable[[FloatModel], Tensor]
+
+
+def check(build: Build) -> None:
+    model = FloatModel()
+    check_model(model.model(build(model)))
+
+
+def strided_slice(*operands: Any, shape: tuple[int, ...] = (4, 8), **masks: int) -> Build:
+    def build(model: FloatModel) -> Tensor:
+        values = [model.const(operand, np.int32) for operand in operands]
+        return model.op("STRIDED_SLICE", [taken(model, shape), *values], (1, 1), **masks)
+
+    return build
+
+
+def taken(model: FloatModel, shape: tuple[int, ...]) -> Tensor:
+    """An input; -1 is a size that is not known."""
+    known = tuple(max(size, 1) for size in shape)
+    return model.input(*known, signature=None if known == shape else shape)
+
+
+def one(name: str, shape: tuple[int, ...], operand: Any, result: tuple[int, ...], **options: Any) -> Build:
+    """An op of an input and a constant."""
+    return lambda m: m.op(name, [taken(m, shape), m.const(operand, np.int32)], result, table="", **options)
+
+
+def of_type(name: str, operands: int = 0) -> Build:
+    """An op whose output is FLOAT32 of a FLOAT64 operand, behind `operands` others."""
+
+    def build(model: FloatModel) -> Tensor:
+        wide = Tensor("wide", "FLOAT64", (4, 8))
+        model.graph.inputs.append(wide)
+        return model.op(name, [*(model.const(0, np.int32) for _ in range(operands)), wide], (4, 8), table="", axis=0)
+
+    return build
+
+
+def unknown(name: str, inputs: list[Tensor | None]) -> Build:
+    def build(model: FloatModel) -> Tensor:
+        result = Tensor("result", "FLOAT32", (1,))
+        model.graph.insert(Op(OpCode(name), inputs, [result]))
+        return result
+
+    return build
+
+
+@pytest.mark.parametrize(
+    ("build", "reason"),
+    [
+        (one("RESHAPE", (4, 8), [3, 8], (3, 8)), r'op 0 \(RESHAPE\): "input_\d+" has shape \[4, 8\] and'),
+        (one("EXPAND_DIMS", (4, 8), 0, (1, 4, 9)), "has shape"),
+        (of_type("RESHAPE"), r'"wide" is FLOAT64 and "reshape_\d+" FLOAT32, expected the same'),
+        (of_type("TRANSPOSE"), "expected the same"),
+        (of_type("SPLIT", 1), "expected the same"),
+        (of_type("CONCATENATION", 1), "expected the same"),
+        (of_type("SELECT_V2", 2), "expected the same"),
+        (strided_slice([-5, 0], [4, 8], [1, 1]), 'begin -5 lies outside of axis 0 of "input_.*", which has 4'),
+        (strided_slice([5, 0], [9, 8], [1, 1]), "begin 5"),
+        (strided_slice([4, 0], [5, 8], [1, 1], shrink_axis_mask=1), "begin 4"),
+        (strided_slice([9, 0], [4, 8], [1, 1], shrink_axis_mask=1, begin_mask=1), "begin 9"),
+        (strided_slice([0, 0], [4, 8], [1, 0]), "a stride is 0"),
+        (strided_slice([0, 0], [4], [1, 1]), r"begin, end and strides have \[2, 1, 2\] numbers"),
+        (strided_slice([0] * 3, [1] * 3, [1] * 3), r"have \[3, 3, 3\] numbers"),
+        (one("GATHER", (4, 8), [0, 4], (2, 8), axis=0), 'an index lies outside of axis 0 of "input_.*", which has 4'),
+        (one("GATHER", (4, 8), [-1], (1, 8), axis=0), "an index"),
+        (one("GATHER", (4, 8), [0], (4, 1), axis=2), "axis is 2, expected -2 to 1"),
+        (one("SUM", (4, 8), [2], (4,), keep_dims=False), "axis 2, expected -2 to 1"),
+        (one("ARG_MAX", (4, 8), -3, (4,)), "axis -3, expected"),
+        (one("TRANSPOSE", (4, 8), [0, 0], (4, 4)), r"permutation \[0, 0\] of 2 axes"),
+        (one("TRANSPOSE", (4, 8), [0, 1, 2], (4, 8)), "permutation"),
+        (one("TRANSPOSE", (4, 8), [2**31 - 1, 1], (4, 8)), "permutation"),
+        (one("PAD", (4, 8), [[0, 0], [-1, 0]], (4, 7)), "amount -1, expected 0 at least"),
+        (one("TILE", (4, 8), [1, -2], (4, 8)), "amount -2"),
+        (lambda m: m.op("CONCATENATION", [m.input(4, 8)] * 2, (8, 8), table="", axis=3), "axis is 3, expected"),
+        (
+            lambda m: m.op("SLICE", [m.input(4), m.const([2], np.int32), m.const([3], np.int32)], (3,), table=""),
+            '3 from 2 lies outside of axis 0 of "input_.*", which has 4',
+        ),
+        (lambda m: m.input(1, 1 << 20, 1 << 20), r'"input_.*" has 4,398,046,511,104 bytes, expected less than 2 GiB'),
+        (lambda m: m.op("WHILE", [m.input(1)], (1,), table="", cond_subgraph_index=1), "cond_subgraph_index is 1"),
+        (lambda m: m.op("IF", [m.input(1)], (1,), table="", then_subgraph_index=-1), "expected 0 to 0"),
+        (unknown("GATHER", []), "the first input or output is missing"),
+        (unknown("UNPACK", [None]), "the first input or output is missing"),
+        (unknown("LceQuantize", []), r"op 0 \(LceQuantize\): 0 inputs and 1 outputs, expected 1 and 1 at least"),
+    ],
+)
+def test_what_leads_out_of_bounds_is_refused(build: Build, reason: str) -> None:
+    if "Lce" in reason:
+        custom = build
+        build = lambda m: _as_custom(custom, m)  # noqa: E731
+    with pytest.raises(ConversionError, match=reason):
+        check(build)
+
+
+def _as_custom(build: Build, model: FloatModel) -> Tensor:
+    result = build(model)
+    op = model.graph.ops[0]
+    op.code = OpCode("CUSTOM", op.code.builtin)
+    return result
+
+
+@pytest.mark.parametrize(
+    "build",
+    [
+        one("RESHAPE", (4, 8), [-1, 2], (16, 2)),
+        one("RESHAPE", (-1, 8), [-1], (-1,)),
+        strided_slice([-4, 8], [100, -100], [2, -1]),
+        strided_slice([100, 0], [4, 8], [1, 1], begin_mask=1),
+        strided_slice([0] * 3, [1] * 3, [1] * 3, new_axis_mask=1),
+        strided_slice([3, 0], [4, 8], [1, 1], shrink_axis_mask=1),
+        strided_slice([100, 0], [4, 8], [1, 1], shape=(-1, 8)),
+        one("GATHER", (4, 8), [0, 3], (2, 8), axis=-2),
+        one("MEAN", (4, 8), [-2, 1], (1,), keep_dims=False),
+        one("TRANSPOSE", (4, 8), [1, 0], (8, 4)),
+        one("PAD", (4, 8), [[0, 0], [1, 0]], (4, 9)),
+        lambda m: m.op("SLICE", [m.input(4), m.const([2], np.int32), m.const([-1], np.int32)], (2,), table=""),
+        lambda m: m.op("WHILE", [m.input(1)], (1,), table="", cond_subgraph_index=0),
+        unknown("FFT", []),
+    ],
+)
+def test_what_stays_in_bounds_passes(build: Build) -> None:
+    check(build)
+
+
+def test_a_shape_and_its_signature_agree() -> None:
+    model = FloatModel()
+    x = model.input(4, 8)
+    for signature, shape, reason in (
+        ((-1, 9), (1, 8), "disagree"),
+        ((-2, 8), (1, 8), "has shape"),
+        (None, (-1, 8), ""),
+    ):
+        x.shape, x.shape_signature = shape, signature
+        with pytest.raises(ConversionError, match=reason or "has shape"):
+            check_model(model.model(x))

@@ -1,0 +1,43 @@
+import os
+import signal
+from pathlib import Path
+
+import pytest
+
+from litebnn import cli
+from litebnn.model_files import write_whole
+
+SOURCE = Path(__file__).resolve().parents[2] / "tests" / "golden" / "1x1.float.tflite"
+
+
+def test_the_content_is_on_the_disk_before_the_name_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    done = []
+    fsync, replace = os.fsync, Path.replace
+    monkeypatch.setattr(os, "fsync", lambda file: done.append("content") or fsync(file))
+    monkeypatch.setattr(Path, "replace", lambda self, path: done.append("name") or replace(self, path))
+    write_whole(tmp_path / "file", b"content")
+    assert done == ["content", "name"]
+    assert (tmp_path / "file").read_bytes() == b"content"
+    assert (tmp_path / "file").stat().st_mode & 0o777 == 0o666 & ~_umask()
+
+
+def _umask() -> int:
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP, signal.SIGINT])
+def test_a_signal_leaves_no_part_behind(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: signal.Signals
+) -> None:
+    out = tmp_path / "out.tflite"
+    monkeypatch.setattr(os, "fsync", lambda file: os.kill(os.getpid(), number))
+    former = signal.getsignal(number)
+    try:
+        code = cli.main(["convert", str(SOURCE), "-o", str(out)])
+    except SystemExit as end:
+        code = end.code
+    assert code == (1 if number == signal.SIGINT else 128 + number)
+    assert list(tmp_path.iterdir()) == []
+    assert signal.getsignal(number) is former
