@@ -198,8 +198,11 @@ class FloatModel:
             fused_activation_function=ACTIVATIONS[activation],
         )
 
-    def dense(self, x: Tensor, weights: Array, bias: Array | None = None, *, activation: str = "none") -> Tensor:
-        inputs = [x, self.const(weights), None if bias is None else self.const(bias)]
+    def dense(
+        self, x: Tensor, weights: Tensor | Array, bias: Array | None = None, *, activation: str = "none"
+    ) -> Tensor:
+        kernel = weights if isinstance(weights, Tensor) else self.const(weights)
+        inputs = [x, kernel, None if bias is None else self.const(bias)]
         fused = ACTIVATIONS[activation]
         return self.op("FULLY_CONNECTED", inputs, (x.dims[0], weights.shape[0]), fused_activation_function=fused)
 

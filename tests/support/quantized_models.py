@@ -66,6 +66,13 @@ class Int8Model(FloatModel):
         shape = (x.dims[0], len(weights))
         return self._on(grid, self.op("FULLY_CONNECTED", [x, kernel, counts], shape, type="INT8", version=4))
 
+    def add8(self, x: Tensor, y: Tensor, grid: Grid) -> Tensor:
+        added = self.op("ADD", [x, y], x.dims, type="INT8", version=2, fused_activation_function=0)
+        return self._on(grid, added)
+
+    def softmax8(self, x: Tensor) -> Tensor:
+        return self._on((1 / 256, -128), self.op("SOFTMAX", [x], x.dims, type="INT8", version=2, beta=1.0))
+
     def pool8(self, x: Tensor) -> Tensor:
         return self._as(x, self.max_pool(x, 2, 1), 2)
 
@@ -107,6 +114,21 @@ class Int8Model(FloatModel):
         return tensor
 
 
+class TrainedModel(FloatModel):
+    """A float model in the making whose values are those of grids, as training with fake quantization leaves it."""
+
+    def fake(self, x: Tensor, grid: Grid) -> Tensor:
+        levels = self.op("QUANTIZE", [x], x.dims, type="INT8")
+        levels.quantization = parameters(*grid)
+        return self.op("DEQUANTIZE", [levels], x.dims, version=2)
+
+    def fake_weights(self, levels: Array, scales: Array) -> Tensor:
+        """Weights [O, ...] with a scale for each output channel, or one in all."""
+        stored = self.const(levels, np.int8)
+        stored.quantization = parameters(scales)
+        return self.op("DEQUANTIZE", [stored], stored.shape, version=2)
+
+
 def in_half_precision(source: bytes) -> bytes:
     """Every float constant as a half, behind a DEQUANTIZE, as TensorFlow stores them."""
     model = read_model(source)
@@ -129,7 +151,7 @@ def with_int8_weights(source: bytes) -> bytes:
     """The weights of layers in int8, with a scale for each output channel: a file of dynamic range."""
     model = read_model(source)
     for op in model.ops():
-        weights = op.input(1).array if facts(op).layer else None
+        weights = op.input(1).array if facts(op).layer and op.name != "BATCH_MATMUL" else None
         if weights is not None:
             largest = np.abs(weights).reshape(len(weights), -1).max(axis=1)
             scales = np.where(largest > 0, largest, 1.0) / 127

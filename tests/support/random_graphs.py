@@ -1,0 +1,368 @@
+"""Random graphs of the patterns that exporters leave: float ones, and such as TensorFlow has quantized."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from hypothesis import strategies as st
+
+from litebnn.flatbuffer import read_model, write_model
+from litebnn.graph import Array, Tensor
+from tests.support.float_models import SIGN_FORMS, FloatModel, dyadic, sign_weights
+from tests.support.quantized_models import (
+    EXACT_GRID,
+    INT8_SIGNS,
+    NO_MINUS_GRID,
+    USUAL_GRID,
+    Int8Model,
+    TrainedModel,
+)
+
+Draw = Any
+
+ACTIVATIONS = st.sampled_from(["none", "none", "relu", "relu6", "relu1"])
+
+
+def _scale(draw: Draw, rng: np.random.Generator, channels: int) -> Array:
+    size = draw(st.sampled_from([1, channels]))
+    values = rng.choice([0.25, 0.5, 1.0, 2.0], size) * np.where(
+        rng.random(size) < draw(st.sampled_from([0, 0.3])), -1, 1
+    )
+    if draw(st.integers(0, 9)) == 0:
+        values[0] = 0.0
+    return values.astype(np.float32)
+
+
+def _after(draw: Draw, model: FloatModel, rng: np.random.Generator, x: Tensor) -> Tensor:
+    """Batch norms and activations behind a layer, in any order."""
+    channels = x.dims[-1]
+    for kind in draw(
+        st.lists(st.sampled_from(["MUL", "ADD", "SUB", "DIV", "NEG", "RSUB", "RELU", "RELU6"]), max_size=4)
+    ):
+        if kind in ("RELU", "RELU6", "NEG"):
+            x = model.elementwise(kind, x)
+            continue
+        activation = draw(ACTIVATIONS) if draw(st.integers(0, 5)) == 0 else "none"
+        if kind == "MUL":
+            x = model.elementwise("MUL", x, model.const(_scale(draw, rng, channels)), activation=activation)
+        elif kind == "DIV":
+            divisor = rng.choice([-2.0, 0.5, 1.0, 4.0], channels)
+            x = model.elementwise("DIV", x, model.const(divisor), activation=activation)
+        else:
+            offset = model.const(dyadic(rng, draw(st.sampled_from([1, channels]))))
+            sides = (offset, x) if kind == "RSUB" else (x, offset)
+            x = model.elementwise("SUB" if kind == "RSUB" else kind, *sides, activation=activation)
+    return x
+
+
+def _signs(draw: Draw, model: FloatModel, x: Tensor) -> Tensor:
+    """A sign in any form, or two other values that a boolean decides."""
+    form = draw(st.sampled_from(["two values", "broadcast", *SIGN_FORMS]))
+    if form == "two values":
+        values = draw(st.sampled_from([(0.0, 1.0), (1.0, 0.0), (-0.5, 0.5), (-1.0, 3.0)]))
+        return model.two_values(x, *values, draw(st.sampled_from(["GREATER_EQUAL", "GREATER", "LESS"])))
+    if form == "broadcast" and len(x.dims) == 4:
+        axes = draw(st.sampled_from([(1, 2), (1,), (3,), (1, 3)]))
+        shape = [1 if axis in axes else size for axis, size in enumerate(x.dims)]
+        largest = model.op("REDUCE_MAX", [x, model.const(axes, np.int32)], shape, keep_dims=True)
+        condition = model.elementwise("GREATER", largest, model.const(2.5), type="BOOL")
+        minus = model.const(-np.ones((1, *x.shape[1:])))
+        return model.op("SELECT_V2", [condition, model.const(1), minus], x.dims)
+    form = draw(st.sampled_from(SIGN_FORMS)) if form == "broadcast" else form
+    return model.sign(x, form, draw(st.sampled_from([0.0, 0.0, 0.25, -1.5])))
+
+
+def _weights(draw: Draw, model: FloatModel, rng: np.random.Generator, *shape: int) -> Tensor | Array:
+    """Weights of ±alpha, sometimes computed in the model, and sometimes with a zero."""
+    weights = sign_weights(rng, *shape)
+    oddity = draw(st.integers(0, 19))
+    if oddity == 0:
+        weights.reshape(-1)[rng.integers(weights.size)] = 0.0
+    elif oddity == 1:
+        weights[0] = 0.0
+    elif oddity <= 4:
+        clipped = model.elementwise("RELU_N1_TO_1", model.const(weights * rng.integers(1, 9, weights.shape)))
+        alpha = model.elementwise("ABS", model.const(-np.exp2(rng.integers(-2, 2, (shape[0], 1, 1, 1)))))
+        return model.elementwise("MUL", model.sign(clipped), alpha)
+    return weights
+
+
+def _pad_values(draw: Draw, model: FloatModel, x: Tensor, axes: int) -> Tensor:
+    amounts = [draw(st.sampled_from([(0, 0), (1, 1), (0, 1), (1, 0), (2, 1), (4, 0)])) for _ in range(axes)]
+    return model.pad(x, amounts, draw(st.sampled_from([None, 0.0, 1.0, -1.0])))
+
+
+def _conv(draw: Draw, model: FloatModel, rng: np.random.Generator, x: Tensor) -> Tensor:
+    """A sign and a convolution of it, with everything that may stand between them."""
+    x = _signs(draw, model, x)
+    kinds = [_conv_2d, _conv_2d, _conv_2d, _conv_1d, _split_conv, _two_convs, _depthwise_conv]
+    if x.dims[0] > 0:  # a transposed convolution names the whole shape of its output
+        kinds.append(_transposed_conv)
+    return draw(st.sampled_from(kinds))(draw, model, rng, x)
+
+
+def _conv_2d(draw: Draw, model: FloatModel, rng: np.random.Generator, x: Tensor) -> Tensor:
+    taps = draw(st.sampled_from([(1, 1), (3, 3), (2, 3), (1, 2)]))
+    stride, dilation = draw(st.sampled_from([(1, 1), (2, 2), (2, 1)])), (1, 1)
+    if stride == (1, 1):
+        dilation = draw(st.sampled_from([(1, 1), (2, 2), (1, 2)]))
+    same, padding = False, draw(st.sampled_from(["valid", "same", "padded", "padded_same", "ones_like_same"]))
+    if padding == "same":
+        same = True
+    elif padding == "ones_like_same":
+        amounts = []
+        for size, k, s, d in zip(x.dims[1:3], taps, stride, dilation, strict=True):
+            total = max((-(-size // s) - 1) * s + (k - 1) * d + 1 - size, 0)
+            amounts.append((total // 2, total - total // 2))
+        x = model.pad(x, amounts, 1.0)
+    elif padding != "valid":
+        x = _pad_values(draw, model, x, 2)
+        same = padding == "padded_same"
+    if any(size < (k - 1) * d + 1 for size, k, d in zip(x.dims[1:3], taps, dilation, strict=True)):
+        same = True
+    channels = x.dims[3]
+    groups = draw(st.sampled_from([1, channels // 32])) if channels % 64 == 0 else 1
+    channels_out = draw(st.sampled_from([2, 8, 32, 33, 64]))
+    channels_out += -channels_out % groups
+    weights = _weights(draw, model, rng, channels_out, *taps, channels // groups)
+    bias = dyadic(rng, channels_out) if draw(st.booleans()) else None
+    return model.conv(x, weights, bias, same=same, stride=stride, dilation=dilation, activation=draw(ACTIVATIONS))
+
+
+def _transposed_conv(draw: Draw, model: FloatModel, rng: np.random.Generator, x: Tensor) -> Tensor:
+    taps, stride = draw(st.sampled_from([((2, 2), 2), ((3, 3), 2), ((4, 4), 2), ((5, 2), 2), ((2, 3), 1), ((3, 4), 3)]))
+    same, odd = draw(st.booleans()), draw(st.integers(0, stride - 1))
+    weights = sign_weights(rng, draw(st.sampled_from([8, 32, 33])), *taps, x.dims[3])
+    bias = dyadic(rng, len(weights)) if draw(st.booleans()) else None
+    return model.transposed_conv(
+        x, weights, bias, same=same, stride=(stride, stride), activation=draw(ACTIVATIONS), odd=odd
+    )
+
+
+def _two_convs(draw: Draw, model: FloatModel, rng: np.random.Generator, x: Tensor) -> Tensor:
+    """Two layers of one sign, perhaps with the same weights, and their sum or their channels side by side."""
+    weights = model.const(sign_weights(rng, draw(st.sampled_from([8, 32])), 3, 3, x.dims[3]))
+    other = weights if draw(st.booleans()) else model.const(sign_weights(rng, *weights.shape))
+    a, b = (model.conv(x, w, same=True, activation=draw(ACTIVATIONS)) for w in (weights, other))
+    if draw(st.booleans()):
+        return model.elementwise("ADD", a, b)
+    dims = (*a.dims[:3], 2 * a.channels)
+    return model.op("CONCATENATION", [a, b], dims, axis=3, fused_activation_function=0)
+
+
+def _depthwise_conv(draw: Draw, model: FloatModel, rng: np.random.Generator, x: Tensor) -> Tensor:
+    return model.op(
+        "DEPTHWISE_CONV_2D",
+        [x, model.const(sign_weights(rng, 1, 3, 3, x.channels)), model.const(dyadic(rng, x.channels))],
+        x.dims,
+        depth_multiplier=1,
+        fused_activation_function=0,
+    )
+
+
+def _dense(draw: Draw, model: FloatModel, rng: np.random.Generator, x: Tensor) -> Tensor:
+    """A dense layer of a sign, or one of numbers, with weights of ±alpha that may have zeros among them."""
+    batch, columns = x.dims[0], int(np.prod(x.dims[1:]))
+    form = draw(st.sampled_from([*SIGN_FORMS, "none"]))
+    if form != "none" and draw(st.booleans()):
+        x = model.reshape(model.sign(x, form), batch, columns)
+    else:
+        x = model.reshape(x, batch, columns)
+        x = model.sign(x, form) if form != "none" else x
+    weights = sign_weights(rng, 24, columns) * rng.integers(-1 if form == "none" else 1, 2, (24, columns))
+    if draw(st.integers(0, 3)) == 0:
+        matrix = model.const(np.ascontiguousarray(weights.T))
+        x = model.op("BATCH_MATMUL", [x, matrix], (batch, 24), adj_x=False, adj_y=False)
+    else:
+        x = model.dense(x, weights, dyadic(rng, 24), activation=draw(ACTIVATIONS))
+    x = _after(draw, model, rng, x)
+    return model.dense(model.sign(x), sign_weights(rng, 5, 24)) if draw(st.booleans()) else x
+
+
+def _conv_1d(draw: Draw, model: FloatModel, rng: np.random.Generator, x: Tensor) -> Tensor:
+    """A convolution along one axis, perhaps causal or the long way round to a dilation."""
+    batch, height, width, channels = x.dims
+    x = _pad_values(draw, model, model.reshape(x, batch, height * width, channels), 1)
+    x = model.pad(x, [(4, 2)]) if x.dims[1] < 6 else x
+    split = x.dims[1] % 2 == 0 and draw(st.booleans())
+    if split:
+        x = model.space_to_batch(x, [2], [draw(st.sampled_from([(0, 0), (2, 2), (3, 1)]))])
+    y = model.conv(model.expand(x, 1), _weights(draw, model, rng, 32, 1, 3, channels), activation=draw(ACTIVATIONS))
+    y = model.reshape(y, y.dims[0], y.dims[2], 32)
+    if split:
+        y = model.batch_to_space(y, [2], [draw(st.sampled_from([(0, 0), (0, 1)]))])
+    return model.reshape(y, batch, 1, y.dims[1], 32)
+
+
+def _split_conv(draw: Draw, model: FloatModel, rng: np.random.Generator, x: Tensor) -> Tensor:
+    """A dilated convolution the long way round."""
+    pads = [(2 + size % 2, 2) for size in x.dims[1:3]]
+    x = model.space_to_batch(x, [2, 2], pads)
+    y = model.conv(x, _weights(draw, model, rng, 32, 3, 3, x.dims[3]), activation=draw(ACTIVATIONS))
+    crops = [draw(st.sampled_from([(0, 0), (1, 0), (0, 2), (1, 1)])) if size > 1 else (0, 0) for size in y.dims[1:3]]
+    return model.batch_to_space(y, [2, 2], crops)
+
+
+def _pool(draw: Draw, model: FloatModel, x: Tensor) -> Tensor:
+    taps, stride = draw(st.sampled_from([(2, 2), (3, 2), (2, 1)]))
+    same = draw(st.booleans()) or min(x.dims[1:3]) < taps
+    return model.max_pool(x, taps, stride, same=same, activation=draw(ACTIVATIONS))
+
+
+# No sum of fractions of two ends in the middle between two multiples of it, where runtimes round one way or the other.
+_NO_TIES = float(np.float32(np.pi / 10))
+
+
+class Case:
+    """A model, the seed of its input, how far outputs may be off (int8 ones in levels), and options to convert it."""
+
+    def __init__(self, source: bytes, seed: int, tolerance: float = 0.0, **options: Any) -> None:
+        self.source, self.seed, self.tolerance, self.options = source, seed, tolerance, options
+
+    def __repr__(self) -> str:
+        ops = (f"{op.name}{[t.dims for t in op.inputs if t is not None]}" for op in read_model(self.source).ops())
+        return f"seed {self.seed}, {self.options}: " + ", ".join(ops)
+
+
+def _finish(model: FloatModel, rng: np.random.Generator, *outputs: Tensor) -> bytes:
+    """The file, with a signature that has other names for inputs and outputs, and in another order."""
+    whole = model.model(*outputs)
+    assert whole.signatures is not None
+    for signature in whole.signatures:
+        signature.inputs, signature.outputs = (
+            [(f"{kind}_{place}", named[place][1]) for place in rng.permutation(len(named))]
+            for kind, named in (("z", signature.inputs), ("a", signature.outputs))
+        )
+    return write_model(whole)
+
+
+@st.composite
+def graphs(draw: Draw, most_stages: int = 3) -> Case:
+    """Float layers of signs, and what exporters put between them."""
+    seed = draw(st.integers(0, 2**16))
+    rng = np.random.default_rng(seed)
+    model = FloatModel()
+    channels = draw(st.sampled_from([32, 64, 40, 3]))
+    batch = draw(st.sampled_from([1, 4, -1]))
+    sizes = (draw(st.integers(4, 7)), draw(st.integers(4, 7)), channels)
+    signature = (batch, *sizes) if batch < 0 else None
+    x = model.input(abs(batch), *sizes, signature=signature)
+    if draw(st.integers(0, 4)) == 0:
+        x = model.elementwise("SUB", x, model.input(abs(batch), *sizes, signature=signature))
+    outputs = []
+    for _ in range(draw(st.integers(1, most_stages))):
+        before = x
+        if draw(st.booleans()):
+            x = _after(draw, model, rng, x)
+        x = _conv(draw, model, rng, x)
+        if draw(st.booleans()):
+            x = _after(draw, model, rng, x)
+        if draw(st.integers(0, 2)) == 0:
+            x = _pool(draw, model, x)
+        x = _after(draw, model, rng, x)
+        if before.dims == x.dims and draw(st.booleans()):
+            x = model.elementwise("ADD", x, before)
+        if draw(st.integers(0, 4)) == 0:
+            outputs.append(x)
+    if most_stages > 1 and draw(st.booleans()):
+        x = _dense(draw, model, rng, x)
+    if x in outputs:
+        outputs.remove(x)
+    return Case(_finish(model, rng, x, *outputs), seed)
+
+
+@st.composite
+def int8_graphs(draw: Draw) -> Case:
+    """Signs of int8 values, what may stand between, and int8 layers, one of other weights now and then.
+
+    On a grid that holds 1 and -1 all levels come out the same, so that layers follow each other; on others a level may
+    be rounded to its neighbour, and a sign turn over by it.
+    """
+    seed = draw(st.integers(0, 2**16))
+    rng = np.random.default_rng(seed)
+    model = Int8Model()
+    grid = draw(st.sampled_from([EXACT_GRID, EXACT_GRID, USUAL_GRID, NO_MINUS_GRID]))
+    exact = grid == EXACT_GRID
+    step = 1 / 8 if exact else float(rng.uniform(0.02, 0.2))
+    batch = draw(st.sampled_from([1, 4, -1]))
+    sizes = (draw(st.integers(4, 6)), draw(st.integers(4, 6)), draw(st.sampled_from([32, 40])))
+    signature = (batch, *sizes) if batch < 0 else None
+    x = model.input8((1 / 16, int(rng.integers(-128, 20))), abs(batch), *sizes, signature=signature)
+    if draw(st.integers(0, 3)) == 0:
+        x = model.add8(x, model.input8((1 / 8, 5), abs(batch), *sizes, signature=signature), (1 / 16, -3))
+    outputs = []
+    for _ in range(draw(st.integers(1, 3)) if exact else 1):
+        form = draw(st.sampled_from(INT8_SIGNS if exact else INT8_SIGNS[:-1]))
+        x = model.sign8(x, form, grid)
+        for between in draw(st.lists(st.sampled_from(["pool", "zeros", "ones"]), max_size=2)):
+            x = (
+                model.pool8(x)
+                if between == "pool" and min(x.dims[1:3]) > 1
+                else model.pad8(x, None if between == "zeros" else 1.0)
+            )
+        weights = sign_weights(rng, draw(st.sampled_from([8, 33])), 3, 3, x.dims[3])
+        if draw(st.integers(0, 5)) == 0:
+            weights *= rng.integers(0, 3, weights.shape)
+        activation = draw(st.sampled_from(["none", "relu"]))
+        results = (step, -128 if activation == "relu" else int(rng.integers(-20, 20)))
+        same = draw(st.booleans()) or min(x.dims[1:3]) < 3
+        x = model.conv8(x, weights, dyadic(rng, len(weights)), results, same=same, activation=activation)
+        outputs.append(x)
+    if draw(st.booleans()):
+        rows = model.reshape8(model.sign8(x, "where", grid), batch, int(np.prod(x.dims[1:]))) if exact else None
+        if rows is not None:
+            weights = sign_weights(rng, 10, rows.dims[1], alpha=False)
+            outputs.append(model.dense8(rows, weights, dyadic(rng, 10), (1.0, 3)))
+            if draw(st.booleans()):
+                outputs.append(model.softmax8(outputs[-1]))
+    return Case(_finish(model, rng, *outputs[-2:]), seed, tolerance=0 if exact else 1)
+
+
+@st.composite
+def trained_graphs(draw: Draw) -> Case:
+    """Floats that training has put on grids, and weights with a grid for each channel, around layers of signs.
+
+    Every step is a power of two, and no finer one is rounded to it, so that int8 comes out the same; but for softmax.
+    """
+    seed = draw(st.integers(0, 2**16))
+    rng = np.random.default_rng(seed)
+    model = TrainedModel()
+    batch = draw(st.sampled_from([1, 4, -1]))
+    sizes = (draw(st.integers(4, 6)), draw(st.integers(4, 6)), draw(st.sampled_from([3, 8])))
+    signature = (batch, *sizes) if batch < 0 else None
+    x = model.fake(model.input(abs(batch), *sizes, signature=signature), (1 / 16, int(rng.integers(-20, 20))))
+    if draw(st.integers(0, 3)) == 0:
+        y = model.fake(model.input(abs(batch), *sizes, signature=signature), (1 / 8, 5))
+        x = model.fake(model.elementwise("ADD", x, y), (1 / 16, -3))
+    channels = draw(st.sampled_from([32, 40]))
+    kernel = model.fake_weights(rng.integers(-3, 4, (channels, 3, 3, sizes[2])), rng.choice([0.5, 1.0], channels))
+    bias = dyadic(rng, channels, step=1 / 16)
+    grid = (1 / 32, int(rng.integers(-20, 20)))
+    x = model.fake(model.conv(x, kernel, bias, same=True, activation=draw(ACTIVATIONS)), grid)
+    for _ in range(draw(st.integers(1, 2))):
+        before, before_grid = x, grid
+        if draw(st.integers(0, 2)) == 0 and min(x.dims[1:3]) > 1:
+            x = model.fake(model.max_pool(x, 2, 1), grid)
+        x = model.sign(x, draw(st.sampled_from(SIGN_FORMS)))
+        x = model.conv(x, sign_weights(rng, channels, 3, 3, channels), dyadic(rng, channels), same=True)
+        is_sum = before_grid[0] != _NO_TIES and draw(st.booleans())
+        grid = (1 / 8 if is_sum else _NO_TIES, int(rng.integers(-20, 20)))
+        x = model.fake(x if is_sum else _after(draw, model, rng, x), grid)
+        if is_sum and x.dims == before.dims:
+            grid = (1 / 32, 0)
+            x = model.fake(model.elementwise("ADD", x, before), grid)
+    outputs = [x]
+    tolerance = 0.0
+    if draw(st.booleans()):
+        columns = int(np.prod(x.dims[1:]))
+        x = model.fake(model.reshape(x, batch, columns), grid)
+        levels = rng.integers(-1, 2, (10, columns))
+        x = model.fake(model.dense(x, model.fake_weights(levels, np.full(1, 0.5))), (grid[0] / 2, 0))
+        outputs.append(x)
+        if draw(st.booleans()):
+            tolerance = 1 / 256
+            outputs.append(model.fake(model.op("SOFTMAX", [x], x.dims, beta=1.0), (1 / 256, -128)))
+    kinds = st.sampled_from(["float32", "int8"])
+    options = {"inference_input_type": draw(kinds), "inference_output_type": draw(kinds)}
+    return Case(_finish(model, rng, *outputs[-2:]), seed, tolerance, **options)

@@ -1,0 +1,134 @@
+"""Holds the reasons that reports give for layers that are not binary against the models themselves."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+import litebnn
+from litebnn.contract import Padding
+from litebnn.flatbuffer import read_model
+from litebnn.graph import Array, Op, Tensor, facts
+from litebnn.rewriting.constants import evaluate
+from litebnn.rewriting.int8 import from_levels
+from litebnn.rewriting.notes import Layer
+from litebnn.rewriting.weights import weight_values
+from litebnn.runtime.intermediates import interpreter_for, with_outputs
+from litebnn.runtime.predictor import arrays_of
+
+
+@dataclass(frozen=True)
+class Left:
+    """A layer that is not binary: why, its op in the source, its weights [O, ...] and what its input takes on."""
+
+    reasons: list[str]
+    op: Op
+    weights: Array
+    values: set[float]
+
+
+def check_reasons(source: bytes, report: litebnn.ConversionReport, inputs: list[Array]) -> None:
+    """Every layer is binary or has reasons, and what these say of its op, its weights and its input is so."""
+    left = [layer for layer in report.layers if not layer.binary]
+    assert all(layer.reasons for layer in left), str(report)
+    for layer, found in zip(left, _looked_up(source, left, inputs), strict=True):
+        for reason in layer.reasons:
+            checks = [check for words, check in _TRUTH.items() if words in reason]
+            assert checks, f"{layer.name}: no check for {reason}"
+            assert checks[0](found, reason), f"{layer.name}: {reason}"
+
+
+def _looked_up(source: bytes, layers: list[Layer], inputs: list[Array]) -> list[Left]:
+    model = read_model(source)
+    [graph] = model.graphs
+    ops = {op.output.name: op for op in graph.ops if facts(op).layer}
+    found = []
+    read = [ops[layer.name].input(facts(ops[layer.name]).data) for layer in layers]
+    observed = _observed(with_outputs(model, read), inputs) if read else []
+    for layer, tensor, values in zip(layers, read, observed, strict=True):
+        op = ops[layer.name]
+        weights = weight_values(op.input(1)) if op.input(1).is_constant else evaluate(graph, op.input(1))
+        assert weights is not None
+        if op.name == "BATCH_MATMUL":
+            weights = weights.T
+        found.append(Left(list(layer.reasons), op, weights, set(_numbers(tensor, values).tolist())))
+    return found
+
+
+def _observed(model: bytes, inputs: list[Array]) -> list[Array]:
+    """All that each output of a model takes on, flat, for the batch of a tensor inside may be another one."""
+    interpreter = interpreter_for("a test", model)
+    batch = interpreter.input_shapes[0][0]
+    starts = range(0, len(inputs[0]), batch)
+    runs = [arrays_of(interpreter.predict([x[start : start + batch] for x in inputs])) for start in starts]
+    return [np.unique(np.concatenate([array.reshape(-1) for array in arrays])) for arrays in zip(*runs, strict=True)]
+
+
+def _numbers(tensor: Tensor, values: Array) -> Array:
+    """What the values of a tensor stand for."""
+    grid = tensor.per_tensor_quantization
+    return values if grid is None or tensor.type == "FLOAT32" else from_levels(values, *grid)
+
+
+def _magnitudes(weights: Array) -> int:
+    """How many magnitudes the weights have in an output channel at most, zero left out."""
+    return max(np.unique(np.abs(channel[channel != 0])).size for channel in weights)
+
+
+def _takes_no_others(left: Left, reason: str) -> bool:
+    """Whether the numbers that a reason names are all that the input takes."""
+    named = [float(number) for number in re.findall(r"-?\d+(?:\.\d+)?(?:e-?\d+)?", reason)]
+    return all(np.min(np.abs(np.subtract(named, value))) < 1e-4 for value in left.values)
+
+
+def _is_no_sign(left: Left, reason: str) -> bool:
+    """Whether the input takes more than two values; what takes a single one on these samples may take any others."""
+    return len(left.values) != 2
+
+
+def _takes_two_others(left: Left, reason: str) -> bool:
+    """Whether the input takes two values, and perhaps one that pads it, and these are not ±1.
+
+    One of the two and what pads it may be 1 and -1; then another reason names all three, and is checked.
+    """
+    is_named = any("its input takes" in other for other in left.reasons if other != reason)
+    return len(left.values) <= 3 and (is_named or len(left.values) < 2 or not left.values <= {-1.0, 1.0})
+
+
+def _pads_unknown_size(left: Left, reason: str) -> bool:
+    return left.op.options.padding == Padding.SAME and min(left.op.input(0).dims[1:3]) < 0
+
+
+def _leaves_out(left: Left, reason: str) -> bool:
+    """Whether in some phase of a TRANSPOSE_CONV no output meets the first row or column of its input, or the last."""
+    op = left.op
+    strides = op.options.stride_h, op.options.stride_w
+    axes = zip(op.input(2).dims[1:3], op.output.dims[1:3], left.weights.shape[1:3], strides, strict=True)
+    for size, output, taps, stride in axes:
+        total = max((size - 1) * stride + taps - output, 0)
+        before = total // 2 if op.options.padding == Padding.SAME else 0
+        for place in range(stride):
+            rows = range(place, place + -(-output // stride) * stride, stride)
+            reached = [row + before - tap for row in rows for tap in range(taps)]
+            if not {0, (size - 1) * stride} <= set(reached):
+                return True
+    return False
+
+
+_TRUTH: dict[str, Callable[[Left, str], bool]] = {
+    "contain zeros": lambda left, reason: bool(np.any(left.weights == 0)) and _magnitudes(left.weights) == 1,
+    "not ±alpha": lambda left, reason: _magnitudes(left.weights) > 1,
+    "take other values than -alpha, 0 and alpha": lambda left, reason: _magnitudes(left.weights) > 1,
+    "are all zero": lambda left, reason: not np.any(left.weights),
+    "not the output of a sign": _is_no_sign,
+    "stands between the sign and it": _is_no_sign,
+    "takes two values that are not": _takes_two_others,
+    "and is padded with": _takes_no_others,
+    "takes maxima against a sign": _takes_no_others,
+    "depends on a size that is not known": _pads_unknown_size,
+    "leaves out rows or columns": _leaves_out,
+    "there is no binary": lambda left, reason: left.op.name in reason and len(left.values) <= 2,
+}
