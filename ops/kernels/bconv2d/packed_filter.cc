@@ -4,6 +4,7 @@ namespace litebnn {
 
 bool PackedFilter::Pack(const Isa& isa, const Bconv2dSpec& spec, const uint32_t* filter) {
   if (!Allocate(isa, spec)) return false;
+  const int32_t channels = spec.channels_in / spec.groups;
   for (int32_t group = 0; group < spec.groups; ++group) {
     const int32_t first = group * group_channels;
     const uint32_t* group_filter = filter + int64_t{first} * words;
@@ -12,13 +13,29 @@ bool PackedFilter::Pack(const Isa& isa, const Bconv2dSpec& spec, const uint32_t*
     for (int32_t channel = 0; channel < group_channels; ++channel) {
       const int32_t slot = group * padded_channels + channel;
       SetParameters(spec, first + channel, slot);
-      for (int32_t word = 0; spec.zero_padding && word < words; ++word) {
-        const uint32_t bits = group_filter[int64_t{channel} * words + word];
-        tap_popcounts.data()[int64_t{word / tap_words} * parameters + slot] += __builtin_popcount(bits);
+      const uint32_t* tap_filter = group_filter + int64_t{channel} * words;
+      for (int32_t tap = 0; spec.zero_padding && tap < taps; ++tap, tap_filter += tap_words) {
+        // A tap in the padding adds its filter's popcount, where it should add half its channels.
+        int32_t popcount = 0;
+        for (int32_t word = 0; word < tap_words; ++word) popcount += __builtin_popcount(tap_filter[word]);
+        tap_sums.data()[int64_t{tap} * parameters + slot] = popcount - (channels - popcount);
       }
     }
   }
+  if (spec.zero_padding) SumTaps(spec.filter_width);
   return true;
+}
+
+void PackedFilter::SumTaps(int32_t filter_width) {
+  const auto add_tap = [this](int32_t tap, int32_t to) {
+    const int32_t* source = tap_sums.data() + int64_t{tap} * parameters;
+    int32_t* sums = tap_sums.data() + int64_t{to} * parameters;
+    for (int32_t slot = 0; slot < parameters; ++slot) sums[slot] += source[slot];
+  };
+  for (int32_t tap = 0; tap < taps; ++tap) {
+    if (tap % filter_width > 0) add_tap(tap - 1, tap);
+  }
+  for (int32_t tap = filter_width; tap < taps; ++tap) add_tap(tap - filter_width, tap);
 }
 
 bool PackedFilter::Allocate(const Isa& isa, const Bconv2dSpec& spec) {
@@ -37,7 +54,7 @@ bool PackedFilter::Allocate(const Isa& isa, const Bconv2dSpec& spec) {
   const auto count = static_cast<size_t>(parameters);
   return weights.Allocate(group_weights_bytes * static_cast<size_t>(spec.groups)) && multiplier.Allocate(count) &&
          bias.Allocate(count) && threshold.Allocate(count) &&
-         (!spec.zero_padding || tap_popcounts.Allocate(static_cast<size_t>(taps) * count));
+         (!spec.zero_padding || tap_sums.Allocate(static_cast<size_t>(taps) * count));
 }
 
 void PackedFilter::SetParameters(const Bconv2dSpec& spec, int32_t channel, int32_t slot) {

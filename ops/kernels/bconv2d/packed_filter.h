@@ -15,7 +15,7 @@ struct PackedFilter {
   bool Pack(const Isa& isa, const Bconv2dSpec& spec, const uint32_t* filter);
 
   size_t bytes() const {
-    return weights.bytes() + multiplier.bytes() + bias.bytes() + threshold.bytes() + tap_popcounts.bytes();
+    return weights.bytes() + multiplier.bytes() + bias.bytes() + threshold.bytes() + tap_sums.bytes();
   }
   const uint8_t* GroupWeights(int32_t group) const {
     return weights.data() + group_weights_bytes * static_cast<size_t>(group);
@@ -33,11 +33,15 @@ struct PackedFilter {
   AlignedBuffer<uint8_t> weights;
   AlignedBuffer<float> multiplier, bias;  // [groups, padded_channels], divided by an int8 output's scale
   AlignedBuffer<int32_t> threshold;       // [groups, padded_channels]
-  AlignedBuffer<int32_t> tap_popcounts;   // [taps, groups, padded_channels], with zero padding only
+  // With zero padding only, [filter_height, filter_width, groups, padded_channels]: what the taps up to this one, in
+  // both dimensions, add where they are padding and should count half their channels.
+  AlignedBuffer<int32_t> tap_sums;
 
  private:
   bool Allocate(const Isa& isa, const Bconv2dSpec& spec);
   void SetParameters(const Bconv2dSpec& spec, int32_t channel, int32_t slot);
+  // Makes sums over taps of what `tap_sums` has of each.
+  void SumTaps(int32_t filter_width);
 };
 
 }  // namespace litebnn

@@ -19,18 +19,22 @@ struct TapClasses {
     if (!class_of->Allocate(positions) || !ranges.Allocate(positions)) return false;
     for (int32_t position = 0; position < dimension.output; ++position) {
       const TapRange range = InsideTaps(dimension, position);
-      // Classes come in runs, but a middle position may also return to an earlier one.
-      int32_t known = count - 1;
-      while (known >= 0 && !(ranges.data()[known] == range)) --known;
-      if (known < 0) {
-        known = count;
-        ranges.data()[count++] = range;
-      }
-      class_of->data()[position] = known;
+      // Neither end of the range rises from a position to the next, so that equal ones lie side by side.
+      if (count == 0 || !(ranges.data()[count - 1] == range)) ranges.data()[count++] = range;
+      class_of->data()[position] = count - 1;
     }
     return true;
   }
 };
+
+// What taps [0, rows) x [0, columns) of the filter add where they are padding, `sign` times.
+void AddTaps(const PackedFilter& filter, int32_t filter_width, int32_t rows, int32_t columns, int32_t sign,
+             int32_t* corrections) {
+  if (rows == 0 || columns == 0) return;
+  const int64_t last_tap = int64_t{rows - 1} * filter_width + columns - 1;
+  const int32_t* sums = filter.tap_sums.data() + last_tap * filter.parameters;
+  for (int32_t slot = 0; slot < filter.parameters; ++slot) corrections[slot] += sign * sums[slot];
+}
 
 // Makes offsets of numbers of classes.
 void Scale(AlignedBuffer<int32_t>& values, int32_t count, int32_t factor) {
@@ -65,16 +69,19 @@ bool PaddingCorrections::Build(const Bconv2dSpec& spec, const Bconv2dGeometry& g
   }
   Scale(row_offsets, geometry.output_height, columns.count * filter.parameters);
   Scale(column_offsets, geometry.output_width, filter.parameters);
-  // A tap in the padding adds its filter's popcount, where it should add half its channels.
-  const int32_t channels = spec.channels_in / spec.groups;
   for (int32_t i = 0; i < classes; ++i) {
     const TapRange y = rows.ranges.data()[i / columns.count], x = columns.ranges.data()[i % columns.count];
     int32_t* corrections = values.data() + int64_t{i} * filter.parameters;
-    for (int32_t tap = 0; tap < filter.taps; ++tap) {
-      if (y.Contains(tap / spec.filter_width) && x.Contains(tap % spec.filter_width)) continue;
-      const int32_t* popcounts = filter.tap_popcounts.data() + int64_t{tap} * filter.parameters;
-      for (int32_t slot = 0; slot < filter.parameters; ++slot) corrections[slot] += 2 * popcounts[slot] - channels;
-    }
+    const auto add = [&](int32_t to_row, int32_t to_column, int32_t sign) {
+      AddTaps(filter, spec.filter_width, to_row, to_column, sign, corrections);
+    };
+    // All taps without those of the range. In this order each sum on the way is one of different taps, which an int32_t
+    // holds.
+    add(spec.filter_height, spec.filter_width, 1);
+    add(y.end, x.end, -1);
+    add(y.begin, x.end, 1);
+    add(y.begin, x.begin, -1);
+    add(y.end, x.begin, 1);
   }
   return true;
 }

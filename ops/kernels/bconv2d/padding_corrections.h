@@ -13,7 +13,6 @@ namespace litebnn {
 struct TapRange {
   int32_t begin, end;
   bool operator==(const TapRange& other) const { return begin == other.begin && end == other.end; }
-  bool Contains(int32_t tap) const { return tap >= begin && tap < end; }
 };
 
 // One dimension of a convolution.

@@ -3,7 +3,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
-#include <cstring>
 
 namespace litebnn {
 
@@ -11,27 +10,25 @@ constexpr size_t kAlignment = 64;
 
 constexpr size_t AlignUp(size_t bytes) { return (bytes + kAlignment - 1) / kAlignment * kAlignment; }
 
-// Zeroed memory aligned for any vector load.
+// Zeroed memory aligned for any vector load. Of a large block, what nobody has written to takes neither time nor memory:
+// the system hands out zeros.
 template <typename T>
 class AlignedBuffer {
  public:
   AlignedBuffer() = default;
   AlignedBuffer(const AlignedBuffer&) = delete;
   AlignedBuffer& operator=(const AlignedBuffer&) = delete;
-  ~AlignedBuffer() { std::free(data_); }
+  ~AlignedBuffer() { std::free(block_); }
 
   // What was held is gone. False where memory ran out.
   bool Allocate(size_t count) {
-    std::free(data_);
-    bytes_ = AlignUp(count * sizeof(T));
-    data_ = static_cast<T*>(bytes_ == 0 ? nullptr : std::aligned_alloc(kAlignment, bytes_));
-    if (data_ == nullptr) {
-      const bool nothing_wanted = bytes_ == 0;
-      bytes_ = 0;
-      return nothing_wanted;
-    }
-    std::memset(data_, 0, bytes_);
-    return true;
+    std::free(block_);
+    const size_t bytes = AlignUp(count * sizeof(T));
+    // C's allocation of zeros has no alignment of its own.
+    block_ = bytes == 0 ? nullptr : std::calloc(bytes + kAlignment, 1);
+    bytes_ = block_ == nullptr ? 0 : bytes;
+    data_ = block_ == nullptr ? nullptr : reinterpret_cast<T*>(AlignUp(reinterpret_cast<uintptr_t>(block_)));
+    return bytes_ == bytes;
   }
 
   T* data() { return data_; }
@@ -39,7 +36,8 @@ class AlignedBuffer {
   size_t bytes() const { return bytes_; }
 
  private:
-  T* data_ = nullptr;
+  void* block_ = nullptr;
+  T* data_ = nullptr;  // in the block
   size_t bytes_ = 0;
 };
 

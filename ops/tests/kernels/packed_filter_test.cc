@@ -74,20 +74,25 @@ TEST(PackedFilter, WithoutScalesValuesStayAsTheyAre) {
   EXPECT_EQ(filter.bias.data()[0], 0.0f);
 }
 
-TEST(PackedFilter, TapsAreCountedForZeroPadding) {
+TEST(PackedFilter, TapsAreSummedForZeroPadding) {
   Bconv2dSpec spec = Spec(64, 3, 1);
   std::vector<uint32_t> words(3 * 6 * 2);
   for (size_t i = 0; i < words.size(); ++i) words[i] = (1u << (i % 20)) - 1u;
   PackedFilter filter;
   ASSERT_TRUE(filter.Pack(kPortableIsa, spec, words.data()));
-  EXPECT_EQ(filter.tap_popcounts.data(), nullptr);
+  EXPECT_EQ(filter.tap_sums.data(), nullptr);
   spec.zero_padding = true;
   ASSERT_TRUE(filter.Pack(kPortableIsa, spec, words.data()));
+  const auto width = static_cast<size_t>(spec.filter_width);
   for (size_t channel = 0; channel < 3; ++channel) {
-    for (size_t tap = 0; tap < 6; ++tap) {
-      const size_t first = channel * 12 + tap * 2;
-      const auto slot = tap * static_cast<size_t>(filter.parameters) + channel;
-      EXPECT_EQ(filter.tap_popcounts.data()[slot], static_cast<int32_t>(first % 20 + (first + 1) % 20));
+    for (size_t last = 0; last < 6; ++last) {
+      int32_t expected = 0;
+      for (size_t tap = 0; tap < 6; ++tap) {
+        if (tap / width > last / width || tap % width > last % width) continue;
+        const size_t first = channel * 12 + tap * 2;
+        expected += 2 * static_cast<int32_t>(first % 20 + (first + 1) % 20) - 64;
+      }
+      EXPECT_EQ(filter.tap_sums.data()[last * static_cast<size_t>(filter.parameters) + channel], expected);
     }
   }
 }

@@ -69,7 +69,7 @@ TfLiteStatus PrepareDelegate(TfLiteContext* context, TfLiteDelegate* delegate) {
     std::fprintf(stderr, "litebnn: the delegate takes %zu of %zu nodes\n", claimed.size(), plan.size());
   }
   if (claimed.empty()) return kTfLiteOk;
-  if (!CheckOrder(context, plan)) return kTfLiteError;
+  if (!CheckOrder(context, plan) || !CheckConstants(context, claimed)) return kTfLiteError;
 
   TfLiteRegistration kernel = {};
   kernel.init = InitKernel;

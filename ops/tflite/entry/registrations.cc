@@ -8,7 +8,7 @@
 
 #include "litebnn/litebnn.h"
 #include "tflite/entry/defaults.h"
-#include "tflite/entry/pool_registry.h"
+#include "tflite/entry/interpreter_resources.h"
 #include "tflite/ops/op_list.h"
 #include "tflite/partition/partition.h"
 
@@ -22,7 +22,7 @@ namespace {
 struct CustomNode {
   Partition partition;
   Arena arena;
-  std::shared_ptr<ThreadPool> pool;
+  std::shared_ptr<InterpreterResources> resources;
 };
 
 void* InitNode(TfLiteContext*, const char*, size_t) { return new (std::nothrow) CustomNode; }
@@ -41,22 +41,26 @@ TfLiteStatus PrepareNode(TfLiteContext* context, TfLiteNode* node, const OpType&
     context->ReportError(context, "litebnn: %s: %s. ", type.name, problem.c_str());
     return kTfLiteError;
   }
-  custom->pool = PoolOfInterpreter(context, RecommendedThreads(*context));
-  if (custom->pool == nullptr) {
+  custom->resources = ResourcesOfInterpreter(context, RecommendedThreads(*context));
+  if (custom->resources == nullptr) {
     context->ReportError(context, "litebnn: could not start %d threads. ", RecommendedThreads(*context));
     return kTfLiteError;
   }
   if (custom->partition.size() == 0) {
-    custom->partition.AddNode(type, Node::kUnknownIndex, *node);
-    custom->partition.SetOutputs(*node->outputs);
+    if (!custom->resources->budget.Take(context, *node)) return kTfLiteError;
+    Partition partition;
+    partition.AddNode(type, Node::kUnknownIndex, *node);
+    partition.SetOutputs(*node->outputs);
+    custom->partition = std::move(partition);
   }
-  const bool prepared = custom->partition.Prepare(context, *isa, custom->pool->num_threads(), &custom->arena);
+  const int num_threads = custom->resources->pool->num_threads();
+  const bool prepared = custom->partition.Prepare(context, *isa, num_threads, &custom->arena);
   return prepared ? kTfLiteOk : kTfLiteError;
 }
 
 TfLiteStatus InvokeNode(TfLiteContext* context, TfLiteNode* node) {
   auto* custom = static_cast<CustomNode*>(node->user_data);
-  return custom->partition.Run(context, *custom->pool, custom->arena) ? kTfLiteOk : kTfLiteError;
+  return custom->partition.Run(context, *custom->resources->pool, custom->arena) ? kTfLiteOk : kTfLiteError;
 }
 
 constexpr size_t kOpTypeCount = std::size(kOpTypes);

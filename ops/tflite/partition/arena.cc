@@ -1,35 +1,50 @@
 #include "tflite/partition/arena.h"
 
 #include <algorithm>
+#include <functional>
 #include <limits>
 
 namespace litebnn {
 namespace {
 
+// More buffers than any sensible model has are not fitted in between others, as each would be held against all.
+constexpr size_t kMaxFitted = 4096;
 constexpr size_t kMaxBytes = std::numeric_limits<size_t>::max() / 2;
 
 bool InUseTogether(const ArenaBuffer& a, const ArenaBuffer& b) { return a.first <= b.last && b.first <= a.last; }
+
+// The lowest offset at which `buffer` overlaps none of those in use with it.
+size_t LowestFree(const ArenaBuffer& buffer, const std::vector<const ArenaBuffer*>& by_offset) {
+  size_t offset = 0;
+  for (const ArenaBuffer* placed : by_offset) {
+    if (!InUseTogether(buffer, *placed)) continue;
+    if (placed->offset >= offset && placed->offset - offset >= buffer.bytes) break;
+    offset = std::max(offset, AlignUp(placed->offset + placed->bytes));
+  }
+  return offset;
+}
 
 }  // namespace
 
 bool PlanArena(std::vector<ArenaBuffer>* buffers, size_t* total_bytes) {
   std::vector<ArenaBuffer*> by_size;
-  for (ArenaBuffer& buffer : *buffers) by_size.push_back(&buffer);
-  std::stable_sort(by_size.begin(), by_size.end(),
-                   [](const ArenaBuffer* a, const ArenaBuffer* b) { return a->bytes > b->bytes; });
+  for (ArenaBuffer& buffer : *buffers) {
+    buffer.offset = 0;
+    if (buffer.bytes > 0) by_size.push_back(&buffer);
+  }
+  std::sort(by_size.begin(), by_size.end(), [](const ArenaBuffer* a, const ArenaBuffer* b) {
+    return a->bytes != b->bytes ? a->bytes > b->bytes : std::less<>()(a, b);
+  });
 
   *total_bytes = 0;
   std::vector<const ArenaBuffer*> by_offset;
   for (ArenaBuffer* buffer : by_size) {
-    size_t offset = 0;
-    for (const ArenaBuffer* placed : by_offset) {
-      if (!InUseTogether(*buffer, *placed)) continue;
-      if (placed->offset >= offset && placed->offset - offset >= buffer->bytes) break;
-      offset = std::max(offset, AlignUp(placed->offset + placed->bytes));
-    }
+    const bool is_fitted = by_offset.size() < kMaxFitted;
+    const size_t offset = is_fitted ? LowestFree(*buffer, by_offset) : AlignUp(*total_bytes);
     if (buffer->bytes > kMaxBytes || offset > kMaxBytes - buffer->bytes) return false;
     buffer->offset = offset;
     *total_bytes = std::max(*total_bytes, offset + buffer->bytes);
+    if (!is_fitted) continue;
     const auto position = std::upper_bound(by_offset.begin(), by_offset.end(), buffer,
                                            [](const auto* a, const auto* b) { return a->offset < b->offset; });
     by_offset.insert(position, buffer);

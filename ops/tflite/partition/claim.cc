@@ -5,6 +5,7 @@
 #include <unordered_set>
 
 #include "tflite/ops/op_list.h"
+#include "tflite/partition/repack_budget.h"
 
 namespace litebnn {
 
@@ -46,6 +47,14 @@ bool CheckOrder(TfLiteContext* context, const std::vector<PlannedNode>& plan) {
     for (int i = 0; i < outputs.size; ++i) to_come.erase(outputs.data[i]);
   }
   return true;
+}
+
+bool CheckConstants(TfLiteContext* context, const std::vector<int>& claimed) {
+  RepackBudget budget(*context);
+  return std::all_of(claimed.begin(), claimed.end(), [&](int index) {
+    PlannedNode planned;
+    return ReadNode(context, index, &planned) && budget.Take(context, *planned.node);
+  });
 }
 
 }  // namespace litebnn

@@ -1,34 +1,48 @@
 #include <unordered_map>
+#include <utility>
 
 #include "tflite/ops/op_list.h"
 #include "tflite/partition/stages.h"
 
 namespace litebnn {
+namespace {
+
+// Makes one step of a convolution and the addition behind it, where that can be; returns whether.
+bool Fuse(const Step& addition, const std::unordered_set<int>& outputs, const std::unordered_map<int, int>& readers,
+          Step* convolution) {
+  if (convolution->type != &kBconv2dOpType || addition.type != &kAddOpType) return false;
+  // A convolution with the wrong number of them is refused when it is prepared.
+  if (convolution->inputs.size() < kBconv2dOpType.min_inputs ||
+      convolution->inputs.size() > kBconv2dOpType.max_inputs || convolution->outputs.size() != 1) {
+    return false;
+  }
+  const int sum = convolution->outputs[0].tensor;
+  const Binding &first = addition.inputs[0], &second = addition.inputs[1];
+  if (first.tensor != sum && second.tensor != sum) return false;
+  if (readers.find(sum)->second != 1 || outputs.count(sum) != 0) return false;
+
+  convolution->type = &kBconv2dAddOpType;
+  convolution->inputs.resize(kBconv2dOpType.max_inputs, {kOptionalTensor});
+  convolution->inputs.push_back(first.tensor == sum ? second : first);
+  convolution->outputs = addition.outputs;
+  convolution->builtin_data = addition.builtin_data;
+  return true;
+}
+
+}  // namespace
 
 void FuseAdditions(const std::unordered_set<int>& outputs, std::vector<Step>* steps) {
   std::unordered_map<int, int> readers;
   for (const Step& step : *steps) {
     for (const Binding& input : step.inputs) ++readers[input.tensor];
   }
-  for (size_t i = 1; i < steps->size(); ++i) {
-    Step &convolution = (*steps)[i - 1], &addition = (*steps)[i];
-    if (convolution.type != &kBconv2dOpType || addition.type != &kAddOpType) continue;
-    // A convolution with the wrong number of them is refused when it is prepared.
-    if (convolution.inputs.size() < kBconv2dOpType.min_inputs ||
-        convolution.inputs.size() > kBconv2dOpType.max_inputs || convolution.outputs.size() != 1) {
-      continue;
-    }
-    const int sum = convolution.outputs[0].tensor;
-    const Binding &first = addition.inputs[0], &second = addition.inputs[1];
-    if (readers[sum] != 1 || outputs.count(sum) != 0 || (first.tensor != sum && second.tensor != sum)) continue;
-
-    convolution.type = &kBconv2dAddOpType;
-    convolution.inputs.resize(kBconv2dOpType.max_inputs, {kOptionalTensor});
-    convolution.inputs.push_back(first.tensor == sum ? second : first);
-    convolution.outputs = addition.outputs;
-    convolution.builtin_data = addition.builtin_data;
-    steps->erase(steps->begin() + static_cast<ptrdiff_t>(i));
+  size_t kept = 0;
+  for (size_t i = 0; i < steps->size(); ++i) {
+    if (kept > 0 && Fuse((*steps)[i], outputs, readers, &(*steps)[kept - 1])) continue;
+    if (kept != i) (*steps)[kept] = std::move((*steps)[i]);
+    ++kept;
   }
+  steps->erase(steps->begin() + static_cast<ptrdiff_t>(kept), steps->end());
 }
 
 }  // namespace litebnn

@@ -13,6 +13,9 @@ constexpr uint8_t kTypeIndirectInt = 6;
 constexpr uint8_t kTypeIndirectUInt = 7;
 constexpr uint8_t kTypeMap = 9;
 
+// Keys are looked for one by one, and many nodes may share a map.
+constexpr size_t kMaxKeys = 256;
+
 uint8_t TypeOf(uint8_t packed_type) { return static_cast<uint8_t>(packed_type >> 2); }
 uint8_t WidthOf(uint8_t packed_type) { return static_cast<uint8_t>(1 << (packed_type & 3)); }
 bool IsWidth(uint64_t value) { return value == 1 || value == 2 || value == 4 || value == 8; }
@@ -60,7 +63,7 @@ bool FlexbufferMap::ReadMap() {
   const uint8_t width = WidthOf(root_type);
   if (!FollowOffset(size_ - 2 - root_width, root_width, &map) || !ReadVector(map, width, &values_)) return false;
   // One packed type for each value lies behind the values.
-  if (values_.count > size_ - values_.begin - values_.count * width) return false;
+  if (values_.count > kMaxKeys || values_.count > size_ - values_.begin - values_.count * width) return false;
 
   // In front of the values stand the offset of the keys, the width of the keys, and the number of values.
   size_t keys;

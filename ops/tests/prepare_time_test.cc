@@ -1,0 +1,137 @@
+// Small models that would take long, or much memory, to prepare: what that costs is linear in the size of a model and
+// of its tensors. Each of these took many seconds, or gigabytes that were written to, before it was.
+#include <gtest/gtest.h>
+#include <time.h>
+
+#include "tests/support/delegates.h"
+#include "tests/support/graphs.h"
+#include "tflite/ops/contract.h"
+#include "tflite/ops/op_list.h"
+#include "tflite/partition/stages.h"
+
+namespace litebnn::testing {
+namespace {
+
+double SecondsOfProcess() {
+  timespec now;
+  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
+  return static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec);
+}
+
+template <typename Body>
+void ExpectSoon(Body body) {
+  const double begin = SecondsOfProcess();
+  body();
+  EXPECT_LT(SecondsOfProcess() - begin, 1.0);
+}
+
+void ExpectPreparedSoon(const Graph& graph) {
+  ExpectSoon([&] {
+    FakeRuntime custom(graph);
+    EXPECT_TRUE(custom.Allocate() || !custom.errors().empty());
+  });
+  ExpectSoon([&] {
+    const DelegatePointer delegate = MakeDelegate();
+    FakeRuntime delegated(graph, delegate.get(), 1000);
+    EXPECT_TRUE(delegated.Allocate() || !delegated.errors().empty());
+  });
+}
+
+ConvParams SameZero(int filter_height, int filter_width) {
+  ConvParams params;
+  params.filter_height = params.height = filter_height;
+  params.filter_width = params.width = filter_width;
+  params.channels_in = 32;
+  params.channels_out = 1;
+  params.changed = {{contract::kPadValues, contract::kPadValuesZero}};
+  return params;
+}
+
+TEST(PrepareTime, OfSameZeroFiltersAsLargeAsTheirInput) {
+  ExpectPreparedSoon(ConvGraph(SameZero(300, 300)));
+  ExpectPreparedSoon(ConvGraph(SameZero(1, 60000)));
+  ExpectPreparedSoon(ConvGraph(SameZero(60000, 1)));
+}
+
+TEST(PrepareTime, OfSameZeroFiltersOfManyGroups) {
+  ConvParams params = SameZero(3, 3);
+  params.height = params.width = 8;
+  params.groups = params.channels_out = 20000;
+  params.channels_in = 32 * params.groups;
+  ExpectPreparedSoon(ConvGraph(params));
+}
+
+TEST(PrepareTime, OfLargeDilations) {
+  ConvParams params;
+  params.height = params.width = 1;
+  params.channels_in = 32;
+  params.channels_out = 1;
+  params.changed = {{contract::kDilationHeightFactor, 8000}, {contract::kDilationWidthFactor, 8000}};
+  // One frame takes a gigabyte, which nothing writes to before the model runs.
+  Graph graph = ConvGraph(params);
+  const GraphNode node = graph.nodes[0];
+  for (int i = 0; i < 30; ++i) {
+    graph.tensors.push_back(graph.tensors[static_cast<size_t>(node.outputs[0])]);
+    graph.nodes.push_back(node);
+    graph.nodes.back().outputs = {static_cast<int>(graph.tensors.size()) - 1};
+  }
+  ExpectPreparedSoon(graph);
+}
+
+TEST(PrepareTime, OfOptionsWithManyKeys) {
+  Options options = DefaultConvOptions({});
+  for (int i = 0; i < 20000; ++i) options["a" + std::to_string(i)] = 1;
+  Graph graph = ConvGraph({});
+  graph.nodes[0].options = EncodeOptions(options);
+  const GraphNode node = graph.nodes[0];
+  // As models may, its nodes share them.
+  for (int i = 0; i < 100; ++i) {
+    graph.tensors.push_back(graph.tensors[static_cast<size_t>(node.outputs[0])]);
+    graph.nodes.push_back(node);
+    graph.nodes.back().outputs = {static_cast<int>(graph.tensors.size()) - 1};
+  }
+  ExpectPreparedSoon(graph);
+}
+
+TEST(PrepareTime, OfFiltersThatManyNodesShare) {
+  ConvParams params;
+  params.height = params.width = 1;
+  params.channels_in = 4096;
+  params.channels_out = 1000;
+  params.filter_height = params.filter_width = 1;
+  Graph graph = ConvGraph(params);
+  const GraphNode node = graph.nodes[0];
+  for (int i = 0; i < 4000; ++i) {
+    graph.tensors.push_back(graph.tensors[static_cast<size_t>(node.outputs[0])]);
+    graph.nodes.push_back(node);
+    graph.nodes.back().outputs = {static_cast<int>(graph.tensors.size()) - 1};
+  }
+  ExpectPreparedSoon(graph);
+}
+
+TEST(PrepareTime, OfAnArenaForManyTensors) {
+  constexpr int kTensors = 60000;
+  for (const bool all_at_once : {true, false}) {
+    std::vector<ArenaBuffer> buffers;
+    for (int i = 0; i < kTensors; ++i) {
+      const auto bytes = static_cast<size_t>(64 * (1 + i % 100));
+      buffers.push_back({bytes, i, all_at_once ? kTensors + i : i + 1, 0});
+    }
+    size_t bytes = 0;
+    ExpectSoon([&] { EXPECT_TRUE(PlanArena(&buffers, &bytes)); });
+  }
+}
+
+TEST(PrepareTime, OfManyAdditions) {
+  const TfLiteAddParams none = {kTfLiteActNone};
+  std::vector<Step> steps;
+  for (int i = 0; i < 20000; ++i) {
+    steps.push_back({&kBconv2dOpType, 0, {{0}, {1}}, {{2 * i + 2}}, nullptr, 0, nullptr});
+    steps.push_back({&kAddOpType, 0, {{2 * i + 2}, {2 * i + 1}}, {{2 * i + 3}}, nullptr, 0, &none});
+  }
+  ExpectSoon([&] { FuseAdditions({40001}, &steps); });
+  EXPECT_EQ(steps.size(), 20000u);
+}
+
+}  // namespace
+}  // namespace litebnn::testing
