@@ -1,4 +1,4 @@
-"""Builds of the C++ code for its tests: as it ships, and under sanitizers."""
+"""Builds of the C++ code for its tests: as it ships, under sanitizers, and under those of clang."""
 
 import functools
 import os
@@ -7,13 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from toolchains.compilers import Compiler, find_gcc
+from toolchains.compilers import Compiler, find_clang, find_gcc
 from toolchains.targets import BUILD, ToolkitError, find_target
 
 GOOGLETEST = Path("/usr/src/googletest")
 
 ADDRESS = "address,undefined,float-cast-overflow"
-BUILDS = {"release": "", "address": ADDRESS, "thread": "thread"}
+BUILDS = {"release": "", "address": ADDRESS, "clang": ADDRESS, "thread": "thread"}
 
 
 @functools.cache
@@ -23,10 +23,11 @@ def build_folder(build: str) -> Path:
         pytest.skip("no GoogleTest sources: install Debian's googletest")
     folder = BUILD / "tests" / build
     options = {"LITEBNN_BUILD_TESTS": "ON", "LITEBNN_SANITIZE": BUILDS[build]}
+    chosen = clang() if build == "clang" else compiler()
     if BUILDS[build]:
-        run(*compiler().configure(folder, "Debug", CMAKE_CXX_FLAGS="-O1", **options))
+        run(*chosen.configure(folder, "Debug", CMAKE_CXX_FLAGS="-O1", **options))
     else:
-        run(*compiler().configure(folder, **options))
+        run(*chosen.configure(folder, **options))
     return folder
 
 
@@ -41,6 +42,14 @@ def compiler(target: str = "host") -> Compiler:
     """This machine's compiler for a target; skips the test where there is none."""
     try:
         return find_gcc(find_target(target))
+    except ToolkitError as error:
+        pytest.skip(str(error))
+
+
+def clang() -> Compiler:
+    """This machine's clang; skips the test where there is none."""
+    try:
+        return find_clang()
     except ToolkitError as error:
         pytest.skip(str(error))
 

@@ -24,8 +24,8 @@ struct OneLane {
   static void StoreFirst(Ints values, int8_t* output, int32_t) { *output = static_cast<int8_t>(values); }
   // Popcount sums, in what an ISA sums them up in.
   static Ints LoadSums(const int32_t* sums) { return *sums; }
-  // depth - 2 * sums
-  static Ints Dots(Ints depth, const int32_t* sums) { return depth - 2 * *sums; }
+  // depth - 2 * sums, where twice a sum may be more than an int32_t holds
+  static Ints Dots(Ints depth, const int32_t* sums) { return depth - *sums - *sums; }
 
   static Floats Add(Floats a, Floats b) { return a + b; }
   static Floats Multiply(Floats a, Floats b) { return a * b; }
