@@ -85,7 +85,9 @@ def convert_tflite(
 
 @shows_options
 def convert_keras_model(model: Any, **options: Unpack[ConvertOptions]) -> Any:
-    """Converts a Keras model: of tf-keras (Keras 2, which larq needs) or of Keras 3 with the TensorFlow backend.
+    """Converts a Keras model: of tf-keras (Keras 2, which larq needs) or of Keras 3, which litebnn.keras trains.
+
+    Keras 3 exports from the backends TensorFlow and torch (this needs litert-torch and Keras 3.15), and not from JAX.
 
     An unknown batch size becomes 1. All arguments but the first, the result and the errors are those of
     `convert_tflite`.
@@ -98,7 +100,7 @@ def convert_keras_model(model: Any, **options: Unpack[ConvertOptions]) -> Any:
         >>> converted = litebnn.convert_keras_model(model)  # doctest: +SKIP
     """
     settings = checked(options)
-    settings["progress"]("TensorFlow's converter")
+    settings["progress"]("Keras's exporter")
     with boundary():
         source = keras_to_tflite(model)
     return _converted(source, "", settings)

@@ -66,25 +66,36 @@ def _version_of_hdf5(path: Path) -> str:
 
 
 def _load_keras(path: Path, version: str) -> Any:
-    """Loads with the Keras that wrote the file; larq's layers are known where larq is installed."""
-    is_keras_2 = version.startswith("2")
-    if is_keras_2 and "tensorflow" not in sys.modules:
+    """Loads with the Keras that wrote the file, which gets to know the layers of larq or litebnn.keras."""
+    keras = _keras_2(path, version) if version.startswith("2") else _keras_3(path, version)
+    try:
+        return keras.models.load_model(path, compile=False)
+    except Exception as error:
+        reason = next((line.strip() for line in str(error).splitlines() if line.strip()), type(error).__name__)
+        raise ConversionError(f"{path} cannot be loaded by Keras {version}: {reason[:300]}") from error
+
+
+def _keras_2(path: Path, version: str) -> Any:
+    if "tensorflow" not in sys.modules:
         os.environ.setdefault("TF_USE_LEGACY_KERAS", "1")
-    tensorflow = load_tensorflow()
-    keras = tensorflow.keras
-    if is_keras_2 and not str(getattr(keras, "__version__", "2")).startswith("2"):
+    keras = load_tensorflow().keras
+    if not str(getattr(keras, "__version__", "2")).startswith("2"):
         try:
             keras = importlib.import_module("tf_keras")
         except ImportError:
             raise ConversionError(
                 f"{path} was written by Keras {version}: loading it needs pip install tf-keras"
             ) from None
-    elif not is_keras_2:
-        keras = importlib.import_module("keras")
-    if importlib.util.find_spec("larq") is not None and is_keras_2:
+    if importlib.util.find_spec("larq") is not None:
         importlib.import_module("larq")
+    return keras
+
+
+def _keras_3(path: Path, version: str) -> Any:
+    """Keras with the backend of KERAS_BACKEND, by default TensorFlow."""
+    os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
     try:
-        return keras.models.load_model(path, compile=False)
-    except Exception as error:
-        reason = next((line.strip() for line in str(error).splitlines() if line.strip()), type(error).__name__)
-        raise ConversionError(f"{path} cannot be loaded by Keras {version}: {reason[:300]}") from error
+        importlib.import_module("litebnn.keras")
+    except ImportError as error:
+        raise ConversionError(f"{path} was written by Keras {version}: {error}") from None
+    return importlib.import_module("keras")

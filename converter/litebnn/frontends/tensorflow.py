@@ -57,9 +57,10 @@ def to_tflite(function: Any, trackable: Any) -> bytes:
         with redirect_stderr(io.StringIO()):
             return bytes(converter.convert())
     except Exception as error:
-        raise ConversionError(f"TensorFlow's converter refuses the model: {_first_line(error)}") from error
+        raise ConversionError(f"TensorFlow's converter refuses the model: {first_line(error)}") from error
 
 
-def _first_line(error: Exception) -> str:
+def first_line(error: Exception) -> str:
+    """What an error says first, cut to a line that can be read."""
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
     return lines[0][:300] if lines else type(error).__name__

@@ -1,0 +1,156 @@
+"""Keras's convolutions and dense layer with quantizers, by Larq's names and arguments.
+
+Each takes what the Keras layer of its name takes, and in addition:
+
+- `input_quantizer`: quantizes the layer's inputs.
+- `kernel_quantizer` (`depthwise_quantizer` and `pointwise_quantizer` where Keras has such kernels): quantizes the
+  weights.
+- `pad_values`: what to pad with where padding="same", 0 by default. 1 or -1 keep the padding of signs binary.
+
+A quantizer is an object or a name of `litebnn.keras.quantizers`; a constraint may be "weight_clip", and an activation
+the name of a quantizer. Weights keep their latent values, which are what trains and what is saved;
+`context.quantized_scope` shows the quantized ones.
+
+    >>> layer = QuantDense(16, input_quantizer="ste_sign", kernel_quantizer="ste_sign", kernel_constraint="weight_clip")
+    >>> layer(numpy.ones((1, 32))).shape
+    (1, 16)
+
+Keras 3 has no locally connected layers, so there are none here either.
+"""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+import keras
+
+from litebnn.keras.quantized_layer import QuantizedLayer, SamePadding
+
+Sizes = int | tuple[int, ...]
+
+
+@keras.saving.register_keras_serializable(package="litebnn")
+class QuantDense(QuantizedLayer, keras.layers.Dense):
+    """A dense layer: [..., n] to [..., units]."""
+
+
+@keras.saving.register_keras_serializable(package="litebnn")
+class QuantConv1D(QuantizedLayer, SamePadding, keras.layers.Conv1D):
+    """A convolution of sequences: [batch, steps, channels] to [batch, new steps, filters]."""
+
+    def __init__(
+        self,
+        filters: int,
+        kernel_size: Sizes,
+        strides: Sizes = 1,
+        padding: str = "valid",
+        pad_values: float = 0.0,
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(filters, kernel_size, strides=strides, padding=padding, pad_values=pad_values, **kwargs)
+
+
+@keras.saving.register_keras_serializable(package="litebnn")
+class QuantConv2D(QuantizedLayer, SamePadding, keras.layers.Conv2D):
+    """A convolution of images: [batch, height, width, channels] to [batch, new height, new width, filters]."""
+
+    def __init__(
+        self,
+        filters: int,
+        kernel_size: Sizes,
+        strides: Sizes = (1, 1),
+        padding: str = "valid",
+        pad_values: float = 0.0,
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(filters, kernel_size, strides=strides, padding=padding, pad_values=pad_values, **kwargs)
+
+
+@keras.saving.register_keras_serializable(package="litebnn")
+class QuantConv3D(QuantizedLayer, SamePadding, keras.layers.Conv3D):
+    """A convolution of volumes: [batch, depth, height, width, channels] to [batch, three new sizes, filters]."""
+
+    def __init__(
+        self,
+        filters: int,
+        kernel_size: Sizes,
+        strides: Sizes = (1, 1, 1),
+        padding: str = "valid",
+        pad_values: float = 0.0,
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(filters, kernel_size, strides=strides, padding=padding, pad_values=pad_values, **kwargs)
+
+
+@keras.saving.register_keras_serializable(package="litebnn")
+class QuantDepthwiseConv2D(QuantizedLayer, SamePadding, keras.layers.DepthwiseConv2D):
+    """A convolution of each channel by itself: [batch, height, width, channels] to more channels."""
+
+    weight_quantizers: ClassVar[dict[str, str]] = {"kernel": "depthwise_quantizer"}
+
+    def __init__(
+        self,
+        kernel_size: Sizes,
+        strides: Sizes = (1, 1),
+        padding: str = "valid",
+        pad_values: float = 0.0,
+        depth_multiplier: int = 1,
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(
+            kernel_size,
+            strides=strides,
+            padding=padding,
+            pad_values=pad_values,
+            depth_multiplier=depth_multiplier,
+            **kwargs,
+        )
+
+
+class _Separable(QuantizedLayer):
+    weight_quantizers: ClassVar[dict[str, str]] = {
+        "depthwise_kernel": "depthwise_quantizer",
+        "pointwise_kernel": "pointwise_quantizer",
+    }
+
+
+@keras.saving.register_keras_serializable(package="litebnn")
+class QuantSeparableConv1D(_Separable, SamePadding, keras.layers.SeparableConv1D):
+    """A convolution of each channel, then one of size 1: [batch, steps, channels] to [batch, new steps, filters]."""
+
+    def __init__(
+        self,
+        filters: int,
+        kernel_size: Sizes,
+        strides: Sizes = 1,
+        padding: str = "valid",
+        pad_values: float = 0.0,
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(filters, kernel_size, strides=strides, padding=padding, pad_values=pad_values, **kwargs)
+
+
+@keras.saving.register_keras_serializable(package="litebnn")
+class QuantSeparableConv2D(_Separable, SamePadding, keras.layers.SeparableConv2D):
+    """A convolution of each channel, then one of size 1×1: [batch, height, width, channels] to [batch, …, filters]."""
+
+    def __init__(
+        self,
+        filters: int,
+        kernel_size: Sizes,
+        strides: Sizes = (1, 1),
+        padding: str = "valid",
+        pad_values: float = 0.0,
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(filters, kernel_size, strides=strides, padding=padding, pad_values=pad_values, **kwargs)
+
+
+@keras.saving.register_keras_serializable(package="litebnn")
+class QuantConv2DTranspose(QuantizedLayer, keras.layers.Conv2DTranspose):
+    """A transposed convolution of images: [batch, height, width, channels] to [batch, two new sizes, filters]."""
+
+
+@keras.saving.register_keras_serializable(package="litebnn")
+class QuantConv3DTranspose(QuantizedLayer, keras.layers.Conv3DTranspose):
+    """A transposed convolution of volumes: [batch, three sizes, channels] to [batch, three new sizes, filters]."""

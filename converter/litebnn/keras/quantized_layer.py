@@ -1,0 +1,129 @@
+"""What all layers with quantizers share: quantized inputs and weights, and padding with other values than zeros."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any, ClassVar
+
+import keras
+from keras import ops
+
+from litebnn.keras import activations, constraints, context, quantizers
+from litebnn.keras.quantized_variable import quantized
+
+_CONSTRAINTS = {"weight_clip": constraints.WeightClip}
+_ACTIVATIONS = {"hard_tanh": activations.hard_tanh, "leaky_tanh": activations.leaky_tanh}
+
+
+class QuantizedLayer(keras.layers.Layer):
+    """In front of a Keras layer among the base classes, makes it quantize its inputs and its weights.
+
+    Attributes:
+        weight_quantizers: the argument that is the quantizer of a weight, by the weight's name.
+    """
+
+    weight_quantizers: ClassVar[dict[str, str]] = {"kernel": "kernel_quantizer"}
+
+    def __init__(self, *args: Any, input_quantizer: Any = None, **kwargs: Any) -> None:
+        found = {
+            name: quantizers.get_kernel_quantizer(kwargs.pop(name, None)) for name in self.weight_quantizers.values()
+        }
+        super().__init__(*args, **{name: _named(name, value) for name, value in kwargs.items()})
+        self.input_quantizer = quantizers.get(input_quantizer)
+        for name, quantizer in found.items():
+            setattr(self, name, quantizer)
+            constraint = name.replace("_quantizer", "_constraint")
+            is_binary = getattr(quantizer, "precision", None) == 1 and not isinstance(quantizer, quantizers.NoOp)
+            if is_binary and getattr(self, constraint) is None:
+                warnings.warn(
+                    f'layer "{self.name}" has a binary {name} and no {constraint}: latent weights may drift to where '
+                    f'they have no gradient; {constraint}="weight_clip" keeps them from it',
+                    stacklevel=3,
+                )
+
+    def add_weight(self, *args: Any, **kwargs: Any) -> Any:
+        variable = super().add_weight(*args, **kwargs)
+        quantizer = getattr(self, self.weight_quantizers.get(kwargs.get("name", ""), ""), None)
+        if quantizer is None:
+            return variable
+        if isinstance(quantizer, quantizers.Quantizer):
+            quantizer.build(tuple(variable.shape))
+        return quantized(variable, quantizer)
+
+    def call(self, inputs: Any) -> Any:
+        if self.input_quantizer is not None:
+            inputs = self.input_quantizer(inputs)
+        with context.quantized_scope(True):
+            return super().call(inputs)
+
+    def get_config(self) -> dict[str, Any]:
+        names = ("input_quantizer", *self.weight_quantizers.values())
+        return {**super().get_config(), **{name: quantizers.serialize(getattr(self, name)) for name in names}}
+
+
+def _named(argument: str, value: Any) -> Any:
+    """The object that a name stands for, where it is not Keras that knows the name."""
+    if not isinstance(value, str):
+        return value
+    if argument.endswith("_constraint"):
+        return _CONSTRAINTS[value]() if value in _CONSTRAINTS else value
+    if argument == "activation":
+        return quantizers.get(value) if value in quantizers.BY_NAME else _ACTIVATIONS.get(value, value)
+    return value
+
+
+class SamePadding(keras.layers.Layer):
+    """In front of a Keras convolution among the base classes, makes it pad with `pad_values` where padding="same".
+
+    Padding with other values than zeros happens in front of a convolution that itself has no padding, and whose
+    attribute `padding` says so.
+
+    Raises:
+        ValueError: causal padding with other values than zeros.
+    """
+
+    def __init__(self, *args: Any, padding: str = "valid", pad_values: float = 0.0, **kwargs: Any) -> None:
+        self._pads = padding.lower() == "same" and pad_values != 0.0
+        super().__init__(*args, padding="valid" if self._pads else padding, **kwargs)
+        self.pad_values = float(pad_values)
+        if self.padding == "causal" and self.pad_values != 0.0:
+            raise ValueError(f'layer "{self.name}" has padding="causal", which pads with 0: pad_values is {pad_values}')
+
+    def _amounts(self, shape: Any) -> list[tuple[Any, Any]]:
+        """How much to pad each dimension of an input of this shape, in front of it and behind it."""
+        first = 1 if self.data_format == "channels_last" else 2
+        amounts: list[tuple[Any, Any]] = [(0, 0)] * len(shape)
+        for axis, (kernel, stride, dilation) in enumerate(
+            zip(self.kernel_size, self.strides, self.dilation_rate, strict=True), first
+        ):
+            size = shape[axis]
+            if size is None:
+                continue
+            outputs = (size + stride - 1) // stride
+            needed = (outputs - 1) * stride + (kernel - 1) * dilation + 1 - size
+            total = max(needed, 0) if isinstance(size, int) else ops.maximum(needed, 0)
+            amounts[axis] = total // 2, total - total // 2
+        return amounts
+
+    def _padded_shape(self, shape: Any) -> Any:
+        if not self._pads:
+            return shape
+        amounts = self._amounts(shape)
+        return tuple(None if size is None else size + sum(pads) for size, pads in zip(shape, amounts, strict=True))
+
+    def build(self, input_shape: Any) -> None:
+        super().build(self._padded_shape(input_shape))
+        # A model without its shape in the first layer may be called on another size than the one it is built with.
+        self.input_spec = keras.layers.InputSpec(ndim=self.rank + 2)
+
+    def compute_output_shape(self, input_shape: Any) -> Any:
+        return super().compute_output_shape(self._padded_shape(input_shape))
+
+    def call(self, inputs: Any) -> Any:
+        if self._pads:
+            inputs = ops.pad(inputs, self._amounts(ops.shape(inputs)), constant_values=self.pad_values)
+        return super().call(inputs)
+
+    def get_config(self) -> dict[str, Any]:
+        padding = "same" if self._pads else self.padding
+        return {**super().get_config(), "padding": padding, "pad_values": self.pad_values}
