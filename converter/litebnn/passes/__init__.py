@@ -36,6 +36,7 @@ from litebnn.passes.fuse.move_interleaving import move_interleaving
 from litebnn.passes.fuse.move_reshapes import move_reshapes
 from litebnn.passes.fuse.pack_outputs import pack_outputs
 from litebnn.passes.fuse.sign_before_maxpool import sign_before_maxpool
+from litebnn.passes.fuse.sign_before_quantize import sign_before_quantize
 from litebnn.passes.fuse.simplify_affine_before_sign import simplify_affine_before_sign
 from litebnn.passes.fuse.skip_sign_preserving_ops import skip_sign_preserving_ops
 from litebnn.passes.int8.fold_quantized_constants import fold_quantized_constants
@@ -79,6 +80,7 @@ PHASES: dict[str, tuple[Pass, ...]] = {
         remove_dead_ops,
     ),
     "fuse": (
+        read_int8_signs,
         merge_signs,
         move_reshapes,
         move_interleaving,
@@ -86,6 +88,7 @@ PHASES: dict[str, tuple[Pass, ...]] = {
         fuse_post_activation,
         skip_sign_preserving_ops,
         sign_before_maxpool,
+        sign_before_quantize,
         pack_outputs,
         simplify_affine_before_sign,
         remove_dead_ops,

@@ -19,7 +19,7 @@ from litebnn.contract import (
     output_thresholds,
     pack_bits,
 )
-from litebnn.graph import Array, Graph, Op, Tensor, constant
+from litebnn.graph import Array, Graph, Op, Tensor, constant, facts
 from litebnn.rewriting.affine import works_on_channels
 from litebnn.rewriting.build import custom_op, derived
 from litebnn.rewriting.clamp import clamp_as_fused
@@ -168,3 +168,18 @@ def is_of_binary_convs(graph: Graph, tensor: Tensor, farthest: int = _FARTHEST) 
         x = next((t for t in op.inputs if t is not None and not t.is_constant), None)
         return x is not None and works_on_channels(op, x) and is_of_binary_convs(graph, x, farthest - 1)
     return all(t is not None and is_of_binary_convs(graph, t, farthest - 1) for t in op.inputs)
+
+
+def takes_affine(graph: Graph, tensor: Tensor) -> bool:
+    """Whether an LceBconv2d computes `tensor`, perhaps behind what other ops move in front of.
+
+    It takes affine ops up one by one. A level next to a number would be lost in the sum with its bias.
+    """
+    op = graph.producer(tensor)
+    while op is not None and facts(op).reshapes and graph.sole_consumer(tensor) is not None:
+        if op.input(0).channels != tensor.channels:
+            return False
+        tensor = op.input(0)
+        op = graph.producer(tensor)
+    direct = is_float_bconv(op) or (op is not None and op.name in INTERLEAVING)
+    return direct and is_of_binary_convs(graph, tensor)

@@ -13,6 +13,7 @@ from litebnn.contract import (
     encode_options,
 )
 from litebnn.graph import FACTS, Buffer, Graph, Op, OpCode, Tensor, builtin_op, mistakes, packed_words
+from litebnn.rewriting.int8 import same_parameters
 from litebnn.rewriting.match import fused_activation
 
 OP_OF_ACTIVATION = {known.clamp: name for name, known in FACTS.items() if known.clamp is not None}
@@ -75,7 +76,9 @@ def can_pool_bits(pool: Op) -> bool:
 
     A damaged file may declare other sizes than come out of the pooling, which a runtime works out anew.
     """
-    if fused_activation(pool) != 0 or pool.output.type != "FLOAT32":
+    if fused_activation(pool) != 0:
+        return False
+    if pool.output.type != "FLOAT32" and not same_parameters(pool.input(0), pool.output):
         return False
     if pool.output.channels != pool.input(0).channels or pool.output.channels < 1:
         return False
