@@ -6,6 +6,7 @@ import pytest
 import litebnn
 from litebnn.graph import Tensor
 from litebnn.rewriting.constants import constants_behind, evaluate
+from litebnn.rewriting.int8 import int8_constant
 from tests.support.float_models import FloatModel, dyadic
 
 VALUES = dyadic(np.random.default_rng(0), 4, 1, 6, largest=64)
@@ -99,3 +100,14 @@ def test_what_an_input_decides_is_no_constant() -> None:
     model = FloatModel()
     assert constants_behind(model.graph, model.elementwise("ADD", model.input(3), model.const([1, 2, 3]))) is None
     assert constants_behind(model.graph, model.op("COS", [model.const(1)], (), table="CosOptions")) is None
+
+
+def test_levels_are_not_taken_for_the_numbers_that_they_stand_for() -> None:
+    model = FloatModel()
+    levels = int8_constant("levels", np.array([0.5, -1.0]), 0.25, 3)
+    total = model.op("ADD", [levels, levels], (2,), type="INT8")
+    assert constants_behind(model.graph, total) is None
+    numbers = model.op("DEQUANTIZE", [levels], (2,))
+    assert constants_behind(model.graph, numbers) == {levels}
+    doubled = evaluate(model.graph, model.elementwise("ADD", numbers, numbers))
+    np.testing.assert_array_equal(doubled, np.array([1.0, -2.0], np.float32))

@@ -53,3 +53,14 @@ def test_an_int8_value_is_compared_with_its_zero_point_only(level: float, is_x: 
         assert sign is not None
         assert sign.x is (x if is_x and values[0] == 1 else condition)
         assert sign.truth == (values[0] == 1)
+
+
+def test_an_int8_value_of_a_grid_too_fine_to_compare_is_no_sign_itself() -> None:
+    model = FloatModel()
+    x = model.input(1, 4, type="INT8")
+    x.quantization = parameters(2.0**-10, 3)
+    zero = int8_constant("zero", np.zeros(1, np.float32), 2.0**-10, 3)
+    condition = model.elementwise("GREATER_EQUAL", x, zero, type="BOOL")
+    sign = find_sign(model.graph, model.op("SELECT_V2", [condition, model.const(1), model.const(-1)], x.dims))
+    assert sign is not None
+    assert sign.x is condition

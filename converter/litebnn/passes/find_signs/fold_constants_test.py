@@ -60,3 +60,18 @@ def test_bytes_before_are_those_that_weights_are_computed_from() -> None:
     kernel = model.elementwise("NEG", model.const(RNG.choice([-1.0, 1.0], (8, 3, 3, 32))))
     notes = Notes(model.model(model.conv(model.sign(model.input(1, 8, 8, 32)), kernel)))
     assert notes.layers[0].bytes_before == 4 * (8 * 3 * 3 * 32 + 8)
+
+
+def test_a_half_precision_number_in_a_sign_is_folded_though_it_grows() -> None:
+    model = FloatModel()
+    x = model.input(1, 8, 8, 32)
+    tenth = model.const(0.1, np.float16)
+    shifted = model.elementwise("ADD", model.elementwise("SIGN", x), model.op("DEQUANTIZE", [tenth], ()))
+    weights = model.const(RNG.standard_normal((8, 3, 3, 32)), np.float16)
+    kernel = model.op("DEQUANTIZE", [weights], weights.shape)
+    built = model.model(model.elementwise("SIGN", shifted), model.conv(x, kernel))
+    assert run_pass(fold_constants, built)[0]
+    add = next(op for op in built.graphs[0].ops if op.name == "ADD")
+    assert add.input(1).type == "FLOAT32"
+    assert add.input(1).array == np.float32(np.float16(0.1))
+    assert next(op for op in built.graphs[0].ops if op.name == "CONV_2D").input(1) is kernel
