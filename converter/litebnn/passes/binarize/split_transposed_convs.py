@@ -18,6 +18,7 @@ from litebnn.rewriting.each import each
 from litebnn.rewriting.match import bits_of, fused_activation
 from litebnn.rewriting.notes import Notes
 from litebnn.rewriting.reasons import why_no_sign
+from litebnn.rewriting.signs import find_two_values
 from litebnn.rewriting.weights import bias_values, binary_weights, not_float, weight_values
 
 
@@ -58,6 +59,8 @@ def _phases(size: int, output: int, taps: int, stride: int, padding: int) -> lis
 @each("TRANSPOSE_CONV")
 def split_transposed_convs(graph: Graph, op: Op, notes: Notes) -> bool:
     x = op.input(2)
+    if op.output.type != "FLOAT32" and find_two_values(graph, x) is not None:
+        return notes.left_alone(op, f"there is no binary TRANSPOSE_CONV of {op.output.type}")
     if bits_of(graph, x) is None:
         return notes.left_alone(op, why_no_sign(graph, x))
     parts = _weights_and_bias(op, x)
@@ -68,8 +71,6 @@ def split_transposed_convs(graph: Graph, op: Op, notes: Notes) -> bool:
 def _weights_and_bias(op: Op, x: Tensor) -> tuple[Array, Array] | str:
     """float32 [O, H, W, I] and [O], or why what the op computes is no plain convolution of bits."""
     weights, sizes, options = weight_values(op.input(1)), op.input(0).array, op.options
-    if op.output.type != "FLOAT32":
-        return f"its output is {op.output.type}"
     if weights is None:
         return not_float(op.input(1))
     if weights.shape[3] != x.channels:

@@ -11,8 +11,10 @@ import litebnn
 from litebnn.flatbuffer import read_model
 from litebnn.passes.binarize.split_transposed_convs import split_transposed_convs
 from litebnn.passes.find_signs.recognize_signs import recognize_signs
+from litebnn.rewriting.int8 import int8_constant, parameters
 from litebnn.rewriting.notes import Notes
 from tests.support.float_models import ACTIVATIONS, FloatModel, dyadic, op_names, rewritten, sign_weights
+from tests.support.quantized_models import EXACT_GRID, Int8Model
 
 
 @pytest.mark.usefixtures("library")
@@ -122,6 +124,16 @@ def test_what_is_no_plain_convolution_of_bits_stays(source: bytes, reason: str) 
     ops, [found] = split(source)
     assert ops == ["TRANSPOSE_CONV"]
     assert reason in found
+
+
+def test_an_int8_one_stays_and_says_so() -> None:
+    model = Int8Model()
+    x = model.sign8(model.input8((1 / 16, 3), 1, 5, 5, 32), "where", EXACT_GRID)
+    y = model.transposed_conv(x, sign_weights(np.random.default_rng(0), 8, 2, 2, 32))
+    y.type, y.quantization = "INT8", parameters(1.0)
+    weights = model.graph.ops[-1].input(1)
+    model.graph.set_input(model.graph.ops[-1], 1, int8_constant("weights", weights.array, 0.5))
+    assert split(model.finish(y))[1] == ["there is no binary TRANSPOSE_CONV of INT8"]
 
 
 def test_without_a_sign_or_a_known_size_it_stays() -> None:

@@ -3,6 +3,7 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
+import litebnn
 from litebnn.graph import Array, Model, OpCode, Tensor
 from litebnn.passes import BINARY_PHASES, PHASES, run_phases
 from litebnn.passes.find_signs.recognize_signs import recognize_signs
@@ -11,6 +12,7 @@ from litebnn.rewriting.int8 import int8_constant, parameters
 from litebnn.rewriting.notes import Notes
 from litebnn.rewriting.padding import constant_padding
 from tests.support.float_models import FloatModel, assert_same_values, op_names, rewritten, run_pass, sign_weights
+from tests.support.quantized_models import Int8Model
 
 Layer = Callable[[FloatModel, Tensor], Tensor]
 WEIGHTS = sign_weights(np.random.default_rng(0), 8, 3, 3, 32)
@@ -216,3 +218,24 @@ def test_a_sign_that_a_float_model_rounds_to_a_grid_is_one_with_other_weights(la
     built = model.model(layer(model, model.op("DEQUANTIZE", [levels], sign.dims, version=2)))
     run_phases(built, BINARY_PHASES, Notes(built))
     assert "CONV_2D" not in op_names(built)
+
+
+@pytest.mark.usefixtures("library")
+@pytest.mark.parametrize(("positive", "at_border"), [(0.5, 1), (0.95, 4)])
+def test_zeros_around_a_sign_of_an_uneven_grid_take_borders_off_by_their_weights(
+    positive: float, at_border: int
+) -> None:
+    rng = np.random.default_rng(0)
+    grid = (float(np.nextafter(np.float32(2 / 255), np.float32(0))), -1)  # it has 1.004 and -0.996
+    model = Int8Model()
+    x = model.sign8(model.input8((1 / 16, 0), 1, 6, 6, 256), "where", grid)
+    weights = np.where(rng.random((16, 3, 3, 256)) < positive, 1.0, -1.0)
+    y = model.conv8(x, weights, np.zeros(16), (1.5, 0), same=True, activation="none")
+    source = model.finish(y)
+    converted, report = litebnn.convert_tflite(source, return_report=True)
+    assert report.layers[0].binary
+    levels = rng.integers(-128, 128, (8, 6, 6, 256)).astype(np.int8)
+    expected, actual = (litebnn.Interpreter(model).predict(levels).astype(int) for model in (source, converted))
+    difference = np.abs(actual - expected)
+    assert np.max(difference[:, 1:-1, 1:-1]) <= 1
+    assert np.max(difference) <= at_border
