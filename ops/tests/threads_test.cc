@@ -1,5 +1,7 @@
 // Interpreters on several threads at once; worth the most under ThreadSanitizer.
 #include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <thread>
 
@@ -27,6 +29,27 @@ void RunRepeatedly(FakeRuntime* runtime, uint64_t expected) {
     ASSERT_TRUE(runtime->Invoke());
     EXPECT_EQ(runtime->OutputHash(), expected);
   }
+}
+
+TEST(Fork, AChildRunsWhatItsParentPrepared) {
+  const uint64_t expected = ExpectedHash();
+  const DelegatePointer delegate = MakeDelegate({{"num_threads", "3"}});
+  FakeRuntime delegated(ChainGraph(2), delegate.get(), 2), custom(ChainGraph(2), 2);
+  RunRepeatedly(&delegated, expected);
+  RunRepeatedly(&custom, expected);
+  const pid_t child = fork();
+  if (child == 0) {
+    // A child that hangs is ended by a signal.
+    alarm(20);
+    bool all_well = true;
+    for (FakeRuntime* runtime : {&delegated, &custom}) {
+      all_well = runtime->Invoke() && runtime->OutputHash() == expected && all_well;
+    }
+    _exit(all_well ? 0 : 1);
+  }
+  int status = -1;
+  waitpid(child, &status, 0);
+  EXPECT_EQ(status, 0);
 }
 
 template <typename Body>

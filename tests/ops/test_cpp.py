@@ -14,7 +14,7 @@ TESTS = ["kernels_test", "litert_test"]
 TESTS += sorted(path.stem for path in (ROOT / "ops" / "tests").glob("*_test.cc") if path.stem != "abi_test")
 # What each build is for. Counting allocations is no use under a sanitizer, which makes its own.
 ONLY = {"clang": {"kernels_test", "ops_test"}, "thread": {"kernels_test", "threads_test"}}
-NOT = {"address": {"allocation_test"}}
+NOT = {"address": {"allocation_test", "failed_allocation_test"}}
 CASES = [
     (build, test)
     for build in BUILDS

@@ -1,6 +1,6 @@
+#include <cstdio>
 #include <cstdlib>
 #include <cstring>
-#include <string>
 
 #include "kernels/isa/isa.h"
 #include "kernels/platform/x86_cpu.h"
@@ -22,6 +22,21 @@ const Isa* const kIsas[] = {
     &kPortableIsa,
 };
 
+// Made without allocating, as the name of an unknown ISA may be asked for where memory has run out.
+struct Names {
+  char text[128] = "";
+
+  Names() {
+    size_t length = 0;
+    for (const Isa* isa : kIsas) {
+      if (!isa->available()) continue;
+      const int written =
+          std::snprintf(text + length, sizeof(text) - length, "%s%s", length > 0 ? ", " : "", isa->name);
+      length += static_cast<size_t>(written);
+    }
+  }
+};
+
 }  // namespace
 
 const Isa* FindIsa(const char* isa) {
@@ -38,16 +53,8 @@ const Isa* FindIsa(const char* isa) {
 const char* IsaName(const Isa& isa) { return isa.name; }
 
 const char* AvailableIsas() {
-  static const std::string names = [] {
-    std::string list;
-    for (const Isa* candidate : kIsas) {
-      if (!candidate->available()) continue;
-      if (!list.empty()) list += ", ";
-      list += candidate->name;
-    }
-    return list;
-  }();
-  return names.c_str();
+  static const Names names;
+  return names.text;
 }
 
 }  // namespace litebnn

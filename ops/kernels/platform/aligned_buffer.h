@@ -10,8 +10,8 @@ constexpr size_t kAlignment = 64;
 
 constexpr size_t AlignUp(size_t bytes) { return (bytes + kAlignment - 1) / kAlignment * kAlignment; }
 
-// Zeroed memory aligned for any vector load. Of a large block, what nobody has written to takes neither time nor memory:
-// the system hands out zeros.
+// Zeroed memory aligned for any vector load. Of a large block, what nobody has written to takes neither time nor
+// memory: the system hands out zeros.
 template <typename T>
 class AlignedBuffer {
  public:

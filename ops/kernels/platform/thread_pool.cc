@@ -1,13 +1,15 @@
 #include "kernels/platform/thread_pool.h"
 
+#include <pthread.h>
+#include <unistd.h>
+
 #include <algorithm>
 #include <atomic>
 #include <condition_variable>
-#include <exception>
 #include <mutex>
 #include <new>
 #include <thread>
-#include <vector>
+#include <utility>
 
 namespace litebnn {
 namespace {
@@ -39,36 +41,40 @@ bool Spin(IsTrue is_true) {
   return false;
 }
 
-class SpinningThreadPool final : public ThreadPool {
+// The threads of a pool but for the calling one, and what they share with it.
+class Workers {
  public:
-  ~SpinningThreadPool() override {
+  Workers() = default;
+  Workers(const Workers&) = delete;
+  Workers& operator=(const Workers&) = delete;
+  ~Workers() {
     stop_ = true;
     Publish();
-    for (std::thread& worker : workers_) worker.join();
+    for (int i = 0; i < count_; ++i) pthread_join(workers_[static_cast<size_t>(i)].id, nullptr);
   }
 
-  bool Start(int num_threads) {
-    try {
-      workers_.reserve(static_cast<size_t>(num_threads - 1));
-      for (int thread = 1; thread < num_threads; ++thread) workers_.emplace_back([this, thread] { Work(thread); });
-    } catch (const std::exception&) {
-      return false;
+  // False where memory ran out or a thread could not be started.
+  bool Start(int count) {
+    workers_.reset(new (std::nothrow) Worker[static_cast<size_t>(count)]);
+    for (; workers_ != nullptr && count_ < count; ++count_) {
+      Worker& worker = workers_[static_cast<size_t>(count_)];
+      worker = {this, count_ + 1, {}};
+      const auto work = [](void* argument) -> void* {
+        const Worker& self = *static_cast<Worker*>(argument);
+        self.workers->Work(self.thread);
+        return nullptr;
+      };
+      if (pthread_create(&worker.id, nullptr, work, &worker) != 0) return false;
     }
-    return true;
+    return workers_ != nullptr;
   }
 
-  int num_threads() const override { return static_cast<int>(workers_.size()) + 1; }
+  int count() const { return count_; }
 
-  void ParallelFor(int64_t count, int64_t grain, Task task, void* context) override {
-    if (count <= 0) return;
-    const int64_t tiles = (count + grain - 1) / grain;
-    const int64_t parts = std::min<int64_t>(num_threads(), tiles);
-    if (parts == 1) {
-      task(context, 0, 0, count);
-      return;
-    }
+  // Runs `tiles` tiles of `grain` in `parts` parts, at least 2 and at most one for each worker and the calling thread.
+  void Run(ThreadPool::Task task, void* context, int64_t count, int64_t grain, int64_t tiles, int64_t parts) {
     job_ = {task, context, count, grain, tiles, parts};
-    pending_.store(static_cast<int>(workers_.size()), std::memory_order_relaxed);
+    pending_.store(count_, std::memory_order_relaxed);
     Publish();
     RunPart(0);
     const auto all_done = [this] { return pending_.load(std::memory_order_acquire) == 0; };
@@ -78,8 +84,13 @@ class SpinningThreadPool final : public ThreadPool {
   }
 
  private:
+  struct Worker {
+    Workers* workers;
+    int thread;  // the calling thread is 0
+    pthread_t id;
+  };
   struct Job {
-    Task task;
+    ThreadPool::Task task;
     void* context;
     int64_t count, grain, tiles, parts;
   };
@@ -122,7 +133,8 @@ class SpinningThreadPool final : public ThreadPool {
     return generation_.load(std::memory_order_acquire);
   }
 
-  std::vector<std::thread> workers_;
+  std::unique_ptr<Worker[]> workers_;
+  int count_ = 0;
   std::mutex mutex_;
   std::condition_variable wake_, done_;
   std::atomic<uint64_t> generation_{0};
@@ -133,12 +145,41 @@ class SpinningThreadPool final : public ThreadPool {
   Job job_ = {};
 };
 
+class SpinningThreadPool final : public ThreadPool {
+ public:
+  explicit SpinningThreadPool(std::unique_ptr<Workers> workers) : workers_(std::move(workers)) {}
+  ~SpinningThreadPool() override {
+    // Threads that are not there may have held the locks.
+    if (IsInChild()) static_cast<void>(workers_.release());
+  }
+
+  int num_threads() const override { return workers_->count() + 1; }
+
+  void ParallelFor(int64_t count, int64_t grain, Task task, void* context) override {
+    if (count <= 0) return;
+    const int64_t tiles = (count + grain - 1) / grain;
+    const int64_t parts = std::min<int64_t>(num_threads(), tiles);
+    if (parts == 1 || IsInChild()) {
+      task(context, 0, 0, count);
+    } else {
+      workers_->Run(task, context, count, grain, tiles, parts);
+    }
+  }
+
+ private:
+  // Whether the process was forked since, which leaves the workers behind.
+  bool IsInChild() const { return getpid() != process_; }
+
+  std::unique_ptr<Workers> workers_;
+  const pid_t process_ = getpid();
+};
+
 }  // namespace
 
 std::unique_ptr<ThreadPool> ThreadPool::Create(int num_threads) {
-  std::unique_ptr<SpinningThreadPool> pool(new (std::nothrow) SpinningThreadPool);
-  if (pool == nullptr || num_threads < 1 || !pool->Start(num_threads)) return nullptr;
-  return pool;
+  std::unique_ptr<Workers> workers(new (std::nothrow) Workers);
+  if (workers == nullptr || num_threads < 1 || !workers->Start(num_threads - 1)) return nullptr;
+  return std::unique_ptr<ThreadPool>(new (std::nothrow) SpinningThreadPool(std::move(workers)));
 }
 
 }  // namespace litebnn

@@ -1,10 +1,11 @@
 #include "tflite/entry/delegate.h"
 
 #include <cstdio>
-#include <new>
+#include <memory>
 #include <vector>
 
 #include "tflite/entry/defaults.h"
+#include "tflite/entry/out_of_memory.h"
 #include "tflite/partition/claim.h"
 #include "tflite/partition/partition.h"
 
@@ -17,18 +18,23 @@ struct DelegateKernel {
   Partition partition;
 };
 
+DelegateKernel* CreateKernel(TfLiteContext* context, const TfLiteDelegateParams& params) {
+  auto kernel = std::make_unique<DelegateKernel>();
+  kernel->delegate = Delegate::FromC(params.delegate);
+  if (!kernel->partition.AddNodes(context, *params.nodes_to_replace)) return nullptr;
+  kernel->partition.SetOutputs(*params.output_tensors);
+  return kernel.release();
+}
+
 void* InitKernel(TfLiteContext* context, const char* buffer, size_t /*length*/) {
   // For a delegate's kernel the runtime passes this structure instead of options.
-  const auto* params = reinterpret_cast<const TfLiteDelegateParams*>(buffer);
-  std::unique_ptr<DelegateKernel> kernel(new (std::nothrow) DelegateKernel{Delegate::FromC(params->delegate), {}});
-  if (kernel == nullptr || !kernel->partition.AddNodes(context, *params->nodes_to_replace)) return nullptr;
-  kernel->partition.SetOutputs(*params->output_tensors);
-  return kernel.release();
+  const auto& params = *reinterpret_cast<const TfLiteDelegateParams*>(buffer);
+  return CatchOutOfMemory([&] { return CreateKernel(context, params); }, [] { return nullptr; });
 }
 
 void FreeKernel(TfLiteContext*, void* user_data) { delete static_cast<DelegateKernel*>(user_data); }
 
-TfLiteStatus PrepareKernel(TfLiteContext* context, TfLiteNode* node) {
+TfLiteStatus PreparePartition(TfLiteContext* context, TfLiteNode* node) {
   auto* kernel = static_cast<DelegateKernel*>(node->user_data);
   if (kernel == nullptr) {
     context->ReportError(context, "litebnn: the delegate could not be set up. ");
@@ -53,7 +59,7 @@ TfLiteStatus PrepareKernel(TfLiteContext* context, TfLiteNode* node) {
   return kTfLiteOk;
 }
 
-TfLiteStatus InvokeKernel(TfLiteContext* context, TfLiteNode* node) {
+TfLiteStatus RunPartition(TfLiteContext* context, TfLiteNode* node) {
   auto* kernel = static_cast<DelegateKernel*>(node->user_data);
   ThreadPool* pool = kernel->delegate->GetThreadPool(context);
   if (pool == nullptr) return kTfLiteError;
@@ -61,7 +67,15 @@ TfLiteStatus InvokeKernel(TfLiteContext* context, TfLiteNode* node) {
   return kernel->partition.Run(context, *pool, kernel->delegate->arena()) ? kTfLiteOk : kTfLiteError;
 }
 
-TfLiteStatus PrepareDelegate(TfLiteContext* context, TfLiteDelegate* delegate) {
+TfLiteStatus PrepareKernel(TfLiteContext* context, TfLiteNode* node) {
+  return ReportOutOfMemory(context, [=] { return PreparePartition(context, node); });
+}
+
+TfLiteStatus InvokeKernel(TfLiteContext* context, TfLiteNode* node) {
+  return ReportOutOfMemory(context, [=] { return RunPartition(context, node); });
+}
+
+TfLiteStatus TakeNodes(TfLiteContext* context, TfLiteDelegate* delegate) {
   std::vector<PlannedNode> plan;
   if (!ReadExecutionPlan(context, &plan)) return kTfLiteError;
   const std::vector<int> claimed = ClaimNodes(*context, plan);
@@ -79,6 +93,10 @@ TfLiteStatus PrepareDelegate(TfLiteContext* context, TfLiteDelegate* delegate) {
   kernel.custom_name = "LitebnnDelegate";
   kernel.version = 1;
   return ReplaceNodes(context, plan, claimed, kernel, delegate);
+}
+
+TfLiteStatus PrepareDelegate(TfLiteContext* context, TfLiteDelegate* delegate) {
+  return ReportOutOfMemory(context, [=] { return TakeNodes(context, delegate); });
 }
 
 }  // namespace

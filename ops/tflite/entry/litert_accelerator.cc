@@ -123,12 +123,12 @@ std::string CheckContext(const LiteRtRuntimeContext* context) {
 
 LiteRtStatus CreateDelegate(LiteRtRuntimeContext* context, LiteRtEnvironment environment, LiteRtAcceleratorConst,
                             LiteRtOptions options, LiteRtDelegateWrapper* wrapper) {
-  const std::string problem = CheckContext(context);
-  if (!problem.empty()) {
+  return PrintOutOfMemory([&] {
+    const std::string problem = CheckContext(context);
+    if (problem.empty()) return WrapNewDelegate(*context, environment, options, wrapper);
     PrintLiteRtError(problem + ": this LiteRT is unknown, " + kUseInterpreter);
     return kLiteRtStatusErrorWrongVersion;
-  }
-  return WrapNewDelegate(*context, environment, options, wrapper);
+  });
 }
 
 }  // namespace

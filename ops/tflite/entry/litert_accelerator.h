@@ -1,9 +1,11 @@
 // The delegate as a LiteRT accelerator: the way into CompiledModel, which takes no delegates.
 #pragma once
 
+#include <cstdio>
 #include <string>
 
 #include "litebnn/litebnn.h"
+#include "tflite/entry/out_of_memory.h"
 #include "tflite/runtime/litert_abi.h"
 
 namespace litebnn {
@@ -19,6 +21,15 @@ std::string FindRuntimeFolder(const LiteRtRuntimeContext& runtime, LiteRtEnviron
 // A delegate for a model with these options, made the runtime's own.
 LiteRtStatus WrapNewDelegate(const LiteRtRuntimeContext& runtime, LiteRtEnvironment environment, LiteRtOptions options,
                              LiteRtDelegateWrapper* wrapper);
+
+// What body() returns, or a status after one line on stderr where memory ran out in it.
+template <typename Body>
+LiteRtStatus PrintOutOfMemory(Body body) {
+  return CatchOutOfMemory(body, [] {
+    std::fputs("litebnn: out of memory\n", stderr);
+    return kLiteRtStatusErrorMemoryAllocationFailure;
+  });
+}
 
 }  // namespace litebnn
 

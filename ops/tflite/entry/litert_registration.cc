@@ -62,10 +62,12 @@ bool FindRuntime(LiteRtLibrary* library, LiteRtRuntimeContext* runtime) {
 // Leaves the context alone, which in 2.1.6 has another layout.
 LiteRtStatus CreateDelegate(LiteRtRuntimeContext*, LiteRtEnvironment environment, LiteRtAcceleratorConst,
                             LiteRtOptions options, LiteRtDelegateWrapper* wrapper) {
-  LiteRtLibrary library;
-  LiteRtRuntimeContext runtime = {};
-  if (!FindRuntime(&library, &runtime)) return kLiteRtStatusErrorWrongVersion;
-  return WrapNewDelegate(runtime, environment, options, wrapper);
+  return PrintOutOfMemory([=] {
+    LiteRtLibrary library;
+    LiteRtRuntimeContext runtime = {};
+    if (!FindRuntime(&library, &runtime)) return kLiteRtStatusErrorWrongVersion;
+    return WrapNewDelegate(runtime, environment, options, wrapper);
+  });
 }
 
 template <typename Member>
@@ -143,11 +145,7 @@ bool IsInRuntimeFolder(LiteRtEnvironment environment) {
          ours.st_dev == theirs.st_dev && ours.st_ino == theirs.st_ino;
 }
 
-}  // namespace
-}  // namespace litebnn
-
-litebnn::LiteRtStatus LiteRtRegisterGpuAccelerator(litebnn::LiteRtEnvironment environment) {
-  using namespace litebnn;
+LiteRtStatus RegisterFromFolder(LiteRtEnvironment environment) {
   // LiteRT also looks for this name among all libraries of the process, and then takes it in place of a GPU's.
   if (!IsInRuntimeFolder(environment)) return kLiteRtStatusErrorNotFound;
   LiteRtLibrary library;
@@ -156,8 +154,7 @@ litebnn::LiteRtStatus LiteRtRegisterGpuAccelerator(litebnn::LiteRtEnvironment en
   return Add(registry, environment, LiteRtAcceleratorImpl, CreateDelegate);
 }
 
-int litebnn_register_accelerator(struct LiteRtEnvironmentT* environment) {
-  using namespace litebnn;
+LiteRtStatus RegisterWithCpu(LiteRtEnvironment environment) {
   LiteRtLibrary library;
   Registry registry;
   if (!FindRegistry(&library, &registry)) return kLiteRtStatusErrorWrongVersion;
@@ -173,4 +170,15 @@ int litebnn_register_accelerator(struct LiteRtEnvironmentT* environment) {
     status = Add(registry, environment, **definition, (*definition)->create_delegate);
   }
   return status;
+}
+
+}  // namespace
+}  // namespace litebnn
+
+litebnn::LiteRtStatus LiteRtRegisterGpuAccelerator(litebnn::LiteRtEnvironment environment) {
+  return litebnn::PrintOutOfMemory([=] { return litebnn::RegisterFromFolder(environment); });
+}
+
+int litebnn_register_accelerator(struct LiteRtEnvironmentT* environment) {
+  return litebnn::PrintOutOfMemory([=] { return litebnn::RegisterWithCpu(environment); });
 }

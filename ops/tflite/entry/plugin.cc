@@ -3,12 +3,12 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
-#include <new>
 #include <string>
 
 #include "litebnn/litebnn.h"
 #include "tflite/entry/defaults.h"
 #include "tflite/entry/delegate.h"
+#include "tflite/entry/out_of_memory.h"
 
 namespace litebnn {
 namespace {
@@ -75,10 +75,20 @@ Delegate* CreateDelegate(const char* const* keys, const char* const* values, siz
   if (!problem->empty()) return nullptr;
   if (options.isa == nullptr) options.isa = DefaultIsa(problem);
   if (options.isa == nullptr) return nullptr;
-  auto* delegate = new (std::nothrow) Delegate(options);
-  if (delegate == nullptr) *problem = "out of memory";
+  return new Delegate(options);
+}
+
+// Null after the error has been reported.
+Delegate* CreateOrReport(const char* const* keys, const char* const* values, size_t count,
+                         void (*report_error)(const char* message)) {
+  std::string problem;
+  Delegate* delegate = CreateDelegate(keys, values, count, &problem);
+  if (delegate == nullptr) report_error(("litebnn: " + problem).c_str());
   return delegate;
 }
+
+// For loaders that take no errors; TfLiteExternalDelegateCreate is one, and says nothing of its own.
+void PrintError(const char* message) { std::fprintf(stderr, "%s\n", message); }
 
 }  // namespace
 }  // namespace litebnn
@@ -86,19 +96,14 @@ Delegate* CreateDelegate(const char* const* keys, const char* const* values, siz
 // The runtime's structures are incomplete in the public header and the library's own inside, so both ends cast.
 struct TfLiteDelegate* tflite_plugin_create_delegate(const char* const* keys, const char* const* values, size_t count,
                                                      void (*report_error)(const char* message)) {
-  std::string problem;
-  litebnn::Delegate* delegate = litebnn::CreateDelegate(keys, values, count, &problem);
-  if (delegate == nullptr) {
-    const std::string message = "litebnn: " + problem;
-    if (report_error != nullptr) {
-      report_error(message.c_str());
-    } else {
-      // TfLiteExternalDelegateCreate is such a caller, and says nothing of its own.
-      std::fprintf(stderr, "%s\n", message.c_str());
-    }
-    return nullptr;
-  }
-  return reinterpret_cast<struct TfLiteDelegate*>(delegate->c_delegate());
+  using namespace litebnn;
+  const auto report = report_error == nullptr ? PrintError : report_error;
+  Delegate* delegate = CatchOutOfMemory([=] { return CreateOrReport(keys, values, count, report); },
+                                        [report]() -> Delegate* {
+                                          report("litebnn: out of memory");
+                                          return nullptr;
+                                        });
+  return delegate == nullptr ? nullptr : reinterpret_cast<struct ::TfLiteDelegate*>(delegate->c_delegate());
 }
 
 void tflite_plugin_destroy_delegate(struct TfLiteDelegate* delegate) {

@@ -9,6 +9,7 @@
 #include "litebnn/litebnn.h"
 #include "tflite/entry/defaults.h"
 #include "tflite/entry/interpreter_resources.h"
+#include "tflite/entry/out_of_memory.h"
 #include "tflite/ops/op_list.h"
 #include "tflite/partition/partition.h"
 
@@ -60,7 +61,9 @@ TfLiteStatus PrepareNode(TfLiteContext* context, TfLiteNode* node, const OpType&
 
 TfLiteStatus InvokeNode(TfLiteContext* context, TfLiteNode* node) {
   auto* custom = static_cast<CustomNode*>(node->user_data);
-  return custom->partition.Run(context, *custom->resources->pool, custom->arena) ? kTfLiteOk : kTfLiteError;
+  return ReportOutOfMemory(context, [=] {
+    return custom->partition.Run(context, *custom->resources->pool, custom->arena) ? kTfLiteOk : kTfLiteError;
+  });
 }
 
 constexpr size_t kOpTypeCount = std::size(kOpTypes);
@@ -68,7 +71,7 @@ constexpr size_t kOpTypeCount = std::size(kOpTypes);
 // The runtime hands a node's registration to none of its functions, so each op has a prepare function of its own.
 template <size_t position>
 TfLiteStatus PrepareNodeOf(TfLiteContext* context, TfLiteNode* node) {
-  return PrepareNode(context, node, *kOpTypes[position]);
+  return ReportOutOfMemory(context, [=] { return PrepareNode(context, node, *kOpTypes[position]); });
 }
 
 // What is registered: the custom ops among the list's.

@@ -16,6 +16,7 @@ namespace litebnn {
 enum LiteRtStatus : int {
   kLiteRtStatusOk = 0,
   kLiteRtStatusErrorInvalidArgument = 1,
+  kLiteRtStatusErrorMemoryAllocationFailure = 2,
   kLiteRtStatusErrorNotFound = 6,
   kLiteRtStatusErrorWrongVersion = 8,
 };

@@ -1,0 +1,157 @@
+// Memory runs out: every allocation of the library, one after the other, fails, and is reported through the runtime.
+//
+// The library's own allocations are those that are asked for from within liblitebnn.so, which has the C++ library in
+// it.
+#include <gtest/gtest.h>
+#include <link.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+
+#include "tests/support/delegates.h"
+#include "tests/support/graphs.h"
+#include "tflite/ops/contract.h"
+
+namespace {
+
+uintptr_t library_begin = 0, library_end = 0;
+// The library's allocations still to come before one fails; below 0 after it. The next ones fail too where all shall.
+int64_t allocations_left = INT64_MAX;
+bool fails_from_then_on = false;
+
+bool Fails(const void* caller) {
+  const auto address = reinterpret_cast<uintptr_t>(caller);
+  if (address < library_begin || address >= library_end) return false;
+  const int64_t left = allocations_left--;
+  return left == 0 || (left < 0 && fails_from_then_on);
+}
+
+}  // namespace
+
+// The C library's own entry points, which its malloc family forwards to.
+extern "C" {
+void* __libc_malloc(size_t size);
+void* __libc_calloc(size_t count, size_t size);
+void* __libc_realloc(void* block, size_t size);
+void* __libc_memalign(size_t alignment, size_t size);
+
+#define LITEBNN_FAIL_OR(allocate) (Fails(__builtin_return_address(0)) ? (errno = ENOMEM, nullptr) : (allocate))
+void* malloc(size_t size) { return LITEBNN_FAIL_OR(__libc_malloc(size)); }
+void* calloc(size_t count, size_t size) { return LITEBNN_FAIL_OR(__libc_calloc(count, size)); }
+void* realloc(void* block, size_t size) { return LITEBNN_FAIL_OR(__libc_realloc(block, size)); }
+void* aligned_alloc(size_t alignment, size_t size) { return LITEBNN_FAIL_OR(__libc_memalign(alignment, size)); }
+}
+
+namespace litebnn::testing {
+namespace {
+
+int FindLibrary(dl_phdr_info* info, size_t, void*) {
+  if (std::strstr(info->dlpi_name, "liblitebnn.so") == nullptr) return 0;
+  library_begin = info->dlpi_addr;
+  for (int i = 0; i < info->dlpi_phnum; ++i) {
+    const auto& header = info->dlpi_phdr[i];
+    if (header.p_type == PT_LOAD)
+      library_end = std::max<uintptr_t>(library_end, library_begin + header.p_vaddr + header.p_memsz);
+  }
+  return 1;
+}
+
+enum class Way { kCustomOps, kDelegate };
+
+struct Result {
+  bool all_well = false;
+  std::string errors;
+  uint64_t hash = 0;
+};
+
+std::string plugin_error;
+
+DelegatePointer CreateDelegate() {
+  const char *keys[] = {"num_threads"}, *values[] = {"2"};
+  plugin_error.clear();
+  return DelegatePointer(
+      tflite_plugin_create_delegate(keys, values, 1, [](const char* message) { plugin_error = message; }));
+}
+
+// Prepares, runs, resizes and runs a graph; stops at what is reported.
+Result RunGraph(const Graph& graph, Way way, const std::vector<int>& new_shape, ::TfLiteDelegate* delegate) {
+  Result result;
+  FakeRuntime runtime(graph, delegate, way == Way::kDelegate ? 100 : 0, 2);
+  const auto run = [&] {
+    if (!runtime.Allocate()) return false;
+    runtime.FillInputs(3);
+    const bool all_well = runtime.Invoke();
+    result.hash = result.hash * 31 + runtime.OutputHash();
+    return all_well;
+  };
+  result.all_well = run() && runtime.Resize(0, new_shape) && run();
+  result.errors = runtime.errors();
+  return result;
+}
+
+Result RunAll(const Graph& graph, Way way, const std::vector<int>& new_shape) {
+  if (way == Way::kCustomOps) return RunGraph(graph, way, new_shape, nullptr);
+  const DelegatePointer delegate = CreateDelegate();
+  if (delegate == nullptr) return {false, plugin_error, 0};
+  Result result = RunGraph(graph, way, new_shape, delegate.get());
+  const int64_t left = allocations_left;
+  if (!result.all_well && left < 0) {
+    // The delegate is as good as new.
+    allocations_left = INT64_MAX;
+    const Result again = RunGraph(graph, way, new_shape, delegate.get());
+    EXPECT_EQ(again.errors.find("out of memory"), std::string::npos) << again.errors;
+    allocations_left = left;
+  }
+  return result;
+}
+
+struct Case {
+  const char* name;
+  Graph graph;
+  std::vector<int> new_shape;
+};
+
+std::vector<Case> Cases() {
+  ConvParams same_zero;
+  same_zero.changed = {{contract::kPadValues, contract::kPadValuesZero}};
+  // What is wrong with a model is said in a string too.
+  Graph refused = ConvGraph({});
+  refused.nodes[0].options = EncodeOptions({});
+  return {{"chain", ChainGraph(2), {2, 14, 11, 70}},
+          {"residual", ResidualGraph(3), {2, 5, 5, 40}},
+          {"same-zero", ConvGraph(same_zero), {2, 4, 9, 2}},
+          {"refused", refused, {1, 5, 6, 2}}};
+}
+
+TEST(FailedAllocations, AreReported) {
+  ASSERT_EQ(dl_iterate_phdr(FindLibrary, nullptr), 1);
+  int64_t failed = 0;
+  for (const Case& c : Cases()) {
+    for (const Way way : {Way::kCustomOps, Way::kDelegate}) {
+      allocations_left = INT64_MAX;
+      const Result expected = RunAll(c.graph, way, c.new_shape);
+      const int64_t count = INT64_MAX - allocations_left;
+      EXPECT_GT(count, 0);
+      for (const bool and_all_behind : {false, true}) {
+        fails_from_then_on = and_all_behind;
+        for (int64_t i = 0; i < count; ++i, ++failed) {
+          SCOPED_TRACE(std::string(c.name) + (way == Way::kDelegate ? ", delegate" : ", custom ops") + ", allocation " +
+                       std::to_string(i));
+          allocations_left = i;
+          const Result result = RunAll(c.graph, way, c.new_shape);
+          allocations_left = INT64_MAX;
+          if (result.all_well) {
+            EXPECT_EQ(result.hash, expected.hash);
+          } else {
+            EXPECT_NE(result.errors.find("litebnn: "), std::string::npos) << result.errors;
+          }
+        }
+      }
+    }
+  }
+  std::printf("%lld failed allocations survived\n", static_cast<long long>(failed));
+}
+
+}  // namespace
+}  // namespace litebnn::testing
