@@ -14,6 +14,7 @@ from typing import Any
 
 from toolchains.bundle import MODEL, bundle
 from toolchains.command_line import parser, run
+from toolchains.host_keys import VouchedFor
 from toolchains.targets import Target, ToolkitError, find_target
 
 HOST = re.compile(r"(.+@)?([^@:]+(:\d+)?|[0-9a-fA-F:]+)")  # what Fabric takes; an IPv6 address has no port
@@ -27,32 +28,39 @@ ILLEGAL_INSTRUCTION = 128 + 4  # a shell's exit code for a command that died of 
 class Board:
     """The machine at the other end of an SSH connection."""
 
-    def __init__(self, host: str, identity: Path | None = None) -> None:
+    def __init__(self, host: str, identity: Path | None = None, accepted_key: str = "") -> None:
         """Connects to [USER@]HOST[:PORT], with the private key `identity` or as `ssh` would.
 
         Raises:
-            ToolkitError: Fabric is not installed, `identity` is no key, or no connection can be made.
+            ToolkitError: Fabric is not installed, `identity` is no key, no connection can be made, or nobody vouches
+                for the host's key.
         """
         if not HOST.fullmatch(host):
             raise ToolkitError(f"--host={host}: expected [USER@]HOST[:PORT]")
         try:
             from fabric import Connection
             from paramiko import PKey, SSHException
+            from paramiko.hostkeys import InvalidHostKey
             from paramiko.pkey import UnknownKeyType
         except ImportError as error:
             raise ToolkitError(
                 "deploying needs Fabric: pip install 'fabric>=3.2' (litebnn's extra `deploy`)"
             ) from error
         self.host = host
-        self._failures: tuple[type[Exception], ...] = (OSError, EOFError, ValueError, SSHException)
+        self._failures: tuple[type[Exception], ...] = (OSError, EOFError, ValueError, SSHException, InvalidHostKey)
         try:
             key = {"pkey": PKey.from_path(identity)} if identity else {}
         except (*self._failures, TypeError, UnknownKeyType) as error:
             raise ToolkitError(f"--identity={identity} cannot be used as a private key: {one_line(error)}") from error
         try:
             self._connection = Connection(host, connect_timeout=15, connect_kwargs=key)
-            # A host that is known by another key is refused.
-            self._connection.client.load_system_host_keys()
+            # The way there may lead over other hosts, and each of them sees what is sent.
+            hop = self._connection
+            while hasattr(hop, "client"):
+                # A host that is known by another key is refused.
+                hop.client.load_system_host_keys()
+                hop.client.set_missing_host_key_policy(VouchedFor(accepted_key))
+                hop = hop.gateway
             self._connection.open()
         except self._failures as error:
             hint = "; ssh must reach it without a password" if isinstance(error, SSHException) else ""
@@ -84,7 +92,8 @@ class Board:
     def put(self, file: Path, path: str) -> None:
         """Copies a file to the board."""
         try:
-            self._connection.put(str(file), path)
+            # Fabric's own functions take braces in a path for names of its.
+            self._connection.sftp().put(str(file), path)
         except self._failures as error:
             raise ToolkitError(
                 f"cannot copy {file.name} to {self.host}: {one_line(error)}; is its disk full?"
@@ -94,7 +103,7 @@ class Board:
         """Copies a file from the board, whole or not at all."""
         part = file.with_name(f".{file.name}.part")
         try:
-            self._connection.get(path, str(part))
+            self._connection.sftp().get(path, str(part))
             part.replace(file)
         except self._failures as error:
             raise ToolkitError(f"cannot fetch {path} from {self.host}: {one_line(error)}") from error
@@ -121,6 +130,7 @@ def deploy(
     model: Path | None = None,
     num_threads: int = 1,
     toolchain: str = "auto",
+    accept_host_key: str = "",
 ) -> Path:
     """Bundles a target, copies the bundle to a board, and measures a model there.
 
@@ -132,13 +142,14 @@ def deploy(
         model: the model to measure; by default the bundle's.
         num_threads: threads to run it on.
         toolchain: as for `toolchains.build.build`.
+        accept_host_key: the fingerprint of the board's host key, to write the key down where it is not known yet.
 
     Returns:
         The path of benchmark_model's results, build/TARGET/benchmark-HOST.json.
 
     Raises:
-        ToolkitError: nothing can be bundled, the board cannot be reached, has another CPU or too little room on its
-            disk, or the benchmark fails there.
+        ToolkitError: nothing can be bundled, the board cannot be reached, is not known by its key, has another CPU or
+            too little room on its disk, or the benchmark fails there.
 
     Example:
         >>> deploy("rpi4", "pi@board")  # doctest: +SKIP
@@ -148,7 +159,7 @@ def deploy(
     if model is not None and not model.is_file():
         raise ToolkitError(f"--model={model} is no file")
     folder = on_board(folder)
-    board = Board(host, identity)
+    board = Board(host, identity, accept_host_key)
     check_processor(row, board)
     board.check(f"mkdir -p {shlex.quote(folder)}", f"make the folder {folder}")
     archive = bundle(target, toolchain)
@@ -229,6 +240,7 @@ def main(arguments: list[str] | None = None) -> int:
     own.add_argument("--host", required=True, help="the board: [USER@]HOST[:PORT]")
     own.add_argument("--folder", default=".", help="folder on the board; by default the user's home")
     own.add_argument("--identity", type=Path, help="private key file")
+    own.add_argument("--accept-host-key", default="", metavar="FINGERPRINT", help="the board's, SHA256:...")
     own.add_argument("--model", type=Path, help="model to measure; by default the bundle's")
     own.add_argument("--num-threads", type=int, default=1, help="threads to run it on")
     return run(own, lambda **options: print(summary(deploy(**options))), arguments)

@@ -17,7 +17,8 @@ import pytest
 from tests.support.programs import host_programs
 from toolchains import deploy as deploying
 from toolchains.bundle import bundle, pack
-from toolchains.deploy import deploy, main
+from toolchains.deploy import Board, deploy, main
+from toolchains.host_keys import fingerprint
 from toolchains.targets import ROOT, ToolkitError, find_target
 
 paramiko = pytest.importorskip("paramiko", reason="Fabric is missing: pip install 'fabric>=3.2'")
@@ -48,7 +49,7 @@ def serve(listener: socket.socket, config: Path) -> None:
 
 
 @pytest.fixture(scope="module")
-def board(tmp_path_factory):
+def server(tmp_path_factory):
     """The server: how to reach it, and the key that it lets in."""
     home = tmp_path_factory.mktemp("board")
     key = new_key(home / "key")
@@ -79,6 +80,18 @@ def _home(tmp_path, monkeypatch):
     (tmp_path / "home" / ".ssh").mkdir(parents=True)
     monkeypatch.setenv("HOME", str(tmp_path / "home"))
     monkeypatch.delenv("SSH_AUTH_SOCK", raising=False)
+
+
+@pytest.fixture
+def known_hosts(tmp_path, _home):
+    return tmp_path / "home" / ".ssh" / "known_hosts"
+
+
+@pytest.fixture
+def board(server, known_hosts):
+    """The server, known by its key."""
+    known_hosts.write_text(f"[127.0.0.1]:{server.port} {server.key.get_name()} {server.key.get_base64()}\n")
+    return server
 
 
 @pytest.fixture(scope="module")
@@ -209,12 +222,73 @@ def test_a_key_that_the_board_does_not_know_is_one_line(board, tmp_path, capsys)
     assert message.startswith(f"cannot connect to {board.host}: Authentication failed")
 
 
-def test_a_board_with_another_host_key_than_before_is_refused(board, tmp_path, capsys):
+def test_a_board_with_another_host_key_than_before_is_refused(board, known_hosts, capsys):
     other = paramiko.RSAKey.generate(2048)
-    known = tmp_path / "home" / ".ssh" / "known_hosts"
-    known.write_text(f"[127.0.0.1]:{board.port} {other.get_name()} {other.get_base64()}\n")
+    known_hosts.write_text(f"[127.0.0.1]:{board.port} {other.get_name()} {other.get_base64()}\n")
+    for accepted in ("", fingerprint(board.key)):
+        arguments = [f"--host={board.host}", f"--identity={board.identity}", f"--accept-host-key={accepted}"]
+        message = error(capsys, "--target=host", *arguments)
+        assert message.startswith(f"cannot connect to {board.host}: Host key for server")
+
+
+def test_a_fingerprint_is_what_ssh_keygen_shows(server):
+    shown = subprocess.run(
+        ["ssh-keygen", "-lf", server.identity.parent / "host_key"], capture_output=True, text=True, check=True
+    )
+    assert shown.stdout.split()[1] == fingerprint(server.key)
+
+
+@pytest.mark.parametrize("accepted", ["", "SHA256:another"])
+def test_a_board_that_nobody_vouches_for_is_refused(server, known_hosts, capsys, accepted):
+    arguments = [f"--host={server.host}", f"--identity={server.identity}", f"--accept-host-key={accepted}"]
+    message = error(capsys, "--target=host", *arguments)
+    seen = f"[127.0.0.1]:{server.port} is not known: its {server.key.get_name()} key is {fingerprint(server.key)}"
+    assert message.startswith(seen)
+    assert message.endswith(f"then give --accept-host-key={fingerprint(server.key)}")
+    assert not known_hosts.exists()
+
+
+@pytest.mark.parametrize("before", [None, "other ssh-rsa AAAA", "other ssh-rsa AAAA\n"])
+def test_a_key_that_is_accepted_is_known_from_then_on(server, known_hosts, before):
+    if before is not None:
+        known_hosts.write_text(before)
+    else:
+        known_hosts.parent.rmdir()
+    Board(server.host, server.identity, fingerprint(server.key))
+    Board(server.host, server.identity)
+    line = f"[127.0.0.1]:{server.port} {server.key.get_name()} {server.key.get_base64()}"
+    assert known_hosts.read_text().splitlines() == [*(["other ssh-rsa AAAA"] if before else []), line]
+    assert before or known_hosts.stat().st_mode & 0o777 == 0o600
+    assert before or known_hosts.parent.stat().st_mode & 0o777 == 0o700
+
+
+def test_at_a_terminal_the_user_is_asked(server, known_hosts, monkeypatch):
+    asked = []
+    for stream in (sys.stdin, sys.stdout):
+        monkeypatch.setattr(stream, "isatty", lambda: True)
+    monkeypatch.setattr("builtins.input", lambda text: asked.append(text) or "no")
+    with pytest.raises(ToolkitError, match="is not known"):
+        Board(server.host, server.identity)
+    assert fingerprint(server.key) in asked[0]
+    monkeypatch.setattr("builtins.input", lambda text: "y")
+    Board(server.host, server.identity)
+    assert str(server.port) in known_hosts.read_text()
+
+
+def test_known_hosts_that_cannot_be_read_are_one_line(board, known_hosts, capsys):
+    known_hosts.write_text("board ssh-rsa A\n")
     message = error(capsys, "--target=host", f"--host={board.host}", f"--identity={board.identity}")
-    assert message.startswith(f"cannot connect to {board.host}: Host key for server")
+    assert message.startswith(f"cannot connect to {board.host}: ")
+
+
+def test_braces_in_a_path_are_part_of_it(board, tmp_path):
+    folder = tmp_path / "{a checkout}"
+    folder.mkdir()
+    (folder / "given").write_text("given")
+    connected = Board(board.host, board.identity)
+    connected.put(folder / "given", str(folder / "{there}"))
+    connected.get(str(folder / "{there}"), folder / "{back}")
+    assert (folder / "{back}").read_text() == "given"
 
 
 def test_another_cpu_is_one_line(board, capsys):
