@@ -11,6 +11,8 @@ import os
 import subprocess
 import sys
 import venv
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent
@@ -34,6 +36,21 @@ NEWEST_NUMPY_1 = (3, 12)
 
 def say(message: str) -> None:
     print(f"bootstrap: {message}", flush=True)
+
+
+@contextmanager
+def locked() -> Iterator[None]:
+    """Keeps two bootstraps out of one environment: the second waits, and finds it made."""
+    with (ROOT / ".venv.lock").open("w") as file:
+        if os.name == "posix":
+            import fcntl
+
+            try:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                say("waiting for another bootstrap, which is at the environment")
+                fcntl.flock(file, fcntl.LOCK_EX)
+        yield
 
 
 def make_environment() -> None:
@@ -87,8 +104,9 @@ def main(arguments: list[str]) -> int:
         print(__doc__)
         return 0 if arguments else 1
     try:
-        make_environment()
-        install(extras(arguments))
+        with locked():
+            make_environment()
+            install(extras(arguments))
         return subprocess.run([PYTHON, "-m", "invoke", "--search-root", ROOT, *arguments]).returncode
     except (OSError, subprocess.CalledProcessError) as error:
         say(f"cannot make the environment: {error}")

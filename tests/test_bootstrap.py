@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+from contextlib import nullcontext
 from pathlib import Path
 
 import pytest
@@ -19,6 +20,7 @@ def commands(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[list[str]]
     """The commands that bootstrap ran, with .venv in a folder that exists already."""
     monkeypatch.setattr(bootstrap, "VENV", tmp_path)
     monkeypatch.setattr(bootstrap, "PYTHON", Path(sys.executable))
+    monkeypatch.setattr(bootstrap, "locked", nullcontext)
     ran: list[list[str]] = []
 
     def run(command: list[str], **_: object) -> subprocess.CompletedProcess[bytes]:
@@ -113,6 +115,25 @@ def test_a_python_without_venv_says_what_to_install(
     message = capsys.readouterr().out.splitlines()[-1]
     assert message.startswith("bootstrap: cannot make the environment: ")
     assert message.endswith("this Python cannot install pip (on Debian: apt install python3-venv)")
+
+
+def test_a_second_bootstrap_waits_for_the_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(bootstrap, "ROOT", tmp_path)
+    second = (
+        f"import bootstrap, pathlib; bootstrap.ROOT = pathlib.Path({str(tmp_path)!r})\n"
+        "bootstrap.make_environment = lambda: bootstrap.say('making')\n"
+        "bootstrap.install = lambda extras: bootstrap.say('installing')\n"
+        "bootstrap.PYTHON = 'true'\n"
+        "raise SystemExit(bootstrap.main(['build']))"
+    )
+    with bootstrap.locked():
+        words = [sys.executable, "-c", second]
+        process = subprocess.Popen(words, cwd=Path(bootstrap.__file__).parent, stdout=subprocess.PIPE, text=True)
+        assert process.stdout is not None
+        assert process.stdout.readline().startswith("bootstrap: waiting for another bootstrap")
+    rest, _ = process.communicate()
+    assert process.returncode == 0
+    assert rest.splitlines() == ["bootstrap: making", "bootstrap: installing"]
 
 
 def test_paths_are_from_where_the_user_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
