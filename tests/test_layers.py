@@ -31,6 +31,8 @@ CPP_LAYERS: Layers = {
 }
 PYTHON_LAYERS: Layers = {
     "errors": [],
+    "child": ["errors"],
+    "model_files": ["errors"],
     "unique_names": [],
     "child": ["errors"],
     "model_files": ["errors"],
