@@ -1,8 +1,8 @@
 """bootstrap.py and tasks.py, without the network: what they run is replaced by a recorder."""
 
+import json
 import subprocess
 import sys
-from contextlib import nullcontext
 from pathlib import Path
 
 import pytest
@@ -12,19 +12,27 @@ from invoke.exceptions import Exit
 
 import bootstrap
 import tasks
+from examples.mnist.trainers import TRAINERS
 from toolchains.targets import ROOT, read_toml
 
 
 @pytest.fixture
 def commands(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[list[str]]:
-    """The commands that bootstrap ran, with .venv in a folder that exists already."""
-    monkeypatch.setattr(bootstrap, "VENV", tmp_path)
-    monkeypatch.setattr(bootstrap, "PYTHON", Path(sys.executable))
-    monkeypatch.setattr(bootstrap, "locked", nullcontext)
+    """The commands that bootstrap ran, with environments that exist already; pip finds the PyTorch in `FOUND`."""
+    for name, folder in (("VENV", tmp_path / "venv"), ("TORCH_VENV", tmp_path / "venv-torch")):
+        monkeypatch.setattr(bootstrap, name, folder)
+        python = bootstrap.python_of(folder)
+        python.parent.mkdir(parents=True)
+        python.touch()
+    monkeypatch.delenv(bootstrap.TORCH_VARIABLE, raising=False)
     ran: list[list[str]] = []
 
-    def run(command: list[str], **_: object) -> subprocess.CompletedProcess[bytes]:
+    def run(command: list[str], **_: object) -> subprocess.CompletedProcess[str]:
         ran.append([str(word) for word in command])
+        if "--dry-run" in ran[-1]:
+            found = FOUND.get(ran[-1][-1])
+            report = json.dumps({"install": [{"metadata": found}]})
+            return subprocess.CompletedProcess(command, 0 if found else 1, report, "")
         return subprocess.CompletedProcess(command, 3 if "invoke" in command else 0)
 
     monkeypatch.setattr(bootstrap.subprocess, "run", run)
@@ -32,7 +40,7 @@ def commands(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[list[str]]
 
 
 def installs(commands: list[list[str]]) -> list[str]:
-    return [command[-1] for command in commands if "install" in command]
+    return [command[-1] for command in commands if "install" in command and "--dry-run" not in command]
 
 
 def test_a_task_runs_with_its_arguments_and_exit_code(commands: list[list[str]]) -> None:
@@ -44,7 +52,7 @@ def test_a_task_runs_with_its_arguments_and_exit_code(commands: list[list[str]])
 
 def test_a_second_run_installs_nothing(commands: list[list[str]]) -> None:
     bootstrap.main(["demo"])
-    assert installs(commands)[0].endswith("[dev,demo]")
+    assert installs(commands)[0].endswith("[dev,demo,larq]")
     commands.clear()
     bootstrap.main(["demo"])
     bootstrap.main(["build"])
@@ -59,21 +67,23 @@ def test_new_dependencies_are_installed(
     (tmp_path / "pyproject.toml").write_text("[project]\n")
     monkeypatch.setattr(bootstrap, "ROOT", tmp_path)
     bootstrap.main(["demo"])
-    assert installs(commands)[0].endswith("[dev,demo]")
+    assert installs(commands)[0].endswith("[dev,demo,larq]")
 
 
 @pytest.mark.parametrize(
     ("arguments", "extras"),
     [
-        ("test", "dev,demo,test"),
-        ("test -k word --long", "dev,demo,test"),
-        ("test --target=host", "dev,demo,test"),
+        ("test", "dev,demo,larq,test"),
+        ("test -k word --long", "dev,demo,larq,test"),
+        ("test --target=host", "dev,demo,larq,test"),
         ("test --target=rpi4", "dev,test"),
         ("test --target rpi4", "dev,test"),
         ("test -t rpi4", "dev,test"),
         ("test --runtimes", "dev,test"),
         ("build --target=rpi4", "dev"),
-        ("demo --epochs=3", "dev,demo"),
+        ("demo --epochs=3", "dev,demo,larq"),
+        ("demo --trainer=keras", "dev,demo,keras"),
+        ("demo --trainer=abacus", "dev,demo,larq"),
     ],
 )
 def test_a_task_gets_the_extras_that_it_needs(commands: list[list[str]], arguments: str, extras: str) -> None:
@@ -81,11 +91,58 @@ def test_a_task_gets_the_extras_that_it_needs(commands: list[list[str]], argumen
     assert installs(commands)[0].endswith(f"[{extras}]")
 
 
+CUDA = {"version": "2.15.0", "requires_dist": ['nvidia-nccl==2; platform_system == "Linux"', "sympy"]}
+CPU = {"version": "2.13.0+cpu", "requires_dist": ["sympy"]}
+FOUND: dict[str, dict[str, object]] = {}
+
+
+@pytest.mark.parametrize(
+    ("found", "fetched", "said"),
+    [
+        ([CPU, CUDA], bootstrap.TORCH_SOURCES[0], "PyTorch 2.13.0+cpu, for CPUs"),
+        ([CUDA, CPU], bootstrap.TORCH_SOURCES[1], "PyTorch 2.13.0+cpu, for CPUs"),
+        ([None, CPU], bootstrap.TORCH_SOURCES[1], "PyTorch 2.13.0+cpu, for CPUs"),
+        ([CUDA, CUDA], ("torch",), "with CUDA (several GB)"),
+        ([None, None], ("torch",), "with CUDA (several GB)"),
+    ],
+)
+def test_the_torch_environment_gets_a_pytorch_for_cpus_where_pip_finds_one(
+    commands: list[list[str]],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    found: list[dict[str, object] | None],
+    fetched: tuple[str, ...],
+    said: str,
+) -> None:
+    monkeypatch.setattr(bootstrap.sys, "platform", "linux")
+    for source, metadata in zip(bootstrap.TORCH_SOURCES, found, strict=True):
+        monkeypatch.setitem(FOUND, source[-1], metadata)
+    bootstrap.main(["demo", "--trainer", "torch"])
+    first, second = [command for command in commands if "install" in command and "--dry-run" not in command]
+    assert tuple(first[-len(fetched) :]) == fetched
+    assert second[-1].endswith("[dev,demo,torch]")
+    assert {command[0] for command in commands} == {str(bootstrap.python_of(tmp_path / "venv-torch"))}
+    assert said in capsys.readouterr().out
+
+
+def test_a_pytorch_of_ones_own_choice_is_fetched(
+    commands: list[list[str]], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv(bootstrap.TORCH_VARIABLE, "torch==2.9.0 --index-url=https://example.com/cu128")
+    bootstrap.main(["demo", "--trainer=torch"])
+    assert installs(commands)[0] == "--index-url=https://example.com/cu128"
+    assert not any("--dry-run" in command for command in commands)
+    assert bootstrap.TORCH_VARIABLE in capsys.readouterr().out
+
+
 def test_tasks_and_extras_have_the_names_that_bootstrap_gives_them() -> None:
     project = read_toml(ROOT / "pyproject.toml")["project"]
     known = project["optional-dependencies"]
     assert set(bootstrap.EXTRAS) <= set(Collection.from_module(tasks).task_names)
     assert {extra for needed in bootstrap.EXTRAS.values() for extra in needed} <= set(known)
+    assert set(TRAINERS) <= set(bootstrap.TRAINERS) <= set(known)
+    assert bootstrap.TRAINERS[0] == TRAINERS[0]
     for extra, requirements in bootstrap.WITHOUT_DEPENDENCIES.items():
         assert set(requirements) <= {text.partition(";")[0].strip() for text in known[extra]}
     assert f">={'.'.join(map(str, bootstrap.OLDEST_PYTHON))}" == project["requires-python"]
@@ -110,23 +167,22 @@ def test_a_python_without_venv_says_what_to_install(
 
     monkeypatch.setattr(bootstrap.venv.EnvBuilder, "create", create)
     monkeypatch.setattr(bootstrap, "VENV", tmp_path / ".venv")
-    monkeypatch.setattr(bootstrap, "PYTHON", tmp_path / ".venv" / "bin" / "python")
     assert bootstrap.main(["build"]) == 1
     message = capsys.readouterr().out.splitlines()[-1]
     assert message.startswith("bootstrap: cannot make the environment: ")
     assert message.endswith("this Python cannot install pip (on Debian: apt install python3-venv)")
 
 
-def test_a_second_bootstrap_waits_for_the_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(bootstrap, "ROOT", tmp_path)
+def test_a_second_bootstrap_waits_for_the_first(tmp_path: Path) -> None:
+    folder = tmp_path / ".venv"
     second = (
-        f"import bootstrap, pathlib; bootstrap.ROOT = pathlib.Path({str(tmp_path)!r})\n"
-        "bootstrap.make_environment = lambda: bootstrap.say('making')\n"
-        "bootstrap.install = lambda extras: bootstrap.say('installing')\n"
-        "bootstrap.PYTHON = 'true'\n"
+        f"import bootstrap, pathlib; bootstrap.VENV = pathlib.Path({str(folder)!r})\n"
+        "bootstrap.make_environment = lambda folder: bootstrap.say('making')\n"
+        "bootstrap.install = lambda folder, extras: bootstrap.say('installing')\n"
+        "bootstrap.python_of = lambda folder: 'true'\n"
         "raise SystemExit(bootstrap.main(['build']))"
     )
-    with bootstrap.locked():
+    with bootstrap.locked(folder):
         words = [sys.executable, "-c", second]
         process = subprocess.Popen(words, cwd=Path(bootstrap.__file__).parent, stdout=subprocess.PIPE, text=True)
         assert process.stdout is not None

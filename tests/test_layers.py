@@ -34,9 +34,8 @@ PYTHON_LAYERS: Layers = {
     "child": ["errors"],
     "model_files": ["errors"],
     "unique_names": [],
-    "child": ["errors"],
-    "model_files": ["errors"],
     "keras": [],
+    "torch": [],
     "contract": ["errors"],
     "graph": ["contract"],
     "flatbuffer": ["graph"],
@@ -148,7 +147,7 @@ def picture(subgraph: str) -> set[tuple[str, str]]:
     ("subgraph", "layers", "not_drawn"),
     [
         ("library", CPP_LAYERS, {"include"}),
-        ("package", PYTHON_LAYERS, ALONE | {"keras"}),
+        ("package", PYTHON_LAYERS, ALONE | {"keras", "torch"}),
     ],
 )
 def test_the_picture_shows_the_layers(subgraph: str, layers: Layers, not_drawn: set[str]) -> None:

@@ -7,14 +7,15 @@ Convert a trained model, and run the result in the runtime that is installed::
     flatbuffer_model = litebnn.convert_keras_model(keras_model)
     probabilities = litebnn.Interpreter(flatbuffer_model).predict(images)
 
-Importing this package imports neither TensorFlow nor a runtime; what a function needs is imported when it is called.
+Importing this package imports neither TensorFlow, nor PyTorch, nor a runtime; what a function needs is imported when it
+is called.
 """
 
 import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from litebnn.convert import convert_keras_model, convert_saved_model, convert_tflite
+    from litebnn.convert import convert_keras_model, convert_saved_model, convert_tflite, convert_torch_model
     from litebnn.errors import ConversionError
     from litebnn.report.conversion import ConversionReport
     from litebnn.runtime import CompiledModel, Interpreter, environment, find_library, load_delegate, register_ops
@@ -29,6 +30,7 @@ _HOME = {
     "convert_keras_model": "litebnn.convert",
     "convert_saved_model": "litebnn.convert",
     "convert_tflite": "litebnn.convert",
+    "convert_torch_model": "litebnn.convert",
     "environment": "litebnn.runtime",
     "find_library": "litebnn.runtime",
     "load_delegate": "litebnn.runtime",
@@ -43,6 +45,7 @@ __all__ = [
     "convert_keras_model",
     "convert_saved_model",
     "convert_tflite",
+    "convert_torch_model",
     "environment",
     "find_library",
     "load_delegate",

@@ -16,6 +16,7 @@ from litebnn.errors import ConversionError, boundary
 from litebnn.flatbuffer import read_model, write_model
 from litebnn.frontends.keras import keras_to_tflite
 from litebnn.frontends.saved_model import saved_model_to_tflite
+from litebnn.frontends.torch import torch_to_tflite
 from litebnn.graph import Model, check_custom_ops, compact
 from litebnn.model_files import read_file
 from litebnn.options import ConvertOptions, asks_for_more, checked, shows_options
@@ -124,6 +125,33 @@ def convert_saved_model(saved_model_dir: str | os.PathLike[str], **options: Unpa
     with boundary():
         source = saved_model_to_tflite(saved_model_dir)
     return _converted(source, "", settings)
+
+
+@shows_options
+def convert_torch_model(
+    module: Any, example_inputs: Any, *, channels_last: bool = False, **options: Unpack[ConvertOptions]
+) -> Any:
+    """Converts a PyTorch module, through litert-torch; needs no TensorFlow.
+
+    The module is converted in evaluation mode and left as it was. The file has one shape for each input, that of the
+    example, batch size and all. Its signature names inputs as the arguments of `forward`, and outputs by the keys of
+    the dictionary that it gives, else output_0, output_1 and so on. All other arguments, the result and the errors
+    are those of `convert_tflite`.
+
+    Args:
+        module: a `torch.nn.Module` in float32 on the CPU.
+        example_inputs: a tensor, or a list with one for each input, or a dictionary of them by the names of the
+            arguments of `forward`.
+        channels_last: what has four axes, [n, channels, height, width] for the module, is [n, height, width, channels]
+            in the file, as cameras and most users of `.tflite` files have it. By default the file is as the module.
+
+    Example:
+        >>> module = nn.Sequential(nn.Conv2d(3, 32, 3), litebnn.torch.BinaryConv2d(32, 64, 3))  # doctest: +SKIP
+        >>> converted = litebnn.convert_torch_model(module, torch.randn(1, 3, 32, 32))  # doctest: +SKIP
+    """
+    settings = checked(options)
+    settings["progress"]("litert-torch")
+    return _converted(torch_to_tflite(module, example_inputs, channels_last), "", settings)
 
 
 def _bytes_and_name(model: Any) -> tuple[bytes, str]:

@@ -23,7 +23,9 @@ if TYPE_CHECKING:
 def add_to(commands: Any) -> None:
     """Adds the command to those of the command line (`commands` is argparse's)."""
     parser = commands.add_parser("convert", help="convert a model's binary layers")
-    parser.add_argument("model", type=Path, metavar="IN", help=".tflite, .keras or .h5 file, or SavedModel folder")
+    parser.add_argument(
+        "model", type=Path, metavar="IN", help=".tflite, .keras, .h5 or .pt2 file, or SavedModel folder"
+    )
     parser.add_argument("-o", "--output", type=Path, metavar="OUT", required=True, help=".tflite file to write")
     parser.add_argument("--verify", action="store_true", help="run source and result on random inputs and compare")
     parser.add_argument("--json", action="store_true", help="print the report as JSON")

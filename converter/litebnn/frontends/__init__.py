@@ -1,1 +1,1 @@
-"""Keras models, SavedModels and files -> the bytes of a float .tflite file, by TensorFlow's own converter."""
+"""Models of other formats -> the bytes of a float .tflite file, by their frameworks' own exporters."""

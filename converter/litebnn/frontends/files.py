@@ -15,6 +15,7 @@ from litebnn.errors import ConversionError
 from litebnn.frontends.keras import keras_to_tflite
 from litebnn.frontends.saved_model import saved_model_to_tflite
 from litebnn.frontends.tensorflow import load_tensorflow
+from litebnn.frontends.torch import program_to_tflite
 from litebnn.model_files import read_file
 
 _HDF5_MAGIC = b"\x89HDF\r\n\x1a\n"
@@ -22,7 +23,7 @@ _TFLITE_IDENTIFIER = b"TFL3"
 
 
 def file_to_tflite(path: Path) -> bytes:
-    """Reads `.tflite`, `.keras` and `.h5` files and SavedModel folders, told apart by their content.
+    """Reads `.tflite`, `.keras`, `.h5` and `.pt2` files and SavedModel folders, told apart by their content.
 
     Raises:
         ConversionError: nothing there, or of another kind; the message says what was expected.
@@ -39,8 +40,24 @@ def file_to_tflite(path: Path) -> bytes:
     if head.startswith(_HDF5_MAGIC):
         return keras_to_tflite(_load_keras(path, _version_of_hdf5(path)))
     if zipfile.is_zipfile(path):
+        if _is_exported_program(path):
+            return program_to_tflite(path)
         return keras_to_tflite(_load_keras(path, _version_of_archive(path)))
-    raise ConversionError(f"{path} is neither a .tflite, .keras or .h5 file nor a SavedModel folder")
+    raise ConversionError(f"{path} is neither a .tflite, .keras, .h5 or .pt2 file nor a SavedModel folder")
+
+
+def _is_exported_program(path: Path) -> bool:
+    """Whether an archive is PyTorch's: `torch.export.save` and `torch.save` put everything below one folder."""
+    try:
+        with zipfile.ZipFile(path) as archive:
+            names = {name.partition("/")[2] for name in archive.namelist()}
+    except zipfile.BadZipFile:
+        return False
+    if "data.pkl" in names:
+        raise ConversionError(
+            f"{path} was written by torch.save: save what torch.export.export gives by torch.export.save"
+        )
+    return "archive_format" in names
 
 
 def _version_of_archive(path: Path) -> str:

@@ -1,8 +1,10 @@
-"""The order and the names of inputs and outputs, of which TensorFlow's converter keeps names only, in the signature."""
+"""The order and the names of inputs and outputs, of which exporters keep names only, in the signature."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator, Mapping
+from typing import Any
 
 from litebnn.errors import ConversionError
 from litebnn.flatbuffer import read_model, write_model
@@ -11,11 +13,23 @@ from litebnn.graph import Signature, Tensor
 SIGNATURE = "serving_default"
 
 
+def keyed(structure: Any, key: str = "") -> Iterator[tuple[str, Any]]:
+    """Every leaf, with the key that it has in the innermost dictionary; without one the key is empty."""
+    if isinstance(structure, Mapping):
+        for inner, part in structure.items():
+            yield from keyed(part, str(inner))
+    elif isinstance(structure, list | tuple):
+        for part in structure:
+            yield from keyed(part, key)
+    else:
+        yield key, structure
+
+
 def set_interface(tflite: bytes, inputs: dict[str, str], outputs: dict[str, str]) -> bytes:
     """Puts the inputs and outputs of a file into an order, and names them in its signature.
 
     Args:
-        tflite: what TensorFlow's converter made of a function that takes and gives tensors by key.
+        tflite: what an exporter made of a function that takes and gives tensors by key.
         inputs, outputs: the name to give each of them, by key, in the order to put them in.
 
     Raises:
@@ -59,6 +73,6 @@ def _ordered(tensors: list[Tensor], names: dict[str, str], signature: list[tuple
     by_key = dict(signature)
     if by_key.keys() != names.keys():
         raise ConversionError(
-            f"TensorFlow's converter wrote the inputs or outputs {', '.join(by_key)}, expected {', '.join(names)}"
+            f"the exporter wrote the inputs or outputs {', '.join(by_key)}, expected {', '.join(names)}"
         )
     return [by_key[key] for key in names]

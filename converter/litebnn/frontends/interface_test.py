@@ -41,7 +41,7 @@ def test_inputs_and_outputs_are_ordered_and_named(signature: bool) -> None:
 @pytest.mark.parametrize("signature", [True, False])
 @pytest.mark.parametrize("outputs", [{}, {"output_0": "a"}, {**OUTPUTS, "output_3": "b"}])
 def test_other_outputs_are_named(signature: bool, outputs: dict[str, str]) -> None:
-    with pytest.raises(ConversionError, match="TensorFlow's converter wrote .* expected"):
+    with pytest.raises(ConversionError, match="the exporter wrote .* expected"):
         set_interface(unordered(signature), INPUTS, outputs)
 
 

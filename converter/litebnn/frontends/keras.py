@@ -6,13 +6,12 @@ import importlib
 import importlib.util
 import re
 import tempfile
-from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 from litebnn.errors import ConversionError
 from litebnn.flatbuffer import read_model, write_model
-from litebnn.frontends.interface import set_interface
+from litebnn.frontends.interface import keyed, set_interface
 from litebnn.frontends.tensorflow import first_line, load_tensorflow, to_tflite
 from litebnn.unique_names import unique_names
 
@@ -149,7 +148,7 @@ def _key(side: str, index: int) -> str:
 def _names(side: str, structure: Any, tensors: list[Any], given: list[str]) -> dict[str, str]:
     """Names by TensorFlow's: a tensor's key where `structure` has it in a dictionary, else the name that Keras gave."""
     keys: dict[int, list[str]] = {}
-    for key, tensor in _keyed(structure):
+    for key, tensor in keyed(structure):
         keys.setdefault(id(tensor), []).append(key)
     if len(given) != len(tensors):
         given = [f"{side}_{index}" for index in range(len(tensors))]
@@ -158,18 +157,6 @@ def _names(side: str, structure: Any, tensors: list[Any], given: list[str]) -> d
     order = sorted(range(len(own)), key=lambda index: not own[index])
     names = dict(zip(order, unique_names(own[index] or given[index] for index in order), strict=True))
     return {_key(side, index): names[index] for index in range(len(tensors))}
-
-
-def _keyed(structure: Any, key: str = "") -> Iterator[tuple[str, Any]]:
-    """Every leaf, with the key that it has in the innermost dictionary; without one the key is empty."""
-    if isinstance(structure, Mapping):
-        for inner, part in structure.items():
-            yield from _keyed(part, str(inner))
-    elif isinstance(structure, list | tuple):
-        for part in structure:
-            yield from _keyed(part, key)
-    else:
-        yield key, structure
 
 
 def _is_keras_3(model: Any) -> bool:

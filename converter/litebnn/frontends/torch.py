@@ -1,0 +1,203 @@
+"""PyTorch modules and programs of torch.export -> .tflite bytes, by litert-torch."""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import io
+import os
+import re
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, redirect_stderr, redirect_stdout
+from pathlib import Path
+from typing import Any
+
+from litebnn.errors import ConversionError
+from litebnn.flatbuffer import read_model, write_model
+from litebnn.frontends.interface import keyed, set_interface
+from litebnn.unique_names import unique_names
+
+# What to change, by what PyTorch or litert-torch says where a module cannot be exported.
+_ADVICE = {
+    "Could not guard on data-dependent": "a branch in it depends on values: choose by torch.where instead",
+    "Lowering not found": "replace that operation",
+}
+
+
+def torch_to_tflite(module: Any, example_inputs: Any, channels_last: bool) -> bytes:
+    """The float .tflite file of a module, in evaluation mode; the module is left as it was.
+
+    Args:
+        module: a `torch.nn.Module` in float32 on the CPU.
+        example_inputs: a tensor, or a list with one for each input, or a dictionary of them by the names of the
+            arguments of `forward`. Their shapes are those of the file's inputs.
+        channels_last: images [n, channels, height, width] that the module takes and gives are [n, height, width,
+            channels] in the file.
+
+    Raises:
+        ConversionError: PyTorch or litert-torch is missing; not such a module; it fails on the inputs, or gives
+            something else than tensors; or litert-torch cannot export it.
+    """
+    torch = _load("torch")
+    if not isinstance(module, torch.nn.Module):
+        raise ConversionError(f"expected a torch.nn.Module, got {type(module).__name__}")
+    _check_tensors(torch, module)
+    arguments, named = _arguments(torch, example_inputs)
+    with _evaluation_mode(module):
+        return _export(torch, module, arguments, named, channels_last)
+
+
+def program_to_tflite(path: Path) -> bytes:
+    """The float .tflite file of a program that `torch.export.save` has written.
+
+    Raises:
+        ConversionError: the file cannot be read, or litert-torch cannot export the program.
+    """
+    torch = _load("torch")
+    try:
+        program = torch.export.load(path)
+    except Exception as error:
+        raise ConversionError(f"{path} cannot be loaded by PyTorch {torch.__version__}: {_told(error)}") from error
+    if program.example_inputs is None:
+        raise ConversionError(f"{path} holds no example inputs: save it with torch.export.save as it was exported")
+    arguments, named = program.example_inputs
+    return _export(torch, program.module(), list(arguments), named, channels_last=False)
+
+
+def _load(name: str) -> Any:
+    # Messages of the native libraries are not for the user; the variable is read when they are loaded.
+    os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
+    try:
+        with redirect_stderr(io.StringIO()):
+            return importlib.import_module(name)
+    except ImportError as error:
+        raise ConversionError(
+            f'converting PyTorch models needs PyTorch and litert-torch (pip install "litebnn[torch]"): {error}'
+        ) from None
+
+
+def _check_tensors(torch: Any, module: Any) -> None:
+    """Refuses what litert-torch would fail on, or write in a type that the converter leaves alone."""
+    for name, tensor in [*module.named_parameters(), *module.named_buffers()]:
+        if tensor.device.type != "cpu":
+            raise ConversionError(f'"{name}" of the module is on {tensor.device}: move it to the CPU (module.cpu())')
+        if tensor.is_floating_point() and tensor.dtype != torch.float32:
+            kind = str(tensor.dtype).removeprefix("torch.")
+            raise ConversionError(f'"{name}" of the module is {kind}: convert it to float32 first (module.float())')
+
+
+def _arguments(torch: Any, example_inputs: Any) -> tuple[list[Any], dict[str, Any]]:
+    """The positional and the named arguments of `forward`, each a tensor."""
+    if isinstance(example_inputs, Mapping):
+        arguments, named = [], {str(name): value for name, value in example_inputs.items()}
+    elif isinstance(example_inputs, list | tuple):
+        arguments, named = list(example_inputs), {}
+    else:
+        arguments, named = [example_inputs], {}
+    for value in [*arguments, *named.values()]:
+        if not isinstance(value, torch.Tensor):
+            raise ConversionError(
+                f"example_inputs holds {type(value).__name__}, expected tensors: one, or a list or a dictionary with "
+                "one for each input of forward"
+            )
+    if not arguments and not named:
+        raise ConversionError("example_inputs is empty, expected a tensor for each input of forward")
+    return arguments, named
+
+
+@contextmanager
+def _evaluation_mode(module: Any) -> Iterator[None]:
+    training = {part: part.training for part in module.modules()}
+    module.eval()
+    try:
+        yield
+    finally:
+        for part, mode in training.items():
+            part.training = mode
+
+
+def _export(torch: Any, module: Any, arguments: list[Any], named: dict[str, Any], channels_last: bool) -> bytes:
+    litert_torch = _load("litert_torch")
+    try:
+        with torch.no_grad():
+            results = list(keyed(module(*arguments, **named)))
+    except Exception as error:
+        raise ConversionError(f"the module fails on example_inputs: {_told(error)}") from error
+    for _, result in results:
+        if not isinstance(result, torch.Tensor):
+            raise ConversionError(f"the module gives {type(result).__name__}, expected tensors only")
+
+    class Flat(torch.nn.Module):  # type: ignore[misc]
+        """The module as a function of a list of tensors that gives a list of tensors, in the layout of the file."""
+
+        def __init__(self) -> None:
+            super().__init__()
+            self.module = module
+            self.training = False
+
+        def forward(self, *inputs: Any) -> tuple[Any, ...]:
+            given = [_turned(tensor, (0, 3, 1, 2)) if channels_last else tensor for tensor in inputs]
+            by_name = dict(zip(named, given[len(arguments) :], strict=True))
+            outputs = [output for _, output in keyed(self.module(*given[: len(arguments)], **by_name))]
+            return tuple(_turned(output, (0, 2, 3, 1)) if channels_last else output for output in outputs)
+
+    inputs = [*arguments, *named.values()]
+    examples = tuple(_turned(tensor, (0, 2, 3, 1)).contiguous() if channels_last else tensor for tensor in inputs)
+    flat = Flat()
+    try:
+        with redirect_stdout(io.StringIO()), redirect_stderr(io.StringIO()):
+            tflite = litert_torch.convert(flat, examples).model_content()
+    except Exception as error:
+        raise ConversionError(f"litert-torch cannot export the module: {_told(error)}") from error
+    names = unique_names([*_argument_names(module, arguments), *named])
+    outputs = unique_names(key or f"output_{index}" for index, (key, _) in enumerate(results))
+    return set_interface(
+        _named_as_modules(bytes(tflite), flat),
+        {f"args_{index}": name for index, name in enumerate(names)},
+        {f"output_{index}": name for index, name in enumerate(outputs)},
+    )
+
+
+def _named_as_modules(tflite: bytes, flat: Any) -> bytes:
+    """Names tensors as the module names the part that makes them, "features.2"; the exporter lists classes too."""
+    paths = {"": _class_path(flat)}
+    names = {paths[""]: type(flat).__name__}
+    for name, part in flat.named_modules(remove_duplicate=False):
+        if name:
+            parent, _, attribute = name.rpartition(".")
+            paths[name] = f"{paths[parent]}/{_class_path(part)}_{attribute}"
+            names[paths[name]] = name.removeprefix("module").removeprefix(".") or type(part).__name__
+    longest_first = sorted(names, key=len, reverse=True)
+    any_path = re.compile("|".join(map(re.escape, longest_first)))
+    model = read_model(tflite)
+    for graph in model.graphs:
+        for tensor in graph.all_tensors():
+            tensor.name = any_path.sub(lambda found: names[found[0]], tensor.name)
+    return write_model(model)
+
+
+def _class_path(part: Any) -> str:
+    return f"{type(part).__module__}.{type(part).__qualname__}"
+
+
+def _turned(tensor: Any, order: tuple[int, ...]) -> Any:
+    """The tensor in another layout, where it is an image."""
+    return tensor.permute(*order) if tensor.dim() == len(order) else tensor
+
+
+def _argument_names(module: Any, arguments: list[Any]) -> list[str]:
+    """What `forward` calls its positional arguments; those of `*name` are name_0, name_1 and so on."""
+    names: list[str] = []
+    for name, value in inspect.signature(module.forward).bind_partial(*arguments).arguments.items():
+        names += [f"{name}_{index}" for index in range(len(value))] if isinstance(value, tuple) else [name]
+    return names
+
+
+def _told(error: Exception) -> str:
+    """An error as one line: its own first line, where in the model it happened, and what to change where we know."""
+    text = str(error)
+    line = next((line.strip() for line in text.splitlines() if line.strip()), type(error).__name__)[:300]
+    places = [place for place in re.findall(r'File "([^"]+)", line (\d+)', text) if place[0] != __file__]
+    place = f" ({places[-1][0]}, line {places[-1][1]})" if places else ""
+    advice = next((f"; {advice}" for words, advice in _ADVICE.items() if words in line), "")
+    return f"{line}{place}{advice}"

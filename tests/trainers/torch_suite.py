@@ -1,0 +1,358 @@
+"""The suite that test_torch.py runs where PyTorch is; it leaves what it converts in the folder $LITEBNN_CONVERTED."""
+
+import copy
+import doctest
+import importlib
+import inspect
+import os
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+import litebnn
+import litebnn.torch
+from litebnn.cli import main
+from litebnn.torch import (
+    SIGNS,
+    BinaryConv1d,
+    BinaryConv2d,
+    BinaryLinear,
+    Bop,
+    MagnitudeAwareSign,
+    ResteSign,
+    RPReLU,
+    RSign,
+    SteSign,
+    SwishSign,
+    binary_weights,
+    clip_weights,
+    float_parameters,
+    sign,
+)
+from litebnn.torch.signs import quantizer
+from tests.trainers.random_networks import SEEDS, random_images, random_network
+from tests.trainers.torch_network import torch_network
+
+POINTS = np.array([-40, -1.6, -1.5, -1.2, -1, -0.7, -0.1, -0.05, 0, 0.02, 0.1, 0.3, 1, 1.4, 1.5, 2, 40], np.float64)
+
+
+def gradient(function, values: np.ndarray) -> np.ndarray:
+    x = torch.tensor(values, requires_grad=True)
+    (function(x) * torch.arange(1.0, 1 + x.numel(), dtype=x.dtype).reshape(x.shape)).sum().backward()
+    return x.grad.numpy() / np.arange(1, 1 + x.numel()).reshape(values.shape)
+
+
+def swish_slope(x: np.ndarray, beta: float) -> np.ndarray:
+    """The derivative of 2 s(bx) (1 + bx (1 - s(bx))) - 1 with the logistic function s, by differences."""
+
+    def swish(x: np.ndarray) -> np.ndarray:
+        s = 1 / (1 + np.exp(-beta * x))
+        return 2 * s * (1 + beta * x * (1 - s)) - 1
+
+    return (swish(x + 1e-6) - swish(x - 1e-6)) / 2e-6
+
+
+def reste_slope(x: np.ndarray, power: float) -> np.ndarray:
+    size = np.maximum(np.abs(x), 0.1)
+    slope = np.where(np.abs(x) <= 0.1, 0.1 ** (1 / power) / 0.1, size ** ((1 - power) / power) / power)
+    return slope * (np.abs(x) <= 1.5)
+
+
+@pytest.mark.parametrize(
+    ("estimator", "expected"),
+    [
+        (SteSign(), np.abs(POINTS) <= 1),
+        (SteSign(0.5), np.abs(POINTS) <= 0.5),
+        (SteSign(None), np.ones_like(POINTS)),
+        (quantizer("approx_sign"), np.maximum(2 - 2 * np.abs(POINTS), 0)),
+        (SwishSign(), swish_slope(POINTS, 5)),
+        (SwishSign(2.0), swish_slope(POINTS, 2)),
+        (ResteSign(), np.abs(POINTS) <= 1.5),
+        (ResteSign(3.0), reste_slope(POINTS, 3)),
+    ],
+)
+def test_gradients_of_the_signs(estimator, expected: np.ndarray) -> None:
+    np.testing.assert_allclose(gradient(estimator, POINTS), expected, rtol=1e-6, atol=1e-8)
+    np.testing.assert_array_equal(estimator(torch.tensor(POINTS)), np.where(POINTS >= 0, 1, -1))
+
+
+def test_the_magnitude_aware_sign_scales_each_output() -> None:
+    values = np.array([[[0.5, -2.0]], [[0.25, 0.25]]])
+    alpha = np.array([1.25, 0.25]).reshape(2, 1, 1)
+    np.testing.assert_allclose(MagnitudeAwareSign()(torch.tensor(values)), alpha * np.sign(values))
+    np.testing.assert_allclose(gradient(MagnitudeAwareSign(), values), alpha * (np.abs(values) <= 1))
+    with pytest.raises(ValueError, match="is for weights"):
+        MagnitudeAwareSign()(torch.zeros(3))
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.float16, torch.bfloat16])
+@pytest.mark.parametrize("name", SIGNS)
+def test_signs_keep_shape_and_dtype(name: str, dtype: torch.dtype) -> None:
+    x = torch.randn(4, 3, dtype=dtype, requires_grad=True)
+    y = SIGNS[name]()(x)
+    y.sum().backward()
+    assert (y.shape, y.dtype, x.grad.dtype) == (x.shape, dtype, dtype)
+
+
+def test_bop_is_the_papers_algorithm() -> None:
+    rng = np.random.default_rng(0)
+    weights, mean = rng.choice([-1.0, 1.0], (8, 5)), np.zeros((8, 5))
+    parameter = nn.Parameter(torch.tensor(weights))
+    optimizer = Bop([parameter], threshold=0.05, gamma=0.2)
+    flips = 0
+    for _ in range(50):
+        gradients = rng.normal(size=weights.shape)
+        mean = 0.8 * mean + 0.2 * gradients
+        flipped = (np.abs(mean) > 0.05) & (np.sign(mean) == weights)
+        weights, flips = np.where(flipped, -weights, weights), flips + flipped.sum()
+        parameter.grad = torch.tensor(gradients)
+        optimizer.step()
+        np.testing.assert_array_equal(parameter.detach(), weights)
+    assert 0 < flips < 50 * weights.size
+
+
+def test_bop_makes_signs_of_latent_weights_and_trains_beside_adam() -> None:
+    torch.manual_seed(0)
+    model = nn.Sequential(BinaryLinear(32, 32, False), nn.BatchNorm1d(32), nn.Linear(32, 2))
+    optimizers = [Bop(binary_weights(model), gamma=1e-2), torch.optim.Adam(float_parameters(model), 0.01)]
+    x, y = torch.randn(256, 32), (torch.arange(256) % 2)
+    x[:, :16] += 2.0 * y[:, None] - 1
+    losses = []
+    for _ in range(60):
+        loss = F.cross_entropy(model(x), y)
+        loss.backward()
+        for optimizer in optimizers:
+            optimizer.step()
+            optimizer.zero_grad()
+        losses.append(float(loss))
+    assert model[0].weight.unique().tolist() == [-1, 1]
+    assert losses[-1] < losses[0] / 4
+
+
+@pytest.mark.parametrize("pad_values", [0, 1, -1])
+@pytest.mark.parametrize("stride", [1, 2])
+@pytest.mark.parametrize("padding", ["same", "valid", 1, (2, 0)])
+def test_a_convolution_is_one_of_signs(padding, stride: int, pad_values: int) -> None:
+    torch.manual_seed(0)
+    layer = BinaryConv2d(4, 6, 3, stride, padding, groups=2, pad_values=pad_values)
+    nn.init.normal_(layer.bias)
+    x = torch.randn(2, 4, 7, 8)
+    sides = {"valid": (0, 0, 0, 0), 1: (1, 1, 1, 1), (2, 0): (0, 0, 2, 2)}
+    # An axis of 8 with strides of 2 needs one value, behind it; of 7, one on both sides.
+    sides["same"] = (1, 1, 1, 1) if stride == 1 else (0, 1, 1, 1)
+    padded = F.pad(sign(x), sides[padding], value=pad_values)
+    expected = F.conv2d(padded, sign(layer.weight), layer.bias, stride, groups=2)
+    torch.testing.assert_close(layer(x), expected)
+    if padding == "same":
+        assert layer(x).shape[2:] == (-(-7 // stride), -(-8 // stride))
+
+
+def test_layers_of_one_axis_and_of_none() -> None:
+    torch.manual_seed(0)
+    conv, x = BinaryConv1d(4, 6, 3, padding="same", dilation=2, pad_values=1), torch.randn(2, 4, 9)
+    torch.testing.assert_close(
+        conv(x), F.conv1d(F.pad(sign(x), (2, 2), value=1), sign(conv.weight), conv.bias, dilation=2)
+    )
+    torch.testing.assert_close(conv(x)[0], conv(x[0]))
+    dense, x = BinaryLinear(4, 6, weight_scale=True), torch.randn(2, 3, 4)
+    scale = dense.weight.abs().mean(dim=1)
+    torch.testing.assert_close(dense(x), F.linear(sign(x), sign(dense.weight)) * scale + dense.bias)
+    as_given = BinaryLinear(4, 6, False, input_quantizer=None, weight_quantizer=torch.round)
+    torch.testing.assert_close(as_given(x), F.linear(x, as_given.weight.round()))
+
+
+def test_gradients_flow_through_the_scale() -> None:
+    dense = BinaryLinear(4, 1, False, weight_scale=True)
+    dense.weight.data = torch.tensor([[3.0, -3.0, 3.0, -3.0]])
+    dense(torch.ones(1, 4) * 2).sum().backward()
+    # None is within the estimator's clip, so that what is left is d/dw of mean |w| times the sum of signs, which is 0.
+    torch.testing.assert_close(dense.weight.grad, torch.zeros(1, 4))
+    dense.weight.grad = None
+    dense(torch.tensor([[1.0, -1.0, 1.0, 1.0]])).sum().backward()
+    torch.testing.assert_close(dense.weight.grad, torch.tensor([[0.5, -0.5, 0.5, -0.5]]))
+
+
+def test_rsign_and_rprelu() -> None:
+    x = torch.randn(2, 3, 4, 5)
+    rsign, rprelu = RSign(3), RPReLU(3)
+    for parameter in [*rsign.parameters(), *rprelu.parameters()]:
+        nn.init.normal_(parameter)
+
+    def of_channels(values: Tensor) -> Tensor:
+        return values.reshape(3, 1, 1)
+
+    torch.testing.assert_close(rsign(x), sign(x + of_channels(rsign.shift)))
+    shifted = x - of_channels(rprelu.shift)
+    expected = torch.where(shifted >= 0, shifted, shifted * of_channels(rprelu.slope)) + of_channels(rprelu.offset)
+    torch.testing.assert_close(rprelu(x), expected)
+    (rprelu(x) + rsign(x)).sum().backward()
+    assert all(p.grad is not None and p.grad.abs().sum() > 0 for p in [*rsign.parameters(), *rprelu.parameters()])
+
+
+def test_weights_are_told_apart_and_clipped() -> None:
+    model = nn.Sequential(BinaryLinear(4, 4), nn.Linear(4, 4), BinaryLinear(4, 4, False, weight_quantizer=None))
+    (binary,) = binary_weights(model)
+    assert binary is model[0].weight
+    assert len(float_parameters(model)) == 4
+    for parameter in model.parameters():
+        nn.init.constant_(parameter, -3)
+    clip_weights(model, 0.5)
+    assert [float(parameter.detach().mean()) for parameter in model.parameters()] == [-0.5, -3, -3, -3, -3]
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: BinaryConv2d(4, 4, 3, padding="full"), 'padding is "full"'),
+        (lambda: BinaryConv2d(4, 4, 3, pad_values=0.5), "pad_values is 0.5"),
+        (lambda: BinaryConv2d(4, 4, 3, groups=3), "divisible by groups"),
+        (lambda: BinaryLinear(4, 4, input_quantizer="sign"), 'there is no sign "sign": expected one of ste_sign'),
+        (lambda: SteSign(0), "clip_value is 0"),
+        (lambda: SwishSign(-1), "beta is -1"),
+        (lambda: ResteSign(0.5), "power is 0.5"),
+        (lambda: Bop([nn.Parameter(torch.ones(1))], gamma=0), "gamma is 0"),
+        (lambda: Bop([nn.Parameter(torch.ones(1))], threshold=-1), "threshold is -1"),
+        (lambda: clip_weights(nn.Linear(1, 1), 0), "clip_value is 0"),
+    ],
+)
+def test_wrong_arguments_are_named(make, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        make()
+
+
+def test_examples_in_the_docstrings_run() -> None:
+    names = {name: getattr(litebnn.torch, name) for name in litebnn.torch.__all__}
+    attempted = 0
+    for name in ("activations", "bop", "layers", "signs", "weights"):
+        module = importlib.import_module(f"litebnn.torch.{name}")
+        result = doctest.testmod(module, extraglobs={"torch": torch, "nn": nn, **names})
+        assert result.failed == 0
+        attempted += result.attempted
+    assert attempted > 20
+
+
+def test_everything_public_says_what_it_does() -> None:
+    for name in litebnn.torch.__all__:
+        public = getattr(litebnn.torch, name)
+        text = inspect.getdoc(public) if callable(public) else "Example:"
+        assert text, name
+        assert "Example:" in text or name in ("BinaryLayer", "EstimatedSign"), name
+
+
+def converted(module: nn.Module, *examples: Tensor, **options):
+    return litebnn.convert_torch_model(module, list(examples), return_report=True, **options)
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_random_networks_convert(seed: int) -> None:
+    network = random_network(seed)
+    module, images = torch_network(network), random_images(seed)
+    model, report = converted(module, torch.tensor(images[:1].transpose(0, 3, 1, 2).copy()), channels_last=seed < 2)
+    with torch.no_grad():
+        expected = module(torch.tensor(images.transpose(0, 3, 1, 2).copy())).numpy()
+    given = images if seed < 2 else images.transpose(0, 3, 1, 2)
+    outputs = np.concatenate([litebnn.Interpreter(model).predict(image[None]) for image in given])
+    np.testing.assert_allclose(outputs, expected, atol=1e-4)
+    assert [layer.binary for layer in report.layers] == [False, *[True] * (len(network.convs) + 1), False]
+    Path(os.environ["LITEBNN_CONVERTED"], f"{seed}.tflite").write_bytes(model)
+
+
+class Two(nn.Module):
+    """Two inputs, three outputs by name, and parts in either mode."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.conv = BinaryConv2d(3, 8, 3, padding="same")
+        self.norm = nn.BatchNorm2d(8)
+
+    def forward(self, left: Tensor, right: Tensor) -> dict[str, Tensor]:
+        disparity = self.norm(self.conv(left - right))
+        return {"z": disparity, "mean": disparity.mean(dim=(2, 3)), "a": left}
+
+
+def test_inputs_and_outputs_keep_order_and_names_and_the_module_its_mode() -> None:
+    torch.manual_seed(0)
+    module = Two()
+    module.conv.eval()
+    left, right = torch.randn(1, 3, 5, 6), torch.randn(1, 3, 5, 6)
+    expected = copy.deepcopy(module).eval()(left, right)
+    for examples, order in (([left, right], (0, 1, 2, 3)), ({"right": right, "left": left}, (0, 2, 3, 1))):
+        model = litebnn.convert_torch_model(module, examples, channels_last=order[1] == 2)
+        assert (module.training, module.conv.training, module.norm.training) == (True, False, True)
+        interpreter = litebnn.Interpreter(model)
+        assert interpreter.output_names == ["z", "mean", "a"]
+        assert interpreter.input_names == (["left", "right"] if isinstance(examples, list) else ["right", "left"])
+        outputs = interpreter.predict({"left": left.permute(order).numpy(), "right": right.permute(order).numpy()})
+        for name, value in expected.items():
+            value = value.detach().permute(order) if value.dim() == 4 else value.detach()
+            np.testing.assert_allclose(outputs[name], value, atol=1e-4)
+
+
+def test_an_exported_program_converts_from_its_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    module = nn.Sequential(BinaryLinear(32, 32), nn.BatchNorm1d(32), BinaryLinear(32, 8)).eval()
+    x = torch.randn(1, 32)
+    torch.export.save(torch.export.export(module, (x,)), tmp_path / "model.pt2")
+    torch.save(module, tmp_path / "model.pt")
+    with zipfile.ZipFile(tmp_path / "broken.pt2", "w") as archive:
+        archive.writestr("broken/archive_format", "pt2")
+
+    def convert(name: str) -> int:
+        return main(["convert", str(tmp_path / name), "-o", str(tmp_path / "model.tflite")])
+
+    for name, message in (("model.pt", "was written by torch.save"), ("broken.pt2", "cannot be loaded by PyTorch")):
+        assert convert(name) == 1
+        (line,) = capsys.readouterr().err.splitlines()
+        assert message in line
+    assert convert("model.pt2") == 0
+    assert "2 of 2 layers" in capsys.readouterr().out
+    outputs = litebnn.Interpreter(tmp_path / "model.tflite").predict(x.numpy())
+    np.testing.assert_allclose(outputs, module(x).detach(), atol=1e-4)
+
+
+class Branch(nn.Module):
+    def forward(self, x: Tensor) -> Tensor:
+        return x if x.sum() > 0 else -x
+
+
+class Unknown(nn.Module):
+    def forward(self, x: Tensor) -> Tensor:
+        return torch.linalg.svd(x)[0]
+
+
+class Number(nn.Module):
+    def forward(self, x: Tensor) -> int:
+        return 3
+
+
+@pytest.mark.parametrize(
+    ("module", "examples", "message"),
+    [
+        (Branch(), torch.ones(2, 2), "cannot export the module: .*data-dependent.*line .*torch.where"),
+        (Unknown(), torch.ones(2, 2), "cannot export the module: .*svd.*replace that operation"),
+        (Number(), torch.ones(2, 2), "the module gives int, expected tensors"),
+        (nn.Linear(3, 3), torch.ones(2, 2), "fails on example_inputs: .*shapes"),
+        (nn.Linear(2, 2), [torch.ones(2, 2)] * 2, "fails on example_inputs: .*argument"),
+        (nn.Linear(2, 2), [], "example_inputs is empty"),
+        (nn.Linear(2, 2), np.ones((2, 2)), "example_inputs holds ndarray, expected tensors"),
+        (nn.Linear(2, 2).half(), torch.ones(2, 2), '"weight" of the module is float16'),
+        (nn.Linear(2, 2, device="meta"), torch.ones(2, 2), '"weight" of the module is on meta'),
+        (sign, torch.ones(2, 2), "expected a torch.nn.Module, got function"),
+    ],
+)
+def test_mistakes_are_one_line(module, examples, message: str) -> None:
+    with pytest.raises(litebnn.ConversionError, match=message) as caught:
+        litebnn.convert_torch_model(module, examples)
+    assert len(str(caught.value).splitlines()) == 1
+
+
+def test_what_is_exported_imports_no_framework() -> None:
+    code = "import sys, litebnn; litebnn.convert_torch_model; print({'torch', 'tensorflow'} & {*sys.modules})"
+    printed = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True).stdout
+    assert printed.strip() == "set()"
