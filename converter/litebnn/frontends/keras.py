@@ -6,6 +6,7 @@ import importlib
 import importlib.util
 import re
 import tempfile
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -70,7 +71,15 @@ def _export_from_tensorflow(model: Any) -> bytes:
     owner = tensorflow.Module() if keras_3 else model
     if keras_3:
         owner.held = [variable.value for variable in model.variables]
-    return set_interface(to_tflite(function, owner), inputs, outputs)
+    tflite = to_tflite(function, owner)
+    scope = re.compile(rf"^{re.escape(model.name)}(_\d+)?/")
+
+    def short(name: str) -> str:
+        """The names of the first and last of the ops that became one, without the model's."""
+        parts = [scope.sub("", part) for part in name.split(";")]
+        return ";".join(dict.fromkeys((parts[0], parts[-1])))
+
+    return set_interface(_renamed(tflite, short) if keras_3 else tflite, inputs, outputs)
 
 
 def _export_from_torch(model: Any) -> bytes:
@@ -106,15 +115,20 @@ def _export_from_torch(model: Any) -> bytes:
         tflite = path.read_bytes()
     outputs = _names("output", results[-1], keras.tree.flatten(results[-1]), getattr(model, "output_names", []))
     names_by_keras = {f"args_0_{index}": name for index, name in enumerate(inputs.values())}
-    return set_interface(_named_after(model.name, tflite), names_by_keras, outputs)
+    # litert-torch names tensors by the classes of the modules that they come from, which Keras's layers are not.
+    classes = re.compile(rf"{re.escape(__name__)}\.{_EXPORTED}(/[\w.]+)?")
+    tflite = _renamed(tflite, lambda name: classes.sub(model.name, name))
+    return set_interface(tflite, names_by_keras, outputs)
 
 
-def _named_after(model: str, tflite: bytes) -> bytes:
-    """The file with the model's name in its tensors' names, where litert-torch writes the classes of its modules."""
-    read = read_model(tflite)
-    for tensor in (tensor for graph in read.graphs for tensor in graph.all_tensors()):
-        tensor.name = re.sub(rf"{re.escape(__name__)}\.{_EXPORTED}(/[\w.]+)?", model, tensor.name)
-    return write_model(read)
+def _renamed(tflite: bytes, rename: Callable[[str], str]) -> bytes:
+    """The file with its tensors renamed, and no two of a name that had different ones."""
+    model = read_model(tflite)
+    for graph in model.graphs:
+        tensors = list(graph.all_tensors())
+        for tensor, name in zip(tensors, unique_names(rename(tensor.name) for tensor in tensors), strict=True):
+            tensor.name = name
+    return write_model(model)
 
 
 _EXPORTED = "Exported"
