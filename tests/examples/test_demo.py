@@ -13,11 +13,13 @@ from examples.mnist import demo
 from examples.mnist.data import bundled_digits, mnist
 
 
-@pytest.mark.skipif(not importlib.util.find_spec("larq"), reason="needs larq: python3 bootstrap.py test")
-def test_the_converted_network_recognises_digits_as_keras_does(tmp_path: Path) -> None:
+@pytest.mark.parametrize("trainer", ["larq", "keras"])
+def test_the_converted_network_recognises_digits_as_keras_does(trainer: str, tmp_path: Path) -> None:
+    if not importlib.util.find_spec(trainer):
+        pytest.skip(f"needs {trainer}: python3 bootstrap.py test")
     digits = bundled_digits()
     printed = io.StringIO()
-    keras, float_model, binary = demo.run("larq", digits, 6, Console(file=printed, width=120), tmp_path)
+    keras, float_model, binary = demo.run(trainer, digits, 6, Console(file=printed, width=120), tmp_path)
     images = len(digits.test_labels)
     assert keras.accuracy >= 0.9
     assert float_model.same_class == images

@@ -2,8 +2,9 @@
 
     python -m tests.support.keras_networks larq|keras FOLDER FIRST_SEED SEEDS
 
-It is a program because Keras 2 and Keras 3, and the backends of Keras 3, cannot all be in one process. For each seed it
-writes `SEED.tflite`, and `SEED.npz` with inputs `x`, the trainer's outputs `y`, and of every layer whether it is `binary`.
+It is a program because Keras 2 and Keras 3, and the backends of Keras 3, cannot all be in one process. For each seed
+it writes `SEED.tflite`, and `SEED.npz` with inputs `x`, the trainer's outputs `y`, of every layer whether it is
+`binary`, and how many have to be.
 """
 
 from __future__ import annotations
@@ -132,7 +133,7 @@ def write(bnn: Any, keras: Any, seed: int, folder: Path) -> None:
     converted, report = litebnn.convert_keras_model(model, return_report=True)
     (folder / f"{seed}.tflite").write_bytes(converted)
     binary = [layer.binary for layer in report.layers]
-    np.savez(folder / f"{seed}.npz", x=x, y=y, binary=binary, layers=builder.binary)
+    np.savez(folder / f"{seed}.npz", x=x, y=y, binary=binary, expected=builder.binary)
 
 
 def main() -> None:
