@@ -8,6 +8,11 @@ from elftools.elf.elffile import ELFFile
 from elftools.elf.gnuversions import GNUVerNeedSection
 from elftools.elf.sections import SymbolTableSection
 
+# Bits of DT_FLAGS, DT_FLAGS_1 and a segment's flags.
+DF_BIND_NOW = 8
+DF_1_NOW = 1
+PF_X = 1
+
 
 def exported_symbols(library: Path) -> list[str]:
     """Names of the symbols that `library` defines for others, sorted."""
@@ -25,6 +30,28 @@ def needed_libraries(library: Path) -> list[str]:
         dynamic = ELFFile(file).get_section_by_name(".dynamic")
         assert isinstance(dynamic, DynamicSection)
         return sorted(tag.needed for tag in dynamic.iter_tags() if tag.entry.d_tag == "DT_NEEDED")
+
+
+def missing_protection(library: Path) -> list[str]:
+    """Which of the usual protections `library` was built without, by the options that give them."""
+    with library.open("rb") as file:
+        elf = ELFFile(file)
+        segments = {segment["p_type"]: segment["p_flags"] for segment in elf.iter_segments()}
+        dynamic = elf.get_section_by_name(".dynamic")
+        symbols = elf.get_section_by_name(".dynsym")
+        assert isinstance(dynamic, DynamicSection)
+        assert isinstance(symbols, SymbolTableSection)
+        flags = {tag.entry.d_tag: tag.entry.d_val for tag in dynamic.iter_tags()}
+        imported = {symbol.name for symbol in symbols.iter_symbols() if symbol["st_shndx"] == "SHN_UNDEF"}
+    now = flags.get("DT_FLAGS", 0) & DF_BIND_NOW or flags.get("DT_FLAGS_1", 0) & DF_1_NOW
+    protections = {
+        "-z relro": "PT_GNU_RELRO" in segments,
+        "-z now": "DT_BIND_NOW" in flags or bool(now),
+        "-z noexecstack": "PT_GNU_STACK" in segments and not segments["PT_GNU_STACK"] & PF_X,
+        "-fstack-protector-strong": "__stack_chk_fail" in imported,
+        "-D_FORTIFY_SOURCE": any(name.endswith("_chk") for name in imported),
+    }
+    return [name for name, is_there in protections.items() if not is_there]
 
 
 def glibc_floor(library: Path) -> tuple[int, ...]:

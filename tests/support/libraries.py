@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from toolchains.elf import exported_symbols, needed_libraries
+from toolchains.elf import exported_symbols, missing_protection, needed_libraries
 
 EXPORTS = [
     "LiteRtAcceleratorImpl",
@@ -19,6 +19,7 @@ C_LIBRARY = ("libc.so", "libm.so", "libpthread.so", "libdl.so", "ld-linux")
 
 
 def check_library(library: Path) -> None:
-    """All toolchains make the same: these symbols, and no library is asked for but the C library."""
+    """All toolchains make the same: symbols, protections, and libraries that are asked for, only the C library."""
     assert exported_symbols(library) == EXPORTS
+    assert missing_protection(library) == []
     assert [name for name in needed_libraries(library) if not name.startswith(C_LIBRARY)] == []
