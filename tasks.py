@@ -133,6 +133,12 @@ def fuzz(context: Context, minutes: float = 1, target: str = "") -> None:
     _python("-m", "fuzz", *([target] if target else []), seconds=round(60 * minutes))
 
 
+@task(help={"count": "how many mutants", "seed": "which of them"})
+def mutants(context: Context, count: int = 500, seed: int = 0) -> None:
+    """Put small errors into the code, one at a time, and print how many of them the tests notice."""
+    _python("-m", "mutants", count=count, seed=seed)
+
+
 @task
 def lint(context: Context) -> None:
     """Check style and types: ruff, mypy, clang-format."""
