@@ -1,4 +1,4 @@
-"""Hatchling's build hook: puts the op library into the wheel, and the platform that it is for into the wheel's name."""
+"""Hatchling's hooks: the wheel gets the op library, the platform in its name, and that platform's dependencies."""
 
 import os
 import shutil
@@ -6,7 +6,46 @@ import sys
 from typing import Any
 
 from hatchling.builders.hooks.plugin.interface import BuildHookInterface
+from hatchling.metadata.plugin.interface import MetadataHookInterface
 from packaging.requirements import Requirement
+
+
+class DependenciesHook(MetadataHookInterface):
+    """Says which runtime to install."""
+
+    PLUGIN_NAME = "custom"
+
+    def update(self, metadata: dict[str, Any]) -> None:
+        """Adds the dependencies: those of one platform to its wheel, else those of each with a marker.
+
+        A 32-bit system under a 64-bit kernel calls its machine aarch64, so that in the wheel for 32-bit Arm a marker
+        would ask for the wrong runtime.
+        """
+        runtimes = self.config["runtimes"]
+        metadata["dependencies"] = list(self.config["dependencies"])
+        sys.path.insert(0, self.root)
+        processor = _processor_of_the_wheel()
+        for machine, requirements in runtimes.items():
+            marker = f"platform_machine {'!= ' if machine == 'other' else '== '}'armv7l'"
+            if processor:
+                is_wanted = machine == (processor if processor in runtimes else "other")
+                metadata["dependencies"] += requirements if is_wanted else []
+            else:
+                metadata["dependencies"] += [f"{text}; {marker}" for text in requirements]
+
+
+def _processor_of_the_wheel() -> str:
+    """The CPU that `invoke wheel` builds for; "" for this machine's."""
+    target = os.environ.get("LITEBNN_WHEEL_TARGET", "host")
+    if target == "host":
+        return ""
+    # Elsewhere, what the toolkit needs may not be installed yet.
+    from toolchains.targets import ToolkitError, find_target
+
+    try:
+        return find_target(target).processor
+    except ToolkitError as error:
+        raise SystemExit(f"error: {error}") from error
 
 
 class LibraryHook(BuildHookInterface):  # type: ignore[type-arg]

@@ -60,6 +60,15 @@ def test_the_kernels_of_another_cpu_are_counted() -> None:
     assert shutil.which("llvm-mca-19") is None or "cortex-a72 " in printed
 
 
+def test_nobody_is_sent_to_make_a_model_that_nothing_runs(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """There is no runtime for 32-bit Arm to count in, whether the network's file is there or not."""
+    monkeypatch.setattr(kernels, "model_file", lambda *_: pytest.fail("the model is looked for"))
+    kernels.count_model(SimpleNamespace(), find_target("armv7"), Path("liblitebnn.so"), "QuickNet")
+    assert capsys.readouterr().out == "QuickNet is not counted: no C library is published for armv7 (armv7l)\n"
+
+
 LISTING = """
 0000000000001000 <litebnn_first>:
     1000:\tldr\tq0, [x0], #16

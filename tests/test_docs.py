@@ -33,6 +33,7 @@ from toolchains.runtime_library import LITERT_VERSION
 from toolchains.targets import ROOT, TOOLCHAINS, load_targets, read_toml
 
 PROJECT = read_toml(ROOT / "pyproject.toml")
+HOOK = PROJECT["tool"]["hatch"]["metadata"]["hooks"]["custom"]
 SOURCES = sorted(sources())
 REQUIREMENT = re.compile(r"\b([a-z][\w-]+)>=([\d.]*\d)")
 TASKS = Collection.from_module(tasks)
@@ -191,7 +192,8 @@ def test_python_versions() -> None:
 def test_requirements_are_those_of_the_project() -> None:
     project = PROJECT["project"]
     requirements = [
-        *project["dependencies"],
+        *HOOK["dependencies"],
+        *(text for runtimes in HOOK["runtimes"].values() for text in runtimes),
         *(text for extra in project["optional-dependencies"].values() for text in extra),
     ]
     names = {Requirement(text).name for text in requirements}

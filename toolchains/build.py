@@ -20,7 +20,7 @@ from filelock import FileLock
 from toolchains.choice import find_compiler
 from toolchains.command_line import parser, run
 from toolchains.compilers import Compiler
-from toolchains.elf import glibc_floor
+from toolchains.elf import needs
 from toolchains.runtime_library import library_in, runtime_folder
 from toolchains.targets import ROOT, Target, ToolkitError, find_target
 
@@ -103,11 +103,13 @@ def _build(target: Target, compiler: Compiler, tests: bool) -> Path:
                     f"{step} {target.name} failed with code {code}{cause}; all of it: {_short(log.name)}"
                 )
     programs = [work / "examples" / name for name in PROGRAMS] if runtime.is_dir() else []
-    library = _put_in_place(work, [*programs, library_in(runtime)] if programs else [], target.folder)
-    floor = ".".join(map(str, glibc_floor(library)))
-    asks = f", asks for glibc {floor} or newer" if floor else ""
-    size = library.stat().st_size / 1024
-    print(f"{target.name}: {_short(library)}, {size:.0f} KiB{asks}, {time.monotonic() - start:.1f} s", flush=True)
+    others = [*programs, library_in(runtime)] if programs else []
+    library = _put_in_place(work, others, target.folder)
+    for product in [*(target.folder / other.name for other in others), library]:
+        facts = [f"{target.name}: {_short(product)}", f"{product.stat().st_size / 1024:.0f} KiB", needs(product)]
+        if product == library:
+            facts.append(f"{time.monotonic() - start:.1f} s")
+        print(", ".join(filter(None, facts)), flush=True)
     return library
 
 

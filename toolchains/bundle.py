@@ -12,6 +12,7 @@ from pathlib import Path
 
 from toolchains.build import LIBRARY, PROGRAMS, build
 from toolchains.command_line import parser, run
+from toolchains.elf import needs
 from toolchains.runtime_library import fetch, library_in, runtime_folder
 from toolchains.targets import ROOT, Target, find_target
 
@@ -23,6 +24,10 @@ litebnn for {{name}} ({{description}}): programs, the runtime's library and lite
 Name a digit: ./label_image --tflite_model {MODEL} --labels {LABELS} --image {IMAGE} --lcompute 1
 Measure a model: ./benchmark_model --graph={MODEL} --lcompute=1 --use_xnnpack=1 --enable_op_profiling=1
 Your own programs load {LIBRARY} as a delegate or link it; `--help` lists the flags of these two.
+"""
+NEEDS = """\
+
+What they ask of the board's system (its own versions: `ldd --version`, and the names in its libstdc++.so.6):
 """
 
 
@@ -57,15 +62,18 @@ def pack(target: Target, files: list[Path], folder: Path) -> Path:
     """Packs `files` and the README into FOLDER/litebnn-TARGET.tar.gz; returns its path."""
     name = f"litebnn-{target.name}"
     folder.mkdir(parents=True, exist_ok=True)
-    readme = README.format(name=target.name, description=target.description).encode()
+    floors = {file.name: needs(file) for file in files}
+    asks = "".join(f"{file} {words}\n" for file, words in floors.items() if words)
+    readme = README.format(name=target.name, description=target.description) + (NEEDS + asks if asks else "")
+    content = readme.encode()
     with tempfile.TemporaryDirectory(dir=folder, prefix=f".{name}.") as temporary:
         unfinished = Path(temporary) / f"{name}.tar.gz"
         with tarfile.open(unfinished, "w:gz") as tar:
             for file in files:
                 tar.add(file, f"{name}/{file.name}", filter=_as_anyones)
             member = tarfile.TarInfo(f"{name}/README")
-            member.size, member.mtime = len(readme), int(time.time())
-            tar.addfile(_as_anyones(member), io.BytesIO(readme))
+            member.size, member.mtime = len(content), int(time.time())
+            tar.addfile(_as_anyones(member), io.BytesIO(content))
         return unfinished.replace(folder / unfinished.name)
 
 

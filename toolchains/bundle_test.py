@@ -1,10 +1,13 @@
+import sys
 import tarfile
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
 from toolchains import bundle as bundling
 from toolchains.bundle import main, pack
+from toolchains.elf import needs
 from toolchains.targets import find_target
 
 
@@ -32,6 +35,15 @@ def test_packs_one_folder_that_anyone_can_use(target, tmp_path):
 
 def test_the_readme_has_four_lines(target):
     assert len(bundling.README.format(name=target.name, description=target.description).splitlines()) == 4
+
+
+def test_the_readme_says_what_each_product_needs(target, tmp_path):
+    program, data = Path(sys.executable).resolve(), tmp_path / "data"
+    data.write_text("data")
+    with tarfile.open(pack(target, [program, data], tmp_path / "dist")) as tar:
+        readme = tar.extractfile("litebnn-rpi4/README").read().decode()
+    assert readme.splitlines()[-1] == f"{program.name} {needs(program)}"
+    assert "GLIBC 2." in readme
 
 
 def test_a_failure_leaves_the_former_archive_and_nothing_else(target, tmp_path):

@@ -16,9 +16,10 @@ FINDERS: dict[str, Callable[[Target], Compiler]] = {
 
 
 def find_compiler(target: Target, toolchain: str) -> Compiler:
-    """The compiler of `toolchain` for `target`; for "auto" the first of the target's that is there or can be had.
+    """The compiler of `toolchain` for `target`; for "auto" the first of the target's.
 
-    For this machine "auto" takes the compiler that the environment variable CXX names, and no other.
+    For this machine, where the products stay, "auto" takes the compiler that the environment variable CXX names and no
+    other; where it names none, the first of the target's that is there or can be had.
 
     Raises:
         ToolkitError: no such toolchain, the target is not built with it, or its compiler cannot be had.
@@ -30,6 +31,8 @@ def find_compiler(target: Target, toolchain: str) -> Compiler:
         raise ToolkitError(f"{target.name} is built with --toolchain={known}, not with --toolchain={toolchain}")
     if toolchain == "auto" and not target.triple and os.environ.get("CXX", "").strip():
         toolchain = "gcc"
+    if toolchain == "auto" and target.triple:
+        return _default(target)
     names = target.toolchains if toolchain == "auto" else (toolchain,)
     reasons = []
     for name in names:
@@ -39,3 +42,13 @@ def find_compiler(target: Target, toolchain: str) -> Compiler:
             reasons.append(str(reason))
     which = f"no compiler for {target.name}: " if len(reasons) > 1 else ""
     raise ToolkitError(which + "; ".join(dict.fromkeys(reasons)))
+
+
+def _default(target: Target) -> Compiler:
+    """One and the same wherever it is built, for another compiler's programs run on other boards."""
+    first, *others = target.toolchains
+    try:
+        return FINDERS[first](target)
+    except ToolkitError as reason:
+        instead = f" (--toolchain={' or '.join(others)} would make programs for other boards)" if others else ""
+        raise ToolkitError(f"{reason}{instead}") from reason

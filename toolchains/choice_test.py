@@ -5,7 +5,7 @@ import pytest
 from toolchains import choice
 from toolchains.choice import find_compiler
 from toolchains.compilers import Compiler
-from toolchains.targets import TOOLCHAINS, Target, ToolkitError, find_target
+from toolchains.targets import TOOLCHAINS, Target, ToolkitError, find_target, load_targets
 
 
 def finder(name: str, reason: str = ""):
@@ -17,22 +17,35 @@ def finder(name: str, reason: str = ""):
     return find
 
 
-def found_with(monkeypatch: pytest.MonkeyPatch, **reasons: str) -> str:
-    """The toolchain that "auto" takes where the named ones cannot be had."""
+def found_with(monkeypatch: pytest.MonkeyPatch, target: str, **reasons: str) -> str:
+    """The toolchain that "auto" takes for a target where the named ones cannot be had."""
     finders = {name: finder(name, reasons.get(name, "")) for name in TOOLCHAINS}
     monkeypatch.setattr(choice, "FINDERS", finders)
-    return find_compiler(find_target("rpi4"), "auto").name
+    return find_compiler(find_target(target), "auto").name
 
 
-def test_auto_takes_gcc_then_zig_then_docker(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert found_with(monkeypatch) == "gcc"
-    assert found_with(monkeypatch, gcc="none") == "zig"
-    assert found_with(monkeypatch, gcc="none", zig="no network") == "docker"
+def test_auto_takes_gcc_then_zig_then_docker_for_this_machine(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("CXX", raising=False)
+    assert found_with(monkeypatch, "host") == "gcc"
+    assert found_with(monkeypatch, "host", gcc="none") == "zig"
+    assert found_with(monkeypatch, "host", gcc="none", zig="no network") == "docker"
+
+
+@pytest.mark.parametrize("target", [name for name, row in load_targets().items() if row.triple])
+def test_auto_does_not_depend_on_what_else_is_installed(monkeypatch: pytest.MonkeyPatch, target: str) -> None:
+    first, *others = find_target(target).toolchains
+    assert first in ("zig", "ndk")
+    assert found_with(monkeypatch, target) == first
+    assert found_with(monkeypatch, target, **dict.fromkeys(others, "none")) == first
+    with pytest.raises(ToolkitError, match="^no network") as caught:
+        found_with(monkeypatch, target, **{first: "no network"})
+    assert all(other in str(caught.value) for other in others)
 
 
 def test_auto_says_why_there_is_none(monkeypatch: pytest.MonkeyPatch) -> None:
-    with pytest.raises(ToolkitError, match="no compiler for rpi4: no gcc; no network; no engine"):
-        found_with(monkeypatch, gcc="no gcc", zig="no network", docker="no engine")
+    monkeypatch.delenv("CXX", raising=False)
+    with pytest.raises(ToolkitError, match="no compiler for host: no gcc; no network; no engine"):
+        found_with(monkeypatch, "host", gcc="no gcc", zig="no network", docker="no engine")
 
 
 def test_auto_takes_no_other_compiler_than_cxx_names(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -58,7 +71,7 @@ def test_android_is_for_the_ndk(toolchain: str) -> None:
 
 
 def test_the_ndk_is_for_android() -> None:
-    with pytest.raises(ToolkitError, match="rpi4 is built with --toolchain=gcc or zig or docker, not with --toolchain"):
+    with pytest.raises(ToolkitError, match="rpi4 is built with --toolchain=zig or gcc or docker, not with --toolchain"):
         find_compiler(find_target("rpi4"), "ndk")
 
 

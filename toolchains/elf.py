@@ -1,5 +1,6 @@
 """What a shared library asks of the machine that loads it, and offers to it."""
 
+import re
 from pathlib import Path
 
 from elftools.common.exceptions import ELFError
@@ -54,18 +55,28 @@ def missing_protection(library: Path) -> list[str]:
     return [name for name, is_there in protections.items() if not is_there]
 
 
-def glibc_floor(library: Path) -> tuple[int, ...]:
-    """The oldest glibc that can load `library`, as (2, 28); () where it needs none or is no ELF file."""
-    versions: list[tuple[int, ...]] = []
-    with library.open("rb") as file:
+def floors(product: Path) -> dict[str, str]:
+    """The oldest versions of the system's libraries that a program or library runs with, such as {"GLIBC": "2.28"}.
+
+    GLIBC is the C library, GLIBCXX the C++ library. One that it does not need is left out, and so are all for what is
+    no ELF file.
+    """
+    newest: dict[str, tuple[int, ...]] = {}
+    with product.open("rb") as file:
         try:
             section = ELFFile(file).get_section_by_name(".gnu.version_r")
         except ELFError:
-            return ()
+            return {}
         if isinstance(section, GNUVerNeedSection):
-            for _, needed in section.iter_versions():
-                names = (
-                    version.name.removeprefix("GLIBC_") for version in needed if version.name.startswith("GLIBC_2")
-                )
-                versions += [tuple(int(part) for part in name.split(".")) for name in names]
-    return max(versions, default=())
+            for version in (version for _, versions in section.iter_versions() for version in versions):
+                found = re.fullmatch(r"(GLIBC|GLIBCXX)_(\d[\d.]*)", version.name)
+                if found:
+                    number = tuple(map(int, found[2].split(".")))
+                    newest[found[1]] = max(newest.get(found[1], ()), number)
+    return {name: ".".join(map(str, number)) for name, number in sorted(newest.items())}
+
+
+def needs(product: Path) -> str:
+    """What `floors` finds, in words; "" for nothing."""
+    found = floors(product)
+    return f"needs {' and '.join(f'{name} {version}' for name, version in found.items())} or newer" if found else ""

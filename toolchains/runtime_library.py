@@ -97,12 +97,22 @@ def fetch_c_library(target: str) -> Path:
         ToolkitError: as for `fetch`.
     """
     row = find_target(target)
-    library = TFLITE_LIBRARY.get(_processor(row))
-    if library is None:
-        raise ToolkitError(f"no C library is published for {target} ({_processor(row)})")
+    library = c_library_of(row)
     files = {library: C_LIBRARY, TFLITE_INCLUDE: "include"}
     folder = runtime_folder(f"{target}-tflite-2.9")
     return _fill(folder, f"{TFLITE}", lambda work: _take(TFLITE, files, work))
+
+
+def c_library_of(target: Target) -> str:
+    """The path of a target's C library in its package.
+
+    Raises:
+        ToolkitError: none is published for its CPU.
+    """
+    library = TFLITE_LIBRARY.get(_processor(target))
+    if library is None:
+        raise ToolkitError(f"no C library is published for {target.name} ({_processor(target)})")
+    return library
 
 
 def library_in(folder: Path) -> Path:

@@ -36,7 +36,7 @@ class Target:
     family: str
     triple: str
     processor: str = ""
-    toolchains: tuple[str, ...] = ("gcc", "zig", "docker")
+    toolchains: tuple[str, ...] = ("zig", "gcc", "docker")
     gcc_flags: tuple[str, ...] = ()
     gcc_package: str = "g++"
     zig_cpu: str = "baseline"

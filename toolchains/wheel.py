@@ -16,7 +16,7 @@ from typing import Any
 
 from toolchains.build import LIBRARY, build
 from toolchains.command_line import parser, run
-from toolchains.elf import glibc_floor
+from toolchains.elf import floors
 from toolchains.targets import ROOT, ToolkitError, find_target
 
 # The build hook runs in another process; `build_wheel` tells it by these variables what to build.
@@ -43,9 +43,8 @@ def contents(target: str, toolchain: str) -> dict[str, Any]:
     library = build(row.family, toolchain)
     platform = row.wheel or re.sub(r"\W", "_", sysconfig.get_platform())
     promised = re.match(r"manylinux_(\d+)_(\d+)_", platform)
-    floor = glibc_floor(library)
-    if promised and floor > tuple(map(int, promised.groups())):
-        asks = ".".join(map(str, floor))
+    asks = floors(library).get("GLIBC", "0")
+    if promised and tuple(map(int, asks.split("."))) > tuple(map(int, promised.groups())):
         raise ToolkitError(f"a {platform} wheel's library may not ask for glibc {asks}: use --toolchain=zig")
     return {
         "force_include": {str(library): f"litebnn/lib/{LIBRARY}"},

@@ -16,7 +16,7 @@ def asks_for(monkeypatch: pytest.MonkeyPatch):
         return Path("liblitebnn.so")
 
     def set_floor(*floor: int) -> list[tuple[str, str]]:
-        monkeypatch.setattr(wheel, "glibc_floor", lambda library: floor)
+        monkeypatch.setattr(wheel, "floors", lambda library: {"GLIBC": ".".join(map(str, floor))})
         return built
 
     monkeypatch.setattr(wheel, "build", build)

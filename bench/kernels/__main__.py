@@ -19,7 +19,7 @@ from toolchains.build import LIBRARY, first_error
 from toolchains.command_line import parser, run
 from toolchains.compilers import find_gcc
 from toolchains.emulate import emulator
-from toolchains.runtime_library import fetch_c_library, library_in
+from toolchains.runtime_library import c_library_of, fetch_c_library, library_in
 from toolchains.targets import BUILD, ROOT, Target, ToolkitError, find_target
 
 FOLDER = BUILD / "bench"
@@ -106,6 +106,8 @@ def benchmark_model(target: Target) -> Path:
 
 def count_model(counter: Counter, target: Target, library: Path, name: str) -> None:
     try:
+        # Without a runtime to run it in, nobody should be sent to make the model.
+        c_library_of(target)
         model, program = model_file(name, "lce"), benchmark_model(target)
     except ToolkitError as reason:
         print(f"{name} is not counted: {reason}")

@@ -1,6 +1,7 @@
 // Measures how long a model takes: random inputs in, statistics out, as text and as JSON. The flags are those of
 // TensorFlow's program of this name, and --lcompute and --output.
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <chrono>
 #include <cstdio>
@@ -117,17 +118,40 @@ Json ToJson(const Settings& settings, const Measurement& measurement, double pea
   });
 }
 
-// Writes a file whole or not at all. A link, a pipe or a device stays what it is and is written to.
-void WriteFile(const std::string& path, const std::string& content) {
+// A file is replaced by a whole one; a link, a pipe or a device stays what it is and is written to.
+bool IsReplaced(const std::string& path) {
   struct stat info = {};
-  const bool replace = lstat(path.c_str(), &info) != 0 || S_ISREG(info.st_mode);
+  return lstat(path.c_str(), &info) != 0 || S_ISREG(info.st_mode);
+}
+
+[[noreturn]] void RefuseOutput(const std::string& path) {
+  throw Error(Format("cannot write --output=%s", path.c_str()));
+}
+
+// Refuses a path that could not be written after minutes of running.
+void CheckWritable(const std::string& path) {
+  struct stat info = {};
+  const bool is_folder = stat(path.c_str(), &info) == 0 && S_ISDIR(info.st_mode);
+  const std::string::size_type name = path.rfind('/') + 1;
+  const std::string folder = name == 0 ? "." : path.substr(0, name);
+  const std::string& place = IsReplaced(path) ? folder : path;
+  if (is_folder || name == path.size()) RefuseOutput(path);
+  // What a link points to may be there only once it is written.
+  const bool makes_file = &place == &path && stat(path.c_str(), &info) != 0;
+  const bool is_writable = makes_file ? std::ofstream(path).is_open() : access(place.c_str(), W_OK) == 0;
+  if (!is_writable) RefuseOutput(path);
+}
+
+// Writes a file whole or not at all.
+void WriteFile(const std::string& path, const std::string& content) {
+  const bool replace = IsReplaced(path);
   const std::string place = replace ? path + ".new" : path;
   std::ofstream file(place, std::ios::binary);
   file << content;
   file.close();
   if (!file || (replace && std::rename(place.c_str(), path.c_str()) != 0)) {
     if (replace) std::remove(place.c_str());
-    throw Error(Format("cannot write --output=%s", path.c_str()));
+    RefuseOutput(path);
   }
 }
 
@@ -158,6 +182,7 @@ void Main(int argc, char** argv) {
   };
   if (!ParseFlags(argc, argv, flags)) return;
   if (settings.session.model.empty()) throw Error("name the model with --graph=FILE");
+  if (!settings.output.empty()) CheckWritable(settings.output);
   const Measurement measurement = Measure(settings);
   const double peak_memory = PeakMemory();
   Print(settings, measurement, peak_memory);

@@ -105,7 +105,7 @@ def test_a_cpu_on_which_litert_ends_the_process_is_an_error(python: Emulation, t
 
 
 def test_cpp_tests(emulation: Emulation, target: Target) -> None:
-    programs: list[Path] = build_tests(target.name)
+    programs: list[Path] = build_tests(target.name, "gcc")
     assert programs
     for program in programs:
         run = emulation.run([program])
@@ -117,7 +117,7 @@ def test_cpp_tests(emulation: Emulation, target: Target) -> None:
 def test_in_order_cores_have_an_isa_of_their_own(emulation: Emulation, target: Target, cpu: str, isa: str) -> None:
     if target.processor != "aarch64":
         pytest.skip("only 64-bit Arm has two ISAs to choose from")
-    program = next(program for program in build_tests(target.name) if program.name == "kernels_test")
+    program = next(program for program in build_tests(target.name, "gcc") if program.name == "kernels_test")
     run = emulation.run([program, "--gtest_filter=FindIsa.TheCpuDecides"], cpu=cpu, EXPECTED_ISA=isa)
     assert run.returncode == 0, run.stdout
     assert "[  PASSED  ] 1 test" in run.stdout

@@ -199,6 +199,15 @@ def test_a_mistake_is_one_line(benchmark_model, flags, message):
     assert error_of(run(benchmark_model, **flags)).startswith(message)
 
 
+@pytest.mark.parametrize("output", ["/nowhere/o.json", "/", "", "link"])
+def test_an_output_that_cannot_be_written_fails_before_the_runs(benchmark_model, tmp_path, output):
+    """There is no model to run, which a run would say."""
+    (tmp_path / "link").symlink_to("/nowhere/o.json")
+    path = f"{tmp_path}/{output}" if output in ("", "link") else output
+    message = error_of(run(benchmark_model, graph="/nowhere.tflite", output=path))
+    assert message.startswith(f"cannot write --output={path}")
+
+
 def test_needs_lcompute_for_our_ops(benchmark_model):
     assert error_of(run(benchmark_model, graph=GOLDEN[0])).endswith("Add --lcompute 1 for the Lce ops.")
 

@@ -13,7 +13,7 @@ from tests.support.libraries import check_library
 from toolchains.build import build
 from toolchains.choice import find_compiler
 from toolchains.compilers import find_gcc
-from toolchains.elf import exported_symbols, glibc_floor, needed_libraries
+from toolchains.elf import exported_symbols, floors, needed_libraries, needs
 from toolchains.targets import ROOT, ToolkitError, find_target, load_targets
 
 LINUX = [name for name, target in load_targets().items() if target.glibc]
@@ -35,12 +35,13 @@ def test_rpi4_with_zig_runs_on_old_systems() -> None:
         pytest.skip(str(error))
     library = build("rpi4", "zig")
     check_library(library)
-    assert (2, 17) <= glibc_floor(library) <= (2, 28)
+    assert list(floors(library)) == ["GLIBC"]
+    assert 17 <= int(floors(library)["GLIBC"].removeprefix("2.")) <= 28
     readelf = shutil.which("readelf")
     if readelf:
         lines = subprocess.run([readelf, "-V", library], capture_output=True, text=True, check=True).stdout.split()
         versions = {tuple(map(int, word[6:].split("."))) for word in lines if word.startswith("GLIBC_2")}
-        assert max(versions) == glibc_floor(library)
+        assert ".".join(map(str, max(versions))) == floors(library)["GLIBC"]
 
 
 def test_what_makes_a_library_old_can_be_told(tmp_path: Path) -> None:
@@ -53,7 +54,19 @@ def test_what_makes_a_library_old_can_be_told(tmp_path: Path) -> None:
     subprocess.run([compiler, "-shared", "-fPIC", "-o", library, source], check=True)
     assert exported_symbols(library) == ["copy"]
     assert needed_libraries(library) == ["libc.so.6"]
-    assert glibc_floor(library) >= (2, 2, 5)
+    assert tuple(map(int, floors(library)["GLIBC"].split("."))) >= (2, 2, 5)
+    source.write_text("data\n")
+    assert (floors(source), needs(source)) == ({}, "")
+
+
+def test_what_a_program_asks_of_the_c_plus_plus_library_can_be_told(tmp_path: Path) -> None:
+    if not shutil.which("g++"):
+        pytest.skip("no GNU C++ compiler: install the Debian package g++")
+    source, program = tmp_path / "a.cc", tmp_path / "a"
+    source.write_text("#include <string>\nint main(int n, char** v) { return std::string(v[0], n) < v[0]; }\n")
+    subprocess.run(["g++", "-o", program, source], check=True)
+    assert list(floors(program)) == ["GLIBC", "GLIBCXX"]
+    assert needs(program) == f"needs GLIBC {floors(program)['GLIBC']} and GLIBCXX {floors(program)['GLIBCXX']} or newer"
 
 
 @pytest.fixture

@@ -11,10 +11,12 @@ from pathlib import Path
 
 import pytest
 from hatchling.metadata.core import ProjectMetadata
+from hatchling.plugin.manager import PluginManager
+from packaging.requirements import Requirement
 
 from hatch_build import LibraryHook
 from toolchains.targets import ROOT, ToolkitError, load_targets
-from toolchains.wheel import build_wheel
+from toolchains.wheel import TARGET_VARIABLE, build_wheel
 
 
 @pytest.fixture(scope="module")
@@ -52,9 +54,38 @@ def test_pip_brings_a_compiler_where_there_is_none(
     (tmp_path / installed).touch(mode=0o755)
     monkeypatch.setenv("PATH", str(tmp_path))
     monkeypatch.setenv("CXX", cxx)
-    metadata = ProjectMetadata(str(ROOT), None)
+    metadata = ProjectMetadata(str(ROOT), PluginManager())
     hook = LibraryHook(str(ROOT), {}, None, metadata, str(tmp_path), "wheel")
     assert any(requirement.startswith("ziglang") for requirement in hook.dependencies()) == brings_compiler
+
+
+@pytest.mark.parametrize(
+    ("target", "runtimes"),
+    [
+        ("rpi3", {"tflite-runtime>=2.14", "numpy<2"}),
+        ("armv7", {"tflite-runtime>=2.14", "numpy<2"}),
+        ("rpi4", {"ai-edge-litert>=1.2"}),
+        ("x86_64", {"ai-edge-litert>=1.2"}),
+    ],
+)
+def test_a_wheel_asks_for_its_platforms_runtime_whatever_the_kernel_says(
+    monkeypatch: pytest.MonkeyPatch, target: str, runtimes: set[str]
+) -> None:
+    monkeypatch.setenv(TARGET_VARIABLE, target)
+    texts = ProjectMetadata(str(ROOT), PluginManager()).core.dependencies
+    assert runtimes == set(texts) - {"flatbuffers>=23.5.26", "numpy>=1.23", "rich>=13"}
+
+
+@pytest.mark.parametrize(
+    ("machine", "runtime"), [("armv7l", "tflite-runtime"), ("aarch64", "ai-edge-litert"), ("x86_64", "ai-edge-litert")]
+)
+def test_elsewhere_the_machine_decides(monkeypatch: pytest.MonkeyPatch, machine: str, runtime: str) -> None:
+    monkeypatch.delenv(TARGET_VARIABLE, raising=False)
+    requirements = map(Requirement, ProjectMetadata(str(ROOT), PluginManager()).core.dependencies)
+    asked = {
+        each.name for each in requirements if not each.marker or each.marker.evaluate({"platform_machine": machine})
+    }
+    assert asked == {"numpy", "flatbuffers", "rich", runtime}
 
 
 def test_auditwheel_finds_nothing_foreign(wheel: Path) -> None:

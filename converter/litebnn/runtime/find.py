@@ -3,6 +3,7 @@
 import importlib
 import importlib.util
 import os
+from importlib.metadata import version
 from pathlib import Path
 from types import ModuleType
 
@@ -17,6 +18,9 @@ RUNTIMES = {
     "tensorflow": "tensorflow.lite.python.interpreter",
 }
 
+# The last tflite-runtime that was compiled for NumPy 1, and the last there is.
+LAST_FOR_NUMPY_1 = (2, 14)
+
 
 def find_runtime(name: str | None = None) -> ModuleType:
     """Imports a TensorFlow Lite runtime.
@@ -29,7 +33,7 @@ def find_runtime(name: str | None = None) -> ModuleType:
 
     Raises:
         ValueError: `name` is none of the three.
-        ImportError: that runtime, or any of the three, is not installed.
+        ImportError: that runtime, or any of the three, is not installed, or does not work with the NumPy that is.
 
     Example:
         >>> find_runtime().__name__
@@ -39,9 +43,18 @@ def find_runtime(name: str | None = None) -> ModuleType:
         raise ValueError(f"runtime is {name!r}, expected one of {', '.join(RUNTIMES)}")
     for package in [name] if name else RUNTIMES:
         if importlib.util.find_spec(RUNTIMES[package].partition(".")[0]):
+            _check_numpy(package)
             return importlib.import_module(RUNTIMES[package])
     wanted = name or " or ".join(RUNTIMES)
     raise ImportError(f"no TensorFlow Lite runtime found: pip install {wanted}")
+
+
+def _check_numpy(package: str) -> None:
+    """Refuses a tflite-runtime that was compiled for NumPy 1 beside NumPy 2, where it says anything but that."""
+    if package == "tflite-runtime" and int(version("numpy").partition(".")[0]) >= 2:
+        found = version(package)
+        if tuple(map(int, found.split(".")[:2])) <= LAST_FOR_NUMPY_1:
+            raise ImportError(f"{package} {found} works with NumPy 1 only: pip install 'numpy<2'")
 
 
 def find_library() -> Path:

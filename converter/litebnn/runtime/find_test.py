@@ -47,3 +47,20 @@ def test_importing_the_package_imports_no_runtime() -> None:
     heavy = "{'tensorflow', 'ai_edge_litert', 'tflite_runtime', 'keras'}"
     code = f"import sys, litebnn; dir(litebnn); sys.exit(bool({heavy} & set(sys.modules)))"
     assert subprocess.run([sys.executable, "-c", code]).returncode == 0
+
+
+@pytest.mark.parametrize(
+    ("numpy", "runtime", "works"), [("2.0.1", "2.14.0", False), ("1.26.4", "2.14.0", True), ("2.1", "2.17.0", True)]
+)
+def test_the_last_tflite_runtime_needs_numpy_1(
+    monkeypatch: pytest.MonkeyPatch, numpy: str, runtime: str, works: bool
+) -> None:
+    monkeypatch.setattr(find, "RUNTIMES", {"tflite-runtime": "json.decoder"})
+    monkeypatch.setattr(find, "version", {"numpy": numpy, "tflite-runtime": runtime}.__getitem__)
+    if works:
+        assert find.find_runtime("tflite-runtime").__name__ == "json.decoder"
+    else:
+        with pytest.raises(
+            ImportError, match=r"^tflite-runtime 2\.14\.0 works with NumPy 1 only: pip install 'numpy<2'$"
+        ):
+            find.find_runtime("tflite-runtime")
