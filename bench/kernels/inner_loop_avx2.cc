@@ -25,4 +25,23 @@ int64_t InnerLoopAvx2(int64_t macs) {
   return done;
 }
 
+void OutputLoopAvx2(int64_t count) {
+  alignas(64) static float outputs[kOutputLoopFloats];
+  __m256i sums = _mm256_setzero_si256();
+  __m256 multiplier = _mm256_set1_ps(0.5f), bias = _mm256_set1_ps(1.5f);
+  const __m256i four = _mm256_set1_epi16(4), excess = _mm256_set1_epi16(9), two_to_23 = _mm256_set1_epi16(0x4B00);
+  const __m256 base = _mm256_set1_ps(8388608.0f);
+  for (int64_t i = 0; i < count; i += 16) {
+    // The compiler is not to know that these are the same as before, nor that outputs are written over.
+    __asm__ volatile("" : "+x"(sums) : : "memory");
+    const __m256i dots = _mm256_subs_epu16(_mm256_maddubs_epi16(sums, four), excess);
+    const __m256i halves[2] = {_mm256_unpacklo_epi16(dots, two_to_23), _mm256_unpackhi_epi16(dots, two_to_23)};
+    for (int half = 0; half < 2; ++half) {
+      const __m256 floats = _mm256_sub_ps(_mm256_castsi256_ps(halves[half]), base);
+      _mm256_storeu_ps(outputs + i % kOutputLoopFloats + 8 * half,
+                       _mm256_add_ps(_mm256_mul_ps(floats, multiplier), bias));
+    }
+  }
+}
+
 }  // namespace litebnn

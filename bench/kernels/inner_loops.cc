@@ -6,13 +6,14 @@
 
 namespace litebnn {
 
-InnerLoop InnerLoopOf(const char* isa) {
+Loops LoopsOf(const char* isa) {
 #if LITEBNN_X86
-  if (std::strcmp(isa, "avx2") == 0) return InnerLoopAvx2;
-  if (std::strcmp(isa, "avx512") == 0) return InnerLoopAvx512;
+  if (std::strcmp(isa, "avx2") == 0) return {InnerLoopAvx2, OutputLoopAvx2};
+  if (std::strcmp(isa, "avx512") == 0) return {InnerLoopAvx512, OutputLoopAvx512};
+  if (std::strcmp(isa, "avx512_vbmi") == 0) return {InnerLoopAvx512Vbmi, OutputLoopAvx512Vbmi};
 #endif
   static_cast<void>(isa);
-  return nullptr;
+  return {};
 }
 
 uint64_t ReadAll(const float* values, int64_t count) {

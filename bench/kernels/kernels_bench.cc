@@ -1,10 +1,11 @@
 // Times the kernels on the layer shapes of real networks, on this CPU:
-//   kernels_bench [--isa=NAME] [--threads=N] [--rounds=N] [--only=TEXT]
+//   kernels_bench [--isa=NAME] [--against=NAME] [--threads=N] [--rounds=N] [--only=TEXT]
 // or runs exactly so many iterations of one layer, for an emulator that counts instructions:
 //   kernels_bench --only=NAME --iterations=N
-// Prints one line a case: medians and best times, billions of binary multiply-adds a second, and the share of the
-// bound: the ISA's own inner loop on data in the L1 cache, run between the layer's runs so that both see the same
-// clock.
+// Prints one line a case: medians and best times, billions of binary multiply-adds a second, and the share of two
+// bounds: the inner loop of the ISA that computes it on data in the L1 cache, and that and the conversions and stores
+// of the layer's outputs in the L1 cache. They are run between the layer's runs, so that all see the same clock; so is
+// the other ISA that --against names, with how many times as long it takes.
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
@@ -24,6 +25,7 @@ namespace {
 
 struct Options {
   const char* isa = nullptr;
+  const char* against = nullptr;
   int threads = 1;
   int rounds = 200;
   int64_t iterations = 0;
@@ -61,12 +63,14 @@ struct Times {
     body();
     seconds.push_back(Now() - start);
   }
+  // Zero where there are none.
   double Median() {
+    if (seconds.empty()) return 0;
     const auto middle = seconds.begin() + static_cast<ptrdiff_t>(seconds.size() / 2);
     std::nth_element(seconds.begin(), middle, seconds.end());
     return *middle;
   }
-  double Best() const { return *std::min_element(seconds.begin(), seconds.end()); }
+  double Best() const { return seconds.empty() ? 0 : *std::min_element(seconds.begin(), seconds.end()); }
 };
 
 struct BconvBench {
@@ -108,36 +112,59 @@ struct BconvBench {
   double macs = 0;
 };
 
-void TimeBconv(const Isa& isa, ThreadPool& pool, const Layer& layer, const Options& options) {
+// What the layer is held against; each has a median and a best time.
+struct BoundTimes {
+  explicit BoundTimes(const Loops& isa_loops) : loops(isa_loops) {}
+
+  void Add(size_t outputs) {
+    if (loops.inner == nullptr) return;
+    constexpr int64_t kMacs = 100000000;
+    inner.Add([&] { inner_macs = loops.inner(kMacs); });
+    output.Add([&] { loops.output(static_cast<int64_t>(outputs)); });
+  }
+  void Print(double macs, double seconds, double inner_seconds, double output_seconds, int threads) const {
+    if (loops.inner == nullptr) return;
+    const double loop = inner_seconds * macs / static_cast<double>(inner_macs) / threads;
+    std::printf(" %3.0f %% of loop %.0f, %3.0f %% with outputs", loop / seconds * 100, macs / loop * 1e-9,
+                (loop + output_seconds / threads) / seconds * 100);
+  }
+
+  Loops loops;
+  int64_t inner_macs = 0;
+  Times inner, output;
+};
+
+void TimeBconv(const Isa& isa, const Isa* against, ThreadPool& pool, const Layer& layer, const Options& options) {
   BconvBench bench(isa, pool, layer);
   if (options.iterations > 0) {
     for (int64_t i = 0; i < options.iterations; ++i) bench.Run();
     std::printf("%s %.0f MACs\n", layer.name.c_str(), bench.macs);
     return;
   }
-  const InnerLoop inner_loop = InnerLoopOf(IsaName(isa));
-  constexpr int64_t kBoundMacs = 100000000;
-  int64_t bound_macs = 0;
-  Times times, bound_times;
+  std::unique_ptr<BconvBench> other(against == nullptr ? nullptr : new BconvBench(*against, pool, layer));
+  BoundTimes bounds(LoopsOf(IsaName(bench.conv->isa())));
+  Times times, other_times;
   // A virtual machine's other cores wake up slowly.
   constexpr double kSecondsToWakeUp = 0.2;
   const double awake = Now() + (options.threads > 1 ? kSecondsToWakeUp : 0.0);
   while (Now() < awake) bench.Run();
   for (int round = 0; round < options.rounds; ++round) {
-    if (inner_loop != nullptr) bound_times.Add([&] { bound_macs = inner_loop(kBoundMacs); });
-    // Once before it counts: the pool's threads may have gone to sleep.
-    if (options.threads > 1) bench.Run();
+    bounds.Add(bench.output.size());
+    // Once before it counts: the caches have other data, and the pool's threads may have gone to sleep.
+    bench.Run();
     times.Add([&] { bench.Run(); });
+    if (other == nullptr) continue;
+    other->Run();
+    other_times.Add([&] { other->Run(); });
   }
-  std::printf("%-22s median %7.3f ms %7.1f GMAC/s", layer.name.c_str(), times.Median() * 1e3,
-              bench.macs / times.Median() * 1e-9);
-  if (inner_loop != nullptr) {
-    const double bound = static_cast<double>(bound_macs) / bound_times.Median() * options.threads;
-    const double best_bound = static_cast<double>(bound_macs) / bound_times.Best() * options.threads;
-    std::printf(" %3.0f %% of %.0f | best %7.3f ms %7.1f GMAC/s %3.0f %% of %.0f",
-                bench.macs / times.Median() / bound * 100, bound * 1e-9, times.Best() * 1e3,
-                bench.macs / times.Best() * 1e-9, bench.macs / times.Best() / best_bound * 100, best_bound * 1e-9);
-  }
+  const auto print = [&](const char* kind, double seconds, double inner, double output, double other_seconds) {
+    std::printf(" | %s %7.3f ms %7.1f GMAC/s", kind, seconds * 1e3, bench.macs / seconds * 1e-9);
+    bounds.Print(bench.macs, seconds, inner, output, options.threads);
+    if (other != nullptr) std::printf(", %s %.2f times", IsaName(*against), other_seconds / seconds);
+  };
+  std::printf("%-22s", layer.name.c_str());
+  print("median", times.Median(), bounds.inner.Median(), bounds.output.Median(), other_times.Median());
+  print("best", times.Best(), bounds.inner.Best(), bounds.output.Best(), other_times.Best());
   std::printf("\n");
 }
 
@@ -177,6 +204,8 @@ bool Parse(int count, char** arguments, Options* options) {
     const char* value = equals == std::string::npos ? "" : arguments[i] + equals + 1;
     if (name == "--isa") {
       options->isa = value;
+    } else if (name == "--against") {
+      options->against = value;
     } else if (name == "--threads") {
       options->threads = std::atoi(value);
     } else if (name == "--rounds") {
@@ -186,24 +215,32 @@ bool Parse(int count, char** arguments, Options* options) {
     } else if (name == "--only") {
       options->only = value;
     } else {
-      std::fprintf(stderr,
-                   "kernels_bench: unknown option %s: known are --isa, --threads, --rounds, --iterations, --only\n",
-                   name.c_str());
+      std::fprintf(
+          stderr,
+          "kernels_bench: unknown option %s: known are --isa, --against, --threads, --rounds, --iterations, --only\n",
+          name.c_str());
       return false;
     }
   }
   return true;
 }
 
+// Null, and said so, where this CPU has no such ISA.
+const Isa* Find(const char* name) {
+  const Isa* const isa = FindIsa(name);
+  if (isa == nullptr) {
+    std::fprintf(stderr, "kernels_bench: no ISA named %s for this CPU: there are %s\n",
+                 name == nullptr ? "by LITEBNN_ISA" : name, AvailableIsas());
+  }
+  return isa;
+}
+
 int Main(int count, char** arguments) {
   Options options;
   if (!Parse(count, arguments, &options)) return 1;
-  const Isa* isa = FindIsa(options.isa);
-  if (isa == nullptr) {
-    std::fprintf(stderr, "kernels_bench: no ISA named %s for this CPU: there are %s\n",
-                 options.isa == nullptr ? "by LITEBNN_ISA" : options.isa, AvailableIsas());
-    return 1;
-  }
+  const Isa* const isa = Find(options.isa);
+  const Isa* const against = options.against == nullptr ? nullptr : Find(options.against);
+  if (isa == nullptr || (options.against != nullptr && against == nullptr)) return 1;
   const auto pool = ThreadPool::Create(options.threads);
   if (pool == nullptr) {
     std::fprintf(stderr, "kernels_bench: cannot start %d threads\n", options.threads);
@@ -211,7 +248,7 @@ int Main(int count, char** arguments) {
   }
   std::printf("ISA %s, threads %d\n", IsaName(*isa), options.threads);
   for (const Layer& layer : Layers()) {
-    if (layer.name.find(options.only) != std::string::npos) TimeBconv(*isa, *pool, layer, options);
+    if (layer.name.find(options.only) != std::string::npos) TimeBconv(*isa, against, *pool, layer, options);
   }
   if (std::string("pack signs").find(options.only) != std::string::npos) TimePackSigns(*isa, *pool, options);
   return 0;

@@ -90,6 +90,9 @@ class Bconv2d {
   static std::unique_ptr<Bconv2d> Create(const Isa& isa, const Bconv2dSpec& spec, const uint32_t* filter);
   virtual ~Bconv2d() = default;
 
+  // The one that computes: what Create was given, or one that it is better to leave this filter to.
+  virtual const Isa& isa() const = 0;
+
   // To be called before Run and whenever the input's shape has changed. False where memory ran out.
   virtual bool Resize(const Bconv2dGeometry& geometry) = 0;
   // Bytes of scratch, aligned to 64, that Run needs with that many threads, for the geometry set last.

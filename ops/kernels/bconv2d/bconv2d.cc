@@ -44,6 +44,7 @@ class LoweredBconv2d final : public Bconv2d {
     return true;
   }
 
+  const Isa& isa() const override { return isa_; }
   size_t WorkspaceBytes(int num_threads) const override {
     return frame_.FrameBytes() + static_cast<size_t>(num_threads) * ThreadScratchBytes();
   }
@@ -92,6 +93,7 @@ class LoweredBconv2d final : public Bconv2d {
     task_.run_offsets = frame_.run_offsets.data();
     task_.runs = filter_.runs;
     task_.run_words = filter_.run_words;
+    task_.tap_words = filter_.tap_words;
     task_.output_width = geometry_.output_width;
     task_.depth = filter_.depth;
     task_.channels = filter_.group_channels;
@@ -109,7 +111,7 @@ class LoweredBconv2d final : public Bconv2d {
   BconvTask GroupTask(const BconvTask& image_task, int32_t group) const {
     const int32_t slot = group * filter_.padded_channels;
     BconvTask task = image_task;
-    task.input += static_cast<ptrdiff_t>(isa_.staged_word_bytes) * filter_.tap_words * group;
+    task.input += static_cast<ptrdiff_t>(frame_.tap_bytes) * group;
     task.weights = filter_.GroupWeights(group);
     task.multiplier = filter_.multiplier.data() + slot;
     task.bias = filter_.bias.data() + slot;
@@ -132,7 +134,9 @@ class LoweredBconv2d final : public Bconv2d {
 
 std::unique_ptr<Bconv2d> Bconv2d::Create(const Isa& isa, const Bconv2dSpec& spec, const uint32_t* filter) {
   const int32_t words = PackedWords(spec.channels_in / spec.groups) * spec.filter_height * spec.filter_width;
-  const Isa& able = words <= isa.max_words ? isa : kPortableIsa;
+  const Isa* const better = isa.better == nullptr ? nullptr : isa.better(spec);
+  const Isa& best = better == nullptr ? isa : *better;
+  const Isa& able = words <= best.max_words ? best : kPortableIsa;
   std::unique_ptr<LoweredBconv2d> conv(new (std::nothrow) LoweredBconv2d(able, spec));
   if (conv == nullptr || !conv->Pack(filter)) return nullptr;
   return conv;

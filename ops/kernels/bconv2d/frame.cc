@@ -31,7 +31,9 @@ bool Frame::Resize(const Isa& for_isa, const Bconv2dSpec& spec, const Bconv2dGeo
   isa = &for_isa;
   geometry = new_geometry;
   pixel_words = PackedWords(spec.channels_in);
-  pixel_bytes = isa->staged_word_bytes * static_cast<size_t>(pixel_words);
+  tap_words = pixel_words / spec.groups;
+  tap_bytes = isa->stage == nullptr ? sizeof(uint32_t) * static_cast<size_t>(tap_words) : isa->staged_bytes(tap_words);
+  pixel_bytes = tap_bytes * static_cast<size_t>(spec.groups);
   const int64_t staged_height =
       Span(geometry.output_height, spec.stride_height, spec.filter_height, spec.dilation_height_factor);
   const int64_t staged_width =
@@ -74,7 +76,7 @@ void Frame::StageRows(const uint32_t* image, int64_t begin, int64_t end, uint8_t
     if (isa->stage == nullptr) {
       std::memcpy(row + left_bytes, words, inside_bytes);
     } else {
-      isa->stage(words, int64_t{inside} * pixel_words, row + left_bytes);
+      isa->stage(words, int64_t{inside} * (pixel_words / tap_words), tap_words, row + left_bytes);
     }
     std::memset(row + left_bytes + inside_bytes, 0, RowBytes() - left_bytes - inside_bytes);
   }

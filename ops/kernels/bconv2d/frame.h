@@ -26,8 +26,8 @@ struct Frame {
 
   const Isa* isa = nullptr;
   Bconv2dGeometry geometry = {};
-  int32_t pixel_words = 0;
-  size_t pixel_bytes = 0;  // staged
+  int32_t pixel_words = 0, tap_words = 0;  // a tap is a pixel's words of one group
+  size_t pixel_bytes = 0, tap_bytes = 0;   // staged
   bool has_padding = false, in_place = false;
   int32_t height = 0, width = 0;
   AlignedBuffer<ptrdiff_t> run_offsets;  // [runs]

@@ -8,7 +8,7 @@ bool PackedFilter::Pack(const Isa& isa, const Bconv2dSpec& spec, const uint32_t*
   for (int32_t group = 0; group < spec.groups; ++group) {
     const int32_t first = group * group_channels;
     const uint32_t* group_filter = filter + int64_t{first} * words;
-    isa.pack_weights(group_filter, group_channels, runs, run_words,
+    isa.pack_weights(group_filter, group_channels, taps, tap_words,
                      weights.data() + group_weights_bytes * static_cast<size_t>(group));
     for (int32_t channel = 0; channel < group_channels; ++channel) {
       const int32_t slot = group * padded_channels + channel;
@@ -50,7 +50,7 @@ bool PackedFilter::Allocate(const Isa& isa, const Bconv2dSpec& spec) {
   group_channels = spec.channels_out / spec.groups;
   padded_channels = (group_channels + isa.tile_channels - 1) / isa.tile_channels * isa.tile_channels;
   parameters = spec.groups * padded_channels;
-  group_weights_bytes = AlignUp(isa.packed_weights_bytes(group_channels, words));
+  group_weights_bytes = AlignUp(isa.packed_weights_bytes(group_channels, taps, tap_words));
   const auto count = static_cast<size_t>(parameters);
   return weights.Allocate(group_weights_bytes * static_cast<size_t>(spec.groups)) && multiplier.Allocate(count) &&
          bias.Allocate(count) && threshold.Allocate(count) &&

@@ -19,6 +19,7 @@ struct BconvTask {
   ptrdiff_t row_stride, pixel_stride;  // staged bytes from a window to the one of the output pixel below or beside it
   const ptrdiff_t* run_offsets;        // [runs], bytes from the start of a window
   int32_t runs, run_words;
+  int32_t tap_words;  // a run has run_words / tap_words taps
   int32_t output_width;
 
   const uint8_t* weights;  // as pack_weights has left them
@@ -65,17 +66,20 @@ struct Isa {
   void (*max_window)(const FloatWindow& window, float floor, float* output);
 
   int32_t tile_pixels, tile_channels;
-  // The size of a staged word, and how `count` words become staged ones: null where they stay as they are.
-  size_t staged_word_bytes = sizeof(uint32_t);
-  void (*stage)(const uint32_t* words, int64_t count, uint8_t* staged) = nullptr;
-  // Filters of one group: `channels` rows of `words`, or of runs * run_words, words. `packed` holds zeros.
-  size_t (*packed_weights_bytes)(int32_t channels, int32_t words);
-  void (*pack_weights)(const uint32_t* filter, int32_t channels, int32_t runs, int32_t run_words, uint8_t* packed);
+  // The size of a staged tap, and how `taps` of them become staged ones: null where words stay as they are. What is
+  // staged of zeros is zeros.
+  size_t (*staged_bytes)(int32_t tap_words) = nullptr;
+  void (*stage)(const uint32_t* words, int64_t taps, int32_t tap_words, uint8_t* staged) = nullptr;
+  // Filters of one group: `channels` rows of taps * tap_words words. `packed` holds zeros.
+  size_t (*packed_weights_bytes)(int32_t channels, int32_t taps, int32_t tap_words);
+  void (*pack_weights)(const uint32_t* filter, int32_t channels, int32_t taps, int32_t tap_words, uint8_t* packed);
   size_t (*scratch_bytes)(int32_t words) = nullptr;  // null where none is needed
   // Output pixels [pixel_begin, pixel_end), channels [channel_begin, channel_end) of the group; channel_begin is a
   // multiple of tile_channels.
   void (*bconv)(const BconvTask& task, int64_t pixel_begin, int64_t pixel_end, int32_t channel_begin,
                 int32_t channel_end);
+  // The ISA that is better at a filter, null where this one is.
+  const Isa* (*better)(const Bconv2dSpec& spec) = nullptr;
   // The longest filter that it takes, in words; longer ones are left to the portable ISA.
   int32_t max_words = INT32_MAX;
   // Whether it is the one for this CPU among those of the same instructions; null where it is alone.
@@ -84,6 +88,7 @@ struct Isa {
 
 // Each is there on the CPUs that may have its instructions.
 extern const Isa kPortableIsa;
+extern const Isa kAvx512VbmiIsa;
 extern const Isa kAvx512Isa;
 extern const Isa kAvx2Isa;
 extern const Isa kNeon64Isa;

@@ -11,6 +11,7 @@ namespace {
 // Best first; among those of the same instructions `suits` decides.
 const Isa* const kIsas[] = {
 #if LITEBNN_X86
+    &kAvx512VbmiIsa,
     &kAvx512Isa,
     &kAvx2Isa,
 #elif defined(__aarch64__)

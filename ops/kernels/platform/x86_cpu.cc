@@ -42,6 +42,11 @@ bool CpuHasAvx512Popcount() {
          HasBits(features.leaf7_ecx, 1u << 14);
 }
 
+bool CpuHasAvx512Vbmi() {
+  constexpr uint32_t kVbmiAndGfni = 1u << 1 | 1u << 8, kVnniAndBitalg = 1u << 11 | 1u << 12;
+  return CpuHasAvx512Popcount() && HasBits(ReadFeatures().leaf7_ecx, kVbmiAndGfni | kVnniAndBitalg);
+}
+
 }  // namespace litebnn
 
 #endif  // LITEBNN_X86

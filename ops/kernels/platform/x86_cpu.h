@@ -7,6 +7,8 @@ namespace litebnn {
 bool CpuHasAvx2();
 // AVX-512 F, DQ, BW, VL and VPOPCNTDQ.
 bool CpuHasAvx512Popcount();
+// Those, and VBMI, BITALG, VNNI and GFNI.
+bool CpuHasAvx512Vbmi();
 }  // namespace litebnn
 #else
 #define LITEBNN_X86 0

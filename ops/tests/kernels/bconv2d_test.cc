@@ -170,7 +170,7 @@ TEST_P(Bconv2dTest, TallFilters) {
 }
 
 TEST_P(Bconv2dTest, DeepFilters) {
-  for (int32_t channels_in : {512, 1024, 2050}) {
+  for (int32_t channels_in : {512, 1024, 2050, 8200}) {
     for (const Bconv2dOutputType output_type : kOutputTypes) {
       BconvCase c;
       c.height = 2;
@@ -217,6 +217,43 @@ TEST_P(Bconv2dTest, EqualOrOppositeBits) {
           for (size_t last = words - 1; last < data.filter.size(); last += words) data.filter[last] &= mask;
         }
         EXPECT_TRUE(RunBconv(isa(), c, data, 1) == ReferenceBconv(c, data)) << Describe(c);
+      }
+    }
+  }
+}
+
+// Windows with the largest sums that some ISAs count in bytes, and one tap more than that.
+TEST_P(Bconv2dTest, EqualBitsInLargeWindows) {
+  for (int32_t channels_in : {896, 928}) {
+    for (uint32_t filter_bits : {0u, ~0u, 0x11111111u}) {
+      BconvCase c;
+      c.height = 3;
+      c.width = 5;
+      c.channels_in = channels_in;
+      c.channels_out = 64;
+      c.same = false;
+      BconvData data;
+      ASSERT_TRUE(MakeBconvData(c, &data));
+      std::fill(data.filter.begin(), data.filter.end(), filter_bits);
+      std::fill(data.input.begin(), data.input.end(), 0u);
+      EXPECT_TRUE(RunBconv(isa(), c, data, 1) == ReferenceBconv(c, data)) << Describe(c);
+    }
+  }
+}
+
+// Windows that share no taps, and those that share some, with channels enough for every ISA to take them.
+TEST_P(Bconv2dTest, ManyChannelsOut) {
+  for (int32_t stride : {1, 2, 3}) {
+    for (int32_t dilation : {1, 2}) {
+      for (int32_t channels_out : {384, 390, 704}) {
+        BconvCase c;
+        c.height = 6;
+        c.width = 9;
+        c.channels_in = 40;
+        c.channels_out = channels_out;
+        c.stride_height = c.stride_width = stride;
+        c.dilation_height = c.dilation_width = dilation;
+        ExpectAsReference(isa(), c, 2);
       }
     }
   }

@@ -17,7 +17,9 @@ Bconv2dSpec Spec(int32_t filter) {
 }
 
 // Stages each word as itself and its complement.
-void StageTwice(const uint32_t* words, int64_t count, uint8_t* staged) {
+size_t TwiceBytes(int32_t tap_words) { return 2 * sizeof(uint32_t) * static_cast<size_t>(tap_words); }
+void StageTwice(const uint32_t* words, int64_t taps, int32_t tap_words, uint8_t* staged) {
+  const int64_t count = taps * tap_words;
   auto* out = reinterpret_cast<uint32_t*>(staged);
   for (int64_t i = 0; i < count; ++i) {
     *out++ = words[i];
@@ -27,7 +29,7 @@ void StageTwice(const uint32_t* words, int64_t count, uint8_t* staged) {
 
 Isa StagingIsa() {
   Isa isa = kPortableIsa;
-  isa.staged_word_bytes = 2 * sizeof(uint32_t);
+  isa.staged_bytes = TwiceBytes;
   isa.stage = StageTwice;
   return isa;
 }

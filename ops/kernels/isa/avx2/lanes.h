@@ -1,10 +1,10 @@
 // The lanes (lanes.h) of AVX2.
 #pragma once
 
-#include <immintrin.h>
-
 #include <cstdint>
 #include <cstring>
+
+#include "kernels/isa/avx2/intrinsics.h"
 
 namespace litebnn {
 // Nothing in here may be shared with files compiled for other CPUs.

@@ -24,8 +24,8 @@ size_t VectorBytes(int32_t words) {
   return kVectorChannels * (sizeof(uint16_t) + static_cast<size_t>(words * kNibblesPerWord / 2));
 }
 
-size_t PackedWeightsBytes(int32_t channels, int32_t words) {
-  return static_cast<size_t>((channels + kVectorChannels - 1) / kVectorChannels) * VectorBytes(words);
+size_t PackedWeightsBytes(int32_t channels, int32_t taps, int32_t tap_words) {
+  return static_cast<size_t>((channels + kVectorChannels - 1) / kVectorChannels) * VectorBytes(taps * tap_words);
 }
 
 // Where channel `lane` of 32 is in a vector of bytes: even bytes become the 16 bit sums of the first 16 channels, odd
@@ -37,8 +37,8 @@ constexpr int32_t ByteOfChannel(int32_t lane) {
 // Tiles: [vectors][2][16] excesses of 16 bits, then [nibbles / 2][vectors][kVectorChannels] bytes of two nibbles. With
 // E, what a dot product's lookups sum up to, and the odd nibbles of its window and filter, it is depth - 8 * nibbles +
 // 4 * E + 2 * odd(window) - 2 * odd(filter). The excess is 8 * nibbles + 2 * odd(filter).
-void PackWeights(const uint32_t* filter, int32_t channels, int32_t runs, int32_t run_words, uint8_t* packed) {
-  const int32_t words = runs * run_words;
+void PackWeights(const uint32_t* filter, int32_t channels, int32_t taps, int32_t tap_words, uint8_t* packed) {
+  const int32_t words = taps * tap_words;
   uint8_t* tile = packed;
   for (int32_t first = 0, vectors; first < channels; first += vectors * kVectorChannels) {
     vectors = Vectors(channels - first);

@@ -4,15 +4,6 @@
 
 #if LITEBNN_X86
 
-// GCC 12 takes its own header's undefined values for mistakes.
-#pragma GCC diagnostic push
-#pragma GCC diagnostic ignored "-Wuninitialized"
-#ifndef __clang__
-#pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
-#endif
-#include <immintrin.h>
-#pragma GCC diagnostic pop
-
 #include "kernels/isa/avx2/lanes.h"
 #include "kernels/isa/avx512/inner_loop.h"
 #include "kernels/isa/avx512/lanes.h"
@@ -167,7 +158,7 @@ const Isa kAvx512Isa = {
     .max_window = MaxWindow<SixteenLanes>,
     .tile_pixels = kTilePixels,
     .tile_channels = kTileChannels,
-    .packed_weights_bytes = Weights::Bytes,
+    .packed_weights_bytes = Weights::PackedBytes,
     .pack_weights = Weights::Pack,
     .bconv = Bconv,
 };

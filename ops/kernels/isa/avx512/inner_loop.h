@@ -2,9 +2,9 @@
 // also timed by itself by the benchmark. A lane is one of 16 output channels.
 #pragma once
 
-#include <immintrin.h>
-
 #include <cstdint>
+
+#include "kernels/isa/avx2/intrinsics.h"
 
 namespace litebnn {
 // Nothing in here may be shared with files compiled for other CPUs.

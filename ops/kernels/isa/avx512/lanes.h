@@ -1,9 +1,9 @@
 // The lanes (lanes.h) of AVX-512.
 #pragma once
 
-#include <immintrin.h>
-
 #include <cstdint>
+
+#include "kernels/isa/avx2/intrinsics.h"
 
 namespace litebnn {
 // Nothing in here may be shared with files compiled for other CPUs.

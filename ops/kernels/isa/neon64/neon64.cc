@@ -42,7 +42,10 @@ void PackFloat32SignsByFours(const float* input, int64_t rows, int32_t channels,
   PackFloat32Signs<FourLanes>(input, words, kBitsPerWord, output);
 }
 
-void Stage(const uint32_t* words, int64_t count, uint8_t* staged) {
+size_t StagedBytes(int32_t tap_words) { return kStagedWordBytes * static_cast<size_t>(tap_words); }
+
+void Stage(const uint32_t* words, int64_t taps, int32_t tap_words, uint8_t* staged) {
+  int64_t count = taps * tap_words;
   const auto* halves = reinterpret_cast<const uint16_t*>(words);
   auto* out = reinterpret_cast<uint16_t*>(staged);
   // By itself the compiler adds to the pointers apart from the loads and stores.
@@ -262,7 +265,7 @@ void Bconv(const BconvTask& task, int64_t pixel_begin, int64_t pixel_end, int32_
     if (task.is_staged) {
       BconvBlock(task, plan, WindowWalk{task, block}, block, block_end, channel_begin, channel_end);
     } else {
-      Stage(reinterpret_cast<const uint32_t*>(task.input) + block * words, (block_end - block) * words, staged);
+      Stage(reinterpret_cast<const uint32_t*>(task.input) + block * words, block_end - block, words, staged);
       BconvTask staged_block = task;
       staged_block.input = staged;
       BconvBlock(task, plan, WindowWalk{staged_block, 0}, block, block_end, channel_begin, channel_end);
@@ -283,9 +286,9 @@ constexpr Isa Neon64(const char* name, decltype(Isa::bconv) bconv, decltype(Isa:
       .max_window = MaxWindow<FourLanes>,
       .tile_pixels = kTilePixels,
       .tile_channels = kTileChannels,
-      .staged_word_bytes = kStagedWordBytes,
+      .staged_bytes = StagedBytes,
       .stage = Stage,
-      .packed_weights_bytes = Weights::Bytes,
+      .packed_weights_bytes = Weights::PackedBytes,
       .pack_weights = Weights::Pack,
       .scratch_bytes = ScratchBytes,
       .bconv = bconv,

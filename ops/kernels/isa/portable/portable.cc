@@ -59,7 +59,7 @@ const Isa kPortableIsa = {
     .max_window = MaxWindow<OneLane>,
     .tile_pixels = 1,
     .tile_channels = kTileChannels,
-    .packed_weights_bytes = Weights::Bytes,
+    .packed_weights_bytes = Weights::PackedBytes,
     .pack_weights = Weights::Pack,
     .bconv = Bconv,
 };

@@ -25,8 +25,12 @@ struct TiledWeights {
     return static_cast<size_t>(Padded(channels)) * static_cast<size_t>(words) * sizeof(uint32_t);
   }
 
-  static void Pack(const uint32_t* filter, int32_t channels, int32_t runs, int32_t run_words, uint8_t* packed) {
-    const int32_t words = runs * run_words;
+  static size_t PackedBytes(int32_t channels, int32_t taps, int32_t tap_words) {
+    return Bytes(channels, taps * tap_words);
+  }
+
+  static void Pack(const uint32_t* filter, int32_t channels, int32_t taps, int32_t tap_words, uint8_t* packed) {
+    const int32_t words = taps * tap_words;
     for (int32_t channel = 0; channel < channels; ++channel) {
       const int32_t lane = channel % kTileChannels, first = channel - lane;
       const int32_t tile_channels = Min(kTileChannels, Padded(channels - first));

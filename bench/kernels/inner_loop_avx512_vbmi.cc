@@ -1,0 +1,37 @@
+#include "inner_loops.h"
+#include "kernels/isa/avx512_vbmi/inner_loop.h"
+
+namespace litebnn {
+
+int64_t InnerLoopAvx512Vbmi(int64_t macs) {
+  constexpr int32_t kChunks = 64;
+  alignas(64) static uint8_t weights[kChunks * kMaxVectors * kVectorChannels];
+  alignas(64) static uint8_t tables[kChunks * kTableBytes];
+  ByteSums sums;
+  const uint8_t* const run = tables;
+  // The compiler is not to know what they hold.
+  __asm__ volatile("" : : "r"(weights), "r"(tables) : "memory");
+  const int64_t macs_per_tile = int64_t{kLanePixels} * kChunks * kChunkBits * kMaxVectors * kVectorChannels;
+  int64_t done = 0;
+  for (; done < macs; done += macs_per_tile) {
+    SumChunks<kMaxVectors>(&run, 1, kChunks, weights, kChunks * kVectorChannels, sums);
+    __asm__ volatile("" : : "r"(&sums) : "memory");
+  }
+  return done;
+}
+
+void OutputLoopAvx512Vbmi(int64_t count) {
+  alignas(64) static float outputs[kOutputLoopFloats];
+  __m512i sums = _mm512_setzero_si512();
+  const __m512 multiplier = _mm512_set1_ps(0.5f), bias = _mm512_set1_ps(1.5f);
+  const __m512i base = _mm512_set1_epi32(9), four = _mm512_set1_epi32(4);
+  for (int64_t i = 0; i < count; i += 16) {
+    // The compiler is not to know that these are the same as before, nor that outputs are written over.
+    __asm__ volatile("" : "+v"(sums) : : "memory");
+    const __m512 dots = _mm512_cvtepi32_ps(_mm512_dpbusd_epi32(base, sums, four));
+    const __m512 clamped = _mm512_max_ps(dots, _mm512_setzero_ps());
+    _mm512_store_ps(outputs + i % kOutputLoopFloats, _mm512_add_ps(_mm512_mul_ps(clamped, multiplier), bias));
+  }
+}
+
+}  // namespace litebnn

@@ -1,0 +1,305 @@
+// AVX-512 with VBMI: sums of table lookups (inner_loop.h). For four pixels at a time their tables are made (strips.h),
+// and all channels' weights look their sums up in them.
+#include "kernels/platform/x86_cpu.h"
+
+#if LITEBNN_X86
+
+#include "kernels/isa/avx2/lanes.h"
+#include "kernels/isa/avx512/lanes.h"
+#include "kernels/isa/avx512_vbmi/chunks.h"
+#include "kernels/isa/avx512_vbmi/inner_loop.h"
+#include "kernels/isa/avx512_vbmi/strips.h"
+#include "kernels/isa/isa.h"
+#include "kernels/isa/shared/max_window.h"
+#include "kernels/isa/shared/output.h"
+#include "kernels/isa/shared/pack_signs.h"
+
+namespace litebnn {
+namespace {
+
+constexpr int32_t kTileChannels = kMaxVectors * kVectorChannels;
+// Floats hold every whole number up to it.
+constexpr int32_t kMaxFloatDepth = 1 << 24;
+
+// What one thread needs.
+struct Scratch {
+  LaneTables lanes;
+  ByteSums sums;
+  alignas(64) int32_t dots[kLanePixels][kTileChannels];
+};
+
+size_t ScratchBytes(int32_t) { return sizeof(Scratch); }
+
+// Counting bits needs no tables, whose making pays where windows share them or many channels look up in them.
+const Isa* Better(const Bconv2dSpec& spec) {
+  const bool shares_rows = spec.stride_height == spec.dilation_height_factor && spec.filter_height > 1;
+  const bool shares_columns = spec.groups == 1 && spec.dilation_width_factor == 1;
+  const int64_t new_rows = shares_rows ? 1 : spec.filter_height;
+  const int64_t new_columns = shares_columns ? Min(spec.stride_width, spec.filter_width) : spec.filter_width;
+  const int64_t taps = int64_t{spec.filter_height} * spec.filter_width;
+  // A table takes as long as the lookups of five more vectors of channels gain.
+  constexpr int64_t kTableVectors = 5;
+  const int64_t channels = spec.channels_out / spec.groups;
+  const bool pays = taps > 1 && kTableVectors * kVectorChannels * new_rows * new_columns < channels * taps;
+  return pays ? nullptr : &kAvx512Isa;
+}
+
+// The output pixels of four lanes, and twice the odd chunks of their windows.
+struct LanePixels {
+  int32_t count;
+  int64_t pixel[kLanePixels];
+  int32_t twice_odd[kLanePixels];
+};
+
+// The weights of a tile of channels.
+struct TileWeights {
+  const uint8_t* vectors;
+  ptrdiff_t vector_bytes;
+  int32_t channel, channels;
+
+  TileWeights(const BconvTask& task, ptrdiff_t bytes, int32_t first_channel, int32_t channel_end)
+      : vector_bytes(bytes), channel(first_channel), channels(Min(kTileChannels, channel_end - first_channel)) {
+    vectors = task.weights + channel / kVectorChannels * vector_bytes;
+  }
+
+  // Sums up runs, whose weights are those of the window's chunks from `chunk` on.
+  void Sum(const uint8_t* const* runs, int32_t run_count, int32_t run_chunks, int64_t chunk, ByteSums& sums) const {
+    const uint8_t* const first = vectors + kExcessBytes + chunk * kVectorChannels;
+    constexpr decltype(&SumChunks<1>) kSumChunks[kMaxVectors] = {SumChunks<1>, SumChunks<2>, SumChunks<3>,
+                                                                 SumChunks<4>};
+    kSumChunks[Vectors(channels) - 1](runs, run_count, run_chunks, first, vector_bytes, sums);
+  }
+
+  // Of 16 channels of a vector.
+  __m512i Excess(int32_t vector, int quarter) const {
+    return _mm512_load_si512(reinterpret_cast<const int32_t*>(vectors + vector * vector_bytes) + 16 * quarter);
+  }
+};
+
+// Adds four times the sums of 16 channels: those of every fourth byte.
+template <bool kFitsByte>
+__attribute__((always_inline)) inline __m512i AddSums(__m512i dots, const ByteSums& sums, int p, int32_t vector,
+                                                      int quarter) {
+  dots = _mm512_dpbusd_epi32(dots, sums.low[p][vector], _mm512_set1_epi32(4 << 8 * quarter));
+  if (kFitsByte) return dots;
+  return _mm512_dpbusd_epi32(dots, sums.high[p][vector], _mm512_set1_epi32(4 * 16 << 8 * quarter));
+}
+
+// Float outputs of four pixels and whole quarters: what most convolutions need.
+template <bool kFitsByte, bool kHasUpperClamp, typename Finish>
+void WriteFloats(const BconvTask& task, const TileWeights& tile, const LanePixels& lanes, const ByteSums& sums) {
+  const Finish finish{task.addend};
+  // All of these are whole numbers that floats hold, so that no operation but the scaling rounds.
+  const __m512 clamp_min = _mm512_set1_ps(static_cast<float>(task.clamp_min));
+  const __m512 clamp_max = _mm512_set1_ps(static_cast<float>(task.clamp_max));
+  const float* multiplier = task.multiplier + tile.channel;
+  const float* bias = task.bias + tile.channel;
+  float* const outputs = static_cast<float*>(task.output);
+  // Read once: the compiler has to take any store for one into these.
+  const TileWeights weights = tile;
+  const ByteSums* vector_sums = &sums;
+  const uint8_t* vector = weights.vectors;
+  ptrdiff_t index[kLanePixels];
+  __m512i base[kLanePixels];
+#pragma GCC unroll 4
+  for (int p = 0; p < kLanePixels; ++p) {
+    index[p] = OutputIndex(task, lanes.pixel[p], weights.channel);
+    base[p] = _mm512_set1_epi32(task.depth + lanes.twice_odd[p]);
+  }
+  for (int32_t left = weights.channels; left > 0; left -= kVectorChannels, vector += weights.vector_bytes) {
+    const auto* excess = reinterpret_cast<const int32_t*>(vector);
+#pragma GCC unroll 4
+    for (int quarter = 0; quarter < 4; ++quarter) {
+      if (16 * quarter >= left) return;
+#pragma GCC unroll 4
+      for (int p = 0; p < kLanePixels; ++p) {
+        const __m512i start = _mm512_add_epi32(base[p], _mm512_load_si512(excess + 16 * quarter));
+        const __m512 dots = _mm512_cvtepi32_ps(AddSums<kFitsByte>(start, *vector_sums, p, 0, quarter));
+        const __m512 above = _mm512_max_ps(dots, clamp_min);
+        const __m512 clamped = kHasUpperClamp ? _mm512_min_ps(above, clamp_max) : above;
+        const __m512 product = _mm512_mul_ps(clamped, _mm512_loadu_ps(multiplier + 16 * quarter));
+        const __m512 value = _mm512_add_ps(product, _mm512_loadu_ps(bias + 16 * quarter));
+        float* const output = outputs + index[p] + 16 * quarter;
+        _mm512_storeu_ps(output, finish(value, index[p] + 16 * quarter));
+      }
+    }
+    multiplier += kVectorChannels, bias += kVectorChannels;
+    for (ptrdiff_t& i : index) i += kVectorChannels;
+    vector_sums = reinterpret_cast<const ByteSums*>(reinterpret_cast<const __m512i*>(vector_sums) + 1);
+  }
+}
+
+using FloatWriter = void (*)(const BconvTask&, const TileWeights&, const LanePixels&, const ByteSums&);
+
+// Null where WriteFloats does not do.
+FloatWriter FloatWriterOf(const BconvTask& task, const WindowShape& shape) {
+  if (task.output_type != Bconv2dOutputType::kFloat32 || task.corrections != nullptr || task.depth > kMaxFloatDepth ||
+      task.channels % SixteenLanes::kLanes != 0) {
+    return nullptr;
+  }
+  return WithFinish<SixteenLanes>(task, [&](auto finish) -> FloatWriter {
+    using Finish = decltype(finish);
+    const bool has_upper_clamp = task.clamp_max != INT32_MAX;
+    if (shape.chunks() <= kMaxByteChunks) {
+      return has_upper_clamp ? WriteFloats<true, true, Finish> : WriteFloats<true, false, Finish>;
+    }
+    return has_upper_clamp ? WriteFloats<false, true, Finish> : WriteFloats<false, false, Finish>;
+  });
+}
+
+// The sums of some of a window's chunks; `first`: of its first ones.
+void AddDots(const BconvTask& task, const TileWeights& tile, const ByteSums& sums, bool fits_byte, bool first,
+             int32_t (&dots)[kLanePixels][kTileChannels]) {
+  const __m512i depth = _mm512_set1_epi32(task.depth);
+  for (int p = 0; p < kLanePixels; ++p) {
+    for (int32_t vector = 0; vector < Vectors(tile.channels); ++vector) {
+      for (int quarter = 0; quarter < 4; ++quarter) {
+        int32_t* const at = dots[p] + vector * kVectorChannels + 16 * quarter;
+        const __m512i start = first ? _mm512_add_epi32(depth, tile.Excess(vector, quarter)) : _mm512_load_si512(at);
+        _mm512_store_si512(at, fits_byte ? AddSums<true>(start, sums, p, vector, quarter)
+                                         : AddSums<false>(start, sums, p, vector, quarter));
+      }
+    }
+  }
+}
+
+// Any outputs, of dot products that lack the odd chunks of their windows.
+void WriteAny(const BconvTask& task, const TileWeights& tile, const LanePixels& lanes,
+              int32_t (&dots)[kLanePixels][kTileChannels]) {
+  for (int p = 0; p < lanes.count; ++p) {
+    const __m512i missing = _mm512_set1_epi32(task.depth - lanes.twice_odd[p]);
+    for (int32_t i = 0; i < Vectors(tile.channels) * kVectorChannels; i += 16) {
+      const __m512i twice = _mm512_sub_epi32(missing, _mm512_load_si512(dots[p] + i));
+      _mm512_store_si512(dots[p] + i, _mm512_srai_epi32(twice, 1));
+    }
+    WriteOutputs<SixteenLanes>(task, lanes.pixel[p], tile.channel, tile.channels, dots[p]);
+  }
+}
+
+// A task, and the staged windows of its pixels.
+struct StagedTask {
+  const BconvTask& task;
+  const WindowShape shape{task};
+  const FloatWriter write_floats = FloatWriterOf(task, shape);
+  const ptrdiff_t vector_bytes = static_cast<ptrdiff_t>(VectorBytes(shape.runs * shape.run_taps, task.tap_words));
+  int32_t channel_begin, channel_end;
+  Scratch& scratch = *static_cast<Scratch*>(task.scratch);
+
+  const uint8_t* Window(int64_t pixel) const {
+    const int64_t row = pixel / task.output_width, column = pixel % task.output_width;
+    return task.input + row * task.row_stride + column * task.pixel_stride;
+  }
+
+  void WriteTile(const TileWeights& tile, const LanePixels& lanes) const {
+    tile.Sum(scratch.lanes.runs, shape.runs, shape.run_chunks(), 0, scratch.sums);
+    if (write_floats != nullptr && lanes.count == kLanePixels) return write_floats(task, tile, lanes, scratch.sums);
+    AddDots(task, tile, scratch.sums, shape.chunks() <= kMaxByteChunks, true, scratch.dots);
+    WriteAny(task, tile, lanes, scratch.dots);
+  }
+
+  // The blocks of four lanes, whose first windows and pixels these are.
+  void Blocks(const uint8_t* const* windows, LanePixels lanes, const Block& block) const {
+    const int64_t row_taps = shape.row_taps(block.columns);
+    int32_t first_slot = 0;
+    for (int64_t y = 0; y < block.rows; ++y) {
+      const bool shares = y > 0 && shape.rows_overlap;
+      for (int32_t run = shares ? shape.runs - 1 : 0; run < shape.runs; ++run) {
+        const uint8_t* staged[kLanePixels];
+        for (int p = 0; p < kLanePixels; ++p) staged[p] = windows[p] + y * task.row_stride + task.run_offsets[run];
+        scratch.lanes.WriteRow(shape, staged, row_taps, shares ? first_slot : run);
+      }
+      if (shares && ++first_slot == shape.runs) first_slot = 0;
+      for (int64_t x = 0; x < block.columns; ++x) {
+        scratch.lanes.FindWindow(shape, row_taps, first_slot, x * shape.step_taps, lanes.twice_odd);
+        for (int32_t channel = channel_begin; channel < channel_end; channel += kTileChannels) {
+          WriteTile(TileWeights(task, vector_bytes, channel, channel_end), lanes);
+        }
+        for (int64_t& pixel : lanes.pixel) ++pixel;
+      }
+      for (int64_t& pixel : lanes.pixel) pixel += task.output_width - block.columns;
+    }
+  }
+
+  // Windows of more chunks than a sum can have, tap by tap and piece by piece.
+  void LongWindows(const uint8_t* const* windows, LanePixels lanes) const {
+    for (int32_t channel = channel_begin; channel < channel_end; channel += kTileChannels) {
+      const TileWeights tile(task, vector_bytes, channel, channel_end);
+      for (int p = 0; p < kLanePixels; ++p) lanes.twice_odd[p] = 0;
+      int64_t done = 0;
+      for (int32_t tap = 0; tap < shape.runs * shape.run_taps; ++tap) {
+        const ptrdiff_t offset = task.run_offsets[tap / shape.run_taps] + tap % shape.run_taps * shape.tap_bytes;
+        const uint8_t* staged[kLanePixels];
+        for (int p = 0; p < kLanePixels; ++p) {
+          staged[p] = windows[p] + offset;
+          lanes.twice_odd[p] += 2 * LaneTables::OddOf(staged[p], shape);
+        }
+        for (int32_t chunk = 0, piece; chunk < shape.tap_chunks; chunk += piece, done += piece) {
+          piece = Min(shape.tap_chunks - chunk, kMaxChunks);
+          scratch.lanes.Write(staged, piece, 0);
+          const uint8_t* const run = scratch.lanes.tables[0];
+          tile.Sum(&run, 1, piece, done, scratch.sums);
+          AddDots(task, tile, scratch.sums, piece <= kMaxByteChunks, done == 0, scratch.dots);
+          for (const uint8_t*& lane : staged) lane += piece * sizeof(uint16_t);
+        }
+      }
+      WriteAny(task, tile, lanes, scratch.dots);
+    }
+  }
+
+  // Whole rows of output, or any pixels where a block is one.
+  void Pixels(int64_t begin, int64_t end, const Block& block) const {
+    const int64_t lane_count = (end - begin) / (block.rows * block.columns);
+    const int64_t band_lanes = task.output_width / block.columns, band_pixels = block.rows * task.output_width;
+    for (int64_t lane = 0; lane < lane_count; lane += kLanePixels) {
+      LanePixels lanes = {static_cast<int32_t>(Min<int64_t>(kLanePixels, lane_count - lane)), {}, {}};
+      const uint8_t* windows[kLanePixels];
+      for (int p = 0; p < kLanePixels; ++p) {
+        // Where there are too few, the last one stands in.
+        const int64_t i = lane + Min(p, lanes.count - 1);
+        lanes.pixel[p] = begin + i / band_lanes * band_pixels + i % band_lanes * block.columns;
+        windows[p] = Window(lanes.pixel[p]);
+      }
+      shape.chunks() <= kMaxChunks ? Blocks(windows, lanes, block) : LongWindows(windows, lanes);
+    }
+  }
+
+  void AllPixels(int64_t begin, int64_t end) const {
+    const Block pixel = {1, 1};
+    const int64_t width = task.output_width, first_row = (begin + width - 1) / width, row_end = end / width;
+    const bool shares = (shape.rows_overlap || shape.step_taps > 0) && shape.chunks() <= kMaxChunks;
+    if (!shares || first_row >= row_end) return Pixels(begin, end, pixel);
+    Pixels(begin, first_row * width, pixel);
+    Pixels(first_row * width, row_end * width,
+           BestBlock(shape, row_end - first_row, width, Vectors(channel_end - channel_begin)));
+    Pixels(row_end * width, end, pixel);
+  }
+};
+
+void Bconv(const BconvTask& task, int64_t pixel_begin, int64_t pixel_end, int32_t channel_begin, int32_t channel_end) {
+  StagedTask{.task = task, .channel_begin = channel_begin, .channel_end = channel_end}.AllPixels(pixel_begin,
+                                                                                                 pixel_end);
+}
+
+}  // namespace
+
+const Isa kAvx512VbmiIsa = {
+    .name = "avx512_vbmi",
+    .available = CpuHasAvx512Vbmi,
+    // Packing waits for memory: sixteen lanes would gain next to nothing.
+    .pack_float32_signs = PackFloat32Signs<EightLanes>,
+    .pack_int8_signs = PackInt8Signs<EightLanes>,
+    .max_window = MaxWindow<SixteenLanes>,
+    .tile_pixels = kLanePixels,
+    .tile_channels = kVectorChannels,
+    .staged_bytes = StagedBytes,
+    .stage = Stage,
+    .packed_weights_bytes = PackedWeightsBytes,
+    .pack_weights = PackWeights,
+    .scratch_bytes = ScratchBytes,
+    .bconv = Bconv,
+    .better = Better,
+};
+
+}  // namespace litebnn
+
+#endif  // LITEBNN_X86

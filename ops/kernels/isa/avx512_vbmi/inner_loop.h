@@ -1,0 +1,203 @@
+// The loop in which AVX-512 with VBMI spends its time; also timed by itself by the benchmark.
+//
+// A dot product is looked up in chunks of six bits: for each value of a chunk of a pixel's input there is a table of 64
+// bytes, one for each chunk that a filter can have, and one permutation looks up 64 channels. As in avx2/inner_loop.h
+// it is half of the bits that agree that is looked up, once the parities of both chunks, which are counted outside of
+// the loop, are taken off and added: a number from 0 to 3. Two bits hold it, so that a byte serves four pixels: a table
+// is made of those of all four, and a permutation does 4 x 6 x 64 binary multiply-adds.
+//
+// There is no room in a byte to add such numbers. They are counted bit by bit instead, by full adders, which are two
+// instructions of any logic of three operands: two numbers and the ones of those before give new ones and a carry, two
+// carries and the twos before give new twos, and so on. What comes of sixteen is unpacked and added.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "kernels/isa/avx2/intrinsics.h"
+
+namespace litebnn {
+// Nothing in here may be shared with files compiled for other CPUs.
+namespace {
+
+constexpr int32_t kVectorChannels = 64;
+constexpr int32_t kTableBytes = 64;
+constexpr int32_t kChunkBits = 6;
+constexpr int32_t kLanePixels = 4;
+constexpr int32_t kMaxVectors = 4;
+// A chunk has at most 3, of which a byte holds 255.
+constexpr int32_t kMaxByteChunks = 255 / 3;
+// Sixteen chunks count as 3 at most.
+constexpr int32_t kMaxChunks = 16 * kMaxByteChunks;
+
+constexpr int IsOdd(int bits) { return __builtin_popcount(static_cast<unsigned>(bits)) % 2; }
+
+constexpr int HalfAgreement(int input, int filter) {
+  const int different = __builtin_popcount(static_cast<unsigned>(input ^ filter));
+  return (kChunkBits - different - IsOdd(input) + IsOdd(filter)) / 2;
+}
+
+struct alignas(64) LookupTables {
+  // Of the first two pixels: [pixel][chunk of the input][chunk of the filter]. Those of the others have their bits four
+  // places higher, and would take as much of the L1 cache again.
+  uint8_t data[2][64][kTableBytes];
+};
+
+constexpr LookupTables MakeLookupTables() {
+  LookupTables tables = {};
+  for (int input = 0; input < 64; ++input) {
+    for (int filter = 0; filter < kTableBytes; ++filter) {
+      const int value = HalfAgreement(input, filter);
+      for (int p = 0; p < 2; ++p) tables.data[p][input][filter] = static_cast<uint8_t>(value << 2 * p);
+    }
+  }
+  return tables;
+}
+
+constexpr LookupTables kLookupTables = MakeLookupTables();
+
+// The matrix with which an affine transformation of bytes moves the two bits of a pixel to bit `to`.
+constexpr long long PixelBits(int pixel, int to) {
+  const uint64_t low = uint64_t{1} << (2 * pixel + 8 * (7 - to)), high = uint64_t{2} << (2 * pixel + 8 * (6 - to));
+  return static_cast<long long>(low | high);
+}
+
+// What a byte of `bits` has for the pixel, at bit `to`.
+__attribute__((always_inline)) inline __m512i Unpack(__m512i bits, int pixel, int to) {
+  return _mm512_gf2p8affine_epi64_epi8(bits, _mm512_set1_epi64(PixelBits(pixel, to)), 0);
+}
+
+// Sums of what is looked up, a byte a channel: low + 16 * high.
+struct ByteSums {
+  __m512i low[kLanePixels][kMaxVectors], high[kLanePixels][kMaxVectors];
+};
+
+// How many of the numbers before have each of the lowest four bits of their count set, for each bit of a byte.
+template <int kVectors>
+struct BitCounts {
+  __m512i bits[4][kVectors];
+};
+
+template <int kLevel>
+struct Level {
+  static constexpr int kValue = kLevel;
+};
+
+// Looks 2^kLevel chunks up and counts them. `carries`: what overflows the lowest kLevel bits of the counts.
+template <int kLevel, int kVectors>
+__attribute__((always_inline)) inline void CountChunks(const uint8_t* tables, const uint8_t* const* weights,
+                                                       BitCounts<kVectors>& counts, __m512i* carries) {
+  if constexpr (kLevel == 0) {
+    const __m512i table = _mm512_load_si512(tables);
+#pragma GCC unroll 4
+    for (int v = 0; v < kVectors; ++v) {
+      carries[v] = _mm512_permutexvar_epi8(_mm512_load_si512(weights[v]), table);
+    }
+  } else {
+    constexpr int kHalf = 1 << (kLevel - 1);
+    __m512i first[kVectors], second[kVectors];
+    CountChunks<kLevel - 1>(tables, weights, counts, first);
+    const uint8_t* second_weights[kVectors];
+#pragma GCC unroll 4
+    for (int v = 0; v < kVectors; ++v) second_weights[v] = weights[v] + kHalf * kVectorChannels;
+    CountChunks<kLevel - 1>(tables + kHalf * kTableBytes, second_weights, counts, second);
+#pragma GCC unroll 4
+    for (int v = 0; v < kVectors; ++v) {
+      __m512i& sum = counts.bits[kLevel - 1][v];
+      // The sum first, and the carry from it, so that no register has to be copied: where the two differ, the bit that
+      // was there is the opposite of the sum.
+      sum = _mm512_ternarylogic_epi32(sum, first[v], second[v], 0x96);
+      carries[v] = _mm512_ternarylogic_epi32(first[v], second[v], sum, 0xD4);
+    }
+  }
+}
+
+// Adds `carries` to the counts from bit kLevel on, and leaves what overflows them there.
+template <int kLevel, int kVectors>
+__attribute__((always_inline)) inline void AddCarries(__m512i* carries, BitCounts<kVectors>& counts) {
+#pragma GCC unroll 4
+  for (int v = 0; v < kVectors; ++v) {
+#pragma GCC unroll 4
+    for (int bit = kLevel; bit < 4; ++bit) {
+      const __m512i sum = _mm512_xor_si512(counts.bits[bit][v], carries[v]);
+      carries[v] = _mm512_and_si512(counts.bits[bit][v], carries[v]);
+      counts.bits[bit][v] = sum;
+    }
+  }
+}
+
+// Sums up windows of `run_count` runs, at most kMaxChunks in all, of one table and kVectors * 64 weights a chunk; the
+// weights of a vector are `vector_bytes` after those of the one before. Up to kMaxByteChunks `low` has all of the sums.
+template <int kVectors>
+__attribute__((noinline)) void SumChunks(const uint8_t* const* runs, int32_t run_count, int32_t run_chunks,
+                                         const uint8_t* weights, ptrdiff_t vector_bytes, ByteSums& sums) {
+  const bool fits_byte = run_count * run_chunks <= kMaxByteChunks;
+  __m512i matrices[kLanePixels];
+#pragma GCC unroll 4
+  for (int p = 0; p < kLanePixels; ++p) {
+    matrices[p] = _mm512_set1_epi64(fits_byte ? PixelBits(p, 4) : PixelBits(p, 0));
+  }
+  BitCounts<kVectors> counts;
+  __m512i high[kLanePixels][kVectors];
+  const uint8_t* at[kVectors];
+#pragma GCC unroll 4
+  for (int v = 0; v < kVectors; ++v) {
+    at[v] = weights + v * vector_bytes;
+    for (int bit = 0; bit < 4; ++bit) counts.bits[bit][v] = _mm512_setzero_si512();
+    for (int p = 0; p < kLanePixels; ++p) high[p][v] = _mm512_setzero_si512();
+  }
+  for (int32_t run = 0; run < run_count; ++run) {
+    const uint8_t* tables = runs[run];
+    const auto advance = [&](int count) __attribute__((always_inline)) {
+      tables += count * kTableBytes;
+#pragma GCC unroll 4
+      for (int v = 0; v < kVectors; ++v) at[v] += count * kVectorChannels;
+    };
+    const auto add_high = [&](const __m512i* carries) __attribute__((always_inline)) {
+#pragma GCC unroll 4
+      for (int v = 0; v < kVectors; ++v) {
+#pragma GCC unroll 4
+        for (int p = 0; p < kLanePixels; ++p) {
+          const __m512i carried = _mm512_gf2p8affine_epi64_epi8(carries[v], matrices[p], 0);
+          high[p][v] = _mm512_add_epi8(high[p][v], carried);
+        }
+      }
+    };
+    // What is left over from sixteens comes first.
+    const auto add_left_over = [&](auto level) __attribute__((always_inline)) {
+      constexpr int kLevel = decltype(level)::kValue;
+      if ((run_chunks >> kLevel & 1) == 0) return;
+      __m512i carries[kVectors];
+      CountChunks<kLevel>(tables, at, counts, carries);
+      advance(1 << kLevel);
+      AddCarries<kLevel>(carries, counts);
+      // Those of the first run alone never are sixteen.
+      if (run > 0) add_high(carries);
+    };
+    add_left_over(Level<0>{});
+    add_left_over(Level<1>{});
+    add_left_over(Level<2>{});
+    add_left_over(Level<3>{});
+    for (int32_t sixteens = run_chunks / 16; sixteens > 0; --sixteens) {
+      __m512i carries[kVectors];
+      CountChunks<4>(tables, at, counts, carries);
+      advance(16);
+      add_high(carries);
+    }
+  }
+#pragma GCC unroll 4
+  for (int v = 0; v < kVectors; ++v) {
+#pragma GCC unroll 4
+    for (int p = 0; p < kLanePixels; ++p) {
+      __m512i low = Unpack(counts.bits[0][v], p, 0);
+      low = _mm512_add_epi8(low, Unpack(counts.bits[1][v], p, 1));
+      low = _mm512_add_epi8(low, Unpack(counts.bits[2][v], p, 2));
+      low = _mm512_add_epi8(low, Unpack(counts.bits[3][v], p, 3));
+      sums.low[p][v] = fits_byte ? _mm512_add_epi8(low, high[p][v]) : low;
+      sums.high[p][v] = high[p][v];
+    }
+  }
+}
+
+}  // namespace
+}  // namespace litebnn
