@@ -157,9 +157,12 @@ def lint(context: Context) -> None:
         "long": "also run the tests that take minutes",
         "target": "instead emulate this target: its wheel, the golden models and the C++ tests",
         "runtimes": "instead run the ops' suite in every runtime that litebnn serves, each fetched into build/runtimes",
+        "all": "run all there is, stress and valgrind too, and print a table of what ran and what was skipped, and why",
     }
 )
-def test(context: Context, k: str = "", long: bool = False, target: str = "host", runtimes: bool = False) -> None:
+def test(
+    context: Context, k: str = "", long: bool = False, target: str = "host", runtimes: bool = False, all: bool = False
+) -> None:
     """Lint, build for the host, and run all tests."""
     if target != "host":
         _python("-m", "pytest", "tests/emulated", target=target)
@@ -170,4 +173,7 @@ def test(context: Context, k: str = "", long: bool = False, target: str = "host"
         return
     lint(context)
     build(context)
+    if all:
+        _python("-m", "tests.everything")
+        return
     _python("-m", "pytest", *(["-k", k] if k else []), *(["--long"] if long else []))

@@ -15,7 +15,7 @@ import sys
 from dataclasses import dataclass
 from pathlib import Path
 
-from fuzz.coverage import cpp_coverage
+from fuzz.coverage import cpp_coverage, python_coverage
 from toolchains.command_line import exit_code
 from toolchains.compilers import find_clang
 from toolchains.runtime_library import runtime_folder
@@ -154,6 +154,10 @@ def fuzz(names: list[str], seconds: int) -> None:
         print(f"{target.name}: {run(target, seconds):,} inputs in {seconds} s, nothing found", flush=True)
     if in_cpp:
         print(cpp_coverage([(target.program, target.profile) for target in in_cpp]), flush=True)
+    in_process = [target for target in able if not target.is_cpp and target.name != "verify"]
+    if in_process:
+        corpora = [[WORK / target.name / "corpus", FOLDER / "corpus" / target.name] for target in in_process]
+        print(python_coverage([(t.source, c) for t, c in zip(in_process, corpora, strict=True)]), flush=True)
 
 
 def main(arguments: list[str] | None = None) -> int:

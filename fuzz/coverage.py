@@ -1,7 +1,9 @@
-"""What the C++ targets have covered of the op library."""
+"""What the targets have covered: the C++ ones of the op library, the Python ones of the converter."""
 
 import json
 import subprocess
+import sys
+import tempfile
 from pathlib import Path
 
 from toolchains.compilers import find_clang_tool
@@ -33,6 +35,39 @@ def cpp_coverage(runs: list[tuple[Path, Path]]) -> str:
         return f"{100 * covered / max(count, 1):.1f} %"
 
     return f"ops: {share('lines')} of lines and {share('branches')} of branches covered"
+
+
+def python_coverage(runs: list[tuple[Path, list[Path]]]) -> str:
+    """The share of lines and branches of the reader, the graph and the passes that inputs go through, as one line.
+
+    Args:
+        runs: atheris programs, and folders with inputs for each.
+
+    Raises:
+        ToolkitError: coverage.py is missing, or a program fails.
+    """
+    package = ROOT / "converter" / "litebnn"
+    parts = ",".join(f"{package / name}/*" for name in ("flatbuffer", "graph", "passes", "rewriting"))
+    with tempfile.TemporaryDirectory() as folder:
+        base = [sys.executable, "-m", "coverage"]
+        data = str(Path(folder) / "data")
+        for program, inputs in runs:
+            # Each input once: libFuzzer counts an empty one with them.
+            count = 1 + sum(len(list(corpus.iterdir())) for corpus in inputs)
+            measured = [*base, "run", "--branch", "--append", f"--data-file={data}", f"--include={parts}"]
+            _checked([*measured, str(program), f"-atheris_runs={count}", *map(str, inputs)])
+        report = Path(folder) / "report.json"
+        _checked([*base, "json", f"--data-file={data}", "--omit=*_test.py", "-o", str(report)])
+        totals = json.loads(report.read_text(encoding="utf-8"))["totals"]
+    lines = 100 * totals["covered_lines"] / totals["num_statements"]
+    branches = 100 * totals["covered_branches"] / max(totals["num_branches"], 1)
+    return f"reader and passes: {lines:.1f} % of lines and {branches:.1f} % of branches covered"
+
+
+def _checked(command: list[str]) -> None:
+    finished = subprocess.run(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    if finished.returncode:
+        raise ToolkitError(f"coverage cannot be measured: {finished.stdout.strip()[-500:]}")
 
 
 def _run(tool: str, *arguments: str) -> str:

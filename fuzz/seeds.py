@@ -1,4 +1,4 @@
-"""Makes the committed seeds: the golden models' options and graphs, and small images.
+"""Makes the committed seeds: the golden models, their options and graphs, decisions, and small images.
 
 python -m fuzz.seeds
 """
@@ -104,6 +104,20 @@ def images() -> Iterator[tuple[str, bytes]]:
         yield name, bytes([len(mode) % 2]) + file.getvalue()
 
 
+def files() -> Iterator[tuple[str, bytes]]:
+    """The golden models themselves, those that are small."""
+    for path in sorted(GOLDEN[0].parent.glob("*.tflite")):
+        data = path.read_bytes()
+        if len(data) <= LARGEST // 2:
+            yield path.stem, data
+
+
+def decisions(count: int) -> Iterator[tuple[str, bytes]]:
+    """Bytes that decide which model is damaged and how: any will do, and others come out of running."""
+    for seed in range(count):
+        yield f"{seed:02}", np.random.default_rng(seed).bytes(64)
+
+
 def write(folder: Path, seeds: Iterator[tuple[str, bytes]]) -> None:
     """Puts each different seed into a file of its own."""
     folder.mkdir(parents=True, exist_ok=True)
@@ -116,7 +130,9 @@ def write(folder: Path, seeds: Iterator[tuple[str, bytes]]) -> None:
 
 def main() -> int:
     """The command line; returns the exit code."""
-    for name, seeds in {"options": options(), "graphs": graphs(), "images": images()}.items():
+    made = {"options": options(), "graphs": graphs(), "images": images(), "reader": files()}
+    made |= {"passes": decisions(16), "verify": decisions(2)}
+    for name, seeds in made.items():
         write(CORPUS / name, seeds)
     return 0
 

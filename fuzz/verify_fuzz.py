@@ -1,0 +1,29 @@
+"""Graphs that bytes damage, run beside the sound ones in a process of their own: compared or refused."""
+
+import sys
+from pathlib import Path
+
+import atheris
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+with atheris.instrument_imports(include=["litebnn.child", "litebnn.report"]):
+    from litebnn.report.verify import verify_apart
+
+from fuzz.models import Decisions, fuzz, refusals
+from tests.support.damage import SOURCES, damaged
+
+# A process for each input takes a second or two, and more where other work shares the machine.
+PATIENCE = "-timeout=240"
+
+
+def verifies(data: bytes) -> None:
+    decisions = Decisions(data)
+    sound = decisions.choice(SOURCES)
+    model, _ = damaged(decisions)
+    with refusals():
+        verify_apart(*decisions.choice([(model, sound), (sound, model), (model, model)]))
+
+
+if __name__ == "__main__":
+    fuzz(verifies, PATIENCE)

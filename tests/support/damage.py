@@ -1,0 +1,117 @@
+"""Sound models, and ways to damage them: what tests and fuzz targets hold the converter against.
+
+Whatever decides has the methods of `random.Random`.
+"""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from litebnn.flatbuffer import read_model, write_model
+from litebnn.graph import NUMPY_TYPES, Buffer, Graph, Op, Tensor
+from tests.support.float_models import FloatModel, sign_weights
+
+GOLDEN = sorted((Path(__file__).resolve().parents[1] / "golden").glob("*.float.tflite"))
+
+
+def _hidden_forms() -> list[bytes]:
+    """Models with the ops that the golden ones do not have."""
+    rng = np.random.default_rng(0)
+    kernel = sign_weights(rng, 8, 3, 3, 32)
+    sources = []
+    for pad, stride in ((None, 2), (1.0, 2), (-1.0, 1)):
+        model = FloatModel()
+        x = model.pad(model.sign(model.input(1, 8, 8, 32), "where_channels"), [(1, 1), (1, 1)], pad)
+        sources.append(model.finish(model.conv(x, kernel, stride=(stride, stride), activation="relu")))
+    model = FloatModel()
+    x = model.max_pool(model.two_values(model.input(1, 8, 8, 32)), 2, 2)
+    y = model.conv(x, model.sign(model.elementwise("RELU_N1_TO_1", model.const(kernel))), same=True)
+    sources.append(model.finish(model.dense(model.two_values(model.reshape(y, 1, 128)), sign_weights(rng, 4, 128))))
+    model = FloatModel()
+    x = model.space_to_batch(model.pad(model.sign(model.input(1, 10, 32)), [(4, 0)]), [2], [(0, 0)])
+    y = model.conv(model.expand(x, 1), sign_weights(rng, 8, 1, 3, 32))
+    y = model.batch_to_space(model.reshape(y, 2, 5, 8), [2], [(0, 0)])
+    condition = model.elementwise("GREATER", model.input(1, 1, 8), model.const(0), type="BOOL")
+    z = model.op("SELECT_V2", [condition, model.const(1), model.const(-np.ones((1, 10, 8)))], (1, 10, 8))
+    sources.append(model.finish(y, z))
+    model = FloatModel()
+    y = model.transposed_conv(model.sign(model.input(1, 5, 5, 32)), kernel)
+    y = model.elementwise("MUL", y, model.const(np.arange(1, 9)))
+    sources.append(model.finish(model.conv(model.sign(y), sign_weights(rng, 4, 1, 1, 8))))
+    return sources
+
+
+SOURCES = [*(path.read_bytes() for path in GOLDEN), *_hidden_forms()]
+
+
+def _type(rng: Any, graph: Graph, op: Op, tensor: Tensor) -> None:
+    tensor.type = rng.choice([*NUMPY_TYPES, "STRING", "INT4", "RESOURCE"])
+
+
+def _size(rng: Any, graph: Graph, op: Op, tensor: Tensor) -> None:
+    sizes = [0, 1, 3, 32, 64, 2**31 - 1, -1]
+    tensor.shape = tuple(rng.choice(sizes) if rng.random() < 0.4 else size for size in tensor.shape)
+
+
+def _rank(rng: Any, graph: Graph, op: Op, tensor: Tensor) -> None:
+    shape = tensor.shape
+    tensor.shape = rng.choice([shape[1:], (*shape, 1), (), (1, *shape), shape[::-1], (int(np.prod(shape)),)])
+
+
+def _unknown(rng: Any, graph: Graph, op: Op, tensor: Tensor) -> None:
+    tensor.shape_signature = tuple(rng.choice([-1, size]) for size in tensor.shape) or None
+
+
+def _arity(rng: Any, graph: Graph, op: Op, tensor: Tensor) -> None:
+    if rng.random() < 0.5 and op.inputs:
+        op.inputs.pop(rng.randrange(len(op.inputs)))
+    else:
+        op.inputs.append(tensor)
+
+
+def _input(rng: Any, graph: Graph, op: Op, tensor: Tensor) -> None:
+    tensors = [t for other in graph.ops for t in (*other.inputs, *other.outputs)]
+    if op.inputs:
+        op.inputs[rng.randrange(len(op.inputs))] = rng.choice([*tensors, None])
+
+
+def _option(rng: Any, graph: Graph, op: Op, tensor: Tensor) -> None:
+    numbers = [key for key, value in vars(op.options).items() if type(value) is int]
+    if numbers:
+        setattr(op.options, rng.choice(numbers), rng.choice([0, 1, 2, 3, 7, -1, 100]))
+
+
+def _value(rng: Any, graph: Graph, op: Op, tensor: Tensor) -> None:
+    if tensor.is_constant:
+        data = np.array(tensor.buffer.data)
+        data[rng.randrange(data.size)] = rng.randrange(256)
+        tensor.buffer = Buffer(data if rng.random() < 0.8 else None)
+
+
+def _kind(rng: Any, graph: Graph, op: Op, tensor: Tensor) -> None:
+    other = rng.choice(graph.ops)
+    op.code = other.code
+    op.options = other.options if rng.random() < 0.7 else op.options
+
+
+DAMAGES: list[Callable[[Any, Graph, Op, Tensor], None]] = [
+    _type, _size, _rank, _unknown, _arity, _input, _option, _value, _kind,
+]  # fmt: skip
+
+
+def damaged(rng: Any) -> tuple[bytes, dict[str, Any]]:
+    """A model in which one thing or another is wrong, and options to convert it with, as `rng` decides."""
+    model = read_model(rng.choice(SOURCES))
+    graph = rng.choice(model.graphs)
+    for _ in range(rng.choice([1, 1, 2, 3, 5])):
+        op = rng.choice(graph.ops)
+        tensor = rng.choice([t for t in (*op.inputs, *op.outputs) if t is not None])
+        rng.choice(DAMAGES)(rng, graph, op, tensor)
+    options: dict[str, Any] = {"larq_compatible": rng.random() < 0.5}
+    if rng.random() < 0.3:
+        options["experimental_default_int8_range"] = (-3, 3)
+    if rng.random() < 0.3:
+        options["low_bit_weights"] = rng.choice(["int4", "int2"])
+    return write_model(model), options
