@@ -19,7 +19,7 @@ SUITE = ("-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", "-W", "ignore", "
 def converted(library: None, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The folder with the random networks as the suite has converted them, which passed."""
     if sys.version_info < OLDEST_PYTHON:
-        pytest.skip("litert-torch needs Python 3.11 or newer")
+        pytest.skip("litert-torch has no wheels for this Python")
     python = _python()
     folder = tmp_path_factory.mktemp("converted")
     variables = {"LITEBNN_CONVERTED": str(folder), "PYTHONPATH": str(ROOT)}

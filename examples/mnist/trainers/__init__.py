@@ -12,7 +12,7 @@ from examples.mnist.data import Digits
 Predict = Callable[[npt.NDArray[Any]], npt.NDArray[Any]]
 OnEpoch = Callable[[int, float], None]
 
-TRAINERS = ("larq", "keras")
+TRAINERS = ("larq", "keras", "torch")
 
 
 class Trainer(Protocol):
