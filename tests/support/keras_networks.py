@@ -92,9 +92,9 @@ class Builder:
         """Images of a size up to 13 to scores; the first layer reads floats, and all others signs."""
         size = int(self.rng.integers(9, 14))
         inputs = self.keras.Input((size, size, 3))
-        x = self.bnn.QuantConv2D(
-            64, 3, padding="same", kernel_quantizer="ste_sign", kernel_constraint="weight_clip"
-        )(inputs)
+        x = self.bnn.QuantConv2D(64, 3, padding="same", kernel_quantizer="ste_sign", kernel_constraint="weight_clip")(
+            inputs
+        )
         x = self.norm(x)
         blocks = [self.plain, self.dilated, self.residual, self.narrowed, self.pooled, self.activated, self.joined]
         for _ in range(5):
