@@ -226,3 +226,8 @@ def test_the_peer_is_the_one_that_is_installed() -> None:
     for path in SOURCES:
         said = re.findall(r"(?:Larq Compute Engine|larq-compute-engine) (\d+\.\d+)\b", read(path))
         assert set(said) <= {pinned[1]}, path
+
+
+def test_every_network_of_another_trainer_is_in_the_table_of_idioms() -> None:
+    networks = {path.stem for path in (ROOT / "tests" / "golden_trainers").glob("*.tflite")}
+    assert networks - set(re.findall(r"`(\w+)`", (ROOT / "docs" / "idioms.md").read_text())) == set()

@@ -21,6 +21,7 @@ from litebnn.graph import Model, check_custom_ops, compact
 from litebnn.model_files import read_file
 from litebnn.options import ConvertOptions, asks_for_more, checked, shows_options
 from litebnn.passes import BINARY_PHASES, run_phases
+from litebnn.passes.find_signs.assume_nonzero import assume_nonzero
 from litebnn.passes.int8.insert_quantization import Ranges, insert_quantization
 from litebnn.passes.int8.narrow_weights import narrow_weights
 from litebnn.passes.int8.set_interface_types import set_interface_types
@@ -61,6 +62,8 @@ def convert_tflite(
             in this type. The file gets smaller and needs a newer runtime, which the report names; results stay.
         dynamic_range: such layers quantize their inputs to int8 when they run. They get faster, and results change by
             about 1 %.
+        assume_nonzero: take sign(x), which is 0 where x is 0, for a sign of two values that is +1 there. The report
+            names each that is. PyTorch's and TensorFlow's own sign functions need it.
         verify: True to run source and result on random inputs in the installed runtime, or the inputs to run them on
             (an array, or a list or dictionary with one for each input; batch first).
         return_report: return (bytes, ConversionReport).
@@ -202,6 +205,9 @@ def _rewrite(model: Model, notes: Notes, options: ConvertOptions) -> str:
     input_type, output_type = options["inference_input_type"], options["inference_output_type"]
     if any(op.name in CUSTOM_OPS for op in model.ops()):
         return "already converted"
+    if options["assume_nonzero"]:
+        run_phases(model, ("layout", "find_signs"), notes, progress)
+        assume_nonzero(model, notes)
     run_phases(model, BINARY_PHASES, notes, progress)
     if not any(op.name == LCE_BCONV_2D for op in model.ops()):
         _warn("no binary layer was found (the report says why for each layer)")

@@ -66,6 +66,7 @@ class ConvertOptions(TypedDict, total=False):
     larq_compatible: Annotated[bool, _Option(False)]
     low_bit_weights: Annotated[str | None, _Option(None, _low_bit_weights)]
     dynamic_range: Annotated[bool, _Option(False)]
+    assume_nonzero: Annotated[bool, _Option(False)]
     verify: Annotated[Any, _Option(False)]
     return_report: Annotated[bool, _Option(False)]
     progress: Annotated[Progress, _Option(lambda step: None)]

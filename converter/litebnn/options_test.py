@@ -21,6 +21,7 @@ DEFAULTS = {
     "larq_compatible": False,
     "low_bit_weights": None,
     "dynamic_range": False,
+    "assume_nonzero": False,
     "verify": False,
     "return_report": False,
 }

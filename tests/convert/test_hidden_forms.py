@@ -234,7 +234,7 @@ def test_a_scale_that_is_computed_from_constants_is_fused() -> None:
         ("half", "is padded with 0.5"),
         ("computed_padding", "the padding of its input is computed when the model runs"),
         ("ternary", "use ste_sign"),
-        ("behind_tanh", "TANH"),
+        ("behind_elu", "ELU"),
     ],
 )
 def test_the_reason_of_a_layer_that_stays_float_is_true(form: str, reason: str) -> None:
@@ -252,7 +252,7 @@ def test_the_reason_of_a_layer_that_stays_float_is_true(form: str, reason: str) 
     elif form == "ternary":
         x = model.elementwise("SIGN", raw)
     else:
-        x = model.elementwise("TANH", x)
+        x = model.elementwise("ELU", x)
     source = model.finish(model.conv(x, weights(8, 3, 3, x.dims[-1])))
     with pytest.warns(UserWarning, match="no binary layer"):
         _, report = litebnn.convert_tflite(source, return_report=True)

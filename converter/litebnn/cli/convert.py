@@ -45,6 +45,9 @@ def add_to(commands: Any) -> None:
     parser.add_argument(
         "--dynamic-range", action="store_true", help="such layers quantize their inputs when they run (less exact)"
     )
+    parser.add_argument(
+        "--assume-nonzero", action="store_true", help="take sign(x), which is 0 where x is 0, for +1 there"
+    )
     parser.set_defaults(run=_run)
 
 
@@ -79,6 +82,7 @@ def _run(options: argparse.Namespace) -> None:
             representative_dataset=representative,
             larq_compatible=options.larq_compatible,
             low_bit_weights=options.low_bit_weights,
+            assume_nonzero=options.assume_nonzero,
             dynamic_range=options.dynamic_range,
             verify=options.verify,
             return_report=True,

@@ -17,9 +17,9 @@ from litebnn.passes.binarize.binarize_dense import binarize_dense
 from litebnn.passes.binarize.matmul_to_dense import matmul_to_dense
 from litebnn.passes.binarize.split_transposed_convs import split_transposed_convs
 from litebnn.passes.binarize.undo_space_to_batch import undo_space_to_batch
+from litebnn.passes.find_signs.assume_nonzero import assume_nonzero
 from litebnn.passes.find_signs.fold_constants import fold_constants
 from litebnn.passes.find_signs.fold_reshape_shapes import fold_reshape_shapes
-from litebnn.passes.find_signs.move_transposes import move_transposes
 from litebnn.passes.find_signs.move_unit_axes import move_unit_axes
 from litebnn.passes.find_signs.pad_bits import pad_bits
 from litebnn.passes.find_signs.pool_bits import pool_bits
@@ -27,6 +27,7 @@ from litebnn.passes.find_signs.recognize_signs import recognize_signs
 from litebnn.passes.find_signs.remove_empty_padding import remove_empty_padding
 from litebnn.passes.find_signs.reshape_bits import reshape_bits
 from litebnn.passes.find_signs.shift_two_values import shift_two_values
+from litebnn.passes.find_signs.sign_after_transpose import sign_after_transpose
 from litebnn.passes.for_larq.lower_explicit_padding import lower_explicit_padding
 from litebnn.passes.for_larq.split_zero_padded_outputs import split_zero_padded_outputs
 from litebnn.passes.fuse.activate_before_maxpool import activate_before_maxpool
@@ -48,6 +49,8 @@ from litebnn.passes.int8.read_int8_signs import read_int8_signs
 from litebnn.passes.int8.set_interface_types import set_interface_types
 from litebnn.passes.int8.shift_uint8_to_int8 import shift_uint8_to_int8
 from litebnn.passes.int8.write_int8 import write_int8
+from litebnn.passes.layout.merge_transposes import merge_transposes
+from litebnn.passes.layout.sink_transposes import sink_transposes
 from litebnn.passes.tidy.merge_constants import merge_constants
 from litebnn.passes.tidy.remove_dead_ops import remove_dead_ops
 from litebnn.rewriting.notes import Notes
@@ -56,13 +59,20 @@ Pass: TypeAlias = Callable[[Graph, Notes], bool]
 
 # A phase runs over and over until none of its passes finds anything, then the next.
 PHASES: dict[str, tuple[Pass, ...]] = {
+    "layout": (
+        fold_constants,
+        sink_transposes,
+        merge_transposes,
+        remove_dead_ops,
+    ),
     "find_signs": (
         fold_constants,
         fold_reshape_shapes,
         remove_empty_padding,
         recognize_signs,
         shift_two_values,
-        move_transposes,
+        sign_after_transpose,
+        merge_transposes,
         move_unit_axes,
         reshape_bits,
         pool_bits,
@@ -106,10 +116,11 @@ PHASES: dict[str, tuple[Pass, ...]] = {
     "for_larq": (split_zero_padded_outputs, lower_explicit_padding),
     "tidy": (merge_constants, remove_dead_ops),
 }
-BINARY_PHASES = ("find_signs", "binarize", "fuse")
+BINARY_PHASES = ("layout", "find_signs", "binarize", "fuse")
 # These rewrites need what a caller of the converter asks for, so no phase runs them, but the converter itself.
 ON_REQUEST: dict[str, tuple[Callable[..., None], ...]] = {
-    "int8": (insert_quantization, narrow_weights, set_interface_types)
+    "find_signs": (assume_nonzero,),
+    "int8": (insert_quantization, narrow_weights, set_interface_types),
 }
 
 

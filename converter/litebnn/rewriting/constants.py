@@ -30,7 +30,7 @@ def _select(condition: Array, if_true: Array, if_false: Array) -> Array:
     return np.where(condition, if_true, if_false)
 
 
-_ELEMENTWISE: dict[str, Callable[..., Any]] = {
+ELEMENTWISE: dict[str, Callable[..., Any]] = {
     "ABS": np.abs,
     "ADD": np.add,
     "CEIL": np.ceil,
@@ -45,12 +45,15 @@ _ELEMENTWISE: dict[str, Callable[..., Any]] = {
     "LOGICAL_AND": np.logical_and,
     "LOGICAL_NOT": np.logical_not,
     "LOGICAL_OR": np.logical_or,
+    "LOGISTIC": lambda values: 1 / (1 + np.exp(-values)),
     "MAXIMUM": np.maximum,
     "MINIMUM": np.minimum,
     "MUL": np.multiply,
     "NEG": np.negative,
     "NOT_EQUAL": np.not_equal,
+    "POW": np.power,
     "RELU": _clamp(Activation.RELU),
+    "RELU_0_TO_1": lambda values: np.clip(values, 0, 1),
     "RELU6": _clamp(Activation.RELU6),
     "RELU_N1_TO_1": _clamp(Activation.RELU_N1_TO_1),
     "ROUND": np.rint,
@@ -63,7 +66,7 @@ _ELEMENTWISE: dict[str, Callable[..., Any]] = {
     "SUB": np.subtract,
     "TANH": np.tanh,
 }
-_REDUCTIONS: dict[str, Callable[..., Any]] = {
+REDUCTIONS: dict[str, Callable[..., Any]] = {
     "MEAN": np.mean,
     "REDUCE_MAX": np.max,
     "REDUCE_MIN": np.min,
@@ -79,7 +82,7 @@ _SHAPING: dict[str, Callable[[Op, list[Array]], Array]] = {
     "SQUEEZE": lambda op, values: values[0].reshape(op.output.shape),
     "TRANSPOSE": lambda op, values: np.transpose(values[0], values[1].reshape(-1)),
 }
-_FOLDABLE = {*_ELEMENTWISE, *_REDUCTIONS, *_SHAPING}
+_FOLDABLE = {*ELEMENTWISE, *REDUCTIONS, *_SHAPING}
 
 
 def constants_behind(graph: Graph, tensor: Tensor) -> set[Tensor] | None:
@@ -151,15 +154,15 @@ def _evaluate(graph: Graph, tensor: Tensor, most: int, shared: dict[Tensor, Arra
 def _apply(op: Op, values: list[Array], dtype: Any) -> Array | None:
     """What the op makes of the values; None where they do not fit together, or not with its declared output."""
     activation, shape = fused_activation(op), op.output.shape
-    if activation is None or (op.name in _ELEMENTWISE and not all(_broadcasts(op, v.shape) for v in values)):
+    if activation is None or (op.name in ELEMENTWISE and not all(_broadcasts(op, v.shape) for v in values)):
         return None
     with np.errstate(all="ignore"):
         try:
-            if op.name in _ELEMENTWISE:
-                result = _ELEMENTWISE[op.name](*values)
-            elif op.name in _REDUCTIONS:
+            if op.name in ELEMENTWISE:
+                result = ELEMENTWISE[op.name](*values)
+            elif op.name in REDUCTIONS:
                 axes = tuple(int(axis) for axis in values[1].reshape(-1))
-                result = _REDUCTIONS[op.name](values[0], axis=axes, keepdims=bool(op.options.keep_dims))
+                result = REDUCTIONS[op.name](values[0], axis=axes, keepdims=bool(op.options.keep_dims))
             else:
                 result = _SHAPING[op.name](op, values)
         except ValueError:  # NumPy's word for shapes or axes that do not fit

@@ -40,3 +40,11 @@ def fused_activation(op: Op) -> Activation | None:
     """The op's fused activation; None for one that no binary op has (tanh, sign bit)."""
     value = getattr(op.options, "fused_activation_function", Activation.NONE)
     return Activation(value) if value in Activation._value2member_map_ else None
+
+
+def transpose_order(op: Op) -> Array | None:
+    """int [rank] of a TRANSPOSE, where it is a constant permutation."""
+    order = op.input(1).array
+    rank = len(op.output.dims)
+    valid = order is not None and np.array_equal(np.sort(order.reshape(-1)), np.arange(rank))
+    return order.reshape(-1) if valid and order is not None else None

@@ -49,7 +49,7 @@ def _why_sign_is_none(graph: Graph, sign: Op) -> str:
         tensor = op.input(1 if op.input(0).is_constant else 0)
     if op is not None and op.name == "SIGN" and grid is not None:
         return f'the grid of "{grid.name}" does not tell the three values of sign(x) apart'
-    return "its input is sign(x), which is 0 where x is 0 (ternary): use ste_sign"
+    return "its input is sign(x), which is 0 where x is 0 (ternary): use ste_sign, or the option assume_nonzero"
 
 
 def _obstacle(op: Op) -> str | None:

@@ -12,6 +12,9 @@ from litebnn.rewriting.match import floats, fused_activation
 
 # Magnitudes that were one alpha differ by this, relative to it, once they are rounded.
 _MAGNITUDE_TOLERANCE = 1e-5
+# What an exporter makes of (alpha · sign(w) - c) + c, with c between -1 and 1, is off by this at most.
+_STRAIGHT_THROUGH_ROUNDING = 2.0**-23
+_LARGEST_ROUNDING = 1e-3  # relative to alpha: below, the rounding is no longer one of an otherwise binary weight
 
 
 def weight_values(weights: Tensor) -> Array | None:
@@ -67,10 +70,13 @@ def binary_weights(weights: Array) -> tuple[Array, Array] | str:
     has_zeros = bool(np.any((smallest == 0) & (alpha > 0)))
     if has_zeros:
         smallest = np.where(flat == 0, alpha[:, None], flat).min(axis=1)
-    if np.any(alpha - smallest > _MAGNITUDE_TOLERANCE * alpha):
+    rounding = np.minimum(_STRAIGHT_THROUGH_ROUNDING, _LARGEST_ROUNDING * alpha)
+    if np.any(alpha - smallest > np.maximum(_MAGNITUDE_TOLERANCE * alpha, rounding)):
         return "its weights are not ±alpha in each output channel"
     if has_zeros:
         return "its weights contain zeros (ternary or pruned)"
+    rounded = alpha - smallest > _MAGNITUDE_TOLERANCE * alpha
+    alpha = np.where(rounded, flat.mean(axis=1, dtype=np.float64), alpha)
     return np.signbit(weights), alpha.astype(np.float32)
 
 

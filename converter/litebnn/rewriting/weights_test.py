@@ -57,3 +57,15 @@ def test_rows_of_an_input_whose_size_is_not_known_are_named() -> None:
     assert why_not_binary(layer, weights) is None
     x.shape = ()
     assert why_not_binary(layer, weights) == "it reads rows of 32 across an input of []"
+
+
+@pytest.mark.parametrize(("alpha", "binary"), [(0.5, True), (0.01, True), (2e-4, True), (1e-5, False)])
+def test_straight_through_rounding_of_small_weights_is_overlooked(alpha: float, binary: bool) -> None:
+    rng = np.random.default_rng(0)
+    latent = rng.uniform(-1, 1, (4, 3, 3, 32)).astype(np.float32)
+    scaled = np.float32(alpha) * np.sign(latent)
+    parts = binary_weights((scaled - latent) + latent)
+    assert isinstance(parts, tuple) == binary
+    if isinstance(parts, tuple):
+        np.testing.assert_array_equal(parts[0], latent < 0)
+        np.testing.assert_allclose(parts[1], alpha, rtol=1e-4 if alpha < 1e-3 else 1e-5)

@@ -1,1 +1,1 @@
-"""Phase 2: layers of signs become LceBconv2d."""
+"""Phase 3: layers of signs become LceBconv2d."""

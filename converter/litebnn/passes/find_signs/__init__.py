@@ -1,1 +1,1 @@
-"""Phase 1: signs are found in what exporters leave of them, and what only moves them moves bits."""
+"""Phase 2: signs are found in what exporters leave of them, and what only moves them moves bits."""

@@ -1,4 +1,4 @@
-"""A sign, in any form that `rewriting.signs` knows -> LceQuantize, LceDequantize."""
+"""A sign, however it is written -> LceQuantize, LceDequantize."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from litebnn.rewriting.affine import LEAST
 from litebnn.rewriting.build import custom_op, derived, like, pack_signs
 from litebnn.rewriting.constants import constants_behind
 from litebnn.rewriting.each import each
+from litebnn.rewriting.match import bits_of
 from litebnn.rewriting.notes import Notes
 from litebnn.rewriting.signs import Sign, find_sign
 
@@ -21,6 +22,9 @@ def recognize_signs(graph: Graph, op: Op, notes: Notes) -> bool:
     sign = find_sign(graph, op.output)
     if sign is None or op.output.channels < 1 or constants_behind(graph, sign.x) is not None:
         return False
+    if (bits := bits_of(graph, sign.x)) is not None and sign.comparison == "GREATER_EQUAL":
+        graph.replace(op, custom_op(LCE_DEQUANTIZE, [bits], op.output))
+        return True
     multiples = [1] if sign.x.dims == op.output.dims else _multiples(sign.x, op)
     if multiples is None:
         return False

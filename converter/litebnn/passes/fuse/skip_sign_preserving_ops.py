@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from litebnn.contract import LCE_QUANTIZE
-from litebnn.graph import Graph, Op, facts
+from litebnn.contract import LCE_QUANTIZE, Activation
+from litebnn.graph import Graph, Op, Tensor, facts
+from litebnn.rewriting.build import split_activation
 from litebnn.rewriting.each import each
-from litebnn.rewriting.match import uniform
+from litebnn.rewriting.match import fused_activation, uniform
 from litebnn.rewriting.notes import Notes
 
 
@@ -15,12 +16,21 @@ from litebnn.rewriting.notes import Notes
 def skip_sign_preserving_ops(graph: Graph, sign: Op, notes: Notes) -> bool:
     read = sign.input(0)
     source = graph.producer(read)
+    if source is not None and fused_activation(source) == Activation.RELU_N1_TO_1 and _reads_signs(graph, read):
+        split_activation(graph, source)
+        return True
     if source is None or not _keeps_signs(source) or source.input(0).dims != read.dims:
         return False
     if not source.input(0).type == read.type == "FLOAT32":
         return False
     graph.set_input(sign, 0, source.input(0))
     return True
+
+
+def _reads_signs(graph: Graph, tensor: Tensor) -> bool:
+    """Whether the tensor is only ever read as signs."""
+    readers = graph.consumers(tensor)
+    return not graph.is_output(tensor) and all(reader.name == LCE_QUANTIZE for reader in readers)
 
 
 def _keeps_signs(op: Op) -> bool:

@@ -1,1 +1,1 @@
-"""Phase 5: what is double or dead goes."""
+"""Phase 6: what is double or dead goes."""

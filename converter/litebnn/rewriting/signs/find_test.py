@@ -64,3 +64,18 @@ def test_an_int8_value_of_a_grid_too_fine_to_compare_is_no_sign_itself() -> None
     sign = find_sign(model.graph, model.op("SELECT_V2", [condition, model.const(1), model.const(-1)], x.dims))
     assert sign is not None
     assert sign.x is condition
+
+
+@pytest.mark.parametrize(("amount", "comparison"), [(0.1, "GREATER_EQUAL"), (-0.1, "GREATER")])
+def test_what_a_grid_says_is_never_negative_need_not_have_a_sign_below_zero(amount: float, comparison: str) -> None:
+    """The grid of the sum holds 0 and 1.1 only, so that it does not tell -0.9 from 0."""
+    model = FloatModel()
+    levels = model.input(1, 4, type="INT8")
+    levels.quantization = parameters(0.5, -128)
+    x = model.op("DEQUANTIZE", [levels], levels.dims)
+    total = model.elementwise("ADD", model.elementwise("SIGN", x), model.const(amount))
+    rounded = model.op("QUANTIZE", [total], x.dims, type="INT8")
+    rounded.quantization = parameters(0.0125, -128 if amount > 0 else -120)
+    sign = find_sign(model.graph, model.elementwise("SIGN", model.op("DEQUANTIZE", [rounded], x.dims)))
+    assert sign is not None
+    assert (sign.x, sign.comparison) == (x, comparison)

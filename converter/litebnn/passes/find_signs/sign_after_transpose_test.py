@@ -40,12 +40,3 @@ def test_the_values_stay() -> None:
     x = dyadic(RNG, 1, 64, 6, 5)
     expected, actual = (litebnn.Interpreter(m).predict(x) for m in (source, litebnn.convert_tflite(source)))
     np.testing.assert_array_equal(actual, expected)
-
-
-def test_two_that_do_not_cancel_become_one() -> None:
-    model = FloatModel()
-    x = turn(model, turn(model, model.input(2, 3, 4, 5), [1, 0, 2, 3]), [0, 1, 3, 2])
-    built = model.model(x)
-    run_phases(built, BINARY_PHASES, Notes(built))
-    assert op_names(built) == ["TRANSPOSE"]
-    np.testing.assert_array_equal(built.graphs[0].ops[0].input(1).array, [1, 0, 3, 2])

@@ -1,0 +1,49 @@
+import numpy as np
+import pytest
+
+from litebnn.passes import BINARY_PHASES, run_phases
+from litebnn.passes.find_signs.assume_nonzero import assume_nonzero
+from litebnn.rewriting.notes import Notes
+from tests.support.float_models import FloatModel, op_names, sign_weights
+
+WEIGHTS = sign_weights(np.random.default_rng(0), 8, 3, 3, 32)
+
+
+@pytest.mark.parametrize("scale", [1, -1])
+def test_a_lone_sign_becomes_one_of_two_values_and_is_named(scale: float) -> None:
+    model = FloatModel()
+    lone = model.elementwise("MUL", model.elementwise("SIGN", model.input(1, 8, 8, 32)), model.const(scale))
+    built = model.model(model.conv(lone, WEIGHTS))
+    notes = Notes(built)
+    assume_nonzero(built, notes)
+    run_phases(built, BINARY_PHASES, notes)
+    assert op_names(built) == ["LceQuantize", "LceBconv2d"]
+    assert len(notes.warnings) == 1
+    assert "sign_2: taken for 1 where its input is 0" in next(iter(notes.warnings))
+
+
+@pytest.mark.parametrize("source", ["RELU", "ABS", "pooled", "add"])
+def test_what_is_never_negative_takes_0_and_1_and_stays(source: str) -> None:
+    model = FloatModel()
+    x = model.input(1, 8, 8, 32)
+    if source == "pooled":
+        x = model.max_pool(model.elementwise("RELU", x), 2, 2)
+    elif source == "add":
+        x = model.elementwise("ADD", x, model.const(1), activation="relu6")
+    else:
+        x = model.elementwise(source, x)
+    built = model.model(model.elementwise("SIGN", x))
+    notes = Notes(built)
+    assume_nonzero(built, notes)
+    assert "SIGN" in op_names(built)
+    assert not notes.warnings
+
+
+def test_a_sign_that_is_never_zero_is_left_to_the_others() -> None:
+    model = FloatModel()
+    sign = model.sign(model.input(1, 4, 4, 32), "where_ge")
+    ternary = model.elementwise("MUL", model.input(1, 4), model.elementwise("SIGN", model.input(1, 4)))
+    built = model.model(sign, ternary)
+    notes = Notes(built)
+    assume_nonzero(built, notes)
+    assert len(notes.warnings) == 1

@@ -1,0 +1,1 @@
+"""Phase 1: the layout of channel-first exporters goes."""

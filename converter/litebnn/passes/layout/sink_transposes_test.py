@@ -1,0 +1,91 @@
+import numpy as np
+import pytest
+
+from litebnn.graph import Tensor
+from litebnn.passes import PHASES
+from litebnn.passes.layout.merge_transposes import merge_transposes
+from litebnn.passes.layout.sink_transposes import sink_transposes
+from tests.support.float_models import FloatModel, assert_same_values, op_names, rewritten, run_pass
+
+TO_CHANNELS_FIRST, TO_CHANNELS_LAST = (0, 3, 1, 2), (0, 2, 3, 1)
+
+
+def transpose(model: FloatModel, x: Tensor, order: tuple[int, ...]) -> Tensor:
+    dims = [x.dims[axis] for axis in order]
+    return model.op("TRANSPOSE", [x, model.const(order, np.int32)], dims, type=x.type)
+
+
+def first(model: FloatModel) -> Tensor:
+    """An image, channels first."""
+    return transpose(model, model.input(1, 4, 6, 8), TO_CHANNELS_FIRST)
+
+
+def body(model: FloatModel, kind: str) -> Tensor:
+    x = first(model)
+    if kind == "scalar":
+        return model.elementwise("RELU", model.elementwise("MUL", x, model.const(0.5)))
+    if kind == "channels":
+        return model.elementwise("ADD", x, model.const(np.arange(8).reshape(8, 1, 1)))
+    if kind == "two":
+        return model.elementwise("SUB", x, first(model))
+    if kind == "slopes":
+        return model.op("PRELU", [x, model.const(np.arange(8).reshape(1, 8, 1, 1) / 4)], x.dims)
+    if kind == "select":
+        condition = model.elementwise("GREATER_EQUAL", x, model.const(0), type="BOOL")
+        return model.op("SELECT_V2", [condition, model.const(1), model.const(-1)], x.dims)
+    if kind == "concatenation":
+        return model.op("CONCATENATION", [x, first(model)], (1, 16, 4, 6), axis=1)
+    if kind == "padding":
+        amounts = model.const([(0, 0), (0, 0), (1, 2), (3, 0)], np.int32)
+        return model.op("PAD", [x, amounts], (1, 8, 7, 9))
+    squeezed = model.op("MEAN", [x, model.const([2, 3], np.int32)], (1, 8, 1, 1), keep_dims=True)
+    return model.elementwise("MUL", x, squeezed)
+
+
+@pytest.mark.parametrize("kind", ["scalar", "channels", "two", "slopes", "select", "concatenation", "padding", "gate"])
+def test_what_is_computed_channels_first_is_computed_channels_last(kind: str, library: None) -> None:
+    model = FloatModel()
+    source = model.finish(model.max_pool(transpose(model, body(model, kind), TO_CHANNELS_LAST), 2, 1))
+    passes = (sink_transposes, merge_transposes)
+    result = rewritten(source, *passes, *passes, *PHASES["tidy"])
+    assert "TRANSPOSE" not in op_names(result)
+    assert_same_values(source, result)
+
+
+def test_a_mean_of_positions_needs_no_transpose(library: None) -> None:
+    model = FloatModel()
+    source = model.finish(model.op("MEAN", [first(model), model.const([2, -1], np.int32)], (1, 8)))
+    result = rewritten(source, sink_transposes, *PHASES["tidy"])
+    assert op_names(result) == ["MEAN"]
+    assert_same_values(source, result)
+
+
+def test_a_reshape_of_one_pixel_needs_no_transpose() -> None:
+    model = FloatModel()
+    pixel = transpose(model, model.input(1, 1, 1, 8), TO_CHANNELS_FIRST)
+    result = rewritten(model.finish(model.reshape(pixel, 1, 8)), sink_transposes, *PHASES["tidy"])
+    assert op_names(result) == ["RESHAPE"]
+
+
+@pytest.mark.parametrize("kind", ["another", "mean", "reshape", "softmax"])
+def test_what_depends_on_the_order_stays(kind: str) -> None:
+    model = FloatModel()
+    x = first(model)
+    if kind == "another":
+        x = model.elementwise("ADD", x, model.input(1, 8, 4, 6))
+    elif kind == "mean":
+        x = model.op("MEAN", [x, model.const([0], np.int32)], (8, 4, 6))
+    elif kind == "reshape":
+        x = model.reshape(x, 1, 8 * 24)
+    else:
+        x = model.op("SOFTMAX", [x], x.dims)
+    names = op_names(model.model(x))
+    _, left = run_pass(sink_transposes, model.model(x))
+    assert left == names
+
+
+def test_a_second_run_changes_nothing() -> None:
+    model = FloatModel()
+    built = model.model(body(model, "scalar"))
+    assert run_pass(sink_transposes, built)[0]
+    assert not run_pass(sink_transposes, built)[0]

@@ -1,0 +1,145 @@
+"""Finding signs in the forms that exporters leave them in.
+
+A sign is a select of 1 and -1 on any condition, or a step function of one tensor that takes these two values
+(`steps.py` beside), however it is written. Functions of other values (ternary, several bits) are none. Between the ops
+of a form, values may be rounded to a grid, and of what they are then no more is said than what the sign needs.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from litebnn.graph import Array, Graph, Op, Tensor
+from litebnn.rewriting.affine import LEAST, next_level, per_channel
+from litebnn.rewriting.int8 import is_int8, lowest_value, tells_zero_apart
+from litebnn.rewriting.match import bits_of, uniform
+from litebnn.rewriting.signs.steps import Steps, steps_of
+
+_COMPARISONS = ("GREATER_EQUAL", "GREATER", "LESS_EQUAL", "LESS")
+# A comparison is the mirrored one with its sides exchanged, and the opposite of the negated one.
+_MIRRORED = {"GREATER_EQUAL": "LESS_EQUAL", "GREATER": "LESS", "LESS_EQUAL": "GREATER_EQUAL", "LESS": "GREATER"}
+_NEGATED = {"GREATER_EQUAL": "LESS", "GREATER": "LESS_EQUAL", "LESS_EQUAL": "GREATER", "LESS": "GREATER_EQUAL"}
+
+
+@dataclass(frozen=True)
+class Sign:
+    """+1 where `comparison(x, threshold)` holds or, without a comparison, where the boolean x is `truth`; else -1.
+
+    The threshold is one number, or float32 [channels]. `condition` is the result of an int8 comparison, the opposite of
+    which LceQuantize cannot read from x.
+    """
+
+    x: Tensor
+    comparison: str | None
+    threshold: float | Array = 0.0
+    truth: bool = True
+    condition: Tensor | None = None
+
+    def negated(self) -> Sign:
+        if self.condition is not None:
+            return Sign(self.condition, None, truth=False)
+        comparison = None if self.comparison is None else _NEGATED[self.comparison]
+        return Sign(self.x, comparison, self.threshold, not self.truth)
+
+
+def find_sign(graph: Graph, tensor: Tensor, *, assume_nonzero: bool = False) -> Sign | None:
+    """What `tensor` is the sign of, where it is one.
+
+    Args:
+        assume_nonzero: what a function of three values is at one number alone, as SIGN at zero, does not matter.
+    """
+    op = graph.producer(tensor)
+    if op is None:
+        return None
+    selected = _select(graph, op) if op.name in ("SELECT", "SELECT_V2") else None
+    sign = selected or _of_steps(graph, steps_of(graph, tensor), assume_nonzero)
+    return None if sign is None or sign.x is tensor else sign
+
+
+def _of_steps(graph: Graph, steps: Steps, assume_nonzero: bool) -> Sign | None:
+    x, values, edges = steps.x, steps.values, steps.edges
+    if x is None or not steps.is_known:
+        return None
+    if assume_nonzero and len(edges) == 2 and edges[1] == next_level(edges[:1], up=True)[0]:
+        values, edges = values[[0, 2]], edges[:1]
+    if lowest_value(graph, x) >= 0:  # what the function is below zero does not matter
+        edges = edges[edges > 0]
+        values = values[-len(edges) - 1 :]
+        if len(edges) == 0:
+            edges, values = np.zeros(1, np.float32), np.array([-1, 1]) * values
+    if len(edges) != 1 or abs(values[0]) != 1 or values[1] != -values[0]:
+        return None
+    if bits_of(graph, x) is not None and values[1] == -1:  # two values, of which the next layer's weights take care
+        return None
+    if x.type == "BOOL":
+        sign = _of_boolean(graph, x)
+        return sign if values[1] == 1 else sign.negated()
+    if edges[0] == LEAST:
+        return Sign(x, "GREATER" if values[1] == 1 else "LESS_EQUAL", 0.0)
+    return Sign(x, "GREATER_EQUAL" if values[1] == 1 else "LESS", float(edges[0]))
+
+
+def _of_boolean(graph: Graph, tensor: Tensor) -> Sign:
+    """The sign that is +1 where the boolean tensor is true."""
+    op = graph.producer(tensor)
+    truth = True
+    while op is not None and op.name == "LOGICAL_NOT":
+        truth, tensor = not truth, op.input(0)
+        op = graph.producer(tensor)
+    sign = _of_comparison(tensor, op) or Sign(tensor, None)
+    return sign if truth else sign.negated()
+
+
+def _of_comparison(tensor: Tensor, op: Op | None) -> Sign | None:
+    """An int8 x is compared with its zero point only, for that is what LceQuantize does."""
+    if op is not None and op.name in _COMPARISONS:
+        left, right = op.input(0), op.input(1)
+        for x, other, name in ((left, right, op.name), (right, left, _MIRRORED[op.name])):
+            threshold = _threshold(x, other)
+            if threshold is None or not np.all(np.isfinite(threshold)) or x.is_constant or x.dims != tensor.dims:
+                continue
+            told = is_int8(x) and tells_zero_apart(x) and name == "GREATER_EQUAL" and np.all(threshold == 0)
+            if x.type == "FLOAT32" or told:
+                return Sign(x, name, threshold, condition=None if x.type == "FLOAT32" else tensor)
+    return None
+
+
+def _threshold(x: Tensor, constant: Tensor) -> float | Array | None:
+    """The number, or the vector of channels, that x is compared with."""
+    number = uniform(constant)
+    return per_channel(constant, x.channels) if number is None else number
+
+
+def _select(graph: Graph, op: Op) -> Sign | None:
+    condition, if_true, if_false = op.input(0), op.input(1), op.input(2)
+    values = (uniform(if_true), uniform(if_false))
+    if values in ((1.0, -1.0), (-1.0, 1.0)):
+        sign = _of_boolean(graph, condition)
+        return sign if values[0] == 1.0 else sign.negated()
+    return None
+
+
+@dataclass(frozen=True)
+class TwoValues:
+    """`high` where the source is true (BOOL) or +1 (FLOAT32), `low` where it is false or -1; numbers in any order."""
+
+    source: Tensor
+    high: float
+    low: float
+
+
+def find_two_values(graph: Graph, tensor: Tensor) -> TwoValues | None:
+    """Which two numbers a float or quantized tensor takes, where a boolean or a sign decides.
+
+    That is a boolean cast to a number, a select of two numbers or an unpacked sign, and what numbers and
+    straight-through estimators make of one of these, rounded to a grid or not.
+    """
+    if tensor.type == "BOOL":
+        return None
+    steps = steps_of(graph, tensor, of_booleans=True)
+    if steps.x is None or len(steps.edges) != 1 or not steps.is_known or not np.all(np.isfinite(steps.values)):
+        return None
+    low, high = (float(value) for value in steps.values)
+    return TwoValues(steps.x, high, low) if steps.x.dims == tensor.dims else None

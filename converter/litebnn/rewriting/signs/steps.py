@@ -1,0 +1,273 @@
+"""Step functions: what exporters leave of a sign, evaluated between the numbers at which it changes.
+
+Straight-through estimators add what they take away, as in (sign(x) - clip(x)) + clip(x). Such terms need not be known:
+they stand beside the numbers, and cancel.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from litebnn.contract import ACTIVATION_RANGES, LCE_DEQUANTIZE, LCE_QUANTIZE
+from litebnn.graph import NUMPY_TYPES, Array, Graph, Op, Tensor
+from litebnn.rewriting.affine import next_level
+from litebnn.rewriting.constants import ELEMENTWISE
+from litebnn.rewriting.int8 import on_grid
+from litebnn.rewriting.match import bits_of, fused_activation, uniform
+from litebnn.rewriting.signs.monotone import edges_of_levels
+
+# Exporters write a sign in a dozen ops at most, and a damaged file may have any number in a row.
+_DEEPEST = 24
+_COMPARISONS = ("EQUAL", "NOT_EQUAL", "GREATER_EQUAL", "GREATER", "LESS_EQUAL", "LESS")
+_TRUE_OF_ITSELF = ("EQUAL", "GREATER_EQUAL", "LESS_EQUAL")
+_LEVELS = ("ROUND", "FLOOR", "CEIL")
+
+
+@dataclass(frozen=True)
+class Steps:
+    """A function of one tensor: `values[0]` below `edges[0]`, `values[i + 1]` from `edges[i]` on, plus the rest.
+
+    Attributes:
+        x: the tensor, of FLOAT32, or BOOL (0 and 1 here); None for a function that has no edges.
+        edges: float32 [k], ascending.
+        values: float64 [k + 1].
+        rest: float64 [k + 1] for each tensor that is added, multiplied by it.
+    """
+
+    x: Tensor | None
+    edges: Array
+    values: Array
+    rest: Mapping[Tensor, Array]
+
+    @property
+    def is_known(self) -> bool:
+        return not self.rest
+
+    def simplified(self) -> Steps:
+        """The same function with the edges alone at which it changes."""
+        kept = np.diff(self.values) != 0
+        for factors in self.rest.values():
+            kept |= np.diff(factors) != 0
+        pick = np.concatenate([[True], kept])
+        rest = {tensor: factors[pick] for tensor, factors in self.rest.items()}
+        return Steps(self.x, self.edges[kept], self.values[pick], rest)
+
+
+def steps_of(graph: Graph, tensor: Tensor, *, of_booleans: bool = False) -> Steps:
+    """The tensor as a step function of a tensor in front of it, as far as the ops between the two are known.
+
+    Args:
+        of_booleans: a comparison is not looked into: what it decides is a function of its result.
+    """
+    return _Evaluation(graph, of_booleans).of(tensor, 0).simplified()
+
+
+def _number(value: float) -> Steps:
+    return Steps(None, np.zeros(0, np.float32), np.array([value], np.float64), {})
+
+
+def _unknown(tensor: Tensor) -> Steps:
+    if tensor.type == "BOOL":
+        return Steps(tensor, np.array([0.5], np.float32), np.array([0.0, 1.0]), {})
+    return Steps(None, np.zeros(0, np.float32), np.zeros(1), {tensor: np.ones(1)})
+
+
+def _sign_of_bits(tensor: Tensor) -> Steps:
+    return Steps(tensor, np.zeros(1, np.float32), np.array([-1.0, 1.0]), {})
+
+
+class _Evaluation:
+    """Evaluates tensors of a graph, each once."""
+
+    def __init__(self, graph: Graph, of_booleans: bool) -> None:
+        self._graph = graph
+        self._of_booleans = of_booleans
+        self._known: dict[Tensor, Steps] = {}
+
+    def of(self, tensor: Tensor, depth: int) -> Steps:
+        if tensor not in self._known:
+            self._known[tensor] = self._of(tensor, depth)
+        return self._known[tensor]
+
+    def _of(self, tensor: Tensor, depth: int) -> Steps:
+        number = uniform(tensor)
+        if number is not None:
+            return _number(number)
+        op = self._graph.producer(tensor)
+        if op is None or depth > _DEEPEST or (self._of_booleans and tensor.type == "BOOL"):
+            return _unknown(tensor)
+        if op.name == LCE_DEQUANTIZE and tensor.type == "FLOAT32":
+            return _sign_of_bits(tensor)
+        rule = _RULES.get(op.name)
+        if rule is None or any(source is None for source in op.inputs):
+            return _unknown(tensor)
+        if op.name in _LEVELS and not self._of_booleans:
+            levels = _levels(self._graph, op)
+            if levels is not None:
+                return levels
+        operands = [self.of(op.input(i), depth + 1) for i in range(len(op.inputs))]
+        parts = _on_common_edges(self._of_one_tensor(operands))
+        result = None if parts is None else rule(op, parts)
+        result = None if result is None else _stored(op, result)
+        return _unknown(tensor) if result is None else result
+
+    def _of_one_tensor(self, parts: list[Steps]) -> list[Steps]:
+        """The same functions, those of an unpacked sign as functions of what it is the sign of if others are that."""
+        sources = {part.x for part in parts}
+        return [self._of_what_is_packed(part, sources) for part in parts]
+
+    def _of_what_is_packed(self, part: Steps, sources: set[Tensor | None]) -> Steps:
+        packed = self._graph.producer(bits_of(self._graph, part.x))
+        if packed is None or packed.name != LCE_QUANTIZE or packed.input(0) not in sources:
+            return part
+        return replace(part, x=packed.input(0)) if packed.input(0).type == "FLOAT32" else part
+
+
+def _stored(op: Op, result: Steps) -> Steps | None:
+    """What becomes of values behind the op's fused activation, and in its output."""
+    activation = fused_activation(op)
+    plain = activation == 0 and op.output.type in ("FLOAT32", "BOOL")
+    if plain or activation is None:
+        return result if plain else None
+    if not result.is_known:
+        return None
+    values: Array | None = np.clip(result.values, *ACTIVATION_RANGES[activation])
+    if op.output.quantization is not None or op.output.type not in NUMPY_TYPES:
+        values = None if values is None else on_grid(values, op.output)
+    return None if values is None else Steps(result.x, result.edges, values, {})
+
+
+def _on_common_edges(parts: list[Steps]) -> list[Steps] | None:
+    """The same functions with the edges of all of them; None where they are functions of different tensors."""
+    sources = {part.x for part in parts if part.x is not None}
+    if len(sources) > 1:
+        return None
+    source = next(iter(sources), None)
+    return [_with_edges(part, source, np.concatenate([p.edges for p in parts])) for part in parts]
+
+
+def _with_edges(part: Steps, x: Tensor | None, more: Array) -> Steps:
+    edges = np.unique(np.concatenate([part.edges, more])).astype(np.float32)
+    pick = np.searchsorted(part.edges, np.concatenate([[-np.inf], edges]), side="right")
+    rest = {tensor: factors[pick] for tensor, factors in part.rest.items()}
+    return Steps(x, edges, part.values[pick], rest)
+
+
+def _sum(op: Op, parts: list[Steps]) -> Steps:
+    left, right = parts
+    factor = -1.0 if op.name == "SUB" else 1.0
+    rest: dict[Tensor, Array] = dict(left.rest)
+    for tensor, factors in right.rest.items():
+        total = rest.pop(tensor, 0.0) + factor * factors
+        if np.any(total):
+            rest[tensor] = total
+    return Steps(left.x, left.edges, left.values + factor * right.values, rest)
+
+
+def _negated(op: Op, parts: list[Steps]) -> Steps:
+    return _scaled(parts[0], np.full_like(parts[0].values, -1.0))
+
+
+def _scaled(part: Steps, factors: Array) -> Steps:
+    rest = {tensor: own * factors for tensor, own in part.rest.items()}
+    rest = {tensor: own for tensor, own in rest.items() if np.any(own)}
+    return Steps(part.x, part.edges, part.values * factors, rest)
+
+
+def _product(op: Op, parts: list[Steps]) -> Steps | None:
+    left, right = parts if parts[1].is_known else reversed(parts)
+    return _scaled(left, right.values) if right.is_known and np.any(right.values) else None
+
+
+def _quotient(op: Op, parts: list[Steps]) -> Steps | None:
+    left, right = parts
+    if right.is_known and np.all(right.values != 0) and left.rest:
+        return _scaled(left, 1 / right.values)
+    return _elementwise(op, parts)
+
+
+def _picked(op: Op, parts: list[Steps]) -> Steps | None:
+    condition, if_true, if_false = parts
+    if not condition.is_known or condition.x is None:
+        return None
+    holds = condition.values != 0
+    rest: dict[Tensor, Array] = {}
+    for tensor in dict.fromkeys((*if_true.rest, *if_false.rest)):
+        factors = np.where(holds, if_true.rest.get(tensor, 0.0), if_false.rest.get(tensor, 0.0))
+        if np.any(factors):
+            rest[tensor] = factors
+    return Steps(condition.x, condition.edges, np.where(holds, if_true.values, if_false.values), rest)
+
+
+def _cast(op: Op, parts: list[Steps]) -> Steps | None:
+    dtype, part = NUMPY_TYPES.get(op.output.type), parts[0]
+    if dtype is None or not part.is_known or not np.all(np.isfinite(part.values)):
+        return None
+    return Steps(part.x, part.edges, part.values.astype(dtype).astype(np.float64), {})
+
+
+def _elementwise(op: Op, parts: list[Steps]) -> Steps | None:
+    if not all(part.is_known for part in parts):
+        return None
+    with np.errstate(all="ignore"):
+        values = ELEMENTWISE[op.name](*(part.values for part in parts))
+    return Steps(parts[0].x, parts[0].edges, np.asarray(values, np.float64), {})
+
+
+def _same(op: Op, parts: list[Steps]) -> Steps:
+    return parts[0]
+
+
+def _comparison(op: Op, parts: list[Steps]) -> Steps | None:
+    """A comparison, or SIGN, of known values, or of a tensor with a number."""
+    if len(op.inputs) == 2 and op.inputs[0] is op.inputs[1]:
+        return _number(float(op.name in _TRUE_OF_ITSELF))
+    known = _elementwise(op, parts)
+    if known is not None:
+        return known
+    moving = [i for i, part in enumerate(parts) if not part.is_known]
+    number = 0.0 if len(parts) == 1 else uniform(op.input(1 - moving[0]))
+    if len(moving) != 1 or number is None or not np.isfinite(number):
+        return None
+    itself = [_unknown(op.input(i)) if i == moving[0] else _number(number) for i in range(len(parts))]
+    return _against(op, parts, moving[0], number) or _against(op, itself, moving[0], number)
+
+
+def _against(op: Op, parts: list[Steps], index: int, number: float) -> Steps | None:
+    """A comparison of x, or of known values where that is not x, with a number: it changes there and right above."""
+    moving = parts[index]
+    x = next(iter(moving.rest))
+    factors = moving.rest[x]
+    if len(moving.rest) > 1 or x.type != "FLOAT32" or x.is_constant or moving.x not in (None, x):
+        return None
+    if not np.all(np.isin(factors, (0.0, 1.0))) or np.any(moving.values[factors == 1] != 0):
+        return None
+    level = np.array([number], np.float32)
+    parts = [_with_edges(part, x, np.concatenate([level, next_level(level, up=True)])) for part in parts]
+    edges = parts[0].edges
+    inside = np.concatenate([next_level(edges[:1], up=False), edges])
+    operands = [part.values + inside * part.rest[x] if part.rest else part.values for part in parts]
+    return Steps(x, edges, np.asarray(ELEMENTWISE[op.name](*operands), np.float64), {})
+
+
+def _levels(graph: Graph, op: Op) -> Steps | None:
+    """ROUND, FLOOR or CEIL of what rises or falls with x and takes few levels."""
+    found = edges_of_levels(graph, op.output)
+    return None if found is None else Steps(*found, {})
+
+
+_RULES: dict[str, Callable[[Op, list[Steps]], Steps | None]] = {
+    **dict.fromkeys(ELEMENTWISE, _elementwise),
+    **dict.fromkeys((*_COMPARISONS, "SIGN"), _comparison),
+    **dict.fromkeys(("QUANTIZE", "DEQUANTIZE"), _same),
+    **dict.fromkeys(("SELECT", "SELECT_V2"), _picked),
+    "ADD": _sum,
+    "SUB": _sum,
+    "NEG": _negated,
+    "MUL": _product,
+    "DIV": _quotient,
+    "CAST": _cast,
+}

@@ -1,0 +1,191 @@
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from litebnn.graph import Tensor
+from litebnn.rewriting.affine import LEAST
+from litebnn.rewriting.signs import find_sign, find_two_values
+from litebnn.rewriting.signs.steps import steps_of
+from tests.support.float_models import FloatModel
+
+Spelling = Callable[[FloatModel, Tensor], Tensor]
+
+
+def _number(model: FloatModel, condition: Tensor) -> Tensor:
+    return model.op("CAST", [condition], condition.dims)
+
+
+def _compared(model: FloatModel, x: Tensor, comparison: str, level: float = 0.0) -> Tensor:
+    return model.elementwise(comparison, x, model.const(level), type="BOOL")
+
+
+def _two_booleans(model: FloatModel, x: Tensor) -> Tensor:
+    above, below = (_number(model, _compared(model, x, name)) for name in ("GREATER_EQUAL", "LESS"))
+    return model.elementwise("SUB", above, below)
+
+
+def _heaviside(model: FloatModel, x: Tensor) -> Tensor:
+    isnan = model.elementwise("NOT_EQUAL", x, x, type="BOOL")
+    zero = model.elementwise("LOGICAL_OR", _compared(model, x, "LESS"), isnan, type="BOOL")
+    step = model.op("SELECT_V2", [zero, model.const(0, np.int32), model.const(1, np.int32)], x.dims, type="INT32")
+    number = model.op("CAST", [step], x.dims)
+    picked = model.op("SELECT_V2", [_compared(model, x, "EQUAL"), model.const(1), number], x.dims)
+    return model.elementwise("SUB", model.elementwise("MUL", picked, model.const(2)), model.const(1))
+
+
+def _one_minus_magnitude(model: FloatModel, x: Tensor) -> Tensor:
+    sign = model.elementwise("SIGN", x)
+    return model.elementwise("ADD", sign, model.elementwise("SUB", model.const(1), model.elementwise("ABS", sign)))
+
+
+def _zeros_replaced(model: FloatModel, x: Tensor) -> Tensor:
+    return model.elementwise("SIGN", model.op("SELECT_V2", [_compared(model, x, "EQUAL"), model.const(1), x], x.dims))
+
+
+def _detached(model: FloatModel, x: Tensor) -> Tensor:
+    clip, sign = model.elementwise("RELU_N1_TO_1", x), _two_booleans(model, x)
+    return model.elementwise("ADD", model.elementwise("SUB", sign, clip), clip)
+
+
+def _added_to_itself(model: FloatModel, x: Tensor) -> Tensor:
+    return model.elementwise("ADD", x, model.elementwise("ADD", model.elementwise("NEG", x), _two_booleans(model, x)))
+
+
+def _masked(model: FloatModel, x: Tensor) -> Tensor:
+    """A parabola that a mask picks is added to a sign and taken away."""
+    parabola = model.elementwise("MUL", model.elementwise("MUL", x, x), _number(model, _compared(model, x, "LESS", 1)))
+    return model.elementwise("ADD", model.elementwise("SUB", _two_booleans(model, x), parabola), parabola)
+
+
+def _rounded(model: FloatModel, x: Tensor) -> Tensor:
+    half = model.elementwise("MUL", model.elementwise("ADD", x, model.const(1)), model.const(0.5))
+    clipped = model.elementwise("MINIMUM", model.elementwise("RELU", half), model.const(1))
+    twice = model.elementwise("MUL", model.elementwise("ROUND", clipped), model.const(2))
+    return model.elementwise("SUB", twice, model.const(1))
+
+
+SPELLINGS: list[Spelling] = [
+    _two_booleans,
+    _heaviside,
+    _one_minus_magnitude,
+    _zeros_replaced,
+    _detached,
+    _added_to_itself,
+    _masked,
+]
+
+
+@pytest.mark.parametrize("spelling", SPELLINGS)
+def test_a_sign_is_found_however_it_is_written(spelling: Spelling) -> None:
+    model = FloatModel()
+    x = model.input(1, 4)
+    sign = find_sign(model.graph, spelling(model, x))
+    assert sign is not None
+    assert (sign.x, sign.comparison, sign.threshold) == (x, "GREATER_EQUAL", 0.0)
+
+
+def test_a_rounded_line_changes_where_the_runtime_rounds_it_up() -> None:
+    model = FloatModel()
+    x = model.input(1, 4)
+    sign = find_sign(model.graph, _rounded(model, x))
+    assert sign is not None
+    level = np.float32(sign.threshold)
+    assert (sign.x, sign.comparison) == (x, "GREATER_EQUAL")
+
+    def value(number: np.float32) -> float:
+        half = (number + np.float32(1)) * np.float32(0.5)
+        return float(2 * np.rint(np.clip(half, np.float32(0), np.float32(1))) - 1)
+
+    assert value(level) == 1.0
+    assert value(np.nextafter(level, np.float32(-1))) == -1.0
+
+
+def test_rounding_that_takes_many_levels_is_no_sign() -> None:
+    model = FloatModel()
+    assert find_sign(model.graph, model.elementwise("ROUND", model.input(1, 4))) is None
+
+
+def test_a_term_that_does_not_cancel_leaves_no_sign() -> None:
+    model = FloatModel()
+    x = model.input(1, 4)
+    sign, clip, other = _two_booleans(model, x), model.elementwise("RELU_N1_TO_1", x), model.elementwise("TANH", x)
+    assert find_sign(model.graph, model.elementwise("ADD", model.elementwise("SUB", sign, clip), other)) is None
+    assert find_sign(model.graph, model.elementwise("SUB", model.elementwise("SUB", sign, clip), clip)) is None
+    clamped = model.elementwise("SUB", sign, clip, activation="relu")
+    assert find_sign(model.graph, model.elementwise("ADD", clamped, clip)) is None
+
+
+def test_signs_of_different_tensors_are_none_together() -> None:
+    model = FloatModel()
+    left, right = (_number(model, _compared(model, model.input(1, 4), "GREATER_EQUAL")) for _ in range(2))
+    assert find_sign(model.graph, model.elementwise("SUB", left, right)) is None
+
+
+def test_sign_takes_three_values_unless_zero_does_not_matter() -> None:
+    model = FloatModel()
+    x = model.input(1, 4)
+    lone = model.elementwise("SIGN", x)
+    steps = steps_of(model.graph, lone)
+    assert steps.edges.tolist() == [0.0, LEAST]
+    assert steps.values.tolist() == [-1.0, 0.0, 1.0]
+    assert find_sign(model.graph, lone) is None
+    assert find_sign(model.graph, lone, assume_nonzero=True) is not None
+
+
+def test_a_scaled_straight_through_sign_takes_two_values() -> None:
+    model = FloatModel()
+    x = model.input(1, 4)
+    condition = _compared(model, x, "GREATER_EQUAL")
+    sign = model.op("SELECT_V2", [condition, model.const(1), model.const(-1)], x.dims)
+    scaled = model.elementwise("MUL", sign, model.const(0.25))
+    clip = model.elementwise("RELU_N1_TO_1", x)
+    values = find_two_values(model.graph, model.elementwise("ADD", model.elementwise("SUB", scaled, clip), clip))
+    assert values is not None
+    assert (values.source, values.high, values.low) == (condition, 0.25, -0.25)
+
+
+_UNARY = ("SIGN", "ABS", "NEG", "RELU", "RELU_N1_TO_1", "TANH")
+_BINARY = ("ADD", "SUB", "MUL", "MAXIMUM", "MINIMUM")
+_COMPARISONS = ("GREATER_EQUAL", "GREATER", "LESS_EQUAL", "LESS", "EQUAL", "NOT_EQUAL")
+_NUMBERS = (-1.0, -0.5, 0.0, 0.25, 1.0, 2.0)
+
+
+def _value(name: str, *operands: np.ndarray) -> np.ndarray:
+    table = {
+        "SIGN": np.sign, "ABS": np.abs, "NEG": np.negative, "TANH": np.tanh, "RELU": lambda v: np.maximum(v, 0),
+        "RELU_N1_TO_1": lambda v: np.clip(v, -1, 1), "ADD": np.add, "SUB": np.subtract, "MUL": np.multiply,
+        "MAXIMUM": np.maximum, "MINIMUM": np.minimum, "GREATER_EQUAL": np.greater_equal, "GREATER": np.greater,
+        "LESS_EQUAL": np.less_equal, "LESS": np.less, "EQUAL": np.equal, "NOT_EQUAL": np.not_equal,
+    }  # fmt: skip
+    return np.asarray(table[name](*operands), np.float64)
+
+
+@given(st.data())
+def test_what_is_known_of_random_expressions_is_true(data: st.DataObject) -> None:
+    model = FloatModel()
+    x = model.input(1, 4)
+    at = np.array([-3.0, -1.0, -0.75, -0.5, -0.25, 0.0, 0.25, 0.5, 1.0, 1.5, 2.0, 3.0])
+    made: list[tuple[Tensor, np.ndarray]] = [(x, at)]
+    for _ in range(data.draw(st.integers(1, 8))):
+        kind = data.draw(st.sampled_from(("unary", "binary", "number", "comparison")))
+        tensor, values = data.draw(st.sampled_from(made))
+        number = data.draw(st.sampled_from(_NUMBERS))
+        if kind == "unary":
+            name = data.draw(st.sampled_from(_UNARY))
+            made.append((model.elementwise(name, tensor), _value(name, values)))
+        elif kind == "comparison":
+            name = data.draw(st.sampled_from(_COMPARISONS))
+            made.append((_number(model, _compared(model, tensor, name, number)), _value(name, values, number)))
+        else:
+            name = data.draw(st.sampled_from(_BINARY))
+            constant = (model.const(number), np.full_like(at, number))
+            other = data.draw(st.sampled_from(made)) if kind == "binary" else constant
+            made.append((model.elementwise(name, tensor, other[0]), _value(name, values, other[1])))
+    tensor, expected = made[-1]
+    steps = steps_of(model.graph, tensor)
+    if steps.is_known and steps.x in (x, None):
+        found = steps.values[np.searchsorted(steps.edges, at, side="right")]
+        np.testing.assert_allclose(found, expected, atol=1e-12)

@@ -1,0 +1,58 @@
+"""Files that other trainers exported, one for each way of writing a sign, are binary from layer to layer.
+
+`tests/golden_trainers/` has the scripts that wrote them; docs/idioms.md is the table of what they show.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import litebnn
+from litebnn.flatbuffer import read_model
+from tests.support.float_models import op_names
+
+FOLDER = Path(__file__).parents[1] / "golden_trainers"
+FILES = sorted(FOLDER.glob("*.tflite"))
+# The networks that these do not list have two binary layers, of which the first writes bits.
+BITS = ["bits", "FLOAT32"]
+OUTPUTS = {
+    "concatenation": ["FLOAT32", "FLOAT32"],
+    "flatten": ["FLOAT32", "bits", "FLOAT32"],
+    "flatten_norm": ["FLOAT32", "FLOAT32"],
+    "prelu": ["FLOAT32", "FLOAT32"],
+    "react_blocks": ["FLOAT32", "FLOAT32"],
+    "rprelu": ["FLOAT32", "FLOAT32"],
+    "strides": ["FLOAT32", "FLOAT32"],
+}
+# Nothing but the transpose of the input is left of the exporter's own layout.
+CHANNELS_LAST = ("channels_last", "linear")
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
+def test_every_spelling_is_binary_from_layer_to_layer(path: Path, library: None) -> None:
+    name = path.stem
+    assume_nonzero = name.startswith("lone_")
+    source = path.read_bytes()
+    converted, report = litebnn.convert_tflite(source, assume_nonzero=assume_nonzero, return_report=True)
+    assert [layer.output for layer in report.layers if layer.binary] == OUTPUTS.get(name, BITS)
+    assert any("assume_nonzero" in warning for warning in report.warnings) == assume_nonzero
+    assert op_names(converted).count("TRANSPOSE") == (name not in CHANNELS_LAST)
+    _assert_close(source, converted)
+
+
+@pytest.mark.parametrize("path", [p for p in FILES if p.stem.startswith("lone_")], ids=lambda path: path.stem)
+def test_a_lone_sign_stays_float_unless_zero_does_not_matter(path: Path) -> None:
+    with pytest.warns(UserWarning, match="no binary layer"):
+        assert litebnn.convert_tflite(path) == path.read_bytes()
+
+
+def _assert_close(source: bytes, converted: bytes) -> None:
+    shape = read_model(source).graphs[0].inputs[0].shape
+    float_model, binary_model = litebnn.Interpreter(source), litebnn.Interpreter(converted)
+    rng = np.random.default_rng(0)
+    for _ in range(4):
+        x = rng.standard_normal(shape).astype(np.float32)
+        np.testing.assert_allclose(binary_model.predict(x), float_model.predict(x), rtol=1e-4, atol=1e-4)
