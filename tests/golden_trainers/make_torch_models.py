@@ -238,8 +238,8 @@ NETWORKS: dict[str, Callable[[], nn.Module]] = {
         *(nn.Conv2d(3, 64, 1), BinaryConv(64, 64, 1, groups=2), nn.BatchNorm2d(64), BinaryConv(64, 8, 1), Mean())
     ),
     "flatten": lambda: nn.Sequential(
-        *(*first(), BinaryConv(8, 8, 3), nn.BatchNorm2d(8), nn.MaxPool2d(2), nn.Flatten()),
-        *(BinaryLinear(8 * 9, 16, bias=False), nn.BatchNorm1d(16), BinaryLinear(16, 5)),
+        *(*first(), BinaryConv(8, 32, 3), nn.BatchNorm2d(32), nn.MaxPool2d(2), nn.Flatten()),
+        *(BinaryLinear(32 * 9, 8, bias=False), nn.BatchNorm1d(8), BinaryLinear(8, 5)),
     ),
     "flatten_norm": lambda: nn.Sequential(
         *(*first(), BinaryConv(8, 8, 3), nn.MaxPool2d(2), nn.Flatten(), nn.BatchNorm1d(72), nn.Hardtanh()),
@@ -251,7 +251,9 @@ NETWORKS: dict[str, Callable[[], nn.Module]] = {
     "conv1d": lambda: nn.Sequential(
         *(nn.Conv1d(3, 8, 3), nn.BatchNorm1d(8), BinaryConv1d(8, 8, 3), nn.BatchNorm1d(8), BinaryConv1d(8, 8, 3))
     ),
-    "prelu": lambda: nn.Sequential(*first(), BinaryConv(8, 8, 3), nn.PReLU(), nn.BatchNorm2d(8), BinaryConv(8, 8, 3)),
+    "prelu": lambda: nn.Sequential(
+        *(*first(), BinaryConv(8, 8, 3), nn.PReLU(), nn.BatchNorm2d(8), BinaryConv(8, 8, 3), Mean())
+    ),
     "channels_last": lambda: network(sign=straight_through(where, clip)),
     "batch_of_four": lambda: network(sign=straight_through(where, clip)),
     "concatenation": lambda: nn.Sequential(*first(), Dense(8), Dense(16), Mean(), nn.Linear(32, 5)),

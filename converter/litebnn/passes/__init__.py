@@ -23,6 +23,7 @@ from litebnn.passes.find_signs.fold_reshape_shapes import fold_reshape_shapes
 from litebnn.passes.find_signs.move_unit_axes import move_unit_axes
 from litebnn.passes.find_signs.pad_bits import pad_bits
 from litebnn.passes.find_signs.pool_bits import pool_bits
+from litebnn.passes.find_signs.recognize_prelu import recognize_prelu
 from litebnn.passes.find_signs.recognize_signs import recognize_signs
 from litebnn.passes.find_signs.remove_empty_padding import remove_empty_padding
 from litebnn.passes.find_signs.reshape_bits import reshape_bits
@@ -36,6 +37,7 @@ from litebnn.passes.fuse.merge_signs import merge_signs
 from litebnn.passes.fuse.move_interleaving import move_interleaving
 from litebnn.passes.fuse.move_reshapes import move_reshapes
 from litebnn.passes.fuse.pack_outputs import pack_outputs
+from litebnn.passes.fuse.prelu_before_sign import prelu_before_sign
 from litebnn.passes.fuse.sign_before_maxpool import sign_before_maxpool
 from litebnn.passes.fuse.sign_before_quantize import sign_before_quantize
 from litebnn.passes.fuse.simplify_affine_before_sign import simplify_affine_before_sign
@@ -50,6 +52,8 @@ from litebnn.passes.int8.set_interface_types import set_interface_types
 from litebnn.passes.int8.shift_uint8_to_int8 import shift_uint8_to_int8
 from litebnn.passes.int8.write_int8 import write_int8
 from litebnn.passes.layout.merge_transposes import merge_transposes
+from litebnn.passes.layout.permute_features import permute_features
+from litebnn.passes.layout.sink_reshapes import sink_reshapes
 from litebnn.passes.layout.sink_transposes import sink_transposes
 from litebnn.passes.tidy.merge_constants import merge_constants
 from litebnn.passes.tidy.remove_dead_ops import remove_dead_ops
@@ -63,6 +67,8 @@ PHASES: dict[str, tuple[Pass, ...]] = {
         fold_constants,
         sink_transposes,
         merge_transposes,
+        sink_reshapes,
+        permute_features,
         remove_dead_ops,
     ),
     "find_signs": (
@@ -70,6 +76,7 @@ PHASES: dict[str, tuple[Pass, ...]] = {
         fold_reshape_shapes,
         remove_empty_padding,
         recognize_signs,
+        recognize_prelu,
         shift_two_values,
         sign_after_transpose,
         merge_transposes,
@@ -97,6 +104,7 @@ PHASES: dict[str, tuple[Pass, ...]] = {
         activate_before_maxpool,
         fuse_post_activation,
         skip_sign_preserving_ops,
+        prelu_before_sign,
         sign_before_maxpool,
         sign_before_quantize,
         pack_outputs,

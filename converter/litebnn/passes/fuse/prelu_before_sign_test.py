@@ -1,0 +1,45 @@
+import numpy as np
+import pytest
+
+from litebnn.graph import Tensor
+from litebnn.passes import BINARY_PHASES, PHASES
+from litebnn.passes.find_signs.recognize_signs import recognize_signs
+from litebnn.passes.fuse.prelu_before_sign import prelu_before_sign
+from tests.support.float_models import FloatModel, assert_same_values, op_names, rewritten, sign_weights
+
+RNG = np.random.default_rng(0)
+SLOPES = 2.0 ** -(np.arange(32) % 3)
+SHIFTS = RNG.choice([-4.5, -1.5, -0.5, 0.5, 2.5], 32)
+
+
+def behind_prelu(model: FloatModel, x: Tensor, slopes: np.ndarray, scale: float) -> Tensor:
+    x = model.op("PRELU", [x, model.const(slopes.reshape(1, 1, -1))], x.dims)
+    return model.elementwise("ADD", model.elementwise("MUL", x, model.const(scale)), model.const(SHIFTS))
+
+
+@pytest.mark.parametrize("scale", [0.5, -2.0])
+def test_only_the_threshold_moves(scale: float, library: None) -> None:
+    model = FloatModel()
+    source = model.finish(model.sign(behind_prelu(model, model.input(1, 4, 4, 32), SLOPES, scale), "where_ge"))
+    result = rewritten(source, *PHASES["find_signs"], prelu_before_sign, *PHASES["tidy"])
+    assert "PRELU" not in op_names(result)
+    assert_same_values(source, result)
+
+
+@pytest.mark.parametrize("scale", [0.5, -2.0])
+def test_a_layer_in_front_writes_bits(scale: float, library: None) -> None:
+    model = FloatModel()
+    x = model.conv(model.sign(model.input(1, 6, 6, 32)), sign_weights(RNG, 32, 3, 3, 32))
+    x = model.sign(behind_prelu(model, x, SLOPES, scale), "where_ge")
+    source = model.finish(model.conv(x, sign_weights(RNG, 8, 3, 3, 32)))
+    passes = [one for phase in BINARY_PHASES for one in PHASES[phase]] * 3
+    result = rewritten(source, *passes, *PHASES["tidy"])
+    assert op_names(result) == ["LceQuantize", "LceBconv2d", "LceBconv2d"]
+    assert_same_values(source, result)
+
+
+def test_slopes_that_are_not_positive_stay() -> None:
+    model = FloatModel()
+    slopes = np.where(np.arange(32) == 3, -0.5, SLOPES)
+    source = model.finish(model.sign(behind_prelu(model, model.input(1, 4, 4, 32), slopes, 1.0), "where_ge"))
+    assert "PRELU" in op_names(rewritten(source, recognize_signs, prelu_before_sign))

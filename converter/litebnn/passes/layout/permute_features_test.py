@@ -1,0 +1,44 @@
+import numpy as np
+import pytest
+
+from litebnn.graph import Tensor
+from litebnn.passes import PHASES
+from litebnn.passes.layout.permute_features import permute_features
+from tests.support.float_models import FloatModel, assert_same_values, dyadic, op_names, rewritten, run_pass
+
+RNG = np.random.default_rng(0)
+
+
+def flat(model: FloatModel) -> Tensor:
+    """[1, 24] features of an image of 2 × 3 pixels with 4 channels, flattened channels first."""
+    x = model.input(1, 2, 3, 4)
+    turned = model.op("TRANSPOSE", [x, model.const((0, 3, 1, 2), np.int32)], (1, 4, 2, 3))
+    return model.reshape(turned, 1, 24)
+
+
+def test_the_columns_of_dense_layers_are_permuted(library: None) -> None:
+    model = FloatModel()
+    x = flat(model)
+    shifted = model.elementwise("ADD", model.elementwise("MUL", x, model.const(2)), model.const(dyadic(RNG, 24)))
+    sides = model.dense(shifted, dyadic(RNG, 3, 24)), model.dense(model.elementwise("RELU", x), dyadic(RNG, 3, 24))
+    source = model.finish(model.elementwise("ADD", *sides))
+    result = rewritten(source, permute_features, *PHASES["tidy"])
+    assert "TRANSPOSE" not in op_names(result)
+    assert_same_values(source, result)
+
+
+@pytest.mark.parametrize("reader", ["output", "softmax", "input", "split"])
+def test_features_that_are_read_in_their_order_keep_it(reader: str) -> None:
+    model = FloatModel()
+    x = flat(model)
+    outputs = [model.dense(x, dyadic(RNG, 3, 24))]
+    if reader == "output":
+        outputs.append(x)
+    elif reader == "softmax":
+        outputs.append(model.op("SOFTMAX", [x], x.dims))
+    elif reader == "input":
+        outputs.append(model.dense(model.elementwise("ADD", x, model.input(1, 24)), dyadic(RNG, 3, 24)))
+    else:
+        outputs.append(model.dense(model.reshape(x, 2, 12), dyadic(RNG, 3, 12)))
+    changed, _ = run_pass(permute_features, model.model(*outputs))
+    assert not changed

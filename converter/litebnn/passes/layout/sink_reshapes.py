@@ -1,0 +1,84 @@
+"""Reshapes between a comparison and what it picks, and those that take a Conv1D's axis away, go behind what is there.
+
+Channel-first exporters compute a Conv1D as a CONV_2D between reshapes, and may flatten the boolean of a sign: then
+neither the sign nor the transposes can be seen from the layer.
+"""
+
+from __future__ import annotations
+
+from litebnn.graph import Graph, Op, Tensor, constant, facts
+from litebnn.rewriting.build import derived, like
+from litebnn.rewriting.constants import ELEMENTWISE
+from litebnn.rewriting.each import each
+from litebnn.rewriting.match import uniform
+from litebnn.rewriting.notes import Notes
+from litebnn.rewriting.reshapes import is_describable, reshape_op
+
+
+@each(*ELEMENTWISE, "CAST", "RESHAPE")
+def sink_reshapes(graph: Graph, op: Op, notes: Notes) -> bool:
+    first = next(filter(None, (_reshape_to_sink(graph, tensor) for tensor in op.inputs)), None)
+    if first is None:
+        return False
+    if op.name == "RESHAPE":
+        return _merge(graph, first, op)
+    before, after = first.input(0).dims, first.output.dims
+    if op.output.dims != after:
+        return False
+    operands = [_unshaped(graph, tensor, before, after) for tensor in op.inputs]
+    known = [operand for operand in operands if operand is not None]
+    if len(known) != len(operands):
+        return False
+    for index, operand in enumerate(known):
+        graph.set_input(op, index, operand)
+    result = op.output
+    inner = like(result, derived(result.name, "/unshaped"), dims=before)
+    graph.set_output(op, inner)
+    graph.insert(reshape_op(inner, result), after=op)
+    return True
+
+
+def _reshape_to_sink(graph: Graph, tensor: Tensor | None) -> Op | None:
+    op = graph.producer(tensor)
+    if op is None or not facts(op).reshapes or not is_describable(op.output) or op.output.quantization is not None:
+        return None
+    return op if op.output.type == "BOOL" or _takes_an_axis_away(graph, op) else None
+
+
+def _takes_an_axis_away(graph: Graph, op: Op) -> bool:
+    """Whether what a Conv1D computes, perhaps behind other ops, is turned channel-first and loses its axis of 1."""
+    before, after = op.input(0).dims, op.output.dims
+    turn = graph.producer(op.input(0))
+    while turn is not None and turn.name in ELEMENTWISE and turn.inputs[0] is not None:
+        turn = graph.producer(turn.input(0))
+    return turn is not None and turn.name == "TRANSPOSE" and len(before) == 4 and (*before[:2], *before[3:]) == after
+
+
+def _unshaped(graph: Graph, tensor: Tensor | None, before: tuple[int, ...], after: tuple[int, ...]) -> Tensor | None:
+    """The operand as it was before a reshape; None where that is not known."""
+    if tensor is None:
+        return None
+    op = graph.producer(tensor)
+    if op is not None and facts(op).reshapes and op.input(0).dims == before:
+        return op.input(0)
+    number, array = uniform(tensor), tensor.array
+    if array is None:
+        return None
+    if number is not None:
+        return constant(tensor.name, array.reshape(-1)[:1].reshape(()))
+    if array.ndim != len(after) or (*before[:2], *before[3:]) != after:
+        return None
+    return constant(derived(tensor.name, "/unshaped"), array.reshape(*array.shape[:2], 1, *array.shape[2:]))
+
+
+def _merge(graph: Graph, first: Op, op: Op) -> bool:
+    """A reshape of a reshape -> one, or none where the dimensions are those that there were."""
+    source = first.input(0)
+    if source.dims == op.output.dims and not graph.is_output(op.output):
+        graph.redirect(op.output, source)
+        graph.remove(op)
+        return True
+    if not is_describable(op.output):
+        return False
+    graph.replace(op, reshape_op(source, op.output))
+    return True

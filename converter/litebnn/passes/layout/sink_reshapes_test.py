@@ -1,0 +1,52 @@
+import numpy as np
+import pytest
+
+from litebnn.graph import Tensor
+from litebnn.passes import PHASES
+from litebnn.passes.layout.merge_transposes import merge_transposes
+from litebnn.passes.layout.sink_reshapes import sink_reshapes
+from litebnn.passes.layout.sink_transposes import sink_transposes
+from tests.support.float_models import FloatModel, assert_same_values, op_names, rewritten, run_pass
+
+
+def transpose(model: FloatModel, x: Tensor, *order: int) -> Tensor:
+    return model.op("TRANSPOSE", [x, model.const(order, np.int32)], [x.dims[axis] for axis in order])
+
+
+def conv1d(model: FloatModel, between: str) -> Tensor:
+    """What lies between two Conv1Ds of 10 positions and 8 channels."""
+    x = model.reshape(transpose(model, model.input(1, 1, 10, 8), 0, 3, 1, 2), 1, 8, 10)
+    if between == "norm":
+        x = model.elementwise("MUL", x, model.const(np.arange(8).reshape(1, 8, 1) / 4))
+    x = model.elementwise("ADD", x, model.const(0.5))
+    return transpose(model, model.reshape(x, 1, 8, 1, 10), 0, 2, 3, 1)
+
+
+@pytest.mark.parametrize("between", ["number", "norm"])
+def test_nothing_is_left_of_the_layout_between_two_conv1ds(between: str, library: None) -> None:
+    model = FloatModel()
+    source = model.finish(model.max_pool(conv1d(model, between), 1, 1))
+    passes = (sink_transposes, merge_transposes, sink_reshapes)
+    result = rewritten(source, *passes, *passes, *passes, *passes, *PHASES["tidy"])
+    assert not {"TRANSPOSE", "RESHAPE"} & set(op_names(result))
+    assert_same_values(source, result)
+
+
+def test_a_reshape_of_a_boolean_goes_behind_the_select(library: None) -> None:
+    model = FloatModel()
+    condition = model.elementwise("GREATER_EQUAL", model.input(1, 2, 3, 4), model.const(0), type="BOOL")
+    flat = model.op("RESHAPE", [condition, model.const((1, 24), np.int32)], (1, 24), type="BOOL")
+    source = model.finish(model.op("SELECT_V2", [flat, model.const(1), model.const(-1)], (1, 24)))
+    result = rewritten(source, sink_reshapes, *PHASES["tidy"])
+    assert op_names(result) == ["GREATER_EQUAL", "SELECT_V2", "RESHAPE"]
+    assert_same_values(source, result)
+
+
+def test_other_reshapes_and_constants_of_another_shape_stay() -> None:
+    model = FloatModel()
+    relu = model.elementwise("RELU", model.reshape(model.input(1, 2, 3, 4), 1, 24))
+    condition = model.elementwise("GREATER_EQUAL", model.input(1, 2, 3, 4), model.const(0), type="BOOL")
+    flat = model.op("RESHAPE", [condition, model.const((1, 24), np.int32)], (1, 24), type="BOOL")
+    picked = model.op("SELECT_V2", [flat, model.const(np.arange(24)), model.const(-1)], (1, 24))
+    changed, _ = run_pass(sink_reshapes, model.model(relu, picked))
+    assert not changed
