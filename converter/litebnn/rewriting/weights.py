@@ -107,11 +107,16 @@ def pack_levels(levels: Array, bits: int) -> Array:
 
 
 def bias_values(bias: Tensor | None, channels: int) -> Array | None:
-    """float32 [channels] of a layer's bias, zeros where it has none; None where it is not a constant."""
+    """float32 [channels] of a layer's bias, zeros where it has none; None where it is not a constant.
+
+    The converters make biases of [1, 1, 1, channels] too, and the runtime goes by the number of their values.
+    """
     if bias is None:
         return np.zeros(channels, np.float32)
     array = floats(bias)
-    return array if array is not None and array.shape == (channels,) else None
+    if array is None or array.shape not in ((channels,), (1, 1, 1, channels)):
+        return None
+    return array.reshape(channels)
 
 
 def binary_parts(graph: Graph, op: Op, weights: Array) -> tuple[Array, Array, Array] | str:

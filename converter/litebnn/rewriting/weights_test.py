@@ -16,7 +16,8 @@ def test_a_channel_that_is_zero_altogether_has_magnitude_zero() -> None:
 
 def test_a_bias_is_one_float_for_each_channel() -> None:
     np.testing.assert_array_equal(bias_values(None, 3), np.zeros(3))
-    np.testing.assert_array_equal(bias_values(constant("b", np.ones(3, np.float32)), 3), np.ones(3))
+    for shape in ((3,), (1, 1, 1, 3)):
+        np.testing.assert_array_equal(bias_values(constant("b", np.ones(shape, np.float32)), 3), np.ones(3))
     for other in (np.ones(4, np.float32), np.ones((1, 3), np.float32), np.ones(3, np.int32)):
         assert bias_values(constant("b", other), 3) is None
 

@@ -1,0 +1,116 @@
+"""Networks of litebnn.keras on each backend, converted, against their trainers and against larq's form of them."""
+
+import importlib
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import bootstrap
+import litebnn
+from toolchains.targets import ROOT
+
+SEEDS = range(10)
+# Python with Keras 3 and a torch backend that can export; without it, what bootstrap makes for PyTorch where Keras is.
+PYTHON_VARIABLE = "LITEBNN_KERAS_TORCH_PYTHON"
+
+
+def torch_python() -> str:
+    python = os.environ.get(PYTHON_VARIABLE, str(bootstrap.python_of(bootstrap.TORCH_VENV)))
+    if not Path(python).exists() or subprocess.run([python, "-c", "import litert_torch, keras"]).returncode:
+        pytest.skip(f"needs a Python with keras, torch and litert-torch in {PYTHON_VARIABLE}")
+    return python
+
+
+def run(python: str, backend: str, *arguments: str) -> subprocess.CompletedProcess[str]:
+    variables = {"KERAS_BACKEND": backend, "PYTHONPATH": f"{ROOT / 'converter'}{os.pathsep}{ROOT}"}
+    environment = {key: value for key, value in os.environ.items() if key != "TF_USE_LEGACY_KERAS"} | variables
+    return subprocess.run([python, *arguments], capture_output=True, text=True, cwd=ROOT, env=environment)
+
+
+def networks(kind: str, backend: str, python: str, folder: Path) -> Path:
+    """The folder with ten random networks as a trainer makes, computes and converts them."""
+    folder.mkdir()
+    program = ("-m", "tests.support.keras_networks", kind, str(folder), str(SEEDS.start), str(len(SEEDS)))
+    result = run(python, backend, *program)
+    assert result.returncode == 0, result.stderr[-3000:]
+    return folder
+
+
+@pytest.fixture(scope="module")
+def larq_networks(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    pytest.importorskip("larq", reason="needs larq: python3 bootstrap.py test")
+    return networks("larq", "tensorflow", sys.executable, tmp_path_factory.mktemp("networks") / "larq")
+
+
+@pytest.mark.usefixtures("library")
+@pytest.mark.parametrize("backend", ["tensorflow", "torch"])
+def test_random_networks_compute_what_keras_does_and_are_as_small_as_larqs(
+    backend: str, larq_networks: Path, tmp_path: Path
+) -> None:
+    python = sys.executable if backend == "tensorflow" else torch_python()
+    folder = networks("keras", backend, python, tmp_path / backend)
+    for seed in SEEDS:
+        data, path = np.load(folder / f"{seed}.npz"), folder / f"{seed}.tflite"
+        assert np.count_nonzero(data["binary"]) == data["expected"], seed
+        outputs = litebnn.Interpreter(path).predict(data["x"])
+        np.testing.assert_allclose(outputs, data["y"], atol=1e-4, err_msg=str(seed))
+        np.testing.assert_allclose(data["y"], np.load(larq_networks / f"{seed}.npz")["y"], atol=1e-4, err_msg=str(seed))
+        assert path.stat().st_size <= (larq_networks / f"{seed}.tflite").stat().st_size + 1024, seed
+
+
+def test_the_torch_backend_has_everything_that_tensorflow_has(tmp_path: Path) -> None:
+    """Values, gradients, training with Bop, flip ratios, saved models, orders and names of inputs and outputs."""
+    result = run(torch_python(), "torch", "-m", "tests.support.keras_backend", str(tmp_path))
+    assert result.returncode == 0, result.stderr[-3000:]
+
+
+def test_jax_trains_and_says_that_it_cannot_export(tmp_path: Path) -> None:
+    python = torch_python()
+    if run(python, "jax", "-c", "import jax").returncode:
+        pytest.skip("needs jax")
+    result = run(python, "jax", "-m", "tests.support.keras_backend", str(tmp_path))
+    assert result.returncode == 0, result.stderr[-3000:]
+    converted = run(
+        python, "jax", "-m", "litebnn.cli", "convert", str(tmp_path / "model.keras"), "-o", str(tmp_path / "out.tflite")
+    )
+    assert converted.returncode == 1
+    assert converted.stderr.count("\n") == 1
+    assert 'the backend "jax", which cannot export: set KERAS_BACKEND=tensorflow or torch' in converted.stderr
+
+
+def test_without_keras_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "keras", None)
+    for name in [name for name in sys.modules if name.startswith("litebnn.keras")]:
+        monkeypatch.delitem(sys.modules, name)
+    with pytest.raises(ImportError, match=r"litebnn\.keras needs Keras 3 .*pip install 'litebnn\[keras\]'"):
+        importlib.import_module("litebnn.keras")
+
+
+def test_importing_imports_keras_and_nothing_else() -> None:
+    code = """
+        import sys, litebnn
+        assert "keras" not in sys.modules and "tensorflow" not in sys.modules
+        import litebnn.keras
+        assert not {"larq", "tf_keras", "litert_torch"} & set(sys.modules)
+    """
+    pytest.importorskip("keras", minversion="3", reason="pip install 'litebnn[keras]'")
+    result = run(sys.executable, "tensorflow", "-c", "\n".join(line.strip() for line in code.splitlines()))
+    assert result.returncode == 0, result.stderr
+
+
+def test_a_backend_that_lacks_its_exporter_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    keras: Any = pytest.importorskip("keras", minversion="3", reason="pip install 'litebnn[keras]'")
+    model = keras.Sequential([keras.Input((4,)), keras.layers.Dense(2)])
+    monkeypatch.setattr(keras.config, "backend", lambda: "torch")
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+    with pytest.raises(litebnn.ConversionError, match="from the torch backend needs pip install litert-torch"):
+        litebnn.convert_keras_model(model)
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: name)
+    monkeypatch.setattr(keras, "__version__", "3.12.0")
+    with pytest.raises(litebnn.ConversionError, match="Keras 3.12.0 cannot export from the torch backend"):
+        litebnn.convert_keras_model(model)
