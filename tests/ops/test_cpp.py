@@ -12,9 +12,9 @@ from toolchains.targets import ROOT
 
 TESTS = ["kernels_test", "litert_test"]
 TESTS += sorted(path.stem for path in (ROOT / "ops" / "tests").glob("*_test.cc") if path.stem != "abi_test")
-# What each build is for. Counting allocations is no use under a sanitizer, which makes its own.
+# What each build is for. Counting allocations is no use under a sanitizer, which makes its own, and neither are times.
 ONLY = {"clang": {"kernels_test", "ops_test"}, "thread": {"kernels_test", "threads_test"}}
-NOT = {"address": {"allocation_test", "failed_allocation_test"}}
+NOT = {"address": {"allocation_test", "failed_allocation_test", "prepare_time_test"}}
 CASES = [
     (build, test)
     for build in BUILDS
