@@ -1,24 +1,38 @@
-"""Sound graphs that bytes damage: converted or refused."""
+"""Random graphs, of floats and quantized, that bytes choose and damage, or leave as they are: converted or refused."""
 
 import sys
 from pathlib import Path
+from random import Random
 
 import atheris
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 with atheris.instrument_imports(include=["litebnn"]):
     from litebnn.convert import convert_tflite
 
-from fuzz.models import Decisions, fuzz, refusals
-from tests.support.damage import damaged
+from fuzz.models import fuzz, refusals
+from tests.support.damage import SOURCES, damaged
+from tests.support.quantized_models import in_half_precision, with_int8_weights
+from tests.support.random_graphs import graphs, int8_graphs, trained_graphs
+
+AS_FILES = (lambda source: source, in_half_precision, with_int8_weights)
+MODELS = st.one_of(
+    st.sampled_from(SOURCES),
+    st.builds(lambda case, kind: kind(case.source), graphs(), st.sampled_from(AS_FILES)),
+    st.one_of(int8_graphs(), trained_graphs()).map(lambda case: case.source),
+)
 
 
-def converts(data: bytes) -> None:
-    model, options = damaged(Decisions(data))
+@settings(database=None, deadline=None, suppress_health_check=list(HealthCheck))
+@given(MODELS, st.randoms(use_true_random=False))
+def converts(source: bytes, rng: Random) -> None:
+    model, options = damaged(rng, [source], [0, 0, 1, 3])
     with refusals():
         convert_tflite(model, **options)
 
 
 if __name__ == "__main__":
-    fuzz(converts)
+    fuzz(converts.hypothesis.fuzz_one_input)  # type: ignore[attr-defined]

@@ -14,6 +14,7 @@ from PIL import Image
 
 from litebnn.contract import LCE_BCONV_2D, LCE_BMAXPOOL_2D, LCE_DEQUANTIZE, LCE_QUANTIZE
 from litebnn.flatbuffer import read_model
+from litebnn.flatbuffer.round_trip_test import everything, pack
 from litebnn.graph import Graph, Op, Tensor
 from toolchains.targets import ROOT
 
@@ -110,12 +111,14 @@ def files() -> Iterator[tuple[str, bytes]]:
         data = path.read_bytes()
         if len(data) <= LARGEST // 2:
             yield path.stem, data
+    # What models may hold, and these do not.
+    yield "everything", pack(everything())
 
 
-def decisions(count: int) -> Iterator[tuple[str, bytes]]:
-    """Bytes that decide which model is damaged and how: any will do, and others come out of running."""
+def decisions(count: int, size: int) -> Iterator[tuple[str, bytes]]:
+    """Bytes that decide on a model and how it is damaged: any will do, and others come out of running."""
     for seed in range(count):
-        yield f"{seed:02}", np.random.default_rng(seed).bytes(64)
+        yield f"{seed:02}", np.random.default_rng(seed).bytes(size)
 
 
 def write(folder: Path, seeds: Iterator[tuple[str, bytes]]) -> None:
@@ -131,7 +134,7 @@ def write(folder: Path, seeds: Iterator[tuple[str, bytes]]) -> None:
 def main() -> int:
     """The command line; returns the exit code."""
     made = {"options": options(), "graphs": graphs(), "images": images(), "reader": files()}
-    made |= {"passes": decisions(16), "verify": decisions(2)}
+    made |= {"passes": decisions(60, 3072), "verify": decisions(2, 64)}
     for name, seeds in made.items():
         write(CORPUS / name, seeds)
     return 0

@@ -13,8 +13,10 @@ import pytest
 
 import litebnn
 from litebnn import cli
+from litebnn.errors import Defect
 from litebnn.flatbuffer import write_model
-from litebnn.graph import Tensor, constant
+from litebnn.graph import Graph, Tensor, constant
+from litebnn.passes import PHASES
 from tests.support.float_models import FloatModel, sign_weights
 
 pytestmark = pytest.mark.filterwarnings("ignore:no binary layer")
@@ -40,6 +42,16 @@ def test_what_is_computed_from_constants_is_not_without_limits() -> None:
         assert tracemalloc.get_traced_memory()[1] < 1 << 29
     finally:
         tracemalloc.stop()
+
+
+def test_passes_that_come_to_no_end_are_stopped(monkeypatch: pytest.MonkeyPatch) -> None:
+    def always(graph: Graph, notes: object) -> bool:
+        return True
+
+    monkeypatch.setitem(PHASES, "fuse", (always,))
+    model = FloatModel()
+    with pytest.raises(Defect, match='comes to no end in the phase "fuse"'):
+        litebnn.convert_tflite(model.finish(binary_dense(model)))
 
 
 def test_a_concatenation_is_charged_for_before_it_is_made() -> None:

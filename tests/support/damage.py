@@ -3,7 +3,7 @@
 Whatever decides has the methods of `random.Random`.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -101,11 +101,13 @@ DAMAGES: list[Callable[[Any, Graph, Op, Tensor], None]] = [
 ]  # fmt: skip
 
 
-def damaged(rng: Any) -> tuple[bytes, dict[str, Any]]:
-    """A model in which one thing or another is wrong, and options to convert it with, as `rng` decides."""
-    model = read_model(rng.choice(SOURCES))
+def damaged(
+    rng: Any, sources: Sequence[bytes] = SOURCES, times: Sequence[int] = (1, 1, 2, 3, 5)
+) -> tuple[bytes, dict[str, Any]]:
+    """One of the models, damaged so many times, and options to convert it with, as `rng` decides."""
+    model = read_model(rng.choice(sources))
     graph = rng.choice(model.graphs)
-    for _ in range(rng.choice([1, 1, 2, 3, 5])):
+    for _ in range(rng.choice(times)):
         op = rng.choice(graph.ops)
         tensor = rng.choice([t for t in (*op.inputs, *op.outputs) if t is not None])
         rng.choice(DAMAGES)(rng, graph, op, tensor)
@@ -114,4 +116,7 @@ def damaged(rng: Any) -> tuple[bytes, dict[str, Any]]:
         options["experimental_default_int8_range"] = (-3, 3)
     if rng.random() < 0.3:
         options["low_bit_weights"] = rng.choice(["int4", "int2"])
+        options["dynamic_range"] = rng.random() < 0.5
+    if rng.random() < 0.2:
+        options[rng.choice(["inference_input_type", "inference_output_type"])] = "int8"
     return write_model(model), options

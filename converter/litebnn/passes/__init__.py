@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TypeAlias
 
-from litebnn.errors import boundary
+from litebnn.errors import Defect, boundary
 from litebnn.graph import Graph, Model
 from litebnn.passes.binarize.absorb_one_padding import absorb_one_padding
 from litebnn.passes.binarize.binarize_convs import binarize_convs
@@ -124,6 +124,8 @@ PHASES: dict[str, tuple[Pass, ...]] = {
     "for_larq": (split_zero_padded_outputs, lower_explicit_padding),
     "tidy": (merge_constants, remove_dead_ops),
 }
+# A round finds nothing, or brings a graph nearer to that; a pass that undid another's work would go on for ever.
+_ROUNDS, _ROUNDS_PER_OP = 100, 10
 BINARY_PHASES = ("layout", "find_signs", "binarize", "fuse")
 # These rewrites need what a caller of the converter asks for, so no phase runs them, but the converter itself.
 ON_REQUEST: dict[str, tuple[Callable[..., None], ...]] = {
@@ -148,10 +150,13 @@ def run_phases(
     """
     for phase in phases:
         for graph in model.graphs:
-            changed = True
-            while changed:
+            for _ in range(_ROUNDS + _ROUNDS_PER_OP * len(graph.ops)):
                 changed = False
                 for one in PHASES[phase]:
                     progress(one.__name__)
                     with boundary():
                         changed |= one(graph, notes)
+                if not changed:
+                    break
+            else:
+                raise Defect(f'litebnn comes to no end in the phase "{phase}", please report it')

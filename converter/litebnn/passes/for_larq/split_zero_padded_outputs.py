@@ -38,7 +38,7 @@ def split_zero_padded_outputs(graph: Graph, op: Op, notes: Notes) -> bool:
     activation = Activation(bconv_options(op).fused_activation_function)
     if activation != Activation.NONE:
         _split_activation(graph, op, activation)
-    return written != "FLOAT32" or activation != Activation.NONE
+    return written in ("INT32", "INT8") or activation != Activation.NONE
 
 
 def _write_floats(graph: Graph, op: Op, dims: tuple[int, ...]) -> Tensor:

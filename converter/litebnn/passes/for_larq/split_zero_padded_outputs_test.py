@@ -7,7 +7,15 @@ from litebnn.passes import PHASES
 from litebnn.passes.for_larq.split_zero_padded_outputs import split_zero_padded_outputs
 from litebnn.passes.tidy.remove_dead_ops import remove_dead_ops
 from litebnn.rewriting.bconv import bconv_options
-from tests.support.float_models import FloatModel, assert_same_values, dyadic, op_names, rewritten, sign_weights
+from tests.support.float_models import (
+    FloatModel,
+    assert_same_values,
+    dyadic,
+    op_names,
+    rewritten,
+    run_pass,
+    sign_weights,
+)
 
 RNG = np.random.default_rng(0)
 BINARY = (*PHASES["find_signs"], *PHASES["binarize"], *PHASES["fuse"])
@@ -59,3 +67,12 @@ def test_int8_is_quantized_behind() -> None:
     layers = [op for op in read_model(converted).ops() if op.name == "LceBconv2d"]
     assert [op.output.type for op in layers if bconv_options(op).pads_zeros] == ["FLOAT32"]
     litebnn.Interpreter(converted).predict(np.ones((1, 6, 6, 32), np.float32))
+
+
+def test_an_output_of_another_type_is_left_alone() -> None:
+    """A damaged model may claim that numbers are of any type."""
+    model = rewritten(two_layers("none"), *BINARY, *BINARY)
+    first = next(op for op in model.ops() if op.name == "LceBconv2d")
+    first.output.type = "UINT64"
+    changed, _ = run_pass(split_zero_padded_outputs, model)
+    assert not changed
