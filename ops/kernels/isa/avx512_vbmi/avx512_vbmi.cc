@@ -97,8 +97,8 @@ void WriteFloats(const BconvTask& task, const TileWeights& tile, const LanePixel
   float* const outputs = static_cast<float*>(task.output);
   // Read once: the compiler has to take any store for one into these.
   const TileWeights weights = tile;
-  const ByteSums* vector_sums = &sums;
   const uint8_t* vector = weights.vectors;
+  int32_t v = 0;
   ptrdiff_t index[kLanePixels];
   __m512i base[kLanePixels];
 #pragma GCC unroll 4
@@ -106,7 +106,7 @@ void WriteFloats(const BconvTask& task, const TileWeights& tile, const LanePixel
     index[p] = OutputIndex(task, lanes.pixel[p], weights.channel);
     base[p] = _mm512_set1_epi32(task.depth + lanes.twice_odd[p]);
   }
-  for (int32_t left = weights.channels; left > 0; left -= kVectorChannels, vector += weights.vector_bytes) {
+  for (int32_t left = weights.channels; left > 0; left -= kVectorChannels, vector += weights.vector_bytes, ++v) {
     const auto* excess = reinterpret_cast<const int32_t*>(vector);
 #pragma GCC unroll 4
     for (int quarter = 0; quarter < 4; ++quarter) {
@@ -114,7 +114,7 @@ void WriteFloats(const BconvTask& task, const TileWeights& tile, const LanePixel
 #pragma GCC unroll 4
       for (int p = 0; p < kLanePixels; ++p) {
         const __m512i start = _mm512_add_epi32(base[p], _mm512_load_si512(excess + 16 * quarter));
-        const __m512 dots = _mm512_cvtepi32_ps(AddSums<kFitsByte>(start, *vector_sums, p, 0, quarter));
+        const __m512 dots = _mm512_cvtepi32_ps(AddSums<kFitsByte>(start, sums, p, v, quarter));
         const __m512 above = _mm512_max_ps(dots, clamp_min);
         const __m512 clamped = kHasUpperClamp ? _mm512_min_ps(above, clamp_max) : above;
         const __m512 product = _mm512_mul_ps(clamped, _mm512_loadu_ps(multiplier + 16 * quarter));
@@ -125,7 +125,6 @@ void WriteFloats(const BconvTask& task, const TileWeights& tile, const LanePixel
     }
     multiplier += kVectorChannels, bias += kVectorChannels;
     for (ptrdiff_t& i : index) i += kVectorChannels;
-    vector_sums = reinterpret_cast<const ByteSums*>(reinterpret_cast<const __m512i*>(vector_sums) + 1);
   }
 }
 
