@@ -36,6 +36,10 @@ struct EightLanes {
   static Ints LoadSums(const uint16_t* sums) {
     return _mm256_cvtepu16_epi32(_mm_load_si128(reinterpret_cast<const __m128i*>(sums)));
   }
+  static Ints LoadSums(const int32_t* sums) { return Load(sums); }
+  static Ints Dots(Ints depth, const int32_t* sums) {
+    return _mm256_sub_epi32(depth, _mm256_slli_epi32(LoadSums(sums), 1));
+  }
   static Ints Dots(Ints depth, const uint16_t* sums) {
     return _mm256_sub_epi32(depth, _mm256_slli_epi32(LoadSums(sums), 1));
   }
