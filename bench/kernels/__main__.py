@@ -1,6 +1,6 @@
 """Builds the kernels' benchmark and runs it: on this machine the clock, for other targets an emulator's counts.
 
-    python -m bench.kernels [--target=NAME] [--isa=NAME] [--threads=N] [--only=TEXT] [--model=NAME]
+    python -m bench.kernels [--target=NAME] [--isa=NAME] [--against=NAME] [--threads=N] [--only=TEXT] [--model=NAME]
 
 For a target that is not this machine it prints guest instructions per binary multiply-add of each layer, counted by a
 plugin of qemu-user, and the cycles that llvm-mca gives the inner loop on the Cortex cores; with --model, a network of
@@ -153,13 +153,14 @@ def analyze_loops(target: Target, program: Path) -> None:
             )
 
 
-def measure(target: str, isa: str, threads: int, only: str, model: str) -> None:
+def measure(target: str, isa: str, against: str, threads: int, only: str, model: str) -> None:
     """Times or counts the kernels of a target."""
     row = find_target(target)
     folder = build(row)
     program = folder / "bench" / "kernels" / "kernels_bench"
     if not row.triple:
         chosen = [f"--isa={isa}"] if isa else []
+        chosen += [f"--against={against}"] if against else []
         if subprocess.run([program, f"--threads={threads}", f"--only={only}", *chosen]).returncode:
             raise ToolkitError(f"{program} failed")
         return
@@ -175,6 +176,7 @@ def main() -> int:
     """The command line; returns the exit code."""
     own = parser("bench.kernels", __doc__)
     own.add_argument("--isa", default="", help="this machine only: the instruction set, by default the best")
+    own.add_argument("--against", default="", help="this machine only: another instruction set, taking turns")
     own.add_argument("--threads", type=int, default=1, help="this machine only")
     own.add_argument("--only", default="", help="layers whose name has this in it")
     own.add_argument("--model", default="", help="other targets only: count an inference of this network too")
