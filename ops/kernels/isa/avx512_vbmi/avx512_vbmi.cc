@@ -238,7 +238,7 @@ struct StagedTask {
           const uint8_t* const run = scratch.lanes.tables[0];
           tile.Sum(&run, 1, piece, done, scratch.sums);
           AddDots(task, tile, scratch.sums, piece <= kMaxByteChunks, done == 0, scratch.dots);
-          for (const uint8_t*& lane : staged) lane += piece * sizeof(uint16_t);
+          for (const uint8_t*& lane : staged) lane += piece * static_cast<ptrdiff_t>(sizeof(uint16_t));
         }
       }
       WriteAny(task, tile, lanes, scratch.dots);
