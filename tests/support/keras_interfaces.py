@@ -1,12 +1,13 @@
 """Random Keras models of several inputs and outputs, run by Keras and by a litebnn.Interpreter side by side.
 
-    python -m tests.support.keras_interfaces 2|3 FIRST_SEED SEEDS
+    python -m tests.support.keras_interfaces 2|3|torch FIRST_SEED SEEDS
 
-It is a program because Keras 2 and Keras 3 cannot both be in one process.
+It is a program because Keras 2 and Keras 3, on TensorFlow (3) and on torch, cannot all be in one process.
 """
 
 from __future__ import annotations
 
+import importlib
 import os
 import sys
 from collections import OrderedDict
@@ -43,15 +44,14 @@ def structured(rng: np.random.Generator, tensors: list[Any], names: list[str]) -
 
 def random_model(keras: Any, rng: np.random.Generator) -> Any:
     """Up to four inputs and seven outputs of one shape, among them inputs, constants, equal tensors, binary layers."""
-    import tensorflow as tf
-
     layers = keras.layers
+    ops = keras.ops if hasattr(keras, "ops") else importlib.import_module("tensorflow")
 
     def sign(x: Any) -> Any:
-        return tf.where(x >= 0, 1.0, -1.0)
+        return ops.where(x >= 0, 1.0, -1.0)
 
     def binary_dense(x: Any) -> Any:
-        signs = tf.constant(rng.choice([-1.0, 1.0], (SHAPE[-1], SHAPE[-1])), tf.float32)
+        signs = ops.convert_to_tensor(rng.choice([-1.0, 1.0], (SHAPE[-1], SHAPE[-1])).astype(np.float32))
         layer = layers.Dense(SHAPE[-1], kernel_initializer=lambda shape, dtype=None: signs, bias_initializer="ones")
         return layer(layers.Lambda(sign)(x))
 
@@ -89,7 +89,8 @@ def check(keras: Any, tree: Any, seed: int) -> None:
     arrays = [rng.standard_normal((1, *SHAPE)).astype(np.float32) for _ in model.inputs]
     structure = model.input
     result = model(tree.pack_sequence_as(structure, arrays), training=False)
-    expected = [np.asarray(leaf) for leaf in tree.flatten(result)]
+    numpy = keras.ops.convert_to_numpy if hasattr(keras, "ops") else np.asarray
+    expected = [numpy(leaf) for leaf in tree.flatten(result)]
     interpreter = litebnn.Interpreter(litebnn.convert_keras_model(model))
     assert len(interpreter.input_names) == len(set(interpreter.input_names)) == len(model.inputs)
     assert len(interpreter.output_names) == len(set(interpreter.output_names)) == len(expected)
@@ -104,19 +105,25 @@ def check(keras: Any, tree: Any, seed: int) -> None:
         np.testing.assert_allclose(other, array, atol=1e-5)
     for key, leaf in flatten(result):
         if key is not None:
-            np.testing.assert_allclose(by_name[key], np.asarray(leaf), atol=1e-5)
+            np.testing.assert_allclose(by_name[key], numpy(leaf), atol=1e-5)
 
 
 def main() -> None:
-    version, first, count = map(int, sys.argv[1:])
-    os.environ.update(TF_USE_LEGACY_KERAS=str(int(version == 2)), KERAS_BACKEND="tensorflow", TF_CPP_MIN_LOG_LEVEL="3")
-    import tensorflow as tf
+    kind, first, count = sys.argv[1], *map(int, sys.argv[2:])
+    backend = "torch" if kind == "torch" else "tensorflow"
+    os.environ.update(TF_USE_LEGACY_KERAS=str(int(kind == "2")), KERAS_BACKEND=backend, TF_CPP_MIN_LOG_LEVEL="3")
+    if kind == "2":
+        import tensorflow as tf
 
-    keras = tf.keras
-    assert getattr(keras, "__version__", "2")[0] == str(version)
+        keras, tree = tf.keras, tf.nest
+    else:
+        import keras
+
+        tree = keras.tree
+    assert getattr(keras, "__version__", "2")[0] == ("2" if kind == "2" else "3")
     for seed in range(first, first + count):
         try:
-            check(keras, tf.nest if version == 2 else keras.tree, seed)
+            check(keras, tree, seed)
         except Exception as error:
             raise AssertionError(f"seed {seed}") from error
 

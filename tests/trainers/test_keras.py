@@ -64,8 +64,14 @@ def test_random_networks_compute_what_keras_does_and_are_as_small_as_larqs(
 
 
 def test_the_torch_backend_has_everything_that_tensorflow_has(tmp_path: Path) -> None:
-    """Values, gradients, training with Bop, flip ratios, saved models, orders and names of inputs and outputs."""
+    """Values, gradients, training with Bop, flip ratios, saved models."""
     result = run(torch_python(), "torch", "-m", "tests.support.keras_backend", str(tmp_path))
+    assert result.returncode == 0, result.stderr[-3000:]
+
+
+@pytest.mark.usefixtures("library")
+def test_inputs_and_outputs_of_the_torch_backend_come_in_order_and_by_name() -> None:
+    result = run(torch_python(), "torch", "-m", "tests.support.keras_interfaces", "torch", "0", "6")
     assert result.returncode == 0, result.stderr[-3000:]
 
 
