@@ -27,7 +27,9 @@ OLDEST_PYTHON = (3, 10)
 # These tasks need more of pyproject.toml's extras than `dev`.
 EXTRAS = {
     "deploy": ("dev", "deploy"),
+    "fuzz": ("dev", "test"),
     "lint": ("dev", "test"),
+    "mutants": ("dev", "test"),
     "test": ("dev", "demo", "larq", "test"),
 }
 # What trains the demo's network is an extra of the same name; the first is the default.

@@ -154,7 +154,9 @@ def convert_torch_model(
     """
     settings = checked(options)
     settings["progress"]("litert-torch")
-    return _converted(torch_to_tflite(module, example_inputs, channels_last), "", settings)
+    with boundary():
+        source = torch_to_tflite(module, example_inputs, channels_last)
+    return _converted(source, "", settings)
 
 
 def _bytes_and_name(model: Any) -> tuple[bytes, str]:

@@ -12,7 +12,7 @@ from litebnn.runtime.delegate import load_delegate
 from litebnn.runtime.environment import environment as make_environment
 from litebnn.runtime.environment import import_litert
 from litebnn.runtime.interpreter import Interpreter
-from litebnn.runtime.predictor import Array, Predictor, read_content, reason
+from litebnn.runtime.predictor import FAILURES, Array, Predictor, read_content, reason
 from litebnn.unique_names import unique_names
 
 # LiteRT's TensorBuffer for Python copies bytes whatever their type is called, but knows few types.
@@ -90,7 +90,7 @@ class CompiledModel(Predictor):
             # LiteRT keeps the output's buffer as it is, and XNNPACK may write past its end.
             if computed := find_computed_shape(self._content):
                 raise ValueError(f"the shape of {computed} is known only when it runs")
-        except (RuntimeError, ValueError) as error:
+        except FAILURES as error:
             raise ValueError(_reason(model, self._name, num_threads, isa, error)) from error
         self._shapes_are_known = False
 
@@ -101,7 +101,7 @@ class CompiledModel(Predictor):
             self._model.run_by_index(self._signature, self._input_buffers, self._output_buffers)
             if not self._shapes_are_known:
                 self._check_shapes()
-        except (RuntimeError, ValueError) as error:
+        except FAILURES as error:
             raise ValueError(_refusal(self._name, error)) from error
         results = []
         for detail in self._outputs:

@@ -9,11 +9,8 @@ import numpy as np
 
 from litebnn.runtime.delegate import load_delegate
 from litebnn.runtime.find import RUNTIMES, find_runtime
-from litebnn.runtime.predictor import Array, Predictor, read_content, reason
+from litebnn.runtime.predictor import FAILURES, Array, Predictor, read_content, reason
 from litebnn.unique_names import unique_names
-
-# What runtimes raise on account of a model; SystemError is what tflite-runtime makes of names that are no UTF-8.
-_FAILURES = (RuntimeError, ValueError, SystemError, MemoryError, LookupError, TypeError, OverflowError)
 
 
 class Interpreter(Predictor):
@@ -62,7 +59,7 @@ class Interpreter(Predictor):
             self._inputs = self._interpreter.get_input_details()
             self._outputs = self._interpreter.get_output_details()
             self._input_names, self._output_names = _interface_names(self._interpreter)
-        except _FAILURES as error:
+        except FAILURES as error:
             raise ValueError(f"{self._name} is refused: {reason(error)}") from error
 
     def _run(self, arrays: list[Array]) -> list[Array]:
@@ -71,7 +68,7 @@ class Interpreter(Predictor):
                 self._interpreter.set_tensor(detail["index"], np.asarray(array, order="C"))
             self._interpreter.invoke()
             return [self._interpreter.get_tensor(detail["index"]) for detail in self._outputs]
-        except _FAILURES as error:
+        except FAILURES as error:
             raise ValueError(f"{self._name} cannot be run: {reason(error)}") from error
 
 

@@ -13,6 +13,9 @@ from litebnn.model_files import read_file
 
 Array = npt.NDArray[Any]
 
+# What runtimes raise on account of a model; SystemError is what tflite-runtime makes of names that are no UTF-8.
+FAILURES = (RuntimeError, ValueError, SystemError, MemoryError, LookupError, TypeError, OverflowError)
+
 
 def read_content(model: bytes | str | Path) -> tuple[str, bytes]:
     """A name for the model in messages, and its bytes.
