@@ -12,6 +12,8 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 with atheris.instrument_imports(include=["litebnn"]):
     from litebnn.convert import convert_tflite
+    from litebnn.flatbuffer import read_strictly
+    from litebnn.graph import check_model
 
 from fuzz.models import fuzz, refusals
 from tests.support.damage import SOURCES, damaged
@@ -30,6 +32,8 @@ MODELS = st.one_of(
 @given(MODELS, st.randoms(use_true_random=False))
 def converts(source: bytes, rng: Random) -> None:
     model, options = damaged(rng, [source], [0, 0, 1, 3])
+    with refusals():
+        check_model(read_strictly(model))
     with refusals():
         convert_tflite(model, **options)
 

@@ -43,7 +43,30 @@ def _hidden_forms() -> list[bytes]:
     return sources
 
 
-SOURCES = [*(path.read_bytes() for path in GOLDEN), *_hidden_forms()]
+def _moving_ops() -> bytes:
+    """Ops that move values about, by operands that lead out of bounds where they are damaged."""
+    rng = np.random.default_rng(1)
+    model = FloatModel()
+    x = model.sign(model.input(1, 32, 8, 8))
+    x = model.op("TRANSPOSE", [x, model.const([0, 2, 3, 1], np.int32)], (1, 8, 8, 32))
+    y = model.conv(x, sign_weights(rng, 8, 3, 3, 32))
+    y = model.op("TRANSPOSE", [y, model.const([0, 3, 1, 2], np.int32)], (1, 8, 6, 6))
+    begin, end, strides = (model.const(numbers, np.int32) for numbers in ([0, 1, 0, 0], [1, 5, 6, 6], [1, 2, 1, 1]))
+    masks = dict.fromkeys(("begin_mask", "end_mask", "ellipsis_mask", "new_axis_mask", "shrink_axis_mask"), 0)
+    y = model.op("STRIDED_SLICE", [y, begin, end, strides], (1, 2, 6, 6), offset=False, **masks)
+    part = [model.const([0, 0, 1, 1], np.int32), model.const([1, 2, 4, -1], np.int32)]
+    y = model.op("SLICE", [y, *part], (1, 2, 4, 5), table="SliceOptions")
+    places = model.const([1, 0, 1], np.int32)
+    y = model.op("GATHER", [y, places], (1, 3, 4, 5), table="GatherOptions", axis=1, batch_dims=0)
+    y = model.op("CONCATENATION", [y, y], (1, 6, 4, 5), axis=1, fused_activation_function=0)
+    y = model.op("SUM", [y, model.const([2, 3], np.int32)], (1, 6), keep_dims=False)
+    y = model.op("TILE", [y, model.const([1, 2], np.int32)], (1, 12))
+    return model.finish(
+        model.op("ARG_MAX", [y, model.const(1, np.int32)], (1,), type="INT64", table="ArgMaxOptions", output_type=4)
+    )
+
+
+SOURCES = [*(path.read_bytes() for path in GOLDEN), *_hidden_forms(), _moving_ops()]
 
 
 def _type(rng: Any, graph: Graph, op: Op, tensor: Tensor) -> None:
