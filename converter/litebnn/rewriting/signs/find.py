@@ -141,5 +141,7 @@ def find_two_values(graph: Graph, tensor: Tensor) -> TwoValues | None:
     steps = steps_of(graph, tensor, of_booleans=True)
     if steps.x is None or len(steps.edges) != 1 or not steps.is_known or not np.all(np.isfinite(steps.values)):
         return None
+    if steps.x.dims != tensor.dims or (steps.x.type != "BOOL" and bits_of(graph, steps.x) is None):
+        return None
     low, high = (float(value) for value in steps.values)
-    return TwoValues(steps.x, high, low) if steps.x.dims == tensor.dims else None
+    return TwoValues(steps.x, high, low)

@@ -147,6 +147,16 @@ def test_a_scaled_straight_through_sign_takes_two_values() -> None:
     assert (values.source, values.high, values.low) == (condition, 0.25, -0.25)
 
 
+def test_two_values_that_a_number_decides_are_not_those_of_a_sign() -> None:
+    """(sign(x) + |sign(x)|) / 2 is 0 and 1, and x is neither a boolean nor a sign."""
+    model = FloatModel()
+    sign = model.elementwise("SIGN", model.input(1, 4))
+    total = model.elementwise("ADD", sign, model.elementwise("ABS", sign))
+    half = model.elementwise("MUL", total, model.const(0.5))
+    assert steps_of(model.graph, half).values.tolist() == [0.0, 1.0]
+    assert find_two_values(model.graph, half) is None
+
+
 _UNARY = ("SIGN", "ABS", "NEG", "RELU", "RELU_N1_TO_1", "TANH")
 _BINARY = ("ADD", "SUB", "MUL", "MAXIMUM", "MINIMUM")
 _COMPARISONS = ("GREATER_EQUAL", "GREATER", "LESS_EQUAL", "LESS", "EQUAL", "NOT_EQUAL")
