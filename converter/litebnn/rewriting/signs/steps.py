@@ -24,6 +24,8 @@ _DEEPEST = 24
 _COMPARISONS = ("EQUAL", "NOT_EQUAL", "GREATER_EQUAL", "GREATER", "LESS_EQUAL", "LESS")
 _TRUE_OF_ITSELF = ("EQUAL", "GREATER_EQUAL", "LESS_EQUAL")
 _LEVELS = ("ROUND", "FLOOR", "CEIL")
+_STEPPING = {*_COMPARISONS, *_LEVELS, "SIGN", "CAST", "SELECT", "SELECT_V2", LCE_DEQUANTIZE}
+_MOST_TENSORS = 256
 
 
 @dataclass(frozen=True)
@@ -62,7 +64,25 @@ def steps_of(graph: Graph, tensor: Tensor, *, of_booleans: bool = False) -> Step
     Args:
         of_booleans: a comparison is not looked into: what it decides is a function of its result.
     """
+    if not _may_step(graph, tensor):
+        return _unknown(tensor)
     return _Evaluation(graph, of_booleans).of(tensor, 0).simplified()
+
+
+def _may_step(graph: Graph, tensor: Tensor) -> bool:
+    """Whether anything that steps is behind the tensor; most sums and products have nothing of the kind."""
+    waiting, seen = [tensor], {tensor}
+    while waiting and len(seen) <= _MOST_TENSORS:
+        op = graph.producer(waiting.pop())
+        if op is None:
+            continue
+        if op.name in _STEPPING:
+            return True
+        if op.name in _RULES:
+            more = [source for source in op.inputs if source is not None and source not in seen]
+            seen.update(more)
+            waiting.extend(more)
+    return bool(waiting)
 
 
 def _number(value: float) -> Steps:
