@@ -231,3 +231,10 @@ def test_the_peer_is_the_one_that_is_installed() -> None:
 def test_every_network_of_another_trainer_is_in_the_table_of_idioms() -> None:
     networks = {path.stem for path in (ROOT / "tests" / "golden_trainers").glob("*.tflite")}
     assert networks - set(re.findall(r"`(\w+)`", (ROOT / "docs" / "idioms.md").read_text())) == set()
+
+
+def test_what_there_is_to_train_with_in_pytorch() -> None:
+    tree = ast.parse(read("converter/litebnn/torch/__init__.py"))
+    (known,) = (node.value for node in tree.body if isinstance(node, ast.Assign) and node.targets[0].id == "__all__")
+    named = {name for names, *_ in table("docs/torch.md", "name") for name in code(names)}
+    assert named == {*ast.literal_eval(known)}

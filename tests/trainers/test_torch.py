@@ -32,12 +32,13 @@ def _python() -> Path:
     folder = bootstrap.TORCH_VENV
     python = bootstrap.python_of(folder)
     try:
-        bootstrap.make_environment(folder)
-        if not (folder / "litebnn-torch.stamp").is_file() and bootstrap.cpu_torch(folder) is None:
-            pytest.skip("pip finds no PyTorch for CPUs")
-        bootstrap.install(folder, ("torch", "demo"))
-        if subprocess.run([python, "-c", "import pytest"], capture_output=True).returncode:
-            subprocess.run(bootstrap.pip(folder, "install", "--quiet", "pytest>=8"), check=True)
+        with bootstrap.locked(folder):
+            bootstrap.make_environment(folder)
+            if not (folder / "litebnn-torch.stamp").is_file() and bootstrap.cpu_torch(folder) is None:
+                pytest.skip("pip finds no PyTorch for CPUs")
+            bootstrap.install(folder, ("torch", "demo"))
+            if subprocess.run([python, "-c", "import pytest"], capture_output=True).returncode:
+                subprocess.run(bootstrap.pip(folder, "install", "--quiet", "pytest>=8"), check=True)
     except (OSError, subprocess.CalledProcessError) as error:
         pytest.skip(f"the environment cannot be made: {error}")
     return python

@@ -4,6 +4,7 @@ import copy
 import doctest
 import importlib
 import inspect
+import io
 import os
 import subprocess
 import sys
@@ -14,10 +15,13 @@ import numpy as np
 import pytest
 import torch
 import torch.nn.functional as F
+from rich.console import Console
 from torch import Tensor, nn
 
 import litebnn
 import litebnn.torch
+from examples.mnist import demo
+from examples.mnist.data import bundled_digits
 from litebnn.cli import main
 from litebnn.torch import (
     SIGNS,
@@ -314,6 +318,16 @@ def test_an_exported_program_converts_from_its_file(tmp_path: Path, capsys: pyte
     assert "2 of 2 layers" in capsys.readouterr().out
     outputs = litebnn.Interpreter(tmp_path / "model.tflite").predict(x.numpy())
     np.testing.assert_allclose(outputs, module(x).detach(), atol=1e-4)
+
+
+def test_the_demo_trains_and_converts(tmp_path: Path) -> None:
+    digits = bundled_digits()
+    trained, float_model, binary = demo.run("torch", digits, 6, Console(file=io.StringIO()), tmp_path)
+    images = len(digits.test_labels)
+    assert trained.accuracy >= 0.9
+    assert float_model.same_class >= 0.998 * images
+    assert binary.same_class >= 0.998 * images
+    assert binary.bytes < float_model.bytes / 8
 
 
 class Branch(nn.Module):

@@ -89,9 +89,9 @@ def save(network: nn.Module, folder: Path) -> Path:
 def convert_float(network: nn.Module) -> bytes:
     import litert_torch
 
+    channels_last = litert_torch.to_channel_last_io(network, args=[0]).eval()
     with redirect_stdout(io.StringIO()):
-        model = litert_torch.convert(litert_torch.to_channel_last_io(network, args=[0]), (_EXAMPLE,))
-    return bytes(model.model_content())
+        return bytes(litert_torch.convert(channels_last, (_EXAMPLE,)).model_content())
 
 
 def convert(network: nn.Module) -> bytes:
