@@ -8,10 +8,13 @@ PROMISES = {promise: code(test)[0] for promise, test in table("docs/testing.md",
 
 
 def is_there(test: str) -> bool:
-    """Whether a file has a test: FILE.py::FUNCTION, FILE.cc::SUITE.NAME, or any in FILE.py."""
+    """Whether a file has a test: FILE.py::FUNCTION, FILE.cc::SUITE.NAME, or any in the FILE."""
     file, _, name = test.partition("::")
     suite, _, case = name.partition(".")
-    pattern = rf"^TEST\w*\({suite}, {case}\)" if case else rf"^def {name or 'test_.*'}\("
+    if file.endswith(".cc"):
+        pattern = rf"^TEST\w*\({suite}, {case}\)" if case else r"^TEST\w*\("
+    else:
+        pattern = rf"^def {name or 'test_.*'}\("
     return re.search(pattern, read(file), re.MULTILINE) is not None
 
 
