@@ -10,20 +10,19 @@ from typing import Any
 import numpy as np
 import pytest
 
-import bootstrap
 import litebnn
+from tests.trainers.torch_environment import torch_python
 from toolchains.targets import ROOT
 
 SEEDS = range(10)
-# Python with Keras 3 and a torch backend that can export; without it, what bootstrap makes for PyTorch where Keras is.
+# A Python that has Keras 3, torch and litert-torch, instead of the one that bootstrap makes for PyTorch.
 PYTHON_VARIABLE = "LITEBNN_KERAS_TORCH_PYTHON"
 
 
-def torch_python() -> str:
-    python = os.environ.get(PYTHON_VARIABLE, str(bootstrap.python_of(bootstrap.TORCH_VENV)))
-    if not Path(python).exists() or subprocess.run([python, "-c", "import litert_torch, keras"]).returncode:
-        pytest.skip(f"needs a Python with keras, torch and litert-torch in {PYTHON_VARIABLE}")
-    return python
+@pytest.fixture(scope="module")
+def torch_keras() -> str:
+    """The Python with Keras 3 on torch."""
+    return os.environ.get(PYTHON_VARIABLE) or str(torch_python("keras>=3.15"))
 
 
 def run(python: str, backend: str, *arguments: str) -> subprocess.CompletedProcess[str]:
@@ -50,9 +49,9 @@ def larq_networks(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.mark.usefixtures("library")
 @pytest.mark.parametrize("backend", ["tensorflow", "torch"])
 def test_random_networks_compute_what_keras_does_and_are_as_small_as_larqs(
-    backend: str, larq_networks: Path, tmp_path: Path
+    backend: str, larq_networks: Path, tmp_path: Path, request: pytest.FixtureRequest
 ) -> None:
-    python = sys.executable if backend == "tensorflow" else torch_python()
+    python = sys.executable if backend == "tensorflow" else request.getfixturevalue("torch_keras")
     folder = networks("keras", backend, python, tmp_path / backend)
     for seed in SEEDS:
         data, path = np.load(folder / f"{seed}.npz"), folder / f"{seed}.tflite"
@@ -63,27 +62,25 @@ def test_random_networks_compute_what_keras_does_and_are_as_small_as_larqs(
         assert path.stat().st_size <= (larq_networks / f"{seed}.tflite").stat().st_size + 1024, seed
 
 
-def test_the_torch_backend_has_everything_that_tensorflow_has(tmp_path: Path) -> None:
+def test_the_torch_backend_has_everything_that_tensorflow_has(torch_keras: str, tmp_path: Path) -> None:
     """Values, gradients, training with Bop, flip ratios, saved models."""
-    result = run(torch_python(), "torch", "-m", "tests.support.keras_backend", str(tmp_path))
+    result = run(torch_keras, "torch", "-m", "tests.support.keras_backend", str(tmp_path))
     assert result.returncode == 0, result.stderr[-3000:]
 
 
 @pytest.mark.usefixtures("library")
-def test_inputs_and_outputs_of_the_torch_backend_come_in_order_and_by_name() -> None:
-    result = run(torch_python(), "torch", "-m", "tests.support.keras_interfaces", "torch", "0", "6")
+def test_inputs_and_outputs_of_the_torch_backend_come_in_order_and_by_name(torch_keras: str) -> None:
+    result = run(torch_keras, "torch", "-m", "tests.support.keras_interfaces", "torch", "0", "6")
     assert result.returncode == 0, result.stderr[-3000:]
 
 
-def test_jax_trains_and_says_that_it_cannot_export(tmp_path: Path) -> None:
-    python = torch_python()
-    if run(python, "jax", "-c", "import jax").returncode:
+def test_jax_trains_and_says_that_it_cannot_export(torch_keras: str, tmp_path: Path) -> None:
+    if run(torch_keras, "jax", "-c", "import jax").returncode:
         pytest.skip("needs jax")
-    result = run(python, "jax", "-m", "tests.support.keras_backend", str(tmp_path))
+    result = run(torch_keras, "jax", "-m", "tests.support.keras_backend", str(tmp_path))
     assert result.returncode == 0, result.stderr[-3000:]
-    converted = run(
-        python, "jax", "-m", "litebnn.cli", "convert", str(tmp_path / "model.keras"), "-o", str(tmp_path / "out.tflite")
-    )
+    convert = ("-m", "litebnn.cli", "convert", str(tmp_path / "model.keras"), "-o", str(tmp_path / "out.tflite"))
+    converted = run(torch_keras, "jax", *convert)
     assert converted.returncode == 1
     assert converted.stderr.count("\n") == 1
     assert 'the backend "jax", which cannot export: set KERAS_BACKEND=tensorflow or torch' in converted.stderr

@@ -117,8 +117,11 @@ def _export_from_torch(model: Any) -> bytes:
     names_by_keras = {f"args_0_{index}": name for index, name in enumerate(inputs.values())}
     # litert-torch names tensors by the classes of the modules that they come from, which Keras's layers are not.
     classes = re.compile(rf"{re.escape(__name__)}\.{_EXPORTED}(/[\w.]+)?")
-    tflite = _renamed(tflite, lambda name: classes.sub(model.name, name))
-    return set_interface(tflite, names_by_keras, outputs)
+
+    def short(name: str) -> str:
+        return ";".join(dict.fromkeys(part for part in classes.sub(model.name, name).split(";") if part))
+
+    return set_interface(_renamed(tflite, short), names_by_keras, outputs)
 
 
 def _renamed(tflite: bytes, rename: Callable[[str], str]) -> bytes:
