@@ -337,6 +337,10 @@ TEST(Conv, TensorsThatAreNotThere) {
   ExpectRefused(graph, "output (tensor 3 'a tensor'): expected a tensor to write, found a constant");
 }
 
+TEST(Dequantize, OutputsOfAFewBytes) {
+  for (int channels = 1; channels < 10; ++channels) ExpectAccepted(DequantizeGraph({1, channels}, kTfLiteInt8));
+}
+
 TEST(Quantize, WrongZeroPoint) {
   for (const int zero_point : {-129, 128, 200, kMax, std::numeric_limits<int>::min()}) {
     Graph graph = QuantizeGraph({2, 5}, kTfLiteInt8);

@@ -30,6 +30,16 @@ TEST(Schedule, ChannelsAreSharedWherePixelsDoNotSplit) {
   EXPECT_EQ(Case(1, 128).For(400, 4).count(), 400);
 }
 
+TEST(Schedule, PixelsSplitByTilesOnly) {
+  Isa isa = kPortableIsa;
+  isa.tile_pixels = 8;
+  const Case c(1, 128);
+  // Two threads would have a tile of pixels each, and two nothing to do.
+  EXPECT_EQ(Schedule(isa, c.spec, c.filter, 16, 4).count(), 4);
+  EXPECT_EQ(Schedule(isa, c.spec, c.filter, 32, 4).count(), 32);
+  EXPECT_EQ(Schedule(isa, c.spec, c.filter, 32, 4).grain(), 8);
+}
+
 TEST(Schedule, GroupsThatShareAWordOfOutputAreOneThreads) {
   Case c(2, 40);
   EXPECT_EQ(c.For(1, 4).count(), 4);
