@@ -29,12 +29,15 @@ DEFAULTS = {
 
 @pytest.mark.parametrize("function", FUNCTIONS)
 def test_help_spells_out_every_option(function: Any) -> None:
-    first, *options = inspect.signature(function).parameters.values()
-    assert first.kind is inspect.Parameter.POSITIONAL_OR_KEYWORD
+    parameters = inspect.signature(function).parameters.values()
+    inputs = [parameter for parameter in parameters if parameter.kind is inspect.Parameter.POSITIONAL_OR_KEYWORD]
+    keywords = [parameter for parameter in parameters if parameter.kind is inspect.Parameter.KEYWORD_ONLY]
+    own, options = keywords[: -len(OPTIONS)], keywords[-len(OPTIONS) :]  # an exporter may take arguments of its own
+    assert inputs
+    assert [*inputs, *keywords] == [*parameters]
     assert [option.name for option in options] == [*DEFAULTS, "progress"]
-    assert all(option.kind is inspect.Parameter.KEYWORD_ONLY for option in options)
     assert {option.name: option.default for option in options if option.name != "progress"} == DEFAULTS
-    assert first.name in inspect.getdoc(function)
+    assert all(parameter.name in inspect.getdoc(function) for parameter in (*inputs, *own))
 
 
 def test_every_option_is_documented() -> None:
@@ -43,10 +46,16 @@ def test_every_option_is_documented() -> None:
     assert explained == ["model", *OPTIONS]
 
 
+def _inputs_of(function: Any) -> list[Any]:
+    """Something for each argument that is no option."""
+    kinds = [parameter.kind for parameter in inspect.signature(function).parameters.values()]
+    return [b""] * kinds.count(inspect.Parameter.POSITIONAL_OR_KEYWORD)
+
+
 @pytest.mark.parametrize("function", FUNCTIONS)
 def test_an_unknown_option_is_named(function: Any) -> None:
     with pytest.raises(TypeError, match=r'there is no option "quantize": expected one of inference_input_type, .*'):
-        function(b"", quantize=True)
+        function(*_inputs_of(function), quantize=True)
 
 
 @pytest.mark.parametrize(
