@@ -1,7 +1,6 @@
 """The benchmarks' own workings; what they measure is not judged here."""
 
 import re
-import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -11,6 +10,7 @@ import pytest
 
 import bench.zoo
 from bench.kernels import __main__ as kernels
+from bench.kernels import model
 from bench.layers import __main__ as layers
 from bench.models import __main__ as models
 from toolchains.compilers import find_gcc
@@ -51,13 +51,15 @@ def test_the_kernels_of_another_cpu_are_counted() -> None:
     except ToolkitError as error:
         pytest.skip(str(error))
     printed = run("bench.kernels", "--target=rpi4", "--only=bconv 1x1 7x7", "--model=Nothing")
-    (each,) = re.findall(
-        r"^bconv 1x1 7x7x512 +[\d.]+ M instructions, ([\d.]+) per multiply-add$", printed, re.MULTILINE
-    )
+    counts = re.findall(r"^bconv 1x1 7x7x512 +[\d.]+ M instructions, ([\d.]+) per multiply-add$", printed, re.MULTILINE)
+    assert len(counts) == len(kernels.CORES)
     # A multiply-add is a bit, and a vector instruction does 128 at most.
-    assert 1 / 128 < float(each) < 1
+    assert all(1 / 128 < float(each) < 1 for each in counts)
     assert "Nothing is not counted: there is no " in printed
-    assert shutil.which("llvm-mca-19") is None or "cortex-a72 " in printed
+    modelled = re.findall(r"([\w-]+): ([\d.]+) multiply-adds a cycle in the inner loop, ([\d.]+) in the", printed)
+    if model.analyzer() is not None:
+        assert [core for core, *_ in modelled] == [core for cores in kernels.CORES.values() for core in cores]
+        assert all(float(inner) >= float(whole) > 1 for _, inner, whole in modelled)
 
 
 def test_nobody_is_sent_to_make_a_model_that_nothing_runs(
@@ -69,24 +71,23 @@ def test_nobody_is_sent_to_make_a_model_that_nothing_runs(
     assert capsys.readouterr().out == "QuickNet is not counted: no C library is published for armv7 (armv7l)\n"
 
 
-LISTING = """
-0000000000001000 <litebnn_first>:
-    1000:\tldr\tq0, [x0], #16
-    1004:\teor\tv1.16b, v0.16b, v2.16b
-    1008:\tsub\tx6, x6, #0x1
-    100c:\tcbnz\tx6, 1004 <litebnn_first+0x4>
-    1010:\tret
-
-0000000000001014 <litebnn_second>:
-    1014:\tnop
-    1018:\tcbnz\tx6, 1014 <litebnn_second>
-    101c:\tret
-"""
+def test_loops_are_told_by_how_often_they_are_executed() -> None:
+    instructions = {0: "ldr q0, [x0]", 4: "tbl v1.16b, {v0.16b}, v2.16b", 8: "b.ne #0", 12: "ret"}
+    # The last block is another program's.
+    blocks = model.Blocks({(0, 3): 1, (4, 2): 9, (12, 1): 1, (4096, 5): 2})
+    loops, others = model.loops_of(blocks, instructions)
+    assert [(loop.executions, len(loop.instructions), loop.macs) for loop in loops] == [
+        (1, 1, 0),
+        (10, 2, 128),
+        (1, 1, 0),
+    ]
+    assert others == 10
 
 
-def test_a_loop_is_found_in_a_listing() -> None:
-    assert kernels.loop_of("litebnn_first", LISTING) == ["eor\tv1.16b, v0.16b, v2.16b", "sub\tx6, x6, #0x1"]
-    assert kernels.loop_of("litebnn_second", LISTING) == ["nop"]
+def test_a_layer_takes_the_cycles_of_its_loops(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(model, "cycles_of", lambda loop, core: 2.0 * len(loop))
+    loops = [model.Loop(("tbl",), 100), model.Loop(("cnt", "cnt"), 10), model.Loop(("add",), 1000)]
+    assert model.model_layer(loops, 7, "neoverse-n1") == model.LayerModel(inner_loop=64.0, cycles=200 + 40 + 2000 + 7)
 
 
 def test_a_model_that_cannot_be_counted_says_why(

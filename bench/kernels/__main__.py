@@ -3,8 +3,8 @@
     python -m bench.kernels [--target=NAME] [--isa=NAME] [--against=NAME] [--threads=N] [--only=TEXT] [--model=NAME]
 
 For a target that is not this machine it prints guest instructions per binary multiply-add of each layer, counted by a
-plugin of qemu-user, and the cycles that llvm-mca gives the inner loop on the Cortex cores; with --model, a network of
-bench/zoo, also the instructions of one inference in benchmark_model.
+plugin of qemu-user; for 64-bit Arm with each of its ISAs, and what llvm-mca makes of the layers' loops; with --model, a
+network of bench/zoo, also the instructions of one inference in benchmark_model.
 """
 
 import re
@@ -12,8 +12,10 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
+from bench.kernels.model import Blocks, analyzer, loops_of, model_layer, parse_blocks, parse_listing
 from bench.zoo import model_file
 from toolchains.build import LIBRARY, first_error
 from toolchains.command_line import parser, run
@@ -24,14 +26,13 @@ from toolchains.targets import BUILD, ROOT, Target, ToolkitError, find_target
 
 FOLDER = BUILD / "bench"
 LAYERS = [f"bconv {f}x{f} {size}x{size}x{64 * 56 // size}" for f in (3, 1, 5) for size in (56, 28, 14, 7)]
-# These functions of ops/kernels/isa/neon64/sum_windows.S sum chunks of six words, each for its own cores, which do so
-# many vector instructions a cycle.
-LOOPS = {
-    "litebnn_sum_windows_6": {"cortex-a72": 2, "cortex-a76": 2},
-    "litebnn_sum_windows_in_order_6": {"cortex-a53": 1, "cortex-a55": 1},
+# The ISAs of 64-bit Arm, and the cores that they are modelled on by llvm-mca's names. It has the Cortex-A76 as an A57;
+# the pipeline of the Neoverse N1 is the A76's own.
+CORES = {
+    "neon64_tbl": ("neoverse-n1",),
+    "neon64": ("cortex-a72", "neoverse-n1"),
+    "neon64_in_order": ("cortex-a53", "cortex-a55"),
 }
-# One turn of such a loop takes six words of four pixels and 32 channels.
-LOOP_MACS = 6 * 32 * 4 * 32
 
 Command = Sequence[str | Path]
 
@@ -72,21 +73,66 @@ class Counter:
         return output_of([*self._emulator, *command])
 
     def count(self, command: Command) -> int:
-        output = output_of([*self._emulator, "-plugin", self._plugin, "-d", "plugin", *command])
-        return int(re.findall(r"guest instructions: (\d+)", output)[0])
+        return int(re.findall(r"guest instructions: (\d+)", self._count(command, ""))[0])
+
+    def blocks(self, command: Command) -> Blocks:
+        return parse_blocks(self._count(command, ",blocks=on"))
+
+    def _count(self, command: Command, options: str) -> str:
+        return output_of([*self._emulator, "-plugin", f"{self._plugin}{options}", "-d", "plugin", *command])
 
 
-def count_layers(counter: Counter, program: Path, only: str) -> None:
-    for layer in LAYERS:
-        if only not in layer:
-            continue
+@dataclass(frozen=True)
+class Layer:
+    """What the emulator has counted of one run of a layer."""
 
-        def command(iterations: int, layer: str = layer) -> Command:
-            return [program, f"--only={layer}", f"--iterations={iterations}"]
+    name: str
+    macs: int
+    blocks: Blocks
 
-        macs = int(re.findall(r"(\d+) MACs", counter.run(command(1)))[0])
-        instructions = (counter.count(command(4)) - counter.count(command(2))) / 2
-        print(f"{layer:<22} {instructions / 1e6:8.3f} M instructions, {instructions / macs:.4f} per multiply-add")
+    @property
+    def instructions(self) -> int:
+        return sum(instructions * executions for (_, instructions), executions in self.blocks.items())
+
+
+def count_layer(counter: Counter, program: Path, isa: str, name: str) -> Layer:
+    def command(iterations: int) -> Command:
+        chosen = [f"--isa={isa}"] if isa else []
+        return [program, f"--only={name}", f"--iterations={iterations}", *chosen]
+
+    macs = int(re.findall(r"(\d+) MACs", counter.run(command(1)))[0])
+    # What the first runs do besides is in both.
+    blocks = counter.blocks(command(3))
+    blocks.subtract(counter.blocks(command(2)))
+    return Layer(name, macs, blocks)
+
+
+def count_layers(counter: Counter, program: Path, isa: str, only: str) -> list[Layer]:
+    layers = [count_layer(counter, program, isa, name) for name in LAYERS if only in name]
+    for layer in layers:
+        each = layer.instructions / layer.macs
+        print(f"{layer.name:<22} {layer.instructions / 1e6:8.3f} M instructions, {each:.4f} per multiply-add")
+    return layers
+
+
+def model_layers(target: Target, program: Path, layers: list[Layer], cores: Sequence[str]) -> None:
+    """Prints what llvm-mca says of layers of 64-bit NEON."""
+    if analyzer() is None:
+        print("not modelled: llvm-mca is missing: install the Debian package llvm-19")
+        return
+    listing = output_of([f"{target.triple}-objdump", "-d", "--no-show-raw-insn", program])
+    instructions = parse_listing(listing)
+    for core in cores:
+        cycles = 0.0
+        for layer in layers:
+            model = model_layer(*loops_of(layer.blocks, instructions), core)
+            cycles += model.cycles
+            print(
+                f"{layer.name:<22} {core}: {model.inner_loop:.1f} multiply-adds a cycle in the inner loop,"
+                f" {layer.macs / model.cycles:.1f} in the whole layer of {model.cycles / 1e3:.0f} thousand cycles"
+            )
+        if len(layers) > 1:
+            print(f"{'together':<22} {core}: {sum(layer.macs for layer in layers) / cycles:.1f} multiply-adds a cycle")
 
 
 def benchmark_model(target: Target) -> Path:
@@ -122,37 +168,6 @@ def count_model(counter: Counter, target: Target, library: Path, name: str) -> N
     print(f"{model.name}: {instructions / 1e6:.2f} M instructions an inference")
 
 
-def loop_of(function: str, listing: str) -> list[str]:
-    """The instructions of a function's loop, without the branch at its end, from objdump's listing."""
-    body = re.findall(rf"<{function}>:\n(.*?)\sret\n", listing, re.DOTALL)[0]
-    lines = [(int(address, 16), text) for address, text in re.findall(r"^ *([0-9a-f]+):\s+(.*)$", body, re.MULTILINE)]
-    begin = int(re.findall(r"^cbnz\s+x6, ([0-9a-f]+)", lines[-1][1])[0], 16)
-    return [text for address, text in lines[:-1] if address >= begin]
-
-
-def analyze_loops(target: Target, program: Path) -> None:
-    """Prints the cycles that llvm-mca gives the inner loops of 64-bit NEON."""
-    analyzer = next((name for name in ("llvm-mca-19", "llvm-mca") if shutil.which(name)), None)
-    if analyzer is None:
-        print("inner loops: llvm-mca is missing: install the Debian package llvm-19")
-        return
-    listing = output_of([f"{target.triple}-objdump", "-d", "--no-show-raw-insn", program])
-    source = program.with_name("loop.s")
-    for function, cores in LOOPS.items():
-        loop = loop_of(function, listing)
-        source.write_text("\n".join([*loop, ""]))
-        print(f"{function}: {len(loop) + 1} instructions for {LOOP_MACS} multiply-adds")
-        for core, vectors in cores.items():
-            output = output_of([analyzer, "-mtriple=aarch64", f"-mcpu={core}", "-iterations=100", source])
-            cycles = int(re.findall(r"Total Cycles:\s+(\d+)", output)[0]) / 100
-            bound = 128 / 3 * vectors
-            speed = LOOP_MACS / cycles
-            print(
-                f"  {core:<11} {cycles:6.1f} cycles, {speed:5.1f} multiply-adds a cycle,"
-                f" {speed / bound * 100:3.0f} % of {bound:.1f}"
-            )
-
-
 def measure(target: str, isa: str, against: str, threads: int, only: str, model: str) -> None:
     """Times or counts the kernels of a target."""
     row = find_target(target)
@@ -165,9 +180,13 @@ def measure(target: str, isa: str, against: str, threads: int, only: str, model:
             raise ToolkitError(f"{program} failed")
         return
     counter = Counter(row)
-    count_layers(counter, program, only)
-    if row.processor == "aarch64":
-        analyze_loops(row, program)
+    isas = CORES if row.processor == "aarch64" else {"": ()}
+    for name, cores in isas.items():
+        if isa in ("", name):
+            print(f"ISA {name}" if name else "")
+            layers = count_layers(counter, program, name, only)
+            if cores:
+                model_layers(row, program, layers, cores)
     if model:
         count_model(counter, row, folder / LIBRARY, model)
 
@@ -175,7 +194,7 @@ def measure(target: str, isa: str, against: str, threads: int, only: str, model:
 def main() -> int:
     """The command line; returns the exit code."""
     own = parser("bench.kernels", __doc__)
-    own.add_argument("--isa", default="", help="this machine only: the instruction set, by default the best")
+    own.add_argument("--isa", default="", help="the instruction set, by default the best, or on 64-bit Arm each")
     own.add_argument("--against", default="", help="this machine only: another instruction set, taking turns")
     own.add_argument("--threads", type=int, default=1, help="this machine only")
     own.add_argument("--only", default="", help="layers whose name has this in it")

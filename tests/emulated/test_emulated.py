@@ -113,10 +113,20 @@ def test_cpp_tests(emulation: Emulation, target: Target) -> None:
         assert "[  PASSED  ]" in run.stdout
 
 
-@pytest.mark.parametrize(("cpu", "isa"), [("cortex-a53", "neon64_in_order"), ("cortex-a72", "neon64")])
-def test_in_order_cores_have_an_isa_of_their_own(emulation: Emulation, target: Target, cpu: str, isa: str) -> None:
+@pytest.mark.parametrize(
+    ("cpu", "isa"),
+    [
+        ("cortex-a53", "neon64_in_order"),
+        ("cortex-a55", "neon64_in_order"),
+        ("cortex-a72", "neon64"),
+        ("cortex-a76", "neon64_tbl"),
+        ("neoverse-n1", "neon64_tbl"),
+        ("neoverse-v1", "neon64"),
+    ],
+)
+def test_the_core_decides_on_the_isa(emulation: Emulation, target: Target, cpu: str, isa: str) -> None:
     if target.processor != "aarch64":
-        pytest.skip("only 64-bit Arm has two ISAs to choose from")
+        pytest.skip("only 64-bit Arm has several ISAs to choose from")
     program = next(program for program in build_tests(target.name, "gcc") if program.name == "kernels_test")
     run = emulation.run([program, "--gtest_filter=FindIsa.TheCpuDecides"], cpu=cpu, EXPECTED_ISA=isa)
     assert run.returncode == 0, run.stdout

@@ -92,6 +92,7 @@ extern const Isa kAvx512VbmiIsa;
 extern const Isa kAvx512Isa;
 extern const Isa kAvx2Isa;
 extern const Isa kNeon64Isa;
+extern const Isa kNeon64TblIsa;
 extern const Isa kNeon64InOrderIsa;
 extern const Isa kNeon32Isa;
 

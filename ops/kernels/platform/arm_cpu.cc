@@ -11,22 +11,42 @@
 namespace litebnn {
 namespace {
 
-// Parts of implementer 0x41, Arm.
-bool IsInOrder(uint64_t midr) {
-  constexpr uint32_t kArm = 0x41;
-  constexpr uint32_t kParts[] = {
-      0xD02,  // Cortex-A34
-      0xD03,  // Cortex-A53
-      0xD04,  // Cortex-A35
-      0xD05,  // Cortex-A55
-      0xD46,  // Cortex-A510
-      0xD80,  // Cortex-A520
-  };
-  if ((midr >> 24 & 0xFFu) != kArm) return false;
-  for (const uint32_t part : kParts) {
-    if ((midr >> 4 & 0xFFFu) == part) return true;
+constexpr uint32_t kArm = 0x41, kQualcomm = 0x51, kApple = 0x61;
+
+struct Cores {
+  uint32_t implementer;
+  uint32_t part;
+  ArmCores kind;
+};
+// Cores that are not here are out of order. Of those some take several steps for a lookup (Cortex-A57, A72, A73), and
+// some count bits in more units than they look bytes up in (Cortex-X, Neoverse V).
+constexpr Cores kCores[] = {
+    {kArm, 0xD02, ArmCores::kInOrder},       // Cortex-A34
+    {kArm, 0xD03, ArmCores::kInOrder},       // Cortex-A53
+    {kArm, 0xD04, ArmCores::kInOrder},       // Cortex-A35
+    {kArm, 0xD05, ArmCores::kInOrder},       // Cortex-A55
+    {kArm, 0xD46, ArmCores::kInOrder},       // Cortex-A510
+    {kArm, 0xD80, ArmCores::kInOrder},       // Cortex-A520
+    {kArm, 0xD0B, ArmCores::kLookups},       // Cortex-A76
+    {kArm, 0xD0C, ArmCores::kLookups},       // Neoverse N1
+    {kArm, 0xD0D, ArmCores::kLookups},       // Cortex-A77
+    {kArm, 0xD0E, ArmCores::kLookups},       // Cortex-A76AE
+    {kArm, 0xD41, ArmCores::kLookups},       // Cortex-A78
+    {kArm, 0xD42, ArmCores::kLookups},       // Cortex-A78AE
+    {kArm, 0xD47, ArmCores::kLookups},       // Cortex-A710
+    {kArm, 0xD49, ArmCores::kLookups},       // Neoverse N2
+    {kArm, 0xD4B, ArmCores::kLookups},       // Cortex-A78C
+    {kQualcomm, 0x804, ArmCores::kLookups},  // Kryo 4xx Gold, a Cortex-A76
+    {kQualcomm, 0x805, ArmCores::kInOrder},  // Kryo 4xx Silver, a Cortex-A55
+};
+
+ArmCores KindOf(uint64_t midr) {
+  const auto implementer = static_cast<uint32_t>(midr >> 24 & 0xFFu), part = static_cast<uint32_t>(midr >> 4 & 0xFFFu);
+  if (implementer == kApple) return ArmCores::kLookups;
+  for (const Cores& cores : kCores) {
+    if (cores.implementer == implementer && cores.part == part) return cores.kind;
   }
-  return false;
+  return ArmCores::kOutOfOrder;
 }
 
 // Reads which core `index` is, as Linux tells it; false where it does not, as for a core that is switched off.
@@ -42,28 +62,35 @@ bool ReadMidr(int index, uint64_t* midr) {
   return read;
 }
 
-bool EveryCoreIsInOrder() {
+// Of two kinds the one that work is shaped for where there are both.
+ArmCores Both(ArmCores a, ArmCores b) {
+  if (a == b || b == ArmCores::kInOrder) return a;
+  return a == ArmCores::kInOrder ? b : ArmCores::kOutOfOrder;
+}
+
+ArmCores ReadCores() {
   uint64_t midr = 0;
   bool any_core = false;
+  ArmCores kind = ArmCores::kInOrder;
   const auto cores = static_cast<int>(sysconf(_SC_NPROCESSORS_CONF));
   for (int core = 0; core < cores; ++core) {
     if (!ReadMidr(core, &midr)) continue;
-    if (!IsInOrder(midr)) return false;
+    kind = Both(kind, KindOf(midr));
     any_core = true;
   }
-  if (any_core) return true;
+  if (any_core) return kind;
   // The core that this runs on, where the kernel lets programs read the register.
   constexpr unsigned long kHwcapCpuid = 1ul << 11;
-  if ((getauxval(AT_HWCAP) & kHwcapCpuid) == 0) return false;
+  if ((getauxval(AT_HWCAP) & kHwcapCpuid) == 0) return ArmCores::kOutOfOrder;
   __asm__("mrs %0, midr_el1" : "=r"(midr));
-  return IsInOrder(midr);
+  return KindOf(midr);
 }
 
 }  // namespace
 
-bool CpuIsInOrder() {
-  static const bool in_order = EveryCoreIsInOrder();
-  return in_order;
+ArmCores CpuCores() {
+  static const ArmCores cores = ReadCores();
+  return cores;
 }
 
 }  // namespace litebnn

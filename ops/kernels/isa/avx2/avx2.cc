@@ -11,18 +11,19 @@
 
 #include "kernels/isa/avx2/inner_loop.h"
 #include "kernels/isa/avx2/lanes.h"
-#include "kernels/isa/avx2/nibble_plan.h"
 #include "kernels/isa/avx2/table_offsets.h"
 #include "kernels/isa/avx2/weights.h"
 #include "kernels/isa/isa.h"
 #include "kernels/isa/shared/max_window.h"
+#include "kernels/isa/shared/nibble_plan.h"
 #include "kernels/isa/shared/output.h"
 #include "kernels/isa/shared/pack_signs.h"
 
 namespace litebnn {
 namespace {
 
-static_assert(kMaxWords * kNibblesPerWord * static_cast<int32_t>(sizeof(uint16_t)) + kSlack <= kTableOffsetsBytes);
+using Offsets = TableOffsets<OffsetsStep>;
+static_assert(kMaxWords <= Offsets::MaxWords());
 // Weights that are unpacked at a time, of at least one block.
 constexpr int32_t kUnpackedBytes = kMaxBlockNibbles * kTileChannels;
 
@@ -50,7 +51,7 @@ struct Scratch {
   // [pixel pairs][vectors][pixels][2], of all blocks but the last, four times what was looked up
   alignas(64) __m256i sums[kMaxBlockPixels / 2 * kTileVectors * 4];
   alignas(64) uint8_t weights[kUnpackedBytes];  // [nibbles][vectors][kVectorChannels], one nibble a byte
-  TableOffsetsMemory offsets;
+  Offsets::Memory offsets;
   // For long windows: popcounts, and the dot products of a piece, which are floats that nothing has been done to.
   alignas(64) int32_t popcounts[kLongPixels][kTileChannels];
   alignas(64) float dots[kLongPixels][kTileChannels];
@@ -210,10 +211,10 @@ void WritePairs(const BconvTask& task, const SummedPairs& pairs, int32_t channel
 // One tile of channels, of the pixels whose offsets have been written.
 void BconvTile(const BconvTask& task, const NibblePlan& plan, Scratch& scratch, int64_t first_pixel, int64_t last_pixel,
                int32_t channel, int32_t channels) {
-  const int32_t vectors = Vectors(channels);
+  const int32_t vectors = TileChannels(channels) / kVectorChannels;
   const auto sum_pairs = vectors == 1 ? SumPairs<4> : vectors == 2 ? SumPairs<2> : SumPairs<1>;
-  const size_t vector_bytes = VectorBytes(task.runs * task.run_words);
-  const uint8_t* tile = task.weights + static_cast<size_t>(channel / kVectorChannels) * vector_bytes;
+  const size_t unit_bytes = UnitBytes(task.runs * task.run_words);
+  const uint8_t* tile = task.weights + static_cast<size_t>(channel / kVectorChannels) * unit_bytes;
   const auto* excess = reinterpret_cast<const __m256i*>(tile);
   const __m256i depth = _mm256_set1_epi16(static_cast<int16_t>(task.depth));
   for (int32_t i = 0; i < 2 * vectors; ++i) scratch.excess[i] = _mm256_sub_epi16(excess[i], depth);
@@ -253,14 +254,14 @@ void BconvTile(const BconvTask& task, const NibblePlan& plan, Scratch& scratch, 
 void BconvShort(const BconvTask& task, int64_t pixel_begin, int64_t pixel_end, int32_t channel_begin,
                 int32_t channel_end) {
   Scratch& scratch = *static_cast<Scratch*>(task.scratch);
-  const TableOffsets offsets(task, pixel_begin, pixel_end, scratch.offsets);
+  const Offsets offsets(task, pixel_begin, pixel_end, scratch.offsets);
   const NibblePlan plan(offsets.runs(), offsets.run_nibbles(), offsets.run_stride());
   for (int64_t pixel = pixel_begin, block_end; pixel < pixel_end; pixel = block_end) {
     block_end = offsets.BlockEnd(pixel, pixel_end);
     offsets.Write(pixel, block_end);
-    for (int32_t channel = channel_begin, vectors; channel < channel_end; channel += vectors * kVectorChannels) {
-      vectors = Vectors(task.channels - channel);
-      BconvTile(task, plan, scratch, pixel, block_end, channel, Min(vectors * kVectorChannels, channel_end - channel));
+    for (int32_t channel = channel_begin, channels; channel < channel_end; channel += channels) {
+      channels = TileChannels(task.channels - channel);
+      BconvTile(task, plan, scratch, pixel, block_end, channel, Min(channels, channel_end - channel));
     }
   }
 }
@@ -335,7 +336,7 @@ const Isa kAvx2Isa = {
     .tile_pixels = 2,
     .tile_channels = kTileChannels,
     .packed_weights_bytes = PackedWeightsBytes,
-    .pack_weights = PackWeights,
+    .pack_weights = PackWeights<VectorOrder>,
     .scratch_bytes = ScratchBytes,
     .bconv = Bconv,
 };

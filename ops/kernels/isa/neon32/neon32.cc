@@ -12,6 +12,7 @@
 
 #include "kernels/isa/shared/max_window.h"
 #include "kernels/isa/shared/neon_lanes.h"
+#include "kernels/isa/shared/neon_tile.h"
 #include "kernels/isa/shared/output.h"
 #include "kernels/isa/shared/pack_signs.h"
 #include "kernels/isa/shared/pixel_walk.h"

@@ -8,9 +8,8 @@
 
 #include "kernels/isa/neon64/sum_windows.h"
 #include "kernels/isa/shared/max_window.h"
-#include "kernels/isa/shared/neon_lanes.h"
+#include "kernels/isa/shared/neon64.h"
 #include "kernels/isa/shared/output.h"
-#include "kernels/isa/shared/pack_signs.h"
 #include "kernels/isa/shared/pixel_walk.h"
 #include "kernels/platform/arm_cpu.h"
 
@@ -24,23 +23,6 @@ constexpr int64_t kBlockPixels = 64;
 constexpr int64_t kBlockBytes = 8192;
 // What is staged of windows that do not overlap stays there too.
 constexpr int32_t kStagedBlockBytes = 16384;
-
-// Where rows make no difference, four words at a time spare most of the sums across lanes.
-void PackFloat32SignsByFours(const float* input, int64_t rows, int32_t channels, uint32_t* output) {
-  if (channels % kBitsPerWord != 0) return PackFloat32Signs<FourLanes>(input, rows, channels, output);
-  int64_t words = rows * (channels / kBitsPerWord);
-  const auto lanes = [&input](int word) {
-    uint32x4_t bits = FourLanes::LanesBelowZero(input + word * kBitsPerWord);
-    // One word after the other: the compiler would run out of registers.
-    __asm__ volatile("" : "+w"(bits));
-    return FourLanes::OwnBits(bits);
-  };
-  for (; words >= 4; words -= 4, input += 4 * kBitsPerWord, output += 4) {
-    const uint32x4_t low = vpaddq_u32(lanes(0), lanes(1)), high = vpaddq_u32(lanes(2), lanes(3));
-    vst1q_u32(output, vpaddq_u32(low, high));
-  }
-  PackFloat32Signs<FourLanes>(input, words, kBitsPerWord, output);
-}
 
 size_t StagedBytes(int32_t tap_words) { return kStagedWordBytes * static_cast<size_t>(tap_words); }
 
@@ -127,19 +109,6 @@ void SumWindow(const BconvTask& task, const uint8_t* window, const uint8_t* weig
     }
   }
   for (int v = 0; v < kTileVectors; ++v) sums[v] = wide[v];
-}
-
-// Pairs at an offset of kFirst floats: the compiler does not make them where there are other loads and stores between.
-template <int kFirst>
-__attribute__((always_inline)) inline void LoadPair(const float* constants, float32x4_t& low, float32x4_t& high) {
-  __asm__ volatile("ldp %q0, %q1, [%2, %3]" : "=w"(low), "=w"(high) : "r"(constants), "i"(kFirst * sizeof(float)));
-}
-template <int kFirst>
-__attribute__((always_inline)) inline void StorePair(float* output, float32x4_t low, float32x4_t high) {
-  __asm__ volatile("stp %q0, %q1, [%2, %3]"
-                   :
-                   : "w"(low), "w"(high), "r"(output), "i"(kFirst * sizeof(float))
-                   : "memory");
 }
 
 // Dot products of a vector's channels, clamped where it is kRelu.
@@ -274,7 +243,8 @@ void Bconv(const BconvTask& task, int64_t pixel_begin, int64_t pixel_end, int32_
 }
 
 bool Available() { return true; }
-bool CpuIsOutOfOrder() { return !CpuIsInOrder(); }
+bool CpuIsOutOfOrder() { return CpuCores() == ArmCores::kOutOfOrder; }
+bool CpuIsInOrder() { return CpuCores() == ArmCores::kInOrder; }
 
 // Both differ in their loops alone.
 constexpr Isa Neon64(const char* name, decltype(Isa::bconv) bconv, decltype(Isa::suits) suits) {

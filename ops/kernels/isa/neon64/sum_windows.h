@@ -5,7 +5,7 @@
 
 #include <cstdint>
 
-#include "kernels/isa/shared/neon_lanes.h"
+#include "kernels/isa/shared/neon_tile.h"
 
 namespace litebnn {
 

@@ -1,4 +1,4 @@
-// The lanes (lanes.h) of both NEON ISAs, and the tile of channels that they sum up.
+// The lanes (lanes.h) of all NEON ISAs.
 #pragma once
 
 #include <arm_neon.h>
@@ -6,19 +6,9 @@
 #include <cstdint>
 #include <cstring>
 
-#include "kernels/isa/shared/tiled_weights.h"
-
 namespace litebnn {
 // Every ISA's file has its own copy, compiled for its own CPU.
 namespace {
-
-// Sums are of 16 bits.
-constexpr int32_t kTileVectors = 4;
-constexpr int32_t kVectorChannels = 8;
-constexpr int32_t kTileChannels = kTileVectors * kVectorChannels;
-using Weights = TiledWeights<uint16_t, kTileChannels, kTileChannels>;
-constexpr int32_t kStepsPerWord = Weights::kStepsPerWord;
-constexpr int32_t kWeightsWordBytes = kTileChannels * static_cast<int32_t>(sizeof(uint32_t));
 
 struct FourLanes {
   using Floats = float32x4_t;

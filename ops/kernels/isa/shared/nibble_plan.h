@@ -4,10 +4,11 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "kernels/isa/avx2/table_offsets.h"
+#include "kernels/isa/shared/arithmetic.h"
+#include "kernels/isa/shared/lookup_tables.h"
 
 namespace litebnn {
-// Nothing in here may be shared with files compiled for other CPUs.
+// Every ISA's file has its own copy, compiled for its own CPU.
 namespace {
 
 // Four times what is looked up and twice the odd nibbles of a window, at most 10 a nibble, fit 16 bits.

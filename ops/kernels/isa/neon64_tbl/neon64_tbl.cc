@@ -1,0 +1,346 @@
+// 64-bit NEON, for cores that look a vector of bytes up at once: sums of table lookups (sum_lookups.h). For a block of
+// pixels the offsets of the tables are made once (table_offsets.h); then for each tile of channels and for as many
+// nibbles as the L1 cache takes, the weights are unpacked once, and all pairs of pixels use them.
+#include "kernels/isa/isa.h"
+
+#if defined(__aarch64__)
+
+#include "kernels/isa/neon64_tbl/sum_lookups.h"
+#include "kernels/isa/neon64_tbl/table_offsets.h"
+#include "kernels/isa/shared/lookup_weights.h"
+#include "kernels/isa/shared/max_window.h"
+#include "kernels/isa/shared/neon64.h"
+#include "kernels/isa/shared/nibble_plan.h"
+#include "kernels/isa/shared/output.h"
+#include "kernels/platform/arm_cpu.h"
+
+namespace litebnn {
+namespace {
+
+using Offsets = TableOffsets<OffsetsStep>;
+static_assert(kMaxWords <= Offsets::MaxWords());
+// Weights that are unpacked at a time: what 3x3 filters of 128 channels have.
+constexpr int32_t kUnpackedBytes = 288 * kTileChannels;
+
+struct ChannelOrder {
+  static constexpr int32_t Byte(int32_t lane) { return lane; }
+  static constexpr int32_t Excess(int32_t lane) { return lane; }
+};
+
+// Of a vector of channels.
+struct ChannelConstants {
+  uint16x8_t excess[2];  // less the depth
+  float32x4_t multiplier[4], bias[4];
+};
+
+// What one thread needs.
+struct Scratch {
+  alignas(64) ChannelConstants constants[kTileSums];
+  alignas(64) WideSums sums[kMaxBlockPixels / 2 * kTileSums];  // of all blocks but the last
+  alignas(64) uint8_t weights[kUnpackedBytes];                 // [nibbles][vectors][kVectorChannels], a nibble a byte
+  Offsets::Memory offsets;
+};
+
+size_t ScratchBytes(int32_t) { return sizeof(Scratch); }
+
+// Four times a pixel's bytes, on top of what was `before` where there was anything.
+template <bool kHasBefore>
+__attribute__((always_inline)) inline void Widen(uint8x16_t bytes, const uint16x8_t* before, uint16x8_t* wide) {
+  if (kHasBefore) {
+    const uint8x16_t four = vdupq_n_u8(4);
+    wide[0] = vmlal_u8(before[0], vget_low_u8(bytes), vget_low_u8(four));
+    wide[1] = vmlal_high_u8(before[1], bytes, four);
+  } else {
+    wide[0] = vshll_n_u8(vget_low_u8(bytes), 2);
+    wide[1] = vshll_high_n_u8(bytes, 2);
+  }
+}
+
+// Where outputs go, and what is made of sums.
+struct TileOfChannels {
+  const BconvTask& task;
+  const ChannelConstants* constants;  // [vectors]
+  int32_t channel, channels;
+  int32_t vectors, pairs;  // eight together
+  bool has_before;         // whether there is more than one block of nibbles
+};
+
+// A tile of pixels in a tile of channels, all looked up.
+struct SummedTile {
+  const ByteSums* bytes;   // of the last block, [pairs][vectors]
+  const WideSums* before;  // of the blocks before it, if there are any
+  const int32_t* odd;      // [pixels]
+  int64_t pixel;
+};
+
+// The float outputs of whole tiles, with no activation or RELU: what most convolutions have.
+template <bool kRelu, bool kHasBefore, typename Finish>
+struct FloatWriter {
+  const TileOfChannels tile;
+  const Finish finish{tile.task.addend};
+  const int64_t stride = tile.task.output_channels;
+  float* const outputs = static_cast<float*>(tile.task.output);
+
+  __attribute__((always_inline)) void operator()(const SummedTile& summed) const {
+    // Copies: the compiler has to take any store for one into these.
+    const FloatWriter self = *this;
+    const ByteSums* bytes = summed.bytes;
+    const WideSums* before = summed.before;
+    const int32_t* odd = summed.odd;
+    float* pixel = self.outputs + OutputIndex(tile.task, summed.pixel, tile.channel);
+    const int64_t pixel_stride = self.stride;
+    for (int32_t pair = self.tile.pairs; pair > 0; --pair, pixel += 2 * pixel_stride) {
+      const uint16x8_t odds[2] = {vreinterpretq_u16_s32(vld1q_dup_s32(odd)),
+                                  vreinterpretq_u16_s32(vld1q_dup_s32(odd + 1))};
+      odd += 2;
+      float* pixels[2] = {pixel, pixel + pixel_stride};
+      const ChannelConstants* constants = self.tile.constants;
+      const ChannelConstants* const end = constants + self.tile.vectors;
+      // There is an even number of vectors.
+      for (; constants != end; constants += 2, bytes += 2, before += 2) {
+        self.WriteVector<0>(*bytes, *before, *constants, odds, pixels);
+        self.WriteVector<1>(bytes[1], before[1], constants[1], odds, pixels);
+        pixels[0] += 2 * kVectorChannels;
+        pixels[1] += 2 * kVectorChannels;
+      }
+    }
+  }
+
+  template <int kVector>
+  __attribute__((always_inline)) void WriteVector(const ByteSums& bytes, const WideSums& before,
+                                                  const ChannelConstants& constants, const uint16x8_t* odds,
+                                                  float* const* pixels) const {
+    // A copy, as the output might be the same memory for all that the compiler knows.
+    const ChannelConstants channels = constants;
+    const uint8x16_t sums[2] = {bytes.Pixel0(), bytes.pixel1};
+#pragma GCC unroll 2
+    for (int p = 0; p < 2; ++p) {
+      uint16x8_t wide[2];
+      Widen<kHasBefore>(sums[p], before.pixels[p], wide);
+      WriteHalf<kVector, 0>(vaddq_u16(wide[0], odds[p]), channels, pixels[p]);
+      WriteHalf<kVector, 1>(vaddq_u16(wide[1], odds[p]), channels, pixels[p]);
+    }
+  }
+
+  // Of eight channels.
+  template <int kVector, int kHalf>
+  __attribute__((always_inline)) void WriteHalf(uint16x8_t sums, const ChannelConstants& constants,
+                                                float* pixel) const {
+    const uint16x8_t excess = constants.excess[kHalf];
+    float32x4_t low, high;
+    if (kRelu) {
+      // A subtraction that stops at zero is the activation too.
+      const uint16x8_t dots = vqsubq_u16(sums, excess);
+      low = vcvtq_f32_u32(vmovl_u16(vget_low_u16(dots)));
+      high = vcvtq_f32_u32(vmovl_high_u16(dots));
+    } else {
+      const int16x8_t dots = vreinterpretq_s16_u16(vsubq_u16(sums, excess));
+      low = vcvtq_f32_s32(vmovl_s16(vget_low_s16(dots)));
+      high = vcvtq_f32_s32(vmovl_high_s16(dots));
+    }
+    low = vaddq_f32(vmulq_f32(low, constants.multiplier[2 * kHalf]), constants.bias[2 * kHalf]);
+    high = vaddq_f32(vmulq_f32(high, constants.multiplier[2 * kHalf + 1]), constants.bias[2 * kHalf + 1]);
+    constexpr int kFirst = kVector * kVectorChannels + kHalf * 8;
+    const ptrdiff_t index = pixel - outputs + kFirst;
+    StorePair<kFirst>(pixel, finish(low, index), finish(high, index + 4));
+  }
+};
+
+// The outputs of any kind of pixel `i` of a tile.
+__attribute__((noinline)) void WritePixel(const TileOfChannels& tile, const SummedTile& summed, int32_t i) {
+  const uint16x8_t depth = vdupq_n_u16(static_cast<uint16_t>(tile.task.depth));
+  const uint16x8_t odd_and_depth = vsubq_u16(vreinterpretq_u16_s32(vdupq_n_s32(summed.odd[i])), depth);
+  const int32_t p = i % 2, first = i / 2 * tile.vectors;
+  uint16_t popcounts[kTileChannels];
+  for (int32_t vector = 0; vector < tile.vectors; ++vector) {
+    const ByteSums& sums = summed.bytes[first + vector];
+    uint16x8_t wide[2];
+    const uint8x16_t own = p == 0 ? sums.Pixel0() : sums.pixel1;
+    tile.has_before ? Widen<true>(own, summed.before[first + vector].pixels[p], wide)
+                    : Widen<false>(own, nullptr, wide);
+    for (int half = 0; half < 2; ++half) {
+      const uint16x8_t sum = vaddq_u16(wide[half], odd_and_depth);
+      const uint16x8_t twice = vsubq_u16(tile.constants[vector].excess[half], sum);
+      vst1q_u16(popcounts + vector * kVectorChannels + half * 8, vshrq_n_u16(twice, 1));
+    }
+  }
+  WriteOutputs<FourLanes>(tile.task, summed.pixel + i, tile.channel, tile.channels, popcounts);
+}
+
+// The lookups of a tile of channels whose weights, or a part of them, are unpacked.
+struct Lookups {
+  SumLookupsCode* loop;
+  const NibbleBlock *first, *last;  // blocks whose sums are kept
+  const NibbleBlock* final;         // the block behind them with which outputs are made, or null
+  const uint8_t* weights;
+  ptrdiff_t block_bytes;         // of weights
+  SumLookupsCode* first_ending;  // starts or continues `sums`, which others continue
+  WideSums* sums;
+  ptrdiff_t sums_step;  // from a tile to the next
+};
+
+// Pixels [pixel, last_pixel), of which the offsets' `pairs` are followed by repetitions of the last one.
+template <typename Writer>
+__attribute__((noinline)) void SumTiles(const TileOfChannels& tile, const Lookups& given,
+                                        const Offsets::Memory& offsets, int64_t pixel, int64_t last_pixel,
+                                        const Writer& write) {
+  const Lookups lookups = given;
+  const int32_t tile_pixels = 2 * tile.pairs;
+  const uint32_t* const* pairs = offsets.pairs;
+  const int32_t* odd = offsets.odd;
+  WideSums* sums = lookups.sums;
+  ByteSums bytes[kTileSums];
+  for (; pixel < last_pixel; pixel += tile_pixels, pairs += tile_pixels / 2, odd += tile_pixels) {
+    const uint8_t* weights = lookups.weights;
+    SumLookupsCode* ending = lookups.first_ending;
+    for (const NibbleBlock* block = lookups.first; block != lookups.last; ++block, weights += lookups.block_bytes) {
+      SumLookups(lookups.loop, ending, pairs, weights, block->pieces, block->count, sums);
+      ending = litebnn_add_wide_sums;
+    }
+    if (lookups.final != nullptr) {
+      SumLookups(lookups.loop, litebnn_store_sums, pairs, weights, lookups.final->pieces, lookups.final->count, bytes);
+      const SummedTile summed = {bytes, sums, odd, pixel};
+      if (pixel + tile_pixels <= last_pixel) {
+        write(summed);
+      } else {
+        for (int32_t i = 0; pixel + i < last_pixel; ++i) WritePixel(tile, summed, i);
+      }
+    }
+    sums += lookups.sums_step;
+  }
+}
+
+// For tiles of 1, 2 and 4 pairs.
+struct TileLoops {
+  SumLookupsCode* sum_lookups;
+  UnpackWeights* unpack_weights;
+};
+constexpr TileLoops kTileLoops[] = {
+    {litebnn_sum_lookups_1, litebnn_unpack_weights_8},
+    {litebnn_sum_lookups_2, litebnn_unpack_weights_4},
+    {litebnn_sum_lookups_4, litebnn_unpack_weights_2},
+};
+
+// One tile of channels, of the pixels whose offsets have been written.
+template <typename Writer>
+void BconvTile(const TileOfChannels& tile, const NibblePlan& plan, Scratch& scratch, int64_t first_pixel,
+               int64_t last_pixel, const uint8_t* packed, const Writer& write) {
+  const int32_t nibble_bytes = tile.vectors * kVectorChannels;
+  const int32_t unpacked_nibbles = kUnpackedBytes / nibble_bytes / plan.block * plan.block;
+  const TileLoops& loops = kTileLoops[tile.pairs / 2];
+  Lookups lookups = {};
+  lookups.loop = loops.sum_lookups;
+  lookups.weights = scratch.weights;
+  lookups.block_bytes = plan.block * nibble_bytes;
+  lookups.sums = scratch.sums;
+  // Where all nibbles are unpacked at once, one tile's sums do for all, and stay in the L1 cache.
+  lookups.sums_step = unpacked_nibbles >= plan.nibbles ? 0 : kTileSums;
+  for (int32_t unpacked = 0; unpacked < plan.nibbles; unpacked += unpacked_nibbles) {
+    const int32_t unpacked_end = Min(unpacked + unpacked_nibbles, plan.nibbles);
+    loops.unpack_weights(packed, unpacked_end - unpacked, scratch.weights);
+    packed += static_cast<ptrdiff_t>(unpacked_nibbles / 2) * nibble_bytes;
+    const bool ends = unpacked_end == plan.nibbles;
+    lookups.first = plan.blocks + unpacked / plan.block;
+    lookups.last = plan.blocks + (unpacked_end + plan.block - 1) / plan.block - ends;
+    lookups.final = ends ? lookups.last : nullptr;
+    lookups.first_ending = unpacked == 0 ? litebnn_start_wide_sums : litebnn_add_wide_sums;
+    SumTiles(tile, lookups, scratch.offsets, first_pixel, last_pixel, write);
+  }
+}
+
+// Calls body(writer) for what writes the outputs of whole tiles.
+template <typename Body>
+void WithWriter(const TileOfChannels& tile, Body body) {
+  const BconvTask& task = tile.task;
+  const bool relu = task.clamp_min == 0 && task.clamp_max == INT32_MAX, linear = task.clamp_min == INT32_MIN;
+  if (task.output_type != Bconv2dOutputType::kFloat32 || task.corrections != nullptr || !(relu || linear) ||
+      tile.channels != tile.vectors * kVectorChannels) {
+    return body([&](const SummedTile& summed) {
+      for (int32_t i = 0; i < 2 * tile.pairs; ++i) WritePixel(tile, summed, i);
+    });
+  }
+  WithFinish<FourLanes>(task, [&](auto finish) {
+    using Finish = decltype(finish);
+    if (tile.has_before) {
+      relu ? body(FloatWriter<true, true, Finish>{tile}) : body(FloatWriter<false, true, Finish>{tile});
+    } else {
+      relu ? body(FloatWriter<true, false, Finish>{tile}) : body(FloatWriter<false, false, Finish>{tile});
+    }
+  });
+}
+
+// Returns the weights behind the constants of a tile of channels.
+const uint8_t* SetConstants(const TileOfChannels& tile, const uint8_t* packed, ChannelConstants* constants) {
+  const BconvTask& task = tile.task;
+  const float *multiplier = task.multiplier + tile.channel, *bias = task.bias + tile.channel;
+  const auto* excess = reinterpret_cast<const uint16_t*>(packed);
+  const uint16x8_t depth = vdupq_n_u16(static_cast<uint16_t>(task.depth));
+  for (int32_t vector = 0; vector < tile.vectors; ++vector, ++constants) {
+    for (int i = 0; i < 2; ++i, excess += 8) constants->excess[i] = vsubq_u16(vld1q_u16(excess), depth);
+    for (int i = 0; i < 4; ++i, multiplier += 4) constants->multiplier[i] = vld1q_f32(multiplier);
+    for (int i = 0; i < 4; ++i, bias += 4) constants->bias[i] = vld1q_f32(bias);
+  }
+  return reinterpret_cast<const uint8_t*>(excess);
+}
+
+void Bconv(const BconvTask& task, int64_t pixel_begin, int64_t pixel_end, int32_t channel_begin, int32_t channel_end) {
+  Scratch& scratch = *static_cast<Scratch*>(task.scratch);
+  const Offsets offsets(task, pixel_begin, pixel_end, scratch.offsets);
+  const NibblePlan plan(offsets.runs(), offsets.run_nibbles(), offsets.run_stride());
+  const size_t unit_bytes = UnitBytes(task.runs * task.run_words);
+  for (int64_t pixel = pixel_begin, block_end; pixel < pixel_end; pixel = block_end) {
+    block_end = offsets.BlockEnd(pixel, pixel_end);
+    offsets.Write(pixel, block_end);
+    // Where a tile has too few pairs, the last one stands in.
+    const uint32_t** const pairs_end = scratch.offsets.pairs + (block_end - pixel + 1) / 2;
+    for (int i = 0; i < kSparePairs; ++i) pairs_end[i] = pairs_end[-1];
+    for (int32_t channel = channel_begin, channels; channel < channel_end; channel += channels) {
+      channels = TileChannels(task.channels - channel);
+      const int32_t vectors = channels / kVectorChannels;
+      const TileOfChannels tile = {task,
+                                   scratch.constants,
+                                   channel,
+                                   Min(channels, channel_end - channel),
+                                   vectors,
+                                   kTileSums / vectors,
+                                   plan.block < plan.nibbles};
+      const uint8_t* packed = task.weights + static_cast<size_t>(channel / kUnitChannels) * unit_bytes;
+      packed = SetConstants(tile, packed, scratch.constants);
+      WithWriter(tile, [&](const auto& writer) { BconvTile(tile, plan, scratch, pixel, block_end, packed, writer); });
+    }
+  }
+}
+
+// A window of two words or fewer is less work than its offsets.
+constexpr int32_t kMinWords = 3;
+
+const Isa* Better(const Bconv2dSpec& spec) {
+  const int32_t words = PackedWords(spec.channels_in / spec.groups) * spec.filter_height * spec.filter_width;
+  return words < kMinWords || words > kMaxWords ? &kNeon64Isa : nullptr;
+}
+
+bool Available() { return true; }
+bool CpuLooksUp() { return CpuCores() == ArmCores::kLookups; }
+
+}  // namespace
+
+const Isa kNeon64TblIsa = {
+    .name = "neon64_tbl",
+    .available = Available,
+    .pack_float32_signs = PackFloat32SignsByFours,
+    .pack_int8_signs = PackInt8Signs<FourLanes>,
+    .max_window = MaxWindow<FourLanes>,
+    .tile_pixels = 2,
+    .tile_channels = kTileChannels,
+    .packed_weights_bytes = PackedWeightsBytes,
+    .pack_weights = PackWeights<ChannelOrder>,
+    .scratch_bytes = ScratchBytes,
+    .bconv = Bconv,
+    .better = Better,
+    .max_words = kMaxWords,
+    .suits = CpuLooksUp,
+};
+
+}  // namespace litebnn
+
+#endif  // __aarch64__

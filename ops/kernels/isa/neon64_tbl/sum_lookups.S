@@ -1,0 +1,306 @@
+// The loops in which NEON spends its time on cores that look a vector of bytes up at once: sums of lookups
+// (shared/lookup_tables.h), 16 channels to a TBL, so that each does 2 x 4 x 16 binary multiply-adds. A tile is eight
+// sums, each of a pair of pixels and a vector of channels.
+//
+// A function sums up a tile of as many pairs as its name says, and of 8 / pairs vectors; sum_lookups.h calls it.
+//   x0   [pairs], where each pair's offsets begin
+//   x1   weights: [nibbles][vectors] of 16 channels
+//   x2   pieces of the offsets
+//   x3   how many there are
+//   x4   the tables
+//   x5   takes the sums, [pairs][vectors]
+//   x20  one of the endings below, which say what is done with the sums
+// x1 to x17, x19 and all vector registers are overwritten.
+
+#if defined(__aarch64__)
+
+// Registers are told by their numbers, which are worked out. v0 to v7 and v8 to v15 become the sums, v16 to v23 are
+// those of a group of at most seven nibbles: two in each byte. From v24 on there are a table for each pair, then weights
+// of up to four vectors; v30 and v31 are what has been looked up.
+.altmacro
+
+// The offsets of the next two nibbles.
+.macro offsets pairs
+  ldp w8, w9, [x6], #8
+  .if \pairs > 1
+  ldp w10, w11, [x7], #8
+  .endif
+  .if \pairs > 2
+  ldp w12, w13, [x16], #8
+  ldp w14, w15, [x17], #8
+  .endif
+.endm
+
+.macro table to, offset
+  ldr q\to, [x4, w\offset, uxtw]
+.endm
+
+.macro tables pairs, nibble
+  table 24, %(8 + \nibble)
+  .if \pairs > 1
+  table 25, %(10 + \nibble)
+  .endif
+  .if \pairs > 2
+  table 26, %(12 + \nibble)
+  table 27, %(14 + \nibble)
+  .endif
+.endm
+
+.macro start sum, table, weights, spare
+  tbl v\sum\().16b, {v\table\().16b}, v\weights\().16b
+.endm
+
+.macro grow sum, table, weights, spare
+  tbl v\spare\().16b, {v\table\().16b}, v\weights\().16b
+  add v\sum\().16b, v\sum\().16b, v\spare\().16b
+.endm
+
+.macro four op, sums, table, weights
+  .irpc i, 0123
+  \op %(\sums + \i), \table, %(\weights + \i), %(30 + \i % 2)
+  .endr
+.endm
+
+.macro two op, sums, table
+  \op \sums, \table, 28, 30
+  \op %(\sums + 1), \table, 29, 31
+.endm
+
+.macro nibble op, pairs, i
+  tables \pairs, \i
+  .if \pairs == 1
+  ld1 {v25.16b, v26.16b, v27.16b, v28.16b}, [x1], #64
+  four \op, 16, 24, 25
+  ld1 {v25.16b, v26.16b, v27.16b, v28.16b}, [x1], #64
+  four \op, 20, 24, 25
+  .elseif \pairs == 2
+  ld1 {v26.16b, v27.16b, v28.16b, v29.16b}, [x1], #64
+  four \op, 16, 24, 26
+  four \op, 20, 25, 26
+  .else
+  ldp q28, q29, [x1], #32
+  two \op, 16, 24
+  two \op, 18, 25
+  two \op, 20, 26
+  two \op, 22, 27
+  .endif
+.endm
+
+.macro step op, pairs
+  offsets \pairs
+  nibble \op, \pairs, 0
+  nibble grow, \pairs, 1
+.endm
+
+// A group's sums start the others or are added to them.
+.macro begin_with low, high, sum
+  ushr v\high\().16b, v\sum\().16b, #4
+  mov v\low\().16b, v\sum\().16b
+.endm
+
+.macro add_up low, high, sum
+  usra v\high\().16b, v\sum\().16b, #4
+  add v\low\().16b, v\low\().16b, v\sum\().16b
+.endm
+
+.macro finish op
+  .irpc i, 01234567
+  \op \i, %(8 + \i), %(16 + \i)
+  .endr
+.endm
+
+.macro two_groups op, pairs
+  step start, \pairs
+  step grow, \pairs
+  step grow, \pairs
+  offsets \pairs
+  nibble grow, \pairs, 0
+  finish \op
+  nibble start, \pairs, 1
+  step grow, \pairs
+  step grow, \pairs
+  step grow, \pairs
+  finish add_up
+.endm
+
+.macro clear i, j
+  movi v\i\().2d, #0
+  movi v\j\().2d, #0
+.endm
+
+.macro piece_of_pair to, pair
+  ldr \to, [x0, #(8 * \pair)]
+  add \to, \to, x8, lsl #2
+.endm
+
+// Less the nibbles of two groups, which it may not have.
+.macro next_piece pairs
+  ldr x8, [x2], #8
+  piece_of_pair x6, 0
+  .if \pairs > 1
+  piece_of_pair x7, 1
+  .endif
+  .if \pairs > 2
+  piece_of_pair x16, 2
+  piece_of_pair x17, 3
+  .endif
+  ldr w19, [x2], #8
+  subs w19, w19, #14
+.endm
+
+.macro begin name
+.globl \name
+.hidden \name
+.type \name, %function
+.p2align 4
+\name\():
+.endm
+
+.macro end name
+.size \name, . - \name
+.endm
+
+.macro sum_lookups pairs
+begin litebnn_sum_lookups_\pairs
+  // The end of the pieces, which are of 16 bytes.
+  add x3, x2, x3, lsl #4
+  next_piece \pairs
+  b.lt 0f
+  two_groups begin_with, \pairs
+  b 3f
+0:
+  .irpc i, 01234567
+  clear \i, %(8 + \i)
+  .endr
+  b 4f
+1:
+  next_piece \pairs
+  b.lt 4f
+  .p2align 4
+2:
+  two_groups add_up, \pairs
+3:
+  subs w19, w19, #14
+  b.ge 2b
+4:
+  adds w19, w19, #14
+  b.eq 7f
+  // What is left is in groups of six nibbles.
+5:
+  step start, \pairs
+  subs w19, w19, #2
+  b.eq 6f
+  step grow, \pairs
+  subs w19, w19, #2
+  b.eq 6f
+  step grow, \pairs
+  subs w19, w19, #2
+6:
+  finish add_up
+  b.ne 5b
+7:
+  cmp x2, x3
+  b.ne 1b
+  br x20
+end litebnn_sum_lookups_\pairs
+.endm
+
+// The endings are given sums of both pixels, those of pixel 0 and 16 times those of pixel 1, modulo 256, and sums of
+// pixel 1.
+
+// As they are.
+.macro store both, pixel1
+  stp q\both, q\pixel1, [x5, #(32 * \both)]
+.endm
+
+// Four times the sums of both pixels, of 16 bits, as v26 to v29. v24 is sixteen and v25 four in each byte.
+.macro widen both, pixel1
+  mls v\both\().16b, v\pixel1\().16b, v24.16b
+  ushll v26.8h, v\both\().8b, #2
+  ushll2 v27.8h, v\both\().16b, #2
+  ushll v28.8h, v\pixel1\().8b, #2
+  ushll2 v29.8h, v\pixel1\().16b, #2
+  st1 {v26.8h, v27.8h, v28.8h, v29.8h}, [x5], #64
+.endm
+
+.macro widen_and_add both, pixel1
+  ld1 {v26.8h, v27.8h, v28.8h, v29.8h}, [x5]
+  mls v\both\().16b, v\pixel1\().16b, v24.16b
+  umlal v26.8h, v\both\().8b, v25.8b
+  umlal2 v27.8h, v\both\().16b, v25.16b
+  umlal v28.8h, v\pixel1\().8b, v25.8b
+  umlal2 v29.8h, v\pixel1\().16b, v25.16b
+  st1 {v26.8h, v27.8h, v28.8h, v29.8h}, [x5], #64
+.endm
+
+.macro ending name, op
+begin \name
+  movi v24.16b, #16
+  movi v25.16b, #4
+  .irpc i, 01234567
+  \op \i, %(8 + \i)
+  .endr
+  ret
+end \name
+.endm
+
+// A function unpacks the weights of tiles of so many vectors. It is called as C++ is:
+//   x0   packed weights, two nibbles a byte
+//   w1   nibbles, an even number above 0
+//   x2   takes them, one nibble a byte
+.macro split i, j
+  and v\j\().16b, v\i\().16b, v31.16b
+  ushr v\i\().16b, v\i\().16b, #4
+.endm
+
+.macro unpack vectors
+begin litebnn_unpack_weights_\vectors
+  movi v31.16b, #15
+1:
+  .if \vectors == 2
+  ldp q0, q1, [x0], #32
+  .irpc i, 01
+  split \i, %(16 + \i)
+  .endr
+  stp q16, q17, [x2], #32
+  stp q0, q1, [x2], #32
+  .else
+  ld1 {v0.16b, v1.16b, v2.16b, v3.16b}, [x0], #64
+  .irpc i, 0123
+  split \i, %(16 + \i)
+  .endr
+  st1 {v16.16b, v17.16b, v18.16b, v19.16b}, [x2], #64
+  .if \vectors == 8
+  ld1 {v4.16b, v5.16b, v6.16b, v7.16b}, [x0], #64
+  .irpc i, 4567
+  split \i, %(16 + \i)
+  .endr
+  st1 {v20.16b, v21.16b, v22.16b, v23.16b}, [x2], #64
+  .endif
+  st1 {v0.16b, v1.16b, v2.16b, v3.16b}, [x2], #64
+  .if \vectors == 8
+  st1 {v4.16b, v5.16b, v6.16b, v7.16b}, [x2], #64
+  .endif
+  .endif
+  subs w1, w1, #2
+  b.gt 1b
+  ret
+end litebnn_unpack_weights_\vectors
+.endm
+
+.text
+sum_lookups 1
+sum_lookups 2
+sum_lookups 4
+ending litebnn_store_sums, store
+ending litebnn_start_wide_sums, widen
+ending litebnn_add_wide_sums, widen_and_add
+unpack 2
+unpack 4
+unpack 8
+
+#endif
+
+#if defined(__linux__) && defined(__ELF__)
+.section .note.GNU-stack, "", %progbits
+#endif

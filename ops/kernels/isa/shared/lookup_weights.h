@@ -1,0 +1,94 @@
+// Weights as sums are looked up with them (lookup_tables.h): packed by two nibbles a byte. An ISA unpacks them for its
+// inner loop.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "kernels/isa/shared/arithmetic.h"
+#include "kernels/isa/shared/lookup_tables.h"
+#include "kernels/isa/shared/nibble_plan.h"
+
+namespace litebnn {
+// Every ISA's file has its own copy, compiled for its own CPU.
+namespace {
+
+// Tiles are of 32, 64 or 128 channels.
+constexpr int32_t kUnitChannels = 32;
+constexpr int32_t kTileChannels = 4 * kUnitChannels;
+
+// A tile that begins with the next of `channels` channels is as wide.
+int32_t TileChannels(int32_t channels) {
+  return channels <= kUnitChannels ? kUnitChannels : channels <= 3 * kUnitChannels ? 2 * kUnitChannels : kTileChannels;
+}
+
+size_t UnitBytes(int32_t words) {
+  return kUnitChannels * (sizeof(uint16_t) + static_cast<size_t>(words * kNibblesPerWord / 2));
+}
+
+size_t PiecesBytes(int32_t channels, int32_t words) {
+  return static_cast<size_t>((channels + kUnitChannels - 1) / kUnitChannels) * UnitBytes(words);
+}
+
+// The words of a tap in each piece of a filter that is too long to be summed up at once, but for the tap's last piece.
+int32_t PieceWords(int32_t tap_words) { return Min(tap_words, kMaxWords); }
+
+// Calls visit(tap, word, words) for each piece.
+template <typename Visit>
+void ForEachPiece(int32_t taps, int32_t tap_words, Visit visit) {
+  for (int32_t tap = 0; tap < taps; ++tap) {
+    for (int32_t word = 0; word < tap_words; word += PieceWords(tap_words)) {
+      visit(tap, word, Min(PieceWords(tap_words), tap_words - word));
+    }
+  }
+}
+
+size_t PackedWeightsBytes(int32_t channels, int32_t taps, int32_t tap_words) {
+  if (taps * tap_words <= kMaxWords) return PiecesBytes(channels, taps * tap_words);
+  size_t bytes = 0;
+  ForEachPiece(taps, tap_words, [&](int32_t, int32_t, int32_t words) { bytes += PiecesBytes(channels, words); });
+  return bytes;
+}
+
+// Tiles: [channels] excesses of 16 bits, then [nibbles / 2][channels] bytes of two nibbles. Of each 32 channels
+// Order::Excess(lane) and Order::Byte(lane) say where an ISA has them. With E, what a dot product's lookups sum up to,
+// and the odd nibbles of its window and filter, it is depth - 8 * nibbles + 4 * E + 2 * odd(window) - 2 * odd(filter).
+// The excess is 8 * nibbles + 2 * odd(filter).
+template <typename Order>
+void PackPiece(const uint32_t* filter, int32_t channels, int64_t row_words, int32_t words, uint8_t* packed) {
+  uint8_t* tile = packed;
+  for (int32_t first = 0, tile_channels; first < channels; first += tile_channels) {
+    tile_channels = TileChannels(channels - first);
+    auto* excesses = reinterpret_cast<uint16_t*>(tile);
+    uint8_t* weights = tile + tile_channels * static_cast<int32_t>(sizeof(uint16_t));
+    tile += static_cast<size_t>(tile_channels / kUnitChannels) * UnitBytes(words);
+    for (int32_t channel = first; channel < Min(channels, first + tile_channels); ++channel) {
+      const int32_t lane = channel % kUnitChannels, unit = channel - first - lane;
+      const uint32_t* row = filter + channel * row_words;
+      int32_t odd = 0;
+      // In the order of TableOffsets: of each word the low nibbles of its bytes, then the high ones.
+      for (int32_t nibble = 0; nibble < words * kNibblesPerWord; ++nibble) {
+        const int32_t in_word = nibble % kNibblesPerWord, shift = in_word % 4 * 8 + in_word / 4 * 4;
+        const auto value = static_cast<int32_t>(row[nibble / kNibblesPerWord] >> shift & 15u);
+        weights[static_cast<ptrdiff_t>(nibble / 2) * tile_channels + unit + Order::Byte(lane)] |=
+            static_cast<uint8_t>(value << (nibble % 2 * 4));
+        odd += IsOdd(value);
+      }
+      excesses[unit + Order::Excess(lane)] = static_cast<uint16_t>(8 * kNibblesPerWord * words + 2 * odd);
+    }
+  }
+}
+
+// A long filter is packed piece by piece, as if each were one of its own.
+template <typename Order>
+void PackWeights(const uint32_t* filter, int32_t channels, int32_t taps, int32_t tap_words, uint8_t* packed) {
+  const int32_t words = taps * tap_words;
+  if (words <= kMaxWords) return PackPiece<Order>(filter, channels, words, words, packed);
+  ForEachPiece(taps, tap_words, [&](int32_t tap, int32_t word, int32_t piece_words) {
+    PackPiece<Order>(filter + int64_t{tap} * tap_words + word, channels, words, piece_words, packed);
+    packed += PiecesBytes(channels, piece_words);
+  });
+}
+
+}  // namespace
+}  // namespace litebnn

@@ -1,0 +1,46 @@
+// What the ISAs of 64-bit NEON share beyond the lanes.
+#pragma once
+
+#include <arm_neon.h>
+
+#include <cstdint>
+
+#include "kernels/isa/shared/neon_lanes.h"
+#include "kernels/isa/shared/pack_signs.h"
+
+namespace litebnn {
+// Every ISA's file has its own copy, compiled for its own CPU.
+namespace {
+
+// Where rows make no difference, four words at a time spare most of the sums across lanes.
+void PackFloat32SignsByFours(const float* input, int64_t rows, int32_t channels, uint32_t* output) {
+  if (channels % kBitsPerWord != 0) return PackFloat32Signs<FourLanes>(input, rows, channels, output);
+  int64_t words = rows * (channels / kBitsPerWord);
+  const auto lanes = [&input](int word) {
+    uint32x4_t bits = FourLanes::LanesBelowZero(input + word * kBitsPerWord);
+    // One word after the other: the compiler would run out of registers.
+    __asm__ volatile("" : "+w"(bits));
+    return FourLanes::OwnBits(bits);
+  };
+  for (; words >= 4; words -= 4, input += 4 * kBitsPerWord, output += 4) {
+    const uint32x4_t low = vpaddq_u32(lanes(0), lanes(1)), high = vpaddq_u32(lanes(2), lanes(3));
+    vst1q_u32(output, vpaddq_u32(low, high));
+  }
+  PackFloat32Signs<FourLanes>(input, words, kBitsPerWord, output);
+}
+
+// Pairs at an offset of kFirst floats: the compiler does not make them where there are other loads and stores between.
+template <int kFirst>
+__attribute__((always_inline)) inline void LoadPair(const float* constants, float32x4_t& low, float32x4_t& high) {
+  __asm__ volatile("ldp %q0, %q1, [%2, %3]" : "=w"(low), "=w"(high) : "r"(constants), "i"(kFirst * sizeof(float)));
+}
+template <int kFirst>
+__attribute__((always_inline)) inline void StorePair(float* output, float32x4_t low, float32x4_t high) {
+  __asm__ volatile("stp %q0, %q1, [%2, %3]"
+                   :
+                   : "w"(low), "w"(high), "r"(output), "i"(kFirst * sizeof(float))
+                   : "memory");
+}
+
+}  // namespace
+}  // namespace litebnn
