@@ -30,7 +30,7 @@ EXTRAS = {
     "fuzz": ("dev", "test"),
     "lint": ("dev", "test"),
     "mutants": ("dev", "test"),
-    "test": ("dev", "demo", "larq", "test"),
+    "test": ("dev", "demo", "larq", "compare", "test"),
 }
 # What trains the demo's network is an extra of the same name; the first is the default.
 TRAINERS = ("larq", "keras", "torch")
@@ -139,20 +139,27 @@ def cpu_torch(folder: Path) -> tuple[tuple[str, ...], str] | None:
     return None
 
 
-def environment(arguments: list[str]) -> tuple[Path, tuple[str, ...]]:
-    """The environment and the extras that a task needs, of which `arguments` are the name and what follows it."""
+def environments(arguments: list[str]) -> list[tuple[Path, tuple[str, ...]]]:
+    """The environments that a task needs with their extras, that which it runs in last.
+
+    `arguments` are the task's name and what follows it.
+    """
     parser = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
     parser.add_argument("-t", "--target", "--trainer", default="")
     parser.add_argument("-r", "--runtimes", action="store_true")
+    parser.add_argument("-f", "--frameworks", default="torch")
     options, _ = parser.parse_known_args(arguments[1:])
     if arguments[0] == "demo":
         # The demo itself refuses a trainer that there is not.
         trainer = options.target if options.target in TRAINERS else TRAINERS[0]
-        return (TORCH_VENV if trainer == "torch" else VENV), ("dev", "demo", trainer)
+        return [(TORCH_VENV if trainer == "torch" else VENV, ("dev", "demo", trainer))]
+    if arguments[0] == "compare":
+        with_torch = [(TORCH_VENV, ("dev", "demo", "torch"))] if "torch" in options.frameworks else []
+        return [*with_torch, (VENV, ("dev", "demo", "keras", "compare"))]
     needed = EXTRAS.get(arguments[0], ("dev",))
     # Another target, and other runtimes, are tried in environments of their own: TensorFlow is not needed in this one.
     elsewhere = arguments[0] == "test" and (options.target not in ("", "host") or options.runtimes)
-    return VENV, tuple(extra for extra in needed if not (elsewhere and extra in ("demo", "larq")))
+    return [(VENV, tuple(extra for extra in needed if not (elsewhere and extra in ("demo", "larq", "compare"))))]
 
 
 def main(arguments: list[str]) -> int:
@@ -164,10 +171,10 @@ def main(arguments: list[str]) -> int:
         print(__doc__)
         return 0 if arguments else 1
     try:
-        folder, extras = environment(arguments)
-        with locked(folder):
-            make_environment(folder)
-            install(folder, extras)
+        for folder, extras in environments(arguments):
+            with locked(folder):
+                make_environment(folder)
+                install(folder, extras)
         return subprocess.run([python_of(folder), "-m", "invoke", "--search-root", ROOT, *arguments]).returncode
     except (OSError, subprocess.CalledProcessError) as error:
         say(f"cannot make the environment: {error}")

@@ -109,6 +109,20 @@ def demo(context: Context, trainer: str = "larq", mnist: str = "", epochs: str =
 
 @task(
     help={
+        "frameworks": "keras, torch, or keras,torch",
+        "mnist": "folder of MNIST's IDX files; by default scikit-learn's digits",
+        "epochs": "training epochs",
+    }
+)
+def compare(context: Context, frameworks: str = "", mnist: str = "", epochs: str = "") -> None:
+    """Train a small network in float32, int8 and 1-bit, and compare accuracy, size, memory, work and time."""
+    runtime(context)
+    build(context)
+    _python("-m", "examples.compare", frameworks=frameworks, mnist=_path(mnist), epochs=epochs)
+
+
+@task(
+    help={
         "target": f"{TARGET}; other than this machine: instruction counts, not times",
         "peer": "also time Larq Compute Engine, in build/peer-venv",
         "threads": "threads to run on",

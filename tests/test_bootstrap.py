@@ -73,9 +73,9 @@ def test_new_dependencies_are_installed(
 @pytest.mark.parametrize(
     ("arguments", "extras"),
     [
-        ("test", "dev,demo,larq,test"),
-        ("test -k word --long", "dev,demo,larq,test"),
-        ("test --target=host", "dev,demo,larq,test"),
+        ("test", "dev,demo,larq,compare,test"),
+        ("test -k word --long", "dev,demo,larq,compare,test"),
+        ("test --target=host", "dev,demo,larq,compare,test"),
         ("test --target=rpi4", "dev,test"),
         ("test --target rpi4", "dev,test"),
         ("test -t rpi4", "dev,test"),
@@ -84,11 +84,29 @@ def test_new_dependencies_are_installed(
         ("demo --epochs=3", "dev,demo,larq"),
         ("demo --trainer=keras", "dev,demo,keras"),
         ("demo --trainer=abacus", "dev,demo,larq"),
+        ("compare --frameworks=keras", "dev,demo,keras,compare"),
     ],
 )
 def test_a_task_gets_the_extras_that_it_needs(commands: list[list[str]], arguments: str, extras: str) -> None:
     bootstrap.main(arguments.split())
     assert installs(commands)[0].endswith(f"[{extras}]")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "extras"),
+    [
+        ("compare", ["dev,demo,torch", "dev,demo,keras,compare"]),
+        ("compare --frameworks=keras", ["dev,demo,keras,compare"]),
+        ("compare -f torch", ["dev,demo,torch", "dev,demo,keras,compare"]),
+    ],
+)
+def test_comparing_takes_an_environment_for_each_framework_and_runs_in_the_last(
+    commands: list[list[str]], tmp_path: Path, arguments: str, extras: list[str]
+) -> None:
+    bootstrap.main(arguments.split())
+    installed = [each for each in installs(commands) if each.endswith("]")]
+    assert [each.partition("[")[2].rstrip("]") for each in installed] == extras
+    assert commands[-1][0] == str(bootstrap.python_of(tmp_path / "venv"))
 
 
 CUDA = {"version": "2.15.0", "requires_dist": ['nvidia-nccl==2; platform_system == "Linux"', "sympy"]}

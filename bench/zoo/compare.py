@@ -21,7 +21,7 @@ from bench.zoo import ZOO
 from litebnn.convert import convert_tflite
 from litebnn.flatbuffer import read_model, write_model
 from litebnn.report.divergence import LayerComparison, difference
-from litebnn.report.macs import count_macs
+from litebnn.report.macs import Macs, count_macs
 from litebnn.runtime import Interpreter
 
 LARGEST_DIFFERENCE = 1e-3
@@ -82,20 +82,20 @@ def main() -> int:
         turned = sum(place is not None and place.by_rounding for place in places)
         ours, facts = count_macs(converted), json.loads((ZOO / f"{name}.json").read_text())
         peer_path = ZOO / f"{name}.lce.tflite"
-        peer, peer_bytes = ((0, 0), 0)
+        peer, peer_bytes = Macs(0, 0, 0), 0
         if peer_path.exists():
             peer, peer_bytes = count_macs(peer_path.read_bytes()), peer_path.stat().st_size
         print(
             f"| {name} | {seconds:.1f} | {peak} | {SAMPLES - len(wrong)} of {SAMPLES} | {turned} "
             f"| {np.median(gaps):.1e} | {len(converted):,} | {peer_bytes:,} "
-            f"| {ours[0]:,} | {peer[0]:,} | {ours[1]:,} | {peer[1]:,} |",
+            f"| {ours.binary:,} | {peer.binary:,} | {ours.other:,} | {peer.other:,} |",
             flush=True,
         )
         for line in why:
             print(f"  {line}")
         if facts["lce_error"]:
             print(f"  larq-compute-engine refuses it: {facts['lce_error']}")
-        failed |= turned < len(wrong) or len(wrong) == SAMPLES or ours[0] < peer[0]
+        failed |= turned < len(wrong) or len(wrong) == SAMPLES or ours.binary < peer.binary
     return int(failed)
 
 

@@ -1,0 +1,146 @@
+"""The network in PyTorch. Both int8 forms are torchao's, through the quantizer that litert-torch brings for it."""
+
+import dataclasses
+import warnings
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import litert_torch
+import torch
+from litert_torch.quantize.pt2e_quantizer import PT2EQuantizer, get_symmetric_quantization_config
+from litert_torch.quantize.quant_config import QuantConfig
+from torch import nn
+from torch.nn.utils.fusion import fuse_conv_bn_eval, fuse_linear_bn_eval
+from torchao.quantization.pt2e import move_exported_model_to_eval
+from torchao.quantization.pt2e.quantize_pt2e import convert_pt2e, prepare_pt2e, prepare_qat_pt2e
+
+import litebnn
+from examples.compare.makers import (
+    BATCH,
+    CALIBRATION_IMAGES,
+    CONVOLUTIONS,
+    DENSE,
+    EPOCHS_INT8,
+    LEARNING_RATE,
+    LEARNING_RATE_INT8,
+    OnProgress,
+)
+from examples.mnist.data import SIZE, Digits
+from litebnn.torch import BinaryConv2d, BinaryLinear, clip_weights
+
+SHAPE = (1, SIZE, SIZE)  # of an image
+FEATURES = 64 * 3 * 3  # of an image behind the convolutions
+DYNAMIC_BATCH = ({0: torch.export.Dim("batch", min=1, max=1024)},)
+
+
+def make(digits: Digits, epochs: int, on_progress: OnProgress) -> Iterator[tuple[str, bytes]]:
+    warnings.filterwarnings("ignore")
+    torch.manual_seed(1)
+    network = float_network()
+    train(network, digits, epochs, LEARNING_RATE, lambda done: on_progress("float32", done))
+    yield "float32", to_tflite(network.eval())
+
+    folded = folded_network(network)
+    samples = images_of(digits.train_images[:CALIBRATION_IMAGES])
+    exported = torch.export.export(folded, (samples,), dynamic_shapes=DYNAMIC_BATCH).module()
+    quantizer = PT2EQuantizer().set_global(get_symmetric_quantization_config(is_per_channel=True))
+    prepared = prepare_pt2e(exported, quantizer)
+    prepared(samples)
+    yield "int8", to_tflite(convert_pt2e(prepared, fold_quantize=False), quantizer)
+
+    # The quantizer's own patterns for training are of convolutions with batch norms, of which these have none.
+    trained = get_symmetric_quantization_config(is_per_channel=True, is_qat=True)
+    quantizer = PT2EQuantizer().set_global(dataclasses.replace(trained, is_qat=False))
+    exported = torch.export.export(folded.train(), (samples,), dynamic_shapes=DYNAMIC_BATCH).module()
+    prepared = prepare_qat_pt2e(exported, quantizer)
+    train(prepared, digits, EPOCHS_INT8, LEARNING_RATE_INT8, lambda done: on_progress("int8 trained", done))
+    move_exported_model_to_eval(prepared)
+    yield "int8 trained", to_tflite(convert_pt2e(prepared, fold_quantize=False), quantizer)
+
+    torch.manual_seed(1)
+    network = binary_network()
+    train(network, digits, epochs, LEARNING_RATE, lambda done: on_progress("1-bit", done))
+    yield "1-bit", bytes(litebnn.convert_torch_model(network.eval(), torch.zeros(1, *SHAPE)))
+
+
+def float_network() -> nn.Sequential:
+    layers: list[nn.Module] = []
+    channels = 1
+    for index, filters in enumerate(CONVOLUTIONS):
+        layers += [nn.Conv2d(channels, filters, 3, bias=False), nn.BatchNorm2d(filters)]
+        layers += [nn.MaxPool2d(2)] if index < 2 else []
+        channels = filters
+    layers.append(nn.Flatten())
+    features = FEATURES
+    for units in DENSE:
+        layers += [nn.Linear(features, units, bias=False), nn.BatchNorm1d(units)]
+        features = units
+    return without_scales(nn.Sequential(*layers, nn.Softmax(-1)))
+
+
+def binary_network() -> nn.Sequential:
+    """The same with signs; the first convolution's input stays real, and pooling comes before the batch norm."""
+    layers: list[nn.Module] = []
+    channels = 1
+    for index, filters in enumerate(CONVOLUTIONS):
+        layers.append(BinaryConv2d(channels, filters, 3, bias=False, input_quantizer="ste_sign" if index else None))
+        layers += [nn.MaxPool2d(2)] if index < 2 else []
+        layers.append(nn.BatchNorm2d(filters))
+        channels = filters
+    layers.append(nn.Flatten())
+    features = FEATURES
+    for units in DENSE:
+        layers += [BinaryLinear(features, units, bias=False), nn.BatchNorm1d(units)]
+        features = units
+    return without_scales(nn.Sequential(*layers, nn.Softmax(-1)))
+
+
+def without_scales(network: nn.Sequential) -> nn.Sequential:
+    """The network, whose batch norms keep a scale of 1."""
+    for layer in network:
+        if isinstance(layer, nn.BatchNorm1d | nn.BatchNorm2d):
+            layer.weight.requires_grad_(False)
+    return network
+
+
+def folded_network(network: nn.Sequential) -> nn.Sequential:
+    """The float network with its batch norms in the weights and biases of the layers in front of them."""
+    layers: list[Any] = []
+    for layer in network:
+        if isinstance(layer, nn.BatchNorm2d):
+            layers[-1] = fuse_conv_bn_eval(layers[-1], layer)
+        elif isinstance(layer, nn.BatchNorm1d):
+            layers[-1] = fuse_linear_bn_eval(layers[-1], layer)
+        else:
+            layers.append(layer)
+    return nn.Sequential(*layers)
+
+
+def train(
+    network: nn.Module, digits: Digits, epochs: int, learning_rate: float, on_epoch: Callable[[float], None]
+) -> None:
+    """Trains a network that gives probabilities; `on_epoch` gets the share that is done."""
+    images, labels = images_of(digits.train_images), torch.from_numpy(digits.train_labels)
+    optimizer = torch.optim.Adam([each for each in network.parameters() if each.requires_grad], learning_rate)
+    steps = epochs * -(-len(labels) // BATCH)
+    schedule = torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, steps)
+    for epoch in range(epochs):
+        for chosen in torch.randperm(len(labels)).split(BATCH):
+            optimizer.zero_grad()
+            likelihoods = network(images[chosen])[torch.arange(len(chosen)), labels[chosen]]
+            (-likelihoods.clamp_min(1e-7).log().mean()).backward()
+            optimizer.step()
+            clip_weights(network)
+            schedule.step()
+        on_epoch((epoch + 1) / epochs)
+
+
+def images_of(images: Any) -> torch.Tensor:
+    """Images [n, 28, 28, 1] as PyTorch has them, [n, 1, 28, 28]."""
+    return torch.from_numpy(images).movedim(-1, 1)
+
+
+def to_tflite(network: nn.Module, quantizer: PT2EQuantizer | None = None) -> bytes:
+    """What litert-torch writes."""
+    config = quantizer and QuantConfig(pt2e_quantizer=quantizer)
+    return bytes(litert_torch.convert(network, (torch.zeros(1, *SHAPE),), quant_config=config).model_content())

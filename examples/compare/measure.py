@@ -1,0 +1,100 @@
+"""What one form of the network costs and how well it does: the figures of the table."""
+
+import json
+import statistics
+import subprocess
+import time
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+import litebnn
+from examples.mnist.data import Digits
+from litebnn.report.macs import Macs, count_macs
+
+TURNS = 30
+RUNS_OF_A_TURN = 50
+RUNS_OF_THE_PROGRAM = 2000
+
+
+class Figures(NamedTuple):
+    """One form of the network, as a `.tflite` file."""
+
+    accuracy: float  # share of the test images
+    bytes: int
+    memory: int  # peak bytes of the process of benchmark_model
+    macs: Macs
+    python: float  # median seconds of a call of litebnn.Interpreter.predict with one image
+    program: float  # median seconds of a run in benchmark_model
+
+
+class Form:
+    """A file in this process's runtime."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._interpreter = litebnn.Interpreter(path)
+        self.seconds: list[float] = []
+
+    def inputs(self, images: npt.NDArray[Any]) -> npt.NDArray[Any]:
+        """Images [n, 28, 28, 1] as the file takes them: with one channel [n, 1, 28, 28] is the same in memory."""
+        shaped = images.reshape(len(images), *self._interpreter.input_shapes[0][1:])
+        if self._interpreter.input_types[0] != np.int8:
+            return shaped
+        scale, zero_point = self._interpreter.input_quantization[0]
+        return np.clip(np.round(shaped / scale) + zero_point, -128, 127).astype(np.int8)
+
+    def scores(self, inputs: npt.NDArray[Any]) -> npt.NDArray[Any]:
+        """The scores [n, 10] of what `inputs` gives."""
+        found = self._interpreter.predict(inputs)
+        assert isinstance(found, np.ndarray)
+        return found
+
+    def take_turn(self, image: npt.NDArray[Any]) -> None:
+        inputs = self.inputs(image)
+        for _ in range(RUNS_OF_A_TURN):
+            start = time.perf_counter()
+            self.scores(inputs)
+            self.seconds.append(time.perf_counter() - start)
+
+
+def measure(paths: list[Path], digits: Digits, benchmark_model: Path) -> list[Figures]:
+    """The figures of each file; in Python the files take turns, so that all see the same machine."""
+    forms = [Form(path) for path in paths]
+    found = [form.scores(form.inputs(digits.test_images)).argmax(axis=-1) for form in forms]
+    accuracies = [float(np.mean(classes == digits.test_labels)) for classes in found]
+    for _ in range(TURNS):
+        for form in forms:
+            form.take_turn(digits.test_images[:1])
+    figures = []
+    for form, accuracy in zip(forms, accuracies, strict=True):
+        program = run_benchmark_model(benchmark_model, form.path)
+        content = form.path.read_bytes()
+        figures.append(
+            Figures(
+                accuracy,
+                len(content),
+                int(program["peak_memory_bytes"]),
+                count_macs(content),
+                statistics.median(form.seconds[RUNS_OF_A_TURN:]),
+                program["latency_ms"]["median"] / 1e3,
+            )
+        )
+    return figures
+
+
+def run_benchmark_model(program: Path, model: Path) -> Any:
+    """What `benchmark_model` writes of a model, on one thread.
+
+    Raises:
+        OSError: it failed.
+    """
+    output = model.with_suffix(".json")
+    flags = {"graph": model, "lcompute": 1, "use_xnnpack": 1, "num_runs": RUNS_OF_THE_PROGRAM, "output": output}
+    command = [str(program), *(f"--{name}={value}" for name, value in flags.items())]
+    done = subprocess.run(command, capture_output=True, text=True)
+    if done.returncode:
+        raise OSError(f"{program.name} cannot run {model.name}: {done.stderr.strip()}")
+    return json.loads(output.read_text(encoding="utf-8"))
