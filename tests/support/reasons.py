@@ -92,10 +92,11 @@ def _is_no_sign(left: Left, reason: str) -> bool:
 def _takes_two_others(left: Left, reason: str) -> bool:
     """Whether the input takes two values, and perhaps one that pads it, and these are not ±1.
 
-    One of the two and what pads it may be 1 and -1; then another reason names all three, and is checked.
+    One of the two and what pads it may be 1 and -1: another reason names all three then, and is checked, or says what
+    the layer stays for anyhow.
     """
-    is_named = any("its input takes" in other for other in left.reasons if other != reason)
-    return len(left.values) <= 3 and (is_named or len(left.values) < 2 or not left.values <= {-1.0, 1.0})
+    other_reasons = len(left.reasons) > 1
+    return len(left.values) <= 3 and (other_reasons or len(left.values) < 2 or not left.values <= {-1.0, 1.0})
 
 
 def _pads_unknown_size(left: Left, reason: str) -> bool:
