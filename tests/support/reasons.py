@@ -11,7 +11,7 @@ import numpy as np
 import litebnn
 from litebnn.contract import Padding
 from litebnn.flatbuffer import read_model
-from litebnn.graph import Array, Op, Tensor, facts
+from litebnn.graph import Array, Graph, Op, Tensor, facts
 from litebnn.rewriting.constants import evaluate
 from litebnn.rewriting.int8 import from_levels
 from litebnn.rewriting.notes import Layer
@@ -22,12 +22,17 @@ from litebnn.runtime.predictor import arrays_of
 
 @dataclass(frozen=True)
 class Left:
-    """A layer that is not binary: why, its op in the source, its weights [O, ...] and what its input takes on."""
+    """A layer that is not binary: why, its op in the source, its weights [O, ...] and what its input takes on.
+
+    Where something pads the input, or what it is computed from, a sign that is the same on all these samples and what
+    pads it look like two values of a sign.
+    """
 
     reasons: list[str]
     op: Op
     weights: Array
     values: set[float]
+    padded: bool
 
 
 def check_reasons(source: bytes, report: litebnn.ConversionReport, inputs: list[Array]) -> None:
@@ -54,8 +59,17 @@ def _looked_up(source: bytes, layers: list[Layer], inputs: list[Array]) -> list[
         assert weights is not None
         if op.name == "BATCH_MATMUL":
             weights = weights.T
-        found.append(Left(list(layer.reasons), op, weights, set(_numbers(tensor, values).tolist())))
+        padded = not _ops_behind(graph, tensor).isdisjoint({"PAD", "PADV2"})
+        found.append(Left(list(layer.reasons), op, weights, set(_numbers(tensor, values).tolist()), padded))
     return found
+
+
+def _ops_behind(graph: Graph, tensor: Tensor) -> set[str]:
+    """The names of all ops that a tensor is computed by."""
+    op = graph.producer(tensor)
+    if op is None:
+        return set()
+    return {op.name}.union(*(_ops_behind(graph, each) for each in op.inputs if each is not None))
 
 
 def _observed(model: bytes, inputs: list[Array]) -> list[Array]:
@@ -86,17 +100,12 @@ def _takes_no_others(left: Left, reason: str) -> bool:
 
 def _is_no_sign(left: Left, reason: str) -> bool:
     """Whether the input takes more than two values; what takes a single one on these samples may take any others."""
-    return len(left.values) != 2
+    return left.padded or len(left.values) != 2
 
 
 def _takes_two_others(left: Left, reason: str) -> bool:
-    """Whether the input takes two values, and perhaps one that pads it, and these are not ±1.
-
-    One of the two and what pads it may be 1 and -1: another reason names all three then, and is checked, or says what
-    the layer stays for anyhow.
-    """
-    other_reasons = len(left.reasons) > 1
-    return len(left.values) <= 3 and (other_reasons or len(left.values) < 2 or not left.values <= {-1.0, 1.0})
+    """Whether the input takes two values, and perhaps one that pads it, and these are not ±1."""
+    return len(left.values) <= 3 and (left.padded or len(left.values) < 2 or not left.values <= {-1.0, 1.0})
 
 
 def _pads_unknown_size(left: Left, reason: str) -> bool:
