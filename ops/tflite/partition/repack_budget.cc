@@ -9,8 +9,8 @@ namespace litebnn {
 namespace {
 
 // What any model may repack, and how often a larger one its constants.
-constexpr size_t kBytes = size_t{1} << 24;
-constexpr size_t kTimes = 16;
+constexpr uint64_t kBytes = uint64_t{1} << 24;
+constexpr unsigned kTimes = 16;
 
 }  // namespace
 
@@ -24,7 +24,7 @@ RepackBudget::RepackBudget(const TfLiteContext& context) {
     bytes = std::max(bytes, tensor.bytes);
   }
   left_ = kBytes;
-  for (const auto& [data, bytes] : constants) left_ += kTimes * bytes;
+  for (const auto& [data, bytes] : constants) left_ += uint64_t{kTimes} * bytes;
 }
 
 bool RepackBudget::Take(TfLiteContext* context, const TfLiteNode& node) {
@@ -35,7 +35,7 @@ bool RepackBudget::Take(TfLiteContext* context, const TfLiteNode& node) {
     if (!IsConstant(tensor)) continue;
     if (tensor.bytes > left_) {
       context->ReportError(context,
-                           "litebnn: tensor %d '%.100s': expected constants that nodes share at most %zu times, found "
+                           "litebnn: tensor %d '%.100s': expected constants that nodes share at most %u times, found "
                            "more. ",
                            input, tensor.name == nullptr ? "" : tensor.name, kTimes);
       return false;

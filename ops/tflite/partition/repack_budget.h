@@ -1,7 +1,7 @@
 // Keeps what a model may ask for in proportion to its size.
 #pragma once
 
-#include <cstddef>
+#include <cstdint>
 
 #include "tflite/runtime/abi.h"
 
@@ -17,7 +17,7 @@ class RepackBudget {
   bool Take(TfLiteContext* context, const TfLiteNode& node);
 
  private:
-  size_t left_;
+  uint64_t left_;  // may be more than an address space of 32 bits holds
 };
 
 }  // namespace litebnn
