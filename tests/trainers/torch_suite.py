@@ -268,6 +268,20 @@ def test_random_networks_convert(seed: int) -> None:
     Path(os.environ["LITEBNN_CONVERTED"], f"{seed}.tflite").write_bytes(model)
 
 
+@pytest.mark.parametrize(("padding", "stride", "pad_values"), [(1, 1, 1), ("same", 2, 0), (2, 1, 0)])
+def test_padded_sequences_convert(padding: str | int, stride: int, pad_values: int) -> None:
+    torch.manual_seed(0)
+    module = nn.Sequential(
+        nn.Conv1d(3, 32, 3), nn.BatchNorm1d(32),
+        BinaryConv1d(32, 64, 3, stride, padding, pad_values=pad_values), nn.MaxPool1d(2), nn.BatchNorm1d(64),
+        BinaryConv1d(64, 32, 3, stride, padding, pad_values=pad_values),
+    ).eval()  # fmt: skip
+    x = torch.randn(2, 3, 30)
+    model, report = converted(module, x)
+    assert [layer.output for layer in report.layers if layer.binary] == ["bits", "FLOAT32"]
+    np.testing.assert_allclose(litebnn.Interpreter(model).predict(x.numpy()), module(x).detach(), atol=1e-4)
+
+
 class Two(nn.Module):
     """Two inputs, three outputs by name, and parts in either mode."""
 
@@ -340,6 +354,13 @@ class Unknown(nn.Module):
         return torch.linalg.svd(x)[0]
 
 
+class Masked(nn.Module):
+    def forward(self, x: Tensor) -> Tensor:
+        y = x.clone()
+        y[x < 0] = -1
+        return y
+
+
 class Number(nn.Module):
     def forward(self, x: Tensor) -> int:
         return 3
@@ -350,6 +371,7 @@ class Number(nn.Module):
     [
         (Branch(), torch.ones(2, 2), "cannot export the module: .*data-dependent.*line .*torch.where"),
         (Unknown(), torch.ones(2, 2), "cannot export the module: .*svd.*replace that operation"),
+        (Masked(), torch.ones(2, 2), "cannot export the module: .*boolean.*line .*torch.where"),
         (Number(), torch.ones(2, 2), "the module gives int, expected tensors"),
         (nn.Linear(3, 3), torch.ones(2, 2), "fails on example_inputs: .*shapes"),
         (nn.Linear(2, 2), [torch.ones(2, 2)] * 2, "fails on example_inputs: .*argument"),

@@ -20,6 +20,7 @@ from litebnn.unique_names import unique_names
 # What to change, by what PyTorch or litert-torch says where a module cannot be exported.
 _ADVICE = {
     "Could not guard on data-dependent": "a branch in it depends on values: choose by torch.where instead",
+    "boolean indices must be concrete": "it writes where a condition holds, as y[x < 0] = -1 does: use torch.where",
     "Lowering not found": "replace that operation",
 }
 

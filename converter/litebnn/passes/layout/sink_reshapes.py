@@ -6,22 +6,27 @@ neither the sign nor the transposes can be seen from the layer.
 
 from __future__ import annotations
 
+import numpy as np
+
 from litebnn.graph import Graph, Op, Tensor, constant, facts
 from litebnn.rewriting.build import derived, like
 from litebnn.rewriting.constants import ELEMENTWISE
 from litebnn.rewriting.each import each
 from litebnn.rewriting.match import uniform
 from litebnn.rewriting.notes import Notes
+from litebnn.rewriting.padding import PADS
 from litebnn.rewriting.reshapes import is_describable, reshape_op
 
 
-@each(*ELEMENTWISE, "CAST", "RESHAPE")
+@each(*ELEMENTWISE, *PADS, "CAST", "RESHAPE")
 def sink_reshapes(graph: Graph, op: Op, notes: Notes) -> bool:
     first = next(filter(None, (_reshape_to_sink(graph, tensor) for tensor in op.inputs)), None)
     if first is None:
         return False
     if op.name == "RESHAPE":
         return _merge(graph, first, op)
+    if op.name in PADS:
+        return _pad_first(graph, first, op)
     before, after = first.input(0).dims, first.output.dims
     if op.output.dims != after:
         return False
@@ -31,11 +36,16 @@ def sink_reshapes(graph: Graph, op: Op, notes: Notes) -> bool:
         return False
     for index, operand in enumerate(known):
         graph.set_input(op, index, operand)
+    _reshape_output(graph, op, before)
+    return True
+
+
+def _reshape_output(graph: Graph, op: Op, before: tuple[int, ...]) -> None:
+    """`op`, whose operands are as before the reshape by now, gets an output like them, and a RESHAPE behind it."""
     result = op.output
     inner = like(result, derived(result.name, "/unshaped"), dims=before)
     graph.set_output(op, inner)
     graph.insert(reshape_op(inner, result), after=op)
-    return True
 
 
 def _reshape_to_sink(graph: Graph, tensor: Tensor | None) -> Op | None:
@@ -52,6 +62,17 @@ def _takes_an_axis_away(graph: Graph, op: Op) -> bool:
     while turn is not None and turn.name in ELEMENTWISE and turn.inputs[0] is not None:
         turn = graph.producer(turn.input(0))
     return turn is not None and turn.name == "TRANSPOSE" and len(before) == 4 and (*before[:2], *before[3:]) == after
+
+
+def _pad_first(graph: Graph, first: Op, op: Op) -> bool:
+    amounts, source = op.input(1).array, first.input(0)
+    if amounts is None or amounts.shape != (3, 2) or not _takes_an_axis_away(graph, first):
+        return False
+    graph.set_input(op, 0, source)
+    unshaped = constant(derived(op.input(1).name, "/unshaped"), np.insert(amounts, 2, 0, axis=0))
+    graph.set_input(op, 1, unshaped)
+    _reshape_output(graph, op, (*op.output.dims[:2], 1, *op.output.dims[2:]))
+    return True
 
 
 def _unshaped(graph: Graph, tensor: Tensor | None, before: tuple[int, ...], after: tuple[int, ...]) -> Tensor | None:

@@ -19,10 +19,12 @@ def conv1d(model: FloatModel, between: str) -> Tensor:
     if between == "norm":
         x = model.elementwise("MUL", x, model.const(np.arange(8).reshape(1, 8, 1) / 4))
     x = model.elementwise("ADD", x, model.const(0.5))
-    return transpose(model, model.reshape(x, 1, 8, 1, 10), 0, 2, 3, 1)
+    if between == "padding":
+        x = model.op("PADV2", [x, model.const([(0, 0), (0, 0), (1, 2)], np.int32), model.const(1)], (1, 8, 13))
+    return transpose(model, model.reshape(x, 1, 8, 1, x.dims[2]), 0, 2, 3, 1)
 
 
-@pytest.mark.parametrize("between", ["number", "norm"])
+@pytest.mark.parametrize("between", ["number", "norm", "padding"])
 def test_nothing_is_left_of_the_layout_between_two_conv1ds(between: str, library: None) -> None:
     model = FloatModel()
     source = model.finish(model.max_pool(conv1d(model, between), 1, 1))
