@@ -282,6 +282,24 @@ def test_padded_sequences_convert(padding: str | int, stride: int, pad_values: i
     np.testing.assert_allclose(litebnn.Interpreter(model).predict(x.numpy()), module(x).detach(), atol=1e-4)
 
 
+@pytest.mark.parametrize(
+    ("module", "shape"),
+    [
+        (BinaryConv2d(32, 8, 3, padding=1, pad_values=1), (1, 32, 6, 5)),
+        (BinaryConv2d(32, 8, 3, padding=(1, 0), pad_values=1), (1, 32, 6, 5)),
+        (BinaryConv2d(3, 8, 3, 2, "same"), (2, 3, 6, 5)),
+        (BinaryConv1d(32, 8, 3), (1, 32, 9)),
+        (BinaryConv1d(32, 8, 3, padding=1, pad_values=1), (1, 32, 9)),
+        (BinaryConv1d(3, 8, 3, 2, "same"), (2, 3, 10)),
+    ],
+)
+def test_a_first_layer_is_binary_too(module: nn.Module, shape: tuple[int, ...]) -> None:
+    x = torch.randn(shape)
+    model, report = converted(module, x)
+    assert [layer.binary for layer in report.layers] == [True]
+    np.testing.assert_allclose(litebnn.Interpreter(model).predict(x.numpy()), module(x).detach(), atol=1e-4)
+
+
 class Two(nn.Module):
     """Two inputs, three outputs by name, and parts in either mode."""
 

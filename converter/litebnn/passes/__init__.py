@@ -29,6 +29,7 @@ from litebnn.passes.find_signs.remove_empty_padding import remove_empty_padding
 from litebnn.passes.find_signs.reshape_bits import reshape_bits
 from litebnn.passes.find_signs.shift_two_values import shift_two_values
 from litebnn.passes.find_signs.sign_after_transpose import sign_after_transpose
+from litebnn.passes.find_signs.transpose_first import transpose_first
 from litebnn.passes.for_larq.lower_explicit_padding import lower_explicit_padding
 from litebnn.passes.for_larq.split_zero_padded_outputs import split_zero_padded_outputs
 from litebnn.passes.fuse.activate_before_maxpool import activate_before_maxpool
@@ -75,6 +76,7 @@ PHASES: dict[str, tuple[Pass, ...]] = {
         fold_constants,
         fold_reshape_shapes,
         remove_empty_padding,
+        transpose_first,
         recognize_signs,
         recognize_prelu,
         shift_two_values,

@@ -1,0 +1,54 @@
+import numpy as np
+import pytest
+
+from litebnn.graph import Tensor
+from litebnn.passes import PHASES
+from litebnn.passes.find_signs.transpose_first import transpose_first
+from tests.support.float_models import FloatModel, assert_same_values, op_names, rewritten, run_pass
+
+
+def pad(model: FloatModel, x: Tensor, axis: int) -> Tensor:
+    amounts = [(1, 2) if i == axis else (0, 0) for i in range(len(x.dims))]
+    dims = [size + sum(more) for size, more in zip(x.dims, amounts, strict=True)]
+    return model.op("PADV2", [x, model.const(amounts, np.int32), model.const(1)], dims)
+
+
+def transpose(model: FloatModel, x: Tensor, *order: int) -> Tensor:
+    return model.op("TRANSPOSE", [x, model.const(order, np.int32)], [x.dims[axis] for axis in order])
+
+
+@pytest.mark.parametrize("axis", [1, 2, 3])
+def test_padding_goes_behind_the_transpose(axis: int, library: None) -> None:
+    model = FloatModel()
+    source = model.finish(transpose(model, pad(model, model.input(1, 4, 6, 8), axis), 0, 2, 3, 1))
+    result = rewritten(source, transpose_first, *PHASES["tidy"])
+    assert op_names(result) == ["TRANSPOSE", "PADV2"]
+    assert_same_values(source, result)
+
+
+def test_padding_and_the_axis_of_a_conv1d_go_behind_the_transpose(library: None) -> None:
+    model = FloatModel()
+    padded = model.reshape(pad(model, model.input(2, 4, 6), 2), 2, 4, 1, 9)
+    source = model.finish(transpose(model, padded, 0, 2, 3, 1))
+    result = rewritten(source, transpose_first, *PHASES["tidy"], transpose_first, *PHASES["tidy"])
+    assert op_names(result) == ["TRANSPOSE", "PADV2", "RESHAPE"]
+    assert_same_values(source, result)
+
+
+def test_an_axis_that_alone_is_moved_needs_no_transpose(library: None) -> None:
+    model = FloatModel()
+    source = model.finish(transpose(model, model.reshape(model.input(2, 4, 6), 2, 4, 1, 6), 0, 2, 1, 3))
+    result = rewritten(source, transpose_first, *PHASES["tidy"])
+    assert op_names(result) == ["RESHAPE"]
+    assert_same_values(source, result)
+
+
+@pytest.mark.parametrize("kind", ["read", "output", "reshape"])
+def test_others_stay(kind: str) -> None:
+    model = FloatModel()
+    x = model.input(1, 4, 6, 8)
+    padded = model.reshape(x, 1, 6, 4, 8) if kind == "reshape" else pad(model, x, 2)
+    outputs = [transpose(model, padded, 0, 2, 3, 1)]
+    if kind != "reshape":
+        outputs.append(padded if kind == "output" else model.elementwise("RELU", padded))
+    assert not run_pass(transpose_first, model.model(*outputs))[0]
