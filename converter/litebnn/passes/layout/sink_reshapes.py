@@ -1,4 +1,4 @@
-"""Reshapes between a comparison and what it picks, and those that take a Conv1D's axis away, go behind what is there.
+"""Reshapes between a comparison and its sign, and those that take a Conv1D's axis away, go behind what is there.
 
 Channel-first exporters compute a Conv1D as a CONV_2D between reshapes, and may flatten the boolean of a sign: then
 neither the sign nor the transposes can be seen from the layer.
@@ -16,6 +16,7 @@ from litebnn.rewriting.match import uniform
 from litebnn.rewriting.notes import Notes
 from litebnn.rewriting.padding import PADS
 from litebnn.rewriting.reshapes import is_describable, reshape_op
+from litebnn.rewriting.signs import find_two_values
 
 
 @each(*ELEMENTWISE, *PADS, "CAST", "RESHAPE")
@@ -52,7 +53,8 @@ def _reshape_to_sink(graph: Graph, tensor: Tensor | None) -> Op | None:
     op = graph.producer(tensor)
     if op is None or not facts(op).reshapes or not is_describable(op.output) or op.output.quantization is not None:
         return None
-    return op if op.output.type == "BOOL" or _takes_an_axis_away(graph, op) else None
+    decides = op.output.type == "BOOL" or find_two_values(graph, op.input(0)) is not None
+    return op if decides or _takes_an_axis_away(graph, op) else None
 
 
 def _takes_an_axis_away(graph: Graph, op: Op) -> bool:

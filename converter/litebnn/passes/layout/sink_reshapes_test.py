@@ -44,6 +44,18 @@ def test_a_reshape_of_a_boolean_goes_behind_the_select(library: None) -> None:
     assert_same_values(source, result)
 
 
+def test_a_reshape_of_a_boolean_goes_behind_all_that_makes_a_sign_of_it(library: None) -> None:
+    model = FloatModel()
+    condition = model.elementwise("GREATER_EQUAL", model.input(1, 14, 4), model.const(0), type="BOOL")
+    folded = model.op("RESHAPE", [condition, model.const((2, 7, 4), np.int32)], (2, 7, 4), type="BOOL")
+    doubled = model.elementwise("MUL", model.elementwise("CAST", folded), model.const(2))
+    source = model.finish(model.reshape(model.elementwise("SUB", doubled, model.const(1)), 14, 4))
+    passes = [sink_reshapes] * 4
+    result = rewritten(source, *passes, *PHASES["tidy"])
+    assert op_names(result) == ["GREATER_EQUAL", "CAST", "MUL", "SUB", "RESHAPE"]
+    assert_same_values(source, result)
+
+
 def test_other_reshapes_and_constants_of_another_shape_stay() -> None:
     model = FloatModel()
     relu = model.elementwise("RELU", model.reshape(model.input(1, 2, 3, 4), 1, 24))
