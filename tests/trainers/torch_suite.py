@@ -384,6 +384,11 @@ class Number(nn.Module):
         return 3
 
 
+class Nothing(nn.Module):
+    def forward(self, x: Tensor) -> list[Tensor]:
+        return []
+
+
 @pytest.mark.parametrize(
     ("module", "examples", "message"),
     [
@@ -391,6 +396,8 @@ class Number(nn.Module):
         (Unknown(), torch.ones(2, 2), "cannot export the module: .*svd.*replace that operation"),
         (Masked(), torch.ones(2, 2), "cannot export the module: .*boolean.*line .*torch.where"),
         (Number(), torch.ones(2, 2), "the module gives int, expected tensors"),
+        (Nothing(), torch.ones(2, 2), "the module gives nothing, expected tensors"),
+        (torch.jit.trace(nn.Linear(2, 2), torch.ones(2, 2)), torch.ones(2, 2), "is TorchScript.*the module it is made"),
         (nn.Linear(3, 3), torch.ones(2, 2), "fails on example_inputs: .*shapes"),
         (nn.Linear(2, 2), [torch.ones(2, 2)] * 2, "fails on example_inputs: .*argument"),
         (nn.Linear(2, 2), [], "example_inputs is empty"),

@@ -42,6 +42,8 @@ def torch_to_tflite(module: Any, example_inputs: Any, channels_last: bool) -> by
     torch = _load("torch")
     if not isinstance(module, torch.nn.Module):
         raise ConversionError(f"expected a torch.nn.Module, got {type(module).__name__}")
+    if isinstance(module, torch.jit.ScriptModule):
+        raise ConversionError("the module is TorchScript, which cannot be exported: give the module it is made of")
     _check_tensors(torch, module)
     arguments, named = _arguments(torch, example_inputs)
     with _evaluation_mode(module):
@@ -124,6 +126,8 @@ def _export(torch: Any, module: Any, arguments: list[Any], named: dict[str, Any]
             results = list(keyed(module(*arguments, **named)))
     except Exception as error:
         raise ConversionError(f"the module fails on example_inputs: {_told(error)}") from error
+    if not results:
+        raise ConversionError("the module gives nothing, expected tensors")
     for _, result in results:
         if not isinstance(result, torch.Tensor):
             raise ConversionError(f"the module gives {type(result).__name__}, expected tensors only")
