@@ -18,9 +18,11 @@ from tests.support.quantized_models import (
     Int8Model,
     TrainedModel,
 )
+from tests.support.sign_spellings import SPELLINGS
 
 Draw = Any
 
+FORMS = st.sampled_from([*SIGN_FORMS, *SPELLINGS])
 ACTIVATIONS = st.sampled_from(["none", "none", "relu", "relu6", "relu1"])
 
 
@@ -56,9 +58,15 @@ def _after(draw: Draw, model: FloatModel, rng: np.random.Generator, x: Tensor) -
     return x
 
 
+def _sign(draw: Draw, model: FloatModel, x: Tensor, form: str = "", threshold: float = 0.0) -> Tensor:
+    """±1 in a form of `FloatModel.sign` or in one that users write by hand."""
+    form = form or draw(FORMS)
+    return SPELLINGS[form](model, x) if form in SPELLINGS else model.sign(x, form, threshold)
+
+
 def _signs(draw: Draw, model: FloatModel, x: Tensor) -> Tensor:
     """A sign in any form, or two other values that a boolean decides."""
-    form = draw(st.sampled_from(["two values", "broadcast", *SIGN_FORMS]))
+    form = draw(st.sampled_from(["two values", "broadcast", *SIGN_FORMS, *SPELLINGS]))
     if form == "two values":
         values = draw(st.sampled_from([(0.0, 1.0), (1.0, 0.0), (-0.5, 0.5), (-1.0, 3.0)]))
         return model.two_values(x, *values, draw(st.sampled_from(["GREATER_EQUAL", "GREATER", "LESS"])))
@@ -69,8 +77,8 @@ def _signs(draw: Draw, model: FloatModel, x: Tensor) -> Tensor:
         condition = model.elementwise("GREATER", largest, model.const(2.5), type="BOOL")
         minus = model.const(-np.ones((1, *x.shape[1:])))
         return model.op("SELECT_V2", [condition, model.const(1), minus], x.dims)
-    form = draw(st.sampled_from(SIGN_FORMS)) if form == "broadcast" else form
-    return model.sign(x, form, draw(st.sampled_from([0.0, 0.0, 0.25, -1.5])))
+    form = draw(FORMS) if form == "broadcast" else form
+    return _sign(draw, model, x, form, draw(st.sampled_from([0.0, 0.0, 0.25, -1.5])))
 
 
 def _weights(draw: Draw, model: FloatModel, rng: np.random.Generator, *shape: int) -> Tensor | Array:
@@ -164,12 +172,12 @@ def _depthwise_conv(draw: Draw, model: FloatModel, rng: np.random.Generator, x: 
 def _dense(draw: Draw, model: FloatModel, rng: np.random.Generator, x: Tensor) -> Tensor:
     """A dense layer of a sign, or one of numbers, with weights of ±alpha that may have zeros among them."""
     batch, columns = x.dims[0], int(np.prod(x.dims[1:]))
-    form = draw(st.sampled_from([*SIGN_FORMS, "none"]))
+    form = draw(st.sampled_from([*SIGN_FORMS, *SPELLINGS, "none"]))
     if form != "none" and draw(st.booleans()):
-        x = model.reshape(model.sign(x, form), batch, columns)
+        x = model.reshape(_sign(draw, model, x, form), batch, columns)
     else:
         x = model.reshape(x, batch, columns)
-        x = model.sign(x, form) if form != "none" else x
+        x = _sign(draw, model, x, form) if form != "none" else x
     weights = sign_weights(rng, 24, columns) * rng.integers(-1 if form == "none" else 1, 2, (24, columns))
     if draw(st.integers(0, 3)) == 0:
         matrix = model.const(np.ascontiguousarray(weights.T))
@@ -344,7 +352,7 @@ def trained_graphs(draw: Draw) -> Case:
         before, before_grid = x, grid
         if draw(st.integers(0, 2)) == 0 and min(x.dims[1:3]) > 1:
             x = model.fake(model.max_pool(x, 2, 1), grid)
-        x = model.sign(x, draw(st.sampled_from(SIGN_FORMS)))
+        x = _sign(draw, model, x)
         x = model.conv(x, sign_weights(rng, channels, 3, 3, channels), dyadic(rng, channels), same=True)
         is_sum = before_grid[0] != _NO_TIES and draw(st.booleans())
         grid = (1 / 8 if is_sum else _NO_TIES, int(rng.integers(-20, 20)))

@@ -134,7 +134,7 @@ _TRUTH: dict[str, Callable[[Left, str], bool]] = {
     "take other values than -alpha, 0 and alpha": lambda left, reason: _magnitudes(left.weights) > 1,
     "are all zero": lambda left, reason: not np.any(left.weights),
     "not the output of a sign": _is_no_sign,
-    "stands between the sign and it": _is_no_sign,
+    "stands between the sign and it": lambda left, reason: 0.0 in left.values or _is_no_sign(left, reason),
     "takes two values that are not": _takes_two_others,
     "and is padded with": _takes_no_others,
     "takes maxima against a sign": _takes_no_others,

@@ -129,10 +129,24 @@ class _Evaluation:
             if levels is not None:
                 return levels
         operands = [self.of(op.input(i), depth + 1) for i in range(len(op.inputs))]
+        if rule is _comparison:
+            operands = [self._beside_its_tensor(part) for part in operands]
         parts = _on_common_edges(self._of_one_tensor(operands))
         result = None if parts is None else rule(op, parts)
         result = None if result is None else _stored(op, result)
         return _unknown(tensor) if result is None else result
+
+    def _beside_its_tensor(self, part: Steps) -> Steps:
+        """The same function with its own tensor x beside the numbers, where that is a sum and its terms are there."""
+        own = None if part.x is None or part.is_known else self._known.get(part.x)
+        if part.x is None or own is None or own.x is not None or own.rest.keys() != part.rest.keys():
+            return part
+        if part.x in own.rest:
+            return part
+        factors, *others = (part.rest[tensor] / terms for tensor, terms in own.rest.items())
+        if any(np.any(other != factors) for other in others):
+            return part
+        return replace(part, values=part.values - factors * own.values, rest={part.x: factors})
 
     def _of_one_tensor(self, parts: list[Steps]) -> list[Steps]:
         """The same functions, those of an unpacked sign as functions of what it is the sign of if others are that."""

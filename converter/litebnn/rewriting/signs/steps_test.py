@@ -1,5 +1,3 @@
-from collections.abc import Callable
-
 import numpy as np
 import pytest
 from hypothesis import given
@@ -10,87 +8,35 @@ from litebnn.rewriting.affine import LEAST
 from litebnn.rewriting.signs import find_sign, find_two_values
 from litebnn.rewriting.signs.steps import steps_of
 from tests.support.float_models import FloatModel
-
-Spelling = Callable[[FloatModel, Tensor], Tensor]
-
-
-def _number(model: FloatModel, condition: Tensor) -> Tensor:
-    return model.op("CAST", [condition], condition.dims)
-
-
-def _compared(model: FloatModel, x: Tensor, comparison: str, level: float = 0.0) -> Tensor:
-    return model.elementwise(comparison, x, model.const(level), type="BOOL")
-
-
-def _two_booleans(model: FloatModel, x: Tensor) -> Tensor:
-    above, below = (_number(model, _compared(model, x, name)) for name in ("GREATER_EQUAL", "LESS"))
-    return model.elementwise("SUB", above, below)
-
-
-def _heaviside(model: FloatModel, x: Tensor) -> Tensor:
-    isnan = model.elementwise("NOT_EQUAL", x, x, type="BOOL")
-    zero = model.elementwise("LOGICAL_OR", _compared(model, x, "LESS"), isnan, type="BOOL")
-    step = model.op("SELECT_V2", [zero, model.const(0, np.int32), model.const(1, np.int32)], x.dims, type="INT32")
-    number = model.op("CAST", [step], x.dims)
-    picked = model.op("SELECT_V2", [_compared(model, x, "EQUAL"), model.const(1), number], x.dims)
-    return model.elementwise("SUB", model.elementwise("MUL", picked, model.const(2)), model.const(1))
-
-
-def _one_minus_magnitude(model: FloatModel, x: Tensor) -> Tensor:
-    sign = model.elementwise("SIGN", x)
-    return model.elementwise("ADD", sign, model.elementwise("SUB", model.const(1), model.elementwise("ABS", sign)))
-
-
-def _zeros_replaced(model: FloatModel, x: Tensor) -> Tensor:
-    return model.elementwise("SIGN", model.op("SELECT_V2", [_compared(model, x, "EQUAL"), model.const(1), x], x.dims))
-
-
-def _detached(model: FloatModel, x: Tensor) -> Tensor:
-    clip, sign = model.elementwise("RELU_N1_TO_1", x), _two_booleans(model, x)
-    return model.elementwise("ADD", model.elementwise("SUB", sign, clip), clip)
-
-
-def _added_to_itself(model: FloatModel, x: Tensor) -> Tensor:
-    return model.elementwise("ADD", x, model.elementwise("ADD", model.elementwise("NEG", x), _two_booleans(model, x)))
-
-
-def _masked(model: FloatModel, x: Tensor) -> Tensor:
-    """A parabola that a mask picks is added to a sign and taken away."""
-    parabola = model.elementwise("MUL", model.elementwise("MUL", x, x), _number(model, _compared(model, x, "LESS", 1)))
-    return model.elementwise("ADD", model.elementwise("SUB", _two_booleans(model, x), parabola), parabola)
-
-
-def _rounded(model: FloatModel, x: Tensor) -> Tensor:
-    half = model.elementwise("MUL", model.elementwise("ADD", x, model.const(1)), model.const(0.5))
-    clipped = model.elementwise("MINIMUM", model.elementwise("RELU", half), model.const(1))
-    twice = model.elementwise("MUL", model.elementwise("ROUND", clipped), model.const(2))
-    return model.elementwise("SUB", twice, model.const(1))
-
-
-SPELLINGS: list[Spelling] = [
-    _two_booleans,
-    _heaviside,
-    _one_minus_magnitude,
-    _zeros_replaced,
-    _detached,
-    _added_to_itself,
-    _masked,
-]
+from tests.support.sign_spellings import SPELLINGS, as_number, compared, rounded, two_booleans
 
 
 @pytest.mark.parametrize("spelling", SPELLINGS)
-def test_a_sign_is_found_however_it_is_written(spelling: Spelling) -> None:
+def test_a_sign_is_found_however_it_is_written(spelling: str) -> None:
     model = FloatModel()
     x = model.input(1, 4)
-    sign = find_sign(model.graph, spelling(model, x))
+    sign = find_sign(model.graph, SPELLINGS[spelling](model, x))
     assert sign is not None
     assert (sign.x, sign.comparison, sign.threshold) == (x, "GREATER_EQUAL", 0.0)
+
+
+@pytest.mark.parametrize("spelling", SPELLINGS)
+@pytest.mark.parametrize("summed", ["bias", "batch norm", "two inputs"])
+def test_a_sign_of_a_sum_is_found_however_it_is_written(spelling: str, summed: str) -> None:
+    model = FloatModel()
+    x, other = model.input(1, 4), model.input(1, 4) if summed == "two inputs" else model.const(0.5)
+    if summed == "batch norm":
+        x = model.elementwise("MUL", x, model.const(2))
+    total = model.elementwise("SUB", x, other)
+    sign = find_sign(model.graph, SPELLINGS[spelling](model, total))
+    assert sign is not None
+    assert (sign.x, sign.comparison, sign.threshold) == (total, "GREATER_EQUAL", 0.0)
 
 
 def test_a_rounded_line_changes_where_the_runtime_rounds_it_up() -> None:
     model = FloatModel()
     x = model.input(1, 4)
-    sign = find_sign(model.graph, _rounded(model, x))
+    sign = find_sign(model.graph, rounded(model, x))
     assert sign is not None
     level = np.float32(sign.threshold)
     assert (sign.x, sign.comparison) == (x, "GREATER_EQUAL")
@@ -111,7 +57,7 @@ def test_rounding_that_takes_many_levels_is_no_sign() -> None:
 def test_a_term_that_does_not_cancel_leaves_no_sign() -> None:
     model = FloatModel()
     x = model.input(1, 4)
-    sign, clip, other = _two_booleans(model, x), model.elementwise("RELU_N1_TO_1", x), model.elementwise("TANH", x)
+    sign, clip, other = two_booleans(model, x), model.elementwise("RELU_N1_TO_1", x), model.elementwise("TANH", x)
     assert find_sign(model.graph, model.elementwise("ADD", model.elementwise("SUB", sign, clip), other)) is None
     assert find_sign(model.graph, model.elementwise("SUB", model.elementwise("SUB", sign, clip), clip)) is None
     clamped = model.elementwise("SUB", sign, clip, activation="relu")
@@ -120,7 +66,7 @@ def test_a_term_that_does_not_cancel_leaves_no_sign() -> None:
 
 def test_signs_of_different_tensors_are_none_together() -> None:
     model = FloatModel()
-    left, right = (_number(model, _compared(model, model.input(1, 4), "GREATER_EQUAL")) for _ in range(2))
+    left, right = (as_number(model, compared(model, model.input(1, 4), "GREATER_EQUAL")) for _ in range(2))
     assert find_sign(model.graph, model.elementwise("SUB", left, right)) is None
 
 
@@ -138,7 +84,7 @@ def test_sign_takes_three_values_unless_zero_does_not_matter() -> None:
 def test_a_scaled_straight_through_sign_takes_two_values() -> None:
     model = FloatModel()
     x = model.input(1, 4)
-    condition = _compared(model, x, "GREATER_EQUAL")
+    condition = compared(model, x, "GREATER_EQUAL")
     sign = model.op("SELECT_V2", [condition, model.const(1), model.const(-1)], x.dims)
     scaled = model.elementwise("MUL", sign, model.const(0.25))
     clip = model.elementwise("RELU_N1_TO_1", x)
@@ -188,7 +134,7 @@ def test_what_is_known_of_random_expressions_is_true(data: st.DataObject) -> Non
             made.append((model.elementwise(name, tensor), _value(name, values)))
         elif kind == "comparison":
             name = data.draw(st.sampled_from(_COMPARISONS))
-            made.append((_number(model, _compared(model, tensor, name, number)), _value(name, values, number)))
+            made.append((as_number(model, compared(model, tensor, name, number)), _value(name, values, number)))
         else:
             name = data.draw(st.sampled_from(_BINARY))
             constant = (model.const(number), np.full_like(at, number))
