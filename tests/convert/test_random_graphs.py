@@ -18,6 +18,7 @@ from tests.support.float_models import FloatModel, dyadic
 from tests.support.quantized_models import in_half_precision, with_int8_weights
 from tests.support.random_graphs import Case, graphs, int8_graphs, trained_graphs
 from tests.support.reasons import check_reasons
+from tests.support.sign_spellings import rounded
 
 SAMPLES = 3  # of a model whose batch is not known
 
@@ -178,4 +179,25 @@ def test_a_dot_product_right_at_the_threshold_of_a_negated_sign(strict: str) -> 
     every_dot_product = np.where(np.tri(33, 32, -1) > 0, -1, 1).astype(np.float32)
     converted, _ = _convert(source)
     for expected, actual in zip(_run(source, every_dot_product), _run(converted, every_dot_product), strict=True):
+        np.testing.assert_array_equal(actual, expected)
+
+
+@pytest.mark.usefixtures("library")
+@pytest.mark.parametrize("pool", [False, True])
+@pytest.mark.parametrize("layer", [False, True])
+@pytest.mark.parametrize("direction", [1.0, -1.0])
+def test_a_threshold_that_a_sum_with_the_bias_would_lose(direction: float, layer: bool, pool: bool) -> None:
+    """2 · round((x + 1) / 2) - 1 is -1 at zero, and 1 from 1.2e-7 on."""
+    model = FloatModel()
+    x = model.input(1, 2, 2, 32, signature=(-1, 2, 2, 32))
+    if layer:
+        x = model.conv(model.sign(x), np.ones((32, 1, 1, 32)), np.full(32, 5.0))
+    x = model.max_pool(x, 2, 2) if pool else x
+    x = model.elementwise("MUL", x, model.const(np.full(32, direction)))
+    x = model.elementwise("SUB", x, model.const(direction * np.arange(32)))
+    source = model.finish(model.conv(rounded(model, x), np.ones((1, 1, 1, 32))))
+    inputs = np.where(np.tri(33, 32, -1) > 0, -1, 1) if layer else np.arange(33)[:, None]
+    samples = np.broadcast_to(inputs.reshape(33, 1, 1, -1), (33, 2, 2, 32)).astype(np.float32)
+    converted, _ = _convert(source)
+    for expected, actual in zip(_run(source, samples), _run(converted, samples), strict=True):
         np.testing.assert_array_equal(actual, expected)

@@ -22,6 +22,14 @@ def is_strictness(shift: Array) -> bool:
     return bool(np.all(shift == -LEAST))
 
 
+def is_lost(addend: Array, total: Array) -> Array:
+    """bool [channels]: whether a float32 `total` is the same without a negative addend, which a sign would see."""
+    with np.errstate(all="ignore"):
+        rounded = total.astype(np.float32)
+        lost: Array = (addend < 0) & np.isfinite(rounded) & (rounded == (total - addend).astype(np.float32))
+    return lost
+
+
 def normal_level(values: Array, *, up: bool) -> Array:
     """float32 values with subnormal ones, which runtimes may flush, rounded to zero or the first normal number."""
     away = LEAST if up else -LEAST
@@ -83,6 +91,7 @@ class AffineChain:
     Attributes:
         scale, shift: float64 [channels].
         strict: the sign is +1 above zero only, not at zero.
+        addend: float64 [channels], the part of the shift that the last op adds.
     """
 
     ops: tuple[Op, ...]
@@ -90,11 +99,16 @@ class AffineChain:
     scale: Array
     shift: Array
     strict: bool
+    addend: Array
+
+    def is_strict_at(self, values: Array) -> Array:
+        """bool [channels]: the sign is strict, or becomes so where float32 values lose the last addend among them."""
+        return self.strict | is_lost(self.addend, values)
 
     def lowered(self, values: Array) -> Array:
-        """float32 addends for which a plain sign does what a strict one does for `values`."""
-        values = values.astype(np.float32)
-        return next_level(values, up=False) if self.strict else values
+        """float32 addends for which a plain sign does what a strict one does for `values`, float64 ones."""
+        rounded = values.astype(np.float32)
+        return np.where(self.is_strict_at(values), next_level(rounded, up=False), rounded)
 
 
 def affine_chain(graph: Graph, tensor: Tensor) -> AffineChain:
@@ -103,6 +117,7 @@ def affine_chain(graph: Graph, tensor: Tensor) -> AffineChain:
     ops: list[Op] = []
     size = channels if 0 < channels <= _MOST_CHANNELS else 0
     scale, shift, strict = np.ones(size), np.zeros(size), False
+    addend = np.zeros(size)
     while (op := graph.producer(tensor)) is not None and graph.sole_consumer(tensor) is not None:
         if fused_activation(op) != 0 or not op.inputs or not op.outputs:
             break
@@ -114,7 +129,8 @@ def affine_chain(graph: Graph, tensor: Tensor) -> AffineChain:
         if not ops and is_strictness(affine[1]):
             scale, strict = affine[0] * scale, True
         else:
+            addend = addend if ops else affine[1]
             scale, shift = affine[0] * scale, affine[1] * scale + shift
         ops.append(op)
         tensor = source
-    return AffineChain(tuple(ops), tensor, scale, shift, strict)
+    return AffineChain(tuple(ops), tensor, scale, shift, strict, addend)

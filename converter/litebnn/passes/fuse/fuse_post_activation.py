@@ -12,7 +12,7 @@ import numpy as np
 
 from litebnn.contract import LCE_BCONV_2D, Activation
 from litebnn.graph import Graph, Op, facts
-from litebnn.rewriting.affine import affine_of, is_strictness, next_level
+from litebnn.rewriting.affine import affine_of, is_lost, next_level
 from litebnn.rewriting.bconv import (
     bconv_options,
     is_float_bconv,
@@ -54,8 +54,10 @@ def _fuse_arithmetic(graph: Graph, op: Op, follower: Op) -> bool:
     scale, shift = affine
     with np.errstate(all="ignore"):
         multiplier, bias = (values.astype(np.float64) * scale for values in multiplier_and_bias(op))
-        bias = next_level(bias.astype(np.float32), up=False) if is_strictness(shift) else bias + shift
-        rounded = multiplier.astype(np.float32), bias.astype(np.float32)
+        total = bias + shift
+        rounded = multiplier.astype(np.float32), total.astype(np.float32)
+        if np.any(lost := is_lost(shift, total)):
+            rounded = rounded[0], np.where(lost, next_level(rounded[1], up=False), rounded[1])
     if not all(np.all(np.isfinite(values)) for values in rounded):
         return False
     split_activation(graph, follower)

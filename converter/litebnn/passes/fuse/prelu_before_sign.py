@@ -24,7 +24,9 @@ def prelu_before_sign(graph: Graph, sign: Op, notes: Notes) -> bool:
         return False
     x = prelu.input(0)
     slopes = per_channel(prelu.input(1), x.channels)
-    if slopes is None or np.any(slopes <= 0) or x.dims != prelu.output.dims or x.type != "FLOAT32" or chain.strict:
+    if slopes is None or np.any(slopes <= 0) or x.dims != prelu.output.dims or x.type != "FLOAT32":
+        return False
+    if np.any(chain.is_strict_at(chain.shift)):
         return False
     with np.errstate(all="ignore"):
         level = -chain.shift / chain.scale

@@ -11,7 +11,7 @@ import numpy as np
 
 from litebnn.contract import LCE_QUANTIZE
 from litebnn.graph import Graph, Op, Tensor, constant
-from litebnn.rewriting.affine import AffineChain, affine_chain
+from litebnn.rewriting.affine import AffineChain, affine_chain, is_lost
 from litebnn.rewriting.bconv import can_pack, is_float_bconv, multiplier_and_bias, write_bits
 from litebnn.rewriting.build import can_pool_bits, custom_op, derived, pack_signs, packed_like, pool_of_bits
 from litebnn.rewriting.each import each
@@ -83,9 +83,10 @@ def _shift_bias(graph: Graph, source: Op, chain: AffineChain) -> bool:
     bias = bias_values(source.optional(2), chain.scale.size)
     if bias is None or source.output.type != "FLOAT32" or source.input(1).type != "FLOAT32":
         return False
+    total = bias + chain.shift / chain.scale
     with np.errstate(over="ignore"):
-        shifted = (bias + chain.shift / chain.scale).astype(np.float32)
-    if not np.all(np.isfinite(shifted)):
+        shifted = total.astype(np.float32)
+    if not np.all(np.isfinite(shifted)) or np.any(is_lost(chain.addend / chain.scale, total)):
         return False
     graph.set_input(source, 2, constant(derived(source.input(1).name, "/bias"), shifted))
     return True

@@ -36,7 +36,7 @@ def simplify_affine_before_sign(graph: Graph, sign: Op, notes: Notes) -> bool:
         return False
     # Strict for one sign of the scale is not strict for the other, for the negated channel is +1 where this one is -1.
     lower = next_level(level, up=False)
-    level = np.where(negative != chain.strict, lower, normal_level(level, up=False))
+    level = np.where(negative != chain.is_strict_at(chain.shift), lower, normal_level(level, up=False))
     if np.any(negative):
         negate_channels(graph, sign.output, negative)
     source = chain.source
