@@ -1,7 +1,7 @@
-"""TRANSPOSE of what is padded, or has got the axis of a Conv1D -> the same of what is transposed.
+"""TRANSPOSE of what is padded, or has got or lost the axis of a Conv1D -> the same of what is transposed.
 
 `sink_transposes` has nothing to sink in front of a network's first layer: there padding and axes stand between a sign
-and the transpose that makes its last axis the channels.
+and the transpose that makes its last axis the channels. Behind the last layer an axis stands between two transposes.
 """
 
 from __future__ import annotations
@@ -24,7 +24,9 @@ def transpose_first(graph: Graph, op: Op, notes: Notes) -> bool:
         return False
     if first.name in PADS:
         return _before_padding(graph, op, first, order)
-    return facts(first).reshapes and _before_unit_axis(graph, op, first, order)
+    return facts(first).reshapes and (
+        _before_unit_axis(graph, op, first, order) or _before_squeeze(graph, op, first, order)
+    )
 
 
 def _before_padding(graph: Graph, op: Op, first: Op, order: Array) -> bool:
@@ -39,13 +41,31 @@ def _before_padding(graph: Graph, op: Op, first: Op, order: Array) -> bool:
 
 def _before_unit_axis(graph: Graph, op: Op, first: Op, order: Array) -> bool:
     before, after = first.input(0).dims, first.output.dims
-    axis = next((i for i, size in enumerate(after) if size == 1 and (*after[:i], *after[i + 1 :]) == before), None)
+    axis = _unit_axis(before, after)
     if axis is None or len(after) != 4 or not is_describable(op.output):
         return False
     others = order[order != axis]
     source = _transposed(graph, first.input(0), others - (others > axis), before=op)
     graph.replace(op, reshape_op(source, op.output))
     return True
+
+
+def _before_squeeze(graph: Graph, op: Op, first: Op, order: Array) -> bool:
+    before, after = first.input(0).dims, first.output.dims
+    axis = _unit_axis(after, before)
+    if axis is None or len(before) != 4 or not is_describable(op.output):
+        return False
+    # The axis goes to where a CONV_2D of one row has its height, so that the layer's own transpose may cancel this one.
+    widened = np.insert(order + (order >= axis), 1, axis)
+    source = _transposed(graph, first.input(0), widened, before=op)
+    graph.replace(op, reshape_op(source, op.output))
+    return True
+
+
+def _unit_axis(smaller: tuple[int, ...], larger: tuple[int, ...]) -> int | None:
+    """Which axis of size 1 `larger` has more than `smaller`."""
+    axes = (i for i, size in enumerate(larger) if size == 1 and (*larger[:i], *larger[i + 1 :]) == smaller)
+    return next(axes, None)
 
 
 def _transposed(graph: Graph, source: Tensor, order: Array, *, before: Op) -> Tensor:

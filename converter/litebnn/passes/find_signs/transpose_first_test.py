@@ -4,6 +4,7 @@ import pytest
 from litebnn.graph import Tensor
 from litebnn.passes import PHASES
 from litebnn.passes.find_signs.transpose_first import transpose_first
+from litebnn.passes.layout.merge_transposes import merge_transposes
 from tests.support.float_models import FloatModel, assert_same_values, op_names, rewritten, run_pass
 
 
@@ -40,6 +41,15 @@ def test_an_axis_that_alone_is_moved_needs_no_transpose(library: None) -> None:
     source = model.finish(transpose(model, model.reshape(model.input(2, 4, 6), 2, 4, 1, 6), 0, 2, 1, 3))
     result = rewritten(source, transpose_first, *PHASES["tidy"])
     assert op_names(result) == ["RESHAPE"]
+    assert_same_values(source, result)
+
+
+def test_an_axis_is_taken_away_behind_both_transposes(library: None) -> None:
+    model = FloatModel()
+    squeezed = model.reshape(transpose(model, model.input(2, 1, 6, 4), 0, 3, 1, 2), 2, 4, 6)
+    source = model.finish(model.elementwise("RELU", transpose(model, squeezed, 0, 2, 1)))
+    result = rewritten(source, transpose_first, *PHASES["tidy"], merge_transposes, *PHASES["tidy"])
+    assert op_names(result) == ["RESHAPE", "RELU"]
     assert_same_values(source, result)
 
 
