@@ -339,10 +339,23 @@ def test_an_exported_program_converts_from_its_file(tmp_path: Path, capsys: pyte
     with zipfile.ZipFile(tmp_path / "broken.pt2", "w") as archive:
         archive.writestr("broken/archive_format", "pt2")
 
+    for name, wrong, example in (
+        ("training.pt2", nn.Sequential(nn.BatchNorm1d(32), BinaryLinear(32, 8)), torch.randn(2, 32)),
+        ("dropout.pt2", nn.Sequential(nn.Dropout(), BinaryLinear(32, 8)), x),
+        ("double.pt2", nn.Linear(32, 8).double().eval(), x.double()),
+    ):
+        torch.export.save(torch.export.export(wrong, (example,)), tmp_path / name)
+
     def convert(name: str) -> int:
         return main(["convert", str(tmp_path / name), "-o", str(tmp_path / "model.tflite")])
 
-    for name, message in (("model.pt", "was written by torch.save"), ("broken.pt2", "cannot be loaded by PyTorch")):
+    for name, message in (
+        ("model.pt", "was written by torch.save"),
+        ("broken.pt2", "cannot be loaded by PyTorch"),
+        ("training.pt2", "in training mode: call module.eval()"),
+        ("dropout.pt2", "in training mode: call module.eval()"),
+        ("double.pt2", '"weight" of the module is float64'),
+    ):
         assert convert(name) == 1
         (line,) = capsys.readouterr().err.splitlines()
         assert message in line

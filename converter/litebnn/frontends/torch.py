@@ -24,6 +24,8 @@ _ADVICE = {
     "Lowering not found": "replace that operation",
 }
 
+_TRAINING_OPS = ("aten::batch_norm", "aten::dropout", "aten::feature_dropout", "aten::alpha_dropout")
+
 
 def torch_to_tflite(module: Any, example_inputs: Any, channels_last: bool) -> bytes:
     """The float .tflite file of a module, in evaluation mode; the module is left as it was.
@@ -54,7 +56,8 @@ def program_to_tflite(path: Path) -> bytes:
     """The float .tflite file of a program that `torch.export.save` has written.
 
     Raises:
-        ConversionError: the file cannot be read, or litert-torch cannot export the program.
+        ConversionError: the file cannot be read; the program is in training mode or not in float32; or litert-torch
+            cannot export it.
     """
     torch = _load("torch")
     try:
@@ -63,8 +66,22 @@ def program_to_tflite(path: Path) -> bytes:
         raise ConversionError(f"{path} cannot be loaded by PyTorch {torch.__version__}: {_told(error)}") from error
     if program.example_inputs is None:
         raise ConversionError(f"{path} holds no example inputs: save it with torch.export.save as it was exported")
+    if any(_trains(node) for node in program.graph.nodes):
+        raise ConversionError(f"{path} holds a program in training mode: call module.eval() before torch.export.export")
+    module = program.module()
+    _check_tensors(torch, module)
     arguments, named = program.example_inputs
-    return _export(torch, program.module(), list(arguments), named, channels_last=False)
+    return _export(torch, module, list(arguments), named, channels_last=False)
+
+
+def _trains(node: Any) -> bool:
+    """Whether it is a dropout, or a norm of the batch's own statistics, with the switch that training turns on."""
+    schema = getattr(node.target, "_schema", None)
+    if schema is None or schema.name not in _TRAINING_OPS:
+        return False
+    names = [argument.name for argument in schema.arguments]
+    given = {**dict(zip(names, node.args, strict=False)), **node.kwargs}
+    return given.get("train", given.get("training")) is True
 
 
 def _load(name: str) -> Any:
