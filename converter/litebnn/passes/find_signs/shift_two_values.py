@@ -145,7 +145,8 @@ def _is_plain_sign(values: TwoValues) -> bool:
 
 
 def _rewrite(graph: Graph, layer: Op, way: _Way, weights: Array, bias: Array, notes: Notes) -> bool:
-    shifted = _as_shifted_sign(way)
+    decides = graph.producer(way.values.source)
+    shifted = _as_shifted_sign(way, rather_opposite=decides is not None and decides.name == "LESS")
     amounts = layer_padding(layer)
     two = f"its input takes {way.values.low:g} and {way.values.high:g}"
     if shifted is None:
@@ -209,8 +210,12 @@ class _ShiftedSign:
         return round(number) if abs((round(number) - number) * self.scale) <= self.step else number
 
 
-def _as_shifted_sign(way: _Way) -> _ShiftedSign | None:
-    """The form whose pads are signs, or zeros; rather +1 than -1, which LceBconv2d can pad with by itself."""
+def _as_shifted_sign(way: _Way, *, rather_opposite: bool) -> _ShiftedSign | None:
+    """The form whose pads are signs, or zeros; rather +1 than -1, which LceBconv2d can pad with by itself.
+
+    Args:
+        rather_opposite: where both do; LceQuantize reads x >= 0 from an int8 x, and x < 0 from a boolean alone.
+    """
     high, low = way.values.high, way.values.low
     forms = [_ShiftedSign((high - low) / 2, (high + low) / 2, False, way.step)]
     if way.values.source.type == "BOOL":
@@ -221,7 +226,11 @@ def _as_shifted_sign(way: _Way) -> _ShiftedSign | None:
         for form in forms
         if all(form.of(pad) in (-1.0, 0.0, 1.0) for pad in way.pads) and (form.scale > 0 or not way.maximum)
     ]
-    return max(possible, key=lambda form: sum(map(form.of, way.pads)), default=None)
+    return max(
+        possible,
+        key=lambda form: (sum(map(form.of, way.pads)), form.opposite == rather_opposite),
+        default=None,
+    )
 
 
 def _sign(graph: Graph, source: Tensor, opposite: bool, *, before: Op) -> Tensor:

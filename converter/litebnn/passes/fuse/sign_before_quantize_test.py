@@ -28,7 +28,7 @@ def two_layers(grid: Grid, between: str = "", form: str = "where", *, both: bool
 
 @pytest.mark.usefixtures("library")
 @pytest.mark.parametrize("between", ["", "pool", "reshape"])
-@pytest.mark.parametrize("form", ["where", "ste_sign"])
+@pytest.mark.parametrize("form", ["where", "where_lt", "ste_sign"])
 @pytest.mark.parametrize("grid", [(0.5, 5), (0.75, -127), (1 / 16, 127)])
 def test_a_layer_that_signs_read_writes_bits(grid: Grid, form: str, between: str) -> None:
     source = two_layers(grid, between, form)

@@ -27,8 +27,8 @@ _NEGATED = {"GREATER_EQUAL": "LESS", "GREATER": "LESS_EQUAL", "LESS_EQUAL": "GRE
 class Sign:
     """+1 where `comparison(x, threshold)` holds or, without a comparison, where the boolean x is `truth`; else -1.
 
-    The threshold is one number, or float32 [channels]. `condition` is the result of an int8 comparison, the opposite of
-    which LceQuantize cannot read from x.
+    The threshold is one number, or float32 [channels]. Of an int8 x, `condition` is the boolean that is `truth` there:
+    LceQuantize reads x >= 0 from x, and its opposite from that alone.
     """
 
     x: Tensor
@@ -38,10 +38,14 @@ class Sign:
     condition: Tensor | None = None
 
     def negated(self) -> Sign:
-        if self.condition is not None:
-            return Sign(self.condition, None, truth=False)
         comparison = None if self.comparison is None else _NEGATED[self.comparison]
-        return Sign(self.x, comparison, self.threshold, not self.truth)
+        return Sign(self.x, comparison, self.threshold, not self.truth, self.condition)
+
+    def readable(self) -> Sign:
+        """The same sign of a tensor that LceQuantize can read it from."""
+        if self.condition is None or self.comparison == "GREATER_EQUAL":
+            return self
+        return Sign(self.condition, None, truth=self.truth)
 
 
 def find_sign(graph: Graph, tensor: Tensor, *, assume_nonzero: bool = False) -> Sign | None:
@@ -55,7 +59,7 @@ def find_sign(graph: Graph, tensor: Tensor, *, assume_nonzero: bool = False) -> 
         return None
     selected = _select(graph, op) if op.name in ("SELECT", "SELECT_V2") else None
     sign = selected or _of_steps(graph, steps_of(graph, tensor), assume_nonzero)
-    return None if sign is None or sign.x is tensor else sign
+    return None if sign is None or sign.x is tensor else sign.readable()
 
 
 def _of_steps(graph: Graph, steps: Steps, assume_nonzero: bool) -> Sign | None:
@@ -100,7 +104,7 @@ def _of_comparison(tensor: Tensor, op: Op | None) -> Sign | None:
             threshold = _threshold(x, other)
             if threshold is None or not np.all(np.isfinite(threshold)) or x.is_constant or x.dims != tensor.dims:
                 continue
-            told = is_int8(x) and tells_zero_apart(x) and name == "GREATER_EQUAL" and np.all(threshold == 0)
+            told = is_int8(x) and tells_zero_apart(x) and name in ("GREATER_EQUAL", "LESS") and np.all(threshold == 0)
             if x.type == "FLOAT32" or told:
                 return Sign(x, name, threshold, condition=None if x.type == "FLOAT32" else tensor)
     return None
