@@ -7,6 +7,7 @@ from litebnn.passes.tidy.remove_dead_ops import remove_dead_ops
 from litebnn.rewriting.bconv import bconv_options
 from litebnn.rewriting.notes import Notes
 from tests.support.float_models import FloatModel, op_names, run_pass, sign_weights
+from tests.support.quantized_models import Int8Model
 
 WEIGHTS = sign_weights(np.random.default_rng(0), 8, 1, 3, 32)
 
@@ -41,3 +42,16 @@ def test_other_reshapes_stay() -> None:
     padded = model.pad(model.input(1, 8, 32), [(1, 1)])
     built = model.model(model.reshape(padded, 1, 2, 5, 32))
     assert run_pass(move_unit_axes, built) == (False, ["PAD", "RESHAPE"])
+
+
+def test_int8_tensors_keep_their_grid() -> None:
+    model = Int8Model()
+    x = model.input8((0.5, 3), 1, 10, 32)
+    padded = model.pad(x, [(2, 0)])
+    expanded = model.expand(padded, 1)
+    for tensor in (padded, expanded):
+        tensor.type, tensor.quantization = "INT8", x.quantization
+    built = model.model(expanded)
+    assert run_pass(move_unit_axes, built)[0]
+    expanded = next(op.output for op in built.graphs[0].ops if op.name == "EXPAND_DIMS")
+    assert expanded.per_tensor_quantization == (0.5, 3)
