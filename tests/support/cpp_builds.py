@@ -1,4 +1,4 @@
-"""Builds of the C++ code for its tests: as it ships, under sanitizers, and under those of clang."""
+"""Builds of the C++ code for its tests: as it ships, and under sanitizers."""
 
 import functools
 import os
@@ -12,8 +12,7 @@ from toolchains.targets import BUILD, ToolkitError, find_target
 
 GOOGLETEST = Path("/usr/src/googletest")
 
-ADDRESS = "address,undefined,float-cast-overflow"
-BUILDS = {"release": "", "address": ADDRESS, "clang": ADDRESS, "thread": "thread"}
+BUILDS = {"release": "", "address": "address,undefined,float-cast-overflow", "thread": "thread"}
 
 
 @functools.cache
@@ -23,11 +22,10 @@ def build_folder(build: str) -> Path:
         pytest.skip("no GoogleTest sources: install Debian's googletest")
     folder = BUILD / "tests" / build
     options = {"LITEBNN_BUILD_TESTS": "ON", "LITEBNN_SANITIZE": BUILDS[build]}
-    chosen = clang() if build == "clang" else compiler()
     if BUILDS[build]:
-        run(*chosen.configure(folder, "Debug", CMAKE_CXX_FLAGS="-O1", **options))
+        run(*sanitizing_compiler().configure(folder, "Debug", CMAKE_CXX_FLAGS="-O1", **options))
     else:
-        run(*chosen.configure(folder, **options))
+        run(*compiler().configure(folder, **options))
     return folder
 
 
@@ -46,12 +44,12 @@ def compiler(target: str = "host") -> Compiler:
         pytest.skip(str(error))
 
 
-def clang() -> Compiler:
-    """This machine's clang; skips the test where there is none."""
+def sanitizing_compiler() -> Compiler:
+    """Clang where it is installed, whose sanitizers see what gcc's do not, such as an offset to a null pointer."""
     try:
         return find_clang()
-    except ToolkitError as error:
-        pytest.skip(str(error))
+    except ToolkitError:
+        return compiler()
 
 
 def run(*command: str | Path, environment: dict[str, str] | None = None) -> str:

@@ -40,7 +40,7 @@ constexpr int HalfAgreement(int input, int filter) {
 struct alignas(64) LookupTables {
   // Of the first two pixels: [pixel][chunk of the input][chunk of the filter]. Those of the others have their bits four
   // places higher, and would take as much of the L1 cache again.
-  uint8_t data[2][64][kTableBytes];
+  uint8_t data[2][64 * kTableBytes];
 };
 
 constexpr LookupTables MakeLookupTables() {
@@ -48,7 +48,7 @@ constexpr LookupTables MakeLookupTables() {
   for (int input = 0; input < 64; ++input) {
     for (int filter = 0; filter < kTableBytes; ++filter) {
       const int value = HalfAgreement(input, filter);
-      for (int p = 0; p < 2; ++p) tables.data[p][input][filter] = static_cast<uint8_t>(value << 2 * p);
+      for (int p = 0; p < 2; ++p) tables.data[p][input * kTableBytes + filter] = static_cast<uint8_t>(value << 2 * p);
     }
   }
   return tables;

@@ -86,7 +86,7 @@ struct LaneTables {
     const uint16_t* offsets[kLanePixels];
     for (int p = 0; p < kLanePixels; ++p) offsets[p] = reinterpret_cast<const uint16_t*>(staged[p]);
     const auto part = [&](int p, int32_t chunk) {
-      return _mm512_load_si512(kLookupTables.data[p % 2][0] + offsets[p][chunk]);
+      return _mm512_load_si512(kLookupTables.data[p % 2] + offsets[p][chunk]);
     };
 #pragma GCC unroll 4
     for (int32_t chunk = 0; chunk < chunks; ++chunk) {
