@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -11,7 +12,7 @@ import numpy.typing as npt
 Array = npt.NDArray[Any]
 
 SIZE, INPUT_CHANNELS, CLASSES, EPSILON = 16, 3, 10, 1e-5
-SEEDS = range(10)
+SEEDS = range(int(os.environ.get("LITEBNN_NETWORKS", "10")))  # test_torch.py sets how many
 INPUT_SIGNS = ("ste_sign", "approx_sign", "swish_sign", "reste_sign")
 WEIGHT_SIGNS = ("ste_sign", "magnitude_aware_sign", "reste_sign")
 

@@ -14,7 +14,6 @@ import litebnn
 from tests.trainers.torch_environment import torch_python
 from toolchains.targets import ROOT
 
-SEEDS = range(10)
 # A Python that has Keras 3, torch and litert-torch, instead of the one that bootstrap makes for PyTorch.
 PYTHON_VARIABLE = "LITEBNN_KERAS_TORCH_PYTHON"
 
@@ -31,29 +30,29 @@ def run(python: str, backend: str, *arguments: str) -> subprocess.CompletedProce
     return subprocess.run([python, *arguments], capture_output=True, text=True, cwd=ROOT, env=environment)
 
 
-def networks(kind: str, backend: str, python: str, folder: Path) -> Path:
-    """The folder with ten random networks as a trainer makes, computes and converts them."""
+def make_networks(kind: str, backend: str, python: str, folder: Path, count: int) -> Path:
+    """The folder with random networks as a trainer makes, computes and converts them."""
     folder.mkdir()
-    program = ("-m", "tests.support.keras_networks", kind, str(folder), str(SEEDS.start), str(len(SEEDS)))
+    program = ("-m", "tests.support.keras_networks", kind, str(folder), "0", str(count))
     result = run(python, backend, *program)
     assert result.returncode == 0, result.stderr[-3000:]
     return folder
 
 
 @pytest.fixture(scope="module")
-def larq_networks(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def larq_networks(tmp_path_factory: pytest.TempPathFactory, networks: int) -> Path:
     pytest.importorskip("larq", reason="needs larq: python3 bootstrap.py test")
-    return networks("larq", "tensorflow", sys.executable, tmp_path_factory.mktemp("networks") / "larq")
+    return make_networks("larq", "tensorflow", sys.executable, tmp_path_factory.mktemp("networks") / "larq", networks)
 
 
 @pytest.mark.usefixtures("library")
 @pytest.mark.parametrize("backend", ["tensorflow", "torch"])
 def test_random_networks_compute_what_keras_does_and_are_as_small_as_larqs(
-    backend: str, larq_networks: Path, tmp_path: Path, request: pytest.FixtureRequest
+    backend: str, larq_networks: Path, networks: int, tmp_path: Path, request: pytest.FixtureRequest
 ) -> None:
     python = sys.executable if backend == "tensorflow" else request.getfixturevalue("torch_keras")
-    folder = networks("keras", backend, python, tmp_path / backend)
-    for seed in SEEDS:
+    folder = make_networks("keras", backend, python, tmp_path / backend, networks)
+    for seed in range(networks):
         data, path = np.load(folder / f"{seed}.npz"), folder / f"{seed}.tflite"
         assert np.count_nonzero(data["binary"]) == data["expected"], seed
         outputs = litebnn.Interpreter(path).predict(data["x"])

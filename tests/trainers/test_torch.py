@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.trainers.random_networks import SEEDS, random_network
+from tests.trainers.random_networks import random_network
 from tests.trainers.torch_environment import torch_python
 from toolchains.targets import ROOT
 
@@ -15,21 +15,21 @@ SUITE = ("-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", "-W", "ignore", "
 
 
 @pytest.fixture(scope="module")
-def converted(library: None, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def converted(library: None, networks: int, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The folder with the random networks as the suite has converted them, which passed."""
     python = torch_python("pytest>=8")
     folder = tmp_path_factory.mktemp("converted")
-    variables = {"LITEBNN_CONVERTED": str(folder), "PYTHONPATH": str(ROOT)}
+    variables = {"LITEBNN_CONVERTED": str(folder), "LITEBNN_NETWORKS": str(networks), "PYTHONPATH": str(ROOT)}
     assert subprocess.run([python, *SUITE], cwd=ROOT, env=os.environ | variables).returncode == 0
     return folder
 
 
-def test_the_suite_passes_and_files_are_as_small_as_larqs(converted: Path) -> None:
+def test_the_suite_passes_and_files_are_as_small_as_larqs(converted: Path, networks: int) -> None:
     pytest.importorskip("larq", reason="needs larq: python3 bootstrap.py test")
     import litebnn
     from tests.trainers.larq_network import larq_network
 
-    for seed in SEEDS:
+    for seed in range(networks):
         model = litebnn.convert_keras_model(larq_network(random_network(seed)))
         assert (converted / f"{seed}.tflite").stat().st_size <= len(model) + 1024, seed
 
