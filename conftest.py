@@ -1,5 +1,6 @@
 """pytest's options for the whole project."""
 
+import contextlib
 import os
 
 import pytest
@@ -7,6 +8,10 @@ import pytest
 # larq needs Keras 2; both are read when TensorFlow is imported.
 os.environ.setdefault("TF_USE_LEGACY_KERAS", "1")
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
+
+# Who comes first has the symbols that both define: behind TensorFlow, tflite-runtime would run some of its code.
+with contextlib.suppress(ImportError):
+    import tflite_runtime.interpreter  # noqa: F401
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
