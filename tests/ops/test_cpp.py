@@ -12,7 +12,7 @@ from toolchains.targets import ROOT
 TESTS = ["kernels_test", "litert_test"]
 TESTS += sorted(path.stem for path in (ROOT / "ops" / "tests").glob("*_test.cc") if path.stem != "abi_test")
 # What each build is for. Counting allocations is no use under a sanitizer, which makes its own, and neither are times.
-ONLY = {"thread": {"kernels_test", "threads_test"}}
+ONLY: dict[str, set[str]] = {"address-gcc": set(), "thread": {"kernels_test", "threads_test"}}
 NOT = {"address": {"allocation_test", "failed_allocation_test", "prepare_time_test"}}
 # What shares memory among threads is the same for all shapes.
 FILTERS = {("thread", "kernels_test"): "*hread*:*itpack*:*axPool*"}

@@ -45,7 +45,7 @@ def test_runtime(runtime: str, cases: Path) -> None:
 @pytest.fixture(scope="module")
 def sanitized() -> tuple[Path, dict[str, str]]:
     """The library under AddressSanitizer and UndefinedBehaviorSanitizer, and what the process that loads it needs."""
-    folder = build_product("address", "litebnn")
+    folder = build_product("address-gcc", "litebnn")
     # The sanitizers have to be there before Python is, and to see libstdc++ where they intercept its exceptions.
     preload = []
     for name in ("libasan.so", "libubsan.so", "libstdc++.so"):
