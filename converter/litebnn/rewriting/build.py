@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import numpy as np
+
 from litebnn.contract import (
     LCE_BMAXPOOL_2D,
     LCE_QUANTIZE,
@@ -12,7 +14,19 @@ from litebnn.contract import (
     BMaxPool2DOptions,
     encode_options,
 )
-from litebnn.graph import FACTS, Buffer, Graph, Op, OpCode, Tensor, builtin_op, mistakes, packed_words
+from litebnn.graph import (
+    FACTS,
+    Array,
+    Buffer,
+    Graph,
+    Op,
+    OpCode,
+    Tensor,
+    builtin_op,
+    constant,
+    mistakes,
+    packed_words,
+)
 from litebnn.rewriting.int8 import same_parameters
 from litebnn.rewriting.match import fused_activation
 
@@ -56,6 +70,22 @@ def pack_signs(graph: Graph, source: Tensor, name: str, *, before: Op) -> Tensor
     packed = packed_like(source, name)
     graph.insert(custom_op(LCE_QUANTIZE, [source], packed), before=before)
     return packed
+
+
+def transpose_op(source: Tensor, order: Sequence[int] | Array, result: Tensor) -> Op:
+    """The TRANSPOSE that makes `result` of `source`."""
+    axes = constant(derived(result.name, "/order"), np.asarray(order, np.int32))
+    return builtin_op("TRANSPOSE", [source, axes], result)
+
+
+def transposed(graph: Graph, source: Tensor, order: Sequence[int] | Array, *, before: Op) -> Tensor:
+    """Inserts a TRANSPOSE of `source` and returns its output; where the order changes nothing, that is `source`."""
+    if np.array_equal(order, np.arange(len(order))):
+        return source
+    result = like(source, derived(source.name, "/transposed"), dims=[source.dims[axis] for axis in order])
+    result.quantization = source.quantization
+    graph.insert(transpose_op(source, order, result), before=before)
+    return result
 
 
 def split_activation(graph: Graph, op: Op) -> bool:

@@ -66,6 +66,8 @@ ELEMENTWISE: dict[str, Callable[..., Any]] = {
     "SUB": np.subtract,
     "TANH": np.tanh,
 }
+# What works on each element by itself, whether its value is computed here or not.
+ON_ELEMENTS = frozenset({*ELEMENTWISE, "CAST", "ELU", "HARD_SWISH", "LEAKY_RELU", "PRELU"})
 REDUCTIONS: dict[str, Callable[..., Any]] = {
     "MEAN": np.mean,
     "REDUCE_MAX": np.max,

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from litebnn.graph import Array, Graph, Op, Tensor, builtin_op, constant, facts
-from litebnn.rewriting.build import derived, like
+from litebnn.graph import Array, Graph, Op, builtin_op, constant, facts
+from litebnn.rewriting.build import derived, transposed
 from litebnn.rewriting.each import each
 from litebnn.rewriting.match import transpose_order
 from litebnn.rewriting.notes import Notes
@@ -33,7 +33,7 @@ def _before_padding(graph: Graph, op: Op, first: Op, order: Array) -> bool:
     amounts = first.input(1).array
     if amounts is None or amounts.shape != (len(order), 2):
         return False
-    source = _transposed(graph, first.input(0), order, before=op)
+    source = transposed(graph, first.input(0), order, before=op)
     inputs = [source, constant(derived(op.output.name, "/amounts"), amounts[order]), *first.inputs[2:]]
     graph.replace(op, builtin_op(first.name, inputs, op.output))
     return True
@@ -45,7 +45,7 @@ def _before_unit_axis(graph: Graph, op: Op, first: Op, order: Array) -> bool:
     if axis is None or len(after) != 4 or not is_describable(op.output):
         return False
     others = order[order != axis]
-    source = _transposed(graph, first.input(0), others - (others > axis), before=op)
+    source = transposed(graph, first.input(0), others - (others > axis), before=op)
     graph.replace(op, reshape_op(source, op.output))
     return True
 
@@ -57,7 +57,7 @@ def _before_squeeze(graph: Graph, op: Op, first: Op, order: Array) -> bool:
         return False
     # The axis goes to where a CONV_2D of one row has its height, so that the layer's own transpose may cancel this one.
     widened = np.insert(order + (order >= axis), 1, axis)
-    source = _transposed(graph, first.input(0), widened, before=op)
+    source = transposed(graph, first.input(0), widened, before=op)
     graph.replace(op, reshape_op(source, op.output))
     return True
 
@@ -66,13 +66,3 @@ def _unit_axis(smaller: tuple[int, ...], larger: tuple[int, ...]) -> int | None:
     """Which axis of size 1 `larger` has more than `smaller`."""
     axes = (i for i, size in enumerate(larger) if size == 1 and (*larger[:i], *larger[i + 1 :]) == smaller)
     return next(axes, None)
-
-
-def _transposed(graph: Graph, source: Tensor, order: Array, *, before: Op) -> Tensor:
-    if np.array_equal(order, np.arange(len(order))):
-        return source
-    turned = like(source, derived(source.name, "/transposed"), dims=[source.dims[axis] for axis in order])
-    turned.quantization = source.quantization
-    axes = constant(derived(turned.name, "/order"), np.asarray(order, np.int32))
-    graph.insert(builtin_op("TRANSPOSE", [source, axes], turned), before=before)
-    return turned

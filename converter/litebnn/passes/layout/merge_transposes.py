@@ -21,8 +21,8 @@ def merge_transposes(graph: Graph, op: Op, notes: Notes) -> bool:
         return False
     order = inner[outer]
     if not np.array_equal(order, np.arange(order.size)):
-        merged = constant(derived(op.output.name, "/order"), order.astype(np.int32))
-        graph.replace(op, Op(op.code, [first.inputs[0], merged], [op.output], op.options))
+        graph.set_input(op, 0, first.input(0))
+        graph.set_input(op, 1, constant(derived(op.output.name, "/order"), order.astype(np.int32)))
         return True
     if graph.is_output(op.output):
         return False

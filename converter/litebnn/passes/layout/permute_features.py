@@ -10,12 +10,11 @@ import numpy as np
 
 from litebnn.graph import Graph, Op, Tensor, constant, facts
 from litebnn.rewriting.build import derived
-from litebnn.rewriting.constants import ELEMENTWISE
+from litebnn.rewriting.constants import ON_ELEMENTS
 from litebnn.rewriting.each import each
 from litebnn.rewriting.match import transpose_order, uniform
 from litebnn.rewriting.notes import Notes
 
-_ON_FEATURES = {*ELEMENTWISE, "CAST", "ELU", "HARD_SWISH", "LEAKY_RELU", "PRELU"}
 _MOST_TENSORS = 32
 
 
@@ -70,7 +69,7 @@ def _constants_of_features(op: Op, features: Tensor, reached: list[Tensor], size
         weights = op.input(1)
         plain = op.inputs[0] is features and weights.array is not None and op.options.weights_format == 0
         return [1] if plain and weights.quantization is None and weights.shape[-1] == size else None
-    if op.name not in _ON_FEATURES or op.output.dims != features.dims:
+    if op.name not in ON_ELEMENTS or op.output.dims != features.dims:
         return None
     constants: list[int] = []
     for index, tensor in enumerate(op.inputs):

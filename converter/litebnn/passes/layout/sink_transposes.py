@@ -11,18 +11,16 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from litebnn.graph import Array, Graph, Op, Tensor, builtin_op, constant
-from litebnn.rewriting.build import derived, like
-from litebnn.rewriting.constants import ELEMENTWISE, REDUCTIONS
+from litebnn.graph import Graph, Op, Tensor, constant
+from litebnn.rewriting.build import derived, like, transpose_op, transposed
+from litebnn.rewriting.constants import ON_ELEMENTS, REDUCTIONS
 from litebnn.rewriting.each import each
 from litebnn.rewriting.match import transpose_order
 from litebnn.rewriting.notes import Notes
 from litebnn.rewriting.padding import PADS
 
-_ON_ELEMENTS = {*ELEMENTWISE, "CAST", "ELU", "HARD_SWISH", "LEAKY_RELU", "PRELU"}
 
-
-@each(*_ON_ELEMENTS, *REDUCTIONS, *PADS, "CONCATENATION", "RESHAPE")
+@each(*ON_ELEMENTS, *REDUCTIONS, *PADS, "CONCATENATION", "RESHAPE")
 def sink_transposes(graph: Graph, op: Op, notes: Notes) -> bool:
     order = next(filter(None, (_order_of(graph, tensor) for tensor in op.inputs)), None)
     if order is None or (len(op.output.dims) != len(order) and op.name not in (*REDUCTIONS, "RESHAPE")):
@@ -76,14 +74,7 @@ def _turned_back(graph: Graph, tensor: Tensor | None, order: Sequence[int], op: 
         return None
     if math.prod(tensor.dims) >= math.prod(op.output.shape):
         return None
-    return _turned(graph, tensor, inverse, before=op)
-
-
-def _turned(graph: Graph, tensor: Tensor, order: Sequence[int] | Array, *, before: Op) -> Tensor:
-    turned = like(tensor, derived(tensor.name, "/turned"), dims=[tensor.dims[axis] for axis in order])
-    axes = constant(derived(turned.name, "/order"), np.asarray(order, np.int32))
-    graph.insert(builtin_op("TRANSPOSE", [tensor, axes], turned), before=before)
-    return turned
+    return transposed(graph, tensor, inverse, before=op)
 
 
 def _turn_output(graph: Graph, op: Op, order: Sequence[int]) -> None:
@@ -92,8 +83,7 @@ def _turn_output(graph: Graph, op: Op, order: Sequence[int]) -> None:
     inner = like(result, derived(result.name, "/unturned"), dims=[result.dims[axis] for axis in np.argsort(order)])
     inner.quantization = result.quantization
     graph.set_output(op, inner)
-    axes = constant(derived(result.name, "/order"), np.asarray(order, np.int32))
-    graph.insert(builtin_op("TRANSPOSE", [inner, axes], result), after=op)
+    graph.insert(transpose_op(inner, order, result), after=op)
 
 
 def _reduce_first(graph: Graph, op: Op, order: Sequence[int]) -> bool:
