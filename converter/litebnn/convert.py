@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import inspect
 import os
-import warnings
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
@@ -12,7 +10,7 @@ import numpy as np
 
 from litebnn.calibration import assume_range, observe_ranges
 from litebnn.contract import CUSTOM_OPS, LCE_BCONV_2D
-from litebnn.errors import ConversionError, boundary
+from litebnn.errors import ConversionError, boundary, warn
 from litebnn.flatbuffer import read_model, write_model
 from litebnn.frontends.keras import keras_to_tflite
 from litebnn.frontends.saved_model import saved_model_to_tflite
@@ -176,7 +174,10 @@ def _bytes_and_name(model: Any) -> tuple[bytes, str]:
 def _converted(source: bytes, name: str, options: ConvertOptions) -> Any:
     """The way of every model: it is read, rewritten, written, reported on and, where that is asked for, verified."""
     if options["experimental_default_int8_range"] is not None:
-        _warn("experimental_default_int8_range makes an int8 model for measuring latency: its results are meaningless")
+        warn(
+            "experimental_default_int8_range makes an int8 model for measuring latency: its results are meaningless",
+            __name__,
+        )
     options["progress"]("reading")
     with boundary():
         model = _read(source, name)
@@ -212,7 +213,7 @@ def _rewrite(model: Model, notes: Notes, options: ConvertOptions) -> str:
         assume_nonzero(model, notes)
     run_phases(model, BINARY_PHASES, notes, progress)
     if not any(op.name == LCE_BCONV_2D for op in model.ops()):
-        _warn("no binary layer was found (the report says why for each layer)")
+        warn("no binary layer was found (the report says why for each layer)", __name__)
         if not asks_for_more(options):
             return "no binary layer"
     if (ranges := _ranges(model, options)) is not None:
@@ -264,11 +265,3 @@ def _verification(source: bytes, result: bytes, names: list[str], options: Conve
             columns = zip(*(arrays_of(sample, names) for sample in samples), strict=True)
             inputs = [np.concatenate(column) for column in columns] or None
     return verify_apart(source, result, inputs)
-
-
-def _warn(message: str) -> None:
-    """A warning that points at the line that called one of this module's functions."""
-    frame, level = inspect.currentframe(), 1
-    while frame is not None and frame.f_globals.get("__name__") == __name__:
-        frame, level = frame.f_back, level + 1
-    warnings.warn(message, stacklevel=level)

@@ -1,7 +1,9 @@
-"""The exceptions that litebnn raises on its own account."""
+"""The exceptions that litebnn raises on its own account, and its warnings."""
 
 from __future__ import annotations
 
+import inspect
+import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -44,3 +46,11 @@ def boundary() -> Iterator[None]:
         raise ConversionError(f"there is not enough memory: {error}") from error
     except Exception as error:
         raise Defect(f"litebnn fails on this model, please report it: {type(error).__name__}: {error}") from error
+
+
+def warn(message: str, *modules: str) -> None:
+    """A warning that points at the line that called one of these modules, the callers of this function."""
+    frame, level = inspect.currentframe(), 1
+    while frame is not None and frame.f_globals.get("__name__") in (__name__, *modules):
+        frame, level = frame.f_back, level + 1
+    warnings.warn(message, stacklevel=level)

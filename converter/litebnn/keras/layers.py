@@ -27,16 +27,11 @@ import keras
 from litebnn.keras.quantized_layer import QuantizedLayer, SamePadding
 
 Sizes = int | tuple[int, ...]
+_SEPARABLE_QUANTIZERS = {"depthwise_kernel": "depthwise_quantizer", "pointwise_kernel": "pointwise_quantizer"}
 
 
-@keras.saving.register_keras_serializable(package="litebnn")
-class QuantDense(QuantizedLayer, keras.layers.Dense):
-    """A dense layer: [..., n] to [..., units]."""
-
-
-@keras.saving.register_keras_serializable(package="litebnn")
-class QuantConv1D(QuantizedLayer, SamePadding, keras.layers.Conv1D):
-    """A convolution of sequences: [batch, steps, channels] to [batch, new steps, filters]."""
+class _Convolution(QuantizedLayer, SamePadding):
+    """In front of a Keras convolution with filters among the base classes: its arguments in Larq's order."""
 
     def __init__(
         self,
@@ -51,35 +46,23 @@ class QuantConv1D(QuantizedLayer, SamePadding, keras.layers.Conv1D):
 
 
 @keras.saving.register_keras_serializable(package="litebnn")
-class QuantConv2D(QuantizedLayer, SamePadding, keras.layers.Conv2D):
-    """A convolution of images: [batch, height, width, channels] to [batch, new height, new width, filters]."""
-
-    def __init__(
-        self,
-        filters: int,
-        kernel_size: Sizes,
-        strides: Sizes = (1, 1),
-        padding: str = "valid",
-        pad_values: float = 0.0,
-        **kwargs: Any,
-    ) -> None:
-        super().__init__(filters, kernel_size, strides=strides, padding=padding, pad_values=pad_values, **kwargs)
+class QuantDense(QuantizedLayer, keras.layers.Dense):
+    """A dense layer: [..., n] to [..., units]."""
 
 
 @keras.saving.register_keras_serializable(package="litebnn")
-class QuantConv3D(QuantizedLayer, SamePadding, keras.layers.Conv3D):
-    """A convolution of volumes: [batch, depth, height, width, channels] to [batch, three new sizes, filters]."""
+class QuantConv1D(_Convolution, keras.layers.Conv1D):
+    """A convolution of sequences: [batch, steps, channels] to [batch, new steps, filters]."""
 
-    def __init__(
-        self,
-        filters: int,
-        kernel_size: Sizes,
-        strides: Sizes = (1, 1, 1),
-        padding: str = "valid",
-        pad_values: float = 0.0,
-        **kwargs: Any,
-    ) -> None:
-        super().__init__(filters, kernel_size, strides=strides, padding=padding, pad_values=pad_values, **kwargs)
+
+@keras.saving.register_keras_serializable(package="litebnn")
+class QuantConv2D(_Convolution, keras.layers.Conv2D):
+    """A convolution of images: [batch, height, width, channels] to [batch, new height, new width, filters]."""
+
+
+@keras.saving.register_keras_serializable(package="litebnn")
+class QuantConv3D(_Convolution, keras.layers.Conv3D):
+    """A convolution of volumes: [batch, depth, height, width, channels] to [batch, three new sizes, filters]."""
 
 
 @keras.saving.register_keras_serializable(package="litebnn")
@@ -107,43 +90,18 @@ class QuantDepthwiseConv2D(QuantizedLayer, SamePadding, keras.layers.DepthwiseCo
         )
 
 
-class _Separable(QuantizedLayer):
-    weight_quantizers: ClassVar[dict[str, str]] = {
-        "depthwise_kernel": "depthwise_quantizer",
-        "pointwise_kernel": "pointwise_quantizer",
-    }
-
-
 @keras.saving.register_keras_serializable(package="litebnn")
-class QuantSeparableConv1D(_Separable, SamePadding, keras.layers.SeparableConv1D):
+class QuantSeparableConv1D(_Convolution, keras.layers.SeparableConv1D):
     """A convolution of each channel, then one of size 1: [batch, steps, channels] to [batch, new steps, filters]."""
 
-    def __init__(
-        self,
-        filters: int,
-        kernel_size: Sizes,
-        strides: Sizes = 1,
-        padding: str = "valid",
-        pad_values: float = 0.0,
-        **kwargs: Any,
-    ) -> None:
-        super().__init__(filters, kernel_size, strides=strides, padding=padding, pad_values=pad_values, **kwargs)
+    weight_quantizers = _SEPARABLE_QUANTIZERS
 
 
 @keras.saving.register_keras_serializable(package="litebnn")
-class QuantSeparableConv2D(_Separable, SamePadding, keras.layers.SeparableConv2D):
+class QuantSeparableConv2D(_Convolution, keras.layers.SeparableConv2D):
     """A convolution of each channel, then one of size 1×1: [batch, height, width, channels] to [batch, …, filters]."""
 
-    def __init__(
-        self,
-        filters: int,
-        kernel_size: Sizes,
-        strides: Sizes = (1, 1),
-        padding: str = "valid",
-        pad_values: float = 0.0,
-        **kwargs: Any,
-    ) -> None:
-        super().__init__(filters, kernel_size, strides=strides, padding=padding, pad_values=pad_values, **kwargs)
+    weight_quantizers = _SEPARABLE_QUANTIZERS
 
 
 @keras.saving.register_keras_serializable(package="litebnn")

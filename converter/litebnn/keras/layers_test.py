@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import warnings
 from pathlib import Path
 from typing import Any
@@ -133,6 +134,16 @@ def test_binary_weights_without_a_constraint_are_warned_of() -> None:
         warnings.simplefilter("error")
         lq.layers.QuantDense(4, kernel_quantizer=lq.quantizers.NoOp(precision=1))
         lq.layers.QuantDense(4, kernel_quantizer="ste_tern")
+
+
+@pytest.mark.parametrize("name", [name for name in vars(lq.layers) if re.match("Quant[A-Z]", name)])
+def test_a_warning_points_at_the_line_that_makes_the_layer(name: str) -> None:
+    kind = getattr(lq.layers, name)
+    quantizer = {next(iter(kind.weight_quantizers.values())): "ste_sign"}
+    sizes = [3] if name in ("QuantDense", "QuantDepthwiseConv2D") else [3, 3]
+    with pytest.warns(UserWarning, match="latent weights may drift") as caught:
+        kind(*sizes, **quantizer)
+    assert [warning.filename for warning in caught] == [__file__]
 
 
 def test_mistakes_are_told() -> None:

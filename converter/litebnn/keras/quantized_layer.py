@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import Any, ClassVar
 
 import keras
 from keras import ops
 
+from litebnn.errors import warn
 from litebnn.keras import activations, constraints, context, quantizers
 from litebnn.keras.quantized_variable import quantized
 
 _CONSTRAINTS = {"weight_clip": constraints.WeightClip}
 _ACTIVATIONS = {"hard_tanh": activations.hard_tanh, "leaky_tanh": activations.leaky_tanh}
+# Constructors of layers are in these, and warnings point at what calls them.
+_MODULES = (__name__, "litebnn.keras.layers")
 
 
 class QuantizedLayer(keras.layers.Layer):
@@ -35,10 +37,10 @@ class QuantizedLayer(keras.layers.Layer):
             constraint = name.replace("_quantizer", "_constraint")
             is_binary = getattr(quantizer, "precision", None) == 1 and not isinstance(quantizer, quantizers.NoOp)
             if is_binary and getattr(self, constraint) is None:
-                warnings.warn(
+                warn(
                     f'layer "{self.name}" has a binary {name} and no {constraint}: latent weights may drift to where '
                     f'they have no gradient; {constraint}="weight_clip" keeps them from it',
-                    stacklevel=3,
+                    *_MODULES,
                 )
 
     def add_weight(self, *args: Any, **kwargs: Any) -> Any:
