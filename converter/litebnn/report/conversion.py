@@ -7,6 +7,7 @@ from typing import Any
 
 from litebnn.errors import printable
 from litebnn.report.advice import advise
+from litebnn.report.anatomy import short_name
 from litebnn.report.verify import Verification
 from litebnn.rewriting.notes import Layer, Notes
 
@@ -94,14 +95,6 @@ def row_of(layer: Layer) -> tuple[str, ...]:
     binary = "yes" if layer.binary else "no"
     cells = short_name(layer.name), layer.kind, binary, f"{layer.macs:,}", sizes, layer.output, remarks
     return tuple(map(printable, cells))
-
-
-def short_name(name: str) -> str:
-    """The layer's part of a tensor's name, into which exporters join the names of all that they fused."""
-    parts = name.split(";")
-    layers = [part for part in parts if any(kind in part.lower() for kind in ("conv", "dense", "matmul"))]
-    name = (layers or parts[:1])[-1]
-    return name if len(name) <= 40 else "…" + name[-39:]
 
 
 def make_report(

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from typing import NamedTuple
 
 from litebnn.contract import LCE_BCONV_2D
 from litebnn.flatbuffer import read_model
+from litebnn.graph import Op
 from litebnn.rewriting.bconv import channels_per_group
 from litebnn.rewriting.notes import macs_of
 
@@ -36,15 +38,22 @@ def count_macs(model: bytes) -> Macs:
         >>> count_macs(Path("binary.tflite").read_bytes())
         Macs(binary=2434112, int8=0, float=194688)
     """
-    binary = int8 = real = 0
-    for op in read_model(model).ops():
-        if op.name == LCE_BCONV_2D:
-            _, height, width, _ = op.input(1).shape
-            positions = math.prod(op.output.shape[:3])
-            binary += positions * op.input(1).shape[0] * height * width * channels_per_group(op)
-        elif len(op.inputs) > 1 and op.inputs[1] is not None and op.outputs:
-            if op.input(2 if op.name == "TRANSPOSE_CONV" else 0).type == "INT8":
-                int8 += macs_of(op)
-            else:
-                real += macs_of(op)
+    return sum_of_macs(map(macs_by_precision, read_model(model).ops()))
+
+
+def sum_of_macs(counts: Iterable[Macs]) -> Macs:
+    """The multiply-accumulates of several ops together."""
+    binary, int8, real = (sum(column) for column in zip(Macs(0, 0, 0), *counts, strict=True))
     return Macs(binary, int8, real)
+
+
+def macs_by_precision(op: Op) -> Macs:
+    """The multiply-accumulates of one op."""
+    if op.name == LCE_BCONV_2D:
+        _, height, width, _ = op.input(1).shape
+        positions = math.prod(op.output.shape[:3])
+        return Macs(positions * op.input(1).shape[0] * height * width * channels_per_group(op), 0, 0)
+    if len(op.inputs) < 2 or op.inputs[1] is None or not op.outputs:
+        return Macs(0, 0, 0)
+    is_int8 = op.input(2 if op.name == "TRANSPOSE_CONV" else 0).type == "INT8"
+    return Macs(0, macs_of(op), 0) if is_int8 else Macs(0, 0, macs_of(op))

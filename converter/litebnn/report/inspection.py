@@ -1,0 +1,272 @@
+"""What a model consists of and what it costs, op by op: the data behind `litebnn inspect` and what shows it."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+from litebnn.errors import ConversionError, boundary
+from litebnn.flatbuffer import read_model
+from litebnn.graph import Model, Op, Tensor, check_custom_ops
+from litebnn.model_files import read_file
+from litebnn.report import anatomy
+from litebnn.report.macs import Macs, macs_by_precision, sum_of_macs
+
+
+@dataclass(frozen=True)
+class TensorRow:
+    """A tensor.
+
+    Attributes:
+        index: its place among the tensors of its subgraph, as in the file.
+        type: "bits" (32 signs to an int32), "float", "int8", or TFLite's name in small letters.
+        shape: as in the file, so that the last axis of bits counts words; 1 where a dimension is not known.
+        bytes: what it takes in memory.
+        constant: whether it is stored in the file.
+    """
+
+    index: int
+    name: str
+    type: str
+    shape: tuple[int, ...]
+    bytes: int
+    constant: bool
+
+
+@dataclass(frozen=True)
+class BrokenRule:
+    """A rule of docs/rules-for-models.md that an op does not keep.
+
+    Attributes:
+        rule: the rule's name in the table of measured rules.
+        index: the op's node in the main subgraph.
+        layer: the op's name.
+        found: what is there.
+        fix: what to do about it.
+        seconds: what it costs on each board, estimated: seconds an inference.
+    """
+
+    rule: str
+    index: int
+    layer: str
+    found: str
+    fix: str
+    seconds: Mapping[str, float]
+
+
+@dataclass(frozen=True)
+class OpRow:
+    """One node of the main subgraph.
+
+    Attributes:
+        index: its place in order of execution, from 0: the node's number in the file.
+        name: the layer's part of its output's name.
+        op: the builtin's name, or the custom op's own.
+        inputs: indices of the tensors that it reads and that are computed, in order: the graph's edges.
+        constants: indices of the tensors that it reads and that are stored in the file.
+        outputs: indices of the tensors that it writes.
+        input_shape, output_shape: of its data; the last axis counts channels, of bits too.
+        filter_shape: height, width and channels of the window, empty for what has none.
+        precision: what it computes with: "binary", "int8" or "float"; of what only moves data, what it moves.
+        output: what goes on: "bits", "int8", "float" or another type.
+        macs: multiply-accumulates of one inference, by what is multiplied.
+        weight_bytes: of its constants, as stored.
+        activation_bytes: of what it reads and writes that is not constant.
+        fused: what it computes beside its name's own, such as RELU, scale, bias, threshold or ADD.
+        fused_into: the index of the op that computes this one too when litebnn's delegate runs it, else None.
+        seconds: estimated time on each board; empty where nothing is known of an op of its kind.
+        broken_rules: the rules that it breaks, worst first.
+    """
+
+    index: int
+    name: str
+    op: str
+    inputs: tuple[int, ...]
+    constants: tuple[int, ...]
+    outputs: tuple[int, ...]
+    input_shape: tuple[int, ...]
+    output_shape: tuple[int, ...]
+    filter_shape: tuple[int, ...]
+    precision: str
+    output: str
+    macs: Macs
+    weight_bytes: int
+    activation_bytes: int
+    fused: tuple[str, ...]
+    fused_into: int | None
+    seconds: Mapping[str, float] = field(default_factory=dict)
+    broken_rules: tuple[BrokenRule, ...] = ()
+
+
+@dataclass(frozen=True)
+class Board:
+    """What the times of a board are estimated from.
+
+    Attributes:
+        name: "rpi3", "rpi4", "rpi5" or "host".
+        description: the board in words.
+        isa: the instruction set that litebnn takes there.
+        source: where its figures come from, and how far they have been found off.
+        error: the largest share by which an estimated network was off what was measured; None where no board was there.
+    """
+
+    name: str
+    description: str
+    isa: str
+    source: str
+    error: float | None
+
+
+@dataclass(frozen=True)
+class Inspection:
+    """A model: its ops in order of execution, its tensors, and totals.
+
+    Attributes:
+        name: the file's name, or "model".
+        file_bytes: the size of the file.
+        ops: the main subgraph's nodes.
+        tensors: the main subgraph's tensors, by index.
+        inputs, outputs: indices of the model's own among them.
+        other_ops: how many nodes further subgraphs have, of which nothing is estimated.
+        boards: what the times are estimated for, in order.
+    """
+
+    name: str
+    file_bytes: int
+    ops: tuple[OpRow, ...]
+    tensors: tuple[TensorRow, ...]
+    inputs: tuple[int, ...]
+    outputs: tuple[int, ...]
+    other_ops: int = 0
+    boards: tuple[Board, ...] = ()
+
+    @property
+    def macs(self) -> Macs:
+        """Multiply-accumulates of one inference, by what is multiplied."""
+        return sum_of_macs(row.macs for row in self.ops)
+
+    @property
+    def weight_bytes(self) -> int:
+        """Bytes of all constants that ops read, each once."""
+        read = {index for row in self.ops for index in row.constants}
+        return sum(self.tensors[index].bytes for index in read)
+
+    @property
+    def activation_bytes(self) -> int:
+        """Bytes that ops read and write, all together."""
+        return sum(row.activation_bytes for row in self.ops)
+
+    @property
+    def seconds(self) -> dict[str, float]:
+        """Estimated time of one inference on each board, of the ops that something is known of."""
+        return {board.name: sum(row.seconds.get(board.name, 0.0) for row in self.ops) for board in self.boards}
+
+    @property
+    def broken_rules(self) -> tuple[BrokenRule, ...]:
+        """All of them, what costs most on the first board first."""
+        found = [rule for row in self.ops for rule in row.broken_rules]
+        first = self.boards[0].name if self.boards else ""
+        return tuple(sorted(found, key=lambda rule: -rule.seconds.get(first, 0.0)))
+
+    def to_dict(self) -> dict[str, Any]:
+        """All of it as plain numbers, strings, lists and dicts, for JSON."""
+        rows = [{**asdict(row), "macs": row.macs._asdict()} for row in self.ops]
+        return {
+            **asdict(self),
+            "ops": rows,
+            "totals": {
+                "macs": self.macs._asdict(),
+                "weight_bytes": self.weight_bytes,
+                "activation_bytes": self.activation_bytes,
+                "seconds": self.seconds,
+            },
+            "broken_rules": [asdict(rule) for rule in self.broken_rules],
+        }
+
+
+def inspect_model(model: bytes | str | os.PathLike[str]) -> Inspection:
+    """What a `.tflite` model consists of, converted or not; it is not run.
+
+    Args:
+        model: the bytes of a `.tflite` file, or its path.
+    Raises:
+        ConversionError: it cannot be read; the message says what was found.
+        OSError: the file cannot be read.
+
+    Example:
+        >>> inspection = inspect_model("binary.tflite")  # doctest: +SKIP
+        >>> inspection.macs  # doctest: +SKIP
+        Macs(binary=2434112, int8=0, float=194688)
+    """
+    content = bytes(model) if isinstance(model, bytes | bytearray | memoryview) else read_file(model)
+    name = "model" if content is model else Path(os.fspath(model)).name  # type: ignore[arg-type]
+    with boundary():
+        return _inspect(read_model(content), name, len(content))
+
+
+def _inspect(model: Model, name: str, file_bytes: int) -> Inspection:
+    if not model.graphs:
+        raise ConversionError("the model has no subgraph")
+    graph = model.graphs[0]
+    for each in model.graphs:
+        check_custom_ops(each)
+    tensors = list(graph.all_tensors())
+    index_of = {tensor: index for index, tensor in enumerate(tensors)}
+    channels = anatomy.channels_of_bits(graph)
+    additions = anatomy.fused_additions(graph)
+    node = {op: index for index, op in enumerate(graph.ops)}
+    rows = tuple(_op_row(op, node, index_of, channels, additions) for op in graph.ops)
+    return Inspection(
+        name=name,
+        file_bytes=file_bytes,
+        ops=rows,
+        tensors=tuple(_tensor_row(tensor, index, channels) for tensor, index in index_of.items()),
+        inputs=tuple(index_of[tensor] for tensor in graph.inputs),
+        outputs=tuple(index_of[tensor] for tensor in graph.outputs),
+        other_ops=sum(len(other.ops) for other in model.graphs[1:]),
+    )
+
+
+def _tensor_row(tensor: Tensor, index: int, channels: anatomy.Channels) -> TensorRow:
+    return TensorRow(
+        index=index,
+        name=tensor.name,
+        type=anatomy.type_of(tensor, channels),
+        shape=tensor.shape,
+        bytes=anatomy.bytes_of(tensor),
+        constant=tensor.is_constant,
+    )
+
+
+def _op_row(
+    op: Op,
+    node: Mapping[Op, int],
+    index_of: Mapping[Tensor, int],
+    channels: anatomy.Channels,
+    additions: Mapping[Op, Op],
+) -> OpRow:
+    read = [tensor for tensor in op.inputs if tensor is not None]
+    constants = [tensor for tensor in read if tensor.is_constant]
+    computed = [tensor for tensor in read if not tensor.is_constant]
+    data = anatomy.data_of(op)
+    return OpRow(
+        index=node[op],
+        name=anatomy.short_name(op.outputs[0].name) if op.outputs else op.name,
+        op=op.name,
+        inputs=tuple(index_of[tensor] for tensor in computed),
+        constants=tuple(index_of[tensor] for tensor in constants),
+        outputs=tuple(index_of[tensor] for tensor in op.outputs),
+        input_shape=() if data is None else anatomy.shape_of(data, channels),
+        output_shape=anatomy.shape_of(op.outputs[0], channels) if op.outputs else (),
+        filter_shape=anatomy.filter_shape(op),
+        precision=anatomy.precision_of(op, channels),
+        output=anatomy.type_of(op.outputs[0], channels) if op.outputs else "",
+        macs=macs_by_precision(op),
+        weight_bytes=sum(anatomy.bytes_of(tensor) for tensor in dict.fromkeys(constants)),
+        activation_bytes=sum(anatomy.bytes_of(tensor) for tensor in (*computed, *op.outputs)),
+        fused=anatomy.fused_in(op, additions),
+        fused_into=node[additions[op]] if op in additions else None,
+    )

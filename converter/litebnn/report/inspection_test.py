@@ -1,0 +1,61 @@
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import litebnn
+from litebnn.report.inspection import inspect_model
+from litebnn.report.macs import Macs
+from tests.support.float_models import FloatModel, sign_weights
+
+GOLDEN = Path(__file__).resolve().parents[3] / "tests" / "golden"
+
+
+def residual_network() -> bytes:
+    """Two binary layers, the first of which hands on bits, a residual sum and a float layer."""
+    rng = np.random.default_rng(0)
+    model = FloatModel()
+    x = model.input(1, 6, 6, 64)
+    bits = model.sign(model.conv(model.sign(x), sign_weights(rng, 32, 1, 1, 64)))
+    y = model.conv(bits, sign_weights(rng, 64, 1, 1, 32))
+    total = model.elementwise("ADD", y, x)
+    return litebnn.convert_tflite(model.finish(model.conv(total, rng.standard_normal((8, 1, 1, 64)))))
+
+
+def test_rows_say_what_an_op_is() -> None:
+    inspection = inspect_model(residual_network())
+    pack, first, second, addition, last = inspection.ops
+    assert [row.index for row in inspection.ops] == [0, 1, 2, 3, 4]
+    assert (pack.op, pack.output, pack.output_shape) == ("LceQuantize", "bits", (1, 6, 6, 64))
+    assert (first.precision, first.output, first.fused) == ("binary", "bits", ("thresholds",))
+    assert (first.filter_shape, first.output_shape) == ((1, 1, 64), (1, 6, 6, 32))
+    assert (second.output, second.fused_into, addition.fused_into) == ("float", None, second.index)
+    assert "ADD" in second.fused
+    assert (last.precision, last.macs.float, last.macs.binary) == ("float", 36 * 64 * 8, 0)
+    assert first.macs == Macs(36 * 32 * 64, 0, 0)
+    assert first.inputs == pack.outputs
+    assert inspection.tensors[first.outputs[0]].type == "bits"
+    assert inspection.tensors[last.constants[0]].constant
+
+
+@pytest.mark.parametrize("path", sorted(GOLDEN.glob("*.tflite")), ids=lambda path: path.stem)
+def test_totals_are_the_sums_and_json_holds_all(path: Path) -> None:
+    inspection = inspect_model(path)
+    written = json.loads(json.dumps(inspection.to_dict()))
+    assert inspection.name == path.name
+    assert inspection.file_bytes == path.stat().st_size
+    assert len(written["ops"]) == len(inspection.ops) > 0
+    assert written["totals"]["macs"]["binary"] == sum(row["macs"]["binary"] for row in written["ops"])
+    assert 0 < inspection.weight_bytes <= inspection.file_bytes
+    edges = {index for row in inspection.ops for index in (*row.inputs, *row.constants, *row.outputs)}
+    assert edges <= {tensor.index for tensor in inspection.tensors}
+
+
+def test_what_is_no_model_is_one_line(tmp_path: Path) -> None:
+    path = tmp_path / "model.tflite"
+    path.write_bytes(b"hello" * 100)
+    with pytest.raises(litebnn.ConversionError, match="not a .tflite file"):
+        inspect_model(path)
+    with pytest.raises(FileNotFoundError):
+        inspect_model(tmp_path / "none.tflite")
