@@ -1,6 +1,12 @@
 """The command `litebnn`: one file a command, each of which imports what it needs only when it runs.
 
-A command's module has `add_to`, which adds it to the command line, and sets `run` to what runs it.
+A command's module has `add_to`, which adds it to the command line, and sets `run` to what runs it. What `run` returns
+is the exit code, None for 0. All commands have these:
+
+- 0: it is done;
+- 1: it cannot be done, and one line on stderr says why;
+- 2: it is done, and the answer to what was asked is no;
+- 128 and the signal's number: it was told to end.
 """
 
 from __future__ import annotations
@@ -8,41 +14,37 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Sequence
-from typing import NoReturn
 
 from litebnn import __version__
-from litebnn.cli import check, convert
+from litebnn.cli import check, completion, convert
+from litebnn.cli.parsing import OneLineParser
 from litebnn.cli.streams import flush, prepared
 from litebnn.errors import ConversionError, printable
 
-_COMMANDS = (convert, check)
+_COMMANDS = (convert, check, completion)
+_INTERRUPTED = 128 + 2
 
 
-class _OneLineParser(argparse.ArgumentParser):
-    def error(self, message: str) -> NoReturn:
-        print(f"{self.prog}: {printable(message)}", file=sys.stderr)
-        raise SystemExit(1)
-
-
-def _parser() -> argparse.ArgumentParser:
-    parser = _OneLineParser(prog="litebnn", description="Binarized neural networks in TensorFlow Lite and LiteRT.")
+def command_line_parser() -> argparse.ArgumentParser:
+    """The parser of the whole command line."""
+    parser = OneLineParser(prog="litebnn", description="Binarized neural networks in TensorFlow Lite and LiteRT.")
     parser.add_argument("--version", action="version", version=f"litebnn {__version__}")
-    commands = parser.add_subparsers(dest="command", required=True, parser_class=_OneLineParser)
+    commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True, parser_class=OneLineParser)
     for command in _COMMANDS:
         command.add_to(commands)
     return parser
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Runs the command line and returns the exit code: 0, or 1 after a one-line message."""
+    """Runs the command line and returns the exit code."""
     options = argparse.Namespace(model="")
     with prepared():
         try:
             try:
-                _parser().parse_args(arguments, namespace=options).run(options)
+                code = command_line_parser().parse_args(arguments, namespace=options).run(options)
             finally:
                 flush()
-            return 0
+            return int(code or 0)
         except BrokenPipeError:
             # Whoever read the output has seen enough.
             return 1
@@ -51,6 +53,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             if isinstance(error, ConversionError) and model not in message:
                 message = f"{model}: {message}"
             print(f"litebnn: {message}", file=sys.stderr)
+            return 1
         except KeyboardInterrupt:
             print("litebnn: interrupted", file=sys.stderr)
-        return 1
+            return _INTERRUPTED

@@ -6,15 +6,21 @@ import argparse
 from pathlib import Path
 from typing import Any
 
+from litebnn.cli.parsing import add_command, add_json
+
 
 def add_to(commands: Any) -> None:
     """Adds the command to those of the command line (`commands` is argparse's)."""
-    parser = commands.add_parser("check", help="check whether a .tflite file is sound, without running it")
+    parser = add_command(
+        commands, "check", "check whether a .tflite file is sound, without running it", "check stranger.tflite"
+    )
     parser.add_argument("model", type=Path, metavar="MODEL", help=".tflite file")
+    add_json(parser)
     parser.set_defaults(run=_run)
 
 
 def _run(options: argparse.Namespace) -> None:
+    from litebnn.cli.output import print_json
     from litebnn.errors import boundary, printable
     from litebnn.flatbuffer import read_strictly
     from litebnn.graph import check_model
@@ -23,6 +29,13 @@ def _run(options: argparse.Namespace) -> None:
     model = read_strictly(read_file(options.model))
     with boundary():
         check_model(model)
-    ops, tensors = sum(1 for _ in model.ops()), sum(len(graph.tensors) for graph in model.graphs)
-    counts = f"{len(model.graphs)} subgraphs, {ops} ops, {tensors} tensors"
+    found = {
+        "subgraphs": len(model.graphs),
+        "ops": sum(1 for _ in model.ops()),
+        "tensors": sum(len(graph.tensors) for graph in model.graphs),
+    }
+    if options.json:
+        print_json(found)
+        return
+    counts = ", ".join(f"{count} {name}" for name, count in found.items())
     print(f"{printable(options.model)}: nothing unsound was found in {counts}")

@@ -3,17 +3,13 @@
 from __future__ import annotations
 
 import argparse
-import json
-import os
 import sys
 import warnings
-import zipfile
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TextIO
+from typing import TYPE_CHECKING, Any
 
-from litebnn.errors import boundary, printable
+from litebnn.cli.parsing import add_command, add_json
+from litebnn.errors import boundary
 from litebnn.options import INTERFACE_TYPES, LOW_BIT_WEIGHTS, OPTIONS
 
 if TYPE_CHECKING:
@@ -22,13 +18,20 @@ if TYPE_CHECKING:
 
 def add_to(commands: Any) -> None:
     """Adds the command to those of the command line (`commands` is argparse's)."""
-    parser = commands.add_parser("convert", help="convert a model's binary layers")
+    parser = add_command(
+        commands,
+        "convert",
+        "convert a model's binary layers",
+        "convert model.keras -o model.tflite --verify",
+        "convert saved_model/ -o model.tflite --json > report.json",
+        "convert float.tflite -o int8.tflite --representative-data samples.npz --inference-input-type int8",
+    )
     parser.add_argument(
         "model", type=Path, metavar="IN", help=".tflite, .keras, .h5 or .pt2 file, or SavedModel folder"
     )
     parser.add_argument("-o", "--output", type=Path, metavar="OUT", required=True, help=".tflite file to write")
     parser.add_argument("--verify", action="store_true", help="run source and result on random inputs and compare")
-    parser.add_argument("--json", action="store_true", help="print the report as JSON")
+    add_json(parser)
     for name in ("inference_input_type", "inference_output_type"):
         parser.add_argument(f"--{name.replace('_', '-')}", default=OPTIONS[name].default, choices=INTERFACE_TYPES)
     parser.add_argument(
@@ -52,9 +55,8 @@ def add_to(commands: Any) -> None:
 
 
 def _run(options: argparse.Namespace) -> None:
-    from rich.console import Console
-    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
-
+    from litebnn.cli.output import print_json
+    from litebnn.cli.progress import progress
     from litebnn.convert import convert_tflite
     from litebnn.frontends.files import file_to_tflite
     from litebnn.model_files import write_whole
@@ -64,14 +66,8 @@ def _run(options: argparse.Namespace) -> None:
     if options.output.exists() and not options.output.is_file():
         raise ValueError(f"{options.output} is no file: expected the name of a .tflite file to write")
     representative = None if options.representative_data is None else _samples(options.representative_data)
-    columns = (TextColumn("{task.description}", markup=False), BarColumn(), TimeElapsedColumn())
-    with (
-        _native_logs_silenced() as terminal,
-        Progress(*columns, console=Console(file=terminal), transient=True, disable=not terminal.isatty()) as bar,
-        warnings.catch_warnings(record=True) as caught,
-    ):
+    with progress(f"reading {options.model.name}") as show, warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        task = bar.add_task(f"reading {printable(options.model.name)}", total=None)
         with boundary():
             source = file_to_tflite(options.model)
         converted, report = convert_tflite(
@@ -86,49 +82,32 @@ def _run(options: argparse.Namespace) -> None:
             dynamic_range=options.dynamic_range,
             verify=options.verify,
             return_report=True,
-            progress=lambda step: bar.update(task, description=step.replace("_", " ")),
+            progress=lambda step: show(step.replace("_", " ")),
         )
     write_whole(options.output, converted)
     for warning in caught:
         if warning.category is UserWarning and Path(warning.filename) == Path(__file__):
             print(f"litebnn: warning: {warning.message}", file=sys.stderr)
     if options.json:
-        print(json.dumps(report.to_dict(), indent=2))
+        print_json(report.to_dict())
     else:
         _print_report(report)
 
 
-@contextmanager
-def _native_logs_silenced() -> Iterator[TextIO]:
-    """Keeps what TensorFlow and the runtimes log natively off the terminal, which it gives for our own progress."""
-    with os.fdopen(os.dup(2), "w") as terminal, Path(os.devnull).open("w") as nowhere:
-        os.dup2(nowhere.fileno(), 2)
-        try:
-            yield terminal
-        finally:
-            os.dup2(terminal.fileno(), 2)
-
-
 def _print_report(report: ConversionReport) -> None:
-    from rich.console import Console
-    from rich.table import Table
-
+    from litebnn.cli.output import print_table
     from litebnn.report.conversion import COLUMNS, row_of
 
-    console = Console(width=None if sys.stdout.isatty() else 160, markup=False, emoji=False, highlight=False)
-    table = Table(box=None, pad_edge=False)
-    for name in COLUMNS:
-        table.add_column(name, justify="right" if name in ("MACs", "bytes") else "left", overflow="fold")
-    for layer in report.layers:
-        table.add_row(*row_of(layer))
-    console.print(table)
+    print_table(COLUMNS, map(row_of, report.layers), numbers=("MACs", "bytes"))
     for remark in report.remarks():
-        console.print(f"· {remark}")
-    console.print(report.summary())
+        print(f"· {remark}")
+    print(report.summary())
 
 
 def _samples(path: Path) -> list[list[Any]]:
     """The samples of a .npy (one input) or .npz file (inputs in order), each with a batch of 1."""
+    import zipfile
+
     import numpy as np
 
     try:

@@ -2,8 +2,6 @@ from __future__ import annotations
 
 import io
 import json
-import subprocess
-import sys
 import zipfile
 from pathlib import Path
 from typing import Any
@@ -15,15 +13,6 @@ from litebnn import cli
 from tests.support.float_models import FloatModel, op_names
 
 GOLDEN = Path(__file__).resolve().parents[3] / "tests" / "golden"
-
-
-def test_help_comes_without_numpy() -> None:
-    code = "import sys; from litebnn import cli\ntry: cli.main(['--help'])\nfinally: print(*sys.modules, sep='\\n')"
-    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
-    assert result.returncode == 0, result.stderr
-    assert "convert a model's binary layers" in result.stdout
-    assert "litebnn.cli.convert" in result.stdout.splitlines()
-    assert {"numpy", "rich", "flatbuffers"}.isdisjoint(result.stdout.splitlines())
 
 
 def fails(capsys: pytest.CaptureFixture[str], *arguments: str | Path) -> str:

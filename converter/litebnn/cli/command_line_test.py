@@ -1,0 +1,92 @@
+import json
+import shlex
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from litebnn import cli
+from litebnn.cli.output import print_json, print_table
+from litebnn.cli.progress import progress
+
+COMMANDS = sorted(cli.command_line_parser()._subparsers._group_actions[0].choices)
+# Each takes a quarter of the time that help may take, or more.
+HEAVY = {"numpy", "rich", "flatbuffers", "shtab", "zipfile", "importlib.metadata", "asyncio", "ssl"}
+
+
+def test_help_imports_little() -> None:
+    code = "import sys; from litebnn import cli\ntry: cli.main(['--help'])\nfinally: print(*sys.modules, sep='\\n')"
+    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert result.returncode == 0, result.stderr
+    assert "convert a model's binary layers" in result.stdout
+    assert "litebnn.cli.convert" in result.stdout.splitlines()
+    assert HEAVY.isdisjoint(result.stdout.splitlines())
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_a_command_has_help_with_examples_that_are_right(command: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as ended:
+        cli.main([command, "--help"])
+    assert ended.value.code == 0
+    _, _, examples = capsys.readouterr().out.partition("examples:\n")
+    lines = examples.splitlines()
+    assert lines
+    for line in lines:
+        program, name, *arguments = shlex.split(line.partition(" > ")[0])
+        assert (program, name) == ("litebnn", command)
+        assert cli.command_line_parser().parse_args([name, *arguments]).command == command
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_shells_complete_commands(shell: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["completion", shell]) == 0
+    script = capsys.readouterr().out
+    assert all(command in script for command in COMMANDS)
+    if shutil.which(shell):
+        subprocess.run([shell, "-n"], input=script, text=True, check=True)
+
+
+@pytest.mark.skipif(not shutil.which("bash"), reason="apt install bash")
+def test_bash_completes_files_where_a_command_takes_one(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["completion", "bash"]) == 0
+    (tmp_path / "model.tflite").touch()
+    ask = "COMP_WORDS=(litebnn check mod); COMP_CWORD=2; _shtab_litebnn litebnn mod check; echo ${COMPREPLY[*]}"
+    script = f"{capsys.readouterr().out}\n{ask}"
+    done = subprocess.run(["bash"], input=script, capture_output=True, text=True, check=True, cwd=tmp_path)
+    assert done.stdout == "model.tflite\n"
+
+
+def test_what_a_command_answers_is_the_exit_code(monkeypatch: pytest.MonkeyPatch) -> None:
+    def answers(code: int | type[BaseException] | None):
+        def run(options) -> int | None:
+            if isinstance(code, type):
+                raise code
+            return code
+
+        class Command:
+            @staticmethod
+            def add_to(commands) -> None:
+                commands.add_parser("ask").set_defaults(run=run)
+
+        monkeypatch.setattr(cli, "_COMMANDS", (Command,))
+        return cli.main(["ask"])
+
+    assert [answers(code) for code in (None, 0, 2, ValueError, KeyboardInterrupt)] == [0, 0, 2, 1, 130]
+
+
+def test_json_holds_no_number_that_is_none(capsys: pytest.CaptureFixture[str]) -> None:
+    print_json({"a": (1.5, float("nan")), "b": {"c": float("inf")}})
+    assert json.loads(capsys.readouterr().out) == {"a": [1.5, None], "b": {"c": None}}
+
+
+def test_tables_show_what_a_terminal_would_act_on(capsys: pytest.CaptureFixture[str]) -> None:
+    print_table(["layer", "MACs"], [["[red]conv\x1b[31m", "7"]], numbers=["MACs"])
+    assert capsys.readouterr().out.splitlines() == ["layer              MACs", "[red]conv\\x1b[31m     7"]
+
+
+def test_progress_is_silent_where_there_is_no_terminal(capfd: pytest.CaptureFixture[str]) -> None:
+    with progress("reading") as show:
+        show("writing")
+    assert capfd.readouterr() == ("", "")

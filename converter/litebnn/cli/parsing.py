@@ -1,0 +1,64 @@
+"""What the commands' parsers have in common: examples under their help, and mistakes in one line."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from typing import Any, NoReturn
+
+from litebnn.errors import printable
+
+
+class OneLineParser(argparse.ArgumentParser):
+    """A parser whose complaint is one line, and the exit code 1."""
+
+    def error(self, message: str) -> NoReturn:
+        """Ends the process."""
+        print(f"{self.prog}: {printable(message)}", file=sys.stderr)
+        raise SystemExit(1)
+
+
+def add_command(commands: Any, name: str, summary: str, *examples: str) -> argparse.ArgumentParser:
+    """Adds a command to those of the command line.
+
+    Args:
+        commands: argparse's action that holds them.
+        name: the word that calls it.
+        summary: what it does, in a line.
+        examples: command lines without "litebnn", which end its help.
+
+    Example:
+        >>> commands = argparse.ArgumentParser(prog="litebnn").add_subparsers()
+        >>> add_command(commands, "check", "check a file", "check model.tflite").prog
+        'litebnn check'
+    """
+    parser: argparse.ArgumentParser = commands.add_parser(
+        name,
+        help=summary,
+        description=f"{summary[0].upper()}{summary[1:]}.",
+        epilog="\n".join(["examples:", *(f"  litebnn {example}" for example in examples)]),
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    return parser
+
+
+def add_json(parser: argparse.ArgumentParser) -> None:
+    """Adds the option that makes `litebnn.cli.output.print_json` say what a command has found."""
+    parser.add_argument("--json", action="store_true", help="print what was found as JSON")
+
+
+def at_least(least: int) -> Any:
+    """The type of an option that is a whole number of at least `least`.
+
+    Example:
+        >>> at_least(1)("4")
+        4
+    """
+
+    def number(text: str) -> int:
+        value = int(text) if text.strip().lstrip("+-").isdecimal() else least - 1
+        if value < least:
+            raise argparse.ArgumentTypeError(f"{text} is no whole number of at least {least}")
+        return value
+
+    return number

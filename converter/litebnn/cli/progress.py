@@ -1,0 +1,47 @@
+"""A line on the terminal that says what a command is at, and native logs that keep out of it."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TextIO
+
+from litebnn.errors import printable
+
+
+@contextmanager
+def progress(step: str) -> Iterator[Callable[[str], None]]:
+    """Shows the step that a command is at while it works, where stderr is a terminal.
+
+    What TensorFlow and the runtimes log natively is dropped meanwhile.
+
+    Args:
+        step: the first one.
+
+    Returns:
+        A function that is called with each next step.
+    """
+    with _native_logs_silenced() as terminal:
+        if not terminal.isatty():
+            yield lambda step: None
+            return
+        from rich.console import Console
+        from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+
+        columns = (TextColumn("{task.description}", markup=False), BarColumn(), TimeElapsedColumn())
+        with Progress(*columns, console=Console(file=terminal), transient=True) as bar:
+            task = bar.add_task(printable(step), total=None)
+            yield lambda step: bar.update(task, description=printable(step))
+
+
+@contextmanager
+def _native_logs_silenced() -> Iterator[TextIO]:
+    """Gives the terminal for our own progress."""
+    with os.fdopen(os.dup(2), "w") as terminal, Path(os.devnull).open("w") as nowhere:
+        os.dup2(nowhere.fileno(), 2)
+        try:
+            yield terminal
+        finally:
+            os.dup2(terminal.fileno(), 2)
