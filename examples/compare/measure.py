@@ -13,6 +13,7 @@ import numpy.typing as npt
 import litebnn
 from examples.mnist.data import Digits
 from litebnn.report.macs import Macs, count_macs
+from litebnn.rewriting.int8 import quantized
 
 TURNS = 30
 RUNS_OF_A_TURN = 50
@@ -44,7 +45,7 @@ class Form:
         if self._interpreter.input_types[0] != np.int8:
             return shaped
         scale, zero_point = self._interpreter.input_quantization[0]
-        return np.clip(np.round(shaped / scale) + zero_point, -128, 127).astype(np.int8)
+        return quantized(shaped, scale, zero_point)
 
     def scores(self, inputs: npt.NDArray[Any]) -> npt.NDArray[Any]:
         """The scores [n, 10] of what `inputs` gives."""

@@ -18,6 +18,7 @@ from rich.table import Table
 import litebnn
 from examples.mnist.data import Digits, bundled_digits, mnist
 from examples.mnist.trainers import TRAINERS, Predict, load_trainer
+from litebnn.model_files import write_whole
 
 ROOT = Path(__file__).resolve().parents[2]
 OUTPUT = ROOT / "build" / "demo"
@@ -124,13 +125,6 @@ def median_latency(predict: Predict, image: npt.NDArray[Any]) -> float:
         predict(image)
         times.append(time.perf_counter() - start)
     return float(np.median(times[TIMED_RUNS // 10 :]))
-
-
-def write_whole(path: Path, content: bytes) -> None:
-    """Writes `content` so that `path` never holds a part of it."""
-    part = path.with_name(path.name + ".part")
-    part.write_bytes(content)
-    part.replace(path)
 
 
 if __name__ == "__main__":

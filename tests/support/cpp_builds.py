@@ -3,7 +3,9 @@
 import functools
 import os
 import subprocess
+from collections.abc import Callable
 from pathlib import Path
+from typing import NamedTuple
 
 import pytest
 
@@ -12,10 +14,6 @@ from toolchains.targets import BUILD, ToolkitError, find_target
 
 GOOGLETEST = Path("/usr/src/googletest")
 
-ADDRESS = "address,undefined,float-cast-overflow"
-# What Python loads is gcc's, whose sanitizers are libraries that can be loaded before Python.
-BUILDS = {"release": "", "address": ADDRESS, "address-gcc": ADDRESS, "thread": "thread"}
-
 
 @functools.cache
 def build_folder(build: str) -> Path:
@@ -23,12 +21,7 @@ def build_folder(build: str) -> Path:
     if not GOOGLETEST.is_dir():
         pytest.skip("no GoogleTest sources: install Debian's googletest")
     folder = BUILD / "tests" / build
-    options = {"LITEBNN_BUILD_TESTS": "ON", "LITEBNN_SANITIZE": BUILDS[build]}
-    if BUILDS[build]:
-        chosen = compiler() if build == "address-gcc" else sanitizing_compiler()
-        run(*chosen.configure(folder, "Debug", CMAKE_CXX_FLAGS="-O1", **options))
-    else:
-        run(*compiler().configure(folder, **options))
+    run(*BUILDS[build].compiler().configure(folder, LITEBNN_BUILD_TESTS="ON", **BUILDS[build].options))
     return folder
 
 
@@ -53,6 +46,28 @@ def sanitizing_compiler() -> Compiler:
         return find_clang()
     except ToolkitError:
         return compiler()
+
+
+class Build(NamedTuple):
+    """One way of building the code, with these options of CMake's."""
+
+    compiler: Callable[[], Compiler]
+    options: dict[str, str]
+
+
+def sanitized(compiler: Callable[[], Compiler], sanitizers: str) -> Build:
+    options = {"build_type": "Debug", "CMAKE_CXX_FLAGS": "-O1", "LITEBNN_SANITIZE": sanitizers}
+    return Build(compiler, options)
+
+
+ADDRESS = "address,undefined,float-cast-overflow"
+BUILDS = {
+    "release": Build(compiler, {}),
+    "address": sanitized(sanitizing_compiler, ADDRESS),
+    # What Python loads is gcc's, whose sanitizers are libraries that can be loaded before Python.
+    "address-gcc": sanitized(compiler, ADDRESS),
+    "thread": sanitized(sanitizing_compiler, "thread"),
+}
 
 
 def run(*command: str | Path, environment: dict[str, str] | None = None) -> str:

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from litebnn.contract import LCE_BCONV_2D
 from litebnn.flatbuffer import read_model
-from litebnn.graph import Op
+from litebnn.graph import Op, facts
 from litebnn.rewriting.bconv import channels_per_group
 from litebnn.rewriting.notes import macs_of
 
@@ -55,5 +55,5 @@ def macs_by_precision(op: Op) -> Macs:
         return Macs(positions * op.input(1).shape[0] * height * width * channels_per_group(op), 0, 0)
     if len(op.inputs) < 2 or op.inputs[1] is None or not op.outputs:
         return Macs(0, 0, 0)
-    is_int8 = op.input(2 if op.name == "TRANSPOSE_CONV" else 0).type == "INT8"
+    is_int8 = op.input(facts(op).data).type == "INT8"
     return Macs(0, macs_of(op), 0) if is_int8 else Macs(0, 0, macs_of(op))
