@@ -46,9 +46,10 @@ PYTHON_LAYERS: Layers = {
     "runtime": ["flatbuffer", "model_files", "unique_names"],
     "report": ["child", "rewriting", "runtime"],
     "calibration": ["options", "passes", "runtime"],
+    "benchmark": ["runtime"],
     "convert": ["calibration", "frontends", "report"],
     "__init__": ["convert"],
-    "cli": ["__init__"],
+    "cli": ["__init__", "benchmark"],
 }
 
 # Modules so small, and known to so many, that no picture shows them.

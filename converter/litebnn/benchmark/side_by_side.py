@@ -1,0 +1,249 @@
+"""Measures models side by side: each in a process of its own, taking turns, so that all see the same machine."""
+
+from __future__ import annotations
+
+import json
+import signal
+import statistics
+import subprocess
+import sys
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack, suppress
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+from litebnn.errors import ConversionError, printable
+from litebnn.flatbuffer import read_model
+from litebnn.graph import Graph
+from litebnn.model_files import read_file
+
+LITEBNN, XNNPACK, LARQ = "litebnn", "xnnpack", "larq-compute-engine"
+# A turn is so long that what the others have left in the caches counts little.
+_SECONDS_OF_A_TURN = 0.1
+_START = (
+    "import json, runpy, sys; file, path = sys.argv[1:3]; del sys.argv[1:3]; sys.path[:] = json.loads(path) or "
+    "sys.path[1:]; runpy.run_path(file, run_name='__main__')"
+)
+
+
+@dataclass(frozen=True)
+class Contender:
+    """What is measured.
+
+    Attributes:
+        model: a `.tflite` file.
+        runtime: "litebnn"; "xnnpack", which is the same runtime without our delegate; or "larq-compute-engine".
+        threads: how many it runs on.
+        isa: the instruction set for litebnn; "" for the best.
+        python: the Python to run it in, this one where it is "".
+    """
+
+    model: Path
+    runtime: str = LITEBNN
+    threads: int = 1
+    isa: str = ""
+    python: str = ""
+
+
+@dataclass(frozen=True)
+class OpTime:
+    """The time of an op, or of several that only run as one.
+
+    Attributes:
+        ops: their places in the first subgraph; none where the runtime does not tell.
+        names: what kinds of ops they are, such as "CONV_2D".
+        output: the name of the last one's output.
+        seconds: of one run.
+    """
+
+    ops: tuple[int, ...]
+    names: tuple[str, ...]
+    output: str
+    seconds: float
+
+
+@dataclass(frozen=True)
+class Measurement:
+    """What was measured of a contender.
+
+    Attributes:
+        runs: how many there were.
+        best: the time of the fastest, in seconds.
+        percentiles: the time in seconds that so many of 100 runs stay below, by 50, 90 and 99.
+        load_seconds: from the file to a model that is ready to run.
+        peak_memory_bytes: the most that the process held, with Python and the runtime.
+        model_memory_bytes: what of it came with the model.
+        ops: in order of execution; empty where the runtime does not tell. All of them take about as long as a run.
+    """
+
+    contender: Contender
+    runs: int
+    best: float
+    percentiles: dict[int, float]
+    load_seconds: float
+    peak_memory_bytes: int
+    model_memory_bytes: int
+    ops: tuple[OpTime, ...]
+
+    @property
+    def median(self) -> float:
+        """The median time of a run, in seconds."""
+        return self.percentiles[50]
+
+    def to_dict(self) -> dict[str, Any]:
+        """The measurement as plain numbers, strings, lists and dicts, for JSON."""
+        found = asdict(self)
+        seconds = {"best": found.pop("best")} | {f"p{key}": value for key, value in found.pop("percentiles").items()}
+        return {**found.pop("contender"), "model": str(self.contender.model), "seconds": seconds, **found}
+
+
+def percentiles_of(seconds: Sequence[float]) -> dict[int, float]:
+    """The 50th, 90th and 99th percentile, with linear interpolation.
+
+    Example:
+        >>> percentiles_of([1.0, 2.0, 3.0])
+        {50: 2.0, 90: 2.8, 99: 2.98}
+    """
+    ordered = sorted(seconds)
+    if len(ordered) == 1:
+        return dict.fromkeys((50, 90, 99), ordered[0])
+    cuts = statistics.quantiles(ordered, n=100, method="inclusive")
+    return {percent: round(cuts[percent - 1], 9) for percent in (50, 90, 99)}
+
+
+def measure(
+    contenders: Sequence[Contender], *, runs: int = 50, progress: Callable[[str], None] = lambda step: None
+) -> list[Measurement]:
+    """Measures contenders side by side.
+
+    Args:
+        contenders: what takes turns; each in a process of its own.
+        runs: how often each runs at least. A turn takes 0.1 s.
+        progress: called with what is being done.
+
+    Returns:
+        A measurement for each.
+
+    Raises:
+        ConversionError: a file is no model, or cannot be run; the message names it.
+        OSError: a file cannot be read.
+
+    Example:
+        >>> [one] = measure([Contender(Path("model.tflite"))])
+        >>> one.median
+        0.00291
+    """
+    graphs = {model: _graph_of(model) for model in dict.fromkeys(contender.model for contender in contenders)}
+    with ExitStack() as stack:
+        workers = []
+        for contender in contenders:
+            progress(f"loading {contender.model.name}")
+            workers.append(stack.enter_context(_Worker(contender)))
+        for worker in workers:
+            worker.warm_up()
+        while any(len(worker.seconds) < runs for worker in workers):
+            progress(f"running: {min(len(worker.seconds) for worker in workers)} of {runs} runs")
+            for worker in workers:
+                worker.take_turn()
+        return [worker.end(graphs[worker.contender.model]) for worker in workers]
+
+
+def _graph_of(path: Path) -> Graph:
+    try:
+        return read_model(read_file(path)).graphs[0]
+    except ConversionError as error:
+        raise ConversionError(str(error) if str(path) in str(error) else f"{path}: {error}") from error
+
+
+class _Worker:
+    """The process of one contender."""
+
+    def __init__(self, contender: Contender) -> None:
+        self.seconds: list[float] = []
+        self.contender = contender
+        path = json.dumps([] if contender.runtime == LARQ else sys.path)
+        file = Path(__file__).with_name("worker.py")
+        words = contender.runtime, contender.model, contender.threads, contender.isa
+        python = contender.python or sys.executable
+        try:
+            self._process = subprocess.Popen(
+                [python, "-c", _START, str(file), path, *map(str, words)],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.DEVNULL,
+                text=True,
+            )
+        except OSError as error:
+            raise ConversionError(f"{python} cannot be started: {error.strerror}") from None
+
+    def __enter__(self) -> _Worker:
+        try:
+            self._load_seconds = self._answer()["load_seconds"]
+        except BaseException:
+            self.__exit__(None, None, None)
+            raise
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self._process.kill()
+        self._process.wait()
+        for stream in (self._process.stdin, self._process.stdout):
+            # A process that has ended reads no more of what waits to be written.
+            with suppress(BrokenPipeError):
+                assert stream is not None
+                stream.close()
+
+    def _ask(self, *request: Any) -> Any:
+        assert self._process.stdin is not None
+        # Where the process has ended, its answer tells why.
+        with suppress(BrokenPipeError):
+            self._process.stdin.write(json.dumps(request) + "\n")
+            self._process.stdin.flush()
+        return self._answer()
+
+    def _answer(self) -> Any:
+        assert self._process.stdout is not None
+        line = self._process.stdout.readline()
+        try:
+            answer = json.loads(line)
+        except ValueError:
+            code = self._process.wait()
+            ending = signal.Signals(-code).name if code < 0 else f"exit code {code}"
+            raise ConversionError(f"{self._name()} ends the runtime's process with {ending}") from None
+        if isinstance(answer, dict) and "error" in answer:
+            raise ConversionError(f"{self._name()} cannot be run: {answer['error']}")
+        return answer
+
+    def _name(self) -> str:
+        where = "" if self.contender.runtime == LITEBNN else f" in {self.contender.runtime}"
+        return f"{printable(self.contender.model)}{where}"
+
+    def warm_up(self) -> None:
+        self._ask("run", _SECONDS_OF_A_TURN)
+
+    def take_turn(self) -> None:
+        self.seconds += self._ask("run", _SECONDS_OF_A_TURN)
+        if self.contender.runtime != LARQ:
+            self._ask("watch", _SECONDS_OF_A_TURN)
+
+    def end(self, graph: Graph) -> Measurement:
+        found = self._ask("end")
+        ops = []
+        for places, seconds in found["ops"]:
+            several = [graph.ops[place] for place in places]
+            outputs = [tensor.name for op in several[-1:] for tensor in op.outputs[:1]]
+            ops.append(OpTime(tuple(places), tuple(op.name for op in several), "".join(outputs), seconds))
+        return Measurement(
+            contender=self.contender,
+            runs=len(self.seconds),
+            best=min(self.seconds),
+            percentiles=percentiles_of(self.seconds),
+            load_seconds=self._load_seconds,
+            peak_memory_bytes=found["peak_memory_bytes"],
+            model_memory_bytes=found["model_memory_bytes"],
+            ops=tuple(ops),
+        )

@@ -1,0 +1,199 @@
+"""How long each node of a graph takes, in any TensorFlow Lite runtime for Python: they have a profiler in C++ only.
+
+A delegate sees the graph's nodes and claims none. When the graph is ready, it puts a function around the one that runs
+a node. The structures are those of tensorflow/lite/core/c/common.h, whose first members have always been the same.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import statistics
+import time
+from ctypes import POINTER, Structure, byref, c_char_p, c_int, c_int32, c_int64, c_size_t, c_void_p
+from typing import Any, NamedTuple
+
+_OK = 0
+# Without it, a runtime refuses graphs whose shapes only a run tells.
+_ALLOW_DYNAMIC_TENSORS = 1
+_BUILTIN_DELEGATE = 51
+_RUNS_OF_NOTHING = 2000
+
+
+class _IntArray(Structure):
+    _fields_ = (("size", c_int),)
+
+    def values(self) -> list[int]:
+        return list((c_int * self.size).from_address(ctypes.addressof(self) + ctypes.sizeof(c_int)))
+
+
+class _DelegateParams(Structure):
+    _fields_ = (("delegate", c_void_p), ("nodes_to_replace", POINTER(_IntArray)))
+
+
+class _Node(Structure):
+    _fields_ = (
+        ("inputs", c_void_p),
+        ("outputs", c_void_p),
+        ("intermediates", c_void_p),
+        ("temporaries", c_void_p),
+        ("user_data", c_void_p),
+        ("builtin_data", c_void_p),
+    )
+
+
+class _Registration(Structure):
+    _fields_ = (
+        ("init", c_void_p),
+        ("free", c_void_p),
+        ("prepare", c_void_p),
+        ("invoke", c_void_p),
+        ("profiling_string", c_void_p),
+        ("builtin_code", c_int32),
+        ("custom_name", c_char_p),
+    )
+
+
+_Invoke = ctypes.CFUNCTYPE(c_int, c_void_p, c_void_p)
+_Prepare = ctypes.CFUNCTYPE(c_int, c_void_p, c_void_p)
+_GetExecutionPlan = ctypes.CFUNCTYPE(c_int, c_void_p, POINTER(POINTER(_IntArray)))
+_GetNodeAndRegistration = ctypes.CFUNCTYPE(
+    c_int, c_void_p, c_int, POINTER(POINTER(_Node)), POINTER(POINTER(_Registration))
+)
+
+
+class _Context(Structure):
+    _fields_ = (
+        ("tensors_size", c_size_t),
+        ("GetExecutionPlan", c_void_p),
+        ("tensors", c_void_p),
+        ("impl_", c_void_p),
+        ("ResizeTensor", c_void_p),
+        ("ReportError", c_void_p),
+        ("AddTensors", c_void_p),
+        ("GetNodeAndRegistration", c_void_p),
+    )
+
+
+class _Delegate(Structure):
+    _fields_ = (
+        ("data_", c_void_p),
+        ("Prepare", _Prepare),
+        ("CopyFromBufferHandle", c_void_p),
+        ("CopyToBufferHandle", c_void_p),
+        ("FreeBufferHandle", c_void_p),
+        ("flags", c_int64),
+        # Newer runtimes read more.
+        ("zeroed_room", c_void_p * 16),
+    )
+
+
+class WatchedNode(NamedTuple):
+    """A node that the runtime runs.
+
+    Attributes:
+        ops: the ops of the model's first subgraph that it computes: several where a delegate runs them as one.
+        kind: what the delegate calls its node; "" where the runtime itself runs it.
+    """
+
+    ops: tuple[int, ...]
+    kind: str
+
+
+class Stopwatch:
+    """Measures the nodes of one interpreter, which must not outlive it.
+
+    Example:
+        >>> stopwatch = Stopwatch()
+        >>> interpreter = Interpreter("model.tflite", experimental_delegates=[load_delegate(), stopwatch])
+        >>> interpreter.allocate_tensors()
+        >>> stopwatch.start()
+        >>> interpreter.invoke()
+        >>> dict(zip(stopwatch.nodes, stopwatch.seconds()))
+        {WatchedNode(ops=(0, 1), kind='LitebnnDelegate'): 0.0021, WatchedNode(ops=(2,), kind=''): 0.0003}
+    """
+
+    def __init__(self) -> None:
+        self._delegate = _Delegate(flags=_ALLOW_DYNAMIC_TENSORS, Prepare=_Prepare(self._prepare))
+        self._context = 0
+        self._functions: tuple[Any, Any] | None = None
+        self._kept: list[Any] = []
+        self._nanoseconds: list[int] = []
+        self._cost = 0
+        self.nodes: list[WatchedNode] = []
+
+    def _get_native_delegate_pointer(self) -> int:
+        """What the runtimes' interpreters ask a delegate for."""
+        return ctypes.addressof(self._delegate)
+
+    def _prepare(self, context: int, delegate: int) -> int:
+        if self._functions is not None:
+            # The first graph is the one that runs; others run as a part of its nodes.
+            return _OK
+        # XNNPACK comes after all delegates that are given, so that nothing is to be seen yet. The functions work behind
+        # this call too; it is the context that has others then, which refuse.
+        found = _Context.from_address(context)
+        self._context = context
+        self._functions = (
+            _GetExecutionPlan(found.GetExecutionPlan),
+            _GetNodeAndRegistration(found.GetNodeAndRegistration),
+        )
+        return _OK
+
+    def start(self) -> None:
+        """Watches the nodes from now on; the interpreter has allocated its tensors.
+
+        Raises:
+            RuntimeError: the runtime does not give its nodes.
+        """
+        if self._functions is None:
+            raise RuntimeError("the stopwatch has been given to no interpreter")
+        get_plan, get_node = self._functions
+        plan = POINTER(_IntArray)()
+        if get_plan(self._context, byref(plan)) != _OK:
+            raise RuntimeError("the runtime does not tell the order of its nodes")
+        for index in plan.contents.values():
+            node, registration = POINTER(_Node)(), POINTER(_Registration)()
+            if get_node(self._context, index, byref(node), byref(registration)) != _OK:
+                raise RuntimeError(f"the runtime does not give its node {index}")
+            if registration.contents.invoke:
+                self.nodes.append(_described(index, node.contents, registration.contents))
+                registration.contents.invoke = self._watched(registration.contents.invoke)
+        self._cost = self._cost_of_watching()
+
+    def _watched(self, invoke: int) -> int:
+        """The address of a function that runs a node as `invoke` does, and notes the time."""
+        call, times, place, clock = _Invoke(invoke), self._nanoseconds, len(self._nanoseconds), time.perf_counter_ns
+        times.append(0)
+
+        def watched(context: int, node: int) -> int:
+            start = clock()
+            status: int = call(context, node)
+            times[place] = clock() - start
+            return status
+
+        function = _Invoke(watched)
+        self._kept += [call, function]
+        return int(ctypes.cast(function, c_void_p).value or 0)
+
+    def _cost_of_watching(self) -> int:
+        """The nanoseconds that are measured of a node that does nothing."""
+        nothing = ctypes.CFUNCTYPE(c_int, c_void_p, c_void_p)(("abs", ctypes.CDLL(None)))
+        watched = _Invoke(self._watched(int(ctypes.cast(nothing, c_void_p).value or 0)))
+        costs = []
+        for _ in range(_RUNS_OF_NOTHING):
+            watched(None, None)
+            costs.append(self._nanoseconds[-1])
+        self._nanoseconds.pop()
+        return int(statistics.median(costs))
+
+    def seconds(self) -> list[float]:
+        """What each node took in the last run, in the order of `nodes`; what watching it takes is taken off."""
+        return [max(0, time - self._cost) / 1e9 for time in self._nanoseconds]
+
+
+def _described(index: int, node: _Node, registration: _Registration) -> WatchedNode:
+    if registration.builtin_code != _BUILTIN_DELEGATE or not node.builtin_data:
+        return WatchedNode((index,), "")
+    params = _DelegateParams.from_address(node.builtin_data)
+    name = registration.custom_name or b""
+    return WatchedNode(tuple(params.nodes_to_replace.contents.values()), name.decode("utf-8", "replace"))

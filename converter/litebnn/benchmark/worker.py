@@ -1,0 +1,195 @@
+"""Runs one model in one runtime on request, in a process of its own, so that several can take turns.
+
+    python worker.py KIND MODEL THREADS ISA
+
+KIND is litebnn, xnnpack (the runtime without our delegate), or larq-compute-engine, which may be installed for another
+Python: that one runs this file alone, so nothing of litebnn is imported on its account. The first line of stdout tells
+how the model was loaded. Each line of stdin is a request, and is answered by a line; all are JSON, and an answer with
+"error" is the last.
+
+- ["run", seconds]: runs inferences for so long, one at least; answers with the seconds of each.
+- ["watch", seconds]: the same, with the nodes watched one by one, for `end`.
+- ["end"]: answers with the peak memory, and the time of each op.
+"""
+
+from __future__ import annotations
+
+import importlib.metadata
+import importlib.util
+import inspect
+import json
+import os
+import re
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+Run = Callable[[], Any]
+
+
+def peak_memory() -> int:
+    """The most memory that this process held so far, in bytes; getrusage would count its parent's."""
+    found = re.search(r"^VmHWM:\s+(\d+) kB$", Path("/proc/self/status").read_text(), re.MULTILINE)
+    return int(found[1]) * 1024 if found else 0
+
+
+def random_input(shape: Any, dtype: Any) -> Any:
+    """Normal floats, and any 8-bit numbers; what other types hold is for the model to say, so they are zero."""
+    import numpy as np
+
+    generator = np.random.default_rng(0)
+    kind = np.dtype(dtype)
+    if kind.kind == "f":
+        return generator.standard_normal(shape).astype(kind)
+    if kind.itemsize == 1 and kind.kind in "iu":
+        limits = np.iinfo(kind)
+        return generator.integers(limits.min, limits.max, shape, kind, endpoint=True)
+    return np.zeros(shape, kind)
+
+
+class TfliteModel:
+    """A model in an installed TensorFlow Lite runtime, with our delegate or without."""
+
+    def __init__(self, kind: str, model: Path, threads: int, isa: str) -> None:
+        from litebnn.runtime import find_runtime
+
+        self._runtime = find_runtime()
+        self._delegated, self._content, self._threads, self._isa = kind == "litebnn", b"", threads, isa
+        self._model = model
+        self._watched: list[tuple[Any, Run]] = []
+        self._runs: list[list[list[float]]] = []
+
+    def load(self) -> Run:
+        self._content = self._model.read_bytes()
+        return self._loaded()
+
+    def _loaded(self, *more_delegates: Any, **flags: Any) -> Run:
+        from litebnn.runtime import load_delegate
+
+        ours = [load_delegate(self._threads, isa=self._isa or None)] if self._delegated else []
+        interpreter = self._runtime.Interpreter(
+            model_content=self._content,
+            num_threads=self._threads,
+            experimental_delegates=[*ours, *more_delegates],
+            **flags,
+        )
+        interpreter.allocate_tensors()
+        for detail in interpreter.get_input_details():
+            interpreter.set_tensor(detail["index"], random_input(detail["shape"], detail["dtype"]))
+        run: Run = interpreter.invoke
+        return run
+
+    def watch(self, seconds: float) -> None:
+        """Runs the model as it runs best, and then each op in a node of its own, where the runtime can do that."""
+        from litebnn.benchmark.stopwatch import Stopwatch
+
+        if not self._watched:
+            alone = "experimental_disable_delegate_node_fusion"
+            known = alone in inspect.signature(self._runtime.Interpreter).parameters
+            for flags in ({}, {alone: True}) if known else ({},):
+                stopwatch = Stopwatch()
+                run = self._loaded(stopwatch, **flags)
+                stopwatch.start()
+                run()
+                self._watched.append((stopwatch, run))
+                self._runs.append([])
+        for (stopwatch, run), runs in zip(self._watched, self._runs, strict=True):
+            end = time.perf_counter() + seconds / len(self._watched)
+            run()
+            while True:
+                run()
+                runs.append(stopwatch.seconds())
+                if time.perf_counter() >= end:
+                    break
+
+    def ops(self) -> list[tuple[tuple[int, ...], float]]:
+        """The seconds of each op, or of several that run as one."""
+        from litebnn.benchmark.op_times import middle_means, times_of_ops
+
+        found = [
+            dict(zip(stopwatch.nodes, middle_means(runs), strict=True))
+            for (stopwatch, _), runs in zip(self._watched, self._runs, strict=True)
+        ]
+        nodes, alone = [*found, {}][:2] if found else ({}, {})
+        return sorted(times_of_ops(nodes, alone).items())
+
+
+class LarqModel:
+    """A model in Larq Compute Engine's own runtime."""
+
+    def __init__(self, model: Path, threads: int) -> None:
+        # Its package imports all of TensorFlow, which would count as its memory, so the module is loaded by its file.
+        package = importlib.metadata.distribution("larq-compute-engine")
+        file = next(file for file in package.files or [] if "interpreter_wrapper_lite" in file.name)
+        spec = importlib.util.spec_from_file_location("interpreter_wrapper_lite", str(package.locate_file(file)))
+        assert spec is not None
+        assert spec.loader is not None
+        self._wrapper: Any = importlib.util.module_from_spec(spec)
+        spec.loader.exec_module(self._wrapper)
+        self._model, self._threads = model, threads
+
+    def load(self) -> Run:
+        # The last two choose its indirect kernels and XNNPACK, which is how it is fastest.
+        interpreter = self._wrapper.LiteInterpreter(self._model.read_bytes(), self._threads, False, True, True)
+        shapes = zip(interpreter.input_shapes, interpreter.input_types, strict=True)
+        inputs = [random_input(shape, dtype) for shape, dtype in shapes]
+        return lambda: interpreter.predict(inputs)
+
+
+def serve(kind: str, model: Path, threads: int, isa: str, answer: Callable[[Any], None]) -> None:
+    """Loads a model and answers what stdin asks."""
+    import numpy as np
+
+    loader = LarqModel(model, threads) if kind == "larq-compute-engine" else TfliteModel(kind, model, threads, isa)
+    np.random.default_rng(0)  # it imports what inputs are made with
+    before, start = peak_memory(), time.perf_counter()
+    run = loader.load()
+    loaded = time.perf_counter() - start
+    run()
+    answer({"load_seconds": loaded})
+    memory: dict[str, int] = {}
+    for line in sys.stdin:
+        request, *arguments = json.loads(line)
+        if request == "run":
+            answer(timed(run, *arguments))
+            # Later, what watches the nodes takes more.
+            memory = memory or {"peak_memory_bytes": peak_memory(), "model_memory_bytes": peak_memory() - before}
+        elif request == "watch" and isinstance(loader, TfliteModel):
+            loader.watch(*arguments)
+            answer(None)
+        else:
+            answer({**memory, "ops": loader.ops() if isinstance(loader, TfliteModel) else []})
+            break
+
+
+def timed(run: Run, seconds: float) -> list[float]:
+    """The seconds of each of the runs that fit into `seconds`, one at least."""
+    times: list[float] = []
+    end = time.perf_counter() + seconds
+    while not times or time.perf_counter() < end:
+        start = time.perf_counter()
+        run()
+        times.append(time.perf_counter() - start)
+    return times
+
+
+def main() -> None:
+    """The command line."""
+    kind, model, threads, isa = sys.argv[1:]
+    # Whatever a runtime prints is no answer.
+    with os.fdopen(os.dup(1), "w") as out, Path(os.devnull).open("w") as nowhere:
+        os.dup2(nowhere.fileno(), 1)
+
+        def answer(value: Any) -> None:
+            print(json.dumps(value), file=out, flush=True)
+
+        try:
+            serve(kind, Path(model), int(threads), isa, answer)
+        except Exception as error:
+            answer({"error": " ".join(str(error).split()) or type(error).__name__})
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,184 @@
+"""`litebnn benchmark`: how long models take, side by side, and the memory and the ops that they take it for."""
+
+from __future__ import annotations
+
+import argparse
+import re
+import subprocess
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from litebnn.cli.parsing import add_command, add_json, at_least
+from litebnn.errors import printable
+
+if TYPE_CHECKING:
+    from litebnn.benchmark import Contender, Measurement
+
+_MOST_THREADS = 256
+_FLOAT_SUFFIX = ".float.tflite"
+_SLOWEST_OPS = 12
+_COLUMNS = ("model", "runtime", "threads", "median ms", "p90", "p99", "times", "load ms", "model MiB", "peak MiB")
+_OP_COLUMNS = ("ms", "share", "op", "output")
+
+
+def add_to(commands: Any) -> None:
+    """Adds the command to those of the command line (`commands` is argparse's)."""
+    parser = add_command(
+        commands,
+        "benchmark",
+        "measure how long models take, side by side, and op by op",
+        "benchmark model.tflite",
+        "benchmark small.tflite large.tflite --threads 1-4 --json > times.json",
+        "benchmark model.tflite --peer --float model.float.tflite",
+    )
+    parser.add_argument("models", type=Path, nargs="+", metavar="MODEL", help=".tflite file")
+    parser.add_argument(
+        "--threads", type=_threads, default=(1,), metavar="N", help="how many: 4, or each of 1,2,4, or each of 1-4"
+    )
+    parser.add_argument("--runs", type=at_least(1), default=50, metavar="N", help="how often at least (50)")
+    parser.add_argument("--isa", default="", help="instruction set to use, as portable; by default the best")
+    parser.add_argument(
+        "--peer",
+        action="store_true",
+        help=f"also run the float model, by default NAME{_FLOAT_SUFFIX} beside NAME.lce.tflite or NAME.tflite, and "
+        "Larq Compute Engine where it is installed",
+    )
+    parser.add_argument(
+        "--float", type=Path, action="append", metavar="FILE", help="the float model; once for each MODEL, in order"
+    )
+    parser.add_argument(
+        "--peer-python",
+        default="",
+        metavar="PYTHON",
+        help="the Python that has larq-compute-engine, as venv/bin/python",
+    )
+    add_json(parser)
+    parser.set_defaults(run=_run)
+
+
+def _threads(text: str) -> tuple[int, ...]:
+    """The numbers of threads that an option's value names."""
+    counts: list[int] = []
+    for part in text.split(","):
+        found = re.fullmatch(r"(\d+)(?:-(\d+))?", part.strip())
+        first, last = (int(found[1]), int(found[2] or found[1])) if found else (0, 0)
+        if not 1 <= first <= last <= _MOST_THREADS:
+            raise argparse.ArgumentTypeError(f"{text}: expected 4, 1,2,4 or 1-4, of 1 to {_MOST_THREADS}")
+        counts += range(first, last + 1)
+    return tuple(dict.fromkeys(counts))
+
+
+def _run(options: argparse.Namespace) -> None:
+    from litebnn.benchmark import measure
+    from litebnn.cli.output import print_json
+    from litebnn.cli.progress import progress
+
+    contenders = _contenders(options)
+    with progress("loading") as show:
+        found = measure(contenders, runs=options.runs, progress=show)
+    if options.json:
+        print_json({"measurements": [one.to_dict() for one in found]})
+    else:
+        _print(found)
+
+
+def _contenders(options: argparse.Namespace) -> list[Contender]:
+    from litebnn.benchmark import LARQ, LITEBNN, XNNPACK, Contender
+
+    floats = _float_models(options)
+    has_larq = options.peer and _has_larq(options.peer_python)
+    contenders = []
+    for place, model in enumerate(options.models):
+        for threads in options.threads:
+            contenders.append(Contender(model, LITEBNN, threads, options.isa))
+            if has_larq:
+                contenders.append(Contender(model, LARQ, threads, python=options.peer_python))
+            if floats:
+                contenders.append(Contender(floats[place], XNNPACK, threads))
+    return contenders
+
+
+def _float_models(options: argparse.Namespace) -> list[Path]:
+    """The float model of each model, where they are asked for."""
+    given = options.float or []
+    if not options.peer:
+        if given or options.peer_python:
+            raise ValueError("--float and --peer-python say what --peer runs, which is not given")
+        return []
+    if given:
+        if len(given) != len(options.models):
+            raise ValueError(
+                f"--float is given {len(given)} times, expected once for each of {len(options.models)} models"
+            )
+        return list(given)
+    found = []
+    for model in options.models:
+        beside = model.with_name(model.name.removesuffix(".tflite").removesuffix(".lce") + _FLOAT_SUFFIX)
+        if not beside.is_file():
+            raise ValueError(f"--peer: there is no {beside}: name the float model of {model} with --float FILE")
+        found.append(beside)
+    return found
+
+
+def _has_larq(python: str) -> bool:
+    """Whether a Python has Larq Compute Engine, which is said where it has not."""
+    code = "from importlib.metadata import version; print(version('larq-compute-engine'))"
+    try:
+        done = subprocess.run([python or sys.executable, "-c", code], capture_output=True, text=True)
+    except OSError as error:
+        raise ValueError(f"--peer-python={python} cannot be started: {error.strerror}") from None
+    if done.returncode and python:
+        raise ValueError(f"--peer-python={python} has no larq-compute-engine")
+    if done.returncode:
+        print(
+            "litebnn: larq-compute-engine is not installed and left out (--peer-python names another Python)",
+            file=sys.stderr,
+        )
+    return not done.returncode
+
+
+def _print(found: list[Measurement]) -> None:
+    from litebnn.cli.output import print_table
+
+    names = _names([one.contender.model for one in found])
+    rows = []
+    for one in found:
+        milliseconds = [f"{one.percentiles[percent] * 1e3:.3f}" for percent in (50, 90, 99)]
+        sizes = [f"{size / 2**20:.1f}" for size in (one.model_memory_bytes, one.peak_memory_bytes)]
+        times = f"{one.median / found[0].median:.2f}"
+        load = f"{one.load_seconds * 1e3:.1f}"
+        runtime, threads = one.contender.runtime, str(one.contender.threads)
+        rows.append([names[one.contender.model], runtime, threads, *milliseconds, times, load, *sizes])
+    print_table(_COLUMNS, rows, numbers=_COLUMNS[2:])
+    for one in found:
+        if one.ops and one.contender.threads == found[0].contender.threads:
+            _print_ops(f"{names[one.contender.model]} in {one.contender.runtime}", one)
+
+
+def _print_ops(name: str, one: Measurement) -> None:
+    """The slowest ops of a model, and what the others take together."""
+    from litebnn.cli.output import print_table
+    from litebnn.report.conversion import short_name
+
+    total = sum(op.seconds for op in one.ops)
+    rows = [
+        (op.seconds, " + ".join(dict.fromkeys(op.names)), short_name(op.output))
+        for op in sorted(one.ops, key=lambda op: -op.seconds)
+    ]
+    slowest, others = rows[:_SLOWEST_OPS], rows[_SLOWEST_OPS:]
+    if others:
+        slowest.append((sum(seconds for seconds, *_ in others), f"{len(others)} others", ""))
+    slowest.append((total, "all ops", ""))
+    print(f"\n{printable(name)}, op by op")
+    share = 1 / total if total else 0.0
+    cells = [(f"{seconds * 1e3:.3f}", f"{seconds * share:.1%}", op, output) for seconds, op, output in slowest]
+    print_table(_OP_COLUMNS, cells, numbers=_OP_COLUMNS[:2])
+
+
+def _names(models: list[Path]) -> dict[Path, str]:
+    """Names that tell the models apart: those of the files, or their paths where two files have one name."""
+    known: dict[str, set[Path]] = {}
+    for model in models:
+        known.setdefault(model.name, set()).add(model)
+    return {model: model.name if len(known[model.name]) == 1 else str(model) for model in models}

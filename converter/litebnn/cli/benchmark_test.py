@@ -1,0 +1,67 @@
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+
+from litebnn import cli
+
+GOLDEN = Path(__file__).resolve().parents[3] / "tests" / "golden"
+RESIDUAL = str(GOLDEN / "residual.lce.tflite")
+
+
+@pytest.mark.usefixtures("library")
+def test_models_threads_and_the_float_model(capsys: pytest.CaptureFixture[str]) -> None:
+    options = [RESIDUAL, str(GOLDEN / "bias.lce.tflite"), "--threads", "1-2", "--runs", "1", "--peer"]
+    assert cli.main(["benchmark", *options, "--json"]) == 0
+    printed = capsys.readouterr()
+    found = json.loads(printed.out)["measurements"]
+    assert "larq-compute-engine is not installed and left out" in printed.err
+    assert [(Path(one["model"]).name, one["runtime"], one["threads"]) for one in found] == [
+        (f"{name}.{kind}.tflite", runtime, threads)
+        for name in ("residual", "bias")
+        for threads in (1, 2)
+        for kind, runtime in (("lce", "litebnn"), ("float", "xnnpack"))
+    ]
+
+
+@pytest.mark.usefixtures("library")
+def test_what_is_printed(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    same = tmp_path / "residual.lce.tflite"
+    shutil.copy(RESIDUAL, same)
+    assert cli.main(["benchmark", RESIDUAL, str(same), "--runs", "1", "--isa", "portable"]) == 0
+    heads, first, second, *ops = capsys.readouterr().out.splitlines()
+    assert " ".join(heads.split()) == "model runtime threads median ms p90 p99 times load ms model MiB peak MiB"
+    assert first.split()[0] == RESIDUAL
+    assert first.split()[6] == "1.00"
+    assert second.split()[:3] == [str(same), "litebnn", "1"]
+    assert f"{RESIDUAL} in litebnn, op by op" in ops
+    assert sum("LceBconv2d" in line for line in ops) == 4
+    assert sum("100.0%  all ops" in line for line in ops) == 2
+
+
+def refused(capsys: pytest.CaptureFixture[str], *arguments: str | Path) -> str:
+    try:
+        code = cli.main(["benchmark", *map(str, arguments)])
+    except SystemExit as ended:
+        code = ended.code
+    printed = capsys.readouterr()
+    assert (code, printed.out) == (1, "")
+    [line] = printed.err.splitlines()
+    return line
+
+
+def test_mistakes_are_one_line(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    text = tmp_path / "text.tflite"
+    text.write_text("hello" * 100)
+    assert f"{text}: not a .tflite file" in refused(capsys, text)
+    assert "No such file" in refused(capsys, tmp_path / "none.tflite")
+    for threads in ("0", "2-1", "257", "a", "1,,2", ""):
+        assert "expected 4, 1,2,4 or 1-4" in refused(capsys, RESIDUAL, "--threads", threads)
+    assert "no whole number" in refused(capsys, RESIDUAL, "--runs", "0")
+    assert "--peer" in refused(capsys, RESIDUAL, "--float", RESIDUAL)
+    assert "1 times, expected once for each of 2" in refused(capsys, RESIDUAL, text, "--peer", "--float", RESIDUAL)
+    assert f"there is no {tmp_path / 'text.float.tflite'}" in refused(capsys, text, "--peer")
+    with_peer = (RESIDUAL, "--peer", "--peer-python")
+    assert "cannot be started" in refused(capsys, *with_peer, tmp_path / "python")
+    assert "has no larq-compute-engine" in refused(capsys, *with_peer, shutil.which("false"))
