@@ -30,6 +30,22 @@ def read_file(path: str | os.PathLike[str]) -> bytes:
         return file.read()
 
 
+def check_destination(path: Path, kind: str) -> None:
+    """Says before any work that a file cannot be written.
+
+    Args:
+        path: where it is to be.
+        kind: what it is, such as ".tflite".
+
+    Raises:
+        ValueError: its folder is missing, or something stands there that is no file.
+    """
+    if not path.parent.is_dir():
+        raise ValueError(f"{path.parent} is no folder to write {path.name} to")
+    if path.exists() and not path.is_file():
+        raise ValueError(f"{path} is no file: expected the name of a {kind} file to write")
+
+
 def write_whole(path: Path, content: bytes) -> None:
     """Replaces a file (of a link, the one it points to) by a complete one, never by a part of it.
 

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from litebnn.cli.parsing import add_command, add_json
+from litebnn.cli.report_file import add_report, check_report, page_of
 from litebnn.errors import boundary
 from litebnn.options import INTERFACE_TYPES, LOW_BIT_WEIGHTS, OPTIONS
 
@@ -24,6 +25,7 @@ def add_to(commands: Any) -> None:
         "convert a model's binary layers",
         "convert model.keras -o model.tflite --verify",
         "convert saved_model/ -o model.tflite --json > report.json",
+        "convert float.tflite -o model.tflite --report report.html",
         "convert float.tflite -o int8.tflite --representative-data samples.npz --inference-input-type int8",
     )
     parser.add_argument(
@@ -31,6 +33,7 @@ def add_to(commands: Any) -> None:
     )
     parser.add_argument("-o", "--output", type=Path, metavar="OUT", required=True, help=".tflite file to write")
     parser.add_argument("--verify", action="store_true", help="run source and result on random inputs and compare")
+    add_report(parser)
     add_json(parser)
     for name in ("inference_input_type", "inference_output_type"):
         parser.add_argument(f"--{name.replace('_', '-')}", default=OPTIONS[name].default, choices=INTERFACE_TYPES)
@@ -59,12 +62,10 @@ def _run(options: argparse.Namespace) -> None:
     from litebnn.cli.progress import progress
     from litebnn.convert import convert_tflite
     from litebnn.frontends.files import file_to_tflite
-    from litebnn.model_files import write_whole
+    from litebnn.model_files import check_destination, write_whole
 
-    if not options.output.parent.is_dir():
-        raise ValueError(f"{options.output.parent} is no folder to write {options.output.name} to")
-    if options.output.exists() and not options.output.is_file():
-        raise ValueError(f"{options.output} is no file: expected the name of a .tflite file to write")
+    check_destination(options.output, ".tflite")
+    check_report(options.report, options.model, options.output)
     representative = None if options.representative_data is None else _samples(options.representative_data)
     with progress(f"reading {options.model.name}") as show, warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
@@ -84,7 +85,10 @@ def _run(options: argparse.Namespace) -> None:
             return_report=True,
             progress=lambda step: show(step.replace("_", " ")),
         )
+    page = page_of(converted, options.output.name, report) if options.report else b""
     write_whole(options.output, converted)
+    if options.report:
+        write_whole(options.report, page)
     for warning in caught:
         if warning.category is UserWarning and Path(warning.filename) == Path(__file__):
             print(f"litebnn: warning: {warning.message}", file=sys.stderr)

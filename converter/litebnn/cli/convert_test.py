@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import io
 import json
+import sys
 import zipfile
 from pathlib import Path
 from typing import Any
@@ -112,3 +113,33 @@ def test_low_bit_weights(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> 
     assert op_names(out.read_bytes()) == ["FULLY_CONNECTED"]
     capsys.readouterr()
     assert "low_bit_weights" in fails(capsys, "convert", source, "-o", out, "--dynamic-range")
+
+
+def test_the_report_as_a_page(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    source, out, page = GOLDEN / "quant_dense.float.tflite", tmp_path / "out.tflite", tmp_path / "report.html"
+    assert cli.main(["convert", str(source), "-o", str(out), "--report", str(page)]) == 0
+    written = page.read_text(encoding="utf-8")
+    assert "<h1>out.<wbr>tflite</h1>" in written
+    assert "2 of 2 layers and 100.0% of" in written
+    assert "2 of 2 layers" in capsys.readouterr().out
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["out.tflite", "report.html"]
+
+
+def test_a_report_that_cannot_be_written_leaves_nothing(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    model, out = tmp_path / "model.tflite", tmp_path / "out.tflite"
+    model.write_bytes((GOLDEN / "1x1.float.tflite").read_bytes())
+    before = model.read_bytes()
+    arguments = ["convert", model, "-o", out, "--report"]
+    assert "no folder" in fails(capsys, *arguments, tmp_path / "nowhere" / "report.html")
+    for no_file in (tmp_path, Path("/dev/null"), ""):
+        assert "is no file" in fails(capsys, *arguments, no_file)
+    for taken in (model, out, tmp_path / "." / "out.tflite"):
+        assert "expected another name for the report" in fails(capsys, *arguments, taken)
+    monkeypatch.setitem(sys.modules, "jinja2", None)
+    for name in [name for name in sys.modules if name.startswith("litebnn.report.page")]:
+        monkeypatch.delitem(sys.modules, name)
+    assert "pip install litebnn[report]" in fails(capsys, *arguments, tmp_path / "report.html")
+    assert [path.name for path in tmp_path.iterdir()] == ["model.tflite"]
+    assert model.read_bytes() == before

@@ -1,0 +1,57 @@
+"""The option `--report`: a page about the model beside what a command prints."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from litebnn.report.conversion import ConversionReport
+
+
+def add_report(parser: argparse.ArgumentParser) -> None:
+    """Adds the option."""
+    parser.add_argument(
+        "--report",
+        type=Path,
+        metavar="FILE.html",
+        help="write a page with figures, layers and graph of the model (needs litebnn[report])",
+    )
+
+
+def check_report(report: Path | None, *others: Path) -> None:
+    """Says before any work that a report cannot be written.
+
+    Args:
+        report: where it is to be; None for no report.
+        others: files of the command, which the report may not replace.
+
+    Raises:
+        ImportError: what makes the page is not installed.
+        ValueError: the path is that of another of the files, or none that a file could have.
+    """
+    if report is None:
+        return
+    import litebnn.report.page  # noqa: F401, fails where Jinja2 is missing
+    from litebnn.model_files import check_destination
+
+    check_destination(report, ".html")
+    if report.resolve() in {other.resolve() for other in others}:
+        raise ValueError(f"{report} is the model: expected another name for the report")
+
+
+def page_of(model: bytes, name: str, conversion: ConversionReport | None = None) -> bytes:
+    """The page about a model.
+
+    Args:
+        model: a `.tflite` file's content.
+        name: what the page calls it.
+        conversion: what made it, where it was converted.
+    """
+    from dataclasses import replace
+
+    from litebnn.report.inspection import inspect_model
+    from litebnn.report.page import report_page
+
+    return report_page(replace(inspect_model(model), name=name), conversion).encode("utf-8")

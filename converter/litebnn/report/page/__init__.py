@@ -1,0 +1,5 @@
+"""The report as one HTML page, which needs no network: figures, layers, graph and broken rules."""
+
+from litebnn.report.page.page import report_page
+
+__all__ = ["report_page"]
