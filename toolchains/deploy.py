@@ -15,7 +15,7 @@ from typing import Any
 from toolchains.bundle import MODEL, bundle
 from toolchains.command_line import parser, run
 from toolchains.host_keys import VouchedFor
-from toolchains.targets import Target, ToolkitError, find_target
+from toolchains.targets import Target, ToolkitError, find_target, load_targets
 
 HOST = re.compile(r"(.+@)?([^@:]+(:\d+)?|[0-9a-fA-F:]+)")  # what Fabric takes; an IPv6 address has no port
 
@@ -158,23 +158,40 @@ def deploy(
     row = find_target(target)
     if model is not None and not model.is_file():
         raise ToolkitError(f"--model={model} is no file")
-    folder = on_board(folder)
     board = Board(host, identity, accept_host_key)
-    check_processor(row, board)
+    place = install(row, board, folder, [model] if model is not None else [], toolchain)
+    results = row.folder / f"benchmark-{host.rpartition('@')[2].replace(':', '-')}.json"
+    return measure_ops(target, board, place, model.name if model is not None else MODEL, results, num_threads)
+
+
+def install(target: Target, board: Board, folder: str, models: list[Path], toolchain: str = "auto") -> str:
+    """Bundles a target, and copies the bundle and `models` to a board; returns the folder there that holds them all.
+
+    Raises:
+        ToolkitError: nothing can be bundled, or the board has another CPU or too little room on its disk.
+    """
+    folder = on_board(folder)
+    check_processor(target, board)
     board.check(f"mkdir -p {shlex.quote(folder)}", f"make the folder {folder}")
-    archive = bundle(target, toolchain)
-    check_room(archive, model, folder, board)
+    archive = bundle(target.name, toolchain)
+    check_room(archive, models, folder, board)
 
     place = f"{folder}/{archive.name.removesuffix('.tar.gz')}"
     packed = f"{folder}/{archive.name}"
     board.put(archive, packed)
     quoted = shlex.quote(packed)
     board.check(f"tar -xzf {quoted} -C {shlex.quote(folder)} && rm {quoted}", "unpack the bundle")
-    if model is not None:
+    for model in models:
         board.put(model, f"{place}/{model.name}")
-    graph = shlex.quote(model.name if model is not None else MODEL)
-    flags = f"--graph={graph} --lcompute=1 --use_xnnpack=1 --num_threads={num_threads}"
-    results = row.folder / f"benchmark-{host.rpartition('@')[2].replace(':', '-')}.json"
+    return place
+
+
+def measure_ops(
+    target: str, board: Board, place: str, model: str, results: Path, num_threads: int = 1, num_runs: int = 50
+) -> Path:
+    """Measures a model in a folder of the board, whole and op by op; returns `results`, where the figures are then."""
+    flags = f"--graph={shlex.quote(model)} --lcompute=1 --use_xnnpack=1 --num_threads={num_threads}"
+    flags += f" --num_runs={num_runs}"
     measure(target, board, place, flags, results)
     # The ops are measured one by one, and the whole as it runs best, with several ops as one.
     print("\nOp by op:")
@@ -202,23 +219,52 @@ def measure(target: str, board: Board, place: str, flags: str, results: Path) ->
     print(result.stdout.strip())
 
 
-def check_processor(target: Target, board: Board) -> None:
-    """Raises ToolkitError where the board cannot run programs for `target`."""
-    processor = target.processor or platform.machine()
+def cpu_of(board: Board) -> tuple[str, int]:
+    """The board's `uname -m`, and the bits of its system.
+
+    Raises:
+        ToolkitError: it does not tell.
+    """
     answer = board.check("uname -m && getconf LONG_BIT", "tell its CPU")
     # Whatever a login script prints comes first.
     machine, bits = answer.split()[-2:] if len(answer.split()) > 1 else (answer, "")
     if not bits.isdecimal():
         raise ToolkitError(f"{board.host} does not tell its CPU: {' '.join(answer.split())}")
-    if machine not in MACHINES.get(processor, (processor,)) or int(bits) != BITS.get(processor, int(bits)):
+    return machine, int(bits)
+
+
+def runs_on(target: Target, machine: str, bits: int) -> bool:
+    """Whether a machine, as `cpu_of` tells of it, runs programs for `target`."""
+    processor = target.processor or platform.machine()
+    return machine in MACHINES.get(processor, (processor,)) and bits == BITS.get(processor, bits)
+
+
+def check_processor(target: Target, board: Board) -> None:
+    """Raises ToolkitError where the board cannot run programs for `target`."""
+    machine, bits = cpu_of(board)
+    if not runs_on(target, machine, bits):
+        processor = target.processor or platform.machine()
         raise ToolkitError(f"{board.host} has another CPU than {target.name}: {machine} ({bits} bits), not {processor}")
 
 
-def check_room(archive: Path, model: Path | None, folder: str, board: Board) -> None:
-    """Raises ToolkitError where the board's disk cannot hold the archive, its content and the model."""
+def target_of(board: Board) -> Target:
+    """The first target whose programs run on a board: one for all CPUs of its kind, or for this machine's.
+
+    Raises:
+        ToolkitError: there is none.
+    """
+    machine, bits = cpu_of(board)
+    for target in load_targets().values():
+        if runs_on(target, machine, bits):
+            return target
+    raise ToolkitError(f"{board.host} has a CPU that no target is for: {machine} ({bits} bits)")
+
+
+def check_room(archive: Path, models: list[Path], folder: str, board: Board) -> None:
+    """Raises ToolkitError where the board's disk cannot hold the archive, its content and the models."""
     with tarfile.open(archive) as tar:
         needed = sum(member.size for member in tar) + archive.stat().st_size
-    needed += model.stat().st_size if model is not None else 0
+    needed += sum(model.stat().st_size for model in models)
     table = board.check(f"df -Pk {shlex.quote(folder)}", "tell how full its disk is")
     free = int(table.splitlines()[-1].split()[3]) * 1024
     if free < needed:

@@ -14,6 +14,7 @@ from types import SimpleNamespace
 
 import pytest
 
+from litebnn import cli
 from tests.support.programs import host_programs
 from toolchains import deploy as deploying
 from toolchains.bundle import bundle, pack
@@ -337,3 +338,36 @@ def test_a_model_that_is_not_there_is_one_line(capsys):
 def test_without_fabric_it_says_what_to_install(monkeypatch, capsys):
     monkeypatch.setitem(sys.modules, "fabric", None)
     assert "pip install 'fabric>=3.2'" in error(capsys, "--target=host", "--host=pi@board")
+
+
+@pytest.mark.usefixtures("_bundle")
+def test_the_command_line_measures_there_too(board, tmp_path, capfd):
+    """`litebnn benchmark --host` finds the target by the board's CPU, and prints nothing else on stdout."""
+    model = ROOT / "tests" / "golden" / "residual.lce.tflite"
+    options = [f"--host={board.host}", f"--identity={board.identity}", f"--folder={tmp_path / 'board'}", "--runs=7"]
+    assert cli.main(["benchmark", str(model), "--threads=1,2", "--json", *options]) == 0
+    found = json.loads(capfd.readouterr().out)["measurements"]
+    assert [(one["model"], one["threads"], one["runs"]) for one in found] == [(str(model), 1, 7), (str(model), 2, 7)]
+    for one in found:
+        assert 0 < one["seconds"]["best"] <= one["seconds"]["p50"] <= one["seconds"]["p99"]
+        # The two additions are XNNPACK's, which runs what it takes as nodes of its own.
+        assert [op["ops"] for op in one["ops"]] == [[0], [1], [], [3], [4], []]
+        assert one["peak_memory_bytes"] > 1 << 20
+
+    refusals = {
+        "another CPU than rpi4": [*options, "--target=rpi4"],
+        "no target is called": [*options, "--target=toaster"],
+        "--isa is for this machine": [*options, "--isa=portable"],
+        "is the name of two models": [*options, str(shutil.copy(model, tmp_path))],
+    }
+    for message, arguments in refusals.items():
+        assert cli.main(["benchmark", str(model), *arguments]) == 1
+        assert message in capfd.readouterr().err.splitlines()[-1]
+
+
+def test_the_kind_of_the_cpu_is_the_target():
+    for answer, name in {"x86_64\n64": "x86_64", "aarch64\n64": "aarch64", "aarch64\n32": "armv7"}.items():
+        target = deploying.target_of(SimpleNamespace(host="pi@board", check=lambda command, what, told=answer: told))
+        assert target.processor == find_target(name).processor or target.name == "host"
+    with pytest.raises(ToolkitError, match=r"^pi@board has a CPU that no target is for: s390x \(64 bits\)$"):
+        deploying.target_of(SimpleNamespace(host="pi@board", check=lambda command, what: "s390x\n64"))

@@ -74,7 +74,7 @@ class Measurement:
         percentiles: the time in seconds that so many of 100 runs stay below, by 50, 90 and 99.
         load_seconds: from the file to a model that is ready to run.
         peak_memory_bytes: the most that the process held, with Python and the runtime.
-        model_memory_bytes: what of it came with the model.
+        model_memory_bytes: what of it came with the model; None where that is not known.
         ops: in order of execution; empty where the runtime does not tell. All of them take about as long as a run.
     """
 
@@ -84,7 +84,7 @@ class Measurement:
     percentiles: dict[int, float]
     load_seconds: float
     peak_memory_bytes: int
-    model_memory_bytes: int
+    model_memory_bytes: int | None
     ops: tuple[OpTime, ...]
 
     @property
@@ -135,7 +135,7 @@ def measure(
         >>> one.median
         0.00291
     """
-    graphs = {model: _graph_of(model) for model in dict.fromkeys(contender.model for contender in contenders)}
+    graphs = graphs_of(contenders)
     with ExitStack() as stack:
         workers = []
         for contender in contenders:
@@ -150,11 +150,20 @@ def measure(
         return [worker.end(graphs[worker.contender.model]) for worker in workers]
 
 
-def _graph_of(path: Path) -> Graph:
-    try:
-        return read_model(read_file(path)).graphs[0]
-    except ConversionError as error:
-        raise ConversionError(str(error) if str(path) in str(error) else f"{path}: {error}") from error
+def graphs_of(contenders: Sequence[Contender]) -> dict[Path, Graph]:
+    """The graph that runs of each of the models.
+
+    Raises:
+        ConversionError: a file is no model; the message names it.
+        OSError: a file cannot be read.
+    """
+    graphs = {}
+    for path in dict.fromkeys(contender.model for contender in contenders):
+        try:
+            graphs[path] = read_model(read_file(path)).graphs[0]
+        except ConversionError as error:
+            raise ConversionError(str(error) if str(path) in str(error) else f"{path}: {error}") from error
+    return graphs
 
 
 class _Worker:

@@ -31,6 +31,7 @@ def add_to(commands: Any) -> None:
         "benchmark model.tflite",
         "benchmark small.tflite large.tflite --threads 1-4 --json > times.json",
         "benchmark model.tflite --peer --float model.float.tflite",
+        "benchmark model.tflite --host pi@raspberrypi",
     )
     parser.add_argument("models", type=Path, nargs="+", metavar="MODEL", help=".tflite file")
     parser.add_argument(
@@ -53,6 +54,12 @@ def add_to(commands: Any) -> None:
         metavar="PYTHON",
         help="the Python that has larq-compute-engine, as venv/bin/python",
     )
+    board = parser.add_argument_group("on a board", "as `invoke deploy` has it, in a checkout of litebnn")
+    board.add_argument("--host", default="", metavar="[USER@]HOST[:PORT]", help="measure there, over SSH")
+    board.add_argument("--target", default="", help="a row of toolchains/targets.toml; by default the CPU's kind")
+    board.add_argument("--folder", default=".", help="folder on the board; by default the user's home")
+    board.add_argument("--identity", type=Path, metavar="FILE", help="private key")
+    board.add_argument("--accept-host-key", default="", metavar="FINGERPRINT", help="the board's, SHA256:...")
     add_json(parser)
     parser.set_defaults(run=_run)
 
@@ -75,19 +82,33 @@ def _run(options: argparse.Namespace) -> None:
     from litebnn.cli.progress import progress
 
     contenders = _contenders(options)
-    with progress("loading") as show:
-        found = measure(contenders, runs=options.runs, progress=show)
+    if options.host:
+        found = _on_board(contenders, options)
+    else:
+        with progress("loading") as show:
+            found = measure(contenders, runs=options.runs, progress=show)
     if options.json:
         print_json({"measurements": [one.to_dict() for one in found]})
     else:
         _print(found)
 
 
+def _on_board(contenders: list[Contender], options: argparse.Namespace) -> list[Measurement]:
+    from litebnn.benchmark.on_board import BoardAddress, measure_on_board
+
+    if options.isa:
+        raise ValueError("--isa is for this machine, --host for a board: choose one")
+    address = BoardAddress(options.host, options.target, options.folder, options.identity, options.accept_host_key)
+    return measure_on_board(
+        contenders, address, runs=options.runs, progress=lambda step: print(f"litebnn: {step}", file=sys.stderr)
+    )
+
+
 def _contenders(options: argparse.Namespace) -> list[Contender]:
     from litebnn.benchmark import LARQ, LITEBNN, XNNPACK, Contender
 
     floats = _float_models(options)
-    has_larq = options.peer and _has_larq(options.peer_python)
+    has_larq = options.peer and not options.host and _has_larq(options.peer_python)
     contenders = []
     for place, model in enumerate(options.models):
         for threads in options.threads:
@@ -145,7 +166,8 @@ def _print(found: list[Measurement]) -> None:
     rows = []
     for one in found:
         milliseconds = [f"{one.percentiles[percent] * 1e3:.3f}" for percent in (50, 90, 99)]
-        sizes = [f"{size / 2**20:.1f}" for size in (one.model_memory_bytes, one.peak_memory_bytes)]
+        bytes_held = one.model_memory_bytes, one.peak_memory_bytes
+        sizes = ["" if size is None else f"{size / 2**20:.1f}" for size in bytes_held]
         times = f"{one.median / found[0].median:.2f}"
         load = f"{one.load_seconds * 1e3:.1f}"
         runtime, threads = one.contender.runtime, str(one.contender.threads)
@@ -159,7 +181,7 @@ def _print(found: list[Measurement]) -> None:
 def _print_ops(name: str, one: Measurement) -> None:
     """The slowest ops of a model, and what the others take together."""
     from litebnn.cli.output import print_table
-    from litebnn.report.conversion import short_name
+    from litebnn.report.anatomy import short_name
 
     total = sum(op.seconds for op in one.ops)
     rows = [

@@ -1,0 +1,142 @@
+"""Measures models on a board: with the program benchmark_model, which the toolkit of a checkout brings there."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import tempfile
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, redirect_stdout
+from dataclasses import dataclass
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from litebnn.benchmark.side_by_side import Contender, Measurement, OpTime, graphs_of
+from litebnn.graph import Graph
+
+CHECKOUT = Path(__file__).resolve().parents[3]
+
+
+@dataclass(frozen=True)
+class BoardAddress:
+    """How to reach a board, as `invoke deploy` takes it.
+
+    Attributes:
+        host: [USER@]HOST[:PORT].
+        target: a row of toolchains/targets.toml; "" for the first whose programs run there.
+        folder: the folder there to put all into.
+        identity: a private key file.
+        accept_host_key: the fingerprint of the board's host key, to write the key down where it is not known yet.
+    """
+
+    host: str
+    target: str = ""
+    folder: str = "."
+    identity: Path | None = None
+    accept_host_key: str = ""
+
+
+def measure_on_board(
+    contenders: Sequence[Contender],
+    address: BoardAddress,
+    *,
+    runs: int = 50,
+    progress: Callable[[str], None] = lambda step: None,
+) -> list[Measurement]:
+    """Measures contenders on a board, one after the other.
+
+    Args:
+        contenders: what to measure, in LiteRT: their `isa` and `python` are not for boards.
+        address: the board.
+        runs: how often each runs.
+        progress: called with what is being done.
+
+    Returns:
+        A measurement for each. Its ops ran one by one, which takes a little longer than the whole.
+
+    Raises:
+        ValueError: this is no checkout, the board cannot be reached, or a model does not run there.
+
+    Example:
+        >>> [one] = measure_on_board([Contender(Path("model.tflite"))], BoardAddress("pi@raspberrypi"))
+        >>> one.median
+        0.0213
+    """
+    graphs = graphs_of(contenders)
+    names = [model.name for model in graphs]
+    if len(set(names)) < len(names):
+        raise ValueError(
+            f"{max(names, key=names.count)} is the name of two models, which cannot be in one folder there"
+        )
+    deploy = _deploy()
+    progress(f"connecting to {address.host}")
+    try:
+        with _stdout_is_stderr():
+            board = deploy.Board(address.host, address.identity, address.accept_host_key)
+            target = deploy.find_target(address.target) if address.target else deploy.target_of(board)
+            progress(f"building for {target.name} and copying to {address.host}")
+            place = deploy.install(target, board, address.folder, list(graphs))
+            found = []
+            with tempfile.TemporaryDirectory() as folder:
+                results = Path(folder) / "results.json"
+                for one in contenders:
+                    progress(f"running {one.model.name} on {address.host}")
+                    deploy.measure_ops(target.name, board, place, one.model.name, results, one.threads, runs)
+                    figures = json.loads(results.read_text(encoding="utf-8"))
+                    found.append(_measurement(one, graphs[one.model], figures))
+    except deploy.ToolkitError as error:
+        raise ValueError(str(error)) from error
+    return found
+
+
+def _deploy() -> ModuleType:
+    """The toolkit's module, which lies beside the package in a checkout."""
+    if not (CHECKOUT / "toolchains" / "deploy.py").is_file():
+        raise ValueError(
+            "--host builds programs for the board, which takes a checkout of litebnn: clone it and call it from there"
+        )
+    if str(CHECKOUT) not in sys.path:
+        sys.path.append(str(CHECKOUT))
+    try:
+        from toolchains import deploy
+    except ImportError as error:
+        raise ValueError(f"--host needs the extras dev and deploy of litebnn: {error}") from error
+    return deploy
+
+
+@contextmanager
+def _stdout_is_stderr() -> Iterator[None]:
+    """What is built and run prints its own progress, which is no result."""
+    sys.stdout.flush()
+    with redirect_stdout(sys.stderr), os.fdopen(os.dup(1), "w") as stdout:
+        os.dup2(2, 1)
+        try:
+            yield
+        finally:
+            os.dup2(stdout.fileno(), 1)
+
+
+def _measurement(contender: Contender, graph: Graph, figures: dict[str, Any]) -> Measurement:
+    """What benchmark_model has written."""
+    latency = {name: milliseconds / 1e3 for name, milliseconds in figures["latency_ms"].items()}
+    return Measurement(
+        contender=contender,
+        runs=figures["num_runs"],
+        best=latency["min"],
+        percentiles={50: latency["median"], 90: latency["p90"], 99: latency["p99"]},
+        load_seconds=figures["load_ms"] / 1e3,
+        peak_memory_bytes=int(figures["peak_memory_bytes"]),
+        model_memory_bytes=None,
+        ops=tuple(
+            OpTime(
+                # What a delegate runs as one is a node behind those of the model.
+                ops=(op["node"],) if op["node"] < len(graph.ops) else (),
+                names=(op["op"],),
+                output=op["output"],
+                seconds=op["mean_ms"] / 1e3,
+            )
+            for op in figures["ops"]
+        ),
+    )
