@@ -77,7 +77,7 @@ def main() -> int:
         pairs = list(zip(*outputs, strict=True))
         gaps = np.array([difference(*pair) if np.all(np.isfinite(pair)) else np.inf for pair in pairs])
         wrong = [x[i : i + 1] for i in np.flatnonzero(gaps > LARGEST_DIFFERENCE)]
-        layers = LayerComparison(path.read_bytes(), converted)
+        layers = LayerComparison("compare", path.read_bytes(), converted)
         places = [layers.first_divergence([sample]) for sample in wrong]
         turned = sum(place is not None and place.by_rounding for place in places)
         ours, facts = count_macs(converted), json.loads((ZOO / f"{name}.json").read_text())

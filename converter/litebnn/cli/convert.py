@@ -110,15 +110,7 @@ def _print_report(report: ConversionReport) -> None:
 
 def _samples(path: Path) -> list[list[Any]]:
     """The samples of a .npy (one input) or .npz file (inputs in order), each with a batch of 1."""
-    import zipfile
+    from litebnn.cli.arrays import read_arrays
 
-    import numpy as np
-
-    try:
-        loaded = np.load(path, allow_pickle=False)
-        arrays = [loaded[name] for name in loaded.files] if hasattr(loaded, "files") else [loaded]
-    except (EOFError, OSError, ValueError, zipfile.BadZipFile) as error:
-        raise ValueError(f"{path} cannot be read as .npy or .npz: {error}") from None
-    if not arrays or any(np.ndim(array) == 0 for array in arrays) or len({len(array) for array in arrays}) != 1:
-        raise ValueError(f"{path} must hold as many samples of each input, batch first")
+    arrays = list(read_arrays(path).values())
     return [[array[i : i + 1] for array in arrays] for i in range(len(arrays[0]))]

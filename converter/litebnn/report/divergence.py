@@ -2,22 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
 
-from litebnn.contract import unpack_bits
+from litebnn.contract import BITS_PER_WORD, LCE_QUANTIZE, unpack_bits
 from litebnn.flatbuffer import read_model
 from litebnn.graph import Array, Graph, Tensor
+from litebnn.report.anatomy import channels_of_bits
+from litebnn.report.samples import run
 from litebnn.rewriting.signs import find_sign
 from litebnn.runtime.intermediates import interpreter_for, with_outputs
-from litebnn.runtime.predictor import arrays_of
 
 # Float sums in another order differ by less than this, relative to the tensor's largest value.
 TOLERANCE = 1e-3
 # Rounding may turn a sign whose value is this near to the threshold, relative to the mean distance.
 _CLOSE = 1e-4
+_NUMBERS = ("FLOAT32", "INT8")
 # The passes append this to a sign's name for its bits.
 _BITS = "/bits"
 
@@ -31,9 +33,10 @@ class Divergence:
         turned: how many of its signs are others in the result; 0 for a tensor of numbers.
         signs: how many signs it has.
         distance: how far from where the sign turns (zero, or the threshold of a comparison) the farthest of the values
-            lies whose sign has turned, in the source.
+            lies whose sign has turned, in the source; nan where the source has but bits.
         mean_distance: the same of all its values, their mean.
         samples: in how many samples it is the first layer that differs; `turned` and `signs` count all of them.
+        difference: of a tensor of numbers the largest difference, relative to the largest value.
     """
 
     layer: str
@@ -42,6 +45,7 @@ class Divergence:
     distance: float = 0.0
     mean_distance: float = 0.0
     samples: int = 1
+    difference: float = 0.0
 
     @property
     def by_rounding(self) -> bool:
@@ -50,8 +54,12 @@ class Divergence:
 
     def __str__(self) -> str:
         if not self.turned:
-            return f'"{self.layer}"'
+            return f'"{self.layer}"' + (
+                f": off by {self.difference:.1e} of its largest value" if self.difference else ""
+            )
         subject = "1 sign of" if self.turned == 1 else f"{self.turned:,} signs of"
+        if np.isnan(self.distance):
+            return f'"{self.layer}": {subject} {self.signs:,} turned'
         return (
             f'"{self.layer}": {subject} {self.signs:,} turned, at {self.distance:.1e} from the threshold at most '
             f"({self.mean_distance:.1e} on average)"
@@ -71,6 +79,7 @@ def by_layer(found: Iterable[Divergence]) -> tuple[Divergence, ...]:
             max(one.distance for one in same),
             float(np.mean([one.mean_distance for one in same])),
             sum(one.samples for one in same),
+            max(one.difference for one in same),
         )
         for layer, same in layers.items()
     )
@@ -88,35 +97,48 @@ def difference(expected: Array, actual: Array) -> float:
 
 @dataclass(frozen=True)
 class _Pair:
-    """A tensor that both models have: of numbers, or of signs that are packed in the result.
+    """A tensor that both models have: of numbers, or of signs that are packed in the result, or in both.
 
     Attributes:
         operand, threshold: what the source's tensor is the sign of, and where that sign turns; itself and 0 where it
-            is no sign of numbers, so that no value of it is near to its threshold.
+            is no sign of numbers, so that no value of it is near to its threshold; None where it is of bits whose
+            operand is not computed.
+        signs: how many signs the last axis of the result's tensor holds; None for one of numbers.
+        is_packed: whether the source's is of bits too.
     """
 
     source: Tensor
-    operand: Tensor
+    operand: Tensor | None
     threshold: float | Array
     result: Tensor
+    signs: int | None
+    is_packed: bool = False
 
 
 class LayerComparison:
     """Runs two models side by side, all tensors that both have laid open.
 
     Args:
-        source, converted: `.tflite` files with the same inputs; the result's tensors are not int8.
+        purpose: what for, in messages.
+        source, converted: `.tflite` files with the same inputs. Where one of them has bits and the other has not, that
+            is `converted`.
 
     Raises:
         ConversionError: there is no runtime or op library to run them with.
     """
 
-    def __init__(self, source: bytes, converted: bytes) -> None:
+    def __init__(self, purpose: str, source: bytes, converted: bytes) -> None:
         left, right = read_model(source), read_model(converted)
         self._pairs = _pairs(left.graphs[0], right.graphs[0])
-        self._shown = list(dict.fromkeys(tensor for pair in self._pairs for tensor in (pair.source, pair.operand)))
-        self._source = interpreter_for("verify", with_outputs(left, self._shown))
-        self._converted = interpreter_for("verify", with_outputs(right, [pair.result for pair in self._pairs]))
+        sources = (tensor for pair in self._pairs for tensor in (pair.source, pair.operand) if tensor is not None)
+        self._shown = list(dict.fromkeys(sources))
+        self._source = interpreter_for(purpose, with_outputs(left, self._shown))
+        self._converted = interpreter_for(purpose, with_outputs(right, [pair.result for pair in self._pairs]))
+
+    @property
+    def layers(self) -> int:
+        """How many tensors both models have."""
+        return len(self._pairs)
 
     def first_divergence(self, sample: list[Array]) -> Divergence | None:
         """The first tensor in which the models differ, among those that both have; None where none does.
@@ -124,35 +146,66 @@ class LayerComparison:
         Args:
             sample: an array of the model's own shape for each input.
         """
-        values = dict(zip(self._shown, arrays_of(self._source.predict(sample)), strict=True))
-        results = arrays_of(self._converted.predict(sample))
-        for pair, actual in zip(self._pairs, results, strict=True):
-            expected, operand = values[pair.source], values[pair.operand]
-            if pair.result.type == "FLOAT32":
-                if difference(expected, actual) > TOLERANCE:
-                    return Divergence(pair.source.name)
+        return next(self.divergences(sample), None)
+
+    def divergences(self, sample: list[Array]) -> Iterator[Divergence]:
+        """Every tensor in which the models differ, in the result's order of execution.
+
+        Args:
+            sample: an array of the model's own shape for each input.
+        """
+        if not self._pairs:
+            return
+        values = dict(zip(self._shown, run(self._source, [sample]), strict=True))
+        for pair, actual in zip(self._pairs, run(self._converted, [sample]), strict=True):
+            expected = values[pair.source]
+            if pair.signs is None:
+                gap = difference(expected, actual)
+                if gap > TOLERANCE:
+                    yield Divergence(pair.source.name, difference=gap)
                 continue
-            turned = (expected < 0) != unpack_bits(actual, expected.shape[-1])
+            negative = unpack_bits(expected, pair.signs) if pair.is_packed else expected < 0
+            signs = unpack_bits(actual, negative.shape[-1])
+            if signs.size != negative.size:
+                yield Divergence(pair.source.name, difference=float("inf"))
+                continue
+            # An axis of one may have moved.
+            turned = negative != signs.reshape(negative.shape)
             if np.any(turned):
-                distance = np.broadcast_to(np.abs(operand - pair.threshold), turned.shape)
-                numbers = int(turned.sum()), turned.size, float(distance[turned].max()), float(distance.mean())
-                return Divergence(pair.source.name, *numbers)
-        return None
+                far = near = float("nan")
+                if pair.operand is not None:
+                    distance = np.broadcast_to(np.abs(values[pair.operand] - pair.threshold), turned.shape)
+                    far, near = float(distance[turned].max()), float(distance.mean())
+                yield Divergence(pair.source.name, int(turned.sum()), turned.size, far, near)
 
 
 def _pairs(source: Graph, result: Graph) -> list[_Pair]:
     """The tensors that both models compute, in the result's order of execution."""
-    known = {tensor.name.split(";")[0]: tensor for tensor in computed(source)}
+    bits_of_source, bits_of_result = channels_of_bits(source), channels_of_bits(result)
+    known = {(_layer(tensor), tensor in bits_of_source): tensor for tensor in computed(source)}
     pairs = []
     for tensor in computed(result):
-        twin = known.get(tensor.name.split(";")[0].removesuffix(_BITS))
-        if twin is not None and twin.type == "FLOAT32" and tensor.type in ("FLOAT32", "INT32"):
+        words = BITS_PER_WORD * tensor.channels if tensor.type == "INT32" else None
+        signs = bits_of_result.get(tensor, words)
+        packed = known.get((_layer(tensor), True)) if signs is not None else None
+        twin = packed or known.get((_layer(tensor), False))
+        if packed is not None:
+            producer = source.producer(packed)
+            is_sign = producer is not None and producer.name == LCE_QUANTIZE and producer.input(0).type == "FLOAT32"
+            operand = producer.input(0) if producer is not None and is_sign else None
+            pairs.append(_Pair(packed, operand, 0.0, tensor, signs, is_packed=True))
+        elif twin is not None and twin.type in _NUMBERS and (signs is not None or tensor.type in _NUMBERS):
             sign = find_sign(source, twin)
             if sign is None or sign.x.type != "FLOAT32":
-                pairs.append(_Pair(twin, twin, 0.0, tensor))
+                pairs.append(_Pair(twin, twin, 0.0, tensor, signs))
             else:
-                pairs.append(_Pair(twin, sign.x, sign.threshold, tensor))
+                pairs.append(_Pair(twin, sign.x, sign.threshold, tensor, signs))
     return pairs
+
+
+def _layer(tensor: Tensor) -> str:
+    """What a tensor is called in any conversion of a model."""
+    return tensor.name.split(";")[0].removesuffix(_BITS)
 
 
 def computed(graph: Graph) -> list[Tensor]:

@@ -32,7 +32,7 @@ def test_signs_that_rounding_turns_are_counted_and_told_from_others(channels: in
     values = operand_of(source, sign, sample)
     # The result counts: its sums are exactly zero, a positive sign, or 0.1 away from it at least.
     turned = (values < 0) & (values > -0.05)
-    place = LayerComparison(source, converted).first_divergence([sample])
+    place = LayerComparison("verify", source, converted).first_divergence([sample])
     if not turned.any():
         assert place is None
         return
@@ -45,7 +45,7 @@ def test_signs_that_rounding_turns_are_counted_and_told_from_others(channels: in
     broken = read_model(converted)
     thresholds = next(op for op in broken.graphs[0].ops if op.name == "LceBconv2d").input(4)
     thresholds.buffer.data = (np.array(thresholds.array) + 20).view(np.uint8)
-    wrong = LayerComparison(source, write_model(broken)).first_divergence([sample])
+    wrong = LayerComparison("verify", source, write_model(broken)).first_divergence([sample])
     assert wrong is not None
     assert not wrong.by_rounding
     assert wrong.layer == sign

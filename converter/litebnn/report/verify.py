@@ -12,8 +12,9 @@ import numpy.typing as npt
 from litebnn.child import run_apart
 from litebnn.errors import ConversionError
 from litebnn.flatbuffer import read_model, read_strictly
-from litebnn.graph import NUMPY_TYPES, Array, Model, Tensor, check_model, facts
+from litebnn.graph import Array, Model, check_model, facts
 from litebnn.report.divergence import TOLERANCE, Divergence, LayerComparison, by_layer, computed, difference
+from litebnn.report.samples import run, samples_for
 from litebnn.runtime.intermediates import interpreter_for
 from litebnn.runtime.interpreter import Interpreter
 from litebnn.runtime.predictor import arrays_of
@@ -63,7 +64,7 @@ def verify_apart(source: bytes, converted: bytes, inputs: Any = None) -> Verific
     samples = _RANDOM_TRIES
     if inputs is not None:
         inputs = arrays_of(inputs, model.input_names)
-        samples = len(_samples(model, inputs))
+        samples = len(samples_for("verify", model, inputs, count=_RANDOM_TRIES))
     size = len(source) + len(converted) + sum(array.nbytes for array in inputs or ())
     found = run_apart(
         "verifying",
@@ -108,7 +109,7 @@ def verify_conversion(
             sample was passed over.
     """
     before, after = read_model(source), read_model(converted)
-    samples = _samples(before, inputs)
+    samples = samples_for("verify", before, inputs, count=_RANDOM_TRIES)
     models = interpreter_for("verify", source), interpreter_for("verify", converted)
     if any(_rounds(model) or _has_dynamic_range(model) for model in (before, after)):
         worst = max(_gaps(_relative_error, *models, samples))
@@ -122,7 +123,7 @@ def verify_conversion(
     for sample in samples:
         gap = max(_gaps(difference, *models, [sample]))
         if gap > 0:
-            layers = layers or LayerComparison(source, converted)
+            layers = layers or LayerComparison("verify", source, converted)
             place = layers.first_divergence(sample)
             if gap > TOLERANCE and (place is None or not place.by_rounding):
                 raise ConversionError(_failure(gap, place))
@@ -162,7 +163,7 @@ def _gaps(
     measure: Callable[[Array, Array], float], source: Interpreter, converted: Interpreter, samples: list[list[Array]]
 ) -> list[float]:
     """One measure for each output."""
-    pairs = zip(_run(source, samples), _run(converted, samples), strict=True)
+    pairs = zip(run(source, samples), run(converted, samples), strict=True)
     return [measure(expected, actual) for expected, actual in pairs]
 
 
@@ -171,55 +172,3 @@ def _relative_error(expected: Array, actual: Array) -> float:
         return float("inf")
     error, signal = (np.sqrt(np.mean(np.square(v.astype(np.float64)))) for v in (expected - actual, expected))
     return float(error / signal) if signal else float(error)
-
-
-def _samples(model: Model, inputs: Any) -> list[list[Array]]:
-    """One list of arrays, an array for each input, for every run."""
-    graph = model.graphs[0]
-    if inputs is None:
-        generator = np.random.default_rng(0)
-        return [[_random(tensor, generator) for tensor in graph.inputs] for _ in range(_RANDOM_TRIES)]
-    arrays = arrays_of(inputs, model.input_names)
-    if len(arrays) != len(graph.inputs):
-        raise ValueError(f"verify has {len(arrays)} inputs, the model {len(graph.inputs)}")
-    for array, tensor in zip(arrays, graph.inputs, strict=True):
-        if array.shape[1:] != tensor.shape[1:] or len(array) % (tensor.shape[0] or 1):
-            raise ValueError(f'verify: input "{tensor.name}" has shape {array.shape}, the model takes {tensor.shape}')
-    steps = len(arrays[0]) // (graph.inputs[0].shape[0] if graph.inputs[0].shape else 1)
-    return [
-        [array[i * t.shape[0] : (i + 1) * t.shape[0]] for array, t in zip(arrays, graph.inputs, strict=True)]
-        for i in range(steps)
-    ]
-
-
-def _random(tensor: Tensor, generator: np.random.Generator) -> Array:
-    dtype = NUMPY_TYPES.get(tensor.type, np.dtype(np.float32))
-    if dtype.kind == "f":
-        return generator.standard_normal(tensor.shape).astype(dtype)
-    if dtype.kind == "b":
-        return generator.integers(0, 2, tensor.shape).astype(dtype)
-    low, high = (0, 2) if dtype.itemsize > 1 else (np.iinfo(dtype).min, np.iinfo(dtype).max + 1)
-    return generator.integers(low, high, tensor.shape).astype(dtype)
-
-
-def _run(interpreter: Interpreter, samples: list[list[Array]]) -> list[Array]:
-    """The outputs of all samples, in float where they are quantized; inputs are quantized where the model's are."""
-    grids = list(zip(interpreter.input_types, interpreter.input_quantization, strict=True))
-    results = []
-    for sample in samples:
-        arrays = [_quantized(array, *grid) for array, grid in zip(sample, grids, strict=True)]
-        results.append(arrays_of(interpreter.predict(arrays)))
-    columns = [np.concatenate(column) for column in zip(*results, strict=True)]
-    return [_dequantized(column, grid) for column, grid in zip(columns, interpreter.output_quantization, strict=True)]
-
-
-def _quantized(array: Array, dtype: np.dtype[Any], grid: tuple[float, int]) -> Array:
-    if array.dtype.kind != "f" or dtype != np.int8:
-        return array
-    levels: Array = np.clip(np.round(array / grid[0]) + grid[1], -128, 127).astype(np.int8)
-    return levels
-
-
-def _dequantized(array: Array, grid: tuple[float, int]) -> Array:
-    scale, zero_point = grid
-    return array if array.dtype != np.int8 or scale == 0 else ((array.astype(np.float32) - zero_point) * scale)

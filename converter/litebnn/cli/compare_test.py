@@ -1,0 +1,71 @@
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import litebnn
+from litebnn import cli
+
+GOLDEN = Path(__file__).resolve().parents[3] / "tests" / "golden"
+FLOAT, BINARY = (str(GOLDEN / f"int8_qat.{kind}.tflite") for kind in ("float", "lce"))
+
+
+@pytest.mark.usefixtures("library")
+def test_what_is_printed(capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["compare", FLOAT, BINARY, "--runs", "1"]) == 0
+    heads, first, second, _, output, count, *_, layers = capsys.readouterr().out.rstrip().split("\n", 8)
+    assert " ".join(heads.split()) == "bytes binary MACs int8 MACs float MACs median ms peak MiB"
+    assert first.split()[:2] == [FLOAT, f"{Path(FLOAT).stat().st_size:,}"]
+    assert len(second.split()) == 7
+    assert "of its largest value in 4 samples; the largest value is the same in " in output
+    assert "3 of the 6 layers that both models have differ, these first:" in count
+    assert " signs " in layers
+
+
+@pytest.mark.usefixtures("library")
+def test_the_exit_code_tells_whether_the_outputs_differ(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    def code(*options: str | Path) -> int:
+        return cli.main(["compare", FLOAT, BINARY, "--runs", "0", "--samples", "1", *map(str, options)])
+
+    assert code("--tolerance", "0.5") == 0
+    capsys.readouterr()
+    assert code("--tolerance", "1e-6", "--json") == 2
+    found = json.loads(capsys.readouterr().out)
+    assert found["models"] == [FLOAT, BINARY]
+    assert found["difference"] == found["outputs"][0]["difference"] > 1e-6
+    assert found["measurements"] == []
+    assert found["layers"][0]["layer"] == "model/add/add"
+
+
+@pytest.mark.usefixtures("library")
+@pytest.mark.parametrize("name", ["inputs.npy", "inputs.npz"])
+def test_inputs_come_from_a_file(capsys: pytest.CaptureFixture[str], tmp_path: Path, name: str) -> None:
+    [shape] = litebnn.Interpreter(FLOAT).input_shapes
+    samples = np.random.default_rng(0).standard_normal((3, *shape[1:])).astype(np.float32)
+    write = np.save if name.endswith("y") else lambda path, array: np.savez(path, any_name=array)
+    write(tmp_path / name, samples)
+    assert cli.main(["compare", FLOAT, BINARY, "--runs", "0", "--json", "--input", str(tmp_path / name)]) == 0
+    assert json.loads(capsys.readouterr().out)["samples"] == 3
+
+
+def refused(capsys: pytest.CaptureFixture[str], *arguments: str | Path) -> str:
+    try:
+        code = cli.main(["compare", *map(str, arguments)])
+    except SystemExit as ended:
+        code = ended.code
+    printed = capsys.readouterr()
+    assert (code, printed.out) == (1, "")
+    [line] = printed.err.splitlines()
+    return line
+
+
+def test_mistakes_are_one_line(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    text = tmp_path / "text.tflite"
+    text.write_text("hello" * 100)
+    assert f"litebnn: {text}: not a .tflite file" in refused(capsys, FLOAT, text)
+    assert "No such file" in refused(capsys, FLOAT, tmp_path / "none.tflite")
+    assert f"{text} cannot be read as .npy or .npz" in refused(capsys, FLOAT, BINARY, "--input", text)
+    assert "different outputs" in refused(capsys, FLOAT, GOLDEN / "1x1.lce.tflite")
+    assert "no whole number" in refused(capsys, FLOAT, BINARY, "--samples", "0")
+    assert "invalid float" in refused(capsys, FLOAT, BINARY, "--tolerance", "little")

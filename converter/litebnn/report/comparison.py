@@ -1,0 +1,159 @@
+"""What two models have in common and where they differ: outputs, layers and sizes."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+
+from litebnn.child import run_apart
+from litebnn.errors import ConversionError
+from litebnn.flatbuffer import read_model, read_strictly
+from litebnn.graph import Array, Model, check_model
+from litebnn.report.anatomy import channels_of_bits
+from litebnn.report.divergence import Divergence, LayerComparison, by_layer, difference
+from litebnn.report.macs import Macs, count_macs
+from litebnn.report.samples import run, samples_for
+from litebnn.runtime.intermediates import interpreter_for
+from litebnn.runtime.predictor import arrays_of
+
+# What comparing may take, and what more for each sample and for each byte of models and inputs.
+_SECONDS, _SECONDS_PER_SAMPLE = 60, 30
+_MEMORY, _MEMORY_PER_BYTE = 4 << 30, 16
+
+
+@dataclass(frozen=True)
+class OutputDifference:
+    """An output of two models.
+
+    Attributes:
+        name: what the first model calls it.
+        difference: the largest difference, relative to the largest value that the first model gives.
+        same_class: the share of samples in which the largest value stands at the same place; None for an output that
+            has one value for each sample.
+    """
+
+    name: str
+    difference: float
+    same_class: float | None
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Two models that take the same inputs.
+
+    Attributes:
+        bytes: the sizes of the two files.
+        macs: the multiply-accumulates of each.
+        samples: how many inputs they were run on.
+        outputs: in order.
+        common_layers: how many tensors both compute.
+        layers: those of them that differ in a sample, in order of execution, added up over the samples.
+    """
+
+    bytes: tuple[int, int]
+    macs: tuple[Macs, Macs]
+    samples: int
+    outputs: tuple[OutputDifference, ...]
+    common_layers: int
+    layers: tuple[Divergence, ...]
+
+    @property
+    def difference(self) -> float:
+        """The largest difference of an output."""
+        return max((output.difference for output in self.outputs), default=0.0)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The comparison as plain numbers, strings, lists and dicts, for JSON."""
+        return {**asdict(self), "macs": [macs._asdict() for macs in self.macs], "difference": self.difference}
+
+
+def compare_models(first: bytes, second: bytes, inputs: Any = None, *, samples: int = 4, seed: int = 0) -> Comparison:
+    """Runs two models on the same inputs, in a process of its own with limits on time and memory.
+
+    Args:
+        first, second: `.tflite` files with the same inputs and outputs, converted or not; int8 ones are compared by
+            the numbers that their levels stand for.
+        inputs: an array, or a list or dictionary with one for each input, batch first; random ones if None.
+        samples: how many random inputs.
+        seed: what makes them.
+
+    Raises:
+        ConversionError: a model cannot be read or run, or they have different inputs or outputs.
+        ValueError: the inputs are not such as the models take.
+
+    Example:
+        >>> compare_models(Path("float.tflite").read_bytes(), Path("binary.tflite").read_bytes()).difference
+        3.1e-07
+    """
+    models = read_model(first), read_model(second)
+    _check_interfaces(*models)
+    if inputs is not None:
+        inputs = arrays_of(inputs, models[0].input_names)
+        samples = len(samples_for("compare", models[0], inputs, count=0))
+    size = len(first) + len(second) + sum(array.nbytes for array in inputs or ())
+    found = run_apart(
+        "comparing",
+        compare_as_dict,
+        first,
+        second,
+        inputs,
+        samples,
+        seed,
+        seconds=_SECONDS + _SECONDS_PER_SAMPLE * samples,
+        memory=_MEMORY + _MEMORY_PER_BYTE * size,
+    )
+    return Comparison(
+        bytes=(len(first), len(second)),
+        macs=(count_macs(first), count_macs(second)),
+        samples=samples,
+        outputs=tuple(OutputDifference(**output) for output in found["outputs"]),
+        common_layers=found["common_layers"],
+        layers=by_layer(Divergence(**layer) for layer in found["layers"]),
+    )
+
+
+def _check_interfaces(first: Model, second: Model) -> None:
+    for role in ("inputs", "outputs"):
+        left, right = ([tensor.shape for tensor in getattr(model.graphs[0], role)] for model in (first, second))
+        if left != right:
+            raise ConversionError(f"the models have different {role}: {_shapes(left)}, and {_shapes(right)}")
+
+
+def _shapes(shapes: list[tuple[int, ...]]) -> str:
+    return ", ".join("×".join(map(str, shape)) or "a number" for shape in shapes) or "none"
+
+
+def compare_as_dict(first: bytes, second: bytes, inputs: list[Array] | None, samples: int, seed: int) -> dict[str, Any]:
+    """What running two models shows, as JSON can hold it; what a runtime says against a model is of the model."""
+    models = [read_strictly(content) for content in (first, second)]
+    for model in models:
+        check_model(model)
+    # Random inputs are those of a model that takes floats; of the other, they are put on its grid.
+    floats = [all(tensor.type == "FLOAT32" for tensor in model.graphs[0].inputs) for model in models]
+    arrays = samples_for("compare", models[0 if floats[0] or not floats[1] else 1], inputs, count=samples, seed=seed)
+    # Bits are looked for in the model that has them, behind signs of the other.
+    has_bits = [bool(channels_of_bits(model.graphs[0])) for model in models]
+    contents = (second, first) if has_bits == [True, False] else (first, second)
+    try:
+        interpreters = [interpreter_for("compare", content) for content in (first, second)]
+        pairs = zip(*(run(interpreter, arrays) for interpreter in interpreters), strict=True)
+        outputs = [
+            asdict(_output(tensor.name, *pair)) for tensor, pair in zip(models[0].graphs[0].outputs, pairs, strict=True)
+        ]
+        layers = LayerComparison("compare", *contents)
+        found = [asdict(one) for sample in arrays for one in layers.divergences(sample)]
+    except ConversionError:
+        raise
+    except ValueError as error:
+        raise ConversionError(f"the models cannot be compared: {error}") from error
+    return {"outputs": outputs, "common_layers": layers.layers, "layers": found}
+
+
+def _output(name: str, left: Array, right: Array) -> OutputDifference:
+    classes = None
+    if left.shape == right.shape and left.ndim > 1 and left[0].size > 1:
+        rows = [array.reshape(len(array), -1).argmax(axis=-1) for array in (left, right)]
+        classes = float(np.mean(rows[0] == rows[1]))
+    return OutputDifference(name, difference(left, right), classes)
