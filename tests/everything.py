@@ -28,6 +28,7 @@ AREAS = {
     "fuzz targets": r"tests\.test_fuzz",
     "runtimes": r"tests\.ops\.test_runtimes",
     "op library": r"tests\.ops",
+    "report's page": r"tests\.report|report\.page",
     "converter": r"converter|tests\.convert",
     "toolchains, boards": r"toolchains|tests\.examples",
     "trainers": r"tests\.trainers",

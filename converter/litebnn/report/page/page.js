@@ -201,8 +201,8 @@
         event.stopPropagation();
       }
     }, true);
-    canvas.addEventListener("focusin", (event) => {
-      if (event.target.matches(":focus-visible")) reveal(event.target, true);
+    byId("graph").addEventListener("focusin", (event) => {
+      if (event.target.matches(".node:focus-visible")) reveal(event.target, true);
     });
 
     // On paper there is no panning: the whole graph is drawn.

@@ -1,0 +1,78 @@
+"""A network of QuickNet's shape with random weights, as an exporter hands it over; no framework is needed."""
+
+import numpy as np
+
+from litebnn.contract import Padding
+from litebnn.graph import Tensor
+from tests.support.float_models import FloatModel, sign_weights, window
+
+FILTERS = (64, 128, 256, 512)
+RESIDUALS = 4  # in each section
+
+
+def quicknet(size: int = 224, filters: tuple[int, ...] = FILTERS, classes: int = 1000) -> bytes:
+    """The float model.
+
+    Args:
+        size: height and width of the input.
+        filters: channels of each section.
+        classes: outputs of the last layer.
+    """
+    network = _QuickNet()
+    x = network.conv("stem/conv", network.model.input(1, size, size, 3), 16, taps=3, stride=2, activation="relu")
+    x = network.depthwise("stem/depthwise", x)
+    for section, channels in enumerate(filters):
+        if section:
+            x = network.model.max_pool(network.model.elementwise("RELU", x), 2, 1, same=True)
+            x = network.depthwise(f"transition_{section}/blur", x)
+        x = network.conv(f"transition_{section}/conv" if section else "stem/pointwise", x, channels)
+        for residual in range(RESIDUALS):
+            x = network.residual(f"section_{section}/residual_{residual}", x)
+    return network.head(x, classes)
+
+
+class _QuickNet:
+    """The network's parts, whose outputs get names as layers give them."""
+
+    def __init__(self) -> None:
+        self.model, self.rng = FloatModel(), np.random.default_rng(0)
+
+    def _named(self, name: str, tensor: Tensor) -> Tensor:
+        tensor.name = f"quicknet/{name}"
+        return tensor
+
+    def conv(
+        self, name: str, x: Tensor, channels: int, *, taps: int = 1, stride: int = 1, activation: str = "none"
+    ) -> Tensor:
+        weights = self.rng.standard_normal((channels, taps, taps, x.channels)) / taps**2
+        bias = self.rng.standard_normal(channels)
+        steps = (stride, stride)
+        return self._named(name, self.model.conv(x, weights, bias, same=True, stride=steps, activation=activation))
+
+    def depthwise(self, name: str, x: Tensor) -> Tensor:
+        """A 3×3 convolution of each channel, with stride 2."""
+        weights, bias = self.rng.standard_normal((1, 3, 3, x.channels)), np.zeros(x.channels)
+        shape = (1, *(window(side, 3, 2, 1, True) for side in x.dims[1:3]), x.channels)
+        inputs = [x, self.model.const(weights), self.model.const(bias)]
+        options = {"padding": Padding.SAME, "stride_h": 2, "stride_w": 2, "depth_multiplier": 1}
+        return self._named(name, self.model.op("DEPTHWISE_CONV_2D", inputs, shape, **options))
+
+    def residual(self, name: str, x: Tensor) -> Tensor:
+        """Sign, 3×3 convolution of signs that pads with ones, ReLU and batch norm, and what came in."""
+        model, channels = self.model, x.channels
+        padded = model.pad(model.sign(x), [(1, 1), (1, 1)], 1.0)
+        y = self._named(f"{name}/conv", model.conv(padded, sign_weights(self.rng, channels, 3, 3, channels)))
+        scale, shift = (
+            model.const(self.rng.uniform(0.01, 0.02, channels)),
+            model.const(self.rng.standard_normal(channels)),
+        )
+        y = model.elementwise("ADD", model.elementwise("MUL", model.elementwise("RELU", y), scale), shift)
+        return self._named(f"{name}/add", model.elementwise("ADD", self._named(f"{name}/batch_norm", y), x))
+
+    def head(self, x: Tensor, classes: int) -> bytes:
+        model, (height, width, channels) = self.model, x.dims[1:]
+        window_of_all = {"filter_height": height, "filter_width": width, "padding": Padding.VALID}
+        pooled = model.op("AVERAGE_POOL_2D", [model.elementwise("RELU", x)], (1, 1, 1, channels), **window_of_all)
+        weights = self.rng.standard_normal((classes, channels)) / channels
+        logits = self._named("dense", model.dense(model.reshape(pooled, 1, channels), weights, np.zeros(classes)))
+        return model.finish(self._named("softmax", model.op("SOFTMAX", [logits], (1, classes), beta=1.0)))
