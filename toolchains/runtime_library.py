@@ -7,22 +7,17 @@ pip, and stb_image.h from the public npm registry; both are held against the has
 TensorFlow Lite C library of the user's own instead, for CPUs that LiteRT has no wheel for.
 """
 
-import hashlib
 import platform
 import shutil
-import subprocess
 import sys
-import tarfile
 import tempfile
-import urllib.error
-import urllib.request
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 
 from toolchains.command_line import parser, run
 from toolchains.compilers import pip_install
+from toolchains.npm import Package, take_files
 from toolchains.targets import BUILD, Target, ToolkitError, find_target
 
 LITERT_LIBRARY = "libLiteRt.so"
@@ -35,17 +30,6 @@ LITERT_WHEELS = {  # by processor: platform and hash; Python's version makes no 
 C_LIBRARY = "libtensorflowlite_c.so"
 C_API = Path("tensorflow/lite/c/c_api.h")
 HEADERS = ("tensorflow/lite", "tensorflow/compiler/mlir/lite")  # where the C API's headers lie, newer ones in both
-REGISTRY = "https://registry.npmjs.org"  # where npm is not installed; npm has its own setting
-
-
-@dataclass(frozen=True)
-class Package:
-    """A package of the npm registry."""
-
-    name: str
-    version: str
-    sha256: str
-
 
 # TensorFlow Lite's C library 2.9.0 of 2022 and its headers. No program that is given to anyone is built on it.
 TFLITE = Package("tfjs-tflite-node", "0.0.2", "3be1632328a76a2475e5b6833253763c802c859433becb4d879ee1860e3b5284")
@@ -100,7 +84,7 @@ def fetch_c_library(target: str) -> Path:
     library = c_library_of(row)
     files = {library: C_LIBRARY, TFLITE_INCLUDE: "include"}
     folder = runtime_folder(f"{target}-tflite-2.9")
-    return _fill(folder, f"{TFLITE}", lambda work: _take(TFLITE, files, work))
+    return _fill(folder, f"{TFLITE}", lambda work: take_files(TFLITE, files, work))
 
 
 def c_library_of(target: Target) -> str:
@@ -133,7 +117,7 @@ def _fill(folder: Path, contents: str, take: Callable[[Path], None]) -> Path:
         return folder
     with _replacing(folder) as work:
         take(work)
-        _take(STB, {STB_IMAGE: "include/stb_image.h"}, work)
+        take_files(STB, {STB_IMAGE: "include/stb_image.h"}, work)
         (work / "ORIGIN").write_text(wanted, encoding="utf-8")
     return folder
 
@@ -183,45 +167,6 @@ def _take_own(tflite_dir: Path, work: Path) -> None:
         copy = work / "include" / header.relative_to(include)
         copy.parent.mkdir(parents=True, exist_ok=True)
         shutil.copy2(header, copy)
-
-
-def _take(package: Package, files: dict[str, str], work: Path) -> None:
-    """Copies files and folders out of a package: `files` maps its paths to those in `work`."""
-    with tempfile.TemporaryDirectory(prefix="litebnn") as temporary:
-        archive = _download(package, Path(temporary))
-        digest = hashlib.sha256(archive.read_bytes()).hexdigest()
-        if digest != package.sha256:
-            raise ToolkitError(
-                f"{package.name} {package.version} is not as published: sha256 {digest}, not {package.sha256}"
-            )
-        with tarfile.open(archive) as tar:
-            for member in filter(tarfile.TarInfo.isfile, tar):
-                for source, target in files.items():
-                    inside = f"package/{source}"
-                    content = tar.extractfile(member)
-                    if content and (member.name == inside or member.name.startswith(f"{inside}/")):
-                        path = work / (target + member.name.removeprefix(inside))
-                        path.parent.mkdir(parents=True, exist_ok=True)
-                        path.write_bytes(content.read())
-
-
-def _download(package: Package, folder: Path) -> Path:
-    """The package's archive: from npm's configured registry where npm is installed, else from the public one."""
-    archive = folder / f"{package.name}-{package.version}.tgz"
-    what = f"{package.name} {package.version}"
-    if shutil.which("npm"):
-        command = ["npm", "pack", "--silent", f"{package.name}@{package.version}"]
-        run = subprocess.run(command, cwd=folder, capture_output=True, text=True)
-        if run.returncode or not archive.is_file():
-            reason = next((line for line in run.stderr.splitlines() if "npm err" in line.lower()), "no archive came")
-            raise ToolkitError(f"npm cannot fetch {what}: {reason.strip()}")
-        return archive
-    try:
-        with urllib.request.urlopen(f"{REGISTRY}/{package.name}/-/{archive.name}", timeout=60) as answer:
-            archive.write_bytes(answer.read())
-    except (urllib.error.URLError, OSError) as error:
-        raise ToolkitError(f"cannot fetch {what} from {REGISTRY}: {error}") from error
-    return archive
 
 
 def main(arguments: list[str] | None = None) -> int:

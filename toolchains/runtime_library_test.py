@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from toolchains import runtime_library
+from toolchains import npm, runtime_library
 from toolchains.runtime_library import fetch, fetch_c_library, library_in, main, runtime_folder
 from toolchains.targets import ToolkitError
 
 
-def pack(folder: Path, package: runtime_library.Package, files: list[str]) -> runtime_library.Package:
+def pack(folder: Path, package: npm.Package, files: list[str]) -> npm.Package:
     """Writes an archive as the registry has it, each file holding its own path; returns the package with its hash."""
     archive = folder / f"{package.name}-{package.version}.tgz"
     with tarfile.open(archive, "w:gz") as tar:
@@ -52,9 +52,9 @@ def registry(tmp_path, monkeypatch):
     tflite_files = [*runtime_library.TFLITE_LIBRARY.values(), f"cc_deps/include/{runtime_library.C_API}", "README.md"]
     monkeypatch.setattr(runtime_library, "TFLITE", pack(shelf, runtime_library.TFLITE, tflite_files))
     monkeypatch.setattr(runtime_library, "STB", pack(shelf, runtime_library.STB, [runtime_library.STB_IMAGE]))
-    monkeypatch.setattr(runtime_library, "REGISTRY", shelf.as_uri())
+    monkeypatch.setattr(npm, "REGISTRY", shelf.as_uri())
     monkeypatch.setattr(runtime_library, "BUILD", tmp_path / "build")
-    monkeypatch.setattr(runtime_library.shutil, "which", lambda name: None)  # no npm
+    monkeypatch.setattr(npm.shutil, "which", lambda name: None)  # no npm
     for package in (runtime_library.TFLITE, runtime_library.STB):
         folder = shelf / package.name / "-"
         folder.mkdir(parents=True)
@@ -148,9 +148,9 @@ def test_own_build_that_lacks_something_is_named(registry, tmp_path, missing):
 
 @pytest.mark.parametrize("says", ["npm error code E404", "npm ERR! code E404"])
 def test_npm_says_why_it_fails(registry, tmp_path, monkeypatch, says):
-    npm = tmp_path / "npm"
-    npm.write_text(f"#!/bin/sh\necho 'npm warn old' >&2\necho '{says}' >&2\nexit 1\n")
-    npm.chmod(0o755)
+    program = tmp_path / "npm"
+    program.write_text(f"#!/bin/sh\necho 'npm warn old' >&2\necho '{says}' >&2\nexit 1\n")
+    program.chmod(0o755)
     monkeypatch.undo()
     monkeypatch.setattr(runtime_library, "BUILD", tmp_path / "build")
     monkeypatch.setenv("PATH", str(tmp_path))

@@ -1,0 +1,63 @@
+"""Files out of packages of the npm registry, each package held against its hash."""
+
+import hashlib
+import shutil
+import subprocess
+import tarfile
+import tempfile
+import urllib.error
+import urllib.request
+from dataclasses import dataclass
+from pathlib import Path
+
+from toolchains.targets import ToolkitError
+
+REGISTRY = "https://registry.npmjs.org"  # where npm is not installed; npm has its own setting
+
+
+@dataclass(frozen=True)
+class Package:
+    """A package of the npm registry."""
+
+    name: str
+    version: str
+    sha256: str
+
+
+def take_files(package: Package, files: dict[str, str], work: Path) -> None:
+    """Copies files and folders out of a package: `files` maps its paths to those in `work`."""
+    with tempfile.TemporaryDirectory(prefix="litebnn") as temporary:
+        archive = _download(package, Path(temporary))
+        digest = hashlib.sha256(archive.read_bytes()).hexdigest()
+        if digest != package.sha256:
+            raise ToolkitError(
+                f"{package.name} {package.version} is not as published: sha256 {digest}, not {package.sha256}"
+            )
+        with tarfile.open(archive) as tar:
+            for member in filter(tarfile.TarInfo.isfile, tar):
+                for source, target in files.items():
+                    inside = f"package/{source}"
+                    content = tar.extractfile(member)
+                    if content and (member.name == inside or member.name.startswith(f"{inside}/")):
+                        path = work / (target + member.name.removeprefix(inside))
+                        path.parent.mkdir(parents=True, exist_ok=True)
+                        path.write_bytes(content.read())
+
+
+def _download(package: Package, folder: Path) -> Path:
+    """The package's archive: from npm's configured registry where npm is installed, else from the public one."""
+    archive = folder / f"{package.name}-{package.version}.tgz"
+    what = f"{package.name} {package.version}"
+    if shutil.which("npm"):
+        command = ["npm", "pack", "--silent", f"{package.name}@{package.version}"]
+        run = subprocess.run(command, cwd=folder, capture_output=True, text=True)
+        if run.returncode or not archive.is_file():
+            reason = next((line for line in run.stderr.splitlines() if "npm err" in line.lower()), "no archive came")
+            raise ToolkitError(f"npm cannot fetch {what}: {reason.strip()}")
+        return archive
+    try:
+        with urllib.request.urlopen(f"{REGISTRY}/{package.name}/-/{archive.name}", timeout=60) as answer:
+            archive.write_bytes(answer.read())
+    except (urllib.error.URLError, OSError) as error:
+        raise ToolkitError(f"cannot fetch {what} from {REGISTRY}: {error}") from error
+    return archive
