@@ -26,11 +26,13 @@ OLDEST_PYTHON = (3, 10)
 
 # These tasks need more of pyproject.toml's extras than `dev`.
 EXTRAS = {
+    "charts": ("dev", "compare"),
     "deploy": ("dev", "deploy"),
+    "docs": ("dev", "docs"),
     "fuzz": ("dev", "test"),
     "lint": ("dev", "test"),
     "mutants": ("dev", "test"),
-    "test": ("dev", "demo", "larq", "compare", "test"),
+    "test": ("dev", "demo", "larq", "compare", "docs", "notebook", "test"),
 }
 # What trains the demo's network is an extra of the same name; the first is the default.
 TRAINERS = ("larq", "keras", "torch")
@@ -159,7 +161,7 @@ def environments(arguments: list[str]) -> list[tuple[Path, tuple[str, ...]]]:
     needed = EXTRAS.get(arguments[0], ("dev",))
     # Another target, and other runtimes, are tried in environments of their own: TensorFlow is not needed in this one.
     elsewhere = arguments[0] == "test" and (options.target not in ("", "host") or options.runtimes)
-    return [(VENV, tuple(extra for extra in needed if not (elsewhere and extra in ("demo", "larq", "compare"))))]
+    return [(VENV, ("dev", "test") if elsewhere else needed)]
 
 
 def main(arguments: list[str]) -> int:

@@ -141,6 +141,18 @@ def bench(
     _python("-m", "bench.models", model, *(["--peer"] if peer else []), threads=threads)
 
 
+@task(help={"tags": "also the site of each release, a tag vN, in build/docs/vN"})
+def docs(context: Context, tags: bool = False) -> None:
+    """Build the site, build/docs/index.html; a warning is an error."""
+    _python("-m", "docs", *(["--tags"] if tags else []))
+
+
+@task
+def charts(context: Context) -> None:
+    """Draw docs/images/zoo.svg from what bench.models has measured, bench/zoo/times.json."""
+    _python("-m", "bench.zoo.chart")
+
+
 @task(help={"minutes": "how long each target runs", "target": "one of them, by default all: a file fuzz/TARGET_fuzz.*"})
 def fuzz(context: Context, minutes: float = 1, target: str = "") -> None:
     """Fuzz what reads strangers' files: options, graphs, images, models."""

@@ -1,5 +1,6 @@
 """The benchmarks' own workings; what they measure is not judged here."""
 
+import json
 import re
 import subprocess
 import sys
@@ -142,3 +143,26 @@ def test_runtimes_take_turns(
     assert header == "QuickNet, 1 thread, 2 turns each"
     assert "median     2.00 ms ( 1.00)   best     1.00 ms ( 1.00)       6 runs   peak    1.0 MiB" in ours
     assert "median     4.00 ms ( 2.00)   best     4.00 ms ( 4.00)       2 runs" in theirs
+    models.compare_all(["QuickNet"], [], peer=False, threads=1, rounds=2, output=tmp_path / "times.json")
+    written = json.loads((tmp_path / "times.json").read_text())
+    assert written["threads"] == 1
+    assert written["models"]["QuickNet"] == {
+        "litebnn": {"median_ms": 2.0, "best_ms": 1.0, "runs": 6, "peak_bytes": 2**20},
+        "xnnpack": {"median_ms": 4.0, "best_ms": 4.0, "runs": 2, "peak_bytes": 2**20},
+    }
+
+
+def test_the_chart_is_that_of_the_measured_times(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("matplotlib", reason="needs matplotlib: the extra `compare`")
+    from bench.zoo import chart
+
+    times = json.loads(chart.TIMES.read_text())
+    drawn = [f">{each[kind]['median_ms']:.3g} ms<" for each in times["models"].values() for kind in chart.KINDS]
+    assert [label for label in drawn if label not in chart.CHART.read_text()] == []
+    monkeypatch.setattr(chart, "CHART", tmp_path / "zoo.svg")
+    assert chart.main() == 0
+    svg = (tmp_path / "zoo.svg").read_text()
+    assert [label for label in drawn if label not in svg] == []
+    for light, dark in chart.COLOURS.values():
+        assert f"{light}" in svg.partition("</style>")[2]
+        assert f"{dark}!important" in svg.partition("</style>")[0]

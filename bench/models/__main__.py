@@ -1,12 +1,14 @@
 """Times whole models, taking turns between runtimes so that all see the same machine, and prints ratios.
 
-    python -m bench.models [--peer] [--isa=NAME] [--threads=N] [--rounds=N] [MODEL ...]
+    python -m bench.models [--peer] [--isa=NAME] [--threads=N] [--rounds=N] [--output=FILE] [MODEL ...]
 
 MODEL is a network of bench/zoo, QuickNet by default: litebnn and the peer run what Larq Compute Engine has converted,
-XNNPACK the float file. With --peer, Larq Compute Engine 0.16 runs too, at its best and by default.
+XNNPACK the float file. With --peer, Larq Compute Engine 0.16 runs too, at its best and by default. FILE gets the
+figures as JSON, with the CPU and the date; bench/zoo/chart.py draws it.
 """
 
 import argparse
+import datetime
 import json
 import os
 import statistics
@@ -60,8 +62,12 @@ class Worker:
         self._process.wait()
 
 
-def compare(name: str, kinds: list[str], threads: int, rounds: int) -> None:
-    """Prints one line for each kind: median and best time, the first kind's advantage, peak memory."""
+def compare(name: str, kinds: list[str], threads: int, rounds: int) -> dict[str, dict[str, float]]:
+    """Prints one line for each kind: median and best time, the first kind's advantage, peak memory.
+
+    Returns:
+        The same figures, by kind: `median_ms`, `best_ms`, `runs`, `peak_bytes`.
+    """
     files = {kind: model_file(name, "float" if kind == "xnnpack" else "lce") for kind in kinds}
     workers = [Worker(kind, file, threads) for kind, file in files.items()]
     for worker in workers:
@@ -72,6 +78,7 @@ def compare(name: str, kinds: list[str], threads: int, rounds: int) -> None:
             worker.take_turn()
     ours = statistics.median(workers[0].seconds), min(workers[0].seconds)
     print(f"{name}, {threads} thread{'s' if threads > 1 else ''}, {rounds} turns each")
+    figures = {}
     for worker in workers:
         worker.end()
         median, best = statistics.median(worker.seconds), min(worker.seconds)
@@ -80,15 +87,33 @@ def compare(name: str, kinds: list[str], threads: int, rounds: int) -> None:
             f"best {best * 1e3:8.2f} ms ({best / ours[1]:5.2f})   {len(worker.seconds):5} runs   "
             f"peak {worker.peak_bytes / 2**20:6.1f} MiB"
         )
+        figures[worker.kind] = {
+            "median_ms": round(median * 1e3, 3),
+            "best_ms": round(best * 1e3, 3),
+            "runs": len(worker.seconds),
+            "peak_bytes": worker.peak_bytes,
+        }
+    return figures
 
 
-def compare_all(models: list[str], isa: list[str], peer: bool, threads: int, rounds: int) -> None:
+def cpu_name() -> str:
+    """What the kernel calls this machine's CPU."""
+    lines = Path("/proc/cpuinfo").read_text().splitlines()
+    return next((line.partition(":")[2].strip() for line in lines if line.startswith("model name")), "unknown")
+
+
+def compare_all(
+    models: list[str], isa: list[str], peer: bool, threads: int, rounds: int, output: Path | None = None
+) -> None:
     """Compares the runtimes on each network."""
     if peer and not PEER_PYTHON.is_file():
         raise ToolkitError(f"there is no {PEER_PYTHON}: bench/zoo/make_models.py says how to make that environment")
     peers = ["lce-best", "lce-default"] if peer else []
-    for name in models:
-        compare(name, ["litebnn", *(f"litebnn-{each}" for each in isa), *peers, "xnnpack"], threads, rounds)
+    kinds = ["litebnn", *(f"litebnn-{each}" for each in isa), *peers, "xnnpack"]
+    figures = {name: compare(name, kinds, threads, rounds) for name in models}
+    if output is not None:
+        settings = {"date": datetime.date.today().isoformat(), "cpu": cpu_name(), "threads": threads, "turns": rounds}
+        output.write_text(json.dumps({**settings, "models": figures}, indent=1) + "\n", encoding="utf-8")
 
 
 def main() -> int:
@@ -99,6 +124,7 @@ def main() -> int:
     parser.add_argument("--isa", action="append", default=[], help="run litebnn with this instruction set too")
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--rounds", type=int, default=15)
+    parser.add_argument("--output", type=Path, help="file that the figures are written to, as JSON")
     return run(parser, compare_all, None)
 
 

@@ -1,0 +1,92 @@
+"""Draws what bench.models has measured, the file bench/zoo/times.json, as docs/images/zoo.svg.
+
+    python -m bench.zoo.chart
+
+The picture has a light and a dark form in one file, and shows the one that its reader's system has.
+"""
+
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import matplotlib
+from matplotlib.figure import Figure
+
+from toolchains.targets import ROOT
+
+TIMES = ROOT / "bench" / "zoo" / "times.json"
+CHART = ROOT / "docs" / "images" / "zoo.svg"
+
+KINDS = {
+    "litebnn": "litebnn",
+    "lce-best": "Larq Compute Engine 0.16 at its best",
+    "xnnpack": "the float model, XNNPACK",
+}
+# The colours of each kind, of the text and of the ground, in light and in dark.
+COLOURS = {
+    "litebnn": ("#0b6e4f", "#3ddc97"),
+    "lce-best": ("#c8553d", "#f28f6b"),
+    "xnnpack": ("#6c757d", "#9aa5b1"),
+    "text": ("#1b1f24", "#e6edf3"),
+    "ground": ("#fdfdfc", "#14181d"),
+}
+
+
+def draw(times: dict[str, Any], figure: Figure) -> None:
+    """Draws a group of bars for each network: the medians in ms, from the shortest of litebnn's on.
+
+    Larq Compute Engine's defaults are left out: beside them all other bars would look alike.
+    """
+    light = {name: colours[0] for name, colours in COLOURS.items()}
+    networks = sorted(times["models"], key=lambda name: float(times["models"][name]["litebnn"]["median_ms"]))
+    axes = figure.add_subplot(facecolor=light["ground"])
+    longest = 0.0
+    for row, (kind, label) in enumerate(KINDS.items()):
+        places = [index + 0.26 * (row - 1) for index in range(len(networks))]
+        medians = [times["models"][name][kind]["median_ms"] for name in networks]
+        longest = max(longest, *medians)
+        bars = axes.barh(places, medians, height=0.24, color=light[kind], label=label)
+        axes.bar_label(bars, [f"{each:.3g} ms" for each in medians], padding=4, fontsize=8, color=light["text"])
+    axes.set_yticks(range(len(networks)), networks, color=light["text"], fontsize=10)
+    axes.tick_params(axis="y", length=0)
+    axes.invert_yaxis()
+    axes.set_xlim(0, longest * 1.12)
+    axes.tick_params(axis="x", colors=light["text"], labelsize=8)
+    axes.set_xlabel(
+        f"ms for one image of 224×224; {times['threads']} thread, {times['cpu']}, {times['date']}",
+        color=light["text"],
+        fontsize=8,
+    )
+    axes.spines[:].set_visible(False)
+    figure.legend(loc="outside upper left", ncols=3, frameon=False, fontsize=9, labelcolor=light["text"])
+
+
+def with_dark_colours(svg: str) -> str:
+    """The picture with a style that gives each colour its dark form where the reader's system is dark."""
+    rules = "".join(
+        f'[style*="{part}: {light}"]{{{part}:{dark}!important}}'
+        for light, dark in COLOURS.values()
+        for part in ("fill", "stroke")
+    )
+    style = f"<style>@media (prefers-color-scheme: dark){{{rules}}}</style>"
+    head, tag, rest = svg.partition("<defs>")
+    return f"{head}{style}\n {tag}{rest}"
+
+
+def main() -> int:
+    """The command line; returns the exit code."""
+    times = json.loads(TIMES.read_text(encoding="utf-8"))
+    # The same figures give the same file, and text stays text.
+    settings = {"svg.hashsalt": "litebnn", "svg.fonttype": "none", "font.family": "sans-serif"}
+    with matplotlib.rc_context(settings):
+        figure = Figure(figsize=(9, 4.2), layout="constrained", facecolor=COLOURS["ground"][0])
+        draw(times, figure)
+        figure.savefig(CHART, metadata={"Date": None})
+    CHART.write_text(with_dark_colours(CHART.read_text(encoding="utf-8")), encoding="utf-8")
+    print(CHART.relative_to(Path.cwd()) if CHART.is_relative_to(Path.cwd()) else CHART)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
