@@ -3,6 +3,7 @@
 import ast
 import importlib.util
 import inspect
+import json
 import re
 from pathlib import Path
 
@@ -36,6 +37,7 @@ PROJECT = read_toml(ROOT / "pyproject.toml")
 HOOK = PROJECT["tool"]["hatch"]["metadata"]["hooks"]["custom"]
 SOURCES = sorted(sources())
 REQUIREMENT = re.compile(r"\b([a-z][\w-]+)>=([\d.]*\d)")
+KINDS = ("litebnn", "lce-best", "lce-default", "xnnpack")
 TASKS = Collection.from_module(tasks)
 
 
@@ -238,3 +240,14 @@ def test_what_there_is_to_train_with_in_pytorch() -> None:
     (known,) = (node.value for node in tree.body if isinstance(node, ast.Assign) and node.targets[0].id == "__all__")
     named = {name for names, *_ in table("docs/torch.md", "name") for name in code(names)}
     assert named == {*ast.literal_eval(known)}
+
+
+def test_times_of_the_zoo_are_those_that_were_measured() -> None:
+    times = json.loads(read("bench/zoo/times.json"))["models"]
+    rows = {name: cells for name, *cells in table("docs/performance.md", "network")}
+    assert rows.keys() == times.keys()
+    for name, cells in rows.items():
+        ours, best, default, other = (times[name][kind]["median_ms"] for kind in KINDS)
+        assert [float(cell) for cell in cells] == [
+            pytest.approx(number, abs=0.051) for number in (ours, best, default, other, best / ours, other / ours)
+        ]

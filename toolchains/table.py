@@ -1,8 +1,9 @@
-"""Prints the table of targets, with what this machine has for each.
+"""Prints the table of targets, with what this machine has for each; or as docs/targets.md has it.
 
-python -m toolchains.table
+python -m toolchains.table [--markdown]
 """
 
+import argparse
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -10,12 +11,24 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
-from toolchains.command_line import exit_code
+from toolchains.command_line import run
 from toolchains.compilers import find_gcc, find_ndk, ziglang_program
 from toolchains.emulate import emulator
 from toolchains.targets import Target, ToolkitError, load_targets
 
 COLUMNS = ("target", "what it is for", "triple", "CPU", "glibc", "compilers found", "emulator found")
+DOCUMENTED = (
+    "target",
+    "for",
+    "family",
+    "triple",
+    "GCC",
+    "zig's CPU",
+    "emulated CPU",
+    "wheel",
+    "glibc at least",
+    "toolchains",
+)
 NO_TERMINAL = 1000  # characters in a line, where nothing says how many fit
 
 
@@ -47,10 +60,32 @@ def table() -> Table:
     return result
 
 
+def as_markdown() -> str:
+    """The targets and all that targets.toml says of them, as a table of a document."""
+    lines = [f"| {' | '.join(DOCUMENTED)} |", f"|{'---|' * len(DOCUMENTED)}"]
+    for target in load_targets().values():
+        flags = " ".join(target.gcc_flags)
+        cells = (target.name, target.family, target.triple, flags, target.zig_cpu, target.emulator_cpu, target.wheel)
+        toolchains = ", ".join(f"`{name}`" for name in target.toolchains)
+        code = (f"`{cell}`" if cell else "" for cell in cells)
+        name, *values = code
+        lines.append(f"| {' | '.join([name, target.description, *values, target.glibc, toolchains])} |")
+    return "\n".join(lines) + "\n"
+
+
+def print_table(markdown: bool) -> None:
+    """Prints one of the two tables."""
+    if markdown:
+        print(as_markdown(), end="")
+    else:
+        Console(width=None if sys.stdout.isatty() else NO_TERMINAL).print(table())
+
+
 def main() -> int:
     """The command line; returns the exit code."""
-    console = Console(width=None if sys.stdout.isatty() else NO_TERMINAL)
-    return exit_code(lambda: console.print(table()))
+    parser = argparse.ArgumentParser(prog="python -m toolchains.table", description="Print the table of targets.")
+    parser.add_argument("--markdown", action="store_true", help="as docs/targets.md has it")
+    return run(parser, print_table, None)
 
 
 if __name__ == "__main__":

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 
 from toolchains.targets import ROOT
@@ -15,6 +16,34 @@ PATH = re.compile(rf"(?<![\w./{{}}-])(?:{'|'.join(FOLDERS)})/[\w./*{{}},-]*[\w/*
 SPAN = re.compile(r"`([^`\n]+)`")
 COMMAND = re.compile(r"(?:invoke|python3 bootstrap\.py) ([a-z][\w-]*)([^#&|]*)")
 MODULE = re.compile(r"python3? -m ([\w.]+)")
+
+
+# A block of code, and the comment above it, which readers do not see: why no test can run it, or what runs before it.
+BLOCK = re.compile(
+    r"(?:^<!-- (?P<word>not run|given):\s(?P<comment>(?:(?!-->).)*?)\s-->\n)?^```(?P<language>.*?)\n(?P<text>.*?)^```$",
+    re.DOTALL | re.MULTILINE,
+)
+
+
+@dataclass(frozen=True)
+class Block:
+    """A block of code in a document."""
+
+    document: str
+    line: int
+    language: str
+    text: str
+    not_run: str  # why no test can run it; empty where it is run
+    given: str  # Python that runs before it
+
+
+def blocks(document: str) -> Iterator[Block]:
+    """The blocks of code of a document, in its order."""
+    text = read(document)
+    for found in BLOCK.finditer(text):
+        line = text.count("\n", 0, found.start("language")) + 1
+        reason, given = (found["comment"] if found["word"] == word else "" for word in ("not run", "given"))
+        yield Block(document, line, found["language"], found["text"], reason or "", given or "")
 
 
 def sources() -> Iterator[Path]:

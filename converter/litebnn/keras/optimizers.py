@@ -86,9 +86,9 @@ class CaseOptimizer(keras.optimizers.Optimizer):
 
     Args:
         predicate_optimizer_pairs: pairs of a function of a variable, and of the optimizer for the variables where it
-        is true. default_optimizer: for variables that nothing claims; without one these are not trained. Its learning
-        rate is what
-            callbacks see.
+            is true.
+        default_optimizer: for variables that nothing claims; without one these are not trained. Its learning rate is
+            what callbacks see.
         name: the optimizer's name.
 
     Raises:

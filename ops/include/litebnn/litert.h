@@ -5,11 +5,13 @@
 
 namespace litebnn {
 
-// `environment`: a litert::Environment, or anything with its GetHolder(). False after one line on stderr.
-//
-//   auto environment = litert::Environment::Create(options);  // without the CPU, see docs/library.md
-//   litebnn::RegisterAccelerator(*environment);
-//   auto model = litert::CompiledModel::Create(*environment, "model.tflite", litert::HwAccelerators::kCpu);
+/** Registers the delegate as an accelerator of `environment`, a litert::Environment or anything with its GetHolder().
+ * False after one line on stderr::
+ *
+ *   auto environment = litert::Environment::Create(options);  // without the CPU, see docs/library.md
+ *   litebnn::RegisterAccelerator(*environment);
+ *   auto model = litert::CompiledModel::Create(*environment, "model.tflite", litert::HwAccelerators::kCpu);
+ */
 template <class Environment>
 bool RegisterAccelerator(const Environment& environment) {
   return litebnn_register_accelerator(environment.GetHolder().handle) == 0;

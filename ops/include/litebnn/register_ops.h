@@ -7,11 +7,12 @@
 
 namespace litebnn {
 
-// Adds all ops to `resolver`: a tflite::MutableOpResolver, or anything with its
-// `AddCustom(const char* name, const TfLiteRegistration* registration)`.
-//
-//   tflite::ops::builtin::BuiltinOpResolver resolver;
-//   litebnn::RegisterOps(resolver);
+/** Adds all ops to `resolver`: a tflite::MutableOpResolver, or anything with its
+ * `AddCustom(const char* name, const TfLiteRegistration* registration)`::
+ *
+ *   tflite::ops::builtin::BuiltinOpResolver resolver;
+ *   litebnn::RegisterOps(resolver);
+ */
 template <class Resolver>
 void RegisterOps(Resolver& resolver) {
   std::size_t count = 0;

@@ -1,0 +1,84 @@
+"""Builds the site: this checkout in build/docs, and with --tags each release, a tag vN, in build/docs/vN.
+
+    python -m docs [--tags]
+
+Each page's sidebar lists the versions that are built with it. A release is built from its own sources, by its own
+settings, so that what it says stays as it was.
+"""
+
+import argparse
+import io
+import subprocess
+import sys
+import tarfile
+import tempfile
+from pathlib import Path
+
+from toolchains.command_line import run
+from toolchains.npm import Package, take_files
+from toolchains.targets import BUILD, ROOT, ToolkitError
+
+MERMAID = Package("mermaid", "11.12.1", "3bd65ddefe97fb2e01d976a01d4078f8d773bfc56c6a75a9abf08b564ce0f8b2")
+SCRIPTS = BUILD / f"mermaid-{MERMAID.version}"
+SITE = BUILD / "docs"
+
+
+def fetch_scripts() -> None:
+    """Brings what draws the diagrams in a reader's browser, so that the site needs no other one."""
+    if not SCRIPTS.is_dir():
+        BUILD.mkdir(exist_ok=True)
+        with tempfile.TemporaryDirectory(dir=BUILD) as work:
+            take_files(MERMAID, {"dist/mermaid.min.js": "mermaid.min.js"}, Path(work, "new"))
+            Path(work, "new").rename(SCRIPTS)
+
+
+def build(source: Path, out: Path, versions: list[str], site: str) -> None:
+    """Builds the site of one version; `site` is the way from it to the newest version's.
+
+    Raises:
+        ToolkitError: Sphinx found a mistake or gave a warning.
+    """
+    options = ["-W", "--keep-going", "-q", "-j", "auto", "-d", f"{out}-cache"]
+    values = ["-A", f"versions={','.join(versions)}", "-A", f"site={site}", "-D", f"html_static_path=_static,{SCRIPTS}"]
+    command: list[str | Path] = [sys.executable, "-m", "sphinx", *options, *values, "-c", source / "docs", source, out]
+    if subprocess.run(command, cwd=source).returncode:
+        raise ToolkitError(f"the site of {source} has mistakes: see above")
+
+
+def releases() -> list[str]:
+    """The tags of releases, the newest first."""
+    command = ["git", "tag", "--list", "v[0-9]*", "--sort=-version:refname"]
+    listed = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
+    if listed.returncode:
+        raise ToolkitError(f"git cannot list the releases: {listed.stderr.strip()}")
+    return listed.stdout.split()
+
+
+def unpack(tag: str, folder: Path) -> None:
+    """Writes the files of a release into a folder."""
+    archive = subprocess.run(["git", "archive", tag], cwd=ROOT, capture_output=True, check=True).stdout
+    with tarfile.open(fileobj=io.BytesIO(archive)) as tar:
+        tar.extractall(folder, filter="data")
+
+
+def build_all(tags: bool) -> None:
+    """Builds the site of this checkout, and on request those of the releases."""
+    versions = releases() if tags else []
+    fetch_scripts()
+    build(ROOT, SITE, versions, "")
+    for tag in versions:
+        with tempfile.TemporaryDirectory(prefix="litebnn-docs-") as source:
+            unpack(tag, Path(source))
+            build(Path(source), SITE / tag, versions, "../")
+    print(f"the site: {SITE / 'index.html'}")
+
+
+def main() -> int:
+    """The command line; returns the exit code."""
+    parser = argparse.ArgumentParser(prog="python -m docs", description="Build the site.")
+    parser.add_argument("--tags", action="store_true", help="build the site of each release too")
+    return run(parser, build_all, None)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,97 @@
+"""Sphinx's settings for the site, which `python -m docs` builds from the markdown files that a code host shows."""
+
+import os
+import re
+import shutil
+import sys
+from pathlib import Path
+from types import SimpleNamespace
+
+from pygments.lexers.special import TextLexer
+from sphinx.application import Sphinx
+from sphinx.ext.autodoc.mock import mock
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "converter"))
+
+import litebnn
+
+ROOT = Path(__file__).resolve().parents[1]
+
+# The navigation; every page is in it, or the build warns.
+SECTIONS = {
+    "Start": ("quick-start", "raspberry-pi", "keras", "torch", "from-larq-compute-engine"),
+    "Design": ("rules-for-models", "idioms", "compare"),
+    "Convert and run": ("converter", "command-line", "benchmark", "library", "board", "cross-compile", "targets", "troubleshooting"),
+    "Reference": ("ops", "python-api", "c-api", "performance"),
+    "Project": ("architecture", "testing", "../CONTRIBUTING", "../SECURITY"),
+}
+
+project = "litebnn"
+copyright = "the litebnn authors, Apache-2.0"
+version = release = litebnn.__version__
+root_doc = "README"
+include_patterns = ["README.md", "CONTRIBUTING.md", "SECURITY.md", "docs/*.md"]
+exclude_patterns = [path.name for path in ROOT.iterdir() if path.is_dir() and path.name != "docs"]
+extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon", "hawkmoth", "sphinx_copybutton"]
+
+myst_heading_anchors = 4
+default_role = "code"  # what single backticks are in docstrings
+highlight_language = "none"
+
+# The pages of litebnn.keras and litebnn.torch are made without the frameworks. litebnn.keras asks which Keras it has.
+autodoc_mock_imports = ["keras", "torch"]
+with mock(["keras"]):
+    import keras
+keras.__version__ = "3.0"
+keras.saving = SimpleNamespace(register_keras_serializable=lambda **_: lambda decorated: decorated)
+sys.modules["keras"] = keras
+autodoc_default_options = {"members": True, "member-order": "bysource"}
+autodoc_typehints = "signature"
+python_use_unqualified_type_names = True
+
+hawkmoth_root = str(ROOT / "ops" / "include")
+hawkmoth_clang = ["-I", hawkmoth_root]
+hawkmoth_compiler = os.environ.get("CXX", "c++")
+
+html_theme = "furo"
+html_title = f"litebnn {release}"
+html_static_path = ["_static"]  # docs/__main__.py adds the folder of mermaid.min.js
+html_js_files = [("mermaid.min.js", {"defer": "defer"}), ("diagrams.js", {"defer": "defer"})]
+html_css_files = ["site.css"]
+templates_path = ["_templates"]
+html_sidebars = {
+    "**": [
+        "sidebar/brand.html",
+        "versions.html",
+        "sidebar/search.html",
+        "sidebar/scroll-start.html",
+        "sidebar/navigation.html",
+        "sidebar/scroll-end.html",
+    ]
+}
+
+
+def add_navigation(app: Sphinx, name: str, source: list[str]) -> None:
+    """Puts the navigation behind README's text, which a code host would show as code."""
+    if name == root_doc:
+        for caption, pages in SECTIONS.items():
+            names = "\n".join(os.path.normpath(f"docs/{page}") for page in pages)
+            source[0] += f"\n```{{toctree}}\n:hidden:\n:caption: {caption}\n\n{names}\n```\n"
+
+
+def keep_bars(app: Sphinx, what: str, name: str, thing: object, options: object, lines: list[str]) -> None:
+    """Lets a docstring write |x| for a magnitude, which reStructuredText takes for the name of a replacement."""
+    lines[:] = [re.sub(r"\|(\w+)\|", r"\|\1\|", line) for line in lines]
+
+
+def name_the_start_page(app: Sphinx, error: Exception | None) -> None:
+    """Gives README, which links all other pages, the name under which a site's first page is looked for."""
+    if error is None:
+        shutil.copy2(Path(app.outdir, "README.html"), Path(app.outdir, "index.html"))
+
+
+def setup(app: Sphinx) -> None:
+    app.add_lexer("mermaid", TextLexer)
+    app.connect("source-read", add_navigation)
+    app.connect("autodoc-process-docstring", keep_bars)
+    app.connect("build-finished", name_the_start_page)

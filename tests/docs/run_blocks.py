@@ -1,0 +1,54 @@
+"""Runs blocks of code of the documents, in a process of their own and in the folder it is started in.
+
+    python -m tests.docs.run_blocks < BLOCKS > RESULTS
+
+BLOCKS is JSON: a list of objects with the fields of `tests.support.documents.Block`. RESULTS has a line for each: what
+it failed with, or nothing. The Python of a document shares one namespace.
+"""
+
+import contextlib
+import json
+import os
+import subprocess
+import sys
+import traceback
+from collections import defaultdict
+from typing import Any
+
+from toolchains.targets import ROOT
+
+
+def run_python(text: str, name: str, namespace: dict[str, Any]) -> str:
+    """What a block of Python fails with."""
+    try:
+        with contextlib.redirect_stdout(sys.stderr):
+            exec(compile(text, name, "exec"), namespace)
+    except (Exception, SystemExit):
+        return traceback.format_exc()
+    return ""
+
+
+def run_shell(text: str) -> str:
+    """What a block of commands fails with. They find the project's tasks as they would in its folder."""
+    invoke = f'invoke() {{ "{sys.executable}" -m invoke --search-root="{ROOT}" "$@"; }}'
+    command = ["bash", "-euo", "pipefail", "-c", f"{invoke}\n{text}"]
+    done = subprocess.run(command, capture_output=True, text=True)
+    return f"exit code {done.returncode}\n{done.stdout}{done.stderr}" if done.returncode else ""
+
+
+def main() -> None:
+    # The frameworks write to the standard output too, which is for the results.
+    results = os.fdopen(os.dup(1), "w")
+    os.dup2(2, 1)
+    namespaces: dict[str, dict[str, Any]] = defaultdict(lambda: {"__name__": "__main__"})
+    for block in json.load(sys.stdin):
+        name, namespace = f"{block['document']}, line {block['line']}", namespaces[block["document"]]
+        failure = run_python(block["given"], f"what is given for {name}", namespace)
+        if not failure:
+            is_python = block["language"] == "python"
+            failure = run_python(block["text"], name, namespace) if is_python else run_shell(block["text"])
+        print(json.dumps(failure), file=results, flush=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,87 @@
+"""Every block of commands and of Python in the documents runs, or says why it cannot."""
+
+import dataclasses
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.support.documents import DOCUMENTS, Block, blocks
+from tests.trainers.torch_environment import torch_python
+from toolchains.targets import ROOT
+
+RUN = {"python", "sh"}
+SHOWN = {"c", "cpp", "mermaid", "text", "toml", "{eval-rst}"}
+BLOCKS = [block for path in DOCUMENTS for block in blocks(str(path.relative_to(ROOT)))]
+PYTORCHS = "docs/torch.md"  # the one document that needs PyTorch, which has an environment of its own
+
+# The models that the documents speak of, small ones here.
+FILES = {
+    "float.tflite": "tests/golden/conv_pool_bn_conv.float.tflite",
+    "model.tflite": "tests/golden/conv_pool_bn_conv.lce.tflite",
+    "digits.tflite": "examples/label_image/digits.tflite",
+    "digit.bmp": "examples/label_image/digit.bmp",
+    "labels.txt": "examples/label_image/labels.txt",
+}
+
+
+def is_run(block: Block) -> bool:
+    return block.language in RUN and not block.not_run
+
+
+def results_of(chosen: list[Block], folder: Path, python: Path | str) -> dict[Block, str]:
+    """What each block failed with."""
+    for name, source in FILES.items():
+        shutil.copy2(ROOT / source, folder / name)
+    variables = {
+        "PATH": os.pathsep.join([str(Path(python).parent), os.environ["PATH"]]),
+        "PYTHONPATH": str(ROOT),
+    }
+    environment = {name: value for name, value in os.environ.items() if name != "TF_USE_LEGACY_KERAS"} | variables
+    done = subprocess.run(
+        [str(python), "-m", "tests.docs.run_blocks"],
+        input=json.dumps([dataclasses.asdict(block) for block in chosen]),
+        cwd=folder,
+        env=environment,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    return dict(zip(chosen, map(json.loads, done.stdout.splitlines()), strict=True))
+
+
+@pytest.fixture(scope="module")
+def results(library: None, tmp_path_factory: pytest.TempPathFactory) -> dict[Block, str]:
+    pytest.importorskip("tensorflow", reason="needs TensorFlow: python3 bootstrap.py test")
+    chosen = [block for block in BLOCKS if is_run(block) and block.document != PYTORCHS]
+    return results_of(chosen, tmp_path_factory.mktemp("documents"), sys.executable)
+
+
+@pytest.fixture(scope="module")
+def pytorchs(library: None, tmp_path_factory: pytest.TempPathFactory) -> dict[Block, str]:
+    chosen = [block for block in BLOCKS if is_run(block) and block.document == PYTORCHS]
+    return results_of(chosen, tmp_path_factory.mktemp("pytorch"), torch_python())
+
+
+def test_the_language_of_a_block_says_whether_it_is_run() -> None:
+    assert {f"{block.document}:{block.line}" for block in BLOCKS if block.language not in RUN | SHOWN} == set()
+
+
+def test_only_what_could_run_says_why_it_does_not() -> None:
+    marked = [block for block in BLOCKS if block.not_run or block.given]
+    assert len([block for block in marked if block.not_run]) > 10
+    assert [block for block in marked if block.language not in RUN] == []
+
+
+@pytest.mark.parametrize(
+    "block",
+    [pytest.param(block, id=f"{block.document}:{block.line}") for block in BLOCKS if block.language in RUN],
+)
+def test_a_block_runs(block: Block, request: pytest.FixtureRequest) -> None:
+    if block.not_run:
+        pytest.skip(f"{block.document}: {block.not_run}")
+    failure = request.getfixturevalue("pytorchs" if block.document == PYTORCHS else "results")[block]
+    assert failure == ""

@@ -1,0 +1,169 @@
+"""The site: it builds without a warning, all of its links lead somewhere, and it says what the sources say."""
+
+import html.parser
+import os
+import re
+import subprocess
+import urllib.parse
+from pathlib import Path
+
+import pytest
+
+from docs import __main__ as site
+from tests.support.documents import DOCUMENTS, read, sources, table
+from toolchains.table import as_markdown
+from toolchains.targets import ROOT, ToolkitError
+
+
+class Page(html.parser.HTMLParser):
+    """What a page links, and the anchors that it has."""
+
+    def __init__(self, path: Path) -> None:
+        super().__init__()
+        self.links: set[str] = set()
+        self.anchors: set[str] = set()
+        self.feed(path.read_text(encoding="utf-8"))
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        values = dict(attrs)
+        self.links |= {value for name in ("href", "src") if (value := values.get(name))}
+        self.anchors |= {value for name in ("id", "name") if (value := values.get(name))}
+
+
+@pytest.fixture(scope="module")
+def pages(tmp_path_factory: pytest.TempPathFactory) -> dict[Path, Page]:
+    """The pages of the site, which has been built without a warning."""
+    pytest.importorskip("sphinx", reason="needs Sphinx: the extra `docs`")
+    out = tmp_path_factory.mktemp("site") / "docs"
+    try:
+        site.fetch_scripts()
+    except ToolkitError as error:
+        pytest.skip(str(error))
+    site.build(ROOT, out, ["v9.9"], "")
+    return {path: Page(path) for path in out.rglob("*.html")}
+
+
+def test_every_document_is_a_page(pages: dict[Path, Page]) -> None:
+    assert {path.stem for path in DOCUMENTS} <= {path.stem for path in pages}
+
+
+def test_links_within_the_site_lead_somewhere(pages: dict[Path, Page]) -> None:
+    external, broken = set(), []
+    for path, page in pages.items():
+        for link in page.links:
+            parts = urllib.parse.urlsplit(link)
+            if parts.scheme or parts.netloc:
+                external.add(link)
+                continue
+            target = (path.parent / urllib.parse.unquote(parts.path)).resolve() if parts.path else path
+            if "v9.9" in target.parts:  # the version that the fixture speaks of
+                continue
+            anchors = pages[target].anchors if target in pages else set()
+            if not target.is_file() or (parts.fragment and target in pages and parts.fragment not in anchors):
+                broken.append(f"{path.name}: {link}")
+    print("not fetched:", *sorted(external), sep="\n  ")
+    assert broken == []
+    assert {urllib.parse.urlsplit(link).scheme for link in external} <= {"https", "data", "mailto"}
+
+
+def test_nothing_is_loaded_from_elsewhere(pages: dict[Path, Page]) -> None:
+    for path in pages:
+        text = path.read_text(encoding="utf-8")
+        assert re.findall(r"<(?:script|link|img)[^>]+(?:src|href)=\"(?:https?:)?//[^\"]*", text) == [], path.name
+
+
+def test_the_versions_are_in_the_sidebar(pages: dict[Path, Page]) -> None:
+    assert all("v9.9/index.html" in " ".join(page.links) for path, page in pages.items() if path.parent.name == "docs")
+
+
+def text_of(path: Path) -> str:
+    return re.sub(r"<[^>]+>", "", path.read_text(encoding="utf-8"))
+
+
+def test_the_apis_are_there(pages: dict[Path, Page]) -> None:
+    """Every public name, and every function of the headers."""
+    import litebnn
+
+    names = {f"litebnn.{name}" for name in litebnn.__all__}
+    exported = set(re.findall(r"^LITEBNN_EXPORT [^(]*?(\w+)\(", read("ops/include/litebnn/litebnn.h"), re.MULTILINE))
+    assert len(exported) > 4
+    python, c = (next(path for path in pages if path.name == f"{name}.html") for name in ("python-api", "c-api"))
+    assert names <= pages[python].anchors
+    assert {"litebnn.torch.BinaryConv2d", "litebnn.keras.layers.QuantConv2D"} <= pages[python].anchors
+    assert {name for name in exported if f"c.{name}" not in pages[c].anchors} == set()
+    assert "RegisterOps" in text_of(c)
+    assert "RegisterAccelerator" in text_of(c)
+
+
+@pytest.mark.usefixtures("pages")
+def test_a_broken_reference_is_an_error(tmp_path: Path) -> None:
+    (tmp_path / "docs" / "_static").mkdir(parents=True)
+    (tmp_path / "docs" / "conf.py").write_text("extensions = ['myst_parser']\n")
+    page = tmp_path / "index.md"
+    page.write_text("# A page\n\n[a link](index.md)\n")
+    site.build(tmp_path, tmp_path / "out", [], "")
+    page.write_text("# A page\n\n[a link](nowhere.md)\n")
+    with pytest.raises(ToolkitError, match="has mistakes"):
+        site.build(tmp_path, tmp_path / "out", [], "")
+
+
+def test_releases_are_built_from_their_own_sources(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    identity = {f"GIT_{who}_{what}": "a@b" for who in ("AUTHOR", "COMMITTER") for what in ("NAME", "EMAIL")}
+    for name, value in identity.items():
+        monkeypatch.setenv(name, value)
+
+    def git(*words: str) -> None:
+        subprocess.run(["git", *words], cwd=tmp_path, check=True, capture_output=True, env=os.environ)
+
+    git("init")
+    for version in ("v0.9", "v0.10"):
+        (tmp_path / "README.md").write_text(f"litebnn {version}")
+        git("add", "README.md")
+        git("commit", "-m", version)
+        git("tag", version)
+    (tmp_path / "README.md").write_text("newer")
+    built = {}
+
+    def build(source: Path, out: Path, versions: list[str], way: str) -> None:
+        built[out.name] = ((source / "README.md").read_text(), versions, way)
+
+    monkeypatch.setattr(site, "ROOT", tmp_path)
+    monkeypatch.setattr(site, "build", build)
+    monkeypatch.setattr(site, "fetch_scripts", lambda: None)
+    site.build_all(tags=True)
+    versions = ["v0.10", "v0.9"]
+    assert built == {
+        "docs": ("newer", versions, ""),
+        "v0.10": ("litebnn v0.10", versions, "../"),
+        "v0.9": ("litebnn v0.9", versions, "../"),
+    }
+
+
+def test_the_table_of_targets_is_made_from_the_targets() -> None:
+    assert as_markdown() in read("docs/targets.md"), "python -m toolchains.table --markdown"
+
+
+RUNTIMES_OWN = "Encountered unresolved custom op"
+
+
+def messages() -> list[str]:
+    headings = re.findall(r"^\| message \|.*?(?=^#|\Z)", read("docs/troubleshooting.md"), re.MULTILINE | re.DOTALL)
+    return [found for part in headings for found in re.findall(r"^\| `(.*?)` \| ", part, re.MULTILINE)]
+
+
+def test_messages_that_are_explained_are_those_of_the_sources() -> None:
+    """Every part between two … stands in one file, whose neighbouring literals are one text."""
+    suffixes = {".py", ".cc", ".h"}
+    code = [path for path in sources() if path.suffix in suffixes and not path.is_relative_to(ROOT / "tests")]
+    texts = [re.sub(r'"\s*\n?\s*f?"', "", path.read_text(encoding="utf-8")).replace('\\"', '"') for path in code]
+    found = messages()
+    assert len(found) > 25
+    parts = {message: [part.strip() for part in message.split("…") if part.strip(' "')] for message in found}
+    assert all(any(len(part) > 12 for part in of) for of in parts.values())
+    unknown = [message for message, of in parts.items() if not any(all(part in text for part in of) for text in texts)]
+    assert unknown == [message for message in found if message.startswith(RUNTIMES_OWN)]
+
+
+def test_every_row_says_what_to_do() -> None:
+    rows = [row for line in ("message",) for row in table("docs/troubleshooting.md", line)]
+    assert all(len(row) == 2 and row[1] for row in rows)
