@@ -17,6 +17,8 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from litebnn.convert import convert_keras_model, convert_saved_model, convert_tflite, convert_torch_model
     from litebnn.errors import ConversionError
+    from litebnn.evaluate.metrics import Evaluation
+    from litebnn.evaluate.run import evaluate_models
     from litebnn.report.conversion import ConversionReport
     from litebnn.runtime import CompiledModel, Interpreter, environment, find_library, load_delegate, register_ops
 
@@ -26,12 +28,14 @@ _HOME = {
     "CompiledModel": "litebnn.runtime",
     "ConversionError": "litebnn.errors",
     "ConversionReport": "litebnn.report.conversion",
+    "Evaluation": "litebnn.evaluate.metrics",
     "Interpreter": "litebnn.runtime",
     "convert_keras_model": "litebnn.convert",
     "convert_saved_model": "litebnn.convert",
     "convert_tflite": "litebnn.convert",
     "convert_torch_model": "litebnn.convert",
     "environment": "litebnn.runtime",
+    "evaluate_models": "litebnn.evaluate.run",
     "find_library": "litebnn.runtime",
     "load_delegate": "litebnn.runtime",
     "register_ops": "litebnn.runtime",
@@ -41,12 +45,14 @@ __all__ = [
     "CompiledModel",
     "ConversionError",
     "ConversionReport",
+    "Evaluation",
     "Interpreter",
     "convert_keras_model",
     "convert_saved_model",
     "convert_tflite",
     "convert_torch_model",
     "environment",
+    "evaluate_models",
     "find_library",
     "load_delegate",
     "register_ops",

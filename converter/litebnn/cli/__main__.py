@@ -1,3 +1,5 @@
 from litebnn.cli import main
 
-raise SystemExit(main())
+# Processes that a command starts import this module anew, and must not run the command once more.
+if __name__ == "__main__":
+    raise SystemExit(main())

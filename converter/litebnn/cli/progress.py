@@ -37,6 +37,37 @@ def progress(step: str) -> Iterator[Callable[[str], None]]:
 
 
 @contextmanager
+def counting(what: str) -> Iterator[tuple[Callable[[int, int | None], None], Callable[[str], None]]]:
+    """Shows how many of a large number are done, with rate and remaining time, where stderr is a terminal.
+
+    Args:
+        what: is counted, such as "images".
+
+    Returns:
+        A function that is called with how many are done, and of how many (None where that is not known); and one that
+        prints a line on stderr meanwhile.
+    """
+    with _native_logs_silenced() as terminal:
+        if not terminal.isatty():
+            yield lambda done, total: None, lambda line: print(line, file=terminal, flush=True)
+            return
+        from rich.console import Console
+        from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+        rate = TextColumn("{task.fields[rate]}")
+        columns = (BarColumn(), MofNCompleteColumn(), TextColumn(what), rate, TimeRemainingColumn())
+        console = Console(file=terminal, markup=False, emoji=False, highlight=False)
+        with Progress(*columns, console=console, transient=True) as bar:
+            task = bar.add_task("", total=None, rate="")
+
+            def count(done: int, total: int | None) -> None:
+                speed = bar.tasks[0].speed
+                bar.update(task, completed=done, total=total, rate=f"{speed:.1f}/s" if speed else "")
+
+            yield count, console.print
+
+
+@contextmanager
 def _native_logs_silenced() -> Iterator[TextIO]:
     """Gives the terminal for our own progress."""
     with os.fdopen(os.dup(2), "w") as terminal, Path(os.devnull).open("w") as nowhere:

@@ -1,0 +1,106 @@
+"""`litebnn evaluate`: how well models do on a data set, on every core, a cluster, or boards."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from litebnn.cli.parsing import add_command, add_json, at_least
+
+if TYPE_CHECKING:
+    from litebnn.evaluate.metrics import Evaluation
+
+# How many of the most frequent confusions are printed; --json has all.
+_CONFUSIONS = 5
+
+
+def add_to(commands: Any) -> None:
+    """Adds the command to those of the command line (`commands` is argparse's)."""
+    parser = add_command(
+        commands,
+        "evaluate",
+        "count what models get right on a data set",
+        "evaluate binary.tflite float.tflite --data=imagenet/val --preprocess=zoo",
+        "evaluate binary.tflite --data=cifar10.npz --workers=4 --json > figures.json",
+        "evaluate binary.tflite --data=my_data:batches --scheduler=tcp://10.0.0.2:8786",
+    )
+    parser.add_argument("models", type=Path, nargs="+", metavar="MODEL", help=".tflite file")
+    parser.add_argument(
+        "--data",
+        required=True,
+        metavar="SOURCE",
+        help="folder of class folders, .npz file, parquet file or folder, or module:function that yields batches",
+    )
+    parser.add_argument(
+        "--preprocess",
+        default="auto",
+        metavar="RECIPE",
+        help="auto, none, [-1,1], [0,1], zoo, MEAN/STD such as 127.5/127.5, or module:function",
+    )
+    parser.add_argument("--batch-size", type=at_least(1), default=32, metavar="N", help="samples of a task, 32")
+    parser.add_argument(
+        "--workers", type=at_least(0), metavar="N", help="processes to run on, by default one a core; 0: this one alone"
+    )
+    parser.add_argument("--scheduler", metavar="ADDRESS", help="run on the workers of a Dask cluster that exists")
+    parser.add_argument(
+        "--partial", type=Path, metavar="FILE", help="keeps results while it runs; by default a file named by the job"
+    )
+    add_json(parser)
+    parser.set_defaults(run=_run)
+
+
+def _run(options: argparse.Namespace) -> None:
+    from litebnn.cli.output import print_json
+    from litebnn.cli.progress import counting
+    from litebnn.errors import printable
+    from litebnn.evaluate.run import evaluate_models
+
+    with counting("images") as (progress, say):
+        evaluation = evaluate_models(
+            options.models,
+            options.data,
+            preprocess=options.preprocess,
+            batch_size=options.batch_size,
+            workers=options.workers,
+            scheduler=options.scheduler,
+            partial=options.partial or True,
+            progress=progress,
+            tell=lambda line: say(f"litebnn: {printable(line)}"),
+        )
+    if options.json:
+        print_json(evaluation.to_dict())
+    else:
+        _print(evaluation)
+
+
+def _print(evaluation: Evaluation) -> None:
+    from litebnn.cli.output import print_table
+    from litebnn.errors import printable
+
+    counts, numbers = evaluation.counts, range(len(evaluation.models))
+    same = [f"same as {i + 1}" for i in numbers] if len(numbers) > 1 else []
+    columns = ["model", "top-1", "top-5", "ms/image", *same]
+    rows = [
+        (
+            name,
+            _percent(evaluation.top_1(i)),
+            _percent(evaluation.top_5(i)),
+            f"{1000 * counts.models[i].seconds / counts.samples:.2f}",
+            *(_percent(evaluation.agreement(i, j)) for j, _ in enumerate(same)),
+        )
+        for i, name in enumerate(evaluation.models)
+    ]
+    print_table(columns, rows, numbers=columns[1:])
+    for i, model in enumerate(evaluation.models):
+        wrong = sorted((-count, label, one) for label, one, count in evaluation.confusion(i) if label != one)
+        for count, label, one in wrong[:_CONFUSIONS]:
+            names = [evaluation.classes.get(each, str(each)) for each in (label, one)]
+            print(printable(f"· {model} takes {-count} of {names[0]} for {names[1]}"))
+    left_out = f", {len(evaluation.left_out)} left out" if evaluation.left_out else ""
+    rate = f"{evaluation.images_per_second:.1f} images/s"
+    print(f"{counts.samples} images{left_out}, {evaluation.seconds:.1f} s, {rate}")
+
+
+def _percent(share: float | None) -> str:
+    return "" if share is None else f"{100 * share:.2f} %"

@@ -1,0 +1,131 @@
+"""Counts what models got right; the order of the batches makes no difference."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field
+from typing import Any
+
+from litebnn.evaluate.scoring import Result
+
+
+@dataclass
+class ModelCounts:
+    """What one model did.
+
+    Attributes:
+        top_1, top_5: how many samples have their label as the best class, or among the best five.
+        seconds: how long the model itself ran, over all processes.
+        confusion: how often samples of a label got a class as the best: {(label, class): count}.
+    """
+
+    top_1: int = 0
+    top_5: int = 0
+    seconds: float = 0.0
+    confusion: Counter[tuple[int, int]] = field(default_factory=Counter)
+
+
+@dataclass
+class Counts:
+    """What all models did.
+
+    Attributes:
+        models: for each model.
+        samples: how many were run.
+        labelled: how many of them have a label.
+        agreements: {(i, j): on how many samples models i and j have the same best class}, i < j.
+        left_out: name and reason of each sample that could not be read, by batch.
+    """
+
+    models: list[ModelCounts]
+    samples: int = 0
+    labelled: int = 0
+    agreements: Counter[tuple[int, int]] = field(default_factory=Counter)
+    left_out: dict[int, list[tuple[str, str]]] = field(default_factory=dict)
+
+    def add(self, index: int, result: Result) -> None:
+        """Adds a batch."""
+        best = [[classes[0] for classes in model] for model in result["top"]]
+        self.samples += len(best[0])
+        self.labelled += 0 if result["labels"] is None else len(best[0])
+        if result["left_out"]:
+            self.left_out[index] = [(name, reason) for name, reason in result["left_out"]]
+        for counts, seconds, first, top in zip(self.models, result["seconds"], best, result["top"], strict=True):
+            counts.seconds += seconds
+            labels = result["labels"] or ()
+            counts.top_1 += sum(label == one for label, one in zip(labels, first, strict=False))
+            counts.top_5 += sum(label in five for label, five in zip(labels, top, strict=False))
+            counts.confusion.update(zip(labels, first, strict=False))
+        for i, one in enumerate(best):
+            for j, other in enumerate(best[:i]):
+                self.agreements[j, i] += sum(a == b for a, b in zip(one, other, strict=True))
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """How well models did on a data set.
+
+    Attributes:
+        models: their names.
+        data: the data set's name.
+        classes: the names of the classes by their labels, where they have names.
+        counts: what was counted.
+        seconds: how long it took, without what was known from a partial file.
+        images_per_second: over all processes or boards, in that time.
+    """
+
+    models: tuple[str, ...]
+    data: str
+    preprocess: str
+    classes: dict[int, str]
+    counts: Counts
+    seconds: float
+    images_per_second: float
+
+    def top_1(self, model: int = 0) -> float | None:
+        """The share of samples that a model gets right; None where there are no labels."""
+        return self.counts.models[model].top_1 / self.counts.labelled if self.counts.labelled else None
+
+    def top_5(self, model: int = 0) -> float | None:
+        """The share of samples whose label is among a model's best five classes; None where there are no labels."""
+        return self.counts.models[model].top_5 / self.counts.labelled if self.counts.labelled else None
+
+    def confusion(self, model: int = 0) -> list[tuple[int, int, int]]:
+        """Label, best class and how many samples, in the order of labels and classes; only what did happen."""
+        return [(label, one, count) for (label, one), count in sorted(self.counts.models[model].confusion.items())]
+
+    def agreement(self, first: int, second: int) -> float:
+        """The share of samples for which two models have the same best class."""
+        if first == second:
+            return 1.0
+        return self.counts.agreements[min(first, second), max(first, second)] / max(1, self.counts.samples)
+
+    @property
+    def left_out(self) -> list[tuple[str, str]]:
+        """Name and reason of each sample that could not be read, in the order of the data set."""
+        return [each for index in sorted(self.counts.left_out) for each in self.counts.left_out[index]]
+
+    def to_dict(self) -> dict[str, Any]:
+        """All of it, as JSON can hold it."""
+        numbers = range(len(self.models))
+        return {
+            "data": self.data,
+            "preprocess": self.preprocess,
+            "samples": self.counts.samples,
+            "labelled": self.counts.labelled,
+            "left_out": [list(each) for each in self.left_out],
+            "classes": {str(label): name for label, name in self.classes.items()},
+            "models": [
+                {
+                    "model": self.models[i],
+                    "top_1": self.top_1(i),
+                    "top_5": self.top_5(i),
+                    "confusion": [list(each) for each in self.confusion(i)],
+                    "seconds": self.counts.models[i].seconds,
+                }
+                for i in numbers
+            ],
+            "agreement": [[self.agreement(i, j) for j in numbers] for i in numbers],
+            "seconds": self.seconds,
+            "images_per_second": self.images_per_second,
+        }

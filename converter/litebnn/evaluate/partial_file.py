@@ -1,0 +1,126 @@
+"""Results that outlive an interruption: a line for each batch, with a checksum, behind a first line that says of what.
+
+A line is written at once and behind the others, so that whatever ends the process, each line is whole or is not taken.
+"""
+
+from __future__ import annotations
+
+import errno
+import fcntl
+import json
+import os
+import zlib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, BinaryIO
+
+from litebnn.errors import printable
+from litebnn.evaluate.batches import Batch
+from litebnn.evaluate.scoring import Result
+from litebnn.model_files import write_whole
+
+_FORMAT = "litebnn partial results 1"
+
+
+class PartialFile:
+    """The results that a file holds, and more of them.
+
+    Args:
+        path: the file, which is made where it is not there.
+        job: what tells this job from others, by what the user gave: strings.
+
+    Raises:
+        ValueError: the file is none of ours, is of another job, or another process writes to it.
+        OSError: it cannot be read or made.
+    """
+
+    def __init__(self, path: Path, job: dict[str, Any]) -> None:
+        self._path = path
+        header = {"format": _FORMAT, **job}
+        if not path.exists():
+            write_whole(path, _line(header))
+        self._handle = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CLOEXEC)
+        try:
+            with path.open("rb") as file:
+                self._check(header, file)
+                self._digests = dict(self._read(file))
+        except BaseException:
+            self.close()
+            raise
+
+    def _check(self, header: dict[str, Any], file: BinaryIO) -> None:
+        try:
+            fcntl.flock(self._handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise ValueError(f"{self._path} is in use: another process writes its results there") from None
+        found = _content(file.readline())
+        if found is None or found.get("format") != _FORMAT:
+            raise ValueError(f"{self._path} holds no partial results of litebnn evaluate: name another file")
+        for name, wanted in header.items():
+            if found.get(name) != wanted:
+                raise ValueError(
+                    printable(
+                        f"{self._path} holds results of another job: its {name} is {found.get(name)}, "
+                        f"not {wanted}; remove it, or name another file"
+                    )
+                )
+
+    def _read(self, file: BinaryIO) -> Iterator[tuple[int, int]]:
+        """The number and digest of each batch whose line is whole; a last line that was cut off goes."""
+        end = file.tell()
+        for line in file:
+            end += len(line) if line.endswith(b"\n") else 0
+            found = _content(line)
+            if found is not None:
+                yield int(found["batch"]), int(found["digest"])
+        os.ftruncate(self._handle, end)
+
+    def kept(self) -> Iterator[tuple[int, Result]]:
+        """The number and result of each batch; each once."""
+        told: set[int] = set()
+        with self._path.open("rb") as file:
+            next(file)
+            for found in filter(None, map(_content, file)):
+                if found["batch"] not in told:
+                    told.add(found["batch"])
+                    yield found["batch"], found["result"]
+
+    def has(self, batch: Batch) -> bool:
+        """Whether a batch's result is here.
+
+        Raises:
+            ValueError: there is one, but of other samples.
+        """
+        if batch.index not in self._digests:
+            return False
+        if self._digests[batch.index] != batch.digest:
+            raise ValueError(f"{self._path} holds results of other samples for batch {batch.index}: remove it")
+        return True
+
+    def add(self, batch: Batch, result: Result) -> None:
+        """Keeps a result.
+
+        Raises:
+            OSError: it cannot be written; what was kept before is safe.
+        """
+        line = _line({"batch": batch.index, "digest": batch.digest, "result": result})
+        if os.write(self._handle, line) != len(line):
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(self._path))
+
+    def close(self) -> None:
+        """Lets other processes have the file."""
+        os.close(self._handle)
+
+
+def _line(content: dict[str, Any]) -> bytes:
+    text = json.dumps(content, separators=(",", ":")).encode()
+    return b"%08x %s\n" % (zlib.crc32(text), text)
+
+
+def _content(line: bytes) -> dict[str, Any] | None:
+    """What a line holds; None where it is not whole."""
+    checksum, _, text = line.rstrip(b"\n").partition(b" ")
+    if not line.endswith(b"\n") or checksum != b"%08x" % zlib.crc32(text):
+        return None
+    found = json.loads(text)
+    return found if isinstance(found, dict) else None

@@ -1,0 +1,167 @@
+"""Preprocessing by name: from what a data set holds to what a model takes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from litebnn.evaluate.batches import Array
+from litebnn.evaluate.extras import fingerprint_of, import_function, is_function_name
+from litebnn.evaluate.images import resize, resize_bicubic, with_channels
+
+# larq-zoo's, which are those of ImageNet, in units of pixels.
+_ZOO_MEAN = np.array([0.485, 0.456, 0.406], np.float32) * 255
+_ZOO_STD = np.array([0.229, 0.224, 0.225], np.float32) * 255
+_ZOO_SIZE, _ZOO_BORDER = 224, 32
+
+NAMES = ("auto", "none", "[-1,1]", "[0,1]", "zoo")
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """How samples are made ready.
+
+    Attributes:
+        name: as it was given; it has all that another process needs to make the same recipe.
+        folder: where the module of a function is looked for, besides where Python looks.
+        fingerprint: tells it from other recipes, and from another version of the same function.
+    """
+
+    name: str
+    folder: str = ""
+    fingerprint: str = ""
+    function: Callable[[Array], Any] | None = field(default=None, compare=False)
+
+    def prepared(self) -> Callable[[Array, tuple[int, ...]], Array]:
+        """The function of a sample and the shape that a model takes (without the batch).
+
+        Raises:
+            ValueError: there is no such function.
+        """
+        if self.function is not None:
+            return lambda sample, shape: _own(self.function, self.name, sample, shape)
+        if is_function_name(self.name):
+            function = import_function(self.name, self.folder)
+            return lambda sample, shape: _own(function, self.name, sample, shape)
+        if self.name == "zoo":
+            return _zoo
+        if self.name == "auto":
+            return lambda sample, shape: _scaled(sample, shape, *((127.5, 127.5) if sample.dtype == np.uint8 else ()))
+        return lambda sample, shape: _scaled(sample, shape, *_mean_and_std(self.name))
+
+
+def open_recipe(preprocess: str | Callable[[Array], Any], folder: str = "") -> Recipe:
+    """Finds out what a recipe is.
+
+    Args:
+        preprocess: one of NAMES; MEAN/STD, each a number or one for each channel, with commas; module:function or a
+            function itself, of one sample as the data set holds it (images: uint8 [height, width, channels]), that
+            gives what the model takes.
+        folder: where the module of a function is looked for, besides where Python looks.
+
+    Raises:
+        ValueError: it is none of these.
+
+    Example:
+        >>> open_recipe("127.5/127.5").prepared()(np.full((1, 1, 1), 255, np.uint8), (1, 1, 1))
+        array([[[1.]]], dtype=float32)
+    """
+    if callable(preprocess):
+        return Recipe(fingerprint_of(preprocess), folder, fingerprint_of(preprocess), preprocess)
+    if is_function_name(preprocess):
+        return Recipe(preprocess, folder, fingerprint_of(import_function(preprocess, folder)))
+    if preprocess not in NAMES:
+        _mean_and_std(preprocess)
+    return Recipe(preprocess, folder, preprocess)
+
+
+def _mean_and_std(name: str) -> tuple[Any, ...]:
+    """What is subtracted, and what is then divided by; nothing where samples stay as they are."""
+    known: dict[str, tuple[Any, ...]] = {"none": (), "[-1,1]": (127.5, 127.5), "[0,1]": (0.0, 255.0)}
+    if name in known:
+        return known[name]
+    try:
+        mean, std = (np.array([float(part) for part in side.split(",")], np.float32) for side in name.split("/"))
+        if not (np.isfinite(mean).all() and np.isfinite(std).all() and std.all()):
+            raise ValueError
+    except ValueError:
+        expected = f"{', '.join(NAMES)}, MEAN/STD such as 127.5/127.5, or module:function"
+        raise ValueError(f"preprocess is {name}, expected {expected}") from None
+    return mean, std
+
+
+def _scaled(sample: Array, shape: tuple[int, ...], mean: Any = None, std: Any = None) -> Array:
+    values = _fitting(sample, shape).astype(np.float32)
+    if mean is None:
+        return values
+    per_channel = max(np.size(mean), np.size(std))
+    if per_channel > 1 and (not shape or per_channel not in (shape[-1], shape[0])):
+        raise ValueError(f"preprocess has {per_channel} numbers, the model takes {list(shape)}")
+    if per_channel > 1 and per_channel != shape[-1]:
+        mean, std = (np.reshape(each, (-1, *(1,) * (len(shape) - 1))) for each in (mean, std))
+    return ((values - np.float32(mean)) / np.float32(std)).astype(np.float32)
+
+
+def _zoo(sample: Array, shape: tuple[int, ...]) -> Array:
+    """What larq-zoo's preprocess_input does: the middle of the image, its size bicubic, ImageNet's mean and deviation.
+
+    The share of the image that is taken is that of 224 pixels and a border of 32, whatever the model's size.
+    """
+    height, width, channels, is_first = _image_shape(shape)
+    pixels = with_channels(_as_image(sample), channels)
+    side = int(np.float32(_ZOO_SIZE / (_ZOO_SIZE + _ZOO_BORDER)) * np.float32(min(pixels.shape[:2])))
+    top, left = ((size - side + 1) // 2 for size in pixels.shape[:2])
+    values = resize_bicubic(pixels[top : top + side, left : left + side], height, width)
+    if channels != len(_ZOO_MEAN):
+        raise ValueError(f"the recipe zoo is for images of 3 channels, the model takes {list(shape)}")
+    values = (values - _ZOO_MEAN) / _ZOO_STD
+    return np.moveaxis(values, -1, 0) if is_first else values
+
+
+def _own(function: Any, name: str, sample: Array, shape: tuple[int, ...]) -> Array:
+    result = np.asarray(function(sample))
+    if result.shape != shape:
+        raise ValueError(f"{name} gives {list(result.shape)}, the model takes {list(shape)}")
+    return result
+
+
+def _fitting(sample: Array, shape: tuple[int, ...]) -> Array:
+    """A sample in the shape that a model takes: another layout, size or number of channels of an image."""
+    if sample.shape == shape:
+        return sample
+    if sample.ndim != len(shape) and sample.size == int(np.prod(shape)):
+        return sample.reshape(shape)
+    if len(shape) != 3:
+        raise ValueError(f"a sample is {list(sample.shape)}, the model takes {list(shape)}")
+    height, width, channels, is_first = _image_shape(shape)
+    image = with_channels(_as_image(sample), channels)
+    if image.shape[:2] != (height, width):
+        if image.dtype != np.uint8:
+            raise ValueError(f"a sample is {list(sample.shape)}, the model takes {list(shape)}")
+        image = resize(image, height, width)
+    return np.moveaxis(image, -1, 0) if is_first else image
+
+
+def _as_image(sample: Array) -> Array:
+    """A sample as [height, width, channels]."""
+    if sample.ndim == 2:
+        return sample[..., None]
+    if sample.ndim != 3:
+        raise ValueError(f"a sample is {list(sample.shape)}, expected an image")
+    return np.moveaxis(sample, 0, -1) if _is_channels_first(sample.shape) else sample
+
+
+def _image_shape(shape: tuple[int, ...]) -> tuple[int, int, int, bool]:
+    """Height, width and channels, and whether the channels come first."""
+    if len(shape) != 3:
+        raise ValueError(f"the model takes {list(shape)}, expected images")
+    if _is_channels_first(shape):
+        return shape[1], shape[2], shape[0], True
+    return shape[0], shape[1], shape[2], False
+
+
+def _is_channels_first(shape: tuple[int, ...]) -> bool:
+    return shape[0] in (1, 3) and shape[-1] not in (1, 3)

@@ -1,0 +1,112 @@
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from litebnn.evaluate.images import resize_bicubic
+from litebnn.evaluate.recipes import open_recipe
+
+PIXELS = np.arange(4 * 6 * 3, dtype=np.uint8).reshape(4, 6, 3)
+
+
+def made(recipe, sample, shape) -> np.ndarray:
+    return open_recipe(recipe).prepared()(sample, shape)
+
+
+@pytest.mark.parametrize(
+    ("recipe", "expected"),
+    [
+        ("none", PIXELS),
+        ("[-1,1]", PIXELS / 127.5 - 1),
+        ("auto", PIXELS / 127.5 - 1),
+        ("[0,1]", PIXELS / 255),
+        ("10/2", (PIXELS.astype(float) - 10) / 2),
+        ("1,2,3/4,5,6", (PIXELS - np.array([1.0, 2, 3])) / [4, 5, 6]),
+    ],
+)
+def test_named_recipes(recipe: str, expected: np.ndarray) -> None:
+    result = made(recipe, PIXELS, (4, 6, 3))
+    assert result.dtype == np.float32
+    assert np.allclose(result, expected, atol=1e-6)
+    assert np.allclose(made(recipe, PIXELS, (3, 4, 6)), np.moveaxis(expected, -1, 0), atol=1e-6)
+
+
+def test_numbers_that_are_no_pixels_stay_as_they_are() -> None:
+    sample = np.random.default_rng(0).standard_normal((4, 6, 3)).astype(np.float32)
+    assert np.array_equal(made("auto", sample, (4, 6, 3)), sample)
+    assert np.array_equal(made("auto", sample.ravel(), (4, 6, 3)), sample)
+
+
+def test_colours_and_sizes() -> None:
+    pytest.importorskip("PIL", reason="pip install pillow")
+    grey = PIXELS[..., :1]
+    assert np.array_equal(made("none", grey, (4, 6, 3)), grey.repeat(3, axis=-1))
+    assert np.array_equal(made("none", grey[..., 0], (4, 6, 1)), grey)
+    assert np.allclose(made("none", PIXELS, (4, 6, 1))[..., 0], PIXELS @ [0.299, 0.587, 0.114], atol=0.5)
+    assert made("none", PIXELS, (8, 8, 3)).shape == (8, 8, 3)
+    assert np.allclose(made("none", np.full((9, 5, 3), 7, np.uint8), (8, 8, 3)), 7)
+
+
+def test_bicubic_as_tensorflow_1_does_it() -> None:
+    """TensorFlow 2.21's tf.compat.v1.image.resize_bicubic gives these numbers."""
+    rows = resize_bicubic(np.array([0, 10, 40, 90], np.uint8).reshape(1, 4, 1), 1, 6)[0, :, 0]
+    assert np.allclose(rows, BICUBIC, atol=0.1)
+    square = resize_bicubic(PIXELS, 2, 3)
+    assert np.allclose(square, PIXELS[::2, ::2], atol=1e-4)
+
+
+BICUBIC = [0.0, 3.522, 17.7713, 40.0, 75.9411, 95.5555]
+
+
+def test_zoo_is_what_larq_zoo_does() -> None:
+    """larq-zoo 2.4.0's preprocess_input gives these numbers."""
+    rng = np.random.default_rng(0)
+    coarse = rng.integers(0, 256, (10, 13, 3), np.uint8).repeat(30, axis=0).repeat(30, axis=1)
+    result = made("zoo", coarse, (224, 224, 3))
+    for (y, x), expected in ZOO.items():
+        assert np.allclose(result[y, x], expected, atol=5e-3), (y, x)
+
+
+ZOO = {
+    (0, 0): (-1.861, 0.8179, -1.2293),
+    (17, 200): (1.6495, 0.7829, 2.2217),
+    (111, 57): (-0.3279, 1.7713, -0.3972),
+    (223, 223): (-1.2788, 0.3627, 0.9668),
+    (100, 31): (2.0777, -0.9328, -1.6824),
+}
+
+
+@pytest.mark.parametrize("recipe", ["zo", "1/0", "1", "a/b", "1,nan/2", "/", "1/2/3"])
+def test_what_is_no_recipe_is_one_line(recipe: str) -> None:
+    with pytest.raises(ValueError, match="expected auto, none, ") as error:
+        open_recipe(recipe)
+    assert f"preprocess is {recipe}, " in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("recipe", "sample", "shape", "message"),
+    [
+        ("none", np.zeros((4, 4, 3), np.float32), (5, 5, 3), "a sample is [4, 4, 3], the model takes [5, 5, 3]"),
+        ("none", np.zeros(7), (5,), "a sample is [7], the model takes [5]"),
+        ("none", np.zeros((4, 4, 2)), (4, 4, 3), "images have 2 channels, the model takes 3"),
+        ("1,2/3,4", PIXELS, (4, 6, 3), "preprocess has 2 numbers, the model takes [4, 6, 3]"),
+        ("zoo", PIXELS, (4, 6, 1), "the recipe zoo is for images of 3 channels"),
+        ("zoo", PIXELS, (72,), "the model takes [72], expected images"),
+    ],
+)
+def test_what_does_not_fit_is_said(recipe: str, sample: np.ndarray, shape: tuple, message: str) -> None:
+    with pytest.raises(ValueError, match=".") as error:
+        made(recipe, sample, shape)
+    assert message in str(error.value)
+
+
+def test_functions(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "my_recipe.py").write_text("def halve(image):\n    return image / 2\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    assert np.array_equal(made("my_recipe:halve", PIXELS, (4, 6, 3)), PIXELS / 2)
+    assert np.array_equal(made(lambda image: image * 2.0, PIXELS, (4, 6, 3)), PIXELS * 2.0)
+    with pytest.raises(ValueError, match=r"my_recipe:halve gives \[4, 6, 3\], the model takes \[2, 2, 3\]"):
+        made("my_recipe:halve", PIXELS, (2, 2, 3))
+    before = open_recipe("my_recipe:halve").fingerprint
+    (tmp_path / "my_recipe.py").write_text("def halve(image):\n    return image / 3\n")
+    assert open_recipe("my_recipe:halve").fingerprint != before

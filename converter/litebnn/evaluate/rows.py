@@ -1,0 +1,158 @@
+"""Rows of large files, read forwards: what is in front of them is passed over, and little is kept in memory."""
+
+from __future__ import annotations
+
+import threading
+import zipfile
+import zlib
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any, Protocol, TypeVar
+
+import numpy as np
+
+from litebnn.evaluate.batches import Array
+from litebnn.evaluate.extras import import_extra
+
+# What Arrow calls the types that NumPy calls otherwise.
+_FLOATS = {"halffloat": "float16", "float": "float32", "double": "float64"}
+# Rows that are decoded at a time of a parquet file.
+_ROWS = 64
+
+
+class Rows(Protocol):
+    """A file that is open."""
+
+    position: int
+
+    def close(self) -> None: ...
+
+
+R = TypeVar("R", bound=Rows)
+_open = threading.local()
+
+
+def reopened(key: object, start: int, make: Callable[[], R]) -> R:
+    """The file that this thread has read last, where it is the same and has not come past `start`; else a new one."""
+    former = getattr(_open, "former", None)
+    if former is not None and former[0] == key and former[1].position <= start:
+        found: R = former[1]
+        return found
+    if former is not None:
+        former[1].close()
+    rows = make()
+    _open.former = key, rows
+    return rows
+
+
+class NpzRows:
+    """Arrays in a .npz file, without loading all of them.
+
+    Raises:
+        ValueError: the file or an array is not such as NumPy writes, or an array is of objects or in Fortran's order.
+        OSError: the file cannot be read.
+    """
+
+    def __init__(self, path: str, names: tuple[str, ...]) -> None:
+        self.position = 0
+        with _damage_named(path):
+            self._archive = zipfile.ZipFile(path)
+        self.members = [_Member(self._archive, path, name) for name in names]
+
+    def take(self, start: int, stop: int) -> list[Array]:
+        """The rows [start, stop) of each array."""
+        self.position = stop
+        return [member.take(start, stop) for member in self.members]
+
+    def close(self) -> None:
+        self._archive.close()
+
+
+class _Member:
+    """One array of a .npz file."""
+
+    def __init__(self, archive: zipfile.ZipFile, path: str, name: str) -> None:
+        self._what = f"{path}: {name}"
+        with _damage_named(self._what):
+            self._file = archive.open(f"{name}.npy")
+            form: Any = np.lib.format
+            read = form.read_array_header_1_0 if form.read_magic(self._file) == (1, 0) else form.read_array_header_2_0
+            shape, fortran, self.dtype = read(self._file)
+        if fortran or self.dtype.hasobject or not shape:
+            raise ValueError(f"{self._what} is {self.dtype} {list(shape)}, expected rows of numbers in C's order")
+        self.shape: tuple[int, ...] = tuple(shape)
+        self._start = self._file.tell()
+
+    def take(self, start: int, stop: int) -> Array:
+        row = int(np.prod(self.shape[1:], dtype=np.int64)) * self.dtype.itemsize
+        with _damage_named(self._what):
+            self._file.seek(self._start + start * row)
+            content = self._file.read((stop - start) * row)
+            if len(content) != (stop - start) * row:
+                raise EOFError("it is truncated")
+        return np.frombuffer(content, self.dtype).reshape(stop - start, *self.shape[1:])
+
+
+class ParquetRows:
+    """A group of rows in a parquet file, each a tuple of the columns' values.
+
+    Raises:
+        ValueError: the file is damaged.
+        OSError: it cannot be read.
+    """
+
+    def __init__(self, path: str, group: int, columns: tuple[str, ...]) -> None:
+        parquet = import_extra("pyarrow.parquet", "parquet files")
+        self._what = path
+        self.position = 0
+        self._columns = columns
+        self._rest: list[tuple[Any, ...]] = []
+        with _damage_named(path):
+            self._file = parquet.ParquetFile(path, buffer_size=1 << 20)
+            self._batches = self._file.iter_batches(_ROWS, row_groups=[group], columns=list(columns), use_threads=False)
+
+    def take(self, start: int, stop: int) -> list[tuple[Any, ...]]:
+        """The rows [start, stop)."""
+        with _damage_named(self._what):
+            while self.position + len(self._rest) < stop:
+                batch = next(self._batches, None)
+                if batch is None:
+                    raise EOFError(f"it has fewer than {stop} rows in a group")
+                self._rest += zip(*(_values(batch.column(name)) for name in self._columns), strict=True)
+                if self.position + len(self._rest) <= start:
+                    self.position += len(self._rest)
+                    self._rest.clear()
+        taken = self._rest[start - self.position : stop - self.position]
+        self._rest = self._rest[stop - self.position :]
+        self.position = stop
+        return taken
+
+    def close(self) -> None:
+        self._file.close()
+
+
+def _values(column: Any) -> Iterator[Any]:
+    """The values of a column: bytes and numbers as they are, lists of numbers as arrays of the numbers' type."""
+    innermost, is_list = column.type, False
+    while hasattr(innermost, "value_type") and "list" in str(innermost):
+        innermost, is_list = innermost.value_type, True
+    for value in column.to_pylist():
+        yield np.asarray(value, _FLOATS.get(str(innermost), str(innermost))) if is_list and value is not None else value
+
+
+@contextmanager
+def _damage_named(what: str) -> Iterator[None]:
+    """Says of which file it is what a library raises on account of its content.
+
+    Raises:
+        ValueError: the content is damaged.
+    """
+    try:
+        yield
+    except (zipfile.BadZipFile, zlib.error, ValueError, KeyError, EOFError, NotImplementedError) as error:
+        raise ValueError(f"{what} is damaged: {error or type(error).__name__}") from None
+    except OSError as error:
+        # pyarrow raises OSError without a number for what it finds in a file.
+        if error.errno is not None:
+            raise
+        raise ValueError(f"{what} is damaged: {error}") from None

@@ -1,0 +1,229 @@
+import doctest
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from litebnn.evaluate.run import evaluate_models
+from litebnn.graph import constant
+from tests.evaluate.data_sets import MODEL, class_folders, counted, noise, npz, plain_loop
+from tests.support.float_models import FloatModel
+from tests.support.programs import one_op_model, tensor
+from toolchains.targets import ROOT
+
+pytestmark = pytest.mark.usefixtures("library")
+IMAGES, LABELS = noise(100)
+
+
+def batches() -> Iterator[tuple[np.ndarray, np.ndarray]]:
+    for start in range(0, 100, 30):
+        yield IMAGES[start : start + 30], LABELS[start : start + 30]
+
+
+def evaluated(data, model=MODEL, **options):
+    return evaluate_models(model, data, **{"workers": 0, **options})
+
+
+def test_the_example_of_the_docstring(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(ROOT)
+
+    def samples() -> Iterator[tuple[np.ndarray, list[int]]]:
+        yield np.random.default_rng(0).standard_normal((6, 4, 4, 40)).astype(np.float32), [0, 1, 2, 3, 4, 5]
+
+    done = doctest.DocTestRunner()
+    for test in doctest.DocTestFinder().find(evaluate_models, globs={"evaluate_models": evaluate_models}):
+        test.globs["noise"] = samples
+        done.run(test)
+    assert done.summarize() == (0, 2)
+
+
+@pytest.mark.parametrize("batch_size", [1, 7, 100, 1000])
+def test_counts_what_a_plain_loop_does(tmp_path: Path, batch_size: int) -> None:
+    assert counted(evaluated(npz(tmp_path / "a.npz"), batch_size=batch_size)) == plain_loop(IMAGES, LABELS)
+    assert counted(evaluated(batches, batch_size=batch_size)) == plain_loop(IMAGES, LABELS)
+
+
+def test_agreement_of_models(tmp_path: Path) -> None:
+    """Of models of constant scores, two agree on all images, and the third on those that it takes for a 3."""
+    paths = []
+    for best in (3, 3, 5):
+        model = FloatModel()
+        scores = model.const(np.eye(10, dtype=np.float32)[best : best + 1])
+        flat = model.reshape(model.input(1, 28, 28, 1), 1, 784)
+        zeros = model.dense(flat, np.zeros((10, 784), np.float32))
+        paths.append(tmp_path / f"{len(paths)}.tflite")
+        paths[-1].write_bytes(model.finish(model.elementwise("ADD", zeros, scores)))
+    found = evaluated(npz(tmp_path / "a.npz"), [MODEL, *paths])
+    threes = sum(count for _, one, count in found.confusion(0) if one == 3) / 100
+    assert found.agreement(1, 2) == 1
+    assert found.agreement(0, 1) == found.agreement(2, 0) == threes
+    assert found.agreement(3, 1) == 0
+    assert found.top_1(1) == np.mean(LABELS == 3)
+    assert found.top_5(3) == np.mean(np.isin(LABELS, [5, 0, 1, 2, 3]))  # of equal scores, the first are the best
+    json.dumps(found.to_dict())
+
+
+def test_without_labels_only_agreement_is_known(tmp_path: Path) -> None:
+    np.savez(tmp_path / "a.npz", images=IMAGES)
+    found = evaluated(tmp_path / "a.npz")
+    assert (found.top_1(), found.confusion(), found.counts.samples) == (None, [], 100)
+
+
+def test_int8_models_get_what_their_scale_says() -> None:
+    """A model whose input and output are int8 of the scale 1/16 and zero point 3 tells what it was given."""
+    x, y = (tensor(name, (1, 5), "INT8", 1 / 16, 3) for name in "xy")
+    model = one_op_model("RESHAPE", [x, constant("shape", np.array([1, 5], np.int32))], y)
+    levels = np.array([[-128, -3, 3, 19, 127], [0, 1, 127, 2, 3]])
+    found = evaluated(lambda: [((levels - 3) / 16, [3, 2]), (levels[:1] * 100.0, [3])], model)
+    assert found.confusion() == [(2, 2, 1), (3, 2, 1), (3, 4, 1)]  # of values beyond int8, the first
+
+
+def test_an_interrupted_run_goes_on_where_it_stopped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    data, told = npz(tmp_path / "a.npz"), []
+
+    def interrupt(done: int, total: int | None) -> None:
+        if done >= 40:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        evaluated(data, batch_size=20, partial=True, progress=interrupt, tell=told.append)
+    (file,) = tmp_path.glob("litebnn-evaluate-*.partial")
+    assert told == [f"the results of 40 samples are kept in {file.name}, where the same command goes on"]
+    steps = []
+    found = evaluated(data, batch_size=20, partial=True, progress=lambda done, total: steps.append((done, total)))
+    assert steps == [(done, 100) for done in (20, 40, 60, 80, 100)]
+    assert counted(found) == plain_loop(IMAGES, LABELS)
+    assert not list(tmp_path.glob("*.partial"))
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"preprocess": "[0,1]"}, "its preprocess is auto, not [0,1]"),
+        ({"batch_size": 5}, "its batch size is 20, not 5"),
+        ({"model": [MODEL, MODEL]}, "its models is ['"),
+        ({"data": None}, "its data is "),
+    ],
+)
+def test_a_partial_file_of_another_job_is_refused(tmp_path: Path, change: dict, message: str) -> None:
+    job = {"data": npz(tmp_path / "a.npz"), "batch_size": 20, "partial": tmp_path / "a.partial"}
+    evaluated(**job)
+    other = {**job, **change, "data": npz(tmp_path / "a.npz", 50) if "data" in change else job["data"]}
+    with pytest.raises(ValueError, match=r"remove it, or name another file$") as error:
+        evaluated(**other)
+    assert message in str(error.value)
+    assert "\n" not in str(error.value)
+
+
+def test_batches_of_a_function_that_change_are_refused(tmp_path: Path) -> None:
+    order = [1]
+
+    def changing() -> Iterator[tuple[np.ndarray, np.ndarray]]:
+        yield IMAGES[:: order[0]], LABELS
+
+    evaluated(changing, partial=tmp_path / "a.partial")
+    order[0] = -1
+    with pytest.raises(ValueError, match="holds results of other samples for batch 0"):
+        evaluated(changing, partial=tmp_path / "a.partial")
+
+
+@pytest.fixture
+def small_disk(tmp_path: Path) -> Iterator[Path]:
+    disk = tmp_path / "disk"
+    disk.mkdir()
+    mount = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=4k", "tmpfs", disk], capture_output=True, text=True)
+    if mount.returncode:
+        pytest.skip(f"a small disk cannot be mounted (needs root): {mount.stderr.strip()}")
+    yield disk
+    subprocess.run(["umount", disk], check=True)
+
+
+def test_a_full_disk_is_one_line_and_loses_nothing(small_disk: Path, tmp_path: Path) -> None:
+    data, told, images_and_labels = npz(tmp_path / "a.npz", 300), [], noise(300)
+    partial = small_disk / "a.partial"
+    found = evaluated(data, batch_size=20, partial=partial, tell=told.append)
+    assert counted(found) == plain_loop(*images_and_labels)
+    assert told == [f"{partial} keeps no more results: No space left on device; evaluating goes on without"]
+    steps = []
+    found = evaluated(data, batch_size=20, partial=partial, tell=told.append, progress=lambda *done: steps.append(done))
+    assert counted(found) == plain_loop(*images_and_labels)
+    assert len(steps) == 15
+
+    partial.unlink()
+    (small_disk / "rest").write_bytes(bytes(4096))
+    assert counted(evaluated(data, partial=partial, tell=told.append)) == plain_loop(*images_and_labels)
+    assert told[-1] == f"{partial} cannot keep results: No space left on device; evaluating goes on without"
+
+
+def test_images_that_cannot_be_read_are_told_of_and_left_out(tmp_path: Path) -> None:
+    pytest.importorskip("PIL", reason="pip install pillow")
+    folder, told = class_folders(tmp_path / "images"), []
+    (folder / "7" / "bad.png").write_bytes(b"no image")
+    found = evaluated(folder, tell=told.append)
+    images, labels = noise(20)
+    assert counted(found) == plain_loop(images, labels)
+    assert [name for name, _ in found.left_out] == [str(folder / "7" / "bad.png")]
+    assert told == [f"{folder}/7/bad.png is left out: it is no image that Pillow knows"]
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"workers": 0, "scheduler": "tcp://127.0.0.1:1"}, "workers and scheduler exclude each other"),
+        ({"workers": -1}, "workers is -1"),
+        ({"batch_size": 0}, "batch_size is 0"),
+        ({"model": []}, "no model is given"),
+        ({"model": b"nothing"}, "the model is no .tflite file"),
+        ({"preprocess": "x"}, "preprocess is x"),
+        ({"data": lambda: [(IMAGES, LABELS + 5)]}, "the data set has the label 1"),
+        ({"data": list}, "has no sample that can be read"),
+        ({"data": lambda: [np.zeros((2, 5, 5), np.float32)]}, "a sample is [5, 5], the model takes [28, 28, 1]"),
+        ({"model": ROOT / "tests/golden/bias.lce.tflite"}, "bias.lce.tflite has inputs [(1, "),
+    ],
+)
+def test_mistakes_are_one_line(tmp_path: Path, options: dict, message: str) -> None:
+    with pytest.raises(ValueError, match=".") as error:
+        evaluated(**{"data": batches, **options})
+    assert message in str(error.value)
+    assert "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("module", "data", "workers"),
+    [("PIL", "images", 0), ("pyarrow", "a.parquet", 0), ("distributed", "a.npz", 1)],
+)
+def test_a_missing_extra_is_one_line(tmp_path: Path, monkeypatch, module: str, data: str, workers: int) -> None:
+    npz(tmp_path / "a.npz"), class_folders(tmp_path / "images"), (tmp_path / "a.parquet").write_bytes(b"")
+    for name in [name for name in sys.modules if name.partition(".")[0] == module] + [module]:
+        monkeypatch.setitem(sys.modules, name, None)
+    with pytest.raises(ImportError, match=r"need .*: pip install 'litebnn\[evaluate\]'"):
+        evaluated(tmp_path / data, workers=workers)
+
+
+def test_memory_does_not_grow_with_the_data_set(tmp_path: Path) -> None:
+    """200 MB of images take no more memory than 8 MB of them, as floats four times as many."""
+    code = (
+        "import resource, sys, numpy as np, litebnn\n"
+        "found = litebnn.evaluate_models(sys.argv[1], sys.argv[2], workers=0, batch_size=8)\n"
+        "print(found.counts.samples, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)"
+    )
+    model = FloatModel()
+    pooled = model.op("MEAN", [model.input(1, 512, 512, 4), model.const([1, 2], np.int32)], (1, 4), keep_dims=False)
+    (tmp_path / "model.tflite").write_bytes(model.finish(pooled))
+    peaks = []
+    for count in (8, 200):
+        zeros = np.broadcast_to(np.zeros((1, 512, 512, 4), np.uint8), (count, 512, 512, 4))
+        np.savez_compressed(tmp_path / f"{count}.npz", images=zeros, labels=np.zeros(count, int))
+        command = [sys.executable, "-c", code, tmp_path / "model.tflite", tmp_path / f"{count}.npz"]
+        done = subprocess.run(command, capture_output=True, text=True, env=os.environ | {"PYTHONPATH": str(ROOT)})
+        assert done.returncode == 0, done.stderr
+        samples, peak = map(int, done.stdout.split())
+        assert samples == count
+        peaks.append(peak)
+    assert peaks[1] < peaks[0] + 50_000

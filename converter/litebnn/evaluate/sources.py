@@ -1,0 +1,320 @@
+"""Where labelled samples come from: folders of images, .npz and parquet files, and functions that yield batches."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import zlib
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from litebnn.errors import printable
+from litebnn.evaluate.batches import Array, ArraysPart, Batch, Samples, Unreadable, as_labels
+from litebnn.evaluate.extras import fingerprint_of, import_extra, import_function, is_function_name
+from litebnn.evaluate.images import decode
+from litebnn.evaluate.rows import NpzRows, ParquetRows, reopened
+
+IMAGE_SUFFIXES = (".bmp", ".gif", ".jpeg", ".jpg", ".pgm", ".png", ".ppm", ".tif", ".tiff", ".webp")
+# What arrays and columns are called, by preference.
+IMAGES = ("images", "image", "x_test", "x", "img", "pixels", "x_train")
+LABELS = ("labels", "label", "y_test", "y", "y_train")
+
+
+@dataclass(frozen=True)
+class Source(ABC):
+    """A data set.
+
+    Attributes:
+        name: for messages.
+        size: how many samples it has; None where only reading it shows.
+        fingerprint: tells it from other data sets, and from itself before it was changed.
+        classes: the names of the classes by their labels, where they have names.
+    """
+
+    name: str
+    size: int | None
+    fingerprint: str
+    classes: dict[int, str] = field(default_factory=dict)
+
+    @abstractmethod
+    def batches(self, size: int) -> Iterator[Batch]:
+        """All samples in batches of `size`, the last of which, or of a file's part, may be smaller.
+
+        Raises:
+            ValueError: what a function yields is no batch.
+        """
+
+
+def open_source(data: str | os.PathLike[str] | Callable[[], Iterable[Any]], folder: str = "") -> Source:
+    """Finds out what a data set is.
+
+    Args:
+        data: a folder of class folders with images; a .npz file; a parquet file or a folder of such; the name of a
+            function, module:function, or a function itself, that yields batches: arrays [n, ...], or pairs of them and
+            labels [n].
+        folder: where the module of a function is looked for, besides where Python looks.
+
+    Raises:
+        ValueError: it is none of these, is empty, or has no images; the message says what was expected.
+        OSError: it cannot be read.
+        ImportError: pyarrow is missing, which parquet files need.
+    """
+    if callable(data):
+        return FunctionSource(fingerprint_of(data), None, fingerprint_of(data), function=data)
+    text, path = os.fspath(data), Path(data)
+    if path.is_dir():
+        files = sorted(path.rglob("*.parquet"))
+        return _parquet(text, files) if files else _class_folders(path)
+    if path.is_file() and path.suffix == ".npz":
+        return _npz(path)
+    if path.is_file() and path.suffix == ".parquet":
+        return _parquet(text, [path])
+    if is_function_name(text) and not path.exists():
+        function = import_function(text, folder)
+        return FunctionSource(text, None, fingerprint_of(function), function=function)
+    found = "is no file or folder" if not path.exists() else "is of no kind that is known"
+    raise ValueError(
+        f"{text} {found}: expected a folder of class folders, a .npz or .parquet file, a folder of .parquet files, "
+        "or module:function"
+    )
+
+
+def _fingerprint(paths: Iterable[Path], root: Path) -> str:
+    digest = hashlib.sha256()
+    for path in paths:
+        status = path.stat()
+        digest.update(f"{path.relative_to(root)}\0{status.st_size}\0{status.st_mtime_ns}\n".encode())
+    return digest.hexdigest()
+
+
+@dataclass(frozen=True)
+class _FilesPart:
+    """Images in files, with their labels."""
+
+    files: tuple[tuple[str, int], ...]
+
+    def load(self) -> Samples:
+        loaded = [(_read_image(file), label) for file, label in self.files]
+        good = [(image, label) for image, label in loaded if not isinstance(image, Unreadable)]
+        bad = [image for image, _ in loaded if isinstance(image, Unreadable)]
+        return Samples([image for image, _ in good], [label for _, label in good], bad)
+
+
+def _read_image(file: str) -> Array | Unreadable:
+    try:
+        content = Path(file).read_bytes()
+    except FileNotFoundError as error:
+        return Unreadable(file, str(error.strerror))
+    return decode(content, file)
+
+
+@dataclass(frozen=True)
+class FolderSource(Source):
+    """Images in a folder for each class."""
+
+    files: tuple[tuple[str, int], ...] = field(default=(), repr=False)
+
+    def batches(self, size: int) -> Iterator[Batch]:
+        for index, start in enumerate(range(0, len(self.files), size)):
+            files = self.files[start : start + size]
+            yield Batch(index, len(files), _FilesPart(files))
+
+
+def _class_folders(path: Path) -> FolderSource:
+    """Folders whose names are numbers are of these classes; others are numbered in the order of their names."""
+    folders = sorted(entry for entry in path.iterdir() if entry.is_dir() and not entry.name.startswith("."))
+    numbered = bool(folders) and all(folder.name.isdecimal() for folder in folders)
+    labels = {folder: int(folder.name) if numbered else label for label, folder in enumerate(folders)}
+    files = [
+        (file, label)
+        for folder, label in labels.items()
+        for file in sorted(folder.rglob("*"))
+        if file.suffix.lower() in IMAGE_SUFFIXES and file.is_file()
+    ]
+    if not files:
+        raise ValueError(f"{path} has no images in class folders, such as {path}/cat/1.jpg, and no .parquet files")
+    import_extra("PIL.Image", "image files")
+    return FolderSource(
+        str(path),
+        len(files),
+        _fingerprint((file for file, _ in files), path),
+        {label: folder.name for folder, label in labels.items()},
+        files=tuple((str(file), label) for file, label in files),
+    )
+
+
+@dataclass(frozen=True)
+class _NpzPart:
+    """Rows of a .npz file's arrays."""
+
+    path: str
+    names: tuple[str, ...]
+    start: int
+    stop: int
+
+    def load(self) -> Samples:
+        rows = reopened((self.path, self.names), self.start, lambda: NpzRows(self.path, self.names))
+        images, *labels = rows.take(self.start, self.stop)
+        return ArraysPart(images, as_labels(labels[0], len(images)) if labels else None).load()
+
+
+@dataclass(frozen=True)
+class NpzSource(Source):
+    """Arrays of images and labels in a .npz file."""
+
+    path: str = ""
+    names: tuple[str, ...] = ()
+
+    def batches(self, size: int) -> Iterator[Batch]:
+        total = self.size or 0
+        for index, start in enumerate(range(0, total, size)):
+            stop = min(start + size, total)
+            yield Batch(index, stop - start, _NpzPart(self.path, self.names, start, stop))
+
+
+def _npz(path: Path) -> NpzSource:
+    try:
+        with np.load(path, allow_pickle=False) as archive:
+            names = tuple(archive.files)
+    except Exception as error:
+        if isinstance(error, OSError) and error.errno is not None:
+            raise
+        raise ValueError(f"{path} cannot be read as .npz: {error}") from None
+    images, labels = _named(IMAGES, names), _named(LABELS, names)
+    if images is None:
+        raise ValueError(
+            f"{path} holds {', '.join(names) or 'nothing'}: expected an array {IMAGES[0]}, and {LABELS[0]}"
+        )
+    chosen = (images,) if labels is None else (images, labels)
+    rows = NpzRows(str(path), chosen)
+    counts = [member.shape[0] for member in rows.members]
+    rows.close()
+    if len(set(counts)) != 1 or not counts[0]:
+        raise ValueError(
+            f"{path} has {' and '.join(map(str, counts))} rows of {' and '.join(chosen)}: expected as many"
+        )
+    return NpzSource(
+        str(path), counts[0], _fingerprint([path], path.parent) + str(chosen), path=str(path), names=chosen
+    )
+
+
+def _named(wanted: Sequence[str], names: Sequence[str]) -> str | None:
+    return next((name for name in wanted if name in names), None)
+
+
+@dataclass(frozen=True)
+class _ParquetPart:
+    """Rows of a group in a parquet file."""
+
+    path: str
+    columns: tuple[str, ...]
+    group: int
+    start: int
+    stop: int
+
+    def load(self) -> Samples:
+        key = (self.path, self.columns, self.group)
+        rows = reopened(key, self.start, lambda: ParquetRows(self.path, self.group, self.columns))
+        images: list[Array] = []
+        labels: list[int] = []
+        bad: list[Unreadable] = []
+        for number, (cell, *label) in enumerate(rows.take(self.start, self.stop), self.start):
+            name = f"{self.path}, row {number} of group {self.group}"
+            image = _cell_image(cell, name)
+            if isinstance(image, Unreadable):
+                bad.append(image)
+            elif label and label[0] is None:
+                bad.append(Unreadable(name, "it has no label"))
+            else:
+                images.append(image)
+                labels += [int(each) for each in label]
+        return Samples(images, labels if len(self.columns) > 1 else None, bad)
+
+
+def _cell_image(cell: Any, name: str) -> Array | Unreadable:
+    """An image as columns have it: a file's bytes, a structure that has them in `bytes`, or numbers."""
+    content = cell.get("bytes") if isinstance(cell, dict) else cell
+    if isinstance(content, bytes):
+        return decode(content, name)
+    return content if isinstance(content, np.ndarray) else Unreadable(name, "it has no image")
+
+
+@dataclass(frozen=True)
+class ParquetSource(Source):
+    """Columns of images and labels in parquet files; `groups` are file, number and rows of each group of rows."""
+
+    columns: tuple[str, ...] = ()
+    groups: tuple[tuple[str, int, int], ...] = field(default=(), repr=False)
+
+    def batches(self, size: int) -> Iterator[Batch]:
+        index = 0
+        for path, group, rows in self.groups:
+            for start in range(0, rows, size):
+                stop = min(start + size, rows)
+                yield Batch(index, stop - start, _ParquetPart(path, self.columns, group, start, stop))
+                index += 1
+
+
+def _parquet(name: str, files: list[Path]) -> ParquetSource:
+    parquet = import_extra("pyarrow.parquet", "parquet files")
+    groups: list[tuple[str, int, int]] = []
+    columns: tuple[str, ...] = ()
+    for file in files:
+        try:
+            with parquet.ParquetFile(file) as opened:
+                schema, metadata = opened.schema_arrow, opened.metadata
+        except (ValueError, OSError) as error:
+            if isinstance(error, OSError) and error.errno is not None:
+                raise
+            raise ValueError(f"{file} is no sound parquet file: {error}") from None
+        columns = _columns(file, schema)
+        groups += [(str(file), group, metadata.row_group(group).num_rows) for group in range(metadata.num_row_groups)]
+    total = sum(rows for *_, rows in groups)
+    if not total:
+        raise ValueError(f"{name} has no rows")
+    root = Path(name) if Path(name).is_dir() else Path(name).parent
+    fingerprint = _fingerprint(files, root) + str(columns)
+    return ParquetSource(name, total, fingerprint, columns=columns, groups=tuple(groups))
+
+
+def _columns(file: Path, schema: Any) -> tuple[str, ...]:
+    image, label = _named(IMAGES, schema.names), _named(LABELS, schema.names)
+    if image is None:
+        raise ValueError(f"{file} has the columns {', '.join(schema.names)}: expected {IMAGES[1]}, and {LABELS[1]}")
+    if label is not None and "int" not in str(schema.field(label).type):
+        raise ValueError(f"{file}: the column {label} is {schema.field(label).type}, expected integers")
+    return (image,) if label is None else (image, label)
+
+
+@dataclass(frozen=True)
+class FunctionSource(Source):
+    """Batches that a function of the user's yields; they have the sizes that it gives them."""
+
+    function: Callable[[], Iterable[Any]] = field(default=tuple, repr=False)
+
+    def batches(self, size: int) -> Iterator[Batch]:
+        for index, batch in enumerate(self.function()):
+            inputs, labels = _pair(batch, f"{self.name}: batch {index}")
+            digest = zlib.crc32(np.ascontiguousarray(inputs).tobytes())
+            if labels is not None:
+                digest = zlib.crc32(np.ascontiguousarray(labels).tobytes(), digest)
+            yield Batch(index, len(inputs), ArraysPart(inputs, labels), digest or 1)
+
+
+def _pair(batch: Any, what: str) -> tuple[Array, Array | None]:
+    inputs, labels = batch if isinstance(batch, tuple) and len(batch) == 2 else (batch, None)
+    try:
+        array = np.asarray(inputs)
+        if array.ndim < 2 or not len(array) or array.dtype.kind not in "fiub":
+            raise ValueError(f"{array.dtype} {list(array.shape)}")
+    except ValueError as error:
+        raise ValueError(printable(f"{what} is {error}, expected an array [n, ...] of numbers, or a pair")) from None
+    try:
+        return array, None if labels is None else as_labels(labels, len(array))
+    except ValueError as error:
+        raise ValueError(f"{what}: {error}") from None

@@ -1,0 +1,63 @@
+"""Small data sets for `litebnn evaluate`, and a model of ten classes that takes 28×28 grey images."""
+
+import io
+from pathlib import Path
+
+import numpy as np
+from PIL import Image
+
+from toolchains.targets import ROOT
+
+MODEL = ROOT / "examples" / "label_image" / "digits.tflite"
+
+
+def noise(count: int, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
+    """Coarse noise, uint8 [count, 28, 28, 1], which the model takes for many digits; and labels [count]."""
+    rng = np.random.default_rng(seed)
+    coarse = rng.integers(0, 256, (count, 7, 7, 1), np.uint8)
+    return coarse.repeat(4, axis=1).repeat(4, axis=2), rng.integers(0, 10, count)
+
+
+def png(pixels: np.ndarray) -> bytes:
+    """The content of a PNG file that shows pixels [height, width, 1 or 3]."""
+    content = io.BytesIO()
+    Image.fromarray(pixels[..., 0] if pixels.shape[-1] == 1 else pixels).save(content, "png")
+    return content.getvalue()
+
+
+def npz(path: Path, count: int = 100) -> Path:
+    """A .npz file of noise."""
+    images, labels = noise(count)
+    np.savez(path, images=images, labels=labels)
+    return path
+
+
+def class_folders(path: Path, count: int = 20) -> Path:
+    """A folder of class folders with images of noise, in the order of the labels."""
+    images, labels = noise(count)
+    for number, (image, label) in enumerate(zip(images, labels, strict=True)):
+        (path / str(label)).mkdir(parents=True, exist_ok=True)
+        (path / str(label) / f"{number:03}.png").write_bytes(png(image))
+    return path
+
+
+def plain_loop(images: np.ndarray, labels: np.ndarray) -> dict[str, object]:
+    """What evaluating has to count, by the shortest way there is."""
+    import litebnn
+
+    scores = litebnn.Interpreter(MODEL).predict((images / 127.5 - 1).astype(np.float32))
+    best = np.argsort(-scores, axis=1, kind="stable")
+    confusion = np.zeros((10, 10), int)
+    np.add.at(confusion, (labels, best[:, 0]), 1)
+    return {
+        "samples": len(images),
+        "top_1": float((best[:, 0] == labels).mean()),
+        "top_5": float((best[:, :5] == labels[:, None]).any(axis=1).mean()),
+        "confusion": [[i, j, int(confusion[i, j])] for i, j in zip(*confusion.nonzero(), strict=True)],
+    }
+
+
+def counted(evaluation) -> dict[str, object]:
+    """The same figures of an evaluation's first model."""
+    found = evaluation.to_dict()
+    return {"samples": found["samples"], **{name: found["models"][0][name] for name in ("top_1", "top_5", "confusion")}}

@@ -1,0 +1,151 @@
+"""Evaluating on real schedulers and workers, processes of their own on the loopback interface, whatever ends them."""
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from litebnn.evaluate.run import evaluate_models
+from tests.evaluate.data_sets import MODEL, class_folders, counted, noise, npz, plain_loop
+from toolchains.targets import ROOT
+
+dask = pytest.importorskip("dask", reason="Dask is missing: pip install 'litebnn[evaluate]'")
+psutil = pytest.importorskip("psutil", reason="Dask is missing: pip install 'litebnn[evaluate]'")
+pytest.importorskip("distributed", reason="Dask is missing: pip install 'litebnn[evaluate]'")
+pytestmark = pytest.mark.usefixtures("library")
+
+
+class Cluster:
+    """A scheduler with a worker, which may be killed and started again at the same address."""
+
+    def __init__(self, logs: Path) -> None:
+        with socket.create_server(("127.0.0.1", 0)) as server:
+            self.port = server.getsockname()[1]
+        self.address = f"tcp://127.0.0.1:{self.port}"
+        self._logs = logs
+        self._processes: list[subprocess.Popen[bytes]] = []
+
+    def _start(self, *words: str) -> subprocess.Popen[bytes]:
+        # Workers import the functions of these tests by their modules' names.
+        environment = os.environ | {"PYTHONPATH": str(ROOT)}
+        with (self._logs / f"{len(self._processes)}.log").open("wb") as log:
+            process = subprocess.Popen([sys.executable, "-m", *words], stdout=log, stderr=log, env=environment)
+        self._processes.append(process)
+        return process
+
+    def start(self, threads: int = 1) -> None:
+        where = ["--host=127.0.0.1", f"--port={self.port}", "--no-dashboard"]
+        self.scheduler = self._start("distributed.cli.dask_scheduler", *where)
+        limits = ["--no-nanny", "--no-dashboard", f"--nthreads={threads}", "--death-timeout=60"]
+        self._start("distributed.cli.dask_worker", self.address, "--host=127.0.0.1", *limits)
+
+    def stop(self) -> None:
+        for process in self._processes:
+            process.kill()
+            process.wait()
+
+
+@pytest.fixture
+def cluster(tmp_path: Path) -> Iterator[Cluster]:
+    made = Cluster(tmp_path)
+    made.start()
+    yield made
+    made.stop()
+
+
+def workers_of_this_process() -> list[int]:
+    children = psutil.Process().children(recursive=True)
+    return [child.pid for child in children if "spawn_main" in " ".join(child.cmdline())]
+
+
+def test_a_worker_that_is_killed_loses_nothing(tmp_path: Path) -> None:
+    """So does an image that is damaged; both are told of in a line."""
+    folder, killed, told = class_folders(tmp_path / "images", 120), [], []
+    (folder / "7" / "bad.png").write_bytes(b"no image")
+
+    def kill_one(done: int, total: int | None) -> None:
+        assert total == 121
+        if done >= 20 and not killed:
+            killed.append(workers_of_this_process()[0])
+            os.kill(killed[0], signal.SIGKILL)
+
+    found = evaluate_models(MODEL, folder, workers=2, batch_size=4, progress=kill_one, tell=told.append)
+    assert counted(found) == plain_loop(*noise(120))
+    assert len(killed) == 1
+    assert sorted(line.partition(" ")[0] for line in told) == sorted([str(folder / "7" / "bad.png"), "a"])
+    assert "a worker process ended: what it was at runs again" in told
+    assert workers_of_this_process() == []
+
+
+def test_a_scheduler_that_is_killed_and_started_again_loses_nothing(cluster: Cluster, tmp_path: Path) -> None:
+    data, killed, told = npz(tmp_path / "a.npz", 120), [], []
+
+    def kill_scheduler(done: int, total: int | None) -> None:
+        if done >= 20 and not killed:
+            killed.append(done)
+            cluster.scheduler.kill()
+            cluster.scheduler.wait()
+            cluster.start()
+
+    found = evaluate_models(
+        MODEL, data, scheduler=cluster.address, batch_size=4, progress=kill_scheduler, tell=told.append,
+        partial=tmp_path / "a.partial",
+    )  # fmt: skip
+    assert counted(found) == plain_loop(*noise(120))
+    assert len(killed) == 1
+    assert [line.partition(" is gone")[0] for line in told] == [f"the scheduler at {cluster.address}"]
+    again = evaluate_models(MODEL, data, workers=0, batch_size=4, partial=tmp_path / "a.partial")
+    assert counted(again) == counted(found)
+
+
+def a_batch_that_kills(sample: np.ndarray) -> np.ndarray:
+    """A recipe that ends the process it runs in."""
+    os.kill(os.getpid(), signal.SIGKILL)
+    return sample
+
+
+def refused(sample: np.ndarray) -> np.ndarray:
+    raise ValueError(f"a sample of {sample.shape}\nis refused")
+
+
+def failing(sample: np.ndarray) -> np.ndarray:
+    raise KeyError("not there")
+
+
+def test_a_batch_of_a_function_goes_to_workers_and_mistakes_there_are_one_line(cluster: Cluster) -> None:
+    images, labels = noise(50)
+
+    def batches() -> Iterator[tuple[np.ndarray, np.ndarray]]:
+        for start in range(0, 50, 8):
+            yield images[start : start + 8], labels[start : start + 8]
+
+    found = evaluate_models(MODEL, batches, scheduler=cluster.address)
+    assert counted(found) == plain_loop(images, labels)
+    for recipe, message in (
+        (refused, "a sample of (28, 28, 1) is refused"),
+        (failing, "batch 0 fails: KeyError: 'not there'"),
+    ):
+        with pytest.raises(ValueError, match=".") as error:
+            evaluate_models(MODEL, batches, preprocess=recipe, scheduler=cluster.address)
+        assert str(error.value) == message
+
+
+def test_a_batch_that_ends_every_worker_is_one_line() -> None:
+    once = dask.config.set({"distributed.scheduler.allowed-failures": 0})
+    with once, pytest.raises(ValueError, match="batch 0 ends the processes that it runs in"):
+        evaluate_models(MODEL, lambda: [noise(2)], preprocess=a_batch_that_kills, workers=1, tell=lambda line: None)
+
+
+def test_a_scheduler_that_does_not_answer_is_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("litebnn.evaluate.dask_cluster._CONNECT_SECONDS", 1)
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        port = server.getsockname()[1]
+    with pytest.raises(ConnectionError, match=f"^no scheduler answers at tcp://127.0.0.1:{port}: ") as error:
+        evaluate_models(MODEL, lambda: [noise(2)], scheduler=f"tcp://127.0.0.1:{port}")
+    assert "\n" not in str(error.value)
