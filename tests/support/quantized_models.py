@@ -16,7 +16,7 @@ Grid = tuple[float, int]
 # Grids of signs: 1 and -1 are levels, neither is, -1 is none. As a float32, 2/255 is a little more than that, and 1 is
 # 127.49999 of it.
 EXACT_GRID, USUAL_GRID, NO_MINUS_GRID = (1 / 127, 0), (float(np.float32(2 / 255)), -1), (1 / 255, -128)
-INT8_SIGNS = ("where", "where_lt", "where_gt", "ste_sign", "heaviside")
+INT8_SIGNS = ("where", "where_lt", "where_gt", "zeros_replaced", "ste_sign", "heaviside")
 
 
 class Int8Model(FloatModel):
@@ -28,19 +28,25 @@ class Int8Model(FloatModel):
     def sign8(self, x: Tensor, form: str, grid: Grid) -> Tensor:
         """±1, or 0 and 1 ("heaviside"), as far as the grid holds these; in the form that a float op has left."""
         if form == "heaviside":
-            condition = self.elementwise("GREATER_EQUAL", self._dequantize(x), self.const(0), type="BOOL")
+            condition = self.elementwise("GREATER_EQUAL", self.dequantize8(x), self.const(0), type="BOOL")
             return self.quantize8(self.op("CAST", [condition], x.dims), NO_MINUS_GRID)
         if form == "ste_sign":
-            ternary = self.quantize8(self.elementwise("SIGN", self._dequantize(x)), EXACT_GRID)
+            ternary = self.quantize8(self.elementwise("SIGN", self.dequantize8(x)), EXACT_GRID)
             tenth = int8_constant("tenth", np.full((), 0.1), 0.1 / 127)
             shifted = self.op("ADD", [ternary, tenth], x.dims, type="INT8", version=2, fused_activation_function=0)
-            return self.quantize8(self.elementwise("SIGN", self._dequantize(self._on((2.2 / 255, -13), shifted))), grid)
+            return self.quantize8(self.elementwise("SIGN", self.dequantize8(self._on((2.2 / 255, -13), shifted))), grid)
+        zero = int8_constant("zero", np.zeros(()), 1e-9)
+        if form == "zeros_replaced":
+            condition = self.elementwise("EQUAL", x, zero, type="BOOL")
+            one = int8_constant("one", np.full((), 1), *(x.per_tensor_quantization or (1.0, 0)))
+            nonzero = self.as_(x, self.op("SELECT_V2", [condition, one, x], x.dims), 1)
+            return self.quantize8(self.elementwise("SIGN", self.dequantize8(nonzero)), grid)
         comparison, values = {
             "where": ("GREATER_EQUAL", (1, -1)),
             "where_lt": ("LESS", (-1, 1)),
             "where_gt": ("GREATER", (1, -1)),
         }[form]
-        condition = self.elementwise(comparison, x, int8_constant("zero", np.zeros(()), 1e-9), type="BOOL")
+        condition = self.elementwise(comparison, x, zero, type="BOOL")
         picked = [int8_constant(f"value{value}", np.full((), value), *grid) for value in values]
         return self._on(grid, self.op("SELECT_V2", [condition, *picked], x.dims, type="INT8"))
 
@@ -74,10 +80,10 @@ class Int8Model(FloatModel):
         return self._on((1 / 256, -128), self.op("SOFTMAX", [x], x.dims, type="INT8", version=2, beta=1.0))
 
     def pool8(self, x: Tensor) -> Tensor:
-        return self._as(x, self.max_pool(x, 2, 1), 2)
+        return self.as_(x, self.max_pool(x, 2, 1), 2)
 
     def reshape8(self, x: Tensor, *shape: int) -> Tensor:
-        return self._as(x, self.reshape(x, *shape), 1)
+        return self.as_(x, self.reshape(x, *shape), 1)
 
     def pad8(self, x: Tensor, value: float | None) -> Tensor:
         """A row and a column of zeros (None) or of a number around an image."""
@@ -85,12 +91,12 @@ class Int8Model(FloatModel):
         if value is not None:
             scale, zero_point = x.per_tensor_quantization or (1.0, 0)
             self.graph.set_input(self.graph.ops[-1], 2, int8_constant("pad", np.full((), value), scale, zero_point))
-        return self._as(x, padded, 2)
+        return self.as_(x, padded, 2)
 
     def quantize8(self, x: Tensor, grid: Grid) -> Tensor:
         return self._on(grid, self.op("QUANTIZE", [x], x.dims, type="INT8"))
 
-    def _dequantize(self, x: Tensor) -> Tensor:
+    def dequantize8(self, x: Tensor) -> Tensor:
         return self.op("DEQUANTIZE", [x], x.dims, version=2)
 
     def _constants(self, x: Tensor, weights: Array, bias: Array, *, scales: int = 0) -> tuple[Tensor, Tensor]:
@@ -103,7 +109,8 @@ class Int8Model(FloatModel):
         counts.quantization = parameters(unit)
         return kernel, counts
 
-    def _as(self, x: Tensor, result: Tensor, version: int) -> Tensor:
+    def as_(self, x: Tensor, result: Tensor, version: int) -> Tensor:
+        """What the last op computes, on the grid of `x`."""
         op = self.graph.ops[-1]
         op.code = OpCode(op.name, "", version)
         result.type, result.quantization = "INT8", x.quantization

@@ -18,6 +18,7 @@ from litebnn.passes.binarize.matmul_to_dense import matmul_to_dense
 from litebnn.passes.binarize.split_transposed_convs import split_transposed_convs
 from litebnn.passes.binarize.undo_space_to_batch import undo_space_to_batch
 from litebnn.passes.find_signs.assume_nonzero import assume_nonzero
+from litebnn.passes.find_signs.compare_instead_of_rounding import compare_instead_of_rounding
 from litebnn.passes.find_signs.fold_constants import fold_constants
 from litebnn.passes.find_signs.fold_reshape_shapes import fold_reshape_shapes
 from litebnn.passes.find_signs.move_unit_axes import move_unit_axes
@@ -79,6 +80,7 @@ PHASES: dict[str, tuple[Pass, ...]] = {
         transpose_first,
         recognize_signs,
         recognize_prelu,
+        compare_instead_of_rounding,
         shift_two_values,
         sign_after_transpose,
         merge_transposes,

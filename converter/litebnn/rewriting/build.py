@@ -27,7 +27,7 @@ from litebnn.graph import (
     mistakes,
     packed_words,
 )
-from litebnn.rewriting.int8 import same_parameters
+from litebnn.rewriting.int8 import dequantize_op, same_parameters
 from litebnn.rewriting.match import fused_activation
 
 OP_OF_ACTIVATION = {known.clamp: name for name, known in FACTS.items() if known.clamp is not None}
@@ -63,6 +63,15 @@ def like(tensor: Tensor, name: str, *, type: str | None = None, dims: Sequence[i
 def packed_like(tensor: Tensor, name: str) -> Tensor:
     """A new tensor for the bits of `tensor`."""
     return like(tensor, name, type="INT32", dims=(*tensor.dims[:-1], packed_words(tensor.channels)))
+
+
+def as_float(graph: Graph, tensor: Tensor, *, before: Op) -> Tensor:
+    """The numbers of a tensor: itself where it is float, else the output of a DEQUANTIZE that is inserted."""
+    if tensor.type == "FLOAT32":
+        return tensor
+    numbers = like(tensor, derived(tensor.name, "/numbers"), type="FLOAT32")
+    graph.insert(dequantize_op(tensor, numbers), before=before)
+    return numbers
 
 
 def pack_signs(graph: Graph, source: Tensor, name: str, *, before: Op) -> Tensor:

@@ -10,8 +10,6 @@ from litebnn.graph import NUMPY_TYPES, Array, Graph, Op, Quantization, Tensor, b
 
 INT8_MIN, INT8_MAX = -128, 127
 _GRIDS = ("INT8", "UINT8", "INT16")
-# A quantized comparison shifts its operands to the left by 8 bits before it scales and rounds them.
-_FINEST_COMPARED = 2.0**-9
 
 
 def parameters(scale: Any, zero_point: Any = 0, axis: int = 0) -> Quantization:
@@ -105,18 +103,31 @@ def grid_range(tensor: Tensor) -> tuple[float, float] | None:
     return float(low), float(high)
 
 
+def numbers_of_grid(tensor: Tensor) -> Array | None:
+    """float32 [levels], ascending: all numbers that a tensor with one grid can hold, None for others."""
+    grid = tensor.per_tensor_quantization
+    if grid is None or tensor.type not in _GRIDS:
+        return None
+    limits = np.iinfo(NUMPY_TYPES[tensor.type])
+    return from_levels(np.arange(limits.min, limits.max + 1), *grid)
+
+
+def as_compared(values: Array, scale: float) -> Array:
+    """What the runtime compares for numbers of an int8 tensor: fixed-point numbers with 8 bits behind the point."""
+    counts = np.rint(values.astype(np.float64) / np.float32(scale)).astype(np.int64) << 8
+    fraction, exponent = np.frexp(np.float64(np.float32(scale)))
+    product = counts * int(round_half_away(fraction * 2**31))
+    high = (np.abs(product) + np.where(product < 0, (1 << 30) - 1, 1 << 30)) >> 31
+    scaled: Array = round_half_away(np.where(product < 0, -high, high) * 2.0**exponent)
+    return scaled
+
+
 def lowest_value(graph: Graph, tensor: Tensor) -> float:
     """The lowest value that a tensor can have as far as its grid says, or that of which it is the DEQUANTIZE."""
     op = graph.producer(tensor)
     source = op.input(0) if op is not None and op.name == "DEQUANTIZE" else tensor
     limits = grid_range(source)
     return -np.inf if limits is None else limits[0]
-
-
-def tells_zero_apart(tensor: Tensor) -> bool:
-    """Whether the runtime, when it compares the tensor with zero, finds the first level below zero to be less."""
-    grid = tensor.per_tensor_quantization
-    return grid is not None and grid[0] >= _FINEST_COMPARED
 
 
 def int8_source(graph: Graph, tensor: Tensor | None) -> Tensor | None:

@@ -4,14 +4,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import litebnn
-from litebnn.graph import Tensor
+from litebnn.rewriting.constants import ELEMENTWISE
 from litebnn.rewriting.int8 import (
+    as_compared,
     dequantized,
     int8_constant,
+    numbers_of_grid,
     parameters,
     parameters_of_range,
     quantized,
-    tells_zero_apart,
 )
 from tests.support.float_models import FloatModel
 
@@ -36,25 +37,21 @@ def test_a_constant_operand_is_quantized_over_its_own_range() -> None:
     np.testing.assert_allclose(back, values, atol=8 / 255)
 
 
-FINEST = 2.0**-9
-
-
-@pytest.mark.parametrize(("scale", "told"), [(FINEST, True), (np.nextafter(FINEST, 0, dtype=np.float32), False)])
-def test_a_comparison_with_zero_needs_a_grid_that_is_not_too_fine(scale: float, told: bool) -> None:
-    tensor = int8_constant("levels", np.zeros(1), scale, 3)
-    assert tells_zero_apart(tensor) is told
-    assert not tells_zero_apart(Tensor("float", "FLOAT32", (1,)))
-
-
 @pytest.mark.usefixtures("library")
-@pytest.mark.parametrize("scale", [2.0**-10, 2.0**-9, 2.0**-9 * 1.01, 0.5])
-def test_where_zero_is_told_apart_the_runtime_says_so(scale: float) -> None:
-    model = FloatModel()
-    x = model.input(1, 256, type="INT8")
-    x.quantization = parameters(scale, 3)
-    zero = int8_constant("zero", np.zeros(()), scale, 3)
-    is_told = tells_zero_apart(x)
-    model_of_it = model.finish(model.elementwise("GREATER_EQUAL", x, zero, type="BOOL"))
+@pytest.mark.parametrize("comparison", ["GREATER_EQUAL", "GREATER", "EQUAL"])
+def test_levels_are_compared_as_the_runtime_does(comparison: str) -> None:
+    rng = np.random.default_rng(0)
     levels = np.arange(-128, 128, dtype=np.int8)[None]
-    found = litebnn.Interpreter(model_of_it).predict(levels)
-    assert np.array_equal(found, levels >= 3) or not is_told
+    for scale in (2.0**-10, 2.0**-9, 2.0**-9 * 1.01, 0.5, 1 / 127, *np.exp(rng.uniform(-9, -0.1, 15))):
+        model = FloatModel()
+        x = model.input(1, 256, type="INT8")
+        x.quantization = parameters(scale, 3)
+        number = float(rng.choice([0.0, 10 * scale, rng.normal() * 50 * scale]))
+        other = int8_constant("number", np.full((), number), max(abs(number), 1e-6) / 100, -5)
+        result = litebnn.Interpreter(model.finish(model.elementwise(comparison, x, other, type="BOOL"))).predict(levels)
+        numbers, against = numbers_of_grid(x), dequantized(other)
+        assert numbers is not None
+        assert against is not None
+        scales = (grid[0] for grid in (x.per_tensor_quantization, other.per_tensor_quantization) if grid is not None)
+        left, right = (as_compared(values, one) for values, one in zip((numbers, against), scales, strict=True))
+        np.testing.assert_array_equal(ELEMENTWISE[comparison](left, right), result[0])

@@ -8,6 +8,9 @@ from litebnn.contract import LCE_DEQUANTIZE, Activation
 from litebnn.graph import Array, Graph, Op, Tensor
 from litebnn.rewriting.int8 import from_levels
 
+# Which input has the number that fills the output.
+_FILLED_WITH = {"BROADCAST_TO": 0, "FILL": 1}
+
 
 def bits_of(graph: Graph, tensor: Tensor | None) -> Tensor | None:
     """The packed tensor that `tensor` unpacks, where it is the output of an `LceDequantize`."""
@@ -34,6 +37,21 @@ def uniform(tensor: Tensor | None) -> float | None:
         scaled = tensor.per_tensor_quantization
         return None if scaled is None else float(from_levels(first, *scaled))
     return float(first)
+
+
+def number_of(graph: Graph, tensor: Tensor | None) -> float | None:
+    """The value of a tensor whose elements are all the same, also one that is only as large as the model's batch."""
+    while (op := graph.producer(tensor)) is not None and op.name in _FILLED_WITH:
+        tensor = op.inputs[_FILLED_WITH[op.name]]
+    return uniform(tensor)
+
+
+def times_repeated(dims: tuple[int, ...], larger: tuple[int, ...]) -> list[int] | None:
+    """How often a tensor is repeated along each axis where it broadcasts to another; None where it does not."""
+    sizes = list(zip(dims, larger, strict=False))
+    if len(dims) != len(larger) or any(small != large and (small != 1 or large < 1) for small, large in sizes):
+        return None
+    return [1 if small == large else large for small, large in sizes]
 
 
 def fused_activation(op: Op) -> Activation | None:

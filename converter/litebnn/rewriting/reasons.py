@@ -8,7 +8,7 @@ from litebnn.contract import LCE_DEQUANTIZE
 from litebnn.graph import Graph, Op, Tensor, facts
 from litebnn.rewriting.int8 import is_quantized, lowest_value
 from litebnn.rewriting.padding import PADS, constant_padding
-from litebnn.rewriting.signs import find_two_values
+from litebnn.rewriting.signs import find_constant, find_two_values
 
 NO_SIGN = "its input is not the output of a sign"
 # The output of a quantizer passes these on its way to a layer, beside ops that move values or keep their signs.
@@ -24,11 +24,13 @@ def why_no_sign(graph: Graph, tensor: Tensor) -> str:
         if op is None or not op.inputs or op.inputs[0] is None:
             break
         if op.name == LCE_DEQUANTIZE and passed:
-            return next(filter(None, map(_obstacle, passed)), f"{passed[-1].name} stands between the sign and it")
-        if op.name in ("ROUND", "FLOOR"):
-            return "its input takes several levels (a DoReFa quantizer), not ±1"
+            return next(filter(None, map(_obstacle, passed)), f"{_farthest(passed)} stands between the sign and it")
         if op.name == "SIGN":
             return _why_sign_is_none(graph, op)
+        if (value := find_constant(graph, tensor)) is not None:
+            return f"its input is {value:g}, whatever the model's is"
+        if op.name in ("ROUND", "FLOOR"):
+            return "its input takes several levels (a DoReFa quantizer), not ±1"
         if op.name != LCE_DEQUANTIZE and find_two_values(graph, tensor) is not None:
             return "its input takes two values that are not ±1"
         if op.name not in _PASSED and not facts(op).moves and not facts(op).keeps_signs:
@@ -49,7 +51,15 @@ def _why_sign_is_none(graph: Graph, sign: Op) -> str:
         tensor = op.input(1 if op.input(0).is_constant else 0)
     if op is not None and op.name == "SIGN" and grid is not None:
         return f'the grid of "{grid.name}" does not tell the three values of sign(x) apart'
+    if (value := find_constant(graph, sign.output)) is not None:
+        return f"its input is {value:g}, whatever the model's is"
     return "its input is sign(x), which is 0 where x is 0 (ternary): use ste_sign, or the option assume_nonzero"
+
+
+def _farthest(passed: list[Op]) -> str:
+    """What stands in the way, of ops none of which does by its parameters; padding by itself does not."""
+    others = [op.name for op in passed if op.name not in PADS]
+    return others[-1] if others else "padding"
 
 
 def _obstacle(op: Op) -> str | None:

@@ -18,6 +18,10 @@ def test_the_quantizer_is_named() -> None:
         (heaviside, "heaviside"),
         (model.pad(model.elementwise("SIGN", x), [(1, 1), (1, 1)]), "ternary"),
         (flag, "two values"),
+        (
+            model.elementwise("ROUND", model.elementwise("RELU", model.elementwise("MINIMUM", x, model.const(0.2)))),
+            "is 0,",
+        ),
         (model.elementwise("RELU", x), NO_SIGN),
         (x, NO_SIGN),
         (model.const(np.ones(3)), NO_SIGN),

@@ -16,17 +16,20 @@ from litebnn.rewriting.reasons import why_no_sign
 
 @each("CONV_2D")
 def undo_space_to_batch(graph: Graph, op: Op, notes: Notes) -> bool:
-    split, join = graph.producer(op.input(0)), graph.sole_consumer(op.output)
+    split, last = graph.producer(op.input(0)), op
+    join = graph.sole_consumer(op.output)
+    if join is not None and join.name == "QUANTIZE":
+        last, join = join, graph.sole_consumer(join.output)
     if split is None or split.name != "SPACE_TO_BATCH_ND" or join is None or join.name != "BATCH_TO_SPACE_ND":
         return False
     if bits_of(graph, without_zeros(graph, split.input(0))[0]) is None:
         return False
-    reason = _convert(graph, op, split, join)
+    reason = _convert(graph, op, split, last, join)
     return notes.left_alone(op, reason) if reason else True
 
 
-def _convert(graph: Graph, op: Op, split: Op, join: Op) -> str | None:
-    """Replaces the three ops, or says why not."""
+def _convert(graph: Graph, op: Op, split: Op, last: Op, join: Op) -> str | None:
+    """Replaces the three ops, or says why not; `last` is the convolution itself, or what quantizes its results."""
     block, pads, block_out, crops = (t.array for t in (split.input(1), split.input(2), join.input(1), join.input(2)))
     if block is None or pads is None or block_out is None or crops is None:
         return why_no_sign(graph, op.input(0))
@@ -48,7 +51,10 @@ def _convert(graph: Graph, op: Op, split: Op, join: Op) -> str | None:
     o.dilation_h_factor, o.dilation_w_factor = int(block[0]), int(block[1])
     graph.set_input(op, 0, source)
     graph.remove(join)
-    graph.set_output(op, join.output)
+    graph.set_output(last, join.output)
+    if last is not op:
+        graph.set_output(op, like(op.output, op.output.name, dims=join.output.dims))
+        graph.set_input(last, 0, op.output)
     return None
 
 

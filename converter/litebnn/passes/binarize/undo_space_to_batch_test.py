@@ -8,6 +8,7 @@ from litebnn.passes import BINARY_PHASES, run_phases
 from litebnn.rewriting.bconv import bconv_options
 from litebnn.rewriting.notes import Notes
 from tests.support.float_models import FloatModel, op_names, sign_weights
+from tests.support.quantized_models import EXACT_GRID, Int8Model
 
 WEIGHTS = sign_weights(np.random.default_rng(0), 8, 3, 3, 32)
 
@@ -62,6 +63,17 @@ def test_padding_and_crops_that_are_not_same_are_explicit(pads: Any, crops: Any,
     run_phases(model, BINARY_PHASES, Notes(model))
     assert op_names(model) == ["LceQuantize", "LceBconv2d"]
     assert bconv_options(model.graphs[0].ops[-1]).explicit_padding == explicit
+
+
+def test_a_pair_around_a_quantized_layer_becomes_a_dilation() -> None:
+    model = Int8Model()
+    x = model.sign8(model.input8((1 / 16, 3), 1, 8, 8, 32), "where", EXACT_GRID)
+    x = model.as_(x, model.space_to_batch(x, [2, 2], [(2, 2), (2, 2)]), 2)
+    x = model.conv8(x, WEIGHTS, np.zeros(8), (1.0, 5), same=False, activation="none")
+    built = model.model(model.as_(x, model.batch_to_space(x, [2, 2], [(0, 0), (0, 0)]), 2))
+    run_phases(built, (*BINARY_PHASES, "int8"), Notes(built))
+    assert op_names(built) == ["LceQuantize", "LceBconv2d"]
+    assert (built.graphs[0].outputs[0].dims, built.graphs[0].outputs[0].type) == ((1, 8, 8, 8), "INT8")
 
 
 def test_to_crop_more_than_is_padded_is_to_crop_the_bits() -> None:

@@ -6,7 +6,7 @@ import numpy as np
 
 from litebnn.contract import ACTIVATION_RANGES
 from litebnn.graph import Graph, Model, Op, Tensor, builtin_op, constant, facts
-from litebnn.rewriting.build import derived, like
+from litebnn.rewriting.build import as_float, derived, like
 from litebnn.rewriting.int8 import lowest_value
 from litebnn.rewriting.match import fused_activation
 from litebnn.rewriting.notes import Notes
@@ -56,7 +56,8 @@ def _write(graph: Graph, op: Op, sign: Sign) -> None:
     rising = sign.comparison == "GREATER_EQUAL"
     condition = like(op.output, derived(name, "/condition"), type="BOOL")
     level = constant(derived(name, "/threshold"), np.asarray(sign.threshold, np.float32))
-    compared = builtin_op("GREATER_EQUAL" if rising else "LESS_EQUAL", [sign.x, level], condition)
+    x = as_float(graph, sign.x, before=op)
+    compared = builtin_op("GREATER_EQUAL" if rising else "LESS_EQUAL", [x, level], condition)
     graph.insert(compared, before=op)
     one, minus = (constant(derived(name, f"/{value}"), np.asarray(value, np.float32)) for value in (1, -1))
     graph.replace(op, builtin_op("SELECT_V2", [condition, one, minus], op.output))

@@ -7,10 +7,10 @@ import numpy as np
 from litebnn.contract import LCE_DEQUANTIZE
 from litebnn.graph import Graph, Op, Tensor, builtin_op, constant
 from litebnn.rewriting.affine import LEAST
-from litebnn.rewriting.build import custom_op, derived, like, pack_signs
+from litebnn.rewriting.build import as_float, custom_op, derived, like, pack_signs
 from litebnn.rewriting.constants import constants_behind
 from litebnn.rewriting.each import each
-from litebnn.rewriting.match import bits_of
+from litebnn.rewriting.match import bits_of, times_repeated
 from litebnn.rewriting.notes import Notes
 from litebnn.rewriting.signs import Sign, find_sign
 
@@ -25,25 +25,13 @@ def recognize_signs(graph: Graph, op: Op, notes: Notes) -> bool:
     if (bits := bits_of(graph, sign.x)) is not None and sign.comparison == "GREATER_EQUAL":
         graph.replace(op, custom_op(LCE_DEQUANTIZE, [bits], op.output))
         return True
-    multiples = [1] if sign.x.dims == op.output.dims else _multiples(sign.x, op)
-    if multiples is None:
+    # SELECT, which is older than SELECT_V2, has a rule of its own for conditions of another shape.
+    multiples = times_repeated(sign.x.dims, op.output.dims)
+    if multiples is None or (op.name != "SELECT_V2" and any(times != 1 for times in multiples)):
         return False
     bits = _tiled_bits(graph, _operand(graph, sign, op), multiples, op)
     graph.replace(op, custom_op(LCE_DEQUANTIZE, [bits], op.output))
     return True
-
-
-def _multiples(condition: Tensor, op: Op) -> list[int] | None:
-    """How often a condition is repeated along each axis to be as large as the output; None where it is no such select.
-
-    SELECT, which is older than SELECT_V2, has a rule of its own.
-    """
-    sizes = list(zip(condition.dims, op.output.dims, strict=False))
-    if op.name != "SELECT_V2" or len(condition.dims) != len(op.output.dims):
-        return None
-    if any(small != large and (small, large < 1) != (1, False) for small, large in sizes):
-        return None
-    return [1 if small == large else large for small, large in sizes]
 
 
 def _tiled_bits(graph: Graph, operand: Tensor, multiples: list[int], op: Op) -> Tensor:
@@ -76,15 +64,20 @@ def _operand(graph: Graph, sign: Sign, before: Op) -> Tensor:
         graph.insert(builtin_op("LOGICAL_NOT", [sign.x], inverse), before=before)
         return inverse
     rising = sign.comparison in ("GREATER_EQUAL", "GREATER")
-    operand = sign.x
-    if not rising or np.any(np.not_equal(sign.threshold, 0)):
-        operand = like(sign.x, derived(name, "/difference"))
-        level = constant(derived(name, "/threshold"), np.asarray(sign.threshold, np.float32))
-        sides = (sign.x, level) if rising else (level, sign.x)
-        graph.insert(builtin_op("SUB", sides, operand), before=before)
-    if sign.comparison in ("GREATER", "LESS"):
-        above = like(sign.x, derived(name, "/above"))
+    x, threshold, is_strict = sign.x, np.asarray(sign.threshold, np.float32), sign.comparison in ("GREATER", "LESS")
+    if x.type == "INT8" and rising and threshold == 0:
+        return x
+    if x.type != "FLOAT32":  # half a step below the threshold there is no number of the grid
+        step, _ = x.per_tensor_quantization or (1.0, 0)
+        x, threshold, is_strict = as_float(graph, x, before=before), np.asarray(threshold - step / 2, np.float32), False
+    if not rising or np.any(threshold != 0):
+        difference = like(x, derived(name, "/difference"))
+        level = constant(derived(name, "/threshold"), threshold)
+        graph.insert(builtin_op("SUB", (x, level) if rising else (level, x), difference), before=before)
+        x = difference
+    if is_strict:
+        above = like(x, derived(name, "/above"))
         least = constant(derived(name, "/least"), np.asarray(LEAST, np.float32))
-        graph.insert(builtin_op("SUB", [operand, least], above), before=before)
-        return above
-    return operand
+        graph.insert(builtin_op("SUB", [x, least], above), before=before)
+        x = above
+    return x

@@ -118,7 +118,7 @@ def _find_way(graph: Graph, layer: Op) -> _Way | None:
     if high == low or (not step and layer.output.type == "FLOAT32" and _is_plain_sign(values)):
         return None
     maximum = any(op.name == "MAX_POOL_2D" for op in ops)
-    return _Way(TwoValues(values.source, high, low), tuple(ops), tuple(pads), maximum, step)
+    return _Way(TwoValues(values.source, high, low, values.dims), tuple(ops), tuple(pads), maximum, step)
 
 
 def _hands_on(op: Op) -> bool:
@@ -162,7 +162,7 @@ def _rewrite(graph: Graph, layer: Op, way: _Way, weights: Array, bias: Array, no
     zero = shifted.of(0.0)
     if amounts is None and zero:
         return notes.left_alone(layer, f"{two}, and how SAME pads it depends on a size that is not known")
-    tensor = _sign(graph, way.values.source, shifted.opposite, before=layer)
+    tensor = _sign(graph, way.values, shifted.opposite, before=layer)
     for op in way.ops:
         tensor = _copy(graph, op, tensor, shifted, before=layer)
     if zero and amounts is not None and amounts != ((0, 0), (0, 0)):
@@ -233,12 +233,13 @@ def _as_shifted_sign(way: _Way, *, rather_opposite: bool) -> _ShiftedSign | None
     )
 
 
-def _sign(graph: Graph, source: Tensor, opposite: bool, *, before: Op) -> Tensor:
+def _sign(graph: Graph, values: TwoValues, opposite: bool, *, before: Op) -> Tensor:
     """±1 for a boolean, -1 where it is true if `opposite`; what is a sign already is itself."""
+    source = values.source
     if source.type != "BOOL":
         return source
     name = derived(source.name, "/opposite" if opposite else "/sign")
-    sign = like(source, name, type="FLOAT32")
+    sign = like(source, name, type="FLOAT32", dims=values.dims)
     one, minus = (constant(f"{name}/{value}", np.asarray(value, np.float32)) for value in (1, -1))
     picked = (minus, one) if opposite else (one, minus)
     graph.insert(builtin_op("SELECT_V2", [source, *picked], sign), before=before)

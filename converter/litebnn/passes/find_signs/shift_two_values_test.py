@@ -12,7 +12,7 @@ from litebnn.rewriting.int8 import int8_constant, parameters
 from litebnn.rewriting.notes import Notes
 from litebnn.rewriting.padding import constant_padding
 from tests.support.float_models import FloatModel, assert_same_values, op_names, rewritten, run_pass, sign_weights
-from tests.support.quantized_models import Int8Model
+from tests.support.quantized_models import EXACT_GRID, Int8Model
 
 Layer = Callable[[FloatModel, Tensor], Tensor]
 WEIGHTS = sign_weights(np.random.default_rng(0), 8, 3, 3, 32)
@@ -192,6 +192,23 @@ def test_an_int8_layer_of_other_weights_stays_and_says_so() -> None:
 
 
 @pytest.mark.usefixtures("library")
+@pytest.mark.usefixtures("library")
+@pytest.mark.parametrize("batch", [1, -1])
+def test_an_int8_sign_that_is_broadcast(batch: int) -> None:
+    model = Int8Model()
+    x = model.input8((1 / 16, 3), 1, 1, 1, 32, signature=(batch, 1, 1, 32))
+    condition = model.elementwise("GREATER", x, int8_constant("level", np.full((), 0.5), 1 / 16), type="BOOL")
+    one, minus = (int8_constant(f"value{value}", np.full((1, 6, 6, 32), value), *EXACT_GRID) for value in (1, -1))
+    picked = model.op("SELECT_V2", [condition, one, minus], (batch, 6, 6, 32), type="INT8")
+    picked.quantization = parameters(*EXACT_GRID)
+    source = model.finish(model.conv8(picked, np.sign(WEIGHTS), np.zeros(8), (1.0, 0), same=True, activation="none"))
+    converted, report = litebnn.convert_tflite(source, return_report=True)
+    assert report.layers[0].binary
+    levels = np.random.default_rng(0).integers(-128, 128, (3, 1, 1, 32)).astype(np.int8)
+    expected, actual = (litebnn.Interpreter(model).predict(levels) for model in (source, converted))
+    np.testing.assert_array_equal(actual, expected)
+
+
 def test_what_stands_between_an_int8_sign_and_its_layer_is_done_to_the_sign() -> None:
     model = FloatModel()
     sign = int8_sign(model, int8_input(model), 2 / 255, -1)

@@ -7,14 +7,14 @@ of a form, values may be rounded to a grid, and of what they are then no more is
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from litebnn.graph import Array, Graph, Op, Tensor
 from litebnn.rewriting.affine import LEAST, next_level, per_channel
-from litebnn.rewriting.int8 import is_int8, lowest_value, tells_zero_apart
-from litebnn.rewriting.match import bits_of, uniform
+from litebnn.rewriting.int8 import lowest_value, numbers_of_grid
+from litebnn.rewriting.match import bits_of, number_of, times_repeated, uniform
 from litebnn.rewriting.signs.steps import Steps, steps_of
 
 _COMPARISONS = ("GREATER_EQUAL", "GREATER", "LESS_EQUAL", "LESS")
@@ -27,25 +27,17 @@ _NEGATED = {"GREATER_EQUAL": "LESS", "GREATER": "LESS_EQUAL", "LESS_EQUAL": "GRE
 class Sign:
     """+1 where `comparison(x, threshold)` holds or, without a comparison, where the boolean x is `truth`; else -1.
 
-    The threshold is one number, or float32 [channels]. Of an int8 x, `condition` is the boolean that is `truth` there:
-    LceQuantize reads x >= 0 from x, and its opposite from that alone.
+    The threshold is one number, or float32 [channels]; of a quantized x, a number of its grid.
     """
 
     x: Tensor
     comparison: str | None
     threshold: float | Array = 0.0
     truth: bool = True
-    condition: Tensor | None = None
 
     def negated(self) -> Sign:
         comparison = None if self.comparison is None else _NEGATED[self.comparison]
-        return Sign(self.x, comparison, self.threshold, not self.truth, self.condition)
-
-    def readable(self) -> Sign:
-        """The same sign of a tensor that LceQuantize can read it from."""
-        if self.condition is None or self.comparison == "GREATER_EQUAL":
-            return self
-        return Sign(self.condition, None, truth=self.truth)
+        return Sign(self.x, comparison, self.threshold, not self.truth)
 
 
 def find_sign(graph: Graph, tensor: Tensor, *, assume_nonzero: bool = False) -> Sign | None:
@@ -59,20 +51,21 @@ def find_sign(graph: Graph, tensor: Tensor, *, assume_nonzero: bool = False) -> 
         return None
     selected = _select(graph, op) if op.name in ("SELECT", "SELECT_V2") else None
     sign = selected or _of_steps(graph, steps_of(graph, tensor), assume_nonzero)
-    return None if sign is None or sign.x is tensor else sign.readable()
+    return None if sign is None or sign.x is tensor else sign
 
 
 def _of_steps(graph: Graph, steps: Steps, assume_nonzero: bool) -> Sign | None:
     x, values, edges = steps.x, steps.values, steps.edges
     if x is None or not steps.is_known:
         return None
-    if assume_nonzero and len(edges) == 2 and edges[1] == next_level(edges[:1], up=True)[0]:
+    if assume_nonzero and len(edges) == 2 and _follows(edges[1], edges[0], x):
         values, edges = values[[0, 2]], edges[:1]
-    if lowest_value(graph, x) >= 0:  # what the function is below zero does not matter
-        edges = edges[edges > 0]
+    lowest = lowest_value(graph, x)
+    if np.isfinite(lowest):  # what the function is below does not matter
+        edges = edges[edges > lowest]
         values = values[-len(edges) - 1 :]
         if len(edges) == 0:
-            edges, values = np.zeros(1, np.float32), np.array([-1, 1]) * values
+            edges, values = np.array([lowest], np.float32), np.array([-1, 1]) * values
     if len(edges) != 1 or abs(values[0]) != 1 or values[1] != -values[0]:
         return None
     if bits_of(graph, x) is not None and values[1] == -1:  # two values, of which the next layer's weights take care
@@ -85,6 +78,14 @@ def _of_steps(graph: Graph, steps: Steps, assume_nonzero: bool) -> Sign | None:
     return Sign(x, "GREATER_EQUAL" if values[1] == 1 else "LESS", float(edges[0]))
 
 
+def _follows(number: float, other: float, x: Tensor) -> bool:
+    """Whether x holds no number between the two."""
+    numbers = numbers_of_grid(x)
+    if numbers is None:
+        return bool(number == next_level(np.array([other], np.float32), up=True)[0])
+    return bool(np.count_nonzero((numbers >= other) & (numbers < number)) == 1)
+
+
 def _of_boolean(graph: Graph, tensor: Tensor) -> Sign:
     """The sign that is +1 where the boolean tensor is true."""
     op = graph.producer(tensor)
@@ -92,21 +93,27 @@ def _of_boolean(graph: Graph, tensor: Tensor) -> Sign:
     while op is not None and op.name == "LOGICAL_NOT":
         truth, tensor = not truth, op.input(0)
         op = graph.producer(tensor)
-    sign = _of_comparison(tensor, op) or Sign(tensor, None)
+    sign = _of_comparison(tensor, op) or _of_levels(graph, tensor) or Sign(tensor, None)
     return sign if truth else sign.negated()
 
 
+def _of_levels(graph: Graph, tensor: Tensor) -> Sign | None:
+    """The sign that is +1 where a boolean function of a quantized tensor is true."""
+    steps = steps_of(graph, tensor)
+    if steps.x is None or steps.x.dims != tensor.dims or numbers_of_grid(steps.x) is None:
+        return None
+    return _of_steps(graph, replace(steps, values=2 * steps.values - 1), assume_nonzero=False)
+
+
 def _of_comparison(tensor: Tensor, op: Op | None) -> Sign | None:
-    """An int8 x is compared with its zero point only, for that is what LceQuantize does."""
     if op is not None and op.name in _COMPARISONS:
         left, right = op.input(0), op.input(1)
         for x, other, name in ((left, right, op.name), (right, left, _MIRRORED[op.name])):
             threshold = _threshold(x, other)
             if threshold is None or not np.all(np.isfinite(threshold)) or x.is_constant or x.dims != tensor.dims:
                 continue
-            told = is_int8(x) and tells_zero_apart(x) and name in ("GREATER_EQUAL", "LESS") and np.all(threshold == 0)
-            if x.type == "FLOAT32" or told:
-                return Sign(x, name, threshold, condition=None if x.type == "FLOAT32" else tensor)
+            if x.type == "FLOAT32":
+                return Sign(x, name, threshold)
     return None
 
 
@@ -118,7 +125,7 @@ def _threshold(x: Tensor, constant: Tensor) -> float | Array | None:
 
 def _select(graph: Graph, op: Op) -> Sign | None:
     condition, if_true, if_false = op.input(0), op.input(1), op.input(2)
-    values = (uniform(if_true), uniform(if_false))
+    values = (number_of(graph, if_true), number_of(graph, if_false))
     if values in ((1.0, -1.0), (-1.0, 1.0)):
         sign = _of_boolean(graph, condition)
         return sign if values[0] == 1.0 else sign.negated()
@@ -127,11 +134,15 @@ def _select(graph: Graph, op: Op) -> Sign | None:
 
 @dataclass(frozen=True)
 class TwoValues:
-    """`high` where the source is true (BOOL) or +1 (FLOAT32), `low` where it is false or -1; numbers in any order."""
+    """`high` where the source is true (BOOL) or +1 (FLOAT32), `low` where it is false or -1; numbers in any order.
+
+    `dims` are those of the tensor that takes them, which a boolean may be broadcast to.
+    """
 
     source: Tensor
     high: float
     low: float
+    dims: tuple[int, ...]
 
 
 def find_two_values(graph: Graph, tensor: Tensor) -> TwoValues | None:
@@ -145,7 +156,35 @@ def find_two_values(graph: Graph, tensor: Tensor) -> TwoValues | None:
     steps = steps_of(graph, tensor, of_booleans=True)
     if steps.x is None or len(steps.edges) != 1 or not steps.is_known or not np.all(np.isfinite(steps.values)):
         return None
-    if steps.x.dims != tensor.dims or (steps.x.type != "BOOL" and bits_of(graph, steps.x) is None):
+    if steps.x.type == "BOOL":
+        if times_repeated(steps.x.dims, tensor.dims) is None:
+            return None
+    elif steps.x.dims != tensor.dims or bits_of(graph, steps.x) is None:
         return None
     low, high = (float(value) for value in steps.values)
-    return TwoValues(steps.x, high, low)
+    return TwoValues(steps.x, high, low, tensor.dims)
+
+
+@dataclass(frozen=True)
+class TwoLevels:
+    """`high` where x is not below the threshold, else `low`; x is float, or quantized and the threshold of its grid."""
+
+    x: Tensor
+    threshold: float
+    high: float
+    low: float
+
+
+def find_two_levels(graph: Graph, tensor: Tensor) -> TwoLevels | None:
+    """Where a tensor turns that takes two numbers, and no boolean or sign decides which."""
+    steps = steps_of(graph, tensor)
+    if steps.x is None or steps.x.type == "BOOL" or len(steps.edges) != 1 or not steps.is_known:
+        return None
+    low, high = (float(value) for value in steps.values)
+    return TwoLevels(steps.x, float(steps.edges[0]), high, low)
+
+
+def find_constant(graph: Graph, tensor: Tensor) -> float | None:
+    """The one number that a tensor is, whatever the ops that it is computed by are given."""
+    steps = steps_of(graph, tensor)
+    return float(steps.values[0]) if steps.is_known and len(steps.values) == 1 else None

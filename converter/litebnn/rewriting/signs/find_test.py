@@ -4,6 +4,7 @@ import pytest
 from litebnn.rewriting.int8 import int8_constant, parameters
 from litebnn.rewriting.signs import find_sign
 from tests.support.float_models import FloatModel
+from tests.support.quantized_models import Int8Model
 
 
 @pytest.mark.parametrize(
@@ -40,8 +41,8 @@ def test_any_number_of_nots_is_one_or_none(count: int, comparison: str) -> None:
     assert (sign.x, sign.comparison, sign.threshold) == (x, comparison, 0.5)
 
 
-@pytest.mark.parametrize(("level", "is_x"), [(0.0, True), (0.25, False)])
-def test_an_int8_value_is_compared_with_its_zero_point_only(level: float, is_x: bool) -> None:
+@pytest.mark.parametrize("level", [0.0, 0.25, -3.5])
+def test_an_int8_value_is_compared_with_a_level(level: float) -> None:
     model = FloatModel()
     x = model.input(1, 4, type="INT8")
     x.quantization = parameters(0.25, 3)
@@ -51,11 +52,35 @@ def test_an_int8_value_is_compared_with_its_zero_point_only(level: float, is_x: 
         selected = model.op("SELECT_V2", [condition, *(model.const(v) for v in values)], x.dims)
         sign = find_sign(model.graph, selected)
         assert sign is not None
-        assert sign.x is (x if is_x and values[0] == 1 else condition)
-        assert sign.truth == (values[0] == 1)
+        comparison = "GREATER_EQUAL" if values[0] == 1 else "LESS"
+        assert (sign.x, sign.comparison, sign.threshold) == (x, comparison, level)
 
 
-def test_an_int8_value_of_a_grid_too_fine_to_compare_is_no_sign_itself() -> None:
+def test_a_sign_of_levels_with_another_level_in_the_place_of_zero() -> None:
+    model = Int8Model()
+    x = model.input8((1 / 512, 3), 1, 4)  # of which 1 is no level, but the highest is above zero
+    model.sign8(x, "zeros_replaced", (1 / 127, 0))
+    sign = find_sign(model.graph, model.graph.ops[-1].input(0))
+    assert sign is not None
+    assert (sign.x, sign.comparison, sign.threshold) == (x, "GREATER_EQUAL", 0.0)
+
+
+@pytest.mark.parametrize("filling", ["BROADCAST_TO", "FILL"])
+def test_numbers_that_are_as_large_as_the_batch(filling: str) -> None:
+    model = FloatModel()
+    x = model.input(1, 4, signature=(-1, 4))
+    shape = model.op("SHAPE", [x], (2,), type="INT32")
+    one, minus = (
+        model.op(filling, [model.const(v), shape] if filling == "BROADCAST_TO" else [shape, model.const(v)], x.dims)
+        for v in (1, -1)
+    )
+    condition = model.elementwise("GREATER_EQUAL", x, model.const(0.5), type="BOOL")
+    sign = find_sign(model.graph, model.op("SELECT_V2", [condition, one, minus], x.dims))
+    assert sign is not None
+    assert (sign.x, sign.comparison, sign.threshold) == (x, "GREATER_EQUAL", 0.5)
+
+
+def test_an_int8_value_of_a_fine_grid_is_compared_as_coarsely_as_the_runtime_does() -> None:
     model = FloatModel()
     x = model.input(1, 4, type="INT8")
     x.quantization = parameters(2.0**-10, 3)
@@ -63,11 +88,11 @@ def test_an_int8_value_of_a_grid_too_fine_to_compare_is_no_sign_itself() -> None
     condition = model.elementwise("GREATER_EQUAL", x, zero, type="BOOL")
     sign = find_sign(model.graph, model.op("SELECT_V2", [condition, model.const(1), model.const(-1)], x.dims))
     assert sign is not None
-    assert sign.x is condition
+    assert (sign.x, sign.comparison, sign.threshold) == (x, "GREATER_EQUAL", -(2.0**-10))
 
 
-@pytest.mark.parametrize(("amount", "comparison"), [(0.1, "GREATER_EQUAL"), (-0.1, "GREATER")])
-def test_what_a_grid_says_is_never_negative_need_not_have_a_sign_below_zero(amount: float, comparison: str) -> None:
+@pytest.mark.parametrize(("amount", "threshold"), [(0.1, 0.0), (-0.1, 0.5)])
+def test_what_a_grid_says_is_never_negative_need_not_have_a_sign_below_zero(amount: float, threshold: float) -> None:
     """The grid of the sum holds 0 and 1.1 only, so that it does not tell -0.9 from 0."""
     model = FloatModel()
     levels = model.input(1, 4, type="INT8")
@@ -78,4 +103,4 @@ def test_what_a_grid_says_is_never_negative_need_not_have_a_sign_below_zero(amou
     rounded.quantization = parameters(0.0125, -128 if amount > 0 else -120)
     sign = find_sign(model.graph, model.elementwise("SIGN", model.op("DEQUANTIZE", [rounded], x.dims)))
     assert sign is not None
-    assert (sign.x, sign.comparison) == (x, comparison)
+    assert (sign.x, sign.comparison, sign.threshold) == (levels, "GREATER_EQUAL", threshold)

@@ -15,16 +15,18 @@ from litebnn.contract import ACTIVATION_RANGES, LCE_DEQUANTIZE, LCE_QUANTIZE
 from litebnn.graph import NUMPY_TYPES, Array, Graph, Op, Tensor
 from litebnn.rewriting.affine import next_level
 from litebnn.rewriting.constants import ELEMENTWISE
-from litebnn.rewriting.int8 import on_grid
-from litebnn.rewriting.match import bits_of, fused_activation, uniform
+from litebnn.rewriting.int8 import as_compared, numbers_of_grid, on_grid, same_parameters
+from litebnn.rewriting.match import bits_of, fused_activation, number_of
 from litebnn.rewriting.signs.monotone import edges_of_levels
 
 # Exporters write a sign in a dozen ops at most, and a damaged file may have any number in a row.
 _DEEPEST = 24
 _COMPARISONS = ("EQUAL", "NOT_EQUAL", "GREATER_EQUAL", "GREATER", "LESS_EQUAL", "LESS")
+_SELECTS = ("SELECT", "SELECT_V2")
 _TRUE_OF_ITSELF = ("EQUAL", "GREATER_EQUAL", "LESS_EQUAL")
 _LEVELS = ("ROUND", "FLOOR", "CEIL")
-_STEPPING = {*_COMPARISONS, *_LEVELS, "SIGN", "CAST", "SELECT", "SELECT_V2", LCE_DEQUANTIZE}
+_CLAMPS = ("RELU", "RELU6", "RELU_0_TO_1", "RELU_N1_TO_1", "MINIMUM", "MAXIMUM")
+_STEPPING = {*_COMPARISONS, *_LEVELS, *_SELECTS, "SIGN", "CAST", LCE_DEQUANTIZE}
 _MOST_TENSORS = 256
 
 
@@ -33,7 +35,8 @@ class Steps:
     """A function of one tensor: `values[0]` below `edges[0]`, `values[i + 1]` from `edges[i]` on, plus the rest.
 
     Attributes:
-        x: the tensor, of FLOAT32, or BOOL (0 and 1 here); None for a function that has no edges.
+        x: the tensor, of FLOAT32, quantized (edges are numbers of its grid), or BOOL (0 and 1 here); None for a
+            function that has no edges.
         edges: float32 [k], ascending.
         values: float64 [k + 1].
         rest: float64 [k + 1] for each tensor that is added, multiplied by it.
@@ -113,7 +116,7 @@ class _Evaluation:
         return self._known[tensor]
 
     def _of(self, tensor: Tensor, depth: int) -> Steps:
-        number = uniform(tensor)
+        number = number_of(self._graph, tensor)
         if number is not None:
             return _number(number)
         op = self._graph.producer(tensor)
@@ -124,6 +127,8 @@ class _Evaluation:
         rule = _RULES.get(op.name)
         if rule is None or any(source is None for source in op.inputs):
             return _unknown(tensor)
+        if op.name in _CLAMPS and (self._of_booleans or not _keeps_grid(op)):
+            rule = _elementwise
         if op.name in _LEVELS and not self._of_booleans:
             levels = _levels(self._graph, op)
             if levels is not None:
@@ -157,7 +162,7 @@ class _Evaluation:
         packed = self._graph.producer(bits_of(self._graph, part.x))
         if packed is None or packed.name != LCE_QUANTIZE or packed.input(0) not in sources:
             return part
-        return replace(part, x=packed.input(0)) if packed.input(0).type == "FLOAT32" else part
+        return part if packed.input(0).type == "BOOL" else replace(part, x=packed.input(0))
 
 
 def _stored(op: Op, result: Steps) -> Steps | None:
@@ -166,12 +171,24 @@ def _stored(op: Op, result: Steps) -> Steps | None:
     plain = activation == 0 and op.output.type in ("FLOAT32", "BOOL")
     if plain or activation is None:
         return result if plain else None
-    if not result.is_known:
+    if not result.is_known and not _stays(op, result):
         return None
     values: Array | None = np.clip(result.values, *ACTIVATION_RANGES[activation])
     if op.output.quantization is not None or op.output.type not in NUMPY_TYPES:
         values = None if values is None else on_grid(values, op.output)
-    return None if values is None else Steps(result.x, result.edges, values, {})
+    return None if values is None else Steps(result.x, result.edges, values, result.rest)
+
+
+def _keeps_grid(op: Op) -> bool:
+    """Whether all inputs and the output are on one grid, so that the runtime computes with levels."""
+    return all(tensor is not None and same_parameters(tensor, op.output) for tensor in op.inputs)
+
+
+def _stays(op: Op, result: Steps) -> bool:
+    """Whether what is not known of a picked value is one of the grid that it is stored on."""
+    grids = all(same_parameters(tensor, op.output) for tensor in result.rest)
+    either = sum(factors != 0 for factors in result.rest.values()) + (result.values != 0)
+    return op.name in _SELECTS and grids and bool(np.all(either <= 1))
 
 
 def _on_common_edges(parts: list[Steps]) -> list[Steps] | None:
@@ -256,35 +273,53 @@ def _same(op: Op, parts: list[Steps]) -> Steps:
 
 
 def _comparison(op: Op, parts: list[Steps]) -> Steps | None:
-    """A comparison, or SIGN, of known values, or of a tensor with a number."""
+    """A comparison of known values, or of a tensor with a number; SIGN, and what rounds or clamps quantized tensors."""
     if len(op.inputs) == 2 and op.inputs[0] is op.inputs[1]:
         return _number(float(op.name in _TRUE_OF_ITSELF))
     known = _elementwise(op, parts)
     if known is not None:
         return known
     moving = [i for i, part in enumerate(parts) if not part.is_known]
-    number = 0.0 if len(parts) == 1 else uniform(op.input(1 - moving[0]))
-    if len(moving) != 1 or number is None or not np.isfinite(number):
+    if len(moving) != 1:
+        return None
+    number = 0.0 if len(parts) == 1 else parts[1 - moving[0]].values[0]
+    if not np.isfinite(number) or (len(parts) == 2 and np.any(parts[1 - moving[0]].values != number)):
         return None
     itself = [_unknown(op.input(i)) if i == moving[0] else _number(number) for i in range(len(parts))]
     return _against(op, parts, moving[0], number) or _against(op, itself, moving[0], number)
 
 
 def _against(op: Op, parts: list[Steps], index: int, number: float) -> Steps | None:
-    """A comparison of x, or of known values where that is not x, with a number: it changes there and right above."""
+    """A comparison of x, or of known values where that is not x, with a number: it changes there and right above.
+
+    Of a quantized x it may change at every level.
+    """
     moving = parts[index]
     x = next(iter(moving.rest))
     factors = moving.rest[x]
-    if len(moving.rest) > 1 or x.type != "FLOAT32" or x.is_constant or moving.x not in (None, x):
+    if len(moving.rest) > 1 or x.is_constant or moving.x not in (None, x):
         return None
     if not np.all(np.isin(factors, (0.0, 1.0))) or np.any(moving.values[factors == 1] != 0):
         return None
     level = np.array([number], np.float32)
-    parts = [_with_edges(part, x, np.concatenate([level, next_level(level, up=True)])) for part in parts]
+    levels = numbers_of_grid(x)
+    if levels is None and (x.type != "FLOAT32" or op.name in (*_LEVELS, *_CLAMPS)):
+        return None
+    more = np.concatenate([level, next_level(level, up=True)]) if levels is None else levels[1:]
+    parts = [_with_edges(part, x, more) for part in parts]
     edges = parts[0].edges
-    inside = np.concatenate([next_level(edges[:1], up=False), edges])
+    below = next_level(edges[:1], up=False) if levels is None else levels[:1]
+    inside = np.concatenate([below, edges])
     operands = [part.values + inside * part.rest[x] if part.rest else part.values for part in parts]
-    return Steps(x, edges, np.asarray(ELEMENTWISE[op.name](*operands), np.float64), {})
+    if op.name in _COMPARISONS:
+        operands = [_compared(op.input(i), values) for i, values in enumerate(operands)]
+    return Steps(x, edges, np.asarray(ELEMENTWISE[op.name](*operands), np.float64), {}).simplified()
+
+
+def _compared(tensor: Tensor, values: Array) -> Array:
+    """What a comparison sees of an operand's values."""
+    grid = tensor.per_tensor_quantization
+    return values if grid is None else as_compared(values, grid[0])
 
 
 def _levels(graph: Graph, op: Op) -> Steps | None:
@@ -295,9 +330,9 @@ def _levels(graph: Graph, op: Op) -> Steps | None:
 
 _RULES: dict[str, Callable[[Op, list[Steps]], Steps | None]] = {
     **dict.fromkeys(ELEMENTWISE, _elementwise),
-    **dict.fromkeys((*_COMPARISONS, "SIGN"), _comparison),
+    **dict.fromkeys((*_COMPARISONS, *_LEVELS, *_CLAMPS, "SIGN"), _comparison),
     **dict.fromkeys(("QUANTIZE", "DEQUANTIZE"), _same),
-    **dict.fromkeys(("SELECT", "SELECT_V2"), _picked),
+    **dict.fromkeys(_SELECTS, _picked),
     "ADD": _sum,
     "SUB": _sum,
     "NEG": _negated,

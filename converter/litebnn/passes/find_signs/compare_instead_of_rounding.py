@@ -1,0 +1,28 @@
+"""ROUND, FLOOR or CEIL that takes two values -> these, selected by a comparison."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from litebnn.graph import Graph, Op, builtin_op, constant
+from litebnn.rewriting.build import as_float, derived, like
+from litebnn.rewriting.each import each
+from litebnn.rewriting.notes import Notes
+from litebnn.rewriting.signs import find_two_levels
+
+
+@each("ROUND", "FLOOR", "CEIL")
+def compare_instead_of_rounding(graph: Graph, op: Op, notes: Notes) -> bool:
+    found = find_two_levels(graph, op.output)
+    if found is None or found.x.dims != op.output.dims:
+        return False
+    name = op.output.name
+    level, low, high = (
+        constant(derived(name, suffix), np.asarray(value, np.float32))
+        for suffix, value in (("/threshold", found.threshold), ("/low", found.low), ("/high", found.high))
+    )
+    condition = like(op.output, derived(name, "/condition"), type="BOOL")
+    x = as_float(graph, found.x, before=op)
+    graph.insert(builtin_op("GREATER_EQUAL", [x, level], condition), before=op)
+    graph.replace(op, builtin_op("SELECT_V2", [condition, high, low], op.output))
+    return True
