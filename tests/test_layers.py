@@ -47,6 +47,7 @@ PYTHON_LAYERS: Layers = {
     "report": ["child", "rewriting", "runtime"],
     "calibration": ["options", "passes", "runtime"],
     "benchmark": ["runtime"],
+    "model_explorer": ["report"],
     "convert": ["calibration", "frontends", "report"],
     "__init__": ["convert"],
     "cli": ["__init__", "benchmark"],

@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from litebnn.cli.model_explorer_file import add_model_explorer, check_model_explorer, write_node_data
 from litebnn.cli.parsing import add_command, add_json, at_least
 from litebnn.errors import printable
 
@@ -32,6 +33,7 @@ def add_to(commands: Any) -> None:
         "benchmark small.tflite large.tflite --threads 1-4 --json > times.json",
         "benchmark model.tflite --peer --float model.float.tflite",
         "benchmark model.tflite --host pi@raspberrypi",
+        "benchmark model.tflite --model-explorer times.json",
     )
     parser.add_argument("models", type=Path, nargs="+", metavar="MODEL", help=".tflite file")
     parser.add_argument(
@@ -60,6 +62,7 @@ def add_to(commands: Any) -> None:
     board.add_argument("--folder", default=".", help="folder on the board; by default the user's home")
     board.add_argument("--identity", type=Path, metavar="FILE", help="private key")
     board.add_argument("--accept-host-key", default="", metavar="FINGERPRINT", help="the board's, SHA256:...")
+    add_model_explorer(parser)
     add_json(parser)
     parser.set_defaults(run=_run)
 
@@ -81,12 +84,17 @@ def _run(options: argparse.Namespace) -> None:
     from litebnn.cli.output import print_json
     from litebnn.cli.progress import progress
 
+    check_model_explorer(options.model_explorer)
+    if options.model_explorer and len(options.models) > 1:
+        raise ValueError(f"--model-explorer is for one model, not {len(options.models)}")
     contenders = _contenders(options)
     if options.host:
         found = _on_board(contenders, options)
     else:
         with progress("loading") as show:
             found = measure(contenders, runs=options.runs, progress=show)
+    if options.model_explorer:
+        write_node_data(options.model_explorer, _node_data(found[0]))
     if options.json:
         print_json({"measurements": [one.to_dict() for one in found]})
     else:
@@ -157,6 +165,16 @@ def _has_larq(python: str) -> bool:
             file=sys.stderr,
         )
     return not done.returncode
+
+
+def _node_data(one: Measurement) -> dict[str, Any]:
+    """The times of ops, of several that only run together at the first of them."""
+    from litebnn.report.inspection import inspect_model
+    from litebnn.report.node_data import node_data
+
+    threads = "1 thread" if one.contender.threads == 1 else f"{one.contender.threads} threads"
+    milliseconds = {op.ops[0]: op.seconds * 1e3 for op in one.ops if op.ops}
+    return node_data(inspect_model(one.contender.model), f"measured on {threads}", milliseconds)
 
 
 def _print(found: list[Measurement]) -> None:

@@ -40,6 +40,17 @@ def test_what_is_printed(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> 
     assert sum("100.0%  all ops" in line for line in ops) == 2
 
 
+@pytest.mark.usefixtures("library")
+def test_node_data_is_written(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    path = tmp_path / "times.json"
+    assert cli.main(["benchmark", RESIDUAL, "--runs", "1", "--threads", "2,1", "--model-explorer", str(path)]) == 0
+    data = json.loads(path.read_text())
+    assert data["name"].startswith("ms measured on 2 threads")
+    assert list(data["results"]) == [str(place) for place in range(6)]
+    assert all(result["value"] >= 0 for result in data["results"].values())
+    assert data["results"]["1"]["bgColor"] != data["results"]["2"]["bgColor"]
+
+
 def refused(capsys: pytest.CaptureFixture[str], *arguments: str | Path) -> str:
     try:
         code = cli.main(["benchmark", *map(str, arguments)])
@@ -62,6 +73,10 @@ def test_mistakes_are_one_line(capsys: pytest.CaptureFixture[str], tmp_path: Pat
     assert "--peer" in refused(capsys, RESIDUAL, "--float", RESIDUAL)
     assert "1 times, expected once for each of 2" in refused(capsys, RESIDUAL, text, "--peer", "--float", RESIDUAL)
     assert f"there is no {tmp_path / 'text.float.tflite'}" in refused(capsys, text, "--peer")
+    where = tmp_path / "nowhere" / "times.json"
+    assert "is no folder to write times.json to" in refused(capsys, RESIDUAL, "--model-explorer", where)
+    assert "for one model, not 2" in refused(capsys, RESIDUAL, RESIDUAL, "--model-explorer", tmp_path / "times.json")
+    assert not (tmp_path / "times.json").exists()
     with_peer = (RESIDUAL, "--peer", "--peer-python")
     assert "cannot be started" in refused(capsys, *with_peer, tmp_path / "python")
     assert "has no larq-compute-engine" in refused(capsys, *with_peer, shutil.which("false"))

@@ -1,0 +1,49 @@
+"""Figures of a model's ops for Google's Model Explorer, which shows them on the nodes of its graph."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from litebnn.errors import ConversionError
+from litebnn.report.inspection import Inspection
+
+# What the report's page gives each precision: background, and text on it.
+COLOURS = {"binary": ("#0b63c5", "#ffffff"), "int8": ("#b9500a", "#ffffff"), "float": ("#7a8594", "#000000")}
+
+
+def node_data(inspection: Inspection, name: str, milliseconds: Mapping[int, float]) -> dict[str, Any]:
+    """The times of ops, coloured by what they compute with, in the form that Model Explorer calls GraphNodeData.
+
+    Its adapters for `.tflite` files name a node by the op's place in the graph.
+
+    Args:
+        inspection: what is known of the model.
+        name: what the times are.
+        milliseconds: the time of each op that one is known of.
+
+    Example:
+        >>> node_data(inspect_model("binary.tflite"), "measured", {1: 0.25})
+        {'name': 'ms measured (binary blue, int8 orange, float grey)', 'results':
+         {'1': {'value': 0.25, 'bgColor': '#0b63c5', 'textColor': '#ffffff'}}}
+    """
+    results = {}
+    for row in inspection.ops:
+        if row.index in milliseconds:
+            background, text = COLOURS.get(row.precision, ("", ""))
+            colours = {"bgColor": background, "textColor": text} if background else {}
+            results[str(row.index)] = {"value": round(milliseconds[row.index], 6), **colours}
+    return {"name": f"ms {name} (binary blue, int8 orange, float grey)", "results": results}
+
+
+def estimated_node_data(inspection: Inspection, board: str) -> dict[str, Any]:
+    """`node_data` of the times that are estimated for a board.
+
+    Raises:
+        ConversionError: nothing is estimated for such a board.
+    """
+    milliseconds = {row.index: row.seconds[board] * 1e3 for row in inspection.ops if board in row.seconds}
+    if not milliseconds:
+        known = sorted({name for row in inspection.ops for name in row.seconds})
+        raise ConversionError(f"nothing is estimated for {board}: expected one of {', '.join(known) or 'none'}")
+    return node_data(inspection, f"on {board}, estimated", milliseconds)
