@@ -154,7 +154,7 @@ def test_headings_sort(browser: Any, report: Path) -> None:
         assert order() == sorted(order())
 
 
-def test_a_choice_of_board(browser: Any, report: Path) -> None:
+def test_a_choice_of_place(browser: Any, report: Path) -> None:
     with opened(browser, report) as page:
         assert page.locator(".figures").inner_text().count("this machine") == 1
         page.get_by_label("Times on").select_option("rpi4")

@@ -1,5 +1,6 @@
 """The report as one HTML page, which needs no network: figures, layers, graph and broken rules."""
 
+from litebnn.report.page.figures import Times
 from litebnn.report.page.page import report_page
 
-__all__ = ["report_page"]
+__all__ = ["Times", "report_page"]

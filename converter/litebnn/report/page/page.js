@@ -1,4 +1,4 @@
-// What the page does beyond showing: theme, board, sorting, the graph, and going from a layer's row to its node and back.
+// What the page does beyond showing: theme, place, sorting, the graph, and going from a layer's row to its node and back.
 (() => {
   "use strict";
   const all = (selector, inside = document) => [...inside.querySelectorAll(selector)];
@@ -19,10 +19,10 @@
     name();
   }
 
-  function setUpBoards() {
-    const choice = byId("board");
+  function setUpPlaces() {
+    const choice = byId("place");
     if (!choice) return;
-    const show = () => all("[data-board]").forEach((e) => e.toggleAttribute("hidden", e.dataset.board !== choice.value));
+    const show = () => all("[data-place]").forEach((e) => e.toggleAttribute("hidden", e.dataset.place !== choice.value));
     choice.addEventListener("change", show);
     // A browser keeps the choice of a page that is loaded once more.
     show();
@@ -246,7 +246,7 @@
   }
 
   setUpTheme();
-  setUpBoards();
+  setUpPlaces();
   setUpSorting();
   setUpSelection(setUpGraph());
 })();

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 import litebnn
 from litebnn.errors import printable
 from litebnn.report.inspection import Board, BrokenRule, Inspection, inspect_model
-from litebnn.report.page import report_page
+from litebnn.report.page import Times, report_page
 from litebnn.report.page.drawing import drawing
 from tests.support.float_models import FloatModel, sign_weights
 
@@ -89,25 +89,35 @@ def test_the_page_says_what_was_found() -> None:
     assert "1 of 2" in words
     assert "Time, estimated 100 µs an inference on this machine, avx2" in words
     assert "40 input channels take 64" in words
-    assert "costs 1.00 µs an inference on host, 1.0 % of the time, estimated" in words
-    assert "costs 20.0 µs an inference on rpi4" in words
+    assert "costs an inference, estimated: 1.00 µs on host (1.0 %), 20.0 µs on rpi4 (0.5 %)" in words
     assert "a network was off by 12.5 % at most" in words
     assert "its input is not the output of a sign" in words
     rows = [attributes for attributes in page.named("tr") if "data-row" in attributes]
     assert [row["id"] for row in rows] == [f"row-{index}" for index in range(len(inspection().ops))]
 
 
-def test_times_of_one_board_are_shown_at_first() -> None:
-    of_boards = [attributes for _, attributes in Page(report_page(inspection())).tags if "data-board" in attributes]
-    assert {attributes["data-board"] for attributes in of_boards} == {"host", "rpi4"}
-    assert all(("hidden" in attributes) == (attributes["data-board"] == "rpi4") for attributes in of_boards)
+def test_times_of_one_place_are_shown_at_first() -> None:
+    of_places = [attributes for _, attributes in Page(report_page(inspection())).tags if "data-place" in attributes]
+    assert {attributes["data-place"] for attributes in of_places} == {"host", "rpi4"}
+    assert all(("hidden" in attributes) == (attributes["data-place"] == "rpi4") for attributes in of_places)
+
+
+def test_measured_times_come_first_and_say_so() -> None:
+    measured = Times("this machine", "4 threads of it", "measured", "litebnn benchmark, 50 runs", {0: 1e-3, 2: 2e-3})
+    page = Page(report_page(inspection(), measured=[measured]))
+    words = " ".join(page.text.split())
+    assert "Time, measured 3.00 ms an inference on 4 threads of it" in words
+    assert "Times on this machine are measured: litebnn benchmark, 50 runs." in words
+    shown = {each["data-place"] for _, each in page.tags if "data-place" in each and "hidden" not in each}
+    assert shown == {"this machine"}
+    assert "LceQuantize: ?, binary" in words.replace(inspection().ops[1].name, "LceQuantize")
 
 
 def test_a_model_without_times_or_ops_has_a_page() -> None:
     model = FloatModel()
     empty = inspect_model(model.finish(model.input(1, 4)))
     page = Page(report_page(empty))
-    assert not [attributes for _, attributes in page.tags if "data-board" in attributes]
+    assert not [attributes for _, attributes in page.tags if "data-place" in attributes]
     assert json.loads(page.scripts[0]) == drawing(empty)
     assert "None." in page.text
 

@@ -1,0 +1,158 @@
+"""The figures that the page shows: times, charts, what rules cost, and why layers are not binary."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from litebnn.errors import printable
+from litebnn.report.anatomy import short_name
+from litebnn.report.inspection import BrokenRule, Inspection, OpRow
+from litebnn.report.page.drawing import OTHER, PRECISIONS, precision_of
+from litebnn.report.units import amount, share
+
+if TYPE_CHECKING:
+    from litebnn.report.conversion import ConversionReport
+
+
+@dataclass(frozen=True)
+class Times:
+    """The time of each op in one place.
+
+    Attributes:
+        place: what it is called where there is little room, such as "rpi4".
+        description: the place in words.
+        how: "estimated" or "measured".
+        source: where the times come from.
+        seconds: by the op's index; of an op that is not there nothing is known.
+    """
+
+    place: str
+    description: str
+    how: str
+    source: str
+    seconds: Mapping[int, float]
+
+    @property
+    def total(self) -> float:
+        return sum(self.seconds.values())
+
+
+@dataclass(frozen=True)
+class Part:
+    """What ops of one precision have of a whole; `share` is 0 to 1."""
+
+    precision: str
+    share: float
+    text: str
+
+
+@dataclass(frozen=True)
+class Metric:
+    """What each op has of one thing, for a chart.
+
+    Attributes:
+        times: which times these are; None for what is the same everywhere.
+        cells: of each op, the share of the largest and what to print.
+        parts: of each precision that has any.
+    """
+
+    name: str
+    times: Times | None
+    total: str
+    largest: str
+    values: tuple[float, ...]
+    cells: tuple[tuple[float, str], ...]
+    parts: tuple[Part, ...]
+
+
+@dataclass(frozen=True)
+class BrokenRuleOfLayers:
+    """A rule that several layers break in the same way, and what it costs in all of them, in words."""
+
+    found: str
+    fix: str
+    rows: tuple[int, ...]
+    costs: str
+
+
+def precisions_in(inspection: Inspection) -> list[str]:
+    """Those that a model's ops have, for the legend."""
+    found = {precision_of(row) for row in inspection.ops}
+    return [precision for precision in (*PRECISIONS, OTHER) if precision in found]
+
+
+def estimated_times(inspection: Inspection) -> list[Times]:
+    """The times of each board."""
+    found = []
+    for board in inspection.boards:
+        off = "" if board.error is None else f"; a network was off by {share(board.error, 1)} at most"
+        description = f"{board.description}, {board.isa}" if board.isa else board.description
+        seconds = {row.index: row.seconds[board.name] for row in inspection.ops if board.name in row.seconds}
+        found.append(Times(board.name, description, "estimated", board.source + off, seconds))
+    return found
+
+
+def metrics(rows: Sequence[OpRow], all_times: Sequence[Times]) -> list[Metric]:
+    """What is charted: the times, multiply-accumulates, and bytes of constants."""
+    by_time = [_metric(rows, "Time", "s", [times.seconds.get(row.index) for row in rows], times) for times in all_times]
+    macs = _metric(rows, "MACs", "", [sum(row.macs) for row in rows])
+    return [*by_time, macs, _metric(rows, "Weights", "B", [row.weight_bytes for row in rows])]
+
+
+def _metric(
+    rows: Sequence[OpRow], name: str, unit: str, found: Sequence[float | None], times: Times | None = None
+) -> Metric:
+    values = [value or 0.0 for value in found]
+    total, largest = sum(values), max(values, default=0)
+    by_precision = dict.fromkeys((*PRECISIONS, OTHER), 0.0)
+    for row, value in zip(rows, values, strict=True):
+        by_precision[precision_of(row)] += value
+    return Metric(
+        name=name,
+        times=times,
+        total=amount(total, unit),
+        largest=amount(largest, unit),
+        values=tuple(values),
+        cells=tuple(((value or 0) / (largest or 1), _cell(value, unit)) for value in found),
+        parts=tuple(
+            Part(precision, value / total, share(value, total)) for precision, value in by_precision.items() if value
+        ),
+    )
+
+
+def _cell(value: float | None, unit: str) -> str:
+    return "?" if value is None else amount(value, unit) if value else "–"
+
+
+def broken_rules(inspection: Inspection, estimated: Sequence[Times]) -> list[BrokenRuleOfLayers]:
+    """What is found in several layers stands there once, with all of them; what costs most comes first."""
+    alike: dict[tuple[str, str], list[BrokenRule]] = {}
+    for rule in inspection.broken_rules:
+        alike.setdefault((rule.found, rule.fix), []).append(rule)
+    places = [times.place for times in estimated]
+    costs = {
+        key: [sum(rule.seconds.get(place, 0.0) for rule in rules) for place in places] for key, rules in alike.items()
+    }
+    return [
+        BrokenRuleOfLayers(
+            found=found,
+            fix=fix,
+            rows=tuple(rule.index for rule in alike[found, fix]),
+            costs=", ".join(
+                f"{amount(cost, 's')} on {times.place} ({share(cost, times.total)})"
+                for cost, times in zip(costs[found, fix], estimated, strict=True)
+            ),
+        )
+        for found, fix in sorted(alike, key=lambda key: costs[key], reverse=True)
+    ]
+
+
+def reasons(conversion: ConversionReport) -> list[tuple[str, list[str]]]:
+    """Why layers are not binary, each reason once with the names of its layers."""
+    layers_of: dict[str, list[str]] = {}
+    for layer in conversion.layers:
+        for reason in () if layer.binary else layer.reasons:
+            layers_of.setdefault(printable(reason), []).append(printable(short_name(layer.name)))
+    return list(layers_of.items())
