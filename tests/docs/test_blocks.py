@@ -23,6 +23,9 @@ PYTORCHS = "docs/torch.md"  # the one document that needs PyTorch, which has an 
 FILES = {
     "float.tflite": "tests/golden/conv_pool_bn_conv.float.tflite",
     "model.tflite": "tests/golden/conv_pool_bn_conv.lce.tflite",
+    "model.float.tflite": "tests/golden/conv_pool_bn_conv.float.tflite",
+    "small.tflite": "tests/golden/1x1.lce.tflite",
+    "large.tflite": "tests/golden/residual.lce.tflite",
     "digits.tflite": "examples/label_image/digits.tflite",
     "digit.bmp": "examples/label_image/digit.bmp",
     "labels.txt": "examples/label_image/labels.txt",
