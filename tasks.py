@@ -202,4 +202,6 @@ def test(
     if all:
         _python("-m", "tests.everything")
         return
-    _python("-m", "pytest", *(["-k", k] if k else []), *(["--long"] if long else []))
+    # A file's tests share what they build, and four workers with TensorFlow in each are as much as memory bears.
+    spread = ("--numprocesses=logical", "--maxprocesses=4", "--dist=loadfile")
+    _python("-m", "pytest", *spread, *(["-k", k] if k else []), *(["--long"] if long else []))

@@ -15,6 +15,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from filelock import FileLock
+
 from toolchains.command_line import parser, run
 from toolchains.compilers import pip_install
 from toolchains.npm import Package, take_files
@@ -113,19 +115,21 @@ def _fill(folder: Path, contents: str, take: Callable[[Path], None]) -> Path:
     """Makes a folder of what `take` puts there and stb_image, unless it has been made of the same `contents`."""
     origin = folder / "ORIGIN"
     wanted = f"{contents}\n{STB}\n"
-    if contents and origin.is_file() and origin.read_text(encoding="utf-8") == wanted:
-        return folder
-    with _replacing(folder) as work:
-        take(work)
-        take_files(STB, {STB_IMAGE: "include/stb_image.h"}, work)
-        (work / "ORIGIN").write_text(wanted, encoding="utf-8")
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    # Two who want the same folder at once would take it away under each other.
+    with FileLock(folder.with_name(f".{folder.name}.lock")):
+        if contents and origin.is_file() and origin.read_text(encoding="utf-8") == wanted:
+            return folder
+        with _replacing(folder) as work:
+            take(work)
+            take_files(STB, {STB_IMAGE: "include/stb_image.h"}, work)
+            (work / "ORIGIN").write_text(wanted, encoding="utf-8")
     return folder
 
 
 @contextmanager
 def _replacing(folder: Path) -> Iterator[Path]:
     """Yields an empty folder that takes the place of `folder` if all goes well."""
-    folder.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=folder.parent, prefix=f".{folder.name}.") as temporary:
         work = Path(temporary) / "new"
         work.mkdir()

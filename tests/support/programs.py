@@ -13,7 +13,7 @@ import pytest
 
 from litebnn.flatbuffer import write_model
 from litebnn.graph import Buffer, Graph, Model, Op, OpCode, Options, Quantization, Tensor, constant
-from toolchains.build import PROGRAMS, build
+from toolchains.build import PROGRAMS, build, locked
 from toolchains.compilers import find_gcc
 from toolchains.runtime_library import LITERT_WHEELS, fetch, fetch_c_library, library_in
 from toolchains.targets import BUILD, ROOT, ToolkitError, find_target
@@ -57,10 +57,11 @@ def _own_build(name: str, runtime: Path, kind: str, **options: str) -> Path:
     compiler = find_gcc(find_target("host"))
     folder = BUILD / name
     configure = compiler.configure(folder, kind, LITEBNN_TFLITE_DIR=str(runtime), **options)
-    for step in (configure, compiler.compile(folder, *PROGRAMS)):
-        run = subprocess.run(step, capture_output=True, text=True)
-        assert run.returncode == 0, run.stdout + run.stderr
-    shutil.copy2(library_in(runtime), folder / "examples")
+    with locked(folder):
+        for step in (configure, compiler.compile(folder, *PROGRAMS)):
+            run = subprocess.run(step, capture_output=True, text=True)
+            assert run.returncode == 0, run.stdout + run.stderr
+        shutil.copy2(library_in(runtime), folder / "examples")
     return folder / "examples"
 
 
