@@ -117,7 +117,7 @@ def _fill(folder: Path, contents: str, take: Callable[[Path], None]) -> Path:
     wanted = f"{contents}\n{STB}\n"
     folder.parent.mkdir(parents=True, exist_ok=True)
     # Two who want the same folder at once would take it away under each other.
-    with FileLock(folder.with_name(f".{folder.name}.lock")):
+    with FileLock(BUILD / ".runtime.lock"):
         if contents and origin.is_file() and origin.read_text(encoding="utf-8") == wanted:
             return folder
         with _replacing(folder) as work:
