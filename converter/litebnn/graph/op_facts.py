@@ -166,6 +166,7 @@ FACTS: dict[str, Facts] = {
     "SPACE_TO_DEPTH": Facts(1, 1, "SpaceToDepthOptions", int8=_SAME_GRID(2), moves=True),
     "PAD": Facts(2, 2, "PadOptions", kinds=_INDEX, ranks=(0, 2), int8=_SAME_GRID(2), on_signs=True),
     "PADV2": Facts(3, 3, "PadV2Options", kinds=_INDEX, ranks=(0, 2), on_signs=True),
+    "MIRROR_PAD": Facts(2, 2, "MirrorPadOptions", kinds=_INDEX, ranks=(0, 2)),
     "SPACE_TO_BATCH_ND": Facts(3, 3, "SpaceToBatchNDOptions", kinds=_INDICES[:3], ranks=(0, 1, 2), on_signs=True),
     "BATCH_TO_SPACE_ND": Facts(3, 3, "BatchToSpaceNDOptions", kinds=_INDICES[:3], ranks=(0, 1, 2)),
     "CONCATENATION": Facts(1, MANY, "ConcatenationOptions", needs_options=True, int8=_SAME_GRID(2)),

@@ -17,6 +17,7 @@ from litebnn.passes.binarize.binarize_dense import binarize_dense
 from litebnn.passes.binarize.matmul_to_dense import matmul_to_dense
 from litebnn.passes.binarize.split_transposed_convs import split_transposed_convs
 from litebnn.passes.binarize.undo_space_to_batch import undo_space_to_batch
+from litebnn.passes.find_signs.absorb_mirror_padding import absorb_mirror_padding
 from litebnn.passes.find_signs.assume_nonzero import assume_nonzero
 from litebnn.passes.find_signs.compare_instead_of_rounding import compare_instead_of_rounding
 from litebnn.passes.find_signs.fold_constants import fold_constants
@@ -86,6 +87,7 @@ PHASES: dict[str, tuple[Pass, ...]] = {
         merge_transposes,
         move_unit_axes,
         reshape_bits,
+        absorb_mirror_padding,
         pool_bits,
         pad_bits,
         remove_dead_ops,

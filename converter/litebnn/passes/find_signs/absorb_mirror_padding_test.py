@@ -1,0 +1,53 @@
+import numpy as np
+import pytest
+
+from litebnn.passes.find_signs.absorb_mirror_padding import absorb_mirror_padding
+from litebnn.passes.find_signs.pool_bits import pool_bits
+from litebnn.passes.find_signs.recognize_signs import recognize_signs
+from tests.support.float_models import FloatModel, assert_same_values, op_names, rewritten
+
+REFLECT, SYMMETRIC = 0, 1
+
+
+def mirrored_pool(size: int, taps: int, stride: int, pads: tuple[int, int], mode: int) -> bytes:
+    model = FloatModel()
+    x = model.sign(model.input(1, size, size, 32))
+    sizes = (1, size + sum(pads), size + sum(pads), 32)
+    padded = model.op("MIRROR_PAD", [x, model.const([(0, 0), pads, pads, (0, 0)], np.int32)], sizes, mode=mode)
+    return model.finish(model.max_pool(padded, taps, stride))
+
+
+@pytest.mark.usefixtures("library")
+@pytest.mark.parametrize(
+    ("size", "taps", "stride", "pads", "mode"),
+    [
+        (8, 2, 1, (0, 1), SYMMETRIC),
+        (9, 2, 2, (0, 1), SYMMETRIC),
+        (10, 3, 2, (0, 1), SYMMETRIC),
+        (9, 3, 2, (1, 1), REFLECT),
+        (9, 4, 1, (1, 2), SYMMETRIC),
+        (9, 5, 1, (2, 2), REFLECT),
+    ],
+)
+def test_pooling_of_repeated_edges_is_same_pooling(
+    size: int, taps: int, stride: int, pads: tuple[int, int], mode: int
+) -> None:
+    source = mirrored_pool(size, taps, stride, pads, mode)
+    result = rewritten(source, recognize_signs, absorb_mirror_padding, pool_bits)
+    assert op_names(result)[-2:] == ["LceBMaxPool2d", "LceDequantize"]
+    assert_same_values(source, result)
+
+
+@pytest.mark.parametrize(
+    ("size", "taps", "stride", "pads", "mode"),
+    [
+        (10, 3, 2, (1, 0), SYMMETRIC),  # SAME pads on the other side
+        (9, 2, 2, (1, 1), SYMMETRIC),
+        (8, 2, 1, (0, 1), REFLECT),  # the last window has one value, and that in front of it
+        (9, 4, 1, (1, 2), REFLECT),
+        (9, 2, 2, (0, 0), SYMMETRIC),
+    ],
+)
+def test_other_padding_stays(size: int, taps: int, stride: int, pads: tuple[int, int], mode: int) -> None:
+    result = rewritten(mirrored_pool(size, taps, stride, pads, mode), absorb_mirror_padding)
+    assert "MIRROR_PAD" in op_names(result)
