@@ -1,7 +1,7 @@
 """A binarized network for digits in PyTorch, trained with litebnn.torch."""
 
 import io
-from contextlib import redirect_stdout
+from contextlib import redirect_stderr, redirect_stdout
 from pathlib import Path
 from typing import Any
 
@@ -39,7 +39,8 @@ def make_network() -> nn.Module:
 
 def train(digits: Digits, epochs: int, on_epoch: OnEpoch) -> nn.Module:
     torch.manual_seed(1)
-    network = make_network()
+    # The layout that PyTorch's convolutions and pools are fastest in on a CPU.
+    network = make_network().to(memory_format=torch.channels_last)
     images, labels = _channel_first(digits.train_images), torch.tensor(digits.train_labels)
     optimizer = torch.optim.Adam(network.parameters(), LEARNING_RATE)
     optimizer.register_step_post_hook(lambda *_: clip_weights(network))
@@ -90,7 +91,7 @@ def convert_float(network: nn.Module) -> bytes:
     import litert_torch
 
     channels_last = litert_torch.to_channel_last_io(network, args=[0]).eval()
-    with redirect_stdout(io.StringIO()):
+    with redirect_stdout(io.StringIO()), redirect_stderr(io.StringIO()):
         return bytes(litert_torch.convert(channels_last, (_EXAMPLE,)).model_content())
 
 
