@@ -1,6 +1,7 @@
 import numpy as np
 import pytest
 
+import litebnn
 from litebnn.passes import BINARY_PHASES, run_phases
 from litebnn.rewriting.notes import Notes
 from tests.support.float_models import FloatModel, op_names, sign_weights
@@ -66,3 +67,16 @@ def test_pooling_that_others_read_stays() -> None:
     x = model.max_pool(model.conv(model.sign(model.input(1, 9, 9, 32)), sign_weights(RNG, 32, 3, 3, 32)), 2, 2)
     names, _ = after_passes(model, model.conv(model.sign(x), sign_weights(RNG, 8, 3, 3, 32)), x)
     assert names == ["LceQuantize", "LceBconv2d", "MAX_POOL_2D", "LceQuantize", "LceBconv2d"]
+
+
+@pytest.mark.usefixtures("library")
+def test_a_strict_threshold_is_not_lost_in_a_sum_with_the_bias() -> None:
+    """x <= -1.875 of x = dot + 1.625 is the opposite of dot + 3.5 > 0: what is right below 3.5 would be lost."""
+    model = FloatModel()
+    x = model.conv(model.input(1, 4, 4, 32), np.ones((32, 1, 1, 32)), np.full(32, 1.625))
+    sign = model.sign(model.max_pool(x, 2, 2), "where_le", -1.875)
+    source = model.finish(model.conv(sign, sign_weights(np.random.default_rng(0), 8, 2, 2, 32)))
+    tie = np.zeros((1, 4, 4, 32), np.float32)
+    tie[..., 0] = -3.5
+    expected, actual = (litebnn.Interpreter(each).predict(tie) for each in (source, litebnn.convert_tflite(source)))
+    np.testing.assert_array_equal(actual, expected)
