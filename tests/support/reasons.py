@@ -25,7 +25,7 @@ class Left:
     """A layer that is not binary: why, its op in the source, its weights [O, ...] and what its input takes on.
 
     Where something pads the input, or what it is computed from, a sign that is the same on all these samples and what
-    pads it look like two values of a sign.
+    pads it look like two values of a sign; so do two channels of an input that moves nowhere.
     """
 
     reasons: list[str]
@@ -33,6 +33,7 @@ class Left:
     weights: Array
     values: set[float]
     padded: bool
+    moves: bool
 
 
 def check_reasons(source: bytes, report: litebnn.ConversionReport, inputs: list[Array]) -> None:
@@ -53,7 +54,7 @@ def _looked_up(source: bytes, layers: list[Layer], inputs: list[Array]) -> list[
     found = []
     read = [ops[layer.name].input(facts(ops[layer.name]).data) for layer in layers]
     observed = _observed(with_outputs(model, read), inputs) if read else []
-    if any(values.size == 2 for values in observed):  # a few numbers may be two by chance
+    if any(np.unique(values).size == 2 for values in observed):  # a few numbers may be two by chance
         observed = _observed(with_outputs(model, read), [np.concatenate([x, *_others(x)]) for x in inputs])
     for layer, tensor, values in zip(layers, read, observed, strict=True):
         op = ops[layer.name]
@@ -62,7 +63,8 @@ def _looked_up(source: bytes, layers: list[Layer], inputs: list[Array]) -> list[
         if op.name == "BATCH_MATMUL":
             weights = weights.T
         padded = not _ops_behind(graph, tensor).isdisjoint({"PAD", "PADV2"})
-        found.append(Left(list(layer.reasons), op, weights, set(_numbers(tensor, values).tolist()), padded))
+        numbers = set(_numbers(tensor, np.unique(values)).tolist())
+        found.append(Left(list(layer.reasons), op, weights, numbers, padded, bool(np.any(values != values[0]))))
     return found
 
 
@@ -80,12 +82,12 @@ def _ops_behind(graph: Graph, tensor: Tensor) -> set[str]:
 
 
 def _observed(model: bytes, inputs: list[Array]) -> list[Array]:
-    """All that each output of a model takes on, flat, for the batch of a tensor inside may be another one."""
+    """All that each output of a model takes on, a row for each sample, or for what its batch was made of."""
     interpreter = interpreter_for("a test", model)
     batch = interpreter.input_shapes[0][0]
     starts = range(0, len(inputs[0]), batch)
     runs = [arrays_of(interpreter.predict([x[start : start + batch] for x in inputs])) for start in starts]
-    return [np.unique(np.concatenate([array.reshape(-1) for array in arrays])) for arrays in zip(*runs, strict=True)]
+    return [np.concatenate([array.reshape(len(array), -1) for array in arrays]) for arrays in zip(*runs, strict=True)]
 
 
 def _numbers(tensor: Tensor, values: Array) -> Array:
@@ -107,7 +109,7 @@ def _takes_no_others(left: Left, reason: str) -> bool:
 
 def _is_no_sign(left: Left, reason: str) -> bool:
     """Whether the input takes more than two values; what takes a single one on these samples may take any others."""
-    return left.padded or len(left.values) != 2
+    return left.padded or not left.moves or len(left.values) != 2
 
 
 def _takes_two_others(left: Left, reason: str) -> bool:

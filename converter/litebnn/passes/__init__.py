@@ -45,6 +45,7 @@ from litebnn.passes.fuse.sign_before_maxpool import sign_before_maxpool
 from litebnn.passes.fuse.sign_before_quantize import sign_before_quantize
 from litebnn.passes.fuse.simplify_affine_before_sign import simplify_affine_before_sign
 from litebnn.passes.fuse.skip_sign_preserving_ops import skip_sign_preserving_ops
+from litebnn.passes.int8.clamp_levels import clamp_levels
 from litebnn.passes.int8.fold_quantized_constants import fold_quantized_constants
 from litebnn.passes.int8.insert_quantization import insert_quantization
 from litebnn.passes.int8.lower_to_int8 import lower_to_int8
@@ -121,6 +122,7 @@ PHASES: dict[str, tuple[Pass, ...]] = {
         shift_uint8_to_int8,
         fold_quantized_constants,
         read_int8_signs,
+        clamp_levels,
         write_int8,
         lower_to_int8,
         merge_requantizations,

@@ -103,6 +103,14 @@ def grid_range(tensor: Tensor) -> tuple[float, float] | None:
     return float(low), float(high)
 
 
+def ends_within(tensor: Tensor, low: float, high: float) -> bool:
+    """Whether what is quantized to the tensor's grid stays between two numbers, but for rounding, by that alone."""
+    limits, grid = grid_range(tensor), tensor.per_tensor_quantization
+    return (
+        limits is not None and grid is not None and low - grid[0] / 2 <= limits[0] and limits[1] <= high + grid[0] / 2
+    )
+
+
 def numbers_of_grid(tensor: Tensor) -> Array | None:
     """float32 [levels], ascending: all numbers that a tensor with one grid can hold, None for others."""
     grid = tensor.per_tensor_quantization

@@ -20,7 +20,7 @@ from litebnn.graph import Array, Graph, Op, OpCode, Tensor, builtin_op, constant
 from litebnn.rewriting.build import derived, like
 from litebnn.rewriting.constants import evaluate
 from litebnn.rewriting.each import each
-from litebnn.rewriting.int8 import bias_scale, grid_range, is_quantized, on_grid, quantize_op
+from litebnn.rewriting.int8 import bias_scale, ends_within, is_quantized, on_grid, quantize_op
 from litebnn.rewriting.match import fused_activation
 from litebnn.rewriting.notes import Notes
 from litebnn.rewriting.padding import PADS, constant_padding, layer_padding, pad_with
@@ -188,11 +188,8 @@ def _rewrite(graph: Graph, layer: Op, way: _Way, weights: Array, bias: Array, no
 
 def _clamps_no_more(layer: Op) -> bool:
     """Whether the grid of a quantized output ends where the fused activation would clamp."""
-    activation, limits, grid = fused_activation(layer), grid_range(layer.output), layer.output.per_tensor_quantization
-    if activation is None or limits is None or grid is None:
-        return False
-    low, high = ACTIVATION_RANGES[activation]
-    return limits[0] >= low - grid[0] / 2 and limits[1] <= high + grid[0] / 2
+    activation = fused_activation(layer)
+    return activation is not None and ends_within(layer.output, *ACTIVATION_RANGES[activation])
 
 
 @dataclass(frozen=True)
