@@ -7,6 +7,7 @@
 
 #include "tests/support/delegates.h"
 #include "tests/support/graphs.h"
+#include "tests/support/libc_malloc.h"
 
 namespace {
 
@@ -14,13 +15,7 @@ std::atomic<int64_t> allocations{0};
 
 }  // namespace
 
-// The C library's own entry points, which its malloc family forwards to.
 extern "C" {
-void* __libc_malloc(size_t size);
-void* __libc_calloc(size_t count, size_t size);
-void* __libc_realloc(void* block, size_t size);
-void* __libc_memalign(size_t alignment, size_t size);
-
 void* malloc(size_t size) {
   ++allocations;
   return __libc_malloc(size);

@@ -11,6 +11,7 @@
 
 #include "tests/support/delegates.h"
 #include "tests/support/graphs.h"
+#include "tests/support/libc_malloc.h"
 #include "tflite/ops/contract.h"
 
 namespace {
@@ -29,13 +30,7 @@ bool Fails(const void* caller) {
 
 }  // namespace
 
-// The C library's own entry points, which its malloc family forwards to.
 extern "C" {
-void* __libc_malloc(size_t size);
-void* __libc_calloc(size_t count, size_t size);
-void* __libc_realloc(void* block, size_t size);
-void* __libc_memalign(size_t alignment, size_t size);
-
 #define LITEBNN_FAIL_OR(allocate) (Fails(__builtin_return_address(0)) ? (errno = ENOMEM, nullptr) : (allocate))
 void* malloc(size_t size) { return LITEBNN_FAIL_OR(__libc_malloc(size)); }
 void* calloc(size_t count, size_t size) { return LITEBNN_FAIL_OR(__libc_calloc(count, size)); }

@@ -1,0 +1,11 @@
+// The C library's own entry points, for tests that put theirs in front of malloc and its family.
+#pragma once
+
+#include <cstddef>
+
+extern "C" {
+void* __libc_malloc(size_t size);
+void* __libc_calloc(size_t count, size_t size);
+void* __libc_realloc(void* block, size_t size);
+void* __libc_memalign(size_t alignment, size_t size);
+}
