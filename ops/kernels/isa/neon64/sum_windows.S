@@ -16,6 +16,8 @@
 
 #if defined(__aarch64__)
 
+#include "kernels/isa/shared/function.S"
+
 // Registers are told by their numbers, so that four instructions can be written as one and the next three.
 .altmacro
 
@@ -74,20 +76,8 @@
   pixel \op, \is_last, x3, 30, 31, 12
 .endm
 
-.macro define name
-  .globl \name
-  .hidden \name
-  .type \name, %function
-  .p2align 4
-\name\():
-.endm
-
-.macro end name
-  .size \name, . - \name
-.endm
-
 .macro out_of_order words
-define litebnn_sum_windows_\words
+begin litebnn_sum_windows_\words
   ldr x6, [x5], #8
   word uaddlp, (\words==1)
   b 2f
@@ -173,7 +163,7 @@ end litebnn_sum_windows_\words
 .endm
 
 .macro in_order words
-define litebnn_sum_windows_in_order_\words
+begin litebnn_sum_windows_in_order_\words
   first_step uaddlp
   b 2f
   .p2align 4

@@ -14,6 +14,8 @@
 
 #if defined(__aarch64__)
 
+#include "kernels/isa/shared/function.S"
+
 // Registers are told by their numbers, which are worked out. v0 to v7 and v8 to v15 become the sums, v16 to v23 are
 // those of a group of at most seven nibbles: two in each byte. From v24 on there are a table for each pair, then weights
 // of up to four vectors; v30 and v31 are what has been looked up.
@@ -146,18 +148,6 @@
   .endif
   ldr w19, [x2], #8
   subs w19, w19, #14
-.endm
-
-.macro begin name
-.globl \name
-.hidden \name
-.type \name, %function
-.p2align 4
-\name\():
-.endm
-
-.macro end name
-.size \name, . - \name
 .endm
 
 .macro sum_lookups pairs
