@@ -23,8 +23,9 @@ class ThreadPool;
 // An instruction set; defined in kernels/isa/isa.h, opaque to users of this header.
 struct Isa;
 
-// The ISA named `isa` ("portable", "avx2", ...), or the best one for this CPU where `isa` is null or empty and the
-// environment variable LITEBNN_ISA is unset. Null where the name is unknown or this CPU cannot run that ISA.
+// The ISA named `isa` ("portable", "avx2", ...), which then computes everything, or where `isa` is null or empty and
+// the environment variable LITEBNN_ISA is unset the best one for this CPU, which leaves to others what they are better
+// at. Null where the name is unknown or this CPU cannot run that ISA.
 const Isa* FindIsa(const char* isa);
 const char* IsaName(const Isa& isa);
 // Names of the ISAs that this CPU can run, faster ones first, separated by ", ".

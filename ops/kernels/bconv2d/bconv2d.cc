@@ -133,11 +133,8 @@ class LoweredBconv2d final : public Bconv2d {
 }  // namespace
 
 std::unique_ptr<Bconv2d> Bconv2d::Create(const Isa& isa, const Bconv2dSpec& spec, const uint32_t* filter) {
-  const int32_t words = PackedWords(spec.channels_in / spec.groups) * spec.filter_height * spec.filter_width;
   const Isa* const better = isa.better == nullptr ? nullptr : isa.better(spec);
-  const Isa& best = better == nullptr ? isa : *better;
-  const Isa& able = words <= best.max_words ? best : kPortableIsa;
-  std::unique_ptr<LoweredBconv2d> conv(new (std::nothrow) LoweredBconv2d(able, spec));
+  std::unique_ptr<LoweredBconv2d> conv(new (std::nothrow) LoweredBconv2d(better == nullptr ? isa : *better, spec));
   if (conv == nullptr || !conv->Pack(filter)) return nullptr;
   return conv;
 }

@@ -40,8 +40,8 @@ bool Frame::Resize(const Isa& for_isa, const Bconv2dSpec& spec, const Bconv2dGeo
       Span(geometry.output_width, spec.stride_width, spec.filter_width, spec.dilation_width_factor);
   has_padding = geometry.pad_top != 0 || geometry.pad_left != 0 || staged_height > geometry.input_height ||
                 staged_width > geometry.input_width;
-  // Where nothing is read twice an ISA stages what it needs, when it needs it.
-  in_place = !has_padding && (isa->stage == nullptr || (spec.groups == 1 && WindowsArePixels(spec, geometry)));
+  in_place = !has_padding &&
+             (isa->stage == nullptr || (isa->stages_pixels && spec.groups == 1 && WindowsArePixels(spec, geometry)));
   const auto bytes = static_cast<int64_t>(pixel_bytes);
   if (!in_place && (staged_height > kMaxFrameBytes || staged_width > kMaxFrameBytes / staged_height ||
                     bytes > kMaxFrameBytes / (staged_height * staged_width))) {

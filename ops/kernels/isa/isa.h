@@ -70,6 +70,8 @@ struct Isa {
   // staged of zeros is zeros.
   size_t (*staged_bytes)(int32_t tap_words) = nullptr;
   void (*stage)(const uint32_t* words, int64_t taps, int32_t tap_words, uint8_t* staged) = nullptr;
+  // Whether bconv stages windows that are pixels by itself, when it needs them: nothing of those is read twice.
+  bool stages_pixels = false;
   // Filters of one group: `channels` rows of taps * tap_words words. `packed` holds zeros.
   size_t (*packed_weights_bytes)(int32_t channels, int32_t taps, int32_t tap_words);
   void (*pack_weights)(const uint32_t* filter, int32_t channels, int32_t taps, int32_t tap_words, uint8_t* packed);
@@ -78,10 +80,8 @@ struct Isa {
   // multiple of tile_channels.
   void (*bconv)(const BconvTask& task, int64_t pixel_begin, int64_t pixel_end, int32_t channel_begin,
                 int32_t channel_end);
-  // The ISA that is better at a filter, null where this one is.
+  // The ISA that is better at a filter, null where this one is. Nobody is asked where an ISA is forced by its name.
   const Isa* (*better)(const Bconv2dSpec& spec) = nullptr;
-  // The longest filter that it takes, in words; longer ones are left to the portable ISA.
-  int32_t max_words = INT32_MAX;
   // Whether it is the one for this CPU among those of the same instructions; null where it is alone.
   bool (*suits)() = nullptr;
 };

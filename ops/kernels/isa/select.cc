@@ -1,3 +1,4 @@
+#include <cstddef>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -24,6 +25,35 @@ const Isa* const kIsas[] = {
     &kPortableIsa,
 };
 
+constexpr size_t kIsaCount = sizeof(kIsas) / sizeof(kIsas[0]);
+
+// What is found by name: ISAs that compute every filter themselves, whichever would be better at it.
+struct ForcedIsas {
+  Isa isas[kIsaCount];
+
+  ForcedIsas() {
+    for (size_t i = 0; i < kIsaCount; ++i) {
+      isas[i] = *kIsas[i];
+      isas[i].better = nullptr;
+    }
+  }
+};
+
+const Isa* FindBest() {
+  for (const Isa* isa : kIsas) {
+    if ((isa->suits == nullptr || isa->suits()) && isa->available()) return isa;
+  }
+  return nullptr;
+}
+
+const Isa* FindByName(const char* name) {
+  static const ForcedIsas forced;
+  for (const Isa& isa : forced.isas) {
+    if (std::strcmp(name, isa.name) == 0 && isa.available()) return &isa;
+  }
+  return nullptr;
+}
+
 // Made without allocating, as the name of an unknown ISA may be asked for where memory has run out.
 struct Names {
   char text[128] = "";
@@ -43,13 +73,7 @@ struct Names {
 
 const Isa* FindIsa(const char* isa) {
   if (isa == nullptr || *isa == '\0') isa = std::getenv("LITEBNN_ISA");
-  const bool any = isa == nullptr || *isa == '\0';
-  for (const Isa* candidate : kIsas) {
-    const bool wanted =
-        any ? candidate->suits == nullptr || candidate->suits() : std::strcmp(isa, candidate->name) == 0;
-    if (wanted && candidate->available()) return candidate;
-  }
-  return nullptr;
+  return isa == nullptr || *isa == '\0' ? FindBest() : FindByName(isa);
 }
 
 const char* IsaName(const Isa& isa) { return isa.name; }

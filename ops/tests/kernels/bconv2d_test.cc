@@ -183,6 +183,37 @@ TEST_P(Bconv2dTest, DeepFilters) {
   }
 }
 
+// Longer than any 16-bit sum, cut inside taps and between them, with pixels that are left over beside whole tiles.
+TEST_P(Bconv2dTest, LongFilters) {
+  const auto expect = [this](BconvCase c) {
+    c.zero_padding = true;
+    for (const Bconv2dOutputType output_type : kOutputTypes) {
+      c.output_type = output_type;
+      c.with_addend = c.rectify_sum = output_type == Bconv2dOutputType::kFloat32;
+      ExpectAsReference(isa(), c, 2);
+    }
+  };
+  BconvCase c;
+  c.height = 2;
+  c.width = 3;
+  c.channels_in = 7330;
+  c.channels_out = 5;
+  expect(c);
+  c.dilation_width = 2;
+  expect(c);
+  c.groups = 2;
+  c.channels_in = 2 * 7360;
+  c.channels_out = 6;
+  expect(c);
+  c = {};
+  c.height = 1;
+  c.width = 6;
+  c.filter_height = c.filter_width = 1;
+  c.channels_in = 131100;
+  c.channels_out = 3;
+  expect(c);
+}
+
 // More runs, and longer ones, than some ISAs can count bits of in a byte.
 TEST_P(Bconv2dTest, ManyOrLongRuns) {
   BconvCase c;

@@ -57,12 +57,15 @@ TEST(Frame, IsInPlaceWithoutPadding) {
 }
 
 TEST(Frame, IsStagedWhereAnIsaReadsWordsTwice) {
-  const Isa isa = StagingIsa();
+  Isa isa = StagingIsa();
   Frame frame;
-  ASSERT_TRUE(frame.Resize(isa, Spec(3), {1, 5, 6, 3, 4, 0, 0}, 3));
-  EXPECT_FALSE(frame.in_place);
-  ASSERT_TRUE(frame.Resize(isa, Spec(1), {1, 1, 6, 1, 6, 0, 0}, 1));
-  EXPECT_TRUE(frame.in_place);
+  for (const bool stages_pixels : {false, true}) {
+    isa.stages_pixels = stages_pixels;
+    ASSERT_TRUE(frame.Resize(isa, Spec(3), {1, 5, 6, 3, 4, 0, 0}, 3));
+    EXPECT_FALSE(frame.in_place);
+    ASSERT_TRUE(frame.Resize(isa, Spec(1), {1, 1, 6, 1, 6, 0, 0}, 1));
+    EXPECT_EQ(frame.in_place, stages_pixels);
+  }
 }
 
 TEST(Frame, HasPaddingOnAllSides) {

@@ -7,13 +7,12 @@
 
 #include <immintrin.h>
 
-#include <cstring>
-
 #include "kernels/isa/avx2/inner_loop.h"
 #include "kernels/isa/avx2/lanes.h"
 #include "kernels/isa/avx2/table_offsets.h"
 #include "kernels/isa/avx2/weights.h"
 #include "kernels/isa/isa.h"
+#include "kernels/isa/shared/long_filters.h"
 #include "kernels/isa/shared/max_window.h"
 #include "kernels/isa/shared/nibble_plan.h"
 #include "kernels/isa/shared/output.h"
@@ -41,9 +40,6 @@ struct ByteSums {
   }
 };
 
-// Pixels whose long windows are summed up together.
-constexpr int32_t kLongPixels = 16;
-
 // What one thread needs.
 struct Scratch {
   alignas(64) ByteSums step[kStepPairs * kTileVectors];  // [pairs of a step][vectors]
@@ -52,10 +48,7 @@ struct Scratch {
   alignas(64) __m256i sums[kMaxBlockPixels / 2 * kTileVectors * 4];
   alignas(64) uint8_t weights[kUnpackedBytes];  // [nibbles][vectors][kVectorChannels], one nibble a byte
   Offsets::Memory offsets;
-  // For long windows: popcounts, and the dot products of a piece, which are floats that nothing has been done to.
-  alignas(64) int32_t popcounts[kLongPixels][kTileChannels];
-  alignas(64) float dots[kLongPixels][kTileChannels];
-  float ones[kTileChannels], zeros[kTileChannels];
+  PiecesMemory pieces;
 };
 
 size_t ScratchBytes(int32_t) { return sizeof(Scratch); }
@@ -266,63 +259,12 @@ void BconvShort(const BconvTask& task, int64_t pixel_begin, int64_t pixel_end, i
   }
 }
 
-// Pixels of one row, whose windows begin with `first`, and a tile of channels: the window's pieces one by one.
-void BconvLongTile(const BconvTask& task, const uint8_t* first, int64_t pixel, int32_t pixels, int32_t channel,
-                   int32_t channels) {
-  Scratch& scratch = *static_cast<Scratch*>(task.scratch);
-  const ptrdiff_t no_offset = 0;
-  BconvTask piece = task;
-  piece.runs = 1;
-  piece.run_offsets = &no_offset;
-  piece.output_width = pixels;
-  piece.channels = channels;
-  piece.multiplier = scratch.ones;
-  piece.bias = scratch.zeros;
-  piece.clamp_min = INT32_MIN, piece.clamp_max = INT32_MAX;
-  piece.corrections = nullptr;
-  piece.output_type = Bconv2dOutputType::kFloat32;
-  piece.output = scratch.dots;
-  piece.addend = nullptr;
-  piece.output_channels = kTileChannels;
-  piece.first_channel = 0;
-  for (int32_t i = 0; i < kTileChannels; ++i) scratch.ones[i] = 1.0f, scratch.zeros[i] = 0.0f;
-  std::memset(scratch.popcounts, 0, sizeof(scratch.popcounts));
-
-  const int32_t run_taps = task.run_words / task.tap_words;
-  const uint8_t* weights = task.weights;
-  ForEachPiece(task.runs * run_taps, task.tap_words, [&](int32_t tap, int32_t word, int32_t words) {
-    const ptrdiff_t in_run = tap % run_taps * ptrdiff_t{task.tap_words} + word;
-    piece.input = first + task.run_offsets[tap / run_taps] + in_run * static_cast<ptrdiff_t>(sizeof(uint32_t));
-    piece.run_words = piece.tap_words = words;
-    piece.depth = words * kBitsPerWord;
-    piece.weights = weights + PiecesBytes(channel, words);
-    weights += PiecesBytes(task.channels, words);
-    BconvShort(piece, 0, pixels, 0, channels);
-    for (int32_t p = 0; p < pixels; ++p) {
-      for (int32_t i = 0; i < channels; ++i) {
-        scratch.popcounts[p][i] += (piece.depth - static_cast<int32_t>(scratch.dots[p][i])) / 2;
-      }
-    }
-  });
-  for (int32_t p = 0; p < pixels; ++p) {
-    WriteOutputs<EightLanes>(task, pixel + p, channel, channels, scratch.popcounts[p]);
-  }
-}
-
 void Bconv(const BconvTask& task, int64_t pixel_begin, int64_t pixel_end, int32_t channel_begin, int32_t channel_end) {
   if (task.runs * task.run_words <= kMaxWords) {
     return BconvShort(task, pixel_begin, pixel_end, channel_begin, channel_end);
   }
-  const int64_t width = task.output_width;
-  for (int64_t pixel = pixel_begin, pixels; pixel < pixel_end; pixel += pixels) {
-    const int64_t column = pixel % width;
-    pixels = Min(Min<int64_t>(kLongPixels, width - column), pixel_end - pixel);
-    const uint8_t* first = task.input + pixel / width * task.row_stride + column * task.pixel_stride;
-    for (int32_t channel = channel_begin; channel < channel_end; channel += kTileChannels) {
-      BconvLongTile(task, first, pixel, static_cast<int32_t>(pixels), channel,
-                    Min(kTileChannels, channel_end - channel));
-    }
-  }
+  BconvLong<EightLanes>(task, pixel_begin, pixel_end, channel_begin, channel_end,
+                        static_cast<Scratch*>(task.scratch)->pieces, BconvShort);
 }
 
 }  // namespace

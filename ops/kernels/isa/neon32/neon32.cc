@@ -23,8 +23,6 @@ namespace {
 constexpr int kTilePixels = 2;
 // 8 bits a byte and step: 30 steps sum up to 240.
 constexpr int32_t kMaxBlockWords = 15;
-// More would overflow the 16 bit sums.
-constexpr int32_t kMaxWords = 65535 / kBitsPerWord;
 // Pixels whose windows stay in the L1 cache while all channels pass over them.
 constexpr int64_t kBlockPixels = 64;
 
@@ -63,25 +61,29 @@ inline void AddWords(int32_t words, const uint16_t* (&x)[1], const uint8_t*& wei
   }
 }
 
-// Popcount sums of kPixels pixels: sums[pixel][vector].
+// Popcount sums of kPixels pixels, sums[pixel][vector], over kMaxWords words from word `first` of their windows on, or
+// as many as there are. `weights` moves on to what is behind them.
 template <int kPixels>
-void SumTile(const BconvTask& task, const uint8_t* const* windows, const uint8_t* weights, uint16x8_t* sums) {
+void SumTile(const BconvTask& task, const uint8_t* const* windows, int32_t first, const uint8_t*& weights,
+             uint16x8_t* sums) {
   for (int i = 0; i < kPixels * kTileVectors; ++i) sums[i] = vdupq_n_u16(0);
-  int32_t run = 0, run_left = task.run_words;
+  int32_t run = first / task.run_words, run_left = task.run_words - first % task.run_words;
   const uint16_t* input[kPixels];
   const auto start_run = [&] {
+    const ptrdiff_t done = (task.run_words - run_left) * static_cast<ptrdiff_t>(sizeof(uint32_t));
 #pragma GCC unroll 2
     for (int p = 0; p < kPixels; ++p) {
-      input[p] = reinterpret_cast<const uint16_t*>(windows[p] + task.run_offsets[run]);
+      input[p] = reinterpret_cast<const uint16_t*>(windows[p] + task.run_offsets[run] + done);
     }
   };
   start_run();
-  while (run < task.runs) {
+  for (int32_t left = kMaxWords; left > 0 && run < task.runs;) {
     uint8x16_t bytes[kPixels][kTileVectors] = {};
-    for (int32_t room = kMaxBlockWords; room > 0 && run < task.runs;) {
+    for (int32_t room = Min(kMaxBlockWords, left); room > 0 && run < task.runs;) {
       const int32_t words = Min(run_left, room);
       AddWords(words, input, weights, bytes);
       room -= words;
+      left -= words;
       run_left -= words;
       if (run_left > 0) continue;
       run_left = task.run_words;
@@ -133,11 +135,27 @@ __attribute__((noinline)) void WritePixel(const BconvTask& task, int64_t pixel, 
   WriteOutputs<FourLanes>(task, pixel, channel, channels, reinterpret_cast<const uint16_t*>(sums));
 }
 
+// Windows that are too long to be summed up at once: piece by piece.
+template <int kPixels>
+void BconvLongTile(const BconvTask& task, const uint8_t* const* windows, const uint8_t* weights, int64_t pixel,
+                   int32_t channel, int32_t channels) {
+  int32_t popcounts[kPixels][kTileChannels] = {};
+  for (int32_t word = 0; word < task.runs * task.run_words; word += kMaxWords) {
+    uint16x8_t sums[kPixels * kTileVectors];
+    SumTile<kPixels>(task, windows, word, weights, sums);
+    for (int p = 0; p < kPixels; ++p) AddPiece(sums + p * kTileVectors, popcounts[p]);
+  }
+  for (int p = 0; p < kPixels; ++p) WriteOutputs<FourLanes>(task, pixel + p, channel, channels, popcounts[p]);
+}
+
 template <int kPixels>
 void BconvTile(const BconvTask& task, const uint8_t* const* windows, const uint8_t* weights, int64_t pixel,
                int32_t channel, int32_t channels) {
+  if (task.runs * task.run_words > kMaxWords) {
+    return BconvLongTile<kPixels>(task, windows, weights, pixel, channel, channels);
+  }
   uint16x8_t sums[kPixels * kTileVectors];
-  SumTile<kPixels>(task, windows, weights, sums);
+  SumTile<kPixels>(task, windows, 0, weights, sums);
   // A dot product fits 16 bits, and there is one end to clamp at most.
   const bool simple_floats = task.output_type == Bconv2dOutputType::kFloat32 && task.corrections == nullptr &&
                              task.clamp_max == INT32_MAX && task.depth <= INT16_MAX;
@@ -188,7 +206,6 @@ const Isa kNeon32Isa = {
     .packed_weights_bytes = Weights::PackedBytes,
     .pack_weights = Weights::Pack,
     .bconv = Bconv,
-    .max_words = kMaxWords,
 };
 
 }  // namespace litebnn

@@ -16,8 +16,6 @@
 namespace litebnn {
 namespace {
 
-// More would overflow the 16 bit sums.
-constexpr int32_t kMaxWords = 65535 / kBitsPerWord;
 // Pixels whose windows stay in the L1 cache while all channels pass over them: more where a pixel is small.
 constexpr int64_t kBlockPixels = 64;
 constexpr int64_t kBlockBytes = 8192;
@@ -62,6 +60,7 @@ struct Plan {
     const ChunkLoops* chunk = kChunkLoops;
     while (task.run_words % chunk->words != 0) ++chunk;
     loop = chunk->loops[in_order];
+    chunk_words = chunk->words;
     // At the end of a chunk the pointer is at its first word where cores are in order, else at its last.
     const ptrdiff_t moved = in_order ? 0 : ptrdiff_t{chunk->words - 1} * kStagedWordBytes;
     int64_t* step = steps;
@@ -74,15 +73,22 @@ struct Plan {
       }
     }
     *step = 0;
+    const ptrdiff_t piece_chunks = PieceWords() / chunk_words;
+    for (int64_t* last = steps + piece_chunks - 1; last < step; last += piece_chunks) *last = 0;
   }
+
+  // Words of a window that are summed up together, and the steps for those that begin with `word`.
+  int32_t PieceWords() const { return kMaxWords / chunk_words * chunk_words; }
+  const int64_t* StepsFrom(int32_t word) const { return steps + word / chunk_words; }
 
   SumWindowsLoop* loop;
   int64_t* steps;
+  int32_t chunk_words;
 };
 
 int32_t StagedBlockPixels(int32_t words) {
-  const int32_t pixels = kStagedBlockBytes / (words * kStagedWordBytes) / kTilePixels * kTilePixels;
-  return Min(Max(pixels, kTilePixels), static_cast<int32_t>(kBlockPixels));
+  const int64_t pixels = kStagedBlockBytes / (int64_t{words} * kStagedWordBytes) / kTilePixels * kTilePixels;
+  return static_cast<int32_t>(Min<int64_t>(Max<int64_t>(pixels, kTilePixels), kBlockPixels));
 }
 
 size_t PlanBytes(int32_t words) { return (static_cast<size_t>(words) * sizeof(int64_t) + 63) / 64 * 64; }
@@ -192,17 +198,46 @@ __attribute__((noinline)) void WriteTiles(const Plan& plan, WindowWalk& walk, co
   }
 }
 
+// A tile of channels of pixels whose windows are too long to be summed up at once. Where there are no four pixels, the
+// last one stands in.
+__attribute__((noinline)) void WriteLongTiles(const BconvTask& task, const Plan& plan, WindowWalk& walk,
+                                              const uint8_t* weights, int64_t pixel, int64_t pixel_end, int32_t channel,
+                                              int32_t channels) {
+  const int32_t words = task.runs * task.run_words;
+  for (; pixel < pixel_end; pixel += kTilePixels) {
+    const auto pixels = static_cast<int32_t>(Min<int64_t>(kTilePixels, pixel_end - pixel));
+    const uint8_t* windows[kTilePixels];
+    for (int p = 0; p < kTilePixels; ++p) windows[p] = p < pixels ? walk.Next() : windows[p - 1];
+    int32_t popcounts[kTilePixels][kTileChannels] = {};
+    for (int32_t word = 0; word < words; word += plan.PieceWords()) {
+      const ptrdiff_t first =
+          task.run_offsets[word / task.run_words] + ptrdiff_t{word % task.run_words} * kStagedWordBytes;
+      const uint8_t* pieces[kTilePixels];
+      for (int p = 0; p < kTilePixels; ++p) pieces[p] = windows[p] + first;
+      uint16x8_t sums[kTilePixels][kTileVectors];
+      SumWindows(plan.loop, pieces, weights + ptrdiff_t{word} * kWeightsWordBytes, plan.StepsFrom(word), sums);
+      for (int p = 0; p < kTilePixels; ++p) AddPiece(sums[p], popcounts[p]);
+    }
+    for (int p = 0; p < pixels; ++p) WriteOutputs<FourLanes>(task, pixel + p, channel, channels, popcounts[p]);
+  }
+}
+
 // Tiles of channels of some pixels, whose windows come with `walk`.
 void BconvBlock(const BconvTask& task, const Plan& plan, const WindowWalk& windows, int64_t pixel_begin,
                 int64_t pixel_end, int32_t channel_begin, int32_t channel_end) {
   const bool simple_floats = task.output_type == Bconv2dOutputType::kFloat32 && task.corrections == nullptr;
   const bool relu = task.clamp_min == 0 && task.clamp_max == INT32_MAX && task.depth % 2 == 0;
   const bool linear = task.clamp_min == INT32_MIN && task.depth <= INT16_MAX;
+  const bool is_long = task.runs * task.run_words > kMaxWords;
   const int64_t tiles = (pixel_end - pixel_begin) / kTilePixels;
   for (int32_t channel = channel_begin; channel < channel_end; channel += kTileChannels) {
     const int32_t channels = Min(kTileChannels, channel_end - channel);
     const uint8_t* weights = task.weights + Weights::Bytes(channel, task.runs * task.run_words);
     WindowWalk walk = windows;
+    if (is_long) {
+      WriteLongTiles(task, plan, walk, weights, pixel_begin, pixel_end, channel, channels);
+      continue;
+    }
     if (simple_floats && (relu || linear) && channels == kTileChannels) {
       WithFinish<FourLanes>(task, [&](auto finish) {
         using Finish = decltype(finish);
@@ -258,11 +293,11 @@ constexpr Isa Neon64(const char* name, decltype(Isa::bconv) bconv, decltype(Isa:
       .tile_channels = kTileChannels,
       .staged_bytes = StagedBytes,
       .stage = Stage,
+      .stages_pixels = true,
       .packed_weights_bytes = Weights::PackedBytes,
       .pack_weights = Weights::Pack,
       .scratch_bytes = ScratchBytes,
       .bconv = bconv,
-      .max_words = kMaxWords,
       .suits = suits,
   };
 }

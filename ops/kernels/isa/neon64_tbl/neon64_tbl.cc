@@ -7,6 +7,7 @@
 
 #include "kernels/isa/neon64_tbl/sum_lookups.h"
 #include "kernels/isa/neon64_tbl/table_offsets.h"
+#include "kernels/isa/shared/long_filters.h"
 #include "kernels/isa/shared/lookup_weights.h"
 #include "kernels/isa/shared/max_window.h"
 #include "kernels/isa/shared/neon64.h"
@@ -39,6 +40,7 @@ struct Scratch {
   alignas(64) WideSums sums[kMaxBlockPixels / 2 * kTileSums];  // of all blocks but the last
   alignas(64) uint8_t weights[kUnpackedBytes];                 // [nibbles][vectors][kVectorChannels], a nibble a byte
   Offsets::Memory offsets;
+  PiecesMemory pieces;
 };
 
 size_t ScratchBytes(int32_t) { return sizeof(Scratch); }
@@ -283,7 +285,8 @@ const uint8_t* SetConstants(const TileOfChannels& tile, const uint8_t* packed, C
   return reinterpret_cast<const uint8_t*>(excess);
 }
 
-void Bconv(const BconvTask& task, int64_t pixel_begin, int64_t pixel_end, int32_t channel_begin, int32_t channel_end) {
+void BconvShort(const BconvTask& task, int64_t pixel_begin, int64_t pixel_end, int32_t channel_begin,
+                int32_t channel_end) {
   Scratch& scratch = *static_cast<Scratch*>(task.scratch);
   const Offsets offsets(task, pixel_begin, pixel_end, scratch.offsets);
   const NibblePlan plan(offsets.runs(), offsets.run_nibbles(), offsets.run_stride());
@@ -309,6 +312,14 @@ void Bconv(const BconvTask& task, int64_t pixel_begin, int64_t pixel_end, int32_
       WithWriter(tile, [&](const auto& writer) { BconvTile(tile, plan, scratch, pixel, block_end, packed, writer); });
     }
   }
+}
+
+void Bconv(const BconvTask& task, int64_t pixel_begin, int64_t pixel_end, int32_t channel_begin, int32_t channel_end) {
+  if (task.runs * task.run_words <= kMaxWords) {
+    return BconvShort(task, pixel_begin, pixel_end, channel_begin, channel_end);
+  }
+  BconvLong<FourLanes>(task, pixel_begin, pixel_end, channel_begin, channel_end,
+                       static_cast<Scratch*>(task.scratch)->pieces, BconvShort);
 }
 
 // A window of two words or fewer is less work than its offsets.
@@ -337,7 +348,6 @@ const Isa kNeon64TblIsa = {
     .scratch_bytes = ScratchBytes,
     .bconv = Bconv,
     .better = Better,
-    .max_words = kMaxWords,
     .suits = CpuLooksUp,
 };
 

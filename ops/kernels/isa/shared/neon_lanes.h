@@ -40,9 +40,11 @@ struct FourLanes {
     std::memcpy(output, &four, static_cast<size_t>(count));
   }
   static Ints LoadSums(const uint16_t* sums) { return vreinterpretq_s32_u32(vmovl_u16(vld1_u16(sums))); }
+  static Ints LoadSums(const int32_t* sums) { return Load(sums); }
   static Ints Dots(Ints depth, const uint16_t* sums) {
     return vsubq_s32(depth, vreinterpretq_s32_u32(vshll_n_u16(vld1_u16(sums), 1)));
   }
+  static Ints Dots(Ints depth, const int32_t* sums) { return vsubq_s32(depth, vshlq_n_s32(LoadSums(sums), 1)); }
 
   static Floats Add(Floats a, Floats b) { return vaddq_f32(a, b); }
   static Floats Multiply(Floats a, Floats b) { return vmulq_f32(a, b); }

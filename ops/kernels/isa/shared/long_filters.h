@@ -1,0 +1,90 @@
+// Filters too long for what an ISA that looks sums up counts in. A filter is packed piece by piece (lookup_weights.h),
+// as if each were one of its own, and the dot products of the pieces are summed up.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "kernels/isa/isa.h"
+#include "kernels/isa/shared/arithmetic.h"
+#include "kernels/isa/shared/lookup_weights.h"
+#include "kernels/isa/shared/output.h"
+
+namespace litebnn {
+// Every ISA's file has its own copy, compiled for its own CPU.
+namespace {
+
+// Pixels whose long windows are summed up together.
+constexpr int32_t kLongPixels = 16;
+
+// What one thread needs.
+struct PiecesMemory {
+  alignas(64) int32_t popcounts[kLongPixels][kTileChannels];
+  // Those of a piece, which are floats that nothing has been done to.
+  alignas(64) float dots[kLongPixels][kTileChannels];
+  float ones[kTileChannels], zeros[kTileChannels];
+};
+
+// Pixels of one row, whose windows begin with `first`, and a tile of channels.
+template <typename Lanes, typename BconvPiece>
+void BconvLongTile(const BconvTask& task, const uint8_t* first, int64_t pixel, int32_t pixels, int32_t channel,
+                   int32_t channels, PiecesMemory& memory, BconvPiece bconv_piece) {
+  const ptrdiff_t no_offset = 0;
+  BconvTask piece = task;
+  piece.runs = 1;
+  piece.run_offsets = &no_offset;
+  piece.output_width = pixels;
+  piece.channels = channels;
+  piece.multiplier = memory.ones;
+  piece.bias = memory.zeros;
+  piece.clamp_min = INT32_MIN, piece.clamp_max = INT32_MAX;
+  piece.corrections = nullptr;
+  piece.output_type = Bconv2dOutputType::kFloat32;
+  piece.output = memory.dots;
+  piece.addend = nullptr;
+  piece.output_channels = kTileChannels;
+  piece.first_channel = 0;
+  for (int32_t i = 0; i < kTileChannels; ++i) memory.ones[i] = 1.0f, memory.zeros[i] = 0.0f;
+  for (int32_t p = 0; p < pixels; ++p) {
+    for (int32_t i = 0; i < kTileChannels; ++i) memory.popcounts[p][i] = 0;
+  }
+
+  const int32_t run_taps = task.run_words / task.tap_words;
+  const uint8_t* weights = task.weights;
+  ForEachPiece(task.runs * run_taps, task.tap_words, [&](int32_t tap, int32_t word, int32_t words) {
+    const ptrdiff_t in_run = tap % run_taps * ptrdiff_t{task.tap_words} + word;
+    piece.input = first + task.run_offsets[tap / run_taps] + in_run * static_cast<ptrdiff_t>(sizeof(uint32_t));
+    piece.run_words = piece.tap_words = words;
+    piece.depth = words * kBitsPerWord;
+    piece.weights = weights + PiecesBytes(channel, words);
+    weights += PiecesBytes(task.channels, words);
+    bconv_piece(piece, 0, pixels, 0, channels);
+    for (int32_t p = 0; p < pixels; ++p) {
+      for (int32_t i = 0; i < channels; ++i) {
+        memory.popcounts[p][i] += (piece.depth - static_cast<int32_t>(memory.dots[p][i])) / 2;
+      }
+    }
+  });
+  for (int32_t p = 0; p < pixels; ++p) {
+    WriteOutputs<Lanes>(task, pixel + p, channel, channels, memory.popcounts[p]);
+  }
+}
+
+// As Isa::bconv, by means of bconv_piece, which is as that for filters of at most kMaxWords words.
+template <typename Lanes, typename BconvPiece>
+void BconvLong(const BconvTask& task, int64_t pixel_begin, int64_t pixel_end, int32_t channel_begin,
+               int32_t channel_end, PiecesMemory& memory, BconvPiece bconv_piece) {
+  const int64_t width = task.output_width;
+  for (int64_t pixel = pixel_begin, pixels; pixel < pixel_end; pixel += pixels) {
+    const int64_t column = pixel % width;
+    pixels = Min(Min<int64_t>(kLongPixels, width - column), pixel_end - pixel);
+    const uint8_t* first = task.input + pixel / width * task.row_stride + column * task.pixel_stride;
+    for (int32_t channel = channel_begin; channel < channel_end; channel += kTileChannels) {
+      BconvLongTile<Lanes>(task, first, pixel, static_cast<int32_t>(pixels), channel,
+                           Min(kTileChannels, channel_end - channel), memory, bconv_piece);
+    }
+  }
+}
+
+}  // namespace
+}  // namespace litebnn
