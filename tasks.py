@@ -127,12 +127,28 @@ def compare(context: Context, frameworks: str = "", mnist: str = "", epochs: str
         "peer": "also time Larq Compute Engine, in build/peer-venv",
         "threads": "threads to run on",
         "model": "network of larq-zoo, its files in build/zoo (bench/zoo/make_models.py)",
+        "rules": "instead measure what each rule for models costs, and write docs/rules-for-models.md",
+        "costs": "instead measure what ops cost, which inspect estimates times from",
     }
 )
 def bench(
-    context: Context, target: str = "host", peer: bool = False, threads: int = 1, model: str = "QuickNet"
+    context: Context,
+    target: str = "host",
+    peer: bool = False,
+    threads: int = 1,
+    model: str = "QuickNet",
+    rules: bool = False,
+    costs: bool = False,
 ) -> None:
     """Measure the kernels layer by layer and whole models."""
+    if rules:
+        build(context)
+        _python("-m", "bench.rules", target=target)
+        return
+    if costs:
+        build(context)
+        _python("-m", "bench.costs")
+        return
     if target != "host":
         _python("-m", "bench.kernels", target=target, model=model)
         return

@@ -13,8 +13,11 @@ from packaging.requirements import Requirement
 
 import litebnn
 import tasks
+from bench.rules.page import ISAS, PAGE, rewritten
+from bench.rules.pairs import pairs
 from litebnn import cli, contract
 from litebnn.frontends.files import file_to_tflite
+from litebnn.report import rules
 from tests.runtimes.environments import ENVIRONMENTS
 from tests.support.documents import (
     DOCUMENTS,
@@ -228,6 +231,13 @@ def test_the_peer_is_the_one_that_is_installed() -> None:
     for path in SOURCES:
         said = re.findall(r"(?:Larq Compute Engine|larq-compute-engine) (\d+\.\d+)\b", read(path))
         assert set(said) <= {pinned[1]}, path
+
+
+def test_rules_and_their_prices() -> None:
+    prices = rules.read_prices(rules.FILE.read_text(encoding="utf-8"))
+    assert rewritten(PAGE.read_text(encoding="utf-8"), prices) == PAGE.read_text(encoding="utf-8")
+    assert [pair.rule for pair in pairs()] == [rule.name for rule in rules.RULES]
+    assert set(ISAS) == set(isas())
 
 
 def test_every_network_of_another_trainer_is_in_the_table_of_idioms() -> None:

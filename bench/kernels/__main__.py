@@ -11,8 +11,10 @@ import re
 import shutil
 import subprocess
 import sys
+import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 from bench.kernels.model import Blocks, analyzer, loops_of, model_layer, parse_blocks, parse_listing
@@ -61,13 +63,18 @@ def build(target: Target) -> Path:
 class Counter:
     """Counts the instructions of emulated programs; the difference of two runs is that of what one does more."""
 
-    def __init__(self, target: Target) -> None:
+    def __init__(self, target: Target, isa: str = "") -> None:
         if not shutil.which("cc"):
             raise ToolkitError("cc is missing: install the Debian package gcc")
         self._plugin = FOLDER / "insn_count.so"
         source = ROOT / "bench" / "kernels" / "insn_count.c"
         output_of(["cc", "-O2", "-shared", "-fPIC", "-o", self._plugin, source])
-        self._emulator = [emulator(target), "-L", f"/usr/{target.triple}"]
+        self._emulator = [
+            emulator(target),
+            "-L",
+            f"/usr/{target.triple}",
+            *(["-E", f"LITEBNN_ISA={isa}"] if isa else []),
+        ]
 
     def run(self, command: Command) -> str:
         return output_of([*self._emulator, *command])
@@ -95,10 +102,12 @@ class Layer:
         return sum(instructions * executions for (_, instructions), executions in self.blocks.items())
 
 
-def count_layer(counter: Counter, program: Path, isa: str, name: str) -> Layer:
+def count_layer(counter: Counter, program: Path, isa: str, name: str, which: str = "only") -> Layer:
+    """What the emulator counts of a layer, of those that kernels_bench knows or, with `which` "layer", of any shape."""
+
     def command(iterations: int) -> Command:
         chosen = [f"--isa={isa}"] if isa else []
-        return [program, f"--only={name}", f"--iterations={iterations}", *chosen]
+        return [program, "--only=bconv", f"--{which}={name}", f"--iterations={iterations}", *chosen]
 
     macs = int(re.findall(r"(\d+) MACs", counter.run(command(1)))[0])
     # What the first runs do besides is in both.
@@ -113,6 +122,19 @@ def count_layers(counter: Counter, program: Path, isa: str, only: str) -> list[L
         each = layer.instructions / layer.macs
         print(f"{layer.name:<22} {layer.instructions / 1e6:8.3f} M instructions, {each:.4f} per multiply-add")
     return layers
+
+
+def cycles_of_layers(target: Target, program: Path, layers: Sequence[Layer], core: str) -> list[float]:
+    """The cycles of layers of 64-bit NEON on a core, by llvm-mca.
+
+    Raises:
+        ToolkitError: llvm-mca is missing.
+    """
+    if analyzer() is None:
+        raise ToolkitError("llvm-mca is missing: install the Debian package llvm-19")
+    listing = output_of([f"{target.triple}-objdump", "-d", "--no-show-raw-insn", program])
+    instructions = parse_listing(listing)
+    return [model_layer(*loops_of(layer.blocks, instructions), core).cycles for layer in layers]
 
 
 def model_layers(target: Target, program: Path, layers: list[Layer], cores: Sequence[str]) -> None:
@@ -135,6 +157,7 @@ def model_layers(target: Target, program: Path, layers: list[Layer], cores: Sequ
             print(f"{'together':<22} {core}: {sum(layer.macs for layer in layers) / cycles:.1f} multiply-adds a cycle")
 
 
+@cache
 def benchmark_model(target: Target) -> Path:
     """benchmark_model for the target, on a runtime that an emulator with plugins can run: they crash in LiteRT.
 
@@ -150,6 +173,28 @@ def benchmark_model(target: Target) -> Path:
     return folder / "examples" / "benchmark_model"
 
 
+def count_network(target: Target, isa: str, model: bytes) -> int:
+    """Instructions of one inference of a network.
+
+    Raises:
+        ToolkitError: there is no runtime that an emulator with plugins can run, or the build failed.
+    """
+    with tempfile.NamedTemporaryFile(suffix=".tflite") as file:
+        file.write(model)
+        file.flush()
+        library = FOLDER / target.name / LIBRARY
+        return _count_inference(Counter(target, isa), benchmark_model(target), library, Path(file.name))
+
+
+def _count_inference(counter: Counter, program: Path, library: Path, model: Path) -> int:
+    options = [f"--graph={model}", "--use_xnnpack=1", f"--external_delegate_path={library}", "--warmup_runs=1"]
+
+    def command(runs: int) -> Command:
+        return [program, *options, f"--num_runs={runs}"]
+
+    return counter.count(command(2)) - counter.count(command(1))
+
+
 def count_model(counter: Counter, target: Target, library: Path, name: str) -> None:
     try:
         # Without a runtime to run it in, nobody should be sent to make the model.
@@ -159,12 +204,7 @@ def count_model(counter: Counter, target: Target, library: Path, name: str) -> N
         print(f"{name} is not counted: {reason}")
         return
 
-    options = [f"--graph={model}", "--use_xnnpack=1", f"--external_delegate_path={library}", "--warmup_runs=1"]
-
-    def command(runs: int) -> Command:
-        return [program, *options, f"--num_runs={runs}"]
-
-    instructions = counter.count(command(2)) - counter.count(command(1))
+    instructions = _count_inference(counter, program, library, model)
     print(f"{model.name}: {instructions / 1e6:.2f} M instructions an inference")
 
 

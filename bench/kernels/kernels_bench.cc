@@ -2,6 +2,9 @@
 //   kernels_bench [--isa=NAME] [--against=NAME] [--threads=N] [--rounds=N] [--only=TEXT]
 // or runs exactly so many iterations of one layer, for an emulator that counts instructions:
 //   kernels_bench --only=NAME --iterations=N
+// One layer of another shape takes the place of these, with numbers for size, channels in and out, taps in a row,
+// stride, dilation, groups, and 1 for zeros as padding:
+//   kernels_bench --layer=56,64,64,3,1,1,1,0 [...]
 // Prints one line a case: medians and best times, billions of binary multiply-adds a second, and the share of two
 // bounds: the inner loop of the ISA that computes it on data in the L1 cache, and that and the conversions and stores
 // of the layer's outputs in the L1 cache. They are run between the layer's runs, so that all see the same clock; so is
@@ -30,11 +33,13 @@ struct Options {
   int rounds = 200;
   int64_t iterations = 0;
   std::string only;
+  std::string layer;
 };
 
 struct Layer {
   std::string name;
-  int32_t filter, size, channels;
+  int32_t filter, size, channels_in, channels_out;
+  int32_t stride = 1, dilation = 1, groups = 1, zeros = 0;
 };
 
 // The shapes of QuickNet's binary convolutions, and the same with other filters.
@@ -45,10 +50,24 @@ std::vector<Layer> Layers() {
       const int32_t channels = 64 * 56 / size;
       char name[64];
       std::snprintf(name, sizeof(name), "bconv %dx%d %dx%dx%d", filter, filter, size, size, channels);
-      layers.push_back({name, filter, size, channels});
+      layers.push_back({name, filter, size, channels, channels});
     }
   }
   return layers;
+}
+
+// False where the numbers are not those of a layer.
+bool ParseLayer(const std::string& text, Layer* layer) {
+  layer->name = "bconv " + text;
+  int end = 0;
+  const int found =
+      std::sscanf(text.c_str(), "%d,%d,%d,%d,%d,%d,%d,%d%n", &layer->size, &layer->channels_in, &layer->channels_out,
+                  &layer->filter, &layer->stride, &layer->dilation, &layer->groups, &layer->zeros, &end);
+  const auto sound = [](int32_t number) { return number > 0 && number <= 1 << 14; };
+  return found == 8 && text[static_cast<size_t>(end)] == '\0' && sound(layer->size) && sound(layer->channels_in) &&
+         sound(layer->channels_out) && sound(layer->filter) && sound(layer->stride) && sound(layer->dilation) &&
+         sound(layer->groups) && layer->channels_out % layer->groups == 0 &&
+         (layer->groups == 1 || layer->channels_in % (layer->groups * kBitsPerWord) == 0);
 }
 
 double Now() { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
@@ -76,30 +95,36 @@ struct Times {
 struct BconvBench {
   BconvBench(const Isa& isa, ThreadPool& thread_pool, const Layer& layer) : pool(thread_pool) {
     std::mt19937 random(1);
-    const int32_t words = PackedWords(layer.channels), taps = layer.filter * layer.filter;
+    const int32_t words = PackedWords(layer.channels_in), taps = layer.filter * layer.filter;
+    const int32_t depth = layer.channels_in / layer.groups, output_size = (layer.size - 1) / layer.stride + 1;
     input.resize(static_cast<size_t>(layer.size * layer.size * words));
-    std::vector<uint32_t> filter(static_cast<size_t>(layer.channels * taps * words));
+    std::vector<uint32_t> filter(static_cast<size_t>(layer.channels_out * taps * PackedWords(depth)));
     for (uint32_t& word : input) word = static_cast<uint32_t>(random());
     for (uint32_t& word : filter) word = static_cast<uint32_t>(random());
-    std::vector<float> multiplier(static_cast<size_t>(layer.channels), 0.5f), bias(multiplier.size(), 1.5f);
+    std::vector<float> multiplier(static_cast<size_t>(layer.channels_out), 0.5f), bias(multiplier.size(), 1.5f);
     Bconv2dSpec spec = {};
-    spec.channels_in = spec.channels_out = layer.channels;
-    spec.groups = spec.stride_height = spec.stride_width = 1;
-    spec.dilation_height_factor = spec.dilation_width_factor = 1;
+    spec.channels_in = layer.channels_in;
+    spec.channels_out = layer.channels_out;
+    spec.groups = layer.groups;
+    spec.stride_height = spec.stride_width = layer.stride;
+    spec.dilation_height_factor = spec.dilation_width_factor = layer.dilation;
+    spec.zero_padding = layer.zeros != 0;
     spec.filter_height = spec.filter_width = layer.filter;
     spec.activation = Activation::kRelu;
     spec.post_activation_multiplier = multiplier.data();
     spec.post_activation_bias = bias.data();
     conv = Bconv2d::Create(isa, spec, filter.data());
-    const int32_t pad = (layer.filter - 1) / 2;
-    if (conv == nullptr || !conv->Resize({1, layer.size, layer.size, layer.size, layer.size, pad, pad}) ||
+    // SAME pads so many in all, the smaller half of them in front.
+    const int32_t reach = (output_size - 1) * layer.stride + (layer.filter - 1) * layer.dilation + 1;
+    const int32_t pad = reach > layer.size ? (reach - layer.size) / 2 : 0;
+    if (conv == nullptr || !conv->Resize({1, layer.size, layer.size, output_size, output_size, pad, pad}) ||
         !workspace.Allocate(conv->WorkspaceBytes(pool.num_threads()))) {
       std::fputs("out of memory\n", stderr);
       std::exit(1);
     }
-    const auto outputs = static_cast<size_t>(layer.size * layer.size * layer.channels);
+    const auto outputs = static_cast<size_t>(output_size * output_size * layer.channels_out);
     output.resize(outputs);
-    macs = static_cast<double>(outputs) * taps * layer.channels;
+    macs = static_cast<double>(outputs) * taps * depth;
   }
 
   void Run() { conv->Run(pool, input.data(), nullptr, output.data(), workspace.data()); }
@@ -214,10 +239,13 @@ bool Parse(int count, char** arguments, Options* options) {
       options->iterations = std::atoll(value);
     } else if (name == "--only") {
       options->only = value;
+    } else if (name == "--layer") {
+      options->layer = value;
     } else {
       std::fprintf(
           stderr,
-          "kernels_bench: unknown option %s: known are --isa, --against, --threads, --rounds, --iterations, --only\n",
+          "kernels_bench: unknown option %s: known are --isa, --against, --threads, --rounds, --iterations, --only, "
+          "--layer\n",
           name.c_str());
       return false;
     }
@@ -247,7 +275,15 @@ int Main(int count, char** arguments) {
     return 1;
   }
   std::printf("ISA %s, threads %d\n", IsaName(*isa), options.threads);
-  for (const Layer& layer : Layers()) {
+  std::vector<Layer> layers = Layers();
+  if (!options.layer.empty()) {
+    layers.resize(1);
+    if (!ParseLayer(options.layer, &layers[0])) {
+      std::fprintf(stderr, "kernels_bench: --layer is %s: expected eight numbers of a layer\n", options.layer.c_str());
+      return 1;
+    }
+  }
+  for (const Layer& layer : layers) {
     if (layer.name.find(options.only) != std::string::npos) TimeBconv(*isa, against, *pool, layer, options);
   }
   if (std::string("pack signs").find(options.only) != std::string::npos) TimePackSigns(*isa, *pool, options);

@@ -191,7 +191,7 @@ def _converted(source: bytes, name: str, options: ConvertOptions) -> Any:
             _check_written(result)
         verification = _verification(source, result, model.input_names, options)
     with boundary():
-        report = make_report(notes, len(source), len(result), status, verification)
+        report = make_report(notes, model, len(source), len(result), status, verification)
     return (result, report) if options["return_report"] else result
 
 

@@ -16,12 +16,12 @@ import sys
 from collections.abc import Sequence
 
 from litebnn import __version__
-from litebnn.cli import benchmark, check, compare, completion, convert, evaluate
+from litebnn.cli import benchmark, check, compare, completion, convert, evaluate, inspect, summary
 from litebnn.cli.parsing import OneLineParser
 from litebnn.cli.streams import flush, prepared
 from litebnn.errors import ConversionError, printable
 
-_COMMANDS = (convert, check, benchmark, compare, evaluate, completion)
+_COMMANDS = (convert, inspect, summary, check, benchmark, compare, evaluate, completion)
 _INTERRUPTED = 128 + 2
 
 

@@ -97,7 +97,7 @@ def test_the_report(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     assert cli.main(arguments) == 0
     printed = capsys.readouterr().out
     assert "2 of 2 layers" in printed
-    assert "48 input channels: make it a multiple of 32" in printed
+    assert "48 input channels: make them a multiple of 32" in printed
 
 
 @pytest.mark.usefixtures("library")

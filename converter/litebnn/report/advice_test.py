@@ -1,18 +1,52 @@
+import re
+
 import numpy as np
 
 import litebnn
+from litebnn.report.inspection import inspect_model
+from litebnn.report.rules import RULES, WORTH_SAYING, prices
 from tests.support.float_models import FloatModel, sign_weights
 
 
-def test_advice_names_the_cost() -> None:
+def wasteful_network() -> bytes:
+    """A layer that breaks several rules, with a RELU behind its scale."""
     rng = np.random.default_rng(0)
     model = FloatModel()
     x = model.conv(model.sign(model.input(1, 9, 9, 40)), sign_weights(rng, 20, 3, 3, 40), same=True)
-    x = model.elementwise("RELU", model.elementwise("ADD", x, model.const(np.ones(20))))
-    _, report = litebnn.convert_tflite(model.finish(x), return_report=True)
+    return model.finish(model.elementwise("RELU", model.elementwise("ADD", x, model.const(np.ones(20)))))
+
+
+def test_advice_names_what_is_there_and_its_price() -> None:
+    _, report = litebnn.convert_tflite(wasteful_network(), return_report=True)
     advice = "\n".join(report.warnings)
-    assert "40 input channels: make it a multiple of 32; 38% of its bits are padding" in advice
-    assert "20 output channels: make it a multiple of 8; 17% of its work is thrown away" in advice
-    assert "same-zero padding: use pad_values=1 (same-one); 40% of its outputs lie at the edge" in advice
+    share = r"it costs \d+% to \d+% of the layer's time \(\w+\)"
+    assert re.search(rf"40 input channels: make them a multiple of 32; {share}", advice)
+    assert re.search(rf"20 output channels: make them a multiple of .*; {share}", advice)
+    assert re.search(rf"zeros around the input, which 40% of the outputs see: pad with ones .*; {share}", advice)
+    assert re.search(r"RELU behind the scale of a binary layer: .*; 1,620 values go through memory once more", advice)
     assert "RELU behind a scale or a bias cannot be fused" in advice
-    assert "12,960 bytes go through memory once more" in advice
+
+
+def test_inspection_prices_the_same_rules_and_sorts_them() -> None:
+    inspection = inspect_model(litebnn.convert_tflite(wasteful_network()))
+    found = inspection.broken_rules
+    assert {"input channels", "output channels", "zero padding"} <= {rule.rule for rule in found}
+    costs = [rule.seconds["host"] for rule in found]
+    assert costs == sorted(costs, reverse=True)
+    layer = next(row for row in inspection.ops if row.op == "LceBconv2d")
+    assert all(0 <= rule.seconds["host"] < layer.seconds["host"] for rule in layer.broken_rules)
+
+
+def test_a_network_that_keeps_the_rules_is_left_alone() -> None:
+    model = FloatModel()
+    x = model.conv(model.sign(model.input(1, 8, 8, 64)), sign_weights(np.random.default_rng(0), 64, 1, 1, 64))
+    converted, report = litebnn.convert_tflite(model.finish(x), return_report=True)
+    assert report.warnings == ()
+    assert inspect_model(converted).broken_rules == ()
+
+
+def test_every_rule_has_prices_and_costs_something_somewhere() -> None:
+    for rule in RULES:
+        measured = [price for (name, _), price in prices().items() if name == rule.name]
+        assert {"avx512_vbmi", "avx512", "avx2", "portable"} <= {price.isa for price in measured}
+        assert max(price.loss for price in measured) > WORTH_SAYING, rule.name

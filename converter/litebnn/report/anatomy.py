@@ -17,7 +17,7 @@ from litebnn.contract import (
     decode_options,
 )
 from litebnn.graph import NUMPY_TYPES, Graph, Op, Tensor, facts
-from litebnn.rewriting.bconv import bconv_options, channels_per_group
+from litebnn.rewriting.bconv import bconv_options, channels_per_group, is_float_bconv
 
 BITS = "bits"
 _TYPES = {"FLOAT32": "float"}
@@ -49,6 +49,29 @@ def channels_of_bits(graph: Graph) -> dict[Tensor, int]:
     return channels
 
 
+def delegated_ops(graph: Graph) -> set[Op]:
+    """The ops that litebnn's delegate runs: its own, and what it takes behind them."""
+    found: set[Op] = set()
+    for op in graph.ops:
+        data = [graph.producer(tensor) for tensor in op.inputs]
+        if (
+            op.name in CUSTOM_OPS
+            or (op.name == "MAX_POOL_2D" and _is_plain(op) and data[0] in found)
+            or (op.name == "ADD" and _is_plain(op) and _same_shapes(op) and any(is_float_bconv(each) for each in data))
+        ):
+            found.add(op)
+    return found
+
+
+def _is_plain(op: Op) -> bool:
+    """Whether it writes floats with no more than a RELU, as the delegate takes additions and pools."""
+    return op.output.type == "FLOAT32" and _activation(op) in (Activation.NONE, Activation.RELU)
+
+
+def _same_shapes(op: Op) -> bool:
+    return op.input(0).shape == op.input(1).shape
+
+
 def fused_additions(graph: Graph) -> dict[Op, Op]:
     """The additions that litebnn's delegate computes in the binary convolution in front of them, and these.
 
@@ -57,10 +80,8 @@ def fused_additions(graph: Graph) -> dict[Op, Op]:
     """
     found = {}
     for before, op in zip(graph.ops, graph.ops[1:], strict=False):
-        if op.name != "ADD" or before.name != LCE_BCONV_2D or graph.sole_consumer(before.output) is not op:
-            continue
-        same = op.inputs[0] is not op.inputs[1] and op.input(0).shape == op.input(1).shape
-        if same and op.output.type == "FLOAT32" and _activation(op) in (Activation.NONE, Activation.RELU):
+        behind = before.name == LCE_BCONV_2D and graph.sole_consumer(before.output) is op
+        if behind and op.name == "ADD" and _is_plain(op) and _same_shapes(op):
             found[op] = before
     return found
 

@@ -6,6 +6,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from litebnn.errors import printable
+from litebnn.graph import Model
 from litebnn.report.advice import advise
 from litebnn.report.anatomy import short_name
 from litebnn.report.verify import Verification
@@ -98,9 +99,9 @@ def row_of(layer: Layer) -> tuple[str, ...]:
 
 
 def make_report(
-    notes: Notes, bytes_before: int, bytes_after: int, status: str, verification: Verification | None
+    notes: Notes, model: Model, bytes_before: int, bytes_after: int, status: str, verification: Verification | None
 ) -> ConversionReport:
-    advice = [f"{short_name(layer.name)}: {line}" for layer in notes.layers for line in advise(layer)]
+    advice = advise(model, notes) if status == "converted" else ()
     return ConversionReport(
         tuple(notes.layers), (*notes.warnings, *advice), bytes_before, bytes_after, status, verification
     )

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from collections.abc import Collection, Mapping
+from dataclasses import asdict, dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
 
 from litebnn.errors import ConversionError, boundary
 from litebnn.flatbuffer import read_model
-from litebnn.graph import Model, Op, Tensor, check_custom_ops
+from litebnn.graph import Graph, Model, Op, Tensor, check_custom_ops
 from litebnn.model_files import read_file
 from litebnn.report import anatomy
+from litebnn.report.costs import boards, estimate
 from litebnn.report.macs import Macs, macs_by_precision, sum_of_macs
+from litebnn.report.rules import WORTH_SAYING, findings, prices
 
 
 @dataclass(frozen=True)
@@ -106,14 +108,14 @@ class Board:
     """What the times of a board are estimated from.
 
     Attributes:
-        name: "rpi3", "rpi4", "rpi5" or "host".
+        board: "rpi3", "rpi4", "rpi5" or "host".
         description: the board in words.
         isa: the instruction set that litebnn takes there.
         source: where its figures come from, and how far they have been found off.
         error: the largest share by which an estimated network was off what was measured; None where no board was there.
     """
 
-    name: str
+    board: str
     description: str
     isa: str
     source: str
@@ -162,14 +164,13 @@ class Inspection:
     @property
     def seconds(self) -> dict[str, float]:
         """Estimated time of one inference on each board, of the ops that something is known of."""
-        return {board.name: sum(row.seconds.get(board.name, 0.0) for row in self.ops) for board in self.boards}
+        return {board.board: sum(row.seconds.get(board.board, 0.0) for row in self.ops) for board in self.boards}
 
     @property
     def broken_rules(self) -> tuple[BrokenRule, ...]:
         """All of them, what costs most on the first board first."""
         found = [rule for row in self.ops for rule in row.broken_rules]
-        first = self.boards[0].name if self.boards else ""
-        return tuple(sorted(found, key=lambda rule: -rule.seconds.get(first, 0.0)))
+        return tuple(sorted(found, key=_worst_first))
 
     def to_dict(self) -> dict[str, Any]:
         """All of it as plain numbers, strings, lists and dicts, for JSON."""
@@ -187,11 +188,12 @@ class Inspection:
         }
 
 
-def inspect_model(model: bytes | str | os.PathLike[str]) -> Inspection:
+def inspect_model(model: bytes | str | os.PathLike[str], *, name: str = "") -> Inspection:
     """What a `.tflite` model consists of, converted or not; it is not run.
 
     Args:
         model: the bytes of a `.tflite` file, or its path.
+        name: what the inspection calls it; by default the file's name.
     Raises:
         ConversionError: it cannot be read; the message says what was found.
         OSError: the file cannot be read.
@@ -201,8 +203,10 @@ def inspect_model(model: bytes | str | os.PathLike[str]) -> Inspection:
         >>> inspection.macs  # doctest: +SKIP
         Macs(binary=2434112, int8=0, float=194688)
     """
-    content = bytes(model) if isinstance(model, bytes | bytearray | memoryview) else read_file(model)
-    name = "model" if content is model else Path(os.fspath(model)).name  # type: ignore[arg-type]
+    if isinstance(model, bytes | bytearray | memoryview):
+        name, content = name or "model", bytes(model)
+    else:
+        name, content = name or Path(model).name, read_file(model)
     with boundary():
         return _inspect(read_model(content), name, len(content))
 
@@ -218,7 +222,11 @@ def _inspect(model: Model, name: str, file_bytes: int) -> Inspection:
     channels = anatomy.channels_of_bits(graph)
     additions = anatomy.fused_additions(graph)
     node = {op: index for index, op in enumerate(graph.ops)}
-    rows = tuple(_op_row(op, node, index_of, channels, additions) for op in graph.ops)
+    delegated = anatomy.delegated_ops(graph)
+    rows = tuple(
+        _priced(_op_row(op, node, index_of, channels, additions), graph, op, _seconds(op, delegated, additions))
+        for op in graph.ops
+    )
     return Inspection(
         name=name,
         file_bytes=file_bytes,
@@ -227,7 +235,35 @@ def _inspect(model: Model, name: str, file_bytes: int) -> Inspection:
         inputs=tuple(index_of[tensor] for tensor in graph.inputs),
         outputs=tuple(index_of[tensor] for tensor in graph.outputs),
         other_ops=sum(len(other.ops) for other in model.graphs[1:]),
+        boards=tuple(Board(**{each.name: getattr(row, each.name) for each in fields(Board)}) for row in boards()),
     )
+
+
+def _seconds(op: Op, delegated: Collection[Op], additions: Mapping[Op, Op]) -> dict[str, float]:
+    """Estimated seconds of an op on each board; of one that another op computes nothing is left."""
+    if op in additions:
+        return dict.fromkeys((row.board for row in boards()), 0.0)
+    fused = next((addition for addition, conv in additions.items() if conv is op), None)
+    times = ((row.board, estimate(op, row, delegated, fused is not None)) for row in boards())
+    return {board: time for board, time in times if time is not None}
+
+
+def _priced(row: OpRow, graph: Graph, op: Op, seconds: Mapping[str, float]) -> OpRow:
+    """The row with its times, and with the rules that it breaks and that cost something."""
+    broken = []
+    for rule, finding in findings(graph, op):
+        costs = {
+            board.board: prices()[rule.name, board.isa].seconds(finding, seconds.get(board.board, 0.0), board)
+            for board in boards()
+            if (rule.name, board.isa) in prices()
+        }
+        if any(cost > WORTH_SAYING * seconds.get(board, 0.0) for board, cost in costs.items()):
+            broken.append(BrokenRule(rule.name, row.index, row.name, finding.found, rule.fix, costs))
+    return replace(row, seconds=seconds, broken_rules=tuple(sorted(broken, key=_worst_first)))
+
+
+def _worst_first(rule: BrokenRule) -> float:
+    return -next(iter(rule.seconds.values()), 0.0)
 
 
 def _tensor_row(tensor: Tensor, index: int, channels: anatomy.Channels) -> TensorRow:

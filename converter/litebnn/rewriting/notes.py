@@ -76,6 +76,10 @@ class Notes:
         if layer is not None:
             self._layer_of[new] = layer
 
+    def layer_of(self, op: Op) -> Layer | None:
+        """The layer whose work an op does, None where it belongs to none."""
+        return self._layer_of.get(op)
+
     def left_alone(self, op: Op, reason: str) -> Literal[False]:
         """Why the layer of `op` was not made binary, or not made better; what a pass returns that changed nothing."""
         layer = self._layer_of.get(op)

@@ -1,0 +1,163 @@
+"""Writes what ops cost on this machine to the table that `litebnn inspect` estimates times from.
+
+    python -m bench.costs [--passes=N] [--times=FILE] [--output=FILE]
+
+Small networks of one kind of layer each are timed with every instruction set (ISA) that this CPU has, and the costs
+are fitted to them; no network of a user's is among them. Then the networks of bench/zoo, as litebnn converts them, are
+timed too, and the largest error of an estimate stands in the table. It takes some minutes, and `pip install scipy`.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import re
+import sys
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from bench.costs.fit import Cycles, Network, fit, works_of
+from bench.costs.measure import measure
+from bench.costs.suite import binary_networks, other_networks
+from bench.zoo import ZOO
+from litebnn.convert import convert_tflite
+from litebnn.model_files import write_whole
+from litebnn.report.costs import FILE, HOST, Costs, read_costs, write_costs
+from litebnn.report.workload import Workload
+from toolchains.command_line import run
+from toolchains.targets import ToolkitError
+
+Times = dict[tuple[str, str], float]
+_CPUS = Path("/proc/cpuinfo")
+_AVX512 = ("avx512f", "avx512dq", "avx512bw", "avx512vl", "avx512_vpopcntdq")
+
+
+@dataclass(frozen=True)
+class IsaRow:
+    """What is known of an ISA beside its costs: the fields of `Costs` of the same names."""
+
+    isa: str
+    needs: tuple[str, ...]
+    tile: int
+    tables: int = 0
+    without: str = ""
+
+
+# Best first, as the library chooses; `tables` as in Better() of the ISA. What a row is left out for stands behind it.
+ISAS = (
+    IsaRow("avx512_vbmi", (*_AVX512, "avx512vbmi", "avx512_bitalg", "avx512_vnni", "gfni"), 64, 320, "avx512"),
+    IsaRow("avx512", _AVX512, 16),
+    IsaRow("avx2", ("avx2",), 32),
+    IsaRow("portable", (), 32),
+)
+
+
+def fitted(networks: Mapping[str, bytes], seconds: Mapping[str, float], row: Costs) -> Cycles:
+    """The costs of what the row's own ISA does in networks; what it leaves to another is known."""
+    found = []
+    for name, model in networks.items():
+        own, others = works_of(model, row)
+        left = seconds[name] * row.ghz * 1e9
+        if row.without is not None:
+            left -= cycles_of(others, row.without.cycles)
+        if own and left > 0:
+            found.append(Network(name, own, left))
+    return fit(found)
+
+
+def cycles_of(works: Iterable[Workload], cycles: Mapping[str, Mapping[str, float]]) -> float:
+    """The cycles of work by a table of costs."""
+    return sum(cycles[work.kind].get(name, 0.0) * amount for work in works for name, amount in work.amounts.items())
+
+
+def zoo_networks() -> dict[str, bytes]:
+    """The networks of bench/zoo that are there, as litebnn converts them."""
+    return {path.name.split(".")[0]: convert_tflite(path) for path in sorted(ZOO.glob("*.float.tflite"))}
+
+
+def zoo_errors(networks: Mapping[str, bytes], seconds: Times, row: Costs) -> dict[str, float]:
+    """By which share of what was measured the estimate of each network is off."""
+    errors = {}
+    for name, model in networks.items():
+        own, others = works_of(model, row)
+        cycles = cycles_of(own, row.cycles) + (0.0 if row.without is None else cycles_of(others, row.without.cycles))
+        errors[name] = cycles / row.ghz / 1e9 / seconds[name, row.isa] - 1
+    return errors
+
+
+def this_cpu() -> tuple[str, float, set[str]]:
+    """Its name, the clock in GHz that the system says, and the words that it says of it.
+
+    Raises:
+        ToolkitError: it does not say.
+    """
+    text = _CPUS.read_text(encoding="utf-8")
+    name = re.search(r"^model name\s*: (.*)$", text, re.MULTILINE)
+    clock = re.search(r"^cpu MHz\s*: (.*)$", text, re.MULTILINE)
+    if name is None or clock is None:
+        raise ToolkitError(f"{_CPUS} does not say which CPU this is: costs are measured on x86-64")
+    return name[1], float(clock[1]) / 1000, set(text.split())
+
+
+def measured_rows(passes: int, times: str) -> list[Costs]:
+    """A row for each ISA of this CPU, best first, with the largest error of an estimate; all errors are printed."""
+    name, ghz, words = this_cpu()
+    isas = [each for each in ISAS if set(each.needs) <= words]
+    others, binary, zoo = dict(other_networks()), dict(binary_networks()), zoo_networks()
+    seconds = read_times(times)
+    for _ in range(passes):
+        # All see the same hour of the machine.
+        least(seconds, measure(others, [isas[-1].isa], 1))
+        least(seconds, measure({**binary, **zoo}, [each.isa for each in isas], 1))
+        if times:
+            write_whole(Path(times), json.dumps([[*key, value] for key, value in seconds.items()]).encode())
+    of_others = {net: seconds[net, isas[-1].isa] for net in others}
+    runtime: Cycles = {}
+    rows: list[Costs] = []
+    for each in reversed(isas):
+        without = next((row for row in rows if row.isa == each.without), None)
+        row = Costs(
+            HOST, name, each.isa, each.needs, ghz, "python -m bench.costs", None, each.tile, each.tables, without, {}
+        )
+        runtime = runtime or fitted(others, of_others, row)
+        own = fitted(binary, {net: seconds[net, each.isa] for net in binary}, row)
+        row = replace(row, cycles={**runtime, **own})
+        errors = zoo_errors(zoo, seconds, row)
+        print(each.isa, ", ".join(f"{net} {error:+.1%}" for net, error in errors.items()), flush=True)
+        worst = max(map(abs, errors.values()), default=None)
+        rows.insert(0, row if worst is None else replace(row, error=round(worst, 3)))
+    return rows
+
+
+def read_times(path: str) -> Times:
+    """What an earlier run has measured, nothing where there is no such file."""
+    if not path or not Path(path).exists():
+        return {}
+    return {(net, isa): value for net, isa, value in json.loads(Path(path).read_text(encoding="utf-8"))}
+
+
+def least(times: Times, more: Times) -> None:
+    """Keeps the lesser of each time."""
+    for key, value in more.items():
+        times[key] = min(value, times.get(key, value))
+
+
+def replace_costs(passes: int, output: str, times: str) -> None:
+    """Measures, fits, checks, and replaces this machine's rows of the table."""
+    rows = measured_rows(passes, times)
+    kept = [row for row in read_costs(FILE.read_text(encoding="utf-8")) if row.board != HOST] if FILE.exists() else []
+    write_whole(Path(output), write_costs([*rows, *kept]).encode())
+
+
+def main() -> int:
+    """The command line; returns the exit code."""
+    own = argparse.ArgumentParser(prog="python -m bench.costs", description=(__doc__ or "").partition("\n")[0])
+    own.add_argument("--passes", type=int, default=4, help="how often each network is timed")
+    own.add_argument("--times", default="", help="file of times that are kept from run to run, the least of each")
+    own.add_argument("--output", default=str(FILE), help="the table to write; rows of other boards stay")
+    return run(own, replace_costs, None)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

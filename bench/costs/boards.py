@@ -1,0 +1,175 @@
+"""What ops cost on boards that are not at hand: counted in an emulator, modelled by llvm-mca.
+
+    python -m bench.costs.boards
+
+A binary layer's cycles are those of its loops on the board's core (`bench/kernels/model.py`). What the runtime computes
+is counted in instructions, and takes as many cycles for each as the inner loop of a matrix product does there. Memory
+has the bandwidth that is published for the board. No board was there to hold any of it against.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from bench.costs.__main__ import fitted
+from bench.costs.fit import Cycles, Network, fit, works_of
+from bench.costs.suite import Chain, other_networks
+from bench.kernels.__main__ import Counter, build, count_layer, count_network, cycles_of_layers
+from bench.kernels.model import cycles_of
+from litebnn.graph import packed_words
+from litebnn.model_files import write_whole
+from litebnn.report.costs import FILE, Costs, read_costs, write_costs
+from toolchains.command_line import parser, run
+from toolchains.targets import find_target
+
+
+@dataclass(frozen=True)
+class BoardFacts:
+    """A board, as its makers and llvm-mca know it.
+
+    Attributes:
+        board: a row of toolchains/targets.toml, whose description it has.
+        part: the system's word for the core.
+        core: llvm-mca's name of the core.
+        gigabytes: what a second's copying moves from and to memory.
+        counted: the ISA whose instructions have the cycles that llvm-mca tells, where it knows none of the board's own.
+    """
+
+    board: str
+    isa: str
+    part: str
+    core: str
+    ghz: float
+    gigabytes: float
+    tile: int
+    counted: str = ""
+
+
+# The Raspberry Pi 3's system is of 32 bits, for which llvm-mca has no model of the Cortex-A53.
+BOARDS = (
+    BoardFacts("rpi3", "neon32", "0xd03", "cortex-a53", 1.2, 2.0, 8, counted="neon64_in_order"),
+    BoardFacts("rpi4", "neon64", "0xd08", "cortex-a72", 1.5, 4.0, 8),
+    BoardFacts("rpi5", "neon64_tbl", "0xd0b", "neoverse-n1", 2.4, 9.0, 16),
+)
+# Sizes, channels in and out, taps.
+LAYERS = (
+    *((56, 64, 64, 3), (28, 128, 128, 3), (14, 256, 256, 3), (7, 512, 512, 3)),
+    *((56, 64, 64, 1), (28, 128, 128, 1), (14, 256, 256, 1), (7, 512, 512, 1)),
+    *((27, 32, 64, 3), (14, 96, 96, 3), (1, 1024, 1024, 1), (14, 512, 64, 3)),
+)
+# A row of 6 × 8 of a product of float matrices, as XNNPACK has it: loads of both sides, and a multiplication each.
+GEMM_LOOP = (
+    *(f"ldr q{i}, [x{i}], #16" for i in range(6)),
+    *("ldp q6, q7, [x6], #32" for _ in range(4)),
+    *(
+        f"fmla v{8 + 2 * row + half}.4s, v{6 + half}.4s, v{row}.s[{lane}]"
+        for lane in range(4)
+        for row in range(6)
+        for half in range(2)
+    ),
+    "subs x9, x9, #16",
+    "b.ne #0",
+)
+# Which networks of the suite are counted: all kinds of ops, and not so large that an emulator takes long.
+COUNTED = (
+    *("conv float 1x1 14x14x256", "conv float 1x1 28x28x64", "conv float 3x3 14x14x128", "conv float 3x3 7x7x512"),
+    *("conv float 7x7 / 2 224x224x3-64", "conv float 3x3 / 2 224x224x3-16", "conv float 1x1 56x56x64-128"),
+    *("conv int8 1x1 14x14x256", "conv int8 3x3 14x14x128", "conv int8 1x1 28x28x64", "conv int8 3x3 / 2 224x224x3-16"),
+    *("dense float 512-1000", "dense float 1024-1000", "dense int8 512-1000", "dense int8 1024-1000"),
+    *("depthwise float 56x56x64 / 2", "depthwise float 28x28x128 / 2", "depthwise float 14x14x256 / 1"),
+    *("depthwise int8 56x56x64 / 2", "depthwise int8 14x14x256 / 1", "ADD 28x28x128", "MUL 14x14x256", "ADD 7x7x512"),
+    *("MAX_POOL_2D 3x3 / 2 56x56x64", "MAX_POOL_2D 2x2 / 2 28x28x128", "AVERAGE_POOL_2D 2x2 / 2 28x28x128"),
+    *("average of 7x7x512", "SOFTMAX 1x1x1000", "LOGISTIC 14x14x256", "RESHAPE 28x28x128", "RESHAPE 7x7x512"),
+    *("PAD of channels 14x14x256", "CONCATENATION 2 28x28x128", "CONCATENATION 5 14x14x256", "MEAN 7x7x512"),
+    *("SIGN 14x14x256", "SIGN 28x28x128", "STRIDED_SLICE 14x14x256", "TANH 7x7x512", "MEAN 14x14x256"),
+)
+
+
+def single(size: int, channels: int, outputs: int, taps: int) -> bytes:
+    """A network of one LceBconv2d, as kernels_bench runs it."""
+    return Chain(1, size, size, packed_words(channels), type="INT32").bconv(channels, outputs, taps).bytes()
+
+
+def own_ops() -> Mapping[str, bytes]:
+    """Networks of what litebnn computes beside LceBconv2d."""
+    networks = {}
+    for size, channels in ((56, 64), (28, 128), (14, 256)):
+        networks[f"pack {size}"] = Chain(1, size, size, channels).pack().bytes()
+        networks[f"unpack {size}"] = Chain(1, size, size, packed_words(channels), type="INT32").unpack(channels).bytes()
+        networks[f"pool {size}"] = Chain(1, size, size, channels).pack().max_pool_signs(3, 2).bytes()
+    return networks
+
+
+def binary_cycles(facts: BoardFacts, row: Costs) -> Cycles:
+    """The costs of LceBconv2d on a board."""
+    target = find_target(facts.board)
+    program, counter = build(target) / "bench" / "kernels" / "kernels_bench", Counter(target)
+    names = [f"{size},{channels},{outputs},{taps},1,1,1,0" for size, channels, outputs, taps in LAYERS]
+    layers = [count_layer(counter, program, facts.isa, name, "layer") for name in names]
+    if facts.counted:
+        other = find_target("rpi4")
+        others = build(other) / "bench" / "kernels" / "kernels_bench"
+        modelled = [count_layer(Counter(other), others, facts.counted, name, "layer") for name in names]
+        cycles = cycles_of_layers(other, others, modelled, facts.core)
+        each = sum(cycles) / sum(layer.instructions for layer in modelled)
+        totals = [layer.instructions * each for layer in layers]
+    else:
+        totals = cycles_of_layers(target, program, layers, facts.core)
+    works = [works_of(single(*shape), row)[0] for shape in LAYERS]
+    found = fit([Network(name, work, total) for name, work, total in zip(names, works, totals, strict=True)])
+    # Only floats were counted; the others are written by the same stage.
+    of_floats = found["LceBconv2d"].get("floats", 0.0)
+    found["LceBconv2d"] |= dict.fromkeys(("signs", "int8s", "added floats"), of_floats)
+    return found
+
+
+def counted_instructions() -> dict[str, float]:
+    """Instructions of an inference of what is not LceBconv2d, on 64-bit Arm."""
+    target, suite = find_target("rpi4"), dict(other_networks())
+    networks = {**{name: suite[name] for name in COUNTED}, **own_ops()}
+    return {name: float(count_network(target, "neon64", model)) for name, model in networks.items()}
+
+
+def replace_boards(target: str) -> None:
+    """Counts, models, and replaces the boards' rows of the table."""
+    suite = {**dict(other_networks()), **own_ops()}
+    instructions = counted_instructions()
+    rows = []
+    for facts in BOARDS:
+        row = Costs(
+            board=facts.board,
+            description=find_target(facts.board).description,
+            isa=facts.isa,
+            needs=(facts.part,),
+            ghz=facts.ghz,
+            source="modelled by python -m bench.costs.boards",
+            error=None,
+            tile=facts.tile,
+            tables=0,
+            without=None,
+            cycles={},
+        )
+        each = cycles_of(GEMM_LOOP, facts.core) / len(GEMM_LOOP)
+        # An instruction's cycles are a part of what `fitted` takes for the clock.
+        seconds = {name: count * each / (facts.ghz * 1e9) for name, count in instructions.items()}
+        runtime = fitted({name: suite[name] for name in instructions}, seconds, row)
+        for terms in runtime.values():
+            terms["bytes past the cache"] = facts.ghz / facts.gigabytes
+        row = Costs(**{**vars(row), "cycles": {**runtime, **binary_cycles(facts, row)}})
+        print(facts.board, row.cycles, flush=True)
+        rows.append(row)
+    kept = [
+        row for row in read_costs(FILE.read_text(encoding="utf-8")) if row.board not in {each.board for each in rows}
+    ]
+    write_whole(FILE, write_costs([*kept, *rows]).encode())
+
+
+def main() -> int:
+    """The command line; returns the exit code."""
+    return run(parser("bench.costs.boards", __doc__), replace_boards, None)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,61 @@
+"""Measured times of networks -> cycles of each kind of op, by least squares of relative errors."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.optimize import nnls
+
+from litebnn.flatbuffer import read_model
+from litebnn.report.anatomy import delegated_ops, fused_additions
+from litebnn.report.costs import Costs, row_for
+from litebnn.report.workload import Workload, workload_of
+
+Cycles = dict[str, dict[str, float]]
+
+
+@dataclass(frozen=True)
+class Network:
+    """A measured network: its work, and the cycles that it takes."""
+
+    name: str
+    works: tuple[Workload, ...]
+    cycles: float
+
+
+def works_of(model: bytes, row: Costs) -> tuple[tuple[Workload, ...], tuple[Workload, ...]]:
+    """The work of a network's ops that the row's own ISA does, and of those that it leaves to another."""
+    graph = read_model(model).graphs[0]
+    delegated, additions = delegated_ops(graph), fused_additions(graph)
+    fused = set(additions.values())
+    own: list[Workload] = []
+    others: list[Workload] = []
+    for op in graph.ops:
+        if op in additions:
+            continue
+        chosen = row_for(op, row)
+        work = workload_of(op, delegated, op in fused, chosen.tile)
+        assert work is not None, op.name
+        (own if chosen is row else others).append(work)
+    return tuple(own), tuple(others)
+
+
+def fit(networks: Sequence[Network]) -> Cycles:
+    """What explains the networks' cycles best, none of it negative."""
+    terms = sorted({(work.kind, name) for net in networks for work in net.works for name in work.amounts})
+    column = {term: index for index, term in enumerate(terms)}
+    matrix = np.zeros((len(networks), len(terms)))
+    for row, net in enumerate(networks):
+        for work in net.works:
+            for name, amount in work.amounts.items():
+                matrix[row, column[work.kind, name]] += amount / net.cycles
+    scales = np.maximum(matrix.max(axis=0), 1e-300)
+    found, _ = nnls(matrix / scales, np.ones(len(networks)), maxiter=100 * len(terms))
+    cycles: Cycles = {}
+    for (kind, name), value in zip(terms, found / scales, strict=True):
+        cycles.setdefault(kind, {})
+        if value > 0:
+            cycles[kind][name] = float(f"{value:.4g}")
+    return cycles

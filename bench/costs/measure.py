@@ -1,0 +1,48 @@
+"""Times networks one by one on this machine, in turns that are far apart, so that what disturbs some is seen."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Mapping
+
+import numpy as np
+
+from litebnn.runtime.delegate import load_delegate
+from litebnn.runtime.find import find_runtime
+
+_SECONDS_OF_A_TURN, _LEAST_RUNS, _MOST_RUNS = 0.012, 4, 30
+
+
+def measure(networks: Mapping[str, bytes], isas: Iterable[str], passes: int) -> dict[tuple[str, str], float]:
+    """Seconds of one inference by network and ISA, on one thread: the least of all runs of `passes` turns.
+
+    It is the thread's own time, without what other programs took; what they leave in the caches is in it, but for the
+    run that they disturbed least.
+    """
+    names = list(isas)
+    best: dict[tuple[str, str], float] = {}
+    for _ in range(passes):
+        for name, model in networks.items():
+            for isa in names:
+                seconds = _turn(model, isa)
+                best[name, isa] = min(best.get((name, isa), seconds), seconds)
+    return best
+
+
+def _turn(model: bytes, isa: str) -> float:
+    runtime = find_runtime()
+    interpreter = runtime.Interpreter(
+        model_content=model, num_threads=1, experimental_delegates=[load_delegate(1, isa=isa)]
+    )
+    interpreter.allocate_tensors()
+    rng = np.random.default_rng(0)
+    for detail in interpreter.get_input_details():
+        values = rng.standard_normal(detail["shape"]) * 40
+        interpreter.set_tensor(detail["index"], values.astype(detail["dtype"]))
+    interpreter.invoke()
+    seconds: list[float] = []
+    while len(seconds) < _LEAST_RUNS or (sum(seconds) < _SECONDS_OF_A_TURN and len(seconds) < _MOST_RUNS):
+        start = time.thread_time()
+        interpreter.invoke()
+        seconds.append(time.thread_time() - start)
+    return min(seconds)

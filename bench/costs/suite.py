@@ -1,0 +1,366 @@
+"""Small networks of one kind of layer each, over a grid of shapes, that the costs are fitted to.
+
+A layer whose input and output have one shape stands several times in a row, each with weights of its own: between two
+runs of it as much goes through the caches as in a network.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from bench.layers.__main__ import model_of
+from litebnn.contract import (
+    LCE_BMAXPOOL_2D,
+    LCE_DEQUANTIZE,
+    LCE_QUANTIZE,
+    Activation,
+    BConv2DOptions,
+    BMaxPool2DOptions,
+    Padding,
+    PadValues,
+)
+from litebnn.graph import Array, Graph, Quantization, Tensor, builtin_op, constant, packed_words
+from litebnn.rewriting.bconv import bconv_of
+from litebnn.rewriting.build import custom_op
+
+RNG = np.random.default_rng(0)
+GRID = Quantization(np.array([1 / 32], np.float32), np.array([0], np.int64))
+# A row of layers holds weights of about so many bytes, and so many layers at most.
+_ROW_BYTES, _ROW_LAYERS = 3 << 20, 6
+
+
+class Chain:
+    """A network in the making, in which each op reads what the one before it has written."""
+
+    def __init__(self, *shape: int, type: str = "FLOAT32") -> None:
+        self.graph = Graph("main", [], [], [], [])
+        self._count = 0
+        self.x = self.y = self._tensor(type, shape)
+
+    def _tensor(self, type: str, shape: tuple[int, ...]) -> Tensor:
+        self._count += 1
+        quantization = GRID if type == "INT8" else None
+        return Tensor(f"tensor_{self._count}", type, shape, quantization=quantization)
+
+    def bytes(self) -> bytes:
+        return model_of(self.graph, self.x, self.y)
+
+    def _values(self, *shape: int) -> Array:
+        return RNG.standard_normal(shape, np.float32)
+
+    def _weights(self, type: str, shape: tuple[int, ...], axis: int) -> tuple[Tensor, Tensor]:
+        """Weights and bias for a layer of floats or int8."""
+        channels = shape[axis]
+        if type == "FLOAT32":
+            return constant("weights", self._values(*shape)), constant("bias", self._values(channels))
+        weights = constant("weights", RNG.integers(-127, 128, shape).astype(np.int8))
+        bias = constant("bias", np.zeros(channels, np.int32))
+        scales, zeros = np.full(channels, 1 / 512, np.float32), np.zeros(channels, np.int64)
+        weights.quantization = Quantization(scales, zeros, axis)
+        bias.quantization = Quantization(scales / np.float32(32), zeros)
+        return weights, bias
+
+    def pack(self) -> Chain:
+        """Signs of what is there."""
+        bits = self._tensor("INT32", (*self.y.shape[:-1], packed_words(self.y.shape[-1])))
+        self.graph.insert(custom_op(LCE_QUANTIZE, [self.y], bits))
+        self.y = bits
+        return self
+
+    def bconv(
+        self,
+        channels_in: int,
+        channels: int,
+        taps: int,
+        stride: int = 1,
+        type: str = "FLOAT32",
+        zeros: bool = False,
+        dilation: int = 1,
+        groups: int = 1,
+        activation: Activation = Activation.NONE,
+    ) -> Chain:
+        """An LceBconv2d with SAME padding that writes floats, int8 (type INT8) or signs (type INT32)."""
+        minus_one = RNG.random((channels, taps, taps, channels_in // groups)) < 0.5
+        options = BConv2DOptions(
+            channels_in,
+            padding=Padding.SAME if taps > 1 else Padding.VALID,
+            pad_values=PadValues.ZERO if zeros else PadValues.ONE,
+            stride_height=stride,
+            stride_width=stride,
+            dilation_height_factor=dilation,
+            dilation_width_factor=dilation,
+            fused_activation_function=activation,
+        )
+        batch, height, width, _ = self.y.shape
+        words = packed_words(channels) if type == "INT32" else channels
+        output = self._tensor(type, (batch, -(-height // stride), -(-width // stride), words))
+        op = bconv_of(self.y, output, "filter", minus_one, self._values(channels), self._values(channels), options)
+        if type == "INT32":
+            thresholds = np.full(channels, taps * taps * channels_in // groups // 2, np.int32)
+            op.inputs[2:] = [None, None, constant("thresholds", thresholds)]
+        self.graph.insert(op)
+        self.y = output
+        return self
+
+    def unpack(self, channels: int) -> Chain:
+        """Floats of the signs that are there."""
+        floats = self._tensor("FLOAT32", (*self.y.shape[:-1], channels))
+        self.graph.insert(custom_op(LCE_DEQUANTIZE, [self.y], floats))
+        self.y = floats
+        return self
+
+    def reshape(self, *shape: int) -> Chain:
+        """A RESHAPE."""
+        return self.builtin("RESHAPE", [self.y, constant("shape", np.array(shape, np.int32))], shape)
+
+    def add(self, addend: Tensor) -> Chain:
+        return self.builtin("ADD", [self.y, addend], self.y.shape)
+
+    def builtin(self, name: str, inputs: list[Tensor | None], shape: tuple[int, ...], **options: Any) -> Chain:
+        """Any op that writes the element type that it reads."""
+        output = self._tensor(self.y.type, shape)
+        version = {"INT8": 3}.get(self.y.type, 1)
+        self.graph.insert(builtin_op(name, inputs, output, version=version, **options))
+        self.y = output
+        return self
+
+    def conv(self, channels: int, taps: int, stride: int = 1) -> Chain:
+        """A CONV_2D with SAME padding, of floats or int8."""
+        batch, height, width, channels_in = self.y.shape
+        weights, bias = self._weights(self.y.type, (channels, taps, taps, channels_in), 0)
+        shape = (batch, -(-height // stride), -(-width // stride), channels)
+        return self.builtin(
+            "CONV_2D", [self.y, weights, bias], shape, padding=Padding.SAME, stride_h=stride, stride_w=stride
+        )
+
+    def depthwise(self, taps: int, stride: int = 1) -> Chain:
+        """A DEPTHWISE_CONV_2D with SAME padding."""
+        batch, height, width, channels = self.y.shape
+        weights, bias = self._weights(self.y.type, (1, taps, taps, channels), 3)
+        shape = (batch, -(-height // stride), -(-width // stride), channels)
+        return self.builtin(
+            "DEPTHWISE_CONV_2D",
+            [self.y, weights, bias],
+            shape,
+            padding=Padding.SAME,
+            stride_h=stride,
+            stride_w=stride,
+            depth_multiplier=1,
+        )
+
+    def dense(self, channels: int) -> Chain:
+        """A FULLY_CONNECTED with one scale for all int8 weights."""
+        weights, bias = self._weights(self.y.type, (channels, self.y.shape[-1]), 0)
+        for tensor in (weights, bias):
+            if tensor.quantization is not None:
+                one = tensor.quantization
+                tensor.quantization = Quantization(one.scale[:1], one.zero_point[:1])
+        return self.builtin("FULLY_CONNECTED", [self.y, weights, bias], (self.y.shape[0], channels))
+
+    def pool(self, name: str, taps: int, stride: int) -> Chain:
+        """A MAX_POOL_2D or AVERAGE_POOL_2D with SAME padding."""
+        batch, height, width, channels = self.y.shape
+        shape = (batch, -(-height // stride), -(-width // stride), channels)
+        options = {"filter_height": taps, "filter_width": taps, "stride_h": stride, "stride_w": stride}
+        return self.builtin(name, [self.y], shape, padding=Padding.SAME, **options)
+
+    def max_pool_signs(self, taps: int, stride: int) -> Chain:
+        """An LceBMaxPool2d."""
+        batch, height, width, words = self.y.shape
+        output = self._tensor("INT32", (batch, -(-height // stride), -(-width // stride), words))
+        options = BMaxPool2DOptions(Padding.SAME, stride, stride, taps, taps)
+        self.graph.insert(custom_op(LCE_BMAXPOOL_2D, [self.y], output, options))
+        self.y = output
+        return self
+
+
+def _layers(weight_bytes: int) -> int:
+    return max(2, min(_ROW_LAYERS, _ROW_BYTES // max(weight_bytes, 1)))
+
+
+SIZES = ((56, 64), (28, 128), (14, 256), (7, 512))
+OTHER_SIZES = (
+    (112, 32),
+    (56, 128),
+    (28, 64),
+    (28, 256),
+    (27, 192),
+    (14, 512),
+    (14, 96),
+    (13, 384),
+    (7, 1024),
+    (7, 256),
+)
+
+
+def binary_networks() -> Iterator[tuple[str, bytes]]:
+    """Networks of LceBconv2d, with what packs its input and what the delegate takes behind it."""
+    for taps in (3, 1, 5):
+        for size, channels in (*SIZES, *(OTHER_SIZES if taps < 5 else ())):
+            yield from _same_shape(size, channels, taps)
+    for size, few, many in ((56, 64, 256), (28, 64, 320), (28, 32, 128), (14, 64, 512), (14, 128, 384), (7, 64, 640)):
+        for taps in (3, 1):
+            chain = Chain(1, size, size, many)
+            for _ in range(3):
+                chain.pack().bconv(many, few, taps).pack().bconv(few, many, taps)
+            yield f"bconv {taps}x{taps} {size}x{size}x{many}-{few}", chain.bytes()
+    for size, channels in ((56, 64), (28, 128), (14, 256), (27, 96)):
+        for taps in (3, 1):
+            chain = Chain(1, size, size, channels).pack().bconv(channels, 2 * channels, taps, 2)
+            yield f"bconv {taps}x{taps} / 2 {size}x{size}x{channels}", chain.bytes()
+    for inputs, outputs in ((256, 1024), (1024, 1024), (4096, 1000), (9216, 4096), (4096, 4096)):
+        yield f"bconv 1x1 1x1x{inputs}-{outputs}", Chain(1, 1, 1, inputs).pack().bconv(inputs, outputs, 1).bytes()
+    for size, channels in ((112, 64), (56, 64), (28, 128), (14, 256)):
+        yield f"pack {size}x{size}x{channels}", Chain(1, size, size, channels).pack().bytes()
+        chain = Chain(1, size, size, channels).pack()
+        yield f"max pool of signs {size}x{size}x{channels}", chain.max_pool_signs(3, 2).bytes()
+        chain = Chain(1, size, size, channels).pack().bconv(channels, channels, 1).pool("MAX_POOL_2D", 3, 2)
+        yield f"max pool {size}x{size}x{channels}", chain.bytes()
+        chain = Chain(1, size, size, channels).pack().bconv(channels, channels, 1).pool("MAX_POOL_2D", 2, 1)
+        yield f"max pool 2x2 {size}x{size}x{channels}", chain.bytes()
+
+
+def _same_shape(size: int, channels: int, taps: int) -> Iterator[tuple[str, bytes]]:
+    name = f"bconv {taps}x{taps} {size}x{size}x{channels}"
+    count = _layers(channels * taps * taps * channels // 8)
+    floats, signs = Chain(1, size, size, channels), Chain(1, size, size, channels).pack()
+    for _ in range(count):
+        floats.pack().bconv(channels, channels, taps)
+        signs.bconv(channels, channels, taps, type="INT32")
+    yield name, floats.bytes()
+    yield f"{name}, signs", signs.bytes()
+    if taps == 5:
+        return
+    sums, levels = Chain(1, size, size, channels), Chain(1, size, size, channels, type="INT8")
+    for _ in range(count):
+        before = sums.y
+        sums.pack().bconv(channels, channels, taps).add(before)
+        levels.pack().bconv(channels, channels, taps, type="INT8")
+    yield f"{name}, sums", sums.bytes()
+    yield f"{name}, int8", levels.bytes()
+    if taps == 3:
+        zeros = Chain(1, size, size, channels)
+        for _ in range(count):
+            zeros.pack().bconv(channels, channels, taps, zeros=True)
+        yield f"{name}, zeros", zeros.bytes()
+
+
+def other_networks() -> Iterator[tuple[str, bytes]]:
+    """Networks of what the runtime computes itself, in floats and, where it matters, in int8."""
+    for kind, type in (("float", "FLOAT32"), ("int8", "INT8")):
+        yield from _convolutions(kind, type)
+        yield from _narrow(kind, type)
+        for inputs, outputs in ((256, 10), (512, 1000), (1024, 1000), (2048, 1000), (4096, 1000), (4096, 4096)):
+            yield f"dense {kind} {inputs}-{outputs}", Chain(1, inputs, type=type).dense(outputs).bytes()
+        large = Chain(1, 4096, type=type)
+        for _ in range(4):
+            large.dense(4096)
+        yield f"dense {kind} 4096 in a row", large.bytes()
+        for size, channels, taps, stride in (
+            (112, 16, 3, 2),
+            (56, 64, 3, 2),
+            (56, 64, 3, 1),
+            (28, 128, 3, 2),
+            (14, 256, 3, 1),
+            (7, 512, 3, 1),
+        ):
+            chain = Chain(1, size, size, channels, type=type)
+            for _ in range(4 if stride == 1 else 1):
+                chain.depthwise(taps, stride)
+            yield f"depthwise {kind} {size}x{size}x{channels} / {stride}", chain.bytes()
+    for size, channels in ((112, 64), (56, 64), (28, 128), (14, 256), (7, 512), (1, 1000)):
+        yield from _elementwise(size, channels)
+    for size, channels in ((112, 64), (56, 64), (56, 128), (28, 128), (14, 256), (7, 512)):
+        for name in ("MAX_POOL_2D", "AVERAGE_POOL_2D"):
+            for taps, stride in ((3, 2), (2, 2)):
+                title = f"{name} {taps}x{taps} / {stride} {size}x{size}x{channels}"
+                yield title, Chain(1, size, size, channels).pool(name, taps, stride).bytes()
+    for size, channels in ((7, 512), (7, 1024), (14, 256)):
+        whole = Chain(1, size, size, channels)
+        options = {"filter_height": size, "filter_width": size, "padding": Padding.VALID}
+        yield (
+            f"average of {size}x{size}x{channels}",
+            whole.builtin("AVERAGE_POOL_2D", [whole.y], (1, 1, 1, channels), **options).bytes(),
+        )
+
+
+def _narrow(kind: str, type: str) -> Iterator[tuple[str, bytes]]:
+    """Convolutions of few channels, whose loops are mostly empty."""
+    for size, channels in ((112, 8), (56, 8), (56, 16), (28, 24)):
+        for taps in (1, 3):
+            chain = Chain(1, size, size, channels, type=type)
+            for _ in range(_ROW_LAYERS):
+                chain.conv(channels, taps)
+            yield f"conv {kind} {taps}x{taps} {size}x{size}x{channels}", chain.bytes()
+
+
+def _convolutions(kind: str, type: str) -> Iterator[tuple[str, bytes]]:
+    bytes_each = 4 if type == "FLOAT32" else 1
+    for taps in (1, 3):
+        for size, channels in (*SIZES, (28, 64), (14, 128), (56, 32), (112, 16)):
+            chain = Chain(1, size, size, channels, type=type)
+            for _ in range(_layers(channels * channels * taps * taps * bytes_each)):
+                chain.conv(channels, taps)
+            yield f"conv {kind} {taps}x{taps} {size}x{size}x{channels}", chain.bytes()
+    for size, few, many in ((56, 64, 128), (28, 128, 256), (14, 256, 512), (28, 160, 512), (14, 320, 640)):
+        chain = Chain(1, size, size, few, type=type)
+        chain.conv(many, 1).conv(few, 1)
+        yield f"conv {kind} 1x1 {size}x{size}x{few}-{many}", chain.bytes()
+    for size, channels, outputs, taps, stride in (
+        (224, 3, 16, 3, 2),
+        (224, 3, 64, 7, 2),
+        (224, 3, 32, 3, 2),
+        (224, 3, 64, 11, 4),
+        (112, 3, 64, 3, 1),
+        (112, 8, 32, 3, 2),
+        (27, 64, 192, 5, 1),
+    ):
+        chain = Chain(1, size, size, channels, type=type).conv(outputs, taps, stride)
+        yield f"conv {kind} {taps}x{taps} / {stride} {size}x{size}x{channels}-{outputs}", chain.bytes()
+
+
+def _elementwise(size: int, channels: int) -> Iterator[tuple[str, bytes]]:
+    shape, name = (1, size, size, channels), f"{size}x{size}x{channels}"
+    for op in ("ADD", "MUL"):
+        chain = Chain(*shape)
+        for _ in range(3):
+            chain.builtin(op, [chain.y, constant("factors", RNG.standard_normal(channels, np.float32))], shape)
+        yield f"{op} {name}", chain.bytes()
+    whole = Chain(*shape)
+    for _ in range(3):
+        whole.builtin("ADD", [whole.y, whole.x], shape)
+    yield f"ADD of two {name}", whole.bytes()
+    for op in ("RELU", "LOGISTIC", "SOFTMAX", "SIGN", "TANH"):
+        options = {"beta": 1.0} if op == "SOFTMAX" else {}
+        chain = Chain(*shape)
+        yield f"{op} {name}", chain.builtin(op, [chain.y], shape, **options).bytes()
+    prelu = Chain(*shape)
+    slopes = constant("slopes", RNG.standard_normal((1, 1, channels), np.float32))
+    yield f"PRELU {name}", prelu.builtin("PRELU", [prelu.y, slopes], shape).bytes()
+    for share in (1, 4):
+        joined = Chain(*shape)
+        first = joined.builtin("RELU", [joined.x], shape).y
+        joined.builtin("CONCATENATION", [joined.x, *[first] * share], (*shape[:-1], (1 + share) * channels), axis=3)
+        yield f"CONCATENATION {1 + share} {name}", joined.bytes()
+    wide = Chain(*shape)
+    amounts = constant("amounts", np.array([[0, 0], [0, 0], [0, 0], [2 * channels, 0]], np.int32))
+    yield f"PAD of channels {name}", wide.builtin("PAD", [wide.y, amounts], (*shape[:-1], 3 * channels)).bytes()
+    part = Chain(*shape)
+    ends = [
+        constant(f"end_{i}", np.array(end, np.int32))
+        for i, end in enumerate(([0] * 4, [1, size, size, channels // 2], [1] * 4))
+    ]
+    yield f"STRIDED_SLICE {name}", part.builtin("STRIDED_SLICE", [part.y, *ends], (*shape[:-1], channels // 2)).bytes()
+    padded = Chain(*shape)
+    amounts = constant("amounts", np.array([[0, 0], [1, 1], [1, 1], [0, 0]], np.int32))
+    yield f"PAD {name}", padded.builtin("PAD", [padded.y, amounts], (1, size + 2, size + 2, channels)).bytes()
+    flat = Chain(*shape)
+    yield f"RESHAPE {name}", flat.reshape(1, math.prod(shape)).bytes()
+    if size > 1:
+        means = Chain(*shape)
+        axes = constant("axes", np.array([1, 2], np.int32))
+        yield f"MEAN {name}", means.builtin("MEAN", [means.y, axes], (1, channels)).bytes()

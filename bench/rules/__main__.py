@@ -1,0 +1,107 @@
+"""Measures what each rule of docs/rules-for-models.md costs that is broken, on every instruction set (ISA).
+
+    python -m bench.rules [--target=NAME] [--passes=N] [--only=TEXT]
+
+A pair of networks for each rule differs in that alone. On this machine they are timed, for other targets an emulator
+counts instructions and llvm-mca tells the cycles of a layer's loops, where it knows the core. The figures of the ISAs
+that were measured take the place of older ones in the table that `litebnn convert` and `litebnn inspect` take prices
+from, and in the page.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterator
+from dataclasses import asdict
+from pathlib import Path
+
+from bench.costs.__main__ import ISAS, this_cpu
+from bench.costs.measure import measure
+from bench.kernels.__main__ import CORES, Counter, build, count_layer, count_network, cycles_of_layers
+from bench.rules.page import PAGE, rewritten
+from bench.rules.pairs import Pair, Side, pairs
+from litebnn.model_files import write_whole
+from litebnn.report.rules import FILE, RULES, Price, read_prices
+from toolchains.command_line import parser, run
+from toolchains.targets import Target, ToolkitError, find_target
+
+# Output channels that an ISA of Arm computes together.
+TILES = {"neon64_tbl": 16, "neon64": 8, "neon64_in_order": 8, "neon32": 8}
+# The core whose cycles an ISA's prices are in.
+CORE = {"neon64_tbl": "neoverse-n1", "neon64": "cortex-a72", "neon64_in_order": "cortex-a53"}
+
+
+def price(pair: Pair, isa: str, tile: int, unit: str, kept: float, broken: float) -> Price:
+    """A row of the table, from what the two networks took."""
+    each = (f"{total / side.amount:.4g}" for total, side in ((kept, pair.kept), (broken, pair.broken)))
+    first, second = map(float, each)
+    return Price(pair.rule, isa, unit, first, second, round(pair.degree(tile), 4), pair.per_value)
+
+
+def timed(chosen: list[Pair], passes: int) -> Iterator[Price]:
+    """The prices on this machine, in nanoseconds."""
+    words = this_cpu()[2]
+    isas = [each for each in ISAS if set(each.needs) <= words]
+    networks = {f"{pair.rule}/{side}": getattr(pair, side).model for pair in chosen for side in ("kept", "broken")}
+    seconds = measure(networks, [each.isa for each in isas], passes)
+    for pair in chosen:
+        for each in isas:
+            kept, broken = (seconds[f"{pair.rule}/{side}", each.isa] * 1e9 for side in ("kept", "broken"))
+            yield price(pair, each.isa, each.tile, "ns", kept, broken)
+
+
+def counted(chosen: list[Pair], target: Target) -> Iterator[Price]:
+    """The prices on another CPU: cycles where a core of the ISA can be modelled, else instructions."""
+    program = build(target) / "bench" / "kernels" / "kernels_bench"
+    counter = Counter(target)
+    for isa in CORES if target.processor == "aarch64" else ("neon32",):
+        for pair in chosen:
+            sides = pair.kept, pair.broken
+            if all(side.layer for side in sides):
+                unit, totals = _layers(target, program, counter, isa, sides)
+            elif target.processor == "aarch64":
+                unit, totals = "instructions", [count_network(target, isa, side.model) for side in sides]
+            else:
+                continue
+            yield price(pair, isa, TILES[isa], unit, *totals)
+
+
+def _layers(
+    target: Target, program: Path, counter: Counter, isa: str, sides: tuple[Side, Side]
+) -> tuple[str, list[float]]:
+    layers = [count_layer(counter, program, isa, side.layer, "layer") for side in sides]
+    if isa in CORE:
+        return "cycles", cycles_of_layers(target, program, layers, CORE[isa])
+    return "instructions", [float(layer.instructions) for layer in layers]
+
+
+def replace_prices(target: str, passes: int, only: str) -> None:
+    """Measures the pairs for a target and replaces its rows of the table."""
+    chosen = [pair for pair in pairs() if only in pair.rule]
+    if not chosen:
+        raise ToolkitError(f"no rule has {only} in its name")
+    row = find_target(target)
+    found = []
+    for each in counted(chosen, row) if row.triple else timed(chosen, passes):
+        print(f"{each.rule:<28} {each.isa:<16} {each.kept:10.4g} {each.broken:10.4g} {each.unit}  {each.loss:5.0%}")
+        found.append(each)
+    old = read_prices(FILE.read_text(encoding="utf-8")) if FILE.exists() else ()
+    names = [rule.name for rule in RULES]
+    table = {(each.rule, each.isa): each for each in (*old, *found)}
+    rows = sorted(table.values(), key=lambda each: names.index(each.rule))
+    lines = ",\n".join(json.dumps(asdict(each)) for each in rows)
+    write_whole(FILE, f"[\n{lines}\n]\n".encode())
+    write_whole(PAGE, rewritten(PAGE.read_text(encoding="utf-8"), rows).encode())
+
+
+def main() -> int:
+    """The command line; returns the exit code."""
+    own = parser("bench.rules", __doc__)
+    own.add_argument("--passes", type=int, default=7, help="this machine only: how often each network is timed")
+    own.add_argument("--only", default="", help="rules whose name has this in it")
+    return run(own, replace_prices, None)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

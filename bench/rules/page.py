@@ -1,0 +1,60 @@
+"""docs/rules-for-models.md's tables, made from the rules and the table of prices."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+
+from bench.rules.pairs import pairs
+from litebnn.report.rules import RULES, Price
+from toolchains.targets import ROOT
+
+PAGE = ROOT / "docs" / "rules-for-models.md"
+# In the order of the columns.
+ISAS = ("avx512_vbmi", "avx512", "avx2", "portable", "neon64_tbl", "neon64", "neon64_in_order", "neon32")
+_BEGIN, _END = "<!-- {} of python -m bench.rules -->", "<!-- end of {} -->"
+
+
+def tables(prices: Iterable[Price]) -> dict[str, str]:
+    """The page's tables by their names."""
+    of = {(price.rule, price.isa): price for price in prices}
+    per_value = {price.rule for price in of.values() if price.per_value}
+    shares = [rule.name for rule in RULES if rule.name not in per_value]
+    values = [rule.name for rule in RULES if rule.name in per_value]
+    rules = ["| rule | what to do | why |", "|---|---|---|"]
+    rules += [f"| {rule.name} | {rule.fix} | {rule.why} |" for rule in RULES]
+    return {
+        "rules": "\n".join(rules),
+        "shares": _table(shares, lambda rule, isa: _share(of.get((rule, isa)))),
+        "values": _table(values, lambda rule, isa: _value(of.get((rule, isa)))),
+    }
+
+
+def _table(rules: Iterable[str], cell: object) -> str:
+    assert callable(cell)
+    examples = {pair.rule: pair.example for pair in pairs()}
+    header = [f"| rule | kept, or broken | {' | '.join(f'`{isa}`' for isa in ISAS)} |", "|---" * (2 + len(ISAS)) + "|"]
+    rows = [f"| {rule} | {examples[rule]} | {' | '.join(cell(rule, isa) for isa in ISAS)} |" for rule in rules]
+    return "\n".join([*header, *rows])
+
+
+def _share(price: Price | None) -> str:
+    """How many times as long the broken one takes for the same work."""
+    return "–" if price is None else f"{price.broken / price.kept:.2f}"
+
+
+def _value(price: Price | None) -> str:
+    if price is None:
+        return "–"
+    unit = {"ns": "ns", "cycles": "cycles", "instructions": "instr."}[price.unit]
+    return f"{price.broken - price.kept:+.2f} {unit}"
+
+
+def rewritten(page: str, prices: Iterable[Price]) -> str:
+    """The page with its tables replaced."""
+    for name, table in tables(prices).items():
+        begin, end = _BEGIN.format(name), _END.format(name)
+        pattern = re.compile(rf"{re.escape(begin)}.*?{re.escape(end)}", re.DOTALL)
+        assert pattern.search(page), name
+        page = pattern.sub(lambda _, text=f"{begin}\n{table}\n{end}": text, page)  # type: ignore[misc]
+    return page

@@ -1,0 +1,47 @@
+"""`litebnn inspect`: a .tflite file op by op, and what it is estimated to cost."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from litebnn.cli.parsing import add_command, add_json
+
+if TYPE_CHECKING:
+    from litebnn.report.inspection import Inspection
+
+
+def add_to(commands: Any) -> None:
+    """Adds the command to those of the command line (`commands` is argparse's)."""
+    parser = add_command(
+        commands,
+        "inspect",
+        "show a .tflite file op by op, and what it costs",
+        "inspect model.tflite",
+        "inspect model.tflite --json > model.json",
+    )
+    parser.add_argument("model", type=Path, metavar="MODEL", help=".tflite file, converted or not")
+    add_json(parser)
+    parser.set_defaults(run=_run)
+
+
+def _run(options: argparse.Namespace) -> None:
+    from litebnn.report.inspection import inspect_model
+
+    print_inspection(inspect_model(options.model), as_json=options.json)
+
+
+def print_inspection(inspection: Inspection, *, as_json: bool) -> None:
+    """Prints a table of the ops and what is to be said of them, or the same as JSON."""
+    from litebnn.cli.output import print_json, print_table
+    from litebnn.report import tables
+
+    if as_json:
+        print_json(inspection.to_dict())
+        return
+    header = tables.columns(inspection)
+    words = ("layer", "op", "shape", "MACs", "goes on", "fused")
+    print_table(header, tables.rows(inspection), numbers=[name for name in header if name not in words])
+    for line in (*tables.notes(inspection), *tables.advice(inspection)):
+        print(f"· {line}")

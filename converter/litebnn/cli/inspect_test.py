@@ -1,0 +1,76 @@
+import json
+import sys
+from pathlib import Path
+
+import pytest
+
+from litebnn import cli
+
+GOLDEN = Path(__file__).resolve().parents[3] / "tests" / "golden"
+MODEL = GOLDEN / "bitpacked_chain.lce.tflite"
+
+
+def test_inspect_shows_every_op_totals_and_what_the_times_are_worth(capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["inspect", str(MODEL)]) == 0
+    out = capsys.readouterr().out
+    assert "LceBconv2d" in out
+    assert "bits" in out
+    assert "an estimate, within" in out
+    assert " all " in out
+
+
+@pytest.mark.parametrize("name", ["bitpacked_chain.lce", "bitpacked_chain.float"])
+def test_json_is_all_that_is_printed(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["inspect", "--json", str(GOLDEN / f"{name}.tflite")]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["name"] == f"{name}.tflite"
+    assert found["totals"]["seconds"]["host"] == pytest.approx(sum(row["seconds"]["host"] for row in found["ops"]))
+    assert found["boards"][0]["board"] == "host"
+
+
+@pytest.mark.parametrize("content", [b"", b"hello" * 100, MODEL.read_bytes()[:-500]])
+def test_what_is_no_model_is_one_line(content: bytes, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "model.tflite"
+    path.write_bytes(content)
+    assert cli.main(["inspect", "--json", str(path)]) == 1
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert len(err.splitlines()) == 1
+    assert err.startswith(f"litebnn: {path}: ")
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("no_such_module:network", "no_such_module"),
+        ("networks_of_a_test:nothing", "nothing"),
+        ("networks_of_a_test:fails", "RuntimeError: no such data"),
+        ("networks_of_a_test:text", "expected a Keras model, got str"),
+        ("no_such_file.keras", "no_such_file.keras"),
+    ],
+)
+def test_what_cannot_be_built_is_one_line(
+    name: str, said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "networks_of_a_test.py").write_text(
+        "def fails():\n    raise RuntimeError('no such data\\nmore')\n\ndef text():\n    return 'a network'\n"
+    )
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    monkeypatch.delitem(sys.modules, "networks_of_a_test", raising=False)
+    assert cli.main(["summary", name]) == 1
+    [line] = capsys.readouterr().err.splitlines()
+    assert said in line
+
+
+def test_summary_of_a_file_is_that_of_what_it_becomes(capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["summary", "--json", str(GOLDEN / "bitpacked_chain.float.tflite")]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["totals"]["macs"]["binary"] > 0
+    assert "LceBconv2d" in {row["op"] for row in found["ops"]}
+
+
+def test_shapes_are_numbers(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        cli.main(["summary", "a:b", "--input-shape=1,x"])
+    assert "1,x is no shape" in capsys.readouterr().err

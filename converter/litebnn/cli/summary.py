@@ -1,0 +1,67 @@
+"""`litebnn summary`: what a model that is not trained yet will cost once it is converted."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import Any
+
+from litebnn.cli.parsing import add_command, add_json
+
+
+def add_to(commands: Any) -> None:
+    """Adds the command to those of the command line (`commands` is argparse's)."""
+    parser = add_command(
+        commands,
+        "summary",
+        "show what a Keras, Larq or PyTorch model will cost, before it is trained",
+        "summary networks:quicknet",
+        "summary networks:BinaryNet --input-shape=1,3,32,32",
+        "summary untrained.keras --json > untrained.json",
+    )
+    parser.add_argument(
+        "model",
+        metavar="MODEL",
+        help="MODULE:FUNCTION that builds it, or a .keras, .h5, .pt2 or .tflite file, or SavedModel folder",
+    )
+    parser.add_argument(
+        "--input-shape",
+        type=_shape,
+        action="append",
+        default=[],
+        metavar="N,C,H,W",
+        help="shape of a PyTorch module's input; once for each input, in order",
+    )
+    add_json(parser)
+    parser.set_defaults(run=_run)
+
+
+def _shape(text: str) -> tuple[int, ...]:
+    sizes = text.split(",")
+    if not all(size.strip().isdecimal() and int(size) > 0 for size in sizes):
+        raise argparse.ArgumentTypeError(f"{text} is no shape: expected whole numbers with commas between them")
+    return tuple(map(int, sizes))
+
+
+def _run(options: argparse.Namespace) -> None:
+    import warnings
+
+    from litebnn.cli.inspect import print_inspection
+    from litebnn.cli.progress import progress
+    from litebnn.convert import convert_tflite
+    from litebnn.errors import boundary
+    from litebnn.frontends.callables import callable_to_tflite
+    from litebnn.frontends.files import file_to_tflite
+    from litebnn.report.inspection import inspect_model
+
+    is_function = ":" in options.model and not Path(options.model).exists()
+    with progress(f"building {options.model}") as show, warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        with boundary():
+            if is_function:
+                source = callable_to_tflite(options.model, options.input_shape)
+            else:
+                source = file_to_tflite(Path(options.model))
+        converted = convert_tflite(source, progress=lambda step: show(step.replace("_", " ")))
+        inspection = inspect_model(converted, name=options.model)
+    print_inspection(inspection, as_json=options.json)

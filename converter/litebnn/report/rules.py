@@ -1,0 +1,270 @@
+"""The rules for models that run fast, where a graph breaks them, and what breaking them costs here.
+
+What each costs was measured by `python -m bench.rules`, a pair of networks for each rule and instruction set (ISA) that
+differ in the rule alone; `rules.json` has the figures, and docs/rules-for-models.md shows them.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+from litebnn.contract import BITS_PER_WORD, LCE_BCONV_2D, LCE_DEQUANTIZE, LCE_QUANTIZE
+from litebnn.graph import Graph, Op, facts
+from litebnn.report.anatomy import fused_additions
+from litebnn.report.costs import Costs
+from litebnn.report.workload import edge_share
+from litebnn.rewriting.bconv import bconv_options, channels_per_group, is_float_bconv
+
+FILE = Path(__file__).with_name("rules.json")
+# Below this share of the layer's time a finding is not worth a line.
+WORTH_SAYING = 0.02
+
+
+@dataclass(frozen=True)
+class Finding:
+    """An op that does not keep a rule.
+
+    Attributes:
+        found: what is there.
+        degree: how much more there is to do, in parts of what there is, as far as that can be said; by the output
+            channels that an ISA computes together.
+        values: how many values go through memory once more, where that is what it costs.
+    """
+
+    found: str
+    degree: Callable[[int], float] = lambda tile: 1.0
+    values: int = 0
+
+
+@dataclass(frozen=True)
+class Rule:
+    """A rule: its name in the table, what to do, and why."""
+
+    name: str
+    fix: str
+    why: str
+    find: Callable[[Graph, Op], Iterator[Finding]]
+
+
+@dataclass(frozen=True)
+class Price:
+    """What a pair of networks took, for a million multiply-adds or, where that is the price, for a value.
+
+    Attributes:
+        rule, isa: of which rule, on which ISA.
+        unit: "ns" on the CPU that it was timed on, "cycles" by llvm-mca, or "instructions".
+        kept, broken: with the rule kept and broken.
+        degree: how much more there was to do, in parts of what there was.
+        per_value: whether it is for a value that goes through memory once more.
+    """
+
+    rule: str
+    isa: str
+    unit: str
+    kept: float
+    broken: float
+    degree: float
+    per_value: bool
+
+    @property
+    def loss(self) -> float:
+        """The share of the broken layer's time that keeping the rule saves."""
+        return 1 - self.kept / self.broken
+
+    def share(self, degree: float) -> float:
+        """The share of a layer's time that is lost where it breaks the rule to that degree."""
+        if not self.degree:
+            return 0.0
+        longer = max(self.broken / self.kept - 1, 0.0) * degree / self.degree
+        return longer / (1 + longer)
+
+    def seconds(self, finding: Finding, layer_seconds: float, costs: Costs) -> float:
+        """What a finding costs on a board, in a layer that takes so long there.
+
+        An instruction is taken for a cycle where nothing better is known.
+        """
+        if self.per_value:
+            each = (self.broken - self.kept) / (1e9 if self.unit == "ns" else costs.ghz * 1e9)
+            return max(0.0, each * finding.values)
+        return layer_seconds * self.share(finding.degree(costs.tile))
+
+
+def findings(graph: Graph, op: Op) -> Iterator[tuple[Rule, Finding]]:
+    """The rules that an op breaks."""
+    for rule in RULES:
+        for finding in rule.find(graph, op):
+            yield rule, finding
+
+
+def prices() -> Mapping[tuple[str, str], Price]:
+    """What was measured, by rule and ISA."""
+    return _prices()
+
+
+def read_prices(content: str) -> tuple[Price, ...]:
+    """The rows of the file of prices."""
+    return tuple(Price(**row) for row in json.loads(content))
+
+
+@cache
+def _prices() -> dict[tuple[str, str], Price]:
+    return {(price.rule, price.isa): price for price in read_prices(FILE.read_text(encoding="utf-8"))}
+
+
+def padding(used: int, multiple: int) -> float:
+    """How much more it is to round `used` up to a multiple, in parts of it."""
+    return -(-used // multiple) * multiple / used - 1
+
+
+def _input_channels(graph: Graph, op: Op) -> Iterator[Finding]:
+    if op.name == LCE_BCONV_2D and channels_per_group(op) % BITS_PER_WORD:
+        channels = channels_per_group(op)
+        yield Finding(f"{channels} input channels", lambda tile: padding(channels, BITS_PER_WORD))
+
+
+def _output_channels(graph: Graph, op: Op) -> Iterator[Finding]:
+    if op.name == LCE_BCONV_2D:
+        channels = op.input(1).shape[0] // _groups(op)
+        if padding(channels, BITS_PER_WORD):
+            yield Finding(f"{channels} output channels", lambda tile: padding(channels, tile))
+
+
+def _groups(op: Op) -> int:
+    return bconv_options(op).channels_in // channels_per_group(op)
+
+
+def _zero_padding(graph: Graph, op: Op) -> Iterator[Finding]:
+    if op.name != LCE_BCONV_2D or not bconv_options(op).pads_zeros:
+        return
+    # The edges of a transposed convolution come of its own definition.
+    if any(reader.name == "DEPTH_TO_SPACE" for reader in graph.consumers(op.output)):
+        return
+    edge = edge_share(op)
+    if edge > 0:
+        yield Finding(f"zeros around the input, which {edge:.0%} of the outputs see", lambda tile: edge)
+
+
+def _dilation(graph: Graph, op: Op) -> Iterator[Finding]:
+    if op.name == LCE_BCONV_2D and math.prod(op.input(1).shape[1:3]) > 1:
+        options = bconv_options(op)
+        dilations = options.dilation_height_factor, options.dilation_width_factor
+        if max(dilations) > 1:
+            yield Finding(f"dilation {dilations[0]}×{dilations[1]}")
+
+
+def _thin_groups(graph: Graph, op: Op) -> Iterator[Finding]:
+    if op.name == LCE_BCONV_2D and _groups(op) > 1:
+        channels = min(channels_per_group(op), op.input(1).shape[0] // _groups(op))
+        if channels < 128:
+            yield Finding(f"groups of {channels} channels", lambda tile: BITS_PER_WORD / channels)
+
+
+def _odd_width(graph: Graph, op: Op) -> Iterator[Finding]:
+    if op.name == LCE_BCONV_2D and op.output.shape[2] > 1 and op.output.shape[2] % 2 and op.input(1).shape[2] > 1:
+        yield Finding(f"output {op.output.shape[2]} pixels wide")
+
+
+def _one_pixel(graph: Graph, op: Op) -> Iterator[Finding]:
+    if op.name == LCE_BCONV_2D and math.prod(op.output.shape[:3]) == 1:
+        yield Finding(f"a layer of a single output pixel, {op.output.shape[0]}×1×1")
+
+
+def _activation(graph: Graph, op: Op) -> Iterator[Finding]:
+    before = graph.producer(op.inputs[0]) if op.inputs else None
+    if facts(op).clamp is not None and is_float_bconv(before):
+        yield Finding(f"{op.name} behind the scale of a binary layer", values=math.prod(op.output.shape))
+
+
+def _residual(graph: Graph, op: Op) -> Iterator[Finding]:
+    if op.name != "ADD" or op in fused_additions(graph) or op.output.type != "FLOAT32":
+        return
+    if any(is_float_bconv(graph.producer(tensor)) for tensor in op.inputs):
+        yield Finding("a sum that is not computed with its binary layer", values=math.prod(op.output.shape))
+
+
+def _floats_between(graph: Graph, op: Op) -> Iterator[Finding]:
+    if op.name != LCE_QUANTIZE or graph.sole_consumer(op.input(0)) is not op:
+        return
+    if is_float_bconv(graph.producer(op.input(0))):
+        yield Finding("floats between two binary layers", values=math.prod(op.input(0).shape))
+
+
+def _unpacked(graph: Graph, op: Op) -> Iterator[Finding]:
+    if op.name != LCE_DEQUANTIZE:
+        return
+    reader = graph.sole_consumer(op.output)
+    if reader is None or not facts(reader).reshapes:
+        return
+    packing = graph.sole_consumer(reader.output)
+    if packing is not None and packing.name == LCE_QUANTIZE:
+        yield Finding("signs that are unpacked to be reshaped", values=math.prod(op.output.shape))
+
+
+RULES = (
+    Rule(
+        "input channels",
+        "make them a multiple of 32",
+        "32 channels share a word; the rest of the last word is padding that is computed with",
+        _input_channels,
+    ),
+    Rule(
+        "output channels",
+        "make them a multiple of 64, or of 32 at least",
+        "channels are computed so many together, and those that are not there are thrown away",
+        _output_channels,
+    ),
+    Rule(
+        "zero padding",
+        "pad with ones (`pad_values=1`, same-one)",
+        "+1 is a bit, 0 is not: what taps outside of the image have added is taken off again",
+        _zero_padding,
+    ),
+    Rule("dilation", "use a larger filter or a stride", "windows side by side share no taps", _dilation),
+    Rule(
+        "thin groups",
+        "use fewer groups, of 128 channels or more",
+        "a group is a convolution of its own, with its own loops and its own share of every window",
+        _thin_groups,
+    ),
+    Rule(
+        "odd width",
+        "choose an image size that is halved to even widths",
+        "two pixels side by side are computed together; a row's last one has no neighbour",
+        _odd_width,
+    ),
+    Rule(
+        "one output pixel",
+        "pool in front of the classifier instead of flattening, so that the dense layer is small",
+        "every weight is loaded for a single use, as in any dense layer",
+        _one_pixel,
+    ),
+    Rule(
+        "activation behind the scale",
+        "put RELU in front of the batch norm",
+        "the op clamps the integer, then scales: `relu(dot) · m + b` is one op, `relu(dot · m + b)` is two",
+        _activation,
+    ),
+    Rule(
+        "residual sum",
+        "add right behind the batch norm, to a tensor of the same shape, with no more than a RELU behind",
+        "the delegate adds while the outputs are in registers; another sum goes through memory once more",
+        _residual,
+    ),
+    Rule(
+        "floats between layers",
+        "let nothing but a scale, a RELU or a max pool stand between a layer and the next sign",
+        "the layer could write bits, an output's 32nd part, and nothing would have to pack them",
+        _floats_between,
+    ),
+    Rule(
+        "flatten",
+        "flatten only channel counts that are multiples of 32",
+        "whole words can be reshaped, parts of words cannot",
+        _unpacked,
+    ),
+)

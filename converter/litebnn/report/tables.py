@@ -1,0 +1,92 @@
+"""An inspection as a table of text, and the lines below it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from litebnn.errors import printable
+from litebnn.report.inspection import Board, BrokenRule, Inspection, OpRow
+from litebnn.report.macs import Macs
+
+_UNITS = ("", "k", "M", "G", "T")
+
+
+def columns(inspection: Inspection) -> list[str]:
+    """The table's header; the first four columns are words, all others but the last two numbers."""
+    times = [f"{board.board} ms" for board in inspection.boards]
+    return ["#", "layer", "op", "shape", "MACs", "weights B", "moved B", *times, "goes on", "fused"]
+
+
+def rows(inspection: Inspection) -> list[list[str]]:
+    """A row for each op, and one of totals."""
+    total = inspection.seconds
+    sums = [_milliseconds(total[board.board]) for board in inspection.boards]
+    sizes = [amount(inspection.weight_bytes), amount(inspection.activation_bytes)]
+    last = ["", "all", "", "", _macs(inspection.macs), *sizes, *sums, "", ""]
+    return [
+        [printable(cell) for cell in row] for row in (*(_row(op, inspection.boards) for op in inspection.ops), last)
+    ]
+
+
+def _row(op: OpRow, boards: Sequence[Board]) -> list[str]:
+    times = [_milliseconds(op.seconds[board.board]) if board.board in op.seconds else "?" for board in boards]
+    fused = f"in #{op.fused_into}" if op.fused_into is not None else ", ".join(op.fused)
+    window = f" {_shape(op.filter_shape[:2])}" if len(op.filter_shape) > 1 else ""
+    shape = f"{_shape(op.input_shape[1:])}{window} → {_shape(op.output_shape[1:])}"
+    sizes = [amount(op.weight_bytes), amount(op.activation_bytes)]
+    return [str(op.index), op.name, op.op, shape, _macs(op.macs), *sizes, *times, op.output, fused]
+
+
+def notes(inspection: Inspection) -> list[str]:
+    """What the times are worth, and what they leave out; one line each."""
+    lines = [_board_line(board) for board in inspection.boards]
+    unknown = sorted({row.op for row in inspection.ops if not row.seconds})
+    if unknown:
+        lines.append(f"of {', '.join(unknown)} nothing is known: their time is missing in the sums")
+    if inspection.other_ops:
+        lines.append(f"{inspection.other_ops} ops of further subgraphs are left out")
+    return [printable(line) for line in lines]
+
+
+def advice(inspection: Inspection) -> list[str]:
+    """A line for each broken rule, worst first, with what it costs on each board."""
+    return [printable(f"#{rule.index} {rule.layer}: {_broken(rule)}") for rule in inspection.broken_rules]
+
+
+def _broken(rule: BrokenRule) -> str:
+    costs = ", ".join(f"{seconds * 1e3:.3f} ms on {board}" for board, seconds in rule.seconds.items())
+    return f"{rule.found}: {rule.fix} ({costs})"
+
+
+def _board_line(board: Board) -> str:
+    if board.error is None:
+        error = "nothing was measured there to hold it against"
+    else:
+        error = f"within {board.error:.0%} of what larq-zoo's networks took"
+    return f"{board.board}: {board.description}, one thread, {board.isa}; an estimate, {error} ({board.source})"
+
+
+def amount(count: float) -> str:
+    """A number in three digits.
+
+    >>> amount(115_605_504), amount(999), amount(0)
+    ('116M', '999', '0')
+    """
+    for unit in _UNITS:
+        if count < 999.5 or unit == _UNITS[-1]:
+            digits = 0 if count >= 99.95 or not unit else 1
+            return f"{count:.{digits}f}{unit}"
+        count /= 1000
+    raise AssertionError
+
+
+def _macs(macs: Macs) -> str:
+    return " + ".join(f"{amount(count)} {name}" for name, count in macs._asdict().items() if count)
+
+
+def _milliseconds(seconds: float) -> str:
+    return f"{seconds * 1e3:.3f}"
+
+
+def _shape(shape: Sequence[int]) -> str:
+    return "×".join(map(str, shape)) or "1"

@@ -1,0 +1,189 @@
+"""How much work an op is, in the amounts that its time is estimated from: multiply-adds, windows, values, bytes."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass
+
+from litebnn.contract import BITS_PER_WORD, LCE_BCONV_2D, LCE_BMAXPOOL_2D, LCE_DEQUANTIZE, LCE_QUANTIZE
+from litebnn.graph import Op, facts
+from litebnn.report.anatomy import bytes_of, data_of, filter_shape
+from litebnn.report.macs import macs_by_precision
+from litebnn.rewriting.bconv import bconv_options, channels_per_group
+
+# Output channels that XNNPACK's loops compute together, about.
+_GEMM_TILE = 16
+# What an op reads and writes beyond these comes from the next cache that is shared, and from memory.
+_CACHE_BYTES = 1 << 20
+_LAST_CACHE_BYTES = 32 << 20
+
+
+@dataclass(frozen=True)
+class Workload:
+    """What an op has to do.
+
+    Attributes:
+        kind: a row of the table of costs.
+        amounts: how much of what each column counts; `calls` is 1.
+    """
+
+    kind: str
+    amounts: Mapping[str, float]
+
+
+def workload_of(op: Op, delegated: Collection[Op], adds: bool = False, tile: int = 1) -> Workload | None:
+    """The work of an op, None where nothing is known of its kind.
+
+    Args:
+        delegated: the ops that litebnn's delegate runs.
+        adds: whether an ADD is fused into an LceBconv2d.
+        tile: how many output channels the kernels of LceBconv2d compute together.
+    """
+    if op.name == LCE_BCONV_2D:
+        return _bconv(op, adds, tile)
+    make = _KINDS.get(op.name)
+    if make is None or not op.outputs or data_of(op) is None:
+        return None
+    work = make(op)
+    work = Workload(work.kind, {**work.amounts, **_past_caches(op), "calls": 1})
+    if op.name == "MAX_POOL_2D" and op in delegated:
+        return Workload("max_pool of litebnn", work.amounts)
+    return work
+
+
+def windows_share_little(op: Op, table_channels: int) -> bool:
+    """Whether an LceBconv2d's windows have too little in common for tables of their bits to pay.
+
+    Args:
+        table_channels: how many output channels' lookups take as long as one table.
+    """
+    options = bconv_options(op)
+    channels_out, height, width, _ = op.input(1).shape
+    groups = options.channels_in // channels_per_group(op)
+    shares_rows = options.stride_height == options.dilation_height_factor and height > 1
+    shares_columns = groups == 1 and options.dilation_width_factor == 1
+    tables = (1 if shares_rows else height) * (min(options.stride_width, width) if shares_columns else width)
+    return height * width == 1 or table_channels * tables >= channels_out // groups * height * width
+
+
+def _bytes(op: Op) -> int:
+    return sum(bytes_of(tensor) for tensor in (*op.inputs, *op.outputs) if tensor is not None)
+
+
+def _past_caches(op: Op) -> dict[str, float]:
+    found = _bytes(op)
+    return {
+        "bytes past the cache": max(0, found - _CACHE_BYTES),
+        "bytes past the last cache": max(0, found - _LAST_CACHE_BYTES),
+    }
+
+
+def _bconv(op: Op, adds: bool, tile: int) -> Workload:
+    options = bconv_options(op)
+    channels_out, height, width, words = op.input(1).shape
+    groups = options.channels_in // channels_per_group(op)
+    padded = groups * (-(-(channels_out // groups) // tile) * tile)
+    pixels = math.prod(op.output.shape[:3])
+    outputs = pixels * channels_out
+    kind = {"FLOAT32": "floats", "INT8": "int8s"}.get(op.output.type, "signs")
+    amounts = {
+        "macs": pixels * height * width * words * BITS_PER_WORD * padded,
+        "window words": pixels * height * width * words * groups,
+        "pixels": pixels,
+        kind: outputs,
+        "edge outputs": outputs * edge_share(op) if options.pads_zeros else 0.0,
+        "weight bytes": bytes_of(op.input(1)),
+        **_past_caches(op),
+        "calls": 1,
+    }
+    if adds:
+        amounts["added floats"] = outputs
+    return Workload("LceBconv2d", amounts)
+
+
+def edge_share(op: Op) -> float:
+    """The share of an LceBconv2d's outputs whose windows leave the image."""
+    options = bconv_options(op)
+    _, height, width, _ = op.output.shape
+    strides = options.stride_height, options.stride_width
+    dilations = options.dilation_height_factor, options.dilation_width_factor
+    inside = 1.0
+    for axis, size in enumerate((height, width)):
+        taps = (op.input(1).shape[1 + axis] - 1) * dilations[axis]
+        fitting = max((op.input(0).shape[1 + axis] - taps - 1) // strides[axis] + 1, 0)
+        inside *= min(fitting, size) / size if size else 0.0
+    return 1.0 - inside
+
+
+def _layer(op: Op) -> Workload:
+    """A convolution or dense layer that a runtime computes."""
+    precision = " int8" if op.input(facts(op).data).type == "INT8" else ""
+    macs = sum(macs_by_precision(op))
+    outputs = math.prod(op.output.shape)
+    channels = op.output.shape[-1] if op.output.shape else 1
+    amounts: dict[str, float] = {"macs": macs, "values": outputs, "weight bytes": bytes_of(op.input(1))}
+    if op.name == "DEPTHWISE_CONV_2D":
+        return Workload(f"depthwise conv{precision}", amounts)
+    if op.name == "TRANSPOSE_CONV":
+        return Workload(f"transposed conv{precision}", amounts)
+    rows = outputs // max(channels, 1)
+    if rows == 1:
+        return Workload(f"dense{precision}", amounts)
+    taps = math.prod(filter_shape(op)[:2])
+    amounts["macs"] = macs / max(channels, 1) * (-(-channels // _GEMM_TILE) * _GEMM_TILE)
+    amounts["window tiles"] = rows * taps * -(-channels // _GEMM_TILE)
+    return Workload(f"conv{precision}", amounts)
+
+
+def _values(kind: str) -> Callable[[Op], Workload]:
+    """A kind whose time goes with the bytes that it reads and writes."""
+
+    def work(op: Op) -> Workload:
+        return Workload(kind, {"bytes": _bytes(op)})
+
+    return work
+
+
+def _runs(op: Op) -> Workload:
+    """A kind that copies the channels of one pixel after the other."""
+    rows = [math.prod(tensor.shape[:-1]) for tensor in (*op.inputs, *op.outputs) if tensor is not None]
+    return Workload("moving", {"bytes": _bytes(op), "rows": sum(rows)})
+
+
+def _results(kind: str) -> Callable[[Op], Workload]:
+    """A kind whose time goes with the number of values that it writes."""
+
+    def work(op: Op) -> Workload:
+        return Workload(kind, {"values": sum(math.prod(tensor.shape) for tensor in op.outputs)})
+
+    return work
+
+
+def _pool(op: Op) -> Workload:
+    taps = math.prod(filter_shape(op))
+    kind = {"MAX_POOL_2D": "max pool", "AVERAGE_POOL_2D": "average pool"}.get(op.name, LCE_BMAXPOOL_2D)
+    values = math.prod(op.output.shape)
+    return Workload(kind, {"taps": values * taps, "values": values})
+
+
+_ELEMENTWISE = "ADD SUB MUL DIV MAXIMUM MINIMUM NEG ABS SQUARE RELU RELU6 RELU_N1_TO_1 RELU_0_TO_1 LEAKY_RELU PRELU"
+_TRANSCENDENTAL = "LOGISTIC SOFTMAX TANH EXP ELU HARD_SWISH RSQRT SQRT POW"
+_RESHAPING = "RESHAPE SQUEEZE EXPAND_DIMS"
+_MOVING = """TRANSPOSE STRIDED_SLICE SLICE DEPTH_TO_SPACE SPACE_TO_DEPTH PAD PADV2 MIRROR_PAD CONCATENATION BROADCAST_TO
+    TILE PACK UNPACK SPLIT SPLIT_V GATHER SPACE_TO_BATCH_ND BATCH_TO_SPACE_ND"""
+_COMPARING = """SIGN EQUAL NOT_EQUAL GREATER GREATER_EQUAL LESS LESS_EQUAL LOGICAL_AND LOGICAL_OR LOGICAL_NOT SELECT
+    SELECT_V2 CAST CEIL FLOOR ROUND"""
+_KINDS: dict[str, Callable[[Op], Workload]] = {
+    **dict.fromkeys(("CONV_2D", "DEPTHWISE_CONV_2D", "FULLY_CONNECTED", "TRANSPOSE_CONV", "BATCH_MATMUL"), _layer),
+    **dict.fromkeys(("MAX_POOL_2D", "AVERAGE_POOL_2D", LCE_BMAXPOOL_2D), _pool),
+    **dict.fromkeys(_ELEMENTWISE.split(), _values("elementwise")),
+    **dict.fromkeys(_RESHAPING.split(), _values("reshaping")),
+    **dict.fromkeys(_MOVING.split(), _runs),
+    **dict.fromkeys(("MEAN", "SUM", "REDUCE_MAX", "REDUCE_MIN"), _values("reduction")),
+    **dict.fromkeys(_TRANSCENDENTAL.split(), _results("transcendental")),
+    **dict.fromkeys(_COMPARING.split(), _results("comparison")),
+    **dict.fromkeys(("QUANTIZE", "DEQUANTIZE"), _results("int8 and back")),
+    LCE_QUANTIZE: _values(LCE_QUANTIZE),
+    LCE_DEQUANTIZE: _values(LCE_DEQUANTIZE),
+}
