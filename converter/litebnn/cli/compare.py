@@ -30,8 +30,8 @@ def add_to(commands: Any) -> None:
         "compare before.tflite after.tflite --input images.npz --tolerance 1e-3",
         "compare a.tflite b.tflite --seed 7 --samples 20 --runs 0 --json > differences.json",
     )
-    for name in ("first", "second"):
-        parser.add_argument(name, type=Path, metavar="AB"[name == "second"], help=".tflite file")
+    parser.add_argument("first", type=Path, metavar="A", help=".tflite file")
+    parser.add_argument("second", type=Path, metavar="B", help=".tflite file to compare with it")
     parser.add_argument(
         "--input",
         type=Path,
