@@ -14,6 +14,7 @@ from bench.kernels import __main__ as kernels
 from bench.kernels import model
 from bench.layers import __main__ as layers
 from bench.models import __main__ as models
+from litebnn.benchmark import LARQ, LARQ_DEFAULT, LITEBNN, XNNPACK, Contender, Measurement
 from toolchains.compilers import find_gcc
 from toolchains.emulate import emulator
 from toolchains.targets import ROOT, ToolkitError, find_target
@@ -116,29 +117,25 @@ def test_the_peer_that_is_not_installed_says_how(monkeypatch: pytest.MonkeyPatch
         models.compare_all(["QuickNet"], [], peer=True, threads=1, rounds=1)
 
 
-def test_runtimes_take_turns(
+def test_what_was_measured_is_printed_and_written(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    turns: list[str] = []
+    asked: list[Contender] = []
 
-    class Recorder:
-        peak_bytes = 2**20
+    def measure(contenders: list[Contender], **options: object) -> list[Measurement]:
+        assert options == {"turns": 2, "runs": 1, "ops": False}
+        asked.extend(contenders)
+        milliseconds = {LITEBNN: (6, 1.0, 2.0), XNNPACK: (2, 4.0, 4.0)}
+        figures = [milliseconds[each.runtime] for each in contenders]
+        return [
+            Measurement(each, runs, best / 1e3, dict.fromkeys((50, 90, 99), median / 1e3), 0.0, 2**20, 0, (), 0.0)
+            for each, (runs, best, median) in zip(contenders, figures, strict=True)
+        ]
 
-        def __init__(self, kind: str, model: Path, threads: int) -> None:
-            self.kind, self.seconds = kind, list[float]()
-
-        def take_turn(self) -> None:
-            turns.append(self.kind)
-            self.seconds += [0.001, 0.002, 0.009] if self.kind == "litebnn" else [0.004]
-
-        def end(self) -> None:
-            turns.append(f"end {self.kind}")
-
-    monkeypatch.setattr(models, "Worker", Recorder)
-    monkeypatch.setattr(models, "model_file", lambda name, form: tmp_path)
+    monkeypatch.setattr(models, "measure", measure)
+    monkeypatch.setattr(models, "model_file", lambda name, form: tmp_path / form)
     models.compare("QuickNet", ["litebnn", "xnnpack"], threads=1, rounds=2)
-    # The first turn of each warms up, and does not count.
-    assert turns == ["litebnn", "xnnpack"] * 3 + ["end litebnn", "end xnnpack"]
+    assert asked == [Contender(tmp_path / "lce"), Contender(tmp_path / "float", XNNPACK)]
     header, ours, theirs = capsys.readouterr().out.splitlines()
     assert header == "QuickNet, 1 thread, 2 turns each"
     assert "median     2.00 ms ( 1.00)   best     1.00 ms ( 1.00)       6 runs   peak    1.0 MiB" in ours
@@ -150,6 +147,14 @@ def test_runtimes_take_turns(
         "litebnn": {"median_ms": 2.0, "best_ms": 1.0, "runs": 6, "peak_bytes": 2**20},
         "xnnpack": {"median_ms": 4.0, "best_ms": 4.0, "runs": 2, "peak_bytes": 2**20},
     }
+
+
+def test_kinds_are_runtimes(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(models, "model_file", lambda name, form: tmp_path / form)
+    assert models.contender("litebnn-avx2", "QuickNet", 2) == Contender(tmp_path / "lce", LITEBNN, 2, "avx2")
+    for kind, runtime in (("lce-best", LARQ), ("lce-default", LARQ_DEFAULT)):
+        expected = Contender(tmp_path / "lce", runtime, 1, python=str(bench.zoo.PEER_PYTHON))
+        assert models.contender(kind, "QuickNet", 1) == expected
 
 
 def test_the_chart_is_that_of_the_measured_times(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

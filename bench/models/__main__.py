@@ -10,56 +10,24 @@ figures as JSON, with the CPU and the date; bench/zoo/chart.py draws it.
 import argparse
 import datetime
 import json
-import os
-import statistics
-import subprocess
 import sys
 from pathlib import Path
 
 from bench.zoo import PEER_PYTHON, model_file
+from litebnn.benchmark import LARQ, LARQ_DEFAULT, LITEBNN, XNNPACK, Contender, measure
+from litebnn.errors import ConversionError
 from toolchains.command_line import run
 from toolchains.targets import ToolkitError
 
-# A turn is so long that what the others have left in the caches counts little.
-SECONDS_OF_A_TURN = 0.1
+RUNTIMES = {"lce-best": LARQ, "lce-default": LARQ_DEFAULT, "xnnpack": XNNPACK}
 
 
-class Worker:
-    """One runtime with one model, in a process of its own."""
-
-    def __init__(self, kind: str, model: Path, threads: int) -> None:
-        self.kind = kind
-        self.seconds: list[float] = []
-        self.peak_bytes = 0
-        python = PEER_PYTHON if kind.startswith("lce-") else Path(sys.executable)
-        command = [str(word) for word in (python, Path(__file__).with_name("worker.py"), kind, model, threads)]
-        self._process = subprocess.Popen(
-            command,
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
-            text=True,
-            env=os.environ | {"TF_CPP_MIN_LOG_LEVEL": "3"},
-        )
-        if self._answer() != "ready":
-            raise ToolkitError(f"{kind} cannot run {model}: try {' '.join(command)}")
-
-    def _answer(self) -> str:
-        assert self._process.stdout is not None
-        return self._process.stdout.readline().strip()
-
-    def _ask(self, line: str) -> str:
-        assert self._process.stdin is not None
-        self._process.stdin.write(line + "\n")
-        self._process.stdin.flush()
-        return self._answer()
-
-    def take_turn(self) -> None:
-        self.seconds += json.loads(self._ask(str(SECONDS_OF_A_TURN)))
-
-    def end(self) -> None:
-        self.peak_bytes = int(self._ask(""))
-        self._process.wait()
+def contender(kind: str, name: str, threads: int) -> Contender:
+    """What runs a network as `kind` says: one of RUNTIMES, litebnn, or litebnn-ISA."""
+    runtime = RUNTIMES.get(kind, LITEBNN)
+    isa = kind.partition("-")[2] if runtime == LITEBNN else ""
+    python = str(PEER_PYTHON) if kind.startswith("lce-") else ""
+    return Contender(model_file(name, "float" if kind == "xnnpack" else "lce"), runtime, threads, isa, python)
 
 
 def compare(name: str, kinds: list[str], threads: int, rounds: int) -> dict[str, dict[str, float]]:
@@ -68,30 +36,25 @@ def compare(name: str, kinds: list[str], threads: int, rounds: int) -> dict[str,
     Returns:
         The same figures, by kind: `median_ms`, `best_ms`, `runs`, `peak_bytes`.
     """
-    files = {kind: model_file(name, "float" if kind == "xnnpack" else "lce") for kind in kinds}
-    workers = [Worker(kind, file, threads) for kind, file in files.items()]
-    for worker in workers:
-        worker.take_turn()
-        worker.seconds.clear()
-    for _ in range(rounds):
-        for worker in workers:
-            worker.take_turn()
-    ours = statistics.median(workers[0].seconds), min(workers[0].seconds)
+    contenders = [contender(kind, name, threads) for kind in kinds]
+    try:
+        measured = measure(contenders, turns=rounds, runs=1, ops=False)
+    except ConversionError as error:
+        raise ToolkitError(str(error)) from error
     print(f"{name}, {threads} thread{'s' if threads > 1 else ''}, {rounds} turns each")
     figures = {}
-    for worker in workers:
-        worker.end()
-        median, best = statistics.median(worker.seconds), min(worker.seconds)
+    ours = measured[0]
+    for kind, one in zip(kinds, measured, strict=True):
         print(
-            f"  {worker.kind:<16} median {median * 1e3:8.2f} ms ({median / ours[0]:5.2f})   "
-            f"best {best * 1e3:8.2f} ms ({best / ours[1]:5.2f})   {len(worker.seconds):5} runs   "
-            f"peak {worker.peak_bytes / 2**20:6.1f} MiB"
+            f"  {kind:<16} median {one.median * 1e3:8.2f} ms ({one.median / ours.median:5.2f})   "
+            f"best {one.best * 1e3:8.2f} ms ({one.best / ours.best:5.2f})   {one.runs:5} runs   "
+            f"peak {one.peak_memory_bytes / 2**20:6.1f} MiB"
         )
-        figures[worker.kind] = {
-            "median_ms": round(median * 1e3, 3),
-            "best_ms": round(best * 1e3, 3),
-            "runs": len(worker.seconds),
-            "peak_bytes": worker.peak_bytes,
+        figures[kind] = {
+            "median_ms": round(one.median * 1e3, 3),
+            "best_ms": round(one.best * 1e3, 3),
+            "runs": one.runs,
+            "peak_bytes": one.peak_memory_bytes,
         }
     return figures
 

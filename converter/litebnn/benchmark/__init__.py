@@ -1,5 +1,5 @@
 """How long a model takes and what memory: measured here side by side, op by op, or on a board."""
 
-from litebnn.benchmark.side_by_side import LARQ, LITEBNN, XNNPACK, Contender, Measurement, OpTime, measure
+from litebnn.benchmark.side_by_side import LARQ, LARQ_DEFAULT, LITEBNN, XNNPACK, Contender, Measurement, OpTime, measure
 
-__all__ = ["LARQ", "LITEBNN", "XNNPACK", "Contender", "Measurement", "OpTime", "measure"]
+__all__ = ["LARQ", "LARQ_DEFAULT", "LITEBNN", "XNNPACK", "Contender", "Measurement", "OpTime", "measure"]

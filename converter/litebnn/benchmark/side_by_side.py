@@ -19,7 +19,9 @@ from litebnn.flatbuffer import read_model
 from litebnn.graph import Graph
 from litebnn.model_files import read_file
 
-LITEBNN, XNNPACK, LARQ = "litebnn", "xnnpack", "larq-compute-engine"
+LITEBNN, XNNPACK = "litebnn", "xnnpack"
+# Its runtime at its fastest, and as it is when nobody chooses.
+LARQ, LARQ_DEFAULT = "larq-compute-engine", "larq-compute-engine-default"
 # A turn is so long that what the others have left in the caches counts little.
 _SECONDS_OF_A_TURN = 0.1
 _START = (
@@ -34,7 +36,8 @@ class Contender:
 
     Attributes:
         model: a `.tflite` file.
-        runtime: "litebnn"; "xnnpack", which is the same runtime without our delegate; or "larq-compute-engine".
+        runtime: "litebnn"; "xnnpack", which is the same runtime without our delegate; "larq-compute-engine", which is
+            at its fastest; or "larq-compute-engine-default".
         threads: how many it runs on.
         isa: the instruction set for litebnn; "" for the best.
         python: the Python to run it in, this one where it is "".
@@ -45,6 +48,11 @@ class Contender:
     threads: int = 1
     isa: str = ""
     python: str = ""
+
+    @property
+    def is_larq(self) -> bool:
+        """Whether it runs in Larq Compute Engine's runtime."""
+        return self.runtime in (LARQ, LARQ_DEFAULT)
 
 
 @dataclass(frozen=True)
@@ -128,13 +136,20 @@ def shares_of(median: float, ops: Sequence[OpTime]) -> tuple[OpTime, ...]:
 
 
 def measure(
-    contenders: Sequence[Contender], *, runs: int = 50, progress: Callable[[str], None] = lambda step: None
+    contenders: Sequence[Contender],
+    *,
+    runs: int = 50,
+    turns: int = 1,
+    ops: bool = True,
+    progress: Callable[[str], None] = lambda step: None,
 ) -> list[Measurement]:
     """Measures contenders side by side.
 
     Args:
         contenders: what takes turns; each in a process of its own.
-        runs: how often each runs at least. A turn takes 0.1 s.
+        runs: how often each runs at least.
+        turns: how many turns, of 0.1 s, each takes at least.
+        ops: whether the ops are measured too, which takes as long again.
         progress: called with what is being done.
 
     Returns:
@@ -157,10 +172,12 @@ def measure(
             workers.append(stack.enter_context(_Worker(contender)))
         for worker in workers:
             worker.warm_up()
-        while any(len(worker.seconds) < runs for worker in workers):
+        turn = 0
+        while turn < turns or any(len(worker.seconds) < runs for worker in workers):
+            turn += 1
             progress(f"running: {min(len(worker.seconds) for worker in workers)} of {runs} runs")
             for worker in workers:
-                worker.take_turn()
+                worker.take_turn(ops)
         return [worker.end(graphs[worker.contender.model]) for worker in workers]
 
 
@@ -186,7 +203,7 @@ class _Worker:
     def __init__(self, contender: Contender) -> None:
         self.seconds: list[float] = []
         self.contender = contender
-        path = json.dumps([] if contender.runtime == LARQ else sys.path)
+        path = json.dumps([] if contender.is_larq else sys.path)
         file = Path(__file__).with_name("worker.py")
         words = contender.runtime, contender.model, contender.threads, contender.isa
         python = contender.python or sys.executable
@@ -248,9 +265,9 @@ class _Worker:
     def warm_up(self) -> None:
         self._ask("run", _SECONDS_OF_A_TURN)
 
-    def take_turn(self) -> None:
+    def take_turn(self, ops: bool) -> None:
         self.seconds += self._ask("run", _SECONDS_OF_A_TURN)
-        if self.contender.runtime != LARQ:
+        if ops and not self.contender.is_larq:
             self._ask("watch", _SECONDS_OF_A_TURN)
 
     def end(self, graph: Graph) -> Measurement:

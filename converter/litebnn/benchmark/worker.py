@@ -2,10 +2,10 @@
 
     python worker.py KIND MODEL THREADS ISA
 
-KIND is litebnn, xnnpack (the runtime without our delegate), or larq-compute-engine, which may be installed for another
-Python: that one runs this file alone, so nothing of litebnn is imported on its account. The first line of stdout tells
-how the model was loaded. Each line of stdin is a request, and is answered by a line; all are JSON, and an answer with
-"error" is the last.
+KIND is litebnn, xnnpack (the runtime without our delegate), larq-compute-engine or larq-compute-engine-default. Those
+may be installed for another Python, which runs this file alone, so nothing of litebnn is imported on their account. The
+first line of stdout tells how the model was loaded. Each line of stdin is a request, and is answered by a line; all are
+JSON, and an answer with "error" is the last.
 
 - ["run", seconds]: runs inferences for so long, one at least; answers with the seconds of each.
 - ["watch", seconds]: the same, with the nodes watched one by one, for `end`.
@@ -119,7 +119,7 @@ class TfliteModel:
 class LarqModel:
     """A model in Larq Compute Engine's own runtime."""
 
-    def __init__(self, model: Path, threads: int) -> None:
+    def __init__(self, kind: str, model: Path, threads: int) -> None:
         # Its package imports all of TensorFlow, which would count as its memory, so the module is loaded by its file.
         package = importlib.metadata.distribution("larq-compute-engine")
         file = next(file for file in package.files or [] if "interpreter_wrapper_lite" in file.name)
@@ -128,11 +128,12 @@ class LarqModel:
         assert spec.loader is not None
         self._wrapper: Any = importlib.util.module_from_spec(spec)
         spec.loader.exec_module(self._wrapper)
-        self._model, self._threads = model, threads
+        self._model, self._threads, self._fastest = model, threads, kind == "larq-compute-engine"
 
     def load(self) -> Run:
-        # The last two choose its indirect kernels and XNNPACK, which is how it is fastest.
-        interpreter = self._wrapper.LiteInterpreter(self._model.read_bytes(), self._threads, False, True, True)
+        # The last two choose its indirect kernels and XNNPACK.
+        choices = self._threads, False, self._fastest, self._fastest
+        interpreter = self._wrapper.LiteInterpreter(self._model.read_bytes(), *choices)
         shapes = zip(interpreter.input_shapes, interpreter.input_types, strict=True)
         inputs = [random_input(shape, dtype) for shape, dtype in shapes]
         return lambda: interpreter.predict(inputs)
@@ -142,7 +143,8 @@ def serve(kind: str, model: Path, threads: int, isa: str, answer: Callable[[Any]
     """Loads a model and answers what stdin asks."""
     import numpy as np
 
-    loader = LarqModel(model, threads) if kind == "larq-compute-engine" else TfliteModel(kind, model, threads, isa)
+    is_larq = kind.startswith("larq-compute-engine")
+    loader = LarqModel(kind, model, threads) if is_larq else TfliteModel(kind, model, threads, isa)
     np.random.default_rng(0)  # it imports what inputs are made with
     before, start = peak_memory(), time.perf_counter()
     run = loader.load()
