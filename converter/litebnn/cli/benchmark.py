@@ -11,10 +11,12 @@ from typing import TYPE_CHECKING, Any
 
 from litebnn.cli.model_explorer_file import add_model_explorer, check_model_explorer, write_node_data
 from litebnn.cli.parsing import add_command, add_json, at_least
+from litebnn.cli.report_file import add_report, check_report, page_of
 from litebnn.errors import printable
 
 if TYPE_CHECKING:
     from litebnn.benchmark import Contender, Measurement
+    from litebnn.report.page import Times
 
 _MOST_THREADS = 256
 _FLOAT_SUFFIX = ".float.tflite"
@@ -33,6 +35,7 @@ def add_to(commands: Any) -> None:
         "benchmark small.tflite large.tflite --threads 1-4 --json > times.json",
         "benchmark model.tflite --peer --float model.float.tflite",
         "benchmark model.tflite --host pi@raspberrypi",
+        "benchmark model.tflite --report report.html",
         "benchmark model.tflite --model-explorer times.json",
     )
     parser.add_argument("models", type=Path, nargs="+", metavar="MODEL", help=".tflite file")
@@ -62,6 +65,7 @@ def add_to(commands: Any) -> None:
     board.add_argument("--folder", default=".", help="folder on the board; by default the user's home")
     board.add_argument("--identity", type=Path, metavar="FILE", help="private key")
     board.add_argument("--accept-host-key", default="", metavar="FINGERPRINT", help="the board's, SHA256:...")
+    add_report(parser)
     add_model_explorer(parser)
     add_json(parser)
     parser.set_defaults(run=_run)
@@ -83,10 +87,13 @@ def _run(options: argparse.Namespace) -> None:
     from litebnn.benchmark import measure
     from litebnn.cli.output import print_json
     from litebnn.cli.progress import progress
+    from litebnn.model_files import write_whole
 
     check_model_explorer(options.model_explorer)
-    if options.model_explorer and len(options.models) > 1:
-        raise ValueError(f"--model-explorer is for one model, not {len(options.models)}")
+    check_report(options.report, options.model_explorer, *options.models, *(options.float or ()))
+    for name, file in (("--model-explorer", options.model_explorer), ("--report", options.report)):
+        if file and len(options.models) > 1:
+            raise ValueError(f"{name} is for one model, not {len(options.models)}")
     contenders = _contenders(options)
     if options.host:
         found = _on_board(contenders, options)
@@ -95,6 +102,8 @@ def _run(options: argparse.Namespace) -> None:
             found = measure(contenders, runs=options.runs, progress=show)
     if options.model_explorer:
         write_node_data(options.model_explorer, _node_data(found[0]))
+    if options.report:
+        write_whole(options.report, _page(found, options.host))
     if options.json:
         print_json({"measurements": [one.to_dict() for one in found]})
     else:
@@ -165,6 +174,26 @@ def _has_larq(python: str) -> bool:
             file=sys.stderr,
         )
     return not done.returncode
+
+
+def _page(found: list[Measurement], host: str) -> bytes:
+    """The report of the first measurement's model, with what was measured of it on each number of threads."""
+    from litebnn.benchmark import LITEBNN
+    from litebnn.model_files import read_file
+
+    model = found[0].contender.model
+    times = [_times(one, host or "this machine") for one in found if one.ops and one.contender.runtime == LITEBNN]
+    return page_of(read_file(model), model.name, measured=times)
+
+
+def _times(one: Measurement, machine: str) -> Times:
+    """The time of each op; of several that only run together, at the first of them."""
+    from litebnn.report.page import Times
+
+    threads = "1 thread" if one.contender.threads == 1 else f"{one.contender.threads} threads"
+    seconds = {index: op.seconds if index == op.ops[0] else 0.0 for op in one.ops for index in op.ops}
+    source = f"litebnn benchmark, the median of {one.runs} runs was {one.median * 1e3:.3f} ms"
+    return Times(f"{machine}, {threads}", f"{machine}, {threads}", "measured", source, seconds)
 
 
 def _node_data(one: Measurement) -> dict[str, Any]:

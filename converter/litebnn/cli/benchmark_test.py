@@ -1,4 +1,5 @@
 import json
+import re
 import shutil
 from pathlib import Path
 
@@ -51,6 +52,21 @@ def test_node_data_is_written(capsys: pytest.CaptureFixture[str], tmp_path: Path
     assert data["results"]["1"]["bgColor"] != data["results"]["2"]["bgColor"]
 
 
+@pytest.mark.usefixtures("library")
+def test_a_page_shows_what_was_measured(tmp_path: Path) -> None:
+    path = tmp_path / "report.html"
+    assert cli.main(["benchmark", RESIDUAL, "--runs", "1", "--threads", "2,1", "--report", str(path)]) == 0
+    page = path.read_text(encoding="utf-8")
+    assert page.count("<dt>Time, measured</dt>") == 2
+    assert '<option value="this machine, 2 threads">' in page
+    assert "litebnn benchmark, the median of" in page
+    shown = re.search(
+        r'data-place="this machine, 2 threads">\s*<dt>Time, measured</dt>\s*<dd class="value">([^<]*)<', page
+    )
+    assert shown is not None
+    assert re.fullmatch(r"[\d.]+ [mµn]?s", shown[1])
+
+
 def refused(capsys: pytest.CaptureFixture[str], *arguments: str | Path) -> str:
     try:
         code = cli.main(["benchmark", *map(str, arguments)])
@@ -71,6 +87,10 @@ def test_mistakes_are_one_line(capsys: pytest.CaptureFixture[str], tmp_path: Pat
         assert "expected 4, 1,2,4 or 1-4" in refused(capsys, RESIDUAL, "--threads", threads)
     assert "no whole number" in refused(capsys, RESIDUAL, "--runs", "0")
     assert "--peer" in refused(capsys, RESIDUAL, "--float", RESIDUAL)
+    page = tmp_path / "report.html"
+    assert "--report is for one model" in refused(capsys, RESIDUAL, RESIDUAL, "--report", page)
+    assert "expected another name" in refused(capsys, text, "--report", text)
+    assert "expected another name" in refused(capsys, RESIDUAL, "--report", page, "--model-explorer", page)
     assert "1 times, expected once for each of 2" in refused(capsys, RESIDUAL, text, "--peer", "--float", RESIDUAL)
     assert f"there is no {tmp_path / 'text.float.tflite'}" in refused(capsys, text, "--peer")
     where = tmp_path / "nowhere" / "times.json"

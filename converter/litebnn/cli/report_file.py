@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from litebnn.report.conversion import ConversionReport
+    from litebnn.report.page import Times
 
 
 def add_report(parser: argparse.ArgumentParser) -> None:
@@ -20,12 +22,12 @@ def add_report(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def check_report(report: Path | None, *others: Path) -> None:
+def check_report(report: Path | None, *others: Path | None) -> None:
     """Says before any work that a report cannot be written.
 
     Args:
         report: where it is to be; None for no report.
-        others: files of the command, which the report may not replace.
+        others: files of the command, which the report may not replace; None for one that is not given.
 
     Raises:
         ImportError: what makes the page is not installed.
@@ -37,21 +39,24 @@ def check_report(report: Path | None, *others: Path) -> None:
     from litebnn.model_files import check_destination
 
     check_destination(report, ".html")
-    if report.resolve() in {other.resolve() for other in others}:
-        raise ValueError(f"{report} is the model: expected another name for the report")
+    if report.resolve() in {other.resolve() for other in others if other is not None}:
+        raise ValueError(f"{report} is another file of this command: expected another name for the report")
 
 
-def page_of(model: bytes, name: str, conversion: ConversionReport | None = None) -> bytes:
+def page_of(
+    model: bytes, name: str, conversion: ConversionReport | None = None, measured: Sequence[Times] = ()
+) -> bytes:
     """The page about a model.
 
     Args:
         model: a `.tflite` file's content.
         name: what the page calls it.
         conversion: what made it, where it was converted.
+        measured: times of its ops.
     """
     from dataclasses import replace
 
     from litebnn.report.inspection import inspect_model
     from litebnn.report.page import report_page
 
-    return report_page(replace(inspect_model(model), name=name), conversion).encode("utf-8")
+    return report_page(replace(inspect_model(model), name=name), conversion, measured).encode("utf-8")

@@ -230,7 +230,7 @@
       all(`[data-row="${row}"]`).forEach((each) => each.classList.add("selected"));
       const node = document.querySelector(`#scene [data-row="${row}"]`);
       if (node) reveal(node, true);
-      if (end === "row") byId(`row-${row}`)?.scrollIntoView({ block: "center" });
+      if (end === "row") byId(`row-${row}`)?.scrollIntoView();
       else byId("graph").scrollIntoView({ block: "nearest" });
     };
     document.addEventListener("click", (event) => {
