@@ -32,6 +32,7 @@ EXTRAS = {
     "fuzz": ("dev", "test"),
     "lint": ("dev", "test"),
     "mutants": ("dev", "test"),
+    "screenshots": ("dev", "demo", "docs", "test"),
     "test": ("dev", "demo", "larq", "compare", "docs", "notebook", "test"),
 }
 # What trains the demo's network is an extra of the same name; the first is the default.

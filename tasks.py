@@ -169,6 +169,13 @@ def charts(context: Context) -> None:
     _python("-m", "bench.zoo.chart")
 
 
+@task
+def screenshots(context: Context) -> None:
+    """Take the pictures of the report's page and of the site in Chromium: docs/images/*.png."""
+    docs(context)
+    _python("-m", "tests.report.screenshots")
+
+
 @task(help={"minutes": "how long each target runs", "target": "one of them, by default all: a file fuzz/TARGET_fuzz.*"})
 def fuzz(context: Context, minutes: float = 1, target: str = "") -> None:
     """Fuzz what reads strangers' files: options, graphs, images, models."""

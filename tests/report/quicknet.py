@@ -23,8 +23,7 @@ def quicknet(size: int = 224, filters: tuple[int, ...] = FILTERS, classes: int =
     x = network.depthwise("stem/depthwise", x)
     for section, channels in enumerate(filters):
         if section:
-            x = network.model.max_pool(network.model.elementwise("RELU", x), 2, 1, same=True)
-            x = network.depthwise(f"transition_{section}/blur", x)
+            x = network.depthwise(f"transition_{section}/blur", network.pool(f"transition_{section}", x))
         x = network.conv(f"transition_{section}/conv" if section else "stem/pointwise", x, channels)
         for residual in range(RESIDUALS):
             x = network.residual(f"section_{section}/residual_{residual}", x)
@@ -57,22 +56,27 @@ class _QuickNet:
         options = {"padding": Padding.SAME, "stride_h": 2, "stride_w": 2, "depth_multiplier": 1}
         return self._named(name, self.model.op("DEPTHWISE_CONV_2D", inputs, shape, **options))
 
+    def pool(self, name: str, x: Tensor) -> Tensor:
+        """The maximum of 2×2 of what a ReLU lets through."""
+        active = self._named(f"{name}/relu", self.model.elementwise("RELU", x))
+        return self._named(f"{name}/max_pool", self.model.max_pool(active, 2, 1, same=True))
+
     def residual(self, name: str, x: Tensor) -> Tensor:
         """Sign, 3×3 convolution of signs that pads with ones, ReLU and batch norm, and what came in."""
         model, channels = self.model, x.channels
-        padded = model.pad(model.sign(x), [(1, 1), (1, 1)], 1.0)
+        padded = model.pad(self._named(f"{name}/sign", model.sign(x)), [(1, 1), (1, 1)], 1.0)
         y = self._named(f"{name}/conv", model.conv(padded, sign_weights(self.rng, channels, 3, 3, channels)))
-        scale, shift = (
-            model.const(self.rng.uniform(0.01, 0.02, channels)),
-            model.const(self.rng.standard_normal(channels)),
-        )
+        scale = model.const(self.rng.uniform(0.01, 0.02, channels))
+        shift = model.const(self.rng.standard_normal(channels))
         y = model.elementwise("ADD", model.elementwise("MUL", model.elementwise("RELU", y), scale), shift)
         return self._named(f"{name}/add", model.elementwise("ADD", self._named(f"{name}/batch_norm", y), x))
 
     def head(self, x: Tensor, classes: int) -> bytes:
         model, (height, width, channels) = self.model, x.dims[1:]
         window_of_all = {"filter_height": height, "filter_width": width, "padding": Padding.VALID}
-        pooled = model.op("AVERAGE_POOL_2D", [model.elementwise("RELU", x)], (1, 1, 1, channels), **window_of_all)
+        active = self._named("head/relu", model.elementwise("RELU", x))
+        pooled = self._named("head/pool", model.op("AVERAGE_POOL_2D", [active], (1, 1, 1, channels), **window_of_all))
+        flat = self._named("head/flatten", model.reshape(pooled, 1, channels))
         weights = self.rng.standard_normal((classes, channels)) / channels
-        logits = self._named("dense", model.dense(model.reshape(pooled, 1, channels), weights, np.zeros(classes)))
-        return model.finish(self._named("softmax", model.op("SOFTMAX", [logits], (1, classes), beta=1.0)))
+        logits = self._named("head/dense", model.dense(flat, weights, np.zeros(classes)))
+        return model.finish(self._named("head/softmax", model.op("SOFTMAX", [logits], (1, classes), beta=1.0)))
