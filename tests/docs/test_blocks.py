@@ -1,11 +1,17 @@
-"""Every block of commands and of Python in the documents runs, or says why it cannot."""
+"""Every block of commands and of Python in the documents runs, or says why it cannot.
+
+So do the examples in the docstrings of litebnn.keras, which need Keras 3 as some of these do.
+"""
 
 import dataclasses
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
+import textwrap
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -16,7 +22,31 @@ from toolchains.targets import ROOT
 
 RUN = {"python", "sh"}
 SHOWN = {"c", "cpp", "mermaid", "text", "toml", "{eval-rst}"}
-BLOCKS = [block for path in DOCUMENTS for block in blocks(str(path.relative_to(ROOT)))]
+
+# What stands behind :: in a docstring, deeper than that line.
+EXAMPLE = re.compile(r"^(?P<indent> *).*::\n\n(?P<text>(?:(?P=indent) {4}.*\n|\n)+)", re.MULTILINE)
+# What the examples of litebnn.keras take for granted.
+KERAS = """
+import keras
+
+import litebnn.keras as lq
+from litebnn.keras.callbacks import HyperparameterScheduler
+
+bop = lq.optimizers.Bop()
+model = keras.Sequential([keras.Input((4,)), lq.layers.QuantDense(2, kernel_quantizer="ste_sign")])
+"""
+
+
+def keras_examples() -> Iterator[Block]:
+    """The examples of litebnn.keras as blocks."""
+    for path in sorted((ROOT / "converter" / "litebnn" / "keras").glob("*.py")):
+        text = path.read_text(encoding="utf-8")
+        for found in EXAMPLE.finditer(text):
+            line = text.count("\n", 0, found.start("text")) + 1
+            yield Block(str(path.relative_to(ROOT)), line, "python", textwrap.dedent(found["text"]), "", KERAS)
+
+
+BLOCKS = [*(block for path in DOCUMENTS for block in blocks(str(path.relative_to(ROOT)))), *keras_examples()]
 PYTORCHS = "docs/torch.md"  # the one document that needs PyTorch, which has an environment of its own
 
 # The models that the documents speak of, small ones here.

@@ -161,8 +161,8 @@ def measure(
 
     Example:
         >>> [one] = measure([Contender(Path("model.tflite"))])
-        >>> one.median
-        0.00291
+        >>> 0 < one.median < 1  # in seconds
+        True
     """
     graphs = graphs_of(contenders)
     with ExitStack() as stack:

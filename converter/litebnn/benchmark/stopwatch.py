@@ -103,13 +103,14 @@ class Stopwatch:
     """Measures the nodes of one interpreter, which must not outlive it.
 
     Example:
+        >>> from ai_edge_litert.interpreter import Interpreter
         >>> stopwatch = Stopwatch()
-        >>> interpreter = Interpreter("model.tflite", experimental_delegates=[load_delegate(), stopwatch])
+        >>> interpreter = Interpreter("model.tflite", experimental_delegates=[litebnn.load_delegate(), stopwatch])
         >>> interpreter.allocate_tensors()
         >>> stopwatch.start()
         >>> interpreter.invoke()
         >>> dict(zip(stopwatch.nodes, stopwatch.seconds()))
-        {WatchedNode(ops=(0, 1), kind='LitebnnDelegate'): 0.0021, WatchedNode(ops=(2,), kind=''): 0.0003}
+        {...WatchedNode(ops=(1, 2, 3, 4, 5), kind='LitebnnDelegate'): ..., WatchedNode(ops=(6,), kind=''): ...}
     """
 
     def __init__(self) -> None:

@@ -123,8 +123,11 @@ class Predictor(ABC):
             ValueError: the number of inputs, a name, a shape or a dtype is not what the model takes.
 
         Example:
-            >>> interpreter.predict({"left": left, "right": right})["disparity"].shape
-            (1, 120, 160, 1)
+            >>> interpreter = litebnn.Interpreter("model.tflite")
+            >>> interpreter.output_names
+            ['output_0']
+            >>> interpreter.predict({interpreter.input_names[0]: images})["output_0"].shape
+            (100, 10)
         """
         arrays = self._checked(x)
         if [array.shape for array in arrays] == self.input_shapes:

@@ -1,0 +1,51 @@
+"""The examples in docstrings give what they say, in a folder with the models that they speak of.
+
+Those of litebnn.torch run in PyTorch's environment (tests/trainers/torch_suite.py), those of litebnn.keras with the
+blocks of the documents.
+"""
+
+import doctest
+import importlib
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import litebnn
+from toolchains.targets import ROOT
+
+PACKAGE = ROOT / "converter" / "litebnn"
+DIGITS = ROOT / "examples" / "label_image" / "digits.tflite"
+
+
+def modules() -> list[str]:
+    """The modules with examples."""
+    files = [path for path in PACKAGE.rglob("*.py") if not path.stem.endswith("_test")]
+    found = [path for path in files if ">>> " in path.read_text(encoding="utf-8")]
+    names = [path.relative_to(PACKAGE.parent).with_suffix("").parts for path in found]
+    return sorted(".".join(parts).removesuffix(".__init__") for parts in names if parts[1] not in ("keras", "torch"))
+
+
+@pytest.mark.usefixtures("library")
+@pytest.mark.parametrize("module", modules())
+def test_examples(module: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("model.tflite", "binary.tflite"):
+        shutil.copy2(DIGITS, tmp_path / name)
+    shutil.copy2(ROOT / "tests" / "golden" / "bn_relu.float.tflite", tmp_path / "float.tflite")
+    monkeypatch.chdir(tmp_path)
+    names = {"litebnn": litebnn, "images": np.zeros((100, 28, 28, 1), np.float32), "np": np, "Path": Path}
+    result = doctest.testmod(
+        importlib.import_module(module),
+        extraglobs=names,
+        optionflags=doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE,
+    )
+    assert result.failed == 0
+
+
+def test_what_is_skipped_is_little() -> None:
+    texts = [(PACKAGE.parent / Path(*name.split("."))).with_suffix(".py") for name in modules()]
+    lines = [line for path in texts if path.is_file() for line in path.read_text(encoding="utf-8").splitlines()]
+    examples = [line for line in lines if ">>> " in line]
+    assert len(examples) > 30
+    assert sum("doctest: +SKIP" in line for line in examples) < len(examples) / 3
