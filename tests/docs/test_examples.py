@@ -16,7 +16,11 @@ import litebnn
 from toolchains.targets import ROOT
 
 PACKAGE = ROOT / "converter" / "litebnn"
-DIGITS = ROOT / "examples" / "label_image" / "digits.tflite"
+FILES = {
+    "model.tflite": "examples/label_image/digits.tflite",
+    "float.tflite": "tests/golden/conv_pool_bn_conv.float.tflite",
+    "binary.tflite": "tests/golden/conv_pool_bn_conv.lce.tflite",
+}
 
 
 def modules() -> list[str]:
@@ -30,9 +34,8 @@ def modules() -> list[str]:
 @pytest.mark.usefixtures("library")
 @pytest.mark.parametrize("module", modules())
 def test_examples(module: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in ("model.tflite", "binary.tflite"):
-        shutil.copy2(DIGITS, tmp_path / name)
-    shutil.copy2(ROOT / "tests" / "golden" / "bn_relu.float.tflite", tmp_path / "float.tflite")
+    for name, source in FILES.items():
+        shutil.copy2(ROOT / source, tmp_path / name)
     monkeypatch.chdir(tmp_path)
     names = {"litebnn": litebnn, "images": np.zeros((100, 28, 28, 1), np.float32), "np": np, "Path": Path}
     result = doctest.testmod(

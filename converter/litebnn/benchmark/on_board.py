@@ -60,8 +60,8 @@ def measure_on_board(
         ValueError: this is no checkout, the board cannot be reached, or a model does not run there.
 
     Example:
-        >>> [one] = measure_on_board([Contender(Path("model.tflite"))], BoardAddress("pi@raspberrypi"))
-        >>> one.median
+        >>> [one] = measure_on_board([Contender(Path("model.tflite"))], BoardAddress("pi@raspberrypi"))  # doctest: +SKIP
+        >>> one.median  # doctest: +SKIP
         0.0213
     """
     graphs = graphs_of(contenders)

@@ -75,9 +75,9 @@ def evaluate_models(
         ImportError: Dask, Pillow or pyarrow is needed and missing.
 
     Example:
-        >>> found = evaluate_models("tests/golden/quant_dense.lce.tflite", noise, workers=0)
+        >>> found = evaluate_models("model.tflite", lambda: [(images, np.zeros(100, int))], workers=0)
         >>> found.counts.samples, 0 <= found.top_1() <= found.top_5() <= 1
-        (6, True)
+        (100, True)
     """
     if batch_size < 1:
         raise ValueError(f"batch_size is {batch_size}, expected 1 or more")

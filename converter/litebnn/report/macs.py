@@ -35,7 +35,7 @@ def count_macs(model: bytes) -> Macs:
         model: a `.tflite` file, converted or not.
 
     Example:
-        >>> count_macs(Path("binary.tflite").read_bytes())
+        >>> count_macs(Path("model.tflite").read_bytes())
         Macs(binary=2599552, int8=0, float=194688)
     """
     return sum_of_macs(map(macs_by_precision, read_model(model).ops()))

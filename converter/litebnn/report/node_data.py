@@ -23,6 +23,7 @@ def node_data(inspection: Inspection, name: str, milliseconds: Mapping[int, floa
         milliseconds: the time of each op that one is known of.
 
     Example:
+        >>> from litebnn.report.inspection import inspect_model
         >>> node_data(inspect_model("binary.tflite"), "measured", {1: 0.25})
         {'name': 'ms measured (binary blue, int8 orange, float grey)', 'results':
          {'1': {'value': 0.25, 'bgColor': '#0b63c5', 'textColor': '#ffffff'}}}
