@@ -60,7 +60,8 @@ def measure_on_board(
         ValueError: this is no checkout, the board cannot be reached, or a model does not run there.
 
     Example:
-        >>> [one] = measure_on_board([Contender(Path("model.tflite"))], BoardAddress("pi@raspberrypi"))  # doctest: +SKIP
+        >>> contenders, board = [Contender(Path("model.tflite"))], BoardAddress("pi@raspberrypi")  # doctest: +SKIP
+        >>> [one] = measure_on_board(contenders, board)  # doctest: +SKIP
         >>> one.median  # doctest: +SKIP
         0.0213
     """
