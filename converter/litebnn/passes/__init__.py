@@ -22,6 +22,7 @@ from litebnn.passes.find_signs.assume_nonzero import assume_nonzero
 from litebnn.passes.find_signs.compare_instead_of_rounding import compare_instead_of_rounding
 from litebnn.passes.find_signs.fold_constants import fold_constants
 from litebnn.passes.find_signs.fold_reshape_shapes import fold_reshape_shapes
+from litebnn.passes.find_signs.merge_opposite_layers import merge_opposite_layers
 from litebnn.passes.find_signs.move_unit_axes import move_unit_axes
 from litebnn.passes.find_signs.pad_bits import pad_bits
 from litebnn.passes.find_signs.pool_bits import pool_bits
@@ -81,6 +82,7 @@ PHASES: dict[str, tuple[Pass, ...]] = {
         remove_empty_padding,
         transpose_first,
         recognize_signs,
+        merge_opposite_layers,
         recognize_prelu,
         compare_instead_of_rounding,
         shift_two_values,

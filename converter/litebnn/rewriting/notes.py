@@ -80,6 +80,12 @@ class Notes:
         """The layer whose work an op does, None where it belongs to none."""
         return self._layer_of.get(op)
 
+    def merged(self, op: Op) -> None:
+        """Another layer does the work of the layer that `op` did."""
+        layer = self._layer_of.pop(op, None)
+        if layer is not None:
+            self.layers.remove(layer)
+
     def left_alone(self, op: Op, reason: str) -> Literal[False]:
         """Why the layer of `op` was not made binary, or not made better; what a pass returns that changed nothing."""
         layer = self._layer_of.get(op)
