@@ -4,7 +4,7 @@
 
 It is a program because Keras 2 and Keras 3, and the backends of Keras 3, cannot all be in one process. For each seed
 it writes `SEED.tflite`, and `SEED.npz` with inputs `x`, the trainer's outputs `y`, of every layer whether it is
-`binary`, and how many have to be.
+`binary`, how many have to be, and what the layers are `named` in the report and in the trainer's `layers`.
 """
 
 from __future__ import annotations
@@ -133,7 +133,9 @@ def write(bnn: Any, keras: Any, seed: int, folder: Path) -> None:
     converted, report = litebnn.convert_keras_model(model, return_report=True)
     (folder / f"{seed}.tflite").write_bytes(converted)
     binary = [layer.binary for layer in report.layers]
-    np.savez(folder / f"{seed}.npz", x=x, y=y, binary=binary, expected=builder.binary)
+    named = [layer.name for layer in report.layers]
+    layers = [layer.name for layer in model.layers]
+    np.savez(folder / f"{seed}.npz", x=x, y=y, binary=binary, expected=builder.binary, named=named, layers=layers)
 
 
 def main() -> None:

@@ -55,6 +55,8 @@ def test_random_networks_compute_what_keras_does_and_are_as_small_as_larqs(
     for seed in range(networks):
         data, path = np.load(folder / f"{seed}.npz"), folder / f"{seed}.tflite"
         assert np.count_nonzero(data["binary"]) == data["expected"], seed
+        if backend == "torch":
+            assert sorted(data["named"]) == sorted(name for name in data["layers"] if name in data["named"]), seed
         outputs = litebnn.Interpreter(path).predict(data["x"])
         np.testing.assert_allclose(outputs, data["y"], atol=1e-4, err_msg=str(seed))
         np.testing.assert_allclose(data["y"], np.load(larq_networks / f"{seed}.npz")["y"], atol=1e-4, err_msg=str(seed))

@@ -300,6 +300,29 @@ def test_a_first_layer_is_binary_too(module: nn.Module, shape: tuple[int, ...]) 
     np.testing.assert_allclose(litebnn.Interpreter(model).predict(x.numpy()), module(x).detach(), atol=1e-4)
 
 
+class Block(nn.Module):
+    """A residual block with a layer that a parametrization computes the weights of."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.conv = BinaryConv2d(32, 32, 3, padding="same", bias=False)
+        self.norm = nn.BatchNorm2d(32)
+        self.scaled = nn.utils.parametrizations.weight_norm(nn.Conv2d(32, 32, 1, bias=False))
+        self.scaled_norm = nn.BatchNorm2d(32)
+
+    def forward(self, x: Tensor) -> Tensor:
+        return self.scaled_norm(self.scaled(x + self.norm(self.conv(x))))
+
+
+def test_layers_are_named_as_the_module_names_them() -> None:
+    module = nn.Sequential(
+        *(nn.Conv2d(3, 32, 3), nn.BatchNorm2d(32), Block(), Block(), nn.MaxPool2d(2), nn.Flatten()),
+        *(BinaryLinear(288, 20, bias=False), nn.BatchNorm1d(20), nn.Linear(20, 3)),
+    )
+    _, report = converted(module, torch.zeros(1, 3, 8, 8))
+    assert [layer.name for layer in report.layers] == ["0", "2.conv", "2.scaled", "3.conv", "3.scaled", "6", "8"]
+
+
 class Two(nn.Module):
     """Two inputs, three outputs by name, and parts in either mode."""
 
@@ -392,6 +415,18 @@ class Masked(nn.Module):
         return y
 
 
+class Expanded(nn.Module):
+    """A network with learned shifts as ReActNet's code writes them."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.conv, self.bias = nn.Conv2d(3, 8, 3), nn.Parameter(torch.randn(1, 8, 1, 1))
+
+    def forward(self, x: Tensor) -> Tensor:
+        x = self.conv(x)
+        return x + self.bias.expand_as(x)
+
+
 class Number(nn.Module):
     def forward(self, x: Tensor) -> int:
         return 3
@@ -408,6 +443,7 @@ class Nothing(nn.Module):
         (Branch(), torch.ones(2, 2), "cannot export the module: .*data-dependent.*line .*torch.where"),
         (Unknown(), torch.ones(2, 2), "cannot export the module: .*svd.*replace that operation"),
         (Masked(), torch.ones(2, 2), "cannot export the module: .*boolean.*line .*torch.where"),
+        (Expanded(), torch.ones(1, 3, 6, 6), r"cannot export the module: .*broadcast.*: write x \+ bias instead"),
         (Number(), torch.ones(2, 2), "the module gives int, expected tensors"),
         (Nothing(), torch.ones(2, 2), "the module gives nothing, expected tensors"),
         (torch.jit.trace(nn.Linear(2, 2), torch.ones(2, 2)), torch.ones(2, 2), "is TorchScript.*the module it is made"),

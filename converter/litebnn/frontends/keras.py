@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import importlib
 import importlib.util
+import math
 import re
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 from litebnn.errors import ConversionError
-from litebnn.flatbuffer import read_model, write_model
 from litebnn.frontends.interface import keyed, set_interface
+from litebnn.frontends.tensor_names import Part, part_name, rename_tensors
 from litebnn.frontends.tensorflow import first_line, load_tensorflow, to_tflite
+from litebnn.graph import Graph, Tensor
 from litebnn.unique_names import unique_names
 
 
@@ -59,14 +61,9 @@ def _export_from_tensorflow(model: Any) -> bytes:
         tensorflow.TensorSpec(_fixed_shape(name, tensor), tensorflow.as_dtype(tensor.dtype), name=key)
         for (key, name), tensor in zip(inputs.items(), model.inputs, strict=True)
     ]
-    results: list[Any] = []
-
-    def call(*tensors: Any) -> dict[str, Any]:
-        results.append(model(tree.pack_sequence_as(structure, tensors), training=False))
-        return {_key("output", index): tensor for index, tensor in enumerate(tree.flatten(results[-1]))}
-
-    function = tensorflow.function(call, input_signature=specs).get_concrete_function()
-    outputs = _names("output", results[-1], tree.flatten(results[-1]), getattr(model, "output_names", []))
+    call, results = _keyed_call(model, structure, tree)
+    function = tensorflow.function(lambda *tensors: call(tensors), input_signature=specs).get_concrete_function()
+    outputs = _output_names(model, results[-1], tree)
     # TensorFlow looks for the variables in the object that owns them; Keras 3 wraps them in objects of its own.
     owner = tensorflow.Module() if keras_3 else model
     if keras_3:
@@ -74,12 +71,12 @@ def _export_from_tensorflow(model: Any) -> bytes:
     tflite = to_tflite(function, owner)
     scope = re.compile(rf"^{re.escape(model.name)}(_\d+)?/")
 
-    def short(name: str) -> str:
+    def short(_: Graph, tensor: Tensor) -> str:
         """The names of the first and last of the ops that became one, without the model's."""
-        parts = [scope.sub("", part) for part in name.split(";")]
+        parts = [scope.sub("", part) for part in tensor.name.split(";")]
         return ";".join(dict.fromkeys((parts[0], parts[-1])))
 
-    return set_interface(_renamed(tflite, short) if keras_3 else tflite, inputs, outputs)
+    return set_interface(rename_tensors(tflite, short) if keras_3 else tflite, inputs, outputs)
 
 
 def _export_from_torch(model: Any) -> bytes:
@@ -94,14 +91,13 @@ def _export_from_torch(model: Any) -> bytes:
         )
     structure = getattr(model, "input", model.inputs[0])
     inputs = _input_names(structure, model)
-    results: list[Any] = []
-
-    def call(_: Any, tensors: list[Any]) -> dict[str, Any]:
-        results.append(model(keras.tree.pack_sequence_as(structure, tensors), training=False))
-        return {_key("output", index): tensor for index, tensor in enumerate(keras.tree.flatten(results[-1]))}
-
-    exported = type(_EXPORTED, (keras.Model,), {"call": call})()
+    call, results = _keyed_call(model, structure, keras.tree)
+    exported = type(_EXPORTED, (keras.Model,), {"call": lambda _, tensors: call(tensors)})()
     exported.exported_model = model
+    # torch sees those layers alone that are attributes of others.
+    layers = list(_layers_of(model))
+    for index, layer in enumerate(layers):
+        exported.add_module(f"{_LAYER}{index}", layer)
     specs = [
         keras.InputSpec(shape=_fixed_shape(name, tensor), dtype=tensor.dtype)
         for name, tensor in zip(inputs.values(), model.inputs, strict=True)
@@ -113,28 +109,44 @@ def _export_from_torch(model: Any) -> bytes:
         except Exception as error:
             raise ConversionError(f"litert-torch refuses the model: {first_line(error)}") from error
         tflite = path.read_bytes()
-    outputs = _names("output", results[-1], keras.tree.flatten(results[-1]), getattr(model, "output_names", []))
+    outputs = _output_names(model, results[-1], keras.tree)
     names_by_keras = {f"args_0_{index}": name for index, name in enumerate(inputs.values())}
-    # litert-torch names tensors by the classes of the modules that they come from, which Keras's layers are not.
-    classes = re.compile(rf"{re.escape(__name__)}\.{_EXPORTED}(/[\w.]+)?")
 
-    def short(name: str) -> str:
-        return ";".join(dict.fromkeys(part for part in classes.sub(model.name, name).split(";") if part))
+    def find_part(name: str) -> Part | None:
+        """The layer by the layers and models on the way to it."""
+        on_the_way = [layers[int(index)] for index in re.findall(rf"_{_LAYER}(\d+)(?=/|$)", name)]
+        if on_the_way:
+            return Part("/".join(layer.name for layer in on_the_way), _largest_weight(on_the_way[-1]))
+        return Part(model.name, 0) if name.startswith(f"{__name__}.{_EXPORTED}") else None
 
-    return set_interface(_renamed(tflite, short), names_by_keras, outputs)
-
-
-def _renamed(tflite: bytes, rename: Callable[[str], str]) -> bytes:
-    """The file with its tensors renamed, and no two of a name that had different ones."""
-    model = read_model(tflite)
-    for graph in model.graphs:
-        tensors = list(graph.all_tensors())
-        for tensor, name in zip(tensors, unique_names(rename(tensor.name) for tensor in tensors), strict=True):
-            tensor.name = name
-    return write_model(model)
+    named = rename_tensors(tflite, lambda graph, tensor: part_name(graph, tensor, find_part))
+    return set_interface(named, names_by_keras, outputs)
 
 
-_EXPORTED = "Exported"
+def _keyed_call(model: Any, structure: Any, tree: Any) -> tuple[Callable[[Sequence[Any]], dict[str, Any]], list[Any]]:
+    """The model as a function of a list that gives a dictionary by our keys, and what it gave, in the model's form."""
+    results: list[Any] = []
+
+    def call(tensors: Sequence[Any]) -> dict[str, Any]:
+        results.append(model(tree.pack_sequence_as(structure, tensors), training=False))
+        return {_key("output", index): tensor for index, tensor in enumerate(tree.flatten(results[-1]))}
+
+    return call, results
+
+
+def _layers_of(layer: Any) -> Iterator[Any]:
+    """All layers below, those in front that hold others: of models by Keras's list, of others by torch's."""
+    for below in layer.layers if hasattr(layer, "layers") else layer.children():
+        if hasattr(below, "compute_output_spec"):
+            yield below
+            yield from _layers_of(below)
+
+
+def _largest_weight(layer: Any) -> int:
+    return 0 if hasattr(layer, "layers") else max((math.prod(weight.shape) for weight in layer.weights), default=0)
+
+
+_EXPORTED, _LAYER = "Exported", "layer"
 _EXPORTS = {"tensorflow": _export_from_tensorflow, "torch": _export_from_torch}
 
 
@@ -155,6 +167,10 @@ def _fixed_shape(name: str, tensor: Any) -> list[int]:
 
 def _input_names(structure: Any, model: Any) -> dict[str, str]:
     return _names("input", structure, model.inputs, [tensor.name.split(":")[0] for tensor in model.inputs])
+
+
+def _output_names(model: Any, result: Any, tree: Any) -> dict[str, str]:
+    return _names("output", result, tree.flatten(result), getattr(model, "output_names", []))
 
 
 def _key(side: str, index: int) -> str:

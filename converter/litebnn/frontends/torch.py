@@ -7,20 +7,21 @@ import inspect
 import io
 import os
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, redirect_stderr, redirect_stdout
 from pathlib import Path
 from typing import Any
 
 from litebnn.errors import ConversionError
-from litebnn.flatbuffer import read_model, write_model
 from litebnn.frontends.interface import keyed, set_interface
+from litebnn.frontends.tensor_names import Part, part_name, rename_tensors
 from litebnn.unique_names import unique_names
 
 # What to change, by what PyTorch or litert-torch says where a module cannot be exported.
 _ADVICE = {
     "Could not guard on data-dependent": "a branch in it depends on values: choose by torch.where instead",
     "boolean indices must be concrete": "it writes where a condition holds, as y[x < 0] = -1 does: use torch.where",
+    "have broadcast-compatible shapes": "an operand is expanded, as in x + bias.expand_as(x): write x + bias instead",
     "Lowering not found": "replace that operation",
 }
 
@@ -173,29 +174,40 @@ def _export(torch: Any, module: Any, arguments: list[Any], named: dict[str, Any]
         raise ConversionError(f"litert-torch cannot export the module: {_told(error)}") from error
     names = unique_names([*_argument_names(module, arguments), *named])
     outputs = unique_names(key or f"output_{index}" for index, (key, _) in enumerate(results))
+    find_part = _parts(flat)
     return set_interface(
-        _named_as_modules(bytes(tflite), flat),
+        rename_tensors(bytes(tflite), lambda graph, tensor: part_name(graph, tensor, find_part)),
         {f"args_{index}": name for index, name in enumerate(names)},
         {f"output_{index}": name for index, name in enumerate(outputs)},
     )
 
 
-def _named_as_modules(tflite: bytes, flat: Any) -> bytes:
-    """Names tensors as the module names the part that makes them, "features.2"; the exporter lists classes too."""
+def _parts(flat: Any) -> Callable[[str], Part | None]:
+    """Finds modules, named as the module names them, "features.2", by the classes on the way to them.
+
+    A module that is called by another than the one that holds it is found as the one that calls it.
+    """
     paths = {"": _class_path(flat)}
-    names = {paths[""]: type(flat).__name__}
-    for name, part in flat.named_modules(remove_duplicate=False):
+    parts: dict[str, Part] = {}
+    for name, module in flat.named_modules(remove_duplicate=False):
         if name:
             parent, _, attribute = name.rpartition(".")
-            paths[name] = f"{paths[parent]}/{_class_path(part)}_{attribute}"
-            names[paths[name]] = name.removeprefix("module").removeprefix(".") or type(part).__name__
-    longest_first = sorted(names, key=len, reverse=True)
-    any_path = re.compile("|".join(map(re.escape, longest_first)))
-    model = read_model(tflite)
-    for graph in model.graphs:
-        for tensor in graph.all_tensors():
-            tensor.name = any_path.sub(lambda found: names[found[0]], tensor.name)
-    return write_model(model)
+            paths[name] = f"{paths[parent]}/{_class_path(module)}_{attribute}"
+        own = name.removeprefix("module").removeprefix(".") or type(flat.module).__name__
+        parts[paths[name]] = Part(own, _largest_weight(module))
+    any_path = re.compile("|".join(map(re.escape, sorted(parts, key=len, reverse=True))))
+
+    def find_part(name: str) -> Part | None:
+        found = any_path.match(name)
+        return found and parts[found[0]]
+
+    return find_part
+
+
+def _largest_weight(module: Any) -> int:
+    """The elements of it, also where a parametrization such as weight_norm computes it from others."""
+    own = (p for name, p in module.named_parameters() if "." not in name or name.startswith("parametrizations."))
+    return max((int(parameter.numel()) for parameter in own), default=0)
 
 
 def _class_path(part: Any) -> str:

@@ -1,0 +1,52 @@
+"""Tensors get the names of a model's parts: exporters list scopes, or classes, of all that became one op."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+from litebnn.flatbuffer import read_model, write_model
+from litebnn.graph import Graph, Tensor, facts
+from litebnn.unique_names import unique_names
+
+
+class Part(NamedTuple):
+    """What makes tensors in a model, such as a layer or a module."""
+
+    name: str
+    weights: int  # elements of its largest weight, 0 where it has none
+
+
+def rename_tensors(tflite: bytes, name_of: Callable[[Graph, Tensor], str]) -> bytes:
+    """The file with its tensors renamed, no two of a subgraph alike; what layers compute gets the names as they are."""
+    model = read_model(tflite)
+    for graph in model.graphs:
+        tensors = sorted(graph.all_tensors(), key=lambda tensor: _rank(graph, tensor))
+        names = unique_names(name_of(graph, tensor) for tensor in tensors)
+        for tensor, name in zip(tensors, names, strict=True):
+            tensor.name = name
+    return write_model(model)
+
+
+def part_name(graph: Graph, tensor: Tensor, find_part: Callable[[str], Part | None]) -> str:
+    """The name of the part that makes a tensor of a litert-torch file; its own where none is known to.
+
+    litert-torch joins by semicolons the names of all that became one op. Which of them is a layer, and not a batch
+    norm or what else the op does, their weights tell.
+
+    Args:
+        find_part: the part that one of the joined names stands for.
+    """
+    op = graph.producer(tensor)
+    weights = facts(op).constants[:1] if op is not None and facts(op).layer else ()
+    sources = [tensor, *(op.input(index) for index in weights if op is not None)]
+    found = (find_part(name) for source in sources for name in source.name.split(";"))
+    parts = [part for part in found if part is not None]
+    if not parts:
+        return tensor.name
+    return max(parts, key=lambda part: part.weights).name if weights else parts[0].name
+
+
+def _rank(graph: Graph, tensor: Tensor) -> int:
+    op = graph.producer(tensor)
+    return 2 if op is None else 0 if facts(op).layer else 1
