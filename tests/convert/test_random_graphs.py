@@ -16,7 +16,8 @@ from litebnn.graph import Array
 from litebnn.rewriting.int8 import from_levels, quantized
 from tests.support.float_models import FloatModel, dyadic
 from tests.support.quantized_models import in_half_precision, with_int8_weights
-from tests.support.random_graphs import Case, graphs, int8_graphs, trained_graphs
+from tests.support.random_graphs import Case, graphs
+from tests.support.random_quantized_graphs import int8_graphs, int16_graphs, trained_graphs
 from tests.support.reasons import check_reasons
 from tests.support.sign_spellings import rounded
 
@@ -102,6 +103,13 @@ def _check_int8_weights(case: Case) -> None:
             np.testing.assert_array_equal(actual, expected)
 
 
+def _check_int16(case: Case) -> None:
+    """All layers of signs are binary, whose weights are ±alpha here."""
+    _check(case)
+    _, report = _convert(case.source)
+    assert [layer.binary for layer in report.layers] == [False, *[True] * (len(report.layers) - 1)]
+
+
 def _check_trained(case: Case) -> None:
     """Nothing of what was trained on grids stays float."""
     _check(case)
@@ -143,6 +151,7 @@ KINDS: dict[str, tuple[Any, Callable[[Case], None]]] = {
     "half_precision": (graphs(), _check_half_precision),
     "int8_weights": (graphs(), _check_int8_weights),
     "int8": (int8_graphs(), _check),
+    "int16": (int16_graphs(), _check_int16),
     "trained": (trained_graphs(), _check_trained),
     "calibrated": (graphs(most_stages=1), _check_calibrated),
 }
@@ -151,14 +160,14 @@ KINDS: dict[str, tuple[Any, Callable[[Case], None]]] = {
 @pytest.mark.usefixtures("library")
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_converted_graph_computes_what_its_source_does(kind: str) -> None:
-    _check_many(kind, 300 if kind == "float" else 100)  # 1,000 in all
+    _check_many(kind, 300 if kind == "float" else 88)  # 1,000 in all, and 4
 
 
 @pytest.mark.long
 @pytest.mark.usefixtures("library")
 @pytest.mark.parametrize("kind", KINDS)
 def test_many_converted_graphs_compute_what_their_sources_do(kind: str) -> None:
-    _check_many(kind, 6_000 if kind == "float" else 2_000)  # 20,000 in all
+    _check_many(kind, 6_000 if kind == "float" else 1_750)  # 20,000 in all
 
 
 def _check_many(kind: str, count: int) -> None:

@@ -171,6 +171,9 @@ class FloatModel:
             fused_activation_function=ACTIVATIONS[activation],
         )
 
+    def transpose(self, x: Tensor, *order: int) -> Tensor:
+        return self.op("TRANSPOSE", [x, self.const(order, np.int32)], [x.dims[axis] for axis in order])
+
     def transposed_conv(
         self,
         x: Tensor,

@@ -22,8 +22,10 @@ INT8_SIGNS = ("where", "where_lt", "where_gt", "zeros_replaced", "ste_sign", "he
 class Int8Model(FloatModel):
     """A model of int8 ops in the making; every method returns an int8 tensor."""
 
+    level_type, bias_type = "INT8", np.int32
+
     def input8(self, grid: Grid, *shape: int, signature: Sequence[int] | None = None) -> Tensor:
-        return self._on(grid, self.input(*shape, type="INT8", signature=signature))
+        return self._on(grid, self.input(*shape, type=self.level_type, signature=signature))
 
     def sign8(self, x: Tensor, form: str, grid: Grid) -> Tensor:
         """±1, or 0 and 1 ("heaviside"), as far as the grid holds these; in the form that a float op has left."""
@@ -33,8 +35,8 @@ class Int8Model(FloatModel):
         if form == "ste_sign":
             ternary = self.quantize8(self.elementwise("SIGN", self.dequantize8(x)), EXACT_GRID)
             tenth = int8_constant("tenth", np.full((), 0.1), 0.1 / 127)
-            shifted = self.op("ADD", [ternary, tenth], x.dims, type="INT8", version=2, fused_activation_function=0)
-            return self.quantize8(self.elementwise("SIGN", self.dequantize8(self._on((2.2 / 255, -13), shifted))), grid)
+            shifted = self.add8(ternary, tenth, (2.2 / 255, -13))
+            return self.quantize8(self.elementwise("SIGN", self.dequantize8(shifted)), grid)
         zero = int8_constant("zero", np.zeros(()), 1e-9)
         if form == "zeros_replaced":
             condition = self.elementwise("EQUAL", x, zero, type="BOOL")
@@ -48,7 +50,7 @@ class Int8Model(FloatModel):
         }[form]
         condition = self.elementwise(comparison, x, zero, type="BOOL")
         picked = [int8_constant(f"value{value}", np.full((), value), *grid) for value in values]
-        return self._on(grid, self.op("SELECT_V2", [condition, *picked], x.dims, type="INT8"))
+        return self._on(grid, self.op("SELECT_V2", [condition, *picked], x.dims, type=self.level_type))
 
     def conv8(self, x: Tensor, weights: Array, bias: Array, grid: Grid, *, same: bool, activation: str) -> Tensor:
         kernel, counts = self._constants(x, weights, bias)
@@ -60,7 +62,7 @@ class Int8Model(FloatModel):
             "CONV_2D",
             [x, kernel, counts],
             shape,
-            type="INT8",
+            type=self.level_type,
             version=3,
             padding=padding,
             fused_activation_function=fused,
@@ -70,14 +72,14 @@ class Int8Model(FloatModel):
     def dense8(self, x: Tensor, weights: Array, bias: Array, grid: Grid) -> Tensor:
         kernel, counts = self._constants(x, weights, bias, scales=1)
         shape = (x.dims[0], len(weights))
-        return self._on(grid, self.op("FULLY_CONNECTED", [x, kernel, counts], shape, type="INT8", version=4))
+        return self._on(grid, self.op("FULLY_CONNECTED", [x, kernel, counts], shape, type=self.level_type, version=4))
 
     def add8(self, x: Tensor, y: Tensor, grid: Grid) -> Tensor:
-        added = self.op("ADD", [x, y], x.dims, type="INT8", version=2, fused_activation_function=0)
+        added = self.op("ADD", [x, y], x.dims, type=self.level_type, version=2, fused_activation_function=0)
         return self._on(grid, added)
 
     def softmax8(self, x: Tensor) -> Tensor:
-        return self._on((1 / 256, -128), self.op("SOFTMAX", [x], x.dims, type="INT8", version=2, beta=1.0))
+        return self._on((1 / 256, -128), self.op("SOFTMAX", [x], x.dims, type=self.level_type, version=2, beta=1.0))
 
     def pool8(self, x: Tensor) -> Tensor:
         return self.as_(x, self.max_pool(x, 2, 1), 2)
@@ -94,7 +96,7 @@ class Int8Model(FloatModel):
         return self.as_(x, padded, 2)
 
     def quantize8(self, x: Tensor, grid: Grid) -> Tensor:
-        return self._on(grid, self.op("QUANTIZE", [x], x.dims, type="INT8"))
+        return self._on(grid, self.op("QUANTIZE", [x], x.dims, type=self.level_type))
 
     def dequantize8(self, x: Tensor) -> Tensor:
         return self.op("DEQUANTIZE", [x], x.dims, version=2)
@@ -105,7 +107,7 @@ class Int8Model(FloatModel):
         step = np.where(largest > 0, largest, 1.0) / 127
         kernel = int8_constant(self._name("kernel"), weights, step)
         unit = step * (x.per_tensor_quantization or (1.0, 0))[0]
-        counts = self.const(np.round(bias / unit), np.int32)
+        counts = self.const(np.round(bias / unit), self.bias_type)
         counts.quantization = parameters(unit)
         return kernel, counts
 
@@ -113,12 +115,18 @@ class Int8Model(FloatModel):
         """What the last op computes, on the grid of `x`."""
         op = self.graph.ops[-1]
         op.code = OpCode(op.name, "", version)
-        result.type, result.quantization = "INT8", x.quantization
+        result.type, result.quantization = self.level_type, x.quantization
         return result
 
     def _on(self, grid: Grid, tensor: Tensor) -> Tensor:
         tensor.quantization = parameters(*grid)
         return tensor
+
+
+class Int16Model(Int8Model):
+    """The same with activations of int16, on grids around zero, and biases of int64."""
+
+    level_type, bias_type = "INT16", np.int64
 
 
 class TrainedModel(FloatModel):

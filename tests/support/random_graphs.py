@@ -1,4 +1,4 @@
-"""Random graphs of the patterns that exporters leave: float ones, and such as TensorFlow has quantized."""
+"""Random float graphs of the patterns that exporters leave."""
 
 from __future__ import annotations
 
@@ -10,19 +10,12 @@ from hypothesis import strategies as st
 from litebnn.flatbuffer import read_model, write_model
 from litebnn.graph import Array, Tensor
 from tests.support.float_models import SIGN_FORMS, FloatModel, dyadic, sign_weights
-from tests.support.quantized_models import (
-    EXACT_GRID,
-    INT8_SIGNS,
-    NO_MINUS_GRID,
-    USUAL_GRID,
-    Int8Model,
-    TrainedModel,
-)
 from tests.support.sign_spellings import SPELLINGS
 
 Draw = Any
 
 FORMS = st.sampled_from([*SIGN_FORMS, *SPELLINGS])
+_KEYS = ("image", "a/b", "Mask:0", "ψ", "outputs", "0", "x y", "serving_default_image", "scores")
 ACTIVATIONS = st.sampled_from(["none", "none", "relu", "relu6", "relu1"])
 
 
@@ -36,7 +29,7 @@ def _scale(draw: Draw, rng: np.random.Generator, channels: int) -> Array:
     return values.astype(np.float32)
 
 
-def _after(draw: Draw, model: FloatModel, rng: np.random.Generator, x: Tensor) -> Tensor:
+def after(draw: Draw, model: FloatModel, rng: np.random.Generator, x: Tensor) -> Tensor:
     """Batch norms and activations behind a layer, in any order."""
     channels = x.dims[-1]
     for kind in draw(
@@ -58,7 +51,7 @@ def _after(draw: Draw, model: FloatModel, rng: np.random.Generator, x: Tensor) -
     return x
 
 
-def _sign(draw: Draw, model: FloatModel, x: Tensor, form: str = "", threshold: float = 0.0) -> Tensor:
+def sign_of(draw: Draw, model: FloatModel, x: Tensor, form: str = "", threshold: float = 0.0) -> Tensor:
     """±1 in a form of `FloatModel.sign` or in one that users write by hand."""
     form = form or draw(FORMS)
     return SPELLINGS[form](model, x) if form in SPELLINGS else model.sign(x, form, threshold)
@@ -78,7 +71,7 @@ def _signs(draw: Draw, model: FloatModel, x: Tensor) -> Tensor:
         minus = model.const(-np.ones((1, *x.shape[1:])))
         return model.op("SELECT_V2", [condition, model.const(1), minus], x.dims)
     form = draw(FORMS) if form == "broadcast" else form
-    return _sign(draw, model, x, form, draw(st.sampled_from([0.0, 0.0, 0.25, -1.5])))
+    return sign_of(draw, model, x, form, draw(st.sampled_from([0.0, 0.0, 0.25, -1.5])))
 
 
 def _weights(draw: Draw, model: FloatModel, rng: np.random.Generator, *shape: int) -> Tensor | Array:
@@ -108,6 +101,24 @@ def _conv(draw: Draw, model: FloatModel, rng: np.random.Generator, x: Tensor) ->
     if x.dims[0] > 0:  # a transposed convolution names the whole shape of its output
         kinds.append(_transposed_conv)
     return draw(st.sampled_from(kinds))(draw, model, rng, x)
+
+
+def _in_channels_first(draw: Draw, model: FloatModel, rng: np.random.Generator, x: Tensor) -> Tensor:
+    """What exporters do to channel-first images, between two transposes."""
+    x = model.transpose(x, 0, 3, 1, 2)
+    for kind in draw(st.lists(st.sampled_from(["MUL", "ADD", "SUB", "NEG", "RELU", "sign", "pad"]), max_size=3)):
+        if kind == "sign":
+            x = sign_of(draw, model, x, draw(FORMS.filter(lambda form: form != "where_channels")))
+        elif kind == "pad":
+            pads = [(0, 0), (0, 0), *(draw(st.sampled_from([(1, 1), (0, 1)])) for _ in range(2))]
+            dims = [size if size < 0 else size + sum(pad) for size, pad in zip(x.dims, pads, strict=True)]
+            x = model.op("PAD", [x, model.const(pads, np.int32)], dims)
+        elif kind in ("NEG", "RELU"):
+            x = model.elementwise(kind, x)
+        else:
+            values = rng.choice([-1.0, 0.5, 2.0], x.dims[1]) if kind == "MUL" else dyadic(rng, x.dims[1])
+            x = model.elementwise(kind, x, model.const(values.reshape(-1, 1, 1)))
+    return model.transpose(x, 0, 2, 3, 1)
 
 
 def _conv_2d(draw: Draw, model: FloatModel, rng: np.random.Generator, x: Tensor) -> Tensor:
@@ -172,19 +183,20 @@ def _depthwise_conv(draw: Draw, model: FloatModel, rng: np.random.Generator, x: 
 def _dense(draw: Draw, model: FloatModel, rng: np.random.Generator, x: Tensor) -> Tensor:
     """A dense layer of a sign, or one of numbers, with weights of ±alpha that may have zeros among them."""
     batch, columns = x.dims[0], int(np.prod(x.dims[1:]))
+    x = model.transpose(x, 0, 3, 1, 2) if draw(st.integers(0, 3)) == 0 else x
     form = draw(st.sampled_from([*SIGN_FORMS, *SPELLINGS, "none"]))
     if form != "none" and draw(st.booleans()):
-        x = model.reshape(_sign(draw, model, x, form), batch, columns)
+        x = model.reshape(sign_of(draw, model, x, form), batch, columns)
     else:
         x = model.reshape(x, batch, columns)
-        x = _sign(draw, model, x, form) if form != "none" else x
+        x = sign_of(draw, model, x, form) if form != "none" else x
     weights = sign_weights(rng, 24, columns) * rng.integers(-1 if form == "none" else 1, 2, (24, columns))
     if draw(st.integers(0, 3)) == 0:
         matrix = model.const(np.ascontiguousarray(weights.T))
         x = model.op("BATCH_MATMUL", [x, matrix], (batch, 24), adj_x=False, adj_y=False)
     else:
         x = model.dense(x, weights, dyadic(rng, 24), activation=draw(ACTIVATIONS))
-    x = _after(draw, model, rng, x)
+    x = after(draw, model, rng, x)
     return model.dense(model.sign(x), sign_weights(rng, 5, 24)) if draw(st.booleans()) else x
 
 
@@ -218,10 +230,6 @@ def _pool(draw: Draw, model: FloatModel, x: Tensor) -> Tensor:
     return model.max_pool(x, taps, stride, same=same, activation=draw(ACTIVATIONS))
 
 
-# No sum of fractions of two ends in the middle between two multiples of it, where runtimes round one way or the other.
-_NO_TIES = float(np.float32(np.pi / 10))
-
-
 class Case:
     """A model, the seed of its input, how far outputs may be off (int8 ones in levels), and options to convert it."""
 
@@ -233,16 +241,33 @@ class Case:
         return f"seed {self.seed}, {self.options}: " + ", ".join(ops)
 
 
-def _finish(model: FloatModel, rng: np.random.Generator, *outputs: Tensor) -> bytes:
-    """The file, with a signature that has other names for inputs and outputs, and in another order."""
+def finish(model: FloatModel, rng: np.random.Generator, *outputs: Tensor) -> bytes:
+    """The file, with a signature that has other names for inputs and outputs, and in another order: a dictionary's."""
     whole = model.model(*outputs)
     assert whole.signatures is not None
     for signature in whole.signatures:
         signature.inputs, signature.outputs = (
-            [(f"{kind}_{place}", named[place][1]) for place in rng.permutation(len(named))]
-            for kind, named in (("z", signature.inputs), ("a", signature.outputs))
+            [(str(name), named[place][1]) for name, place in zip(names, rng.permutation(len(named)), strict=False)]
+            for named in (signature.inputs, signature.outputs)
+            for names in [rng.permutation(_KEYS)]
         )
     return write_model(whole)
+
+
+def _inputs(draw: Draw, model: FloatModel, batch: int, sizes: tuple[int, int, int]) -> Tensor:
+    """What is computed of one image or more, channel-first ones perhaps, and of a vector for all pixels."""
+
+    def given(*shape: int) -> Tensor:
+        return model.input(abs(batch), *shape, signature=(batch, *shape) if batch < 0 else None)
+
+    height, width, channels = sizes
+    is_turned = draw(st.integers(0, 3)) == 0
+    x = model.transpose(given(channels, height, width), 0, 2, 3, 1) if is_turned else given(*sizes)
+    if draw(st.integers(0, 4)) == 0:
+        x = model.elementwise("SUB", x, given(*sizes))
+    if draw(st.integers(0, 4)) == 0:
+        x = model.elementwise("ADD", x, model.reshape(given(channels), batch, 1, 1, channels))
+    return x
 
 
 @st.composite
@@ -254,123 +279,28 @@ def graphs(draw: Draw, most_stages: int = 3) -> Case:
     channels = draw(st.sampled_from([32, 64, 40, 3]))
     batch = draw(st.sampled_from([1, 4, -1]))
     sizes = (draw(st.integers(4, 7)), draw(st.integers(4, 7)), channels)
-    signature = (batch, *sizes) if batch < 0 else None
-    x = model.input(abs(batch), *sizes, signature=signature)
-    if draw(st.integers(0, 4)) == 0:
-        x = model.elementwise("SUB", x, model.input(abs(batch), *sizes, signature=signature))
-    outputs = []
+    x = _inputs(draw, model, batch, sizes)
+    outputs: list[Tensor] = []
     for _ in range(draw(st.integers(1, most_stages))):
         before = x
         if draw(st.booleans()):
-            x = _after(draw, model, rng, x)
+            x = after(draw, model, rng, x)
+        x = _in_channels_first(draw, model, rng, x) if draw(st.integers(0, 5)) == 0 else x
         x = _conv(draw, model, rng, x)
+        x = _in_channels_first(draw, model, rng, x) if draw(st.integers(0, 5)) == 0 else x
         if draw(st.booleans()):
-            x = _after(draw, model, rng, x)
+            x = after(draw, model, rng, x)
         if draw(st.integers(0, 2)) == 0:
             x = _pool(draw, model, x)
-        x = _after(draw, model, rng, x)
+        x = after(draw, model, rng, x)
         if before.dims == x.dims and draw(st.booleans()):
             x = model.elementwise("ADD", x, before)
         if draw(st.integers(0, 4)) == 0:
             outputs.append(x)
     if most_stages > 1 and draw(st.booleans()):
         x = _dense(draw, model, rng, x)
+    elif draw(st.integers(0, 3)) == 0:
+        x = model.transpose(x, 0, 3, 1, 2)
     if x in outputs:
         outputs.remove(x)
-    return Case(_finish(model, rng, x, *outputs), seed)
-
-
-@st.composite
-def int8_graphs(draw: Draw) -> Case:
-    """Signs of int8 values, what may stand between, and int8 layers, one of other weights now and then.
-
-    On a grid that holds 1 and -1 all levels come out the same, so that layers follow each other; on others a level may
-    be rounded to its neighbour, and a sign turn over by it.
-    """
-    seed = draw(st.integers(0, 2**16))
-    rng = np.random.default_rng(seed)
-    model = Int8Model()
-    grid = draw(st.sampled_from([EXACT_GRID, EXACT_GRID, USUAL_GRID, NO_MINUS_GRID]))
-    exact = grid == EXACT_GRID
-    step = 1 / 8 if exact else float(rng.uniform(0.02, 0.2))
-    batch = draw(st.sampled_from([1, 4, -1]))
-    sizes = (draw(st.integers(4, 6)), draw(st.integers(4, 6)), draw(st.sampled_from([32, 40])))
-    signature = (batch, *sizes) if batch < 0 else None
-    x = model.input8((1 / 16, int(rng.integers(-128, 20))), abs(batch), *sizes, signature=signature)
-    if draw(st.integers(0, 3)) == 0:
-        x = model.add8(x, model.input8((1 / 8, 5), abs(batch), *sizes, signature=signature), (1 / 16, -3))
-    outputs = []
-    for _ in range(draw(st.integers(1, 3)) if exact else 1):
-        form = draw(st.sampled_from(INT8_SIGNS if exact else INT8_SIGNS[:-1]))
-        x = model.sign8(x, form, grid)
-        for between in draw(st.lists(st.sampled_from(["pool", "zeros", "ones"]), max_size=2)):
-            x = (
-                model.pool8(x)
-                if between == "pool" and min(x.dims[1:3]) > 1
-                else model.pad8(x, None if between == "zeros" else 1.0)
-            )
-        weights = sign_weights(rng, draw(st.sampled_from([8, 33])), 3, 3, x.dims[3])
-        if draw(st.integers(0, 5)) == 0:
-            weights *= rng.integers(0, 3, weights.shape)
-        activation = draw(st.sampled_from(["none", "relu"]))
-        results = (step, -128 if activation == "relu" else int(rng.integers(-20, 20)))
-        same = draw(st.booleans()) or min(x.dims[1:3]) < 3
-        x = model.conv8(x, weights, dyadic(rng, len(weights)), results, same=same, activation=activation)
-        outputs.append(x)
-    if draw(st.booleans()):
-        rows = model.reshape8(model.sign8(x, "where", grid), batch, int(np.prod(x.dims[1:]))) if exact else None
-        if rows is not None:
-            weights = sign_weights(rng, 10, rows.dims[1], alpha=False)
-            outputs.append(model.dense8(rows, weights, dyadic(rng, 10), (1.0, 3)))
-            if draw(st.booleans()):
-                outputs.append(model.softmax8(outputs[-1]))
-    return Case(_finish(model, rng, *outputs[-2:]), seed, tolerance=0 if exact else 1)
-
-
-@st.composite
-def trained_graphs(draw: Draw) -> Case:
-    """Floats that training has put on grids, and weights with a grid for each channel, around layers of signs.
-
-    Every step is a power of two, and no finer one is rounded to it, so that int8 comes out the same; but for softmax.
-    """
-    seed = draw(st.integers(0, 2**16))
-    rng = np.random.default_rng(seed)
-    model = TrainedModel()
-    batch = draw(st.sampled_from([1, 4, -1]))
-    sizes = (draw(st.integers(4, 6)), draw(st.integers(4, 6)), draw(st.sampled_from([3, 8])))
-    signature = (batch, *sizes) if batch < 0 else None
-    x = model.fake(model.input(abs(batch), *sizes, signature=signature), (1 / 16, int(rng.integers(-20, 20))))
-    if draw(st.integers(0, 3)) == 0:
-        y = model.fake(model.input(abs(batch), *sizes, signature=signature), (1 / 8, 5))
-        x = model.fake(model.elementwise("ADD", x, y), (1 / 16, -3))
-    channels = draw(st.sampled_from([32, 40]))
-    kernel = model.fake_weights(rng.integers(-3, 4, (channels, 3, 3, sizes[2])), rng.choice([0.5, 1.0], channels))
-    bias = dyadic(rng, channels, step=1 / 16)
-    grid = (1 / 32, int(rng.integers(-20, 20)))
-    x = model.fake(model.conv(x, kernel, bias, same=True, activation=draw(ACTIVATIONS)), grid)
-    for _ in range(draw(st.integers(1, 2))):
-        before, before_grid = x, grid
-        if draw(st.integers(0, 2)) == 0 and min(x.dims[1:3]) > 1:
-            x = model.fake(model.max_pool(x, 2, 1), grid)
-        x = _sign(draw, model, x)
-        x = model.conv(x, sign_weights(rng, channels, 3, 3, channels), dyadic(rng, channels), same=True)
-        is_sum = before_grid[0] != _NO_TIES and draw(st.booleans())
-        grid = (1 / 8 if is_sum else _NO_TIES, int(rng.integers(-20, 20)))
-        x = model.fake(x if is_sum else _after(draw, model, rng, x), grid)
-        if is_sum and x.dims == before.dims:
-            grid = (1 / 32, 0)
-            x = model.fake(model.elementwise("ADD", x, before), grid)
-    outputs = [x]
-    tolerance = 0.0
-    if draw(st.booleans()):
-        columns = int(np.prod(x.dims[1:]))
-        x = model.fake(model.reshape(x, batch, columns), grid)
-        levels = rng.integers(-1, 2, (10, columns))
-        x = model.fake(model.dense(x, model.fake_weights(levels, np.full(1, 0.5))), (grid[0] / 2, 0))
-        outputs.append(x)
-        if draw(st.booleans()):
-            tolerance = 1 / 256
-            outputs.append(model.fake(model.op("SOFTMAX", [x], x.dims, beta=1.0), (1 / 256, -128)))
-    kinds = st.sampled_from(["float32", "int8"])
-    options = {"inference_input_type": draw(kinds), "inference_output_type": draw(kinds)}
-    return Case(_finish(model, rng, *outputs[-2:]), seed, tolerance, **options)
+    return Case(finish(model, rng, x, *outputs), seed)

@@ -117,6 +117,11 @@ def _takes_two_others(left: Left, reason: str) -> bool:
     return len(left.values) <= 3 and (left.padded or len(left.values) < 2 or not left.values <= {-1.0, 1.0})
 
 
+def _is_what_it_says(left: Left, reason: str) -> bool:
+    """Whether the input is nothing but the number that a reason names, and what pads it perhaps."""
+    return _takes_no_others(left, reason) or (left.padded and not left.moves)
+
+
 def _pads_unknown_size(left: Left, reason: str) -> bool:
     return left.op.options.padding == Padding.SAME and min(left.op.input(0).dims[1:3]) < 0
 
@@ -145,6 +150,8 @@ _TRUTH: dict[str, Callable[[Left, str], bool]] = {
     "not the output of a sign": _is_no_sign,
     "stands between the sign and it": lambda left, reason: 0.0 in left.values or _is_no_sign(left, reason),
     "takes two values that are not": _takes_two_others,
+    "whatever the model's is": _is_what_it_says,
+    "the opposite of a sign": lambda left, reason: left.values <= {-1.0, 1.0},
     "and is padded with": _takes_no_others,
     "takes maxima against a sign": _takes_no_others,
     "depends on a size that is not known": _pads_unknown_size,

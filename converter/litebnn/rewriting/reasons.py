@@ -25,13 +25,16 @@ def why_no_sign(graph: Graph, tensor: Tensor) -> str:
             break
         if op.name == LCE_DEQUANTIZE and passed:
             return next(filter(None, map(_obstacle, passed)), f"{_farthest(passed)} stands between the sign and it")
+        two_values = None if op.name == LCE_DEQUANTIZE else find_two_values(graph, tensor)
+        if two_values is not None and (two_values.high, two_values.low) == (-1.0, 1.0):
+            return "its input is the opposite of a sign"
         if op.name == "SIGN":
             return _why_sign_is_none(graph, op)
         if (value := find_constant(graph, tensor)) is not None:
             return f"its input is {value:g}, whatever the model's is"
         if op.name in ("ROUND", "FLOOR"):
             return "its input takes several levels (a DoReFa quantizer), not ±1"
-        if op.name != LCE_DEQUANTIZE and find_two_values(graph, tensor) is not None:
+        if two_values is not None:
             return "its input takes two values that are not ±1"
         if op.name not in _PASSED and not facts(op).moves and not facts(op).keeps_signs:
             break

@@ -65,8 +65,8 @@ def _operand(graph: Graph, sign: Sign, before: Op) -> Tensor:
         return inverse
     rising = sign.comparison in ("GREATER_EQUAL", "GREATER")
     x, threshold, is_strict = sign.x, np.asarray(sign.threshold, np.float32), sign.comparison in ("GREATER", "LESS")
-    if x.type == "INT8" and rising and threshold == 0:
-        return x
+    if rising and not np.any(threshold) and not is_strict:  # LceQuantize reads int8 as it is
+        return x if x.type == "INT8" else as_float(graph, x, before=before)
     if x.type != "FLOAT32":  # half a step below the threshold there is no number of the grid
         step, _ = x.per_tensor_quantization or (1.0, 0)
         x, threshold, is_strict = as_float(graph, x, before=before), np.asarray(threshold - step / 2, np.float32), False

@@ -160,9 +160,13 @@ class _Evaluation:
 
     def _of_what_is_packed(self, part: Steps, sources: set[Tensor | None]) -> Steps:
         packed = self._graph.producer(bits_of(self._graph, part.x))
-        if packed is None or packed.name != LCE_QUANTIZE or packed.input(0) not in sources:
+        if packed is None or packed.name != LCE_QUANTIZE:
             return part
-        return part if packed.input(0).type == "BOOL" else replace(part, x=packed.input(0))
+        source = packed.input(0)
+        numbers = self._graph.producer(source)
+        if numbers is not None and numbers.name == "DEQUANTIZE" and source not in sources:
+            source = numbers.input(0)
+        return replace(part, x=source) if source in sources and source.type != "BOOL" else part
 
 
 def _stored(op: Op, result: Steps) -> Steps | None:

@@ -1,0 +1,163 @@
+"""Random graphs that TensorFlow has quantized, or that training has put on grids."""
+
+from __future__ import annotations
+
+import numpy as np
+from hypothesis import strategies as st
+
+from litebnn.graph import Array, Tensor
+from tests.support.float_models import dyadic, sign_weights
+from tests.support.quantized_models import (
+    EXACT_GRID,
+    INT8_SIGNS,
+    NO_MINUS_GRID,
+    USUAL_GRID,
+    Grid,
+    Int8Model,
+    Int16Model,
+    TrainedModel,
+)
+from tests.support.random_graphs import ACTIVATIONS, Case, Draw, after, finish, sign_of
+
+# No sum of fractions of two ends in the middle between two multiples of it, where runtimes round one way or the other.
+_NO_TIES = float(np.float32(np.pi / 10))
+
+
+@st.composite
+def int8_graphs(draw: Draw) -> Case:
+    """Signs of int8 values, what may stand between, and int8 layers, one of other weights now and then.
+
+    On a grid that holds 1 and -1 all levels come out the same, so that layers follow each other; on others a level may
+    be rounded to its neighbour, and a sign turn over by it.
+    """
+    seed = draw(st.integers(0, 2**16))
+    rng = np.random.default_rng(seed)
+    model = Int8Model()
+    grid = draw(st.sampled_from([EXACT_GRID, EXACT_GRID, USUAL_GRID, NO_MINUS_GRID]))
+    exact = grid == EXACT_GRID
+    step = 1 / 8 if exact else float(rng.uniform(0.02, 0.2))
+    batch = draw(st.sampled_from([1, 4, -1]))
+    sizes = (draw(st.integers(4, 6)), draw(st.integers(4, 6)), draw(st.sampled_from([32, 40])))
+    signature = (batch, *sizes) if batch < 0 else None
+    x = model.input8((1 / 16, int(rng.integers(-128, 20))), abs(batch), *sizes, signature=signature)
+    if draw(st.integers(0, 3)) == 0:
+        x = model.add8(x, model.input8((1 / 8, 5), abs(batch), *sizes, signature=signature), (1 / 16, -3))
+    outputs = []
+    for _ in range(draw(st.integers(1, 3)) if exact else 1):
+        form = draw(st.sampled_from(INT8_SIGNS if exact else INT8_SIGNS[:-1]))
+        x = model.sign8(x, form, grid)
+        for between in draw(st.lists(st.sampled_from(["pool", "zeros", "ones"]), max_size=2)):
+            x = (
+                model.pool8(x)
+                if between == "pool" and min(x.dims[1:3]) > 1
+                else model.pad8(x, None if between == "zeros" else 1.0)
+            )
+        weights = sign_weights(rng, draw(st.sampled_from([8, 33])), 3, 3, x.dims[3])
+        if draw(st.integers(0, 5)) == 0:
+            weights *= rng.integers(0, 3, weights.shape)
+        activation = draw(st.sampled_from(["none", "relu"]))
+        results = (step, -128 if activation == "relu" else int(rng.integers(-20, 20)))
+        x = _conv8(draw, model, rng, x, weights, results, activation)
+        outputs.append(x)
+    if draw(st.booleans()):
+        rows = model.reshape8(model.sign8(x, "where", grid), batch, int(np.prod(x.dims[1:]))) if exact else None
+        if rows is not None:
+            weights = sign_weights(rng, 10, rows.dims[1], alpha=False)
+            outputs.append(model.dense8(rows, weights, dyadic(rng, 10), (1.0, 3)))
+            if draw(st.booleans()):
+                outputs.append(model.softmax8(outputs[-1]))
+    return Case(finish(model, rng, *outputs[-2:]), seed, tolerance=0 if exact else 1)
+
+
+def _conv8(
+    draw: Draw,
+    model: Int8Model,
+    rng: np.random.Generator,
+    x: Tensor,
+    weights: Array,
+    grid: Grid,
+    activation: str = "none",
+) -> Tensor:
+    """A convolution, perhaps the long way round to a dilation."""
+    bias = dyadic(rng, len(weights))
+    if draw(st.integers(0, 3)) > 0:
+        same = draw(st.booleans()) or min(x.dims[1:3]) < 3
+        return model.conv8(x, weights, bias, grid, same=same, activation=activation)
+    x = model.as_(x, model.space_to_batch(x, [2, 2], [(2 + size % 2, 2) for size in x.dims[1:3]]), 2)
+    x = model.conv8(x, weights, bias, grid, same=False, activation=activation)
+    return model.as_(x, model.batch_to_space(x, [2, 2], [(0, 0), (0, 0)]), 2)
+
+
+@st.composite
+def int16_graphs(draw: Draw) -> Case:
+    """Layers of int16, and signs of them, which TensorFlow leaves in float, in any form."""
+    seed = draw(st.integers(0, 2**16))
+    rng = np.random.default_rng(seed)
+    model = Int16Model()
+    batch = draw(st.sampled_from([1, 4, -1]))
+    sizes = (draw(st.integers(4, 6)), draw(st.integers(4, 6)), draw(st.sampled_from([3, 8])))
+    x = model.quantize8(model.input(abs(batch), *sizes, signature=(batch, *sizes) if batch < 0 else None), (1 / 256, 0))
+    weights = rng.standard_normal((draw(st.sampled_from([32, 40])), 3, 3, sizes[2]))
+    x = model.conv8(x, weights, dyadic(rng, len(weights)), (1 / 32, 0), same=True, activation=draw(ACTIVATIONS))
+    outputs = []
+    for _ in range(draw(st.integers(1, 3))):
+        x = model.quantize8(sign_of(draw, model, model.dequantize8(x)), (1 / 32767, 0))
+        if draw(st.integers(0, 2)) == 0:
+            x = model.pool8(x) if min(x.dims[1:3]) > 1 else model.pad8(x, None)
+        x = _conv8(draw, model, rng, x, sign_weights(rng, draw(st.sampled_from([8, 32])), 3, 3, x.dims[3]), (1 / 32, 0))
+        outputs.append(model.dequantize8(x))
+    if draw(st.booleans()):
+        x = model.quantize8(sign_of(draw, model, model.dequantize8(x)), (1 / 32767, 0))
+        rows = model.reshape8(x, batch, int(np.prod(x.dims[1:])))
+        weights = sign_weights(rng, 10, rows.dims[1], alpha=False)
+        outputs.append(model.dequantize8(model.dense8(rows, weights, dyadic(rng, 10), (1 / 8, 0))))
+    return Case(finish(model, rng, *outputs[-2:]), seed)
+
+
+@st.composite
+def trained_graphs(draw: Draw) -> Case:
+    """Floats that training has put on grids, and weights with a grid for each channel, around layers of signs.
+
+    Every step is a power of two, and no finer one is rounded to it, so that int8 comes out the same; but for softmax.
+    """
+    seed = draw(st.integers(0, 2**16))
+    rng = np.random.default_rng(seed)
+    model = TrainedModel()
+    batch = draw(st.sampled_from([1, 4, -1]))
+    sizes = (draw(st.integers(4, 6)), draw(st.integers(4, 6)), draw(st.sampled_from([3, 8])))
+    signature = (batch, *sizes) if batch < 0 else None
+    x = model.fake(model.input(abs(batch), *sizes, signature=signature), (1 / 16, int(rng.integers(-20, 20))))
+    if draw(st.integers(0, 3)) == 0:
+        y = model.fake(model.input(abs(batch), *sizes, signature=signature), (1 / 8, 5))
+        x = model.fake(model.elementwise("ADD", x, y), (1 / 16, -3))
+    channels = draw(st.sampled_from([32, 40]))
+    kernel = model.fake_weights(rng.integers(-3, 4, (channels, 3, 3, sizes[2])), rng.choice([0.5, 1.0], channels))
+    bias = dyadic(rng, channels, step=1 / 16)
+    grid = (1 / 32, int(rng.integers(-20, 20)))
+    x = model.fake(model.conv(x, kernel, bias, same=True, activation=draw(ACTIVATIONS)), grid)
+    for _ in range(draw(st.integers(1, 2))):
+        before, before_grid = x, grid
+        if draw(st.integers(0, 2)) == 0 and min(x.dims[1:3]) > 1:
+            x = model.fake(model.max_pool(x, 2, 1), grid)
+        x = sign_of(draw, model, x)
+        x = model.conv(x, sign_weights(rng, channels, 3, 3, channels), dyadic(rng, channels), same=True)
+        is_sum = before_grid[0] != _NO_TIES and draw(st.booleans())
+        grid = (1 / 8 if is_sum else _NO_TIES, int(rng.integers(-20, 20)))
+        x = model.fake(x if is_sum else after(draw, model, rng, x), grid)
+        if is_sum and x.dims == before.dims:
+            grid = (1 / 32, 0)
+            x = model.fake(model.elementwise("ADD", x, before), grid)
+    outputs = [x]
+    tolerance = 0.0
+    if draw(st.booleans()):
+        columns = int(np.prod(x.dims[1:]))
+        x = model.fake(model.reshape(x, batch, columns), grid)
+        levels = rng.integers(-1, 2, (10, columns))
+        x = model.fake(model.dense(x, model.fake_weights(levels, np.full(1, 0.5))), (grid[0] / 2, 0))
+        outputs.append(x)
+        if draw(st.booleans()):
+            tolerance = 1 / 256
+            outputs.append(model.fake(model.op("SOFTMAX", [x], x.dims, beta=1.0), (1 / 256, -128)))
+    kinds = st.sampled_from(["float32", "int8"])
+    options = {"inference_input_type": draw(kinds), "inference_output_type": draw(kinds)}
+    return Case(finish(model, rng, *outputs[-2:]), seed, tolerance, **options)
