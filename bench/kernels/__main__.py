@@ -3,8 +3,9 @@
     python -m bench.kernels [--target=NAME] [--isa=NAME] [--against=NAME] [--threads=N] [--only=TEXT] [--model=NAME]
 
 For a target that is not this machine it prints guest instructions per binary multiply-add of each layer, counted by a
-plugin of qemu-user; for 64-bit Arm with each of its ISAs, and what llvm-mca makes of the layers' loops; with --model, a
-network of bench/zoo, also the instructions of one inference in benchmark_model.
+plugin of qemu-user, or for SME2 by the log of a newer one; for 64-bit Arm with each of its ISAs, and what llvm-mca
+makes of the layers' loops; with --model, a network of bench/zoo, also the instructions of one inference in
+benchmark_model.
 """
 
 import re
@@ -12,6 +13,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+from collections import Counter as Executions
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -22,19 +24,22 @@ from bench.zoo import model_file
 from toolchains.build import LIBRARY, first_error
 from toolchains.command_line import parser, run
 from toolchains.compilers import find_gcc
-from toolchains.emulate import emulator
+from toolchains.emulate import emulator, recent_emulator
 from toolchains.runtime_library import c_library_of, fetch_c_library, library_in
 from toolchains.targets import BUILD, ROOT, Target, ToolkitError, find_target
 
 FOLDER = BUILD / "bench"
 LAYERS = [f"bconv {f}x{f} {size}x{size}x{64 * 56 // size}" for f in (3, 1, 5) for size in (56, 28, 14, 7)]
 # The ISAs of 64-bit Arm, and the cores that they are modelled on by llvm-mca's names. It has the Cortex-A76 as an A57;
-# the pipeline of the Neoverse N1 is the A76's own.
+# the pipeline of the Neoverse N1 is the A76's own. It knows no core with SME2.
 CORES = {
     "neon64_tbl": ("neoverse-n1",),
     "neon64": ("cortex-a72", "neoverse-n1"),
     "neon64_in_order": ("cortex-a53", "cortex-a55"),
+    "sme2": (),
 }
+# The emulator's CPU with SME2, and vectors as long as in the first CPUs that were made.
+SME2_CPU = "max,sme512=on,sme-default-vector-length=64"
 
 Command = Sequence[str | Path]
 
@@ -89,6 +94,27 @@ class Counter:
         return output_of([*self._emulator, "-plugin", f"{self._plugin}{options}", "-d", "plugin", *command])
 
 
+class LogCounter:
+    """Counts as `Counter` does, by the log of an emulator that is linked statically and so loads no plugins."""
+
+    def __init__(self, target: Target, cpu: str) -> None:
+        self._emulator = [recent_emulator(target), "-cpu", cpu, "-L", f"/usr/{target.triple}"]
+
+    def run(self, command: Command) -> str:
+        return output_of([*self._emulator, *command])
+
+    def blocks(self, command: Command) -> Blocks:
+        log = ["-one-insn-per-tb", "-d", "exec,nochain", "-D", "/dev/stdout"]
+        executions: Executions[str] = Executions()
+        with subprocess.Popen([*self._emulator, *log, *command], stdout=subprocess.PIPE, text=True) as program:
+            assert program.stdout is not None
+            # The address of an instruction is the second one in the brackets.
+            executions.update(line.split("/", 2)[1] for line in program.stdout if line.startswith("Trace "))
+        if program.returncode:
+            raise ToolkitError(f"{command[0]} ended with code {program.returncode}")
+        return Executions({(int(address, 16), 1): times for address, times in executions.items()})
+
+
 @dataclass(frozen=True)
 class Layer:
     """What the emulator has counted of one run of a layer."""
@@ -102,7 +128,7 @@ class Layer:
         return sum(instructions * executions for (_, instructions), executions in self.blocks.items())
 
 
-def count_layer(counter: Counter, program: Path, isa: str, name: str, which: str = "only") -> Layer:
+def count_layer(counter: Counter | LogCounter, program: Path, isa: str, name: str, which: str = "only") -> Layer:
     """What the emulator counts of a layer, of those that kernels_bench knows or, with `which` "layer", of any shape."""
 
     def command(iterations: int) -> Command:
@@ -116,7 +142,7 @@ def count_layer(counter: Counter, program: Path, isa: str, name: str, which: str
     return Layer(name, macs, blocks)
 
 
-def count_layers(counter: Counter, program: Path, isa: str, only: str) -> list[Layer]:
+def count_layers(counter: Counter | LogCounter, program: Path, isa: str, only: str) -> list[Layer]:
     layers = [count_layer(counter, program, isa, name) for name in LAYERS if only in name]
     for layer in layers:
         each = layer.instructions / layer.macs
@@ -224,7 +250,12 @@ def measure(target: str, isa: str, against: str, threads: int, only: str, model:
     for name, cores in isas.items():
         if isa in ("", name):
             print(f"ISA {name}" if name else "")
-            layers = count_layers(counter, program, name, only)
+            try:
+                layer_counter = LogCounter(row, SME2_CPU) if name == "sme2" else counter
+            except ToolkitError as reason:
+                print(f"{name} is not counted: {reason}")
+                continue
+            layers = count_layers(layer_counter, program, name, only)
             if cores:
                 model_layers(row, program, layers, cores)
     if model:

@@ -94,6 +94,7 @@ extern const Isa kAvx2Isa;
 extern const Isa kNeon64Isa;
 extern const Isa kNeon64TblIsa;
 extern const Isa kNeon64InOrderIsa;
+extern const Isa kSme2Isa;
 extern const Isa kNeon32Isa;
 
 }  // namespace litebnn

@@ -16,9 +16,7 @@ const Isa* const kIsas[] = {
     &kAvx512Isa,
     &kAvx2Isa,
 #elif defined(__aarch64__)
-    &kNeon64TblIsa,
-    &kNeon64Isa,
-    &kNeon64InOrderIsa,
+    &kSme2Isa,     &kNeon64TblIsa, &kNeon64Isa, &kNeon64InOrderIsa,
 #elif defined(__arm__)
     &kNeon32Isa,
 #endif

@@ -93,6 +93,12 @@ ArmCores CpuCores() {
   return cores;
 }
 
+bool CpuHasSme2() {
+  // Not every C library's headers have it.
+  constexpr unsigned long kHwcap2Sme2 = 1ul << 37;
+  return (getauxval(AT_HWCAP2) & kHwcap2Sme2) != 0;
+}
+
 }  // namespace litebnn
 
 #endif  // __aarch64__

@@ -11,5 +11,6 @@ enum class ArmCores {
   kLookups,  // out of order, and as fast at looking up a vector of bytes as at adding one
 };
 ArmCores CpuCores();
+bool CpuHasSme2();
 }  // namespace litebnn
 #endif
