@@ -49,9 +49,9 @@ class BoardFacts:
 
 # The Raspberry Pi 3's system is of 32 bits, for which llvm-mca has no model of the Cortex-A53.
 BOARDS = (
-    BoardFacts("rpi3", "neon32", "0xd03", "cortex-a53", 1.2, 2.0, 8, counted="neon64_in_order"),
-    BoardFacts("rpi4", "neon64", "0xd08", "cortex-a72", 1.5, 4.0, 8),
-    BoardFacts("rpi5", "neon64_tbl", "0xd0b", "neoverse-n1", 2.4, 9.0, 16),
+    BoardFacts("rpi3", "neon32", "0xd03", "cortex-a53", 1.2, 2.0, 32, counted="neon64_in_order"),
+    BoardFacts("rpi4", "neon64", "0xd08", "cortex-a72", 1.5, 4.0, 32),
+    BoardFacts("rpi5", "neon64_tbl", "0xd0b", "neoverse-n1", 2.4, 9.0, 32),
 )
 # Sizes, channels in and out, taps.
 LAYERS = (

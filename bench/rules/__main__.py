@@ -27,7 +27,7 @@ from toolchains.command_line import parser, run
 from toolchains.targets import Target, ToolkitError, find_target
 
 # Output channels that an ISA of Arm computes together.
-TILES = {"neon64_tbl": 16, "neon64": 8, "neon64_in_order": 8, "neon32": 8}
+TILES = {"neon64_tbl": 32, "neon64": 32, "neon64_in_order": 32, "neon32": 32}
 # The core whose cycles an ISA's prices are in.
 CORE = {"neon64_tbl": "neoverse-n1", "neon64": "cortex-a72", "neon64_in_order": "cortex-a53"}
 
@@ -86,8 +86,8 @@ def replace_prices(target: str, passes: int, only: str) -> None:
     for each in counted(chosen, row) if row.triple else timed(chosen, passes):
         print(f"{each.rule:<28} {each.isa:<16} {each.kept:10.4g} {each.broken:10.4g} {each.unit}  {each.loss:5.0%}")
         found.append(each)
-    old = read_prices(FILE.read_text(encoding="utf-8")) if FILE.exists() else ()
     names = [rule.name for rule in RULES]
+    old = [each for each in read_prices(FILE.read_text(encoding="utf-8")) if each.rule in names]
     table = {(each.rule, each.isa): each for each in (*old, *found)}
     rows = sorted(table.values(), key=lambda each: names.index(each.rule))
     lines = ",\n".join(json.dumps(asdict(each)) for each in rows)

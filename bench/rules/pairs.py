@@ -97,7 +97,6 @@ def pairs() -> Iterator[Pair]:
     )
     yield _activation()
     yield _residual()
-    yield _floats_between()
     yield _flatten()
 
 
@@ -128,19 +127,6 @@ def _residual() -> Pair:
 
     example = f"{size}×{size}×{channels}: RELU behind the sum, or RELU6"
     return _per_value("residual sum", example, block(Activation.RELU), block(Activation.RELU6), 2 * size**2 * channels)
-
-
-def _floats_between() -> Pair:
-    size, channels = 28, 128
-    kept = _signs(size, channels).bconv(channels, channels, 3, type="INT32").bconv(channels, channels, 3)
-    broken = _signs(size, channels).bconv(channels, channels, 3).pack().bconv(channels, channels, 3)
-    return _per_value(
-        "floats between layers",
-        f"{size}×{size}×{channels}: signs between two layers, or floats",
-        kept,
-        broken,
-        size**2 * channels,
-    )
 
 
 def _flatten() -> Pair:

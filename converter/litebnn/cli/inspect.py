@@ -6,6 +6,7 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from litebnn.cli.model_explorer_file import add_model_explorer, check_model_explorer, write_node_data
 from litebnn.cli.parsing import add_command, add_json
 
 if TYPE_CHECKING:
@@ -20,16 +21,26 @@ def add_to(commands: Any) -> None:
         "show a .tflite file op by op, and what it costs",
         "inspect model.tflite",
         "inspect model.tflite --json > model.json",
+        "inspect model.tflite --model-explorer times.json --board rpi4",
     )
     parser.add_argument("model", type=Path, metavar="MODEL", help=".tflite file, converted or not")
     add_json(parser)
+    add_model_explorer(parser)
+    parser.add_argument(
+        "--board", default="host", help="whose times --model-explorer writes; by default this machine's"
+    )
     parser.set_defaults(run=_run)
 
 
 def _run(options: argparse.Namespace) -> None:
     from litebnn.report.inspection import inspect_model
+    from litebnn.report.node_data import estimated_node_data
 
-    print_inspection(inspect_model(options.model), as_json=options.json)
+    check_model_explorer(options.model_explorer)
+    inspection = inspect_model(options.model)
+    if options.model_explorer:
+        write_node_data(options.model_explorer, estimated_node_data(inspection, options.board))
+    print_inspection(inspection, as_json=options.json)
 
 
 def print_inspection(inspection: Inspection, *, as_json: bool) -> None:

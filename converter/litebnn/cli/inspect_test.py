@@ -15,7 +15,7 @@ def test_inspect_shows_every_op_totals_and_what_the_times_are_worth(capsys: pyte
     out = capsys.readouterr().out
     assert "LceBconv2d" in out
     assert "bits" in out
-    assert "an estimate, within" in out
+    assert "an estimate, at most" in out
     assert " all " in out
 
 
@@ -25,7 +25,7 @@ def test_json_is_all_that_is_printed(name: str, capsys: pytest.CaptureFixture[st
     found = json.loads(capsys.readouterr().out)
     assert found["name"] == f"{name}.tflite"
     assert found["totals"]["seconds"]["host"] == pytest.approx(sum(row["seconds"]["host"] for row in found["ops"]))
-    assert found["boards"][0]["board"] == "host"
+    assert found["boards"][0]["name"] == "host"
 
 
 @pytest.mark.parametrize("content", [b"", b"hello" * 100, MODEL.read_bytes()[:-500]])
@@ -74,3 +74,13 @@ def test_shapes_are_numbers(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit):
         cli.main(["summary", "a:b", "--input-shape=1,x"])
     assert "1,x is no shape" in capsys.readouterr().err
+
+
+def test_estimated_times_are_written_for_model_explorer(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "times.json"
+    assert cli.main(["inspect", str(MODEL), "--model-explorer", str(path)]) == 0
+    assert json.loads(path.read_text())["results"]["0"]["value"] > 0
+    path.unlink()
+    assert cli.main(["inspect", str(MODEL), "--model-explorer", str(path), "--board=moon"]) == 1
+    assert "nothing is estimated for moon" in capsys.readouterr().err
+    assert not path.exists()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Collection, Mapping
-from dataclasses import asdict, dataclass, field, fields, replace
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -108,14 +108,14 @@ class Board:
     """What the times of a board are estimated from.
 
     Attributes:
-        board: "rpi3", "rpi4", "rpi5" or "host".
+        name: "rpi3", "rpi4", "rpi5" or "host".
         description: the board in words.
         isa: the instruction set that litebnn takes there.
         source: where its figures come from, and how far they have been found off.
         error: the largest share by which an estimated network was off what was measured; None where no board was there.
     """
 
-    board: str
+    name: str
     description: str
     isa: str
     source: str
@@ -164,7 +164,7 @@ class Inspection:
     @property
     def seconds(self) -> dict[str, float]:
         """Estimated time of one inference on each board, of the ops that something is known of."""
-        return {board.board: sum(row.seconds.get(board.board, 0.0) for row in self.ops) for board in self.boards}
+        return {board.name: sum(row.seconds.get(board.name, 0.0) for row in self.ops) for board in self.boards}
 
     @property
     def broken_rules(self) -> tuple[BrokenRule, ...]:
@@ -235,7 +235,7 @@ def _inspect(model: Model, name: str, file_bytes: int) -> Inspection:
         inputs=tuple(index_of[tensor] for tensor in graph.inputs),
         outputs=tuple(index_of[tensor] for tensor in graph.outputs),
         other_ops=sum(len(other.ops) for other in model.graphs[1:]),
-        boards=tuple(Board(**{each.name: getattr(row, each.name) for each in fields(Board)}) for row in boards()),
+        boards=tuple(Board(row.board, row.description, row.isa, row.source, row.error) for row in boards()),
     )
 
 

@@ -187,13 +187,6 @@ def _residual(graph: Graph, op: Op) -> Iterator[Finding]:
         yield Finding("a sum that is not computed with its binary layer", values=math.prod(op.output.shape))
 
 
-def _floats_between(graph: Graph, op: Op) -> Iterator[Finding]:
-    if op.name != LCE_QUANTIZE or graph.sole_consumer(op.input(0)) is not op:
-        return
-    if is_float_bconv(graph.producer(op.input(0))):
-        yield Finding("floats between two binary layers", values=math.prod(op.input(0).shape))
-
-
 def _unpacked(graph: Graph, op: Op) -> Iterator[Finding]:
     if op.name != LCE_DEQUANTIZE:
         return
@@ -254,12 +247,6 @@ RULES = (
         "add right behind the batch norm, to a tensor of the same shape, with no more than a RELU behind",
         "the delegate adds while the outputs are in registers; another sum goes through memory once more",
         _residual,
-    ),
-    Rule(
-        "floats between layers",
-        "let nothing but a scale, a RELU or a max pool stand between a layer and the next sign",
-        "the layer could write bits, an output's 32nd part, and nothing would have to pack them",
-        _floats_between,
     ),
     Rule(
         "flatten",

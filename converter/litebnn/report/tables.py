@@ -7,20 +7,19 @@ from collections.abc import Sequence
 from litebnn.errors import printable
 from litebnn.report.inspection import Board, BrokenRule, Inspection, OpRow
 from litebnn.report.macs import Macs
-
-_UNITS = ("", "k", "M", "G", "T")
+from litebnn.report.units import amount, shape_text
 
 
 def columns(inspection: Inspection) -> list[str]:
     """The table's header; the first four columns are words, all others but the last two numbers."""
-    times = [f"{board.board} ms" for board in inspection.boards]
+    times = [f"{board.name} ms" for board in inspection.boards]
     return ["#", "layer", "op", "shape", "MACs", "weights B", "moved B", *times, "goes on", "fused"]
 
 
 def rows(inspection: Inspection) -> list[list[str]]:
     """A row for each op, and one of totals."""
     total = inspection.seconds
-    sums = [_milliseconds(total[board.board]) for board in inspection.boards]
+    sums = [_milliseconds(total[board.name]) for board in inspection.boards]
     sizes = [amount(inspection.weight_bytes), amount(inspection.activation_bytes)]
     last = ["", "all", "", "", _macs(inspection.macs), *sizes, *sums, "", ""]
     return [
@@ -29,10 +28,10 @@ def rows(inspection: Inspection) -> list[list[str]]:
 
 
 def _row(op: OpRow, boards: Sequence[Board]) -> list[str]:
-    times = [_milliseconds(op.seconds[board.board]) if board.board in op.seconds else "?" for board in boards]
+    times = [_milliseconds(op.seconds[board.name]) if board.name in op.seconds else "?" for board in boards]
     fused = f"in #{op.fused_into}" if op.fused_into is not None else ", ".join(op.fused)
-    window = f" {_shape(op.filter_shape[:2])}" if len(op.filter_shape) > 1 else ""
-    shape = f"{_shape(op.input_shape[1:])}{window} → {_shape(op.output_shape[1:])}"
+    window = f" {shape_text(op.filter_shape[:2])}" if len(op.filter_shape) > 1 else ""
+    shape = f"{shape_text(op.input_shape[1:])}{window} → {shape_text(op.output_shape[1:])}"
     sizes = [amount(op.weight_bytes), amount(op.activation_bytes)]
     return [str(op.index), op.name, op.op, shape, _macs(op.macs), *sizes, *times, op.output, fused]
 
@@ -62,22 +61,8 @@ def _board_line(board: Board) -> str:
     if board.error is None:
         error = "nothing was measured there to hold it against"
     else:
-        error = f"within {board.error:.0%} of what larq-zoo's networks took"
-    return f"{board.board}: {board.description}, one thread, {board.isa}; an estimate, {error} ({board.source})"
-
-
-def amount(count: float) -> str:
-    """A number in three digits.
-
-    >>> amount(115_605_504), amount(999), amount(0)
-    ('116M', '999', '0')
-    """
-    for unit in _UNITS:
-        if count < 999.5 or unit == _UNITS[-1]:
-            digits = 0 if count >= 99.95 or not unit else 1
-            return f"{count:.{digits}f}{unit}"
-        count /= 1000
-    raise AssertionError
+        error = f"at most {board.error:.0%} off what larq-zoo's networks took"
+    return f"{board.name}: {board.description}, one thread, {board.isa}; an estimate, {error} ({board.source})"
 
 
 def _macs(macs: Macs) -> str:
@@ -86,7 +71,3 @@ def _macs(macs: Macs) -> str:
 
 def _milliseconds(seconds: float) -> str:
     return f"{seconds * 1e3:.3f}"
-
-
-def _shape(shape: Sequence[int]) -> str:
-    return "×".join(map(str, shape)) or "1"
