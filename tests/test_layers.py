@@ -34,7 +34,7 @@ PYTHON_LAYERS: Layers = {
     "child": ["errors"],
     "model_files": ["errors"],
     "unique_names": [],
-    "keras": [],
+    "keras": ["errors"],
     "torch": [],
     "contract": ["errors"],
     "graph": ["contract"],
@@ -47,9 +47,10 @@ PYTHON_LAYERS: Layers = {
     "report": ["child", "rewriting", "runtime"],
     "calibration": ["options", "passes", "runtime"],
     "benchmark": ["runtime"],
+    "evaluate": ["runtime"],
     "model_explorer": ["report"],
     "convert": ["calibration", "frontends", "report"],
-    "__init__": ["convert"],
+    "__init__": ["convert", "evaluate"],
     "cli": ["__init__", "benchmark"],
 }
 
@@ -100,7 +101,10 @@ def modules(folder: Path) -> list[Path]:
 
 
 def imported_by(file: Path) -> Iterator[str]:
-    """The names that a module imports of the package, anywhere in it: litebnn.graph.Graph."""
+    """The names that a module imports of the package, anywhere in it: litebnn.graph.Graph.
+
+    The version is no layer's, and any module may name it.
+    """
     for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
         if isinstance(node, ast.Import):
             names = [alias.name for alias in node.names]
@@ -111,7 +115,7 @@ def imported_by(file: Path) -> Iterator[str]:
             names = [f"{module}.{alias.name}" for alias in node.names]
         else:
             continue
-        yield from (name for name in names if name.split(".")[0] == "litebnn")
+        yield from (name for name in names if name.split(".")[0] == "litebnn" and name != "litebnn.__version__")
 
 
 def module_of(name: str) -> str:
@@ -181,7 +185,7 @@ def test_violations_are_seen() -> None:
 def test_nobody_imports_what_a_module_keeps_to_itself() -> None:
     for file in modules(PACKAGE):
         last = [name.rpartition(".")[2] for name in imported_by(file)]
-        assert [name for name in last if name.startswith("_") and name != "__version__"] == [], file
+        assert [name for name in last if name.startswith("_")] == [], file
 
 
 def test_a_pass_imports_no_other_pass() -> None:
