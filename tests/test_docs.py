@@ -261,3 +261,10 @@ def test_times_of_the_zoo_are_those_that_were_measured() -> None:
         assert [float(cell) for cell in cells] == [
             pytest.approx(number, abs=0.051) for number in (ours, best, default, other, best / ours, other / ours)
         ]
+
+
+def test_commands_are_those_of_the_command_line() -> None:
+    """In the order in which `litebnn --help` lists them."""
+    [commands] = (action for action in cli.command_line_parser()._actions if action.dest == "command")
+    rows = [code(name)[0] for name, _ in table("docs/command-line.md", "command")]
+    assert rows == [f"litebnn {name}" for name in commands.choices]

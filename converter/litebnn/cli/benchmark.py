@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import re
-import subprocess
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -161,6 +160,8 @@ def _float_models(options: argparse.Namespace) -> list[Path]:
 
 def _has_larq(python: str) -> bool:
     """Whether a Python has Larq Compute Engine, which is said where it has not."""
+    import subprocess
+
     code = "from importlib.metadata import version; print(version('larq-compute-engine'))"
     try:
         done = subprocess.run([python or sys.executable, "-c", code], capture_output=True, text=True)

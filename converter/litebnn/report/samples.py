@@ -56,7 +56,7 @@ def run(interpreter: Interpreter, samples: list[list[Array]]) -> list[Array]:
     for sample in samples:
         arrays = [_quantized(array, *grid) for array, grid in zip(sample, grids, strict=True)]
         results.append(arrays_of(interpreter.predict(arrays)))
-    columns = [np.concatenate(column) for column in zip(*results, strict=True)]
+    columns = [np.concatenate([np.atleast_1d(array) for array in column]) for column in zip(*results, strict=True)]
     return [_dequantized(column, grid) for column, grid in zip(columns, interpreter.output_quantization, strict=True)]
 
 
