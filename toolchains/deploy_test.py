@@ -346,7 +346,9 @@ def test_the_command_line_measures_there_too(board, tmp_path, capfd):
     model = ROOT / "tests" / "golden" / "residual.lce.tflite"
     options = [f"--host={board.host}", f"--identity={board.identity}", f"--folder={tmp_path / 'board'}", "--runs=7"]
     assert cli.main(["benchmark", str(model), "--threads=1,2", "--json", *options]) == 0
-    found = json.loads(capfd.readouterr().out)["measurements"]
+    printed = json.loads(capfd.readouterr().out)
+    assert printed["host"] == board.host
+    found = printed["measurements"]
     assert [(one["model"], one["threads"], one["runs"]) for one in found] == [(str(model), 1, 7), (str(model), 2, 7)]
     for one in found:
         assert 0 < one["seconds"]["best"] <= one["seconds"]["p50"] <= one["seconds"]["p99"]

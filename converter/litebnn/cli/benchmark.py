@@ -104,7 +104,7 @@ def _run(options: argparse.Namespace) -> None:
     if options.report:
         write_whole(options.report, _page(found, options.host))
     if options.json:
-        print_json({"measurements": [one.to_dict() for one in found]})
+        print_json({"host": options.host or None, "measurements": [one.to_dict() for one in found]})
     else:
         _print(found)
 

@@ -70,7 +70,9 @@ def _run(options: argparse.Namespace) -> int:
     inputs = None if options.input is None else _arrays(options.input, contents[0])
     with progress("comparing") as show:
         comparison = compare_models(contents[0], contents[1], inputs, samples=options.samples, seed=options.seed)
-        times = measure([Contender(path) for path in paths], runs=options.runs, progress=show) if options.runs else []
+        times = []
+        if options.runs:
+            times = measure([Contender(path) for path in paths], runs=options.runs, ops=False, progress=show)
     if options.json:
         measurements = [one.to_dict() for one in times]
         print_json({"models": [str(path) for path in paths], **comparison.to_dict(), "measurements": measurements})
