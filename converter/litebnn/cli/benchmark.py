@@ -180,11 +180,10 @@ def _has_larq(python: str) -> bool:
 def _page(found: list[Measurement], host: str) -> bytes:
     """The report of the first measurement's model, with what was measured of it on each number of threads."""
     from litebnn.benchmark import LITEBNN
-    from litebnn.model_files import read_file
+    from litebnn.report.inspection import inspect_model
 
-    model = found[0].contender.model
     times = [_times(one, host or "this machine") for one in found if one.ops and one.contender.runtime == LITEBNN]
-    return page_of(read_file(model), model.name, measured=times)
+    return page_of(inspect_model(found[0].contender.model), measured=times)
 
 
 def _times(one: Measurement, machine: str) -> Times:

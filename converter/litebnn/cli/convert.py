@@ -63,6 +63,7 @@ def _run(options: argparse.Namespace) -> None:
     from litebnn.convert import convert_tflite
     from litebnn.frontends.files import file_to_tflite
     from litebnn.model_files import check_destination, write_whole
+    from litebnn.report.inspection import inspect_model
 
     check_destination(options.output, ".tflite")
     check_report(options.report, options.model, options.output)
@@ -85,7 +86,7 @@ def _run(options: argparse.Namespace) -> None:
             return_report=True,
             progress=lambda step: show(step.replace("_", " ")),
         )
-    page = page_of(converted, options.output.name, report) if options.report else b""
+    page = page_of(inspect_model(converted, name=options.output.name), report) if options.report else b""
     write_whole(options.output, converted)
     if options.report:
         write_whole(options.report, page)

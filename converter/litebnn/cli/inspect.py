@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from litebnn.cli.model_explorer_file import add_model_explorer, check_model_explorer, write_node_data
 from litebnn.cli.parsing import add_command, add_json
+from litebnn.cli.report_file import add_report, check_report, page_of
 
 if TYPE_CHECKING:
     from litebnn.report.inspection import Inspection
@@ -21,9 +22,11 @@ def add_to(commands: Any) -> None:
         "show a .tflite file op by op, and what it costs",
         "inspect model.tflite",
         "inspect model.tflite --json > model.json",
+        "inspect model.tflite --report report.html",
         "inspect model.tflite --model-explorer times.json --board rpi4",
     )
     parser.add_argument("model", type=Path, metavar="MODEL", help=".tflite file, converted or not")
+    add_report(parser)
     add_json(parser)
     add_model_explorer(parser)
     parser.add_argument(
@@ -36,19 +39,23 @@ def _run(options: argparse.Namespace) -> None:
     from litebnn.report.inspection import inspect_model
     from litebnn.report.node_data import estimated_node_data
 
+    check_report(options.report, options.model)
     check_model_explorer(options.model_explorer)
     inspection = inspect_model(options.model)
     if options.model_explorer:
         write_node_data(options.model_explorer, estimated_node_data(inspection, options.board))
-    print_inspection(inspection, as_json=options.json)
+    show(inspection, options)
 
 
-def print_inspection(inspection: Inspection, *, as_json: bool) -> None:
-    """Prints a table of the ops and what is to be said of them, or the same as JSON."""
+def show(inspection: Inspection, options: argparse.Namespace) -> None:
+    """Prints a table of the ops and what is to be said of them, or the same as JSON; writes the page of `--report`."""
     from litebnn.cli.output import print_json, print_table
+    from litebnn.model_files import write_whole
     from litebnn.report import tables
 
-    if as_json:
+    if options.report:
+        write_whole(options.report, page_of(inspection))
+    if options.json:
         print_json(inspection.to_dict())
         return
     header = tables.columns(inspection)

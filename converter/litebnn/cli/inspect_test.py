@@ -28,6 +28,17 @@ def test_json_is_all_that_is_printed(name: str, capsys: pytest.CaptureFixture[st
     assert found["boards"][0]["name"] == "host"
 
 
+def test_the_page(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    page = tmp_path / "report.html"
+    assert cli.main(["inspect", str(MODEL), "--report", str(page)]) == 0
+    assert "<dt>Time, estimated</dt>" in page.read_text(encoding="utf-8")
+    assert "LceBconv2d" in capsys.readouterr().out
+    assert cli.main(["inspect", str(page), "--report", str(page)]) == 1
+    assert "expected another name for the report" in capsys.readouterr().err
+    assert cli.main(["summary", str(page), "--report", str(page)]) == 1
+    assert "expected another name for the report" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize("content", [b"", b"hello" * 100, MODEL.read_bytes()[:-500]])
 def test_what_is_no_model_is_one_line(content: bytes, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = tmp_path / "model.tflite"

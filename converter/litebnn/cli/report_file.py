@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from litebnn.report.conversion import ConversionReport
+    from litebnn.report.inspection import Inspection
     from litebnn.report.page import Times
 
 
@@ -44,19 +45,15 @@ def check_report(report: Path | None, *others: Path | None) -> None:
 
 
 def page_of(
-    model: bytes, name: str, conversion: ConversionReport | None = None, measured: Sequence[Times] = ()
+    inspection: Inspection, conversion: ConversionReport | None = None, measured: Sequence[Times] = ()
 ) -> bytes:
-    """The page about a model.
+    """The page's file.
 
     Args:
-        model: a `.tflite` file's content.
-        name: what the page calls it.
+        inspection: what the model consists of.
         conversion: what made it, where it was converted.
         measured: times of its ops.
     """
-    from dataclasses import replace
-
-    from litebnn.report.inspection import inspect_model
     from litebnn.report.page import report_page
 
-    return report_page(replace(inspect_model(model), name=name), conversion, measured).encode("utf-8")
+    return report_page(inspection, conversion, measured).encode("utf-8")

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from litebnn.cli.parsing import add_command, add_json
+from litebnn.cli.report_file import add_report, check_report
 
 
 def add_to(commands: Any) -> None:
@@ -18,6 +19,7 @@ def add_to(commands: Any) -> None:
         "summary networks:quicknet",
         "summary networks:BinaryNet --input-shape=1,3,32,32",
         "summary untrained.keras --json > untrained.json",
+        "summary untrained.keras --report report.html",
     )
     parser.add_argument(
         "model",
@@ -32,6 +34,7 @@ def add_to(commands: Any) -> None:
         metavar="N,C,H,W",
         help="shape of a PyTorch module's input; once for each input, in order",
     )
+    add_report(parser)
     add_json(parser)
     parser.set_defaults(run=_run)
 
@@ -46,7 +49,7 @@ def _shape(text: str) -> tuple[int, ...]:
 def _run(options: argparse.Namespace) -> None:
     import warnings
 
-    from litebnn.cli.inspect import print_inspection
+    from litebnn.cli.inspect import show as show_inspection
     from litebnn.cli.progress import progress
     from litebnn.convert import convert_tflite
     from litebnn.errors import boundary
@@ -54,6 +57,7 @@ def _run(options: argparse.Namespace) -> None:
     from litebnn.frontends.files import file_to_tflite
     from litebnn.report.inspection import inspect_model
 
+    check_report(options.report, Path(options.model))
     is_function = ":" in options.model and not Path(options.model).exists()
     with progress(f"building {options.model}") as show, warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -64,4 +68,4 @@ def _run(options: argparse.Namespace) -> None:
                 source = file_to_tflite(Path(options.model))
         converted = convert_tflite(source, progress=lambda step: show(step.replace("_", " ")))
         inspection = inspect_model(converted, name=options.model)
-    print_inspection(inspection, as_json=options.json)
+    show_inspection(inspection, options)
