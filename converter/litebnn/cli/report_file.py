@@ -54,6 +54,8 @@ def page_of(
         conversion: what made it, where it was converted.
         measured: times of its ops.
     """
+    from litebnn.errors import boundary
     from litebnn.report.page import report_page
 
-    return report_page(inspection, conversion, measured).encode("utf-8")
+    with boundary():
+        return report_page(inspection, conversion, measured).encode("utf-8")

@@ -21,7 +21,8 @@ class ConversionReport:
 
     Attributes:
         layers: one row for each convolution and dense layer of the source, in order of execution.
-        warnings: what to change in the model, one line each, beginning with the layer's name.
+        noted: what happened to tensors and ops that one should know of; one line each, beginning with their names.
+        advice: what to change in the model, one line each, beginning with the layer's name.
         bytes_before, bytes_after: sizes of the files.
         status: "converted", "already converted" or "no binary layer".
         verification: what `verify` found; None where it was not asked for.
@@ -32,11 +33,17 @@ class ConversionReport:
     """
 
     layers: tuple[Layer, ...]
-    warnings: tuple[str, ...]
+    noted: tuple[str, ...]
+    advice: tuple[str, ...]
     bytes_before: int
     bytes_after: int
     status: str
     verification: Verification | None
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """What one should know of, then what to change."""
+        return (*self.noted, *self.advice)
 
     @property
     def difference(self) -> float | None:
@@ -101,7 +108,7 @@ def row_of(layer: Layer) -> tuple[str, ...]:
 def make_report(
     notes: Notes, model: Model, bytes_before: int, bytes_after: int, status: str, verification: Verification | None
 ) -> ConversionReport:
-    advice = advise(model, notes) if status == "converted" else ()
+    advice = tuple(advise(model, notes)) if status == "converted" else ()
     return ConversionReport(
-        tuple(notes.layers), (*notes.warnings, *advice), bytes_before, bytes_after, status, verification
+        tuple(notes.layers), tuple(notes.warnings), advice, bytes_before, bytes_after, status, verification
     )

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from litebnn.errors import printable
 from litebnn.report.anatomy import short_name
 from litebnn.report.inspection import BrokenRule, Inspection, OpRow
 from litebnn.report.page.drawing import OTHER, PRECISIONS, precision_of
 from litebnn.report.units import amount, share
+from litebnn.rewriting.notes import Layer
 
 if TYPE_CHECKING:
     from litebnn.report.conversion import ConversionReport
@@ -68,13 +68,18 @@ class Metric:
 
 
 @dataclass(frozen=True)
-class BrokenRuleOfLayers:
-    """A rule that several layers break in the same way, and what it costs in all of them, in words."""
+class RuleBroken:
+    """A rule that layers break.
 
-    found: str
+    Attributes:
+        fix: what to do.
+        costs: what it costs in all of them, in words.
+        layers: their indices, by what is found there.
+    """
+
     fix: str
-    rows: tuple[int, ...]
     costs: str
+    layers: dict[str, list[int]]
 
 
 def precisions_in(inspection: Inspection) -> list[str]:
@@ -126,33 +131,42 @@ def _cell(value: float | None, unit: str) -> str:
     return "?" if value is None else amount(value, unit) if value else "–"
 
 
-def broken_rules(inspection: Inspection, estimated: Sequence[Times]) -> list[BrokenRuleOfLayers]:
-    """What is found in several layers stands there once, with all of them; what costs most comes first."""
+def broken_rules(inspection: Inspection, estimated: Sequence[Times]) -> list[RuleBroken]:
+    """Each rule once, with all the layers that break it; what costs most comes first."""
     alike: dict[tuple[str, str], list[BrokenRule]] = {}
     for rule in inspection.broken_rules:
-        alike.setdefault((rule.found, rule.fix), []).append(rule)
-    places = [times.place for times in estimated]
-    costs = {
-        key: [sum(rule.seconds.get(place, 0.0) for rule in rules) for place in places] for key, rules in alike.items()
-    }
+        alike.setdefault((rule.rule, rule.fix), []).append(rule)
+    groups = [([_sum(rules, times) for times in estimated], rules) for rules in alike.values()]
     return [
-        BrokenRuleOfLayers(
-            found=found,
-            fix=fix,
-            rows=tuple(rule.index for rule in alike[found, fix]),
-            costs=", ".join(
-                f"{amount(cost, 's')} on {times.place} ({share(cost, times.total)})"
-                for cost, times in zip(costs[found, fix], estimated, strict=True)
-            ),
-        )
-        for found, fix in sorted(alike, key=lambda key: costs[key], reverse=True)
+        _rule_broken(rules, estimated, costs) for costs, rules in sorted(groups, key=lambda each: each[0], reverse=True)
     ]
 
 
-def reasons(conversion: ConversionReport) -> list[tuple[str, list[str]]]:
-    """Why layers are not binary, each reason once with the names of its layers."""
+def _sum(rules: Sequence[BrokenRule], times: Times) -> float:
+    return sum(rule.seconds.get(times.place, 0.0) for rule in rules)
+
+
+def _rule_broken(rules: Sequence[BrokenRule], estimated: Sequence[Times], costs: Sequence[float]) -> RuleBroken:
+    layers: dict[str, list[int]] = {}
+    for rule in sorted(rules, key=lambda rule: rule.index):
+        layers.setdefault(rule.found, []).append(rule.index)
+    words = [
+        f"{amount(cost, 's')} on {times.place} ({share(cost, times.total)})"
+        for cost, times in zip(costs, estimated, strict=True)
+    ]
+    return RuleBroken(rules[0].fix, ", ".join(words), layers)
+
+
+def to_know(conversion: ConversionReport) -> list[str]:
+    """What happened in a conversion beside what the layers and the rules say."""
+    verified = [] if conversion.verification is None else conversion.verification.lines()
+    return [*conversion.noted, *verified]
+
+
+def reasons(layers: Iterable[Layer]) -> dict[str, list[str]]:
+    """Why layers are not binary, or not better, each reason once with the names of its layers."""
     layers_of: dict[str, list[str]] = {}
-    for layer in conversion.layers:
-        for reason in () if layer.binary else layer.reasons:
-            layers_of.setdefault(printable(reason), []).append(printable(short_name(layer.name)))
-    return list(layers_of.items())
+    for layer in layers:
+        for reason in layer.reasons:
+            layers_of.setdefault(reason, []).append(short_name(layer.name))
+    return layers_of

@@ -129,10 +129,10 @@
     );
   }
 
-  // Draws the graph with its corner in the origin, and returns its size; null where it is too large.
+  // Draws the graph with its corner in the origin, and returns its size; null where it is empty or too large.
   function drawGraph(scene) {
     const graph = JSON.parse(byId("graph-data").textContent);
-    const bounds = layOut(graph);
+    const bounds = graph.nodes.length ? layOut(graph) : null;
     if (!bounds) return null;
     const at = ({ x, y }) => ({ x: x - bounds.left, y: y + MARGIN });
     for (const edge of graph.edges.filter(({ points }) => points)) {
@@ -146,7 +146,7 @@
   function setUpGraph() {
     const scene = byId("scene"), canvas = scene.ownerSVGElement;
     const size = drawGraph(scene);
-    byId("too-large").toggleAttribute("hidden", Boolean(size));
+    byId("not-drawn").toggleAttribute("hidden", Boolean(size));
     if (!size) return () => {};
     const view = Panzoom(scene, { canvas: true, cursor: "grab", minScale: 0.02, maxScale: 6, handleStartEvent: () => {} });
 
@@ -158,18 +158,19 @@
     const box = () => canvas.getBoundingClientRect();
     // The left edge of the whole graph where it is narrower than its frame, else what shows x in the middle.
     const leftFor = (scale, x) => (box().width - scale * (scale * size.width <= box().width ? size.width : 2 * x)) / 2;
+    const middle = ({ x, width }) => x + width / 2;
     const readable = () => {
-      const scale = Math.min(1, box().width / size.width);
-      place(scale, leftFor(scale, 0), 0);
+      const scale = Math.min(1, Math.max(0.6, box().width / size.width));
+      place(scale, leftFor(scale, middle(scene.querySelector(".node").getBBox())), 0);
     };
     const fit = () => {
       const scale = Math.min(1, box().width / size.width, box().height / size.height);
       place(scale, leftFor(scale, 0), (box().height - scale * size.height) / 2, true);
     };
     const reveal = (node, animate) => {
-      const { x, y, width, height } = node.getBBox();
-      const scale = Math.max(view.getScale(), 0.7);
-      place(scale, leftFor(scale, x + width / 2), box().height / 2 - scale * (y + height / 2), animate);
+      const { y, height } = node.getBBox();
+      const scale = Math.max(view.getScale(), 0.6);
+      place(scale, leftFor(scale, middle(node.getBBox())), box().height / 2 - scale * (y + height / 2), animate);
     };
 
     // Panzoom places the scene once by itself when the script has run.

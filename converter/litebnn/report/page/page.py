@@ -20,7 +20,7 @@ from litebnn import __version__
 from litebnn.errors import printable
 from litebnn.report.inspection import Inspection
 from litebnn.report.page.drawing import drawing, precision_of
-from litebnn.report.page.figures import Times, broken_rules, estimated_times, metrics, precisions_in, reasons
+from litebnn.report.page.figures import Times, broken_rules, estimated_times, metrics, precisions_in, reasons, to_know
 from litebnn.report.units import amount, shape_text, share
 
 if TYPE_CHECKING:
@@ -66,7 +66,8 @@ def report_page(
             metrics=metrics(inspection.ops, all_times),
             precision_of=precision_of,
             share=share,
-            reasons=[] if conversion is None else reasons(conversion),
+            reasons=reasons,
+            to_know=to_know,
             layers=[row for row in inspection.ops if sum(row.macs)],
             graph=drawing(inspection),
         )
@@ -82,13 +83,19 @@ def _environment() -> jinja2.Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters |= {"amount": amount, "breakable": _breakable, "printable": printable, "shape": shape_text}
+    environment.filters |= {"amount": amount, "printable": printable, "shape": shape_text}
+    environment.filters |= {"breakable": _breakable, "marked": _marked}
     return environment
 
 
 def _breakable(name: str) -> str:
     """A name as HTML that lines may be broken in where its parts end."""
     return Markup(re.sub(r"[/_;:.]", r"\g<0><wbr>", str(escape(printable(name)))))
+
+
+def _marked(text: str) -> str:
+    """Text as HTML, where what stands in backticks is code."""
+    return Markup(re.sub(r"`([^`]+)`", r"<code>\1</code>", str(escape(printable(text)))))
 
 
 def _script(name: str) -> str:

@@ -88,12 +88,22 @@ def test_the_page_says_what_was_found() -> None:
     assert re.search(r"was [\d.]+ kB: now [\d.]+ % of it", words)
     assert "1 of 2" in words
     assert "Time, estimated 100 µs an inference on this machine, avx2" in words
-    assert "40 input channels take 64" in words
+    assert "take 64 40 input channels: layer 2 costs" in words
     assert "costs an inference, estimated: 1.00 µs on host (1.0 %), 20.0 µs on rpi4 (0.5 %)" in words
     assert "a network was off by 12.5 % at most" in words
     assert "its input is not the output of a sign" in words
     rows = [attributes for attributes in page.named("tr") if "data-row" in attributes]
     assert [row["id"] for row in rows] == [f"row-{index}" for index in range(len(inspection().ops))]
+
+
+def test_the_page_says_what_a_conversion_did() -> None:
+    _, conversion = litebnn.convert_tflite(network(), return_report=True)
+    layers = conversion.layers[0], replace(conversion.layers[1], reasons={"RELU cannot be fused": None})
+    page = Page(report_page(inspection(), replace(conversion, layers=layers, noted=("a sign: taken for 1",))))
+    words = " ".join(page.text.split())
+    assert "Layers that are not binary its input is not the output of a sign: conv_2d_" in words
+    assert "Binary layers that could do more RELU cannot be fused: conv_2d_" in words
+    assert "To know a sign: taken for 1" in words
 
 
 def test_times_of_one_place_are_shown_at_first() -> None:
