@@ -8,6 +8,7 @@ settings, so that what it says stays as it was.
 
 import argparse
 import io
+import shutil
 import subprocess
 import sys
 import tarfile
@@ -33,16 +34,22 @@ def fetch_scripts() -> None:
 
 
 def build(source: Path, out: Path, versions: list[str], site: str) -> None:
-    """Builds the site of one version; `site` is the way from it to the newest version's.
+    """Builds the site of one version anew; `site` is the way from it to the newest version's.
 
     Raises:
-        ToolkitError: Sphinx found a mistake or gave a warning.
+        ToolkitError: Sphinx found a mistake or gave a warning. What was there stays.
     """
-    options = ["-W", "--keep-going", "-q", "-j", "auto", "-d", f"{out}-cache"]
+    out.parent.mkdir(parents=True, exist_ok=True)
     values = ["-A", f"versions={','.join(versions)}", "-A", f"site={site}", "-D", f"html_static_path=_static,{SCRIPTS}"]
-    command: list[str | Path] = [sys.executable, "-m", "sphinx", *options, *values, "-c", source / "docs", source, out]
-    if subprocess.run(command, cwd=source).returncode:
-        raise ToolkitError(f"the site of {source} has mistakes: see above")
+    with tempfile.TemporaryDirectory(dir=out.parent) as work:
+        # Sphinx would say nothing again of a page that it remembers.
+        fresh, memory = Path(work, "site"), Path(work, "memory")
+        options: list[str | Path] = ["-W", "--keep-going", "-q", "-j", "auto", "-d", memory, "-c", source / "docs"]
+        command = [sys.executable, "-m", "sphinx", *options, *values, source, fresh]
+        if subprocess.run(command, cwd=source).returncode:
+            raise ToolkitError(f"the site of {source} has mistakes: see above")
+        shutil.rmtree(out, ignore_errors=True)
+        fresh.rename(out)
 
 
 def releases() -> list[str]:
