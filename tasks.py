@@ -68,10 +68,10 @@ def bundle(context: Context, target: str = "host", toolchain: str = "auto") -> N
 @task(
     help={
         "target": TARGET,
-        "host": "the board: [USER@]HOST[:PORT]",
+        "host": "the board, or several with commas: [USER@]HOST[:PORT]",
         "folder": "folder on the board; by default the user's home",
         "identity": "private key file",
-        "accept_host_key": "fingerprint of the board's host key, where it is not known yet",
+        "accept_host_key": "fingerprints of the boards' host keys, with commas, where they are not known yet",
         "model": "model to measure; by default the bundle's",
         "num_threads": "threads to run it on",
         "toolchain": TOOLCHAIN,
@@ -88,7 +88,7 @@ def deploy(
     toolchain: str = "auto",
     accept_host_key: str = "",
 ) -> None:
-    """Copy the bundle to a board over SSH, measure a model there, and bring the results back."""
+    """Copy the bundle to boards over SSH, measure a model on all at once, and bring the results back."""
     files = {"identity": _path(identity), "model": _path(model)}
     board = {"target": target, "host": host, "folder": folder, "accept_host_key": accept_host_key}
     _python("-m", "toolchains.deploy", **board, **files, num_threads=num_threads, toolchain=toolchain)

@@ -170,7 +170,7 @@ def test_instruction_sets() -> None:
     assert [folder for _, folder in rows if not (ROOT / "ops" / "kernels" / "isa" / folder).is_dir()] == []
 
 
-@pytest.mark.parametrize("program", ["label_image", "benchmark_model"])
+@pytest.mark.parametrize("program", ["label_image", "benchmark_model", "run_model"])
 def test_flags_of_the_programs(program: str) -> None:
     section = read("docs/board.md").split(f"\n## {program}\n")[1].split("\n## ")[0]
     documented = re.findall(r"^\| `--(\w+)`(?:, `-(\w)`)? \|", section, re.MULTILINE)

@@ -25,7 +25,7 @@ from toolchains.runtime_library import library_in, runtime_folder
 from toolchains.targets import ROOT, Target, ToolkitError, find_target
 
 LIBRARY = "liblitebnn.so"
-PROGRAMS = ("label_image", "benchmark_model")
+PROGRAMS = ("label_image", "benchmark_model", "run_model", "litebnn-board-benchmark")
 READ_BY_CMAKE = ("CC", "CXX", "CFLAGS", "CXXFLAGS", "LDFLAGS")
 
 

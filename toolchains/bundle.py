@@ -10,6 +10,8 @@ import tempfile
 import time
 from pathlib import Path
 
+from toolchains.board_models import board_models
+from toolchains.board_state import SCRIPT
 from toolchains.build import LIBRARY, PROGRAMS, build
 from toolchains.command_line import parser, run
 from toolchains.elf import needs
@@ -23,7 +25,8 @@ README = f"""\
 litebnn for {{name}} ({{description}}): programs, the runtime's library and litebnn's op library.
 Name a digit: ./label_image --tflite_model {MODEL} --labels {LABELS} --image {IMAGE} --lcompute 1
 Measure a model: ./benchmark_model --graph={MODEL} --lcompute=1 --use_xnnpack=1 --enable_op_profiling=1
-Your own programs load {LIBRARY} as a delegate or link it; `--help` lists the flags of these two.
+Measure the board, and return what it writes: ./litebnn-board-benchmark
+Your own programs load {LIBRARY} as a delegate or link it; `--help` lists the flags of each program.
 """
 NEEDS = """\
 
@@ -54,15 +57,15 @@ def bundle(target: str, toolchain: str = "auto") -> Path:
         fetch(target)
     products = build(target, toolchain).parent
     files = [products / name for name in (*PROGRAMS, library_in(runtime_folder(target)).name, LIBRARY)]
-    files += [EXAMPLES / name for name in (MODEL, LABELS, IMAGE)] + [ROOT / "LICENSE"]
+    files += [EXAMPLES / name for name in (MODEL, LABELS, IMAGE)] + [ROOT / "LICENSE", SCRIPT, board_models()]
     return pack(row, files, ROOT / "dist")
 
 
 def pack(target: Target, files: list[Path], folder: Path) -> Path:
-    """Packs `files` and the README into FOLDER/litebnn-TARGET.tar.gz; returns its path."""
+    """Packs files and folders, and the README, into FOLDER/litebnn-TARGET.tar.gz; returns its path."""
     name = f"litebnn-{target.name}"
     folder.mkdir(parents=True, exist_ok=True)
-    floors = {file.name: needs(file) for file in files}
+    floors = {file.name: needs(file) for file in files if file.is_file()}
     asks = "".join(f"{file} {words}\n" for file, words in floors.items() if words)
     readme = README.format(name=target.name, description=target.description) + (NEEDS + asks if asks else "")
     content = readme.encode()

@@ -1,114 +1,39 @@
-"""Copies the bundle of a target to a board over SSH, runs benchmark_model there and brings its results back.
+"""Copies the bundle of a target to boards over SSH, runs benchmark_model there and brings its results back.
 
-python -m toolchains.deploy --target=rpi4 --host=pi@board
+python -m toolchains.deploy --target=rpi4 --host=pi@kitchen,pi@garden
 """
 
 import json
 import platform
-import re
 import shlex
 import sys
 import tarfile
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 from typing import Any
 
+from litebnn.boards.board import Board
+from litebnn.boards.host_keys import BoardError
+from litebnn.model_files import write_whole
+from toolchains.board_state import State, changes, states
 from toolchains.bundle import MODEL, bundle
 from toolchains.command_line import parser, run
-from toolchains.host_keys import VouchedFor
 from toolchains.targets import Target, ToolkitError, find_target, load_targets
-
-HOST = re.compile(r"(.+@)?([^@:]+(:\d+)?|[0-9a-fA-F:]+)")  # what Fabric takes; an IPv6 address has no port
 
 # A machine runs programs for a processor where its `uname -m` is listed; a 64-bit kernel may carry a 32-bit system.
 MACHINES = {"aarch64": ("aarch64", "arm64"), "x86_64": ("x86_64",), "armv7l": ("armv7l", "armv8l", "aarch64")}
 BITS = {"aarch64": 64, "x86_64": 64, "armv7l": 32}
+# The columns of the table, and what board_state.sh calls them.
+COLUMNS = {
+    "CPU": "cpu",
+    "clock, MHz": "clock_mhz",
+    "governor": "governor",
+    "temperature, °C": "temperature_c",
+    "throttled": "throttled",
+}
 ILLEGAL_INSTRUCTION = 128 + 4  # a shell's exit code for a command that died of it
-
-
-class Board:
-    """The machine at the other end of an SSH connection."""
-
-    def __init__(self, host: str, identity: Path | None = None, accepted_key: str = "") -> None:
-        """Connects to [USER@]HOST[:PORT], with the private key `identity` or as `ssh` would.
-
-        Raises:
-            ToolkitError: Fabric is not installed, `identity` is no key, no connection can be made, or nobody vouches
-                for the host's key.
-        """
-        if not HOST.fullmatch(host):
-            raise ToolkitError(f"--host={host}: expected [USER@]HOST[:PORT]")
-        try:
-            from fabric import Connection
-            from paramiko import PKey, SSHException
-            from paramiko.hostkeys import InvalidHostKey
-            from paramiko.pkey import UnknownKeyType
-        except ImportError as error:
-            raise ToolkitError(
-                "deploying needs Fabric: pip install 'fabric>=3.2' (litebnn's extra `deploy`)"
-            ) from error
-        self.host = host
-        self._failures: tuple[type[Exception], ...] = (OSError, EOFError, ValueError, SSHException, InvalidHostKey)
-        try:
-            key = {"pkey": PKey.from_path(identity)} if identity else {}
-        except (*self._failures, TypeError, UnknownKeyType) as error:
-            raise ToolkitError(f"--identity={identity} cannot be used as a private key: {one_line(error)}") from error
-        try:
-            self._connection = Connection(host, connect_timeout=15, connect_kwargs=key)
-            # The way there may lead over other hosts, and each of them sees what is sent.
-            hop = self._connection
-            while hasattr(hop, "client"):
-                # A host that is known by another key is refused.
-                hop.client.load_system_host_keys()
-                hop.client.set_missing_host_key_policy(VouchedFor(accepted_key))
-                hop = hop.gateway
-            self._connection.open()
-        except self._failures as error:
-            hint = "; ssh must reach it without a password" if isinstance(error, SSHException) else ""
-            raise ToolkitError(f"cannot connect to {host}: {one_line(error)}{hint}") from error
-
-    def run(self, command: str) -> Any:
-        """The result of a command: `stdout`, `stderr` and `exited`.
-
-        Raises:
-            ToolkitError: the connection broke.
-        """
-        try:
-            return self._connection.run(command, hide=True, warn=True, in_stream=False)
-        except self._failures as error:
-            raise ToolkitError(f"the connection to {self.host} broke: {one_line(error)}") from error
-
-    def check(self, command: str, what: str) -> str:
-        """What a command prints.
-
-        Raises:
-            ToolkitError: it failed; its last line of output says why.
-        """
-        result = self.run(command)
-        if result.exited:
-            lines = (result.stderr or result.stdout).strip().splitlines()
-            raise ToolkitError(f"{self.host} cannot {what}: {lines[-1] if lines else f'exit code {result.exited}'}")
-        return str(result.stdout).strip()
-
-    def put(self, file: Path, path: str) -> None:
-        """Copies a file to the board."""
-        try:
-            # Fabric's own functions take braces in a path for names of its.
-            self._connection.sftp().put(str(file), path)
-        except self._failures as error:
-            raise ToolkitError(
-                f"cannot copy {file.name} to {self.host}: {one_line(error)}; is its disk full?"
-            ) from error
-
-    def get(self, path: str, file: Path) -> None:
-        """Copies a file from the board, whole or not at all."""
-        part = file.with_name(f".{file.name}.part")
-        try:
-            self._connection.sftp().get(path, str(part))
-            part.replace(file)
-        except self._failures as error:
-            raise ToolkitError(f"cannot fetch {path} from {self.host}: {one_line(error)}") from error
-        finally:
-            part.unlink(missing_ok=True)
 
 
 def on_board(folder: str) -> str:
@@ -116,14 +41,29 @@ def on_board(folder: str) -> str:
     return str(PurePosixPath(folder).relative_to("~")) if PurePosixPath(folder).is_relative_to("~") else folder
 
 
-def one_line(error: Exception) -> str:
-    """An exception's message without line breaks, or its name where it has none."""
-    return " ".join(str(error).split()) or type(error).__name__
+@dataclass
+class Deployment:
+    """What came of deploying to a board.
+
+    Attributes:
+        host: the board.
+        results: the path of benchmark_model's results, build/TARGET/benchmark-HOST.json; None where it failed.
+        printed: what benchmark_model printed.
+        before, after: the board's state in front of the benchmark and behind it.
+        error: why it failed.
+    """
+
+    host: str
+    results: Path | None = None
+    printed: str = ""
+    before: State = field(default_factory=dict)
+    after: State = field(default_factory=dict)
+    error: ToolkitError | BoardError | None = None
 
 
 def deploy(
     target: str,
-    host: str,
+    hosts: Sequence[str],
     *,
     folder: str = ".",
     identity: Path | None = None,
@@ -131,37 +71,90 @@ def deploy(
     num_threads: int = 1,
     toolchain: str = "auto",
     accept_host_key: str = "",
-) -> Path:
-    """Bundles a target, copies the bundle to a board, and measures a model there.
+) -> list[Deployment]:
+    """Bundles a target, copies the bundle to boards, and measures a model there, on all at once.
 
     Args:
         target: a row of targets.toml.
-        host: [USER@]HOST[:PORT].
-        folder: the folder on the board to unpack the bundle in; by default the user's home.
+        hosts: [USER@]HOST[:PORT] of each board.
+        folder: the folder on the boards to unpack the bundle in; by default the user's home.
         identity: a private key file.
         model: the model to measure; by default the bundle's.
         num_threads: threads to run it on.
         toolchain: as for `toolchains.build.build`.
-        accept_host_key: the fingerprint of the board's host key, to write the key down where it is not known yet.
+        accept_host_key: the fingerprints of the boards' host keys, with commas, to write the keys down where they are
+            not known yet.
 
     Returns:
-        The path of benchmark_model's results, build/TARGET/benchmark-HOST.json.
+        What came of it for each board. A board that cannot be reached, is not known by its key, has another CPU or too
+        little room on its disk, or where the benchmark fails, has an error, and the others go on.
 
     Raises:
-        ToolkitError: nothing can be bundled, the board cannot be reached, is not known by its key, has another CPU or
-            too little room on its disk, or the benchmark fails there.
+        ToolkitError: nothing can be bundled.
 
     Example:
-        >>> deploy("rpi4", "pi@board")  # doctest: +SKIP
+        >>> deploy("rpi4", ["pi@board"])[0].results  # doctest: +SKIP
         PosixPath('.../build/rpi4/benchmark-board.json')
     """
     row = find_target(target)
     if model is not None and not model.is_file():
         raise ToolkitError(f"--model={model} is no file")
-    board = Board(host, identity, accept_host_key)
-    place = install(row, board, folder, [model] if model is not None else [], toolchain)
-    results = row.folder / f"benchmark-{host.rpartition('@')[2].replace(':', '-')}.json"
-    return measure_ops(target, board, place, model.name if model is not None else MODEL, results, num_threads)
+    deployments = [Deployment(host) for host in dict.fromkeys(hosts)]
+    with ThreadPoolExecutor(len(deployments)) as threads:
+        boards: dict[str, Board] = {}
+
+        def on_all(step: Callable[[Deployment], object]) -> None:
+            """Takes a step on the boards that are left, at once; a board that fails is left no more."""
+            list(threads.map(lambda one: _attempt(one, step), _left(deployments)))
+
+        def connect(one: Deployment) -> None:
+            boards[one.host] = Board(one.host, identity, accept_host_key)
+            make_folder(row, boards[one.host], on_board(folder))
+
+        on_all(connect)
+        if not _left(deployments):
+            return deployments
+        archive, models = bundle(target, toolchain), [model] if model is not None else []
+        place = f"{on_board(folder)}/{archive.name.removesuffix('.tar.gz')}"
+
+        def run_model(one: Deployment) -> None:
+            results = row.folder / f"benchmark-{one.host.rpartition('@')[2].replace(':', '-')}.json"
+            name = model.name if model is not None else MODEL
+            one.printed = measure_ops(target, boards[one.host], place, name, results, num_threads)
+            one.results = results
+
+        on_all(lambda one: unpack(archive, models, on_board(folder), boards[one.host]))
+        _note_states(deployments, boards, "before")
+        on_all(run_model)
+        _note_states(deployments, boards, "after")
+    for one in _left(deployments):
+        _add_to_results(one)
+    return deployments
+
+
+def _left(deployments: Sequence[Deployment]) -> list[Deployment]:
+    return [one for one in deployments if one.error is None]
+
+
+def _attempt(one: Deployment, step: Callable[[Deployment], object]) -> None:
+    try:
+        step(one)
+    except (ToolkitError, BoardError) as error:
+        one.error = error
+
+
+def _note_states(deployments: Sequence[Deployment], boards: dict[str, Board], when: str) -> None:
+    left = _left(deployments)
+    for one, state in zip(left, states([boards[one.host] for one in left]) if left else [], strict=True):
+        setattr(one, when, state)
+
+
+def _add_to_results(one: Deployment) -> None:
+    """Puts the board's states to the figures."""
+    assert one.results is not None
+    figures = json.loads(one.results.read_text(encoding="utf-8"))
+    whole = json.dumps(figures | {"board": {"before": one.before, "after": one.after}}) + "\n"
+    write_whole(one.results, whole.encode())
 
 
 def install(target: Target, board: Board, folder: str, models: list[Path], toolchain: str = "auto") -> str:
@@ -169,13 +162,21 @@ def install(target: Target, board: Board, folder: str, models: list[Path], toolc
 
     Raises:
         ToolkitError: nothing can be bundled, or the board has another CPU or too little room on its disk.
+        BoardError: the board does not answer, or cannot do something.
     """
-    folder = on_board(folder)
+    make_folder(target, board, on_board(folder))
+    return unpack(bundle(target.name, toolchain), models, on_board(folder), board)
+
+
+def make_folder(target: Target, board: Board, folder: str) -> None:
+    """Makes a folder on a board that can run programs for `target`."""
     check_processor(target, board)
     board.check(f"mkdir -p {shlex.quote(folder)}", f"make the folder {folder}")
-    archive = bundle(target.name, toolchain)
-    check_room(archive, models, folder, board)
 
+
+def unpack(archive: Path, models: list[Path], folder: str, board: Board) -> str:
+    """Copies an archive to a folder of the board and unpacks it there, and models beside its content; returns where."""
+    check_room(archive, models, folder, board)
     place = f"{folder}/{archive.name.removesuffix('.tar.gz')}"
     packed = f"{folder}/{archive.name}"
     board.put(archive, packed)
@@ -188,22 +189,26 @@ def install(target: Target, board: Board, folder: str, models: list[Path], toolc
 
 def measure_ops(
     target: str, board: Board, place: str, model: str, results: Path, num_threads: int = 1, num_runs: int = 50
-) -> Path:
-    """Measures a model in a folder of the board, whole and op by op; returns `results`, where the figures are then."""
+) -> str:
+    """Measures a model in a folder of the board, whole and op by op; `results` has the figures then.
+
+    Returns:
+        What benchmark_model printed.
+    """
     flags = f"--graph={shlex.quote(model)} --lcompute=1 --use_xnnpack=1 --num_threads={num_threads}"
     flags += f" --num_runs={num_runs}"
-    measure(target, board, place, flags, results)
+    whole = measure(target, board, place, flags, results)
     # The ops are measured one by one, and the whole as it runs best, with several ops as one.
-    print("\nOp by op:")
     ops = results.with_suffix(".ops.json")
-    measure(target, board, place, f"{flags} --enable_op_profiling=1", ops)
+    parts = measure(target, board, place, f"{flags} --enable_op_profiling=1", ops)
     figures = json.loads(results.read_text(encoding="utf-8")) | {"ops": json.loads(ops.read_text("utf-8"))["ops"]}
     ops.write_text(json.dumps(figures) + "\n", encoding="utf-8")
-    return ops.replace(results)
+    ops.replace(results)
+    return f"{whole}\n\nOp by op:\n{parts}"
 
 
-def measure(target: str, board: Board, place: str, flags: str, results: Path) -> None:
-    """Runs benchmark_model in a folder of the board, prints what it prints, and brings its results to `results`."""
+def measure(target: str, board: Board, place: str, flags: str, results: Path) -> str:
+    """Runs benchmark_model once, brings its results to `results`, and returns what it printed."""
     # The shell has more to do after the program, so it stays and tells of a signal in its exit code.
     command = f"./benchmark_model {flags} --output=benchmark.json"
     result = board.run(f"cd {shlex.quote(place)} && {command}; exit $?")
@@ -216,7 +221,7 @@ def measure(target: str, board: Board, place: str, flags: str, results: Path) ->
         why = lines[-1] if lines else f"exit code {result.exited}"
         raise ToolkitError(f"benchmark_model failed on {board.host}: {why}")
     board.get(f"{place}/benchmark.json", results)
-    print(result.stdout.strip())
+    return str(result.stdout).strip()
 
 
 def cpu_of(board: Board) -> tuple[str, int]:
@@ -274,22 +279,54 @@ def check_room(archive: Path, models: list[Path], folder: str, board: Board) -> 
         )
 
 
-def summary(results: Path) -> str:
+def summary(one: Deployment) -> str:
     """The line that a deployment ends with."""
-    median = json.loads(results.read_text(encoding="utf-8"))["latency_ms"]["median"]
-    return f"median latency {median:.3f} ms; all figures: {results}"
+    if one.results is None:
+        return f"{one.host}: failed"
+    median = json.loads(one.results.read_text(encoding="utf-8"))["latency_ms"]["median"]
+    return f"{one.host}: median latency {median:.3f} ms; all figures: {one.results}"
+
+
+def print_table(deployments: Sequence[Deployment]) -> None:
+    """Prints what the boards are, and their clocks and temperatures before and after."""
+    from rich.console import Console
+    from rich.table import Table
+
+    table = Table(box=None, pad_edge=False)
+    for name in ("board", *COLUMNS):
+        table.add_column(name, overflow="fold")
+    for one in _left(deployments):
+        table.add_row(one.host, *(changes(one.before, one.after, name) for name in COLUMNS.values()))
+    Console(width=None if sys.stdout.isatty() else 160, markup=False, emoji=False, highlight=False).print(table)
+
+
+def _main(host: str, **options: Any) -> None:
+    deployments = deploy(hosts=host.split(","), **options)
+    left = _left(deployments)
+    if len(deployments) == 1 and left:
+        print(f"{left[0].printed}\n")
+    if left:
+        print_table(deployments)
+    for one in deployments:
+        if len(deployments) > 1 or one.error is None:
+            print(summary(one))
+    errors = [one.error for one in deployments if one.error is not None]
+    for error in errors[:-1]:
+        print(f"error: {error}", file=sys.stderr)
+    if errors:
+        raise errors[-1]
 
 
 def main(arguments: list[str] | None = None) -> int:
     """The command line; returns the exit code."""
     own = parser("toolchains.deploy", __doc__, target="", toolchain="auto")
-    own.add_argument("--host", required=True, help="the board: [USER@]HOST[:PORT]")
+    own.add_argument("--host", required=True, help="the board, or several with commas: [USER@]HOST[:PORT]")
     own.add_argument("--folder", default=".", help="folder on the board; by default the user's home")
     own.add_argument("--identity", type=Path, help="private key file")
-    own.add_argument("--accept-host-key", default="", metavar="FINGERPRINT", help="the board's, SHA256:...")
+    own.add_argument("--accept-host-key", default="", metavar="FINGERPRINT", help="the boards', SHA256:...")
     own.add_argument("--model", type=Path, help="model to measure; by default the bundle's")
     own.add_argument("--num-threads", type=int, default=1, help="threads to run it on")
-    return run(own, lambda **options: print(summary(deploy(**options))), arguments)
+    return run(own, _main, arguments)
 
 
 if __name__ == "__main__":

@@ -1,6 +1,5 @@
 """Deploys for the host to an SSH server on this machine's loopback."""
 
-import getpass
 import json
 import os
 import platform
@@ -8,71 +7,27 @@ import shutil
 import socket
 import subprocess
 import sys
-import threading
-from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
 
 from litebnn import cli
+from litebnn.boards.board import Board
+from litebnn.boards.host_keys import BoardError, fingerprint
+from tests.boards.sshd import new_key, ssh_server
 from tests.support.programs import host_programs
 from toolchains import deploy as deploying
 from toolchains.bundle import bundle, pack
-from toolchains.deploy import Board, deploy, main
-from toolchains.host_keys import fingerprint
+from toolchains.deploy import deploy, main
 from toolchains.targets import ROOT, ToolkitError, find_target
 
 paramiko = pytest.importorskip("paramiko", reason="Fabric is missing: pip install 'fabric>=3.2'")
-SSHD = shutil.which("sshd", path=f"{os.environ.get('PATH', '')}:/usr/sbin")
-pytestmark = pytest.mark.skipif(SSHD is None, reason="sshd is missing: install the Debian package openssh-server")
-
-
-def new_key(path: Path) -> paramiko.RSAKey:
-    key = paramiko.RSAKey.generate(2048)
-    key.write_private_key_file(str(path))
-    return key
-
-
-def serve(listener: socket.socket, config: Path) -> None:
-    """Starts an sshd for each connection, as inetd would, until the listener is closed."""
-    while True:
-        try:
-            connection, _ = listener.accept()
-        except OSError:
-            return
-        with connection:
-            subprocess.Popen(
-                [str(SSHD), "-i", "-f", str(config)],
-                stdin=connection,
-                stdout=connection,
-                stderr=subprocess.DEVNULL,
-            )
 
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory):
-    """The server: how to reach it, and the key that it lets in."""
-    home = tmp_path_factory.mktemp("board")
-    key = new_key(home / "key")
-    host_key = new_key(home / "host_key")
-    (home / "authorized_keys").write_text(f"{key.get_name()} {key.get_base64()}\n")
-    config = home / "sshd_config"
-    config.write_text(
-        f"HostKey {home}/host_key\nAuthorizedKeysFile {home}/authorized_keys\nStrictModes no\nUsePAM no\n"
-        "PidFile none\nPermitRootLogin yes\nPasswordAuthentication no\nSubsystem sftp internal-sftp\n"
-    )
-    if os.geteuid() == 0:
-        Path("/run/sshd").mkdir(exist_ok=True)
-    run = subprocess.run([str(SSHD), "-t", "-f", config], capture_output=True, text=True)
-    if run.returncode:
-        pytest.skip(f"sshd cannot run here: {run.stderr.strip()}")
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        threading.Thread(target=serve, args=(listener, config), daemon=True).start()
-        port = listener.getsockname()[1]
-        yield SimpleNamespace(
-            host=f"{getpass.getuser()}@127.0.0.1:{port}", port=port, identity=home / "key", key=host_key
-        )
-        listener.shutdown(socket.SHUT_RDWR)
+    with ssh_server(tmp_path_factory.mktemp("board")) as made:
+        yield made
 
 
 @pytest.fixture(autouse=True)
@@ -91,7 +46,7 @@ def known_hosts(tmp_path, _home):
 @pytest.fixture
 def board(server, known_hosts):
     """The server, known by its key."""
-    known_hosts.write_text(f"[127.0.0.1]:{server.port} {server.key.get_name()} {server.key.get_base64()}\n")
+    known_hosts.write_text(f"{server.line}\n")
     return server
 
 
@@ -122,19 +77,49 @@ def test_measures_on_the_board_and_brings_the_figures_back(board, tmp_path, caps
 @pytest.mark.usefixtures("_bundle")
 def test_measures_a_model_of_the_users(board, tmp_path):
     model = ROOT / "tests" / "golden" / "residual.lce.tflite"
-    results = deploy("host", board.host, folder=str(tmp_path), identity=board.identity, model=model)
-    assert json.loads(results.read_text())["graph"] == model.name
-    results.unlink()
+    (found,) = deploy("host", [board.host], folder=str(tmp_path), identity=board.identity, model=model)
+    figures = json.loads(found.results.read_text())
+    found.results.unlink()
+    assert figures["graph"] == model.name
+    assert found.before["cores"] == str(os.cpu_count())
+    assert figures["board"]["after"].keys() == found.after.keys() == found.before.keys()
 
 
 @pytest.mark.usefixtures("_bundle")
 def test_what_fails_on_the_board_is_one_line(board, tmp_path):
     model = tmp_path / "broken.tflite"
     model.write_bytes(b"broken")
-    with pytest.raises(
-        ToolkitError, match=r"^benchmark_model failed on .*: error: broken\.tflite is no \.tflite model"
-    ):
-        deploy("host", board.host, folder=str(tmp_path / "board"), identity=board.identity, model=model)
+    (found,) = deploy("host", [board.host], folder=str(tmp_path / "board"), identity=board.identity, model=model)
+    assert found.results is None
+    reason = f"benchmark_model failed on {board.host}: error: broken.tflite is no .tflite model"
+    assert str(found.error).startswith(reason)
+
+
+@pytest.mark.usefixtures("_bundle")
+def test_all_boards_at_once_and_one_that_fails_is_named(known_hosts, tmp_path, capsys):
+    with socket.create_server(("127.0.0.1", 0)) as unused:
+        nowhere = f"pi@127.0.0.1:{unused.getsockname()[1]}"
+    for name in "ab":
+        (tmp_path / name).mkdir()
+    with ssh_server(tmp_path / "a", is_at_home=True) as a, ssh_server(tmp_path / "b", is_at_home=True) as b:
+        shutil.copy(a.identity.with_name("authorized_keys"), tmp_path / "b")
+        known_hosts.write_text(f"{a.line}\n{b.line}\n")
+        hosts = [a.host, nowhere, b.host]
+        assert main(["--target=host", f"--host={','.join(hosts)}", f"--identity={a.identity}"]) == 1
+    for name in "ab":
+        assert (tmp_path / name / "litebnn-host" / "benchmark.json").is_file()
+    out, err = capsys.readouterr()
+    assert err.startswith(f"error: cannot connect to {hosts[1]}: ")
+    assert len(err.splitlines()) == 1
+    table = out[out.index("board ") :].splitlines()
+    assert table[0].split("  ")[0] == "board"
+    assert [line.split()[0] for line in table[1:3]] == [hosts[0], hosts[2]]
+    lines = [line.partition(" median")[0] for line in table[3:]]
+    assert lines == [f"{hosts[0]}:", f"{hosts[1]}: failed", f"{hosts[2]}:"]
+    for host in (hosts[0], hosts[2]):
+        results = find_target("host").folder / f"benchmark-{host.rpartition('@')[2].replace(':', '-')}.json"
+        assert json.loads(results.read_text())["graph"] == "digits.tflite"
+        results.unlink()
 
 
 @pytest.mark.parametrize(
@@ -257,8 +242,7 @@ def test_a_key_that_is_accepted_is_known_from_then_on(server, known_hosts, befor
         known_hosts.parent.rmdir()
     Board(server.host, server.identity, fingerprint(server.key))
     Board(server.host, server.identity)
-    line = f"[127.0.0.1]:{server.port} {server.key.get_name()} {server.key.get_base64()}"
-    assert known_hosts.read_text().splitlines() == [*(["other ssh-rsa AAAA"] if before else []), line]
+    assert known_hosts.read_text().splitlines() == [*(["other ssh-rsa AAAA"] if before else []), server.line]
     assert before or known_hosts.stat().st_mode & 0o777 == 0o600
     assert before or known_hosts.parent.stat().st_mode & 0o777 == 0o700
 
@@ -268,7 +252,7 @@ def test_at_a_terminal_the_user_is_asked(server, known_hosts, monkeypatch):
     for stream in (sys.stdin, sys.stdout):
         monkeypatch.setattr(stream, "isatty", lambda: True)
     monkeypatch.setattr("builtins.input", lambda text: asked.append(text) or "no")
-    with pytest.raises(ToolkitError, match="is not known"):
+    with pytest.raises(BoardError, match="is not known"):
         Board(server.host, server.identity)
     assert fingerprint(server.key) in asked[0]
     monkeypatch.setattr("builtins.input", lambda text: "y")

@@ -17,7 +17,9 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from litebnn.convert import convert_keras_model, convert_saved_model, convert_tflite, convert_torch_model
     from litebnn.errors import ConversionError
+    from litebnn.evaluate.data_set import DataSet
     from litebnn.evaluate.metrics import Evaluation
+    from litebnn.evaluate.on_boards import Boards
     from litebnn.evaluate.run import evaluate_models
     from litebnn.report.conversion import ConversionReport
     from litebnn.runtime import CompiledModel, Interpreter, environment, find_library, load_delegate, register_ops
@@ -25,9 +27,11 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 _HOME = {
+    "Boards": "litebnn.evaluate.on_boards",
     "CompiledModel": "litebnn.runtime",
     "ConversionError": "litebnn.errors",
     "ConversionReport": "litebnn.report.conversion",
+    "DataSet": "litebnn.evaluate.data_set",
     "Evaluation": "litebnn.evaluate.metrics",
     "Interpreter": "litebnn.runtime",
     "convert_keras_model": "litebnn.convert",
@@ -42,9 +46,11 @@ _HOME = {
 }
 
 __all__ = [
+    "Boards",
     "CompiledModel",
     "ConversionError",
     "ConversionReport",
+    "DataSet",
     "Evaluation",
     "Interpreter",
     "convert_keras_model",

@@ -11,11 +11,11 @@
 #include <string>
 #include <vector>
 
-#include "benchmark_model/json.h"
-#include "benchmark_model/statistics.h"
 #include "common/error.h"
 #include "common/flags.h"
+#include "common/json.h"
 #include "common/session.h"
+#include "common/statistics.h"
 #include "litebnn/litebnn.h"
 
 namespace litebnn::examples {

@@ -47,6 +47,8 @@ class Session {
   virtual size_t InputSize(size_t index) const = 0;
   // Copies InputSize(index) bytes into an input.
   virtual void FillInput(size_t index, const void* data) = 0;
+  // Bytes that an output held after the last run.
+  virtual size_t OutputSize(size_t index) const = 0;
   // The content of an output, valid until the next run.
   virtual const void* OutputData(size_t index) = 0;
 

@@ -60,6 +60,7 @@ class LiteRtSession final : public Session {
   std::vector<Tensor> outputs() const override { return Describe(outputs_); }
   size_t InputSize(size_t index) const override;
   void FillInput(size_t index, const void* data) override;
+  size_t OutputSize(size_t index) const override { return graph_->tensors[outputs_[index]].bytes; }
   const void* OutputData(size_t index) override { return graph_->tensors[outputs_[index]].data; }
   double Invoke() override;
   std::vector<OpTime> op_times() override;

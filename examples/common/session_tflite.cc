@@ -92,9 +92,8 @@ class TfLiteSession final : public Session {
     if (TfLiteTensorCopyFromBuffer(Input(index), data, InputSize(index)) == ::kTfLiteOk) return;
     throw ModelError(path_, Format("cannot fill the input %s", TfLiteTensorName(Input(index))), reported_);
   }
-  const void* OutputData(size_t index) override {
-    return TfLiteTensorData(TfLiteInterpreterGetOutputTensor(interpreter_.get(), static_cast<int>(index)));
-  }
+  size_t OutputSize(size_t index) const override { return TfLiteTensorByteSize(Output(index)); }
+  const void* OutputData(size_t index) override { return TfLiteTensorData(Output(index)); }
   double Invoke() override;
   std::vector<OpTime> op_times() override { return profiler_ ? profiler_->Times() : std::vector<OpTime>(); }
   void ResetOpTimes() override {
@@ -104,6 +103,9 @@ class TfLiteSession final : public Session {
  private:
   ::TfLiteTensor* Input(size_t index) const {
     return TfLiteInterpreterGetInputTensor(interpreter_.get(), static_cast<int>(index));
+  }
+  const ::TfLiteTensor* Output(size_t index) const {
+    return TfLiteInterpreterGetOutputTensor(interpreter_.get(), static_cast<int>(index));
   }
   static void Report(void* session, const char* format, va_list arguments);
 

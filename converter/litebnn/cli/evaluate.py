@@ -10,6 +10,7 @@ from litebnn.cli.parsing import add_command, add_json, at_least
 
 if TYPE_CHECKING:
     from litebnn.evaluate.metrics import Evaluation
+    from litebnn.evaluate.on_boards import Boards
 
 # How many of the most frequent confusions are printed; --json has all.
 _CONFUSIONS = 5
@@ -23,6 +24,7 @@ def add_to(commands: Any) -> None:
         "count what models get right on a data set",
         "evaluate binary.tflite float.tflite --data=imagenet/val --preprocess=zoo",
         "evaluate binary.tflite --data=cifar10.npz --workers=4 --json > figures.json",
+        "evaluate binary.tflite --data=imagenet/val --boards=pi@kitchen,pi@garden",
         "evaluate binary.tflite --data=my_data:batches --scheduler=tcp://10.0.0.2:8786",
     )
     parser.add_argument("models", type=Path, nargs="+", metavar="MODEL", help=".tflite file")
@@ -44,6 +46,14 @@ def add_to(commands: Any) -> None:
     )
     parser.add_argument("--scheduler", metavar="ADDRESS", help="run on the workers of a Dask cluster that exists")
     parser.add_argument(
+        "--boards",
+        metavar="A,B,C",
+        help="run on these boards over SSH, each [USER@]HOST[:PORT], with a bundle unpacked",
+    )
+    parser.add_argument("--board-folder", default=".", metavar="DIR", help="where the bundle is there, by default home")
+    parser.add_argument("--identity", type=Path, metavar="FILE", help="private key for the boards")
+    parser.add_argument("--accept-host-key", default="", metavar="SHA256:…", help="of boards that are not known yet")
+    parser.add_argument(
         "--partial", type=Path, metavar="FILE", help="keeps results while it runs; by default a file named by the job"
     )
     add_json(parser)
@@ -64,6 +74,7 @@ def _run(options: argparse.Namespace) -> None:
             batch_size=options.batch_size,
             workers=options.workers,
             scheduler=options.scheduler,
+            boards=_boards(options),
             partial=options.partial or True,
             progress=progress,
             tell=lambda line: say(f"litebnn: {printable(line)}"),
@@ -72,6 +83,14 @@ def _run(options: argparse.Namespace) -> None:
         print_json(evaluation.to_dict())
     else:
         _print(evaluation)
+
+
+def _boards(options: argparse.Namespace) -> Boards | None:
+    from litebnn.evaluate.on_boards import Boards
+
+    if options.boards is None:
+        return None
+    return Boards(options.boards.split(","), options.identity, options.accept_host_key, options.board_folder)
 
 
 def _print(evaluation: Evaluation) -> None:

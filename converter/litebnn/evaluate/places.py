@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from litebnn.evaluate.batches import Batch
 from litebnn.evaluate.dask_cluster import DaskCluster, cores
-from litebnn.evaluate.plain_loop import Work, run_here
+from litebnn.evaluate.plain_loop import run_here
 from litebnn.evaluate.scoring import Result
 
-Place = Callable[[Work, Iterable[Batch]], Iterator[tuple[Batch, Result]]]
+if TYPE_CHECKING:
+    from litebnn.evaluate.on_boards import Boards
+
+Place = Callable[[Any, Iterable[Batch]], Iterator[tuple[Batch, Result]]]
 
 
-def place_of(workers: int | None, scheduler: str | None, boards: Any, tell: Callable[[str], None]) -> Place:
+def place_of(workers: int | None, scheduler: str | None, boards: Boards | None, tell: Callable[[str], None]) -> Place:
     """The place that the user has chosen.
 
     Raises:
@@ -24,8 +27,7 @@ def place_of(workers: int | None, scheduler: str | None, boards: Any, tell: Call
     if len(chosen) > 1:
         raise ValueError(f"{' and '.join(chosen)} exclude each other: batches run at one place")
     if boards is not None:
-        run: Place = boards.place(tell)
-        return run
+        return boards.place(tell)
     if scheduler is None and workers == 0:
         return run_here
     if workers is not None and workers < 0:

@@ -9,7 +9,7 @@ import time
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from litebnn import __version__
 from litebnn.evaluate.batches import Array, Batch
@@ -20,6 +20,9 @@ from litebnn.evaluate.recipes import Recipe, open_recipe
 from litebnn.evaluate.scoring import Model, Result, Scoring
 from litebnn.evaluate.sources import Source, open_source
 from litebnn.runtime.predictor import read_content
+
+if TYPE_CHECKING:
+    from litebnn.evaluate.on_boards import Boards
 
 BATCH_SIZE = 32
 
@@ -35,7 +38,7 @@ def evaluate_models(
     batch_size: int = BATCH_SIZE,
     workers: int | None = None,
     scheduler: str | None = None,
-    boards: Any = None,
+    boards: Boards | None = None,
     partial: str | os.PathLike[str] | bool = False,
     progress: Progress = lambda done, total: None,
     tell: Tell | None = None,
@@ -60,7 +63,7 @@ def evaluate_models(
             `if __name__ == "__main__":` around its code.
         scheduler: the address of a Dask scheduler, such as "tcp://10.0.0.2:8786", whose workers run the batches
             instead. They need litebnn, and see the data set's files by the same paths.
-        boards: a `litebnn.evaluate.boards.Boards`, whose boards run the batches instead.
+        boards: `litebnn.Boards`, which run the batches instead.
         partial: a file that keeps results, so that the same call goes on where another was interrupted. With True it
             is one of the current folder whose name stands for all arguments above, and it goes once all is done.
         progress: is called with how many samples are done, and of how many (None where that is not known).

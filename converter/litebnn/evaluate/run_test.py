@@ -184,7 +184,7 @@ def test_images_that_cannot_be_read_are_told_of_and_left_out(tmp_path: Path) -> 
         ({"data": lambda: [(IMAGES, LABELS + 5)]}, "the data set has the label 1"),
         ({"data": list}, "has no sample that can be read"),
         ({"data": lambda: [np.zeros((2, 5, 5), np.float32)]}, "a sample is [5, 5], the model takes [28, 28, 1]"),
-        ({"model": ROOT / "tests/golden/bias.lce.tflite"}, "bias.lce.tflite has inputs [(1, "),
+        ({"model": ROOT / "tests/golden/bias.lce.tflite"}, "bias.lce.tflite has outputs [(1, "),
     ],
 )
 def test_mistakes_are_one_line(tmp_path: Path, options: dict, message: str) -> None:

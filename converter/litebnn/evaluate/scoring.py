@@ -41,12 +41,19 @@ class Scoring:
     models: tuple[Model, ...]
     recipe: Recipe
 
-    def prepared(self) -> Callable[[Batch], Result]:
-        """The function of a batch, with an interpreter of one thread for each model."""
-        interpreters = [_interpreter(model) for model in self.models]
-        pairs = zip(self.models, interpreters, strict=True)
+    def prepared(self, predictor_of: Callable[[Model], Predictor] | None = None) -> Callable[[Batch], Result]:
+        """The function of a batch, with an interpreter of one thread for each model, or what else runs it."""
+        interpreters = [(predictor_of or _interpreter)(model) for model in self.models]
+        pairs = list(zip(self.models, interpreters, strict=True))
+        for model, interpreter in pairs:
+            _check_scores(model.name, interpreter.output_shapes)
         ready = [Ready(model.name, interpreter, self.recipe) for model, interpreter in pairs]
         return lambda batch: _score(batch, ready, interpreters)
+
+
+def _check_scores(name: str, shapes: list[tuple[int, ...]]) -> None:
+    if len(shapes) != 1 or len(shapes[0]) < 2 or np.prod(shapes[0][1:-1]) != 1:
+        raise ValueError(f"{name} has outputs {shapes}, expected one of scores [n, classes]")
 
 
 def _interpreter(model: Model) -> Interpreter:
@@ -60,17 +67,17 @@ class Ready:
     """Makes samples ready for one model."""
 
     def __init__(self, name: str, model: Predictor, recipe: Recipe) -> None:
-        shapes = model.input_shapes, model.output_shapes
-        is_usual = all(len(side) == 1 and len(side[0]) >= 2 for side in shapes)
-        if not is_usual or np.prod(shapes[1][0][1:-1]) != 1:
-            raise ValueError(
-                f"{name} has inputs {shapes[0]} and outputs {shapes[1]}, expected one of samples [n, ...] and one of "
-                "scores [n, classes]"
-            )
+        if len(model.input_shapes) != 1 or len(model.input_shapes[0]) < 2:
+            raise ValueError(f"{name} has inputs {model.input_shapes}, expected one of samples [n, ...]")
         self.batch, *shape = model.input_shapes[0]
         self.shape = tuple(shape)
         self.dtype, (self._scale, self._zero_point) = model.input_types[0], model.input_quantization[0]
         self._make = recipe.prepared()
+
+    def runs(self, samples: Samples) -> list[Array]:
+        """The same, an array for each run of the model."""
+        inputs = self.inputs(samples) if len(samples.inputs) else np.empty(0)
+        return [inputs[start : start + self.batch] for start in range(0, len(inputs), self.batch)]
 
     def inputs(self, samples: Samples) -> Array:
         """All samples in the model's own type, [samples, ...]; the last is repeated to fill a batch of the model's."""
@@ -91,7 +98,7 @@ class Ready:
         return quantized
 
 
-def _score(batch: Batch, ready: list[Ready], interpreters: list[Interpreter]) -> Result:
+def _score(batch: Batch, ready: list[Ready], interpreters: list[Predictor]) -> Result:
     samples = batch.part.load()
     top: list[list[list[int]]] = []
     seconds: list[float] = []

@@ -3,10 +3,17 @@
 import base64
 import hashlib
 import sys
+import threading
 from pathlib import Path
 from typing import Any
 
-from toolchains.targets import ToolkitError
+
+class BoardError(OSError):
+    """A board cannot be reached or cannot do something, in one line."""
+
+
+# Boards may be connected to at once; the user is asked for one after the other.
+_asking = threading.Lock()
 
 
 def fingerprint(key: Any) -> str:
@@ -19,19 +26,19 @@ class VouchedFor:
     """paramiko's policy for hosts that are not known: a key that is accepted is written down, any other is refused."""
 
     def __init__(self, accepted: str) -> None:
-        """`accepted` is a fingerprint; without one, the user is asked at the terminal."""
-        self._accepted = accepted
+        """`accepted` are fingerprints, with commas; without one, the user is asked at the terminal."""
+        self._accepted = [each for each in accepted.split(",") if each]
 
     def missing_host_key(self, client: Any, name: str, key: Any) -> None:
         """Returns where the connection may go on.
 
         Raises:
-            ToolkitError: nobody vouches for the key.
+            BoardError: nobody vouches for the key.
         """
         found = fingerprint(key)
-        if not (self._accepted == found or (not self._accepted and _is_wanted(name, key, found))):
-            expected = f", not {self._accepted}" if self._accepted else ""
-            raise ToolkitError(
+        if not (found in self._accepted or (not self._accepted and _is_wanted(name, key, found))):
+            expected = f", not {' or '.join(self._accepted)}" if self._accepted else ""
+            raise BoardError(
                 f"{name} is not known: its {key.get_name()} key is {found}{expected}; compare it with what "
                 f"`ssh-keygen -lf` shows on the board, then give --accept-host-key={found}"
             )
@@ -42,7 +49,8 @@ def _is_wanted(name: str, key: Any, found: str) -> bool:
     """What the user answers, where there is a terminal to ask at."""
     if not (sys.stdin.isatty() and sys.stdout.isatty()):
         return False
-    answer = input(f"{name} is not known. Its {key.get_name()} key is {found}. Connect, and remember it? [y/N] ")
+    with _asking:
+        answer = input(f"{name} is not known. Its {key.get_name()} key is {found}. Connect, and remember it? [y/N] ")
     return answer.strip().lower() in ("y", "yes")
 
 

@@ -1,4 +1,4 @@
-#include "benchmark_model/json.h"
+#include "common/json.h"
 
 #include <cmath>
 

@@ -1,4 +1,4 @@
-#include "benchmark_model/statistics.h"
+#include "common/statistics.h"
 
 #include <algorithm>
 #include <cmath>

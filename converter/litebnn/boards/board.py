@@ -1,0 +1,134 @@
+"""A machine at the other end of an SSH connection."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, BinaryIO
+
+from litebnn.boards.host_keys import BoardError, VouchedFor
+
+HOST = re.compile(r"(.+@)?([^@:]+(:\d+)?|[0-9a-fA-F:]+)")  # what Fabric takes; an IPv6 address has no port
+
+
+class Board:
+    """The machine at the other end of an SSH connection.
+
+    Attributes:
+        host: as it was named.
+        connection: Fabric's.
+    """
+
+    def __init__(self, host: str, identity: Path | None = None, accepted_key: str = "") -> None:
+        """Connects to [USER@]HOST[:PORT], with the private key `identity` or as `ssh` would.
+
+        Raises:
+            BoardError: Fabric is not installed, `identity` is no key, no connection can be made, or nobody vouches
+                for the host's key.
+        """
+        if not HOST.fullmatch(host):
+            raise BoardError(f"--host={host}: expected [USER@]HOST[:PORT]")
+        try:
+            from fabric import Connection
+            from paramiko import PKey, SSHException
+            from paramiko.hostkeys import InvalidHostKey
+            from paramiko.pkey import UnknownKeyType
+        except ImportError as error:
+            raise BoardError("deploying needs Fabric: pip install 'fabric>=3.2' (litebnn's extra `deploy`)") from error
+        self.host = host
+        self._failures: tuple[type[Exception], ...] = (OSError, EOFError, ValueError, SSHException, InvalidHostKey)
+        try:
+            key = {"pkey": PKey.from_path(identity)} if identity else {}
+        except (*self._failures, TypeError, UnknownKeyType) as error:
+            raise BoardError(f"--identity={identity} cannot be used as a private key: {one_line(error)}") from error
+        try:
+            self.connection = Connection(host, connect_timeout=15, connect_kwargs=key)
+            # The way there may lead over other hosts, and each of them sees what is sent.
+            hop = self.connection
+            while hasattr(hop, "client"):
+                # A host that is known by another key is refused.
+                hop.client.load_system_host_keys()
+                hop.client.set_missing_host_key_policy(VouchedFor(accepted_key))
+                hop = hop.gateway
+            self.connection.open()
+        except BoardError:
+            raise
+        except self._failures as error:
+            hint = "; ssh must reach it without a password" if isinstance(error, SSHException) else ""
+            raise BoardError(f"cannot connect to {host}: {one_line(error)}{hint}") from error
+
+    def run(self, command: str) -> Any:
+        """The result of a command: `stdout`, `stderr` and `exited`.
+
+        Raises:
+            BoardError: the connection broke.
+        """
+        try:
+            return self.connection.run(command, hide=True, warn=True, in_stream=False)
+        except self._failures as error:
+            raise BoardError(f"the connection to {self.host} broke: {one_line(error)}") from error
+
+    def check(self, command: str, what: str) -> str:
+        """What a command prints.
+
+        Raises:
+            BoardError: it failed; its last line of output says why.
+        """
+        result = self.run(command)
+        if result.exited:
+            lines = (result.stderr or result.stdout).strip().splitlines()
+            raise BoardError(f"{self.host} cannot {what}: {lines[-1] if lines else f'exit code {result.exited}'}")
+        return str(result.stdout).strip()
+
+    def put(self, file: Path, path: str) -> None:
+        """Copies a file to the board."""
+        with file.open("rb") as content:
+            self.put_content(content, path, file.name)
+
+    def put_content(self, content: BinaryIO, path: str, name: str) -> None:
+        """Copies what is read from `content` to the board; `name` is for messages."""
+        try:
+            # Fabric's own functions take braces in a path for names of its.
+            self.connection.sftp().putfo(content, path)
+        except self._failures as error:
+            raise BoardError(f"cannot copy {name} to {self.host}: {one_line(error)}; is its disk full?") from error
+
+    def get(self, path: str, file: Path) -> None:
+        """Copies a file from the board, whole or not at all."""
+        part = file.with_name(f".{file.name}.part")
+        try:
+            self.connection.sftp().get(path, str(part))
+            part.replace(file)
+        except self._failures as error:
+            raise BoardError(f"cannot fetch {path} from {self.host}: {one_line(error)}") from error
+        finally:
+            part.unlink(missing_ok=True)
+
+    @contextmanager
+    def failing(self, what: str) -> Iterator[None]:
+        """Says of which board it is that something failed.
+
+        Raises:
+            BoardError: what is done inside fails on account of the board, which then cannot do `what`.
+        """
+        try:
+            yield
+        except BoardError:
+            raise
+        except self._failures as error:
+            raise BoardError(f"{self.host} cannot {what}: {one_line(error)}") from error
+
+    def open_channel(self) -> Any:
+        """A channel of paramiko's, for a program."""
+        return self.connection.create_session()
+
+    def close(self) -> None:
+        """Ends the connection."""
+        self.connection.close()
+
+
+def one_line(error: Exception) -> str:
+    """An exception's message without line breaks, or its name where it has none."""
+    return " ".join(str(error).split()) or type(error).__name__

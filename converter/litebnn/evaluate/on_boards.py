@@ -1,0 +1,190 @@
+"""Runs batches on boards over SSH: the models run there, in the bundle's run_model; all else is done here."""
+
+from __future__ import annotations
+
+import io
+import queue
+import shlex
+import threading
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from litebnn.boards.board import Board
+from litebnn.boards.host_keys import BoardError
+from litebnn.boards.program import Program
+from litebnn.evaluate.batches import Batch
+from litebnn.evaluate.scoring import Model, Result, Scoring
+from litebnn.runtime.interpreter import Interpreter
+from litebnn.runtime.predictor import Array, Predictor
+
+# How many batches are under way for each board, so that none waits for its next.
+_AHEAD = 2
+# A board that is silent is not waited for when all is done.
+_SECONDS_TO_END = 5
+
+
+@dataclass(frozen=True)
+class Boards:
+    """Boards that share a data set, each with the bundle that `invoke deploy` or you have unpacked there.
+
+    Args:
+        hosts: [USER@]HOST[:PORT] of each.
+        identity: a private key file; by default what `ssh` would take.
+        accept_host_key: fingerprints of the boards' host keys, with commas, where they are not known yet.
+        folder: the folder on the boards where the bundle was unpacked; by default the user's home.
+        num_threads: threads to run a model on.
+        seconds: how long a board may be silent, while it loads or runs a model, until it is given up.
+
+    Example:
+        >>> boards = Boards(["pi@kitchen", "pi@garden"])
+        >>> litebnn.evaluate_models("model.tflite", "images", boards=boards).top_1()  # doctest: +SKIP
+        0.583
+    """
+
+    hosts: Sequence[str]
+    identity: Path | None = None
+    accept_host_key: str = ""
+    folder: str = "."
+    num_threads: int = 1
+    seconds: float = 60
+
+    def place(
+        self, tell: Callable[[str], None]
+    ) -> Callable[[Scoring, Iterable[Batch]], Iterator[tuple[Batch, Result]]]:
+        """What runs batches; `tell` is told of each board that fails."""
+        if not self.hosts:
+            raise ValueError("no board is named")
+        return lambda work, batches: _Shared(self, work, tell).run(batches)
+
+    def connected(self, host: str) -> Board:
+        """A connection to one of them."""
+        return Board(host, self.identity, self.accept_host_key)
+
+
+class _ModelOnBoard(Predictor):
+    """A model in a program of the board's; what it takes and gives is known here."""
+
+    def __init__(self, model: Model, program: Program) -> None:
+        try:
+            known = Interpreter(model.content)
+        except ValueError as error:
+            raise ValueError(f"{model.name}: {error}") from None
+        self._inputs, self._outputs = known._inputs, known._outputs
+        self._input_names, self._output_names = known.input_names, known.output_names
+        self._program = program
+
+    def _run(self, arrays: list[Array]) -> list[Array]:
+        for array in arrays:
+            self._program.write(np.ascontiguousarray(array).tobytes())
+        outputs = []
+        for shape, dtype in zip(self.output_shapes, self.output_types, strict=True):
+            content = self._program.read(int(np.prod(shape)) * dtype.itemsize)
+            outputs.append(np.frombuffer(content, dtype).reshape(shape))
+        return outputs
+
+
+@dataclass
+class _Shared:
+    """Batches that several boards take from one queue.
+
+    Each board has a thread, which puts what it has into `_done`: a batch and its result, or the board's host and why it
+    is out, or an error of the user's.
+    """
+
+    boards: Boards
+    work: Scoring
+    tell: Callable[[str], None]
+    _todo: queue.SimpleQueue[Batch | None] = field(default_factory=queue.SimpleQueue)
+    _done: queue.SimpleQueue[tuple[Any, Any]] = field(default_factory=queue.SimpleQueue)
+    _is_over: threading.Event = field(default_factory=threading.Event)
+
+    def run(self, batches: Iterable[Batch]) -> Iterator[tuple[Batch, Result]]:
+        """Yields each batch with its result.
+
+        Raises:
+            BoardError: no board is left.
+            ValueError: a batch cannot be run on any board.
+        """
+        left = len(self.boards.hosts)
+        threads = [threading.Thread(target=self._serve, args=(host,), daemon=True) for host in self.boards.hosts]
+        for thread in threads:
+            thread.start()
+        under_way, todo = 0, iter(batches)
+        try:
+            while True:
+                while under_way < _AHEAD * left and (batch := next(todo, None)) is not None:
+                    self._todo.put(batch)
+                    under_way += 1
+                if not under_way:
+                    return
+                what, outcome = self._done.get()
+                if isinstance(what, Batch):
+                    under_way -= 1
+                    yield what, outcome
+                elif isinstance(outcome, BoardError):
+                    left -= 1
+                    if not left:
+                        raise BoardError(f"no board is left; {outcome}")
+                    self.tell(f"{outcome}; the share of {what} goes to the others")
+                else:
+                    raise outcome
+        finally:
+            self._is_over.set()
+            for _ in threads:
+                self._todo.put(None)
+            for thread in threads:
+                thread.join(_SECONDS_TO_END)
+
+    def _serve(self, host: str) -> None:
+        """Takes batches until there are none, or the board fails."""
+        batch: Batch | None = None
+        try:
+            with _programs(self.boards, host, self.work.models) as programs:
+                opened = iter(programs)
+                score = self.work.prepared(lambda model: _ModelOnBoard(model, next(opened)))
+                while (batch := self._todo.get()) is not None and not self._is_over.is_set():
+                    self._done.put((batch, score(batch)))
+        except BoardError as error:
+            if batch is not None:
+                self._todo.put(batch)
+            self._done.put((host, error))
+        except Exception as error:
+            self._done.put((host, error))
+
+
+@contextmanager
+def _programs(boards: Boards, host: str, models: Sequence[Model]) -> Iterator[list[Program]]:
+    """The models in programs of a board's, which end with the block, and leave nothing behind."""
+    board = boards.connected(host)
+    try:
+        program = _find_program(board, boards.folder)
+        place = board.check("mktemp -d", "make a folder").splitlines()[-1]
+        try:
+            yield [_start(boards, board, program, f"{place}/{i}.tflite", model) for i, model in enumerate(models)]
+        finally:
+            # A board that is gone keeps its temporary files.
+            with suppress(BoardError):
+                board.run(f"rm -rf {shlex.quote(place)}")
+    finally:
+        board.close()
+
+
+def _find_program(board: Board, folder: str) -> str:
+    try:
+        find = f'cd {shlex.quote(folder)} && ls -d "$PWD"/litebnn-*/run_model'
+        return board.check(find, "find the bundle's run_model").splitlines()[-1]
+    except BoardError:
+        raise BoardError(
+            f"{board.host} has no litebnn-*/run_model in {folder}: unpack a bundle there, or `invoke deploy` to it"
+        ) from None
+
+
+def _start(boards: Boards, board: Board, program: str, path: str, model: Model) -> Program:
+    board.put_content(io.BytesIO(model.content), path, model.name)
+    flags = f"--lcompute=1 --use_xnnpack=1 --num_threads={boards.num_threads}"
+    return Program(board, f"{shlex.quote(program)} --graph={shlex.quote(path)} {flags}", boards.seconds)

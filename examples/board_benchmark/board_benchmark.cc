@@ -1,0 +1,254 @@
+// Runs on a board all that lies in the folder `board_models` beside the program, and writes one JSON and one readable
+// page that others can learn from: golden models, whose outputs are held against those that they should have, single
+// layers, and whole networks with random weights.
+#include <unistd.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "common/error.h"
+#include "common/flags.h"
+#include "common/json.h"
+#include "common/read_file.h"
+#include "common/session.h"
+#include "common/statistics.h"
+#include "litebnn/litebnn.h"
+
+namespace litebnn::examples {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr size_t kLargestTensor = size_t{1} << 30;
+// A golden output may be off by this share of the largest value.
+constexpr double kTolerance = 1e-4;
+const char* const kKinds[] = {"golden", "layer", "network"};
+
+struct Settings {
+  std::string output = "board-benchmark.json";
+  int num_threads = 1;
+  int num_runs = 50;
+  int warmup_runs = 3;
+};
+
+struct Outcome {
+  std::string name;
+  double median_ms;
+  double min_ms;
+  uint64_t hash;
+  double difference;  // of a golden output, as a share of the largest value; 0 for others
+  bool IsRight() const { return difference <= kTolerance; }
+};
+
+using State = std::vector<std::pair<std::string, std::string>>;
+
+// FNV-1a, which tells outputs of different boards apart.
+uint64_t Hash(uint64_t hash, const void* data, size_t size) {
+  const auto* bytes = static_cast<const unsigned char*>(data);
+  for (size_t i = 0; i < size; ++i) hash = (hash ^ bytes[i]) * 0x100000001b3;
+  return hash;
+}
+
+// The folder that the program lies in.
+fs::path Home() { return fs::read_symlink("/proc/self/exe").parent_path(); }
+
+// What board_state.sh tells of the board.
+State ReadState() {
+  const std::string command = "sh '" + (Home() / "board_state.sh").string() + "'";
+  State state;
+  std::FILE* pipe = popen(command.c_str(), "r");
+  if (pipe == nullptr) throw Error("cannot run " + command);
+  char line[1024];
+  while (std::fgets(line, sizeof line, pipe) != nullptr) {
+    const std::string text(line, std::strcspn(line, "\n"));
+    const size_t equals = text.find('=');
+    if (equals != std::string::npos) state.emplace_back(text.substr(0, equals), text.substr(equals + 1));
+  }
+  if (pclose(pipe) != 0) throw Error("cannot run " + command);
+  return state;
+}
+
+// The same numbers on every board: floats from -1 to 1 that have few bits, and any bytes for other types.
+std::vector<char> MadeUp(const Tensor& tensor, size_t size) {
+  std::vector<char> bytes(size);
+  uint32_t random = 2463534242;
+  const auto next = [&random] {
+    random ^= random << 13;
+    random ^= random >> 17;
+    return random ^= random << 5;
+  };
+  if (tensor.type == ElementType::kFloat32) {
+    for (size_t at = 0; at + sizeof(float) <= size; at += sizeof(float)) {
+      const float value = static_cast<float>(next() >> 25) / 64 - 1;
+      std::memcpy(&bytes[at], &value, sizeof value);
+    }
+  } else {
+    for (char& byte : bytes) byte = static_cast<char>(next() >> 24);
+  }
+  return bytes;
+}
+
+// How far a golden model's outputs are from those that it should have.
+double Difference(Session& session, const std::string& wanted) {
+  std::string found;
+  for (size_t i = 0; i < session.outputs().size(); ++i) {
+    found.append(static_cast<const char*>(session.OutputData(i)), session.OutputSize(i));
+  }
+  if (found.size() != wanted.size()) return HUGE_VAL;
+  double largest = 1e-30, difference = 0;
+  for (size_t at = 0; at + sizeof(float) <= wanted.size(); at += sizeof(float)) {
+    float expected, actual;
+    std::memcpy(&expected, &wanted[at], sizeof expected);
+    std::memcpy(&actual, &found[at], sizeof actual);
+    largest = std::max(largest, std::fabs(static_cast<double>(expected)));
+    const double apart = std::fabs(static_cast<double>(actual) - static_cast<double>(expected));
+    difference = std::isnan(apart) ? HUGE_VAL : std::max(difference, apart);
+  }
+  return difference / largest;
+}
+
+Outcome Run(const Settings& settings, const fs::path& model) {
+  SessionOptions options;
+  options.model = model.string();
+  options.num_threads = settings.num_threads;
+  options.lcompute = options.xnnpack = true;
+  const std::unique_ptr<Session> session = LoadSession(options);
+  const fs::path input = fs::path(model).replace_extension(".in"), wanted = fs::path(model).replace_extension(".out");
+  const bool is_golden = fs::exists(input);
+  for (size_t i = 0; i < session->inputs().size(); ++i) {
+    const size_t size = session->InputSize(i);
+    const std::string given = is_golden ? ReadFile(input.string(), "input", kLargestTensor) : "";
+    if (is_golden && (i > 0 || given.size() != size)) throw Error(input.string() + " is not what the model takes");
+    session->FillInput(i, is_golden ? given.data() : MadeUp(session->inputs()[i], size).data());
+  }
+  for (int i = 0; i < std::max(1, settings.warmup_runs); ++i) session->Invoke();
+  Outcome outcome = {model.stem().string(), 0, 0, 0xcbf29ce484222325, 0};
+  for (size_t i = 0; i < session->outputs().size(); ++i) {
+    outcome.hash = Hash(outcome.hash, session->OutputData(i), session->OutputSize(i));
+  }
+  if (is_golden) outcome.difference = Difference(*session, ReadFile(wanted.string(), "output", kLargestTensor));
+  std::vector<double> run_ms;
+  for (int i = 0; i < settings.num_runs; ++i) run_ms.push_back(session->Invoke());
+  outcome.median_ms = Percentile(run_ms, 50);
+  outcome.min_ms = Summarize(run_ms).minimum;
+  return outcome;
+}
+
+std::vector<Outcome> RunAll(const Settings& settings, const std::string& kind) {
+  const fs::path folder = Home() / "board_models" / kind;
+  std::vector<fs::path> models;
+  if (!fs::is_directory(folder)) throw Error("there is no folder " + folder.string());
+  for (const fs::directory_entry& entry : fs::directory_iterator(folder)) {
+    if (entry.path().extension() == ".tflite") models.push_back(entry.path());
+  }
+  std::sort(models.begin(), models.end());
+  std::vector<Outcome> outcomes;
+  for (const fs::path& model : models) {
+    std::fprintf(stderr, "%s %s\n", kind.c_str(), model.stem().c_str());
+    outcomes.push_back(Run(settings, model));
+  }
+  return outcomes;
+}
+
+Json ToJson(const State& state) {
+  std::vector<std::pair<std::string, Json>> members;
+  for (const auto& [name, value] : state) members.emplace_back(name, value);
+  return Json::Object(members);
+}
+
+Json ToJson(const std::vector<Outcome>& outcomes, bool is_golden) {
+  std::vector<Json> rows;
+  for (const Outcome& one : outcomes) {
+    std::vector<std::pair<std::string, Json>> row = {
+        {"name", one.name},
+        {"median_ms", one.median_ms},
+        {"min_ms", one.min_ms},
+        {"output_hash", Format("%016llx", static_cast<unsigned long long>(one.hash))}};
+    if (is_golden) {
+      row.emplace_back("difference", one.difference);
+      row.emplace_back("is_right", one.IsRight());
+    }
+    rows.push_back(Json::Object(row));
+  }
+  return Json::Array(rows);
+}
+
+std::string Page(const Settings& settings, const State& before, const State& after,
+                 const std::map<std::string, std::vector<Outcome>>& outcomes) {
+  std::string page = "# litebnn on a board\n\n| | before | after |\n|---|---|---|\n";
+  for (size_t i = 0; i < before.size() && i < after.size(); ++i) {
+    page += "| " + before[i].first + " | " + before[i].second + " | " + after[i].second + " |\n";
+  }
+  page += Format("\n%s, litebnn %s, %d threads, %d runs each.\n", RuntimeName().c_str(), litebnn_version(),
+                 settings.num_threads, settings.num_runs);
+  for (const char* kind : kKinds) {
+    page += Format("\n| %s | median, ms | best, ms | output | |\n|---|---|---|---|---|\n", kind);
+    for (const Outcome& one : outcomes.at(kind)) {
+      const char* verdict = std::strcmp(kind, "golden") != 0 ? "" : one.IsRight() ? "right" : "WRONG";
+      page += Format("| %s | %.3f | %.3f | %016llx | %s |\n", one.name.c_str(), one.median_ms, one.min_ms,
+                     static_cast<unsigned long long>(one.hash), verdict);
+    }
+  }
+  return page;
+}
+
+void Write(const fs::path& path, const std::string& content) {
+  const fs::path part = path.string() + ".new";
+  std::ofstream file(part, std::ios::binary);
+  file << content;
+  file.close();
+  if (!file || std::rename(part.c_str(), path.c_str()) != 0) {
+    std::remove(part.c_str());
+    throw Error("cannot write " + path.string());
+  }
+}
+
+void Main(int argc, char** argv) {
+  Settings settings;
+  const std::vector<Flag> flags = {
+      {"output", 0, &settings.output, "file to write the results to, as JSON; the page is beside it, as .md"},
+      {"num_threads", 0, IntFlag{&settings.num_threads, 1, kMostThreads}, "threads to run on"},
+      {"num_runs", 0, IntFlag{&settings.num_runs, 1}, "runs of each model to measure"},
+      {"warmup_runs", 0, IntFlag{&settings.warmup_runs, 0}, "runs before those"},
+  };
+  if (!ParseFlags(argc, argv, flags)) return;
+  const fs::path output = settings.output, page = fs::path(output).replace_extension(".md");
+  Write(output, "");  // refused now rather than after minutes
+  const State before = ReadState();
+  std::map<std::string, std::vector<Outcome>> outcomes;
+  for (const char* kind : kKinds) outcomes[kind] = RunAll(settings, kind);
+  const State after = ReadState();
+  Write(output, Json::Object({
+                                 {"format", "litebnn board benchmark 1"},
+                                 {"before", ToJson(before)},
+                                 {"after", ToJson(after)},
+                                 {"tflite_version", RuntimeName()},
+                                 {"litebnn_version", litebnn_version()},
+                                 {"num_threads", settings.num_threads},
+                                 {"num_runs", settings.num_runs},
+                                 {"golden", ToJson(outcomes["golden"], true)},
+                                 {"layer", ToJson(outcomes["layer"], false)},
+                                 {"network", ToJson(outcomes["network"], false)},
+                             })
+                        .text() +
+                    "\n");
+  Write(page, Page(settings, before, after, outcomes));
+  const auto& golden = outcomes["golden"];
+  const auto right = std::count_if(golden.begin(), golden.end(), [](const Outcome& one) { return one.IsRight(); });
+  std::printf("%s and %s: %d of %zu golden models are right\n", output.c_str(), page.c_str(), static_cast<int>(right),
+              golden.size());
+  if (static_cast<size_t>(right) != golden.size())
+    throw Error("this board computes something else: see " + page.string());
+}
+
+}  // namespace
+}  // namespace litebnn::examples
+
+int main(int argc, char** argv) { return litebnn::examples::RunProgram(litebnn::examples::Main, argc, argv); }

@@ -1,0 +1,58 @@
+// Runs a model on what comes in, for another program at the other end of a pipe or of ssh: the bytes of all inputs of a
+// run on stdin, those of all its outputs on stdout, run after run until stdin ends.
+#include <cstdio>
+#include <string>
+#include <vector>
+
+#include "common/error.h"
+#include "common/flags.h"
+#include "common/session.h"
+
+namespace litebnn::examples {
+namespace {
+
+// Reads the inputs of a run. Returns false where stdin ended in front of it.
+bool ReadInputs(Session& session) {
+  const size_t count = session.inputs().size();
+  for (size_t i = 0; i < count; ++i) {
+    std::vector<char> bytes(session.InputSize(i));
+    const size_t read = std::fread(bytes.data(), 1, bytes.size(), stdin);
+    if (read == 0 && i == 0 && !bytes.empty()) return false;
+    if (read != bytes.size()) {
+      throw Error(Format("stdin ends in the middle of a run: %zu of %zu bytes of the input %s", read, bytes.size(),
+                         session.inputs()[i].name.c_str()));
+    }
+    session.FillInput(i, bytes.data());
+  }
+  return count > 0;
+}
+
+void WriteOutputs(Session& session) {
+  for (size_t i = 0; i < session.outputs().size(); ++i) {
+    std::fwrite(session.OutputData(i), 1, session.OutputSize(i), stdout);
+  }
+  if (std::fflush(stdout) != 0) throw Error("cannot write to the standard output");
+}
+
+void Main(int argc, char** argv) {
+  SessionOptions options;
+  const std::vector<Flag> flags = {
+      {"graph", 0, &options.model, "the model"},
+      {"num_threads", 0, IntFlag{&options.num_threads, 1, kMostThreads}, "threads to run on"},
+      {"lcompute", 0, &options.lcompute, "run the Lce ops, by litebnn"},
+      {"use_xnnpack", 0, &options.xnnpack, "run float and quantized ops in XNNPACK"},
+      {"external_delegate_path", 0, &options.external_delegate, "delegate library to load"},
+  };
+  if (!ParseFlags(argc, argv, flags)) return;
+  if (options.model.empty()) throw Error("name the model with --graph=FILE");
+  const std::unique_ptr<Session> session = LoadSession(options);
+  while (ReadInputs(*session)) {
+    session->Invoke();
+    WriteOutputs(*session);
+  }
+}
+
+}  // namespace
+}  // namespace litebnn::examples
+
+int main(int argc, char** argv) { return litebnn::examples::RunProgram(litebnn::examples::Main, argc, argv); }

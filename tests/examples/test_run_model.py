@@ -1,0 +1,62 @@
+"""run_model: what it reads and writes is what the Python interpreter takes and gives."""
+
+import subprocess
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import litebnn
+from litebnn.runtime.predictor import arrays_of
+from tests.support.programs import GOLDEN, host_programs, tflite_programs
+from toolchains.targets import ROOT
+
+
+@pytest.fixture(params=[host_programs, tflite_programs], ids=["litert", "tflite"])
+def program(request) -> Path:
+    return request.param() / "run_model"
+
+
+def run(program: Path, content: bytes, *flags: str) -> subprocess.CompletedProcess[bytes]:
+    return subprocess.run([program, *flags], input=content, capture_output=True, timeout=60)
+
+
+@pytest.mark.usefixtures("library")
+def test_runs_as_often_as_there_are_inputs(program: Path) -> None:
+    model = ROOT / "examples" / "label_image" / "digits.tflite"
+    images = np.random.default_rng(0).standard_normal((5, 28, 28, 1)).astype(np.float32)
+    done = run(program, images.tobytes(), f"--graph={model}", "--lcompute=1")
+    assert done.returncode == 0, done.stderr
+    found = np.frombuffer(done.stdout, np.float32).reshape(5, 10)
+    assert np.allclose(found, litebnn.Interpreter(model).predict(images), atol=1e-4)
+
+
+@pytest.mark.usefixtures("library")
+def test_golden_models_of_any_inputs_and_outputs(program: Path) -> None:
+    for model in GOLDEN:
+        interpreter = litebnn.Interpreter(model)
+        rng = np.random.default_rng(0)
+        arrays = [
+            rng.integers(-100, 100, shape).astype(dtype) if dtype.kind == "i" else rng.normal(size=shape).astype(dtype)
+            for shape, dtype in zip(interpreter.input_shapes, interpreter.input_types, strict=True)
+        ]
+        done = run(program, b"".join(array.tobytes() for array in arrays), f"--graph={model}", "--lcompute=1")
+        if "newer runtime" in done.stderr.decode():
+            continue
+        assert done.returncode == 0, done.stderr
+        expected = arrays_of(interpreter.predict(arrays))
+        assert len(done.stdout) == sum(each.nbytes for each in expected), model.name
+
+
+def test_what_it_cannot_do_is_one_line(program: Path) -> None:
+    model = f"--graph={ROOT / 'examples' / 'label_image' / 'digits.tflite'}"
+    for content, flags, message in (
+        (b"", [], "name the model with --graph=FILE"),
+        (b"", ["--graph=/nowhere"], "/nowhere"),
+        (bytes(28 * 28 * 4 + 5), [model, "--lcompute=1"], "stdin ends in the middle of a run: 5 of 3136 bytes of"),
+    ):
+        done = run(program, content, *flags)
+        assert done.returncode == 1
+        (line,) = [line for line in done.stderr.decode().splitlines() if line.startswith("error: ")]
+        assert message in line
+    assert run(program, b"", model, "--lcompute=1").stdout == b""

@@ -1,0 +1,78 @@
+"""Puts what boards have returned, docs/boards/*.json of litebnn-board-benchmark, into a table in docs/boards/README.md.
+
+python -m toolchains.board_table
+"""
+
+import json
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from litebnn.model_files import write_whole
+from toolchains.board_state import changes
+from toolchains.command_line import exit_code
+from toolchains.targets import ROOT, ToolkitError
+
+FOLDER = ROOT / "docs" / "boards"
+FORMAT = "litebnn board benchmark 1"
+INTRODUCTION = """\
+# What boards have returned
+
+`litebnn-board-benchmark`, a program of every bundle ([how it gets to a board](../board.md)), writes a
+`board-benchmark.json`. Put yours here, named by the board, run `python -m toolchains.board_table`, which makes this
+page, and open a pull request. Only files of real boards belong here.
+
+"""
+NONE = """\
+No figure of litebnn's comes from a real board yet: nobody has returned one. What other pages say of boards, emulators
+have counted.
+"""
+
+
+def read(path: Path) -> dict[str, Any]:
+    """What a board has returned.
+
+    Raises:
+        ToolkitError: the file is none of litebnn-board-benchmark's.
+    """
+    try:
+        found = json.loads(path.read_text(encoding="utf-8"))
+        if found["format"] != FORMAT:
+            raise ValueError
+    except (ValueError, KeyError, TypeError):
+        raise ToolkitError(f"{path} was not written by litebnn-board-benchmark") from None
+    return dict(found)
+
+
+def page(files: Sequence[Path]) -> str:
+    """The page's text, for files in their order."""
+    results = {path.stem: read(path) for path in files}
+    if not results:
+        return INTRODUCTION + NONE
+    networks = sorted({network["name"] for one in results.values() for network in one["network"]})
+    columns = ["board", "CPU", "kernel", "clock, MHz", "governor", "temperature, °C", "throttled"]
+    columns += ["threads", *(f"{name}, ms" for name in networks), "golden", "litebnn", "runtime"]
+    lines = [columns, ["---"] * len(columns), *(_row(name, one, networks) for name, one in results.items())]
+    return INTRODUCTION + "".join(f"| {' | '.join(line)} |\n" for line in lines)
+
+
+def _row(name: str, one: dict[str, Any], networks: Sequence[str]) -> list[str]:
+    before, after = one["before"], one["after"]
+    states = [changes(before, after, each) for each in ("clock_mhz", "governor", "temperature_c", "throttled")]
+    times = {network["name"]: f"{network['median_ms']:.2f}" for network in one["network"]}
+    right = sum(golden["is_right"] for golden in one["golden"])
+    cells = [f"[{before.get('board') or name}]({name}.json)", before.get("cpu", ""), before.get("kernel", ""), *states]
+    cells += [str(one["num_threads"]), *(times.get(network, "") for network in networks)]
+    cells += [f"{right} of {len(one['golden'])}", one["litebnn_version"], one["tflite_version"]]
+    # What a board says of itself must not end a cell.
+    return [cell.replace("|", "\\|") for cell in cells]
+
+
+def main() -> int:
+    """Writes the page; returns the exit code."""
+    return exit_code(lambda: write_whole(FOLDER / "README.md", page(sorted(FOLDER.glob("*.json"))).encode()))
+
+
+if __name__ == "__main__":
+    sys.exit(main())
