@@ -2,14 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import dataclass
+
 import numpy as np
 
 from litebnn.errors import ConversionError
-from litebnn.graph import Model
+from litebnn.evaluate.batches import Array, Batch
+from litebnn.evaluate.data_set import DataSet
+from litebnn.evaluate.recipes import Recipe
+from litebnn.evaluate.scoring import Ready, Result
+from litebnn.graph import Model, Tensor
 from litebnn.options import Dataset
 from litebnn.passes.int8.insert_quantization import Range, Ranges, activations
 from litebnn.runtime.intermediates import interpreter_for, with_outputs
 from litebnn.runtime.predictor import arrays_of
+
+_DATASET = "representative_dataset"
 
 
 def observe_ranges(model: Model, dataset: Dataset) -> Ranges:
@@ -18,7 +27,7 @@ def observe_ranges(model: Model, dataset: Dataset) -> Ranges:
     Args:
         model: float but for its binary layers.
         dataset: samples, each an array of the input's shape, or a list or dictionary with one for each input; or a
-            function that gives them.
+            function that gives them; or a `litebnn.DataSet`.
 
     Returns:
         (min, max) of each activation.
@@ -27,6 +36,8 @@ def observe_ranges(model: Model, dataset: Dataset) -> Ranges:
         ConversionError: there is no sample, a sample does not fit, a value is not finite, or no runtime is installed.
     """
     graph = model.graphs[0]
+    if isinstance(dataset, DataSet):
+        return _ranges_of_batches(model, dataset)
     observed = [tensor for tensor in activations(graph) if tensor not in graph.inputs]
     interpreter = interpreter_for("a representative dataset", with_outputs(model, observed))
     tensors, names = [*graph.inputs, *observed], model.input_names
@@ -37,18 +48,60 @@ def observe_ranges(model: Model, dataset: Dataset) -> Ranges:
             arrays = arrays_of(sample, names)
             result = interpreter.predict(arrays)
         except ValueError as error:
-            raise ConversionError(f"representative_dataset: sample {count}: {error}") from None
+            raise ConversionError(f"{_DATASET}: sample {count}: {error}") from None
         for tensor, array in zip(tensors, [*arrays, *arrays_of(result)], strict=True):
-            if array.dtype != np.float32:
-                continue
-            low, high = float(array.min(initial=0.0)), float(array.max(initial=0.0))
-            if not np.isfinite(low) or not np.isfinite(high):
-                raise ConversionError(f'representative_dataset: sample {count}: tensor "{tensor.name}" is not finite')
-            before = ranges.get(tensor, (0.0, 0.0))
-            ranges[tensor] = min(low, before[0]), max(high, before[1])
+            if (limits := _limits(array)) is not None:
+                _widen(ranges, tensor, limits, f"{_DATASET}: sample {count}")
     if count < 0:
-        raise ConversionError("representative_dataset gave no sample")
+        raise ConversionError(f"{_DATASET} gave no sample")
     return ranges
+
+
+@dataclass(frozen=True)
+class _ObserveBatch:
+    """Notes what the input and every output of a model take on."""
+
+    model: bytes
+    recipe: Recipe
+
+    def prepared(self) -> Callable[[Batch], Result]:
+        interpreter = interpreter_for(_DATASET, self.model)
+        ready = Ready("the model", interpreter, self.recipe)
+
+        def observe(batch: Batch) -> Result:
+            samples = batch.part.load()
+            runs = [(one, *arrays_of(interpreter.predict(one))) for one in ready.runs(samples)]
+            limits = [[_limits(array) for array in arrays] for arrays in runs]
+            return {"limits": limits, "left_out": [list(each) for each in samples.unreadable]}
+
+        return observe
+
+
+def _limits(array: Array) -> Range | None:
+    """The least and the largest value, and zero; None for what is not float."""
+    return None if array.dtype != np.float32 else (float(array.min(initial=0.0)), float(array.max(initial=0.0)))
+
+
+def _ranges_of_batches(model: Model, dataset: DataSet) -> Ranges:
+    graph = model.graphs[0]
+    observed = [tensor for tensor in activations(graph) if tensor not in graph.inputs]
+    shown, ranges = with_outputs(model, observed), Ranges()
+    for result in dataset.results(_DATASET, lambda recipe: _ObserveBatch(shown, recipe)):
+        for limits in result["limits"]:
+            for tensor, found in zip([*graph.inputs, *observed], limits, strict=True):
+                if found is not None:
+                    _widen(ranges, tensor, found, _DATASET)
+    if not ranges:
+        raise ConversionError(f"{_DATASET} gave no sample")
+    return ranges
+
+
+def _widen(ranges: Ranges, tensor: Tensor, limits: Range, what: str) -> None:
+    low, high = limits
+    if not np.isfinite(low) or not np.isfinite(high):
+        raise ConversionError(f'{what}: tensor "{tensor.name}" is not finite')
+    before = ranges.get(tensor, (0.0, 0.0))
+    ranges[tensor] = min(low, before[0]), max(high, before[1])
 
 
 def assume_range(model: Model, limits: Range) -> Ranges:

@@ -11,6 +11,7 @@ import numpy as np
 from litebnn.calibration import assume_range, observe_ranges
 from litebnn.contract import CUSTOM_OPS, LCE_BCONV_2D
 from litebnn.errors import ConversionError, boundary, warn
+from litebnn.evaluate.data_set import DataSet
 from litebnn.flatbuffer import read_model, write_model
 from litebnn.frontends.keras import keras_to_tflite
 from litebnn.frontends.saved_model import saved_model_to_tflite
@@ -24,7 +25,7 @@ from litebnn.passes.int8.insert_quantization import Ranges, insert_quantization
 from litebnn.passes.int8.narrow_weights import narrow_weights
 from litebnn.passes.int8.set_interface_types import set_interface_types
 from litebnn.report.conversion import make_report
-from litebnn.report.verify import Verification, verify_apart
+from litebnn.report.verify import Verification, verify_apart, verify_data_set
 from litebnn.rewriting.notes import Notes
 from litebnn.runtime.predictor import arrays_of
 
@@ -53,7 +54,7 @@ def convert_tflite(
             of an int8 model without having one; its results are meaningless.
         representative_dataset: samples that show the ranges of the activations: makes the layers that are not binary
             int8. A sample is an array of the input's shape, or a list with one for each input, or a dictionary of them
-            by the names of the model's signature; or a function that yields such samples.
+            by the names of the model's signature; or a function that yields such samples; or a `litebnn.DataSet`.
         larq_compatible: write what Larq Compute Engine's own runtime reads too, which is slower where layers pad with
             zeros.
         low_bit_weights: "int4" or "int2" to write the ternary and ±alpha weights of dense layers that are not binary
@@ -63,7 +64,7 @@ def convert_tflite(
         assume_nonzero: take sign(x), which is 0 where x is 0, for a sign of two values that is +1 there. The report
             names each that is. PyTorch's and TensorFlow's own sign functions need it.
         verify: True to run source and result on random inputs in the installed runtime, or the inputs to run them on
-            (an array, or a list or dictionary with one for each input; batch first).
+            (an array, or a list or dictionary with one for each input; batch first; or a `litebnn.DataSet`).
         return_report: return (bytes, ConversionReport).
         progress: is called with the name of each step.
 
@@ -258,6 +259,9 @@ def _verification(source: bytes, result: bytes, names: list[str], options: Conve
     if inputs is False or inputs is None:
         return None
     options["progress"]("verifying")
+    large = next((each for each in (inputs, dataset) if isinstance(each, DataSet)), None)
+    if large is not None and (inputs is True or inputs is large):
+        return verify_data_set(source, result, large)
     if inputs is True:
         inputs = None
         if dataset is not None:

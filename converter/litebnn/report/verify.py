@@ -11,6 +11,10 @@ import numpy.typing as npt
 
 from litebnn.child import run_apart
 from litebnn.errors import ConversionError
+from litebnn.evaluate.batches import Batch
+from litebnn.evaluate.data_set import DataSet
+from litebnn.evaluate.recipes import Recipe
+from litebnn.evaluate.scoring import Ready, Result
 from litebnn.flatbuffer import read_model, read_strictly
 from litebnn.graph import Array, Model, check_model, facts
 from litebnn.report.divergence import TOLERANCE, Divergence, LayerComparison, by_layer, computed, difference
@@ -108,39 +112,102 @@ def verify_conversion(
         ConversionError: the difference is too large, and the message names the first layer that differs; or every
             sample was passed over.
     """
-    before, after = read_model(source), read_model(converted)
-    samples = samples_for("verify", before, inputs, count=_RANDOM_TRIES)
-    models = interpreter_for("verify", source), interpreter_for("verify", converted)
-    if any(_rounds(model) or _has_dynamic_range(model) for model in (before, after)):
-        worst = max(_gaps(_relative_error, *models, samples))
-        if worst > INT8_TOLERANCE:
-            raise ConversionError(f"the converted model's outputs are off by {worst:.2g} of their values")
-        return Verification(worst, len(samples))
-    layers: LayerComparison | None = None
-    gaps: list[float] = []
-    found: list[Divergence] = []
-    passed_over = 0
-    for sample in samples:
-        gap = max(_gaps(difference, *models, [sample]))
-        if gap > 0:
-            layers = layers or LayerComparison("verify", source, converted)
-            place = layers.first_divergence(sample)
-            if gap > TOLERANCE and (place is None or not place.by_rounding):
-                raise ConversionError(_failure(gap, place))
-            if place is not None and place.turned:
-                found.append(place)
-        if gap > TOLERANCE:
-            passed_over += 1
-        else:
-            gaps.append(gap)
-        if inputs is None and len(gaps) == _RANDOM_SAMPLES:
-            break
-    if not gaps:
+    samples = samples_for("verify", read_model(source), inputs, count=_RANDOM_TRIES)
+    return _conclusive(_Comparison(source, converted).compare(samples, _RANDOM_SAMPLES if inputs is None else None))
+
+
+class _Comparison:
+    """Two models that are ready to run side by side.
+
+    Raises:
+        ConversionError: one of them cannot be run.
+    """
+
+    def __init__(self, source: bytes, converted: bytes) -> None:
+        self._source, self._converted = source, converted
+        self.models = interpreter_for("verify", source), interpreter_for("verify", converted)
+        self._has_grid = any(
+            _rounds(model) or _has_dynamic_range(model) for model in map(read_model, (source, converted))
+        )
+        self._layers: LayerComparison | None = None
+
+    def compare(self, samples: list[list[Array]], enough: int | None = None) -> Verification:
+        """What samples say, or so many of them as are enough; their number is 0 where all are passed over.
+
+        Raises:
+            ConversionError: the difference is too large.
+        """
+        if self._has_grid:
+            worst = max(_gaps(_relative_error, *self.models, samples))
+            if worst > INT8_TOLERANCE:
+                raise ConversionError(f"the converted model's outputs are off by {worst:.2g} of their values")
+            return Verification(worst, len(samples))
+        gaps: list[float] = []
+        found: list[Divergence] = []
+        passed_over = 0
+        for sample in samples:
+            gap = max(_gaps(difference, *self.models, [sample]))
+            if gap > 0:
+                self._layers = self._layers or LayerComparison("verify", self._source, self._converted)
+                place = self._layers.first_divergence(sample)
+                if gap > TOLERANCE and (place is None or not place.by_rounding):
+                    raise ConversionError(_failure(gap, place))
+                if place is not None and place.turned:
+                    found.append(place)
+            if gap > TOLERANCE:
+                passed_over += 1
+            else:
+                gaps.append(gap)
+            if len(gaps) == enough:
+                break
+        return Verification(max(gaps, default=0.0), len(gaps), passed_over, by_layer(found))
+
+
+def _conclusive(verification: Verification) -> Verification:
+    if not verification.samples:
         raise ConversionError(
             "the model cannot be verified on these inputs: in each, rounding turns a sign over, first in "
-            + "; ".join(map(str, by_layer(found)))
+            + "; ".join(map(str, verification.turned))
         )
-    return Verification(max(gaps), len(gaps), passed_over, by_layer(found))
+    return verification
+
+
+@dataclass(frozen=True)
+class _VerifyBatch:
+    """Compares two models on batches."""
+
+    source: bytes
+    converted: bytes
+    recipe: Recipe
+
+    def prepared(self) -> Callable[[Batch], Result]:
+        comparison = _Comparison(self.source, self.converted)
+        ready = Ready("the model", comparison.models[0], self.recipe)
+
+        def verify(batch: Batch) -> Result:
+            samples = batch.part.load()
+            runs = [[one] for one in ready.runs(samples)]
+            found = comparison.compare(runs) if runs else Verification(0.0, 0)
+            return {**asdict(found), "left_out": [list(each) for each in samples.unreadable]}
+
+        return verify
+
+
+def verify_data_set(source: bytes, converted: bytes, dataset: DataSet) -> Verification:
+    """What `verify_conversion` finds on all samples of a data set, wherever its batches run.
+
+    Raises:
+        ConversionError: as there, or a batch cannot be run.
+    """
+    results = dataset.results("verify", lambda recipe: _VerifyBatch(source, converted, recipe))
+    return _conclusive(
+        Verification(
+            max(result["difference"] for result in results),
+            sum(result["samples"] for result in results),
+            sum(result["passed_over"] for result in results),
+            by_layer(Divergence(**place) for result in results for place in result["turned"]),
+        )
+    )
 
 
 def _rounds(model: Model) -> bool:

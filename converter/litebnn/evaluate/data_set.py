@@ -1,0 +1,60 @@
+"""A data set of any size to convert or verify with, whose batches run where those of an evaluation do."""
+
+from __future__ import annotations
+
+import os
+import warnings
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from litebnn.errors import ConversionError
+from litebnn.evaluate.batches import Array
+from litebnn.evaluate.places import place_of
+from litebnn.evaluate.plain_loop import Work
+from litebnn.evaluate.recipes import Recipe, open_recipe
+from litebnn.evaluate.scoring import Result
+from litebnn.evaluate.sources import open_source
+
+
+@dataclass(frozen=True)
+class DataSet:
+    """Samples for `representative_dataset` and `verify` of the functions that convert.
+
+    Args:
+        data, preprocess, batch_size, workers, scheduler: as for `litebnn.evaluate_models`. The model has one input.
+
+    Example:
+        >>> calibration = DataSet("imagenet/train", preprocess="zoo")
+        >>> int8 = litebnn.convert_tflite("float.tflite", representative_dataset=calibration)  # doctest: +SKIP
+    """
+
+    data: str | os.PathLike[str] | Callable[[], Iterable[Any]]
+    preprocess: str | Callable[[Array], Any] = "auto"
+    batch_size: int = 32
+    workers: int | None = None
+    scheduler: str | None = None
+
+    def results(self, purpose: str, work_of: Callable[[Recipe], Work]) -> list[Result]:
+        """What some work gives for each batch, in the order of the batches; warns of samples that cannot be read.
+
+        Raises:
+            ConversionError: a batch fails, the data set or recipe is none, or has no sample; `purpose` begins it.
+        """
+        folder = str(Path.cwd())
+        try:
+            source, recipe = open_source(self.data, folder), open_recipe(self.preprocess, folder)
+            place = place_of(self.workers, self.scheduler, None, _warn)
+            found = {batch.index: one for batch, one in place(work_of(recipe), source.batches(self.batch_size))}
+        except (ValueError, OSError, ImportError) as error:
+            raise ConversionError(f"{purpose}: {error}") from error
+        for name, reason in (each for index in sorted(found) for each in found[index]["left_out"]):
+            _warn(f"{name} is left out: {reason}")
+        if not found:
+            raise ConversionError(f"{purpose}: {source.name} has no sample")
+        return [found[index] for index in sorted(found)]
+
+
+def _warn(line: str) -> None:
+    warnings.warn(line, stacklevel=2)
