@@ -94,8 +94,8 @@ def estimated_times(inspection: Inspection) -> list[Times]:
     for board in inspection.boards:
         off = "" if board.error is None else f"; a network was off by {share(board.error, 1)} at most"
         description = f"{board.description}, {board.isa}" if board.isa else board.description
-        seconds = {row.index: row.seconds[board.board] for row in inspection.ops if board.board in row.seconds}
-        found.append(Times(board.board, description, "estimated", board.source + off, seconds))
+        seconds = {row.index: row.seconds[board.name] for row in inspection.ops if board.name in row.seconds}
+        found.append(Times(board.name, description, "estimated", board.source + off, seconds))
     return found
 
 
