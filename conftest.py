@@ -33,6 +33,11 @@ def pytest_configure(config: pytest.Config) -> None:
         raise pytest.UsageError(str(error)) from error
 
 
+def pytest_make_parametrize_id(val: object) -> str | None:
+    """Archives hold the time at which they were made, and all workers have to find the same names of tests."""
+    return f"{len(val)} bytes" if isinstance(val, bytes) else None
+
+
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     if config.getoption("--long"):
         return
