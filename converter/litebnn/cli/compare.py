@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from litebnn.cli.parsing import add_command, add_json, at_least
-from litebnn.errors import ConversionError, printable
+from litebnn.errors import ConversionError, boundary, printable
 
 if TYPE_CHECKING:
     from litebnn.benchmark import Measurement
@@ -55,7 +55,8 @@ def _run(options: argparse.Namespace) -> int:
     from litebnn.benchmark import Contender, measure
     from litebnn.cli.output import print_json
     from litebnn.cli.progress import progress
-    from litebnn.flatbuffer import read_model
+    from litebnn.flatbuffer import read_strictly
+    from litebnn.graph import check_model
     from litebnn.model_files import read_file
     from litebnn.report.comparison import compare_models
 
@@ -64,7 +65,8 @@ def _run(options: argparse.Namespace) -> int:
     for path in paths:
         contents.append(read_file(path))
         try:
-            read_model(contents[-1])
+            with boundary():
+                check_model(read_strictly(contents[-1]))
         except ConversionError as error:
             raise ConversionError(f"{path}: {error}") from error
     inputs = None if options.input is None else _arrays(options.input, contents[0])

@@ -6,6 +6,7 @@ import pytest
 
 import litebnn
 from litebnn import cli
+from tests.support.float_models import FloatModel
 
 GOLDEN = Path(__file__).resolve().parents[3] / "tests" / "golden"
 FLOAT, BINARY = (str(GOLDEN / f"int8_qat.{kind}.tflite") for kind in ("float", "lce"))
@@ -64,6 +65,10 @@ def test_mistakes_are_one_line(capsys: pytest.CaptureFixture[str], tmp_path: Pat
     text = tmp_path / "text.tflite"
     text.write_text("hello" * 100)
     assert f"litebnn: {text}: not a .tflite file" in refused(capsys, FLOAT, text)
+    unsound = tmp_path / "unsound.tflite"
+    model = FloatModel()
+    unsound.write_bytes(model.finish(model.op("RESHAPE", [model.input(4, 8), model.const([3, 8], np.int32)], (3, 8))))
+    assert refused(capsys, FLOAT, unsound).startswith(f"litebnn: {unsound}: op 0 (RESHAPE): ")
     assert "No such file" in refused(capsys, FLOAT, tmp_path / "none.tflite")
     assert f"{text} cannot be read as .npy or .npz" in refused(capsys, FLOAT, BINARY, "--input", text)
     assert "different outputs" in refused(capsys, FLOAT, GOLDEN / "1x1.lce.tflite")
