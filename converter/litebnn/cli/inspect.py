@@ -39,7 +39,7 @@ def _run(options: argparse.Namespace) -> None:
     from litebnn.report.inspection import inspect_model
     from litebnn.report.node_data import estimated_node_data
 
-    check_report(options.report, options.model)
+    check_report(options.report, options.model, options.model_explorer)
     check_model_explorer(options.model_explorer)
     inspection = inspect_model(options.model)
     if options.model_explorer:

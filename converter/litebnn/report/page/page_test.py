@@ -117,7 +117,10 @@ def test_measured_times_come_first_and_say_so() -> None:
     page = Page(report_page(inspection(), measured=[measured]))
     words = " ".join(page.text.split())
     assert "Time, measured 3.00 ms an inference on 4 threads of it" in words
-    assert "Times on this machine are measured: litebnn benchmark, 50 runs." in words
+    assert (
+        "Times on this machine are measured: litebnn benchmark, 50 runs. Nothing is known of LceQuantize, ADD: "
+        in words
+    )
     shown = {each["data-place"] for _, each in page.tags if "data-place" in each and "hidden" not in each}
     assert shown == {"this machine"}
     assert "LceQuantize: ?, binary" in words.replace(inspection().ops[1].name, "LceQuantize")
