@@ -56,28 +56,37 @@ def make(digits: Digits, epochs: int, on_progress: OnProgress) -> Iterator[tuple
 
 
 def float_network() -> Any:
-    layers: list[Any] = [keras.Input(SHAPE)]
-    for index, filters in enumerate(CONVOLUTIONS):
-        layers += [keras.layers.Conv2D(filters, 3, use_bias=False), keras.layers.BatchNormalization(scale=False)]
-        layers += [keras.layers.MaxPooling2D()] if index < 2 else []
-    layers.append(keras.layers.Flatten())
-    for units in DENSE:
-        layers += [keras.layers.Dense(units, use_bias=False), keras.layers.BatchNormalization(scale=False)]
-    return keras.Sequential([*layers, keras.layers.Softmax()])
+    options = {"use_bias": False}
+    return make_network(
+        lambda filters, _: keras.layers.Conv2D(filters, 3, **options),
+        lambda units: keras.layers.Dense(units, **options),
+        pool_first=False,
+    )
 
 
 def binary_network() -> Any:
     """The same with signs; the first convolution's input stays real, and pooling comes before the batch norm."""
     kernel = {"kernel_quantizer": "ste_sign", "kernel_constraint": "weight_clip", "use_bias": False}
+    return make_network(
+        lambda filters, sign: lq.layers.QuantConv2D(filters, 3, input_quantizer=sign, **kernel),
+        lambda units: lq.layers.QuantDense(units, input_quantizer="ste_sign", **kernel),
+        pool_first=True,
+    )
+
+
+def make_network(
+    convolution: Callable[[int, str | None], Any], dense: Callable[[int], Any], *, pool_first: bool
+) -> Any:
+    """The network of these layers; a convolution gets its filters and the sign of its input, None for the image."""
     layers: list[Any] = [keras.Input(SHAPE)]
     for index, filters in enumerate(CONVOLUTIONS):
-        layers.append(lq.layers.QuantConv2D(filters, 3, input_quantizer="ste_sign" if index else None, **kernel))
-        layers += [keras.layers.MaxPooling2D()] if index < 2 else []
-        layers.append(keras.layers.BatchNormalization(scale=False))
+        pool = [keras.layers.MaxPooling2D()] if index < 2 else []
+        norm = [keras.layers.BatchNormalization(scale=False)]
+        behind = [*pool, *norm] if pool_first else [*norm, *pool]
+        layers += [convolution(filters, "ste_sign" if index else None), *behind]
     layers.append(keras.layers.Flatten())
     for units in DENSE:
-        layers.append(lq.layers.QuantDense(units, input_quantizer="ste_sign", **kernel))
-        layers.append(keras.layers.BatchNormalization(scale=False))
+        layers += [dense(units), keras.layers.BatchNormalization(scale=False)]
     return keras.Sequential([*layers, keras.layers.Softmax()])
 
 

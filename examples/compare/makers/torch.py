@@ -3,6 +3,7 @@
 import dataclasses
 import warnings
 from collections.abc import Callable, Iterator
+from itertools import pairwise
 from typing import Any
 
 import litert_torch
@@ -64,34 +65,38 @@ def make(digits: Digits, epochs: int, on_progress: OnProgress) -> Iterator[tuple
 
 
 def float_network() -> nn.Sequential:
-    layers: list[nn.Module] = []
-    channels = 1
-    for index, filters in enumerate(CONVOLUTIONS):
-        layers += [nn.Conv2d(channels, filters, 3, bias=False), nn.BatchNorm2d(filters)]
-        layers += [nn.MaxPool2d(2)] if index < 2 else []
-        channels = filters
-    layers.append(nn.Flatten())
-    features = FEATURES
-    for units in DENSE:
-        layers += [nn.Linear(features, units, bias=False), nn.BatchNorm1d(units)]
-        features = units
-    return without_scales(nn.Sequential(*layers, nn.Softmax(-1)))
+    return make_network(
+        lambda channels, filters, _: nn.Conv2d(channels, filters, 3, bias=False),
+        lambda features, units: nn.Linear(features, units, bias=False),
+        pool_first=False,
+    )
 
 
 def binary_network() -> nn.Sequential:
     """The same with signs; the first convolution's input stays real, and pooling comes before the batch norm."""
+    return make_network(
+        lambda channels, filters, sign: BinaryConv2d(channels, filters, 3, bias=False, input_quantizer=sign),
+        lambda features, units: BinaryLinear(features, units, bias=False),
+        pool_first=True,
+    )
+
+
+def make_network(
+    convolution: Callable[[int, int, str | None], nn.Module],
+    dense: Callable[[int, int], nn.Module],
+    *,
+    pool_first: bool,
+) -> nn.Sequential:
+    """The network of these layers; a convolution gets its channels and the sign of its input, None for the image."""
     layers: list[nn.Module] = []
-    channels = 1
-    for index, filters in enumerate(CONVOLUTIONS):
-        layers.append(BinaryConv2d(channels, filters, 3, bias=False, input_quantizer="ste_sign" if index else None))
-        layers += [nn.MaxPool2d(2)] if index < 2 else []
-        layers.append(nn.BatchNorm2d(filters))
-        channels = filters
+    for index, (channels, filters) in enumerate(pairwise((1, *CONVOLUTIONS))):
+        pool = [nn.MaxPool2d(2)] if index < 2 else []
+        norm = [nn.BatchNorm2d(filters)]
+        behind = [*pool, *norm] if pool_first else [*norm, *pool]
+        layers += [convolution(channels, filters, "ste_sign" if index else None), *behind]
     layers.append(nn.Flatten())
-    features = FEATURES
-    for units in DENSE:
-        layers += [BinaryLinear(features, units, bias=False), nn.BatchNorm1d(units)]
-        features = units
+    for features, units in pairwise((FEATURES, *DENSE)):
+        layers += [dense(features, units), nn.BatchNorm1d(units)]
     return without_scales(nn.Sequential(*layers, nn.Softmax(-1)))
 
 
