@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from litebnn.contract import LCE_QUANTIZE
+from litebnn.contract import BITS_PER_WORD, LCE_QUANTIZE
 from litebnn.graph import Graph, Op, Tensor, constant
 from litebnn.rewriting.affine import AffineChain, affine_chain, is_lost, next_level
 from litebnn.rewriting.bconv import can_pack, is_float_bconv, multiplier_and_bias, write_bits
@@ -18,6 +18,7 @@ from litebnn.rewriting.each import each
 from litebnn.rewriting.match import fused_activation
 from litebnn.rewriting.negated_channels import can_negate_channels, negate_channels
 from litebnn.rewriting.notes import Notes
+from litebnn.rewriting.padding import constant_padding, pad_packed
 from litebnn.rewriting.weights import bias_values
 
 _NEGATIVE = (
@@ -34,7 +35,8 @@ def sign_before_maxpool(graph: Graph, sign: Op, notes: Notes) -> bool:
         return False
     if not can_pool_bits(pool):
         return False
-    unpooled = pool.input(0)
+    pad = _padding_of(graph, pool)
+    unpooled = pool.input(0) if pad is None else pad.input(0)
     if not chain.ops:
         bits = pack_signs(graph, unpooled, derived(unpooled.name, "/signs"), before=sign)
     else:
@@ -50,10 +52,28 @@ def sign_before_maxpool(graph: Graph, sign: Op, notes: Notes) -> bool:
             return False
         else:
             graph.insert(custom_op(LCE_QUANTIZE, [unpooled], bits), before=sign)
+    padding = None if pad is None else constant_padding(pad)
+    if padding is not None:
+        bits = pad_packed(graph, bits, unpooled.channels, padding.amounts, -1, before=sign)
     graph.replace(sign, pool_of_bits(pool, bits, sign.output))
-    for op in (*chain.ops, pool):
+    for op in (*chain.ops, pool, *([pad] if pad else [])):
         graph.remove(op)
     return True
+
+
+def _padding_of(graph: Graph, pool: Op) -> Op | None:
+    """The op that pads what is pooled with what is below all numbers, where it does nothing else; bits have -1 there.
+
+    PyTorch's pools pad by themselves, and seldom as SAME does.
+    """
+    pad = graph.producer(pool.input(0))
+    if pad is None or pad.name != "PADV2" or graph.sole_consumer(pad.output) is not pool:
+        return None
+    padding, channels = constant_padding(pad), pool.input(0).channels
+    if padding is None or not padding.is_spatial or padding.value > np.finfo(np.float32).min:
+        return None
+    packs = channels < BITS_PER_WORD or channels % BITS_PER_WORD == 0
+    return pad if packs and pad.output.type == "FLOAT32" else None
 
 
 def _threshold(graph: Graph, source: Op, bits: Tensor, result: Tensor, chain: AffineChain, notes: Notes) -> bool:

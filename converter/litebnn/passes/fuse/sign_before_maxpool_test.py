@@ -2,9 +2,10 @@ import numpy as np
 import pytest
 
 import litebnn
+from litebnn.flatbuffer import read_model
 from litebnn.passes import BINARY_PHASES, run_phases
 from litebnn.rewriting.notes import Notes
-from tests.support.float_models import FloatModel, op_names, sign_weights
+from tests.support.float_models import FloatModel, assert_same_values, op_names, sign_weights
 
 RNG = np.random.default_rng(0)
 IN_BITS = ["LceQuantize", "LceBconv2d", "LceBMaxPool2d", "LceBconv2d"]
@@ -80,3 +81,32 @@ def test_a_strict_threshold_is_not_lost_in_a_sum_with_the_bias() -> None:
     tie[..., 0] = -3.5
     expected, actual = (litebnn.Interpreter(each).predict(tie) for each in (source, litebnn.convert_tflite(source)))
     np.testing.assert_array_equal(actual, expected)
+
+
+@pytest.mark.usefixtures("library")
+@pytest.mark.parametrize("channels", [8, 64])
+@pytest.mark.parametrize("scale", [2.0, 0.0, -2.0])
+def test_bits_are_padded_with_what_is_below_all_numbers(scale: float, channels: int) -> None:
+    """A pool of PyTorch's that pads by itself, in front of a batch norm."""
+    rng = np.random.default_rng(0)
+    model = FloatModel()
+    x = model.conv(model.sign(model.input(1, 8, 8, 32)), sign_weights(rng, channels, 3, 3, 32))
+    x = model.max_pool(model.pad(x, [(1, 1), (1, 1)], -np.inf), 3, 2)
+    x = model.elementwise("MUL", x, model.const(np.where(np.arange(channels) % 3, 1.5, scale)))
+    x = model.elementwise("ADD", x, model.const(rng.standard_normal(channels)))
+    source = model.finish(model.conv(model.sign(x), sign_weights(rng, 8, 2, 2, channels)))
+    converted = litebnn.convert_tflite(source)
+    assert op_names(converted) == ["LceQuantize", "LceBconv2d", "PADV2", "LceBMaxPool2d", "LceBconv2d"]
+    assert_same_values(source, read_model(converted))
+
+
+@pytest.mark.parametrize(("channels", "value"), [(32, 0.0), (32, -1e30), (40, -np.inf)])
+def test_other_padding_in_front_of_a_pool_stays(channels: int, value: float) -> None:
+    model = FloatModel()
+    x = model.conv(model.sign(model.input(1, 8, 8, 32)), sign_weights(RNG, channels, 3, 3, 32))
+    x = model.max_pool(model.pad(x, [(1, 1), (1, 1)], value), 3, 2)
+    x = model.elementwise("MUL", x, model.const(np.full(channels, 2.0)))
+    names, _ = after_passes(model, model.conv(model.sign(x), sign_weights(RNG, 8, 2, 2, channels)))
+    assert names[:3] == ["LceQuantize", "LceBconv2d", "PADV2"]
+    assert "LceBMaxPool2d" in names or "MAX_POOL_2D" in names
+    assert names.count("LceQuantize") == 2
