@@ -21,9 +21,12 @@ def rename_tensors(tflite: bytes, name_of: Callable[[Graph, Tensor], str]) -> by
     """The file with its tensors renamed, no two of a subgraph alike; what layers compute gets the names as they are."""
     model = read_model(tflite)
     for graph in model.graphs:
-        tensors = sorted(graph.all_tensors(), key=lambda tensor: _rank(graph, tensor))
-        names = unique_names(name_of(graph, tensor) for tensor in tensors)
-        for tensor, name in zip(tensors, names, strict=True):
+        named = [(name_of(graph, tensor), tensor) for tensor in graph.all_tensors()]
+        named.sort(key=lambda pair: _rank(graph, pair[1]))
+        # A number behind a name that others have must not make it the name of another part.
+        first = dict(reversed(named))
+        named.sort(key=lambda pair: first[pair[0]] is not pair[1])
+        for (_, tensor), name in zip(named, unique_names(name for name, _ in named), strict=True):
             tensor.name = name
     return write_model(model)
 

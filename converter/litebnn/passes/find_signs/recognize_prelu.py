@@ -1,4 +1,4 @@
-"""relu(x) - slope · relu(-x), as exporters write a PReLU -> PRELU."""
+"""relu(x) - slope · relu(-x), as exporters write a PReLU, or relu(x) + (-slope) · relu(-x) -> PRELU."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from litebnn.rewriting.match import fused_activation, uniform
 from litebnn.rewriting.notes import Notes
 
 
-@each("SUB")
+@each("ADD", "SUB")
 def recognize_prelu(graph: Graph, op: Op, notes: Notes) -> bool:
     above, below = graph.producer(op.input(0)), graph.producer(op.input(1))
     if above is None or below is None or above.name != "RELU" or below.name != "MUL":
@@ -26,6 +26,7 @@ def recognize_prelu(graph: Graph, op: Op, notes: Notes) -> bool:
     plain = fused_activation(op) == 0 and fused_activation(below) == 0
     if not plain or x.type != "FLOAT32" or not len(op.output.dims) >= 2 or op.output.dims != x.dims:
         return False
+    slopes = slopes if op.name == "SUB" else -slopes
     alpha = constant(derived(op.output.name, "/slopes"), slopes.reshape(*[1] * (len(x.dims) - 2), -1))
     graph.replace(op, builtin_op("PRELU", [x, alpha], op.output))
     return True

@@ -29,6 +29,16 @@ def test_what_it_is_written_as_is_one_op(form: str, slopes: object, library: Non
     assert_same_values(source, result)
 
 
+def test_slopes_may_carry_the_minus(library: None) -> None:
+    model = FloatModel()
+    x = model.input(1, 3, 3, 8)
+    below = model.elementwise("MUL", model.elementwise("RELU", model.elementwise("NEG", x)), model.const(-0.25))
+    source = model.finish(model.elementwise("ADD", model.elementwise("RELU", x), below))
+    result = rewritten(source, recognize_prelu, *PHASES["tidy"])
+    assert op_names(result) == ["PRELU"]
+    assert_same_values(source, result)
+
+
 def test_parts_of_different_tensors_stay() -> None:
     model = FloatModel()
     x, other = model.input(1, 3, 3, 8), model.input(1, 3, 3, 8)
