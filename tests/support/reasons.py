@@ -102,8 +102,9 @@ def _magnitudes(weights: Array) -> int:
 
 
 def _takes_no_others(left: Left, reason: str) -> bool:
-    """Whether the numbers that a reason names are all that the input takes."""
+    """Whether the numbers that a reason names are all that the input takes, with the middle of two, which may pad."""
     named = [float(number) for number in re.findall(r"-?\d+(?:\.\d+)?(?:e-?\d+)?", reason)]
+    named += [sum(named[:2]) / 2] if len(named) > 1 else []
     return all(np.min(np.abs(np.subtract(named, value))) < 1e-4 for value in left.values)
 
 

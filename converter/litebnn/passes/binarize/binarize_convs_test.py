@@ -124,5 +124,5 @@ def test_padding_that_is_no_sign_is_a_reason(value: float) -> None:
     notes = Notes(built)
     recognize_signs(built.graphs[0], notes)
     assert not binarize_convs(built.graphs[0], notes)
-    reason = "padded with 0.5, which is neither 0 nor ±1" if value == 0.5 else "PADV2 stands between the sign and it"
+    reason = "padded with 0.5, which is neither 0 nor ±1" if value == 0.5 else "padding stands between the sign and it"
     assert reason in " ".join(notes.layers[0].reasons)
