@@ -69,6 +69,16 @@ class Int8Model(FloatModel):
         )
         return self._on(grid, layer)
 
+    def transposed_conv8(self, x: Tensor, weights: Array, bias: Array, grid: Grid) -> Tensor:
+        y = self.transposed_conv(x, weights, bias)
+        op = self.graph.ops[-1]
+        op.code = OpCode(op.name, "", 3)
+        kernel, counts = self._constants(x, weights, bias)
+        self.graph.set_input(op, 1, kernel)
+        self.graph.set_input(op, 3, counts)
+        y.type = self.level_type
+        return self._on(grid, y)
+
     def dense8(self, x: Tensor, weights: Array, bias: Array, grid: Grid) -> Tensor:
         kernel, counts = self._constants(x, weights, bias, scales=1)
         shape = (x.dims[0], len(weights))

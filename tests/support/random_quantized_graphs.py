@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import strategies as st
 
 from litebnn.graph import Array, Tensor
-from tests.support.float_models import dyadic, sign_weights
+from tests.support.float_models import SIGN_FORMS, dyadic, sign_weights
 from tests.support.quantized_models import (
     EXACT_GRID,
     INT8_SIGNS,
@@ -78,8 +78,10 @@ def _conv8(
     grid: Grid,
     activation: str = "none",
 ) -> Tensor:
-    """A convolution, perhaps the long way round to a dilation."""
+    """A convolution, perhaps a transposed one, or the long way round to a dilation."""
     bias = dyadic(rng, len(weights))
+    if x.dims[0] > 0 and draw(st.integers(0, 5)) == 0:
+        return model.transposed_conv8(x, weights, bias, grid)
     if draw(st.integers(0, 3)) > 0:
         same = draw(st.booleans()) or min(x.dims[1:3]) < 3
         return model.conv8(x, weights, bias, grid, same=same, activation=activation)
@@ -139,7 +141,8 @@ def trained_graphs(draw: Draw) -> Case:
         before, before_grid = x, grid
         if draw(st.integers(0, 2)) == 0 and min(x.dims[1:3]) > 1:
             x = model.fake(model.max_pool(x, 2, 1), grid)
-        x = sign_of(draw, model, x)
+        # What a straight-through estimator adds and takes away again is rounded, but for fractions of two.
+        x = sign_of(draw, model, x, draw(st.sampled_from(SIGN_FORMS)) if grid[0] == _NO_TIES else "")
         x = model.conv(x, sign_weights(rng, channels, 3, 3, channels), dyadic(rng, channels), same=True)
         is_sum = before_grid[0] != _NO_TIES and draw(st.booleans())
         grid = (1 / 8 if is_sum else _NO_TIES, int(rng.integers(-20, 20)))

@@ -15,7 +15,6 @@ from litebnn.passes.binarize.absorb_one_padding import absorb_one_padding
 from litebnn.passes.binarize.binarize_convs import binarize_convs
 from litebnn.passes.binarize.binarize_dense import binarize_dense
 from litebnn.passes.binarize.matmul_to_dense import matmul_to_dense
-from litebnn.passes.binarize.split_transposed_convs import split_transposed_convs
 from litebnn.passes.binarize.undo_space_to_batch import undo_space_to_batch
 from litebnn.passes.find_signs.absorb_mirror_padding import absorb_mirror_padding
 from litebnn.passes.find_signs.assume_nonzero import assume_nonzero
@@ -32,6 +31,7 @@ from litebnn.passes.find_signs.remove_empty_padding import remove_empty_padding
 from litebnn.passes.find_signs.reshape_bits import reshape_bits
 from litebnn.passes.find_signs.shift_two_values import shift_two_values
 from litebnn.passes.find_signs.sign_after_transpose import sign_after_transpose
+from litebnn.passes.find_signs.split_transposed_convs import split_transposed_convs
 from litebnn.passes.find_signs.transpose_first import transpose_first
 from litebnn.passes.for_larq.lower_explicit_padding import lower_explicit_padding
 from litebnn.passes.for_larq.split_zero_padded_outputs import split_zero_padded_outputs
@@ -52,6 +52,7 @@ from litebnn.passes.int8.insert_quantization import insert_quantization
 from litebnn.passes.int8.lower_to_int8 import lower_to_int8
 from litebnn.passes.int8.merge_requantizations import merge_requantizations
 from litebnn.passes.int8.narrow_weights import narrow_weights
+from litebnn.passes.int8.quantize_before_moving import quantize_before_moving
 from litebnn.passes.int8.read_int8_signs import read_int8_signs
 from litebnn.passes.int8.set_interface_types import set_interface_types
 from litebnn.passes.int8.shift_uint8_to_int8 import shift_uint8_to_int8
@@ -85,6 +86,7 @@ PHASES: dict[str, tuple[Pass, ...]] = {
         merge_opposite_layers,
         recognize_prelu,
         compare_instead_of_rounding,
+        split_transposed_convs,
         shift_two_values,
         sign_after_transpose,
         merge_transposes,
@@ -99,7 +101,6 @@ PHASES: dict[str, tuple[Pass, ...]] = {
         undo_space_to_batch,
         fold_constants,
         matmul_to_dense,
-        split_transposed_convs,
         binarize_convs,
         binarize_dense,
         absorb_one_padding,
@@ -125,6 +126,7 @@ PHASES: dict[str, tuple[Pass, ...]] = {
         fold_quantized_constants,
         read_int8_signs,
         clamp_levels,
+        quantize_before_moving,
         write_int8,
         lower_to_int8,
         merge_requantizations,

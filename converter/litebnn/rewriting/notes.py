@@ -93,6 +93,11 @@ class Notes:
             layer.reasons[reason] = None
         return False
 
+    def has_reasons(self, op: Op) -> bool:
+        """Whether it is known already why the layer of `op` is not binary."""
+        layer = self._layer_of.get(op)
+        return layer is not None and bool(layer.reasons)
+
     def made_binary(self, old: Op, new: Op) -> None:
         self.became(old, new)
         layer = self._layer_of.get(new)

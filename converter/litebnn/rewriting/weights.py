@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from litebnn.contract import BITS_PER_WORD
-from litebnn.graph import Array, Graph, Op, Tensor
+from litebnn.contract import ACTIVATION_RANGES, BITS_PER_WORD
+from litebnn.graph import Array, Graph, Op, Tensor, facts
 from litebnn.rewriting.build import split_activation
-from litebnn.rewriting.int8 import dequantized
+from litebnn.rewriting.constants import evaluate
+from litebnn.rewriting.int8 import bias_scale, dequantized, ends_within
 from litebnn.rewriting.match import floats, fused_activation
 
 # Magnitudes that were one alpha differ by this, relative to it, once they are rounded.
@@ -117,6 +118,27 @@ def bias_values(bias: Tensor | None, channels: int) -> Array | None:
     if array is None or array.shape not in ((channels,), (1, 1, 1, channels)):
         return None
     return array.reshape(channels)
+
+
+def layer_bias(graph: Graph, layer: Op, channels: int) -> Array | None:
+    """float32 [channels], of the counts that the bias of a quantized layer consists of too."""
+    weights, index = facts(layer).constants
+    bias = layer.optional(index)
+    if bias is not None and bias.type == "FLOAT32" and not bias.is_constant:
+        values = evaluate(graph, bias)
+        return values if values is not None and values.shape == (channels,) else None
+    if bias is None or bias.type == "FLOAT32":
+        return bias_values(bias, channels)
+    counts, scale = bias.array, bias_scale(layer.input(facts(layer).data), layer.input(weights), (channels,))
+    if counts is None or counts.dtype not in (np.int32, np.int64) or counts.shape != (channels,) or scale is None:
+        return None
+    return (counts * scale).astype(np.float32)
+
+
+def clamps_no_more(layer: Op) -> bool:
+    """Whether the grid of a quantized output ends where the fused activation would clamp."""
+    activation = fused_activation(layer)
+    return activation is not None and ends_within(layer.output, *ACTIVATION_RANGES[activation])
 
 
 def binary_parts(graph: Graph, op: Op, weights: Array) -> tuple[Array, Array, Array] | str:

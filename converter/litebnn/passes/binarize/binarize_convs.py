@@ -18,12 +18,14 @@ from litebnn.rewriting.signs import find_two_values
 from litebnn.rewriting.weights import binary_parts, not_float, weight_values
 
 
-@each("CONV_2D", "DEPTHWISE_CONV_2D", "CONV_3D")
+@each("CONV_2D", "DEPTHWISE_CONV_2D", "TRANSPOSE_CONV", "CONV_3D")
 def binarize_convs(graph: Graph, op: Op, notes: Notes) -> bool:
     source = op.input(facts(op).data)
     unpadded, zeros = without_zeros(graph, source)
     if op.name != "CONV_2D":  # the groups of a depthwise convolution have a single channel each
         is_sign = find_two_values(graph, unpadded) is not None
+        if op.name == "TRANSPOSE_CONV" and notes.has_reasons(op):
+            return False
         return notes.left_alone(op, f"there is no binary {op.name}" if is_sign else why_no_sign(graph, source))
     bits = bits_of(graph, unpadded)
     if op.output.type != "FLOAT32":  # a quantized layer of a sign has become a float one by now, or there is a reason

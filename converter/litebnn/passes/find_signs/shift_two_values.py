@@ -15,18 +15,25 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from litebnn.contract import ACTIVATION_RANGES, Activation, Padding
+from litebnn.contract import Activation, Padding
 from litebnn.graph import Array, Graph, Op, OpCode, Tensor, builtin_op, constant, facts
 from litebnn.rewriting.build import derived, like
 from litebnn.rewriting.constants import evaluate
 from litebnn.rewriting.each import each
-from litebnn.rewriting.int8 import bias_scale, ends_within, is_quantized, on_grid, quantize_op
+from litebnn.rewriting.int8 import is_quantized, on_grid, quantize_op
 from litebnn.rewriting.match import fused_activation
 from litebnn.rewriting.notes import Notes
 from litebnn.rewriting.padding import PADS, constant_padding, layer_padding, pad_with
 from litebnn.rewriting.reasons import why_no_sign
 from litebnn.rewriting.signs import TwoValues, find_two_values
-from litebnn.rewriting.weights import bias_values, binary_weights, not_float, weight_values, why_not_binary
+from litebnn.rewriting.weights import (
+    binary_weights,
+    clamps_no_more,
+    layer_bias,
+    not_float,
+    weight_values,
+    why_not_binary,
+)
 
 _PADDING = (*PADS, "SPACE_TO_BATCH_ND")
 _ROUNDING = ("QUANTIZE", "DEQUANTIZE")
@@ -56,7 +63,7 @@ class _Way:
 def shift_two_values(graph: Graph, op: Op, notes: Notes) -> bool:
     if op.output.type != "FLOAT32" and not is_quantized(op.output):
         return notes.left_alone(op, f"its output is {op.output.type}")
-    way = _find_way(graph, op)
+    way = find_way(graph, op)
     if way is None:
         is_float = op.output.type == "FLOAT32"
         return False if is_float else notes.left_alone(op, why_no_sign(graph, op.input(0)))
@@ -66,7 +73,7 @@ def shift_two_values(graph: Graph, op: Op, notes: Notes) -> bool:
     parts = why_not_binary(op, weights) or binary_weights(weights)
     if isinstance(parts, str):
         return notes.left_alone(op, parts)
-    bias = _bias(graph, op, weights.shape[0])
+    bias = layer_bias(graph, op, weights.shape[0])
     if bias is None:
         return notes.left_alone(op, f'its bias "{op.input(2).name}" is no constant, or none of its grid')
     return _rewrite(graph, op, way, weights, bias, notes)
@@ -76,23 +83,10 @@ def _weights(graph: Graph, tensor: Tensor) -> Array | None:
     return weight_values(tensor) if tensor.is_constant else evaluate(graph, tensor)
 
 
-def _bias(graph: Graph, layer: Op, channels: int) -> Array | None:
-    """float32 [channels], of the counts that the bias of a quantized layer consists of too."""
-    bias = layer.optional(2)
-    if bias is not None and bias.type == "FLOAT32" and not bias.is_constant:
-        values = evaluate(graph, bias)
-        return values if values is not None and values.shape == (channels,) else None
-    if bias is None or bias.type == "FLOAT32":
-        return bias_values(bias, channels)
-    counts, scale = bias.array, bias_scale(layer.input(0), layer.input(1), (channels,))
-    if counts is None or counts.dtype not in (np.int32, np.int64) or counts.shape != (channels,) or scale is None:
-        return None
-    return (counts * scale).astype(np.float32)
-
-
-def _find_way(graph: Graph, layer: Op) -> _Way | None:
+def find_way(graph: Graph, layer: Op) -> _Way | None:
+    """How a layer reads two values; None where it does not, or reads plain signs."""
     ops: list[Op] = []
-    tensor = layer.input(0)
+    tensor = layer.input(facts(layer).data)
     while (values := find_two_values(graph, tensor)) is None:
         op = graph.producer(tensor)
         if op is None or not _hands_on(op) or len(ops) == _FARTHEST:
@@ -112,9 +106,9 @@ def _find_way(graph: Graph, layer: Op) -> _Way | None:
             return None
         numbers = rounded.tolist()
     high, low, *pads = numbers
-    if layer_padding(layer) != ((0, 0), (0, 0)):
+    if layer.name == "TRANSPOSE_CONV" or layer_padding(layer) != ((0, 0), (0, 0)):
         pads.append(0.0)
-    step = max(_steps_of_grids(graph, layer.input(0)), default=0.0)
+    step = max(_steps_of_grids(graph, layer.input(facts(layer).data)), default=0.0)
     if high == low or (not step and layer.output.type == "FLOAT32" and _is_plain_sign(values)):
         return None
     maximum = any(op.name == "MAX_POOL_2D" for op in ops)
@@ -146,19 +140,11 @@ def _is_plain_sign(values: TwoValues) -> bool:
 
 def _rewrite(graph: Graph, layer: Op, way: _Way, weights: Array, bias: Array, notes: Notes) -> bool:
     decides = graph.producer(way.values.source)
-    shifted = _as_shifted_sign(way, rather_opposite=decides is not None and decides.name == "LESS")
+    shifted = shifted_sign(way, rather_opposite=decides is not None and decides.name == "LESS")
     amounts = layer_padding(layer)
     two = f"its input takes {way.values.low:g} and {way.values.high:g}"
     if shifted is None:
-        known = (way.values.low, way.values.high, (way.values.low + way.values.high) / 2)
-        stray = [pad for pad in way.pads if pad not in known]
-        why = (
-            f" and is padded with {stray[0]:g}, which is neither"
-            if stray
-            else ", of which it takes maxima against a sign"
-        )
-        notes.left_alone(layer, two + why)
-        return False
+        return notes.left_alone(layer, why_no_shifted_sign(way))
     zero = shifted.of(0.0)
     if amounts is None and zero:
         return notes.left_alone(layer, f"{two}, and how SAME pads it depends on a size that is not known")
@@ -178,18 +164,12 @@ def _rewrite(graph: Graph, layer: Op, way: _Way, weights: Array, bias: Array, no
     if layer.output.type == "FLOAT32":
         notes.became(layer, graph.replace(layer, Op(layer.code, [*inputs], layer.outputs, layer.options)))
         return True
-    if _clamps_no_more(layer):
+    if clamps_no_more(layer):
         layer.options.fused_activation_function = int(Activation.NONE)
     result = like(layer.output, derived(layer.output.name, "/float"), type="FLOAT32")
     notes.became(layer, graph.insert(Op(OpCode(layer.name), [*inputs], [result], layer.options), before=layer))
     graph.replace(layer, quantize_op(result, layer.output))
     return True
-
-
-def _clamps_no_more(layer: Op) -> bool:
-    """Whether the grid of a quantized output ends where the fused activation would clamp."""
-    activation = fused_activation(layer)
-    return activation is not None and ends_within(layer.output, *ACTIVATION_RANGES[activation])
 
 
 @dataclass(frozen=True)
@@ -207,7 +187,19 @@ class _ShiftedSign:
         return round(number) if abs((round(number) - number) * self.scale) <= self.step else number
 
 
-def _as_shifted_sign(way: _Way, *, rather_opposite: bool) -> _ShiftedSign | None:
+def why_no_shifted_sign(way: _Way) -> str:
+    """The reason where `shifted_sign` finds none."""
+    two = f"its input takes {way.values.low:g} and {way.values.high:g}"
+    known = (way.values.low, way.values.high, (way.values.low + way.values.high) / 2)
+    stray = [pad for pad in way.pads if pad not in known]
+    return (
+        f"{two} and is padded with {stray[0]:g}, which is neither"
+        if stray
+        else f"{two}, of which it takes maxima against a sign"
+    )
+
+
+def shifted_sign(way: _Way, *, rather_opposite: bool = False) -> _ShiftedSign | None:
     """The form whose pads are signs, or zeros; rather +1 than -1, which LceBconv2d can pad with by itself.
 
     Args:

@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 import litebnn
 from litebnn.graph import Tensor
 from litebnn.passes.binarize.binarize_convs import binarize_convs
-from litebnn.passes.binarize.split_transposed_convs import split_transposed_convs
 from litebnn.passes.find_signs.recognize_signs import recognize_signs
+from litebnn.passes.find_signs.split_transposed_convs import split_transposed_convs
 from litebnn.passes.fuse.move_interleaving import move_interleaving
 from litebnn.passes.tidy.remove_dead_ops import remove_dead_ops
 from tests.support.float_models import FloatModel, assert_same_values, dyadic, op_names, rewritten, sign_weights

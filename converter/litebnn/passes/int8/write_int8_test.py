@@ -3,6 +3,7 @@ import pytest
 
 from litebnn.graph import Tensor
 from litebnn.passes import BINARY_PHASES, run_phases
+from litebnn.passes.int8.quantize_before_moving import quantize_before_moving
 from litebnn.passes.int8.write_int8 import write_int8
 from litebnn.rewriting.int8 import parameters
 from litebnn.rewriting.notes import Notes
@@ -61,6 +62,7 @@ def test_a_dense_layer_writes_int8_in_front_of_its_reshape() -> None:
     source = model.finish(*built.graphs[0].outputs)
     notes = Notes(built)
     run_phases(built, BINARY_PHASES, notes)
+    assert quantize_before_moving(built.graphs[0], notes)
     assert write_int8(built.graphs[0], notes)
     assert op_names(built) == ["LceQuantize", "RESHAPE", "LceBconv2d", "RESHAPE"]
     assert [op.output.type for op in built.graphs[0].ops[2:]] == ["INT8", "INT8"]

@@ -11,15 +11,15 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from litebnn.contract import Padding
-from litebnn.graph import Array, Graph, Op, Tensor, builtin_op, constant
-from litebnn.rewriting.build import derived, like
+from litebnn.contract import Activation, Padding
+from litebnn.graph import Array, Graph, Op, OpCode, Tensor, builtin_op, constant
+from litebnn.passes.find_signs.shift_two_values import find_way, shifted_sign, why_no_shifted_sign
+from litebnn.rewriting.build import as_float, derived, like
 from litebnn.rewriting.each import each
+from litebnn.rewriting.int8 import is_quantized, quantize_op
 from litebnn.rewriting.match import bits_of, fused_activation
 from litebnn.rewriting.notes import Notes
-from litebnn.rewriting.reasons import why_no_sign
-from litebnn.rewriting.signs import find_two_values
-from litebnn.rewriting.weights import bias_values, binary_weights, not_float, weight_values
+from litebnn.rewriting.weights import binary_weights, clamps_no_more, layer_bias, not_float, weight_values
 
 
 @dataclass(frozen=True)
@@ -59,20 +59,24 @@ def _phases(size: int, output: int, taps: int, stride: int, padding: int) -> lis
 @each("TRANSPOSE_CONV")
 def split_transposed_convs(graph: Graph, op: Op, notes: Notes) -> bool:
     x = op.input(2)
-    if op.output.type != "FLOAT32" and find_two_values(graph, x) is not None:
-        return notes.left_alone(op, f"there is no binary TRANSPOSE_CONV of {op.output.type}")
     if bits_of(graph, x) is None:
-        return notes.left_alone(op, why_no_sign(graph, x))
-    parts = _weights_and_bias(op, x)
-    reason = parts if isinstance(parts, str) else _split(graph, op, x, *parts, notes)
+        way = find_way(graph, op)
+        if way is None:  # or not yet
+            return False
+        if shifted_sign(way) is None:
+            return notes.left_alone(op, why_no_shifted_sign(way))
+    parts = _weights_and_bias(graph, op, x)
+    reason = parts if isinstance(parts, str) else _split(graph, op, *parts, notes)
     return notes.left_alone(op, reason) if reason else True
 
 
-def _weights_and_bias(op: Op, x: Tensor) -> tuple[Array, Array] | str:
+def _weights_and_bias(graph: Graph, op: Op, x: Tensor) -> tuple[Array, Array] | str:
     """float32 [O, H, W, I] and [O], or why what the op computes is no plain convolution of bits."""
     weights, sizes, options = weight_values(op.input(1)), op.input(0).array, op.options
     if weights is None:
         return not_float(op.input(1))
+    if op.output.type != "FLOAT32" and not is_quantized(op.output):
+        return f"its output is {op.output.type}"
     if weights.shape[3] != x.channels:
         return f"its filter {list(weights.shape)} is not one for {x.channels} input channels"
     if sizes is None or min(x.dims[1:]) < 1 or op.output.dims[1:] != (*sizes[1:3], weights.shape[0]):
@@ -81,23 +85,38 @@ def _weights_and_bias(op: Op, x: Tensor) -> tuple[Array, Array] | str:
         return f"its strides {options.stride_h} and {options.stride_w} differ, and DEPTH_TO_SPACE has one block size"
     if min(weights.shape[1:3]) < options.stride_h:
         return f"its filter {list(weights.shape[1:3])} is smaller than its stride {options.stride_h}"
-    bias = bias_values(op.optional(3), weights.shape[0])
+    bias = layer_bias(graph, op, weights.shape[0])
     if bias is None:
-        return "its bias is not a float constant"
+        return "its bias is no constant, or none of its grid"
     if fused_activation(op) is None:
         return "its fused activation is not one of ReLU, ReLU6, ReLU1"
     parts = binary_weights(weights)
     return parts if isinstance(parts, str) else (weights, bias)
 
 
-def _split(graph: Graph, op: Op, x: Tensor, weights: Array, bias: Array, notes: Notes) -> str | None:
+def _in_floats(graph: Graph, op: Op, notes: Notes) -> tuple[Op, Tensor]:
+    """A float op in the place of a quantized one, between DEQUANTIZE and QUANTIZE, and its input."""
+    x = as_float(graph, op.input(2), before=op)
+    if op.output.type == "FLOAT32":
+        return op, x
+    if clamps_no_more(op):
+        op.options.fused_activation_function = int(Activation.NONE)
+    result = like(op.output, derived(op.output.name, "/float"), type="FLOAT32")
+    in_floats = graph.insert(Op(OpCode(op.name), [op.input(0), op.input(1), x], [result], op.options), before=op)
+    notes.became(op, in_floats)
+    graph.replace(op, quantize_op(result, op.output))
+    return in_floats, x
+
+
+def _split(graph: Graph, op: Op, weights: Array, bias: Array, notes: Notes) -> str | None:
     """Replaces the op, or says why not."""
-    stride = op.options.stride_h
+    stride, x = op.options.stride_h, op.input(2)
     rows, columns = (
         _phases(x.dims[axis], op.output.dims[axis], weights.shape[axis], stride, op.options.padding) for axis in (1, 2)
     )
     if any(min(phase.padding) < 0 for phase in (*rows, *columns)):
         return f"its output of {list(op.output.dims[1:3])} leaves out rows or columns of its input"
+    op, x = _in_floats(graph, op, notes)
     pairs = [(row, column) for row in rows for column in columns]
     filters = [weights[:, row.taps][:, :, column.taps] for row, column in pairs]
     if len({(row.window, column.window) for row, column in pairs}) == 1:

@@ -9,12 +9,11 @@ from hypothesis import strategies as st
 
 import litebnn
 from litebnn.flatbuffer import read_model
-from litebnn.passes.binarize.split_transposed_convs import split_transposed_convs
 from litebnn.passes.find_signs.recognize_signs import recognize_signs
-from litebnn.rewriting.int8 import int8_constant, parameters
+from litebnn.passes.find_signs.split_transposed_convs import split_transposed_convs
 from litebnn.rewriting.notes import Notes
 from tests.support.float_models import ACTIVATIONS, FloatModel, dyadic, op_names, rewritten, sign_weights
-from tests.support.quantized_models import EXACT_GRID, Int8Model
+from tests.support.quantized_models import EXACT_GRID, NO_MINUS_GRID, USUAL_GRID, Grid, Int8Model, Int16Model
 
 
 @pytest.mark.usefixtures("library")
@@ -126,21 +125,56 @@ def test_what_is_no_plain_convolution_of_bits_stays(source: bytes, reason: str) 
     assert reason in found
 
 
-def test_an_int8_one_stays_and_says_so() -> None:
-    model = Int8Model()
-    x = model.sign8(model.input8((1 / 16, 3), 1, 5, 5, 32), "where", EXACT_GRID)
-    y = model.transposed_conv(x, sign_weights(np.random.default_rng(0), 8, 2, 2, 32))
-    y.type, y.quantization = "INT8", parameters(1.0)
-    weights = model.graph.ops[-1].input(1)
-    model.graph.set_input(model.graph.ops[-1], 1, int8_constant("weights", weights.array, 0.5))
-    assert split(model.finish(y))[1] == ["there is no binary TRANSPOSE_CONV of INT8"]
+@pytest.mark.usefixtures("library")
+@pytest.mark.parametrize("kind", [Int8Model, Int16Model])
+@pytest.mark.parametrize("taps", [(2, 2), (3, 3)])
+@pytest.mark.parametrize(("form", "grid"), [("where", EXACT_GRID), ("where", USUAL_GRID), ("heaviside", NO_MINUS_GRID)])
+def test_quantized_ones_are_binary_from_layer_to_layer(
+    form: str, grid: Grid, taps: tuple[int, int], kind: type[Int8Model]
+) -> None:
+    rng = np.random.default_rng(0)
+    model = kind()
+    x = model.input8((1 / 16, 0), 1, 5, 5, 32)
+    for _ in range(2):
+        if kind is Int16Model:
+            values = model.two_values(model.dequantize8(x), 0.0 if form == "heaviside" else -1.0, 1.0)
+            x = model.quantize8(values, (1 / 32767, 0))
+        else:
+            x = model.sign8(x, form, grid)
+        weights = sign_weights(rng, 32, *taps, 32, alpha=False)
+        x = model.transposed_conv8(x, weights, (2 * rng.integers(-8, 8, 32) + 1) / 16, (0.5, 0))
+    source = model.finish(x)
+    converted, report = litebnn.convert_tflite(source, return_report=True)
+    assert all(found.binary for found in report.layers)
+    assert report.layers[0].output == "bits" or form == "heaviside"
+    assert report.layers[1].output == ("INT8" if kind is Int8Model else "FLOAT32")
+    levels = rng.integers(-128, 128, (1, 5, 5, 32)).astype(np.int8 if kind is Int8Model else np.int16)
+    expected, actual = (litebnn.Interpreter(each).predict(levels).astype(int) for each in (source, converted))
+    np.testing.assert_allclose(actual, expected, atol=0 if grid == EXACT_GRID else 2)
+
+
+@pytest.mark.parametrize(("values", "padded"), [((0.0, 1.0), False), ((-0.5, 0.5), False), ((-1.0, 3.0), True)])
+def test_two_values_are_binary_where_zeros_around_them_are_among_them(
+    values: tuple[float, float], padded: bool
+) -> None:
+    model = FloatModel()
+    x = model.two_values(model.input(1, 5, 5, 32), *values)
+    source = model.finish(model.transposed_conv(x, sign_weights(np.random.default_rng(0), 8, 3, 3, 32)))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # that there is no binary layer
+        _, report = litebnn.convert_tflite(source, return_report=True, verify=True)
+    assert report.layers[0].binary != padded
+    assert any("padded with 0, which is neither" in reason for reason in report.layers[0].reasons) == padded
 
 
 def test_without_a_sign_or_a_known_size_it_stays() -> None:
     model = FloatModel()
     weights = sign_weights(np.random.default_rng(0), 8, 2, 2, 32)
     source = model.finish(model.transposed_conv(model.input(1, 5, 5, 32), weights))
-    assert split(source)[1] == ["its input is not the output of a sign"]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # that there is no binary layer
+        _, report = litebnn.convert_tflite(source, return_report=True)
+    assert list(report.layers[0].reasons) == ["its input is not the output of a sign"]
 
     model = FloatModel()
     y = model.transposed_conv(model.sign(model.input(1, 5, 5, 32)), weights)

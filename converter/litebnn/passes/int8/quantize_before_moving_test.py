@@ -1,0 +1,42 @@
+import numpy as np
+import pytest
+
+import litebnn
+from litebnn.flatbuffer import read_model
+from litebnn.graph import Tensor
+from tests.support.float_models import FloatModel, sign_weights
+from tests.support.quantized_models import TrainedModel
+
+
+def pooled(model: FloatModel, x: Tensor) -> Tensor:
+    return model.max_pool(x, 2, 2)
+
+
+def turned(model: FloatModel, x: Tensor) -> Tensor:
+    return model.transpose(x, 0, 3, 1, 2)
+
+
+def interleaved(model: FloatModel, x: Tensor) -> Tensor:
+    return model.op("DEPTH_TO_SPACE", [x], (1, 8, 8, 8), block_size=2)
+
+
+def joined(model: FloatModel, x: Tensor) -> Tensor:
+    other = model.conv(model.graph.ops[-1].input(0), sign_weights(np.random.default_rng(1), 32, 3, 3, 32))
+    return model.op("CONCATENATION", [x, other], (1, 4, 4, 64), axis=3, fused_activation_function=0)
+
+
+@pytest.mark.usefixtures("library")
+@pytest.mark.parametrize("move", [pooled, turned, interleaved, joined])
+def test_layers_write_the_levels_that_are_moved(move: object) -> None:
+    model = TrainedModel()
+    x = model.sign(model.input(1, 6, 6, 32))
+    x = model.conv(x, sign_weights(np.random.default_rng(0), 32, 3, 3, 32), np.full(32, 1 / 16))
+    source = model.finish(model.fake(move(model, x), (0.5, 3)))  # type: ignore[operator]
+    converted = litebnn.convert_tflite(source)
+    types = {op.name: op.output.type for op in read_model(converted).ops()}
+    assert types.pop("LceQuantize") == "INT32"
+    assert types.pop("DEQUANTIZE") == "FLOAT32"
+    assert set(types.values()) == {"INT8"}
+    sample = np.random.default_rng(2).standard_normal((1, 6, 6, 32)).astype(np.float32)
+    expected, actual = (litebnn.Interpreter(each).predict(sample) for each in (source, converted))
+    np.testing.assert_array_equal(actual, expected)
