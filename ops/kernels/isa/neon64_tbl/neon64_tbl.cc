@@ -322,8 +322,8 @@ void Bconv(const BconvTask& task, int64_t pixel_begin, int64_t pixel_end, int32_
                        static_cast<Scratch*>(task.scratch)->pieces, BconvShort);
 }
 
-// A window of two words or fewer is less work than its offsets, and the pieces of a long filter have theirs made anew for
-// each tile of channels.
+// A window of two words or fewer is less work than its offsets, and the pieces of a long filter have theirs made anew
+// for each tile of channels.
 constexpr int32_t kMinWords = 3;
 
 const Isa* Better(const Bconv2dSpec& spec) {
