@@ -18,7 +18,7 @@ from pathlib import Path
 
 from bench.costs.__main__ import ISAS, this_cpu
 from bench.costs.measure import measure
-from bench.kernels.__main__ import CORES, Counter, build, count_layer, count_network, cycles_of_layers
+from bench.kernels.__main__ import Counter, build, count_layer, count_network, cycles_of_layers
 from bench.rules.page import PAGE, rewritten
 from bench.rules.pairs import Pair, Side, pairs
 from litebnn.model_files import write_whole
@@ -28,7 +28,7 @@ from toolchains.targets import Target, ToolkitError, find_target
 
 # Output channels that an ISA of Arm computes together.
 TILES = {"neon64_tbl": 32, "neon64": 32, "neon64_in_order": 32, "neon32": 32}
-# The core whose cycles an ISA's prices are in.
+# The core whose cycles an ISA's prices are in. SME2 has none that could be modelled, and so no prices.
 CORE = {"neon64_tbl": "neoverse-n1", "neon64": "cortex-a72", "neon64_in_order": "cortex-a53"}
 
 
@@ -55,7 +55,7 @@ def counted(chosen: list[Pair], target: Target) -> Iterator[Price]:
     """The prices on another CPU: cycles where a core of the ISA can be modelled, else instructions."""
     program = build(target) / "bench" / "kernels" / "kernels_bench"
     counter = Counter(target)
-    for isa in CORES if target.processor == "aarch64" else ("neon32",):
+    for isa in CORE if target.processor == "aarch64" else ("neon32",):
         for pair in chosen:
             sides = pair.kept, pair.broken
             if all(side.layer for side in sides):
