@@ -124,6 +124,6 @@ def test_functions_of_python_are_found() -> None:
 
 def test_every_isa_can_be_chosen() -> None:
     declared = re.findall(r"^extern const Isa (k\w+Isa);$", read("ops/kernels/isa/isa.h"), re.MULTILINE)
-    chosen = re.findall(r"^ +&(k\w+Isa),$", read("ops/kernels/isa/select.cc"), re.MULTILINE)
+    chosen = re.findall(r"&(k\w+Isa),", read("ops/kernels/isa/select.cc"))
     assert len(declared) > 4
     assert sorted(chosen) == sorted(declared)

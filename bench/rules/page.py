@@ -10,7 +10,7 @@ from litebnn.report.rules import RULES, Price
 from toolchains.targets import ROOT
 
 PAGE = ROOT / "docs" / "rules-for-models.md"
-# In the order of the columns.
+# In the order of the columns. SME2 has none: no CPU with it was at hand, and llvm-mca knows none.
 ISAS = ("avx512_vbmi", "avx512", "avx2", "portable", "neon64_tbl", "neon64", "neon64_in_order", "neon32")
 _BEGIN, _END = "<!-- {} of python -m bench.rules -->", "<!-- end of {} -->"
 
