@@ -21,7 +21,7 @@ ROOT = Path(__file__).resolve().parents[1]
 SECTIONS = {
     "Start": ("quick-start", "raspberry-pi", "keras", "torch", "from-larq-compute-engine"),
     "Design": ("rules-for-models", "idioms", "compare"),
-    "Convert and judge": ("converter", "command-line", "benchmark", "evaluate"),
+    "Convert and judge": ("converter", "command-line", "inspect", "benchmark", "evaluate"),
     "Run": ("library", "board", "cross-compile", "targets", "troubleshooting"),
     "Reference": ("ops", "python-api", "c-api", "performance"),
     "Project": ("architecture", "testing", "../CONTRIBUTING", "../SECURITY"),

@@ -268,7 +268,7 @@ def other_networks() -> Iterator[tuple[str, bytes]]:
             for _ in range(4 if stride == 1 else 1):
                 chain.depthwise(taps, stride)
             yield f"depthwise {kind} {size}x{size}x{channels} / {stride}", chain.bytes()
-    for size, channels in ((112, 64), (56, 64), (28, 128), (14, 256), (7, 512), (1, 1000)):
+    for size, channels in ((112, 64), (112, 8), (56, 64), (56, 320), (28, 128), (14, 256), (7, 512), (1, 1000)):
         yield from _elementwise(size, channels)
     for size, channels in ((112, 64), (56, 64), (56, 128), (28, 128), (14, 256), (7, 512)):
         for name in ("MAX_POOL_2D", "AVERAGE_POOL_2D"):
@@ -283,7 +283,25 @@ def other_networks() -> Iterator[tuple[str, bytes]]:
             whole.builtin("AVERAGE_POOL_2D", [whole.y], (1, 1, 1, channels), **options).bytes(),
         )
 
-    # Together they are more than the last cache holds.
+    yield from _large()
+
+
+def _large() -> Iterator[tuple[str, bytes]]:
+    """What is more than the last cache holds, and products of matrices that are both computed."""
+    for inputs, outputs in ((512, 512), (2048, 1024), (4096, 4096)):
+        chain = Chain(inputs, outputs)
+        chain.builtin("RELU", [chain.y], (inputs, outputs))
+        vector = constant("vector", RNG.standard_normal((1, inputs), np.float32))
+        yield f"matmul {inputs}-{outputs}", chain.builtin("BATCH_MATMUL", [vector, chain.y], (1, outputs)).bytes()
+    for name in ("ADD", "MUL"):
+        chain = Chain(4096, 4096)
+        for _ in range(2):
+            chain.builtin(name, [chain.y, constant("factor", np.array(2, np.float32))], (4096, 4096))
+        yield f"{name} 4096x4096", chain.bytes()
+    signs, means = Chain(4096, 4096), Chain(4096, 4096)
+    yield "SIGN 4096x4096", signs.builtin("SIGN", [signs.y], (4096, 4096)).bytes()
+    axes = constant("axes", np.array([0, 1], np.int32))
+    yield "MEAN 4096x4096", means.builtin("MEAN", [means.y, axes], ()).bytes()
     large = Chain(1, 4096)
     for _ in range(6):
         large.dense(4096)

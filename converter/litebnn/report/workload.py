@@ -128,6 +128,9 @@ def _layer(op: Op) -> Workload:
     if op.name == "TRANSPOSE_CONV":
         return Workload(f"transposed conv{precision}", amounts)
     rows = outputs // max(channels, 1)
+    if not op.input(1).is_constant and op.name == "BATCH_MATMUL":
+        # The runtime packs weights that are computed each time.
+        return Workload("matmul", amounts)
     if rows == 1:
         return Workload(f"dense{precision}", amounts)
     taps = math.prod(filter_shape(op)[:2])
