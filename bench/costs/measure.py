@@ -15,10 +15,12 @@ from litebnn.runtime.find import find_runtime
 
 # As much as a core's own caches hold, twice.
 _OTHER_DATA = np.ones(1 << 20, np.float32)
-_SECONDS_OF_A_TURN, _LEAST_RUNS, _MOST_RUNS = 0.012, 4, 30
+_SECONDS_OF_A_TURN, _MOST_RUNS = 0.012, 30
 
 
-def measure(networks: Mapping[str, bytes], isas: Iterable[str], passes: int) -> dict[tuple[str, str], float]:
+def measure(
+    networks: Mapping[str, bytes], isas: Iterable[str], passes: int, least_runs: int = 4
+) -> dict[tuple[str, str], float]:
     """Seconds of one inference by network and ISA, on one thread: the least of all runs of `passes` turns.
 
     It is the thread's own time, without what other programs took; what they leave in the caches is in it, but for the
@@ -29,12 +31,12 @@ def measure(networks: Mapping[str, bytes], isas: Iterable[str], passes: int) -> 
     for _ in range(passes):
         for name, model in networks.items():
             for isa in names:
-                seconds = _turn(model, isa)
+                seconds = _turn(model, isa, least_runs)
                 best[name, isa] = min(best.get((name, isa), seconds), seconds)
     return best
 
 
-def _turn(model: bytes, isa: str) -> float:
+def _turn(model: bytes, isa: str, least_runs: int) -> float:
     runtime = find_runtime()
     interpreter = runtime.Interpreter(
         model_content=model, num_threads=1, experimental_delegates=[load_delegate(1, isa=isa)]
@@ -46,7 +48,7 @@ def _turn(model: bytes, isa: str) -> float:
         interpreter.set_tensor(detail["index"], values.astype(detail["dtype"]))
     interpreter.invoke()
     seconds: list[float] = []
-    while len(seconds) < _LEAST_RUNS or (sum(seconds) < _SECONDS_OF_A_TURN and len(seconds) < _MOST_RUNS):
+    while len(seconds) < least_runs or (sum(seconds) < _SECONDS_OF_A_TURN and len(seconds) < _MOST_RUNS):
         _OTHER_DATA.sum()
         start = time.thread_time()
         interpreter.invoke()
