@@ -22,7 +22,7 @@ SECTIONS = {
     "Start": ("quick-start", "raspberry-pi", "keras", "torch", "from-larq-compute-engine"),
     "Design": ("rules-for-models", "idioms", "compare"),
     "Convert and judge": ("converter", "command-line", "inspect", "benchmark", "evaluate"),
-    "Run": ("library", "board", "cross-compile", "targets", "troubleshooting"),
+    "Run": ("library", "board", "boards/README", "cross-compile", "targets", "troubleshooting"),
     "Reference": ("ops", "python-api", "c-api", "performance"),
     "Project": ("architecture", "testing", "../CONTRIBUTING", "../SECURITY"),
 }
@@ -31,7 +31,7 @@ project = "litebnn"
 copyright = "the litebnn authors, Apache-2.0"
 version = release = litebnn.__version__
 root_doc = "README"
-include_patterns = ["README.md", "CONTRIBUTING.md", "SECURITY.md", "docs/*.md"]
+include_patterns = ["README.md", "CONTRIBUTING.md", "SECURITY.md", "docs/*.md", "docs/*/*.md"]
 exclude_patterns = [path.name for path in ROOT.iterdir() if path.is_dir() and path.name != "docs"]
 extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon", "hawkmoth", "sphinx_copybutton"]
 

@@ -17,6 +17,8 @@ from typing import Any
 
 from toolchains.targets import ROOT
 
+SECONDS = 180  # of a block of commands, on a busy machine
+
 
 def run_python(text: str, name: str, namespace: dict[str, Any]) -> str:
     """What a block of Python fails with."""
@@ -32,7 +34,10 @@ def run_shell(text: str) -> str:
     """What a block of commands fails with. They find the project's tasks as they would in its folder."""
     invoke = f'invoke() {{ "{sys.executable}" -m invoke --search-root="{ROOT}" "$@"; }}'
     command = ["bash", "-euo", "pipefail", "-c", f"{invoke}\n{text}"]
-    done = subprocess.run(command, capture_output=True, text=True)
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, timeout=SECONDS)
+    except subprocess.TimeoutExpired:
+        return f"it takes more than {SECONDS} s: say so in a comment, <!-- not run: … -->"
     return f"exit code {done.returncode}\n{done.stdout}{done.stderr}" if done.returncode else ""
 
 

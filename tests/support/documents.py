@@ -9,7 +9,7 @@ from toolchains.targets import ROOT
 
 FOLDERS = ("bench", "converter", "docker", "docs", "examples", "fuzz", "mutants", "ops", "tests", "toolchains")
 SUFFIXES = {".S", ".c", ".cc", ".cmake", ".h", ".md", ".py", ".sh", ".toml", ".txt"}
-DOCUMENTS = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md")])
+DOCUMENTS = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")])
 
 # A path begins with a folder of the project and a slash; braces and stars make it a pattern.
 PATH = re.compile(rf"(?<![\w./{{}}-])(?:{'|'.join(FOLDERS)})/[\w./*{{}},-]*[\w/*}}]")
