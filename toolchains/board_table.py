@@ -1,4 +1,4 @@
-"""Puts what boards have returned, docs/boards/*.json of litebnn-board-benchmark, into a table in docs/boards/README.md.
+"""Puts what boards have returned, files of litebnn-board-benchmark in docs/boards/, into a table in its README.md.
 
 python -m toolchains.board_table
 """

@@ -33,8 +33,8 @@ def test_packs_one_folder_that_anyone_can_use(target, tmp_path):
     }
 
 
-def test_the_readme_has_four_lines(target):
-    assert len(bundling.README.format(name=target.name, description=target.description).splitlines()) == 4
+def test_the_readme_has_five_lines(target):
+    assert len(bundling.README.format(name=target.name, description=target.description).splitlines()) == 5
 
 
 def test_the_readme_says_what_each_product_needs(target, tmp_path):

@@ -59,9 +59,16 @@ uint64_t Hash(uint64_t hash, const void* data, size_t size) {
 // The folder that the program lies in.
 fs::path Home() { return fs::read_symlink("/proc/self/exe").parent_path(); }
 
+// A text as one word of a shell's.
+std::string Quote(const std::string& text) {
+  std::string quoted = "'";
+  for (const char c : text) quoted += c == '\'' ? std::string("'\\''") : std::string(1, c);
+  return quoted + "'";
+}
+
 // What board_state.sh tells of the board.
 State ReadState() {
-  const std::string command = "sh '" + (Home() / "board_state.sh").string() + "'";
+  const std::string command = "sh " + Quote(Home() / "board_state.sh");
   State state;
   std::FILE* pipe = popen(command.c_str(), "r");
   if (pipe == nullptr) throw Error("cannot run " + command);
