@@ -1,6 +1,7 @@
 """Small data sets for `litebnn evaluate`, and a model of ten classes that takes 28×28 grey images."""
 
 import io
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -16,6 +17,12 @@ def noise(count: int, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
     rng = np.random.default_rng(seed)
     coarse = rng.integers(0, 256, (count, 7, 7, 1), np.uint8)
     return coarse.repeat(4, axis=1).repeat(4, axis=2), rng.integers(0, 10, count)
+
+
+def noise_batches() -> Iterator[np.ndarray]:
+    """Batches without labels."""
+    for seed in range(2):
+        yield noise(5, seed)[0]
 
 
 def png(pixels: np.ndarray) -> bytes:

@@ -8,12 +8,13 @@ import warnings
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from litebnn.cli.parsing import add_command, add_json
+from litebnn.cli.parsing import add_command, add_json, at_least
 from litebnn.cli.report_file import add_report, check_report, page_of
 from litebnn.errors import boundary
 from litebnn.options import INTERFACE_TYPES, LOW_BIT_WEIGHTS, OPTIONS
 
 if TYPE_CHECKING:
+    from litebnn.evaluate.data_set import DataSet
     from litebnn.report.conversion import ConversionReport
 
 
@@ -27,22 +28,27 @@ def add_to(commands: Any) -> None:
         "convert saved_model/ -o model.tflite --json > report.json",
         "convert float.tflite -o model.tflite --report report.html",
         "convert float.tflite -o int8.tflite --representative-data samples.npz --inference-input-type int8",
+        "convert float.tflite -o int8.tflite --representative-data imagenet/train --preprocess zoo --verify",
     )
     parser.add_argument(
         "model", type=Path, metavar="IN", help=".tflite, .keras, .h5 or .pt2 file, or SavedModel folder"
     )
     parser.add_argument("-o", "--output", type=Path, metavar="OUT", required=True, help=".tflite file to write")
     parser.add_argument("--verify", action="store_true", help="run source and result on random inputs and compare")
+    parser.add_argument("--verify-data", metavar="SOURCE", help="verify on a data set, as of litebnn evaluate --data")
     add_report(parser)
     add_json(parser)
     for name in ("inference_input_type", "inference_output_type"):
         parser.add_argument(f"--{name.replace('_', '-')}", default=OPTIONS[name].default, choices=INTERFACE_TYPES)
     parser.add_argument(
         "--representative-data",
-        type=Path,
-        metavar="FILE",
-        help=".npy or .npz file with samples (batch first) to make the layers that are not binary int8",
+        metavar="SOURCE",
+        help=".npy or .npz file with samples (batch first) to make the layers that are not binary int8, or a folder, "
+        "parquet file or function as of litebnn evaluate --data",
     )
+    parser.add_argument("--preprocess", default="auto", metavar="RECIPE", help="of data sets, as of litebnn evaluate")
+    parser.add_argument("--workers", type=at_least(0), metavar="N", help="processes for data sets; default one a core")
+    parser.add_argument("--scheduler", metavar="ADDRESS", help="run data sets on the workers of a Dask cluster")
     parser.add_argument("--default-int8-range", type=float, nargs=2, metavar=("MIN", "MAX"))
     parser.add_argument("--larq-compatible", action="store_true", help="write what Larq Compute Engine's runtime reads")
     parser.add_argument(
@@ -67,7 +73,7 @@ def _run(options: argparse.Namespace) -> None:
 
     check_destination(options.output, ".tflite")
     check_report(options.report, options.model, options.output)
-    representative = None if options.representative_data is None else _samples(options.representative_data)
+    representative = None if options.representative_data is None else _representative(options)
     with progress(f"reading {options.model.name}") as show, warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         with boundary():
@@ -82,7 +88,7 @@ def _run(options: argparse.Namespace) -> None:
             low_bit_weights=options.low_bit_weights,
             assume_nonzero=options.assume_nonzero,
             dynamic_range=options.dynamic_range,
-            verify=options.verify,
+            verify=options.verify if options.verify_data is None else _data_set(options.verify_data, options),
             return_report=True,
             progress=lambda step: show(step.replace("_", " ")),
         )
@@ -97,6 +103,18 @@ def _run(options: argparse.Namespace) -> None:
         print_json(report.to_dict())
     else:
         _print_report(report)
+
+
+def _representative(options: argparse.Namespace) -> Any:
+    path = Path(options.representative_data)
+    is_data_set = path.is_dir() or path.suffix == ".parquet" or (":" in path.name and not path.exists())
+    return _data_set(options.representative_data, options) if is_data_set else _samples(path)
+
+
+def _data_set(source: str, options: argparse.Namespace) -> DataSet:
+    from litebnn.evaluate.data_set import DataSet
+
+    return DataSet(source, options.preprocess, workers=options.workers, scheduler=options.scheduler)
 
 
 def _print_report(report: ConversionReport) -> None:

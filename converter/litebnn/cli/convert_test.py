@@ -11,7 +11,8 @@ import numpy as np
 import pytest
 
 from litebnn import cli
-from tests.support.float_models import FloatModel, op_names
+from tests.evaluate.data_sets import class_folders
+from tests.support.float_models import FloatModel, op_names, sign_weights
 
 GOLDEN = Path(__file__).resolve().parents[3] / "tests" / "golden"
 
@@ -143,3 +144,23 @@ def test_a_report_that_cannot_be_written_leaves_nothing(
     assert "pip install litebnn[report]" in fails(capsys, *arguments, tmp_path / "report.html")
     assert [path.name for path in tmp_path.iterdir()] == ["model.tflite"]
     assert model.read_bytes() == before
+
+
+@pytest.mark.usefixtures("library")
+def test_data_sets_give_ranges_and_verify(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch) -> None:
+    pytest.importorskip("PIL", reason="pip install pillow")
+    model, rng = FloatModel(), np.random.default_rng(0)
+    x = model.conv(model.input(1, 28, 28, 1), rng.standard_normal((32, 5, 5, 1)).astype(np.float32), stride=(4, 4))
+    y = model.conv(model.sign(x), sign_weights(rng, 8, 3, 3, 32))
+    (tmp_path / "float.tflite").write_bytes(model.finish(y))
+    folder = class_folders(tmp_path / "images")
+    (folder / "7" / "bad.png").write_bytes(b"no image")
+    monkeypatch.chdir(tmp_path)
+    command = ["convert", "float.tflite", "-o", "int8.tflite", "--workers=0", "--preprocess=[-1,1]"]
+    data = ["--representative-data=images", "--verify-data=tests.evaluate.data_sets:noise_batches"]
+    assert cli.main([*command, *data]) == 0
+    assert "images/7/bad.png is left out: it is no image that Pillow knows" in capsys.readouterr().err
+    assert cli.main([*command, "--representative-data=images", "--preprocess=x"]) == 1
+    (line,) = capsys.readouterr().err.splitlines()
+    assert line.startswith("litebnn: ")
+    assert "representative_dataset: preprocess is x, expected auto, none" in line

@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 import os
-import warnings
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from litebnn.errors import ConversionError
+from litebnn.errors import ConversionError, warn
 from litebnn.evaluate.batches import Array
 from litebnn.evaluate.places import place_of
 from litebnn.evaluate.plain_loop import Work
 from litebnn.evaluate.recipes import Recipe, open_recipe
 from litebnn.evaluate.scoring import Result
 from litebnn.evaluate.sources import open_source
+
+# A warning points at who called these.
+_CALLERS = ("litebnn.calibration", "litebnn.report.verify", "litebnn.convert")
 
 
 @dataclass(frozen=True)
@@ -57,4 +59,4 @@ class DataSet:
 
 
 def _warn(line: str) -> None:
-    warnings.warn(line, stacklevel=2)
+    warn(line, __name__, "litebnn.evaluate.dask_cluster", *_CALLERS)
