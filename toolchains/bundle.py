@@ -10,8 +10,8 @@ import tempfile
 import time
 from pathlib import Path
 
-from toolchains.board_models import board_models
-from toolchains.board_state import SCRIPT
+from toolchains.boards.models import board_models
+from toolchains.boards.state import SCRIPT
 from toolchains.build import LIBRARY, PROGRAMS, build
 from toolchains.command_line import parser, run
 from toolchains.elf import needs

@@ -10,8 +10,8 @@ import pytest
 
 import litebnn
 from tests.support.programs import error_of, host_programs, run
-from toolchains.board_models import LAYERS, NETWORKS, board_models
-from toolchains.board_table import page
+from toolchains.boards.models import LAYERS, NETWORKS, board_models
+from toolchains.boards.table import page
 from toolchains.bundle import bundle
 
 

@@ -3,7 +3,7 @@ from pathlib import Path
 
 import pytest
 
-from toolchains.board_table import FOLDER, page
+from toolchains.boards.table import FOLDER, page
 from toolchains.targets import ToolkitError
 
 STATE = {"board": "Raspberry Pi 4 | Model B", "cpu": "Cortex-A72", "kernel": "Linux 6.6", "clock_mhz": "600"}

@@ -1,6 +1,6 @@
 """Puts what boards have returned, files of litebnn-board-benchmark in docs/boards/, into a table in its README.md.
 
-python -m toolchains.board_table
+python -m toolchains.boards.table
 """
 
 import json
@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from litebnn.model_files import write_whole
-from toolchains.board_state import changes
+from toolchains.boards.state import changes
 from toolchains.command_line import exit_code
 from toolchains.targets import ROOT, ToolkitError
 
@@ -20,7 +20,7 @@ INTRODUCTION = """\
 # What boards have returned
 
 `litebnn-board-benchmark`, a program of every bundle ([how it gets to a board](../board.md)), writes a
-`board-benchmark.json`. Put yours here, named by the board, run `python -m toolchains.board_table`, which makes this
+`board-benchmark.json`. Put yours here, named by the board, run `python -m toolchains.boards.table`, which makes this
 page, and open a pull request. Only files of real boards belong here.
 
 """
