@@ -16,9 +16,9 @@ with atheris.instrument_imports(include=["litebnn"]):
     from litebnn.graph import check_model
 
 from fuzz.models import fuzz, refusals
+from tests.convert.random_graphs import graphs, int8_graphs, trained_graphs
 from tests.support.damage import SOURCES, damaged
 from tests.support.quantized_models import in_half_precision, with_int8_weights
-from tests.support.random_graphs import graphs, int8_graphs, trained_graphs
 
 AS_FILES = (lambda source: source, in_half_precision, with_int8_weights)
 MODELS = st.one_of(

@@ -14,10 +14,10 @@ import litebnn
 from litebnn.flatbuffer import read_model
 from litebnn.graph import Array
 from litebnn.rewriting.int8 import from_levels, quantized
+from tests.convert.random_graphs import Case, graphs
+from tests.convert.random_quantized_graphs import int8_graphs, int16_graphs, trained_graphs
 from tests.support.float_models import FloatModel, dyadic
 from tests.support.quantized_models import in_half_precision, with_int8_weights
-from tests.support.random_graphs import Case, graphs
-from tests.support.random_quantized_graphs import int8_graphs, int16_graphs, trained_graphs
 from tests.support.reasons import check_reasons
 from tests.support.sign_spellings import rounded
 

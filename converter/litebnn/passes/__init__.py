@@ -19,7 +19,6 @@ from litebnn.passes.binarize.undo_space_to_batch import undo_space_to_batch
 from litebnn.passes.find_signs.absorb_mirror_padding import absorb_mirror_padding
 from litebnn.passes.find_signs.assume_nonzero import assume_nonzero
 from litebnn.passes.find_signs.compare_instead_of_rounding import compare_instead_of_rounding
-from litebnn.passes.find_signs.fold_constants import fold_constants
 from litebnn.passes.find_signs.fold_reshape_shapes import fold_reshape_shapes
 from litebnn.passes.find_signs.merge_opposite_layers import merge_opposite_layers
 from litebnn.passes.find_signs.move_unit_axes import move_unit_axes
@@ -57,6 +56,7 @@ from litebnn.passes.int8.read_int8_signs import read_int8_signs
 from litebnn.passes.int8.set_interface_types import set_interface_types
 from litebnn.passes.int8.shift_uint8_to_int8 import shift_uint8_to_int8
 from litebnn.passes.int8.write_int8 import write_int8
+from litebnn.passes.layout.fold_constants import fold_constants
 from litebnn.passes.layout.merge_transposes import merge_transposes
 from litebnn.passes.layout.permute_features import permute_features
 from litebnn.passes.layout.sink_reshapes import sink_reshapes

@@ -13,12 +13,12 @@ import numpy as np
 
 from litebnn.contract import Activation, Padding
 from litebnn.graph import Array, Graph, Op, OpCode, Tensor, builtin_op, constant
-from litebnn.passes.find_signs.shift_two_values import find_way, shifted_sign, why_no_shifted_sign
 from litebnn.rewriting.build import as_float, derived, like
 from litebnn.rewriting.each import each
 from litebnn.rewriting.int8 import is_quantized, quantize_op
 from litebnn.rewriting.match import bits_of, fused_activation
 from litebnn.rewriting.notes import Notes
+from litebnn.rewriting.signs import find_way, shifted_sign, why_no_shifted_sign
 from litebnn.rewriting.weights import binary_weights, clamps_no_more, layer_bias, not_float, weight_values
 
 

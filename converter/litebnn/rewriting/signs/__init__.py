@@ -9,5 +9,19 @@ from litebnn.rewriting.signs.find import (
     find_two_levels,
     find_two_values,
 )
+from litebnn.rewriting.signs.shifted import ShiftedSign, Way, find_way, shifted_sign, why_no_shifted_sign
 
-__all__ = ["Sign", "TwoLevels", "TwoValues", "find_constant", "find_sign", "find_two_levels", "find_two_values"]
+__all__ = [
+    "ShiftedSign",
+    "Sign",
+    "TwoLevels",
+    "TwoValues",
+    "Way",
+    "find_constant",
+    "find_sign",
+    "find_two_levels",
+    "find_two_values",
+    "find_way",
+    "shifted_sign",
+    "why_no_shifted_sign",
+]

@@ -1,7 +1,7 @@
 import numpy as np
 
 from litebnn.passes import BINARY_PHASES, run_phases
-from litebnn.passes.find_signs.fold_constants import fold_constants
+from litebnn.passes.layout.fold_constants import fold_constants
 from litebnn.rewriting.notes import Notes
 from tests.support.float_models import FloatModel, op_names, run_pass
 

@@ -6,6 +6,7 @@ import numpy as np
 from hypothesis import strategies as st
 
 from litebnn.graph import Array, Tensor
+from tests.convert.random_graphs import ACTIVATIONS, Case, Draw, after, finish, sign_of
 from tests.support.float_models import SIGN_FORMS, dyadic, sign_weights
 from tests.support.quantized_models import (
     EXACT_GRID,
@@ -17,7 +18,6 @@ from tests.support.quantized_models import (
     Int16Model,
     TrainedModel,
 )
-from tests.support.random_graphs import ACTIVATIONS, Case, Draw, after, finish, sign_of
 
 # No sum of fractions of two ends in the middle between two multiples of it, where runtimes round one way or the other.
 _NO_TIES = float(np.float32(np.pi / 10))
