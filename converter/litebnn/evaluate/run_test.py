@@ -1,4 +1,3 @@
-import doctest
 import json
 import os
 import subprocess
@@ -27,19 +26,6 @@ def batches() -> Iterator[tuple[np.ndarray, np.ndarray]]:
 
 def evaluated(data, model=MODEL, **options):
     return evaluate_models(model, data, **{"workers": 0, **options})
-
-
-def test_the_example_of_the_docstring(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(ROOT)
-
-    def samples() -> Iterator[tuple[np.ndarray, list[int]]]:
-        yield np.random.default_rng(0).standard_normal((6, 4, 4, 40)).astype(np.float32), [0, 1, 2, 3, 4, 5]
-
-    done = doctest.DocTestRunner()
-    for test in doctest.DocTestFinder().find(evaluate_models, globs={"evaluate_models": evaluate_models}):
-        test.globs["noise"] = samples
-        done.run(test)
-    assert done.summarize() == (0, 2)
 
 
 @pytest.mark.parametrize("batch_size", [1, 7, 100, 1000])
