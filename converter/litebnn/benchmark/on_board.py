@@ -13,7 +13,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from litebnn.benchmark.side_by_side import Contender, Measurement, OpTime, graphs_of, shares_of
+from litebnn.benchmark.side_by_side import Contender, Measurement, OpTime, graphs_of
 from litebnn.graph import Graph
 
 CHECKOUT = Path(__file__).resolve().parents[3]
@@ -54,7 +54,7 @@ def measure_on_board(
         progress: called with what is being done.
 
     Returns:
-        A measurement for each. Its ops ran one by one, and together a little longer than the whole.
+        A measurement for each. Its ops ran one by one, which takes a little longer than the whole.
 
     Raises:
         ValueError: this is no checkout, the board cannot be reached, or a model does not run there.
@@ -122,16 +122,6 @@ def _stdout_is_stderr() -> Iterator[None]:
 def _measurement(contender: Contender, graph: Graph, figures: dict[str, Any]) -> Measurement:
     """What benchmark_model has written."""
     latency = {name: milliseconds / 1e3 for name, milliseconds in figures["latency_ms"].items()}
-    ops = [
-        OpTime(
-            # What a delegate runs as one is a node behind those of the model.
-            ops=(op["node"],) if op["node"] < len(graph.ops) else (),
-            names=(op["op"],),
-            output=op["output"],
-            seconds=op["mean_ms"] / 1e3,
-        )
-        for op in figures["ops"]
-    ]
     return Measurement(
         contender=contender,
         runs=figures["num_runs"],
@@ -140,6 +130,14 @@ def _measurement(contender: Contender, graph: Graph, figures: dict[str, Any]) ->
         load_seconds=figures["load_ms"] / 1e3,
         peak_memory_bytes=int(figures["peak_memory_bytes"]),
         model_memory_bytes=None,
-        ops=shares_of(latency["median"], ops),
-        ops_measured=sum(op.seconds for op in ops),
+        ops=tuple(
+            OpTime(
+                # What a delegate runs as one is a node behind those of the model.
+                ops=(op["node"],) if op["node"] < len(graph.ops) else (),
+                names=(op["op"],),
+                output=op["output"],
+                seconds=op["mean_ms"] / 1e3,
+            )
+            for op in figures["ops"]
+        ),
     )

@@ -9,7 +9,7 @@ import subprocess
 import sys
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack, suppress
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -83,9 +83,7 @@ class Measurement:
         load_seconds: from the file to a model that is ready to run.
         peak_memory_bytes: the most that the process held, with Python and the runtime.
         model_memory_bytes: what of it came with the model; None where that is not known.
-        ops: in order of execution; empty where the runtime does not tell. Together they take the median: what the
-            runtime does between ops is shared among them in proportion, as is what watching them did not see.
-        ops_measured: the seconds that they took together when they were watched; 0 where there are none.
+        ops: in order of execution; empty where the runtime does not tell. All of them take about as long as a run.
     """
 
     contender: Contender
@@ -96,7 +94,6 @@ class Measurement:
     peak_memory_bytes: int
     model_memory_bytes: int | None
     ops: tuple[OpTime, ...]
-    ops_measured: float
 
     @property
     def median(self) -> float:
@@ -122,17 +119,6 @@ def percentiles_of(seconds: Sequence[float]) -> dict[int, float]:
         return dict.fromkeys((50, 90, 99), ordered[0])
     cuts = statistics.quantiles(ordered, n=100, method="inclusive")
     return {percent: round(cuts[percent - 1], 9) for percent in (50, 90, 99)}
-
-
-def shares_of(median: float, ops: Sequence[OpTime]) -> tuple[OpTime, ...]:
-    """The ops with the times that they have of a run of the median time, in proportion to those that were measured.
-
-    Example:
-        >>> [op.seconds for op in shares_of(4.0, [OpTime((0,), ("ADD",), "x", 1.5), OpTime((1,), ("MUL",), "y", 0.5)])]
-        [3.0, 1.0]
-    """
-    total = sum(op.seconds for op in ops)
-    return tuple(replace(op, seconds=op.seconds * median / total) for op in ops) if total else tuple(ops)
 
 
 def measure(
@@ -277,15 +263,13 @@ class _Worker:
             several = [graph.ops[place] for place in places]
             outputs = [tensor.name for op in several[-1:] for tensor in op.outputs[:1]]
             ops.append(OpTime(tuple(places), tuple(op.name for op in several), "".join(outputs), seconds))
-        percentiles = percentiles_of(self.seconds)
         return Measurement(
             contender=self.contender,
             runs=len(self.seconds),
             best=min(self.seconds),
-            percentiles=percentiles,
+            percentiles=percentiles_of(self.seconds),
             load_seconds=self._load_seconds,
             peak_memory_bytes=found["peak_memory_bytes"],
             model_memory_bytes=found["model_memory_bytes"],
-            ops=shares_of(percentiles[50], ops),
-            ops_measured=sum(op.seconds for op in ops),
+            ops=tuple(ops),
         )

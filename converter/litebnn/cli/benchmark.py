@@ -226,11 +226,10 @@ def _print(found: list[Measurement]) -> None:
 
 
 def _print_ops(name: str, one: Measurement) -> None:
-    """The slowest ops of a model, and what the others take together."""
+    """The slowest ops of a model and what the others take together, also as shares of the median run."""
     from litebnn.cli.output import print_table
     from litebnn.report.anatomy import short_name
 
-    total = sum(op.seconds for op in one.ops)
     rows = [
         (op.seconds, " + ".join(dict.fromkeys(op.names)), short_name(op.output))
         for op in sorted(one.ops, key=lambda op: -op.seconds)
@@ -238,10 +237,9 @@ def _print_ops(name: str, one: Measurement) -> None:
     slowest, others = rows[:_SLOWEST_OPS], rows[_SLOWEST_OPS:]
     if others:
         slowest.append((sum(seconds for seconds, *_ in others), f"{len(others)} others", ""))
-    slowest.append((total, "all ops", ""))
+    slowest.append((sum(op.seconds for op in one.ops), "all ops", ""))
     print(f"\n{printable(name)}, op by op")
-    share = 1 / total if total else 0.0
-    cells = [(f"{seconds * 1e3:.3f}", f"{seconds * share:.1%}", op, output) for seconds, op, output in slowest]
+    cells = [(f"{seconds * 1e3:.3f}", f"{seconds / one.median:.1%}", op, output) for seconds, op, output in slowest]
     print_table(_OP_COLUMNS, cells, numbers=_OP_COLUMNS[:2])
 
 
