@@ -26,6 +26,15 @@ def weight_values(weights: Tensor) -> Array | None:
     return array if array is not None and array.dtype == np.float32 else None
 
 
+def layer_weights(graph: Graph, layer: Op) -> Array | None:
+    """float32 values of a layer's weights, also where they are computed from constants."""
+    weights = layer.input(facts(layer).constants[0])
+    if weights.is_constant:
+        return weight_values(weights)
+    values = evaluate(graph, weights)
+    return values if values is not None and values.dtype == np.float32 else None
+
+
 def not_float(weights: Tensor) -> str:
     """Why a layer is not binary whose weights have no such values."""
     if not weights.is_constant:

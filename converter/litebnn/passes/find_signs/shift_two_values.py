@@ -15,7 +15,6 @@ import numpy as np
 from litebnn.contract import Activation, Padding
 from litebnn.graph import Array, Graph, Op, OpCode, Tensor, builtin_op, constant
 from litebnn.rewriting.build import derived, like
-from litebnn.rewriting.constants import evaluate
 from litebnn.rewriting.each import each
 from litebnn.rewriting.int8 import is_quantized, quantize_op
 from litebnn.rewriting.notes import Notes
@@ -27,8 +26,8 @@ from litebnn.rewriting.weights import (
     binary_weights,
     clamps_no_more,
     layer_bias,
+    layer_weights,
     not_float,
-    weight_values,
     why_not_binary,
 )
 
@@ -41,8 +40,8 @@ def shift_two_values(graph: Graph, op: Op, notes: Notes) -> bool:
     if way is None:
         is_float = op.output.type == "FLOAT32"
         return False if is_float else notes.left_alone(op, why_no_sign(graph, op.input(0)))
-    weights = _weights(graph, op.input(1))
-    if weights is None or weights.dtype != np.float32 or weights.ndim < 2:
+    weights = layer_weights(graph, op)
+    if weights is None or weights.ndim < 2:
         return notes.left_alone(op, not_float(op.input(1)))
     parts = why_not_binary(op, weights) or binary_weights(weights)
     if isinstance(parts, str):
@@ -51,10 +50,6 @@ def shift_two_values(graph: Graph, op: Op, notes: Notes) -> bool:
     if bias is None:
         return notes.left_alone(op, f'its bias "{op.input(2).name}" is no constant, or none of its grid')
     return _rewrite(graph, op, way, weights, bias, notes)
-
-
-def _weights(graph: Graph, tensor: Tensor) -> Array | None:
-    return weight_values(tensor) if tensor.is_constant else evaluate(graph, tensor)
 
 
 def _rewrite(graph: Graph, layer: Op, way: Way, weights: Array, bias: Array, notes: Notes) -> bool:

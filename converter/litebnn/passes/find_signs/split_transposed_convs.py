@@ -19,7 +19,7 @@ from litebnn.rewriting.int8 import is_quantized, quantize_op
 from litebnn.rewriting.match import bits_of, fused_activation
 from litebnn.rewriting.notes import Notes
 from litebnn.rewriting.signs import find_way, shifted_sign, why_no_shifted_sign
-from litebnn.rewriting.weights import binary_weights, clamps_no_more, layer_bias, not_float, weight_values
+from litebnn.rewriting.weights import binary_weights, clamps_no_more, layer_bias, layer_weights, not_float
 
 
 @dataclass(frozen=True)
@@ -72,7 +72,7 @@ def split_transposed_convs(graph: Graph, op: Op, notes: Notes) -> bool:
 
 def _weights_and_bias(graph: Graph, op: Op, x: Tensor) -> tuple[Array, Array] | str:
     """float32 [O, H, W, I] and [O], or why what the op computes is no plain convolution of bits."""
-    weights, sizes, options = weight_values(op.input(1)), op.input(0).array, op.options
+    weights, sizes, options = layer_weights(graph, op), op.input(0).array, op.options
     if weights is None:
         return not_float(op.input(1))
     if op.output.type != "FLOAT32" and not is_quantized(op.output):

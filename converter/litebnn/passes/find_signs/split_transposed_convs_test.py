@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Callable
 
 import numpy as np
 import pytest
@@ -13,7 +14,15 @@ from litebnn.passes.find_signs.recognize_signs import recognize_signs
 from litebnn.passes.find_signs.split_transposed_convs import split_transposed_convs
 from litebnn.rewriting.notes import Notes
 from tests.support.float_models import ACTIVATIONS, FloatModel, dyadic, op_names, rewritten, sign_weights
-from tests.support.quantized_models import EXACT_GRID, NO_MINUS_GRID, USUAL_GRID, Grid, Int8Model, Int16Model
+from tests.support.quantized_models import (
+    EXACT_GRID,
+    NO_MINUS_GRID,
+    USUAL_GRID,
+    Grid,
+    Int8Model,
+    Int16Model,
+    in_half_precision,
+)
 
 
 @pytest.mark.usefixtures("library")
@@ -153,13 +162,15 @@ def test_quantized_ones_are_binary_from_layer_to_layer(
     np.testing.assert_allclose(actual, expected, atol=0 if grid == EXACT_GRID else 2)
 
 
+@pytest.mark.parametrize("stored_as", [bytes, in_half_precision])
 @pytest.mark.parametrize(("values", "padded"), [((0.0, 1.0), False), ((-0.5, 0.5), False), ((-1.0, 3.0), True)])
 def test_two_values_are_binary_where_zeros_around_them_are_among_them(
-    values: tuple[float, float], padded: bool
+    values: tuple[float, float], padded: bool, stored_as: Callable[[bytes], bytes]
 ) -> None:
     model = FloatModel()
     x = model.two_values(model.input(1, 5, 5, 32), *values)
-    source = model.finish(model.transposed_conv(x, sign_weights(np.random.default_rng(0), 8, 3, 3, 32)))
+    y = model.transposed_conv(x, sign_weights(np.random.default_rng(0), 8, 3, 3, 32))
+    source = stored_as(model.finish(y))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # that there is no binary layer
         _, report = litebnn.convert_tflite(source, return_report=True, verify=True)
