@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from litebnn.contract import LCE_DEQUANTIZE, Activation
+from litebnn.contract import LCE_DEQUANTIZE, LCE_QUANTIZE, Activation
 from litebnn.graph import Array, Graph, Op, Tensor
 from litebnn.rewriting.int8 import from_levels
 
@@ -16,6 +16,18 @@ def bits_of(graph: Graph, tensor: Tensor | None) -> Tensor | None:
     """The packed tensor that `tensor` unpacks, where it is the output of an `LceDequantize`."""
     producer = graph.producer(tensor)
     return producer.input(0) if producer is not None and producer.name == LCE_DEQUANTIZE else None
+
+
+def signs_behind(graph: Graph, op: Op) -> Tensor | None:
+    """What the op's input, an unpacked sign, is the sign of; it is one of itself where its bits are computed from bits.
+
+    None where the input is no unpacked sign, and where the op's output is packed again already.
+    """
+    bits = bits_of(graph, op.input(0))
+    packing, reader = graph.producer(bits), graph.sole_consumer(op.output)
+    if packing is not None and packing.name == LCE_QUANTIZE:
+        return packing.input(0)
+    return None if bits is None or (reader is not None and reader.name == LCE_QUANTIZE) else op.input(0)
 
 
 def floats(tensor: Tensor | None) -> Array | None:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from litebnn.contract import LCE_DEQUANTIZE, LCE_QUANTIZE
+from litebnn.contract import LCE_DEQUANTIZE
 from litebnn.graph import Graph, Op, Tensor, builtin_op, facts
 from litebnn.rewriting.build import custom_op, derived, like, pack_signs, packed_like
 from litebnn.rewriting.each import each
-from litebnn.rewriting.match import bits_of
+from litebnn.rewriting.match import bits_of, signs_behind
 from litebnn.rewriting.notes import Notes
 from litebnn.rewriting.reshapes import is_describable, keeps_words, reshape_op
 
@@ -32,10 +32,9 @@ def _reshaped(graph: Graph, op: Op, bits: Tensor) -> Tensor | None:
         reshaped = packed_like(op.output, name)
         graph.insert(builtin_op("EXPAND_DIMS", [bits, op.inputs[1]], reshaped), before=op)
         return reshaped
-    sign = graph.producer(bits)
-    if sign is None or sign.name != LCE_QUANTIZE or op.output.channels < 1 or not is_describable(op.output):
+    source = signs_behind(graph, op)
+    if source is None or op.output.channels < 1 or not is_describable(op.output):
         return None
-    source = sign.input(0)
     unsigned = like(op.output, derived(op.output.name, "/reshaped"), type=source.type)
     unsigned.quantization = source.quantization
     graph.insert(reshape_op(source, unsigned), before=op)

@@ -2,6 +2,7 @@ import numpy as np
 import pytest
 
 from litebnn.graph import Tensor
+from litebnn.passes.find_signs.pool_bits import pool_bits
 from litebnn.passes.find_signs.recognize_signs import recognize_signs
 from litebnn.passes.find_signs.reshape_bits import reshape_bits
 from litebnn.passes.tidy.remove_dead_ops import remove_dead_ops
@@ -31,6 +32,17 @@ def test_words_are_reshaped_where_they_fit_else_the_values(kind: str, channels: 
     source = model.finish(reshaped(model, model.sign(model.input(1, 1, 3, channels)), kind))
     result = rewritten(source, recognize_signs, reshape_bits, remove_dead_ops)
     assert op_names(result)[-len(names) :] == names
+    assert_same_values(source, result)
+
+
+@pytest.mark.usefixtures("library")
+def test_bits_that_are_computed_from_bits_are_packed_anew() -> None:
+    model = FloatModel()
+    x = model.max_pool(model.sign(model.input(1, 4, 4, 40)), 2, 2)
+    source = model.finish(reshaped(model, x, "RESHAPE"))
+    passes = (recognize_signs, pool_bits, reshape_bits, reshape_bits, remove_dead_ops)  # the second finds nothing
+    result = rewritten(source, *passes)
+    assert op_names(result)[-4:] == ["LceDequantize", "RESHAPE", "LceQuantize", "LceDequantize"]
     assert_same_values(source, result)
 
 

@@ -1,25 +1,24 @@
 """TRANSPOSE of an unpacked sign -> sign of a TRANSPOSE.
 
-A sign is packed along its last axis, so the axis has to be the channels before it is packed.
+A sign is packed along its last axis, so the axis has to be the channels before it is packed. Bits that are computed
+from bits, as those of a sign that is pooled or broadcast, are packed once more.
 """
 
 from __future__ import annotations
 
-from litebnn.contract import LCE_DEQUANTIZE, LCE_QUANTIZE
+from litebnn.contract import LCE_DEQUANTIZE
 from litebnn.graph import Graph, Op
 from litebnn.rewriting.build import custom_op, derived, like, pack_signs
 from litebnn.rewriting.each import each
-from litebnn.rewriting.match import bits_of, transpose_order
+from litebnn.rewriting.match import signs_behind, transpose_order
 from litebnn.rewriting.notes import Notes
 
 
 @each("TRANSPOSE")
 def sign_after_transpose(graph: Graph, op: Op, notes: Notes) -> bool:
-    bits = bits_of(graph, op.input(0))
-    sign = graph.producer(bits)
-    if sign is None or sign.name != LCE_QUANTIZE or transpose_order(op) is None or op.output.channels < 1:
+    source = signs_behind(graph, op)
+    if source is None or transpose_order(op) is None or op.output.channels < 1:
         return False
-    source = sign.input(0)
     turned = like(op.output, derived(op.output.name, "/turned"), type=source.type)
     turned.quantization = source.quantization
     graph.insert(Op(op.code, [source, op.inputs[1]], [turned], op.options), before=op)

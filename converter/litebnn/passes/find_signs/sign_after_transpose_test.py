@@ -2,10 +2,11 @@ import numpy as np
 import pytest
 
 import litebnn
+from litebnn.flatbuffer import read_model
 from litebnn.graph import Tensor
 from litebnn.passes import BINARY_PHASES, run_phases
 from litebnn.rewriting.notes import Notes
-from tests.support.float_models import FloatModel, dyadic, op_names, sign_weights
+from tests.support.float_models import FloatModel, assert_same_values, dyadic, op_names, sign_weights
 
 RNG = np.random.default_rng(0)
 TO_CHANNELS_LAST, TO_CHANNELS_FIRST = [0, 2, 3, 1], [0, 3, 1, 2]
@@ -40,3 +41,22 @@ def test_the_values_stay() -> None:
     x = dyadic(RNG, 1, 64, 6, 5)
     expected, actual = (litebnn.Interpreter(m).predict(x) for m in (source, litebnn.convert_tflite(source)))
     np.testing.assert_array_equal(actual, expected)
+
+
+def moved(model: FloatModel, kind: str) -> Tensor:
+    """A sign whose bits are computed from those that were packed."""
+    if kind == "broadcast":
+        row = model.elementwise("GREATER_EQUAL", model.input(1, 1, 4, 1), model.const(0), type="BOOL")
+        return model.op("SELECT_V2", [row, model.const(np.ones((1, 5, 4, 40))), model.const(-1)], (1, 5, 4, 40))
+    return model.max_pool(model.sign(model.input(1, 5, 4, 40)), 2, 2)
+
+
+@pytest.mark.usefixtures("library")
+@pytest.mark.parametrize("kind", ["broadcast", "pooled"])
+def test_bits_that_are_computed_from_bits_are_packed_anew(kind: str) -> None:
+    model = FloatModel()
+    x = turn(model, moved(model, kind), TO_CHANNELS_FIRST)
+    source = model.finish(model.conv(x, sign_weights(RNG, 8, 1, 1, x.channels)))
+    converted, report = litebnn.convert_tflite(source, return_report=True)
+    assert report.layers[0].binary
+    assert_same_values(source, read_model(converted))
