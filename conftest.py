@@ -14,6 +14,14 @@ with contextlib.suppress(ImportError):
     import tflite_runtime.interpreter  # noqa: F401
 
 
+# How long an example takes is no test's matter; the Pythons of other runtimes have no hypothesis.
+with contextlib.suppress(ImportError):
+    import hypothesis
+
+    hypothesis.settings.register_profile("litebnn", deadline=None)
+    hypothesis.settings.load_profile("litebnn")
+
+
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--long", action="store_true", help="also run the tests marked long")
     parser.addoption("--target", action="append", help="what to emulate in tests/emulated, instead of rpi4 and rpi3")

@@ -183,7 +183,7 @@ def test_an_input_without_a_scale_takes_the_pixels(label_image, tmp_path, dtype)
     np.testing.assert_allclose(values * 255, image, atol=1e-3)
 
 
-@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     size=st.tuples(st.integers(1, 40), st.integers(1, 40)),
     wanted=st.tuples(st.integers(1, 40), st.integers(1, 40)),

@@ -14,7 +14,7 @@ from tests.support import lce_models, reference
 
 pytestmark = pytest.mark.usefixtures("library")
 # A model is built and an interpreter made for each example.
-run_quietly = settings(deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+run_quietly = settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 
 
 def run(model: bytes, x: Any, num_threads: int = 1) -> Any:

@@ -116,7 +116,7 @@ def test_a_small_file_that_unfolds_into_a_huge_graph() -> None:
 
 
 @pytest.mark.filterwarnings("ignore:no binary layer")
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(
     st.sampled_from([SOUND[:1000] + SOUND[-4000:], SMALL, pack(everything())]),
     st.lists(st.tuples(st.floats(0, 1), st.sampled_from([0, 1, 2, 4, 255, 2**31, 2**32 - 1, 12345])), max_size=8),

@@ -23,7 +23,7 @@ def operand_of(source: bytes, sign: str, sample: Array) -> Array:
 
 
 @pytest.mark.usefixtures("library")
-@settings(max_examples=10, deadline=None)
+@settings(max_examples=10)
 @given(st.sampled_from([32, 40, 64]), st.integers(5, 9), st.integers(0, 2**16))
 def test_signs_that_rounding_turns_are_counted_and_told_from_others(channels: int, size: int, seed: int) -> None:
     source, sign, samples = sums_near_zero(channels, size, seed)

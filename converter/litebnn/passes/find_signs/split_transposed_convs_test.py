@@ -26,7 +26,7 @@ from tests.support.quantized_models import (
 
 
 @pytest.mark.usefixtures("library")
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(
     st.tuples(st.integers(1, 6), st.integers(1, 6)),
     st.tuples(st.integers(1, 6), st.integers(1, 6)),

@@ -33,7 +33,7 @@ def transposed(channels: int, taps: int, *, twice: bool = False) -> bytes:
 
 
 @pytest.mark.usefixtures("library")
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=20)
 @given(st.sampled_from([32, 64, 40, 3]), st.integers(2, 5), st.booleans())
 def test_results_stay_and_bits_are_interleaved_where_words_are_whole(channels: int, taps: int, twice: bool) -> None:
     source = transposed(channels, taps, twice=twice)
@@ -49,7 +49,7 @@ def test_results_stay_and_bits_are_interleaved_where_words_are_whole(channels: i
 
 
 @pytest.mark.usefixtures("library")
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(st.sampled_from([32, 40]), st.lists(st.sampled_from(ON_CHANNELS), max_size=4), st.data())
 def test_signs_of_sums_right_at_the_threshold(channels: int, ops: list[str], data: st.DataObject) -> None:
     rng = np.random.default_rng(data.draw(st.integers(0, 2**16)))

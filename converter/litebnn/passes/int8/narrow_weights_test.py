@@ -42,7 +42,7 @@ def only_dense(model: bytes | Model) -> Op:
 
 
 @pytest.mark.usefixtures("library")
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(
     st.sampled_from(["int4", "int2"]),
     st.integers(1, 3),
@@ -64,7 +64,7 @@ def test_the_results_stay_but_for_rounding(
 
 
 @pytest.mark.usefixtures("library")
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=15)
 @given(st.sampled_from(["int4", "int2"]), st.integers(1, 3), st.integers(1, 70), st.integers(1, 40), st.integers(0, 99))
 def test_dynamic_range_quantizes_the_input(type: str, rows: int, inputs: int, outputs: int, seed: int) -> None:
     rng = np.random.default_rng(seed)
@@ -96,7 +96,7 @@ def int8_dense(rng: np.random.Generator, inputs: int, outputs: int, weights: Arr
 
 
 @pytest.mark.usefixtures("library")
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(st.sampled_from(["int4", "int2"]), st.integers(1, 70), st.integers(1, 40), st.integers(0, 2**16))
 def test_an_int8_layer_stays_within_a_level(type: str, inputs: int, outputs: int, seed: int) -> None:
     rng = np.random.default_rng(seed)

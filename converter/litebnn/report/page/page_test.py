@@ -181,7 +181,7 @@ def test_hostile_names_are_text(name: str) -> None:
     check_names_are_text(renamed([name]))
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(st.lists(st.text(st.characters(exclude_categories=()), max_size=20) | st.sampled_from(HOSTILE), min_size=1))
 def test_any_names_are_text(names: list[str]) -> None:
     check_names_are_text(renamed(names))
