@@ -139,7 +139,7 @@ class _Evaluation:
         parts = _on_common_edges(self._of_one_tensor(operands))
         result = None if parts is None else rule(op, parts)
         result = None if result is None else _stored(op, result)
-        return _unknown(tensor) if result is None else result
+        return _unknown(tensor) if result is None or _steps_beside_constants(result) else result
 
     def _beside_its_tensor(self, part: Steps) -> Steps:
         """The same function with its own tensor x beside the numbers, where that is a sum and its terms are there."""
@@ -167,6 +167,14 @@ class _Evaluation:
         if numbers is not None and numbers.name == "DEQUANTIZE" and source not in sources:
             source = numbers.input(0)
         return replace(part, x=source) if source in sources and source.type != "BOOL" else part
+
+
+def _steps_beside_constants(steps: Steps) -> bool:
+    """Whether the function steps but takes no numbers, as a sign that each channel scales or shifts.
+
+    In a sum nothing but such a tensor itself cancels it, and what its sign is a function of is this tensor too.
+    """
+    return bool(steps.rest) and len(steps.edges) > 0 and all(tensor.is_constant for tensor in steps.rest)
 
 
 def _stored(op: Op, result: Steps) -> Steps | None:

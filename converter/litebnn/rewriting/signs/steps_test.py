@@ -33,6 +33,27 @@ def test_a_sign_of_a_sum_is_found_however_it_is_written(spelling: str, summed: s
     assert (sign.x, sign.comparison, sign.threshold) == (total, "GREATER_EQUAL", 0.0)
 
 
+@pytest.mark.parametrize("spelling", SPELLINGS)
+@pytest.mark.parametrize("made", ["scaled", "shifted", "batch norm", "picked"])
+def test_a_sign_of_signs_that_each_channel_scales_or_shifts_is_found_however_it_is_written(
+    spelling: str, made: str
+) -> None:
+    model = FloatModel()
+    x = model.input(1, 4)
+    scale = model.const([-1, 0.5, 0.25, 2])
+    if made == "picked":
+        condition = compared(model, x, "GREATER_EQUAL")
+        scaled = model.op("SELECT_V2", [condition, scale, model.const([1, 0.5, -2, 1])], x.dims)
+    else:
+        sign = model.sign(x)
+        scaled = sign if made == "shifted" else model.elementwise("MUL", sign, scale)
+    if made in ("shifted", "batch norm"):
+        scaled = model.elementwise("ADD", scaled, model.const([0.25, -0.5, 1, 4]))
+    found = find_sign(model.graph, SPELLINGS[spelling](model, scaled))
+    assert found is not None
+    assert (found.x, found.comparison, found.threshold) == (scaled, "GREATER_EQUAL", 0.0)
+
+
 def test_a_rounded_line_changes_where_the_runtime_rounds_it_up() -> None:
     model = FloatModel()
     x = model.input(1, 4)
