@@ -24,6 +24,8 @@ def recognize_signs(graph: Graph, op: Op, notes: Notes) -> bool:
         return False
     if (bits := bits_of(graph, sign.x)) is not None and sign.comparison == "GREATER_EQUAL":
         graph.replace(op, custom_op(LCE_DEQUANTIZE, [bits], op.output))
+        if (sign.x.type, sign.x.dims) == (op.output.type, op.output.dims):  # functions of both are ones of one tensor
+            graph.redirect(op.output, sign.x)
         return True
     # SELECT, which is older than SELECT_V2, has a rule of its own for conditions of another shape.
     multiples = times_repeated(sign.x.dims, op.output.dims)

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import litebnn
+from litebnn.flatbuffer import read_model
 from litebnn.graph import Array, Model, OpCode, Tensor
 from litebnn.passes import BINARY_PHASES, PHASES, run_phases
 from litebnn.passes.find_signs.recognize_signs import recognize_signs
@@ -13,6 +14,7 @@ from litebnn.rewriting.notes import Notes
 from litebnn.rewriting.padding import constant_padding
 from tests.support.float_models import FloatModel, assert_same_values, op_names, rewritten, run_pass, sign_weights
 from tests.support.quantized_models import EXACT_GRID, Int8Model
+from tests.support.sign_spellings import SPELLINGS
 
 Layer = Callable[[FloatModel, Tensor], Tensor]
 WEIGHTS = sign_weights(np.random.default_rng(0), 8, 3, 3, 32)
@@ -82,6 +84,18 @@ def test_a_scaled_sign_is_one_with_other_weights(scale: float) -> None:
     built = model.model(same(model, x))
     run_phases(built, BINARY_PHASES, Notes(built))
     assert op_names(built) == ["LceQuantize", "LceBconv2d"]
+
+
+@pytest.mark.usefixtures("library")
+@pytest.mark.parametrize("spelling", SPELLINGS)
+@pytest.mark.parametrize("layer", [same, padded_with_one])
+def test_a_sign_of_a_negated_sign_is_one_with_other_weights(layer: Layer, spelling: str) -> None:
+    model = FloatModel()
+    opposite = model.elementwise("NEG", model.sign(model.input(1, 4, 4, 32)))
+    source = model.finish(layer(model, SPELLINGS[spelling](model, opposite)))
+    converted, report = litebnn.convert_tflite(source, return_report=True)
+    assert report.layers[0].binary
+    assert_same_values(source, read_model(converted))
 
 
 def test_a_layer_of_other_weights_keeps_its_values() -> None:

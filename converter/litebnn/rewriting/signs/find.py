@@ -153,7 +153,12 @@ def find_two_values(graph: Graph, tensor: Tensor) -> TwoValues | None:
     """
     if tensor.type == "BOOL":
         return None
-    steps = steps_of(graph, tensor, of_booleans=True)
+    # What compares an unpacked sign may make several booleans of it.
+    of_booleans, of_signs = steps_of(graph, tensor, of_booleans=True), steps_of(graph, tensor)
+    return _two_values(graph, tensor, of_booleans) or _two_values(graph, tensor, of_signs)
+
+
+def _two_values(graph: Graph, tensor: Tensor, steps: Steps) -> TwoValues | None:
     if steps.x is None or len(steps.edges) != 1 or not steps.is_known or not np.all(np.isfinite(steps.values)):
         return None
     if steps.x.type == "BOOL":
