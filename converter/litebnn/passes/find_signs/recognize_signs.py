@@ -22,7 +22,7 @@ def recognize_signs(graph: Graph, op: Op, notes: Notes) -> bool:
     sign = find_sign(graph, op.output)
     if sign is None or op.output.channels < 1 or constants_behind(graph, sign.x) is not None:
         return False
-    if (bits := bits_of(graph, sign.x)) is not None and sign.comparison == "GREATER_EQUAL":
+    if (bits := bits_of(graph, sign.x)) is not None and _is_same_sign(sign):
         graph.replace(op, custom_op(LCE_DEQUANTIZE, [bits], op.output))
         if (sign.x.type, sign.x.dims) == (op.output.type, op.output.dims):  # functions of both are ones of one tensor
             graph.redirect(op.output, sign.x)
@@ -34,6 +34,13 @@ def recognize_signs(graph: Graph, op: Op, notes: Notes) -> bool:
     bits = _tiled_bits(graph, _operand(graph, sign, op), multiples, op)
     graph.replace(op, custom_op(LCE_DEQUANTIZE, [bits], op.output))
     return True
+
+
+def _is_same_sign(sign: Sign) -> bool:
+    """Whether the sign of ±1 is that number itself; beyond -1 and 1, a threshold of a channel makes it a constant."""
+    return sign.comparison == "GREATER_EQUAL" and bool(
+        np.all(np.greater(sign.threshold, -1) & np.less_equal(sign.threshold, 1))
+    )
 
 
 def _tiled_bits(graph: Graph, operand: Tensor, multiples: list[int], op: Op) -> Tensor:

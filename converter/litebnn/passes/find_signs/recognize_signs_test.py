@@ -1,8 +1,10 @@
 import numpy as np
 import pytest
 
+import litebnn
+from litebnn.flatbuffer import read_model
 from litebnn.passes.find_signs.recognize_signs import recognize_signs
-from tests.support.float_models import SIGN_FORMS, FloatModel, run_pass
+from tests.support.float_models import SIGN_FORMS, FloatModel, assert_same_values, run_pass, sign_weights
 
 
 @pytest.mark.parametrize("form", SIGN_FORMS)
@@ -46,6 +48,17 @@ def test_a_threshold_for_each_channel_is_subtracted() -> None:
         recognize_signs, model.model(model.op("SELECT_V2", [condition, model.const(1), model.const(-1)], x.dims))
     )
     assert names[-3:] == ["SUB", "LceQuantize", "LceDequantize"]
+
+
+@pytest.mark.usefixtures("library")
+@pytest.mark.parametrize("thresholds", [(-0.5, 0.0, 1.0), (-1.5, -1.0, 0.0), (0.5, 1.5, -1.25)])
+def test_thresholds_between_the_two_values_of_a_sign_make_no_other_of_it(thresholds: tuple[float, ...]) -> None:
+    model = FloatModel()
+    x = model.sign(model.input(1, 4, 4, 3))
+    condition = model.elementwise("GREATER_EQUAL", x, model.const(np.array(thresholds)), type="BOOL")
+    sign = model.op("SELECT_V2", [condition, model.const(1), model.const(-1)], x.dims)
+    source = model.finish(model.conv(sign, sign_weights(np.random.default_rng(0), 8, 3, 3, 3)))
+    assert_same_values(source, read_model(litebnn.convert_tflite(source)))
 
 
 def test_a_threshold_for_each_position_stays_a_comparison() -> None:
