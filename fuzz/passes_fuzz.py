@@ -16,7 +16,8 @@ with atheris.instrument_imports(include=["litebnn"]):
     from litebnn.graph import check_model
 
 from fuzz.models import fuzz, refusals
-from tests.convert.random_graphs import graphs, int8_graphs, trained_graphs
+from tests.convert.random_graphs import graphs
+from tests.convert.random_quantized_graphs import int8_graphs, trained_graphs
 from tests.support.damage import SOURCES, damaged
 from tests.support.quantized_models import in_half_precision, with_int8_weights
 

@@ -10,8 +10,8 @@ from typing import Any
 
 from litebnn.errors import printable
 
-# What a table's rows may take where no terminal says how wide it is.
-_WIDTH_OF_A_FILE = 160
+# In a file, which programs read line by line, a row is never folded.
+_WIDTH_OF_A_FILE = 10_000
 
 
 def print_json(found: Any) -> None:
@@ -28,7 +28,7 @@ def _finite(value: Any) -> Any:
 
 
 def print_table(columns: Sequence[str], rows: Iterable[Sequence[str]], numbers: Iterable[str] = ()) -> None:
-    """Prints a table as wide as the terminal.
+    """Prints a table, folded to the width of the terminal if there is one.
 
     Args:
         columns: the names at the top.

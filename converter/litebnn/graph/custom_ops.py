@@ -91,6 +91,9 @@ def _bconv_2d(op: Op) -> Iterator[str]:
         yield f'"{result.name}" is packed, but there are no thresholds'
     strides = options.stride_height, options.stride_width
     dilations = options.dilation_height_factor, options.dilation_width_factor
+    if min(*strides, *dilations) < 1:
+        yield f"its strides {strides} and dilations {dilations} are not all 1 or more"
+        return
     padded = [
         size if size < 0 else size + sum(amounts)
         for size, amounts in zip(bits.dims[1:3], options.explicit_padding or ((0, 0), (0, 0)), strict=True)
@@ -111,6 +114,9 @@ def _bmaxpool_2d(op: Op) -> Iterator[str]:
         return
     batch, height, width, words = op.input(0).dims
     is_same = options.padding == Padding.SAME
+    if min(options.stride_height, options.stride_width) < 1:
+        yield f"its strides ({options.stride_height}, {options.stride_width}) are not both 1 or more"
+        return
     sizes = (
         _window(height, options.filter_height, options.stride_height, 1, is_same),
         _window(width, options.filter_width, options.stride_width, 1, is_same),

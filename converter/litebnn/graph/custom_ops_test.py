@@ -1,9 +1,11 @@
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 import litebnn
+from litebnn.contract import decode_options, encode_options
 from litebnn.errors import ConversionError
 from litebnn.flatbuffer import read_model
 from litebnn.graph import Graph, Op, check_custom_ops
@@ -44,6 +46,18 @@ def test_constants_have_a_value_for_each_channel(index: int) -> None:
     op = next(op for op in graph.ops if op.name == "LceBconv2d" and op.optional(index) is not None)
     op.input(index).shape = (op.input(index).shape[0] + 1,)
     with pytest.raises(ConversionError, match="has shape"):
+        check_custom_ops(graph)
+
+
+@pytest.mark.parametrize(
+    ("name", "option"),
+    [("LceBconv2d", "stride_width"), ("LceBconv2d", "dilation_height_factor"), ("LceBMaxPool2d", "stride_height")],
+)
+def test_steps_of_nothing_are_named(name: str, option: str) -> None:
+    graph = converted()
+    op = next(op for op in graph.ops if op.name == name)
+    op.custom_options = encode_options(replace(decode_options(name, op.custom_options), **{option: 0}))
+    with pytest.raises(ConversionError, match=rf"{name}\): its strides .* or more"):
         check_custom_ops(graph)
 
 
