@@ -131,7 +131,7 @@ def test_what_was_measured_is_printed_and_written(
         milliseconds = {LITEBNN: (6, 1.0, 2.0), XNNPACK: (2, 4.0, 4.0)}
         figures = [milliseconds[each.runtime] for each in contenders]
         return [
-            Measurement(each, runs, best / 1e3, dict.fromkeys((50, 90, 99), median / 1e3), 0.0, 2**20, 0, (), 0.0)
+            Measurement(each, runs, best / 1e3, dict.fromkeys((50, 90, 99), median / 1e3), 0.0, 2**20, 0, ())
             for each, (runs, best, median) in zip(contenders, figures, strict=True)
         ]
 

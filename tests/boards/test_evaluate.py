@@ -69,7 +69,7 @@ def test_a_board_that_falls_away_is_named_and_its_share_goes_to_the_others(serve
         MODEL, data, boards=boards(servers, bundle), batch_size=4, progress=fall_away, tell=told.append
     )
     assert counted(found) == plain_loop(*noise(200))
-    assert [line.startswith(servers[0].host) for line in told] == [True]
+    assert [servers[0].host in line for line in told] == [True]
     assert told[0].endswith(f"the share of {servers[0].host} goes to the others")
 
 
