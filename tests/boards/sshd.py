@@ -82,9 +82,7 @@ def ssh_server(home: Path, is_at_home: bool = False) -> Iterator[Server]:
         f"HostKey {home}/host_key\nAuthorizedKeysFile {home}/authorized_keys\nStrictModes no\nUsePAM no\n"
         "PidFile none\nPermitRootLogin yes\nPasswordAuthentication no\nSubsystem sftp internal-sftp\n"
         # The user's own .bashrc is none of the board's: one that is killed in it may leave a lock behind.
-        f'SetEnv HOME="{home}"\n'
-        + f"ForceCommand {home}/at_home\n"
-        * is_at_home
+        f'SetEnv HOME="{home}"\n' + f"ForceCommand {home}/at_home\n" * is_at_home
     )
     (home / "at_home").write_text(AT_HOME)
     (home / "at_home").chmod(0o755)
