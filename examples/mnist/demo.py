@@ -29,14 +29,14 @@ def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description="Train, convert and run a small binarized network.")
     parser.add_argument("--trainer", choices=TRAINERS, default=TRAINERS[0], help="what trains the network")
     parser.add_argument("--mnist", type=Path, help="folder of MNIST's t10k IDX files; by default scikit-learn's digits")
-    parser.add_argument("--epochs", type=int, help="training epochs (default: 50, or 25 on MNIST)")
+    parser.add_argument("--epochs", type=int, help="training epochs (default: 50, or 20 on MNIST)")
     options = parser.parse_args(arguments)
     if options.epochs is not None and options.epochs < 1:
         parser.error(f"--epochs is {options.epochs}, expected at least 1")
     console = Console()
     try:
         digits = mnist(options.mnist) if options.mnist else bundled_digits()
-        run(options.trainer, digits, options.epochs or (25 if options.mnist else 50), console)
+        run(options.trainer, digits, options.epochs or (20 if options.mnist else 50), console)
     except (ValueError, OSError, ImportError) as error:
         print(f"demo: {error}", file=sys.stderr)
         return 1
