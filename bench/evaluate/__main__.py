@@ -67,11 +67,13 @@ def compare(model: Path | None, workers: int, seconds: float, rounds: int) -> No
         turns = [{number: evaluate(chosen, data, number) for number in numbers} for _ in range(rounds)]
     if len({counted for turn in turns for _, counted in turn.values()}) != 1:
         raise ToolkitError("the figures differ")
-    for number in numbers:
-        clock, within, processor = (statistics.median(turn[number][0][i] for turn in turns) for i in range(3))
+    medians = {
+        number: [statistics.median(each) for each in zip(*(turn[number][0] for turn in turns), strict=True)]
+        for number in numbers
+    }
+    for number, (clock, within, processor) in medians.items():
         print(f"  {number} processes: {clock:6.1f} s, evaluating {within:6.1f} s; processor time {processor:6.1f} s")
-    ratios = [[one / several for one, several in zip(turn[1][0], turn[workers][0], strict=True)] for turn in turns]
-    clock, within, processor = map(statistics.median, zip(*ratios, strict=True))
+    clock, within, processor = (one / several for one, several in zip(medians[1], medians[workers], strict=True))
     print(f"  {workers} are {clock:.2f} times as fast as 1, evaluating {within:.2f} times")
     print(f"  with cores of their own they would be {workers * processor:.2f} times as fast, by processor time")
 
