@@ -1,18 +1,23 @@
 """Evaluating on real schedulers and workers, processes of their own on the loopback interface, whatever ends them."""
 
 import os
+import re
 import signal
 import socket
 import subprocess
 import sys
+import warnings
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import numpy as np
 import pytest
 
+from litebnn import cli
 from litebnn.evaluate.run import evaluate_models
 from tests.evaluate.data_sets import MODEL, class_folders, counted, noise, npz, plain_loop
+from tests.support.float_models import FloatModel
 from toolchains.targets import ROOT
 
 dask = pytest.importorskip("dask", reason="Dask is missing: pip install 'litebnn[evaluate]'")
@@ -65,8 +70,8 @@ def workers_of_this_process() -> list[int]:
 
 
 def test_a_worker_that_is_killed_loses_nothing(tmp_path: Path) -> None:
-    """So does an image that is damaged; both are told of in a line."""
-    folder, killed, told = class_folders(tmp_path / "images", 120), [], []
+    """Neither does an image that is damaged; both are told of in a line, a warning where nothing else is asked for."""
+    folder, killed = class_folders(tmp_path / "images", 120), []
     (folder / "7" / "bad.png").write_bytes(b"no image")
 
     def kill_one(done: int, total: int | None) -> None:
@@ -75,12 +80,37 @@ def test_a_worker_that_is_killed_loses_nothing(tmp_path: Path) -> None:
             killed.append(workers_of_this_process()[0])
             os.kill(killed[0], signal.SIGKILL)
 
-    found = evaluate_models(MODEL, folder, workers=2, batch_size=4, progress=kill_one, tell=told.append)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        found = evaluate_models(MODEL, folder, workers=2, batch_size=4, progress=kill_one)
     assert counted(found) == plain_loop(*noise(120))
     assert len(killed) == 1
-    assert sorted(line.partition(" ")[0] for line in told) == sorted([str(folder / "7" / "bad.png"), "a"])
-    assert "a worker process ended: what it was at runs again" in told
+    told = sorted(str(one.message) for one in caught if one.filename == __file__)
+    assert len(told) == 2
+    assert told[0].startswith(f"{folder / '7' / 'bad.png'} is left out: ")
+    assert re.fullmatch(r"the worker process at tcp://127\.0\.0\.1:\d+ ended: what it was at runs again", told[1])
     assert workers_of_this_process() == []
+
+
+def killing_once(sample: np.ndarray) -> np.ndarray:
+    """A recipe that ends the first process that it runs in."""
+    with suppress(FileExistsError):
+        Path(os.environ["KILLED"]).touch(exist_ok=False)
+        os.kill(os.getpid(), signal.SIGKILL)
+    return sample.astype(np.float32)
+
+
+def test_convert_says_that_a_worker_was_killed(tmp_path: Path, monkeypatch, capfd) -> None:
+    monkeypatch.setenv("KILLED", str(tmp_path / "killed"))
+    monkeypatch.chdir(ROOT)
+    model, source = FloatModel(), tmp_path / "float.tflite"
+    flat = model.reshape(model.input(1, 28, 28, 1), 1, 784)
+    source.write_bytes(model.finish(model.dense(flat, np.ones((10, 784), np.float32))))
+    data = ["--representative-data=tests.evaluate.data_sets:noise_batches", f"--preprocess={__name__}:killing_once"]
+    assert cli.main(["convert", str(source), "-o", str(tmp_path / "int8.tflite"), *data, "--workers=2"]) == 0
+    *_, line = capfd.readouterr().err.splitlines()
+    ended = r"litebnn: warning: the worker process at tcp://127\.0\.0\.1:\d+ ended: what it was at runs again"
+    assert re.fullmatch(ended, line)
 
 
 def test_a_scheduler_that_is_killed_and_started_again_loses_nothing(cluster: Cluster, tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import socket
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -11,6 +12,8 @@ from typing import Any, BinaryIO
 from litebnn.boards.host_keys import BoardError, VouchedFor
 
 HOST = re.compile(r"(.+@)?([^@:]+(:\d+)?|[0-9a-fA-F:]+)")  # what Fabric takes; an IPv6 address has no port
+
+_CONNECT_SECONDS, _KEEPALIVE_SECONDS, _DEAD_SECONDS = 15, 15, 60
 
 
 class Board:
@@ -40,11 +43,12 @@ class Board:
         self.host = host
         self._failures: tuple[type[Exception], ...] = (OSError, EOFError, ValueError, SSHException, InvalidHostKey)
         try:
-            key = {"pkey": PKey.from_path(identity)} if identity else {}
+            options: dict[str, Any] = {"pkey": PKey.from_path(identity)} if identity else {}
         except (*self._failures, TypeError, UnknownKeyType) as error:
             raise BoardError(f"--identity={identity} cannot be used as a private key: {one_line(error)}") from error
         try:
-            self.connection = Connection(host, connect_timeout=15, connect_kwargs=key)
+            options["channel_timeout"] = _CONNECT_SECONDS
+            self.connection = Connection(host, connect_timeout=_CONNECT_SECONDS, connect_kwargs=options)
             # The way there may lead over other hosts, and each of them sees what is sent.
             hop = self.connection
             while hasattr(hop, "client"):
@@ -53,6 +57,7 @@ class Board:
                 hop.client.set_missing_host_key_policy(VouchedFor(accepted_key))
                 hop = hop.gateway
             self.connection.open()
+            _end_when_dead(self.connection.transport)
         except BoardError:
             raise
         except self._failures as error:
@@ -127,6 +132,14 @@ class Board:
     def close(self) -> None:
         """Ends the connection."""
         self.connection.close()
+
+
+def _end_when_dead(transport: Any) -> None:
+    """Lets a connection break whose other end has lost its power or network, from where nothing comes any more."""
+    transport.set_keepalive(_KEEPALIVE_SECONDS)
+    # The way over a gateway is no socket; the gateway's own connection is.
+    if isinstance(transport.sock, socket.socket):
+        transport.sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, 1000 * _DEAD_SECONDS)
 
 
 def one_line(error: Exception) -> str:

@@ -9,6 +9,7 @@ import warnings
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from queue import SimpleQueue
 from typing import Any
 from uuid import uuid4
 
@@ -50,7 +51,6 @@ class DaskCluster:
     scheduler: str | None
     tell: Tell
     _pending: dict[int, Batch] = field(default_factory=dict)
-    _is_under_way: bool = False
 
     def run(self, work: Work, batches: Iterable[Batch]) -> Iterator[tuple[Batch, Result]]:
         """Yields each batch with its result, in the order in which they are ready."""
@@ -59,10 +59,7 @@ class DaskCluster:
         while True:
             try:
                 with _quiet_logs(), self._client(distributed) as client:
-                    try:
-                        yield from self._run_on(distributed, client, work, todo)
-                    finally:
-                        self._is_under_way = False
+                    yield from self._run_on(distributed, client, work, todo)
                 return
             except _SchedulerLost:
                 self.tell(
@@ -111,19 +108,21 @@ class DaskCluster:
 
         name = f"litebnn-{uuid4().hex}"
         client.register_plugin(Carrier(work), name=name)
-        finished = distributed.as_completed(loop=client.loop, raise_errors=False)
-        futures: dict[Any, int] = {}
+        # What the client's own threads have to say waits here for this one: tasks that are done, and workers that went.
+        news: SimpleQueue[tuple[int, Any] | str] = SimpleQueue()
 
         def submit(batch: Batch) -> None:
-            future = client.submit(run_task, name, batch, key=f"{name}-{batch.index}", retries=_RETRIES, pure=False)
             self._pending[batch.index] = batch
-            futures[future.key] = batch.index
-            finished.add(future)
+            future = client.submit(run_task, name, batch, key=f"{name}-{batch.index}", retries=_RETRIES, pure=False)
+            future.add_done_callback(lambda done: news.put((batch.index, done)))
+
+        def hear(event: Any) -> None:
+            for line in _lines(event, name):
+                news.put(line)
 
         for batch in list(self._pending.values()):
             submit(batch)
-        self._is_under_way = True
-        client.subscribe_topic("all", self._on_event)
+        client.subscribe_topic("all", hear)
         window = _AHEAD * self.workers if self.scheduler is None else 0
         while True:
             most = window or _AHEAD * max(1, sum(client.nthreads().values()))
@@ -131,19 +130,25 @@ class DaskCluster:
                 submit(following)
             if not self._pending:
                 break
-            future = next(finished)
-            index = futures.pop(future.key)
+            what = news.get()
+            if isinstance(what, str):
+                self.tell(what)
+                continue
+            index, future = what
             batch, result = self._pending[index], _result(distributed, future, self._pending[index])
             del self._pending[index]
             yield batch, result
         client.unregister_worker_plugin(name)
 
-    def _on_event(self, event: Any) -> None:
-        """Tells of a worker that went away unasked; called by the client's own thread."""
-        _, what = event
-        is_removal = isinstance(what, dict) and what.get("action") == "remove-worker" and not what.get("expected")
-        if is_removal and self._is_under_way:
-            self.tell("a worker process ended: what it was at runs again")
+
+def _lines(event: Any, name: str) -> list[str]:
+    """What is to be told of an event of the scheduler's: a worker went away unasked, with tasks of that name."""
+    _, what = event
+    if not isinstance(what, dict) or what.get("action") != "remove-worker" or what.get("expected"):
+        return []
+    lost = [*what.get("processing-tasks", ()), *what.get("lost-computed-tasks", ())]
+    is_ours = any(str(key).startswith(name) for key in lost)
+    return [f"the worker process at {what['worker']} ended: what it was at runs again"] if is_ours else []
 
 
 class _SchedulerLost(Exception):
@@ -179,7 +184,8 @@ def _quiet_logs() -> Iterator[None]:
         for logger in loggers:
             logger.setLevel(logging.CRITICAL + 1)
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
+            # Our own lines are warnings too, unless the caller takes them otherwise.
+            warnings.filterwarnings("ignore", module=r"(distributed|dask|tornado|asyncio)\b")
             yield
     finally:
         for logger, level in zip(loggers, levels, strict=True):

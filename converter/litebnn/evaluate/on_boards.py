@@ -142,17 +142,18 @@ class _Shared:
 
     def _serve(self, host: str) -> None:
         """Takes batches until there are none, or the board fails."""
-        batch: Batch | None = None
         try:
             with _programs(self.boards, host, self.work.models) as programs:
                 opened = iter(programs)
                 score = self.work.prepared(lambda model: _ModelOnBoard(model, next(opened)))
-                while (batch := self._todo.get()) is not None and not self._is_over.is_set():
-                    self._done.put((batch, score(batch)))
-        except BoardError as error:
-            if batch is not None:
-                self._todo.put(batch)
-            self._done.put((host, error))
+                try:
+                    while (batch := self._todo.get()) is not None and not self._is_over.is_set():
+                        self._done.put((batch, score(batch)))
+                except Exception as error:
+                    # The others go on before anything else is asked of this board, which may not even refuse.
+                    if batch is not None and isinstance(error, BoardError):
+                        self._todo.put(batch)
+                    self._done.put((host, error))
         except Exception as error:
             self._done.put((host, error))
 

@@ -6,12 +6,12 @@ import hashlib
 import json
 import os
 import time
-import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from litebnn import __version__
+from litebnn.errors import warn
 from litebnn.evaluate.batches import Array, Batch
 from litebnn.evaluate.metrics import Counts, Evaluation, ModelCounts
 from litebnn.evaluate.partial_file import PartialFile
@@ -90,7 +90,7 @@ def evaluate_models(
     files = tuple(_model(model) for model in given)
     folder = str(Path.cwd())
     source, recipe = open_source(data, folder), open_recipe(preprocess, folder)
-    say = tell or (lambda line: warnings.warn(line, stacklevel=3))
+    say = tell or (lambda line: warn(line, __name__, "litebnn.evaluate.dask_cluster", "litebnn.evaluate.on_boards"))
     counts = Counts([ModelCounts() for _ in files])
     job = _job(files, source, recipe, batch_size)
     path = _own_name(job) if partial is True else Path(partial) if partial else None
