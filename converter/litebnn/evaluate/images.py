@@ -25,7 +25,11 @@ def decode(content: bytes, name: str) -> Array | Unreadable:
     image_module = import_extra("PIL.Image", "image files")
     try:
         with image_module.open(io.BytesIO(content)) as image:
-            pixels = np.asarray(image.convert("L" if image.mode in ("1", "L") else "RGB"))
+            if image.mode.startswith("I;16"):
+                # Pillow would take all that is above 255 for white.
+                pixels = (np.asarray(image) >> 8).astype(np.uint8)
+            else:
+                pixels = np.asarray(image.convert("L" if image.mode in ("1", "L") else "RGB"))
     except (*_FAILURES, image_module.DecompressionBombError) as error:
         # Pillow shows the address of the buffer that it was given.
         reason = "it is no image that Pillow knows" if "BytesIO" in str(error) else str(error)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import threading
 import zipfile
 import zlib
@@ -32,8 +33,11 @@ R = TypeVar("R", bound=Rows)
 _open = threading.local()
 
 
-def reopened(key: object, start: int, make: Callable[[], R]) -> R:
+def reopened(path: str, part: object, start: int, make: Callable[[], R]) -> R:
     """The file that this thread has read last, where it is the same and has not come past `start`; else a new one."""
+    status = os.stat(path)
+    # The workers of a cluster live on when another file takes the place of the one that they have open.
+    key = path, part, status.st_ino, status.st_size, status.st_mtime_ns
     former = getattr(_open, "former", None)
     if former is not None and former[0] == key and former[1].position <= start:
         found: R = former[1]

@@ -108,7 +108,7 @@ class _FilesPart:
 def _read_image(file: str) -> Array | Unreadable:
     try:
         content = Path(file).read_bytes()
-    except FileNotFoundError as error:
+    except (FileNotFoundError, PermissionError) as error:
         return Unreadable(file, str(error.strerror))
     return decode(content, file)
 
@@ -158,7 +158,7 @@ class _NpzPart:
     stop: int
 
     def load(self) -> Samples:
-        rows = reopened((self.path, self.names), self.start, lambda: NpzRows(self.path, self.names))
+        rows = reopened(self.path, self.names, self.start, lambda: NpzRows(self.path, self.names))
         images, *labels = rows.take(self.start, self.stop)
         return ArraysPart(images, as_labels(labels[0], len(images)) if labels else None).load()
 
@@ -218,8 +218,8 @@ class _ParquetPart:
     stop: int
 
     def load(self) -> Samples:
-        key = (self.path, self.columns, self.group)
-        rows = reopened(key, self.start, lambda: ParquetRows(self.path, self.group, self.columns))
+        part = self.columns, self.group
+        rows = reopened(self.path, part, self.start, lambda: ParquetRows(self.path, self.group, self.columns))
         images: list[Array] = []
         labels: list[int] = []
         bad: list[Unreadable] = []
@@ -272,7 +272,10 @@ def _parquet(name: str, files: list[Path]) -> ParquetSource:
             if isinstance(error, OSError) and error.errno is not None:
                 raise
             raise ValueError(f"{file} is no sound parquet file: {error}") from None
-        columns = _columns(file, schema)
+        found = _columns(file, schema)
+        if columns and found != columns:
+            raise ValueError(f"{file} has the columns {', '.join(found)}, {files[0]} has {', '.join(columns)}")
+        columns = found
         groups += [(str(file), group, metadata.row_group(group).num_rows) for group in range(metadata.num_row_groups)]
     total = sum(rows for *_, rows in groups)
     if not total:
@@ -286,7 +289,14 @@ def _columns(file: Path, schema: Any) -> tuple[str, ...]:
     image, label = _named(IMAGES, schema.names), _named(LABELS, schema.names)
     if image is None:
         raise ValueError(f"{file} has the columns {', '.join(schema.names)}: expected {IMAGES[1]}, and {LABELS[1]}")
-    if label is not None and "int" not in str(schema.field(label).type):
+    types, kind = import_extra("pyarrow.types", "parquet files"), schema.field(image).type
+    is_list = types.is_list(kind) or types.is_large_list(kind) or types.is_fixed_size_list(kind)
+    has_bytes = types.is_struct(kind) and kind.get_field_index("bytes") >= 0
+    if not (is_list or has_bytes or types.is_binary(kind) or types.is_large_binary(kind)):
+        raise ValueError(
+            f"{file}: the column {image} is {kind}, expected files' bytes, structures with bytes, or lists of numbers"
+        )
+    if label is not None and not types.is_integer(schema.field(label).type):
         raise ValueError(f"{file}: the column {label} is {schema.field(label).type}, expected integers")
     return (image,) if label is None else (image, label)
 

@@ -1,3 +1,4 @@
+import errno
 import sys
 from pathlib import Path
 
@@ -8,6 +9,7 @@ from litebnn.evaluate.sources import open_source
 from tests.evaluate.data_sets import class_folders, noise, npz, png
 
 pa = pytest.importorskip("pyarrow", reason="pip install pyarrow")
+pq = pytest.importorskip("pyarrow.parquet", reason="pip install pyarrow")
 
 
 def loaded(data, size: int = 7):
@@ -26,9 +28,7 @@ def loaded(data, size: int = 7):
 
 
 def parquet(path: Path, images, labels, **options) -> Path:
-    from pyarrow import parquet as writer
-
-    writer.write_table(pa.table({"image": images, "label": labels}), path, **options)
+    pq.write_table(pa.table({"image": images, "label": labels}), path, **options)
     return path
 
 
@@ -150,6 +150,12 @@ def test_what_is_no_data_set_is_one_line(tmp_path: Path) -> None:
     np.savez(tmp_path / "counts.npz", images=np.zeros((3, 2)), labels=np.zeros(2, int))
     np.savez(tmp_path / "order.npz", images=np.asfortranarray(np.zeros((3, 2))), labels=np.zeros(3, int))
     parquet(tmp_path / "names.parquet", [b""], ["cat"])
+    parquet(tmp_path / "dictionary.parquet", [b""], pa.array(["cat"]).dictionary_encode())
+    parquet(tmp_path / "scores.parquet", [b""], [[0, 1]])
+    parquet(tmp_path / "paths.parquet", ["a.png"], [0])
+    (tmp_path / "two").mkdir()
+    parquet(tmp_path / "two" / "a.parquet", [b""], [0])
+    pq.write_table(pa.table({"img": [b""], "label": [0]}), tmp_path / "two" / "b.parquet")
     expected = {
         "nowhere": "is no file or folder: expected a folder of class folders",
         "a.txt": "is of no kind that is known: expected",
@@ -160,6 +166,10 @@ def test_what_is_no_data_set_is_one_line(tmp_path: Path) -> None:
         "counts.npz": "has 3 and 2 rows of images and labels",
         "order.npz": "expected rows of numbers in C's order",
         "names.parquet": "the column label is string, expected integers",
+        "dictionary.parquet": "the column label is dictionary<",
+        "scores.parquet": "the column label is list<",
+        "paths.parquet": "the column image is string, expected files' bytes",
+        "two": "b.parquet has the columns img, label, ",
     }
     for name, message in expected.items():
         with pytest.raises(ValueError, match=".") as error:
@@ -177,6 +187,45 @@ def test_a_truncated_npz_is_damage(tmp_path: Path) -> None:
     path.write_bytes(content)
     with pytest.raises(ValueError, match=r"data\.npz: images is damaged: Bad CRC-32"):
         [batch.part.load() for batch in batches]
+
+
+def test_a_file_that_takes_the_place_of_one_that_is_open_is_read(tmp_path: Path) -> None:
+    """So that a worker of a cluster, which lives on, gives what is there now."""
+    images, labels = noise(20, seed=1)
+    npz(tmp_path / "a.npz", 20), parquet(tmp_path / "a.parquet", [png(image) for image in noise(20)[0]], labels)
+    for name in ("a.npz", "a.parquet"):
+        next(open_source(tmp_path / name).batches(5)).part.load()
+        np.savez(tmp_path / "new.npz", images=images, labels=labels)
+        parquet(tmp_path / "new.parquet", [png(image) for image in images], labels)
+        (tmp_path / "new").with_suffix(Path(name).suffix).replace(tmp_path / name)
+        _, second, *_ = open_source(tmp_path / name).batches(5)
+        assert np.array_equal(second.part.load().inputs, images[5:10])
+
+
+def test_images_of_16_bits_keep_the_upper_8(tmp_path: Path) -> None:
+    from PIL import Image
+
+    wide = np.arange(0, 65536, 1024, np.uint16).reshape(8, 8)
+    (tmp_path / "0").mkdir()
+    Image.fromarray(wide).save(tmp_path / "0" / "a.png")
+    Image.fromarray(wide).save(tmp_path / "0" / "b.tif")
+    for pixels in loaded(tmp_path)[0]:
+        assert pixels.dtype == np.uint8
+        assert np.array_equal(pixels[..., 0], wide // 256)
+
+
+def test_an_image_that_may_not_be_read_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    class_folders(tmp_path / "images")
+    read = Path.read_bytes
+
+    def refuse(path: Path) -> bytes:
+        if path.name == "003.png":
+            raise PermissionError(errno.EACCES, "Permission denied", str(path))
+        return read(path)
+
+    monkeypatch.setattr(Path, "read_bytes", refuse)
+    ((name, reason),) = loaded(tmp_path / "images")[2]
+    assert (Path(name).name, reason) == ("003.png", "Permission denied")
 
 
 def test_a_fingerprint_changes_with_the_files(tmp_path: Path) -> None:
