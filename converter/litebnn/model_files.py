@@ -6,11 +6,27 @@ import os
 import stat
 import tempfile
 from pathlib import Path
+from typing import BinaryIO
 
 from litebnn.errors import ConversionError
 
 # A flatbuffer ends at 2 GiB, and constants may lie behind it.
 MOST_BYTES = 4 << 30
+
+
+def open_file(path: str | os.PathLike[str]) -> BinaryIO:
+    """A file to read, and not what could keep one waiting, such as a pipe.
+
+    Raises:
+        OSError: it cannot be opened.
+        ConversionError: it is no regular file.
+    """
+    # Without the flag, opening a pipe waits until something is written.
+    file = open(path, "rb", opener=lambda name, flags: os.open(name, flags | getattr(os, "O_NONBLOCK", 0)))
+    if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+        file.close()
+        raise ConversionError(f"{os.fspath(path)} is no regular file")
+    return file
 
 
 def read_file(path: str | os.PathLike[str]) -> bytes:
@@ -20,30 +36,31 @@ def read_file(path: str | os.PathLike[str]) -> bytes:
         OSError: it cannot be read.
         ConversionError: it is no regular file, or larger than 4 GiB.
     """
-    with Path(path).open("rb") as file:
-        status = os.fstat(file.fileno())
-        if not stat.S_ISREG(status.st_mode):
-            raise ConversionError(f"{os.fspath(path)} is no regular file")
-        if status.st_size > MOST_BYTES:
+    with open_file(path) as file:
+        size = os.fstat(file.fileno()).st_size
+        if size > MOST_BYTES:
             most = f"{MOST_BYTES >> 30} GiB at most"
-            raise ConversionError(f"{os.fspath(path)} has {status.st_size:,} bytes, expected {most}")
+            raise ConversionError(f"{os.fspath(path)} has {size:,} bytes, expected {most}")
         return file.read()
 
 
-def check_destination(path: Path, kind: str) -> None:
+def check_destination(path: Path, kind: str, *others: Path | None) -> None:
     """Says before any work that a file cannot be written.
 
     Args:
         path: where it is to be.
         kind: what it is, such as ".tflite".
+        others: files that it may not replace; None for one that is not given.
 
     Raises:
-        ValueError: its folder is missing, or something stands there that is no file.
+        ValueError: its folder is missing, something stands there that is no file, or it is one of the others.
     """
     if not path.parent.is_dir():
         raise ValueError(f"{path.parent} is no folder to write {path.name} to")
     if path.exists() and not path.is_file():
         raise ValueError(f"{path} is no file: expected the name of a {kind} file to write")
+    if path.resolve() in {other.resolve() for other in others if other is not None}:
+        raise ValueError(f"{path} is another file of this command: expected another name for the {kind} file")
 
 
 def write_whole(path: Path, content: bytes) -> None:

@@ -49,7 +49,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             # Whoever read the output has seen enough.
             return 1
         except (ValueError, OSError, MemoryError, ImportError) as error:
-            message, model = printable(" ".join(str(error).split())), printable(options.model)
+            message, model = printable(" ".join(_said(error).split())), printable(options.model)
             if isinstance(error, ConversionError) and model not in message:
                 message = f"{model}: {message}"
             print(f"litebnn: {message}", file=sys.stderr)
@@ -57,3 +57,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
         except KeyboardInterrupt:
             print("litebnn: interrupted", file=sys.stderr)
             return _INTERRUPTED
+
+
+def _said(error: Exception) -> str:
+    """What an error says; what the system says of a file without the number that it has for it."""
+    if isinstance(error, OSError) and error.strerror:
+        return f"{error.filename}: {error.strerror}" if error.filename else error.strerror
+    return str(error)

@@ -15,6 +15,7 @@ from litebnn.errors import printable
 
 if TYPE_CHECKING:
     from litebnn.benchmark import Contender, Measurement
+    from litebnn.benchmark.on_board import BoardAddress
     from litebnn.report.page import Times
 
 _MOST_THREADS = 256
@@ -59,11 +60,11 @@ def add_to(commands: Any) -> None:
         help="the Python that has larq-compute-engine, as venv/bin/python",
     )
     board = parser.add_argument_group("on a board", "as `invoke deploy` has it, in a checkout of litebnn")
-    board.add_argument("--host", default="", metavar="[USER@]HOST[:PORT]", help="measure there, over SSH")
-    board.add_argument("--target", default="", help="a row of toolchains/targets.toml; by default the CPU's kind")
-    board.add_argument("--folder", default=".", help="folder on the board; by default the user's home")
+    board.add_argument("--host", metavar="[USER@]HOST[:PORT]", help="measure there, over SSH")
+    board.add_argument("--target", help="a row of toolchains/targets.toml; by default the CPU's kind")
+    board.add_argument("--folder", help="folder on the board; by default the user's home")
     board.add_argument("--identity", type=Path, metavar="FILE", help="private key")
-    board.add_argument("--accept-host-key", default="", metavar="FINGERPRINT", help="the board's, SHA256:...")
+    board.add_argument("--accept-host-key", metavar="FINGERPRINT", help="the board's, SHA256:...")
     add_report(parser)
     add_model_explorer(parser)
     add_json(parser)
@@ -88,14 +89,16 @@ def _run(options: argparse.Namespace) -> None:
     from litebnn.cli.progress import progress
     from litebnn.model_files import write_whole
 
-    check_model_explorer(options.model_explorer)
-    check_report(options.report, options.model_explorer, *options.models, *(options.float or ()))
+    models = *options.models, *(options.float or ())
+    check_model_explorer(options.model_explorer, *models)
+    check_report(options.report, options.model_explorer, *models)
     for name, file in (("--model-explorer", options.model_explorer), ("--report", options.report)):
         if file and len(options.models) > 1:
             raise ValueError(f"{name} is for one model, not {len(options.models)}")
+    address = _address(options)
     contenders = _contenders(options)
-    if options.host:
-        found = _on_board(contenders, options)
+    if address is not None:
+        found = _on_board(contenders, address, options.runs)
     else:
         with progress("loading") as show:
             found = measure(contenders, runs=options.runs, progress=show)
@@ -104,19 +107,33 @@ def _run(options: argparse.Namespace) -> None:
     if options.report:
         write_whole(options.report, _page(found, options.host))
     if options.json:
-        print_json({"host": options.host or None, "measurements": [one.to_dict() for one in found]})
+        print_json({"host": options.host, "measurements": [one.to_dict() for one in found]})
     else:
         _print(found)
 
 
-def _on_board(contenders: list[Contender], options: argparse.Namespace) -> list[Measurement]:
-    from litebnn.benchmark.on_board import BoardAddress, measure_on_board
+def _address(options: argparse.Namespace) -> BoardAddress | None:
+    """The board to measure on, None for this machine."""
+    from litebnn.benchmark.on_board import BoardAddress
 
+    of_board = {name: getattr(options, name) for name in ("target", "folder", "identity", "accept_host_key")}
+    given = {name: value for name, value in of_board.items() if value is not None}
+    if options.host is None:
+        if given:
+            raise ValueError(f"--{next(iter(given)).replace('_', '-')} is for a board: name it with --host")
+        return None
+    if not options.host:
+        raise ValueError("--host is empty: expected [USER@]HOST[:PORT]")
     if options.isa:
         raise ValueError("--isa is for this machine, --host for a board: choose one")
-    address = BoardAddress(options.host, options.target, options.folder, options.identity, options.accept_host_key)
+    return BoardAddress(options.host, **given)
+
+
+def _on_board(contenders: list[Contender], address: BoardAddress, runs: int) -> list[Measurement]:
+    from litebnn.benchmark.on_board import measure_on_board
+
     return measure_on_board(
-        contenders, address, runs=options.runs, progress=lambda step: print(f"litebnn: {step}", file=sys.stderr)
+        contenders, address, runs=runs, progress=lambda step: print(f"litebnn: {step}", file=sys.stderr)
     )
 
 

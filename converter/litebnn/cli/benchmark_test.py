@@ -83,6 +83,9 @@ def test_mistakes_are_one_line(capsys: pytest.CaptureFixture[str], tmp_path: Pat
     text.write_text("hello" * 100)
     assert f"{text}: not a .tflite file" in refused(capsys, text)
     assert "No such file" in refused(capsys, tmp_path / "none.tflite")
+    assert "--host is empty" in refused(capsys, RESIDUAL, "--host", "")
+    assert "--target is for a board: name it with --host" in refused(capsys, RESIDUAL, "--target", "rpi4")
+    assert "--isa is for this machine" in refused(capsys, RESIDUAL, "--host", "pi", "--isa", "portable")
     for threads in ("0", "2-1", "257", "a", "1,,2", ""):
         assert "expected 4, 1,2,4 or 1-4" in refused(capsys, RESIDUAL, "--threads", threads)
     assert "no whole number" in refused(capsys, RESIDUAL, "--runs", "0")
@@ -91,6 +94,9 @@ def test_mistakes_are_one_line(capsys: pytest.CaptureFixture[str], tmp_path: Pat
     assert "--report is for one model" in refused(capsys, RESIDUAL, RESIDUAL, "--report", page)
     assert "expected another name" in refused(capsys, text, "--report", text)
     assert "expected another name" in refused(capsys, RESIDUAL, "--report", page, "--model-explorer", page)
+    assert "expected another name" in refused(capsys, text, "--model-explorer", text)
+    with_float = (RESIDUAL, "--peer", "--float", text)
+    assert "expected another name" in refused(capsys, *with_float, "--model-explorer", text)
     assert "1 times, expected once for each of 2" in refused(capsys, RESIDUAL, text, "--peer", "--float", RESIDUAL)
     assert f"there is no {tmp_path / 'text.float.tflite'}" in refused(capsys, text, "--peer")
     where = tmp_path / "nowhere" / "times.json"

@@ -1,4 +1,5 @@
 import json
+import os
 import shlex
 import shutil
 import subprocess
@@ -74,6 +75,14 @@ def test_what_a_command_answers_is_the_exit_code(monkeypatch: pytest.MonkeyPatch
         return cli.main(["ask"])
 
     assert [answers(code) for code in (None, 0, 2, ValueError, KeyboardInterrupt)] == [0, 0, 2, 1, 130]
+
+
+def test_a_pipe_is_no_model_to_wait_for(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    pipe = tmp_path / "pipe.tflite"
+    os.mkfifo(pipe)
+    for command in ("inspect", "summary", "check"):
+        assert cli.main([command, str(pipe)]) == 1
+        assert capsys.readouterr() == ("", f"litebnn: {pipe} is no regular file\n")
 
 
 def test_json_holds_no_number_that_is_none(capsys: pytest.CaptureFixture[str]) -> None:

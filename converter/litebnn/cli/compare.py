@@ -6,7 +6,7 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from litebnn.cli.parsing import add_command, add_json, at_least
+from litebnn.cli.parsing import add_command, add_json, at_least, not_negative
 from litebnn.errors import ConversionError, boundary, printable
 
 if TYPE_CHECKING:
@@ -43,7 +43,7 @@ def add_to(commands: Any) -> None:
     parser.add_argument("--runs", type=at_least(0), default=20, metavar="N", help="how often to time each (20)")
     parser.add_argument(
         "--tolerance",
-        type=float,
+        type=not_negative,
         metavar="X",
         help=f"exit with {_DIFFERS} where an output differs by more than X times its largest value",
     )

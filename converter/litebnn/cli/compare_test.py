@@ -69,8 +69,10 @@ def test_mistakes_are_one_line(capsys: pytest.CaptureFixture[str], tmp_path: Pat
     model = FloatModel()
     unsound.write_bytes(model.finish(model.op("RESHAPE", [model.input(4, 8), model.const([3, 8], np.int32)], (3, 8))))
     assert refused(capsys, FLOAT, unsound).startswith(f"litebnn: {unsound}: op 0 (RESHAPE): ")
-    assert "No such file" in refused(capsys, FLOAT, tmp_path / "none.tflite")
+    none = tmp_path / "none.tflite"
+    assert refused(capsys, FLOAT, none) == f"litebnn: {none}: No such file or directory"
     assert f"{text} cannot be read as .npy or .npz" in refused(capsys, FLOAT, BINARY, "--input", text)
     assert "different outputs" in refused(capsys, FLOAT, GOLDEN / "1x1.lce.tflite")
     assert "no whole number" in refused(capsys, FLOAT, BINARY, "--samples", "0")
-    assert "invalid float" in refused(capsys, FLOAT, BINARY, "--tolerance", "little")
+    for number in ("little", "-1", "nan", "inf"):
+        assert f"{number} is no number of at least 0" in refused(capsys, FLOAT, BINARY, f"--tolerance={number}")

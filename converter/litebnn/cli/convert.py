@@ -71,7 +71,7 @@ def _run(options: argparse.Namespace) -> None:
     from litebnn.model_files import check_destination, write_whole
     from litebnn.report.inspection import inspect_model
 
-    check_destination(options.output, ".tflite")
+    check_destination(options.output, ".tflite", options.representative_data and Path(options.representative_data))
     check_report(options.report, options.model, options.output)
     representative = None if options.representative_data is None else _representative(options)
     with progress(f"reading {options.model.name}") as show, warnings.catch_warnings(record=True) as caught:

@@ -137,7 +137,12 @@ def test_a_report_that_cannot_be_written_leaves_nothing(
     for no_file in (tmp_path, Path("/dev/null"), ""):
         assert "is no file" in fails(capsys, *arguments, no_file)
     for taken in (model, out, tmp_path / "." / "out.tflite"):
-        assert "expected another name for the report" in fails(capsys, *arguments, taken)
+        assert "expected another name for the .html file" in fails(capsys, *arguments, taken)
+    samples = tmp_path / "samples.npz"
+    samples.touch()
+    data = ["convert", model, "-o", samples, "--representative-data", samples]
+    assert "expected another name for the .tflite file" in fails(capsys, *data)
+    samples.unlink()
     monkeypatch.setitem(sys.modules, "jinja2", None)
     for name in [name for name in sys.modules if name.startswith("litebnn.report.page")]:
         monkeypatch.delitem(sys.modules, name)

@@ -29,21 +29,22 @@ def add_to(commands: Any) -> None:
     add_report(parser)
     add_json(parser)
     add_model_explorer(parser)
-    parser.add_argument(
-        "--board", default="host", help="whose times --model-explorer writes; by default this machine's"
-    )
+    parser.add_argument("--board", help="whose times --model-explorer writes; by default this machine's")
     parser.set_defaults(run=_run)
 
 
 def _run(options: argparse.Namespace) -> None:
+    from litebnn.report.costs import HOST
     from litebnn.report.inspection import inspect_model
     from litebnn.report.node_data import estimated_node_data
 
     check_report(options.report, options.model, options.model_explorer)
-    check_model_explorer(options.model_explorer)
+    check_model_explorer(options.model_explorer, options.model)
+    if options.board and not options.model_explorer:
+        raise ValueError("--board says whose times --model-explorer writes, which is not given")
     inspection = inspect_model(options.model)
     if options.model_explorer:
-        write_node_data(options.model_explorer, estimated_node_data(inspection, options.board))
+        write_node_data(options.model_explorer, estimated_node_data(inspection, options.board or HOST))
     show(inspection, options)
 
 

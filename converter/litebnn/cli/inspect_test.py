@@ -34,9 +34,9 @@ def test_the_page(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     assert "<dt>Time, estimated</dt>" in page.read_text(encoding="utf-8")
     assert "LceBconv2d" in capsys.readouterr().out
     assert cli.main(["inspect", str(page), "--report", str(page)]) == 1
-    assert "expected another name for the report" in capsys.readouterr().err
+    assert "expected another name for the .html file" in capsys.readouterr().err
     assert cli.main(["summary", str(page), "--report", str(page)]) == 1
-    assert "expected another name for the report" in capsys.readouterr().err
+    assert "expected another name for the .html file" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("content", [b"", b"hello" * 100, MODEL.read_bytes()[:-500]])
@@ -95,3 +95,15 @@ def test_estimated_times_are_written_for_model_explorer(tmp_path: Path, capsys: 
     assert cli.main(["inspect", str(MODEL), "--model-explorer", str(path), "--board=moon"]) == 1
     assert "nothing is estimated for moon" in capsys.readouterr().err
     assert not path.exists()
+    assert cli.main(["inspect", str(MODEL), "--board=rpi4"]) == 1
+    assert "--model-explorer writes, which is not given" in capsys.readouterr().err
+
+
+def test_the_times_for_model_explorer_do_not_replace_the_model(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    model = tmp_path / "model.tflite"
+    model.write_bytes(MODEL.read_bytes())
+    assert cli.main(["inspect", str(model), "--model-explorer", str(model)]) == 1
+    assert "expected another name for the .json file" in capsys.readouterr().err
+    assert model.read_bytes() == MODEL.read_bytes()

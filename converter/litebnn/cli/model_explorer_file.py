@@ -18,19 +18,20 @@ def add_model_explorer(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def check_model_explorer(path: Path | None) -> None:
+def check_model_explorer(path: Path | None, *others: Path) -> None:
     """Says before any work that the file cannot be written.
 
     Args:
         path: where it is to be; None for no file.
+        others: files of the command, which it may not replace.
 
     Raises:
-        ValueError: it is none that a file could have.
+        ValueError: the path is that of another of the files, or none that a file could have.
     """
     from litebnn.model_files import check_destination
 
     if path is not None:
-        check_destination(path, ".json")
+        check_destination(path, ".json", *others)
 
 
 def write_node_data(path: Path, data: Mapping[str, Any]) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import math
 import sys
 from typing import Any, NoReturn
 
@@ -62,3 +63,19 @@ def at_least(least: int) -> Any:
         return value
 
     return number
+
+
+def not_negative(text: str) -> float:
+    """The type of an option that is a number of at least 0.
+
+    Example:
+        >>> not_negative("1e-3")
+        0.001
+    """
+    try:
+        value = float(text)
+    except ValueError:
+        value = math.nan
+    if not 0 <= value < math.inf:
+        raise argparse.ArgumentTypeError(f"{text} is no number of at least 0")
+    return value

@@ -39,9 +39,7 @@ def check_report(report: Path | None, *others: Path | None) -> None:
     import litebnn.report.page  # noqa: F401, fails where Jinja2 is missing
     from litebnn.model_files import check_destination
 
-    check_destination(report, ".html")
-    if report.resolve() in {other.resolve() for other in others if other is not None}:
-        raise ValueError(f"{report} is another file of this command: expected another name for the report")
+    check_destination(report, ".html", *others)
 
 
 def page_of(

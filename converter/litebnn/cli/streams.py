@@ -44,10 +44,11 @@ def flush() -> None:
     """
     try:
         sys.stdout.flush()
-    except OSError:
+    except OSError as error:
         nowhere = os.open(os.devnull, os.O_WRONLY)
         os.dup2(nowhere, sys.stdout.fileno())
         os.close(nowhere)
+        error.filename = "stdout"
         raise
 
 

@@ -16,7 +16,7 @@ from litebnn.frontends.keras import keras_to_tflite
 from litebnn.frontends.saved_model import saved_model_to_tflite
 from litebnn.frontends.tensorflow import load_tensorflow
 from litebnn.frontends.torch import program_to_tflite
-from litebnn.model_files import read_file
+from litebnn.model_files import open_file, read_file
 
 _HDF5_MAGIC = b"\x89HDF\r\n\x1a\n"
 _TFLITE_IDENTIFIER = b"TFL3"
@@ -31,7 +31,7 @@ def file_to_tflite(path: Path) -> bytes:
     if path.is_dir():
         return saved_model_to_tflite(path)
     try:
-        with path.open("rb") as file:
+        with open_file(path) as file:
             head = file.read(8)
         if head[4:8] == _TFLITE_IDENTIFIER:
             return read_file(path)
