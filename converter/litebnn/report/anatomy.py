@@ -144,10 +144,9 @@ def bytes_of(tensor: Tensor) -> int:
 
 
 def data_of(op: Op) -> Tensor | None:
-    """What flows through an op: the layer's data, or the first input that is there."""
-    index = facts(op).data
-    data = op.optional(index)
-    return data if data is not None else next((tensor for tensor in op.inputs if tensor is not None), None)
+    """What flows through an op: the layer's data, the first input that is computed, or else any that is there."""
+    inputs = [tensor for tensor in (op.optional(facts(op).data), *op.inputs) if tensor is not None]
+    return next((tensor for tensor in inputs if not tensor.is_constant), inputs[0] if inputs else None)
 
 
 def precision_of(op: Op, channels: Channels) -> str:

@@ -1,10 +1,12 @@
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 import litebnn
+from litebnn.report import tables
 from litebnn.report.inspection import inspect_model
 from litebnn.report.macs import Macs
 from tests.support.float_models import FloatModel, sign_weights
@@ -50,6 +52,29 @@ def test_totals_are_the_sums_and_json_holds_all(path: Path) -> None:
     assert 0 < inspection.weight_bytes <= inspection.file_bytes
     edges = {index for row in inspection.ops for index in (*row.inputs, *row.constants, *row.outputs)}
     assert edges <= {tensor.index for tensor in inspection.tensors}
+
+
+def test_ops_without_a_time_are_named_for_each_board(monkeypatch: pytest.MonkeyPatch) -> None:
+    model = FloatModel()
+    x = model.op("LOCAL_RESPONSE_NORMALIZATION", [model.input(1, 4, 4, 8)], (1, 4, 4, 8))
+    inspection = inspect_model(model.finish(model.max_pool(model.elementwise("RELU", x), 2, 2)))
+    missing = "nothing is known of LOCAL_RESPONSE_NORMALIZATION: its time is missing in the sums"
+    assert missing in tables.notes(inspection)
+    first, *others = inspection.boards
+    rows = [replace(row, seconds={first.name: 1.0} if row.op == "MAX_POOL_2D" else row.seconds) for row in inspection.ops]
+    lines = tables.notes(replace(inspection, ops=tuple(rows)))
+    assert missing in lines
+    names = ", ".join(board.name for board in others)
+    assert f"nothing is known of MAX_POOL_2D on {names}: its time is missing in the sums" in lines
+
+
+def test_a_constant_in_front_of_the_data_is_not_taken_for_it() -> None:
+    model = FloatModel()
+    inputs = [model.const(3, np.int32), model.input(1, 4, 4, 8)]
+    x = model.op("SPLIT", inputs, (1, 4, 4, 8), table="SplitOptions", num_splits=1)
+    rows = inspect_model(model.finish(model.elementwise("SUB", model.const(1), x))).ops
+    assert [row.op for row in rows] == ["SPLIT", "SUB"]
+    assert all((row.precision, row.input_shape) == ("float", (1, 4, 4, 8)) for row in rows)
 
 
 def test_what_is_no_model_is_one_line(tmp_path: Path) -> None:

@@ -39,12 +39,25 @@ def _row(op: OpRow, boards: Sequence[Board]) -> list[str]:
 def notes(inspection: Inspection) -> list[str]:
     """What the times are worth, and what they leave out; one line each."""
     lines = [_board_line(board) for board in inspection.boards]
-    unknown = sorted({row.op for row in inspection.ops if not row.seconds})
-    if unknown:
-        lines.append(f"of {', '.join(unknown)} nothing is known: their time is missing in the sums")
+    lines += _without_times(inspection)
     if inspection.other_ops:
         lines.append(f"{inspection.other_ops} ops of further subgraphs are left out")
     return [printable(line) for line in lines]
+
+
+def _without_times(inspection: Inspection) -> list[str]:
+    """A line for each set of boards on which nothing is known of the time of some ops."""
+    boards = [board.name for board in inspection.boards]
+    ops_of: dict[tuple[str, ...], set[str]] = {}
+    for row in inspection.ops:
+        ops_of.setdefault(tuple(name for name in boards if name not in row.seconds), set()).add(row.op)
+    lines = []
+    for missing, ops in ops_of.items():
+        if missing:
+            where = "" if len(missing) == len(boards) else f" on {', '.join(missing)}"
+            whose = "its time is" if len(ops) == 1 else "their times are"
+            lines.append(f"nothing is known of {', '.join(sorted(ops))}{where}: {whose} missing in the sums")
+    return lines
 
 
 def advice(inspection: Inspection) -> list[str]:
