@@ -38,6 +38,14 @@ void PackBoolSigns(const Isa& isa, ThreadPool& pool, const bool* input, int64_t 
   PackInt8Signs(isa, pool, reinterpret_cast<const int8_t*>(input), rows, channels, 1, output);
 }
 
+void PackAffineSigns(const Isa& isa, ThreadPool& pool, const float* input, const float* multiplier, const float* addend,
+                     int64_t rows, int32_t channels, uint32_t* output) {
+  ForRows(pool, rows, channels, [&](int64_t begin, int64_t count) {
+    isa.pack_affine_signs(input + begin * channels, multiplier, addend, count, channels,
+                          output + begin * PackedWords(channels));
+  });
+}
+
 template <typename T>
 void UnpackSigns(ThreadPool& pool, const uint32_t* input, int64_t rows, int32_t channels, T plus_one, T minus_one,
                  T* output) {

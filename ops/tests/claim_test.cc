@@ -80,6 +80,35 @@ TEST(Claim, AdditionsAndPoolsOfWhatIsClaimed) {
   EXPECT_EQ(PlanOf(PooledGraph({1, 7, 7, 40}, pool, pool)).Claimed(), (Indices{0, 1, 2, 3}));
 }
 
+TEST(Claim, BatchNormsThatOnlySignsRead) {
+  const Graph whole = BatchNormGraph(64, 40, false);
+  ASSERT_EQ(PlanOf(whole).Claimed(), (Indices{0, 1, 2, 3, 4, 5, 6, 7}));
+  Graph graph = whole;
+  graph.nodes.push_back({"Other", whole.nodes[1].outputs, whole.nodes[1].outputs, {}, {}});
+  EXPECT_EQ(PlanOf(graph).Claimed(), (Indices{2, 3, 4, 5, 6, 7}));
+  graph = whole;
+  graph.nodes[1].builtin = {1};
+  EXPECT_EQ(PlanOf(graph).Claimed(), (Indices{2, 3, 4, 5, 6, 7}));
+  graph = whole;
+  graph.nodes[2].op = "Other";
+  EXPECT_EQ(PlanOf(graph).Claimed(), (Indices{3, 4, 5, 6, 7}));
+  const auto multiplier = static_cast<size_t>(whole.nodes[0].inputs[1]);
+  graph = whole;
+  graph.tensors[multiplier].constant.clear();
+  EXPECT_EQ(PlanOf(graph).Claimed(), (Indices{1, 2, 3, 4, 5, 6, 7}));
+  graph = whole;
+  graph.tensors[multiplier].shape = {64, 1};
+  EXPECT_EQ(PlanOf(graph).Claimed(), (Indices{1, 2, 3, 4, 5, 6, 7}));
+}
+
+TEST(Claim, ConcatenationsOfWordsOnly) {
+  for (const std::vector<int>& options : {std::vector<int>{2, 0}, {3, 1}}) {
+    Graph graph = BatchNormGraph(64, 64, false);
+    graph.nodes[6].builtin = options;
+    EXPECT_EQ(PlanOf(graph).Claimed(), (Indices{0, 1, 2, 3, 4, 5, 7}));
+  }
+}
+
 TEST(Claim, NoKernelOfAnotherDelegate) {
   PlanOf plan(ResidualGraph(2));
   plan.NameNode(5);

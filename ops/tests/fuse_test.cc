@@ -61,6 +61,34 @@ TEST(Fuse, NothingThatIsReadElsewhere) {
   EXPECT_EQ(steps.size(), 3u);
 }
 
+TEST(Fuse, ABatchNormIntoThePackingOfSigns) {
+  std::vector<Step> steps = MakeSteps(MakeStep(kScaleOpType, {0, 1}, 2), MakeStep(kShiftOpType, {2, 3}, 4));
+  steps.push_back(MakeStep(kMaxPool2dOpType, {5}, 6));
+  steps.push_back(MakeStep(kQuantizeOpType, {4}, 7));
+  FuseBatchNorms({6, 7}, &steps);
+  ASSERT_EQ(steps.size(), 2u);
+  EXPECT_EQ(steps[1].type, &kAffineQuantizeOpType);
+  EXPECT_EQ(Tensors(steps[1].inputs), (std::vector<int>{0, 1, 3}));
+
+  steps = MakeSteps(MakeStep(kScaleOpType, {0, 1}, 2), MakeStep(kQuantizeOpType, {2}, 3));
+  FuseBatchNorms({3}, &steps);
+  ASSERT_EQ(steps.size(), 1u);
+  EXPECT_EQ(Tensors(steps[0].inputs), (std::vector<int>{0, 1, kOptionalTensor}));
+}
+
+TEST(Fuse, NoBatchNormThatIsReadElsewhere) {
+  for (const int read : {2, 4}) {
+    std::vector<Step> steps = MakeSteps(MakeStep(kScaleOpType, {0, 1}, 2), MakeStep(kShiftOpType, {2, 3}, 4));
+    steps.push_back(MakeStep(kQuantizeOpType, {4}, 5));
+    FuseBatchNorms({read, 5}, &steps);
+    EXPECT_EQ(steps.size(), read == 2 ? 2u : 3u);
+  }
+  std::vector<Step> steps = MakeSteps(MakeStep(kShiftOpType, {0, 1}, 2), MakeStep(kQuantizeOpType, {2}, 3));
+  steps.push_back(MakeStep(kQuantizeOpType, {2}, 4));
+  FuseBatchNorms({3, 4}, &steps);
+  EXPECT_EQ(steps.size(), 3u);
+}
+
 TEST(Fuse, NoConvolutionWithAWrongNumberOfTensors) {
   for (const std::vector<int>& inputs : {std::vector<int>{0}, {0, 1, 2, 3, 4, 5}}) {
     std::vector<Step> steps = MakeSteps(MakeStep(kBconv2dOpType, inputs, 7), MakeStep(kAddOpType, {7, 8}, 9, &kRelu));

@@ -46,6 +46,30 @@ TEST_P(BitpackTest, PackFloat32Signs) {
   }
 }
 
+TEST_P(BitpackTest, PackAffineSigns) {
+  std::mt19937 random(6);
+  // Small enough that products of them are exact or round, and sums often 0, but nothing is subnormal.
+  const auto value = [&random] { return static_cast<float>(static_cast<int>(random() % 7) - 3) * 1.1f; };
+  const auto pool = ThreadPool::Create(2);
+  for (int32_t channels : {1, 3, 8, 31, 32, 33, 64, 100, 1000}) {
+    const int64_t rows = 7;
+    std::vector<float> input(static_cast<size_t>(rows * channels)), multiplier(static_cast<size_t>(channels)), addend;
+    for (float& each : input) each = random() % 20 == 0 ? std::numeric_limits<float>::quiet_NaN() : value();
+    for (float& each : multiplier) each = value();
+    for (float each : multiplier) addend.push_back(random() % 2 == 0 ? -1.1f * each : value());
+    std::vector<float> computed = input;
+    for (size_t i = 0; i < input.size(); ++i) {
+      const size_t channel = i % static_cast<size_t>(channels);
+      computed[i] *= multiplier[channel];
+      computed[i] += addend[channel];
+    }
+    std::vector<uint32_t> expected(static_cast<size_t>(rows * PackedWords(channels))), output(expected.size(), ~0u);
+    PackFloat32Signs(isa(), *pool, computed.data(), rows, channels, expected.data());
+    PackAffineSigns(isa(), *pool, input.data(), multiplier.data(), addend.data(), rows, channels, output.data());
+    EXPECT_EQ(output, expected) << channels;
+  }
+}
+
 TEST_P(BitpackTest, PackInt8AndBool) {
   std::mt19937 random(4);
   const auto pool = ThreadPool::Create(2);

@@ -2,38 +2,92 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <functional>
+#include <iterator>
 #include <limits>
+#include <numeric>
+#include <vector>
 
 namespace litebnn::testing {
 namespace {
 
-// The runtime's own ADD, without broadcasting. What RELU makes of a NaN is left open by the runtime; here it is as in
-// the delegate.
-TfLiteStatus PrepareAdd(TfLiteContext* context, TfLiteNode* node) {
-  if (node->inputs->size != 2 || node->outputs->size != 1) return kTfLiteError;
-  const TfLiteTensor* tensors[3];
-  const int indices[] = {node->inputs->data[0], node->inputs->data[1], node->outputs->data[0]};
-  for (int i = 0; i < 3; ++i) {
-    if (indices[i] < 0 || static_cast<size_t>(indices[i]) >= context->tensors_size) return kTfLiteError;
-    tensors[i] = &context->tensors[indices[i]];
-    if (tensors[i]->type != kTfLiteFloat32) return kTfLiteError;
-  }
-  const std::vector<int> first(tensors[0]->dims->data, tensors[0]->dims->data + tensors[0]->dims->size);
-  const std::vector<int> second(tensors[1]->dims->data, tensors[1]->dims->data + tensors[1]->dims->size);
-  if (first != second || tensors[2]->allocation_type != kTfLiteArenaRw) return kTfLiteError;
-  return context->ResizeTensor(context, &context->tensors[indices[2]], MakeArray(first));
+int ValuesOf(const TfLiteTensor& tensor) {
+  return std::accumulate(tensor.dims->data, tensor.dims->data + tensor.dims->size, 1, std::multiplies<>());
 }
 
-TfLiteStatus RunAdd(TfLiteContext* context, TfLiteNode* node) {
+// The tensors of a node: its inputs, and its output at the end. Empty where one of them is not there or not of the
+// type.
+std::vector<TfLiteTensor*> TensorsOf(TfLiteContext* context, const TfLiteNode& node, TfLiteType type) {
+  if (node.inputs->size == 0 || node.outputs->size != 1) return {};
+  std::vector<int> indices(node.inputs->data, node.inputs->data + node.inputs->size);
+  indices.push_back(node.outputs->data[0]);
+  std::vector<TfLiteTensor*> tensors;
+  for (int index : indices) {
+    if (index < 0 || static_cast<size_t>(index) >= context->tensors_size) return {};
+    tensors.push_back(&context->tensors[index]);
+    if (tensors.back()->type != type) return {};
+  }
+  if (tensors.back()->allocation_type != kTfLiteArenaRw) return {};
+  return tensors;
+}
+
+// The runtime's own ADD and MUL, of tensors of one shape and of channels and a vector. What RELU makes of a NaN is left
+// open by the runtime; here it is as in the delegate.
+TfLiteStatus PrepareArithmetic(TfLiteContext* context, TfLiteNode* node) {
+  const std::vector<TfLiteTensor*> tensors = TensorsOf(context, *node, kTfLiteFloat32);
+  if (tensors.size() != 3) return kTfLiteError;
+  const std::vector<int> first(tensors[0]->dims->data, tensors[0]->dims->data + tensors[0]->dims->size);
+  const std::vector<int> second(tensors[1]->dims->data, tensors[1]->dims->data + tensors[1]->dims->size);
+  const bool is_vector = !first.empty() && second == std::vector<int>{first.back()};
+  if (first != second && !is_vector) return kTfLiteError;
+  return context->ResizeTensor(context, tensors[2], MakeArray(first));
+}
+
+template <bool kMultiplies>
+TfLiteStatus RunArithmetic(TfLiteContext* context, TfLiteNode* node) {
   const TfLiteTensor& first = context->tensors[node->inputs->data[0]];
   const TfLiteTensor& second = context->tensors[node->inputs->data[1]];
-  const TfLiteTensor& sum = context->tensors[node->outputs->data[0]];
+  const TfLiteTensor& result = context->tensors[node->outputs->data[0]];
   const bool relu = *static_cast<const int*>(node->builtin_data) == 1;
-  if (first.data == nullptr || second.data == nullptr || sum.data == nullptr) return kTfLiteError;
-  if (first.bytes < sum.bytes || second.bytes < sum.bytes) return kTfLiteError;
-  for (size_t i = 0; i < sum.bytes / sizeof(float); ++i) {
-    const float value = static_cast<const float*>(first.data)[i] + static_cast<const float*>(second.data)[i];
-    static_cast<float*>(sum.data)[i] = relu && !(value > 0) ? 0 : value;
+  if (first.data == nullptr || second.data == nullptr || result.data == nullptr) return kTfLiteError;
+  const auto repeated = static_cast<size_t>(ValuesOf(second));
+  if (first.bytes < result.bytes || second.bytes < repeated * sizeof(float)) return kTfLiteError;
+  for (size_t i = 0; i < result.bytes / sizeof(float); ++i) {
+    const float a = static_cast<const float*>(first.data)[i], b = static_cast<const float*>(second.data)[i % repeated];
+    const float value = kMultiplies ? a * b : a + b;
+    static_cast<float*>(result.data)[i] = relu && !(value > 0) ? 0 : value;
+  }
+  return kTfLiteOk;
+}
+
+// The runtime's own CONCATENATION, of words along the last axis.
+TfLiteStatus PrepareConcatenation(TfLiteContext* context, TfLiteNode* node) {
+  const std::vector<TfLiteTensor*> tensors = TensorsOf(context, *node, kTfLiteInt32);
+  if (tensors.empty() || tensors[0]->dims->size == 0) return kTfLiteError;
+  std::vector<int> shape(tensors[0]->dims->data, tensors[0]->dims->data + tensors[0]->dims->size);
+  const int axis = *static_cast<const int*>(node->builtin_data), last = static_cast<int>(shape.size()) - 1;
+  if (axis != -1 && axis != last) return kTfLiteError;
+  shape.back() = 0;
+  for (size_t i = 0; i + 1 < tensors.size(); ++i) {
+    const TfLiteIntArray& part = *tensors[i]->dims;
+    if (part.size != last + 1 || !std::equal(part.data, part.data + last, shape.begin())) return kTfLiteError;
+    shape.back() += part.data[last];
+  }
+  return context->ResizeTensor(context, tensors.back(), MakeArray(shape));
+}
+
+TfLiteStatus RunConcatenation(TfLiteContext* context, TfLiteNode* node) {
+  const std::vector<TfLiteTensor*> tensors = TensorsOf(context, *node, kTfLiteInt32);
+  const auto last = [](const TfLiteTensor* tensor) { return tensor->dims->data[tensor->dims->size - 1]; };
+  auto* output = static_cast<int32_t*>(tensors.back()->data);
+  if (std::any_of(tensors.begin(), tensors.end(), [](const TfLiteTensor* tensor) { return tensor->data == nullptr; })) {
+    return kTfLiteError;
+  }
+  for (int row = 0; row < ValuesOf(*tensors.back()) / last(tensors.back()); ++row) {
+    for (size_t i = 0; i + 1 < tensors.size(); ++i) {
+      const int32_t* part = static_cast<const int32_t*>(tensors[i]->data) + row * last(tensors[i]);
+      output = std::copy(part, part + last(tensors[i]), output);
+    }
   }
   return kTfLiteOk;
 }
@@ -100,11 +154,24 @@ TfLiteStatus RunPool(TfLiteContext* context, TfLiteNode* node) {
 }  // namespace
 
 bool FindFakeBuiltin(const std::string& op, TfLiteRegistration* registration) {
-  const bool adds = op == "ADD";
-  if (!adds && op != "MAX_POOL_2D") return false;
-  registration->prepare = adds ? PrepareAdd : PreparePool;
-  registration->invoke = adds ? RunAdd : RunPool;
-  registration->builtin_code = adds ? kTfLiteBuiltinAdd : kTfLiteBuiltinMaxPool2d;
+  struct Builtin {
+    const char* op;
+    int32_t code;
+    TfLiteStatus (*prepare)(TfLiteContext*, TfLiteNode*);
+    TfLiteStatus (*invoke)(TfLiteContext*, TfLiteNode*);
+  };
+  const Builtin builtins[] = {
+      {"ADD", kTfLiteBuiltinAdd, PrepareArithmetic, RunArithmetic<false>},
+      {"MUL", kTfLiteBuiltinMul, PrepareArithmetic, RunArithmetic<true>},
+      {"CONCATENATION", kTfLiteBuiltinConcatenation, PrepareConcatenation, RunConcatenation},
+      {"MAX_POOL_2D", kTfLiteBuiltinMaxPool2d, PreparePool, RunPool},
+  };
+  const auto* found = std::find_if(std::begin(builtins), std::end(builtins),
+                                   [&op](const Builtin& builtin) { return op == builtin.op; });
+  if (found == std::end(builtins)) return false;
+  registration->prepare = found->prepare;
+  registration->invoke = found->invoke;
+  registration->builtin_code = found->code;
   return true;
 }
 

@@ -22,10 +22,12 @@ struct GraphTensor {
 };
 
 struct GraphNode {
-  std::string op;  // a custom op's name, or one of the runtime's own: "ADD", for tensors of one shape, or "MAX_POOL_2D"
+  // A custom op's name, or one of the runtime's own: "ADD" and "MUL", of tensors of one shape or of channels and a
+  // vector, "MAX_POOL_2D", or "CONCATENATION" of words along the last axis.
+  std::string op;
   std::vector<int> inputs, outputs;
   std::vector<uint8_t> options;
-  std::vector<int> builtin;  // TfLiteAddParams or TfLitePoolParams
+  std::vector<int> builtin;  // the options that the runtime would have read
   bool unclaimed = false;    // the delegate is given the node though it has not claimed it
 };
 

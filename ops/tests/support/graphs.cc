@@ -186,6 +186,37 @@ Graph ResidualGraph(int depth, int size, int channels, int activation) {
   return graph;
 }
 
+Graph BatchNormGraph(int channels, int second_channels, bool both_read) {
+  Graph graph;
+  std::mt19937 random(static_cast<uint32_t>(channels));
+  const auto vector = [&](int size) {
+    std::vector<float> values(static_cast<size_t>(size));
+    for (float& value : values) value = static_cast<float>(static_cast<int>(random() % 2001) - 1000) / 100.0f;
+    return Add(&graph, kTfLiteFloat32, {size}, Bytes(values));
+  };
+  std::vector<int> packed;
+  for (int count : {channels, second_channels}) {
+    const std::vector<int> shape = {2, 3, 4, count};
+    const int image = Add(&graph, kTfLiteFloat32, shape);
+    graph.inputs.push_back(image);
+    const int scaled = Add(&graph, kTfLiteFloat32, shape), shifted = Add(&graph, kTfLiteFloat32, shape);
+    graph.nodes.push_back({"MUL", {image, vector(count)}, {scaled}, {}, {0}});
+    graph.nodes.push_back({"ADD", {scaled, vector(count)}, {shifted}, {}, {0}});
+    packed.push_back(AddSimple(&graph, contract::kQuantize, shifted, kTfLiteInt32, Packed(shape)));
+    if (both_read && graph.outputs.empty()) graph.outputs.push_back(shifted);
+  }
+  const int words = Words(channels) + Words(second_channels);
+  const int whole = Add(&graph, kTfLiteInt32, {2, 3, 4, words});
+  graph.nodes.push_back({"CONCATENATION", packed, {whole}, {}, {3, 0}});
+  ConvParams params;
+  params.batch = 2;
+  params.height = 3;
+  params.width = 4;
+  params.channels_in = 32 * words;
+  graph.outputs.push_back(AddConv(&graph, params, whole, 1));
+  return graph;
+}
+
 Graph PooledGraph(const std::vector<int>& image, const std::vector<int>& first_pool,
                   const std::vector<int>& second_pool) {
   Graph graph;
@@ -211,7 +242,7 @@ Graph RandomGraph(std::mt19937& random) {
     return low + static_cast<int>(random() % static_cast<uint32_t>(high - low + 1));
   };
   const TfLiteType types[] = {kTfLiteFloat32, kTfLiteInt8, kTfLiteBool};
-  switch (pick(0, 7)) {
+  switch (pick(0, 8)) {
     case 0:
       return QuantizeGraph({pick(1, 3), pick(1, 5), pick(1, 100)}, types[pick(0, 2)]);
     case 1:
@@ -235,6 +266,8 @@ Graph RandomGraph(std::mt19937& random) {
       };
       return PooledGraph({pick(1, 2), pick(1, 7), pick(1, 7), pick(1, 70)}, pool(), pool());
     }
+    case 6:
+      return BatchNormGraph(pick(1, 100), pick(1, 100), pick(0, 1) == 1);
     default: {
       ConvParams params;
       params.batch = pick(1, 2);

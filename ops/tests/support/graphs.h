@@ -40,6 +40,11 @@ Graph ResidualGraph(int depth, int size = 5, int channels = 40, int activation =
 Graph PooledGraph(const std::vector<int>& image, const std::vector<int>& first_pool,
                   const std::vector<int>& second_pool);
 
+// Two float32 images whose channels get a batch norm, MUL and ADD with a constant for each, before their signs are
+// packed and put beside each other for a convolution. With `both_read`, the sum of the first batch norm is an output
+// too.
+Graph BatchNormGraph(int channels, int second_channels, bool both_read);
+
 // A small random graph of any of the kinds above.
 Graph RandomGraph(std::mt19937& random);
 

@@ -32,8 +32,9 @@ class AddOp final : public Op {
   BroadcastSum sum_;
 };
 
-// Whether the tensors are of one shape and the activation is none or RELU.
+// Whether the tensors are images of one shape and the activation is none or RELU.
 bool Computes(const TfLiteContext& context, const TfLiteNode& node) {
+  if (!AreComputedImages(context, node, 2)) return false;
   const int activation = static_cast<const TfLiteAddParams*>(node.builtin_data)->activation;
   const TfLiteIntArray& first = *context.tensors[node.inputs->data[0]].dims;
   const TfLiteIntArray& second = *context.tensors[node.inputs->data[1]].dims;

@@ -83,8 +83,10 @@ class MaxPool2dOp final : public Op {
   float floor_ = 0.0f;
 };
 
-// Whether the activation is none or RELU, and the options make sense; the runtime refuses those that do not.
-bool Computes(const TfLiteContext&, const TfLiteNode& node) {
+// Whether the tensors are images, the activation is none or RELU, and the options make sense; the runtime refuses those
+// that do not.
+bool Computes(const TfLiteContext& context, const TfLiteNode& node) {
+  if (!AreComputedImages(context, node, 1)) return false;
   const auto& params = *static_cast<const TfLitePoolParams*>(node.builtin_data);
   return (params.activation == kTfLiteActNone || params.activation == kTfLiteActRelu) &&
          (params.padding == kTfLitePaddingSame || params.padding == kTfLitePaddingValid) &&

@@ -5,21 +5,19 @@
 #include <iterator>
 
 namespace litebnn {
-namespace {
 
-// Whether these are `count` float32 tensors of four dimensions, none of them a constant. A shape that the model does
-// not tell has another number of dimensions.
-bool AreComputedImages(const TfLiteContext& context, const TfLiteIntArray& indices, size_t count) {
+bool AreComputedImages(const TfLiteContext& context, const TfLiteNode& node, size_t inputs) {
   const auto is_computed_image = [&](int index) {
     if (index < 0 || static_cast<size_t>(index) >= context.tensors_size) return false;
     const TfLiteTensor& tensor = context.tensors[index];
     return tensor.type == kTfLiteFloat32 && tensor.dims != nullptr && tensor.dims->size == 4 && !IsConstant(tensor);
   };
-  return static_cast<size_t>(indices.size) == count &&
-         std::all_of(indices.data, indices.data + count, is_computed_image);
+  const auto are = [&](const TfLiteIntArray& indices, size_t count) {
+    return static_cast<size_t>(indices.size) == count &&
+           std::all_of(indices.data, indices.data + count, is_computed_image);
+  };
+  return are(*node.inputs, inputs) && are(*node.outputs, 1);
 }
-
-}  // namespace
 
 const OpType* FindOpType(const TfLiteContext& context, const PlannedNode& planned) {
   const char* name = planned.registration->custom_name;
@@ -27,9 +25,7 @@ const OpType* FindOpType(const TfLiteContext& context, const PlannedNode& planne
     if (type->builtin_code != planned.registration->builtin_code) return false;
     if (type->IsCustom()) return name != nullptr && std::strcmp(name, type->name) == 0;
     const TfLiteNode& node = *planned.node;
-    return name == nullptr && node.builtin_data != nullptr &&
-           AreComputedImages(context, *node.inputs, type->max_inputs) && AreComputedImages(context, *node.outputs, 1) &&
-           type->computes(context, node);
+    return name == nullptr && node.builtin_data != nullptr && type->computes(context, node);
   });
   return found == std::end(kOpTypes) ? nullptr : *found;
 }

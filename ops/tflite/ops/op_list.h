@@ -12,7 +12,10 @@ namespace litebnn {
   OP(kBMaxPool2dOpType)      \
   OP(kBconv2dOpType)         \
   OP(kAddOpType)             \
-  OP(kMaxPool2dOpType)
+  OP(kScaleOpType)           \
+  OP(kShiftOpType)           \
+  OP(kMaxPool2dOpType)       \
+  OP(kConcatenationOpType)
 
 #define LITEBNN_DECLARE(type) extern const OpType type;
 LITEBNN_OP_TYPES(LITEBNN_DECLARE)
@@ -25,6 +28,14 @@ inline constexpr const OpType* kOpTypes[] = {LITEBNN_OP_TYPES(LITEBNN_ADDRESS)};
 
 // The convolution with its output added to its last input. No model has it: additions are fused into convolutions.
 extern const OpType kBconv2dAddOpType;
+
+// The packing of signs behind a MUL, an ADD or both with constants for each channel, which are the last inputs: either
+// may be left out. No model has it: these are fused into the packing.
+extern const OpType kAffineQuantizeOpType;
+
+// Whether the node has `inputs` inputs and one output, and all of them are float32 tensors of four dimensions that are
+// no constants. A shape that the model does not tell has another number of dimensions.
+bool AreComputedImages(const TfLiteContext& context, const TfLiteNode& node, size_t inputs);
 
 // The op that computes the node, null where litebnn has none.
 const OpType* FindOpType(const TfLiteContext& context, const PlannedNode& planned);

@@ -1,5 +1,6 @@
-// LceQuantize: float32, int8 or bool to packed signs.
-#include <limits>
+// LceQuantize: float32, int8 or bool to packed signs, and the same with a batch norm of float32 fused into it.
+#include <array>
+#include <vector>
 
 #include "tflite/ops/contract.h"
 #include "tflite/ops/op_list.h"
@@ -18,6 +19,8 @@ class QuantizeOp final : public Op {
     if (input.shape.empty()) return node.InputError(0, "shape: expected at least 1 dimension, found a scalar");
     if (input.type == kTfLiteInt8 && !node.CheckInputZeroPoint(0)) return false;
 
+    is_affine_ = node.inputs.size() > 1;
+    if (is_affine_ && !PrepareAffine(node)) return false;
     input_type_ = input.type;
     zero_point_ = input.quantization.zero_point;
     const size_t last = input.shape.size() - 1;
@@ -30,6 +33,13 @@ class QuantizeOp final : public Op {
 
   void Run(ThreadPool& pool, const void* const* inputs, void* const* outputs, void*) const override {
     auto* output = static_cast<uint32_t*>(outputs[0]);
+    if (is_affine_) {
+      const auto constants = [&](size_t i) {
+        return inputs[i] == nullptr ? neutral_[i - 1].data() : static_cast<const float*>(inputs[i]);
+      };
+      return PackAffineSigns(isa_, pool, static_cast<const float*>(inputs[0]), constants(1), constants(2), rows_,
+                             channels_, output);
+    }
     switch (input_type_) {
       case kTfLiteFloat32:
         return PackFloat32Signs(isa_, pool, static_cast<const float*>(inputs[0]), rows_, channels_, output);
@@ -41,7 +51,27 @@ class QuantizeOp final : public Op {
   }
 
  private:
+  bool PrepareAffine(const Node& node) {
+    if (!node.CheckInputType(0, {kTfLiteFloat32})) return false;
+    const int32_t channels = node.Input(0)->shape.back();
+    for (size_t i : {1, 2}) {
+      if (node.Input(i) == nullptr) {
+        neutral_[i - 1].assign(static_cast<size_t>(channels), i == 1 ? 1.0f : 0.0f);
+        continue;
+      }
+      const std::vector<int32_t>& shape = node.Input(i)->shape;
+      if (!node.CheckInputType(i, {kTfLiteFloat32})) return false;
+      if (CountValues(shape, 0, shape.size()) != channels) {
+        return node.InputError(0, "last dimension: expected one that goes with %s, found %d", ShapeText(shape).c_str(),
+                               channels);
+      }
+    }
+    return true;
+  }
+
   const Isa& isa_;
+  bool is_affine_ = false;
+  std::array<std::vector<float>, 2> neutral_;  // in the place of the multiplier or addend that is left out
   TfLiteType input_type_ = kTfLiteNoType;
   int32_t zero_point_ = 0;
   int64_t rows_ = 0;
@@ -51,5 +81,7 @@ class QuantizeOp final : public Op {
 }  // namespace
 
 const OpType kQuantizeOpType = {contract::kQuantize, 1, 1, {"input"}, CreateOp<QuantizeOp>};
+const OpType kAffineQuantizeOpType = {
+    "LceQuantize with MUL and ADD", 3, 3, {"input", "multiplier", "addend"}, CreateOp<QuantizeOp>};
 
 }  // namespace litebnn

@@ -1,5 +1,6 @@
 #include <unordered_map>
 #include <utility>
+#include <vector>
 
 #include "tflite/ops/op_list.h"
 #include "tflite/partition/stages.h"
@@ -29,16 +30,57 @@ bool Fuse(const Step& addition, const std::unordered_set<int>& outputs, const st
   return true;
 }
 
+// How often each tensor is read.
+std::unordered_map<int, int> CountReaders(const std::vector<Step>& steps) {
+  std::unordered_map<int, int> readers;
+  for (const Step& step : steps) {
+    for (const Binding& input : step.inputs) ++readers[input.tensor];
+  }
+  return readers;
+}
+
 }  // namespace
 
 void FuseAdditions(const std::unordered_set<int>& outputs, std::vector<Step>* steps) {
-  std::unordered_map<int, int> readers;
-  for (const Step& step : *steps) {
-    for (const Binding& input : step.inputs) ++readers[input.tensor];
-  }
+  const std::unordered_map<int, int> readers = CountReaders(*steps);
   size_t kept = 0;
   for (size_t i = 0; i < steps->size(); ++i) {
     if (kept > 0 && Fuse((*steps)[i], outputs, readers, &(*steps)[kept - 1])) continue;
+    if (kept != i) (*steps)[kept] = std::move((*steps)[i]);
+    ++kept;
+  }
+  steps->erase(steps->begin() + static_cast<ptrdiff_t>(kept), steps->end());
+}
+
+void FuseBatchNorms(const std::unordered_set<int>& outputs, std::vector<Step>* steps) {
+  const std::unordered_map<int, int> readers = CountReaders(*steps);
+  std::unordered_map<int, size_t> writers;
+  for (size_t i = 0; i < steps->size(); ++i) {
+    for (const Binding& output : (*steps)[i].outputs) writers[output.tensor] = i;
+  }
+  std::vector<bool> is_fused(steps->size());
+  for (Step& sign : *steps) {
+    if (sign.type != &kQuantizeOpType || sign.inputs.size() != kQuantizeOpType.max_inputs) continue;
+    // Makes the input that of the step before, where that has a constant for each channel; returns the constant.
+    const auto take = [&](const OpType& type) -> Binding {
+      const int tensor = sign.inputs[0].tensor;
+      const auto writer = writers.find(tensor);
+      if (writer == writers.end() || (*steps)[writer->second].type != &type) return {kOptionalTensor};
+      if (readers.find(tensor)->second != 1 || outputs.count(tensor) != 0) return {kOptionalTensor};
+      is_fused[writer->second] = true;
+      const std::vector<Binding>& inputs = (*steps)[writer->second].inputs;
+      sign.inputs[0] = inputs[0];
+      return inputs[1];
+    };
+    const Binding addend = take(kShiftOpType), multiplier = take(kScaleOpType);
+    if (addend.tensor == kOptionalTensor && multiplier.tensor == kOptionalTensor) continue;
+    sign.type = &kAffineQuantizeOpType;
+    sign.inputs.push_back(multiplier);
+    sign.inputs.push_back(addend);
+  }
+  size_t kept = 0;
+  for (size_t i = 0; i < steps->size(); ++i) {
+    if (is_fused[i]) continue;
     if (kept != i) (*steps)[kept] = std::move((*steps)[i]);
     ++kept;
   }

@@ -41,6 +41,7 @@ bool Partition::AddNodes(TfLiteContext* context, const TfLiteIntArray& indices) 
 void Partition::SetOutputs(const TfLiteIntArray& tensors) {
   outputs_.insert(tensors.data, tensors.data + tensors.size);
   FuseAdditions(outputs_, &steps_);
+  FuseBatchNorms(outputs_, &steps_);
 }
 
 bool Partition::Prepare(TfLiteContext* context, const Isa& isa, int num_threads, Arena* arena) {

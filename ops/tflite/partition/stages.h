@@ -58,6 +58,9 @@ struct MemoryPlan {
 // Makes one step of each convolution and the addition right behind it that is the only reader of its output.
 void FuseAdditions(const std::unordered_set<int>& outputs, std::vector<Step>* steps);
 
+// Makes one step of each packing of signs and the MUL and ADD with constants before it that nothing else reads.
+void FuseBatchNorms(const std::unordered_set<int>& outputs, std::vector<Step>* steps);
+
 // Validates each step and finds the shape of what it writes, in order; resizes `outputs`.
 bool PrepareSteps(TfLiteContext* context, const Isa& isa, const std::unordered_set<int>& outputs,
                   std::vector<Step>* steps);

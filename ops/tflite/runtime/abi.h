@@ -39,7 +39,9 @@ enum TfLiteAllocationType : int {
 };
 
 constexpr int32_t kTfLiteBuiltinAdd = 0;
+constexpr int32_t kTfLiteBuiltinConcatenation = 2;
 constexpr int32_t kTfLiteBuiltinMaxPool2d = 17;
+constexpr int32_t kTfLiteBuiltinMul = 18;
 // The builtin operator code of every custom operator.
 constexpr int32_t kTfLiteBuiltinCustom = 32;
 // Values of TfLiteFusedActivation.
@@ -58,6 +60,10 @@ constexpr int kTfLitePaddingValid = 2;
 // Options of the runtime's own ops, from tensorflow/lite/core/c/builtin_op_data.h, which is not among the headers that
 // abi_test.cc sees. Only their first members are read, which have been there from the beginning.
 struct TfLiteAddParams {
+  int activation;
+};
+struct TfLiteConcatenationParams {
+  int axis;
   int activation;
 };
 struct TfLitePoolParams {

@@ -274,6 +274,7 @@ const Isa kAvx2Isa = {
     .available = CpuHasAvx2,
     .pack_float32_signs = PackFloat32Signs<EightLanes>,
     .pack_int8_signs = PackInt8Signs<EightLanes>,
+    .pack_affine_signs = PackAffineSigns<EightLanes>,
     .max_window = MaxWindow<EightLanes>,
     .tile_pixels = 2,
     .tile_channels = kTileChannels,

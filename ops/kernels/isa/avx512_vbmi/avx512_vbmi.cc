@@ -287,6 +287,7 @@ const Isa kAvx512VbmiIsa = {
     // Packing waits for memory: sixteen lanes would gain next to nothing.
     .pack_float32_signs = PackFloat32Signs<EightLanes>,
     .pack_int8_signs = PackInt8Signs<EightLanes>,
+    .pack_affine_signs = PackAffineSigns<EightLanes>,
     .max_window = MaxWindow<SixteenLanes>,
     .tile_pixels = kLanePixels,
     .tile_channels = kVectorChannels,

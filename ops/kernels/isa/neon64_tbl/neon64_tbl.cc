@@ -341,6 +341,7 @@ const Isa kNeon64TblIsa = {
     .available = Available,
     .pack_float32_signs = PackFloat32SignsByFours,
     .pack_int8_signs = PackInt8Signs<FourLanes>,
+    .pack_affine_signs = PackAffineSigns<FourLanes>,
     .max_window = MaxWindow<FourLanes>,
     .tile_pixels = 2,
     .tile_channels = kTileChannels,

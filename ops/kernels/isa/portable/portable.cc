@@ -56,6 +56,7 @@ const Isa kPortableIsa = {
     .available = Available,
     .pack_float32_signs = PackFloat32Signs<OneLane>,
     .pack_int8_signs = PackInt8Signs<OneLane>,
+    .pack_affine_signs = PackAffineSigns<OneLane>,
     .max_window = MaxWindow<OneLane>,
     .tile_pixels = 1,
     .tile_channels = kTileChannels,

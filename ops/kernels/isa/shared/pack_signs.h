@@ -3,6 +3,7 @@
 
 #include <cstdint>
 
+#include "kernels/isa/shared/arithmetic.h"
 #include "kernels/kernels.h"
 
 namespace litebnn {
@@ -32,6 +33,33 @@ inline void PackFloat32Signs(const float* input, int64_t rows, int32_t channels,
   // Not the function itself, which may be called by a pointer.
   const auto pack_word = [](const float* values) { return Lanes::BitsBelowZero(values); };
   PackRows(input, rows, channels, 0.0f, output, pack_word);
+}
+
+// The bits of `count` values, at most 32.
+template <typename Lanes>
+__attribute__((always_inline)) inline uint32_t AffineBitsBelowZero(const float* input, const float* multiplier,
+                                                                   const float* addend, int32_t count) {
+  // The last lanes of a tail hold anything.
+  alignas(64) float values[kBitsPerWord] = {};
+  for (int32_t i = 0; i < count; i += Lanes::kLanes) {
+    const int32_t lanes = Min(Lanes::kLanes, count - i);
+    const auto product = Lanes::Multiply(Lanes::LoadFirst(input + i, lanes), Lanes::LoadFirst(multiplier + i, lanes));
+    Lanes::Store(Lanes::Add(product, Lanes::LoadFirst(addend + i, lanes)), values + i);
+  }
+  return Lanes::BitsBelowZero(values) & ~0u >> (kBitsPerWord - count);
+}
+
+template <typename Lanes>
+inline void PackAffineSigns(const float* input, const float* multiplier, const float* addend, int64_t rows,
+                            int32_t channels, uint32_t* output) {
+  const int32_t whole = channels / kBitsPerWord * kBitsPerWord;
+  for (int64_t row = 0; row < rows; ++row, input += channels) {
+    for (int32_t i = 0; i < whole; i += kBitsPerWord) {
+      *output++ = AffineBitsBelowZero<Lanes>(input + i, multiplier + i, addend + i, kBitsPerWord);
+    }
+    if (whole == channels) continue;
+    *output++ = AffineBitsBelowZero<Lanes>(input + whole, multiplier + whole, addend + whole, channels - whole);
+  }
 }
 
 template <typename Lanes>
