@@ -13,6 +13,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from litebnn.errors import ConversionError
+
 BITS_PER_WORD = 32
 
 LCE_QUANTIZE = "LceQuantize"
@@ -88,6 +90,17 @@ class BConv2DOptions:
 
 
 EXPLICIT_PADDING = ("pad_top", "pad_bottom", "pad_left", "pad_right")
+# The largest number of values in a tensor, and of any option: INT32_MAX.
+MOST_VALUES = (1 << 31) - 1
+# The op library looks for keys one by one, and many nodes may share a map.
+MOST_OPTIONS = 256
+# What the op library takes, the lowest and the highest; of other options 1 or more.
+_OPTION_RANGES: dict[str, tuple[int, int]] = {
+    "fused_activation_function": (min(Activation), max(Activation)),
+    "padding": (min(Padding), max(Padding)),
+    "pad_values": (min(PadValues), max(PadValues)),
+    **dict.fromkeys(EXPLICIT_PADDING, (0, MOST_VALUES)),
+}
 
 
 @dataclass(frozen=True)
@@ -121,24 +134,41 @@ def decode_options(name: str, encoded: bytes) -> BConv2DOptions | BMaxPool2DOpti
     """The inverse of `encode_options` for the op called `name`; keys that are unknown are left out.
 
     Raises:
-        ValueError: the bytes are not a FlexBuffer map of integers, or a key is missing.
+        ConversionError: the op library refuses the options; the message names the op and the option.
     """
     kind: Any = {LCE_BCONV_2D: BConv2DOptions, LCE_BMAXPOOL_2D: BMaxPool2DOptions}.get(name)
     if kind is None:
         return None
+    try:
+        values = _option_values(encoded)
+    except Exception as error:
+        raise ConversionError(f"{name}: options are not a FlexBuffer map of integers: {error}") from None
+    is_explicit = kind is BConv2DOptions and "padding" not in values and "pad_top" in values
+    left_out = ("padding",) if is_explicit else EXPLICIT_PADDING
+    found: dict[str, int | None] = {"padding": None}
+    for key in kind.__dataclass_fields__:
+        if key in left_out:
+            continue
+        low, high = _OPTION_RANGES.get(key, (1, MOST_VALUES))
+        value = found[key] = values.get(key)
+        if value is None or not low <= value <= high:
+            text = "a value of another type" if value is None and key in values else str(value).lower()
+            raise ConversionError(f"{name}: option {key}: expected an integer from {low:d} to {high:d}, found {text}")
+    return kind(**found)  # type: ignore[no-any-return]
+
+
+def _option_values(encoded: bytes) -> dict[str, int | None]:
+    """A FlexBuffer map, with None for what is no integer; of equal keys the first counts, as in the op library."""
     from flatbuffers import flexbuffers
 
-    try:
-        values = flexbuffers.GetRoot(encoded).AsMap
-        keys = {key.AsKey for key in values.Keys}
-        found = {key: values[key].AsInt for key in kind.__dataclass_fields__ if key in keys}
-        if "padding" not in found and "pad_top" in found:
-            found["padding"] = None
-        elif "padding" in found:
-            found = {key: value for key, value in found.items() if key not in EXPLICIT_PADDING}
-        return kind(**found)  # type: ignore[no-any-return]
-    except Exception as error:
-        raise ValueError(f"{name}: options are not a FlexBuffer map with its keys: {error}") from None
+    options = flexbuffers.GetRoot(encoded).AsMap
+    keys = options.Keys
+    if len(keys) > MOST_OPTIONS or len(keys) != len(options):
+        raise ValueError(f"{len(keys)} keys and {len(options)} values, expected as many, and {MOST_OPTIONS} at most")
+    values: dict[str, int | None] = {}
+    for key, value in zip(keys, options.Values, strict=True):
+        values.setdefault(key.AsKeyBytes.decode("latin-1"), value.AsInt if value.IsInt else None)
+    return values
 
 
 def pack_bits(minus_one: npt.NDArray[np.bool_]) -> npt.NDArray[np.int32]:

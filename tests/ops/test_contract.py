@@ -8,7 +8,12 @@ from pathlib import Path
 import pytest
 
 from litebnn import contract
+from litebnn.errors import ConversionError
+from litebnn.flatbuffer import read_model
+from litebnn.graph import check_model
 from litebnn.runtime.find import find_library
+from tests.runtimes import mutants
+from tests.runtimes.backends import DELEGATE, PythonRuntime, Refused
 
 ROOT = Path(__file__).resolve().parents[2]
 HEADER = ROOT / "ops" / "tflite" / "ops" / "contract.h"
@@ -58,3 +63,29 @@ def test_values() -> None:
         f"kActivation{activation.name.title().replace('_', '')}": activation.value for activation in contract.Activation
     }
     assert values == expected
+
+
+@pytest.mark.usefixtures("library")
+def test_damaged_ops_are_refused_by_both() -> None:
+    """`litebnn check` refuses what the library does; the library alone takes sizes that it works out anew."""
+    runtime = PythonRuntime()
+    verdicts = set()
+    for seed in range(400):
+        content, model = mutants.mutant(seed)
+        if mutants.LARGEST_TO_RUN < mutants.largest_tensor(model) < mutants.SMALLEST_TO_REFUSE:
+            continue
+        refused = checked = ""
+        try:
+            runtime.prepare(content, DELEGATE)
+        except Refused as refusal:
+            refused = str(refusal)
+        try:
+            check_model(read_model(content))
+        except ConversionError as error:
+            checked = str(error)
+        verdicts.add((bool(refused), bool(checked)))
+        assert checked or not refused, f"seed {seed}: only the library: {refused}"
+        assert refused or not checked or re.search("has shape|its buffer has|less than 2 GiB", checked), (
+            f"seed {seed}: only {checked}"
+        )
+    assert {(False, False), (True, True)} <= verdicts

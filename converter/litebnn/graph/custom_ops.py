@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator
+
+import numpy as np
 
 from litebnn.contract import (
     BITS_PER_WORD,
@@ -10,15 +13,19 @@ from litebnn.contract import (
     LCE_BMAXPOOL_2D,
     LCE_DEQUANTIZE,
     LCE_QUANTIZE,
+    MOST_VALUES,
     BConv2DOptions,
     BMaxPool2DOptions,
     Padding,
     decode_options,
 )
 from litebnn.errors import ConversionError
-from litebnn.graph.graph import Graph, Op, Tensor, packed_words
+from litebnn.graph.graph import NUMPY_TYPES, Buffer, Graph, Op, Tensor, packed_words
 
 Dims = tuple[int, ...]
+
+# How many bytes of constants the ops of any model may repack, and how often those of a larger one.
+_REPACKED_BYTES, _REPACKED_TIMES = 1 << 24, 16
 
 
 def check_custom_ops(graph: Graph) -> None:
@@ -27,9 +34,17 @@ def check_custom_ops(graph: Graph) -> None:
     Raises:
         ConversionError: the library would refuse the model; the message names op, tensor and what was expected.
     """
+    left = _REPACKED_BYTES + _REPACKED_TIMES * sum(map(_bytes, {tensor.buffer for tensor in graph.all_tensors()}))
     for index, op in enumerate(graph.ops):
         for mistake in mistakes(op):
             raise ConversionError(f"op {index} ({op.name}): {mistake}")
+        left -= sum(_bytes(tensor.buffer) for tensor in op.inputs if tensor is not None and op.name in _CHECKS)
+        if left < 0:
+            raise ConversionError(f"op {index} ({op.name}): its constants are shared more than {_REPACKED_TIMES} times")
+
+
+def _bytes(buffer: Buffer) -> int:
+    return 0 if buffer.data is None else buffer.data.size
 
 
 def mistakes(op: Op) -> Iterator[str]:
@@ -42,15 +57,17 @@ def mistakes(op: Op) -> Iterator[str]:
         return
     try:
         decode_options(op.name, op.custom_options)
-    except ValueError as error:
+    except ConversionError as error:
         yield str(error)
         return
-    yield from _CHECKS[op.name](op)
+    unsound = [mistake for tensor in (*op.inputs, op.output) if tensor is not None for mistake in _values(tensor)]
+    yield from unsound or _CHECKS[op.name](op)
 
 
 def _quantize(op: Op) -> Iterator[str]:
     source, bits = op.input(0), op.output
     yield from _type(source, "FLOAT32", "INT8", "BOOL")
+    yield from _zero_point(source)
     yield from _type(bits, "INT32")
     yield from _dims(bits, _packed(source.dims))
 
@@ -59,6 +76,7 @@ def _dequantize(op: Op) -> Iterator[str]:
     bits, result = op.input(0), op.output
     yield from _type(bits, "INT32")
     yield from _type(result, "FLOAT32", "INT8", "BOOL")
+    yield from _grid(result)
     yield from _dims(bits, _packed(result.dims))
 
 
@@ -69,16 +87,16 @@ def _bconv_2d(op: Op) -> Iterator[str]:
     yield from _type(bits, "INT32")
     yield from _type(kernel, "INT32")
     yield from _type(result, "FLOAT32", "INT8", "INT32")
+    yield from _grid(result)
     if len(bits.dims) != 4 or len(kernel.dims) != 4:
         yield f"shapes {list(bits.dims)} and {list(kernel.dims)}, expected 4 dimensions each"
         return
-    channels_out, *taps, words = kernel.dims
-    channels_in = options.channels_in
-    whole = packed_words(channels_in)
-    if bits.channels != whole:
-        yield f'"{bits.name}" has {bits.channels} words, expected {whole} for {channels_in} channels'
-    elif words != whole and channels_in % (words * BITS_PER_WORD):
-        yield f'"{kernel.name}" has {words} words, expected {whole} or a divisor for groups'
+    if not kernel.is_constant:
+        yield f'"{kernel.name}" is not constant'
+        return
+    yield from _words(options.channels_in, bits, kernel)
+    channels_out, *taps, words = kernel.shape
+    group_channels = min(options.channels_in, words * BITS_PER_WORD)
     for index, kind in ((2, "FLOAT32"), (3, "FLOAT32"), (4, "INT32")):
         values = op.optional(index)
         if values is not None:
@@ -89,19 +107,34 @@ def _bconv_2d(op: Op) -> Iterator[str]:
     is_packed = result.type == "INT32"
     if is_packed and op.optional(4) is None:
         yield f'"{result.name}" is packed, but there are no thresholds'
+    if is_packed and options.pads_zeros and group_channels % 2:
+        yield f"{group_channels} channels a group, expected an even number with packed output and padding with zeros"
     strides = options.stride_height, options.stride_width
     dilations = options.dilation_height_factor, options.dilation_width_factor
-    if min(*strides, *dilations) < 1:
-        yield f"its strides {strides} and dilations {dilations} are not all 1 or more"
-        return
     padded = [
         size if size < 0 else size + sum(amounts)
         for size, amounts in zip(bits.dims[1:3], options.explicit_padding or ((0, 0), (0, 0)), strict=True)
     ]
     is_same = options.padding == Padding.SAME
-    sizes = [_window(*axis, is_same) for axis in zip(padded, taps, strides, dilations, strict=True)]
+    windows = list(zip(padded, taps, strides, dilations, strict=True))
+    yield from (mistake for window in windows for mistake in _slides(*window, is_same))
     channels = packed_words(channels_out) if is_packed else channels_out
-    yield from _dims(result, (bits.dims[0], *sizes, channels))
+    yield from _dims(result, (bits.dims[0], *(_steps(*window, is_same) for window in windows), channels))
+
+
+def _words(channels: int, bits: Tensor, kernel: Tensor) -> Iterator[str]:
+    """What the words of the input and of the filter (OHWI) say about channels, groups and sums of bits."""
+    channels_out, height, width, words = kernel.shape
+    whole = packed_words(channels)
+    if bits.channels != whole:
+        yield f'"{bits.name}" has {bits.channels} words, expected {whole} for {channels} channels'
+    groups = 1 if words == whole else channels // (words * BITS_PER_WORD)
+    if words != whole and channels % (words * BITS_PER_WORD):
+        yield f'"{kernel.name}" has {words} words, expected {whole} or a divisor for groups'
+    elif channels_out % groups:
+        yield f'"{kernel.name}" has {channels_out} output channels, expected a multiple of {groups} groups'
+    elif height * width * (channels // groups) > MOST_VALUES:
+        yield f'"{kernel.name}" has shape {list(kernel.dims)}, expected {MOST_VALUES} bits at most for a channel'
 
 
 def _bmaxpool_2d(op: Op) -> Iterator[str]:
@@ -114,32 +147,64 @@ def _bmaxpool_2d(op: Op) -> Iterator[str]:
         return
     batch, height, width, words = op.input(0).dims
     is_same = options.padding == Padding.SAME
-    if min(options.stride_height, options.stride_width) < 1:
-        yield f"its strides ({options.stride_height}, {options.stride_width}) are not both 1 or more"
-        return
-    sizes = (
-        _window(height, options.filter_height, options.stride_height, 1, is_same),
-        _window(width, options.filter_width, options.stride_width, 1, is_same),
+    windows = (
+        (height, options.filter_height, options.stride_height, 1),
+        (width, options.filter_width, options.stride_width, 1),
     )
-    yield from _dims(op.output, (batch, *sizes, words))
+    yield from (mistake for window in windows for mistake in _slides(*window, is_same))
+    yield from _dims(op.output, (batch, *(_steps(*window, is_same) for window in windows), words))
 
 
-def _window(size: int, taps: int, stride: int, dilation: int, is_same: bool) -> int:
+def _steps(size: int, taps: int, stride: int, dilation: int, is_same: bool) -> int:
     """The output size of a sliding window along one axis, -1 where the input's is not known."""
     if size < 0:
         return -1
     return -(-size // stride) if is_same else (size - (taps - 1) * dilation - 1) // stride + 1
 
 
+def _slides(size: int, taps: int, stride: int, dilation: int, is_same: bool) -> Iterator[str]:
+    """A window has to fit, and how far it gets to be an INT32."""
+    reach = (taps - 1) * dilation + 1
+    if 0 <= size < reach and not is_same:
+        yield f"its filter reaches over {reach}, expected {size} at most"
+    elif size >= 0 and (_steps(size, taps, stride, dilation, is_same) - 1) * stride + reach > MOST_VALUES:
+        yield f"its filter reaches beyond {MOST_VALUES}"
+
+
 def _packed(dims: Dims) -> Dims:
     return (*dims[:-1], packed_words(dims[-1])) if dims else ()
+
+
+def _values(tensor: Tensor) -> Iterator[str]:
+    """What is so for whatever the ops read and write: a number of values, and where these are constant, plain ones."""
+    if 0 in tensor.dims or math.prod(max(size, 1) for size in tensor.dims) > MOST_VALUES:
+        yield f'"{tensor.name}" has shape {list(tensor.dims)}, expected 1 to {MOST_VALUES} values'
+    elif tensor.is_sparse or (tensor.is_variable and tensor.is_constant):
+        yield f'"{tensor.name}" is sparse or variable, expected plain values'
+    elif tensor.buffer.data is not None and tensor.type in NUMPY_TYPES:
+        value_bytes = NUMPY_TYPES[tensor.type].itemsize
+        if tensor.buffer.data.ctypes.data % value_bytes:
+            yield f'"{tensor.name}" lies at an address that is no multiple of {value_bytes}'
 
 
 def _type(tensor: Tensor, *expected: str) -> Iterator[str]:
     if tensor.type not in expected:
         yield f'"{tensor.name}" is {tensor.type}, expected {" or ".join(expected)}'
-    elif tensor.type == "INT8" and tensor.per_tensor_quantization is None:
+
+
+def _grid(tensor: Tensor) -> Iterator[str]:
+    """An INT8 output has one finite scale above 0, and a zero point."""
+    parameters = tensor.per_tensor_quantization
+    if tensor.type == "INT8" and (parameters is None or not math.isfinite(parameters[0])):
         yield f'"{tensor.name}" is INT8 without a scale and a zero point'
+    yield from _zero_point(tensor)
+
+
+def _zero_point(tensor: Tensor) -> Iterator[str]:
+    """Runtimes take the zero point for 0 where there is not exactly one."""
+    points = np.zeros(1, np.int64) if tensor.quantization is None else tensor.quantization.zero_point
+    if tensor.type == "INT8" and points.size == 1 and not -128 <= points[0] <= 127:
+        yield f'"{tensor.name}" has zero point {points[0]}, expected -128 to 127'
 
 
 def _dims(tensor: Tensor, expected: Dims) -> Iterator[str]:

@@ -1,14 +1,17 @@
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pytest
 
 import litebnn
-from litebnn.contract import decode_options, encode_options
 from litebnn.errors import ConversionError
 from litebnn.flatbuffer import read_model
-from litebnn.graph import Graph, Op, check_custom_ops
+from litebnn.graph import Buffer, Graph, Op, check_custom_ops, constant
+from litebnn.runtime.find import find_runtime
+from tests.support import lce_models
+from tests.support.lce_models import Conv
 
 GOLDEN = Path(__file__).parents[3] / "tests" / "golden"
 
@@ -49,21 +52,149 @@ def test_constants_have_a_value_for_each_channel(index: int) -> None:
         check_custom_ops(graph)
 
 
-@pytest.mark.parametrize(
-    ("name", "option"),
-    [("LceBconv2d", "stride_width"), ("LceBconv2d", "dilation_height_factor"), ("LceBMaxPool2d", "stride_height")],
-)
-def test_steps_of_nothing_are_named(name: str, option: str) -> None:
-    graph = converted()
-    op = next(op for op in graph.ops if op.name == name)
-    op.custom_options = encode_options(replace(decode_options(name, op.custom_options), **{option: 0}))
-    with pytest.raises(ConversionError, match=rf"{name}\): its strides .* or more"):
-        check_custom_ops(graph)
-
-
 def test_a_pool_of_another_rank_is_named() -> None:
     graph = converted()
     pool = next(op for op in graph.ops if op.name == "LceBMaxPool2d")
     pool.input(0).shape = (1, *pool.input(0).shape)
     with pytest.raises(ConversionError, match="LceBMaxPool2d.* has shape .*, expected 4 dimensions"):
         check_custom_ops(Graph("", graph.tensors, [pool.input(0)], pool.outputs, [pool]))
+
+
+def conv(**changed: Any) -> bytes:
+    """An LceBconv2d with options that are changed, or left out where they are None."""
+    return Conv((1, 4, 4, 64), 6, changed=changed).model()
+
+
+def packed_conv(channels_in: int, padding: int = 0) -> bytes:
+    return Conv((1, 4, 4, channels_in), 6, pad_values=0, padding=padding, output="packed").model()
+
+
+def conv_of(filter_words: tuple[int, ...], channels_in: int, *, is_constant: bool = True) -> bytes:
+    """An LceBconv2d of a filter of another shape than its options and tensors go with."""
+    graph = lce_models.Graph()
+    source = graph.tensor((1, 4, 4, -(-channels_in // 32)), name="input")
+    words = graph.tensor(filter_words, data=np.zeros(filter_words, np.int32) if is_constant else None, name="filter")
+    output = graph.tensor((1, 4, 4, filter_words[0]), "float32", name="output")
+    graph.custom(
+        "LceBconv2d", [source, words], [output], {**Conv((1, 4, 4, 64), 6).options, "channels_in": channels_in}
+    )
+    return graph.build([source] if is_constant else [source, words], [output])
+
+
+def pool(**changed: Any) -> bytes:
+    return lce_models.bmaxpool_model((1, 4, 4, 2), (2, 2), (2, 2), 1, changed)
+
+
+# As the op library says of each: "litebnn: OP: ...".
+REFUSED: dict[str, tuple[bytes, str]] = {
+    "zero point above int8": (lce_models.quantize_model((2, 40), "int8", 0.5, 128), "zero point 128, expected"),
+    "zero point below int8": (lce_models.quantize_model((2, 40), "int8", 0.5, -129), "zero point -129, expected"),
+    "zero point of an output": (lce_models.dequantize_model((2, 40), "int8", 0.5, 200), "zero point 200, expected"),
+    "output without a scale": (lce_models.dequantize_model((2, 40), "int8"), "INT8 without a scale"),
+    "output of infinite scale": (lce_models.dequantize_model((2, 40), "int8", np.inf), "INT8 without a scale"),
+    "257 keys": (conv(**{f"key{i}": i for i in range(249)}), "257 keys"),
+    "missing option": (conv(stride_width=None), "option stride_width: .* found none"),
+    "fraction": (conv(stride_width=1.0), "option stride_width: .* another type"),
+    "boolean": (pool(stride_width=True), "option stride_width: .* another type"),
+    "stride of nothing": (conv(stride_height=0), "option stride_height: expected an integer from 1 to 2147483647"),
+    "dilation of nothing": (conv(dilation_height_factor=0), "option dilation_height_factor: .* found 0"),
+    "no channels": (conv(channels_in=0), "option channels_in: .* found 0"),
+    "large option": (conv(stride_height=2**31), "option stride_height: .* found 2147483648"),
+    "unknown activation": (conv(fused_activation_function=4), "expected an integer from 0 to 3, found 4"),
+    "unknown padding": (conv(padding=2), "option padding: expected an integer from 0 to 1, found 2"),
+    "unknown values to pad with": (conv(pad_values=2), "option pad_values: expected an integer from 0 to 1"),
+    "explicit padding in part": (conv(padding=None, pad_top=1, pad_bottom=1, pad_left=1), "option pad_right: .* none"),
+    "negative padding": (
+        conv(padding=None, pad_top=-1, pad_bottom=0, pad_left=0, pad_right=0),
+        "option pad_top: expected an integer from 0",
+    ),
+    "explicit padding of a pool": (pool(padding=None, pad_top=0), "option padding: .* found none"),
+    "pool of nothing": (pool(filter_width=0), "option filter_width: .* found 0"),
+    "pool's stride of nothing": (pool(stride_height=0), "option stride_height: .* found 0"),
+    "pool that does not fit": (pool(filter_height=5), "reaches over 5, expected 4 at most"),
+    "pool beyond INT32": (pool(padding=0, filter_width=2**31 - 1, stride_width=1), "reaches beyond 2147483647"),
+    "window that does not fit": (conv(padding=1, dilation_width_factor=2), "reaches over 5, expected 4 at most"),
+    "filter of no constant": (conv_of((6, 1, 1, 2), 64, is_constant=False), "is not constant"),
+    "words of no group": (conv_of((6, 1, 1, 2), 96), "2 words, expected 3 or a divisor"),
+    "groups that do not divide": (conv_of((5, 1, 1, 1), 64), "5 output channels, expected a multiple of 2 groups"),
+    "half a channel": (packed_conv(33), "33 channels a group, expected an even number"),
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_what_the_library_refuses(name: str) -> None:
+    content, reason = REFUSED[name]
+    with pytest.raises(ConversionError, match=rf"^op 0 \(Lce\w+\): .*{reason}"):
+        check_custom_ops(read_model(content).graphs[0])
+
+
+TAKEN = [
+    lce_models.quantize_model((2, 40), "int8", 0.5, -128),
+    lce_models.quantize_model((2, 40), "int8", 0.5, 127),
+    lce_models.quantize_model((2, 40), "int8"),
+    lce_models.dequantize_model((2, 40), "int8", 0.5, 127),
+    conv(**{f"key{i}": i for i in range(248)}),
+    conv(pad_top=-1),
+    packed_conv(33, padding=1),
+    packed_conv(34),
+    conv_of((6, 1, 1, 1), 64),
+    lce_models.bmaxpool_model((1, 4, 4, 2), (4, 4), (1, 1), 1),
+]
+
+
+@pytest.mark.parametrize("content", TAKEN)
+def test_what_the_library_takes(content: bytes) -> None:
+    check_custom_ops(read_model(content).graphs[0])
+
+
+@pytest.mark.usefixtures("library")
+def test_the_library_says_the_same() -> None:
+    runtime: Any = find_runtime()
+
+    def prepare(content: bytes) -> None:
+        delegates = [litebnn.load_delegate()]
+        runtime.Interpreter(model_content=content, experimental_delegates=delegates).allocate_tensors()
+
+    for content, _ in REFUSED.values():
+        with pytest.raises((RuntimeError, ValueError), match=r"litebnn: Lce\w+"):
+            prepare(content)
+    for content in TAKEN:
+        prepare(content)
+
+
+def test_of_equal_keys_the_first_counts() -> None:
+    graph = read_model(pool()).graphs[0]
+    graph.ops[0].custom_options = graph.ops[0].custom_options.replace(b"stride_width", b"filter_width")
+    with pytest.raises(ConversionError, match="option stride_width: .* found none"):
+        check_custom_ops(graph)
+
+
+def test_constants_that_no_kernel_can_read() -> None:
+    sparse, shifted = read_model(conv()).graphs[0], read_model(conv()).graphs[0]
+    sparse.ops[0].input(1).is_sparse = True
+    with pytest.raises(ConversionError, match='"filter" is sparse'):
+        check_custom_ops(sparse)
+    words = shifted.ops[0].input(1)
+    assert words.buffer.data is not None
+    words.buffer = Buffer(np.concatenate([np.zeros(1, np.uint8), words.buffer.data])[1:])
+    with pytest.raises(ConversionError, match='"filter" lies at an address that is no multiple of 4'):
+        check_custom_ops(shifted)
+
+
+def test_more_bits_than_a_sum_holds() -> None:
+    graph = read_model(conv_of((1, 1, 1, 2), 64)).graphs[0]
+    graph.ops[0].inputs[1] = constant("filter", np.zeros((1, 1 << 13, 1 << 12, 2), np.int32))
+    with pytest.raises(ConversionError, match="expected 2147483647 bits at most for a channel"):
+        check_custom_ops(graph)
+
+
+def test_constants_are_shared_only_so_often() -> None:
+    graph = read_model(conv_of((2, 64, 64, 64), 2048)).graphs[0]
+    [op] = graph.ops
+    # 2 MiB: 16 MiB are for any model, and 16 times 2 MiB for this one.
+    for _ in range(8 + 16 - 1):
+        graph.insert(Op(op.code, list(op.inputs), list(op.outputs), op.options, op.custom_options))
+    check_custom_ops(graph)
+    graph.insert(Op(op.code, list(op.inputs), list(op.outputs), op.options, op.custom_options))
+    with pytest.raises(ConversionError, match="op 24 .*its constants are shared more than 16 times"):
+        check_custom_ops(graph)
