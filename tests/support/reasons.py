@@ -109,8 +109,13 @@ def _takes_no_others(left: Left, reason: str) -> bool:
 
 
 def _is_no_sign(left: Left, reason: str) -> bool:
-    """Whether the input takes more than two values; what takes a single one on these samples may take any others."""
-    return left.padded or not left.moves or len(left.values) != 2
+    """Whether the input takes more than two values; what takes a single one on these samples may take any others.
+
+    Two that hardly differ are what is left of any numbers where a clamp ends and a grid rounds.
+    """
+    largest, smallest = max(left.values), min(left.values)
+    hardly_differ = largest - smallest < 0.1 * max(abs(largest), abs(smallest))
+    return left.padded or not left.moves or len(left.values) != 2 or hardly_differ
 
 
 def _takes_two_others(left: Left, reason: str) -> bool:

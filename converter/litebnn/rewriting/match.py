@@ -19,15 +19,9 @@ def bits_of(graph: Graph, tensor: Tensor | None) -> Tensor | None:
 
 
 def signs_behind(graph: Graph, op: Op) -> Tensor | None:
-    """What the op's input, an unpacked sign, is the sign of; it is one of itself where its bits are computed from bits.
-
-    None where the input is no unpacked sign, and where the op's output is packed again already.
-    """
-    bits = bits_of(graph, op.input(0))
-    packing, reader = graph.producer(bits), graph.sole_consumer(op.output)
-    if packing is not None and packing.name == LCE_QUANTIZE:
-        return packing.input(0)
-    return None if bits is None or (reader is not None and reader.name == LCE_QUANTIZE) else op.input(0)
+    """What the op's input is the sign of, where it is an unpacked sign that was packed just before."""
+    packing = graph.producer(bits_of(graph, op.input(0)))
+    return packing.input(0) if packing is not None and packing.name == LCE_QUANTIZE else None
 
 
 def floats(tensor: Tensor | None) -> Array | None:

@@ -10,11 +10,10 @@ from litebnn.contract import BConv2DOptions, PadValues
 from litebnn.graph import Graph, Op, facts
 from litebnn.rewriting.bconv import bconv_of, padded_options
 from litebnn.rewriting.each import each
-from litebnn.rewriting.match import bits_of
 from litebnn.rewriting.notes import Notes
 from litebnn.rewriting.padding import layer_padding, without_zeros
 from litebnn.rewriting.reasons import why_no_sign
-from litebnn.rewriting.signs import find_two_values
+from litebnn.rewriting.signs import bits_of_signs, find_two_values, holds_signs
 from litebnn.rewriting.weights import binary_parts, not_float, weight_values
 
 
@@ -23,14 +22,13 @@ def binarize_convs(graph: Graph, op: Op, notes: Notes) -> bool:
     source = op.input(facts(op).data)
     unpadded, zeros = without_zeros(graph, source)
     if op.name != "CONV_2D":  # the groups of a depthwise convolution have a single channel each
-        is_sign = find_two_values(graph, unpadded) is not None
+        is_sign = holds_signs(graph, unpadded) or find_two_values(graph, unpadded) is not None
         if op.name == "TRANSPOSE_CONV" and notes.has_reasons(op):
             return False
         return notes.left_alone(op, f"there is no binary {op.name}" if is_sign else why_no_sign(graph, source))
-    bits = bits_of(graph, unpadded)
     if op.output.type != "FLOAT32":  # a quantized layer of a sign has become a float one by now, or there is a reason
         return False
-    if bits is None:
+    if not holds_signs(graph, unpadded):
         return notes.left_alone(op, why_no_sign(graph, source))
     weights = weight_values(op.input(1))
     if weights is None:
@@ -43,6 +41,7 @@ def binarize_convs(graph: Graph, op: Op, notes: Notes) -> bool:
     parts = binary_parts(graph, op, weights)
     if isinstance(parts, str):
         return notes.left_alone(op, parts)
+    bits = bits_of_signs(graph, unpadded, before=op)
     options = BConv2DOptions(
         channels_in=op.input(0).channels,
         dilation_height_factor=op.options.dilation_h_factor,

@@ -9,10 +9,10 @@ from litebnn.graph import Graph, Op, packed_words
 from litebnn.rewriting.bconv import bconv_of
 from litebnn.rewriting.build import derived, like
 from litebnn.rewriting.each import each
-from litebnn.rewriting.match import bits_of
 from litebnn.rewriting.notes import Notes
 from litebnn.rewriting.reasons import why_no_sign
 from litebnn.rewriting.reshapes import reshape_op
+from litebnn.rewriting.signs import bits_of_signs, holds_signs
 from litebnn.rewriting.weights import binary_parts, not_float, weight_values
 
 
@@ -20,8 +20,7 @@ from litebnn.rewriting.weights import binary_parts, not_float, weight_values
 def binarize_dense(graph: Graph, op: Op, notes: Notes) -> bool:
     if op.output.type != "FLOAT32":  # a quantized layer of a sign has become a float one by now, or there is a reason
         return False
-    bits = bits_of(graph, op.input(0))
-    if bits is None:
+    if not holds_signs(graph, op.input(0)):
         return notes.left_alone(op, why_no_sign(graph, op.input(0)))
     weights = weight_values(op.input(1))
     if weights is None:
@@ -30,6 +29,7 @@ def binarize_dense(graph: Graph, op: Op, notes: Notes) -> bool:
     if isinstance(parts, str):
         return notes.left_alone(op, parts)
     minus_one, alpha, bias = parts
+    bits = bits_of_signs(graph, op.input(0), before=op)
     channels_out, channels_in = weights.shape
     rows = op.input(0).dims[:-1]
     count = -1 if any(d < 0 for d in rows) else int(np.prod(rows, dtype=np.int64))

@@ -9,10 +9,9 @@ import numpy as np
 
 from litebnn.graph import Graph, Op, builtin_op, constant
 from litebnn.rewriting.each import each
-from litebnn.rewriting.match import bits_of
 from litebnn.rewriting.notes import Notes
 from litebnn.rewriting.reasons import why_no_sign
-from litebnn.rewriting.signs import find_two_values
+from litebnn.rewriting.signs import find_two_values, holds_signs
 from litebnn.rewriting.weights import binary_weights, weight_values
 
 
@@ -20,7 +19,7 @@ from litebnn.rewriting.weights import binary_weights, weight_values
 def matmul_to_dense(graph: Graph, op: Op, notes: Notes) -> bool:
     if op.output.type != "FLOAT32" and find_two_values(graph, op.input(0)) is not None:
         return notes.left_alone(op, f"there is no binary BATCH_MATMUL of {op.output.type}")
-    if bits_of(graph, op.input(0)) is None:
+    if not holds_signs(graph, op.input(0)):
         return notes.left_alone(op, why_no_sign(graph, op.input(0)))
     matrix = op.input(1)
     values = weight_values(matrix)

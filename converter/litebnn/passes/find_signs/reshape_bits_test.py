@@ -2,11 +2,12 @@ import numpy as np
 import pytest
 
 from litebnn.graph import Tensor
+from litebnn.passes.binarize.binarize_dense import binarize_dense
 from litebnn.passes.find_signs.pool_bits import pool_bits
 from litebnn.passes.find_signs.recognize_signs import recognize_signs
 from litebnn.passes.find_signs.reshape_bits import reshape_bits
 from litebnn.passes.tidy.remove_dead_ops import remove_dead_ops
-from tests.support.float_models import FloatModel, assert_same_values, op_names, rewritten
+from tests.support.float_models import FloatModel, assert_same_values, op_names, rewritten, sign_weights
 
 
 def reshaped(model: FloatModel, x: Tensor, kind: str) -> Tensor:
@@ -38,11 +39,11 @@ def test_words_are_reshaped_where_they_fit_else_the_values(kind: str, channels: 
 @pytest.mark.usefixtures("library")
 def test_bits_that_are_computed_from_bits_are_packed_anew() -> None:
     model = FloatModel()
-    x = model.max_pool(model.sign(model.input(1, 4, 4, 40)), 2, 2)
-    source = model.finish(reshaped(model, x, "RESHAPE"))
-    passes = (recognize_signs, pool_bits, reshape_bits, reshape_bits, remove_dead_ops)  # the second finds nothing
+    x = reshaped(model, model.max_pool(model.sign(model.input(1, 4, 4, 40)), 2, 2), "RESHAPE")
+    source = model.finish(model.dense(x, sign_weights(np.random.default_rng(0), 8, 160)))
+    passes = (recognize_signs, pool_bits, reshape_bits, binarize_dense, remove_dead_ops)
     result = rewritten(source, *passes)
-    assert op_names(result)[-4:] == ["LceDequantize", "RESHAPE", "LceQuantize", "LceDequantize"]
+    assert op_names(result)[-6:] == ["LceDequantize", "RESHAPE", "LceQuantize", "RESHAPE", "LceBconv2d", "RESHAPE"]
     assert_same_values(source, result)
 
 

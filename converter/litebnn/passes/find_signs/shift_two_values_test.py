@@ -124,9 +124,9 @@ def test_values_on_the_long_way_round_to_a_dilation() -> None:
     assert_same_values(source, result)
 
 
-def test_a_maximum_of_negated_signs_is_left_alone() -> None:
+def test_a_maximum_of_negated_values_is_left_alone() -> None:
     model = FloatModel()
-    x = model.elementwise("MUL", model.sign(model.input(1, 8, 8, 32)), model.const(-1.0))
+    x = model.elementwise("MUL", model.sign(model.input(1, 8, 8, 32)), model.const(-2.0))
     built = model.model(model.conv(model.max_pool(x, 2, 2), WEIGHTS))
     notes = Notes(built)
     run_phases(built, BINARY_PHASES, notes)

@@ -1,7 +1,6 @@
 """TRANSPOSE of an unpacked sign -> sign of a TRANSPOSE.
 
-A sign is packed along its last axis, so the axis has to be the channels before it is packed. Bits that are computed
-from bits, as those of a sign that is pooled or broadcast, are packed once more.
+A sign is packed along its last axis, so the axis has to be the channels before it is packed.
 """
 
 from __future__ import annotations

@@ -16,9 +16,9 @@ from litebnn.graph import Array, Graph, Op, OpCode, Tensor, builtin_op, constant
 from litebnn.rewriting.build import as_float, derived, like
 from litebnn.rewriting.each import each
 from litebnn.rewriting.int8 import is_quantized, quantize_op
-from litebnn.rewriting.match import bits_of, fused_activation
+from litebnn.rewriting.match import fused_activation
 from litebnn.rewriting.notes import Notes
-from litebnn.rewriting.signs import find_way, shifted_sign, why_no_shifted_sign
+from litebnn.rewriting.signs import find_way, holds_signs, shifted_sign, why_no_shifted_sign
 from litebnn.rewriting.weights import binary_weights, clamps_no_more, layer_bias, layer_weights, not_float
 
 
@@ -59,7 +59,7 @@ def _phases(size: int, output: int, taps: int, stride: int, padding: int) -> lis
 @each("TRANSPOSE_CONV")
 def split_transposed_convs(graph: Graph, op: Op, notes: Notes) -> bool:
     x = op.input(2)
-    if bits_of(graph, x) is None:
+    if not holds_signs(graph, x):
         way = find_way(graph, op)
         if way is None:  # or not yet
             return False

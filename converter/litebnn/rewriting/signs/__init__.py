@@ -9,6 +9,7 @@ from litebnn.rewriting.signs.find import (
     find_two_levels,
     find_two_values,
 )
+from litebnn.rewriting.signs.moved import bits_of_signs, holds_signs
 from litebnn.rewriting.signs.shifted import ShiftedSign, Way, find_way, shifted_sign, why_no_shifted_sign
 
 __all__ = [
@@ -17,11 +18,13 @@ __all__ = [
     "TwoLevels",
     "TwoValues",
     "Way",
+    "bits_of_signs",
     "find_constant",
     "find_sign",
     "find_two_levels",
     "find_two_values",
     "find_way",
+    "holds_signs",
     "shifted_sign",
     "why_no_shifted_sign",
 ]

@@ -12,10 +12,11 @@ from litebnn.rewriting.int8 import is_quantized, on_grid
 from litebnn.rewriting.match import fused_activation
 from litebnn.rewriting.padding import PADS, constant_padding, layer_padding
 from litebnn.rewriting.signs.find import TwoValues, find_two_values
+from litebnn.rewriting.signs.moved import MOVING
 
 PADDING = (*PADS, "SPACE_TO_BATCH_ND")
 ROUNDING = ("QUANTIZE", "DEQUANTIZE")
-_PASSED = (*PADDING, *ROUNDING, "TRANSPOSE", "MAX_POOL_2D")
+_PASSED = (*PADDING, *ROUNDING, *MOVING, "MAX_POOL_2D")
 _FARTHEST = 5
 
 
