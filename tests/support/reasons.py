@@ -120,7 +120,8 @@ def _is_no_sign(left: Left, reason: str) -> bool:
 
 def _takes_two_others(left: Left, reason: str) -> bool:
     """Whether the input takes two values, and perhaps those that pad it, explicitly or in a space-to-batch; not ±1."""
-    return len(left.values) <= (4 if left.padded else 3) and (left.padded or len(left.values) < 2 or not left.values <= {-1.0, 1.0})
+    are_signs = len(left.values) == 2 and left.values <= {-1.0, 1.0}
+    return len(left.values) <= (4 if left.padded else 3) and (left.padded or not are_signs)
 
 
 def _is_what_it_says(left: Left, reason: str) -> bool:
