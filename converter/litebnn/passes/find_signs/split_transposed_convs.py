@@ -16,7 +16,7 @@ from litebnn.graph import Array, Graph, Op, OpCode, Tensor, builtin_op, constant
 from litebnn.rewriting.build import as_float, derived, like
 from litebnn.rewriting.each import each
 from litebnn.rewriting.int8 import is_quantized, quantize_op
-from litebnn.rewriting.match import fused_activation
+from litebnn.rewriting.match import fused_activation, uniform
 from litebnn.rewriting.notes import Notes
 from litebnn.rewriting.signs import find_way, holds_signs, shifted_sign, why_no_shifted_sign
 from litebnn.rewriting.weights import binary_weights, clamps_no_more, layer_bias, layer_weights, not_float
@@ -72,14 +72,14 @@ def split_transposed_convs(graph: Graph, op: Op, notes: Notes) -> bool:
 
 def _weights_and_bias(graph: Graph, op: Op, x: Tensor) -> tuple[Array, Array] | str:
     """float32 [O, H, W, I] and [O], or why what the op computes is no plain convolution of bits."""
-    weights, sizes, options = layer_weights(graph, op), op.input(0).array, op.options
+    weights, sizes, options = layer_weights(graph, op), _asked_sizes(graph, op), op.options
     if weights is None:
         return not_float(op.input(1))
     if op.output.type != "FLOAT32" and not is_quantized(op.output):
         return f"its output is {op.output.type}"
     if weights.shape[3] != x.channels:
         return f"its filter {list(weights.shape)} is not one for {x.channels} input channels"
-    if sizes is None or min(x.dims[1:]) < 1 or op.output.dims[1:] != (*sizes[1:3], weights.shape[0]):
+    if sizes is None or min(x.dims[1:]) < 1 or op.output.dims[1:] != (*sizes, weights.shape[0]):
         return "its output's size is computed when the model runs"
     if options.stride_h != options.stride_w:
         return f"its strides {options.stride_h} and {options.stride_w} differ, and DEPTH_TO_SPACE has one block size"
@@ -92,6 +92,15 @@ def _weights_and_bias(graph: Graph, op: Op, x: Tensor) -> tuple[Array, Array] | 
         return "its fused activation is not one of ReLU, ReLU6, ReLU1"
     parts = binary_weights(weights)
     return parts if isinstance(parts, str) else (weights, bias)
+
+
+def _asked_sizes(graph: Graph, op: Op) -> list[float | None] | None:
+    """The height and width that the op is to make, beside which the batch may be computed when the model runs."""
+    asked = op.input(0)
+    if asked.array is not None:
+        return list(asked.array[1:3])
+    packed = graph.producer(asked)
+    return [uniform(size) for size in packed.inputs[1:3]] if packed is not None and packed.name == "PACK" else None
 
 
 def _in_floats(graph: Graph, op: Op, notes: Notes) -> tuple[Op, Tensor]:

@@ -178,6 +178,29 @@ def test_two_values_are_binary_where_zeros_around_them_are_among_them(
     assert any("padded with 0, which is neither" in reason for reason in report.layers[0].reasons) == padded
 
 
+@pytest.mark.usefixtures("library")
+@pytest.mark.parametrize("same", [True, False])
+def test_a_batch_that_is_computed_as_the_model_runs(same: bool) -> None:
+    """TensorFlow asks for as many images as the shape of the input has, and for constants beside it."""
+    model = FloatModel()
+    x = model.sign(model.input(1, 5, 4, 32, signature=(-1, 5, 4, 32)))
+    weights = sign_weights(np.random.default_rng(0), 8, 3, 3, 32)
+    shape = model.op("SHAPE", [x], (4,), type="INT32", table="ShapeOptions", out_type=2)
+    bounds = [model.const([bound], np.int32) for bound in (0, 1, 1)]
+    batch = model.op("STRIDED_SLICE", [shape, *bounds], (), type="INT32", shrink_axis_mask=1)
+    sizes = [model.const(size, np.int32) for size in ((10, 8, 8) if same else (11, 9, 8))]
+    asked = model.op("PACK", [batch, *sizes], (4,), type="INT32", table="PackOptions", values_count=4, axis=0)
+    result = model.transposed_conv(x, weights, same=same)
+    model.graph.set_input(model.graph.ops[-1], 0, asked)
+    source = model.finish(result)
+    converted, report = litebnn.convert_tflite(source, return_report=True)
+    assert report.layers[0].binary, str(report)
+    assert {"PACK", "SHAPE"}.isdisjoint(op_names(converted))
+    images = dyadic(np.random.default_rng(1), 3, 5, 4, 32)
+    expected, actual = (litebnn.Interpreter(each).predict(images) for each in (source, converted))
+    np.testing.assert_array_equal(actual, expected)
+
+
 def test_without_a_sign_or_a_known_size_it_stays() -> None:
     model = FloatModel()
     weights = sign_weights(np.random.default_rng(0), 8, 2, 2, 32)
