@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 import stat
 import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO
 
@@ -14,7 +16,8 @@ from litebnn.errors import ConversionError
 MOST_BYTES = 4 << 30
 
 
-def open_file(path: str | os.PathLike[str]) -> BinaryIO:
+@contextmanager
+def open_file(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
     """A file to read, and not what could keep one waiting, such as a pipe.
 
     Raises:
@@ -22,11 +25,10 @@ def open_file(path: str | os.PathLike[str]) -> BinaryIO:
         ConversionError: it is no regular file.
     """
     # Without the flag, opening a pipe waits until something is written.
-    file = open(path, "rb", opener=lambda name, flags: os.open(name, flags | getattr(os, "O_NONBLOCK", 0)))
-    if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
-        file.close()
-        raise ConversionError(f"{os.fspath(path)} is no regular file")
-    return file
+    with open(path, "rb", opener=lambda name, flags: os.open(name, flags | getattr(os, "O_NONBLOCK", 0))) as file:
+        if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+            raise ConversionError(f"{os.fspath(path)} is no regular file")
+        yield file
 
 
 def read_file(path: str | os.PathLike[str]) -> bytes:

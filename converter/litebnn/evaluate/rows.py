@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import os
 import threading
 import zipfile
 import zlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
 import numpy as np
@@ -35,7 +35,7 @@ _open = threading.local()
 
 def reopened(path: str, part: object, start: int, make: Callable[[], R]) -> R:
     """The file that this thread has read last, where it is the same and has not come past `start`; else a new one."""
-    status = os.stat(path)
+    status = Path(path).stat()
     # The workers of a cluster live on when another file takes the place of the one that they have open.
     key = path, part, status.st_ino, status.st_size, status.st_mtime_ns
     former = getattr(_open, "former", None)

@@ -61,7 +61,8 @@ def test_ops_without_a_time_are_named_for_each_board(monkeypatch: pytest.MonkeyP
     missing = "nothing is known of LOCAL_RESPONSE_NORMALIZATION: its time is missing in the sums"
     assert missing in tables.notes(inspection)
     first, *others = inspection.boards
-    rows = [replace(row, seconds={first.name: 1.0} if row.op == "MAX_POOL_2D" else row.seconds) for row in inspection.ops]
+    timed = {first.name: 1.0}
+    rows = [replace(row, seconds=timed if row.op == "MAX_POOL_2D" else row.seconds) for row in inspection.ops]
     lines = tables.notes(replace(inspection, ops=tuple(rows)))
     assert missing in lines
     names = ", ".join(board.name for board in others)
