@@ -5,14 +5,14 @@
 namespace litebnn {
 namespace {
 
-// Values below which another thread costs more than it saves.
-constexpr int64_t kGrainValues = 16384;
+// A value is read from the L2 cache in about so many cycles, and packed meanwhile.
+constexpr double kCyclesPerValue = 0.2;
 
 template <typename Body>
 void ForRows(ThreadPool& pool, int64_t rows, int32_t channels, Body body) {
   // A part that is a multiple of 32 rows long starts at a cache line's start wherever the whole does.
-  const int64_t grain = (kGrainValues / channels + kBitsPerWord) / kBitsPerWord * kBitsPerWord;
-  ParallelFor(pool, rows, grain, [&body](int, int64_t begin, int64_t end) { body(begin, end - begin); });
+  const LoopSize size = {rows, kBitsPerWord, kCyclesPerValue * channels};
+  ParallelFor(pool, size, [&body](int, int64_t begin, int64_t end) { body(begin, end - begin); });
 }
 
 }  // namespace

@@ -7,8 +7,8 @@
 namespace litebnn {
 namespace {
 
-// Values below which another thread costs more than it saves.
-constexpr int64_t kGrain = 16384;
+// What a value of a window takes about, float or word, and beside them a window.
+constexpr double kCyclesPerValue = 0.2, kCyclesPerWindow = 10;
 
 // The taps of one output pixel that are inside of the input.
 struct Window {
@@ -20,8 +20,9 @@ struct Window {
 // Calls visit(window) for every output pixel, on all threads.
 template <typename Visit>
 void ForEachWindow(ThreadPool& pool, const MaxPool2dGeometry& g, Visit visit) {
-  const int64_t grain = 1 + kGrain / (int64_t{g.output_width} * g.channels);
-  ParallelFor(pool, int64_t{g.batch} * g.output_height, grain, [&](int, int64_t begin, int64_t end) {
+  const double values = static_cast<double>(g.filter_height) * g.filter_width * g.channels;
+  const double cycles = g.output_width * (kCyclesPerWindow + kCyclesPerValue * values);
+  ParallelFor(pool, {int64_t{g.batch} * g.output_height, 1, cycles}, [&](int, int64_t begin, int64_t end) {
     for (int64_t row = begin; row < end; ++row) {
       const int64_t image = row / g.output_height;
       const int64_t top = row % g.output_height * g.stride_height - g.pad_top;

@@ -12,6 +12,9 @@
 namespace litebnn {
 namespace {
 
+// What an output, and the bytes of the frame, take about beside the multiply-adds.
+constexpr double kCyclesPerOutput = 0.5, kCyclesPerStagedByte = 0.06;
+
 size_t OutputPixelBytes(const Bconv2dSpec& spec) {
   const bool is_bits = spec.output_type == Bconv2dOutputType::kBitpacked;
   const auto values = static_cast<size_t>(is_bits ? PackedWords(spec.channels_out) : spec.channels_out);
@@ -54,20 +57,21 @@ class LoweredBconv2d final : public Bconv2d {
     const int64_t pixels = int64_t{geometry_.output_height} * geometry_.output_width;
     const int64_t image_words =
         int64_t{geometry_.input_height} * geometry_.input_width * PackedWords(spec_.channels_in);
-    const Schedule schedule(isa_, spec_, filter_, pixels, pool.num_threads());
+    const Schedule schedule(isa_, spec_, filter_, geometry_, pool.num_threads());
+    const LoopSize parts = {schedule.count(), schedule.grain(), Cycles(pixels) / static_cast<double>(schedule.count())};
     auto* const frame = static_cast<uint8_t*>(workspace);
     uint8_t* const scratch = frame + frame_.FrameBytes();
     auto* image_output = static_cast<uint8_t*>(output);
     for (int32_t image = 0; image < geometry_.batch; ++image, input += image_words) {
       if (!frame_.in_place) {
-        ParallelFor(pool, frame_.height, 1,
-                    [&](int, int64_t begin, int64_t end) { frame_.StageRows(input, begin, end, frame); });
+        const LoopSize rows = {frame_.height, 1, kCyclesPerStagedByte * static_cast<double>(frame_.RowBytes())};
+        ParallelFor(pool, rows, [&](int, int64_t begin, int64_t end) { frame_.StageRows(input, begin, end, frame); });
       }
       BconvTask image_task = task_;
       image_task.input = frame_.in_place ? reinterpret_cast<const uint8_t*>(input) : frame;
       image_task.output = image_output;
       image_task.addend = addend;
-      ParallelFor(pool, schedule.count(), schedule.grain(), [&](int thread, int64_t begin, int64_t end) {
+      ParallelFor(pool, parts, [&](int thread, int64_t begin, int64_t end) {
         schedule.ForEachPart(begin, end, [&](const Part& part) {
           BconvTask task = GroupTask(image_task, part.group);
           task.scratch = scratch + static_cast<size_t>(thread) * ThreadScratchBytes();
@@ -80,6 +84,11 @@ class LoweredBconv2d final : public Bconv2d {
   }
 
  private:
+  // What the pixels of an image take about, of one core.
+  double Cycles(int64_t pixels) const {
+    const double outputs = static_cast<double>(pixels) * spec_.channels_out;
+    return outputs * (filter_.depth / isa_.macs_per_cycle + kCyclesPerOutput);
+  }
   bool CorrectsPadding() const { return spec_.zero_padding && frame_.has_padding; }
   size_t ThreadScratchBytes() const {
     return isa_.scratch_bytes == nullptr ? 0 : AlignUp(isa_.scratch_bytes(filter_.words));

@@ -1,29 +1,47 @@
 #include "kernels/bconv2d/schedule.h"
 
+#include <numeric>
+
 namespace litebnn {
 namespace {
 
+// Parts of the image are so large, as windows beside and below each other share what is worked out for them.
+constexpr int64_t kPartsOfThread = 2;
+
+int64_t CeilDivide(int64_t a, int64_t b) { return (a + b - 1) / b; }
+
+// Pixels that stay together as a thread computes them: whole tiles in whole rows of output.
+int64_t PixelGrain(const Isa& isa, const Bconv2dGeometry& geometry, int num_threads) {
+  const int64_t pixels = int64_t{geometry.output_height} * geometry.output_width;
+  const int64_t rows =
+      geometry.output_height == 1 ? isa.tile_pixels : std::lcm<int64_t>(isa.tile_pixels, geometry.output_width);
+  return CeilDivide(CeilDivide(pixels, kPartsOfThread * num_threads), rows) * rows;
+}
+
 // The part of all work that the busiest of the threads has.
 double LongestShare(int64_t count, int64_t grain, int num_threads) {
-  const int64_t grains = (count + grain - 1) / grain;
-  return static_cast<double>((grains + num_threads - 1) / num_threads * grain) / static_cast<double>(count);
+  return static_cast<double>(CeilDivide(CeilDivide(count, grain), num_threads) * grain) / static_cast<double>(count);
 }
 
 }  // namespace
 
-Schedule::Schedule(const Isa& isa, const Bconv2dSpec& spec, const PackedFilter& filter, int64_t pixels, int num_threads)
-    : pixels_(pixels),
+Schedule::Schedule(const Isa& isa, const Bconv2dSpec& spec, const PackedFilter& filter, const Bconv2dGeometry& geometry,
+                   int num_threads)
+    : pixels_(int64_t{geometry.output_height} * geometry.output_width),
+      grain_(PixelGrain(isa, geometry, num_threads)),
       groups_(spec.groups),
       group_channels_(filter.group_channels),
       tiles_in_group_(filter.padded_channels / isa.tile_channels),
-      tile_channels_(isa.tile_channels),
-      tile_pixels_(isa.tile_pixels) {
+      tile_channels_(isa.tile_channels) {
   // Groups may share a word of packed output, which one thread has to write.
   const bool words_are_shared =
       spec.output_type == Bconv2dOutputType::kBitpacked && groups_ > 1 && group_channels_ % kBitsPerWord != 0;
-  // Channels only where that splits clearly more evenly, as then each thread goes through the whole input.
-  by_channels_ = !words_are_shared && LongestShare(int64_t{tiles_in_group_} * groups_, 1, num_threads) <
-                                          0.9 * LongestShare(pixels, tile_pixels_, num_threads);
+  // Channels only where that splits clearly more evenly, as then each part goes through the whole input; there is one
+  // for each thread.
+  const int64_t tiles = int64_t{tiles_in_group_} * groups_;
+  by_channels_ = !words_are_shared &&
+                 LongestShare(tiles, 1, num_threads) < 0.9 * LongestShare(pixels_, isa.tile_pixels, num_threads);
+  if (by_channels_) grain_ = CeilDivide(tiles, num_threads);
 }
 
 }  // namespace litebnn

@@ -16,11 +16,12 @@ struct Part {
 
 class Schedule {
  public:
-  Schedule(const Isa& isa, const Bconv2dSpec& spec, const PackedFilter& filter, int64_t pixels, int num_threads);
+  Schedule(const Isa& isa, const Bconv2dSpec& spec, const PackedFilter& filter, const Bconv2dGeometry& geometry,
+           int num_threads);
 
   // Threads share units [0, count()), by parts of a multiple of grain().
   int64_t count() const { return by_channels_ ? int64_t{tiles_in_group_} * groups_ : pixels_; }
-  int64_t grain() const { return by_channels_ ? 1 : tile_pixels_; }
+  int64_t grain() const { return grain_; }
 
   // Calls visit(part) for what units [begin, end) consist of.
   template <typename Visit>
@@ -42,8 +43,8 @@ class Schedule {
     return channel < group_channels_ ? static_cast<int32_t>(channel) : group_channels_;
   }
 
-  int64_t pixels_;
-  int32_t groups_, group_channels_, tiles_in_group_, tile_channels_, tile_pixels_;
+  int64_t pixels_, grain_;
+  int32_t groups_, group_channels_, tiles_in_group_, tile_channels_;
   bool by_channels_;
 };
 

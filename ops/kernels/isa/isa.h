@@ -69,6 +69,8 @@ struct Isa {
   void (*max_window)(const FloatWindow& window, float floor, float* output);
 
   int32_t tile_pixels, tile_channels;
+  // Binary multiply-adds that bconv's inner loop does in a cycle, on a core that it is for: threads share work by it.
+  double macs_per_cycle;
   // The size of a staged tap, and how `taps` of them become staged ones: null where words stay as they are. What is
   // staged of zeros is zeros.
   size_t (*staged_bytes)(int32_t tap_words) = nullptr;

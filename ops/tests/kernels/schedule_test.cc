@@ -8,6 +8,13 @@
 namespace litebnn {
 namespace {
 
+Bconv2dGeometry Image(int32_t height, int32_t width) {
+  Bconv2dGeometry geometry = {};
+  geometry.output_height = height;
+  geometry.output_width = width;
+  return geometry;
+}
+
 struct Case {
   Bconv2dSpec spec = {};
   PackedFilter filter;
@@ -18,7 +25,7 @@ struct Case {
     const int32_t tile = kPortableIsa.tile_channels;
     filter.padded_channels = (group_channels + tile - 1) / tile * tile;
   }
-  Schedule For(int64_t pixels, int threads) const { return {kPortableIsa, spec, filter, pixels, threads}; }
+  Schedule For(int32_t pixels, int threads) const { return {kPortableIsa, spec, filter, Image(1, pixels), threads}; }
 };
 
 TEST(Schedule, OneThreadHasAllPixels) { EXPECT_EQ(Case(1, 64).For(49, 1).count(), 49); }
@@ -27,6 +34,8 @@ TEST(Schedule, ChannelsAreSharedWherePixelsDoNotSplit) {
   const Schedule schedule = Case(1, 128).For(1, 4);
   EXPECT_EQ(schedule.count(), 4);
   EXPECT_EQ(schedule.grain(), 1);
+  // Each thread goes through the whole input once.
+  EXPECT_EQ(Case(1, 128).For(1, 2).grain(), 2);
   EXPECT_EQ(Case(1, 128).For(400, 4).count(), 400);
 }
 
@@ -35,9 +44,18 @@ TEST(Schedule, PixelsSplitByTilesOnly) {
   isa.tile_pixels = 8;
   const Case c(1, 128);
   // Two threads would have a tile of pixels each, and two nothing to do.
-  EXPECT_EQ(Schedule(isa, c.spec, c.filter, 16, 4).count(), 4);
-  EXPECT_EQ(Schedule(isa, c.spec, c.filter, 32, 4).count(), 32);
-  EXPECT_EQ(Schedule(isa, c.spec, c.filter, 32, 4).grain(), 8);
+  EXPECT_EQ(Schedule(isa, c.spec, c.filter, Image(1, 16), 4).count(), 4);
+  EXPECT_EQ(Schedule(isa, c.spec, c.filter, Image(1, 32), 4).count(), 32);
+  EXPECT_EQ(Schedule(isa, c.spec, c.filter, Image(1, 32), 4).grain(), 8);
+}
+
+TEST(Schedule, RowsStayTogether) {
+  Isa isa = kPortableIsa;
+  isa.tile_pixels = 4;
+  const Case c(1, 128);
+  // Two parts for each thread, of 14 rows, and of 4 as 14 pixels are no whole tiles.
+  EXPECT_EQ(Schedule(isa, c.spec, c.filter, Image(56, 56), 2).grain(), 14 * 56);
+  EXPECT_EQ(Schedule(isa, c.spec, c.filter, Image(14, 14), 2).grain(), 4 * 14);
 }
 
 TEST(Schedule, GroupsThatShareAWordOfOutputAreOneThreads) {
@@ -54,7 +72,7 @@ TEST(Schedule, GroupsThatShareAWordOfOutputAreOneThreads) {
 TEST(Schedule, PartsCoverEverythingOnce) {
   for (int32_t groups : {1, 3}) {
     for (int32_t channels : {7, 64, 100}) {
-      for (int64_t pixels : {1, 5, 50}) {
+      for (int32_t pixels : {1, 5, 50}) {
         const Schedule schedule = Case(groups, channels).For(pixels, 4);
         for (int64_t step : {1, 2, 3, 1000}) {
           std::set<std::tuple<int32_t, int64_t, int32_t>> seen;

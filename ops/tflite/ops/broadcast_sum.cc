@@ -5,8 +5,9 @@
 namespace litebnn {
 namespace {
 
-// Values below which another thread costs more than it saves.
-constexpr int64_t kGrain = 16384;
+// A sum takes about so much, and a cache line of them is for one thread to write.
+constexpr double kCyclesPerSum = 0.5;
+constexpr int64_t kGrain = 16;
 
 // Dimension `i` from the last, 1 beyond the first.
 int32_t SizeFromBack(const std::vector<int32_t>& shape, size_t i) {
@@ -52,7 +53,7 @@ void BroadcastSum::Run(ThreadPool& pool, const float* first, const float* second
   };
   Task task = {axes_, first, second, rectify, sum};
   pool.ParallelFor(
-      values_, kGrain,
+      {values_, kGrain, kCyclesPerSum},
       [](void* context, int, int64_t begin, int64_t end) {
         const Task& t = *static_cast<Task*>(context);
         const Axis& row = t.axes[0];

@@ -278,6 +278,7 @@ const Isa kAvx2Isa = {
     .max_window = MaxWindow<EightLanes>,
     .tile_pixels = 2,
     .tile_channels = kTileChannels,
+    .macs_per_cycle = 330,
     .packed_weights_bytes = PackedWeightsBytes,
     .pack_weights = PackWeights<VectorOrder>,
     .scratch_bytes = ScratchBytes,

@@ -159,6 +159,7 @@ const Isa kAvx512Isa = {
     .max_window = MaxWindow<SixteenLanes>,
     .tile_pixels = kTilePixels,
     .tile_channels = kTileChannels,
+    .macs_per_cycle = 340,
     .packed_weights_bytes = Weights::PackedBytes,
     .pack_weights = Weights::Pack,
     .bconv = Bconv,

@@ -291,6 +291,7 @@ const Isa kAvx512VbmiIsa = {
     .max_window = MaxWindow<SixteenLanes>,
     .tile_pixels = kLanePixels,
     .tile_channels = kVectorChannels,
+    .macs_per_cycle = 600,
     .staged_bytes = StagedBytes,
     .stage = Stage,
     .packed_weights_bytes = PackedWeightsBytes,

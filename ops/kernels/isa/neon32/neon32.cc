@@ -204,6 +204,7 @@ const Isa kNeon32Isa = {
     .max_window = MaxWindow<FourLanes>,
     .tile_pixels = kTilePixels,
     .tile_channels = kTileChannels,
+    .macs_per_cycle = 30,
     .packed_weights_bytes = Weights::PackedBytes,
     .pack_weights = Weights::Pack,
     .bconv = Bconv,

@@ -292,6 +292,7 @@ constexpr Isa Neon64(const char* name, decltype(Isa::bconv) bconv, decltype(Isa:
       .max_window = MaxWindow<FourLanes>,
       .tile_pixels = kTilePixels,
       .tile_channels = kTileChannels,
+      .macs_per_cycle = 85,
       .staged_bytes = StagedBytes,
       .stage = Stage,
       .stages_pixels = true,

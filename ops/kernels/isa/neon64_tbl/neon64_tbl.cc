@@ -345,6 +345,7 @@ const Isa kNeon64TblIsa = {
     .max_window = MaxWindow<FourLanes>,
     .tile_pixels = 2,
     .tile_channels = kTileChannels,
+    .macs_per_cycle = 119,
     .packed_weights_bytes = PackedWeightsBytes,
     .pack_weights = PackWeights<ChannelOrder>,
     .scratch_bytes = ScratchBytes,

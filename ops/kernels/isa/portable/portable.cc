@@ -60,6 +60,7 @@ const Isa kPortableIsa = {
     .max_window = MaxWindow<OneLane>,
     .tile_pixels = 1,
     .tile_channels = kTileChannels,
+    .macs_per_cycle = 16,
     .packed_weights_bytes = Weights::PackedBytes,
     .pack_weights = Weights::Pack,
     .bconv = Bconv,

@@ -92,6 +92,7 @@ const Isa kSme2Isa = {
     .max_window = MaxWindow<FourLanes>,
     .tile_pixels = kTilePixels,
     .tile_channels = kTileChannels,
+    .macs_per_cycle = 1000,
     .packed_weights_bytes = Weights::PackedBytes,
     .pack_weights = Weights::Pack,
     .scratch_bytes = ScratchBytes,
