@@ -170,6 +170,23 @@ def _two_convs(draw: Draw, model: FloatModel, rng: np.random.Generator, x: Tenso
     return model.op("CONCATENATION", [a, b], dims, axis=3, fused_activation_function=0)
 
 
+def _dense_block(draw: Draw, model: FloatModel, rng: np.random.Generator, x: Tensor) -> Tensor:
+    """Layers whose outputs go beside their inputs, or are added to the last channels of these."""
+    for _ in range(draw(st.integers(1, 3))):
+        channels = draw(st.sampled_from([32, 32, 64, 8]))
+        y = sign_of(draw, model, after(draw, model, rng, x))
+        y = model.conv(y, sign_weights(rng, channels, 3, 3, x.channels), same=True)
+        y = after(draw, model, rng, y)
+        front = x.channels - channels
+        if front > 0 and draw(st.booleans()):
+            pads = model.const([(0, 0), (0, 0), (0, 0), (front, 0)], np.int32)
+            x = model.elementwise("ADD", x, model.op("PAD", [y, pads], x.dims))
+        else:
+            dims = (*x.dims[:3], x.channels + channels)
+            x = model.op("CONCATENATION", [x, y], dims, axis=3, fused_activation_function=0)
+    return x
+
+
 def _depthwise_conv(draw: Draw, model: FloatModel, rng: np.random.Generator, x: Tensor) -> Tensor:
     return model.op(
         "DEPTHWISE_CONV_2D",
@@ -287,6 +304,7 @@ def graphs(draw: Draw, most_stages: int = 3) -> Case:
             x = after(draw, model, rng, x)
         x = _in_channels_first(draw, model, rng, x) if draw(st.integers(0, 5)) == 0 else x
         x = _conv(draw, model, rng, x)
+        x = _dense_block(draw, model, rng, x) if draw(st.integers(0, 5)) == 0 else x
         x = _in_channels_first(draw, model, rng, x) if draw(st.integers(0, 5)) == 0 else x
         if draw(st.booleans()):
             x = after(draw, model, rng, x)

@@ -35,12 +35,16 @@ from litebnn.passes.find_signs.transpose_first import transpose_first
 from litebnn.passes.for_larq.lower_explicit_padding import lower_explicit_padding
 from litebnn.passes.for_larq.split_zero_padded_outputs import split_zero_padded_outputs
 from litebnn.passes.fuse.activate_before_maxpool import activate_before_maxpool
+from litebnn.passes.fuse.add_before_concatenation import add_before_concatenation
+from litebnn.passes.fuse.flatten_concatenations import flatten_concatenations
 from litebnn.passes.fuse.fuse_post_activation import fuse_post_activation
 from litebnn.passes.fuse.merge_signs import merge_signs
+from litebnn.passes.fuse.merge_split_convs import merge_split_convs
 from litebnn.passes.fuse.move_interleaving import move_interleaving
 from litebnn.passes.fuse.move_reshapes import move_reshapes
 from litebnn.passes.fuse.pack_outputs import pack_outputs
 from litebnn.passes.fuse.prelu_before_sign import prelu_before_sign
+from litebnn.passes.fuse.sign_before_concatenation import sign_before_concatenation
 from litebnn.passes.fuse.sign_before_maxpool import sign_before_maxpool
 from litebnn.passes.fuse.sign_before_quantize import sign_before_quantize
 from litebnn.passes.fuse.simplify_affine_before_sign import simplify_affine_before_sign
@@ -119,6 +123,10 @@ PHASES: dict[str, tuple[Pass, ...]] = {
         sign_before_quantize,
         pack_outputs,
         simplify_affine_before_sign,
+        add_before_concatenation,
+        flatten_concatenations,
+        sign_before_concatenation,
+        merge_split_convs,
         remove_dead_ops,
     ),
     "int8": (

@@ -1,0 +1,51 @@
+"""ADD of a concatenation of channels and what PAD has put zeros beside -> ADD of the part that the zeros do not reach.
+
+The other channels add nothing. They keep the sign of a zero, which the ADD would lose, and no sign or number tells.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from litebnn.graph import Graph, Op, Tensor, builtin_op
+from litebnn.rewriting.build import derived, like
+from litebnn.rewriting.concatenation import concatenation_of, parts_of
+from litebnn.rewriting.each import each
+from litebnn.rewriting.match import fused_activation, uniform
+from litebnn.rewriting.notes import Notes
+
+
+@each("ADD")
+def add_before_concatenation(graph: Graph, op: Op, notes: Notes) -> bool:
+    if fused_activation(op) != 0:
+        return False
+    for whole, padded in (op.inputs, op.inputs[::-1]):
+        if whole is None or padded is None or whole.dims != padded.dims:
+            continue
+        parts, addend = parts_of(graph, whole), _padded(graph, padded)
+        if addend is None:
+            continue
+        tensor, first_channel = addend
+        firsts = np.cumsum([0, *(part.channels for part in parts)])
+        places = [i for i, part in enumerate(parts) if firsts[i] == first_channel and part.dims == tensor.dims]
+        if places:
+            [place] = places
+            total = like(tensor, derived(op.output.name, "/part"))
+            graph.insert(builtin_op("ADD", [parts[place], tensor], total), before=op)
+            parts[place] = total
+            graph.replace(op, concatenation_of(parts, op.output))
+            return True
+    return False
+
+
+def _padded(graph: Graph, tensor: Tensor) -> tuple[Tensor, int] | None:
+    """What a PAD has put channels of zeros before and behind, and how many before."""
+    pad = graph.producer(tensor)
+    if pad is None or pad.name not in ("PAD", "PADV2") or (pad.name == "PADV2" and uniform(pad.input(2)) != 0):
+        return None
+    amounts, source = pad.input(1).array, pad.input(0)
+    if amounts is None or amounts.shape != (len(source.dims), 2) or np.any(amounts[:-1] != 0):
+        return None
+    before, behind = (int(amount) for amount in amounts[-1])
+    fits = min(before, behind) >= 0 and before + source.channels + behind == tensor.channels
+    return (source, before) if fits and source.type == "FLOAT32" and source.channels > 0 else None

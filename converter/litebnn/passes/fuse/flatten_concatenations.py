@@ -1,0 +1,18 @@
+"""A concatenation of channels of concatenations -> one of their parts, so that what lies between need not be made."""
+
+from __future__ import annotations
+
+from litebnn.graph import Graph, Op
+from litebnn.rewriting.concatenation import MOST_PARTS, concatenation_of, parts_of
+from litebnn.rewriting.each import each
+from litebnn.rewriting.notes import Notes
+
+
+@each("CONCATENATION")
+def flatten_concatenations(graph: Graph, op: Op, notes: Notes) -> bool:
+    parts = parts_of(graph, op.output)
+    flat = [inner for part in parts for inner in parts_of(graph, part) or [part]]
+    if not len(parts) < len(flat) <= MOST_PARTS:
+        return False
+    graph.replace(op, concatenation_of(flat, op.output))
+    return True

@@ -1,0 +1,58 @@
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from litebnn.graph import Op, Tensor
+from litebnn.passes.fuse.merge_split_convs import merge_split_convs
+from litebnn.passes.tidy.remove_dead_ops import remove_dead_ops
+from litebnn.rewriting.build import like
+from tests.support.float_models import FloatModel, assert_same_values, dyadic, op_names, rewritten
+
+PASSES = (merge_split_convs, remove_dead_ops)
+
+
+def split(model: FloatModel, x: Tensor, count: int, axis: int) -> list[Tensor]:
+    dims = list(x.dims)
+    dims[axis] //= count
+    first = model.op("SPLIT", [model.const(axis, np.int32), x], dims, table="SplitOptions", num_splits=count)
+    [op] = [op for op in model.graph.ops if first in op.outputs]
+    assert isinstance(op, Op)
+    op.outputs += [like(first, f"part {i}") for i in range(1, count)]
+    model.graph.replace(op, Op(op.code, op.inputs, op.outputs, op.options))
+    return op.outputs
+
+
+def split_convs(
+    groups: int = 4, axis: int = 3, order: int = 1, activation: str = "none", stride: tuple[int, int] = (1, 1)
+) -> bytes:
+    model, rng = FloatModel(), np.random.default_rng(groups)
+    parts = split(model, model.input(1, 8, 7, 4 * groups), groups, axis)
+    convs = [
+        model.conv(
+            part,
+            dyadic(rng, 5, 3, 3, part.channels),
+            dyadic(rng, 5),
+            same=True,
+            stride=stride,
+            activation=activation if i == 0 else "none",
+        )
+        for i, part in enumerate(parts)
+    ]
+    dims = (*convs[0].dims[:3], 5 * groups)
+    return model.finish(model.op("CONCATENATION", convs[::order], dims, axis=3, fused_activation_function=0))
+
+
+@pytest.mark.usefixtures("library")
+@settings(max_examples=10)
+@given(st.integers(2, 5), st.sampled_from([(1, 1), (2, 1)]), st.sampled_from([3, -1]))
+def test_convolutions_of_the_parts_are_one_with_groups(groups: int, stride: tuple[int, int], axis: int) -> None:
+    source = split_convs(groups, axis, stride=stride)
+    result = rewritten(source, *PASSES)
+    assert op_names(result) == ["CONV_2D"]
+    assert_same_values(source, result)
+
+
+def test_other_splits_orders_and_options_stay() -> None:
+    for source in (split_convs(axis=1), split_convs(order=-1), split_convs(activation="relu")):
+        assert op_names(rewritten(source, *PASSES))[-1] == "CONCATENATION"
