@@ -127,6 +127,7 @@ def compare(context: Context, frameworks: str = "", mnist: str = "", epochs: str
         "peer": "also time Larq Compute Engine, in build/peer-venv",
         "threads": "threads to run on",
         "model": "network of larq-zoo, its files in build/zoo (bench/zoo/make_models.py)",
+        "zoo": "instead measure all networks of larq-zoo that are in build/zoo, beside what they cannot be faster than",
         "rules": "instead measure what each rule for models costs, and write docs/rules-for-models.md",
         "costs": "instead measure what ops cost, which inspect estimates times from",
     }
@@ -137,6 +138,7 @@ def bench(
     peer: bool = False,
     threads: int = 1,
     model: str = "QuickNet",
+    zoo: bool = False,
     rules: bool = False,
     costs: bool = False,
 ) -> None:
@@ -148,6 +150,10 @@ def bench(
     if costs:
         build(context)
         _python("-m", "bench.costs")
+        return
+    if zoo:
+        build(context)
+        _python("-m", "bench.zoo", target=target)
         return
     if target != "host":
         _python("-m", "bench.kernels", target=target, model=model)

@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 from types import SimpleNamespace
 
+import numpy as np
 import pytest
 
 import bench.zoo
@@ -15,6 +16,9 @@ from bench.kernels import model
 from bench.layers import __main__ as layers
 from bench.models import __main__ as models
 from litebnn.benchmark import LARQ, LARQ_DEFAULT, LITEBNN, XNNPACK, Contender, Measurement
+from litebnn.convert import convert_tflite
+from litebnn.runtime import Interpreter
+from tests.support.float_models import FloatModel, dyadic, op_names, sign_weights
 from toolchains.compilers import find_gcc
 from toolchains.emulate import emulator
 from toolchains.targets import ROOT, ToolkitError, find_target
@@ -158,6 +162,55 @@ def test_kinds_are_runtimes(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> 
     for kind, runtime in (("lce-best", LARQ), ("lce-default", LARQ_DEFAULT)):
         expected = Contender(tmp_path / "lce", runtime, 1, python=str(bench.zoo.PEER_PYTHON))
         assert models.contender(kind, "QuickNet", 1) == expected
+
+
+@pytest.mark.usefixtures("library")
+def test_the_floor_has_the_float_layers_alone() -> None:
+    from bench.zoo.floor import float_layers
+
+    rng = np.random.default_rng(0)
+    model = FloatModel()
+    x = model.conv(model.input(1, 8, 8, 3), dyadic(rng, 32, 3, 3, 3), stride=(2, 2), same=True, activation="relu")
+    x = model.conv(model.elementwise("ADD", x, x), dyadic(rng, 32, 1, 1, 32))
+    x = model.conv(model.sign(x), sign_weights(rng, 8, 3, 3, 32), same=True)
+    x = model.dense(model.reshape(x, 1, 128), dyadic(rng, 5, 128))
+    layers = float_layers(convert_tflite(model.finish(x)))
+    assert op_names(layers) == ["CONV_2D", "CONV_2D", "FULLY_CONNECTED"]
+    interpreter = Interpreter(layers)
+    assert [shape[-1] for shape in interpreter.input_shapes] == [3, 32, 128]
+    shapes = [output.shape for output in interpreter.predict([np.zeros(s, "f4") for s in interpreter.input_shapes])]
+    assert shapes == [(1, 4, 4, 32), (1, 4, 4, 32), (1, 5)]
+
+
+def test_the_zoo_is_a_table(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    from bench.zoo import __main__ as zoo
+
+    def measure(contenders: list[Contender], **options: object) -> list[Measurement]:
+        seconds = {"A.litebnn.tflite": 2e-3, "A.float.tflite": 30e-3, "A.lce.tflite": 9e-3, "A.floor.tflite": 1e-3}
+        return [
+            Measurement(each, 1, 0.0, {50: seconds[each.model.name]}, 0.0, 0, 0, ())  # a line's worth of figures
+            for each in contenders
+        ]
+
+    for form in ("float", "litebnn", "floor"):
+        (tmp_path / f"A.{form}.tflite").touch()
+    monkeypatch.setattr(zoo, "measure", measure)
+    monkeypatch.setattr(zoo, "prepare", lambda name: 3_000_000)
+    monkeypatch.setattr(zoo, "inner_loop_speed", lambda: 5e9)
+    monkeypatch.setattr(zoo, "ZOO", tmp_path)
+    monkeypatch.setattr(bench.zoo, "ZOO", tmp_path)
+    monkeypatch.setattr(zoo, "PEER_PYTHON", Path(sys.executable))
+    zoo.measure_all([], "host", 1, tmp_path / "zoo.json")
+    assert capsys.readouterr().out.splitlines()[-1] == "| A | 2.00 | – | 30.00 | 1.60 | 1.25 | – | 15.0 |"
+    (tmp_path / "A.lce.tflite").touch()
+    zoo.measure_all(["A"], "host", 1, tmp_path / "zoo.json")
+    assert capsys.readouterr().out.splitlines()[-1] == "| A | 2.00 | 9.00 | 30.00 | 1.60 | 1.25 | 4.5 | 15.0 |"
+    assert json.loads((tmp_path / "zoo.json").read_text())["models"]["A"]["floor"] == pytest.approx(1.6)
+    monkeypatch.setattr(zoo, "ZOO", tmp_path / "empty")
+    with pytest.raises(ToolkitError, match=r"there is no network in .*empty: bench/zoo/make_models.py writes them"):
+        zoo.measure_all([], "host", 1)
 
 
 def test_the_chart_is_that_of_the_measured_times(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -199,8 +199,8 @@ def benchmark_model(target: Target) -> Path:
     return folder / "examples" / "benchmark_model"
 
 
-def count_network(target: Target, isa: str, model: bytes) -> int:
-    """Instructions of one inference of a network.
+def count_network(target: Target, isa: str, model: bytes, *, delegated: bool = True) -> int:
+    """Instructions of one inference of a network, with litebnn's delegate or without.
 
     Raises:
         ToolkitError: there is no runtime that an emulator with plugins can run, or the build failed.
@@ -209,11 +209,14 @@ def count_network(target: Target, isa: str, model: bytes) -> int:
         file.write(model)
         file.flush()
         library = FOLDER / target.name / LIBRARY
-        return _count_inference(Counter(target, isa), benchmark_model(target), library, Path(file.name))
+        return _count_inference(
+            Counter(target, isa), benchmark_model(target), library if delegated else None, Path(file.name)
+        )
 
 
-def _count_inference(counter: Counter, program: Path, library: Path, model: Path) -> int:
-    options = [f"--graph={model}", "--use_xnnpack=1", f"--external_delegate_path={library}", "--warmup_runs=1"]
+def _count_inference(counter: Counter, program: Path, library: Path | None, model: Path) -> int:
+    options = [f"--graph={model}", "--use_xnnpack=1", "--warmup_runs=1"]
+    options += [] if library is None else [f"--external_delegate_path={library}"]
 
     def command(runs: int) -> Command:
         return [program, *options, f"--num_runs={runs}"]

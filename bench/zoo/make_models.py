@@ -27,11 +27,15 @@ MODELS = {
     "QuickNetLarge": lqz.sota.QuickNetLarge,
     "BinaryAlexNet": lqz.literature.BinaryAlexNet,
     "XNORNet": lqz.literature.XNORNet,
-    "BiRealNet": lqz.literature.BiRealNet,
-    "BinaryDenseNet28": lqz.literature.BinaryDenseNet28,
-    "MeliusNet22": lqz.literature.MeliusNet22,
-    "RealToBinaryNet": lqz.literature.RealToBinaryNet,
     "DoReFaNet": lqz.literature.DoReFaNet,
+    "BiRealNet": lqz.literature.BiRealNet,
+    "BinaryResNetE18": lqz.literature.BinaryResNetE18,
+    "RealToBinaryNet": lqz.literature.RealToBinaryNet,
+    "BinaryDenseNet28": lqz.literature.BinaryDenseNet28,
+    "BinaryDenseNet37": lqz.literature.BinaryDenseNet37,
+    "BinaryDenseNet37Dilated": lqz.literature.BinaryDenseNet37Dilated,
+    "BinaryDenseNet45": lqz.literature.BinaryDenseNet45,
+    "MeliusNet22": lqz.literature.MeliusNet22,
 }
 NEGATIVE_SCALES = 0.1  # the share of the batch norms' scales that are negative
 
