@@ -4,6 +4,7 @@ import json
 import re
 import subprocess
 import sys
+from collections.abc import Iterable
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -227,3 +228,20 @@ def test_the_chart_is_that_of_the_measured_times(tmp_path: Path, monkeypatch: py
     for light, dark in chart.COLOURS.values():
         assert f"{light}" in svg.partition("</style>")[2]
         assert f"{dark}!important" in svg.partition("</style>")[0]
+
+
+def test_what_is_timed_here_is_counted_for_boards() -> None:
+    """An op of a kind that a board has no costs of would be missing in the sum of its network."""
+    pytest.importorskip("scipy", reason="pip install scipy")
+    from bench.costs.boards import COUNTED, own_ops
+    from bench.costs.fit import works_of
+    from bench.costs.suite import binary_networks, other_networks
+    from litebnn.report.costs import boards
+
+    def kinds(networks: Iterable[bytes]) -> set[str]:
+        return {work.kind for network in networks for work in works_of(network, boards()[-1])[0]}
+
+    others, own = dict(other_networks()), dict(binary_networks())
+    timed = kinds([*others.values(), *own.values()])
+    assert {"transposed conv int8", "int8 and back", "LceDequantize", "max_pool of litebnn"} <= timed
+    assert kinds([*(others[name] for name in COUNTED), *own_ops().values()]) == timed - {"LceBconv2d"}

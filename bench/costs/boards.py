@@ -79,7 +79,13 @@ COUNTED = (
     *("conv int8 1x1 14x14x256", "conv int8 3x3 14x14x128", "conv int8 1x1 28x28x64", "conv int8 3x3 / 2 224x224x3-16"),
     *("dense float 512-1000", "dense float 1024-1000", "dense int8 512-1000", "dense int8 1024-1000"),
     *("depthwise float 56x56x64 / 2", "depthwise float 28x28x128 / 2", "depthwise float 14x14x256 / 1"),
-    *("depthwise int8 56x56x64 / 2", "depthwise int8 14x14x256 / 1", "ADD 28x28x128", "MUL 14x14x256", "ADD 7x7x512"),
+    *("depthwise int8 56x56x64 / 2", "depthwise int8 28x28x128 / 2", "depthwise int8 14x14x256 / 1"),
+    *("depthwise float 7x7x512 / 1", "depthwise int8 7x7x512 / 1", "matmul 512-512"),
+    *("transposed float 2x2 / 2 8x8x512-256", "transposed float 3x3 / 2 7x7x256-256"),
+    *("transposed float 8x8 / 4 16x16x64-21", "transposed int8 2x2 / 2 8x8x512-256"),
+    *("transposed int8 3x3 / 2 7x7x256-256", "transposed int8 8x8 / 4 16x16x64-21"),
+    *("QUANTIZE 28x28x128", "QUANTIZE 7x7x512", "DEQUANTIZE 28x28x128", "DEQUANTIZE 14x14x256"),
+    *("SIGN 28x28x128", "SIGN 14x14x256", "ADD 28x28x128", "MUL 14x14x256", "ADD 7x7x512"),
     *("MAX_POOL_2D 3x3 / 2 56x56x64", "MAX_POOL_2D 2x2 / 2 28x28x128", "AVERAGE_POOL_2D 2x2 / 2 28x28x128"),
     *("average of 7x7x512", "SOFTMAX 1x1x1000", "LOGISTIC 14x14x256", "RESHAPE 28x28x128", "RESHAPE 7x7x512"),
     *("PAD of channels 14x14x256", "CONCATENATION 2 28x28x128", "CONCATENATION 5 14x14x256", "MEAN 7x7x512"),
@@ -98,7 +104,10 @@ def own_ops() -> Mapping[str, bytes]:
     for size, channels in ((56, 64), (28, 128), (14, 256)):
         networks[f"pack {size}"] = Chain(1, size, size, channels).pack().bytes()
         networks[f"unpack {size}"] = Chain(1, size, size, packed_words(channels), type="INT32").unpack(channels).bytes()
-        networks[f"pool {size}"] = Chain(1, size, size, channels).pack().max_pool_signs(3, 2).bytes()
+        networks[f"pool of signs {size}"] = Chain(1, size, size, channels).pack().max_pool_signs(3, 2).bytes()
+        for taps, stride in ((3, 2), (2, 2)):
+            pool = Chain(1, size, size, packed_words(channels), type="INT32").unpack(channels)
+            networks[f"pool {taps}x{taps} {size}"] = pool.pool("MAX_POOL_2D", taps, stride).bytes()
     return networks
 
 

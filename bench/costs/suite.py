@@ -120,9 +120,11 @@ class Chain:
     def add(self, addend: Tensor) -> Chain:
         return self.builtin("ADD", [self.y, addend], self.y.shape)
 
-    def builtin(self, name: str, inputs: list[Tensor | None], shape: tuple[int, ...], **options: Any) -> Chain:
-        """Any op that writes the element type that it reads."""
-        output = self._tensor(self.y.type, shape)
+    def builtin(
+        self, name: str, inputs: list[Tensor | None], shape: tuple[int, ...], type: str = "", **options: Any
+    ) -> Chain:
+        """Any op; it writes the element type that it reads where no other is named."""
+        output = self._tensor(type or self.y.type, shape)
         version = {"INT8": 3}.get(self.y.type, 1)
         self.graph.insert(builtin_op(name, inputs, output, version=version, **options))
         self.y = output
@@ -135,6 +137,20 @@ class Chain:
         shape = (batch, -(-height // stride), -(-width // stride), channels)
         return self.builtin(
             "CONV_2D", [self.y, weights, bias], shape, padding=Padding.SAME, stride_h=stride, stride_w=stride
+        )
+
+    def transposed_conv(self, channels: int, taps: int, stride: int) -> Chain:
+        """A TRANSPOSE_CONV with SAME padding, of floats or int8."""
+        batch, height, width, channels_in = self.y.shape
+        weights, bias = self._weights(self.y.type, (channels, taps, taps, channels_in), 0)
+        shape = (batch, height * stride, width * stride, channels)
+        return self.builtin(
+            "TRANSPOSE_CONV",
+            [constant("shape", np.array(shape, np.int32)), weights, self.y, bias],
+            shape,
+            padding=Padding.SAME,
+            stride_h=stride,
+            stride_w=stride,
         )
 
     def depthwise(self, taps: int, stride: int = 1) -> Chain:
@@ -216,6 +232,7 @@ def binary_networks() -> Iterator[tuple[str, bytes]]:
         yield f"bconv 1x1 1x1x{inputs}-{outputs}", Chain(1, 1, 1, inputs).pack().bconv(inputs, outputs, 1).bytes()
     for size, channels in ((112, 64), (56, 64), (28, 128), (14, 256)):
         yield f"pack {size}x{size}x{channels}", Chain(1, size, size, channels).pack().bytes()
+        yield f"unpack {size}x{size}x{channels}", Chain(1, size, size, channels).pack().unpack(channels).bytes()
         chain = Chain(1, size, size, channels).pack()
         yield f"max pool of signs {size}x{size}x{channels}", chain.max_pool_signs(3, 2).bytes()
         chain = Chain(1, size, size, channels).pack().bconv(channels, channels, 1).pool("MAX_POOL_2D", 3, 2)
@@ -268,8 +285,18 @@ def other_networks() -> Iterator[tuple[str, bytes]]:
             for _ in range(4 if stride == 1 else 1):
                 chain.depthwise(taps, stride)
             yield f"depthwise {kind} {size}x{size}x{channels} / {stride}", chain.bytes()
+        for size, channels, outputs, taps, stride in (
+            *((8, 512, 256, 2, 2), (32, 128, 64, 2, 2), (64, 64, 32, 2, 2)),
+            *((7, 256, 256, 3, 2), (28, 128, 64, 3, 2), (16, 256, 128, 4, 2), (32, 64, 64, 4, 2), (16, 64, 21, 8, 4)),
+        ):
+            chain = Chain(1, size, size, channels, type=type).transposed_conv(outputs, taps, stride)
+            yield f"transposed {kind} {taps}x{taps} / {stride} {size}x{size}x{channels}-{outputs}", chain.bytes()
     for size, channels in ((112, 64), (112, 8), (56, 64), (56, 320), (28, 128), (14, 256), (7, 512), (1, 1000)):
         yield from _elementwise(size, channels)
+        floats, levels = Chain(1, size, size, channels), Chain(1, size, size, channels, type="INT8")
+        shape, name = floats.y.shape, f"{size}x{size}x{channels}"
+        yield f"QUANTIZE {name}", floats.builtin("QUANTIZE", [floats.y], shape, type="INT8").bytes()
+        yield f"DEQUANTIZE {name}", levels.builtin("DEQUANTIZE", [levels.y], shape, type="FLOAT32").bytes()
     for size, channels in ((112, 64), (56, 64), (56, 128), (28, 128), (14, 256), (7, 512)):
         for name in ("MAX_POOL_2D", "AVERAGE_POOL_2D"):
             for taps, stride in ((3, 2), (2, 2)):
