@@ -9,10 +9,10 @@ import re
 import shutil
 import subprocess
 from collections.abc import Iterator
-from dataclasses import dataclass
 
+from mutants.mutant import Mutant
 from toolchains.compilers import Compiler, find_gcc
-from toolchains.targets import BUILD, ROOT, ToolkitError, find_target, read_toml
+from toolchains.targets import BUILD, ROOT, ToolkitError, find_target
 
 WORK = BUILD / "mutants"
 # The programs that test a file, those first that kill most, with what of them to run.
@@ -74,19 +74,6 @@ CHANGES = [
 SKIPPED = re.compile(r"^\s*(//|#|constexpr|static_assert|template|using|struct|class|namespace|\"|case)|Error\(|//")
 
 
-@dataclass(frozen=True)
-class Mutant:
-    """One line of a file, its number from 1, as it is and as it is changed."""
-
-    file: str
-    line: int
-    before: str
-    after: str
-
-    def __str__(self) -> str:
-        return f"{self.file}:{self.line}: {self.before.strip()}  ->  {self.after.strip()}"
-
-
 def mutants_of(file: str) -> Iterator[Mutant]:
     """All mutants of a file of the project."""
     for number, line in enumerate((ROOT / file).read_text(encoding="utf-8").splitlines(), start=1):
@@ -97,12 +84,6 @@ def mutants_of(file: str) -> Iterator[Mutant]:
                 after = line[: found.start()] + found.expand(replacement) + line[found.end() :]
                 if after != line:
                     yield Mutant(file, number, line, after)
-
-
-def equivalents() -> dict[tuple[str, str, str], str]:
-    """Mutants that compute the same, by file and both lines, and why."""
-    rows = read_toml(ROOT / "mutants" / "equivalent.toml")["mutant"]
-    return {(row["file"], row["before"], row["after"]): row["why"] for row in rows}
 
 
 class Workshop:
@@ -163,9 +144,7 @@ def survivors(count: int, seed: int) -> tuple[int, list[Mutant]]:
     Returns:
         How many compiled, and those of them that no test killed.
     """
-    known = equivalents()
-    candidates = [mutant for file in TESTS for mutant in mutants_of(file)]
-    candidates = [each for each in candidates if (each.file, each.before.strip(), each.after.strip()) not in known]
+    candidates = [mutant for file in TESTS for mutant in mutants_of(file) if not mutant.is_equivalent]
     random.Random(seed).shuffle(candidates)
     workshop = Workshop()
     tried, alive = 0, []
