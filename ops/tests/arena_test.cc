@@ -38,6 +38,14 @@ TEST(Arena, NothingNeedsNothing) {
   EXPECT_EQ(total, 0u);
 }
 
+TEST(Arena, BuffersOfNothingAddNothing) {
+  std::vector<ArenaBuffer> buffers = {{100, 0, 1, 0}, {0, 0, 1, 0}};
+  size_t total = 0;
+  ASSERT_TRUE(PlanArena(&buffers, &total));
+  EXPECT_EQ(total, 100u);
+  EXPECT_EQ(buffers[1].offset, 0u);
+}
+
 TEST(Arena, RandomLifetimesNeverOverlap) {
   std::mt19937 random(1);
   for (int round = 0; round < 300; ++round) {

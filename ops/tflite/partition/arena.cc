@@ -28,10 +28,7 @@ size_t LowestFree(const ArenaBuffer& buffer, const std::vector<const ArenaBuffer
 
 bool PlanArena(std::vector<ArenaBuffer>* buffers, size_t* total_bytes) {
   std::vector<ArenaBuffer*> by_size;
-  for (ArenaBuffer& buffer : *buffers) {
-    buffer.offset = 0;
-    if (buffer.bytes > 0) by_size.push_back(&buffer);
-  }
+  for (ArenaBuffer& buffer : *buffers) by_size.push_back(&buffer);
   std::sort(by_size.begin(), by_size.end(), [](const ArenaBuffer* a, const ArenaBuffer* b) {
     return a->bytes != b->bytes ? a->bytes > b->bytes : std::less<>()(a, b);
   });
