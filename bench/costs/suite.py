@@ -181,7 +181,7 @@ class Chain:
         """A MAX_POOL_2D or AVERAGE_POOL_2D with SAME padding."""
         batch, height, width, channels = self.y.shape
         shape = (batch, -(-height // stride), -(-width // stride), channels)
-        options = {"filter_height": taps, "filter_width": taps, "stride_h": stride, "stride_w": stride}
+        options: dict[str, Any] = {"filter_height": taps, "filter_width": taps, "stride_h": stride, "stride_w": stride}
         return self.builtin(name, [self.y], shape, padding=Padding.SAME, **options)
 
     def max_pool_signs(self, taps: int, stride: int) -> Chain:
@@ -304,7 +304,7 @@ def other_networks() -> Iterator[tuple[str, bytes]]:
                 yield title, Chain(1, size, size, channels).pool(name, taps, stride).bytes()
     for size, channels in ((7, 512), (7, 1024), (14, 256)):
         whole = Chain(1, size, size, channels)
-        options = {"filter_height": size, "filter_width": size, "padding": Padding.VALID}
+        options: dict[str, Any] = {"filter_height": size, "filter_width": size, "padding": Padding.VALID}
         yield (
             f"average of {size}x{size}x{channels}",
             whole.builtin("AVERAGE_POOL_2D", [whole.y], (1, 1, 1, channels), **options).bytes(),

@@ -8,8 +8,8 @@
 namespace litebnn {
 namespace {
 
-// Values below which another thread costs more than it saves.
-constexpr int64_t kGrainValues = 16384;
+// What a value takes about, read from the L2 cache and written.
+constexpr double kCyclesPerValue = 0.3;
 
 template <bool kMultiplies>
 class AffineOp final : public Op {
@@ -44,7 +44,7 @@ class AffineOp final : public Op {
         }
       }
     };
-    ParallelFor(pool, rows_, kGrainValues / channels + 1, rows);
+    ParallelFor(pool, {rows_, 1, kCyclesPerValue * channels}, rows);
   }
 
  private:

@@ -8,8 +8,8 @@
 namespace litebnn {
 namespace {
 
-// Words below which another thread costs more than it saves.
-constexpr int64_t kGrainWords = 16384;
+// What a word takes about, copied with its loop.
+constexpr double kCyclesPerWord = 1;
 constexpr size_t kMaxParts = 256;
 
 class ConcatenationOp final : public Op {
@@ -44,7 +44,7 @@ class ConcatenationOp final : public Op {
 
   void Run(ThreadPool& pool, const void* const* inputs, void* const* outputs, void*) const override {
     auto* whole = static_cast<uint32_t*>(outputs[0]);
-    ParallelFor(pool, rows_, kGrainWords / words_ + 1, [=](int, int64_t begin, int64_t end) {
+    ParallelFor(pool, {rows_, 1, kCyclesPerWord * static_cast<double>(words_)}, [=](int, int64_t begin, int64_t end) {
       int64_t place = 0;
       for (size_t i = 0; i < part_words_.size(); ++i) {
         const int64_t count = part_words_[i];
