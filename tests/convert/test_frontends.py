@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
@@ -93,11 +94,33 @@ def test_types_of_tensorflow_and_numpy_name_the_interface() -> None:
         assert read_model(converted).graphs[0].inputs[0].type == "INT8"
 
 
-def command_line(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
+def command_line(*arguments: str | Path, cwd: Path | None = None) -> subprocess.CompletedProcess[str]:
     environment = {key: value for key, value in os.environ.items() if key != "TF_USE_LEGACY_KERAS"}
-    return subprocess.run(
-        [sys.executable, "-m", "litebnn.cli", *map(str, arguments)], capture_output=True, text=True, env=environment
-    )
+    command = [sys.executable, "-m", "litebnn.cli", *map(str, arguments)]
+    return subprocess.run(command, capture_output=True, text=True, env=environment, cwd=cwd)
+
+
+LARQ_NETWORK = """
+import tensorflow as tf
+import larq as lq
+
+
+def network():
+    signs = {"input_quantizer": "ste_sign", "kernel_quantizer": "ste_sign", "kernel_constraint": "weight_clip"}
+    layers = [tf.keras.Input((8, 8, 32)), lq.layers.QuantConv2D(64, 3, **signs), tf.keras.layers.BatchNormalization()]
+    return tf.keras.Sequential([*layers, lq.layers.QuantConv2D(32, 3, **signs)])
+"""
+
+
+def test_a_network_of_larq_is_summed_up_before_it_is_trained(tmp_path: Path) -> None:
+    """Nothing but the function says that it is Keras 2's."""
+    pytest.importorskip("larq", reason="pip install larq")
+    (tmp_path / "networks.py").write_text(LARQ_NETWORK)
+    result = command_line("summary", "networks:network", "--json", cwd=tmp_path)
+    assert result.returncode == 0, result.stderr
+    found = json.loads(result.stdout)
+    assert [row["op"] for row in found["ops"]] == ["LceQuantize", "LceBconv2d", "LceBconv2d"]
+    assert found["totals"]["macs"]["binary"] == 9 * (36 * 32 * 64 + 16 * 64 * 32)
 
 
 @pytest.mark.parametrize("name", ["network.h5", "network.keras", "saved_model"])

@@ -36,6 +36,7 @@ def main() -> None:
         take(browser, report.as_uri(), "report-phone", PHONE, "light")
         site = BUILD / "docs" / "index.html"
         take(browser, site.as_uri(), "site-light", DESK, "light")
+        take(browser, site.as_uri(), "site-dark", DESK, "dark")
         take(browser, site.as_uri(), "site-phone", PHONE, "dark")
 
 

@@ -85,6 +85,10 @@ def test_shapes_are_numbers(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit):
         cli.main(["summary", "a:b", "--input-shape=1,x"])
     assert "1,x is no shape" in capsys.readouterr().err
+    assert cli.main(["summary", str(MODEL), "--input-shape=1,3,32,32"]) == 1
+    assert "--input-shape is for a PyTorch module" in capsys.readouterr().err
+    assert cli.main(["summary", "fractions:Fraction", "--input-shape=1,3,32,32"]) == 1
+    assert "--input-shape is for a PyTorch module, and fractions:Fraction gives a Fraction" in capsys.readouterr().err
 
 
 def test_estimated_times_are_written_for_model_explorer(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

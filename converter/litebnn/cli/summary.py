@@ -59,6 +59,8 @@ def _run(options: argparse.Namespace) -> None:
 
     check_report(options.report, Path(options.model))
     is_function = ":" in options.model and not Path(options.model).exists()
+    if options.input_shape and not is_function:
+        raise ValueError("--input-shape is for a PyTorch module: expected MODULE:FUNCTION that builds one")
     with progress(f"building {options.model}") as show, warnings.catch_warnings():
         warnings.simplefilter("ignore")
         with boundary():

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import importlib
+import importlib.util
+import os
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -30,6 +32,8 @@ def callable_to_tflite(name: str, shapes: Sequence[tuple[int, ...]] = ()) -> byt
     if isinstance(model, tuple) and len(model) == 2:
         model, example = model
     if not any(base.__module__.startswith("torch.") for base in type(model).__mro__):
+        if shapes:
+            raise ConversionError(f"--input-shape is for a PyTorch module, and {name} gives a {type(model).__name__}")
         return keras_to_tflite(model)
     if example is None:
         if not shapes:
@@ -45,6 +49,9 @@ def _built(name: str) -> Any:
     # A script's own folder is on the path already; the command line's is not where the user is.
     if not {"", str(Path.cwd())} & set(sys.path):
         sys.path.insert(0, str(Path.cwd()))
+    # Larq's layers are those of Keras 2, which TensorFlow has only where this is said before it is imported.
+    if importlib.util.find_spec("larq") is not None:
+        os.environ.setdefault("TF_USE_LEGACY_KERAS", "1")
     try:
         build: Any = importlib.import_module(module)
         for part in function.split("."):

@@ -54,7 +54,7 @@ def test_totals_are_the_sums_and_json_holds_all(path: Path) -> None:
     assert edges <= {tensor.index for tensor in inspection.tensors}
 
 
-def test_ops_without_a_time_are_named_for_each_board(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_ops_without_a_time_are_named_for_each_board() -> None:
     model = FloatModel()
     x = model.op("LOCAL_RESPONSE_NORMALIZATION", [model.input(1, 4, 4, 8)], (1, 4, 4, 8))
     inspection = inspect_model(model.finish(model.max_pool(model.elementwise("RELU", x), 2, 2)))
