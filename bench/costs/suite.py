@@ -382,7 +382,7 @@ def _elementwise(size: int, channels: int) -> Iterator[tuple[str, bytes]]:
         whole.builtin("ADD", [whole.y, whole.x], shape)
     yield f"ADD of two {name}", whole.bytes()
     for op in ("RELU", "LOGISTIC", "SOFTMAX", "SIGN", "TANH"):
-        options = {"beta": 1.0} if op == "SOFTMAX" else {}
+        options: dict[str, Any] = {"beta": 1.0} if op == "SOFTMAX" else {}
         chain = Chain(*shape)
         yield f"{op} {name}", chain.builtin(op, [chain.y], shape, **options).bytes()
     prelu = Chain(*shape)
