@@ -36,6 +36,7 @@ from litebnn.passes.for_larq.lower_explicit_padding import lower_explicit_paddin
 from litebnn.passes.for_larq.split_zero_padded_outputs import split_zero_padded_outputs
 from litebnn.passes.fuse.activate_before_maxpool import activate_before_maxpool
 from litebnn.passes.fuse.add_before_concatenation import add_before_concatenation
+from litebnn.passes.fuse.average_before_affine import average_before_affine
 from litebnn.passes.fuse.flatten_concatenations import flatten_concatenations
 from litebnn.passes.fuse.fuse_post_activation import fuse_post_activation
 from litebnn.passes.fuse.merge_signs import merge_signs
@@ -122,6 +123,7 @@ PHASES: dict[str, tuple[Pass, ...]] = {
         sign_before_maxpool,
         sign_before_quantize,
         pack_outputs,
+        average_before_affine,
         simplify_affine_before_sign,
         add_before_concatenation,
         flatten_concatenations,

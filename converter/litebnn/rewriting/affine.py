@@ -134,3 +134,15 @@ def affine_chain(graph: Graph, tensor: Tensor) -> AffineChain:
         ops.append(op)
         tensor = source
     return AffineChain(tuple(ops), tensor, scale, shift, strict, addend)
+
+
+def ends_in_sign(graph: Graph, op: Op) -> bool:
+    """Whether an op is a sign, or scales or shifts, by constants on its right, what nothing but a sign reads."""
+    while op.name != LCE_QUANTIZE:
+        reader, x = graph.sole_consumer(op.output), op.inputs[0]
+        if x is None or reader is None or fused_activation(op) != 0:
+            return False
+        if affine_of(op, x.channels, left=True) is None:
+            return False
+        op = reader
+    return True

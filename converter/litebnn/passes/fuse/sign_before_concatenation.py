@@ -10,11 +10,10 @@ import copy
 
 from litebnn.contract import BITS_PER_WORD, LCE_QUANTIZE
 from litebnn.graph import Graph, Op, Tensor, constant
-from litebnn.rewriting.affine import affine_chain, affine_of, per_channel
+from litebnn.rewriting.affine import affine_chain, ends_in_sign, per_channel
 from litebnn.rewriting.build import derived, like, pack_signs
 from litebnn.rewriting.concatenation import concatenation_of, parts_of
 from litebnn.rewriting.each import each
-from litebnn.rewriting.match import fused_activation
 from litebnn.rewriting.notes import Notes
 
 # What an op counts for among the elements that rewrites may make: a damaged file may have any number of signs of parts.
@@ -45,16 +44,7 @@ def sign_before_concatenation(graph: Graph, sign: Op, notes: Notes) -> bool:
 
 def _takes_parts(graph: Graph, op: Op) -> bool:
     """Whether what reads a concatenation is a sign, or another concatenation or addition that passes divide."""
-    if op.name == "CONCATENATION":
-        return bool(parts_of(graph, op.output))
-    while op.name != LCE_QUANTIZE:
-        reader, x = graph.sole_consumer(op.output), op.inputs[0]
-        if x is None or reader is None or fused_activation(op) != 0:
-            return False
-        if affine_of(op, x.channels, left=True) is None:
-            return False
-        op = reader
-    return True
+    return bool(parts_of(graph, op.output)) if op.name == "CONCATENATION" else ends_in_sign(graph, op)
 
 
 def _of_channels(graph: Graph, op: Op, x: Tensor, channels: slice, name: str, *, before: Op) -> Tensor:
