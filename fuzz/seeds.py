@@ -5,13 +5,16 @@ python -m fuzz.seeds
 
 import io
 import struct
+import subprocess
 import sys
+import tempfile
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import numpy as np
 from PIL import Image
 
+from fuzz.__main__ import Target, build, targets
 from litebnn.contract import LCE_BCONV_2D, LCE_BMAXPOOL_2D, LCE_DEQUANTIZE, LCE_QUANTIZE
 from litebnn.flatbuffer import read_model
 from litebnn.flatbuffer.round_trip_test import everything, pack
@@ -121,6 +124,34 @@ def decisions(count: int, size: int) -> Iterator[tuple[str, bytes]]:
         yield f"{seed:02}", np.random.default_rng(seed).bytes(size)
 
 
+def delegate_options() -> Iterator[tuple[str, bytes]]:
+    """Options as fuzz/delegate_fuzz.cc reads them, right and wrong ones."""
+    lines = {
+        "none": "",
+        "all": "\nnum_threads 2\nisa portable\nverbose 0",
+        "environment": "portable\nnum_threads 1",
+        "unknown_isa": "none",
+        "wrong_isa": "\nisa none",
+        "wrong_number": "\nnum_threads 2x",
+        "too_large": "\nnum_threads 99999999999999999999",
+        "wrong_verbose": "\nverbose 2",
+        "unknown": "\nthreads 2",
+    }
+    yield from ((name, text.encode()) for name, text in lines.items())
+
+
+def needed(target: Target, seeds: Iterator[tuple[str, bytes]]) -> Iterator[tuple[str, bytes]]:
+    """Few of the seeds of a C++ target, those that together reach all that all of them do, as libFuzzer says."""
+    build([target])
+    with tempfile.TemporaryDirectory() as folder:
+        given, kept = Path(folder) / "given", Path(folder) / "kept"
+        write(given, seeds)
+        kept.mkdir()
+        merge = ["-merge=1", "-set_cover_merge=1", "-use_counters=0", str(kept), str(given)]
+        subprocess.run([str(target.program), *merge], check=True, stderr=subprocess.DEVNULL)
+        yield from ((path.name, path.read_bytes()) for path in sorted(kept.iterdir()))
+
+
 def write(folder: Path, seeds: Iterator[tuple[str, bytes]]) -> None:
     """Puts each different seed into a file of its own."""
     folder.mkdir(parents=True, exist_ok=True)
@@ -133,10 +164,17 @@ def write(folder: Path, seeds: Iterator[tuple[str, bytes]]) -> None:
 
 def main() -> int:
     """The command line; returns the exit code."""
-    made = {"options": options(), "graphs": graphs(), "images": images(), "reader": files()}
+    made = {
+        "options": options(),
+        "delegate": delegate_options(),
+        "graphs": graphs(),
+        "images": images(),
+        "reader": files(),
+    }
     made |= {"passes": decisions(60, 3072), "verify": decisions(2, 64)}
     for name, seeds in made.items():
         write(CORPUS / name, seeds)
+    write(CORPUS / "layers", needed(targets()["layers"], decisions(2500, 64)))
     return 0
 
 

@@ -4,6 +4,7 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdlib>
+#include <functional>
 
 #include "tests/support/delegates.h"
 #include "tests/support/graphs.h"
@@ -91,7 +92,7 @@ TEST_P(InvokeAllocatesNothing, AfterAResize) {
 TEST_P(InvokeAllocatesNothing, ForEveryKindOfOp) {
   std::mt19937 random(5);
   for (int i = 0; i < 100; ++i) {
-    FakeRuntime runtime(RandomGraph(random), GetParam());
+    FakeRuntime runtime(RandomGraph(std::ref(random)), GetParam());
     EXPECT_EQ(AllocationsOfInvoke(&runtime), 0);
   }
 }

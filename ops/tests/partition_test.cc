@@ -1,6 +1,8 @@
 // Whole graphs in the small runtime: however they are cut into partitions, the bits are the same.
 #include <gtest/gtest.h>
 
+#include <functional>
+
 #include "tests/support/delegates.h"
 #include "tests/support/graphs.h"
 
@@ -18,7 +20,7 @@ std::vector<uint8_t> RunOnce(FakeRuntime* runtime) {
 
 TEST_P(Graphs, GiveTheSameBitsHoweverTheyAreRun) {
   std::mt19937 random(GetParam());
-  const Graph graph = RandomGraph(random);
+  const Graph graph = RandomGraph(std::ref(random));
   FakeRuntime custom(graph);
   const std::vector<uint8_t> expected = RunOnce(&custom);
   for (const char* threads : {"1", "3"}) {

@@ -61,6 +61,10 @@ FakeRuntime::FakeRuntime(const Graph& graph, ::TfLiteDelegate* delegate, size_t 
   context_.ResizeTensor = [](TfLiteContext* context, TfLiteTensor* tensor, TfLiteIntArray* size) {
     FakeRuntime* self = Of(context);
     self->arrays_.emplace_back(size, std::free);
+    if (tensor->allocation_type != kTfLiteArenaRw) {
+      context->ReportError(context, "Attempting to resize a fixed-size tensor.");
+      return kTfLiteError;
+    }
     size_t bytes;
     if (!TensorBytes(tensor->type, *size, &bytes) || bytes > kMaxBytes) {
       context->ReportError(context, "Too many bytes.");

@@ -89,6 +89,64 @@ int AddSimple(Graph* graph, const char* op, int input, TfLiteType type, std::vec
   return output;
 }
 
+// Adds an input of the graph to its output.
+void AddInput(Graph* graph, int activation) {
+  const int output = graph->outputs[0];
+  const std::vector<int> shape = graph->tensors[static_cast<size_t>(output)].shape;
+  const int addend = Add(graph, kTfLiteFloat32, shape), sum = Add(graph, kTfLiteFloat32, shape);
+  graph->inputs.push_back(addend);
+  graph->nodes.push_back({"ADD", {output, addend}, {sum}, {}, {activation}});
+  graph->outputs = {sum};
+}
+
+// A convolution of any type, padding and size: now and then a filter that is too long for sums of one piece.
+Graph RandomConvGraph(const RandomBits& random) {
+  const auto pick = [&random](int low, int high) { return Pick(random, low, high); };
+  ConvParams params;
+  params.batch = pick(1, 2);
+  params.groups = pick(0, 3) == 0 ? pick(2, 3) : 1;
+  const bool is_long = params.groups == 1 && pick(0, 15) == 0;
+  params.height = is_long ? 1 : pick(1, 7);
+  params.width = pick(1, 7);
+  params.channels_in = params.groups > 1 ? params.groups * 32 * pick(1, 2)
+                       : is_long         ? pick(26300, 30000)
+                                         : pick(1, 100);
+  // Whole vectors of channels, of which some ISAs have as many as 64 values, and any other number.
+  params.channels_out = params.groups * (is_long || pick(0, 1) == 0 ? pick(1, 40) : 16 * pick(1, 16));
+  params.filter_height = is_long ? 1 : pick(1, 3);
+  params.filter_width = is_long ? 1 : pick(1, 3);
+  const TfLiteType outputs[] = {kTfLiteFloat32, kTfLiteInt8, kTfLiteInt32};
+  params.output = outputs[pick(0, 2)];
+  const int pad_values = pick(0, 1);
+  // Packed output with zero padding wants an even number of channels.
+  if (params.output == kTfLiteInt32 && pad_values == contract::kPadValuesZero)
+    params.channels_in += params.channels_in % 2;
+  const bool valid = params.filter_height <= params.height && params.filter_width <= params.width && pick(0, 1);
+  params.changed = {{contract::kPadding, valid ? contract::kPaddingValid : contract::kPaddingSame},
+                    {contract::kPadValues, pad_values},
+                    {contract::kFusedActivationFunction, pick(0, 3)},
+                    {contract::kStrideHeight, pick(1, 3)},
+                    {contract::kStrideWidth, pick(1, 3)},
+                    {contract::kDilationHeightFactor, valid ? 1 : pick(1, 2)},
+                    {contract::kDilationWidthFactor, valid ? 1 : pick(1, 2)}};
+  Graph graph = ConvGraph(params, random());
+  if (params.output == kTfLiteFloat32 && pick(0, 2) == 0) {
+    AddInput(&graph, pick(0, 1));
+  } else if (pick(0, 2) == 0) {
+    Options options = DefaultConvOptions(params);
+    options.erase(contract::kPadding);
+    // So much that the longest reach goes into the smallest image.
+    for (const char* side : {contract::kPadTop, contract::kPadLeft}) options[side] = pick(0, 3);
+    for (const char* side : {contract::kPadBottom, contract::kPadRight}) options[side] = 4;
+    graph.nodes[0].options = EncodeOptions(options);
+  }
+  // The multiplier and the bias may be left out, and the threshold where the output is not packed.
+  for (size_t input = 2; input < 5; ++input) {
+    if (pick(0, 7) == 0 && (input < 4 || params.output != kTfLiteInt32)) graph.nodes[0].inputs[input] = kOptionalTensor;
+  }
+  return graph;
+}
+
 }  // namespace
 
 Options DefaultConvOptions(const ConvParams& params) {
@@ -237,10 +295,12 @@ Graph PooledGraph(const std::vector<int>& image, const std::vector<int>& first_p
   return graph;
 }
 
-Graph RandomGraph(std::mt19937& random) {
-  const auto pick = [&random](int low, int high) {
-    return low + static_cast<int>(random() % static_cast<uint32_t>(high - low + 1));
-  };
+int Pick(const RandomBits& random, int low, int high) {
+  return low + static_cast<int>(random() % static_cast<uint32_t>(high - low + 1));
+}
+
+Graph RandomGraph(const RandomBits& random) {
+  const auto pick = [&random](int low, int high) { return Pick(random, low, high); };
   const TfLiteType types[] = {kTfLiteFloat32, kTfLiteInt8, kTfLiteBool};
   switch (pick(0, 8)) {
     case 0:
@@ -268,32 +328,8 @@ Graph RandomGraph(std::mt19937& random) {
     }
     case 6:
       return BatchNormGraph(pick(1, 100), pick(1, 100), pick(0, 1) == 1);
-    default: {
-      ConvParams params;
-      params.batch = pick(1, 2);
-      params.height = pick(1, 7);
-      params.width = pick(1, 7);
-      params.groups = pick(0, 3) == 0 ? pick(2, 3) : 1;
-      params.channels_in = params.groups > 1 ? params.groups * 32 * pick(1, 2) : pick(1, 100);
-      params.channels_out = params.groups * pick(1, 40);
-      params.filter_height = pick(1, 3);
-      params.filter_width = pick(1, 3);
-      const TfLiteType outputs[] = {kTfLiteFloat32, kTfLiteInt8, kTfLiteInt32};
-      params.output = outputs[pick(0, 2)];
-      const int pad_values = pick(0, 1);
-      // Packed output with zero padding wants an even number of channels.
-      if (params.output == kTfLiteInt32 && pad_values == contract::kPadValuesZero)
-        params.channels_in += params.channels_in % 2;
-      const bool valid = params.filter_height <= params.height && params.filter_width <= params.width && pick(0, 1);
-      params.changed = {{contract::kPadding, valid ? contract::kPaddingValid : contract::kPaddingSame},
-                        {contract::kPadValues, pad_values},
-                        {contract::kFusedActivationFunction, pick(0, 3)},
-                        {contract::kStrideHeight, pick(1, 3)},
-                        {contract::kStrideWidth, pick(1, 3)},
-                        {contract::kDilationHeightFactor, valid ? 1 : pick(1, 2)},
-                        {contract::kDilationWidthFactor, valid ? 1 : pick(1, 2)}};
-      return ConvGraph(params, static_cast<uint32_t>(random()));
-    }
+    default:
+      return RandomConvGraph(random);
   }
 }
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <random>
 #include <vector>
 
@@ -45,8 +46,14 @@ Graph PooledGraph(const std::vector<int>& image, const std::vector<int>& first_p
 // too.
 Graph BatchNormGraph(int channels, int second_channels, bool both_read);
 
+// What decides: a random number generator, or a fuzzer's bytes.
+using RandomBits = std::function<uint32_t()>;
+
+// A number from `low` to `high`.
+int Pick(const RandomBits& random, int low, int high);
+
 // A small random graph of any of the kinds above.
-Graph RandomGraph(std::mt19937& random);
+Graph RandomGraph(const RandomBits& random);
 
 // Whether the graph is one that a runtime accepts before it asks a delegate or prepares a node.
 bool RuntimeAccepts(const Graph& graph);
