@@ -9,10 +9,10 @@ import numpy as np
 
 from litebnn.contract import BITS_PER_WORD, LCE_QUANTIZE, unpack_bits
 from litebnn.flatbuffer import read_model
-from litebnn.graph import Array, Graph, Tensor
+from litebnn.graph import Array, Graph, Tensor, facts, packed_words
 from litebnn.report.anatomy import channels_of_bits
 from litebnn.report.samples import run
-from litebnn.rewriting.signs import find_sign
+from litebnn.rewriting.signs import find_sign, find_two_levels
 from litebnn.runtime.intermediates import interpreter_for, with_outputs
 
 # Float sums in another order differ by less than this, relative to the tensor's largest value.
@@ -22,6 +22,8 @@ _CLOSE = 1e-4
 _NUMBERS = ("FLOAT32", "INT8")
 # The passes append this to a sign's name for its bits.
 _BITS = "/bits"
+# The signs of what is flattened behind them in the result, and in front of them in the source.
+_UNFLATTENED = "/unshaped/bits"
 
 
 @dataclass(frozen=True)
@@ -165,7 +167,8 @@ class LayerComparison:
                     yield Divergence(pair.source.name, difference=gap)
                 continue
             negative = unpack_bits(expected, pair.signs) if pair.is_packed else expected < 0
-            signs = unpack_bits(actual, negative.shape[-1])
+            channels = negative.shape[-1]
+            signs = unpack_bits(actual, channels if packed_words(channels) == actual.shape[-1] else pair.signs)
             if signs.size != negative.size:
                 yield Divergence(pair.source.name, difference=float("inf"))
                 continue
@@ -174,7 +177,10 @@ class LayerComparison:
             if np.any(turned):
                 far = near = float("nan")
                 if pair.operand is not None:
-                    distance = np.broadcast_to(np.abs(values[pair.operand] - pair.threshold), turned.shape)
+                    distance = np.abs(values[pair.operand] - pair.threshold)
+                    if distance.size == turned.size:
+                        distance = distance.reshape(turned.shape)
+                    distance = np.broadcast_to(distance, turned.shape)
                     far, near = float(distance[turned].max()), float(distance.mean())
                 yield Divergence(pair.source.name, int(turned.sum()), turned.size, far, near)
 
@@ -195,17 +201,26 @@ def _pairs(source: Graph, result: Graph) -> list[_Pair]:
             operand = producer.input(0) if producer is not None and is_sign else None
             pairs.append(_Pair(packed, operand, 0.0, tensor, signs, is_packed=True))
         elif twin is not None and twin.type in _NUMBERS and (signs is not None or tensor.type in _NUMBERS):
-            sign = find_sign(source, twin)
-            if sign is None or sign.x.type != "FLOAT32":
-                pairs.append(_Pair(twin, twin, 0.0, tensor, signs))
-            else:
-                pairs.append(_Pair(twin, sign.x, sign.threshold, tensor, signs))
+            pairs.append(_Pair(twin, *_turning(source, twin), tensor, signs))
     return pairs
+
+
+def _turning(graph: Graph, tensor: Tensor) -> tuple[Tensor, float | Array]:
+    """What a tensor is the sign of, and where that turns; itself and 0 where it is no sign of floats."""
+    sign = find_sign(graph, tensor)
+    if sign is None or sign.x.type == "FLOAT32":
+        return (tensor, 0.0) if sign is None else (sign.x, sign.threshold)
+    condition = sign.x
+    while (op := graph.producer(condition)) is not None and facts(op).reshapes:  # TensorFlow flattens before it selects
+        condition = op.input(0)
+    levels = find_two_levels(graph, condition)
+    return (tensor, 0.0) if levels is None or levels.x.type != "FLOAT32" else (levels.x, levels.threshold)
 
 
 def _layer(tensor: Tensor) -> str:
     """What a tensor is called in any conversion of a model."""
-    return tensor.name.split(";")[0].removesuffix(_BITS)
+    name = tensor.name.split(";")[0]
+    return name.removesuffix(_UNFLATTENED).removesuffix(_BITS)
 
 
 def computed(graph: Graph) -> list[Tensor]:

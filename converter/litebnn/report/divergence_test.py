@@ -9,7 +9,7 @@ from litebnn.graph import Array
 from litebnn.report.divergence import Divergence, LayerComparison, by_layer
 from litebnn.rewriting.signs import find_sign
 from litebnn.runtime.intermediates import with_outputs
-from tests.support.float_models import sums_near_zero
+from tests.support.float_models import FloatModel, sign_weights, sums_near_zero
 
 
 def operand_of(source: bytes, sign: str, sample: Array) -> Array:
@@ -50,6 +50,23 @@ def test_signs_that_rounding_turns_are_counted_and_told_from_others(channels: in
     assert not wrong.by_rounding
     assert wrong.layer == sign
     assert wrong.distance > 0.05
+
+
+@pytest.mark.usefixtures("library")
+def test_the_distance_is_known_of_a_comparison_that_is_flattened() -> None:
+    rng = np.random.default_rng(0)
+    model = FloatModel()
+    weights = np.float32(0.1) * sign_weights(rng, 64, 3, 3, 32, alpha=False)
+    x = model.conv(model.sign(model.input(1, 6, 6, 32)), weights)
+    condition = model.elementwise("GREATER_EQUAL", x, model.const(0), type="BOOL")
+    flat = model.op("RESHAPE", [condition, model.const([1, 1024], np.int32)], (1, 1024), type="BOOL")
+    rows = model.op("SELECT_V2", [flat, model.const(1), model.const(-1)], (1, 1024))
+    source = model.finish(model.dense(rows, sign_weights(rng, 8, 1024)))
+    sample = rng.standard_normal((1, 6, 6, 32)).astype(np.float32)
+    place = LayerComparison("verify", source, litebnn.convert_tflite(source)).first_divergence([sample])
+    assert place is not None  # a twentieth of sums of 288 are zero, and rounding leaves many below
+    assert place.by_rounding
+    assert 0 < place.distance < 1e-5
 
 
 def test_what_samples_show_is_added_up_layer_by_layer() -> None:
