@@ -303,3 +303,18 @@ def test_an_output_that_is_listed_twice_becomes_int8() -> None:
     result = model.op("DEQUANTIZE", [y], y.dims, version=2)
     converted = litebnn.convert_tflite(model.finish(result, result), inference_output_type="int8")
     assert [tensor.type for tensor in read_model(converted).graphs[0].outputs] == ["INT8", "INT8"]
+
+
+@pytest.mark.usefixtures("library")
+@pytest.mark.parametrize("form", ["where_gt", "where_le"])
+def test_zeros_of_a_relu_stay_below_a_strict_threshold(form: str) -> None:
+    rng = np.random.default_rng(0)
+    model = FloatModel()
+    x = model.conv(model.input(1, 6, 6, 3), rng.standard_normal((32, 3, 3, 3)).astype(np.float32))
+    x = model.sign(model.elementwise("RELU", x), form)
+    source = model.finish(model.conv(x, sign_weights(rng, 8, 3, 3, 32)))
+    data = rng.standard_normal((8, 6, 6, 3)).astype(np.float32)
+    converted = litebnn.convert_tflite(source, representative_dataset=list(data[:, None]))
+    expected, actual = (litebnn.Interpreter(each).predict(data) for each in (source, converted))
+    # What is near to zero is rounded to it; were the sign of zero another, the error would be larger than the outputs.
+    assert np.sqrt(np.mean((actual - expected) ** 2)) < 0.3 * np.sqrt(np.mean(expected**2))

@@ -50,7 +50,7 @@ def insert_quantization(model: Model, ranges: Ranges, input_type: str, notes: No
     for graph in model.graphs:
         fixed: Quantizations = {}
         for tensor in activations(graph):
-            if any(reader.name == "QUANTIZE" for reader in graph.consumers(tensor)):
+            if any(reader.name == "QUANTIZE" for reader in graph.consumers(tensor)) or _is_next_to_input(graph, tensor):
                 continue
             limits = ranges.get(tensor)
             if limits is not None and _only_signs_read(graph, tensor):
@@ -68,6 +68,15 @@ def insert_quantization(model: Model, ranges: Ranges, input_type: str, notes: No
 def _only_signs_read(graph: Graph, tensor: Tensor) -> bool:
     readers = graph.consumers(tensor)
     return bool(readers) and tensor not in graph.outputs and all(reader.name == LCE_QUANTIZE for reader in readers)
+
+
+def _is_next_to_input(graph: Graph, tensor: Tensor) -> bool:
+    """Whether so small a number is added that no grid holds it, as what makes a comparison strict at its threshold."""
+    op = graph.producer(tensor)
+    if op is None or op.name not in ("ADD", "SUB"):
+        return False
+    addends = (np.abs(t.array) for t in op.inputs if t is not None and t.array is not None)
+    return any(np.any((addend > 0) & (addend <= _ZERO_RANGE)) for addend in addends)
 
 
 def _parameters(
@@ -88,7 +97,8 @@ def _parameters(
         return None
     if limits[1] - limits[0] > _ZERO_RANGE:
         return parameters_of_range(*limits, least_scale=(step or largest) * _FINEST)
-    scale = max(largest, step) or _SCALE_OF_ZERO
+    scale = max(largest, step)
+    scale = scale if scale > _ZERO_RANGE else _SCALE_OF_ZERO
     notes.warn(tensor, f"it is zero on all samples, and its int8 scale of {scale:.2g} is a guess")
     return parameters(scale)
 

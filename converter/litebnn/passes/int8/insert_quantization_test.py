@@ -6,6 +6,7 @@ import pytest
 from litebnn.graph import Model, Tensor
 from litebnn.passes import BINARY_PHASES, run_phases
 from litebnn.passes.int8.insert_quantization import activations, insert_quantization
+from litebnn.rewriting.affine import LEAST
 from litebnn.rewriting.int8 import parameters
 from litebnn.rewriting.notes import Notes
 from tests.support.float_models import FloatModel, op_names, sign_weights
@@ -124,3 +125,24 @@ def test_what_is_quantized_already_is_left() -> None:
     inserted = model.model(levels)
     insert_quantization(inserted, {x: (-1.0, 1.0)}, "int8", Notes(inserted))
     assert op_names(inserted) == ["QUANTIZE"]
+
+
+def test_what_is_always_zero_takes_no_scale_of_a_constant_next_to_zero() -> None:
+    model = FloatModel()
+    x = model.elementwise("NEG", model.input(1, 4))
+    y = model.elementwise("MAXIMUM", x, x)
+    y = model.elementwise("MUL", y, model.const(1e-38))
+    built = model.model(y)
+    insert_quantization(built, {y: (-1e-38, 0.0)}, "float32", Notes(built))
+    [(scale, _)] = [op.output.per_tensor_quantization or (0.0, 0) for op in built.ops() if op.name == "QUANTIZE"]
+    assert scale == 1 / 128
+
+
+@pytest.mark.parametrize("name", ["ADD", "SUB"])
+def test_what_makes_a_comparison_strict_stays_float(name: str) -> None:
+    model = FloatModel()
+    x = model.elementwise("RELU", model.input(1, 4))
+    y = model.elementwise(name, x, model.const(LEAST))
+    built = model.model(y)
+    insert_quantization(built, {x: (0.0, 1.0), y: (0.0, 1.0)}, "float32", Notes(built))
+    assert op_names(built) == ["RELU", "QUANTIZE", "DEQUANTIZE", name]
