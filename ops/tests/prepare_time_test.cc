@@ -122,6 +122,17 @@ TEST(PrepareTime, OfAnArenaForManyTensors) {
   }
 }
 
+TEST(PrepareTime, OfManyBatchNorms) {
+  std::vector<Step> steps;
+  for (int i = 0; i < 20000; ++i) {
+    steps.push_back({&kScaleOpType, 0, {{0}, {1}}, {{3 * i + 2}}, nullptr, 0, nullptr});
+    steps.push_back({&kShiftOpType, 0, {{3 * i + 2}, {1}}, {{3 * i + 3}}, nullptr, 0, nullptr});
+    steps.push_back({&kQuantizeOpType, 0, {{3 * i + 3}}, {{3 * i + 4}}, nullptr, 0, nullptr});
+  }
+  ExpectSoon([&] { FuseBatchNorms({60001}, &steps); });
+  EXPECT_EQ(steps.size(), 20000u);
+}
+
 TEST(PrepareTime, OfManyAdditions) {
   const TfLiteAddParams none = {kTfLiteActNone};
   std::vector<Step> steps;
