@@ -1,5 +1,7 @@
 """Evaluating on real schedulers and workers, processes of their own on the loopback interface, whatever ends them."""
 
+import errno
+import importlib
 import os
 import re
 import signal
@@ -22,7 +24,7 @@ from toolchains.targets import ROOT
 
 dask = pytest.importorskip("dask", reason="Dask is missing: pip install 'litebnn[evaluate]'")
 psutil = pytest.importorskip("psutil", reason="Dask is missing: pip install 'litebnn[evaluate]'")
-pytest.importorskip("distributed", reason="Dask is missing: pip install 'litebnn[evaluate]'")
+distributed = pytest.importorskip("distributed", reason="Dask is missing: pip install 'litebnn[evaluate]'")
 pytestmark = pytest.mark.usefixtures("library")
 
 
@@ -69,35 +71,29 @@ def workers_of_this_process() -> list[int]:
     return [child.pid for child in children if "spawn_main" in " ".join(child.cmdline())]
 
 
-def test_a_worker_that_is_killed_loses_nothing(tmp_path: Path) -> None:
-    """Neither does an image that is damaged; both are told of in a line, a warning where nothing else is asked for."""
-    folder, killed = class_folders(tmp_path / "images", 120), []
-    (folder / "7" / "bad.png").write_bytes(b"no image")
-
-    def kill_one(done: int, total: int | None) -> None:
-        assert total == 121
-        if done >= 20 and not killed:
-            killed.append(workers_of_this_process()[0])
-            os.kill(killed[0], signal.SIGKILL)
-
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
-        found = evaluate_models(MODEL, folder, workers=2, batch_size=4, progress=kill_one)
-    assert counted(found) == plain_loop(*noise(120))
-    assert len(killed) == 1
-    told = sorted(str(one.message) for one in caught if one.filename == __file__)
-    assert len(told) == 2
-    assert told[0].startswith(f"{folder / '7' / 'bad.png'} is left out: ")
-    assert re.fullmatch(r"the worker process at tcp://127\.0\.0\.1:\d+ ended: what it was at runs again", told[1])
-    assert workers_of_this_process() == []
-
-
 def killing_once(sample: np.ndarray) -> np.ndarray:
     """A recipe that ends the first process that it runs in."""
     with suppress(FileExistsError):
         Path(os.environ["KILLED"]).touch(exist_ok=False)
         os.kill(os.getpid(), signal.SIGKILL)
-    return sample.astype(np.float32)
+    return (sample / 127.5 - 1).astype(np.float32)
+
+
+def test_a_worker_that_is_killed_loses_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Neither does an image that is damaged; both are told of in a line, a warning where nothing else is asked for."""
+    monkeypatch.setenv("KILLED", str(tmp_path / "killed"))
+    folder = class_folders(tmp_path / "images", 120)
+    (folder / "7" / "bad.png").write_bytes(b"no image")
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        found = evaluate_models(MODEL, folder, preprocess=killing_once, workers=2, batch_size=4)
+    assert counted(found) == plain_loop(*noise(120))
+    assert (tmp_path / "killed").exists()
+    told = sorted(str(one.message) for one in caught if one.filename == __file__)
+    assert len(told) == 2
+    assert told[0].startswith(f"{folder / '7' / 'bad.png'} is left out: ")
+    assert re.fullmatch(r"the worker process at tcp://127\.0\.0\.1:\d+ ended: what it was at runs again", told[1])
+    assert workers_of_this_process() == []
 
 
 def test_convert_says_that_a_worker_was_killed(tmp_path: Path, monkeypatch, capfd) -> None:
@@ -134,6 +130,22 @@ def test_a_scheduler_that_is_killed_and_started_again_loses_nothing(cluster: Clu
     assert counted(again) == counted(found)
 
 
+def test_a_scheduler_that_goes_while_it_is_asked_loses_nothing(cluster: Cluster, tmp_path: Path, monkeypatch) -> None:
+    ask, asked, told = distributed.Client.nthreads, [], []
+
+    def reset_once(client: "distributed.Client") -> dict[str, int]:
+        asked.append(client)
+        if len(asked) == 3:
+            raise distributed.comm.CommClosedError("Connection reset by peer")
+        return ask(client)
+
+    monkeypatch.setattr(distributed.Client, "nthreads", reset_once)
+    data = npz(tmp_path / "a.npz", 40)
+    found = evaluate_models(MODEL, data, scheduler=cluster.address, batch_size=4, tell=told.append)
+    assert counted(found) == plain_loop(*noise(40))
+    assert [line.partition(" is gone")[0] for line in told] == [f"the scheduler at {cluster.address}"]
+
+
 def a_batch_that_kills(sample: np.ndarray) -> np.ndarray:
     """A recipe that ends the process it runs in."""
     os.kill(os.getpid(), signal.SIGKILL)
@@ -148,6 +160,26 @@ def failing(sample: np.ndarray) -> np.ndarray:
     raise KeyError("not there")
 
 
+def a_disk_that_fails(sample: np.ndarray) -> np.ndarray:
+    raise OSError(errno.EIO, os.strerror(errno.EIO))
+
+
+def test_a_worker_has_the_version_of_a_function_that_evaluating_starts_with(
+    cluster: Cluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", [*sys.path])
+    images, labels = noise(20)
+    for value in (127.5, -63.75):
+        (tmp_path / "my_recipe.py").write_text(f"def scaled(sample):\n    return sample / {value} - 1\n")
+        sys.modules.pop("my_recipe", None)
+        importlib.invalidate_caches()
+        options = {"preprocess": "my_recipe:scaled", "scheduler": cluster.address}
+        found = evaluate_models(MODEL, lambda: [(images, labels)], **options)
+        expected = evaluate_models(MODEL, lambda: [(images / value - 1, labels)], preprocess="none", workers=0)  # noqa: B023
+        assert counted(found) == counted(expected)
+
+
 def test_a_batch_of_a_function_goes_to_workers_and_mistakes_there_are_one_line(cluster: Cluster) -> None:
     images, labels = noise(50)
 
@@ -159,11 +191,15 @@ def test_a_batch_of_a_function_goes_to_workers_and_mistakes_there_are_one_line(c
     assert counted(found) == plain_loop(images, labels)
     for recipe, message in (
         (refused, "a sample of (28, 28, 1) is refused"),
-        (failing, "batch 0 fails: KeyError: 'not there'"),
+        (failing, f"{__name__}:failing fails: KeyError: 'not there'"),
+        (a_disk_that_fails, "batch 0 fails: OSError: [Errno 5] Input/output error"),
     ):
         with pytest.raises(ValueError, match=".") as error:
             evaluate_models(MODEL, batches, preprocess=recipe, scheduler=cluster.address)
         assert str(error.value) == message
+    with distributed.Client(cluster.address) as client:
+        plugins = client.run(lambda dask_worker: list(dask_worker.plugins))
+    assert not [name for names in plugins.values() for name in names if name.startswith("litebnn")]
 
 
 def test_a_batch_that_ends_every_worker_is_one_line() -> None:

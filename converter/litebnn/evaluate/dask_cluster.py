@@ -7,7 +7,7 @@ import logging
 import os
 import warnings
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from queue import SimpleQueue
 from typing import Any
@@ -94,8 +94,9 @@ class DaskCluster:
             raise ConnectionError(f"no scheduler answers at {self.scheduler}: {printable(reason)}") from None
         try:
             try:
-                client.wait_for_workers(1, timeout=_CONNECT_SECONDS)
-            except TimeoutError:
+                with _asking_scheduler(distributed):
+                    client.wait_for_workers(1, timeout=_CONNECT_SECONDS)
+            except distributed.TimeoutError:
                 raise ConnectionError(f"the scheduler at {self.scheduler} has no workers") from None
             yield client
         finally:
@@ -104,10 +105,22 @@ class DaskCluster:
     def _run_on(
         self, distributed: Any, client: Any, work: Work, todo: Iterator[Batch]
     ) -> Iterator[tuple[Batch, Result]]:
+        name = f"litebnn-{uuid4().hex}"
+        try:
+            yield from self._results(distributed, client, work, todo, name)
+        finally:
+            # Workers that live on need not keep the models; a scheduler that was gone and is back knows nothing of it.
+            with suppress(ValueError, OSError):
+                if self.scheduler is not None and client.status == "running":
+                    client.unregister_worker_plugin(name)
+
+    def _results(
+        self, distributed: Any, client: Any, work: Work, todo: Iterator[Batch], name: str
+    ) -> Iterator[tuple[Batch, Result]]:
         from litebnn.evaluate.dask_worker import Carrier, run_task
 
-        name = f"litebnn-{uuid4().hex}"
-        client.register_plugin(Carrier(work), name=name)
+        with _asking_scheduler(distributed):
+            client.register_plugin(Carrier(work), name=name)
         # What the client's own threads have to say waits here for this one: tasks that are done, and workers that went.
         news: SimpleQueue[tuple[int, Any] | str] = SimpleQueue()
 
@@ -125,7 +138,8 @@ class DaskCluster:
         client.subscribe_topic("all", hear)
         window = _AHEAD * self.workers if self.scheduler is None else 0
         while True:
-            most = window or _AHEAD * max(1, sum(client.nthreads().values()))
+            with _asking_scheduler(distributed):
+                most = window or _AHEAD * max(1, sum(client.nthreads().values()))
             for following in itertools.islice(todo, most - len(self._pending)):
                 submit(following)
             if not self._pending:
@@ -138,7 +152,6 @@ class DaskCluster:
             batch, result = self._pending[index], _result(distributed, future, self._pending[index])
             del self._pending[index]
             yield batch, result
-        client.unregister_worker_plugin(name)
 
 
 def _lines(event: Any, name: str) -> list[str]:
@@ -155,6 +168,19 @@ class _SchedulerLost(Exception):
     """The scheduler went away, and with it what was under way."""
 
 
+@contextmanager
+def _asking_scheduler(distributed: Any) -> Iterator[None]:
+    """Where a scheduler that goes away at this very moment is one that went away before.
+
+    Raises:
+        _SchedulerLost: it does.
+    """
+    try:
+        yield
+    except (distributed.comm.CommClosedError, distributed.CancelledError, ConnectionError) as error:
+        raise _SchedulerLost from error
+
+
 def _result(distributed: Any, future: Any, batch: Batch) -> Result:
     """What a task gave.
 
@@ -169,7 +195,8 @@ def _result(distributed: Any, future: Any, batch: Batch) -> Result:
         if isinstance(error, distributed.KilledWorker):
             raise ValueError(f"batch {batch.index} ends the processes that it runs in, the last on {error.last_worker}")
         raise ValueError(f"batch {batch.index} fails: {type(error).__name__}: {' '.join(str(error).split())}")
-    result: Result = future.result()
+    with _asking_scheduler(distributed):
+        result: Result = future.result()
     if "error" in result:
         raise ValueError(result["error"])
     return result

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from litebnn.evaluate.batches import Array
-from litebnn.evaluate.extras import fingerprint_of, import_function, is_function_name
+from litebnn.evaluate.extras import failures_named, fingerprint_of, import_function, is_function_name, name_of
 from litebnn.evaluate.images import resize, resize_bicubic, with_channels
 
 # larq-zoo's, which are those of ImageNet, in units of pixels.
@@ -44,7 +44,7 @@ class Recipe:
         if self.function is not None:
             return lambda sample, shape: _own(self.function, self.name, sample, shape)
         if is_function_name(self.name):
-            function = import_function(self.name, self.folder)
+            function = import_function(self.name, self.folder, self.fingerprint)
             return lambda sample, shape: _own(function, self.name, sample, shape)
         if self.name == "zoo":
             return _zoo
@@ -70,7 +70,7 @@ def open_recipe(preprocess: str | Callable[[Array], Any], folder: str = "") -> R
         array([[[1.]]], dtype=float32)
     """
     if callable(preprocess):
-        return Recipe(fingerprint_of(preprocess), folder, fingerprint_of(preprocess), preprocess)
+        return Recipe(name_of(preprocess), folder, fingerprint_of(preprocess), preprocess)
     if is_function_name(preprocess):
         return Recipe(preprocess, folder, fingerprint_of(import_function(preprocess, folder)))
     if preprocess not in NAMES:
@@ -122,7 +122,8 @@ def _zoo(sample: Array, shape: tuple[int, ...]) -> Array:
 
 
 def _own(function: Any, name: str, sample: Array, shape: tuple[int, ...]) -> Array:
-    result = np.asarray(function(sample))
+    with failures_named(name):
+        result = np.asarray(function(sample))
     if result.shape != shape:
         raise ValueError(f"{name} gives {list(result.shape)}, the model takes {list(shape)}")
     return result

@@ -66,7 +66,8 @@ def evaluate_models(
         boards: `litebnn.Boards`, which run the batches instead.
         partial: a file that keeps results, so that the same call goes on where another was interrupted. With True it
             is one of the current folder whose name stands for all arguments above, and it goes once all is done.
-        progress: is called with how many samples are done, and of how many (None where that is not known).
+        progress: is called after each batch that runs with how many samples are done, those of a partial file among
+            them, and of how many (None where that is not known).
         tell: is called with a line for what went wrong and was made good; by default a warning.
 
     Returns:
@@ -125,7 +126,9 @@ def _count(
             done = counts.samples + sum(map(len, counts.left_out.values()))
             for name, reason in result["left_out"] if is_new else ():
                 tell(f"{name} is left out: {reason}")
-            progress(done, total)
+            if is_new:
+                # What was kept is no measure of how fast it goes on.
+                progress(done, total)
     except BaseException:
         if path is not None and path.exists() and done:
             tell(f"the results of {done} samples are kept in {path}, where the same command goes on")

@@ -83,7 +83,7 @@ def test_an_interrupted_run_goes_on_where_it_stopped(tmp_path: Path, monkeypatch
     assert told == [f"the results of 40 samples are kept in {file.name}, where the same command goes on"]
     steps = []
     found = evaluated(data, batch_size=20, partial=True, progress=lambda done, total: steps.append((done, total)))
-    assert steps == [(done, 100) for done in (20, 40, 60, 80, 100)]
+    assert steps == [(done, 100) for done in (60, 80, 100)]
     assert counted(found) == plain_loop(IMAGES, LABELS)
     assert not list(tmp_path.glob("*.partial"))
 
@@ -139,7 +139,8 @@ def test_a_full_disk_is_one_line_and_loses_nothing(small_disk: Path, tmp_path: P
     steps = []
     found = evaluated(data, batch_size=20, partial=partial, tell=told.append, progress=lambda *done: steps.append(done))
     assert counted(found) == plain_loop(*images_and_labels)
-    assert len(steps) == 15
+    assert 0 < len(steps) < 15
+    assert steps[-1] == (300, 300)
 
     partial.unlink()
     (small_disk / "rest").write_bytes(bytes(4096))
@@ -169,6 +170,8 @@ def test_images_that_cannot_be_read_are_told_of_and_left_out(tmp_path: Path) -> 
         ({"preprocess": "x"}, "preprocess is x"),
         ({"data": lambda: [(IMAGES, LABELS + 5)]}, "the data set has the label 1"),
         ({"data": list}, "has no sample that can be read"),
+        ({"data": lambda: [][0]}, ":<lambda> fails: IndexError: list index out of range"),
+        ({"preprocess": lambda sample: {}["mean"]}, ":<lambda> fails: KeyError: 'mean'"),
         ({"data": lambda: [np.zeros((2, 5, 5), np.float32)]}, "a sample is [5, 5], the model takes [28, 28, 1]"),
         ({"model": ROOT / "tests/golden/bias.lce.tflite"}, "bias.lce.tflite has outputs [(1, "),
     ],

@@ -15,7 +15,14 @@ import numpy as np
 
 from litebnn.errors import printable
 from litebnn.evaluate.batches import Array, ArraysPart, Batch, Samples, Unreadable, as_labels
-from litebnn.evaluate.extras import fingerprint_of, import_extra, import_function, is_function_name
+from litebnn.evaluate.extras import (
+    failures_named,
+    fingerprint_of,
+    import_extra,
+    import_function,
+    is_function_name,
+    name_of,
+)
 from litebnn.evaluate.images import decode
 from litebnn.evaluate.rows import NpzRows, ParquetRows, reopened
 
@@ -65,7 +72,7 @@ def open_source(data: str | os.PathLike[str] | Callable[[], Iterable[Any]], fold
         ImportError: pyarrow is missing, which parquet files need.
     """
     if callable(data):
-        return FunctionSource(fingerprint_of(data), None, fingerprint_of(data), function=data)
+        return FunctionSource(name_of(data), None, fingerprint_of(data), function=data)
     text, path = os.fspath(data), Path(data)
     if path.is_dir():
         files = sorted(path.rglob("*.parquet"))
@@ -308,12 +315,16 @@ class FunctionSource(Source):
     function: Callable[[], Iterable[Any]] = field(default=tuple, repr=False)
 
     def batches(self, size: int) -> Iterator[Batch]:
-        for index, batch in enumerate(self.function()):
+        for index, batch in enumerate(self._yielded()):
             inputs, labels = _pair(batch, f"{self.name}: batch {index}")
             digest = zlib.crc32(np.ascontiguousarray(inputs).tobytes())
             if labels is not None:
                 digest = zlib.crc32(np.ascontiguousarray(labels).tobytes(), digest)
             yield Batch(index, len(inputs), ArraysPart(inputs, labels), digest or 1)
+
+    def _yielded(self) -> Iterator[Any]:
+        with failures_named(self.name):
+            yield from self.function()
 
 
 def _pair(batch: Any, what: str) -> tuple[Array, Array | None]:

@@ -122,8 +122,11 @@ def test_functions(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert [batch.part.load().labels for batch in source.batches(32)] == [[0] * 3, [1] * 3]
     first, second = source.batches(32)
     assert first.digest != second.digest
-    with pytest.raises(ValueError, match=r"^my_batches:three cannot be imported: "):
+    with pytest.raises(ValueError, match=r"^my_batches:three cannot be imported: AttributeError: "):
         open_source("my_batches:three", str(tmp_path))
+    (tmp_path / "my_mistake.py").write_text("def three(:\n")
+    with pytest.raises(ValueError, match=r"^my_mistake:three cannot be imported: SyntaxError: "):
+        open_source("my_mistake:three", str(tmp_path))
 
 
 @pytest.mark.parametrize(
