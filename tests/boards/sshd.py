@@ -50,18 +50,10 @@ class Server:
     def fall_away(self) -> None:
         """Kills all that the server has started, and lets nobody in from then on."""
         self._listener.shutdown(socket.SHUT_RDWR)
-        for process in self._processes():
-            process.kill()
-
-    def freeze(self) -> None:
-        """Stops all that the server has started, as a board without power does not even refuse."""
-        for process in self._processes():
-            process.suspend()
-
-    def _processes(self) -> "list[psutil.Process]":
-        """The children first."""
-        sessions = [psutil.Process(session.pid) for session in self._sessions if session.poll() is None]
-        return [process for one in sessions for process in (*one.children(recursive=True), one)]
+        for session in self._sessions:
+            if session.poll() is None:
+                for process in [*psutil.Process(session.pid).children(recursive=True), session]:
+                    process.kill()
 
 
 # A board's commands start in its own folder, as if that were the user's home there.
