@@ -16,6 +16,8 @@ from bench.kernels import __main__ as kernels
 from bench.kernels import model
 from bench.layers import __main__ as layers
 from bench.models import __main__ as models
+from bench.start import __main__ as start
+from bench.threads import __main__ as threads
 from litebnn.benchmark import LARQ, LARQ_DEFAULT, LITEBNN, XNNPACK, Contender, Measurement
 from litebnn.convert import convert_tflite
 from litebnn.runtime import Interpreter
@@ -49,6 +51,28 @@ def test_layers_are_timed(monkeypatch: pytest.MonkeyPatch, capsys: pytest.Captur
     transposed, depthwise = re.findall(r"^  .* float .* us .*$", capsys.readouterr().out, re.MULTILINE)
     assert re.search(r"4x4x32 -> 8, 3x3 / 2 .* binary +[\d.]+ us \( *[\d.]+ times\)", transposed)
     assert re.search(r"5x5x40 .* to floats .* us .* to bits .* us", depthwise)
+
+
+@pytest.mark.usefixtures("library")
+def test_threads_are_compared(capsys: pytest.CaptureFixture[str]) -> None:
+    threads.compare([threads.DIGITS], threads=2, turns=1)
+    printed = capsys.readouterr().out
+    assert re.findall(r"digits\.tflite +(\d) threads +median +[\d.]+ us", printed) == ["1", "2"] * 2
+    assert "beside a busy process" in printed
+
+
+@pytest.mark.usefixtures("library")
+def test_starts_are_timed(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setattr(start, "model_file", lambda *_: threads.DIGITS)
+    figures = start.first_result(LITEBNN, "digits")
+    assert figures["seconds"] > 0
+    assert figures["memory_bytes"] >= 0
+    with pytest.raises(ToolkitError, match=r"xnnpack does not run .*digits\.tflite: "):
+        start.first_result(XNNPACK, "digits")
+    monkeypatch.setattr(start, "first_result", lambda *_: figures)
+    start.compare(["digits"], peer=True, turns=2)
+    lines = re.findall(r"^  (\S+) +median .* ms +best .* ms +CPU .* ms .* MiB$", capsys.readouterr().out, re.MULTILINE)
+    assert lines == [LITEBNN, LARQ, LARQ_DEFAULT, XNNPACK]
 
 
 def test_the_kernels_of_another_cpu_are_counted() -> None:

@@ -1,0 +1,66 @@
+"""Times models from the file to the first result, in new processes that take turns, and the memory that it takes.
+
+    python -m bench.start [--peer] [--turns=N] [MODEL ...]
+
+MODEL is a network of bench/zoo, QuickNet by default: litebnn and the peer run what Larq Compute Engine has converted,
+XNNPACK the float file. With --peer, Larq Compute Engine 0.16 runs too, at its best and by default. The time begins when
+the runtime is imported, and the file is in the page cache.
+"""
+
+import argparse
+import json
+import statistics
+import subprocess
+import sys
+from pathlib import Path
+
+import litebnn.benchmark
+from bench.zoo import PEER_PYTHON, model_file
+from litebnn.benchmark import LARQ, LARQ_DEFAULT, LITEBNN, XNNPACK
+from toolchains.command_line import run
+from toolchains.targets import ToolkitError
+
+WORKER = Path(litebnn.benchmark.__file__).with_name("worker.py")
+
+
+def first_result(runtime: str, name: str) -> dict[str, float]:
+    """`seconds`, `cpu_seconds` and `memory_bytes` of one start."""
+    python = str(PEER_PYTHON) if runtime in (LARQ, LARQ_DEFAULT) else sys.executable
+    model = model_file(name, "float" if runtime == XNNPACK else "lce")
+    command = [python, str(Path(__file__).with_name("first_result.py")), str(WORKER), runtime, str(model)]
+    found = subprocess.run(command, capture_output=True, text=True)
+    if found.returncode:
+        raise ToolkitError(f"{runtime} does not run {model}: {found.stderr.strip().splitlines()[-1]}")
+    figures: dict[str, float] = json.loads(found.stdout)
+    return figures
+
+
+def compare(models: list[str], peer: bool, turns: int) -> None:
+    """Prints a line for each runtime: median and best of the time, CPU time, and the median of the memory."""
+    runtimes = [LITEBNN, *([LARQ, LARQ_DEFAULT] if peer else []), XNNPACK]
+    for name in models:
+        starts = {runtime: [first_result(runtime, name)] for runtime in runtimes}
+        for _ in range(1, turns):
+            for runtime in runtimes:
+                starts[runtime].append(first_result(runtime, name))
+        print(f"{name}, {turns} starts each")
+        for runtime, found in starts.items():
+            columns = {key: [one[key] for one in found] for key in found[0]}
+            medians = {key: statistics.median(column) for key, column in columns.items()}
+            print(
+                f"  {runtime:<28} median {medians['seconds'] * 1e3:7.2f} ms   best {min(columns['seconds']) * 1e3:7.2f}"
+                f" ms   CPU {medians['cpu_seconds'] * 1e3:7.2f} ms   {medians['memory_bytes'] / 2**20:6.1f} MiB"
+            )
+
+
+def main() -> int:
+    """The command line; returns the exit code."""
+    parser = argparse.ArgumentParser(prog="python -m bench.start", description="Time models up to the first result.")
+    parser.add_argument("models", nargs="*", default=["QuickNet"], metavar="MODEL")
+    parser.add_argument("--peer", action="store_true", help="run Larq Compute Engine too")
+    parser.add_argument("--turns", type=int, default=20)
+    return run(parser, compare, None)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,34 @@
+"""Runs one model once, in a process of its own, and prints what that took as JSON.
+
+    python first_result.py WORKER KIND MODEL
+
+WORKER is litebnn/benchmark/worker.py, which this takes the runtimes from: another Python may run it, which has nothing
+of litebnn. What is imported, the runtime and NumPy, is there before the time begins.
+"""
+
+import json
+import os
+import runpy
+import sys
+import time
+from pathlib import Path
+
+
+def main() -> None:
+    file, kind, model = sys.argv[1:]
+    worker = runpy.run_path(file)
+    is_larq = kind.startswith("larq-compute-engine")
+    loader = worker["LarqModel"](kind, Path(model), 1) if is_larq else worker["TfliteModel"](kind, Path(model), 1, "")
+    worker["random_input"]((1,), "float32")  # it imports what inputs are made with
+    # Whatever a runtime prints is no answer.
+    with os.fdopen(os.dup(1), "w") as out:
+        os.dup2(2, 1)
+        before, start, start_cpu = worker["peak_memory"](), time.perf_counter(), time.process_time()
+        loader.load()()
+        seconds, cpu_seconds = time.perf_counter() - start, time.process_time() - start_cpu
+        memory = worker["peak_memory"]() - before
+        print(json.dumps({"seconds": seconds, "cpu_seconds": cpu_seconds, "memory_bytes": memory}), file=out)
+
+
+if __name__ == "__main__":
+    main()

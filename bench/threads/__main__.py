@@ -1,0 +1,74 @@
+"""Times models with one thread and with several, alone and beside a busy process, and prints what threads gain.
+
+    python -m bench.threads [--threads=N] [--turns=N] [MODEL ...]
+
+MODEL is a `.tflite` file; by default the digits network of the examples, which is over in some microseconds, and
+QuickNet of bench/zoo. All take turns of a tenth of a second, so that they see the same machine, which should have
+nothing else to do and as many cores as there are threads. The runtime's own ops have as many threads as ours.
+"""
+
+import argparse
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from bench.zoo import model_file
+from litebnn.benchmark import Contender, Measurement, measure
+from litebnn.errors import ConversionError
+from toolchains.command_line import run
+from toolchains.targets import ROOT, ToolkitError
+
+DIGITS = ROOT / "examples" / "label_image" / "digits.tflite"
+
+
+@contextmanager
+def busy_process() -> Iterator[None]:
+    """Another process, which wants a core all the time."""
+    process = subprocess.Popen([sys.executable, "-c", "while True: pass"])
+    try:
+        yield
+    finally:
+        process.kill()
+        process.wait()
+
+
+def print_table(title: str, measured: list[Measurement]) -> None:
+    """Prints a line for each, the first of a model being what the others are held against."""
+    print(title)
+    alone = {one.contender.model: one for one in reversed(measured) if one.contender.threads == 1}
+    for one in measured:
+        first = alone[one.contender.model]
+        print(
+            f"  {one.contender.model.name:<24} {one.contender.threads} threads   "
+            f"median {one.median * 1e6:9.1f} us ({one.median / first.median:5.2f})   "
+            f"p99 {one.percentiles[99] * 1e6:9.1f} us ({one.percentiles[99] / first.percentiles[99]:5.2f})   "
+            f"best {one.best * 1e6:9.1f} us ({one.best / first.best:5.2f})   {one.runs} runs"
+        )
+
+
+def compare(models: list[Path], threads: int, turns: int) -> None:
+    """Measures and prints both tables."""
+    files = models or [DIGITS, model_file("QuickNet", "lce")]
+    contenders = [Contender(file, threads=count) for file in files for count in (1, threads)]
+    try:
+        print_table("nothing else runs", measure(contenders, turns=turns, runs=1, ops=False))
+        with busy_process():
+            measured = measure(contenders, turns=turns, runs=1, ops=False)
+        print_table("beside a busy process", measured)
+    except ConversionError as error:
+        raise ToolkitError(str(error)) from error
+
+
+def main() -> int:
+    """The command line; returns the exit code."""
+    parser = argparse.ArgumentParser(prog="python -m bench.threads", description="Time models by number of threads.")
+    parser.add_argument("models", nargs="*", type=Path, metavar="MODEL")
+    parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument("--turns", type=int, default=50)
+    return run(parser, compare, None)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
