@@ -62,23 +62,27 @@ bool ReadMidr(int index, uint64_t* midr) {
   return read;
 }
 
-// Of two kinds the one that work is shaped for where there are both.
-ArmCores Both(ArmCores a, ArmCores b) {
-  if (a == b || b == ArmCores::kInOrder) return a;
-  return a == ArmCores::kInOrder ? b : ArmCores::kOutOfOrder;
+// Where kinds are mixed, the loop that counts bits for cores in order is as fast on the others. Lookups are so much
+// faster on the cores that are made for them that they are worth it beside those in order, which take twice as long.
+ArmCores Together(bool any_in_order, bool any_out_of_order, bool any_lookups) {
+  if (any_lookups && !any_out_of_order) return ArmCores::kLookups;
+  return any_in_order ? ArmCores::kInOrder : ArmCores::kOutOfOrder;
 }
 
 ArmCores ReadCores() {
   uint64_t midr = 0;
-  bool any_core = false;
-  ArmCores kind = ArmCores::kInOrder;
+  bool any_in_order = false, any_out_of_order = false, any_lookups = false;
   const auto cores = static_cast<int>(sysconf(_SC_NPROCESSORS_CONF));
   for (int core = 0; core < cores; ++core) {
     if (!ReadMidr(core, &midr)) continue;
-    kind = Both(kind, KindOf(midr));
-    any_core = true;
+    const ArmCores kind = KindOf(midr);
+    any_in_order |= kind == ArmCores::kInOrder;
+    any_out_of_order |= kind == ArmCores::kOutOfOrder;
+    any_lookups |= kind == ArmCores::kLookups;
   }
-  if (any_core) return kind;
+  if (any_in_order || any_out_of_order || any_lookups) {
+    return Together(any_in_order, any_out_of_order, any_lookups);
+  }
   // The core that this runs on, where the kernel lets programs read the register.
   constexpr unsigned long kHwcapCpuid = 1ul << 11;
   if ((getauxval(AT_HWCAP) & kHwcapCpuid) == 0) return ArmCores::kOutOfOrder;

@@ -3,10 +3,9 @@
 
 #if defined(__aarch64__)
 namespace litebnn {
-// What its cores do best, of those that Linux tells of. Where some issue their instructions in order, like the
-// Cortex-A53 and A55, and others do not, work is better shaped for the others.
+// What its cores do best together, of those that Linux tells of, as threads are on any of them.
 enum class ArmCores {
-  kInOrder,
+  kInOrder,  // like the Cortex-A53 and A55, or some are
   kOutOfOrder,
   kLookups,  // out of order, and as fast at looking up a vector of bytes as at adding one
 };
