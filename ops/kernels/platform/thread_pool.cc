@@ -58,6 +58,12 @@ struct Unclaimed {
   uint32_t size() const { return back - front; }
 };
 
+// What everybody looks at, in another cache line than what changes meanwhile.
+struct ApartWord {
+  char before[kCacheLine];
+  std::atomic<uint32_t> word{0};
+};
+
 struct Range {
   uint32_t begin, end;
 };
@@ -136,16 +142,16 @@ class Workers {
     const Clock::time_point start = Clock::now();
     const uint32_t first = PartOf(job.units);
     job_ = job;
-    unfinished_.store(job.units, std::memory_order_relaxed);
+    unfinished_.word.store(job.units, std::memory_order_relaxed);
     // Who reads this word as it is here, or as others have changed it since, also sees the job.
-    unclaimed_.store(Unclaimed{first, job.units}.ToWord());
+    unclaimed_.word.store(Unclaimed{first, job.units}.ToWord());
     WakeOne();
     const Clock::time_point awake = Clock::now();
     uint32_t own = first;
     RunUnits(0, {0, first});
     for (Range range; Claim(0, &range); own += range.end - range.begin) RunUnits(0, range);
     const Clock::duration worked = Clock::now() - awake;
-    if (unfinished_.fetch_sub(own, std::memory_order_acq_rel) != own) WaitUntilFinished();
+    if (unfinished_.word.fetch_sub(own, std::memory_order_acq_rel) != own) WaitUntilFinished();
     account->Enter(worked * job.units / own, Clock::now() - start);
   }
 
@@ -159,12 +165,12 @@ class Workers {
   // Of what is left a thread takes so much that parts get small towards the end, where nobody is to wait for the last.
   uint32_t PartOf(uint32_t left) const { return std::max(1u, left / static_cast<uint32_t>(count_ + 1)); }
 
-  bool HasUnclaimed() const { return Unclaimed::FromWord(unclaimed_.load()).size() > 0; }
+  bool HasUnclaimed() const { return Unclaimed::FromWord(unclaimed_.word.load()).size() > 0; }
 
   // Takes a part of the loop of now, if any of it is left: that loop does not end before the part is finished, so that
   // `job_` stays. It does not matter which loops went by since the word was read, as it tells all that has been taken.
   bool Claim(int thread, Range* range) {
-    uint32_t word = unclaimed_.load();
+    uint32_t word = unclaimed_.word.load();
     for (;;) {
       Unclaimed left = Unclaimed::FromWord(word);
       if (left.size() == 0) return false;
@@ -176,7 +182,7 @@ class Workers {
         *range = {left.back - part, left.back};
         left.back -= part;
       }
-      if (unclaimed_.compare_exchange_weak(word, left.ToWord())) return true;
+      if (unclaimed_.word.compare_exchange_weak(word, left.ToWord())) return true;
     }
   }
 
@@ -185,7 +191,7 @@ class Workers {
   }
 
   void WaitUntilFinished() {
-    const auto is_finished = [this] { return unfinished_.load(std::memory_order_acquire) == 0; };
+    const auto is_finished = [this] { return unfinished_.word.load(std::memory_order_acquire) == 0; };
     if (Spin(is_finished)) return;
     std::unique_lock<std::mutex> lock(mutex_);
     finished_.wait(lock, is_finished);
@@ -206,7 +212,7 @@ class Workers {
       for (Range range; Claim(thread, &range);) {
         RunUnits(thread, range);
         const uint32_t units = range.end - range.begin;
-        if (unfinished_.fetch_sub(units, std::memory_order_acq_rel) == units) {
+        if (unfinished_.word.fetch_sub(units, std::memory_order_acq_rel) == units) {
           const std::lock_guard<std::mutex> lock(mutex_);
           finished_.notify_one();
         }
@@ -237,11 +243,7 @@ class Workers {
   std::atomic<int> sleeping_{0};
   // Written before units are there to be claimed, and read by who has claimed some.
   Job job_ = {};
-  // What everybody looks at is in other cache lines than what changes meanwhile.
-  char before_[kCacheLine];
-  std::atomic<uint32_t> unclaimed_{0};
-  char between_[kCacheLine];
-  std::atomic<uint32_t> unfinished_{0};
+  ApartWord unclaimed_, unfinished_;
 };
 
 class SharingThreadPool final : public ThreadPool {
