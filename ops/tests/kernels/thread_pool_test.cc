@@ -33,7 +33,8 @@ TEST(ThreadPool, EveryItemIsDoneOnce) {
     EXPECT_EQ(pool->num_threads(), threads);
     // Many short loops, so that workers are met both spinning and asleep.
     for (int64_t count = 0; count < 300; ++count) {
-      for (int64_t grain : {1, 4}) EXPECT_EQ(TimesDone(*pool, count, grain), std::vector<int>(count, 1));
+      for (int64_t grain : {1, 4})
+        EXPECT_EQ(TimesDone(*pool, count, grain), std::vector<int>(static_cast<size_t>(count), 1));
     }
     EXPECT_EQ(TimesDone(*pool, 100003, 1), std::vector<int>(100003, 1));
   }
