@@ -26,7 +26,7 @@ TESTS: dict[str, dict[str, str]] = {
     "ops/kernels/bconv2d/schedule.cc": KERNELS,
     "ops/kernels/bitpack.cc": KERNELS,
     "ops/kernels/max_pool.cc": KERNELS,
-    "ops/tflite/ops/broadcast_sum.cc": {"partition_test": "*", **OPS},
+    "ops/tflite/ops/broadcast_sum.cc": {"broadcast_sum_test": "*", "partition_test": "*", **OPS},
     "ops/tflite/ops/max_pool2d.cc": OPS,
     "ops/tflite/ops/window.cc": OPS,
     "ops/tflite/partition/arena.cc": {

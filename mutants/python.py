@@ -57,8 +57,8 @@ class Place:
 
 def modules() -> list[str]:
     """The modules to mutate, by their paths in the project."""
-    found = (path for part in PARTS for path in (ROOT / PACKAGE / part).rglob("*.py"))
-    return sorted(str(path.relative_to(ROOT)) for path in found if not path.stem.endswith("_test"))
+    found = (path for part in PARTS for path in (WORK / PACKAGE / part).rglob("*.py"))
+    return sorted(str(path.relative_to(WORK)) for path in found if not path.stem.endswith("_test"))
 
 
 def places() -> Iterator[Place]:
@@ -69,7 +69,7 @@ def places() -> Iterator[Place]:
     usable = (name for name in operator_names() if ANNOTATIONS not in name and not get_operator(name).arguments())
     operators = {name: get_operator(name)() for name in usable}
     for module in modules():
-        nodes = list(ast_nodes(get_ast((ROOT / module).read_text(encoding="utf-8"))))
+        nodes = list(ast_nodes(get_ast((WORK / module).read_text(encoding="utf-8"))))
         for name, operator in operators.items():
             count = sum(len(list(operator.mutation_positions(node))) for node in nodes)
             yield from (Place(module, name, occurrence) for occurrence in range(count))
@@ -80,7 +80,7 @@ def mutated(place: Place) -> tuple[Mutant, str] | None:
     from cosmic_ray.mutating import mutate_code
     from cosmic_ray.plugins import get_operator
 
-    code = (ROOT / place.module).read_text(encoding="utf-8")
+    code = (WORK / place.module).read_text(encoding="utf-8")
     changed = mutate_code(code, get_operator(place.operator)(), place.occurrence) or code
     lines = zip(code.splitlines(), changed.splitlines(), strict=False)
     found = (Mutant(place.module, n, *pair) for n, pair in enumerate(lines, start=1) if pair[0] != pair[1])
@@ -89,9 +89,9 @@ def mutated(place: Place) -> tuple[Mutant, str] | None:
 
 def tests_of(module: str) -> list[list[str]]:
     """The tests to run, the quickest first."""
-    beside = (ROOT / module).with_name(f"{Path(module).stem}_test.py")
+    beside = (WORK / module).with_name(f"{Path(module).stem}_test.py")
     folder = str(Path(module).parent)
-    return [[str(beside.relative_to(ROOT))] if beside.is_file() else [], [folder], list(WHOLE)]
+    return [[str(beside.relative_to(WORK))] if beside.is_file() else [], [folder], list(WHOLE)]
 
 
 def is_killed(mutant: Mutant, text: str) -> bool:

@@ -137,6 +137,18 @@ TEST(Conv, ExplicitPaddingStandsInPlaceOfPadding) {
   }
 }
 
+TEST(Pool, TensorsOfWrongTypeOrRank) {
+  for (const size_t tensor : {0, 1}) {
+    Graph graph = PoolGraph({1, 5, 5, 2}, DefaultPoolOptions());
+    graph.tensors[tensor].type = kTfLiteFloat32;
+    ExpectRefused(graph, tensor == 0 ? "input (tensor 0 'a tensor'): type: expected INT32, found FLOAT32"
+                                     : "output (tensor 1 'a tensor'): type: expected INT32, found FLOAT32");
+  }
+  Graph graph = PoolGraph({1, 5, 5, 2}, DefaultPoolOptions());
+  graph.tensors[0].shape = {5, 5, 2};
+  ExpectRefused(graph, "input (tensor 0 'a tensor'): shape: expected 4 dimensions, found [5, 5, 2]");
+}
+
 TEST(Pool, LargestOptions) {
   const auto with = [](Options changed) {
     Options options = DefaultPoolOptions();

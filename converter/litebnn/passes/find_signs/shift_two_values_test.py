@@ -5,7 +5,7 @@ import pytest
 
 import litebnn
 from litebnn.flatbuffer import read_model
-from litebnn.graph import Array, Model, OpCode, Tensor
+from litebnn.graph import Array, Buffer, Model, OpCode, Tensor
 from litebnn.passes import BINARY_PHASES, PHASES, run_phases
 from litebnn.passes.find_signs.recognize_signs import recognize_signs
 from litebnn.passes.find_signs.shift_two_values import shift_two_values
@@ -33,6 +33,17 @@ def test_weights_and_bias_make_up_for_the_values() -> None:
     layer = built.graphs[0].ops[-1]
     np.testing.assert_array_equal(layer.input(1).array, 2 * WEIGHTS)
     np.testing.assert_array_equal(layer.input(2).array, np.arange(8) + WEIGHTS.sum(axis=(1, 2, 3)))
+
+
+def test_a_bias_that_is_computed_is_named() -> None:
+    model = FloatModel()
+    built = model.model(model.conv(model.two_values(model.input(1, 4, 4, 32)), WEIGHTS, np.arange(8)))
+    [layer] = (op for op in built.graphs[0].ops if op.name == "CONV_2D")
+    bias = layer.input(2)
+    bias.buffer, bias.name = Buffer(), "its own bias"
+    notes = Notes(built)
+    assert not shift_two_values(built.graphs[0], notes)
+    assert list(notes.layers[0].reasons) == ['its bias "its own bias" is no constant, or none of its grid']
 
 
 def same(model: FloatModel, x: Tensor) -> Tensor:
