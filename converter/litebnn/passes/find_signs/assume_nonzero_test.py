@@ -1,6 +1,8 @@
 import numpy as np
 import pytest
 
+import litebnn
+from litebnn.flatbuffer import write_model
 from litebnn.passes import BINARY_PHASES, run_phases
 from litebnn.passes.find_signs.assume_nonzero import assume_nonzero
 from litebnn.rewriting.notes import Notes
@@ -20,6 +22,16 @@ def test_a_lone_sign_becomes_one_of_two_values_and_is_named(scale: float) -> Non
     assert op_names(built) == ["LceQuantize", "LceBconv2d"]
     assert len(notes.warnings) == 1
     assert "sign_2: taken for 1 where its input is 0" in next(iter(notes.warnings))
+
+
+@pytest.mark.usefixtures("library")
+@pytest.mark.parametrize(("scale", "expected"), [(1, [-1, -1, 1, 1]), (-1, [1, 1, -1, -1])])
+def test_values_are_what_they_were_with_a_sign_of_zero_that_is_1(scale: float, expected: list[float]) -> None:
+    model = FloatModel()
+    built = model.model(model.elementwise("MUL", model.elementwise("SIGN", model.input(1, 4)), model.const(scale)))
+    assume_nonzero(built, Notes(built))
+    actual = litebnn.Interpreter(write_model(built)).predict(np.array([[-2, -0.125, 0, 3]], np.float32))
+    np.testing.assert_array_equal(actual, [expected])
 
 
 @pytest.mark.parametrize("source", ["RELU", "ABS", "pooled", "add"])

@@ -43,3 +43,11 @@ def test_slopes_that_are_not_positive_stay() -> None:
     slopes = np.where(np.arange(32) == 3, -0.5, SLOPES)
     source = model.finish(model.sign(behind_prelu(model, model.input(1, 4, 4, 32), slopes, 1.0), "where_ge"))
     assert "PRELU" in op_names(rewritten(source, recognize_signs, prelu_before_sign))
+
+
+def test_slopes_that_add_dimensions_stay() -> None:
+    model = FloatModel()
+    x = model.op("PRELU", [model.input(32), model.const(SLOPES.reshape(1, 1, -1))], (1, 1, 32))
+    source = model.finish(model.sign(model.elementwise("ADD", x, model.const(SHIFTS)), "where_ge"))
+    result = rewritten(source, recognize_signs, prelu_before_sign)
+    assert {"PRELU", "LceQuantize"} <= set(op_names(result))
