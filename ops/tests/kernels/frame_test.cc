@@ -83,6 +83,20 @@ TEST(Frame, HasPaddingOnAllSides) {
   EXPECT_EQ(staged, (std::vector<uint32_t>{0, 0, 0, 0, 0, 0, 1, 2, 3, 0, 0, 4, 5, 6, 0, 0, 0, 0, 0, 0}));
 }
 
+TEST(Frame, LeavesOutWhatNoWindowReaches) {
+  const std::vector<uint32_t> image = {1, 2, 3, 4, 5, 6, 7, 8};
+  Bconv2dSpec spec = Spec(1);
+  spec.stride_height = spec.stride_width = 2;
+  Frame frame;
+  ASSERT_TRUE(frame.Resize(kPortableIsa, spec, {1, 2, 4, 1, 2, 0, 1}, 1));
+  ASSERT_EQ(frame.height, 1);
+  ASSERT_EQ(frame.width, 3);
+  std::vector<uint32_t> staged(frame.FrameBytes() / sizeof(uint32_t), ~0u);
+  frame.StageRows(image.data(), 0, 1, reinterpret_cast<uint8_t*>(staged.data()));
+  staged.resize(3);
+  EXPECT_EQ(staged, (std::vector<uint32_t>{0, 1, 2}));
+}
+
 TEST(Frame, StagesAsTheIsaWants) {
   const Isa isa = StagingIsa();
   const std::vector<uint32_t> image = {7, 8};

@@ -53,6 +53,16 @@ def test_an_axis_is_taken_away_behind_both_transposes(library: None) -> None:
     assert_same_values(source, result)
 
 
+@pytest.mark.parametrize("axis", [0, 1, 2, 3])
+def test_any_axis_is_taken_away_behind_the_transpose(axis: int, library: None) -> None:
+    model = FloatModel()
+    shape = list(np.insert([2, 4, 6], axis, 1))
+    squeezed = model.reshape(model.elementwise("RELU", model.input(*shape)), 2, 4, 6)
+    source = model.finish(transpose(model, squeezed, 2, 0, 1))
+    result = rewritten(source, transpose_first)
+    assert_same_values(source, result)
+
+
 @pytest.mark.parametrize("kind", ["read", "output", "reshape"])
 def test_others_stay(kind: str) -> None:
     model = FloatModel()
