@@ -11,6 +11,7 @@ from toolchains.targets import ROOT, ToolkitError
 
 # ISAs of other CPUs are not compiled here.
 MEASURED = (ROOT / "ops" / "tflite", ROOT / "ops" / "kernels")
+CONVERTER = tuple(ROOT / "converter" / "litebnn" / name for name in ("flatbuffer", "graph", "passes", "rewriting"))
 
 
 def cpp_coverage(runs: list[tuple[Path, Path]]) -> str:
@@ -46,8 +47,7 @@ def python_coverage(runs: list[tuple[Path, list[Path]]]) -> str:
     Raises:
         ToolkitError: coverage.py is missing, or a program fails.
     """
-    package = ROOT / "converter" / "litebnn"
-    parts = ",".join(f"{package / name}/*" for name in ("flatbuffer", "graph", "passes", "rewriting"))
+    parts = ",".join(f"{part}/*" for part in CONVERTER)
     with tempfile.TemporaryDirectory() as folder:
         base = [sys.executable, "-m", "coverage"]
         data = str(Path(folder) / "data")
@@ -55,7 +55,8 @@ def python_coverage(runs: list[tuple[Path, list[Path]]]) -> str:
             # Each input once: libFuzzer counts an empty one with them.
             count = 1 + sum(len(list(corpus.iterdir())) for corpus in inputs)
             measured = [*base, "run", "--branch", "--append", f"--data-file={data}", f"--include={parts}"]
-            _checked([*measured, str(program), f"-atheris_runs={count}", *map(str, inputs)])
+            flags = [f"-atheris_runs={count}", f"-artifact_prefix={folder}/"]
+            _checked([*measured, str(program), *flags, *map(str, inputs)])
         report = Path(folder) / "report.json"
         _checked([*base, "json", f"--data-file={data}", "--omit=*_test.py", "-o", str(report)])
         totals = json.loads(report.read_text(encoding="utf-8"))["totals"]

@@ -17,7 +17,7 @@ with atheris.instrument_imports(include=["litebnn"]):
 
 from fuzz.models import fuzz, refusals
 from tests.convert.random_graphs import graphs
-from tests.convert.random_quantized_graphs import int8_graphs, trained_graphs
+from tests.convert.random_quantized_graphs import int8_graphs, int16_graphs, trained_graphs
 from tests.support.damage import SOURCES, damaged
 from tests.support.quantized_models import in_half_precision, with_int8_weights
 
@@ -25,7 +25,7 @@ AS_FILES = (lambda source: source, in_half_precision, with_int8_weights)
 MODELS = st.one_of(
     st.sampled_from(SOURCES),
     st.builds(lambda case, kind: kind(case.source), graphs(), st.sampled_from(AS_FILES)),
-    st.one_of(int8_graphs(), trained_graphs()).map(lambda case: case.source),
+    st.one_of(int8_graphs(), int16_graphs(), trained_graphs()).map(lambda case: case.source),
 )
 
 

@@ -20,4 +20,4 @@ def test_finds_nothing(name: str) -> None:
 
 def test_the_seeds_are_small() -> None:
     files = [path for path in (FOLDER / "corpus").rglob("*") if path.is_file()]
-    assert sum(path.stat().st_size for path in files) < 2**19
+    assert sum(path.stat().st_size for path in files) < 2**20

@@ -1,0 +1,39 @@
+"""Any bytes as a .tflite file, converted with options that the first byte chooses, or refused."""
+
+import sys
+from pathlib import Path
+
+import atheris
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+with atheris.instrument_imports(include=["litebnn"]):
+    from litebnn.convert import convert_tflite
+    from litebnn.options import ConvertOptions
+
+from fuzz.models import fuzz, refusals
+
+
+def options(choice: int) -> ConvertOptions:
+    """The options that the bits of a byte stand for."""
+    weights = (None, "int4", "int2", "int4")[choice >> 5 & 3]
+    chosen: ConvertOptions = {
+        "larq_compatible": bool(choice & 1),
+        "assume_nonzero": bool(choice & 2),
+        "experimental_default_int8_range": (-3.0, 3.0) if choice & 4 else None,
+        "inference_input_type": "int8" if choice & 8 else "float32",
+        "inference_output_type": "int8" if choice & 16 else "float32",
+        "low_bit_weights": weights,
+        "dynamic_range": weights is not None and bool(choice & 128),
+    }
+    return chosen
+
+
+def converts(data: bytes) -> None:
+    if data:
+        with refusals():
+            convert_tflite(data[1:], **options(data[0]))
+
+
+if __name__ == "__main__":
+    fuzz(converts)
