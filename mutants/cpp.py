@@ -38,7 +38,7 @@ TESTS: dict[str, dict[str, str]] = {
     "ops/tflite/partition/claim.cc": {"claim_test": "*", "entry_test": "*", **OPS},
     "ops/tflite/partition/fuse.cc": {"fuse_test": "*", **OPS},
     "ops/tflite/partition/plan_memory.cc": {"plan_memory_test": "*", **OPS},
-    "ops/tflite/partition/prepare.cc": OPS,
+    "ops/tflite/partition/prepare.cc": {**OPS, "failed_allocation_test": "*"},
     "ops/tflite/partition/repack_budget.cc": {"repack_budget_test": "*", "prepare_time_test": "*Share*", **OPS},
     "ops/tflite/runtime/flexbuffer_map.cc": {"flexbuffer_map_test": "*", **OPS},
     "ops/tflite/runtime/node.cc": OPS,

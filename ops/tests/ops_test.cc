@@ -138,7 +138,7 @@ TEST(Conv, ExplicitPaddingStandsInPlaceOfPadding) {
 }
 
 TEST(Pool, TensorsOfWrongTypeOrRank) {
-  for (const size_t tensor : {0, 1}) {
+  for (const size_t tensor : {size_t{0}, size_t{1}}) {
     Graph graph = PoolGraph({1, 5, 5, 2}, DefaultPoolOptions());
     graph.tensors[tensor].type = kTfLiteFloat32;
     ExpectRefused(graph, tensor == 0 ? "input (tensor 0 'a tensor'): type: expected INT32, found FLOAT32"
