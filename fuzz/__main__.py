@@ -4,7 +4,8 @@
 
 Each target is a file NAME_fuzz.cc (libFuzzer, under AddressSanitizer and UBSan) or NAME_fuzz.py (atheris); all take
 libFuzzer's flags. What a run finds out is kept in build/fuzz/NAME and read again by the next. The committed seeds in
-fuzz/corpus/NAME stay as they are: `python -m fuzz.seeds` makes them.
+fuzz/corpus/NAME stay as they are: `python -m fuzz.seeds` and `python -m fuzz.model_seeds` make them, but for a few that
+a run found.
 """
 
 import argparse

@@ -67,8 +67,9 @@ def fused_activation(op: Op) -> Activation | None:
 
 
 def transpose_order(op: Op) -> Array | None:
-    """int [rank] of a TRANSPOSE, where it is a constant permutation."""
+    """int [rank] of a TRANSPOSE, where it is a constant permutation of the axes that its input and output have."""
     order = op.input(1).array
     rank = len(op.output.dims)
-    valid = order is not None and np.array_equal(np.sort(order.reshape(-1)), np.arange(rank))
+    permutes = order is not None and np.array_equal(np.sort(order.reshape(-1)), np.arange(rank))
+    valid = permutes and len(op.input(0).dims) == rank
     return order.reshape(-1) if valid and order is not None else None

@@ -84,6 +84,14 @@ def test_what_depends_on_the_order_stays(kind: str) -> None:
     assert left == names
 
 
+def test_a_transpose_of_more_axes_than_there_are_stays() -> None:
+    model = FloatModel()
+    folded = transpose(model, model.input(1, 1, 1, 80), TO_CHANNELS_FIRST)
+    built = model.model(model.reshape(folded, 1, 80))
+    built.graphs[0].inputs[0].shape = (80,)
+    assert run_pass(sink_transposes, built) == (False, ["TRANSPOSE", "RESHAPE"])
+
+
 def test_a_second_run_changes_nothing() -> None:
     model = FloatModel()
     built = model.model(body(model, "scalar"))
