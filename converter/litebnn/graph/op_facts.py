@@ -38,7 +38,8 @@ class Facts:
     """The facts about one kind of op.
 
     Attributes:
-        least, most: how many inputs there are; `most` is 0 where that is not known. Where it is, there is one output.
+        least, most: how many inputs there are; `most` is 0 where that is not known.
+        most_outputs: how many outputs there are at most, where it is known how many inputs.
         options: the format's name for the table of its options, "" where it has none.
         defaults: options of a new op, where the format has no default or the passes read it.
         needs_options: the runtime does not do without them.
@@ -73,6 +74,7 @@ class Facts:
     reshapes: bool = False
     on_signs: bool = False
     effects: bool = False
+    most_outputs: int = 1
 
 
 # The runtime divides by these, or steps by them, so they must be at least 1 wherever they occur.
@@ -171,6 +173,7 @@ FACTS: dict[str, Facts] = {
     "GATHER": Facts(2, 2, "GatherOptions", kinds=_INDEX),
     "REVERSE_V2": Facts(2, 2, "ReverseV2Options", kinds=_INDEX),
     "PACK": Facts(1, MANY, "PackOptions"),
+    "SPLIT": Facts(2, 2, "SplitOptions", kinds=("iu",), most_outputs=MANY),
     "SPACE_TO_BATCH_ND": Facts(3, 3, "SpaceToBatchNDOptions", kinds=_INDICES[:3], ranks=(0, 1, 2), on_signs=True),
     "BATCH_TO_SPACE_ND": Facts(3, 3, "BatchToSpaceNDOptions", kinds=_INDICES[:3], ranks=(0, 1, 2)),
     "CONCATENATION": Facts(1, MANY, "ConcatenationOptions", needs_options=True, int8=_SAME_GRID(2)),

@@ -46,8 +46,9 @@ def _check_arity(what: str, op: Op) -> None:
     if not least <= len(present) <= most or not all(present[:least]):
         wanted = f"{least}" if least == most else f"{least} to {most}" if most < MANY else f"at least {least}"
         raise ConversionError(f"{what}: {sum(present)} inputs, expected {wanted}")
-    if len(op.outputs) != 1:
-        raise ConversionError(f"{what}: {len(op.outputs)} outputs, expected 1")
+    if not 1 <= len(op.outputs) <= facts(op).most_outputs:
+        wanted = "1" if facts(op).most_outputs == 1 else "at least 1"
+        raise ConversionError(f"{what}: {len(op.outputs)} outputs, expected {wanted}")
 
 
 def _check_options(what: str, op: Op) -> None:
