@@ -14,8 +14,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from bench.costs.__main__ import fitted
+from bench.costs.chain import Chain
 from bench.costs.fit import Cycles, Network, fit, works_of
-from bench.costs.suite import Chain, other_networks
+from bench.costs.suite import other_networks
 from bench.kernels.__main__ import Counter, build, count_layer, count_network, cycles_of_layers
 from bench.kernels.model import cycles_of
 from litebnn.graph import packed_words

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
-from bench.costs.suite import Chain
+from bench.costs.chain import Chain
 from litebnn.contract import BITS_PER_WORD, Activation
 from litebnn.graph import packed_words
 from litebnn.report.rules import padding

@@ -13,9 +13,9 @@ import numpy as np
 from litebnn.graph import NUMPY_TYPES, Graph, Op, constant, facts
 from litebnn.rewriting.constants import constants_behind, evaluate
 from litebnn.rewriting.each import each
-from litebnn.rewriting.match import bits_of
 from litebnn.rewriting.notes import Notes
 from litebnn.rewriting.padding import without_zeros
+from litebnn.rewriting.signs import holds_signs
 
 # What these pick from is one number over and over, where it is as large as the result.
 _PICKED_FROM = ("SELECT", "SELECT_V2")
@@ -43,7 +43,7 @@ def _is_worth_folding(graph: Graph, op: Op, index: int) -> bool:
     constants = constants_behind(graph, tensor)
     if constants is None:
         return False
-    if op.name in _LAYERS and bits_of(graph, without_zeros(graph, op.input(facts(op).data))[0]) is not None:
+    if op.name in _LAYERS and holds_signs(graph, without_zeros(graph, op.input(facts(op).data))[0]):
         return True
     # The passes look for numbers, and for vectors of channels, in ops that a sign or a binary layer can take in.
     is_small = op.name in _PICKED_FROM or math.prod(tensor.shape) == max(tensor.shape, default=1)

@@ -75,3 +75,13 @@ def test_a_half_precision_number_in_a_sign_is_folded_though_it_grows() -> None:
     assert add.input(1).type == "FLOAT32"
     assert add.input(1).array == np.float32(np.float16(0.1))
     assert next(op for op in built.graphs[0].ops if op.name == "CONV_2D").input(1) is kernel
+
+
+def test_weights_of_half_precision_are_folded_behind_signs_that_are_moved() -> None:
+    model = FloatModel()
+    begin, size = (model.const(numbers, np.int32) for numbers in ([0, 2, 2, 0], [1, 4, 4, 32]))
+    moved = model.op("SLICE", [model.sign(model.input(1, 8, 8, 32)), begin, size], (1, 4, 4, 32))
+    weights = model.const(RNG.choice([-1.0, 1.0], (8, 3, 3, 32)), np.float16)
+    built = model.model(model.conv(moved, model.op("DEQUANTIZE", [weights], weights.shape)))
+    run_phases(built, BINARY_PHASES, Notes(built))
+    assert "LceBconv2d" in op_names(built)
