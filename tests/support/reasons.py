@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -33,6 +33,7 @@ class Left:
     weights: Array
     values: set[float]
     padded: bool
+    spaced: bool  # in a space-to-batch
     moves: bool
 
 
@@ -62,9 +63,10 @@ def _looked_up(source: bytes, layers: list[Layer], inputs: list[Array]) -> list[
         assert weights is not None
         if op.name == "BATCH_MATMUL":
             weights = weights.T
-        padded = not _ops_behind(graph, tensor).isdisjoint({"PAD", "PADV2"})
+        behind = _ops_behind(graph, tensor)
+        padded, spaced = not behind.isdisjoint({"PAD", "PADV2"}), "SPACE_TO_BATCH_ND" in behind
         numbers = set(_numbers(tensor, np.unique(values)).tolist())
-        found.append(Left(list(layer.reasons), op, weights, numbers, padded, bool(np.any(values != values[0]))))
+        found.append(Left(list(layer.reasons), op, weights, numbers, padded, spaced, bool(np.any(values != values[0]))))
     return found
 
 
@@ -126,7 +128,9 @@ def _takes_two_others(left: Left, reason: str) -> bool:
 
 def _is_what_it_says(left: Left, reason: str) -> bool:
     """Whether the input is nothing but the number that a reason names, and what pads it perhaps."""
-    return _takes_no_others(left, reason) or (left.padded and not left.moves)
+    # A space-to-batch moves zeros to other places in each of its rows.
+    within = replace(left, values=left.values - {0.0}) if left.spaced else left
+    return _takes_no_others(within, reason) or (left.padded and not left.moves)
 
 
 def _pads_unknown_size(left: Left, reason: str) -> bool:
