@@ -141,10 +141,15 @@ def first_error(log: str) -> str:
 def _put_in_place(work: Path, others: list[Path], folder: Path) -> Path:
     """Copies the library of `work`, and `others`, into `folder`, each whole or not at all; returns its new path."""
     for product in [work / LIBRARY, *others]:
-        whole = folder / f".{product.name}.new"
-        shutil.copy2(product, whole)
-        whole.replace(folder / product.name)
+        copy_whole(product, folder)
     return folder / LIBRARY
+
+
+def copy_whole(file: Path, folder: Path) -> None:
+    """Copies a file into a folder, whole or not at all; who has mapped what lay there keeps it."""
+    whole = folder / f".{file.name}.{os.getpid()}.new"
+    shutil.copy2(file, whole)
+    whole.replace(folder / file.name)
 
 
 def main(arguments: list[str] | None = None) -> int:

@@ -21,7 +21,7 @@ from pathlib import Path
 
 from bench.kernels.model import Blocks, analyzer, loops_of, model_layer, parse_blocks, parse_listing
 from bench.zoo import model_file
-from toolchains.build import LIBRARY, first_error
+from toolchains.build import LIBRARY, copy_whole, first_error
 from toolchains.command_line import parser, run
 from toolchains.compilers import find_gcc
 from toolchains.emulate import emulator, recent_emulator
@@ -195,7 +195,7 @@ def benchmark_model(target: Target) -> Path:
     folder = FOLDER / f"{target.name}-programs"
     output_of(compiler.configure(folder, LITEBNN_TFLITE_DIR=str(runtime)))
     output_of(compiler.compile(folder, "benchmark_model"))
-    shutil.copy2(library_in(runtime), folder / "examples")
+    copy_whole(library_in(runtime), folder / "examples")
     return folder / "examples" / "benchmark_model"
 
 

@@ -3,7 +3,6 @@
 import functools
 import os
 import platform
-import shutil
 import subprocess
 from collections.abc import Sequence
 from pathlib import Path
@@ -13,7 +12,7 @@ import pytest
 
 from litebnn.flatbuffer import write_model
 from litebnn.graph import Buffer, Graph, Model, Op, OpCode, Options, Quantization, Tensor, constant
-from toolchains.build import PROGRAMS, build, locked
+from toolchains.build import PROGRAMS, build, copy_whole, locked
 from toolchains.compilers import find_gcc
 from toolchains.runtime_library import LITERT_WHEELS, fetch, fetch_c_library, library_in
 from toolchains.targets import BUILD, ROOT, ToolkitError, find_target
@@ -61,7 +60,7 @@ def _own_build(name: str, runtime: Path, kind: str, **options: str) -> Path:
         for step in (configure, compiler.compile(folder, *PROGRAMS)):
             run = subprocess.run(step, capture_output=True, text=True)
             assert run.returncode == 0, run.stdout + run.stderr
-        shutil.copy2(library_in(runtime), folder / "examples")
+        copy_whole(library_in(runtime), folder / "examples")
     return folder / "examples"
 
 
