@@ -23,6 +23,14 @@ from litebnn.evaluate.scoring import Result
 # so that no worker waits for its next.
 _RETRIES, _AHEAD = 3, 2
 _CONNECT_SECONDS = 30
+# What Dask measures for its dashboard, and asks itself many times a second, takes cores that processes of this machine
+# compute on.
+_WITHOUT_DASHBOARD = {
+    "distributed.worker.profile.enabled": False,
+    "distributed.admin.tick.interval": "1s",
+    "distributed.admin.system-monitor.interval": "10s",
+    "distributed.scheduler.work-stealing-interval": "1s",
+}
 
 Tell = Callable[[str], None]
 
@@ -73,6 +81,7 @@ class DaskCluster:
             # One thread a process for all that computes, whatever the user's own settings say.
             environment = {f"{name}_NUM_THREADS": "1" for name in ("OMP", "MKL", "OPENBLAS")}
             with (
+                import_extra("dask.config", "several processes").set(_WITHOUT_DASHBOARD),
                 distributed.LocalCluster(
                     n_workers=self.workers,
                     threads_per_worker=1,
