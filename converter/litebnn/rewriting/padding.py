@@ -27,19 +27,23 @@ class ConstantPadding:
         return len(self.amounts) == 4 and not np.any(self.amounts[[0, 3]])
 
 
+def pad_amounts(op: Op) -> Array | None:
+    """int [rank, 2] of a PAD or PADV2, where they are constant and its input and output have as many axes."""
+    amounts = op.input(1).array
+    ranks = {len(op.input(0).dims), len(op.output.dims)}
+    return amounts if amounts is not None and ranks == {len(amounts)} and amounts.shape[1:] == (2,) else None
+
+
 def constant_padding(op: Op) -> ConstantPadding | None:
     """What a PAD, a PADV2 or a SPACE_TO_BATCH_ND pads with, where that is known before the model runs."""
     value = uniform(op.input(2)) if op.name == "PADV2" else 0.0
-    rank = len(op.output.dims)
     if op.name == "SPACE_TO_BATCH_ND":
-        spatial = op.input(2).array
+        spatial, rank = op.input(2).array, len(op.output.dims)
         known = spatial is not None and spatial.shape[1:] == (2,) and len(spatial) < rank
         amounts = np.pad(spatial, ((1, rank - 1 - len(spatial)), (0, 0))) if known and spatial is not None else None
     else:
-        amounts = op.input(1).array
-    if amounts is None or value is None or np.any(amounts < 0):
-        return None
-    if amounts.shape != (rank, 2) or not _is_padded(op, amounts):
+        amounts = pad_amounts(op)
+    if amounts is None or value is None or np.any(amounts < 0) or not _is_padded(op, amounts):
         return None
     return ConstantPadding(amounts, value)
 

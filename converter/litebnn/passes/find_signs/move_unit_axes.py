@@ -14,7 +14,7 @@ from litebnn.graph import Array, Graph, Op, Tensor, builtin_op, constant, facts
 from litebnn.rewriting.build import derived, like
 from litebnn.rewriting.each import each
 from litebnn.rewriting.notes import Notes
-from litebnn.rewriting.padding import PADS
+from litebnn.rewriting.padding import PADS, pad_amounts
 
 
 @each()
@@ -67,7 +67,7 @@ def _take_away_last(graph: Graph, op: Op) -> bool:
 def _with_unit_axis(op: Op, axis: int) -> list[Tensor] | None:
     """An op's block, if any, and its amounts, for a tensor with one more axis; None where they are not constants."""
     if op.name in PADS:
-        amounts = op.input(1).array
+        amounts = pad_amounts(op)
         return None if amounts is None else [_inserted(op, amounts, axis, [0, 0])]
     block, amounts = op.input(1).array, op.input(2).array
     if block is None or amounts is None or len(block) != 1:

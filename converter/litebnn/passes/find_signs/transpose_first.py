@@ -13,7 +13,7 @@ from litebnn.rewriting.build import derived, transposed
 from litebnn.rewriting.each import each
 from litebnn.rewriting.match import transpose_order
 from litebnn.rewriting.notes import Notes
-from litebnn.rewriting.padding import PADS
+from litebnn.rewriting.padding import PADS, pad_amounts
 from litebnn.rewriting.reshapes import is_describable, reshape_op
 
 
@@ -30,8 +30,8 @@ def transpose_first(graph: Graph, op: Op, notes: Notes) -> bool:
 
 
 def _before_padding(graph: Graph, op: Op, first: Op, order: Array) -> bool:
-    amounts = first.input(1).array
-    if amounts is None or amounts.shape != (len(order), 2):
+    amounts = pad_amounts(first)
+    if amounts is None:
         return False
     source = transposed(graph, first.input(0), order, before=op)
     inputs = [source, constant(derived(op.output.name, "/amounts"), amounts[order]), *first.inputs[2:]]

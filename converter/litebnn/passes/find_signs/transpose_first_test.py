@@ -72,3 +72,10 @@ def test_others_stay(kind: str) -> None:
     if kind != "reshape":
         outputs.append(padded if kind == "output" else model.elementwise("RELU", padded))
     assert not run_pass(transpose_first, model.model(*outputs))[0]
+
+
+def test_padding_of_axes_that_nobody_has_declared_stays() -> None:
+    model = FloatModel()
+    built = model.model(transpose(model, pad(model, model.input(1, 4, 6, 8), 1), 0, 2, 3, 1))
+    built.graphs[0].inputs[0].shape = ()
+    assert run_pass(transpose_first, built) == (False, ["PADV2", "TRANSPOSE"])

@@ -13,6 +13,7 @@ from litebnn.rewriting.concatenation import concatenation_of, parts_of
 from litebnn.rewriting.each import each
 from litebnn.rewriting.match import fused_activation, uniform
 from litebnn.rewriting.notes import Notes
+from litebnn.rewriting.padding import pad_amounts
 
 
 @each("ADD")
@@ -43,8 +44,8 @@ def _padded(graph: Graph, tensor: Tensor) -> tuple[Tensor, int] | None:
     pad = graph.producer(tensor)
     if pad is None or pad.name not in ("PAD", "PADV2") or (pad.name == "PADV2" and uniform(pad.input(2)) != 0):
         return None
-    amounts, source = pad.input(1).array, pad.input(0)
-    if amounts is None or amounts.shape != (len(source.dims), 2) or np.any(amounts[:-1] != 0):
+    amounts, source = pad_amounts(pad), pad.input(0)
+    if amounts is None or np.any(amounts[:-1] != 0):
         return None
     before, behind = (int(amount) for amount in amounts[-1])
     fits = min(before, behind) >= 0 and before + source.channels + behind == tensor.channels

@@ -14,7 +14,7 @@ from litebnn.rewriting.constants import ELEMENTWISE
 from litebnn.rewriting.each import each
 from litebnn.rewriting.match import uniform
 from litebnn.rewriting.notes import Notes
-from litebnn.rewriting.padding import PADS
+from litebnn.rewriting.padding import PADS, pad_amounts
 from litebnn.rewriting.reshapes import is_describable, reshape_op
 from litebnn.rewriting.signs import find_two_values
 
@@ -67,8 +67,8 @@ def _takes_an_axis_away(graph: Graph, op: Op) -> bool:
 
 
 def _pad_first(graph: Graph, first: Op, op: Op) -> bool:
-    amounts, source = op.input(1).array, first.input(0)
-    if amounts is None or amounts.shape != (3, 2) or not _takes_an_axis_away(graph, first):
+    amounts, source = pad_amounts(op), first.input(0)
+    if amounts is None or op.inputs[0] is not first.output or not _takes_an_axis_away(graph, first):
         return False
     graph.set_input(op, 0, source)
     unshaped = constant(derived(op.input(1).name, "/unshaped"), np.insert(amounts, 2, 0, axis=0))

@@ -7,7 +7,7 @@ and neither a sign nor what a layer could fuse stands next to it.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
@@ -17,21 +17,22 @@ from litebnn.rewriting.constants import ON_ELEMENTS, REDUCTIONS
 from litebnn.rewriting.each import each
 from litebnn.rewriting.match import transpose_order
 from litebnn.rewriting.notes import Notes
-from litebnn.rewriting.padding import PADS
+from litebnn.rewriting.padding import PADS, pad_amounts
 
 
 @each(*ON_ELEMENTS, *REDUCTIONS, *PADS, "CONCATENATION", "RESHAPE")
 def sink_transposes(graph: Graph, op: Op, notes: Notes) -> bool:
-    order = next(filter(None, (_order_of(graph, tensor) for tensor in op.inputs)), None)
-    if order is None or (len(op.output.dims) != len(order) and op.name not in (*REDUCTIONS, "RESHAPE")):
+    of_one_tensor = _OF_ONE_TENSOR.get(op.name)
+    if of_one_tensor is not None:
+        turn = _turn(graph, op.inputs[0])
+        return turn is not None and of_one_tensor(graph, op, *turn)
+    turns = [turn for tensor in op.inputs if (turn := _turn(graph, tensor)) is not None]
+    if not turns or len(op.output.dims) != len(turns[0][1]):
         return False
-    if op.name in REDUCTIONS:
-        return _reduce_first(graph, op, order)
-    if op.name in PADS:
-        return _pad_first(graph, op, order)
-    if op.name == "RESHAPE":
-        return _reshape_alone(graph, op, order)
-    operands = [_turned_back(graph, tensor, order, op) for tensor in op.inputs]
+    order = turns[0][1]
+    # Smaller operands may get a TRANSPOSE for those that go: the largest one that is left shrinks, so there is an end.
+    most = max(math.prod(source.shape) for source, one in turns if one == order)
+    operands = [_turned_back(graph, tensor, order, op, most) for tensor in op.inputs]
     known = [operand for operand in operands if operand is not None]
     if len(known) != len(operands):
         return False
@@ -44,21 +45,20 @@ def sink_transposes(graph: Graph, op: Op, notes: Notes) -> bool:
     return True
 
 
-def _order_of(graph: Graph, tensor: Tensor | None) -> tuple[int, ...] | None:
-    """The order of the axes of which `tensor` is the TRANSPOSE."""
+def _turn(graph: Graph, tensor: Tensor | None) -> tuple[Tensor, Sequence[int]] | None:
+    """What `tensor` is the TRANSPOSE of, and the order of the axes."""
     op = graph.producer(tensor)
     order = None if op is None or op.name != "TRANSPOSE" else transpose_order(op)
-    return None if order is None else tuple(int(axis) for axis in order)
+    return None if op is None or order is None else (op.input(0), tuple(int(axis) for axis in order))
 
 
-def _turned_back(graph: Graph, tensor: Tensor | None, order: Sequence[int], op: Op) -> Tensor | None:
+def _turned_back(graph: Graph, tensor: Tensor | None, order: Sequence[int], op: Op, most: int) -> Tensor | None:
     """The operand of `op` in front of its TRANSPOSE; None where it has none and is too large for a new one."""
     if tensor is None:
         return None
-    if _order_of(graph, tensor) == tuple(order):
-        producer = graph.producer(tensor)
-        assert producer is not None
-        return producer.input(0)
+    turn = _turn(graph, tensor)
+    if turn is not None and turn[1] == order:
+        return turn[0]
     if op.name == "CONCATENATION" or len(tensor.dims) > len(order):
         return None
     if math.prod(tensor.dims) == 1:
@@ -72,7 +72,7 @@ def _turned_back(graph: Graph, tensor: Tensor | None, order: Sequence[int], op: 
         return constant(derived(tensor.name, "/turned"), np.ascontiguousarray(array.reshape(shape).transpose(inverse)))
     if tensor.is_constant or len(tensor.dims) != len(order) or min(tensor.dims) < 0:
         return None
-    if math.prod(tensor.dims) >= math.prod(op.output.shape):
+    if math.prod(tensor.dims) >= most:
         return None
     return transposed(graph, tensor, inverse, before=op)
 
@@ -86,15 +86,14 @@ def _turn_output(graph: Graph, op: Op, order: Sequence[int]) -> None:
     graph.insert(transpose_op(inner, order, result), after=op)
 
 
-def _reduce_first(graph: Graph, op: Op, order: Sequence[int]) -> bool:
+def _reduce_first(graph: Graph, op: Op, source: Tensor, order: Sequence[int]) -> bool:
     """A mean over some axes of a TRANSPOSE -> one over the axes that these were."""
     axes = op.input(1).array
-    source = _turned_back(graph, op.input(0), order, op)
-    if axes is None or source is None or np.any(np.abs(axes) > len(order)):
+    if axes is None or np.any(np.abs(axes) > len(order)):
         return False
     own = [order[int(axis)] for axis in axes.reshape(-1)]
     kept = [axis for axis in order if axis not in own]
-    if not op.options.keep_dims and kept != sorted(kept):
+    if len(op.output.dims) != len(order) if op.options.keep_dims else kept != sorted(kept):
         return False
     graph.set_input(op, 0, source)
     graph.set_input(op, 1, constant(derived(op.output.name, "/axes"), np.asarray(own, np.int32)))
@@ -103,9 +102,9 @@ def _reduce_first(graph: Graph, op: Op, order: Sequence[int]) -> bool:
     return True
 
 
-def _pad_first(graph: Graph, op: Op, order: Sequence[int]) -> bool:
-    amounts, source = op.input(1).array, _turned_back(graph, op.input(0), order, op)
-    if amounts is None or source is None or amounts.shape != (len(order), 2):
+def _pad_first(graph: Graph, op: Op, source: Tensor, order: Sequence[int]) -> bool:
+    amounts = pad_amounts(op)
+    if amounts is None:
         return False
     graph.set_input(op, 0, source)
     graph.set_input(op, 1, constant(derived(op.output.name, "/amounts"), amounts[np.argsort(order)]))
@@ -113,13 +112,17 @@ def _pad_first(graph: Graph, op: Op, order: Sequence[int]) -> bool:
     return True
 
 
-def _reshape_alone(graph: Graph, op: Op, order: Sequence[int]) -> bool:
+def _reshape_alone(graph: Graph, op: Op, source: Tensor, order: Sequence[int]) -> bool:
     """A reshape of a TRANSPOSE that keeps the elements in order is one of what is in front of it."""
-    source = _turned_back(graph, op.input(0), order, op)
-    if source is None:
-        return False
     moved = [axis for axis in order if source.dims[axis] != 1]
     if moved != sorted(moved):
         return False
     graph.set_input(op, 0, source)
     return True
+
+
+_OF_ONE_TENSOR: dict[str, Callable[[Graph, Op, Tensor, Sequence[int]], bool]] = {
+    **dict.fromkeys(REDUCTIONS, _reduce_first),
+    **dict.fromkeys(PADS, _pad_first),
+    "RESHAPE": _reshape_alone,
+}

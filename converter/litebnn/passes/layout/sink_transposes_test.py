@@ -2,9 +2,10 @@ import numpy as np
 import pytest
 
 from litebnn.graph import Tensor
-from litebnn.passes import PHASES
+from litebnn.passes import PHASES, run_phases
 from litebnn.passes.layout.merge_transposes import merge_transposes
 from litebnn.passes.layout.sink_transposes import sink_transposes
+from litebnn.rewriting.notes import Notes
 from tests.support.float_models import FloatModel, assert_same_values, op_names, rewritten, run_pass
 
 TO_CHANNELS_FIRST, TO_CHANNELS_LAST = (0, 3, 1, 2), (0, 2, 3, 1)
@@ -90,6 +91,17 @@ def test_a_transpose_of_more_axes_than_there_are_stays() -> None:
     built = model.model(model.reshape(folded, 1, 80))
     built.graphs[0].inputs[0].shape = (80,)
     assert run_pass(sink_transposes, built) == (False, ["TRANSPOSE", "RESHAPE"])
+
+
+def test_two_that_are_smaller_than_their_sum_do_not_take_turns(library: None) -> None:
+    model = FloatModel()
+    rows = transpose(model, model.input(1, 3, 1, 8), TO_CHANNELS_FIRST)
+    total = model.op("ADD", [rows, model.input(1, 8, 1, 2)], (1, 8, 3, 2))
+    source = model.finish(model.max_pool(transpose(model, total, TO_CHANNELS_LAST), 1, 1))
+    result = rewritten(source)
+    run_phases(result, ["layout"], Notes(result))
+    assert op_names(result) == ["TRANSPOSE", "ADD", "MAX_POOL_2D"]
+    assert_same_values(source, result)
 
 
 def test_a_second_run_changes_nothing() -> None:
