@@ -38,6 +38,8 @@ namespace {
 constexpr int64_t kMostPixels = int64_t{1} << 26;
 // Each scan of a progressive JPEG goes over all pixels, and a scan may take a few bytes of the file only.
 constexpr int64_t kMostScannedPixels = int64_t{1} << 30;
+// Each block of 8 x 8 pixels of a JPEG takes a bit at least. The decoder goes on without them where they are missing.
+constexpr int64_t kMostPixelsOfJpegByte = 8 * 64;
 
 bool BeginsWith(const std::string& bytes, const char* magic) { return bytes.rfind(magic, 0) == 0; }
 
@@ -52,6 +54,10 @@ void CheckJpeg(const std::string& bytes, int64_t pixels) {
     last = at;
   }
   if (bytes.find(end_of_image, last) == std::string::npos) throw Error("it is cut off: the JPEG has no end");
+  if (pixels > kMostPixelsOfJpegByte * static_cast<int64_t>(bytes.size())) {
+    throw Error(
+        Format("it is cut off: %zu bytes cannot hold its %lld pixels", bytes.size(), static_cast<long long>(pixels)));
+  }
   if (scans * pixels > kMostScannedPixels) {
     throw Error(Format("the JPEG has %lld scans, too many for its size", static_cast<long long>(scans)));
   }

@@ -29,6 +29,7 @@ SEEDS = {
     "palette.png": saved(PICTURE.convert("P"), "PNG"),
     "baseline.jpg": saved(PICTURE, "JPEG"),
     "progressive.jpg": saved(PICTURE, "JPEG", progressive=True),
+    "flat.jpg": saved(Image.new("L", (512, 512)), "JPEG", progressive=True, optimize=True),
     "color.ppm": saved(PICTURE, "PPM"),
 }
 
@@ -66,12 +67,17 @@ def patched(seed: str, place: int, layout: str, *values: int) -> bytes:
     return bytes(copy)
 
 
+def jpeg(seed: str, height: int, width: int) -> bytes:
+    """A JPEG that says it has so many pixels."""
+    frame = max(SEEDS[seed].find(marker) for marker in (b"\xff\xc0", b"\xff\xc2"))
+    return patched(seed, frame + 5, ">HH", height, width)
+
+
 def with_many_scans(jpeg: bytes, scans: int) -> bytes:
-    """A progressive JPEG of 4096 × 4096 pixels that repeats its first scan."""
-    size = jpeg.index(b"\xff\xc2") + 5
+    """A progressive JPEG that repeats its first scan."""
     first = jpeg.index(b"\xff\xda")
     scan = jpeg[first : jpeg.index(b"\xff", first + 2)]
-    return jpeg[:size] + struct.pack(">HH", 4096, 4096) + jpeg[size + 4 : first] + scan * scans + b"\xff\xd9"
+    return jpeg[:first] + scan * scans + b"\xff\xd9"
 
 
 @pytest.fixture
@@ -121,10 +127,9 @@ HOSTILE = {
     "png of 2^31 - 1 columns": png(2**31 - 1, 1, 100),
     "png of 30000 x 30000 pixels": png(30000, 30000, 100),
     "png with fewer pixels than it says": png(100, 100, 100),
-    "jpeg of 65535 x 65535 pixels": patched(
-        "baseline.jpg", SEEDS["baseline.jpg"].index(b"\xff\xc0") + 5, ">HH", 65535, 65535
-    ),
-    "jpeg of 20000 scans": with_many_scans(SEEDS["progressive.jpg"], 20000),
+    "jpeg of 65535 x 65535 pixels": jpeg("baseline.jpg", 65535, 65535),
+    "jpeg of 8000 x 8000 pixels that are not there": with_many_scans(jpeg("flat.jpg", 8000, 8000), 1),
+    "jpeg of 20000 scans": with_many_scans(jpeg("progressive.jpg", 4096, 4096), 20000),
     "ppm of 99999 x 99999 pixels": b"P6 99999 99999 255\n" + b"\0" * 100,
     "ppm without a size": b"P6",
     "gif": saved(PICTURE, "GIF"),
