@@ -1,15 +1,16 @@
 """Fuzzes what reads other people's files: seeds from the corpus, then what libFuzzer makes of them.
 
-    python -m fuzz --seconds=20 options graphs
+    python -m fuzz --seconds=20 --seed=1 options graphs
 
 Each target is a file NAME_fuzz.cc (libFuzzer, under AddressSanitizer and UBSan) or NAME_fuzz.py (atheris); all take
-libFuzzer's flags. What a run finds out is kept in build/fuzz/NAME and read again by the next. The committed seeds in
-fuzz/corpus/NAME stay as they are: `python -m fuzz.seeds` and `python -m fuzz.model_seeds` make them, but for a few that
-a run found.
+libFuzzer's flags. What a run finds out is kept in build/fuzz/NAME and read again by the next. Chance is another each
+time, and its seed is printed, unless --seed says which. The committed inputs in fuzz/corpus/NAME stay as they are:
+`python -m fuzz.seeds` and `python -m fuzz.model_seeds` make them, but for a few that a run found.
 """
 
 import argparse
 import os
+import random
 import re
 import subprocess
 import sys
@@ -17,6 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from fuzz.coverage import cpp_coverage, python_coverage
+from fuzz.finding import describe
 from toolchains.command_line import exit_code
 from toolchains.compilers import find_clang
 from toolchains.runtime_library import runtime_folder
@@ -47,6 +49,11 @@ class Target:
     def program(self) -> Path:
         """Where a C++ target is built."""
         return WORK / "cpp" / "fuzz" / self.source.stem
+
+    @property
+    def corpus(self) -> Path:
+        """What runs have found out."""
+        return WORK / self.name / "corpus"
 
     @property
     def profile(self) -> Path:
@@ -96,18 +103,23 @@ def build(chosen: list[Target]) -> None:
             raise ToolkitError(f"building the fuzz targets failed: {finished.stdout[-2000:]}")
 
 
-def run(target: Target, seconds: int) -> int:
+def run(target: Target, seconds: int, seed: int, corpus: Path) -> int:
     """Runs a target that is built; returns how many inputs it was given.
 
+    Args:
+        seed: what libFuzzer draws from; an empty corpus and the same seed give the same inputs in the same order, as
+            long as the code is the same.
+        corpus: the folder of inputs to begin with, beside the committed ones, and to add to.
+
     Raises:
-        ToolkitError: there is a finding; the message names the file with the input.
+        ToolkitError: there is a finding; the message says what, where and for which input.
     """
-    corpus = WORK / target.name / "corpus"
     findings = WORK / target.name / "findings"
     for folder in (corpus, findings):
         folder.mkdir(parents=True, exist_ok=True)
     program = [str(target.program)] if target.is_cpp else [sys.executable, str(target.source)]
     flags = {
+        "seed": seed,
         "max_total_time": seconds,
         "timeout": SECONDS_OF_AN_INPUT,
         "rss_limit_mb": MEGABYTES,
@@ -119,19 +131,20 @@ def run(target: Target, seconds: int) -> int:
     finished = subprocess.run(
         ["sh", "-c", '"$@"; exit $?', "sh", *command, str(FOLDER / "corpus" / target.name)],
         cwd=ROOT,
-        env=os.environ | {"LLVM_PROFILE_FILE": str(target.profile)},
+        # Python's sets of strings come in an order of the process's own otherwise.
+        env=os.environ | {"LLVM_PROFILE_FILE": str(target.profile), "PYTHONHASHSEED": "0"},
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,
         errors="replace",
     )
     if finished.returncode:
-        raise ToolkitError(f"{target.name}: a finding, its input in {findings}:\n{finished.stdout[-6000:]}")
+        raise ToolkitError(f"{target.name}: {describe(finished.stdout)}")
     executions = re.search(r"number_of_executed_units: *(\d+)", finished.stdout)
     return int(executions[1]) if executions else 0
 
 
-def fuzz(names: list[str], seconds: int) -> None:
+def fuzz(names: list[str], seconds: int, seed: int) -> None:
     """Builds and runs targets, by default all that this machine can, and prints what they covered.
 
     Raises:
@@ -152,13 +165,15 @@ def fuzz(names: list[str], seconds: int) -> None:
     in_cpp = [target for target in able if target.is_cpp]
     if in_cpp:
         build(in_cpp)
+    print(f"seed {seed}", flush=True)
     for target in able:
-        print(f"{target.name}: {run(target, seconds):,} inputs in {seconds} s, nothing found", flush=True)
+        inputs = run(target, seconds, seed, target.corpus)
+        print(f"{target.name}: {inputs:,} inputs in {seconds} s, nothing found", flush=True)
     if in_cpp:
         print(cpp_coverage([(target.program, target.profile) for target in in_cpp]), flush=True)
     in_process = [target for target in able if not target.is_cpp and target.name != "verify"]
     if in_process:
-        corpora = [[WORK / target.name / "corpus", FOLDER / "corpus" / target.name] for target in in_process]
+        corpora = [[target.corpus, FOLDER / "corpus" / target.name] for target in in_process]
         print(python_coverage([(t.source, c) for t, c in zip(in_process, corpora, strict=True)]), flush=True)
 
 
@@ -166,9 +181,10 @@ def main(arguments: list[str] | None = None) -> int:
     """The command line; returns the exit code."""
     parser = argparse.ArgumentParser(prog="python -m fuzz", description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--seconds", type=int, default=20, help="how long each target runs")
+    parser.add_argument("--seed", type=int, default=random.randrange(1, 2**31), help="by default another each time")
     parser.add_argument("targets", nargs="*", help=", ".join(targets()))
     options = parser.parse_args(arguments)
-    return exit_code(lambda: fuzz(options.targets, options.seconds))
+    return exit_code(lambda: fuzz(options.targets, options.seconds, options.seed))
 
 
 if __name__ == "__main__":

@@ -1,21 +1,74 @@
-"""Every fuzz target runs for a while from its seeds, and finds nothing."""
+"""Every fuzz target runs for a while from its seeds, and finds nothing; what one would find is told in short."""
+
+import base64
+from pathlib import Path
 
 import pytest
 
 from fuzz.__main__ import FOLDER, build, missing, run, targets
+from fuzz.finding import describe
 
 SECONDS = 20
+# Always the same, so that a run here finds what the last one did not only where the code has changed.
+SEED = 1
+
+CRASH = """\
+INFO: Seed: 1
+graphs.cc:7:3: runtime error: signed integer overflow
+==1== ERROR: AddressSanitizer: heap-buffer-overflow on address 0x1
+    #0 0x55 in __sanitizer_print_stack_trace (/program+0x1)
+    #1 0x56 in litebnn::Pack(int) /ops/pack.cc:7:3
+    #2 0x57 in fuzzer::Fuzzer::RunOne(unsigned char const*) (/program+0x2)
+SUMMARY: AddressSanitizer: heap-buffer-overflow
+stat::number_of_executed_units: 8
+"""
+EXCEPTION = """\
+INFO: Instrumenting litebnn
+ === Uncaught Python exception: ===
+Defect: it comes to no end
+Traceback (most recent call last):
+  File "conversions_fuzz.py", line 35, in converts
+    convert(data)
+Defect: it comes to no end
+
+==1== ERROR: libFuzzer: fuzz target exited
+SUMMARY: libFuzzer: fuzz target exited
+"""
 
 
 @pytest.mark.parametrize("name", targets())
-def test_finds_nothing(name: str) -> None:
+def test_finds_nothing(name: str, tmp_path: Path) -> None:
     target = targets()[name]
     if reason := missing(target):
         pytest.skip(reason)
     if target.is_cpp:
         build([target])
     seeds = len(list((FOLDER / "corpus" / name).iterdir()))
-    assert run(target, SECONDS) > seeds > 0
+    assert run(target, SECONDS, SEED, tmp_path) > seeds > 0
+
+
+@pytest.mark.parametrize(
+    ("output", "kind", "place"),
+    [
+        (CRASH, "graphs.cc:7:3: runtime error: signed integer overflow; ==1== ERROR: AddressSan", "litebnn::Pack(int)"),
+        (EXCEPTION, "Defect: it comes to no end", "conversions_fuzz.py"),
+    ],
+)
+def test_a_finding_is_what_and_where_and_the_input(output: str, kind: str, place: str, tmp_path: Path) -> None:
+    path = tmp_path / "crash-1"
+    path.write_bytes(b"an input")
+    text = describe(f"{output}Test unit written to {path}\n")
+    assert text.startswith(kind)
+    assert place in text
+    assert text.endswith(base64.b64encode(b"an input").decode())
+    assert "INFO" not in text
+    assert "fuzzer::" not in text
+
+
+def test_a_large_input_is_named_only(tmp_path: Path) -> None:
+    path = tmp_path / "crash-1"
+    path.write_bytes(bytes(100_000))
+    assert describe(f"{CRASH}Test unit written to {path}\n").endswith(f"input: {path}")
 
 
 def test_the_seeds_are_small() -> None:
