@@ -34,7 +34,10 @@ def lower_explicit_padding(graph: Graph, op: Op, notes: Notes) -> bool:
 
 
 def _add_halves(graph: Graph, op: Op, other_bits: Tensor, options: BConv2DOptions) -> None:
-    """op -> half of it and half of the same op of other bits, and their sum; halves are exact."""
+    """op -> half of it and half of the same op of other bits, and their sum.
+
+    It is exact, for split_zero_padded_outputs has left a multiplier of 1 and a bias of whole numbers.
+    """
     result = op.output
     set_multiplier_and_bias(graph, op, *(values / 2 for values in multiplier_and_bias(op)))
     inputs = [other_bits, *op.inputs[1:]]

@@ -35,10 +35,19 @@ def split_zero_padded_outputs(graph: Graph, op: Op, notes: Notes) -> bool:
     elif written == "INT8":
         result = _write_floats(graph, op, op.output.dims)
         graph.insert(quantize_op(op.output, result), after=op)
-    activation = Activation(bconv_options(op).fused_activation_function)
-    if activation != Activation.NONE:
-        _split_activation(graph, op, activation)
-    return written in ("INT32", "INT8") or activation != Activation.NONE
+    splits = not _is_plain(op)
+    if splits:
+        _split_arithmetic(graph, op)
+    return written in ("INT32", "INT8") or splits
+
+
+def _is_plain(op: Op) -> bool:
+    """Whether an op clamps nothing, and halves of all it computes add up to that where its padding is explicit."""
+    options = bconv_options(op)
+    if options.fused_activation_function != Activation.NONE:
+        return False
+    multiplier, bias = multiplier_and_bias(op)
+    return options.explicit_padding is None or bool(np.all(multiplier == 1) and np.all(bias == np.rint(bias)))
 
 
 def _write_floats(graph: Graph, op: Op, dims: tuple[int, ...]) -> Tensor:
@@ -61,18 +70,20 @@ def _split_bits(graph: Graph, op: Op) -> None:
     graph.insert(custom_op(LCE_QUANTIZE, [op.output], bits), after=op)
 
 
-def _split_activation(graph: Graph, op: Op, activation: Activation) -> None:
+def _split_arithmetic(graph: Graph, op: Op) -> None:
     """clamp(dot) · multiplier + bias -> dot, clamp, MUL and ADD."""
+    activation = Activation(bconv_options(op).fused_activation_function)
     multiplier, bias = multiplier_and_bias(op)
     set_multiplier_and_bias(graph, op, np.ones_like(multiplier), np.zeros_like(bias))
     set_bconv_options(op, replace(bconv_options(op), fused_activation_function=Activation.NONE))
     result = _write_floats(graph, op, op.output.dims)
-    clamped, scaled = (like(result, derived(result.name, suffix)) for suffix in ("/clamped", "/scaled"))
-    followers = [
-        builtin_op(OP_OF_ACTIVATION[activation], [op.output], clamped),
-        builtin_op("MUL", [clamped, _channels(scaled, multiplier)], scaled),
-        builtin_op("ADD", [scaled, _channels(result, bias)], result),
-    ]
+    dot, scaled = op.output, like(result, derived(result.name, "/scaled"))
+    followers = []
+    if activation != Activation.NONE:
+        clamped = like(result, derived(result.name, "/clamped"))
+        followers, dot = [builtin_op(OP_OF_ACTIVATION[activation], [dot], clamped)], clamped
+    followers.append(builtin_op("MUL", [dot, _channels(scaled, multiplier)], scaled))
+    followers.append(builtin_op("ADD", [scaled, _channels(result, bias)], result))
     for follower in reversed(followers):
         graph.insert(follower, after=op)
 

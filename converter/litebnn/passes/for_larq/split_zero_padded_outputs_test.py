@@ -53,6 +53,20 @@ def test_bits_are_packed_behind(activation: str) -> None:
     assert_same_values(source, result)
 
 
+@pytest.mark.usefixtures("library")
+def test_halves_of_a_level_next_to_a_number_add_up() -> None:
+    """With an odd number of channels the first layer writes floats, whose strict sign is in the bias."""
+    model = FloatModel()
+    x = model.pad(model.sign(model.input(1, 6, 6, 3)), [(1, 1), (2, 0)])
+    x = model.conv(x, sign_weights(RNG, 64, 5, 3, 3), dyadic(RNG, 64, largest=16, step=1 / 4))
+    y = model.conv(model.sign(x, "where_gt"), sign_weights(RNG, 8, 1, 1, 64, alpha=False))
+    source = model.finish(y)
+    before = rewritten(source, *BINARY, *BINARY)
+    assert bconv_options(before.graphs[0].ops[1]).explicit_padding is not None
+    converted = litebnn.convert_tflite(source, larq_compatible=True)
+    assert_same_values(source, read_model(converted))
+
+
 def test_other_padding_stays_fused() -> None:
     source = two_layers("relu", same=False)
     before = rewritten(source, *BINARY, *BINARY)
