@@ -1,5 +1,6 @@
 import json
 import os
+import re
 import shlex
 import shutil
 import subprocess
@@ -75,6 +76,18 @@ def test_what_a_command_answers_is_the_exit_code(monkeypatch: pytest.MonkeyPatch
         return cli.main(["ask"])
 
     assert [answers(code) for code in (None, 0, 2, ValueError, KeyboardInterrupt)] == [0, 0, 2, 1, 130]
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="Linux's device that is always full")
+@pytest.mark.parametrize("unbuffered", ["", "1"])
+@pytest.mark.parametrize("words", [["--help"], ["--version"], ["inspect", "--help"]])
+def test_help_that_cannot_be_written_is_said(words: list[str], unbuffered: str) -> None:
+    with Path("/dev/full").open("w") as full:
+        environment = {**os.environ, "PYTHONUNBUFFERED": unbuffered}
+        command = [sys.executable, "-m", "litebnn.cli", *words]
+        done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True, env=environment)
+    assert done.returncode == 1
+    assert re.fullmatch("litebnn: .*No space left on device\n", done.stderr)
 
 
 def test_a_pipe_is_no_model_to_wait_for(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

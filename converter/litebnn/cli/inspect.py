@@ -11,6 +11,7 @@ from litebnn.cli.parsing import add_command, add_json
 from litebnn.cli.report_file import add_report, check_report, page_of
 
 if TYPE_CHECKING:
+    from litebnn.report.conversion import ConversionReport
     from litebnn.report.inspection import Inspection
 
 
@@ -48,19 +49,27 @@ def _run(options: argparse.Namespace) -> None:
     show(inspection, options)
 
 
-def show(inspection: Inspection, options: argparse.Namespace) -> None:
-    """Prints a table of the ops and what is to be said of them, or the same as JSON; writes the page of `--report`."""
+def show(inspection: Inspection, options: argparse.Namespace, conversion: ConversionReport | None = None) -> None:
+    """Prints a table of the ops and what is to be said of them, or the same as JSON; writes the page of `--report`.
+
+    Args:
+        inspection: what the model consists of.
+        options: `report` and `json`.
+        conversion: what made it, where that is to be said too.
+    """
     from litebnn.cli.output import print_json, print_table
     from litebnn.model_files import write_whole
     from litebnn.report import tables
 
     if options.report:
-        write_whole(options.report, page_of(inspection))
+        write_whole(options.report, page_of(inspection, conversion))
     if options.json:
-        print_json(inspection.to_dict())
+        layers = {} if conversion is None else {"layers": conversion.to_dict()["layers"]}
+        print_json({**inspection.to_dict(), **layers})
         return
     header = tables.columns(inspection)
     words = ("layer", "op", "shape", "MACs", "goes on", "fused")
     print_table(header, tables.rows(inspection), numbers=[name for name in header if name not in words])
-    for line in (*tables.notes(inspection), *tables.advice(inspection)):
+    undone = [] if conversion is None else tables.left_undone(conversion)
+    for line in (*tables.notes(inspection), *undone, *tables.advice(inspection)):
         print(f"· {line}")

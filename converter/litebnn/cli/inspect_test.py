@@ -2,9 +2,11 @@ import json
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from litebnn import cli
+from tests.support.float_models import FloatModel, sign_weights
 
 GOLDEN = Path(__file__).resolve().parents[3] / "tests" / "golden"
 MODEL = GOLDEN / "bitpacked_chain.lce.tflite"
@@ -79,6 +81,28 @@ def test_summary_of_a_file_is_that_of_what_it_becomes(capsys: pytest.CaptureFixt
     found = json.loads(capsys.readouterr().out)
     assert found["totals"]["macs"]["binary"] > 0
     assert "LceBconv2d" in {row["op"] for row in found["ops"]}
+
+
+def test_summary_says_why_layers_are_not_binary(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    rng = np.random.default_rng(0)
+    model = FloatModel()
+    x = model.input(1, 6, 6, 8)
+    for _ in range(6):
+        x = model.conv(x, rng.standard_normal((8, 1, 1, 8)))
+    binary = model.conv(model.sign(x), sign_weights(rng, 32, 1, 1, 8))
+    source, page = tmp_path / "network.tflite", tmp_path / "page.html"
+    source.write_bytes(model.finish(model.elementwise("RELU", binary)))
+    assert cli.main(["summary", str(source), "--report", str(page)]) == 0
+    [line] = [line for line in capsys.readouterr().out.splitlines() if line.startswith("· not binary")]
+    reason = "its input is not the output of a sign"
+    assert line.startswith(f"· not binary: {reason} (")
+    assert line.endswith(", 2 others)")
+    assert "Layers that are not binary" in page.read_text(encoding="utf-8")
+    assert cli.main(["summary", str(source), "--json"]) == 0
+    layers = json.loads(capsys.readouterr().out)["layers"]
+    assert [layer["reasons"] for layer in layers if not layer["binary"]] == [[reason]] * 6
+    assert cli.main(["inspect", str(source), "--json"]) == 0
+    assert "layers" not in json.loads(capsys.readouterr().out)
 
 
 def test_shapes_are_numbers(capsys: pytest.CaptureFixture[str]) -> None:

@@ -18,6 +18,15 @@ class OneLineParser(argparse.ArgumentParser):
         print(f"{self.prog}: {printable(message)}", file=sys.stderr)
         raise SystemExit(1)
 
+    def _print_message(self, message: str, file: Any = None) -> None:
+        """Writes help or version; what argparse has here says nothing where that fails.
+
+        Raises:
+            OSError: it cannot be written.
+        """
+        if message:
+            (file or sys.stderr).write(message)
+
 
 def add_command(commands: Any, name: str, summary: str, *examples: str) -> argparse.ArgumentParser:
     """Adds a command to those of the command line.

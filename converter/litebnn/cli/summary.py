@@ -68,6 +68,8 @@ def _run(options: argparse.Namespace) -> None:
                 source = callable_to_tflite(options.model, options.input_shape)
             else:
                 source = file_to_tflite(Path(options.model))
-        converted = convert_tflite(source, progress=lambda step: show(step.replace("_", " ")))
+        converted, conversion = convert_tflite(
+            source, return_report=True, progress=lambda step: show(step.replace("_", " "))
+        )
         inspection = inspect_model(converted, name=options.model)
-    show_inspection(inspection, options)
+    show_inspection(inspection, options, conversion)

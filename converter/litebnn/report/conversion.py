@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -103,6 +104,15 @@ def row_of(layer: Layer) -> tuple[str, ...]:
     binary = "yes" if layer.binary else "no"
     cells = short_name(layer.name), layer.kind, binary, f"{layer.macs:,}", sizes, layer.output, remarks
     return tuple(map(printable, cells))
+
+
+def reasons(layers: Iterable[Layer]) -> dict[str, list[str]]:
+    """Why layers are not binary, or not better, each reason once with the names of its layers."""
+    layers_of: dict[str, list[str]] = {}
+    for layer in layers:
+        for reason in layer.reasons:
+            layers_of.setdefault(reason, []).append(short_name(layer.name))
+    return layers_of
 
 
 def make_report(

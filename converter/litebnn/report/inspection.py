@@ -167,6 +167,11 @@ class Inspection:
         return {board.name: sum(row.seconds.get(board.name, 0.0) for row in self.ops) for board in self.boards}
 
     @property
+    def ops_without_seconds(self) -> dict[str, int]:
+        """How many ops are missing in `seconds`, as nothing is known of their kind on the board."""
+        return {board.name: sum(board.name not in row.seconds for row in self.ops) for board in self.boards}
+
+    @property
     def broken_rules(self) -> tuple[BrokenRule, ...]:
         """All of them, what costs most on the first board first."""
         found = [rule for row in self.ops for rule in row.broken_rules]
@@ -183,6 +188,7 @@ class Inspection:
                 "weight_bytes": self.weight_bytes,
                 "activation_bytes": self.activation_bytes,
                 "seconds": self.seconds,
+                "ops_without_seconds": self.ops_without_seconds,
             },
             "broken_rules": [asdict(rule) for rule in self.broken_rules],
         }

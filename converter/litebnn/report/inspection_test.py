@@ -69,6 +69,17 @@ def test_ops_without_a_time_are_named_for_each_board() -> None:
     assert f"nothing is known of MAX_POOL_2D on {names}: its time is missing in the sums" in lines
 
 
+def test_a_sum_that_lacks_ops_says_so() -> None:
+    whole = inspect_model(residual_network())
+    assert whole.ops_without_seconds["host"] == 0
+    column = tables.columns(whole).index("host ms")
+    assert not tables.rows(whole)[-1][column].startswith(">")
+    lacking = replace(whole, ops=(replace(whole.ops[0], seconds={}), *whole.ops[1:]))
+    assert tables.rows(lacking)[0][column] == "?"
+    assert tables.rows(lacking)[-1][column] == f"> {lacking.seconds['host'] * 1e3:.3f}"
+    assert lacking.to_dict()["totals"]["ops_without_seconds"]["host"] == 1
+
+
 def test_a_constant_in_front_of_the_data_is_not_taken_for_it() -> None:
     model = FloatModel()
     inputs = [model.const(3, np.int32), model.input(1, 4, 4, 8)]

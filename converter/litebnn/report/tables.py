@@ -5,9 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from litebnn.errors import printable
+from litebnn.report.conversion import ConversionReport, reasons
 from litebnn.report.inspection import Board, BrokenRule, Inspection, OpRow
 from litebnn.report.macs import Macs
 from litebnn.report.units import amount, shape_text
+
+_NAMES_OF_A_LINE = 4
 
 
 def columns(inspection: Inspection) -> list[str]:
@@ -18,8 +21,8 @@ def columns(inspection: Inspection) -> list[str]:
 
 def rows(inspection: Inspection) -> list[list[str]]:
     """A row for each op, and one of totals."""
-    total = inspection.seconds
-    sums = [_milliseconds(total[board.name]) for board in inspection.boards]
+    total, missing = inspection.seconds, inspection.ops_without_seconds
+    sums = ["> " * (missing[board.name] > 0) + _milliseconds(total[board.name]) for board in inspection.boards]
     sizes = [amount(inspection.weight_bytes), amount(inspection.activation_bytes)]
     last = ["", "all", "", "", _macs(inspection.macs), *sizes, *sums, "", ""]
     return [
@@ -63,6 +66,24 @@ def _without_times(inspection: Inspection) -> list[str]:
 def advice(inspection: Inspection) -> list[str]:
     """A line for each broken rule, worst first, with what it costs on each board."""
     return [printable(f"#{rule.index} {rule.layer}: {_broken(rule)}") for rule in inspection.broken_rules]
+
+
+def left_undone(conversion: ConversionReport) -> list[str]:
+    """Why layers of the source are not binary, or could do more, each reason once; then what else happened to it."""
+    lines = [
+        f"{what}: {reason} ({_first(names)})"
+        for what, layers in (
+            ("not binary", [layer for layer in conversion.layers if not layer.binary]),
+            ("could do more", [layer for layer in conversion.layers if layer.binary]),
+        )
+        for reason, names in reasons(layers).items()
+    ]
+    return [printable(line) for line in (*lines, *conversion.noted)]
+
+
+def _first(names: Sequence[str]) -> str:
+    others = len(names) - _NAMES_OF_A_LINE
+    return ", ".join([*names[:_NAMES_OF_A_LINE], *([f"{others} others"] if others > 0 else [])])
 
 
 def _broken(rule: BrokenRule) -> str:

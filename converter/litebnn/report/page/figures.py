@@ -1,16 +1,14 @@
-"""The figures that the page shows: times, charts, what rules cost, and why layers are not binary."""
+"""The figures that the page shows: times, charts, and what rules cost."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from litebnn.report.anatomy import short_name
 from litebnn.report.inspection import BrokenRule, Inspection, OpRow
 from litebnn.report.page.drawing import OTHER, PRECISIONS, precision_of
 from litebnn.report.units import amount, share
-from litebnn.rewriting.notes import Layer
 
 if TYPE_CHECKING:
     from litebnn.report.conversion import ConversionReport
@@ -161,12 +159,3 @@ def to_know(conversion: ConversionReport) -> list[str]:
     """What happened in a conversion beside what the layers and the rules say."""
     verified = [] if conversion.verification is None else conversion.verification.lines()
     return [*conversion.noted, *verified]
-
-
-def reasons(layers: Iterable[Layer]) -> dict[str, list[str]]:
-    """Why layers are not binary, or not better, each reason once with the names of its layers."""
-    layers_of: dict[str, list[str]] = {}
-    for layer in layers:
-        for reason in layer.reasons:
-            layers_of.setdefault(reason, []).append(short_name(layer.name))
-    return layers_of

@@ -18,9 +18,10 @@ except ImportError as error:
 
 from litebnn import __version__
 from litebnn.errors import printable
+from litebnn.report.conversion import reasons
 from litebnn.report.inspection import Inspection
 from litebnn.report.page.drawing import drawing, precision_of
-from litebnn.report.page.figures import Times, broken_rules, estimated_times, metrics, precisions_in, reasons, to_know
+from litebnn.report.page.figures import Times, broken_rules, estimated_times, metrics, precisions_in, to_know
 from litebnn.report.units import amount, shape_text, share
 
 if TYPE_CHECKING:
