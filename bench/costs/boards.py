@@ -138,6 +138,7 @@ def binary_cycles(facts: BoardFacts, row: Costs) -> Cycles:
 def counted_instructions() -> dict[str, float]:
     """Instructions of an inference of what is not LceBconv2d, on 64-bit Arm."""
     target, suite = find_target("rpi4"), dict(other_networks())
+    build(target)
     networks = {**{name: suite[name] for name in COUNTED}, **own_ops()}
     return {name: float(count_network(target, "neon64", model)) for name, model in networks.items()}
 

@@ -83,7 +83,8 @@ class Measurement:
         load_seconds: from the file to a model that is ready to run.
         peak_memory_bytes: the most that the process held, with Python and the runtime.
         model_memory_bytes: what of it came with the model; None where that is not known.
-        ops: in order of execution; empty where the runtime does not tell. All of them take about as long as a run.
+        ops: in order of execution; empty where the runtime does not tell. They take as long as the median run, but for
+            what the runtime does between them.
     """
 
     contender: Contender
@@ -259,15 +260,17 @@ class _Worker:
     def end(self, graph: Graph) -> Measurement:
         found = self._ask("end")
         ops = []
-        for places, seconds in found["ops"]:
+        percentiles = percentiles_of(self.seconds)
+        for places, share in found["ops"]:
             several = [graph.ops[place] for place in places]
             outputs = [tensor.name for op in several[-1:] for tensor in op.outputs[:1]]
-            ops.append(OpTime(tuple(places), tuple(op.name for op in several), "".join(outputs), seconds))
+            names = tuple(op.name for op in several)
+            ops.append(OpTime(tuple(places), names, "".join(outputs), share * percentiles[50]))
         return Measurement(
             contender=self.contender,
             runs=len(self.seconds),
             best=min(self.seconds),
-            percentiles=percentiles_of(self.seconds),
+            percentiles=percentiles,
             load_seconds=self._load_seconds,
             peak_memory_bytes=found["peak_memory_bytes"],
             model_memory_bytes=found["model_memory_bytes"],

@@ -29,6 +29,7 @@ def test_models_are_measured_side_by_side() -> None:
         assert [op.ops for op in one.ops] == [(place,) for place in range(len(names))]
         assert [op.names for op in one.ops] == [(name,) for name in names]
         assert all(op.seconds >= 0 for op in one.ops)
+        assert 0 < sum(op.seconds for op in one.ops) <= one.median * (1 + 1e-9)
     assert ours.ops[-1].output
     assert steps[:2] == ["loading residual.lce.tflite", "loading residual.float.tflite"]
     json.dumps([ours.to_dict(), floats.to_dict()], allow_nan=False)

@@ -119,7 +119,7 @@ class Stopwatch:
         self._functions: tuple[Any, Any] | None = None
         self._kept: list[Any] = []
         self._nanoseconds: list[int] = []
-        self._cost = 0
+        self._cost, self._cost_outside = 0, 0
         self.nodes: list[WatchedNode] = []
 
     def _get_native_delegate_pointer(self) -> int:
@@ -159,7 +159,7 @@ class Stopwatch:
             if registration.contents.invoke:
                 self.nodes.append(_described(index, node.contents, registration.contents))
                 registration.contents.invoke = self._watched(registration.contents.invoke)
-        self._cost = self._cost_of_watching()
+        self._cost, self._cost_outside = self._costs_of_watching()
 
     def _watched(self, invoke: int) -> int:
         """The address of a function that runs a node as `invoke` does, and notes the time."""
@@ -176,20 +176,31 @@ class Stopwatch:
         self._kept += [call, function]
         return int(ctypes.cast(function, c_void_p).value or 0)
 
-    def _cost_of_watching(self) -> int:
-        """The nanoseconds that are measured of a node that does nothing."""
+    def _costs_of_watching(self) -> tuple[int, int]:
+        """The nanoseconds that are measured of a node that does nothing, and those that pass outside of its time."""
         nothing = ctypes.CFUNCTYPE(c_int, c_void_p, c_void_p)(("abs", ctypes.CDLL(None)))
-        watched = _Invoke(self._watched(int(ctypes.cast(nothing, c_void_p).value or 0)))
+        # The second is watched being watched.
+        watched = _Invoke(self._watched(self._watched(int(ctypes.cast(nothing, c_void_p).value or 0))))
         costs = []
         for _ in range(_RUNS_OF_NOTHING):
             watched(None, None)
-            costs.append(self._nanoseconds[-1])
-        self._nanoseconds.pop()
-        return int(statistics.median(costs))
+            costs.append(tuple(self._nanoseconds[-2:]))
+        del self._nanoseconds[-2:]
+        once, twice = (int(statistics.median(column)) for column in zip(*costs, strict=True))
+        return once, max(0, twice - 2 * once)
 
     def seconds(self) -> list[float]:
         """What each node took in the last run, in the order of `nodes`; what watching it takes is taken off."""
         return [max(0, time - self._cost) / 1e9 for time in self._nanoseconds]
+
+    def seconds_between(self, run: float) -> float:
+        """What the last run took beside its nodes and what watches them.
+
+        Args:
+            run: the seconds that all of it took.
+        """
+        measured = sum(self._nanoseconds) + len(self._nanoseconds) * self._cost_outside
+        return max(0.0, run - measured / 1e9)
 
 
 def _described(index: int, node: _Node, registration: _Registration) -> WatchedNode:

@@ -38,6 +38,14 @@ def test_what_other_delegates_and_the_runtime_run_is_watched_too() -> None:
     assert {node.kind for node in stopwatch.nodes} == {"", "LitebnnDelegate", "TfLiteXNNPackDelegate"}
 
 
+def test_what_a_run_takes_beside_its_nodes_is_what_nothing_else_took() -> None:
+    interpreter, stopwatch = watched("ai-edge-litert", GOLDEN / "residual.lce.tflite")
+    interpreter.invoke()
+    nodes = sum(stopwatch.seconds())
+    assert 9.9 < stopwatch.seconds_between(nodes + 10.0) <= 10.0
+    assert stopwatch.seconds_between(nodes) == 0.0
+
+
 def test_a_stopwatch_needs_an_interpreter() -> None:
     with pytest.raises(RuntimeError, match="given to no interpreter"):
         Stopwatch().start()

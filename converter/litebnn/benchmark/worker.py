@@ -9,7 +9,7 @@ JSON, and an answer with "error" is the last.
 
 - ["run", seconds]: runs inferences for so long, one at least; answers with the seconds of each.
 - ["watch", seconds]: the same, with the nodes watched one by one, for `end`.
-- ["end"]: answers with the peak memory, and the time of each op.
+- ["end"]: answers with the peak memory, and the share that each op has of a run.
 """
 
 from __future__ import annotations
@@ -99,21 +99,26 @@ class TfliteModel:
             end = time.perf_counter() + seconds / len(self._watched)
             run()
             while True:
+                start = time.perf_counter()
                 run()
-                runs.append(stopwatch.seconds())
+                whole = time.perf_counter() - start
+                runs.append([*stopwatch.seconds(), stopwatch.seconds_between(whole)])
                 if time.perf_counter() >= end:
                     break
 
     def ops(self) -> list[tuple[tuple[int, ...], float]]:
-        """The seconds of each op, or of several that run as one."""
+        """The share that each op has of a run, or that several have that run as one."""
         from litebnn.benchmark.op_times import middle_means, times_of_ops
 
+        means = [middle_means(runs) for runs in self._runs]
         found = [
-            dict(zip(stopwatch.nodes, middle_means(runs), strict=True))
-            for (stopwatch, _), runs in zip(self._watched, self._runs, strict=True)
+            dict(zip(stopwatch.nodes, seconds[:-1], strict=True))
+            for (stopwatch, _), seconds in zip(self._watched, means, strict=True)
         ]
-        nodes, alone = [*found, {}][:2] if found else ({}, {})
-        return sorted(times_of_ops(nodes, alone).items())
+        if not found:
+            return []
+        (nodes, alone), whole = [*found, {}][:2], sum(means[0])
+        return [(ops, seconds / whole if whole else 0.0) for ops, seconds in sorted(times_of_ops(nodes, alone).items())]
 
 
 class LarqModel:

@@ -254,7 +254,10 @@ def _print_ops(name: str, one: Measurement) -> None:
     slowest, others = rows[:_SLOWEST_OPS], rows[_SLOWEST_OPS:]
     if others:
         slowest.append((sum(seconds for seconds, *_ in others), f"{len(others)} others", ""))
-    slowest.append((sum(op.seconds for op in one.ops), "all ops", ""))
+    together = sum(op.seconds for op in one.ops)
+    slowest.append((together, "all ops", ""))
+    if together < one.median:
+        slowest.append((one.median - together, "the runtime itself", ""))
     print(f"\n{printable(name)}, op by op")
     cells = [(f"{seconds * 1e3:.3f}", f"{seconds / one.median:.1%}", op, output) for seconds, op, output in slowest]
     print_table(_OP_COLUMNS, cells, numbers=_OP_COLUMNS[:2])
