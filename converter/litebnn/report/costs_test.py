@@ -36,6 +36,20 @@ def test_work_of_a_binary_layer_counts_padding_and_edges() -> None:
 
 
 @pytest.mark.parametrize(
+    ("op", "runs"),
+    [
+        (bconv(8, 64, 64, 3), 3),
+        (bconv(8, 64, 64, 1), 1),
+        (bconv(8, 64, 64, 3, dilation_height_factor=2, dilation_width_factor=2), 9),
+    ],
+)
+def test_windows_lie_in_runs_of_words(op: Op, runs: int) -> None:
+    work = workload_of(op, ())
+    assert work is not None
+    assert work.amounts["runs"] == 8 * 8 * 64 * runs
+
+
+@pytest.mark.parametrize(
     ("op", "little"),
     [
         (bconv(8, 64, 64, 3), False),

@@ -91,6 +91,7 @@ def _bconv(op: Op, adds: bool, tile: int) -> Workload:
         "macs": pixels * height * width * words * BITS_PER_WORD * padded,
         "window words": pixels * height * width * words * groups,
         "pixels": pixels,
+        "runs": outputs * _runs_of_window(op),
         kind: outputs,
         "edge outputs": outputs * edge_share(op) if options.pads_zeros else 0.0,
         "weight bytes": bytes_of(op.input(1)),
@@ -100,6 +101,17 @@ def _bconv(op: Op, adds: bool, tile: int) -> Workload:
     if adds:
         amounts["added floats"] = outputs
     return Workload("LceBconv2d", amounts)
+
+
+def _runs_of_window(op: Op) -> int:
+    """How many runs of words that lie behind each other a window of an LceBconv2d has: its rows, or each of its taps.
+
+    A loop over the words of a run begins anew for each, which takes long where words are computed one by one.
+    """
+    options = bconv_options(op)
+    _, height, width, _ = op.input(1).shape
+    rows_are_runs = options.channels_in == channels_per_group(op) and (options.dilation_width_factor == 1 or width == 1)
+    return int(height if rows_are_runs else height * width)
 
 
 def edge_share(op: Op) -> float:
