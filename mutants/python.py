@@ -1,23 +1,22 @@
 """Mutants of the converter's Python: reader and writer, graph, passes.
 
-cosmic-ray makes them: one operator, number or condition of one module is another. A mutant is tried in a copy of the
-package, by the tests beside its module, those of its folder, and then by whole models; it is killed where one fails or
-takes far too long. Each of these is a fork of a process that has imported what takes long, and nothing of litebnn.
+cosmic-ray makes them: one operator, number or condition of one module is another. A mutant is tried by those tests
+of these folders and of whole models that run through what is changed; it is killed where one fails or takes far too
+long.
 """
 
+import ast
 import importlib
 import importlib.util
-import multiprocessing
 import os
 import random
-import resource
 import shutil
-import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 from mutants.mutant import Mutant
+from mutants.trial import Collected, Recording, fails_anew, statement_lines
 from toolchains.targets import BUILD, ROOT, ToolkitError
 
 WORK = BUILD / "mutants" / "python"
@@ -32,7 +31,7 @@ WHOLE = (
     "tests/convert/test_int8.py",
     "tests/convert/test_hidden_forms.py",
 )
-# The tests import these, which takes longer than most tests.
+# The tests import these, which takes longer than most tests, and nothing of the package.
 IMPORTED = (
     "pytest",
     "hypothesis.extra.numpy",
@@ -42,8 +41,6 @@ IMPORTED = (
 )
 # The operator | stands in annotations, which nothing evaluates: such a mutant computes the same.
 ANNOTATIONS = "BitOr_"
-# The tests of a folder take seconds and little memory. It is processor time that counts, however busy the machine is.
-SECONDS, BYTES = 120, 8 << 30
 
 
 @dataclass(frozen=True)
@@ -75,91 +72,89 @@ def places() -> Iterator[Place]:
             yield from (Place(module, name, occurrence) for occurrence in range(count))
 
 
-def mutated(place: Place) -> tuple[Mutant, str] | None:
-    """The mutant and the text of its module; None where nothing is another."""
+def mutated(place: Place) -> tuple[Mutant, str, str] | None:
+    """The mutant and the text of its module before and after; None where nothing is another, or it is no Python."""
     from cosmic_ray.mutating import mutate_code
     from cosmic_ray.plugins import get_operator
 
     code = (WORK / place.module).read_text(encoding="utf-8")
     changed = mutate_code(code, get_operator(place.operator)(), place.occurrence) or code
+    try:
+        ast.parse(changed)
+    except SyntaxError:
+        return None
     lines = zip(code.splitlines(), changed.splitlines(), strict=False)
     found = (Mutant(place.module, n, *pair) for n, pair in enumerate(lines, start=1) if pair[0] != pair[1])
-    return next(((mutant, changed) for mutant in found), None)
+    return next(((mutant, code, changed) for mutant in found), None)
 
 
-def tests_of(module: str) -> list[list[str]]:
-    """The tests to run, the quickest first."""
-    beside = (WORK / module).with_name(f"{Path(module).stem}_test.py")
-    folder = str(Path(module).parent)
-    return [[str(beside.relative_to(WORK))] if beside.is_file() else [], [folder], list(WHOLE)]
+class Workshop:
+    """A copy of the package, and what its tests run through.
 
+    Raises:
+        ToolkitError: cosmic-ray or coverage is not installed, or the tests fail without a mutant.
+    """
 
-def is_killed(mutant: Mutant, text: str) -> bool:
-    """Whether a test notices."""
-    copy = WORK / mutant.file
-    before, times = copy.read_text(encoding="utf-8"), copy.stat()
-    copy.write_text(text, encoding="utf-8")
-    try:
-        return any(_fail(tests) for tests in filter(None, tests_of(mutant.file)))
-    finally:
-        copy.write_text(before, encoding="utf-8")
-        # The module's compiled form, which is told by this time, is right again.
-        os.utime(copy, ns=(times.st_atime_ns, times.st_mtime_ns))
+    def __init__(self) -> None:
+        for needed in ("cosmic_ray", "coverage"):
+            if importlib.util.find_spec(needed) is None:
+                raise ToolkitError(f"{needed} is missing: pip install {needed.replace('_', '-')}")
+        shutil.rmtree(WORK, ignore_errors=True)
+        WORK.mkdir(parents=True)
+        for name in COPIED:
+            source = ROOT / name
+            if source.is_dir():
+                shutil.copytree(source, WORK / name, ignore=shutil.ignore_patterns("__pycache__"))
+            else:
+                shutil.copy2(source, WORK)
+        os.environ["LITEBNN_LIBRARY"] = str(BUILD / "host" / "liblitebnn.so")
+        for name in IMPORTED:
+            importlib.import_module(name)
+        parts = [str(PACKAGE / part) for part in PARTS]
+        tests = [*parts, *WHOLE]
+        self._recording = Recording(WORK)
+        if not self._recording.make(parts, tests):
+            raise ToolkitError("the tests of the mutants fail without any: invoke test")
+        self._collected = Collected(WORK, self._recording, tests)
 
+    def is_killed(self, mutant: Mutant, before: str, after: str) -> bool:
+        """Whether a test notices."""
+        tests, imported = self._recording.tests_of(mutant.file, statement_lines(before, mutant.line))
+        if not imported:
+            return self._collected.fails(before, after, tests)
+        copy = WORK / mutant.file
+        times = copy.stat()
+        copy.write_text(after, encoding="utf-8")
+        try:
+            return fails_anew(WORK, self._recording, tests)
+        finally:
+            copy.write_text(before, encoding="utf-8")
+            # The module's compiled form, which is told by this time, is right again.
+            os.utime(copy, ns=(times.st_atime_ns, times.st_mtime_ns))
 
-def _fail(tests: list[str], *, keep_compiled: bool = False) -> bool:
-    """Whether one of the tests, files and folders of the copy, fails or hangs."""
-    process = multiprocessing.get_context("fork").Process(target=_run, args=(tests, keep_compiled))
-    process.start()
-    process.join()
-    return process.exitcode != 0
-
-
-def _run(tests: list[str], keep_compiled: bool) -> None:
-    """Ends this process with pytest's exit code."""
-    os.chdir(WORK)
-    resource.setrlimit(resource.RLIMIT_CPU, (SECONDS, SECONDS))
-    resource.setrlimit(resource.RLIMIT_AS, (BYTES, BYTES))
-    with open(os.devnull, "wb") as nowhere:  # noqa: PTH123
-        os.dup2(nowhere.fileno(), 1)
-        os.dup2(nowhere.fileno(), 2)
-    os.environ["LITEBNN_LIBRARY"] = str(BUILD / "host" / "liblitebnn.so")
-    sys.path[:0] = [str(WORK / "converter"), str(WORK)]
-    sys.dont_write_bytecode = not keep_compiled
-    flags = ("-x", "-q", "-p", "no:cacheprovider", "-W", "ignore", "--hypothesis-seed=0")
-    os._exit(importlib.import_module("pytest").main([*flags, *tests]))
+    def close(self) -> None:
+        """Ends its process."""
+        self._collected.close()
 
 
 def survivors(count: int, seed: int) -> tuple[int, list[Mutant]]:
     """Tries a random sample: how many were tried, and those that no test notices.
 
     Raises:
-        ToolkitError: cosmic-ray is not installed, or the tests fail without a mutant.
+        ToolkitError: cosmic-ray or coverage is not installed, or the tests fail without a mutant.
     """
-    if importlib.util.find_spec("cosmic_ray") is None:
-        raise ToolkitError("cosmic-ray is missing: pip install cosmic-ray")
-    shutil.rmtree(WORK, ignore_errors=True)
-    WORK.mkdir(parents=True)
-    for name in COPIED:
-        source = ROOT / name
-        if source.is_dir():
-            shutil.copytree(source, WORK / name, ignore=shutil.ignore_patterns("__pycache__"))
-        else:
-            shutil.copy2(source, WORK)
-    for name in IMPORTED:
-        importlib.import_module(name)
-    if _fail([*(str(PACKAGE / part) for part in PARTS), *WHOLE], keep_compiled=True):
-        raise ToolkitError("the tests of the mutants fail without any: invoke test")
+    workshop = Workshop()
     every = list(places())
     random.Random(seed).shuffle(every)
     tried, alive = 0, []
-    for mutant, text in filter(None, map(mutated, every)):
+    for mutant, before, after in filter(None, map(mutated, every)):
         if tried == count:
             break
         if mutant.is_equivalent:
             continue
         tried += 1
-        if not is_killed(mutant, text):
+        if not workshop.is_killed(mutant, before, after):
             alive.append(mutant)
             print(f"survived: {mutant}", flush=True)
+    workshop.close()
     return tried, alive

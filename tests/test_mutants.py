@@ -2,7 +2,7 @@
 
 import pytest
 
-from mutants import cpp
+from mutants import cpp, trial
 from toolchains.targets import ROOT, read_toml
 
 
@@ -20,3 +20,37 @@ def test_what_is_named_as_equivalent_is_still_there() -> None:
         assert row["before"] in map(str.strip, lines), row
         assert row["before"] != row["after"]
         assert row["why"]
+
+
+CODE = """
+@cache
+def halves(x):
+    if x % 2:
+        return [
+            y // 2 for y in x
+        ]
+    return 1
+"""
+
+
+@pytest.mark.parametrize(
+    ("line", "lines"), [(3, range(3, 4)), (4, range(4, 5)), (6, range(5, 8)), (8, range(8, 9)), (2, range(2, 3))]
+)
+def test_a_line_is_run_where_its_statement_is(line: int, lines: range) -> None:
+    assert trial.statement_lines(CODE, line) == lines
+
+
+def test_code_is_replaced_in_the_functions_that_have_changed() -> None:
+    before, after = (compile(text, "", "exec") for text in (CODE, CODE.replace("// 2", "// 3")))
+    assert {code.co_name for code, _ in trial.replaced_code(before, after)} >= {"halves"}
+    assert not list(trial.replaced_code(before, before))
+
+
+def test_tests_beside_a_file_are_tried_first_and_then_the_quickest() -> None:
+    seconds = {"a/b_test.py::one": 3.0, "a/b_test.py::two": 2.0, "c.py::three": 1.0, "c.py::four": 90.0}
+    recording = trial.Recording(ROOT, {"a/b.py": {1: [""], 2: list(seconds), 3: ["c.py::three"]}}, seconds)
+    beside_first = ["a/b_test.py::two", "a/b_test.py::one", "c.py::three"]
+    assert recording.tests_of("a/b.py", range(2, 3)) == (beside_first, False)
+    assert recording.tests_of("a/b.py", range(3, 4)) == (["c.py::three"], False)
+    assert recording.tests_of("a/b.py", range(1, 2)) == (beside_first, True)
+    assert recording.tests_of("a/b.py", range(9, 10)) == ([], False)

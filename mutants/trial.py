@@ -1,0 +1,212 @@
+"""Tries mutants of Python code by those tests alone that run through what is changed, the quickest first.
+
+Nothing of the mutated package is in the process that imports this: each trial is a fork of it, or of another fork that
+has imported the package and collected the tests already, in which only the code of functions is replaced.
+"""
+
+import ast
+import gc
+import importlib
+import itertools
+import multiprocessing
+import os
+import resource
+import sys
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from multiprocessing.connection import Connection
+from pathlib import Path
+from types import CodeType, FunctionType
+from typing import Any
+
+FORK = multiprocessing.get_context("fork")
+# The tests of a mutant take at most so many seconds together, and each trial so much memory.
+SECONDS, BYTES = 60.0, 8 << 30
+# How much longer a mutant may take than the tests took: the rest is counted from a start that imports everything.
+SLOWER, START = 5.0, 60.0
+# Each example of a property counts, but which is the smallest does not.
+PROFILE = "mutants"
+
+
+def _pytest(folder: Path, arguments: Sequence[str], plugin: object, *, keep_compiled: bool = False) -> int:
+    """Pytest's exit code, in a process that ends with it."""
+    import hypothesis
+
+    os.chdir(folder)
+    resource.setrlimit(resource.RLIMIT_AS, (BYTES, BYTES))
+    with open(os.devnull, "wb") as nowhere:  # noqa: PTH123
+        os.dup2(nowhere.fileno(), 1)
+        os.dup2(nowhere.fileno(), 2)
+    sys.path[:0] = [str(folder / "converter"), str(folder)]
+    sys.dont_write_bytecode = not keep_compiled
+    phases = (hypothesis.Phase.explicit, hypothesis.Phase.generate)
+    hypothesis.settings.register_profile(PROFILE, deadline=None, database=None, phases=phases)
+    flags = ("-x", "-q", "-p", "no:cacheprovider", "-W", "ignore", "--hypothesis-seed=0")
+    own = (f"--hypothesis-profile={PROFILE}", f"--basetemp={folder / 'tmp' / str(os.getpid())}")
+    return int(importlib.import_module("pytest").main([*flags, *own, *arguments], plugins=[plugin]))
+
+
+def _exit_code(target: Callable[..., object], *arguments: object) -> int | None:
+    """That of a fork that runs `target` and ends with what it returns."""
+
+    def run() -> None:
+        os._exit(int(bool(target(*arguments))))
+
+    process = FORK.Process(target=run)
+    process.start()
+    process.join()
+    return process.exitcode
+
+
+def _limit(seconds: float) -> None:
+    """Ends this process after so many seconds of its own: it is processor time, however busy the machine is."""
+    resource.setrlimit(resource.RLIMIT_CPU, (int(seconds) + 1, int(seconds) + 1))
+
+
+@dataclass
+class Recording:
+    """What the tests run through, a plugin of pytest.
+
+    `tests` has for each file, and each line of it, the tests that run it: "" is the import. `seconds` has for each test
+    how long it takes.
+    """
+
+    folder: Path
+    tests: dict[str, dict[int, list[str]]] = field(default_factory=dict)
+    seconds: dict[str, float] = field(default_factory=dict)
+
+    def make(self, sources: Sequence[str], tests: Sequence[str]) -> bool:
+        """Records all lines of files and folders of sources; False where a test fails."""
+        ours, theirs = FORK.Pipe(duplex=False)
+        process = FORK.Process(target=self._record, args=(theirs, sources, tests))
+        process.start()
+        theirs.close()
+        try:
+            self.tests, self.seconds = ours.recv()
+        except EOFError:
+            return False
+        process.join()
+        return True
+
+    def _record(self, out: Connection, sources: Sequence[str], tests: Sequence[str]) -> None:
+        from coverage import Coverage
+
+        self._coverage = Coverage(data_file=None, source=[str(self.folder / source) for source in sources])
+        self._coverage.start()
+        code = _pytest(self.folder, tests, self, keep_compiled=True)
+        self._coverage.stop()
+        data = self._coverage.get_data()
+        if code == 0:
+            lines = {str(Path(f).relative_to(self.folder)): data.contexts_by_lineno(f) for f in data.measured_files()}
+            out.send((lines, self.seconds))
+        os._exit(0)
+
+    def pytest_runtest_protocol(self, item: Any) -> None:
+        """Begins a test."""
+        self._coverage.switch_context(item.nodeid)
+        self.seconds[item.nodeid] = -time.process_time()
+
+    def pytest_runtest_logfinish(self, nodeid: str) -> None:
+        """Ends it."""
+        self.seconds[nodeid] += time.process_time()
+        self._coverage.switch_context("")
+
+    def tests_of(self, file: str, lines: range) -> tuple[list[str], bool]:
+        """The tests to try for a change of these lines, the first first, and whether an import runs them.
+
+        Those beside the file come first, then the quickest. What an import runs has its effect in any test of the file.
+        """
+        executed = self.tests.get(file, {})
+        found = {test for line in lines for test in executed.get(line, [])}
+        imported = "" in found
+        if imported:
+            found = {test for tests in executed.values() for test in tests}
+        beside = f"{Path(file).with_suffix('')}_test.py::"
+        ordered = sorted(found - {""}, key=lambda test: (not test.startswith(beside), self.seconds[test]))
+        ends = itertools.accumulate(self.seconds[test] for test in ordered)
+        return [test for test, end in zip(ordered, ends, strict=True) if end <= SECONDS], imported
+
+
+def statement_lines(text: str, line: int) -> range:
+    """The lines of the innermost statement that has this line, of a compound one its head."""
+    found = range(line, line + 1)
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, ast.stmt) and node.lineno <= line <= (node.end_lineno or node.lineno):
+            body = getattr(node, "body", None)
+            last = body[0].lineno - 1 if body else node.end_lineno or node.lineno
+            if line <= max(last, node.lineno):
+                found = range(node.lineno, max(last, node.lineno) + 1)
+    return found
+
+
+def replaced_code(before: CodeType, after: CodeType) -> Iterator[tuple[CodeType, CodeType]]:
+    """What has changed of two modules' code, with what is nested in it."""
+    if before == after:
+        return
+    yield before, after
+    nested = [[constant for constant in code.co_consts if isinstance(constant, CodeType)] for code in (before, after)]
+    for pair in zip(*nested, strict=False):
+        yield from replaced_code(*pair)
+
+
+@dataclass
+class Chosen:
+    """Runs the tests of this order alone, a plugin of pytest."""
+
+    tests: Sequence[str]
+
+    def pytest_collection_modifyitems(self, items: list[Any]) -> None:
+        """Leaves the others out."""
+        rank = {test: place for place, test in enumerate(self.tests)}
+        items[:] = sorted((item for item in items if item.nodeid in rank), key=lambda item: rank[item.nodeid])
+
+
+def fails_anew(folder: Path, recording: Recording, tests: Sequence[str]) -> bool:
+    """Whether one of the tests fails in a process that imports the package as it is written now."""
+
+    def run() -> int:
+        _limit(START + SLOWER * sum(recording.seconds[test] for test in tests))
+        return _pytest(folder, list(dict.fromkeys(test.partition("::")[0] for test in tests)), Chosen(tests))
+
+    return _exit_code(run) != 0
+
+
+class Collected:
+    """All tests, collected once by a process that tries each mutant in a fork of its own; a plugin of pytest."""
+
+    def __init__(self, folder: Path, recording: Recording, tests: Sequence[str]) -> None:
+        self._seconds = recording.seconds
+        self._ours, self._theirs = FORK.Pipe()
+        self._process = FORK.Process(target=_pytest, args=(folder, tests, self), daemon=False)
+        self._process.start()
+        self._theirs.close()
+
+    def fails(self, before: str, after: str, tests: Sequence[str]) -> bool:
+        """Whether one of the tests fails where a module's text is changed in functions."""
+        self._ours.send((before, after, tests))
+        return bool(self._ours.recv())
+
+    def close(self) -> None:
+        """Ends the process."""
+        self._ours.send(None)
+        self._process.join()
+
+    def pytest_runtestloop(self, session: Any) -> bool:
+        """Answers what is asked."""
+        items = {item.nodeid: item for item in session.items}
+        for before, after, tests in iter(self._theirs.recv, None):
+            chosen = [items[test] for test in tests]
+            self._theirs.send(_exit_code(self._try, before, after, chosen) != 0)
+        return True
+
+    def _try(self, before: str, after: str, items: Sequence[Any]) -> bool:
+        from _pytest.runner import runtestprotocol
+
+        _limit(START + SLOWER * sum(self._seconds[item.nodeid] for item in items))
+        pair = (compile(text, "", "exec", dont_inherit=True) for text in (before, after))
+        replaced = dict(replaced_code(*pair))
+        for function in gc.get_objects():
+            if isinstance(function, FunctionType) and function.__code__ in replaced:
+                function.__code__ = replaced[function.__code__]
+        return any(report.failed for item in items for report in runtestprotocol(item, log=False, nextitem=None))
