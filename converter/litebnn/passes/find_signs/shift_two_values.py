@@ -10,6 +10,8 @@ follows, which the int8 passes take into the binary op afterwards.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import numpy as np
 
 from litebnn.contract import Activation, Padding
@@ -53,18 +55,15 @@ def shift_two_values(graph: Graph, op: Op, notes: Notes) -> bool:
 
 
 def _rewrite(graph: Graph, layer: Op, way: Way, weights: Array, bias: Array, notes: Notes) -> bool:
-    decides = graph.producer(way.values.source)
-    shifted = shifted_sign(way, rather_opposite=decides is not None and decides.name == "LESS")
+    shifted = shifted_sign(way, rather_falling=_falls(graph, way.first))
     amounts = layer_padding(layer)
-    two = f"its input takes {way.values.low:g} and {way.values.high:g}"
     if shifted is None:
         return notes.left_alone(layer, why_no_shifted_sign(way))
     zero = shifted.of(0.0)
     if amounts is None and zero:
+        two = f"its input takes {way.low:g} and {way.high:g}"
         return notes.left_alone(layer, f"{two}, and how SAME pads it depends on a size that is not known")
-    tensor = _sign(graph, way.values, shifted.opposite, before=layer)
-    for op in way.ops:
-        tensor = _copy(graph, op, tensor, shifted, before=layer)
+    tensor = _sign_at_layer(graph, layer, way, shifted)
     if zero and amounts is not None and amounts != ((0, 0), (0, 0)):
         tensor = pad_with(graph, tensor, np.asarray([(0, 0), *amounts, (0, 0)]), zero, before=layer)
         layer.options.padding = int(Padding.VALID)
@@ -86,11 +85,26 @@ def _rewrite(graph: Graph, layer: Op, way: Way, weights: Array, bias: Array, not
     return True
 
 
-def _sign(graph: Graph, values: TwoValues, opposite: bool, *, before: Op) -> Tensor:
-    """±1 for a boolean, -1 where it is true if `opposite`; what is a sign already is itself."""
+def _falls(graph: Graph, values: TwoValues) -> bool:
+    """Whether the lower value is better the +1: LceQuantize reads x >= 0 from an int8 x, and x < 0 from a boolean."""
+    decides = graph.producer(values.source)
+    return (values.high < values.low) != (decides is not None and decides.name == "LESS")
+
+
+def _sign_at_layer(graph: Graph, layer: Op, way: Way, shifted: ShiftedSign) -> Tensor:
+    """The sign that a layer is to read in the place of two values."""
+    signs = {tensor: _sign(graph, values, shifted, before=layer) for tensor, values in way.sources.items()}
+    for op in way.ops:
+        signs.update(_copied(graph, op, signs, shifted, before=layer))
+    return signs[layer.input(0)]
+
+
+def _sign(graph: Graph, values: TwoValues, shifted: ShiftedSign, *, before: Op) -> Tensor:
+    """±1 for a boolean, as the form says of its two values; what is a sign already is itself."""
     source = values.source
     if source.type != "BOOL":
         return source
+    opposite = (values.high < values.low) == (shifted.scale > 0)
     name = derived(source.name, "/opposite" if opposite else "/sign")
     sign = like(source, name, type="FLOAT32", dims=values.dims)
     one, minus = (constant(f"{name}/{value}", np.asarray(value, np.float32)) for value in (1, -1))
@@ -99,16 +113,18 @@ def _sign(graph: Graph, values: TwoValues, opposite: bool, *, before: Op) -> Ten
     return sign
 
 
-def _copy(graph: Graph, op: Op, source: Tensor, shifted: ShiftedSign, *, before: Op) -> Tensor:
-    """What `op` does to the values, done to the sign, which no grid has to hold."""
-    parameters = op.inputs[1:]
+def _copied(
+    graph: Graph, op: Op, signs: Mapping[Tensor, Tensor], shifted: ShiftedSign, *, before: Op
+) -> dict[Tensor, Tensor]:
+    """The outputs of what `op` does to the values, done to the signs, which no grid has to hold, for its outputs."""
+    inputs = [part if part is None else signs.get(part, part) for part in op.inputs]
     padding = constant_padding(op) if op.name in PADDING else None
     if padding is not None and np.any(padding.amounts):
-        source = pad_with(graph, source, padding.amounts, shifted.of(padding.value), before=before)
-        none = np.zeros_like(op.input(-1).array)
-        parameters = [*op.inputs[1:-1], constant(derived(op.output.name, "/no_padding"), none)]
+        inputs[0] = pad_with(graph, signs[op.input(0)], padding.amounts, shifted.of(padding.value), before=before)
+        inputs[-1] = constant(derived(op.output.name, "/no_padding"), np.zeros_like(op.input(-1).array))
     if op.name in (*PADS, *ROUNDING):
-        return source
-    output = like(op.output, derived(op.output.name, "/of_sign"), type="FLOAT32")
-    graph.insert(Op(op.code, [source, *parameters], [output], op.options), before=before)
-    return output
+        assert inputs[0] is not None
+        return {op.output: inputs[0]}
+    outputs = [like(output, derived(output.name, "/of_sign"), type="FLOAT32") for output in op.outputs]
+    graph.insert(Op(op.code, inputs, outputs, op.options), before=before)
+    return dict(zip(op.outputs, outputs, strict=True))

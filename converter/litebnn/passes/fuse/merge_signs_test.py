@@ -1,9 +1,11 @@
 import numpy as np
 import pytest
 
+from litebnn.contract import LCE_DEQUANTIZE, LCE_QUANTIZE
 from litebnn.passes.find_signs.recognize_signs import recognize_signs
 from litebnn.passes.fuse.merge_signs import merge_signs
 from litebnn.passes.tidy.remove_dead_ops import remove_dead_ops
+from litebnn.rewriting.build import custom_op, packed_like
 from tests.support.float_models import FloatModel, assert_same_values, op_names, rewritten
 
 
@@ -24,3 +26,17 @@ def test_outputs_of_the_graph_and_signs_of_other_tensors_stay() -> None:
     source = model.finish(model.sign(x), model.sign(x), model.sign(y))
     names = op_names(rewritten(source, recognize_signs, remove_dead_ops, merge_signs))
     assert sorted(names) == 3 * ["LceDequantize"] + 2 * ["LceQuantize"]
+
+
+@pytest.mark.usefixtures("library")
+def test_what_packs_an_unpacked_sign_is_that_signs_bits() -> None:
+    model = FloatModel()
+    sign = model.sign(model.input(1, 4, 4, 32))
+    bits = packed_like(sign, "bits")
+    again = model.op("RELU", [sign], sign.dims)
+    model.graph.replace(model.graph.ops[-1], custom_op(LCE_QUANTIZE, [sign], bits))
+    model.graph.insert(custom_op(LCE_DEQUANTIZE, [bits], again))
+    source = model.finish(model.elementwise("MUL", again, model.const(np.float32(2))))
+    result = rewritten(source, recognize_signs, merge_signs, remove_dead_ops)
+    assert op_names(result) == ["LceQuantize", "LceDequantize", "MUL"]
+    assert_same_values(source, result)

@@ -11,16 +11,19 @@ from litebnn.rewriting.match import bits_of, floats, fused_activation
 # Each element of their outputs is one of their first input's.
 MOVING = (
     *("BATCH_TO_SPACE_ND", "BROADCAST_TO", "DEPTH_TO_SPACE", "GATHER", "MIRROR_PAD", "RESIZE_NEAREST_NEIGHBOR"),
-    *("REVERSE_V2", "SLICE", "SPACE_TO_DEPTH", "STRIDED_SLICE", "TILE", "TRANSPOSE"),
+    *("REVERSE_V2", "SLICE", "SPACE_TO_DEPTH", "SPLIT_V", "STRIDED_SLICE", "TILE", "TRANSPOSE", "UNPACK"),
 )
-# Which inputs have to be signs for their outputs to be.
-_SOURCES: dict[str, tuple[int, ...]] = {
-    **dict.fromkeys((*MOVING, "MAX_POOL_2D", "NEG", "REDUCE_MAX", "REDUCE_MIN", "SPLIT_V", "UNPACK"), (0,)),
-    **dict.fromkeys(("MAXIMUM", "MINIMUM", "MUL"), (0, 1)),
+# Which of the values an op picks depends on their order.
+COMPARING = ("MAXIMUM", "MAX_POOL_2D", "MINIMUM", "REDUCE_MAX", "REDUCE_MIN")
+# Which inputs the elements of an op's outputs are picked from.
+_PICKED: dict[str, tuple[int, ...]] = {
+    **dict.fromkeys((*MOVING, "MAX_POOL_2D", "REDUCE_MAX", "REDUCE_MIN"), (0,)),
+    **dict.fromkeys(("MAXIMUM", "MINIMUM"), (0, 1)),
     **dict.fromkeys(("SELECT", "SELECT_V2"), (1, 2)),
-    "PADV2": (0, 2),
     "SPLIT": (1,),
 }
+# Which inputs have to be signs for what an op computes of them to be.
+_COMPUTED: dict[str, tuple[int, ...]] = {"MUL": (0, 1), "NEG": (0,), "PADV2": (0, 2)}
 _JOINING = ("CONCATENATION", "PACK")
 _MOST_TENSORS = 256
 
@@ -47,12 +50,20 @@ def bits_of_signs(graph: Graph, tensor: Tensor, *, before: Op) -> Tensor:
     return pack_signs(graph, tensor, derived(tensor.name, "/bits"), before=before) if bits is None else bits
 
 
+def picked_from(op: Op) -> tuple[int, ...]:
+    """Which inputs an op takes all elements of its outputs from, as they are; none of an op that computes."""
+    if fused_activation(op) != 0:
+        return ()
+    if op.name in _JOINING:
+        return tuple(range(len(op.inputs)))
+    return _PICKED.get(op.name, (0,) if facts(op).reshapes else ())
+
+
 def _sources(op: Op | None) -> list[Tensor]:
     """The inputs that have to be signs for the outputs to be; none of an op of which more is not known."""
     if op is None or fused_activation(op) != 0 or (op.name == "MAX_POOL_2D" and not can_pool_bits(op)):
         return []
-    own = _SOURCES.get(op.name, (0,) if facts(op).reshapes else ())
-    indices = range(len(op.inputs)) if op.name in _JOINING else own
+    indices = _COMPUTED.get(op.name) or picked_from(op)
     sources = [source for source in map(op.optional, indices) if source is not None]
     return sources if len(sources) == len(indices) else []
 

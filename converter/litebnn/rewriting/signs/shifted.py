@@ -1,23 +1,22 @@
-"""What reads two values that a boolean or a sign decides, and the sign of which these are s · scale + shift."""
+"""What reads two values that booleans or signs decide, and the sign of which these are s · scale + shift."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 
 import numpy as np
 
-from litebnn.graph import Graph, Op, Tensor, facts
+from litebnn.graph import Array, Graph, Op, Tensor, facts
 from litebnn.rewriting.int8 import is_quantized, on_grid
-from litebnn.rewriting.match import fused_activation
 from litebnn.rewriting.padding import PADS, constant_padding, layer_padding
 from litebnn.rewriting.signs.find import TwoValues, find_two_values
-from litebnn.rewriting.signs.moved import MOVING
+from litebnn.rewriting.signs.moved import COMPARING, picked_from
 
 PADDING = (*PADS, "SPACE_TO_BATCH_ND")
 ROUNDING = ("QUANTIZE", "DEQUANTIZE")
-_PASSED = (*PADDING, *ROUNDING, *MOVING, "MAX_POOL_2D")
 _FARTHEST = 5
+_MOST_OPS = 64
 
 
 @dataclass(frozen=True)
@@ -25,81 +24,127 @@ class Way:
     """How a layer reads its two values.
 
     Attributes:
-        ops: what lies between the two, in order of execution.
-        pads: the numbers that they, and the layer itself, pad with.
-        maximum: they take maxima.
+        sources: the tensors that take two values because a boolean or a sign decides.
+        ops: what lies between these and the layer, in order of execution.
+        high, low: the two values, as the layer reads them.
+        pads: the numbers that the ops, and the layer itself, pad with.
         step: that of the coarsest grid to which the values are rounded, 0 where they are float all through.
     """
 
-    values: TwoValues
+    sources: Mapping[Tensor, TwoValues]
     ops: tuple[Op, ...]
+    high: float
+    low: float
     pads: tuple[float, ...]
-    maximum: bool
     step: float
+
+    @property
+    def compares(self) -> bool:
+        return any(op.name in COMPARING for op in self.ops)
+
+    @property
+    def first(self) -> TwoValues:
+        return next(iter(self.sources.values()))
+
+
+def handed_on(op: Op) -> tuple[int, ...]:
+    """Which inputs an op hands on the values of, but for their place and the grid that they are rounded to."""
+    if op.name in PADDING:
+        return () if constant_padding(op) is None else (0,)
+    return (0,) if op.name in ROUNDING else picked_from(op)
+
+
+@dataclass
+class _Search:
+    """Goes back from a layer to the tensors that take two values, and along what lies between."""
+
+    graph: Graph
+    sources: dict[Tensor, TwoValues] = field(default_factory=dict)
+    ops: dict[Op, None] = field(default_factory=dict)
+
+    def reaches(self, tensor: Tensor, depth: int = 0) -> bool:
+        """Whether all that a tensor is made of takes two values."""
+        op = self.graph.producer(tensor)
+        if tensor in self.sources or (op is not None and op in self.ops):
+            return True
+        values = find_two_values(self.graph, tensor)
+        if values is not None:
+            self.sources[tensor] = values
+            return True
+        if op is None or depth == _FARTHEST or len(self.ops) + len(self.sources) > _MOST_OPS:
+            return False
+        parts = [op.optional(index) for index in handed_on(op)]
+        if not parts or not all(part is not None and self.reaches(part, depth + 1) for part in parts):
+            return False
+        self.ops[op] = None
+        return True
 
 
 def find_way(graph: Graph, layer: Op) -> Way | None:
     """How a layer reads two values; None where it does not, or reads plain signs."""
-    ops: list[Op] = []
-    tensor = layer.input(facts(layer).data)
-    while (values := find_two_values(graph, tensor)) is None:
-        op = graph.producer(tensor)
-        if op is None or not _hands_on(op) or len(ops) == _FARTHEST:
-            return None
-        if fused_activation(op) != 0 or (op.name in PADDING and constant_padding(op) is None):
-            return None
-        ops.append(op)
-        tensor = op.input(0)
-    ops.reverse()
-    numbers = [values.high, values.low]
-    for op in ops:
-        padding = constant_padding(op) if op.name in PADDING else None
-        if padding is not None and np.any(padding.amounts):
-            numbers.append(padding.value)
-        rounded = on_grid(np.array(numbers), op.output)
-        if rounded is None:
-            return None
-        numbers = rounded.tolist()
-    high, low, *pads = numbers
+    data, search = layer.input(facts(layer).data), _Search(graph)
+    if not search.reaches(data):
+        return None
+    numbers = {tensor: np.array(sorted((values.high, values.low))) for tensor, values in search.sources.items()}
+    for op in search.ops:
+        for output in op.outputs:
+            joined = _numbers_of(op, [numbers[op.input(index)] for index in handed_on(op)], output)
+            if joined is None:
+                return None
+            numbers[output] = joined
+    low, high, *pads = numbers[data].tolist()
     if layer.name == "TRANSPOSE_CONV" or layer_padding(layer) != ((0, 0), (0, 0)):
         pads.append(0.0)
-    step = max(_steps_of_grids(graph, layer.input(facts(layer).data)), default=0.0)
-    if high == low or (not step and layer.output.type == "FLOAT32" and _is_plain_sign(values)):
+    grids = [*(output for op in search.ops for output in op.outputs), *_rounded_before(graph, search.sources)]
+    step = max((_step_of(tensor) for tensor in grids), default=0.0)
+    if high == low or (not step and layer.output.type == "FLOAT32" and _are_plain_signs(search.sources)):
         return None
-    maximum = any(op.name == "MAX_POOL_2D" for op in ops)
-    return Way(TwoValues(values.source, high, low, values.dims), tuple(ops), tuple(pads), maximum, step)
+    return Way(search.sources, tuple(search.ops), high, low, tuple(pads), step)
 
 
-def _hands_on(op: Op) -> bool:
-    """Whether values go through the op as they are, but for their place and the grid that they are rounded to."""
-    return facts(op).reshapes or op.name in _PASSED
+def _numbers_of(op: Op, parts: list[Array], output: Tensor) -> Array | None:
+    """The lower and the higher value of an op's output and what it is padded with; None where there are more."""
+    values = np.array([part[:2] for part in parts])
+    if np.any(np.ptp(values, axis=0) > _step_of(output)):
+        return None
+    middles = (values.min(axis=0) + values.max(axis=0)) / 2
+    padding = constant_padding(op) if op.name in PADDING else None
+    pads = [padding.value] if padding is not None and np.any(padding.amounts) else []
+    return on_grid(np.concatenate([middles, *(part[2:] for part in parts), pads]), output)
 
 
-def _steps_of_grids(graph: Graph, tensor: Tensor) -> Iterator[float]:
-    """How far apart the levels are of a tensor and of those in front of it, as far as values are handed on."""
-    for _ in range(_FARTHEST):
-        if is_quantized(tensor):
-            assert tensor.per_tensor_quantization is not None
-            yield tensor.per_tensor_quantization[0]
-        op = graph.producer(tensor)
-        if op is None or not _hands_on(op):
-            return
-        tensor = op.input(0)
+def _rounded_before(graph: Graph, sources: Mapping[Tensor, TwoValues]) -> Iterator[Tensor]:
+    """The tensors that two values are rounded in, and those in front of these, as far as they are handed on."""
+    for tensor in sources:
+        for _ in range(_FARTHEST):
+            yield tensor
+            op = graph.producer(tensor)
+            if op is None or handed_on(op) != (0,):
+                break
+            tensor = op.input(0)
 
 
-def _is_plain_sign(values: TwoValues) -> bool:
+def _step_of(tensor: Tensor) -> float:
+    """How far apart the levels of a tensor are, 0 for a float one."""
+    grid = tensor.per_tensor_quantization if is_quantized(tensor) else None
+    return 0.0 if grid is None else grid[0]
+
+
+def _are_plain_signs(sources: Mapping[Tensor, TwoValues]) -> bool:
     """Whether other passes do without a shift; they know a boolean's ±1 as a sign, and so its opposite too."""
-    either = (-1.0, 1.0) if values.source.type == "BOOL" else (1.0, -1.0)
-    return (values.high, values.low) in ((1.0, -1.0), either)
+    return all(
+        (values.high, values.low) == (1.0, -1.0)
+        or (values.source.type == "BOOL" and (values.high, values.low) == (-1.0, 1.0))
+        for values in sources.values()
+    )
 
 
 @dataclass(frozen=True)
 class ShiftedSign:
-    """Two values as s · scale + shift of the sign s of their source, or of its opposite, each within `step`."""
+    """Two values as s · scale + shift of a sign s, each within `step`."""
 
     scale: float
     shift: float
-    opposite: bool
     step: float
 
     def of(self, value: float) -> float:
@@ -110,8 +155,8 @@ class ShiftedSign:
 
 def why_no_shifted_sign(way: Way) -> str:
     """The reason where `shifted_sign` finds none."""
-    two = f"its input takes {way.values.low:g} and {way.values.high:g}"
-    known = (way.values.low, way.values.high, (way.values.low + way.values.high) / 2)
+    two = f"its input takes {way.low:g} and {way.high:g}"
+    known = (way.low, way.high, (way.low + way.high) / 2)
     stray = [pad for pad in way.pads if pad not in known]
     return (
         f"{two} and is padded with {stray[0]:g}, which is neither"
@@ -120,24 +165,21 @@ def why_no_shifted_sign(way: Way) -> str:
     )
 
 
-def shifted_sign(way: Way, *, rather_opposite: bool = False) -> ShiftedSign | None:
+def shifted_sign(way: Way, *, rather_falling: bool = False) -> ShiftedSign | None:
     """The form whose pads are signs, or zeros; rather +1 than -1, which LceBconv2d can pad with by itself.
 
     Args:
-        rather_opposite: where both do; LceQuantize reads x >= 0 from an int8 x, and x < 0 from a boolean alone.
+        rather_falling: where both do, that whose +1 stands for the lower value.
     """
-    high, low = way.values.high, way.values.low
-    forms = [ShiftedSign((high - low) / 2, (high + low) / 2, False, way.step)]
-    if way.values.source.type == "BOOL":
-        forms.append(ShiftedSign((low - high) / 2, (high + low) / 2, True, way.step))
-    # A maximum of values is one of signs where these rise with them.
-    possible = [
-        form
-        for form in forms
-        if all(form.of(pad) in (-1.0, 0.0, 1.0) for pad in way.pads) and (form.scale > 0 or not way.maximum)
-    ]
+    middle, half = (way.high + way.low) / 2, (way.high - way.low) / 2
+    # What is a sign already is either +1 for the higher value or for the lower one; and a maximum of values is one of
+    # signs where these rise with them.
+    falls = {values.high < values.low for values in way.sources.values() if values.source.type != "BOOL"}
+    scales = [scale for scale in (half, -half) if falls <= {scale < 0} and (scale > 0 or not way.compares)]
+    forms = [ShiftedSign(scale, middle, way.step) for scale in scales]
+    possible = [form for form in forms if all(form.of(pad) in (-1.0, 0.0, 1.0) for pad in way.pads)]
     return max(
         possible,
-        key=lambda form: (sum(map(form.of, way.pads)), form.opposite == rather_opposite),
+        key=lambda form: (sum(map(form.of, way.pads)), (form.scale < 0) == rather_falling),
         default=None,
     )

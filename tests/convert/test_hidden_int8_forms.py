@@ -1,0 +1,147 @@
+"""Signs of int8 files on their way to a layer, and forms of signs that are worked out level by level."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+
+import litebnn
+from litebnn.graph import Op, OpCode, Options, Tensor
+from litebnn.rewriting.int8 import int8_constant
+from tests.support.float_models import sign_weights
+from tests.support.quantized_models import EXACT_GRID, NO_MINUS_GRID, USUAL_GRID, Grid, Int8Model
+
+pytestmark = pytest.mark.usefixtures("library")
+
+SHAPE = (1, 6, 6, 32)
+Form = Callable[[Int8Model, Tensor, Grid], Tensor]
+
+
+def shifted(model: Int8Model, x: Tensor) -> Tensor:
+    """Other values than those of x, on the same grid."""
+    return model.add8(x, int8_constant("by", np.full((), 0.75), 1 / 64), (1 / 16, 3))
+
+
+def signs(model: Int8Model, x: Tensor, grid: Grid) -> tuple[Tensor, Tensor]:
+    return model.sign8(x, "where", grid), model.sign8(shifted(model, x), "where_gt", grid)
+
+
+def indices(model: Int8Model, *values: int | list[int]) -> list[Tensor]:
+    return [model.const(value, np.int32) for value in values]
+
+
+def move(model: Int8Model, name: str, inputs: list[Tensor], shape: tuple[int, ...], **options: object) -> Tensor:
+    """An op whose output is on the grid of its inputs."""
+    source = next(tensor for tensor in inputs if tensor.quantization is not None)
+    return model.as_(source, model.op(name, inputs, shape, **options), 2)
+
+
+def join(model: Int8Model, x: Tensor, grid: Grid) -> Tensor:
+    return move(model, "CONCATENATION", [*signs(model, x, grid)], (1, 6, 6, 64), axis=3, fused_activation_function=0)
+
+
+def join_requantized(model: Int8Model, x: Tensor, grid: Grid) -> Tensor:
+    """One sign comes from another grid."""
+    left = model.quantize8(model.sign8(x, "where", EXACT_GRID), grid)
+    right = model.sign8(shifted(model, x), "where", grid)
+    return move(model, "CONCATENATION", [left, right], (1, 6, 6, 64), axis=3, fused_activation_function=0)
+
+
+def split(model: Int8Model, x: Tensor, grid: Grid) -> Tensor:
+    sign = model.sign8(x, "where", grid)
+    halves = [Tensor(name, "INT8", (1, 6, 6, 16), quantization=sign.quantization) for name in ("left", "right")]
+    model.graph.insert(
+        Op(OpCode("SPLIT", "", 2), [*indices(model, 3), sign], halves, Options("SplitOptions", num_splits=2))
+    )
+    return halves[1]
+
+
+def split_v(model: Int8Model, x: Tensor, grid: Grid) -> Tensor:
+    sign = model.sign8(x, "where", grid)
+    parts = [Tensor(f"part{n}", "INT8", (1, 6, 6, n), quantization=sign.quantization) for n in (8, 24)]
+    inputs = [sign, *indices(model, [8, 24], 3)]
+    model.graph.insert(Op(OpCode("SPLIT_V", "", 2), inputs, parts, Options("SplitVOptions", num_splits=2)))
+    return parts[1]
+
+
+def shuffled(model: Int8Model, x: Tensor, grid: Grid) -> Tensor:
+    """Halves of the channels in the other order."""
+    sign = model.sign8(x, "where", grid)
+    halves = [
+        move(model, "SLICE", [sign, *indices(model, [0, 0, 0, at], [1, 6, 6, 16])], (1, 6, 6, 16)) for at in (16, 0)
+    ]
+    return move(model, "CONCATENATION", halves, SHAPE, axis=3, fused_activation_function=0)
+
+
+def padded_join(model: Int8Model, x: Tensor, grid: Grid) -> Tensor:
+    return model.pad8(model.pool8(join(model, x, grid)), None)
+
+
+def maximum(model: Int8Model, x: Tensor, grid: Grid) -> Tensor:
+    return move(model, "MAXIMUM", [*signs(model, x, grid)], SHAPE)
+
+
+def minimum(model: Int8Model, x: Tensor, grid: Grid) -> Tensor:
+    return move(model, "MINIMUM", [*signs(model, x, grid)], SHAPE)
+
+
+def largest(model: Int8Model, x: Tensor, grid: Grid) -> Tensor:
+    sign = model.sign8(x, "where", grid)
+    return move(model, "REDUCE_MAX", [sign, *indices(model, [2])], (1, 6, 1, 32), keep_dims=True)
+
+
+def cut(model: Int8Model, x: Tensor, grid: Grid) -> Tensor:
+    return move(
+        model, "SLICE", [model.sign8(x, "where", grid), *indices(model, [0, 1, 0, 0], [1, 5, 6, 32])], (1, 5, 6, 32)
+    )
+
+
+def gathered(model: Int8Model, x: Tensor, grid: Grid) -> Tensor:
+    order = model.const(np.arange(32)[::-1], np.int32)
+    return move(model, "GATHER", [model.sign8(x, "where", grid), order], SHAPE, axis=3)
+
+
+def enlarged(model: Int8Model, x: Tensor, grid: Grid) -> Tensor:
+    sizes = indices(model, [12, 12])
+    return move(model, "RESIZE_NEAREST_NEIGHBOR", [model.sign8(x, "where", grid), *sizes], (1, 12, 12, 32))
+
+
+def tiled(model: Int8Model, x: Tensor, grid: Grid) -> Tensor:
+    return move(model, "TILE", [model.sign8(x, "where", grid), *indices(model, [1, 2, 1, 1])], (1, 12, 6, 32))
+
+
+def padded(model: Int8Model, x: Tensor, grid: Grid) -> Tensor:
+    return model.pad8(model.sign8(x, "where", grid), None)
+
+
+MOVES: list[Form] = [
+    *(join, join_requantized, split, split_v, shuffled, padded_join, maximum, minimum, largest),
+    *(cut, gathered, enlarged, tiled, padded),
+]
+
+
+def layer_of(model: Int8Model, signs: Tensor) -> bytes:
+    rng = np.random.default_rng(0)
+    weights = sign_weights(rng, 8, 1, 3, signs.channels)
+    same = signs.dims[2] < 3
+    return model.finish(model.conv8(signs, weights, rng.integers(-9, 9, 8), (0.5, 3), same=same, activation="none"))
+
+
+def check(source: bytes, tolerance: int) -> None:
+    converted, report = litebnn.convert_tflite(source, return_report=True)
+    assert report.layers[0].binary, str(report)
+    x = np.random.default_rng(1).integers(-128, 128, (4, *SHAPE[1:])).astype(np.int8)
+    x[0] = np.arange(x[0].size).reshape(x[0].shape)  # every level
+    expected, actual = (litebnn.Interpreter(model).predict(x).astype(int) for model in (source, converted))
+    assert np.max(np.abs(actual - expected)) <= tolerance
+    assert np.unique(expected).size > 5
+
+
+@pytest.mark.parametrize("grid", [EXACT_GRID, USUAL_GRID, NO_MINUS_GRID])
+@pytest.mark.parametrize("form", MOVES)
+def test_moved_and_joined_levels_of_signs(form: Form, grid: Grid) -> None:
+    model = Int8Model()
+    source = layer_of(model, form(model, model.input8((1 / 16, 3), *SHAPE), grid))
+    check(source, 0 if grid == EXACT_GRID else 1)
