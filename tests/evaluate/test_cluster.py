@@ -49,6 +49,9 @@ class Cluster:
     def start(self, threads: int = 1) -> None:
         where = ["--host=127.0.0.1", f"--port={self.port}", "--no-dashboard"]
         self.scheduler = self._start("distributed.cli.dask_scheduler", *where)
+        self.add_worker(threads)
+
+    def add_worker(self, threads: int = 1) -> None:
         limits = ["--no-nanny", "--no-dashboard", f"--nthreads={threads}", "--death-timeout=60"]
         self._start("distributed.cli.dask_worker", self.address, "--host=127.0.0.1", *limits)
 
@@ -128,6 +131,27 @@ def test_a_scheduler_that_is_killed_and_started_again_loses_nothing(cluster: Clu
     assert [line.partition(" is gone")[0] for line in told] == [f"the scheduler at {cluster.address}"]
     again = evaluate_models(MODEL, data, workers=0, batch_size=4, partial=tmp_path / "a.partial")
     assert counted(again) == counted(found)
+
+
+def test_a_cluster_without_workers_is_waited_for_and_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("KILLED", str(tmp_path / "killed"))
+    cluster, told = Cluster(tmp_path), []
+
+    def tell(line: str) -> None:
+        told.append(line)
+        if "no workers left" in line:
+            cluster.add_worker()
+
+    try:
+        cluster.start()
+        data = npz(tmp_path / "a.npz", 40)
+        found = evaluate_models(MODEL, data, preprocess=killing_once, scheduler=cluster.address, tell=tell)
+    finally:
+        cluster.stop()
+    assert counted(found) == plain_loop(*noise(40))
+    ended, waiting = told
+    assert ended.endswith("ended: what it was at runs again")
+    assert waiting == f"the scheduler at {cluster.address} has no workers left: waiting for one"
 
 
 def test_a_scheduler_that_goes_while_it_is_asked_loses_nothing(cluster: Cluster, tmp_path: Path, monkeypatch) -> None:

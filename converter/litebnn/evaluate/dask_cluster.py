@@ -156,6 +156,9 @@ class DaskCluster:
             what = news.get()
             if isinstance(what, str):
                 self.tell(what)
+                with _asking_scheduler(distributed):
+                    if self.scheduler is not None and not client.nthreads():
+                        self.tell(f"the scheduler at {self.scheduler} has no workers left: waiting for one")
                 continue
             index, future = what
             batch, result = self._pending[index], _result(distributed, future, self._pending[index])
