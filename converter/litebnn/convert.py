@@ -42,7 +42,7 @@ def convert_tflite(
     """Converts the binary layers of a `.tflite` model; needs no TensorFlow.
 
     A model that holds litebnn's ops already, or no binary layer (and no request for int8), comes back as it is, the
-    latter with a warning.
+    former if they would load, the latter with a warning.
 
     Args:
         model: the model's bytes, or the path of its file.
@@ -189,7 +189,7 @@ def _converted(source: bytes, name: str, options: ConvertOptions) -> Any:
         options["progress"]("writing")
         with boundary():
             result = write_model(model)
-            _check_written(result)
+            _check_loads(read_model(result), "the converted model")
         verification = _verification(source, result, model.input_names, options)
     with boundary():
         report = make_report(notes, model, len(source), len(result), status, verification)
@@ -208,6 +208,8 @@ def _rewrite(model: Model, notes: Notes, options: ConvertOptions) -> str:
     progress = options["progress"]
     input_type, output_type = options["inference_input_type"], options["inference_output_type"]
     if any(op.name in CUSTOM_OPS for op in model.ops()):
+        with boundary():
+            _check_loads(model, "the model")
         return "already converted"
     if options["assume_nonzero"]:
         run_phases(model, ("layout", "find_signs"), notes, progress)
@@ -235,13 +237,13 @@ def _rewrite(model: Model, notes: Notes, options: ConvertOptions) -> str:
     return "converted"
 
 
-def _check_written(result: bytes) -> None:
-    """Reads a result back as a runtime would, so that what could not load is never handed out."""
+def _check_loads(model: Model, what: str) -> None:
+    """Looks at litebnn's ops as a runtime would, so that what could not load is never handed out."""
     try:
-        for graph in read_model(result).graphs:
+        for graph in model.graphs:
             check_custom_ops(graph)
     except ConversionError as error:
-        raise ConversionError(f"the converted model would not load: {error}") from error
+        raise ConversionError(f"{what} would not load: {error}") from error
 
 
 def _ranges(model: Model, options: ConvertOptions) -> Ranges | None:

@@ -7,7 +7,7 @@ import pytest
 
 import litebnn
 from litebnn.errors import ConversionError
-from litebnn.flatbuffer import read_model
+from litebnn.flatbuffer import read_model, write_model
 from litebnn.graph import Buffer, Graph, Op, check_custom_ops, constant
 from litebnn.runtime.find import find_runtime
 from tests.support import lce_models
@@ -126,6 +126,23 @@ def test_what_the_library_refuses(name: str) -> None:
     content, reason = REFUSED[name]
     with pytest.raises(ConversionError, match=rf"^op 0 \(Lce\w+\): .*{reason}"):
         check_custom_ops(read_model(content).graphs[0])
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_what_the_library_refuses_is_not_handed_on_as_converted(name: str) -> None:
+    content, reason = REFUSED[name]
+    with pytest.raises(ConversionError, match=rf"^the model would not load: op 0 \(Lce\w+\): .*{reason}"):
+        litebnn.convert_tflite(content)
+
+
+def test_options_that_are_cut_off_are_not_handed_on_as_converted() -> None:
+    model = read_model(conv())
+    op = model.graphs[0].ops[0]
+    whole = op.custom_options
+    for length in range(1, len(whole)):
+        op.custom_options = whole[:length]
+        with pytest.raises(ConversionError, match=r"^the model would not load: op 0 \(LceBconv2d\): "):
+            litebnn.convert_tflite(write_model(model))
 
 
 TAKEN = [
