@@ -25,20 +25,20 @@ def set_interface_types(model: Model, input_type: str, output_type: str) -> None
 
 
 def _take_int8(model: Model, graph: Graph, tensor: Tensor) -> None:
-    if tensor in graph.outputs:
-        raise ConversionError(f'input "{tensor.name}" is an output too and cannot become int8')
     readers = graph.consumers(tensor)
-    levels = {reader.output.per_tensor_quantization for reader in readers if reader.name == "QUANTIZE"}
-    if not readers or any(reader.name != "QUANTIZE" for reader in readers) or len(levels) != 1:
+    quantized = [reader.output for reader in readers if reader.name == "QUANTIZE"]
+    shown = {*graph.outputs, *(output for signature in model.signatures or () for _, output in signature.outputs)}
+    if not shown.isdisjoint((tensor, *quantized)):
+        raise ConversionError(f'input "{tensor.name}" is an output too and cannot become int8')
+    if len(quantized) < len(readers) or len({levels.per_tensor_quantization for levels in quantized}) != 1:
         raise ConversionError(
             f'inference_input_type is int8, but input "{tensor.name}" is not quantized: '
             "train with quantization or give a representative_dataset"
         )
-    result = readers[0].output
     for reader in readers:
-        graph.redirect(reader.output, result)
+        graph.redirect(reader.output, quantized[0])
         graph.remove(reader)
-    replace_interface(model, graph, "inputs", tensor, result)
+    replace_interface(model, graph, "inputs", tensor, quantized[0])
 
 
 def _give_int8(model: Model, graph: Graph, tensor: Tensor) -> None:

@@ -46,16 +46,32 @@ def test_inputs_and_outputs_become_int8_under_their_own_names() -> None:
 def test_several_readers_of_one_grid_are_one_input() -> None:
     model = FloatModel()
     x = model.input(1, 4)
-    both = model.model(quantize(model, x), quantize(model, x))
-    set_interface_types(both, "int8", "float32")
-    assert op_names(both) == []
+    both = [model.op("RELU", [quantize(model, x)], (1, 4), type="INT8") for _ in range(2)]
+    built = model.model(*both)
+    set_interface_types(built, "int8", "float32")
+    assert op_names(built) == ["RELU", "RELU"]
+    assert {op.input(0) for op in built.ops()} == set(built.graphs[0].inputs)
+
+
+@pytest.mark.parametrize("kind", ["itself", "levels", "more levels", "signature"])
+def test_an_input_that_is_an_output_too_is_named(kind: str) -> None:
+    model = FloatModel()
+    x = model.input(1, 4)
+    levels, more = quantize(model, x), quantize(model, x)
+    relu = model.op("RELU", [levels], x.dims, type="INT8")
+    built = model.model({"itself": x, "levels": levels, "more levels": more, "signature": relu}[kind])
+    if kind == "signature":
+        assert built.signatures is not None
+        built.signatures[0].outputs = [("y", x)]
+    with pytest.raises(ConversionError, match=f'input "{x.name}" is an output too and cannot become int8'):
+        set_interface_types(built, "int8", "float32")
 
 
 @pytest.mark.parametrize("kind", ["float reader", "two grids", "no reader"])
 def test_an_input_that_is_not_quantized_is_named(kind: str) -> None:
     model = FloatModel()
     x = model.input(1, 4)
-    result = quantize(model, x)
+    result = model.op("RELU", [quantize(model, x)], x.dims, type="INT8")
     if kind == "no reader":
         x = model.input(1, 4)
     elif kind == "two grids":
@@ -64,13 +80,6 @@ def test_an_input_that_is_not_quantized_is_named(kind: str) -> None:
         model.op("RELU", [x], x.dims)
     with pytest.raises(ConversionError, match=f'input "{x.name}" is not quantized'):
         set_interface_types(model.model(result), "int8", "float32")
-
-
-def test_an_input_that_is_an_output_too_stays_float() -> None:
-    model = FloatModel()
-    x = model.input(1, 4)
-    with pytest.raises(ConversionError, match=f'"{x.name}" is an output too and cannot become int8'):
-        set_interface_types(model.model(x, quantize(model, x)), "int8", "float32")
 
 
 def test_an_output_that_is_read_inside_stays_float() -> None:
