@@ -10,7 +10,7 @@ from litebnn.graph import Array, Buffer, Graph, Model, Op, Tensor, builtin_op, c
 from litebnn.rewriting.build import derived, like
 from litebnn.rewriting.int8 import bias_scale, is_int8, parameters
 from litebnn.rewriting.notes import Notes
-from litebnn.rewriting.weights import pack_levels, ternary_weights
+from litebnn.rewriting.weights import layer_weights, pack_levels, ternary_weights
 
 
 @dataclass(frozen=True)
@@ -51,8 +51,8 @@ def narrow_weights(model: Model, type: str, dynamic_range: bool, notes: Notes) -
 
 def _narrow_float(graph: Graph, op: Op, type: str, dynamic_range: bool, notes: Notes) -> str | None:
     """Rewrites a layer of floats, or says why not."""
-    weights = op.input(1).array
-    if weights is None or weights.dtype != np.float32 or op.input(0).type != "FLOAT32":
+    weights = layer_weights(graph, op)
+    if weights is None or op.input(0).type != "FLOAT32":
         return "its weights are not a float constant"
     parts = ternary_weights(weights)
     if parts is None:
@@ -66,7 +66,7 @@ def _narrow_float(graph: Graph, op: Op, type: str, dynamic_range: bool, notes: N
             "results by about a hundredth of their largest value",
         )
         return None
-    widened = like(op.input(1), derived(narrow.name, "/float"), dims=weights.shape)
+    widened = like(op.input(1), derived(narrow.name, "/float"), type="FLOAT32", dims=weights.shape)
     graph.insert(builtin_op("DEQUANTIZE", [narrow], widened, version=known.dequantize), before=op)
     graph.set_input(op, 1, widened)
     notes.warn(op, f"{_needs(type, known.runtime)}; results stay what they were, but for rounding")

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -14,7 +15,8 @@ from litebnn.graph import Array, Model, Op, Tensor
 from litebnn.passes.int8.narrow_weights import FORMATS, narrow_weights
 from litebnn.rewriting.int8 import int8_constant, parameters
 from litebnn.rewriting.notes import Notes
-from tests.support.float_models import FloatModel, op_names
+from tests.support.float_models import FloatModel, dyadic, op_names, sign_weights
+from tests.support.quantized_models import in_half_precision, with_int8_weights
 
 
 def ternary(rng: np.random.Generator, *shape: int) -> Array:
@@ -61,6 +63,22 @@ def test_the_results_stay_but_for_rounding(
     x = rng.standard_normal((rows, inputs)).astype(np.float32)
     expected, actual = (litebnn.Interpreter(model).predict(x) for model in (source, result))
     np.testing.assert_allclose(actual, expected, atol=1e-5 * max(1, np.abs(expected).max()))
+
+
+@pytest.mark.usefixtures("library")
+@pytest.mark.parametrize("type", ["int4", "int2"])
+@pytest.mark.parametrize("stored", [in_half_precision, with_int8_weights])
+def test_weights_that_the_source_stores_in_fewer_bits_too(stored: Callable[[bytes], bytes], type: str) -> None:
+    rng = np.random.default_rng(0)
+    model = FloatModel()
+    levels = sign_weights(rng, 12, 33) * rng.integers(0, 2, (12, 33))
+    source = model.finish(model.dense(model.input(2, 33), levels, dyadic(rng, 12)))
+    result = convert(stored(source), low_bit_weights=type)
+    assert only_dense(result).input(1).type == "FLOAT32"
+    assert type.upper() in {op.input(0).type for op in read_model(result).ops() if op.name == "DEQUANTIZE"}
+    x = dyadic(rng, 2, 33)
+    expected, actual = (litebnn.Interpreter(model).predict(x) for model in (source, result))
+    np.testing.assert_array_equal(actual, expected)
 
 
 @pytest.mark.usefixtures("library")
