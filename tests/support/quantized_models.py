@@ -16,7 +16,17 @@ Grid = tuple[float, int]
 # Grids of signs: 1 and -1 are levels, neither is, -1 is none. As a float32, 2/255 is a little more than that, and 1 is
 # 127.49999 of it.
 EXACT_GRID, USUAL_GRID, NO_MINUS_GRID = (1 / 127, 0), (float(np.float32(2 / 255)), -1), (1 / 255, -128)
-INT8_SIGNS = ("where", "where_lt", "where_gt", "zeros_replaced", "ste_sign", "heaviside")
+INT8_SIGNS = (
+    "where",
+    "where_lt",
+    "where_gt",
+    "where_channels",
+    "where_broadcast",
+    "where_flat",
+    "zeros_replaced",
+    "ste_sign",
+    "heaviside",
+)
 
 
 class Int8Model(FloatModel):
@@ -43,18 +53,34 @@ class Int8Model(FloatModel):
             one = int8_constant("one", np.full((), 1), *(x.per_tensor_quantization or (1.0, 0)))
             nonzero = self.as_(x, self.op("SELECT_V2", [condition, one, x], x.dims), 1)
             return self.quantize8(self.elementwise("SIGN", self.dequantize8(nonzero)), grid)
-        comparison, values = {
-            "where": ("GREATER_EQUAL", (1, -1)),
-            "where_lt": ("LESS", (-1, 1)),
-            "where_gt": ("GREATER", (1, -1)),
-        }[form]
+        if form == "where_broadcast":
+            shape = [*x.dims[:-1], 1]
+            largest = self.op("REDUCE_MAX", [x, self.const([len(shape) - 1], np.int32)], shape, keep_dims=True)
+            condition = self.elementwise("GREATER_EQUAL", self.as_(x, largest, 2), zero, type="BOOL")
+            whole = (1, *x.shape[1:])
+            ones, minus = (int8_constant(f"values{value}", np.full(whole, value), *grid) for value in (1, -1))
+            return self._on(grid, self.op("SELECT_V2", [condition, ones, minus], x.dims, type=self.level_type))
+        if form == "where_channels":
+            scale, zero_point = x.per_tensor_quantization or (1.0, 0)
+            zero = int8_constant("levels", (np.arange(x.channels) % 5 - 2) * 8 * scale, scale, zero_point)
+        comparison = {"where_lt": "LESS", "where_gt": "GREATER"}.get(form, "GREATER_EQUAL")
+        values = (-1, 1) if form == "where_lt" else (1, -1)
         condition = self.elementwise(comparison, x, zero, type="BOOL")
         picked = [int8_constant(f"value{value}", np.full((), value), *grid) for value in values]
+        if form == "where_flat":
+            flat = (x.dims[0], int(np.prod(x.dims[1:])))
+            condition = self.reshape(condition, *flat)
+            condition.type = "BOOL"
+            rows = self._on(grid, self.op("SELECT_V2", [condition, *picked], flat, type=self.level_type))
+            return self.reshape8(rows, *x.dims)
         return self._on(grid, self.op("SELECT_V2", [condition, *picked], x.dims, type=self.level_type))
 
-    def conv8(self, x: Tensor, weights: Array, bias: Array, grid: Grid, *, same: bool, activation: str) -> Tensor:
+    def conv8(
+        self, x: Tensor, weights: Array, bias: Array, grid: Grid, *, same: bool, activation: str, stride: int = 1
+    ) -> Tensor:
         kernel, counts = self._constants(x, weights, bias)
-        sizes = [window(size, taps, 1, 1, same) for size, taps in zip(x.dims[1:3], weights.shape[1:3], strict=True)]
+        sides = zip(x.dims[1:3], weights.shape[1:3], strict=True)
+        sizes = [window(size, taps, stride, 1, same) for size, taps in sides]
         shape = (x.dims[0], *sizes, len(weights))
         padding = Padding.SAME if same else Padding.VALID
         fused = ACTIVATIONS[activation]
@@ -65,6 +91,8 @@ class Int8Model(FloatModel):
             type=self.level_type,
             version=3,
             padding=padding,
+            stride_h=stride,
+            stride_w=stride,
             fused_activation_function=fused,
         )
         return self._on(grid, layer)
@@ -76,6 +104,17 @@ class Int8Model(FloatModel):
         kernel, counts = self._constants(x, weights, bias)
         self.graph.set_input(op, 1, kernel)
         self.graph.set_input(op, 3, counts)
+        y.type = self.level_type
+        return self._on(grid, y)
+
+    def depthwise_conv8(self, x: Tensor, weights: Array, bias: Array, grid: Grid, *, stride: int) -> Tensor:
+        """Weights [1, height, width, channels], all with one scale."""
+        y = self.depthwise_conv(x, weights, bias, stride=stride)
+        op = self.graph.ops[-1]
+        op.code = OpCode(op.name, "", 3)
+        kernel, counts = self._constants(x, weights, bias, scales=1)
+        self.graph.set_input(op, 1, kernel)
+        self.graph.set_input(op, 2, counts)
         y.type = self.level_type
         return self._on(grid, y)
 
@@ -97,9 +136,9 @@ class Int8Model(FloatModel):
     def reshape8(self, x: Tensor, *shape: int) -> Tensor:
         return self.as_(x, self.reshape(x, *shape), 1)
 
-    def pad8(self, x: Tensor, value: float | None) -> Tensor:
-        """A row and a column of zeros (None) or of a number around an image."""
-        padded = self.pad(x, [(1, 1), (1, 1)], value)
+    def pad8(self, x: Tensor, value: float | None, amounts: Sequence[Sequence[int]] = ((1, 1), (1, 1))) -> Tensor:
+        """Zeros (None) or a number around an image, a row and a column of them, or other amounts."""
+        padded = self.pad(x, amounts, value)
         if value is not None:
             scale, zero_point = x.per_tensor_quantization or (1.0, 0)
             self.graph.set_input(self.graph.ops[-1], 2, int8_constant("pad", np.full((), value), scale, zero_point))

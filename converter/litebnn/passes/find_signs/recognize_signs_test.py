@@ -4,7 +4,9 @@ import pytest
 import litebnn
 from litebnn.flatbuffer import read_model
 from litebnn.passes.find_signs.recognize_signs import recognize_signs
-from tests.support.float_models import SIGN_FORMS, FloatModel, assert_same_values, run_pass, sign_weights
+from litebnn.rewriting.int8 import int8_constant
+from tests.support.float_models import SIGN_FORMS, FloatModel, assert_same_values, op_names, run_pass, sign_weights
+from tests.support.quantized_models import Int8Model
 
 
 @pytest.mark.parametrize("form", SIGN_FORMS)
@@ -96,3 +98,16 @@ def test_a_select_by_rows_is_left_alone() -> None:
     one, minus = model.const(np.ones((4, 32))), model.const(-np.ones((4, 32)))
     changed, _ = run_pass(recognize_signs, model.model(model.op("SELECT", [condition, one, minus], (4, 32))))
     assert not changed
+
+
+@pytest.mark.usefixtures("library")
+def test_a_broadcast_condition_of_int8_values_keeps_their_zero_point() -> None:
+    model = Int8Model()
+    x = model.input8((1 / 16, -40), 1, 8, 8, 1)
+    condition = model.elementwise("GREATER_EQUAL", x, int8_constant("zero", np.zeros(()), 1 / 16, -40), type="BOOL")
+    minus = model.const(-np.ones((1, 8, 8, 32)))
+    signs = model.op("SELECT_V2", [condition, model.const(1), minus], (1, 8, 8, 32))
+    source = model.finish(model.conv(signs, sign_weights(np.random.default_rng(0), 8, 3, 3, 32)))
+    converted = litebnn.convert_tflite(source)
+    assert "LceBconv2d" in op_names(converted)
+    assert_same_values(source, read_model(converted))

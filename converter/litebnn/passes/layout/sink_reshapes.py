@@ -45,6 +45,7 @@ def _reshape_output(graph: Graph, op: Op, before: tuple[int, ...]) -> None:
     """`op`, whose operands are as before the reshape by now, gets an output like them, and a RESHAPE behind it."""
     result = op.output
     inner = like(result, derived(result.name, "/unshaped"), dims=before)
+    inner.quantization = result.quantization
     graph.set_output(op, inner)
     graph.insert(reshape_op(inner, result), after=op)
 
@@ -84,14 +85,17 @@ def _unshaped(graph: Graph, tensor: Tensor | None, before: tuple[int, ...], afte
     op = graph.producer(tensor)
     if op is not None and facts(op).reshapes and op.input(0).dims == before:
         return op.input(0)
-    number, array = uniform(tensor), tensor.array
-    if array is None:
+    number, array, q = uniform(tensor), tensor.array, tensor.quantization
+    if array is None or (q is not None and q.scale.size > 1):
         return None
     if number is not None:
-        return constant(tensor.name, array.reshape(-1)[:1].reshape(()))
-    if array.ndim != len(after) or (*before[:2], *before[3:]) != after:
+        operand = constant(tensor.name, array.reshape(-1)[:1].reshape(()))
+    elif array.ndim != len(after) or (*before[:2], *before[3:]) != after:
         return None
-    return constant(derived(tensor.name, "/unshaped"), array.reshape(*array.shape[:2], 1, *array.shape[2:]))
+    else:
+        operand = constant(derived(tensor.name, "/unshaped"), array.reshape(*array.shape[:2], 1, *array.shape[2:]))
+    operand.quantization = q
+    return operand
 
 
 def _merge(graph: Graph, first: Op, op: Op) -> bool:

@@ -1,12 +1,15 @@
 import numpy as np
 import pytest
 
+import litebnn
+from litebnn.flatbuffer import read_model
 from litebnn.graph import Tensor
 from litebnn.passes import PHASES
 from litebnn.passes.layout.merge_transposes import merge_transposes
 from litebnn.passes.layout.sink_reshapes import sink_reshapes
 from litebnn.passes.layout.sink_transposes import sink_transposes
-from tests.support.float_models import FloatModel, assert_same_values, op_names, rewritten, run_pass
+from tests.support.float_models import FloatModel, assert_same_values, op_names, rewritten, run_pass, sign_weights
+from tests.support.quantized_models import EXACT_GRID, Int8Model
 
 
 def transpose(model: FloatModel, x: Tensor, *order: int) -> Tensor:
@@ -42,6 +45,17 @@ def test_a_reshape_of_a_boolean_goes_behind_the_select(library: None) -> None:
     result = rewritten(source, sink_reshapes, *PHASES["tidy"])
     assert op_names(result) == ["GREATER_EQUAL", "SELECT_V2", "RESHAPE"]
     assert_same_values(source, result)
+
+
+def test_a_reshape_in_front_of_an_int8_select_leaves_its_values_on_their_grid(library: None) -> None:
+    model = Int8Model()
+    signs = model.sign8(model.input8((1 / 16, -40), 1, 6, 6, 32), "where_flat", EXACT_GRID)
+    weights = sign_weights(np.random.default_rng(0), 8, 3, 3, 32)
+    source = model.finish(model.conv8(signs, weights, np.arange(8) / 8, (1 / 8, 3), same=True, activation="none"))
+    assert_same_values(source, rewritten(source, sink_reshapes, *PHASES["tidy"]))
+    converted = litebnn.convert_tflite(source)
+    assert "LceBconv2d" in op_names(converted)
+    assert_same_values(source, read_model(converted))
 
 
 def test_a_reshape_of_a_boolean_goes_behind_all_that_makes_a_sign_of_it(library: None) -> None:
