@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -35,6 +35,7 @@ class Left:
     padded: bool
     spaced: bool  # in a space-to-batch
     moves: bool
+    is_read: bool  # by something that an output is computed from
 
 
 def check_reasons(source: bytes, report: litebnn.ConversionReport, inputs: list[Array]) -> None:
@@ -57,16 +58,18 @@ def _looked_up(source: bytes, layers: list[Layer], inputs: list[Array]) -> list[
     observed = _observed(with_outputs(model, read), inputs) if read else []
     if any(np.unique(values).size == 2 for values in observed):  # a few numbers may be two by chance
         observed = _observed(with_outputs(model, read), [np.concatenate([x, *_others(x)]) for x in inputs])
+    alive = _ops_behind(graph, graph.outputs)
     for layer, tensor, values in zip(layers, read, observed, strict=True):
         op = ops[layer.name]
         weights = weight_values(op.input(1)) if op.input(1).is_constant else evaluate(graph, op.input(1))
         assert weights is not None
         if op.name == "BATCH_MATMUL":
             weights = weights.T
-        behind = _ops_behind(graph, tensor)
+        behind = {each.name for each in _ops_behind(graph, [tensor])}
         padded, spaced = not behind.isdisjoint({"PAD", "PADV2"}), "SPACE_TO_BATCH_ND" in behind
         numbers = set(_numbers(tensor, np.unique(values)).tolist())
-        found.append(Left(list(layer.reasons), op, weights, numbers, padded, spaced, bool(np.any(values != values[0]))))
+        moves = bool(np.any(values != values[0]))
+        found.append(Left(list(layer.reasons), op, weights, numbers, padded, spaced, moves, op in alive))
     return found
 
 
@@ -75,12 +78,16 @@ def _others(inputs: Array) -> list[Array]:
     return [(inputs[..., ::step] * factor).astype(inputs.dtype) for step in (1, -1) for factor in (-1, 3, 0.5)]
 
 
-def _ops_behind(graph: Graph, tensor: Tensor) -> set[str]:
-    """The names of all ops that a tensor is computed by."""
-    op = graph.producer(tensor)
-    if op is None:
-        return set()
-    return {op.name}.union(*(_ops_behind(graph, each) for each in op.inputs if each is not None))
+def _ops_behind(graph: Graph, tensors: Iterable[Tensor | None]) -> set[Op]:
+    """All ops that tensors are computed by."""
+    found: set[Op] = set()
+    waiting = list(tensors)
+    while waiting:
+        op = graph.producer(waiting.pop())
+        if op is not None and op not in found:
+            found.add(op)
+            waiting += op.inputs
+    return found
 
 
 def _observed(model: bytes, inputs: list[Array]) -> list[Array]:
@@ -167,5 +174,6 @@ _TRUTH: dict[str, Callable[[Left, str], bool]] = {
     "takes maxima against a sign": _takes_no_others,
     "depends on a size that is not known": _pads_unknown_size,
     "leaves out rows or columns": _leaves_out,
+    "nothing reads what it computes": lambda left, reason: not left.is_read,
     "there is no binary": lambda left, reason: left.op.name in reason and len(left.values) <= 2,
 }

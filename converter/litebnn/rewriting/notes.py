@@ -98,6 +98,11 @@ class Notes:
         layer = self._layer_of.get(op)
         return layer is not None and bool(layer.reasons)
 
+    def unread(self, op: Op) -> None:
+        """Nothing reads what `op` computes, so it goes."""
+        if (layer := self._layer_of.get(op)) is not None and not layer.binary and not layer.reasons:
+            self.left_alone(op, "nothing reads what it computes")
+
     def made_binary(self, old: Op, new: Op) -> None:
         self.became(old, new)
         layer = self._layer_of.get(new)
