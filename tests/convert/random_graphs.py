@@ -97,9 +97,7 @@ def _pad_values(draw: Draw, model: FloatModel, x: Tensor, axes: int) -> Tensor:
 def _conv(draw: Draw, model: FloatModel, rng: np.random.Generator, x: Tensor) -> Tensor:
     """A sign and a convolution of it, with everything that may stand between them."""
     x = _signs(draw, model, x)
-    kinds = [_conv_2d, _conv_2d, _conv_2d, _conv_1d, _split_conv, _two_convs, _depthwise_conv]
-    if x.dims[0] > 0:  # a transposed convolution names the whole shape of its output
-        kinds.append(_transposed_conv)
+    kinds = [_conv_2d, _conv_2d, _conv_2d, _conv_1d, _split_conv, _two_convs, _depthwise_conv, _transposed_conv]
     return draw(st.sampled_from(kinds))(draw, model, rng, x)
 
 
@@ -188,26 +186,24 @@ def _dense_block(draw: Draw, model: FloatModel, rng: np.random.Generator, x: Ten
 
 
 def _depthwise_conv(draw: Draw, model: FloatModel, rng: np.random.Generator, x: Tensor) -> Tensor:
-    return model.op(
-        "DEPTHWISE_CONV_2D",
-        [x, model.const(sign_weights(rng, 1, 3, 3, x.channels)), model.const(dyadic(rng, x.channels))],
-        x.dims,
-        depth_multiplier=1,
-        fused_activation_function=0,
-    )
+    weights = sign_weights(rng, 1, 3, 3, x.channels * draw(st.sampled_from([1, 1, 2])))
+    same = draw(st.booleans()) or min(x.dims[1:3]) < 3
+    stride = draw(st.sampled_from([1, 1, 2]))
+    bias = dyadic(rng, weights.shape[3])
+    return model.depthwise_conv(x, weights, bias, same=same, stride=stride, activation=draw(ACTIVATIONS))
 
 
 def _dense(draw: Draw, model: FloatModel, rng: np.random.Generator, x: Tensor) -> Tensor:
     """A dense layer of a sign, or one of numbers, with weights of ±alpha that may have zeros among them."""
     batch, columns = x.dims[0], int(np.prod(x.dims[1:]))
     x = model.transpose(x, 0, 3, 1, 2) if draw(st.integers(0, 3)) == 0 else x
-    form = draw(st.sampled_from([*SIGN_FORMS, *SPELLINGS, "none"]))
-    if form != "none" and draw(st.booleans()):
-        x = model.reshape(sign_of(draw, model, x, form), batch, columns)
-    else:
-        x = model.reshape(x, batch, columns)
-        x = sign_of(draw, model, x, form) if form != "none" else x
-    weights = sign_weights(rng, 24, columns) * rng.integers(-1 if form == "none" else 1, 2, (24, columns))
+    kind = draw(st.sampled_from(["numbers", "numbers", *["signs of an image", "signs of rows"] * 2]))
+    x = _signs(draw, model, x) if kind == "signs of an image" else x
+    x = model.reshape(x, batch, columns)
+    x = _signs(draw, model, x) if kind == "signs of rows" else x
+    # Training with ternary weights leaves zeros, behind numbers and behind signs.
+    smallest = -1 if kind == "numbers" or draw(st.integers(0, 5)) == 0 else 1
+    weights = sign_weights(rng, 24, columns) * rng.integers(smallest, 2, (24, columns))
     if draw(st.integers(0, 3)) == 0:
         matrix = model.const(np.ascontiguousarray(weights.T))
         x = model.op("BATCH_MATMUL", [x, matrix], (batch, 24), adj_x=False, adj_y=False)

@@ -38,20 +38,24 @@ def int8_graphs(draw: Draw) -> Case:
     step = 1 / 8 if exact else float(rng.uniform(0.02, 0.2))
     batch = draw(st.sampled_from([1, 4, -1]))
     sizes = (draw(st.integers(4, 6)), draw(st.integers(4, 6)), draw(st.sampled_from([32, 40])))
-    signature = (batch, *sizes) if batch < 0 else None
-    x = model.input8((1 / 16, int(rng.integers(-128, 20))), abs(batch), *sizes, signature=signature)
+    of_floats = draw(st.booleans())
+    x = _input8(model, of_floats, batch, sizes, (1 / 16, int(rng.integers(-128, 20))))
     if draw(st.integers(0, 3)) == 0:
-        x = model.add8(x, model.input8((1 / 8, 5), abs(batch), *sizes, signature=signature), (1 / 16, -3))
+        x = model.add8(x, _input8(model, of_floats, batch, sizes, (1 / 8, 5)), (1 / 16, -3))
     outputs = []
     for _ in range(draw(st.integers(1, 3)) if exact else 1):
         form = draw(st.sampled_from(INT8_SIGNS if exact else INT8_SIGNS[:-1]))
         x = model.sign8(x, form, grid)
         for between in draw(st.lists(st.sampled_from(["pool", "zeros", "ones"]), max_size=2)):
+            amounts = draw(st.sampled_from([((1, 1), (1, 1)), ((0, 1), (0, 1)), ((2, 0), (0, 0))]))
             x = (
                 model.pool8(x)
                 if between == "pool" and min(x.dims[1:3]) > 1
-                else model.pad8(x, None if between == "zeros" else 1.0)
+                else model.pad8(x, None if between == "zeros" else 1.0, amounts)
             )
+        if draw(st.integers(0, 7)) == 0:
+            filters, bias = sign_weights(rng, 1, 3, 3, x.channels), dyadic(rng, x.channels)
+            outputs.append(model.depthwise_conv8(x, filters, bias, (step, 0), stride=draw(st.sampled_from([1, 2]))))
         weights = sign_weights(rng, draw(st.sampled_from([8, 33])), 3, 3, x.dims[3])
         if draw(st.integers(0, 5)) == 0:
             weights *= rng.integers(0, 3, weights.shape)
@@ -59,14 +63,28 @@ def int8_graphs(draw: Draw) -> Case:
         results = (step, -128 if activation == "relu" else int(rng.integers(-20, 20)))
         x = _conv8(draw, model, rng, x, weights, results, activation)
         outputs.append(x)
-    if draw(st.booleans()):
-        rows = model.reshape8(model.sign8(x, "where", grid), batch, int(np.prod(x.dims[1:]))) if exact else None
-        if rows is not None:
-            weights = sign_weights(rng, 10, rows.dims[1], alpha=False)
-            outputs.append(model.dense8(rows, weights, dyadic(rng, 10), (1.0, 3)))
-            if draw(st.booleans()):
-                outputs.append(model.softmax8(outputs[-1]))
-    return Case(finish(model, rng, *outputs[-2:]), seed, tolerance=0 if exact else 1)
+    low_bit = draw(st.sampled_from([None, "int4", "int2"])) if exact else None
+    if exact and draw(st.booleans()):
+        columns = int(np.prod(x.dims[1:]))
+        levels = rng.integers(-1 if low_bit else 1, 2, (10, columns))
+        x = x if low_bit else model.sign8(x, "where", grid)
+        weights = sign_weights(rng, 10, columns, alpha=False) * levels
+        outputs.append(model.dense8(model.reshape8(x, batch, columns), weights, dyadic(rng, 10), (1.0, 3)))
+        if not low_bit and draw(st.booleans()):
+            outputs.append(model.softmax8(outputs[-1]))
+    tolerance = 1.0 if low_bit else 0.0
+    if not exact:
+        tolerance = 1.01 * step if of_floats else 1.0
+    results = [model.dequantize8(x) if of_floats else x for x in outputs[-2:]]
+    return Case(finish(model, rng, *results), seed, tolerance, low_bit_weights=low_bit)
+
+
+def _input8(model: Int8Model, of_floats: bool, batch: int, sizes: tuple[int, ...], grid: Grid) -> Tensor:
+    """An input of int8, or one of floats that the model quantizes."""
+    signature = (batch, *sizes) if batch < 0 else None
+    if of_floats:
+        return model.quantize8(model.input(abs(batch), *sizes, signature=signature), grid)
+    return model.input8(grid, abs(batch), *sizes, signature=signature)
 
 
 def _conv8(
@@ -78,13 +96,24 @@ def _conv8(
     grid: Grid,
     activation: str = "none",
 ) -> Tensor:
-    """A convolution, perhaps a transposed one, or the long way round to a dilation."""
+    """A convolution: of a stride, transposed, along one axis, or the long way round to a dilation."""
     bias = dyadic(rng, len(weights))
-    if x.dims[0] > 0 and draw(st.integers(0, 5)) == 0:
+    kinds = ["conv", "conv", "conv", "dilated", "dilated", "transposed"]
+    producer = model.graph.producer(x)
+    if producer is None or not producer.name.startswith("PAD"):  # rows side by side have no zeros between them
+        kinds.append("causal")
+    kind = draw(st.sampled_from(kinds))
+    if kind == "transposed":
         return model.transposed_conv8(x, weights, bias, grid)
-    if draw(st.integers(0, 3)) > 0:
+    if kind == "conv":
         same = draw(st.booleans()) or min(x.dims[1:3]) < 3
-        return model.conv8(x, weights, bias, grid, same=same, activation=activation)
+        stride = draw(st.sampled_from([1, 1, 2]))
+        return model.conv8(x, weights, bias, grid, same=same, activation=activation, stride=stride)
+    if kind == "causal":
+        batch, height, width, channels = x.dims
+        x = model.pad8(model.reshape8(x, batch, height * width, channels), None, [(2, 0)])
+        x = model.reshape8(x, batch, 1, *x.dims[1:])
+        return model.conv8(x, weights[:, :1], bias, grid, same=False, activation=activation)
     x = model.as_(x, model.space_to_batch(x, [2, 2], [(2 + size % 2, 2) for size in x.dims[1:3]]), 2)
     x = model.conv8(x, weights, bias, grid, same=False, activation=activation)
     return model.as_(x, model.batch_to_space(x, [2, 2], [(0, 0), (0, 0)]), 2)
@@ -98,7 +127,11 @@ def int16_graphs(draw: Draw) -> Case:
     model = Int16Model()
     batch = draw(st.sampled_from([1, 4, -1]))
     sizes = (draw(st.integers(4, 6)), draw(st.integers(4, 6)), draw(st.sampled_from([3, 8])))
-    x = model.quantize8(model.input(abs(batch), *sizes, signature=(batch, *sizes) if batch < 0 else None), (1 / 256, 0))
+    signature = (batch, *sizes) if batch < 0 else None
+    x = model.input(abs(batch), *sizes, signature=signature)
+    if draw(st.integers(0, 3)) == 0:
+        x = model.elementwise("ADD", x, model.input(abs(batch), *sizes, signature=signature))
+    x = model.quantize8(x, (1 / 256, 0))
     weights = rng.standard_normal((draw(st.sampled_from([32, 40])), 3, 3, sizes[2]))
     x = model.conv8(x, weights, dyadic(rng, len(weights)), (1 / 32, 0), same=True, activation=draw(ACTIVATIONS))
     outputs = []

@@ -189,15 +189,41 @@ class FloatModel:
         sides = zip(x.dims[1:3], stride, weights.shape[1:3], strict=True)
         height, width = (n * s if same else (n - 1) * s + k for n, s, k in sides)
         shape = (x.dims[0], height - odd if same else height + odd, width, weights.shape[0])
-        inputs = [self.const(shape, np.int32), self.const(weights), x, None if bias is None else self.const(bias)]
+        asked = self.const(shape, np.int32) if shape[0] > 0 else self._asked_shape(x, shape[1:])
         return self.op(
             "TRANSPOSE_CONV",
-            inputs,
+            [asked, self.const(weights), x, None if bias is None else self.const(bias)],
             shape,
             version=4,
             padding=Padding.SAME if same else Padding.VALID,
             stride_h=stride[0],
             stride_w=stride[1],
+            fused_activation_function=ACTIVATIONS[activation],
+        )
+
+    def _asked_shape(self, x: Tensor, sizes: Sequence[int]) -> Tensor:
+        """The batch of `x`, which only a run tells, and sizes behind it."""
+        whole = self.op("SHAPE", [x], [len(x.dims)], type="INT32", table="ShapeOptions", out_type=2)
+        bounds = [self.const([place], np.int32) for place in (0, 1, 1)]
+        batch = self.op("STRIDED_SLICE", [whole, *bounds], [], type="INT32", shrink_axis_mask=1)
+        numbers = [self.const(size, np.int32) for size in sizes]
+        shape = [1 + len(sizes)]
+        return self.op("PACK", [batch, *numbers], shape, type="INT32", axis=0, values_count=shape[0])
+
+    def depthwise_conv(
+        self, x: Tensor, weights: Array, bias: Array, *, same: bool = True, stride: int = 1, activation: str = "none"
+    ) -> Tensor:
+        """Weights [1, height, width, channels of the output]."""
+        sizes = [window(s, k, stride, 1, same) for s, k in zip(x.dims[1:3], weights.shape[1:3], strict=True)]
+        channels = weights.shape[3]
+        return self.op(
+            "DEPTHWISE_CONV_2D",
+            [x, self.const(weights), self.const(bias)],
+            (x.dims[0], *sizes, channels),
+            padding=Padding.SAME if same else Padding.VALID,
+            stride_h=stride,
+            stride_w=stride,
+            depth_multiplier=channels // x.channels,
             fused_activation_function=ACTIVATIONS[activation],
         )
 
