@@ -13,7 +13,7 @@ from litebnn.rewriting.each import each
 from litebnn.rewriting.notes import Notes
 from litebnn.rewriting.padding import layer_padding, without_zeros
 from litebnn.rewriting.reasons import why_no_sign
-from litebnn.rewriting.signs import bits_of_signs, find_two_values, holds_signs
+from litebnn.rewriting.signs import bits_of_signs, find_two_values, find_way, holds_signs
 from litebnn.rewriting.weights import binary_parts, not_float, weight_values
 
 
@@ -23,6 +23,7 @@ def binarize_convs(graph: Graph, op: Op, notes: Notes) -> bool:
     unpadded, zeros = without_zeros(graph, source)
     if op.name != "CONV_2D":  # the groups of a depthwise convolution have a single channel each
         is_sign = holds_signs(graph, unpadded) or find_two_values(graph, unpadded) is not None
+        is_sign = is_sign or find_way(graph, op) is not None
         if op.name == "TRANSPOSE_CONV" and notes.has_reasons(op):
             return False
         return notes.left_alone(op, f"there is no binary {op.name}" if is_sign else why_no_sign(graph, source))

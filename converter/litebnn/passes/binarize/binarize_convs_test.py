@@ -3,6 +3,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+import litebnn
 from litebnn.contract import Padding, PadValues, unpack_bits
 from litebnn.flatbuffer import read_model
 from litebnn.passes.binarize.binarize_convs import binarize_convs
@@ -11,6 +12,7 @@ from litebnn.passes.tidy.remove_dead_ops import remove_dead_ops
 from litebnn.rewriting.bconv import bconv_options
 from litebnn.rewriting.notes import Notes
 from tests.support.float_models import FloatModel, assert_same_values, op_names, rewritten, sign_weights
+from tests.support.quantized_models import EXACT_GRID, Int8Model
 
 RNG = np.random.default_rng(0)
 
@@ -79,11 +81,20 @@ def test_weights_shared_by_two_layers_serve_both() -> None:
 def test_a_depthwise_convolution_says_why_not() -> None:
     from pathlib import Path
 
-    import litebnn
-
     with pytest.warns(UserWarning, match="no binary layer"):
         _, report = litebnn.convert_tflite(Path("tests/golden/depthwise.float.tflite"), return_report=True)
     assert "no binary DEPTHWISE_CONV_2D" in " ".join(report.layers[0].reasons)
+
+
+@pytest.mark.parametrize("between", ["pool", "reshape"])
+def test_a_depthwise_convolution_of_int8_signs_that_are_moved(between: str) -> None:
+    model = Int8Model()
+    x = model.sign8(model.input8((1 / 16, -40), 1, 6, 6, 32), "where", EXACT_GRID)
+    x = model.pool8(x) if between == "pool" else model.reshape8(x, 1, 4, 9, 32)
+    source = model.finish(model.depthwise_conv8(x, sign_weights(RNG, 1, 3, 3, 32), np.arange(32), (1 / 8, 0), stride=1))
+    with pytest.warns(UserWarning, match="no binary layer"):
+        _, report = litebnn.convert_tflite(source, return_report=True)
+    assert list(report.layers[0].reasons) == ["there is no binary DEPTHWISE_CONV_2D"]
 
 
 def padded_conv(value: float | None, amounts: list[tuple[int, int]], *, same: bool = False, stride: int = 1) -> bytes:
