@@ -8,10 +8,13 @@ import sys
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+from litebnn.cli.streams import as_shown
 from litebnn.errors import printable
 
 # In a file, which programs read line by line, a row is never folded.
 _WIDTH_OF_A_FILE = 10_000
+# Between two columns, and what a column of words is folded to at most.
+_GAP, _LEAST_WIDTH = 2, 9
 
 
 def print_json(found: Any) -> None:
@@ -28,20 +31,37 @@ def _finite(value: Any) -> Any:
 
 
 def print_table(columns: Sequence[str], rows: Iterable[Sequence[str]], numbers: Iterable[str] = ()) -> None:
-    """Prints a table, folded to the width of the terminal if there is one.
+    """Prints a table, folded to the width of the terminal if there is one; each row by itself where that is too narrow.
 
     Args:
         columns: the names at the top.
         rows: cells, a row of them for each line.
-        numbers: the columns that are ranged right.
+        numbers: the columns that are ranged right, of which only the names are folded.
     """
+    from rich.cells import cell_len
     from rich.console import Console
     from rich.table import Table
 
-    table, ranged_right = Table(box=None, pad_edge=False), set(numbers)
-    for name in columns:
-        table.add_column(name, justify="right" if name in ranged_right else "left", overflow="fold")
-    for row in rows:
-        table.add_row(*map(printable, row))
+    # What a stream shows instead of a letter that it lacks may be longer.
+    shown, ranged_right = [[as_shown(printable(cell)) for cell in row] for row in rows], set(numbers)
     width = None if sys.stdout.isatty() else _WIDTH_OF_A_FILE
-    Console(width=width, markup=False, emoji=False, highlight=False).print(table)
+    console = Console(width=width, markup=False, emoji=False, highlight=False)
+    table, whole, least = Table(box=None, pad_edge=False), -_GAP, -_GAP
+    for name, *cells in zip(columns, *shown, strict=True):
+        longest = max(map(cell_len, cells), default=0)
+        whole += _GAP + max(longest, cell_len(name))
+        if name in ranged_right:
+            table.add_column(name, justify="right", no_wrap=True)
+            least += _GAP + max(longest, *map(cell_len, name.split()))
+        else:
+            table.add_column(name, overflow="fold")
+            least += _GAP + min(max(longest, cell_len(name)), _LEAST_WIDTH)
+    for row in shown:
+        table.add_row(*row)
+    if least > console.width:
+        for row in shown:
+            print("; ".join(f"{name} {cell}" for name, cell in zip(columns, row, strict=True) if cell))
+        return
+    for column in table.columns if whole > console.width else ():
+        column.header = str(column.header).replace(" ", "\n") if column.no_wrap else column.header
+    console.print(table)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import os
 import signal
 import sys
@@ -12,6 +13,9 @@ from types import FrameType
 from typing import TextIO
 
 _SIGNALS = (signal.SIGTERM, signal.SIGHUP)
+# What stands for signs of ours where a terminal has none of them.
+_PLAIN = {"×": "x", "→": "->", "·": "-", "–": "-", "…": "...", "±": "+-", "µ": "u", "≥": ">="}
+_PLAINLY = "litebnn.plainly"
 
 
 @contextmanager
@@ -22,10 +26,10 @@ def prepared() -> Iterator[None]:
         OSError: what was printed could not be written.
     """
     _open_closed_streams()
-    # A terminal whose encoding lacks a letter shows its number.
+    codecs.register_error(_PLAINLY, _plainly)
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
-            stream.reconfigure(errors="backslashreplace")
+            stream.reconfigure(errors=_PLAINLY)
     # Only the main thread can be told of signals.
     told = _SIGNALS if threading.current_thread() is threading.main_thread() else ()
     former = {number: signal.signal(number, _end) for number in told}
@@ -34,6 +38,20 @@ def prepared() -> Iterator[None]:
     finally:
         for number, handler in former.items():
             signal.signal(number, handler)
+
+
+def as_shown(text: str) -> str:
+    """Text as stdout shows it, whose encoding may lack some of its letters."""
+    encoding, errors = sys.stdout.encoding or "utf-8", sys.stdout.errors or "strict"
+    return text.encode(encoding, errors).decode(encoding)
+
+
+def _plainly(error: UnicodeError) -> tuple[str, int]:
+    """What an encoding lacks: other signs for signs of ours, and numbers for letters."""
+    assert isinstance(error, UnicodeEncodeError)
+    lacking = error.object[error.start : error.end]
+    plain = (_PLAIN.get(letter) or letter.encode("ascii", "backslashreplace").decode() for letter in lacking)
+    return "".join(plain), error.end
 
 
 def flush() -> None:
