@@ -188,10 +188,10 @@ def fuzz(context: Context, minutes: float = 1, target: str = "") -> None:
     _python("-m", "fuzz", *([target] if target else []), seconds=round(60 * minutes))
 
 
-@task(help={"count": "how many mutants", "seed": "which of them"})
-def mutants(context: Context, count: int = 500, seed: int = 0) -> None:
+@task(help={"count": "how many mutants", "seed": "which of them", "jobs": "how many to try at once"})
+def mutants(context: Context, count: int = 500, seed: int = 0, jobs: int = 1) -> None:
     """Put small errors into the code, one at a time, and print how many of them the tests notice."""
-    _python("-m", "mutants", count=count, seed=seed)
+    _python("-m", "mutants", count=count, seed=seed, jobs=jobs)
 
 
 @task

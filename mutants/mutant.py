@@ -1,6 +1,10 @@
-"""What a mutant is, in either language, and which of them are known to compute the same."""
+"""What a mutant is, in either language, which of them are known to compute the same, and how a sample is tried."""
 
+import itertools
+from collections.abc import Callable, Iterator
+from concurrent.futures import Executor
 from dataclasses import dataclass
+from typing import TypeVar
 
 from toolchains.targets import ROOT, read_toml
 
@@ -27,3 +31,31 @@ _EQUIVALENTS = {
     (row["file"], row["before"], row["after"]): row["why"]
     for row in read_toml(ROOT / "mutants" / "equivalent.toml")["mutant"]
 }
+
+Candidate = TypeVar("Candidate")
+# The mutant, and whether a test noticed it.
+Verdict = tuple[Mutant, bool]
+
+
+def survivors(
+    candidates: Iterator[Candidate], count: int, executor: Executor, trial: Callable[[Candidate], Verdict | None]
+) -> tuple[int, list[Mutant]]:
+    """Tries the first `count` candidates that are mutants, and prints those that no test notices.
+
+    Args:
+        candidates: in the order of the sample.
+        count: how many to try; fewer where there are no more.
+        executor: runs the trials, as many at once as it likes.
+        trial: tries one; None says that it is no mutant.
+
+    Returns:
+        How many were tried, and those of them that no test noticed.
+    """
+    tried, alive = 0, []
+    while wanted := list(itertools.islice(candidates, count - tried)):
+        for mutant, killed in filter(None, executor.map(trial, wanted)):
+            tried += 1
+            if not killed:
+                alive.append(mutant)
+                print(f"survived: {mutant}", flush=True)
+    return tried, alive

@@ -12,16 +12,19 @@ import os
 import random
 import shutil
 from collections.abc import Iterator
+from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
-from mutants.mutant import Mutant
-from mutants.trial import Collected, Recording, fails_anew, statement_lines
+from mutants import mutant as sample
+from mutants.mutant import Mutant, Verdict
+from mutants.trial import FORK, Collected, Recording, fails_anew, statement_lines
 from toolchains.targets import BUILD, ROOT, ToolkitError
 
 WORK = BUILD / "mutants" / "python"
 PACKAGE = Path("converter") / "litebnn"
 PARTS = ("flatbuffer", "graph", "passes")
+SOURCES = [str(PACKAGE / part) for part in PARTS]
 # What is copied, so that the sources stay as they are and their tests find what they read.
 COPIED = ("conftest.py", "converter", "fuzz", "pyproject.toml", "tests", "toolchains")
 # These run whole models through all passes, need no TensorFlow, and take seconds.
@@ -31,6 +34,7 @@ WHOLE = (
     "tests/convert/test_int8.py",
     "tests/convert/test_hidden_forms.py",
 )
+TESTS = [*SOURCES, *WHOLE]
 # The tests import these, which takes longer than most tests, and nothing of the package.
 IMPORTED = (
     "pytest",
@@ -54,8 +58,8 @@ class Place:
 
 def modules() -> list[str]:
     """The modules to mutate, by their paths in the project."""
-    found = (path for part in PARTS for path in (WORK / PACKAGE / part).rglob("*.py"))
-    return sorted(str(path.relative_to(WORK)) for path in found if not path.stem.endswith("_test"))
+    found = (path for part in PARTS for path in (ROOT / PACKAGE / part).rglob("*.py"))
+    return sorted(str(path.relative_to(ROOT)) for path in found if not path.stem.endswith("_test"))
 
 
 def places() -> Iterator[Place]:
@@ -66,7 +70,7 @@ def places() -> Iterator[Place]:
     usable = (name for name in operator_names() if ANNOTATIONS not in name and not get_operator(name).arguments())
     operators = {name: get_operator(name)() for name in usable}
     for module in modules():
-        nodes = list(ast_nodes(get_ast((WORK / module).read_text(encoding="utf-8"))))
+        nodes = list(ast_nodes(get_ast((ROOT / module).read_text(encoding="utf-8"))))
         for name, operator in operators.items():
             count = sum(len(list(operator.mutation_positions(node))) for node in nodes)
             yield from (Place(module, name, occurrence) for occurrence in range(count))
@@ -77,84 +81,99 @@ def mutated(place: Place) -> tuple[Mutant, str, str] | None:
     from cosmic_ray.mutating import mutate_code
     from cosmic_ray.plugins import get_operator
 
-    code = (WORK / place.module).read_text(encoding="utf-8")
+    code = (ROOT / place.module).read_text(encoding="utf-8")
     changed = mutate_code(code, get_operator(place.operator)(), place.occurrence) or code
     try:
         ast.parse(changed)
     except SyntaxError:
         return None
-    lines = zip(code.splitlines(), changed.splitlines(), strict=False)
-    found = (Mutant(place.module, n, *pair) for n, pair in enumerate(lines, start=1) if pair[0] != pair[1])
+    # A decorator is taken away with the blank lines before it.
+    written = [
+        [(n, line) for n, line in enumerate(text.splitlines(), start=1) if line.strip()] for text in (code, changed)
+    ]
+    found = (
+        Mutant(place.module, n, line, after) for (n, line), (_, after) in zip(*written, strict=False) if line != after
+    )
     return next(((mutant, code, changed) for mutant in found), None)
 
 
+def copy_sources(folder: Path) -> None:
+    """Copies what the tests need."""
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(parents=True)
+    for name in COPIED:
+        source = ROOT / name
+        if source.is_dir():
+            shutil.copytree(source, folder / name, ignore=shutil.ignore_patterns("__pycache__"))
+        else:
+            shutil.copy2(source, folder)
+
+
 class Workshop:
-    """A copy of the package, and what its tests run through.
+    """A copy of the package, one module of which is changed at a time."""
 
-    Raises:
-        ToolkitError: cosmic-ray or coverage is not installed, or the tests fail without a mutant.
-    """
+    current: "Workshop"
 
-    def __init__(self) -> None:
-        for needed in ("cosmic_ray", "coverage"):
-            if importlib.util.find_spec(needed) is None:
-                raise ToolkitError(f"{needed} is missing: pip install {needed.replace('_', '-')}")
-        shutil.rmtree(WORK, ignore_errors=True)
-        WORK.mkdir(parents=True)
-        for name in COPIED:
-            source = ROOT / name
-            if source.is_dir():
-                shutil.copytree(source, WORK / name, ignore=shutil.ignore_patterns("__pycache__"))
-            else:
-                shutil.copy2(source, WORK)
-        os.environ["LITEBNN_LIBRARY"] = str(BUILD / "host" / "liblitebnn.so")
-        for name in IMPORTED:
-            importlib.import_module(name)
-        parts = [str(PACKAGE / part) for part in PARTS]
-        tests = [*parts, *WHOLE]
-        self._recording = Recording(WORK)
-        if not self._recording.make(parts, tests):
-            raise ToolkitError("the tests of the mutants fail without any: invoke test")
-        self._collected = Collected(WORK, self._recording, tests)
+    def __init__(self, recording: Recording) -> None:
+        self._folder = WORK / str(os.getpid())
+        shutil.copytree(WORK / "copy", self._folder)
+        self._recording = recording
+        self._collected = Collected(self._folder, recording, TESTS)
 
-    def is_killed(self, mutant: Mutant, before: str, after: str) -> bool:
-        """Whether a test notices."""
+    def trial(self, place: Place) -> Verdict | None:
+        """Whether a test notices; None where there is no mutant, or one that is known to compute the same."""
+        found = mutated(place)
+        if found is None or found[0].is_equivalent:
+            return None
+        mutant, before, after = found
         tests, imported = self._recording.tests_of(mutant.file, statement_lines(before, mutant.line))
         if not imported:
-            return self._collected.fails(before, after, tests)
-        copy = WORK / mutant.file
+            return mutant, self._collected.fails(before, after, tests)
+        copy = self._folder / mutant.file
         times = copy.stat()
         copy.write_text(after, encoding="utf-8")
         try:
-            return fails_anew(WORK, self._recording, tests)
+            return mutant, fails_anew(self._folder, self._recording, tests)
         finally:
             copy.write_text(before, encoding="utf-8")
             # The module's compiled form, which is told by this time, is right again.
             os.utime(copy, ns=(times.st_atime_ns, times.st_mtime_ns))
 
-    def close(self) -> None:
-        """Ends its process."""
-        self._collected.close()
+
+def _begin(recording: Recording) -> None:
+    Workshop.current = Workshop(recording)
 
 
-def survivors(count: int, seed: int) -> tuple[int, list[Mutant]]:
-    """Tries a random sample: how many were tried, and those that no test notices.
+def _trial(place: Place) -> Verdict | None:
+    return Workshop.current.trial(place)
+
+
+def survivors(count: int, seed: int, jobs: int) -> tuple[int, list[Mutant]]:
+    """Tries a random sample of the mutants that are not known to be equivalent.
+
+    Args:
+        count: how many; fewer where there are no more.
+        seed: of the sample.
+        jobs: how many to try at once.
+
+    Returns:
+        How many were tried, and those of them that no test notices.
 
     Raises:
         ToolkitError: cosmic-ray or coverage is not installed, or the tests fail without a mutant.
     """
-    workshop = Workshop()
+    for needed in ("cosmic_ray", "coverage"):
+        if importlib.util.find_spec(needed) is None:
+            raise ToolkitError(f"{needed} is missing: pip install {needed.replace('_', '-')}")
+    shutil.rmtree(WORK, ignore_errors=True)
+    copy_sources(WORK / "copy")
+    os.environ["LITEBNN_LIBRARY"] = str(BUILD / "host" / "liblitebnn.so")
+    for name in IMPORTED:
+        importlib.import_module(name)
+    recording = Recording(WORK / "copy")
+    if not recording.make(SOURCES, TESTS):
+        raise ToolkitError("the tests of the mutants fail without any: invoke test")
     every = list(places())
     random.Random(seed).shuffle(every)
-    tried, alive = 0, []
-    for mutant, before, after in filter(None, map(mutated, every)):
-        if tried == count:
-            break
-        if mutant.is_equivalent:
-            continue
-        tried += 1
-        if not workshop.is_killed(mutant, before, after):
-            alive.append(mutant)
-            print(f"survived: {mutant}", flush=True)
-    workshop.close()
-    return tried, alive
+    with ProcessPoolExecutor(jobs, FORK, initializer=_begin, initargs=(recording,)) as executor:
+        return sample.survivors(iter(every), count, executor, _trial)

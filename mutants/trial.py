@@ -47,16 +47,16 @@ def _pytest(folder: Path, arguments: Sequence[str], plugin: object, *, keep_comp
     return int(importlib.import_module("pytest").main([*flags, *own, *arguments], plugins=[plugin]))
 
 
-def _exit_code(target: Callable[..., object], *arguments: object) -> int | None:
-    """That of a fork that runs `target` and ends with what it returns."""
-
-    def run() -> None:
-        os._exit(int(bool(target(*arguments))))
-
-    process = FORK.Process(target=run)
-    process.start()
-    process.join()
-    return process.exitcode
+def _fails(target: Callable[..., object], *arguments: object) -> bool:
+    """Whether a fork that runs `target` returns something true, or dies."""
+    process = os.fork()
+    if process == 0:
+        failed = True
+        try:
+            failed = bool(target(*arguments))
+        finally:
+            os._exit(failed)
+    return os.waitpid(process, 0)[1] != 0
 
 
 def _limit(seconds: float) -> None:
@@ -169,7 +169,7 @@ def fails_anew(folder: Path, recording: Recording, tests: Sequence[str]) -> bool
         _limit(START + SLOWER * sum(recording.seconds[test] for test in tests))
         return _pytest(folder, list(dict.fromkeys(test.partition("::")[0] for test in tests)), Chosen(tests))
 
-    return _exit_code(run) != 0
+    return _fails(run)
 
 
 class Collected:
@@ -178,7 +178,7 @@ class Collected:
     def __init__(self, folder: Path, recording: Recording, tests: Sequence[str]) -> None:
         self._seconds = recording.seconds
         self._ours, self._theirs = FORK.Pipe()
-        self._process = FORK.Process(target=_pytest, args=(folder, tests, self), daemon=False)
+        self._process = FORK.Process(target=_pytest, args=(folder, tests, self), daemon=True)
         self._process.start()
         self._theirs.close()
 
@@ -187,18 +187,13 @@ class Collected:
         self._ours.send((before, after, tests))
         return bool(self._ours.recv())
 
-    def close(self) -> None:
-        """Ends the process."""
-        self._ours.send(None)
-        self._process.join()
-
-    def pytest_runtestloop(self, session: Any) -> bool:
+    def pytest_runtestloop(self, session: Any) -> None:
         """Answers what is asked."""
         items = {item.nodeid: item for item in session.items}
-        for before, after, tests in iter(self._theirs.recv, None):
+        while True:
+            before, after, tests = self._theirs.recv()
             chosen = [items[test] for test in tests]
-            self._theirs.send(_exit_code(self._try, before, after, chosen) != 0)
-        return True
+            self._theirs.send(_fails(self._try, before, after, chosen))
 
     def _try(self, before: str, after: str, items: Sequence[Any]) -> bool:
         from _pytest.runner import runtestprotocol
