@@ -9,7 +9,7 @@ import pytest
 
 import litebnn
 from litebnn.graph import Op, OpCode, Options, Tensor
-from litebnn.rewriting.int8 import int8_constant
+from litebnn.rewriting.int8 import int8_constant, parameters
 from tests.support.float_models import sign_weights
 from tests.support.quantized_models import EXACT_GRID, NO_MINUS_GRID, USUAL_GRID, Grid, Int8Model
 
@@ -145,3 +145,87 @@ def test_moved_and_joined_levels_of_signs(form: Form, grid: Grid) -> None:
     model = Int8Model()
     source = layer_of(model, form(model, model.input8((1 / 16, 3), *SHAPE), grid))
     check(source, 0 if grid == EXACT_GRID else 1)
+
+
+def on(grid: Grid, tensor: Tensor) -> Tensor:
+    tensor.quantization = parameters(*grid)
+    return tensor
+
+
+def int8_op(model: Int8Model, name: str, inputs: list[Tensor], grid: Grid) -> Tensor:
+    """An elementwise op whose output has a grid of its own."""
+    version = 1 if name == "RELU_N1_TO_1" else 2
+    return on(grid, model.op(name, inputs, inputs[0].dims, type="INT8", version=version))
+
+
+def two_casts(model: Int8Model, x: Tensor) -> Tensor:
+    """cast(x >= 0) - cast(x < 0)."""
+    zero = int8_constant("zero", np.zeros(()), 1 / 16, 3)
+    conditions = [model.elementwise(name, x, zero, type="BOOL") for name in ("GREATER_EQUAL", "LESS")]
+    left, right = (model.quantize8(model.op("CAST", [each], x.dims), NO_MINUS_GRID) for each in conditions)
+    return int8_op(model, "SUB", [left, right], USUAL_GRID)
+
+
+def straight_through(model: Int8Model, x: Tensor) -> Tensor:
+    """x + (sign(x) - x), which rounds differently at every level."""
+    taken_away = int8_op(model, "SUB", [model.sign8(x, "where", USUAL_GRID), x], (18 / 255, 5))
+    return int8_op(model, "ADD", [x, taken_away], (2.1 / 255, 0))
+
+
+def straight_through_a_clip(model: Int8Model, x: Tensor) -> Tensor:
+    clipped = int8_op(model, "RELU_N1_TO_1", [x], USUAL_GRID)
+    taken_away = int8_op(model, "SUB", [model.sign8(x, "where_gt", USUAL_GRID), clipped], (2 / 255, 0))
+    return int8_op(model, "ADD", [clipped, taken_away], USUAL_GRID)
+
+
+def straight_through_a_float_sign(model: Int8Model, x: Tensor) -> Tensor:
+    """The sign has a threshold between two levels, and stands in float between DEQUANTIZE and QUANTIZE."""
+    sign = model.quantize8(model.sign(model.dequantize8(x), "where_ge", 0.3), USUAL_GRID)
+    taken_away = int8_op(model, "SUB", [sign, x], (18 / 255, 5))
+    return int8_op(model, "ADD", [taken_away, x], (2.1 / 255, 0))
+
+
+@pytest.mark.parametrize("form", [two_casts, straight_through, straight_through_a_clip, straight_through_a_float_sign])
+def test_a_sign_that_levels_decide(form: Callable[[Int8Model, Tensor], Tensor]) -> None:
+    """What the source rounds in another way at every level sums up to two levels of its layer at most here."""
+    model = Int8Model()
+    source = layer_of(model, form(model, model.input8((1 / 16, 3), *SHAPE)))
+    check(source, tolerance=1 if form is two_casts else 2)
+
+
+@pytest.mark.parametrize("detached", [False, True])
+def test_a_sign_of_a_float_input_and_of_what_it_is_rounded_to(detached: bool) -> None:
+    """where(x == 0, 1, sign(x)): the comparison reads levels, and SIGN the floats in front of them."""
+    model = Int8Model()
+    x = model.input(*SHAPE)
+    levels = model.quantize8(x, (1 / 16, 3))
+    is_zero = model.elementwise("EQUAL", levels, int8_constant("zero", np.zeros(()), 1 / 16, 3), type="BOOL")
+    sign = model.op("SELECT_V2", [is_zero, model.const(1), model.elementwise("SIGN", x)], SHAPE)
+    signs = model.quantize8(sign, USUAL_GRID)
+    if detached:
+        taken_away = int8_op(model, "SUB", [signs, levels], (18 / 255, 5))
+        signs = int8_op(model, "ADD", [levels, taken_away], (2.1 / 255, 0))
+    source = layer_of(model, signs)
+    converted, report = litebnn.convert_tflite(source, return_report=True)
+    assert report.layers[0].binary, str(report)
+    x = np.random.default_rng(1).uniform(-8, 8, (4, *SHAPE[1:])).astype(np.float32)
+    x[0] /= 100  # around the level of zero
+    expected, actual = (litebnn.Interpreter(each).predict(x).astype(int) for each in (source, converted))
+    assert np.max(np.abs(actual - expected)) <= (2 if detached else 1)
+    assert np.unique(expected).size > 5
+
+
+@pytest.mark.parametrize("steps", [8, 40])
+def test_what_takes_three_values_is_no_sign_however_near_two_of_them_are(steps: int) -> None:
+    """Up to two steps of the coarsest grid apart, they are taken for one that is rounded in several ways."""
+    model = Int8Model()
+    x = model.input8((1 / 16, 3), *SHAPE)
+    level = int8_constant("level", np.full((), 2.0), 1 / 16, 3)
+    above = model.elementwise("GREATER", x, level, type="BOOL")
+    grid = (1 / 100, 0)
+    more, none = (int8_constant(f"more{value}", np.full((), value), *grid) for value in (steps / 100, 0))
+    added = on(grid, model.op("SELECT_V2", [above, more, none], SHAPE, type="INT8"))
+    signs = int8_op(model, "ADD", [model.sign8(x, "where", grid), added], (1 / 50, 0))
+    with pytest.warns(UserWarning, match="no binary layer"):
+        _, report = litebnn.convert_tflite(layer_of(model, signs), return_report=True)
+    assert not report.layers[0].binary

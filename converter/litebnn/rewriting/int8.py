@@ -10,6 +10,8 @@ from litebnn.graph import NUMPY_TYPES, Array, Graph, Op, Quantization, Tensor, b
 
 INT8_MIN, INT8_MAX = -128, 127
 _GRIDS = ("INT8", "UINT8", "INT16")
+# How far the middle between two levels, computed in float32, may be from where rounding turns.
+_MOST_ULPS = 4
 
 
 def parameters(scale: Any, zero_point: Any = 0, axis: int = 0) -> Quantization:
@@ -118,6 +120,39 @@ def numbers_of_grid(tensor: Tensor) -> Array | None:
         return None
     limits = np.iinfo(NUMPY_TYPES[tensor.type])
     return from_levels(np.arange(limits.min, limits.max + 1), *grid)
+
+
+def step_of(tensor: Tensor) -> float:
+    """How far apart the levels of a tensor with one grid are, 0 for others."""
+    grid = tensor.per_tensor_quantization if is_quantized(tensor) else None
+    return 0.0 if grid is None else grid[0]
+
+
+def first_rounded_to(numbers: Array, tensor: Tensor) -> Array:
+    """float32 [n]: the least floats that become these numbers of a tensor's grid, or greater ones, in that tensor."""
+
+    def reach(floats: Array) -> Array:
+        rounded = on_grid(floats, tensor)
+        assert rounded is not None
+        reached: Array = rounded >= numbers
+        return reached
+
+    first = (numbers - np.float32(step_of(tensor) / 2)).astype(np.float32)
+    for _ in range(_MOST_ULPS):
+        first = np.where(reach(first), first, np.nextafter(first, np.float32(np.inf)))
+    for _ in range(2 * _MOST_ULPS):
+        before = np.nextafter(first, np.float32(-np.inf))
+        first = np.where(reach(before), before, first)
+    return first
+
+
+def next_of_grid(numbers: Array, tensor: Tensor) -> Array:
+    """float32 [n]: the least numbers of a tensor's grid that are not below these; themselves where it has no grid."""
+    levels = numbers_of_grid(tensor)
+    if levels is None:
+        return numbers
+    nearest: Array = levels[np.minimum(np.searchsorted(levels, numbers), len(levels) - 1)]
+    return nearest
 
 
 def as_compared(values: Array, scale: float) -> Array:

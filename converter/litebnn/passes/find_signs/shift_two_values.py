@@ -16,9 +16,9 @@ import numpy as np
 
 from litebnn.contract import Activation, Padding
 from litebnn.graph import Array, Graph, Op, OpCode, Tensor, builtin_op, constant
-from litebnn.rewriting.build import derived, like
+from litebnn.rewriting.build import as_float, derived, like
 from litebnn.rewriting.each import each
-from litebnn.rewriting.int8 import is_quantized, quantize_op
+from litebnn.rewriting.int8 import is_quantized, quantize_op, step_of
 from litebnn.rewriting.notes import Notes
 from litebnn.rewriting.padding import PADS, constant_padding, layer_padding, pad_with
 from litebnn.rewriting.reasons import why_no_sign
@@ -100,10 +100,12 @@ def _sign_at_layer(graph: Graph, layer: Op, way: Way, shifted: ShiftedSign) -> T
 
 
 def _sign(graph: Graph, values: TwoValues, shifted: ShiftedSign, *, before: Op) -> Tensor:
-    """±1 for a boolean, as the form says of its two values; what is a sign already is itself."""
+    """±1 for what decides, as the form says of its two values; what is a sign already is itself."""
     source = values.source
-    if source.type != "BOOL":
+    if values.is_sign:
         return source
+    if source.type != "BOOL":
+        source = _compared(graph, source, values.threshold, before=before)
     opposite = (values.high < values.low) == (shifted.scale > 0)
     name = derived(source.name, "/opposite" if opposite else "/sign")
     sign = like(source, name, type="FLOAT32", dims=values.dims)
@@ -111,6 +113,16 @@ def _sign(graph: Graph, values: TwoValues, shifted: ShiftedSign, *, before: Op) 
     picked = (minus, one) if opposite else (one, minus)
     graph.insert(builtin_op("SELECT_V2", [source, *picked], sign), before=before)
     return sign
+
+
+def _compared(graph: Graph, x: Tensor, threshold: float, *, before: Op) -> Tensor:
+    """Whether x is at least a threshold, half a step below which a quantized x has no number."""
+    below = threshold - step_of(x) / 2 if threshold else threshold
+    level = constant(derived(x.name, "/threshold"), np.asarray(below, np.float32))
+    x = as_float(graph, x, before=before)
+    condition = like(x, derived(x.name, "/condition"), type="BOOL")
+    graph.insert(builtin_op("GREATER_EQUAL", [x, level], condition), before=before)
+    return condition
 
 
 def _copied(

@@ -13,9 +13,10 @@ import numpy as np
 
 from litebnn.graph import Array, Graph, Op, Tensor
 from litebnn.rewriting.affine import LEAST, next_level, per_channel
-from litebnn.rewriting.int8 import lowest_value, numbers_of_grid
+from litebnn.rewriting.int8 import is_quantized, lowest_value, numbers_of_grid
 from litebnn.rewriting.match import bits_of, number_of, times_repeated, uniform
-from litebnn.rewriting.signs.steps import Steps, steps_of
+from litebnn.rewriting.signs.step_function import Steps
+from litebnn.rewriting.signs.steps import steps_of
 
 _COMPARISONS = ("GREATER_EQUAL", "GREATER", "LESS_EQUAL", "LESS")
 # A comparison is the mirrored one with its sides exchanged, and the opposite of the negated one.
@@ -134,40 +135,61 @@ def _select(graph: Graph, op: Op) -> Sign | None:
 
 @dataclass(frozen=True)
 class TwoValues:
-    """`high` where the source is true (BOOL) or +1 (FLOAT32), `low` where it is false or -1; numbers in any order.
+    """`high` where a boolean source is true, or another one at least the threshold; else `low`. These in any order.
 
-    `dims` are those of the tensor that takes them, which a boolean may be broadcast to.
+    Attributes:
+        source: BOOL; FLOAT32, an unpacked sign (`is_sign`) or any other; or quantized.
+        threshold: of a source that is no sign; of the grid of a quantized one.
+        step: that of the coarsest grid to which the values are rounded, 0 for none.
+        dims: those of the tensor that takes the values, which a boolean may be broadcast to.
     """
 
     source: Tensor
     high: float
     low: float
     dims: tuple[int, ...]
+    step: float
+    is_sign: bool = False
+    threshold: float = 0.0
 
 
 def find_two_values(graph: Graph, tensor: Tensor) -> TwoValues | None:
     """Which two numbers a float or quantized tensor takes, where a boolean or a sign decides.
 
     That is a boolean cast to a number, a select of two numbers or an unpacked sign, and what numbers and
-    straight-through estimators make of one of these, rounded to a grid or not.
+    straight-through estimators make of one of these, rounded to a grid or not. Of a quantized tensor its source's
+    levels may decide: there, numbers within a step of each other are one that is rounded in several ways.
     """
     if tensor.type == "BOOL":
         return None
     # What compares an unpacked sign may make several booleans of it.
     of_booleans, of_signs = steps_of(graph, tensor, of_booleans=True), steps_of(graph, tensor)
-    return _two_values(graph, tensor, of_booleans) or _two_values(graph, tensor, of_signs)
+    found = _two_values(graph, tensor, of_booleans) or _two_values(graph, tensor, of_signs)
+    return found or (_two_of_levels(tensor, of_signs) if is_quantized(tensor) else None)
 
 
 def _two_values(graph: Graph, tensor: Tensor, steps: Steps) -> TwoValues | None:
     if steps.x is None or len(steps.edges) != 1 or not steps.is_known or not np.all(np.isfinite(steps.values)):
         return None
-    if steps.x.type == "BOOL":
-        if times_repeated(steps.x.dims, tensor.dims) is None:
-            return None
-    elif steps.x.dims != tensor.dims or bits_of(graph, steps.x) is None:
+    is_sign = steps.x.type != "BOOL"
+    if is_sign and (steps.x.dims != tensor.dims or bits_of(graph, steps.x) is None):
+        return None
+    if not is_sign and times_repeated(steps.x.dims, tensor.dims) is None:
         return None
     low, high = (float(value) for value in steps.values)
-    return TwoValues(steps.x, high, low, tensor.dims)
+    return TwoValues(steps.x, high, low, tensor.dims, steps.step, is_sign)
+
+
+def _two_of_levels(tensor: Tensor, steps: Steps) -> TwoValues | None:
+    """The two numbers nearest to those of a function that jumps once, and changes by a step at most elsewhere."""
+    if steps.x is None or steps.x.dims != tensor.dims or not len(steps.edges) or not steps.is_known:
+        return None
+    jump = int(np.argmax(np.abs(np.diff(steps.values))))
+    sides = steps.values[: jump + 1], steps.values[jump + 1 :]
+    low, high = ((side.min() + side.max()) / 2 for side in sides)
+    if max(map(np.ptp, sides)) > 2 * steps.step or not abs(high - low) > 4 * steps.step:
+        return None
+    return TwoValues(steps.x, float(high), float(low), tensor.dims, steps.step, threshold=float(steps.edges[jump]))
 
 
 @dataclass(frozen=True)

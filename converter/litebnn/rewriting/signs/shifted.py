@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
 
 from litebnn.graph import Array, Graph, Op, Tensor, facts
-from litebnn.rewriting.int8 import is_quantized, on_grid
+from litebnn.rewriting.int8 import on_grid, step_of
 from litebnn.rewriting.padding import PADS, constant_padding, layer_padding
 from litebnn.rewriting.signs.find import TwoValues, find_two_values
 from litebnn.rewriting.signs.moved import COMPARING, picked_from
@@ -95,8 +95,8 @@ def find_way(graph: Graph, layer: Op) -> Way | None:
     low, high, *pads = numbers[data].tolist()
     if layer.name == "TRANSPOSE_CONV" or layer_padding(layer) != ((0, 0), (0, 0)):
         pads.append(0.0)
-    grids = [*(output for op in search.ops for output in op.outputs), *_rounded_before(graph, search.sources)]
-    step = max((_step_of(tensor) for tensor in grids), default=0.0)
+    steps = [step_of(output) for op in search.ops for output in op.outputs]
+    step = max([*steps, *(values.step for values in search.sources.values())])
     if high == low or (not step and layer.output.type == "FLOAT32" and _are_plain_signs(search.sources)):
         return None
     return Way(search.sources, tuple(search.ops), high, low, tuple(pads), step)
@@ -105,7 +105,7 @@ def find_way(graph: Graph, layer: Op) -> Way | None:
 def _numbers_of(op: Op, parts: list[Array], output: Tensor) -> Array | None:
     """The lower and the higher value of an op's output and what it is padded with; None where there are more."""
     values = np.array([part[:2] for part in parts])
-    if np.any(np.ptp(values, axis=0) > _step_of(output)):
+    if np.any(np.ptp(values, axis=0) > step_of(output)):
         return None
     middles = (values.min(axis=0) + values.max(axis=0)) / 2
     padding = constant_padding(op) if op.name in PADDING else None
@@ -113,28 +113,10 @@ def _numbers_of(op: Op, parts: list[Array], output: Tensor) -> Array | None:
     return on_grid(np.concatenate([middles, *(part[2:] for part in parts), pads]), output)
 
 
-def _rounded_before(graph: Graph, sources: Mapping[Tensor, TwoValues]) -> Iterator[Tensor]:
-    """The tensors that two values are rounded in, and those in front of these, as far as they are handed on."""
-    for tensor in sources:
-        for _ in range(_FARTHEST):
-            yield tensor
-            op = graph.producer(tensor)
-            if op is None or handed_on(op) != (0,):
-                break
-            tensor = op.input(0)
-
-
-def _step_of(tensor: Tensor) -> float:
-    """How far apart the levels of a tensor are, 0 for a float one."""
-    grid = tensor.per_tensor_quantization if is_quantized(tensor) else None
-    return 0.0 if grid is None else grid[0]
-
-
 def _are_plain_signs(sources: Mapping[Tensor, TwoValues]) -> bool:
     """Whether other passes do without a shift; they know a boolean's ±1 as a sign, and so its opposite too."""
     return all(
-        (values.high, values.low) == (1.0, -1.0)
-        or (values.source.type == "BOOL" and (values.high, values.low) == (-1.0, 1.0))
+        (values.high, values.low) == (1.0, -1.0) or (not values.is_sign and (values.high, values.low) == (-1.0, 1.0))
         for values in sources.values()
     )
 
@@ -174,7 +156,7 @@ def shifted_sign(way: Way, *, rather_falling: bool = False) -> ShiftedSign | Non
     middle, half = (way.high + way.low) / 2, (way.high - way.low) / 2
     # What is a sign already is either +1 for the higher value or for the lower one; and a maximum of values is one of
     # signs where these rise with them.
-    falls = {values.high < values.low for values in way.sources.values() if values.source.type != "BOOL"}
+    falls = {values.high < values.low for values in way.sources.values() if values.is_sign}
     scales = [scale for scale in (half, -half) if falls <= {scale < 0} and (scale > 0 or not way.compares)]
     forms = [ShiftedSign(scale, middle, way.step) for scale in scales]
     possible = [form for form in forms if all(form.of(pad) in (-1.0, 0.0, 1.0) for pad in way.pads)]

@@ -6,8 +6,8 @@ they stand beside the numbers, and cancel.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Callable
+from dataclasses import replace
 
 import numpy as np
 
@@ -15,9 +15,26 @@ from litebnn.contract import ACTIVATION_RANGES, LCE_DEQUANTIZE, LCE_QUANTIZE
 from litebnn.graph import NUMPY_TYPES, Array, Graph, Op, Tensor
 from litebnn.rewriting.affine import next_level
 from litebnn.rewriting.constants import ELEMENTWISE
-from litebnn.rewriting.int8 import as_compared, numbers_of_grid, on_grid, same_parameters
-from litebnn.rewriting.match import bits_of, fused_activation, number_of
+from litebnn.rewriting.int8 import (
+    as_compared,
+    is_quantized,
+    next_of_grid,
+    numbers_of_grid,
+    on_grid,
+    same_parameters,
+    step_of,
+)
+from litebnn.rewriting.match import bits_of, fused_activation, number_of, uniform
+from litebnn.rewriting.signs.levels import at_levels, of_what_is_rounded
 from litebnn.rewriting.signs.monotone import edges_of_levels
+from litebnn.rewriting.signs.step_function import (
+    Steps,
+    known_number,
+    on_common_edges,
+    sign_of_bits,
+    unknown,
+    with_edges,
+)
 
 # Exporters write a sign in a dozen ops at most, and a damaged file may have any number in a row.
 _DEEPEST = 24
@@ -30,37 +47,6 @@ _STEPPING = {*_COMPARISONS, *_LEVELS, *_SELECTS, "SIGN", "CAST", LCE_DEQUANTIZE}
 _MOST_TENSORS = 256
 
 
-@dataclass(frozen=True)
-class Steps:
-    """A function of one tensor: `values[0]` below `edges[0]`, `values[i + 1]` from `edges[i]` on, plus the rest.
-
-    Attributes:
-        x: the tensor, of FLOAT32, quantized (edges are numbers of its grid), or BOOL (0 and 1 here); None for a
-            function that has no edges.
-        edges: float32 [k], ascending.
-        values: float64 [k + 1].
-        rest: float64 [k + 1] for each tensor that is added, multiplied by it.
-    """
-
-    x: Tensor | None
-    edges: Array
-    values: Array
-    rest: Mapping[Tensor, Array]
-
-    @property
-    def is_known(self) -> bool:
-        return not self.rest
-
-    def simplified(self) -> Steps:
-        """The same function with the edges alone at which it changes."""
-        kept = np.diff(self.values) != 0
-        for factors in self.rest.values():
-            kept |= np.diff(factors) != 0
-        pick = np.concatenate([[True], kept])
-        rest = {tensor: factors[pick] for tensor, factors in self.rest.items()}
-        return Steps(self.x, self.edges[kept], self.values[pick], rest)
-
-
 def steps_of(graph: Graph, tensor: Tensor, *, of_booleans: bool = False) -> Steps:
     """The tensor as a step function of a tensor in front of it, as far as the ops between the two are known.
 
@@ -68,7 +54,7 @@ def steps_of(graph: Graph, tensor: Tensor, *, of_booleans: bool = False) -> Step
         of_booleans: a comparison is not looked into: what it decides is a function of its result.
     """
     if not _may_step(graph, tensor):
-        return _unknown(tensor)
+        return unknown(tensor)
     return _Evaluation(graph, of_booleans).of(tensor, 0).simplified()
 
 
@@ -88,20 +74,6 @@ def _may_step(graph: Graph, tensor: Tensor) -> bool:
     return bool(waiting)
 
 
-def _number(value: float) -> Steps:
-    return Steps(None, np.zeros(0, np.float32), np.array([value], np.float64), {})
-
-
-def _unknown(tensor: Tensor) -> Steps:
-    if tensor.type == "BOOL":
-        return Steps(tensor, np.array([0.5], np.float32), np.array([0.0, 1.0]), {})
-    return Steps(None, np.zeros(0, np.float32), np.zeros(1), {tensor: np.ones(1)})
-
-
-def _sign_of_bits(tensor: Tensor) -> Steps:
-    return Steps(tensor, np.zeros(1, np.float32), np.array([-1.0, 1.0]), {})
-
-
 class _Evaluation:
     """Evaluates tensors of a graph, each once."""
 
@@ -118,15 +90,15 @@ class _Evaluation:
     def _of(self, tensor: Tensor, depth: int) -> Steps:
         number = number_of(self._graph, tensor)
         if number is not None:
-            return _number(number)
+            return replace(known_number(number), step=step_of(tensor))
         op = self._graph.producer(tensor)
         if op is None or depth > _DEEPEST or (self._of_booleans and tensor.type == "BOOL"):
-            return _unknown(tensor)
+            return unknown(tensor)
         if op.name == LCE_DEQUANTIZE and tensor.type == "FLOAT32":
-            return _sign_of_bits(tensor)
+            return sign_of_bits(tensor)
         rule = _RULES.get(op.name)
         if rule is None or any(source is None for source in op.inputs):
-            return _unknown(tensor)
+            return unknown(tensor)
         if op.name in _CLAMPS and (self._of_booleans or not _keeps_grid(op)):
             rule = _elementwise
         if op.name in _LEVELS and not self._of_booleans:
@@ -136,10 +108,13 @@ class _Evaluation:
         operands = [self.of(op.input(i), depth + 1) for i in range(len(op.inputs))]
         if rule is _comparison:
             operands = [self._beside_its_tensor(part) for part in operands]
-        parts = _on_common_edges(self._of_one_tensor(operands))
+        parts = on_common_edges(self._of_one_tensor(operands))
         result = None if parts is None else rule(op, parts)
-        result = None if result is None else _stored(op, result)
-        return _unknown(tensor) if result is None or _steps_beside_constants(result) else result
+        result = None if result is None else _stored(self._graph, op, result)
+        if result is None or _steps_beside_constants(result):
+            return unknown(tensor)
+        behind = () if rule is _comparison else operands  # what is compared is exact again
+        return replace(result, step=max([step_of(tensor), *(part.step for part in behind)]))
 
     def _beside_its_tensor(self, part: Steps) -> Steps:
         """The same function with its own tensor x beside the numbers, where that is a sum and its terms are there."""
@@ -154,19 +129,33 @@ class _Evaluation:
         return replace(part, values=part.values - factors * own.values, rest={part.x: factors})
 
     def _of_one_tensor(self, parts: list[Steps]) -> list[Steps]:
-        """The same functions, those of an unpacked sign as functions of what it is the sign of if others are that."""
-        sources = {part.x for part in parts}
-        return [self._of_what_is_packed(part, sources) for part in parts]
+        """The same functions, those of an unpacked sign or of rounded numbers as ones of what was packed or rounded.
+
+        That is done where others are functions of it.
+        """
+        beside = {tensor for part in parts for tensor in part.rest if is_quantized(tensor)}
+        rounded = {op.input(0) for op in map(self._graph.producer, beside) if op is not None and op.name == "QUANTIZE"}
+        sources = {part.x for part in parts} | beside | rounded
+        packed = [self._of_what_is_packed(part, sources) for part in parts]
+        sources = {part.x for part in packed}
+        return [of_what_is_rounded(self._graph, part, sources) for part in packed]
 
     def _of_what_is_packed(self, part: Steps, sources: set[Tensor | None]) -> Steps:
         packed = self._graph.producer(bits_of(self._graph, part.x))
         if packed is None or packed.name != LCE_QUANTIZE:
             return part
-        source = packed.input(0)
+        source, edges = packed.input(0), part.edges
         numbers = self._graph.producer(source)
+        if numbers is not None and numbers.name == "SUB" and source not in sources:
+            level = uniform(numbers.input(1))
+            if level is None or fused_activation(numbers) != 0:
+                return part
+            source, edges = numbers.input(0), edges + np.float32(level)
+            numbers = self._graph.producer(source)
         if numbers is not None and numbers.name == "DEQUANTIZE" and source not in sources:
             source = numbers.input(0)
-        return replace(part, x=source) if source in sources and source.type != "BOOL" else part
+            edges = next_of_grid(edges, source)
+        return replace(part, x=source, edges=edges) if source in sources and source.type != "BOOL" else part
 
 
 def _steps_beside_constants(steps: Steps) -> bool:
@@ -177,14 +166,17 @@ def _steps_beside_constants(steps: Steps) -> bool:
     return bool(steps.rest) and len(steps.edges) > 0 and all(tensor.is_constant for tensor in steps.rest)
 
 
-def _stored(op: Op, result: Steps) -> Steps | None:
+def _stored(graph: Graph, op: Op, result: Steps) -> Steps | None:
     """What becomes of values behind the op's fused activation, and in its output."""
     activation = fused_activation(op)
     plain = activation == 0 and op.output.type in ("FLOAT32", "BOOL")
     if plain or activation is None:
         return result if plain else None
     if not result.is_known and not _stays(op, result):
-        return None
+        by_levels = at_levels(graph, result)
+        if by_levels is None:
+            return None
+        result = by_levels
     values: Array | None = np.clip(result.values, *ACTIVATION_RANGES[activation])
     if op.output.quantization is not None or op.output.type not in NUMPY_TYPES:
         values = None if values is None else on_grid(values, op.output)
@@ -201,22 +193,6 @@ def _stays(op: Op, result: Steps) -> bool:
     grids = all(same_parameters(tensor, op.output) for tensor in result.rest)
     either = sum(factors != 0 for factors in result.rest.values()) + (result.values != 0)
     return op.name in _SELECTS and grids and bool(np.all(either <= 1))
-
-
-def _on_common_edges(parts: list[Steps]) -> list[Steps] | None:
-    """The same functions with the edges of all of them; None where they are functions of different tensors."""
-    sources = {part.x for part in parts if part.x is not None}
-    if len(sources) > 1:
-        return None
-    source = next(iter(sources), None)
-    return [_with_edges(part, source, np.concatenate([p.edges for p in parts])) for part in parts]
-
-
-def _with_edges(part: Steps, x: Tensor | None, more: Array) -> Steps:
-    edges = np.unique(np.concatenate([part.edges, more])).astype(np.float32)
-    pick = np.searchsorted(part.edges, np.concatenate([[-np.inf], edges]), side="right")
-    rest = {tensor: factors[pick] for tensor, factors in part.rest.items()}
-    return Steps(x, edges, part.values[pick], rest)
 
 
 def _sum(op: Op, parts: list[Steps]) -> Steps:
@@ -287,7 +263,7 @@ def _same(op: Op, parts: list[Steps]) -> Steps:
 def _comparison(op: Op, parts: list[Steps]) -> Steps | None:
     """A comparison of known values, or of a tensor with a number; SIGN, and what rounds or clamps quantized tensors."""
     if len(op.inputs) == 2 and op.inputs[0] is op.inputs[1]:
-        return _number(float(op.name in _TRUE_OF_ITSELF))
+        return known_number(float(op.name in _TRUE_OF_ITSELF))
     known = _elementwise(op, parts)
     if known is not None:
         return known
@@ -297,7 +273,7 @@ def _comparison(op: Op, parts: list[Steps]) -> Steps | None:
     number = 0.0 if len(parts) == 1 else parts[1 - moving[0]].values[0]
     if not np.isfinite(number) or (len(parts) == 2 and np.any(parts[1 - moving[0]].values != number)):
         return None
-    itself = [_unknown(op.input(i)) if i == moving[0] else _number(number) for i in range(len(parts))]
+    itself = [unknown(op.input(i)) if i == moving[0] else known_number(number) for i in range(len(parts))]
     return _against(op, parts, moving[0], number) or _against(op, itself, moving[0], number)
 
 
@@ -318,7 +294,7 @@ def _against(op: Op, parts: list[Steps], index: int, number: float) -> Steps | N
     if levels is None and (x.type != "FLOAT32" or op.name in (*_LEVELS, *_CLAMPS)):
         return None
     more = np.concatenate([level, next_level(level, up=True)]) if levels is None else levels[1:]
-    parts = [_with_edges(part, x, more) for part in parts]
+    parts = [with_edges(part, x, more) for part in parts]
     edges = parts[0].edges
     below = next_level(edges[:1], up=False) if levels is None else levels[:1]
     inside = np.concatenate([below, edges])

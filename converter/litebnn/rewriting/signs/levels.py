@@ -1,0 +1,67 @@
+"""Functions of a quantized tensor, or of the one that it rounds, worked out level by level."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from litebnn.graph import Graph, Tensor
+from litebnn.rewriting.constants import ELEMENTWISE
+from litebnn.rewriting.int8 import first_rounded_to, numbers_of_grid, on_grid
+from litebnn.rewriting.match import fused_activation, number_of
+from litebnn.rewriting.signs.step_function import Steps, known_number, on_common_edges
+
+_DEEPEST = 4
+
+
+def at_levels(graph: Graph, steps: Steps) -> Steps | None:
+    """A function of x that steps, where what stands beside its numbers is computed from x alone, on a grid.
+
+    Between two levels of a grid there is nothing, so that the sum is a step function too.
+    """
+    if steps.x is None or not len(steps.edges):
+        return None
+    tensors = list(steps.rest)
+    beside = [_levels_of(graph, tensor, steps.x, _DEEPEST) for tensor in tensors]
+    known = [part for part in beside if part is not None]
+    parts = on_common_edges([steps, *known])
+    if parts is None or len(known) < len(tensors):
+        return None
+    own, *others = parts
+    terms = (own.rest[tensor] * part.values for tensor, part in zip(tensors, others, strict=True))
+    return replace(own, values=sum(terms, own.values), rest={})
+
+
+def of_what_is_rounded(graph: Graph, steps: Steps, sources: set[Tensor | None]) -> Steps:
+    """A function of the output of a QUANTIZE as one of its float input, if that is among the sources."""
+    rounding = graph.producer(steps.x)
+    if steps.x is None or rounding is None or rounding.name != "QUANTIZE" or rounding.input(0) not in sources:
+        return steps
+    if rounding.input(0).type != "FLOAT32":
+        return steps
+    return replace(steps, x=rounding.input(0), edges=first_rounded_to(steps.edges, steps.x))
+
+
+def _levels_of(graph: Graph, tensor: Tensor, x: Tensor, farthest: int) -> Steps | None:
+    """The numbers that a tensor on a grid takes, as a function of x, which is quantized or the input of a QUANTIZE."""
+    number, levels, op = number_of(graph, tensor), numbers_of_grid(tensor), graph.producer(tensor)
+    if number is not None:
+        return known_number(number)
+    if levels is not None and not tensor.is_constant:
+        itself = of_what_is_rounded(graph, Steps(tensor, levels[1:], levels.astype(np.float64), {}), {x})
+        if itself.x is x:
+            return itself
+    if op is None or farthest == 0 or fused_activation(op) != 0:
+        return None
+    if op.name not in ("QUANTIZE", "DEQUANTIZE", *ELEMENTWISE) or None in op.inputs:
+        return None
+    known = [_levels_of(graph, op.input(index), x, farthest - 1) for index in range(len(op.inputs))]
+    parts = on_common_edges([part for part in known if part is not None])
+    if parts is None or len(parts) < len(op.inputs):
+        return None
+    operands = [part.values for part in parts]
+    with np.errstate(all="ignore"):
+        values = operands[0] if op.name not in ELEMENTWISE else ELEMENTWISE[op.name](*operands)
+    stored = on_grid(np.asarray(values, np.float64), tensor)
+    return None if stored is None else replace(parts[0], values=stored)
