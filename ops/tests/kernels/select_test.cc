@@ -3,6 +3,8 @@
 #include <cstdlib>
 #include <string>
 
+#include "kernels/isa/isa.h"
+#include "kernels/platform/x86_cpu.h"
 #include "tests/kernels/bconv2d_reference.h"
 #include "tests/kernels/isas.h"
 
@@ -32,6 +34,33 @@ TEST(FindIsa, WhatIsForcedComputesEverything) {
     }
   }
 }
+
+#if LITEBNN_X86
+// The spec of a square filter with nothing else of note.
+Bconv2dSpec SquareFilter(int32_t size, int32_t stride, int32_t channels_in, int32_t channels_out) {
+  Bconv2dSpec spec = {};
+  spec.channels_in = channels_in;
+  spec.channels_out = channels_out;
+  spec.groups = spec.dilation_height_factor = spec.dilation_width_factor = 1;
+  spec.filter_height = spec.filter_width = size;
+  spec.stride_height = spec.stride_width = stride;
+  return spec;
+}
+
+TEST(Avx512Vbmi, TablesThatFewLookUpInAreLeftToCounting) {
+  if (!kAvx512VbmiIsa.available()) GTEST_SKIP() << "this CPU has no VBMI";
+  const auto looks_up = [](const Bconv2dSpec& spec) { return kAvx512VbmiIsa.better(spec) == nullptr; };
+  EXPECT_TRUE(looks_up(SquareFilter(3, 1, 64, 64)));
+  EXPECT_TRUE(looks_up(SquareFilter(3, 1, 512, 512)));
+  EXPECT_FALSE(looks_up(SquareFilter(1, 1, 512, 512)));
+  // Windows beside each other share deep tables for many channels only, for which they stay in the L1 cache.
+  EXPECT_FALSE(looks_up(SquareFilter(3, 1, 320, 64)));
+  EXPECT_TRUE(looks_up(SquareFilter(3, 1, 320, 256)));
+  // Rows that a window shares with none beside it take a table each.
+  EXPECT_FALSE(looks_up(SquareFilter(3, 2, 128, 256)));
+  EXPECT_TRUE(looks_up(SquareFilter(3, 2, 256, 512)));
+}
+#endif
 
 // Set by who emulates a CPU and knows which.
 TEST(FindIsa, TheCpuDecides) {

@@ -32,14 +32,18 @@ size_t ScratchBytes(int32_t) { return sizeof(Scratch); }
 
 // Counting bits needs no tables, whose making pays where windows share them or many channels look up in them.
 const Isa* Better(const Bconv2dSpec& spec) {
+  const int32_t channels = spec.channels_out / spec.groups;
+  const int64_t tap_tables = Chunks(PackedWords(spec.channels_in / spec.groups));
+  const int64_t step = Min(spec.stride_width, spec.filter_width);
+  const int64_t tables_of_two = (spec.filter_width + step) * spec.filter_height * tap_tables;
   const bool shares_rows = spec.stride_height == spec.dilation_height_factor && spec.filter_height > 1;
-  const bool shares_columns = spec.groups == 1 && spec.dilation_width_factor == 1;
+  const bool shares_columns = spec.groups == 1 && spec.dilation_width_factor == 1 &&
+                              tables_of_two <= int64_t{kMaxSharedTables} * Vectors(channels);
   const int64_t new_rows = shares_rows ? 1 : spec.filter_height;
-  const int64_t new_columns = shares_columns ? Min(spec.stride_width, spec.filter_width) : spec.filter_width;
+  const int64_t new_columns = shares_columns ? step : spec.filter_width;
   const int64_t taps = int64_t{spec.filter_height} * spec.filter_width;
-  // A table takes as long as the lookups of five more vectors of channels gain.
-  constexpr int64_t kTableVectors = 5;
-  const int64_t channels = spec.channels_out / spec.groups;
+  // A table takes as long as the lookups of six more vectors of channels gain.
+  constexpr int64_t kTableVectors = 6;
   const bool pays = taps > 1 && kTableVectors * kVectorChannels * new_rows * new_columns < channels * taps;
   return pays ? nullptr : &kAvx512Isa;
 }
