@@ -182,7 +182,7 @@ def screenshots(context: Context) -> None:
     _python("-m", "tests.report.screenshots")
 
 
-@task(help={"minutes": "how long each target runs", "target": "one of them, by default all: a file fuzz/TARGET_fuzz.*"})
+@task(help={"minutes": "how long each target runs", "target": "one of them: fuzz/targets/TARGET_fuzz.*"})
 def fuzz(context: Context, minutes: float = 1, target: str = "") -> None:
     """Fuzz what reads strangers' files: options, graphs, images, models."""
     _python("-m", "fuzz", *([target] if target else []), seconds=round(60 * minutes))

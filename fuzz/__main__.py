@@ -2,7 +2,7 @@
 
     python -m fuzz --seconds=20 --seed=1 options graphs
 
-Each target is a file NAME_fuzz.cc (libFuzzer, under AddressSanitizer and UBSan) or NAME_fuzz.py (atheris); all take
+Each is a file targets/NAME_fuzz.cc (libFuzzer, under AddressSanitizer and UBSan) or NAME_fuzz.py (atheris); all take
 libFuzzer's flags. What a run finds out is kept in build/fuzz/NAME and read again by the next. Chance is another each
 time, and its seed is printed, unless --seed says which. The committed inputs in fuzz/corpus/NAME stay as they are:
 `python -m fuzz.seeds` and `python -m fuzz.model_seeds` make them, but for a few that a run found.
@@ -63,7 +63,7 @@ class Target:
 
 def targets() -> dict[str, Target]:
     """All targets by name."""
-    found = (Target(path) for path in sorted(FOLDER.glob("*_fuzz.*")) if path.suffix in (".cc", ".py"))
+    found = (Target(path) for path in sorted((FOLDER / "targets").glob("*_fuzz.*")) if path.suffix in (".cc", ".py"))
     return {target.name: target for target in found}
 
 

@@ -1,4 +1,4 @@
-"""Makes the seeds of fuzz/conversions_fuzz.py: models that the converter's tests make, and options for each.
+"""Makes the seeds of fuzz/targets/conversions_fuzz.py: models that the converter's tests make, and options for each.
 
     python -m fuzz.model_seeds
 
@@ -42,7 +42,7 @@ def tested_models() -> list[bytes]:
 
 def needed(candidates: Iterator[bytes]) -> Iterator[tuple[str, bytes]]:
     """Those that reach what those before do not."""
-    from fuzz.conversions_fuzz import converts
+    from fuzz.targets.conversions_fuzz import converts
 
     measured = coverage.Coverage(branch=True, include=[f"{folder}/*" for folder in CONVERTER], data_file=None)
     reached = 0

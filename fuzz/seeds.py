@@ -125,7 +125,7 @@ def decisions(count: int, size: int) -> Iterator[tuple[str, bytes]]:
 
 
 def delegate_options() -> Iterator[tuple[str, bytes]]:
-    """Options as fuzz/delegate_fuzz.cc reads them, right and wrong ones."""
+    """Options as fuzz/targets/delegate_fuzz.cc reads them, right and wrong ones."""
     lines = {
         "none": "",
         "all": "\nnum_threads 2\nisa portable\nverbose 0",

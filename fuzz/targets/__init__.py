@@ -1,0 +1,1 @@
+"""What libFuzzer and atheris call with bytes: a program each."""
