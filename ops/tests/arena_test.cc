@@ -31,6 +31,25 @@ TEST(Arena, AChainNeedsTwoBuffersOnly) {
   ExpectNoOverlap(buffers, total);
 }
 
+TEST(Arena, TheLargestArePlacedFirst) {
+  // In their order, the last would lie behind both others.
+  std::vector<ArenaBuffer> buffers = {{64, 0, 1, 0}, {64, 1, 2, 0}, {128, 2, 2, 0}};
+  size_t total = 0;
+  ASSERT_TRUE(PlanArena(&buffers, &total));
+  EXPECT_EQ(total, 192u);
+  ExpectNoOverlap(buffers, total);
+}
+
+TEST(Arena, FillsGaps) {
+  // The second ends before the last begins, whose place is between the first and the third.
+  std::vector<ArenaBuffer> buffers = {{640, 0, 3, 0}, {320, 0, 1, 0}, {192, 1, 3, 0}, {128, 2, 3, 0}};
+  size_t total = 0;
+  ASSERT_TRUE(PlanArena(&buffers, &total));
+  EXPECT_EQ(buffers[3].offset, 640u);
+  EXPECT_EQ(total, 640u + 320u + 192u);
+  ExpectNoOverlap(buffers, total);
+}
+
 TEST(Arena, NothingNeedsNothing) {
   std::vector<ArenaBuffer> buffers;
   size_t total = 1;
@@ -71,6 +90,8 @@ TEST(Arena, GrowsAndNeverShrinks) {
   EXPECT_TRUE(arena.Reserve(10));
   EXPECT_EQ(arena.data(), data);
   EXPECT_EQ(arena.capacity(), AlignUp(100));
+  EXPECT_TRUE(arena.Reserve(arena.capacity()));
+  EXPECT_EQ(arena.data(), data);
   EXPECT_TRUE(arena.Reserve(5000));
   EXPECT_EQ(arena.capacity(), AlignUp(5000));
 }

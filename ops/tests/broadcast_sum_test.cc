@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cmath>
 #include <functional>
 #include <limits>
 #include <numeric>
@@ -84,15 +85,16 @@ TEST(BroadcastSum, RefusesShapesThatDoNotGoTogether) {
 
 TEST(BroadcastSum, RectifiesWhatIsNoNumber) {
   const std::unique_ptr<ThreadPool> pool = ThreadPool::Create(1);
-  const float a[] = {std::numeric_limits<float>::quiet_NaN(), -2.0f, 1.0f}, b[] = {0.0f, 2.0f, 2.0f};
-  float found[3];
+  const float a[] = {std::numeric_limits<float>::quiet_NaN(), -2.0f, 1.0f, -0.0f}, b[] = {0.0f, 2.0f, 2.0f, -0.0f};
+  float found[4];
   BroadcastSum sum;
   Shape shape;
-  ASSERT_TRUE(sum.Resize({3}, {3}, &shape));
+  ASSERT_TRUE(sum.Resize({4}, {4}, &shape));
   sum.Run(*pool, a, b, true, found);
   EXPECT_EQ(found[0], 0.0f);
   EXPECT_EQ(found[1], 0.0f);
   EXPECT_EQ(found[2], 3.0f);
+  EXPECT_FALSE(std::signbit(found[3]));
 }
 
 }  // namespace

@@ -87,6 +87,9 @@ TEST(Claim, BatchNormsThatOnlySignsRead) {
   graph.nodes.push_back({"Other", whole.nodes[1].outputs, whole.nodes[1].outputs, {}, {}});
   EXPECT_EQ(PlanOf(graph).Claimed(), (Indices{2, 3, 4, 5, 6, 7}));
   graph = whole;
+  graph.nodes.resize(2);
+  EXPECT_EQ(PlanOf(graph).Claimed(), Indices());
+  graph = whole;
   graph.nodes[1].builtin = {1};
   EXPECT_EQ(PlanOf(graph).Claimed(), (Indices{2, 3, 4, 5, 6, 7}));
   graph = whole;
@@ -129,6 +132,17 @@ TEST(Claim, NothingThatReadsOnlyWhatOthersWrite) {
   EXPECT_EQ(PlanOf(graph).Claimed(), (Indices{0}));
   graph.nodes[2].inputs = graph.nodes[0].outputs;
   EXPECT_EQ(PlanOf(graph).Claimed(), (Indices{0, 2, 3}));
+}
+
+TEST(Claim, EveryPoolThatIsComputed) {
+  for (const int padding : {kTfLitePaddingSame, kTfLitePaddingValid}) {
+    for (const int activation : {kTfLiteActNone, kTfLiteActRelu}) {
+      for (const int size : {1, 2, 3, 4}) {
+        const std::vector<int> pool = {padding, size, size, size, size, activation};
+        EXPECT_EQ(PlanOf(PooledGraph({1, 7, 7, 40}, pool, pool)).Claimed(), (Indices{0, 1, 2, 3})) << size;
+      }
+    }
+  }
 }
 
 TEST(Claim, NoBuiltinThatIsNotComputed) {

@@ -64,6 +64,17 @@ TEST(FlexbufferMap, NoBufferIsNoMap) {
   EXPECT_FALSE(FlexbufferMap(nullptr, 10).valid());
 }
 
+TEST(FlexbufferMap, OffsetsThatLeaveTheBufferAreMalformed) {
+  constexpr uint8_t kMap = 9 << 2;
+  // The root lies before the buffer, has no number of values before it, or has more of them than there are bytes.
+  for (const std::vector<uint8_t>& bytes :
+       {std::vector<uint8_t>{200, kMap, 1}, {0, kMap, 1}, {200, 0, 1, kMap, 1}, {0, 1, 1, 0, 1, kMap, 1}}) {
+    int64_t value;
+    EXPECT_FALSE(FlexbufferMap(bytes.data(), bytes.size()).valid()) << bytes.size();
+    EXPECT_EQ(Find(bytes, "a", &value), Lookup::kMalformed) << bytes.size();
+  }
+}
+
 TEST(FlexbufferMap, TruncatedAnywhere) {
   const std::vector<uint8_t> bytes = testing::EncodeOptions({{"channels_in", 5}, {"padding", 1}});
   for (size_t size = 0; size < bytes.size(); ++size) {

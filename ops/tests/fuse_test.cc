@@ -40,6 +40,22 @@ TEST(Fuse, AnAdditionIntoTheConvolutionBeforeIt) {
   }
 }
 
+TEST(Fuse, AConvolutionWithAnyOfItsInputs) {
+  for (size_t count = kBconv2dOpType.min_inputs; count <= kBconv2dOpType.max_inputs; ++count) {
+    std::vector<Step> steps =
+        MakeSteps(MakeStep(kBconv2dOpType, std::vector<int>(count, 1), 7), MakeStep(kAddOpType, {7, 8}, 9, &kRelu));
+    FuseAdditions({9}, &steps);
+    EXPECT_EQ(steps.size(), 1u) << count;
+  }
+}
+
+TEST(Fuse, NoAdditionOfOthers) {
+  std::vector<Step> steps = MakeSteps(MakeStep(kBconv2dOpType, {0, 1}, 7), MakeStep(kAddOpType, {8, 10}, 9, &kRelu));
+  steps.push_back(MakeStep(kQuantizeOpType, {7}, 11));
+  FuseAdditions({9, 11}, &steps);
+  EXPECT_EQ(steps.size(), 3u);
+}
+
 TEST(Fuse, OnlyNeighbours) {
   std::vector<Step> steps = MakeSteps(MakeStep(kBconv2dOpType, {0, 1}, 7), MakeStep(kQuantizeOpType, {8}, 10));
   steps.push_back(MakeStep(kAddOpType, {7, 8}, 9, &kRelu));

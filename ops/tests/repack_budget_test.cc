@@ -76,6 +76,10 @@ TEST(RepackBudget, OnlyConstantsCount) {
   RepackBudget budget(computed.context);
   for (int i = 0; i < 100; ++i) EXPECT_TRUE(budget.Take(&computed.context, computed.node));
   EXPECT_EQ(reported, "");
+  // Nor may a model repack more for what it computes.
+  Case mixed(256 * kMiB, 24);
+  mixed.tensors[0].allocation_type = kTfLiteArenaRw;
+  EXPECT_EQ(mixed.CountNodes(), (16 * kMiB + 16 * 24) / (24 + 24));
 }
 
 TEST(RepackBudget, TensorsThatAreNotThereAreLeftToOthers) {

@@ -7,7 +7,7 @@ namespace litebnn {
 namespace {
 
 // More than any sensible model needs for one padded image; a hostile dilation asks for more.
-constexpr int64_t kMaxFrameBytes = int64_t{1} << 30;
+constexpr double kMaxFrameBytes = 1 << 30;
 
 bool WindowsArePixels(const Bconv2dSpec& spec, const Bconv2dGeometry& geometry) {
   return spec.filter_height == 1 && spec.filter_width == 1 && spec.stride_height == 1 && spec.stride_width == 1 &&
@@ -43,10 +43,9 @@ bool Frame::Resize(const Isa& for_isa, const Bconv2dSpec& spec, const Bconv2dGeo
   in_place = !has_padding &&
              (isa->stage == nullptr || (isa->stages_pixels && spec.groups == 1 && WindowsArePixels(spec, geometry)));
   const auto bytes = static_cast<int64_t>(pixel_bytes);
-  if (!in_place && (staged_height > kMaxFrameBytes || staged_width > kMaxFrameBytes / staged_height ||
-                    bytes > kMaxFrameBytes / (staged_height * staged_width))) {
-    return false;
-  }
+  // A product of integers might overflow.
+  const double pixels = static_cast<double>(staged_height) * static_cast<double>(staged_width);
+  if (!in_place && pixels * static_cast<double>(bytes) > kMaxFrameBytes) return false;
   height = in_place ? geometry.input_height : static_cast<int32_t>(staged_height);
   width = in_place ? geometry.input_width : static_cast<int32_t>(staged_width);
   if (!run_offsets.Allocate(static_cast<size_t>(runs))) return false;

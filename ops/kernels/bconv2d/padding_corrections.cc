@@ -45,8 +45,8 @@ void Scale(AlignedBuffer<int32_t>& values, int32_t count, int32_t factor) {
 
 TapRange InsideTaps(const Dimension& d, int32_t position) {
   const int64_t first = int64_t{position} * d.stride - d.pad;
-  const int64_t begin = first >= 0 ? 0 : (-first + d.dilation - 1) / d.dilation;
-  const int64_t end = first >= d.input ? 0 : (d.input - first + d.dilation - 1) / d.dilation;
+  const int64_t begin = (std::max<int64_t>(-first, 0) + d.dilation - 1) / d.dilation;
+  const int64_t end = (std::max<int64_t>(d.input - first, 0) + d.dilation - 1) / d.dilation;
   const auto clipped_begin = static_cast<int32_t>(std::min<int64_t>(begin, d.filter));
   const auto clipped_end = static_cast<int32_t>(std::min<int64_t>(end, d.filter));
   return {clipped_begin, std::max(clipped_begin, clipped_end)};

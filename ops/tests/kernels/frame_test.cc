@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <limits>
 #include <vector>
 
 namespace litebnn {
@@ -81,6 +82,31 @@ TEST(Frame, HasPaddingOnAllSides) {
   frame.StageRows(image.data(), 1, 4, bytes);
   staged.resize(20);
   EXPECT_EQ(staged, (std::vector<uint32_t>{0, 0, 0, 0, 0, 0, 1, 2, 3, 0, 0, 4, 5, 6, 0, 0, 0, 0, 0, 0}));
+}
+
+TEST(Frame, StagesThePixelsOfEveryGroup) {
+  const std::vector<uint32_t> image = {1, 2, 3, 4};
+  Bconv2dSpec spec = Spec(2);
+  spec.channels_in = 64;
+  spec.groups = 2;
+  Frame frame;
+  ASSERT_TRUE(frame.Resize(StagingIsa(), spec, {1, 1, 2, 1, 2, 0, 1}, 4));
+  ASSERT_EQ(frame.width, 3);
+  std::vector<uint32_t> staged(frame.RowBytes() / sizeof(uint32_t), 77);
+  frame.StageRows(image.data(), 0, 1, reinterpret_cast<uint8_t*>(staged.data()));
+  EXPECT_EQ(staged, (std::vector<uint32_t>{0, 0, 0, 0, 1, ~1u, 2, ~2u, 3, ~3u, 4, ~4u}));
+}
+
+TEST(Frame, RefusesWhatNoModelNeeds) {
+  // 2^30 bytes are the most: 2^14 rows of as many pixels of a word.
+  Bconv2dSpec spec = Spec(2);
+  Frame frame;
+  spec.dilation_height_factor = spec.dilation_width_factor = (1 << 14) - 1;
+  EXPECT_TRUE(frame.Resize(kPortableIsa, spec, {1, 1, 1, 1, 1, 0, 0}, 4));
+  spec.dilation_width_factor = 1 << 14;
+  EXPECT_FALSE(frame.Resize(kPortableIsa, spec, {1, 1, 1, 1, 1, 0, 0}, 4));
+  spec.dilation_height_factor = spec.dilation_width_factor = std::numeric_limits<int32_t>::max();
+  EXPECT_FALSE(frame.Resize(kPortableIsa, spec, {1, 1, 1, 1, 1, 0, 0}, 4));
 }
 
 TEST(Frame, LeavesOutWhatNoWindowReaches) {

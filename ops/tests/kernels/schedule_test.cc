@@ -39,6 +39,18 @@ TEST(Schedule, ChannelsAreSharedWherePixelsDoNotSplit) {
   EXPECT_EQ(Case(1, 128).For(400, 4).count(), 400);
 }
 
+TEST(Schedule, GroupsThatShareAWordOfOutputStayTogether) {
+  for (const int32_t groups : {1, 2}) {
+    for (const int32_t channels : {64, 72}) {
+      Case c(groups, channels);
+      c.spec.output_type = Bconv2dOutputType::kBitpacked;
+      EXPECT_EQ(c.For(1, 2).count() > 1, groups == 1 || channels == 64) << groups << " groups of " << channels;
+      c.spec.output_type = Bconv2dOutputType::kFloat32;
+      EXPECT_GT(c.For(1, 2).count(), 1);
+    }
+  }
+}
+
 TEST(Schedule, PixelsSplitByTilesOnly) {
   Isa isa = kPortableIsa;
   isa.tile_pixels = 8;

@@ -24,6 +24,12 @@ size_t LowestFree(const ArenaBuffer& buffer, const std::vector<const ArenaBuffer
   return offset;
 }
 
+// The place of `buffer` among those that are sorted by offset.
+auto FindBehind(const ArenaBuffer& buffer, const std::vector<const ArenaBuffer*>& by_offset) {
+  return std::find_if(by_offset.begin(), by_offset.end(),
+                      [&](const ArenaBuffer* placed) { return placed->offset > buffer.offset; });
+}
+
 }  // namespace
 
 bool PlanArena(std::vector<ArenaBuffer>* buffers, size_t* total_bytes) {
@@ -41,10 +47,7 @@ bool PlanArena(std::vector<ArenaBuffer>* buffers, size_t* total_bytes) {
     if (buffer->bytes > kMaxBytes || offset > kMaxBytes - buffer->bytes) return false;
     buffer->offset = offset;
     *total_bytes = std::max(*total_bytes, offset + buffer->bytes);
-    if (!is_fitted) continue;
-    const auto position = std::upper_bound(by_offset.begin(), by_offset.end(), buffer,
-                                           [](const auto* a, const auto* b) { return a->offset < b->offset; });
-    by_offset.insert(position, buffer);
+    if (is_fitted) by_offset.insert(FindBehind(*buffer, by_offset), buffer);
   }
   return true;
 }
