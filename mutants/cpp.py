@@ -12,7 +12,7 @@ import resource
 import shlex
 import subprocess
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -23,36 +23,27 @@ from toolchains.targets import BUILD, ROOT, ToolkitError, find_target
 
 WORK = BUILD / "mutants" / "cpp"
 TEST_FILES = WORK / "ops" / "tests" / "CMakeFiles"
-# The programs that test a file, those first that kill most, with what of them to run.
-KERNELS = {"kernels_test": "*portable*:PackedFilter*:Frame*:Schedule*:PaddingCorrections*:InsideTaps*:ThreadPool*"}
-OPS = {"ops_test": "*", "partition_test": "*", "mutation_test": "*"}
-TESTS: dict[str, dict[str, str]] = {
-    "ops/kernels/bconv2d/bconv2d.cc": KERNELS,
-    "ops/kernels/bconv2d/frame.cc": KERNELS,
-    "ops/kernels/bconv2d/packed_filter.cc": KERNELS,
-    "ops/kernels/bconv2d/padding_corrections.cc": KERNELS,
-    "ops/kernels/bconv2d/schedule.cc": KERNELS,
-    "ops/kernels/bitpack.cc": KERNELS,
-    "ops/kernels/max_pool.cc": KERNELS,
-    "ops/tflite/ops/broadcast_sum.cc": {"broadcast_sum_test": "*", "partition_test": "*", **OPS},
-    "ops/tflite/ops/max_pool2d.cc": OPS,
-    "ops/tflite/ops/window.cc": OPS,
-    "ops/tflite/partition/arena.cc": {
-        "arena_test": "*",
-        "plan_memory_test": "*",
-        "prepare_time_test": "*Arena*",
-        **OPS,
-    },
-    "ops/tflite/partition/claim.cc": {"claim_test": "*", "entry_test": "*", **OPS},
-    "ops/tflite/partition/fuse.cc": {"fuse_test": "*", **OPS},
-    "ops/tflite/partition/plan_memory.cc": {"plan_memory_test": "*", **OPS},
-    "ops/tflite/partition/prepare.cc": OPS,
-    "ops/tflite/partition/repack_budget.cc": {"repack_budget_test": "*", "prepare_time_test": "*Share*", **OPS},
-    "ops/tflite/runtime/flexbuffer_map.cc": {"flexbuffer_map_test": "*", **OPS},
-    "ops/tflite/runtime/node.cc": OPS,
-}
+# The programs whose tests are tried, as one program, those first that take least.
+OP_TESTS = [
+    *("arena_test", "broadcast_sum_test", "claim_test", "entry_test", "flexbuffer_map_test", "fuse_test"),
+    *("plan_memory_test", "repack_budget_test", "ops_test", "partition_test", "prepare_time_test", "mutation_test"),
+]
+KERNEL_TESTS = ["kernels_test"]
+# Of the tests for each ISA those of the portable one are run: what is mutated is the same for all.
+FILTER = "--gtest_filter=-*/avx*:*/neon*:*/sme*"
+KERNELS, OPS, PARTITION, RUNTIME = "ops/kernels", "ops/tflite/ops", "ops/tflite/partition", "ops/tflite/runtime"
+FILES = [
+    *(
+        f"{KERNELS}/bconv2d/{name}.cc"
+        for name in ("bconv2d", "frame", "packed_filter", "padding_corrections", "schedule")
+    ),
+    *(f"{KERNELS}/{name}.cc" for name in ("bitpack", "max_pool")),
+    *(f"{OPS}/{name}.cc" for name in ("broadcast_sum", "max_pool2d", "window")),
+    *(f"{PARTITION}/{name}.cc" for name in ("arena", "claim", "fuse", "plan_memory", "prepare", "repack_budget")),
+    *(f"{RUNTIME}/{name}.cc" for name in ("flexbuffer_map", "node")),
+]
 # A test program takes seconds of processor time; what takes more hangs, as does what waits for minutes.
-SECONDS, PATIENCE = 15, 600
+SECONDS, PATIENCE = 30, 600
 
 # What is changed into what. Operators stand between spaces, which template brackets do not.
 CHANGES = [
@@ -109,8 +100,7 @@ class Workshop:
             "CMAKE_CXX_FLAGS": "-O1 -w",
             "CMAKE_EXPORT_COMPILE_COMMANDS": "ON",
         }
-        programs = sorted({name for tests in TESTS.values() for name in tests})
-        for step in (compiler.configure(WORK, "Mutants", **options), compiler.compile(WORK, *programs)):
+        for step in (compiler.configure(WORK, "Mutants", **options), compiler.compile(WORK, *KERNEL_TESTS, *OP_TESTS)):
             finished = subprocess.run(step, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
             if finished.returncode:
                 raise ToolkitError(f"the tests of the mutants do not build: {finished.stdout[-2000:]}")
@@ -128,16 +118,21 @@ class Workshop:
             options = command[: command.index("-o")]
             if subprocess.run([*options, "-o", compiled, "-c", changed], capture_output=True, cwd=WORK).returncode:
                 return None
-            return mutant, any(self._fails(compiled, *tests) for tests in TESTS[mutant.file].items())
+            linked = Path(name, "test")
+            self._link(compiled, KERNEL_TESTS if mutant.file.startswith(KERNELS) else OP_TESTS, linked)
+            return mutant, self._fails(linked)
 
-    def _fails(self, compiled: Path, program: str, which: str) -> bool:
-        linked = compiled.with_name(program)
-        objects = sorted(str(path) for path in (TEST_FILES / f"{program}.dir").rglob("*.o"))
-        libraries = ["-Wl,--start-group", *sorted(str(path) for path in WORK.rglob("*.a")), "-Wl,--end-group", "-ldl"]
-        # Of the libraries only that is taken which is missing still: not what is changed.
-        link = [self._compiler, *objects, str(compiled), *libraries, "-pthread", "-o", str(linked)]
-        subprocess.run(link, check=True, capture_output=True)
-        command = [str(linked), f"--gtest_filter={which}", "--gtest_brief=1", "--gtest_fail_fast"]
+    def _link(self, compiled: Path, programs: Sequence[str], linked: Path) -> None:
+        """Links the tests of the programs: of the libraries only that is taken which is missing still."""
+        objects = [path for program in programs for path in sorted((TEST_FILES / f"{program}.dir").rglob("*.o"))]
+        # Each program has those that all share.
+        shared = {path.name: path for path in objects}
+        sources = [self._compiler, *shared.values(), compiled]
+        libraries = ["-Wl,--start-group", *sorted(WORK.rglob("*.a")), "-Wl,--end-group", "-ldl", "-pthread"]
+        subprocess.run([*map(str, sources + libraries), "-o", str(linked)], check=True, capture_output=True)
+
+    def _fails(self, program: Path) -> bool:
+        command = [str(program), FILTER, "--gtest_brief=1", "--gtest_fail_fast"]
         limit = functools.partial(resource.setrlimit, resource.RLIMIT_CPU, (SECONDS, SECONDS))
         try:
             return subprocess.run(command, capture_output=True, timeout=PATIENCE, preexec_fn=limit).returncode != 0
@@ -160,7 +155,7 @@ def survivors(count: int, seed: int, jobs: int) -> tuple[int, list[Mutant]]:
     Returns:
         How many compiled, and those of them that no test killed.
     """
-    candidates = [mutant for file in TESTS for mutant in mutants_of(file) if not mutant.is_equivalent]
+    candidates = [mutant for file in FILES for mutant in mutants_of(file) if not mutant.is_equivalent]
     random.Random(seed).shuffle(candidates)
     workshop = Workshop()
     with ThreadPoolExecutor(jobs) as executor:

@@ -15,6 +15,7 @@ from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from mutants import mutant as sample
 from mutants.mutant import Mutant, Verdict
@@ -22,6 +23,8 @@ from mutants.trial import FORK, Collected, Recording, fails_anew, statement_line
 from toolchains.targets import BUILD, ROOT, ToolkitError
 
 WORK = BUILD / "mutants" / "python"
+# What is mutated, however long the sources are edited meanwhile; each job has a copy of it.
+COPY = WORK / "copy"
 PACKAGE = Path("converter") / "litebnn"
 PARTS = ("flatbuffer", "graph", "passes")
 SOURCES = [str(PACKAGE / part) for part in PARTS]
@@ -45,6 +48,9 @@ IMPORTED = (
 )
 # The operator | stands in annotations, which nothing evaluates: such a mutant computes the same.
 ANNOTATIONS = "BitOr_"
+# A comparison becomes another of its kind: names are equal or not, and have no order that any code means.
+COMPARISON = "core/ReplaceComparisonOperator_"
+KINDS = [{"Eq", "NotEq"}, {"Lt", "LtE", "Gt", "GtE"}, {"Is", "IsNot"}, {"In", "NotIn"}]
 
 
 @dataclass(frozen=True)
@@ -58,8 +64,16 @@ class Place:
 
 def modules() -> list[str]:
     """The modules to mutate, by their paths in the project."""
-    found = (path for part in PARTS for path in (ROOT / PACKAGE / part).rglob("*.py"))
-    return sorted(str(path.relative_to(ROOT)) for path in found if not path.stem.endswith("_test"))
+    found = (path for part in PARTS for path in (COPY / PACKAGE / part).rglob("*.py"))
+    return sorted(str(path.relative_to(COPY)) for path in found if not path.stem.endswith("_test"))
+
+
+def is_usable(name: str, operator: Any) -> bool:
+    """Whether one of cosmic-ray's operators makes errors that somebody might make."""
+    if ANNOTATIONS in name or operator.arguments():
+        return False
+    kinds = set(name.removeprefix(COMPARISON).split("_"))
+    return not name.startswith(COMPARISON) or any(kinds <= kind for kind in KINDS)
 
 
 def places() -> Iterator[Place]:
@@ -67,10 +81,9 @@ def places() -> Iterator[Place]:
     from cosmic_ray.ast import ast_nodes, get_ast
     from cosmic_ray.plugins import get_operator, operator_names
 
-    usable = (name for name in operator_names() if ANNOTATIONS not in name and not get_operator(name).arguments())
-    operators = {name: get_operator(name)() for name in usable}
+    operators = {name: get_operator(name)() for name in operator_names() if is_usable(name, get_operator(name))}
     for module in modules():
-        nodes = list(ast_nodes(get_ast((ROOT / module).read_text(encoding="utf-8"))))
+        nodes = list(ast_nodes(get_ast((COPY / module).read_text(encoding="utf-8"))))
         for name, operator in operators.items():
             count = sum(len(list(operator.mutation_positions(node))) for node in nodes)
             yield from (Place(module, name, occurrence) for occurrence in range(count))
@@ -81,7 +94,7 @@ def mutated(place: Place) -> tuple[Mutant, str, str] | None:
     from cosmic_ray.mutating import mutate_code
     from cosmic_ray.plugins import get_operator
 
-    code = (ROOT / place.module).read_text(encoding="utf-8")
+    code = (COPY / place.module).read_text(encoding="utf-8")
     changed = mutate_code(code, get_operator(place.operator)(), place.occurrence) or code
     try:
         ast.parse(changed)
@@ -116,7 +129,7 @@ class Workshop:
 
     def __init__(self, recording: Recording) -> None:
         self._folder = WORK / str(os.getpid())
-        shutil.copytree(WORK / "copy", self._folder)
+        shutil.copytree(COPY, self._folder)
         self._recording = recording
         self._collected = Collected(self._folder, recording, TESTS)
 
@@ -125,15 +138,17 @@ class Workshop:
         found = mutated(place)
         if found is None or found[0].is_equivalent:
             return None
-        mutant, before, after = found
+        return found[0], self._is_killed(*found)
+
+    def _is_killed(self, mutant: Mutant, before: str, after: str) -> bool:
         tests, imported = self._recording.tests_of(mutant.file, statement_lines(before, mutant.line))
         if not imported:
-            return mutant, self._collected.fails(before, after, tests)
+            return self._collected.fails(before, after, tests)
         copy = self._folder / mutant.file
         times = copy.stat()
         copy.write_text(after, encoding="utf-8")
         try:
-            return mutant, fails_anew(self._folder, self._recording, tests)
+            return fails_anew(self._folder, self._recording, tests)
         finally:
             copy.write_text(before, encoding="utf-8")
             # The module's compiled form, which is told by this time, is right again.
@@ -166,11 +181,11 @@ def survivors(count: int, seed: int, jobs: int) -> tuple[int, list[Mutant]]:
         if importlib.util.find_spec(needed) is None:
             raise ToolkitError(f"{needed} is missing: pip install {needed.replace('_', '-')}")
     shutil.rmtree(WORK, ignore_errors=True)
-    copy_sources(WORK / "copy")
+    copy_sources(COPY)
     os.environ["LITEBNN_LIBRARY"] = str(BUILD / "host" / "liblitebnn.so")
     for name in IMPORTED:
         importlib.import_module(name)
-    recording = Recording(WORK / "copy")
+    recording = Recording(COPY)
     if not recording.make(SOURCES, TESTS):
         raise ToolkitError("the tests of the mutants fail without any: invoke test")
     every = list(places())

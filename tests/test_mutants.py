@@ -6,7 +6,7 @@ from mutants import cpp, trial
 from toolchains.targets import ROOT, read_toml
 
 
-@pytest.mark.parametrize("file", cpp.TESTS)
+@pytest.mark.parametrize("file", cpp.FILES)
 def test_a_mutant_is_one_line_that_is_another(file: str) -> None:
     lines = (ROOT / file).read_text(encoding="utf-8").splitlines()
     mutants = list(cpp.mutants_of(file))

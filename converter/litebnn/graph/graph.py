@@ -152,12 +152,13 @@ class Op:
         return self.outputs[0]
 
     def input(self, index: int) -> Tensor:
-        """The input that must be there."""
-        tensor = self.inputs[index]
+        """The input that must be there, counted from the first: what is optional comes last."""
+        tensor = self.optional(index)
         assert tensor is not None
         return tensor
 
     def optional(self, index: int) -> Tensor | None:
+        assert index >= 0
         return self.inputs[index] if index < len(self.inputs) else None
 
 

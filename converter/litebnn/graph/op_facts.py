@@ -43,7 +43,8 @@ class Facts:
         options: the format's name for the table of its options, "" where it has none.
         defaults: options of a new op, where the format has no default or the passes read it.
         needs_options: the runtime does not do without them.
-        kinds: which NumPy kinds of element types each input may have ("?" for types that NumPy lacks), "" for all.
+        kinds: which NumPy kinds of element types each input may have ("?" for types that NumPy lacks), "" for all; there
+            may be more than inputs.
         ranks: how many dimensions each input has, 0 for any number; `rank` the same of the output.
         layer: what the report calls it, where it is a layer with trained weights.
         data, constants: which input holds the data of a layer, and which its weights and bias.
@@ -119,13 +120,13 @@ FACTS: dict[str, Facts] = {
     "DIV": Facts(2, 2, "DivOptions", kinds=_NUMBERS),
     "MAXIMUM": Facts(2, 2, "MaximumMinimumOptions", kinds=_NUMBERS),
     "MINIMUM": Facts(2, 2, "MaximumMinimumOptions", kinds=_NUMBERS),
-    "NEG": Facts(1, 1, "NegOptions", kinds=_NUMBERS[:1]),
-    "ABS": Facts(1, 1, "AbsOptions", kinds=_NUMBERS[:1]),
-    "SIGN": Facts(1, 1, "SignOptions", kinds=_NUMBERS[:1]),
+    "NEG": Facts(1, 1, "NegOptions", kinds=_NUMBERS),
+    "ABS": Facts(1, 1, "AbsOptions", kinds=_NUMBERS),
+    "SIGN": Facts(1, 1, "SignOptions", kinds=_NUMBERS),
     "CAST": Facts(1, 1, "CastOptions"),
-    "SQUARE": Facts(1, 1, "SquareOptions", kinds=_NUMBERS[:1]),
-    "EXP": Facts(1, 1, "ExpOptions", kinds=_NUMBERS[:1]),
-    **dict.fromkeys(("CEIL", "FLOOR", "ROUND", "RSQRT", "SQRT"), Facts(1, 1, kinds=_NUMBERS[:1])),
+    "SQUARE": Facts(1, 1, "SquareOptions", kinds=_NUMBERS),
+    "EXP": Facts(1, 1, "ExpOptions", kinds=_NUMBERS),
+    **dict.fromkeys(("CEIL", "FLOOR", "ROUND", "RSQRT", "SQRT"), Facts(1, 1, kinds=_NUMBERS)),
     "EQUAL": Facts(2, 2, "EqualOptions"),
     "NOT_EQUAL": Facts(2, 2, "NotEqualOptions"),
     "GREATER_EQUAL": Facts(2, 2, "GreaterEqualOptions", kinds=_NUMBERS),
@@ -169,13 +170,13 @@ FACTS: dict[str, Facts] = {
     "PAD": Facts(2, 2, "PadOptions", kinds=_INDEX, ranks=(0, 2), int8=_SAME_GRID(2), on_signs=True),
     "PADV2": Facts(3, 3, "PadV2Options", kinds=_INDEX, ranks=(0, 2), on_signs=True),
     "MIRROR_PAD": Facts(2, 2, "MirrorPadOptions", kinds=_INDEX, ranks=(0, 2)),
-    "SLICE": Facts(3, 3, "SliceOptions", kinds=_INDICES[:3]),
+    "SLICE": Facts(3, 3, "SliceOptions", kinds=_INDICES),
     "GATHER": Facts(2, 2, "GatherOptions", kinds=_INDEX),
     "REVERSE_V2": Facts(2, 2, "ReverseV2Options", kinds=_INDEX),
     "PACK": Facts(1, MANY, "PackOptions"),
     "SPLIT": Facts(2, 2, "SplitOptions", kinds=("iu",), most_outputs=MANY),
-    "SPACE_TO_BATCH_ND": Facts(3, 3, "SpaceToBatchNDOptions", kinds=_INDICES[:3], ranks=(0, 1, 2), on_signs=True),
-    "BATCH_TO_SPACE_ND": Facts(3, 3, "BatchToSpaceNDOptions", kinds=_INDICES[:3], ranks=(0, 1, 2)),
+    "SPACE_TO_BATCH_ND": Facts(3, 3, "SpaceToBatchNDOptions", kinds=_INDICES, ranks=(0, 1, 2), on_signs=True),
+    "BATCH_TO_SPACE_ND": Facts(3, 3, "BatchToSpaceNDOptions", kinds=_INDICES, ranks=(0, 1, 2)),
     "CONCATENATION": Facts(1, MANY, "ConcatenationOptions", needs_options=True, int8=_SAME_GRID(2)),
     "RESIZE_BILINEAR": Facts(2, 2, "ResizeBilinearOptions", kinds=_INDEX, int8=_SAME_GRID(2)),
     "RESIZE_NEAREST_NEIGHBOR": Facts(2, 2, "ResizeNearestNeighborOptions", kinds=_INDEX, int8=_SAME_GRID(2)),

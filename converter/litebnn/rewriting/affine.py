@@ -121,7 +121,8 @@ def affine_chain(graph: Graph, tensor: Tensor) -> AffineChain:
     while (op := graph.producer(tensor)) is not None and graph.sole_consumer(tensor) is not None:
         if fused_activation(op) != 0 or not op.inputs or not op.outputs:
             break
-        constant_last = op.inputs[-1] is not None and op.input(-1).array is not None
+        last = op.inputs[-1]
+        constant_last = last is not None and last.array is not None
         affine = affine_of(op, channels, left=constant_last)
         source = op.inputs[0] if constant_last or op.name == "NEG" else op.inputs[-1]
         if affine is None or source is None or source.dims != tensor.dims or source.type != "FLOAT32":

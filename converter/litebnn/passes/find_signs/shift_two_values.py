@@ -133,7 +133,7 @@ def _copied(
     padding = constant_padding(op) if op.name in PADDING else None
     if padding is not None and np.any(padding.amounts):
         inputs[0] = pad_with(graph, signs[op.input(0)], padding.amounts, shifted.of(padding.value), before=before)
-        inputs[-1] = constant(derived(op.output.name, "/no_padding"), np.zeros_like(op.input(-1).array))
+        inputs[-1] = constant(derived(op.output.name, "/no_padding"), np.zeros_like(op.input(len(op.inputs) - 1).array))
     if op.name in (*PADS, *ROUNDING):
         assert inputs[0] is not None
         return {op.output: inputs[0]}
