@@ -13,7 +13,7 @@ import os
 import resource
 import sys
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from multiprocessing.connection import Connection
 from pathlib import Path
@@ -23,8 +23,8 @@ from typing import Any
 FORK = multiprocessing.get_context("fork")
 # The tests of a mutant take at most so many seconds together, and each trial so much memory.
 SECONDS, BYTES = 60.0, 8 << 30
-# How much longer a mutant may take than the tests took: the rest is counted from a start that imports everything.
-SLOWER, START = 5.0, 60.0
+# A test may take so many times what it took, and so many seconds more, and so may the import of everything.
+SLOWER, MORE = 5.0, 20.0
 # Each example of a property counts, but which is the smallest does not.
 PROFILE = "mutants"
 
@@ -60,8 +60,9 @@ def _fails(target: Callable[..., object], *arguments: object) -> bool:
 
 
 def _limit(seconds: float) -> None:
-    """Ends this process after so many seconds of its own: it is processor time, however busy the machine is."""
-    resource.setrlimit(resource.RLIMIT_CPU, (int(seconds) + 1, int(seconds) + 1))
+    """Ends this process unless this is called again in time: processor time, however busy the machine is."""
+    end = time.process_time() + MORE + SLOWER * seconds
+    resource.setrlimit(resource.RLIMIT_CPU, (int(end), resource.RLIM_INFINITY))
 
 
 @dataclass
@@ -155,6 +156,11 @@ class Chosen:
     """Runs the tests of this order alone, a plugin of pytest."""
 
     tests: Sequence[str]
+    seconds: Mapping[str, float]
+
+    def pytest_runtest_protocol(self, item: Any) -> None:
+        """Gives a test its time."""
+        _limit(self.seconds[item.nodeid])
 
     def pytest_collection_modifyitems(self, items: list[Any]) -> None:
         """Leaves the others out."""
@@ -166,8 +172,9 @@ def fails_anew(folder: Path, recording: Recording, tests: Sequence[str]) -> bool
     """Whether one of the tests fails in a process that imports the package as it is written now."""
 
     def run() -> int:
-        _limit(START + SLOWER * sum(recording.seconds[test] for test in tests))
-        return _pytest(folder, list(dict.fromkeys(test.partition("::")[0] for test in tests)), Chosen(tests))
+        _limit(0)
+        files = dict.fromkeys(test.partition("::")[0] for test in tests)
+        return _pytest(folder, list(files), Chosen(tests, recording.seconds))
 
     return _fails(run)
 
@@ -198,10 +205,13 @@ class Collected:
     def _try(self, before: str, after: str, items: Sequence[Any]) -> bool:
         from _pytest.runner import runtestprotocol
 
-        _limit(START + SLOWER * sum(self._seconds[item.nodeid] for item in items))
         pair = (compile(text, "", "exec", dont_inherit=True) for text in (before, after))
         replaced = dict(replaced_code(*pair))
         for function in gc.get_objects():
             if isinstance(function, FunctionType) and function.__code__ in replaced:
                 function.__code__ = replaced[function.__code__]
-        return any(report.failed for item in items for report in runtestprotocol(item, log=False, nextitem=None))
+        for item in items:
+            _limit(self._seconds[item.nodeid])
+            if any(report.failed for report in runtestprotocol(item, log=False, nextitem=None)):
+                return True
+        return False

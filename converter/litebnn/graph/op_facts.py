@@ -43,8 +43,7 @@ class Facts:
         options: the format's name for the table of its options, "" where it has none.
         defaults: options of a new op, where the format has no default or the passes read it.
         needs_options: the runtime does not do without them.
-        kinds: which NumPy kinds of element types each input may have ("?" for types that NumPy lacks), "" for all; there
-            may be more than inputs.
+        kinds: which NumPy kinds of element types each input may have ("?" for types that NumPy lacks), "" for all.
         ranks: how many dimensions each input has, 0 for any number; `rank` the same of the output.
         layer: what the report calls it, where it is a layer with trained weights.
         data, constants: which input holds the data of a layer, and which its weights and bias.
@@ -87,7 +86,8 @@ _CONV = {"stride_h": 1, "stride_w": 1, "dilation_h_factor": 1, "dilation_w_facto
 _POOL = {"stride_h": 1, "stride_w": 1, "filter_height": 1, "filter_width": 1}
 _DENSE = {"fused_activation_function": Activation.NONE, "weights_format": 0}
 _MATMUL = {"adj_x": False, "adj_y": False}
-_NUMBERS, _INDEX, _INDICES, _BOOL = ("fiuc?", "fiuc?"), ("", "iu"), ("", "iu", "iu", "iu"), ("b",)
+_NUMBER, _NUMBERS, _BOOL = ("fiuc?",), ("fiuc?", "fiuc?"), ("b",)
+_INDEX, _INDICES = ("", "iu"), ("", "iu", "iu")
 _LAYER = partial(Facts, needs_options=True, constants=(1, 2))
 _SAME_GRID = partial(Int8, same_parameters=True)
 _RESHAPE = partial(Facts, int8=_SAME_GRID(1), moves=True, reshapes=True, on_signs=True)
@@ -120,13 +120,13 @@ FACTS: dict[str, Facts] = {
     "DIV": Facts(2, 2, "DivOptions", kinds=_NUMBERS),
     "MAXIMUM": Facts(2, 2, "MaximumMinimumOptions", kinds=_NUMBERS),
     "MINIMUM": Facts(2, 2, "MaximumMinimumOptions", kinds=_NUMBERS),
-    "NEG": Facts(1, 1, "NegOptions", kinds=_NUMBERS),
-    "ABS": Facts(1, 1, "AbsOptions", kinds=_NUMBERS),
-    "SIGN": Facts(1, 1, "SignOptions", kinds=_NUMBERS),
+    "NEG": Facts(1, 1, "NegOptions", kinds=_NUMBER),
+    "ABS": Facts(1, 1, "AbsOptions", kinds=_NUMBER),
+    "SIGN": Facts(1, 1, "SignOptions", kinds=_NUMBER),
     "CAST": Facts(1, 1, "CastOptions"),
-    "SQUARE": Facts(1, 1, "SquareOptions", kinds=_NUMBERS),
-    "EXP": Facts(1, 1, "ExpOptions", kinds=_NUMBERS),
-    **dict.fromkeys(("CEIL", "FLOOR", "ROUND", "RSQRT", "SQRT"), Facts(1, 1, kinds=_NUMBERS)),
+    "SQUARE": Facts(1, 1, "SquareOptions", kinds=_NUMBER),
+    "EXP": Facts(1, 1, "ExpOptions", kinds=_NUMBER),
+    **dict.fromkeys(("CEIL", "FLOOR", "ROUND", "RSQRT", "SQRT"), Facts(1, 1, kinds=_NUMBER)),
     "EQUAL": Facts(2, 2, "EqualOptions"),
     "NOT_EQUAL": Facts(2, 2, "NotEqualOptions"),
     "GREATER_EQUAL": Facts(2, 2, "GreaterEqualOptions", kinds=_NUMBERS),
@@ -164,7 +164,7 @@ FACTS: dict[str, Facts] = {
     "BROADCAST_TO": Facts(2, 2, "BroadcastToOptions", kinds=_INDEX),
     "TILE": Facts(2, 2, "TileOptions", kinds=_INDEX),
     "TRANSPOSE": Facts(2, 2, "TransposeOptions", kinds=_INDEX, int8=_SAME_GRID(2), moves=True),
-    "STRIDED_SLICE": Facts(4, 4, "StridedSliceOptions", kinds=_INDICES, int8=_SAME_GRID(2), moves=True),
+    "STRIDED_SLICE": Facts(4, 4, "StridedSliceOptions", kinds=(*_INDICES, "iu"), int8=_SAME_GRID(2), moves=True),
     "DEPTH_TO_SPACE": Facts(1, 1, "DepthToSpaceOptions", int8=_SAME_GRID(1), moves=True),
     "SPACE_TO_DEPTH": Facts(1, 1, "SpaceToDepthOptions", int8=_SAME_GRID(2), moves=True),
     "PAD": Facts(2, 2, "PadOptions", kinds=_INDEX, ranks=(0, 2), int8=_SAME_GRID(2), on_signs=True),
