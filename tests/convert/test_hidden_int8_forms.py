@@ -87,6 +87,11 @@ def minimum(model: Int8Model, x: Tensor, grid: Grid) -> Tensor:
     return move(model, "MINIMUM", [*signs(model, x, grid)], SHAPE)
 
 
+def product(model: Int8Model, x: Tensor, grid: Grid) -> Tensor:
+    left, right = signs(model, x, grid)
+    return model.as_(left, model.op("MUL", [left, right], SHAPE, fused_activation_function=0), 2)
+
+
 def largest(model: Int8Model, x: Tensor, grid: Grid) -> Tensor:
     sign = model.sign8(x, "where", grid)
     return move(model, "REDUCE_MAX", [sign, *indices(model, [2])], (1, 6, 1, 32), keep_dims=True)
@@ -183,6 +188,12 @@ def straight_through_a_float_sign(model: Int8Model, x: Tensor) -> Tensor:
     sign = model.quantize8(model.sign(model.dequantize8(x), "where_ge", 0.3), USUAL_GRID)
     taken_away = int8_op(model, "SUB", [sign, x], (18 / 255, 5))
     return int8_op(model, "ADD", [taken_away, x], (2.1 / 255, 0))
+
+
+@pytest.mark.parametrize("grid", [EXACT_GRID, USUAL_GRID])
+def test_a_product_of_levels_of_signs(grid: Grid) -> None:
+    model = Int8Model()
+    check(layer_of(model, product(model, model.input8((1 / 16, 3), *SHAPE), grid)), 0 if grid == EXACT_GRID else 1)
 
 
 @pytest.mark.parametrize("form", [two_casts, straight_through, straight_through_a_clip, straight_through_a_float_sign])

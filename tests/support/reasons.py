@@ -62,7 +62,7 @@ def _looked_up(source: bytes, layers: list[Layer], inputs: list[Array]) -> list[
     for layer, tensor, values in zip(layers, read, observed, strict=True):
         op = ops[layer.name]
         weights = weight_values(op.input(1)) if op.input(1).is_constant else evaluate(graph, op.input(1))
-        assert weights is not None
+        weights = np.zeros(0, np.float32) if weights is None else weights
         if op.name == "BATCH_MATMUL":
             weights = weights.T
         behind = {each.name for each in _ops_behind(graph, [tensor])}
@@ -114,6 +114,7 @@ def _takes_no_others(left: Left, reason: str) -> bool:
     """Whether the numbers that a reason names are all that the input takes, with the middle of two, which may pad."""
     named = [float(number) for number in re.findall(r"-?\d+(?:\.\d+)?(?:e-?\d+)?", reason)]
     named += [sum(named[:2]) / 2] if len(named) > 1 else []
+    named += [-1.0] if "±1" in reason else []
     return all(np.min(np.abs(np.subtract(named, value))) < 1e-4 for value in left.values)
 
 
@@ -160,20 +161,31 @@ def _leaves_out(left: Left, reason: str) -> bool:
     return False
 
 
+def _is_no_constant_matrix(left: Left, reason: str) -> bool:
+    matrix = left.op.input(1)
+    plain = matrix.is_constant and matrix.type == "FLOAT32" and len(matrix.dims) == 2
+    return left.op.name == "BATCH_MATMUL" and (left.op.options.adj_x or not plain)
+
+
 _TRUTH: dict[str, Callable[[Left, str], bool]] = {
     "contain zeros": lambda left, reason: bool(np.any(left.weights == 0)) and _magnitudes(left.weights) == 1,
     "not ±alpha": lambda left, reason: _magnitudes(left.weights) > 1,
     "take other values than -alpha, 0 and alpha": lambda left, reason: _magnitudes(left.weights) > 1,
     "are all zero": lambda left, reason: not np.any(left.weights),
     "not the output of a sign": _is_no_sign,
+    "which is 0 where x is 0": lambda left, reason: left.values <= {-1.0, 0.0, 1.0} or left.padded,
+    "takes 0 and 1": lambda left, reason: left.values <= {0.0, 1.0} or left.padded,
+    "takes several levels": lambda left, reason: len(left.values) > 2,
+    "no product with a constant float matrix": _is_no_constant_matrix,
     "stands between the sign and it": lambda left, reason: 0.0 in left.values or _is_no_sign(left, reason),
     "takes two values that are not": _takes_two_others,
     "whatever the model's is": _is_what_it_says,
     "the opposite of a sign": lambda left, reason: left.values <= {-1.0, 1.0},
-    "and is padded with": _takes_no_others,
+    "is padded with": _takes_no_others,
+    "not a multiple of": lambda left, reason: left.weights.shape[-1] < left.op.input(0).channels,
     "takes maxima against a sign": _takes_no_others,
     "depends on a size that is not known": _pads_unknown_size,
     "leaves out rows or columns": _leaves_out,
     "nothing reads what it computes": lambda left, reason: not left.is_read,
-    "there is no binary": lambda left, reason: left.op.name in reason and len(left.values) <= 2,
+    "there is no binary": lambda left, reason: left.op.name in reason and len(left.values) <= 2 + left.padded,
 }

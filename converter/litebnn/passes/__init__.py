@@ -172,8 +172,10 @@ def run_phases(
     """
     for phase in phases:
         for graph in model.graphs:
+            notes.settle()
             for _ in range(_ROUNDS + _ROUNDS_PER_OP * len(graph.ops)):
                 changed = False
+                notes.start_round()
                 for one in PHASES[phase]:
                     progress(one.__name__)
                     with boundary():

@@ -48,6 +48,7 @@ class Notes:
         self.warnings: dict[str, None] = {}  # each once, in order
         self._layer_of: dict[Op, Layer] = {}
         self._fused: dict[Op, list[str]] = {}
+        self._said: list[tuple[Layer, str]] = []  # the reasons of this round and of those before it
         for graph in model.graphs:
             for op in graph.ops:
                 if facts(op).layer:
@@ -89,9 +90,20 @@ class Notes:
     def left_alone(self, op: Op, reason: str) -> Literal[False]:
         """Why the layer of `op` was not made binary, or not made better; what a pass returns that changed nothing."""
         layer = self._layer_of.get(op)
-        if layer is not None:
+        if layer is not None and reason not in layer.reasons:
             layer.reasons[reason] = None
+            self._said.append((layer, reason))
         return False
+
+    def settle(self) -> None:
+        """What has been said stays, for no pass that runs from now on says it again."""
+        self._said.clear()
+
+    def start_round(self) -> None:
+        """Takes back the reasons of the rounds before: those that still hold are given again."""
+        for layer, reason in self._said:
+            layer.reasons.pop(reason, None)
+        self._said.clear()
 
     def has_reasons(self, op: Op) -> bool:
         """Whether it is known already why the layer of `op` is not binary."""

@@ -6,14 +6,19 @@ import numpy as np
 
 from litebnn.contract import LCE_DEQUANTIZE
 from litebnn.graph import Graph, Op, Tensor, facts
-from litebnn.rewriting.int8 import is_quantized, lowest_value
+from litebnn.rewriting.int8 import is_quantized
+from litebnn.rewriting.match import uniform
+from litebnn.rewriting.never_negative import is_never_negative
 from litebnn.rewriting.padding import PADS, constant_padding
 from litebnn.rewriting.signs import find_constant, find_two_values
+from litebnn.rewriting.signs.shifted import PADDING, handed_on
 
 NO_SIGN = "its input is not the output of a sign"
-# The output of a quantizer passes these on its way to a layer, beside ops that move values or keep their signs.
-_PASSED = (*PADS, "MUL", "DIV", "ADD", "SUB", "SPACE_TO_BATCH_ND", "DEQUANTIZE", "QUANTIZE")
-_FARTHEST = 5
+# The output of a quantizer passes these on its way to a layer, beside ops that move values.
+_ARITHMETIC = ("MUL", "DIV", "ADD", "SUB")
+_ROUNDING = ("FLOOR", "ROUND")
+_FARTHEST = 16
+_STANDS_BETWEEN = "stands between the sign and it"
 
 
 def why_no_sign(graph: Graph, tensor: Tensor) -> str:
@@ -23,30 +28,56 @@ def why_no_sign(graph: Graph, tensor: Tensor) -> str:
         op = graph.producer(tensor)
         if op is None or not op.inputs or op.inputs[0] is None:
             break
-        if op.name == LCE_DEQUANTIZE and passed:
-            return next(filter(None, map(_obstacle, passed)), f"{_farthest(passed)} stands between the sign and it")
-        two_values = None if op.name == LCE_DEQUANTIZE else find_two_values(graph, tensor)
-        if two_values is not None and (two_values.high, two_values.low) == (-1.0, 1.0):
-            return "its input is the opposite of a sign"
-        if op.name == "SIGN":
-            return _why_sign_is_none(graph, op)
-        if (value := find_constant(graph, tensor)) is not None:
-            return f"its input is {value:g}, whatever the model's is"
-        if op.name in ("ROUND", "FLOOR"):
-            return "its input takes several levels (a DoReFa quantizer), not ±1"
-        if two_values is not None:
-            return "its input takes two values that are not ±1"
-        if op.name not in _PASSED and not facts(op).moves and not facts(op).keeps_signs:
+        if (op.name == LCE_DEQUANTIZE and passed) or find_two_values(graph, tensor) is not None:
+            return next(filter(None, map(_obstacle, passed)), None) or _between(passed, op.name == LCE_DEQUANTIZE)
+        if (reason := _why_values_are_none(graph, op, tensor)) is not None:
+            keeps = _keeps_levels if op.name in _ROUNDING else _keeps_values
+            changing = [op.name for op in passed if not keeps(op)]
+            return f"{changing[-1]} {_STANDS_BETWEEN}" if changing else reason
+        if not _is_passed(op):
             break
         passed.append(op)
         tensor = op.input(0)
     return NO_SIGN
 
 
+def _is_passed(op: Op) -> bool:
+    return op.name in _ARITHMETIC or facts(op).keeps_signs or handed_on(op) == (0,) or op.name in PADDING
+
+
+def _keeps_values(op: Op) -> bool:
+    """Whether the values behind an op are those in front of it, but for what it pads with."""
+    return op.name not in _ARITHMETIC and not facts(op).keeps_signs
+
+
+def _keeps_levels(op: Op) -> bool:
+    """Whether there are as many values behind an op as in front of it, but for what it pads with."""
+    numbers = (uniform(tensor) for tensor in op.inputs)
+    return any(number is not None for number in numbers) if op.name in _ARITHMETIC else _keeps_values(op)
+
+
+def _between(passed: list[Op], is_sign: bool) -> str:
+    """The reason of a layer that reads a sign, or two other values, behind ops whose parameters are no obstacle."""
+    changing = [op.name for op in passed if not _keeps_values(op)]
+    if not changing and not is_sign:
+        return "its input takes two values that are not ±1"
+    others = changing or [op.name for op in passed if op.name not in PADS] or ["padding"]
+    return f"{others[-1]} {_STANDS_BETWEEN}"
+
+
+def _why_values_are_none(graph: Graph, op: Op, tensor: Tensor) -> str | None:
+    """Why what an op computes is no sign, where that is known of all its values."""
+    if op.name == "SIGN":
+        return _why_sign_is_none(graph, op)
+    if (value := find_constant(graph, tensor)) is not None:
+        return f"its input is {value:g}, whatever the model's is"
+    several = "its input takes several levels (as of a DoReFa quantizer), not ±1"
+    return several if op.name in _ROUNDING else None
+
+
 def _why_sign_is_none(graph: Graph, sign: Op) -> str:
     """Why a SIGN is no sign of ±1."""
-    source = graph.producer(sign.input(0))
-    if (source is not None and source.name == "RELU") or lowest_value(graph, sign.input(0)) >= 0:
+    if is_never_negative(graph, sign.input(0)):
         return "its input takes 0 and 1 (a heaviside quantizer), not ±1"
     tensor, grid = sign.input(0), None
     while (op := graph.producer(tensor)) is not None and op.name in ("QUANTIZE", "DEQUANTIZE", "ADD", "SUB"):
@@ -57,12 +88,6 @@ def _why_sign_is_none(graph: Graph, sign: Op) -> str:
     if (value := find_constant(graph, sign.output)) is not None:
         return f"its input is {value:g}, whatever the model's is"
     return "its input is sign(x), which is 0 where x is 0 (ternary): use ste_sign, or the option assume_nonzero"
-
-
-def _farthest(passed: list[Op]) -> str:
-    """What stands in the way, of ops none of which does by its parameters; padding by itself does not."""
-    others = [op.name for op in passed if op.name not in PADS]
-    return others[-1] if others else "padding"
 
 
 def _obstacle(op: Op) -> str | None:

@@ -24,13 +24,13 @@ def binarize_convs(graph: Graph, op: Op, notes: Notes) -> bool:
     if op.name != "CONV_2D":  # the groups of a depthwise convolution have a single channel each
         is_sign = holds_signs(graph, unpadded) or find_two_values(graph, unpadded) is not None
         is_sign = is_sign or find_way(graph, op) is not None
-        if op.name == "TRANSPOSE_CONV" and notes.has_reasons(op):
-            return False
-        return notes.left_alone(op, f"there is no binary {op.name}" if is_sign else why_no_sign(graph, source))
+        return not notes.has_reasons(op) and notes.left_alone(
+            op, f"there is no binary {op.name}" if is_sign else why_no_sign(graph, source)
+        )
     if op.output.type != "FLOAT32":  # a quantized layer of a sign has become a float one by now, or there is a reason
         return False
     if not holds_signs(graph, unpadded):
-        return notes.left_alone(op, why_no_sign(graph, source))
+        return not notes.has_reasons(op) and notes.left_alone(op, why_no_sign(graph, source))
     weights = weight_values(op.input(1))
     if weights is None:
         return notes.left_alone(op, not_float(op.input(1)))

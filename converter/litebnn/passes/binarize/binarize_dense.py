@@ -21,7 +21,7 @@ def binarize_dense(graph: Graph, op: Op, notes: Notes) -> bool:
     if op.output.type != "FLOAT32":  # a quantized layer of a sign has become a float one by now, or there is a reason
         return False
     if not holds_signs(graph, op.input(0)):
-        return notes.left_alone(op, why_no_sign(graph, op.input(0)))
+        return not notes.has_reasons(op) and notes.left_alone(op, why_no_sign(graph, op.input(0)))
     weights = weight_values(op.input(1))
     if weights is None:
         return notes.left_alone(op, not_float(op.input(1)))

@@ -4,17 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from litebnn.contract import ACTIVATION_RANGES
-from litebnn.graph import Graph, Model, Op, Tensor, builtin_op, constant, facts
+from litebnn.graph import Graph, Model, Op, builtin_op, constant
 from litebnn.rewriting.build import as_float, derived, like
-from litebnn.rewriting.int8 import lowest_value
-from litebnn.rewriting.match import fused_activation
+from litebnn.rewriting.never_negative import is_never_negative
 from litebnn.rewriting.notes import Notes
 from litebnn.rewriting.signs import Sign, find_sign
-
-_NEVER_NEGATIVE = ("ABS", "EXP", "LOGISTIC", "SOFTMAX", "SQRT", "SQUARE")
-_OF_THE_SAME_SIGN = ("AVERAGE_POOL_2D", "MAX_POOL_2D", "MEAN", "REDUCE_MAX", "REDUCE_MIN", "SUM", "TANH")
-_FARTHEST = 8
 
 
 def assume_nonzero(model: Model, notes: Notes) -> None:
@@ -27,27 +21,10 @@ def assume_nonzero(model: Model, notes: Notes) -> None:
             if len(op.outputs) != 1 or op.output.type != "FLOAT32" or find_sign(graph, op.output) is not None:
                 continue
             sign = find_sign(graph, op.output, assume_nonzero=True)
-            if sign is None or sign.x.dims != op.output.dims or _is_never_negative(graph, sign.x):
+            if sign is None or sign.x.dims != op.output.dims or is_never_negative(graph, sign.x):
                 continue
             notes.warn(op, f"taken for 1 where its input is {sign.threshold:g} (assume_nonzero)")
             _write(graph, op, sign)
-
-
-def _is_never_negative(graph: Graph, tensor: Tensor) -> bool:
-    if lowest_value(graph, tensor) >= 0:
-        return True
-    for _ in range(_FARTHEST):
-        op = graph.producer(tensor)
-        if op is None or not op.inputs or op.inputs[0] is None:
-            return False
-        activation = fused_activation(op)
-        clamp = activation if facts(op).clamp is None else facts(op).clamp
-        if op.name in _NEVER_NEGATIVE or (clamp is not None and ACTIVATION_RANGES[clamp][0] >= 0):
-            return True
-        if op.name not in _OF_THE_SAME_SIGN and not facts(op).moves:
-            return False
-        tensor = op.input(0)
-    return False
 
 
 def _write(graph: Graph, op: Op, sign: Sign) -> None:

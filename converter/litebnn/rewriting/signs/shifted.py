@@ -9,13 +9,14 @@ import numpy as np
 
 from litebnn.graph import Array, Graph, Op, Tensor, facts
 from litebnn.rewriting.int8 import on_grid, step_of
+from litebnn.rewriting.match import fused_activation
 from litebnn.rewriting.padding import PADS, constant_padding, layer_padding
 from litebnn.rewriting.signs.find import TwoValues, find_two_values
 from litebnn.rewriting.signs.moved import COMPARING, picked_from
 
 PADDING = (*PADS, "SPACE_TO_BATCH_ND")
 ROUNDING = ("QUANTIZE", "DEQUANTIZE")
-_FARTHEST = 5
+_FARTHEST = 16
 _MOST_OPS = 64
 
 
@@ -39,8 +40,9 @@ class Way:
     step: float
 
     @property
-    def compares(self) -> bool:
-        return any(op.name in COMPARING for op in self.ops)
+    def must_rise(self) -> bool:
+        """Whether what the ops do to the values they do to signs that rise with them alone."""
+        return any(op.name in (*COMPARING, "MUL") for op in self.ops)
 
     @property
     def first(self) -> TwoValues:
@@ -48,9 +50,14 @@ class Way:
 
 
 def handed_on(op: Op) -> tuple[int, ...]:
-    """Which inputs an op hands on the values of, but for their place and the grid that they are rounded to."""
+    """Which inputs an op hands on the values of, but for their place and the grid that they are rounded to.
+
+    Of values that are opposite a product is one, too, or the opposite.
+    """
     if op.name in PADDING:
         return () if constant_padding(op) is None else (0,)
+    if op.name == "MUL" and fused_activation(op) == 0:
+        return (0, 1)
     return (0,) if op.name in ROUNDING else picked_from(op)
 
 
@@ -105,9 +112,13 @@ def find_way(graph: Graph, layer: Op) -> Way | None:
 def _numbers_of(op: Op, parts: list[Array], output: Tensor) -> Array | None:
     """The lower and the higher value of an op's output and what it is padded with; None where there are more."""
     values = np.array([part[:2] for part in parts])
-    if np.any(np.ptp(values, axis=0) > step_of(output)):
+    if op.name != "MUL" and np.any(np.ptp(values, axis=0) > step_of(output)):
         return None
     middles = (values.min(axis=0) + values.max(axis=0)) / 2
+    if op.name == "MUL":
+        if any(part.size > 2 or abs(part.sum()) > step_of(output) for part in parts):
+            return None
+        middles = np.prod(values[:, 1]) * np.array([-1, 1])
     padding = constant_padding(op) if op.name in PADDING else None
     pads = [padding.value] if padding is not None and np.any(padding.amounts) else []
     return on_grid(np.concatenate([middles, *(part[2:] for part in parts), pads]), output)
@@ -140,11 +151,10 @@ def why_no_shifted_sign(way: Way) -> str:
     two = f"its input takes {way.low:g} and {way.high:g}"
     known = (way.low, way.high, (way.low + way.high) / 2)
     stray = [pad for pad in way.pads if pad not in known]
-    return (
-        f"{two} and is padded with {stray[0]:g}, which is neither"
-        if stray
-        else f"{two}, of which it takes maxima against a sign"
-    )
+    if stray:
+        return f"{two} and is padded with {stray[0]:g}, which is neither"
+    what = "maxima" if any(op.name in COMPARING for op in way.ops) else "products"
+    return f"{two}, of which it takes {what} against a sign"
 
 
 def shifted_sign(way: Way, *, rather_falling: bool = False) -> ShiftedSign | None:
@@ -157,7 +167,7 @@ def shifted_sign(way: Way, *, rather_falling: bool = False) -> ShiftedSign | Non
     # What is a sign already is either +1 for the higher value or for the lower one; and a maximum of values is one of
     # signs where these rise with them.
     falls = {values.high < values.low for values in way.sources.values() if values.is_sign}
-    scales = [scale for scale in (half, -half) if falls <= {scale < 0} and (scale > 0 or not way.compares)]
+    scales = [scale for scale in (half, -half) if falls <= {scale < 0} and (scale > 0 or not way.must_rise)]
     forms = [ShiftedSign(scale, middle, way.step) for scale in scales]
     possible = [form for form in forms if all(form.of(pad) in (-1.0, 0.0, 1.0) for pad in way.pads)]
     return max(

@@ -1,0 +1,255 @@
+"""Every reason that a report gives for a layer that is not binary, with a model of which it is true."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+
+import litebnn
+from litebnn.flatbuffer import read_model
+from litebnn.graph import OpCode, Tensor
+from litebnn.rewriting.int8 import int8_constant, parameters
+from tests.support.float_models import FloatModel, dyadic, sign_weights
+from tests.support.quantized_models import USUAL_GRID, Int8Model
+from tests.support.reasons import check_reasons
+
+pytestmark = pytest.mark.usefixtures("library")
+
+Build = Callable[[Int8Model], Tensor]
+RNG = np.random.default_rng(0)
+WEIGHTS = sign_weights(RNG, 8, 3, 3, 32)
+SHAPE = (1, 6, 6, 32)
+
+
+def image(model: FloatModel) -> Tensor:
+    return model.input(*SHAPE)
+
+
+def levels(model: Int8Model) -> Tensor:
+    return model.input8((1 / 16, 3), *SHAPE)
+
+
+def conv(model: FloatModel, x: Tensor) -> Tensor:
+    return model.conv(x, sign_weights(RNG, 8, 3, 3, x.channels))
+
+
+def flag(model: FloatModel, x: Tensor) -> Tensor:
+    """0 and 1."""
+    return model.two_values(x)
+
+
+def depthwise(model: FloatModel, x: Tensor, **quantized: object) -> Tensor:
+    weights = sign_weights(RNG, 1, 3, 3, x.channels, alpha=False)
+    inputs = [x, model.const(weights), model.const(np.zeros(x.channels))]
+    y = model.op("DEPTHWISE_CONV_2D", inputs, x.dims, depth_multiplier=1, fused_activation_function=0)
+    if x.type == "INT8":
+        op = model.graph.ops[-1]
+        op.code = OpCode(op.name, "", 3)
+        kernel = int8_constant("kernel", weights, np.full(x.channels, 1 / 127), axis=3)
+        counts = model.const(np.zeros(x.channels), np.int32)
+        counts.quantization = parameters(np.full(x.channels, (x.per_tensor_quantization or (1.0, 0))[0] / 127))
+        model.graph.set_input(op, 1, kernel)
+        model.graph.set_input(op, 2, counts)
+        y.type, y.quantization = "INT8", parameters(0.5, 3)
+    return y
+
+
+def matmul(model: FloatModel, x: Tensor) -> Tensor:
+    rows = model.reshape(x, 1, 36 * 32) if len(x.dims) == 4 else x
+    matrix = model.const(sign_weights(RNG, rows.channels, 5, alpha=False))
+    return model.op("BATCH_MATMUL", [rows, matrix], (1, 5), adj_x=False, adj_y=False)
+
+
+def joined(model: FloatModel, *parts: Tensor) -> Tensor:
+    shape = (*parts[0].dims[:3], sum(part.channels for part in parts))
+    return model.op("CONCATENATION", parts, shape, axis=3, fused_activation_function=0)
+
+
+def heaviside(model: Int8Model) -> Tensor:
+    return model.elementwise("SIGN", model.elementwise("RELU", image(model)))
+
+
+def gated(model: Int8Model) -> Tensor:
+    x = image(model)
+    return conv(model, model.elementwise("MUL", flag(model, x), x))
+
+
+def sign_of_magnitude(model: Int8Model) -> Tensor:
+    return conv(model, model.elementwise("SIGN", model.elementwise("ABS", image(model))))
+
+
+def scaled(model: FloatModel, x: Tensor) -> Tensor:
+    return model.elementwise("MUL", x, model.const(np.arange(1, 33) / 4))
+
+
+def levels_and_numbers(model: Int8Model) -> Tensor:
+    """A sum of levels and of numbers takes any."""
+    x = image(model)
+    rounded = model.op("ROUND", [model.elementwise("MUL", x, model.const(3))], x.dims)
+    return conv(model, model.elementwise("ADD", rounded, x))
+
+
+def nothing_and_numbers(model: Int8Model) -> Tensor:
+    x = image(model)
+    return conv(model, model.elementwise("ADD", nothing(model, x), x))
+
+
+def nothing(model: FloatModel, x: Tensor) -> Tensor:
+    """0, whatever x is."""
+    return model.elementwise("ROUND", model.elementwise("RELU", model.elementwise("MINIMUM", x, model.const(0.2))))
+
+
+def far_sign(model: Int8Model) -> Tensor:
+    """Farther away than most signs are, and between two reshapes that no bits can go through."""
+    x = model.elementwise("ELU", flag(model, image(model)))
+    for _ in range(4):
+        x = model.reshape(model.transpose(x, 0, 2, 1, 3), *SHAPE)
+    return conv(model, x)
+
+
+def halved(model: FloatModel, x: Tensor) -> Tensor:
+    return model.elementwise("MUL", x, model.const(0.5))
+
+
+def opposite_pooled(model: Int8Model) -> Tensor:
+    return conv(model, model.max_pool(model.elementwise("MUL", model.sign(image(model)), model.const(-2)), 2, 2))
+
+
+def product_of_two(model: Int8Model) -> Tensor:
+    """Of a sign with numbers that the model is given."""
+    rows = model.sign(model.input(1, 4, 32))
+    return model.op("BATCH_MATMUL", [rows, model.input(1, 32, 5)], (1, 4, 5), adj_x=False, adj_y=False)
+
+
+def pooled8(model: Int8Model) -> Tensor:
+    return model.pool8(model.sign8(levels(model), "where", USUAL_GRID))
+
+
+FORMS: list[tuple[str, Build]] = [
+    ("its input is not the output of a sign", lambda m: conv(m, image(m))),
+    ("its input is not the output of a sign", lambda m: conv(m, joined(m, m.sign(image(m)), m.graph.inputs[0]))),
+    ("its input is not the output of a sign", lambda m: conv(m, joined(m, m.sign(image(m)), flag(m, image(m))))),
+    ("its input is sign(x), which is 0 where x is 0", lambda m: conv(m, m.elementwise("SIGN", image(m)))),
+    (
+        "its input takes 0 and 1 (a heaviside",
+        lambda m: matmul(m, m.elementwise("SIGN", m.elementwise("RELU", image(m)))),
+    ),
+    ("its input takes 0 and 1 (a heaviside", sign_of_magnitude),
+    ("its input takes several levels", lambda m: conv(m, m.op("ROUND", [image(m)], SHAPE))),
+    ("ADD stands between the sign and it", levels_and_numbers),
+    ("ADD stands between the sign and it", nothing_and_numbers),
+    ("MUL stands between the sign and it", lambda m: conv(m, scaled(m, flag(m, image(m))))),
+    ("MUL stands between the sign and it", lambda m: conv(m, scaled(m, m.elementwise("SIGN", image(m))))),
+    (
+        "MUL stands between the sign and it",
+        lambda m: conv(m, m.elementwise("MUL", flag(m, image(m)), m.graph.inputs[0])),
+    ),
+    (
+        "MUL stands between the sign and it",
+        lambda m: conv(m, halved(m, m.elementwise("SIGN", m.elementwise("RELU", image(m))))),
+    ),
+    ("its input takes several levels", lambda m: conv(m, halved(m, m.op("ROUND", [image(m)], SHAPE)))),
+    ("it is no product with a constant float matrix", product_of_two),
+    ("its weights are not ±alpha", lambda m: m.conv(m.sign(image(m)), RNG.standard_normal((8, 3, 3, 32)))),
+    ("its weights contain zeros", lambda m: m.conv(m.sign(image(m)), WEIGHTS * (np.arange(32) > 0))),
+    ("its weights are all zero", lambda m: m.conv(m.sign(image(m)), 0 * WEIGHTS)),
+    ("its groups have 16 channels", lambda m: m.conv(m.sign(image(m)), WEIGHTS[..., :16])),
+    ("is padded with 0.5, which is neither", lambda m: conv(m, m.pad(m.sign(image(m)), [(1, 1), (1, 1)], 0.5))),
+    ("takes 1 and 3 and is padded with 0", lambda m: conv(m, m.pad(m.two_values(image(m), 1, 3), [(1, 1), (1, 1)]))),
+    ("of which it takes maxima against a sign", opposite_pooled),
+    ("ELU stands between the sign and it", far_sign),
+    ("its input takes two values that are not ±1", lambda m: matmul(m, flag(m, image(m)))),
+    ("its input is 0, whatever", lambda m: conv(m, nothing(m, image(m)))),
+    ("there is no binary DEPTHWISE_CONV_2D", lambda m: depthwise(m, m.sign(image(m)))),
+    ("there is no binary DEPTHWISE_CONV_2D", lambda m: depthwise(m, flag(m, image(m)))),
+    ("there is no binary DEPTHWISE_CONV_2D", lambda m: depthwise(m, pooled8(m))),
+    (
+        "there is no binary DEPTHWISE_CONV_2D",
+        lambda m: depthwise(m, m.pad8(m.sign8(levels(m), "where", USUAL_GRID), None)),
+    ),
+]
+
+
+@pytest.mark.parametrize(("reason", "build"), FORMS)
+def test_a_reason_and_a_model_of_which_it_is_true(reason: str, build: Build) -> None:
+    model = Int8Model()
+    source = model.finish(build(model))
+    with pytest.warns(UserWarning, match="no binary layer"):
+        _, report = litebnn.convert_tflite(source, return_report=True)
+    [found] = report.layers[0].reasons
+    assert reason in found
+    rng = np.random.default_rng(1)
+    tensors = read_model(source).graphs[0].inputs
+    inputs = [
+        rng.integers(-128, 128, t.shape).astype(np.int8) if t.type == "INT8" else dyadic(rng, *t.shape, largest=16)
+        for t in tensors
+    ]
+    check_reasons(source, report, inputs)
+
+
+def shuffled(model: FloatModel) -> Tensor:
+    dense = model.dense(model.sign(model.input(1, 64)), sign_weights(RNG, 8, 64))
+    model.graph.ops[-1].options.weights_format = 1
+    return dense
+
+
+def of_unknown_rows(model: FloatModel) -> Tensor:
+    x = model.sign(model.input(1, 1, 64, signature=(-1, -1, 64)))
+    weights = model.const(sign_weights(RNG, 8, 64))
+    return model.op("FULLY_CONNECTED", [x, weights, None], (-1, -1, 8), fused_activation_function=0, keep_num_dims=True)
+
+
+def with_tanh(model: FloatModel) -> Tensor:
+    y = model.conv(model.sign(image(model)), WEIGHTS)
+    model.graph.ops[-1].options.fused_activation_function = 4
+    return y
+
+
+def with_a_bias_of_the_models_input(model: FloatModel) -> Tensor:
+    y = model.conv(model.sign(image(model)), WEIGHTS)
+    model.graph.set_input(model.graph.ops[-1], 2, model.input(8))
+    return y
+
+
+def with_weights_of_the_models_input(model: FloatModel) -> Tensor:
+    return model.conv(model.sign(image(model)), model.input(8, 3, 3, 32))
+
+
+def in_space_to_batch(model: FloatModel, *, same: bool, stride: int) -> Tensor:
+    x = model.space_to_batch(model.sign(image(model)), [2, 2], [(2, 2), (2, 2)])
+    y = model.conv(x, WEIGHTS, same=same, stride=(stride, stride))
+    return model.batch_to_space(y, [2, 2], [(0, 0), (0, 0)])
+
+
+def transposed(
+    model: FloatModel, taps: tuple[int, int] = (3, 3), stride: tuple[int, int] = (2, 2), channels: int = 32
+) -> Tensor:
+    return model.transposed_conv(model.sign(image(model)), sign_weights(RNG, 8, *taps, channels), stride=stride)
+
+
+STRUCTURES: list[tuple[str, Callable[[FloatModel], Tensor]]] = [
+    ("its weights are shuffled", shuffled),
+    ("more than one dimension of its input is unknown", of_unknown_rows),
+    ("its fused activation is not one of ReLU, ReLU6, ReLU1", with_tanh),
+    ("its bias is not a float constant", with_a_bias_of_the_models_input),
+    ("its weights are not a float constant", with_weights_of_the_models_input),
+    ("space-to-batch pair with a stride", lambda m: in_space_to_batch(m, same=False, stride=2)),
+    ("space-to-batch pair around a SAME convolution", lambda m: in_space_to_batch(m, same=True, stride=1)),
+    ("its strides 2 and 1 differ", lambda m: transposed(m, stride=(2, 1))),
+    ("its filter [1, 3] is smaller than its stride 2", lambda m: transposed(m, taps=(1, 3))),
+    ("its filter [8, 3, 3, 16] is not one for 32 input channels", lambda m: transposed(m, channels=16)),
+    ("does not divide its 32 input channels into groups", lambda m: m.conv(m.sign(image(m)), WEIGHTS[..., :24])),
+]
+
+
+@pytest.mark.parametrize(("reason", "build"), STRUCTURES)
+def test_the_reason_of_a_layer_that_is_no_plain_convolution_of_a_sign(
+    reason: str, build: Callable[[FloatModel], Tensor]
+) -> None:
+    model = FloatModel()
+    with pytest.warns(UserWarning, match="no binary layer"):
+        _, report = litebnn.convert_tflite(model.finish(build(model)), return_report=True)
+    [found] = report.layers[0].reasons
+    assert reason in found
