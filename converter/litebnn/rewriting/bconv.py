@@ -29,7 +29,7 @@ from litebnn.rewriting.padding import is_same_padding
 
 _ODD_CHANNELS = "zero padding with an odd number of channels cannot write bits: pad with ones"
 
-INTERLEAVING = ("DEPTH_TO_SPACE", "CONCATENATION")
+INTERLEAVING = ("DEPTH_TO_SPACE", "CONCATENATION", "STRIDED_SLICE")
 _FARTHEST = 8  # ops between a convolution and where its outputs are interleaved
 
 
@@ -161,13 +161,29 @@ def is_of_binary_convs(graph: Graph, tensor: Tensor, farthest: int = _FARTHEST) 
         return False
     if op.name == LCE_BCONV_2D:
         return True
+    if op.name in INTERLEAVING:
+        sources = interleaved(op)
+        return bool(sources) and all(is_of_binary_convs(graph, source, farthest - 1) for source in sources)
+    x = next((t for t in op.inputs if t is not None and not t.is_constant), None)
+    return x is not None and works_on_channels(op, x) and is_of_binary_convs(graph, x, farthest - 1)
+
+
+def interleaved(op: Op) -> list[Tensor]:
+    """What an op moves whole channels of, side by side or into the pixels of others; none of another op."""
     if op.name == "CONCATENATION":
-        if op.options.axis not in (-1, len(tensor.dims) - 1) or fused_activation(op) != 0:
-            return False
-    elif op.name != "DEPTH_TO_SPACE":
-        x = next((t for t in op.inputs if t is not None and not t.is_constant), None)
-        return x is not None and works_on_channels(op, x) and is_of_binary_convs(graph, x, farthest - 1)
-    return all(t is not None and is_of_binary_convs(graph, t, farthest - 1) for t in op.inputs)
+        joins = op.options.axis in (-1, len(op.output.dims) - 1) and fused_activation(op) == 0
+        return [tensor for tensor in op.inputs if tensor is not None] if joins else []
+    return [op.input(0)] if op.name == "DEPTH_TO_SPACE" or _crops(op) else []
+
+
+def _crops(op: Op) -> bool:
+    """Whether a STRIDED_SLICE takes all channels of some pixels."""
+    if op.name != "STRIDED_SLICE" or len(op.output.dims) != len(op.input(0).dims):
+        return False
+    masks = (getattr(op.options, name, 0) for name in ("ellipsis_mask", "new_axis_mask", "shrink_axis_mask"))
+    strides = op.input(3).array
+    in_order = strides is not None and strides[-1] == 1
+    return in_order and not any(masks) and op.output.channels == op.input(0).channels
 
 
 def takes_affine(graph: Graph, tensor: Tensor) -> bool:

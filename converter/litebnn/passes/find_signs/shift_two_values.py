@@ -19,6 +19,7 @@ from litebnn.graph import Array, Graph, Op, OpCode, Tensor, builtin_op, constant
 from litebnn.rewriting.build import as_float, derived, like
 from litebnn.rewriting.each import each
 from litebnn.rewriting.int8 import is_quantized, quantize_op, step_of
+from litebnn.rewriting.match import uniform
 from litebnn.rewriting.notes import Notes
 from litebnn.rewriting.padding import PADS, constant_padding, layer_padding, pad_with
 from litebnn.rewriting.reasons import why_no_sign
@@ -107,11 +108,32 @@ def _sign(graph: Graph, values: TwoValues, shifted: ShiftedSign, *, before: Op) 
     if source.type != "BOOL":
         source = _compared(graph, source, values.threshold, before=before)
     opposite = (values.high < values.low) == (shifted.scale > 0)
-    name = derived(source.name, "/opposite" if opposite else "/sign")
-    sign = like(source, name, type="FLOAT32", dims=values.dims)
-    one, minus = (constant(f"{name}/{value}", np.asarray(value, np.float32)) for value in (1, -1))
-    picked = (minus, one) if opposite else (one, minus)
-    graph.insert(builtin_op("SELECT_V2", [source, *picked], sign), before=before)
+    picked = (-1.0, 1.0) if opposite else (1.0, -1.0)
+    known = _selected(graph, source, picked, values.dims, before=before)
+    return known or _select(graph, source, picked, values.dims, before=before)
+
+
+def _selected(
+    graph: Graph, condition: Tensor, picked: tuple[float, float], dims: tuple[int, ...], *, before: Op
+) -> Tensor | None:
+    """What `_select` has made for a layer in front already, as for another phase of a transposed convolution."""
+    in_front = graph.ops[: graph.ops.index(before)]
+    for op in graph.consumers(condition):
+        if op.name != "SELECT_V2" or op not in in_front or (op.output.type, op.output.dims) != ("FLOAT32", dims):
+            continue
+        if op.input(0) is condition and (uniform(op.input(1)), uniform(op.input(2))) == picked:
+            return op.output
+    return None
+
+
+def _select(
+    graph: Graph, condition: Tensor, picked: tuple[float, float], dims: tuple[int, ...], *, before: Op
+) -> Tensor:
+    """One of two numbers, where the condition is true and where it is not."""
+    name = derived(condition.name, "/sign" if picked[0] == 1 else "/opposite")
+    sign = like(condition, name, type="FLOAT32", dims=dims)
+    numbers = [constant(f"{name}/{value:g}", np.asarray(value, np.float32)) for value in picked]
+    graph.insert(builtin_op("SELECT_V2", [condition, *numbers], sign), before=before)
     return sign
 
 

@@ -1,4 +1,4 @@
-"""What works channel by channel goes in front of the DEPTH_TO_SPACE and CONCATENATION of binary convolutions' outputs.
+"""What works channel by channel goes in front of what joins, spreads or crops the outputs of binary convolutions.
 
 There it can be fused into the convolutions, and a sign makes them write bits, of which 32 times fewer bytes are moved.
 """
@@ -12,7 +12,7 @@ import numpy as np
 from litebnn.contract import BITS_PER_WORD, LCE_QUANTIZE
 from litebnn.graph import Array, Graph, Op, Tensor, constant
 from litebnn.rewriting.affine import per_channel, works_on_channels
-from litebnn.rewriting.bconv import INTERLEAVING, is_of_binary_convs
+from litebnn.rewriting.bconv import INTERLEAVING, interleaved, is_of_binary_convs
 from litebnn.rewriting.build import derived, like, pack_signs
 from litebnn.rewriting.each import each
 from litebnn.rewriting.notes import Notes
@@ -23,7 +23,7 @@ def move_interleaving(graph: Graph, op: Op, notes: Notes) -> bool:
     follower = graph.sole_consumer(op.output)
     if follower is None or not works_on_channels(follower, op.output) or not is_of_binary_convs(graph, op.output):
         return False
-    sources = [op.input(i) for i in range(len(op.inputs))]
+    sources = interleaved(op)
     if follower.name == LCE_QUANTIZE and any(t.channels % BITS_PER_WORD for t in (op.output, *sources)):
         return False
     moved: list[Tensor | None] = []
@@ -34,7 +34,8 @@ def move_interleaving(graph: Graph, op: Op, notes: Notes) -> bool:
         moved.append(_on_source(graph, follower, op, source, own))
         first += source.channels
     graph.remove(op)
-    graph.replace(follower, Op(op.code, moved, [follower.output], op.options, carried=op.carried))
+    inputs = [*moved, *op.inputs[len(moved) :]]
+    graph.replace(follower, Op(op.code, inputs, [follower.output], op.options, carried=op.carried))
     return True
 
 

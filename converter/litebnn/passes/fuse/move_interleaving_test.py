@@ -6,6 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import litebnn
+from litebnn.flatbuffer import read_model
 from litebnn.graph import Tensor
 from litebnn.passes.binarize.binarize_convs import binarize_convs
 from litebnn.passes.find_signs.recognize_signs import recognize_signs
@@ -94,3 +95,21 @@ def test_what_others_read_or_floats_computed_stays() -> None:
     both = model.op("CONCATENATION", [model.elementwise("RELU", x), model.sign(x)], (1, 4, 4, 64), axis=3)
     source = model.finish(model.elementwise("RELU6", both))
     assert op_names(rewritten(source, move_interleaving))[-2:] == ["CONCATENATION", "RELU6"]
+
+
+@pytest.mark.usefixtures("library")
+@pytest.mark.parametrize("form", ["where_ge", "0 and 1"])
+def test_the_bits_of_a_transposed_convolution_are_cropped(form: str) -> None:
+    rng = np.random.default_rng(0)
+    model = FloatModel()
+
+    def signs(x: Tensor) -> Tensor:
+        return model.two_values(x) if form == "0 and 1" else model.sign(x, form)
+
+    x = model.transposed_conv(signs(model.input(1, 4, 5, 32)), sign_weights(rng, 32, 3, 3, 32), same=False)
+    source = model.finish(model.conv(signs(x), sign_weights(rng, 8, 3, 3, 32)))
+    result = litebnn.convert_tflite(source)
+    assert_same_values(source, read_model(result))
+    ops = read_model(result).graphs[0].ops
+    assert [op.output.type for op in ops if op.name == "STRIDED_SLICE"] == ["INT32"]
+    assert [op.name for op in ops].count("LceQuantize") == 1
