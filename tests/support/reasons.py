@@ -187,5 +187,5 @@ _TRUTH: dict[str, Callable[[Left, str], bool]] = {
     "depends on a size that is not known": _pads_unknown_size,
     "leaves out rows or columns": _leaves_out,
     "nothing reads what it computes": lambda left, reason: not left.is_read,
-    "there is no binary": lambda left, reason: left.op.name in reason and len(left.values) <= 2 + left.padded,
+    "there is no binary": lambda left, reason: left.op.name in reason and len(left.values) <= (4 if left.padded else 2),
 }

@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass, field
 from typing import Literal
 
-from litebnn.contract import BConv2DOptions, Padding, PadValues, decode_options
+from litebnn.contract import LCE_BCONV_2D, BConv2DOptions, Padding, PadValues, decode_options
 from litebnn.graph import Graph, Model, Op, Tensor, facts
 from litebnn.rewriting.build import derived
 from litebnn.rewriting.constants import constants_behind
@@ -144,6 +144,8 @@ class Notes:
                     ops_of[self._layer_of[op]].append((graph, op))
         for layer, ops in ops_of.items():
             layer.bytes_after = _stored_bytes(ops)
+            # Of a layer that became several ops, some may be left alone.
+            layer.binary &= all(op.name == LCE_BCONV_2D for _, op in ops)
             for _, op in ops:
                 layer.output = "bits" if layer.binary and op.output.type == "INT32" else op.output.type
                 if layer.binary:

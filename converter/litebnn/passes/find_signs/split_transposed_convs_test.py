@@ -13,7 +13,15 @@ from litebnn.flatbuffer import read_model
 from litebnn.passes.find_signs.recognize_signs import recognize_signs
 from litebnn.passes.find_signs.split_transposed_convs import split_transposed_convs
 from litebnn.rewriting.notes import Notes
-from tests.support.float_models import ACTIVATIONS, FloatModel, dyadic, op_names, rewritten, sign_weights
+from tests.support.float_models import (
+    ACTIVATIONS,
+    FloatModel,
+    assert_same_values,
+    dyadic,
+    op_names,
+    rewritten,
+    sign_weights,
+)
 from tests.support.quantized_models import (
     EXACT_GRID,
     NO_MINUS_GRID,
@@ -215,3 +223,22 @@ def test_without_a_sign_or_a_known_size_it_stays() -> None:
     graph = model.model(y).graphs[0]
     graph.set_input(graph.ops[-1], 0, model.input(4, type="INT32"))
     assert split(model.finish(y))[1] == ["its output's size is computed when the model runs"]
+
+
+@pytest.mark.usefixtures("library")
+@pytest.mark.parametrize("pools", range(4, 20))
+def test_the_layer_is_binary_if_all_phases_are(pools: int) -> None:
+    """Some of them pad their input, and so are farther away from the sign, which is looked for so far only."""
+    model = Int8Model()
+    x = model.sign8(model.input8((1 / 16, 3), 1, 22, 22, 32), "where", EXACT_GRID)
+    for _ in range(pools):
+        x = model.pool8(x)
+    y = model.transposed_conv8(x, sign_weights(np.random.default_rng(0), 8, 3, 3, 32), np.arange(8), (1 / 4, 0))
+    source = model.finish(y)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # that there is no binary layer
+        converted, report = litebnn.convert_tflite(source, return_report=True)
+    [layer] = report.layers
+    assert layer.binary == ("CONV_2D" not in op_names(converted) and "TRANSPOSE_CONV" not in op_names(converted))
+    assert layer.binary != bool(layer.reasons)
+    assert_same_values(source, read_model(converted))
