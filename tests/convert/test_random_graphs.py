@@ -13,6 +13,8 @@ from hypothesis import HealthCheck, given, seed, settings
 import litebnn
 from litebnn.flatbuffer import read_model
 from litebnn.graph import Array
+from litebnn.report.divergence import LayerComparison
+from litebnn.report.samples import samples_for
 from litebnn.rewriting.int8 import from_levels, quantized
 from tests.convert.random_graphs import Case, graphs
 from tests.convert.random_quantized_graphs import int8_graphs, int16_graphs, trained_graphs
@@ -88,6 +90,20 @@ def _check_low_bit_weights(case: Case) -> None:
     _check(Case(source, case.seed, low_bit_weights="int2" if case.seed % 2 else "int4"))
 
 
+def _check_compared(case: Case) -> None:
+    """No layer differs where all sums are exact; where they are rounded, the first that does differs by rounding."""
+    converted, _ = _convert(case.source)
+    layers, model = LayerComparison("a test", case.source, converted), read_model(case.source)
+    inputs = _inputs(case)
+    for sample in samples_for("a test", model, inputs, count=SAMPLES):
+        assert list(map(str, layers.divergences(sample))) == []
+    rng = np.random.default_rng(case.seed)
+    numbers = [rng.standard_normal(x.shape).astype(np.float32) for x in inputs]
+    for sample in samples_for("a test", model, numbers, count=SAMPLES):
+        first = layers.first_divergence(sample)
+        assert first is None or first.by_rounding, str(first)
+
+
 def _check_half_precision(case: Case) -> None:
     _check(Case(in_half_precision(case.source), case.seed))
 
@@ -156,6 +172,7 @@ KINDS: dict[str, tuple[Any, Callable[[Case], None]]] = {
     "int16": (int16_graphs(), _check_int16),
     "trained": (trained_graphs(), _check_trained),
     "calibrated": (graphs(most_stages=1), _check_calibrated),
+    "compared": (graphs(), _check_compared),
 }
 
 

@@ -284,8 +284,11 @@ def dyadic(rng: np.random.Generator, *shape: int, largest: int = 64, step: float
     return (rng.integers(-largest, largest + 1, shape) * step).astype(np.float32)
 
 
-def sums_near_zero(channels: int, size: int, seed: int) -> tuple[bytes, str, Array]:
+def sums_near_zero(channels: int, size: int, seed: int, channels_first: bool = False) -> tuple[bytes, str, Array]:
     """A model in which float sums of ±0.1 end a rounding away from zero, where counting ends at zero.
+
+    Args:
+        channels_first: the bias is added, and the sign taken, between two transposes.
 
     Returns:
         the file, the name of the tensor with the signs of these sums, and samples, each of which has such sums.
@@ -296,8 +299,12 @@ def sums_near_zero(channels: int, size: int, seed: int) -> tuple[bytes, str, Arr
     x = model.conv(model.sign(model.input(1, size, size, channels)), weights)
     # The bias takes away what a dot product of that value is worth; by a power of two the product is not rounded.
     bias = np.float32(0.1) * rng.choice([-16, -8, 8, 16], channels)
-    sign = model.sign(model.elementwise("ADD", x, model.const(bias)))
-    output = model.conv(sign, sign_weights(rng, 8, 3, 3, channels))
+    if channels_first:
+        sign = model.sign(model.elementwise("ADD", model.transpose(x, 0, 3, 1, 2), model.const(bias.reshape(-1, 1, 1))))
+        signs = model.transpose(sign, 0, 2, 3, 1)
+    else:
+        sign = signs = model.sign(model.elementwise("ADD", x, model.const(bias)))
+    output = model.conv(signs, sign_weights(rng, 8, 3, 3, channels))
     samples = rng.standard_normal((4, size, size, channels)).astype(np.float32)
     return model.finish(output), sign.name, samples
 

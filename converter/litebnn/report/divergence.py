@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
@@ -20,10 +21,8 @@ TOLERANCE = 1e-3
 # Rounding may turn a sign whose value is this near to the threshold, relative to the mean distance.
 _CLOSE = 1e-4
 _NUMBERS = ("FLOAT32", "INT8")
-# The passes append this to a sign's name for its bits.
-_BITS = "/bits"
-# The signs of what is flattened behind them in the result, and in front of them in the source.
-_UNFLATTENED = "/unshaped/bits"
+# What the passes append to the name of a tensor for its bits, and for itself in front of a reshape or a transpose.
+_SUFFIXES = ("/bits", "/unshaped", "/unturned")
 
 
 @dataclass(frozen=True)
@@ -107,6 +106,7 @@ class _Pair:
             operand is not computed.
         signs: how many signs the last axis of the result's tensor holds; None for one of numbers.
         is_packed: whether the source's is of bits too.
+        is_turned: whether the result may have the axes in another order.
     """
 
     source: Tensor
@@ -115,6 +115,7 @@ class _Pair:
     result: Tensor
     signs: int | None
     is_packed: bool = False
+    is_turned: bool = False
 
 
 class LayerComparison:
@@ -162,18 +163,17 @@ class LayerComparison:
         for pair, actual in zip(self._pairs, run(self._converted, [sample]), strict=True):
             expected = values[pair.source]
             if pair.signs is None:
-                gap = difference(expected, actual)
+                placed = _placed([actual], expected, pair.is_turned)
+                gap = float("inf") if placed is None else difference(expected, placed)
                 if gap > TOLERANCE:
                     yield Divergence(pair.source.name, difference=gap)
                 continue
             negative = unpack_bits(expected, pair.signs) if pair.is_packed else expected < 0
-            channels = negative.shape[-1]
-            signs = unpack_bits(actual, channels if packed_words(channels) == actual.shape[-1] else pair.signs)
-            if signs.size != negative.size:
+            signs = _placed(_unpacked(actual, [*reversed(negative.shape), pair.signs]), negative, pair.is_turned)
+            if signs is None:
                 yield Divergence(pair.source.name, difference=float("inf"))
                 continue
-            # An axis of one may have moved.
-            turned = negative != signs.reshape(negative.shape)
+            turned = negative != signs
             if np.any(turned):
                 far = near = float("nan")
                 if pair.operand is not None:
@@ -193,15 +193,16 @@ def _pairs(source: Graph, result: Graph) -> list[_Pair]:
     for tensor in computed(result):
         words = BITS_PER_WORD * tensor.channels if tensor.type == "INT32" else None
         signs = bits_of_result.get(tensor, words)
+        is_turned = "/unturned" in tensor.name
         packed = known.get((_layer(tensor), True)) if signs is not None else None
         twin = packed or known.get((_layer(tensor), False))
         if packed is not None:
             producer = source.producer(packed)
             is_sign = producer is not None and producer.name == LCE_QUANTIZE and producer.input(0).type == "FLOAT32"
             operand = producer.input(0) if producer is not None and is_sign else None
-            pairs.append(_Pair(packed, operand, 0.0, tensor, signs, is_packed=True))
+            pairs.append(_Pair(packed, operand, 0.0, tensor, signs, is_packed=True, is_turned=is_turned))
         elif twin is not None and twin.type in _NUMBERS and (signs is not None or tensor.type in _NUMBERS):
-            pairs.append(_Pair(twin, *_turning(source, twin), tensor, signs))
+            pairs.append(_Pair(twin, *_turning(source, twin), tensor, signs, is_turned=is_turned))
     return pairs
 
 
@@ -220,7 +221,37 @@ def _turning(graph: Graph, tensor: Tensor) -> tuple[Tensor, float | Array]:
 def _layer(tensor: Tensor) -> str:
     """What a tensor is called in any conversion of a model."""
     name = tensor.name.split(";")[0]
-    return name.removesuffix(_UNFLATTENED).removesuffix(_BITS)
+    while name.endswith(_SUFFIXES):
+        name = name.rpartition("/")[0]
+    return name
+
+
+def _unpacked(bits: Array, counts: Iterable[int]) -> list[Array]:
+    """What bits stand for, if the last axis holds as many signs as one of these numbers."""
+    return [unpack_bits(bits, count) for count in counts if packed_words(count) == bits.shape[-1]]
+
+
+def _placed(candidates: Iterable[Array], expected: Array, is_turned: bool) -> Array | None:
+    """One of these tensors in the shape of the source's, None where none has as many values.
+
+    Args:
+        is_turned: its axes may be in another order, of which that is taken in which it is nearest.
+    """
+    found: list[Array] = []
+    for values in candidates:
+        if values.size != expected.size:
+            continue
+        if not is_turned or values.ndim != expected.ndim:  # an axis of one may have moved
+            found.append(values.reshape(expected.shape))
+            continue
+        for order in itertools.permutations(range(values.ndim)):
+            turned = values.transpose(order)
+            if turned.shape == expected.shape:
+                found.append(turned)
+    if len(found) == 1:
+        return found[0]
+    numbers = expected.astype(np.float64)
+    return min(found, key=lambda values: float(np.nansum(np.abs(values - numbers))), default=None)
 
 
 def computed(graph: Graph) -> list[Tensor]:

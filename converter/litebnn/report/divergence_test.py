@@ -24,9 +24,11 @@ def operand_of(source: bytes, sign: str, sample: Array) -> Array:
 
 @pytest.mark.usefixtures("library")
 @settings(max_examples=10)
-@given(st.sampled_from([32, 40, 64]), st.integers(5, 9), st.integers(0, 2**16))
-def test_signs_that_rounding_turns_are_counted_and_told_from_others(channels: int, size: int, seed: int) -> None:
-    source, sign, samples = sums_near_zero(channels, size, seed)
+@given(st.sampled_from([8, 32, 40, 64]), st.integers(5, 9), st.integers(0, 2**16), st.booleans())
+def test_signs_that_rounding_turns_are_counted_and_told_from_others(
+    channels: int, size: int, seed: int, channels_first: bool
+) -> None:
+    source, sign, samples = sums_near_zero(channels, size, seed, channels_first)
     converted = litebnn.convert_tflite(source)
     sample = samples[:1]
     values = operand_of(source, sign, sample)

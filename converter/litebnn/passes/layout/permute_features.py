@@ -28,9 +28,10 @@ def permute_features(graph: Graph, op: Op, notes: Notes) -> bool:
     size = int(np.prod(features))
     if op.output.dims != (batch, size):
         return False
-    readers = _readers(graph, op.output, size)
-    if readers is None:
+    found = _readers(graph, op.output, size)
+    if found is None:
         return False
+    readers, reached = found
     # Feature i of the flattened image is feature columns[i] of the one that is not turned.
     columns = np.arange(size).reshape(features).transpose([axis - 1 for axis in order[1:]]).reshape(-1)
     own = np.argsort(columns)
@@ -40,11 +41,13 @@ def permute_features(graph: Graph, op: Op, notes: Notes) -> bool:
         permuted = constant(derived(reader.input(index).name, "/permuted"), np.ascontiguousarray(values[..., own]))
         graph.set_input(reader, index, permuted)
     graph.set_input(op, 0, turn.input(0))
+    for tensor in reached:  # who compares two models by the names of tensors must not take these for the source's
+        tensor.name = derived(tensor.name, "/permuted")
     return True
 
 
-def _readers(graph: Graph, flat: Tensor, size: int) -> list[tuple[Op, int]] | None:
-    """The ops with a constant for each feature, up to the dense layers, and which input that is.
+def _readers(graph: Graph, flat: Tensor, size: int) -> tuple[list[tuple[Op, int]], list[Tensor]] | None:
+    """The ops with a constant for each feature, up to the dense layers, and which input that is; and all features.
 
     None where something else reads the features, or somebody outside sees them.
     """
@@ -60,7 +63,7 @@ def _readers(graph: Graph, flat: Tensor, size: int) -> list[tuple[Op, int]] | No
             found.update(dict.fromkeys((op, index) for index in constants))
             if not facts(op).layer and op.output not in reached:
                 reached.append(op.output)
-    return list(found)
+    return list(found), reached
 
 
 def _constants_of_features(op: Op, features: Tensor, reached: list[Tensor], size: int) -> list[int] | None:
