@@ -167,6 +167,12 @@ def _is_no_constant_matrix(left: Left, reason: str) -> bool:
     return left.op.name == "BATCH_MATMUL" and (left.op.options.adj_x or not plain)
 
 
+def _is_of_signs(left: Left, reason: str) -> bool:
+    """Whether a layer of the kind that is named takes two values, but for rounding, and perhaps those that pad it."""
+    distinct = {round(value, 4) for value in left.values}
+    return left.op.name in reason and len(distinct) <= (4 if left.padded else 2)
+
+
 _TRUTH: dict[str, Callable[[Left, str], bool]] = {
     "contain zeros": lambda left, reason: bool(np.any(left.weights == 0)) and _magnitudes(left.weights) == 1,
     "not ±alpha": lambda left, reason: _magnitudes(left.weights) > 1,
@@ -187,5 +193,5 @@ _TRUTH: dict[str, Callable[[Left, str], bool]] = {
     "depends on a size that is not known": _pads_unknown_size,
     "leaves out rows or columns": _leaves_out,
     "nothing reads what it computes": lambda left, reason: not left.is_read,
-    "there is no binary": lambda left, reason: left.op.name in reason and len(left.values) <= (4 if left.padded else 2),
+    "there is no binary": _is_of_signs,
 }
