@@ -14,10 +14,13 @@ from litebnn.flatbuffer import read_model
 from litebnn.graph import Array, Graph, Op, Tensor, facts
 from litebnn.rewriting.constants import evaluate
 from litebnn.rewriting.int8 import from_levels
+from litebnn.rewriting.match import fused_activation
 from litebnn.rewriting.notes import Layer
 from litebnn.rewriting.weights import weight_values
 from litebnn.runtime.intermediates import interpreter_for, with_outputs
 from litebnn.runtime.predictor import arrays_of
+
+_ON_THE_WAY = ("ADD", "SUB", "MUL", "DIV", "NEG", "MAX_POOL_2D", "CONCATENATION")
 
 
 @dataclass(frozen=True)
@@ -36,6 +39,7 @@ class Left:
     spaced: bool  # in a space-to-batch
     moves: bool
     is_read: bool  # by something that an output is computed from
+    is_clamped_sum: bool
 
 
 def check_reasons(source: bytes, report: litebnn.ConversionReport, inputs: list[Array]) -> None:
@@ -69,7 +73,8 @@ def _looked_up(source: bytes, layers: list[Layer], inputs: list[Array]) -> list[
         padded, spaced = not behind.isdisjoint({"PAD", "PADV2"}), "SPACE_TO_BATCH_ND" in behind
         numbers = set(_numbers(tensor, np.unique(values)).tolist())
         moves = bool(np.any(values != values[0]))
-        found.append(Left(list(layer.reasons), op, weights, numbers, padded, spaced, moves, op in alive))
+        whole = _is_clamped_sum(graph, tensor)
+        found.append(Left(list(layer.reasons), op, weights, numbers, padded, spaced, moves, op in alive, whole))
     return found
 
 
@@ -88,6 +93,19 @@ def _ops_behind(graph: Graph, tensors: Iterable[Tensor | None]) -> set[Op]:
             found.add(op)
             waiting += op.inputs
     return found
+
+
+def _is_clamped_sum(graph: Graph, tensor: Tensor) -> bool:
+    """Whether clamps stand between a layer and a tensor, which leave 0 and 1 of whole numbers, that are no sign."""
+    clamps = False
+    while (op := graph.producer(tensor)) is not None:
+        clamps |= facts(op).clamp is not None or bool(fused_activation(op))
+        if facts(op).layer:
+            return clamps
+        if op.name not in _ON_THE_WAY and facts(op).clamp is None and not facts(op).moves:
+            return False
+        tensor = next(x for x in op.inputs if x is not None and not x.is_constant)
+    return False
 
 
 def _observed(model: bytes, inputs: list[Array]) -> list[Array]:
@@ -125,7 +143,7 @@ def _is_no_sign(left: Left, reason: str) -> bool:
     """
     largest, smallest = max(left.values), min(left.values)
     hardly_differ = largest - smallest < 0.1 * max(abs(largest), abs(smallest))
-    return left.padded or not left.moves or len(left.values) != 2 or hardly_differ
+    return left.padded or not left.moves or len(left.values) != 2 or hardly_differ or left.is_clamped_sum
 
 
 def _takes_two_others(left: Left, reason: str) -> bool:
