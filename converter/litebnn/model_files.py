@@ -71,7 +71,7 @@ def write_whole(path: Path, content: bytes) -> None:
     Raises:
         OSError: it cannot be written.
     """
-    path = path.resolve()
+    named, path = path, path.resolve()
     part: Path | None = None
     try:
         handle, name = tempfile.mkstemp(dir=path.parent, prefix=path.name, suffix=".part")
@@ -85,6 +85,10 @@ def write_whole(path: Path, content: bytes) -> None:
         os.umask(mask)
         part.chmod(0o666 & ~mask)
         part.replace(path)
+    except OSError as error:
+        # The name of the part says nothing to anyone.
+        error.filename, error.filename2 = str(named), None
+        raise
     finally:
         if part is not None:
             part.unlink(missing_ok=True)

@@ -41,3 +41,15 @@ def test_a_signal_leaves_no_part_behind(
     assert code == 128 + number
     assert list(tmp_path.iterdir()) == []
     assert signal.getsignal(number) is former
+
+
+def test_what_cannot_be_written_has_the_name_that_it_was_to_have(tmp_path: Path) -> None:
+    path = tmp_path / "file"
+    path.mkdir()
+    with pytest.raises(IsADirectoryError) as caught:
+        write_whole(path, b"content")
+    assert (caught.value.filename, caught.value.filename2) == (str(path), None)
+    with pytest.raises(FileNotFoundError) as missing:
+        write_whole(tmp_path / "none" / "file", b"content")
+    assert missing.value.filename == str(tmp_path / "none" / "file")
+    assert [each.name for each in tmp_path.iterdir()] == ["file"]

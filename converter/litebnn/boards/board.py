@@ -143,5 +143,6 @@ def _end_when_dead(transport: Any) -> None:
 
 
 def one_line(error: Exception) -> str:
-    """An exception's message without line breaks, or its name where it has none."""
-    return " ".join(str(error).split()) or type(error).__name__
+    """An exception's message without line breaks and numbers of the system's, or its name where it has none."""
+    said = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
+    return " ".join(said.split()) or type(error).__name__

@@ -133,7 +133,7 @@ def _on_board(contenders: list[Contender], address: BoardAddress, runs: int) -> 
     from litebnn.benchmark.on_board import measure_on_board
 
     return measure_on_board(
-        contenders, address, runs=runs, progress=lambda step: print(f"litebnn: {step}", file=sys.stderr)
+        contenders, address, runs=runs, progress=lambda step: print(f"litebnn: {printable(step)}", file=sys.stderr)
     )
 
 

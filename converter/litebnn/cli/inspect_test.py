@@ -56,6 +56,7 @@ def test_what_is_no_model_is_one_line(content: bytes, tmp_path: Path, capsys: py
     ("name", "said"),
     [
         ("no_such_module:network", "no_such_module"),
+        ("networks_of_a_test.py:text", "expected the module that it holds, networks_of_a_test:text"),
         ("networks_of_a_test:nothing", "nothing"),
         ("networks_of_a_test:fails", "RuntimeError: no such data"),
         ("networks_of_a_test:text", "expected a Keras model, got str"),

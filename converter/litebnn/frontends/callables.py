@@ -46,6 +46,8 @@ def callable_to_tflite(name: str, shapes: Sequence[tuple[int, ...]] = ()) -> byt
 def _built(name: str) -> Any:
     """What the function gives."""
     module, _, function = name.partition(":")
+    if module.endswith(".py"):
+        raise ConversionError(f"{name} names a file: expected the module that it holds, {Path(module).stem}:{function}")
     # A script's own folder is on the path already; the command line's is not where the user is.
     if not {"", str(Path.cwd())} & set(sys.path):
         sys.path.insert(0, str(Path.cwd()))
