@@ -14,7 +14,7 @@ from typing import Any
 from litebnn.errors import ConversionError
 from litebnn.frontends.interface import keyed, set_interface
 from litebnn.frontends.tensor_names import Part, part_name, rename_tensors
-from litebnn.frontends.tensorflow import first_line, load_tensorflow, to_tflite
+from litebnn.frontends.tensorflow import first_line, load_tensorflow, to_tflite, trace
 from litebnn.graph import Graph, Tensor
 from litebnn.unique_names import unique_names
 
@@ -62,7 +62,7 @@ def _export_from_tensorflow(model: Any) -> bytes:
         for (key, name), tensor in zip(inputs.items(), model.inputs, strict=True)
     ]
     call, results = _keyed_call(model, structure, tree)
-    function = tensorflow.function(lambda *tensors: call(tensors), input_signature=specs).get_concrete_function()
+    function = trace(lambda *tensors: call(tensors), specs)
     outputs = _output_names(model, results[-1], tree)
     # TensorFlow looks for the variables in the object that owns them; Keras 3 wraps them in objects of its own.
     owner = tensorflow.Module() if keras_3 else model

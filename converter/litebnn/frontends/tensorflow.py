@@ -5,6 +5,8 @@ from __future__ import annotations
 import importlib
 import io
 import os
+import re
+from collections.abc import Callable, Sequence
 from contextlib import redirect_stderr
 from typing import Any
 
@@ -43,6 +45,34 @@ def fix_batch(function: Any) -> None:
             )
         if shape and shape[0] is None:
             tensor.set_shape([1, *shape[1:]])
+
+
+def trace(call: Callable[..., Any], specs: Sequence[Any]) -> Any:
+    """The concrete function of what a call computes.
+
+    Args:
+        call: takes a tensor for each of the specs.
+        specs: shapes and types, tensorflow.TensorSpec.
+
+    Raises:
+        ConversionError: the call fails on such tensors.
+    """
+    try:
+        return load_tensorflow().function(call, input_signature=specs).get_concrete_function()
+    except ConversionError:
+        raise
+    except Exception as error:
+        raise ConversionError(f"TensorFlow cannot trace the model: {_reason(str(error))}") from error
+
+
+def _reason(said: str) -> str:
+    """What the error says that lies below the lines of code through which TensorFlow has passed it on."""
+    lines = [line.strip() for line in re.sub("\x1b\\[[0-9;]*m", "", said).splitlines() if line.strip()]
+    errors = [place for place, line in enumerate(lines) if re.match(r"\w+(Error|Exception): ", line)]
+    place = errors[-1] if errors else 0
+    # Keras says first where it was, and then what is wrong.
+    passed_on = "Exception encountered when calling" in lines[place] and place + 1 < len(lines)
+    return lines[place + passed_on][:300] if lines else "it does not say why"
 
 
 def to_tflite(function: Any, trackable: Any) -> bytes:
