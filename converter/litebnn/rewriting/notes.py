@@ -111,9 +111,9 @@ class Notes:
         return layer is not None and bool(layer.reasons)
 
     def unread(self, op: Op) -> None:
-        """Nothing reads what `op` computes, so it goes."""
+        """Nothing reads what `op` computes, so it goes, and later rounds do not say it again."""
         if (layer := self._layer_of.get(op)) is not None and not layer.binary and not layer.reasons:
-            self.left_alone(op, "nothing reads what it computes")
+            layer.reasons["nothing reads what it computes"] = None
 
     def made_binary(self, old: Op, new: Op) -> None:
         self.became(old, new)
