@@ -57,7 +57,7 @@ def read_model(data: bytes | bytearray | memoryview) -> Model:
         ConversionError: the bytes are not a sound .tflite file; the message says why.
     """
     view = memoryview(data).cast("B")
-    if len(view) < 8 or bytes(view[4:8]) != _IDENTIFIER:
+    if bytes(view[4:8]) != _IDENTIFIER:
         raise ConversionError('not a .tflite file: it does not have "TFL3" at byte 4')
     try:
         return _read(view)

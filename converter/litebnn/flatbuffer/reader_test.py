@@ -12,9 +12,10 @@ from hypothesis import strategies as st
 
 from litebnn.convert import convert_tflite
 from litebnn.errors import ConversionError, Defect
-from litebnn.flatbuffer import read_model
+from litebnn.flatbuffer import read_model, write_model
 from litebnn.flatbuffer.round_trip_test import code, everything, operator, pack, subgraph, tensor
 from litebnn.flatbuffer.schema import schema, slots_of
+from litebnn.graph import Graph, Model, Tensor
 
 SOUND = Path("tests/golden/1x1.float.tflite").read_bytes()
 SMALL = Path("tests/golden/quant_dense.lce.tflite").read_bytes()
@@ -140,3 +141,24 @@ def test_a_field_that_the_schema_does_not_know_is_not_lost_in_silence() -> None:
     builder.PrependUint32Slot(slots_of("Model") + 2, 7, 0)
     builder.Finish(builder.EndObject(), b"TFL3")
     refused(bytes(builder.Output()), "the model has a field that the installed schema does not know")
+
+
+def test_fields_that_the_schema_does_not_know_may_be_left_empty() -> None:
+    builder = flatbuffers.Builder(256)
+    builder.StartObject(slots_of("Model") + 3)
+    builder.PrependUint32Slot(slots_of("Model") + 2, 7, 0)
+    builder.Finish(builder.EndObject(), b"TFL3")
+    data = builder.Output()
+    table = struct.unpack_from("<I", data)[0]
+    vtable = table - struct.unpack_from("<i", data, table)[0]
+    struct.pack_into("<H", data, vtable + 4 + 2 * (slots_of("Model") + 2), 0)
+    with pytest.raises(ConversionError) as caught:  # for it has no graph
+        read_model(data)
+    assert "schema" not in str(caught.value)
+
+
+def test_a_name_may_be_long() -> None:
+    name = "n" * 20000
+    x = Tensor(name, "FLOAT32", (1,))
+    data = write_model(Model([Graph("main", [x], [x], [x], [])], [], [], [], None, None, 3, None))
+    assert read_model(data).graphs[0].inputs[0].name == name

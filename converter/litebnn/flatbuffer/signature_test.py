@@ -27,3 +27,12 @@ def test_a_signature_s_names_are_found_in_any_order() -> None:
 def test_a_model_without_a_signature_stands_for_itself() -> None:
     tensors = read_signature(model(with_signature=False), "<placeholder signature>", "Inputs", ["a", "b"])
     assert [(tensor.name, tensor.place) for tensor in tensors] == [("a", 0), ("b", 1)]
+
+
+def test_a_tensor_without_one_scale_has_none() -> None:
+    many = Quantization(np.array([0.5, 0.25], np.float32), np.array([0, 0]), 1)
+    for quantization in (None, many):
+        x = Tensor("x", "FLOAT32", (1, 2), quantization=quantization)
+        content = write_model(Model([Graph("main", [x], [x], [x], [])], [], [], [], None, None, 3, None))
+        [found] = read_signature(content, "<placeholder signature>", "Inputs", ["x"])
+        assert found == SignatureTensor(0, "x", "FLOAT32", (0.0, 0), 0)

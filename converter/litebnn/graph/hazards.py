@@ -54,7 +54,7 @@ def _mistakes(op: Op, graphs: int) -> Iterator[str]:
 
 
 def _check_size(tensor: Tensor) -> None:
-    if min(tensor.shape, default=0) < 0 or min(tensor.dims, default=0) < -1:
+    if any(size < 0 for size in tensor.shape) or any(size < -1 for size in tensor.dims):
         raise ConversionError(f'"{tensor.name}" has shape {list(tensor.shape)}')
     if any(known not in (-1, size) for known, size in zip(tensor.dims, tensor.shape, strict=True)):
         raise ConversionError(f'"{tensor.name}": shape {list(tensor.shape)} and signature {list(tensor.dims)} disagree')

@@ -1,10 +1,11 @@
 import numpy as np
 import pytest
 
+from litebnn.flatbuffer import read_model
 from litebnn.passes.find_signs.absorb_mirror_padding import absorb_mirror_padding
 from litebnn.passes.find_signs.pool_bits import pool_bits
 from litebnn.passes.find_signs.recognize_signs import recognize_signs
-from tests.support.float_models import FloatModel, assert_same_values, op_names, rewritten
+from tests.support.float_models import FloatModel, assert_same_values, op_names, rewritten, run_pass
 
 REFLECT, SYMMETRIC = 0, 1
 
@@ -49,5 +50,5 @@ def test_pooling_of_repeated_edges_is_same_pooling(
     ],
 )
 def test_other_padding_stays(size: int, taps: int, stride: int, pads: tuple[int, int], mode: int) -> None:
-    result = rewritten(mirrored_pool(size, taps, stride, pads, mode), absorb_mirror_padding)
-    assert "MIRROR_PAD" in op_names(result)
+    model = read_model(mirrored_pool(size, taps, stride, pads, mode))
+    assert not run_pass(absorb_mirror_padding, model)[0]

@@ -55,3 +55,19 @@ def test_int8_tensors_keep_their_grid() -> None:
     assert run_pass(move_unit_axes, built)[0]
     expanded = next(op.output for op in built.graphs[0].ops if op.name == "EXPAND_DIMS")
     assert expanded.per_tensor_quantization == (0.5, 3)
+
+
+def test_an_axis_behind_the_channels_is_no_place() -> None:
+    model = FloatModel()
+    built = model.model(model.expand(model.pad(model.input(1, 8, 32), [(1, 1)]), 3))
+    assert run_pass(move_unit_axes, built) == (False, ["PAD", "EXPAND_DIMS"])
+
+
+def test_the_second_axis_is_a_place_too() -> None:
+    model = FloatModel()
+    blocks = model.space_to_batch(model.input(1, 10, 32), [2], [(2, 4)])
+    built = model.model(model.expand(blocks, 2))
+    assert run_pass(move_unit_axes, built)[0]
+    op = next(op for op in built.graphs[0].ops if op.name == "SPACE_TO_BATCH_ND" and op.input(0).dims == (1, 10, 1, 32))
+    np.testing.assert_array_equal(op.input(1).array, [2, 1])
+    np.testing.assert_array_equal(op.input(2).array, [[2, 4], [0, 0]])

@@ -56,7 +56,7 @@ def _tiled_bits(graph: Graph, operand: Tensor, multiples: list[int], op: Op) -> 
 
 
 def _tile(graph: Graph, source: Tensor, multiples: list[int], name: str, *, before: Op) -> Tensor:
-    dims = [size if times == 1 else size * times for size, times in zip(source.dims, multiples, strict=True)]
+    dims = np.multiply(source.dims, multiples).tolist()
     tiled = like(source, name, dims=dims)
     tiled.quantization = source.quantization
     times = constant(derived(name, "/multiples"), np.asarray(multiples, np.int32))

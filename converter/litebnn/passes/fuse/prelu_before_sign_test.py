@@ -38,9 +38,10 @@ def test_a_layer_in_front_writes_bits(scale: float, library: None) -> None:
     assert_same_values(source, result)
 
 
-def test_slopes_that_are_not_positive_stay() -> None:
+@pytest.mark.parametrize("slope", [-0.5, 0.0, -1.5])
+def test_slopes_that_are_not_positive_stay(slope: float) -> None:
     model = FloatModel()
-    slopes = np.where(np.arange(32) == 3, -0.5, SLOPES)
+    slopes = np.where(np.arange(32) == 3, slope, SLOPES)
     source = model.finish(model.sign(behind_prelu(model, model.input(1, 4, 4, 32), slopes, 1.0), "where_ge"))
     assert "PRELU" in op_names(rewritten(source, recognize_signs, prelu_before_sign))
 

@@ -35,6 +35,14 @@ def test_conv_pool_norm_sign_conv_stays_in_bits(scale: float, steps: tuple[str, 
     assert names == IN_BITS
 
 
+@pytest.mark.parametrize("scale", [np.nan, np.inf])
+def test_what_is_no_number_stays_float(scale: float) -> None:
+    model = FloatModel()
+    x = conv_pool_norm_sign(model, scale)
+    names, _ = after_passes(model, model.conv(x, sign_weights(RNG, 8, 3, 3, 32)))  # type: ignore[arg-type]
+    assert "MAX_POOL_2D" in names
+
+
 def test_a_negative_scale_in_front_of_one_padding_stays_float() -> None:
     for scale, expected in ((1.0, IN_BITS), (-1.0, None)):
         model = FloatModel()

@@ -146,3 +146,16 @@ def test_what_makes_a_comparison_strict_stays_float(name: str) -> None:
     built = model.model(y)
     insert_quantization(built, {x: (0.0, 1.0), y: (0.0, 1.0)}, "float32", Notes(built))
     assert op_names(built) == ["RELU", "QUANTIZE", "DEQUANTIZE", name]
+
+
+def test_what_only_signs_read_is_finer_near_zero() -> None:
+    model = FloatModel()
+    x = model.op("SOFTMAX", [model.input(1, 4, 4, 32)], (1, 4, 4, 32))
+    y = model.conv(model.sign(x), sign_weights(np.random.default_rng(0), 8, 3, 3, 32))
+    binary = model.model(y)
+    run_phases(binary, BINARY_PHASES, Notes(binary))
+    insert_quantization(binary, {x: (-32.0, 16.0)}, "float32", Notes(binary))
+    [grid] = [op.output.per_tensor_quantization for op in binary.graphs[0].ops if op.name == "QUANTIZE"]
+    scale, zero_point = grid or (0.0, 0)
+    assert scale == pytest.approx(3 / 255)
+    assert scale * (-128 - zero_point) == pytest.approx(-2, abs=scale)

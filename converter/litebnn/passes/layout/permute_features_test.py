@@ -42,3 +42,28 @@ def test_features_that_are_read_in_their_order_keep_it(reader: str) -> None:
         outputs.append(model.dense(model.reshape(x, 2, 12), dyadic(RNG, 3, 12)))
     changed, _ = run_pass(permute_features, model.model(*outputs))
     assert not changed
+
+
+def test_constants_of_more_axes_are_permuted_too(library: None) -> None:
+    model = FloatModel()
+    shifted = model.elementwise("ADD", flat(model), model.const(dyadic(RNG, 1, 24)))
+    source = model.finish(model.dense(shifted, dyadic(RNG, 3, 24)))
+    result = rewritten(source, permute_features, *PHASES["tidy"])
+    assert "TRANSPOSE" not in op_names(result)
+    assert_same_values(source, result)
+
+
+@pytest.mark.parametrize(
+    ("shape", "order"), [((1, 1, 3, 8), (1, 0, 3, 2)), ((1, 2, 3, 4), (0, 3, 1, 2)), ((1, 2, 3, 4), (0, 1, 2, 3))]
+)
+def test_a_batch_that_moves_and_features_of_unknown_number_keep_their_order(
+    shape: tuple[int, ...], order: tuple[int, ...]
+) -> None:
+    model = FloatModel()
+    x = model.input(*shape)
+    turned = model.op("TRANSPOSE", [x, model.const(order, np.int32)], tuple(shape[axis] for axis in order))
+    if order == (0, 3, 1, 2):
+        turned.shape_signature = (1, 4, -1, 3)
+    flattened = model.reshape(turned, 2, 12) if order == (0, 1, 2, 3) else model.reshape(turned, 1, 24)
+    built = model.model(model.dense(flattened, dyadic(RNG, 3, flattened.dims[1])))
+    assert not run_pass(permute_features, built)[0]

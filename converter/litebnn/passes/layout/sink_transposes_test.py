@@ -68,7 +68,7 @@ def test_a_reshape_of_one_pixel_needs_no_transpose() -> None:
     assert op_names(result) == ["RESHAPE"]
 
 
-@pytest.mark.parametrize("kind", ["another", "mean", "reshape", "softmax"])
+@pytest.mark.parametrize("kind", ["another", "mean", "pad", "reshape", "softmax"])
 def test_what_depends_on_the_order_stays(kind: str) -> None:
     model = FloatModel()
     x = first(model)
@@ -76,6 +76,8 @@ def test_what_depends_on_the_order_stays(kind: str) -> None:
         x = model.elementwise("ADD", x, model.input(1, 8, 4, 6))
     elif kind == "mean":
         x = model.op("MEAN", [x, model.const([0], np.int32)], (8, 4, 6))
+    elif kind == "pad":
+        x = model.op("PAD", [x, model.input(4, 2, type="INT32")], x.dims)
     elif kind == "reshape":
         x = model.reshape(x, 1, 8 * 24)
     else:
