@@ -150,7 +150,7 @@ def test_what_makes_a_comparison_strict_stays_float(name: str) -> None:
 
 def test_what_only_signs_read_is_finer_near_zero() -> None:
     model = FloatModel()
-    x = model.op("SOFTMAX", [model.input(1, 4, 4, 32)], (1, 4, 4, 32))
+    x = model.elementwise("HARD_SWISH", model.input(1, 4, 4, 32))
     y = model.conv(model.sign(x), sign_weights(np.random.default_rng(0), 8, 3, 3, 32))
     binary = model.model(y)
     run_phases(binary, BINARY_PHASES, Notes(binary))
