@@ -75,6 +75,21 @@ TEST(FlexbufferMap, OffsetsThatLeaveTheBufferAreMalformed) {
   }
 }
 
+TEST(FlexbufferMap, OtherRootsAreNoMaps) {
+  const std::vector<uint8_t> bytes = testing::EncodeOptions({{"channels_in", 5}, {"padding", 1}});
+  ASSERT_TRUE(FlexbufferMap(bytes.data(), bytes.size()).valid());
+  for (const int type : {0, 1, 5, 10, 11}) {
+    std::vector<uint8_t> other = bytes;
+    other[bytes.size() - 2] = static_cast<uint8_t>(type << 2 | (bytes[bytes.size() - 2] & 3));
+    EXPECT_FALSE(FlexbufferMap(other.data(), other.size()).valid()) << type;
+  }
+  for (const int width : {0, 3, 5, 255}) {
+    std::vector<uint8_t> other = bytes;
+    other.back() = static_cast<uint8_t>(width);
+    EXPECT_FALSE(FlexbufferMap(other.data(), other.size()).valid()) << width;
+  }
+}
+
 TEST(FlexbufferMap, TruncatedAnywhere) {
   const std::vector<uint8_t> bytes = testing::EncodeOptions({{"channels_in", 5}, {"padding", 1}});
   for (size_t size = 0; size < bytes.size(); ++size) {
