@@ -21,8 +21,11 @@ TOLERANCE = 1e-3
 # Rounding may turn a sign whose value is this near to the threshold, relative to the mean distance.
 _CLOSE = 1e-4
 _NUMBERS = ("FLOAT32", "INT8")
-# What the passes append to the name of a tensor for its bits, and for itself in front of a reshape or a transpose.
-_SUFFIXES = ("/bits", "/unshaped", "/unturned")
+# The passes append these to the name of a tensor whose axes they put into another order: a transpose goes behind it, or
+# a dense layer takes the features that it flattens as they come.
+_UNTURNED, _PERMUTED = "/unturned", "/permuted"
+# The others stand for its bits, and for itself in front of a reshape.
+_SUFFIXES = ("/bits", "/unshaped", _UNTURNED, _PERMUTED)
 
 
 @dataclass(frozen=True)
@@ -106,7 +109,8 @@ class _Pair:
             operand is not computed.
         signs: how many signs the last axis of the result's tensor holds; None for one of numbers.
         is_packed: whether the source's is of bits too.
-        is_turned: whether the result may have the axes in another order.
+        turned: of a tensor whose axes the result may have in another order, what these are in the source, the batch
+            first; of one whose features are flattened, what these were before.
     """
 
     source: Tensor
@@ -115,7 +119,7 @@ class _Pair:
     result: Tensor
     signs: int | None
     is_packed: bool = False
-    is_turned: bool = False
+    turned: tuple[int, ...] = ()
 
 
 class LayerComparison:
@@ -163,13 +167,13 @@ class LayerComparison:
         for pair, actual in zip(self._pairs, run(self._converted, [sample]), strict=True):
             expected = values[pair.source]
             if pair.signs is None:
-                placed = _placed([actual], expected, pair.is_turned)
+                placed = _placed([actual], expected, pair.turned)
                 gap = float("inf") if placed is None else difference(expected, placed)
                 if gap > TOLERANCE:
                     yield Divergence(pair.source.name, difference=gap)
                 continue
             negative = unpack_bits(expected, pair.signs) if pair.is_packed else expected < 0
-            signs = _placed(_unpacked(actual, [*reversed(negative.shape), pair.signs]), negative, pair.is_turned)
+            signs = _placed(_unpacked(actual, [*reversed(negative.shape), pair.signs]), negative, pair.turned)
             if signs is None:
                 yield Divergence(pair.source.name, difference=float("inf"))
                 continue
@@ -193,16 +197,16 @@ def _pairs(source: Graph, result: Graph) -> list[_Pair]:
     for tensor in computed(result):
         words = BITS_PER_WORD * tensor.channels if tensor.type == "INT32" else None
         signs = bits_of_result.get(tensor, words)
-        is_turned = "/unturned" in tensor.name
         packed = known.get((_layer(tensor), True)) if signs is not None else None
         twin = packed or known.get((_layer(tensor), False))
         if packed is not None:
             producer = source.producer(packed)
             is_sign = producer is not None and producer.name == LCE_QUANTIZE and producer.input(0).type == "FLOAT32"
             operand = producer.input(0) if producer is not None and is_sign else None
-            pairs.append(_Pair(packed, operand, 0.0, tensor, signs, is_packed=True, is_turned=is_turned))
+            turned = _turned_axes(source, packed, tensor)
+            pairs.append(_Pair(packed, operand, 0.0, tensor, signs, is_packed=True, turned=turned))
         elif twin is not None and twin.type in _NUMBERS and (signs is not None or tensor.type in _NUMBERS):
-            pairs.append(_Pair(twin, *_turning(source, twin), tensor, signs, is_turned=is_turned))
+            pairs.append(_Pair(twin, *_turning(source, twin), tensor, signs, turned=_turned_axes(source, twin, tensor)))
     return pairs
 
 
@@ -231,23 +235,41 @@ def _unpacked(bits: Array, counts: Iterable[int]) -> list[Array]:
     return [unpack_bits(bits, count) for count in counts if packed_words(count) == bits.shape[-1]]
 
 
-def _placed(candidates: Iterable[Array], expected: Array, is_turned: bool) -> Array | None:
+def _turned_axes(source: Graph, tensor: Tensor, result: Tensor) -> tuple[int, ...]:
+    """The axes of a source's tensor that a result may have in another order, as `_Pair` holds them."""
+    if _UNTURNED in result.name:
+        return tensor.shape
+    if _PERMUTED not in result.name:
+        return ()
+    flat = tensor.dims
+    while (op := source.producer(tensor)) is not None and op.output.dims == flat:
+        before = next((x for x in op.inputs if x is not None and not x.is_constant), None)
+        if before is None:
+            break
+        if facts(op).reshapes and len(before.dims) > len(flat):
+            return before.shape
+        tensor = before
+    return ()
+
+
+def _placed(candidates: Iterable[Array], expected: Array, turned: tuple[int, ...]) -> Array | None:
     """One of these tensors in the shape of the source's, None where none has as many values.
 
     Args:
-        is_turned: its axes may be in another order, of which that is taken in which it is nearest.
+        turned: as `_Pair` holds it; of all orders of these axes that is taken in which the values are nearest.
     """
     found: list[Array] = []
     for values in candidates:
         if values.size != expected.size:
             continue
-        if not is_turned or values.ndim != expected.ndim:  # an axis of one may have moved
+        if len(turned) < 2:  # an axis of one may have moved
             found.append(values.reshape(expected.shape))
             continue
-        for order in itertools.permutations(range(values.ndim)):
-            turned = values.transpose(order)
-            if turned.shape == expected.shape:
-                found.append(turned)
+        axes = (expected.shape[0], *turned[1:])
+        for order in itertools.permutations(range(len(axes))):
+            shape = tuple(axes[axis] for axis in order)
+            if values.shape == shape or (values.ndim < len(axes) and order[0] == 0):
+                found.append(values.reshape(shape).transpose(np.argsort(order)).reshape(expected.shape))
     if len(found) == 1:
         return found[0]
     numbers = expected.astype(np.float64)

@@ -55,6 +55,26 @@ def test_signs_that_rounding_turns_are_counted_and_told_from_others(
 
 
 @pytest.mark.usefixtures("library")
+def test_features_that_a_dense_layer_takes_in_another_order() -> None:
+    """Channel-first networks flatten [channels, height, width]; the result flattens them as they come."""
+    rng = np.random.default_rng(0)
+    model = FloatModel()
+    weights = np.float32(0.1) * sign_weights(rng, 32, 3, 3, 32, alpha=False)
+    x = model.conv(model.sign(model.input(1, 6, 6, 32)), weights)
+    flat = model.reshape(model.transpose(x, 0, 3, 1, 2), 1, 512)
+    bias = np.float32(0.1) * rng.choice([-16, -8, 8, 16], 512)
+    sign = model.sign(model.elementwise("ADD", flat, model.const(bias)))
+    source = model.finish(model.dense(sign, sign_weights(rng, 8, 512)))
+    sample = rng.standard_normal((1, 6, 6, 32)).astype(np.float32)
+    values = operand_of(source, sign.name, sample)
+    turned = (values < 0) & (values > -0.05)
+    place = LayerComparison("verify", source, litebnn.convert_tflite(source)).first_divergence([sample])
+    assert place is not None
+    assert place.by_rounding
+    assert (place.layer, place.turned, place.signs) == (sign.name, turned.sum(), 512)
+
+
+@pytest.mark.usefixtures("library")
 def test_the_distance_is_known_of_a_comparison_that_is_flattened() -> None:
     rng = np.random.default_rng(0)
     model = FloatModel()
