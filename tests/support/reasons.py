@@ -46,6 +46,8 @@ def check_reasons(source: bytes, report: litebnn.ConversionReport, inputs: list[
     """Every layer is binary or has reasons, and what these say of its op, its weights and its input is so."""
     left = [layer for layer in report.layers if not layer.binary]
     assert all(layer.reasons for layer in left), str(report)
+    if not left:
+        return
     for layer, found in zip(left, _looked_up(source, left, inputs), strict=True):
         for reason in layer.reasons:
             checks = [check for words, check in _TRUTH.items() if words in reason]
@@ -59,7 +61,7 @@ def _looked_up(source: bytes, layers: list[Layer], inputs: list[Array]) -> list[
     ops = {op.output.name: op for op in graph.ops if facts(op).layer}
     found = []
     read = [ops[layer.name].input(facts(ops[layer.name]).data) for layer in layers]
-    observed = _observed(with_outputs(model, read), inputs) if read else []
+    observed = _observed(with_outputs(model, read), inputs)
     if any(np.unique(values).size == 2 for values in observed):  # a few numbers may be two by chance
         observed = _observed(with_outputs(model, read), [np.concatenate([x, *_others(x)]) for x in inputs])
     alive = _ops_behind(graph, graph.outputs)
