@@ -122,8 +122,12 @@ def test_estimated_times_are_written_for_model_explorer(tmp_path: Path, capsys: 
     assert json.loads(path.read_text())["results"]["0"]["value"] > 0
     path.unlink()
     assert cli.main(["inspect", str(MODEL), "--model-explorer", str(path), "--board=moon"]) == 1
-    assert "nothing is estimated for moon" in capsys.readouterr().err
+    assert "nothing is estimated for moon: expected one of host, rpi3, rpi4, rpi5" in capsys.readouterr().err
     assert not path.exists()
+    model, empty = FloatModel(), tmp_path / "empty.tflite"
+    empty.write_bytes(model.finish(model.input(1, 4)))
+    assert cli.main(["inspect", str(empty), "--model-explorer", str(path)]) == 0
+    assert json.loads(path.read_text())["results"] == {}
     assert cli.main(["inspect", str(MODEL), "--board=rpi4"]) == 1
     assert "--model-explorer writes, which is not given" in capsys.readouterr().err
 

@@ -43,8 +43,8 @@ def estimated_node_data(inspection: Inspection, board: str) -> dict[str, Any]:
     Raises:
         ConversionError: nothing is estimated for such a board.
     """
+    known = [each.name for each in inspection.boards]
+    if board not in known:
+        raise ConversionError(f"nothing is estimated for {board}: expected one of {', '.join(known)}")
     milliseconds = {row.index: row.seconds[board] * 1e3 for row in inspection.ops if board in row.seconds}
-    if not milliseconds:
-        known = sorted({name for row in inspection.ops for name in row.seconds})
-        raise ConversionError(f"nothing is estimated for {board}: expected one of {', '.join(known) or 'none'}")
     return node_data(inspection, f"on {board}, estimated", milliseconds)
