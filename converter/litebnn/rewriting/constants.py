@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Container
 from typing import Any
 
 import numpy as np
@@ -87,13 +87,19 @@ _SHAPING: dict[str, Callable[[Op, list[Array]], Array]] = {
 _FOLDABLE = {*ELEMENTWISE, *REDUCTIONS, *_SHAPING}
 
 
-def constants_behind(graph: Graph, tensor: Tensor) -> set[Tensor] | None:
-    """The constants that a value is computed from; None where it is not known before the model runs."""
+def constants_behind(graph: Graph, tensor: Tensor, unknown: Container[Tensor] = ()) -> set[Tensor] | None:
+    """The constants that a value is computed from; None where it is not known before the model runs.
+
+    Args:
+        unknown: tensors of which that is known not to be, behind which nothing is looked at.
+    """
     constants: set[Tensor] = set()
     seen = {tensor}
     waiting = [tensor]
     while waiting:
         tensor = waiting.pop()
+        if tensor in unknown:
+            return None
         if tensor.is_constant:
             if tensor.array is None or tensor.array.dtype.kind not in "fiub":
                 return None

@@ -10,9 +10,8 @@ import math
 
 import numpy as np
 
-from litebnn.graph import NUMPY_TYPES, Graph, Op, constant, facts
+from litebnn.graph import NUMPY_TYPES, Graph, Op, Tensor, constant, facts
 from litebnn.rewriting.constants import constants_behind, evaluate
-from litebnn.rewriting.each import each
 from litebnn.rewriting.notes import Notes
 from litebnn.rewriting.padding import without_zeros
 from litebnn.rewriting.signs import holds_signs
@@ -22,14 +21,25 @@ _PICKED_FROM = ("SELECT", "SELECT_V2")
 _LAYERS = ("CONV_2D", "FULLY_CONNECTED", "BATCH_MATMUL", "TRANSPOSE_CONV")
 
 
-@each()
-def fold_constants(graph: Graph, op: Op, notes: Notes) -> bool:
+def fold_constants(graph: Graph, notes: Notes) -> bool:
+    changed = False
+    # In order of execution, so that each op sees at once what those in front of it could not be computed from.
+    unknown: set[Tensor] = set()
+    for op in graph.ops:
+        changed |= _fold(graph, op, unknown)
+    return changed
+
+
+def _fold(graph: Graph, op: Op, unknown: set[Tensor]) -> bool:
+    """Folds what an op reads, and adds what it writes to what is unknown."""
+    computed = [output for output in op.outputs if constants_behind(graph, output, unknown) is None]
+    unknown.update(computed)
     # What only other constants are computed from need not be known itself.
-    if all(constants_behind(graph, output) is not None for output in op.outputs):
+    if not computed:
         return False
     changed = False
     for index, tensor in enumerate(op.inputs):
-        if tensor is None or tensor.is_constant or not _is_worth_folding(graph, op, index):
+        if tensor is None or tensor.is_constant or tensor in unknown or not _is_worth_folding(graph, op, index):
             continue
         value = evaluate(graph, tensor)
         if value is not None:

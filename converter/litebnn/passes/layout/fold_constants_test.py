@@ -1,5 +1,7 @@
 import numpy as np
+import pytest
 
+from litebnn.graph import Graph
 from litebnn.passes import BINARY_PHASES, run_phases
 from litebnn.passes.layout.fold_constants import fold_constants
 from litebnn.rewriting.notes import Notes
@@ -85,3 +87,19 @@ def test_weights_of_half_precision_are_folded_behind_signs_that_are_moved() -> N
     built = model.model(model.conv(moved, model.op("DEQUANTIZE", [weights], weights.shape)))
     run_phases(built, BINARY_PHASES, Notes(built))
     assert "LceBconv2d" in op_names(built)
+
+
+def test_a_long_chain_is_not_walked_for_each_of_its_ops(monkeypatch: pytest.MonkeyPatch) -> None:
+    def looks(length: int) -> int:
+        model = FloatModel()
+        x = model.input(1, 4)
+        for _ in range(length):
+            x = model.elementwise("NEG", x)
+        built, found = model.model(x), []
+        producer = Graph.producer
+        monkeypatch.setattr(Graph, "producer", lambda graph, tensor: found.append(1) or producer(graph, tensor))
+        assert not fold_constants(built.graphs[0], Notes(built))
+        monkeypatch.undo()
+        return len(found)
+
+    assert looks(200) <= 2 * looks(100)

@@ -80,6 +80,15 @@ def inspection() -> Inspection:
     return replace(found, name="small.tflite", ops=tuple(ops), boards=boards)
 
 
+def test_a_time_that_lacks_ops_says_so() -> None:
+    assert "of which nothing is known" not in Page(report_page(inspection())).text
+    *others, last = inspection().ops
+    lacking = replace(inspection(), ops=(*others, replace(last, seconds={"host": 1e-5})))
+    text = " ".join(Page(report_page(lacking)).text.split())
+    assert text.count("of which nothing is known") == 1
+    assert "an inference on Raspberry Pi 4, without 1 op of which nothing is known" in text
+
+
 def test_the_page_says_what_was_found() -> None:
     _, conversion = litebnn.convert_tflite(network(), return_report=True)
     page = Page(report_page(inspection(), conversion))
