@@ -48,9 +48,9 @@ def _built(name: str) -> Any:
     module, _, function = name.partition(":")
     if module.endswith(".py"):
         raise ConversionError(f"{name} names a file: expected the module that it holds, {Path(module).stem}:{function}")
-    # A script's own folder is on the path already; the command line's is not where the user is.
-    if not {"", str(Path.cwd())} & set(sys.path):
-        sys.path.insert(0, str(Path.cwd()))
+    # The command line's own folder is not where the user is; that one may be gone, which an import does not mind.
+    if "" not in sys.path:
+        sys.path.insert(0, "")
     # Larq's layers are those of Keras 2, which TensorFlow has only where this is said before it is imported.
     if importlib.util.find_spec("larq") is not None:
         os.environ.setdefault("TF_USE_LEGACY_KERAS", "1")
