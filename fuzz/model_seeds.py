@@ -1,65 +1,109 @@
-"""Makes the seeds of fuzz/targets/conversions_fuzz.py: models that the converter's tests make, and options for each.
+"""Makes seeds of the targets conversions and reader: what the converter's tests make and read.
 
     python -m fuzz.model_seeds
 
-Each of these reaches a line or a branch of the reader or the passes that no smaller one does.
+Each of these reaches lines and branches of the reader and the passes that the others do not. Those of conversions that
+are committed are kept as far as that is so.
 """
 
 import hashlib
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import suppress
 from typing import Any
 
 import coverage
 import pytest
 
+import litebnn.flatbuffer
+import litebnn.graph
 from fuzz.coverage import CONVERTER
-from fuzz.seeds import CORPUS, write
-from litebnn.flatbuffer import write_model
-from litebnn.graph import Model, Tensor
+from fuzz.seeds import CORPUS, files, write
+from litebnn.flatbuffer import read_model, write_model
+from litebnn.graph import Model, Tensor, check_model
 from tests.support.float_models import FloatModel
 
-TESTS = ("converter/litebnn/passes", "converter/litebnn/rewriting", "tests/convert/test_hidden_forms.py")
+TESTS = (
+    *(f"converter/litebnn/{name}" for name in ("passes", "rewriting", "graph", "flatbuffer")),
+    "tests/convert/test_hidden_forms.py",
+)
 LARGEST = 20000
+# A seed that reaches less for its size would slow every run down for little.
+BYTES_OF_A_STEP = 6000
 # None, all at once that go together, and int8 inside and outside: as the bits of conversions_fuzz.options say.
 OPTIONS = (0b00000000, 0b00000011, 0b00011100, 0b00100001, 0b11000010)
 
 
-def tested_models() -> list[bytes]:
-    """The models that the tests make, each once, small ones first."""
-    found: set[bytes] = set()
-    made: Any = FloatModel.model
+def tested() -> tuple[list[bytes], list[bytes]]:
+    """The models that the tests make to convert, and those that they read or check, each once."""
+    made: set[bytes] = set()
+    given: set[bytes] = set()
+    make: Any = FloatModel.model
 
     def record(model: FloatModel, *outputs: Tensor) -> Model:
-        result: Model = made(model, *outputs)
-        found.add(write_model(result))
+        result: Model = make(model, *outputs)
+        made.add(write_model(result))
         return result
 
+    def record_read(data: bytes | bytearray | memoryview) -> Model:
+        given.add(bytes(data))
+        return read_model(data)
+
+    def record_checked(model: Model) -> None:
+        with suppress(KeyError):  # an op that no file can name
+            given.add(write_model(model))
+        check_model(model)
+
     FloatModel.model = record
+    # Tests import these when they are collected.
+    litebnn.flatbuffer.read_model = record_read
+    litebnn.graph.check_model = record_checked
     pytest.main(["-q", *TESTS])
-    return sorted((model for model in found if len(model) <= LARGEST), key=len)
+    made_models, given_models = (sorted(m for m in models if len(m) <= LARGEST) for models in (made, given))
+    return made_models, given_models
 
 
-def needed(candidates: Iterator[bytes]) -> Iterator[tuple[str, bytes]]:
-    """Those that reach what those before do not."""
-    from fuzz.targets.conversions_fuzz import converts
+def needed(target: Callable[[bytes], None], candidates: list[bytes], known: set[Any]) -> Iterator[tuple[str, bytes]]:
+    """Of the inputs that reach what is not known yet one after the other that reaches most for its size.
 
+    `known`, the steps from line to line that are reached, grows by theirs.
+    """
+    steps = {candidate: _steps(target, candidate) for candidate in candidates if candidate}
+    while steps:
+        best = max(steps, key=lambda candidate: len(steps[candidate] - known) / len(candidate))
+        new = steps.pop(best) - known
+        if len(new) * BYTES_OF_A_STEP < len(best):
+            break
+        known |= new
+        yield hashlib.sha1(best).hexdigest()[:16], best
+
+
+def _steps(target: Callable[[bytes], None], candidate: bytes) -> set[Any]:
+    """Which line follows which in the converter's files."""
     measured = coverage.Coverage(branch=True, include=[f"{folder}/*" for folder in CONVERTER], data_file=None)
-    reached = 0
-    for candidate in candidates:
-        with measured.collect():
-            converts(candidate)
-        data: Any = measured.get_data()
-        arcs = sum(len(data.arcs(file) or ()) for file in data.measured_files())
-        if arcs > reached:
-            yield hashlib.sha1(candidate).hexdigest()[:16], candidate
-        reached = arcs
+    with measured.collect():
+        target(candidate)
+    data: Any = measured.get_data()
+    return {(file, step) for file in data.measured_files() for step in data.arcs(file) or ()}
 
 
 def main() -> int:
     """The command line; returns the exit code."""
-    models = tested_models()
-    write(CORPUS / "conversions", needed(bytes([options]) + model for options in OPTIONS for model in models))
+    made, given = tested()
+    from fuzz.targets.conversions_fuzz import converts
+    from fuzz.targets.reader_fuzz import reads
+
+    known: set[Any] = set()
+    for _, data in files():
+        known |= _steps(reads, data)
+    write(CORPUS / "reader", needed(reads, given, known))
+    conversions = CORPUS / "conversions"
+    models = [path.read_bytes() for path in sorted(conversions.iterdir())]
+    models += [bytes([options]) + model for options in OPTIONS for model in made]
+    chosen = list(needed(converts, models, known))
+    for path in conversions.iterdir():
+        path.unlink()
+    write(conversions, iter(chosen))
     return 0
 
 
