@@ -66,6 +66,7 @@ from litebnn.passes.layout.merge_transposes import merge_transposes
 from litebnn.passes.layout.permute_features import permute_features
 from litebnn.passes.layout.sink_reshapes import sink_reshapes
 from litebnn.passes.layout.sink_transposes import sink_transposes
+from litebnn.passes.shrink.maxpool_first import maxpool_first
 from litebnn.passes.tidy.merge_constants import merge_constants
 from litebnn.passes.tidy.remove_dead_ops import remove_dead_ops
 from litebnn.rewriting.notes import Notes
@@ -131,6 +132,7 @@ PHASES: dict[str, tuple[Pass, ...]] = {
         merge_split_convs,
         remove_dead_ops,
     ),
+    "shrink": (maxpool_first, remove_dead_ops),
     "int8": (
         shift_uint8_to_int8,
         fold_quantized_constants,
@@ -148,7 +150,7 @@ PHASES: dict[str, tuple[Pass, ...]] = {
 }
 # A round finds nothing, or brings a graph nearer to that; a pass that undid another's work would go on for ever.
 _ROUNDS, _ROUNDS_PER_OP = 100, 10
-BINARY_PHASES = ("layout", "find_signs", "binarize", "fuse")
+BINARY_PHASES = ("layout", "find_signs", "binarize", "fuse", "shrink")
 # These rewrites need what a caller of the converter asks for, so no phase runs them, but the converter itself.
 ON_REQUEST: dict[str, tuple[Callable[..., None], ...]] = {
     "find_signs": (assume_nonzero,),

@@ -1,1 +1,1 @@
-"""Phase 5: what is between QUANTIZE and DEQUANTIZE is computed in int8."""
+"""Phase 6: what is between QUANTIZE and DEQUANTIZE is computed in int8."""

@@ -1,1 +1,1 @@
-"""Phase 6: what is double or dead goes."""
+"""Phase 7: what is double or dead goes."""
