@@ -69,8 +69,11 @@ CHANGES = [
     # A statement of one line is left out.
     (re.compile(r"^( +)(?!return|const|auto|int|size_t|using|break|continue)[\w>\-.*(\[][^;]*;$"), r"\1;"),
 ]
-# Neither what is not code, nor declarations, nor messages.
-SKIPPED = re.compile(r"^\s*(//|#|constexpr|static_assert|template|using|struct|class|namespace|\"|case)|Error\(|//")
+# Neither what is not code, nor declarations, nor messages, nor what estimates time: that decides how many threads there
+# are, and nothing of what they compute.
+SKIPPED = re.compile(
+    r"^\s*(//|#|constexpr|static_assert|template|using|struct|class|namespace|\"|case)|Error\(|//|[cC]ycles"
+)
 
 
 def mutants_of(file: str) -> Iterator[Mutant]:

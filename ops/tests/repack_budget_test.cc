@@ -67,6 +67,8 @@ TEST(RepackBudget, SmallConstantsMayBeSharedUpTo16MiB) {
 TEST(RepackBudget, LargeConstantsMayBeSharedSixteenTimes) {
   Case large(256 * kMiB, 0);
   EXPECT_EQ(large.CountNodes(), 16);
+  // The last may take all that is left.
+  EXPECT_EQ(Case(16 * kMiB, 0).CountNodes(), 17);
   EXPECT_EQ(reported, "litebnn: tensor 0 '': expected constants that nodes share at most 16 times, found more. ");
 }
 

@@ -39,6 +39,7 @@ TEST(Flatten, MakesOneRowOfWindowsThatArePixels) {
   const Bconv2dGeometry geometry = {2, 3, 4, 3, 4, 0, 0};
   const Bconv2dGeometry flat = Flatten(Spec(1), geometry);
   EXPECT_EQ(flat.batch, 1);
+  EXPECT_EQ(flat.input_height, 1);
   EXPECT_EQ(flat.output_height, 1);
   EXPECT_EQ(flat.input_width, 24);
   EXPECT_EQ(flat.output_width, 24);
@@ -85,16 +86,18 @@ TEST(Frame, HasPaddingOnAllSides) {
 }
 
 TEST(Frame, StagesThePixelsOfEveryGroup) {
-  const std::vector<uint32_t> image = {1, 2, 3, 4};
+  const std::vector<uint32_t> image = {1, 2, 3, 4, 5, 6, 7, 8};
   Bconv2dSpec spec = Spec(2);
-  spec.channels_in = 64;
+  spec.channels_in = 128;
   spec.groups = 2;
   Frame frame;
   ASSERT_TRUE(frame.Resize(StagingIsa(), spec, {1, 1, 2, 1, 2, 0, 1}, 4));
   ASSERT_EQ(frame.width, 3);
   std::vector<uint32_t> staged(frame.RowBytes() / sizeof(uint32_t), 77);
   frame.StageRows(image.data(), 0, 1, reinterpret_cast<uint8_t*>(staged.data()));
-  EXPECT_EQ(staged, (std::vector<uint32_t>{0, 0, 0, 0, 1, ~1u, 2, ~2u, 3, ~3u, 4, ~4u}));
+  std::vector<uint32_t> expected(8, 0);
+  for (uint32_t word : image) expected.insert(expected.end(), {word, ~word});
+  EXPECT_EQ(staged, expected);
 }
 
 TEST(Frame, RefusesWhatNoModelNeeds) {
