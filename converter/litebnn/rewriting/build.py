@@ -28,7 +28,7 @@ from litebnn.graph import (
     packed_words,
 )
 from litebnn.rewriting.int8 import dequantize_op, same_parameters
-from litebnn.rewriting.match import fused_activation
+from litebnn.rewriting.match import fused_activation, uniform
 
 OP_OF_ACTIVATION = {known.clamp: name for name, known in FACTS.items() if known.clamp is not None}
 
@@ -72,6 +72,27 @@ def as_float(graph: Graph, tensor: Tensor, *, before: Op) -> Tensor:
     numbers = like(tensor, derived(tensor.name, "/numbers"), type="FLOAT32")
     graph.insert(dequantize_op(tensor, numbers), before=before)
     return numbers
+
+
+def equal_op(graph: Graph, op: Op, *, before: Op) -> Op | None:
+    """An op in front of `before` that computes what `op` would, of the same tensors and numbers; op has no options."""
+    end = graph.ops.index(before)
+    for other in graph.consumers(op.input(0)):
+        made, wanted = ((each.output.type, each.output.dims, each.name, len(each.inputs)) for each in (other, op))
+        if made == wanted and all(map(_are_equal, other.inputs, op.inputs)) and graph.ops.index(other) < end:
+            return other
+    return None
+
+
+def _are_equal(left: Tensor | None, right: Tensor | None) -> bool:
+    number = uniform(right)
+    return left is right or (number is not None and uniform(left) == number)
+
+
+def output_of(graph: Graph, op: Op, *, before: Op) -> Tensor:
+    """The output of an op that is inserted, or of its `equal_op`."""
+    known = equal_op(graph, op, before=before)
+    return (known or graph.insert(op, before=before)).output
 
 
 def pack_signs(graph: Graph, source: Tensor, name: str, *, before: Op) -> Tensor:

@@ -16,10 +16,9 @@ import numpy as np
 
 from litebnn.contract import Activation, Padding
 from litebnn.graph import Array, Graph, Op, OpCode, Tensor, builtin_op, constant
-from litebnn.rewriting.build import as_float, derived, like
+from litebnn.rewriting.build import derived, equal_op, like, output_of
 from litebnn.rewriting.each import each
-from litebnn.rewriting.int8 import is_quantized, quantize_op, step_of
-from litebnn.rewriting.match import uniform
+from litebnn.rewriting.int8 import dequantize_op, is_quantized, quantize_op, step_of
 from litebnn.rewriting.notes import Notes
 from litebnn.rewriting.padding import PADS, constant_padding, layer_padding, pad_with
 from litebnn.rewriting.reasons import why_no_sign
@@ -56,7 +55,7 @@ def shift_two_values(graph: Graph, op: Op, notes: Notes) -> bool:
 
 
 def _rewrite(graph: Graph, layer: Op, way: Way, weights: Array, bias: Array, notes: Notes) -> bool:
-    shifted = shifted_sign(way, rather_falling=_falls(graph, way.first))
+    shifted = shifted_sign(way, rather_falling=_falls(graph, way.first, layer))
     amounts = layer_padding(layer)
     if shifted is None:
         return notes.left_alone(layer, why_no_shifted_sign(way))
@@ -86,9 +85,16 @@ def _rewrite(graph: Graph, layer: Op, way: Way, weights: Array, bias: Array, not
     return True
 
 
-def _falls(graph: Graph, values: TwoValues) -> bool:
-    """Whether the lower value is better the +1: LceQuantize reads x >= 0 from an int8 x, and x < 0 from a boolean."""
-    decides = graph.producer(values.source)
+def _falls(graph: Graph, values: TwoValues, before: Op) -> bool:
+    """Whether the lower value is better the +1.
+
+    What another layer reads already, as another phase of a transposed convolution, is not made twice; and LceQuantize
+    reads x >= 0 from an int8 x, and x < 0 from a boolean.
+    """
+    source, decides = values.source, graph.producer(values.source)
+    made = [equal_op(graph, _select(source, falls, values), before=before) for falls in (False, True)]
+    if source.type == "BOOL" and made.count(None) == 1:
+        return made[0] is None
     return (values.high < values.low) != (decides is not None and decides.name == "LESS")
 
 
@@ -107,44 +113,25 @@ def _sign(graph: Graph, values: TwoValues, shifted: ShiftedSign, *, before: Op) 
         return source
     if source.type != "BOOL":
         source = _compared(graph, source, values.threshold, before=before)
-    opposite = (values.high < values.low) == (shifted.scale > 0)
-    picked = (-1.0, 1.0) if opposite else (1.0, -1.0)
-    known = _selected(graph, source, picked, values.dims, before=before)
-    return known or _select(graph, source, picked, values.dims, before=before)
+    return output_of(graph, _select(source, shifted.scale < 0, values), before=before)
 
 
-def _selected(
-    graph: Graph, condition: Tensor, picked: tuple[float, float], dims: tuple[int, ...], *, before: Op
-) -> Tensor | None:
-    """What `_select` has made for a layer in front already, as for another phase of a transposed convolution."""
-    in_front = graph.ops[: graph.ops.index(before)]
-    for op in graph.consumers(condition):
-        if op.name != "SELECT_V2" or op not in in_front or (op.output.type, op.output.dims) != ("FLOAT32", dims):
-            continue
-        if op.input(0) is condition and (uniform(op.input(1)), uniform(op.input(2))) == picked:
-            return op.output
-    return None
-
-
-def _select(
-    graph: Graph, condition: Tensor, picked: tuple[float, float], dims: tuple[int, ...], *, before: Op
-) -> Tensor:
-    """One of two numbers, where the condition is true and where it is not."""
+def _select(condition: Tensor, falls: bool, values: TwoValues) -> Op:
+    """1 where the condition is true, else -1, or the opposite, so that 1 stands for the lower value if it `falls`."""
+    picked = (1.0, -1.0) if (values.high > values.low) != falls else (-1.0, 1.0)
     name = derived(condition.name, "/sign" if picked[0] == 1 else "/opposite")
-    sign = like(condition, name, type="FLOAT32", dims=dims)
-    numbers = [constant(f"{name}/{value:g}", np.asarray(value, np.float32)) for value in picked]
-    graph.insert(builtin_op("SELECT_V2", [condition, *numbers], sign), before=before)
-    return sign
+    numbers = (constant(f"{name}/{value:g}", np.asarray(value, np.float32)) for value in picked)
+    return builtin_op("SELECT_V2", [condition, *numbers], like(condition, name, type="FLOAT32", dims=values.dims))
 
 
 def _compared(graph: Graph, x: Tensor, threshold: float, *, before: Op) -> Tensor:
     """Whether x is at least a threshold, half a step below which a quantized x has no number."""
     below = threshold - step_of(x) / 2 if threshold else threshold
     level = constant(derived(x.name, "/threshold"), np.asarray(below, np.float32))
-    x = as_float(graph, x, before=before)
+    numbers = like(x, derived(x.name, "/numbers"), type="FLOAT32")
+    x = x if x.type == "FLOAT32" else output_of(graph, dequantize_op(x, numbers), before=before)
     condition = like(x, derived(x.name, "/condition"), type="BOOL")
-    graph.insert(builtin_op("GREATER_EQUAL", [x, level], condition), before=before)
-    return condition
+    return output_of(graph, builtin_op("GREATER_EQUAL", [x, level], condition), before=before)
 
 
 def _copied(

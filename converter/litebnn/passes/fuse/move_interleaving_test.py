@@ -98,18 +98,21 @@ def test_what_others_read_or_floats_computed_stays() -> None:
 
 
 @pytest.mark.usefixtures("library")
+@pytest.mark.parametrize("same", [False, True])
 @pytest.mark.parametrize("form", ["where_ge", "0 and 1"])
-def test_the_bits_of_a_transposed_convolution_are_cropped(form: str) -> None:
+def test_the_bits_of_a_transposed_convolution_are_cropped(form: str, same: bool) -> None:
+    """Its four phases read one sign, whether they are padded or not, and without SAME there is a row too much."""
     rng = np.random.default_rng(0)
     model = FloatModel()
 
     def signs(x: Tensor) -> Tensor:
         return model.two_values(x) if form == "0 and 1" else model.sign(x, form)
 
-    x = model.transposed_conv(signs(model.input(1, 4, 5, 32)), sign_weights(rng, 32, 3, 3, 32), same=False)
+    x = model.transposed_conv(signs(model.input(1, 4, 5, 32)), sign_weights(rng, 32, 3, 3, 32), same=same)
     source = model.finish(model.conv(signs(x), sign_weights(rng, 8, 3, 3, 32)))
     result = litebnn.convert_tflite(source)
     assert_same_values(source, read_model(result))
     ops = read_model(result).graphs[0].ops
-    assert [op.output.type for op in ops if op.name == "STRIDED_SLICE"] == ["INT32"]
+    assert [op.output.type for op in ops if op.name == "STRIDED_SLICE"] == ["INT32"] * (not same)
+    assert [op.output.type for op in ops if op.name == "LceBconv2d"] == ["INT32"] * 4 + ["FLOAT32"]
     assert [op.name for op in ops].count("LceQuantize") == 1
