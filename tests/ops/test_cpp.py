@@ -9,8 +9,14 @@ import pytest
 from tests.support.cpp_builds import BUILDS, build_product, run
 from toolchains.targets import ROOT
 
+FOLDER = ROOT / "ops" / "tests"
 TESTS = ["kernels_test", "litert_test"]
-TESTS += sorted(path.stem for path in (ROOT / "ops" / "tests").glob("*_test.cc") if path.stem != "abi_test")
+TESTS += sorted(
+    path.stem
+    for folder in (FOLDER, FOLDER / "partition")
+    for path in folder.glob("*_test.cc")
+    if path.stem != "abi_test"
+)
 # What each build is for. Counting allocations is no use under a sanitizer, which makes its own, and neither are times.
 ONLY: dict[str, set[str]] = {"address-gcc": set(), "thread": {"kernels_test", "threads_test"}}
 NOT = {"address": {"allocation_test", "failed_allocation_test", "prepare_time_test"}}

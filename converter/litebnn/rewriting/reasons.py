@@ -8,9 +8,9 @@ from litebnn.contract import LCE_DEQUANTIZE
 from litebnn.graph import Graph, Op, Tensor, facts
 from litebnn.rewriting.int8 import is_quantized
 from litebnn.rewriting.match import uniform
-from litebnn.rewriting.never_negative import is_never_negative
 from litebnn.rewriting.padding import PADS, constant_padding
 from litebnn.rewriting.signs import find_constant, find_two_values
+from litebnn.rewriting.signs.never_negative import is_never_negative
 from litebnn.rewriting.signs.shifted import PADDING, handed_on
 
 NO_SIGN = "its input is not the output of a sign"

@@ -6,9 +6,9 @@ import numpy as np
 
 from litebnn.graph import Graph, Model, Op, builtin_op, constant
 from litebnn.rewriting.build import as_float, derived, like
-from litebnn.rewriting.never_negative import is_never_negative
 from litebnn.rewriting.notes import Notes
 from litebnn.rewriting.signs import Sign, find_sign
+from litebnn.rewriting.signs.never_negative import is_never_negative
 
 
 def assume_nonzero(model: Model, notes: Notes) -> None:
