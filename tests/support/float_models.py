@@ -316,8 +316,27 @@ def op_names(model: bytes | Model) -> list[str]:
 
 def run_pass(one: Any, model: Model) -> tuple[bool, list[str]]:
     """Runs a pass once; returns what it returned and the ops that are left."""
-    changed = one(model.graphs[0], Notes(model))
+    changed = _run(one, model.graphs[0], Notes(model))
     return changed, op_names(model)
+
+
+def _run(one: Any, graph: Graph, notes: Notes) -> bool:
+    """Runs a pass, which has to know whether it changes the graph."""
+    before = _ops(graph)
+    changed = bool(one(graph, notes))
+    assert changed == (_ops(graph) != before), one.__name__
+    return changed
+
+
+def _ops(graph: Graph) -> list[Any]:
+    """All that passes change of a graph's ops."""
+    return [
+        (
+            *(op.code, [*op.inputs], str(op.options), op.custom_options),
+            [(tensor, tensor.type, tensor.dims) for tensor in op.outputs],
+        )
+        for op in graph.ops
+    ]
 
 
 def rewritten(source: bytes, *passes: Any) -> Model:
@@ -325,7 +344,7 @@ def rewritten(source: bytes, *passes: Any) -> Model:
     model = read_model(source)
     notes = Notes(model)
     for one in passes:
-        one(model.graphs[0], notes)
+        _run(one, model.graphs[0], notes)
     return model
 
 
