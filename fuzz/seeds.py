@@ -171,7 +171,7 @@ def main() -> int:
         "images": images(),
         "reader": files(),
     }
-    made |= {"passes": decisions(60, 3072), "verify": decisions(2, 64)}
+    made |= {"passes": decisions(40, 3072), "verify": decisions(2, 64)}
     for name, seeds in made.items():
         write(CORPUS / name, seeds)
     write(CORPUS / "layers", needed(targets()["layers"], decisions(2500, 64)))
