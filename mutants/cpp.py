@@ -26,7 +26,8 @@ TEST_FILES = WORK / "ops" / "tests" / "CMakeFiles"
 # The programs whose tests are tried, as one program, those first that take least.
 OP_TESTS = [
     *("arena_test", "broadcast_sum_test", "claim_test", "entry_test", "flexbuffer_map_test", "fuse_test", "node_test"),
-    *("plan_memory_test", "repack_budget_test", "ops_test", "partition_test", "prepare_time_test", "mutation_test"),
+    *("left_work_test", "plan_memory_test", "repack_budget_test", "ops_test", "partition_test", "prepare_time_test"),
+    "mutation_test",
 ]
 KERNEL_TESTS = ["kernels_test"]
 # Of the tests for each ISA those of the portable one are run: what is mutated is the same for all.
@@ -39,7 +40,10 @@ FILES = [
     ),
     *(f"{KERNELS}/{name}.cc" for name in ("bitpack", "max_pool")),
     *(f"{OPS}/{name}.cc" for name in ("broadcast_sum", "max_pool2d", "window")),
-    *(f"{PARTITION}/{name}.cc" for name in ("arena", "claim", "fuse", "plan_memory", "prepare", "repack_budget")),
+    *(
+        f"{PARTITION}/{name}.cc"
+        for name in ("arena", "claim", "fuse", "left_work", "plan_memory", "prepare", "repack_budget")
+    ),
     *(f"{RUNTIME}/{name}.cc" for name in ("flexbuffer_map", "node")),
 ]
 # A test program takes seconds of processor time; what takes more hangs, as does what waits for minutes.

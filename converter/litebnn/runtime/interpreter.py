@@ -20,7 +20,8 @@ class Interpreter(Predictor):
 
     Args:
         model: the model's bytes, or the path of its file.
-        num_threads: threads for the runtime's own ops and for the binary ones, 1 to 256.
+        num_threads: threads for the runtime's own ops and for the binary ones, 1 to 256. The runtime's own have one
+            where they are too small to share.
         runtime: the name of the runtime to use, as in `litebnn.runtime.find_runtime`.
         isa: the instruction set to use, as in `litebnn.load_delegate`.
 

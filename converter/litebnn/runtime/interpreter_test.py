@@ -1,3 +1,4 @@
+import gc
 import importlib.util
 import subprocess
 import sys
@@ -7,12 +8,15 @@ import numpy as np
 import pytest
 
 import litebnn
+from litebnn.convert import convert_tflite
 from litebnn.flatbuffer import write_model
 from litebnn.graph import Graph, Model, Op, OpCode, Options, Signature, Tensor, constant
 from litebnn.runtime.find import RUNTIMES
-from tests.support.float_models import FloatModel
+from litebnn.runtime.interpreter import Interpreter
+from tests.support.float_models import FloatModel, sign_weights
 
 GOLDEN = Path(__file__).resolve().parents[3] / "tests" / "golden"
+_TASKS = Path("/proc/self/task")
 
 # Loaded into one process, TensorFlow and tflite-runtime break each other, so each runtime gets a process of its own.
 IN_A_PROCESS = """
@@ -200,3 +204,23 @@ def test_wrong_options_are_errors() -> None:
         litebnn.load_delegate(num_threads=0)
     with pytest.raises(ValueError, match="sparc"):
         litebnn.load_delegate(isa="sparc")
+
+
+def threads_started(model: bytes, num_threads: int) -> int:
+    """By an interpreter; what others have left to be collected would end meanwhile."""
+    gc.collect()
+    before = len(list(_TASKS.iterdir()))
+    interpreter = Interpreter(model, num_threads)
+    started = len(list(_TASKS.iterdir())) - before
+    del interpreter
+    return started
+
+
+@pytest.mark.skipif(not _TASKS.is_dir(), reason="this system does not tell a process's threads")
+@pytest.mark.parametrize(("size", "pools"), [(4, 1), (64, 2)])
+def test_the_runtime_has_threads_of_its_own_for_large_work_only(size: int, pools: int) -> None:
+    model = FloatModel()
+    rng = np.random.default_rng(0)
+    image = model.conv(model.input(1, size, size, 32), rng.standard_normal((32, 3, 3, 32)), same=True)
+    source = model.finish(model.conv(model.sign(image), sign_weights(rng, 32, 3, 3, 32)))
+    assert threads_started(convert_tflite(source), 4) == 3 * pools

@@ -7,6 +7,7 @@
 #include "tflite/entry/defaults.h"
 #include "tflite/entry/out_of_memory.h"
 #include "tflite/partition/claim.h"
+#include "tflite/partition/left_work.h"
 #include "tflite/partition/partition.h"
 
 namespace litebnn {
@@ -75,6 +76,20 @@ TfLiteStatus InvokeKernel(TfLiteContext* context, TfLiteNode* node) {
   return ReportOutOfMemory(context, [=] { return RunPartition(context, node); });
 }
 
+// The runtime's own threads cost more than they gain where what is left to it is little, as ours do. It is asked for
+// them when XNNPACK takes its nodes, behind this delegate.
+bool KeepSmallWorkOnTheCaller(TfLiteContext* context, const std::vector<PlannedNode>& plan,
+                              const std::vector<int>& claimed, Delegate* delegate) {
+  if (context->recommended_num_threads <= 1 ||
+      LeftCycles(*context, plan, claimed) >= kSharingLimits.least_loop_to_wake) {
+    return true;
+  }
+  // The pool has as many as are recommended before.
+  if (delegate->GetThreadPool(context) == nullptr) return false;
+  context->recommended_num_threads = 1;
+  return true;
+}
+
 TfLiteStatus TakeNodes(TfLiteContext* context, TfLiteDelegate* delegate) {
   std::vector<PlannedNode> plan;
   if (!ReadExecutionPlan(context, &plan)) return kTfLiteError;
@@ -84,6 +99,8 @@ TfLiteStatus TakeNodes(TfLiteContext* context, TfLiteDelegate* delegate) {
   }
   if (claimed.empty()) return kTfLiteOk;
   if (!CheckOrder(context, plan) || !CheckConstants(context, claimed)) return kTfLiteError;
+
+  if (!KeepSmallWorkOnTheCaller(context, plan, claimed, Delegate::FromC(delegate))) return kTfLiteError;
 
   TfLiteRegistration kernel = {};
   kernel.init = InitKernel;

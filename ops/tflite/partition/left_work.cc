@@ -1,0 +1,74 @@
+#include "tflite/partition/left_work.h"
+
+#include <algorithm>
+#include <limits>
+
+namespace litebnn {
+namespace {
+
+// What XNNPACK does on slower CPUs, so that faster ones only need less.
+constexpr double kMultiplyAddsPerCycle = 8, kValuesPerCycle = 1;
+constexpr double kUnknown = std::numeric_limits<double>::infinity();
+
+// Codes of the format's builtin ops. What a layer takes is told by its weights, its second input.
+constexpr int32_t kLayers[] = {3 /* CONV_2D */, 4 /* DEPTHWISE_CONV_2D */, 9 /* FULLY_CONNECTED */};
+// These take time by their values.
+constexpr int32_t kOthers[] = {0 /* ADD */,           1 /* AVERAGE_POOL_2D */,
+                               2 /* CONCATENATION */, 6 /* DEQUANTIZE */,
+                               14 /* LOGISTIC */,     17 /* MAX_POOL_2D */,
+                               18 /* MUL */,          19 /* RELU */,
+                               21 /* RELU6 */,        22 /* RESHAPE */,
+                               25 /* SOFTMAX */,      34 /* PAD */,
+                               40 /* MEAN */,         41 /* SUB */,
+                               54 /* PRELU */,        114 /* QUANTIZE */};
+
+template <size_t kCount>
+bool IsAmong(const int32_t (&codes)[kCount], int32_t code) {
+  return std::find(codes, codes + kCount, code) != codes + kCount;
+}
+
+// The number of values of a tensor, infinity where it is not known.
+double Values(const TfLiteContext& context, int index) {
+  if (index < 0 || static_cast<size_t>(index) >= context.tensors_size) return kUnknown;
+  const TfLiteTensor& tensor = context.tensors[index];
+  // Where the model says that a size may be another one, the shape has a 1 in its place.
+  const TfLiteIntArray* const dims =
+      tensor.dims_signature != nullptr && tensor.dims_signature->size > 0 ? tensor.dims_signature : tensor.dims;
+  if (dims == nullptr) return kUnknown;
+  double values = 1;
+  for (int i = 0; i < dims->size; ++i) values *= dims->data[i] < 1 ? kUnknown : dims->data[i];
+  return values;
+}
+
+double Cycles(const TfLiteContext& context, const PlannedNode& planned) {
+  const TfLiteIntArray &inputs = *planned.node->inputs, &outputs = *planned.node->outputs;
+  const int32_t code = planned.registration->builtin_code;
+  const bool is_layer = IsAmong(kLayers, code) && inputs.size >= 2;
+  if (!is_layer && !IsAmong(kOthers, code)) return kUnknown;
+  if (outputs.size != 1 || inputs.size < 1) return kUnknown;
+  const double written = Values(context, outputs.data[0]);
+  if (!is_layer) return std::max(written, Values(context, inputs.data[0])) / kValuesPerCycle;
+  const double weights = Values(context, inputs.data[1]);
+  if (written == kUnknown || weights == kUnknown) return kUnknown;
+  const TfLiteIntArray& output = *context.tensors[outputs.data[0]].dims;
+  const int channels = output.size == 0 ? 1 : output.data[output.size - 1];
+  return written * weights / channels / kMultiplyAddsPerCycle;
+}
+
+}  // namespace
+
+double LeftCycles(const TfLiteContext& context, const std::vector<PlannedNode>& plan, const std::vector<int>& claimed) {
+  double cycles = 0;
+  auto next_claimed = claimed.begin();
+  for (const PlannedNode& planned : plan) {
+    const bool is_claimed = next_claimed != claimed.end() && *next_claimed == planned.index;
+    if (is_claimed) {
+      ++next_claimed;
+    } else {
+      cycles += Cycles(context, planned);
+    }
+  }
+  return cycles;
+}
+
+}  // namespace litebnn
