@@ -117,14 +117,15 @@ class Recording:
         """The tests to try for a change of these lines, the first first, and whether an import runs them.
 
         Those beside the file come first, then those of its folder, and of these the quickest. What an import runs has
-        its effect in any test of the file.
+        its effect in any test of the file, and tests near it may read what they run nothing of.
         """
+        near = f"{Path(file).with_suffix('')}_test.py::", f"{Path(file).parent}/"
         executed = self.tests.get(file, {})
         found = {test for line in lines for test in executed.get(line, [])}
         imported = "" in found
         if imported:
             found = {test for tests in executed.values() for test in tests}
-        near = f"{Path(file).with_suffix('')}_test.py::", f"{Path(file).parent}/"
+            found |= {test for test in self.seconds if test.startswith(near)}
         ordered = sorted(found - {""}, key=lambda test: (*(not test.startswith(x) for x in near), self.seconds[test]))
         ends = itertools.accumulate(self.seconds[test] for test in ordered)
         return [test for test, end in zip(ordered, ends, strict=True) if end <= SECONDS], imported
