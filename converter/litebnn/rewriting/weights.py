@@ -54,6 +54,8 @@ def why_not_binary(layer: Op, weights: Array) -> str | None:
             return f"its groups have {channels} channels, not a multiple of {BITS_PER_WORD}"
     elif layer.options.weights_format != 0:
         return "its weights are shuffled"
+    elif dims and channels_in < 0:
+        return "how many columns its input has is known only when the model runs"
     elif channels_in != channels:
         return f"it reads rows of {channels} across an input of {list(dims)}"
     elif sum(d < 0 for d in dims[:-1]) > 1:

@@ -1,12 +1,14 @@
 """A RESHAPE to a shape that is computed from a shape -> one to a constant shape, where only one size is unknown.
 
 Exporters compute the shape behind a flatten from the batch size when that is unknown; the runtime's delegates stop at
-such ops, although -1 says the same.
+such ops, although -1 says the same. In front of a dense layer TensorFlow computes the number of columns, too, which the
+layer's weights tell.
 """
 
 from __future__ import annotations
 
 from litebnn.graph import Graph, Op
+from litebnn.rewriting.build import derived, like
 from litebnn.rewriting.each import each
 from litebnn.rewriting.notes import Notes
 from litebnn.rewriting.reshapes import reshape_op
@@ -18,7 +20,29 @@ def fold_reshape_shapes(graph: Graph, op: Op, notes: Notes) -> bool:
     if shape is None or shape.is_constant:
         return False
     known = [size for size in op.output.dims if size > 0]
-    if op.output.shape_signature is None or len(known) != len(op.output.dims) - 1:
+    if op.output.shape_signature is not None and len(known) == len(op.output.dims) - 1:
+        graph.replace(op, reshape_op(op.input(0), op.output))
+        return True
+    columns = _columns_read(graph, op)
+    if columns is None:
         return False
-    graph.replace(op, reshape_op(op.input(0), op.output))
+    rows = like(op.output, derived(op.output.name, "/rows"), dims=(-1, columns))
+    rows.quantization = op.output.quantization
+    graph.redirect(op.output, rows)
+    graph.replace(op, reshape_op(op.input(0), rows))
     return True
+
+
+def _columns_read(graph: Graph, op: Op) -> int | None:
+    """How many columns the dense layers make of an output that nothing else reads, whatever its shape."""
+    readers = graph.consumers(op.output)
+    if not readers or graph.is_output(op.output):
+        return None
+    columns = {
+        reader.input(1).channels
+        if reader.name == "FULLY_CONNECTED" and not getattr(reader.options, "keep_num_dims", False)
+        else -1
+        for reader in readers
+    }
+    found = columns.pop()
+    return found if found > 0 and not columns else None

@@ -1,9 +1,11 @@
 import numpy as np
 import pytest
 
+import litebnn
+from litebnn.graph import Tensor
 from litebnn.passes.find_signs.fold_reshape_shapes import fold_reshape_shapes
 from litebnn.passes.tidy.remove_dead_ops import remove_dead_ops
-from tests.support.float_models import FloatModel, assert_same_values, op_names, rewritten
+from tests.support.float_models import FloatModel, assert_same_values, dyadic, op_names, rewritten, sign_weights
 
 
 def flattened(shape: tuple[int, ...], signature: tuple[int, ...], flat: tuple[int, ...]) -> bytes:
@@ -30,3 +32,25 @@ def test_one_unknown_size_is_minus_one() -> None:
 def test_two_unknown_sizes_stay_computed() -> None:
     source = flattened((1, 3, 3, 32), (-1, -1, 3, 32), (-1, -1))
     assert op_names(rewritten(source, fold_reshape_shapes, remove_dead_ops))[0] == "SHAPE"
+
+
+@pytest.mark.usefixtures("library")
+def test_the_columns_of_a_dense_layer_are_those_of_its_weights() -> None:
+    """As TensorFlow's converter leaves a dense layer of three dimensions, of which the batch is unknown."""
+    model = FloatModel()
+    x = model.sign(model.input(1, 8, 32, signature=(-1, 8, 32)))
+    sizes = model.op("SHAPE", [x], (3,), type="INT32", table="ShapeOptions", out_type=2)
+
+    def product(*axes: int) -> Tensor:
+        of_axes = model.op("GATHER", [sizes, model.const(axes, np.int32)], (len(axes),), type="INT32", axis=0)
+        return model.op("REDUCE_PROD", [of_axes, model.const([0], np.int32)], (), type="INT32", table="ReducerOptions")
+
+    target = model.op("PACK", [product(0, 1), product(2)], (2,), type="INT32", values_count=2, axis=0)
+    y = model.dense(model.op("RESHAPE", [x, target], (-1, -1)), sign_weights(np.random.default_rng(0), 16, 32))
+    source = model.finish(model.reshape(y, -1, 8, 16))
+    converted, report = litebnn.convert_tflite(source, return_report=True)
+    assert report.layers[0].binary, str(report)
+    assert set(op_names(converted)) == {"LceQuantize", "RESHAPE", "LceBconv2d"}
+    sample = dyadic(np.random.default_rng(1), 3, 8, 32)
+    expected, actual = (litebnn.Interpreter(each).predict(sample) for each in (source, converted))
+    np.testing.assert_array_equal(actual, expected)
