@@ -12,7 +12,7 @@ from litebnn.contract import BITS_PER_WORD, LCE_QUANTIZE, unpack_bits
 from litebnn.flatbuffer import read_model
 from litebnn.graph import Array, Graph, Tensor, facts, packed_words
 from litebnn.report.anatomy import channels_of_bits
-from litebnn.report.samples import run
+from litebnn.report.samples import run, samples_for
 from litebnn.rewriting.signs import find_sign, find_two_levels
 from litebnn.runtime.intermediates import interpreter_for, with_outputs
 
@@ -24,8 +24,12 @@ _NUMBERS = ("FLOAT32", "INT8")
 # The passes append these to the name of a tensor whose axes they put into another order: a transpose goes behind it, or
 # a dense layer takes the features that it flattens as they come.
 _UNTURNED, _PERMUTED = "/unturned", "/permuted"
+# This they append where some channels of its signs are the opposite ones, as the weights of the layers behind are.
+_NEGATED = "/negated"
 # The others stand for its bits, and for itself in front of a reshape.
-_SUFFIXES = ("/bits", "/unshaped", _UNTURNED, _PERMUTED)
+_SUFFIXES = ("/bits", "/unshaped", _UNTURNED, _PERMUTED, _NEGATED)
+# Random samples that tell which channels those are.
+_SAMPLES = 8
 
 
 @dataclass(frozen=True)
@@ -111,6 +115,7 @@ class _Pair:
         is_packed: whether the source's is of bits too.
         turned: of a tensor whose axes the result may have in another order, what these are in the source, the batch
             first; of one whose features are flattened, what these were before.
+        is_negated: whether the result has the opposite signs in some channels.
     """
 
     source: Tensor
@@ -120,6 +125,7 @@ class _Pair:
     signs: int | None
     is_packed: bool = False
     turned: tuple[int, ...] = ()
+    is_negated: bool = False
 
 
 class LayerComparison:
@@ -141,6 +147,7 @@ class LayerComparison:
         self._shown = list(dict.fromkeys(sources))
         self._source = interpreter_for(purpose, with_outputs(left, self._shown))
         self._converted = interpreter_for(purpose, with_outputs(right, [pair.result for pair in self._pairs]))
+        self._opposite = self._opposite_channels(samples_for(purpose, left, None, count=_SAMPLES))
 
     @property
     def layers(self) -> int:
@@ -172,12 +179,13 @@ class LayerComparison:
                 if gap > TOLERANCE:
                     yield Divergence(pair.source.name, difference=gap)
                 continue
-            negative = unpack_bits(expected, pair.signs) if pair.is_packed else expected < 0
-            signs = _placed(_unpacked(actual, [*reversed(negative.shape), pair.signs]), negative, pair.turned)
-            if signs is None:
+            if pair.is_negated and pair.result not in self._opposite:
+                continue
+            turned = _turned_signs(pair, expected, actual)
+            if turned is None:
                 yield Divergence(pair.source.name, difference=float("inf"))
                 continue
-            turned = negative != signs
+            turned = turned ^ self._opposite.get(pair.result, False)
             if np.any(turned):
                 far = near = float("nan")
                 if pair.operand is not None:
@@ -187,6 +195,23 @@ class LayerComparison:
                     distance = np.broadcast_to(distance, turned.shape)
                     far, near = float(distance[turned].max()), float(distance.mean())
                 yield Divergence(pair.source.name, int(turned.sum()), turned.size, far, near)
+
+    def _opposite_channels(self, samples: list[list[Array]]) -> dict[Tensor, Array]:
+        """The channels whose signs are the opposite ones in the result: most of them are in any samples.
+
+        Of tensors whose axes are in another order they are not known.
+        """
+        negated = [(place, pair) for place, pair in enumerate(self._pairs) if pair.is_negated and not pair.turned]
+        if not negated:
+            return {}
+        values = dict(zip(self._shown, run(self._source, samples), strict=True))
+        actual = run(self._converted, samples)
+        found = {pair.result: _turned_signs(pair, values[pair.source], actual[place]) for place, pair in negated}
+        return {
+            result: turned.reshape(-1, turned.shape[-1]).mean(axis=0) > 0.5
+            for result, turned in found.items()
+            if turned is not None
+        }
 
 
 def _pairs(source: Graph, result: Graph) -> list[_Pair]:
@@ -204,10 +229,20 @@ def _pairs(source: Graph, result: Graph) -> list[_Pair]:
             is_sign = producer is not None and producer.name == LCE_QUANTIZE and producer.input(0).type == "FLOAT32"
             operand = producer.input(0) if producer is not None and is_sign else None
             turned = _turned_axes(source, packed, tensor)
-            pairs.append(_Pair(packed, operand, 0.0, tensor, signs, is_packed=True, turned=turned))
+            negated = _NEGATED in tensor.name
+            pairs.append(_Pair(packed, operand, 0.0, tensor, signs, is_packed=True, turned=turned, is_negated=negated))
         elif twin is not None and twin.type in _NUMBERS and (signs is not None or tensor.type in _NUMBERS):
-            pairs.append(_Pair(twin, *_turning(source, twin), tensor, signs, turned=_turned_axes(source, twin, tensor)))
+            turned, negated = _turned_axes(source, twin, tensor), _NEGATED in tensor.name
+            pairs.append(_Pair(twin, *_turning(source, twin), tensor, signs, turned=turned, is_negated=negated))
     return pairs
+
+
+def _turned_signs(pair: _Pair, expected: Array, actual: Array) -> Array | None:
+    """Which signs of a pair's source are others in the result; None where that has another number of them."""
+    assert pair.signs is not None
+    negative = unpack_bits(expected, pair.signs) if pair.is_packed else expected < 0
+    signs = _placed(_unpacked(actual, [*reversed(negative.shape), pair.signs]), negative, pair.turned)
+    return None if signs is None else negative != signs
 
 
 def _turning(graph: Graph, tensor: Tensor) -> tuple[Tensor, float | Array]:
@@ -268,12 +303,17 @@ def _placed(candidates: Iterable[Array], expected: Array, turned: tuple[int, ...
         axes = (expected.shape[0], *turned[1:])
         for order in itertools.permutations(range(len(axes))):
             shape = tuple(axes[axis] for axis in order)
-            if values.shape == shape or (values.ndim < len(axes) and order[0] == 0):
+            if _sizes(values.shape) == _sizes(shape) or (values.ndim < len(axes) and order[0] == 0):
                 found.append(values.reshape(shape).transpose(np.argsort(order)).reshape(expected.shape))
     if len(found) == 1:
         return found[0]
     numbers = expected.astype(np.float64)
     return min(found, key=lambda values: float(np.nansum(np.abs(values - numbers))), default=None)
+
+
+def _sizes(shape: Iterable[int]) -> list[int]:
+    """A shape without its axes of one, which may be anywhere."""
+    return [size for size in shape if size != 1]
 
 
 def computed(graph: Graph) -> list[Tensor]:

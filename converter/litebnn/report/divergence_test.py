@@ -55,6 +55,28 @@ def test_signs_that_rounding_turns_are_counted_and_told_from_others(
 
 
 @pytest.mark.usefixtures("library")
+@pytest.mark.parametrize("size", [3, 8])
+def test_signs_that_the_result_has_negated_in_some_channels(size: int) -> None:
+    """A layer whose multipliers are negative writes the opposite of their channels' signs."""
+    rng = np.random.default_rng(0)
+    model = FloatModel()
+    scaled = model.elementwise("MUL", model.input(1, size, size, 40), model.const(rng.choice([-0.75, 0.5], 40)))
+    sign = model.sign(model.elementwise("ADD", scaled, model.const(rng.standard_normal(40))))
+    source = model.finish(model.conv(sign, sign_weights(rng, 32, 3, 3, 40)))
+    converted = litebnn.convert_tflite(source)
+    result = read_model(converted)
+    assert any(tensor.name.endswith("/negated") for tensor in result.graphs[0].all_tensors())
+    sample = [rng.standard_normal((1, size, size, 40)).astype(np.float32)]
+    assert LayerComparison("verify", source, converted).first_divergence(sample) is None
+
+    shift = next(op for op in result.ops() if op.name in ("ADD", "SUB")).input(1)
+    shift.buffer.data = (np.array(shift.array) + np.arange(40, dtype=np.float32) % 2).view(np.uint8)
+    wrong = LayerComparison("verify", source, write_model(result)).first_divergence(sample)
+    assert wrong is not None
+    assert wrong.layer == sign.name
+
+
+@pytest.mark.usefixtures("library")
 def test_features_that_a_dense_layer_takes_in_another_order() -> None:
     """Channel-first networks flatten [channels, height, width]; the result flattens them as they come."""
     rng = np.random.default_rng(0)
