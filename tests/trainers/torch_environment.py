@@ -25,7 +25,8 @@ def torch_python(*packages: str) -> Path:
             if not (folder / "litebnn-torch.stamp").is_file() and bootstrap.cpu_torch(folder) is None:
                 pytest.skip("pip finds no PyTorch for CPUs")
             bootstrap.install(folder, ("torch", "demo"))
-            subprocess.run(bootstrap.pip(folder, "install", "--quiet", *packages), check=True)
+            if packages:
+                subprocess.run(bootstrap.pip(folder, "install", "--quiet", *packages), check=True)
     except (OSError, subprocess.CalledProcessError) as error:
         pytest.skip(f"the environment cannot be made: {error}")
     return bootstrap.python_of(folder)

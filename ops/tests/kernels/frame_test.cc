@@ -90,8 +90,9 @@ TEST(Frame, StagesThePixelsOfEveryGroup) {
   Bconv2dSpec spec = Spec(2);
   spec.channels_in = 128;
   spec.groups = 2;
+  const Isa isa = StagingIsa();
   Frame frame;
-  ASSERT_TRUE(frame.Resize(StagingIsa(), spec, {1, 1, 2, 1, 2, 0, 1}, 4));
+  ASSERT_TRUE(frame.Resize(isa, spec, {1, 1, 2, 1, 2, 0, 1}, 4));
   ASSERT_EQ(frame.width, 3);
   std::vector<uint32_t> staged(frame.RowBytes() / sizeof(uint32_t), 77);
   frame.StageRows(image.data(), 0, 1, reinterpret_cast<uint8_t*>(staged.data()));
