@@ -159,6 +159,7 @@ def replace_boards(target: str) -> None:
             error=None,
             tile=facts.tile,
             tables=0,
+            shared_tables=0,
             without=None,
             cycles={},
         )

@@ -6,7 +6,7 @@ That is how a layer finds them in a network; what the layer before has written i
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 
 import numpy as np
 
@@ -19,24 +19,26 @@ _SECONDS_OF_A_TURN, _MOST_RUNS = 0.012, 30
 
 
 def measure(
-    networks: Mapping[str, bytes], isas: Iterable[str], passes: int, least_runs: int = 4
+    networks: Mapping[str, bytes], isas: Mapping[str, str | None], passes: int, least_runs: int = 4
 ) -> dict[tuple[str, str], float]:
     """Seconds of one inference by network and ISA, on one thread: the least of all runs of `passes` turns.
+
+    The ISAs have what the library is told by their names: None for the one that it chooses by itself, which leaves
+    layers to another, as one that is named does not.
 
     It is the thread's own time, without what other programs took; what they leave in the caches is in it, but for the
     run that they disturbed least.
     """
-    names = list(isas)
     best: dict[tuple[str, str], float] = {}
     for _ in range(passes):
         for name, model in networks.items():
-            for isa in names:
-                seconds = _turn(model, isa, least_runs)
+            for isa, told in isas.items():
+                seconds = _turn(model, told, least_runs)
                 best[name, isa] = min(best.get((name, isa), seconds), seconds)
     return best
 
 
-def _turn(model: bytes, isa: str, least_runs: int) -> float:
+def _turn(model: bytes, isa: str | None, least_runs: int) -> float:
     runtime = find_runtime()
     interpreter = runtime.Interpreter(
         model_content=model, num_threads=1, experimental_delegates=[load_delegate(1, isa=isa)]

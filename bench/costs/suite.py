@@ -58,6 +58,9 @@ def binary_networks() -> Iterator[tuple[str, bytes]]:
             yield f"bconv {taps}x{taps} / 2 {size}x{size}x{channels}", chain.bytes()
     for inputs, outputs in ((256, 1024), (1024, 1024), (4096, 1000), (9216, 4096), (4096, 4096)):
         yield f"bconv 1x1 1x1x{inputs}-{outputs}", Chain(1, 1, 1, inputs).pack().bconv(inputs, outputs, 1).bytes()
+    for size, channels, outputs in ((6, 256, 4096), (7, 512, 1024)):  # a filter as large as its image
+        chain = Chain(1, size, size, channels).pack().bconv(channels, outputs, size, size)
+        yield f"bconv {size}x{size} {size}x{size}x{channels}-{outputs}", chain.bytes()
     for size, channels in ((112, 64), (56, 64), (28, 128), (14, 256)):
         yield f"pack {size}x{size}x{channels}", Chain(1, size, size, channels).pack().bytes()
         yield f"unpack {size}x{size}x{channels}", Chain(1, size, size, channels).pack().unpack(channels).bytes()

@@ -44,7 +44,7 @@ def timed(chosen: list[Pair], passes: int) -> Iterator[Price]:
     words = this_cpu()[2]
     isas = [each for each in ISAS if set(each.needs) <= words]
     networks = {f"{pair.rule}/{side}": getattr(pair, side).model for pair in chosen for side in ("kept", "broken")}
-    seconds = measure(networks, [each.isa for each in isas], passes)
+    seconds = measure(networks, {each.isa: each.told for each in isas}, passes)
     for pair in chosen:
         for each in isas:
             kept, broken = (seconds[f"{pair.rule}/{side}", each.isa] * 1e9 for side in ("kept", "broken"))

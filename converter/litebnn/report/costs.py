@@ -36,6 +36,7 @@ class Costs:
         error: the largest share by which a network's estimate was off what was measured; None where nothing was.
         tile: output channels that LceBconv2d computes together.
         tables: output channels whose lookups take as long as a table; layers that share less are left to `without`.
+        shared_tables: tables for each tile that windows beside each other share, where they share any.
         without: the row of the ISA that computes such layers; None where there are none.
         cycles: by kind of op, what one of each amount takes.
     """
@@ -49,6 +50,7 @@ class Costs:
     error: float | None
     tile: int
     tables: int
+    shared_tables: int
     without: Costs | None
     cycles: Mapping[str, Mapping[str, float]]
 
@@ -63,15 +65,16 @@ class Costs:
 def estimate(op: Op, costs: Costs, delegated: Collection[Op], adds: bool) -> float | None:
     """Seconds of an op on a board, None where nothing is known of its kind."""
     row = row_for(op, costs)
-    work = workload_of(op, delegated, adds, row.tile)
+    work = workload_of(op, delegated, adds, row.tile, row.shared_tables)
     return None if work is None else row.seconds(work)
 
 
 def row_for(op: Op, costs: Costs) -> Costs:
     """The row of the ISA that computes an op: another than the board's where the layer does not suit that."""
-    if costs.without is None or op.name != LCE_BCONV_2D or not windows_share_little(op, costs.tables):
+    if costs.without is None or op.name != LCE_BCONV_2D:
         return costs
-    return costs.without
+    is_left = windows_share_little(op, costs.tables, costs.shared_tables, costs.tile)
+    return costs.without if is_left else costs
 
 
 def boards() -> tuple[Costs, ...]:

@@ -55,12 +55,16 @@ def test_windows_lie_in_runs_of_words(op: Op, runs: int) -> None:
         (bconv(8, 64, 64, 3), False),
         (bconv(8, 64, 32, 3), True),
         (bconv(8, 64, 64, 1), True),
-        (bconv(8, 64, 128, 3, stride_height=2, stride_width=2), True),
+        (bconv(8, 512, 512, 3), False),
+        (bconv(8, 320, 64, 3), True),
+        (bconv(8, 320, 256, 3), False),
+        (bconv(8, 128, 256, 3, stride_height=2, stride_width=2), True),
+        (bconv(8, 256, 512, 3, stride_height=2, stride_width=2), False),
     ],
 )
 def test_which_layers_are_left_to_another_isa(op: Op, little: bool) -> None:
     """The same choice as the C++ of the ISA."""
-    assert windows_share_little(op, 320) == little
+    assert windows_share_little(op, 384, 360, 64) == little
 
 
 def test_every_op_of_a_float_model_has_a_time_on_every_board() -> None:
