@@ -6,7 +6,6 @@ that has the original; it is killed where a test fails, crashes or hangs.
 
 import functools
 import json
-import random
 import re
 import resource
 import shlex
@@ -152,18 +151,8 @@ class Workshop:
 
 
 def survivors(count: int, seed: int, jobs: int) -> tuple[int, list[Mutant]]:
-    """Tries a random sample of the mutants that are not known to be equivalent.
-
-    Args:
-        count: how many; fewer where there are no more.
-        seed: of the sample.
-        jobs: how many to try at once.
-
-    Returns:
-        How many compiled, and those of them that no test killed.
-    """
-    candidates = [mutant for file in FILES for mutant in mutants_of(file) if not mutant.is_equivalent]
-    random.Random(seed).shuffle(candidates)
+    """Tries a sample, `jobs` at once, of the mutants that are not known to be equivalent: `mutant.survivors`."""
+    candidates = (mutant for file in FILES for mutant in mutants_of(file) if not mutant.is_equivalent)
     workshop = Workshop()
     with ThreadPoolExecutor(jobs) as executor:
-        return sample.survivors(iter(candidates), count, executor, workshop.trial)
+        return sample.survivors(candidates, count, seed, executor, workshop.trial)

@@ -1,7 +1,8 @@
 """What a mutant is, in either language, which of them are known to compute the same, and how a sample is tried."""
 
 import itertools
-from collections.abc import Callable, Iterator
+import random
+from collections.abc import Callable, Iterable
 from concurrent.futures import Executor
 from dataclasses import dataclass
 from typing import TypeVar
@@ -38,21 +39,27 @@ Verdict = tuple[Mutant, bool]
 
 
 def survivors(
-    candidates: Iterator[Candidate], count: int, executor: Executor, trial: Callable[[Candidate], Verdict | None]
+    candidates: Iterable[Candidate],
+    count: int,
+    seed: int,
+    executor: Executor,
+    trial: Callable[[Candidate], Verdict | None],
 ) -> tuple[int, list[Mutant]]:
-    """Tries the first `count` candidates that are mutants, and prints those that no test notices.
+    """Tries a random sample of the candidates that are mutants, and prints those that no test notices.
 
     Args:
-        candidates: in the order of the sample.
         count: how many to try; fewer where there are no more.
+        seed: of the sample.
         executor: runs the trials, as many at once as it likes.
         trial: tries one; None says that it is no mutant.
 
     Returns:
         How many were tried, and those of them that no test noticed.
     """
-    tried, alive = 0, []
-    while wanted := list(itertools.islice(candidates, count - tried)):
+    shuffled = list(candidates)
+    random.Random(seed).shuffle(shuffled)
+    left, tried, alive = iter(shuffled), 0, []
+    while wanted := list(itertools.islice(left, count - tried)):
         for mutant, killed in filter(None, executor.map(trial, wanted)):
             tried += 1
             if not killed:

@@ -9,7 +9,6 @@ import ast
 import importlib
 import importlib.util
 import os
-import random
 import shutil
 from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor
@@ -164,15 +163,7 @@ def _trial(place: Place) -> Verdict | None:
 
 
 def survivors(count: int, seed: int, jobs: int) -> tuple[int, list[Mutant]]:
-    """Tries a random sample of the mutants that are not known to be equivalent.
-
-    Args:
-        count: how many; fewer where there are no more.
-        seed: of the sample.
-        jobs: how many to try at once.
-
-    Returns:
-        How many were tried, and those of them that no test notices.
+    """Tries a sample, `jobs` at once, of the mutants that are not known to be equivalent: `mutant.survivors`.
 
     Raises:
         ToolkitError: cosmic-ray or coverage is not installed, or the tests fail without a mutant.
@@ -188,7 +179,5 @@ def survivors(count: int, seed: int, jobs: int) -> tuple[int, list[Mutant]]:
     recording = Recording(COPY)
     if not recording.make(SOURCES, TESTS):
         raise ToolkitError("the tests of the mutants fail without any: invoke test")
-    every = list(places())
-    random.Random(seed).shuffle(every)
     with ProcessPoolExecutor(jobs, FORK, initializer=_begin, initargs=(recording,)) as executor:
-        return sample.survivors(iter(every), count, executor, _trial)
+        return sample.survivors(places(), count, seed, executor, _trial)

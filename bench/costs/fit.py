@@ -36,7 +36,7 @@ def works_of(model: bytes, row: Costs) -> tuple[tuple[Workload, ...], tuple[Work
         if op in additions:
             continue
         chosen = row_for(op, row)
-        work = workload_of(op, delegated, op in fused, chosen.tile, chosen.shared_tables)
+        work = workload_of(op, delegated, op in fused, chosen.tile)
         assert work is not None, op.name
         (own if chosen is row else others).append(work)
     return tuple(own), tuple(others)

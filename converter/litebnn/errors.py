@@ -19,6 +19,11 @@ def printable(text: object) -> str:
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode("ascii") for c in str(text))
 
 
+def reason_of(error: BaseException) -> str:
+    """What an error says; what the system says without the number that it has for it, and the file."""
+    return error.strerror if isinstance(error, OSError) and error.strerror else str(error)
+
+
 class ConversionError(ValueError):
     """A model cannot be read or converted; the message is one line that says what was found and what was expected."""
 

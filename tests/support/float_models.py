@@ -284,6 +284,11 @@ def dyadic(rng: np.random.Generator, *shape: int, largest: int = 64, step: float
     return (rng.integers(-largest, largest + 1, shape) * step).astype(np.float32)
 
 
+def sums_of_tenths(model: FloatModel, rng: np.random.Generator, x: Tensor, channels: int) -> Tensor:
+    """A convolution with weights of ±0.1, whose float sums end a rounding away from those that counting gives."""
+    return model.conv(x, np.float32(0.1) * sign_weights(rng, channels, 3, 3, x.channels, alpha=False))
+
+
 def sums_near_zero(channels: int, size: int, seed: int, channels_first: bool = False) -> tuple[bytes, str, Array]:
     """A model in which float sums of ±0.1 end a rounding away from zero, where counting ends at zero.
 
@@ -295,8 +300,7 @@ def sums_near_zero(channels: int, size: int, seed: int, channels_first: bool = F
     """
     rng = np.random.default_rng(seed)
     model = FloatModel()
-    weights = np.float32(0.1) * sign_weights(rng, channels, 3, 3, channels, alpha=False)
-    x = model.conv(model.sign(model.input(1, size, size, channels)), weights)
+    x = sums_of_tenths(model, rng, model.sign(model.input(1, size, size, channels)), channels)
     # The bias takes away what a dot product of that value is worth; by a power of two the product is not rounded.
     bias = np.float32(0.1) * rng.choice([-16, -8, 8, 16], channels)
     if channels_first:

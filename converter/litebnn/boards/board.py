@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from litebnn.boards.host_keys import BoardError, VouchedFor
+from litebnn.errors import reason_of
 
 HOST = re.compile(r"(.+@)?([^@:]+(:\d+)?|[0-9a-fA-F:]+)")  # what Fabric takes; an IPv6 address has no port
 
@@ -144,5 +145,4 @@ def _end_when_dead(transport: Any) -> None:
 
 def one_line(error: Exception) -> str:
     """An exception's message without line breaks and numbers of the system's, or its name where it has none."""
-    said = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
-    return " ".join(said.split()) or type(error).__name__
+    return " ".join(reason_of(error).split()) or type(error).__name__

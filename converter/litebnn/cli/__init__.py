@@ -19,7 +19,7 @@ from litebnn import __version__
 from litebnn.cli import benchmark, check, compare, completion, convert, evaluate, inspect, summary
 from litebnn.cli.parsing import OneLineParser
 from litebnn.cli.streams import flush, prepared
-from litebnn.errors import ConversionError, printable
+from litebnn.errors import ConversionError, printable, reason_of
 
 _COMMANDS = (convert, inspect, summary, check, benchmark, compare, evaluate, completion)
 _INTERRUPTED = 128 + 2
@@ -61,6 +61,5 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _said(error: Exception) -> str:
     """What an error says; what the system says of a file without the number that it has for it."""
-    if isinstance(error, OSError) and error.strerror:
-        return f"{error.filename}: {error.strerror}" if error.filename else error.strerror
-    return str(error)
+    file = error.filename if isinstance(error, OSError) and error.strerror else None
+    return f"{file}: {reason_of(error)}" if file else reason_of(error)

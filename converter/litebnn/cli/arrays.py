@@ -5,6 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+from litebnn.errors import reason_of
+
 
 def read_arrays(path: Path) -> dict[str, Any]:
     """The arrays of a .npz file by name, in order; the one of a .npy file under "".
@@ -21,8 +23,7 @@ def read_arrays(path: Path) -> dict[str, Any]:
         loaded = np.load(path, allow_pickle=False)
         arrays = {name: loaded[name] for name in loaded.files} if hasattr(loaded, "files") else {"": loaded}
     except (EOFError, OSError, ValueError, zipfile.BadZipFile) as error:
-        said = error.strerror if isinstance(error, OSError) and error.strerror else error
-        raise ValueError(f"{path} cannot be read as .npy or .npz: {said}") from None
+        raise ValueError(f"{path} cannot be read as .npy or .npz: {reason_of(error)}") from None
     if not arrays or any(np.ndim(array) == 0 for array in arrays.values()) or len({*map(len, arrays.values())}) != 1:
         raise ValueError(f"{path} must hold as many samples of each input, batch first")
     return arrays

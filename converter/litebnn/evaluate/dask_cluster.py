@@ -23,16 +23,19 @@ from litebnn.evaluate.scoring import Result
 # so that no worker waits for its next.
 _RETRIES, _AHEAD = 3, 2
 _CONNECT_SECONDS = 30
-# What Dask measures for its dashboard, and asks itself many times a second, takes cores that processes of this machine
-# compute on.
-_WITHOUT_DASHBOARD = {
+_ENVIRONMENT = "distributed.nanny.pre-spawn-environ"
+# Processes of this machine share its cores, whatever the user's own settings say. What Dask measures for its dashboard,
+# and asks itself many times a second, takes these from them.
+_ON_THIS_MACHINE: dict[str, object] = {
     "distributed.worker.profile.enabled": False,
     "distributed.admin.tick.interval": "1s",
     "distributed.admin.system-monitor.interval": "10s",
     "distributed.scheduler.work-stealing-interval": "1s",
+    # One thread a process for all that computes.
+    **{f"{_ENVIRONMENT}.{name}_NUM_THREADS": 1 for name in ("OMP", "MKL", "OPENBLAS")},
     # A worker's memory is given back when it ends; pages that each batch asks for anew take a fifth of its time.
-    "distributed.nanny.pre-spawn-environ.MALLOC_TRIM_THRESHOLD_": 1 << 28,
-    "distributed.nanny.pre-spawn-environ.MALLOC_MMAP_THRESHOLD_": 1 << 28,
+    f"{_ENVIRONMENT}.MALLOC_TRIM_THRESHOLD_": 1 << 28,
+    f"{_ENVIRONMENT}.MALLOC_MMAP_THRESHOLD_": 1 << 28,
 }
 
 Tell = Callable[[str], None]
@@ -81,10 +84,8 @@ class DaskCluster:
     @contextmanager
     def _client(self, distributed: Any) -> Iterator[Any]:
         if self.scheduler is None:
-            # One thread a process for all that computes, whatever the user's own settings say.
-            environment = {f"{name}_NUM_THREADS": "1" for name in ("OMP", "MKL", "OPENBLAS")}
             with (
-                import_extra("dask.config", "several processes").set(_WITHOUT_DASHBOARD),
+                import_extra("dask.config", "several processes").set(_ON_THIS_MACHINE),
                 distributed.LocalCluster(
                     n_workers=self.workers,
                     threads_per_worker=1,
@@ -93,7 +94,6 @@ class DaskCluster:
                     dashboard_address=None,
                     memory_limit=0,
                     silence_logs=logging.CRITICAL,
-                    env=environment,
                 ) as cluster,
                 distributed.Client(cluster) as client,
             ):

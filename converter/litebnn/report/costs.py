@@ -65,7 +65,7 @@ class Costs:
 def estimate(op: Op, costs: Costs, delegated: Collection[Op], adds: bool) -> float | None:
     """Seconds of an op on a board, None where nothing is known of its kind."""
     row = row_for(op, costs)
-    work = workload_of(op, delegated, adds, row.tile, row.shared_tables)
+    work = workload_of(op, delegated, adds, row.tile)
     return None if work is None else row.seconds(work)
 
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from litebnn.contract import BITS_PER_WORD, LCE_QUANTIZE, unpack_bits
 from litebnn.flatbuffer import read_model
-from litebnn.graph import Array, Graph, Tensor, facts, packed_words
+from litebnn.graph import Array, Graph, Model, Tensor, facts, packed_words
 from litebnn.report.anatomy import channels_of_bits
 from litebnn.report.samples import run, samples_for
 from litebnn.rewriting.signs import find_sign, find_two_levels
@@ -115,7 +115,6 @@ class _Pair:
         is_packed: whether the source's is of bits too.
         turned: of a tensor whose axes the result may have in another order, what these are in the source, the batch
             first; of one whose features are flattened, what these were before.
-        is_negated: whether the result has the opposite signs in some channels.
     """
 
     source: Tensor
@@ -125,7 +124,11 @@ class _Pair:
     signs: int | None
     is_packed: bool = False
     turned: tuple[int, ...] = ()
-    is_negated: bool = False
+
+    @property
+    def is_negated(self) -> bool:
+        """Whether the result has the opposite signs in some channels."""
+        return _NEGATED in self.result.name
 
 
 class LayerComparison:
@@ -147,7 +150,7 @@ class LayerComparison:
         self._shown = list(dict.fromkeys(sources))
         self._source = interpreter_for(purpose, with_outputs(left, self._shown))
         self._converted = interpreter_for(purpose, with_outputs(right, [pair.result for pair in self._pairs]))
-        self._opposite = self._opposite_channels(samples_for(purpose, left, None, count=_SAMPLES))
+        self._opposite = self._opposite_channels(purpose, left)
 
     @property
     def layers(self) -> int:
@@ -196,7 +199,7 @@ class LayerComparison:
                     far, near = float(distance[turned].max()), float(distance.mean())
                 yield Divergence(pair.source.name, int(turned.sum()), turned.size, far, near)
 
-    def _opposite_channels(self, samples: list[list[Array]]) -> dict[Tensor, Array]:
+    def _opposite_channels(self, purpose: str, source: Model) -> dict[Tensor, Array]:
         """The channels whose signs are the opposite ones in the result: most of them are in any samples.
 
         Of tensors whose axes are in another order they are not known.
@@ -204,6 +207,7 @@ class LayerComparison:
         negated = [(place, pair) for place, pair in enumerate(self._pairs) if pair.is_negated and not pair.turned]
         if not negated:
             return {}
+        samples = samples_for(purpose, source, None, count=_SAMPLES)
         values = dict(zip(self._shown, run(self._source, samples), strict=True))
         actual = run(self._converted, samples)
         found = {pair.result: _turned_signs(pair, values[pair.source], actual[place]) for place, pair in negated}
@@ -224,17 +228,19 @@ def _pairs(source: Graph, result: Graph) -> list[_Pair]:
         signs = bits_of_result.get(tensor, words)
         packed = known.get((_layer(tensor), True)) if signs is not None else None
         twin = packed or known.get((_layer(tensor), False))
-        if packed is not None:
-            producer = source.producer(packed)
-            is_sign = producer is not None and producer.name == LCE_QUANTIZE and producer.input(0).type == "FLOAT32"
-            operand = producer.input(0) if producer is not None and is_sign else None
-            turned = _turned_axes(source, packed, tensor)
-            negated = _NEGATED in tensor.name
-            pairs.append(_Pair(packed, operand, 0.0, tensor, signs, is_packed=True, turned=turned, is_negated=negated))
-        elif twin is not None and twin.type in _NUMBERS and (signs is not None or tensor.type in _NUMBERS):
-            turned, negated = _turned_axes(source, twin, tensor), _NEGATED in tensor.name
-            pairs.append(_Pair(twin, *_turning(source, twin), tensor, signs, turned=turned, is_negated=negated))
+        numbers = twin is not None and twin.type in _NUMBERS and (signs is not None or tensor.type in _NUMBERS)
+        if twin is None or (packed is None and not numbers):
+            continue
+        operand, threshold = _turning(source, twin) if packed is None else (_packed(source, packed), 0.0)
+        turned = _turned_axes(source, twin, tensor)
+        pairs.append(_Pair(twin, operand, threshold, tensor, signs, packed is not None, turned))
     return pairs
+
+
+def _packed(graph: Graph, bits: Tensor) -> Tensor | None:
+    """The floats whose signs LceQuantize has packed into these bits; None where they are packed from something else."""
+    op = graph.producer(bits)
+    return op.input(0) if op is not None and op.name == LCE_QUANTIZE and op.input(0).type == "FLOAT32" else None
 
 
 def _turned_signs(pair: _Pair, expected: Array, actual: Array) -> Array | None:

@@ -9,7 +9,7 @@ from litebnn.graph import Array
 from litebnn.report.divergence import Divergence, LayerComparison, by_layer
 from litebnn.rewriting.signs import find_sign
 from litebnn.runtime.intermediates import with_outputs
-from tests.support.float_models import FloatModel, sign_weights, sums_near_zero
+from tests.support.float_models import FloatModel, sign_weights, sums_near_zero, sums_of_tenths
 
 
 def operand_of(source: bytes, sign: str, sample: Array) -> Array:
@@ -81,8 +81,7 @@ def test_features_that_a_dense_layer_takes_in_another_order() -> None:
     """Channel-first networks flatten [channels, height, width]; the result flattens them as they come."""
     rng = np.random.default_rng(0)
     model = FloatModel()
-    weights = np.float32(0.1) * sign_weights(rng, 32, 3, 3, 32, alpha=False)
-    x = model.conv(model.sign(model.input(1, 6, 6, 32)), weights)
+    x = sums_of_tenths(model, rng, model.sign(model.input(1, 6, 6, 32)), 32)
     flat = model.reshape(model.transpose(x, 0, 3, 1, 2), 1, 512)
     bias = np.float32(0.1) * rng.choice([-16, -8, 8, 16], 512)
     sign = model.sign(model.elementwise("ADD", flat, model.const(bias)))
@@ -100,8 +99,7 @@ def test_features_that_a_dense_layer_takes_in_another_order() -> None:
 def test_the_distance_is_known_of_a_comparison_that_is_flattened() -> None:
     rng = np.random.default_rng(0)
     model = FloatModel()
-    weights = np.float32(0.1) * sign_weights(rng, 64, 3, 3, 32, alpha=False)
-    x = model.conv(model.sign(model.input(1, 6, 6, 32)), weights)
+    x = sums_of_tenths(model, rng, model.sign(model.input(1, 6, 6, 32)), 64)
     condition = model.elementwise("GREATER_EQUAL", x, model.const(0), type="BOOL")
     flat = model.op("RESHAPE", [condition, model.const([1, 1024], np.int32)], (1, 1024), type="BOOL")
     rows = model.op("SELECT_V2", [flat, model.const(1), model.const(-1)], (1, 1024))

@@ -34,20 +34,16 @@ class Workload:
     amounts: Mapping[str, float]
 
 
-def workload_of(
-    op: Op, delegated: Collection[Op], adds: bool = False, tile: int = 1, shared_tables: int = 0
-) -> Workload | None:
+def workload_of(op: Op, delegated: Collection[Op], adds: bool = False, tile: int = 1) -> Workload | None:
     """The work of an op, None where nothing is known of its kind.
 
     Args:
         delegated: the ops that litebnn's delegate runs.
         adds: whether an ADD is fused into an LceBconv2d.
         tile: how many output channels the kernels of LceBconv2d compute together.
-        shared_tables: where they look bits up in tables, how many of these two windows beside each other may have for
-            each tile, so that the second finds those of the first in the cache; 0 where they do not.
     """
     if op.name == LCE_BCONV_2D:
-        return _bconv(op, adds, tile, shared_tables)
+        return _bconv(op, adds, tile)
     make = _KINDS.get(op.name)
     if make is None or not op.outputs or data_of(op) is None:
         return None
@@ -63,27 +59,19 @@ def windows_share_little(op: Op, table_channels: int, shared_tables: int, tile: 
 
     Args:
         table_channels: how many output channels' lookups take as long as one table.
-        shared_tables, tile: as for `workload_of`.
+        shared_tables: how many tables two windows beside each other may have for each tile of output channels, so that
+            the second finds those of the first in the cache.
+        tile: how many output channels are computed together.
     """
-    _, height, width, _ = op.input(1).shape
-    new_taps = _new_taps(op, shared_tables, tile)
-    return height * width == 1 or table_channels * new_taps >= _channels_of_group(op) * height * width
-
-
-def _new_taps(op: Op, shared_tables: int, tile: int) -> int:
-    """How many taps of a window of an LceBconv2d no window above or in front of it has, so that they need tables."""
-    options = bconv_options(op)
+    options, channels = bconv_options(op), _channels_of_group(op)
     _, height, width, words = op.input(1).shape
     step = min(options.stride_width, width)
-    tables_of_two = (width + step) * height * _tables_of_tap(words)
+    tables_of_two = (width + step) * height * -(-words * BITS_PER_WORD // _BITS_OF_A_TABLE)
     shares_rows = options.stride_height == options.dilation_height_factor and height > 1
     shares_columns = options.channels_in == channels_per_group(op) and options.dilation_width_factor == 1
-    shares_columns = shares_columns and tables_of_two <= shared_tables * -(-_channels_of_group(op) // tile)
-    return int((1 if shares_rows else height) * (step if shares_columns else width))
-
-
-def _tables_of_tap(words: int) -> int:
-    return -(-words * BITS_PER_WORD // _BITS_OF_A_TABLE)
+    shares_columns = shares_columns and tables_of_two <= shared_tables * -(-channels // tile)
+    tables = (1 if shares_rows else height) * (step if shares_columns else width)
+    return height * width == 1 or table_channels * tables >= channels * height * width
 
 
 def _channels_of_group(op: Op) -> int:
@@ -103,7 +91,7 @@ def _past_caches(op: Op) -> dict[str, float]:
     }
 
 
-def _bconv(op: Op, adds: bool, tile: int, shared_tables: int) -> Workload:
+def _bconv(op: Op, adds: bool, tile: int) -> Workload:
     options = bconv_options(op)
     channels_out, height, width, words = op.input(1).shape
     groups = options.channels_in // channels_per_group(op)
@@ -122,8 +110,6 @@ def _bconv(op: Op, adds: bool, tile: int, shared_tables: int) -> Workload:
         **_past_caches(op),
         "calls": 1,
     }
-    if shared_tables:
-        amounts["tables"] = pixels * groups * _new_taps(op, shared_tables, tile) * _tables_of_tap(words)
     if adds:
         amounts["added floats"] = outputs
     return Workload("LceBconv2d", amounts)

@@ -66,12 +66,11 @@ def packed_like(tensor: Tensor, name: str) -> Tensor:
 
 
 def as_float(graph: Graph, tensor: Tensor, *, before: Op) -> Tensor:
-    """The numbers of a tensor: itself where it is float, else the output of a DEQUANTIZE that is inserted."""
+    """The numbers of a tensor: itself where it is float, else the output of a DEQUANTIZE, maybe one already there."""
     if tensor.type == "FLOAT32":
         return tensor
     numbers = like(tensor, derived(tensor.name, "/numbers"), type="FLOAT32")
-    graph.insert(dequantize_op(tensor, numbers), before=before)
-    return numbers
+    return output_of(graph, dequantize_op(tensor, numbers), before=before)
 
 
 def equal_op(graph: Graph, op: Op, *, before: Op) -> Op | None:

@@ -16,7 +16,7 @@ from litebnn.rewriting.signs.shifted import PADDING, handed_on
 NO_SIGN = "its input is not the output of a sign"
 # The output of a quantizer passes these on its way to a layer, beside ops that move values.
 _ARITHMETIC = ("MUL", "DIV", "ADD", "SUB")
-_ROUNDING = ("FLOOR", "ROUND")
+_TO_INTEGERS = ("FLOOR", "ROUND")
 _FARTHEST = 16
 _STANDS_BETWEEN = "stands between the sign and it"
 
@@ -31,7 +31,7 @@ def why_no_sign(graph: Graph, tensor: Tensor) -> str:
         if (op.name == LCE_DEQUANTIZE and passed) or find_two_values(graph, tensor) is not None:
             return next(filter(None, map(_obstacle, passed)), None) or _between(passed, op.name == LCE_DEQUANTIZE)
         if (reason := _why_values_are_none(graph, op, tensor)) is not None:
-            keeps = _keeps_levels if op.name in _ROUNDING else _keeps_values
+            keeps = _keeps_levels if op.name in _TO_INTEGERS else _keeps_values
             changing = [op.name for op in passed if not keeps(op)]
             return f"{changing[-1]} {_STANDS_BETWEEN}" if changing else reason
         if not _is_passed(op):
@@ -72,7 +72,7 @@ def _why_values_are_none(graph: Graph, op: Op, tensor: Tensor) -> str | None:
     if (value := find_constant(graph, tensor)) is not None:
         return f"its input is {value:g}, whatever the model's is"
     several = "its input takes several levels (as of a DoReFa quantizer), not ±1"
-    return several if op.name in _ROUNDING else None
+    return several if op.name in _TO_INTEGERS else None
 
 
 def _why_sign_is_none(graph: Graph, sign: Op) -> str:

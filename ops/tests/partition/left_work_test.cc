@@ -13,7 +13,7 @@
 namespace litebnn::testing {
 namespace {
 
-constexpr int32_t kConv2d = 3, kFullyConnected = 9, kWhile = 119, kBatchMatMul = 126;
+constexpr int32_t kWhile = 119, kBatchMatMul = 126;
 
 // Nodes that no interpreter runs, of one output each.
 class Plan {
@@ -60,11 +60,13 @@ class Plan {
 
 TEST(LeftWork, LayersTakeTheirMultiplyAdds) {
   Plan conv;
-  conv.AddNode(kConv2d, {conv.AddTensor({1, 10, 10, 4}), conv.AddTensor({16, 3, 3, 4})}, conv.AddTensor({1, 8, 8, 16}));
+  conv.AddNode(kTfLiteBuiltinConv2d, {conv.AddTensor({1, 10, 10, 4}), conv.AddTensor({16, 3, 3, 4})},
+               conv.AddTensor({1, 8, 8, 16}));
   EXPECT_DOUBLE_EQ(conv.Cycles(), 8 * 8 * 16 * 36 / 8.0);
   EXPECT_EQ(conv.Cycles({0}), 0);
   Plan dense;
-  dense.AddNode(kFullyConnected, {dense.AddTensor({1, 100}), dense.AddTensor({10, 100})}, dense.AddTensor({1, 10}));
+  dense.AddNode(kTfLiteBuiltinFullyConnected, {dense.AddTensor({1, 100}), dense.AddTensor({10, 100})},
+                dense.AddTensor({1, 10}));
   EXPECT_DOUBLE_EQ(dense.Cycles(), 10 * 100 / 8.0);
 }
 
@@ -87,7 +89,7 @@ TEST(LeftWork, WhatIsNotKnownMayBeAnything) {
   batch.AddNode(kTfLiteBuiltinAdd, {batch.AddTensor({1, 8}, {-1, 8})}, batch.AddTensor({1, 8}, {-1, 8}));
   EXPECT_TRUE(std::isinf(batch.Cycles()));
   Plan outside;
-  outside.AddNode(kConv2d, {outside.AddTensor({1, 8, 8, 4}), 77}, outside.AddTensor({1, 8, 8, 4}));
+  outside.AddNode(kTfLiteBuiltinConv2d, {outside.AddTensor({1, 8, 8, 4}), 77}, outside.AddTensor({1, 8, 8, 4}));
   EXPECT_TRUE(std::isinf(outside.Cycles()));
 }
 

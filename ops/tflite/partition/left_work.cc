@@ -10,17 +10,14 @@ namespace {
 constexpr double kMultiplyAddsPerCycle = 8, kValuesPerCycle = 1;
 constexpr double kUnknown = std::numeric_limits<double>::infinity();
 
-// Codes of the format's builtin ops. What a layer takes is told by its weights, its second input.
-constexpr int32_t kLayers[] = {3 /* CONV_2D */, 4 /* DEPTHWISE_CONV_2D */, 9 /* FULLY_CONNECTED */};
+// What a layer takes is told by its weights, its second input.
+constexpr int32_t kLayers[] = {kTfLiteBuiltinConv2d, kTfLiteBuiltinDepthwiseConv2d, kTfLiteBuiltinFullyConnected};
 // These take time by their values.
-constexpr int32_t kOthers[] = {0 /* ADD */,           1 /* AVERAGE_POOL_2D */,
-                               2 /* CONCATENATION */, 6 /* DEQUANTIZE */,
-                               14 /* LOGISTIC */,     17 /* MAX_POOL_2D */,
-                               18 /* MUL */,          19 /* RELU */,
-                               21 /* RELU6 */,        22 /* RESHAPE */,
-                               25 /* SOFTMAX */,      34 /* PAD */,
-                               40 /* MEAN */,         41 /* SUB */,
-                               54 /* PRELU */,        114 /* QUANTIZE */};
+constexpr int32_t kOthers[] = {
+    kTfLiteBuiltinAdd,      kTfLiteBuiltinAveragePool2d, kTfLiteBuiltinConcatenation, kTfLiteBuiltinDequantize,
+    kTfLiteBuiltinLogistic, kTfLiteBuiltinMaxPool2d,     kTfLiteBuiltinMul,           kTfLiteBuiltinRelu,
+    kTfLiteBuiltinRelu6,    kTfLiteBuiltinReshape,       kTfLiteBuiltinSoftmax,       kTfLiteBuiltinPad,
+    kTfLiteBuiltinMean,     kTfLiteBuiltinSub,           kTfLiteBuiltinPrelu,         kTfLiteBuiltinQuantize};
 
 template <size_t kCount>
 bool IsAmong(const int32_t (&codes)[kCount], int32_t code) {

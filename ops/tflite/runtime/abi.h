@@ -39,9 +39,24 @@ enum TfLiteAllocationType : int {
 };
 
 constexpr int32_t kTfLiteBuiltinAdd = 0;
+constexpr int32_t kTfLiteBuiltinAveragePool2d = 1;
 constexpr int32_t kTfLiteBuiltinConcatenation = 2;
+constexpr int32_t kTfLiteBuiltinConv2d = 3;
+constexpr int32_t kTfLiteBuiltinDepthwiseConv2d = 4;
+constexpr int32_t kTfLiteBuiltinDequantize = 6;
+constexpr int32_t kTfLiteBuiltinFullyConnected = 9;
+constexpr int32_t kTfLiteBuiltinLogistic = 14;
 constexpr int32_t kTfLiteBuiltinMaxPool2d = 17;
 constexpr int32_t kTfLiteBuiltinMul = 18;
+constexpr int32_t kTfLiteBuiltinRelu = 19;
+constexpr int32_t kTfLiteBuiltinRelu6 = 21;
+constexpr int32_t kTfLiteBuiltinReshape = 22;
+constexpr int32_t kTfLiteBuiltinSoftmax = 25;
+constexpr int32_t kTfLiteBuiltinPad = 34;
+constexpr int32_t kTfLiteBuiltinMean = 40;
+constexpr int32_t kTfLiteBuiltinSub = 41;
+constexpr int32_t kTfLiteBuiltinPrelu = 54;
+constexpr int32_t kTfLiteBuiltinQuantize = 114;
 // The builtin operator code of every custom operator.
 constexpr int32_t kTfLiteBuiltinCustom = 32;
 // Values of TfLiteFusedActivation.

@@ -16,9 +16,9 @@ import numpy as np
 
 from litebnn.contract import Activation, Padding
 from litebnn.graph import Array, Graph, Op, OpCode, Tensor, builtin_op, constant
-from litebnn.rewriting.build import derived, equal_op, like, output_of
+from litebnn.rewriting.build import as_float, derived, equal_op, like, output_of
 from litebnn.rewriting.each import each
-from litebnn.rewriting.int8 import dequantize_op, is_quantized, quantize_op, step_of
+from litebnn.rewriting.int8 import is_quantized, quantize_op, step_of
 from litebnn.rewriting.notes import Notes
 from litebnn.rewriting.padding import PADS, constant_padding, layer_padding, pad_with
 from litebnn.rewriting.reasons import why_no_sign
@@ -128,8 +128,7 @@ def _compared(graph: Graph, x: Tensor, threshold: float, *, before: Op) -> Tenso
     """Whether x is at least a threshold, half a step below which a quantized x has no number."""
     below = threshold - step_of(x) / 2 if threshold else threshold
     level = constant(derived(x.name, "/threshold"), np.asarray(below, np.float32))
-    numbers = like(x, derived(x.name, "/numbers"), type="FLOAT32")
-    x = x if x.type == "FLOAT32" else output_of(graph, dequantize_op(x, numbers), before=before)
+    x = as_float(graph, x, before=before)
     condition = like(x, derived(x.name, "/condition"), type="BOOL")
     return output_of(graph, builtin_op("GREATER_EQUAL", [x, level], condition), before=before)
 
