@@ -63,6 +63,14 @@ void CheckJpeg(const std::string& bytes, int64_t pixels) {
   }
 }
 
+void CheckPng(const std::string& bytes) {
+  // stb_image copies an empty chunk to a null pointer where no pixels came before it.
+  const size_t first = bytes.find("IDAT");
+  if (first != std::string::npos && bytes.compare(first - 4, 4, std::string(4, '\0')) == 0) {
+    throw Error("its first chunk of pixels is empty");
+  }
+}
+
 }  // namespace
 
 Image DecodeImage(const std::string& bytes, int channels) {
@@ -82,6 +90,7 @@ Image DecodeImage(const std::string& bytes, int channels) {
                        static_cast<long long>(kMostPixels)));
   }
   if (BeginsWith(bytes, "\xff\xd8")) CheckJpeg(bytes, pixels);
+  if (BeginsWith(bytes, "\x89PNG")) CheckPng(bytes);
 
   const std::unique_ptr<stbi_uc, void (*)(void*)> decoded(
       stbi_load_from_memory(data, size, &width, &height, nullptr, channels), stbi_image_free);

@@ -61,6 +61,12 @@ def png(width: int, height: int, zeros: int) -> bytes:
     return b"\x89PNG\r\n\x1a\n" + body
 
 
+def with_empty_chunk(png: bytes) -> bytes:
+    """A PNG with a chunk of no pixels in front of those that it has."""
+    pixels = png.index(b"IDAT") - 4
+    return png[:pixels] + struct.pack(">I4sI", 0, b"IDAT", zlib.crc32(b"IDAT")) + png[pixels:]
+
+
 def patched(seed: str, place: int, layout: str, *values: int) -> bytes:
     copy = bytearray(SEEDS[seed])
     struct.pack_into(layout, copy, place, *values)
@@ -127,6 +133,7 @@ HOSTILE = {
     "png of 2^31 - 1 columns": png(2**31 - 1, 1, 100),
     "png of 30000 x 30000 pixels": png(30000, 30000, 100),
     "png with fewer pixels than it says": png(100, 100, 100),
+    "png with an empty chunk of pixels": with_empty_chunk(SEEDS["color.png"]),
     "jpeg of 65535 x 65535 pixels": jpeg("baseline.jpg", 65535, 65535),
     "jpeg of 8000 x 8000 pixels that are not there": with_many_scans(jpeg("flat.jpg", 8000, 8000), 1),
     "jpeg of 20000 scans": with_many_scans(jpeg("progressive.jpg", 4096, 4096), 20000),
