@@ -65,12 +65,14 @@ def _take_away_last(graph: Graph, op: Op) -> bool:
 
 
 def _with_unit_axis(op: Op, axis: int) -> list[Tensor] | None:
-    """An op's block, if any, and its amounts, for a tensor with one more axis; None where they are not constants."""
+    """An op's block, if any, and its amounts, for a tensor with one more axis; None where none fit."""
     if op.name in PADS:
         amounts = pad_amounts(op)
         return None if amounts is None else [_inserted(op, amounts, axis, [0, 0])]
     block, amounts = op.input(1).array, op.input(2).array
-    if block is None or amounts is None or len(block) != 1:
+    if block is None or amounts is None or (block.shape, amounts.shape) != ((1,), (1, 2)):
+        return None
+    if not len(op.input(0).dims) == len(op.output.dims) == 3:
         return None
     return [_inserted(op, block, axis - 1, 1), _inserted(op, amounts, axis - 1, [0, 0])]
 

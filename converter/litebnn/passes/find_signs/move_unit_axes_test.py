@@ -1,6 +1,7 @@
 import numpy as np
 import pytest
 
+from litebnn.graph import Tensor
 from litebnn.passes import BINARY_PHASES, run_phases
 from litebnn.passes.find_signs.move_unit_axes import move_unit_axes
 from litebnn.passes.tidy.remove_dead_ops import remove_dead_ops
@@ -71,3 +72,23 @@ def test_the_second_axis_is_a_place_too() -> None:
     op = next(op for op in built.graphs[0].ops if op.name == "SPACE_TO_BATCH_ND" and op.input(0).dims == (1, 10, 1, 32))
     np.testing.assert_array_equal(op.input(1).array, [2, 1])
     np.testing.assert_array_equal(op.input(2).array, [[2, 4], [0, 0]])
+
+
+@pytest.mark.parametrize("axis", [1, 2, 3])
+def test_blocks_of_images_that_lack_an_axis_stay(axis: int) -> None:
+    """No runtime takes such an op; a damaged file may have one."""
+    model = FloatModel()
+    blocks = model.op("SPACE_TO_BATCH_ND", [model.input(1, 10, 4, 32), *_one_block(model)], (2, 5, 4, 32))
+    built = model.model(model.expand(blocks, axis))
+    assert run_pass(move_unit_axes, built) == (False, ["SPACE_TO_BATCH_ND", "EXPAND_DIMS"])
+
+    model = FloatModel()
+    larger = model.input(*np.insert((2, 5, 4, 32), axis, 1).tolist())
+    squeezed = model.op("SQUEEZE", [larger], (2, 5, 4, 32), squeeze_dims=np.asarray([axis], np.int32))
+    built = model.model(model.op("BATCH_TO_SPACE_ND", [squeezed, *_one_block(model)], (1, 10, 4, 32)))
+    assert run_pass(move_unit_axes, built) == (False, ["SQUEEZE", "BATCH_TO_SPACE_ND"])
+
+
+def _one_block(model: FloatModel) -> list[Tensor]:
+    """The size of blocks along one axis, and no padding."""
+    return [model.const([2], np.int32), model.const([[0, 0]], np.int32)]
