@@ -1,21 +1,25 @@
-"""What the targets have covered: the C++ ones of the op library, the Python ones of the converter."""
+"""What the targets have covered: the op library and label_image by C++ ones, the converter by Python ones."""
 
 import json
 import subprocess
 import sys
 import tempfile
 from pathlib import Path
+from typing import Any
 
 from toolchains.compilers import find_clang_tool
 from toolchains.targets import ROOT, ToolkitError
 
-# ISAs of other CPUs are not compiled here.
-MEASURED = (ROOT / "ops" / "tflite", ROOT / "ops" / "kernels")
+# What a program may be compiled from; ISAs of other CPUs are not compiled here.
+MEASURED = {
+    "ops": (ROOT / "ops" / "tflite", ROOT / "ops" / "kernels"),
+    "label_image": (ROOT / "examples" / "label_image",),
+}
 CONVERTER = tuple(ROOT / "converter" / "litebnn" / name for name in ("flatbuffer", "graph", "passes", "rewriting"))
 
 
 def cpp_coverage(runs: list[tuple[Path, Path]]) -> str:
-    """The share of lines and branches of the ops' sources that runs of programs went through, as one line of text.
+    """The share of lines and branches that runs of programs went through, as a line of text for each part they have.
 
     Args:
         runs: programs built with clang's coverage, and the profiles that they wrote.
@@ -28,14 +32,23 @@ def cpp_coverage(runs: list[tuple[Path, Path]]) -> str:
     programs = [str(program) for program, _ in runs]
     others = [word for program in programs[1:] for word in ("-object", program)]
     summary = _run("llvm-cov", "export", "-summary-only", f"-instr-profile={merged}", programs[0], *others)
-    files = json.loads(summary)["data"][0]["files"]
-    measured = [file for file in files if any(Path(file["filename"]).is_relative_to(folder) for folder in MEASURED)]
+    return covered_parts(json.loads(summary)["data"][0]["files"])
 
-    def share(kind: str) -> str:
-        covered, count = (sum(file["summary"][kind][key] for file in measured) for key in ("covered", "count"))
-        return f"{100 * covered / max(count, 1):.1f} %"
 
-    return f"ops: {share('lines')} of lines and {share('branches')} of branches covered"
+def covered_parts(files: list[dict[str, Any]]) -> str:
+    """A line of text for each part of MEASURED of which there are files; each is as llvm-cov exports it."""
+    parts = []
+    for part, folders in MEASURED.items():
+        measured = [file for file in files if any(Path(file["filename"]).is_relative_to(folder) for folder in folders)]
+        if measured:
+            lines, branches = _share(measured, "lines"), _share(measured, "branches")
+            parts.append(f"{part}: {lines} of lines and {branches} of branches covered")
+    return "\n".join(parts)
+
+
+def _share(files: list[dict[str, Any]], kind: str) -> str:
+    covered, count = (sum(file["summary"][kind][key] for file in files) for key in ("covered", "count"))
+    return f"{100 * covered / max(count, 1):.1f} %"
 
 
 def python_coverage(runs: list[tuple[Path, list[Path]]]) -> str:

@@ -6,7 +6,9 @@ from pathlib import Path
 import pytest
 
 from fuzz.__main__ import FOLDER, build, missing, run, targets
+from fuzz.coverage import covered_parts
 from fuzz.finding import describe
+from toolchains.targets import ROOT
 
 SECONDS = 20
 # Always the same, so that a run here finds what the last one did not only where the code has changed.
@@ -69,6 +71,18 @@ def test_a_large_input_is_named_only(tmp_path: Path) -> None:
     path = tmp_path / "crash-1"
     path.write_bytes(bytes(100_000))
     assert describe(f"{CRASH}Test unit written to {path}\n").endswith(f"input: {path}")
+
+
+def test_what_no_target_is_compiled_from_has_no_share() -> None:
+    def file(name: str, covered: int) -> dict[str, object]:
+        counts = {"count": 4, "covered": covered}
+        return {"filename": str(ROOT / name), "summary": {"lines": counts, "branches": counts}}
+
+    image = file("examples/label_image/bmp.cc", 1)
+    assert covered_parts([image]) == "label_image: 25.0 % of lines and 25.0 % of branches covered"
+    ops = [file("ops/kernels/bitpack.cc", 4), file("ops/tflite/ops/add.cc", 2), file("fuzz/run_graph.cc", 0)]
+    assert covered_parts(ops) == "ops: 75.0 % of lines and 75.0 % of branches covered"
+    assert len(covered_parts([image, *ops]).splitlines()) == 2
 
 
 def test_the_seeds_are_small() -> None:
