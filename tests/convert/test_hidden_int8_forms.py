@@ -190,13 +190,30 @@ def straight_through_a_float_sign(model: Int8Model, x: Tensor) -> Tensor:
     return int8_op(model, "ADD", [taken_away, x], (2.1 / 255, 0))
 
 
+def straight_through_a_float_clip(model: Int8Model, x: Tensor) -> Tensor:
+    """The sign and the clip stand in float, each behind a DEQUANTIZE of its own, as where the file is one of int16."""
+    clipped = model.quantize8(model.elementwise("RELU_N1_TO_1", model.dequantize8(x)), USUAL_GRID)
+    sign = model.quantize8(model.sign(model.dequantize8(x), "where_gt"), USUAL_GRID)
+    taken_away = int8_op(model, "SUB", [sign, clipped], (2 / 255, 0))
+    return int8_op(model, "ADD", [clipped, taken_away], USUAL_GRID)
+
+
 @pytest.mark.parametrize("grid", [EXACT_GRID, USUAL_GRID])
 def test_a_product_of_levels_of_signs(grid: Grid) -> None:
     model = Int8Model()
     check(layer_of(model, product(model, model.input8((1 / 16, 3), *SHAPE), grid)), 0 if grid == EXACT_GRID else 1)
 
 
-@pytest.mark.parametrize("form", [two_casts, straight_through, straight_through_a_clip, straight_through_a_float_sign])
+@pytest.mark.parametrize(
+    "form",
+    [
+        two_casts,
+        straight_through,
+        straight_through_a_clip,
+        straight_through_a_float_sign,
+        straight_through_a_float_clip,
+    ],
+)
 def test_a_sign_that_levels_decide(form: Callable[[Int8Model, Tensor], Tensor]) -> None:
     """What the source rounds in another way at every level sums up to two levels of its layer at most here."""
     model = Int8Model()

@@ -13,6 +13,7 @@ from litebnn.rewriting.match import fused_activation, number_of
 from litebnn.rewriting.signs.step_function import Steps, known_number, on_common_edges
 
 _DEEPEST = 4
+_FOLLOWED = {"QUANTIZE", "DEQUANTIZE", *ELEMENTWISE}
 
 
 def at_levels(graph: Graph, steps: Steps) -> Steps | None:
@@ -31,6 +32,15 @@ def at_levels(graph: Graph, steps: Steps) -> Steps | None:
     own, *others = parts
     terms = (own.rest[tensor] * part.values for tensor, part in zip(tensors, others, strict=True))
     return replace(own, values=sum(terms, own.values), rest={})
+
+
+def quantized_behind(graph: Graph, tensor: Tensor, farthest: int = _DEEPEST) -> set[Tensor]:
+    """The quantized tensors, this one too, that it is computed from as far as `at_levels` can follow."""
+    found = set() if tensor.is_constant or numbers_of_grid(tensor) is None else {tensor}
+    op = graph.producer(tensor)
+    if op is None or farthest == 0 or op.name not in _FOLLOWED:
+        return found
+    return found.union(*(quantized_behind(graph, source, farthest - 1) for source in op.inputs if source is not None))
 
 
 def of_what_is_rounded(graph: Graph, steps: Steps, sources: set[Tensor | None]) -> Steps:
@@ -54,7 +64,7 @@ def _levels_of(graph: Graph, tensor: Tensor, x: Tensor, farthest: int) -> Steps 
             return itself
     if op is None or farthest == 0 or fused_activation(op) != 0:
         return None
-    if op.name not in ("QUANTIZE", "DEQUANTIZE", *ELEMENTWISE) or None in op.inputs:
+    if op.name not in _FOLLOWED or None in op.inputs:
         return None
     known = [_levels_of(graph, op.input(index), x, farthest - 1) for index in range(len(op.inputs))]
     parts = on_common_edges([part for part in known if part is not None])

@@ -25,7 +25,7 @@ from litebnn.rewriting.int8 import (
     step_of,
 )
 from litebnn.rewriting.match import bits_of, fused_activation, number_of, uniform
-from litebnn.rewriting.signs.levels import at_levels, of_what_is_rounded
+from litebnn.rewriting.signs.levels import at_levels, of_what_is_rounded, quantized_behind
 from litebnn.rewriting.signs.monotone import edges_of_levels
 from litebnn.rewriting.signs.step_function import (
     Steps,
@@ -135,7 +135,8 @@ class _Evaluation:
         """
         beside = {tensor for part in parts for tensor in part.rest if is_quantized(tensor)}
         rounded = {op.input(0) for op in map(self._graph.producer, beside) if op is not None and op.name == "QUANTIZE"}
-        sources = {part.x for part in parts} | beside | rounded
+        levels = {source for tensor in beside for source in quantized_behind(self._graph, tensor)}
+        sources = {part.x for part in parts} | levels | rounded
         packed = [self._of_what_is_packed(part, sources) for part in parts]
         sources = {part.x for part in packed}
         return [of_what_is_rounded(self._graph, part, sources) for part in packed]
