@@ -17,9 +17,10 @@ from litebnn.rewriting.notes import Notes
 from litebnn.rewriting.padding import PADS, pad_amounts
 from litebnn.rewriting.reshapes import is_describable, reshape_op
 from litebnn.rewriting.signs import find_two_values
+from litebnn.rewriting.signs.shifted import ROUNDING
 
 
-@each(*ELEMENTWISE, *PADS, "CAST", "RESHAPE")
+@each(*ELEMENTWISE, *PADS, *ROUNDING, "CAST", "RESHAPE")
 def sink_reshapes(graph: Graph, op: Op, notes: Notes) -> bool:
     first = next(filter(None, (_reshape_to_sink(graph, tensor) for tensor in op.inputs)), None)
     if first is None:
@@ -29,7 +30,7 @@ def sink_reshapes(graph: Graph, op: Op, notes: Notes) -> bool:
     if op.name in PADS:
         return _pad_first(graph, first, op)
     before, after = first.input(0).dims, first.output.dims
-    if op.output.dims != after:
+    if op.output.dims != after or _has_grids_of_channels(op.output):
         return False
     operands = [_unshaped(graph, tensor, before, after) for tensor in op.inputs]
     known = [operand for operand in operands if operand is not None]
@@ -52,7 +53,7 @@ def _reshape_output(graph: Graph, op: Op, before: tuple[int, ...]) -> None:
 
 def _reshape_to_sink(graph: Graph, tensor: Tensor | None) -> Op | None:
     op = graph.producer(tensor)
-    if op is None or not facts(op).reshapes or not is_describable(op.output) or op.output.quantization is not None:
+    if op is None or not facts(op).reshapes or not is_describable(op.output) or _has_grids_of_channels(op.output):
         return None
     decides = op.output.type == "BOOL" or find_two_values(graph, op.input(0)) is not None
     return op if decides or _takes_an_axis_away(graph, op) else None
@@ -86,7 +87,7 @@ def _unshaped(graph: Graph, tensor: Tensor | None, before: tuple[int, ...], afte
     if op is not None and facts(op).reshapes and op.input(0).dims == before:
         return op.input(0)
     number, array, q = uniform(tensor), tensor.array, tensor.quantization
-    if array is None or (q is not None and q.scale.size > 1):
+    if array is None or _has_grids_of_channels(tensor):
         return None
     if number is not None:
         operand = constant(tensor.name, array.reshape(-1)[:1].reshape(()))
@@ -96,6 +97,10 @@ def _unshaped(graph: Graph, tensor: Tensor | None, before: tuple[int, ...], afte
         operand = constant(derived(tensor.name, "/unshaped"), array.reshape(*array.shape[:2], 1, *array.shape[2:]))
     operand.quantization = q
     return operand
+
+
+def _has_grids_of_channels(tensor: Tensor) -> bool:
+    return tensor.quantization is not None and tensor.quantization.scale.size > 1
 
 
 def _merge(graph: Graph, first: Op, op: Op) -> bool:

@@ -8,8 +8,9 @@ from litebnn.passes import PHASES
 from litebnn.passes.layout.merge_transposes import merge_transposes
 from litebnn.passes.layout.sink_reshapes import sink_reshapes
 from litebnn.passes.layout.sink_transposes import sink_transposes
+from litebnn.rewriting.int8 import int8_constant, parameters
 from tests.support.float_models import FloatModel, assert_same_values, op_names, rewritten, run_pass, sign_weights
-from tests.support.quantized_models import EXACT_GRID, Int8Model
+from tests.support.quantized_models import EXACT_GRID, USUAL_GRID, Int8Model
 
 
 def transpose(model: FloatModel, x: Tensor, *order: int) -> Tensor:
@@ -68,6 +69,36 @@ def test_a_reshape_of_a_boolean_goes_behind_all_that_makes_a_sign_of_it(library:
     result = rewritten(source, *passes, *PHASES["tidy"])
     assert op_names(result) == ["GREATER_EQUAL", "CAST", "MUL", "SUB", "RESHAPE"]
     assert_same_values(source, result)
+
+
+def test_a_reshape_of_a_boolean_goes_behind_all_that_makes_an_int8_sign_of_it(library: None) -> None:
+    """2 · cast - 1 of a Conv1D's boolean, as TensorFlow quantizes it: every op has another grid."""
+    model = Int8Model()
+    x = model.input8((1 / 16, -40), 1, 1, 12, 32)
+    condition = model.elementwise("GREATER_EQUAL", x, int8_constant("zero", np.zeros(()), 1e-9), type="BOOL")
+    rows = model.op("RESHAPE", [condition, model.const((1, 12, 32), np.int32)], (1, 12, 32), type="BOOL")
+    signs = model.quantize8(model.elementwise("CAST", rows), (2 / 255, -128))
+    for name, number, grid in (("MUL", 2.0, (3 / 255, -43)), ("SUB", 1.0, USUAL_GRID)):
+        constant = int8_constant(name, np.full((), number), number / 127)
+        signs = model.op(name, [signs, constant], rows.dims, type="INT8", version=2, fused_activation_function=0)
+        signs.quantization = parameters(*grid)
+    x = model.reshape8(signs, 1, 1, 12, 32)
+    weights = sign_weights(np.random.default_rng(0), 8, 1, 3, 32)
+    source = model.finish(model.conv8(x, weights, np.arange(8) / 8, (1 / 2, 3), same=False, activation="none"))
+    result = rewritten(source, *[sink_reshapes] * 5, *PHASES["tidy"])
+    assert op_names(result) == ["GREATER_EQUAL", "CAST", "QUANTIZE", "MUL", "SUB", "CONV_2D"]
+    assert_same_values(source, result)
+    assert "LceBconv2d" in op_names(litebnn.convert_tflite(source))
+
+
+def test_a_reshape_stays_in_front_of_grids_of_channels() -> None:
+    model = FloatModel()
+    condition = model.elementwise("GREATER_EQUAL", model.input(1, 2, 3, 4), model.const(0), type="BOOL")
+    flat = model.op("RESHAPE", [condition, model.const((6, 4), np.int32)], (6, 4), type="BOOL")
+    levels = model.op("QUANTIZE", [model.elementwise("CAST", flat)], (6, 4), type="INT8")
+    levels.quantization = parameters(np.arange(1, 5) / 8, axis=1)
+    result = rewritten(model.finish(levels), *[sink_reshapes] * 3, *PHASES["tidy"])
+    assert op_names(result) == ["GREATER_EQUAL", "CAST", "RESHAPE", "QUANTIZE"]
 
 
 def test_other_reshapes_and_constants_of_another_shape_stay() -> None:
