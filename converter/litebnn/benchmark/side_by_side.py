@@ -83,8 +83,8 @@ class Measurement:
         load_seconds: from the file to a model that is ready to run.
         peak_memory_bytes: the most that the process held, with Python and the runtime.
         model_memory_bytes: what of it came with the model; None where that is not known.
-        ops: in order of execution; empty where the runtime does not tell. They take as long as the median run, but for
-            what the runtime does between them.
+        ops: in order of execution; empty where the runtime does not tell. With `runtime_seconds` they take as long as
+            the median run, but on a board, where they run one by one.
     """
 
     contender: Contender
@@ -101,11 +101,17 @@ class Measurement:
         """The median time of a run, in seconds."""
         return self.percentiles[50]
 
+    @property
+    def runtime_seconds(self) -> float | None:
+        """What of the median run is no op's but the runtime's own, in seconds; None where it does not tell its ops."""
+        return max(0.0, self.median - sum(op.seconds for op in self.ops)) if self.ops else None
+
     def to_dict(self) -> dict[str, Any]:
         """The measurement as plain numbers, strings, lists and dicts, for JSON."""
         found = asdict(self)
         seconds = {"best": found.pop("best")} | {f"p{key}": value for key, value in found.pop("percentiles").items()}
-        return {**found.pop("contender"), "model": str(self.contender.model), "seconds": seconds, **found}
+        found |= {"model": str(self.contender.model), "seconds": seconds, "runtime_seconds": self.runtime_seconds}
+        return {**found.pop("contender"), **found}
 
 
 def percentiles_of(seconds: Sequence[float]) -> dict[int, float]:

@@ -210,7 +210,8 @@ def _times(one: Measurement, machine: str) -> Times:
     threads = "1 thread" if one.contender.threads == 1 else f"{one.contender.threads} threads"
     seconds = {index: op.seconds if index == op.ops[0] else 0.0 for op in one.ops for index in op.ops}
     source = f"litebnn benchmark, the median of {one.runs} runs was {one.median * 1e3:.3f} ms"
-    return Times(f"{machine}, {threads}", f"{machine}, {threads}", "measured", source, seconds)
+    place = f"{machine}, {threads}"
+    return Times(place, place, "measured", source, seconds, one.runtime_seconds or 0.0)
 
 
 def _node_data(one: Measurement) -> dict[str, Any]:
@@ -254,10 +255,9 @@ def _print_ops(name: str, one: Measurement) -> None:
     slowest, others = rows[:_SLOWEST_OPS], rows[_SLOWEST_OPS:]
     if others:
         slowest.append((sum(seconds for seconds, *_ in others), f"{len(others)} others", ""))
-    together = sum(op.seconds for op in one.ops)
-    slowest.append((together, "all ops", ""))
-    if together < one.median:
-        slowest.append((one.median - together, "the runtime itself", ""))
+    slowest.append((sum(op.seconds for op in one.ops), "all ops", ""))
+    if one.runtime_seconds:
+        slowest.append((one.runtime_seconds, "the runtime itself", ""))
     print(f"\n{printable(name)}, op by op")
     cells = [(f"{seconds * 1e3:.3f}", f"{seconds / one.median:.1%}", op, output) for seconds, op, output in slowest]
     print_table(_OP_COLUMNS, cells, numbers=_OP_COLUMNS[:2])

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from litebnn import cli
+from litebnn.report.units import amount
 
 GOLDEN = Path(__file__).resolve().parents[3] / "tests" / "golden"
 RESIDUAL = str(GOLDEN / "residual.lce.tflite")
@@ -39,6 +40,28 @@ def test_what_is_printed(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> 
     assert f"{RESIDUAL} in litebnn, op by op" in ops
     assert sum("LceBconv2d" in line for line in ops) == 4
     assert sum(bool(re.search(r"^ *\d+\.\d{3} +\d+\.\d% +all ops", line)) for line in ops) == 2
+
+
+@pytest.mark.usefixtures("library")
+def test_ops_and_the_runtime_itself_add_up_to_the_median(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    """Also in a network so small that the runtime itself takes a share that is seen."""
+    page = tmp_path / "report.html"
+    options = ["--runs", "5", "--threads", "1-2", "--peer", "--report", str(page)]
+    assert cli.main(["benchmark", RESIDUAL, *options, "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)["measurements"]
+    assert len(found) == 4
+    for one in found:
+        together = sum(op["seconds"] for op in one["ops"]) + one["runtime_seconds"]
+        assert together == pytest.approx(one["seconds"]["p50"], rel=1e-6)
+    figures = re.findall(r"<dt>Time, measured</dt>\s*<dd class=\"value\">([^<]*)<", page.read_text(encoding="utf-8"))
+    assert figures == [amount(one["seconds"]["p50"], "s") for one in found if one["runtime"] == "litebnn"]
+
+    assert cli.main(["benchmark", RESIDUAL, "--runs", "5"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    shares = [
+        re.search(rf"(\d+\.\d)% +{row}$", line.strip()) for line in lines for row in ("all ops", "the runtime itself")
+    ]
+    assert sum(float(share[1]) for share in shares if share) == pytest.approx(100, abs=0.11)
 
 
 @pytest.mark.usefixtures("library")

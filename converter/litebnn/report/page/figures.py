@@ -24,6 +24,7 @@ class Times:
         how: "estimated" or "measured".
         source: where the times come from.
         seconds: by the op's index; of an op that is not there nothing is known.
+        runtime_seconds: what the runtime itself takes between them.
     """
 
     place: str
@@ -31,10 +32,11 @@ class Times:
     how: str
     source: str
     seconds: Mapping[int, float]
+    runtime_seconds: float = 0.0
 
     @property
     def total(self) -> float:
-        return sum(self.seconds.values())
+        return sum(self.seconds.values()) + self.runtime_seconds
 
 
 @dataclass(frozen=True)
