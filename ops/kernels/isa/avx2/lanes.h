@@ -65,6 +65,10 @@ struct EightLanes {
     const int above = _mm256_movemask_ps(_mm256_castsi256_ps(_mm256_cmpgt_epi32(a, b)));
     return bits << kLanes | static_cast<uint32_t>(above);
   }
+  static Bits AppendBelowZero(Bits bits, Floats values) {
+    const int below = _mm256_movemask_ps(_mm256_cmp_ps(values, _mm256_setzero_ps(), _CMP_LT_OQ));
+    return bits << kLanes | static_cast<uint32_t>(below);
+  }
   static uint32_t ToWord(Bits bits) { return bits; }
 
   static uint32_t BitsBelowZero(const float* values) {

@@ -66,8 +66,9 @@ template <int kPixels>
 constexpr SumFunction kSumTile[kTileVectors] = {SumTile<kPixels, 1>, SumTile<kPixels, 2>, SumTile<kPixels, 3>,
                                                 SumTile<kPixels, 4>};
 
-// Float outputs of whole tiles, made in the registers that the sums are in: what most convolutions need.
-template <bool kHasUpperClamp, typename Finish>
+// Float outputs of whole tiles, made in the registers that the sums are in. kPlain: there are no corrections and no
+// upper clamp.
+template <bool kPlain, typename Finish>
 void FloatTile(const BconvTask& task, const uint8_t* const* windows, const uint32_t* weights, int64_t pixel,
                int32_t channel) {
   const TileSums<kTilePixels, kTileVectors> tile = SumsOf<kTilePixels, kTileVectors>(task, windows, weights);
@@ -79,16 +80,19 @@ void FloatTile(const BconvTask& task, const uint8_t* const* windows, const uint3
   const float* const multipliers = task.multiplier + channel;
   const float* const biases = task.bias + channel;
   float* const outputs = static_cast<float*>(task.output);
+  const bool corrects = !kPlain && task.corrections != nullptr;
   int64_t index = OutputIndex(task, pixel, channel);
   const int64_t stride = task.output_channels;
 #pragma GCC unroll 8
   for (int p = 0; p < kTilePixels; ++p, index += stride) {
+    const int32_t* const corrections = corrects ? CorrectionsOf(task, pixel + p) + channel : nullptr;
 #pragma GCC unroll 4
     for (int v = 0; v < kTileVectors; ++v) {
       const int first = v * kVectorChannels;
-      const __m512 dot = _mm512_fmadd_ps(_mm512_cvtepi32_ps(tile.sums[p][v]), minus_two, depth);
+      __m512 dot = _mm512_fmadd_ps(_mm512_cvtepi32_ps(tile.sums[p][v]), minus_two, depth);
+      if (corrects) dot = _mm512_add_ps(dot, _mm512_cvtepi32_ps(_mm512_loadu_si512(corrections + first)));
       const __m512 above = _mm512_max_ps(dot, clamp_min);
-      const __m512 clamped = kHasUpperClamp ? _mm512_min_ps(above, clamp_max) : above;
+      const __m512 clamped = kPlain ? above : _mm512_min_ps(above, clamp_max);
       const __m512 product = _mm512_mul_ps(clamped, _mm512_loadu_ps(multipliers + first));
       const __m512 value = _mm512_add_ps(product, _mm512_loadu_ps(biases + first));
       _mm512_storeu_ps(outputs + index + first, finish(value, index + first));
@@ -100,11 +104,10 @@ using TileFunction = void (*)(const BconvTask&, const uint8_t* const*, const uin
 
 // Null where FloatTile does not do.
 TileFunction FloatTileOf(const BconvTask& task) {
-  if (task.output_type != Bconv2dOutputType::kFloat32 || task.corrections != nullptr || task.depth > kMaxFloatDepth) {
-    return nullptr;
-  }
+  if (task.output_type != Bconv2dOutputType::kFloat32 || task.depth > kMaxFloatDepth) return nullptr;
   return WithFinish<SixteenLanes>(task, [&task](auto finish) -> TileFunction {
-    return task.clamp_max == INT32_MAX ? FloatTile<false, decltype(finish)> : FloatTile<true, decltype(finish)>;
+    const bool is_plain = task.corrections == nullptr && task.clamp_max == INT32_MAX;
+    return is_plain ? FloatTile<true, decltype(finish)> : FloatTile<false, decltype(finish)>;
   });
 }
 
@@ -152,10 +155,10 @@ void Bconv(const BconvTask& task, int64_t pixel_begin, int64_t pixel_end, int32_
 const Isa kAvx512Isa = {
     .name = "avx512",
     .available = CpuHasAvx512Popcount,
-    // Packing waits for memory: sixteen lanes would gain next to nothing.
+    // Packing without arithmetic waits for memory: sixteen lanes would gain next to nothing.
     .pack_float32_signs = PackFloat32Signs<EightLanes>,
     .pack_int8_signs = PackInt8Signs<EightLanes>,
-    .pack_affine_signs = PackAffineSigns<EightLanes>,
+    .pack_affine_signs = PackAffineSigns<SixteenLanes>,
     .max_window = MaxWindow<SixteenLanes>,
     .tile_pixels = kTilePixels,
     .tile_channels = kTileChannels,

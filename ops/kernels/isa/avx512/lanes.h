@@ -53,6 +53,9 @@ struct SixteenLanes {
   static Ints Clamp(Ints values, Ints low, Ints high) { return _mm512_min_epi32(_mm512_max_epi32(values, low), high); }
   static Floats ToFloats(Ints values) { return _mm512_cvtepi32_ps(values); }
   static Bits AppendAbove(Bits bits, Ints a, Ints b) { return bits << kLanes | _mm512_cmpgt_epi32_mask(a, b); }
+  static Bits AppendBelowZero(Bits bits, Floats values) {
+    return bits << kLanes | _mm512_cmp_ps_mask(values, _mm512_setzero_ps(), _CMP_LT_OQ);
+  }
   static uint32_t ToWord(Bits bits) { return bits; }
 };
 

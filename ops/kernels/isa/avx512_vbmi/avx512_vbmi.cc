@@ -89,8 +89,8 @@ __attribute__((always_inline)) inline __m512i AddSums(__m512i dots, const ByteSu
   return _mm512_dpbusd_epi32(dots, sums.high[p][vector], _mm512_set1_epi32(4 * 16 << 8 * quarter));
 }
 
-// Float outputs of four pixels and whole quarters: what most convolutions need.
-template <bool kFitsByte, bool kHasUpperClamp, typename Finish>
+// Float outputs of four pixels and whole quarters. kPlain: there are no corrections and no upper clamp.
+template <bool kFitsByte, bool kPlain, typename Finish>
 void WriteFloats(const BconvTask& task, const TileWeights& tile, const LanePixels& lanes, const ByteSums& sums) {
   const Finish finish{task.addend};
   // All of these are whole numbers that floats hold, so that no operation but the scaling rounds.
@@ -105,8 +105,11 @@ void WriteFloats(const BconvTask& task, const TileWeights& tile, const LanePixel
   int32_t v = 0;
   ptrdiff_t index[kLanePixels];
   __m512i base[kLanePixels];
+  const bool corrects = !kPlain && task.corrections != nullptr;
+  const int32_t* corrections[kLanePixels] = {};
 #pragma GCC unroll 4
   for (int p = 0; p < kLanePixels; ++p) {
+    if (corrects) corrections[p] = CorrectionsOf(task, lanes.pixel[p]) + tile.channel;
     index[p] = OutputIndex(task, lanes.pixel[p], weights.channel);
     base[p] = _mm512_set1_epi32(task.depth + lanes.twice_odd[p]);
   }
@@ -117,10 +120,11 @@ void WriteFloats(const BconvTask& task, const TileWeights& tile, const LanePixel
       if (16 * quarter >= left) return;
 #pragma GCC unroll 4
       for (int p = 0; p < kLanePixels; ++p) {
-        const __m512i start = _mm512_add_epi32(base[p], _mm512_load_si512(excess + 16 * quarter));
+        __m512i start = _mm512_add_epi32(base[p], _mm512_load_si512(excess + 16 * quarter));
+        if (corrects) start = _mm512_add_epi32(start, _mm512_loadu_si512(corrections[p] + 16 * quarter));
         const __m512 dots = _mm512_cvtepi32_ps(AddSums<kFitsByte>(start, sums, p, v, quarter));
         const __m512 above = _mm512_max_ps(dots, clamp_min);
-        const __m512 clamped = kHasUpperClamp ? _mm512_min_ps(above, clamp_max) : above;
+        const __m512 clamped = kPlain ? above : _mm512_min_ps(above, clamp_max);
         const __m512 product = _mm512_mul_ps(clamped, _mm512_loadu_ps(multiplier + 16 * quarter));
         const __m512 value = _mm512_add_ps(product, _mm512_loadu_ps(bias + 16 * quarter));
         float* const output = outputs + index[p] + 16 * quarter;
@@ -128,7 +132,10 @@ void WriteFloats(const BconvTask& task, const TileWeights& tile, const LanePixel
       }
     }
     multiplier += kVectorChannels, bias += kVectorChannels;
-    for (ptrdiff_t& i : index) i += kVectorChannels;
+    for (int p = 0; p < kLanePixels; ++p) {
+      index[p] += kVectorChannels;
+      if (corrects) corrections[p] += kVectorChannels;
+    }
   }
 }
 
@@ -136,17 +143,17 @@ using FloatWriter = void (*)(const BconvTask&, const TileWeights&, const LanePix
 
 // Null where WriteFloats does not do.
 FloatWriter FloatWriterOf(const BconvTask& task, const WindowShape& shape) {
-  if (task.output_type != Bconv2dOutputType::kFloat32 || task.corrections != nullptr || task.depth > kMaxFloatDepth ||
+  if (task.output_type != Bconv2dOutputType::kFloat32 || task.depth > kMaxFloatDepth ||
       task.channels % SixteenLanes::kLanes != 0) {
     return nullptr;
   }
   return WithFinish<SixteenLanes>(task, [&](auto finish) -> FloatWriter {
     using Finish = decltype(finish);
-    const bool has_upper_clamp = task.clamp_max != INT32_MAX;
+    const bool is_plain = task.corrections == nullptr && task.clamp_max == INT32_MAX;
     if (shape.chunks() <= kMaxByteChunks) {
-      return has_upper_clamp ? WriteFloats<true, true, Finish> : WriteFloats<true, false, Finish>;
+      return is_plain ? WriteFloats<true, true, Finish> : WriteFloats<true, false, Finish>;
     }
-    return has_upper_clamp ? WriteFloats<false, true, Finish> : WriteFloats<false, false, Finish>;
+    return is_plain ? WriteFloats<false, true, Finish> : WriteFloats<false, false, Finish>;
   });
 }
 
@@ -288,10 +295,10 @@ void Bconv(const BconvTask& task, int64_t pixel_begin, int64_t pixel_end, int32_
 const Isa kAvx512VbmiIsa = {
     .name = "avx512_vbmi",
     .available = CpuHasAvx512Vbmi,
-    // Packing waits for memory: sixteen lanes would gain next to nothing.
+    // Packing without arithmetic waits for memory: sixteen lanes would gain next to nothing.
     .pack_float32_signs = PackFloat32Signs<EightLanes>,
     .pack_int8_signs = PackInt8Signs<EightLanes>,
-    .pack_affine_signs = PackAffineSigns<EightLanes>,
+    .pack_affine_signs = PackAffineSigns<SixteenLanes>,
     .max_window = MaxWindow<SixteenLanes>,
     .tile_pixels = kLanePixels,
     .tile_channels = kVectorChannels,

@@ -53,8 +53,10 @@ struct OneLane {
     return above < high ? above : high;
   }
   static Floats ToFloats(Ints values) { return static_cast<float>(values); }
-  // Bits of lanes, at most 32. AppendAbove puts those of a > b below the ones that are there already.
+  // Bits of lanes, at most 32. AppendAbove puts those of a > b below the ones that are there already, and
+  // AppendBelowZero those of values below zero.
   static Bits AppendAbove(Bits bits, Ints a, Ints b) { return bits << 1 | (a > b ? 1u : 0u); }
+  static Bits AppendBelowZero(Bits bits, Floats values) { return bits << 1 | (values < 0.0f ? 1u : 0u); }
   static uint32_t ToWord(Bits bits) { return bits; }
 
   // The bits of 32 values, packed.

@@ -87,6 +87,7 @@ struct FourLanes {
   // A lane's bits are four apart until the end.
   static Bits Append(Bits bits, uint32x4_t is_set) { return vsliq_n_u32(is_set, bits, kLanes); }
   static Bits AppendAbove(Bits bits, Ints a, Ints b) { return Append(bits, vcgtq_s32(a, b)); }
+  static Bits AppendBelowZero(Bits bits, Floats values) { return Append(bits, IsBelowZero(values)); }
   static Bits OwnBits(Bits bits) {
     constexpr uint32_t kLaneBits[kLanes] = {0x11111111, 0x22222222, 0x44444444, 0x88888888};
     return vandq_u32(bits, vld1q_u32(kLaneBits));

@@ -35,18 +35,18 @@ inline void PackFloat32Signs(const float* input, int64_t rows, int32_t channels,
   PackRows(input, rows, channels, 0.0f, output, pack_word);
 }
 
-// The bits of `count` values, at most 32.
+// The bits of `count` values, 1 to 32.
 template <typename Lanes>
 __attribute__((always_inline)) inline uint32_t AffineBitsBelowZero(const float* input, const float* multiplier,
                                                                    const float* addend, int32_t count) {
-  // The last lanes of a tail hold anything.
-  alignas(64) float values[kBitsPerWord] = {};
-  for (int32_t i = 0; i < count; i += Lanes::kLanes) {
+  typename Lanes::Bits bits = {};
+  for (int32_t i = (count - 1) / Lanes::kLanes * Lanes::kLanes; i >= 0; i -= Lanes::kLanes) {
     const int32_t lanes = Min(Lanes::kLanes, count - i);
     const auto product = Lanes::Multiply(Lanes::LoadFirst(input + i, lanes), Lanes::LoadFirst(multiplier + i, lanes));
-    Lanes::Store(Lanes::Add(product, Lanes::LoadFirst(addend + i, lanes)), values + i);
+    bits = Lanes::AppendBelowZero(bits, Lanes::Add(product, Lanes::LoadFirst(addend + i, lanes)));
   }
-  return Lanes::BitsBelowZero(values) & ~0u >> (kBitsPerWord - count);
+  // The last lanes of a tail hold anything.
+  return Lanes::ToWord(bits) & ~0u >> (kBitsPerWord - count);
 }
 
 template <typename Lanes>
