@@ -207,10 +207,29 @@ def test_the_floor_has_the_float_layers_alone() -> None:
     assert shapes == [(1, 4, 4, 32), (1, 4, 4, 32), (1, 5)]
 
 
+@pytest.mark.usefixtures("library")
+def test_the_bound_counts_outputs_and_what_moves() -> None:
+    from bench.zoo.floor import BinaryWork, binary_work
+
+    rng = np.random.default_rng(0)
+    model = FloatModel()
+    x = model.conv(model.input(1, 8, 8, 3), dyadic(rng, 32, 1, 1, 3))
+    x = model.elementwise("ADD", model.conv(model.sign(x), sign_weights(rng, 32, 1, 1, 32)), x)
+    x = model.conv(model.sign(x), sign_weights(rng, 32, 1, 1, 32))
+    converted = convert_tflite(model.finish(model.dense(model.reshape(x, 1, 2048), dyadic(rng, 5, 2048))))
+    pixels, tensor = 64, 64 * 32 * 4
+    # The float layer's output is read by the first signs and the sum, which stays in registers until the next signs;
+    # packed signs are written and read, and the last layer's output is written, and moved by the RESHAPE.
+    moved = 2 * tensor + 2 * 2 * pixels * 4 + tensor + 2 * tensor
+    assert binary_work(converted) == BinaryWork(2 * pixels * 32 * 32, 2 * pixels * 32, moved)
+    assert BinaryWork(4, 6, 8).seconds(BinaryWork(2, 3, 4)) == (2, 2, 2)
+
+
 def test_the_zoo_is_a_table(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     from bench.zoo import __main__ as zoo
+    from bench.zoo.floor import BinaryWork
 
     def measure(contenders: list[Contender], **options: object) -> list[Measurement]:
         seconds = {"A.litebnn.tflite": 2e-3, "A.float.tflite": 30e-3, "A.lce.tflite": 9e-3, "A.floor.tflite": 1e-3}
@@ -222,16 +241,17 @@ def test_the_zoo_is_a_table(
     for form in ("float", "litebnn", "floor"):
         (tmp_path / f"A.{form}.tflite").touch()
     monkeypatch.setattr(zoo, "measure", measure)
-    monkeypatch.setattr(zoo, "prepare", lambda name: 3_000_000)
-    monkeypatch.setattr(zoo, "inner_loop_speed", lambda: 5e9)
+    monkeypatch.setattr(zoo, "prepare", lambda name: BinaryWork(macs=3e6, outputs=1e6, moved=6e6))
+    monkeypatch.setattr(zoo, "speeds", lambda: BinaryWork(macs=5e9, outputs=1e10, moved=6e10))
     monkeypatch.setattr(zoo, "ZOO", tmp_path)
     monkeypatch.setattr(bench.zoo, "ZOO", tmp_path)
     monkeypatch.setattr(zoo, "PEER_PYTHON", Path(sys.executable))
     zoo.measure_all([], "host", 1, tmp_path / "zoo.json")
-    assert capsys.readouterr().out.splitlines()[-1] == "| A | 2.00 | – | 30.00 | 1.60 | 1.25 | – | 15.0 |"
+    assert capsys.readouterr().out.splitlines()[-1] == "| A | 2.00 | – | 30.00 | 1.60 | 1.80 | 1.25 | 1.11 | – | 15.0 |"
     (tmp_path / "A.lce.tflite").touch()
     zoo.measure_all(["A"], "host", 1, tmp_path / "zoo.json")
-    assert capsys.readouterr().out.splitlines()[-1] == "| A | 2.00 | 9.00 | 30.00 | 1.60 | 1.25 | 4.5 | 15.0 |"
+    table = capsys.readouterr().out.splitlines()
+    assert table[-1] == "| A | 2.00 | 9.00 | 30.00 | 1.60 | 1.80 | 1.25 | 1.11 | 4.5 | 15.0 |"
     assert json.loads((tmp_path / "zoo.json").read_text())["models"]["A"]["floor"] == pytest.approx(1.6)
     monkeypatch.setattr(zoo, "ZOO", tmp_path / "empty")
     with pytest.raises(ToolkitError, match=r"there is no network in .*empty: bench/zoo/make_models.py writes them"):

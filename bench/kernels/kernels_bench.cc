@@ -8,7 +8,8 @@
 // Prints one line a case: medians and best times, billions of binary multiply-adds a second, and the share of two
 // bounds: the inner loop of the ISA that computes it on data in the L1 cache, and that and the conversions and stores
 // of the layer's outputs in the L1 cache. They are run between the layer's runs, so that all see the same clock; so is
-// the other ISA that --against names, with how many times as long it takes.
+// the other ISA that --against names, with how many times as long it takes. The last line, "bounds", has what whole
+// networks are held against.
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
@@ -221,6 +222,28 @@ void TimePackSigns(const Isa& isa, ThreadPool& pool, const Options& options) {
   }
 }
 
+// What a network is held against: the ISA's loops, and copying a tensor of 56x56x64 floats to another.
+void TimeBounds(const Isa& isa, const Options& options) {
+  constexpr int64_t kMacs = 100000000, kOutputs = 1 << 20;
+  const Loops loops = LoopsOf(IsaName(isa));
+  if (loops.inner == nullptr || options.iterations > 0) return;
+  std::vector<float> from(56 * 56 * 64), to(from.size());
+  Times inner, outputs, copies;
+  int64_t macs = 0;
+  for (int round = 0; round < options.rounds; ++round) {
+    inner.Add([&] { macs = loops.inner(kMacs); });
+    outputs.Add([&] { loops.output(kOutputs); });
+    from[static_cast<size_t>(round) % from.size()] += 1;
+    copies.Add([&] { std::memcpy(to.data(), from.data(), from.size() * sizeof(float)); });
+    // The compiler is not to know that nobody reads it.
+    __asm__ volatile("" : : "r"(to.data()) : "memory");
+  }
+  const double bytes = 2.0 * static_cast<double>(from.size() * sizeof(float));
+  std::printf("bounds, best: loop %.1f GMAC/s, outputs %.2f G/s, read and written %.1f GB/s\n",
+              static_cast<double>(macs) / inner.Best() * 1e-9, kOutputs / outputs.Best() * 1e-9,
+              bytes / copies.Best() * 1e-9);
+}
+
 bool Parse(int count, char** arguments, Options* options) {
   for (int i = 1; i < count; ++i) {
     const std::string argument = arguments[i];
@@ -287,6 +310,7 @@ int Main(int count, char** arguments) {
     if (layer.name.find(options.only) != std::string::npos) TimeBconv(*isa, against, *pool, layer, options);
   }
   if (std::string("pack signs").find(options.only) != std::string::npos) TimePackSigns(*isa, *pool, options);
+  if (std::string("bounds").find(options.only) != std::string::npos) TimeBounds(*isa, options);
   return 0;
 }
 

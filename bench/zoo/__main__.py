@@ -1,46 +1,48 @@
-"""Measures larq-zoo's networks, and how near each is to its floor.
+"""Measures larq-zoo's networks, and how near each is to its floor and its bound.
 
     python -m bench.zoo [--target=NAME] [--rounds=N] [--output=FILE] [MODEL ...]
 
 For each network of bench/zoo, or those that are named: litebnn runs what it has converted itself, Larq Compute Engine
 at its best what that has converted, and XNNPACK the float file, taking turns on one thread. The floor is what XNNPACK
 takes for the float convolutions and dense layers of litebnn's file alone, in turns with these, and the binary
-multiply-adds at the speed of the inner loop. For a target that is not this machine all but Larq Compute Engine are
-counted in an emulator, in millions of instructions.
+multiply-adds at the speed of the inner loop. The bound is the floor, the outputs of the binary layers at the speed of
+the loop that writes them, and the bytes that ops other than these layers have to move (bench/zoo/floor.py). For a
+target that is not this machine all but Larq Compute Engine and the bound are counted in an emulator, in millions of
+instructions.
 """
 
 import argparse
 import datetime
 import json
 import sys
+from functools import partial
 from pathlib import Path
 
 from bench.kernels.__main__ import count_network
 from bench.models.__main__ import cpu_name
 from bench.zoo import PEER_PYTHON, ZOO, model_file
-from bench.zoo.floor import float_layers, inner_loop_instructions, inner_loop_speed
+from bench.zoo.floor import BinaryWork, binary_work, float_layers, inner_loop_instructions, speeds
 from litebnn.benchmark import LARQ, XNNPACK, Contender, measure
 from litebnn.convert import convert_tflite
 from litebnn.errors import ConversionError
-from litebnn.report.macs import count_macs
 from toolchains.command_line import run
 from toolchains.targets import ToolkitError, find_target
 
 Row = dict[str, float]
-COLUMNS = ("litebnn", "lce-best", "xnnpack", "floor")
+COLUMNS = ("litebnn", "lce-best", "xnnpack", "floor", "bound")
 
 
-def prepare(name: str) -> int:
-    """Converts a network, writes its file and that of its float layers, and returns its binary multiply-adds."""
+def prepare(name: str) -> BinaryWork:
+    """Converts a network, writes its file and that of its float layers, and returns what else it has to do."""
     converted = convert_tflite(model_file(name, "float"))
     (ZOO / f"{name}.litebnn.tflite").write_bytes(converted)
     (ZOO / f"{name}.floor.tflite").write_bytes(float_layers(converted))
-    return count_macs(converted).binary
+    return binary_work(converted)
 
 
-def time_network(name: str, rounds: int, speed: float) -> Row:
+def time_network(name: str, rounds: int, speed: BinaryWork) -> Row:
     """Median milliseconds of each column; none for Larq Compute Engine where it has refused the network."""
-    binary = prepare(name)
+    work = prepare(name).seconds(speed)
     contenders = {
         "litebnn": Contender(model_file(name, "litebnn")),
         "lce-best": Contender(ZOO / f"{name}.lce.tflite", LARQ, python=str(PEER_PYTHON)),
@@ -54,13 +56,14 @@ def time_network(name: str, rounds: int, speed: float) -> Row:
     except ConversionError as error:
         raise ToolkitError(str(error)) from error
     row = {kind: one.median * 1e3 for kind, one in zip(contenders, measured, strict=True)}
-    row["floor"] += binary / speed * 1e3
+    row["floor"] += work.macs * 1e3
+    row["bound"] = row["floor"] + (work.outputs + work.moved) * 1e3
     return row
 
 
 def count_zoo_network(name: str, target: str, instructions: float) -> Row:
     """Millions of instructions of each column that an emulator can count."""
-    binary, found = prepare(name), find_target(target)
+    binary, found = prepare(name).macs, find_target(target)
     files = {"litebnn": "litebnn", "xnnpack": "float", "floor": "floor"}
     row = {
         kind: count_network(found, "", model_file(name, file).read_bytes(), delegated=kind == "litebnn") / 1e6
@@ -73,14 +76,14 @@ def count_zoo_network(name: str, target: str, instructions: float) -> Row:
 def line(name: str, row: Row) -> str:
     """A row of the table.
 
-    >>> line("QuickNet", {"litebnn": 2.0, "xnnpack": 30.0, "floor": 1.6})
-    '| QuickNet | 2.00 | – | 30.00 | 1.60 | 1.25 | – | 15.0 |'
+    >>> line("QuickNet", {"litebnn": 2.0, "xnnpack": 30.0, "floor": 1.6, "bound": 1.8})
+    '| QuickNet | 2.00 | – | 30.00 | 1.60 | 1.80 | 1.25 | 1.11 | – | 15.0 |'
     """
     ours = row["litebnn"]
     cells = [f"{row[kind]:.2f}" if kind in row else "–" for kind in COLUMNS]
-    ratios = [f"{ours / row['floor']:.2f}"]
-    ratios += [f"{row[kind] / ours:.1f}" if kind in row else "–" for kind in ("lce-best", "xnnpack")]
-    return f"| {name} | {' | '.join([*cells, *ratios])} |"
+    cells += [f"{ours / row[kind]:.2f}" if kind in row else "–" for kind in ("floor", "bound")]
+    cells += [f"{row[kind] / ours:.1f}" if kind in row else "–" for kind in ("lce-best", "xnnpack")]
+    return f"| {name} | {' | '.join(cells)} |"
 
 
 def measure_all(models: list[str], target: str, rounds: int, output: Path | None = None) -> None:
@@ -89,13 +92,17 @@ def measure_all(models: list[str], target: str, rounds: int, output: Path | None
     if not names:
         raise ToolkitError(f"there is no network in {ZOO}: bench/zoo/make_models.py writes them, and says how")
     is_here = target == "host"
-    pace = inner_loop_speed() if is_here else inner_loop_instructions(find_target(target))
     unit = "ms" if is_here else "million instructions"
-    print(f"| {unit} | {' | '.join(COLUMNS)} | litebnn / floor | lce-best / litebnn | xnnpack / litebnn |")
-    print("|---" * 8 + "|")
+    if is_here:
+        row_of = partial(time_network, rounds=rounds, speed=speeds())
+    else:
+        row_of = partial(count_zoo_network, target=target, instructions=inner_loop_instructions(find_target(target)))
+    ratios = ("litebnn / floor", "litebnn / bound", "lce-best / litebnn", "xnnpack / litebnn")
+    print(f"| {unit} | {' | '.join([*COLUMNS, *ratios])} |")
+    print("|---" * (1 + len(COLUMNS) + len(ratios)) + "|")
     rows = {}
     for name in names:
-        rows[name] = time_network(name, rounds, pace) if is_here else count_zoo_network(name, target, pace)
+        rows[name] = row_of(name)
         print(line(name, rows[name]), flush=True)
     if output is not None:
         settings = {"date": datetime.date.today().isoformat(), "cpu": cpu_name() if is_here else target, "unit": unit}

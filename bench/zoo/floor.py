@@ -1,15 +1,24 @@
-"""What a network cannot be faster than: its float layers and its binary multiply-adds in the inner loop, alone."""
+"""What a network cannot be faster than.
 
+The floor is its float layers and its binary multiply-adds in the inner loop, alone. The bound has besides what no
+rewrite takes away: the conversions and stores of the binary layers' outputs, and the bytes that move between ops.
+"""
+
+import math
 import re
+from typing import NamedTuple
 
 from bench.kernels.__main__ import Counter, build, count_layer, output_of
 from bench.kernels.model import loops_of, parse_listing
+from litebnn.contract import LCE_BCONV_2D, LCE_QUANTIZE
 from litebnn.flatbuffer import read_model, write_model
-from litebnn.graph import facts
+from litebnn.graph import NUMPY_TYPES, Graph, Tensor, facts
+from litebnn.report.macs import count_macs
 from litebnn.rewriting.build import like
 from toolchains.targets import Target, ToolkitError, find_target
 
 FLOAT_LAYERS = ("CONV_2D", "DEPTHWISE_CONV_2D", "FULLY_CONNECTED", "TRANSPOSE_CONV")
+VALUE_BY_VALUE = ("ADD", "MUL", "SUB", "PRELU", "RELU", "RELU6", LCE_QUANTIZE)
 
 
 def float_layers(model: bytes) -> bytes:
@@ -33,18 +42,71 @@ def float_layers(model: bytes) -> bytes:
     return write_model(whole)
 
 
-def inner_loop_speed() -> float:
-    """Binary multiply-adds a second of this CPU's fastest inner loop, on data in the L1 cache, on one thread.
+class BinaryWork(NamedTuple):
+    """What the ops that are not float layers have to do.
+
+    Attributes:
+        macs: binary multiply-adds.
+        outputs: of binary convolutions, where these are no signs.
+        moved: bytes of tensors, as `moved_bytes` counts them.
+    """
+
+    macs: float
+    outputs: float
+    moved: float
+
+    def seconds(self, speeds: "BinaryWork") -> "BinaryWork":
+        """Each at its speed a second."""
+        return BinaryWork(*(work / speed for work, speed in zip(self, speeds, strict=True)))
+
+
+def binary_work(model: bytes) -> BinaryWork:
+    """The work of a converted model that its float layers leave."""
+    graph = read_model(model).graphs[0]
+    outputs = [op.output for op in graph.ops if op.name == LCE_BCONV_2D]
+    values = sum(math.prod(tensor.shape) for tensor in outputs if tensor.type != "INT32")
+    return BinaryWork(count_macs(model).binary, values, moved_bytes(graph))
+
+
+def moved_bytes(graph: Graph) -> int:
+    """The bytes that ops other than float layers read and write.
+
+    What a float layer reads and writes itself is in its time. A tensor that one op reads value by value, written by
+    none of these layers, need not move: it is in the registers of who writes it.
+    """
+    moved = 0
+    for tensor in graph.tensors:
+        writer, readers = graph.producer(tensor), graph.consumers(tensor)
+        by_layer = writer is not None and writer.name in FLOAT_LAYERS
+        stays = len(readers) == 1 and readers[0].name in VALUE_BY_VALUE
+        if tensor.is_constant or writer is None or (stays and not by_layer):
+            continue
+        moves = sum(op.name not in FLOAT_LAYERS for op in readers) + (not by_layer)
+        moved += moves * _bytes(tensor)
+    return moved
+
+
+def _bytes(tensor: Tensor) -> int:
+    return math.prod(tensor.shape) * NUMPY_TYPES[tensor.type].itemsize
+
+
+def speeds() -> BinaryWork:
+    """How much of each this CPU does in a second on one thread, at its best.
+
+    Multiply-adds and outputs are those of the loops of the CPU's ISA, in the L1 cache; bytes are read and written as a
+    tensor of 56x56x64 floats is copied.
 
     Raises:
         ToolkitError: the benchmark of the kernels cannot be built, or knows no loop of this CPU.
     """
     program = build(find_target("host")) / "bench" / "kernels" / "kernels_bench"
-    printed = output_of([program, "--only=bconv 3x3"])
-    speeds = [float(speed) for speed in re.findall(r"% of loop (\d+)", printed)]
-    if not speeds:
+    found = re.search(
+        r"loop ([\d.]+) GMAC/s, outputs ([\d.]+) G/s, read and written ([\d.]+) GB/s",
+        output_of([program, "--only=bounds"]),
+    )
+    if found is None:
         raise ToolkitError("the kernels' benchmark knows no inner loop of this CPU")
-    return max(speeds) * 1e9
+    return BinaryWork(*(float(speed) * 1e9 for speed in found.groups()))
 
 
 def inner_loop_instructions(target: Target) -> float:
