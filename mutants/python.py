@@ -35,6 +35,7 @@ WHOLE = (
     "tests/convert/test_golden.py",
     "tests/convert/test_int8.py",
     "tests/convert/test_hidden_forms.py",
+    "tests/convert/test_hidden_int8_forms.py",
 )
 TESTS = [*SOURCES, *WHOLE]
 # The tests import these, which takes longer than most tests, and nothing of the package.

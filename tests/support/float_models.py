@@ -12,9 +12,10 @@ from typing import Any
 import numpy as np
 
 import litebnn
-from litebnn.contract import Padding
+from litebnn.contract import LCE_QUANTIZE, Padding
 from litebnn.flatbuffer import read_model, write_model
 from litebnn.graph import FACTS, Array, Graph, Model, Op, OpCode, Options, Signature, Tensor, builtin_op, constant
+from litebnn.rewriting.build import custom_op, packed_like
 from litebnn.rewriting.notes import Notes
 
 ACTIVATIONS = {"none": 0, "relu": 1, "relu1": 2, "relu6": 3}
@@ -117,6 +118,12 @@ class FloatModel:
         if (false, true) == (0.0, 1.0):
             return self.op("CAST", [condition], x.dims)
         return self.op("SELECT_V2", [condition, self.const(true), self.const(false)], x.dims)
+
+    def packed(self, x: Tensor) -> Tensor:
+        """The bits of an LceQuantize."""
+        bits = packed_like(x, self._name("bits"))
+        self.graph.insert(custom_op(LCE_QUANTIZE, [x], bits))
+        return bits
 
     def expand(self, x: Tensor, axis: int) -> Tensor:
         shape = [*x.dims[:axis], 1, *x.dims[axis:]]

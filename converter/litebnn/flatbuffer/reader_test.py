@@ -93,26 +93,71 @@ def test_a_signature_of_an_input_that_the_graph_does_not_take() -> None:
     refused(pack(model), 'signature "serve": ".*" is ".*", which is no input of its subgraph')
 
 
+def vector_of_one(builder: Any, table: str, field: str, item: Any, times: int) -> Any:
+    """A list that has the same object so many times."""
+    getattr(schema, f"{table}Start{field}Vector")(builder, times)
+    for _ in range(times):
+        builder.PrependUOffsetTRelative(item)
+    return builder.EndVector()
+
+
+def table_of(builder: Any, table: str, **fields: Any) -> Any:
+    getattr(schema, f"{table}Start")(builder)
+    for field, value in fields.items():
+        getattr(schema, f"{table}Add{field}")(builder, value)
+    return getattr(schema, f"{table}End")(builder)
+
+
 def test_a_small_file_that_unfolds_into_a_huge_graph() -> None:
     """Two thousand references to one subgraph, which holds two thousand references to one tensor."""
     builder, count = flatbuffers.Builder(1024), 2000
+    tensors = vector_of_one(builder, "SubGraph", "Tensors", X.Pack(builder), count)
+    graph = table_of(builder, "SubGraph", Tensors=tensors)
+    graphs = vector_of_one(builder, "Model", "Subgraphs", graph, count)
+    buffers = vector_of_one(builder, "Model", "Buffers", schema.BufferT().Pack(builder), 1)
+    builder.Finish(table_of(builder, "Model", Subgraphs=graphs, Buffers=buffers), b"TFL3")
+    refused(bytes(builder.Output()), "over and over")
 
-    def vector_of_one(start: Any, item: Any, times: int) -> Any:
-        start(builder, times)
-        for _ in range(times):
-            builder.PrependUOffsetTRelative(item)
-        return builder.EndVector()
 
-    tensors = vector_of_one(schema.SubGraphStartTensorsVector, X.Pack(builder), count)
-    schema.SubGraphStart(builder)
-    schema.SubGraphAddTensors(builder, tensors)
-    graphs = vector_of_one(schema.ModelStartSubgraphsVector, schema.SubGraphEnd(builder), count)
-    buffers = vector_of_one(schema.ModelStartBuffersVector, schema.BufferT().Pack(builder), 1)
-    schema.ModelStart(builder)
-    schema.ModelAddSubgraphs(builder, graphs)
-    schema.ModelAddBuffers(builder, buffers)
-    shared = schema.ModelEnd(builder)
-    builder.Finish(shared, b"TFL3")
+LONG, MANY = b"x" * 4000, np.zeros(4000, np.int32)
+
+
+def named(kind: str, **fields: Any) -> Any:
+    item = getattr(schema, kind + "T")()
+    for field, value in fields.items():
+        setattr(item, field, value)
+    return item
+
+
+@pytest.mark.parametrize(
+    ("table", "field", "item"),
+    [
+        ("Model", "OperatorCodes", named("OperatorCode", customCode=LONG)),
+        ("Model", "Metadata", named("Metadata", name=LONG)),
+        ("Model", "SignatureDefs", named("SignatureDef", signatureKey=LONG)),
+        ("Model", "SignatureDefs", named("SignatureDef", outputs=[named("TensorMap", name=LONG)])),
+        ("Model", "SignatureDefs", named("SignatureDef", outputs=[named("TensorMap")] * 300)),
+        ("Model", "Subgraphs", named("SubGraph", name=LONG)),
+        ("SubGraph", "Tensors", tensor(LONG.decode(), "FLOAT32", [1, 4])),
+        ("SubGraph", "Tensors", tensor("x", "FLOAT32", [1], variantTensors=[named("VariantSubType")] * 300)),
+        ("SubGraph", "Operators", operator(0, MANY, [])),
+        ("SubGraph", "Operators", operator(0, [], MANY)),
+        ("SubGraph", "Operators", operator(0, [], [], intermediates=MANY)),
+        ("SubGraph", "Operators", operator(0, [], [], customOptions=MANY.astype(np.uint8))),
+    ],
+)
+def test_what_a_file_refers_to_over_and_over_is_charged_each_time(table: str, field: str, item: Any) -> None:
+    builder, times = flatbuffers.Builder(1024), 1000
+    own = {
+        "Buffers": vector_of_one(builder, "Model", "Buffers", schema.BufferT().Pack(builder), 1),
+        "OperatorCodes": vector_of_one(builder, "Model", "OperatorCodes", code("ADD").Pack(builder), 1),
+    }
+    repeated = {field: vector_of_one(builder, table, field, item.Pack(builder), times)}
+    tensors = vector_of_one(builder, "SubGraph", "Tensors", X.Pack(builder), 1)
+    graph = table_of(builder, "SubGraph", **{"Tensors": tensors, **(repeated if table == "SubGraph" else {})})
+    graphs = vector_of_one(builder, "Model", "Subgraphs", graph, 1)
+    fields = {**own, "Subgraphs": graphs, **(repeated if table == "Model" else {})}
+    builder.Finish(table_of(builder, "Model", **fields), b"TFL3")
     refused(bytes(builder.Output()), "over and over")
 
 
@@ -143,7 +188,9 @@ def test_a_field_that_the_schema_does_not_know_is_not_lost_in_silence() -> None:
     refused(bytes(builder.Output()), "the model has a field that the installed schema does not know")
 
 
-def test_fields_that_the_schema_does_not_know_may_be_left_empty() -> None:
+@pytest.mark.parametrize("place", [0, 4, 256])
+def test_fields_that_the_schema_does_not_know_may_be_left_empty(place: int) -> None:
+    """Where a field lies in its table stands in two bytes, and is 0 where there is none."""
     builder = flatbuffers.Builder(256)
     builder.StartObject(slots_of("Model") + 3)
     builder.PrependUint32Slot(slots_of("Model") + 2, 7, 0)
@@ -151,10 +198,10 @@ def test_fields_that_the_schema_does_not_know_may_be_left_empty() -> None:
     data = builder.Output()
     table = struct.unpack_from("<I", data)[0]
     vtable = table - struct.unpack_from("<i", data, table)[0]
-    struct.pack_into("<H", data, vtable + 4 + 2 * (slots_of("Model") + 2), 0)
-    with pytest.raises(ConversionError) as caught:  # for it has no graph
+    struct.pack_into("<H", data, vtable + 4 + 2 * (slots_of("Model") + 2), place)
+    with pytest.raises(ConversionError) as caught:
         read_model(data)
-    assert "schema" not in str(caught.value)
+    assert ("holds no subgraph" if place == 0 else "does not know") in str(caught.value)
 
 
 def test_a_name_may_be_long() -> None:

@@ -1,6 +1,7 @@
 """Files come out of the graph as they went in, seen through the schema's own objects."""
 
 import copy
+import itertools
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +11,7 @@ import pytest
 
 from litebnn.flatbuffer import read_model, write_model
 from litebnn.flatbuffer.schema import schema
-from litebnn.graph import Buffer
+from litebnn.graph import Buffer, Graph, Model, Op, OpCode, Options, Tensor, constant
 
 GOLDEN = Path("tests/golden")
 
@@ -295,3 +296,31 @@ def test_every_kind_of_options_comes_out_as_it_went_in(union: str, name: str) ->
         1, [0], [], **{kind: options, kind + "Type": getattr(getattr(schema, union), name)}
     )
     assert_round_trips(pack(model))
+
+
+def test_constants_behind_the_flatbuffer_lie_one_behind_the_other() -> None:
+    """Each begins at a multiple of 16 bytes, as runtimes that map the file into memory ask for."""
+    values = [np.arange(count, dtype=np.uint8) for count in (15, 17, 48, 16, 1)]
+    tensors = [constant(f"c{i}", value) for i, value in enumerate(values)]
+    for tensor in tensors:
+        tensor.buffer.large = True
+    ops = [
+        Op(OpCode("CUSTOM", f"own{i}"), [], [Tensor(f"t{i}", "INT8", (1,))], Options(), bytes(20 + i)) for i in (0, 1)
+    ]
+    for op in ops:
+        op.carried = schema.OperatorT()
+        op.carried.largeCustomOptionsOffset = 2
+    graph = Graph("main", tensors, [], tensors, ops)
+    model = Model([graph], [Buffer(), *(each.buffer for each in tensors)], [], [], None, None, 3, None)
+    written = assert_round_trips(write_model(model))
+    placed = unpacked(written)
+    ends = [(item.offset, item.offset + item.size) for item in placed.buffers if item.offset > 1]
+    ends += [
+        (o, o + op.largeCustomOptionsSize) for op in placed.subgraphs[0].operators if (o := op.largeCustomOptionsOffset)
+    ]
+    assert len(ends) == 7
+    assert all(begin % 16 == 0 and 0 <= begin - end < 16 for (_, end), (begin, _) in itertools.pairwise(ends))
+    assert 0 <= len(written) - ends[-1][1] < 16
+    for tensor, value in zip(read_model(written).graphs[0].tensors, values, strict=False):
+        np.testing.assert_array_equal(tensor.array, value)
+    assert [len(op.custom_options) for op in read_model(written).ops()] == [20, 21]

@@ -241,6 +241,7 @@ class Graph:
                 self._consumers[read].remove(op)
 
     def set_input(self, op: Op, index: int, tensor: Tensor | None) -> None:
+        assert index >= 0
         old = op.inputs[index]
         if old is not None:
             self._consumers[old].remove(op)

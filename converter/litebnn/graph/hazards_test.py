@@ -137,6 +137,8 @@ def _as_custom(build: Build, model: FloatModel) -> Tensor:
         strided_slice([0, 8], [4, 9], [1, 1], shrink_axis_mask=1),
         lambda m: m.op("CONCATENATION", [m.input(2, 3, 4, 5)] * 2, (2, 3, 4, 10), table="", axis=3),
         lambda m: m.op("CONCATENATION", [m.input(2, 3, 4, 5)] * 2, (4, 3, 4, 5), table="", axis=-4),
+        lambda m: m.op("SLICE", [m.input(4), m.const([4], np.int32), m.const([-1], np.int32)], (0,), table=""),
+        lambda m: m.op("SLICE", [m.input(4), m.const([0], np.int32), m.const([4], np.int32)], (4,), table=""),
         lambda m: m.elementwise("ABS", m.input()),
         strided_slice([0] * 3, [1] * 3, [1] * 3, new_axis_mask=1),
         strided_slice([3, 0], [4, 8], [1, 1], shrink_axis_mask=1),

@@ -44,3 +44,16 @@ def test_other_dense_layers_stay_float(weights: np.ndarray, reason: str) -> None
     run_phases(built, BINARY_PHASES, notes)
     assert "FULLY_CONNECTED" in op_names(built)
     assert reason in " ".join(notes.layers[0].reasons)
+
+
+@pytest.mark.parametrize("batch", [2, -1])
+def test_each_row_of_a_layer_that_keeps_its_axes_is_a_pixel(batch: int) -> None:
+    model = FloatModel()
+    x = model.sign(model.input(2, 5, 32, signature=(batch, 5, 32)))
+    weights = model.const(sign_weights(np.random.default_rng(0), 8, 32))
+    built = model.model(model.op("FULLY_CONNECTED", [x, weights, None], (batch, 5, 8), keep_num_dims=True))
+    run_phases(built, BINARY_PHASES, Notes(built))
+    [layer] = [op for op in built.ops() if op.name == "LceBconv2d"]
+    rows = 10 if batch == 2 else -1
+    assert (layer.input(0).dims, layer.output.dims) == ((rows, 1, 1, 1), (rows, 1, 1, 8))
+    assert built.graphs[0].outputs[0].dims == (batch, 5, 8)

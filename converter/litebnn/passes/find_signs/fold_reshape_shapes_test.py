@@ -5,7 +5,15 @@ import litebnn
 from litebnn.graph import Tensor
 from litebnn.passes.find_signs.fold_reshape_shapes import fold_reshape_shapes
 from litebnn.passes.tidy.remove_dead_ops import remove_dead_ops
-from tests.support.float_models import FloatModel, assert_same_values, dyadic, op_names, rewritten, sign_weights
+from tests.support.float_models import (
+    FloatModel,
+    assert_same_values,
+    dyadic,
+    op_names,
+    rewritten,
+    run_pass,
+    sign_weights,
+)
 
 
 def flattened(shape: tuple[int, ...], signature: tuple[int, ...], flat: tuple[int, ...]) -> bytes:
@@ -54,3 +62,20 @@ def test_the_columns_of_a_dense_layer_are_those_of_its_weights() -> None:
     sample = dyadic(np.random.default_rng(1), 3, 8, 32)
     expected, actual = (litebnn.Interpreter(each).predict(sample) for each in (source, converted))
     np.testing.assert_array_equal(actual, expected)
+
+
+@pytest.mark.parametrize("reader", ["ADD", "dense of more dimensions", "dense and ADD", "none"])
+def test_columns_that_no_dense_layer_tells_stay_computed(reader: str) -> None:
+    """Other ops read rows of any size, and a dense layer may keep the axes that it is given."""
+    model = FloatModel()
+    x = model.input(2, 4, signature=(-1, -1))
+    sizes = model.op("SHAPE", [x], (2,), type="INT32", table="ShapeOptions", out_type=2)
+    rows = model.op("RESHAPE", [x, sizes], (-1, -1))
+    weights = sign_weights(np.random.default_rng(0), 8, 4)
+    outputs = [model.elementwise("ADD", rows, model.const(np.ones(4)))] if "ADD" in reader else []
+    if "dense" in reader:
+        outputs.append(model.dense(rows, weights))
+        model.graph.ops[-1].options.keep_num_dims = reader == "dense of more dimensions"
+    built = model.model(*(outputs or [rows]))
+    before = op_names(built)
+    assert run_pass(fold_reshape_shapes, built) == (False, before)

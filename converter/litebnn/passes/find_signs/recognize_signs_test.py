@@ -53,7 +53,7 @@ def test_a_threshold_for_each_channel_is_subtracted() -> None:
 
 
 @pytest.mark.usefixtures("library")
-@pytest.mark.parametrize("thresholds", [(-0.5, 0.0, 1.0), (-1.5, -1.0, 0.0), (0.5, 1.5, -1.25)])
+@pytest.mark.parametrize("thresholds", [(-0.5, 0.0, 1.0), (-1.5, -1.0, 0.0), (0.5, 1.5, -1.25), (0.5, 1.5, 0.0)])
 def test_thresholds_between_the_two_values_of_a_sign_make_no_other_of_it(thresholds: tuple[float, ...]) -> None:
     model = FloatModel()
     x = model.sign(model.input(1, 4, 4, 3))

@@ -75,6 +75,8 @@ def test_transposed_convolutions_are_binary_and_exact(
     if found.binary:
         assert found.bytes_after < found.bytes_before
         assert {"TRANSPOSE_CONV", "CONV_2D", "PAD"}.isdisjoint(op_names(converted))
+        joins = [op for op in read_model(converted).ops() if op.name == "CONCATENATION"]
+        assert all(op.output.channels == stride**2 * channels[1] for op in joins)
     else:
         assert same
         assert odd > 1

@@ -14,7 +14,7 @@ def gated(reader: str = "", size: int = 8, padding: Padding = Padding.VALID) -> 
     model = FloatModel()
     x = model.elementwise("MUL", model.input(1, 8, 8, 32), model.const(RNG.choice([-0.5, 0.5, 2.0], 32)))
     x = model.elementwise("ADD", x, model.const(dyadic(RNG, 32)))
-    y = model.conv(model.sign(x), sign_weights(RNG, 32, 3, 3, 32), same=True)
+    y = model.conv(model.sign(x), sign_weights(RNG, 32, 1, 1, 32))
     options = {"filter_height": size, "filter_width": size, "stride_h": 8, "stride_w": 8, "padding": padding}
     gate = model.op("AVERAGE_POOL_2D", [x], (1, 1, 1, 32), fused_activation_function=0, **options)
     outputs = [x] if reader == "output" else [model.elementwise("RELU", x)] if reader else []

@@ -5,7 +5,7 @@ from litebnn.graph import Tensor
 from litebnn.passes import BINARY_PHASES, PHASES
 from litebnn.passes.find_signs.recognize_signs import recognize_signs
 from litebnn.passes.fuse.prelu_before_sign import prelu_before_sign
-from tests.support.float_models import FloatModel, assert_same_values, op_names, rewritten, sign_weights
+from tests.support.float_models import FloatModel, assert_same_values, op_names, rewritten, run_pass, sign_weights
 
 RNG = np.random.default_rng(0)
 SLOPES = 2.0 ** -(np.arange(32) % 3)
@@ -52,3 +52,17 @@ def test_slopes_that_add_dimensions_stay() -> None:
     source = model.finish(model.sign(model.elementwise("ADD", x, model.const(SHIFTS)), "where_ge"))
     result = rewritten(source, recognize_signs, prelu_before_sign)
     assert {"PRELU", "LceQuantize"} <= set(op_names(result))
+
+
+@pytest.mark.parametrize("read", ["", "output", "RELU"])
+def test_what_only_the_sign_has_read_is_gone(read: str) -> None:
+    model = FloatModel()
+    y = behind_prelu(model, model.input(1, 4, 4, 32), SLOPES, 2.0)
+    prelu = model.graph.ops[0].output
+    outputs = [model.packed(y)]
+    if read:
+        outputs.append(prelu if read == "output" else model.elementwise(read, prelu))
+    built = model.model(*outputs)
+    before = op_names(built)
+    expected = (False, before) if read else (True, ["MUL", "ADD", "LceQuantize"])
+    assert run_pass(prelu_before_sign, built) == expected

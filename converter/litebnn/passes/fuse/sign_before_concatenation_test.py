@@ -20,7 +20,7 @@ def layer(model: FloatModel, x: Tensor, scale: float = 0.5, channels: int = 32) 
     """A batch norm, a sign and a binary convolution."""
     x = model.elementwise("MUL", x, model.const(np.full(x.channels, scale)))
     x = model.sign(model.elementwise("ADD", x, model.const(dyadic(RNG, x.channels))))
-    return model.conv(x, sign_weights(RNG, channels, 3, 3, x.channels), same=True)
+    return model.conv(x, sign_weights(RNG, channels, 1, 1, x.channels))
 
 
 def test_signs_are_packed_from_the_parts_and_the_concatenations_between_vanish() -> None:

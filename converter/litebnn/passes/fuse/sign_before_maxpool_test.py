@@ -3,9 +3,12 @@ import pytest
 
 import litebnn
 from litebnn.flatbuffer import read_model
+from litebnn.graph import Tensor
 from litebnn.passes import BINARY_PHASES, run_phases
+from litebnn.passes.fuse.sign_before_maxpool import sign_before_maxpool
+from litebnn.rewriting.int8 import int8_constant
 from litebnn.rewriting.notes import Notes
-from tests.support.float_models import FloatModel, assert_same_values, op_names, sign_weights
+from tests.support.float_models import FloatModel, assert_same_values, dyadic, op_names, run_pass, sign_weights
 
 RNG = np.random.default_rng(0)
 IN_BITS = ["LceQuantize", "LceBconv2d", "LceBMaxPool2d", "LceBconv2d"]
@@ -118,3 +121,78 @@ def test_other_padding_in_front_of_a_pool_stays(channels: int, value: float) -> 
     assert names[:3] == ["LceQuantize", "LceBconv2d", "PADV2"]
     assert "LceBMaxPool2d" in names or "MAX_POOL_2D" in names
     assert names.count("LceQuantize") == 2
+
+
+def pooled_layer(model: FloatModel, case: str = "", scale: float = 3.0, shift: float = 0.5) -> Tensor:
+    """The bits of a float layer's results, pooled, scaled and shifted."""
+    x = model.input(1, 6, 6, 8)
+    if case == "depthwise":
+        x = model.depthwise_conv(x, dyadic(RNG, 1, 3, 3, 32), dyadic(RNG, 32), same=False)
+    else:
+        x = model.conv(x, dyadic(RNG, 32, 3, 3, 8), dyadic(RNG, 32), activation="relu" if case == "relu" else "none")
+    layer = model.graph.ops[-1]
+    if case == "int8 weights":
+        model.graph.set_input(layer, 1, int8_constant("kernel", np.ones((32, 3, 3, 8)), 1 / 127))
+    if case == "no bias":
+        layer.inputs = layer.inputs[:2]
+    if case == "computed bias":
+        model.graph.set_input(layer, 2, model.input(32))
+    if case == "activation between":
+        x = model.elementwise("RELU", x)
+    x = model.max_pool(x, 2, 2)
+    if case == "pool read":
+        model.elementwise("RELU", x)
+    shifts = model.const(np.where(np.arange(32) % 2, shift, 0.25))
+    x = model.elementwise("ADD", model.elementwise("MUL", x, model.const(np.full(32, scale))), shifts)
+    return model.packed(x)
+
+
+@pytest.mark.usefixtures("library")
+@pytest.mark.parametrize("case", ["", "depthwise"])
+def test_a_float_layer_adds_the_threshold_to_its_bias(case: str) -> None:
+    model = FloatModel()
+    source = model.finish(pooled_layer(model, case, scale=2.0))
+    result = read_model(source)
+    changed, names = run_pass(sign_before_maxpool, result)
+    assert (changed, names[1:]) == (True, ["LceQuantize", "LceBMaxPool2d"])
+    assert_same_values(source, result)
+
+
+@pytest.mark.parametrize(
+    "case", ["relu", "int8 weights", "no bias", "computed bias", "activation between", "pool read", "output"]
+)
+def test_a_float_layer_that_cannot_take_the_threshold_is_left_alone(case: str) -> None:
+    """Its sums are not those of floats, something follows them, or there is no bias to add it to."""
+    model = FloatModel()
+    bits = pooled_layer(model, case)
+    pooled = next(op for op in model.graph.ops if op.name == "MAX_POOL_2D")
+    outputs = {"output": [pooled.output], "pool read": [op.output for op in model.graph.ops if op.name == "RELU"]}
+    built = model.model(bits, *outputs.get(case, []))
+    assert run_pass(sign_before_maxpool, built) == (False, op_names(built))
+
+
+@pytest.mark.parametrize(
+    ("scale", "shift", "moves"),
+    [(3.0, 0.5, True), (0.0, 0.5, False), (-3.0, 0.5, False), (1e-30, 1e30, False), (3.0, -1e-9, False)],
+)
+def test_a_threshold_that_a_bias_cannot_hold_stays(scale: float, shift: float, moves: bool) -> None:
+    """A scale of zero leaves none, a negative one turns the maximum round, and sums with a bias have limits."""
+    model = FloatModel()
+    built = model.model(pooled_layer(model, "", scale, shift))
+    assert run_pass(sign_before_maxpool, built)[0] is moves
+
+
+def test_a_pool_with_an_activation_of_its_own_stays() -> None:
+    model = FloatModel()
+    pooled = model.max_pool(model.input(1, 6, 6, 32), 2, 2, activation="relu")
+    assert not run_pass(sign_before_maxpool, model.model(model.packed(pooled)))[0]
+
+
+def test_what_else_reads_the_padding_in_front_of_a_pool_keeps_it() -> None:
+    for read in (False, True):
+        model = FloatModel()
+        padded = model.pad(model.input(1, 6, 6, 32), [(1, 1), (1, 1)], -np.inf)
+        bits = model.packed(model.max_pool(padded, 3, 2))
+        _, names = run_pass(sign_before_maxpool, model.model(bits, *([padded] if read else [])))
+        kept = ["PADV2", "LceQuantize", "LceBMaxPool2d"]
+        assert names == (kept if read else ["LceQuantize", "PADV2", "LceBMaxPool2d"])

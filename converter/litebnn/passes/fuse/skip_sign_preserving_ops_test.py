@@ -3,8 +3,9 @@ import pytest
 
 from litebnn.graph import Tensor
 from litebnn.passes import BINARY_PHASES, run_phases
+from litebnn.passes.fuse.skip_sign_preserving_ops import skip_sign_preserving_ops
 from litebnn.rewriting.notes import Notes
-from tests.support.float_models import FloatModel, op_names, sign_weights
+from tests.support.float_models import FloatModel, op_names, run_pass, sign_weights
 
 RNG = np.random.default_rng(0)
 
@@ -42,3 +43,28 @@ def test_a_clamp_on_the_other_side_of_zero_goes(kind: str, slope: float) -> None
 )
 def test_what_does_not_stays(kind: str, slope: float) -> None:
     assert kind in between_layers(kind, slope)
+
+
+@pytest.mark.parametrize("other", ["", "sign", "output", "TANH"])
+def test_a_fused_clamp_to_one_goes_where_only_signs_read_it(other: str) -> None:
+    model = FloatModel()
+    x = model.elementwise("ADD", model.input(1, 4, 4, 32), model.input(1, 4, 4, 32), activation="relu1")
+    outputs = [model.packed(x)]
+    if other:
+        outputs.append(
+            {"sign": model.packed, "output": lambda x: x}.get(other, lambda x: model.elementwise("TANH", x))(x)
+        )
+    built = model.model(*outputs)
+    before = op_names(built)
+    split = other in ("", "sign")
+    changed, names = run_pass(skip_sign_preserving_ops, built)
+    assert (changed, names) == ((True, ["ADD", "RELU_N1_TO_1", *before[1:]]) if split else (False, before))
+
+
+def test_what_has_other_dimensions_or_is_read_as_levels_stays() -> None:
+    model = FloatModel()
+    narrow = model.op("TANH", [model.input(1, 4, 1, 32)], (1, 4, 4, 32))
+    assert not run_pass(skip_sign_preserving_ops, model.model(model.packed(narrow)))[0]
+    model = FloatModel()
+    levels = model.op("TANH", [model.input(1, 4, 4, 32, type="INT8")], (1, 4, 4, 32), type="INT8")
+    assert not run_pass(skip_sign_preserving_ops, model.model(model.packed(levels)))[0]

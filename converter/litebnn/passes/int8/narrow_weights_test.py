@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 import litebnn
 from litebnn.flatbuffer import read_model
-from litebnn.graph import Array, Model, Op, Tensor
+from litebnn.graph import Array, Model, Op, OpCode, Tensor
 from litebnn.passes.int8.narrow_weights import FORMATS, narrow_weights
 from litebnn.rewriting.int8 import int8_constant, parameters
 from litebnn.rewriting.notes import Notes
@@ -189,6 +189,89 @@ def test_other_weights_stay_and_the_report_says_why() -> None:
     kernel, [reason], _ = layer(model.finish(*model.graph.outputs))
     assert kernel.type == "INT8"
     assert "its bias needs a finer scale" in reason
+
+
+@pytest.mark.parametrize(("type", "dequantize", "dense_layer"), [("INT4", 6, 12), ("INT2", 7, 14)])
+def test_ops_have_the_versions_in_which_runtimes_know_the_type(type: str, dequantize: int, dense_layer: int) -> None:
+    source = dense(np.random.default_rng(0), 1, 64, 16)
+    for dynamic_range, versions in ((False, [dequantize, 1]), (True, [dense_layer])):
+        model = read_model(source)
+        narrow_weights(model, type, dynamic_range, Notes(model))
+        assert [op.code.version for op in model.ops()] == versions
+    model = read_model(source)
+    only_dense(model).code = OpCode("FULLY_CONNECTED", "", 99)
+    narrow_weights(model, type, True, Notes(model))
+    assert only_dense(model).code.version == 99
+
+
+def test_the_bias_of_an_int8_layer_stays_what_it_is_worth() -> None:
+    """It counts in the steps of the narrow weights, which are as many of the int8 ones as the largest level says."""
+    steps = np.array([127, 64, 32])
+    model = int8_dense(np.random.default_rng(0), 8, 3, np.ones((3, 8)) * np.reshape([1, 0.5, 0.25], (3, 1)))
+    built = model.model(*model.graph.outputs)
+    op = only_dense(built)
+    assert op.input(1).quantization is not None
+    scale = op.input(1).quantization.scale
+    model.graph.set_input(op, 2, model.const([-3, 0, 2] * steps, np.int32))
+    narrow_weights(built, "INT2", False, Notes(built))
+    weights, bias = op.input(1).quantization, op.input(2).quantization
+    assert weights is not None
+    assert bias is not None
+    np.testing.assert_allclose(weights.scale, scale * steps, rtol=1e-6)
+    np.testing.assert_allclose(bias.scale, weights.scale * np.float32(0.05), rtol=1e-6)
+    np.testing.assert_array_equal(op.input(2).array, [-3, 0, 2])
+
+
+@pytest.mark.parametrize(
+    ("case", "reason"),
+    [
+        ("zero point", "its weights are not a symmetric int8 constant, so they stay INT8"),
+        ("computed weights", "its weights are not a symmetric int8 constant, so they stay INT8"),
+        ("float output", "its weights are not a symmetric int8 constant, so they stay INT8"),
+        ("computed bias", "its bias is not an int32 constant, so they stay INT8"),
+        ("int64 bias", "its bias is not an int32 constant, so they stay INT8"),
+        ("int16 input", "its weights are not a float constant, so they stay INT8"),
+    ],
+)
+def test_int8_layers_of_another_kind_stay_as_they_are(case: str, reason: str) -> None:
+    model = int8_dense(np.random.default_rng(0), 8, 4, np.ones((4, 8)))
+    built = model.model(*model.graph.outputs)
+    op = only_dense(built)
+    if case == "zero point":
+        op.input(1).quantization = parameters(1 / 127, 1)
+    elif case == "float output":
+        op.output.type, op.output.quantization = "FLOAT32", None
+    elif case == "int16 input":
+        op.input(0).type = "INT16"
+    elif case == "int64 bias":
+        model.graph.set_input(op, 2, model.const(np.zeros(4), np.int64))
+    else:
+        place = 1 if case == "computed weights" else 2
+        computed = model.input(*op.input(place).shape, type=op.input(place).type)
+        computed.quantization = op.input(place).quantization
+        model.graph.set_input(op, place, computed)
+    inputs, notes = list(op.inputs), Notes(built)
+    narrow_weights(built, "INT4", False, notes)
+    assert op.inputs == inputs
+    notes.finish(built.graphs)
+    assert list(notes.layers[0].reasons) == [reason]
+
+
+def test_weights_that_the_source_has_shuffled_are_let_be() -> None:
+    """A runtime alone knows their order."""
+    model = read_model(dense(np.random.default_rng(0), 1, 64, 16))
+    only_dense(model).options.weights_format = 1
+    before, notes = only_dense(model).inputs[:], Notes(model)
+    narrow_weights(model, "INT4", False, notes)
+    assert only_dense(model).inputs == before
+    assert not notes.warnings
+
+
+def test_a_layer_without_a_bias_needs_none() -> None:
+    model = int8_dense(np.random.default_rng(0), 8, 6, np.sign(ternary(np.random.default_rng(0), 6, 8)))
+    model.graph.set_input(model.graph.ops[0], 2, None)
+    kernel, reasons, _ = layer(model.finish(*model.graph.outputs))
+    assert (kernel.type, reasons) == ("INT2", [])
 
 
 @pytest.mark.usefixtures("library")

@@ -57,6 +57,14 @@ def test_a_constant_that_would_grow_stays_for_a_layer_that_is_not_binary() -> No
     np.testing.assert_array_equal(built.graphs[0].ops[2].input(1).array, -np.ones(32))
 
 
+def test_a_constant_that_does_not_grow_is_folded_for_any_layer() -> None:
+    model = FloatModel()
+    weights = RNG.standard_normal((8, 3, 3, 32))
+    built = model.model(model.conv(model.input(1, 8, 8, 32), model.elementwise("NEG", model.const(weights))))
+    assert run_pass(fold_constants, built) == (True, ["NEG", "CONV_2D"])
+    np.testing.assert_array_equal(built.graphs[0].ops[-1].input(1).array, -weights.astype(np.float32))
+
+
 def test_bytes_before_are_those_that_weights_are_computed_from() -> None:
     model = FloatModel()
     kernel = model.elementwise("NEG", model.const(RNG.choice([-1.0, 1.0], (8, 3, 3, 32))))

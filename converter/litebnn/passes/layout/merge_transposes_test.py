@@ -25,6 +25,17 @@ def test_two_that_cancel_are_none() -> None:
     assert built.graphs[0].ops[-1].input(0) is x
 
 
+def test_other_ops_in_front_and_orders_that_only_a_run_tells_stay() -> None:
+    model = FloatModel()
+    built = model.model(turn(model, model.elementwise("RELU", model.input(2, 3)), [1, 0]))
+    assert not run_pass(merge_transposes, built)[0]
+    for computed in (0, 1):
+        model = FloatModel()
+        x = turn(model, turn(model, model.input(2, 3), [1, 0]), [1, 0])
+        model.graph.set_input(model.graph.ops[computed], 1, model.input(2, type="INT32"))
+        assert not run_pass(merge_transposes, model.model(model.elementwise("RELU", x)))[0]
+
+
 def test_the_graphs_output_keeps_its_transposes() -> None:
     model = FloatModel()
     built = model.model(turn(model, turn(model, model.input(2, 3), [1, 0]), [1, 0]))

@@ -1,12 +1,13 @@
 import numpy as np
 import pytest
 
+from litebnn.convert import convert_tflite
 from litebnn.flatbuffer import read_model
 from litebnn.graph import Model, Tensor
 from litebnn.passes import run_phases
 from litebnn.rewriting.match import fused_activation
 from litebnn.rewriting.notes import Notes
-from tests.support.float_models import FloatModel, assert_same_values, dyadic
+from tests.support.float_models import FloatModel, assert_same_values, dyadic, op_names, sign_weights
 
 RNG = np.random.default_rng(0)
 SCALES = np.where(np.arange(8) % 2, 2.0, 0.5)
@@ -59,6 +60,18 @@ def test_a_convolution_negates_the_channels_that_a_batch_norm_negates(layer: str
     result = shrunk(source)
     assert [op.name for op in result.ops()] == [layer, "MAX_POOL_2D", "MUL", "ADD"]
     assert_same_values(source, result)
+
+
+@pytest.mark.usefixtures("library")
+def test_in_a_network_of_binary_layers_too() -> None:
+    model = FloatModel()
+    y = model.conv(model.input(1, 8, 8, 8), dyadic(RNG, 8, 1, 1, 8), dyadic(RNG, 8))
+    y = model.max_pool(batch_norm(model, y, MIXED), 2, 2)
+    binary = model.conv(model.sign(y), sign_weights(RNG, 8, 1, 1, 8))
+    source = model.finish(model.elementwise("ADD", y, binary))
+    converted = convert_tflite(source)
+    assert op_names(converted)[:4] == ["CONV_2D", "MAX_POOL_2D", "MUL", "ADD"]
+    assert_same_values(source, read_model(converted))
 
 
 @pytest.mark.usefixtures("library")
