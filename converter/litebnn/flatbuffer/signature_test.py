@@ -1,7 +1,8 @@
 import numpy as np
+import pytest
 
 from litebnn.flatbuffer import write_model
-from litebnn.flatbuffer.signature import SignatureTensor, read_signature
+from litebnn.flatbuffer.signature import SignatureTensor, find_signature, read_signature
 from litebnn.graph import Graph, Model, Op, OpCode, Options, Quantization, Signature, Tensor
 
 GRID = Quantization(np.array([0.5], np.float32), np.array([3]))
@@ -36,3 +37,21 @@ def test_a_tensor_without_one_scale_has_none() -> None:
         content = write_model(Model([Graph("main", [x], [x], [x], [])], [], [], [], None, None, 3, None))
         [found] = read_signature(content, "<placeholder signature>", "Inputs", ["x"])
         assert found == SignatureTensor(0, "x", "FLOAT32", (0.0, 0), 0)
+
+
+@pytest.mark.parametrize(("graphs", "place"), [([], 0), ([0], 0), ([1, 0, 0], 1)])
+def test_the_first_signature_of_the_first_graph_is_found(graphs: list[int], place: int) -> None:
+    assert find_signature(with_signatures(graphs)) == place
+
+
+def test_signatures_of_other_graphs_alone_are_none_of_the_first() -> None:
+    with pytest.raises(ValueError, match="no signature is of the model's first graph"):
+        find_signature(with_signatures([1]))
+
+
+def with_signatures(graphs: list[int]) -> bytes:
+    """A model of two graphs, and of a signature for each of these."""
+    tensors = [Tensor(f"x{i}", "FLOAT32", (1,)) for i in range(2)]
+    both = [Graph(f"graph{i}", [x], [x], [x], []) for i, x in enumerate(tensors)]
+    signatures = [Signature(f"s{i}", both[i], [("x", tensors[i])], []) for i in graphs]
+    return write_model(Model(both, [], [], [], None, signatures or None, 3, None))

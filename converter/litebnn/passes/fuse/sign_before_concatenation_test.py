@@ -4,9 +4,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from litebnn.convert import convert_tflite
+from litebnn.errors import ConversionError
 from litebnn.flatbuffer import read_model
 from litebnn.graph import Tensor
-from tests.support.float_models import FloatModel, assert_same_values, dyadic, op_names, sign_weights
+from litebnn.passes.fuse.sign_before_concatenation import sign_before_concatenation
+from tests.support.float_models import FloatModel, assert_same_values, dyadic, op_names, run_pass, sign_weights
 
 RNG = np.random.default_rng(0)
 
@@ -49,6 +51,25 @@ def test_parts_that_end_within_a_word_are_packed_together() -> None:
     x = concatenated(model, model.input(1, 5, 6, 40), model.input(1, 5, 6, 32))
     names = op_names(convert_tflite(model.finish(layer(model, x))))
     assert names.count("LceQuantize") == 1
+
+
+@pytest.mark.parametrize(("signs", "is_too_many"), [(4, False), (16, True)])
+def test_signs_and_what_is_in_front_of_them_are_charged_for_each_part(signs: int, is_too_many: bool) -> None:
+    """A file of some kilobytes would have a million ops otherwise."""
+    model = FloatModel()
+    joined = concatenated(model, *(model.input(1, 1, 1, 32) for _ in range(64)))
+    outputs = []
+    for _ in range(signs):
+        x = joined
+        for _ in range(7):
+            x = model.elementwise("ADD", x, model.const(1.0))
+        outputs.append(model.packed(x))
+    built = model.model(*outputs)
+    if is_too_many:
+        with pytest.raises(ConversionError, match="far more is computed"):
+            run_pass(sign_before_concatenation, built)
+    else:
+        assert run_pass(sign_before_concatenation, built)[1].count("LceQuantize") == 64 * signs
 
 
 @pytest.mark.usefixtures("library")

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from litebnn.passes.int8.fold_quantized_constants import fold_quantized_constants
-from litebnn.rewriting.int8 import parameters
+from litebnn.rewriting.int8 import int8_constant, parameters
 from tests.support.float_models import FloatModel, run_pass
 
 
@@ -57,3 +57,20 @@ def test_a_scale_of_zero_stays() -> None:
     levels = model.op("QUANTIZE", [model.const(np.zeros((2, 2)))], (2, 2), type="INT8")
     levels.quantization = parameters([0.5, 0.0], 0, 1)
     assert not run_pass(fold_quantized_constants, model.model(model.op("DEQUANTIZE", [levels], (2, 2))))[0]
+
+
+@pytest.mark.parametrize("case", ["computed order", "no permutation", "of floats", "computed levels"])
+def test_other_transposes_stay(case: str) -> None:
+    model = FloatModel()
+    levels = (
+        int8_constant("levels", np.ones((2, 3)), 0.5) if case != "computed levels" else model.input(2, 3, type="INT8")
+    )
+    levels.quantization = parameters(0.5)
+    back = model.op("RELU" if case == "of floats" else "DEQUANTIZE", [levels], (2, 3))
+    order = (
+        model.input(2, type="INT32")
+        if case == "computed order"
+        else model.const([1, 1] if "no " in case else [1, 0], np.int32)
+    )
+    built = model.model(model.op("TRANSPOSE", [back, order], (3, 2)))
+    assert not run_pass(fold_quantized_constants, built)[0]

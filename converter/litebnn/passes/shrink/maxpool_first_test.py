@@ -3,11 +3,13 @@ import pytest
 
 from litebnn.convert import convert_tflite
 from litebnn.flatbuffer import read_model
-from litebnn.graph import Model, Tensor
+from litebnn.graph import Model, OpCode, Tensor
 from litebnn.passes import run_phases
+from litebnn.passes.shrink.maxpool_first import maxpool_first
+from litebnn.rewriting.int8 import int8_constant
 from litebnn.rewriting.match import fused_activation
 from litebnn.rewriting.notes import Notes
-from tests.support.float_models import FloatModel, assert_same_values, dyadic, op_names, sign_weights
+from tests.support.float_models import FloatModel, assert_same_values, dyadic, op_names, run_pass, sign_weights
 
 RNG = np.random.default_rng(0)
 SCALES = np.where(np.arange(8) % 2, 2.0, 0.5)
@@ -143,6 +145,25 @@ def test_a_convolution_with_a_clamp_is_not_negated() -> None:
     y = model.conv(model.input(1, 8, 8, 8), dyadic(RNG, 8, 1, 1, 8), activation="relu")
     pooled = model.max_pool(model.elementwise("MUL", y, model.const(-SCALES)), 2, 2)
     assert names_after(model, pooled) == ["CONV_2D", "MUL", "MAX_POOL_2D"]
+
+
+@pytest.mark.parametrize("case", ["int8 weights", "computed weights", "computed bias", "zero", "infinite", "dense"])
+def test_a_layer_whose_channels_cannot_be_negated_is_not(case: str) -> None:
+    model = FloatModel()
+    y = model.conv(model.input(1, 8, 8, 8), dyadic(RNG, 8, 1, 1, 8), dyadic(RNG, 8))
+    layer = model.graph.ops[-1]
+    if case == "int8 weights":
+        model.graph.set_input(layer, 1, int8_constant("kernel", np.ones((8, 1, 1, 8)), 1 / 127))
+    elif case.startswith("computed"):
+        place = 1 if case == "computed weights" else 2
+        model.graph.set_input(layer, place, model.input(*layer.input(place).shape))
+    elif case == "dense":
+        layer.code = OpCode("FULLY_CONNECTED")
+    scales = np.where(np.arange(8) == 3, {"zero": 0.0, "infinite": -np.inf}.get(case, -1.0), -SCALES)
+    built = model.model(model.max_pool(model.elementwise("MUL", y, model.const(scales)), 2, 2))
+    before = [list(op.inputs) for op in built.ops()]
+    assert not run_pass(maxpool_first, built)[0]
+    assert [list(op.inputs) for op in built.ops()] == before
 
 
 def test_as_many_values_are_none_gained() -> None:
