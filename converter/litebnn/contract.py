@@ -92,6 +92,7 @@ class BConv2DOptions:
 EXPLICIT_PADDING = ("pad_top", "pad_bottom", "pad_left", "pad_right")
 # The largest number of values in a tensor, and of any option: INT32_MAX.
 MOST_VALUES = (1 << 31) - 1
+MOST_DIMENSIONS = 256
 # The op library looks for keys one by one, and many nodes may share a map.
 MOST_OPTIONS = 256
 # What the op library takes, the lowest and the highest; of other options 1 or more.

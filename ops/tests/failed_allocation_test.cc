@@ -116,6 +116,8 @@ std::vector<Case> Cases() {
   return {{"chain", ChainGraph(2), {2, 14, 11, 70}},
           {"residual", ResidualGraph(3), {2, 5, 5, 40}},
           {"same-zero", ConvGraph(same_zero), {2, 4, 9, 2}},
+          {"batch norms", BatchNormGraph(40, 40, true), {2, 3, 4, 40}},
+          {"pooled", PooledGraph({1, 9, 9, 8}, {1, 2, 2, 2, 2, 0}, {1, 1, 1, 3, 3, 0}), {2, 9, 9, 1}},
           {"refused", refused, {1, 5, 6, 2}}};
 }
 

@@ -7,6 +7,7 @@
 #include "tests/support/graphs.h"
 #include "tflite/ops/contract.h"
 #include "tflite/ops/op_list.h"
+#include "tflite/partition/claim.h"
 #include "tflite/partition/stages.h"
 
 namespace litebnn::testing {
@@ -35,6 +36,17 @@ void ExpectPreparedSoon(const Graph& graph) {
     FakeRuntime delegated(graph, delegate.get(), 1000);
     EXPECT_TRUE(delegated.Allocate() || !delegated.errors().empty());
   });
+}
+
+// A model of `count` nodes more that do what its first one does.
+Graph Repeat(Graph graph, int count) {
+  const GraphNode node = graph.nodes[0];
+  for (int i = 0; i < count; ++i) {
+    graph.tensors.push_back(graph.tensors[static_cast<size_t>(node.outputs[0])]);
+    graph.nodes.push_back(node);
+    graph.nodes.back().outputs = {static_cast<int>(graph.tensors.size()) - 1};
+  }
+  return graph;
 }
 
 ConvParams SameZero(int filter_height, int filter_width) {
@@ -68,14 +80,7 @@ TEST(PrepareTime, OfLargeDilations) {
   params.channels_out = 1;
   params.changed = {{contract::kDilationHeightFactor, 8000}, {contract::kDilationWidthFactor, 8000}};
   // One frame takes a gigabyte, which nothing writes to before the model runs.
-  Graph graph = ConvGraph(params);
-  const GraphNode node = graph.nodes[0];
-  for (int i = 0; i < 30; ++i) {
-    graph.tensors.push_back(graph.tensors[static_cast<size_t>(node.outputs[0])]);
-    graph.nodes.push_back(node);
-    graph.nodes.back().outputs = {static_cast<int>(graph.tensors.size()) - 1};
-  }
-  ExpectPreparedSoon(graph);
+  ExpectPreparedSoon(Repeat(ConvGraph(params), 30));
 }
 
 TEST(PrepareTime, OfOptionsWithManyKeys) {
@@ -83,14 +88,8 @@ TEST(PrepareTime, OfOptionsWithManyKeys) {
   for (int i = 0; i < 20000; ++i) options["a" + std::to_string(i)] = 1;
   Graph graph = ConvGraph({});
   graph.nodes[0].options = EncodeOptions(options);
-  const GraphNode node = graph.nodes[0];
   // As models may, its nodes share them.
-  for (int i = 0; i < 100; ++i) {
-    graph.tensors.push_back(graph.tensors[static_cast<size_t>(node.outputs[0])]);
-    graph.nodes.push_back(node);
-    graph.nodes.back().outputs = {static_cast<int>(graph.tensors.size()) - 1};
-  }
-  ExpectPreparedSoon(graph);
+  ExpectPreparedSoon(Repeat(graph, 100));
 }
 
 TEST(PrepareTime, OfFiltersThatManyNodesShare) {
@@ -99,14 +98,51 @@ TEST(PrepareTime, OfFiltersThatManyNodesShare) {
   params.channels_in = 4096;
   params.channels_out = 1000;
   params.filter_height = params.filter_width = 1;
-  Graph graph = ConvGraph(params);
-  const GraphNode node = graph.nodes[0];
-  for (int i = 0; i < 4000; ++i) {
-    graph.tensors.push_back(graph.tensors[static_cast<size_t>(node.outputs[0])]);
-    graph.nodes.push_back(node);
-    graph.nodes.back().outputs = {static_cast<int>(graph.tensors.size()) - 1};
-  }
+  ExpectPreparedSoon(Repeat(ConvGraph(params), 4000));
+}
+
+TEST(PrepareTime, OfCorrectionsThatManyNodesMakeFromOneFilter) {
+  ExpectPreparedSoon(Repeat(ConvGraph(SameZero(490, 490)), 31));
+  // Each group has one channel, and is held as a tile of them.
+  ConvParams params = SameZero(16, 16);
+  params.height = params.width = 31;
+  params.groups = params.channels_out = 800;
+  params.channels_in = 32 * params.groups;
+  ExpectPreparedSoon(Repeat(ConvGraph(params), 35));
+}
+
+TEST(PrepareTime, OfManyWideImagesThatArePaddedWithZeros) {
+  ConvParams params = SameZero(1, 2);
+  params.width = 1 << 22;
+  Graph graph = Repeat(ConvGraph(params), 100);
+  // The outputs share a tensor, and the runtime its memory.
+  for (GraphNode& node : graph.nodes) node.outputs = graph.nodes[0].outputs;
   ExpectPreparedSoon(graph);
+}
+
+TEST(PrepareTime, OfTensorsWithManyDimensions) {
+  Graph graph = QuantizeGraph(std::vector<int>(100000, 1), kTfLiteFloat32);
+  graph.nodes.resize(3000, graph.nodes[0]);
+  ExpectPreparedSoon(graph);
+}
+
+TEST(PrepareTime, OfNodesThatShareManyInputs) {
+  std::vector<int> inputs(100001, 0), outputs = {1, 1};
+  inputs[0] = 100000;
+  std::vector<TfLiteTensor> tensors(2);
+  TfLiteContext context = {};
+  context.tensors = tensors.data();
+  context.tensors_size = tensors.size();
+  // A TfLiteIntArray is its length and its values.
+  TfLiteNode node = {};
+  node.inputs = reinterpret_cast<TfLiteIntArray*>(inputs.data());
+  node.outputs = reinterpret_cast<TfLiteIntArray*>(outputs.data());
+  TfLiteRegistration registration = {};
+  const std::vector<PlannedNode> plan(2000, {0, &node, &registration});
+  ExpectSoon([&] {
+    EXPECT_TRUE(ClaimNodes(context, plan).empty());
+    EXPECT_TRUE(CheckOrder(&context, plan));
+  });
 }
 
 TEST(PrepareTime, OfAnArenaForManyTensors) {

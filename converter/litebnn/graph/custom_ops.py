@@ -13,6 +13,7 @@ from litebnn.contract import (
     LCE_BMAXPOOL_2D,
     LCE_DEQUANTIZE,
     LCE_QUANTIZE,
+    MOST_DIMENSIONS,
     MOST_VALUES,
     BConv2DOptions,
     BMaxPool2DOptions,
@@ -177,7 +178,9 @@ def _packed(dims: Dims) -> Dims:
 
 def _values(tensor: Tensor) -> Iterator[str]:
     """What is so for whatever the ops read and write: a number of values, and where these are constant, plain ones."""
-    if 0 in tensor.dims or math.prod(max(size, 1) for size in tensor.dims) > MOST_VALUES:
+    if len(tensor.dims) > MOST_DIMENSIONS:
+        yield f'"{tensor.name}" has {len(tensor.dims)} dimensions, expected at most {MOST_DIMENSIONS}'
+    elif 0 in tensor.dims or math.prod(max(size, 1) for size in tensor.dims) > MOST_VALUES:
         yield f'"{tensor.name}" has shape {list(tensor.dims)}, expected 1 to {MOST_VALUES} values'
     elif tensor.is_sparse or (tensor.is_variable and tensor.is_constant):
         yield f'"{tensor.name}" is sparse or variable, expected plain values'

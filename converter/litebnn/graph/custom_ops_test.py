@@ -52,6 +52,14 @@ def test_constants_have_a_value_for_each_channel(index: int) -> None:
         check_custom_ops(graph)
 
 
+def test_more_dimensions_than_the_library_takes_are_named() -> None:
+    graph = converted()
+    quantize = next(op for op in graph.ops if op.name == "LceQuantize")
+    quantize.input(0).shape = (1,) * 257
+    with pytest.raises(ConversionError, match="LceQuantize.* has 257 dimensions, expected at most 256"):
+        check_custom_ops(graph)
+
+
 def test_a_pool_of_another_rank_is_named() -> None:
     graph = converted()
     pool = next(op for op in graph.ops if op.name == "LceBMaxPool2d")

@@ -5,8 +5,8 @@
 namespace litebnn {
 namespace {
 
-// More than any sensible model needs; a hostile geometry asks for more.
-constexpr int64_t kMaxCorrections = int64_t{1} << 28;
+// More than any sensible model needs, also of output positions in one dimension; a hostile geometry asks for more.
+constexpr int64_t kMaxCorrections = int64_t{1} << 24;
 
 // Classes of a dimension's output positions by the taps they have.
 struct TapClasses {
@@ -53,6 +53,7 @@ TapRange InsideTaps(const Dimension& d, int32_t position) {
 }
 
 bool PaddingCorrections::Build(const Bconv2dSpec& spec, const Bconv2dGeometry& geometry, const PackedFilter& filter) {
+  if (std::max(geometry.output_height, geometry.output_width) > kMaxCorrections) return false;
   TapClasses rows, columns;
   if (!rows.Build({geometry.output_height, spec.stride_height, spec.dilation_height_factor, geometry.pad_top,
                    spec.filter_height, geometry.input_height},

@@ -105,13 +105,5 @@ TEST(Fuse, NoBatchNormThatIsReadElsewhere) {
   EXPECT_EQ(steps.size(), 3u);
 }
 
-TEST(Fuse, NoConvolutionWithAWrongNumberOfTensors) {
-  for (const std::vector<int>& inputs : {std::vector<int>{0}, {0, 1, 2, 3, 4, 5}}) {
-    std::vector<Step> steps = MakeSteps(MakeStep(kBconv2dOpType, inputs, 7), MakeStep(kAddOpType, {7, 8}, 9, &kRelu));
-    FuseAdditions({9}, &steps);
-    EXPECT_EQ(steps.size(), 2u);
-  }
-}
-
 }  // namespace
 }  // namespace litebnn

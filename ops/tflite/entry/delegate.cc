@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "tflite/entry/defaults.h"
+#include "tflite/entry/interpreter_resources.h"
 #include "tflite/entry/out_of_memory.h"
 #include "tflite/partition/claim.h"
 #include "tflite/partition/left_work.h"
@@ -17,6 +18,7 @@ namespace {
 struct DelegateKernel {
   Delegate* delegate;
   Partition partition;
+  std::shared_ptr<RepackBudget> budget;
 };
 
 DelegateKernel* CreateKernel(TfLiteContext* context, const TfLiteDelegateParams& params) {
@@ -24,6 +26,7 @@ DelegateKernel* CreateKernel(TfLiteContext* context, const TfLiteDelegateParams&
   kernel->delegate = Delegate::FromC(params.delegate);
   if (!kernel->partition.AddNodes(context, *params.nodes_to_replace)) return nullptr;
   kernel->partition.SetOutputs(*params.output_tensors);
+  kernel->budget = BudgetOfInterpreter(context);
   return kernel.release();
 }
 
@@ -47,7 +50,8 @@ TfLiteStatus PreparePartition(TfLiteContext* context, TfLiteNode* node) {
   {
     const std::lock_guard<std::mutex> lock(kernel->delegate->run_mutex());
     Arena& arena = kernel->delegate->arena();
-    if (!kernel->partition.Prepare(context, *options.isa, pool->num_threads(), &arena)) return kTfLiteError;
+    RepackBudget* budget = kernel->budget.get();
+    if (!kernel->partition.Prepare(context, *options.isa, pool->num_threads(), budget, &arena)) return kTfLiteError;
   }
   if (options.verbose) {
     const MemoryPlan& plan = kernel->partition.memory_plan();
@@ -98,7 +102,7 @@ TfLiteStatus TakeNodes(TfLiteContext* context, TfLiteDelegate* delegate) {
     std::fprintf(stderr, "litebnn: the delegate takes %zu of %zu nodes\n", claimed.size(), plan.size());
   }
   if (claimed.empty()) return kTfLiteOk;
-  if (!CheckOrder(context, plan) || !CheckConstants(context, claimed)) return kTfLiteError;
+  if (!CheckOrder(context, plan)) return kTfLiteError;
 
   if (!KeepSmallWorkOnTheCaller(context, plan, claimed, Delegate::FromC(delegate))) return kTfLiteError;
 

@@ -2,38 +2,44 @@
 
 #include <algorithm>
 #include <mutex>
-#include <utility>
 #include <vector>
 
 namespace litebnn {
 namespace {
 
+template <typename T>
 struct Entry {
   const TfLiteContext* context;
   int num_threads;
-  std::weak_ptr<InterpreterResources> resources;
+  std::weak_ptr<T> shared;
 };
+
+// Null where there is none and `make` makes none.
+template <typename T, typename Make>
+std::shared_ptr<T> FindOrMake(const TfLiteContext* context, int num_threads, Make make) {
+  static std::mutex mutex;
+  static std::vector<Entry<T>> entries;
+
+  const std::lock_guard<std::mutex> lock(mutex);
+  const auto is_over = [](const Entry<T>& entry) { return entry.shared.expired(); };
+  entries.erase(std::remove_if(entries.begin(), entries.end(), is_over), entries.end());
+  for (const Entry<T>& entry : entries) {
+    if (entry.context != context || entry.num_threads != num_threads) continue;
+    if (std::shared_ptr<T> shared = entry.shared.lock()) return shared;
+  }
+  std::shared_ptr<T> made = make();
+  if (made != nullptr) entries.push_back({context, num_threads, made});
+  return made;
+}
 
 }  // namespace
 
-std::shared_ptr<InterpreterResources> ResourcesOfInterpreter(const TfLiteContext* context, int num_threads) {
-  static std::mutex mutex;
-  static std::vector<Entry> entries;
+std::shared_ptr<ThreadPool> ThreadPoolOfInterpreter(const TfLiteContext* context, int num_threads) {
+  return FindOrMake<ThreadPool>(context, num_threads, [=] { return ThreadPool::Create(num_threads); });
+}
 
-  const std::lock_guard<std::mutex> lock(mutex);
-  entries.erase(
-      std::remove_if(entries.begin(), entries.end(), [](const Entry& entry) { return entry.resources.expired(); }),
-      entries.end());
-  for (const Entry& entry : entries) {
-    if (entry.context != context || entry.num_threads != num_threads) continue;
-    if (std::shared_ptr<InterpreterResources> resources = entry.resources.lock()) return resources;
-  }
-  std::unique_ptr<ThreadPool> pool = ThreadPool::Create(num_threads);
-  if (pool == nullptr) return nullptr;
-  const auto resources =
-      std::make_shared<InterpreterResources>(InterpreterResources{std::move(pool), RepackBudget(*context)});
-  entries.push_back({context, num_threads, resources});
-  return resources;
+std::shared_ptr<RepackBudget> BudgetOfInterpreter(const TfLiteContext* context) {
+  return FindOrMake<RepackBudget>(context, 0, [=] { return std::make_shared<RepackBudget>(*context); });
 }
 
 }  // namespace litebnn

@@ -1,4 +1,7 @@
-// What all custom ops of an interpreter share.
+// What the nodes of an interpreter share.
+//
+// The runtime lets a node see itself only, so nodes of one interpreter cannot find each other through it: the list of
+// what is shared is the process's. Each thing ends with the last node that holds it. Thread safe.
 #pragma once
 
 #include <memory>
@@ -9,16 +12,10 @@
 
 namespace litebnn {
 
-struct InterpreterResources {
-  std::unique_ptr<ThreadPool> pool;
-  RepackBudget budget;
-};
+// The custom ops' pool of that many threads. Null where a thread could not be started.
+std::shared_ptr<ThreadPool> ThreadPoolOfInterpreter(const TfLiteContext* context, int num_threads);
 
-// The resources shared by all nodes of `context` that hold some with that many threads; they end with the last of them.
-// Null where a thread could not be started. Thread safe.
-//
-// The runtime lets a custom op see its own node only, so nodes of one interpreter cannot find each other through it:
-// the list of resources in use is the process's.
-std::shared_ptr<InterpreterResources> ResourcesOfInterpreter(const TfLiteContext* context, int num_threads);
+// What all of the library's nodes may hold, as custom ops or in delegates.
+std::shared_ptr<RepackBudget> BudgetOfInterpreter(const TfLiteContext* context);
 
 }  // namespace litebnn

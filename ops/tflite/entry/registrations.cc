@@ -23,7 +23,8 @@ namespace {
 struct CustomNode {
   Partition partition;
   Arena arena;
-  std::shared_ptr<InterpreterResources> resources;
+  std::shared_ptr<ThreadPool> pool;
+  std::shared_ptr<RepackBudget> budget;
 };
 
 void* InitNode(TfLiteContext*, const char*, size_t) { return new (std::nothrow) CustomNode; }
@@ -42,28 +43,27 @@ TfLiteStatus PrepareNode(TfLiteContext* context, TfLiteNode* node, const OpType&
     context->ReportError(context, "litebnn: %s: %s. ", type.name, problem.c_str());
     return kTfLiteError;
   }
-  custom->resources = ResourcesOfInterpreter(context, RecommendedThreads(*context));
-  if (custom->resources == nullptr) {
+  custom->pool = ThreadPoolOfInterpreter(context, RecommendedThreads(*context));
+  if (custom->pool == nullptr) {
     context->ReportError(context, "litebnn: could not start %d threads. ", RecommendedThreads(*context));
     return kTfLiteError;
   }
   if (custom->partition.size() == 0) {
-    if (!custom->resources->budget.Take(context, *node)) return kTfLiteError;
+    custom->budget = BudgetOfInterpreter(context);
     Partition partition;
-    partition.AddNode(type, Node::kUnknownIndex, *node);
+    if (!partition.AddNode(context, type, Node::kUnknownIndex, *node)) return kTfLiteError;
     partition.SetOutputs(*node->outputs);
     custom->partition = std::move(partition);
   }
-  const int num_threads = custom->resources->pool->num_threads();
-  const bool prepared = custom->partition.Prepare(context, *isa, num_threads, &custom->arena);
+  const int num_threads = custom->pool->num_threads();
+  const bool prepared = custom->partition.Prepare(context, *isa, num_threads, custom->budget.get(), &custom->arena);
   return prepared ? kTfLiteOk : kTfLiteError;
 }
 
 TfLiteStatus InvokeNode(TfLiteContext* context, TfLiteNode* node) {
   auto* custom = static_cast<CustomNode*>(node->user_data);
-  return ReportOutOfMemory(context, [=] {
-    return custom->partition.Run(context, *custom->resources->pool, custom->arena) ? kTfLiteOk : kTfLiteError;
-  });
+  return ReportOutOfMemory(
+      context, [=] { return custom->partition.Run(context, *custom->pool, custom->arena) ? kTfLiteOk : kTfLiteError; });
 }
 
 constexpr size_t kOpTypeCount = std::size(kOpTypes);

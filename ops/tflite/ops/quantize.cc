@@ -31,6 +31,8 @@ class QuantizeOp final : public Op {
     return true;
   }
 
+  size_t OwnedBytes() const override { return (neutral_[0].size() + neutral_[1].size()) * sizeof(float); }
+
   void Run(ThreadPool& pool, const void* const* inputs, void* const* outputs, void*) const override {
     auto* output = static_cast<uint32_t*>(outputs[0]);
     if (is_affine_) {

@@ -1,46 +1,65 @@
 #include "tflite/partition/claim.h"
 
 #include <algorithm>
-#include <unordered_map>
-#include <unordered_set>
 
 #include "tflite/ops/op_list.h"
-#include "tflite/partition/repack_budget.h"
 
 namespace litebnn {
 
 namespace {
 
+// Tensors by index; what is no index of a tensor is none of them. Nodes may share any number of inputs, so that looking
+// one up takes little.
+class TensorSet {
+ public:
+  explicit TensorSet(const TfLiteContext& context) : has_(context.tensors_size) {}
+  bool Has(int tensor) const { return static_cast<size_t>(tensor) < has_.size() && has_[static_cast<size_t>(tensor)]; }
+  void Set(const TfLiteIntArray& tensors, bool has) {
+    for (int i = 0; i < tensors.size; ++i) {
+      const auto tensor = static_cast<size_t>(tensors.data[i]);
+      if (tensor < has_.size()) has_[tensor] = has;
+    }
+  }
+
+ private:
+  std::vector<char> has_;
+};
+
 // The nodes in which something begins that is the library's own, and those that go on with it; null for others.
-std::vector<const OpType*> ClaimForward(const std::vector<PlannedNode>& plan, const std::vector<const OpType*>& types) {
+std::vector<const OpType*> ClaimForward(const TfLiteContext& context, const std::vector<PlannedNode>& plan,
+                                        const std::vector<const OpType*>& types) {
   std::vector<const OpType*> claimed(plan.size());
-  std::unordered_map<int, const OpType*> writers;  // by tensor
+  std::vector<const OpType*> writers(context.tensors_size);
   for (size_t i = 0; i < plan.size(); ++i) {
     const OpType* type = types[i];
     if (type == nullptr || type->feeds_signs) continue;
     const TfLiteIntArray &inputs = *plan[i].node->inputs, &outputs = *plan[i].node->outputs;
     const auto is_claimed = [&](int tensor) {
-      const auto writer = writers.find(tensor);
-      return writer != writers.end() && (type->producer == nullptr || type->producer == writer->second);
+      const auto index = static_cast<size_t>(tensor);
+      if (index >= writers.size() || writers[index] == nullptr) return false;
+      return type->producer == nullptr || type->producer == writers[index];
     };
     if (!type->IsCustom() && std::none_of(inputs.data, inputs.data + inputs.size, is_claimed)) continue;
     claimed[i] = type;
-    for (int k = 0; k < outputs.size; ++k) writers[outputs.data[k]] = type;
+    for (int k = 0; k < outputs.size; ++k) {
+      const auto index = static_cast<size_t>(outputs.data[k]);
+      if (index < writers.size()) writers[index] = type;
+    }
   }
   return claimed;
 }
 
 // Adds the nodes that nothing but signs is made of.
-void ClaimWhatFeedsSigns(const std::vector<PlannedNode>& plan, const std::vector<const OpType*>& types,
-                         std::vector<const OpType*>* claimed) {
-  std::unordered_set<int> read_by_signs, read_by_others;
+void ClaimWhatFeedsSigns(const TfLiteContext& context, const std::vector<PlannedNode>& plan,
+                         const std::vector<const OpType*>& types, std::vector<const OpType*>* claimed) {
+  TensorSet read_by_signs(context), read_by_others(context);
   for (size_t i = plan.size(); i-- > 0;) {
     const TfLiteIntArray &inputs = *plan[i].node->inputs, &outputs = *plan[i].node->outputs;
-    const bool feeds_signs = types[i] != nullptr && types[i]->feeds_signs &&
-                             read_by_signs.count(outputs.data[0]) != 0 && read_by_others.count(outputs.data[0]) == 0;
+    const bool feeds_signs = types[i] != nullptr && types[i]->feeds_signs && read_by_signs.Has(outputs.data[0]) &&
+                             !read_by_others.Has(outputs.data[0]);
     if (feeds_signs) (*claimed)[i] = types[i];
     const bool goes_into_signs = feeds_signs || (*claimed)[i] == &kQuantizeOpType;
-    (goes_into_signs ? read_by_signs : read_by_others).insert(inputs.data, inputs.data + inputs.size);
+    (goes_into_signs ? read_by_signs : read_by_others).Set(inputs, true);
   }
 }
 
@@ -49,8 +68,8 @@ void ClaimWhatFeedsSigns(const std::vector<PlannedNode>& plan, const std::vector
 std::vector<int> ClaimNodes(const TfLiteContext& context, const std::vector<PlannedNode>& plan) {
   std::vector<const OpType*> types;
   for (const PlannedNode& planned : plan) types.push_back(FindOpType(context, planned));
-  std::vector<const OpType*> claimed = ClaimForward(plan, types);
-  ClaimWhatFeedsSigns(plan, types, &claimed);
+  std::vector<const OpType*> claimed = ClaimForward(context, plan, types);
+  ClaimWhatFeedsSigns(context, plan, types, &claimed);
 
   std::vector<int> indices;
   for (size_t i = 0; i < plan.size(); ++i) {
@@ -60,33 +79,22 @@ std::vector<int> ClaimNodes(const TfLiteContext& context, const std::vector<Plan
 }
 
 bool CheckOrder(TfLiteContext* context, const std::vector<PlannedNode>& plan) {
-  std::unordered_set<int> to_come;
+  TensorSet to_come(*context);
+  for (const PlannedNode& planned : plan) to_come.Set(*planned.node->outputs, true);
   for (const PlannedNode& planned : plan) {
-    const TfLiteIntArray& outputs = *planned.node->outputs;
-    to_come.insert(outputs.data, outputs.data + outputs.size);
-  }
-  for (const PlannedNode& planned : plan) {
-    const TfLiteIntArray &inputs = *planned.node->inputs, &outputs = *planned.node->outputs;
+    const TfLiteIntArray& inputs = *planned.node->inputs;
     for (int i = 0; i < inputs.size; ++i) {
       const int tensor = inputs.data[i];
-      if (tensor == kOptionalTensor || to_come.count(tensor) == 0) continue;
+      if (!to_come.Has(tensor)) continue;
       context->ReportError(context,
                            "litebnn: %s, node %d: input %d (tensor %d): expected a node before this one to write it, "
                            "found this or a later one. ",
                            planned.OpName(), planned.index, i, tensor);
       return false;
     }
-    for (int i = 0; i < outputs.size; ++i) to_come.erase(outputs.data[i]);
+    to_come.Set(*planned.node->outputs, false);
   }
   return true;
-}
-
-bool CheckConstants(TfLiteContext* context, const std::vector<int>& claimed) {
-  RepackBudget budget(*context);
-  return std::all_of(claimed.begin(), claimed.end(), [&](int index) {
-    PlannedNode planned;
-    return ReadNode(context, index, &planned) && budget.Take(context, *planned.node);
-  });
 }
 
 }  // namespace litebnn

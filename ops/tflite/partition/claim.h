@@ -15,7 +15,4 @@ std::vector<int> ClaimNodes(const TfLiteContext& context, const std::vector<Plan
 // they look for partitions in it.
 bool CheckOrder(TfLiteContext* context, const std::vector<PlannedNode>& plan);
 
-// Reports constants that too many of the claimed nodes would repack.
-bool CheckConstants(TfLiteContext* context, const std::vector<int>& claimed);
-
 }  // namespace litebnn

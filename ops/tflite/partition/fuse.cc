@@ -12,11 +12,6 @@ namespace {
 bool Fuse(const Step& addition, const std::unordered_set<int>& outputs, const std::unordered_map<int, int>& readers,
           Step* convolution) {
   if (convolution->type != &kBconv2dOpType || addition.type != &kAddOpType) return false;
-  // A convolution with the wrong number of them is refused when it is prepared.
-  if (convolution->inputs.size() < kBconv2dOpType.min_inputs ||
-      convolution->inputs.size() > kBconv2dOpType.max_inputs || convolution->outputs.size() != 1) {
-    return false;
-  }
   const int sum = convolution->outputs[0].tensor;
   const Binding &first = addition.inputs[0], &second = addition.inputs[1];
   if (first.tensor != sum && second.tensor != sum) return false;
@@ -60,7 +55,7 @@ void FuseBatchNorms(const std::unordered_set<int>& outputs, std::vector<Step>* s
   }
   std::vector<bool> is_fused(steps->size());
   for (Step& sign : *steps) {
-    if (sign.type != &kQuantizeOpType || sign.inputs.size() != kQuantizeOpType.max_inputs) continue;
+    if (sign.type != &kQuantizeOpType) continue;
     // Makes the input that of the step before, where that has a constant for each channel; returns the constant.
     const auto take = [&](const OpType& type) -> Binding {
       const int tensor = sign.inputs[0].tensor;

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <limits>
 
+#include "tflite/runtime/node.h"
+
 namespace litebnn {
 namespace {
 
@@ -31,7 +33,7 @@ double Values(const TfLiteContext& context, int index) {
   // Where the model says that a size may be another one, the shape has a 1 in its place.
   const TfLiteIntArray* const dims =
       tensor.dims_signature != nullptr && tensor.dims_signature->size > 0 ? tensor.dims_signature : tensor.dims;
-  if (dims == nullptr) return kUnknown;
+  if (dims == nullptr || dims->size > kMaxRank) return kUnknown;
   double values = 1;
   for (int i = 0; i < dims->size; ++i) values *= dims->data[i] < 1 ? kUnknown : dims->data[i];
   return values;

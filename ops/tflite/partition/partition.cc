@@ -1,24 +1,42 @@
 #include "tflite/partition/partition.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "tflite/ops/op_list.h"
 
 namespace litebnn {
 namespace {
 
+size_t Count(const TfLiteIntArray* tensors) { return tensors == nullptr ? 0 : static_cast<size_t>(tensors->size); }
+
 std::vector<Binding> Bindings(const TfLiteIntArray* tensors) {
   std::vector<Binding> bindings;
-  for (int i = 0; tensors != nullptr && i < tensors->size; ++i) bindings.push_back({tensors->data[i]});
+  for (size_t i = 0; i < Count(tensors); ++i) bindings.push_back({tensors->data[i]});
   return bindings;
 }
 
 }  // namespace
 
-void Partition::AddNode(const OpType& type, int index, const TfLiteNode& node) {
-  steps_.push_back({&type, index, Bindings(node.inputs), Bindings(node.outputs),
-                    static_cast<const uint8_t*>(node.custom_initial_data),
-                    static_cast<size_t>(std::max(node.custom_initial_data_size, 0)), node.builtin_data});
+bool Partition::AddNode(TfLiteContext* context, const OpType& type, int index, const TfLiteNode& node) {
+  Step step = {&type,
+               index,
+               {},
+               {},
+               static_cast<const uint8_t*>(node.custom_initial_data),
+               static_cast<size_t>(std::max(node.custom_initial_data_size, 0)),
+               node.builtin_data};
+  // This comes before they are bound: nodes may share any number of them.
+  const size_t inputs = Count(node.inputs), outputs = Count(node.outputs);
+  if (inputs < type.min_inputs || inputs > type.max_inputs) {
+    return step.Describe(context).Error("inputs: expected %zu to %zu, found %zu", type.min_inputs, type.max_inputs,
+                                        inputs);
+  }
+  if (outputs != 1) return step.Describe(context).Error("outputs: expected 1, found %zu", outputs);
+  step.inputs = Bindings(node.inputs);
+  step.outputs = Bindings(node.outputs);
+  steps_.push_back(std::move(step));
+  return true;
 }
 
 bool Partition::AddNodes(TfLiteContext* context, const TfLiteIntArray& indices) {
@@ -33,7 +51,7 @@ bool Partition::AddNodes(TfLiteContext* context, const TfLiteIntArray& indices) 
                            planned.OpName(), planned.index);
       return false;
     }
-    AddNode(*type, planned.index, *planned.node);
+    if (!AddNode(context, *type, planned.index, *planned.node)) return false;
   }
   return true;
 }
@@ -44,8 +62,8 @@ void Partition::SetOutputs(const TfLiteIntArray& tensors) {
   FuseBatchNorms(outputs_, &steps_);
 }
 
-bool Partition::Prepare(TfLiteContext* context, const Isa& isa, int num_threads, Arena* arena) {
-  if (!PrepareSteps(context, isa, outputs_, &steps_)) return false;
+bool Partition::Prepare(TfLiteContext* context, const Isa& isa, int num_threads, RepackBudget* budget, Arena* arena) {
+  if (!PrepareSteps(context, isa, outputs_, budget, &steps_)) return false;
   return (PlanMemory(num_threads, &steps_, &plan_) && arena->Reserve(plan_.arena_bytes)) || ReportOutOfMemory(context);
 }
 

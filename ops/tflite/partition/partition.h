@@ -15,9 +15,10 @@ class Partition {
  public:
   // Adds the next node in order of execution, which reads nothing that a later one writes. `index` may be
   // Node::kUnknownIndex. `node` is read here only; its options and tensors belong to the model and outlive the
-  // partition.
-  void AddNode(const OpType& type, int index, const TfLiteNode& node);
-  // Adds the nodes with these indices. False after an error has been reported: litebnn does not know the op of one.
+  // partition. False after an error has been reported: the op does not take so many tensors.
+  bool AddNode(TfLiteContext* context, const OpType& type, int index, const TfLiteNode& node);
+  // Adds the nodes with these indices. False after an error has been reported: also where litebnn does not know the op
+  // of one.
   bool AddNodes(TfLiteContext* context, const TfLiteIntArray& indices);
   // To be called after the last node is added: declares the tensors that the runtime reads when the partition has run.
   // Others that its nodes write are internal.
@@ -25,9 +26,9 @@ class Partition {
   size_t size() const { return steps_.size(); }
 
   // Validates every node and sets the shape of the partition's outputs, for a run with that many threads. Called again
-  // when inputs have been resized. False after an error has been reported.
-  // `arena` becomes large enough for it.
-  bool Prepare(TfLiteContext* context, const Isa& isa, int num_threads, Arena* arena);
+  // when inputs have been resized. False after an error has been reported. What the nodes hold is taken from `budget`
+  // the first time; `arena` becomes large enough.
+  bool Prepare(TfLiteContext* context, const Isa& isa, int num_threads, RepackBudget* budget, Arena* arena);
   // Allocates nothing. `pool` has at most as many threads as were prepared for, `arena` is the same as in Prepare.
   bool Run(TfLiteContext* context, ThreadPool& pool, Arena& arena);
 

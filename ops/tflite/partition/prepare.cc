@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <cstdlib>
 #include <unordered_map>
+#include <utility>
 
 #include "tflite/partition/stages.h"
 
@@ -17,9 +18,13 @@ Tensor DescribeTensor(const TfLiteTensor& found, int index) {
   return tensor;
 }
 
-bool CheckIndex(const Node& node, const char* role, int index) {
-  if (index >= 0 && static_cast<size_t>(index) < node.context->tensors_size) return true;
-  return node.Error("%s: expected a tensor from 0 to %zu, found %d", role, node.context->tensors_size - 1, index);
+bool CheckTensor(const Node& node, const char* role, int index) {
+  if (index < 0 || static_cast<size_t>(index) >= node.context->tensors_size) {
+    return node.Error("%s: expected a tensor from 0 to %zu, found %d", role, node.context->tensors_size - 1, index);
+  }
+  const TfLiteIntArray* dims = node.context->tensors[index].dims;
+  if (dims == nullptr || dims->size <= kMaxRank) return true;
+  return node.Error("%s (tensor %d): expected at most %d dimensions, found %d", role, index, kMaxRank, dims->size);
 }
 
 bool ResizeTensor(TfLiteContext* context, int index, const std::vector<int32_t>& shape) {
@@ -43,7 +48,7 @@ bool DescribeInputs(const Node& node, const InternalTensors& internal, Step* ste
       tensors->emplace_back();
       continue;
     }
-    if (!CheckIndex(node, role, binding.tensor)) return false;
+    if (!CheckTensor(node, role, binding.tensor)) return false;
     const TfLiteTensor& found = node.context->tensors[binding.tensor];
     const auto written = internal.find(binding.tensor);
     binding.internal = written != internal.end();
@@ -67,7 +72,7 @@ bool DescribeInputs(const Node& node, const InternalTensors& internal, Step* ste
 }
 
 bool DescribeOutput(const Node& node, int index, Tensor* tensor) {
-  if (!CheckIndex(node, "output", index)) return false;
+  if (!CheckTensor(node, "output", index)) return false;
   const TfLiteTensor& found = node.context->tensors[index];
   *tensor = DescribeTensor(found, index);
   if (!IsConstant(found)) return true;
@@ -92,15 +97,22 @@ bool KeepOutput(const Node& node, const std::unordered_set<int>& outputs, const 
                     tensor.index, tensor.name, ShapeText(tensor.shape).c_str());
 }
 
-bool PrepareStep(TfLiteContext* context, const Isa& isa, const std::unordered_set<int>& outputs, Step* step,
-                 InternalTensors* internal) {
-  Node node = step->Describe(context);
-  const OpType& type = *step->type;
-  if (step->inputs.size() < type.min_inputs || step->inputs.size() > type.max_inputs) {
-    return node.Error("inputs: expected %zu to %zu, found %zu", type.min_inputs, type.max_inputs, step->inputs.size());
+// Makes the op of a step that is prepared for the first time.
+bool PrepareNewOp(const Node& node, const Isa& isa, RepackBudget* budget, Step* step) {
+  std::unique_ptr<Op> op = step->type->create(isa);
+  if (op == nullptr) return node.Error("out of memory");
+  if (!op->Prepare(node)) return false;
+  if (!budget->Take(op->OwnedBytes())) {
+    return node.Error("repacked weights: expected at most %llu bytes, which other nodes leave, found %zu",
+                      static_cast<unsigned long long>(budget->left()), op->OwnedBytes());
   }
-  if (step->outputs.size() != 1) return node.Error("outputs: expected 1, found %zu", step->outputs.size());
+  step->op = std::move(op);
+  return true;
+}
 
+bool PrepareStep(TfLiteContext* context, const Isa& isa, const std::unordered_set<int>& outputs, RepackBudget* budget,
+                 Step* step, InternalTensors* internal) {
+  Node node = step->Describe(context);
   std::vector<Tensor> inputs;
   Tensor output;
   if (!DescribeInputs(node, *internal, step, &inputs)) return false;
@@ -109,18 +121,17 @@ bool PrepareStep(TfLiteContext* context, const Isa& isa, const std::unordered_se
   node.outputs = {&output};
   step->input_data.resize(inputs.size());
 
-  if (step->op == nullptr) step->op = type.create(isa);
-  if (step->op == nullptr) return node.Error("out of memory");
-  return step->op->Prepare(node) && KeepOutput(node, outputs, output, &step->outputs[0], internal);
+  const bool prepared = step->op == nullptr ? PrepareNewOp(node, isa, budget, step) : step->op->Prepare(node);
+  return prepared && KeepOutput(node, outputs, output, &step->outputs[0], internal);
 }
 
 }  // namespace
 
-bool PrepareSteps(TfLiteContext* context, const Isa& isa, const std::unordered_set<int>& outputs,
+bool PrepareSteps(TfLiteContext* context, const Isa& isa, const std::unordered_set<int>& outputs, RepackBudget* budget,
                   std::vector<Step>* steps) {
   InternalTensors internal;
   return std::all_of(steps->begin(), steps->end(),
-                     [&](Step& step) { return PrepareStep(context, isa, outputs, &step, &internal); });
+                     [&](Step& step) { return PrepareStep(context, isa, outputs, budget, &step, &internal); });
 }
 
 }  // namespace litebnn

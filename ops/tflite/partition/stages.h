@@ -11,6 +11,7 @@
 #include "kernels/platform/thread_pool.h"
 #include "tflite/ops/op.h"
 #include "tflite/partition/arena.h"
+#include "tflite/partition/repack_budget.h"
 #include "tflite/runtime/node.h"
 
 namespace litebnn {
@@ -30,7 +31,7 @@ struct Binding {
 struct Step {
   const OpType* type;
   int index;
-  std::vector<Binding> inputs, outputs;  // one output, once the step is prepared
+  std::vector<Binding> inputs, outputs;  // one output
   const uint8_t* options;
   size_t options_size;
   const void* builtin_data;
@@ -61,8 +62,9 @@ void FuseAdditions(const std::unordered_set<int>& outputs, std::vector<Step>* st
 // Makes one step of each packing of signs and the MUL and ADD with constants before it that nothing else reads.
 void FuseBatchNorms(const std::unordered_set<int>& outputs, std::vector<Step>* steps);
 
-// Validates each step and finds the shape of what it writes, in order; resizes `outputs`.
-bool PrepareSteps(TfLiteContext* context, const Isa& isa, const std::unordered_set<int>& outputs,
+// Validates each step and finds the shape of what it writes, in order; resizes `outputs`. What a step holds is taken
+// from `budget` the first time.
+bool PrepareSteps(TfLiteContext* context, const Isa& isa, const std::unordered_set<int>& outputs, RepackBudget* budget,
                   std::vector<Step>* steps);
 
 // Plans for a run with that many threads. False where the buffers do not fit in size_t.

@@ -13,6 +13,9 @@
 
 namespace litebnn {
 
+// More dimensions than any model has; shapes are gone through for each node that reads them.
+constexpr int kMaxRank = 256;
+
 struct Tensor {
   int index = kOptionalTensor;  // in the runtime's list of tensors
   const char* name = "";
