@@ -3,9 +3,9 @@
     python -m bench.rules [--target=NAME] [--passes=N] [--only=TEXT]
 
 A pair of networks for each rule differs in that alone. On this machine they are timed, for other targets an emulator
-counts instructions and llvm-mca tells the cycles of a layer's loops, where it knows the core. The figures of the ISAs
-that were measured take the place of older ones in the table that `litebnn convert` and `litebnn inspect` take prices
-from, and in the page.
+counts instructions, and llvm-mca also tells the cycles of a layer's loops, where it knows the core. The figures of the
+ISAs that were measured take the place of older ones in the table that `litebnn convert` and `litebnn inspect` take
+prices from, and in the page.
 """
 
 from __future__ import annotations
@@ -52,28 +52,31 @@ def timed(chosen: list[Pair], passes: int) -> Iterator[Price]:
 
 
 def counted(chosen: list[Pair], target: Target) -> Iterator[Price]:
-    """The prices on another CPU: cycles where a core of the ISA can be modelled, else instructions."""
+    """The prices on another CPU: instructions, and cycles of a single layer where a core of the ISA can be modelled."""
     program = build(target) / "bench" / "kernels" / "kernels_bench"
     counter = Counter(target)
     for isa in CORE if target.processor == "aarch64" else ("neon32",):
         for pair in chosen:
             sides = pair.kept, pair.broken
             if all(side.layer for side in sides):
-                unit, totals = _layers(target, program, counter, isa, sides)
+                found = _layers(target, program, counter, isa, sides)
             elif target.processor == "aarch64":
-                unit, totals = "instructions", [count_network(target, isa, side.model) for side in sides]
+                found = {"instructions": [count_network(target, isa, side.model) for side in sides]}
             else:
                 continue
-            yield price(pair, isa, TILES[isa], unit, *totals)
+            for unit, totals in found.items():
+                yield price(pair, isa, TILES[isa], unit, *totals)
 
 
 def _layers(
     target: Target, program: Path, counter: Counter, isa: str, sides: tuple[Side, Side]
-) -> tuple[str, list[float]]:
+) -> dict[str, list[float]]:
+    """What two layers take, by unit."""
     layers = [count_layer(counter, program, isa, side.layer, "layer") for side in sides]
-    if isa in CORE:
-        return "cycles", cycles_of_layers(target, program, layers, CORE[isa])
-    return "instructions", [float(layer.instructions) for layer in layers]
+    instructions = {"instructions": [float(layer.instructions) for layer in layers]}
+    if isa not in CORE:
+        return instructions
+    return {**instructions, "cycles": cycles_of_layers(target, program, layers, CORE[isa])}
 
 
 def replace_prices(target: str, passes: int, only: str) -> None:
@@ -88,7 +91,7 @@ def replace_prices(target: str, passes: int, only: str) -> None:
         found.append(each)
     names = [rule.name for rule in RULES]
     old = [each for each in read_prices(FILE.read_text(encoding="utf-8")) if each.rule in names]
-    table = {(each.rule, each.isa): each for each in (*old, *found)}
+    table = {(each.rule, each.isa, each.unit): each for each in (*old, *found)}
     rows = sorted(table.values(), key=lambda each: names.index(each.rule))
     lines = ",\n".join(json.dumps(asdict(each)) for each in rows)
     write_whole(FILE, f"[\n{lines}\n]\n".encode())

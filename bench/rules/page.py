@@ -3,21 +3,24 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
 
 from bench.rules.pairs import pairs
-from litebnn.report.rules import RULES, Price
+from litebnn.report.rules import RULES, Price, nearest_to_time
 from toolchains.targets import ROOT
 
 PAGE = ROOT / "docs" / "rules-for-models.md"
 # In the order of the columns. SME2 has none: no CPU with it was at hand, and llvm-mca knows none.
-ISAS = ("avx512_vbmi", "avx512", "avx2", "portable", "neon64_tbl", "neon64", "neon64_in_order", "neon32")
+_ARM = ("neon64_tbl", "neon64", "neon64_in_order", "neon32")
+ISAS = ("avx512_vbmi", "avx512", "avx2", "portable", *_ARM)
 _BEGIN, _END = "<!-- {} of python -m bench.rules -->", "<!-- end of {} -->"
 
 
 def tables(prices: Iterable[Price]) -> dict[str, str]:
     """The page's tables by their names."""
-    of = {(price.rule, price.isa): price for price in prices}
+    rows = list(prices)
+    of = nearest_to_time(rows)
+    instructions = {(price.rule, price.isa): price for price in rows if price.unit == "instructions"}
     per_value = {price.rule for price in of.values() if price.per_value}
     shares = [rule.name for rule in RULES if rule.name not in per_value]
     values = [rule.name for rule in RULES if rule.name in per_value]
@@ -25,16 +28,16 @@ def tables(prices: Iterable[Price]) -> dict[str, str]:
     rules += [f"| {rule.name} | {rule.fix} | {rule.why} |" for rule in RULES]
     return {
         "rules": "\n".join(rules),
-        "shares": _table(shares, lambda rule, isa: _share(of.get((rule, isa)))),
-        "values": _table(values, lambda rule, isa: _value(of.get((rule, isa)))),
+        "shares": _table(shares, ISAS, lambda rule, isa: _share(of.get((rule, isa)))),
+        "instructions": _table(shares, _ARM, lambda rule, isa: _share(instructions.get((rule, isa)))),
+        "values": _table(values, ISAS, lambda rule, isa: _value(of.get((rule, isa)))),
     }
 
 
-def _table(rules: Iterable[str], cell: object) -> str:
-    assert callable(cell)
+def _table(rules: Iterable[str], isas: Sequence[str], cell: Callable[[str, str], str]) -> str:
     examples = {pair.rule: pair.example for pair in pairs()}
-    header = [f"| rule | kept, or broken | {' | '.join(f'`{isa}`' for isa in ISAS)} |", "|---" * (2 + len(ISAS)) + "|"]
-    rows = [f"| {rule} | {examples[rule]} | {' | '.join(cell(rule, isa) for isa in ISAS)} |" for rule in rules]
+    header = [f"| rule | kept, or broken | {' | '.join(f'`{isa}`' for isa in isas)} |", "|---" * (2 + len(isas)) + "|"]
+    rows = [f"| {rule} | {examples[rule]} | {' | '.join(cell(rule, isa) for isa in isas)} |" for rule in rules]
     return "\n".join([*header, *rows])
 
 

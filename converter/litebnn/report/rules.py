@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -23,6 +23,8 @@ from litebnn.rewriting.bconv import bconv_options, channels_per_group, is_float_
 FILE = Path(__file__).with_name("rules.json")
 # Below this share of the layer's time a finding is not worth a line.
 WORTH_SAYING = 0.02
+# What a price may be in; what is nearest to time comes last.
+_UNITS = ("instructions", "cycles", "ns")
 
 
 @dataclass(frozen=True)
@@ -106,6 +108,11 @@ def prices() -> Mapping[tuple[str, str], Price]:
     return _prices()
 
 
+def nearest_to_time(rows: Iterable[Price]) -> dict[tuple[str, str], Price]:
+    """Of each rule on each ISA the price whose unit says most of time."""
+    return {(price.rule, price.isa): price for price in sorted(rows, key=lambda price: _UNITS.index(price.unit))}
+
+
 def read_prices(content: str) -> tuple[Price, ...]:
     """The rows of the file of prices."""
     return tuple(Price(**row) for row in json.loads(content))
@@ -113,7 +120,7 @@ def read_prices(content: str) -> tuple[Price, ...]:
 
 @cache
 def _prices() -> dict[tuple[str, str], Price]:
-    return {(price.rule, price.isa): price for price in read_prices(FILE.read_text(encoding="utf-8"))}
+    return nearest_to_time(read_prices(FILE.read_text(encoding="utf-8")))
 
 
 def padding(used: int, multiple: int) -> float:
