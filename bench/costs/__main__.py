@@ -13,7 +13,7 @@ import argparse
 import json
 import re
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -60,8 +60,10 @@ ISAS = (
 )
 
 
-def fitted(networks: Mapping[str, bytes], seconds: Mapping[str, float], row: Costs) -> Cycles:
-    """The costs of what the row's own ISA does in networks; what it leaves to another is known."""
+def fitted(
+    networks: Mapping[str, bytes], seconds: Mapping[str, float], row: Costs, free: Collection[str] = ()
+) -> Cycles:
+    """The costs of what the row's own ISA does in networks; what it leaves to another is known, and `free` is free."""
     found = []
     for name, model in networks.items():
         own, others = works_of(model, row)
@@ -70,7 +72,7 @@ def fitted(networks: Mapping[str, bytes], seconds: Mapping[str, float], row: Cos
             left -= cycles_of(others, row.without.cycles)
         if own and left > 0:
             found.append(Network(name, own, left))
-    return fit(found)
+    return fit(found, free)
 
 
 def cycles_of(works: Iterable[Workload], cycles: Mapping[str, Mapping[str, float]]) -> float:

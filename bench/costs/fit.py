@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -42,15 +42,17 @@ def works_of(model: bytes, row: Costs) -> tuple[tuple[Workload, ...], tuple[Work
     return tuple(own), tuple(others)
 
 
-def fit(networks: Sequence[Network]) -> Cycles:
-    """What explains the networks' cycles best, none of it negative."""
-    terms = sorted({(work.kind, name) for net in networks for work in net.works for name in work.amounts})
+def fit(networks: Sequence[Network], free: Collection[str] = ()) -> Cycles:
+    """What explains the networks' cycles best, none of it negative; the amounts that are `free` take none."""
+    kinds = {(work.kind, name) for net in networks for work in net.works for name in work.amounts}
+    terms = sorted(term for term in kinds if term[1] not in free)
     column = {term: index for index, term in enumerate(terms)}
     matrix = np.zeros((len(networks), len(terms)))
     for row, net in enumerate(networks):
         for work in net.works:
             for name, amount in work.amounts.items():
-                matrix[row, column[work.kind, name]] += amount / net.cycles
+                if name not in free:
+                    matrix[row, column[work.kind, name]] += amount / net.cycles
     scales = np.maximum(matrix.max(axis=0), 1e-300)
     found, _ = nnls(matrix / scales, np.ones(len(networks)), maxiter=100 * len(terms))
     cycles: Cycles = {}

@@ -118,6 +118,7 @@ def other_networks() -> Iterator[tuple[str, bytes]]:
             yield f"depthwise {kind} {size}x{size}x{channels} / {stride}", chain.bytes()
         for size, channels, outputs, taps, stride in (
             *((8, 512, 256, 2, 2), (32, 128, 64, 2, 2), (64, 64, 32, 2, 2)),
+            (4, 32, 16, 2, 2),
             *((7, 256, 256, 3, 2), (28, 128, 64, 3, 2), (16, 256, 128, 4, 2), (32, 64, 64, 4, 2), (16, 64, 21, 8, 4)),
         ):
             chain = Chain(1, size, size, channels, type=type).transposed_conv(outputs, taps, stride)
@@ -216,6 +217,9 @@ def _elementwise(size: int, channels: int) -> Iterator[tuple[str, bytes]]:
         options: dict[str, Any] = {"beta": 1.0} if op == "SOFTMAX" else {}
         chain = Chain(*shape)
         yield f"{op} {name}", chain.builtin(op, [chain.y], shape, **options).bytes()
+    greater = Chain(*shape)
+    greater.builtin("GREATER", [greater.y, constant("zero", np.array(0, np.float32))], shape, type="BOOL")
+    yield f"GREATER {name}", greater.builtin("CAST", [greater.y], shape, type="FLOAT32").bytes()
     prelu = Chain(*shape)
     slopes = constant("slopes", RNG.standard_normal((1, 1, channels), np.float32))
     yield f"PRELU {name}", prelu.builtin("PRELU", [prelu.y, slopes], shape).bytes()
