@@ -59,6 +59,7 @@ html_title = f"litebnn {release}"
 html_static_path = ["_static"]  # docs/__main__.py adds the folder of mermaid.min.js
 html_js_files = [("mermaid.min.js", {"defer": "defer"}), ("diagrams.js", {"defer": "defer"})]
 html_css_files = ["site.css"]
+html_favicon = "_static/favicon.svg"
 templates_path = ["_templates"]
 html_sidebars = {
     "**": [

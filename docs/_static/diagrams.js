@@ -12,7 +12,9 @@
     return theme === "auto" ? matchMedia("(prefers-color-scheme: dark)").matches : theme === "dark";
   };
   const draw = async () => {
-    mermaid.initialize({ startOnLoad: false, theme: isDark() ? "dark" : "neutral" });
+    // The dark theme's own colour behind a label is too near to the label's.
+    const dark = { theme: "dark", themeVariables: { edgeLabelBackground: "#1a1c1e" } };
+    mermaid.initialize({ startOnLoad: false, ...(isDark() ? dark : { theme: "neutral" }) });
     for (const [index, { diagram, source }] of blocks.entries()) {
       diagram.innerHTML = (await mermaid.render(`diagram-${index}`, source)).svg;
     }

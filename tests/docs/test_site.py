@@ -1,15 +1,23 @@
-"""The site: it builds without a warning, all of its links lead somewhere, and it says what the sources say."""
+"""The site: it builds without a warning, all of its links lead somewhere, it says what the sources say, and answers."""
 
 import html.parser
+import http.server
 import os
 import re
+import shutil
 import subprocess
+import threading
 import urllib.parse
+from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from docs import __main__ as site
+from tests.report.browser import PHONE, background, chromium, opened
+from tests.report.screenshots import FOLDER, PICTURES
 from tests.support.documents import DOCUMENTS, read, sources, table
 from toolchains.table import as_markdown
 from toolchains.targets import ROOT, ToolkitError
@@ -105,6 +113,110 @@ def test_a_broken_reference_is_an_error(tmp_path: Path) -> None:
     page.write_text("# A page\n\n[a link](nowhere.md)\n")
     with pytest.raises(ToolkitError, match="has mistakes"):
         site.build(tmp_path, tmp_path / "out", [], "")
+
+
+class QuietHandler(http.server.SimpleHTTPRequestHandler):
+    """Serves files, and says nothing of it."""
+
+    def log_message(self, format: str, *values: object) -> None:
+        pass
+
+
+@pytest.fixture(scope="module")
+def address(pages: dict[Path, Page]) -> Iterator[str]:
+    """Where the site is served, beside a release of one page that is built with the site's own sidebar."""
+    folder = next(path.parent for path in pages if path.name == "index.html")
+    source = folder.parent / "release"
+    (source / "docs" / "_static").mkdir(parents=True)
+    settings = [
+        "html_favicon = '_static/favicon.svg'",
+        f"templates_path = [{str(ROOT / 'docs' / '_templates')!r}]",
+        "html_theme = 'furo'",
+    ]
+    settings.append("html_sidebars = {'**': ['versions.html', 'sidebar/navigation.html']}")
+    shutil.copy2(ROOT / "docs" / "_static" / "favicon.svg", source / "docs" / "_static")
+    (source / "docs" / "conf.py").write_text("\n".join(settings))
+    (source / "index.rst").write_text("An older litebnn\n================\n")
+    site.build(source, folder / "v9.9", ["v9.9"], "../")
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), partial(QuietHandler, directory=folder)) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        yield f"http://127.0.0.1:{server.server_port}/"
+        server.shutdown()
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Any]:
+    try:
+        with chromium() as found:
+            yield found
+    except FileNotFoundError as error:
+        pytest.skip(str(error))
+
+
+def test_search_finds_pages_and_leads_to_them(browser: Any, address: str) -> None:
+    with opened(browser, address) as page:
+        page.get_by_role("textbox", name="Search").fill("LceBMaxPool2d")
+        page.keyboard.press("Enter")
+        found = page.locator("#search-results li")
+        page.get_by_text("Search finished").wait_for()
+        assert found.count() > 1
+        found.filter(has_text="The four custom ops").get_by_role("link").first.click()
+        assert "/docs/ops.html" in page.url
+        assert "LceBMaxPool2d" in page.locator("article").inner_text()
+        page.goto(f"{address}search.html?q=zyxwv")
+        page.get_by_text("did not match any documents").wait_for()
+        assert found.count() == 0
+
+
+def test_the_theme_is_the_readers_and_what_is_chosen_is_kept(browser: Any, address: str) -> None:
+    seen, chosen = {}, {}
+    for theme in ("light", "dark"):
+        with opened(browser, address, color_scheme=theme) as page:
+            seen[theme] = background(page)
+            page.locator(".theme-toggle:visible").click()
+            page.get_by_role("link", name="Quick start").first.click()
+            page.locator("h1", has_text="Quick start").wait_for()
+            chosen[theme] = background(page)
+    assert seen["light"] == chosen["dark"] != seen["dark"] == chosen["light"]
+
+
+def test_versions_lead_to_each_other(browser: Any, address: str) -> None:
+    with opened(browser, address) as page:
+        page.goto(f"{address}docs/boards/README.html")
+        versions = page.get_by_role("navigation", name="versions")
+        versions.get_by_role("link", name="v9.9").click()
+        assert page.locator("h1").inner_text().startswith("An older litebnn")
+        versions.get_by_role("link", name="newest").click()
+        assert page.url == f"{address}index.html"
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_pages_have_contrast_and_diagrams(browser: Any, address: str, theme: str) -> None:
+    """On a page of each kind: with a chart and a diagram, results of a search, tables, and an API."""
+    from axe_playwright_python.sync_playwright import Axe
+
+    with opened(browser, address, color_scheme=theme) as page:
+        page.locator("pre.mermaid svg").wait_for()
+        for name in ("index", "search", *(f"docs/{name}" for name in ("rules-for-models", "c-api"))):
+            page.goto(f"{address}{name}.html?q=signs")
+            found = Axe().run(page, options={"runOnly": ["color-contrast"]}).response
+            assert [node["html"] for rule in found["violations"] for node in rule["nodes"]] == [], name
+            assert [rule["id"] for rule in found["passes"]] == ["color-contrast"], name
+
+
+def test_a_page_fits_a_phone(browser: Any, address: str) -> None:
+    with opened(browser, address, **PHONE) as page:
+        for name in ("index", "docs/performance", "docs/rules-for-models", "docs/ops", "docs/c-api"):
+            page.goto(f"{address}{name}.html")
+            assert page.evaluate("document.documentElement.scrollWidth") <= 360, name
+
+
+def test_pictures_of_the_report_and_of_the_site_lie_here() -> None:
+    """In light and dark: `invoke screenshots` takes them."""
+    assert {path.stem for path in FOLDER.glob("*.png")} == set(PICTURES)
+    assert {(shown, theme) for shown, _, theme in PICTURES.values() if shown != "layer"} >= {
+        *(("report", "light"), ("site", "light"), ("site", "dark"))
+    }
 
 
 def test_releases_are_built_from_their_own_sources(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

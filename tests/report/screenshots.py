@@ -12,14 +12,21 @@ from typing import Any
 import litebnn
 from litebnn.report.inspection import inspect_model
 from litebnn.report.page import report_page
-from tests.report.browser import chromium
+from tests.report.browser import DESK, PHONE, chromium
 from tests.report.quicknet import quicknet
 from toolchains.targets import BUILD, ROOT
 
 FOLDER = ROOT / "docs" / "images"
-DESK = {"viewport": {"width": 1440, "height": 900}, "device_scale_factor": 1.25}
-PHONE = {"viewport": {"width": 360, "height": 740}, "device_scale_factor": 2, "is_mobile": True, "has_touch": True}
-# The layer that is chosen in the second picture.
+CRISP_DESK, CRISP_PHONE = {**DESK, "device_scale_factor": 1.25}, {**PHONE, "device_scale_factor": 2}
+# What is taken: of the report's page, of it at a layer that is chosen, or of the site; in which window and theme.
+PICTURES = {
+    "report-light": ("report", CRISP_DESK, "light"),
+    "report-dark": ("layer", CRISP_DESK, "dark"),
+    "report-phone": ("report", CRISP_PHONE, "light"),
+    "site-light": ("site", CRISP_DESK, "light"),
+    "site-dark": ("site", CRISP_DESK, "dark"),
+    "site-phone": ("site", CRISP_PHONE, "dark"),
+}
 CHOSEN = "section_2/residual_0/batch_norm"
 
 
@@ -31,13 +38,13 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder, chromium() as browser:
         report = Path(folder) / "report.html"
         report.write_text(report_page(inspection, conversion), encoding="utf-8")
-        take(browser, report.as_uri(), "report-light", DESK, "light")
-        take(browser, f"{report.as_uri()}#row-{chosen}", "report-dark", DESK, "dark")
-        take(browser, report.as_uri(), "report-phone", PHONE, "light")
-        site = BUILD / "docs" / "index.html"
-        take(browser, site.as_uri(), "site-light", DESK, "light")
-        take(browser, site.as_uri(), "site-dark", DESK, "dark")
-        take(browser, site.as_uri(), "site-phone", PHONE, "dark")
+        addresses = {
+            "report": report.as_uri(),
+            "layer": f"{report.as_uri()}#row-{chosen}",
+            "site": (BUILD / "docs" / "index.html").as_uri(),
+        }
+        for name, (shown, window, theme) in PICTURES.items():
+            take(browser, addresses[shown], name, window, theme)
 
 
 def take(browser: Any, address: str, name: str, window: dict[str, Any], theme: str) -> None:

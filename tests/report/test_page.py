@@ -12,12 +12,11 @@ import pytest
 import litebnn
 from litebnn.report.inspection import Board, Inspection, inspect_model
 from litebnn.report.page import report_page
-from tests.report.browser import chromium
+from tests.report.browser import DESK, PHONE, background, chromium
+from tests.report.browser import opened as in_window
 from tests.report.quicknet import quicknet
 from tests.support.float_models import FloatModel
 
-PHONE = {"viewport": {"width": 360, "height": 740}, "is_mobile": True, "has_touch": True}
-DESK = {"viewport": {"width": 1440, "height": 900}}
 BOARDS = (
     Board("host", "this machine", "avx2", "made up", 0.1),
     Board("rpi4", "Raspberry Pi 4", "neon64", "made up", None),
@@ -57,23 +56,11 @@ def saved(page: str, folder: Path) -> Path:
 
 @contextmanager
 def opened(browser: Any, path: Path, *, drawn: bool = True, **options: Any) -> Iterator[Any]:
-    """The page in a window of its own, where nothing may be complained of and nothing loaded but the page."""
-    complaints, requests = [], []
-    context = browser.new_context(**{**DESK, **options})
-    try:
-        page = context.new_page()
-        page.on("console", lambda message: complaints.append(message.text))
-        page.on("pageerror", lambda error: complaints.append(str(error)))
-        page.on("dialog", lambda dialog: (complaints.append(dialog.message), dialog.dismiss()))
-        page.on("request", lambda request: requests.append(request.url))
-        page.goto(path.as_uri())
+    """The page in a window of its own, once its graph is drawn."""
+    with in_window(browser, path.as_uri(), **options) as page:
         if drawn:
             page.locator("#scene[style*='transform:']").wait_for(state="attached")
         yield page
-        assert complaints == []
-        assert requests == [path.as_uri()]
-    finally:
-        context.close()
 
 
 def in_view(page: Any, selector: str, frame: str = "") -> bool:
@@ -99,10 +86,6 @@ def view(page: Any) -> str:
           return getComputedStyle(scene).transform;
         }"""
     )
-
-
-def background(page: Any) -> str:
-    return page.evaluate("getComputedStyle(document.body).backgroundColor")
 
 
 def test_it_renders_all_there_is(browser: Any, report: Path) -> None:
