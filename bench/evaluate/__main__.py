@@ -45,7 +45,7 @@ def make_images(model: Path, seconds: float, path: Path) -> int:
 
 def evaluate(model: Path, data: Path, workers: int) -> tuple[tuple[float, float, float], str]:
     """Seconds of the clock, of them those in which images were run, and of all processors; and what was counted."""
-    command = [sys.executable, "-m", "litebnn.cli", "evaluate", str(model), f"--data={data}", f"--workers={workers}"]
+    command = [sys.executable, "-m", "litebnn", "evaluate", str(model), f"--data={data}", f"--workers={workers}"]
     started, before = time.perf_counter(), os.times()
     done = subprocess.run([*command, "--json"], capture_output=True, text=True, cwd=data.parent)
     after = os.times()

@@ -1,4 +1,20 @@
-from litebnn.cli import main
+"""Where the command `litebnn` starts: Ctrl-C ends it in one line also while it is still being imported."""
+
+import sys
+
+INTERRUPTED = 128 + 2
+
+
+def main() -> int:
+    """Runs the command line and returns the exit code."""
+    try:
+        from litebnn import cli
+
+        return cli.main()
+    except KeyboardInterrupt:
+        print("litebnn: interrupted", file=sys.stderr)
+        return INTERRUPTED
+
 
 # Processes that a command starts import this module anew, and must not run the command once more.
 if __name__ == "__main__":

@@ -96,7 +96,7 @@ def test_types_of_tensorflow_and_numpy_name_the_interface() -> None:
 
 def command_line(*arguments: str | Path, cwd: Path | None = None) -> subprocess.CompletedProcess[str]:
     environment = {key: value for key, value in os.environ.items() if key != "TF_USE_LEGACY_KERAS"}
-    command = [sys.executable, "-m", "litebnn.cli", *map(str, arguments)]
+    command = [sys.executable, "-m", "litebnn", *map(str, arguments)]
     return subprocess.run(command, capture_output=True, text=True, env=environment, cwd=cwd)
 
 

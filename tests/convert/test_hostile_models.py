@@ -159,7 +159,7 @@ def test_what_the_callers_own_functions_raise_comes_through() -> None:
 
 
 def command(*words: str | Path, **streams: object) -> subprocess.CompletedProcess[str]:
-    return subprocess.run([sys.executable, "-m", "litebnn.cli", *words], text=True, **streams)
+    return subprocess.run([sys.executable, "-m", "litebnn", *words], text=True, **streams)
 
 
 @pytest.fixture
@@ -185,7 +185,7 @@ def test_a_file_of_five_gigabytes_is_not_read(tmp_path: Path, capsys: pytest.Cap
 
 @pytest.mark.parametrize("words", ["--help", "convert --help", "--version"])
 def test_help_that_nobody_reads_to_its_end(words: str) -> None:
-    run = subprocess.run(["bash", "-c", f"{sys.executable} -m litebnn.cli {words} | true"], capture_output=True)
+    run = subprocess.run(["bash", "-c", f"{sys.executable} -m litebnn {words} | true"], capture_output=True)
     assert run.stderr == b""
 
 
@@ -193,7 +193,7 @@ def test_help_that_nobody_reads_to_its_end(words: str) -> None:
 @pytest.mark.parametrize("streams", ["1>&-", "2>&-", "0<&- 1>&- 2>&-", "| true", "1>/dev/full"])
 def test_streams_that_are_closed(sound: Path, tmp_path: Path, streams: str, flags: tuple[str, ...]) -> None:
     out = tmp_path / "out.tflite"
-    words = [sys.executable, "-m", "litebnn.cli", "convert", str(sound), "-o", str(out), *flags]
+    words = [sys.executable, "-m", "litebnn", "convert", str(sound), "-o", str(out), *flags]
     shell = ["bash", "-c", f'set -o pipefail; "$@" {streams}', "bash", *words]
     run = subprocess.run(shell, capture_output=True, text=True)
     assert "Traceback" not in run.stderr

@@ -80,7 +80,7 @@ def test_jax_trains_and_says_that_it_cannot_export(torch_keras: str, tmp_path: P
         pytest.skip("needs jax")
     result = run(torch_keras, "jax", "-m", "tests.support.keras_backend", str(tmp_path))
     assert result.returncode == 0, result.stderr[-3000:]
-    convert = ("-m", "litebnn.cli", "convert", str(tmp_path / "model.keras"), "-o", str(tmp_path / "out.tflite"))
+    convert = ("-m", "litebnn", "convert", str(tmp_path / "model.keras"), "-o", str(tmp_path / "out.tflite"))
     converted = run(torch_keras, "jax", *convert)
     assert converted.returncode == 1
     assert converted.stderr.count("\n") == 1

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from litebnn.cli.model_explorer_file import add_model_explorer, check_model_explorer, write_node_data
-from litebnn.cli.parsing import add_command, add_json, at_least
+from litebnn.cli.parsing import add_command, add_json, at_least, file_path
 from litebnn.cli.report_file import add_report, check_report, page_of
 from litebnn.errors import printable
 
@@ -38,7 +38,7 @@ def add_to(commands: Any) -> None:
         "benchmark model.tflite --report report.html",
         "benchmark model.tflite --model-explorer times.json",
     )
-    parser.add_argument("models", type=Path, nargs="+", metavar="MODEL", help=".tflite file")
+    parser.add_argument("models", type=file_path, nargs="+", metavar="MODEL", help=".tflite file")
     parser.add_argument(
         "--threads", type=_threads, default=(1,), metavar="N", help="how many: 4, or each of 1,2,4, or each of 1-4"
     )
@@ -51,7 +51,11 @@ def add_to(commands: Any) -> None:
         "Larq Compute Engine where it is installed",
     )
     parser.add_argument(
-        "--float", type=Path, action="append", metavar="FILE", help="the float model; once for each MODEL, in order"
+        "--float",
+        type=file_path,
+        action="append",
+        metavar="FILE",
+        help="the float model; once for each MODEL, in order",
     )
     parser.add_argument(
         "--peer-python",
@@ -63,7 +67,7 @@ def add_to(commands: Any) -> None:
     board.add_argument("--host", metavar="[USER@]HOST[:PORT]", help="measure there, over SSH")
     board.add_argument("--target", help="a row of toolchains/targets.toml; by default the CPU's kind")
     board.add_argument("--folder", help="folder on the board; by default the user's home")
-    board.add_argument("--identity", type=Path, metavar="FILE", help="private key")
+    board.add_argument("--identity", type=file_path, metavar="FILE", help="private key")
     board.add_argument("--accept-host-key", metavar="FINGERPRINT", help="the board's, SHA256:...")
     add_report(parser)
     add_model_explorer(parser)

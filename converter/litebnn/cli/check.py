@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import argparse
-from pathlib import Path
 from typing import Any
 
-from litebnn.cli.parsing import add_command, add_json
+from litebnn.cli.parsing import add_command, add_json, file_path
 
 
 def add_to(commands: Any) -> None:
@@ -14,7 +13,7 @@ def add_to(commands: Any) -> None:
     parser = add_command(
         commands, "check", "check whether a .tflite file is sound, without running it", "check stranger.tflite"
     )
-    parser.add_argument("model", type=Path, metavar="MODEL", help=".tflite file")
+    parser.add_argument("model", type=file_path, metavar="MODEL", help=".tflite file")
     add_json(parser)
     parser.set_defaults(run=_run)
 

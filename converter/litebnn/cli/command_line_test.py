@@ -75,7 +75,9 @@ def test_what_a_command_answers_is_the_exit_code(monkeypatch: pytest.MonkeyPatch
         monkeypatch.setattr(cli, "_COMMANDS", (Command,))
         return cli.main(["ask"])
 
-    assert [answers(code) for code in (None, 0, 2, ValueError, KeyboardInterrupt)] == [0, 0, 2, 1, 130]
+    assert [answers(code) for code in (None, 0, 2, ValueError)] == [0, 0, 2, 1]
+    with pytest.raises(KeyboardInterrupt):
+        answers(KeyboardInterrupt)
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="Linux's device that is always full")
@@ -84,7 +86,7 @@ def test_what_a_command_answers_is_the_exit_code(monkeypatch: pytest.MonkeyPatch
 def test_help_that_cannot_be_written_is_said(words: list[str], unbuffered: str) -> None:
     with Path("/dev/full").open("w") as full:
         environment = {**os.environ, "PYTHONUNBUFFERED": unbuffered}
-        command = [sys.executable, "-m", "litebnn.cli", *words]
+        command = [sys.executable, "-m", "litebnn", *words]
         done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True, env=environment)
     assert done.returncode == 1
     assert re.fullmatch("litebnn: .*No space left on device\n", done.stderr)
@@ -112,3 +114,29 @@ def test_progress_is_silent_where_there_is_no_terminal(capfd: pytest.CaptureFixt
     with progress("reading") as show:
         show("writing")
     assert capfd.readouterr() == ("", "")
+
+
+def test_an_interruption_while_the_command_is_still_imported_is_one_line() -> None:
+    code = """
+import sys
+class Interrupting:
+    def find_spec(self, name, *rest):
+        if name == "litebnn.cli":
+            raise KeyboardInterrupt
+sys.meta_path.insert(0, Interrupting())
+from litebnn.__main__ import main
+sys.exit(main())
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert (done.returncode, done.stdout, done.stderr) == (130, "", "litebnn: interrupted\n")
+
+
+@pytest.mark.parametrize(
+    "words", ["inspect", "check", "summary", "benchmark", "compare a.tflite", "convert -o out.tflite"]
+)
+def test_an_empty_name_is_no_file(words: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as ended:
+        cli.main([*words.split(), ""])
+    assert ended.value.code == 1
+    [line] = capsys.readouterr().err.splitlines()
+    assert line.endswith("expected a name, not an empty one")

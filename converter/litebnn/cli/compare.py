@@ -6,7 +6,7 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from litebnn.cli.parsing import add_command, add_json, at_least, not_negative
+from litebnn.cli.parsing import add_command, add_json, at_least, file_path, not_negative
 from litebnn.errors import ConversionError, boundary, printable
 
 if TYPE_CHECKING:
@@ -30,11 +30,11 @@ def add_to(commands: Any) -> None:
         "compare before.tflite after.tflite --input images.npz --tolerance 1e-3",
         "compare a.tflite b.tflite --seed 7 --samples 20 --runs 0 --json > differences.json",
     )
-    parser.add_argument("first", type=Path, metavar="A", help=".tflite file")
-    parser.add_argument("second", type=Path, metavar="B", help=".tflite file to compare with it")
+    parser.add_argument("first", type=file_path, metavar="A", help=".tflite file")
+    parser.add_argument("second", type=file_path, metavar="B", help=".tflite file to compare with it")
     parser.add_argument(
         "--input",
-        type=Path,
+        type=file_path,
         metavar="FILE",
         help=".npy or .npz file, batch first: an array for each input, by name or in order",
     )

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
-from litebnn.cli.parsing import add_command
+from litebnn.cli.parsing import add_command, file_path
 
 # Those that shtab writes scripts for.
 _SHELLS = ("bash", "zsh", "fish")
@@ -34,7 +33,7 @@ def _run(options: argparse.Namespace) -> None:
 
     parser = command_line_parser()
     for action in _actions(parser):
-        if action.type is Path:
+        if action.type is file_path:
             action.complete = shtab.FILE  # type: ignore[attr-defined]
     print(shtab.complete(parser, options.shell))
 

@@ -8,7 +8,7 @@ import warnings
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from litebnn.cli.parsing import add_command, add_json, at_least
+from litebnn.cli.parsing import add_command, add_json, at_least, file_path
 from litebnn.cli.report_file import add_report, check_report, page_of
 from litebnn.errors import boundary
 from litebnn.options import INTERFACE_TYPES, LOW_BIT_WEIGHTS, OPTIONS
@@ -31,9 +31,9 @@ def add_to(commands: Any) -> None:
         "convert float.tflite -o int8.tflite --representative-data imagenet/train --preprocess zoo --verify",
     )
     parser.add_argument(
-        "model", type=Path, metavar="IN", help=".tflite, .keras, .h5 or .pt2 file, or SavedModel folder"
+        "model", type=file_path, metavar="IN", help=".tflite, .keras, .h5 or .pt2 file, or SavedModel folder"
     )
-    parser.add_argument("-o", "--output", type=Path, metavar="OUT", required=True, help=".tflite file to write")
+    parser.add_argument("-o", "--output", type=file_path, metavar="OUT", required=True, help=".tflite file to write")
     parser.add_argument("--verify", action="store_true", help="run source and result on random inputs and compare")
     parser.add_argument("--verify-data", metavar="SOURCE", help="verify on a data set, as of litebnn evaluate --data")
     add_report(parser)

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import argparse
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from litebnn.cli.parsing import add_command, add_json, at_least
+from litebnn.cli.parsing import add_command, add_json, at_least, file_path
 
 if TYPE_CHECKING:
     from litebnn.evaluate.metrics import Evaluation
@@ -27,7 +26,7 @@ def add_to(commands: Any) -> None:
         "evaluate binary.tflite --data=imagenet/val --boards=pi@kitchen,pi@garden",
         "evaluate binary.tflite --data=my_data:batches --scheduler=tcp://10.0.0.2:8786",
     )
-    parser.add_argument("models", type=Path, nargs="+", metavar="MODEL", help=".tflite file")
+    parser.add_argument("models", type=file_path, nargs="+", metavar="MODEL", help=".tflite file")
     parser.add_argument(
         "--data",
         required=True,
@@ -51,10 +50,13 @@ def add_to(commands: Any) -> None:
         help="run on these boards over SSH, each [USER@]HOST[:PORT], with a bundle unpacked",
     )
     parser.add_argument("--board-folder", default=".", metavar="DIR", help="where the bundle is there, by default home")
-    parser.add_argument("--identity", type=Path, metavar="FILE", help="private key for the boards")
+    parser.add_argument("--identity", type=file_path, metavar="FILE", help="private key for the boards")
     parser.add_argument("--accept-host-key", default="", metavar="SHA256:…", help="of boards that are not known yet")
     parser.add_argument(
-        "--partial", type=Path, metavar="FILE", help="keeps results while it runs; by default a file named by the job"
+        "--partial",
+        type=file_path,
+        metavar="FILE",
+        help="keeps results while it runs; by default a file named by the job",
     )
     add_json(parser)
     parser.set_defaults(run=_run)

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import argparse
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from litebnn.cli.model_explorer_file import add_model_explorer, check_model_explorer, write_node_data
-from litebnn.cli.parsing import add_command, add_json
+from litebnn.cli.parsing import add_command, add_json, file_path
 from litebnn.cli.report_file import add_report, check_report, page_of
 
 if TYPE_CHECKING:
@@ -26,7 +25,7 @@ def add_to(commands: Any) -> None:
         "inspect model.tflite --report report.html",
         "inspect model.tflite --model-explorer times.json --board rpi4",
     )
-    parser.add_argument("model", type=Path, metavar="MODEL", help=".tflite file, converted or not")
+    parser.add_argument("model", type=file_path, metavar="MODEL", help=".tflite file, converted or not")
     add_report(parser)
     add_json(parser)
     add_model_explorer(parser)

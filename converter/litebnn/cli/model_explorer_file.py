@@ -7,12 +7,14 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from litebnn.cli.parsing import file_path
+
 
 def add_model_explorer(parser: argparse.ArgumentParser) -> None:
     """Adds the option."""
     parser.add_argument(
         "--model-explorer",
-        type=Path,
+        type=file_path,
         metavar="FILE.json",
         help="write the times of the ops as node data for Google's Model Explorer, coloured by precision",
     )

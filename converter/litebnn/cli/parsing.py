@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import math
 import sys
+from pathlib import Path
 from typing import Any, NoReturn
 
 from litebnn.errors import printable
@@ -55,6 +56,28 @@ def add_command(commands: Any, name: str, summary: str, *examples: str) -> argpa
 def add_json(parser: argparse.ArgumentParser) -> None:
     """Adds the option that makes `litebnn.cli.output.print_json` say what a command has found."""
     parser.add_argument("--json", action="store_true", help="print what was found as JSON")
+
+
+def file_path(text: str) -> Path:
+    """The type of an option that is a file or a folder; "" would be the folder that the command is started in.
+
+    Example:
+        >>> file_path("model.tflite").suffix
+        '.tflite'
+    """
+    return Path(not_empty(text))
+
+
+def not_empty(text: str) -> str:
+    """The type of an option that is a name.
+
+    Example:
+        >>> not_empty("networks:quicknet")
+        'networks:quicknet'
+    """
+    if not text:
+        raise argparse.ArgumentTypeError("expected a name, not an empty one")
+    return text
 
 
 def at_least(least: int) -> Any:

@@ -7,6 +7,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from litebnn.cli.parsing import file_path
+
 if TYPE_CHECKING:
     from litebnn.report.conversion import ConversionReport
     from litebnn.report.inspection import Inspection
@@ -17,7 +19,7 @@ def add_report(parser: argparse.ArgumentParser) -> None:
     """Adds the option."""
     parser.add_argument(
         "--report",
-        type=Path,
+        type=file_path,
         metavar="FILE.html",
         help="write a page with figures, layers and graph of the model (needs litebnn[report])",
     )

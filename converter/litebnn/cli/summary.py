@@ -6,7 +6,7 @@ import argparse
 from pathlib import Path
 from typing import Any
 
-from litebnn.cli.parsing import add_command, add_json
+from litebnn.cli.parsing import add_command, add_json, not_empty
 from litebnn.cli.report_file import add_report, check_report
 
 
@@ -23,6 +23,7 @@ def add_to(commands: Any) -> None:
     )
     parser.add_argument(
         "model",
+        type=not_empty,
         metavar="MODEL",
         help="MODULE:FUNCTION that builds it, or a .keras, .h5, .pt2 or .tflite file, or SavedModel folder",
     )
