@@ -19,9 +19,9 @@ from fuzz.models import fuzz, refusals
 from tests.convert.random_graphs import graphs
 from tests.convert.random_quantized_graphs import int8_graphs, int16_graphs, trained_graphs
 from tests.support.damage import SOURCES, damaged
-from tests.support.quantized_models import in_half_precision, with_int8_weights
+from tests.support.quantized_models import in_half_precision, with_quantized_weights
 
-AS_FILES = (lambda source: source, in_half_precision, with_int8_weights)
+AS_FILES = (lambda source: source, in_half_precision, with_quantized_weights)
 MODELS = st.one_of(
     st.sampled_from(SOURCES),
     st.builds(lambda case, kind: kind(case.source), graphs(), st.sampled_from(AS_FILES)),

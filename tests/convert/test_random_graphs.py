@@ -19,7 +19,7 @@ from litebnn.rewriting.int8 import from_levels, quantized
 from tests.convert.random_graphs import Case, graphs
 from tests.convert.random_quantized_graphs import int8_graphs, int16_graphs, trained_graphs
 from tests.support.float_models import FloatModel, dyadic
-from tests.support.quantized_models import in_half_precision, with_int8_weights
+from tests.support.quantized_models import in_half_precision, with_quantized_weights
 from tests.support.reasons import check_reasons
 from tests.support.sign_spellings import rounded
 
@@ -108,9 +108,9 @@ def _check_half_precision(case: Case) -> None:
     _check(Case(in_half_precision(case.source), case.seed))
 
 
-def _check_int8_weights(case: Case) -> None:
+def _check_quantized_weights(case: Case) -> None:
     """Where all layers are binary, the result computes what the float model does, and the source does not quite."""
-    source = with_int8_weights(case.source)
+    source = with_quantized_weights(case.source, ("INT8", "INT8", "INT4", "INT2")[case.seed % 4])
     converted, report = _convert(source)
     inputs = _inputs(case)
     check_reasons(source, report, inputs)
@@ -167,7 +167,7 @@ KINDS: dict[str, tuple[Any, Callable[[Case], None]]] = {
     "for_larq": (graphs(), _check_for_larq),
     "low_bit_weights": (graphs(), _check_low_bit_weights),
     "half_precision": (graphs(), _check_half_precision),
-    "int8_weights": (graphs(), _check_int8_weights),
+    "quantized_weights": (graphs(), _check_quantized_weights),
     "int8": (int8_graphs(), _check),
     "int16": (int16_graphs(), _check_int16),
     "trained": (trained_graphs(), _check_trained),

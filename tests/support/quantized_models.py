@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 
 from litebnn.contract import Padding
 from litebnn.flatbuffer import read_model, write_model
-from litebnn.graph import Array, OpCode, Tensor, builtin_op, constant, facts
-from litebnn.rewriting.int8 import int8_constant, parameters
+from litebnn.graph import Array, Buffer, OpCode, Tensor, builtin_op, constant, facts
+from litebnn.passes.int8.narrow_weights import FORMATS
+from litebnn.rewriting.int8 import NARROW_TYPES, int8_constant, pack_levels, parameters
 from tests.support.float_models import ACTIVATIONS, FloatModel, window
 
 Grid = tuple[float, int]
@@ -211,13 +213,23 @@ def in_half_precision(source: bytes) -> bytes:
     return write_model(model)
 
 
-def with_int8_weights(source: bytes) -> bytes:
-    """The weights of layers in int8, with a scale for each output channel: a file of dynamic range."""
+def with_quantized_weights(source: bytes, type: str = "INT8") -> bytes:
+    """The weights of layers on grids of output channels; INT4 and INT2 behind a DEQUANTIZE, as exporters leave them."""
     model = read_model(source)
-    for op in model.ops():
+    [graph] = model.graphs
+    most = {"INT8": 127, "INT4": 7, "INT2": 1}[type]
+    for op in list(graph.ops):
         weights = op.input(1).array if facts(op).layer and op.name != "BATCH_MATMUL" else None
-        if weights is not None:
-            largest = np.abs(weights).reshape(len(weights), -1).max(axis=1)
-            scales = np.where(largest > 0, largest, 1.0) / 127
-            model.graphs[0].set_input(op, 1, int8_constant(op.input(1).name, weights, scales))
+        if weights is None:
+            continue
+        largest = np.abs(weights).reshape(len(weights), -1).max(axis=1)
+        stored = int8_constant(op.input(1).name, weights, np.where(largest > 0, largest, 1.0) / most)
+        if type == "INT8":
+            graph.set_input(op, 1, stored)
+            continue
+        assert stored.array is not None
+        narrow = replace(stored, type=type, buffer=Buffer(pack_levels(stored.array, NARROW_TYPES[type])))
+        values = Tensor(f"{stored.name}/float", "FLOAT32", stored.shape)
+        graph.insert(builtin_op("DEQUANTIZE", [narrow], values, version=FORMATS[type].dequantize), before=op)
+        graph.set_input(op, 1, values)
     return write_model(model)

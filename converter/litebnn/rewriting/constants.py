@@ -10,7 +10,7 @@ import numpy as np
 
 from litebnn.contract import ACTIVATION_RANGES, Activation
 from litebnn.graph import NUMPY_TYPES, Array, Graph, Op, Tensor
-from litebnn.rewriting.int8 import dequantized
+from litebnn.rewriting.int8 import NARROW_TYPES, dequantized
 from litebnn.rewriting.match import fused_activation
 
 # Exporters leave a handful of ops between a constant and the weights, and a damaged file any number.
@@ -101,7 +101,8 @@ def constants_behind(graph: Graph, tensor: Tensor, unknown: Container[Tensor] = 
         if tensor in unknown:
             return None
         if tensor.is_constant:
-            if tensor.array is None or tensor.array.dtype.kind not in "fiub":
+            plain = tensor.array is not None and tensor.array.dtype.kind in "fiub"
+            if not plain and (tensor.type not in NARROW_TYPES or tensor.is_sparse):
                 return None
             constants.add(tensor)
             continue

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -9,6 +10,8 @@ import numpy as np
 from litebnn.graph import NUMPY_TYPES, Array, Graph, Op, Quantization, Tensor, builtin_op, constant
 
 INT8_MIN, INT8_MAX = -128, 127
+# How many bits a level of the types has that NumPy lacks.
+NARROW_TYPES = {"INT4": 4, "INT2": 2}
 _GRIDS = ("INT8", "UINT8", "INT16")
 # How far the middle between two levels, computed in float32, may be from where rounding turns.
 _MOST_ULPS = 4
@@ -45,9 +48,31 @@ def _along_axis(values: Array, rank: int, axis: int) -> Array:
     return values if values.size == 1 else values.reshape([-1 if i == axis else 1 for i in range(rank)])
 
 
+def pack_levels(levels: Array, bits: int) -> Array:
+    """uint8 [bytes]: signed levels as TFLite packs INT4 and INT2, the first in the lowest bits of its byte."""
+    each = 8 // bits
+    codes = (levels.reshape(-1) & ((1 << bits) - 1)).astype(np.uint8)
+    rows = np.concatenate([codes, np.zeros(-codes.size % each, np.uint8)]).reshape(-1, each)
+    packed: Array = np.bitwise_or.reduce(rows << (bits * np.arange(each, dtype=np.uint8)), axis=1)
+    return packed
+
+
+def _stored_levels(tensor: Tensor) -> Array | None:
+    """The levels of a quantized constant, those of INT4 and INT2 as int8; None for one that has none."""
+    bits, stored = NARROW_TYPES.get(tensor.type, 0), tensor.buffer.data
+    if not bits or not tensor.is_constant or stored is None or tensor.is_sparse or tensor.is_variable:
+        return tensor.array
+    count = math.prod(tensor.shape)
+    if stored.size * 8 < count * bits or min(tensor.shape, default=0) < 0:
+        return None
+    high = np.arange(8 - bits, -1, -bits, dtype=np.uint8)  # how far to the left a level's bits are those of an int8
+    levels = (stored.view(np.uint8)[:, None] << high).view(np.int8) >> (8 - bits)
+    return levels.reshape(-1)[:count].reshape(tensor.shape)
+
+
 def dequantized(tensor: Tensor) -> Array | None:
     """float32 values of a quantized constant, with one or several scales."""
-    array, q = tensor.array, tensor.quantization
+    array, q = _stored_levels(tensor), tensor.quantization
     if array is None or q is None or array.dtype.kind not in "iu":
         return None
     scale = _along_axis(q.scale.astype(np.float64), array.ndim, q.axis)

@@ -1,15 +1,20 @@
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 import litebnn
+from litebnn.graph import Buffer, Tensor
 from litebnn.rewriting.constants import ELEMENTWISE
 from litebnn.rewriting.int8 import (
+    NARROW_TYPES,
     as_compared,
     dequantized,
     int8_constant,
     numbers_of_grid,
+    pack_levels,
     parameters,
     parameters_of_range,
     quantized,
@@ -55,3 +60,21 @@ def test_levels_are_compared_as_the_runtime_does(comparison: str) -> None:
         scales = (grid[0] for grid in (x.per_tensor_quantization, other.per_tensor_quantization) if grid is not None)
         left, right = (as_compared(values, one) for values, one in zip((numbers, against), scales, strict=True))
         np.testing.assert_array_equal(ELEMENTWISE[comparison](left, right), result[0])
+
+
+@pytest.mark.parametrize(("bits", "expected"), [(4, [0xF1, 0x10, 0x0F]), (2, [0x4D, 0x03])])
+def test_levels_are_packed_from_the_lowest_bits(bits: int, expected: list[int]) -> None:
+    assert pack_levels(np.array([[1, -1, 0, 1, -1]], np.int8), bits).tolist() == expected
+
+
+@pytest.mark.parametrize("type", NARROW_TYPES)
+def test_levels_of_narrow_types_are_read_as_they_are_packed(type: str) -> None:
+    bits = NARROW_TYPES[type]
+    levels = np.random.default_rng(0).integers(-(1 << bits - 1), 1 << bits - 1, (5, 3)).astype(np.int8)
+    scales = np.arange(1, 6, dtype=np.float32) / 4
+    tensor = Tensor("w", type, levels.shape, Buffer(pack_levels(levels, bits)), quantization=parameters(scales))
+    values = dequantized(tensor)
+    assert values is not None
+    np.testing.assert_array_equal(values, levels * scales[:, None])
+    for other in (replace(tensor, buffer=Buffer(np.zeros(1, np.uint8))), replace(tensor, is_sparse=True)):
+        assert dequantized(other) is None

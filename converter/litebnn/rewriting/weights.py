@@ -19,7 +19,7 @@ _LARGEST_ROUNDING = 1e-3  # relative to alpha: below, the rounding is no longer 
 
 
 def weight_values(weights: Tensor) -> Array | None:
-    """float32 values of constant weights, which a float layer too may hold as int8 (in files of dynamic range)."""
+    """float32 values of constant weights, which a float layer too may hold as int8 or narrower (of dynamic range)."""
     array = weights.array
     if weights.quantization is not None:
         return dequantized(weights)
@@ -107,15 +107,6 @@ def ternary_weights(weights: Array) -> tuple[Array, Array] | None:
     if np.any(np.abs(flat - levels * alpha[:, None]) > _MAGNITUDE_TOLERANCE * alpha[:, None]):
         return None
     return levels.astype(np.int8).reshape(weights.shape), alpha.astype(np.float32)
-
-
-def pack_levels(levels: Array, bits: int) -> Array:
-    """uint8 [bytes]: signed levels as TFLite packs INT4 and INT2, the first in the lowest bits of its byte."""
-    each = 8 // bits
-    codes = (levels.reshape(-1) & ((1 << bits) - 1)).astype(np.uint8)
-    rows = np.concatenate([codes, np.zeros(-codes.size % each, np.uint8)]).reshape(-1, each)
-    packed: Array = np.bitwise_or.reduce(rows << (bits * np.arange(each, dtype=np.uint8)), axis=1)
-    return packed
 
 
 def bias_values(bias: Tensor | None, channels: int) -> Array | None:

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from litebnn.graph import constant
-from litebnn.rewriting.weights import bias_values, binary_weights, pack_levels, ternary_weights, why_not_binary
+from litebnn.rewriting.weights import bias_values, binary_weights, ternary_weights, why_not_binary
 from tests.support.float_models import FloatModel, sign_weights
 
 
@@ -32,11 +32,6 @@ def test_ternary_weights_have_one_magnitude_in_each_channel() -> None:
         weights[0, 1] = odd
         assert ternary_weights(weights) is None
     assert ternary_weights(np.zeros((3, 0), np.float32)) is None
-
-
-@pytest.mark.parametrize(("bits", "expected"), [(4, [0xF1, 0x10, 0x0F]), (2, [0x4D, 0x03])])
-def test_levels_are_packed_from_the_lowest_bits(bits: int, expected: list[int]) -> None:
-    assert pack_levels(np.array([[1, -1, 0, 1, -1]], np.int8), bits).tolist() == expected
 
 
 @pytest.mark.parametrize("shape", [(), (1, 4, 4, 0), (1, 4, 4, 48)])

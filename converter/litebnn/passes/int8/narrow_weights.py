@@ -8,9 +8,9 @@ import numpy as np
 
 from litebnn.graph import Array, Buffer, Graph, Model, Op, Tensor, builtin_op, constant
 from litebnn.rewriting.build import derived, like
-from litebnn.rewriting.int8 import bias_scale, is_int8, parameters
+from litebnn.rewriting.int8 import bias_scale, is_int8, pack_levels, parameters
 from litebnn.rewriting.notes import Notes
-from litebnn.rewriting.weights import layer_weights, pack_levels, ternary_weights
+from litebnn.rewriting.weights import layer_weights, ternary_weights
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,7 @@ from litebnn.passes.int8.narrow_weights import FORMATS, narrow_weights
 from litebnn.rewriting.int8 import int8_constant, parameters
 from litebnn.rewriting.notes import Notes
 from tests.support.float_models import FloatModel, dyadic, op_names, sign_weights
-from tests.support.quantized_models import in_half_precision, with_int8_weights
+from tests.support.quantized_models import in_half_precision, with_quantized_weights
 
 
 def ternary(rng: np.random.Generator, *shape: int) -> Array:
@@ -67,7 +67,7 @@ def test_the_results_stay_but_for_rounding(
 
 @pytest.mark.usefixtures("library")
 @pytest.mark.parametrize("type", ["int4", "int2"])
-@pytest.mark.parametrize("stored", [in_half_precision, with_int8_weights])
+@pytest.mark.parametrize("stored", [in_half_precision, with_quantized_weights])
 def test_weights_that_the_source_stores_in_fewer_bits_too(stored: Callable[[bytes], bytes], type: str) -> None:
     rng = np.random.default_rng(0)
     model = FloatModel()
