@@ -184,11 +184,10 @@ class LayerComparison:
                 continue
             if pair.is_negated and pair.result not in self._opposite:
                 continue
-            turned = _turned_signs(pair, expected, actual)
+            turned = _turned_signs(pair, expected, actual, self._opposite.get(pair.result))
             if turned is None:
                 yield Divergence(pair.source.name, difference=float("inf"))
                 continue
-            turned = turned ^ self._opposite.get(pair.result, False)
             if np.any(turned):
                 far = near = float("nan")
                 if pair.operand is not None:
@@ -200,22 +199,15 @@ class LayerComparison:
                 yield Divergence(pair.source.name, int(turned.sum()), turned.size, far, near)
 
     def _opposite_channels(self, purpose: str, source: Model) -> dict[Tensor, Array]:
-        """The channels whose signs are the opposite ones in the result: most of them are in any samples.
-
-        Of tensors whose axes are in another order they are not known.
-        """
-        negated = [(place, pair) for place, pair in enumerate(self._pairs) if pair.is_negated and not pair.turned]
+        """bool [channels] of the results whose signs are negated in some: most of these are the opposite in samples."""
+        negated = [(place, pair) for place, pair in enumerate(self._pairs) if pair.is_negated]
         if not negated:
             return {}
         samples = samples_for(purpose, source, None, count=_SAMPLES)
         values = dict(zip(self._shown, run(self._source, samples), strict=True))
         actual = run(self._converted, samples)
-        found = {pair.result: _turned_signs(pair, values[pair.source], actual[place]) for place, pair in negated}
-        return {
-            result: turned.reshape(-1, turned.shape[-1]).mean(axis=0) > 0.5
-            for result, turned in found.items()
-            if turned is not None
-        }
+        found = {pair.result: _opposite_signs(pair, values[pair.source], actual[place]) for place, pair in negated}
+        return {result: opposite for result, opposite in found.items() if opposite is not None}
 
 
 def _pairs(source: Graph, result: Graph) -> list[_Pair]:
@@ -243,12 +235,43 @@ def _packed(graph: Graph, bits: Tensor) -> Tensor | None:
     return op.input(0) if op is not None and op.name == LCE_QUANTIZE and op.input(0).type == "FLOAT32" else None
 
 
-def _turned_signs(pair: _Pair, expected: Array, actual: Array) -> Array | None:
-    """Which signs of a pair's source are others in the result; None where that has another number of them."""
-    assert pair.signs is not None
-    negative = unpack_bits(expected, pair.signs) if pair.is_packed else expected < 0
-    signs = _placed(_unpacked(actual, [*reversed(negative.shape), pair.signs]), negative, pair.turned)
+def _turned_signs(pair: _Pair, expected: Array, actual: Array, opposite: Array | None) -> Array | None:
+    """Which signs of a pair's source are others in the result; None where that has another number of them.
+
+    Args:
+        opposite: bool [channels] of the result, None where it has negated none.
+    """
+    negative = _negative(pair, expected)
+    candidates = _candidates(pair, negative, actual)
+    if opposite is not None:
+        candidates = [signs ^ opposite for signs in candidates if signs.shape[-1] == opposite.size]
+    signs = _placed(candidates, negative, pair.turned)
     return None if signs is None else negative != signs
+
+
+def _opposite_signs(pair: _Pair, expected: Array, actual: Array) -> Array | None:
+    """bool [channels]: which channels of a pair's result have the opposite signs, in the order of axes that fits best.
+
+    None where the result has another number of signs.
+    """
+    negative = _negative(pair, expected)
+    shares = [
+        np.mean(negative.reshape(axes).transpose(order).reshape(signs.shape) != signs, axis=tuple(range(signs.ndim - 1)))
+        for signs in _candidates(pair, negative, actual)
+        for axes, order in _orders(signs, negative, pair.turned)
+    ]
+    best = min(shares, key=lambda share: float(np.minimum(share, 1 - share).mean()), default=None)
+    return None if best is None else best > 0.5
+
+
+def _negative(pair: _Pair, expected: Array) -> Array:
+    assert pair.signs is not None
+    return unpack_bits(expected, pair.signs) if pair.is_packed else expected < 0
+
+
+def _candidates(pair: _Pair, negative: Array, actual: Array) -> list[Array]:
+    assert pair.signs is not None
+    return _unpacked(actual, dict.fromkeys([*reversed(negative.shape), pair.signs]))
 
 
 def _turning(graph: Graph, tensor: Tensor) -> tuple[Tensor, float | Array]:
@@ -299,22 +322,31 @@ def _placed(candidates: Iterable[Array], expected: Array, turned: tuple[int, ...
     Args:
         turned: as `_Pair` holds it; of all orders of these axes that is taken in which the values are nearest.
     """
-    found: list[Array] = []
-    for values in candidates:
-        if values.size != expected.size:
-            continue
-        if len(turned) < 2:  # an axis of one may have moved
-            found.append(values.reshape(expected.shape))
-            continue
-        axes = (expected.shape[0], *turned[1:])
-        for order in itertools.permutations(range(len(axes))):
-            shape = tuple(axes[axis] for axis in order)
-            if _sizes(values.shape) == _sizes(shape) or (values.ndim < len(axes) and order[0] == 0):
-                found.append(values.reshape(shape).transpose(np.argsort(order)).reshape(expected.shape))
+    found = [
+        values.reshape([axes[axis] for axis in order]).transpose(np.argsort(order)).reshape(expected.shape)
+        for values in candidates
+        for axes, order in _orders(values, expected, turned)
+    ]
     if len(found) == 1:
         return found[0]
     numbers = expected.astype(np.float64)
     return min(found, key=lambda values: float(np.nansum(np.abs(values - numbers))), default=None)
+
+
+def _orders(
+    values: Array, expected: Array, turned: tuple[int, ...]
+) -> Iterator[tuple[tuple[int, ...], tuple[int, ...]]]:
+    """The axes of the source's tensor, and the orders in which a result of as many values may have them."""
+    if values.size != expected.size:
+        return
+    if len(turned) < 2:  # an axis of one may have moved
+        yield expected.shape, tuple(range(expected.ndim))
+        return
+    axes = (expected.shape[0], *turned[1:])
+    for order in itertools.permutations(range(len(axes))):
+        shape = tuple(axes[axis] for axis in order)
+        if _sizes(values.shape) == _sizes(shape) or (values.ndim < len(axes) and order[0] == 0):
+            yield axes, order
 
 
 def _sizes(shape: Iterable[int]) -> list[int]:

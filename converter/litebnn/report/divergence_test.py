@@ -77,6 +77,35 @@ def test_signs_that_the_result_has_negated_in_some_channels(size: int) -> None:
 
 
 @pytest.mark.usefixtures("library")
+@pytest.mark.parametrize(("height", "width", "flat"), [(5, 7, False), (6, 6, False), (5, 7, True)])
+def test_negated_signs_whose_axes_are_in_another_order(height: int, width: int, flat: bool) -> None:
+    """Channel-first exporters put batch norm and sign between transposes, or flatten [channels, height, width]."""
+    rng = np.random.default_rng(0)
+    model = FloatModel()
+    x = model.transpose(model.input(1, height, width, 32), 0, 3, 1, 2)
+    scaled = model.elementwise("MUL", x, model.const(rng.choice([-0.75, 0.5], (32, 1, 1))))
+    x = model.elementwise("ADD", scaled, model.const(rng.standard_normal((32, 1, 1))))
+    sign = model.sign(model.reshape(x, 1, 32 * height * width) if flat else x)
+    if flat:
+        source = model.finish(model.dense(sign, sign_weights(rng, 8, sign.channels)))
+    else:
+        source = model.finish(model.conv(model.transpose(sign, 0, 2, 3, 1), sign_weights(rng, 32, 3, 3, 32)))
+    converted = litebnn.convert_tflite(source)
+    result = read_model(converted)
+    assert any("/negated" in tensor.name for tensor in result.graphs[0].all_tensors())
+    sample = [rng.standard_normal((1, height, width, 32)).astype(np.float32)]
+    comparison = LayerComparison("verify", source, converted)
+    assert comparison.first_divergence(sample) is None
+
+    shift = next(op for op in result.ops() if op.name in ("ADD", "SUB")).input(1)
+    shift.buffer.data = (np.array(shift.array) + np.arange(32, dtype=np.float32) % 2).view(np.uint8)
+    wrong = LayerComparison("verify", source, write_model(result)).first_divergence(sample)
+    assert wrong is not None
+    assert wrong.layer == sign.name
+    assert 0 < wrong.turned < wrong.signs / 2
+
+
+@pytest.mark.usefixtures("library")
 def test_features_that_a_dense_layer_takes_in_another_order() -> None:
     """Channel-first networks flatten [channels, height, width]; the result flattens them as they come."""
     rng = np.random.default_rng(0)
