@@ -254,12 +254,11 @@ def _opposite_signs(pair: _Pair, expected: Array, actual: Array) -> Array | None
 
     None where the result has another number of signs.
     """
-    negative = _negative(pair, expected)
-    shares = [
-        np.mean(negative.reshape(axes).transpose(order).reshape(signs.shape) != signs, axis=tuple(range(signs.ndim - 1)))
-        for signs in _candidates(pair, negative, actual)
-        for axes, order in _orders(signs, negative, pair.turned)
-    ]
+    negative, shares = _negative(pair, expected), []
+    for signs in _candidates(pair, negative, actual):
+        for axes, order in _orders(signs, negative, pair.turned):
+            differs = negative.reshape(axes).transpose(order).reshape(signs.shape) != signs
+            shares.append(differs.reshape(-1, signs.shape[-1]).mean(axis=0))
     best = min(shares, key=lambda share: float(np.minimum(share, 1 - share).mean()), default=None)
     return None if best is None else best > 0.5
 
@@ -276,14 +275,18 @@ def _candidates(pair: _Pair, negative: Array, actual: Array) -> list[Array]:
 
 def _turning(graph: Graph, tensor: Tensor) -> tuple[Tensor, float | Array]:
     """What a tensor is the sign of, and where that turns; itself and 0 where it is no sign of floats."""
-    sign = find_sign(graph, tensor)
+    sign = find_sign(graph, _before_reshapes(graph, tensor))
     if sign is None or sign.x.type == "FLOAT32":
         return (tensor, 0.0) if sign is None else (sign.x, sign.threshold)
-    condition = sign.x
-    while (op := graph.producer(condition)) is not None and facts(op).reshapes:  # TensorFlow flattens before it selects
-        condition = op.input(0)
-    levels = find_two_levels(graph, condition)
+    levels = find_two_levels(graph, _before_reshapes(graph, sign.x))
     return (tensor, 0.0) if levels is None or levels.x.type != "FLOAT32" else (levels.x, levels.threshold)
+
+
+def _before_reshapes(graph: Graph, tensor: Tensor) -> Tensor:
+    """The tensor whose values are flattened, as TensorFlow does with signs and with what it selects them by."""
+    while (op := graph.producer(tensor)) is not None and facts(op).reshapes:
+        tensor = op.input(0)
+    return tensor
 
 
 def _layer(tensor: Tensor) -> str:

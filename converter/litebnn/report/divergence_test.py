@@ -125,14 +125,21 @@ def test_features_that_a_dense_layer_takes_in_another_order() -> None:
 
 
 @pytest.mark.usefixtures("library")
-def test_the_distance_is_known_of_a_comparison_that_is_flattened() -> None:
+@pytest.mark.parametrize("flattened", ["condition", "signs"])
+def test_the_distance_is_known_of_a_comparison_that_is_flattened(flattened: str) -> None:
     rng = np.random.default_rng(0)
     model = FloatModel()
     x = sums_of_tenths(model, rng, model.sign(model.input(1, 6, 6, 32)), 64)
-    condition = model.elementwise("GREATER_EQUAL", x, model.const(0), type="BOOL")
-    flat = model.op("RESHAPE", [condition, model.const([1, 1024], np.int32)], (1, 1024), type="BOOL")
-    rows = model.op("SELECT_V2", [flat, model.const(1), model.const(-1)], (1, 1024))
-    source = model.finish(model.dense(rows, sign_weights(rng, 8, 1024)))
+    if flattened == "signs":
+        x = model.transpose(x, 0, 3, 1, 2)
+    flat = model.elementwise("GREATER_EQUAL", x, model.const(0), type="BOOL")
+    if flattened == "condition":
+        flat = model.op("RESHAPE", [flat, model.const([1, 1024], np.int32)], (1, 1024), type="BOOL")
+    rows = model.op("SELECT_V2", [flat, model.const(1), model.const(-1)], flat.shape)
+    if flattened == "signs":
+        rows = model.reshape(rows, 1, 1024)
+    weights = model.const(sign_weights(rng, 1024, 8))
+    source = model.finish(model.op("BATCH_MATMUL", [rows, weights], (1, 8)))
     sample = rng.standard_normal((1, 6, 6, 32)).astype(np.float32)
     place = LayerComparison("verify", source, litebnn.convert_tflite(source)).first_divergence([sample])
     assert place is not None  # a twentieth of sums of 288 are zero, and rounding leaves many below
