@@ -201,7 +201,8 @@ def _graph(
         _op(source.Operators(i), i, tensors, codes, data, budget) for i in _counted(source.OperatorsLength(), budget)
     ]
     carried = schema.SubGraphT()
-    carried.debugMetadataIndex = source.DebugMetadataIndex() if hasattr(source, "DebugMetadataIndex") else -1
+    if hasattr(source, "DebugMetadataIndex"):  # which older schemas lack
+        carried.debugMetadataIndex = source.DebugMetadataIndex()
     produced: set[Tensor] = set()
     for number, op in enumerate(ops):
         for tensor in op.outputs:

@@ -39,6 +39,12 @@ def test_slopes_may_carry_the_minus(library: None) -> None:
     assert_same_values(source, result)
 
 
+def test_a_row_of_channels_alone_stays() -> None:
+    """Slopes have the dimensions of a row, without its batch."""
+    model = FloatModel()
+    assert not run_pass(recognize_prelu, model.model(spelled_out(model, model.input(8), 0.25, "neg")))[0]
+
+
 def test_parts_of_different_tensors_stay() -> None:
     model = FloatModel()
     x, other = model.input(1, 3, 3, 8), model.input(1, 3, 3, 8)

@@ -2,11 +2,17 @@ import numpy as np
 import pytest
 
 import litebnn
+from litebnn.contract import BConv2DOptions, encode_options
 from litebnn.flatbuffer import read_model
-from tests.support.float_models import op_names, sign_weights
+from litebnn.graph import Array, Graph, Op, OpCode, Tensor
+from litebnn.passes.fuse.sign_before_quantize import sign_before_quantize
+from litebnn.rewriting.affine import LEAST
+from litebnn.rewriting.int8 import int8_constant, parameters, quantized
+from tests.support.float_models import FloatModel, op_names, run_pass, sign_weights
 from tests.support.quantized_models import EXACT_GRID, Int8Model
 
 Grid = tuple[float, int]
+OPTIONS = encode_options(BConv2DOptions(channels_in=32))
 
 
 def two_layers(grid: Grid, between: str = "", form: str = "where", *, both: bool = False) -> bytes:
@@ -46,3 +52,80 @@ def test_a_grid_that_ends_at_zero_and_levels_that_others_read_stay(grid: Grid, b
     converted = litebnn.convert_tflite(source)
     assert op_names(converted).count("LceQuantize") == 2
     assert [op.output.type for op in read_model(converted).ops() if op.name == "LceBconv2d"] == ["INT8", "INT8"]
+
+
+def layer_levels(model: FloatModel, source: str = "LceBconv2d", type: str = "FLOAT32") -> Tensor:
+    """What a layer computes, on a grid."""
+    x = Tensor("layer", type, (1, 4, 4, 32))
+    inputs = [model.packed(model.input(1, 4, 4, 32)), int8_constant("kernel", np.ones((32, 1, 1, 1)), 1.0)]
+    model.graph.insert(Op(OpCode("CUSTOM", source), inputs, [x], custom_options=OPTIONS))
+    return model.op("QUANTIZE", [x], x.dims, type="INT8")
+
+
+@pytest.mark.parametrize(
+    ("case", "subtracted"),
+    [
+        ("", 2),  # above the middle below zero, which is rounded down
+        ("a scale", 1),
+        ("scales of channels", 0),
+        ("shifts of channels", 0),
+        ("another layer", 0),
+        ("int8 of a layer", 0),
+        ("read by others", 0),
+        ("an op between", 0),
+        ("no quantize", 0),
+        ("no grid", 0),
+    ],
+)
+def test_a_threshold_moves_in_front_of_the_rounding_of_a_binary_layer_alone(case: str, subtracted: int) -> None:
+    model = FloatModel()
+    levels = layer_levels(
+        model, "Own" if case == "another layer" else "LceBconv2d", "INT8" if "int8" in case else "FLOAT32"
+    )
+    levels.quantization = None if case == "no grid" else parameters(0.5, 3)
+    x = model.op("DEQUANTIZE", [levels], levels.dims)
+    if case == "no quantize":
+        model.graph.ops[-2].code = OpCode("FLOOR")
+    if case == "an op between":
+        x = model.op("TANH", [x], x.dims)
+    factors = np.where(np.arange(32) % 2, 2.0, 3.0) if case == "scales of channels" else np.full(32, 2.0)
+    addends = np.arange(32) / 4 if case == "shifts of channels" else np.full(32, -1.0)
+    if case:
+        x = model.elementwise("ADD", model.elementwise("MUL", x, model.const(factors)), model.const(addends))
+    built = model.model(model.packed(x), *([levels] if case == "read by others" else []))
+    before = op_names(built)
+    changed, names = run_pass(sign_before_quantize, built)
+    moved = ["LceQuantize", "LceBconv2d", *["SUB"] * subtracted, "LceQuantize"]
+    assert (changed, names) == ((True, moved) if subtracted else (False, before))
+
+
+@pytest.mark.parametrize("is_strict", [False, True])
+@pytest.mark.parametrize("scale", [1.0, -2.0])
+@pytest.mark.parametrize("shift", [-6.0, 0.0, 4.0])
+def test_what_is_in_the_middle_of_two_levels_is_rounded_away_from_zero(
+    shift: float, scale: float, is_strict: bool
+) -> None:
+    model = FloatModel()
+    levels = layer_levels(model)
+    levels.quantization = parameters(4.0, 5)
+    x = model.op("DEQUANTIZE", [levels], levels.dims)
+    x = model.elementwise("ADD", model.elementwise("MUL", x, model.const(scale)), model.const(shift))
+    if is_strict:
+        x = model.elementwise("SUB", x, model.const(LEAST))
+    built = model.model(model.packed(x))
+    assert run_pass(sign_before_quantize, built)[0]
+
+    numbers = np.arange(-16, 17, dtype=np.float32)
+    rounded = (quantized(numbers, 4.0, 5).astype(np.float32) - 5) * 4
+    turned = rounded * scale + shift
+    expected = turned > 0 if is_strict else turned >= 0
+    np.testing.assert_array_equal(computed(built.graphs[0], built.graphs[0].ops[-1].input(0), numbers) >= 0, expected)
+
+
+def computed(graph: Graph, tensor: Tensor, numbers: Array) -> Array:
+    """What subtractions make of the layer's numbers."""
+    op = graph.producer(tensor)
+    if op is None or op.name != "SUB":
+        return numbers if tensor.array is None else tensor.array.reshape(-1)[:1]
+    left, right = (computed(graph, op.input(place), numbers) for place in (0, 1))
+    return np.asarray(left - right, np.float32)
