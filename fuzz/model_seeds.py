@@ -26,6 +26,7 @@ from tests.support.float_models import FloatModel
 TESTS = (
     *(f"converter/litebnn/{name}" for name in ("passes", "rewriting", "graph", "flatbuffer")),
     "tests/convert/test_hidden_forms.py",
+    "tests/convert/test_hidden_int8_forms.py",
 )
 LARGEST = 20000
 # The reader's tests have models of thousands of parts, which take long.
