@@ -98,3 +98,16 @@ def test_a_float_pair_stays() -> None:
     model = dilated([(0, 0), (0, 0)], [(0, 0), (0, 0)], sign=False)
     run_phases(model, BINARY_PHASES, Notes(model))
     assert op_names(model) == ["SPACE_TO_BATCH_ND", "CONV_2D", "BATCH_TO_SPACE_ND"]
+
+
+@pytest.mark.parametrize("is_joined", [True, False])
+def test_a_convolution_of_blocks_that_others_see_stays(is_joined: bool) -> None:
+    model = dilated([(2, 2), (2, 2)], [(0, 0), (0, 0)])
+    graph = model.graphs[0]
+    blocks = next(op.output for op in graph.ops if op.name == "CONV_2D")
+    graph.outputs = [blocks, *graph.outputs] if is_joined else [blocks]
+    if not is_joined:
+        graph.remove(graph.ops[-1])
+    run_phases(model, BINARY_PHASES, Notes(model))
+    assert op_names(model).count("SPACE_TO_BATCH_ND") == 1
+    assert op_names(model).count("BATCH_TO_SPACE_ND") == is_joined

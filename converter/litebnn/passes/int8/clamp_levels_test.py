@@ -2,8 +2,9 @@ import numpy as np
 import pytest
 
 import litebnn
-from tests.support.float_models import op_names, sign_weights
-from tests.support.quantized_models import TrainedModel
+from litebnn.passes.int8.clamp_levels import clamp_levels
+from tests.support.float_models import op_names, run_pass, sign_weights
+from tests.support.quantized_models import Int8Model, TrainedModel
 
 Grid = tuple[float, int]
 
@@ -26,3 +27,11 @@ def test_a_relu_behind_the_batch_norm_of_a_trained_layer_is_none_of_floats(activ
     samples = rng.standard_normal((4, 6, 6, 32)).astype(np.float32)
     expected, actual = (litebnn.Interpreter(each).predict(samples) for each in (source, converted))
     np.testing.assert_allclose(actual, expected, rtol=0, atol=1e-6)
+
+
+def test_a_relu_of_levels_and_one_that_nothing_quantizes_stay() -> None:
+    model = Int8Model()
+    x = model.input8((0.5, 3), 1, 4)
+    between = model.as_(x, model.elementwise("RELU", x), 2)
+    built = model.model(model.quantize8(between, (0.25, 0)), model.elementwise("RELU", model.input(1, 4)))
+    assert run_pass(clamp_levels, built) == (False, ["RELU", "QUANTIZE", "RELU"])

@@ -50,9 +50,6 @@ def _fold(graph: Graph, op: Op, unknown: set[Tensor]) -> bool:
 
 def _is_worth_folding(graph: Graph, op: Op, index: int) -> bool:
     tensor = op.input(index)
-    constants = constants_behind(graph, tensor)
-    if constants is None:
-        return False
     if op.name in _LAYERS and holds_signs(graph, without_zeros(graph, op.input(facts(op).data))[0]):
         return True
     # The passes look for numbers, and for vectors of channels, in ops that a sign or a binary layer can take in.
@@ -60,4 +57,5 @@ def _is_worth_folding(graph: Graph, op: Op, index: int) -> bool:
     if index not in facts(op).constants and is_small:
         return True
     size = math.prod(tensor.shape) * np.dtype(NUMPY_TYPES.get(tensor.type, np.float64)).itemsize
+    constants = constants_behind(graph, tensor) or set()
     return size <= sum(source.buffer.data.size for source in constants if source.buffer.data is not None)
