@@ -3,11 +3,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from litebnn.graph import Op, Tensor
+from litebnn.flatbuffer import read_model
+from litebnn.graph import Op, Tensor, constant
 from litebnn.passes.fuse.merge_split_convs import merge_split_convs
 from litebnn.passes.tidy.remove_dead_ops import remove_dead_ops
 from litebnn.rewriting.build import like
-from tests.support.float_models import FloatModel, assert_same_values, dyadic, op_names, rewritten
+from litebnn.rewriting.int8 import int8_constant
+from tests.support.float_models import FloatModel, assert_same_values, dyadic, op_names, rewritten, run_pass
 
 PASSES = (merge_split_convs, remove_dead_ops)
 
@@ -56,3 +58,19 @@ def test_convolutions_of_the_parts_are_one_with_groups(groups: int, stride: tupl
 def test_other_splits_orders_and_options_stay() -> None:
     for source in (split_convs(axis=1), split_convs(order=-1), split_convs(activation="relu")):
         assert op_names(rewritten(source, *PASSES))[-1] == "CONCATENATION"
+
+
+@pytest.mark.parametrize("place", [1, 2])
+@pytest.mark.parametrize("case", ["one computed", "all computed", "another shape", "levels"])
+def test_filters_and_biases_that_do_not_join_stay(place: int, case: str) -> None:
+    model = read_model(split_convs(2))
+    graph = model.graphs[0]
+    first, *_ = convs = [op for op in graph.ops if op.name == "CONV_2D"]
+    shape = first.input(place).shape
+    changed = {
+        "another shape": constant("other", np.ones((*shape[:-1], 2 * shape[-1]), np.float32)),
+        "levels": int8_constant("levels", np.ones(shape), 1.0),
+    }.get(case, Tensor("computed", "FLOAT32", shape))
+    for op in convs if case == "all computed" else [first]:
+        graph.set_input(op, place, changed)
+    assert not run_pass(merge_split_convs, model)[0]

@@ -103,3 +103,84 @@ def test_what_is_joined_gets_one_grid() -> None:
     x = model.op("CONCATENATION", [a, b], (1, 8))
     _, names = run_pass(lower_to_int8, model.model(to_int8(model, x)))
     assert names == ["QUANTIZE", "DEQUANTIZE", "QUANTIZE", "DEQUANTIZE", "QUANTIZE", "CONCATENATION"]
+
+
+def test_what_is_on_the_goals_grid_already_is_joined_as_it_is() -> None:
+    model = FloatModel()
+    a, b = (fake(model, model.input(1, 4), scale, 3) for scale in (0.5, 0.25))
+    x = model.op("CONCATENATION", [a, b], (1, 8))
+    built = model.model(to_int8(model, x, 0.5, 3))
+    run_pass(lower_to_int8, built)
+    [joined] = [op for op in built.ops() if op.name == "CONCATENATION"]
+    assert [tensor.per_tensor_quantization for tensor in joined.inputs if tensor is not None] == [(0.5, 3)] * 2
+    requantized = [op for op in built.ops() if op.name == "QUANTIZE" and op.input(0).type == "INT8"]
+    assert [op.output for op in requantized] == [joined.input(1)]
+
+
+def test_what_moves_values_goes_in_front_of_what_makes_floats_of_them() -> None:
+    """Its other inputs, numbers of axes and sizes, stay as they are."""
+    for name in ("RESHAPE", "LOGISTIC"):
+        model = FloatModel()
+        x = fake(model, model.input(1, 4))
+        y = model.reshape(x, 4, 1) if name == "RESHAPE" else model.op(name, [x], x.dims)
+        shape = model.graph.ops[-1].optional(1)
+        built = model.model(y)
+        changed, names = run_pass(lower_to_int8, built)
+        if name == "LOGISTIC":
+            assert (changed, names) == (False, ["QUANTIZE", "DEQUANTIZE", name])
+            continue
+        assert (changed, names) == (True, ["QUANTIZE", "DEQUANTIZE", name, "DEQUANTIZE"])
+        moved, last = built.graphs[0].ops[2:]
+        assert (moved.input(0).type, moved.optional(1), moved.output.type) == ("INT8", shape, "INT8")
+        assert moved.output.per_tensor_quantization == (0.5, 3)
+        assert (last.input(0), last.output) == (moved.output, y)
+
+
+@pytest.mark.parametrize("value", [0.75, np.nan, np.inf])
+def test_a_constant_operand_gets_a_grid_of_its_own(value: float) -> None:
+    model = FloatModel()
+    x = model.elementwise("ADD", fake(model, model.input(1, 4)), model.const([-2.0, 0.5, value, 1.0]))
+    built = model.model(to_int8(model, x))
+    assert run_pass(lower_to_int8, built)[0] is bool(np.isfinite(value))
+    if np.isfinite(value):
+        operand = built.graphs[0].ops[-1].input(1)
+        assert operand.per_tensor_quantization == (pytest.approx(3 / 255), 42)
+        np.testing.assert_allclose(dequantized(operand), [-2.0, 0.5, value, 1.0], atol=1.5 / 255)
+
+
+def test_what_is_computed_of_constants_alone_stays_float() -> None:
+    model = FloatModel()
+    x = model.elementwise("ADD", model.const(np.ones(4)), model.const(np.ones(4)))
+    assert not run_pass(lower_to_int8, model.model(to_int8(model, x)))[0]
+
+
+@pytest.mark.parametrize(
+    ("case", "lowered"),
+    [
+        ("", True),
+        ("zero point", False),
+        ("another axis", False),
+        ("no grid", False),
+        ("not finite", False),
+        ("computed", False),
+    ],
+)
+def test_weights_that_int8_layers_do_not_take_leave_the_layer_float(case: str, lowered: bool) -> None:
+    model = FloatModel()
+    values = np.full((4, 1, 1, 2), np.inf if case == "not finite" else 3.0)
+    kernel = model.const(values)
+    if case != "not finite":
+        stored = int8_constant("kernel", values, [0.5, 0.25, 1.0, 2.0], 0, 0)
+        assert stored.quantization is not None
+        if case == "zero point":
+            stored.quantization.zero_point[2] = 1
+        elif case == "another axis":
+            stored.quantization = parameters([0.5, 0.25], 0, 3)
+        elif case == "no grid":
+            stored.quantization = None
+        elif case == "computed":
+            stored = model.input(4, 1, 1, 2, type="INT8")
+            stored.quantization = parameters([0.5, 0.25, 1.0, 2.0])
+        kernel = model.op("DEQUANTIZE", [stored], (4, 1, 1, 2))
+    y = model.conv(fake(model, model.input(1, 5, 5, 2)), kernel)
+    assert run_pass(lower_to_int8, model.model(to_int8(model, y)))[0] is lowered
