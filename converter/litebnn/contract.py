@@ -94,7 +94,7 @@ EXPLICIT_PADDING = ("pad_top", "pad_bottom", "pad_left", "pad_right")
 MOST_VALUES = (1 << 31) - 1
 MOST_DIMENSIONS = 256
 # The op library looks for keys one by one, and many nodes may share a map.
-MOST_OPTIONS = 256
+MOST_OPTIONS = 32
 # What the op library takes, the lowest and the highest; of other options 1 or more.
 _OPTION_RANGES: dict[str, tuple[int, int]] = {
     "fused_activation_function": (min(Activation), max(Activation)),

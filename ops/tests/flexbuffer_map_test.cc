@@ -4,6 +4,7 @@
 
 #include <limits>
 #include <random>
+#include <string>
 #include <vector>
 
 #include "tests/support/options.h"
@@ -57,6 +58,55 @@ TEST(FlexbufferMap, TellsIntegersFromOtherValues) {
     EXPECT_EQ(Find(kMixed, key.c_str(), &value), Lookup::kFound) << key;
     EXPECT_EQ(value, expected) << key;
   }
+}
+
+// A map {"a": -2} in which all numbers have `width` bytes.
+std::vector<uint8_t> MapOfWidth(uint8_t width) {
+  std::vector<uint8_t> bytes = {'a', 0};
+  const auto add = [&](int value) {
+    for (uint8_t i = 0; i < width; ++i) bytes.push_back(i == 0 ? static_cast<uint8_t>(value) : value < 0 ? 0xff : 0);
+  };
+  const uint8_t log = width == 8 ? 3 : width == 4 ? 2 : width == 2 ? 1 : 0;
+  add(1);          // one key,
+  add(2 + width);  // so many bytes before this
+  add(width);      // the keys, and the bytes of their numbers
+  add(width);
+  add(1);  // one value
+  add(-2);
+  bytes.push_back(static_cast<uint8_t>(1 << 2 | log));  // an integer
+  add(width + 1);                                       // the values
+  bytes.push_back(static_cast<uint8_t>(9 << 2 | log));
+  bytes.push_back(width);
+  return bytes;
+}
+
+TEST(FlexbufferMap, NumbersMayHaveAnyWidth) {
+  for (const auto width : std::vector<uint8_t>{1, 2, 4, 8}) {
+    int64_t value = 0;
+    EXPECT_EQ(Find(MapOfWidth(width), "a", &value), Lookup::kFound) << int{width};
+    EXPECT_EQ(value, -2) << int{width};
+    EXPECT_EQ(Find(MapOfWidth(width), "b", &value), Lookup::kMissing) << int{width};
+  }
+}
+
+TEST(FlexbufferMap, HasAKeyForEachValue) {
+  std::vector<uint8_t> bytes = MapOfWidth(1);
+  ASSERT_EQ(bytes[2], 1);
+  for (const auto keys : std::vector<uint8_t>{0, 2}) {
+    bytes[2] = keys;
+    int64_t value;
+    EXPECT_EQ(Find(bytes, "b", &value), Lookup::kMalformed) << int{keys};
+  }
+}
+
+TEST(FlexbufferMap, HasAtMost32Keys) {
+  testing::Options options;
+  for (int i = 0; i < 32; ++i) options["key " + std::to_string(i)] = i;
+  int64_t value = 0;
+  EXPECT_EQ(Find(testing::EncodeOptions(options), "key 31", &value), Lookup::kFound);
+  EXPECT_EQ(value, 31);
+  options["one more"] = 1;
+  EXPECT_EQ(Find(testing::EncodeOptions(options), "key 31", &value), Lookup::kMalformed);
 }
 
 TEST(FlexbufferMap, NoBufferIsNoMap) {

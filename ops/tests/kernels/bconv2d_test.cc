@@ -5,6 +5,7 @@
 #include <random>
 #include <vector>
 
+#include "kernels/isa/isa.h"
 #include "kernels/platform/aligned_buffer.h"
 #include "tests/kernels/isas.h"
 #include "tests/kernels/run_bconv2d.h"
@@ -311,6 +312,38 @@ TEST_P(Bconv2dTest, FollowsItsInputsShape) {
     conv->Run(*pool, data.input.data(), nullptr, output.data(), workspace.data());
     EXPECT_EQ(output, ReferenceBconv(c, data)) << Describe(c);
   }
+}
+
+// All is done by the last of three threads.
+class LastThread final : public ThreadPool {
+ public:
+  int num_threads() const override { return 3; }
+  void ParallelFor(const LoopSize& size, Task task, void* context) override { task(context, 2, 0, size.count); }
+};
+
+constexpr size_t kScratchBytes = 3 * kAlignment;
+const void* scratch_given = nullptr;
+
+TEST(Bconv2dWorkspace, HasScratchForEachThread) {
+  Isa isa = kPortableIsa;
+  isa.scratch_bytes = [](int32_t) { return kScratchBytes - 1; };
+  isa.bconv = [](const BconvTask& task, int64_t pixel_begin, int64_t pixel_end, int32_t channel_begin,
+                 int32_t channel_end) {
+    scratch_given = task.scratch;
+    kPortableIsa.bconv(task, pixel_begin, pixel_end, channel_begin, channel_end);
+  };
+  BconvData data;
+  ASSERT_TRUE(MakeBconvData({}, &data));
+  const auto conv = Bconv2d::Create(isa, data.spec, data.filter.data());
+  ASSERT_TRUE(conv->Resize(data.geometry));
+  EXPECT_EQ(conv->WorkspaceBytes(3) - conv->WorkspaceBytes(0), 3 * kScratchBytes);
+  AlignedBuffer<uint8_t> workspace;
+  ASSERT_TRUE(workspace.Allocate(conv->WorkspaceBytes(3)));
+  std::vector<uint8_t> output(OutputBytes({}, data.geometry));
+  LastThread pool;
+  conv->Run(pool, data.input.data(), nullptr, output.data(), workspace.data());
+  EXPECT_EQ(scratch_given, workspace.data() + conv->WorkspaceBytes(2));
+  EXPECT_EQ(output, ReferenceBconv({}, data));
 }
 
 TEST_P(Bconv2dTest, RefusesAFrameOfManyGigabytes) {

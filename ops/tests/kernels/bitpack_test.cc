@@ -99,9 +99,10 @@ TEST_P(BitpackTest, PackInt8AndBool) {
 
 TEST_P(BitpackTest, UnpackSignsUndoesPackSigns) {
   std::mt19937 random(5);
-  const auto pool = ThreadPool::Create(1);
+  const auto pool = ThreadPool::Create(2);
   for (int32_t channels : {1, 31, 32, 33, 100}) {
-    const int64_t rows = 4;
+    // Several parts, of which each thread takes some.
+    const int64_t rows = 100;
     const std::vector<uint32_t> packed = RandomPacked(random, rows, channels);
     const auto values = static_cast<size_t>(rows * channels);
     std::vector<uint32_t> again(packed.size());

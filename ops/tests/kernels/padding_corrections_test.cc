@@ -79,6 +79,24 @@ TEST(PaddingCorrections, RefuseWhatNoModelNeeds) {
   c.filter.parameters = 1 << 28;
   PaddingCorrections corrections;
   EXPECT_FALSE(corrections.Build(c.spec, c.geometry, c.filter));
+  // Where no pixel differs from another, there are as many as parameters.
+  c.geometry = {1, 4, 5, 4, 5, 0, 0};
+  c.spec.filter_height = c.spec.filter_width = 1;
+  c.filter.parameters = 1 << 24;
+  ASSERT_TRUE(c.filter.tap_sums.Allocate(size_t{1} << 24));
+  EXPECT_TRUE(corrections.Build(c.spec, c.geometry, c.filter));
+  ++c.filter.parameters;
+  EXPECT_FALSE(corrections.Build(c.spec, c.geometry, c.filter));
+}
+
+TEST(PaddingCorrections, RefuseMorePositionsThanAnyModelHas) {
+  Case c;
+  PaddingCorrections corrections;
+  constexpr int32_t kMost = 1 << 24;
+  for (const Bconv2dGeometry& wide :
+       {Bconv2dGeometry{1, 1, kMost, 1, kMost + 1, 1, 1}, {1, kMost, 1, kMost + 1, 1, 1, 1}}) {
+    EXPECT_FALSE(corrections.Build(c.spec, wide, c.filter));
+  }
 }
 
 }  // namespace

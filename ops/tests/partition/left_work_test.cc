@@ -26,6 +26,11 @@ class Plan {
     return static_cast<int>(tensors_.size()) - 1;
   }
 
+  int AddTensorWithoutShape() {
+    tensors_.push_back({});
+    return static_cast<int>(tensors_.size()) - 1;
+  }
+
   void AddNode(int32_t code, const std::vector<int>& inputs, int output) {
     TfLiteNode node = {};
     node.inputs = NewArray(inputs);
@@ -88,6 +93,11 @@ TEST(LeftWork, WhatIsNotKnownMayBeAnything) {
   Plan batch;
   batch.AddNode(kTfLiteBuiltinAdd, {batch.AddTensor({1, 8}, {-1, 8})}, batch.AddTensor({1, 8}, {-1, 8}));
   EXPECT_TRUE(std::isinf(batch.Cycles()));
+  // Tensors of which the runtime knows no shape yet.
+  Plan shapeless;
+  const int none = shapeless.AddTensorWithoutShape();
+  shapeless.AddNode(kTfLiteBuiltinConv2d, {shapeless.AddTensor({1, 8, 8, 4}), shapeless.AddTensor({4, 1, 1, 4})}, none);
+  EXPECT_TRUE(std::isinf(shapeless.Cycles()));
   Plan outside;
   outside.AddNode(kTfLiteBuiltinConv2d, {outside.AddTensor({1, 8, 8, 4}), 77}, outside.AddTensor({1, 8, 8, 4}));
   EXPECT_TRUE(std::isinf(outside.Cycles()));

@@ -34,6 +34,18 @@ TEST_P(Graphs, GiveTheSameBitsHoweverTheyAreRun) {
 
 INSTANTIATE_TEST_SUITE_P(Random, Graphs, ::testing::Range(0u, 200u));
 
+TEST(Memory, OfTensorsInsideAPartitionIsNotTheRuntimes) {
+  const Graph graph = ChainGraph(2);
+  const DelegatePointer delegate = MakeDelegate();
+  FakeRuntime runtime(graph, delegate.get(), 100);
+  RunOnce(&runtime);
+  for (size_t i = 0; i < graph.tensors.size(); ++i) {
+    const int tensor = static_cast<int>(i);
+    const bool is_read = tensor == graph.inputs[0] || tensor == graph.outputs[0] || !graph.tensors[i].constant.empty();
+    EXPECT_EQ(runtime.tensor(tensor).bytes > 0, is_read) << tensor;
+  }
+}
+
 TEST(Resize, GivesWhatAModelOfThatSizeGives) {
   const std::vector<int> sizes = {9, 14, 3, 9};
   const DelegatePointer delegate = MakeDelegate();

@@ -38,13 +38,11 @@ std::unordered_map<int, int> CountReaders(const std::vector<Step>& steps) {
 
 void FuseAdditions(const std::unordered_set<int>& outputs, std::vector<Step>* steps) {
   const std::unordered_map<int, int> readers = CountReaders(*steps);
-  size_t kept = 0;
-  for (size_t i = 0; i < steps->size(); ++i) {
-    if (kept > 0 && Fuse((*steps)[i], outputs, readers, &(*steps)[kept - 1])) continue;
-    if (kept != i) (*steps)[kept] = std::move((*steps)[i]);
-    ++kept;
+  std::vector<Step> kept;
+  for (Step& step : *steps) {
+    if (kept.empty() || !Fuse(step, outputs, readers, &kept.back())) kept.push_back(std::move(step));
   }
-  steps->erase(steps->begin() + static_cast<ptrdiff_t>(kept), steps->end());
+  *steps = std::move(kept);
 }
 
 void FuseBatchNorms(const std::unordered_set<int>& outputs, std::vector<Step>* steps) {
@@ -73,13 +71,11 @@ void FuseBatchNorms(const std::unordered_set<int>& outputs, std::vector<Step>* s
     sign.inputs.push_back(multiplier);
     sign.inputs.push_back(addend);
   }
-  size_t kept = 0;
+  std::vector<Step> kept;
   for (size_t i = 0; i < steps->size(); ++i) {
-    if (is_fused[i]) continue;
-    if (kept != i) (*steps)[kept] = std::move((*steps)[i]);
-    ++kept;
+    if (!is_fused[i]) kept.push_back(std::move((*steps)[i]));
   }
-  steps->erase(steps->begin() + static_cast<ptrdiff_t>(kept), steps->end());
+  *steps = std::move(kept);
 }
 
 }  // namespace litebnn

@@ -14,7 +14,7 @@ constexpr uint8_t kTypeIndirectUInt = 7;
 constexpr uint8_t kTypeMap = 9;
 
 // Keys are looked for one by one, and many nodes may share a map.
-constexpr size_t kMaxKeys = 256;
+constexpr size_t kMaxKeys = 32;
 
 uint8_t TypeOf(uint8_t packed_type) { return static_cast<uint8_t>(packed_type >> 2); }
 uint8_t WidthOf(uint8_t packed_type) { return static_cast<uint8_t>(1 << (packed_type & 3)); }

@@ -16,7 +16,7 @@ class FlexbufferMap {
   // The buffer is not copied and must outlive the map.
   FlexbufferMap(const uint8_t* data, size_t size);
 
-  // False where the buffer is no FlexBuffer with a map of at most 256 keys at its root.
+  // False where the buffer is no FlexBuffer with a map of at most 32 keys at its root.
   bool valid() const { return valid_; }
 
   // Looks up an integer. Unsigned values above INT64_MAX are given as INT64_MAX.
