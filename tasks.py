@@ -171,7 +171,7 @@ def docs(context: Context, tags: bool = False) -> None:
 
 @task
 def charts(context: Context) -> None:
-    """Draw docs/images/zoo.svg from what bench.models has measured, bench/zoo/times.json."""
+    """Draw docs/images/zoo.svg, and the table, from what bench.models has measured, bench/zoo/times.json."""
     _python("-m", "bench.zoo.chart")
 
 

@@ -181,6 +181,40 @@ def test_what_was_measured_is_printed_and_written(
     }
 
 
+def test_a_network_that_the_peer_cannot_convert_is_measured_and_drawn_without_it(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    pytest.importorskip("matplotlib", reason="needs matplotlib: the extra `compare`")
+    from matplotlib.figure import Figure
+
+    from bench.zoo import chart
+
+    asked: list[Contender] = []
+
+    def measure(contenders: list[Contender], **options: object) -> list[Measurement]:
+        asked.extend(contenders)
+        return [Measurement(each, 1, 1e-3, dict.fromkeys((50, 90, 99), 2e-3), 0.0, 0, 0, ()) for each in contenders]
+
+    monkeypatch.setattr(models, "measure", measure)
+    monkeypatch.setattr(models, "PEER_PYTHON", Path(sys.executable))
+    monkeypatch.setattr(bench.zoo, "ZOO", tmp_path)
+    for name, error in (("A", None), ("B", "too large")):
+        model = FloatModel()
+        (tmp_path / f"{name}.float.tflite").write_bytes(model.finish(model.elementwise("ABS", model.input(1, 2))))
+        (tmp_path / f"{name}.json").write_text(json.dumps({"lce_error": error}))
+    (tmp_path / "A.lce.tflite").touch()
+    models.compare_all([], [], peer=True, threads=1, rounds=1, output=tmp_path / "times.json", all=True)
+    ours, peers, floats = "litebnn", ["lce", "lce"], "float"
+    forms = [each.model.name.split(".")[1] for each in asked]
+    assert forms == ["lce", *peers, floats, ours, floats]
+    times = json.loads((tmp_path / "times.json").read_text())
+    assert list(times["models"]["B"]) == ["litebnn", "xnnpack"]
+    assert chart.table(times).splitlines()[-1] == "| B | 2.0 | – | – | 2.0 | – | 1.0 |"
+    figure = Figure()
+    chart.draw(times, figure)
+    assert [text.get_text() for text in figure.axes[0].texts].count("cannot convert it") == 1
+
+
 def test_kinds_are_runtimes(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(models, "model_file", lambda name, form: tmp_path / form)
     assert models.contender("litebnn-avx2", "QuickNet", 2) == Contender(tmp_path / "lce", LITEBNN, 2, "avx2")
@@ -253,7 +287,7 @@ def test_the_zoo_is_a_table(
     table = capsys.readouterr().out.splitlines()
     assert table[-1] == "| A | 2.00 | 9.00 | 30.00 | 1.60 | 1.80 | 1.25 | 1.11 | 4.5 | 15.0 |"
     assert json.loads((tmp_path / "zoo.json").read_text())["models"]["A"]["floor"] == pytest.approx(1.6)
-    monkeypatch.setattr(zoo, "ZOO", tmp_path / "empty")
+    monkeypatch.setattr(bench.zoo, "ZOO", tmp_path / "empty")
     with pytest.raises(ToolkitError, match=r"there is no network in .*empty: bench/zoo/make_models.py writes them"):
         zoo.measure_all([], "host", 1)
 
@@ -263,10 +297,15 @@ def test_the_chart_is_that_of_the_measured_times(tmp_path: Path, monkeypatch: py
     from bench.zoo import chart
 
     times = json.loads(chart.TIMES.read_text())
-    drawn = [f">{each[kind]['median_ms']:.3g} ms<" for each in times["models"].values() for kind in chart.KINDS]
+    medians = [each[kind]["median_ms"] for each in times["models"].values() for kind in chart.KINDS if kind in each]
+    drawn = [f">{median:.3g} ms<" for median in medians]
     assert [label for label in drawn if label not in chart.CHART.read_text()] == []
     monkeypatch.setattr(chart, "CHART", tmp_path / "zoo.svg")
+    page = chart.PAGE.read_text()
+    monkeypatch.setattr(chart, "PAGE", tmp_path / "performance.md")
+    chart.PAGE.write_text(page)
     assert chart.main() == 0
+    assert chart.PAGE.read_text() == page
     svg = (tmp_path / "zoo.svg").read_text()
     assert [label for label in drawn if label not in svg] == []
     for light, dark in chart.COLOURS.values():

@@ -1,10 +1,11 @@
 """Times whole models, taking turns between runtimes so that all see the same machine, and prints ratios.
 
-    python -m bench.models [--peer] [--isa=NAME] [--threads=N] [--rounds=N] [--output=FILE] [MODEL ...]
+    python -m bench.models [--peer] [--isa=NAME] [--threads=N] [--rounds=N] [--output=FILE] [--all | MODEL ...]
 
 MODEL is a network of bench/zoo, QuickNet by default: litebnn and the peer run what Larq Compute Engine has converted,
-XNNPACK the float file. With --peer, Larq Compute Engine 0.16 runs too, at its best and by default. FILE gets the
-figures as JSON, with the CPU and the date; bench/zoo/chart.py draws it.
+XNNPACK the float file. With --peer, Larq Compute Engine 0.16 runs too, at its best and by default; where it cannot
+convert a network, litebnn runs its own file alone. FILE gets the figures as JSON, with the CPU and the date;
+bench/zoo/chart.py draws it.
 """
 
 import argparse
@@ -13,7 +14,7 @@ import json
 import sys
 from pathlib import Path
 
-from bench.zoo import PEER_PYTHON, model_file
+from bench.zoo import PEER_PYTHON, convert_network, model_file, networks, peer_refuses
 from litebnn.benchmark import LARQ, LARQ_DEFAULT, LITEBNN, XNNPACK, Contender, measure
 from litebnn.errors import ConversionError
 from toolchains.command_line import run
@@ -27,7 +28,8 @@ def contender(kind: str, name: str, threads: int) -> Contender:
     runtime = RUNTIMES.get(kind, LITEBNN)
     isa = kind.partition("-")[2] if runtime == LITEBNN else ""
     python = str(PEER_PYTHON) if kind.startswith("lce-") else ""
-    return Contender(model_file(name, "float" if kind == "xnnpack" else "lce"), runtime, threads, isa, python)
+    form = "float" if kind == "xnnpack" else "litebnn" if peer_refuses(name) else "lce"
+    return Contender(model_file(name, form), runtime, threads, isa, python)
 
 
 def compare(name: str, kinds: list[str], threads: int, rounds: int) -> dict[str, dict[str, float]]:
@@ -36,6 +38,9 @@ def compare(name: str, kinds: list[str], threads: int, rounds: int) -> dict[str,
     Returns:
         The same figures, by kind: `median_ms`, `best_ms`, `runs`, `peak_bytes`.
     """
+    if peer_refuses(name):
+        convert_network(name)
+        kinds = [kind for kind in kinds if not kind.startswith("lce-")]
     contenders = [contender(kind, name, threads) for kind in kinds]
     try:
         measured = measure(contenders, turns=rounds, runs=1, ops=False)
@@ -66,14 +71,20 @@ def cpu_name() -> str:
 
 
 def compare_all(
-    models: list[str], isa: list[str], peer: bool, threads: int, rounds: int, output: Path | None = None
+    models: list[str],
+    isa: list[str],
+    peer: bool,
+    threads: int,
+    rounds: int,
+    output: Path | None = None,
+    all: bool = False,
 ) -> None:
     """Compares the runtimes on each network."""
     if peer and not PEER_PYTHON.is_file():
         raise ToolkitError(f"there is no {PEER_PYTHON}: bench/zoo/make_models.py says how to make that environment")
     peers = ["lce-best", "lce-default"] if peer else []
     kinds = ["litebnn", *(f"litebnn-{each}" for each in isa), *peers, "xnnpack"]
-    figures = {name: compare(name, kinds, threads, rounds) for name in models}
+    figures = {name: compare(name, kinds, threads, rounds) for name in (networks() if all else models)}
     if output is not None:
         settings = {"date": datetime.date.today().isoformat(), "cpu": cpu_name(), "threads": threads, "turns": rounds}
         output.write_text(json.dumps({**settings, "models": figures}, indent=1) + "\n", encoding="utf-8")
@@ -83,6 +94,7 @@ def main() -> int:
     """The command line; returns the exit code."""
     parser = argparse.ArgumentParser(prog="python -m bench.models", description="Time whole models.")
     parser.add_argument("models", nargs="*", default=["QuickNet"], metavar="MODEL")
+    parser.add_argument("--all", action="store_true", help="all networks in build/zoo")
     parser.add_argument("--peer", action="store_true", help="run Larq Compute Engine too")
     parser.add_argument("--isa", action="append", default=[], help="run litebnn with this instruction set too")
     parser.add_argument("--threads", type=int, default=1)

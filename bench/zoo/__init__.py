@@ -1,7 +1,9 @@
 """The networks of larq-zoo as files in build/zoo, and the Python of the environment that writes them."""
 
+import json
 from pathlib import Path
 
+from litebnn.convert import convert_tflite
 from toolchains.targets import BUILD, ToolkitError
 
 ZOO = BUILD / "zoo"
@@ -18,4 +20,29 @@ def model_file(name: str, form: str) -> Path:
     path = ZOO / f"{name}.{form}.tflite"
     if not path.is_file():
         raise ToolkitError(f"there is no {path}: bench/zoo/make_models.py writes it, and says how")
+    return path
+
+
+def networks() -> list[str]:
+    """The networks that are there.
+
+    Raises:
+        ToolkitError: there is none.
+    """
+    names = sorted(path.name.split(".")[0] for path in ZOO.glob("*.float.tflite"))
+    if not names:
+        raise ToolkitError(f"there is no network in {ZOO}: bench/zoo/make_models.py writes them, and says how")
+    return names
+
+
+def peer_refuses(name: str) -> bool:
+    """Whether Larq Compute Engine cannot convert a network, by what make_models.py has noted."""
+    notes = ZOO / f"{name}.json"
+    return notes.is_file() and bool(json.loads(notes.read_text(encoding="utf-8"))["lce_error"])
+
+
+def convert_network(name: str) -> Path:
+    """Converts a network and returns the file that it has become, NAME.litebnn.tflite."""
+    path = ZOO / f"{name}.litebnn.tflite"
+    path.write_bytes(convert_tflite(model_file(name, "float")))
     return path

@@ -20,10 +20,9 @@ from pathlib import Path
 
 from bench.kernels.__main__ import count_network
 from bench.models.__main__ import cpu_name
-from bench.zoo import PEER_PYTHON, ZOO, model_file
+from bench.zoo import PEER_PYTHON, ZOO, convert_network, model_file, networks
 from bench.zoo.floor import BinaryWork, binary_work, float_layers, inner_loop_instructions, speeds
 from litebnn.benchmark import LARQ, XNNPACK, Contender, measure
-from litebnn.convert import convert_tflite
 from litebnn.errors import ConversionError
 from toolchains.command_line import run
 from toolchains.targets import ToolkitError, find_target
@@ -34,8 +33,7 @@ COLUMNS = ("litebnn", "lce-best", "xnnpack", "floor", "bound")
 
 def prepare(name: str) -> BinaryWork:
     """Converts a network, writes its file and that of its float layers, and returns what else it has to do."""
-    converted = convert_tflite(model_file(name, "float"))
-    (ZOO / f"{name}.litebnn.tflite").write_bytes(converted)
+    converted = convert_network(name).read_bytes()
     (ZOO / f"{name}.floor.tflite").write_bytes(float_layers(converted))
     return binary_work(converted)
 
@@ -88,9 +86,7 @@ def line(name: str, row: Row) -> str:
 
 def measure_all(models: list[str], target: str, rounds: int, output: Path | None = None) -> None:
     """Prints the table, a row when it is there."""
-    names = models or sorted(path.name.split(".")[0] for path in ZOO.glob("*.float.tflite"))
-    if not names:
-        raise ToolkitError(f"there is no network in {ZOO}: bench/zoo/make_models.py writes them, and says how")
+    names = models or networks()
     is_here = target == "host"
     unit = "ms" if is_here else "million instructions"
     if is_here:

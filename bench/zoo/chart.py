@@ -1,11 +1,13 @@
-"""Draws what bench.models has measured, the file bench/zoo/times.json, as docs/images/zoo.svg.
+"""Draws what bench.models has measured, bench/zoo/times.json, as docs/images/zoo.svg, and writes the table of it.
 
     python -m bench.zoo.chart
 
-The picture has a light and a dark form in one file, and shows the one that its reader's system has.
+The picture has a light and a dark form in one file, and shows the one that its reader's system has. The table stands
+in docs/performance.md.
 """
 
 import json
+import re
 import sys
 from pathlib import Path
 from typing import Any
@@ -17,6 +19,14 @@ from toolchains.targets import ROOT
 
 TIMES = ROOT / "bench" / "zoo" / "times.json"
 CHART = ROOT / "docs" / "images" / "zoo.svg"
+PAGE = ROOT / "docs" / "performance.md"
+_TABLE = re.compile(r"(<!-- times of the zoo -->\n).*?(<!-- end of times -->)", re.DOTALL)
+_COLUMNS = {
+    "litebnn": "litebnn",
+    "lce-best": "Larq Compute Engine, best",
+    "lce-default": "Larq Compute Engine, default",
+    "xnnpack": "float, XNNPACK",
+}
 
 KINDS = {
     "litebnn": "litebnn",
@@ -33,21 +43,40 @@ COLOURS = {
 }
 
 
+def by_time(times: dict[str, Any]) -> dict[str, dict[str, float]]:
+    """The medians in ms of each network, from the shortest of litebnn's on; not of runtimes that cannot convert it."""
+    models = {name: {kind: each["median_ms"] for kind, each in row.items()} for name, row in times["models"].items()}
+    return dict(sorted(models.items(), key=lambda item: item[1]["litebnn"]))
+
+
+def table(times: dict[str, Any]) -> str:
+    """The medians as markdown, and how many times as long the others take."""
+    rows = []
+    for name, medians in by_time(times).items():
+        cells = [f"{medians[kind]:.1f}" if kind in medians else "–" for kind in _COLUMNS]
+        for kind in ("lce-best", "xnnpack"):
+            cells.append(f"{medians[kind] / medians['litebnn']:.1f}" if kind in medians else "–")
+        rows.append(f"| {name} | {' | '.join(cells)} |")
+    header = f"| network | {' | '.join(_COLUMNS.values())} | best / litebnn | float / litebnn |"
+    return "\n".join([header, "|---" * (3 + len(_COLUMNS)) + "|", *rows])
+
+
 def draw(times: dict[str, Any], figure: Figure) -> None:
     """Draws a group of bars for each network: the medians in ms, from the shortest of litebnn's on.
 
     Larq Compute Engine's defaults are left out: beside them all other bars would look alike.
     """
     light = {name: colours[0] for name, colours in COLOURS.items()}
-    networks = sorted(times["models"], key=lambda name: float(times["models"][name]["litebnn"]["median_ms"]))
+    networks = by_time(times)
     axes = figure.add_subplot(facecolor=light["ground"])
     longest = 0.0
     for row, (kind, label) in enumerate(KINDS.items()):
         places = [index + 0.26 * (row - 1) for index in range(len(networks))]
-        medians = [times["models"][name][kind]["median_ms"] for name in networks]
+        medians = [network.get(kind, 0.0) for network in networks.values()]
         longest = max(longest, *medians)
         bars = axes.barh(places, medians, height=0.24, color=light[kind], label=label)
-        axes.bar_label(bars, [f"{each:.3g} ms" for each in medians], padding=4, fontsize=8, color=light["text"])
+        labels = [f"{each:.3g} ms" if each else "cannot convert it" for each in medians]
+        axes.bar_label(bars, labels, padding=4, fontsize=8, color=light["text"])
     axes.set_yticks(range(len(networks)), networks, color=light["text"], fontsize=10)
     axes.tick_params(axis="y", length=0)
     axes.invert_yaxis()
@@ -80,10 +109,14 @@ def main() -> int:
     # The same figures give the same file, and text stays text.
     settings = {"svg.hashsalt": "litebnn", "svg.fonttype": "none", "font.family": "sans-serif"}
     with matplotlib.rc_context(settings):
-        figure = Figure(figsize=(9, 4.2), layout="constrained", facecolor=COLOURS["ground"][0])
+        figure = Figure(
+            figsize=(9, 1.4 + 0.7 * len(times["models"])), layout="constrained", facecolor=COLOURS["ground"][0]
+        )
         draw(times, figure)
         figure.savefig(CHART, metadata={"Date": None})
     CHART.write_text(with_dark_colours(CHART.read_text(encoding="utf-8")), encoding="utf-8")
+    page = PAGE.read_text(encoding="utf-8")
+    PAGE.write_text(_TABLE.sub(lambda found: f"{found[1]}{table(times)}\n{found[2]}", page), encoding="utf-8")
     print(CHART.relative_to(Path.cwd()) if CHART.is_relative_to(Path.cwd()) else CHART)
     return 0
 
