@@ -80,6 +80,7 @@ def draw(times: dict[str, Any], figure: Figure) -> None:
     axes.set_yticks(range(len(networks)), networks, color=light["text"], fontsize=10)
     axes.tick_params(axis="y", length=0)
     axes.invert_yaxis()
+    axes.margins(y=0.02)
     axes.set_xlim(0, longest * 1.12)
     axes.tick_params(axis="x", colors=light["text"], labelsize=8)
     axes.set_xlabel(
