@@ -21,13 +21,14 @@ from litebnn.runtime.predictor import arrays_of
 _DATASET = "representative_dataset"
 
 
-def observe_ranges(model: Model, dataset: Dataset) -> Ranges:
+def observe_ranges(model: Model, dataset: Dataset, progress: Callable[[int], None] = lambda runs: None) -> Ranges:
     """Runs a model on samples and notes what every float activation of its first subgraph takes on.
 
     Args:
         model: float but for its binary layers.
         dataset: samples, each an array of the input's shape, or a list or dictionary with one for each input; or a
             function that gives them; or a `litebnn.DataSet`.
+        progress: is called with how often the model has run.
 
     Returns:
         (min, max) of each activation.
@@ -37,13 +38,13 @@ def observe_ranges(model: Model, dataset: Dataset) -> Ranges:
     """
     graph = model.graphs[0]
     if isinstance(dataset, DataSet):
-        return _ranges_of_batches(model, dataset)
+        return _ranges_of_batches(model, dataset, progress)
     observed = [tensor for tensor in activations(graph) if tensor not in graph.inputs]
     interpreter = interpreter_for("a representative dataset", with_outputs(model, observed))
     tensors, names = [*graph.inputs, *observed], model.input_names
     ranges: Ranges = {}
-    count = -1
-    for count, sample in enumerate(dataset() if callable(dataset) else dataset):
+    count = 0
+    for sample in dataset() if callable(dataset) else dataset:
         try:
             arrays = arrays_of(sample, names)
             result = interpreter.predict(arrays)
@@ -52,7 +53,9 @@ def observe_ranges(model: Model, dataset: Dataset) -> Ranges:
         for tensor, array in zip(tensors, [*arrays, *arrays_of(result)], strict=True):
             if (limits := _limits(array)) is not None:
                 _widen(ranges, tensor, limits, f"{_DATASET}: sample {count}")
-    if count < 0:
+        count += 1
+        progress(count)
+    if not count:
         raise ConversionError(f"{_DATASET} gave no sample")
     return ranges
 
@@ -82,15 +85,17 @@ def _limits(array: Array) -> Range | None:
     return None if array.dtype != np.float32 else (float(array.min(initial=0.0)), float(array.max(initial=0.0)))
 
 
-def _ranges_of_batches(model: Model, dataset: DataSet) -> Ranges:
+def _ranges_of_batches(model: Model, dataset: DataSet, progress: Callable[[int], None]) -> Ranges:
     graph = model.graphs[0]
     observed = [tensor for tensor in activations(graph) if tensor not in graph.inputs]
-    shown, ranges = with_outputs(model, observed), Ranges()
+    shown, ranges, count = with_outputs(model, observed), Ranges(), 0
     for result in dataset.results(_DATASET, lambda recipe: _ObserveBatch(shown, recipe)):
         for limits in result["limits"]:
             for tensor, found in zip([*graph.inputs, *observed], limits, strict=True):
                 if found is not None:
                     _widen(ranges, tensor, found, _DATASET)
+        count += len(result["limits"])
+        progress(count)
     if not ranges:
         raise ConversionError(f"{_DATASET} gave no sample")
     return ranges

@@ -21,7 +21,9 @@ def test_ranges_are_those_of_all_samples_and_hold_zero() -> None:
     model, (a, b, total, relu) = model_of_two_inputs()
     relu.name = total.name  # a file may give one name to several tensors
     samples = [[np.array([first], np.float32), np.array([[-3, 0.5]], np.float32)] for first in ([1, 2], [4, 8])]
-    ranges = observe_ranges(model.model(relu), samples)
+    runs: list[int] = []
+    ranges = observe_ranges(model.model(relu), samples, runs.append)
+    assert runs == [1, 2]
     assert ranges == {a: (0.0, 8.0), b: (-3.0, 0.5), total: (-2.0, 8.5), relu: (0.0, 8.5)}
     assert model.graph.outputs == [relu]
 

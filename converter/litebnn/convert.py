@@ -249,8 +249,11 @@ def _check_loads(model: Model, what: str) -> None:
 def _ranges(model: Model, options: ConvertOptions) -> Ranges | None:
     """The ranges to quantize the activations for; None where they are to stay as they are."""
     if options["representative_dataset"] is not None:
-        options["progress"]("running the representative dataset")
-        return observe_ranges(model, options["representative_dataset"])
+        step = "running the representative dataset"
+        options["progress"](step)
+        return observe_ranges(
+            model, options["representative_dataset"], lambda runs: options["progress"](f"{step}: {runs} runs")
+        )
     limits = options["experimental_default_int8_range"]
     return None if limits is None else assume_range(model, limits)
 
