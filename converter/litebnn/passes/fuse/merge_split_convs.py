@@ -43,7 +43,7 @@ def _are_alike(conv: Op, other: Op) -> bool:
 def _joined(graph: Graph, values: Sequence[Array | None]) -> Array | None:
     """Constants of one shape, one behind the other."""
     known = [each for each in values if each is not None]
-    if len(known) < len(values) or any(each.shape != known[0].shape for each in known):
+    if len(known) < len(values) or any(each.shape != known[0].shape or each.ndim == 0 for each in known):
         return None
     graph.spend(sum(each.size for each in known))
     return np.concatenate(known)
@@ -60,7 +60,7 @@ def _split_for(graph: Graph, convs: Sequence[Op]) -> Tensor | None:
         return None
     in_order = all(part is output for part, output in zip(parts, split.outputs, strict=True))
     is_even = all(
-        part.channels * len(parts) == whole.channels == conv.input(1).shape[-1] * len(parts)
+        part.channels * len(parts) == whole.channels == conv.input(1).channels * len(parts)
         for part, conv in zip(parts, convs, strict=True)
     )
     return whole if in_order and is_even and axis in (-1, len(whole.dims) - 1) and whole.channels > 0 else None

@@ -74,3 +74,14 @@ def test_filters_and_biases_that_do_not_join_stay(place: int, case: str) -> None
     for op in convs if case == "all computed" else [first]:
         graph.set_input(op, place, changed)
     assert not run_pass(merge_split_convs, model)[0]
+
+
+def test_filters_without_axes_stay() -> None:
+    """No runtime takes them; a damaged file may have them."""
+    model = FloatModel()
+    parts = split(model, model.input(1, 8, 8, 8), 2, 3)
+    convs = [model.conv(part, dyadic(np.random.default_rng(0), 5, 1, 1, 4)) for part in parts]
+    for op in [op for op in model.graph.ops if op.name == "CONV_2D"]:
+        model.graph.set_input(op, 1, constant("filter", np.float32(1)))
+    built = model.model(model.op("CONCATENATION", convs, (1, 8, 8, 10), axis=3, fused_activation_function=0))
+    assert run_pass(merge_split_convs, built)[0] is False

@@ -71,7 +71,7 @@ def _constants_of_features(op: Op, features: Tensor, reached: list[Tensor], size
     if op.name == "FULLY_CONNECTED":
         weights = op.input(1)
         plain = op.inputs[0] is features and weights.array is not None and op.options.weights_format == 0
-        return [1] if plain and weights.quantization is None and weights.shape[-1] == size else None
+        return [1] if plain and weights.quantization is None and weights.channels == size else None
     if op.name not in ON_ELEMENTS or op.output.dims != features.dims:
         return None
     constants: list[int] = []
