@@ -21,6 +21,7 @@ void ExpectRefused(const Graph& graph, const std::string& message) {
   const std::string custom = ErrorsAsCustomOps(graph), delegate = ErrorsOfDelegate(graph);
   EXPECT_NE(custom.find("litebnn: " + op + ": " + message), std::string::npos) << custom << "\nlacks: " << message;
   EXPECT_NE(custom.find("Node number " + index), std::string::npos) << custom;
+  EXPECT_EQ(custom.find("litebnn: "), custom.rfind("litebnn: ")) << "one error, and no more: " << custom;
   EXPECT_NE(delegate.find("litebnn: " + op + ", node " + index + ": " + message), std::string::npos)
       << delegate << "\nlacks: " << message;
 }

@@ -322,14 +322,14 @@ class LastThread final : public ThreadPool {
 };
 
 constexpr size_t kScratchBytes = 3 * kAlignment;
-const void* scratch_given = nullptr;
+BconvTask task_given = {};
 
 TEST(Bconv2dWorkspace, HasScratchForEachThread) {
   Isa isa = kPortableIsa;
   isa.scratch_bytes = [](int32_t) { return kScratchBytes - 1; };
   isa.bconv = [](const BconvTask& task, int64_t pixel_begin, int64_t pixel_end, int32_t channel_begin,
                  int32_t channel_end) {
-    scratch_given = task.scratch;
+    task_given = task;
     kPortableIsa.bconv(task, pixel_begin, pixel_end, channel_begin, channel_end);
   };
   BconvData data;
@@ -342,8 +342,31 @@ TEST(Bconv2dWorkspace, HasScratchForEachThread) {
   std::vector<uint8_t> output(OutputBytes({}, data.geometry));
   LastThread pool;
   conv->Run(pool, data.input.data(), nullptr, output.data(), workspace.data());
-  EXPECT_EQ(scratch_given, workspace.data() + conv->WorkspaceBytes(2));
+  EXPECT_EQ(task_given.scratch, workspace.data() + conv->WorkspaceBytes(2));
   EXPECT_EQ(output, ReferenceBconv({}, data));
+}
+
+TEST(Bconv2dTask, SaysWhetherItsInputIsStaged) {
+  BconvCase pixels;
+  pixels.filter_height = pixels.filter_width = 1;
+  Isa isa = kPortableIsa;
+  isa.bconv = [](const BconvTask& task, int64_t, int64_t, int32_t, int32_t) { task_given = task; };
+  const auto is_staged = [&isa](const BconvCase& c) {
+    BconvData data;
+    EXPECT_TRUE(MakeBconvData(c, &data));
+    RunBconv(isa, c, data, 1);
+    return task_given.is_staged;
+  };
+  // Words that stay as they are need no staging, wherever they lie.
+  EXPECT_TRUE(is_staged({}));
+  EXPECT_TRUE(is_staged(pixels));
+  isa.staged_bytes = [](int32_t tap_words) { return static_cast<size_t>(tap_words); };
+  isa.stage = [](const uint32_t*, int64_t, int32_t, uint8_t*) {};
+  EXPECT_TRUE(is_staged({}));
+  EXPECT_TRUE(is_staged(pixels));
+  isa.stages_pixels = true;
+  EXPECT_TRUE(is_staged({}));
+  EXPECT_FALSE(is_staged(pixels));
 }
 
 TEST_P(Bconv2dTest, RefusesAFrameOfManyGigabytes) {

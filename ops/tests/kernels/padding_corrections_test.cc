@@ -72,6 +72,9 @@ TEST(PaddingCorrections, PixelsWithTheSameTapsShareThem) {
   EXPECT_EQ(corrections.row_offsets.data()[1], corrections.row_offsets.data()[2]);
   EXPECT_EQ(corrections.column_offsets.data()[1], corrections.column_offsets.data()[3]);
   EXPECT_NE(corrections.column_offsets.data()[0], corrections.column_offsets.data()[4]);
+  // The first row, the last and those between, and columns likewise.
+  EXPECT_EQ(corrections.values.bytes(),
+            AlignUp(size_t{9} * static_cast<size_t>(c.filter.parameters) * sizeof(int32_t)));
 }
 
 TEST(PaddingCorrections, RefuseWhatNoModelNeeds) {

@@ -101,6 +101,12 @@ TEST(Arena, RefusesWhatDoesNotFit) {
   std::vector<ArenaBuffer> buffers = {{half, 0, 1, 0}, {half, 0, 1, 0}};
   size_t total = 0;
   EXPECT_FALSE(PlanArena(&buffers, &total));
+  // One of them fits, and no larger one.
+  buffers.pop_back();
+  EXPECT_TRUE(PlanArena(&buffers, &total));
+  EXPECT_EQ(total, half);
+  ++buffers[0].bytes;
+  EXPECT_FALSE(PlanArena(&buffers, &total));
 }
 
 }  // namespace

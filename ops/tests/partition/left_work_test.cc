@@ -26,6 +26,9 @@ class Plan {
     return static_cast<int>(tensors_.size()) - 1;
   }
 
+  // As runtimes have it where no size may change.
+  void SetEmptySignature(int tensor) { tensors_[static_cast<size_t>(tensor)].dims_signature = NewArray({}); }
+
   int AddTensorWithoutShape() {
     tensors_.push_back({});
     return static_cast<int>(tensors_.size()) - 1;
@@ -82,6 +85,14 @@ TEST(LeftWork, OthersTakeTheirValues) {
   plan.AddNode(kTfLiteBuiltinAdd, {pooled, pooled}, plan.AddTensor({1, 4, 4, 16}));
   EXPECT_DOUBLE_EQ(plan.Cycles(), 1024 + 256);
   EXPECT_DOUBLE_EQ(plan.Cycles({0}), 256);
+}
+
+TEST(LeftWork, AnEmptySignatureSaysNothing) {
+  Plan plan;
+  const int tensor = plan.AddTensor({1, 8});
+  plan.SetEmptySignature(tensor);
+  plan.AddNode(kTfLiteBuiltinAdd, {tensor, tensor}, tensor);
+  EXPECT_DOUBLE_EQ(plan.Cycles(), 8);
 }
 
 TEST(LeftWork, WhatIsNotKnownMayBeAnything) {

@@ -9,12 +9,12 @@ namespace litebnn {
 namespace {
 
 // What XNNPACK does on slower CPUs, so that faster ones only need less.
-constexpr double kMultiplyAddsPerCycle = 8, kValuesPerCycle = 1;
+constexpr double kMultiplyAddsPerCycle = 8;
 constexpr double kUnknown = std::numeric_limits<double>::infinity();
 
 // What a layer takes is told by its weights, its second input.
 constexpr int32_t kLayers[] = {kTfLiteBuiltinConv2d, kTfLiteBuiltinDepthwiseConv2d, kTfLiteBuiltinFullyConnected};
-// These take time by their values.
+// These take a cycle for each of their values.
 constexpr int32_t kOthers[] = {
     kTfLiteBuiltinAdd,      kTfLiteBuiltinAveragePool2d, kTfLiteBuiltinConcatenation, kTfLiteBuiltinDequantize,
     kTfLiteBuiltinLogistic, kTfLiteBuiltinMaxPool2d,     kTfLiteBuiltinMul,           kTfLiteBuiltinRelu,
@@ -46,7 +46,7 @@ double Cycles(const TfLiteContext& context, const PlannedNode& planned) {
   if (!is_layer && !IsAmong(kOthers, code)) return kUnknown;
   if (outputs.size != 1 || inputs.size < 1) return kUnknown;
   const double written = Values(context, outputs.data[0]);
-  if (!is_layer) return std::max(written, Values(context, inputs.data[0])) / kValuesPerCycle;
+  if (!is_layer) return std::max(written, Values(context, inputs.data[0]));
   const double weights = Values(context, inputs.data[1]);
   if (written == kUnknown || weights == kUnknown) return kUnknown;
   const TfLiteIntArray& output = *context.tensors[outputs.data[0]].dims;
