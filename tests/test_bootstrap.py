@@ -207,6 +207,9 @@ def test_a_second_bootstrap_waits_for_the_first(tmp_path: Path) -> None:
         process = subprocess.Popen(words, cwd=Path(bootstrap.__file__).parent, stdout=subprocess.PIPE, text=True)
         assert process.stdout is not None
         assert process.stdout.readline().startswith("bootstrap: waiting for another bootstrap")
+        # It goes on only once the lock is free.
+        with pytest.raises(subprocess.TimeoutExpired):
+            process.wait(timeout=0.5)
     rest, _ = process.communicate()
     assert process.returncode == 0
     assert rest.splitlines() == ["bootstrap: making", "bootstrap: installing"]
