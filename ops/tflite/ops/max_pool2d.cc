@@ -60,9 +60,8 @@ class MaxPool2dOp final : public Op {
   explicit MaxPool2dOp(const Isa& isa) : isa_(isa) {}
 
   bool Prepare(const Node& node) override {
-    if (!node.CheckInputType(0, {kTfLiteFloat32}) || !node.CheckInputRank(0, 4)) return false;
-    if (!node.CheckOutputType({kTfLiteFloat32})) return false;
-
+    // Nodes of other types are not taken; a shape may have changed since.
+    if (!node.CheckInputRank(0, 4)) return false;
     const auto& params = *static_cast<const TfLitePoolParams*>(node.builtin_data);
     floor_ = params.activation == kTfLiteActRelu ? 0.0f : -std::numeric_limits<float>::infinity();
     geometry_.stride_height = params.stride_height;

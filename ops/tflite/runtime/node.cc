@@ -84,10 +84,8 @@ size_t TensorBytes(const Tensor& tensor) {
     count *= size;
     if (count > std::numeric_limits<int32_t>::max()) return 0;
   }
-  const size_t value_bytes = TypeBytes(tensor.type);
-  const auto values = static_cast<size_t>(count);
-  if (value_bytes == 0 || values > std::numeric_limits<size_t>::max() / value_bytes) return 0;
-  return values * value_bytes;
+  const uint64_t bytes = static_cast<uint64_t>(count) * TypeBytes(tensor.type);
+  return bytes > std::numeric_limits<size_t>::max() ? 0 : static_cast<size_t>(bytes);
 }
 
 bool Node::Error(const char* format, ...) const {
