@@ -3,6 +3,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <memory>
 #include <thread>
 
 #include "tests/support/delegates.h"
@@ -33,18 +34,22 @@ void RunRepeatedly(FakeRuntime* runtime, uint64_t expected) {
 
 TEST(Fork, AChildRunsWhatItsParentPrepared) {
   const uint64_t expected = ExpectedHash();
-  const DelegatePointer delegate = MakeDelegate({{"num_threads", "3"}});
-  FakeRuntime delegated(ChainGraph(2), delegate.get(), 2), custom(ChainGraph(2), 2);
-  RunRepeatedly(&delegated, expected);
-  RunRepeatedly(&custom, expected);
+  DelegatePointer delegate = MakeDelegate({{"num_threads", "3"}});
+  auto delegated = std::make_unique<FakeRuntime>(ChainGraph(2), delegate.get(), 2);
+  auto custom = std::make_unique<FakeRuntime>(ChainGraph(2), 2);
+  RunRepeatedly(delegated.get(), expected);
+  RunRepeatedly(custom.get(), expected);
   const pid_t child = fork();
   if (child == 0) {
     // A child that hangs is ended by a signal.
     alarm(20);
     bool all_well = true;
-    for (FakeRuntime* runtime : {&delegated, &custom}) {
-      all_well = runtime->Invoke() && runtime->OutputHash() == expected && all_well;
+    for (auto* runtime : {&delegated, &custom}) {
+      all_well = (*runtime)->Invoke() && (*runtime)->OutputHash() == expected && all_well;
+      // It waits for no thread that only its parent has.
+      runtime->reset();
     }
+    delegate.reset();
     _exit(all_well ? 0 : 1);
   }
   int status = -1;
