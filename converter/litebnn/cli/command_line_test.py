@@ -60,6 +60,16 @@ def test_bash_completes_files_where_a_command_takes_one(tmp_path: Path, capsys: 
     assert done.stdout == "model.tflite\n"
 
 
+@pytest.mark.skipif(not shutil.which("fish"), reason="apt install fish")
+def test_fish_completes_files_where_a_command_takes_one(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["completion", "fish"]) == 0
+    (tmp_path / "script").write_text(capsys.readouterr().out)
+    (tmp_path / "model.tflite").touch()
+    ask = ["fish", "--no-config", "--command", "source script; complete --do-complete 'litebnn check mod'"]
+    done = subprocess.run(ask, capture_output=True, text=True, check=True, cwd=tmp_path)
+    assert done.stdout == "model.tflite\n"
+
+
 def test_what_a_command_answers_is_the_exit_code(monkeypatch: pytest.MonkeyPatch) -> None:
     def answers(code: int | type[BaseException] | None):
         def run(options) -> int | None:
