@@ -53,10 +53,11 @@ PYTHON_LAYERS: Layers = {
     "convert": ["calibration", "frontends", "report"],
     "__init__": ["convert", "evaluate"],
     "cli": ["__init__", "benchmark"],
+    "__main__": ["cli"],
 }
 
 # Modules so small, and known to so many, that no picture shows them.
-ALONE = {"errors", "unique_names", "child", "model_files", "contract", "options", "__init__"}
+ALONE = {"errors", "unique_names", "child", "model_files", "contract", "options", "__init__", "__main__"}
 
 
 def layer_of(file: str, layers: Layers) -> str | None:

@@ -2,18 +2,15 @@
 
 import sys
 
-INTERRUPTED = 128 + 2
-
 
 def main() -> int:
     """Runs the command line and returns the exit code."""
     try:
         from litebnn import cli
-
-        return cli.main()
     except KeyboardInterrupt:
         print("litebnn: interrupted", file=sys.stderr)
-        return INTERRUPTED
+        return 128 + 2
+    return cli.main()
 
 
 # Processes that a command starts import this module anew, and must not run the command once more.

@@ -22,6 +22,7 @@ from litebnn.cli.streams import flush, prepared
 from litebnn.errors import ConversionError, printable, reason_of
 
 _COMMANDS = (convert, inspect, summary, check, benchmark, compare, evaluate, completion)
+_INTERRUPTED = 128 + 2
 
 
 def command_line_parser() -> argparse.ArgumentParser:
@@ -35,7 +36,7 @@ def command_line_parser() -> argparse.ArgumentParser:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Runs the command line and returns the exit code; Ctrl-C is for the caller, `litebnn.__main__`."""
+    """Runs the command line and returns the exit code."""
     options = argparse.Namespace(model="")
     with prepared():
         try:
@@ -53,6 +54,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
                 message = f"{model}: {message}"
             print(f"litebnn: {message}", file=sys.stderr)
             return 1
+        except KeyboardInterrupt:
+            print("litebnn: interrupted", file=sys.stderr)
+            return _INTERRUPTED
 
 
 def _said(error: Exception) -> str:

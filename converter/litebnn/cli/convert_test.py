@@ -55,8 +55,9 @@ def test_mistakes_are_one_line(capsys: pytest.CaptureFixture[str], tmp_path: Pat
     assert "No such file" in fails(capsys, "convert", tmp_path / "none.tflite", "-o", out)
     assert "no saved_model.pb" in fails(capsys, "convert", tmp_path, "-o", out)
     assert "no folder" in fails(capsys, "convert", source, "-o", tmp_path / "nowhere" / "out.tflite")
-    for no_file in (tmp_path, Path("/dev/null"), ""):
+    for no_file in (tmp_path, Path("/dev/null")):
         assert "is no file" in fails(capsys, "convert", source, "-o", no_file)
+    assert "-o/--output: expected a name, not an empty one" in fails(capsys, "convert", source, "-o", "")
     assert "-o" in fails(capsys, "convert", source)
     assert "invalid choice" in fails(capsys, "convert", source, "-o", out, "--inference-input-type", "int4")
     assert "is not quantized" in fails(capsys, "convert", source, "-o", out, "--inference-input-type", "int8")
@@ -134,8 +135,9 @@ def test_a_report_that_cannot_be_written_leaves_nothing(
     before = model.read_bytes()
     arguments = ["convert", model, "-o", out, "--report"]
     assert "no folder" in fails(capsys, *arguments, tmp_path / "nowhere" / "report.html")
-    for no_file in (tmp_path, Path("/dev/null"), ""):
+    for no_file in (tmp_path, Path("/dev/null")):
         assert "is no file" in fails(capsys, *arguments, no_file)
+    assert "--report: expected a name, not an empty one" in fails(capsys, *arguments, "")
     for taken in (model, out, tmp_path / "." / "out.tflite"):
         assert "expected another name for the .html file" in fails(capsys, *arguments, taken)
     samples = tmp_path / "samples.npz"
