@@ -49,7 +49,7 @@ def derived(name: str, suffix: str) -> str:
 
 
 def like(tensor: Tensor, name: str, *, type: str | None = None, dims: Sequence[int] | None = None) -> Tensor:
-    """A new tensor with the dimensions of `tensor` (or `dims`, -1 for unknown ones) and no quantization."""
+    """A new tensor with the dimensions of `tensor` (or `dims`, -1 for unknown ones); of its type, on its grid, too."""
     dims = tuple(tensor.dims if dims is None else dims)
     return Tensor(
         name=name,
@@ -57,6 +57,7 @@ def like(tensor: Tensor, name: str, *, type: str | None = None, dims: Sequence[i
         shape=tuple(1 if d < 0 else d for d in dims),
         buffer=Buffer(),
         shape_signature=dims if any(d < 0 for d in dims) else None,
+        quantization=tensor.quantization if type in (None, tensor.type) else None,
     )
 
 
@@ -112,7 +113,6 @@ def transposed(graph: Graph, source: Tensor, order: Sequence[int] | Array, *, be
     if np.array_equal(order, np.arange(len(order))):
         return source
     result = like(source, derived(source.name, "/transposed"), dims=[source.dims[axis] for axis in order])
-    result.quantization = source.quantization
     graph.insert(transpose_op(source, order, result), before=before)
     return result
 

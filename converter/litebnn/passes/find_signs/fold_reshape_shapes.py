@@ -27,7 +27,6 @@ def fold_reshape_shapes(graph: Graph, op: Op, notes: Notes) -> bool:
     if columns is None:
         return False
     rows = like(op.output, derived(op.output.name, "/rows"), dims=(-1, columns))
-    rows.quantization = op.output.quantization
     graph.redirect(op.output, rows)
     graph.replace(op, reshape_op(op.input(0), rows))
     return True

@@ -40,7 +40,6 @@ def _add_first(graph: Graph, op: Op) -> bool:
         return False
     source = first.input(0)
     expanded = like(source, derived(source.name, "/expanded"), dims=(*source.dims[:axis], 1, *source.dims[axis:]))
-    expanded.quantization = source.quantization
     where = constant(derived(expanded.name, "/axis"), np.asarray(axis, np.int32))
     graph.insert(builtin_op("EXPAND_DIMS", [source, where], expanded), before=op)
     graph.replace(op, builtin_op(first.name, [expanded, *parameters, *first.inputs[1 + len(parameters) :]], op.output))
@@ -57,7 +56,6 @@ def _take_away_last(graph: Graph, op: Op) -> bool:
         return False
     result = last.output
     expanded = like(result, derived(result.name, "/expanded"), dims=(*result.dims[:axis], 1, *result.dims[axis:]))
-    expanded.quantization = result.quantization
     graph.insert(builtin_op("BATCH_TO_SPACE_ND", [op.input(0), *parameters], expanded), before=last)
     graph.replace(last, builtin_op("SQUEEZE", [expanded], result, squeeze_dims=np.asarray([axis], np.int32)))
     graph.remove(op)

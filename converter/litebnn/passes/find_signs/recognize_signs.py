@@ -58,7 +58,6 @@ def _tiled_bits(graph: Graph, operand: Tensor, multiples: list[int], op: Op) -> 
 def _tile(graph: Graph, source: Tensor, multiples: list[int], name: str, *, before: Op) -> Tensor:
     dims = np.multiply(source.dims, multiples).tolist()
     tiled = like(source, name, dims=dims)
-    tiled.quantization = source.quantization
     times = constant(derived(name, "/multiples"), np.asarray(multiples, np.int32))
     graph.insert(builtin_op("TILE", [source, times], tiled), before=before)
     return tiled

@@ -1,11 +1,15 @@
 import numpy as np
 import pytest
 
+import litebnn
+from litebnn.contract import Activation
+from litebnn.flatbuffer import read_model
 from litebnn.graph import Tensor
 from litebnn.passes import BINARY_PHASES, run_phases
 from litebnn.passes.fuse.skip_sign_preserving_ops import skip_sign_preserving_ops
 from litebnn.rewriting.notes import Notes
-from tests.support.float_models import FloatModel, op_names, run_pass, sign_weights
+from tests.support.float_models import FloatModel, assert_same_values, op_names, run_pass, sign_weights
+from tests.support.quantized_models import EXACT_GRID, Int8Model
 
 RNG = np.random.default_rng(0)
 
@@ -68,3 +72,21 @@ def test_what_has_other_dimensions_or_is_read_as_levels_stays() -> None:
     model = FloatModel()
     levels = model.op("TANH", [model.input(1, 4, 4, 32, type="INT8")], (1, 4, 4, 32), type="INT8")
     assert not run_pass(skip_sign_preserving_ops, model.model(model.packed(levels)))[0]
+
+
+@pytest.mark.parametrize("fused", [True, False])
+@pytest.mark.parametrize("step", [1 / 16, 4.0])
+def test_a_clamp_of_levels_goes_where_it_leaves_one_below_zero(step: float, fused: bool, library: None) -> None:
+    model = Int8Model()
+    x, other = (model.input8((step, -5), 1, 4, 4, 32) for _ in range(2))
+    y = model.add8(x, other, (step, -5))
+    if fused:
+        model.graph.ops[-1].options.fused_activation_function = Activation.RELU_N1_TO_1
+    else:
+        y = model.as_(y, model.elementwise("RELU_N1_TO_1", y), 1)
+    signs = model.sign8(y, "where", EXACT_GRID)
+    weights = sign_weights(RNG, 8, 1, 1, 32, alpha=False)
+    source = model.finish(model.conv8(signs, weights, np.zeros(8), (1, 0), same=False, activation="none"))
+    converted = litebnn.convert_tflite(source)
+    assert step > 1 or op_names(converted) == ["ADD", "LceQuantize", "LceBconv2d"]
+    assert_same_values(source, read_model(converted))

@@ -46,7 +46,6 @@ def _reshape_output(graph: Graph, op: Op, before: tuple[int, ...]) -> None:
     """`op`, whose operands are as before the reshape by now, gets an output like them, and a RESHAPE behind it."""
     result = op.output
     inner = like(result, derived(result.name, "/unshaped"), dims=before)
-    inner.quantization = result.quantization
     graph.set_output(op, inner)
     graph.insert(reshape_op(inner, result), after=op)
 

@@ -81,7 +81,6 @@ def _turn_output(graph: Graph, op: Op, order: Sequence[int]) -> None:
     """`op`, whose operands are turned back by now, gets an output of their axes, and a TRANSPOSE behind it."""
     result = op.output
     inner = like(result, derived(result.name, "/unturned"), dims=[result.dims[axis] for axis in np.argsort(order)])
-    inner.quantization = result.quantization
     graph.set_output(op, inner)
     graph.insert(transpose_op(inner, order, result), after=op)
 
