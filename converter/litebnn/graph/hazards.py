@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator
 from litebnn.errors import ConversionError
 from litebnn.graph.custom_ops import check_custom_ops
 from litebnn.graph.graph import NUMPY_TYPES, Model, Op, Tensor
+from litebnn.graph.op_facts import facts
 
 _MOST_BYTES = 1 << 31
 
@@ -46,6 +47,7 @@ def check_model(model: Model) -> None:
 def _mistakes(op: Op, graphs: int) -> Iterator[str]:
     yield from _copies(op)
     yield from _subgraphs(op, graphs)
+    yield from _grids(op)
     check = _CHECKS.get(op.code.builtin)
     if check is not None and (not op.outputs or not op.inputs or op.inputs[0] is None):
         yield "the first input or output is missing"
@@ -75,6 +77,14 @@ def _subgraphs(op: Op, count: int) -> Iterator[str]:
     for key, value in vars(op.options).items():
         if key.endswith("subgraph_index") and not 0 <= value < count:
             yield f"{key} is {value}, expected 0 to {count - 1}"
+
+
+def _grids(op: Op) -> Iterator[str]:
+    """Ops that compute with levels divide by scales, and abort the process of a runtime where there are none."""
+    int8 = facts(op).int8
+    for tensor in (*op.inputs, *op.outputs) if int8 is not None and not int8.same_parameters else ():
+        if tensor is not None and not tensor.is_constant and tensor.type == "INT8" and tensor.quantization is None:
+            yield f'"{tensor.name}" is INT8 without a scale'
 
 
 def _keeps_elements(op: Op) -> Iterator[str]:

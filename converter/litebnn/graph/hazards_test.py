@@ -9,6 +9,7 @@ import pytest
 from litebnn.errors import ConversionError
 from litebnn.graph import Op, OpCode, Tensor, check_model
 from tests.support.float_models import FloatModel
+from tests.support.quantized_models import Int8Model
 
 Build = Callable[[FloatModel], Tensor]
 
@@ -167,3 +168,13 @@ def test_a_shape_and_its_signature_agree() -> None:
         x.shape, x.shape_signature = shape, signature
         with pytest.raises(ConversionError, match=reason or "has shape"):
             check_model(model.model(x))
+
+
+def test_what_computes_with_levels_needs_their_scale() -> None:
+    model = Int8Model()
+    total = model.add8(*(model.input8((1 / 16, 0), 1, 4) for _ in range(2)), (1 / 8, 0))
+    whole = model.model(model.reshape8(total, 4))
+    check_model(whole)
+    total.quantization = None
+    with pytest.raises(ConversionError, match=f'"{total.name}" is INT8 without a scale'):
+        check_model(whole)
