@@ -71,6 +71,11 @@ def heaviside(model: Int8Model) -> Tensor:
     return model.elementwise("SIGN", model.elementwise("RELU", image(model)))
 
 
+def rounded_heaviside(model: Int8Model) -> Tensor:
+    levels = model.quantize8(model.elementwise("RELU", image(model)), (1 / 8, 0))
+    return conv(model, model.elementwise("SIGN", model.dequantize8(levels)))
+
+
 def gated(model: Int8Model) -> Tensor:
     x = image(model)
     return conv(model, model.elementwise("MUL", flag(model, x), x))
@@ -123,6 +128,16 @@ def product_of_two(model: Int8Model) -> Tensor:
     return model.op("BATCH_MATMUL", [rows, model.input(1, 32, 5)], (1, 4, 5), adj_x=False, adj_y=False)
 
 
+def lost_zeros(model: Int8Model) -> Tensor:
+    """sign(x) + (x == 0), where no sample had a zero: the grid of the second is as good as none."""
+    x = levels(model)
+    sign = model.quantize8(model.elementwise("SIGN", model.dequantize8(x)), USUAL_GRID)
+    is_zero = model.elementwise("EQUAL", x, int8_constant("zero", np.zeros(()), 1 / 16, 3), type="BOOL")
+    added = model.quantize8(model.elementwise("CAST", is_zero), (1e-8, 0))
+    signs = model.add8(sign, added, USUAL_GRID)
+    return model.conv8(signs, WEIGHTS, np.zeros(8), (0.5, 3), same=False, activation="none")
+
+
 def pooled8(model: Int8Model) -> Tensor:
     return model.pool8(model.sign8(levels(model), "where", USUAL_GRID))
 
@@ -150,6 +165,8 @@ FORMS: list[tuple[str, Build]] = [
         "MUL stands between the sign and it",
         lambda m: conv(m, halved(m, m.elementwise("SIGN", m.elementwise("RELU", image(m))))),
     ),
+    ("its input takes 0 and 1", rounded_heaviside),
+    ("its input is sign(x), which is 0 where x is 0", lost_zeros),
     ("its input takes several levels", lambda m: conv(m, halved(m, m.op("ROUND", [image(m)], SHAPE)))),
     ("it is no product with a constant float matrix", product_of_two),
     ("its weights are not ±alpha", lambda m: m.conv(m.sign(image(m)), RNG.standard_normal((8, 3, 3, 32)))),

@@ -138,6 +138,11 @@ def _takes_no_others(left: Left, reason: str) -> bool:
     return all(np.min(np.abs(np.subtract(named, value))) < 1e-4 for value in left.values)
 
 
+def _is_ternary(left: Left) -> bool:
+    """Whether the input is -1, 0 and 1, as far as its grid holds these."""
+    return all(abs(value - round(value)) < 0.01 and abs(round(value)) <= 1 for value in left.values)
+
+
 def _is_no_sign(left: Left, reason: str) -> bool:
     """Whether the input takes more than two values; what takes a single one on these samples may take any others.
 
@@ -199,7 +204,7 @@ _TRUTH: dict[str, Callable[[Left, str], bool]] = {
     "take other values than -alpha, 0 and alpha": lambda left, reason: _magnitudes(left.weights) > 1,
     "are all zero": lambda left, reason: not np.any(left.weights),
     "not the output of a sign": _is_no_sign,
-    "which is 0 where x is 0": lambda left, reason: left.values <= {-1.0, 0.0, 1.0} or left.padded,
+    "which is 0 where x is 0": lambda left, reason: _is_ternary(left) or left.padded,
     "takes 0 and 1": lambda left, reason: left.values <= {0.0, 1.0} or left.padded,
     "takes several levels": lambda left, reason: len(left.values) > 2,
     "no product with a constant float matrix": _is_no_constant_matrix,

@@ -12,6 +12,7 @@ from litebnn.rewriting.padding import PADS, constant_padding
 from litebnn.rewriting.signs import find_constant, find_two_values
 from litebnn.rewriting.signs.never_negative import is_never_negative
 from litebnn.rewriting.signs.shifted import PADDING, handed_on
+from litebnn.rewriting.signs.steps import steps_of
 
 NO_SIGN = "its input is not the output of a sign"
 # The output of a quantizer passes these on its way to a layer, beside ops that move values.
@@ -24,6 +25,7 @@ _STANDS_BETWEEN = "stands between the sign and it"
 def why_no_sign(graph: Graph, tensor: Tensor) -> str:
     """The reason that a layer which reads `tensor` is not binary."""
     passed: list[Op] = []
+    read = tensor
     for _ in range(_FARTHEST):
         op = graph.producer(tensor)
         if op is None or not op.inputs or op.inputs[0] is None:
@@ -33,12 +35,20 @@ def why_no_sign(graph: Graph, tensor: Tensor) -> str:
         if (reason := _why_values_are_none(graph, op, tensor)) is not None:
             keeps = _keeps_levels if op.name in _TO_INTEGERS else _keeps_values
             changing = [op.name for op in passed if not keeps(op)]
-            return f"{changing[-1]} {_STANDS_BETWEEN}" if changing else reason
+            is_ternary = op.name == "SIGN" and _takes_values_of_sign(graph, read)
+            return f"{changing[-1]} {_STANDS_BETWEEN}" if changing and not is_ternary else reason
         if not _is_passed(op):
             break
         passed.append(op)
         tensor = op.input(0)
     return NO_SIGN
+
+
+def _takes_values_of_sign(graph: Graph, tensor: Tensor) -> bool:
+    """Whether a tensor is -1, 0 and 1 but for rounding, as where an exporter's grid rounds what is added for 0 to 0."""
+    steps = steps_of(graph, tensor)
+    distinct = np.unique(steps.values)
+    return steps.is_known and distinct.size == 3 and bool(np.all(np.abs(distinct - [-1, 0, 1]) <= steps.step))
 
 
 def _is_passed(op: Op) -> bool:
