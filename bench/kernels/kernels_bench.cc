@@ -105,6 +105,7 @@ struct BconvBench {
     std::vector<float> multiplier(static_cast<size_t>(layer.channels_out), 0.5f), bias(multiplier.size(), 1.5f);
     Bconv2dSpec spec = {};
     spec.channels_in = layer.channels_in;
+    spec.input_pixels = int64_t{layer.size} * layer.size;
     spec.channels_out = layer.channels_out;
     spec.groups = layer.groups;
     spec.stride_height = spec.stride_width = layer.stride;

@@ -79,6 +79,7 @@ struct Bconv2dSpec {
   const int32_t* output_threshold;          // [channels_out]; kBitpacked only; read during Create only
   float output_scale;                       // kInt8 only
   int32_t output_zero_point;                // kInt8 only
+  int64_t input_pixels;                     // of an image, as far as it is known: which ISA is better may hang on it
 };
 
 struct Bconv2dGeometry {

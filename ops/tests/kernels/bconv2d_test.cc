@@ -33,6 +33,30 @@ TEST_P(Bconv2dTest, WideImages) {
   }
 }
 
+// Large images with deep filters for few channels, of which an ISA may make its tables of the weights.
+TEST_P(Bconv2dTest, FewChannelsOfManyPixels) {
+  struct Shape {
+    int32_t height, width, channels_in, channels_out, filter_height, filter_width, dilation;
+  };
+  // The last one's windows are of two strips.
+  const Shape shapes[] = {
+      {20, 20, 192, 64, 3, 3, 1}, {24, 17, 320, 33, 3, 3, 1}, {31, 13, 250, 48, 3, 3, 2}, {40, 40, 864, 33, 2, 1, 1}};
+  for (const Shape& shape : shapes) {
+    BconvCase c;
+    c.height = shape.height;
+    c.width = shape.width;
+    c.channels_in = shape.channels_in;
+    c.channels_out = shape.channels_out;
+    c.filter_height = shape.filter_height;
+    c.filter_width = shape.filter_width;
+    c.dilation_height = c.dilation_width = shape.dilation;
+    c.zero_padding = shape.channels_in == 192;
+    c.with_addend = shape.channels_in == 320;
+    if (shape.channels_in == 250) c.output_type = Bconv2dOutputType::kInt8;
+    ExpectAsReference(isa(), c, shape.channels_in == 192 ? 3 : 1);
+  }
+}
+
 TEST_P(Bconv2dTest, EveryChannelCount) {
   for (int32_t channels_in : {1, 31, 32, 33, 64, 96, 100, 128, 160, 256}) {
     for (int32_t channels_out : {1, 7, 31, 32, 33, 64, 70, 96, 128, 130}) {

@@ -56,6 +56,12 @@ TEST(Avx512Vbmi, TablesThatFewLookUpInAreLeftToCounting) {
   // Windows beside each other share deep tables for many channels only, for which they stay in the L1 cache.
   EXPECT_FALSE(looks_up(SquareFilter(3, 1, 320, 64)));
   EXPECT_TRUE(looks_up(SquareFilter(3, 1, 320, 256)));
+  // For large images tables are made of the weights.
+  Bconv2dSpec large = SquareFilter(3, 1, 320, 64);
+  large.input_pixels = 56 * 56;
+  EXPECT_TRUE(looks_up(large));
+  large.channels_out = 32;
+  EXPECT_FALSE(looks_up(large));
   // Rows that a window shares with none beside it take a table each.
   EXPECT_FALSE(looks_up(SquareFilter(3, 2, 128, 256)));
   EXPECT_TRUE(looks_up(SquareFilter(3, 2, 256, 512)));

@@ -52,6 +52,8 @@ class Bconv2dOp final : public Op {
  private:
   bool Create(const Node& node) {
     Bconv2dSpec spec = {};
+    const std::vector<int32_t>& input = node.Input(kInput)->shape;
+    spec.input_pixels = input.size() == 4 ? int64_t{input[1]} * input[2] : 0;
     // The builtin options are those of the addition that is fused into the convolution.
     spec.rectify_sum = node.Input(kAddend) != nullptr &&
                        static_cast<const TfLiteAddParams*>(node.builtin_data)->activation == kTfLiteActRelu;

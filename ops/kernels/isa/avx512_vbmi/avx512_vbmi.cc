@@ -8,6 +8,7 @@
 #include "kernels/isa/avx512/lanes.h"
 #include "kernels/isa/avx512_vbmi/chunks.h"
 #include "kernels/isa/avx512_vbmi/inner_loop.h"
+#include "kernels/isa/avx512_vbmi/pixel_lanes.h"
 #include "kernels/isa/avx512_vbmi/strips.h"
 #include "kernels/isa/isa.h"
 #include "kernels/isa/shared/max_window.h"
@@ -28,9 +29,12 @@ struct Scratch {
   alignas(64) int32_t dots[kLanePixels][kTileChannels];
 };
 
-size_t ScratchBytes(int32_t) { return sizeof(Scratch); }
+size_t ScratchBytes(int32_t words) {
+  return sizeof(Scratch) + (AreQuadWords(words) ? sizeof(PixelLanesMemory) + QuadTablesBytes(words) : 0);
+}
 
-// Counting bits needs no tables, whose making pays where windows share them or many channels look up in them.
+// Counting bits needs no tables, whose making pays where windows share them or many channels look up in them, and where
+// tables are made of weights.
 const Isa* Better(const Bconv2dSpec& spec) {
   const int32_t channels = spec.channels_out / spec.groups;
   const int64_t tap_tables = Chunks(PackedWords(spec.channels_in / spec.groups));
@@ -44,8 +48,13 @@ const Isa* Better(const Bconv2dSpec& spec) {
   const int64_t taps = int64_t{spec.filter_height} * spec.filter_width;
   // A table takes as long as the lookups of six more vectors of channels gain.
   constexpr int64_t kTableVectors = 6;
-  const bool pays = taps > 1 && kTableVectors * kVectorChannels * new_rows * new_columns < channels * taps;
-  return pays ? nullptr : &kAvx512Isa;
+  const bool pays = kTableVectors * kVectorChannels * new_rows * new_columns < channels * taps;
+  // Threads share the pixels, and each makes the tables of its own.
+  constexpr int64_t kLeastPixels = 2048;
+  const bool by_pixels = FillsPixelTables(channels) && spec.groups == 1 && spec.stride_width == 1 &&
+                         spec.stride_height == 1 && spec.input_pixels >= kLeastPixels &&
+                         AreQuadWords(static_cast<int32_t>(taps) * PackedWords(spec.channels_in));
+  return taps > 1 && (pays || by_pixels) ? nullptr : &kAvx512Isa;
 }
 
 // The output pixels of four lanes, and twice the odd chunks of their windows.
@@ -202,6 +211,10 @@ struct StagedTask {
 
   void WriteTile(const TileWeights& tile, const LanePixels& lanes) const {
     tile.Sum(scratch.lanes.runs, shape.runs, shape.run_chunks(), 0, scratch.sums);
+    WriteSums(tile, lanes);
+  }
+
+  void WriteSums(const TileWeights& tile, const LanePixels& lanes) const {
     if (write_floats != nullptr && lanes.count == kLanePixels) return write_floats(task, tile, lanes, scratch.sums);
     AddDots(task, tile, scratch.sums, shape.chunks() <= kMaxByteChunks, true, scratch.dots);
     WriteAny(task, tile, lanes, scratch.dots);
@@ -273,14 +286,56 @@ struct StagedTask {
     }
   }
 
+  // Rows of output with pixels as lanes of a vector.
+  void PixelVectors(const FrameShape& frame, int64_t row, int64_t row_end) const {
+    const PixelLanes lanes(frame, reinterpret_cast<std::byte*>(&scratch + 1));
+    TileWeights tile(task, vector_bytes, channel_begin, channel_end);
+    lanes.MakeTables(task, shape, tile.vectors);
+    tile.vectors = reinterpret_cast<const uint8_t*>(lanes.memory.excess);
+    for (int64_t rows; row < row_end; row += rows) {
+      rows = Min(lanes.StripRows(), row_end - row);
+      const int64_t count = (rows - 1) * lanes.row_taps + lanes.width;
+      lanes.MakePlanes(Window(row * lanes.width), count + lanes.reach);
+      for (int64_t first = 0; first < count; first += kBlockLanes) {
+        const int64_t block = Min<int64_t>(count - first, kBlockLanes);
+        lanes.Sum(first, block);
+        WriteBlock(tile, lanes, row, first, block);
+      }
+    }
+  }
+
+  // Writes lanes [first, first + count) of a strip that begins with `row`.
+  void WriteBlock(const TileWeights& tile, const PixelLanes& lanes, int64_t row, int64_t first, int64_t count) const {
+    LanePixels four = {};
+    int64_t column = first % lanes.row_taps;
+    int64_t pixel = (row + first / lanes.row_taps) * lanes.width + Min(column, lanes.width);
+    for (int64_t lane = 0; lane < count; ++lane, ++column) {
+      if (column == lanes.row_taps) column = 0;
+      if (column >= lanes.width) continue;
+      four.pixel[four.count] = pixel++;
+      four.twice_odd[four.count] = -2 * lanes.memory.window_odd[lane];
+      scratch.sums.low[four.count][0] = _mm512_load_si512(lanes.memory.low[lane]);
+      scratch.sums.high[four.count][0] = _mm512_load_si512(lanes.memory.high[lane]);
+      if (++four.count < kLanePixels) continue;
+      WriteSums(tile, four);
+      four.count = 0;
+    }
+    if (four.count > 0) WriteSums(tile, four);
+  }
+
   void AllPixels(int64_t begin, int64_t end) const {
     const Block pixel = {1, 1};
     const int64_t width = task.output_width, first_row = (begin + width - 1) / width, row_end = end / width;
     const bool shares = (shape.rows_overlap || shape.step_taps > 0) && shape.chunks() <= kMaxChunks;
     if (!shares || first_row >= row_end) return Pixels(begin, end, pixel);
     Pixels(begin, first_row * width, pixel);
-    Pixels(first_row * width, row_end * width,
-           BestBlock(shape, row_end - first_row, width, Vectors(channel_end - channel_begin)));
+    const FrameShape frame(task, shape, row_end - first_row);
+    if (frame.SuitPixelLanes(task, channel_end - channel_begin)) {
+      PixelVectors(frame, first_row, row_end);
+    } else {
+      Pixels(first_row * width, row_end * width,
+             BestBlock(shape, row_end - first_row, width, Vectors(channel_end - channel_begin)));
+    }
     Pixels(row_end * width, end, pixel);
   }
 };

@@ -84,23 +84,15 @@ struct Level {
 };
 
 // Looks 2^kLevel chunks up and counts them. `carries`: what overflows the lowest kLevel bits of the counts.
-template <int kLevel, int kVectors>
-__attribute__((always_inline)) inline void CountChunks(const uint8_t* tables, const uint8_t* const* weights,
-                                                       BitCounts<kVectors>& counts, __m512i* carries) {
+template <int kLevel, int kVectors, typename Lookups>
+__attribute__((always_inline)) inline void CountChunks(Lookups& lookups, BitCounts<kVectors>& counts,
+                                                       __m512i* carries) {
   if constexpr (kLevel == 0) {
-    const __m512i table = _mm512_load_si512(tables);
-#pragma GCC unroll 4
-    for (int v = 0; v < kVectors; ++v) {
-      carries[v] = _mm512_permutexvar_epi8(_mm512_load_si512(weights[v]), table);
-    }
+    lookups.template Next<kVectors>(carries);
   } else {
-    constexpr int kHalf = 1 << (kLevel - 1);
     __m512i first[kVectors], second[kVectors];
-    CountChunks<kLevel - 1>(tables, weights, counts, first);
-    const uint8_t* second_weights[kVectors];
-#pragma GCC unroll 4
-    for (int v = 0; v < kVectors; ++v) second_weights[v] = weights[v] + kHalf * kVectorChannels;
-    CountChunks<kLevel - 1>(tables + kHalf * kTableBytes, second_weights, counts, second);
+    CountChunks<kLevel - 1>(lookups, counts, first);
+    CountChunks<kLevel - 1>(lookups, counts, second);
 #pragma GCC unroll 4
     for (int v = 0; v < kVectors; ++v) {
       __m512i& sum = counts.bits[kLevel - 1][v];
@@ -126,11 +118,31 @@ __attribute__((always_inline)) inline void AddCarries(__m512i* carries, BitCount
   }
 }
 
-// Sums up windows of `run_count` runs, at most kMaxChunks in all, of one table and kVectors * 64 weights a chunk; the
-// weights of a vector are `vector_bytes` after those of the one before. Up to kMaxByteChunks `low` has all of the sums.
-template <int kVectors>
-__attribute__((noinline)) void SumChunks(const uint8_t* const* runs, int32_t run_count, int32_t run_chunks,
-                                         const uint8_t* weights, ptrdiff_t vector_bytes, ByteSums& sums) {
+// Looks up kVectors * 64 channels in the tables of four pixels.
+template <int kMost>
+struct ChannelLookups {
+  const uint8_t* const* runs;
+  const uint8_t* weights[kMost];
+  const uint8_t* tables = nullptr;
+
+  void StartRun(int32_t run) { tables = runs[run]; }
+  template <int kVectors>
+  __attribute__((always_inline)) void Next(__m512i* found) {
+    const __m512i table = _mm512_load_si512(tables);
+    tables += kTableBytes;
+#pragma GCC unroll 4
+    for (int v = 0; v < kVectors; ++v) {
+      found[v] = _mm512_permutexvar_epi8(_mm512_load_si512(weights[v]), table);
+      weights[v] += kVectorChannels;
+    }
+  }
+};
+
+// Sums up what `lookups` finds in `run_count` runs, at most kMaxChunks in all. Up to kMaxByteChunks `low` has all of
+// the sums.
+template <int kVectors, typename Lookups>
+__attribute__((always_inline)) inline void SumLookups(Lookups lookups, int32_t run_count, int32_t run_chunks,
+                                                      ByteSums& sums) {
   const bool fits_byte = run_count * run_chunks <= kMaxByteChunks;
   __m512i matrices[kLanePixels];
 #pragma GCC unroll 4
@@ -139,20 +151,13 @@ __attribute__((noinline)) void SumChunks(const uint8_t* const* runs, int32_t run
   }
   BitCounts<kVectors> counts;
   __m512i high[kLanePixels][kVectors];
-  const uint8_t* at[kVectors];
 #pragma GCC unroll 4
   for (int v = 0; v < kVectors; ++v) {
-    at[v] = weights + v * vector_bytes;
     for (int bit = 0; bit < 4; ++bit) counts.bits[bit][v] = _mm512_setzero_si512();
     for (int p = 0; p < kLanePixels; ++p) high[p][v] = _mm512_setzero_si512();
   }
   for (int32_t run = 0; run < run_count; ++run) {
-    const uint8_t* tables = runs[run];
-    const auto advance = [&](int count) __attribute__((always_inline)) {
-      tables += count * kTableBytes;
-#pragma GCC unroll 4
-      for (int v = 0; v < kVectors; ++v) at[v] += count * kVectorChannels;
-    };
+    lookups.StartRun(run);
     const auto add_high = [&](const __m512i* carries) __attribute__((always_inline)) {
 #pragma GCC unroll 4
       for (int v = 0; v < kVectors; ++v) {
@@ -168,8 +173,7 @@ __attribute__((noinline)) void SumChunks(const uint8_t* const* runs, int32_t run
       constexpr int kLevel = decltype(level)::kValue;
       if ((run_chunks >> kLevel & 1) == 0) return;
       __m512i carries[kVectors];
-      CountChunks<kLevel>(tables, at, counts, carries);
-      advance(1 << kLevel);
+      CountChunks<kLevel>(lookups, counts, carries);
       AddCarries<kLevel>(carries, counts);
       // Those of the first run alone never are sixteen.
       if (run > 0) add_high(carries);
@@ -180,8 +184,7 @@ __attribute__((noinline)) void SumChunks(const uint8_t* const* runs, int32_t run
     add_left_over(Level<3>{});
     for (int32_t sixteens = run_chunks / 16; sixteens > 0; --sixteens) {
       __m512i carries[kVectors];
-      CountChunks<4>(tables, at, counts, carries);
-      advance(16);
+      CountChunks<4>(lookups, counts, carries);
       add_high(carries);
     }
   }
@@ -197,6 +200,16 @@ __attribute__((noinline)) void SumChunks(const uint8_t* const* runs, int32_t run
       sums.high[p][v] = high[p][v];
     }
   }
+}
+
+// Sums up windows of runs of one table and kVectors * 64 weights a chunk; the weights of a vector are `vector_bytes`
+// after those of the one before.
+template <int kVectors>
+__attribute__((noinline)) void SumChunks(const uint8_t* const* runs, int32_t run_count, int32_t run_chunks,
+                                         const uint8_t* weights, ptrdiff_t vector_bytes, ByteSums& sums) {
+  ChannelLookups<kVectors> lookups = {runs, {}};
+  for (int v = 0; v < kVectors; ++v) lookups.weights[v] = weights + v * vector_bytes;
+  SumLookups<kVectors>(lookups, run_count, run_chunks, sums);
 }
 
 }  // namespace
