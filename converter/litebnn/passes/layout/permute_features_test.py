@@ -4,6 +4,7 @@ import pytest
 from litebnn.graph import Tensor
 from litebnn.passes import PHASES
 from litebnn.passes.layout.permute_features import permute_features
+from litebnn.rewriting.int8 import int8_constant
 from tests.support.float_models import FloatModel, assert_same_values, dyadic, op_names, rewritten, run_pass
 
 RNG = np.random.default_rng(0)
@@ -67,3 +68,27 @@ def test_a_batch_that_moves_and_features_of_unknown_number_keep_their_order(
     flattened = model.reshape(turned, 2, 12) if order == (0, 1, 2, 3) else model.reshape(turned, 1, 24)
     built = model.model(model.dense(flattened, dyadic(RNG, 3, flattened.dims[1])))
     assert not run_pass(permute_features, built)[0]
+
+
+@pytest.mark.parametrize("kind", ["shuffled", "levels", "computed", "other columns", "as weights", "broadcast", "many"])
+def test_readers_whose_constants_cannot_be_permuted_keep_the_order(kind: str) -> None:
+    model = FloatModel()
+    x = flat(model)
+    y = model.dense(x, dyadic(RNG, 3, 12 if kind == "other columns" else 24))
+    layer = model.graph.ops[-1]
+    if kind == "shuffled":
+        layer.options.weights_format = 1
+    elif kind == "levels":
+        model.graph.set_input(layer, 1, int8_constant("weights", np.ones((3, 24)), 1.0))
+    elif kind == "computed":
+        model.graph.set_input(layer, 1, model.input(3, 24))
+    elif kind == "as weights":
+        model.graph.set_input(layer, 0, model.input(1, 24))
+        model.graph.set_input(layer, 1, x)
+    elif kind == "broadcast":
+        y = model.elementwise("ADD", x, model.const(dyadic(RNG, 2, 24)))
+    elif kind == "many":
+        for _ in range(33):
+            x = model.elementwise("RELU", x)
+        y = model.dense(x, dyadic(RNG, 3, 24))
+    assert not run_pass(permute_features, model.model(y))[0]

@@ -5,6 +5,7 @@ from litebnn.graph import Tensor
 from litebnn.passes import PHASES, run_phases
 from litebnn.passes.layout.merge_transposes import merge_transposes
 from litebnn.passes.layout.sink_transposes import sink_transposes
+from litebnn.rewriting.int8 import int8_constant
 from litebnn.rewriting.notes import Notes
 from tests.support.float_models import FloatModel, assert_same_values, op_names, rewritten, run_pass
 
@@ -111,3 +112,47 @@ def test_a_second_run_changes_nothing() -> None:
     built = model.model(body(model, "scalar"))
     assert run_pass(sink_transposes, built)[0]
     assert not run_pass(sink_transposes, built)[0]
+
+
+@pytest.mark.parametrize("kind", ["computed axes", "too far", "rows turned", "dimensions lost"])
+def test_reductions_over_axes_that_cannot_be_named_otherwise_stay(kind: str) -> None:
+    model = FloatModel()
+    x = first(model)
+    axes = {"too far": [5], "rows turned": [1], "dimensions lost": [2, 3]}.get(kind)
+    shape = {"rows turned": (1, 4, 6), "dimensions lost": (1, 8)}.get(kind, (1, 8, 1, 6))
+    axis = model.input(1, type="INT32") if axes is None else model.const(axes, np.int32)
+    if kind == "rows turned":  # width and height would come out the other way round
+        x = transpose(model, model.input(1, 6, 4, 8), (0, 3, 2, 1))
+    built = model.model(model.op("MEAN", [x, axis], shape, keep_dims=kind != "rows turned"))
+    before = op_names(built)
+    assert run_pass(sink_transposes, built) == (False, before)
+
+
+@pytest.mark.parametrize("keep_dims", [True, False])
+def test_a_reduction_keeps_its_axes_where_it_did(keep_dims: bool, library: None) -> None:
+    model = FloatModel()
+    shape = (1, 1, 4, 6) if keep_dims else (1, 4, 6)
+    source = model.finish(model.op("SUM", [first(model), model.const(-3, np.int32)], shape, keep_dims=keep_dims))
+    result = rewritten(source, sink_transposes, *PHASES["tidy"])
+    [reduction] = [op for op in result.ops() if op.name == "SUM"]
+    assert reduction.input(0) in result.graphs[0].inputs
+    np.testing.assert_array_equal(reduction.input(1).array, [3])
+    assert op_names(result) == (["SUM", "TRANSPOSE"] if keep_dims else ["SUM"])
+    assert_same_values(source, result)
+
+
+@pytest.mark.parametrize("kind", ["levels", "joined", "rows", "more axes"])
+def test_operands_that_cannot_be_turned_back_keep_the_transpose(kind: str) -> None:
+    model = FloatModel()
+    x = first(model)
+    if kind == "levels":
+        y = model.op("MUL", [x, int8_constant("levels", np.ones((1, 8, 4, 6)), 1.0)], x.dims)
+    elif kind == "joined":
+        y = model.op("CONCATENATION", [x, model.input(1, 8, 4, 6)], (1, 16, 4, 6), axis=1)
+    elif kind == "rows":
+        y = model.op("SELECT", [model.const([True], np.bool_), x, model.const(np.ones((1, 8, 4, 6)))], x.dims)
+        model.graph.set_input(model.graph.ops[-1], 0, model.const([True, False], np.bool_))
+    else:
+        y = model.op("MUL", [x, model.const(np.ones((2, 1, 8, 4, 6)))], (2, 1, 8, 4, 6))
+    before = op_names(model.model(y))
+    assert run_pass(sink_transposes, model.model(y)) == (False, before)
