@@ -77,6 +77,7 @@ def unknown(name: str, inputs: list[Tensor | None]) -> Build:
         (strided_slice([0] * 3, [1] * 3, [1] * 3), r"have \[3, 3, 3\] numbers"),
         (one("GATHER", (4, 8), [0, 4], (2, 8), axis=0), 'an index lies outside of axis 0 of "input_.*", which has 4'),
         (one("GATHER", (4, 8), [-1], (1, 8), axis=0), "an index"),
+        (one("GATHER", (4, 8), [4], (1, 8)), "an index lies outside of axis 0"),
         (one("GATHER", (4, 8), [0], (4, 1), axis=2), "axis is 2, expected -2 to 1"),
         (one("SUM", (4, 8), [2], (4,), keep_dims=False), "axis 2, expected -2 to 1"),
         (one("ARG_MAX", (4, 8), -3, (4,)), "axis -3, expected"),
