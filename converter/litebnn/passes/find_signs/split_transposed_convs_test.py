@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 import litebnn
 from litebnn.flatbuffer import read_model
+from litebnn.graph import check_model
 from litebnn.passes.find_signs.recognize_signs import recognize_signs
 from litebnn.passes.find_signs.split_transposed_convs import split_transposed_convs
 from litebnn.rewriting.notes import Notes
@@ -70,6 +71,7 @@ def test_transposed_convolutions_are_binary_and_exact(
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # that there is no binary layer
         converted, report = litebnn.convert_tflite(source, return_report=True)
+    check_model(read_model(converted))
     [found] = report.layers
     assert found.macs == batch * np.prod(size) * np.prod(taps) * np.prod(channels)
     if found.binary:
