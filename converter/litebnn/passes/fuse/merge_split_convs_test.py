@@ -52,6 +52,8 @@ def test_convolutions_of_the_parts_are_one_with_groups(groups: int, stride: tupl
     source = split_convs(groups, axis, stride=stride)
     result = rewritten(source, *PASSES)
     assert op_names(result) == ["CONV_2D"]
+    [first, *_] = [op for op in read_model(source).ops() if op.name == "CONV_2D"]
+    assert result.graphs[0].ops[0].input(1).name == f"{first.input(1).name}/groups"
     assert_same_values(source, result)
 
 
