@@ -13,7 +13,7 @@ from litebnn.rewriting.each import each
 from litebnn.rewriting.notes import Notes
 from litebnn.rewriting.padding import same_amounts
 
-_REFLECT, _SYMMETRIC = 0, 1  # of which the former leaves out the value at the edge itself
+_SYMMETRIC = 1  # the other mode, REFLECT, leaves out the value at the edge itself
 
 
 @each("MAX_POOL_2D")
@@ -32,7 +32,7 @@ def absorb_mirror_padding(graph: Graph, op: Op, notes: Notes) -> bool:
     if op.output.dims[1:3] != outputs:
         return False
     # A window that reaches beyond the edge by n has to hold the n values that are repeated there.
-    edge = 0 if getattr(pad.options, "mode", _REFLECT) == _SYMMETRIC else 1
+    edge = 0 if getattr(pad.options, "mode", None) == _SYMMETRIC else 1
     if any(2 * max(pads) + edge > taps for pads, taps in ((height, o.filter_height), (width, o.filter_width))):
         return False
     graph.set_input(op, 0, pad.input(0))

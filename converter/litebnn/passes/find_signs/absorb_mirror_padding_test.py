@@ -52,3 +52,22 @@ def test_pooling_of_repeated_edges_is_same_pooling(
 def test_other_padding_stays(size: int, taps: int, stride: int, pads: tuple[int, int], mode: int) -> None:
     model = read_model(mirrored_pool(size, taps, stride, pads, mode))
     assert not run_pass(absorb_mirror_padding, model)[0]
+
+
+@pytest.mark.parametrize(
+    "case", ["another op", "already SAME", "computed amounts", "amounts of three axes", "batch unknown", "other height"]
+)
+def test_what_is_no_mirror_around_one_pooling_stays(case: str) -> None:
+    model = FloatModel()
+    x = model.input(1, 8, 8, 32, signature=(-1, 8, 8, 32) if case == "batch unknown" else None)
+    amounts = model.const([(0, 0), (0, 1), (0, 1), (0, 0)], np.int32)
+    if case == "computed amounts":
+        amounts = model.input(4, 2, type="INT32")
+    elif case == "amounts of three axes":
+        amounts = model.const([(0, 0), (0, 1), (0, 1)], np.int32)
+    name = "PAD" if case == "another op" else "MIRROR_PAD"
+    padded = model.op(name, [x, amounts], (x.dims[0], 9, 9, 32), **({} if name == "PAD" else {"mode": SYMMETRIC}))
+    pooled = model.max_pool(padded, 2, 1, same=case == "already SAME")
+    if case == "other height":
+        pooled.shape = (1, 7, 8, 32)
+    assert not run_pass(absorb_mirror_padding, model.model(pooled))[0]
