@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from litebnn.convert import convert_tflite
 from litebnn.errors import ConversionError, Defect
 from litebnn.flatbuffer import read_model, write_model
-from litebnn.flatbuffer.round_trip_test import code, everything, operator, pack, subgraph, tensor
+from litebnn.flatbuffer.round_trip_test import buffer, code, everything, operator, pack, subgraph, tensor
 from litebnn.flatbuffer.schema import schema, slots_of
 from litebnn.graph import Graph, Model, Tensor
 
@@ -159,6 +159,22 @@ def test_what_a_file_refers_to_over_and_over_is_charged_each_time(table: str, fi
     fields = {**own, "Subgraphs": graphs, **(repeated if table == "Model" else {})}
     builder.Finish(table_of(builder, "Model", **fields), b"TFL3")
     refused(bytes(builder.Output()), "over and over")
+
+
+def test_a_file_may_refer_to_what_four_times_its_size_and_a_page_hold() -> None:
+    """Strings may be shared: a name of 4870 bytes, five times, in a file of some more."""
+    names = [b"n" * 4870] * 5
+    builder = flatbuffers.Builder(1024)
+    item = named("Metadata", name=names[0]).Pack(builder)
+    fields = {
+        "Metadata": vector_of_one(builder, "Model", "Metadata", item, len(names)),
+        "Buffers": vector_of_one(builder, "Model", "Buffers", buffer(bytes(120)).Pack(builder), 1),
+        "Subgraphs": vector_of_one(builder, "Model", "Subgraphs", subgraph(b"", [], [], [], []).Pack(builder), 1),
+    }
+    builder.Finish(table_of(builder, "Model", **fields), b"TFL3")
+    data = bytes(builder.Output())
+    assert 4 * len(data) < sum(map(len, names)) < 4 * len(data) + 4096
+    assert len(read_model(data).metadata) == 5
 
 
 @pytest.mark.filterwarnings("ignore:no binary layer")

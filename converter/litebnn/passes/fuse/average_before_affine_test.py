@@ -9,14 +9,14 @@ from tests.support.float_models import FloatModel, assert_same_values, dyadic, o
 RNG = np.random.default_rng(0)
 
 
-def gated(reader: str = "", size: int = 8, padding: Padding = Padding.VALID) -> bytes:
+def gated(reader: str = "", size: int = 8, padding: Padding = Padding.VALID, activation: int = 0) -> bytes:
     """A batch norm that a binary layer takes signs of, and an average that its output is multiplied with."""
     model = FloatModel()
     x = model.elementwise("MUL", model.input(1, 8, 8, 32), model.const(RNG.choice([-0.5, 0.5, 2.0], 32)))
     x = model.elementwise("ADD", x, model.const(dyadic(RNG, 32)))
     y = model.conv(model.sign(x), sign_weights(RNG, 32, 1, 1, 32))
     options = {"filter_height": size, "filter_width": size, "stride_h": 8, "stride_w": 8, "padding": padding}
-    gate = model.op("AVERAGE_POOL_2D", [x], (1, 1, 1, 32), fused_activation_function=0, **options)
+    gate = model.op("AVERAGE_POOL_2D", [x], (1, 1, 1, 32), fused_activation_function=activation, **options)
     outputs = [x] if reader == "output" else [model.elementwise("RELU", x)] if reader else []
     return model.finish(model.elementwise("MUL", y, gate), *outputs)
 
@@ -36,4 +36,9 @@ def test_a_batch_norm_goes_behind_the_average(size: int, padding: Padding) -> No
 @pytest.mark.parametrize("reader", ["output", "RELU"])
 def test_an_image_that_others_read_is_pooled_as_it_is(reader: str) -> None:
     names = op_names(convert_tflite(gated(reader)))
+    assert names.index("AVERAGE_POOL_2D") > names.index("ADD")
+
+
+def test_an_average_that_is_clamped_stays_in_front_of_nothing() -> None:
+    names = op_names(convert_tflite(gated(activation=1)))
     assert names.index("AVERAGE_POOL_2D") > names.index("ADD")

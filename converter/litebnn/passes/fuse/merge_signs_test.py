@@ -2,11 +2,13 @@ import numpy as np
 import pytest
 
 from litebnn.contract import LCE_DEQUANTIZE, LCE_QUANTIZE
+from litebnn.graph import Tensor
 from litebnn.passes.find_signs.recognize_signs import recognize_signs
 from litebnn.passes.fuse.merge_signs import merge_signs
 from litebnn.passes.tidy.remove_dead_ops import remove_dead_ops
 from litebnn.rewriting.build import custom_op, packed_like
-from tests.support.float_models import FloatModel, assert_same_values, op_names, rewritten
+from litebnn.rewriting.int8 import parameters
+from tests.support.float_models import FloatModel, assert_same_values, op_names, rewritten, run_pass
 
 
 @pytest.mark.usefixtures("library")
@@ -40,3 +42,22 @@ def test_what_packs_an_unpacked_sign_is_that_signs_bits() -> None:
     result = rewritten(source, recognize_signs, merge_signs, remove_dead_ops)
     assert op_names(result) == ["LceQuantize", "LceDequantize", "MUL"]
     assert_same_values(source, result)
+
+
+def test_other_ops_may_stand_between_and_signs_on_a_grid_stay() -> None:
+    model = FloatModel()
+    x = model.elementwise("ABS", model.input(1, 4, 4, 32))
+    first, between, second = model.packed(x), model.elementwise("NEG", x), model.packed(x)
+    numbers = [model.op("RELU", [bits], x.dims, type="INT32") for bits in (first, second)]
+    assert run_pass(merge_signs, model.model(between, *numbers)) == (
+        True,
+        ["ABS", "LceQuantize", "NEG", "RELU", "RELU"],
+    )
+
+    model = FloatModel()
+    bits = model.packed(model.input(1, 4, 4, 32))
+    levels = [Tensor(f"levels{i}", "INT8", (1, 4, 4, 32), quantization=parameters(0.5 + i)) for i in range(2)]
+    for each in levels:
+        model.graph.insert(custom_op(LCE_DEQUANTIZE, [bits], each))
+    built = model.model(*(model.op("DEQUANTIZE", [each], each.dims) for each in levels))
+    assert not run_pass(merge_signs, built)[0]

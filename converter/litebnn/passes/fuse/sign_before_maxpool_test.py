@@ -47,7 +47,7 @@ def test_what_is_no_number_stays_float(scale: float) -> None:
 
 
 def test_a_negative_scale_in_front_of_one_padding_stays_float() -> None:
-    for scale, expected in ((1.0, IN_BITS), (-1.0, None)):
+    for scale, expected in ((1.0, IN_BITS), (0.0, IN_BITS), (-1.0, None)):
         model = FloatModel()
         x = model.pad(conv_pool_norm_sign(model, scale), [(1, 1), (1, 1)], 1.0)  # type: ignore[arg-type]
         names, notes = after_passes(model, model.conv(x, sign_weights(RNG, 8, 3, 3, 32)))
@@ -196,3 +196,10 @@ def test_what_else_reads_the_padding_in_front_of_a_pool_keeps_it() -> None:
         _, names = run_pass(sign_before_maxpool, model.model(bits, *([padded] if read else [])))
         kept = ["PADV2", "LceQuantize", "LceBMaxPool2d"]
         assert names == (kept if read else ["LceQuantize", "PADV2", "LceBMaxPool2d"])
+
+
+def test_a_threshold_behind_what_is_pooled_of_no_layer_stays() -> None:
+    model = FloatModel()
+    pooled = model.max_pool(model.input(1, 6, 6, 32), 2, 2)
+    bits = model.packed(model.elementwise("ADD", pooled, model.const(np.full(32, 0.25))))
+    assert not run_pass(sign_before_maxpool, model.model(bits))[0]
