@@ -52,3 +52,13 @@ def test_two_unknown_sizes_cannot_be_described() -> None:
     x = model.sign(model.input(1, 1, 3, 64, signature=(-1, -1, 3, 64)))
     source = model.finish(model.op("RESHAPE", [x, model.input(3, type="INT32")], (-1, -1, 64)))
     assert op_names(rewritten(source, recognize_signs, reshape_bits))[-1] == "RESHAPE"
+
+
+@pytest.mark.parametrize("axis", [1, 3])
+def test_an_axis_is_added_to_bits_whose_other_sizes_are_not_known(axis: int) -> None:
+    """Behind the channels there is no place for one: they would be another axis then."""
+    model = FloatModel()
+    source = model.finish(model.expand(model.sign(model.input(1, 1, 40, signature=(-1, -1, 40))), axis))
+    result = rewritten(source, recognize_signs, reshape_bits, remove_dead_ops)
+    added = next(op for op in result.ops() if op.name == "EXPAND_DIMS")
+    assert (added.input(0).type, added.output.type) == (("INT32", "INT32") if axis == 1 else ("FLOAT32", "FLOAT32"))
