@@ -225,3 +225,18 @@ def test_a_name_may_be_long() -> None:
     x = Tensor(name, "FLOAT32", (1,))
     data = write_model(Model([Graph("main", [x], [x], [x], [])], [], [], [], None, None, 3, None))
     assert read_model(data).graphs[0].inputs[0].name == name
+
+
+@pytest.mark.parametrize(
+    ("scales", "points", "grid"),
+    [([0.5], None, (0.5, 0)), ([0.5], [], (0.5, 0)), ([0.5], [3], (0.5, 3)), ([0.5], [3, 3], None), ([], [3], None)],
+)
+def test_zero_points_that_are_not_given_are_zero(
+    scales: list[float], points: list[int] | None, grid: tuple[float, int] | None
+) -> None:
+    q = named("QuantizationParameters", scale=np.array(scales, np.float32))
+    q.zeroPoint = None if points is None else np.array(points, np.int64)
+    data = graph_with(
+        operator(0, [0, 0], [1]), tensor("x", "INT8", [1, 4], quantization=q), tensor("y", "INT8", [1, 4])
+    )
+    assert read_model(data).graphs[0].inputs[0].per_tensor_quantization == grid
