@@ -90,7 +90,7 @@ def _reduce_first(graph: Graph, op: Op, source: Tensor, order: Sequence[int]) ->
     axes = op.input(1).array
     if axes is None or np.any(np.abs(axes) > len(order)):
         return False
-    own = [order[int(axis)] for axis in axes.reshape(-1)]
+    own = [order[int(axis)] for axis in axes.ravel()]
     kept = [axis for axis in order if axis not in own]
     if len(op.output.dims) != len(order) if op.options.keep_dims else kept != sorted(kept):
         return False
