@@ -23,11 +23,23 @@ def is_strictness(shift: Array) -> bool:
 
 
 def is_lost(addend: Array, total: Array) -> Array:
-    """bool [channels]: whether a float32 `total` is the same without a negative addend, which a sign would see."""
+    """bool [channels]: whether a float32 `total` is the same without what a sign would see of an addend.
+
+    That is all of a negative one. Of one right below a short number, which makes a comparison with that a strict one,
+    it is the difference from it.
+    """
     with np.errstate(all="ignore"):
-        rounded = total.astype(np.float32)
-        lost: Array = (addend < 0) & np.isfinite(rounded) & (rounded == (total - addend).astype(np.float32))
-    return lost
+        rounded, others = total.astype(np.float32), total - addend
+        above = next_level(addend.astype(np.float32), up=True)
+        all_of_it = (addend < 0) & (rounded == others.astype(np.float32))
+        strictness = is_short(above) & (rounded == (others + above).astype(np.float32))
+    return np.asarray(np.isfinite(rounded) & (all_of_it | strictness))
+
+
+def is_short(values: Array) -> Array:
+    """Whether float32 values are those of float16, as people write numbers."""
+    with np.errstate(over="ignore"):
+        return np.asarray(values == values.astype(np.float16))
 
 
 def normal_level(values: Array, *, up: bool) -> Array:

@@ -1,6 +1,7 @@
 import numpy as np
 import pytest
 
+import litebnn
 from litebnn.contract import Activation
 from litebnn.passes import BINARY_PHASES, run_phases
 from litebnn.rewriting.bconv import bconv_options, multiplier_and_bias
@@ -76,3 +77,18 @@ def test_a_product_that_overflows_is_not_fused() -> None:
     run_phases(built, BINARY_PHASES, Notes(built))
     assert op_names(built)[-1] == "MUL"
     assert np.all(np.isfinite(multiplier_and_bias(built.graphs[0].ops[1])))
+
+
+@pytest.mark.usefixtures("library")
+def test_a_strict_threshold_is_not_lost_in_a_sum_with_the_bias() -> None:
+    """What is right below -3.375 stands for "above 3.375", and would be rounded to it beside a larger bias."""
+    weights, ties = sign_weights(RNG, 32, 1, 1, 32, alpha=False), np.ones((1, 8, 8, 32), np.float32)
+    ties[...] = weights[0, 0, 0]
+    dots = (ties @ weights.reshape(32, 32).T).astype(np.float32)
+    model = FloatModel()
+    x = model.conv(model.sign(model.input(1, 8, 8, 32)), weights)
+    x = model.elementwise("ADD", x, model.const(3.375 - dots[0, 0, 0]))
+    x = model.elementwise("ADD", x, model.const(np.nextafter(np.float32(-3.375), np.float32(-np.inf))))
+    source = model.finish(model.conv(model.sign(x), sign_weights(RNG, 8, 1, 1, 32)))
+    expected, actual = (litebnn.Interpreter(each).predict(ties) for each in (source, litebnn.convert_tflite(source)))
+    np.testing.assert_array_equal(actual, expected)

@@ -11,7 +11,7 @@ import numpy as np
 
 from litebnn.contract import BITS_PER_WORD, LCE_QUANTIZE
 from litebnn.graph import Graph, Op, Tensor, constant
-from litebnn.rewriting.affine import AffineChain, affine_chain, is_lost, next_level
+from litebnn.rewriting.affine import AffineChain, affine_chain, is_lost, is_short, next_level
 from litebnn.rewriting.bconv import can_pack, is_float_bconv, multiplier_and_bias, write_bits
 from litebnn.rewriting.build import can_pool_bits, custom_op, derived, pack_signs, packed_like, pool_of_bits
 from litebnn.rewriting.each import each
@@ -107,7 +107,7 @@ def _shift_bias(graph: Graph, source: Op, chain: AffineChain) -> bool:
     total = bias + level
     with np.errstate(over="ignore", invalid="ignore"):
         above = next_level(level.astype(np.float32), up=True)
-        if np.any(above == above.astype(np.float16)):  # right below a short number stands what is strict at that one
+        if np.any(is_short(above)):  # right below a short number stands what is strict at that one
             return False
         shifted = total.astype(np.float32)
     if not np.all(np.isfinite(shifted)) or np.any(is_lost(chain.addend / chain.scale, total)):
