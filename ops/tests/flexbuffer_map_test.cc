@@ -5,6 +5,7 @@
 #include <limits>
 #include <random>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "tests/support/options.h"
@@ -96,6 +97,23 @@ TEST(FlexbufferMap, HasAKeyForEachValue) {
     bytes[2] = keys;
     int64_t value;
     EXPECT_EQ(Find(bytes, "b", &value), Lookup::kMalformed) << int{keys};
+  }
+}
+
+TEST(FlexbufferMap, HasNoMoreValuesThanTheBufferHasRoomFor) {
+  std::vector<uint8_t> bytes = MapOfWidth(1);
+  ASSERT_EQ(bytes[6], 1);
+  // Five bytes are left behind the number of values.
+  bytes[2] = bytes[6] = 6;
+  EXPECT_FALSE(FlexbufferMap(bytes.data(), bytes.size()).valid());
+}
+
+TEST(FlexbufferMap, HasKeysInTheBuffer) {
+  // The keys' offset leads before the buffer, their numbers have a width that there is not.
+  for (const std::pair<size_t, uint8_t>& damage : {std::pair<size_t, uint8_t>{4, 200}, {5, 0}, {5, 3}}) {
+    std::vector<uint8_t> bytes = MapOfWidth(1);
+    bytes[damage.first] = damage.second;
+    EXPECT_FALSE(FlexbufferMap(bytes.data(), bytes.size()).valid()) << damage.first;
   }
 }
 
