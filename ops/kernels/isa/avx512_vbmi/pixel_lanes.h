@@ -72,7 +72,7 @@ __attribute__((noinline)) void SumPixels(const PixelLookups& lookups, int32_t ch
 
 // Makes a pixel's 16 bytes of the sums of four times four channels, for 64 pixels; the pixels are kVectorChannels
 // apart.
-__attribute__((always_inline)) inline void TransposeSums(const __m512i (*quads)[kLanePixels], uint8_t* pixels) {
+__attribute__((noinline)) void TransposeSums(const __m512i (*quads)[kLanePixels], uint8_t* pixels) {
   __m512i words[kLanePixels][4];
 #pragma GCC unroll 4
   for (int quad = 0; quad < 4; ++quad) {
@@ -209,16 +209,18 @@ struct PixelLanes : FrameShape {
     }
   }
 
-  // The sums of kBlockLanes windows, or kVectors * 64 of them, from lane `first` on; low and high as in ByteSums.
-  template <int kVectors>
-  void SumBlock(int64_t first) const {
+  // The sums of the windows of lanes [first, first + count), at most kBlockLanes; low and high as in ByteSums.
+  void Sum(int64_t first, int64_t count) const {
+    constexpr decltype(&SumPixels<1>) kSumPixels[kMaxVectors] = {SumPixels<1>, SumPixels<2>, SumPixels<3>,
+                                                                 SumPixels<4>};
+    const auto vectors = static_cast<int>((count + 63) / 64);
     for (int32_t quad = 0; quad < kQuads; quad += 4) {
       ByteSums sums[4];
       for (int q = 0; q < 4; ++q) {
         const uint8_t* const table = tables + (quad + q) * int64_t{chunks} * kTableBytes;
-        SumPixels<kVectors>({table, memory.planes + first, memory.offsets}, chunks, sums[q]);
+        kSumPixels[vectors - 1]({table, memory.planes + first, memory.offsets}, chunks, sums[q]);
       }
-      for (int v = 0; v < kVectors; ++v) {
+      for (int v = 0; v < vectors; ++v) {
         __m512i quads[4][kLanePixels];
         const auto transpose = [&](auto part, uint8_t (*to)[kVectorChannels]) {
           for (int q = 0; q < 4; ++q) {
@@ -230,7 +232,7 @@ struct PixelLanes : FrameShape {
         if (chunks > kMaxByteChunks) transpose(&ByteSums::high, memory.high);
       }
     }
-    for (int lane = 0; lane < kVectors * 64; lane += 32) {
+    for (int lane = 0; lane < vectors * 64; lane += 32) {
       __m512i sum = _mm512_setzero_si512();
       for (int32_t tap = 0; tap < taps; ++tap) {
         const auto* odd = reinterpret_cast<const __m256i*>(memory.odd + first + lane + memory.taps[tap]);
@@ -238,13 +240,6 @@ struct PixelLanes : FrameShape {
       }
       _mm512_store_si512(memory.window_odd + lane, sum);
     }
-  }
-
-  void Sum(int64_t first, int64_t count) const {
-    using Block = void (PixelLanes::*)(int64_t) const;
-    constexpr Block kBlocks[] = {&PixelLanes::SumBlock<1>, &PixelLanes::SumBlock<2>, &PixelLanes::SumBlock<3>,
-                                 &PixelLanes::SumBlock<4>};
-    (this->*kBlocks[(count - 1) / 64])(first);
   }
 };
 
