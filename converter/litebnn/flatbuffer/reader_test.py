@@ -240,3 +240,12 @@ def test_zero_points_that_are_not_given_are_zero(
         operator(0, [0, 0], [1]), tensor("x", "INT8", [1, 4], quantization=q), tensor("y", "INT8", [1, 4])
     )
     assert read_model(data).graphs[0].inputs[0].per_tensor_quantization == grid
+
+
+@pytest.mark.parametrize("rank", [64, 65])
+def test_a_tensor_has_64_dimensions_at_most(rank: int) -> None:
+    data = graph_with(operator(0, [0, 0], [1]), tensor("x", "FLOAT32", [1] * rank), Y)
+    if rank == 64:
+        assert read_model(data).graphs[0].inputs[0].shape == (1,) * 64
+    else:
+        refused(data, 'tensor 0 "x": 65 dimensions')

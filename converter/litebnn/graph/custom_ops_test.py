@@ -8,9 +8,12 @@ import pytest
 import litebnn
 from litebnn.errors import ConversionError
 from litebnn.flatbuffer import read_model, write_model
-from litebnn.graph import Buffer, Graph, Op, check_custom_ops, constant
+from litebnn.graph import Buffer, Graph, Op, check_custom_ops, constant, mistakes
+from litebnn.passes import BINARY_PHASES, run_phases
+from litebnn.rewriting.notes import Notes
 from litebnn.runtime.find import find_runtime
 from tests.support import lce_models
+from tests.support.float_models import FloatModel, sign_weights
 from tests.support.lce_models import Conv
 
 GOLDEN = Path(__file__).parents[3] / "tests" / "golden"
@@ -224,3 +227,27 @@ def test_constants_are_shared_only_so_often() -> None:
     graph.insert(Op(op.code, list(op.inputs), list(op.outputs), op.options, op.custom_options))
     with pytest.raises(ConversionError, match="op 24 .*its constants are shared more than 16 times"):
         check_custom_ops(graph)
+
+
+def test_more_values_than_are_counted_whatever_the_batch() -> None:
+    for width, is_too_many in ((1 << 15, False), (1 << 16, True)):
+        model = FloatModel()
+        model.packed(model.input(1, 1 << 10, width, 32, signature=(-1, 1 << 10, width, 32)))
+        [op] = model.graph.ops
+        assert (
+            bool([mistake for mistake in mistakes(op) if "expected 1 to 2147483647 values" in mistake]) is is_too_many
+        )
+
+
+@pytest.mark.parametrize(("dilation", "size"), [(1, 7), (2, 5), (3, 3)])
+def test_a_window_reaches_as_far_as_its_taps_are_apart(dilation: int, size: int) -> None:
+    model = FloatModel()
+    signs, weights = model.sign(model.input(1, 9, 9, 32)), sign_weights(np.random.default_rng(0), 8, 3, 3, 32)
+    built = model.model(model.conv(signs, weights, dilation=(dilation, dilation)))
+    run_phases(built, BINARY_PHASES, Notes(built))
+    check_custom_ops(built.graphs[0])
+    layer = built.graphs[0].ops[-1]
+    assert (layer.name, layer.output.dims) == ("LceBconv2d", (1, size, size, 8))
+    layer.output.shape = (1, size, size + 1, 8)
+    with pytest.raises(ConversionError, match=rf"expected \[1, {size}, {size}, 8\]"):
+        check_custom_ops(built.graphs[0])

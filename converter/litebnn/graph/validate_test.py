@@ -36,6 +36,12 @@ def test_a_sound_model_passes() -> None:
     check_graph(sound().graph)
 
 
+def test_what_joins_may_have_any_number_of_inputs() -> None:
+    model = FloatModel()
+    model.op("CONCATENATION", [model.input(1, 4)] * 1000, (1, 4000), axis=1)
+    check_graph(model.graph)
+
+
 @pytest.mark.parametrize(
     ("damage", "reason"),
     [
