@@ -166,8 +166,9 @@ def test_what_was_measured_is_printed_and_written(
 
     monkeypatch.setattr(models, "measure", measure)
     monkeypatch.setattr(models, "model_file", lambda name, form: tmp_path / form)
+    monkeypatch.setattr(models, "convert_network", lambda name: tmp_path / "litebnn")
     models.compare("QuickNet", ["litebnn", "xnnpack"], threads=1, rounds=2)
-    assert asked == [Contender(tmp_path / "lce"), Contender(tmp_path / "float", XNNPACK)]
+    assert asked == [Contender(tmp_path / "litebnn"), Contender(tmp_path / "float", XNNPACK)]
     header, ours, theirs = capsys.readouterr().out.splitlines()
     assert header == "QuickNet, 1 thread, 2 turns each"
     assert "median     2.00 ms ( 1.00)   best     1.00 ms ( 1.00)       6 runs   peak    1.0 MiB" in ours
@@ -206,7 +207,7 @@ def test_a_network_that_the_peer_cannot_convert_is_measured_and_drawn_without_it
     models.compare_all([], [], peer=True, threads=1, rounds=1, output=tmp_path / "times.json", all=True)
     ours, peers, floats = "litebnn", ["lce", "lce"], "float"
     forms = [each.model.name.split(".")[1] for each in asked]
-    assert forms == ["lce", *peers, floats, ours, floats]
+    assert forms == [ours, *peers, floats, ours, floats]
     times = json.loads((tmp_path / "times.json").read_text())
     assert list(times["models"]["B"]) == ["litebnn", "xnnpack"]
     assert chart.table(times).splitlines()[-1] == "| B | 2.0 | – | – | 2.0 | – | 1.0 |"
@@ -217,7 +218,7 @@ def test_a_network_that_the_peer_cannot_convert_is_measured_and_drawn_without_it
 
 def test_kinds_are_runtimes(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(models, "model_file", lambda name, form: tmp_path / form)
-    assert models.contender("litebnn-avx2", "QuickNet", 2) == Contender(tmp_path / "lce", LITEBNN, 2, "avx2")
+    assert models.contender("litebnn-avx2", "QuickNet", 2) == Contender(tmp_path / "litebnn", LITEBNN, 2, "avx2")
     for kind, runtime in (("lce-best", LARQ), ("lce-default", LARQ_DEFAULT)):
         expected = Contender(tmp_path / "lce", runtime, 1, python=str(bench.zoo.PEER_PYTHON))
         assert models.contender(kind, "QuickNet", 1) == expected

@@ -2,10 +2,9 @@
 
     python -m bench.models [--peer] [--isa=NAME] [--threads=N] [--rounds=N] [--output=FILE] [--all | MODEL ...]
 
-MODEL is a network of bench/zoo, QuickNet by default: litebnn and the peer run what Larq Compute Engine has converted,
-XNNPACK the float file. With --peer, Larq Compute Engine 0.16 runs too, at its best and by default; where it cannot
-convert a network, litebnn runs its own file alone. FILE gets the figures as JSON, with the CPU and the date;
-bench/zoo/chart.py draws it.
+MODEL is a network of bench/zoo, QuickNet by default: litebnn runs what it has converted itself, XNNPACK the float file.
+With --peer, Larq Compute Engine 0.16 runs what it has converted, at its best and by default, if it can convert the
+network. FILE gets the figures as JSON, with the CPU and the date; bench/zoo/chart.py draws it.
 """
 
 import argparse
@@ -28,7 +27,7 @@ def contender(kind: str, name: str, threads: int) -> Contender:
     runtime = RUNTIMES.get(kind, LITEBNN)
     isa = kind.partition("-")[2] if runtime == LITEBNN else ""
     python = str(PEER_PYTHON) if kind.startswith("lce-") else ""
-    form = "float" if kind == "xnnpack" else "litebnn" if peer_refuses(name) else "lce"
+    form = {XNNPACK: "float", LITEBNN: "litebnn"}.get(runtime, "lce")
     return Contender(model_file(name, form), runtime, threads, isa, python)
 
 
@@ -38,8 +37,8 @@ def compare(name: str, kinds: list[str], threads: int, rounds: int) -> dict[str,
     Returns:
         The same figures, by kind: `median_ms`, `best_ms`, `runs`, `peak_bytes`.
     """
+    convert_network(name)
     if peer_refuses(name):
-        convert_network(name)
         kinds = [kind for kind in kinds if not kind.startswith("lce-")]
     contenders = [contender(kind, name, threads) for kind in kinds]
     try:
