@@ -118,7 +118,8 @@ inline bool MakeBconvData(const BconvCase& c, BconvData* data) {
                 c.with_bias ? data->bias.data() : nullptr,
                 data->threshold.data(),
                 0.75f,
-                static_cast<int32_t>(random() % 21) - 10};
+                static_cast<int32_t>(random() % 21) - 10,
+                int64_t{c.height} * c.width};
   return true;
 }
 
