@@ -2,6 +2,8 @@
 
 import contextlib
 import os
+from collections.abc import Iterator
+from typing import Any
 
 import pytest
 
@@ -63,4 +65,16 @@ def library() -> None:
         find_library()
         find_runtime()
     except (FileNotFoundError, ImportError) as error:
+        pytest.skip(str(error))
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Any]:
+    """The system's Chromium."""
+    from tests.report.browser import chromium
+
+    try:
+        with chromium() as found:
+            yield found
+    except FileNotFoundError as error:
         pytest.skip(str(error))

@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 from docs import __main__ as site
-from tests.report.browser import PHONE, background, chromium, opened
+from tests.report.browser import PHONE, background, opened
 from tests.report.screenshots import FOLDER, PICTURES
 from tests.support.documents import DOCUMENTS, read, sources, table
 from toolchains.table import as_markdown
@@ -142,15 +142,6 @@ def address(pages: dict[Path, Page]) -> Iterator[str]:
         threading.Thread(target=server.serve_forever, daemon=True).start()
         yield f"http://127.0.0.1:{server.server_port}/"
         server.shutdown()
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Any]:
-    try:
-        with chromium() as found:
-            yield found
-    except FileNotFoundError as error:
-        pytest.skip(str(error))
 
 
 def test_search_finds_pages_and_leads_to_them(browser: Any, address: str) -> None:

@@ -12,7 +12,7 @@ import pytest
 import litebnn
 from litebnn.report.inspection import Board, Inspection, inspect_model
 from litebnn.report.page import report_page
-from tests.report.browser import DESK, PHONE, background, chromium
+from tests.report.browser import DESK, PHONE, background
 from tests.report.browser import opened as in_window
 from tests.report.quicknet import quicknet
 from tests.support.float_models import FloatModel
@@ -21,15 +21,6 @@ BOARDS = (
     Board("host", "this machine", "avx2", "made up", 0.1),
     Board("rpi4", "Raspberry Pi 4", "neon64", "made up", None),
 )
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Any]:
-    try:
-        with chromium() as found:
-            yield found
-    except FileNotFoundError as error:
-        pytest.skip(str(error))
 
 
 def with_times(inspection: Inspection) -> Inspection:

@@ -9,7 +9,15 @@ from litebnn.rewriting.match import fused_activation
 
 _NEVER_NEGATIVE = ("ABS", "EXP", "LOGISTIC", "SOFTMAX", "SQRT", "SQUARE")
 _OF_THE_SAME_SIGN = (
-    *("AVERAGE_POOL_2D", "DEQUANTIZE", "MAX_POOL_2D", "MEAN", "QUANTIZE", "REDUCE_MAX", "REDUCE_MIN", "SUM", "TANH"),
+    "AVERAGE_POOL_2D",
+    "DEQUANTIZE",
+    "MAX_POOL_2D",
+    "MEAN",
+    "QUANTIZE",
+    "REDUCE_MAX",
+    "REDUCE_MIN",
+    "SUM",
+    "TANH",
 )
 _FARTHEST = 8
 
