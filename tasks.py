@@ -228,9 +228,9 @@ def test(
         return
     lint(context)
     build(context)
-    if all:
-        _python("-m", "tests.everything")
-        return
     # A file's tests share what they build, and four workers with TensorFlow in each are as much as memory bears.
     spread = ("--numprocesses=logical", "--maxprocesses=4", "--dist=loadfile")
+    if all:
+        _python("-m", "tests.everything", *spread)
+        return
     _python("-m", "pytest", *spread, *(["-k", k] if k else []), *(["--long"] if long else []))

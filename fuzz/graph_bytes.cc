@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cstring>
 
+#include "tflite/ops/op_list.h"
+
 namespace litebnn::testing {
 namespace {
 
@@ -59,15 +61,24 @@ GraphTensor ReadTensor(Reader& reader) {
   return tensor;
 }
 
+// The delegate has several for one op of the runtime's.
+std::vector<const OpType*> OpsOfDifferentNames() {
+  std::vector<const OpType*> ops;
+  for (const OpType* type : kOpTypes) {
+    const auto has_its_name = [type](const OpType* op) { return std::strcmp(op->name, type->name) == 0; };
+    if (std::none_of(ops.begin(), ops.end(), has_its_name)) ops.push_back(type);
+  }
+  return ops;
+}
+
 GraphNode ReadNode(Reader& reader) {
-  size_t count = 0;
-  const LitebnnOp* ops = litebnn_ops(&count);
+  static const std::vector<const OpType*> ops = OpsOfDifferentNames();
+  const OpType& op = *ops[static_cast<size_t>(reader.Choice(static_cast<int>(ops.size())))];
   GraphNode node;
-  const auto choice = static_cast<size_t>(reader.Choice(static_cast<int>(count) + 2));
-  node.op = choice < count ? ops[choice].name : choice == count ? "ADD" : "MAX_POOL_2D";
+  node.op = op.name;
   node.inputs = reader.List<int8_t>(8);
   node.outputs = reader.List<int8_t>(3);
-  if (choice < count) {
+  if (op.IsCustom()) {
     node.options = reader.Bytes(reader.Read<uint16_t>());
   } else {
     for (int i = 0; i < 6; ++i) node.builtin.push_back(reader.Read<int32_t>());

@@ -13,7 +13,7 @@ namespace litebnn::testing {
 //     choice of FLOAT32, INT32, INT8, BOOL, INT64, none · rank of 6, int32 each · float32 scale, int32 zero point ·
 //     flags: 1 for a constant, with uint32 bytes and those; 2 for one at an odd address
 //   nodes: count of 32, then each
-//     choice of the four custom ops in the order of litebnn_ops, ADD, MAX_POOL_2D ·
+//     choice of the ops that the delegate takes, each name once, in the order of tflite/ops/op_list.h ·
 //     inputs: count of 8, a byte each, 255 for none · outputs: count of 3, a byte each ·
 //     a custom op's options: uint16 bytes and those · a builtin op's: six int32
 //   inputs, outputs of the graph: count of 8, a byte each

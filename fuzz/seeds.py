@@ -19,13 +19,16 @@ from litebnn.contract import LCE_BCONV_2D, LCE_BMAXPOOL_2D, LCE_DEQUANTIZE, LCE_
 from litebnn.flatbuffer import read_model
 from litebnn.flatbuffer.round_trip_test import everything, pack
 from litebnn.graph import Graph, Op, Tensor
+from tests.support.float_models import FloatModel
 from toolchains.targets import ROOT
 
 CORPUS = ROOT / "fuzz" / "corpus"
 GOLDEN = sorted((ROOT / "tests" / "golden").glob("*.lce.tflite"))
 # In the order of fuzz/graph_bytes.h.
 TYPES = ["FLOAT32", "INT32", "INT8", "BOOL", "INT64"]
-OPS = [LCE_QUANTIZE, LCE_DEQUANTIZE, LCE_BMAXPOOL_2D, LCE_BCONV_2D, "ADD", "MAX_POOL_2D"]
+OPS = [LCE_QUANTIZE, LCE_DEQUANTIZE, LCE_BMAXPOOL_2D, LCE_BCONV_2D, "ADD", "MUL", "MAX_POOL_2D", "CONCATENATION"]
+# TfLitePoolParams with SAME padding and TfLiteConcatenationParams of the last axis; those of ADD and MUL are zeros.
+BUILTIN_OPTIONS = {"MAX_POOL_2D": (1, 2, 2, 2, 2, 0), "CONCATENATION": (-1,)}
 NO_TENSOR = 255
 # Larger seeds would slow every run down.
 LARGEST = 8192
@@ -47,6 +50,18 @@ def graphs() -> Iterator[tuple[str, bytes]]:
         data = graph_bytes(graph) + b"\0"
         if len(data) <= LARGEST:
             yield path.name.split(".")[0], data
+    yield "joined", graph_bytes(joined()) + b"\0"
+
+
+def joined() -> Graph:
+    """Signs and an image side by side, a batch norm, a max pool before its addition, and the signs of that."""
+    model = FloatModel()
+    signs = model.op(LCE_DEQUANTIZE, [model.packed(model.input(1, 3, 3, 3))], (1, 3, 3, 3), table=None)
+    whole = model.op("CONCATENATION", [signs, model.input(1, 3, 3, 2)], (1, 3, 3, 5), axis=3)
+    scaled = model.elementwise("MUL", whole, model.const([0.5, -1, 2, 0, 1]))
+    shifted = model.elementwise("ADD", model.max_pool(scaled, 2, 2, same=True), model.const([1, 0, -1, 2, 0.5]))
+    graph: Graph = model.model(model.packed(shifted)).graphs[0]
+    return graph
 
 
 def graph_bytes(graph: Graph) -> bytes:
@@ -84,8 +99,8 @@ def option_bytes(op: Op) -> bytes:
     if op.name.startswith("Lce"):
         data = bytes(op.custom_options or b"")
         return struct.pack("<H", len(data)) + data
-    # TfLiteAddParams, or TfLitePoolParams with SAME padding; the tensors are what matters.
-    return struct.pack("<6i", *((0,) * 6 if op.name == "ADD" else (1, 2, 2, 2, 2, 0)))
+    # The tensors are what matters.
+    return struct.pack("<6i", *(*BUILTIN_OPTIONS.get(op.name, ()), *(0,) * 6)[:6])
 
 
 def images() -> Iterator[tuple[str, bytes]]:

@@ -1,22 +1,26 @@
-"""Mutants of the C++ that is the same for every instruction set.
+"""Mutants of the C++ that is the same for every instruction set: what is computed, and in which memory.
 
 A mutant is one line of one file, changed. It is compiled alone and linked to the tests of its file, before the library
-that has the original; it is killed where a test fails, crashes or hangs.
+that has the original. What these do not notice is linked into a shared library, for the test in which memory runs out
+and for those that hold the ops against NumPy. A mutant is killed where a test fails, crashes or hangs.
 """
 
 import functools
 import json
+import os
 import re
 import resource
 import shlex
+import signal
 import subprocess
+import sys
 import tempfile
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from mutants import mutant as sample
-from mutants.mutant import Mutant, Verdict
+from mutants.mutant import Mutant, Outcome, Verdict
 from toolchains.compilers import find_gcc
 from toolchains.targets import BUILD, ROOT, ToolkitError, find_target
 
@@ -25,26 +29,19 @@ TEST_FILES = WORK / "ops" / "tests" / "CMakeFiles"
 # The programs whose tests are tried, as one program, those first that take least.
 OP_TESTS = [
     *("arena_test", "broadcast_sum_test", "claim_test", "entry_test", "flexbuffer_map_test", "fuse_test", "node_test"),
-    *("left_work_test", "plan_memory_test", "repack_budget_test", "ops_test", "partition_test", "prepare_time_test"),
-    "mutation_test",
+    *("left_work_test", "order_test", "plan_memory_test", "repack_budget_test", "ops_test", "partition_test"),
+    *("prepare_time_test", "mutation_test"),
 ]
 KERNEL_TESTS = ["kernels_test"]
+# These take the library as it ships.
+LIBRARY_TEST = "failed_allocation_test"
+NUMPY_TESTS = ["pytest", "-x", "-q", "-p", "no:cacheprovider", "--hypothesis-seed=0", "tests/ops/test_properties.py"]
 # Of the tests for each ISA those of the portable one are run: what is mutated is the same for all.
 FILTER = "--gtest_filter=-*/avx*:*/neon*:*/sme*"
-KERNELS, OPS, PARTITION, RUNTIME = "ops/kernels", "ops/tflite/ops", "ops/tflite/partition", "ops/tflite/runtime"
-FILES = [
-    *(
-        f"{KERNELS}/bconv2d/{name}.cc"
-        for name in ("bconv2d", "frame", "packed_filter", "padding_corrections", "schedule")
-    ),
-    *(f"{KERNELS}/{name}.cc" for name in ("bitpack", "max_pool")),
-    *(f"{OPS}/{name}.cc" for name in ("broadcast_sum", "max_pool2d", "window")),
-    *(
-        f"{PARTITION}/{name}.cc"
-        for name in ("arena", "claim", "fuse", "left_work", "plan_memory", "prepare", "repack_budget")
-    ),
-    *(f"{RUNTIME}/{name}.cc" for name in ("flexbuffer_map", "node")),
-]
+KERNELS = "ops/kernels"
+# Those below them are left out: kernels/isa has a folder for each ISA, kernels/platform what is asked of the system.
+FOLDERS = (KERNELS, f"{KERNELS}/bconv2d", "ops/tflite/ops", "ops/tflite/partition", "ops/tflite/runtime")
+FILES = sorted(str(path.relative_to(ROOT)) for folder in FOLDERS for path in (ROOT / folder).glob("*.cc"))
 # A test program takes seconds of processor time; what takes more hangs, as does what waits for minutes.
 SECONDS, PATIENCE = 30, 600
 
@@ -106,15 +103,18 @@ class Workshop:
             "CMAKE_CXX_FLAGS": "-O1 -w",
             "CMAKE_EXPORT_COMPILE_COMMANDS": "ON",
         }
-        for step in (compiler.configure(WORK, "Mutants", **options), compiler.compile(WORK, *KERNEL_TESTS, *OP_TESTS)):
+        programs = (*KERNEL_TESTS, *OP_TESTS, LIBRARY_TEST)
+        for step in (compiler.configure(WORK, "Mutants", **options), compiler.compile(WORK, *programs)):
             finished = subprocess.run(step, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
             if finished.returncode:
                 raise ToolkitError(f"the tests of the mutants do not build: {finished.stdout[-2000:]}")
         commands = json.loads((WORK / "compile_commands.json").read_text(encoding="utf-8"))
         self._commands = {command["file"]: shlex.split(command["command"]) for command in commands}
+        if self._outcome_of_library(WORK) is not Outcome.SURVIVED:
+            raise ToolkitError(f"the tests of the library fail without a mutant: {LIBRARY_TEST}, {NUMPY_TESTS[-1]}")
 
     def trial(self, mutant: Mutant) -> Verdict | None:
-        """Whether a test fails for a mutant; None where it does not compile."""
+        """What the tests make of a mutant; None where it does not compile."""
         lines = (ROOT / mutant.file).read_text(encoding="utf-8").splitlines()
         lines[mutant.line - 1] = mutant.after
         with tempfile.TemporaryDirectory(dir=WORK) as name:
@@ -125,10 +125,14 @@ class Workshop:
             if subprocess.run([*options, "-o", compiled, "-c", changed], capture_output=True, cwd=WORK).returncode:
                 return None
             linked = Path(name, "test")
-            self._link(compiled, KERNEL_TESTS if mutant.file.startswith(KERNELS) else OP_TESTS, linked)
-            return mutant, self._fails(linked)
+            self._link_tests(compiled, KERNEL_TESTS if mutant.file.startswith(KERNELS) else OP_TESTS, linked)
+            outcome = self._outcome_of_program(linked)
+            if outcome is Outcome.SURVIVED:
+                self._link_library(mutant, compiled, Path(name, "liblitebnn.so"))
+                outcome = self._outcome_of_library(Path(name))
+            return mutant, outcome
 
-    def _link(self, compiled: Path, programs: Sequence[str], linked: Path) -> None:
+    def _link_tests(self, compiled: Path, programs: Sequence[str], linked: Path) -> None:
         """Links the tests of the programs: of the libraries only that is taken which is missing still."""
         objects = [path for program in programs for path in sorted((TEST_FILES / f"{program}.dir").rglob("*.o"))]
         # Each program has those that all share.
@@ -137,13 +141,40 @@ class Workshop:
         libraries = ["-Wl,--start-group", *sorted(WORK.rglob("*.a")), "-Wl,--end-group", "-ldl", "-pthread"]
         subprocess.run([*map(str, sources + libraries), "-o", str(linked)], check=True, capture_output=True)
 
-    def _fails(self, program: Path) -> bool:
-        command = [str(program), FILTER, "--gtest_brief=1", "--gtest_fail_fast"]
-        limit = functools.partial(resource.setrlimit, resource.RLIMIT_CPU, (SECONDS, SECONDS))
+    def _link_library(self, mutant: Mutant, compiled: Path, linked: Path) -> None:
+        """Links the library of what it has been built of, but for the file of the mutant."""
+        objects = {
+            file: WORK / command[command.index("-o") + 1]
+            for file, command in self._commands.items()
+            if Path(file).is_relative_to(ROOT / "ops") and "tests" not in Path(file).parts
+        }
+        objects[str(ROOT / mutant.file)] = compiled
+        options = ["-shared", "-static-libstdc++", "-static-libgcc", f"-Wl,--version-script={ROOT}/ops/litebnn.map"]
+        command = [self._compiler, *options, *map(str, objects.values()), "-ldl", "-pthread", "-o", str(linked)]
+        subprocess.run(command, check=True, capture_output=True)
+
+    def _outcome_of_library(self, folder: Path) -> Outcome:
+        outcome = self._outcome_of_program(WORK / "ops" / "tests" / LIBRARY_TEST, LD_LIBRARY_PATH=str(folder))
+        if outcome is Outcome.SURVIVED:
+            library = str(folder / "liblitebnn.so")
+            outcome = self._outcome([sys.executable, "-m", *NUMPY_TESTS], LITEBNN_LIBRARY=library)
+        return outcome
+
+    def _outcome_of_program(self, program: Path, **environment: str) -> Outcome:
+        return self._outcome([str(program), FILTER, "--gtest_brief=1", "--gtest_fail_fast"], **environment)
+
+    def _outcome(self, command: Sequence[str], **environment: str) -> Outcome:
+        limit = functools.partial(resource.setrlimit, resource.RLIMIT_CPU, (SECONDS, resource.RLIM_INFINITY))
+        environment = {**os.environ, **environment}
         try:
-            return subprocess.run(command, capture_output=True, timeout=PATIENCE, preexec_fn=limit).returncode != 0
+            finished = subprocess.run(
+                command, capture_output=True, timeout=PATIENCE, preexec_fn=limit, env=environment, cwd=ROOT
+            )
         except subprocess.TimeoutExpired:
-            return True
+            return Outcome.HUNG
+        if finished.returncode == -signal.SIGXCPU:
+            return Outcome.HUNG
+        return Outcome.FAILED if finished.returncode else Outcome.SURVIVED
 
     @property
     def _compiler(self) -> str:

@@ -5,6 +5,7 @@ import random
 from collections.abc import Callable, Iterable
 from concurrent.futures import Executor
 from dataclasses import dataclass
+from enum import Enum
 from typing import TypeVar
 
 from toolchains.targets import ROOT, read_toml
@@ -34,8 +35,17 @@ _EQUIVALENTS = {
 }
 
 Candidate = TypeVar("Candidate")
-# The mutant, and whether a test noticed it.
-Verdict = tuple[Mutant, bool]
+
+
+class Outcome(Enum):
+    """What comes of trying a mutant."""
+
+    SURVIVED = "survived"
+    FAILED = "a test failed"
+    HUNG = "took too long"
+
+
+Verdict = tuple[Mutant, Outcome]
 
 
 def survivors(
@@ -45,7 +55,9 @@ def survivors(
     executor: Executor,
     trial: Callable[[Candidate], Verdict | None],
 ) -> tuple[int, list[Mutant]]:
-    """Tries a random sample of the candidates that are mutants, and prints those that no test notices.
+    """Tries a random sample of the candidates that are mutants, and prints those for which no test fails.
+
+    What only takes too long is killed too, and printed, so that one can tell whether it would have ended.
 
     Args:
         count: how many to try; fewer where there are no more.
@@ -60,9 +72,10 @@ def survivors(
     random.Random(seed).shuffle(shuffled)
     left, tried, alive = iter(shuffled), 0, []
     while wanted := list(itertools.islice(left, count - tried)):
-        for mutant, killed in filter(None, executor.map(trial, wanted)):
+        for mutant, outcome in filter(None, executor.map(trial, wanted)):
             tried += 1
-            if not killed:
+            if outcome is Outcome.SURVIVED:
                 alive.append(mutant)
-                print(f"survived: {mutant}", flush=True)
+            if outcome is not Outcome.FAILED:
+                print(f"{tried - len(alive)} of {tried} killed; {outcome.value}: {mutant}", flush=True)
     return tried, alive

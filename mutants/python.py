@@ -17,8 +17,8 @@ from pathlib import Path
 from typing import Any
 
 from mutants import mutant as sample
-from mutants.mutant import Mutant, Verdict
-from mutants.trial import FORK, Collected, Recording, fails_anew, statement_lines
+from mutants.mutant import Mutant, Outcome, Verdict
+from mutants.trial import FORK, Collected, Recording, statement_lines, try_anew
 from toolchains.targets import BUILD, ROOT, ToolkitError
 
 WORK = BUILD / "mutants" / "python"
@@ -134,21 +134,21 @@ class Workshop:
         self._collected = Collected(self._folder, recording, TESTS)
 
     def trial(self, place: Place) -> Verdict | None:
-        """Whether a test notices; None where there is no mutant, or one that is known to compute the same."""
+        """What the tests make of it; None where there is no mutant, or one that is known to compute the same."""
         found = mutated(place)
         if found is None or found[0].is_equivalent:
             return None
-        return found[0], self._is_killed(*found)
+        return found[0], self._outcome(*found)
 
-    def _is_killed(self, mutant: Mutant, before: str, after: str) -> bool:
+    def _outcome(self, mutant: Mutant, before: str, after: str) -> Outcome:
         tests, imported = self._recording.tests_of(mutant.file, statement_lines(before, mutant.line))
         if not imported:
-            return self._collected.fails(before, after, tests)
+            return self._collected.outcome(before, after, tests)
         copy = self._folder / mutant.file
         times = copy.stat()
         copy.write_text(after, encoding="utf-8")
         try:
-            return fails_anew(self._folder, self._recording, tests)
+            return try_anew(self._folder, self._recording, tests)
         finally:
             copy.write_text(before, encoding="utf-8")
             # The module's compiled form, which is told by this time, is right again.

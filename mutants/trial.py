@@ -11,6 +11,7 @@ import itertools
 import multiprocessing
 import os
 import resource
+import signal
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -19,6 +20,8 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 from types import CodeType, FunctionType
 from typing import Any
+
+from mutants.mutant import Outcome
 
 FORK = multiprocessing.get_context("fork")
 # The tests of a mutant take at most so many seconds together, and each trial so much memory.
@@ -47,8 +50,8 @@ def _pytest(folder: Path, arguments: Sequence[str], plugin: object, *, keep_comp
     return int(importlib.import_module("pytest").main([*flags, *own, *arguments], plugins=[plugin]))
 
 
-def _fails(target: Callable[..., object], *arguments: object) -> bool:
-    """Whether a fork that runs `target` returns something true, or dies."""
+def _outcome(target: Callable[..., object], *arguments: object) -> Outcome:
+    """How a fork ends that runs `target`, which returns whether a test failed."""
     process = os.fork()
     if process == 0:
         failed = True
@@ -56,7 +59,10 @@ def _fails(target: Callable[..., object], *arguments: object) -> bool:
             failed = bool(target(*arguments))
         finally:
             os._exit(failed)
-    return os.waitpid(process, 0)[1] != 0
+    status = os.waitpid(process, 0)[1]
+    if os.WIFSIGNALED(status) and os.WTERMSIG(status) == signal.SIGXCPU:
+        return Outcome.HUNG
+    return Outcome.FAILED if status else Outcome.SURVIVED
 
 
 def _limit(seconds: float) -> None:
@@ -170,15 +176,15 @@ class Chosen:
         items[:] = sorted((item for item in items if item.nodeid in rank), key=lambda item: rank[item.nodeid])
 
 
-def fails_anew(folder: Path, recording: Recording, tests: Sequence[str]) -> bool:
-    """Whether one of the tests fails in a process that imports the package as it is written now."""
+def try_anew(folder: Path, recording: Recording, tests: Sequence[str]) -> Outcome:
+    """Runs the tests in a process that imports the package as it is written now."""
 
     def run() -> int:
         _limit(0)
         files = dict.fromkeys(test.partition("::")[0] for test in tests)
         return _pytest(folder, list(files), Chosen(tests, recording.seconds))
 
-    return _fails(run)
+    return _outcome(run)
 
 
 class Collected:
@@ -191,10 +197,10 @@ class Collected:
         self._process.start()
         self._theirs.close()
 
-    def fails(self, before: str, after: str, tests: Sequence[str]) -> bool:
-        """Whether one of the tests fails where a module's text is changed in functions."""
+    def outcome(self, before: str, after: str, tests: Sequence[str]) -> Outcome:
+        """Runs the tests where a module's text is changed in functions."""
         self._ours.send((before, after, tests))
-        return bool(self._ours.recv())
+        return Outcome(self._ours.recv())
 
     def pytest_runtestloop(self, session: Any) -> None:
         """Answers what is asked."""
@@ -202,7 +208,7 @@ class Collected:
         while True:
             before, after, tests = self._theirs.recv()
             chosen = [items[test] for test in tests]
-            self._theirs.send(_fails(self._try, before, after, chosen))
+            self._theirs.send(_outcome(self._try, before, after, chosen))
 
     def _try(self, before: str, after: str, items: Sequence[Any]) -> bool:
         from _pytest.runner import runtestprotocol

@@ -1,6 +1,6 @@
 """Runs all tests there are, the long ones too, and prints one table of what ran and what was skipped, and why.
 
-python -m tests.everything
+python -m tests.everything [OPTIONS OF PYTEST]
 """
 
 import re
@@ -71,7 +71,7 @@ def table(results: Path) -> Table:
 
 def main() -> int:
     """The command line; returns the exit code."""
-    command = [sys.executable, "-m", "pytest", "--long", f"--junitxml={RESULTS}"]
+    command = [sys.executable, "-m", "pytest", "--long", f"--junitxml={RESULTS}", *sys.argv[1:]]
     code = subprocess.run(command, cwd=ROOT).returncode
     Console(width=None if sys.stdout.isatty() else 160, markup=False, highlight=False).print(table(RESULTS))
     return code

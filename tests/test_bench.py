@@ -1,12 +1,14 @@
 """The benchmarks' own workings; what they measure is not judged here."""
 
 import json
+import math
 import re
 import subprocess
 import sys
 from collections.abc import Iterable
 from pathlib import Path
 from types import SimpleNamespace
+from unittest.mock import Mock
 
 import numpy as np
 import pytest
@@ -256,8 +258,29 @@ def test_the_bound_counts_outputs_and_what_moves() -> None:
     # The float layer's output is read by the first signs and the sum, which stays in registers until the next signs;
     # packed signs are written and read, and the last layer's output is written, and moved by the RESHAPE.
     moved = 2 * tensor + 2 * 2 * pixels * 4 + tensor + 2 * tensor
-    assert binary_work(converted) == BinaryWork(2 * pixels * 32 * 32, 2 * pixels * 32, moved)
-    assert BinaryWork(4, 6, 8).seconds(BinaryWork(2, 3, 4)) == (2, 2, 2)
+    assert binary_work(converted) == BinaryWork(2 * pixels * 32 * 32, 2 * pixels * 32, moved, 0)
+    assert BinaryWork(4, 6, 8, 10).seconds(BinaryWork(2, 3, 4, 5)) == (2, 2, 2, 2)
+
+
+@pytest.mark.usefixtures("library")
+def test_the_bound_counts_weights_that_are_used_once() -> None:
+    from bench.zoo.floor import binary_work
+
+    rng = np.random.default_rng(0)
+    model = FloatModel()
+    x = model.conv(model.sign(model.input(1, 4, 4, 64)), sign_weights(rng, 32, 4, 4, 64))
+    converted = convert_tflite(model.finish(model.dense(model.reshape(x, 1, 32), dyadic(rng, 5, 32))))
+    assert binary_work(converted).weights == 32 * 4 * 4 * 64 / 8
+
+
+def test_the_macs_of_weights_are_done_while_they_are_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    from bench.zoo import floor
+
+    line = "bounds, best: loop {} GMAC/s, outputs 2.0 G/s, read and written 3.0 GB/s, weights 4.0 GB/s"
+    monkeypatch.setattr(floor, "build", lambda target: Path())
+    for macs, weights in ((64.0, 8e9), (16.0, math.inf)):
+        monkeypatch.setattr(floor, "output_of", Mock(return_value=line.format(macs)))
+        assert floor.speeds() == pytest.approx((macs * 1e9, 2e9, 3e9, weights))
 
 
 def test_the_zoo_is_a_table(
@@ -276,8 +299,8 @@ def test_the_zoo_is_a_table(
     for form in ("float", "litebnn", "floor"):
         (tmp_path / f"A.{form}.tflite").touch()
     monkeypatch.setattr(zoo, "measure", measure)
-    monkeypatch.setattr(zoo, "prepare", lambda name: BinaryWork(macs=3e6, outputs=1e6, moved=6e6))
-    monkeypatch.setattr(zoo, "speeds", lambda: BinaryWork(macs=5e9, outputs=1e10, moved=6e10))
+    monkeypatch.setattr(zoo, "prepare", lambda name: BinaryWork(macs=3e6, outputs=1e6, moved=6e6, weights=4e6))
+    monkeypatch.setattr(zoo, "speeds", lambda: BinaryWork(macs=5e9, outputs=1e10, moved=1.2e11, weights=8e10))
     monkeypatch.setattr(zoo, "ZOO", tmp_path)
     monkeypatch.setattr(bench.zoo, "ZOO", tmp_path)
     monkeypatch.setattr(zoo, "PEER_PYTHON", Path(sys.executable))

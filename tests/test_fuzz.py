@@ -1,6 +1,7 @@
 """Every fuzz target runs for a while from its seeds, and finds nothing; what one would find is told in short."""
 
 import base64
+import re
 from pathlib import Path
 
 import pytest
@@ -8,6 +9,7 @@ import pytest
 from fuzz.__main__ import FOLDER, build, missing, run, targets
 from fuzz.coverage import covered_parts
 from fuzz.finding import describe
+from fuzz.seeds import OPS
 from toolchains.targets import ROOT
 
 SECONDS = 20
@@ -83,6 +85,19 @@ def test_what_no_target_is_compiled_from_has_no_share() -> None:
     ops = [file("ops/kernels/bitpack.cc", 4), file("ops/tflite/ops/add.cc", 2), file("fuzz/run_graph.cc", 0)]
     assert covered_parts(ops) == "ops: 75.0 % of lines and 75.0 % of branches covered"
     assert len(covered_parts([image, *ops]).splitlines()) == 2
+
+
+def test_the_graphs_target_has_all_ops_of_the_library() -> None:
+    folder = ROOT / "ops" / "tflite" / "ops"
+    sources = "".join(path.read_text() for path in (folder / "contract.h", *folder.glob("*.cc")))
+    names = []
+    for op in re.findall(r"OP\((k\w+)\)", (folder / "op_list.h").read_text()):
+        [name] = re.findall(rf"\b{op} = {{\s*([^,]+),", sources)
+        if name.startswith("contract::"):
+            [name] = re.findall(rf"\b{name.removeprefix('contract::')}\[\] = ([^;]+);", sources)
+        names.append(name.strip('"'))
+    assert len(names) > len(OPS) == len(set(OPS))
+    assert list(dict.fromkeys(names)) == OPS
 
 
 def test_the_seeds_are_small() -> None:

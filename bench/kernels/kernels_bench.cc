@@ -105,7 +105,7 @@ struct BconvBench {
     std::vector<float> multiplier(static_cast<size_t>(layer.channels_out), 0.5f), bias(multiplier.size(), 1.5f);
     Bconv2dSpec spec = {};
     spec.channels_in = layer.channels_in;
-    spec.input_pixels = int64_t{layer.size} * layer.size;
+    spec.output_pixels = int64_t{output_size} * output_size;
     spec.channels_out = layer.channels_out;
     spec.groups = layer.groups;
     spec.stride_height = spec.stride_width = layer.stride;
@@ -119,13 +119,12 @@ struct BconvBench {
     // SAME pads so many in all, the smaller half of them in front.
     const int32_t reach = (output_size - 1) * layer.stride + (layer.filter - 1) * layer.dilation + 1;
     const int32_t pad = reach > layer.size ? (reach - layer.size) / 2 : 0;
+    outputs = static_cast<size_t>(output_size * output_size * layer.channels_out);
     if (conv == nullptr || !conv->Resize({1, layer.size, layer.size, output_size, output_size, pad, pad}) ||
-        !workspace.Allocate(conv->WorkspaceBytes(pool.num_threads()))) {
+        !workspace.Allocate(conv->WorkspaceBytes(pool.num_threads())) || !output.Allocate(outputs)) {
       std::fputs("out of memory\n", stderr);
       std::exit(1);
     }
-    const auto outputs = static_cast<size_t>(output_size * output_size * layer.channels_out);
-    output.resize(outputs);
     macs = static_cast<double>(outputs) * taps * depth;
   }
 
@@ -133,9 +132,11 @@ struct BconvBench {
 
   ThreadPool& pool;
   std::vector<uint32_t> input;
-  std::vector<float> output;
+  // Where runtimes' tensors are aligned: of others every second store would cross a cache line's end.
+  AlignedBuffer<float> output;
   std::unique_ptr<Bconv2d> conv;
   AlignedBuffer<uint8_t> workspace;
+  size_t outputs = 0;
   double macs = 0;
 };
 
@@ -176,7 +177,7 @@ void TimeBconv(const Isa& isa, const Isa* against, ThreadPool& pool, const Layer
   const double awake = Now() + (options.threads > 1 ? kSecondsToWakeUp : 0.0);
   while (Now() < awake) bench.Run();
   for (int round = 0; round < options.rounds; ++round) {
-    bounds.Add(bench.output.size());
+    bounds.Add(bench.outputs);
     // Once before it counts: the caches have other data, and the pool's threads may have gone to sleep.
     bench.Run();
     times.Add([&] { bench.Run(); });
@@ -223,26 +224,42 @@ void TimePackSigns(const Isa& isa, ThreadPool& pool, const Options& options) {
   }
 }
 
-// What a network is held against: the ISA's loops, and copying a tensor of 56x56x64 floats to another.
+// Reads a value of each cache line: the others come with it, and adding all of them up would take longer than that.
+float ReadLines(const float* values, size_t count) {
+  constexpr size_t kLineValues = kAlignment / sizeof(float);
+  float sums[4] = {};
+  for (size_t i = 0; i + 4 * kLineValues <= count; i += 4 * kLineValues) {
+    for (size_t line = 0; line < 4; ++line) sums[line] += values[i + line * kLineValues];
+  }
+  return sums[0] + sums[1] + sums[2] + sums[3];
+}
+
+// What a network is held against: the ISA's loops, copying a tensor of 56x56x64 floats to another, and reading what the
+// L2 cache has no room for.
 void TimeBounds(const Isa& isa, const Options& options) {
   constexpr int64_t kMacs = 100000000, kOutputs = 1 << 20;
   const Loops loops = LoopsOf(IsaName(isa));
   if (loops.inner == nullptr || options.iterations > 0) return;
-  std::vector<float> from(56 * 56 * 64), to(from.size());
-  Times inner, outputs, copies;
+  constexpr size_t kCopied = 56 * 56 * 64, kWeights = size_t{2} << 20;
+  AlignedBuffer<float> from, to, weights;
+  if (!from.Allocate(kCopied) || !to.Allocate(kCopied) || !weights.Allocate(kWeights)) return;
+  std::fill_n(weights.data(), kWeights, 0.5f);
+  Times inner, outputs, copies, reads;
+  volatile float sink = 0;
   int64_t macs = 0;
   for (int round = 0; round < options.rounds; ++round) {
     inner.Add([&] { macs = loops.inner(kMacs); });
     outputs.Add([&] { loops.output(kOutputs); });
-    from[static_cast<size_t>(round) % from.size()] += 1;
-    copies.Add([&] { std::memcpy(to.data(), from.data(), from.size() * sizeof(float)); });
+    from.data()[static_cast<size_t>(round) % kCopied] += 1;
+    copies.Add([&] { std::memcpy(to.data(), from.data(), kCopied * sizeof(float)); });
     // The compiler is not to know that nobody reads it.
     __asm__ volatile("" : : "r"(to.data()) : "memory");
+    reads.Add([&] { sink = sink + ReadLines(weights.data(), kWeights); });
   }
-  const double bytes = 2.0 * static_cast<double>(from.size() * sizeof(float));
-  std::printf("bounds, best: loop %.1f GMAC/s, outputs %.2f G/s, read and written %.1f GB/s\n",
+  const auto gigabytes = [](size_t floats) { return static_cast<double>(floats * sizeof(float)) * 1e-9; };
+  std::printf("bounds, best: loop %.1f GMAC/s, outputs %.2f G/s, read and written %.1f GB/s, weights %.1f GB/s\n",
               static_cast<double>(macs) / inner.Best() * 1e-9, kOutputs / outputs.Best() * 1e-9,
-              bytes / copies.Best() * 1e-9);
+              2 * gigabytes(kCopied) / copies.Best(), gigabytes(kWeights) / reads.Best());
 }
 
 bool Parse(int count, char** arguments, Options* options) {

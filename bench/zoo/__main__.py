@@ -6,9 +6,9 @@ For each network of bench/zoo, or those that are named: litebnn runs what it has
 at its best what that has converted, and XNNPACK the float file, taking turns on one thread. The floor is what XNNPACK
 takes for the float convolutions and dense layers of litebnn's file alone, in turns with these, and the binary
 multiply-adds at the speed of the inner loop. The bound is the floor, the outputs of the binary layers at the speed of
-the loop that writes them, and the bytes that ops other than these layers have to move (bench/zoo/floor.py). For a
-target that is not this machine all but Larq Compute Engine and the bound are counted in an emulator, in millions of
-instructions.
+the loop that writes them, the bytes that ops other than these layers have to move, and the weights of binary dense
+layers, which are read from beyond the L2 cache (bench/zoo/floor.py). For a target that is not this machine all but Larq
+Compute Engine and the bound are counted in an emulator, in millions of instructions.
 """
 
 import argparse
@@ -55,7 +55,7 @@ def time_network(name: str, rounds: int, speed: BinaryWork) -> Row:
         raise ToolkitError(str(error)) from error
     row = {kind: one.median * 1e3 for kind, one in zip(contenders, measured, strict=True)}
     row["floor"] += work.macs * 1e3
-    row["bound"] = row["floor"] + (work.outputs + work.moved) * 1e3
+    row["bound"] = row["floor"] + (work.outputs + work.moved + work.weights) * 1e3
     return row
 
 

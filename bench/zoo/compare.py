@@ -21,6 +21,7 @@ from bench.zoo import ZOO
 from litebnn.convert import convert_tflite
 from litebnn.flatbuffer import read_model, write_model
 from litebnn.report.divergence import LayerComparison, difference
+from litebnn.report.folded_weights import with_folded_weights
 from litebnn.report.macs import Macs, count_macs
 from litebnn.runtime import Interpreter
 
@@ -71,13 +72,14 @@ def main() -> int:
         process.join()
         (ZOO / f"{name}.litebnn.tflite").write_bytes(converted)
 
-        interpreters = [Interpreter(without_softmax(model)) for model in (path.read_bytes(), converted)]
+        source = with_folded_weights("compare", path.read_bytes())
+        interpreters = [Interpreter(without_softmax(model)) for model in (source, converted)]
         x = np.random.default_rng(0).standard_normal((SAMPLES, *interpreters[0].input_shapes[0][1:])).astype(np.float32)
         outputs = (interpreter.predict(x) for interpreter in interpreters)
         pairs = list(zip(*outputs, strict=True))
         gaps = np.array([difference(*pair) if np.all(np.isfinite(pair)) else np.inf for pair in pairs])
         wrong = [x[i : i + 1] for i in np.flatnonzero(gaps > LARGEST_DIFFERENCE)]
-        layers = LayerComparison("compare", path.read_bytes(), converted)
+        layers = LayerComparison("compare", source, converted)
         places = [layers.first_divergence([sample]) for sample in wrong]
         turned = sum(place is not None and place.by_rounding for place in places)
         ours, facts = count_macs(converted), json.loads((ZOO / f"{name}.json").read_text())

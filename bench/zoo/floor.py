@@ -1,7 +1,8 @@
 """What a network cannot be faster than.
 
 The floor is its float layers and its binary multiply-adds in the inner loop, alone. The bound has besides what no
-rewrite takes away: the conversions and stores of the binary layers' outputs, and the bytes that move between ops.
+rewrite takes away: the conversions and stores of the binary layers' outputs, the bytes that move between ops, and the
+weights that are read for a single multiplication each.
 """
 
 import math
@@ -18,6 +19,7 @@ from litebnn.rewriting.build import like
 from toolchains.targets import Target, ToolkitError, find_target
 
 FLOAT_LAYERS = ("CONV_2D", "DEPTHWISE_CONV_2D", "FULLY_CONNECTED", "TRANSPOSE_CONV")
+MACS_PER_BYTE = 8  # of weights that are used once
 VALUE_BY_VALUE = ("ADD", "MUL", "SUB", "PRELU", "RELU", "RELU6", LCE_QUANTIZE)
 
 
@@ -49,11 +51,13 @@ class BinaryWork(NamedTuple):
         macs: binary multiply-adds.
         outputs: of binary convolutions, where these are no signs.
         moved: bytes of tensors, as `moved_bytes` counts them.
+        weights: bytes of the packed filters of layers with one output pixel, which are dense.
     """
 
     macs: float
     outputs: float
     moved: float
+    weights: float
 
     def seconds(self, speeds: "BinaryWork") -> "BinaryWork":
         """Each at its speed a second."""
@@ -63,9 +67,10 @@ class BinaryWork(NamedTuple):
 def binary_work(model: bytes) -> BinaryWork:
     """The work of a converted model that its float layers leave."""
     graph = read_model(model).graphs[0]
-    outputs = [op.output for op in graph.ops if op.name == LCE_BCONV_2D]
-    values = sum(math.prod(tensor.shape) for tensor in outputs if tensor.type != "INT32")
-    return BinaryWork(count_macs(model).binary, values, moved_bytes(graph))
+    layers = [op for op in graph.ops if op.name == LCE_BCONV_2D]
+    values = sum(math.prod(op.output.shape) for op in layers if op.output.type != "INT32")
+    weights = sum(_bytes(op.input(1)) for op in layers if math.prod(op.output.shape[:-1]) == 1)
+    return BinaryWork(count_macs(model).binary, values, moved_bytes(graph), weights)
 
 
 def moved_bytes(graph: Graph) -> int:
@@ -94,19 +99,23 @@ def speeds() -> BinaryWork:
     """How much of each this CPU does in a second on one thread, at its best.
 
     Multiply-adds and outputs are those of the loops of the CPU's ISA, in the L1 cache; bytes are read and written as a
-    tensor of 56x56x64 floats is copied.
+    tensor of 56x56x64 floats is copied. Weights are read as 8 MiB are, since the rest of a network and other weights
+    drive them from the L2 cache between two inferences; their multiply-adds are done meanwhile, so that only what
+    reading them takes longer counts.
 
     Raises:
         ToolkitError: the benchmark of the kernels cannot be built, or knows no loop of this CPU.
     """
     program = build(find_target("host")) / "bench" / "kernels" / "kernels_bench"
     found = re.search(
-        r"loop ([\d.]+) GMAC/s, outputs ([\d.]+) G/s, read and written ([\d.]+) GB/s",
+        r"loop ([\d.]+) GMAC/s, outputs ([\d.]+) G/s, read and written ([\d.]+) GB/s, weights ([\d.]+) GB/s",
         output_of([program, "--only=bounds"]),
     )
     if found is None:
         raise ToolkitError("the kernels' benchmark knows no inner loop of this CPU")
-    return BinaryWork(*(float(speed) * 1e9 for speed in found.groups()))
+    macs, outputs, moved, read = (float(speed) * 1e9 for speed in found.groups())
+    longer = 1 / read - MACS_PER_BYTE / macs
+    return BinaryWork(macs, outputs, moved, 1 / longer if longer > 0 else math.inf)
 
 
 def inner_loop_instructions(target: Target) -> float:

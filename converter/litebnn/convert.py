@@ -42,7 +42,8 @@ def convert_tflite(
     """Converts the binary layers of a `.tflite` model; needs no TensorFlow.
 
     A model that holds litebnn's ops already, or no binary layer (and no request for int8), comes back as it is, the
-    former if they would load, the latter with a warning.
+    former if they would load, the latter with a warning. Weights that it computes from constants at every inference
+    become constants all the same, where the file does not grow by it.
 
     Args:
         model: the model's bytes, or the path of its file.
@@ -184,8 +185,13 @@ def _converted(source: bytes, name: str, options: ConvertOptions) -> Any:
         model = _read(source, name)
         notes = Notes(model)
     status = _rewrite(model, notes, options)
+    is_changed = status == "converted"
+    if status == "no binary layer":
+        with boundary():
+            model = _read(source, name)  # what the passes have prepared for bits is of no use without them
+        is_changed = _fold_weights(model, options)
     result, verification = source, None
-    if status == "converted":
+    if is_changed:
         options["progress"]("writing")
         with boundary():
             result = write_model(model)
@@ -204,7 +210,7 @@ def _read(source: bytes, name: str) -> Model:
 
 
 def _rewrite(model: Model, notes: Notes, options: ConvertOptions) -> str:
-    """Runs the passes, and returns the status for the report: only a model that is "converted" is worth writing."""
+    """Runs the passes, and returns the status for the report."""
     progress = options["progress"]
     input_type, output_type = options["inference_input_type"], options["inference_output_type"]
     if any(op.name in CUSTOM_OPS for op in model.ops()):
@@ -235,6 +241,17 @@ def _rewrite(model: Model, notes: Notes, options: ConvertOptions) -> str:
         compact(model)
         notes.finish(model.graphs)
     return "converted"
+
+
+def _fold_weights(model: Model, options: ConvertOptions) -> bool:
+    """Makes constants of what a model without bits computes its weights from; whether there were any."""
+    notes = Notes(model)
+    if not run_phases(model, ("without_bits",), notes, options["progress"]):
+        return False
+    run_phases(model, ("tidy",), notes, options["progress"])
+    with boundary():
+        compact(model)
+    return True
 
 
 def _check_loads(model: Model, what: str) -> None:

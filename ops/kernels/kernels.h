@@ -54,9 +54,18 @@ struct MaxPool2dGeometry {
   int32_t pad_top, pad_left;
 };
 void BMaxPool2d(ThreadPool& pool, const MaxPool2dGeometry& geometry, const uint32_t* input, uint32_t* output);
-// The result is at least `floor`; a NaN is passed over.
-void MaxPool2d(const Isa& isa, ThreadPool& pool, const MaxPool2dGeometry& geometry, const float* input, float floor,
-               float* output);
+
+// What a max pool of floats reads and writes.
+struct FloatPool {
+  const float* input;
+  const float* multiplier;  // of each channel's values before they are compared; null where they stay as they are
+  float floor;              // the largest value is at least this; a NaN is passed over
+  const float* addend;      // to each channel's largest value; null where that stays as it is
+  bool rectify;             // the sum's negative values become 0
+  float* output;
+  int32_t output_channels;  // floats from a pixel of the output to the next
+};
+void MaxPool2d(const Isa& isa, ThreadPool& pool, const MaxPool2dGeometry& geometry, const FloatPool& images);
 
 // The values are those of the op's `fused_activation_function` option.
 enum class Activation : int32_t { kNone = 0, kRelu = 1, kReluN1To1 = 2, kRelu6 = 3 };
@@ -79,7 +88,7 @@ struct Bconv2dSpec {
   const int32_t* output_threshold;          // [channels_out]; kBitpacked only; read during Create only
   float output_scale;                       // kInt8 only
   int32_t output_zero_point;                // kInt8 only
-  int64_t input_pixels;                     // of an image, as far as it is known: which ISA is better may hang on it
+  int64_t output_pixels;                    // of an image, 0 where not known: which ISA is better may hang on it
 };
 
 struct Bconv2dGeometry {

@@ -20,8 +20,8 @@ struct Window {
 // Calls visit(window) for every output pixel, on all threads.
 template <typename Visit>
 void ForEachWindow(ThreadPool& pool, const MaxPool2dGeometry& g, Visit visit) {
-  const double values = static_cast<double>(g.filter_height) * g.filter_width * g.channels;
-  const double cycles = g.output_width * (kCyclesPerWindow + kCyclesPerValue * values);
+  const double cycles_per_window = kCyclesPerWindow + kCyclesPerValue * g.filter_height * g.filter_width * g.channels;
+  const double cycles = g.output_width * cycles_per_window;
   ParallelFor(pool, {int64_t{g.batch} * g.output_height, 1, cycles}, [&](int, int64_t begin, int64_t end) {
     for (int64_t row = begin; row < end; ++row) {
       const int64_t image = row / g.output_height;
@@ -56,14 +56,20 @@ void BMaxPool2d(ThreadPool& pool, const MaxPool2dGeometry& geometry, const uint3
   });
 }
 
-void MaxPool2d(const Isa& isa, ThreadPool& pool, const MaxPool2dGeometry& geometry, const float* input, float floor,
-               float* output) {
+void MaxPool2d(const Isa& isa, ThreadPool& pool, const MaxPool2dGeometry& geometry, const FloatPool& images) {
   const int32_t channels = geometry.channels;
   const auto max_window = isa.max_window;
   const int64_t row_stride = int64_t{geometry.input_width} * channels;
   ForEachWindow(pool, geometry, [=](const Window& window) {
-    const FloatWindow taps = {input + window.input_pixel * channels, window.rows, window.columns, row_stride, channels};
-    max_window(taps, floor, output + window.output_pixel * channels);
+    const FloatWindow taps = {images.input + window.input_pixel * channels,
+                              window.rows,
+                              window.columns,
+                              row_stride,
+                              channels,
+                              images.multiplier,
+                              images.addend,
+                              images.rectify};
+    max_window(taps, images.floor, images.output + window.output_pixel * images.output_channels);
   });
 }
 

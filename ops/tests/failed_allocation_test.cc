@@ -118,6 +118,7 @@ std::vector<Case> Cases() {
           {"same-zero", ConvGraph(same_zero), {2, 4, 9, 2}},
           {"batch norms", BatchNormGraph(40, 40, true), {2, 3, 4, 40}},
           {"pooled", PooledGraph({1, 9, 9, 8}, {1, 2, 2, 2, 2, 0}, {1, 1, 1, 3, 3, 0}), {2, 9, 9, 1}},
+          {"joined", JoinedGraph({}), {1, 6, 6, 5}},
           {"refused", refused, {1, 5, 6, 2}}};
 }
 

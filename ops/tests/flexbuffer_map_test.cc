@@ -61,8 +61,8 @@ TEST(FlexbufferMap, TellsIntegersFromOtherValues) {
   }
 }
 
-// A map {"a": -2} in which all numbers have `width` bytes.
-std::vector<uint8_t> MapOfWidth(uint8_t width) {
+// A map {"a": -2} in which all numbers have `width` bytes, and `unused` ones lie behind the types of the values.
+std::vector<uint8_t> MapOfWidth(uint8_t width, uint8_t unused = 0) {
   std::vector<uint8_t> bytes = {'a', 0};
   const auto add = [&](int value) {
     for (uint8_t i = 0; i < width; ++i) bytes.push_back(i == 0 ? static_cast<uint8_t>(value) : value < 0 ? 0xff : 0);
@@ -75,7 +75,8 @@ std::vector<uint8_t> MapOfWidth(uint8_t width) {
   add(1);  // one value
   add(-2);
   bytes.push_back(static_cast<uint8_t>(1 << 2 | log));  // an integer
-  add(width + 1);                                       // the values
+  bytes.insert(bytes.end(), unused, 0);
+  add(width + 1 + unused);  // the values
   bytes.push_back(static_cast<uint8_t>(9 << 2 | log));
   bytes.push_back(width);
   return bytes;
@@ -90,6 +91,25 @@ TEST(FlexbufferMap, NumbersMayHaveAnyWidth) {
   }
 }
 
+TEST(FlexbufferMap, WhatIsBehindTheKeysIsNone) {
+  // It is a number, which read as a key's offset leads to the offset of the only key.
+  const std::vector<uint8_t> bytes = MapOfWidth(2);
+  ASSERT_EQ(bytes[6], 2);
+  ASSERT_EQ(std::vector<uint8_t>(bytes.begin() + 4, bytes.begin() + 6), (std::vector<uint8_t>{4, 0}));
+  int64_t value;
+  EXPECT_EQ(Find(bytes, "\x04", &value), Lookup::kMissing);
+}
+
+TEST(FlexbufferMap, KeysMayLieAtTheStart) {
+  std::vector<uint8_t> bytes = MapOfWidth(2);
+  // The key is the second byte of their number, which ends it.
+  bytes.erase(bytes.begin(), bytes.begin() + 2);
+  bytes[2] = 1;
+  int64_t value = 0;
+  EXPECT_EQ(Find(bytes, "", &value), Lookup::kFound);
+  EXPECT_EQ(value, -2);
+}
+
 TEST(FlexbufferMap, HasAKeyForEachValue) {
   std::vector<uint8_t> bytes = MapOfWidth(1);
   ASSERT_EQ(bytes[2], 1);
@@ -100,12 +120,32 @@ TEST(FlexbufferMap, HasAKeyForEachValue) {
   }
 }
 
-TEST(FlexbufferMap, HasNoMoreValuesThanTheBufferHasRoomFor) {
+TEST(FlexbufferMap, HasNoMoreValuesThanTheBufferHasRoomForWithTheirTypes) {
+  for (const auto width : std::vector<uint8_t>{1, 2, 4, 8}) {
+    for (uint8_t unused = 0; unused <= width; ++unused) {
+      std::vector<uint8_t> bytes = MapOfWidth(width, unused);
+      const size_t values = size_t{2} + 5 * width, left = bytes.size() - values;
+      ASSERT_EQ(bytes[values - width], 1);
+      for (uint8_t count = 1; count <= left + 1; ++count) {
+        bytes[2] = bytes[values - width] = count;
+        EXPECT_EQ(FlexbufferMap(bytes.data(), bytes.size()).valid(), size_t{count} * (width + 1) <= left)
+            << int{count} << " values of " << int{width} << " bytes, " << left << " left";
+      }
+    }
+  }
+}
+
+TEST(FlexbufferMap, HasNumbersThatEndInTheBuffer) {
+  constexpr uint8_t kIndirectOf8Bytes = 6 << 2 | 3;
   std::vector<uint8_t> bytes = MapOfWidth(1);
-  ASSERT_EQ(bytes[6], 1);
-  // Five bytes are left behind the number of values.
-  bytes[2] = bytes[6] = 6;
-  EXPECT_FALSE(FlexbufferMap(bytes.data(), bytes.size()).valid());
+  ASSERT_EQ(bytes[8], 1 << 2);
+  bytes[8] = kIndirectOf8Bytes;
+  // The number begins so many bytes before its offset, behind which there are four.
+  int64_t value;
+  bytes[7] = 3;
+  EXPECT_EQ(Find(bytes, "a", &value), Lookup::kFound);
+  bytes[7] = 2;
+  EXPECT_EQ(Find(bytes, "a", &value), Lookup::kMalformed);
 }
 
 TEST(FlexbufferMap, HasKeysInTheBuffer) {

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from litebnn.flatbuffer import read_model, write_model
 from litebnn.graph import Array, Tensor
 from tests.support.float_models import SIGN_FORMS, FloatModel, dyadic, sign_weights
+from tests.support.level_spellings import LEVELS
 from tests.support.sign_spellings import SPELLINGS
 
 Draw = Any
@@ -58,8 +59,10 @@ def sign_of(draw: Draw, model: FloatModel, x: Tensor, form: str = "", threshold:
 
 
 def _signs(draw: Draw, model: FloatModel, x: Tensor) -> Tensor:
-    """A sign in any form, or two other values that a boolean decides."""
-    form = draw(st.sampled_from(["two values", "broadcast", *SIGN_FORMS, *SPELLINGS]))
+    """A sign in any form, or two other values that a boolean decides, or a few levels."""
+    form = draw(st.sampled_from(["two values", "broadcast", "levels", "levels", *SIGN_FORMS, *SPELLINGS]))
+    if form == "levels":
+        return LEVELS[draw(st.sampled_from(list(LEVELS)))](model, x)
     if form == "two values":
         values = draw(st.sampled_from([(0.0, 1.0), (1.0, 0.0), (-0.5, 0.5), (-1.0, 3.0)]))
         return model.two_values(x, *values, draw(st.sampled_from(["GREATER_EQUAL", "GREATER", "LESS"])))

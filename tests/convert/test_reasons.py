@@ -184,6 +184,10 @@ FORMS: list[tuple[str, Build]] = [
     ("there is no binary DEPTHWISE_CONV_2D", lambda m: depthwise(m, pooled8(m))),
     (
         "there is no binary DEPTHWISE_CONV_2D",
+        lambda m: depthwise(m, m.op("ROUND", [m.elementwise("RELU_N1_TO_1", image(m))], SHAPE)),
+    ),
+    (
+        "there is no binary DEPTHWISE_CONV_2D",
         lambda m: depthwise(m, m.pad8(m.sign8(levels(m), "where", USUAL_GRID), None)),
     ),
 ]

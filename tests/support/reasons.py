@@ -40,6 +40,7 @@ class Left:
     moves: bool
     is_read: bool  # by something that an output is computed from
     is_clamped_sum: bool
+    is_rounded: bool
 
 
 def check_reasons(source: bytes, report: litebnn.ConversionReport, inputs: list[Array]) -> None:
@@ -75,8 +76,10 @@ def _looked_up(source: bytes, layers: list[Layer], inputs: list[Array]) -> list[
         padded, spaced = not behind.isdisjoint({"PAD", "PADV2"}), "SPACE_TO_BATCH_ND" in behind
         numbers = set(_numbers(tensor, np.unique(values)).tolist())
         moves = bool(np.any(values != values[0]))
-        whole = _is_clamped_sum(graph, tensor)
-        found.append(Left(list(layer.reasons), op, weights, numbers, padded, spaced, moves, op in alive, whole))
+        whole, rounded = _is_clamped_sum(graph, tensor), _is_rounded(graph, tensor)
+        found.append(
+            Left(list(layer.reasons), op, weights, numbers, padded, spaced, moves, op in alive, whole, rounded)
+        )
     return found
 
 
@@ -107,6 +110,17 @@ def _is_clamped_sum(graph: Graph, tensor: Tensor) -> bool:
         if op.name not in _ON_THE_WAY and facts(op).clamp is None and not facts(op).moves:
             return False
         tensor = next(x for x in op.inputs if x is not None and not x.is_constant)
+    return False
+
+
+def _is_rounded(graph: Graph, tensor: Tensor) -> bool:
+    """Whether values are rounded between the layers in front of a tensor and it, of whose levels few may show."""
+    waiting: list[Tensor | None] = [tensor]
+    while waiting:
+        op = graph.producer(waiting.pop())
+        if op is not None and op.name in ("ROUND", "FLOOR"):
+            return True
+        waiting += [] if op is None or facts(op).layer else op.inputs
     return False
 
 
@@ -193,9 +207,9 @@ def _is_no_constant_matrix(left: Left, reason: str) -> bool:
 
 
 def _is_of_signs(left: Left, reason: str) -> bool:
-    """Whether a layer of the kind that is named takes two values, but for rounding, and perhaps those that pad it."""
+    """Whether a layer of the kind that is named takes four values at most, but for rounding, and those that pad it."""
     distinct = {round(value, 4) for value in left.values}
-    return left.op.name in reason and len(distinct) <= (4 if left.padded else 2)
+    return left.op.name in reason and len(distinct) <= (6 if left.padded else 4)
 
 
 _TRUTH: dict[str, Callable[[Left, str], bool]] = {
@@ -206,7 +220,7 @@ _TRUTH: dict[str, Callable[[Left, str], bool]] = {
     "not the output of a sign": _is_no_sign,
     "which is 0 where x is 0": lambda left, reason: _is_ternary(left) or left.padded,
     "takes 0 and 1": lambda left, reason: left.values <= {0.0, 1.0} or left.padded,
-    "takes several levels": lambda left, reason: len(left.values) > 2,
+    "takes several levels": lambda left, reason: len(left.values) > 2 or left.is_rounded,
     "no product with a constant float matrix": _is_no_constant_matrix,
     "stands between the sign and it": lambda left, reason: 0.0 in left.values or _is_no_sign(left, reason),
     "takes two values that are not": _takes_two_others,
@@ -219,4 +233,5 @@ _TRUTH: dict[str, Callable[[Left, str], bool]] = {
     "leaves out rows or columns": _leaves_out,
     "nothing reads what it computes": lambda left, reason: not left.is_read,
     "there is no binary": _is_of_signs,
+    "it has groups": lambda left, reason: left.weights.shape[-1] < left.op.input(0).channels,
 }

@@ -61,6 +61,11 @@ X, Y = tensor("x", "FLOAT32", [1, 4]), tensor("y", "FLOAT32", [1, 4])
         (operator(0, [0, 0], [1, 1]), "written by another op already"),
         (operator(1, [0, 0], [1]), "options are missing, expected Conv2DOptions"),
         (operator(1, [0, 0], [1], schema.AddOptionsT()), "options AddOptions, expected Conv2DOptions"),
+        (operator(0, [0, 0], [1], builtinOptionsType=1), r"op 0 \(ADD\): options of type 1 are missing or too new"),
+        (
+            operator(0, [0, 0], [1], builtinOptions2Type=250),
+            r"op 0 \(ADD\): options of type 250 are missing or too new",
+        ),
     ],
 )
 def test_an_op_that_makes_no_sense(op: Any, reason: str) -> None:
@@ -73,10 +78,20 @@ def test_a_constant_of_the_wrong_size() -> None:
     refused(pack(model), 'tensor 8 "loose": its buffer has 4 bytes')
 
 
-def test_a_buffer_outside_the_file() -> None:
+@pytest.mark.parametrize("beyond", [1, 1 << 40])
+def test_a_buffer_outside_the_file(beyond: int) -> None:
     model = everything()
     model.buffers[7].data, model.buffers[7].offset, model.buffers[7].size = None, 1 << 40, 16
+    model.buffers[7].offset = len(pack(model)) - 16 + beyond
     refused(pack(model), "lies outside the file")
+
+
+def test_what_a_signature_names_is_pinned() -> None:
+    model = read_model(pack(everything()))
+    [signature, *_] = model.signatures or []
+    named = {tensor for _, tensor in (*signature.inputs, *signature.outputs)}
+    assert len(named) > len(signature.outputs)
+    assert named <= signature.graph.pinned
 
 
 def test_a_signature_of_a_tensor_that_is_not_there() -> None:

@@ -128,6 +128,7 @@ REFUSED: dict[str, tuple[bytes, str]] = {
     "window that does not fit": (conv(padding=1, dilation_width_factor=2), "reaches over 5, expected 4 at most"),
     "filter of no constant": (conv_of((6, 1, 1, 2), 64, is_constant=False), "is not constant"),
     "words of no group": (conv_of((6, 1, 1, 2), 96), "2 words, expected 3 or a divisor"),
+    "words of half a group": (conv_of((6, 1, 1, 1), 80), "1 words, expected 3 or a divisor"),
     "groups that do not divide": (conv_of((5, 1, 1, 1), 64), "5 output channels, expected a multiple of 2 groups"),
     "half a channel": (packed_conv(33), "33 channels a group, expected an even number"),
 }
@@ -167,7 +168,9 @@ TAKEN = [
     packed_conv(33, padding=1),
     packed_conv(34),
     conv_of((6, 1, 1, 1), 64),
+    conv_of((6, 1, 1, 2), 128),
     lce_models.bmaxpool_model((1, 4, 4, 2), (4, 4), (1, 1), 1),
+    lce_models.bmaxpool_model((1, 4, 4, 2), (1, 2**31 - 4), (1, 1), 0),
 ]
 
 

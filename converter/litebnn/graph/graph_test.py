@@ -154,6 +154,8 @@ def test_inputs_are_called_as_the_first_signature_calls_them() -> None:
     signatures = [Signature(key, graph, [(key, x)], []) for key in ("first", "second")]
     model = Model([graph], [], [], [], None, signatures, 3, None)
     assert model.input_names == ["first"]
+    model.graphs.append(Graph("body", [], [], [], []))
+    assert model.input_names == ["first"]
     model.signatures = None
     assert model.input_names == ["t0"]
 

@@ -29,7 +29,7 @@ def strided_slice(*operands: Any, shape: tuple[int, ...] = (4, 8), **masks: int)
 
 def taken(model: FloatModel, shape: tuple[int, ...]) -> Tensor:
     """An input; -1 is a size that is not known."""
-    known = tuple(max(size, 1) for size in shape)
+    known = tuple(1 if size < 0 else size for size in shape)
     return model.input(*known, signature=None if known == shape else shape)
 
 
@@ -87,6 +87,12 @@ def unknown(name: str, inputs: list[Tensor | None]) -> Build:
         (strided_slice([0, 9], [4, 9], [1, 1]), 'begin 9 lies outside of axis 1 of "input_.*", which has 8'),
         (strided_slice([0, 9], [4, 9], [1, 1], begin_mask=1), "begin 9 lies outside of axis 1"),
         (strided_slice([0, 8], [4, 9], [1, 1], shrink_axis_mask=2), "begin 8 lies outside of axis 1"),
+        (one("GATHER", (4, 0), [0], (4, 1), axis=1), 'an index lies outside of axis 1 of "input_.*", which has 0'),
+        (
+            lambda m: m.op("SLICE", [m.input(0), m.const([1], np.int32), m.const([-1], np.int32)], (0,), table=""),
+            '-1 from 1 lies outside of axis 0 of "input_.*", which has 0',
+        ),
+        (lambda m: m.input(1 << 31, type="INT8"), "has 2,147,483,648 bytes, expected less than 2 GiB"),
         (one("TRANSPOSE", (4, 8), [0, 0], (4, 4)), r"permutation \[0, 0\] of 2 axes"),
         (one("TRANSPOSE", (4, 8), [0, 1, 2], (4, 8)), "permutation"),
         (one("TRANSPOSE", (4, 8), [2**31 - 1, 1], (4, 8)), "permutation"),
@@ -143,6 +149,12 @@ def _as_custom(build: Build, model: FloatModel) -> Tensor:
         lambda m: m.op("SLICE", [m.input(4), m.const([0], np.int32), m.const([4], np.int32)], (4,), table=""),
         lambda m: m.elementwise("ABS", m.input()),
         strided_slice([0] * 3, [1] * 3, [1] * 3, new_axis_mask=1),
+        strided_slice([0, 8], [1, 9], [1, 1], new_axis_mask=1),
+        strided_slice([0, 0], [1, 1], [1, 1], new_axis_mask=1, shape=(0, 8)),
+        lambda m: m.op(
+            "STRIDED_SLICE", [m.input(4), m.input(1, type="INT32"), *(m.const([1], np.int32) for _ in range(2))], (1,)
+        ),
+        lambda m: m.input((1 << 31) - 1, type="INT8"),
         strided_slice([3, 0], [4, 8], [1, 1], shrink_axis_mask=1),
         strided_slice([100, 0], [4, 8], [1, 1], shape=(-1, 8)),
         one("GATHER", (4, 8), [0, 3], (2, 8), axis=-2),

@@ -14,6 +14,7 @@ from litebnn.graph import Graph, Model
 from litebnn.passes.binarize.absorb_one_padding import absorb_one_padding
 from litebnn.passes.binarize.binarize_convs import binarize_convs
 from litebnn.passes.binarize.binarize_dense import binarize_dense
+from litebnn.passes.binarize.binarize_levels import binarize_levels
 from litebnn.passes.binarize.matmul_to_dense import matmul_to_dense
 from litebnn.passes.binarize.undo_space_to_batch import undo_space_to_batch
 from litebnn.passes.find_signs.absorb_mirror_padding import absorb_mirror_padding
@@ -69,6 +70,7 @@ from litebnn.passes.layout.sink_transposes import sink_transposes
 from litebnn.passes.shrink.maxpool_first import maxpool_first
 from litebnn.passes.tidy.merge_constants import merge_constants
 from litebnn.passes.tidy.remove_dead_ops import remove_dead_ops
+from litebnn.passes.without_bits.fold_weights import fold_weights
 from litebnn.rewriting.notes import Notes
 
 Pass: TypeAlias = Callable[[Graph, Notes], bool]
@@ -106,6 +108,7 @@ PHASES: dict[str, tuple[Pass, ...]] = {
     "binarize": (
         undo_space_to_batch,
         fold_constants,
+        binarize_levels,
         matmul_to_dense,
         binarize_convs,
         binarize_dense,
@@ -147,6 +150,7 @@ PHASES: dict[str, tuple[Pass, ...]] = {
     ),
     "for_larq": (split_zero_padded_outputs, lower_explicit_padding),
     "tidy": (merge_constants, remove_dead_ops),
+    "without_bits": (fold_weights,),
 }
 # A round finds nothing, or brings a graph nearer to that; a pass that undid another's work would go on for ever.
 _ROUNDS, _ROUNDS_PER_OP = 100, 10
@@ -163,8 +167,8 @@ def run_phases(
     phases: Sequence[str],
     notes: Notes,
     progress: Callable[[str], None] = lambda name: None,
-) -> None:
-    """Rewrites every subgraph of the model in place.
+) -> bool:
+    """Rewrites every subgraph of the model in place, and returns whether any pass changed one.
 
     The passes rely on what `graph.check_graph` has found sound when the model was read.
 
@@ -172,6 +176,7 @@ def run_phases(
         phases: which of `PHASES`, in the order to run them.
         progress: is called with the name of each pass before it runs.
     """
+    changed_any = False
     for phase in phases:
         for graph in model.graphs:
             notes.settle()
@@ -182,7 +187,9 @@ def run_phases(
                     progress(one.__name__)
                     with boundary():
                         changed |= one(graph, notes)
+                changed_any |= changed
                 if not changed:
                     break
             else:
                 raise Defect(f'litebnn comes to no end in the phase "{phase}", please report it')
+    return changed_any

@@ -13,7 +13,8 @@ from litebnn.flatbuffer import read_model
 from litebnn.graph import Array, Graph, Model, Tensor, facts, packed_words
 from litebnn.report.anatomy import channels_of_bits
 from litebnn.report.samples import run, samples_for
-from litebnn.rewriting.signs import find_sign, find_two_levels
+from litebnn.rewriting.signs import Thermometer, find_levels, find_sign, find_two_levels
+from litebnn.rewriting.signs.thermometer_bits import LEVELS, moved_in_front
 from litebnn.runtime.intermediates import interpreter_for, with_outputs
 
 # Float sums in another order differ by less than this, relative to the tensor's largest value.
@@ -26,8 +27,8 @@ _NUMBERS = ("FLOAT32", "INT8")
 _UNTURNED, _PERMUTED = "/unturned", "/permuted"
 # This they append where some channels of its signs are the opposite ones, as the weights of the layers behind are.
 _NEGATED = "/negated"
-# The others stand for its bits, and for itself in front of a reshape.
-_SUFFIXES = ("/bits", "/unshaped", _UNTURNED, _PERMUTED, _NEGATED)
+# The others stand for its bits, for those of its levels, and for itself in front of a reshape.
+_SUFFIXES = ("/bits", "/unshaped", _UNTURNED, _PERMUTED, _NEGATED, LEVELS)
 # Random samples that tell which channels those are.
 _SAMPLES = 8
 
@@ -94,12 +95,13 @@ def by_layer(found: Iterable[Divergence]) -> tuple[Divergence, ...]:
 
 
 def difference(expected: Array, actual: Array) -> float:
-    """The largest difference, relative to the largest expected value; infinite where the shapes differ."""
+    """The largest difference, relative to the largest finite value expected; infinite where the shapes differ."""
     if expected.shape != actual.shape:
         return float("inf")
     left, right = expected.astype(np.float64), actual.astype(np.float64)
-    scale = float(np.max(np.abs(left), initial=0.0)) or 1.0
-    gap = np.where((left == right) | (np.isnan(left) & np.isnan(right)), 0.0, np.abs(left - right))
+    scale = float(np.max(np.abs(left), initial=0.0, where=np.isfinite(left))) or 1.0
+    with np.errstate(invalid="ignore"):  # of infinities
+        gap = np.where((left == right) | (np.isnan(left) & np.isnan(right)), 0.0, np.abs(left - right))
     return float(np.max(np.nan_to_num(gap, nan=np.inf), initial=0.0)) / scale
 
 
@@ -115,6 +117,7 @@ class _Pair:
         is_packed: whether the source's is of bits too.
         turned: of a tensor whose axes the result may have in another order, what these are in the source, the batch
             first; of one whose features are flattened, what these were before.
+        levels: what the signs of the result say of the source's operand, where the source's tensor takes few levels.
     """
 
     source: Tensor
@@ -124,11 +127,12 @@ class _Pair:
     signs: int | None
     is_packed: bool = False
     turned: tuple[int, ...] = ()
+    levels: Thermometer | None = None
 
     @property
     def is_negated(self) -> bool:
-        """Whether the result has the opposite signs in some channels."""
-        return _NEGATED in self.result.name
+        """Whether the result has the opposite signs in some channels, and only samples tell in which."""
+        return _NEGATED in self.result.name and self.levels is None
 
 
 class LayerComparison:
@@ -176,6 +180,9 @@ class LayerComparison:
         values = dict(zip(self._shown, run(self._source, [sample]), strict=True))
         for pair, actual in zip(self._pairs, run(self._converted, [sample]), strict=True):
             expected = values[pair.source]
+            if pair.levels is not None and pair.operand is not None:
+                yield from _turned_levels(pair, pair.levels, values[pair.operand], actual)
+                continue
             if pair.signs is None:
                 placed = _placed([actual], expected, pair.turned)
                 gap = float("inf") if placed is None else difference(expected, placed)
@@ -223,8 +230,15 @@ def _pairs(source: Graph, result: Graph) -> list[_Pair]:
         numbers = twin is not None and twin.type in _NUMBERS and (signs is not None or tensor.type in _NUMBERS)
         if twin is None or (packed is None and not numbers):
             continue
-        operand, threshold = _turning(source, twin) if packed is None else (_packed(source, packed), 0.0)
         turned = _turned_axes(source, twin, tensor)
+        suffixes = tensor.name.split(";")[0].removeprefix(_layer(tensor))  # a source's layer may be called levels, too
+        if signs is not None and packed is None and LEVELS in suffixes:
+            levels = find_levels(source, twin)
+            if levels is not None:
+                x = moved_in_front(source, levels)
+                pairs.append(_Pair(twin, x, 0.0, tensor, signs, turned=turned, levels=levels.thermometer))
+            continue
+        operand, threshold = _turning(source, twin) if packed is None else (_packed(source, packed), 0.0)
         pairs.append(_Pair(twin, operand, threshold, tensor, signs, packed is not None, turned))
     return pairs
 
@@ -247,6 +261,30 @@ def _turned_signs(pair: _Pair, expected: Array, actual: Array, opposite: Array |
         candidates = [signs ^ opposite for signs in candidates if signs.shape[-1] == opposite.size]
     signs = _placed(candidates, negative, pair.turned)
     return None if signs is None else negative != signs
+
+
+def _turned_levels(pair: _Pair, levels: Thermometer, x: Array, actual: Array) -> Iterator[Divergence]:
+    """Where the signs of levels are others in the result than x has them in the source, in the axes that fit best.
+
+    A layer that pads with nothing has those that are +1 from their thresholds on.
+    """
+    assert pair.signs is not None
+    signs = unpack_bits(actual, pair.signs)
+    shape = (*signs.shape[:-1], signs.shape[-1] // len(levels.thresholds))
+    best: tuple[Array, Array] | None = None
+    for axes, order in _orders(np.empty(shape), x, pair.turned):
+        placed = x.reshape(axes).transpose(order).reshape(shape)
+        for form in (levels, levels.all_rising()):
+            turned = form.signs(placed) != signs
+            if best is None or np.count_nonzero(turned) < np.count_nonzero(best[0]):
+                best = turned, placed
+    if best is None:
+        yield Divergence(pair.source.name, difference=float("inf"))
+    elif np.any(best[0]):
+        turned, placed = best
+        distance = np.concatenate([np.abs(placed - threshold) for threshold in levels.thresholds], axis=-1)
+        far, near = float(distance[turned].max()), float(distance.mean())
+        yield Divergence(pair.source.name, int(turned.sum()), turned.size, far, near)
 
 
 def _opposite_signs(pair: _Pair, expected: Array, actual: Array) -> Array | None:

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 import litebnn
 from litebnn.flatbuffer import read_model, write_model
 from litebnn.graph import Array
-from litebnn.report.divergence import Divergence, LayerComparison, by_layer
+from litebnn.report.divergence import Divergence, LayerComparison, by_layer, difference
 from litebnn.rewriting.signs import find_sign
 from litebnn.runtime.intermediates import with_outputs
 from tests.support.float_models import FloatModel, sign_weights, sums_near_zero, sums_of_tenths
@@ -20,6 +20,14 @@ def operand_of(source: bytes, sign: str, sample: Array) -> Array:
     assert found is not None
     values: Array = litebnn.Interpreter(with_outputs(model, [found.x])).predict(sample)
     return values
+
+
+@pytest.mark.parametrize("odd", [np.nan, np.inf, -np.inf])
+def test_a_number_that_is_none_hides_no_difference_of_the_others(odd: float) -> None:
+    expected = np.array([odd, 2, -4], np.float32)
+    assert difference(expected, expected) == 0
+    assert difference(expected, np.array([odd, 2, 4], np.float32)) == 2
+    assert difference(expected, np.array([0, 2, -4], np.float32)) > 1e30
 
 
 @pytest.mark.usefixtures("library")

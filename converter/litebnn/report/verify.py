@@ -18,6 +18,7 @@ from litebnn.evaluate.scoring import Ready, Result
 from litebnn.flatbuffer import read_model, read_strictly
 from litebnn.graph import Array, Model, check_model, facts
 from litebnn.report.divergence import TOLERANCE, Divergence, LayerComparison, by_layer, computed, difference
+from litebnn.report.folded_weights import with_folded_weights
 from litebnn.report.samples import run, samples_for
 from litebnn.runtime.intermediates import interpreter_for
 from litebnn.runtime.interpreter import Interpreter
@@ -124,6 +125,7 @@ class _Comparison:
     """
 
     def __init__(self, source: bytes, converted: bytes) -> None:
+        source = with_folded_weights("verify", source)
         self._source, self._converted = source, converted
         self.models = interpreter_for("verify", source), interpreter_for("verify", converted)
         self._has_grid = any(

@@ -19,13 +19,14 @@ from litebnn.contract import (
     output_thresholds,
     pack_bits,
 )
-from litebnn.graph import Array, Graph, Op, Tensor, constant, facts
+from litebnn.graph import Array, Graph, Op, Tensor, constant, facts, packed_words
 from litebnn.rewriting.affine import works_on_channels
-from litebnn.rewriting.build import custom_op, derived
+from litebnn.rewriting.build import custom_op, derived, like
 from litebnn.rewriting.clamp import clamp_as_fused
 from litebnn.rewriting.match import floats, fused_activation
 from litebnn.rewriting.notes import Notes
-from litebnn.rewriting.padding import is_same_padding
+from litebnn.rewriting.padding import is_same_padding, layer_padding
+from litebnn.rewriting.reshapes import reshape_op
 
 _ODD_CHANNELS = "zero padding with an odd number of channels cannot write bits: pad with ones"
 
@@ -52,6 +53,58 @@ def bconv_of(
         None,
     ]
     return custom_op(LCE_BCONV_2D, inputs, output, options)
+
+
+def options_of_conv(
+    conv: Op, bits: Tensor, channels_in: int, taps: tuple[int, int], padding: Array, values: PadValues
+) -> BConv2DOptions:
+    """The options of the LceBconv2d that is to stand for a CONV_2D.
+
+    Args:
+        bits: its NHWC input, in front of all padding.
+        taps: the height and width of its filter.
+        padding: int [2, 2], what an op pads height and width with in front of it; zeros where what it pads by itself
+            is not known.
+        values: what stands for the zeros that both pad with.
+    """
+    options = BConv2DOptions(
+        channels_in=channels_in,
+        dilation_height_factor=conv.options.dilation_h_factor,
+        dilation_width_factor=conv.options.dilation_w_factor,
+        stride_height=conv.options.stride_h,
+        stride_width=conv.options.stride_w,
+    )
+    if np.any(padding):
+        own = layer_padding(conv)
+        assert own is not None
+        return padded_options(options, bits, taps, padding + np.asarray(own), values)
+    # A 1×1 filter never reaches outside, and without zero padding the op can do more.
+    if taps == (1, 1) or conv.options.padding == Padding.VALID:
+        return options
+    return replace(options, padding=Padding.SAME, pad_values=values)
+
+
+def replace_dense(graph: Graph, dense: Op, bits: Tensor, name: str, minus_one: Array, alpha: Array, bias: Array) -> Op:
+    """Puts a 1×1 LceBconv2d between reshapes in the place of a dense layer, and returns it.
+
+    Args:
+        bits: [..., words of channels], of the layer's input.
+        name: as of `bconv_of`.
+        minus_one: bool [O, channels].
+        alpha, bias: float32 [O].
+    """
+    channels_out, channels_in = minus_one.shape
+    rows = bits.dims[:-1]
+    count = -1 if any(d < 0 for d in rows) else int(np.prod(rows, dtype=np.int64))
+    pixels = like(bits, derived(dense.output.name, "/input"), dims=(count, 1, 1, packed_words(channels_in)))
+    result = like(dense.output, derived(dense.output.name, "/pixels"), dims=(count, 1, 1, channels_out))
+    filter_minus_one = minus_one.reshape(channels_out, 1, 1, channels_in)
+    options = BConv2DOptions(channels_in=channels_in)
+    bconv = bconv_of(pixels, result, name, filter_minus_one, alpha, bias, options)
+    graph.insert(reshape_op(bits, pixels), before=dense)
+    graph.insert(bconv, before=dense)
+    graph.replace(dense, reshape_op(result, dense.output))
+    return bconv
 
 
 def is_float_bconv(op: Op | None) -> bool:

@@ -75,7 +75,7 @@ def as_float(graph: Graph, tensor: Tensor, *, before: Op) -> Tensor:
 
 
 def equal_op(graph: Graph, op: Op, *, before: Op) -> Op | None:
-    """An op in front of `before` that computes what `op` would, of the same tensors and numbers; op has no options."""
+    """An op in front of `before` that computes what `op`, which has no options, would."""
     end = graph.ops.index(before)
     for other in graph.consumers(op.input(0)):
         made, wanted = ((each.output.type, each.output.dims, each.name, len(each.inputs)) for each in (other, op))
@@ -85,8 +85,12 @@ def equal_op(graph: Graph, op: Op, *, before: Op) -> Op | None:
 
 
 def _are_equal(left: Tensor | None, right: Tensor | None) -> bool:
-    number = uniform(right)
-    return left is right or (number is not None and uniform(left) == number)
+    if left is None or right is None or left is right:
+        return left is right
+    number, values = uniform(right), right.array
+    if number is not None:
+        return uniform(left) == number
+    return values is not None and left.array is not None and np.array_equal(left.array, values)
 
 
 def output_of(graph: Graph, op: Op, *, before: Op) -> Tensor:

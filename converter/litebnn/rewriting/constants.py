@@ -123,6 +123,24 @@ def _reads_levels(op: Op) -> bool:
     return any(tensor is not None and tensor.quantization is not None for tensor in (*op.inputs, *op.outputs))
 
 
+def does_not_grow(graph: Graph, tensor: Tensor) -> bool:
+    """Whether a tensor takes no more bytes than those constants that it alone is computed from, which it replaces."""
+    constants = constants_behind(graph, tensor)
+    if constants is None:
+        return False
+    behind, ops = [tensor], set[Op]()
+    for each in behind:
+        op = graph.producer(each)
+        if op is not None and op not in ops:
+            ops.add(op)
+            behind += [source for source in op.inputs if source is not None]
+    for each in behind:
+        if each in graph.pinned or (each is not tensor and not ops.issuperset(graph.consumers(each))):
+            constants -= constants_behind(graph, each) or set()
+    size = math.prod(tensor.shape) * np.dtype(NUMPY_TYPES.get(tensor.type, np.float64)).itemsize
+    return size <= sum(source.buffer.data.size for source in constants if source.buffer.data is not None)
+
+
 def evaluate(graph: Graph, tensor: Tensor) -> Array | None:
     """The value of a tensor that is computed from constants, or None where its ops are not known here."""
     constants = constants_behind(graph, tensor)

@@ -91,8 +91,11 @@ def _why_sign_is_none(graph: Graph, sign: Op) -> str:
         return "its input takes 0 and 1 (a heaviside quantizer), not ±1"
     tensor, grid = sign.input(0), None
     while (op := graph.producer(tensor)) is not None and op.name in ("QUANTIZE", "DEQUANTIZE", "ADD", "SUB"):
+        computed = [operand for operand in op.inputs if operand is not None and not operand.is_constant]
+        if not computed:
+            break
         grid = tensor if is_quantized(tensor) else grid
-        tensor = op.input(1 if op.input(0).is_constant else 0)
+        tensor = computed[0]
     if op is not None and op.name == "SIGN" and grid is not None:
         return f'the grid of "{grid.name}" does not tell the three values of sign(x) apart'
     if (value := find_constant(graph, sign.output)) is not None:

@@ -13,10 +13,14 @@ def test_the_quantizer_is_named() -> None:
     levels = model.elementwise("MUL", model.op("ROUND", [x], x.dims), model.const(1 / 3))
     heaviside = model.elementwise("SIGN", model.elementwise("RELU", x))
     flag = model.op("CAST", [model.elementwise("LESS", x, model.const(0), type="BOOL")], x.dims)
+    # Of values that differ, so that nobody takes the sign for one number.
+    constants = model.const(np.arange(-256, 256).reshape(x.dims) % 100, np.int8)
+    constants.quantization = parameters(1.0, 0)
     for tensor, reason in (
         (levels, "DoReFa"),
         (heaviside, "heaviside"),
         (model.pad(model.elementwise("SIGN", x), [(1, 1), (1, 1)]), "ternary"),
+        (model.elementwise("SIGN", model.op("DEQUANTIZE", [constants], x.dims)), "ternary"),
         (flag, "two values"),
         (
             model.elementwise("ROUND", model.elementwise("RELU", model.elementwise("MINIMUM", x, model.const(0.2)))),

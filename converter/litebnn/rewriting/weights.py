@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from litebnn.contract import ACTIVATION_RANGES, BITS_PER_WORD
-from litebnn.graph import Array, Graph, Op, Tensor, facts
+from litebnn.graph import Array, Graph, Op, Tensor, constant, facts
 from litebnn.rewriting.build import split_activation
-from litebnn.rewriting.constants import evaluate
+from litebnn.rewriting.constants import does_not_grow, evaluate
 from litebnn.rewriting.int8 import bias_scale, dequantized, ends_within
 from litebnn.rewriting.match import floats, fused_activation
 
@@ -33,6 +33,20 @@ def layer_weights(graph: Graph, layer: Op) -> Array | None:
         return weight_values(weights)
     values = evaluate(graph, weights)
     return values if values is not None and values.dtype == np.float32 else None
+
+
+def fold_computed(graph: Graph, layer: Op) -> bool:
+    """Makes constants of weights and a bias that are computed from constants, where the file does not grow by it."""
+    changed = False
+    for index in facts(layer).constants:
+        tensor = layer.optional(index)
+        if tensor is None or tensor.is_constant or not does_not_grow(graph, tensor):
+            continue
+        value = evaluate(graph, tensor)
+        if value is not None:
+            graph.set_input(layer, index, constant(tensor.name, value))
+            changed = True
+    return changed
 
 
 def not_float(weights: Tensor) -> str:

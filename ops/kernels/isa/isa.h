@@ -53,6 +53,9 @@ struct FloatWindow {
   int64_t rows, columns;
   int64_t row_stride;  // floats from a row of it to the next
   int32_t channels;
+  const float* multiplier;  // of each channel's values before they are compared; null where they stay as they are
+  const float* addend;      // to each channel's largest value; null where that stays as it is
+  bool rectify;             // the sum's negative values become 0
 };
 
 struct Isa {

@@ -57,6 +57,24 @@ TEST_P(Bconv2dTest, FewChannelsOfManyPixels) {
   }
 }
 
+// Images whose columns leave one, two or three over of as many as an ISA computes at a time, for many channels, where
+// it is worth while to compute those otherwise.
+TEST_P(Bconv2dTest, ColumnsLeftOver) {
+  for (int32_t width : {5, 6, 7}) {
+    for (bool zero_padding : {false, true}) {
+      BconvCase c;
+      c.height = 9;
+      c.width = width;
+      c.channels_in = 64;
+      c.channels_out = 130;
+      c.filter_height = c.filter_width = 3;
+      c.zero_padding = zero_padding;
+      c.with_addend = true;
+      ExpectAsReference(isa(), c, zero_padding ? 3 : 1);
+    }
+  }
+}
+
 TEST_P(Bconv2dTest, EveryChannelCount) {
   for (int32_t channels_in : {1, 31, 32, 33, 64, 96, 100, 128, 160, 256}) {
     for (int32_t channels_out : {1, 7, 31, 32, 33, 64, 70, 96, 128, 130}) {
@@ -391,6 +409,30 @@ TEST(Bconv2dTask, SaysWhetherItsInputIsStaged) {
   isa.stages_pixels = true;
   EXPECT_TRUE(is_staged({}));
   EXPECT_FALSE(is_staged(pixels));
+}
+
+TEST_P(Bconv2dTest, EachThreadHasAnAlignedPartOfTheWorkspace) {
+  BconvData data;
+  ASSERT_TRUE(MakeBconvData({}, &data));
+  const auto conv = Bconv2d::Create(isa(), data.spec, data.filter.data());
+  ASSERT_NE(conv, nullptr);
+  ASSERT_TRUE(conv->Resize(data.geometry));
+  for (int threads : {1, 2, 3}) EXPECT_EQ(conv->WorkspaceBytes(threads) % kAlignment, 0u) << threads;
+}
+
+TEST_P(Bconv2dTest, OwnsWhatCorrectsItsPadding) {
+  const auto owned_bytes = [this](const BconvCase& c) {
+    BconvData data;
+    EXPECT_TRUE(MakeBconvData(c, &data));
+    const auto conv = Bconv2d::Create(isa(), data.spec, data.filter.data());
+    EXPECT_NE(conv, nullptr);
+    EXPECT_TRUE(conv->Resize(data.geometry));
+    return conv->OwnedBytes();
+  };
+  BconvCase zeros;
+  zeros.zero_padding = true;
+  // Nine kinds of positions have a number for each output channel.
+  EXPECT_GE(owned_bytes(zeros), owned_bytes({}) + 9 * 32 * sizeof(int32_t));
 }
 
 TEST_P(Bconv2dTest, RefusesAFrameOfManyGigabytes) {

@@ -1,6 +1,7 @@
 // Max pools of packed signs and of floats, against a plain reading of what they are.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <limits>
@@ -93,21 +94,41 @@ TEST_P(MaxPoolTest, MaxPool2d) {
       // Enough for several threads in some.
       const MaxPool2dGeometry g = RandomPool(random, i % 10 == 0 ? 2000 : 150);
       const float floor = i % 3 == 0 ? 0.0f : -kInfinity;
-      std::vector<float> input(static_cast<size_t>(g.batch * g.input_height * g.input_width * g.channels));
-      for (float& value : input) {
-        value = random() % 4 == 0 ? special[random() % std::size(special)] : static_cast<float>(random() % 101) - 50.0f;
-      }
+      const auto values = [&](int64_t count) {
+        std::vector<float> numbers(static_cast<size_t>(count));
+        for (float& value : numbers) {
+          const bool is_special = random() % 4 == 0;
+          value = is_special ? special[random() % std::size(special)] : static_cast<float>(random() % 101) - 50.0f;
+        }
+        return numbers;
+      };
+      const std::vector<float> input = values(int64_t{g.batch} * g.input_height * g.input_width * g.channels);
+      const std::vector<float> multiplier = values(g.channels);
+      std::vector<float> addend = values(g.channels);
+      // 32-bit NEON forgets which NaN it was given.
+      std::replace_if(addend.begin(), addend.end(), [](float value) { return std::isnan(value); }, 1.0f);
+      const bool multiplies = random() % 2 == 0, adds = random() % 2 == 0, rectify = random() % 2 == 0;
       const auto expected = ExpectedPool<float>(g, [&](const std::vector<size_t>& taps, size_t channel) {
         float largest = floor;
         for (size_t tap : taps) {
-          if (input[tap + channel] > largest) largest = input[tap + channel];
+          const float value = multiplies ? input[tap + channel] * multiplier[channel] : input[tap + channel];
+          if (value > largest) largest = value;
         }
-        return largest;
+        const float sum = adds ? largest + addend[channel] : largest;
+        return adds && rectify && !(sum > 0.0f) ? 0.0f : sum;
       });
-      std::vector<float> output(expected.size(), 12345.0f);
-      MaxPool2d(isa(), *pool, g, input.data(), floor, output.data());
+      // The output has a place beside it for others.
+      const size_t pixels = expected.size() / static_cast<size_t>(g.channels), others = random() % 3;
+      const size_t stride = static_cast<size_t>(g.channels) + others;
+      std::vector<float> output(pixels * stride, 12345.0f), whole = output;
+      for (size_t k = 0; k < expected.size(); ++k) {
+        whole[k / static_cast<size_t>(g.channels) * stride + k % static_cast<size_t>(g.channels)] = expected[k];
+      }
+      MaxPool2d(isa(), *pool, g,
+                {input.data(), multiplies ? multiplier.data() : nullptr, floor, adds ? addend.data() : nullptr, rectify,
+                 output.data(), static_cast<int32_t>(stride)});
       // Bytes, for zeros have a sign.
-      EXPECT_EQ(std::memcmp(output.data(), expected.data(), expected.size() * sizeof(float)), 0);
+      EXPECT_EQ(std::memcmp(output.data(), whole.data(), whole.size() * sizeof(float)), 0);
     }
   }
 }

@@ -58,13 +58,18 @@ TEST(Avx512Vbmi, TablesThatFewLookUpInAreLeftToCounting) {
   EXPECT_TRUE(looks_up(SquareFilter(3, 1, 320, 256)));
   // For large images tables are made of the weights.
   Bconv2dSpec large = SquareFilter(3, 1, 320, 64);
-  large.input_pixels = 56 * 56;
+  large.output_pixels = 56 * 56;
   EXPECT_TRUE(looks_up(large));
   large.channels_out = 32;
   EXPECT_FALSE(looks_up(large));
   // Rows that a window shares with none beside it take a table each.
   EXPECT_FALSE(looks_up(SquareFilter(3, 2, 128, 256)));
   EXPECT_TRUE(looks_up(SquareFilter(3, 2, 256, 512)));
+  // A window that is the whole image has its pixel alone.
+  Bconv2dSpec whole = SquareFilter(6, 1, 256, 4096);
+  EXPECT_TRUE(looks_up(whole));
+  whole.output_pixels = 1;
+  EXPECT_FALSE(looks_up(whole));
 }
 #endif
 

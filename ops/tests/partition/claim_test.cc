@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <memory>
 
 #include "tests/support/fake_builtins.h"
@@ -40,6 +41,9 @@ class PlanOf {
       plan_.push_back({static_cast<int>(i), &nodes_[i], &registrations_[i]});
     }
   }
+
+  // The memory goes on behind the tensors that the runtime says there are.
+  void HideLastTensor() { --context_.tensors_size; }
 
   // Gives a node the name that another delegate's kernel has, which may have the code of a builtin op.
   void NameNode(size_t index) { registrations_[index].custom_name = "SomeDelegate"; }
@@ -100,16 +104,112 @@ TEST(Claim, BatchNormsThatOnlySignsRead) {
   graph.tensors[multiplier].constant.clear();
   EXPECT_EQ(PlanOf(graph).Claimed(), (Indices{1, 2, 3, 4, 5, 6, 7}));
   graph = whole;
-  graph.tensors[multiplier].shape = {64, 1};
+  for (const std::vector<int>& shape :
+       {std::vector<int>{64, 1}, {1, 1, 4, 64}, {1, 3, 1, 64}, {2, 1, 1, 64}, {2, 64}, {1, 1, 1, 1, 64}}) {
+    graph.tensors[multiplier].shape = shape;
+    EXPECT_EQ(PlanOf(graph).Claimed(), (Indices{1, 2, 3, 4, 5, 6, 7}));
+  }
+  graph.tensors[multiplier].shape = {1, 1, 1, 64};
+  EXPECT_EQ(PlanOf(graph).Claimed(), (Indices{0, 1, 2, 3, 4, 5, 6, 7}));
+}
+
+TEST(Claim, BatchNormsOfFloatsOnly) {
+  const Graph whole = BatchNormGraph(64, 40, false);
+  // The image, the factors, and what is computed of both, which the addition reads.
+  const std::vector<int> tensors = {whole.nodes[0].inputs[0], whole.nodes[0].inputs[1], whole.nodes[0].outputs[0]};
+  for (size_t i = 0; i < tensors.size(); ++i) {
+    Graph graph = whole;
+    graph.tensors[static_cast<size_t>(tensors[i])].type = kTfLiteInt8;
+    EXPECT_EQ(PlanOf(graph).Claimed(), i < 2 ? (Indices{1, 2, 3, 4, 5, 6, 7}) : (Indices{2, 3, 4, 5, 6, 7})) << i;
+  }
+  Graph graph = whole;
+  graph.tensors[static_cast<size_t>(whole.nodes[1].outputs[0])].type = kTfLiteInt8;
+  EXPECT_EQ(PlanOf(graph).Claimed(), (Indices{2, 3, 4, 5, 6, 7}));
+}
+
+TEST(Claim, BatchNormsOfTwoInputsAndOneOutput) {
+  const Graph whole = BatchNormGraph(64, 40, false);
+  Graph graph = whole;
+  graph.nodes[0].inputs.push_back(whole.nodes[0].inputs[1]);
+  EXPECT_EQ(PlanOf(graph).Claimed(), (Indices{1, 2, 3, 4, 5, 6, 7}));
+  graph = whole;
+  graph.nodes[0].inputs.pop_back();
+  EXPECT_EQ(PlanOf(graph).Claimed(), (Indices{1, 2, 3, 4, 5, 6, 7}));
+  graph = whole;
+  graph.nodes[0].outputs.push_back(whole.nodes[0].outputs[0]);
   EXPECT_EQ(PlanOf(graph).Claimed(), (Indices{1, 2, 3, 4, 5, 6, 7}));
 }
 
-TEST(Claim, ConcatenationsOfWordsOnly) {
+TEST(Claim, NothingOfTensorsThatAreNotThere) {
+  const Graph whole = BatchNormGraph(64, 64, false);
+  for (const int index : {-1, -7, 1 << 24}) {
+    Graph graph = whole;
+    graph.nodes[0].inputs[1] = index;
+    EXPECT_EQ(PlanOf(graph).Claimed(), (Indices{1, 2, 3, 4, 5, 6, 7})) << index;
+    graph = whole;
+    graph.nodes[6].inputs[1] = index;
+    EXPECT_EQ(PlanOf(graph).Claimed(), (Indices{0, 1, 2, 3, 4, 5, 7})) << index;
+    const std::vector<int> pool = {kTfLitePaddingSame, 2, 2, 3, 3, kTfLiteActNone};
+    graph = PooledGraph({1, 7, 7, 40}, pool, pool);
+    graph.nodes[1].inputs[1] = index;
+    EXPECT_EQ(PlanOf(graph).Claimed(), (Indices{0})) << index;
+  }
+  for (const size_t node : {0u, 6u}) {
+    Graph graph = whole;
+    int& input = graph.nodes[node].inputs[0];
+    graph.tensors.push_back(graph.tensors[static_cast<size_t>(input)]);
+    input = static_cast<int>(graph.tensors.size()) - 1;
+    PlanOf plan(graph);
+    const std::vector<int> claimed = plan.Claimed();
+    EXPECT_EQ(std::count(claimed.begin(), claimed.end(), static_cast<int>(node)), 1);
+    plan.HideLastTensor();
+    const std::vector<int> without = plan.Claimed();
+    EXPECT_EQ(std::count(without.begin(), without.end(), static_cast<int>(node)), 0);
+  }
+}
+
+TEST(Claim, ConcatenationsAlongTheLastAxisOnly) {
   for (const std::vector<int>& options : {std::vector<int>{2, 0}, {3, 1}}) {
     Graph graph = BatchNormGraph(64, 64, false);
     graph.nodes[6].builtin = options;
     EXPECT_EQ(PlanOf(graph).Claimed(), (Indices{0, 1, 2, 3, 4, 5, 7}));
+    graph = JoinedGraph({});
+    graph.nodes[2].builtin = options;
+    EXPECT_EQ(PlanOf(graph).Claimed(), (Indices{0, 1}));
   }
+  const Graph whole = BatchNormGraph(64, 64, false);
+  const std::vector<int> parts = whole.nodes[6].inputs, outputs = whole.nodes[6].outputs;
+  for (const size_t count : {0u, 1u, 256u, 257u}) {
+    Graph graph = whole;
+    graph.nodes[6].inputs.assign(count, parts[0]);
+    const bool is_claimed = count > 0 && count <= 256;
+    EXPECT_EQ(PlanOf(graph).Claimed(), (is_claimed ? Indices{0, 1, 2, 3, 4, 5, 6, 7} : Indices{0, 1, 2, 3, 4, 5, 7}))
+        << count;
+  }
+  for (const std::vector<int>& other : {std::vector<int>{}, {outputs[0], outputs[0]}}) {
+    Graph graph = whole;
+    graph.nodes[6].outputs = other;
+    EXPECT_EQ(PlanOf(graph).Claimed(), (Indices{0, 1, 2, 3, 4, 5, 7})) << other.size();
+  }
+}
+
+TEST(Claim, WhatFollowsAConcatenation) {
+  JoinedParams params;
+  EXPECT_EQ(PlanOf(JoinedGraph(params)).Claimed(), (Indices{0, 1, 2, 3, 4, 5}));
+  params.pool = {};
+  EXPECT_EQ(PlanOf(JoinedGraph(params)).Claimed(), (Indices{0, 1, 2, 3, 4}));
+  params.activation = 0;
+  EXPECT_EQ(PlanOf(JoinedGraph(params)).Claimed(), (Indices{0, 1, 2, 3, 4}));
+  params.activation = 3;
+  EXPECT_EQ(PlanOf(JoinedGraph(params)).Claimed(), (Indices{0, 1, 2, 3}));
+  Graph graph = JoinedGraph({});
+  graph.nodes[0].op = graph.nodes[1].op = "Other";
+  EXPECT_EQ(PlanOf(graph).Claimed(), Indices());
+  // A batch norm of a convolution is left to the runtime.
+  graph = JoinedGraph({});
+  graph.nodes[3].inputs[0] = graph.nodes[0].outputs[0];
+  graph.tensors[static_cast<size_t>(graph.nodes[3].inputs[1])].shape = {40};
+  EXPECT_EQ(PlanOf(graph).Claimed(), (Indices{0, 1, 2}));
 }
 
 TEST(Claim, NoKernelOfAnotherDelegate) {

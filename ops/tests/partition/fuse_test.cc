@@ -7,6 +7,7 @@ namespace litebnn {
 namespace {
 
 const TfLiteAddParams kRelu = {kTfLiteActRelu};
+const TfLitePoolParams kPool = {kTfLitePaddingSame, 2, 2, 2, 2, kTfLiteActNone};
 
 Step MakeStep(const OpType& type, const std::vector<int>& inputs, int output, const void* builtin_data = nullptr) {
   Step step = {&type, 0, {}, {{output}}, nullptr, 0, builtin_data};
@@ -103,6 +104,70 @@ TEST(Fuse, NoBatchNormThatIsReadElsewhere) {
   steps.push_back(MakeStep(kQuantizeOpType, {2}, 4));
   FuseBatchNorms({3, 4}, &steps);
   EXPECT_EQ(steps.size(), 3u);
+}
+
+// CONCATENATION of 0 and 1, MUL with 3, MAX_POOL_2D and ADD with 6, or those of them that are asked for.
+std::vector<Step> MakeImageSteps(bool joins, bool multiplies, bool pools, const OpType* addition) {
+  std::vector<Step> steps;
+  int tensor = 0;
+  const auto push = [&](const OpType& type, const std::vector<int>& others, int output, const void* builtin_data) {
+    std::vector<int> inputs = others;
+    inputs.insert(inputs.begin(), tensor);
+    steps.push_back(MakeStep(type, inputs, output, builtin_data));
+    tensor = output;
+  };
+  if (joins) push(kConcatenationOpType, {1}, 2, nullptr);
+  if (multiplies) push(kScaleOpType, {3}, 4, nullptr);
+  if (pools) push(kMaxPool2dOpType, {}, 5, &kPool);
+  if (addition != nullptr) push(*addition, {6}, 7, &kRelu);
+  return steps;
+}
+
+TEST(Fuse, EveryChainOfAnImage) {
+  for (unsigned which = 0; which < 24; ++which) {
+    const bool joins = which % 2 == 1, multiplies = which / 2 % 2 == 1, pools = which / 4 % 2 == 1;
+    const OpType* const additions[] = {nullptr, &kShiftOpType, &kRectifiedShiftOpType};
+    const OpType* const addition = additions[which / 8];
+    std::vector<Step> steps = MakeImageSteps(joins, multiplies, pools, addition);
+    const size_t count = steps.size();
+    const int last = count == 0 ? 0 : steps.back().outputs[0].tensor;
+    FuseImages({last}, &steps);
+    if (count < 2) {
+      EXPECT_EQ(steps.size(), count);
+      continue;
+    }
+    ASSERT_EQ(steps.size(), 1u) << which;
+    const OpType& pool = addition == &kRectifiedShiftOpType ? kRectifiedMaxPool2dOpType : kAffineMaxPool2dOpType;
+    EXPECT_EQ(steps[0].type, pools ? &pool : &kAffineOpType) << which;
+    std::vector<int> inputs = joins ? std::vector<int>{0, 1} : std::vector<int>{0};
+    inputs.push_back(multiplies ? 3 : kOptionalTensor);
+    inputs.push_back(addition != nullptr ? 6 : kOptionalTensor);
+    EXPECT_EQ(Tensors(steps[0].inputs), inputs) << which;
+    EXPECT_EQ(Tensors(steps[0].outputs), (std::vector<int>{last})) << which;
+    // Whose options decide: the pool's where there is one.
+    const void* const options = addition != nullptr ? static_cast<const void*>(&kRelu) : nullptr;
+    EXPECT_EQ(steps[0].builtin_data, pools ? &kPool : options) << which;
+  }
+}
+
+TEST(Fuse, NoImageThatIsReadElsewhere) {
+  for (const int read : {2, 4, 5}) {
+    std::vector<Step> steps = MakeImageSteps(true, true, true, &kShiftOpType);
+    FuseImages({read, 7}, &steps);
+    ASSERT_EQ(steps.size(), 2u) << read;
+    EXPECT_EQ(Tensors(steps[0].outputs), (std::vector<int>{read}));
+  }
+}
+
+TEST(Fuse, NoImageInAnotherOrder) {
+  // An ADD before the MUL, and a MUL behind the pool.
+  std::vector<Step> steps =
+      MakeSteps(MakeStep(kShiftOpType, {0, 1}, 2, &kRelu), MakeStep(kScaleOpType, {2, 3}, 4, &kRelu));
+  FuseImages({4}, &steps);
+  EXPECT_EQ(steps.size(), 2u);
+  steps = MakeSteps(MakeStep(kMaxPool2dOpType, {0}, 1, &kPool), MakeStep(kScaleOpType, {1, 2}, 3, &kRelu));
+  FuseImages({3}, &steps);
+  EXPECT_EQ(steps.size(), 2u);
 }
 
 }  // namespace

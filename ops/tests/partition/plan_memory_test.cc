@@ -15,6 +15,13 @@ class OverwritingOp final : public Op {
   void Run(ThreadPool&, const void* const*, void* const*, void*) const override {}
 };
 
+// It reads its input while it writes its output.
+class ReadingOp final : public Op {
+ public:
+  bool Prepare(const Node&) override { return true; }
+  void Run(ThreadPool&, const void* const*, void* const*, void*) const override {}
+};
+
 // Tensors are of `bytes` bytes and in the partition only, but for number 0 and the last step's.
 Step MakeStep(const std::vector<int>& inputs, int output, size_t bytes = 1024) {
   Step step = {&kAddOpType, 0, {}, {}, nullptr, 0, nullptr};
@@ -52,6 +59,26 @@ TEST(PlanMemory, NotThatOfAnInputWhichIsReadLater) {
   EXPECT_EQ(steps[2].inputs[1].buffer, first);
   EXPECT_EQ(plan.buffers[first].last, 2);
   EXPECT_EQ(plan.arena_bytes, 2 * 1024u + 128);
+}
+
+TEST(PlanMemory, NorThatOfAnInputWhichIsReadMeanwhile) {
+  std::vector<Step> steps;
+  for (int i = 0; i < 3; ++i) steps.push_back(MakeStep({i}, i + 1));
+  steps[1].op = std::make_unique<ReadingOp>();
+  Plan(&steps);
+  EXPECT_NE(steps[0].outputs[0].buffer, steps[1].outputs[0].buffer);
+}
+
+TEST(PlanMemory, IsMadeAnewEachTime) {
+  std::vector<Step> steps;
+  for (int i = 0; i < 3; ++i) steps.push_back(MakeStep({i}, i + 1));
+  MemoryPlan plan = Plan(&steps);
+  const MemoryPlan first = plan;
+  ASSERT_TRUE(PlanMemory(2, &steps, &plan));
+  EXPECT_EQ(plan.buffers.size(), first.buffers.size());
+  EXPECT_EQ(plan.arena_bytes, first.arena_bytes);
+  EXPECT_EQ(plan.unshared_bytes, first.unshared_bytes);
+  EXPECT_EQ(plan.owned_bytes, first.owned_bytes);
 }
 
 TEST(PlanMemory, NorThatOfAnInputOfAnotherSize) {

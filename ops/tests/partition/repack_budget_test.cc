@@ -59,6 +59,9 @@ TEST(RepackBudget, OnlyConstantsCount) {
   Case computed(256 * kMiB, kMiB);
   computed.tensors[0].allocation_type = kTfLiteArenaRw;
   EXPECT_EQ(computed.CountNodes(kMiB), 128 + 128);
+  Case not_there(kMiB, 256 * kMiB);
+  not_there.context.tensors_size = 1;
+  EXPECT_EQ(not_there.CountNodes(kMiB), 128 + 128);
 }
 
 }  // namespace

@@ -1,6 +1,7 @@
 #include "tests/support/fake_builtins.h"
 
 #include <algorithm>
+#include <cstdint>
 #include <cstdlib>
 #include <functional>
 #include <iterator>
@@ -15,8 +16,19 @@ int ValuesOf(const TfLiteTensor& tensor) {
   return std::accumulate(tensor.dims->data, tensor.dims->data + tensor.dims->size, 1, std::multiplies<>());
 }
 
-// The tensors of a node: its inputs, and its output at the end. Empty where one of them is not there or not of the
-// type.
+// Whether its values, of four bytes each, may be read: those of a constant are all there, and at an address for them.
+bool IsReadable(const TfLiteTensor& tensor) {
+  if (tensor.allocation_type != kTfLiteMmapRo) return true;
+  size_t bytes = sizeof(float);
+  for (int i = 0; i < tensor.dims->size; ++i) {
+    const int size = tensor.dims->data[i];
+    if (size < 0 || __builtin_mul_overflow(bytes, static_cast<size_t>(size), &bytes)) return false;
+  }
+  return tensor.bytes >= bytes && reinterpret_cast<uintptr_t>(tensor.data) % sizeof(float) == 0;
+}
+
+// The tensors of a node: its inputs, and its output at the end. Empty where one of them is not there, not of the type
+// or not readable.
 std::vector<TfLiteTensor*> TensorsOf(TfLiteContext* context, const TfLiteNode& node, TfLiteType type) {
   if (node.inputs->size == 0 || node.outputs->size != 1) return {};
   std::vector<int> indices(node.inputs->data, node.inputs->data + node.inputs->size);
@@ -25,7 +37,7 @@ std::vector<TfLiteTensor*> TensorsOf(TfLiteContext* context, const TfLiteNode& n
   for (int index : indices) {
     if (index < 0 || static_cast<size_t>(index) >= context->tensors_size) return {};
     tensors.push_back(&context->tensors[index]);
-    if (tensors.back()->type != type) return {};
+    if (tensors.back()->type != type || !IsReadable(*tensors.back())) return {};
   }
   if (tensors.back()->allocation_type != kTfLiteArenaRw) return {};
   return tensors;
@@ -60,19 +72,22 @@ TfLiteStatus RunArithmetic(TfLiteContext* context, TfLiteNode* node) {
   return kTfLiteOk;
 }
 
-// The runtime's own CONCATENATION, of words along the last axis.
+// The runtime's own CONCATENATION, of words or floats along the last axis.
 TfLiteStatus PrepareConcatenation(TfLiteContext* context, TfLiteNode* node) {
-  const std::vector<TfLiteTensor*> tensors = TensorsOf(context, *node, kTfLiteInt32);
+  std::vector<TfLiteTensor*> tensors = TensorsOf(context, *node, kTfLiteInt32);
+  if (tensors.empty()) tensors = TensorsOf(context, *node, kTfLiteFloat32);
   if (tensors.empty() || tensors[0]->dims->size == 0) return kTfLiteError;
   std::vector<int> shape(tensors[0]->dims->data, tensors[0]->dims->data + tensors[0]->dims->size);
   const int axis = *static_cast<const int*>(node->builtin_data), last = static_cast<int>(shape.size()) - 1;
   if (axis != -1 && axis != last) return kTfLiteError;
-  shape.back() = 0;
+  int64_t channels = 0;
   for (size_t i = 0; i + 1 < tensors.size(); ++i) {
     const TfLiteIntArray& part = *tensors[i]->dims;
     if (part.size != last + 1 || !std::equal(part.data, part.data + last, shape.begin())) return kTfLiteError;
-    shape.back() += part.data[last];
+    channels += part.data[last];
   }
+  if (channels < 0 || channels > std::numeric_limits<int>::max()) return kTfLiteError;
+  shape.back() = static_cast<int>(channels);
   return context->ResizeTensor(context, tensors.back(), MakeArray(shape));
 }
 
@@ -82,10 +97,18 @@ TfLiteStatus RunConcatenation(TfLiteContext* context, TfLiteNode* node) {
   const TfLiteTensor& whole = context->tensors[node->outputs->data[0]];
   auto* output = static_cast<int32_t*>(whole.data);
   if (output == nullptr) return kTfLiteError;
-  for (int row = 0; row < ValuesOf(whole) / last(whole); ++row) {
+  const int rows = last(whole) == 0 ? 0 : ValuesOf(whole) / last(whole);
+  // Of a damaged model another node may have resized a tensor since.
+  size_t bytes = 0;
+  for (int i = 0; i < node->inputs->size; ++i) {
+    const TfLiteTensor& part = context->tensors[node->inputs->data[i]];
+    if (part.data == nullptr || ValuesOf(part) != rows * last(part)) return kTfLiteError;
+    bytes += part.bytes;
+  }
+  if (bytes != whole.bytes) return kTfLiteError;
+  for (int row = 0; row < rows; ++row) {
     for (int i = 0; i < node->inputs->size; ++i) {
       const TfLiteTensor& part = context->tensors[node->inputs->data[i]];
-      if (part.data == nullptr) return kTfLiteError;
       const int32_t* values = static_cast<const int32_t*>(part.data) + row * last(part);
       output = std::copy(values, values + last(part), output);
     }
@@ -102,21 +125,17 @@ int PooledSize(int size, int filter, int stride, int padding) {
 
 // The runtime's own MAX_POOL_2D. What it makes of a NaN is left open by the runtime; here it is as in the delegate.
 TfLiteStatus PreparePool(TfLiteContext* context, TfLiteNode* node) {
-  if (node->inputs->size != 1 || node->outputs->size != 1) return kTfLiteError;
-  for (int index : {node->inputs->data[0], node->outputs->data[0]}) {
-    if (index < 0 || static_cast<size_t>(index) >= context->tensors_size) return kTfLiteError;
-    if (context->tensors[index].type != kTfLiteFloat32) return kTfLiteError;
-  }
-  const TfLiteIntArray& shape = *context->tensors[node->inputs->data[0]].dims;
-  TfLiteTensor* output = &context->tensors[node->outputs->data[0]];
-  if (shape.size != 4 || output->allocation_type != kTfLiteArenaRw) return kTfLiteError;
+  const std::vector<TfLiteTensor*> tensors = TensorsOf(context, *node, kTfLiteFloat32);
+  if (tensors.size() != 2) return kTfLiteError;
+  const TfLiteIntArray& shape = *tensors[0]->dims;
+  if (shape.size != 4) return kTfLiteError;
   const auto& params = *static_cast<const TfLitePoolParams*>(node->builtin_data);
   const int height = PooledSize(shape.data[1], params.filter_height, params.stride_height, params.padding);
   const int width = PooledSize(shape.data[2], params.filter_width, params.stride_width, params.padding);
   if (height == 0 || width == 0 || params.activation < kTfLiteActNone || params.activation > kTfLiteActRelu) {
     return kTfLiteError;
   }
-  return context->ResizeTensor(context, output, MakeArray({shape.data[0], height, width, shape.data[3]}));
+  return context->ResizeTensor(context, tensors[1], MakeArray({shape.data[0], height, width, shape.data[3]}));
 }
 
 TfLiteStatus RunPool(TfLiteContext* context, TfLiteNode* node) {
@@ -125,6 +144,7 @@ TfLiteStatus RunPool(TfLiteContext* context, TfLiteNode* node) {
   if (input.data == nullptr || output.data == nullptr) return kTfLiteError;
   const auto& params = *static_cast<const TfLitePoolParams*>(node->builtin_data);
   const int *in = input.dims->data, *out = output.dims->data;
+  if (input.dims->size != 4 || in[0] != out[0] || in[3] != out[3]) return kTfLiteError;
   const auto pad = [](int64_t size, int64_t pooled, int64_t filter, int64_t stride) {
     return std::max<int64_t>((pooled - 1) * stride + filter - size, 0) / 2;
   };

@@ -23,7 +23,7 @@ struct GraphTensor {
 
 struct GraphNode {
   // A custom op's name, or one of the runtime's own: "ADD" and "MUL", of tensors of one shape or of channels and a
-  // vector, "MAX_POOL_2D", or "CONCATENATION" of words along the last axis.
+  // vector, "MAX_POOL_2D", or "CONCATENATION" of words or floats along the last axis.
   std::string op;
   std::vector<int> inputs, outputs;
   std::vector<uint8_t> options;

@@ -99,22 +99,27 @@ void AddInput(Graph* graph, int activation) {
   graph->outputs = {sum};
 }
 
-// A convolution of any type, padding and size: now and then a filter that is too long for sums of one piece.
+// A convolution of any type, padding and size: now and then a filter that is too long for sums of one piece, or a deep
+// one on so many pixels that some ISAs compute these side by side.
 Graph RandomConvGraph(const RandomBits& random) {
   const auto pick = [&random](int low, int high) { return Pick(random, low, high); };
   ConvParams params;
   params.batch = pick(1, 2);
   params.groups = pick(0, 3) == 0 ? pick(2, 3) : 1;
-  const bool is_long = params.groups == 1 && pick(0, 15) == 0;
-  params.height = is_long ? 1 : pick(1, 7);
-  params.width = pick(1, 7);
+  const int rare = params.groups == 1 ? pick(0, 15) : 2;
+  const bool is_long = rare == 0, is_deep = rare == 1;
+  const int least = is_deep ? 19 : 0;
+  params.height = is_long ? 1 : least + pick(1, 7);
+  params.width = least + pick(1, 7);
   params.channels_in = params.groups > 1 ? params.groups * 32 * pick(1, 2)
                        : is_long         ? pick(26300, 30000)
+                       : is_deep         ? pick(161, 192)
                                          : pick(1, 100);
   // Whole vectors of channels, of which some ISAs have as many as 64 values, and any other number.
   params.channels_out = params.groups * (is_long || pick(0, 1) == 0 ? pick(1, 40) : 16 * pick(1, 16));
-  params.filter_height = is_long ? 1 : pick(1, 3);
-  params.filter_width = is_long ? 1 : pick(1, 3);
+  if (is_deep) params.batch = 1, params.channels_out = 64;
+  params.filter_height = is_long ? 1 : is_deep ? 3 : pick(1, 3);
+  params.filter_width = is_long ? 1 : is_deep ? 3 : pick(1, 3);
   const TfLiteType outputs[] = {kTfLiteFloat32, kTfLiteInt8, kTfLiteInt32};
   params.output = outputs[pick(0, 2)];
   const int pad_values = pick(0, 1);
@@ -125,8 +130,8 @@ Graph RandomConvGraph(const RandomBits& random) {
   params.changed = {{contract::kPadding, valid ? contract::kPaddingValid : contract::kPaddingSame},
                     {contract::kPadValues, pad_values},
                     {contract::kFusedActivationFunction, pick(0, 3)},
-                    {contract::kStrideHeight, pick(1, 3)},
-                    {contract::kStrideWidth, pick(1, 3)},
+                    {contract::kStrideHeight, is_deep ? 1 : pick(1, 3)},
+                    {contract::kStrideWidth, is_deep ? 1 : pick(1, 3)},
                     {contract::kDilationHeightFactor, valid ? 1 : pick(1, 2)},
                     {contract::kDilationWidthFactor, valid ? 1 : pick(1, 2)}};
   Graph graph = ConvGraph(params, random());
@@ -244,6 +249,47 @@ Graph ResidualGraph(int depth, int size, int channels, int activation) {
   return graph;
 }
 
+// A constant for each channel.
+int AddChannelValues(Graph* graph, int channels) {
+  std::mt19937 random(static_cast<uint32_t>(channels));
+  std::vector<float> values(static_cast<size_t>(channels));
+  for (float& value : values) value = static_cast<float>(static_cast<int>(random() % 2001) - 1000) / 100.0f;
+  return Add(graph, kTfLiteFloat32, {channels}, Bytes(values));
+}
+
+Graph JoinedGraph(const JoinedParams& params) {
+  Graph graph;
+  const auto shape = [&params](int channels) {
+    return std::vector<int>{params.image[0], params.image[1], params.image[2], channels};
+  };
+  ConvParams conv;
+  conv.batch = params.image[0];
+  conv.height = params.image[1];
+  conv.width = params.image[2];
+  graph.inputs = {Add(&graph, kTfLiteFloat32, shape(5)), Add(&graph, kTfLiteInt32, Packed(shape(conv.channels_in)))};
+  std::vector<int> parts = {graph.inputs[0]};
+  int channels = 5;
+  for (int count : params.channels) {
+    conv.channels_out = count;
+    parts.push_back(AddConv(&graph, conv, graph.inputs[1], static_cast<uint32_t>(parts.size())));
+    channels += count;
+  }
+  int tensor = Add(&graph, kTfLiteFloat32, shape(channels));
+  graph.nodes.push_back({"CONCATENATION", parts, {tensor}, {}, {3, 0}});
+  const auto add_behind = [&](const char* op, const std::vector<int>& builtin, bool has_constants) {
+    std::vector<int> inputs = {tensor};
+    if (has_constants) inputs.push_back(AddChannelValues(&graph, channels));
+    // The shape is worked out by the runtime.
+    tensor = Add(&graph, kTfLiteFloat32, shape(channels));
+    graph.nodes.push_back({op, inputs, {tensor}, {}, builtin});
+  };
+  if (params.multiplies) add_behind("MUL", {0}, true);
+  if (!params.pool.empty()) add_behind("MAX_POOL_2D", params.pool, false);
+  if (params.activation >= 0) add_behind("ADD", {params.activation}, true);
+  graph.outputs = {tensor};
+  return graph;
+}
+
 Graph BatchNormGraph(int channels, int second_channels, bool both_read) {
   Graph graph;
   std::mt19937 random(static_cast<uint32_t>(channels));
@@ -302,7 +348,7 @@ int Pick(const RandomBits& random, int low, int high) {
 Graph RandomGraph(const RandomBits& random) {
   const auto pick = [&random](int low, int high) { return Pick(random, low, high); };
   const TfLiteType types[] = {kTfLiteFloat32, kTfLiteInt8, kTfLiteBool};
-  switch (pick(0, 8)) {
+  switch (pick(0, 9)) {
     case 0:
       return QuantizeGraph({pick(1, 3), pick(1, 5), pick(1, 100)}, types[pick(0, 2)]);
     case 1:
@@ -328,6 +374,12 @@ Graph RandomGraph(const RandomBits& random) {
     }
     case 6:
       return BatchNormGraph(pick(1, 100), pick(1, 100), pick(0, 1) == 1);
+    case 7: {
+      JoinedParams params = {{pick(1, 2), pick(1, 7), pick(1, 7)}, {pick(1, 100)}, pick(0, 1) == 1, {}, pick(-1, 1)};
+      if (pick(0, 1) == 1) params.channels.push_back(pick(1, 40));
+      if (pick(0, 2) > 0) params.pool = {1, pick(1, 3), pick(1, 3), pick(1, 3), pick(1, 3), pick(0, 1)};
+      return JoinedGraph(params);
+    }
     default:
       return RandomConvGraph(random);
   }

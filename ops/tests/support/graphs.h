@@ -46,6 +46,17 @@ Graph PooledGraph(const std::vector<int>& image, const std::vector<int>& first_p
 // too.
 Graph BatchNormGraph(int channels, int second_channels, bool both_read);
 
+// The outputs of a convolution for each number of channels, and an input, put side by side by a CONCATENATION, with
+// what there is of the others behind it: a MUL, a MAX_POOL_2D with these options, and an ADD with this activation.
+struct JoinedParams {
+  std::vector<int> image = {1, 6, 6};
+  std::vector<int> channels = {40, 3};
+  bool multiplies = true;
+  std::vector<int> pool = {1, 2, 2, 2, 2, 0};  // empty where there is none
+  int activation = 1;                          // -1 where nothing is added
+};
+Graph JoinedGraph(const JoinedParams& params);
+
 // What decides: a random number generator, or a fuzzer's bytes.
 using RandomBits = std::function<uint32_t()>;
 

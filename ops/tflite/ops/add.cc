@@ -42,9 +42,11 @@ bool Computes(const TfLiteContext& context, const TfLiteNode& node) {
          std::equal(first.data, first.data + first.size, second.data);
 }
 
+bool IsBconv2d(const OpType& writer) { return &writer == &kBconv2dOpType; }
+
 }  // namespace
 
-const OpType kAddOpType = {"ADD",          2, 2, {"input 1", "input 2"}, CreateOp<AddOp>, kTfLiteBuiltinAdd, Computes,
-                           &kBconv2dOpType};
+const OpType kAddOpType = {"ADD",    2,        2, {"input 1", "input 2"}, CreateOp<AddOp>, kTfLiteBuiltinAdd,
+                           Computes, IsBconv2d};
 
 }  // namespace litebnn

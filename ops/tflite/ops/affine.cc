@@ -1,9 +1,11 @@
-// MUL and ADD with a constant for each channel, the runtime's own ops, where nothing but signs is made of the result: a
-// batch norm. Most of them are fused into the packing of the signs; by itself one runs where the runtime reads its
-// output too, or where they stand in another order.
+// MUL and ADD with a constant for each channel, the runtime's own ops: a batch norm, and a RELU behind it. Those of
+// which nothing but signs is made are fused into the packing of the signs, most of those behind a CONCATENATION read
+// its parts themselves, and by itself one runs where the runtime reads its output too, or where they stand in another
+// order.
 #include <algorithm>
 
 #include "tflite/ops/op_list.h"
+#include "tflite/ops/parts.h"
 
 namespace litebnn {
 namespace {
@@ -11,45 +13,64 @@ namespace {
 // What a value takes about, read from the L2 cache and written.
 constexpr double kCyclesPerValue = 0.3;
 
-template <bool kMultiplies>
+const float* From(const float* constants, int64_t first) { return constants == nullptr ? nullptr : constants + first; }
+
+// The inputs are the parts of an image, and then the multiplier, the addend, or both, either of which may be left out.
+template <bool kHasMultiplier, bool kHasAddend>
 class AffineOp final : public Op {
  public:
   explicit AffineOp(const Isa&) {}
 
   bool Prepare(const Node& node) override {
-    const Tensor& input = *node.Input(0);
-    if (!node.CheckInputType(0, {kTfLiteFloat32}) || !node.CheckInputType(1, {kTfLiteFloat32})) return false;
-    if (!node.CheckOutputType({kTfLiteFloat32})) return false;
-    const std::vector<int32_t>& constants = node.Input(1)->shape;
-    channels_ = input.shape.empty() ? 0 : input.shape.back();
-    if (CountValues(constants, 0, constants.size()) != channels_) {
-      return node.InputError(0, "last dimension: expected one that goes with %s, found %d",
-                             ShapeText(constants).c_str(), channels_);
+    constexpr size_t kConstants = kHasMultiplier && kHasAddend ? 2 : 1;
+    const size_t part_count = node.inputs.size() - kConstants;
+    if (!node.CheckOutputType({kTfLiteFloat32}) || !parts_.Read(node, part_count)) return false;
+    for (size_t i = part_count; i < node.inputs.size(); ++i) {
+      if (node.Input(i) != nullptr && !CheckChannelValues(node, i, parts_.shape.back())) return false;
     }
-    rows_ = CountValues(input.shape, 0, input.shape.size() - 1);
-    node.outputs[0]->shape = input.shape;
+    // MUL's options begin with the activation too.
+    rectify_ = static_cast<const TfLiteAddParams*>(node.builtin_data)->activation == kTfLiteActRelu;
+    node.outputs[0]->shape = parts_.shape;
     return true;
   }
 
   std::optional<size_t> OverwritableInput() const override { return 0; }
 
   void Run(ThreadPool& pool, const void* const* inputs, void* const* outputs, void*) const override {
-    const auto *input = static_cast<const float*>(inputs[0]), *constants = static_cast<const float*>(inputs[1]);
-    auto* output = static_cast<float*>(outputs[0]);
-    const int32_t channels = channels_;
-    const auto rows = [=](int, int64_t begin, int64_t end) {
-      for (int64_t i = begin * channels; i < end * channels; i += channels) {
-        for (int32_t c = 0; c < channels; ++c) {
-          output[i + c] = kMultiplies ? input[i + c] * constants[c] : input[i + c] + constants[c];
-        }
+    const size_t part_count = parts_.channels.size();
+    const auto* multiplier = static_cast<const float*>(kHasMultiplier ? inputs[part_count] : nullptr);
+    const auto* addend = static_cast<const float*>(kHasAddend ? inputs[part_count + kHasMultiplier] : nullptr);
+    const auto write = multiplier == nullptr ? &AffineOp::Write<false, true>
+                       : addend == nullptr   ? &AffineOp::Write<true, false>
+                                             : &AffineOp::Write<true, true>;
+    const LoopSize size = {parts_.rows(), 1, kCyclesPerValue * static_cast<double>(parts_.whole_channels())};
+    ParallelFor(pool, size, [=](int, int64_t begin, int64_t end) {
+      auto* output = static_cast<float*>(outputs[0]) + begin * parts_.whole_channels();
+      for (int64_t i = 0, first = 0; i < static_cast<int64_t>(part_count); ++i) {
+        const int32_t channels = parts_.channels[static_cast<size_t>(i)];
+        const auto* part = static_cast<const float*>(inputs[i]) + begin * channels;
+        (this->*write)(part, end - begin, channels, From(multiplier, first), From(addend, first), output + first);
+        first += channels;
       }
-    };
-    ParallelFor(pool, {rows_, 1, kCyclesPerValue * channels}, rows);
+    });
   }
 
  private:
-  int64_t rows_ = 0;
-  int32_t channels_ = 0;
+  template <bool kMultiplies, bool kAdds>
+  void Write(const float* part, int64_t rows, int32_t channels, const float* multiplier, const float* addend,
+             float* output) const {
+    const bool rectify = rectify_;
+    for (; rows > 0; --rows, part += channels, output += parts_.whole_channels()) {
+      for (int32_t c = 0; c < channels; ++c) {
+        const float product = kMultiplies ? part[c] * multiplier[c] : part[c];
+        const float value = kAdds ? product + addend[c] : product;
+        output[c] = rectify && !(value > 0.0f) ? 0.0f : value;
+      }
+    }
+  }
+
+  Parts parts_;
+  bool rectify_ = false;
 };
 
 bool IsFloat32(const TfLiteContext& context, int index) {
@@ -59,25 +80,53 @@ bool IsFloat32(const TfLiteContext& context, int index) {
 }
 
 // Whether the second input is a constant that has a value for each of the first one's channels.
-bool Computes(const TfLiteContext& context, const TfLiteNode& node) {
+bool HasChannelValues(const TfLiteContext& context, const TfLiteNode& node) {
   const TfLiteIntArray &inputs = *node.inputs, &outputs = *node.outputs;
   if (inputs.size != 2 || outputs.size != 1) return false;
   if (!IsFloat32(context, inputs.data[0]) || !IsFloat32(context, inputs.data[1])) return false;
   if (!IsFloat32(context, outputs.data[0])) return false;
   const TfLiteTensor &input = context.tensors[inputs.data[0]], &constants = context.tensors[inputs.data[1]];
   const TfLiteIntArray &shape = *input.dims, &vector = *constants.dims;
-  // MUL's options begin with the activation too.
-  return static_cast<const TfLiteAddParams*>(node.builtin_data)->activation == kTfLiteActNone && !IsConstant(input) &&
-         IsConstant(constants) && !IsConstant(context.tensors[outputs.data[0]]) && vector.size > 0 &&
-         vector.size <= shape.size && vector.data[vector.size - 1] == shape.data[shape.size - 1] &&
+  return !IsConstant(input) && IsConstant(constants) && !IsConstant(context.tensors[outputs.data[0]]) &&
+         vector.size > 0 && vector.size <= shape.size && vector.data[vector.size - 1] == shape.data[shape.size - 1] &&
          std::all_of(vector.data, vector.data + vector.size - 1, [](int size) { return size == 1; });
+}
+
+template <int kActivation>
+bool Computes(const TfLiteContext& context, const TfLiteNode& node) {
+  return static_cast<const TfLiteAddParams*>(node.builtin_data)->activation == kActivation &&
+         HasChannelValues(context, node);
+}
+
+// What nothing but signs is made of is taken in any case.
+bool ReadsImages(const OpType& writer) {
+  return &writer == &kConcatenationOpType || &writer == &kMaxPool2dOpType || &writer == &kScaleOpType ||
+         &writer == &kShiftOpType;
 }
 
 }  // namespace
 
-const OpType kScaleOpType = {
-    "MUL", 2, 2, {"input", "multiplier"}, CreateOp<AffineOp<true>>, kTfLiteBuiltinMul, Computes, nullptr, true};
-const OpType kShiftOpType = {"ADD",    2,       2,   {"input", "addend"}, CreateOp<AffineOp<false>>, kTfLiteBuiltinAdd,
-                             Computes, nullptr, true};
+const OpType kScaleOpType = {"MUL",
+                             2,
+                             2,
+                             {"input", "multiplier"},
+                             CreateOp<AffineOp<true, false>>,
+                             kTfLiteBuiltinMul,
+                             Computes<kTfLiteActNone>,
+                             ReadsImages,
+                             true};
+const OpType kShiftOpType = {"ADD",
+                             2,
+                             2,
+                             {"input", "addend"},
+                             CreateOp<AffineOp<false, true>>,
+                             kTfLiteBuiltinAdd,
+                             Computes<kTfLiteActNone>,
+                             ReadsImages,
+                             true};
+const OpType kRectifiedShiftOpType = {
+    "ADD",      2, 2, {"input", "addend"}, CreateOp<AffineOp<false, true>>, kTfLiteBuiltinAdd, Computes<kTfLiteActRelu>,
+    ReadsImages};
+const OpType kAffineOpType = {"MUL with ADD", 3, kMaxParts + 2, {"input"}, CreateOp<AffineOp<true, true>>};
 
 }  // namespace litebnn

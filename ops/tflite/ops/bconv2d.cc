@@ -25,8 +25,11 @@ class Bconv2dOp final : public Op {
   explicit Bconv2dOp(const Isa& isa) : isa_(isa) {}
 
   bool Prepare(const Node& node) override {
-    if (convolution_ == nullptr && !Create(node)) return false;
-    return Resize(node);
+    if (convolution_ == nullptr && !ReadSpec(node)) return false;
+    Bconv2dGeometry geometry = {};
+    if (!Slide(node, &geometry)) return false;
+    if (convolution_ == nullptr && !Create(node, geometry)) return false;
+    return Resize(node, geometry);
   }
 
   size_t WorkspaceBytes(int num_threads) const override {
@@ -50,18 +53,20 @@ class Bconv2dOp final : public Op {
   }
 
  private:
-  bool Create(const Node& node) {
-    Bconv2dSpec spec = {};
-    const std::vector<int32_t>& input = node.Input(kInput)->shape;
-    spec.input_pixels = input.size() == 4 ? int64_t{input[1]} * input[2] : 0;
+  bool ReadSpec(const Node& node) {
+    spec_ = {};
     // The builtin options are those of the addition that is fused into the convolution.
-    spec.rectify_sum = node.Input(kAddend) != nullptr &&
-                       static_cast<const TfLiteAddParams*>(node.builtin_data)->activation == kTfLiteActRelu;
-    if (!ReadOptions(node, &spec) || !ReadFilter(node, &spec) || !ReadOutput(node, &spec)) return false;
-    convolution_ = Bconv2d::Create(isa_, spec, static_cast<const uint32_t*>(node.Input(kFilter)->constant));
-    if (convolution_ == nullptr) return node.Error("out of memory for the weights");
-    spec_ = spec;
-    return true;
+    spec_.rectify_sum = node.Input(kAddend) != nullptr &&
+                        static_cast<const TfLiteAddParams*>(node.builtin_data)->activation == kTfLiteActRelu;
+    return ReadOptions(node, &spec_) && ReadFilter(node, &spec_) && ReadOutput(node, &spec_);
+  }
+
+  bool Create(const Node& node, const Bconv2dGeometry& geometry) {
+    // An image of one pixel may stand for one whose size is not known yet.
+    const bool is_known = int64_t{geometry.input_height} * geometry.input_width > 1;
+    spec_.output_pixels = is_known ? int64_t{geometry.output_height} * geometry.output_width : 0;
+    convolution_ = Bconv2d::Create(isa_, spec_, static_cast<const uint32_t*>(node.Input(kFilter)->constant));
+    return convolution_ != nullptr || node.Error("out of memory for the weights");
   }
 
   bool ReadOptions(const Node& node, Bconv2dSpec* spec) {
@@ -192,14 +197,15 @@ class Bconv2dOp final : public Op {
                             channels_out, ShapeText(shape).c_str());
   }
 
-  bool Resize(const Node& node) {
+  // Sets the output's shape too.
+  bool Slide(const Node& node, Bconv2dGeometry* geometry) const {
     if (!node.CheckInputType(kInput, {kTfLiteInt32}) || !node.CheckInputRank(kInput, 4)) return false;
     const std::vector<int32_t>& shape = node.Input(kInput)->shape;
     if (shape[3] != PackedWords(spec_.channels_in)) {
       return node.InputError(kInput, "last dimension: expected %d words for %d channels, found %d",
                              PackedWords(spec_.channels_in), spec_.channels_in, shape[3]);
     }
-    Bconv2dGeometry g = {};
+    Bconv2dGeometry& g = *geometry;
     g.batch = shape[0];
     g.input_height = shape[1];
     g.input_width = shape[2];
@@ -217,14 +223,16 @@ class Bconv2dOp final : public Op {
     node.outputs[0]->shape = {g.batch, g.output_height, g.output_width,
                               packed ? PackedWords(spec_.channels_out) : spec_.channels_out};
     // This comes before the kernel plans for the shape, as one that does not fit would cost it memory and time.
-    if (TensorBytes(*node.outputs[0]) == 0) {
-      return node.OutputError("shape: expected at most 2147483647 values, found %s",
-                              ShapeText(node.outputs[0]->shape).c_str());
-    }
+    if (TensorBytes(*node.outputs[0]) > 0) return true;
+    return node.OutputError("shape: expected at most 2147483647 values, found %s",
+                            ShapeText(node.outputs[0]->shape).c_str());
+  }
+
+  bool Resize(const Node& node, const Bconv2dGeometry& geometry) {
     if (!ResizeSum(node)) return false;
-    if (convolution_->Resize(g)) return true;
+    if (convolution_->Resize(geometry)) return true;
     return node.InputError(kInput, "shape: expected one that there is memory for with its padding, found %s",
-                           ShapeText(shape).c_str());
+                           ShapeText(node.Input(kInput)->shape).c_str());
   }
 
   bool ResizeSum(const Node& node) {

@@ -5,14 +5,14 @@
 
 #include "tflite/ops/contract.h"
 #include "tflite/ops/op_list.h"
+#include "tflite/ops/parts.h"
 #include "tflite/ops/window.h"
 
 namespace litebnn {
 namespace {
 
 // Completes `geometry`, which has the filter and its strides, and sets the output's shape.
-bool Slide(const Node& node, int32_t padding, MaxPool2dGeometry* geometry) {
-  const std::vector<int32_t>& shape = node.Input(0)->shape;
+bool Slide(const Node& node, const std::vector<int32_t>& shape, int32_t padding, MaxPool2dGeometry* geometry) {
   MaxPool2dGeometry& g = *geometry;
   g.batch = shape[0];
   g.input_height = shape[1];
@@ -44,7 +44,8 @@ class BMaxPool2dOp final : public Op {
            node.ReadOption(options, contract::kStrideWidth, 1, kMax, &g.stride_width) &&
            node.ReadOption(options, contract::kStrideHeight, 1, kMax, &g.stride_height) &&
            node.ReadOption(options, contract::kFilterWidth, 1, kMax, &g.filter_width) &&
-           node.ReadOption(options, contract::kFilterHeight, 1, kMax, &g.filter_height) && Slide(node, padding, &g);
+           node.ReadOption(options, contract::kFilterHeight, 1, kMax, &g.filter_height) &&
+           Slide(node, node.Input(0)->shape, padding, &g);
   }
 
   void Run(ThreadPool& pool, const void* const* inputs, void* const* outputs, void*) const override {
@@ -55,13 +56,19 @@ class BMaxPool2dOp final : public Op {
   MaxPool2dGeometry geometry_ = {};
 };
 
+// The inputs are the parts of an image, and in a chain the multiplier and the addend, either of which may be left out.
+template <bool kIsChain, bool kRectifies>
 class MaxPool2dOp final : public Op {
  public:
   explicit MaxPool2dOp(const Isa& isa) : isa_(isa) {}
 
   bool Prepare(const Node& node) override {
     // Nodes of other types are not taken; a shape may have changed since.
-    if (!node.CheckInputRank(0, 4)) return false;
+    const size_t part_count = node.inputs.size() - (kIsChain ? 2 : 0);
+    if (!node.CheckInputRank(0, 4) || !parts_.Read(node, part_count)) return false;
+    for (size_t i = part_count; i < node.inputs.size(); ++i) {
+      if (node.Input(i) != nullptr && !CheckChannelValues(node, i, parts_.shape.back())) return false;
+    }
     const auto& params = *static_cast<const TfLitePoolParams*>(node.builtin_data);
     floor_ = params.activation == kTfLiteActRelu ? 0.0f : -std::numeric_limits<float>::infinity();
     geometry_.stride_height = params.stride_height;
@@ -69,16 +76,28 @@ class MaxPool2dOp final : public Op {
     geometry_.filter_height = params.filter_height;
     geometry_.filter_width = params.filter_width;
     const bool same = params.padding == kTfLitePaddingSame;
-    return Slide(node, same ? contract::kPaddingSame : contract::kPaddingValid, &geometry_);
+    return Slide(node, parts_.shape, same ? contract::kPaddingSame : contract::kPaddingValid, &geometry_);
   }
 
   void Run(ThreadPool& pool, const void* const* inputs, void* const* outputs, void*) const override {
-    MaxPool2d(isa_, pool, geometry_, static_cast<const float*>(inputs[0]), floor_, static_cast<float*>(outputs[0]));
+    const size_t part_count = parts_.channels.size();
+    const auto constants = [&](size_t i, int64_t first) {
+      const auto* values = static_cast<const float*>(kIsChain ? inputs[part_count + i] : nullptr);
+      return values == nullptr ? nullptr : values + first;
+    };
+    MaxPool2dGeometry part = geometry_;
+    for (int64_t i = 0, first = 0; i < static_cast<int64_t>(part_count); ++i, first += part.channels) {
+      part.channels = parts_.channels[static_cast<size_t>(i)];
+      MaxPool2d(isa_, pool, part,
+                {static_cast<const float*>(inputs[i]), constants(0, first), floor_, constants(1, first), kRectifies,
+                 static_cast<float*>(outputs[0]) + first, geometry_.channels});
+    }
   }
 
  private:
   const Isa& isa_;
-  MaxPool2dGeometry geometry_ = {};
+  Parts parts_;
+  MaxPool2dGeometry geometry_ = {};  // of the whole
   float floor_ = 0.0f;
 };
 
@@ -95,7 +114,11 @@ bool Computes(const TfLiteContext& context, const TfLiteNode& node) {
 }  // namespace
 
 const OpType kBMaxPool2dOpType = {contract::kBMaxPool2d, 1, 1, {"input"}, CreateOp<BMaxPool2dOp>};
-const OpType kMaxPool2dOpType = {"MAX_POOL_2D",           1,       1, {"input"}, CreateOp<MaxPool2dOp>,
+const OpType kMaxPool2dOpType = {"MAX_POOL_2D",           1,       1, {"input"}, CreateOp<MaxPool2dOp<false, false>>,
                                  kTfLiteBuiltinMaxPool2d, Computes};
+const OpType kAffineMaxPool2dOpType = {
+    "MAX_POOL_2D with MUL and ADD", 3, kMaxParts + 2, {"input"}, CreateOp<MaxPool2dOp<true, false>>};
+const OpType kRectifiedMaxPool2dOpType = {
+    "MAX_POOL_2D with MUL and ADD", 3, kMaxParts + 2, {"input"}, CreateOp<MaxPool2dOp<true, true>>};
 
 }  // namespace litebnn

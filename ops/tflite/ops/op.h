@@ -33,24 +33,19 @@ class Op {
 };
 
 struct OpType {
-  static constexpr size_t kMaxNames = 6;
-
   const char* name;  // the name that a custom op has in a model; the others' is for messages
   size_t min_inputs, max_inputs;
-  const char* input_names[kMaxNames];             // inputs without one have the first one's
+  const char* input_names[kMaxInputNames];        // as InputName takes them
   std::unique_ptr<Op> (*create)(const Isa& isa);  // null where memory ran out
 
   // What follows is for the runtime's own ops. The delegate takes a node of one where `computes` holds, and it reads
-  // what the delegate has already taken: the output of a `producer`, or of any node where that is null. One that feeds
-  // signs is taken where nothing reads it but LceQuantize, and others of them.
+  // what the delegate has already taken: the output of a node that it `follows`, or of any where that is null. One that
+  // feeds signs is also taken where nothing reads it but LceQuantize, and others of them.
   int32_t builtin_code = kTfLiteBuiltinCustom;
   bool (*computes)(const TfLiteContext& context, const TfLiteNode& node) = nullptr;
-  const OpType* producer = nullptr;
+  bool (*follows)(const OpType& writer) = nullptr;
   bool feeds_signs = false;
 
-  const char* InputName(size_t position) const {
-    return position < kMaxNames && input_names[position] != nullptr ? input_names[position] : input_names[0];
-  }
   bool IsCustom() const { return builtin_code == kTfLiteBuiltinCustom; }
 };
 

@@ -19,6 +19,14 @@ bool AreComputedImages(const TfLiteContext& context, const TfLiteNode& node, siz
   return are(*node.inputs, inputs) && are(*node.outputs, 1);
 }
 
+bool CheckChannelValues(const Node& node, size_t position, int32_t channels) {
+  const std::vector<int32_t>& shape = node.Input(position)->shape;
+  if (!node.CheckInputType(position, {kTfLiteFloat32})) return false;
+  if (CountValues(shape, 0, shape.size()) == channels) return true;
+  return node.InputError(position, "shape: expected a value for each of %d channels, found %s", channels,
+                         ShapeText(shape).c_str());
+}
+
 const OpType* FindOpType(const TfLiteContext& context, const PlannedNode& planned) {
   const char* name = planned.registration->custom_name;
   const auto* found = std::find_if(std::begin(kOpTypes), std::end(kOpTypes), [&](const OpType* type) {

@@ -14,6 +14,7 @@ namespace litebnn {
   OP(kAddOpType)             \
   OP(kScaleOpType)           \
   OP(kShiftOpType)           \
+  OP(kRectifiedShiftOpType)  \
   OP(kMaxPool2dOpType)       \
   OP(kConcatenationOpType)
 
@@ -32,6 +33,17 @@ extern const OpType kBconv2dAddOpType;
 // The packing of signs behind a MUL, an ADD or both with constants for each channel, which are the last inputs: either
 // may be left out. No model has it: these are fused into the packing.
 extern const OpType kAffineQuantizeOpType;
+
+// A MUL, an ADD or both with constants for each channel, which are the last inputs: either may be left out. The others
+// are what a CONCATENATION has put side by side, or one image. No model has it.
+extern const OpType kAffineOpType;
+
+// The same inputs: a max pool between the MUL and the ADD, and that with a RELU at its end. No model has them.
+extern const OpType kAffineMaxPool2dOpType;
+extern const OpType kRectifiedMaxPool2dOpType;
+
+// Whether the input at `position` is float32 and has as many values as there are channels. Reports it where it is not.
+bool CheckChannelValues(const Node& node, size_t position, int32_t channels);
 
 // Whether the node has `inputs` inputs and one output, and all of them are float32 tensors of four dimensions that are
 // no constants. A shape that the model does not tell has another number of dimensions.

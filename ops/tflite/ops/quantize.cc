@@ -61,12 +61,7 @@ class QuantizeOp final : public Op {
         neutral_[i - 1].assign(static_cast<size_t>(channels), i == 1 ? 1.0f : 0.0f);
         continue;
       }
-      const std::vector<int32_t>& shape = node.Input(i)->shape;
-      if (!node.CheckInputType(i, {kTfLiteFloat32})) return false;
-      if (CountValues(shape, 0, shape.size()) != channels) {
-        return node.InputError(0, "last dimension: expected one that goes with %s, found %d", ShapeText(shape).c_str(),
-                               channels);
-      }
+      if (!CheckChannelValues(node, i, channels)) return false;
     }
     return true;
   }

@@ -32,12 +32,12 @@ std::vector<const OpType*> ClaimForward(const TfLiteContext& context, const std:
   std::vector<const OpType*> writers(context.tensors_size);
   for (size_t i = 0; i < plan.size(); ++i) {
     const OpType* type = types[i];
-    if (type == nullptr || type->feeds_signs) continue;
+    if (type == nullptr) continue;
     const TfLiteIntArray &inputs = *plan[i].node->inputs, &outputs = *plan[i].node->outputs;
     const auto is_claimed = [&](int tensor) {
       const auto index = static_cast<size_t>(tensor);
       if (index >= writers.size() || writers[index] == nullptr) return false;
-      return type->producer == nullptr || type->producer == writers[index];
+      return type->follows == nullptr || type->follows(*writers[index]);
     };
     if (!type->IsCustom() && std::none_of(inputs.data, inputs.data + inputs.size, is_claimed)) continue;
     claimed[i] = type;

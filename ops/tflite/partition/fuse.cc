@@ -34,6 +34,44 @@ std::unordered_map<int, int> CountReaders(const std::vector<Step>& steps) {
   return readers;
 }
 
+// Steps that become part of the only one that reads what they write.
+class SoleReaders {
+ public:
+  SoleReaders(const std::unordered_set<int>& outputs, std::vector<Step>* steps)
+      : outputs_(outputs), steps_(*steps), readers_(CountReaders(*steps)), is_taken_(steps->size()) {
+    for (size_t i = 0; i < steps_.size(); ++i) {
+      for (const Binding& output : steps_[i].outputs) writers_[output.tensor] = i;
+    }
+  }
+
+  // The step of that type that writes `tensor`, which is left out from now on; null where there is none, or others
+  // read the tensor too.
+  const Step* Take(int tensor, const OpType& type) {
+    const auto writer = writers_.find(tensor);
+    if (writer == writers_.end() || steps_[writer->second].type != &type) return nullptr;
+    if (readers_.find(tensor)->second != 1 || outputs_.count(tensor) != 0) return nullptr;
+    is_taken_[writer->second] = true;
+    return &steps_[writer->second];
+  }
+
+  bool IsTaken(const Step& step) const { return is_taken_[static_cast<size_t>(&step - steps_.data())]; }
+
+  void RemoveTaken() {
+    std::vector<Step> kept;
+    for (Step& step : steps_) {
+      if (!IsTaken(step)) kept.push_back(std::move(step));
+    }
+    steps_ = std::move(kept);
+  }
+
+ private:
+  const std::unordered_set<int>& outputs_;
+  std::vector<Step>& steps_;
+  const std::unordered_map<int, int> readers_;
+  std::unordered_map<int, size_t> writers_;
+  std::vector<bool> is_taken_;
+};
+
 }  // namespace
 
 void FuseAdditions(const std::unordered_set<int>& outputs, std::vector<Step>* steps) {
@@ -46,24 +84,15 @@ void FuseAdditions(const std::unordered_set<int>& outputs, std::vector<Step>* st
 }
 
 void FuseBatchNorms(const std::unordered_set<int>& outputs, std::vector<Step>* steps) {
-  const std::unordered_map<int, int> readers = CountReaders(*steps);
-  std::unordered_map<int, size_t> writers;
-  for (size_t i = 0; i < steps->size(); ++i) {
-    for (const Binding& output : (*steps)[i].outputs) writers[output.tensor] = i;
-  }
-  std::vector<bool> is_fused(steps->size());
+  SoleReaders sole_readers(outputs, steps);
   for (Step& sign : *steps) {
     if (sign.type != &kQuantizeOpType) continue;
     // Makes the input that of the step before, where that has a constant for each channel; returns the constant.
     const auto take = [&](const OpType& type) -> Binding {
-      const int tensor = sign.inputs[0].tensor;
-      const auto writer = writers.find(tensor);
-      if (writer == writers.end() || (*steps)[writer->second].type != &type) return {kOptionalTensor};
-      if (readers.find(tensor)->second != 1 || outputs.count(tensor) != 0) return {kOptionalTensor};
-      is_fused[writer->second] = true;
-      const std::vector<Binding>& inputs = (*steps)[writer->second].inputs;
-      sign.inputs[0] = inputs[0];
-      return inputs[1];
+      const Step* const taken = sole_readers.Take(sign.inputs[0].tensor, type);
+      if (taken == nullptr) return {kOptionalTensor};
+      sign.inputs[0] = taken->inputs[0];
+      return taken->inputs[1];
     };
     const Binding addend = take(kShiftOpType), multiplier = take(kScaleOpType);
     if (addend.tensor == kOptionalTensor && multiplier.tensor == kOptionalTensor) continue;
@@ -71,11 +100,41 @@ void FuseBatchNorms(const std::unordered_set<int>& outputs, std::vector<Step>* s
     sign.inputs.push_back(multiplier);
     sign.inputs.push_back(addend);
   }
-  std::vector<Step> kept;
-  for (size_t i = 0; i < steps->size(); ++i) {
-    if (!is_fused[i]) kept.push_back(std::move((*steps)[i]));
+  sole_readers.RemoveTaken();
+}
+
+void FuseImages(const std::unordered_set<int>& outputs, std::vector<Step>* steps) {
+  SoleReaders sole_readers(outputs, steps);
+  // The last of a chain is the one that stays.
+  for (auto step = steps->rbegin(); step != steps->rend(); ++step) {
+    const bool rectifies = step->type == &kRectifiedShiftOpType;
+    const bool adds = rectifies || step->type == &kShiftOpType, multiplies = step->type == &kScaleOpType;
+    const bool pools = step->type == &kMaxPool2dOpType;
+    if (sole_readers.IsTaken(*step) || (!adds && !multiplies && !pools)) continue;
+    Binding image = step->inputs[0];
+    const Binding addend = adds ? step->inputs[1] : Binding{kOptionalTensor};
+    Binding multiplier = multiplies ? step->inputs[1] : Binding{kOptionalTensor};
+    const auto take = [&](const OpType& type) {
+      const Step* const taken = sole_readers.Take(image.tensor, type);
+      if (taken != nullptr) image = taken->inputs[0];
+      return taken;
+    };
+    const Step* const pool = adds ? take(kMaxPool2dOpType) : nullptr;
+    const Step* const scale = multiplies ? nullptr : take(kScaleOpType);
+    const Step* const whole = take(kConcatenationOpType);
+    if (pool == nullptr && scale == nullptr && whole == nullptr) continue;
+    if (scale != nullptr) multiplier = scale->inputs[1];
+    if (pool != nullptr) {
+      step->index = pool->index;
+      step->builtin_data = pool->builtin_data;
+    }
+    const OpType& pool_type = rectifies ? kRectifiedMaxPool2dOpType : kAffineMaxPool2dOpType;
+    step->type = pools || pool != nullptr ? &pool_type : &kAffineOpType;
+    step->inputs = whole == nullptr ? std::vector<Binding>{image} : whole->inputs;
+    step->inputs.push_back(multiplier);
+    step->inputs.push_back(addend);
   }
-  *steps = std::move(kept);
+  sole_readers.RemoveTaken();
 }
 
 }  // namespace litebnn

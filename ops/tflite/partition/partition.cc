@@ -60,6 +60,8 @@ void Partition::SetOutputs(const TfLiteIntArray& tensors) {
   outputs_.insert(tensors.data, tensors.data + tensors.size);
   FuseAdditions(outputs_, &steps_);
   FuseBatchNorms(outputs_, &steps_);
+  FuseImages(outputs_, &steps_);
+  PackSignsEarly(&steps_);
 }
 
 bool Partition::Prepare(TfLiteContext* context, const Isa& isa, int num_threads, RepackBudget* budget, Arena* arena) {

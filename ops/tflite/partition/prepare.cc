@@ -42,7 +42,7 @@ using InternalTensors = std::unordered_map<int, Tensor>;
 bool DescribeInputs(const Node& node, const InternalTensors& internal, Step* step, std::vector<Tensor>* tensors) {
   for (size_t i = 0; i < step->inputs.size(); ++i) {
     Binding& binding = step->inputs[i];
-    const char* role = step->type->InputName(i);
+    const char* role = InputName(step->type->input_names, i);
     // The first input is never optional.
     if (binding.tensor == kOptionalTensor && i > 0) {
       tensors->emplace_back();

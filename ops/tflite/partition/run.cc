@@ -13,7 +13,7 @@ bool RunStep(TfLiteContext* context, ThreadPool& pool, const MemoryPlan& plan, A
   };
   for (size_t i = 0; i < step->inputs.size(); ++i) {
     if (step->inputs[i].tensor == kOptionalTensor) continue;
-    step->input_data[i] = find(step->inputs[i], step->type->InputName(i));
+    step->input_data[i] = find(step->inputs[i], InputName(step->type->input_names, i));
     if (step->input_data[i] == nullptr) return false;
   }
   void* output = find(step->outputs[0], "output");

@@ -1,5 +1,5 @@
-// The stages that a partition goes through, each in a file of its own: fuse, prepare, plan memory, run. The first is
-// gone through once, the next two whenever inputs have been resized.
+// The stages that a partition goes through, each in a file of its own: fuse, order, prepare, plan memory, run. The
+// first two are gone through once, the next two whenever inputs have been resized.
 #pragma once
 
 #include <cstddef>
@@ -61,6 +61,15 @@ void FuseAdditions(const std::unordered_set<int>& outputs, std::vector<Step>* st
 
 // Makes one step of each packing of signs and the MUL and ADD with constants before it that nothing else reads.
 void FuseBatchNorms(const std::unordered_set<int>& outputs, std::vector<Step>* steps);
+
+// Makes one step of a CONCATENATION, a MUL with constants, a max pool and an ADD with constants that follow each other
+// and that nothing else reads; any of them may be missing. The parts are read where they are then, and nothing is
+// copied.
+void FuseImages(const std::unordered_set<int>& outputs, std::vector<Step>* steps);
+
+// Moves each packing of signs right behind the step that writes what it reads, which is in the caches then: in a dense
+// network many layers read it, each with a batch norm of its own.
+void PackSignsEarly(std::vector<Step>* steps);
 
 // Validates each step and finds the shape of what it writes, in order; resizes `outputs`. What a step holds is taken
 // from `budget` the first time.

@@ -109,7 +109,7 @@ bool Node::TensorError(const char* role, const Tensor& tensor, const char* forma
 bool Node::InputError(size_t position, const char* format, ...) const {
   va_list arguments;
   va_start(arguments, format);
-  TensorError(input_names[position], *inputs[position], format, arguments);
+  TensorError(InputName(input_names, position), *inputs[position], format, arguments);
   va_end(arguments);
   return false;
 }

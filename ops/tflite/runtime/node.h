@@ -40,13 +40,19 @@ int64_t CountValues(const std::vector<int32_t>& shape, size_t begin, size_t end)
 // is above INT32_MAX or that of bytes above SIZE_MAX.
 size_t TensorBytes(const Tensor& tensor);
 
+// Inputs that have no name of their own in the list have the first one's.
+constexpr size_t kMaxInputNames = 6;
+inline const char* InputName(const char* const* names, size_t position) {
+  return position < kMaxInputNames && names[position] != nullptr ? names[position] : names[0];
+}
+
 struct Node {
   static constexpr int kUnknownIndex = -1;
 
   TfLiteContext* context;
   const char* op_name;
   int index;  // kUnknownIndex where the runtime does not tell; its own message then follows and names the node
-  const char* const* input_names;
+  const char* const* input_names;     // as InputName takes them
   std::vector<const Tensor*> inputs;  // null where an optional input is left out
   std::vector<Tensor*> outputs;
   const uint8_t* options;

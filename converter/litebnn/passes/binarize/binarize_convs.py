@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 
-from litebnn.contract import BConv2DOptions, PadValues
+from litebnn.contract import PadValues
 from litebnn.graph import Graph, Op, facts
-from litebnn.rewriting.bconv import bconv_of, padded_options
+from litebnn.rewriting.bconv import bconv_of, options_of_conv
 from litebnn.rewriting.each import each
 from litebnn.rewriting.notes import Notes
 from litebnn.rewriting.padding import layer_padding, without_zeros
 from litebnn.rewriting.reasons import why_no_sign
-from litebnn.rewriting.signs import bits_of_signs, find_two_values, find_way, holds_signs
+from litebnn.rewriting.signs import bits_of_signs, find_levels, find_two_values, find_way, holds_signs
 from litebnn.rewriting.weights import binary_parts, not_float, weight_values
 
 
@@ -23,7 +21,7 @@ def binarize_convs(graph: Graph, op: Op, notes: Notes) -> bool:
     unpadded, zeros = without_zeros(graph, source)
     if op.name != "CONV_2D":  # the groups of a depthwise convolution have a single channel each
         is_sign = holds_signs(graph, unpadded) or find_two_values(graph, unpadded) is not None
-        is_sign = is_sign or find_way(graph, op) is not None
+        is_sign = is_sign or find_way(graph, op) is not None or find_levels(graph, unpadded) is not None
         return not notes.has_reasons(op) and notes.left_alone(
             op, f"there is no binary {op.name}" if is_sign else why_no_sign(graph, source)
         )
@@ -34,26 +32,15 @@ def binarize_convs(graph: Graph, op: Op, notes: Notes) -> bool:
     weights = weight_values(op.input(1))
     if weights is None:
         return notes.left_alone(op, not_float(op.input(1)))
-    _, height, width, _ = weights.shape
-    own_zeros = layer_padding(op)
-    if own_zeros is None and np.any(zeros):
+    if layer_padding(op) is None and np.any(zeros):
         reason = "its input is padded, and how SAME pads it further depends on a size that is not known"
         return notes.left_alone(op, reason)
     parts = binary_parts(graph, op, weights)
     if isinstance(parts, str):
         return notes.left_alone(op, parts)
     bits = bits_of_signs(graph, unpadded, before=op)
-    options = BConv2DOptions(
-        channels_in=op.input(0).channels,
-        dilation_height_factor=op.options.dilation_h_factor,
-        dilation_width_factor=op.options.dilation_w_factor,
-        stride_height=op.options.stride_h,
-        stride_width=op.options.stride_w,
-    )
-    if own_zeros is not None and np.any(zeros):
-        options = padded_options(options, bits, (height, width), zeros + np.asarray(own_zeros), PadValues.ZERO)
-    elif (height, width) != (1, 1):  # a 1×1 filter never reaches outside, and without zero padding the op can do more
-        options = replace(options, padding=op.options.padding)
+    _, height, width, _ = weights.shape
+    options = options_of_conv(op, bits, op.input(0).channels, (height, width), zeros, PadValues.ZERO)
     bconv = bconv_of(bits, op.output, op.input(1).name, *parts, options)
     notes.made_binary(op, graph.replace(op, bconv))
     return True

@@ -35,6 +35,21 @@ def test_weights_come_apart_into_signs_and_magnitudes() -> None:
     assert bconv_options(op).channels_in == 40
 
 
+def test_constants_are_called_after_the_weights() -> None:
+    model = FloatModel()
+    kernel = model.const(sign_weights(RNG, 8, 3, 3, 32))
+    op, _ = converted(model, model.conv(model.sign(model.input(1, 6, 6, 32)), kernel, np.arange(8)))
+    assert all(tensor.name.startswith(kernel.name) for tensor in op.inputs[1:] if tensor is not None)
+
+
+def test_same_padding_that_is_none_at_this_size_stays_same() -> None:
+    """A model that is resized pads at other sizes."""
+    model = FloatModel()
+    x = model.sign(model.input(1, 8, 8, 32))
+    op, _ = converted(model, model.conv(x, sign_weights(RNG, 8, 2, 2, 32), same=True, stride=(2, 2)))
+    assert bconv_options(op).padding == Padding.SAME
+
+
 @pytest.mark.parametrize(
     ("change", "reason"),
     [

@@ -2,16 +2,11 @@
 
 from __future__ import annotations
 
-import numpy as np
-
-from litebnn.contract import BConv2DOptions
-from litebnn.graph import Graph, Op, packed_words
-from litebnn.rewriting.bconv import bconv_of
-from litebnn.rewriting.build import derived, like
+from litebnn.graph import Graph, Op
+from litebnn.rewriting.bconv import replace_dense
 from litebnn.rewriting.each import each
 from litebnn.rewriting.notes import Notes
 from litebnn.rewriting.reasons import why_no_sign
-from litebnn.rewriting.reshapes import reshape_op
 from litebnn.rewriting.signs import bits_of_signs, holds_signs
 from litebnn.rewriting.weights import binary_parts, not_float, weight_values
 
@@ -28,18 +23,6 @@ def binarize_dense(graph: Graph, op: Op, notes: Notes) -> bool:
     parts = binary_parts(graph, op, weights)
     if isinstance(parts, str):
         return notes.left_alone(op, parts)
-    minus_one, alpha, bias = parts
     bits = bits_of_signs(graph, op.input(0), before=op)
-    channels_out, channels_in = weights.shape
-    rows = op.input(0).dims[:-1]
-    count = -1 if any(d < 0 for d in rows) else int(np.prod(rows, dtype=np.int64))
-    pixels = like(bits, derived(op.output.name, "/input"), dims=(count, 1, 1, packed_words(channels_in)))
-    result = like(op.output, derived(op.output.name, "/pixels"), dims=(count, 1, 1, channels_out))
-    filter_minus_one = minus_one.reshape(channels_out, 1, 1, channels_in)
-    options = BConv2DOptions(channels_in=channels_in)
-    bconv = bconv_of(pixels, result, op.input(1).name, filter_minus_one, alpha, bias, options)
-    graph.insert(reshape_op(bits, pixels), before=op)
-    graph.insert(bconv, before=op)
-    graph.replace(op, reshape_op(result, op.output))
-    notes.made_binary(op, bconv)
+    notes.made_binary(op, replace_dense(graph, op, bits, op.input(1).name, *parts))
     return True

@@ -1,4 +1,4 @@
-"""SPACE_TO_BATCH_ND, CONV_2D, BATCH_TO_SPACE_ND of a sign -> PADV2 with zeros and one dilated CONV_2D."""
+"""SPACE_TO_BATCH_ND, CONV_2D, BATCH_TO_SPACE_ND of a sign or levels -> PADV2 with zeros and one dilated CONV_2D."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from litebnn.rewriting.match import bits_of
 from litebnn.rewriting.notes import Notes
 from litebnn.rewriting.padding import pad_with, without_zeros
 from litebnn.rewriting.reasons import why_no_sign
+from litebnn.rewriting.signs import find_levels
 
 
 @each("CONV_2D")
@@ -22,7 +23,8 @@ def undo_space_to_batch(graph: Graph, op: Op, notes: Notes) -> bool:
         last, join = join, graph.sole_consumer(join.output)
     if split is None or split.name != "SPACE_TO_BATCH_ND" or join is None or join.name != "BATCH_TO_SPACE_ND":
         return False
-    if bits_of(graph, without_zeros(graph, split.input(0))[0]) is None:
+    unpadded, _ = without_zeros(graph, split.input(0))
+    if bits_of(graph, unpadded) is None and find_levels(graph, unpadded) is None:
         return False
     reason = _convert(graph, op, split, last, join)
     return notes.left_alone(op, reason) if reason else True
@@ -44,6 +46,8 @@ def _convert(graph: Graph, op: Op, split: Op, last: Op, join: Op) -> str | None:
     source, zeros = without_zeros(graph, split.input(0))
     amounts: Array = zeros + pads - crops
     if np.any(amounts < 0):
+        if bits_of(graph, source) is None:
+            return "space-to-batch pair that crops more of its input's levels than it pads"
         source = _crop_sign(graph, source, np.maximum(-amounts, 0), before=op)
         amounts = np.maximum(amounts, 0)
     if np.any(amounts):

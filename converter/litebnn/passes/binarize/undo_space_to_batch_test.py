@@ -3,7 +3,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from litebnn.graph import Model
+from litebnn.graph import Model, constant
 from litebnn.passes import BINARY_PHASES, run_phases
 from litebnn.rewriting.bconv import bconv_options
 from litebnn.rewriting.notes import Notes
@@ -111,3 +111,31 @@ def test_a_convolution_of_blocks_that_others_see_stays(is_joined: bool) -> None:
     run_phases(model, BINARY_PHASES, Notes(model))
     assert op_names(model).count("SPACE_TO_BATCH_ND") == 1
     assert op_names(model).count("BATCH_TO_SPACE_ND") == is_joined
+
+
+@pytest.mark.parametrize(("place", "block"), [("SPACE_TO_BATCH_ND", [2, 1]), ("BATCH_TO_SPACE_ND", [1, 2])])
+def test_blocks_that_differ_are_no_dilation(place: str, block: list[int]) -> None:
+    model = dilated([(2, 2), (2, 2)], [(0, 0), (0, 0)])
+    graph = model.graphs[0]
+    for op in [op for op in graph.ops if op.name == place]:
+        graph.set_input(op, 1, constant("block", np.asarray(block, np.int32)))
+    notes = Notes(model)
+    run_phases(model, BINARY_PHASES, notes)
+    assert "LceBconv2d" not in op_names(model)
+    assert "space-to-batch pair with a stride, or with blocks that differ" in notes.layers[0].reasons
+
+
+def test_bits_of_a_size_that_is_not_known_are_cropped_to_another() -> None:
+    model = FloatModel()
+    x = model.sign(model.input(1, 8, 8, 32, signature=(1, -1, 8, 32)))
+    x = model.op(
+        "SPACE_TO_BATCH_ND",
+        [x, model.const([2, 2], np.int32), model.const([(0, 0), (0, 0)], np.int32)],
+        (4, -1, 4, 32),
+    )
+    x = model.conv(x, sign_weights(np.random.default_rng(0), 8, 1, 1, 32))
+    crops = model.const([(2, 0), (0, 0)], np.int32)
+    built = model.model(model.op("BATCH_TO_SPACE_ND", [x, model.const([2, 2], np.int32), crops], (1, -1, 8, 8)))
+    run_phases(built, BINARY_PHASES, Notes(built))
+    [cropped] = [op.output for op in built.ops() if op.name == "STRIDED_SLICE"]
+    assert cropped.dims == (1, -1, 8, 1)

@@ -71,3 +71,12 @@ def test_what_is_no_mirror_around_one_pooling_stays(case: str) -> None:
     if case == "other height":
         pooled.shape = (1, 7, 8, 32)
     assert not run_pass(absorb_mirror_padding, model.model(pooled))[0]
+
+
+def test_height_and_width_are_padded_each_for_itself() -> None:
+    """An odd height is padded for windows of 2 in steps of 2, an even width is not."""
+    model = FloatModel()
+    x = model.sign(model.input(1, 9, 8, 32))
+    amounts = model.const([(0, 0), (0, 1), (0, 0), (0, 0)], np.int32)
+    padded = model.op("MIRROR_PAD", [x, amounts], (1, 10, 8, 32), mode=SYMMETRIC)
+    assert run_pass(absorb_mirror_padding, model.model(model.max_pool(padded, 2, 2)))[0]

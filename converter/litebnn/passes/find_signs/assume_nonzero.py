@@ -7,17 +7,19 @@ import numpy as np
 from litebnn.graph import Graph, Model, Op, builtin_op, constant
 from litebnn.rewriting.build import as_float, derived, like
 from litebnn.rewriting.notes import Notes
-from litebnn.rewriting.signs import Sign, find_sign
+from litebnn.rewriting.signs import Sign, find_sign, find_thermometer
 from litebnn.rewriting.signs.never_negative import is_never_negative
 
 
 def assume_nonzero(model: Model, notes: Notes) -> None:
     """Makes signs of SIGN, and of what else takes 0 or any value at one number only, and names them in the report.
 
-    What is 0 for all numbers below zero, as SIGN behind a ReLU, takes 0 and 1 and is left alone.
+    What is 0 for all numbers below zero, as SIGN behind a ReLU, takes 0 and 1 and is left alone. So is what
+    takes a level between two thresholds, as all of a ternary quantizer.
     """
     for graph in model.graphs:
-        for op in list(graph.ops):
+        of_levels = _ops_of_levels(graph)
+        for op in [op for op in graph.ops if op not in of_levels]:
             if len(op.outputs) != 1 or op.output.type != "FLOAT32" or find_sign(graph, op.output) is not None:
                 continue
             sign = find_sign(graph, op.output, assume_nonzero=True)
@@ -25,6 +27,19 @@ def assume_nonzero(model: Model, notes: Notes) -> None:
                 continue
             notes.warn(op, f"taken for 1 where its input is {sign.threshold:g} (assume_nonzero)")
             _write(graph, op, sign)
+
+
+def _ops_of_levels(graph: Graph) -> set[Op]:
+    """What stands between a tensor of few levels and the tensor that these are levels of."""
+    found: set[Op] = set()
+    for op in graph.ops:
+        thermometer = find_thermometer(graph, op.output) if len(op.outputs) == 1 else None
+        waiting = [] if thermometer is None else [op]
+        while waiting and thermometer is not None:
+            found.add(one := waiting.pop())
+            behind = (graph.producer(tensor) for tensor in one.inputs if tensor is not thermometer.x)
+            waiting.extend(each for each in behind if each is not None and each not in found)
+    return found
 
 
 def _write(graph: Graph, op: Op, sign: Sign) -> None:

@@ -2,11 +2,12 @@ import numpy as np
 import pytest
 
 import litebnn
-from litebnn.flatbuffer import write_model
+from litebnn.flatbuffer import read_model, write_model
 from litebnn.passes import BINARY_PHASES, run_phases
 from litebnn.passes.find_signs.assume_nonzero import assume_nonzero
 from litebnn.rewriting.notes import Notes
-from tests.support.float_models import FloatModel, op_names, sign_weights
+from tests.support.float_models import FloatModel, assert_same_values, op_names, sign_weights
+from tests.support.level_spellings import ternary
 
 WEIGHTS = sign_weights(np.random.default_rng(0), 8, 3, 3, 32)
 
@@ -32,6 +33,16 @@ def test_values_are_what_they_were_with_a_sign_of_zero_that_is_1(scale: float, e
     assume_nonzero(built, Notes(built))
     actual = litebnn.Interpreter(write_model(built)).predict(np.array([[-2, -0.125, 0, 3]], np.float32))
     np.testing.assert_array_equal(actual, [expected])
+
+
+@pytest.mark.usefixtures("library")
+def test_the_zero_of_a_ternary_quantizer_is_a_level_and_stays() -> None:
+    model = FloatModel()
+    source = model.finish(model.conv(ternary(model, model.input(1, 8, 8, 32)), WEIGHTS))
+    result, report = litebnn.convert_tflite(source, assume_nonzero=True, return_report=True)
+    assert report.layers[0].binary
+    assert not report.noted
+    assert_same_values(source, read_model(result))
 
 
 @pytest.mark.parametrize("source", ["RELU", "ABS", "pooled", "add"])

@@ -5,7 +5,7 @@ import litebnn
 from litebnn.flatbuffer import read_model
 from litebnn.passes.find_signs.merge_opposite_layers import merge_opposite_layers
 from litebnn.passes.find_signs.recognize_prelu import recognize_prelu
-from tests.support.float_models import FloatModel, assert_same_values, op_names, rewritten, sign_weights
+from tests.support.float_models import FloatModel, assert_same_values, op_names, rewritten, run_pass, sign_weights
 
 SLOPES = np.linspace(0.1, 0.9, 16, dtype=np.float32)
 
@@ -44,3 +44,11 @@ def test_the_layer_is_one_in_the_report_and_its_prelu_a_threshold() -> None:
 @pytest.mark.parametrize("source", [dense_prelu(-2.0), dense_prelu(1.0), dense_prelu(activation="none")])
 def test_other_layers_stay_two(source: bytes) -> None:
     assert op_names(rewritten(source, merge_opposite_layers)).count("FULLY_CONNECTED") == 2
+
+
+def test_opposite_weights_of_layers_with_other_options_are_two() -> None:
+    model, weights = FloatModel(), sign_weights(np.random.default_rng(0), 16, 32)
+    x = model.input(2, 32)
+    above = model.dense(x, weights)
+    built = model.model(above, model.dense(x, -weights, activation="relu"))
+    assert run_pass(merge_opposite_layers, built) == (False, ["FULLY_CONNECTED"] * 2)

@@ -38,6 +38,13 @@ def test_axes_move_to_the_ends() -> None:
     np.testing.assert_array_equal(block, [1, 2])
 
 
+@pytest.mark.parametrize("axis", [0, 3])
+def test_an_axis_in_front_of_the_batch_or_behind_the_channels_stays(axis: int) -> None:
+    model = FloatModel()
+    built = model.model(model.expand(model.pad(model.input(10, 4, 32), [(1, 1)]), axis))
+    assert run_pass(move_unit_axes, built) == (False, ["PAD", "EXPAND_DIMS"])
+
+
 def test_other_reshapes_stay() -> None:
     model = FloatModel()
     padded = model.pad(model.input(1, 8, 32), [(1, 1)])

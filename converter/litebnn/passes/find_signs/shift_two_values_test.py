@@ -35,6 +35,16 @@ def test_weights_and_bias_make_up_for_the_values() -> None:
     np.testing.assert_array_equal(layer.input(2).array, np.arange(8) + WEIGHTS.sum(axis=(1, 2, 3)))
 
 
+def test_a_sign_is_called_after_its_condition() -> None:
+    model = FloatModel()
+    condition = model.elementwise("GREATER_EQUAL", model.input(1, 4, 4, 32), model.const(0), type="BOOL")
+    x = model.op("SELECT_V2", [condition, model.const(3), model.const(-1)], condition.dims)
+    built = model.model(model.conv(x, WEIGHTS))
+    assert run_pass(shift_two_values, built)[0]
+    signs = [op.output.name for op in built.ops() if op.name == "SELECT_V2" and op.output is not x]
+    assert signs == [f"{condition.name}/sign"]
+
+
 def test_a_bias_that_is_computed_is_named() -> None:
     model = FloatModel()
     built = model.model(model.conv(model.two_values(model.input(1, 4, 4, 32)), WEIGHTS, np.arange(8)))

@@ -246,3 +246,10 @@ def test_the_layer_is_binary_if_all_phases_are(pools: int) -> None:
     assert layer.binary == ("CONV_2D" not in op_names(converted) and "TRANSPOSE_CONV" not in op_names(converted))
     assert layer.binary != bool(layer.reasons)
     assert_same_values(source, read_model(converted))
+
+
+def test_one_input_channel_is_no_reason_to_stay() -> None:
+    model = FloatModel()
+    weights = sign_weights(np.random.default_rng(0), 8, 2, 2, 1)
+    source = model.finish(model.transposed_conv(model.sign(model.input(1, 5, 5, 1)), weights))
+    assert split(source) == (["CONV_2D", "DEPTH_TO_SPACE"], [])

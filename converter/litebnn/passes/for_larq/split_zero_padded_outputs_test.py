@@ -90,3 +90,17 @@ def test_an_output_of_another_type_is_left_alone() -> None:
     first.output.type = "UINT64"
     changed, _ = run_pass(split_zero_padded_outputs, model)
     assert not changed
+
+
+@pytest.mark.parametrize(("scale", "ops"), [(1, 0), (2, 2)])
+def test_only_whole_sums_are_halved_behind_explicit_padding(scale: int, ops: int) -> None:
+    """What two layers compute of halves adds up where the numbers are whole; others go behind the sum."""
+    model = FloatModel()
+    x = model.pad(model.sign(model.input(1, 6, 6, 32)), [(1, 1), (2, 0)])
+    x = model.conv(x, sign_weights(RNG, 8, 5, 3, 32, alpha=False))
+    source = model.finish(x if scale == 1 else model.elementwise("MUL", x, model.const(np.full(8, scale))))
+    before = rewritten(source, *BINARY, *BINARY)
+    assert op_names(before) == ["LceQuantize", "LceBconv2d"]
+    assert bconv_options(before.graphs[0].ops[1]).explicit_padding is not None
+    after = op_names(rewritten(source, *BINARY, *BINARY, split_zero_padded_outputs))
+    assert len(after) == len(op_names(before)) + ops

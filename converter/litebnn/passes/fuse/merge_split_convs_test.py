@@ -87,3 +87,11 @@ def test_filters_without_axes_stay() -> None:
         model.graph.set_input(op, 1, constant("filter", np.float32(1)))
     built = model.model(model.op("CONCATENATION", convs, (1, 8, 8, 10), axis=3, fused_activation_function=0))
     assert run_pass(merge_split_convs, built)[0] is False
+
+
+@pytest.mark.usefixtures("library")
+def test_a_split_into_one_part_is_none() -> None:
+    source = split_convs(1)
+    result = rewritten(source, *PASSES)
+    assert op_names(result) == ["CONV_2D"]
+    assert_same_values(source, result)

@@ -53,3 +53,12 @@ def test_an_output_that_is_read_as_float_stays_float() -> None:
 def test_not_a_number_is_no_threshold() -> None:
     model, _ = two_layers(32, same=False, shift=np.full(32, np.nan))
     assert model.graph.ops[1].output.type == "FLOAT32"
+
+
+def test_an_output_of_the_model_stays_float() -> None:
+    model = FloatModel()
+    x = model.conv(model.sign(model.input(1, 8, 8, 32)), sign_weights(RNG, 32, 3, 3, 32))
+    built = model.model(model.conv(model.sign(x), sign_weights(RNG, 8, 3, 3, 32)), x)
+    run_phases(built, BINARY_PHASES, Notes(built))
+    assert op_names(built) == ["LceQuantize", "LceBconv2d", "LceQuantize", "LceBconv2d"]
+    assert [output.type for output in built.graphs[0].outputs] == ["FLOAT32", "FLOAT32"]

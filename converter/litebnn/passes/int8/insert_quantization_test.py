@@ -159,3 +159,16 @@ def test_what_only_signs_read_is_finer_near_zero() -> None:
     scale, zero_point = grid or (0.0, 0)
     assert scale == pytest.approx(3 / 255)
     assert scale * (-128 - zero_point) == pytest.approx(-2, abs=scale)
+
+
+def test_what_is_always_zero_takes_no_scale_of_indices() -> None:
+    model = FloatModel()
+    x = model.input(1, 3, 3, 2)
+    mean = model.op("MEAN", [x, model.const([1, 2], np.int32)], (1, 2), keep_dims=False)
+    inserted = model.model(mean)
+    # On these samples the means are zero, though no value is.
+    insert_quantization(inserted, {x: (-1e-3, 1e-3), mean: (0.0, 0.0)}, "float32", Notes(inserted))
+    [grid] = grids(inserted, x)
+    [of_mean] = grids(inserted, inserted.graphs[0].ops[-3].output)
+    assert grid is not None
+    assert of_mean == (pytest.approx(grid[0]), 0)

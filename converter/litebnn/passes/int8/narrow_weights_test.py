@@ -207,7 +207,8 @@ def test_ops_have_the_versions_in_which_runtimes_know_the_type(type: str, dequan
 def test_the_bias_of_an_int8_layer_stays_what_it_is_worth() -> None:
     """It counts in the steps of the narrow weights, which are as many of the int8 ones as the largest level says."""
     steps = np.array([127, 64, 32])
-    model = int8_dense(np.random.default_rng(0), 8, 3, np.ones((3, 8)) * np.reshape([1, 0.5, 0.25], (3, 1)))
+    weights_of_rows = np.ones((3, 8)) * np.reshape([1, 0.5, 0.25], (3, 1))
+    model = int8_dense(np.random.default_rng(0), 8, 3, weights_of_rows, finest=1e-4)
     built = model.model(*model.graph.outputs)
     op = only_dense(built)
     assert op.input(1).quantization is not None
@@ -222,10 +223,21 @@ def test_the_bias_of_an_int8_layer_stays_what_it_is_worth() -> None:
     np.testing.assert_array_equal(op.input(2).array, [-3, 0, 2])
 
 
+def test_the_bias_of_an_int8_layer_is_rounded_to_the_nearest_step() -> None:
+    """Where a level of the result is as much as a step of the bias at least, which is off by half of one at most."""
+    model = int8_dense(np.random.default_rng(0), 8, 3, np.ones((3, 8)))
+    built = model.model(*model.graph.outputs)
+    op = only_dense(built)
+    model.graph.set_input(op, 2, model.const([-3 * 127 + 100, 63, 2 * 127 + 64], np.int32))
+    narrow_weights(built, "INT2", False, Notes(built))
+    np.testing.assert_array_equal(op.input(2).array, [-2, 0, 3])
+
+
 @pytest.mark.parametrize(
     ("case", "reason"),
     [
         ("zero point", "its weights are not a symmetric int8 constant, so they stay INT8"),
+        ("no grid", "its weights are not a symmetric int8 constant, so they stay INT8"),
         ("computed weights", "its weights are not a symmetric int8 constant, so they stay INT8"),
         ("float output", "its weights are not a symmetric int8 constant, so they stay INT8"),
         ("computed bias", "its bias is not an int32 constant, so they stay INT8"),
@@ -239,6 +251,8 @@ def test_int8_layers_of_another_kind_stay_as_they_are(case: str, reason: str) ->
     op = only_dense(built)
     if case == "zero point":
         op.input(1).quantization = parameters(1 / 127, 1)
+    elif case == "no grid":
+        op.input(1).quantization = None
     elif case == "float output":
         op.output.type, op.output.quantization = "FLOAT32", None
     elif case == "int16 input":

@@ -8,10 +8,8 @@ from __future__ import annotations
 
 import math
 
-import numpy as np
-
-from litebnn.graph import NUMPY_TYPES, Graph, Op, Tensor, constant, facts
-from litebnn.rewriting.constants import constants_behind, evaluate
+from litebnn.graph import Graph, Op, Tensor, constant, facts
+from litebnn.rewriting.constants import constants_behind, does_not_grow, evaluate
 from litebnn.rewriting.notes import Notes
 from litebnn.rewriting.padding import without_zeros
 from litebnn.rewriting.signs import holds_signs
@@ -54,8 +52,4 @@ def _is_worth_folding(graph: Graph, op: Op, index: int) -> bool:
         return True
     # The passes look for numbers, and for vectors of channels, in ops that a sign or a binary layer can take in.
     is_small = op.name in _PICKED_FROM or math.prod(tensor.shape) == max(tensor.shape, default=1)
-    if index not in facts(op).constants and is_small:
-        return True
-    size = math.prod(tensor.shape) * np.dtype(NUMPY_TYPES.get(tensor.type, np.float64)).itemsize
-    constants = constants_behind(graph, tensor) or set()
-    return size <= sum(source.buffer.data.size for source in constants if source.buffer.data is not None)
+    return (index not in facts(op).constants and is_small) or does_not_grow(graph, tensor)

@@ -92,3 +92,24 @@ def test_readers_whose_constants_cannot_be_permuted_keep_the_order(kind: str) ->
             x = model.elementwise("RELU", x)
         y = model.dense(x, dyadic(RNG, 3, 24))
     assert not run_pass(permute_features, model.model(y))[0]
+
+
+def test_features_in_another_order_have_another_name() -> None:
+    """Who compares two models by the names of tensors must not take them for the source's."""
+    model = FloatModel()
+    x = flat(model)
+    relu = model.elementwise("RELU", x)
+    names = {x.name, relu.name}
+    built = model.model(model.dense(relu, dyadic(RNG, 3, 24)))
+    assert run_pass(permute_features, built)[0]
+    assert names.isdisjoint(op.output.name for op in built.ops())
+
+
+@pytest.mark.parametrize(("ops", "is_permuted"), [(31, True), (33, False)])
+def test_features_are_followed_through_31_ops(ops: int, is_permuted: bool) -> None:
+    """A damaged file may have any number."""
+    model = FloatModel()
+    x = flat(model)
+    for _ in range(ops):
+        x = model.elementwise("RELU", x)
+    assert run_pass(permute_features, model.model(model.dense(x, dyadic(RNG, 3, 24))))[0] is is_permuted

@@ -109,3 +109,14 @@ def test_other_reshapes_and_constants_of_another_shape_stay() -> None:
     picked = model.op("SELECT_V2", [flat, model.const(np.arange(24)), model.const(-1)], (1, 24))
     changed, _ = run_pass(sink_reshapes, model.model(relu, picked))
     assert not changed
+
+
+def test_a_reshape_to_two_unknown_sizes_is_not_merged() -> None:
+    """No constant describes them, so that it reads what it did."""
+    model = FloatModel()
+    condition = model.elementwise("GREATER_EQUAL", model.input(1, 2, 3, 4), model.const(0), type="BOOL")
+    flat = model.op("RESHAPE", [condition, model.const((1, 24), np.int32)], (1, 24), type="BOOL")
+    computed = model.op("RESHAPE", [flat, model.input(2, type="INT32")], (-1, -1), type="BOOL")
+    changed, names = run_pass(sink_reshapes, model.model(computed))
+    assert not changed
+    assert names == ["GREATER_EQUAL", "RESHAPE", "RESHAPE"]

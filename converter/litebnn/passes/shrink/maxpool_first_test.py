@@ -122,6 +122,13 @@ def test_scales_that_do_not_keep_the_order_stay(scales: np.ndarray) -> None:
     assert names_after(model, model.max_pool(x, 2, 2)) == ["MUL", "MAX_POOL_2D"]
 
 
+@pytest.mark.parametrize("shift", [np.inf, -np.inf, np.nan])
+def test_shifts_that_do_not_keep_the_order_stay(shift: float) -> None:
+    model = FloatModel()
+    x = model.elementwise("ADD", model.input(1, 8, 8, 8), model.const(np.full(8, shift)))
+    assert names_after(model, model.max_pool(x, 2, 2)) == ["ADD", "MAX_POOL_2D"]
+
+
 def test_a_prelu_that_falls_stays() -> None:
     model = FloatModel()
     assert names_after(model, model.max_pool(prelu(model, model.input(1, 8, 8, 8), -0.5), 2, 2))[0] == "PRELU"

@@ -11,16 +11,21 @@ from litebnn.rewriting.signs.find import (
 )
 from litebnn.rewriting.signs.moved import bits_of_signs, holds_signs
 from litebnn.rewriting.signs.shifted import ShiftedSign, Way, find_way, shifted_sign, why_no_shifted_sign
+from litebnn.rewriting.signs.thermometer import MovedLevels, Thermometer, find_levels, find_thermometer
 
 __all__ = [
+    "MovedLevels",
     "ShiftedSign",
     "Sign",
+    "Thermometer",
     "TwoLevels",
     "TwoValues",
     "Way",
     "bits_of_signs",
     "find_constant",
+    "find_levels",
     "find_sign",
+    "find_thermometer",
     "find_two_levels",
     "find_two_values",
     "find_way",

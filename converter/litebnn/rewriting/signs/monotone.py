@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -14,11 +15,15 @@ from litebnn.rewriting.match import fused_activation, uniform
 
 _DEEPEST = 16
 _MOST_LEVELS = 4
+# So many numbers are looked at in a step of the search, for NumPy takes hardly longer for them than for one.
+_AT_ONCE = 257
 _OF_ONE = (
     *("CEIL", "EXP", "FLOOR", "LOGISTIC", "NEG", "ROUND", "SIGN", "TANH"),
     *("RELU", "RELU6", "RELU_0_TO_1", "RELU_N1_TO_1"),
 )
-_WITH_A_NUMBER = ("ADD", "DIV", "MAXIMUM", "MINIMUM", "MUL", "SUB")
+_OF_TWO = ("ADD", "DIV", "MAXIMUM", "MINIMUM", "MUL", "SUB")
+_WITH_A_NUMBER = ("DIV", "MUL")
+_STEPPING = ("CEIL", "FLOOR", "ROUND", "SIGN")
 _NEGATIVE_ZERO = -(1 << 31)
 
 
@@ -31,68 +36,95 @@ def edges_of_levels(graph: Graph, tensor: Tensor) -> tuple[Tensor, Array, Array]
     Returns:
         The other tensor, float32 [k] numbers and float64 [k + 1] values, as of `Steps`; None for other tensors.
     """
-    ops: list[Op] = []
-    while (op := graph.producer(tensor)) is not None and len(ops) < _DEEPEST and _position(op) is not None:
-        ops.append(op)
-        tensor = op.input(_position(op) or 0)
-    if not ops or tensor.type != "FLOAT32" or tensor.is_constant:
+    function_of_x = _function(graph, tensor, {}, 0)
+    x, ops = function_of_x.x, function_of_x.ops
+    if not any(op.name in _STEPPING for op in ops) or x.type != "FLOAT32" or x.is_constant:
         return None
 
-    def function(bits: int) -> float:
-        values = np.array([bits], np.int32).view(np.float32)
+    def function(ranks: Array) -> Array:
+        values = {x: _of_rank(ranks)}
         with np.errstate(all="ignore"):
-            for op in reversed(ops):
-                values = _applied(op, values)
-        return float(values[0])
+            for op in ops:
+                values[op.output] = _applied(op, values)
+        return values[tensor]
 
     highest = int(np.array([np.finfo(np.float32).max], np.float32).view(np.int32)[0])
     edges: list[int] = []
-    lowest = -highest
-    values, last = [function(_bits(lowest))], function(_bits(highest))
+    first, last = function(np.array([-highest, highest])).tolist()
+    values = [first]
     while values[-1] != last:
         if len(edges) == _MOST_LEVELS:
             return None
-        lowest = _first_other(lambda rank: function(_bits(rank)), lowest, highest, values[-1])
-        edges.append(_bits(lowest))
-        values.append(function(_bits(lowest)))
+        edges.append(_first_other(function, edges[-1] if edges else -highest, highest, values[-1]))
+        values.append(float(function(np.array(edges[-1:]))[0]))
     if not np.all(np.isfinite(values)):
         return None
-    levels = normal_level(np.array(edges, np.int32).view(np.float32), up=True)
-    return tensor, levels, np.array(values, np.float64)
+    return x, normal_level(_of_rank(np.array(edges, np.int64)), up=True), np.array(values, np.float64)
 
 
-def _bits(rank: int) -> int:
-    """The bits of the float32 of that rank: 0 is zero, 1 the least above, -1 the greatest below."""
-    return rank if rank >= 0 else _NEGATIVE_ZERO - rank
+def _of_rank(ranks: Array) -> Array:
+    """The float32 numbers of ranks: 0 is zero, 1 the least above, -1 the greatest below."""
+    return np.where(ranks >= 0, ranks, _NEGATIVE_ZERO - ranks).astype(np.int32).view(np.float32)
 
 
-def _first_other(function: Callable[[int], float], low: int, high: int, value: float) -> int:
+def _first_other(function: Callable[[Array], Array], low: int, high: int, value: float) -> int:
     """The first rank above `low` where the function is no longer `value`, as it is not at `high`."""
     while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (middle, high) if function(middle) == value else (low, middle)
+        ranks = np.unique(np.linspace(low, high, _AT_ONCE).astype(np.int64))
+        other = max(int(np.argmax(function(ranks) != value)), 1)
+        low, high = int(ranks[other - 1]), int(ranks[other])
     return high
 
 
-def _position(op: Op) -> int | None:
-    """Which input the op's output rises or falls with, where all else is numbers."""
+@dataclass(frozen=True)
+class _Function:
+    """Ops, in order of execution, that a tensor is computed by from x, with which it rises, or falls."""
+
+    x: Tensor
+    falls: bool = False
+    ops: tuple[Op, ...] = ()
+
+
+def _function(graph: Graph, tensor: Tensor, known: dict[Tensor, _Function], depth: int) -> _Function:
+    """The tensor as a function of the farthest one that it only rises or only falls with; of itself at worst."""
+    if tensor not in known:
+        op = graph.producer(tensor)
+        moving = () if op is None or depth == _DEEPEST else _moving(op)
+        known[tensor] = _Function(tensor)
+        if op is not None and moving:
+            parts = [_function(graph, op.input(index), known, depth + 1) for index in moving]
+            turned = [part.falls != _turns(op, index) for part, index in zip(parts, moving, strict=True)]
+            if len({part.x for part in parts}) == len(set(turned)) == 1:
+                ops = dict.fromkeys(each for part in parts for each in part.ops)
+                known[tensor] = _Function(parts[0].x, turned[0], (*ops, op))
+    return known[tensor]
+
+
+def _moving(op: Op) -> tuple[int, ...]:
+    """The inputs that the op's output rises or falls with, where all else is numbers."""
     if op.output.type != "FLOAT32" or fused_activation(op) is None or not op.inputs or None in op.inputs:
-        return None
+        return ()
     if op.name in _OF_ONE:
-        return 0
-    if op.name not in _WITH_A_NUMBER or op.inputs[0] is op.inputs[1]:
-        return None
-    if uniform(op.input(1)) is not None:
-        return 0
-    return 1 if uniform(op.input(0)) is not None and op.name != "DIV" else None
+        return (0,)
+    if op.name not in _OF_TWO:
+        return ()
+    moving = tuple(index for index in range(2) if uniform(op.input(index)) is None)
+    if len(moving) == 2:
+        alike = op.input(0).dims == op.input(1).dims == op.output.dims
+        return moving if alike and op.name not in _WITH_A_NUMBER else ()
+    return () if op.name == "DIV" and moving == (1,) else moving
 
 
-def _applied(op: Op, values: Array) -> Array:
-    operands = [values] * len(op.inputs)
-    if len(operands) == 2:
-        position = _position(op)
-        number = uniform(op.input(1 if position == 0 else 0))
-        operands = [values if i == position else np.asarray([number], np.float32) for i in range(2)]
+def _turns(op: Op, index: int) -> bool:
+    """Whether the op's output falls where this input rises."""
+    if op.name in ("MUL", "DIV"):
+        return (uniform(op.input(1 - index)) or 0.0) < 0
+    return op.name == "NEG" or (op.name == "SUB" and index == 1)
+
+
+def _applied(op: Op, known: Mapping[Tensor, Array]) -> Array:
+    inputs = [tensor for tensor in op.inputs if tensor is not None]
+    operands = [known[t] if t in known else np.asarray([uniform(t)], np.float32) for t in inputs]
     limits = ACTIVATION_RANGES[fused_activation(op) or Activation.NONE]
     result: Array = np.clip(ELEMENTWISE[op.name](*operands), *limits).astype(np.float32)
     return result

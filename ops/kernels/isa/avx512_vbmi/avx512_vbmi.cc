@@ -36,6 +36,8 @@ size_t ScratchBytes(int32_t words) {
 // Counting bits needs no tables, whose making pays where windows share them or many channels look up in them, and where
 // tables are made of weights.
 const Isa* Better(const Bconv2dSpec& spec) {
+  // With one or two pixels most lanes are idle.
+  if (spec.output_pixels == 1 || spec.output_pixels == 2) return &kAvx512Isa;
   const int32_t channels = spec.channels_out / spec.groups;
   const int64_t tap_tables = Chunks(PackedWords(spec.channels_in / spec.groups));
   const int64_t step = Min(spec.stride_width, spec.filter_width);
@@ -52,7 +54,7 @@ const Isa* Better(const Bconv2dSpec& spec) {
   // Threads share the pixels, and each makes the tables of its own.
   constexpr int64_t kLeastPixels = 2048;
   const bool by_pixels = FillsPixelTables(channels) && spec.groups == 1 && spec.stride_width == 1 &&
-                         spec.stride_height == 1 && spec.input_pixels >= kLeastPixels &&
+                         spec.stride_height == 1 && spec.output_pixels >= kLeastPixels &&
                          AreQuadWords(static_cast<int32_t>(taps) * PackedWords(spec.channels_in));
   return taps > 1 && (pays || by_pixels) ? nullptr : &kAvx512Isa;
 }
@@ -195,6 +197,12 @@ void WriteAny(const BconvTask& task, const TileWeights& tile, const LanePixels& 
   }
 }
 
+// Pixels of the output, in rows of `columns`; where there is one, it goes on in the next row of the output.
+struct Region {
+  int64_t pixel;  // the first
+  int64_t rows, columns;
+};
+
 // A task, and the staged windows of its pixels.
 struct StagedTask {
   const BconvTask& task;
@@ -269,20 +277,25 @@ struct StagedTask {
     }
   }
 
-  // Whole rows of output, or any pixels where a block is one.
-  void Pixels(int64_t begin, int64_t end, const Block& block) const {
-    const int64_t lane_count = (end - begin) / (block.rows * block.columns);
-    const int64_t band_lanes = task.output_width / block.columns, band_pixels = block.rows * task.output_width;
-    for (int64_t lane = 0; lane < lane_count; lane += kLanePixels) {
-      LanePixels lanes = {static_cast<int32_t>(Min<int64_t>(kLanePixels, lane_count - lane)), {}, {}};
+  // Whole blocks make up the region. A copy for each caller would be tens of kilobytes.
+  __attribute__((noinline)) void Pixels(const Region& region, const Block& block) const {
+    const int64_t band_lanes = region.columns / block.columns, lane_count = region.rows / block.rows * band_lanes;
+    const int64_t together = block.splits_rest ? lane_count / kLanePixels * kLanePixels : lane_count;
+    const auto first_pixel = [&](int64_t lane) {
+      return region.pixel + lane / band_lanes * block.rows * task.output_width + lane % band_lanes * block.columns;
+    };
+    for (int64_t lane = 0; lane < together; lane += kLanePixels) {
+      LanePixels lanes = {static_cast<int32_t>(Min<int64_t>(kLanePixels, together - lane)), {}, {}};
       const uint8_t* windows[kLanePixels];
       for (int p = 0; p < kLanePixels; ++p) {
         // Where there are too few, the last one stands in.
-        const int64_t i = lane + Min(p, lanes.count - 1);
-        lanes.pixel[p] = begin + i / band_lanes * band_pixels + i % band_lanes * block.columns;
+        lanes.pixel[p] = first_pixel(lane + Min(p, lanes.count - 1));
         windows[p] = Window(lanes.pixel[p]);
       }
       shape.chunks() <= kMaxChunks ? Blocks(windows, lanes, block) : LongWindows(windows, lanes);
+    }
+    for (int64_t lane = together; lane < lane_count; ++lane) {
+      Pixels({first_pixel(lane), block.rows, block.columns}, kPixel);
     }
   }
 
@@ -324,19 +337,18 @@ struct StagedTask {
   }
 
   void AllPixels(int64_t begin, int64_t end) const {
-    const Block pixel = {1, 1};
     const int64_t width = task.output_width, first_row = (begin + width - 1) / width, row_end = end / width;
     const bool shares = (shape.rows_overlap || shape.step_taps > 0) && shape.chunks() <= kMaxChunks;
-    if (!shares || first_row >= row_end) return Pixels(begin, end, pixel);
-    Pixels(begin, first_row * width, pixel);
+    if (!shares || first_row >= row_end) return Pixels({begin, 1, end - begin}, kPixel);
+    Pixels({begin, 1, first_row * width - begin}, kPixel);
     const FrameShape frame(task, shape, row_end - first_row);
     if (frame.SuitPixelLanes(task, channel_end - channel_begin)) {
       PixelVectors(frame, first_row, row_end);
     } else {
-      Pixels(first_row * width, row_end * width,
+      Pixels({first_row * width, row_end - first_row, width},
              BestBlock(shape, row_end - first_row, width, Vectors(channel_end - channel_begin)));
     }
-    Pixels(row_end * width, end, pixel);
+    Pixels({row_end * width, 1, end - row_end * width}, kPixel);
   }
 };
 

@@ -18,38 +18,36 @@ namespace {
 constexpr int32_t kStepChunks = 32;
 constexpr int32_t kStepWords = 6;
 
-int32_t Chunks(int32_t tap_words) { return (tap_words * kBitsPerWord + kChunkBits - 1) / kChunkBits; }
+constexpr int32_t Chunks(int32_t tap_words) { return (tap_words * kBitsPerWord + kChunkBits - 1) / kChunkBits; }
 
 // A staged tap: the offsets of its chunks among the tables of a pixel, then the number of odd chunks.
-int32_t StagedLength(int32_t tap_words) { return Chunks(tap_words) + 1; }
+constexpr int32_t StagedLength(int32_t tap_words) { return Chunks(tap_words) + 1; }
 size_t StagedBytes(int32_t tap_words) { return static_cast<size_t>(StagedLength(tap_words)) * sizeof(uint16_t); }
 
-__mmask32 FirstBits(int32_t count) { return static_cast<__mmask32>((uint64_t{1} << count) - 1); }
+constexpr __mmask32 FirstBits(int32_t count) { return static_cast<__mmask32>((uint64_t{1} << count) - 1); }
 
 // Cuts the words of some taps at once into offsets.
 struct ChunkCutter {
-  __m512i bytes, shifts, masks;
+  alignas(64) uint8_t bytes[2 * kStepChunks] = {};
+  alignas(64) uint16_t shifts[kStepChunks] = {};
+  alignas(64) uint16_t masks[kStepChunks] = {};
 
   // The offsets of a tap begin `length` after those of the tap before; the last of them may be for no chunk.
-  ChunkCutter(int32_t tap_words, int32_t length) {
-    alignas(64) uint8_t byte[2 * kStepChunks];
-    alignas(64) uint16_t shift[kStepChunks], mask[kStepChunks];
+  constexpr ChunkCutter(int32_t tap_words, int32_t length) {
     for (int32_t i = 0, chunk = 0, first_byte = 0; i < kStepChunks; ++i, ++chunk) {
       if (chunk == length) chunk = 0, first_byte += tap_words * static_cast<int32_t>(sizeof(uint32_t));
       const int32_t bit = chunk * kChunkBits, bits = Max(Min(tap_words * kBitsPerWord - bit, kChunkBits), 0);
-      byte[2 * i] = static_cast<uint8_t>(first_byte + bit / 8);
-      byte[2 * i + 1] = static_cast<uint8_t>(byte[2 * i] + 1);
+      bytes[2 * i] = static_cast<uint8_t>(first_byte + bit / 8);
+      bytes[2 * i + 1] = static_cast<uint8_t>(bytes[2 * i] + 1);
       // Offsets count tables of 64 bytes.
-      shift[i] = static_cast<uint16_t>(kChunkBits - bit % 8);
-      mask[i] = static_cast<uint16_t>(((1 << bits) - 1) * kTableBytes);
+      shifts[i] = static_cast<uint16_t>(kChunkBits - bit % 8);
+      masks[i] = static_cast<uint16_t>(((1 << bits) - 1) * kTableBytes);
     }
-    bytes = _mm512_load_si512(byte);
-    shifts = _mm512_load_si512(shift);
-    masks = _mm512_load_si512(mask);
   }
 
-  __m512i operator()(__m512i words) const {
-    return _mm512_and_si512(_mm512_sllv_epi16(_mm512_permutexvar_epi8(bytes, words), shifts), masks);
+  __attribute__((always_inline)) __m512i operator()(__m512i words) const {
+    const __m512i pairs = _mm512_permutexvar_epi8(_mm512_load_si512(bytes), words);
+    return _mm512_and_si512(_mm512_sllv_epi16(pairs, _mm512_load_si512(shifts)), _mm512_load_si512(masks));
   }
 };
 
@@ -60,43 +58,50 @@ __mmask32 OddChunks(__m512i offsets) {
 int32_t CountBits(__mmask32 bits) { return __builtin_popcount(bits); }
 
 void StageLongTaps(const uint32_t* words, int64_t taps, int32_t tap_words, uint16_t* staged) {
-  const int32_t chunks = Chunks(tap_words);
-  const ChunkCutter cutter(kStepWords, kStepChunks);
-  for (; taps > 0; --taps, words += tap_words, ++staged) {
+  static constexpr ChunkCutter kCutter(kStepWords, kStepChunks);
+  const int32_t steps = Chunks(tap_words) / kStepChunks, chunks_left = Chunks(tap_words) % kStepChunks;
+  const auto are_words_left = static_cast<__mmask16>(FirstBits(tap_words - steps * kStepWords));
+  for (; taps > 0; --taps) {
     int32_t odd = 0;
-    for (int32_t word = 0, chunk = 0; chunk < chunks; word += kStepWords, chunk += kStepChunks, staged += kStepChunks) {
-      const auto is_word = static_cast<__mmask16>(FirstBits(Min(tap_words - word, kStepWords)));
-      const __m512i offsets = cutter(_mm512_maskz_loadu_epi32(is_word, words + word));
-      _mm512_mask_storeu_epi16(staged, FirstBits(Min(chunks - chunk, kStepChunks)), offsets);
+    for (int32_t step = 0; step < steps; ++step, words += kStepWords, staged += kStepChunks) {
+      const __m512i offsets = kCutter(_mm512_maskz_loadu_epi32(FirstBits(kStepWords), words));
+      _mm512_storeu_si512(staged, offsets);
       odd += CountBits(OddChunks(offsets));
     }
-    staged += chunks - (chunks + kStepChunks - 1) / kStepChunks * kStepChunks;
-    *staged = static_cast<uint16_t>(odd);
+    const __m512i offsets = kCutter(_mm512_maskz_loadu_epi32(are_words_left, words));
+    _mm512_mask_storeu_epi16(staged, FirstBits(chunks_left), offsets);
+    staged[chunks_left] = static_cast<uint16_t>(odd + CountBits(OddChunks(offsets)));
+    words += tap_words - steps * kStepWords;
+    staged += chunks_left + 1;
   }
 }
 
 // Several taps fill a vector.
-void StageShortTaps(const uint32_t* words, int64_t taps, int32_t tap_words, uint16_t* staged) {
-  const int32_t length = StagedLength(tap_words), most = kStepChunks / length;
-  const ChunkCutter cutter(tap_words, length);
-  while (taps > 0) {
-    const auto count = static_cast<int32_t>(Min<int64_t>(taps, most));
-    const auto is_word = static_cast<__mmask16>(FirstBits(count * tap_words));
-    const __m512i offsets = cutter(_mm512_maskz_loadu_epi32(is_word, words));
-    _mm512_mask_storeu_epi16(staged, FirstBits(count * length), offsets);
+template <int32_t kTapWords>
+void StageShortTaps(const uint32_t* words, int64_t taps, int32_t, uint16_t* staged) {
+  constexpr int32_t kLength = StagedLength(kTapWords), kTaps = kStepChunks / kLength;
+  static constexpr ChunkCutter kCutter(kTapWords, kLength);
+  const auto stage = [&](int32_t count) __attribute__((always_inline)) {
+    const __m512i offsets =
+        kCutter(_mm512_maskz_loadu_epi32(static_cast<__mmask16>(FirstBits(count * kTapWords)), words));
+    _mm512_mask_storeu_epi16(staged, FirstBits(count * kLength), offsets);
     const __mmask32 odd = OddChunks(offsets);
-    for (int32_t tap = 0; tap < count; ++tap, staged += length) {
-      staged[length - 1] = static_cast<uint16_t>(CountBits(odd >> (tap * length) & FirstBits(length - 1)));
+    for (int32_t tap = 0; tap < count; ++tap, staged += kLength) {
+      staged[kLength - 1] = static_cast<uint16_t>(CountBits(odd >> (tap * kLength) & FirstBits(kLength - 1)));
     }
-    words += count * tap_words;
-    taps -= count;
-  }
+    words += count * kTapWords;
+  };
+  for (; taps >= kTaps; taps -= kTaps) stage(kTaps);
+  if (taps > 0) stage(static_cast<int32_t>(taps));
 }
 
 void Stage(const uint32_t* words, int64_t taps, int32_t tap_words, uint8_t* staged) {
-  auto* const offsets = reinterpret_cast<uint16_t*>(staged);
-  StagedLength(tap_words) <= kStepChunks ? StageShortTaps(words, taps, tap_words, offsets)
-                                         : StageLongTaps(words, taps, tap_words, offsets);
+  constexpr decltype(&StageLongTaps) kStageShortTaps[] = {StageShortTaps<1>, StageShortTaps<2>, StageShortTaps<3>,
+                                                          StageShortTaps<4>, StageShortTaps<5>};
+  constexpr int32_t kShortTapWords = sizeof(kStageShortTaps) / sizeof(*kStageShortTaps);
+  static_assert(StagedLength(kShortTapWords) <= kStepChunks && StagedLength(kShortTapWords + 1) > kStepChunks, "");
+  const auto stage_taps = tap_words <= kShortTapWords ? kStageShortTaps[tap_words - 1] : StageLongTaps;
+  stage_taps(words, taps, tap_words, reinterpret_cast<uint16_t*>(staged));
 }
 
 // Weights: for each vector of 64 channels its int32 excesses, then [taps][chunks][64] bytes. With E, what a dot

@@ -48,27 +48,35 @@ struct WindowShape {
 // A lane's output pixels.
 struct Block {
   int64_t rows, columns;
+  // Whether lanes that are left over, fewer than four, are computed a pixel a lane.
+  bool splits_rest;
 };
+
+constexpr Block kPixel = {1, 1, false};
 
 // The best blocks for that many rows of output: larger ones share more, smaller ones fill the last four lanes better.
 Block BestBlock(const WindowShape& shape, int64_t rows, int64_t width, int32_t vectors) {
   // A table takes about as long as three lookups.
   constexpr int64_t kTableLookups = 3;
+  const auto cost_of_lanes = [&](int64_t lane_rows, int64_t columns) {
+    const int64_t made_rows = shape.rows_overlap ? lane_rows + shape.runs - 1 : lane_rows * shape.runs;
+    return lane_rows * columns * shape.chunks() * vectors +
+           kTableLookups * made_rows * shape.row_taps(columns) * shape.tap_chunks;
+  };
   const int64_t most_tables = Min(kMaxSharedTables * vectors, kMaxChunks);
-  Block best = {1, 1};
+  Block best = kPixel;
   int64_t best_cost = INT64_MAX;
   const int64_t most_columns = shape.step_taps == 0 ? 1 : width, most_bands = shape.rows_overlap ? rows : 1;
   for (int64_t columns = 1; columns <= most_columns; ++columns) {
-    const int64_t row_tables = shape.row_taps(columns) * shape.tap_chunks;
-    if (columns > 1 && shape.runs * row_tables > most_tables) break;
+    if (columns > 1 && shape.runs * shape.row_taps(columns) * shape.tap_chunks > most_tables) break;
     if (width % columns != 0) continue;
     for (int64_t bands = 1; bands <= most_bands; ++bands) {
       if (rows % bands != 0) continue;
-      const int64_t lane_rows = rows / bands, lanes = bands * (width / columns);
-      const int64_t made_rows = shape.rows_overlap ? lane_rows + shape.runs - 1 : lane_rows * shape.runs;
-      const int64_t cost = (lanes + kLanePixels - 1) / kLanePixels *
-                           (lane_rows * columns * shape.chunks() * vectors + kTableLookups * made_rows * row_tables);
-      if (cost < best_cost) best = {lane_rows, columns}, best_cost = cost;
+      const int64_t lane_rows = rows / bands, lanes = bands * (width / columns), rest = lanes % kLanePixels;
+      const int64_t lanes_cost = cost_of_lanes(lane_rows, columns), together = rest > 0 ? lanes_cost : 0;
+      const int64_t apart = rest * ((lane_rows * columns + kLanePixels - 1) / kLanePixels) * cost_of_lanes(1, 1);
+      const int64_t cost = lanes / kLanePixels * lanes_cost + Min(together, apart);
+      if (cost < best_cost) best = {lane_rows, columns, apart < together}, best_cost = cost;
     }
   }
   return best;

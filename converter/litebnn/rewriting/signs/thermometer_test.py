@@ -1,0 +1,141 @@
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from litebnn.graph import Array, Tensor
+from litebnn.rewriting.affine import next_level
+from litebnn.rewriting.signs import Thermometer, find_levels, find_thermometer
+from tests.support.float_models import FloatModel
+from tests.support.level_spellings import LEVELS, dorefa, rounded
+
+F = np.float32
+
+
+def levels_of(thermometer: Thermometer, values: Array) -> Array:
+    """What the signs add up to, for values of one channel."""
+    signs = np.where(thermometer.signs(values[:, None]), -1, 1)
+    return np.asarray(thermometer.middle + signs @ thermometer.scales)
+
+
+def around(thresholds: Array) -> Array:
+    """Numbers of all sizes, and those next to thresholds; subnormal ones, which runtimes may flush, are none."""
+    near = [next_level(thresholds, up=up) for up in (False, True)]
+    return np.concatenate([thresholds, *near, np.linspace(-8, 8, 257, dtype=F), np.array([-1e30, 1e30], F)])
+
+
+def test_dorefa_is_the_sum_of_three_signs() -> None:
+    model = FloatModel()
+    x = model.input(1, 4)
+    found = find_thermometer(model.graph, dorefa(model, x))
+    assert found is not None
+    assert (found.x, found.has_zero, found.is_monotone, found.middle) == (x, True, True, 1.5)
+    assert found.rising.tolist() == [False] * 3
+    assert found.scales.tolist() == [-0.5] * 3
+    # Halves are rounded to even: 0.5 to 0, 1.5 and 2.5 to 2.
+    numbers = around(found.thresholds)
+    expected = np.rint(np.clip(numbers, F(0), F(1)) * F(3))
+    np.testing.assert_array_equal(levels_of(found, numbers), expected)
+    np.testing.assert_array_equal(levels_of(found.all_rising(), numbers), expected)
+
+
+@pytest.mark.parametrize("spelling", LEVELS)
+def test_levels_are_found_however_they_are_written(spelling: str) -> None:
+    model = FloatModel()
+    x = model.input(1, 4)
+    found = find_thermometer(model.graph, LEVELS[spelling](model, x))
+    assert found is not None
+    assert found.x is x
+    assert len(found.thresholds) == (2 if "ternary" in spelling else 3)
+    # Where zero is a level it is all signs, so that ones pad them.
+    zeros = [n for n in around(found.thresholds) if abs(levels_of(found, np.array([n], F))[0]) < 1e-6]
+    assert found.has_zero
+    assert not np.any(found.signs(np.array(zeros, F)[:, None]))
+
+
+def test_a_division_that_is_rounded_leaves_levels_that_are_even_but_for_it() -> None:
+    model = FloatModel()
+    third = model.elementwise("MUL", dorefa(model, model.input(1, 4)), model.const(F(1) / F(3)))
+    found = find_thermometer(model.graph, third)
+    assert found is not None
+    np.testing.assert_allclose(np.abs(found.scales), 1 / 6, rtol=1e-7)
+
+
+def test_what_takes_other_values_is_no_thermometer() -> None:
+    model = FloatModel()
+    x = model.input(1, 4)
+    clipped = model.elementwise("RELU_0_TO_1", x)
+    for other in (
+        model.elementwise("SIGN", x),  # its zero is one number alone
+        model.sign(x),
+        clipped,
+        rounded(model, clipped, 4.0),
+        model.elementwise("ROUND", x),
+        model.elementwise("EXP", rounded(model, clipped)),  # steps of different heights
+        model.elementwise("ADD", dorefa(model, x), x),
+        model.elementwise("MUL", dorefa(model, x), model.const([1, 2, 3, 4])),
+    ):
+        assert find_thermometer(model.graph, other) is None
+
+
+def test_a_step_of_twice_the_height_is_two_signs() -> None:
+    model = FloatModel()
+    level = dorefa(model, model.input(1, 4))
+    found = find_thermometer(model.graph, model.elementwise("MAXIMUM", level, model.const(1)))
+    assert found is not None
+    assert not found.has_zero
+    twice = model.elementwise("RELU", model.elementwise("SUB", rounded(model, level, 0.75), model.const(0)))
+    found = find_thermometer(model.graph, twice)  # 0, 1, 2 and 2
+    assert found is not None
+    assert len(found.thresholds) == 2
+    ends = model.elementwise("MUL", model.elementwise("SIGN", model.elementwise("SUB", level, model.const(1))), level)
+    found = find_thermometer(model.graph, ends)  # 0, 0, 2 and 3
+    assert found is not None
+    assert found.thresholds[0] == found.thresholds[1] < found.thresholds[2]
+
+
+def test_levels_that_are_moved_are_those_of_what_is_moved() -> None:
+    model = FloatModel()
+    x = model.input(1, 4, 4, 32)
+    level = dorefa(model, x)
+    pooled = model.max_pool(level, 2, 2)
+    flat = model.reshape(pooled, 1, 128)
+    found = find_levels(model.graph, flat)
+    assert found is not None
+    assert found.thermometer.x is x
+    assert [op.output for op in found.ops] == [pooled, flat]
+    falling = model.max_pool(model.elementwise("NEG", level), 2, 2)
+    assert find_levels(model.graph, falling) is None
+    assert find_levels(model.graph, model.op("AVERAGE_POOL_2D", [level], (1, 2, 2, 32), table="")) is None
+
+
+@given(st.data())
+def test_the_levels_of_random_chains_are_what_numpy_makes_of_them(data: st.DataObject) -> None:
+    model = FloatModel()
+    x: Tensor = model.input(1, 1)
+    numbers = around(np.arange(-64, 64, dtype=F) / F(6))
+    tensor, values = x, numbers
+    unary = {
+        "RELU": lambda v: np.maximum(v, F(0)), "RELU6": lambda v: np.clip(v, F(0), F(6)), "NEG": np.negative,
+        "RELU_N1_TO_1": lambda v: np.clip(v, F(-1), F(1)), "RELU_0_TO_1": lambda v: np.clip(v, F(0), F(1)),
+        "ROUND": np.rint, "FLOOR": np.floor, "CEIL": np.ceil, "SIGN": np.sign,
+    }  # fmt: skip
+    binary = {"ADD": np.add, "SUB": np.subtract, "MUL": np.multiply, "DIV": np.divide, "MAXIMUM": np.maximum,
+              "MINIMUM": np.minimum}  # fmt: skip
+    for name in data.draw(st.lists(st.sampled_from([*unary, *binary]), min_size=1, max_size=6)):
+        if name in unary:
+            tensor, values = model.elementwise(name, tensor), unary[name](values)
+            continue
+        number = F(data.draw(st.sampled_from([-2.0, -1.0, 0.1, 0.5, 1.0, 1.5, 3.0])))
+        if name not in ("DIV", "MUL") and data.draw(st.integers(0, 5)) == 0:
+            values = binary[name](values, numbers)
+            tensor = model.elementwise(name, tensor, x)
+        elif name != "DIV" and data.draw(st.booleans()):
+            tensor, values = model.elementwise(name, model.const(number), tensor), binary[name](number, values)
+        else:
+            tensor, values = model.elementwise(name, tensor, model.const(number)), binary[name](values, number)
+    found = find_thermometer(model.graph, tensor)
+    if found is not None and found.x is x:
+        largest = max(1.0, float(np.abs(values).max()))
+        for form in (found, found.all_rising()):
+            np.testing.assert_allclose(levels_of(form, numbers), values, rtol=0, atol=2e-6 * largest)

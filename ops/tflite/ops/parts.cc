@@ -1,0 +1,33 @@
+#include "tflite/ops/parts.h"
+
+#include <algorithm>
+#include <limits>
+
+namespace litebnn {
+
+bool Parts::Read(const Node& node, size_t count) {
+  const TfLiteType type = node.outputs[0]->type;
+  channels.clear();
+  int64_t whole = 0;
+  for (size_t i = 0; i < count; ++i) {
+    const Tensor* part = node.Input(i);
+    if (part == nullptr) return node.Error("input %zu: expected a tensor, found none", i);
+    if (!node.CheckInputType(i, {type})) return false;
+    if (part->shape.empty()) return node.Error("input %zu: shape: expected dimensions, found a scalar", i);
+    if (i == 0) shape = part->shape;
+    if (part->shape.size() != shape.size() || !std::equal(shape.begin(), shape.end() - 1, part->shape.begin())) {
+      return node.Error("input %zu: shape: expected that of the first but for the last dimension, %s, found %s", i,
+                        ShapeText(node.Input(0)->shape).c_str(), ShapeText(part->shape).c_str());
+    }
+    channels.push_back(part->shape.back());
+    whole += part->shape.back();
+  }
+  if (whole > std::numeric_limits<int32_t>::max()) {
+    return node.Error("output: expected a last dimension of at most 2147483647, found %lld",
+                      static_cast<long long>(whole));
+  }
+  shape.back() = static_cast<int32_t>(whole);
+  return true;
+}
+
+}  // namespace litebnn

@@ -1,0 +1,25 @@
+// Tensors that CONCATENATION puts side by side, along their last dimension.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "tflite/runtime/node.h"
+
+namespace litebnn {
+
+// More parts than a layer of any network reads.
+constexpr size_t kMaxParts = 256;
+
+struct Parts {
+  std::vector<int32_t> channels;  // of each, or words
+  std::vector<int32_t> shape;     // of the whole
+
+  // Takes the node's first `count` inputs, at least one. Reports an error and returns false where they are not all of
+  // the output's type, or do not go together.
+  bool Read(const Node& node, size_t count);
+  int64_t whole_channels() const { return shape.back(); }
+  int64_t rows() const { return CountValues(shape, 0, shape.size() - 1); }
+};
+
+}  // namespace litebnn
