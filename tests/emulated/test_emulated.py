@@ -109,7 +109,7 @@ def test_cpp_tests(emulation: Emulation, target: Target) -> None:
     programs = [path for path in build_tests(target.name, "gcc") if path.name not in NOT_EMULATED]
     assert programs
     for program in programs:
-        run = emulation.run([program], LITEBNN_SECONDS="60")
+        run = emulation.run([program, "--gtest_brief=1"], LITEBNN_SECONDS="60")
         assert run.returncode == 0, run.stdout
         assert "[  PASSED  ]" in run.stdout
 

@@ -4,7 +4,7 @@ import pytest
 from litebnn.errors import ConversionError
 from litebnn.flatbuffer import read_model
 from litebnn.report.folded_weights import with_folded_weights
-from litebnn.rewriting import weights
+from litebnn.rewriting import constants
 from tests.support.float_models import FloatModel, op_names
 
 RNG = np.random.default_rng(0)
@@ -31,7 +31,7 @@ def test_a_model_that_computes_no_weights_is_itself() -> None:
 
 @pytest.mark.usefixtures("library")
 def test_weights_that_the_runtime_computes_otherwise_are_a_mistake(monkeypatch: pytest.MonkeyPatch) -> None:
-    evaluate = weights.evaluate
-    monkeypatch.setattr(weights, "evaluate", lambda *args: evaluate(*args) * np.float32(1.01))
+    evaluate = constants.evaluate
+    monkeypatch.setattr(constants, "evaluate", lambda *args: evaluate(*args) * np.float32(1.01))
     with pytest.raises(ConversionError, match='the weights "neg_.*" that are computed from constants are off by'):
         with_folded_weights("test", dense_of_negated_weights())

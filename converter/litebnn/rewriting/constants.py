@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from litebnn.contract import ACTIVATION_RANGES, Activation
-from litebnn.graph import NUMPY_TYPES, Array, Graph, Op, Tensor
+from litebnn.graph import NUMPY_TYPES, Array, Graph, Op, Tensor, constant
 from litebnn.rewriting.int8 import NARROW_TYPES, dequantized
 from litebnn.rewriting.match import fused_activation
 
@@ -148,6 +148,15 @@ def evaluate(graph: Graph, tensor: Tensor) -> Array | None:
         return None
     most = max(_SMALL, sum(math.prod(source.shape) for source in constants))
     return _evaluate(graph, tensor, most, {}, 0)
+
+
+def fold_input(graph: Graph, op: Op, index: int) -> bool:
+    """Makes a constant of what an op reads, where its value is known."""
+    value = evaluate(graph, op.input(index))
+    if value is None:
+        return False
+    graph.set_input(op, index, constant(op.input(index).name, value))
+    return True
 
 
 def _evaluate(graph: Graph, tensor: Tensor, most: int, shared: dict[Tensor, Array | None], depth: int) -> Array | None:

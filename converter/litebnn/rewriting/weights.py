@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from litebnn.contract import ACTIVATION_RANGES, BITS_PER_WORD
-from litebnn.graph import Array, Graph, Op, Tensor, constant, facts
+from litebnn.graph import Array, Graph, Op, Tensor, facts
 from litebnn.rewriting.build import split_activation
-from litebnn.rewriting.constants import does_not_grow, evaluate
+from litebnn.rewriting.constants import does_not_grow, evaluate, fold_input
 from litebnn.rewriting.int8 import bias_scale, dequantized, ends_within
 from litebnn.rewriting.match import floats, fused_activation
 
@@ -40,12 +40,8 @@ def fold_computed(graph: Graph, layer: Op) -> bool:
     changed = False
     for index in facts(layer).constants:
         tensor = layer.optional(index)
-        if tensor is None or tensor.is_constant or not does_not_grow(graph, tensor):
-            continue
-        value = evaluate(graph, tensor)
-        if value is not None:
-            graph.set_input(layer, index, constant(tensor.name, value))
-            changed = True
+        if tensor is not None and not tensor.is_constant and does_not_grow(graph, tensor):
+            changed |= fold_input(graph, layer, index)
     return changed
 
 

@@ -46,9 +46,7 @@ def _convert(graph: Graph, op: Op, split: Op, last: Op, join: Op) -> str | None:
     source, zeros = without_zeros(graph, split.input(0))
     amounts: Array = zeros + pads - crops
     if np.any(amounts < 0):
-        if bits_of(graph, source) is None:
-            return "space-to-batch pair that crops more of its input's levels than it pads"
-        source = _crop_sign(graph, source, np.maximum(-amounts, 0), before=op)
+        source = _crop(graph, source, np.maximum(-amounts, 0), before=op)
         amounts = np.maximum(amounts, 0)
     if np.any(amounts):
         source = pad_with(graph, source, np.pad(amounts, ((1, 1), (0, 0))), 0.0, before=op)
@@ -62,18 +60,20 @@ def _convert(graph: Graph, op: Op, split: Op, last: Op, join: Op) -> str | None:
     return None
 
 
-def _crop_sign(graph: Graph, sign: Tensor, amounts: Array, *, before: Op) -> Tensor:
-    """An unpacked NHWC sign without int [2, 2] rows and columns at its ends."""
-    bits = bits_of(graph, sign)
-    assert bits is not None
+def _crop(graph: Graph, tensor: Tensor, amounts: Array, *, before: Op) -> Tensor:
+    """An NHWC tensor without int [2, 2] rows and columns at its ends; of an unpacked sign, the bits are cut."""
+    bits = bits_of(graph, tensor)
+    whole = tensor if bits is None else bits
     (top, bottom), (left, right) = amounts.tolist()
-    height, width = (size if size < 0 else size - sum(cut) for size, cut in zip(sign.dims[1:3], amounts, strict=True))
-    cropped = like(bits, derived(sign.name, "/cropped"), dims=(bits.dims[0], height, width, bits.dims[3]))
+    height, width = (size if size < 0 else size - sum(cut) for size, cut in zip(tensor.dims[1:3], amounts, strict=True))
+    cropped = like(whole, derived(tensor.name, "/cropped"), dims=(whole.dims[0], height, width, whole.dims[3]))
     bounds = {"begin": [0, top, left, 0], "end": [0, -bottom, -right, 0], "strides": [1, 1, 1, 1]}
     inputs = [constant(derived(cropped.name, f"/{key}"), np.asarray(value, np.int32)) for key, value in bounds.items()]
     # A bit of end_mask stands for an axis that goes on to its end.
     mask = sum(1 << axis for axis, end in enumerate(bounds["end"]) if end == 0)
-    graph.insert(builtin_op("STRIDED_SLICE", [bits, *inputs], cropped, end_mask=mask), before=before)
-    unpacked = like(sign, derived(cropped.name, "/sign"), dims=(*cropped.dims[:3], sign.dims[3]))
+    graph.insert(builtin_op("STRIDED_SLICE", [whole, *inputs], cropped, end_mask=mask), before=before)
+    if bits is None:
+        return cropped
+    unpacked = like(tensor, derived(cropped.name, "/sign"), dims=(*cropped.dims[:3], tensor.dims[3]))
     graph.insert(custom_op(LCE_DEQUANTIZE, [cropped], unpacked), before=before)
     return unpacked

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import math
 
-from litebnn.graph import Graph, Op, Tensor, constant, facts
-from litebnn.rewriting.constants import constants_behind, does_not_grow, evaluate
+from litebnn.graph import Graph, Op, Tensor, facts
+from litebnn.rewriting.constants import constants_behind, does_not_grow, fold_input
 from litebnn.rewriting.notes import Notes
 from litebnn.rewriting.padding import without_zeros
 from litebnn.rewriting.signs import holds_signs
@@ -39,10 +39,7 @@ def _fold(graph: Graph, op: Op, unknown: set[Tensor]) -> bool:
     for index, tensor in enumerate(op.inputs):
         if tensor is None or tensor.is_constant or tensor in unknown or not _is_worth_folding(graph, op, index):
             continue
-        value = evaluate(graph, tensor)
-        if value is not None:
-            graph.set_input(op, index, constant(tensor.name, value))
-            changed = True
+        changed |= fold_input(graph, op, index)
     return changed
 
 
