@@ -145,6 +145,11 @@ def test_a_network_that_was_not_made_says_what_makes_it(monkeypatch: pytest.Monk
         bench.zoo.model_file("QuickNet", "lce")
 
 
+def test_networks_are_written_in_an_environment_without_litebnn() -> None:
+    script = "import sys; sys.modules['litebnn'] = None; import bench.zoo"
+    subprocess.run([sys.executable, "-c", script], cwd=ROOT, check=True)
+
+
 def test_the_peer_that_is_not_installed_says_how(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(models, "PEER_PYTHON", tmp_path / "python")
     with pytest.raises(ToolkitError, match=r"bench/zoo/make_models.py says how to make that environment"):

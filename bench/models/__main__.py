@@ -13,7 +13,8 @@ import json
 import sys
 from pathlib import Path
 
-from bench.zoo import PEER_PYTHON, convert_network, model_file, networks, peer_refuses
+from bench.zoo import PEER_PYTHON, model_file, networks, peer_refuses
+from bench.zoo.convert import convert_network
 from litebnn.benchmark import LARQ, LARQ_DEFAULT, LITEBNN, XNNPACK, Contender, measure
 from litebnn.errors import ConversionError
 from toolchains.command_line import run

@@ -1,9 +1,11 @@
-"""The networks of larq-zoo as files in build/zoo, and the Python of the environment that writes them."""
+"""The networks of larq-zoo as files in build/zoo, and the Python of the environment that writes them.
+
+In that environment there is no litebnn.
+"""
 
 import json
 from pathlib import Path
 
-from litebnn.convert import convert_tflite
 from toolchains.targets import BUILD, ToolkitError
 
 ZOO = BUILD / "zoo"
@@ -39,10 +41,3 @@ def peer_refuses(name: str) -> bool:
     """Whether Larq Compute Engine cannot convert a network, by what make_models.py has noted."""
     notes = ZOO / f"{name}.json"
     return notes.is_file() and bool(json.loads(notes.read_text(encoding="utf-8"))["lce_error"])
-
-
-def convert_network(name: str) -> Path:
-    """Converts a network and returns the file that it has become, NAME.litebnn.tflite."""
-    path = ZOO / f"{name}.litebnn.tflite"
-    path.write_bytes(convert_tflite(model_file(name, "float")))
-    return path

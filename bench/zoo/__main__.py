@@ -20,7 +20,8 @@ from pathlib import Path
 
 from bench.kernels.__main__ import count_network
 from bench.models.__main__ import cpu_name
-from bench.zoo import PEER_PYTHON, ZOO, convert_network, model_file, networks
+from bench.zoo import PEER_PYTHON, ZOO, model_file, networks
+from bench.zoo.convert import convert_network
 from bench.zoo.floor import BinaryWork, binary_work, float_layers, inner_loop_instructions, speeds
 from litebnn.benchmark import LARQ, XNNPACK, Contender, measure
 from litebnn.errors import ConversionError
