@@ -9,7 +9,7 @@
 namespace litebnn {
 namespace {
 
-// Best first; among those of the same instructions `suits` decides.
+// Best first, where it suits the CPU.
 const Isa* const kIsas[] = {
 #if LITEBNN_X86
     &kAvx512VbmiIsa,

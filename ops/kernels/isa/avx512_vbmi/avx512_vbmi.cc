@@ -377,6 +377,7 @@ const Isa kAvx512VbmiIsa = {
     .scratch_bytes = ScratchBytes,
     .bconv = Bconv,
     .better = Better,
+    .suits = CpuPermutesAsItCounts,
 };
 
 }  // namespace litebnn
