@@ -90,7 +90,7 @@ struct Isa {
                 int32_t channel_end);
   // The ISA that is better at a filter, null where this one is. Nobody is asked where an ISA is forced by its name.
   const Isa* (*better)(const Bconv2dSpec& spec) = nullptr;
-  // Whether it is the best for a CPU that has its instructions; null where it always is.
+  // Whether it is the one for this CPU among those of the same instructions; null where it is alone.
   bool (*suits)() = nullptr;
 };
 

@@ -9,7 +9,7 @@
 namespace litebnn {
 namespace {
 
-// Best first, where it suits the CPU.
+// Best first; among those of the same instructions `suits` decides.
 const Isa* const kIsas[] = {
 #if LITEBNN_X86
     &kAvx512VbmiIsa,

@@ -5,7 +5,6 @@
 #include <cpuid.h>
 
 #include <cstdint>
-#include <cstring>
 
 namespace litebnn {
 namespace {
@@ -46,22 +45,6 @@ bool CpuHasAvx512Popcount() {
 bool CpuHasAvx512Vbmi() {
   constexpr uint32_t kVbmiAndGfni = 1u << 1 | 1u << 8, kVnniAndBitalg = 1u << 11 | 1u << 12;
   return CpuHasAvx512Popcount() && HasBits(ReadFeatures().leaf7_ecx, kVbmiAndGfni | kVnniAndBitalg);
-}
-
-bool PermutesAsItCounts(const char* vendor, uint32_t signature) {
-  const uint32_t family = (signature >> 8 & 0xFu) + (signature >> 20 & 0xFFu);
-  // Zen 5 counts the bits of two vectors in a cycle, and permutes one.
-  constexpr uint32_t kZen5 = 0x1A;
-  return std::strcmp(vendor, "AuthenticAMD") != 0 || family < kZen5;
-}
-
-bool CpuPermutesAsItCounts() {
-  char vendor[13] = {};
-  uint32_t highest = 0, words[3] = {}, signature = 0, ebx = 0, ecx = 0, edx = 0;
-  __get_cpuid(0, &highest, &words[0], &words[2], &words[1]);
-  std::memcpy(vendor, words, sizeof(words));
-  __get_cpuid(1, &signature, &ebx, &ecx, &edx);
-  return PermutesAsItCounts(vendor, signature);
 }
 
 }  // namespace litebnn

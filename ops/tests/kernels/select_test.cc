@@ -36,12 +36,6 @@ TEST(FindIsa, WhatIsForcedComputesEverything) {
 }
 
 #if LITEBNN_X86
-TEST(Avx512Vbmi, SuitsCoresThatDoNotCountBitsFaster) {
-  EXPECT_TRUE(PermutesAsItCounts("GenuineIntel", 0x000806F8));   // Sapphire Rapids
-  EXPECT_TRUE(PermutesAsItCounts("AuthenticAMD", 0x00A10F11));   // Zen 4
-  EXPECT_FALSE(PermutesAsItCounts("AuthenticAMD", 0x00B00F21));  // Zen 5
-}
-
 // The spec of a square filter with nothing else of note.
 Bconv2dSpec SquareFilter(int32_t size, int32_t stride, int32_t channels_in, int32_t channels_out) {
   Bconv2dSpec spec = {};

@@ -377,7 +377,6 @@ const Isa kAvx512VbmiIsa = {
     .scratch_bytes = ScratchBytes,
     .bconv = Bconv,
     .better = Better,
-    .suits = CpuPermutesAsItCounts,
 };
 
 }  // namespace litebnn
