@@ -5,6 +5,7 @@
 #include <cpuid.h>
 
 #include <cstdint>
+#include <cstring>
 
 namespace litebnn {
 namespace {
@@ -45,6 +46,16 @@ bool CpuHasAvx512Popcount() {
 bool CpuHasAvx512Vbmi() {
   constexpr uint32_t kVbmiAndGfni = 1u << 1 | 1u << 8, kVnniAndBitalg = 1u << 11 | 1u << 12;
   return CpuHasAvx512Popcount() && HasBits(ReadFeatures().leaf7_ecx, kVbmiAndGfni | kVnniAndBitalg);
+}
+
+bool CpuCountsBitsFast() {
+  uint32_t eax = 0, ebx = 0, ecx = 0, edx = 0;
+  if (!__get_cpuid(0, &eax, &ebx, &ecx, &edx)) return false;
+  const uint32_t vendor[] = {ebx, edx, ecx};
+  if (std::memcmp(vendor, "AuthenticAMD", sizeof(vendor)) != 0 || !__get_cpuid(1, &eax, &ebx, &ecx, &edx)) return false;
+  // From family 15 on there is more of it elsewhere.
+  const uint32_t family = (eax >> 8 & 0xFu) + (eax >> 20 & 0xFFu);
+  return family >= 0x1Au;
 }
 
 }  // namespace litebnn

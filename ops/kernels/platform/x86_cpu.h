@@ -9,6 +9,8 @@ bool CpuHasAvx2();
 bool CpuHasAvx512Popcount();
 // Those, and VBMI, BITALG, VNNI and GFNI.
 bool CpuHasAvx512Vbmi();
+// Whether it counts the bits of a vector as often in a cycle as it looks bytes up: AMD's Zen 5.
+bool CpuCountsBitsFast();
 }  // namespace litebnn
 #else
 #define LITEBNN_X86 0

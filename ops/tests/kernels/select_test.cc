@@ -49,27 +49,37 @@ Bconv2dSpec SquareFilter(int32_t size, int32_t stride, int32_t channels_in, int3
 
 TEST(Avx512Vbmi, TablesThatFewLookUpInAreLeftToCounting) {
   if (!kAvx512VbmiIsa.available()) GTEST_SKIP() << "this CPU has no VBMI";
-  const auto looks_up = [](const Bconv2dSpec& spec) { return kAvx512VbmiIsa.better(spec) == nullptr; };
-  EXPECT_TRUE(looks_up(SquareFilter(3, 1, 64, 64)));
-  EXPECT_TRUE(looks_up(SquareFilter(3, 1, 512, 512)));
-  EXPECT_FALSE(looks_up(SquareFilter(1, 1, 512, 512)));
+  const bool counts_fast = CpuCountsBitsFast();
+  const auto expect = [counts_fast](bool looks_up, bool looks_up_though, const Bconv2dSpec& spec) {
+    EXPECT_EQ(kAvx512VbmiIsa.better(spec) == nullptr, counts_fast ? looks_up_though : looks_up)
+        << spec.filter_width << ", " << spec.channels_in << " to " << spec.channels_out;
+  };
+  // Where counting is as fast as looking up, many channels have to share the tables.
+  expect(true, false, SquareFilter(3, 1, 64, 64));
+  expect(true, false, SquareFilter(3, 1, 192, 192));
+  expect(true, true, SquareFilter(3, 1, 256, 256));
+  expect(true, true, SquareFilter(3, 1, 512, 512));
+  expect(false, false, SquareFilter(1, 1, 512, 512));
   // Windows beside each other share deep tables for many channels only, for which they stay in the L1 cache.
-  EXPECT_FALSE(looks_up(SquareFilter(3, 1, 320, 64)));
-  EXPECT_TRUE(looks_up(SquareFilter(3, 1, 320, 256)));
+  expect(false, false, SquareFilter(3, 1, 320, 64));
+  expect(true, true, SquareFilter(3, 1, 320, 256));
   // For large images tables are made of the weights.
   Bconv2dSpec large = SquareFilter(3, 1, 320, 64);
   large.output_pixels = 56 * 56;
-  EXPECT_TRUE(looks_up(large));
+  expect(true, false, large);
   large.channels_out = 32;
-  EXPECT_FALSE(looks_up(large));
+  expect(false, false, large);
   // Rows that a window shares with none beside it take a table each.
-  EXPECT_FALSE(looks_up(SquareFilter(3, 2, 128, 256)));
-  EXPECT_TRUE(looks_up(SquareFilter(3, 2, 256, 512)));
+  expect(false, false, SquareFilter(3, 2, 128, 256));
+  expect(true, false, SquareFilter(3, 2, 256, 512));
+  // So do all taps of a window that is computed piece by piece.
+  expect(false, false, SquareFilter(5, 1, 512, 384));
+  expect(true, true, SquareFilter(5, 1, 256, 384));
   // A window that is the whole image has its pixel alone.
   Bconv2dSpec whole = SquareFilter(6, 1, 256, 4096);
-  EXPECT_TRUE(looks_up(whole));
+  expect(true, true, whole);
   whole.output_pixels = 1;
-  EXPECT_FALSE(looks_up(whole));
+  expect(false, false, whole);
 }
 #endif
 

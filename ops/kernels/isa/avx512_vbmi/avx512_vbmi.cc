@@ -41,19 +41,22 @@ const Isa* Better(const Bconv2dSpec& spec) {
   const int32_t channels = spec.channels_out / spec.groups;
   const int64_t tap_tables = Chunks(PackedWords(spec.channels_in / spec.groups));
   const int64_t step = Min(spec.stride_width, spec.filter_width);
+  const int64_t taps = int64_t{spec.filter_height} * spec.filter_width;
+  const bool shares = taps * tap_tables <= kMaxChunks;
   const int64_t tables_of_two = (spec.filter_width + step) * spec.filter_height * tap_tables;
-  const bool shares_rows = spec.stride_height == spec.dilation_height_factor && spec.filter_height > 1;
-  const bool shares_columns = spec.groups == 1 && spec.dilation_width_factor == 1 &&
+  const bool shares_rows = shares && spec.stride_height == spec.dilation_height_factor && spec.filter_height > 1;
+  const bool shares_columns = shares && spec.groups == 1 && spec.dilation_width_factor == 1 &&
                               tables_of_two <= int64_t{kMaxSharedTables} * Vectors(channels);
   const int64_t new_rows = shares_rows ? 1 : spec.filter_height;
   const int64_t new_columns = shares_columns ? step : spec.filter_width;
-  const int64_t taps = int64_t{spec.filter_height} * spec.filter_width;
-  // A table takes as long as the lookups of six more vectors of channels gain.
-  constexpr int64_t kTableVectors = 6;
-  const bool pays = kTableVectors * kVectorChannels * new_rows * new_columns < channels * taps;
+  // A table takes as long as the lookups of so many more vectors of channels gain, which hangs on what they are better
+  // than: bench/kernels has timed both.
+  static const bool counts_fast = CpuCountsBitsFast();
+  const int64_t table_vectors = counts_fast ? 28 : 6;
+  const bool pays = table_vectors * kVectorChannels * new_rows * new_columns < channels * taps;
   // Threads share the pixels, and each makes the tables of its own.
   constexpr int64_t kLeastPixels = 2048;
-  const bool by_pixels = FillsPixelTables(channels) && spec.groups == 1 && spec.stride_width == 1 &&
+  const bool by_pixels = !counts_fast && FillsPixelTables(channels) && spec.groups == 1 && spec.stride_width == 1 &&
                          spec.stride_height == 1 && spec.output_pixels >= kLeastPixels &&
                          AreQuadWords(static_cast<int32_t>(taps) * PackedWords(spec.channels_in));
   return taps > 1 && (pays || by_pixels) ? nullptr : &kAvx512Isa;
