@@ -48,14 +48,20 @@ bool CpuHasAvx512Vbmi() {
   return CpuHasAvx512Popcount() && HasBits(ReadFeatures().leaf7_ecx, kVbmiAndGfni | kVnniAndBitalg);
 }
 
-bool CpuCountsBitsFast() {
-  uint32_t eax = 0, ebx = 0, ecx = 0, edx = 0;
-  if (!__get_cpuid(0, &eax, &ebx, &ecx, &edx)) return false;
-  const uint32_t vendor[] = {ebx, edx, ecx};
-  if (std::memcmp(vendor, "AuthenticAMD", sizeof(vendor)) != 0 || !__get_cpuid(1, &eax, &ebx, &ecx, &edx)) return false;
+bool CountsBitsFast(const char* vendor, uint32_t signature) {
   // From family 15 on there is more of it elsewhere.
-  const uint32_t family = (eax >> 8 & 0xFu) + (eax >> 20 & 0xFFu);
-  return family >= 0x1Au;
+  const uint32_t family = (signature >> 8 & 0xFu) + (signature >> 20 & 0xFFu);
+  constexpr uint32_t kZen5 = 0x1A;
+  return std::strcmp(vendor, "AuthenticAMD") == 0 && family >= kZen5;
+}
+
+bool CpuCountsBitsFast() {
+  char vendor[13] = {};
+  uint32_t highest = 0, words[3] = {}, signature = 0, ebx = 0, ecx = 0, edx = 0;
+  __get_cpuid(0, &highest, &words[0], &words[2], &words[1]);
+  std::memcpy(vendor, words, sizeof(words));
+  __get_cpuid(1, &signature, &ebx, &ecx, &edx);
+  return CountsBitsFast(vendor, signature);
 }
 
 }  // namespace litebnn

@@ -1,6 +1,8 @@
 // What this CPU and its operating system can run.
 #pragma once
 
+#include <cstdint>
+
 #if defined(__x86_64__)
 #define LITEBNN_X86 1
 namespace litebnn {
@@ -9,8 +11,10 @@ bool CpuHasAvx2();
 bool CpuHasAvx512Popcount();
 // Those, and VBMI, BITALG, VNNI and GFNI.
 bool CpuHasAvx512Vbmi();
-// Whether it counts the bits of a vector as often in a cycle as it looks bytes up: AMD's Zen 5.
+// Whether it counts the bits of a vector as often in a cycle as it looks bytes up.
 bool CpuCountsBitsFast();
+// So for what CPUID says in leaf 0, EBX, EDX and ECX as text, and in leaf 1, EAX.
+bool CountsBitsFast(const char* vendor, uint32_t signature);
 }  // namespace litebnn
 #else
 #define LITEBNN_X86 0

@@ -47,6 +47,12 @@ Bconv2dSpec SquareFilter(int32_t size, int32_t stride, int32_t channels_in, int3
   return spec;
 }
 
+TEST(Cpu, CountsBitsFastFromZen5On) {
+  EXPECT_FALSE(CountsBitsFast("GenuineIntel", 0x000806F8));  // Sapphire Rapids
+  EXPECT_FALSE(CountsBitsFast("AuthenticAMD", 0x00A10F11));  // Zen 4
+  EXPECT_TRUE(CountsBitsFast("AuthenticAMD", 0x00B00F21));   // Zen 5
+}
+
 TEST(Avx512Vbmi, TablesThatFewLookUpInAreLeftToCounting) {
   if (!kAvx512VbmiIsa.available()) GTEST_SKIP() << "this CPU has no VBMI";
   const bool counts_fast = CpuCountsBitsFast();
