@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <set>
 
 #include "tflite/ops/contract.h"
 
@@ -399,6 +400,16 @@ bool RuntimeAccepts(const Graph& graph) {
   const auto exists = [tensors](int tensor) { return tensor >= 0 && tensor < tensors; };
   return std::all_of(graph.inputs.begin(), graph.inputs.end(), exists) &&
          std::all_of(graph.outputs.begin(), graph.outputs.end(), exists);
+}
+
+bool WritesTensorsOnce(const Graph& graph) {
+  std::set<int> written;
+  for (const GraphNode& node : graph.nodes) {
+    for (int output : node.outputs) {
+      if (!written.insert(output).second) return false;
+    }
+  }
+  return true;
 }
 
 }  // namespace litebnn::testing
