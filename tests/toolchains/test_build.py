@@ -94,7 +94,8 @@ def write_source(project: Path, value: str) -> None:
 
 
 def start(project: Path, *arguments: str) -> subprocess.Popen[str]:
-    command = [sys.executable, "-m", "toolchains.build", *arguments]
+    # What a shell starts in the background, these tests maybe, ignores SIGINT, and so does all that it starts.
+    command = ["env", "--default-signal=INT", sys.executable, "-m", "toolchains.build", *arguments]
     return subprocess.Popen(
         command, cwd=project, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True
     )
