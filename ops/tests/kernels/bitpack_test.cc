@@ -51,7 +51,7 @@ TEST_P(BitpackTest, PackAffineSigns) {
   // Small enough that products of them are exact or round, and sums often 0, but nothing is subnormal.
   const auto value = [&random] { return static_cast<float>(static_cast<int>(random() % 7) - 3) * 1.1f; };
   const auto pool = ThreadPool::Create(2);
-  for (int32_t channels : {1, 3, 8, 31, 32, 33, 64, 100, 1000}) {
+  for (int32_t channels : {1, 3, 8, 31, 32, 33, 64, 96, 100, 160, 1000}) {
     // Enough for both threads of the last.
     const int64_t rows = channels == 1000 ? 300 : 7;
     std::vector<float> input(static_cast<size_t>(rows * channels)), multiplier(static_cast<size_t>(channels)), addend;

@@ -49,16 +49,46 @@ __attribute__((always_inline)) inline uint32_t AffineBitsBelowZero(const float* 
   return Lanes::ToWord(bits) & ~0u >> (kBitsPerWord - count);
 }
 
+// The signs of kWords times 32 channels, whose constants stay in registers from row to row.
+template <typename Lanes, int kWords>
+inline void PackAffineWords(const float* input, const float* multiplier, const float* addend, int64_t rows,
+                            int32_t channels, uint32_t* output) {
+  constexpr int kVectors = kBitsPerWord / Lanes::kLanes;
+  typename Lanes::Floats multipliers[kWords * kVectors], addends[kWords * kVectors];
+#pragma GCC unroll 8
+  for (int v = 0; v < kWords * kVectors; ++v) {
+    multipliers[v] = Lanes::Load(multiplier + v * Lanes::kLanes);
+    addends[v] = Lanes::Load(addend + v * Lanes::kLanes);
+  }
+  for (; rows > 0; --rows, input += channels, output += PackedWords(channels)) {
+#pragma GCC unroll 8
+    for (int word = 0; word < kWords; ++word) {
+      typename Lanes::Bits bits = {};
+#pragma GCC unroll 8
+      for (int v = (word + 1) * kVectors - 1; v >= word * kVectors; --v) {
+        const auto product = Lanes::Multiply(Lanes::Load(input + v * Lanes::kLanes), multipliers[v]);
+        bits = Lanes::AppendBelowZero(bits, Lanes::Add(product, addends[v]));
+      }
+      output[word] = Lanes::ToWord(bits);
+    }
+  }
+}
+
 template <typename Lanes>
 inline void PackAffineSigns(const float* input, const float* multiplier, const float* addend, int64_t rows,
                             int32_t channels, uint32_t* output) {
-  const int32_t whole = channels / kBitsPerWord * kBitsPerWord;
-  for (int64_t row = 0; row < rows; ++row, input += channels) {
-    for (int32_t i = 0; i < whole; i += kBitsPerWord) {
-      *output++ = AffineBitsBelowZero<Lanes>(input + i, multiplier + i, addend + i, kBitsPerWord);
-    }
-    if (whole == channels) continue;
-    *output++ = AffineBitsBelowZero<Lanes>(input + whole, multiplier + whole, addend + whole, channels - whole);
+  // As many words as there are registers for, and then one by one.
+  constexpr int32_t kWords = Lanes::kLanes > 8 ? 2 : 1;
+  int32_t c = 0;
+  for (; c <= channels - kWords * kBitsPerWord; c += kWords * kBitsPerWord, output += kWords) {
+    PackAffineWords<Lanes, kWords>(input + c, multiplier + c, addend + c, rows, channels, output);
+  }
+  for (; c <= channels - kBitsPerWord; c += kBitsPerWord, ++output) {
+    PackAffineWords<Lanes, 1>(input + c, multiplier + c, addend + c, rows, channels, output);
+  }
+  for (int64_t row = 0; c < channels && row < rows; ++row) {
+    output[row * PackedWords(channels)] =
+        AffineBitsBelowZero<Lanes>(input + row * channels + c, multiplier + c, addend + c, channels - c);
   }
 }
 
