@@ -264,9 +264,9 @@ def _turned_signs(pair: _Pair, expected: Array, actual: Array, opposite: Array |
 
 
 def _turned_levels(pair: _Pair, levels: Thermometer, x: Array, actual: Array) -> Iterator[Divergence]:
-    """Where the signs of levels are others in the result than x has them in the source, in the axes that fit best.
+    """Where the signs of levels are others in the result than x has them in the source.
 
-    A layer that pads with nothing has those that are +1 from their thresholds on.
+    That is in the axes, and of the forms that the signs may have, in the one, that fit best.
     """
     assert pair.signs is not None
     signs = unpack_bits(actual, pair.signs)
@@ -274,15 +274,14 @@ def _turned_levels(pair: _Pair, levels: Thermometer, x: Array, actual: Array) ->
     best: tuple[Array, Array] | None = None
     for axes, order in _orders(np.empty(shape), x, pair.turned):
         placed = x.reshape(axes).transpose(order).reshape(shape)
-        for form in (levels, levels.all_rising()):
+        for form in levels.forms():
             turned = form.signs(placed) != signs
             if best is None or np.count_nonzero(turned) < np.count_nonzero(best[0]):
-                best = turned, placed
+                best = turned, np.concatenate([np.abs(placed - threshold) for threshold in form.thresholds], axis=-1)
     if best is None:
         yield Divergence(pair.source.name, difference=float("inf"))
     elif np.any(best[0]):
-        turned, placed = best
-        distance = np.concatenate([np.abs(placed - threshold) for threshold in levels.thresholds], axis=-1)
+        turned, distance = best
         far, near = float(distance[turned].max()), float(distance.mean())
         yield Divergence(pair.source.name, int(turned.sum()), turned.size, far, near)
 

@@ -9,7 +9,8 @@ from litebnn.graph import Array
 from litebnn.report.divergence import Divergence, LayerComparison, by_layer, difference
 from litebnn.rewriting.signs import find_sign
 from litebnn.runtime.intermediates import with_outputs
-from tests.support.float_models import FloatModel, sign_weights, sums_near_zero, sums_of_tenths
+from tests.support.float_models import FloatModel, op_names, sign_weights, sums_near_zero, sums_of_tenths
+from tests.support.level_spellings import LEVELS
 
 
 def operand_of(source: bytes, sign: str, sample: Array) -> Array:
@@ -153,6 +154,64 @@ def test_the_distance_is_known_of_a_comparison_that_is_flattened(flattened: str)
     assert place is not None  # a twentieth of sums of 288 are zero, and rounding leaves many below
     assert place.by_rounding
     assert 0 < place.distance < 1e-5
+
+
+@pytest.mark.usefixtures("library")
+@pytest.mark.parametrize("ending", ["", ";norm/mul;norm/add"])
+@pytest.mark.parametrize("taken", ["threshold", "negative scales"])
+def test_a_float_layer_that_takes_in_what_stands_behind_its_pooling(taken: str, ending: str) -> None:
+    """Its numbers are others than those of the source then, which is no difference; what follows is compared."""
+    rng = np.random.default_rng(0)
+    model = FloatModel()
+    layer = model.conv(model.input(1, 9, 9, 3), rng.standard_normal((32, 3, 3, 3)), rng.standard_normal(32))
+    layer.name += ending
+    if taken == "threshold":
+        added = model.elementwise("ADD", model.max_pool(layer, 2, 2), model.const(rng.standard_normal(32)))
+        outputs = [model.conv(model.sign(added), sign_weights(rng, 8, 3, 3, 32))]
+    else:
+        scaled = model.elementwise("MUL", layer, model.const(rng.choice([-0.75, 0.5], 32)))
+        pooled = model.max_pool(scaled, 2, 2)
+        outputs = [model.conv(model.sign(pooled), sign_weights(rng, 8, 3, 3, 32)), pooled]
+    source = model.finish(*outputs)
+    converted = litebnn.convert_tflite(source)
+    first = next(op for op in read_model(converted).ops() if op.name == "CONV_2D")
+    before = next(op for op in read_model(source).ops() if op.name == "CONV_2D")
+    assert any(not np.array_equal(first.input(i).array, before.input(i).array) for i in (1, 2))
+    comparison = LayerComparison("compare", source, converted)
+    assert comparison.layers > 1
+    sample = rng.standard_normal((1, 9, 9, 3)).astype(np.float32)
+    assert list(map(str, comparison.divergences([sample]))) == []
+
+
+@pytest.mark.usefixtures("library")
+@pytest.mark.parametrize("layer", ["padded", "unpadded", "dense"])
+@pytest.mark.parametrize("spelling", ["dorefa", "ternary_rounded", "booleans"])
+def test_levels_that_fall_with_what_the_result_takes_them_from(spelling: str, layer: str) -> None:
+    """The source turns the axes between a negation and levels; in the result these are of what is in front of it."""
+    rng = np.random.default_rng(0)
+    model = FloatModel()
+    x = model.transpose(model.elementwise("NEG", model.input(1, 6, 6, 32)), 0, 3, 1, 2)
+    x = LEVELS[spelling](model, x)
+    if layer == "dense":
+        rows, matrix = model.reshape(x, 1, 1152), model.const(sign_weights(rng, 8, 1152))
+        source = model.finish(model.op("BATCH_MATMUL", [rows, matrix], (1, 8), adj_x=False, adj_y=True))
+    else:
+        x = model.transpose(x, 0, 2, 3, 1)
+        source = model.finish(model.conv(x, sign_weights(rng, 8, 3, 3, 32), same=layer == "padded"))
+    converted = litebnn.convert_tflite(source)
+    assert "LceBconv2d" in op_names(converted)
+    sample = [rng.standard_normal((1, 6, 6, 32)).astype(np.float32)]
+    comparison = LayerComparison("compare", source, converted)
+    assert any(pair.levels is not None for pair in comparison._pairs)
+    assert list(map(str, comparison.divergences(sample))) == []
+
+    result = read_model(converted)
+    shift = next(op for op in result.ops() if op.name == "ADD").input(1)
+    shift.buffer.data = (np.array(shift.array) + np.float32(0.25)).view(np.uint8)
+    wrong = LayerComparison("compare", source, write_model(result)).first_divergence(sample)
+    assert wrong is not None
+    assert 0 < wrong.turned < wrong.signs / 4
+    assert not wrong.by_rounding
 
 
 def test_what_samples_show_is_added_up_layer_by_layer() -> None:

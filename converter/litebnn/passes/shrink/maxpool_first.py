@@ -86,5 +86,5 @@ def _made_to_rise(graph: Graph, op: Op) -> bool:
     if bias_tensor is not None:
         graph.set_input(layer, 2, constant(derived(bias_tensor.name, "/negated"), bias * signs))
     graph.set_input(op, 1, constant(derived(op.input(1).name, "/positive"), np.abs(scales)))
-    x.name += "/rising"  # its values are others than those of that name in the source
+    x.name = derived(x.name, "/rising")  # its values are others than those of that name in the source
     return True

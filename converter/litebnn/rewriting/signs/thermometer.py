@@ -44,7 +44,19 @@ class Thermometer:
 
     def all_rising(self) -> Thermometer:
         """The same levels of signs that are +1 from their thresholds on, for layers that pad with nothing."""
-        return replace(self, rising=np.ones_like(self.rising), scales=np.where(self.rising, 1, -1) * self.scales)
+        return self._all(True)
+
+    def forms(self) -> tuple[Thermometer, ...]:
+        """The same levels in all the signs that layers may read: padded or not, and as found of x or of -x.
+
+        Those of -x have the thresholds in the other order, and none of them rises with x where all rise with -x.
+        """
+        backwards = replace(self, **{key: getattr(self, key)[::-1] for key in ("thresholds", "rising", "scales")})
+        return self, self.all_rising(), backwards, backwards._all(False)
+
+    def _all(self, rising: bool) -> Thermometer:
+        scales = np.where(self.rising == rising, 1, -1) * self.scales
+        return replace(self, rising=np.full_like(self.rising, rising), scales=scales)
 
     def signs(self, values: Array) -> Array:
         """bool [..., k · channels] of values of x [..., channels]: where the signs are -1, one after the other."""

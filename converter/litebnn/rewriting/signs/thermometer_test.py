@@ -137,5 +137,5 @@ def test_the_levels_of_random_chains_are_what_numpy_makes_of_them(data: st.DataO
     found = find_thermometer(model.graph, tensor)
     if found is not None and found.x is x:
         largest = max(1.0, float(np.abs(values).max()))
-        for form in (found, found.all_rising()):
+        for form in found.forms():
             np.testing.assert_allclose(levels_of(form, numbers), values, rtol=0, atol=2e-6 * largest)
