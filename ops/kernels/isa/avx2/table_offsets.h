@@ -16,6 +16,7 @@ namespace {
 struct OffsetsStep {
   using Offset = uint16_t;
   static constexpr int32_t kWords = 8;
+  static constexpr bool kWritesShortWindows = true;
 
   // Sums of pixel 0 in the low halves of 64 bits, those of pixel 1 in the high ones.
   struct OddSums {
@@ -41,30 +42,60 @@ struct OffsetsStep {
                            _mm256_shuffle_epi8(is_odd, HighNibbles(bytes)));
   }
 
+  // Of eight words of each of two pixels.
+  __attribute__((always_inline)) static OddSums WriteWords(__m256i pixel0, __m256i pixel1, uint16_t* offsets) {
+    const __m256i low = _mm256_or_si256(LowNibbles(pixel0), _mm256_slli_epi16(LowNibbles(pixel1), 4));
+    const __m256i high = _mm256_or_si256(HighNibbles(pixel0), _mm256_slli_epi16(HighNibbles(pixel1), 4));
+    const auto store_two_words = [offsets](int32_t word, __m128i tables) {
+      static_assert(kTableStep == 1 << 3, "a table's number becomes its offset by a shift");
+      _mm256_storeu_si256(reinterpret_cast<__m256i*>(offsets + word * kNibblesPerWord),
+                          _mm256_slli_epi16(_mm256_cvtepu8_epi16(tables), 3));
+    };
+    const __m256i words01 = _mm256_unpacklo_epi32(low, high), words23 = _mm256_unpackhi_epi32(low, high);
+    store_two_words(0, _mm256_castsi256_si128(words01));
+    store_two_words(2, _mm256_castsi256_si128(words23));
+    store_two_words(4, _mm256_extracti128_si256(words01, 1));
+    store_two_words(6, _mm256_extracti128_si256(words23, 1));
+    const __m256i zero = _mm256_setzero_si256();
+    const __m256i odd0 = _mm256_sad_epu8(OddNibbles(pixel0), zero), odd1 = _mm256_sad_epu8(OddNibbles(pixel1), zero);
+    return {_mm256_or_si256(odd0, _mm256_slli_epi64(odd1, 32))};
+  }
+
   __attribute__((always_inline)) static OddSums Write(const uint8_t* source0, const uint8_t* source1, int32_t words,
                                                       uint16_t* offsets) {
-    const __m256i steps = _mm256_set1_epi16(static_cast<int16_t>(kTableStep | 16 * kTableStep << 8));
-    const __m256i zero = _mm256_setzero_si256(), pixel0_bytes = _mm256_set1_epi16(0xFF);
     OddSums odd_sums = None();
-    for (; words > 0; words -= 4, source0 += 4 * sizeof(uint32_t), source1 += 4 * sizeof(uint32_t)) {
-      const __m128i mask = _mm256_castsi256_si128(EightLanes::First(words));
-      const __m128i words0 = _mm_maskload_epi32(reinterpret_cast<const int*>(source0), mask);
-      const __m128i words1 = _mm_maskload_epi32(reinterpret_cast<const int*>(source1), mask);
-      const __m256i bytes =
-          _mm256_or_si256(_mm256_cvtepu8_epi16(words0), _mm256_slli_epi16(_mm256_cvtepu8_epi16(words1), 8));
-      const __m256i low = _mm256_maddubs_epi16(steps, LowNibbles(bytes));
-      const __m256i high = _mm256_maddubs_epi16(steps, HighNibbles(bytes));
-      const __m256i even = _mm256_unpacklo_epi64(low, high), odd = _mm256_unpackhi_epi64(low, high);
-      auto* vectors = reinterpret_cast<__m256i*>(offsets);
-      _mm256_storeu_si256(vectors, _mm256_permute2x128_si256(even, odd, 0x20));
-      _mm256_storeu_si256(vectors + 1, _mm256_permute2x128_si256(even, odd, 0x31));
-      offsets += 4 * kNibblesPerWord;
-      const __m256i odd_nibbles = OddNibbles(bytes);
-      const __m256i odd0 = _mm256_sad_epu8(_mm256_and_si256(odd_nibbles, pixel0_bytes), zero);
-      const __m256i odd1 = _mm256_sad_epu8(_mm256_srli_epi16(odd_nibbles, 8), zero);
-      odd_sums.Add({_mm256_or_si256(odd0, _mm256_slli_epi64(odd1, 32))});
+    for (; words > 0; words -= kWords, source0 += sizeof(__m256i), source1 += sizeof(__m256i)) {
+      const __m256i mask = EightLanes::First(words);
+      odd_sums.Add(WriteWords(_mm256_maskload_epi32(reinterpret_cast<const int*>(source0), mask),
+                              _mm256_maskload_epi32(reinterpret_cast<const int*>(source1), mask), offsets));
+      offsets += kWords * kNibblesPerWord;
     }
     return odd_sums;
+  }
+
+  template <int kWindowWords>
+  __attribute__((always_inline)) static void WriteShortWindows(const uint8_t* const* windows, uint16_t* offsets,
+                                                               int32_t* odd) {
+    constexpr int kWindows = 2 * kWords / kWindowWords;
+    // Half a vector of every second window's words.
+    const auto load_half = [windows](int first) {
+      const auto* const words = reinterpret_cast<const __m128i*>(windows[first]);
+      if (kWindowWords == 4) return _mm_loadu_si128(words);
+      const auto* const next_words = reinterpret_cast<const __m64*>(windows[first + 2]);
+      return _mm_castps_si128(_mm_loadh_pi(_mm_castsi128_ps(_mm_loadl_epi64(words)), next_words));
+    };
+    const auto load = [load_half](int first) {
+      return _mm256_inserti128_si256(_mm256_castsi128_si256(load_half(first)), load_half(first + kWindows / 2), 1);
+    };
+    __m256i counts = WriteWords(load(0), load(1), offsets).sums;
+    if (kWindowWords == 4) {
+      counts = _mm256_add_epi32(counts, _mm256_shuffle_epi32(counts, _MM_SHUFFLE(1, 0, 3, 2)));
+      counts = _mm256_permute4x64_epi64(counts, _MM_SHUFFLE(3, 1, 2, 0));
+    }
+    const __m256i twice = _mm256_slli_epi32(counts, 1);
+    const __m256i in_halves = _mm256_or_si256(twice, _mm256_slli_epi32(twice, 16));
+    kWindowWords == 4 ? _mm_store_si128(reinterpret_cast<__m128i*>(odd), _mm256_castsi256_si128(in_halves))
+                      : _mm256_store_si256(reinterpret_cast<__m256i*>(odd), in_halves);
   }
 
   static void CountOdd(const uint8_t* source, int32_t words, uint8_t* counts) {

@@ -16,6 +16,7 @@ struct OffsetsStep {
   // Of 32 bits, as two of them are loaded at once for addresses to be made of them as they are.
   using Offset = uint32_t;
   static constexpr int32_t kWords = 8;
+  static constexpr bool kWritesShortWindows = false;
 
   struct OddSums {
     uint16x8_t pixel0, pixel1;

@@ -46,6 +46,9 @@ int32_t TwiceInHalves(int32_t odd) { return odd * 2 * 0x10001; }
 //                      counts the odd nibbles of a row of words, in as much memory
 //   SumOdd(counts, row_bytes, rows, words, before)
 //                      sums such counts up over `rows` rows, and writes what is in front of each word and behind all
+//   kWritesShortWindows
+//                      whether there is WriteShortWindows<words>(windows, offsets, odd), which writes the offsets and,
+//                      as TableOffsetsMemory has them, the odd nibbles of 2 * kWords / words windows of 2 or 4 words
 // All may write as much as for kWords words beyond the last one.
 template <typename Step>
 class TableOffsets {
@@ -117,13 +120,42 @@ class TableOffsets {
   ptrdiff_t row_offsets() const { return row_words_ * ptrdiff_t{kNibblesPerWord}; }
   ptrdiff_t row_bytes() const { return row_words_ * static_cast<ptrdiff_t>(sizeof(uint32_t)); }
 
-  void WriteWindows(int64_t first, int64_t last) const {
+  // Calls write(windows, i) with the windows of kCount pixels from first + i on, for all pixels. Those of pixels behind
+  // the last one are some that can be read.
+  template <int kCount, typename Write>
+  __attribute__((always_inline)) void ForEachWindows(int64_t first, int64_t last, Write write) const {
     WindowWalk walk{task_, first};
+    const uint8_t* windows[kCount];
+    for (int64_t i = 0; i < last - first; i += kCount) {
+      if (walk.left_in_row > kCount) {
+        walk.Next<kCount>(windows);
+      } else {
+        for (int64_t j = 0; j < kCount; ++j) windows[j] = i + j < last - first ? walk.Next() : windows[j - 1];
+      }
+      write(windows, i);
+    }
+  }
+
+  // Where a window is short, each pair by itself would cost what is done for whole vectors.
+  template <int32_t kWindowWords>
+  void WriteShortWindows(int64_t first, int64_t last) const {
+    constexpr int kWindows = 2 * Step::kWords / kWindowWords;
     Offset* offsets = memory_.offsets;
-    for (int64_t i = 0; i < last - first; i += 2) {
-      const uint8_t* windows[2] = {walk.Next(), nullptr};
-      // The last pair's second pixel may not be there.
-      windows[1] = first + i + 1 < last ? walk.Next() : windows[0];
+    ForEachWindows<kWindows>(first, last, [&](const uint8_t* const* windows, int64_t i) {
+      Step::template WriteShortWindows<kWindowWords>(windows, offsets, memory_.odd + i);
+      for (int64_t pair = i / 2; pair < (i + kWindows) / 2; ++pair, offsets += kWindowWords * kNibblesPerWord) {
+        memory_.pairs[pair] = offsets;
+      }
+    });
+  }
+
+  void WriteWindows(int64_t first, int64_t last) const {
+    if constexpr (Step::kWritesShortWindows) {
+      if (words_ == 2 && task_.runs == 1) return WriteShortWindows<2>(first, last);
+      if (words_ == 4 && task_.runs == 1) return WriteShortWindows<4>(first, last);
+    }
+    Offset* offsets = memory_.offsets;
+    ForEachWindows<2>(first, last, [&](const uint8_t* const* windows, int64_t i) {
       memory_.pairs[i / 2] = offsets;
       auto odd = Step::None();
       for (int32_t run = 0; run < task_.runs; ++run, offsets += task_.run_words * kNibblesPerWord) {
@@ -134,7 +166,7 @@ class TableOffsets {
       odd.Totals(totals);
       memory_.odd[i] = TwiceInHalves(totals[0]);
       memory_.odd[i + 1] = TwiceInHalves(totals[1]);
-    }
+    });
   }
 
   void WriteRows(int64_t first, int64_t last) const {
