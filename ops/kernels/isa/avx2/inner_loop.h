@@ -22,7 +22,7 @@ alignas(32) constexpr uint32_t kNibbleMask[8] = {0x0F0F0F0F, 0x0F0F0F0F, 0x0F0F0
                                                  0x0F0F0F0F, 0x0F0F0F0F, 0x0F0F0F0F, 0x0F0F0F0F};
 
 // In assembly, because a tile takes all 16 registers and compilers spill some of them: %0 to %3 are TileSums::even, %4
-// to %7 TileSums::odd, ymm8 to ymm11 the sums of a group, the rest tables, weights and what has been looked up.
+// to %7 TileSums::odd, ymm8 to ymm11 the sums of a group, the rest tables, weights, what is looked up and a mask.
 // clang-format off
 #define LITEBNN_TABLE(pair, index, i, to)                  \
   "movzwl 2*" #i "(%[offsets" #pair "]), %%e" #index "\n"   \
@@ -57,27 +57,33 @@ alignas(32) constexpr uint32_t kNibbleMask[8] = {0x0F0F0F0F, 0x0F0F0F0F, 0x0F0F0
   "add $2*" #i ", %[offsets0]\n add $2*" #i ", %[offsets1]\n" \
   "add $2*" #i ", %[offsets2]\n add $2*" #i ", %[offsets3]\n add $32*" #i ", %[weights]\n"
 
-#define LITEBNN_FINISH(sum, even, odd)                                                  \
-  "vpsrlw $4, %%ymm" #sum ", %%ymm12\n vpand %[mask], %%ymm" #sum ", %%ymm" #sum "\n" \
+// MASK: a register where a tile leaves one, as it is loads that such a tile has most of.
+#define LITEBNN_FINISH(sum, even, odd, MASK)                                             \
+  "vpsrlw $4, %%ymm" #sum ", %%ymm12\n vpand " MASK ", %%ymm" #sum ", %%ymm" #sum "\n" \
   "vpaddw %%ymm12, %" #odd ", %" #odd "\n vpaddb %%ymm" #sum ", %" #even ", %" #even "\n"
-#define LITEBNN_FINISH_GROUP                          \
-  LITEBNN_FINISH(8, 0, 4) LITEBNN_FINISH(9, 1, 5)     \
-  LITEBNN_FINISH(10, 2, 6) LITEBNN_FINISH(11, 3, 7)
+#define LITEBNN_FINISH_GROUP(MASK)                            \
+  LITEBNN_FINISH(8, 0, 4, MASK) LITEBNN_FINISH(9, 1, 5, MASK) \
+  LITEBNN_FINISH(10, 2, 6, MASK) LITEBNN_FINISH(11, 3, 7, MASK)
+#define LITEBNN_MASK_OF_1 "%%ymm15"
+#define LITEBNN_MASK_OF_2 "%[mask]"
+#define LITEBNN_MASK_OF_4 "%[mask]"
 
-// Groups of seven nibbles, then what is left.
-#define LITEBNN_NIBBLES(NIBBLE, ADVANCE)                                                                      \
-  __asm__("sub $7, %[nibbles]\n jl 2f\n"                                                                      \
+// Groups of seven nibbles, then what is left, of a tile of `pairs` pairs of pixels.
+#define LITEBNN_NIBBLES(pairs) \
+  LITEBNN_NIBBLES_BY(LITEBNN_NIBBLE_OF_##pairs, LITEBNN_ADVANCE_OF_##pairs, LITEBNN_MASK_OF_##pairs)
+#define LITEBNN_NIBBLES_BY(NIBBLE, ADVANCE, MASK)                                                             \
+  __asm__("vmovdqa %[mask], %%ymm15\n sub $7, %[nibbles]\n jl 2f\n"                                           \
           "1:\n"                                                                                              \
           NIBBLE(LITEBNN_START, 0) NIBBLE(LITEBNN_ADD, 1) NIBBLE(LITEBNN_ADD, 2) NIBBLE(LITEBNN_ADD, 3)       \
           NIBBLE(LITEBNN_ADD, 4) NIBBLE(LITEBNN_ADD, 5) NIBBLE(LITEBNN_ADD, 6)                                \
-          LITEBNN_FINISH_GROUP ADVANCE(7)                                                                     \
+          LITEBNN_FINISH_GROUP(MASK) ADVANCE(7)                                                               \
           "sub $7, %[nibbles]\n jge 1b\n"                                                                     \
           "2: add $7, %[nibbles]\n jz 5f\n"                                                                   \
           NIBBLE(LITEBNN_START, 0)                                                                            \
           "jmp 4f\n"                                                                                          \
           "3:\n" ADVANCE(1) NIBBLE(LITEBNN_ADD, 0)                                                            \
           "4: dec %[nibbles]\n jnz 3b\n"                                                                      \
-          LITEBNN_FINISH_GROUP ADVANCE(1)                                                                     \
+          LITEBNN_FINISH_GROUP(MASK) ADVANCE(1)                                                               \
           "5:\n"                                                                                              \
           : "+x"(even0), "+x"(even1), "+x"(even2), "+x"(even3), "+x"(odd0), "+x"(odd1), "+x"(odd2),           \
             "+x"(odd3), [weights] "+r"(weights),                                                              \
@@ -108,11 +114,11 @@ struct TileSums {
       const uint16_t *offsets0 = offsets[0] + first, *offsets1 = offsets[1 % kPairs] + first,
                      *offsets2 = offsets[2 % kPairs] + first, *offsets3 = offsets[3 % kPairs] + first;
       if (kPairs == 1) {
-        LITEBNN_NIBBLES(LITEBNN_NIBBLE_OF_1, LITEBNN_ADVANCE_OF_1);
+        LITEBNN_NIBBLES(1);
       } else if (kPairs == 2) {
-        LITEBNN_NIBBLES(LITEBNN_NIBBLE_OF_2, LITEBNN_ADVANCE_OF_2);
+        LITEBNN_NIBBLES(2);
       } else {
-        LITEBNN_NIBBLES(LITEBNN_NIBBLE_OF_4, LITEBNN_ADVANCE_OF_4);
+        LITEBNN_NIBBLES(4);
       }
     }
     even[0] = even0, even[1] = even1, even[2] = even2, even[3] = even3;
