@@ -29,15 +29,16 @@ constexpr int32_t kUnpackedBytes = kMaxBlockNibbles * kTileChannels;
 // Pairs of pixels whose sums are made between two writings of outputs, so that the stores go on behind the next sums.
 constexpr int32_t kStepPairs = 8;
 
+// Four times a vector's even or odd bytes.
+__m256i FourEven(__m256i bytes) { return _mm256_maddubs_epi16(bytes, _mm256_set1_epi16(4)); }
+__m256i FourOdd(__m256i bytes) { return _mm256_maddubs_epi16(bytes, _mm256_set1_epi16(4 << 8)); }
+
 // The byte sums of a pair of pixels and a vector of channels, as TileSums has them.
 struct ByteSums {
   __m256i even, odd;
 
-  // As `even` has those of pixel 0.
-  __m256i Pixel1() const {
-    const __m256i on_top = _mm256_srli_epi16(_mm256_and_si256(even, _mm256_set1_epi16(-256)), 4);
-    return _mm256_sub_epi16(odd, on_top);
-  }
+  // As `even` has those of pixel 0. FourOdd(even) is wanted for pixel 0 anyway.
+  __m256i Pixel1() const { return _mm256_sub_epi16(odd, _mm256_slli_epi16(FourOdd(even), 2)); }
 };
 
 // What one thread needs.
@@ -70,10 +71,6 @@ void SumPairs(const uint16_t* const* pairs, int32_t count, const NibbleBlock& bl
     }
   }
 }
-
-// Four times a vector's even or odd bytes.
-__m256i FourEven(__m256i bytes) { return _mm256_maddubs_epi16(bytes, _mm256_set1_epi16(4)); }
-__m256i FourOdd(__m256i bytes) { return _mm256_maddubs_epi16(bytes, _mm256_set1_epi16(4 << 8)); }
 
 // Adds the sums of a step to those of the blocks before it, or starts them.
 void KeepSums(const ByteSums* step, int32_t count, bool first, __m256i* sums) {
@@ -120,7 +117,10 @@ void WriteFloats(const BconvTask& task, const SummedPairs& pairs, int32_t channe
   // numbers are told by a bias.
   constexpr int32_t kBias = kRelu ? 0 : 32768;
   constexpr float kTwoTo23 = 8388608.0f;
-  const __m256i two_to_23 = _mm256_set1_epi16(0x4B00), bias_16 = _mm256_set1_epi16(static_cast<int16_t>(kBias));
+  __m256i two_to_23 = _mm256_set1_epi16(0x4B00);
+  // Clang, if it knows the constant, unpacks with something else and needs a shuffle more for each vector of outputs.
+  __asm__("" : "+x"(two_to_23));
+  const __m256i bias_16 = _mm256_set1_epi16(static_cast<int16_t>(kBias));
   const __m256 base = _mm256_set1_ps(kTwoTo23 + static_cast<float>(kBias));
   const auto clamp = [](int32_t value) {
     return _mm256_set1_epi16(static_cast<int16_t>(Min(Max(value, -kBias), 65535 - kBias) + kBias));
