@@ -31,6 +31,8 @@ void OutputLoopAvx2(int64_t count) {
   __m256 multiplier = _mm256_set1_ps(0.5f), bias = _mm256_set1_ps(1.5f);
   const __m256i four = _mm256_set1_epi16(4), excess = _mm256_set1_epi16(9), two_to_23 = _mm256_set1_epi16(0x4B00);
   const __m256 base = _mm256_set1_ps(8388608.0f);
+  // Where the loop happens to lie in memory would else decide whether it takes 2.8 or 3.9 cycles on a Zen 5.
+#pragma GCC unroll 4
   for (int64_t i = 0; i < count; i += 16) {
     // The compiler is not to know that these are the same as before, nor that outputs are written over.
     __asm__ volatile("" : "+x"(sums) : : "memory");
