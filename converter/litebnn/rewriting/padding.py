@@ -34,6 +34,12 @@ def pad_amounts(op: Op) -> Array | None:
     return amounts if amounts is not None and ranks == {len(amounts)} and amounts.shape[1:] == (2,) else None
 
 
+def pads_nothing(op: Op) -> bool:
+    """Whether a PAD or PADV2 leaves its input as it is, as those do that an exporter writes for layers without any."""
+    amounts = pad_amounts(op)
+    return amounts is not None and not np.any(amounts)
+
+
 def constant_padding(op: Op) -> ConstantPadding | None:
     """What a PAD, a PADV2 or a SPACE_TO_BATCH_ND pads with, where that is known before the model runs."""
     value = uniform(op.input(2)) if op.name == "PADV2" else 0.0

@@ -7,6 +7,7 @@ import numpy as np
 from litebnn.graph import Graph, Op, Tensor, facts
 from litebnn.rewriting.build import can_pool_bits, derived, pack_signs
 from litebnn.rewriting.match import bits_of, floats, fused_activation
+from litebnn.rewriting.padding import PADS, pads_nothing
 
 # Each element of their outputs is one of their first input's.
 MOVING = (
@@ -56,6 +57,8 @@ def picked_from(op: Op) -> tuple[int, ...]:
         return ()
     if op.name in _JOINING:
         return tuple(range(len(op.inputs)))
+    if op.name in PADS and pads_nothing(op):
+        return (0,)
     return _PICKED.get(op.name, (0,) if facts(op).reshapes else ())
 
 

@@ -96,6 +96,7 @@ def test_what_takes_other_numbers_holds_no_signs() -> None:
     x = Tensor("x", "FLOAT32", SHAPE)
     model.graph.insert(custom_op("LceDequantize", [model.input(1, 4, 4, 2, type="INT32")], x))
     assert holds_signs(model.graph, model.elementwise("MUL", x, model.const(-1)))
+    assert holds_signs(model.graph, model.pad(x, [(0, 0), (0, 0)]))
     for other in (
         model.elementwise("ADD", x, x),
         model.elementwise("MUL", x, model.const(2)),
