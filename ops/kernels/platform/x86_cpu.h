@@ -11,7 +11,7 @@ bool CpuHasAvx2();
 bool CpuHasAvx512Popcount();
 // Those, and VBMI, BITALG, VNNI and GFNI.
 bool CpuHasAvx512Vbmi();
-// Whether it counts the bits of a vector as often in a cycle as it looks bytes up.
+// Whether it counts the bits of two vectors of 64 bytes in a cycle.
 bool CpuCountsBitsFast();
 // So for what CPUID says in leaf 0, EBX, EDX and ECX as text, and in leaf 1, EAX.
 bool CountsBitsFast(const char* vendor, uint32_t signature);

@@ -60,7 +60,7 @@ TEST(Avx512Vbmi, TablesThatFewLookUpInAreLeftToCounting) {
     EXPECT_EQ(kAvx512VbmiIsa.better(spec) == nullptr, counts_fast ? looks_up_though : looks_up)
         << spec.filter_width << ", " << spec.channels_in << " to " << spec.channels_out;
   };
-  // Where counting is as fast as looking up, many channels have to share the tables.
+  // Where counting is nearly as fast as looking up, many channels have to share the tables.
   expect(true, false, SquareFilter(3, 1, 64, 64));
   expect(true, false, SquareFilter(3, 1, 192, 192));
   expect(true, true, SquareFilter(3, 1, 256, 256));
