@@ -214,6 +214,73 @@ def test_levels_that_fall_with_what_the_result_takes_them_from(spelling: str, la
     assert not wrong.by_rounding
 
 
+@pytest.mark.usefixtures("library")
+@pytest.mark.parametrize("form", ["two values", "per channel", "levels"])
+def test_few_numbers_that_stay_floats_are_turned_by_rounding_as_signs_are(form: str) -> None:
+    rng = np.random.default_rng(0)
+    model = FloatModel()
+    x = sums_of_tenths(model, rng, model.sign(model.input(1, 6, 6, 32)), 64)
+    if form == "levels":
+        few = LEVELS["ternary_rounded"](model, model.elementwise("ADD", x, model.const(0.1)))
+    else:
+        few = model.two_values(x, -0.5, 2.0) if form == "two values" else model.sign(x, "where_channels")
+    source = model.finish(model.conv(few, rng.standard_normal((8, 3, 3, 64))), few)
+    samples = rng.standard_normal((4, 1, 6, 6, 32)).astype(np.float32)
+    converted = litebnn.convert_tflite(source)
+    comparison = LayerComparison("verify", source, converted)
+    found = [one for sample in samples for one in comparison.divergences([sample]) if one.layer == few.name]
+    assert found
+    assert all(one.by_rounding and one.turned < one.signs / 4 for one in found)
+
+    result = read_model(converted)
+    layer = next(op for op in result.ops() if op.name == "LceBconv2d")
+    offset = layer.optional(3) or layer.input(4)
+    assert offset.array is not None
+    offset.buffer.data = (offset.array + offset.array.dtype.type(1)).view(np.uint8)
+    wrong = [*LayerComparison("verify", source, write_model(result)).divergences([samples[0]])]
+    assert not any(one.by_rounding for one in wrong if one.layer == few.name)
+    assert any(one.layer == few.name for one in wrong)
+
+
+@pytest.mark.usefixtures("library")
+def test_signs_that_are_spread_over_an_image_and_flattened() -> None:
+    rng = np.random.default_rng(0)
+    model = FloatModel()
+    x = model.input(1, 4, 4, 32)
+    largest = model.op("REDUCE_MAX", [x, model.const((1, 2), np.int32)], (1, 1, 1, 32), keep_dims=True)
+    condition = model.elementwise("GREATER", largest, model.const(1.5), type="BOOL")
+    signs = model.op("SELECT_V2", [condition, model.const(1), model.const(-np.ones((1, 4, 4, 32)))], x.dims)
+    flat = model.reshape(signs, 1, 512)
+    source = model.finish(model.dense(flat, sign_weights(rng, 8, 512)), flat)
+    result = read_model(litebnn.convert_tflite(source))
+    shift = next(op for op in result.ops() if op.name in ("ADD", "SUB")).input(1)
+    shift.buffer.data = (np.array(shift.array) + np.float32(0.5)).view(np.uint8)
+    comparison = LayerComparison("verify", source, write_model(result))
+    found = [*comparison.divergences([rng.standard_normal((1, 4, 4, 32)).astype(np.float32)])]
+    assert {one.layer for one in found} >= {signs.name, flat.name}
+    assert not any(one.by_rounding for one in found)
+
+
+@pytest.mark.usefixtures("library")
+@pytest.mark.parametrize("flipped", [False, True])
+def test_two_conversions_of_a_model_do_not_differ(flipped: bool) -> None:
+    """Both have tensors that passes name, of bits in another order of axes, and several of one name."""
+    rng = np.random.default_rng(0)
+    model = FloatModel()
+    x = model.transpose(model.input(1, 6, 6, 32), 0, 3, 1, 2)
+    x = model.transpose(model.sign(x), 0, 2, 3, 1)
+    parts = [model.conv(x, sign_weights(rng, 32, 3, 3, 32), same=True) for _ in range(2)]
+    joined = model.op("CONCATENATION", parts, (1, 6, 6, 64), axis=3, fused_activation_function=0)
+    scaled = model.elementwise("MUL", joined, model.const(rng.choice([-0.5, 2.0], 64)))
+    x = model.sign(model.elementwise("ADD", scaled, model.const(rng.standard_normal(64))))
+    source = model.finish(model.conv(x, sign_weights(rng, 8, 3, 3, 64)), scaled)
+    pair = [litebnn.convert_tflite(source, larq_compatible=option) for option in (flipped, not flipped)]
+    sample = rng.standard_normal((1, 6, 6, 32)).astype(np.float32)
+    comparison = LayerComparison("compare", *pair)
+    assert comparison.layers > 4
+    assert list(map(str, comparison.divergences([sample]))) == []
+
+
 def test_what_samples_show_is_added_up_layer_by_layer() -> None:
     found = [
         Divergence("b", 1, 100, 1e-7, 1.0),

@@ -17,8 +17,9 @@ from litebnn.evaluate.recipes import Recipe
 from litebnn.evaluate.scoring import Ready, Result
 from litebnn.flatbuffer import read_model, read_strictly
 from litebnn.graph import Array, Model, check_model, facts
-from litebnn.report.divergence import TOLERANCE, Divergence, LayerComparison, by_layer, computed, difference
+from litebnn.report.divergence import TOLERANCE, Divergence, LayerComparison, by_layer, difference
 from litebnn.report.folded_weights import with_folded_weights
+from litebnn.report.layers.pairs import computed
 from litebnn.report.samples import run, samples_for
 from litebnn.runtime.intermediates import interpreter_for
 from litebnn.runtime.interpreter import Interpreter
