@@ -11,6 +11,7 @@ from litebnn.rewriting.signs import find_sign
 from litebnn.runtime.intermediates import with_outputs
 from tests.support.float_models import FloatModel, op_names, sign_weights, sums_near_zero, sums_of_tenths
 from tests.support.level_spellings import LEVELS
+from tests.support.quantized_models import Int8Model
 
 
 def operand_of(source: bytes, sign: str, sample: Array) -> Array:
@@ -181,6 +182,23 @@ def test_a_float_layer_that_takes_in_what_stands_behind_its_pooling(taken: str, 
     assert comparison.layers > 1
     sample = rng.standard_normal((1, 9, 9, 3)).astype(np.float32)
     assert list(map(str, comparison.divergences([sample]))) == []
+
+
+@pytest.mark.usefixtures("library")
+def test_a_float_layer_whose_image_is_no_longer_split() -> None:
+    """Between it and the joining its numbers are quantized; in the result they are those of the whole image."""
+    rng = np.random.default_rng(0)
+    model = Int8Model()
+    sign = model.sign(model.input(1, 6, 6, 32))
+    parts = model.conv(model.space_to_batch(sign, [2, 2], [(2, 2), (2, 2)]), rng.standard_normal((8, 3, 3, 32)))
+    levels = model.quantize8(parts, (0.5, 0))
+    joined = model.as_(levels, model.batch_to_space(levels, [2, 2], [(0, 0), (0, 0)]), 2)
+    binary = model.conv(sign, sign_weights(rng, 8, 3, 3, 32))
+    source = model.finish(model.dequantize8(joined), binary)
+    converted = litebnn.convert_tflite(source)
+    assert "BATCH_TO_SPACE_ND" not in op_names(converted)
+    comparison = LayerComparison("compare", source, converted)
+    assert list(map(str, comparison.divergences([rng.standard_normal((1, 6, 6, 32)).astype(np.float32)]))) == []
 
 
 @pytest.mark.usefixtures("library")

@@ -55,7 +55,7 @@ def _convert(graph: Graph, op: Op, split: Op, last: Op, join: Op) -> str | None:
     graph.remove(join)
     graph.set_output(last, join.output)
     if last is not op:
-        graph.set_output(op, like(op.output, op.output.name, dims=join.output.dims))
+        graph.set_output(op, like(op.output, derived(op.output.name, "/joined"), dims=join.output.dims))
         graph.set_input(last, 0, op.output)
     return None
 
