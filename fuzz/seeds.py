@@ -26,8 +26,9 @@ CORPUS = ROOT / "fuzz" / "corpus"
 GOLDEN = sorted((ROOT / "tests" / "golden").glob("*.lce.tflite"))
 # In the order of fuzz/graph_bytes.h.
 TYPES = ["FLOAT32", "INT32", "INT8", "BOOL", "INT64"]
-OPS = [LCE_QUANTIZE, LCE_DEQUANTIZE, LCE_BMAXPOOL_2D, LCE_BCONV_2D, "ADD", "MUL", "MAX_POOL_2D", "CONCATENATION"]
-# TfLitePoolParams with SAME padding and TfLiteConcatenationParams of the last axis; those of ADD and MUL are zeros.
+OPS = [LCE_QUANTIZE, LCE_DEQUANTIZE, LCE_BMAXPOOL_2D, LCE_BCONV_2D, "ADD", "MUL", "MAX_POOL_2D"]
+OPS += ["CONCATENATION", "PRELU"]
+# TfLitePoolParams with SAME padding and TfLiteConcatenationParams of the last axis; those of others are zeros.
 BUILTIN_OPTIONS = {"MAX_POOL_2D": (1, 2, 2, 2, 2, 0), "CONCATENATION": (-1,)}
 NO_TENSOR = 255
 # Larger seeds would slow every run down.
@@ -51,6 +52,7 @@ def graphs() -> Iterator[tuple[str, bytes]]:
         if len(data) <= LARGEST:
             yield path.name.split(".")[0], data
     yield "joined", graph_bytes(joined()) + b"\0"
+    yield "gated", graph_bytes(gated()) + b"\0"
 
 
 def joined() -> Graph:
@@ -61,6 +63,16 @@ def joined() -> Graph:
     scaled = model.elementwise("MUL", whole, model.const([0.5, -1, 2, 0, 1]))
     shifted = model.elementwise("ADD", model.max_pool(scaled, 2, 2, same=True), model.const([1, 0, -1, 2, 0.5]))
     graph: Graph = model.model(model.packed(shifted)).graphs[0]
+    return graph
+
+
+def gated() -> Graph:
+    """Unpacked signs times a gate, a PRELU, the addition of an image, and the signs of that."""
+    model, shape = FloatModel(), (2, 3, 3, 3)
+    signs = model.op(LCE_DEQUANTIZE, [model.packed(model.input(*shape))], shape, table=None)
+    product = model.elementwise("MUL", model.input(2, 1, 1, 3), signs)
+    leaked = model.op("PRELU", [product, model.const([0.5, -1, 2])], shape, table=None)
+    graph: Graph = model.model(model.packed(model.elementwise("ADD", model.input(*shape), leaked))).graphs[0]
     return graph
 
 

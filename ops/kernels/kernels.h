@@ -67,6 +67,25 @@ struct FloatPool {
 };
 void MaxPool2d(const Isa& isa, ThreadPool& pool, const MaxPool2dGeometry& geometry, const FloatPool& images);
 
+// Images, or what is multiplied with each pixel of one.
+struct GateOperand {
+  const float* values;
+  int64_t image_stride, pixel_stride;  // floats from an image or pixel to the next; 0 where there is one for all
+};
+
+// What a gate reads and writes.
+struct GatedImages {
+  int64_t images, pixels;  // of each image
+  int32_t channels;
+  GateOperand input, gate;
+  bool rectify_product;  // the negative values of their product become 0
+  const float* slope;    // of each channel: what is below 0 then is multiplied by it
+  const float* addend;   // has the output's shape; null where there is none. The output may overwrite it
+  bool rectify_sum;      // the sum's negative values become 0
+  float* output;         // may overwrite an operand that has its shape
+};
+void GateImages(const Isa& isa, ThreadPool& pool, const GatedImages& images);
+
 // The values are those of the op's `fused_activation_function` option.
 enum class Activation : int32_t { kNone = 0, kRelu = 1, kReluN1To1 = 2, kRelu6 = 3 };
 

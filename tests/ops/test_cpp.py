@@ -21,7 +21,7 @@ TESTS += sorted(
 ONLY: dict[str, set[str]] = {"address-gcc": set(), "thread": {"kernels_test", "threads_test"}}
 NOT = {"address": {"allocation_test", "failed_allocation_test", "prepare_time_test"}}
 # What shares memory among threads is the same for all shapes.
-FILTERS = {("thread", "kernels_test"): "*hread*:*itpack*:*axPool*"}
+FILTERS = {("thread", "kernels_test"): "*hread*:*itpack*:*axPool*:*GateImages*"}
 CASES = [
     (build, test)
     for build in BUILDS

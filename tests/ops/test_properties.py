@@ -289,3 +289,69 @@ def test_a_max_pool_refuses_an_image_resized_below_its_filter() -> None:
     interpreter.resize_tensor_input(interpreter.get_input_details()[0]["index"], (1, 4, 6, 2))
     with pytest.raises((RuntimeError, ValueError), match=r"MAX_POOL_2D.*height: expected at least 5"):
         interpreter.allocate_tensors()
+
+
+def gated_model(whole: bool, activation: int) -> tuple[bytes, list[Any]]:
+    """An image times two gates, through a PRELU and added to another, with numbers of all kinds for its inputs.
+
+    With `whole`, the first gate is unpacked signs and the last sum is packed, so that the delegate takes all of it.
+    """
+    shape, channels = (2, 5, 6, 37), 37
+    rng = np.random.default_rng(3)
+    special = np.array([0.0, -0.0, np.nan, np.inf, -np.inf, np.finfo(np.float32).max], np.float32)
+    if activation == 1:
+        # RELU makes +0 of a NaN and of -0, which is seen of the latter at the end only.
+        special = special[:2]
+
+    def values(*sizes: int) -> Any:
+        usual = rng.normal(0, 3, sizes).astype(np.float32)
+        return np.where(rng.random(sizes) < 0.8, usual, rng.choice(special, sizes))
+
+    graph = lce_models.Graph()
+    signs = rng.choice(np.array([-1, 1], np.float32), (2, 1, 1, channels))
+    image, gate, addend = values(*shape), values(1, channels), values(*shape)
+    given = [reference.lce_quantize(signs) if whole else signs, image, gate, addend]
+    inputs = [graph.tensor(value.shape, str(value.dtype), name=f"input{i}") for i, value in enumerate(given)]
+    first = inputs[0]
+    if whole:
+        first = graph.tensor(signs.shape, "float32", name="signs")
+        graph.custom("LceDequantize", [inputs[0]], [first])
+
+    def op(name: str, *sources: int, options: Any = None) -> int:
+        output = graph.tensor(shape, "float32", name=name)
+        graph.builtin(name, list(sources), [output], options)
+        return output
+
+    multiplication, addition = lce_models.schema.MulOptionsT(), lce_models.schema.AddOptionsT()
+    multiplication.fusedActivationFunction = addition.fusedActivationFunction = activation
+    product = op("MUL", inputs[1], first, options=lce_models.schema.MulOptionsT())
+    product = op("MUL", inputs[2], product, options=multiplication)
+    leaked = op("PRELU", product, graph.constant(values(1, 1, channels)))
+    outputs = [op("ADD", inputs[3], leaked, options=addition)]
+    if whole:
+        outputs.append(graph.tensor((*shape[:3], 2), name="packed"))
+        graph.custom("LceQuantize", outputs[:1], outputs[1:])
+    return graph.build(inputs, outputs), given
+
+
+@pytest.mark.parametrize("num_threads", [1, 3])
+@pytest.mark.parametrize("activation", [0, 1, 3])
+def test_gates_give_the_runtimes_bits(activation: int, num_threads: int, capfd: pytest.CaptureFixture[str]) -> None:
+    results = []
+    for whole in (False, True):
+        model, given = gated_model(whole, activation)
+        delegates = [litebnn.load_delegate(num_threads=num_threads, verbose=True)] if whole else []
+        interpreter = find_runtime().Interpreter(model_content=model, experimental_delegates=delegates)
+        interpreter.allocate_tensors()
+        for detail, value in zip(interpreter.get_input_details(), given, strict=True):
+            interpreter.set_tensor(detail["index"], value)
+        interpreter.invoke()
+        results.append(interpreter.get_tensor(interpreter.get_output_details()[0]["index"]))
+    # The additions of what the runtime gates are left to it, as there is a RELU6.
+    taken = 2 if activation == 3 else 6
+    assert f"the delegate takes {taken} of 6 nodes" in capfd.readouterr().err
+    if activation == 1:
+        results = [np.where(result > 0, result, np.float32(0)) for result in results]
+    assert np.array_equal(np.isnan(results[0]), np.isnan(results[1]))
+    numbers = ~np.isnan(results[0])
+    assert results[0][numbers].tobytes() == results[1][numbers].tobytes()

@@ -169,6 +169,53 @@ def pooled() -> Iterator[Case]:
         yield Case(f"pooled_{number}", graph.build([source], [output]), words, expected, conv.tolerance(expected))
 
 
+def gated() -> Iterator[Case]:
+    """Convolutions whose outputs are multiplied by what is made of their inputs, as squeeze-and-excite blocks do."""
+    for number, (activation, leaks, adds, first) in enumerate(
+        [(0, True, True, False), (0, True, False, True), (1, False, True, True), (0, False, True, False)]
+    ):
+        conv = Conv((2, 5, 6, 64), channels_out=64, seed=number)
+        shape, pixel = conv.output_shape, (2, 1, 1, 64)
+        graph = Graph()
+        source = graph.tensor((2, 5, 6, 2), name="input")
+        words = conv.random_input()
+        convolved, computed = conv.add_to(graph, source), conv.compute(words).astype(np.float64)
+
+        unpacked = reference.lce_dequantize(words, 64, np.dtype("float32"), 1.0, 0)
+        signs = graph.tensor(shape, "float32")
+        graph.custom("LceDequantize", [source], [signs])
+        mean, gate = graph.tensor(pixel, "float32"), graph.tensor(pixel, "float32")
+        options = schema.Pool2DOptionsT()
+        options.filterHeight, options.filterWidth = shape[1:3]
+        options.strideH = options.strideW = options.padding = 1
+        graph.builtin("AVERAGE_POOL_2D", [signs], [mean], options)
+        graph.builtin("LOGISTIC", [mean], [gate])
+        expected = computed / (1 + np.exp(-unpacked.mean(axis=(1, 2), keepdims=True)))
+        tensor = graph.tensor(shape, "float32", name="gated")
+        options = schema.MulOptionsT()
+        options.fusedActivationFunction = activation
+        graph.builtin("MUL", [gate, convolved] if first else [convolved, gate], [tensor], options)
+        if activation:
+            expected = np.maximum(expected, 0)
+        if leaks:
+            alpha = np.random.default_rng(number).normal(0, 1, (1, 1, shape[3])).astype(np.float32)
+            leaked = graph.tensor(shape, "float32", name="leaked")
+            graph.builtin("PRELU", [tensor, graph.constant(alpha)], [leaked])
+            tensor, expected = leaked, np.where(expected < 0, expected * alpha, expected)
+        if adds:
+            total = graph.tensor(shape, "float32", name="sum")
+            graph.builtin("ADD", [convolved, tensor] if first else [tensor, convolved], [total], schema.AddOptionsT())
+            tensor, expected = total, expected + computed
+        packed, signs = graph.tensor((*shape[:3], 2)), graph.tensor(shape, "float32", name="signs")
+        graph.custom("LceQuantize", [tensor], [packed])
+        graph.custom("LceDequantize", [packed], [signs])
+        output = graph.tensor(shape, "float32", name="output")
+        graph.builtin("SUB", [tensor, signs], [output], schema.SubOptionsT())
+        # A value within rounding of 0 would take either sign, and there is none.
+        expected = (expected - np.where(expected < 0, -1, 1)).astype(np.float32)
+        yield Case(f"gated_{number}", graph.build([source], [output]), words, expected, 10 * conv.tolerance(expected))
+
+
 def between_float_ops() -> Iterator[Case]:
     """A binary layer with float ops around it, which stay with the runtime, and a dynamic tensor before it."""
     conv = Conv((1, 4, 5, 32), 16)
@@ -348,6 +395,7 @@ def all_cases() -> Iterator[Case | Refusal]:
     yield shortcuts("shortcuts", activation=0)
     yield shortcuts("shortcuts_with_relu", activation=1)
     yield from pooled()
+    yield from gated()
     yield from between_float_ops()
     yield from wrong_options()
     yield from broken_options()

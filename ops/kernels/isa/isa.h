@@ -58,6 +58,17 @@ struct FloatWindow {
   bool rectify;             // the sum's negative values become 0
 };
 
+// Pixels of one image that are multiplied by a gate, and what follows.
+struct GatedPixels {
+  const float *input, *gate;
+  int64_t input_stride, gate_stride;  // floats from what a pixel reads to what the next one does: 0 where that is one
+  const float* slope;                 // of each channel: what is below 0 is multiplied by it
+  const float* addend;                // has the output's shape; null where there is none
+  bool rectify_product, rectify_sum;  // negative values become 0
+  int32_t channels;
+  float* output;
+};
+
 struct Isa {
   const char* name;
   bool (*available)();
@@ -70,6 +81,7 @@ struct Isa {
                             int32_t channels, uint32_t* output);
   // output[channels]: the largest of each channel's values that is above `floor`, or `floor`.
   void (*max_window)(const FloatWindow& window, float floor, float* output);
+  void (*gate_pixels)(const GatedPixels& pixels, int64_t count);
 
   int32_t tile_pixels, tile_channels;
   // Binary multiply-adds that bconv's inner loop does in a cycle, on a core that it is for: threads share work by it.

@@ -212,6 +212,114 @@ TEST(Claim, WhatFollowsAConcatenation) {
   EXPECT_EQ(PlanOf(graph).Claimed(), (Indices{0, 1, 2}));
 }
 
+TEST(Claim, GatesWithWhatFollowsThem) {
+  for (const int product : {-1, 0, 1}) {
+    for (const int sum : {-1, 0, 1}) {
+      for (const bool leaks : {false, true}) {
+        GatedParams params;
+        params.product_activation = product;
+        params.sum_activation = sum;
+        params.leaks = leaks;
+        params.gate_first = leaks;
+        const Graph graph = GatedGraph(params);
+        EXPECT_EQ(PlanOf(graph).Claimed().size(), graph.nodes.size()) << product << " " << sum << " " << leaks;
+      }
+    }
+  }
+  GatedParams params;
+  params.sum_activation = 3;
+  EXPECT_EQ(PlanOf(GatedGraph(params)).Claimed(), (Indices{0, 4}));
+  params.sum_activation = 0;
+  params.product_activation = 3;
+  EXPECT_EQ(PlanOf(GatedGraph(params)).Claimed(), (Indices{0, 4}));
+}
+
+TEST(Claim, NoGateThatOnlyTheRuntimeReads) {
+  const Graph whole = GatedGraph({});
+  Graph graph = whole;
+  graph.nodes.pop_back();
+  EXPECT_EQ(PlanOf(graph).Claimed(), (Indices{0, 1, 2, 3}));
+  graph.nodes[3].op = "Other";
+  EXPECT_EQ(PlanOf(graph).Claimed(), (Indices{0}));
+  // An addition has to follow what it can be fused with.
+  graph = whole;
+  graph.nodes[1].op = "LceDequantize";
+  graph.nodes[2].op = "Other";
+  EXPECT_EQ(PlanOf(graph).Claimed(), (Indices{0, 1, 4}));
+}
+
+TEST(Claim, GatesOfEveryShape) {
+  GatedParams params;
+  params.image = {2, 3, 4};
+  for (const std::vector<int>& gate : {std::vector<int>{}, {1}, {1, 1}, {1, 1, 1}, {2, 1, 1}}) {
+    params.gate = gate;
+    for (const bool gate_first : {false, true}) {
+      params.gate_first = gate_first;
+      EXPECT_EQ(PlanOf(GatedGraph(params)).Claimed(), (Indices{0, 1, 2, 3, 4})) << gate.size();
+    }
+  }
+  for (const std::vector<int>& gate : {std::vector<int>{2}, {2, 3, 4}, {1, 1, 4}, {1, 3, 1}, {3, 1, 1}, {1, 1, 1, 1}}) {
+    params.gate = gate;
+    EXPECT_EQ(PlanOf(GatedGraph(params)).Claimed(), (Indices{0, 4})) << gate.size();
+  }
+  const Graph whole = GatedGraph({});
+  const auto gate = static_cast<size_t>(whole.nodes[1].inputs[1]);
+  const auto shape_gate = [&](const std::vector<int>& shape) {
+    Graph graph = whole;
+    graph.tensors[gate].shape = shape;
+    return PlanOf(graph).Claimed();
+  };
+  EXPECT_EQ(shape_gate({1}), (Indices{0, 4}));
+  EXPECT_EQ(shape_gate({}), (Indices{0, 4}));
+  // A constant is a batch norm's, which is left to the runtime behind a convolution.
+  Graph graph = whole;
+  graph.tensors[gate].constant.resize(160);
+  EXPECT_EQ(PlanOf(graph).Claimed(), (Indices{0, 4}));
+}
+
+TEST(Claim, GatesAndPRelusOfFloatsThatAreThere) {
+  const Graph whole = GatedGraph({});
+  for (const size_t node : {1u, 2u}) {
+    std::vector<int> tensors = whole.nodes[node].inputs;
+    tensors.push_back(whole.nodes[node].outputs[0]);
+    for (const int tensor : tensors) {
+      Graph graph = whole;
+      graph.tensors[static_cast<size_t>(tensor)].type = kTfLiteInt8;
+      const std::vector<int> found = PlanOf(graph).Claimed();
+      EXPECT_EQ(std::count(found.begin(), found.end(), static_cast<int>(node)), 0) << tensor;
+    }
+    for (const int index : {-1, -7, 1 << 24}) {
+      for (const size_t input : {0u, 1u}) {
+        Graph graph = whole;
+        graph.nodes[node].inputs[input] = index;
+        const std::vector<int> found = PlanOf(graph).Claimed();
+        EXPECT_EQ(std::count(found.begin(), found.end(), static_cast<int>(node)), 0) << index;
+      }
+    }
+    Graph graph = whole;
+    graph.nodes[node].inputs.push_back(whole.nodes[node].inputs[0]);
+    EXPECT_EQ(PlanOf(graph).Claimed().size(), 2u) << node;
+    graph = whole;
+    graph.nodes[node].outputs.push_back(whole.nodes[node].outputs[0]);
+    EXPECT_EQ(PlanOf(graph).Claimed().size(), 2u) << node;
+    graph = whole;
+    graph.tensors[static_cast<size_t>(whole.nodes[node].outputs[0])].shape.pop_back();
+    const std::vector<int> found = PlanOf(graph).Claimed();
+    EXPECT_EQ(std::count(found.begin(), found.end(), 1), 0) << node;
+  }
+  // What a PRELU multiplies by is a constant for each channel.
+  const auto alpha = static_cast<size_t>(whole.nodes[2].inputs[1]);
+  for (const std::vector<int>& shape : {std::vector<int>{1}, {6, 40}, {5, 6, 40}}) {
+    Graph graph = whole;
+    graph.tensors[alpha].shape = shape;
+    const std::vector<int> found = PlanOf(graph).Claimed();
+    EXPECT_EQ(std::count(found.begin(), found.end(), 2), 0);
+  }
+  Graph graph = whole;
+  graph.tensors[alpha].constant.clear();
+  EXPECT_EQ(PlanOf(graph).Claimed(), (Indices{0, 4}));
+}
+
 TEST(Claim, NoKernelOfAnotherDelegate) {
   PlanOf plan(ResidualGraph(2));
   plan.NameNode(5);

@@ -170,5 +170,63 @@ TEST(Fuse, NoImageInAnotherOrder) {
   EXPECT_EQ(steps.size(), 2u);
 }
 
+// MUL of 0 with 1, PRELU with 3 and ADD of 5, or those of them that are asked for.
+std::vector<Step> MakeGateSteps(const OpType* gate, bool leaks, bool adds, bool addend_first) {
+  std::vector<Step> steps;
+  if (gate != nullptr) steps.push_back(MakeStep(*gate, {0, 1}, 2));
+  int tensor = gate == nullptr ? 0 : 2;
+  if (leaks) steps.push_back(MakeStep(kPReluOpType, {tensor, 3}, 4));
+  if (leaks) tensor = 4;
+  const std::vector<int> addends = addend_first ? std::vector<int>{5, tensor} : std::vector<int>{tensor, 5};
+  if (adds) steps.push_back(MakeStep(kAddOpType, addends, 6, &kRelu));
+  return steps;
+}
+
+TEST(Fuse, EveryChainOfAGate) {
+  for (unsigned which = 0; which < 24; ++which) {
+    const bool leaks = which % 2 == 1, adds = which / 2 % 2 == 1, addend_first = which / 4 % 2 == 1;
+    const OpType* const gates[] = {nullptr, &kGateOpType, &kRectifiedGateOpType};
+    const OpType* const gate = gates[which / 8];
+    std::vector<Step> steps = MakeGateSteps(gate, leaks, adds, addend_first);
+    const size_t count = steps.size();
+    const int last = count == 0 ? 0 : steps.back().outputs[0].tensor;
+    // The PRELU is in no step with a RELU before it.
+    const bool is_apart = gate == &kRectifiedGateOpType && leaks;
+    FuseGates({last}, &steps);
+    ASSERT_EQ(steps.size(), is_apart ? count - adds : count < 2 ? count : 1) << which;
+    if (count < 2 || (is_apart && !adds)) continue;
+    const bool rectifies = gate == &kRectifiedGateOpType && !leaks;
+    EXPECT_EQ(steps.back().type, rectifies ? &kRectifiedGatedSumOpType : &kGatedSumOpType) << which;
+    std::vector<int> inputs =
+        gate == nullptr || is_apart ? std::vector<int>{is_apart ? 2 : 0, kOptionalTensor} : std::vector<int>{0, 1};
+    inputs.push_back(leaks ? 3 : kOptionalTensor);
+    inputs.push_back(adds ? 5 : kOptionalTensor);
+    EXPECT_EQ(Tensors(steps.back().inputs), inputs) << which;
+    EXPECT_EQ(Tensors(steps.back().outputs), (std::vector<int>{last})) << which;
+    EXPECT_EQ(steps.back().builtin_data, adds ? &kRelu : nullptr) << which;
+  }
+}
+
+TEST(Fuse, OneOfTwoGatesThatAreAdded) {
+  std::vector<Step> steps = MakeSteps(MakeStep(kGateOpType, {0, 1}, 2), MakeStep(kGateOpType, {3, 4}, 5));
+  steps.push_back(MakeStep(kAddOpType, {2, 5}, 6, &kRelu));
+  FuseGates({6}, &steps);
+  ASSERT_EQ(steps.size(), 2u);
+  EXPECT_EQ(steps[0].type, &kGateOpType);
+  EXPECT_EQ(Tensors(steps[1].inputs), (std::vector<int>{0, 1, kOptionalTensor, 5}));
+}
+
+TEST(Fuse, NoGateThatIsReadElsewhere) {
+  for (const int read : {2, 4}) {
+    std::vector<Step> steps = MakeGateSteps(&kGateOpType, true, true, false);
+    FuseGates({read, 6}, &steps);
+    ASSERT_EQ(steps.size(), 2u) << read;
+    EXPECT_EQ(Tensors(steps[0].outputs), (std::vector<int>{read}));
+  }
+  std::vector<Step> steps = MakeSteps(MakeStep(kGateOpType, {0, 1}, 2), MakeStep(kAddOpType, {2, 2}, 3, &kRelu));
+  FuseGates({3}, &steps);
+  EXPECT_EQ(steps.size(), 2u);
+}
+
 }  // namespace
 }  // namespace litebnn

@@ -210,6 +210,73 @@ TEST(Resize, OfAnyOfManyPartsToAnotherTypeIsRefused) {
   }
 }
 
+TEST(Resize, OfAGateAndOfWhatIsAddedToItsProduct) {
+  struct Shapes {
+    std::vector<int> words, gate, addend;
+  };
+  const std::vector<int> words = {1, 5, 6, 2}, gate = {1, 1, 1, 40}, image = {1, 5, 6, 40};
+  for (const bool gate_first : {false, true}) {
+    GatedParams params;
+    params.gate_first = gate_first;
+    const Graph graph = GatedGraph(params);
+    const DelegatePointer delegate = MakeDelegate();
+    FakeRuntime custom(graph), delegated(graph, delegate.get(), 100);
+    for (const Shapes& shapes : {Shapes{words, gate, image},
+                                 {{3, 5, 6, 2}, gate, {3, 5, 6, 40}},
+                                 {{3, 5, 6, 2}, {3, 1, 1, 40}, {3, 5, 6, 40}},
+                                 {words, {2, 1, 1, 40}, {2, 5, 6, 40}},
+                                 {words, image, image},
+                                 {words, {1, 40}, image},
+                                 {words, gate, {2, 5, 1, 40}},
+                                 {{2, 5, 6, 2}, gate, {1, 1, 1, 1}},
+                                 {{1, 1, 1, 2}, image, image},
+                                 {words, gate, image}}) {
+      std::vector<std::vector<uint8_t>> results;
+      for (FakeRuntime* runtime : {&custom, &delegated}) {
+        ASSERT_TRUE(runtime->Resize(graph.inputs[0], shapes.words));
+        ASSERT_TRUE(runtime->Resize(graph.inputs[1], shapes.gate));
+        ASSERT_TRUE(runtime->Resize(graph.inputs[2], shapes.addend));
+        results.push_back(RunOnce(runtime));
+      }
+      EXPECT_EQ(results[0], results[1]) << shapes.gate.size();
+    }
+  }
+}
+
+TEST(Resize, OfAGateToWhatDoesNotGoWithItsImageIsRefused) {
+  const Graph graph = GatedGraph({});
+  const DelegatePointer delegate = MakeDelegate();
+  const auto errors_of = [&](size_t input, const std::vector<int>& shape) {
+    FakeRuntime runtime(graph, delegate.get(), 100);
+    EXPECT_TRUE(runtime.Allocate()) << runtime.errors();
+    EXPECT_TRUE(runtime.Resize(graph.inputs[input], shape));
+    EXPECT_FALSE(runtime.Allocate());
+    return runtime.errors();
+  };
+  const std::string op = "litebnn: MUL with PRELU and ADD, node 3: ";
+  for (const std::vector<int>& shape :
+       {std::vector<int>{1, 1, 6, 40}, {1, 5, 1, 40}, {1, 4, 6, 40}, {1, 1, 1, 1}, {1, 1, 1, 41}}) {
+    ExpectIn(errors_of(1, shape), op + "input 2 (tensor 6 'a tensor'): shape: expected one that goes with");
+  }
+  for (const std::vector<int>& shape : {std::vector<int>{}, {1, 1, 1, 1, 40}}) {
+    ExpectIn(errors_of(1, shape), op + "input 2 (tensor 6 'a tensor'): shape: expected 1 to 4 dimensions, found");
+  }
+  ExpectIn(errors_of(2, {1, 4, 6, 40}), "shape: expected one that goes with [1, 5, 6, 40], found [1, 4, 6, 40]");
+}
+
+TEST(Resize, OfAGateToAnotherTypeIsRefused) {
+  const Graph graph = GatedGraph({});
+  for (const int tensor : {graph.inputs[1], graph.inputs[2], graph.nodes[2].inputs[1]}) {
+    const DelegatePointer delegate = MakeDelegate();
+    FakeRuntime runtime(graph, delegate.get(), 100);
+    ASSERT_TRUE(runtime.Allocate()) << runtime.errors();
+    const_cast<TfLiteTensor&>(runtime.tensor(tensor)).type = kTfLiteInt8;
+    EXPECT_FALSE(runtime.Allocate());
+    ExpectIn(runtime.errors(),
+             "(tensor " + std::to_string(tensor) + " 'a tensor'): type: expected FLOAT32, found INT8");
+  }
+}
+
 TEST(Invoke, WithoutMemoryIsRefused) {
   // A dynamic tensor that nothing has filled is like this.
   FakeRuntime runtime(QuantizeGraph({2, 5}, kTfLiteFloat32));

@@ -43,30 +43,54 @@ std::vector<TfLiteTensor*> TensorsOf(TfLiteContext* context, const TfLiteNode& n
   return tensors;
 }
 
-// The runtime's own ADD and MUL, of tensors of one shape and of channels and a vector. What RELU makes of a NaN is left
-// open by the runtime; here it is as in the delegate.
+// The size of a tensor's dimension, counted from the last; 1 beyond the first.
+int SizeFromBack(const TfLiteTensor& tensor, int axis) {
+  return axis < tensor.dims->size ? tensor.dims->data[tensor.dims->size - 1 - axis] : 1;
+}
+
+// The runtime's own ADD, MUL and PRELU, which repeat dimensions of 1. What RELU makes of a NaN is left open by the
+// runtime; here it is as in the delegate.
 TfLiteStatus PrepareArithmetic(TfLiteContext* context, TfLiteNode* node) {
   const std::vector<TfLiteTensor*> tensors = TensorsOf(context, *node, kTfLiteFloat32);
   if (tensors.size() != 3) return kTfLiteError;
-  const std::vector<int> first(tensors[0]->dims->data, tensors[0]->dims->data + tensors[0]->dims->size);
-  const std::vector<int> second(tensors[1]->dims->data, tensors[1]->dims->data + tensors[1]->dims->size);
-  const bool is_vector = !first.empty() && second == std::vector<int>{first.back()};
-  if (first != second && !is_vector) return kTfLiteError;
-  return context->ResizeTensor(context, tensors[2], MakeArray(first));
+  std::vector<int> shape(static_cast<size_t>(std::max(tensors[0]->dims->size, tensors[1]->dims->size)));
+  for (size_t i = 0; i < shape.size(); ++i) {
+    const int first = SizeFromBack(*tensors[0], static_cast<int>(i));
+    const int second = SizeFromBack(*tensors[1], static_cast<int>(i));
+    if (first != second && first != 1 && second != 1) return kTfLiteError;
+    shape[shape.size() - 1 - i] = first == 1 ? second : first;
+  }
+  return context->ResizeTensor(context, tensors[2], MakeArray(shape));
 }
 
-template <bool kMultiplies>
+// The value that goes into `result[index]`; null where the tensor is not so long.
+const float* FindValue(const TfLiteTensor& tensor, const TfLiteTensor& result, size_t index) {
+  size_t place = 0, stride = 1;
+  for (int axis = 0; axis < result.dims->size; ++axis) {
+    const int whole = SizeFromBack(result, axis), size = SizeFromBack(tensor, axis);
+    if (whole < 1) return nullptr;
+    if (size != 1) place += index % static_cast<size_t>(whole) * stride;
+    index /= static_cast<size_t>(whole);
+    stride *= static_cast<size_t>(size);
+  }
+  return place < tensor.bytes / sizeof(float) ? static_cast<const float*>(tensor.data) + place : nullptr;
+}
+
+float Add(float a, float b) { return a + b; }
+float Multiply(float a, float b) { return a * b; }
+float Leak(float a, float b) { return a < 0 ? a * b : a; }
+
+template <float (*kCompute)(float, float), bool kHasOptions>
 TfLiteStatus RunArithmetic(TfLiteContext* context, TfLiteNode* node) {
   const TfLiteTensor& first = context->tensors[node->inputs->data[0]];
   const TfLiteTensor& second = context->tensors[node->inputs->data[1]];
   const TfLiteTensor& result = context->tensors[node->outputs->data[0]];
-  const bool relu = *static_cast<const int*>(node->builtin_data) == 1;
+  const bool relu = kHasOptions && *static_cast<const int*>(node->builtin_data) == 1;
   if (first.data == nullptr || second.data == nullptr || result.data == nullptr) return kTfLiteError;
-  const auto repeated = static_cast<size_t>(ValuesOf(second));
-  if (first.bytes < result.bytes || second.bytes < repeated * sizeof(float)) return kTfLiteError;
   for (size_t i = 0; i < result.bytes / sizeof(float); ++i) {
-    const float a = static_cast<const float*>(first.data)[i], b = static_cast<const float*>(second.data)[i % repeated];
-    const float value = kMultiplies ? a * b : a + b;
+    const float *a = FindValue(first, result, i), *b = FindValue(second, result, i);
+    if (a == nullptr || b == nullptr) return kTfLiteError;
+    const float value = kCompute(*a, *b);
     static_cast<float*>(result.data)[i] = relu && !(value > 0) ? 0 : value;
   }
   return kTfLiteOk;
@@ -182,8 +206,9 @@ bool FindFakeBuiltin(const std::string& op, TfLiteRegistration* registration) {
     TfLiteStatus (*invoke)(TfLiteContext*, TfLiteNode*);
   };
   const Builtin builtins[] = {
-      {"ADD", kTfLiteBuiltinAdd, PrepareArithmetic, RunArithmetic<false>},
-      {"MUL", kTfLiteBuiltinMul, PrepareArithmetic, RunArithmetic<true>},
+      {"ADD", kTfLiteBuiltinAdd, PrepareArithmetic, RunArithmetic<Add, true>},
+      {"MUL", kTfLiteBuiltinMul, PrepareArithmetic, RunArithmetic<Multiply, true>},
+      {"PRELU", kTfLiteBuiltinPrelu, PrepareArithmetic, RunArithmetic<Leak, false>},
       {"CONCATENATION", kTfLiteBuiltinConcatenation, PrepareConcatenation, RunConcatenation},
       {"MAX_POOL_2D", kTfLiteBuiltinMaxPool2d, PreparePool, RunPool},
   };

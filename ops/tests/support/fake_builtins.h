@@ -8,7 +8,7 @@
 
 namespace litebnn::testing {
 
-// Fills in the registration of "ADD", "MUL", "CONCATENATION" or "MAX_POOL_2D"; false for any other op.
+// Fills in the registration of "ADD", "MUL", "PRELU", "CONCATENATION" or "MAX_POOL_2D"; false for any other op.
 bool FindFakeBuiltin(const std::string& op, TfLiteRegistration* registration);
 
 // An array from malloc, as ResizeTensor takes it.

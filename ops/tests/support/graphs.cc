@@ -291,6 +291,36 @@ Graph JoinedGraph(const JoinedParams& params) {
   return graph;
 }
 
+Graph GatedGraph(const GatedParams& params) {
+  Graph graph;
+  const std::vector<int> shape = {params.image[0], params.image[1], params.image[2], params.channels};
+  ConvParams conv;
+  conv.batch = shape[0];
+  conv.height = shape[1];
+  conv.width = shape[2];
+  conv.channels_out = params.channels;
+  graph.inputs = {Add(&graph, kTfLiteInt32, Packed({shape[0], shape[1], shape[2], conv.channels_in}))};
+  int tensor = AddConv(&graph, conv, graph.inputs[0], 1);
+  const auto add_behind = [&](const char* op, int other, bool other_first, const std::vector<int>& builtin) {
+    const std::vector<int> inputs = other_first ? std::vector<int>{other, tensor} : std::vector<int>{tensor, other};
+    tensor = Add(&graph, kTfLiteFloat32, shape);
+    graph.nodes.push_back({op, inputs, {tensor}, {}, builtin});
+  };
+  const auto add_input = [&graph](const std::vector<int>& of_shape) {
+    graph.inputs.push_back(Add(&graph, kTfLiteFloat32, of_shape));
+    return graph.inputs.back();
+  };
+  if (params.product_activation >= 0) {
+    std::vector<int> gate = params.gate;
+    gate.push_back(params.channels);
+    add_behind("MUL", add_input(gate), params.gate_first, {params.product_activation});
+  }
+  if (params.leaks) add_behind("PRELU", AddChannelValues(&graph, params.channels), false, {});
+  if (params.sum_activation >= 0) add_behind("ADD", add_input(shape), params.addend_first, {params.sum_activation});
+  graph.outputs = {tensor, AddSimple(&graph, contract::kQuantize, tensor, kTfLiteInt32, Packed(shape))};
+  return graph;
+}
+
 Graph BatchNormGraph(int channels, int second_channels, bool both_read) {
   Graph graph;
   std::mt19937 random(static_cast<uint32_t>(channels));
@@ -349,7 +379,7 @@ int Pick(const RandomBits& random, int low, int high) {
 Graph RandomGraph(const RandomBits& random) {
   const auto pick = [&random](int low, int high) { return Pick(random, low, high); };
   const TfLiteType types[] = {kTfLiteFloat32, kTfLiteInt8, kTfLiteBool};
-  switch (pick(0, 9)) {
+  switch (pick(0, 10)) {
     case 0:
       return QuantizeGraph({pick(1, 3), pick(1, 5), pick(1, 100)}, types[pick(0, 2)]);
     case 1:
@@ -380,6 +410,17 @@ Graph RandomGraph(const RandomBits& random) {
       if (pick(0, 1) == 1) params.channels.push_back(pick(1, 40));
       if (pick(0, 2) > 0) params.pool = {1, pick(1, 3), pick(1, 3), pick(1, 3), pick(1, 3), pick(0, 1)};
       return JoinedGraph(params);
+    }
+    case 8: {
+      GatedParams params = {{pick(1, 2), pick(1, 7), pick(1, 7)}, pick(1, 70)};
+      params.gate =
+          pick(0, 2) == 0 ? std::vector<int>{1} : std::vector<int>{pick(0, 1) == 0 ? 1 : params.image[0], 1, 1};
+      params.gate_first = pick(0, 1) == 1;
+      params.addend_first = pick(0, 1) == 1;
+      params.leaks = pick(0, 1) == 1;
+      params.product_activation = pick(-1, 1);
+      params.sum_activation = pick(-1, 1);
+      return GatedGraph(params);
     }
     default:
       return RandomConvGraph(random);

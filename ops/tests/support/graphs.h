@@ -57,6 +57,17 @@ struct JoinedParams {
 };
 Graph JoinedGraph(const JoinedParams& params);
 
+// A convolution's output times a gate, which is an input, with what there is of the others behind it: a PRELU, and an
+// ADD of another input. LceQuantize reads that, which is an output beside the signs.
+struct GatedParams {
+  std::vector<int> image = {1, 5, 6};
+  int channels = 40;
+  std::vector<int> gate = {1, 1, 1};  // what its shape has in front of the channels
+  bool gate_first = false, addend_first = false, leaks = true;
+  int product_activation = 0, sum_activation = 0;  // -1 where nothing is multiplied, or added
+};
+Graph GatedGraph(const GatedParams& params);
+
 // What decides: a random number generator, or a fuzzer's bytes.
 using RandomBits = std::function<uint32_t()>;
 

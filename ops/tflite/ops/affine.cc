@@ -73,25 +73,6 @@ class AffineOp final : public Op {
   bool rectify_ = false;
 };
 
-bool IsFloat32(const TfLiteContext& context, int index) {
-  if (index < 0 || static_cast<size_t>(index) >= context.tensors_size) return false;
-  const TfLiteTensor& tensor = context.tensors[index];
-  return tensor.type == kTfLiteFloat32 && tensor.dims != nullptr;
-}
-
-// Whether the second input is a constant that has a value for each of the first one's channels.
-bool HasChannelValues(const TfLiteContext& context, const TfLiteNode& node) {
-  const TfLiteIntArray &inputs = *node.inputs, &outputs = *node.outputs;
-  if (inputs.size != 2 || outputs.size != 1) return false;
-  if (!IsFloat32(context, inputs.data[0]) || !IsFloat32(context, inputs.data[1])) return false;
-  if (!IsFloat32(context, outputs.data[0])) return false;
-  const TfLiteTensor &input = context.tensors[inputs.data[0]], &constants = context.tensors[inputs.data[1]];
-  const TfLiteIntArray &shape = *input.dims, &vector = *constants.dims;
-  return !IsConstant(input) && IsConstant(constants) && !IsConstant(context.tensors[outputs.data[0]]) &&
-         vector.size > 0 && vector.size <= shape.size && vector.data[vector.size - 1] == shape.data[shape.size - 1] &&
-         std::all_of(vector.data, vector.data + vector.size - 1, [](int size) { return size == 1; });
-}
-
 template <int kActivation>
 bool Computes(const TfLiteContext& context, const TfLiteNode& node) {
   return static_cast<const TfLiteAddParams*>(node.builtin_data)->activation == kActivation &&

@@ -33,23 +33,23 @@ class Bconv2dOp final : public Op {
   }
 
   size_t WorkspaceBytes(int num_threads) const override {
-    return convolved_bytes_ + convolution_->WorkspaceBytes(num_threads);
+    return sum_.computed_bytes() + convolution_->WorkspaceBytes(num_threads);
   }
   std::optional<size_t> OverwritableInput() const override {
-    return has_addend_ && convolved_bytes_ == 0 ? std::optional<size_t>(kAddend) : std::nullopt;
+    return sum_.has_addend() && sum_.computed_bytes() == 0 ? std::optional<size_t>(kAddend) : std::nullopt;
   }
   size_t OwnedBytes() const override { return convolution_->OwnedBytes(); }
 
   void Run(ThreadPool& pool, const void* const* inputs, void* const* outputs, void* workspace) const override {
     const auto* input = static_cast<const uint32_t*>(inputs[kInput]);
-    const auto* addend = static_cast<const float*>(has_addend_ ? inputs[kAddend] : nullptr);
-    if (convolved_bytes_ == 0) {
+    const auto* addend = static_cast<const float*>(sum_.has_addend() ? inputs[kAddend] : nullptr);
+    if (sum_.computed_bytes() == 0) {
       convolution_->Run(pool, input, addend, outputs[0], workspace);
       return;
     }
     auto* convolved = static_cast<float*>(workspace);
-    convolution_->Run(pool, input, nullptr, convolved, static_cast<std::byte*>(workspace) + convolved_bytes_);
-    sum_.Run(pool, convolved, addend, spec_.rectify_sum, static_cast<float*>(outputs[0]));
+    convolution_->Run(pool, input, nullptr, convolved, static_cast<std::byte*>(workspace) + sum_.computed_bytes());
+    sum_.Run(pool, convolved, addend, static_cast<float*>(outputs[0]));
   }
 
  private:
@@ -229,26 +229,10 @@ class Bconv2dOp final : public Op {
   }
 
   bool Resize(const Node& node, const Bconv2dGeometry& geometry) {
-    if (!ResizeSum(node)) return false;
+    if (!sum_.Resize(node, kAddend)) return false;
     if (convolution_->Resize(geometry)) return true;
     return node.InputError(kInput, "shape: expected one that there is memory for with its padding, found %s",
                            ShapeText(node.Input(kInput)->shape).c_str());
-  }
-
-  bool ResizeSum(const Node& node) {
-    has_addend_ = node.Input(kAddend) != nullptr;
-    convolved_bytes_ = 0;
-    const std::vector<int32_t> convolved = node.outputs[0]->shape;
-    if (!has_addend_ || node.Input(kAddend)->shape == convolved) return true;
-    const size_t bytes = TensorBytes(*node.outputs[0]);
-    // A quarter is little enough that sums of sizes do not overflow.
-    if (bytes > std::numeric_limits<size_t>::max() / 4) {
-      return node.OutputError("shape: expected one that there is memory for, found %s", ShapeText(convolved).c_str());
-    }
-    convolved_bytes_ = AlignUp(bytes);
-    if (sum_.Resize(convolved, node.Input(kAddend)->shape, &node.outputs[0]->shape)) return true;
-    return node.InputError(kAddend, "shape: expected one that goes with %s, found %s", ShapeText(convolved).c_str(),
-                           ShapeText(node.Input(kAddend)->shape).c_str());
   }
 
   const Isa& isa_;
@@ -256,10 +240,7 @@ class Bconv2dOp final : public Op {
   int32_t padding_ = 0;
   bool has_explicit_padding_ = false;
   int32_t pad_top_ = 0, pad_bottom_ = 0, pad_left_ = 0, pad_right_ = 0;
-  bool has_addend_ = false;
-  // The convolution's output lies in the workspace where the addend has another shape; else this is 0.
-  size_t convolved_bytes_ = 0;
-  BroadcastSum sum_;
+  FusedSum sum_;
   std::unique_ptr<Bconv2d> convolution_;
 };
 

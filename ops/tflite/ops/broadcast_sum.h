@@ -1,10 +1,12 @@
 // The sum of two float32 tensors whose shapes may differ.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <vector>
 
 #include "kernels/platform/thread_pool.h"
+#include "tflite/runtime/node.h"
 
 namespace litebnn {
 
@@ -22,6 +24,27 @@ class BroadcastSum {
   };
   std::vector<Axis> axes_;  // innermost first; neighbours that can be walked as one are one
   int64_t values_ = 0;
+};
+
+// What an op adds to its own output, by the options of an ADD: while it writes that where the shapes are one, else
+// behind it, and then what it has computed lies in its workspace.
+class FusedSum {
+ public:
+  // The node's output has the shape of what is computed and gets that of the sum. Nothing is added where the input at
+  // `position` is left out. False after an error has been reported.
+  bool Resize(const Node& node, size_t position);
+  bool has_addend() const { return has_addend_; }
+  bool rectifies() const { return rectifies_; }
+  // What is computed, where it lies in the workspace; 0 where it does not.
+  size_t computed_bytes() const { return computed_bytes_; }
+  void Run(ThreadPool& pool, const float* computed, const float* addend, float* sum) const {
+    sum_.Run(pool, computed, addend, rectifies_, sum);
+  }
+
+ private:
+  bool has_addend_ = false, rectifies_ = false;
+  size_t computed_bytes_ = 0;
+  BroadcastSum sum_;
 };
 
 }  // namespace litebnn

@@ -40,11 +40,14 @@ struct OpType {
 
   // What follows is for the runtime's own ops. The delegate takes a node of one where `computes` holds, and it reads
   // what the delegate has already taken: the output of a node that it `follows`, or of any where that is null. One that
-  // feeds signs is also taken where nothing reads it but LceQuantize, and others of them.
+  // feeds signs is also taken where nothing reads it but LceQuantize, and others of them. One that wants a reader is
+  // left where nothing that is taken reads it: alone it takes as long in the runtime.
   int32_t builtin_code = kTfLiteBuiltinCustom;
   bool (*computes)(const TfLiteContext& context, const TfLiteNode& node) = nullptr;
   bool (*follows)(const OpType& writer) = nullptr;
   bool feeds_signs = false;
+  bool wants_reader = false;
+  bool has_options = true;  // of builtin ops: whether their nodes have builtin_data
 
   bool IsCustom() const { return builtin_code == kTfLiteBuiltinCustom; }
 };

@@ -5,12 +5,33 @@
 #include <iterator>
 
 namespace litebnn {
+namespace {
+
+bool IsFloat32(const TfLiteContext& context, int index) {
+  if (index < 0 || static_cast<size_t>(index) >= context.tensors_size) return false;
+  const TfLiteTensor& tensor = context.tensors[index];
+  return tensor.type == kTfLiteFloat32 && tensor.dims != nullptr;
+}
+
+}  // namespace
+
+bool IsComputedFloat(const TfLiteContext& context, int index) {
+  return IsFloat32(context, index) && !IsConstant(context.tensors[index]);
+}
+
+bool HasChannelValues(const TfLiteContext& context, const TfLiteNode& node) {
+  const TfLiteIntArray &inputs = *node.inputs, &outputs = *node.outputs;
+  if (inputs.size != 2 || outputs.size != 1) return false;
+  if (!IsComputedFloat(context, inputs.data[0]) || !IsComputedFloat(context, outputs.data[0])) return false;
+  if (!IsFloat32(context, inputs.data[1]) || !IsConstant(context.tensors[inputs.data[1]])) return false;
+  const TfLiteIntArray &shape = *context.tensors[inputs.data[0]].dims, &vector = *context.tensors[inputs.data[1]].dims;
+  return vector.size > 0 && vector.size <= shape.size && vector.data[vector.size - 1] == shape.data[shape.size - 1] &&
+         std::all_of(vector.data, vector.data + vector.size - 1, [](int size) { return size == 1; });
+}
 
 bool AreComputedImages(const TfLiteContext& context, const TfLiteNode& node, size_t inputs) {
   const auto is_computed_image = [&](int index) {
-    if (index < 0 || static_cast<size_t>(index) >= context.tensors_size) return false;
-    const TfLiteTensor& tensor = context.tensors[index];
-    return tensor.type == kTfLiteFloat32 && tensor.dims != nullptr && tensor.dims->size == 4 && !IsConstant(tensor);
+    return IsComputedFloat(context, index) && context.tensors[index].dims->size == 4;
   };
   const auto are = [&](const TfLiteIntArray& indices, size_t count) {
     return static_cast<size_t>(indices.size) == count &&
@@ -33,7 +54,7 @@ const OpType* FindOpType(const TfLiteContext& context, const PlannedNode& planne
     if (type->builtin_code != planned.registration->builtin_code) return false;
     if (type->IsCustom()) return name != nullptr && std::strcmp(name, type->name) == 0;
     const TfLiteNode& node = *planned.node;
-    return name == nullptr && node.builtin_data != nullptr && type->computes(context, node);
+    return name == nullptr && (node.builtin_data != nullptr || !type->has_options) && type->computes(context, node);
   });
   return found == std::end(kOpTypes) ? nullptr : *found;
 }

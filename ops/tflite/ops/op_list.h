@@ -15,8 +15,11 @@ namespace litebnn {
   OP(kScaleOpType)           \
   OP(kShiftOpType)           \
   OP(kRectifiedShiftOpType)  \
+  OP(kGateOpType)            \
+  OP(kRectifiedGateOpType)   \
   OP(kMaxPool2dOpType)       \
-  OP(kConcatenationOpType)
+  OP(kConcatenationOpType)   \
+  OP(kPReluOpType)
 
 #define LITEBNN_DECLARE(type) extern const OpType type;
 LITEBNN_OP_TYPES(LITEBNN_DECLARE)
@@ -42,8 +45,21 @@ extern const OpType kAffineOpType;
 extern const OpType kAffineMaxPool2dOpType;
 extern const OpType kRectifiedMaxPool2dOpType;
 
+// A MUL by a gate, a PRELU and an ADD behind each other: the factors, then alpha and the addend. The second factor, and
+// one of the last two, may be left out. In the other form a RELU stands behind the MUL, and no PRELU. No model has
+// them.
+extern const OpType kGatedSumOpType;
+extern const OpType kRectifiedGatedSumOpType;
+
 // Whether the input at `position` is float32 and has as many values as there are channels. Reports it where it is not.
 bool CheckChannelValues(const Node& node, size_t position, int32_t channels);
+
+// Whether it is a float32 tensor of known rank that is no constant.
+bool IsComputedFloat(const TfLiteContext& context, int index);
+
+// Whether the node has two inputs and one output, of float32, and the second is a constant that has a value for each of
+// the first one's channels.
+bool HasChannelValues(const TfLiteContext& context, const TfLiteNode& node);
 
 // Whether the node has `inputs` inputs and one output, and all of them are float32 tensors of four dimensions that are
 // no constants. A shape that the model does not tell has another number of dimensions.

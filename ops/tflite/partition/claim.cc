@@ -63,6 +63,17 @@ void ClaimWhatFeedsSigns(const TfLiteContext& context, const std::vector<Planned
   }
 }
 
+// Leaves the nodes that want a reader and have none among those that are claimed.
+void LeaveEnds(const TfLiteContext& context, const std::vector<PlannedNode>& plan,
+               std::vector<const OpType*>* claimed) {
+  TensorSet read(context);
+  for (size_t i = plan.size(); i-- > 0;) {
+    const OpType*& type = (*claimed)[i];
+    if (type != nullptr && type->wants_reader && !read.Has(plan[i].node->outputs->data[0])) type = nullptr;
+    if (type != nullptr) read.Set(*plan[i].node->inputs, true);
+  }
+}
+
 }  // namespace
 
 std::vector<int> ClaimNodes(const TfLiteContext& context, const std::vector<PlannedNode>& plan) {
@@ -70,6 +81,7 @@ std::vector<int> ClaimNodes(const TfLiteContext& context, const std::vector<Plan
   for (const PlannedNode& planned : plan) types.push_back(FindOpType(context, planned));
   std::vector<const OpType*> claimed = ClaimForward(context, plan, types);
   ClaimWhatFeedsSigns(context, plan, types, &claimed);
+  LeaveEnds(context, plan, &claimed);
 
   std::vector<int> indices;
   for (size_t i = 0; i < plan.size(); ++i) {

@@ -83,6 +83,35 @@ void FuseAdditions(const std::unordered_set<int>& outputs, std::vector<Step>* st
   *steps = std::move(kept);
 }
 
+void FuseGates(const std::unordered_set<int>& outputs, std::vector<Step>* steps) {
+  SoleReaders sole_readers(outputs, steps);
+  // The last of a chain is the one that stays.
+  for (auto step = steps->rbegin(); step != steps->rend(); ++step) {
+    const bool adds = step->type == &kAddOpType, leaks = step->type == &kPReluOpType;
+    if (sole_readers.IsTaken(*step) || (!adds && !leaks)) continue;
+    const Step *prelu = leaks ? &*step : nullptr, *gate = nullptr;
+    const OpType* fused = &kGatedSumOpType;
+    size_t image = 0;
+    for (size_t i = 0; adds && prelu == nullptr && gate == nullptr && i < 2; ++i) {
+      image = i;
+      prelu = sole_readers.Take(step->inputs[i].tensor, kPReluOpType);
+      if (prelu != nullptr) continue;
+      gate = sole_readers.Take(step->inputs[i].tensor, kRectifiedGateOpType);
+      if (gate != nullptr) fused = &kRectifiedGatedSumOpType;
+      if (gate == nullptr) gate = sole_readers.Take(step->inputs[i].tensor, kGateOpType);
+    }
+    if (prelu != nullptr) gate = sole_readers.Take(prelu->inputs[0].tensor, kGateOpType);
+    if (gate == nullptr && (leaks || prelu == nullptr)) continue;
+    const Binding none = {kOptionalTensor};
+    const Binding addend = adds ? step->inputs[1 - image] : none, alpha = prelu == nullptr ? none : prelu->inputs[1];
+    step->inputs = gate == nullptr ? std::vector<Binding>{prelu->inputs[0], none} : gate->inputs;
+    step->inputs.push_back(alpha);
+    step->inputs.push_back(addend);
+    step->type = fused;
+  }
+  sole_readers.RemoveTaken();
+}
+
 void FuseBatchNorms(const std::unordered_set<int>& outputs, std::vector<Step>* steps) {
   SoleReaders sole_readers(outputs, steps);
   for (Step& sign : *steps) {

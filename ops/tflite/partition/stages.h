@@ -59,6 +59,10 @@ struct MemoryPlan {
 // Makes one step of each convolution and the addition right behind it that is the only reader of its output.
 void FuseAdditions(const std::unordered_set<int>& outputs, std::vector<Step>* steps);
 
+// Makes one step of a MUL by a gate, a PRELU and an ADD of images that follow each other and that nothing else reads;
+// one of them may be missing.
+void FuseGates(const std::unordered_set<int>& outputs, std::vector<Step>* steps);
+
 // Makes one step of each packing of signs and the MUL and ADD with constants before it that nothing else reads.
 void FuseBatchNorms(const std::unordered_set<int>& outputs, std::vector<Step>* steps);
 

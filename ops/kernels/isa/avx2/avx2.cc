@@ -12,8 +12,8 @@
 #include "kernels/isa/avx2/table_offsets.h"
 #include "kernels/isa/avx2/weights.h"
 #include "kernels/isa/isa.h"
+#include "kernels/isa/shared/float_pixels.h"
 #include "kernels/isa/shared/long_filters.h"
-#include "kernels/isa/shared/max_window.h"
 #include "kernels/isa/shared/nibble_plan.h"
 #include "kernels/isa/shared/output.h"
 #include "kernels/isa/shared/pack_signs.h"
@@ -276,6 +276,7 @@ const Isa kAvx2Isa = {
     .pack_int8_signs = PackInt8Signs<EightLanes>,
     .pack_affine_signs = PackAffineSigns<EightLanes>,
     .max_window = MaxWindow<EightLanes>,
+    .gate_pixels = GatePixels<EightLanes>,
     .tile_pixels = 2,
     .tile_channels = kTileChannels,
     .macs_per_cycle = 330,

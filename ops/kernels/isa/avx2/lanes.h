@@ -47,6 +47,10 @@ struct EightLanes {
   static Floats Add(Floats a, Floats b) { return _mm256_add_ps(a, b); }
   static Floats Multiply(Floats a, Floats b) { return _mm256_mul_ps(a, b); }
   static Floats Larger(Floats a, Floats b) { return _mm256_max_ps(a, b); }
+  static Floats Leak(Floats values, Floats slopes) {
+    const Floats is_below = _mm256_cmp_ps(values, _mm256_setzero_ps(), _CMP_LT_OQ);
+    return _mm256_blendv_ps(values, Multiply(values, slopes), is_below);
+  }
   static Floats Rectify(Floats values) { return _mm256_max_ps(values, _mm256_setzero_ps()); }
   static Floats Clamp(Floats values, Floats low, Floats high) {
     return _mm256_min_ps(_mm256_max_ps(values, low), high);

@@ -8,7 +8,7 @@
 #include "kernels/isa/avx512/inner_loop.h"
 #include "kernels/isa/avx512/lanes.h"
 #include "kernels/isa/isa.h"
-#include "kernels/isa/shared/max_window.h"
+#include "kernels/isa/shared/float_pixels.h"
 #include "kernels/isa/shared/output.h"
 #include "kernels/isa/shared/pack_signs.h"
 #include "kernels/isa/shared/pixel_walk.h"
@@ -160,6 +160,7 @@ const Isa kAvx512Isa = {
     .pack_int8_signs = PackInt8Signs<EightLanes>,
     .pack_affine_signs = PackAffineSigns<SixteenLanes>,
     .max_window = MaxWindow<SixteenLanes>,
+    .gate_pixels = GatePixels<SixteenLanes>,
     .tile_pixels = kTilePixels,
     .tile_channels = kTileChannels,
     .macs_per_cycle = 340,

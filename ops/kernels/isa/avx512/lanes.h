@@ -38,6 +38,9 @@ struct SixteenLanes {
   static Floats Add(Floats a, Floats b) { return _mm512_add_ps(a, b); }
   static Floats Multiply(Floats a, Floats b) { return _mm512_mul_ps(a, b); }
   static Floats Larger(Floats a, Floats b) { return _mm512_max_ps(a, b); }
+  static Floats Leak(Floats values, Floats slopes) {
+    return _mm512_mask_mul_ps(values, _mm512_cmp_ps_mask(values, _mm512_setzero_ps(), _CMP_LT_OQ), values, slopes);
+  }
   static Floats Rectify(Floats values) { return _mm512_max_ps(values, _mm512_setzero_ps()); }
   static Floats Clamp(Floats values, Floats low, Floats high) {
     return _mm512_min_ps(_mm512_max_ps(values, low), high);

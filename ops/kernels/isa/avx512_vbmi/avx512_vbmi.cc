@@ -11,7 +11,7 @@
 #include "kernels/isa/avx512_vbmi/pixel_lanes.h"
 #include "kernels/isa/avx512_vbmi/strips.h"
 #include "kernels/isa/isa.h"
-#include "kernels/isa/shared/max_window.h"
+#include "kernels/isa/shared/float_pixels.h"
 #include "kernels/isa/shared/output.h"
 #include "kernels/isa/shared/pack_signs.h"
 
@@ -370,6 +370,7 @@ const Isa kAvx512VbmiIsa = {
     .pack_int8_signs = PackInt8Signs<EightLanes>,
     .pack_affine_signs = PackAffineSigns<SixteenLanes>,
     .max_window = MaxWindow<SixteenLanes>,
+    .gate_pixels = GatePixels<SixteenLanes>,
     .tile_pixels = kLanePixels,
     .tile_channels = kVectorChannels,
     .macs_per_cycle = 600,

@@ -10,7 +10,7 @@
 
 #include <cstring>
 
-#include "kernels/isa/shared/max_window.h"
+#include "kernels/isa/shared/float_pixels.h"
 #include "kernels/isa/shared/neon_lanes.h"
 #include "kernels/isa/shared/neon_tile.h"
 #include "kernels/isa/shared/output.h"
@@ -202,6 +202,7 @@ const Isa kNeon32Isa = {
     .pack_int8_signs = PackInt8Signs<FourLanes>,
     .pack_affine_signs = PackAffineSigns<FourLanes>,
     .max_window = MaxWindow<FourLanes>,
+    .gate_pixels = GatePixels<FourLanes>,
     .tile_pixels = kTilePixels,
     .tile_channels = kTileChannels,
     .macs_per_cycle = 30,

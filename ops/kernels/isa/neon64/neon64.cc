@@ -7,7 +7,7 @@
 #include <cstring>
 
 #include "kernels/isa/neon64/sum_windows.h"
-#include "kernels/isa/shared/max_window.h"
+#include "kernels/isa/shared/float_pixels.h"
 #include "kernels/isa/shared/neon64.h"
 #include "kernels/isa/shared/output.h"
 #include "kernels/isa/shared/pixel_walk.h"
@@ -290,6 +290,7 @@ constexpr Isa Neon64(const char* name, decltype(Isa::bconv) bconv, decltype(Isa:
       .pack_int8_signs = PackInt8Signs<FourLanes>,
       .pack_affine_signs = PackAffineSigns<FourLanes>,
       .max_window = MaxWindow<FourLanes>,
+      .gate_pixels = GatePixels<FourLanes>,
       .tile_pixels = kTilePixels,
       .tile_channels = kTileChannels,
       .macs_per_cycle = 85,

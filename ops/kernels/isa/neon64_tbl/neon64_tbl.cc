@@ -7,9 +7,9 @@
 
 #include "kernels/isa/neon64_tbl/sum_lookups.h"
 #include "kernels/isa/neon64_tbl/table_offsets.h"
+#include "kernels/isa/shared/float_pixels.h"
 #include "kernels/isa/shared/long_filters.h"
 #include "kernels/isa/shared/lookup_weights.h"
-#include "kernels/isa/shared/max_window.h"
 #include "kernels/isa/shared/neon64.h"
 #include "kernels/isa/shared/nibble_plan.h"
 #include "kernels/isa/shared/output.h"
@@ -343,6 +343,7 @@ const Isa kNeon64TblIsa = {
     .pack_int8_signs = PackInt8Signs<FourLanes>,
     .pack_affine_signs = PackAffineSigns<FourLanes>,
     .max_window = MaxWindow<FourLanes>,
+    .gate_pixels = GatePixels<FourLanes>,
     .tile_pixels = 2,
     .tile_channels = kTileChannels,
     .macs_per_cycle = 119,

@@ -1,6 +1,6 @@
 // The reference: plain C++ for any CPU. Every other ISA must give the same bits.
 #include "kernels/isa/isa.h"
-#include "kernels/isa/shared/max_window.h"
+#include "kernels/isa/shared/float_pixels.h"
 #include "kernels/isa/shared/output.h"
 #include "kernels/isa/shared/pack_signs.h"
 #include "kernels/isa/shared/pixel_walk.h"
@@ -58,6 +58,7 @@ const Isa kPortableIsa = {
     .pack_int8_signs = PackInt8Signs<OneLane>,
     .pack_affine_signs = PackAffineSigns<OneLane>,
     .max_window = MaxWindow<OneLane>,
+    .gate_pixels = GatePixels<OneLane>,
     .tile_pixels = 1,
     .tile_channels = kTileChannels,
     .macs_per_cycle = 16,

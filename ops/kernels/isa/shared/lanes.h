@@ -31,6 +31,8 @@ struct OneLane {
   static Floats Multiply(Floats a, Floats b) { return a * b; }
   // a > b ? a : b, also where they do not compare.
   static Floats Larger(Floats a, Floats b) { return a > b ? a : b; }
+  // What is below 0 times its slope; a NaN and -0 stay as they are.
+  static Floats Leak(Floats values, Floats slopes) { return values < 0.0f ? values * slopes : values; }
   // What is not above 0 becomes +0: a NaN and -0 too.
   static Floats Rectify(Floats values) { return Larger(values, 0.0f); }
   // A NaN becomes `low`.

@@ -49,6 +49,9 @@ struct FourLanes {
   static Floats Add(Floats a, Floats b) { return vaddq_f32(a, b); }
   static Floats Multiply(Floats a, Floats b) { return vmulq_f32(a, b); }
   static Floats Larger(Floats a, Floats b) { return vbslq_f32(vcgtq_f32(a, b), a, b); }
+  static Floats Leak(Floats values, Floats slopes) {
+    return vbslq_f32(IsBelowZero(values), vmulq_f32(values, slopes), values);
+  }
 #if defined(__aarch64__)
   // These take the number where the other is a NaN.
   static Floats Rectify(Floats values) { return vmaxnmq_f32(values, vdupq_n_f32(0.0f)); }

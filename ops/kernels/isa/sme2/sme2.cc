@@ -4,7 +4,7 @@
 
 #if defined(__aarch64__)
 
-#include "kernels/isa/shared/max_window.h"
+#include "kernels/isa/shared/float_pixels.h"
 #include "kernels/isa/shared/neon64.h"
 #include "kernels/isa/shared/output.h"
 #include "kernels/isa/shared/tiled_weights.h"
@@ -90,6 +90,7 @@ const Isa kSme2Isa = {
     .pack_int8_signs = PackInt8Signs<FourLanes>,
     .pack_affine_signs = PackAffineSigns<FourLanes>,
     .max_window = MaxWindow<FourLanes>,
+    .gate_pixels = GatePixels<FourLanes>,
     .tile_pixels = kTilePixels,
     .tile_channels = kTileChannels,
     .macs_per_cycle = 1000,

@@ -1,4 +1,5 @@
-// The maximum over a window of floats, for each channel; with it an ISA makes its max_window.
+// Pixels of floats, channel by channel: the maximum over a window of them, and what a gate and a PRELU make of them.
+// With these an ISA makes its max_window and its gate_pixels.
 #pragma once
 
 #include <cstddef>
@@ -60,6 +61,47 @@ inline void MaxWindow(const FloatWindow& window, float floor, float* output) {
     window.addend == nullptr ? MaxOfWindow<Lanes, true, false>(window, floor, output)
                              : MaxOfWindow<Lanes, true, true>(window, floor, output);
   }
+}
+
+// The addresses of a pixel's operands.
+struct GatedPixel {
+  const float *input, *gate, *slope, *addend;
+  float* output;
+};
+
+// `count` channels from `channel` on, 1 to kLanes.
+template <typename Lanes, bool kAdds>
+__attribute__((always_inline)) inline void GateChannels(const GatedPixels& pixels, const GatedPixel& pixel,
+                                                        int32_t channel, int32_t count) {
+  const auto load = [=](const float* values) { return Lanes::LoadFirst(values + channel, count); };
+  auto value = Lanes::Multiply(load(pixel.input), load(pixel.gate));
+  if (pixels.rectify_product) value = Lanes::Rectify(value);
+  value = Lanes::Leak(value, load(pixel.slope));
+  if (kAdds) value = Lanes::Add(value, load(pixel.addend));
+  if (kAdds && pixels.rectify_sum) value = Lanes::Rectify(value);
+  Lanes::StoreFirst(value, pixel.output + channel, count);
+}
+
+template <typename Lanes, bool kAdds>
+inline void GateEach(const GatedPixels& pixels, int64_t count) {
+  const int32_t channels = pixels.channels;
+  GatedPixel pixel = {pixels.input, pixels.gate, pixels.slope, pixels.addend, pixels.output};
+  for (; count > 0; --count) {
+    int32_t channel = 0;
+    for (; channel <= channels - Lanes::kLanes; channel += Lanes::kLanes) {
+      GateChannels<Lanes, kAdds>(pixels, pixel, channel, Lanes::kLanes);
+    }
+    if (channel < channels) GateChannels<Lanes, kAdds>(pixels, pixel, channel, channels - channel);
+    pixel.input += pixels.input_stride;
+    pixel.gate += pixels.gate_stride;
+    if (kAdds) pixel.addend += channels;
+    pixel.output += channels;
+  }
+}
+
+template <typename Lanes>
+inline void GatePixels(const GatedPixels& pixels, int64_t count) {
+  pixels.addend == nullptr ? GateEach<Lanes, false>(pixels, count) : GateEach<Lanes, true>(pixels, count);
 }
 
 }  // namespace

@@ -1,0 +1,133 @@
+// Images times a gate with what follows, against a plain loop.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstring>
+#include <limits>
+#include <random>
+#include <vector>
+
+#include "kernels/platform/thread_pool.h"
+#include "tests/kernels/isas.h"
+
+namespace litebnn {
+namespace {
+
+class GateTest : public IsaTest {};
+LITEBNN_TEST_EVERY_ISA(GateTest);
+
+struct Images {
+  int64_t images, pixels;
+  int32_t channels;
+  int64_t values() const { return images * pixels * channels; }
+};
+
+// An operand with a value for each place, or for each channel of an image or of all images.
+struct Operand {
+  std::vector<float> values;
+  int64_t image_stride, pixel_stride;
+  GateOperand View() const { return {values.data(), image_stride, pixel_stride}; }
+  float At(const Images& size, int64_t index) const {
+    const int64_t pixel = index / size.channels;
+    return values[static_cast<size_t>(pixel / size.pixels * image_stride + pixel % size.pixels * pixel_stride +
+                                      index % size.channels)];
+  }
+};
+
+class Values {
+ public:
+  explicit Values(uint32_t seed) : random_(seed) {}
+  int64_t UpTo(uint32_t most) { return static_cast<int64_t>(1 + random_() % most); }
+  bool Toss() { return random_() % 2 == 0; }
+
+  // No numbers that are too small for 32-bit NEON, which forgets which NaN it was given too.
+  std::vector<float> Floats(int64_t count, bool with_nan) {
+    constexpr float kInfinity = std::numeric_limits<float>::infinity();
+    constexpr float kSpecial[] = {0.0f, -0.0f, kInfinity, -kInfinity, std::numeric_limits<float>::lowest()};
+    std::vector<float> numbers(static_cast<size_t>(count));
+    for (float& value : numbers) {
+      const uint32_t kind = random_() % 16;
+      value = kind < 5 ? kSpecial[kind] : static_cast<float>(random_() % 101) - 50.0f;
+      if (with_nan && kind == 5) value = NAN;
+    }
+    return numbers;
+  }
+
+  Operand Draw(const Images& size) {
+    switch (random_() % 3) {
+      case 0:
+        return {Floats(size.values(), true), size.pixels * size.channels, size.channels};
+      case 1:
+        return {Floats(size.images * size.channels, false), size.channels, 0};
+      default:
+        return {Floats(size.channels, false), 0, 0};
+    }
+  }
+
+ private:
+  std::mt19937 random_;
+};
+
+// NaNs are alike.
+bool AreSame(float a, float b) { return (std::isnan(a) && std::isnan(b)) || std::memcmp(&a, &b, sizeof(a)) == 0; }
+
+TEST_P(GateTest, GateImages) {
+  Values values(8);
+  for (const int threads : {1, 3}) {
+    const auto pool = ThreadPool::Create(threads);
+    for (int i = 0; i < 300; ++i) {
+      // Enough for several threads in some.
+      const Images size = {values.UpTo(3), values.UpTo(i % 10 == 0 ? 300 : 20),
+                           static_cast<int32_t>(values.UpTo(i % 10 == 0 ? 300 : 70))};
+      const Operand input = values.Draw(size), gate = values.Draw(size);
+      const std::vector<float> slope = values.Floats(size.channels, false),
+                               addend = values.Floats(size.values(), false);
+      const bool adds = values.Toss(), rectify_product = values.Toss(), rectify_sum = values.Toss();
+      std::vector<float> output(static_cast<size_t>(size.values()), 12345.0f);
+      GateImages(isa(), *pool,
+                 {size.images, size.pixels, size.channels, input.View(), gate.View(), rectify_product, slope.data(),
+                  adds ? addend.data() : nullptr, rectify_sum, output.data()});
+      for (int64_t k = 0; k < size.values(); ++k) {
+        float value = input.At(size, k) * gate.At(size, k);
+        if (rectify_product && !(value > 0.0f)) value = 0.0f;
+        if (value < 0.0f) value *= slope[static_cast<size_t>(k % size.channels)];
+        if (adds) value += addend[static_cast<size_t>(k)];
+        if (adds && rectify_sum && !(value > 0.0f)) value = 0.0f;
+        ASSERT_TRUE(AreSame(output[static_cast<size_t>(k)], value))
+            << k << ": " << output[static_cast<size_t>(k)] << " is not " << value;
+      }
+    }
+  }
+}
+
+TEST_P(GateTest, OverwritesAnOperandOfItsShape) {
+  Values values(9);
+  const auto pool = ThreadPool::Create(1);
+  const Images size = {2, 5, 37};
+  const std::vector<float> input = values.Floats(size.values(), false), gate = values.Floats(size.channels, false);
+  const std::vector<float> slope = values.Floats(size.channels, false), addend = values.Floats(size.values(), false);
+  const auto run = [&](const float* from, const float* added, float* output) {
+    const GateOperand image = {from, size.pixels * size.channels, size.channels};
+    GateImages(isa(), *pool,
+               {size.images,
+                size.pixels,
+                size.channels,
+                image,
+                {gate.data(), 0, 0},
+                false,
+                slope.data(),
+                added,
+                false,
+                output});
+  };
+  std::vector<float> apart(input.size()), over_input = input, over_addend = addend;
+  run(input.data(), addend.data(), apart.data());
+  run(over_input.data(), addend.data(), over_input.data());
+  run(input.data(), over_addend.data(), over_addend.data());
+  for (size_t k = 0; k < apart.size(); ++k) {
+    ASSERT_TRUE(AreSame(over_input[k], apart[k]) && AreSame(over_addend[k], apart[k])) << k;
+  }
+}
+
+}  // namespace
+}  // namespace litebnn
