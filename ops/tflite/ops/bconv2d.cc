@@ -56,8 +56,7 @@ class Bconv2dOp final : public Op {
   bool ReadSpec(const Node& node) {
     spec_ = {};
     // The builtin options are those of the addition that is fused into the convolution.
-    spec_.rectify_sum = node.Input(kAddend) != nullptr &&
-                        static_cast<const TfLiteAddParams*>(node.builtin_data)->activation == kTfLiteActRelu;
+    spec_.rectify_sum = RectifiesSum(node, kAddend);
     return ReadOptions(node, &spec_) && ReadFilter(node, &spec_) && ReadOutput(node, &spec_);
   }
 

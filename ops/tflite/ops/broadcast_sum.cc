@@ -79,10 +79,15 @@ void BroadcastSum::Run(ThreadPool& pool, const float* first, const float* second
       &task);
 }
 
+bool RectifiesSum(const Node& node, size_t position) {
+  return node.Input(position) != nullptr &&
+         static_cast<const TfLiteAddParams*>(node.builtin_data)->activation == kTfLiteActRelu;
+}
+
 bool FusedSum::Resize(const Node& node, size_t position) {
   const Tensor* const addend = node.Input(position);
   has_addend_ = addend != nullptr;
-  rectifies_ = has_addend_ && static_cast<const TfLiteAddParams*>(node.builtin_data)->activation == kTfLiteActRelu;
+  rectifies_ = RectifiesSum(node, position);
   computed_bytes_ = 0;
   const std::vector<int32_t> computed = node.outputs[0]->shape;
   if (!has_addend_) return true;

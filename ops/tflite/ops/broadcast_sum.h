@@ -26,6 +26,9 @@ class BroadcastSum {
   int64_t values_ = 0;
 };
 
+// Whether the node has an input at `position` that is added, by the options of an ADD with RELU.
+bool RectifiesSum(const Node& node, size_t position);
+
 // What an op adds to its own output, by the options of an ADD: while it writes that where the shapes are one, else
 // behind it, and then what it has computed lies in its workspace.
 class FusedSum {
