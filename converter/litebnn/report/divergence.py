@@ -237,6 +237,8 @@ def _opposite_signs(pair: Pair, expected: Array, actual: Array) -> Array | None:
 
 def _negative(pair: Pair, expected: Array) -> Array:
     assert pair.signs is not None
+    if pair.source.type == "BOOL":
+        return expected if pair.is_opposite else ~expected
     return unpack_bits(expected, pair.signs) if pair.is_packed else expected < 0
 
 

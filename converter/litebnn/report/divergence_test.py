@@ -261,6 +261,23 @@ def test_few_numbers_that_stay_floats_are_turned_by_rounding_as_signs_are(form: 
 
 
 @pytest.mark.usefixtures("library")
+@pytest.mark.parametrize("values", [(0.0, 1.0), (1.0, 0.0), (-0.5, 2.0)])
+@pytest.mark.parametrize("comparison", ["GREATER_EQUAL", "LESS"])
+def test_booleans_that_rounding_turns(comparison: str, values: tuple[float, float]) -> None:
+    """The result has the sign of such a boolean for two values that are no sign, or the opposite one."""
+    rng = np.random.default_rng(0)
+    model = FloatModel()
+    x = sums_of_tenths(model, rng, model.sign(model.input(1, 6, 6, 32)), 64)
+    two = model.two_values(x, *values, comparison)
+    source = model.finish(model.conv(two, sign_weights(rng, 8, 3, 3, 64)))
+    sample = rng.standard_normal((1, 6, 6, 32)).astype(np.float32)
+    place = LayerComparison("verify", source, litebnn.convert_tflite(source)).first_divergence([sample])
+    assert place is not None
+    assert place.by_rounding
+    assert 0 < place.turned < place.signs / 8
+
+
+@pytest.mark.usefixtures("library")
 def test_signs_that_are_spread_over_an_image_and_flattened() -> None:
     rng = np.random.default_rng(0)
     model = FloatModel()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from litebnn.contract import BITS_PER_WORD, LCE_QUANTIZE
@@ -12,7 +13,9 @@ from litebnn.rewriting.signs import Thermometer, find_levels, find_sign, find_tw
 from litebnn.rewriting.signs.steps import steps_of
 from litebnn.rewriting.signs.thermometer_bits import LEVELS, moved_in_front
 
-_NUMBERS = ("FLOAT32", "INT8")
+_TYPES_OF_NUMBERS = ("FLOAT32", "INT8")
+# What is looked for under a name: numbers, or bits.
+_NUMBERS, _BITS = "numbers", "bits"
 # The passes append these to the name of a tensor whose axes they put into another order: a transpose goes behind it, or
 # a dense layer takes the features that it flattens as they come.
 _UNTURNED, _PERMUTED = "/unturned", "/permuted"
@@ -20,6 +23,8 @@ _UNTURNED, _PERMUTED = "/unturned", "/permuted"
 _NEGATED = "/negated"
 # The others stand for its bits, for those of its levels, and for itself in front of a reshape.
 _SUFFIXES = ("/bits", "/unshaped", _UNTURNED, _PERMUTED, _NEGATED, LEVELS)
+# A sign that a boolean decides is named after this one, the latter where it is +1 for false.
+_SIGN, _OPPOSITE = "sign", "opposite"
 
 
 @dataclass(frozen=True)
@@ -48,6 +53,11 @@ class Pair:
     spread: tuple[int, ...] = ()
 
     @property
+    def is_opposite(self) -> bool:
+        """Whether the result has +1 where the source's boolean is false."""
+        return self.source.type == "BOOL" and _layer(self.result.name).endswith(f"/{_OPPOSITE}")
+
+    @property
     def is_negated(self) -> bool:
         """Whether one of the models has the opposite signs in some channels, and only samples tell in which."""
         names = (self.source.name, self.result.name)
@@ -56,22 +66,20 @@ class Pair:
 
 def pairs_of(source: Graph, result: Graph) -> list[Pair]:
     """The tensors that both models compute, in the result's order of execution."""
-    known = _by_name(source)
-    bits = channels_of_bits(result)
-    ambiguous = _repeated(result)
+    known, bits, ambiguous = _by_name(source), channels_of_bits(result), _repeated(result)
     pairs = []
     for tensor in computed(result):
         words = BITS_PER_WORD * tensor.channels if tensor.type == "INT32" else None
-        signs = bits.get(tensor, words)
+        signs, layer = bits.get(tensor, words), _layer(tensor.name)
         # A source that is a conversion too has the tensor itself, perhaps; else it has the layer's.
-        names = [name for name in (tensor.name, _layer(tensor)) if name not in ambiguous]
-        packed = next((known[name, True] for name in names if signs is not None and (name, True) in known), None)
-        twin = packed or next((known[name, False] for name in names if (name, False) in known), None)
-        numbers = twin is not None and twin.type in _NUMBERS and (signs is not None or tensor.type in _NUMBERS)
-        if twin is None or (packed is None and not numbers):
+        names = [name for name in (tensor.name, layer) if name not in ambiguous]
+        packed = _first(known, names, _BITS) if signs is not None else None
+        numbers = _first(known, names, _NUMBERS) if signs is not None or tensor.type in _TYPES_OF_NUMBERS else None
+        twin = packed or numbers or (_condition(known, layer) if signs is not None else None)
+        if twin is None:
             continue
         turned = () if twin.name == tensor.name else _turned_axes(source, twin, tensor, signs if packed else None)
-        suffixes = tensor.name.split(";")[0].removeprefix(_layer(tensor))  # a source's layer may be called levels, too
+        suffixes = tensor.name.split(";")[0].removeprefix(layer)  # a source's layer may be called levels, too
         if signs is not None and packed is None and LEVELS in suffixes:
             levels = find_levels(source, twin)
             if levels is not None:
@@ -89,12 +97,26 @@ def computed(graph: Graph) -> list[Tensor]:
     return [tensor for op in graph.ops for tensor in op.outputs]
 
 
-def _by_name(source: Graph) -> dict[tuple[str, bool], Tensor]:
-    """Its tensors by name and by layer, those of bits apart; what several are called stands for none of them."""
+def _by_name(source: Graph) -> dict[tuple[str, str], Tensor]:
+    """Its tensors by name and kind, or by layer and kind; what several are called stands for none of them."""
     bits, ambiguous = channels_of_bits(source), _repeated(source)
-    tensors = [tensor for tensor in computed(source) if tensor.name not in ambiguous]
-    layers = {(_layer(tensor), tensor in bits): tensor for tensor in tensors}
-    return layers | {(tensor.name, tensor in bits): tensor for tensor in tensors}
+    kinds = {
+        tensor: _BITS if tensor in bits else _NUMBERS if tensor.type in _TYPES_OF_NUMBERS else tensor.type
+        for tensor in computed(source)
+        if tensor.name not in ambiguous
+    }
+    layers = {(_layer(tensor.name), kind): tensor for tensor, kind in kinds.items()}
+    return layers | {(tensor.name, kind): tensor for tensor, kind in kinds.items()}
+
+
+def _first(known: dict[tuple[str, str], Tensor], names: Sequence[str], kind: str) -> Tensor | None:
+    return next((known[name, kind] for name in names if (name, kind) in known), None)
+
+
+def _condition(known: dict[tuple[str, str], Tensor], layer: str) -> Tensor | None:
+    """The source's boolean that a layer of the result is the sign of."""
+    name, _, kind = layer.rpartition("/")
+    return _first(known, [_layer(name)], "BOOL") if kind in (_SIGN, _OPPOSITE) else None
 
 
 def _repeated(graph: Graph) -> set[str]:
@@ -130,9 +152,9 @@ def _before_reshapes(graph: Graph, tensor: Tensor) -> Tensor:
     return tensor
 
 
-def _layer(tensor: Tensor) -> str:
-    """What a tensor is called in any conversion of a model."""
-    name = tensor.name.split(";")[0]
+def _layer(name: str) -> str:
+    """What a tensor of this name is called in any conversion of a model."""
+    name = name.split(";")[0]
     while name.endswith(_SUFFIXES):
         name = name.rpartition("/")[0]
     return name
