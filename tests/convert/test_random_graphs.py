@@ -13,7 +13,7 @@ from hypothesis import HealthCheck, given, seed, settings
 import litebnn
 from litebnn.flatbuffer import read_model
 from litebnn.graph import Array
-from litebnn.report.divergence import LayerComparison
+from litebnn.report.divergence import TOLERANCE, LayerComparison
 from litebnn.report.samples import samples_for
 from litebnn.rewriting.int8 import from_levels, quantized
 from tests.convert.random_graphs import Case, graphs
@@ -91,7 +91,7 @@ def _check_low_bit_weights(case: Case) -> None:
 
 
 def _check_compared(case: Case) -> None:
-    """No layer differs where all sums are exact; where they are rounded, the first that does differs by rounding."""
+    """No layer differs where all sums are exact; where they are rounded, all that do differ by rounding alone."""
     converted, _ = _convert(case.source)
     layers, model = LayerComparison("a test", case.source, converted), read_model(case.source)
     inputs = _inputs(case)
@@ -102,6 +102,9 @@ def _check_compared(case: Case) -> None:
     for sample in samples_for("a test", model, numbers, count=SAMPLES):
         first = layers.first_divergence(sample)
         assert first is None or first.by_rounding, str(first)
+        gap, wrong = layers.given_the_sources_signs(sample)
+        assert wrong is None, str(wrong)
+        assert gap <= TOLERANCE
 
 
 def _check_half_precision(case: Case) -> None:

@@ -37,7 +37,7 @@ def test_all_of_a_data_set_is_verified(source: bytes, tmp_path: Path) -> None:
     dataset = DataSet(npz(tmp_path / "a.npz", 40), batch_size=7, workers=0)
     for options in ({"verify": dataset}, {"verify": True, "representative_dataset": dataset}):
         _, report = litebnn.convert_tflite(source, return_report=True, **options)
-        assert report.verification.samples + report.verification.passed_over == 40
+        assert report.verification.samples == 40
 
 
 def test_processes_find_what_one_does(source: bytes, tmp_path: Path) -> None:

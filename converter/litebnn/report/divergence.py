@@ -7,14 +7,15 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from litebnn.contract import unpack_bits
+from litebnn.contract import pack_bits, unpack_bits
 from litebnn.flatbuffer import read_model
 from litebnn.graph import Array, Model, Tensor, packed_words
 from litebnn.report.layers.axes import orders_of, placed
 from litebnn.report.layers.pairs import Pair, pairs_of
 from litebnn.report.samples import run, samples_for
 from litebnn.rewriting.signs import Thermometer
-from litebnn.runtime.intermediates import interpreter_for, with_outputs
+from litebnn.runtime.intermediates import interpreter_for, with_given, with_outputs
+from litebnn.runtime.interpreter import Interpreter
 
 # Float sums in another order differ by less than this, relative to the tensor's largest value.
 TOLERANCE = 1e-3
@@ -117,11 +118,14 @@ class LayerComparison:
     def __init__(self, purpose: str, source: bytes, converted: bytes) -> None:
         left, right = read_model(source), read_model(converted)
         self._pairs = pairs_of(left.graphs[0], right.graphs[0])
+        self._outputs = left.graphs[0].outputs
         sources = (tensor for pair in self._pairs for tensor in (pair.source, pair.operand) if tensor is not None)
-        self._shown = list(dict.fromkeys(sources))
+        self._shown = list(dict.fromkeys((*sources, *self._outputs)))
         self._source = interpreter_for(purpose, with_outputs(left, self._shown))
         self._converted = interpreter_for(purpose, with_outputs(right, [pair.result for pair in self._pairs]))
         self._opposite = self._opposite_channels(purpose, left)
+        self._purpose, self._model = purpose, right
+        self._given: Interpreter | None = None
 
     @property
     def layers(self) -> int:
@@ -144,16 +148,73 @@ class LayerComparison:
         """
         if not self._pairs:
             return
-        values = dict(zip(self._shown, run(self._source, [sample]), strict=True))
+        values = self._values(sample)
         for pair, actual in zip(self._pairs, run(self._converted, [sample]), strict=True):
-            expected = values[pair.source]
-            if pair.levels is not None and pair.operand is not None:
-                yield from _turned_levels(pair, pair.levels, values[pair.operand], actual)
-                continue
-            if pair.is_negated and pair.result not in self._opposite:
-                continue
+            yield from self._differing(pair, values, actual)
+
+    def given_the_sources_signs(self, sample: list[Array]) -> tuple[float, Divergence | None]:
+        """What is left of the differences where each layer of the result reads the source's signs and levels.
+
+        So layers are compared behind signs that rounding has turned, too.
+
+        Args:
+            sample: an array of the model's own shape for each input.
+        Returns:
+            the largest difference of an output, and the first tensor that differs by more than rounding, where that
+            moves an output or a sign; else None.
+        """
+        values = self._values(sample)
+        given = {
+            pair.result: self._as_the_result_has_it(pair, values, actual)
+            for pair, actual in zip(self._pairs, run(self._converted, [sample]), strict=True)
+            if self._has_known_signs(pair)
+        }
+        shown = [pair.result for pair in self._pairs]
+        if self._given is None:
+            outputs = [*shown, *self._model.graphs[0].outputs]
+            self._given = interpreter_for(self._purpose, with_given(self._model, list(given), outputs))
+        results = run(self._given, [[*sample, *given.values()]])
+        gap = max(map(difference, (values[x] for x in self._outputs), results[len(shown) :]))
+        found = (
+            place
+            for pair, actual in zip(self._pairs, results, strict=False)
+            for place in self._differing(pair, values, actual)
+        )
+        wrong = [place for place in found if not place.by_rounding]
+        return gap, wrong[0] if wrong and (gap > TOLERANCE or any(place.turned for place in wrong)) else None
+
+    def _values(self, sample: list[Array]) -> dict[Tensor, Array]:
+        """What the source computes."""
+        return dict(zip(self._shown, run(self._source, [sample]), strict=True))
+
+    def _differing(self, pair: Pair, values: dict[Tensor, Array], actual: Array) -> Iterator[Divergence]:
+        if pair.levels is not None and pair.operand is not None:
+            yield from _turned_levels(pair, pair.levels, values[pair.operand], actual)
+        elif not pair.is_negated or pair.result in self._opposite:
             operand = None if pair.operand is None else values[pair.operand]
-            yield from _differing(pair, expected, actual, operand, self._opposite.get(pair.result))
+            yield from _differing(pair, values[pair.source], actual, operand, self._opposite.get(pair.result))
+
+    def _has_known_signs(self, pair: Pair) -> bool:
+        """Whether the result's signs or few numbers can be made of the source's."""
+        if pair.signs is None:
+            return len(pair.thresholds) > 0 and pair.source.type == pair.result.type
+        return not pair.is_negated or pair.result in self._opposite
+
+    def _as_the_result_has_it(self, pair: Pair, values: dict[Tensor, Array], actual: Array) -> Array:
+        """The source's signs or numbers, in the order of axes that fits best; its own where none does."""
+        if pair.levels is not None and pair.operand is not None:
+            best = _fitting_levels(pair, pair.levels, values[pair.operand], actual)
+            return actual if best is None else actual ^ pack_bits(best[0])
+        if pair.signs is None:
+            return _moved(values[pair.source], actual, pair.turned)
+        negative, opposite = _negative(pair, values[pair.source]), self._opposite.get(pair.result)
+        candidates = (signs for signs in _candidates(pair, negative, actual) if negative.size == signs.size)
+        signs = next((x for x in candidates if opposite is None or x.shape[-1] == opposite.size), None)
+        if signs is None:
+            return actual
+        if opposite is None:
+            return pack_bits(_moved(negative, signs, pair.turned))
+        return pack_bits(_moved(negative, signs ^ opposite, pair.turned) ^ opposite)
 
     def _opposite_channels(self, purpose: str, source: Model) -> dict[Tensor, Array]:
         """bool [channels] of the results whose signs are negated in some: most of these are the opposite in samples."""
@@ -199,7 +260,18 @@ def _differing(
 
 
 def _turned_levels(pair: Pair, levels: Thermometer, x: Array, actual: Array) -> Iterator[Divergence]:
-    """Where the signs of levels are others in the result than x has them in the source.
+    """Where the signs of levels are others in the result than x has them in the source."""
+    best = _fitting_levels(pair, levels, x, actual)
+    if best is None:
+        yield Divergence(pair.source.name, difference=float("inf"))
+    elif np.any(best[0]):
+        turned, distance = best
+        far, near = float(distance[turned].max()), float(distance.mean())
+        yield Divergence(pair.source.name, int(turned.sum()), turned.size, far, near)
+
+
+def _fitting_levels(pair: Pair, levels: Thermometer, x: Array, actual: Array) -> tuple[Array, Array] | None:
+    """Which signs are others in the result, and how far each value of x is from its threshold, as the result has them.
 
     That is in the axes, and of the forms that the signs may have, in the one, that fit best.
     """
@@ -213,12 +285,17 @@ def _turned_levels(pair: Pair, levels: Thermometer, x: Array, actual: Array) -> 
             turned = form.signs(moved) != signs
             if best is None or np.count_nonzero(turned) < np.count_nonzero(best[0]):
                 best = turned, np.concatenate([np.abs(moved - threshold) for threshold in form.thresholds], axis=-1)
-    if best is None:
-        yield Divergence(pair.source.name, difference=float("inf"))
-    elif np.any(best[0]):
-        turned, distance = best
-        far, near = float(distance[turned].max()), float(distance.mean())
-        yield Divergence(pair.source.name, int(turned.sum()), turned.size, far, near)
+    return best
+
+
+def _moved(expected: Array, actual: Array, turned: tuple[int, ...]) -> Array:
+    """The source's values in the shape and the order of axes of the result's, or these where none fits."""
+    found = [
+        expected.reshape(axes).transpose(order).reshape(actual.shape)
+        for axes, order in orders_of(actual, expected, turned)
+    ]
+    numbers = actual.astype(np.float64)
+    return min(found, key=lambda values: float(np.nansum(np.abs(values - numbers))), default=actual)
 
 
 def _opposite_signs(pair: Pair, expected: Array, actual: Array) -> Array | None:

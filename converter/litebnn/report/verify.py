@@ -27,7 +27,7 @@ from litebnn.runtime.predictor import arrays_of
 
 # An int8 result's error may have this share of the values' root mean square.
 INT8_TOLERANCE = 0.5
-_RANDOM_SAMPLES, _RANDOM_TRIES = 2, 8
+_RANDOM_SAMPLES = 2
 # What verifying may take, and what more for each sample (a board may need seconds for a large network) and for each
 # byte of models and inputs.
 _SECONDS, _SECONDS_PER_SAMPLE = 60, 15
@@ -40,22 +40,20 @@ class Verification:
 
     Attributes:
         difference: the largest difference of an output, relative to the output's largest value (of an int8 result:
-            root mean squares).
+            root mean squares). Where signs that rounding turned move an output by more than `TOLERANCE`, it is that of
+            what the result computes of the source's signs.
         samples: how many samples say so.
-        passed_over: how many more say nothing, since rounding turns a sign in them and the outputs differ by it.
         turned: the layers whose signs rounding turned, where nothing in front of them differs. Signs that do not
             change the outputs count too.
     """
 
     difference: float
     samples: int
-    passed_over: int = 0
     turned: tuple[Divergence, ...] = ()
 
     def lines(self) -> list[str]:
         """One line for each layer whose signs rounding turned."""
-        total = self.samples + self.passed_over
-        return [f"rounding in {one.samples} of {total} samples: {one}" for one in self.turned]
+        return [f"rounding in {one.samples} of {self.samples} samples: {one}" for one in self.turned]
 
 
 def verify_apart(source: bytes, converted: bytes, inputs: Any = None) -> Verification:
@@ -67,10 +65,10 @@ def verify_apart(source: bytes, converted: bytes, inputs: Any = None) -> Verific
         ValueError: the inputs are not such as the model takes.
     """
     model = read_model(source)
-    samples = _RANDOM_TRIES
+    samples = _RANDOM_SAMPLES
     if inputs is not None:
         inputs = arrays_of(inputs, model.input_names)
-        samples = len(samples_for("verify", model, inputs, count=_RANDOM_TRIES))
+        samples = len(samples_for("verify", model, inputs, count=_RANDOM_SAMPLES))
     size = len(source) + len(converted) + sum(array.nbytes for array in inputs or ())
     found = run_apart(
         "verifying",
@@ -103,7 +101,7 @@ def verify_conversion(
     """Compares two models: their outputs, and layer by layer where these are not the same to the last bit.
 
     The source sums floats, the result counts bits: where a value next to zero is rounded to the other side, its sign
-    turns over, and all that follows may differ. Such a sample says nothing of the outputs and is passed over. Where
+    turns over, and all that follows may differ. So each layer of the result is then given the source's signs. Where
     either of the two computes in integers, or quantizes activations when it runs, the result is held to half of the
     values' root mean square only: what int8 loses, it may lose.
 
@@ -111,11 +109,11 @@ def verify_conversion(
         source, converted: `.tflite` files with the same inputs and outputs; those of `converted` may be int8.
         inputs: an array, or a list or dictionary with one for each input, batch first; random normal values if None.
     Raises:
-        ConversionError: the difference is too large, and the message names the first layer that differs; or every
-            sample was passed over.
+        ConversionError: the difference is too large, and the message names the first layer that differs; or there are
+            no samples.
     """
-    samples = samples_for("verify", read_model(source), inputs, count=_RANDOM_TRIES)
-    return _conclusive(_Comparison(source, converted).compare(samples, _RANDOM_SAMPLES if inputs is None else None))
+    samples = samples_for("verify", read_model(source), inputs, count=_RANDOM_SAMPLES)
+    return _of_some(_Comparison(source, converted).compare(samples))
 
 
 class _Comparison:
@@ -134,8 +132,8 @@ class _Comparison:
         )
         self._layers: LayerComparison | None = None
 
-    def compare(self, samples: list[list[Array]], enough: int | None = None) -> Verification:
-        """What samples say, or so many of them as are enough; their number is 0 where all are passed over.
+    def compare(self, samples: list[list[Array]]) -> Verification:
+        """What samples say.
 
         Raises:
             ConversionError: the difference is too large.
@@ -147,31 +145,24 @@ class _Comparison:
             return Verification(worst, len(samples))
         gaps: list[float] = []
         found: list[Divergence] = []
-        passed_over = 0
         for sample in samples:
             gap = max(_gaps(difference, *self.models, [sample]))
             if gap > 0:
                 self._layers = self._layers or LayerComparison("verify", self._source, self._converted)
                 place = self._layers.first_divergence(sample)
-                if gap > TOLERANCE and (place is None or not place.by_rounding):
-                    raise ConversionError(_failure(gap, place))
                 if place is not None and place.turned:
                     found.append(place)
-            if gap > TOLERANCE:
-                passed_over += 1
-            else:
-                gaps.append(gap)
-            if len(gaps) == enough:
-                break
-        return Verification(max(gaps, default=0.0), len(gaps), passed_over, by_layer(found))
+                if gap > TOLERANCE:
+                    whole, (gap, wrong) = gap, self._layers.given_the_sources_signs(sample)
+                    if gap > TOLERANCE or wrong is not None:
+                        raise ConversionError(_failure(whole, wrong))
+            gaps.append(gap)
+        return Verification(max(gaps, default=0.0), len(gaps), by_layer(found))
 
 
-def _conclusive(verification: Verification) -> Verification:
+def _of_some(verification: Verification) -> Verification:
     if not verification.samples:
-        raise ConversionError(
-            "the model cannot be verified on these inputs: in each, rounding turns a sign over, first in "
-            + "; ".join(map(str, verification.turned))
-        )
+        raise ConversionError("the model cannot be verified: there are no samples")
     return verification
 
 
@@ -203,11 +194,10 @@ def verify_data_set(source: bytes, converted: bytes, dataset: DataSet) -> Verifi
         ConversionError: as there, or a batch cannot be run.
     """
     results = dataset.results("verify", lambda recipe: _VerifyBatch(source, converted, recipe))
-    return _conclusive(
+    return _of_some(
         Verification(
             max(result["difference"] for result in results),
             sum(result["samples"] for result in results),
-            sum(result["passed_over"] for result in results),
             by_layer(Divergence(**place) for result in results for place in result["turned"]),
         )
     )

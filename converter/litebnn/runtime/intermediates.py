@@ -17,6 +17,21 @@ def with_outputs(model: Model, tensors: list[Tensor]) -> bytes:
     return write_model(replace(model, graphs=[shown, *others], signatures=None))
 
 
+def with_given(model: Model, tensors: list[Tensor], outputs: list[Tensor]) -> bytes:
+    """The file of `model`, which this changes, whose ops read further inputs in place of tensors of its first subgraph.
+
+    Args:
+        tensors: that many inputs are added, in that order. What computes these tensors is left.
+        outputs: of the first subgraph.
+    """
+    graph = model.graphs[0]
+    for tensor in tensors:
+        given = Tensor(f"{tensor.name}/given", tensor.type, tensor.shape)
+        graph.redirect(tensor, given)
+        graph.inputs.append(given)
+    return with_outputs(model, outputs)
+
+
 def interpreter_for(purpose: str, model: bytes) -> Interpreter:
     """An interpreter of the installed runtime.
 
