@@ -1,5 +1,6 @@
 import os
 import signal
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -27,7 +28,16 @@ def _umask() -> int:
     return mask
 
 
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP, signal.SIGINT])
+@pytest.fixture(params=[signal.SIGTERM, signal.SIGHUP, signal.SIGINT])
+def number(request: pytest.FixtureRequest) -> Iterator[signal.Signals]:
+    """A signal that is not ignored, as SIGINT is by what a shell starts in the background."""
+    number: signal.Signals = request.param
+    handler = signal.default_int_handler if number == signal.SIGINT else signal.SIG_DFL
+    former = signal.signal(number, handler)
+    yield number
+    signal.signal(number, former)
+
+
 def test_a_signal_leaves_no_part_behind(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: signal.Signals
 ) -> None:
