@@ -21,6 +21,8 @@ from litebnn.runtime.interpreter import Interpreter
 TOLERANCE = 1e-3
 # Rounding may turn a sign whose value is this near to the threshold, relative to the mean distance.
 _CLOSE = 1e-4
+# It leaves no sum nearer than this to zero: such a value is zero itself, or the number next to it where a sign turns.
+_ZERO = float(np.finfo(np.float32).tiny)
 # Random samples that tell which channels have the opposite signs.
 _SAMPLES = 8
 
@@ -51,8 +53,11 @@ class Divergence:
 
     @property
     def by_rounding(self) -> bool:
-        """Whether the signs that turned are those of values so near to zero that rounding decides them."""
-        return self.turned > 0 and self.distance <= _CLOSE * self.mean_distance
+        """Whether the signs that turned are those of values so near to zero that rounding decides them.
+
+        If they are all of zero itself, the models disagree about the sign of that.
+        """
+        return self.turned > 0 and _ZERO <= self.distance <= _CLOSE * self.mean_distance
 
     def __str__(self) -> str:
         if not self.turned:

@@ -67,6 +67,21 @@ def test_signs_that_rounding_turned_hide_no_mistake_behind_them() -> None:
 
 
 @pytest.mark.usefixtures("library")
+@pytest.mark.parametrize("form", ["where_ge", "where_gt"])
+def test_signs_of_zero_are_not_turned_by_rounding(form: str) -> None:
+    """Sums of ±1 are exact: who counts a threshold too far up or down has mistaken what the sign of zero is."""
+    rng = np.random.default_rng(0)
+    model = FloatModel()
+    x = model.conv(model.sign(model.input(1, 6, 6, 32)), sign_weights(rng, 32, 3, 3, 32, alpha=False))
+    source = model.finish(model.conv(model.sign(x, form), sign_weights(rng, 8, 3, 3, 32)))
+    broken = read_model(litebnn.convert_tflite(source))
+    thresholds = next(op for op in broken.graphs[0].ops if op.name == "LceBconv2d").input(4)
+    thresholds.buffer.data = (np.array(thresholds.array) + (1 if form == "where_gt" else -1)).view(np.uint8)
+    with pytest.raises(litebnn.ConversionError, match=r'first layer that differs is "select_v2_.* turned, at '):
+        verify_conversion(source, write_model(broken), SAMPLE)
+
+
+@pytest.mark.usefixtures("library")
 def test_without_samples_nothing_is_verified() -> None:
     source = two_layers(0)
     with pytest.raises(litebnn.ConversionError, match="cannot be verified: there are no samples"):
