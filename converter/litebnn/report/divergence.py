@@ -10,7 +10,7 @@ import numpy as np
 from litebnn.contract import pack_bits, unpack_bits
 from litebnn.flatbuffer import read_model
 from litebnn.graph import Array, Model, Tensor, packed_words
-from litebnn.report.layers.axes import orders_of, placed
+from litebnn.report.layers.axes import arrangements, moved, placed
 from litebnn.report.layers.pairs import Pair, pairs_of
 from litebnn.report.samples import run, samples_for
 from litebnn.rewriting.signs import Thermometer
@@ -211,15 +211,14 @@ class LayerComparison:
             best = _fitting_levels(pair, pair.levels, values[pair.operand], actual)
             return actual if best is None else actual ^ pack_bits(best[0])
         if pair.signs is None:
-            return _moved(values[pair.source], actual, pair.turned)
+            source = moved(values[pair.source], actual, pair.turned)
+            return actual if source is None else source
         negative, opposite = _negative(pair, values[pair.source]), self._opposite.get(pair.result)
         candidates = (signs for signs in _candidates(pair, negative, actual) if negative.size == signs.size)
         signs = next((x for x in candidates if opposite is None or x.shape[-1] == opposite.size), None)
-        if signs is None:
-            return actual
-        if opposite is None:
-            return pack_bits(_moved(negative, signs, pair.turned))
-        return pack_bits(_moved(negative, signs ^ opposite, pair.turned) ^ opposite)
+        flips: Array = np.zeros((), np.bool_) if opposite is None else opposite
+        source = None if signs is None else moved(negative, signs ^ flips, pair.turned)
+        return actual if source is None else pack_bits(source ^ flips)
 
     def _opposite_channels(self, purpose: str, source: Model) -> dict[Tensor, Array]:
         """bool [channels] of the results whose signs are negated in some: most of these are the opposite in samples."""
@@ -254,14 +253,13 @@ def _differing(
         if np.any(turned):
             yield Divergence(pair.source.name, difference=float(gaps.max()))
     elif np.any(turned):
-        far = near = float("nan")
+        distance = np.full(turned.shape, np.nan)
         if operand is not None:
             distance = np.min([np.abs(operand - threshold) for threshold in pair.thresholds or (0.0,)], axis=0)
             if distance.size < turned.size:
                 distance = np.broadcast_to(distance, pair.spread)
             distance = distance.reshape(turned.shape)
-            far, near = float(distance[turned].max()), float(distance.mean())
-        yield Divergence(pair.source.name, int(turned.sum()), turned.size, far, near)
+        yield _of_turned(pair, turned, distance)
 
 
 def _turned_levels(pair: Pair, levels: Thermometer, x: Array, actual: Array) -> Iterator[Divergence]:
@@ -270,9 +268,12 @@ def _turned_levels(pair: Pair, levels: Thermometer, x: Array, actual: Array) -> 
     if best is None:
         yield Divergence(pair.source.name, difference=float("inf"))
     elif np.any(best[0]):
-        turned, distance = best
-        far, near = float(distance[turned].max()), float(distance.mean())
-        yield Divergence(pair.source.name, int(turned.sum()), turned.size, far, near)
+        yield _of_turned(pair, *best)
+
+
+def _of_turned(pair: Pair, turned: Array, distance: Array) -> Divergence:
+    far, near = float(distance[turned].max()), float(distance.mean())
+    return Divergence(pair.source.name, int(turned.sum()), turned.size, far, near)
 
 
 def _fitting_levels(pair: Pair, levels: Thermometer, x: Array, actual: Array) -> tuple[Array, Array] | None:
@@ -284,23 +285,12 @@ def _fitting_levels(pair: Pair, levels: Thermometer, x: Array, actual: Array) ->
     signs = unpack_bits(actual, pair.signs)
     shape = (*signs.shape[:-1], signs.shape[-1] // len(levels.thresholds))
     best: tuple[Array, Array] | None = None
-    for axes, order in orders_of(np.empty(shape), x, pair.turned):
-        moved = x.reshape(axes).transpose(order).reshape(shape)
+    for values in arrangements(x, shape, pair.turned):
         for form in levels.forms():
-            turned = form.signs(moved) != signs
+            turned = form.signs(values) != signs
             if best is None or np.count_nonzero(turned) < np.count_nonzero(best[0]):
-                best = turned, np.concatenate([np.abs(moved - threshold) for threshold in form.thresholds], axis=-1)
+                best = turned, np.concatenate([np.abs(values - threshold) for threshold in form.thresholds], axis=-1)
     return best
-
-
-def _moved(expected: Array, actual: Array, turned: tuple[int, ...]) -> Array:
-    """The source's values in the shape and the order of axes of the result's, or these where none fits."""
-    found = [
-        expected.reshape(axes).transpose(order).reshape(actual.shape)
-        for axes, order in orders_of(actual, expected, turned)
-    ]
-    numbers = actual.astype(np.float64)
-    return min(found, key=lambda values: float(np.nansum(np.abs(values - numbers))), default=actual)
 
 
 def _opposite_signs(pair: Pair, expected: Array, actual: Array) -> Array | None:
@@ -310,9 +300,8 @@ def _opposite_signs(pair: Pair, expected: Array, actual: Array) -> Array | None:
     """
     negative, shares = _negative(pair, expected), []
     for signs in _candidates(pair, negative, actual):
-        for axes, order in orders_of(signs, negative, pair.turned):
-            differs = negative.reshape(axes).transpose(order).reshape(signs.shape) != signs
-            shares.append(differs.reshape(-1, signs.shape[-1]).mean(axis=0))
+        for values in arrangements(negative, signs.shape, pair.turned):
+            shares.append((values != signs).reshape(-1, signs.shape[-1]).mean(axis=0))
     best = min(shares, key=lambda share: float(np.minimum(share, 1 - share).mean()), default=None)
     return None if best is None else best > 0.5
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Iterable, Iterator
 
 import numpy as np
@@ -11,35 +12,50 @@ from litebnn.graph import Array
 
 
 def placed(candidates: Iterable[Array], expected: Array, turned: tuple[int, ...]) -> Array | None:
-    """One of these tensors in the shape of the source's, None where none has as many values.
+    """One of the result's tensors in the shape of the source's, None where none has as many values.
 
     Args:
-        turned: as `_Pair` holds it; of all orders of these axes that is taken in which the values are nearest.
+        turned: as `Pair` holds it; of all orders of these axes that is taken in which the values are nearest.
     """
     found = [
         values.reshape([axes[axis] for axis in order]).transpose(np.argsort(order)).reshape(expected.shape)
         for values in candidates
-        for axes, order in orders_of(values, expected, turned)
+        for axes, order in _orders(values.shape, expected, turned)
     ]
+    return _nearest(found, expected)
+
+
+def moved(source: Array, actual: Array, turned: tuple[int, ...]) -> Array | None:
+    """The source's tensor in the shape and the order of axes of the result's, as `placed` has it the other way."""
+    return _nearest(list(arrangements(source, actual.shape, turned)), actual)
+
+
+def arrangements(source: Array, shape: tuple[int, ...], turned: tuple[int, ...]) -> Iterator[Array]:
+    """The source's tensor in that shape of the result's, in each order that its axes may have there."""
+    for axes, order in _orders(shape, source, turned):
+        yield source.reshape(axes).transpose(order).reshape(shape)
+
+
+def _nearest(found: list[Array], wanted: Array) -> Array | None:
     if len(found) == 1:
         return found[0]
-    numbers = expected.astype(np.float64)
+    numbers = wanted.astype(np.float64)
     return min(found, key=lambda values: float(np.nansum(np.abs(values - numbers))), default=None)
 
 
-def orders_of(
-    values: Array, expected: Array, turned: tuple[int, ...]
+def _orders(
+    shape: tuple[int, ...], source: Array, turned: tuple[int, ...]
 ) -> Iterator[tuple[tuple[int, ...], tuple[int, ...]]]:
-    """The axes of the source's tensor, and the orders in which a result of as many values may have them."""
-    if values.size != expected.size:
+    """The axes of the source's tensor, and the orders in which a result of that shape may have them."""
+    if math.prod(shape) != source.size:
         return
     if len(turned) < 2:  # an axis of one may have moved
-        yield expected.shape, tuple(range(expected.ndim))
+        yield source.shape, tuple(range(source.ndim))
         return
-    axes = (expected.shape[0], *turned[1:])
+    axes = (source.shape[0], *turned[1:])
     for order in itertools.permutations(range(len(axes))):
-        shape = tuple(axes[axis] for axis in order)
-        if _sizes(values.shape) == _sizes(shape) or (values.ndim < len(axes) and order[0] == 0):
+        sizes = tuple(axes[axis] for axis in order)
+        if _sizes(shape) == _sizes(sizes) or (len(shape) < len(axes) and order[0] == 0):
             yield axes, order
 
 
