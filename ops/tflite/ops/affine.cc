@@ -22,12 +22,8 @@ class AffineOp final : public Op {
   explicit AffineOp(const Isa&) {}
 
   bool Prepare(const Node& node) override {
-    constexpr size_t kConstants = kHasMultiplier && kHasAddend ? 2 : 1;
-    const size_t part_count = node.inputs.size() - kConstants;
+    const size_t part_count = node.inputs.size() - kHasMultiplier - kHasAddend;
     if (!node.CheckOutputType({kTfLiteFloat32}) || !parts_.Read(node, part_count)) return false;
-    for (size_t i = part_count; i < node.inputs.size(); ++i) {
-      if (node.Input(i) != nullptr && !CheckChannelValues(node, i, parts_.shape.back())) return false;
-    }
     // MUL's options begin with the activation too.
     rectify_ = static_cast<const TfLiteAddParams*>(node.builtin_data)->activation == kTfLiteActRelu;
     node.outputs[0]->shape = parts_.shape;

@@ -48,14 +48,10 @@ class ConcatenationOp final : public Op {
 bool Computes(const TfLiteContext& context, const TfLiteNode& node) {
   const TfLiteIntArray &inputs = *node.inputs, &outputs = *node.outputs;
   if (inputs.size < 1 || static_cast<size_t>(inputs.size) > kMaxParts || outputs.size != 1) return false;
-  const auto find = [&](int index) -> const TfLiteTensor* {
-    const bool is_there = index >= 0 && static_cast<size_t>(index) < context.tensors_size;
-    return is_there && context.tensors[index].dims != nullptr ? &context.tensors[index] : nullptr;
-  };
-  const TfLiteTensor* const whole = find(outputs.data[0]);
+  const TfLiteTensor* const whole = FindTensor(context, outputs.data[0]);
   if (whole == nullptr || (whole->type != kTfLiteInt32 && whole->type != kTfLiteFloat32)) return false;
   const auto goes_with_whole = [&](int index) {
-    const TfLiteTensor* const tensor = find(index);
+    const TfLiteTensor* const tensor = FindTensor(context, index);
     return tensor != nullptr && tensor->type == whole->type && tensor->dims->size == whole->dims->size &&
            !IsConstant(*tensor);
   };

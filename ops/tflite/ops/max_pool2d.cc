@@ -66,9 +66,6 @@ class MaxPool2dOp final : public Op {
     // Nodes of other types are not taken; a shape may have changed since.
     const size_t part_count = node.inputs.size() - (kIsChain ? 2 : 0);
     if (!node.CheckInputRank(0, 4) || !parts_.Read(node, part_count)) return false;
-    for (size_t i = part_count; i < node.inputs.size(); ++i) {
-      if (node.Input(i) != nullptr && !CheckChannelValues(node, i, parts_.shape.back())) return false;
-    }
     const auto& params = *static_cast<const TfLitePoolParams*>(node.builtin_data);
     floor_ = params.activation == kTfLiteActRelu ? 0.0f : -std::numeric_limits<float>::infinity();
     geometry_.stride_height = params.stride_height;

@@ -8,12 +8,16 @@ namespace litebnn {
 namespace {
 
 bool IsFloat32(const TfLiteContext& context, int index) {
-  if (index < 0 || static_cast<size_t>(index) >= context.tensors_size) return false;
-  const TfLiteTensor& tensor = context.tensors[index];
-  return tensor.type == kTfLiteFloat32 && tensor.dims != nullptr;
+  const TfLiteTensor* const tensor = FindTensor(context, index);
+  return tensor != nullptr && tensor->type == kTfLiteFloat32;
 }
 
 }  // namespace
+
+const TfLiteTensor* FindTensor(const TfLiteContext& context, int index) {
+  const bool is_there = index >= 0 && static_cast<size_t>(index) < context.tensors_size;
+  return is_there && context.tensors[index].dims != nullptr ? &context.tensors[index] : nullptr;
+}
 
 bool IsComputedFloat(const TfLiteContext& context, int index) {
   return IsFloat32(context, index) && !IsConstant(context.tensors[index]);

@@ -54,6 +54,9 @@ extern const OpType kRectifiedGatedSumOpType;
 // Whether the input at `position` is float32 and has as many values as there are channels. Reports it where it is not.
 bool CheckChannelValues(const Node& node, size_t position, int32_t channels);
 
+// Null where there is no such tensor, or its rank is not known.
+const TfLiteTensor* FindTensor(const TfLiteContext& context, int index);
+
 // Whether it is a float32 tensor of known rank that is no constant.
 bool IsComputedFloat(const TfLiteContext& context, int index);
 

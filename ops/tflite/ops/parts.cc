@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <limits>
 
+#include "tflite/ops/op_list.h"
+
 namespace litebnn {
 
 bool Parts::Read(const Node& node, size_t count) {
@@ -27,6 +29,9 @@ bool Parts::Read(const Node& node, size_t count) {
                       static_cast<long long>(whole));
   }
   shape.back() = static_cast<int32_t>(whole);
+  for (size_t i = count; i < node.inputs.size(); ++i) {
+    if (node.Input(i) != nullptr && !CheckChannelValues(node, i, shape.back())) return false;
+  }
   return true;
 }
 
