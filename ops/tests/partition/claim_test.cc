@@ -49,6 +49,10 @@ class PlanOf {
   void NameNode(size_t index) { registrations_[index].custom_name = "SomeDelegate"; }
 
   std::vector<int> Claimed() const { return ClaimNodes(context_, plan_); }
+  bool Claims(size_t node) const {
+    const std::vector<int> claimed = Claimed();
+    return std::count(claimed.begin(), claimed.end(), static_cast<int>(node)) == 1;
+  }
 
  private:
   TfLiteIntArray* NewArray(const std::vector<int>& values) {
@@ -160,11 +164,9 @@ TEST(Claim, NothingOfTensorsThatAreNotThere) {
     graph.tensors.push_back(graph.tensors[static_cast<size_t>(input)]);
     input = static_cast<int>(graph.tensors.size()) - 1;
     PlanOf plan(graph);
-    const std::vector<int> claimed = plan.Claimed();
-    EXPECT_EQ(std::count(claimed.begin(), claimed.end(), static_cast<int>(node)), 1);
+    EXPECT_TRUE(plan.Claims(node));
     plan.HideLastTensor();
-    const std::vector<int> without = plan.Claimed();
-    EXPECT_EQ(std::count(without.begin(), without.end(), static_cast<int>(node)), 0);
+    EXPECT_FALSE(plan.Claims(node));
   }
 }
 
@@ -285,15 +287,13 @@ TEST(Claim, GatesAndPRelusOfFloatsThatAreThere) {
     for (const int tensor : tensors) {
       Graph graph = whole;
       graph.tensors[static_cast<size_t>(tensor)].type = kTfLiteInt8;
-      const std::vector<int> found = PlanOf(graph).Claimed();
-      EXPECT_EQ(std::count(found.begin(), found.end(), static_cast<int>(node)), 0) << tensor;
+      EXPECT_FALSE(PlanOf(graph).Claims(node)) << tensor;
     }
     for (const int index : {-1, -7, 1 << 24}) {
       for (const size_t input : {0u, 1u}) {
         Graph graph = whole;
         graph.nodes[node].inputs[input] = index;
-        const std::vector<int> found = PlanOf(graph).Claimed();
-        EXPECT_EQ(std::count(found.begin(), found.end(), static_cast<int>(node)), 0) << index;
+        EXPECT_FALSE(PlanOf(graph).Claims(node)) << index;
       }
     }
     Graph graph = whole;
@@ -304,16 +304,14 @@ TEST(Claim, GatesAndPRelusOfFloatsThatAreThere) {
     EXPECT_EQ(PlanOf(graph).Claimed().size(), 2u) << node;
     graph = whole;
     graph.tensors[static_cast<size_t>(whole.nodes[node].outputs[0])].shape.pop_back();
-    const std::vector<int> found = PlanOf(graph).Claimed();
-    EXPECT_EQ(std::count(found.begin(), found.end(), 1), 0) << node;
+    EXPECT_FALSE(PlanOf(graph).Claims(1)) << node;
   }
   // What a PRELU multiplies by is a constant for each channel.
   const auto alpha = static_cast<size_t>(whole.nodes[2].inputs[1]);
   for (const std::vector<int>& shape : {std::vector<int>{1}, {6, 40}, {5, 6, 40}}) {
     Graph graph = whole;
     graph.tensors[alpha].shape = shape;
-    const std::vector<int> found = PlanOf(graph).Claimed();
-    EXPECT_EQ(std::count(found.begin(), found.end(), 2), 0);
+    EXPECT_FALSE(PlanOf(graph).Claims(2));
   }
   Graph graph = whole;
   graph.tensors[alpha].constant.clear();

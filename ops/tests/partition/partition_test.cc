@@ -69,54 +69,58 @@ TEST(Resize, ToAnotherNumberOfChannelsIsRefused) {
   EXPECT_NE(runtime.errors().find("last dimension: expected 2 words"), std::string::npos);
 }
 
-// A graph of one of the runtime's own ops, of which the delegate packs the signs, and its errors once it has changed.
-class BuiltinOp {
- public:
-  BuiltinOp(const std::string& op, const std::vector<std::vector<int>>& inputs, const std::vector<int>& options) {
-    for (const std::vector<int>& shape : inputs) {
-      graph_.inputs.push_back(static_cast<int>(graph_.tensors.size()));
-      graph_.tensors.push_back({kTfLiteFloat32, shape, {}, {}});
-    }
-    const int result = static_cast<int>(graph_.tensors.size()), packed = result + 1;
-    graph_.tensors.push_back({kTfLiteFloat32, inputs[0], {}, {}});
-    graph_.tensors.push_back({kTfLiteInt32, inputs[0], {}, {}});
-    graph_.outputs = {result, packed};
-    graph_.nodes.push_back({op, graph_.inputs, {result}, {}, options, /*unclaimed=*/true});
-    graph_.nodes.push_back({contract::kQuantize, {result}, {packed}, {}, {}});
+// One of the runtime's own ops, of which the delegate packs the signs.
+Graph BuiltinGraph(const std::string& op, const std::vector<std::vector<int>>& inputs,
+                   const std::vector<int>& options) {
+  Graph graph;
+  for (const std::vector<int>& shape : inputs) {
+    graph.inputs.push_back(static_cast<int>(graph.tensors.size()));
+    graph.tensors.push_back({kTfLiteFloat32, shape, {}, {}});
   }
+  const int result = static_cast<int>(graph.tensors.size()), packed = result + 1;
+  graph.tensors.push_back({kTfLiteFloat32, inputs[0], {}, {}});
+  graph.tensors.push_back({kTfLiteInt32, inputs[0], {}, {}});
+  graph.outputs = {result, packed};
+  graph.nodes.push_back({op, graph.inputs, {result}, {}, options, /*unclaimed=*/true});
+  graph.nodes.push_back({contract::kQuantize, {result}, {packed}, {}, {}});
+  return graph;
+}
 
-  template <typename Change>
-  std::string ErrorsAfter(Change change) const {
-    const DelegatePointer delegate = MakeDelegate();
-    FakeRuntime runtime(graph_, delegate.get(), 100);
-    EXPECT_TRUE(runtime.Allocate()) << runtime.errors();
-    change(&runtime);
-    EXPECT_FALSE(runtime.Allocate() && runtime.Invoke());
-    return runtime.errors();
-  }
+// What a graph that the delegate has prepared is refused with once `change` has been called with the runtime.
+template <typename Change>
+std::string ErrorsAfter(const Graph& graph, Change change) {
+  const DelegatePointer delegate = MakeDelegate();
+  FakeRuntime runtime(graph, delegate.get(), 100);
+  EXPECT_TRUE(runtime.Allocate()) << runtime.errors();
+  change(&runtime);
+  EXPECT_FALSE(runtime.Allocate());
+  return runtime.errors();
+}
 
- private:
-  Graph graph_;
-};
+std::string ErrorsAfterResize(const Graph& graph, int tensor, const std::vector<int>& shape) {
+  return ErrorsAfter(graph, [&](FakeRuntime* runtime) { EXPECT_TRUE(runtime->Resize(tensor, shape)); });
+}
+
+std::string ErrorsOfInt8(const Graph& graph, int tensor) {
+  return ErrorsAfter(
+      graph, [tensor](FakeRuntime* runtime) { const_cast<TfLiteTensor&>(runtime->tensor(tensor)).type = kTfLiteInt8; });
+}
 
 void ExpectIn(const std::string& text, const std::string& message) {
   EXPECT_NE(text.find(message), std::string::npos) << text << "\nlacks: " << message;
 }
 
 TEST(Resize, OfTheRuntimesOwnOpsToWhatTheyDoNotComputeIsRefused) {
-  const BuiltinOp pool("MAX_POOL_2D", {{1, 7, 7, 40}}, {kTfLitePaddingSame, 2, 2, 3, 3, kTfLiteActNone});
-  ExpectIn(pool.ErrorsAfter([](FakeRuntime* runtime) { runtime->Resize(0, {7, 7, 40}); }),
+  const Graph pool = BuiltinGraph("MAX_POOL_2D", {{1, 7, 7, 40}}, {kTfLitePaddingSame, 2, 2, 3, 3, kTfLiteActNone});
+  ExpectIn(ErrorsAfterResize(pool, 0, {7, 7, 40}),
            "litebnn: MAX_POOL_2D, node 0: input (tensor 0 'a tensor'): shape: expected 4 dimensions, found [7, 7, 40]");
-  const BuiltinOp sum("ADD", {{1, 5, 5, 40}, {1, 5, 5, 40}}, {kTfLiteActNone});
-  ExpectIn(sum.ErrorsAfter([](FakeRuntime* runtime) { runtime->Resize(0, {1, 4, 5, 40}); }),
+  const Graph sum = BuiltinGraph("ADD", {{1, 5, 5, 40}, {1, 5, 5, 40}}, {kTfLiteActNone});
+  ExpectIn(ErrorsAfterResize(sum, 0, {1, 4, 5, 40}),
            "litebnn: ADD, node 0: input 2 (tensor 1 'a tensor'): shape: expected one that goes with [1, 4, 5, 40]");
   for (const int tensor : {0, 1, 2}) {
     const std::string name = tensor == 2 ? "output" : "input " + std::to_string(tensor + 1);
-    const auto change_type = [&](FakeRuntime* runtime) {
-      const_cast<TfLiteTensor&>(runtime->tensor(tensor)).type = kTfLiteInt8;
-    };
-    ExpectIn(sum.ErrorsAfter(change_type), "litebnn: ADD, node 0: " + name + " (tensor " + std::to_string(tensor) +
-                                               " 'a tensor'): type: expected FLOAT32, found INT8");
+    ExpectIn(ErrorsOfInt8(sum, tensor), "litebnn: ADD, node 0: " + name + " (tensor " + std::to_string(tensor) +
+                                            " 'a tensor'): type: expected FLOAT32, found INT8");
   }
 }
 
@@ -126,24 +130,15 @@ TEST(Resize, OfAnAddendToWhatDoesNotGoWithItsConvolutionIsRefused) {
   graph.tensors.push_back(graph.tensors[static_cast<size_t>(graph.inputs[0])]);
   graph.nodes[2].inputs[1] = addend;
   graph.inputs.push_back(addend);
-  const DelegatePointer delegate = MakeDelegate();
-  FakeRuntime runtime(graph, delegate.get(), 100);
-  ASSERT_TRUE(runtime.Allocate()) << runtime.errors();
-  ASSERT_TRUE(runtime.Resize(addend, {1, 4, 5, 40}));
-  EXPECT_FALSE(runtime.Allocate());
-  ExpectIn(runtime.errors(), "litebnn: LceBconv2d with ADD, node 1: addend (tensor " + std::to_string(addend) +
-                                 " 'a tensor'): shape: expected one that goes with [1, 5, 5, 40], found [1, 4, 5, 40]");
+  ExpectIn(ErrorsAfterResize(graph, addend, {1, 4, 5, 40}),
+           "litebnn: LceBconv2d with ADD, node 1: addend (tensor " + std::to_string(addend) +
+               " 'a tensor'): shape: expected one that goes with [1, 5, 5, 40], found [1, 4, 5, 40]");
 }
 
 TEST(Resize, OfOneOfTheImagesThatAreConcatenatedIsRefused) {
   const Graph graph = BatchNormGraph(64, 40, false);
   for (const std::vector<int>& shape : {std::vector<int>{2, 3, 5, 40}, {2, 2, 4, 40}, {1, 3, 4, 40}}) {
-    const DelegatePointer delegate = MakeDelegate();
-    FakeRuntime runtime(graph, delegate.get(), 100);
-    ASSERT_TRUE(runtime.Allocate()) << runtime.errors();
-    ASSERT_TRUE(runtime.Resize(graph.inputs[1], shape));
-    EXPECT_FALSE(runtime.Allocate());
-    ExpectIn(runtime.errors(),
+    ExpectIn(ErrorsAfterResize(graph, graph.inputs[1], shape),
              "litebnn: CONCATENATION, node 6: input 1: shape: expected that of the first but for the last dimension, "
              "[2, 3, 4, 2], found ");
   }
@@ -152,39 +147,26 @@ TEST(Resize, OfOneOfTheImagesThatAreConcatenatedIsRefused) {
 TEST(Resize, OfABatchNormToAScalarIsRefused) {
   // Its result is read by others too, so that it is not fused into the packing of signs.
   const Graph graph = BatchNormGraph(3, 40, true);
-  const DelegatePointer delegate = MakeDelegate();
-  FakeRuntime runtime(graph, delegate.get(), 100);
-  ASSERT_TRUE(runtime.Allocate()) << runtime.errors();
-  ASSERT_TRUE(runtime.Resize(graph.inputs[0], {}));
-  EXPECT_FALSE(runtime.Allocate());
-  ExpectIn(runtime.errors(), "litebnn: MUL with ADD, node 1: input 0: shape: expected ");
+  ExpectIn(ErrorsAfterResize(graph, graph.inputs[0], {}), "litebnn: MUL with ADD, node 1: input 0: shape: expected ");
 }
 
 TEST(Resize, OfATensorToAnotherTypeIsRefused) {
   const Graph graph = BatchNormGraph(64, 40, false);
   const int image = graph.inputs[0], words = graph.nodes[6].outputs[0];
   for (const int tensor : {image, words}) {
-    const DelegatePointer delegate = MakeDelegate();
-    FakeRuntime runtime(graph, delegate.get(), 100);
-    ASSERT_TRUE(runtime.Allocate()) << runtime.errors();
-    const_cast<TfLiteTensor&>(runtime.tensor(tensor)).type = kTfLiteInt8;
-    EXPECT_FALSE(runtime.Allocate());
-    ExpectIn(runtime.errors(), tensor == image ? "LceQuantize with MUL and ADD, node 2: input (tensor 0 'a tensor'): "
-                                                 "type: expected FLOAT32, found INT8"
-                                               : "CONCATENATION, node 6: output (tensor " + std::to_string(words) +
-                                                     " 'a tensor'): type: expected INT32 or FLOAT32, found INT8");
+    ExpectIn(ErrorsOfInt8(graph, tensor), tensor == image
+                                              ? "LceQuantize with MUL and ADD, node 2: input (tensor 0 'a tensor'): "
+                                                "type: expected FLOAT32, found INT8"
+                                              : "CONCATENATION, node 6: output (tensor " + std::to_string(words) +
+                                                    " 'a tensor'): type: expected INT32 or FLOAT32, found INT8");
   }
 }
 
 TEST(Resize, OfAPartToOtherChannelsThanTheConstantsHaveIsRefused) {
   const Graph graph = JoinedGraph({});
-  const DelegatePointer delegate = MakeDelegate();
-  FakeRuntime runtime(graph, delegate.get(), 100);
-  ASSERT_TRUE(runtime.Allocate()) << runtime.errors();
-  ASSERT_TRUE(runtime.Resize(graph.inputs[0], {1, 6, 6, 7}));
-  EXPECT_FALSE(runtime.Allocate());
-  ExpectIn(runtime.errors(), "litebnn: MAX_POOL_2D with MUL and ADD, node 4: ");
-  ExpectIn(runtime.errors(), "shape: expected a value for each of 50 channels, found [48]");
+  const std::string errors = ErrorsAfterResize(graph, graph.inputs[0], {1, 6, 6, 7});
+  ExpectIn(errors, "litebnn: MAX_POOL_2D with MUL and ADD, node 4: ");
+  ExpectIn(errors, "shape: expected a value for each of 50 channels, found [48]");
 }
 
 TEST(Resize, OfAnyOfManyPartsToAnotherTypeIsRefused) {
@@ -200,13 +182,8 @@ TEST(Resize, OfAnyOfManyPartsToAnotherTypeIsRefused) {
     graph.nodes[2].inputs.push_back(part);
   }
   for (const int part : {graph.nodes[2].inputs[3], graph.nodes[2].inputs.back()}) {
-    const DelegatePointer delegate = MakeDelegate();
-    FakeRuntime runtime(graph, delegate.get(), 100);
-    ASSERT_TRUE(runtime.Allocate()) << runtime.errors();
-    const_cast<TfLiteTensor&>(runtime.tensor(part)).type = kTfLiteInt8;
-    EXPECT_FALSE(runtime.Allocate());
-    ExpectIn(runtime.errors(), "litebnn: CONCATENATION, node 2: part (tensor " + std::to_string(part) +
-                                   " 'a tensor'): type: expected FLOAT32, found INT8");
+    ExpectIn(ErrorsOfInt8(graph, part), "litebnn: CONCATENATION, node 2: part (tensor " + std::to_string(part) +
+                                            " 'a tensor'): type: expected FLOAT32, found INT8");
   }
 }
 
@@ -245,34 +222,25 @@ TEST(Resize, OfAGateAndOfWhatIsAddedToItsProduct) {
 
 TEST(Resize, OfAGateToWhatDoesNotGoWithItsImageIsRefused) {
   const Graph graph = GatedGraph({});
-  const DelegatePointer delegate = MakeDelegate();
-  const auto errors_of = [&](size_t input, const std::vector<int>& shape) {
-    FakeRuntime runtime(graph, delegate.get(), 100);
-    EXPECT_TRUE(runtime.Allocate()) << runtime.errors();
-    EXPECT_TRUE(runtime.Resize(graph.inputs[input], shape));
-    EXPECT_FALSE(runtime.Allocate());
-    return runtime.errors();
-  };
+  const int gate = graph.inputs[1], addend = graph.inputs[2];
   const std::string op = "litebnn: MUL with PRELU and ADD, node 3: ";
   for (const std::vector<int>& shape :
        {std::vector<int>{1, 1, 6, 40}, {1, 5, 1, 40}, {1, 4, 6, 40}, {1, 1, 1, 1}, {1, 1, 1, 41}}) {
-    ExpectIn(errors_of(1, shape), op + "input 2 (tensor 6 'a tensor'): shape: expected one that goes with");
+    ExpectIn(ErrorsAfterResize(graph, gate, shape),
+             op + "input 2 (tensor 6 'a tensor'): shape: expected one that goes with");
   }
   for (const std::vector<int>& shape : {std::vector<int>{}, {1, 1, 1, 1, 40}}) {
-    ExpectIn(errors_of(1, shape), op + "input 2 (tensor 6 'a tensor'): shape: expected 1 to 4 dimensions, found");
+    ExpectIn(ErrorsAfterResize(graph, gate, shape),
+             op + "input 2 (tensor 6 'a tensor'): shape: expected 1 to 4 dimensions, found");
   }
-  ExpectIn(errors_of(2, {1, 4, 6, 40}), "shape: expected one that goes with [1, 5, 6, 40], found [1, 4, 6, 40]");
+  ExpectIn(ErrorsAfterResize(graph, addend, {1, 4, 6, 40}),
+           "shape: expected one that goes with [1, 5, 6, 40], found [1, 4, 6, 40]");
 }
 
 TEST(Resize, OfAGateToAnotherTypeIsRefused) {
   const Graph graph = GatedGraph({});
   for (const int tensor : {graph.inputs[1], graph.inputs[2], graph.nodes[2].inputs[1]}) {
-    const DelegatePointer delegate = MakeDelegate();
-    FakeRuntime runtime(graph, delegate.get(), 100);
-    ASSERT_TRUE(runtime.Allocate()) << runtime.errors();
-    const_cast<TfLiteTensor&>(runtime.tensor(tensor)).type = kTfLiteInt8;
-    EXPECT_FALSE(runtime.Allocate());
-    ExpectIn(runtime.errors(),
+    ExpectIn(ErrorsOfInt8(graph, tensor),
              "(tensor " + std::to_string(tensor) + " 'a tensor'): type: expected FLOAT32, found INT8");
   }
 }

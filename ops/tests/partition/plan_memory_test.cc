@@ -69,6 +69,16 @@ TEST(PlanMemory, NorThatOfAnInputWhichIsReadMeanwhile) {
   EXPECT_NE(steps[0].outputs[0].buffer, steps[1].outputs[0].buffer);
 }
 
+TEST(PlanMemory, NorThatOfAnInputOfAnotherSize) {
+  std::vector<Step> steps;
+  steps.push_back(MakeStep({0}, 1));
+  steps.push_back(MakeStep({1}, 2));
+  steps[1].outputs[0].bytes = 2048;
+  steps.push_back(MakeStep({2}, 3, 2048));
+  Plan(&steps);
+  EXPECT_NE(steps[0].outputs[0].buffer, steps[1].outputs[0].buffer);
+}
+
 TEST(PlanMemory, IsMadeAnewEachTime) {
   std::vector<Step> steps;
   for (int i = 0; i < 3; ++i) steps.push_back(MakeStep({i}, i + 1));
@@ -79,16 +89,6 @@ TEST(PlanMemory, IsMadeAnewEachTime) {
   EXPECT_EQ(plan.arena_bytes, first.arena_bytes);
   EXPECT_EQ(plan.unshared_bytes, first.unshared_bytes);
   EXPECT_EQ(plan.owned_bytes, first.owned_bytes);
-}
-
-TEST(PlanMemory, NorThatOfAnInputOfAnotherSize) {
-  std::vector<Step> steps;
-  steps.push_back(MakeStep({0}, 1));
-  steps.push_back(MakeStep({1}, 2));
-  steps[1].outputs[0].bytes = 2048;
-  steps.push_back(MakeStep({2}, 3, 2048));
-  Plan(&steps);
-  EXPECT_NE(steps[0].outputs[0].buffer, steps[1].outputs[0].buffer);
 }
 
 }  // namespace

@@ -22,8 +22,7 @@ struct GraphTensor {
 };
 
 struct GraphNode {
-  // A custom op's name, or one of the runtime's own: "ADD" and "MUL", of tensors of one shape or of channels and a
-  // vector, "MAX_POOL_2D", or "CONCATENATION" of words or floats along the last axis.
+  // A custom op's name, or that of one of the runtime's own which FindFakeBuiltin knows.
   std::string op;
   std::vector<int> inputs, outputs;
   std::vector<uint8_t> options;
