@@ -127,6 +127,13 @@ def layer_padding(layer: Op) -> tuple[tuple[int, int], tuple[int, int]] | None:
     return None if height is None or width is None else (height, width)
 
 
+def why_unknown_padding(layer: Op, zeros: Array) -> str | None:
+    """Why it is not known what a layer pads in all, with int [2, 2] zeros around its input; None where it is."""
+    if layer_padding(layer) is None and np.any(zeros):
+        return "its input is padded, and how SAME pads it further depends on a size that is not known"
+    return None
+
+
 def is_same_padding(
     amounts: Array,
     sizes: tuple[int, ...],

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import numpy as np
-
 from litebnn.contract import PadValues
 from litebnn.graph import Graph, Op, facts
 from litebnn.rewriting.bconv import bconv_of, options_of_conv
 from litebnn.rewriting.each import each
 from litebnn.rewriting.notes import Notes
-from litebnn.rewriting.padding import layer_padding, without_zeros
+from litebnn.rewriting.padding import why_unknown_padding, without_zeros
 from litebnn.rewriting.reasons import why_no_sign
 from litebnn.rewriting.signs import bits_of_signs, find_levels, find_two_values, find_way, holds_signs
 from litebnn.rewriting.weights import binary_parts, not_float, weight_values
@@ -32,10 +30,7 @@ def binarize_convs(graph: Graph, op: Op, notes: Notes) -> bool:
     weights = weight_values(op.input(1))
     if weights is None:
         return notes.left_alone(op, not_float(op.input(1)))
-    if layer_padding(op) is None and np.any(zeros):
-        reason = "its input is padded, and how SAME pads it further depends on a size that is not known"
-        return notes.left_alone(op, reason)
-    parts = binary_parts(graph, op, weights)
+    parts = why_unknown_padding(op, zeros) or binary_parts(graph, op, weights)
     if isinstance(parts, str):
         return notes.left_alone(op, parts)
     bits = bits_of_signs(graph, unpadded, before=op)

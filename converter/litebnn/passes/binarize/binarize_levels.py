@@ -15,19 +15,17 @@ from litebnn.rewriting.bconv import bconv_of, options_of_conv, replace_dense
 from litebnn.rewriting.build import split_activation
 from litebnn.rewriting.each import each
 from litebnn.rewriting.notes import Notes
-from litebnn.rewriting.padding import layer_padding, without_zeros
+from litebnn.rewriting.padding import layer_padding, why_unknown_padding, without_zeros
 from litebnn.rewriting.signs import MovedLevels, Thermometer, find_levels
 from litebnn.rewriting.signs.thermometer_bits import moved_in_front, thermometer_bits
 from litebnn.rewriting.weights import binary_weights, layer_bias, layer_weights, not_float, why_not_binary
-
-_NO_PADDING = ((0, 0), (0, 0))
 
 
 @each("CONV_2D", "FULLY_CONNECTED", "BATCH_MATMUL")
 def binarize_levels(graph: Graph, op: Op, notes: Notes) -> bool:
     if op.output.type != "FLOAT32":
         return False
-    source, zeros = (op.input(0), np.zeros((2, 2), np.int32))
+    source, zeros = op.input(0), np.zeros((2, 2), np.int32)
     if op.name == "CONV_2D":
         source, zeros = without_zeros(graph, source)
     levels = find_levels(graph, source)
@@ -51,8 +49,7 @@ def binarize_levels(graph: Graph, op: Op, notes: Notes) -> bool:
 def _rewrite(
     graph: Graph, op: Op, source: Tensor, zeros: Array, levels: MovedLevels, minus_one: Array, alpha: Array, bias: Array
 ) -> Op:
-    is_padded = np.any(zeros) or layer_padding(op) != _NO_PADDING
-    thermometer = levels.thermometer if is_padded else levels.thermometer.all_rising()
+    thermometer = levels.thermometer if _is_padded(op, zeros) else levels.thermometer.all_rising()
     x = moved_in_front(graph, levels, before=op)
     bits = thermometer_bits(graph, thermometer, x, source.name, before=op)
     name = op.input(1).name
@@ -87,11 +84,11 @@ def _weights(graph: Graph, op: Op) -> Array | str:
     """float32 [O, ..., channels]; or why the layer has no such weights."""
     weights = layer_weights(graph, op)
     if op.name == "BATCH_MATMUL":
-        if op.options.adj_x or weights is None or weights.ndim != 2:
-            return "it is no product with a constant float matrix"
-        weights = weights if op.options.adj_y else weights.T
-        matches = weights.shape[1] == op.input(0).channels and sum(d < 0 for d in op.input(0).dims) <= 1
-        return weights if matches else "it is no product with a constant float matrix"
+        if weights is not None and weights.ndim == 2 and not op.options.adj_x:
+            weights = weights if op.options.adj_y else weights.T
+            if weights.shape[1] == op.input(0).channels and sum(d < 0 for d in op.input(0).dims) <= 1:
+                return weights
+        return "it is no product with a constant float matrix"
     return not_float(op.input(1)) if weights is None or weights.ndim < 2 else weights
 
 
@@ -104,9 +101,11 @@ def _why_not_of_levels(op: Op, weights: Array) -> str | None:
 
 
 def _why_not_padded(op: Op, levels: MovedLevels, zeros: Array) -> str | None:
-    own = layer_padding(op)
-    if own is None and np.any(zeros):
-        return "its input is padded, and how SAME pads it further depends on a size that is not known"
-    if not levels.thermometer.has_zero and (np.any(zeros) or own != _NO_PADDING):
-        return "its input takes several levels and is padded with 0, which is none of them"
-    return None
+    unknown = why_unknown_padding(op, zeros)
+    if unknown or levels.thermometer.has_zero or not _is_padded(op, zeros):
+        return unknown
+    return "its input takes several levels and is padded with 0, which is none of them"
+
+
+def _is_padded(op: Op, zeros: Array) -> bool:
+    return bool(np.any(zeros)) or layer_padding(op) != ((0, 0), (0, 0))

@@ -117,7 +117,7 @@ def _moving(op: Op) -> tuple[int, ...]:
 
 def _turns(op: Op, index: int) -> bool:
     """Whether the op's output falls where this input rises."""
-    if op.name in ("MUL", "DIV"):
+    if op.name in _WITH_A_NUMBER:
         return (uniform(op.input(1 - index)) or 0.0) < 0
     return op.name == "NEG" or (op.name == "SUB" and index == 1)
 
