@@ -17,9 +17,9 @@ def load_delegate(
 ) -> Any:
     """Loads the op library as a delegate, for the `experimental_delegates` of any runtime's Interpreter.
 
-    The delegate runs the Lce* ops of a model, and what it can of the additions, max pools, concatenations and batch
-    norms around them; all other ops stay with the runtime. What is returned may be passed to the Interpreter of another
-    runtime than the one that loaded it.
+    The delegate runs the Lce* ops of a model, and what it can of the additions, max pools, concatenations, gates,
+    PReLUs and batch norms around them; all other ops stay with the runtime. What is returned may be passed to the
+    Interpreter of another runtime than the one that loaded it.
 
     Args:
         num_threads: how many threads the binary ops use, 1 to 256; by default as many as the interpreter has.
