@@ -1,3 +1,5 @@
+#include <algorithm>
+#include <initializer_list>
 #include <unordered_map>
 #include <utility>
 #include <vector>
@@ -44,11 +46,12 @@ class SoleReaders {
     }
   }
 
-  // The step of that type that writes `tensor`, which is left out from now on; null where there is none, or others
-  // read the tensor too.
-  const Step* Take(int tensor, const OpType& type) {
+  // The step of one of the types that writes `tensor`, which is left out from now on; null where there is none, or
+  // others read the tensor too.
+  const Step* Take(int tensor, std::initializer_list<const OpType*> types) {
     const auto writer = writers_.find(tensor);
-    if (writer == writers_.end() || steps_[writer->second].type != &type) return nullptr;
+    if (writer == writers_.end()) return nullptr;
+    if (std::find(types.begin(), types.end(), steps_[writer->second].type) == types.end()) return nullptr;
     if (readers_.find(tensor)->second != 1 || outputs_.count(tensor) != 0) return nullptr;
     is_taken_[writer->second] = true;
     return &steps_[writer->second];
@@ -89,25 +92,22 @@ void FuseGates(const std::unordered_set<int>& outputs, std::vector<Step>* steps)
   for (auto step = steps->rbegin(); step != steps->rend(); ++step) {
     const bool adds = step->type == &kAddOpType, leaks = step->type == &kPReluOpType;
     if (sole_readers.IsTaken(*step) || (!adds && !leaks)) continue;
-    const Step *prelu = leaks ? &*step : nullptr, *gate = nullptr;
-    const OpType* fused = &kGatedSumOpType;
+    const Step* last = leaks ? &*step : nullptr;
     size_t image = 0;
-    for (size_t i = 0; adds && prelu == nullptr && gate == nullptr && i < 2; ++i) {
+    for (size_t i = 0; last == nullptr && i < 2; ++i) {
       image = i;
-      prelu = sole_readers.Take(step->inputs[i].tensor, kPReluOpType);
-      if (prelu != nullptr) continue;
-      gate = sole_readers.Take(step->inputs[i].tensor, kRectifiedGateOpType);
-      if (gate != nullptr) fused = &kRectifiedGatedSumOpType;
-      if (gate == nullptr) gate = sole_readers.Take(step->inputs[i].tensor, kGateOpType);
+      last = sole_readers.Take(step->inputs[i].tensor, {&kPReluOpType, &kRectifiedGateOpType, &kGateOpType});
     }
-    if (prelu != nullptr) gate = sole_readers.Take(prelu->inputs[0].tensor, kGateOpType);
-    if (gate == nullptr && (leaks || prelu == nullptr)) continue;
+    if (last == nullptr) continue;
+    const Step* const prelu = last->type == &kPReluOpType ? last : nullptr;
+    const Step* const gate = prelu == nullptr ? last : sole_readers.Take(prelu->inputs[0].tensor, {&kGateOpType});
+    if (gate == nullptr && leaks) continue;
     const Binding none = {kOptionalTensor};
     const Binding addend = adds ? step->inputs[1 - image] : none, alpha = prelu == nullptr ? none : prelu->inputs[1];
     step->inputs = gate == nullptr ? std::vector<Binding>{prelu->inputs[0], none} : gate->inputs;
     step->inputs.push_back(alpha);
     step->inputs.push_back(addend);
-    step->type = fused;
+    step->type = gate != nullptr && gate->type == &kRectifiedGateOpType ? &kRectifiedGatedSumOpType : &kGatedSumOpType;
   }
   sole_readers.RemoveTaken();
 }
@@ -118,7 +118,7 @@ void FuseBatchNorms(const std::unordered_set<int>& outputs, std::vector<Step>* s
     if (sign.type != &kQuantizeOpType) continue;
     // Makes the input that of the step before, where that has a constant for each channel; returns the constant.
     const auto take = [&](const OpType& type) -> Binding {
-      const Step* const taken = sole_readers.Take(sign.inputs[0].tensor, type);
+      const Step* const taken = sole_readers.Take(sign.inputs[0].tensor, {&type});
       if (taken == nullptr) return {kOptionalTensor};
       sign.inputs[0] = taken->inputs[0];
       return taken->inputs[1];
@@ -144,7 +144,7 @@ void FuseImages(const std::unordered_set<int>& outputs, std::vector<Step>* steps
     const Binding addend = adds ? step->inputs[1] : Binding{kOptionalTensor};
     Binding multiplier = multiplies ? step->inputs[1] : Binding{kOptionalTensor};
     const auto take = [&](const OpType& type) {
-      const Step* const taken = sole_readers.Take(image.tensor, type);
+      const Step* const taken = sole_readers.Take(image.tensor, {&type});
       if (taken != nullptr) image = taken->inputs[0];
       return taken;
     };
