@@ -35,6 +35,13 @@ int Add(Graph* graph, TfLiteType type, std::vector<int> shape, std::vector<uint8
   return static_cast<int>(graph->tensors.size()) - 1;
 }
 
+// A constant for each channel.
+int AddChannelValues(Graph* graph, int channels, std::mt19937& random) {
+  std::vector<float> values(static_cast<size_t>(channels));
+  for (float& value : values) value = static_cast<float>(static_cast<int>(random() % 2001) - 1000) / 100.0f;
+  return Add(graph, kTfLiteFloat32, {channels}, Bytes(values));
+}
+
 int OutputSize(int input, int filter, int stride, int dilation, int padding) {
   const int reach = (filter - 1) * dilation + 1;
   return padding == contract::kPaddingSame ? (input + stride - 1) / stride : (input - reach) / stride + 1;
@@ -250,14 +257,6 @@ Graph ResidualGraph(int depth, int size, int channels, int activation) {
   return graph;
 }
 
-// A constant for each channel.
-int AddChannelValues(Graph* graph, int channels) {
-  std::mt19937 random(static_cast<uint32_t>(channels));
-  std::vector<float> values(static_cast<size_t>(channels));
-  for (float& value : values) value = static_cast<float>(static_cast<int>(random() % 2001) - 1000) / 100.0f;
-  return Add(graph, kTfLiteFloat32, {channels}, Bytes(values));
-}
-
 Graph JoinedGraph(const JoinedParams& params) {
   Graph graph;
   const auto shape = [&params](int channels) {
@@ -275,11 +274,12 @@ Graph JoinedGraph(const JoinedParams& params) {
     parts.push_back(AddConv(&graph, conv, graph.inputs[1], static_cast<uint32_t>(parts.size())));
     channels += count;
   }
+  std::mt19937 random(static_cast<uint32_t>(channels));
   int tensor = Add(&graph, kTfLiteFloat32, shape(channels));
   graph.nodes.push_back({"CONCATENATION", parts, {tensor}, {}, {3, 0}});
   const auto add_behind = [&](const char* op, const std::vector<int>& builtin, bool has_constants) {
     std::vector<int> inputs = {tensor};
-    if (has_constants) inputs.push_back(AddChannelValues(&graph, channels));
+    if (has_constants) inputs.push_back(AddChannelValues(&graph, channels, random));
     // The shape is worked out by the runtime.
     tensor = Add(&graph, kTfLiteFloat32, shape(channels));
     graph.nodes.push_back({op, inputs, {tensor}, {}, builtin});
@@ -300,6 +300,7 @@ Graph GatedGraph(const GatedParams& params) {
   conv.width = shape[2];
   conv.channels_out = params.channels;
   graph.inputs = {Add(&graph, kTfLiteInt32, Packed({shape[0], shape[1], shape[2], conv.channels_in}))};
+  std::mt19937 random(static_cast<uint32_t>(params.channels));
   int tensor = AddConv(&graph, conv, graph.inputs[0], 1);
   const auto add_behind = [&](const char* op, int other, bool other_first, const std::vector<int>& builtin) {
     const std::vector<int> inputs = other_first ? std::vector<int>{other, tensor} : std::vector<int>{tensor, other};
@@ -315,7 +316,7 @@ Graph GatedGraph(const GatedParams& params) {
     gate.push_back(params.channels);
     add_behind("MUL", add_input(gate), params.gate_first, {params.product_activation});
   }
-  if (params.leaks) add_behind("PRELU", AddChannelValues(&graph, params.channels), false, {});
+  if (params.leaks) add_behind("PRELU", AddChannelValues(&graph, params.channels, random), false, {});
   if (params.sum_activation >= 0) add_behind("ADD", add_input(shape), params.addend_first, {params.sum_activation});
   graph.outputs = {tensor, AddSimple(&graph, contract::kQuantize, tensor, kTfLiteInt32, Packed(shape))};
   return graph;
@@ -324,19 +325,14 @@ Graph GatedGraph(const GatedParams& params) {
 Graph BatchNormGraph(int channels, int second_channels, bool both_read) {
   Graph graph;
   std::mt19937 random(static_cast<uint32_t>(channels));
-  const auto vector = [&](int size) {
-    std::vector<float> values(static_cast<size_t>(size));
-    for (float& value : values) value = static_cast<float>(static_cast<int>(random() % 2001) - 1000) / 100.0f;
-    return Add(&graph, kTfLiteFloat32, {size}, Bytes(values));
-  };
   std::vector<int> packed;
   for (int count : {channels, second_channels}) {
     const std::vector<int> shape = {2, 3, 4, count};
     const int image = Add(&graph, kTfLiteFloat32, shape);
     graph.inputs.push_back(image);
     const int scaled = Add(&graph, kTfLiteFloat32, shape), shifted = Add(&graph, kTfLiteFloat32, shape);
-    graph.nodes.push_back({"MUL", {image, vector(count)}, {scaled}, {}, {0}});
-    graph.nodes.push_back({"ADD", {scaled, vector(count)}, {shifted}, {}, {0}});
+    graph.nodes.push_back({"MUL", {image, AddChannelValues(&graph, count, random)}, {scaled}, {}, {0}});
+    graph.nodes.push_back({"ADD", {scaled, AddChannelValues(&graph, count, random)}, {shifted}, {}, {0}});
     packed.push_back(AddSimple(&graph, contract::kQuantize, shifted, kTfLiteInt32, Packed(shape)));
     if (both_read && graph.outputs.empty()) graph.outputs.push_back(shifted);
   }
