@@ -6,7 +6,7 @@ exact, and source and result agree to the last bit, ties included.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import Any
 
 import numpy as np
@@ -323,6 +323,17 @@ def sums_near_zero(channels: int, size: int, seed: int, channels_first: bool = F
 def op_names(model: bytes | Model) -> list[str]:
     """The ops of a model's first subgraph, in order of execution."""
     return [op.name for op in (read_model(model) if isinstance(model, bytes) else model).graphs[0].ops]
+
+
+def with_changed(
+    model: bytes, names: Collection[str], index: int, change: Callable[[Array], Any], at: int = 0
+) -> bytes:
+    """The model with other values in a constant: an input of the first op of these kinds, or of the one `at`."""
+    read = read_model(model)
+    tensor = [op for op in read.ops() if op.name in names][at].input(index)
+    assert tensor.array is not None
+    tensor.buffer.data = np.asarray(change(tensor.array), tensor.array.dtype).view(np.uint8)
+    return write_model(read)
 
 
 def run_pass(one: Any, model: Model) -> tuple[bool, list[str]]:

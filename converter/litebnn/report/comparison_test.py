@@ -5,9 +5,8 @@ import pytest
 
 import litebnn
 from litebnn.errors import ConversionError
-from litebnn.flatbuffer import read_model, write_model
 from litebnn.report.comparison import compare_models
-from tests.support.float_models import FloatModel, sums_near_zero
+from tests.support.float_models import FloatModel, sums_near_zero, with_changed
 
 GOLDEN = Path(__file__).resolve().parents[3] / "tests" / "golden"
 DIGITS = GOLDEN.parents[1] / "examples" / "label_image" / "digits.tflite"
@@ -16,15 +15,6 @@ pytestmark = pytest.mark.usefixtures("library")
 
 def golden(name: str) -> bytes:
     return (GOLDEN / f"{name}.tflite").read_bytes()
-
-
-def with_thresholds_moved(converted: bytes, by: int) -> bytes:
-    """A model whose layer that writes bits has other thresholds."""
-    model = read_model(converted)
-    layer = next(op for op in model.graphs[0].ops if op.name == "LceBconv2d" and op.output.type == "INT32")
-    thresholds = layer.input(4)
-    thresholds.buffer.data = (np.array(thresholds.array) + by).view(np.uint8)
-    return write_model(model)
 
 
 @pytest.mark.parametrize("name", ["residual", "odd_channels"])
@@ -42,7 +32,7 @@ def test_a_model_and_its_conversion_do_not_differ_whichever_comes_first(name: st
 def test_the_first_layer_that_differs_is_found_among_floats_and_among_bits() -> None:
     source, sign, samples = sums_near_zero(32, 6, 0)
     converted = litebnn.convert_tflite(source)
-    broken = with_thresholds_moved(converted, 20)
+    broken = with_changed(converted, {"LceBconv2d"}, 4, lambda thresholds: thresholds + 20)
     for first, second in ((source, broken), (broken, source), (converted, broken)):
         found = compare_models(first, second, samples[:3])
         assert found.samples == 3

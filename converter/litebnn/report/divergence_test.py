@@ -4,12 +4,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import litebnn
-from litebnn.flatbuffer import read_model, write_model
+from litebnn.flatbuffer import read_model
 from litebnn.graph import Array
 from litebnn.report.divergence import Divergence, LayerComparison, by_layer, difference
 from litebnn.rewriting.signs import find_sign
 from litebnn.runtime.intermediates import with_outputs
-from tests.support.float_models import FloatModel, op_names, sign_weights, sums_near_zero, sums_of_tenths
+from tests.support.float_models import FloatModel, op_names, sign_weights, sums_near_zero, sums_of_tenths, with_changed
 from tests.support.level_spellings import LEVELS
 from tests.support.quantized_models import Int8Model
 
@@ -54,10 +54,8 @@ def test_signs_that_rounding_turns_are_counted_and_told_from_others(
     assert place.distance == np.abs(values[turned]).max() < 1e-5
     assert place.mean_distance == pytest.approx(np.abs(values).mean(), rel=1e-5)
 
-    broken = read_model(converted)
-    thresholds = next(op for op in broken.graphs[0].ops if op.name == "LceBconv2d").input(4)
-    thresholds.buffer.data = (np.array(thresholds.array) + 20).view(np.uint8)
-    wrong = LayerComparison("verify", source, write_model(broken)).first_divergence([sample])
+    broken = with_changed(converted, {"LceBconv2d"}, 4, lambda thresholds: thresholds + 20)
+    wrong = LayerComparison("verify", source, broken).first_divergence([sample])
     assert wrong is not None
     assert not wrong.by_rounding
     assert wrong.layer == sign
@@ -79,9 +77,8 @@ def test_signs_that_the_result_has_negated_in_some_channels(size: int) -> None:
     sample = [rng.standard_normal((1, size, size, 40)).astype(np.float32)]
     assert LayerComparison("verify", source, converted).first_divergence(sample) is None
 
-    shift = next(op for op in result.ops() if op.name in ("ADD", "SUB")).input(1)
-    shift.buffer.data = (np.array(shift.array) + np.arange(40, dtype=np.float32) % 2).view(np.uint8)
-    wrong = LayerComparison("verify", source, write_model(result)).first_divergence(sample)
+    broken = with_changed(converted, {"ADD", "SUB"}, 1, lambda shift: shift + np.arange(40) % 2)
+    wrong = LayerComparison("verify", source, broken).first_divergence(sample)
     assert wrong is not None
     assert wrong.layer == sign.name
 
@@ -107,9 +104,8 @@ def test_negated_signs_whose_axes_are_in_another_order(height: int, width: int, 
     comparison = LayerComparison("verify", source, converted)
     assert comparison.first_divergence(sample) is None
 
-    shift = next(op for op in result.ops() if op.name in ("ADD", "SUB")).input(1)
-    shift.buffer.data = (np.array(shift.array) + np.arange(32, dtype=np.float32) % 2).view(np.uint8)
-    wrong = LayerComparison("verify", source, write_model(result)).first_divergence(sample)
+    broken = with_changed(converted, {"ADD", "SUB"}, 1, lambda shift: shift + np.arange(32) % 2)
+    wrong = LayerComparison("verify", source, broken).first_divergence(sample)
     assert wrong is not None
     assert wrong.layer == sign.name
     assert 0 < wrong.turned < wrong.signs / 2
@@ -223,10 +219,8 @@ def test_levels_that_fall_with_what_the_result_takes_them_from(spelling: str, la
     assert any(pair.levels is not None for pair in comparison._pairs)
     assert list(map(str, comparison.divergences(sample))) == []
 
-    result = read_model(converted)
-    shift = next(op for op in result.ops() if op.name == "ADD").input(1)
-    shift.buffer.data = (np.array(shift.array) + np.float32(0.25)).view(np.uint8)
-    wrong = LayerComparison("compare", source, write_model(result)).first_divergence(sample)
+    broken = with_changed(converted, {"ADD"}, 1, lambda shift: shift + 0.25)
+    wrong = LayerComparison("compare", source, broken).first_divergence(sample)
     assert wrong is not None
     assert 0 < wrong.turned < wrong.signs / 4
     assert not wrong.by_rounding
@@ -250,12 +244,9 @@ def test_few_numbers_that_stay_floats_are_turned_by_rounding_as_signs_are(form: 
     assert found
     assert all(one.by_rounding and one.turned < one.signs / 4 for one in found)
 
-    result = read_model(converted)
-    layer = next(op for op in result.ops() if op.name == "LceBconv2d")
-    offset = layer.optional(3) or layer.input(4)
-    assert offset.array is not None
-    offset.buffer.data = (offset.array + offset.array.dtype.type(1)).view(np.uint8)
-    wrong = [*LayerComparison("verify", source, write_model(result)).divergences([samples[0]])]
+    layer = next(op for op in read_model(converted).ops() if op.name == "LceBconv2d")
+    broken = with_changed(converted, {"LceBconv2d"}, 4 if layer.optional(3) is None else 3, lambda offset: offset + 1)
+    wrong = [*LayerComparison("verify", source, broken).divergences([samples[0]])]
     assert not any(one.by_rounding for one in wrong if one.layer == few.name)
     assert any(one.layer == few.name for one in wrong)
 
@@ -287,10 +278,8 @@ def test_signs_that_are_spread_over_an_image_and_flattened() -> None:
     signs = model.op("SELECT_V2", [condition, model.const(1), model.const(-np.ones((1, 4, 4, 32)))], x.dims)
     flat = model.reshape(signs, 1, 512)
     source = model.finish(model.dense(flat, sign_weights(rng, 8, 512)), flat)
-    result = read_model(litebnn.convert_tflite(source))
-    shift = next(op for op in result.ops() if op.name in ("ADD", "SUB")).input(1)
-    shift.buffer.data = (np.array(shift.array) + np.float32(0.5)).view(np.uint8)
-    comparison = LayerComparison("verify", source, write_model(result))
+    broken = with_changed(litebnn.convert_tflite(source), {"ADD", "SUB"}, 1, lambda shift: shift + 0.5)
+    comparison = LayerComparison("verify", source, broken)
     found = [*comparison.divergences([rng.standard_normal((1, 4, 4, 32)).astype(np.float32)])]
     assert {one.layer for one in found} >= {signs.name, flat.name}
     assert not any(one.by_rounding for one in found)

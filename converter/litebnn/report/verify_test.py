@@ -5,10 +5,10 @@ import numpy as np
 import pytest
 
 import litebnn
-from litebnn.flatbuffer import read_model, write_model
+from litebnn.flatbuffer import read_model
 from litebnn.report.verify import verify_conversion
 from litebnn.rewriting.int8 import int8_constant
-from tests.support.float_models import FloatModel, sign_weights, sums_near_zero, sums_of_tenths
+from tests.support.float_models import FloatModel, sign_weights, sums_near_zero, sums_of_tenths, with_changed
 
 GOLDEN = Path(__file__).resolve().parents[3] / "tests" / "golden"
 
@@ -18,14 +18,10 @@ def test_verify_names_the_first_layer_that_differs() -> None:
     source = (GOLDEN / "bitpacked_chain.float.tflite").read_bytes()
     converted = litebnn.convert_tflite(source, verify=True)
     assert verify_conversion(source, converted).difference < 1e-4
-    broken = read_model(converted)
-    second = [op for op in broken.graphs[0].ops if op.name == "LceBconv2d"][1]
-    thresholds = second.input(4)
-    assert thresholds.buffer.data is not None
-    thresholds.buffer.data = (np.array(thresholds.array) + 20).view(np.uint8)
+    broken = with_changed(converted, {"LceBconv2d"}, 4, lambda thresholds: thresholds + 20, at=1)
     sign = read_model(source).graphs[0].ops[-2].output.name
     with pytest.raises(litebnn.ConversionError, match="the first layer that differs is") as caught:
-        verify_conversion(source, write_model(broken))
+        verify_conversion(source, broken)
     assert sign in str(caught.value)
     with pytest.raises(ValueError, match="the model takes"):
         verify_conversion(source, converted, np.zeros((1, 3, 3, 3), np.float32))
@@ -57,13 +53,11 @@ def test_behind_signs_that_rounding_turned_the_layers_are_held_to_the_source() -
 
 @pytest.mark.usefixtures("library")
 def test_signs_that_rounding_turned_hide_no_mistake_behind_them() -> None:
-    broken = read_model(litebnn.convert_tflite(two_layers(1e-7)))
-    last = [op for op in broken.graphs[0].ops if op.name == "LceBconv2d"][-1]
-    multipliers = last.input(2)
-    multipliers.buffer.data = (np.array(multipliers.array) * np.float32(1.01)).view(np.uint8)
+    converted = litebnn.convert_tflite(two_layers(1e-7))
+    broken = with_changed(converted, {"LceBconv2d"}, 2, lambda multipliers: multipliers * 1.01, at=-1)
     name = re.escape(read_model(two_layers(0)).graphs[0].outputs[0].name)
     with pytest.raises(litebnn.ConversionError, match=f'first layer that differs is "{name}": off by 1.0e-02'):
-        verify_conversion(two_layers(-1e-7), write_model(broken), SAMPLE)
+        verify_conversion(two_layers(-1e-7), broken, SAMPLE)
 
 
 @pytest.mark.usefixtures("library")
@@ -74,11 +68,10 @@ def test_signs_of_zero_are_not_turned_by_rounding(form: str) -> None:
     model = FloatModel()
     x = model.conv(model.sign(model.input(1, 6, 6, 32)), sign_weights(rng, 32, 3, 3, 32, alpha=False))
     source = model.finish(model.conv(model.sign(x, form), sign_weights(rng, 8, 3, 3, 32)))
-    broken = read_model(litebnn.convert_tflite(source))
-    thresholds = next(op for op in broken.graphs[0].ops if op.name == "LceBconv2d").input(4)
-    thresholds.buffer.data = (np.array(thresholds.array) + (1 if form == "where_gt" else -1)).view(np.uint8)
+    by = 1 if form == "where_gt" else -1
+    broken = with_changed(litebnn.convert_tflite(source), {"LceBconv2d"}, 4, lambda thresholds: thresholds + by)
     with pytest.raises(litebnn.ConversionError, match=r'first layer that differs is "select_v2_.* turned, at '):
-        verify_conversion(source, write_model(broken), SAMPLE)
+        verify_conversion(source, broken, SAMPLE)
 
 
 @pytest.mark.usefixtures("library")
