@@ -26,8 +26,10 @@ CORPUS = ROOT / "fuzz" / "corpus"
 GOLDEN = sorted((ROOT / "tests" / "golden").glob("*.lce.tflite"))
 # In the order of fuzz/graph_bytes.h.
 TYPES = ["FLOAT32", "INT32", "INT8", "BOOL", "INT64"]
-OPS = [LCE_QUANTIZE, LCE_DEQUANTIZE, LCE_BMAXPOOL_2D, LCE_BCONV_2D, "ADD", "MUL", "MAX_POOL_2D"]
-OPS += ["CONCATENATION", "PRELU"]
+OPS = [
+    *(LCE_QUANTIZE, LCE_DEQUANTIZE, LCE_BMAXPOOL_2D, LCE_BCONV_2D),
+    *("ADD", "MUL", "MAX_POOL_2D", "CONCATENATION", "PRELU"),
+]
 # TfLitePoolParams with SAME padding and TfLiteConcatenationParams of the last axis; those of others are zeros.
 BUILTIN_OPTIONS = {"MAX_POOL_2D": (1, 2, 2, 2, 2, 0), "CONCATENATION": (-1,)}
 NO_TENSOR = 255

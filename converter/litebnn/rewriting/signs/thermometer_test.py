@@ -65,6 +65,7 @@ def test_what_takes_other_values_is_no_thermometer() -> None:
     model = FloatModel()
     x = model.input(1, 4)
     clipped = model.elementwise("RELU_0_TO_1", x)
+    last = model.elementwise("SIGN", model.elementwise("SUB", dorefa(model, x), model.const(2.5)))
     for other in (
         model.elementwise("SIGN", x),  # its zero is one number alone
         model.sign(x),
@@ -72,6 +73,8 @@ def test_what_takes_other_values_is_no_thermometer() -> None:
         rounded(model, clipped, 4.0),
         model.elementwise("ROUND", x),
         model.elementwise("EXP", rounded(model, clipped)),  # steps of different heights
+        model.elementwise("ADD", dorefa(model, x), model.elementwise("MUL", last, model.const(0.001))),  # one is higher
+        model.elementwise("ADD", dorefa(model, x), model.const(np.zeros((3, 4)))),  # more of them than of x
         model.elementwise("ADD", dorefa(model, x), x),
         model.elementwise("MUL", dorefa(model, x), model.const([1, 2, 3, 4])),
     ):
@@ -104,6 +107,10 @@ def test_levels_that_are_moved_are_those_of_what_is_moved() -> None:
     assert found is not None
     assert found.thermometer.x is x
     assert [op.output for op in found.ops] == [pooled, flat]
+    part = model.op("SPLIT_V", [level, model.const([16, 16], np.int32), model.const(3, np.int32)], (1, 4, 4, 16))
+    assert find_levels(model.graph, part) is not None
+    model.graph.ops[-1].outputs.append(Tensor("other", "FLOAT32", part.shape))
+    assert find_levels(model.graph, part) is None
     falling = model.max_pool(model.elementwise("NEG", level), 2, 2)
     assert find_levels(model.graph, falling) is None
     assert find_levels(model.graph, model.op("AVERAGE_POOL_2D", [level], (1, 2, 2, 32), table="")) is None
