@@ -125,6 +125,32 @@ def test_other_layers_of_levels_stay_float(levels: Any, change: Any, reason: str
     assert reason in " ".join(notes.layers[0].reasons)
 
 
+@pytest.mark.parametrize("rows", [(3,), (-1,), (-1, 3), (-1, -1)])
+@pytest.mark.parametrize("kind", ["matrix", "turned input", "batch of matrices", "larger matrix"])
+def test_products_of_levels_with_other_than_one_matrix_stay_float(kind: str, rows: tuple[int, ...]) -> None:
+    model = FloatModel()
+    x = dorefa(model, model.input(*(1 if size < 0 else size for size in rows), 32, signature=(*rows, 32)))
+    weights = sign_weights(RNG, 8, 64 if kind.startswith("larger") else 32).T
+    weights = np.stack([weights, weights]) if kind.startswith("batch") else weights
+    options = {"adj_x": kind.startswith("turned"), "adj_y": False}
+    built = model.model(model.op("BATCH_MATMUL", [x, model.const(weights)], (*rows, 8), **options))
+    notes = Notes(built)
+    binarize_levels(built.graphs[0], notes)
+    is_binary = kind == "matrix" and rows != (-1, -1)
+    assert ("LceBconv2d" in op_names(built)) == is_binary
+    assert list(notes.layers[0].reasons) == ["it is no product with a constant float matrix"] * (not is_binary)
+
+
+def test_a_layer_of_levels_with_a_bias_that_is_computed_stays_float() -> None:
+    model = FloatModel()
+    output = model.conv(dorefa(model, model.input(1, 6, 6, 32)), sign_weights(RNG, 8, 3, 3, 32), np.zeros(8))
+    model.graph.set_input(model.graph.ops[-1], 2, model.input(8))
+    built = model.model(output)
+    notes = Notes(built)
+    assert not binarize_levels(built.graphs[0], notes)
+    assert list(notes.layers[0].reasons) == ["its bias is not a float constant"]
+
+
 def test_a_quantized_layer_is_left_alone() -> None:
     model = FloatModel()
     x = dorefa(model, model.input(1, 6, 6, 32))

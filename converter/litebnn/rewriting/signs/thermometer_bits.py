@@ -21,12 +21,10 @@ def moved_in_front(graph: Graph, levels: MovedLevels, *, before: Op | None = Non
     for op in levels.ops:
         # A copy shares its options with the op, so that they tell it.
         known = [other for other in graph.consumers(x) if other.options is op.options and graph.ops.index(other) < end]
-        if known:
-            x = known[0].output
-            continue
-        moved = like(op.output, derived(op.output.name, "/before_levels"))
-        graph.insert(Op(op.code, [x, *op.inputs[1:]], [moved], op.options), before=before)
-        x, end = moved, end + 1
+        moved = known[0].output if known else like(op.output, derived(op.output.name, "/before_levels"))
+        if not known:
+            graph.insert(Op(op.code, [x, *op.inputs[1:]], [moved], op.options), before=before)
+        x = moved
     return x
 
 

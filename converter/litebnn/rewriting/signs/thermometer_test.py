@@ -81,6 +81,14 @@ def test_what_takes_other_values_is_no_thermometer() -> None:
         assert find_thermometer(model.graph, other) is None
 
 
+def test_levels_of_a_reciprocal_are_not_those_of_what_is_divided_by() -> None:
+    model = FloatModel()
+    reciprocal = model.elementwise("DIV", model.const(1), model.input(1, 4))
+    found = find_thermometer(model.graph, model.elementwise("FLOOR", model.elementwise("RELU_N1_TO_1", reciprocal)))
+    assert found is not None
+    assert found.x is reciprocal
+
+
 def test_a_step_of_twice_the_height_is_two_signs() -> None:
     model = FloatModel()
     level = dorefa(model, model.input(1, 4))
