@@ -45,6 +45,14 @@ def test_the_zero_of_a_ternary_quantizer_is_a_level_and_stays() -> None:
     assert_same_values(source, read_model(result))
 
 
+def test_signs_in_front_of_what_takes_levels_are_made_such() -> None:
+    model = FloatModel()
+    x = model.conv(model.elementwise("SIGN", model.input(1, 8, 8, 32)), WEIGHTS)
+    source = model.finish(model.conv(ternary(model, x), sign_weights(np.random.default_rng(0), 8, 3, 3, 8)))
+    _, report = litebnn.convert_tflite(source, assume_nonzero=True, return_report=True)
+    assert [layer.binary for layer in report.layers] == [True, True]
+
+
 @pytest.mark.parametrize("source", ["RELU", "ABS", "pooled", "add"])
 def test_what_is_never_negative_takes_0_and_1_and_stays(source: str) -> None:
     model = FloatModel()
