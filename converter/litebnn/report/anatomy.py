@@ -50,7 +50,10 @@ def channels_of_bits(graph: Graph) -> dict[Tensor, int]:
 
 
 def delegated_ops(graph: Graph) -> set[Op]:
-    """The ops that litebnn's delegate runs: its own, and what it takes behind them."""
+    """The ops that litebnn's delegate runs, of those whose time there has been measured.
+
+    These are its own, additions to convolutions, and max pools behind them.
+    """
     found: set[Op] = set()
     for op in graph.ops:
         data = [graph.producer(tensor) for tensor in op.inputs]
