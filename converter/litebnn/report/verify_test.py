@@ -9,6 +9,7 @@ from litebnn.flatbuffer import read_model
 from litebnn.report.verify import verify_conversion
 from litebnn.rewriting.int8 import int8_constant
 from tests.support.float_models import FloatModel, sign_weights, sums_near_zero, sums_of_tenths, with_changed
+from tests.support.level_spellings import LEVELS
 
 GOLDEN = Path(__file__).resolve().parents[3] / "tests" / "golden"
 
@@ -96,6 +97,21 @@ def test_signs_that_a_layer_reads_as_floats_may_be_turned_by_rounding() -> None:
     assert report.verification.samples == 2
     assert report.verification.turned
     assert report.difference < 1e-5
+
+
+@pytest.mark.usefixtures("library")
+@pytest.mark.parametrize("is_binary", [False, True])
+def test_behind_levels_that_rounding_turned_the_layers_are_held_to_the_source(is_binary: bool) -> None:
+    rng = np.random.default_rng(0)
+    model = FloatModel()
+    x = sums_of_tenths(model, rng, model.sign(model.input(1, 6, 6, 32)), 64)
+    few = LEVELS["ternary_rounded"](model, model.elementwise("ADD", x, model.const(0.1)))
+    weights = sign_weights(rng, 8, 3, 3, 64) if is_binary else rng.standard_normal((8, 3, 3, 64))
+    source = model.finish(model.conv(few, weights))
+    samples = rng.standard_normal((4, 6, 6, 32)).astype(np.float32)
+    found = verify_conversion(source, litebnn.convert_tflite(source), samples)
+    assert found.turned
+    assert found.difference < 1e-5
 
 
 @pytest.mark.usefixtures("library")
