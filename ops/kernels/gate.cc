@@ -10,24 +10,28 @@ namespace {
 // A value is read from the L2 cache and written in about so many cycles.
 constexpr double kCyclesPerValue = 0.4;
 
-const float* At(const GateOperand& operand, int64_t image, int64_t pixel) {
-  return operand.values + image * operand.image_stride + pixel * operand.pixel_stride;
-}
-
 }  // namespace
 
 void GateImages(const Isa& isa, ThreadPool& pool, const GatedImages& images) {
-  const LoopSize size = {images.images * images.pixels, 1, kCyclesPerValue * images.channels};
+  const LoopSize size = {images.images * images.rows * images.columns, 1, kCyclesPerValue * images.channels};
+  // Rows that a stride goes on through are walked through as one.
+  const auto goes_on = [&](const GateOperand& operand) {
+    return operand.row_stride == images.columns * operand.pixel_stride;
+  };
+  const int64_t rows = goes_on(images.input) && goes_on(images.gate) ? 1 : images.rows;
+  const int64_t columns = images.rows / rows * images.columns;
   ParallelFor(pool, size, [&](int, int64_t begin, int64_t end) {
     for (int64_t count; begin < end; begin += count) {
-      const int64_t image = begin / images.pixels, pixel = begin % images.pixels;
-      count = std::min(images.pixels - pixel, end - begin);
+      const int64_t column = begin % columns, row = begin / columns % rows, image = begin / columns / rows;
+      const auto find = [=](const GateOperand& operand) {
+        return operand.values + image * operand.image_stride + row * operand.row_stride + column * operand.pixel_stride;
+      };
+      count = std::min(columns - column, end - begin);
       const int64_t first = begin * images.channels;
-      isa.gate_pixels(
-          {At(images.input, image, pixel), At(images.gate, image, pixel), images.input.pixel_stride,
-           images.gate.pixel_stride, images.slope, images.addend == nullptr ? nullptr : images.addend + first,
-           images.rectify_product, images.rectify_sum, images.channels, images.output + first},
-          count);
+      isa.gate_pixels({find(images.input), find(images.gate), images.input.pixel_stride, images.gate.pixel_stride,
+                       images.slope, images.addend == nullptr ? nullptr : images.addend + first, images.rectify_product,
+                       images.rectify_sum, images.channels, images.output + first},
+                      count);
     }
   });
 }

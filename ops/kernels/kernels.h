@@ -67,15 +67,16 @@ struct FloatPool {
 };
 void MaxPool2d(const Isa& isa, ThreadPool& pool, const MaxPool2dGeometry& geometry, const FloatPool& images);
 
-// Images, or what is multiplied with each pixel of one.
+// Images, or what is multiplied with each pixel of one, or of a row or column of one.
 struct GateOperand {
   const float* values;
-  int64_t image_stride, pixel_stride;  // floats from an image or pixel to the next; 0 where there is one for all
+  // Floats from an image, row or pixel to the next; 0 where there is one for all.
+  int64_t image_stride, row_stride, pixel_stride;
 };
 
 // What a gate reads and writes.
 struct GatedImages {
-  int64_t images, pixels;  // of each image
+  int64_t images, rows, columns;
   int32_t channels;
   GateOperand input, gate;
   bool rectify_product;  // the negative values of their product become 0

@@ -58,7 +58,7 @@ struct FloatWindow {
   bool rectify;             // the sum's negative values become 0
 };
 
-// Pixels of one image that are multiplied by a gate, and what follows.
+// Pixels of one row that are multiplied by a gate, and what follows.
 struct GatedPixels {
   const float *input, *gate;
   int64_t input_stride, gate_stride;  // floats from what a pixel reads to what the next one does: 0 where that is one

@@ -17,20 +17,20 @@ class GateTest : public IsaTest {};
 LITEBNN_TEST_EVERY_ISA(GateTest);
 
 struct Images {
-  int64_t images, pixels;
+  int64_t images, rows, columns;
   int32_t channels;
-  int64_t values() const { return images * pixels * channels; }
+  int64_t values() const { return images * rows * columns * channels; }
 };
 
-// An operand with a value for each place, or for each channel of an image or of all images.
+// An operand with values of its own for each image, row and pixel, or with one for all of them.
 struct Operand {
   std::vector<float> values;
-  int64_t image_stride, pixel_stride;
-  GateOperand View() const { return {values.data(), image_stride, pixel_stride}; }
+  int64_t image_stride, row_stride, pixel_stride;
+  GateOperand View() const { return {values.data(), image_stride, row_stride, pixel_stride}; }
   float At(const Images& size, int64_t index) const {
-    const int64_t pixel = index / size.channels;
-    return values[static_cast<size_t>(pixel / size.pixels * image_stride + pixel % size.pixels * pixel_stride +
-                                      index % size.channels)];
+    const int64_t pixel = index / size.channels, row = pixel / size.columns;
+    return values[static_cast<size_t>(row / size.rows * image_stride + row % size.rows * row_stride +
+                                      pixel % size.columns * pixel_stride + index % size.channels)];
   }
 };
 
@@ -54,14 +54,11 @@ class Values {
   }
 
   Operand Draw(const Images& size) {
-    switch (random_() % 3) {
-      case 0:
-        return {Floats(size.values(), true), size.pixels * size.channels, size.channels};
-      case 1:
-        return {Floats(size.images * size.channels, false), size.channels, 0};
-      default:
-        return {Floats(size.channels, false), 0, 0};
-    }
+    const bool images = Toss(), rows = Toss(), columns = Toss();
+    const int64_t row = (columns ? size.columns : 1) * size.channels, image = (rows ? size.rows : 1) * row;
+    const bool with_nan = images && rows && columns;
+    return {Floats((images ? size.images : 1) * image, with_nan), images ? image : 0, rows ? row : 0,
+            columns ? size.channels : 0};
   }
 
  private:
@@ -77,16 +74,17 @@ TEST_P(GateTest, GateImages) {
     const auto pool = ThreadPool::Create(threads);
     for (int i = 0; i < 300; ++i) {
       // Enough for several threads in some.
-      const Images size = {values.UpTo(3), values.UpTo(i % 10 == 0 ? 300 : 20),
-                           static_cast<int32_t>(values.UpTo(i % 10 == 0 ? 300 : 70))};
+      const bool is_large = i % 10 == 0;
+      const Images size = {values.UpTo(3), values.UpTo(is_large ? 17 : 4), values.UpTo(is_large ? 17 : 5),
+                           static_cast<int32_t>(values.UpTo(is_large ? 300 : 70))};
       const Operand input = values.Draw(size), gate = values.Draw(size);
       const std::vector<float> slope = values.Floats(size.channels, false),
                                addend = values.Floats(size.values(), false);
       const bool adds = values.Toss(), rectify_product = values.Toss(), rectify_sum = values.Toss();
       std::vector<float> output(static_cast<size_t>(size.values()), 12345.0f);
       GateImages(isa(), *pool,
-                 {size.images, size.pixels, size.channels, input.View(), gate.View(), rectify_product, slope.data(),
-                  adds ? addend.data() : nullptr, rectify_sum, output.data()});
+                 {size.images, size.rows, size.columns, size.channels, input.View(), gate.View(), rectify_product,
+                  slope.data(), adds ? addend.data() : nullptr, rectify_sum, output.data()});
       for (int64_t k = 0; k < size.values(); ++k) {
         float value = input.At(size, k) * gate.At(size, k);
         if (rectify_product && !(value > 0.0f)) value = 0.0f;
@@ -103,17 +101,19 @@ TEST_P(GateTest, GateImages) {
 TEST_P(GateTest, OverwritesAnOperandOfItsShape) {
   Values values(9);
   const auto pool = ThreadPool::Create(1);
-  const Images size = {2, 5, 37};
+  const Images size = {2, 5, 3, 37};
   const std::vector<float> input = values.Floats(size.values(), false), gate = values.Floats(size.channels, false);
   const std::vector<float> slope = values.Floats(size.channels, false), addend = values.Floats(size.values(), false);
   const auto run = [&](const float* from, const float* added, float* output) {
-    const GateOperand image = {from, size.pixels * size.channels, size.channels};
+    const int64_t row = size.columns * size.channels;
+    const GateOperand image = {from, size.rows * row, row, size.channels};
     GateImages(isa(), *pool,
                {size.images,
-                size.pixels,
+                size.rows,
+                size.columns,
                 size.channels,
                 image,
-                {gate.data(), 0, 0},
+                {gate.data(), 0, 0, 0},
                 false,
                 slope.data(),
                 added,

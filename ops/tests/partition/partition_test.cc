@@ -204,6 +204,10 @@ TEST(Resize, OfAGateAndOfWhatIsAddedToItsProduct) {
                                  {words, {2, 1, 1, 40}, {2, 5, 6, 40}},
                                  {words, image, image},
                                  {words, {1, 40}, image},
+                                 {words, {1, 1, 6, 40}, image},
+                                 {words, {5, 1, 40}, image},
+                                 {{1, 1, 6, 2}, {3, 5, 1, 40}, {3, 5, 6, 40}},
+                                 {{2, 5, 1, 2}, {1, 1, 6, 40}, {1, 5, 6, 40}},
                                  {words, gate, {2, 5, 1, 40}},
                                  {{2, 5, 6, 2}, gate, {1, 1, 1, 1}},
                                  {{1, 1, 1, 2}, image, image},
@@ -225,7 +229,7 @@ TEST(Resize, OfAGateToWhatDoesNotGoWithItsImageIsRefused) {
   const int gate = graph.inputs[1], addend = graph.inputs[2];
   const std::string op = "litebnn: MUL with PRELU and ADD, node 3: ";
   for (const std::vector<int>& shape :
-       {std::vector<int>{1, 1, 6, 40}, {1, 5, 1, 40}, {1, 4, 6, 40}, {1, 1, 1, 1}, {1, 1, 1, 41}}) {
+       {std::vector<int>{1, 1, 7, 40}, {1, 4, 1, 40}, {1, 4, 6, 40}, {1, 1, 1, 1}, {1, 1, 1, 41}}) {
     ExpectIn(ErrorsAfterResize(graph, gate, shape),
              op + "input 2 (tensor 6 'a tensor'): shape: expected one that goes with");
   }

@@ -31,17 +31,19 @@ Sizes Pad(const int32_t* dims, size_t count) {
   return sizes;
 }
 
-int64_t Pixels(const Sizes& sizes) { return int64_t{sizes[1]} * sizes[2]; }
-
-// Whether what has these sizes is multiplied with every pixel of the whole, or with its own.
+// Whether what has these sizes is multiplied with every image, row and pixel of the whole, or with its own.
 bool GoesWith(const Sizes& sizes, const Sizes& whole) {
-  const bool is_grid = sizes[1] == whole[1] && sizes[2] == whole[2];
-  return (sizes[0] == 1 || sizes[0] == whole[0]) && (Pixels(sizes) == 1 || is_grid) && sizes[3] == whole[3];
+  const auto goes = [](int32_t size, int32_t of_whole) { return size == 1 || size == of_whole; };
+  return std::equal(sizes.begin(), sizes.end() - 1, whole.begin(), goes) && sizes[3] == whole[3];
 }
 
-GateOperand Walk(const Sizes& sizes) {
-  const int64_t pixels = Pixels(sizes), channels = sizes[3];
-  return {nullptr, sizes[0] == 1 ? 0 : pixels * channels, pixels == 1 ? 0 : channels};
+GateOperand Walk(const Sizes& sizes, const Sizes& whole) {
+  const int64_t channels = sizes[3], row = sizes[2] * channels;
+  const auto stride = [](int32_t size, int64_t floats) { return size == 1 ? 0 : floats; };
+  const int64_t row_stride = stride(sizes[1], row);
+  // Where a row is one pixel, the next pixel is the next row's.
+  return {nullptr, stride(sizes[0], sizes[1] * row), row_stride,
+          whole[2] == 1 ? row_stride : stride(sizes[2], channels)};
 }
 
 class GateOp final : public Op {
@@ -56,7 +58,8 @@ class GateOp final : public Op {
     if (has_alpha_ && !CheckChannelValues(node, roles_.alpha, whole[3])) return false;
     if (!has_gate_ || !has_alpha_) ones_.assign(static_cast<size_t>(whole[3]), 1.0f);
     images_.images = whole[0];
-    images_.pixels = Pixels(whole);
+    images_.rows = whole[1];
+    images_.columns = whole[2];
     images_.channels = whole[3];
     images_.rectify_product = roles_.rectifies_product;
     node.outputs[0]->shape.assign(whole.begin(), whole.end());
@@ -102,8 +105,8 @@ class GateOp final : public Op {
                              ShapeText(node.Input(0)->shape).c_str(),
                              ShapeText(node.Input(positions[1])->shape).c_str());
     }
-    images_.input = Walk(sizes[0]);
-    images_.gate = positions[1] == 0 ? GateOperand{} : Walk(sizes[1]);
+    images_.input = Walk(sizes[0], *whole);
+    images_.gate = positions[1] == 0 ? GateOperand{} : Walk(sizes[1], *whole);
     return true;
   }
 
@@ -137,7 +140,7 @@ bool IsGate(const TfLiteContext& context, const TfLiteNode& node) {
     sizes[i] = Pad(dims.data, static_cast<size_t>(dims.size));
   }
   const auto gates = [&sizes](size_t gate, size_t image) {
-    return sizes[image] == sizes[2] && Pixels(sizes[gate]) == 1 && GoesWith(sizes[gate], sizes[2]);
+    return sizes[image] == sizes[2] && sizes[gate][1] == 1 && sizes[gate][2] == 1 && GoesWith(sizes[gate], sizes[2]);
   };
   return gates(0, 1) || gates(1, 0);
 }
