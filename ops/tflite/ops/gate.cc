@@ -94,8 +94,9 @@ class GateOp final : public Op {
     for (size_t i = 0; i < positions.size(); ++i) {
       const std::vector<int32_t>& shape = node.Input(positions[i])->shape;
       if (!node.CheckInputType(positions[i], {kTfLiteFloat32})) return false;
-      if (shape.empty() || shape.size() > sizes[i].size()) {
-        return node.InputError(positions[i], "shape: expected 1 to 4 dimensions, found %s", ShapeText(shape).c_str());
+      if (shape.size() > sizes[i].size()) {
+        return node.InputError(positions[i], "shape: expected at most 4 dimensions, found %s",
+                               ShapeText(shape).c_str());
       }
       sizes[i] = Pad(shape.data(), shape.size());
     }
