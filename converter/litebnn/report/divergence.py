@@ -41,6 +41,7 @@ class Divergence:
         mean_distance: the same of all its values, their mean.
         samples: in how many samples it is the first layer that differs; `turned` and `signs` count all of them.
         difference: of a tensor of numbers the largest difference, relative to the largest value.
+        rounds_zero: whether the result rounds a sum, too, that is zero in the source.
     """
 
     layer: str
@@ -50,14 +51,16 @@ class Divergence:
     mean_distance: float = 0.0
     samples: int = 1
     difference: float = 0.0
+    rounds_zero: bool = False
 
     @property
     def by_rounding(self) -> bool:
         """Whether the signs that turned are those of values so near to zero that rounding decides them.
 
-        If they are all of zero itself, the models disagree about the sign of that.
+        If they are all of zero itself, of which the result has exact sums, the models disagree about the sign of that.
         """
-        return self.turned > 0 and _ZERO <= self.distance <= _CLOSE * self.mean_distance
+        is_decided = self.rounds_zero or self.distance >= _ZERO
+        return self.turned > 0 and is_decided and self.distance <= _CLOSE * self.mean_distance
 
     def __str__(self) -> str:
         if not self.turned:
@@ -87,6 +90,7 @@ def by_layer(found: Iterable[Divergence]) -> tuple[Divergence, ...]:
             float(np.mean([one.mean_distance for one in same])),
             sum(one.samples for one in same),
             max(one.difference for one in same),
+            any(one.rounds_zero for one in same),
         )
         for layer, same in layers.items()
     )
@@ -273,7 +277,7 @@ def _turned_levels(pair: Pair, levels: Thermometer, x: Array, actual: Array) -> 
 
 def _of_turned(pair: Pair, turned: Array, distance: Array) -> Divergence:
     far, near = float(distance[turned].max()), float(distance.mean())
-    return Divergence(pair.source.name, int(turned.sum()), turned.size, far, near)
+    return Divergence(pair.source.name, int(turned.sum()), turned.size, far, near, rounds_zero=pair.is_behind_levels)
 
 
 def _fitting_levels(pair: Pair, levels: Thermometer, x: Array, actual: Array) -> tuple[Array, Array] | None:

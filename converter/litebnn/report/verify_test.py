@@ -76,6 +76,24 @@ def test_signs_of_zero_are_not_turned_by_rounding(form: str) -> None:
 
 
 @pytest.mark.usefixtures("library")
+def test_signs_of_zero_behind_levels_may_be_turned_by_rounding() -> None:
+    """Of a black image the source adds zeros; the result adds a rounded bias to as many rounded steps."""
+    rng = np.random.default_rng(0)
+    model = FloatModel()
+    x = sums_of_tenths(model, rng, LEVELS["dorefa"](model, model.input(1, 6, 6, 32)), 32)
+    source = model.finish(model.conv(model.sign(x), sign_weights(rng, 8, 3, 3, 32)))
+    converted = litebnn.convert_tflite(source)
+    found = verify_conversion(source, converted, np.zeros_like(SAMPLE))
+    assert (found.turned[0].turned > 0, found.turned[0].distance, found.difference) == (True, 0, 0)
+    broken = with_changed(converted, {"LceBconv2d"}, 1, lambda filters: ~filters, at=-1)
+    with pytest.raises(litebnn.ConversionError, match=r'first layer that differs is "conv_2d_.* off by 2'):
+        verify_conversion(source, broken, np.zeros_like(SAMPLE))
+    broken = with_changed(converted, {"LceBconv2d"}, 4, lambda thresholds: thresholds + 3)
+    with pytest.raises(litebnn.ConversionError, match=r'first layer that differs is "sign_'):
+        verify_conversion(source, broken, SAMPLE)
+
+
+@pytest.mark.usefixtures("library")
 def test_without_samples_nothing_is_verified() -> None:
     source = two_layers(0)
     with pytest.raises(litebnn.ConversionError, match="cannot be verified: there are no samples"):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from litebnn.contract import BITS_PER_WORD, LCE_QUANTIZE
 from litebnn.graph import Array, Graph, Tensor, facts
@@ -40,6 +40,8 @@ class Pair:
         turned: of a tensor whose axes the result may have in another order, what these are in the source, the batch
             first; of one whose features are flattened, what these were before.
         levels: what the signs of the result say of the source's operand, where the source's tensor takes few levels.
+        is_behind_levels: whether the result counts signs of levels for it. It rounds their step, and what the level in
+            the middle is worth, so that no sum is zero for certain.
     """
 
     source: Tensor
@@ -51,6 +53,7 @@ class Pair:
     turned: tuple[int, ...] = ()
     levels: Thermometer | None = None
     spread: tuple[int, ...] = ()
+    is_behind_levels: bool = False
 
     @property
     def is_opposite(self) -> bool:
@@ -67,6 +70,7 @@ class Pair:
 def pairs_of(source: Graph, result: Graph) -> list[Pair]:
     """The tensors that both models compute, in the result's order of execution."""
     known, bits, ambiguous = _by_name(source), channels_of_bits(result), _repeated(result)
+    behind = _behind_levels(result)
     pairs = []
     for tensor in computed(result):
         words = BITS_PER_WORD * tensor.channels if tensor.type == "INT32" else None
@@ -79,22 +83,35 @@ def pairs_of(source: Graph, result: Graph) -> list[Pair]:
         if twin is None:
             continue
         turned = () if twin.name == tensor.name else _turned_axes(source, twin, tensor, signs if packed else None)
-        suffixes = tensor.name.split(";")[0].removeprefix(layer)  # a source's layer may be called levels, too
-        if signs is not None and packed is None and LEVELS in suffixes:
+        pair = Pair(twin, None, (), tensor, signs, packed is not None, turned, is_behind_levels=tensor in behind)
+        if signs is not None and packed is None and _is_of_levels(tensor):
             levels = find_levels(source, twin)
             if levels is not None:
-                x = moved_in_front(source, levels)
-                pairs.append(Pair(twin, x, (), tensor, signs, turned=turned, levels=levels.thermometer))
+                pairs.append(replace(pair, operand=moved_in_front(source, levels), levels=levels.thermometer))
             continue
-        spread = _before_reshapes(source, twin).shape
         operand, thresholds = _turning(source, twin) if packed is None else (_packed(source, packed), (0.0,))
-        pairs.append(Pair(twin, operand, thresholds, tensor, signs, packed is not None, turned, spread=spread))
+        spread = _before_reshapes(source, twin).shape
+        pairs.append(replace(pair, operand=operand, thresholds=thresholds, spread=spread))
     return pairs
 
 
 def computed(graph: Graph) -> list[Tensor]:
     """The outputs of all ops."""
     return [tensor for op in graph.ops for tensor in op.outputs]
+
+
+def _is_of_levels(tensor: Tensor) -> bool:
+    """Whether bits are of levels; a source's layer may be called that, too."""
+    return LEVELS in tensor.name.split(";")[0].removeprefix(_layer(tensor.name))
+
+
+def _behind_levels(result: Graph) -> set[Tensor]:
+    """What is computed from bits of levels."""
+    behind: set[Tensor] = set()
+    for op in result.ops:
+        if any(x in behind or (x.type == "INT32" and _is_of_levels(x)) for x in op.inputs if x is not None):
+            behind.update(op.outputs)
+    return behind
 
 
 def _by_name(source: Graph) -> dict[tuple[str, str], Tensor]:
