@@ -169,8 +169,8 @@ class LayerComparison:
         Args:
             sample: an array of the model's own shape for each input.
         Returns:
-            the largest difference of an output, and the first tensor that differs by more than rounding, where that
-            moves an output or a sign; else None.
+            the largest difference of an output, and the first tensor that differs by more than rounding; None where
+            none does.
         """
         values = self._values(sample)
         given = {
@@ -189,8 +189,7 @@ class LayerComparison:
             for pair, actual in zip(self._pairs, results, strict=False)
             for place in self._differing(pair, values, actual)
         )
-        wrong = [place for place in found if not place.by_rounding]
-        return gap, wrong[0] if wrong and (gap > TOLERANCE or any(place.turned for place in wrong)) else None
+        return gap, next((place for place in found if not place.by_rounding), None)
 
     def _values(self, sample: list[Array]) -> dict[Tensor, Array]:
         """What the source computes."""
@@ -277,7 +276,7 @@ def _turned_levels(pair: Pair, levels: Thermometer, x: Array, actual: Array) -> 
 
 def _of_turned(pair: Pair, turned: Array, distance: Array) -> Divergence:
     far, near = float(distance[turned].max()), float(distance.mean())
-    return Divergence(pair.source.name, int(turned.sum()), turned.size, far, near, rounds_zero=pair.is_behind_levels)
+    return Divergence(pair.source.name, int(turned.sum()), turned.size, far, near, rounds_zero=pair.rounds_zero)
 
 
 def _fitting_levels(pair: Pair, levels: Thermometer, x: Array, actual: Array) -> tuple[Array, Array] | None:

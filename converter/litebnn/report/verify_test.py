@@ -62,12 +62,29 @@ def test_signs_that_rounding_turned_hide_no_mistake_behind_them() -> None:
 
 
 @pytest.mark.usefixtures("library")
+def test_signs_that_a_mistake_has_turned_next_to_zero_are_not_by_rounding() -> None:
+    """A float layer's weights are 1 % too large, which turns numbers next to the threshold alone."""
+    rng = np.random.default_rng(0)
+    model = FloatModel()
+    x = model.conv(model.input(1, 6, 6, 32), np.eye(32, dtype=np.float32).reshape(32, 1, 1, 32))
+    shifted = model.elementwise("ADD", x, model.const(0.1))
+    source = model.finish(model.conv(model.sign(shifted), sign_weights(rng, 8, 3, 3, 32)))
+    sample = np.where(rng.random((1, 6, 6, 32)) < 0.1, -0.0999, 100 * SAMPLE).astype(np.float32)
+    broken = with_changed(litebnn.convert_tflite(source), {"CONV_2D"}, 1, lambda weights: weights * 1.01)
+    with pytest.raises(litebnn.ConversionError, match=f'first layer that differs is "{x.name}": off by 1.0e-02'):
+        verify_conversion(source, broken, sample)
+
+
+@pytest.mark.usefixtures("library")
 @pytest.mark.parametrize("form", ["where_ge", "where_gt"])
-def test_signs_of_zero_are_not_turned_by_rounding(form: str) -> None:
+@pytest.mark.parametrize("levels", ["signs", "ternary"])
+def test_signs_of_zero_are_not_turned_by_rounding(form: str, levels: str) -> None:
     """Sums of ±1 are exact: who counts a threshold too far up or down has mistaken what the sign of zero is."""
     rng = np.random.default_rng(0)
     model = FloatModel()
-    x = model.conv(model.sign(model.input(1, 6, 6, 32)), sign_weights(rng, 32, 3, 3, 32, alpha=False))
+    x = model.input(1, 6, 6, 32)
+    x = model.sign(x) if levels == "signs" else LEVELS[levels](model, x)
+    x = model.conv(x, sign_weights(rng, 32, 3, 3, 32, alpha=False))
     source = model.finish(model.conv(model.sign(x, form), sign_weights(rng, 8, 3, 3, 32)))
     by = 1 if form == "where_gt" else -1
     broken = with_changed(litebnn.convert_tflite(source), {"LceBconv2d"}, 4, lambda thresholds: thresholds + by)

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from litebnn.contract import BITS_PER_WORD, LCE_QUANTIZE
+from litebnn.contract import BITS_PER_WORD, LCE_BCONV_2D, LCE_DEQUANTIZE, LCE_QUANTIZE
 from litebnn.graph import Array, Graph, Tensor, facts
 from litebnn.report.anatomy import channels_of_bits
 from litebnn.rewriting.signs import Thermometer, find_levels, find_sign, find_two_levels
@@ -40,8 +40,8 @@ class Pair:
         turned: of a tensor whose axes the result may have in another order, what these are in the source, the batch
             first; of one whose features are flattened, what these were before.
         levels: what the signs of the result say of the source's operand, where the source's tensor takes few levels.
-        is_behind_levels: whether the result counts signs of levels for it. It rounds their step, and what the level in
-            the middle is worth, so that no sum is zero for certain.
+        rounds_zero: whether the result adds what signs of levels count to what the level in the middle is worth. Both
+            are rounded, so that no sum is zero for certain.
     """
 
     source: Tensor
@@ -53,7 +53,7 @@ class Pair:
     turned: tuple[int, ...] = ()
     levels: Thermometer | None = None
     spread: tuple[int, ...] = ()
-    is_behind_levels: bool = False
+    rounds_zero: bool = False
 
     @property
     def is_opposite(self) -> bool:
@@ -70,7 +70,6 @@ class Pair:
 def pairs_of(source: Graph, result: Graph) -> list[Pair]:
     """The tensors that both models compute, in the result's order of execution."""
     known, bits, ambiguous = _by_name(source), channels_of_bits(result), _repeated(result)
-    behind = _behind_levels(result)
     pairs = []
     for tensor in computed(result):
         words = BITS_PER_WORD * tensor.channels if tensor.type == "INT32" else None
@@ -83,8 +82,9 @@ def pairs_of(source: Graph, result: Graph) -> list[Pair]:
         if twin is None:
             continue
         turned = () if twin.name == tensor.name else _turned_axes(source, twin, tensor, signs if packed else None)
-        pair = Pair(twin, None, (), tensor, signs, packed is not None, turned, is_behind_levels=tensor in behind)
-        if signs is not None and packed is None and _is_of_levels(tensor):
+        suffixes = tensor.name.split(";")[0].removeprefix(layer)  # a source's layer may be called levels, too
+        pair = Pair(twin, None, (), tensor, signs, packed is not None, turned)
+        if signs is not None and packed is None and LEVELS in suffixes:
             levels = find_levels(source, twin)
             if levels is not None:
                 pairs.append(replace(pair, operand=moved_in_front(source, levels), levels=levels.thermometer))
@@ -92,7 +92,8 @@ def pairs_of(source: Graph, result: Graph) -> list[Pair]:
         operand, thresholds = _turning(source, twin) if packed is None else (_packed(source, packed), (0.0,))
         spread = _before_reshapes(source, twin).shape
         pairs.append(replace(pair, operand=operand, thresholds=thresholds, spread=spread))
-    return pairs
+    rounded = _behind(result, [pair.result for pair in pairs if pair.levels is not None and pair.levels.middle != 0])
+    return [replace(pair, rounds_zero=pair.result in rounded) for pair in pairs]
 
 
 def computed(graph: Graph) -> list[Tensor]:
@@ -100,16 +101,13 @@ def computed(graph: Graph) -> list[Tensor]:
     return [tensor for op in graph.ops for tensor in op.outputs]
 
 
-def _is_of_levels(tensor: Tensor) -> bool:
-    """Whether bits are of levels; a source's layer may be called that, too."""
-    return LEVELS in tensor.name.split(";")[0].removeprefix(_layer(tensor.name))
-
-
-def _behind_levels(result: Graph) -> set[Tensor]:
-    """What is computed from bits of levels."""
-    behind: set[Tensor] = set()
-    for op in result.ops:
-        if any(x in behind or (x.type == "INT32" and _is_of_levels(x)) for x in op.inputs if x is not None):
+def _behind(graph: Graph, levels: list[Tensor]) -> set[Tensor]:
+    """What is computed from the sums of levels, as far as to the signs that are taken of it."""
+    bits, behind = set(levels), set[Tensor]()
+    for op in graph.ops:
+        if not bits.isdisjoint(op.inputs):
+            (behind if op.name == LCE_BCONV_2D else bits).update(op.outputs)
+        elif op.name not in (LCE_BCONV_2D, LCE_DEQUANTIZE) and not behind.isdisjoint(op.inputs):
             behind.update(op.outputs)
     return behind
 
