@@ -126,6 +126,39 @@ TEST(PrepareTime, OfTensorsWithManyDimensions) {
   ExpectPreparedSoon(graph);
 }
 
+TEST(PrepareTime, OfManyNodes) {
+  Graph graph = QuantizeGraph({1, 1}, kTfLiteFloat32);
+  graph.nodes.resize(30000, graph.nodes[0]);
+  ExpectPreparedSoon(graph);
+}
+
+TEST(PrepareTime, OfGatesOfManyChannels) {
+  constexpr int kParts = 256, kChannels = 1 << 22;
+  Graph graph;
+  const auto add = [&graph](TfLiteType type, int channels) {
+    graph.tensors.push_back({type, {1, 1, 1, channels}, {}, {}});
+    return static_cast<int>(graph.tensors.size()) - 1;
+  };
+  const int bits = add(kTfLiteInt32, kChannels / 32), part = add(kTfLiteFloat32, kChannels);
+  // As the model has them, these are small.
+  const int whole = add(kTfLiteFloat32, 32), product = add(kTfLiteFloat32, 32), packed = add(kTfLiteInt32, 1);
+  graph.nodes.push_back({contract::kDequantize, {bits}, {part}, {}, {}});
+  graph.nodes.push_back({"CONCATENATION", std::vector<int>(kParts, part), {whole}, {}, {3, kTfLiteActNone}});
+  graph.nodes.push_back({"MUL", {whole, whole}, {product}, {}, {kTfLiteActNone}});
+  graph.nodes.push_back({contract::kQuantize, {product}, {packed}, {}, {}});
+  graph.inputs = {bits};
+  graph.outputs = {packed};
+  ExpectSoon([&] {
+    const DelegatePointer delegate = MakeDelegate();
+    FakeRuntime delegated(graph, delegate.get(), graph.nodes.size());
+    EXPECT_FALSE(delegated.Allocate());
+    EXPECT_NE(
+        delegated.errors().find("MUL, node 2: output (tensor 3 'a tensor'): shape: expected at most 1048576 channels"),
+        std::string::npos)
+        << delegated.errors();
+  });
+}
+
 TEST(PrepareTime, OfNodesThatShareManyInputs) {
   std::vector<int> inputs(100001, 0), outputs = {1, 1};
   inputs[0] = 100000;

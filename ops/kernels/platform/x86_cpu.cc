@@ -27,17 +27,23 @@ Features ReadFeatures() {
   return features;
 }
 
+// Virtual machines take microseconds for each CPUID, and every node asks.
+const Features& CpuFeatures() {
+  static const Features features = ReadFeatures();
+  return features;
+}
+
 bool HasBits(uint32_t value, uint32_t bits) { return (value & bits) == bits; }
 
 }  // namespace
 
 bool CpuHasAvx2() {
-  const Features features = ReadFeatures();
+  const Features& features = CpuFeatures();
   return HasBits(features.saved_state, 0x6u) && HasBits(features.leaf7_ebx, 1u << 5);
 }
 
 bool CpuHasAvx512Popcount() {
-  const Features features = ReadFeatures();
+  const Features& features = CpuFeatures();
   constexpr uint32_t kFoundationAndForms = 1u << 16 | 1u << 17 | 1u << 30 | 1u << 31;
   return HasBits(features.saved_state, 0xE6u) && HasBits(features.leaf7_ebx, kFoundationAndForms) &&
          HasBits(features.leaf7_ecx, 1u << 14);
@@ -45,7 +51,7 @@ bool CpuHasAvx512Popcount() {
 
 bool CpuHasAvx512Vbmi() {
   constexpr uint32_t kVbmiAndGfni = 1u << 1 | 1u << 8, kVnniAndBitalg = 1u << 11 | 1u << 12;
-  return CpuHasAvx512Popcount() && HasBits(ReadFeatures().leaf7_ecx, kVbmiAndGfni | kVnniAndBitalg);
+  return CpuHasAvx512Popcount() && HasBits(CpuFeatures().leaf7_ecx, kVbmiAndGfni | kVnniAndBitalg);
 }
 
 bool CountsBitsFast(const char* vendor, uint32_t signature) {

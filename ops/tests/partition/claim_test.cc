@@ -279,6 +279,18 @@ TEST(Claim, GatesOfEveryShape) {
   EXPECT_EQ(PlanOf(graph).Claimed(), (Indices{0, 4}));
 }
 
+TEST(Claim, NoGateOfMoreChannelsThanThereAreOnesFor) {
+  GatedParams params;
+  params.leaks = false;
+  Graph graph = GatedGraph(params);
+  for (const int channels : {1 << 20, (1 << 20) + 1}) {
+    for (GraphTensor& tensor : graph.tensors) {
+      if (tensor.type == kTfLiteFloat32 && tensor.constant.empty()) tensor.shape.back() = channels;
+    }
+    EXPECT_EQ(PlanOf(graph).Claimed(), channels == 1 << 20 ? (Indices{0, 1, 2, 3}) : (Indices{0, 3})) << channels;
+  }
+}
+
 TEST(Claim, GatesAndPRelusOfFloatsThatAreThere) {
   const Graph whole = GatedGraph({});
   for (const size_t node : {1u, 2u}) {

@@ -15,6 +15,9 @@ namespace {
 
 constexpr size_t kNone = std::numeric_limits<size_t>::max();
 
+// More than any network has. Where there are no slopes, whose number the file limits, there is a one for each channel.
+constexpr int32_t kMaxOnes = 1 << 20;
+
 // The positions of the inputs behind the first.
 struct Roles {
   size_t gate, alpha, addend;
@@ -56,6 +59,9 @@ class GateOp final : public Op {
     has_gate_ = node.Input(roles_.gate) != nullptr;
     has_alpha_ = node.Input(roles_.alpha) != nullptr;
     if (has_alpha_ && !CheckChannelValues(node, roles_.alpha, whole[3])) return false;
+    if (!has_alpha_ && whole[3] > kMaxOnes) {
+      return node.OutputError("shape: expected at most %d channels, found %d", kMaxOnes, whole[3]);
+    }
     if (!has_gate_ || !has_alpha_) ones_.assign(static_cast<size_t>(whole[3]), 1.0f);
     images_.images = whole[0];
     images_.rows = whole[1];
@@ -141,7 +147,8 @@ bool IsGate(const TfLiteContext& context, const TfLiteNode& node) {
     sizes[i] = Pad(dims.data, static_cast<size_t>(dims.size));
   }
   const auto gates = [&sizes](size_t gate, size_t image) {
-    return sizes[image] == sizes[2] && sizes[gate][1] == 1 && sizes[gate][2] == 1 && GoesWith(sizes[gate], sizes[2]);
+    return sizes[image] == sizes[2] && sizes[2][3] <= kMaxOnes && sizes[gate][1] == 1 && sizes[gate][2] == 1 &&
+           GoesWith(sizes[gate], sizes[2]);
   };
   return gates(0, 1) || gates(1, 0);
 }
@@ -156,7 +163,7 @@ bool IsSum(const TfLiteContext& context, const TfLiteNode& node) {
   const int activation = static_cast<const TfLiteAddParams*>(node.builtin_data)->activation;
   const TfLiteIntArray& first = *context.tensors[node.inputs->data[0]].dims;
   const TfLiteIntArray& second = *context.tensors[node.inputs->data[1]].dims;
-  return (activation == kTfLiteActNone || activation == kTfLiteActRelu) &&
+  return (activation == kTfLiteActNone || activation == kTfLiteActRelu) && first.data[3] <= kMaxOnes &&
          std::equal(first.data, first.data + first.size, second.data);
 }
 

@@ -56,12 +56,13 @@ class QuantizeOp final : public Op {
   bool PrepareAffine(const Node& node) {
     if (!node.CheckInputType(0, {kTfLiteFloat32})) return false;
     const int32_t channels = node.Input(0)->shape.back();
-    for (size_t i : {size_t{1}, size_t{2}}) {
-      if (node.Input(i) == nullptr) {
-        neutral_[i - 1].assign(static_cast<size_t>(channels), i == 1 ? 1.0f : 0.0f);
-        continue;
-      }
-      if (!CheckChannelValues(node, i, channels)) return false;
+    constexpr size_t kConstants[] = {1, 2};
+    // All that is there is checked first: with it the file limits how many channels there are.
+    for (size_t i : kConstants) {
+      if (node.Input(i) != nullptr && !CheckChannelValues(node, i, channels)) return false;
+    }
+    for (size_t i : kConstants) {
+      if (node.Input(i) == nullptr) neutral_[i - 1].assign(static_cast<size_t>(channels), i == 1 ? 1.0f : 0.0f);
     }
     return true;
   }
