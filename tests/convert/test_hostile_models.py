@@ -5,7 +5,9 @@ import os
 import re
 import subprocess
 import sys
+import time
 import tracemalloc
+from collections.abc import Callable
 from contextlib import redirect_stdout
 from pathlib import Path
 
@@ -61,6 +63,36 @@ def test_passes_that_come_to_no_end_are_stopped(monkeypatch: pytest.MonkeyPatch)
         y = model.elementwise("NEG", y)
     with pytest.raises(Defect, match='comes to no end in the phase "fuse"'):
         litebnn.convert_tflite(model.finish(y))
+
+
+def rounded(model: FloatModel, x: Tensor) -> Tensor:
+    return model.op("ROUND", [x], x.dims)
+
+
+def turned(model: FloatModel, x: Tensor) -> Tensor:
+    return model.transpose(model.elementwise("NEG", x), 0, 2, 1)
+
+
+@pytest.mark.parametrize(
+    ("step", "steps"),
+    [
+        (rounded, 250),  # 70 s: what each rounds was searched anew for every op behind it
+        (turned, 600),  # 20 s: a round of the passes moved each TRANSPOSE past one op
+    ],
+)
+def test_a_row_of_ops_takes_time_in_proportion(step: Callable[[FloatModel, Tensor], Tensor], steps: int) -> None:
+    def seconds(count: int) -> float:
+        model = FloatModel()
+        y = model.input(1, 4, 4)
+        for _ in range(count):
+            y = step(model, y)
+        source = model.finish(binary_dense(model), y)
+        begin = time.process_time()
+        litebnn.convert_tflite(source)
+        return time.process_time() - begin
+
+    seconds(10)  # what is imported and cached is not counted
+    assert seconds(steps) < 0.012 * steps
 
 
 def test_a_concatenation_is_charged_for_before_it_is_made() -> None:

@@ -28,7 +28,7 @@ from litebnn.graph import (
     packed_words,
 )
 from litebnn.rewriting.int8 import dequantize_op, same_parameters
-from litebnn.rewriting.match import fused_activation, uniform
+from litebnn.rewriting.match import fused_activation, transpose_order, uniform
 
 OP_OF_ACTIVATION = {known.clamp: name for name, known in FACTS.items() if known.clamp is not None}
 
@@ -119,6 +119,26 @@ def transposed(graph: Graph, source: Tensor, order: Sequence[int] | Array, *, be
     result = like(source, derived(source.name, "/transposed"), dims=[source.dims[axis] for axis in order])
     graph.insert(transpose_op(source, order, result), before=before)
     return result
+
+
+def merge_transpose(graph: Graph, op: Op) -> bool:
+    """Makes one TRANSPOSE, or none, of this one and that in front of it; False where there is no other."""
+    first = graph.producer(op.input(0))
+    if first is None or first.name != "TRANSPOSE":
+        return False
+    inner, outer = transpose_order(first), transpose_order(op)
+    if inner is None or outer is None:
+        return False
+    order = inner[outer]
+    if not np.array_equal(order, np.arange(order.size)):
+        graph.set_input(op, 0, first.input(0))
+        graph.set_input(op, 1, constant(derived(op.output.name, "/order"), order.astype(np.int32)))
+        return True
+    if graph.is_output(op.output):
+        return False
+    graph.redirect(op.output, first.input(0))
+    graph.remove(op)
+    return True
 
 
 def split_activation(graph: Graph, op: Op) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from typing import Any
 
@@ -122,12 +123,8 @@ def from_levels(levels: Any, scale: float, zero_point: int) -> Array:
 
 def grid_range(tensor: Tensor) -> tuple[float, float] | None:
     """The lowest and the highest value of a tensor with one grid, None for others."""
-    grid = tensor.per_tensor_quantization
-    if grid is None or tensor.type not in _GRIDS:
-        return None
-    limits = np.iinfo(NUMPY_TYPES[tensor.type])
-    low, high = from_levels([limits.min, limits.max], *grid)
-    return float(low), float(high)
+    numbers = numbers_of_grid(tensor)
+    return None if numbers is None else (float(numbers[0]), float(numbers[-1]))
 
 
 def ends_within(tensor: Tensor, low: float, high: float) -> bool:
@@ -143,8 +140,16 @@ def numbers_of_grid(tensor: Tensor) -> Array | None:
     grid = tensor.per_tensor_quantization
     if grid is None or tensor.type not in _GRIDS:
         return None
-    limits = np.iinfo(NUMPY_TYPES[tensor.type])
-    return from_levels(np.arange(limits.min, limits.max + 1), *grid)
+    return _numbers(tensor.type, *grid)
+
+
+# A network has few grids, each of which is asked for many times.
+@functools.lru_cache(maxsize=64)
+def _numbers(type_name: str, scale: float, zero_point: int) -> Array:
+    limits = np.iinfo(NUMPY_TYPES[type_name])
+    numbers = from_levels(np.arange(limits.min, limits.max + 1), scale, zero_point)
+    numbers.flags.writeable = False
+    return numbers
 
 
 def step_of(tensor: Tensor) -> float:

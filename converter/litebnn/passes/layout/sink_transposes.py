@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from litebnn.graph import Graph, Op, Tensor, constant
-from litebnn.rewriting.build import derived, like, transpose_op, transposed
+from litebnn.rewriting.build import derived, like, merge_transpose, transpose_op, transposed
 from litebnn.rewriting.constants import ON_ELEMENTS, REDUCTIONS
 from litebnn.rewriting.each import each
 from litebnn.rewriting.match import transpose_order
@@ -20,8 +20,11 @@ from litebnn.rewriting.notes import Notes
 from litebnn.rewriting.padding import PADS, pad_amounts
 
 
-@each(*ON_ELEMENTS, *REDUCTIONS, *PADS, "CONCATENATION", "RESHAPE")
+@each(*ON_ELEMENTS, *REDUCTIONS, *PADS, "CONCATENATION", "RESHAPE", "TRANSPOSE")
 def sink_transposes(graph: Graph, op: Op, notes: Notes) -> bool:
+    # What has sunk to the next one goes on together with it: else each would sink past one op in each round.
+    if op.name == "TRANSPOSE":
+        return merge_transpose(graph, op)
     of_one_tensor = _OF_ONE_TENSOR.get(op.name)
     if of_one_tensor is not None:
         turn = _turn(graph, op.inputs[0])

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import functools
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TypeAlias
 
 import numpy as np
 
@@ -40,40 +42,70 @@ def edges_of_levels(graph: Graph, tensor: Tensor) -> tuple[Tensor, Array, Array]
     x, ops = function_of_x.x, function_of_x.ops
     if not any(op.name in _STEPPING for op in ops) or x.type != "FLOAT32" or x.is_constant:
         return None
+    found = _search(_described(x, ops))
+    return None if found is None else (x, *found)
 
-    def function(ranks: Array) -> Array:
-        values = {x: _of_rank(ranks)}
-        with np.errstate(all="ignore"):
-            for op in ops:
-                values[op.output] = _applied(op, values)
-        return values[tensor]
 
+# What an op of a function is: its name, its operands (which of x and the ops' results, or the bytes of a number, of
+# which no two are equal that compute differently), and its activation.
+_Step: TypeAlias = tuple[str, tuple[int | bytes, ...], Activation]
+
+
+def _described(x: Tensor, ops: Sequence[Op]) -> tuple[_Step, ...]:
+    places = {x: 0, **{op.output: place for place, op in enumerate(ops, 1)}}
+    return tuple(
+        (
+            op.name,
+            tuple(places[t] if t in places else np.float32(uniform(t)).tobytes() for t in op.inputs if t is not None),
+            fused_activation(op) or Activation.NONE,
+        )
+        for op in ops
+    )
+
+
+# Layer after layer of a network rounds in the same way, and each pass asks again.
+@functools.lru_cache(maxsize=1 << 10)
+def _search(steps: tuple[_Step, ...]) -> tuple[Array, Array] | None:
+    """The numbers at which a function changes, and its values around them; None where there are too many.
+
+    Between two numbers with the same value it has no other, for it never turns: intervals whose ends differ are taken
+    apart, all at once, until each lies between neighbours.
+    """
     highest = int(np.array([np.finfo(np.float32).max], np.float32).view(np.int32)[0])
-    edges: list[int] = []
-    first, last = function(np.array([-highest, highest])).tolist()
-    values = [first]
-    while values[-1] != last:
-        if len(edges) == _MOST_LEVELS:
+    ranks = np.linspace(-highest, highest, _AT_ONCE).astype(np.int64)
+    values = _values(steps, ranks)
+    first = values[:1]
+    while True:
+        changes = np.flatnonzero(values[1:] != values[:-1])
+        if len(changes) > _MOST_LEVELS:
             return None
-        edges.append(_first_other(function, edges[-1] if edges else -highest, highest, values[-1]))
-        values.append(float(function(np.array(edges[-1:]))[0]))
-    if not np.all(np.isfinite(values)):
+        intervals = list(zip(ranks[changes], ranks[changes + 1], strict=True))
+        if all(end - begin == 1 for begin, end in intervals):
+            break
+        ranks = np.unique(np.concatenate([np.linspace(*ends, _AT_ONCE).astype(np.int64) for ends in intervals]))
+        values = _values(steps, ranks)
+    numbers = np.concatenate([first, values[changes + 1]])
+    if not np.all(np.isfinite(numbers)):
         return None
-    return x, normal_level(_of_rank(np.array(edges, np.int64)), up=True), np.array(values, np.float64)
+    return normal_level(_of_rank(ranks[changes + 1]), up=True), numbers.astype(np.float64)
+
+
+def _values(steps: tuple[_Step, ...], ranks: Array) -> Array:
+    """What the function gives for numbers of these ranks."""
+    results = [_of_rank(ranks)]
+    with np.errstate(all="ignore"):
+        for name, operands, activation in steps:
+            inputs = (results[o] if isinstance(o, int) else np.frombuffer(o, np.float32) for o in operands)
+            result = np.asarray(ELEMENTWISE[name](*inputs))
+            if activation != Activation.NONE:
+                result = np.clip(result, *ACTIVATION_RANGES[activation])
+            results.append(result.astype(np.float32))
+    return results[-1]
 
 
 def _of_rank(ranks: Array) -> Array:
     """The float32 numbers of ranks: 0 is zero, 1 the least above, -1 the greatest below."""
     return np.where(ranks >= 0, ranks, _NEGATIVE_ZERO - ranks).astype(np.int32).view(np.float32)
-
-
-def _first_other(function: Callable[[Array], Array], low: int, high: int, value: float) -> int:
-    """The first rank above `low` where the function is no longer `value`, as it is not at `high`."""
-    while high - low > 1:
-        ranks = np.unique(np.linspace(low, high, _AT_ONCE).astype(np.int64))
-        other = max(int(np.argmax(function(ranks) != value)), 1)
-        low, high = int(ranks[other - 1]), int(ranks[other])
-    return high
 
 
 @dataclass(frozen=True)
@@ -120,11 +152,3 @@ def _turns(op: Op, index: int) -> bool:
     if op.name in _WITH_A_NUMBER:
         return (uniform(op.input(1 - index)) or 0.0) < 0
     return op.name == "NEG" or (op.name == "SUB" and index == 1)
-
-
-def _applied(op: Op, known: Mapping[Tensor, Array]) -> Array:
-    inputs = [tensor for tensor in op.inputs if tensor is not None]
-    operands = [known[t] if t in known else np.asarray([uniform(t)], np.float32) for t in inputs]
-    limits = ACTIVATION_RANGES[fused_activation(op) or Activation.NONE]
-    result: Array = np.clip(ELEMENTWISE[op.name](*operands), *limits).astype(np.float32)
-    return result

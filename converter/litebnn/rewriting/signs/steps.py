@@ -45,6 +45,8 @@ _LEVELS = ("ROUND", "FLOOR", "CEIL")
 _CLAMPS = ("RELU", "RELU6", "RELU_0_TO_1", "RELU_N1_TO_1", "MINIMUM", "MAXIMUM")
 _STEPPING = {*_COMPARISONS, *_LEVELS, *_SELECTS, "SIGN", "CAST", LCE_DEQUANTIZE}
 _MOST_TENSORS = 256
+# To find out that what is rounded takes many levels is most of the work, and a sign is rounded once or twice.
+_MOST_SEARCHES = 4
 
 
 def steps_of(graph: Graph, tensor: Tensor, *, of_booleans: bool = False) -> Steps:
@@ -81,6 +83,7 @@ class _Evaluation:
         self._graph = graph
         self._of_booleans = of_booleans
         self._known: dict[Tensor, Steps] = {}
+        self._searches_left = _MOST_SEARCHES
 
     def of(self, tensor: Tensor, depth: int) -> Steps:
         if tensor not in self._known:
@@ -101,10 +104,11 @@ class _Evaluation:
             return unknown(tensor)
         if op.name in _CLAMPS and (self._of_booleans or not _keeps_grid(op)):
             rule = _elementwise
-        if op.name in _LEVELS and not self._of_booleans:
+        if op.name in _LEVELS and not self._of_booleans and self._searches_left > 0:
             levels = _levels(self._graph, op)
             if levels is not None:
                 return levels
+            self._searches_left -= 1
         operands = [self.of(op.input(i), depth + 1) for i in range(len(op.inputs))]
         if rule is _comparison:
             operands = [self._beside_its_tensor(part) for part in operands]
@@ -288,7 +292,7 @@ def _against(op: Op, parts: list[Steps], index: int, number: float) -> Steps | N
     factors = moving.rest[x]
     if len(moving.rest) > 1 or x.is_constant or moving.x not in (None, x):
         return None
-    if not np.all(np.isin(factors, (0.0, 1.0))) or np.any(moving.values[factors == 1] != 0):
+    if not np.all((factors == 0) | (factors == 1)) or np.any(moving.values[factors == 1] != 0):
         return None
     level = np.array([number], np.float32)
     levels = numbers_of_grid(x)
