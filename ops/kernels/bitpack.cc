@@ -39,10 +39,10 @@ void PackBoolSigns(const Isa& isa, ThreadPool& pool, const bool* input, int64_t 
 }
 
 void PackAffineSigns(const Isa& isa, ThreadPool& pool, const float* input, const float* multiplier, const float* addend,
-                     int64_t rows, int32_t channels, uint32_t* output) {
+                     int64_t rows, int32_t channels, uint32_t* output, int64_t output_words) {
   ForRows(pool, rows, channels, [&](int64_t begin, int64_t count) {
-    isa.pack_affine_signs(input + begin * channels, multiplier, addend, count, channels,
-                          output + begin * PackedWords(channels));
+    isa.pack_affine_signs(input + begin * channels, multiplier, addend, count, channels, output + begin * output_words,
+                          output_words);
   });
 }
 

@@ -38,9 +38,10 @@ void PackInt8Signs(const Isa& isa, ThreadPool& pool, const int8_t* input, int64_
                    int32_t zero_point, uint32_t* output);
 void PackBoolSigns(const Isa& isa, ThreadPool& pool, const bool* input, int64_t rows, int32_t channels,
                    uint32_t* output);
-// Packs the signs of input * multiplier + addend, of which there is one for each channel. Both operations round.
+// Packs the signs of input * multiplier + addend, of which there is one for each channel. Both operations round. A row
+// of the output is `output_words` behind the one before.
 void PackAffineSigns(const Isa& isa, ThreadPool& pool, const float* input, const float* multiplier, const float* addend,
-                     int64_t rows, int32_t channels, uint32_t* output);
+                     int64_t rows, int32_t channels, uint32_t* output, int64_t output_words);
 
 // Unpacks signs to float, int8_t or bool: bit 0 becomes `plus_one`, bit 1 becomes `minus_one`.
 template <typename T>

@@ -52,17 +52,27 @@ def channels_of_bits(graph: Graph) -> dict[Tensor, int]:
 def delegated_ops(graph: Graph) -> set[Op]:
     """The ops that litebnn's delegate runs, of those whose time there has been measured.
 
-    These are its own, additions to convolutions, and max pools behind them.
+    These are its own, additions to convolutions, max pools behind them, and those of which signs are made.
     """
     found: set[Op] = set()
+    signs = _made_into_signs(graph)
     for op in graph.ops:
         data = [graph.producer(tensor) for tensor in op.inputs]
         if (
             op.name in CUSTOM_OPS
-            or (op.name == "MAX_POOL_2D" and _is_plain(op) and data[0] in found)
+            or (op.name == "MAX_POOL_2D" and _is_plain(op) and (data[0] in found or op.output in signs))
             or (op.name == "ADD" and _is_plain(op) and _same_shapes(op) and any(is_float_bconv(each) for each in data))
         ):
             found.add(op)
+    return found
+
+
+def _made_into_signs(graph: Graph) -> set[Tensor]:
+    """The tensors whose signs are packed, behind a batch norm or none."""
+    found: set[Tensor] = set()
+    for op in reversed(graph.ops):
+        if op.name == LCE_QUANTIZE or (op.name in ("MUL", "ADD") and op.outputs[0] in found):
+            found.add(op.input(0))
     return found
 
 

@@ -76,9 +76,10 @@ struct Isa {
   // `count` values become count / 32 words, or one row of `channels` values a time where those leave a word part full.
   void (*pack_float32_signs)(const float* input, int64_t rows, int32_t channels, uint32_t* output);
   void (*pack_int8_signs)(const int8_t* input, int64_t rows, int32_t channels, int32_t zero_point, uint32_t* output);
-  // The signs of input * multiplier + addend, row by row; `multiplier` and `addend` have `channels` values.
+  // The signs of input * multiplier + addend, row by row; `multiplier` and `addend` have `channels` values. A row of
+  // the output is `output_words` behind the one before.
   void (*pack_affine_signs)(const float* input, const float* multiplier, const float* addend, int64_t rows,
-                            int32_t channels, uint32_t* output);
+                            int32_t channels, uint32_t* output, int64_t output_words);
   // output[channels]: the largest of each channel's values that is above `floor`, or `floor`.
   void (*max_window)(const FloatWindow& window, float floor, float* output);
   void (*gate_pixels)(const GatedPixels& pixels, int64_t count);

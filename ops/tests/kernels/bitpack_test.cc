@@ -64,10 +64,19 @@ TEST_P(BitpackTest, PackAffineSigns) {
       computed[i] *= multiplier[channel];
       computed[i] += addend[channel];
     }
-    std::vector<uint32_t> expected(static_cast<size_t>(rows * PackedWords(channels))), output(expected.size(), ~0u);
-    PackFloat32Signs(isa(), *pool, computed.data(), rows, channels, expected.data());
-    PackAffineSigns(isa(), *pool, input.data(), multiplier.data(), addend.data(), rows, channels, output.data());
-    EXPECT_EQ(output, expected) << channels;
+    const int64_t words = PackedWords(channels);
+    std::vector<uint32_t> packed(static_cast<size_t>(rows * words));
+    PackFloat32Signs(isa(), *pool, computed.data(), rows, channels, packed.data());
+    for (int64_t gap : {0, 1, 5}) {
+      // What lies between the rows stays as it is.
+      std::vector<uint32_t> expected(static_cast<size_t>(rows * (words + gap)), ~0u), output = expected;
+      for (int64_t row = 0; row < rows; ++row) {
+        std::copy_n(packed.begin() + row * words, words, expected.begin() + row * (words + gap));
+      }
+      PackAffineSigns(isa(), *pool, input.data(), multiplier.data(), addend.data(), rows, channels, output.data(),
+                      words + gap);
+      EXPECT_EQ(output, expected) << channels << " channels, " << gap << " words between";
+    }
   }
 }
 

@@ -117,6 +117,21 @@ TEST(Claim, BatchNormsThatOnlySignsRead) {
   EXPECT_EQ(PlanOf(graph).Claimed(), (Indices{0, 1, 2, 3, 4, 5, 6, 7}));
 }
 
+TEST(Claim, PoolsOfWhichSignsAreMade) {
+  Graph graph = BatchNormGraph(64, 40, false);
+  const int image = graph.nodes[0].inputs[0], input = static_cast<int>(graph.tensors.size());
+  graph.tensors.push_back(GraphTensor(graph.tensors[static_cast<size_t>(image)]));
+  graph.nodes.insert(graph.nodes.begin(),
+                     {"MAX_POOL_2D", {input}, {image}, {}, {kTfLitePaddingSame, 1, 1, 3, 3, kTfLiteActNone}});
+  EXPECT_EQ(PlanOf(graph).Claimed(), (Indices{0, 1, 2, 3, 4, 5, 6, 7, 8}));
+  // Whatever else reads it.
+  graph.nodes.push_back({"Other", {image}, {static_cast<int>(graph.tensors.size())}, {}, {}});
+  graph.tensors.push_back(GraphTensor(graph.tensors[static_cast<size_t>(image)]));
+  EXPECT_EQ(PlanOf(graph).Claimed(), (Indices{0, 1, 2, 3, 4, 5, 6, 7, 8}));
+  graph.nodes[1].op = "Other";
+  EXPECT_EQ(PlanOf(graph).Claimed(), (Indices{2, 3, 4, 5, 6, 7, 8}));
+}
+
 TEST(Claim, BatchNormsOfFloatsOnly) {
   const Graph whole = BatchNormGraph(64, 40, false);
   // The image, the factors, and what is computed of both, which the addition reads.

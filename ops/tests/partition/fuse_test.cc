@@ -106,6 +106,53 @@ TEST(Fuse, NoBatchNormThatIsReadElsewhere) {
   EXPECT_EQ(steps.size(), 3u);
 }
 
+// Packings of 0, 10 and 20 behind batch norms, and the CONCATENATION of their signs.
+std::vector<Step> MakePackingSteps() {
+  std::vector<Step> steps;
+  for (const int image : {0, 10, 20}) {
+    // One lacks its addend.
+    const int addend = image == 10 ? kOptionalTensor : image + 2;
+    steps.push_back(MakeStep(kAffineQuantizeOpType, {image, image + 1, addend}, image + 3));
+  }
+  steps.push_back(MakeStep(kConcatenationOpType, {3, 13, 23}, 4));
+  return steps;
+}
+
+TEST(Fuse, PackingsOfWhatIsPutSideBySide) {
+  std::vector<Step> steps = MakePackingSteps();
+  FusePackings({4}, &steps);
+  ASSERT_EQ(steps.size(), 1u);
+  EXPECT_EQ(steps[0].type, &kAffineQuantizeOpType);
+  EXPECT_EQ(Tensors(steps[0].inputs), (std::vector<int>{0, 10, 20, 1, 11, 21, 2, kOptionalTensor, 22}));
+  EXPECT_EQ(Tensors(steps[0].outputs), (std::vector<int>{4}));
+}
+
+TEST(Fuse, PackingsOfWhatIsPutSideBySideTwice) {
+  std::vector<Step> steps = MakePackingSteps();
+  steps.push_back(MakeStep(kAffineQuantizeOpType, {30, 31, 32}, 33));
+  steps.push_back(MakeStep(kConcatenationOpType, {33, 4}, 5));
+  FusePackings({5}, &steps);
+  ASSERT_EQ(steps.size(), 1u);
+  EXPECT_EQ(Tensors(steps[0].inputs), (std::vector<int>{30, 0, 10, 20, 31, 1, 11, 21, 32, 2, kOptionalTensor, 22}));
+  EXPECT_EQ(Tensors(steps[0].outputs), (std::vector<int>{5}));
+}
+
+TEST(Fuse, NoPackingsOfWhichOneIsReadElsewhereOrHasNoBatchNorm) {
+  for (const int read : {3, 13, 23}) {
+    std::vector<Step> steps = MakePackingSteps();
+    FusePackings({read, 4}, &steps);
+    EXPECT_EQ(steps.size(), 4u) << read;
+  }
+  std::vector<Step> steps = MakePackingSteps();
+  steps[3].inputs[2].tensor = 3;
+  FusePackings({4}, &steps);
+  EXPECT_EQ(steps.size(), 4u);
+  steps = MakePackingSteps();
+  steps[2] = MakeStep(kQuantizeOpType, {20}, 23);
+  FusePackings({4}, &steps);
+  EXPECT_EQ(steps.size(), 4u);
+}
+
 // CONCATENATION of 0 and 1, MUL with 3, MAX_POOL_2D and ADD with 6, or those of them that are asked for.
 std::vector<Step> MakeImageSteps(bool joins, bool multiplies, bool pools, const OpType* addition) {
   std::vector<Step> steps;

@@ -1,44 +1,70 @@
 #include <gtest/gtest.h>
 
+#include <utility>
+
 #include "tflite/ops/op_list.h"
 #include "tflite/partition/stages.h"
 
 namespace litebnn {
 namespace {
 
-Step MakeStep(const OpType& type, int input, int output) {
-  return {&type, 0, {{input}}, {{output}}, nullptr, 0, nullptr};
+class PartedOp final : public Op {
+ public:
+  explicit PartedOp(size_t part_count) : part_count_(part_count) {}
+  bool Prepare(const Node&) override { return true; }
+  size_t PartCount() const override { return part_count_; }
+  void Run(ThreadPool&, const void* const*, void* const*, void*, size_t) const override {}
+
+ private:
+  size_t part_count_;
+};
+
+// A step that reads all of `inputs` together, or the first of them in parts.
+Step MakeStep(const std::vector<int>& inputs, int output, size_t part_count = 0) {
+  Step step = {&kAddOpType, 0, {}, {{output}}, nullptr, 0, nullptr};
+  for (int tensor : inputs) step.inputs.push_back({tensor});
+  step.op = std::make_unique<PartedOp>(part_count);
+  return step;
 }
 
-// What the steps write, in their order.
-std::vector<int> Outputs(const std::vector<Step>& steps) {
-  std::vector<int> outputs;
-  for (const Step& step : steps) outputs.push_back(step.outputs[0].tensor);
+// What the tasks write, in their order, and the number of the part.
+std::vector<std::pair<int, size_t>> Outputs(const std::vector<Step>& steps) {
+  std::vector<std::pair<int, size_t>> outputs;
+  for (const Task& task : OrderTasks(steps)) outputs.emplace_back(steps[task.step].outputs[0].tensor, task.part);
   return outputs;
 }
 
-TEST(Order, PacksSignsBehindTheirWriter) {
+using Order = std::vector<std::pair<int, size_t>>;
+
+TEST(OrderTasks, PartsComeBehindTheWriterOfTheirInput) {
   std::vector<Step> steps;
-  steps.push_back(MakeStep(kQuantizeOpType, 0, 1));
-  steps.push_back(MakeStep(kBconv2dOpType, 1, 2));
-  steps.push_back(MakeStep(kAffineQuantizeOpType, 2, 3));
-  steps.push_back(MakeStep(kBconv2dOpType, 3, 4));
-  steps.push_back(MakeStep(kQuantizeOpType, 4, 5));
-  steps.push_back(MakeStep(kAffineQuantizeOpType, 2, 6));
-  steps.push_back(MakeStep(kQuantizeOpType, 0, 7));
-  steps.push_back(MakeStep(kConcatenationOpType, 7, 8));
-  PackSignsEarly(&steps);
-  EXPECT_EQ(Outputs(steps), (std::vector<int>{1, 7, 2, 3, 6, 4, 5, 8}));
+  steps.push_back(MakeStep({0}, 1, 1));
+  steps.push_back(MakeStep({1}, 2));
+  steps.push_back(MakeStep({2}, 3, 1));
+  steps.push_back(MakeStep({3}, 4));
+  steps.push_back(MakeStep({4, 2, 0}, 5, 3));
+  steps.push_back(MakeStep({2, 5}, 6, 1));
+  steps.push_back(MakeStep({0}, 7, 1));
+  steps.push_back(MakeStep({7}, 8));
+  EXPECT_EQ(Outputs(steps), (Order{{1, 0}, {5, 2}, {7, 0}, {2, 0}, {3, 0}, {5, 1}, {6, 0}, {4, 0}, {5, 0}, {8, 0}}));
 }
 
-TEST(Order, LeavesOthersWhereTheyAre) {
+TEST(OrderTasks, WhatReadsAPartedOutputComesBehindItsLastPart) {
   std::vector<Step> steps;
-  steps.push_back(MakeStep(kMaxPool2dOpType, 0, 1));
-  steps.push_back(MakeStep(kMaxPool2dOpType, 1, 2));
-  steps.push_back(MakeStep(kDequantizeOpType, 0, 3));
-  steps.push_back(MakeStep(kMaxPool2dOpType, 1, 4));
-  PackSignsEarly(&steps);
-  EXPECT_EQ(Outputs(steps), (std::vector<int>{1, 2, 3, 4}));
+  steps.push_back(MakeStep({0}, 1));
+  steps.push_back(MakeStep({0}, 2));
+  steps.push_back(MakeStep({2, 1}, 3, 2));
+  steps.push_back(MakeStep({3, 1}, 4, 2));
+  EXPECT_EQ(Outputs(steps), (Order{{1, 0}, {3, 1}, {4, 1}, {2, 0}, {3, 0}, {4, 0}}));
+}
+
+TEST(OrderTasks, OthersStayWhereTheyAre) {
+  std::vector<Step> steps;
+  steps.push_back(MakeStep({0}, 1));
+  steps.push_back(MakeStep({1}, 2));
+  steps.push_back(MakeStep({0}, 3));
+  steps.push_back(MakeStep({1}, 4));
+  EXPECT_EQ(Outputs(steps), (Order{{1, 0}, {2, 0}, {3, 0}, {4, 0}}));
 }
 
 }  // namespace

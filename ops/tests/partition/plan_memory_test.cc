@@ -1,5 +1,7 @@
 #include <gtest/gtest.h>
 
+#include <utility>
+
 #include "tflite/ops/op_list.h"
 #include "tflite/partition/stages.h"
 
@@ -12,14 +14,26 @@ class OverwritingOp final : public Op {
   size_t WorkspaceBytes(int num_threads) const override { return 64 * static_cast<size_t>(num_threads); }
   std::optional<size_t> OverwritableInput() const override { return 0; }
   size_t OwnedBytes() const override { return 5; }
-  void Run(ThreadPool&, const void* const*, void* const*, void*) const override {}
+  void Run(ThreadPool&, const void* const*, void* const*, void*, size_t) const override {}
 };
 
 // It reads its input while it writes its output.
 class ReadingOp final : public Op {
  public:
   bool Prepare(const Node&) override { return true; }
-  void Run(ThreadPool&, const void* const*, void* const*, void*) const override {}
+  void Run(ThreadPool&, const void* const*, void* const*, void*, size_t) const override {}
+};
+
+// It reads its inputs one by one, of which any number may be parts.
+class PartedOp final : public Op {
+ public:
+  explicit PartedOp(size_t part_count) : part_count_(part_count) {}
+  bool Prepare(const Node&) override { return true; }
+  size_t PartCount() const override { return part_count_; }
+  void Run(ThreadPool&, const void* const*, void* const*, void*, size_t) const override {}
+
+ private:
+  size_t part_count_;
 };
 
 // Tensors are of `bytes` bytes and in the partition only, but for number 0 and the last step's.
@@ -34,7 +48,7 @@ Step MakeStep(const std::vector<int>& inputs, int output, size_t bytes = 1024) {
 MemoryPlan Plan(std::vector<Step>* steps) {
   steps->back().outputs[0].internal = false;
   MemoryPlan plan;
-  EXPECT_TRUE(PlanMemory(2, steps, &plan));
+  EXPECT_TRUE(PlanMemory(2, OrderTasks(*steps), steps, &plan));
   return plan;
 }
 
@@ -84,11 +98,42 @@ TEST(PlanMemory, IsMadeAnewEachTime) {
   for (int i = 0; i < 3; ++i) steps.push_back(MakeStep({i}, i + 1));
   MemoryPlan plan = Plan(&steps);
   const MemoryPlan first = plan;
-  ASSERT_TRUE(PlanMemory(2, &steps, &plan));
+  ASSERT_TRUE(PlanMemory(2, OrderTasks(steps), &steps, &plan));
   EXPECT_EQ(plan.buffers.size(), first.buffers.size());
   EXPECT_EQ(plan.arena_bytes, first.arena_bytes);
   EXPECT_EQ(plan.unshared_bytes, first.unshared_bytes);
   EXPECT_EQ(plan.owned_bytes, first.owned_bytes);
+}
+
+TEST(PlanMemory, PartsAreInUseUntilTheirOwnTaskAndTheWholeFromTheFirst) {
+  std::vector<Step> steps;
+  for (int i = 1; i <= 3; ++i) steps.push_back(MakeStep({0}, i));
+  steps.push_back(MakeStep({1, 2, 3}, 4, 3072));
+  steps[3].op = std::make_unique<PartedOp>(3);
+  steps.push_back(MakeStep({4}, 5, 3072));
+  const MemoryPlan plan = Plan(&steps);
+  const auto life = [&](const Binding& binding) {
+    const ArenaBuffer& buffer = plan.buffers[binding.buffer];
+    return std::pair<int, int>{buffer.first, buffer.last};
+  };
+  // Steps and parts run by turns: 0, part 0, 1, part 1, 2, part 2, 4.
+  for (int i = 0; i < 3; ++i) {
+    EXPECT_EQ(life(steps[static_cast<size_t>(i)].outputs[0]), (std::pair<int, int>{2 * i, 2 * i + 1}));
+  }
+  EXPECT_EQ(life(steps[3].outputs[0]), (std::pair<int, int>{1, 6}));
+  EXPECT_EQ(plan.arena_bytes, 3072u + 1024 + 128);
+}
+
+TEST(PlanMemory, ATensorThatIsWrittenTwiceHasABufferForEachSize) {
+  std::vector<Step> steps;
+  steps.push_back(MakeStep({0}, 1));
+  steps.push_back(MakeStep({1}, 2));
+  steps.push_back(MakeStep({0}, 1, 4096));
+  steps.push_back(MakeStep({1}, 3, 4096));
+  steps[3].op = std::make_unique<PartedOp>(1);
+  const MemoryPlan plan = Plan(&steps);
+  EXPECT_EQ(plan.buffers[steps[1].inputs[0].buffer].bytes, 1024u);
+  EXPECT_EQ(plan.buffers[steps[3].inputs[0].buffer].bytes, 4096u);
 }
 
 }  // namespace

@@ -23,7 +23,7 @@ class AffineOp final : public Op {
 
   bool Prepare(const Node& node) override {
     const size_t part_count = node.inputs.size() - kHasMultiplier - kHasAddend;
-    if (!node.CheckOutputType({kTfLiteFloat32}) || !parts_.Read(node, part_count)) return false;
+    if (!node.CheckOutputType({kTfLiteFloat32}) || !parts_.ReadWithConstants(node, part_count)) return false;
     // MUL's options begin with the activation too.
     rectify_ = static_cast<const TfLiteAddParams*>(node.builtin_data)->activation == kTfLiteActRelu;
     node.outputs[0]->shape = parts_.shape;
@@ -32,33 +32,33 @@ class AffineOp final : public Op {
 
   std::optional<size_t> OverwritableInput() const override { return 0; }
 
-  void Run(ThreadPool& pool, const void* const* inputs, void* const* outputs, void*) const override {
-    const size_t part_count = parts_.channels.size();
-    const auto* multiplier = static_cast<const float*>(kHasMultiplier ? inputs[part_count] : nullptr);
-    const auto* addend = static_cast<const float*>(kHasAddend ? inputs[part_count + kHasMultiplier] : nullptr);
+  size_t PartCount() const override { return parts_.channels.size(); }
+
+  void Run(ThreadPool& pool, const void* const* inputs, void* const* outputs, void*, size_t part) const override {
+    const int64_t first = parts_.FirstChannel(part);
+    const auto* multiplier = static_cast<const float*>(kHasMultiplier ? inputs[PartCount()] : nullptr);
+    const auto* addend = static_cast<const float*>(kHasAddend ? inputs[PartCount() + kHasMultiplier] : nullptr);
     const auto write = multiplier == nullptr ? &AffineOp::Write<false, true>
                        : addend == nullptr   ? &AffineOp::Write<true, false>
                                              : &AffineOp::Write<true, true>;
-    const LoopSize size = {parts_.rows(), 1, kCyclesPerValue * static_cast<double>(parts_.whole_channels())};
+    const int32_t channels = parts_.channels[part];
+    const auto* input = static_cast<const float*>(inputs[part]);
+    auto* output = static_cast<float*>(outputs[0]) + first;
+    const LoopSize size = {parts_.rows(), 1, kCyclesPerValue * channels};
     ParallelFor(pool, size, [=](int, int64_t begin, int64_t end) {
-      auto* output = static_cast<float*>(outputs[0]) + begin * parts_.whole_channels();
-      for (int64_t i = 0, first = 0; i < static_cast<int64_t>(part_count); ++i) {
-        const int32_t channels = parts_.channels[static_cast<size_t>(i)];
-        const auto* part = static_cast<const float*>(inputs[i]) + begin * channels;
-        (this->*write)(part, end - begin, channels, From(multiplier, first), From(addend, first), output + first);
-        first += channels;
-      }
+      (this->*write)(input + begin * channels, end - begin, channels, From(multiplier, first), From(addend, first),
+                     output + begin * parts_.whole_channels());
     });
   }
 
  private:
   template <bool kMultiplies, bool kAdds>
-  void Write(const float* part, int64_t rows, int32_t channels, const float* multiplier, const float* addend,
+  void Write(const float* input, int64_t rows, int32_t channels, const float* multiplier, const float* addend,
              float* output) const {
     const bool rectify = rectify_;
-    for (; rows > 0; --rows, part += channels, output += parts_.whole_channels()) {
+    for (; rows > 0; --rows, input += channels, output += parts_.whole_channels()) {
       for (int32_t c = 0; c < channels; ++c) {
-        const float product = kMultiplies ? part[c] * multiplier[c] : part[c];
+        const float product = kMultiplies ? input[c] * multiplier[c] : input[c];
         const float value = kAdds ? product + addend[c] : product;
         output[c] = rectify && !(value > 0.0f) ? 0.0f : value;
       }
@@ -91,7 +91,7 @@ const OpType kScaleOpType = {"MUL",
                              kTfLiteBuiltinMul,
                              Computes<kTfLiteActNone>,
                              ReadsImages,
-                             true};
+                             SignFeed::kOnly};
 const OpType kShiftOpType = {"ADD",
                              2,
                              2,
@@ -100,7 +100,7 @@ const OpType kShiftOpType = {"ADD",
                              kTfLiteBuiltinAdd,
                              Computes<kTfLiteActNone>,
                              ReadsImages,
-                             true};
+                             SignFeed::kOnly};
 const OpType kRectifiedShiftOpType = {
     "ADD",      2, 2, {"input", "addend"}, CreateOp<AffineOp<false, true>>, kTfLiteBuiltinAdd, Computes<kTfLiteActRelu>,
     ReadsImages};

@@ -40,7 +40,7 @@ class Bconv2dOp final : public Op {
   }
   size_t OwnedBytes() const override { return convolution_->OwnedBytes(); }
 
-  void Run(ThreadPool& pool, const void* const* inputs, void* const* outputs, void* workspace) const override {
+  void Run(ThreadPool& pool, const void* const* inputs, void* const* outputs, void* workspace, size_t) const override {
     const auto* input = static_cast<const uint32_t*>(inputs[kInput]);
     const auto* addend = static_cast<const float*>(sum_.has_addend() ? inputs[kAddend] : nullptr);
     if (sum_.computed_bytes() == 0) {

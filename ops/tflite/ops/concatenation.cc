@@ -16,25 +16,22 @@ class ConcatenationOp final : public Op {
   explicit ConcatenationOp(const Isa&) {}
 
   bool Prepare(const Node& node) override {
-    if (!node.CheckOutputType({kTfLiteInt32, kTfLiteFloat32}) || !parts_.Read(node, node.inputs.size())) return false;
+    if (!node.CheckOutputType({kTfLiteInt32, kTfLiteFloat32})) return false;
+    if (!parts_.Read(node, node.inputs.size(), node.outputs[0]->type)) return false;
     node.outputs[0]->shape = parts_.shape;
     return true;
   }
 
-  void Run(ThreadPool& pool, const void* const* inputs, void* const* outputs, void*) const override {
-    auto* whole = static_cast<uint32_t*>(outputs[0]);
-    const int64_t words = parts_.whole_channels();
-    const LoopSize size = {parts_.rows(), 1, kCyclesPerWord * static_cast<double>(words)};
+  size_t PartCount() const override { return parts_.channels.size(); }
+
+  void Run(ThreadPool& pool, const void* const* inputs, void* const* outputs, void*, size_t part) const override {
+    const int64_t count = parts_.channels[part], words = parts_.whole_channels();
+    const auto* input = static_cast<const uint32_t*>(inputs[part]);
+    auto* output = static_cast<uint32_t*>(outputs[0]) + parts_.FirstChannel(part);
+    const LoopSize size = {parts_.rows(), 1, kCyclesPerWord * static_cast<double>(count)};
     ParallelFor(pool, size, [=](int, int64_t begin, int64_t end) {
-      int64_t place = 0;
-      for (size_t i = 0; i < parts_.channels.size(); ++i) {
-        const int64_t count = parts_.channels[i];
-        const auto* part = static_cast<const uint32_t*>(inputs[i]) + begin * count;
-        uint32_t* output = whole + begin * words + place;
-        for (int64_t row = begin; row < end; ++row, part += count, output += words) {
-          for (int64_t word = 0; word < count; ++word) output[word] = part[word];
-        }
-        place += count;
+      for (int64_t row = begin; row < end; ++row) {
+        for (int64_t word = 0; word < count; ++word) output[row * words + word] = input[row * count + word];
       }
     });
   }

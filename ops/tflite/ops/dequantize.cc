@@ -47,7 +47,7 @@ class DequantizeOp final : public Op {
     return true;
   }
 
-  void Run(ThreadPool& pool, const void* const* inputs, void* const* outputs, void*) const override {
+  void Run(ThreadPool& pool, const void* const* inputs, void* const* outputs, void*, size_t) const override {
     const auto* input = static_cast<const uint32_t*>(inputs[0]);
     switch (output_type_) {
       case kTfLiteFloat32:

@@ -76,7 +76,7 @@ class GateOp final : public Op {
   std::optional<size_t> OverwritableInput() const override { return 0; }
   size_t OwnedBytes() const override { return ones_.size() * sizeof(float); }
 
-  void Run(ThreadPool& pool, const void* const* inputs, void* const* outputs, void* workspace) const override {
+  void Run(ThreadPool& pool, const void* const* inputs, void* const* outputs, void* workspace, size_t) const override {
     const auto find = [inputs](size_t position) { return static_cast<const float*>(inputs[position]); };
     const float* const addend = sum_.has_addend() ? find(roles_.addend) : nullptr;
     const bool adds_behind = sum_.computed_bytes() > 0;

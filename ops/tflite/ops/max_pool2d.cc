@@ -1,5 +1,6 @@
 // LceBMaxPool2d, max pooling of packed signs; and MAX_POOL_2D, the runtime's own op, where it pools what other claimed
-// nodes have written: the delegate takes it too, so that they are read while they are in the caches.
+// nodes have written or signs are made of what it writes: the delegate takes it too, so that images are read while they
+// are in the caches.
 #include <algorithm>
 #include <limits>
 
@@ -48,7 +49,7 @@ class BMaxPool2dOp final : public Op {
            Slide(node, node.Input(0)->shape, padding, &g);
   }
 
-  void Run(ThreadPool& pool, const void* const* inputs, void* const* outputs, void*) const override {
+  void Run(ThreadPool& pool, const void* const* inputs, void* const* outputs, void*, size_t) const override {
     BMaxPool2d(pool, geometry_, static_cast<const uint32_t*>(inputs[0]), static_cast<uint32_t*>(outputs[0]));
   }
 
@@ -65,7 +66,7 @@ class MaxPool2dOp final : public Op {
   bool Prepare(const Node& node) override {
     // Nodes of other types are not taken; a shape may have changed since.
     const size_t part_count = node.inputs.size() - (kIsChain ? 2 : 0);
-    if (!node.CheckInputRank(0, 4) || !parts_.Read(node, part_count)) return false;
+    if (!node.CheckInputRank(0, 4) || !parts_.ReadWithConstants(node, part_count)) return false;
     const auto& params = *static_cast<const TfLitePoolParams*>(node.builtin_data);
     floor_ = params.activation == kTfLiteActRelu ? 0.0f : -std::numeric_limits<float>::infinity();
     geometry_.stride_height = params.stride_height;
@@ -76,19 +77,19 @@ class MaxPool2dOp final : public Op {
     return Slide(node, parts_.shape, same ? contract::kPaddingSame : contract::kPaddingValid, &geometry_);
   }
 
-  void Run(ThreadPool& pool, const void* const* inputs, void* const* outputs, void*) const override {
-    const size_t part_count = parts_.channels.size();
-    const auto constants = [&](size_t i, int64_t first) {
-      const auto* values = static_cast<const float*>(kIsChain ? inputs[part_count + i] : nullptr);
+  size_t PartCount() const override { return parts_.channels.size(); }
+
+  void Run(ThreadPool& pool, const void* const* inputs, void* const* outputs, void*, size_t part) const override {
+    const int64_t first = parts_.FirstChannel(part);
+    const auto constants = [&](size_t i) {
+      const auto* values = static_cast<const float*>(kIsChain ? inputs[PartCount() + i] : nullptr);
       return values == nullptr ? nullptr : values + first;
     };
-    MaxPool2dGeometry part = geometry_;
-    for (int64_t i = 0, first = 0; i < static_cast<int64_t>(part_count); ++i, first += part.channels) {
-      part.channels = parts_.channels[static_cast<size_t>(i)];
-      MaxPool2d(isa_, pool, part,
-                {static_cast<const float*>(inputs[i]), constants(0, first), floor_, constants(1, first), kRectifies,
-                 static_cast<float*>(outputs[0]) + first, geometry_.channels});
-    }
+    MaxPool2dGeometry geometry = geometry_;
+    geometry.channels = parts_.channels[part];
+    MaxPool2d(isa_, pool, geometry,
+              {static_cast<const float*>(inputs[part]), constants(0), floor_, constants(1), kRectifies,
+               static_cast<float*>(outputs[0]) + first, geometry_.channels});
   }
 
  private:
@@ -111,8 +112,15 @@ bool Computes(const TfLiteContext& context, const TfLiteNode& node) {
 }  // namespace
 
 const OpType kBMaxPool2dOpType = {contract::kBMaxPool2d, 1, 1, {"input"}, CreateOp<BMaxPool2dOp>};
-const OpType kMaxPool2dOpType = {"MAX_POOL_2D",           1,       1, {"input"}, CreateOp<MaxPool2dOp<false, false>>,
-                                 kTfLiteBuiltinMaxPool2d, Computes};
+const OpType kMaxPool2dOpType = {"MAX_POOL_2D",
+                                 1,
+                                 1,
+                                 {"input"},
+                                 CreateOp<MaxPool2dOp<false, false>>,
+                                 kTfLiteBuiltinMaxPool2d,
+                                 Computes,
+                                 nullptr,
+                                 SignFeed::kAmongOthers};
 const OpType kAffineMaxPool2dOpType = {
     "MAX_POOL_2D with MUL and ADD", 3, kMaxParts + 2, {"input"}, CreateOp<MaxPool2dOp<true, false>>};
 const OpType kRectifiedMaxPool2dOpType = {

@@ -28,9 +28,19 @@ class Op {
   // Bytes held beyond the model's own, such as repacked weights.
   virtual size_t OwnedBytes() const { return 0; }
 
-  // Allocates nothing. `inputs` and `outputs` are in the node's order, null where one is left out.
-  virtual void Run(ThreadPool& pool, const void* const* inputs, void* const* outputs, void* workspace) const = 0;
+  // How many parts it is run in, in any order: each reads the input that has its number, and those behind the parts'.
+  // A part runs as soon as its input is written, which is in the caches then. 0 where all inputs are read together.
+  virtual size_t PartCount() const { return 0; }
+
+  // Allocates nothing. `inputs` and `outputs` are in the node's order, null where one is left out, and so are other
+  // parts' inputs. `part` is 0 where there are none.
+  virtual void Run(ThreadPool& pool, const void* const* inputs, void* const* outputs, void* workspace,
+                   size_t part) const = 0;
 };
+
+// Whether an op is taken for the signs that are made of what it writes: where nothing reads that but LceQuantize, and
+// others that feed them only; or whatever else reads it too.
+enum class SignFeed { kNone, kOnly, kAmongOthers };
 
 struct OpType {
   const char* name;  // the name that a custom op has in a model; the others' is for messages
@@ -40,12 +50,12 @@ struct OpType {
 
   // What follows is for the runtime's own ops. The delegate takes a node of one where `computes` holds, and it reads
   // what the delegate has already taken: the output of a node that it `follows`, or of any where that is null. One that
-  // feeds signs is also taken where nothing reads it but LceQuantize, and others of them. One that wants a reader is
-  // left where nothing that is taken reads it: alone it takes as long in the runtime.
+  // feeds signs is also taken where they are made of it. One that wants a reader is left where nothing that is taken
+  // reads it: alone it takes as long in the runtime.
   int32_t builtin_code = kTfLiteBuiltinCustom;
   bool (*computes)(const TfLiteContext& context, const TfLiteNode& node) = nullptr;
   bool (*follows)(const OpType& writer) = nullptr;
-  bool feeds_signs = false;
+  SignFeed feeds_signs = SignFeed::kNone;
   bool wants_reader = false;
   bool has_options = true;  // of builtin ops: whether their nodes have builtin_data
 

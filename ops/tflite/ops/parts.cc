@@ -7,8 +7,7 @@
 
 namespace litebnn {
 
-bool Parts::Read(const Node& node, size_t count) {
-  const TfLiteType type = node.outputs[0]->type;
+bool Parts::Read(const Node& node, size_t count, TfLiteType type) {
   channels.clear();
   int64_t whole = 0;
   for (size_t i = 0; i < count; ++i) {
@@ -29,6 +28,11 @@ bool Parts::Read(const Node& node, size_t count) {
                       static_cast<long long>(whole));
   }
   shape.back() = static_cast<int32_t>(whole);
+  return true;
+}
+
+bool Parts::ReadWithConstants(const Node& node, size_t count) {
+  if (!Read(node, count, node.outputs[0]->type)) return false;
   for (size_t i = count; i < node.inputs.size(); ++i) {
     if (node.Input(i) != nullptr && !CheckChannelValues(node, i, shape.back())) return false;
   }

@@ -1,9 +1,11 @@
 // LceQuantize: float32, int8 or bool to packed signs, and the same with a batch norm of float32 fused into it.
+#include <algorithm>
 #include <array>
 #include <vector>
 
 #include "tflite/ops/contract.h"
 #include "tflite/ops/op_list.h"
+#include "tflite/ops/parts.h"
 
 namespace litebnn {
 namespace {
@@ -19,8 +21,6 @@ class QuantizeOp final : public Op {
     if (input.shape.empty()) return node.InputError(0, "shape: expected at least 1 dimension, found a scalar");
     if (input.type == kTfLiteInt8 && !node.CheckInputZeroPoint(0)) return false;
 
-    is_affine_ = node.inputs.size() > 1;
-    if (is_affine_ && !PrepareAffine(node)) return false;
     input_type_ = input.type;
     zero_point_ = input.quantization.zero_point;
     const size_t last = input.shape.size() - 1;
@@ -31,17 +31,10 @@ class QuantizeOp final : public Op {
     return true;
   }
 
-  size_t OwnedBytes() const override { return (neutral_[0].size() + neutral_[1].size()) * sizeof(float); }
+  size_t PartCount() const override { return 1; }
 
-  void Run(ThreadPool& pool, const void* const* inputs, void* const* outputs, void*) const override {
+  void Run(ThreadPool& pool, const void* const* inputs, void* const* outputs, void*, size_t) const override {
     auto* output = static_cast<uint32_t*>(outputs[0]);
-    if (is_affine_) {
-      const auto constants = [&](size_t i) {
-        return inputs[i] == nullptr ? neutral_[i - 1].data() : static_cast<const float*>(inputs[i]);
-      };
-      return PackAffineSigns(isa_, pool, static_cast<const float*>(inputs[0]), constants(1), constants(2), rows_,
-                             channels_, output);
-    }
     switch (input_type_) {
       case kTfLiteFloat32:
         return PackFloat32Signs(isa_, pool, static_cast<const float*>(inputs[0]), rows_, channels_, output);
@@ -53,33 +46,69 @@ class QuantizeOp final : public Op {
   }
 
  private:
-  bool PrepareAffine(const Node& node) {
-    if (!node.CheckInputType(0, {kTfLiteFloat32})) return false;
-    const int32_t channels = node.Input(0)->shape.back();
-    constexpr size_t kConstants[] = {1, 2};
-    // All that is there is checked first: with it the file limits how many channels there are.
-    for (size_t i : kConstants) {
-      if (node.Input(i) != nullptr && !CheckChannelValues(node, i, channels)) return false;
-    }
-    for (size_t i : kConstants) {
-      if (node.Input(i) == nullptr) neutral_[i - 1].assign(static_cast<size_t>(channels), i == 1 ? 1.0f : 0.0f);
-    }
-    return true;
-  }
-
   const Isa& isa_;
-  bool is_affine_ = false;
-  std::array<std::vector<float>, 2> neutral_;  // in the place of the multiplier or addend that is left out
   TfLiteType input_type_ = kTfLiteNoType;
   int32_t zero_point_ = 0;
   int64_t rows_ = 0;
   int32_t channels_ = 0;
 };
 
+// The inputs are the parts of an image, as many multipliers, and as many addends, any of which may be left out. The
+// parts' packed signs are put side by side.
+class AffineQuantizeOp final : public Op {
+ public:
+  explicit AffineQuantizeOp(const Isa& isa) : isa_(isa) {}
+
+  bool Prepare(const Node& node) override {
+    const size_t part_count = node.inputs.size() / 3;
+    if (!node.CheckOutputType({kTfLiteInt32}) || !parts_.Read(node, part_count, kTfLiteFloat32)) return false;
+    first_words_ = {0};
+    std::array<int32_t, 2> left_out = {0, 0};  // channels of the largest part that lacks such a constant
+    for (size_t i = 0; i < part_count; ++i) {
+      const int32_t channels = parts_.channels[i];
+      for (size_t constant = 0; constant < left_out.size(); ++constant) {
+        const size_t position = (1 + constant) * part_count + i;
+        if (node.Input(position) == nullptr) {
+          left_out[constant] = std::max(left_out[constant], channels);
+        } else if (!CheckChannelValues(node, position, channels)) {
+          return false;
+        }
+      }
+      first_words_.push_back(first_words_.back() + PackedWords(channels));
+    }
+    // This comes behind the checks: the constants that are there are in the file, which limits how many channels are.
+    for (size_t constant = 0; constant < left_out.size(); ++constant) {
+      neutral_[constant].assign(static_cast<size_t>(left_out[constant]), constant == 0 ? 1.0f : 0.0f);
+    }
+    node.outputs[0]->shape = parts_.shape;
+    node.outputs[0]->shape.back() = static_cast<int32_t>(first_words_.back());
+    return true;
+  }
+
+  size_t OwnedBytes() const override { return (neutral_[0].size() + neutral_[1].size()) * sizeof(float); }
+  size_t PartCount() const override { return parts_.channels.size(); }
+
+  void Run(ThreadPool& pool, const void* const* inputs, void* const* outputs, void*, size_t part) const override {
+    const auto constants = [&](size_t constant) {
+      const void* const values = inputs[(1 + constant) * PartCount() + part];
+      return values == nullptr ? neutral_[constant].data() : static_cast<const float*>(values);
+    };
+    PackAffineSigns(isa_, pool, static_cast<const float*>(inputs[part]), constants(0), constants(1), parts_.rows(),
+                    parts_.channels[part], static_cast<uint32_t*>(outputs[0]) + first_words_[part],
+                    first_words_.back());
+  }
+
+ private:
+  const Isa& isa_;
+  Parts parts_;
+  std::vector<int64_t> first_words_;           // of each part in a row of the output, and behind the last
+  std::array<std::vector<float>, 2> neutral_;  // in the place of multipliers or addends that are left out
+};
+
 }  // namespace
 
 const OpType kQuantizeOpType = {contract::kQuantize, 1, 1, {"input"}, CreateOp<QuantizeOp>};
 const OpType kAffineQuantizeOpType = {
-    "LceQuantize with MUL and ADD", 3, 3, {"input", "multiplier", "addend"}, CreateOp<QuantizeOp>};
+    "LceQuantize with MUL and ADD", 3, 3 * kMaxParts, {"input"}, CreateOp<AffineQuantizeOp>};
 
 }  // namespace litebnn

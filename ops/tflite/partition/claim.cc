@@ -49,16 +49,17 @@ std::vector<const OpType*> ClaimForward(const TfLiteContext& context, const std:
   return claimed;
 }
 
-// Adds the nodes that nothing but signs is made of.
+// Adds the nodes of which signs are made.
 void ClaimWhatFeedsSigns(const TfLiteContext& context, const std::vector<PlannedNode>& plan,
                          const std::vector<const OpType*>& types, std::vector<const OpType*>* claimed) {
   TensorSet read_by_signs(context), read_by_others(context);
   for (size_t i = plan.size(); i-- > 0;) {
     const TfLiteIntArray &inputs = *plan[i].node->inputs, &outputs = *plan[i].node->outputs;
-    const bool feeds_signs = types[i] != nullptr && types[i]->feeds_signs && read_by_signs.Has(outputs.data[0]) &&
-                             !read_by_others.Has(outputs.data[0]);
+    const SignFeed feeds = types[i] == nullptr ? SignFeed::kNone : types[i]->feeds_signs;
+    const bool feeds_signs = feeds != SignFeed::kNone && read_by_signs.Has(outputs.data[0]) &&
+                             (feeds == SignFeed::kAmongOthers || !read_by_others.Has(outputs.data[0]));
     if (feeds_signs) (*claimed)[i] = types[i];
-    const bool goes_into_signs = feeds_signs || (*claimed)[i] == &kQuantizeOpType;
+    const bool goes_into_signs = (feeds_signs && feeds == SignFeed::kOnly) || (*claimed)[i] == &kQuantizeOpType;
     (goes_into_signs ? read_by_signs : read_by_others).Set(inputs, true);
   }
 }

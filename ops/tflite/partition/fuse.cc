@@ -46,18 +46,23 @@ class SoleReaders {
     }
   }
 
-  // The step of one of the types that writes `tensor`, which is left out from now on; null where there is none, or
-  // others read the tensor too.
-  const Step* Take(int tensor, std::initializer_list<const OpType*> types) {
+  // The step of one of the types that writes `tensor`; null where there is none, or others read the tensor too.
+  const Step* Find(int tensor, std::initializer_list<const OpType*> types) const {
     const auto writer = writers_.find(tensor);
     if (writer == writers_.end()) return nullptr;
     if (std::find(types.begin(), types.end(), steps_[writer->second].type) == types.end()) return nullptr;
     if (readers_.find(tensor)->second != 1 || outputs_.count(tensor) != 0) return nullptr;
-    is_taken_[writer->second] = true;
     return &steps_[writer->second];
   }
 
-  bool IsTaken(const Step& step) const { return is_taken_[static_cast<size_t>(&step - steps_.data())]; }
+  // The same; that step is left out from now on.
+  const Step* Take(int tensor, std::initializer_list<const OpType*> types) {
+    const Step* const found = Find(tensor, types);
+    if (found != nullptr) is_taken_[Number(*found)] = true;
+    return found;
+  }
+
+  bool IsTaken(const Step& step) const { return is_taken_[Number(step)]; }
 
   void RemoveTaken() {
     std::vector<Step> kept;
@@ -68,6 +73,8 @@ class SoleReaders {
   }
 
  private:
+  size_t Number(const Step& step) const { return static_cast<size_t>(&step - steps_.data()); }
+
   const std::unordered_set<int>& outputs_;
   std::vector<Step>& steps_;
   const std::unordered_map<int, int> readers_;
@@ -128,6 +135,30 @@ void FuseBatchNorms(const std::unordered_set<int>& outputs, std::vector<Step>* s
     sign.type = &kAffineQuantizeOpType;
     sign.inputs.push_back(multiplier);
     sign.inputs.push_back(addend);
+  }
+  sole_readers.RemoveTaken();
+}
+
+void FusePackings(const std::unordered_set<int>& outputs, std::vector<Step>* steps) {
+  SoleReaders sole_readers(outputs, steps);
+  for (Step& step : *steps) {
+    bool joins_packings = step.type == &kConcatenationOpType;
+    for (const Binding& part : step.inputs) {
+      joins_packings = joins_packings && sole_readers.Find(part.tensor, {&kAffineQuantizeOpType}) != nullptr;
+    }
+    if (!joins_packings) continue;
+    std::vector<Binding> inputs;
+    for (std::ptrdiff_t role = 0; role < 3; ++role) {
+      for (const Binding& part : step.inputs) {
+        // It may have parts itself.
+        const Step* const packing = sole_readers.Take(part.tensor, {&kAffineQuantizeOpType});
+        const auto part_count = static_cast<std::ptrdiff_t>(packing->inputs.size() / 3);
+        const auto first = packing->inputs.begin() + role * part_count;
+        inputs.insert(inputs.end(), first, first + part_count);
+      }
+    }
+    step.type = &kAffineQuantizeOpType;
+    step.inputs = std::move(inputs);
   }
   sole_readers.RemoveTaken();
 }

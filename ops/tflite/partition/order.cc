@@ -1,30 +1,31 @@
 #include <algorithm>
 #include <unordered_map>
-#include <utility>
 
-#include "tflite/ops/op_list.h"
 #include "tflite/partition/stages.h"
 
 namespace litebnn {
 
-void PackSignsEarly(std::vector<Step>* steps) {
-  std::unordered_map<int, size_t> writers;
-  // Beside its place each step has its number, so that those of one place keep their order.
-  std::vector<std::pair<size_t, size_t>> places;
-  for (size_t number = 0; number < steps->size(); ++number) {
-    const Step& step = (*steps)[number];
-    const bool packs = step.type == &kQuantizeOpType || step.type == &kAffineQuantizeOpType;
-    const auto writer = writers.find(step.inputs[0].tensor);
-    // What other partitions have written is there from the start.
-    const size_t early = writer == writers.end() ? 0 : writer->second;
-    const size_t place = packs ? early : number + 1;
-    for (const Binding& output : step.outputs) writers[output.tensor] = place;
-    places.emplace_back(place, number);
+std::vector<Task> OrderTasks(const std::vector<Step>& steps) {
+  // The first place is before all steps, the others are behind one each.
+  std::vector<std::vector<Task>> places(steps.size() + 1);
+  std::unordered_map<int, size_t> place_of;  // of what writes a tensor, or the last part of it
+  for (size_t step = 0; step < steps.size(); ++step) {
+    const std::vector<Binding>& inputs = steps[step].inputs;
+    const size_t part_count = steps[step].op->PartCount();
+    size_t last = part_count == 0 ? step + 1 : 0;
+    if (part_count == 0) places[last].push_back({step, 0});
+    for (size_t part = 0; part < part_count; ++part) {
+      // What other partitions have written is there from the start.
+      const auto writer = place_of.find(inputs[part].tensor);
+      const size_t place = writer == place_of.end() ? 0 : writer->second;
+      places[place].push_back({step, part});
+      last = std::max(last, place);
+    }
+    for (const Binding& output : steps[step].outputs) place_of[output.tensor] = last;
   }
-  std::sort(places.begin(), places.end());
-  std::vector<Step> ordered;
-  for (const auto& place : places) ordered.push_back(std::move((*steps)[place.second]));
-  *steps = std::move(ordered);
+  std::vector<Task> tasks;
+  for (const std::vector<Task>& place : places) tasks.insert(tasks.end(), place.begin(), place.end());
+  return tasks;
 }
 
 }  // namespace litebnn

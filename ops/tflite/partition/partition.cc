@@ -61,19 +61,21 @@ void Partition::SetOutputs(const TfLiteIntArray& tensors) {
   FuseAdditions(outputs_, &steps_);
   FuseGates(outputs_, &steps_);
   FuseBatchNorms(outputs_, &steps_);
+  FusePackings(outputs_, &steps_);
   FuseImages(outputs_, &steps_);
-  PackSignsEarly(&steps_);
 }
 
 bool Partition::Prepare(TfLiteContext* context, const Isa& isa, int num_threads, RepackBudget* budget, Arena* arena) {
   if (!PrepareSteps(context, isa, outputs_, budget, &steps_)) return false;
-  return (PlanMemory(num_threads, &steps_, &plan_) && arena->Reserve(plan_.arena_bytes)) || ReportOutOfMemory(context);
+  tasks_ = OrderTasks(steps_);
+  return (PlanMemory(num_threads, tasks_, &steps_, &plan_) && arena->Reserve(plan_.arena_bytes)) ||
+         ReportOutOfMemory(context);
 }
 
 bool Partition::Run(TfLiteContext* context, ThreadPool& pool, Arena& arena) {
   // Another one's Prepare may have tried to enlarge it in vain.
   if (arena.capacity() < plan_.arena_bytes) return ReportOutOfMemory(context);
-  return RunSteps(context, pool, plan_, arena, &steps_);
+  return RunTasks(context, pool, plan_, tasks_, arena, &steps_);
 }
 
 bool Partition::ReportOutOfMemory(TfLiteContext* context) const {

@@ -39,6 +39,7 @@ class Partition {
 
   std::vector<Step> steps_;
   std::unordered_set<int> outputs_;
+  std::vector<Task> tasks_;
   MemoryPlan plan_;
 };
 

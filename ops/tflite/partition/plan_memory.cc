@@ -5,7 +5,23 @@
 namespace litebnn {
 namespace {
 
-// The input whose buffer the output of step `number` may take, null where there is none: nothing reads it any more.
+// A buffer that no task uses yet.
+ArenaBuffer NewBuffer(size_t bytes) { return {bytes, -1, -1, 0}; }
+
+// The last task that reads each tensor.
+std::unordered_map<int, int> FindLastReaders(const std::vector<Task>& tasks, const std::vector<Step>& steps) {
+  std::unordered_map<int, int> last_readers;
+  for (size_t number = 0; number < tasks.size(); ++number) {
+    const Step& step = steps[tasks[number].step];
+    for (size_t i = 0; i < step.inputs.size(); ++i) {
+      if (step.Reads(i, tasks[number].part)) last_readers[step.inputs[i].tensor] = static_cast<int>(number);
+    }
+  }
+  return last_readers;
+}
+
+// The input whose buffer the output of `step`, which is task `number`, may take, null where there is none: nothing
+// reads it any more.
 const Binding* FindOverwritable(const Step& step, int number, const std::unordered_map<int, int>& last_readers) {
   const std::optional<size_t> position = step.op->OverwritableInput();
   if (!position) return nullptr;
@@ -14,39 +30,50 @@ const Binding* FindOverwritable(const Step& step, int number, const std::unorder
   return fits && last_readers.find(input.tensor)->second == number ? &input : nullptr;
 }
 
-}  // namespace
-
-bool PlanMemory(int num_threads, std::vector<Step>* steps, MemoryPlan* plan) {
-  *plan = {};
-  std::unordered_map<int, int> last_readers;   // by tensor
-  std::unordered_map<int, size_t> buffers_of;  // by internal tensor
-  int number = 0;
-  for (const Step& step : *steps) {
-    for (const Binding& input : step.inputs) last_readers[input.tensor] = number;
-    ++number;
-  }
-  number = 0;
-  for (Step& step : *steps) {
+// Gives each internal tensor a buffer, and each step one for its scratch.
+void BindBuffers(int num_threads, const std::vector<Task>& tasks, std::vector<Step>* steps, MemoryPlan* plan) {
+  const std::unordered_map<int, int> last_readers = FindLastReaders(tasks, *steps);
+  std::vector<int> last_tasks(steps->size());
+  for (size_t number = 0; number < tasks.size(); ++number) last_tasks[tasks[number].step] = static_cast<int>(number);
+  // In the steps' order, in which they were prepared: a model may write a tensor twice, in two sizes.
+  std::unordered_map<int, size_t> buffers_of;
+  for (size_t number = 0; number < steps->size(); ++number) {
+    Step& step = (*steps)[number];
     for (Binding& input : step.inputs) {
-      if (!input.internal) continue;
-      input.buffer = buffers_of[input.tensor];
-      plan->buffers[input.buffer].last = number;
+      if (input.internal) input.buffer = buffers_of[input.tensor];
     }
     Binding& output = step.outputs[0];
     if (output.internal) {
-      const Binding* overwritten = FindOverwritable(step, number, last_readers);
+      const Binding* overwritten = FindOverwritable(step, last_tasks[number], last_readers);
       output.buffer = overwritten == nullptr ? plan->buffers.size() : overwritten->buffer;
-      if (overwritten == nullptr) plan->buffers.push_back({output.bytes, number, number, 0});
+      if (overwritten == nullptr) plan->buffers.push_back(NewBuffer(output.bytes));
       buffers_of[output.tensor] = output.buffer;
     }
-    ++number;
   }
-  number = 0;
   for (Step& step : *steps) {
     step.workspace = plan->buffers.size();
-    plan->buffers.push_back({step.op->WorkspaceBytes(num_threads), number, number, 0});
+    plan->buffers.push_back(NewBuffer(step.op->WorkspaceBytes(num_threads)));
     plan->owned_bytes += step.op->OwnedBytes();
-    ++number;
+  }
+}
+
+}  // namespace
+
+bool PlanMemory(int num_threads, const std::vector<Task>& tasks, std::vector<Step>* steps, MemoryPlan* plan) {
+  *plan = {};
+  BindBuffers(num_threads, tasks, steps, plan);
+  for (size_t number = 0; number < tasks.size(); ++number) {
+    const Step& step = (*steps)[tasks[number].step];
+    const auto use = [&](size_t index) {
+      ArenaBuffer& buffer = plan->buffers[index];
+      buffer.last = static_cast<int>(number);
+      if (buffer.first < 0) buffer.first = buffer.last;
+    };
+    for (size_t i = 0; i < step.inputs.size(); ++i) {
+      if (step.inputs[i].internal && step.Reads(i, tasks[number].part)) use(step.inputs[i].buffer);
+    }
+    if (step.outputs[0].internal) use(step.outputs[0].buffer);
+    use(step.workspace);
   }
   for (const ArenaBuffer& buffer : plan->buffers) plan->unshared_bytes += buffer.bytes;
   return PlanArena(&plan->buffers, &plan->arena_bytes);

@@ -3,31 +3,33 @@
 namespace litebnn {
 namespace {
 
-bool RunStep(TfLiteContext* context, ThreadPool& pool, const MemoryPlan& plan, Arena& arena, Step* step) {
-  const Node node = step->Describe(context);
+bool RunTask(TfLiteContext* context, ThreadPool& pool, const MemoryPlan& plan, const Task& task, Arena& arena,
+             std::vector<Step>* steps) {
+  Step& step = (*steps)[task.step];
+  const Node node = step.Describe(context);
   // Null after an error has been reported: the runtime's tensor lacks what was prepared for.
   const auto find = [&](const Binding& binding, const char* role) -> void* {
     if (binding.internal) return arena.data() + plan.buffers[binding.buffer].offset;
     const bool has_data = node.CheckData(role, binding.tensor, binding.bytes, binding.value_bytes);
     return has_data ? context->tensors[binding.tensor].data : nullptr;
   };
-  for (size_t i = 0; i < step->inputs.size(); ++i) {
-    if (step->inputs[i].tensor == kOptionalTensor) continue;
-    step->input_data[i] = find(step->inputs[i], InputName(step->type->input_names, i));
-    if (step->input_data[i] == nullptr) return false;
+  for (size_t i = 0; i < step.inputs.size(); ++i) {
+    if (step.inputs[i].tensor == kOptionalTensor || !step.Reads(i, task.part)) continue;
+    step.input_data[i] = find(step.inputs[i], InputName(step.type->input_names, i));
+    if (step.input_data[i] == nullptr) return false;
   }
-  void* output = find(step->outputs[0], "output");
+  void* output = find(step.outputs[0], "output");
   if (output == nullptr) return false;
-  step->op->Run(pool, step->input_data.data(), &output, arena.data() + plan.buffers[step->workspace].offset);
+  step.op->Run(pool, step.input_data.data(), &output, arena.data() + plan.buffers[step.workspace].offset, task.part);
   return true;
 }
 
 }  // namespace
 
-bool RunSteps(TfLiteContext* context, ThreadPool& pool, const MemoryPlan& plan, Arena& arena,
-              std::vector<Step>* steps) {
-  for (Step& step : *steps) {
-    if (!RunStep(context, pool, plan, arena, &step)) return false;
+bool RunTasks(TfLiteContext* context, ThreadPool& pool, const MemoryPlan& plan, const std::vector<Task>& tasks,
+              Arena& arena, std::vector<Step>* steps) {
+  for (const Task& task : tasks) {
+    if (!RunTask(context, pool, plan, task, arena, steps)) return false;
   }
   return true;
 }

@@ -1,5 +1,5 @@
-// The stages that a partition goes through, each in a file of its own: fuse, order, prepare, plan memory, run. The
-// first two are gone through once, the next two whenever inputs have been resized.
+// The stages that a partition goes through, each in a file of its own: fuse, prepare, order, plan memory, run. The
+// first is gone through once, the next three whenever inputs have been resized.
 #pragma once
 
 #include <cstddef>
@@ -40,10 +40,19 @@ struct Step {
   // Run enters here what the op is given, as running allocates nothing.
   std::vector<const void*> input_data = {};
 
+  // Whether it reads the input at `position` when it runs that part.
+  bool Reads(size_t position, size_t part) const { return position == part || position >= op->PartCount(); }
+
   // The node without its tensors.
   Node Describe(TfLiteContext* context) const {
     return {context, type->name, index, type->input_names, {}, {}, options, options_size, builtin_data};
   }
+};
+
+// A step, or a part of one, that runs.
+struct Task {
+  size_t step;  // its number
+  size_t part;  // 0 where the step has none
 };
 
 struct MemoryPlan {
@@ -66,24 +75,30 @@ void FuseGates(const std::unordered_set<int>& outputs, std::vector<Step>* steps)
 // Makes one step of each packing of signs and the MUL and ADD with constants before it that nothing else reads.
 void FuseBatchNorms(const std::unordered_set<int>& outputs, std::vector<Step>* steps);
 
+// Makes one step of a CONCATENATION of packed signs and the packings behind batch norms that write its inputs, where
+// nothing else reads these.
+void FusePackings(const std::unordered_set<int>& outputs, std::vector<Step>* steps);
+
 // Makes one step of a CONCATENATION, a MUL with constants, a max pool and an ADD with constants that follow each other
 // and that nothing else reads; any of them may be missing. The parts are read where they are then, and nothing is
 // copied.
 void FuseImages(const std::unordered_set<int>& outputs, std::vector<Step>* steps);
-
-// Moves each packing of signs right behind the step that writes what it reads, which is in the caches then: in a dense
-// network many layers read it, each with a batch norm of its own.
-void PackSignsEarly(std::vector<Step>* steps);
 
 // Validates each step and finds the shape of what it writes, in order; resizes `outputs`. What a step holds is taken
 // from `budget` the first time.
 bool PrepareSteps(TfLiteContext* context, const Isa& isa, const std::unordered_set<int>& outputs, RepackBudget* budget,
                   std::vector<Step>* steps);
 
+// The order in which prepared steps run. Each part of one comes right behind what writes its input, which is in the
+// caches then, and whose memory others may take so much sooner: in a dense network many layers read it, each with a
+// batch norm of its own, and the last pools all of them.
+std::vector<Task> OrderTasks(const std::vector<Step>& steps);
+
 // Plans for a run with that many threads. False where the buffers do not fit in size_t.
-bool PlanMemory(int num_threads, std::vector<Step>* steps, MemoryPlan* plan);
+bool PlanMemory(int num_threads, const std::vector<Task>& tasks, std::vector<Step>* steps, MemoryPlan* plan);
 
 // Allocates nothing. `arena` has the bytes that `plan` wants.
-bool RunSteps(TfLiteContext* context, ThreadPool& pool, const MemoryPlan& plan, Arena& arena, std::vector<Step>* steps);
+bool RunTasks(TfLiteContext* context, ThreadPool& pool, const MemoryPlan& plan, const std::vector<Task>& tasks,
+              Arena& arena, std::vector<Step>* steps);
 
 }  // namespace litebnn

@@ -13,12 +13,12 @@ namespace litebnn {
 namespace {
 
 // Does as many whole kVectors as there are from `channel` on, and returns the channel behind them.
-template <typename Lanes, int kVectors, bool kMultiplies, bool kAdds>
+template <typename Lanes, int kVectors, bool kMultiplies>
 inline int32_t MaxOfChannels(const FloatWindow& window, int32_t channel, float floor, float* output) {
   constexpr int32_t kChannels = kVectors * Lanes::kLanes;
   for (; channel <= window.channels - kChannels; channel += kChannels) {
     typename Lanes::Floats best[kVectors], multiplier[kVectors] = {};
-#pragma GCC unroll 4
+#pragma GCC unroll 8
     for (int v = 0; v < kVectors; ++v) {
       best[v] = Lanes::Set(floor);
       if (kMultiplies) multiplier[v] = Lanes::Load(window.multiplier + channel + v * Lanes::kLanes);
@@ -26,41 +26,39 @@ inline int32_t MaxOfChannels(const FloatWindow& window, int32_t channel, float f
     for (int64_t y = 0; y < window.rows; ++y) {
       const float* tap = window.first + y * window.row_stride + channel;
       for (int64_t x = 0; x < window.columns; ++x, tap += window.channels) {
-#pragma GCC unroll 4
+#pragma GCC unroll 8
         for (int v = 0; v < kVectors; ++v) {
           const auto value = Lanes::Load(tap + v * Lanes::kLanes);
           best[v] = Lanes::Larger(kMultiplies ? Lanes::Multiply(value, multiplier[v]) : value, best[v]);
         }
       }
     }
-#pragma GCC unroll 4
-    for (int v = 0; v < kVectors; ++v) {
-      const int32_t at = channel + v * Lanes::kLanes;
-      auto value = best[v];
-      if (kAdds) value = Lanes::Add(value, Lanes::Load(window.addend + at));
-      if (kAdds && window.rectify) value = Lanes::Rectify(value);
-      Lanes::Store(value, output + at);
+    if (window.addend != nullptr) {
+#pragma GCC unroll 8
+      for (int v = 0; v < kVectors; ++v) {
+        best[v] = Lanes::Add(best[v], Lanes::Load(window.addend + channel + v * Lanes::kLanes));
+        if (window.rectify) best[v] = Lanes::Rectify(best[v]);
+      }
     }
+#pragma GCC unroll 8
+    for (int v = 0; v < kVectors; ++v) Lanes::Store(best[v], output + channel + v * Lanes::kLanes);
   }
   return channel;
 }
 
-template <typename Lanes, bool kMultiplies, bool kAdds>
+template <typename Lanes, bool kMultiplies>
 inline void MaxOfWindow(const FloatWindow& window, float floor, float* output) {
-  int32_t channel = MaxOfChannels<Lanes, 4, kMultiplies, kAdds>(window, 0, floor, output);
-  channel = MaxOfChannels<Lanes, 1, kMultiplies, kAdds>(window, channel, floor, output);
-  MaxOfChannels<OneLane, 1, kMultiplies, kAdds>(window, channel, floor, output);
+  // There are registers for so many vectors and their multipliers; layers often have no more than 64 channels.
+  constexpr int kVectors = kMultiplies || Lanes::kLanes > 4 ? 4 : 8;
+  int32_t channel = MaxOfChannels<Lanes, kVectors, kMultiplies>(window, 0, floor, output);
+  channel = MaxOfChannels<Lanes, 1, kMultiplies>(window, channel, floor, output);
+  MaxOfChannels<OneLane, 1, kMultiplies>(window, channel, floor, output);
 }
 
 template <typename Lanes>
 inline void MaxWindow(const FloatWindow& window, float floor, float* output) {
-  if (window.multiplier == nullptr) {
-    window.addend == nullptr ? MaxOfWindow<Lanes, false, false>(window, floor, output)
-                             : MaxOfWindow<Lanes, false, true>(window, floor, output);
-  } else {
-    window.addend == nullptr ? MaxOfWindow<Lanes, true, false>(window, floor, output)
-                             : MaxOfWindow<Lanes, true, true>(window, floor, output);
-  }
+  window.multiplier == nullptr ? MaxOfWindow<Lanes, false>(window, floor, output)
+                               : MaxOfWindow<Lanes, true>(window, floor, output);
 }
 
 // The addresses of a pixel's operands.

@@ -52,7 +52,7 @@ __attribute__((always_inline)) inline uint32_t AffineBitsBelowZero(const float* 
 // The signs of kWords times 32 channels, whose constants stay in registers from row to row.
 template <typename Lanes, int kWords>
 inline void PackAffineWords(const float* input, const float* multiplier, const float* addend, int64_t rows,
-                            int32_t channels, uint32_t* output) {
+                            int32_t channels, uint32_t* output, int64_t output_words) {
   constexpr int kVectors = kBitsPerWord / Lanes::kLanes;
   typename Lanes::Floats multipliers[kWords * kVectors], addends[kWords * kVectors];
 #pragma GCC unroll 8
@@ -60,7 +60,7 @@ inline void PackAffineWords(const float* input, const float* multiplier, const f
     multipliers[v] = Lanes::Load(multiplier + v * Lanes::kLanes);
     addends[v] = Lanes::Load(addend + v * Lanes::kLanes);
   }
-  for (; rows > 0; --rows, input += channels, output += PackedWords(channels)) {
+  for (; rows > 0; --rows, input += channels, output += output_words) {
 #pragma GCC unroll 8
     for (int word = 0; word < kWords; ++word) {
       typename Lanes::Bits bits = {};
@@ -76,18 +76,18 @@ inline void PackAffineWords(const float* input, const float* multiplier, const f
 
 template <typename Lanes>
 inline void PackAffineSigns(const float* input, const float* multiplier, const float* addend, int64_t rows,
-                            int32_t channels, uint32_t* output) {
+                            int32_t channels, uint32_t* output, int64_t output_words) {
   // As many words as there are registers for, and then one by one.
   constexpr int32_t kWords = Lanes::kLanes > 8 ? 2 : 1;
   int32_t c = 0;
   for (; c <= channels - kWords * kBitsPerWord; c += kWords * kBitsPerWord, output += kWords) {
-    PackAffineWords<Lanes, kWords>(input + c, multiplier + c, addend + c, rows, channels, output);
+    PackAffineWords<Lanes, kWords>(input + c, multiplier + c, addend + c, rows, channels, output, output_words);
   }
   for (; c <= channels - kBitsPerWord; c += kBitsPerWord, ++output) {
-    PackAffineWords<Lanes, 1>(input + c, multiplier + c, addend + c, rows, channels, output);
+    PackAffineWords<Lanes, 1>(input + c, multiplier + c, addend + c, rows, channels, output, output_words);
   }
   for (int64_t row = 0; c < channels && row < rows; ++row) {
-    output[row * PackedWords(channels)] =
+    output[row * output_words] =
         AffineBitsBelowZero<Lanes>(input + row * channels + c, multiplier + c, addend + c, channels - c);
   }
 }
