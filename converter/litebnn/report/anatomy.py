@@ -68,10 +68,10 @@ def delegated_ops(graph: Graph) -> set[Op]:
 
 
 def _made_into_signs(graph: Graph) -> set[Tensor]:
-    """The tensors whose signs are packed, behind a batch norm or none."""
+    """The tensors whose signs are packed, behind batch norms and PRELUs or none."""
     found: set[Tensor] = set()
     for op in reversed(graph.ops):
-        if op.name == LCE_QUANTIZE or (op.name in ("MUL", "ADD") and op.outputs[0] in found):
+        if op.name == LCE_QUANTIZE or (op.name in ("MUL", "ADD", "PRELU") and op.outputs[0] in found):
             found.add(op.input(0))
     return found
 

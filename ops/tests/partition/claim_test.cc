@@ -117,19 +117,32 @@ TEST(Claim, BatchNormsThatOnlySignsRead) {
   EXPECT_EQ(PlanOf(graph).Claimed(), (Indices{0, 1, 2, 3, 4, 5, 6, 7}));
 }
 
-TEST(Claim, PoolsOfWhichSignsAreMade) {
-  Graph graph = BatchNormGraph(64, 40, false);
-  const int image = graph.nodes[0].inputs[0], input = static_cast<int>(graph.tensors.size());
-  graph.tensors.push_back(GraphTensor(graph.tensors[static_cast<size_t>(image)]));
+TEST(Claim, PoolsOfWhichSignsAreMadeAndWhatIsOnTheWay) {
+  const Graph whole = BatchNormGraph(64, 64, false);
+  const auto add_like = [](Graph* graph, int tensor) {
+    graph->tensors.push_back(GraphTensor(graph->tensors[static_cast<size_t>(tensor)]));
+    return static_cast<int>(graph->tensors.size()) - 1;
+  };
+  Graph graph = whole;
+  const int image = whole.nodes[0].inputs[0], scaled = whole.nodes[0].outputs[0], shifted = whole.nodes[1].outputs[0];
+  const int input = add_like(&graph, image);
   graph.nodes.insert(graph.nodes.begin(),
                      {"MAX_POOL_2D", {input}, {image}, {}, {kTfLitePaddingSame, 1, 1, 3, 3, kTfLiteActNone}});
-  EXPECT_EQ(PlanOf(graph).Claimed(), (Indices{0, 1, 2, 3, 4, 5, 6, 7, 8}));
-  // Whatever else reads it.
-  graph.nodes.push_back({"Other", {image}, {static_cast<int>(graph.tensors.size())}, {}, {}});
-  graph.tensors.push_back(GraphTensor(graph.tensors[static_cast<size_t>(image)]));
-  EXPECT_EQ(PlanOf(graph).Claimed(), (Indices{0, 1, 2, 3, 4, 5, 6, 7, 8}));
-  graph.nodes[1].op = "Other";
-  EXPECT_EQ(PlanOf(graph).Claimed(), (Indices{2, 3, 4, 5, 6, 7, 8}));
+  const Indices all = {0, 1, 2, 3, 4, 5, 6, 7, 8};
+  EXPECT_EQ(PlanOf(graph).Claimed(), all);
+  // Whatever else reads them.
+  for (const int tensor : {image, scaled, shifted}) {
+    Graph read = graph;
+    read.nodes.push_back({"Other", {tensor}, {add_like(&read, tensor)}, {}, {}});
+    EXPECT_EQ(PlanOf(read).Claimed(), all) << tensor;
+  }
+  Graph leaky = graph;
+  leaky.nodes[2].op = "PRELU";
+  leaky.nodes[2].builtin = {};
+  leaky.nodes.push_back({"Other", {shifted}, {add_like(&leaky, shifted)}, {}, {}});
+  EXPECT_EQ(PlanOf(leaky).Claimed(), all);
+  graph.nodes[2].op = "Other";
+  EXPECT_EQ(PlanOf(graph).Claimed(), (Indices{3, 4, 5, 6, 7, 8}));
 }
 
 TEST(Claim, BatchNormsOfFloatsOnly) {

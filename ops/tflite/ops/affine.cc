@@ -91,7 +91,7 @@ const OpType kScaleOpType = {"MUL",
                              kTfLiteBuiltinMul,
                              Computes<kTfLiteActNone>,
                              ReadsImages,
-                             SignFeed::kOnly};
+                             SignFeed::kPasses};
 const OpType kShiftOpType = {"ADD",
                              2,
                              2,
@@ -100,7 +100,7 @@ const OpType kShiftOpType = {"ADD",
                              kTfLiteBuiltinAdd,
                              Computes<kTfLiteActNone>,
                              ReadsImages,
-                             SignFeed::kOnly};
+                             SignFeed::kPasses};
 const OpType kRectifiedShiftOpType = {
     "ADD",      2, 2, {"input", "addend"}, CreateOp<AffineOp<false, true>>, kTfLiteBuiltinAdd, Computes<kTfLiteActRelu>,
     ReadsImages};

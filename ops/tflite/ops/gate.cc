@@ -205,6 +205,7 @@ const OpType kPReluOpType = {
     .create = CreateGate<kNone, 1, kNone, false>,
     .builtin_code = kTfLiteBuiltinPrelu,
     .computes = IsPRelu,
+    .sign_feed = SignFeed::kPasses,
     .wants_reader = true,
     .has_options = false,
 };

@@ -112,15 +112,9 @@ bool Computes(const TfLiteContext& context, const TfLiteNode& node) {
 }  // namespace
 
 const OpType kBMaxPool2dOpType = {contract::kBMaxPool2d, 1, 1, {"input"}, CreateOp<BMaxPool2dOp>};
-const OpType kMaxPool2dOpType = {"MAX_POOL_2D",
-                                 1,
-                                 1,
-                                 {"input"},
-                                 CreateOp<MaxPool2dOp<false, false>>,
-                                 kTfLiteBuiltinMaxPool2d,
-                                 Computes,
-                                 nullptr,
-                                 SignFeed::kAmongOthers};
+const OpType kMaxPool2dOpType = {
+    "MAX_POOL_2D",           1,        1,       {"input"},        CreateOp<MaxPool2dOp<false, false>>,
+    kTfLiteBuiltinMaxPool2d, Computes, nullptr, SignFeed::kBegins};
 const OpType kAffineMaxPool2dOpType = {
     "MAX_POOL_2D with MUL and ADD", 3, kMaxParts + 2, {"input"}, CreateOp<MaxPool2dOp<true, false>>};
 const OpType kRectifiedMaxPool2dOpType = {

@@ -38,9 +38,9 @@ class Op {
                    size_t part) const = 0;
 };
 
-// Whether an op is taken for the signs that are made of what it writes: where nothing reads that but LceQuantize, and
-// others that feed them only; or whatever else reads it too.
-enum class SignFeed { kNone, kOnly, kAmongOthers };
+// What an op is on the way to packed signs: it passes values on, and is taken where nothing but signs is made of them;
+// or the way begins with it, whatever else reads what it writes.
+enum class SignFeed { kNone, kPasses, kBegins };
 
 struct OpType {
   const char* name;  // the name that a custom op has in a model; the others' is for messages
@@ -50,12 +50,12 @@ struct OpType {
 
   // What follows is for the runtime's own ops. The delegate takes a node of one where `computes` holds, and it reads
   // what the delegate has already taken: the output of a node that it `follows`, or of any where that is null. One that
-  // feeds signs is also taken where they are made of it. One that wants a reader is left where nothing that is taken
-  // reads it: alone it takes as long in the runtime.
+  // feeds signs is also taken for these. One that wants a reader is left where nothing that is taken reads it: alone it
+  // takes as long in the runtime.
   int32_t builtin_code = kTfLiteBuiltinCustom;
   bool (*computes)(const TfLiteContext& context, const TfLiteNode& node) = nullptr;
   bool (*follows)(const OpType& writer) = nullptr;
-  SignFeed feeds_signs = SignFeed::kNone;
+  SignFeed sign_feed = SignFeed::kNone;
   bool wants_reader = false;
   bool has_options = true;  // of builtin ops: whether their nodes have builtin_data
 

@@ -25,9 +25,25 @@ class TensorSet {
   std::vector<char> has_;
 };
 
-// The nodes in which something begins that is the library's own, and those that go on with it; null for others.
+// Whether something begins in each node that is the library's own: in its ops, and in those of which it makes signs.
+std::vector<bool> FindBeginnings(const TfLiteContext& context, const std::vector<PlannedNode>& plan,
+                                 const std::vector<const OpType*>& types) {
+  std::vector<bool> begins(plan.size());
+  TensorSet made_into_signs(context);
+  for (size_t i = plan.size(); i-- > 0;) {
+    if (types[i] == nullptr) continue;
+    const SignFeed feed = types[i]->sign_feed;
+    const bool feeds = feed != SignFeed::kNone && made_into_signs.Has(plan[i].node->outputs->data[0]);
+    begins[i] = types[i]->IsCustom() || (feeds && feed == SignFeed::kBegins);
+    if (feeds || types[i] == &kQuantizeOpType) made_into_signs.Set(*plan[i].node->inputs, true);
+  }
+  return begins;
+}
+
+// The nodes in which something begins, and those that go on with it; null for others.
 std::vector<const OpType*> ClaimForward(const TfLiteContext& context, const std::vector<PlannedNode>& plan,
                                         const std::vector<const OpType*>& types) {
+  const std::vector<bool> begins = FindBeginnings(context, plan, types);
   std::vector<const OpType*> claimed(plan.size());
   std::vector<const OpType*> writers(context.tensors_size);
   for (size_t i = 0; i < plan.size(); ++i) {
@@ -39,7 +55,7 @@ std::vector<const OpType*> ClaimForward(const TfLiteContext& context, const std:
       if (index >= writers.size() || writers[index] == nullptr) return false;
       return type->follows == nullptr || type->follows(*writers[index]);
     };
-    if (!type->IsCustom() && std::none_of(inputs.data, inputs.data + inputs.size, is_claimed)) continue;
+    if (!begins[i] && std::none_of(inputs.data, inputs.data + inputs.size, is_claimed)) continue;
     claimed[i] = type;
     for (int k = 0; k < outputs.size; ++k) {
       const auto index = static_cast<size_t>(outputs.data[k]);
@@ -49,17 +65,16 @@ std::vector<const OpType*> ClaimForward(const TfLiteContext& context, const std:
   return claimed;
 }
 
-// Adds the nodes of which signs are made.
+// Adds the nodes that nothing but signs is made of.
 void ClaimWhatFeedsSigns(const TfLiteContext& context, const std::vector<PlannedNode>& plan,
                          const std::vector<const OpType*>& types, std::vector<const OpType*>* claimed) {
   TensorSet read_by_signs(context), read_by_others(context);
   for (size_t i = plan.size(); i-- > 0;) {
     const TfLiteIntArray &inputs = *plan[i].node->inputs, &outputs = *plan[i].node->outputs;
-    const SignFeed feeds = types[i] == nullptr ? SignFeed::kNone : types[i]->feeds_signs;
-    const bool feeds_signs = feeds != SignFeed::kNone && read_by_signs.Has(outputs.data[0]) &&
-                             (feeds == SignFeed::kAmongOthers || !read_by_others.Has(outputs.data[0]));
+    const bool feeds_signs = types[i] != nullptr && types[i]->sign_feed == SignFeed::kPasses &&
+                             read_by_signs.Has(outputs.data[0]) && !read_by_others.Has(outputs.data[0]);
     if (feeds_signs) (*claimed)[i] = types[i];
-    const bool goes_into_signs = (feeds_signs && feeds == SignFeed::kOnly) || (*claimed)[i] == &kQuantizeOpType;
+    const bool goes_into_signs = feeds_signs || (*claimed)[i] == &kQuantizeOpType;
     (goes_into_signs ? read_by_signs : read_by_others).Set(inputs, true);
   }
 }
