@@ -132,6 +132,22 @@ TEST(PrepareTime, OfManyNodes) {
   ExpectPreparedSoon(graph);
 }
 
+TEST(PrepareTime, OfNodesThatShareManyParts) {
+  // In a file nodes may share the list of their inputs.
+  constexpr int kNodes = 12000, kParts = 256;
+  Graph graph = QuantizeGraph({1, 1, 1, 32}, kTfLiteFloat32);
+  const std::vector<int> parts(kParts, graph.nodes[0].outputs[0]);
+  for (int i = 0; i < kNodes; ++i) {
+    graph.tensors.push_back({kTfLiteInt32, {1, 1, 1, kParts}, {}, {}});
+    graph.nodes.push_back({"CONCATENATION", parts, {static_cast<int>(graph.tensors.size()) - 1}, {}, {3, 0}});
+  }
+  ExpectSoon([&] {
+    const DelegatePointer delegate = MakeDelegate();
+    FakeRuntime delegated(graph, delegate.get(), graph.nodes.size());
+    EXPECT_TRUE(delegated.Allocate()) << delegated.errors();
+  });
+}
+
 TEST(PrepareTime, OfGatesOfManyChannels) {
   constexpr int kParts = 256, kChannels = 1 << 22;
   Graph graph;

@@ -123,7 +123,7 @@ TEST(Fuse, PackingsOfWhatIsPutSideBySide) {
   FusePackings({4}, &steps);
   ASSERT_EQ(steps.size(), 1u);
   EXPECT_EQ(steps[0].type, &kAffineQuantizeOpType);
-  EXPECT_EQ(Tensors(steps[0].inputs), (std::vector<int>{0, 10, 20, 1, 11, 21, 2, kOptionalTensor, 22}));
+  EXPECT_EQ(Tensors(steps[0].inputs), (std::vector<int>{0, 1, 2, 10, 11, kOptionalTensor, 20, 21, 22}));
   EXPECT_EQ(Tensors(steps[0].outputs), (std::vector<int>{4}));
 }
 
@@ -133,7 +133,7 @@ TEST(Fuse, PackingsOfWhatIsPutSideBySideTwice) {
   steps.push_back(MakeStep(kConcatenationOpType, {33, 4}, 5));
   FusePackings({5}, &steps);
   ASSERT_EQ(steps.size(), 1u);
-  EXPECT_EQ(Tensors(steps[0].inputs), (std::vector<int>{30, 0, 10, 20, 31, 1, 11, 21, 32, 2, kOptionalTensor, 22}));
+  EXPECT_EQ(Tensors(steps[0].inputs), (std::vector<int>{30, 31, 32, 0, 1, 2, 10, 11, kOptionalTensor, 20, 21, 22}));
   EXPECT_EQ(Tensors(steps[0].outputs), (std::vector<int>{5}));
 }
 

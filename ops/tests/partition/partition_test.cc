@@ -140,7 +140,7 @@ TEST(Resize, OfOneOfTheImagesThatAreConcatenatedIsRefused) {
   for (const std::vector<int>& shape : {std::vector<int>{2, 3, 5, 40}, {2, 2, 4, 40}, {1, 3, 4, 40}}) {
     ExpectIn(
         ErrorsAfterResize(graph, graph.inputs[1], shape),
-        "litebnn: LceQuantize with MUL and ADD, node 6: input 1: shape: expected that of the first but for the last "
+        "litebnn: LceQuantize with MUL and ADD, node 6: input 3: shape: expected that of the first but for the last "
         "dimension, [2, 3, 4, 64], found ");
   }
 }

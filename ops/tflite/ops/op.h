@@ -28,9 +28,11 @@ class Op {
   // Bytes held beyond the model's own, such as repacked weights.
   virtual size_t OwnedBytes() const { return 0; }
 
-  // How many parts it is run in, in any order: each reads the input that has its number, and those behind the parts'.
-  // A part runs as soon as its input is written, which is in the caches then. 0 where all inputs are read together.
+  // How many parts it is run in, in any order, and how many inputs each has: its image first, and then constants of its
+  // own. All parts read what is behind these. A part runs as soon as its image is written, which is in the caches then.
+  // There are no parts where all inputs are read together.
   virtual size_t PartCount() const { return 0; }
+  virtual size_t InputsPerPart() const { return 1; }
 
   // Allocates nothing. `inputs` and `outputs` are in the node's order, null where one is left out, and so are other
   // parts' inputs. `part` is 0 where there are none.

@@ -34,8 +34,8 @@ inline constexpr const OpType* kOpTypes[] = {LITEBNN_OP_TYPES(LITEBNN_ADDRESS)};
 extern const OpType kBconv2dAddOpType;
 
 // The packing of signs behind a MUL, an ADD or both with constants for each channel, and the CONCATENATION of several
-// such: the images, the multipliers, the addends, of which any may be left out. No model has it: these are fused into
-// the packing.
+// such: of each the image, the multiplier and the addend, of which one may be left out. No model has it: these are
+// fused into the packing.
 extern const OpType kAffineQuantizeOpType;
 
 // A MUL, an ADD or both with constants for each channel, which are the last inputs: either may be left out. The others

@@ -7,10 +7,10 @@
 
 namespace litebnn {
 
-bool Parts::Read(const Node& node, size_t count, TfLiteType type) {
+bool Parts::Read(const Node& node, size_t count, TfLiteType type, size_t group) {
   channels.clear();
   int64_t whole = 0;
-  for (size_t i = 0; i < count; ++i) {
+  for (size_t i = 0; i < count * group; i += group) {
     const Tensor* part = node.Input(i);
     if (part == nullptr) return node.Error("input %zu: expected a tensor, found none", i);
     if (!node.CheckInputType(i, {type})) return false;

@@ -17,9 +17,9 @@ struct Parts {
   std::vector<int32_t> channels;  // of each, or words
   std::vector<int32_t> shape;     // of the whole
 
-  // Takes the node's first `count` inputs, at least one. Reports an error and returns false where they are not all of
-  // that type, or do not go together.
-  bool Read(const Node& node, size_t count, TfLiteType type);
+  // Takes the node's first `count` inputs, at least one, or the first of so many groups of inputs. Reports an error and
+  // returns false where they are not all of that type, or do not go together.
+  bool Read(const Node& node, size_t count, TfLiteType type, size_t group = 1);
   // The same, of the output's type; those behind them have a value for each of the whole's channels, or are left out.
   bool ReadWithConstants(const Node& node, size_t count);
   int64_t whole_channels() const { return shape.back(); }

@@ -53,21 +53,21 @@ class QuantizeOp final : public Op {
   int32_t channels_ = 0;
 };
 
-// The inputs are the parts of an image, as many multipliers, and as many addends, any of which may be left out. The
+// The inputs are parts of an image, each with its multiplier and its addend, either of which may be left out. The
 // parts' packed signs are put side by side.
 class AffineQuantizeOp final : public Op {
  public:
   explicit AffineQuantizeOp(const Isa& isa) : isa_(isa) {}
 
   bool Prepare(const Node& node) override {
-    const size_t part_count = node.inputs.size() / 3;
-    if (!node.CheckOutputType({kTfLiteInt32}) || !parts_.Read(node, part_count, kTfLiteFloat32)) return false;
+    const size_t part_count = node.inputs.size() / kInputs;
+    if (!node.CheckOutputType({kTfLiteInt32}) || !parts_.Read(node, part_count, kTfLiteFloat32, kInputs)) return false;
     first_words_ = {0};
     std::array<int32_t, 2> left_out = {0, 0};  // channels of the largest part that lacks such a constant
     for (size_t i = 0; i < part_count; ++i) {
       const int32_t channels = parts_.channels[i];
       for (size_t constant = 0; constant < left_out.size(); ++constant) {
-        const size_t position = (1 + constant) * part_count + i;
+        const size_t position = i * kInputs + 1 + constant;
         if (node.Input(position) == nullptr) {
           left_out[constant] = std::max(left_out[constant], channels);
         } else if (!CheckChannelValues(node, position, channels)) {
@@ -87,18 +87,21 @@ class AffineQuantizeOp final : public Op {
 
   size_t OwnedBytes() const override { return (neutral_[0].size() + neutral_[1].size()) * sizeof(float); }
   size_t PartCount() const override { return parts_.channels.size(); }
+  size_t InputsPerPart() const override { return kInputs; }
 
   void Run(ThreadPool& pool, const void* const* inputs, void* const* outputs, void*, size_t part) const override {
     const auto constants = [&](size_t constant) {
-      const void* const values = inputs[(1 + constant) * PartCount() + part];
+      const void* const values = inputs[part * kInputs + 1 + constant];
       return values == nullptr ? neutral_[constant].data() : static_cast<const float*>(values);
     };
-    PackAffineSigns(isa_, pool, static_cast<const float*>(inputs[part]), constants(0), constants(1), parts_.rows(),
-                    parts_.channels[part], static_cast<uint32_t*>(outputs[0]) + first_words_[part],
+    PackAffineSigns(isa_, pool, static_cast<const float*>(inputs[part * kInputs]), constants(0), constants(1),
+                    parts_.rows(), parts_.channels[part], static_cast<uint32_t*>(outputs[0]) + first_words_[part],
                     first_words_.back());
   }
 
  private:
+  static constexpr size_t kInputs = 3;  // of each part
+
   const Isa& isa_;
   Parts parts_;
   std::vector<int64_t> first_words_;           // of each part in a row of the output, and behind the last
@@ -109,6 +112,6 @@ class AffineQuantizeOp final : public Op {
 
 const OpType kQuantizeOpType = {contract::kQuantize, 1, 1, {"input"}, CreateOp<QuantizeOp>};
 const OpType kAffineQuantizeOpType = {
-    "LceQuantize with MUL and ADD", 3, 3 * kMaxParts, {"input"}, CreateOp<AffineQuantizeOp>};
+    "LceQuantize with MUL and ADD", 3, 3 * kMaxParts, {"input", "multiplier", "addend"}, CreateOp<AffineQuantizeOp>};
 
 }  // namespace litebnn

@@ -148,14 +148,9 @@ void FusePackings(const std::unordered_set<int>& outputs, std::vector<Step>* ste
     }
     if (!joins_packings) continue;
     std::vector<Binding> inputs;
-    for (std::ptrdiff_t role = 0; role < 3; ++role) {
-      for (const Binding& part : step.inputs) {
-        // It may have parts itself.
-        const Step* const packing = sole_readers.Take(part.tensor, {&kAffineQuantizeOpType});
-        const auto part_count = static_cast<std::ptrdiff_t>(packing->inputs.size() / 3);
-        const auto first = packing->inputs.begin() + role * part_count;
-        inputs.insert(inputs.end(), first, first + part_count);
-      }
+    for (const Binding& part : step.inputs) {
+      const Step* const packing = sole_readers.Take(part.tensor, {&kAffineQuantizeOpType});
+      inputs.insert(inputs.end(), packing->inputs.begin(), packing->inputs.end());
     }
     step.type = &kAffineQuantizeOpType;
     step.inputs = std::move(inputs);

@@ -13,9 +13,10 @@ std::unordered_map<int, int> FindLastReaders(const std::vector<Task>& tasks, con
   std::unordered_map<int, int> last_readers;
   for (size_t number = 0; number < tasks.size(); ++number) {
     const Step& step = steps[tasks[number].step];
-    for (size_t i = 0; i < step.inputs.size(); ++i) {
-      if (step.Reads(i, tasks[number].part)) last_readers[step.inputs[i].tensor] = static_cast<int>(number);
-    }
+    step.ForInputs(tasks[number].part, [&](size_t i) {
+      last_readers[step.inputs[i].tensor] = static_cast<int>(number);
+      return true;
+    });
   }
   return last_readers;
 }
@@ -69,9 +70,10 @@ bool PlanMemory(int num_threads, const std::vector<Task>& tasks, std::vector<Ste
       buffer.last = static_cast<int>(number);
       if (buffer.first < 0) buffer.first = buffer.last;
     };
-    for (size_t i = 0; i < step.inputs.size(); ++i) {
-      if (step.inputs[i].internal && step.Reads(i, tasks[number].part)) use(step.inputs[i].buffer);
-    }
+    step.ForInputs(tasks[number].part, [&](size_t i) {
+      if (step.inputs[i].internal) use(step.inputs[i].buffer);
+      return true;
+    });
     if (step.outputs[0].internal) use(step.outputs[0].buffer);
     use(step.workspace);
   }

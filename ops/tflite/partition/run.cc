@@ -13,11 +13,12 @@ bool RunTask(TfLiteContext* context, ThreadPool& pool, const MemoryPlan& plan, c
     const bool has_data = node.CheckData(role, binding.tensor, binding.bytes, binding.value_bytes);
     return has_data ? context->tensors[binding.tensor].data : nullptr;
   };
-  for (size_t i = 0; i < step.inputs.size(); ++i) {
-    if (step.inputs[i].tensor == kOptionalTensor || !step.Reads(i, task.part)) continue;
+  const bool has_inputs = step.ForInputs(task.part, [&](size_t i) {
+    if (step.inputs[i].tensor == kOptionalTensor) return true;
     step.input_data[i] = find(step.inputs[i], InputName(step.type->input_names, i));
-    if (step.input_data[i] == nullptr) return false;
-  }
+    return step.input_data[i] != nullptr;
+  });
+  if (!has_inputs) return false;
   void* output = find(step.outputs[0], "output");
   if (output == nullptr) return false;
   step.op->Run(pool, step.input_data.data(), &output, arena.data() + plan.buffers[step.workspace].offset, task.part);

@@ -2,6 +2,7 @@
 // first is gone through once, the next three whenever inputs have been resized.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -40,8 +41,18 @@ struct Step {
   // Run enters here what the op is given, as running allocates nothing.
   std::vector<const void*> input_data = {};
 
-  // Whether it reads the input at `position` when it runs that part.
-  bool Reads(size_t position, size_t part) const { return position == part || position >= op->PartCount(); }
+  // Calls visit(position) for each input that it reads when it runs that part, while that returns true; returns whether
+  // it always did.
+  template <typename Visit>
+  bool ForInputs(size_t part, Visit visit) const {
+    const size_t count = op->InputsPerPart(), behind = op->PartCount() * count;
+    const size_t end = std::min((part + 1) * count, behind);
+    for (size_t i = part * count;; ++i) {
+      if (i == end) i = behind;
+      if (i >= inputs.size()) return true;
+      if (!visit(i)) return false;
+    }
+  }
 
   // The node without its tensors.
   Node Describe(TfLiteContext* context) const {
