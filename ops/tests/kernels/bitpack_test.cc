@@ -71,7 +71,7 @@ TEST_P(BitpackTest, PackAffineSigns) {
       // What lies between the rows stays as it is.
       std::vector<uint32_t> expected(static_cast<size_t>(rows * (words + gap)), ~0u), output = expected;
       for (int64_t row = 0; row < rows; ++row) {
-        std::copy_n(packed.begin() + row * words, words, expected.begin() + row * (words + gap));
+        std::copy_n(packed.data() + row * words, words, expected.data() + row * (words + gap));
       }
       PackAffineSigns(isa(), *pool, input.data(), multiplier.data(), addend.data(), rows, channels, output.data(),
                       words + gap);
