@@ -148,6 +148,22 @@ TEST(PrepareTime, OfNodesThatShareManyParts) {
   });
 }
 
+TEST(PrepareTime, OfPackingsThatArePutSideBySideAgainAndAgain) {
+  constexpr int kWholes = 12000;
+  std::vector<Step> steps;
+  const auto add = [&](const OpType& type, const std::vector<int>& inputs, int output) {
+    steps.push_back({&type, 0, {}, {{output}}, nullptr, 0, nullptr});
+    for (int tensor : inputs) steps.back().inputs.push_back({tensor});
+  };
+  add(kAffineQuantizeOpType, {0, 1, 2}, 3);
+  for (int i = 0; i < kWholes; ++i) {
+    const int whole = 3 + 2 * i;
+    add(kAffineQuantizeOpType, {0, 1, 2}, whole + 1);
+    add(kConcatenationOpType, {whole + 1, whole}, whole + 2);
+  }
+  ExpectSoon([&] { FusePackings({3 + 2 * kWholes}, &steps); });
+}
+
 TEST(PrepareTime, OfGatesOfManyChannels) {
   constexpr int kParts = 256, kChannels = 1 << 22;
   Graph graph;

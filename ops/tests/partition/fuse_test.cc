@@ -1,6 +1,7 @@
 #include <gtest/gtest.h>
 
 #include "tflite/ops/op_list.h"
+#include "tflite/ops/parts.h"
 #include "tflite/partition/stages.h"
 
 namespace litebnn {
@@ -135,6 +136,22 @@ TEST(Fuse, PackingsOfWhatIsPutSideBySideTwice) {
   ASSERT_EQ(steps.size(), 1u);
   EXPECT_EQ(Tensors(steps[0].inputs), (std::vector<int>{30, 31, 32, 0, 1, 2, 10, 11, kOptionalTensor, 20, 21, 22}));
   EXPECT_EQ(Tensors(steps[0].outputs), (std::vector<int>{5}));
+}
+
+TEST(Fuse, NoMorePackingsThanAStepMayHave) {
+  // Each CONCATENATION reads the one before it, and a packing.
+  std::vector<Step> steps;
+  int whole = 0;
+  steps.push_back(MakeStep(kAffineQuantizeOpType, {1, 2, 3}, whole));
+  for (int i = 1; i < 3 * static_cast<int>(kMaxParts); ++i) {
+    const int packed = 4 * i, next = packed + 1;
+    steps.push_back(MakeStep(kAffineQuantizeOpType, {1, 2, 3}, packed));
+    steps.push_back(MakeStep(kConcatenationOpType, {packed, whole}, next));
+    whole = next;
+  }
+  FusePackings({whole}, &steps);
+  for (const Step& step : steps) EXPECT_LE(step.inputs.size(), step.type->max_inputs);
+  EXPECT_EQ(steps[0].inputs.size(), kAffineQuantizeOpType.max_inputs);
 }
 
 TEST(Fuse, NoPackingsOfWhichOneIsReadElsewhereOrHasNoBatchNorm) {

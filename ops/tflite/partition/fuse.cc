@@ -143,10 +143,13 @@ void FusePackings(const std::unordered_set<int>& outputs, std::vector<Step>* ste
   SoleReaders sole_readers(outputs, steps);
   for (Step& step : *steps) {
     bool joins_packings = step.type == &kConcatenationOpType;
+    size_t count = 0;  // of what the packings read, which may join others already
     for (const Binding& part : step.inputs) {
-      joins_packings = joins_packings && sole_readers.Find(part.tensor, {&kAffineQuantizeOpType}) != nullptr;
+      const Step* const packing = joins_packings ? sole_readers.Find(part.tensor, {&kAffineQuantizeOpType}) : nullptr;
+      joins_packings = packing != nullptr;
+      if (joins_packings) count += packing->inputs.size();
     }
-    if (!joins_packings) continue;
+    if (!joins_packings || count > kAffineQuantizeOpType.max_inputs) continue;
     std::vector<Binding> inputs;
     for (const Binding& part : step.inputs) {
       const Step* const packing = sole_readers.Take(part.tensor, {&kAffineQuantizeOpType});

@@ -87,7 +87,7 @@ void FuseGates(const std::unordered_set<int>& outputs, std::vector<Step>* steps)
 void FuseBatchNorms(const std::unordered_set<int>& outputs, std::vector<Step>* steps);
 
 // Makes one step of a CONCATENATION of packed signs and the packings behind batch norms that write its inputs, where
-// nothing else reads these.
+// nothing else reads these, and one step may have so many.
 void FusePackings(const std::unordered_set<int>& outputs, std::vector<Step>* steps);
 
 // Makes one step of a CONCATENATION, a MUL with constants, a max pool and an ADD with constants that follow each other
