@@ -95,7 +95,7 @@ def run(model: bytes, images: list[Any], num_threads: int) -> list[Any]:
     first=st.sampled_from(CHAINS),
     norm=st.sampled_from([["MUL", "ADD"], ["ADD"], ["MUL"], []]),
     last=st.sampled_from(CHAINS),
-    is_joined_twice=st.booleans(),
+    joins=st.sampled_from(["images", "signs", "signs twice"]),
     num_threads=st.integers(1, 3),
     seed=st.integers(0, 2**31),
 )
@@ -106,7 +106,7 @@ def test_what_runs_part_by_part_gives_the_bits_of_what_runs_op_by_op(
     first: list[str],
     norm: list[str],
     last: list[str],
-    is_joined_twice: bool,
+    joins: str,
     num_threads: int,
     seed: int,
 ) -> None:
@@ -114,9 +114,11 @@ def test_what_runs_part_by_part_gives_the_bits_of_what_runs_op_by_op(
     inputs = [graph.image(count, computed=False) for count in channels]
     parts = [graph.apply(first, image) for image in inputs]
     for _ in range(layers):
-        packed = [graph.pack(graph.apply(norm, part)) for part in parts]
-        words = graph.join(packed, "int32")
-        if is_joined_twice:
+        if joins == "images":
+            words = graph.pack(graph.apply(norm, graph.join(parts, "float32")))
+        else:
+            words = graph.join([graph.pack(graph.apply(norm, part)) for part in parts], "int32")
+        if joins == "signs twice":
             words = graph.join([graph.pack(graph.apply(norm, parts[0])), words], "int32")
         parts.append(graph.convolve(words))
     whole = graph.apply(last, graph.join(parts, "float32"))

@@ -19,10 +19,12 @@ class PartedOp final : public Op {
   size_t part_count_;
 };
 
-// A step that reads all of `inputs` together, or the first of them in parts.
-Step MakeStep(const std::vector<int>& inputs, int output, size_t part_count = 0) {
-  Step step = {&kAddOpType, 0, {}, {{output}}, nullptr, 0, nullptr};
-  for (int tensor : inputs) step.inputs.push_back({tensor});
+// A step that reads all of `inputs` together, or the first of them in parts. It writes less than it reads, or as much
+// where it copies.
+Step MakeStep(const std::vector<int>& inputs, int output, size_t part_count = 0, bool copies = false) {
+  constexpr size_t kBytes = 64;
+  Step step = {&kAddOpType, 0, {}, {{output, true, copies ? part_count * kBytes : 1}}, nullptr, 0, nullptr};
+  for (int tensor : inputs) step.inputs.push_back({tensor, true, kBytes});
   step.op = std::make_unique<PartedOp>(part_count);
   return step;
 }
@@ -56,6 +58,26 @@ TEST(OrderTasks, WhatReadsAPartedOutputComesBehindItsLastPart) {
   steps.push_back(MakeStep({2, 1}, 3, 2));
   steps.push_back(MakeStep({3, 1}, 4, 2));
   EXPECT_EQ(Outputs(steps), (Order{{1, 0}, {3, 1}, {4, 1}, {2, 0}, {3, 0}, {4, 0}}));
+}
+
+TEST(OrderTasks, ASoleCopyComesBehindTheWriterOfItsInput) {
+  std::vector<Step> steps;
+  steps.push_back(MakeStep({0}, 1));
+  steps.push_back(MakeStep({0}, 2));
+  steps.push_back(MakeStep({1, 2}, 3, 2, true));
+  steps.push_back(MakeStep({1}, 4, 1));
+  EXPECT_EQ(Outputs(steps), (Order{{1, 0}, {3, 0}, {4, 0}, {2, 0}, {3, 1}}));
+}
+
+TEST(OrderTasks, CopiesOfWhatOthersCopyStayWhereTheyAre) {
+  std::vector<Step> steps;
+  steps.push_back(MakeStep({0}, 1));
+  steps.push_back(MakeStep({1}, 2, 1, true));
+  steps.push_back(MakeStep({2}, 3));
+  steps.push_back(MakeStep({1, 3}, 4, 2, true));
+  steps.push_back(MakeStep({4}, 5, 1));
+  steps.push_back(MakeStep({1}, 6, 1));
+  EXPECT_EQ(Outputs(steps), (Order{{1, 0}, {6, 0}, {2, 0}, {3, 0}, {4, 0}, {4, 1}, {5, 0}}));
 }
 
 TEST(OrderTasks, OthersStayWhereTheyAre) {

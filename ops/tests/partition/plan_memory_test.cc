@@ -124,6 +124,24 @@ TEST(PlanMemory, PartsAreInUseUntilTheirOwnTaskAndTheWholeFromTheFirst) {
   EXPECT_EQ(plan.arena_bytes, 3072u + 1024 + 128);
 }
 
+TEST(PlanMemory, LayersThatEachCopyAllPartsBeforeThemDoNotKeepTheirCopies) {
+  constexpr int kLayers = 8;
+  std::vector<Step> steps;
+  std::vector<int> parts;
+  for (int layer = 1; layer <= kLayers; ++layer) {
+    steps.push_back(MakeStep({parts.empty() ? 0 : 100 + layer - 1}, layer));
+    steps.back().inputs[0].bytes = 1024 * parts.size();
+    parts.push_back(layer);
+    steps.push_back(MakeStep(parts, 100 + layer, 1024 * parts.size()));
+    for (Binding& part : steps.back().inputs) part.bytes = 1024;
+    steps.back().op = std::make_unique<PartedOp>(parts.size());
+  }
+  steps.push_back(MakeStep({100 + kLayers}, 200));
+  steps.back().inputs[0].bytes = 1024 * kLayers;
+  // The parts and the last copy.
+  EXPECT_EQ(Plan(&steps).arena_bytes, 2 * 1024u * kLayers);
+}
+
 TEST(PlanMemory, ATensorThatIsWrittenTwiceHasABufferForEachSize) {
   std::vector<Step> steps;
   steps.push_back(MakeStep({0}, 1));

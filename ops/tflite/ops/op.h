@@ -29,13 +29,13 @@ class Op {
   virtual size_t OwnedBytes() const { return 0; }
 
   // How many parts it is run in, in any order, and how many inputs each has: its image first, and then constants of its
-  // own. All parts read what is behind these. A part runs as soon as its image is written, which is in the caches then.
-  // There are no parts where all inputs are read together.
+  // own. All parts read what is behind these. A part may run as soon as its image is written, which is in the caches
+  // then. There are no parts where all inputs are read together.
   virtual size_t PartCount() const { return 0; }
   virtual size_t InputsPerPart() const { return 1; }
 
-  // Allocates nothing. `inputs` and `outputs` are in the node's order, null where one is left out, and so are other
-  // parts' inputs. `part` is 0 where there are none.
+  // Allocates nothing. `inputs` and `outputs` are in the node's order, null where one is left out; those of other
+  // parts are not read. `part` is 0 where there are none.
   virtual void Run(ThreadPool& pool, const void* const* inputs, void* const* outputs, void* workspace,
                    size_t part) const = 0;
 };

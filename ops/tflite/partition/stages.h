@@ -102,7 +102,8 @@ bool PrepareSteps(TfLiteContext* context, const Isa& isa, const std::unordered_s
 
 // The order in which prepared steps run. Each part of one comes right behind what writes its input, which is in the
 // caches then, and whose memory others may take so much sooner: in a dense network many layers read it, each with a
-// batch norm of its own, and the last pools all of them.
+// batch norm of its own, and the last pools all of them. Steps that write no less than they read, and of which several
+// read the same, stay where they are: early they would take so many times the memory.
 std::vector<Task> OrderTasks(const std::vector<Step>& steps);
 
 // Plans for a run with that many threads. False where the buffers do not fit in size_t.
