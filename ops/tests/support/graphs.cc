@@ -440,7 +440,7 @@ bool RuntimeAccepts(const Graph& graph) {
 }
 
 bool WritesTensorsOnce(const Graph& graph) {
-  std::set<int> written;
+  std::set<int> written(graph.inputs.begin(), graph.inputs.end());
   for (const GraphNode& node : graph.nodes) {
     for (int output : node.outputs) {
       if (!written.insert(output).second) return false;
