@@ -107,8 +107,6 @@ void Stage(const uint32_t* words, int64_t taps, int32_t tap_words, uint8_t* stag
 // Weights: for each vector of 64 channels its int32 excesses, then [taps][chunks][64] bytes. With E, what a dot
 // product's lookups sum up to, and the odd chunks of its window and filter, it is depth + excess + 4 * E +
 // 2 * odd(window), where the excess is -12 * chunks - 2 * odd(filter).
-constexpr size_t kExcessBytes = kVectorChannels * sizeof(int32_t);
-
 int32_t Vectors(int32_t channels) { return (channels + kVectorChannels - 1) / kVectorChannels; }
 
 size_t VectorBytes(int32_t taps, int32_t tap_words) {

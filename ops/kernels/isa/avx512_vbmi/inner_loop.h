@@ -25,6 +25,8 @@ constexpr int32_t kTableBytes = 64;
 constexpr int32_t kChunkBits = 6;
 constexpr int32_t kLanePixels = 4;
 constexpr int32_t kMaxVectors = 4;
+// What stands before the weights of a vector of channels: an int32 for each (chunks.h).
+constexpr size_t kExcessBytes = kVectorChannels * sizeof(int32_t);
 // A chunk has at most 3, of which a byte holds 255.
 constexpr int32_t kMaxByteChunks = 255 / 3;
 // Sixteen chunks count as 3 at most.
