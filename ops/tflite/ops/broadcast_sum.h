@@ -10,7 +10,7 @@
 
 namespace litebnn {
 
-// Their shapes are one in the model, and may be others once inputs have been resized: then dimensions of 1, and those
+// Their shapes are one in most models, and may be others once inputs have been resized: dimensions of 1, and those
 // left out in front, are repeated as in the runtime's ADD.
 class BroadcastSum {
  public:

@@ -131,8 +131,9 @@ std::unique_ptr<Op> CreateGate(const Isa& isa) {
   return std::unique_ptr<Op>(new (std::nothrow) GateOp(isa, {kGate, kAlpha, kAddend, kRectifiesProduct}));
 }
 
-// Whether one of the inputs is an image of the output's shape and the other a value for each of its channels, of each
-// image or of all.
+// Whether one of the inputs is a value for each of the channels, of each image or of all. How many images there are,
+// and how large, is not asked here and below: a runtime that undoes its delegates to resize inputs asks anew while some
+// tensors have their old shapes, and cannot go on where it then hears something else.
 template <int kActivation>
 bool IsGate(const TfLiteContext& context, const TfLiteNode& node) {
   if (static_cast<const TfLiteAddParams*>(node.builtin_data)->activation != kActivation) return false;
@@ -145,26 +146,23 @@ bool IsGate(const TfLiteContext& context, const TfLiteNode& node) {
     const TfLiteIntArray& dims = *context.tensors[index].dims;
     if (dims.size > 4 || (i == 2 && dims.size != 4)) return false;
     sizes[i] = Pad(dims.data, static_cast<size_t>(dims.size));
+    if (sizes[i][3] != sizes[0][3] || sizes[i][3] > kMaxOnes) return false;
   }
-  const auto gates = [&sizes](size_t gate, size_t image) {
-    return sizes[image] == sizes[2] && sizes[2][3] <= kMaxOnes && sizes[gate][1] == 1 && sizes[gate][2] == 1 &&
-           GoesWith(sizes[gate], sizes[2]);
-  };
-  return gates(0, 1) || gates(1, 0);
+  const auto is_pixel = [](const Sizes& operand) { return operand[1] == 1 && operand[2] == 1; };
+  return is_pixel(sizes[0]) || is_pixel(sizes[1]);
 }
 
 bool IsPRelu(const TfLiteContext& context, const TfLiteNode& node) {
   return HasChannelValues(context, node) && context.tensors[node.inputs->data[0]].dims->size == 4;
 }
 
-// Whether the tensors are images of one shape and the activation is none or RELU.
+// Whether the tensors are images of as many channels and the activation is none or RELU.
 bool IsSum(const TfLiteContext& context, const TfLiteNode& node) {
   if (!AreComputedImages(context, node, 2)) return false;
   const int activation = static_cast<const TfLiteAddParams*>(node.builtin_data)->activation;
-  const TfLiteIntArray& first = *context.tensors[node.inputs->data[0]].dims;
-  const TfLiteIntArray& second = *context.tensors[node.inputs->data[1]].dims;
-  return (activation == kTfLiteActNone || activation == kTfLiteActRelu) && first.data[3] <= kMaxOnes &&
-         std::equal(first.data, first.data + first.size, second.data);
+  const auto channels = [&](int input) { return context.tensors[node.inputs->data[input]].dims->data[3]; };
+  return (activation == kTfLiteActNone || activation == kTfLiteActRelu) && channels(0) == channels(1) &&
+         channels(0) <= kMaxOnes;
 }
 
 // What an ADD can be fused with.
