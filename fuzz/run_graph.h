@@ -16,7 +16,7 @@ struct HowToRun {
 };
 
 // Runs a graph in every ISA, as custom ops and through the delegate. Ends the program where it is neither refused with
-// a message nor gives the same bits in all of them, unless two nodes write a tensor.
+// a message nor gives the same bits in all of them.
 void RunEveryWay(const Graph& graph, const HowToRun& how);
 
 }  // namespace litebnn::testing

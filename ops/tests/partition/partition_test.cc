@@ -224,6 +224,41 @@ TEST(Resize, OfAGateAndOfWhatIsAddedToItsProduct) {
   }
 }
 
+TEST(Prepare, ATensorThatTwoNodesWriteIsRefused) {
+  // The second layer's signs take the place of the first one's, before these are read for the last time or behind that.
+  Graph graph = ResidualGraph(2);
+  const int words = graph.nodes[0].outputs[0];
+  graph.nodes[3].outputs = {words};
+  for (const int read : {graph.nodes[4].inputs[0], words}) {
+    graph.nodes[4].inputs[0] = read;
+    const DelegatePointer delegate = MakeDelegate();
+    FakeRuntime runtime(graph, delegate.get(), 100);
+    EXPECT_FALSE(runtime.Allocate());
+    ExpectIn(runtime.errors(), "litebnn: LceQuantize, node 3: output 0 (tensor " + std::to_string(words) +
+                                   "): expected no node before this one to write it, found one. ");
+  }
+}
+
+TEST(Prepare, AnInputThatANodeWrites) {
+  Graph graph = ResidualGraph(2);
+  const int words = graph.nodes[0].outputs[0];
+  graph.inputs.push_back(words);
+  const DelegatePointer delegate = MakeDelegate();
+  FakeRuntime custom(graph), delegated(graph, delegate.get(), 100);
+  EXPECT_EQ(RunOnce(&custom), RunOnce(&delegated));
+}
+
+TEST(Prepare, ATensorThatALaterNodeWritesIsRefused) {
+  Graph graph = ResidualGraph(2);
+  std::swap(graph.nodes[0], graph.nodes[1]);
+  const DelegatePointer delegate = MakeDelegate();
+  FakeRuntime runtime(graph, delegate.get(), 100);
+  EXPECT_FALSE(runtime.Allocate());
+  ExpectIn(runtime.errors(), "litebnn: LceBconv2d, node 0: input 0 (tensor " +
+                                 std::to_string(graph.nodes[0].inputs[0]) +
+                                 "): expected a node before this one to write it, found this or a later one. ");
+}
+
 TEST(Prepare, AGateOfNoDimensionsForImagesOfOneChannel) {
   GatedParams params;
   params.channels = 1;
@@ -257,6 +292,21 @@ TEST(Resize, OfAGateToAnotherTypeIsRefused) {
   for (const int tensor : {graph.inputs[1], graph.inputs[2], graph.nodes[2].inputs[1]}) {
     ExpectIn(ErrorsOfInt8(graph, tensor),
              "(tensor " + std::to_string(tensor) + " 'a tensor'): type: expected FLOAT32, found INT8");
+  }
+}
+
+TEST(Invoke, BehindAResizeThatFailedIsRefused) {
+  const Graph graph = ChainGraph(1);
+  const DelegatePointer delegate = MakeDelegate();
+  FakeRuntime custom(graph), delegated(graph, delegate.get(), 100);
+  for (FakeRuntime* runtime : {&custom, &delegated}) {
+    const std::vector<uint8_t> expected = RunOnce(runtime);
+    ASSERT_TRUE(runtime->Resize(0, {1, 9, 9, 3}));
+    EXPECT_FALSE(runtime->Allocate());
+    EXPECT_FALSE(runtime->Invoke());
+    ExpectIn(runtime->errors(), "expected tensors to be allocated before it runs, found that this has failed. ");
+    ASSERT_TRUE(runtime->Resize(0, graph.tensors[0].shape));
+    EXPECT_EQ(RunOnce(runtime), expected);
   }
 }
 

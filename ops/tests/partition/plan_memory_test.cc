@@ -142,17 +142,5 @@ TEST(PlanMemory, LayersThatEachCopyAllPartsBeforeThemDoNotKeepTheirCopies) {
   EXPECT_EQ(Plan(&steps).arena_bytes, 2 * 1024u * kLayers);
 }
 
-TEST(PlanMemory, ATensorThatIsWrittenTwiceHasABufferForEachSize) {
-  std::vector<Step> steps;
-  steps.push_back(MakeStep({0}, 1));
-  steps.push_back(MakeStep({1}, 2));
-  steps.push_back(MakeStep({0}, 1, 4096));
-  steps.push_back(MakeStep({1}, 3, 4096));
-  steps[3].op = std::make_unique<PartedOp>(1);
-  const MemoryPlan plan = Plan(&steps);
-  EXPECT_EQ(plan.buffers[steps[1].inputs[0].buffer].bytes, 1024u);
-  EXPECT_EQ(plan.buffers[steps[3].inputs[0].buffer].bytes, 4096u);
-}
-
 }  // namespace
 }  // namespace litebnn

@@ -303,9 +303,11 @@ void FakeRuntime::FillInputs(uint32_t seed) {
     const TfLiteTensor& tensor = tensors_[static_cast<size_t>(input)];
     if (tensor.data == nullptr || tensor.allocation_type != kTfLiteArenaRw) continue;
     auto* bytes = static_cast<uint8_t*>(tensor.data);
+    // Each input has numbers of its own: the size of one that a node writes depends on how the graph is run.
+    uint32_t state = seed + static_cast<uint32_t>(input);
     for (size_t i = 0; i < tensor.bytes; ++i) {
-      seed = seed * 1664525u + 1013904223u;
-      bytes[i] = static_cast<uint8_t>(seed >> 24);
+      state = state * 1664525u + 1013904223u;
+      bytes[i] = static_cast<uint8_t>(state >> 24);
     }
     // 32-bit Arm takes subnormal numbers for zero in vectors and not in scalars, so nothing computed shall be one.
     constexpr float kLeast = 1e-30f;

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cstring>
-#include <set>
 
 #include "tflite/ops/contract.h"
 
@@ -437,16 +436,6 @@ bool RuntimeAccepts(const Graph& graph) {
   const auto exists = [tensors](int tensor) { return tensor >= 0 && tensor < tensors; };
   return std::all_of(graph.inputs.begin(), graph.inputs.end(), exists) &&
          std::all_of(graph.outputs.begin(), graph.outputs.end(), exists);
-}
-
-bool WritesTensorsOnce(const Graph& graph) {
-  std::set<int> written(graph.inputs.begin(), graph.inputs.end());
-  for (const GraphNode& node : graph.nodes) {
-    for (int output : node.outputs) {
-      if (!written.insert(output).second) return false;
-    }
-  }
-  return true;
 }
 
 }  // namespace litebnn::testing

@@ -80,8 +80,4 @@ Graph RandomGraph(const RandomBits& random);
 // Whether the graph is one that a runtime accepts before it asks a delegate or prepares a node.
 bool RuntimeAccepts(const Graph& graph);
 
-// Where two nodes write a tensor, or one an input of the graph, each gives it a shape, and what is computed hangs on
-// which did last.
-bool WritesTensorsOnce(const Graph& graph);
-
 }  // namespace litebnn::testing

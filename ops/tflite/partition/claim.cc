@@ -107,20 +107,25 @@ std::vector<int> ClaimNodes(const TfLiteContext& context, const std::vector<Plan
 }
 
 bool CheckOrder(TfLiteContext* context, const std::vector<PlannedNode>& plan) {
-  TensorSet to_come(*context);
+  TensorSet to_come(*context), written(*context);
   for (const PlannedNode& planned : plan) to_come.Set(*planned.node->outputs, true);
   for (const PlannedNode& planned : plan) {
-    const TfLiteIntArray& inputs = *planned.node->inputs;
-    for (int i = 0; i < inputs.size; ++i) {
-      const int tensor = inputs.data[i];
-      if (!to_come.Has(tensor)) continue;
-      context->ReportError(context,
-                           "litebnn: %s, node %d: input %d (tensor %d): expected a node before this one to write it, "
-                           "found this or a later one. ",
-                           planned.OpName(), planned.index, i, tensor);
+    // Whether none of the tensors is in the set. Reports one that is.
+    const auto check = [&](const char* role, const TfLiteIntArray& tensors, const TensorSet& set, const char* problem) {
+      const int* const end = tensors.data + tensors.size;
+      const int* const found = std::find_if(tensors.data, end, [&](int tensor) { return set.Has(tensor); });
+      if (found == end) return true;
+      context->ReportError(context, "litebnn: %s, node %d: %s %d (tensor %d): %s. ", planned.OpName(), planned.index,
+                           role, static_cast<int>(found - tensors.data), *found, problem);
+      return false;
+    };
+    const TfLiteIntArray &inputs = *planned.node->inputs, &outputs = *planned.node->outputs;
+    if (!check("input", inputs, to_come, "expected a node before this one to write it, found this or a later one") ||
+        !check("output", outputs, written, "expected no node before this one to write it, found one")) {
       return false;
     }
-    to_come.Set(*planned.node->outputs, false);
+    to_come.Set(outputs, false);
+    written.Set(outputs, true);
   }
   return true;
 }

@@ -11,8 +11,9 @@ namespace litebnn {
 // the list writes and are better run along with it.
 std::vector<int> ClaimNodes(const TfLiteContext& context, const std::vector<PlannedNode>& plan);
 
-// Reports a node that reads what it or a later one writes. Runtimes take such a model, and those up to 2.14 crash when
-// they look for partitions in it.
+// Reports a node that reads what it or a later one writes, or that writes what one before it does. Runtimes take such a
+// model. Those up to 2.14 crash when they look for partitions in the former; of the latter, all may put what reads a
+// tensor behind its second writer or before it, once a delegate has taken nodes.
 bool CheckOrder(TfLiteContext* context, const std::vector<PlannedNode>& plan);
 
 }  // namespace litebnn

@@ -66,13 +66,20 @@ void Partition::SetOutputs(const TfLiteIntArray& tensors) {
 }
 
 bool Partition::Prepare(TfLiteContext* context, const Isa& isa, int num_threads, RepackBudget* budget, Arena* arena) {
+  is_prepared_ = false;
   if (!PrepareSteps(context, isa, outputs_, budget, &steps_)) return false;
   tasks_ = OrderTasks(steps_);
-  return (PlanMemory(num_threads, tasks_, &steps_, &plan_) && arena->Reserve(plan_.arena_bytes)) ||
-         ReportOutOfMemory(context);
+  is_prepared_ = (PlanMemory(num_threads, tasks_, &steps_, &plan_) && arena->Reserve(plan_.arena_bytes)) ||
+                 ReportOutOfMemory(context);
+  return is_prepared_;
 }
 
 bool Partition::Run(TfLiteContext* context, ThreadPool& pool, Arena& arena) {
+  if (!is_prepared_) {
+    context->ReportError(context,
+                         "litebnn: expected tensors to be allocated before it runs, found that this has failed. ");
+    return false;
+  }
   // Another one's Prepare may have tried to enlarge it in vain.
   if (arena.capacity() < plan_.arena_bytes) return ReportOutOfMemory(context);
   return RunTasks(context, pool, plan_, tasks_, arena, &steps_);

@@ -13,9 +13,9 @@ namespace litebnn {
 
 class Partition {
  public:
-  // Adds the next node in order of execution, which reads nothing that a later one writes. `index` may be
-  // Node::kUnknownIndex. `node` is read here only; its options and tensors belong to the model and outlive the
-  // partition. False after an error has been reported: the op does not take so many tensors.
+  // Adds the next node in order of execution, which reads nothing that a later one writes and writes nothing that an
+  // earlier one does. `index` may be Node::kUnknownIndex. `node` is read here only; its options and tensors belong to
+  // the model and outlive the partition. False after an error has been reported: the op does not take so many tensors.
   bool AddNode(TfLiteContext* context, const OpType& type, int index, const TfLiteNode& node);
   // Adds the nodes with these indices. False after an error has been reported: also where litebnn does not know the op
   // of one.
@@ -30,6 +30,7 @@ class Partition {
   // the first time; `arena` becomes large enough.
   bool Prepare(TfLiteContext* context, const Isa& isa, int num_threads, RepackBudget* budget, Arena* arena);
   // Allocates nothing. `pool` has at most as many threads as were prepared for, `arena` is the same as in Prepare.
+  // False after an error has been reported: also where the last Prepare gave false.
   bool Run(TfLiteContext* context, ThreadPool& pool, Arena& arena);
 
   const MemoryPlan& memory_plan() const { return plan_; }
@@ -39,6 +40,7 @@ class Partition {
 
   std::vector<Step> steps_;
   std::unordered_set<int> outputs_;
+  bool is_prepared_ = false;
   std::vector<Task> tasks_;
   MemoryPlan plan_;
 };

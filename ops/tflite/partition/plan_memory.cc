@@ -36,7 +36,6 @@ void BindBuffers(int num_threads, const std::vector<Task>& tasks, std::vector<St
   const std::unordered_map<int, int> last_readers = FindLastReaders(tasks, *steps);
   std::vector<int> last_tasks(steps->size());
   for (size_t number = 0; number < tasks.size(); ++number) last_tasks[tasks[number].step] = static_cast<int>(number);
-  // In the steps' order, in which they were prepared: a model may write a tensor twice, in two sizes.
   std::unordered_map<int, size_t> buffers_of;
   for (size_t number = 0; number < steps->size(); ++number) {
     Step& step = (*steps)[number];
