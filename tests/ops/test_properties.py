@@ -291,6 +291,24 @@ def test_a_max_pool_refuses_an_image_resized_below_its_filter() -> None:
         interpreter.allocate_tensors()
 
 
+def test_a_tensor_that_two_nodes_write_is_refused() -> None:
+    # Runtimes would run both writers, with the delegate, before the float op that reads what the first has written.
+    conv = lce_models.Conv((1, 4, 5, 32), 32)
+    graph = lce_models.Graph()
+    image, words = graph.tensor(conv.input_shape, "float32"), graph.tensor((1, 4, 5, 1))
+    negated = graph.tensor(conv.input_shape, "float32")
+    graph.custom("LceQuantize", [image], [words])
+    first = conv.add_to(graph, words)
+    graph.builtin("NEG", [first], [negated], lce_models.schema.NegOptionsT())
+    graph.custom("LceQuantize", [negated], [words])
+    model = graph.build([image], [first, conv.add_to(graph, words)])
+    with pytest.raises(
+        (RuntimeError, ValueError),
+        match=rf"LceQuantize, node 3: output 0 \(tensor {words}\): expected no node before this one to write it",
+    ):
+        find_runtime().Interpreter(model_content=model, experimental_delegates=[litebnn.load_delegate()])
+
+
 def gated_model(whole: bool, activation: int) -> tuple[bytes, list[Any]]:
     """An image times two gates, through a PRELU and added to another, with numbers of all kinds for its inputs.
 

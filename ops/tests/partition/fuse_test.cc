@@ -1,5 +1,8 @@
 #include <gtest/gtest.h>
 
+#include <set>
+#include <string>
+
 #include "tflite/ops/op_list.h"
 #include "tflite/ops/parts.h"
 #include "tflite/partition/stages.h"
@@ -27,6 +30,14 @@ std::vector<int> Tensors(const std::vector<Binding>& bindings) {
   std::vector<int> tensors;
   for (const Binding& binding : bindings) tensors.push_back(binding.tensor);
   return tensors;
+}
+
+TEST(Fuse, EachTypeHasANameOfItsOwn) {
+  std::set<std::string> names;
+  for (const OpType* type : {&kBconv2dAddOpType, &kAffineQuantizeOpType, &kAffineOpType, &kAffineMaxPool2dOpType,
+                             &kRectifiedMaxPool2dOpType, &kGatedSumOpType, &kRectifiedGatedSumOpType}) {
+    EXPECT_TRUE(names.insert(type->name).second) << type->name;
+  }
 }
 
 TEST(Fuse, AnAdditionIntoTheConvolutionBeforeIt) {

@@ -165,7 +165,7 @@ TEST(Resize, OfATensorToAnotherTypeIsRefused) {
 TEST(Resize, OfAPartToOtherChannelsThanTheConstantsHaveIsRefused) {
   const Graph graph = JoinedGraph({});
   const std::string errors = ErrorsAfterResize(graph, graph.inputs[0], {1, 6, 6, 7});
-  ExpectIn(errors, "litebnn: MAX_POOL_2D with MUL and ADD, node 4: ");
+  ExpectIn(errors, "litebnn: MAX_POOL_2D with MUL, ADD and RELU, node 4: ");
   ExpectIn(errors, "shape: expected a value for each of 50 channels, found [48]");
 }
 

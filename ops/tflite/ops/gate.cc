@@ -210,6 +210,6 @@ const OpType kPReluOpType = {
 const OpType kGatedSumOpType = {
     "MUL with PRELU and ADD", 4, 4, {"input 1", "input 2", "alpha", "addend"}, CreateGate<1, 2, 3, false>};
 const OpType kRectifiedGatedSumOpType = {
-    "MUL with ADD", 4, 4, {"input 1", "input 2", "alpha", "addend"}, CreateGate<1, 2, 3, true>};
+    "MUL with RELU and ADD", 4, 4, {"input 1", "input 2", "alpha", "addend"}, CreateGate<1, 2, 3, true>};
 
 }  // namespace litebnn

@@ -118,6 +118,6 @@ const OpType kMaxPool2dOpType = {
 const OpType kAffineMaxPool2dOpType = {
     "MAX_POOL_2D with MUL and ADD", 3, kMaxParts + 2, {"input"}, CreateOp<MaxPool2dOp<true, false>>};
 const OpType kRectifiedMaxPool2dOpType = {
-    "MAX_POOL_2D with MUL and ADD", 3, kMaxParts + 2, {"input"}, CreateOp<MaxPool2dOp<true, true>>};
+    "MAX_POOL_2D with MUL, ADD and RELU", 3, kMaxParts + 2, {"input"}, CreateOp<MaxPool2dOp<true, true>>};
 
 }  // namespace litebnn
