@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import os
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -22,6 +23,27 @@ def printable(text: object) -> str:
 def reason_of(error: BaseException) -> str:
     """What an error says; what the system says without the number that it has for it, and the file."""
     return error.strerror if isinstance(error, OSError) and error.strerror else str(error)
+
+
+def said_of_file(error: BaseException) -> str:
+    """The reason of an error, behind the file that it is about where the system names one."""
+    file = error.filename if isinstance(error, OSError) and error.strerror else None
+    return f"{file}: {reason_of(error)}" if file else reason_of(error)
+
+
+@contextmanager
+def naming(file: str | os.PathLike[str]) -> Iterator[None]:
+    """Gives an error the file that it is about: opening a file names it, reading and writing do not.
+
+    Raises:
+        OSError: it was raised inside.
+    """
+    try:
+        yield
+    except OSError as error:
+        if error.errno is not None and error.filename is None:
+            error.filename = os.fspath(file)
+        raise
 
 
 class ConversionError(ValueError):

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO
 
-from litebnn.errors import ConversionError
+from litebnn.errors import ConversionError, naming
 
 # A flatbuffer ends at 2 GiB, and constants may lie behind it.
 MOST_BYTES = 4 << 30
@@ -21,14 +21,15 @@ def open_file(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
     """A file to read, and not what could keep one waiting, such as a pipe.
 
     Raises:
-        OSError: it cannot be opened.
+        OSError: it cannot be opened, or read in the body.
         ConversionError: it is no regular file.
     """
     # Without the flag, opening a pipe waits until something is written.
     with open(path, "rb", opener=lambda name, flags: os.open(name, flags | getattr(os, "O_NONBLOCK", 0))) as file:
         if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
             raise ConversionError(f"{os.fspath(path)} is no regular file")
-        yield file
+        with naming(path):
+            yield file
 
 
 def read_file(path: str | os.PathLike[str]) -> bytes:

@@ -217,7 +217,7 @@ def test_a_batch_of_a_function_goes_to_workers_and_mistakes_there_are_one_line(c
         (refused, r"a sample of \(28, 28, 1\) is refused"),
         (failing, f"{__name__}:failing fails: KeyError: 'not there'"),
         # Whichever batch fails first is named.
-        (a_disk_that_fails, r"batch \d fails: OSError: \[Errno 5\] Input/output error"),
+        (a_disk_that_fails, r"batch \d fails: OSError: Input/output error"),
     ):
         with pytest.raises(ValueError, match=f"^{message}$"):
             evaluate_models(MODEL, batches, preprocess=recipe, scheduler=cluster.address)

@@ -19,7 +19,7 @@ from litebnn import __version__
 from litebnn.cli import benchmark, check, compare, completion, convert, evaluate, inspect, summary
 from litebnn.cli.parsing import OneLineParser
 from litebnn.cli.streams import flush, prepared
-from litebnn.errors import ConversionError, printable, reason_of
+from litebnn.errors import ConversionError, printable, said_of_file
 
 _COMMANDS = (convert, inspect, summary, check, benchmark, compare, evaluate, completion)
 _INTERRUPTED = 128 + 2
@@ -49,7 +49,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             # Whoever read the output has seen enough.
             return 1
         except (ValueError, OSError, MemoryError, ImportError) as error:
-            message, model = printable(" ".join(_said(error).split())), printable(options.model)
+            message, model = printable(" ".join(said_of_file(error).split())), printable(options.model)
             if isinstance(error, ConversionError) and model not in message:
                 message = f"{model}: {message}"
             print(f"litebnn: {message}", file=sys.stderr)
@@ -57,9 +57,3 @@ def main(arguments: Sequence[str] | None = None) -> int:
         except KeyboardInterrupt:
             print("litebnn: interrupted", file=sys.stderr)
             return _INTERRUPTED
-
-
-def _said(error: Exception) -> str:
-    """What an error says; what the system says of a file without the number that it has for it."""
-    file = error.filename if isinstance(error, OSError) and error.strerror else None
-    return f"{file}: {reason_of(error)}" if file else reason_of(error)

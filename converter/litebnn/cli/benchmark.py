@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from litebnn.cli.model_explorer_file import add_model_explorer, check_model_explorer, write_node_data
-from litebnn.cli.parsing import add_command, add_json, at_least, file_path
+from litebnn.cli.parsing import add_command, add_json, at_least, file_path, not_empty
 from litebnn.cli.report_file import add_report, check_report, page_of
 from litebnn.errors import printable
 
@@ -43,7 +43,7 @@ def add_to(commands: Any) -> None:
         "--threads", type=_threads, default=(1,), metavar="N", help="how many: 4, or each of 1,2,4, or each of 1-4"
     )
     parser.add_argument("--runs", type=at_least(1), default=50, metavar="N", help="how often at least (50)")
-    parser.add_argument("--isa", default="", help="instruction set to use, as portable; by default the best")
+    parser.add_argument("--isa", type=not_empty, help="instruction set to use, as portable; by default the best")
     parser.add_argument(
         "--peer",
         action="store_true",
@@ -59,16 +59,16 @@ def add_to(commands: Any) -> None:
     )
     parser.add_argument(
         "--peer-python",
-        default="",
+        type=not_empty,
         metavar="PYTHON",
         help="the Python that has larq-compute-engine, as venv/bin/python",
     )
     board = parser.add_argument_group("on a board", "as `invoke deploy` has it, in a checkout of litebnn")
-    board.add_argument("--host", metavar="[USER@]HOST[:PORT]", help="measure there, over SSH")
-    board.add_argument("--target", help="a row of toolchains/targets.toml; by default the CPU's kind")
-    board.add_argument("--folder", help="folder on the board; by default the user's home")
+    board.add_argument("--host", type=not_empty, metavar="[USER@]HOST[:PORT]", help="measure there, over SSH")
+    board.add_argument("--target", type=not_empty, help="a row of toolchains/targets.toml; by default the CPU's kind")
+    board.add_argument("--folder", type=not_empty, help="folder on the board; by default the user's home")
     board.add_argument("--identity", type=file_path, metavar="FILE", help="private key")
-    board.add_argument("--accept-host-key", metavar="FINGERPRINT", help="the board's, SHA256:...")
+    board.add_argument("--accept-host-key", type=not_empty, metavar="FINGERPRINT", help="the board's, SHA256:...")
     add_report(parser)
     add_model_explorer(parser)
     add_json(parser)
@@ -126,8 +126,6 @@ def _address(options: argparse.Namespace) -> BoardAddress | None:
         if given:
             raise ValueError(f"--{next(iter(given)).replace('_', '-')} is for a board: name it with --host")
         return None
-    if not options.host:
-        raise ValueError("--host is empty: expected [USER@]HOST[:PORT]")
     if options.isa:
         raise ValueError("--isa is for this machine, --host for a board: choose one")
     return BoardAddress(options.host, **given)
@@ -149,9 +147,9 @@ def _contenders(options: argparse.Namespace) -> list[Contender]:
     contenders = []
     for place, model in enumerate(options.models):
         for threads in options.threads:
-            contenders.append(Contender(model, LITEBNN, threads, options.isa))
+            contenders.append(Contender(model, LITEBNN, threads, options.isa or ""))
             if has_larq:
-                contenders.append(Contender(model, LARQ, threads, python=options.peer_python))
+                contenders.append(Contender(model, LARQ, threads, python=options.peer_python or ""))
             if floats:
                 contenders.append(Contender(floats[place], XNNPACK, threads))
     return contenders
@@ -179,7 +177,7 @@ def _float_models(options: argparse.Namespace) -> list[Path]:
     return found
 
 
-def _has_larq(python: str) -> bool:
+def _has_larq(python: str | None) -> bool:
     """Whether a Python has Larq Compute Engine, which is said where it has not."""
     import subprocess
 

@@ -12,8 +12,11 @@ import pytest
 from litebnn import cli
 from litebnn.cli.output import print_json, print_table
 from litebnn.cli.progress import progress
+from tests.evaluate.data_sets import MODEL, class_folders
+from toolchains.targets import ROOT
 
 COMMANDS = sorted(cli.command_line_parser()._subparsers._group_actions[0].choices)
+FLOAT_MODEL = ROOT / "tests" / "golden" / "1x1.float.tflite"
 # Each takes a quarter of the time that help may take, or more.
 HEAVY = {"numpy", "rich", "flatbuffers", "shtab", "zipfile", "importlib.metadata", "asyncio", "ssl"}
 
@@ -108,6 +111,42 @@ def test_a_pipe_is_no_model_to_wait_for(tmp_path: Path, capsys: pytest.CaptureFi
         assert capsys.readouterr() == ("", f"litebnn: {pipe} is no regular file\n")
 
 
+@pytest.mark.parametrize(
+    "words",
+    [
+        *(f"{command} bad.tflite" for command in ("check", "inspect", "summary", "benchmark")),
+        *(f"convert bad.{kind} -o out.tflite" for kind in ("tflite", "keras")),
+        "convert good.tflite -o out.tflite --representative-data bad.npz",
+        "convert float.tflite -o out.tflite --verify-data bad.npz",
+        "convert float.tflite -o out.tflite --verify-data bad --workers 0",
+        "compare bad.tflite good.tflite",
+        "compare good.tflite bad.tflite",
+        "compare good.tflite good.tflite --input bad.npy",
+        "benchmark good.tflite --peer --float bad.tflite",
+        "evaluate bad.tflite --data bad.npz",
+        "evaluate good.tflite --data bad.npz",
+        "evaluate good.tflite --data images --partial bad.npz",
+        "evaluate good.tflite --data bad --workers 0 --partial partial",
+        "evaluate good.tflite --data bad --workers 1 --partial partial",
+    ],
+)
+def test_a_file_whose_disk_fails_is_named(
+    words: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    shutil.copy(MODEL, "good.tflite")
+    shutil.copy(FLOAT_MODEL, "float.tflite")
+    class_folders(Path("images"), 1)
+    Path("bad/0").mkdir(parents=True)
+    # A process has nothing mapped where this file begins, and reading there fails.
+    for bad in ("bad.tflite", "bad.keras", "bad.npz", "bad.npy", "bad/0/1.png"):
+        Path(bad).symlink_to("/proc/self/mem")
+    assert cli.main(words.split()) == 1
+    line = capsys.readouterr().err.splitlines()[-1]
+    named = next(word for word in words.split() if word.startswith("bad"))
+    assert re.fullmatch(f"litebnn: .*{re.escape(named)}.*: Input/output error", line)
+
+
 def test_json_holds_no_number_that_is_none(capsys: pytest.CaptureFixture[str]) -> None:
     print_json({"a": (1.5, float("nan")), "b": {"c": float("inf")}})
     assert json.loads(capsys.readouterr().out) == {"a": [1.5, None], "b": {"c": None}}
@@ -139,12 +178,22 @@ sys.exit(main())
     assert (done.returncode, done.stdout, done.stderr) == (130, "", "litebnn: interrupted\n")
 
 
-@pytest.mark.parametrize(
-    "words", ["inspect", "check", "summary", "benchmark", "compare a.tflite", "convert -o out.tflite"]
-)
-def test_an_empty_name_is_no_file(words: str, capsys: pytest.CaptureFixture[str]) -> None:
+def values_taken() -> list[tuple[str, str]]:
+    """Each command with each of its options and arguments that take a value."""
+    commands = cli.command_line_parser()._subparsers._group_actions[0].choices
+    return [
+        (name, action.option_strings[-1] if action.option_strings else "")
+        for name, parser in commands.items()
+        for action in parser._actions
+        if action.nargs != 0
+    ]
+
+
+@pytest.mark.parametrize(("command", "option"), values_taken())
+def test_an_empty_value_is_a_mistake(command: str, option: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """A path would be the folder that the command is started in, and a name whatever is meant by none."""
     with pytest.raises(SystemExit) as ended:
-        cli.main([*words.split(), ""])
+        cli.main([command, *([option] * bool(option)), "", ""])
     assert ended.value.code == 1
     [line] = capsys.readouterr().err.splitlines()
-    assert line.endswith("expected a name, not an empty one")
+    assert re.match(f"litebnn {command}: argument .*{option}", line)

@@ -8,7 +8,7 @@ import warnings
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from litebnn.cli.parsing import add_command, add_json, at_least, file_path
+from litebnn.cli.parsing import add_command, add_json, at_least, file_path, not_empty
 from litebnn.cli.report_file import add_report, check_report, page_of
 from litebnn.errors import boundary
 from litebnn.options import INTERFACE_TYPES, LOW_BIT_WEIGHTS, OPTIONS
@@ -35,20 +35,34 @@ def add_to(commands: Any) -> None:
     )
     parser.add_argument("-o", "--output", type=file_path, metavar="OUT", required=True, help=".tflite file to write")
     parser.add_argument("--verify", action="store_true", help="run source and result on random inputs and compare")
-    parser.add_argument("--verify-data", metavar="SOURCE", help="verify on a data set, as of litebnn evaluate --data")
+    parser.add_argument(
+        "--verify-data",
+        type=not_empty,
+        metavar="SOURCE",
+        help="verify on a data set, as of litebnn evaluate --data",
+    )
     add_report(parser)
     add_json(parser)
     for name in ("inference_input_type", "inference_output_type"):
         parser.add_argument(f"--{name.replace('_', '-')}", default=OPTIONS[name].default, choices=INTERFACE_TYPES)
     parser.add_argument(
         "--representative-data",
+        type=not_empty,
         metavar="SOURCE",
         help=".npy or .npz file with samples (batch first) to make the layers that are not binary int8, or a folder, "
         "parquet file or function as of litebnn evaluate --data",
     )
-    parser.add_argument("--preprocess", default="auto", metavar="RECIPE", help="of data sets, as of litebnn evaluate")
+    parser.add_argument(
+        "--preprocess",
+        type=not_empty,
+        default="auto",
+        metavar="RECIPE",
+        help="of data sets, as of litebnn evaluate",
+    )
     parser.add_argument("--workers", type=at_least(0), metavar="N", help="processes for data sets; default one a core")
-    parser.add_argument("--scheduler", metavar="ADDRESS", help="run data sets on the workers of a Dask cluster")
+    parser.add_argument(
+        "--scheduler", type=not_empty, metavar="ADDRESS", help="run data sets on the workers of a Dask cluster"
+    )
     parser.add_argument("--default-int8-range", type=float, nargs=2, metavar=("MIN", "MAX"))
     parser.add_argument("--larq-compatible", action="store_true", help="write what Larq Compute Engine's runtime reads")
     parser.add_argument(

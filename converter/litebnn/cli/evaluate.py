@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING, Any
 
-from litebnn.cli.parsing import add_command, add_json, at_least, file_path
+from litebnn.cli.parsing import add_command, add_json, at_least, file_path, not_empty
 
 if TYPE_CHECKING:
     from litebnn.evaluate.metrics import Evaluation
@@ -29,12 +29,14 @@ def add_to(commands: Any) -> None:
     parser.add_argument("models", type=file_path, nargs="+", metavar="MODEL", help=".tflite file")
     parser.add_argument(
         "--data",
+        type=not_empty,
         required=True,
         metavar="SOURCE",
         help="folder of class folders, .npz file, parquet file or folder, or module:function that yields batches",
     )
     parser.add_argument(
         "--preprocess",
+        type=not_empty,
         default="auto",
         metavar="RECIPE",
         help="auto, none, [-1,1], [0,1], zoo, MEAN/STD such as 127.5/127.5, or module:function",
@@ -43,15 +45,22 @@ def add_to(commands: Any) -> None:
     parser.add_argument(
         "--workers", type=at_least(0), metavar="N", help="processes to run on, by default one a core; 0: this one alone"
     )
-    parser.add_argument("--scheduler", metavar="ADDRESS", help="run on the workers of a Dask cluster that exists")
+    parser.add_argument(
+        "--scheduler", type=not_empty, metavar="ADDRESS", help="run on the workers of a Dask cluster that exists"
+    )
     parser.add_argument(
         "--boards",
+        type=not_empty,
         metavar="A,B,C",
         help="run on these boards over SSH, each [USER@]HOST[:PORT], with a bundle unpacked",
     )
-    parser.add_argument("--board-folder", default=".", metavar="DIR", help="where the bundle is there, by default home")
+    parser.add_argument(
+        "--board-folder", type=not_empty, default=".", metavar="DIR", help="where the bundle is there, by default home"
+    )
     parser.add_argument("--identity", type=file_path, metavar="FILE", help="private key for the boards")
-    parser.add_argument("--accept-host-key", default="", metavar="SHA256:…", help="of boards that are not known yet")
+    parser.add_argument(
+        "--accept-host-key", type=not_empty, metavar="SHA256:…", help="of boards that are not known yet"
+    )
     parser.add_argument(
         "--partial",
         type=file_path,
@@ -92,7 +101,7 @@ def _boards(options: argparse.Namespace) -> Boards | None:
 
     if options.boards is None:
         return None
-    return Boards(options.boards.split(","), options.identity, options.accept_host_key, options.board_folder)
+    return Boards(options.boards.split(","), options.identity, options.accept_host_key or "", options.board_folder)
 
 
 def _print(evaluation: Evaluation) -> None:

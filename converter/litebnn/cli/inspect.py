@@ -6,7 +6,7 @@ import argparse
 from typing import TYPE_CHECKING, Any
 
 from litebnn.cli.model_explorer_file import add_model_explorer, check_model_explorer, write_node_data
-from litebnn.cli.parsing import add_command, add_json, file_path
+from litebnn.cli.parsing import add_command, add_json, file_path, not_empty
 from litebnn.cli.report_file import add_report, check_report, page_of
 
 if TYPE_CHECKING:
@@ -29,7 +29,9 @@ def add_to(commands: Any) -> None:
     add_report(parser)
     add_json(parser)
     add_model_explorer(parser)
-    parser.add_argument("--board", help="whose times --model-explorer writes; by default this machine's")
+    parser.add_argument(
+        "--board", type=not_empty, help="whose times --model-explorer writes; by default this machine's"
+    )
     parser.set_defaults(run=_run)
 
 

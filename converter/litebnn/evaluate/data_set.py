@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from litebnn.errors import ConversionError, warn
+from litebnn.errors import ConversionError, said_of_file, warn
 from litebnn.evaluate.batches import Array
 from litebnn.evaluate.places import place_of
 from litebnn.evaluate.plain_loop import Work
@@ -50,7 +50,7 @@ class DataSet:
             place = place_of(self.workers, self.scheduler, None, _warn)
             found = {batch.index: one for batch, one in place(work_of(recipe), source.batches(self.batch_size))}
         except (ValueError, OSError, ImportError) as error:
-            raise ConversionError(f"{purpose}: {error}") from error
+            raise ConversionError(f"{purpose}: {said_of_file(error)}") from error
         for name, reason in (each for index in sorted(found) for each in found[index]["left_out"]):
             _warn(f"{name} is left out: {reason}")
         if not found:

@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from litebnn.errors import printable
+from litebnn.errors import naming, printable
 from litebnn.evaluate.batches import Batch
 from litebnn.evaluate.scoring import Result
 from litebnn.model_files import write_whole
@@ -41,7 +41,7 @@ class PartialFile:
             write_whole(path, _line(header))
         self._handle = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CLOEXEC)
         try:
-            with path.open("rb") as file:
+            with naming(path), path.open("rb") as file:
                 self._check(header, file)
                 self._digests = dict(self._read(file))
         except BaseException:
@@ -78,7 +78,7 @@ class PartialFile:
     def kept(self) -> Iterator[tuple[int, Result]]:
         """The number and result of each batch; each once."""
         told: set[int] = set()
-        with self._path.open("rb") as file:
+        with naming(self._path), self._path.open("rb") as file:
             next(file)
             for found in filter(None, map(_content, file)):
                 if found["batch"] not in told:

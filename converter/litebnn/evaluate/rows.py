@@ -12,6 +12,7 @@ from typing import Any, Protocol, TypeVar
 
 import numpy as np
 
+from litebnn.errors import naming
 from litebnn.evaluate.batches import Array
 from litebnn.evaluate.extras import import_extra
 
@@ -150,9 +151,11 @@ def _damage_named(what: str) -> Iterator[None]:
 
     Raises:
         ValueError: the content is damaged.
+        OSError: it cannot be read.
     """
     try:
-        yield
+        with naming(what):
+            yield
     except (zipfile.BadZipFile, zlib.error, ValueError, KeyError, EOFError, NotImplementedError) as error:
         raise ValueError(f"{what} is damaged: {error or type(error).__name__}") from None
     except OSError as error:

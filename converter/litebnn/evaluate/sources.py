@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from litebnn.errors import printable
+from litebnn.errors import naming, printable
 from litebnn.evaluate.batches import Array, ArraysPart, Batch, Samples, Unreadable, as_labels
 from litebnn.evaluate.extras import (
     failures_named,
@@ -74,7 +74,8 @@ def open_source(data: str | os.PathLike[str] | Callable[[], Iterable[Any]], fold
     if callable(data):
         return FunctionSource(name_of(data), None, fingerprint_of(data), function=data)
     text, path = os.fspath(data), Path(data)
-    if path.is_dir():
+    # Path("") is the folder that the process is in.
+    if text and path.is_dir():
         files = sorted(path.rglob("*.parquet"))
         return _parquet(text, files) if files else _class_folders(path)
     if path.is_file() and path.suffix == ".npz":
@@ -84,10 +85,10 @@ def open_source(data: str | os.PathLike[str] | Callable[[], Iterable[Any]], fold
     if is_function_name(text) and not path.exists():
         function = import_function(text, folder)
         return FunctionSource(text, None, fingerprint_of(function), function=function)
-    found = "is no file or folder" if not path.exists() else "is of no kind that is known"
+    found = "is no file or folder" if not text or not path.exists() else "is of no kind that is known"
     raise ValueError(
-        f"{text} {found}: expected a folder of class folders, a .npz or .parquet file, a folder of .parquet files, "
-        "or module:function"
+        f"{text or 'an empty name'} {found}: expected a folder of class folders, a .npz or .parquet file, a folder of "
+        ".parquet files, or module:function"
     )
 
 
@@ -114,7 +115,8 @@ class _FilesPart:
 
 def _read_image(file: str) -> Array | Unreadable:
     try:
-        content = Path(file).read_bytes()
+        with naming(file):
+            content = Path(file).read_bytes()
     except (FileNotFoundError, PermissionError) as error:
         return Unreadable(file, str(error.strerror))
     return decode(content, file)
@@ -186,7 +188,7 @@ class NpzSource(Source):
 
 def _npz(path: Path) -> NpzSource:
     try:
-        with np.load(path, allow_pickle=False) as archive:
+        with naming(path), np.load(path, allow_pickle=False) as archive:
             names = tuple(archive.files)
     except Exception as error:
         if isinstance(error, OSError) and error.errno is not None:
@@ -273,7 +275,7 @@ def _parquet(name: str, files: list[Path]) -> ParquetSource:
     columns: tuple[str, ...] = ()
     for file in files:
         try:
-            with parquet.ParquetFile(file) as opened:
+            with naming(file), parquet.ParquetFile(file) as opened:
                 schema, metadata = opened.schema_arrow, opened.metadata
         except (ValueError, OSError) as error:
             if isinstance(error, OSError) and error.errno is not None:

@@ -182,6 +182,14 @@ def test_what_is_no_data_set_is_one_line(tmp_path: Path) -> None:
         assert "\n" not in str(error.value)
 
 
+def test_no_name_is_not_the_folder_that_one_is_in(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    class_folders(tmp_path)
+    monkeypatch.chdir(tmp_path)
+    assert open_source(".").size == 20
+    with pytest.raises(ValueError, match="is no file or folder: expected"):
+        open_source("")
+
+
 def test_a_truncated_npz_is_damage(tmp_path: Path) -> None:
     path = npz(tmp_path / "data.npz")
     batches = list(open_source(path).batches(50))
