@@ -91,12 +91,18 @@ def fused_additions(graph: Graph) -> dict[Op, Op]:
     It does so where the convolution's floats are added to something of their shape right behind it, and nothing else
     reads them.
     """
-    found = {}
-    for before, op in zip(graph.ops, graph.ops[1:], strict=False):
-        behind = before.name == LCE_BCONV_2D and graph.sole_consumer(before.output) is op
-        if behind and op.name == "ADD" and _is_plain(op) and _same_shapes(op):
-            found[op] = before
-    return found
+    return {op: before for before, op in zip(graph.ops, graph.ops[1:], strict=False) if _adds_to(graph, before, op)}
+
+
+def is_fused_addition(graph: Graph, op: Op) -> bool:
+    """Whether an op is one of these."""
+    place = graph.ops.index(op)
+    return place > 0 and _adds_to(graph, graph.ops[place - 1], op)
+
+
+def _adds_to(graph: Graph, before: Op, op: Op) -> bool:
+    is_behind = before.name == LCE_BCONV_2D and graph.sole_consumer(before.output) is op
+    return is_behind and op.name == "ADD" and _is_plain(op) and _same_shapes(op)
 
 
 def fused_in(op: Op, additions: Mapping[Op, Op]) -> tuple[str, ...]:

@@ -62,18 +62,14 @@ def steps_of(graph: Graph, tensor: Tensor, *, of_booleans: bool = False) -> Step
 
 def _may_step(graph: Graph, tensor: Tensor) -> bool:
     """Whether anything that steps is behind the tensor; most sums and products have nothing of the kind."""
-    waiting, seen = [tensor], {tensor}
-    while waiting and len(seen) <= _MOST_TENSORS:
-        op = graph.producer(waiting.pop())
-        if op is None:
-            continue
-        if op.name in _STEPPING:
+    waiting, seen = {tensor}, {tensor}
+    for _ in range(_DEEPEST + 1):
+        ops = [op for op in map(graph.producer, waiting) if op is not None]
+        waiting = {t for op in ops if op.name in _RULES for t in op.inputs if t is not None} - seen
+        seen |= waiting
+        if len(seen) > _MOST_TENSORS or any(op.name in _STEPPING for op in ops):
             return True
-        if op.name in _RULES:
-            more = [source for source in op.inputs if source is not None and source not in seen]
-            seen.update(more)
-            waiting.extend(more)
-    return bool(waiting)
+    return False
 
 
 class _Evaluation:
