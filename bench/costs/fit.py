@@ -9,9 +9,10 @@ import numpy as np
 from scipy.optimize import nnls
 
 from litebnn.flatbuffer import read_model
-from litebnn.report.anatomy import delegated_ops, fused_additions
+from litebnn.report.anatomy import fused_additions
 from litebnn.report.costs import Costs, row_for
 from litebnn.report.workload import Workload, workload_of
+from litebnn.runtime.claimed import claimed_ops, joined_in_place
 
 Cycles = dict[str, dict[str, float]]
 
@@ -28,12 +29,12 @@ class Network:
 def works_of(model: bytes, row: Costs) -> tuple[tuple[Workload, ...], tuple[Workload, ...]]:
     """The work of a network's ops that the row's own ISA does, and of those that it leaves to another."""
     graph = read_model(model).graphs[0]
-    delegated, additions = delegated_ops(graph), fused_additions(graph)
-    fused = set(additions.values())
+    delegated, additions = claimed_ops(graph), fused_additions(graph)
+    free, fused = joined_in_place(graph, delegated) | additions.keys(), set(additions.values())
     own: list[Workload] = []
     others: list[Workload] = []
     for op in graph.ops:
-        if op in additions:
+        if op in free:
             continue
         chosen = row_for(op, row)
         work = workload_of(op, delegated, op in fused, chosen.tile)

@@ -17,7 +17,7 @@ from litebnn.contract import (
     decode_options,
 )
 from litebnn.graph import NUMPY_TYPES, Graph, Op, Tensor, facts
-from litebnn.rewriting.bconv import bconv_options, channels_per_group, is_float_bconv
+from litebnn.rewriting.bconv import bconv_options, channels_per_group
 
 BITS = "bits"
 _TYPES = {"FLOAT32": "float"}
@@ -47,33 +47,6 @@ def channels_of_bits(graph: Graph) -> dict[Tensor, int]:
             if sources and facts(op).on_signs | facts(op).moves | (op.name == "CONCATENATION"):
                 channels.update((tensor, tensor.channels * BITS_PER_WORD) for tensor in op.outputs)
     return channels
-
-
-def delegated_ops(graph: Graph) -> set[Op]:
-    """The ops that litebnn's delegate runs, of those whose time there has been measured.
-
-    These are its own, additions to convolutions, max pools behind them, and those of which signs are made.
-    """
-    found: set[Op] = set()
-    signs = _made_into_signs(graph)
-    for op in graph.ops:
-        data = [graph.producer(tensor) for tensor in op.inputs]
-        if (
-            op.name in CUSTOM_OPS
-            or (op.name == "MAX_POOL_2D" and _is_plain(op) and (data[0] in found or op.output in signs))
-            or (op.name == "ADD" and _is_plain(op) and _same_shapes(op) and any(is_float_bconv(each) for each in data))
-        ):
-            found.add(op)
-    return found
-
-
-def _made_into_signs(graph: Graph) -> set[Tensor]:
-    """The tensors whose signs are packed, behind batch norms and PRELUs or none."""
-    found: set[Tensor] = set()
-    for op in reversed(graph.ops):
-        if op.name == LCE_QUANTIZE or (op.name in ("MUL", "ADD", "PRELU") and op.outputs[0] in found):
-            found.add(op.input(0))
-    return found
 
 
 def _is_plain(op: Op) -> bool:

@@ -16,6 +16,7 @@ from litebnn.report import anatomy
 from litebnn.report.costs import boards, estimate
 from litebnn.report.macs import Macs, macs_by_precision, sum_of_macs
 from litebnn.report.rules import WORTH_SAYING, findings, prices
+from litebnn.runtime.claimed import claimed_ops, joined_in_place
 
 
 @dataclass(frozen=True)
@@ -228,9 +229,10 @@ def _inspect(model: Model, name: str, file_bytes: int) -> Inspection:
     channels = anatomy.channels_of_bits(graph)
     additions = anatomy.fused_additions(graph)
     node = {op: index for index, op in enumerate(graph.ops)}
-    delegated = anatomy.delegated_ops(graph)
+    delegated = claimed_ops(graph)
+    free = joined_in_place(graph, delegated) | additions.keys()
     rows = tuple(
-        _priced(_op_row(op, node, index_of, channels, additions), graph, op, _seconds(op, delegated, additions))
+        _priced(_op_row(op, node, index_of, channels, additions), graph, op, _seconds(op, delegated, free, additions))
         for op in graph.ops
     )
     return Inspection(
@@ -245,9 +247,9 @@ def _inspect(model: Model, name: str, file_bytes: int) -> Inspection:
     )
 
 
-def _seconds(op: Op, delegated: Collection[Op], additions: Mapping[Op, Op]) -> dict[str, float]:
-    """Estimated seconds of an op on each board; of one that another op computes nothing is left."""
-    if op in additions:
+def _seconds(op: Op, delegated: Collection[Op], free: Collection[Op], additions: Mapping[Op, Op]) -> dict[str, float]:
+    """Estimated seconds of an op on each board; of one that another op computes, or need not copy, nothing is left."""
+    if op in free:
         return dict.fromkeys((row.board for row in boards()), 0.0)
     fused = next((addition for addition, conv in additions.items() if conv is op), None)
     times = ((row.board, estimate(op, row, delegated, fused is not None)) for row in boards())

@@ -1,0 +1,221 @@
+"""What the library's delegate takes of a graph, and what it copies nothing for: claim.cc as a table, and fuse.cc.
+
+Estimates of times need it without the library, for boards too. `claimed_test.py` holds it against the library.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from litebnn.contract import CUSTOM_OPS, LCE_BCONV_2D, LCE_QUANTIZE, Activation
+from litebnn.graph import Graph, Op, Tensor
+
+# As in the library: the parts of a CONCATENATION, and the channels of a gate or a sum.
+_MOST_PARTS, _MOST_CHANNELS = 256, 1 << 20
+
+
+@dataclass(frozen=True)
+class _Kind:
+    """One of the runtime's own ops, as an `OpType` of the library describes it.
+
+    Attributes:
+        op: the op's name.
+        computes: whether the library has code for a node of it.
+        activations: what may be fused into it.
+        follows: the kinds of which one has to write what it reads; any that is taken where none is named.
+        passes: whether it is also taken where nothing but signs is made of it.
+        begins: whether it is taken where signs are made of it, whatever else reads it.
+        wants_reader: whether it is left where nothing that is taken reads it.
+    """
+
+    op: str
+    computes: Callable[[Op], bool]
+    activations: Sequence[Activation] = (Activation.NONE,)
+    follows: Sequence[str] = ()
+    passes: bool = False
+    begins: bool = False
+    wants_reader: bool = False
+
+
+def _is_computed_float(tensor: Tensor | None) -> bool:
+    return tensor is not None and tensor.type == "FLOAT32" and not tensor.is_constant
+
+
+def _are_images(op: Op, inputs: int) -> bool:
+    tensors = (*op.inputs, *op.outputs)
+    return len(tensors) == inputs + 1 and all(
+        _is_computed_float(t) and t is not None and len(t.shape) == 4 for t in tensors
+    )
+
+
+def _has_channel_values(op: Op) -> bool:
+    if len(op.inputs) != 2 or len(op.outputs) != 1:
+        return False
+    image, values = op.inputs
+    if not _is_computed_float(image) or not _is_computed_float(op.output):
+        return False
+    if image is None or values is None or values.type != "FLOAT32" or not values.is_constant:
+        return False
+    is_vector = 0 < len(values.shape) <= len(image.shape) and math.prod(values.shape[:-1]) == 1
+    return is_vector and values.shape[-1] == image.shape[-1]
+
+
+def _has_slopes(op: Op) -> bool:
+    return _has_channel_values(op) and len(op.input(0).shape) == 4
+
+
+def _is_sum(op: Op) -> bool:
+    if not _are_images(op, 2):
+        return False
+    return op.input(0).shape == op.input(1).shape and op.input(0).shape[3] <= _MOST_CHANNELS
+
+
+def _is_gate(op: Op) -> bool:
+    tensors = (*op.inputs, *op.outputs)
+    if len(tensors) != 3 or not all(map(_is_computed_float, tensors)) or len(op.output.shape) != 4:
+        return False
+    sizes = [(1,) * (4 - len(t.shape)) + t.shape for t in tensors if t is not None and len(t.shape) <= 4]
+    if len(sizes) != 3:
+        return False
+    whole = sizes[2]
+
+    def gates(gate: tuple[int, ...], image: tuple[int, ...]) -> bool:
+        is_gate = gate[0] in (1, whole[0]) and gate[1:3] == (1, 1) and gate[3] == whole[3]
+        return image == whole and whole[3] <= _MOST_CHANNELS and is_gate
+
+    return gates(sizes[0], sizes[1]) or gates(sizes[1], sizes[0])
+
+
+def _joins_channels(op: Op) -> bool:
+    whole = op.output
+    if not 1 <= len(op.inputs) <= _MOST_PARTS or len(op.outputs) != 1 or whole.type not in ("FLOAT32", "INT32"):
+        return False
+    rank = len(whole.shape)
+    fitting = (
+        part is not None and part.type == whole.type and len(part.shape) == rank and not part.is_constant
+        for part in op.inputs
+    )
+    return rank > 0 and all(fitting) and op.options.axis in (-1, rank - 1)
+
+
+def _pools(op: Op) -> bool:
+    options = op.options
+    sizes = options.stride_h, options.stride_w, options.filter_height, options.filter_width
+    return _are_images(op, 1) and min(sizes) > 0
+
+
+_OR_RELU = (Activation.NONE, Activation.RELU)
+_IMAGES = ("concatenation", "max pool", "scale", "shift")
+_READERS_OF_PARTS = ("max pool", "scale", "shift", "rectified shift")
+# In the library's order: a node is of the first kind that fits.
+_KINDS: Mapping[str, _Kind] = {
+    "sum": _Kind("ADD", _is_sum, _OR_RELU, follows=(LCE_BCONV_2D, "gate", "rectified gate", "PRELU")),
+    "scale": _Kind("MUL", _has_channel_values, follows=_IMAGES, passes=True),
+    "shift": _Kind("ADD", _has_channel_values, follows=_IMAGES, passes=True),
+    "rectified shift": _Kind("ADD", _has_channel_values, (Activation.RELU,), follows=_IMAGES),
+    "gate": _Kind("MUL", _is_gate, wants_reader=True),
+    "rectified gate": _Kind("MUL", _is_gate, (Activation.RELU,), wants_reader=True),
+    "max pool": _Kind("MAX_POOL_2D", _pools, _OR_RELU, begins=True),
+    "concatenation": _Kind("CONCATENATION", _joins_channels),
+    "PRELU": _Kind("PRELU", _has_slopes, passes=True, wants_reader=True),
+}
+
+
+def _kind_of(op: Op) -> str | None:
+    if op.name in CUSTOM_OPS:
+        return op.name
+    activation = getattr(op.options, "fused_activation_function", Activation.NONE)
+    fitting = (
+        name
+        for name, kind in _KINDS.items()
+        if kind.op == op.name and activation in kind.activations and op.outputs and kind.computes(op)
+    )
+    return next(fitting, None)
+
+
+def claimed_ops(graph: Graph) -> dict[Op, str]:
+    """The ops that the delegate takes, each with its kind: its own name, or of the runtime's ops what it is there."""
+    kinds = {op: kind for op in graph.ops if (kind := _kind_of(op)) is not None}
+    claimed = _claimed_forwards(graph, kinds)
+    claimed |= _made_into_signs_alone(graph, kinds, claimed)
+    read: set[Tensor | None] = set()
+    for op in reversed(graph.ops):
+        if op in claimed and op.name not in CUSTOM_OPS and _KINDS[kinds[op]].wants_reader and op.output not in read:
+            claimed.remove(op)
+        if op in claimed:
+            read.update(op.inputs)
+    return {op: kinds[op] for op in graph.ops if op in claimed}
+
+
+def _beginnings(graph: Graph, kinds: Mapping[Op, str]) -> set[Op]:
+    """The library's own ops, and those that begin what signs are made of."""
+    found: set[Op] = set()
+    made_into_signs: set[Tensor | None] = set()
+    for op in reversed(graph.ops):
+        kind = _KINDS.get(kinds.get(op, ""))
+        feeds = kind is not None and (kind.passes or kind.begins) and op.output in made_into_signs
+        if op.name in CUSTOM_OPS or (kind is not None and kind.begins and feeds):
+            found.add(op)
+        if feeds or op.name == LCE_QUANTIZE:
+            made_into_signs.update(op.inputs)
+    return found
+
+
+def _claimed_forwards(graph: Graph, kinds: Mapping[Op, str]) -> set[Op]:
+    begin = _beginnings(graph, kinds)
+    claimed: set[Op] = set()
+    for op in graph.ops:
+        kind = _KINDS.get(kinds.get(op, ""))
+        writers = [kinds[writer] for writer in map(graph.producer, op.inputs) if writer in claimed]
+        follows = kind is not None and any(not kind.follows or writer in kind.follows for writer in writers)
+        if op in begin or follows:
+            claimed.add(op)
+    return claimed
+
+
+def _made_into_signs_alone(graph: Graph, kinds: Mapping[Op, str], claimed: Iterable[Op]) -> set[Op]:
+    """The ops that nothing but signs is made of."""
+    found: set[Op] = set()
+    taken = set(claimed)
+    by_signs: set[Tensor | None] = set()
+    by_others: set[Tensor | None] = set()
+    for op in reversed(graph.ops):
+        kind = _KINDS.get(kinds.get(op, ""))
+        if kind is not None and kind.passes and op.output in by_signs and op.output not in by_others:
+            found.add(op)
+        goes_into_signs = op in found or (op in taken and op.name == LCE_QUANTIZE)
+        (by_signs if goes_into_signs else by_others).update(op.inputs)
+    return found
+
+
+def joined_in_place(graph: Graph, claimed: Mapping[Op, str]) -> set[Op]:
+    """The CONCATENATIONs that copy nothing: what reads the whole finds the parts in place, or they are packed so."""
+    norms = {op: _packed_with(graph, claimed, op) for op in claimed if op.name == LCE_QUANTIZE}
+    packed = {op for norm in norms.values() for op in norm}
+    found: set[Op] = set()
+    for op in (op for op, kind in claimed.items() if kind == "concatenation"):
+        reader = graph.sole_consumer(op.output)
+        parts = {part for part in map(graph.producer, op.inputs) if part is not None and norms.get(part)}
+        is_of_packed = len({*op.inputs} & {part.output for part in parts if _reads(graph, op, part)}) == len(op.inputs)
+        is_read_in_parts = reader is not None and reader not in packed and claimed.get(reader) in _READERS_OF_PARTS
+        if is_of_packed or is_read_in_parts:
+            found.add(op)
+    return found
+
+
+def _packed_with(graph: Graph, claimed: Mapping[Op, str], packing: Op) -> list[Op]:
+    """The batch norm in front of a packing of signs that is computed with it."""
+    found: list[Op] = []
+    for kind in ("shift", "scale"):
+        reader = found[-1] if found else packing
+        writer = graph.producer(reader.inputs[0])
+        if writer is not None and claimed.get(writer) == kind and _reads(graph, reader, writer):
+            found.append(writer)
+    return found
+
+
+def _reads(graph: Graph, op: Op, writer: Op) -> bool:
+    """Whether nothing else reads what the writer writes."""
+    return graph.sole_consumer(writer.output) is op

@@ -1,0 +1,118 @@
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import litebnn
+from litebnn.flatbuffer import read_model
+from litebnn.graph import Tensor
+from litebnn.runtime import find_runtime, load_delegate
+from litebnn.runtime.claimed import claimed_ops, joined_in_place
+from tests.support.float_models import FloatModel, sign_weights
+from toolchains.targets import ROOT
+
+GOLDEN = sorted((ROOT / "tests" / "golden").glob("*.tflite"))
+ZOO = sorted((ROOT / "build" / "zoo").glob("*.litebnn.tflite"))
+
+
+def taken_by_the_library(model: bytes, capfd: pytest.CaptureFixture[str]) -> tuple[int, int]:
+    """How many nodes of how many the delegate says that it takes."""
+    capfd.readouterr()
+    delegate = load_delegate(verbose=True)
+    find_runtime().Interpreter(model_content=model, experimental_delegates=[delegate])
+    found = re.search(r"the delegate takes (\d+) of (\d+) nodes", capfd.readouterr().err)
+    assert found is not None
+    return int(found[1]), int(found[2])
+
+
+def taken_by_the_table(model: bytes) -> tuple[int, int]:
+    graph = read_model(model).graphs[0]
+    return len(claimed_ops(graph)), len(graph.ops)
+
+
+@pytest.mark.usefixtures("library")
+@pytest.mark.parametrize("path", [*GOLDEN, *ZOO], ids=lambda path: path.stem)
+def test_of_models_the_library_takes_what_the_table_says(path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    model = path.read_bytes()
+    assert taken_by_the_table(model) == taken_by_the_library(model, capfd)
+
+
+CHANNELS = 32
+RNG = np.random.default_rng(0)
+
+
+def next_image(model: FloatModel, rng: np.random.Generator, images: list[Tensor]) -> Tensor:
+    """One of the ops that the delegate may take, of images that are there."""
+    x = images[-1] if rng.random() < 0.8 else images[int(rng.integers(len(images)))]
+    activation = str(rng.choice(["none", "none", "relu", "relu6"]))
+    alike = [image for image in images if image.dims == x.dims]
+    kind = rng.choice(["bconv", "bconv", "conv", "gate", "prelu", "sum", "join", "pool", "scale", "shift", "norm"])
+    values = model.const(rng.choice([-1.5, 0.5, 1.0, 2.0], x.channels))
+    if kind in ("bconv", "conv"):
+        weights = sign_weights(rng, CHANNELS, 1, 1, x.channels)
+        return model.conv(model.sign(x) if kind == "bconv" else x, weights)
+    if kind == "gate":
+        mean = model.op("MEAN", [x, model.const([1, 2], np.int32)], (1, 1, 1, x.channels), keep_dims=True)
+        return model.elementwise("MUL", x, model.op("LOGISTIC", [mean], mean.dims), activation=activation)
+    if kind == "prelu":
+        return model.op("PRELU", [x, model.const(np.full((1, 1, x.channels), 0.25))], x.dims)
+    if kind == "sum":
+        return model.elementwise("ADD", x, alike[int(rng.integers(len(alike)))], activation=activation)
+    if kind == "join":
+        beside = alike[int(rng.integers(len(alike)))]
+        return model.op("CONCATENATION", [x, beside], (*x.dims[:3], 2 * x.channels), axis=3)
+    if kind == "pool":
+        return model.max_pool(x, 2, int(rng.choice([1, 2])), same=True)
+    if kind == "norm":
+        return normalized(model, x, activation)
+    return model.elementwise("MUL" if kind == "scale" else "ADD", x, values, activation=activation)
+
+
+@pytest.mark.usefixtures("library")
+@pytest.mark.parametrize("seed", range(200))
+def test_of_random_graphs_the_library_takes_what_the_table_says(seed: int, capfd: pytest.CaptureFixture[str]) -> None:
+    rng = np.random.default_rng(seed)
+    model = FloatModel()
+    images = [model.input(1, 8, 8, CHANNELS)]
+    for _ in range(int(rng.integers(3, 14))):
+        images.append(next_image(model, rng, images))
+    bits = model.conv(model.sign(images[-1]), sign_weights(rng, CHANNELS, 1, 1, images[-1].channels))
+    converted = litebnn.convert_tflite(model.finish(bits, images[int(rng.integers(1, len(images)))]))
+    assert taken_by_the_table(converted) == taken_by_the_library(converted, capfd)
+
+
+def normalized(model: FloatModel, x: Tensor, activation: str = "none") -> Tensor:
+    values = model.const(RNG.choice([-1.5, 0.5, 1.0, 2.0], x.channels))
+    return model.elementwise("ADD", model.elementwise("MUL", x, values), values, activation=activation)
+
+
+@pytest.mark.parametrize(
+    ("reads", "in_place"),
+    [
+        (lambda model, whole: model.max_pool(whole, 2, 2), True),
+        (lambda model, whole: normalized(model, model.max_pool(whole, 2, 2), "relu"), True),
+        (lambda model, whole: model.elementwise("ADD", whole, model.max_pool(whole, 1, 1)), False),
+        (lambda model, whole: model.conv(whole, RNG.normal(size=(32, 1, 1, 64))), False),
+    ],
+)
+def test_a_concatenation_whose_parts_are_read_in_place_copies_nothing(reads, in_place: bool) -> None:
+    model = FloatModel()
+    parts = [model.conv(model.sign(model.input(1, 8, 8, 32)), sign_weights(RNG, 32, 1, 1, 32)) for _ in range(2)]
+    whole = model.op("CONCATENATION", parts, (1, 8, 8, 64), axis=3)
+    graph = read_model(litebnn.convert_tflite(model.finish(reads(model, whole)))).graphs[0]
+    joins = {op for op in graph.ops if op.name == "CONCATENATION" and op.output.type == "FLOAT32"}
+    assert len(joins) == 1
+    assert joined_in_place(graph, claimed_ops(graph)) & joins == (joins if in_place else set())
+
+
+def test_of_signs_that_are_packed_with_batch_norms_nothing_is_copied() -> None:
+    model = FloatModel()
+    parts = [normalized(model, model.input(1, 8, 8, 32)) for _ in range(2)]
+    whole = model.op("CONCATENATION", [model.sign(part) for part in parts], (1, 8, 8, 64), axis=3)
+    graph = read_model(litebnn.convert_tflite(model.finish(model.conv(whole, sign_weights(RNG, 32, 1, 1, 64))))).graphs[
+        0
+    ]
+    joined = {op for op in graph.ops if op.name == "CONCATENATION"}
+    assert len(joined) == 1
+    assert joined_in_place(graph, claimed_ops(graph)) == joined
