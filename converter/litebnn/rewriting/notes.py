@@ -185,6 +185,8 @@ def macs_of(op: Op) -> int:
         return math.prod(op.input(2).shape) * math.prod(weights[:3])
     if op.name in ("CONV_2D", "FULLY_CONNECTED"):
         return math.prod(output) * math.prod(weights[1:])
+    if op.name == "CONV_3D":
+        return math.prod(output) * math.prod(weights[:4])
     if op.name == "BATCH_MATMUL":
         return math.prod(output) * max(op.input(0).channels, 0)
     return 0
