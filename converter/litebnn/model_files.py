@@ -14,6 +14,8 @@ from litebnn.errors import ConversionError, naming
 
 # A flatbuffer ends at 2 GiB, and constants may lie behind it.
 MOST_BYTES = 4 << 30
+# How many letters of a file's name begin that of a part of it.
+_PREFIX = 32
 
 
 @contextmanager
@@ -75,7 +77,8 @@ def write_whole(path: Path, content: bytes) -> None:
     named, path = path, path.resolve()
     part: Path | None = None
     try:
-        handle, name = tempfile.mkstemp(dir=path.parent, prefix=path.name, suffix=".part")
+        # A longer name than the file's might be too long.
+        handle, name = tempfile.mkstemp(dir=path.parent, prefix=path.name[:_PREFIX], suffix=".part")
         part = Path(name)
         with os.fdopen(handle, "wb") as file:
             file.write(content)

@@ -53,6 +53,13 @@ def test_a_signal_leaves_no_part_behind(
     assert signal.getsignal(number) is former
 
 
+@pytest.mark.parametrize("letter", ["x", "日"])
+def test_a_name_may_be_as_long_as_a_folder_can_hold(tmp_path: Path, letter: str) -> None:
+    path = tmp_path / (letter * (255 // len(letter.encode())))
+    write_whole(path, b"content")
+    assert path.read_bytes() == b"content"
+
+
 def test_what_cannot_be_written_has_the_name_that_it_was_to_have(tmp_path: Path) -> None:
     path = tmp_path / "file"
     path.mkdir()
