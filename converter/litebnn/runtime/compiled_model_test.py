@@ -63,7 +63,7 @@ def test_inputs_are_in_the_order_of_the_graph(environment: Any, dtype: str, with
     result = "result" if with_signature else "difference"
     assert (model.input_names, model.output_names) == (names, [result])
     np.testing.assert_array_equal(model.predict(dict(zip(names, [a, b], strict=True)))[result], a - b)
-    with pytest.raises(ValueError, match="input b has 4 samples, the first input 8"):
+    with pytest.raises(ValueError, match=f"input {names[1]} has 4 samples, the first input 8"):
         model.predict([a, b[:4]])
 
 

@@ -138,9 +138,9 @@ class Predictor(ABC):
                 self._run([array[start : start + batch] for array in arrays])
                 for start in range(0, len(arrays[0]), batch)
             ]
-            for detail, result in zip(self._outputs, runs[0], strict=True):
+            for name, result in zip(self._output_names, runs[0], strict=True):
                 if result.shape[:1] != (batch,):
-                    found = f"output {printable(detail['name'])} has shape {result.shape}"
+                    found = f"output {printable(name)} has shape {result.shape}"
                     raise ValueError(
                         f"{found}, which does not begin with the batch of {batch}: give inputs of exactly "
                         f"{self.input_shapes}"
@@ -154,23 +154,22 @@ class Predictor(ABC):
         arrays = arrays_of(x, self._input_names)
         if len(arrays) != len(self._inputs):
             raise ValueError(f"{len(arrays)} inputs given, expected {len(self._inputs)}")
-        for detail, array in zip(self._inputs, arrays, strict=True):
-            if array.dtype != detail["dtype"]:
-                found = f"input {printable(detail['name'])} is {array.dtype}"
-                raise ValueError(f"{found}, expected {np.dtype(detail['dtype'])}")
+        for name, dtype, array in zip(self._input_names, self.input_types, arrays, strict=True):
+            if array.dtype != dtype:
+                raise ValueError(f"input {printable(name)} is {array.dtype}, expected {dtype}")
         return arrays
 
     def _check_batches(self, arrays: list[Array]) -> int:
         """The model's batch size, where `arrays` hold the same multiple of it."""
         shapes = self.input_shapes
         batch = shapes[0][0] if shapes[0] else 0
-        for detail, array, shape in zip(self._inputs, arrays, shapes, strict=True):
-            found = f"input {printable(detail['name'])} has shape {array.shape}, expected"
+        for name, array, shape in zip(self._input_names, arrays, shapes, strict=True):
+            found = f"input {printable(name)} has shape {array.shape}, expected"
             if not batch or any(other[:1] != (batch,) for other in shapes):
                 raise ValueError(f"{found} exactly {shape}: the model's inputs have no batch in common")
             if array.ndim != len(shape) or array.shape[1:] != shape[1:] or not len(array) or len(array) % batch:
                 raise ValueError(f"{found} {shape} with any multiple of {batch} in front")
             if len(array) != len(arrays[0]):
-                found = f"input {printable(detail['name'])} has {len(array)} samples"
+                found = f"input {printable(name)} has {len(array)} samples"
                 raise ValueError(f"{found}, the first input {len(arrays[0])}")
         return batch
