@@ -216,6 +216,8 @@ def _rewrite(model: Model, notes: Notes, options: ConvertOptions) -> str:
     if any(op.name in CUSTOM_OPS for op in model.ops()):
         with boundary():
             _check_loads(model, "the model")
+        if asks_for_more(options):
+            warn("the model is converted already and stays as it is: int8 and int4 are for its float model", __name__)
         return "already converted"
     if options["assume_nonzero"]:
         run_phases(model, ("layout", "find_signs"), notes, progress)

@@ -1,7 +1,9 @@
 """The golden models: converted from their float files, held against Keras and against Larq Compute Engine's files."""
 
 import json
+import warnings
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -80,3 +82,15 @@ def test_layers_stay_in_bits(name: str, ops: list[str]) -> None:
     from tests.support.float_models import op_names
 
     assert op_names(converted(name)) == ops
+
+
+@pytest.mark.parametrize(
+    "options", [{"representative_dataset": [np.zeros((1, 10, 12, 64), np.float32)]}, {"low_bit_weights": "int4"}]
+)
+def test_what_is_converted_already_is_not_silently_left_as_it_is(options: dict[str, Any]) -> None:
+    converted = litebnn.convert_tflite(GOLDEN / "1x1.float.tflite")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert litebnn.convert_tflite(converted) == converted
+    with pytest.warns(UserWarning, match="converted already and stays as it is: .* for its float model"):
+        assert litebnn.convert_tflite(converted, **options) == converted
