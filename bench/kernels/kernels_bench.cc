@@ -128,7 +128,7 @@ struct BconvBench {
     macs = static_cast<double>(outputs) * taps * depth;
   }
 
-  void Run() { conv->Run(pool, input.data(), nullptr, output.data(), workspace.data()); }
+  void Run() { conv->Run(pool, input.data(), {}, output.data(), workspace.data()); }
 
   ThreadPool& pool;
   std::vector<uint32_t> input;

@@ -102,7 +102,6 @@ struct Bconv2dSpec {
   int32_t stride_height, stride_width, dilation_height_factor, dilation_width_factor;
   bool zero_padding;  // a tap outside the input adds nothing (same-zero); otherwise it is +1 (same-one)
   Activation activation;
-  bool rectify_sum;  // kFloat32 with an addend only: the sum's negative values become 0
   Bconv2dOutputType output_type;
   const float* post_activation_multiplier;  // [channels_out], or null for 1; read during Create only
   const float* post_activation_bias;        // [channels_out], or null for 0; read during Create only
@@ -115,6 +114,15 @@ struct Bconv2dSpec {
 struct Bconv2dGeometry {
   int32_t batch, input_height, input_width, output_height, output_width;
   int32_t pad_top, pad_left;
+};
+
+// What is done to float outputs, in this order. Where there is a gate, there are slopes and an addend, and no RELU.
+struct Bconv2dFinish {
+  const float* gate = nullptr;    // a value for each channel, which they are multiplied by; null where there is none
+  int64_t gate_stride = 0;        // floats from an image's gate to the next one's; 0 where there is one for all
+  const float* slope = nullptr;   // of each channel: what is below 0 then is multiplied by it
+  const float* addend = nullptr;  // has the output's shape; null where there is none. The output may overwrite it
+  bool rectify_sum = false;       // the sum's negative values become 0
 };
 
 // A binary convolution with its weights repacked for one ISA.
@@ -134,9 +142,11 @@ class Bconv2d {
   virtual size_t WorkspaceBytes(int num_threads) const = 0;
   // Bytes held: repacked weights, the channels' constants, the windows' offsets and the corrections of padding.
   virtual size_t OwnedBytes() const = 0;
-  // Allocates nothing. The result does not depend on the number of threads in `pool`. `addend`, with kFloat32 only, is
-  // added to the output and has its shape; null where there is none. The output may overwrite it.
-  virtual void Run(ThreadPool& pool, const uint32_t* input, const float* addend, void* output,
+  // Whether Run takes a gate, for the geometry set last; where it does not, GateImages does the same with its output.
+  virtual bool gates() const = 0;
+  // Allocates nothing. The result does not depend on the number of threads in `pool`. There is something to finish with
+  // kFloat32 only.
+  virtual void Run(ThreadPool& pool, const uint32_t* input, const Bconv2dFinish& finish, void* output,
                    void* workspace) const = 0;
 };
 

@@ -241,7 +241,7 @@ TEST(PrepareTime, OfManyAdditions) {
     steps.push_back({&kBconv2dOpType, 0, {{0}, {1}}, {{2 * i + 2}}, nullptr, 0, nullptr});
     steps.push_back({&kAddOpType, 0, {{2 * i + 2}, {2 * i + 1}}, {{2 * i + 3}}, nullptr, 0, &none});
   }
-  ExpectSoon([&] { FuseAdditions({40001}, &steps); });
+  ExpectSoon([&] { FuseConvolutions({40001}, &steps); });
   EXPECT_EQ(steps.size(), 20000u);
 }
 

@@ -25,7 +25,7 @@ CHAINS = [
 ]
 
 
-class DenseGraph(lce_models.Graph):
+class ImageGraph(lce_models.Graph):
     """A graph of images and packed signs of one size; every tensor that is computed is kept."""
 
     def __init__(self, seed: int) -> None:
@@ -40,6 +40,9 @@ class DenseGraph(lce_models.Graph):
         self.computed += [tensor] * computed
         return tensor
 
+    def channel_values(self, channels: int) -> int:
+        return self.constant(self.random.standard_normal(channels).astype(np.float32))
+
     def apply(self, chain: list[str], image: int) -> int:
         """Behind each other: MUL and ADD with a constant for each channel, or a max pool."""
         for op in chain:
@@ -48,8 +51,7 @@ class DenseGraph(lce_models.Graph):
                 self.max_pool(source, image, (2, 3), (1, 1), reference.SAME, int(self.random.integers(2)))
                 continue
             options = getattr(lce_models.schema, f"{op.title()}OptionsT")()
-            constants = self.random.standard_normal(self.channels[image]).astype(np.float32)
-            self.builtin(op, [source, self.constant(constants)], [image], options)
+            self.builtin(op, [source, self.channel_values(self.channels[image])], [image], options)
         return image
 
     def pack(self, image: int) -> int:
@@ -64,13 +66,15 @@ class DenseGraph(lce_models.Graph):
         self.builtin("CONCATENATION", parts, [whole], options)
         return whole
 
-    def convolve(self, words: int) -> int:
+    def convolve(
+        self, words: int, channels_out: int, filter_size: tuple[int, int] = (3, 3), pad_values: int = 1
+    ) -> int:
         conv = lce_models.Conv(
             input_shape=(*SIZE, 32 * self.channels[words]),
-            channels_out=int(self.random.choice([8, 32, 40])),
-            filter_size=(3, 3),
+            channels_out=channels_out,
+            filter_size=filter_size,
             padding=reference.SAME,
-            pad_values=1,
+            pad_values=pad_values,
             seed=int(self.random.integers(2**31)),
         )
         image = conv.add_to(self, words)
@@ -87,6 +91,17 @@ def run(model: bytes, images: list[Any], num_threads: int) -> list[Any]:
         interpreter.set_tensor(details["index"], image)
     interpreter.invoke()
     return [interpreter.get_tensor(details["index"]) for details in interpreter.get_output_details()]
+
+
+def assert_fused_as_op_by_op(
+    graph: ImageGraph, inputs: list[int], outputs: list[int], given: list[Any], num_threads: int
+) -> None:
+    found = run(graph.build(inputs, outputs), given, num_threads)
+    # What the runtime reads is fused with nothing.
+    rest = [tensor for tensor in graph.computed if tensor not in outputs]
+    expected = run(graph.build(inputs, outputs + rest), given, 1)
+    for one, other in zip(found, expected[: len(outputs)], strict=True):
+        np.testing.assert_array_equal(one, other)
 
 
 @given(
@@ -110,7 +125,7 @@ def test_what_runs_part_by_part_gives_the_bits_of_what_runs_op_by_op(
     num_threads: int,
     seed: int,
 ) -> None:
-    graph = DenseGraph(seed)
+    graph = ImageGraph(seed)
     inputs = [graph.image(count, computed=False) for count in channels]
     parts = [graph.apply(first, image) for image in inputs]
     for _ in range(layers):
@@ -120,10 +135,7 @@ def test_what_runs_part_by_part_gives_the_bits_of_what_runs_op_by_op(
             words = graph.join([graph.pack(graph.apply(norm, part)) for part in parts], "int32")
         if joins == "signs twice":
             words = graph.join([graph.pack(graph.apply(norm, parts[0])), words], "int32")
-        parts.append(graph.convolve(words))
+        parts.append(graph.convolve(words, int(graph.random.choice([8, 32, 40]))))
     whole = graph.apply(last, graph.join(parts, "float32"))
-    # What the runtime reads is fused with nothing.
-    op_by_op = graph.build(inputs, [whole, *(tensor for tensor in graph.computed if tensor != whole)])
     images = [graph.random.standard_normal((*SIZE, count)).astype(np.float32) for count in channels]
-    (found,) = run(graph.build(inputs, [whole]), images, num_threads)
-    np.testing.assert_array_equal(found, run(op_by_op, images, 1)[0])
+    assert_fused_as_op_by_op(graph, inputs, [whole], images, num_threads)

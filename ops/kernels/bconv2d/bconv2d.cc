@@ -15,6 +15,10 @@ namespace {
 // What an output, and the bytes of the frame, take about beside the multiply-adds.
 constexpr double kCyclesPerOutput = 0.5, kCyclesPerStagedByte = 0.06;
 
+// A gate is for groups of a multiple of so many channels, which all ISAs take in whole tiles: what is left beside these
+// takes longer to be gated than in a pass of its own.
+constexpr int32_t kGatedChannels = 64;
+
 size_t OutputPixelBytes(const Bconv2dSpec& spec) {
   const bool is_bits = spec.output_type == Bconv2dOutputType::kBitpacked;
   const auto values = static_cast<size_t>(is_bits ? PackedWords(spec.channels_out) : spec.channels_out);
@@ -25,6 +29,13 @@ void SetClamps(Activation activation, BconvTask& task) {
   constexpr int32_t kLowest = std::numeric_limits<int32_t>::min(), kHighest = std::numeric_limits<int32_t>::max();
   task.clamp_min = activation == Activation::kNone ? kLowest : activation == Activation::kReluN1To1 ? -1 : 0;
   task.clamp_max = activation == Activation::kReluN1To1 ? 1 : activation == Activation::kRelu6 ? 6 : kHighest;
+}
+
+FinishKind KindOf(Bconv2dOutputType output_type, const Bconv2dFinish& finish) {
+  if (output_type != Bconv2dOutputType::kFloat32) return FinishKind::kNotFloat;
+  if (finish.gate != nullptr) return FinishKind::kGateAndAdd;
+  if (finish.addend == nullptr) return FinishKind::kNone;
+  return finish.rectify_sum ? FinishKind::kAddAndRectify : FinishKind::kAdd;
 }
 
 class LoweredBconv2d final : public Bconv2d {
@@ -41,6 +52,7 @@ class LoweredBconv2d final : public Bconv2d {
 
   bool Resize(const Bconv2dGeometry& geometry) override {
     geometry_ = Flatten(spec_, geometry);
+    joins_images_ = geometry_.batch < geometry.batch;
     if (!frame_.Resize(isa_, spec_, geometry_, filter_.runs)) return false;
     if (CorrectsPadding() && !corrections_.Build(spec_, geometry_, filter_)) return false;
     SetTask();
@@ -53,7 +65,10 @@ class LoweredBconv2d final : public Bconv2d {
   }
   size_t OwnedBytes() const override { return filter_.bytes() + frame_.run_offsets.bytes() + corrections_.bytes(); }
 
-  void Run(ThreadPool& pool, const uint32_t* input, const float* addend, void* output, void* workspace) const override {
+  bool gates() const override { return isa_.gates && !joins_images_ && filter_.group_channels % kGatedChannels == 0; }
+
+  void Run(ThreadPool& pool, const uint32_t* input, const Bconv2dFinish& finish, void* output,
+           void* workspace) const override {
     const int64_t pixels = int64_t{geometry_.output_height} * geometry_.output_width;
     const int64_t image_words =
         int64_t{geometry_.input_height} * geometry_.input_width * PackedWords(spec_.channels_in);
@@ -62,15 +77,16 @@ class LoweredBconv2d final : public Bconv2d {
     auto* const frame = static_cast<uint8_t*>(workspace);
     uint8_t* const scratch = frame + frame_.FrameBytes();
     auto* image_output = static_cast<uint8_t*>(output);
+    BconvTask image_task = task_;
+    image_task.finish_kind = KindOf(spec_.output_type, finish);
+    image_task.finish = finish;
     for (int32_t image = 0; image < geometry_.batch; ++image, input += image_words) {
       if (!frame_.in_place) {
         const LoopSize rows = {frame_.height, 1, kCyclesPerStagedByte * static_cast<double>(frame_.RowBytes())};
         ParallelFor(pool, rows, [&](int, int64_t begin, int64_t end) { frame_.StageRows(input, begin, end, frame); });
       }
-      BconvTask image_task = task_;
       image_task.input = frame_.in_place ? reinterpret_cast<const uint8_t*>(input) : frame;
       image_task.output = image_output;
-      image_task.addend = addend;
       ParallelFor(pool, parts, [&](int thread, int64_t begin, int64_t end) {
         schedule.ForEachPart(begin, end, [&](const Part& part) {
           BconvTask task = GroupTask(image_task, part.group);
@@ -79,7 +95,8 @@ class LoweredBconv2d final : public Bconv2d {
         });
       });
       image_output += static_cast<size_t>(pixels) * OutputPixelBytes(spec_);
-      if (addend != nullptr) addend += pixels * spec_.channels_out;
+      if (finish.gate != nullptr) image_task.finish.gate += finish.gate_stride;
+      if (finish.addend != nullptr) image_task.finish.addend += pixels * spec_.channels_out;
     }
   }
 
@@ -113,7 +130,6 @@ class LoweredBconv2d final : public Bconv2d {
       task_.column_correction = corrections_.column_offsets.data();
     }
     task_.output_type = spec_.output_type;
-    task_.rectify_sum = spec_.rectify_sum;
     task_.output_channels = spec_.channels_out;
   }
 
@@ -127,12 +143,17 @@ class LoweredBconv2d final : public Bconv2d {
     task.threshold = filter_.threshold.data() + slot;
     if (CorrectsPadding()) task.corrections = corrections_.values.data() + slot;
     task.first_channel = group * filter_.group_channels;
+    if (task.finish.gate != nullptr) {
+      task.finish.gate += task.first_channel;
+      task.finish.slope += task.first_channel;
+    }
     return task;
   }
 
   const Isa& isa_;
   Bconv2dSpec spec_;
   Bconv2dGeometry geometry_ = {};
+  bool joins_images_ = false;  // so that there is no gate for each
   PackedFilter filter_;
   Frame frame_;
   PaddingCorrections corrections_;

@@ -12,6 +12,9 @@
 
 namespace litebnn {
 
+// How float32 outputs are finished; kNotFloat where they are of another type.
+enum class FinishKind { kNone, kAdd, kAddAndRectify, kGateAndAdd, kNotFloat };
+
 // One image, one group, ready to compute. Pixels are numbered row by row.
 struct BconvTask {
   const uint8_t* input;                // window of output pixel 0
@@ -38,9 +41,9 @@ struct BconvTask {
   const int32_t* column_correction;
 
   Bconv2dOutputType output_type;
-  void* output;             // the image's pixel 0
-  const float* addend;      // added to a float32 output, which has its shape; may be null
-  bool rectify_sum;         // the sum's negative values become 0
+  void* output;  // the image's pixel 0
+  FinishKind finish_kind;
+  Bconv2dFinish finish;     // gate and slope of the group's channels, and the image's addend
   int32_t output_channels;  // over all groups
   int32_t first_channel;    // of this group among them
 
@@ -101,6 +104,8 @@ struct Isa {
   // multiple of tile_channels.
   void (*bconv)(const BconvTask& task, int64_t pixel_begin, int64_t pixel_end, int32_t channel_begin,
                 int32_t channel_end);
+  // Whether bconv finishes outputs with a gate.
+  bool gates = true;
   // The ISA that is better at a filter, null where this one is. Nobody is asked where an ISA is forced by its name.
   const Isa* (*better)(const Bconv2dSpec& spec) = nullptr;
   // Whether it is the one for this CPU among those of the same instructions; null where it is alone.

@@ -1,7 +1,9 @@
 // What becomes of sums: activations, addends, the three types of output, and who writes which.
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <limits>
+#include <string>
 #include <vector>
 
 #include "tests/kernels/isas.h"
@@ -27,6 +29,92 @@ TEST_P(Bconv2dOutputTest, EveryActivationAndAddend) {
         c.rectify_sum = addend == 2;
         ExpectAsReference(isa(), c, 1);
       }
+    }
+  }
+}
+
+// In the padding too, in every group, and with a gate of each image or one of all.
+TEST_P(Bconv2dOutputTest, GatesWithEveryActivation) {
+  for (const Activation activation : kActivations) {
+    for (const bool zero_padding : {false, true}) {
+      for (const int32_t channels_out : {64, 128, 192, 320}) {
+        BconvCase c;
+        c.batch = 3;
+        c.height = 3;
+        c.width = 7;
+        c.groups = channels_out == 128 ? 2 : 1;
+        c.channels_in = 64 * c.groups;
+        c.channels_out = channels_out;
+        c.zero_padding = zero_padding;
+        c.activation = activation;
+        c.with_addend = true;
+        c.gates = channels_out == 192 ? 1 : c.batch;
+        ExpectAsReference(isa(), c, channels_out == 64 ? 2 : 1);
+      }
+    }
+  }
+}
+
+// Nothing of what the gate is for is in a window, or in a sum, of the usual length.
+TEST_P(Bconv2dOutputTest, GatesOfLongFiltersAndPointwiseOnes) {
+  for (const int32_t channels_in : {7330, 64, 32}) {
+    BconvCase c;
+    const bool is_long = channels_in == 7330;
+    c.batch = 2;
+    c.height = is_long ? 2 : 5;
+    c.width = is_long ? 3 : 13;
+    c.channels_in = channels_in;
+    c.channels_out = 64;
+    c.filter_height = c.filter_width = is_long ? 3 : 1;
+    c.with_addend = true;
+    c.gates = 2;
+    ExpectAsReference(isa(), c, 1);
+  }
+}
+
+// As the pass does that gates by itself: a NaN and -0 are not below 0, and infinities cancel each other.
+TEST_P(Bconv2dOutputTest, GatesOfNumbersOfAllKinds) {
+  constexpr float kInfinity = std::numeric_limits<float>::infinity();
+  const float special[] = {0.0f, -0.0f, kInfinity, -kInfinity, std::numeric_limits<float>::quiet_NaN(), 3.0f, -5.0f};
+  for (const bool zero_padding : {false, true}) {
+    BconvCase c;
+    c.height = c.width = 9;
+    c.channels_in = 64;
+    c.channels_out = 128;
+    c.zero_padding = zero_padding;
+    c.with_addend = true;
+    c.gates = 1;
+    BconvData data;
+    ASSERT_TRUE(MakeBconvData(c, &data));
+    for (size_t i = 0; i < data.gate.size(); ++i) {
+      data.gate[i] = special[i % 7];
+      data.slope[i] = special[i / 7 % 7];
+      data.bias[i] = i % 3 == 0 ? special[i % 5] : data.bias[i];
+    }
+    for (size_t i = 0; i < data.addend.size(); ++i) data.addend[i] = special[i % 4];
+    std::vector<uint8_t> found = RunBconv(isa(), c, data, 1), expected = ReferenceBconv(c, data);
+    for (std::vector<uint8_t>* bytes : {&found, &expected}) {
+      auto* const values = reinterpret_cast<float*>(bytes->data());
+      // One NaN for all.
+      for (size_t i = 0; i < bytes->size() / sizeof(float); ++i) values[i] = std::isnan(values[i]) ? NAN : values[i];
+    }
+    EXPECT_TRUE(found == expected) << Describe(c);
+  }
+}
+
+TEST_P(Bconv2dOutputTest, GatesWholeTiles) {
+  for (const int32_t channels_out : {32, 64, 96, 128}) {
+    for (const int32_t groups : {1, 2}) {
+      BconvCase c;
+      c.groups = groups;
+      c.channels_in = 64 * groups;
+      c.channels_out = channels_out;
+      BconvData data;
+      ASSERT_TRUE(MakeBconvData(c, &data));
+      const auto conv = Bconv2d::Create(isa(), data.spec, data.filter.data());
+      const bool is_sme2 = IsaName(conv->isa()) == std::string("sme2");
+      ASSERT_TRUE(conv->Resize(data.geometry));
+      EXPECT_EQ(conv->gates(), channels_out / groups % 64 == 0 && !is_sme2) << Describe(c);
     }
   }
 }

@@ -20,6 +20,7 @@ struct BconvCase {
   Activation activation = Activation::kNone;
   Bconv2dOutputType output_type = Bconv2dOutputType::kFloat32;
   bool with_multiplier = true, with_bias = true, with_addend = false, rectify_sum = false;
+  int32_t gates = 0;  // with an addend only: one for all images, or as many as there are images
   uint32_t seed = 1;
 };
 
@@ -35,14 +36,14 @@ inline std::string Describe(const BconvCase& c) {
          ", activation " + text(static_cast<int32_t>(c.activation)) + ", output type " +
          text(static_cast<int32_t>(c.output_type)) + (c.with_multiplier ? "" : ", no multiplier") +
          (c.with_bias ? "" : ", no bias") + (c.with_addend ? ", addend" : "") + (c.rectify_sum ? " rectified" : "") +
-         ", seed " + std::to_string(c.seed);
+         ", gates " + text(c.gates) + ", seed " + std::to_string(c.seed);
 }
 
 struct BconvData {
   Bconv2dSpec spec;
   Bconv2dGeometry geometry;
   std::vector<uint32_t> input, filter;
-  std::vector<float> multiplier, bias, addend;
+  std::vector<float> multiplier, bias, addend, gate, slope;
   std::vector<int32_t> threshold;
 };
 
@@ -101,6 +102,8 @@ inline bool MakeBconvData(const BconvCase& c, BconvData* data) {
   }
   const int64_t outputs = int64_t{g.batch} * g.output_height * g.output_width * c.channels_out;
   for (int64_t i = 0; c.with_addend && i < outputs; ++i) data->addend.push_back(bias(random));
+  for (int32_t i = 0; i < c.gates * c.channels_out; ++i) data->gate.push_back(multiplier(random));
+  for (int32_t i = 0; c.gates > 0 && i < c.channels_out; ++i) data->slope.push_back(multiplier(random));
   data->spec = {c.channels_in,
                 c.channels_out,
                 c.groups,
@@ -112,7 +115,6 @@ inline bool MakeBconvData(const BconvCase& c, BconvData* data) {
                 c.dilation_width,
                 c.same && c.zero_padding,
                 c.activation,
-                c.rectify_sum,
                 c.output_type,
                 c.with_multiplier ? data->multiplier.data() : nullptr,
                 c.with_bias ? data->bias.data() : nullptr,
@@ -196,7 +198,13 @@ inline std::vector<uint8_t> ReferenceBconv(const BconvCase& c, const BconvData& 
     const float product = static_cast<float>(y) * multiplier;
     const float value = product + bias;
     if (c.output_type == Bconv2dOutputType::kFloat32) {
-      float sum = data.addend.empty() ? value : value + data.addend[i];
+      float finished = value;
+      if (c.gates > 0) {
+        const size_t image = i / (double_sums.size() / static_cast<size_t>(c.batch));
+        finished *= data.gate[(c.gates == 1 ? 0 : image * static_cast<size_t>(c.channels_out)) + o];
+        if (finished < 0.0f) finished *= data.slope[o];
+      }
+      float sum = data.addend.empty() ? finished : finished + data.addend[i];
       // A NaN becomes 0 too.
       if (c.rectify_sum && !(sum > 0.0f)) sum = 0.0f;
       reinterpret_cast<float*>(output.data())[i] = sum;

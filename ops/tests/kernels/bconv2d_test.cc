@@ -109,7 +109,7 @@ TEST_P(Bconv2dTest, RandomShapes) {
     c.dilation_width = pick({1, 1, 2, 3});
     c.groups = pick({1, 1, 1, 2, 3});
     c.channels_in = c.groups == 1 ? pick({3, 32, 40, 64, 96, 128}) : c.groups * pick({32, 64});
-    c.channels_out = c.groups * pick({1, 5, 32, 40, 64, 72});
+    c.channels_out = c.groups * pick({1, 5, 32, 40, 64, 64, 72, 128});
     c.same = pick({0, 1, 1}) == 1;
     c.zero_padding = pick({0, 1}) == 1;
     c.activation = kActivations[random() % 4];
@@ -117,7 +117,8 @@ TEST_P(Bconv2dTest, RandomShapes) {
     c.with_multiplier = pick({0, 1, 1}) == 1;
     c.with_bias = pick({0, 1, 1}) == 1;
     c.with_addend = c.output_type == Bconv2dOutputType::kFloat32 && pick({0, 1}) == 1;
-    c.rectify_sum = c.with_addend && pick({0, 1}) == 1;
+    c.gates = c.with_addend && pick({0, 1}) == 1 ? pick({1, c.batch}) : 0;
+    c.rectify_sum = c.with_addend && c.gates == 0 && pick({0, 1}) == 1;
     c.seed = static_cast<uint32_t>(random());
     // Half of an odd number of channels is no whole number: the op refuses it.
     const bool half_channel = c.output_type == Bconv2dOutputType::kBitpacked && c.channels_in / c.groups % 2 == 1;
@@ -351,7 +352,7 @@ TEST_P(Bconv2dTest, FollowsItsInputsShape) {
     AlignedBuffer<uint8_t> workspace;
     ASSERT_TRUE(workspace.Allocate(conv->WorkspaceBytes(2)));
     std::vector<uint8_t> output(OutputBytes(c, data.geometry));
-    conv->Run(*pool, data.input.data(), nullptr, output.data(), workspace.data());
+    conv->Run(*pool, data.input.data(), {}, output.data(), workspace.data());
     EXPECT_EQ(output, ReferenceBconv(c, data)) << Describe(c);
   }
 }
@@ -383,7 +384,7 @@ TEST(Bconv2dWorkspace, HasScratchForEachThread) {
   ASSERT_TRUE(workspace.Allocate(conv->WorkspaceBytes(3)));
   std::vector<uint8_t> output(OutputBytes({}, data.geometry));
   LastThread pool;
-  conv->Run(pool, data.input.data(), nullptr, output.data(), workspace.data());
+  conv->Run(pool, data.input.data(), {}, output.data(), workspace.data());
   EXPECT_EQ(task_given.scratch, workspace.data() + conv->WorkspaceBytes(2));
   EXPECT_EQ(output, ReferenceBconv({}, data));
 }

@@ -44,7 +44,7 @@ TEST(Fuse, AnAdditionIntoTheConvolutionBeforeIt) {
   for (const std::vector<int>& addends : {std::vector<int>{7, 8}, {8, 7}}) {
     std::vector<Step> steps =
         MakeSteps(MakeStep(kBconv2dOpType, {0, 1, 2}, 7), MakeStep(kAddOpType, addends, 9, &kRelu));
-    FuseAdditions({9}, &steps);
+    FuseConvolutions({9}, &steps);
     ASSERT_EQ(steps.size(), 1u);
     EXPECT_EQ(steps[0].type, &kBconv2dAddOpType);
     EXPECT_EQ(Tensors(steps[0].inputs), (std::vector<int>{0, 1, 2, kOptionalTensor, kOptionalTensor, 8}));
@@ -57,7 +57,7 @@ TEST(Fuse, AConvolutionWithAnyOfItsInputs) {
   for (size_t count = kBconv2dOpType.min_inputs; count <= kBconv2dOpType.max_inputs; ++count) {
     std::vector<Step> steps =
         MakeSteps(MakeStep(kBconv2dOpType, std::vector<int>(count, 1), 7), MakeStep(kAddOpType, {7, 8}, 9, &kRelu));
-    FuseAdditions({9}, &steps);
+    FuseConvolutions({9}, &steps);
     EXPECT_EQ(steps.size(), 1u) << count;
   }
 }
@@ -65,28 +65,99 @@ TEST(Fuse, AConvolutionWithAnyOfItsInputs) {
 TEST(Fuse, NoAdditionOfOthers) {
   std::vector<Step> steps = MakeSteps(MakeStep(kBconv2dOpType, {0, 1}, 7), MakeStep(kAddOpType, {8, 10}, 9, &kRelu));
   steps.push_back(MakeStep(kQuantizeOpType, {7}, 11));
-  FuseAdditions({9, 11}, &steps);
+  FuseConvolutions({9, 11}, &steps);
   EXPECT_EQ(steps.size(), 3u);
 }
 
-TEST(Fuse, OnlyNeighbours) {
+TEST(Fuse, AConvolutionComesWhereItsReaderWas) {
   std::vector<Step> steps = MakeSteps(MakeStep(kBconv2dOpType, {0, 1}, 7), MakeStep(kQuantizeOpType, {8}, 10));
-  steps.push_back(MakeStep(kAddOpType, {7, 8}, 9, &kRelu));
-  FuseAdditions({9, 10}, &steps);
-  EXPECT_EQ(steps.size(), 3u);
+  steps.push_back(MakeStep(kAddOpType, {7, 12}, 9, &kRelu));
+  const uint8_t options = 0;
+  steps[0].index = 5;
+  steps[0].options = &options;
+  steps[0].options_size = 1;
+  FuseConvolutions({9, 10}, &steps);
+  ASSERT_EQ(steps.size(), 2u);
+  EXPECT_EQ(steps[0].type, &kQuantizeOpType);
+  EXPECT_EQ(steps[1].type, &kBconv2dAddOpType);
+  // Errors name the convolution's node, whose options it has.
+  EXPECT_EQ(steps[1].index, 5);
+  EXPECT_EQ(steps[1].options, &options);
+  EXPECT_EQ(steps[1].options_size, 1u);
+  EXPECT_EQ(steps[1].builtin_data, &kRelu);
+}
+
+TEST(Fuse, TheLaterOfTwoConvolutionsThatAreAdded) {
+  for (const std::vector<int>& addends : {std::vector<int>{7, 8}, {8, 7}}) {
+    std::vector<Step> steps = MakeSteps(MakeStep(kBconv2dOpType, {0, 1}, 7), MakeStep(kBconv2dOpType, {2, 3}, 8));
+    steps.push_back(MakeStep(kAddOpType, addends, 9, &kRelu));
+    FuseConvolutions({9}, &steps);
+    ASSERT_EQ(steps.size(), 2u);
+    EXPECT_EQ(steps[0].type, &kBconv2dOpType);
+    EXPECT_EQ(steps[1].inputs[0].tensor, 2);
+    EXPECT_EQ(steps[1].inputs.back().tensor, 7);
+  }
+}
+
+TEST(Fuse, AConvolutionOnce) {
+  std::vector<Step> steps = MakeSteps(MakeStep(kBconv2dOpType, {0, 1}, 7), MakeStep(kAddOpType, {7, 8}, 9, &kRelu));
+  steps.push_back(MakeStep(kAddOpType, {9, 10}, 11, &kRelu));
+  FuseConvolutions({11}, &steps);
+  ASSERT_EQ(steps.size(), 2u);
+  EXPECT_EQ(steps[1].type, &kAddOpType);
+}
+
+// What FuseGates has made of a MUL of 7 by 1, a PRELU with 3 and an ADD of 5, or those of them that are asked for.
+Step MakeGatedStep(const OpType& type, bool multiplies, bool gate_first, bool leaks, bool adds) {
+  std::vector<int> inputs = {7, multiplies ? 1 : kOptionalTensor, leaks ? 3 : kOptionalTensor};
+  if (gate_first) std::swap(inputs[0], inputs[1]);
+  inputs.push_back(adds ? 5 : kOptionalTensor);
+  return MakeStep(type, inputs, 6, adds ? &kRelu : nullptr);
+}
+
+TEST(Fuse, AGateThatEndsWithAnAdditionIntoTheConvolution) {
+  for (unsigned which = 0; which < 16; ++which) {
+    const bool multiplies = which % 2 == 1, gate_first = multiplies && which / 2 % 2 == 1, leaks = which / 4 % 2 == 1;
+    const bool adds = which / 8 % 2 == 1;
+    std::vector<Step> steps = MakeSteps(MakeStep(kBconv2dOpType, {0, 1, 2}, 7),
+                                        MakeGatedStep(kGatedSumOpType, multiplies, gate_first, leaks, adds));
+    FuseConvolutions({6}, &steps);
+    ASSERT_EQ(steps.size(), adds ? 1u : 2u) << which;
+    if (!adds) continue;
+    EXPECT_EQ(steps[0].type, &kGatedBconv2dOpType);
+    EXPECT_EQ(Tensors(steps[0].inputs),
+              (std::vector<int>{0, 1, 2, kOptionalTensor, kOptionalTensor, multiplies ? 1 : kOptionalTensor,
+                                leaks ? 3 : kOptionalTensor, 5}));
+    EXPECT_EQ(Tensors(steps[0].outputs), (std::vector<int>{6}));
+    EXPECT_EQ(steps[0].builtin_data, &kRelu);
+  }
+}
+
+TEST(Fuse, NoOtherGateIntoTheConvolution) {
+  // One with a RELU behind the MUL, a convolution whose output another reads, and one that is the addend.
+  std::vector<Step> steps =
+      MakeSteps(MakeStep(kBconv2dOpType, {0, 1}, 7), MakeGatedStep(kRectifiedGatedSumOpType, true, false, false, true));
+  FuseConvolutions({6}, &steps);
+  EXPECT_EQ(steps.size(), 2u);
+  steps = MakeSteps(MakeStep(kBconv2dOpType, {0, 1}, 7), MakeGatedStep(kGatedSumOpType, true, false, true, true));
+  FuseConvolutions({6, 7}, &steps);
+  EXPECT_EQ(steps.size(), 2u);
+  steps = MakeSteps(MakeStep(kBconv2dOpType, {0, 1}, 5), MakeGatedStep(kGatedSumOpType, true, false, true, true));
+  FuseConvolutions({6}, &steps);
+  EXPECT_EQ(steps.size(), 2u);
 }
 
 TEST(Fuse, NothingThatIsReadElsewhere) {
   // The runtime reads it, the addition reads it twice, or another node does.
   std::vector<Step> steps = MakeSteps(MakeStep(kBconv2dOpType, {0, 1}, 7), MakeStep(kAddOpType, {7, 8}, 9, &kRelu));
-  FuseAdditions({7, 9}, &steps);
+  FuseConvolutions({7, 9}, &steps);
   EXPECT_EQ(steps.size(), 2u);
   steps = MakeSteps(MakeStep(kBconv2dOpType, {0, 1}, 7), MakeStep(kAddOpType, {7, 7}, 9, &kRelu));
-  FuseAdditions({9}, &steps);
+  FuseConvolutions({9}, &steps);
   EXPECT_EQ(steps.size(), 2u);
   steps = MakeSteps(MakeStep(kBconv2dOpType, {0, 1}, 7), MakeStep(kAddOpType, {7, 8}, 9, &kRelu));
   steps.push_back(MakeStep(kQuantizeOpType, {7}, 10));
-  FuseAdditions({9, 10}, &steps);
+  FuseConvolutions({9, 10}, &steps);
   EXPECT_EQ(steps.size(), 3u);
 }
 

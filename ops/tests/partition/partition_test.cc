@@ -187,39 +187,53 @@ TEST(Resize, OfAnyOfManyPartsToAnotherTypeIsRefused) {
   }
 }
 
-TEST(Resize, OfAGateAndOfWhatIsAddedToItsProduct) {
+void ExpectSameAfterResizes(const GatedParams& params) {
   struct Shapes {
     std::vector<int> words, gate, addend;
   };
-  const std::vector<int> words = {1, 5, 6, 2}, gate = {1, 1, 1, 40}, image = {1, 5, 6, 40};
+  const int c = params.channels;
+  const std::vector<int> words = {1, 5, 6, 2}, gate = {1, 1, 1, c}, image = {1, 5, 6, c};
+  const Graph graph = GatedGraph(params);
+  const DelegatePointer delegate = MakeDelegate();
+  FakeRuntime custom(graph), delegated(graph, delegate.get(), 100);
+  for (const Shapes& shapes : {Shapes{words, gate, image},
+                               {{3, 5, 6, 2}, gate, {3, 5, 6, c}},
+                               {{3, 5, 6, 2}, {3, 1, 1, c}, {3, 5, 6, c}},
+                               {words, {2, 1, 1, c}, {2, 5, 6, c}},
+                               {words, image, image},
+                               {words, {1, c}, image},
+                               {words, {1, 1, 6, c}, image},
+                               {words, {5, 1, c}, image},
+                               {{1, 1, 6, 2}, {3, 5, 1, c}, {3, 5, 6, c}},
+                               {{2, 5, 1, 2}, {1, 1, 6, c}, {1, 5, 6, c}},
+                               {words, gate, {2, 5, 1, c}},
+                               {{2, 5, 6, 2}, gate, {1, 1, 1, 1}},
+                               {{1, 1, 1, 2}, image, image},
+                               {words, gate, image}}) {
+    std::vector<std::vector<uint8_t>> results;
+    for (FakeRuntime* runtime : {&custom, &delegated}) {
+      ASSERT_TRUE(runtime->Resize(graph.inputs[0], shapes.words));
+      ASSERT_TRUE(runtime->Resize(graph.inputs[1], shapes.gate));
+      ASSERT_TRUE(runtime->Resize(graph.inputs[2], shapes.addend));
+      results.push_back(RunOnce(runtime));
+    }
+    EXPECT_EQ(results[0], results[1]) << c << " channels, " << shapes.gate.size();
+  }
+}
+
+TEST(Resize, OfAGateAndOfWhatIsAddedToItsProduct) {
   for (const bool gate_first : {false, true}) {
-    GatedParams params;
-    params.gate_first = gate_first;
-    const Graph graph = GatedGraph(params);
-    const DelegatePointer delegate = MakeDelegate();
-    FakeRuntime custom(graph), delegated(graph, delegate.get(), 100);
-    for (const Shapes& shapes : {Shapes{words, gate, image},
-                                 {{3, 5, 6, 2}, gate, {3, 5, 6, 40}},
-                                 {{3, 5, 6, 2}, {3, 1, 1, 40}, {3, 5, 6, 40}},
-                                 {words, {2, 1, 1, 40}, {2, 5, 6, 40}},
-                                 {words, image, image},
-                                 {words, {1, 40}, image},
-                                 {words, {1, 1, 6, 40}, image},
-                                 {words, {5, 1, 40}, image},
-                                 {{1, 1, 6, 2}, {3, 5, 1, 40}, {3, 5, 6, 40}},
-                                 {{2, 5, 1, 2}, {1, 1, 6, 40}, {1, 5, 6, 40}},
-                                 {words, gate, {2, 5, 1, 40}},
-                                 {{2, 5, 6, 2}, gate, {1, 1, 1, 1}},
-                                 {{1, 1, 1, 2}, image, image},
-                                 {words, gate, image}}) {
-      std::vector<std::vector<uint8_t>> results;
-      for (FakeRuntime* runtime : {&custom, &delegated}) {
-        ASSERT_TRUE(runtime->Resize(graph.inputs[0], shapes.words));
-        ASSERT_TRUE(runtime->Resize(graph.inputs[1], shapes.gate));
-        ASSERT_TRUE(runtime->Resize(graph.inputs[2], shapes.addend));
-        results.push_back(RunOnce(runtime));
+    for (const int channels : {40, 64}) {
+      for (const int product_activation : {0, 1}) {
+        for (const int sum_activation : {0, 1}) {
+          GatedParams params;
+          params.channels = channels;
+          params.gate_first = gate_first;
+          params.product_activation = product_activation;
+          params.sum_activation = sum_activation;
+          ExpectSameAfterResizes(params);
+        }
       }
-      EXPECT_EQ(results[0], results[1]) << shapes.gate.size();
     }
   }
 }
@@ -273,17 +287,22 @@ TEST(Prepare, AGateOfNoDimensionsForImagesOfOneChannel) {
 }
 
 TEST(Resize, OfAGateToWhatDoesNotGoWithItsImageIsRefused) {
-  const Graph graph = GatedGraph({});
-  const int gate = graph.inputs[1], addend = graph.inputs[2];
-  const std::string op = "litebnn: MUL with PRELU and ADD, node 3: ";
-  for (const std::vector<int>& shape :
-       {std::vector<int>{}, {1, 1, 7, 40}, {1, 4, 1, 40}, {1, 4, 6, 40}, {1, 1, 1, 1}, {1, 1, 1, 41}}) {
-    ExpectIn(ErrorsAfterResize(graph, gate, shape),
-             op + "input 2 (tensor 6 'a tensor'): shape: expected one that goes with");
+  // A part of the convolution where an ADD ends it.
+  for (const bool adds : {true, false}) {
+    GatedParams params;
+    if (!adds) params.sum_activation = -1;
+    const Graph graph = GatedGraph(params);
+    const int gate = graph.inputs[1];
+    const std::string op = adds ? "litebnn: LceBconv2d with MUL, PRELU and ADD, node 0: gate (tensor 6 'a tensor'): "
+                                : "litebnn: MUL with PRELU and ADD, node 2: input 2 (tensor 6 'a tensor'): ";
+    for (const std::vector<int>& shape :
+         {std::vector<int>{}, {1, 1, 7, 40}, {1, 4, 1, 40}, {1, 4, 6, 40}, {1, 1, 1, 1}, {1, 1, 1, 41}}) {
+      ExpectIn(ErrorsAfterResize(graph, gate, shape), op + "shape: expected one that goes with [1, 5, 6, 40], found ");
+    }
+    ExpectIn(ErrorsAfterResize(graph, gate, {1, 1, 1, 1, 40}), op + "shape: expected at most 4 dimensions");
   }
-  ExpectIn(ErrorsAfterResize(graph, gate, {1, 1, 1, 1, 40}),
-           op + "input 2 (tensor 6 'a tensor'): shape: expected at most 4 dimensions");
-  ExpectIn(ErrorsAfterResize(graph, addend, {1, 4, 6, 40}),
+  const Graph graph = GatedGraph({});
+  ExpectIn(ErrorsAfterResize(graph, graph.inputs[2], {1, 4, 6, 40}),
            "shape: expected one that goes with [1, 5, 6, 40], found [1, 4, 6, 40]");
 }
 

@@ -407,7 +407,8 @@ Graph RandomGraph(const RandomBits& random) {
       return JoinedGraph(params);
     }
     case 8: {
-      GatedParams params = {{pick(1, 2), pick(1, 7), pick(1, 7)}, pick(1, 70)};
+      // Half of them have channels with which a convolution gates its output.
+      GatedParams params = {{pick(1, 2), pick(1, 7), pick(1, 7)}, pick(0, 1) == 0 ? 64 * pick(1, 2) : pick(1, 70)};
       params.gate =
           pick(0, 2) == 0 ? std::vector<int>{1} : std::vector<int>{pick(0, 1) == 0 ? 1 : params.image[0], 1, 1};
       params.gate_first = pick(0, 1) == 1;

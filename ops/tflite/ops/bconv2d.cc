@@ -1,9 +1,10 @@
 // LceBconv2d: binary 2-D convolution of packed signs, to float32, int8 or packed signs.
+#include <algorithm>
 #include <limits>
 
 #include "kernels/platform/aligned_buffer.h"
-#include "tflite/ops/broadcast_sum.h"
 #include "tflite/ops/contract.h"
+#include "tflite/ops/gated_sum.h"
 #include "tflite/ops/op_list.h"
 #include "tflite/ops/window.h"
 
@@ -12,8 +13,8 @@ namespace {
 
 constexpr int32_t kMax = std::numeric_limits<int32_t>::max();
 
-// The order of the node's inputs; the last is kBconv2dAddOpType's.
-enum : size_t { kInput, kFilter, kMultiplier, kBias, kThreshold, kAddend };
+// The order of the node's inputs; the roles of those that are fused are behind them.
+enum : size_t { kInput, kFilter, kMultiplier, kBias, kThreshold, kFused };
 
 static_assert(static_cast<int32_t>(Activation::kNone) == contract::kActivationNone);
 static_assert(static_cast<int32_t>(Activation::kRelu) == contract::kActivationRelu);
@@ -22,7 +23,7 @@ static_assert(static_cast<int32_t>(Activation::kRelu6) == contract::kActivationR
 
 class Bconv2dOp final : public Op {
  public:
-  explicit Bconv2dOp(const Isa& isa) : isa_(isa) {}
+  Bconv2dOp(const Isa& isa, const GatedSum::Roles& roles) : isa_(isa), roles_(roles), sum_(roles) {}
 
   bool Prepare(const Node& node) override {
     if (convolution_ == nullptr && !ReadSpec(node)) return false;
@@ -33,30 +34,28 @@ class Bconv2dOp final : public Op {
   }
 
   size_t WorkspaceBytes(int num_threads) const override {
-    return sum_.computed_bytes() + convolution_->WorkspaceBytes(num_threads);
+    return convolved_bytes_ + std::max(convolution_->WorkspaceBytes(num_threads), sum_.WorkspaceBytes());
   }
   std::optional<size_t> OverwritableInput() const override {
-    return sum_.has_addend() && sum_.computed_bytes() == 0 ? std::optional<size_t>(kAddend) : std::nullopt;
+    return sum_.overwrites_addend() ? std::optional<size_t>(roles_.addend) : std::nullopt;
   }
-  size_t OwnedBytes() const override { return convolution_->OwnedBytes(); }
+  size_t OwnedBytes() const override { return convolution_->OwnedBytes() + sum_.OwnedBytes(); }
 
   void Run(ThreadPool& pool, const void* const* inputs, void* const* outputs, void* workspace, size_t) const override {
     const auto* input = static_cast<const uint32_t*>(inputs[kInput]);
-    const auto* addend = static_cast<const float*>(sum_.has_addend() ? inputs[kAddend] : nullptr);
-    if (sum_.computed_bytes() == 0) {
-      convolution_->Run(pool, input, addend, outputs[0], workspace);
+    if (convolved_bytes_ == 0) {
+      convolution_->Run(pool, input, sum_.FinishOf(inputs), outputs[0], workspace);
       return;
     }
-    auto* convolved = static_cast<float*>(workspace);
-    convolution_->Run(pool, input, nullptr, convolved, static_cast<std::byte*>(workspace) + sum_.computed_bytes());
-    sum_.Run(pool, convolved, addend, static_cast<float*>(outputs[0]));
+    auto* const convolved = static_cast<float*>(workspace);
+    void* const rest = static_cast<std::byte*>(workspace) + convolved_bytes_;
+    convolution_->Run(pool, input, {}, convolved, rest);
+    sum_.Run(isa_, pool, convolved, inputs, static_cast<float*>(outputs[0]), rest);
   }
 
  private:
   bool ReadSpec(const Node& node) {
     spec_ = {};
-    // The builtin options are those of the addition that is fused into the convolution.
-    spec_.rectify_sum = RectifiesSum(node, kAddend);
     return ReadOptions(node, &spec_) && ReadFilter(node, &spec_) && ReadOutput(node, &spec_);
   }
 
@@ -228,10 +227,16 @@ class Bconv2dOp final : public Op {
   }
 
   bool Resize(const Node& node, const Bconv2dGeometry& geometry) {
-    if (!sum_.Resize(node, kAddend)) return false;
-    if (convolution_->Resize(geometry)) return true;
-    return node.InputError(kInput, "shape: expected one that there is memory for with its padding, found %s",
-                           ShapeText(node.Input(kInput)->shape).c_str());
+    // What is fused into the convolution sets another shape where it is done behind it.
+    const size_t bytes = TensorBytes(*node.outputs[0]);
+    convolved_bytes_ = 0;
+    if (!sum_.Resize(node)) return false;
+    if (!convolution_->Resize(geometry)) {
+      return node.InputError(kInput, "shape: expected one that there is memory for with its padding, found %s",
+                             ShapeText(node.Input(kInput)->shape).c_str());
+    }
+    const bool finishes = sum_.is_finish() && (convolution_->gates() || !sum_.gates());
+    return finishes || ReserveImage(node, bytes, &convolved_bytes_);
   }
 
   const Isa& isa_;
@@ -239,9 +244,19 @@ class Bconv2dOp final : public Op {
   int32_t padding_ = 0;
   bool has_explicit_padding_ = false;
   int32_t pad_top_ = 0, pad_bottom_ = 0, pad_left_ = 0, pad_right_ = 0;
-  FusedSum sum_;
+  const GatedSum::Roles roles_;
+  GatedSum sum_;
+  size_t convolved_bytes_ = 0;  // of the convolution's output where what is fused into it is done behind it
   std::unique_ptr<Bconv2d> convolution_;
 };
+
+// The roles are in the order of GatedSum::Roles.
+template <size_t kGate, size_t kAlpha, size_t kAddend>
+std::unique_ptr<Op> CreateBconv2d(const Isa& isa) {
+  return std::unique_ptr<Op>(new (std::nothrow) Bconv2dOp(isa, {kGate, kAlpha, kAddend, false, true}));
+}
+
+constexpr size_t kNone = GatedSum::kNone;
 
 }  // namespace
 
@@ -250,13 +265,20 @@ const OpType kBconv2dOpType = {
     2,
     5,
     {"input", "filter", "post_activation_multiplier", "post_activation_bias", "output_threshold"},
-    CreateOp<Bconv2dOp>};
+    CreateBconv2d<kNone, kNone, kNone>};
 
 const OpType kBconv2dAddOpType = {
     "LceBconv2d with ADD",
     6,
     6,
     {"input", "filter", "post_activation_multiplier", "post_activation_bias", "output_threshold", "addend"},
-    CreateOp<Bconv2dOp>};
+    CreateBconv2d<kNone, kNone, kFused>};
+
+const OpType kGatedBconv2dOpType = {"LceBconv2d with MUL, PRELU and ADD",
+                                    8,
+                                    8,
+                                    {"input", "filter", "post_activation_multiplier", "post_activation_bias",
+                                     "output_threshold", "gate", "alpha", "addend"},
+                                    CreateBconv2d<kFused, kFused + 1, kFused + 2>};
 
 }  // namespace litebnn

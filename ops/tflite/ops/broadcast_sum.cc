@@ -79,26 +79,24 @@ void BroadcastSum::Run(ThreadPool& pool, const float* first, const float* second
       &task);
 }
 
-bool RectifiesSum(const Node& node, size_t position) {
-  return node.Input(position) != nullptr &&
-         static_cast<const TfLiteAddParams*>(node.builtin_data)->activation == kTfLiteActRelu;
+bool ReserveImage(const Node& node, size_t bytes, size_t* reserved) {
+  *reserved = AlignUp(bytes);
+  // A quarter is little enough that sums of sizes do not overflow.
+  if (bytes <= std::numeric_limits<size_t>::max() / 4) return true;
+  return node.OutputError("shape: expected one that there is memory for, found %s",
+                          ShapeText(node.outputs[0]->shape).c_str());
 }
 
 bool FusedSum::Resize(const Node& node, size_t position) {
   const Tensor* const addend = node.Input(position);
   has_addend_ = addend != nullptr;
-  rectifies_ = RectifiesSum(node, position);
+  rectifies_ = has_addend_ && static_cast<const TfLiteAddParams*>(node.builtin_data)->activation == kTfLiteActRelu;
   computed_bytes_ = 0;
   const std::vector<int32_t> computed = node.outputs[0]->shape;
   if (!has_addend_) return true;
   if (!node.CheckInputType(position, {kTfLiteFloat32})) return false;
   if (addend->shape == computed) return true;
-  const size_t bytes = TensorBytes(*node.outputs[0]);
-  // A quarter is little enough that sums of sizes do not overflow.
-  if (bytes > std::numeric_limits<size_t>::max() / 4) {
-    return node.OutputError("shape: expected one that there is memory for, found %s", ShapeText(computed).c_str());
-  }
-  computed_bytes_ = AlignUp(bytes);
+  if (!ReserveImage(node, TensorBytes(*node.outputs[0]), &computed_bytes_)) return false;
   if (sum_.Resize(computed, addend->shape, &node.outputs[0]->shape)) return true;
   return node.InputError(position, "shape: expected one that goes with %s, found %s", ShapeText(computed).c_str(),
                          ShapeText(addend->shape).c_str());

@@ -26,8 +26,9 @@ class BroadcastSum {
   int64_t values_ = 0;
 };
 
-// Whether the node has an input at `position` that is added, by the options of an ADD with RELU.
-bool RectifiesSum(const Node& node, size_t position);
+// What an image of `bytes`, of which the node's output is computed, takes of a workspace. False after an error has been
+// reported.
+bool ReserveImage(const Node& node, size_t bytes, size_t* reserved);
 
 // What an op adds to its own output, by the options of an ADD: while it writes that where the shapes are one, else
 // behind it, and then what it has computed lies in its workspace.

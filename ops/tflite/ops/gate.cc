@@ -1,131 +1,47 @@
 // MUL of an image by a gate, a value for each of its channels that the network computes; PRELU; and ADD of another
 // image: the runtime's own ops, which are computed in one pass where they stand behind each other, as in
-// squeeze-and-excite blocks. Most additions are fused into binary convolutions; by itself one runs where a
-// convolution's output has another reader, or another node stands between the two.
+// squeeze-and-excite blocks. Most of these are fused into binary convolutions; by themselves they run where another
+// node writes the image, or where its output has another reader.
 #include <algorithm>
 #include <array>
-#include <limits>
 #include <vector>
 
-#include "tflite/ops/broadcast_sum.h"
+#include "tflite/ops/gated_sum.h"
 #include "tflite/ops/op_list.h"
 
 namespace litebnn {
 namespace {
 
-constexpr size_t kNone = std::numeric_limits<size_t>::max();
-
-// More than any network has. Where there are no slopes, whose number the file limits, there is a one for each channel.
-constexpr int32_t kMaxOnes = 1 << 20;
-
-// The positions of the inputs behind the first.
-struct Roles {
-  size_t gate, alpha, addend;
-  bool rectifies_product;
-};
-
-// A tensor's four dimensions; those left out in front are 1.
-using Sizes = std::array<int32_t, 4>;
-
-// `dims` has at most four dimensions.
-Sizes Pad(const int32_t* dims, size_t count) {
-  Sizes sizes = {1, 1, 1, 1};
-  std::copy(dims, dims + count, sizes.end() - count);
-  return sizes;
-}
-
-// Whether what has these sizes is multiplied with every image, row and pixel of the whole, or with its own.
-bool GoesWith(const Sizes& sizes, const Sizes& whole) {
-  const auto goes = [](int32_t size, int32_t of_whole) { return size == 1 || size == of_whole; };
-  return std::equal(sizes.begin(), sizes.end() - 1, whole.begin(), goes) && sizes[3] == whole[3];
-}
-
-GateOperand Walk(const Sizes& sizes, const Sizes& whole) {
-  const int64_t channels = sizes[3], row = sizes[2] * channels;
-  const auto stride = [](int32_t size, int64_t floats) { return size == 1 ? 0 : floats; };
-  const int64_t row_stride = stride(sizes[1], row);
-  // Where a row is one pixel, the next pixel is the next row's.
-  return {nullptr, stride(sizes[0], sizes[1] * row), row_stride,
-          whole[2] == 1 ? row_stride : stride(sizes[2], channels)};
-}
-
 class GateOp final : public Op {
  public:
-  GateOp(const Isa& isa, const Roles& roles) : isa_(isa), roles_(roles) {}
+  GateOp(const Isa& isa, const GatedSum::Roles& roles) : isa_(isa), sum_(roles) {}
 
   bool Prepare(const Node& node) override {
-    Sizes whole;
-    if (!node.CheckOutputType({kTfLiteFloat32}) || !ReadOperands(node, &whole)) return false;
-    has_gate_ = node.Input(roles_.gate) != nullptr;
-    has_alpha_ = node.Input(roles_.alpha) != nullptr;
-    if (has_alpha_ && !CheckChannelValues(node, roles_.alpha, whole[3])) return false;
-    if (!has_alpha_ && whole[3] > kMaxOnes) {
-      return node.OutputError("shape: expected at most %d channels, found %d", kMaxOnes, whole[3]);
+    if (!node.CheckInputType(0, {kTfLiteFloat32}) || !node.CheckOutputType({kTfLiteFloat32})) return false;
+    const std::vector<int32_t>& shape = node.Input(0)->shape;
+    if (shape.size() > Sizes().size()) {
+      return node.InputError(0, "shape: expected at most 4 dimensions, found %s", ShapeText(shape).c_str());
     }
-    if (!has_gate_ || !has_alpha_) ones_.assign(static_cast<size_t>(whole[3]), 1.0f);
-    images_.images = whole[0];
-    images_.rows = whole[1];
-    images_.columns = whole[2];
-    images_.channels = whole[3];
-    images_.rectify_product = roles_.rectifies_product;
-    node.outputs[0]->shape.assign(whole.begin(), whole.end());
-    return sum_.Resize(node, roles_.addend);
+    node.outputs[0]->shape = shape;
+    return sum_.Resize(node);
   }
 
-  size_t WorkspaceBytes(int) const override { return sum_.computed_bytes(); }
+  size_t WorkspaceBytes(int) const override { return sum_.WorkspaceBytes(); }
   std::optional<size_t> OverwritableInput() const override { return 0; }
-  size_t OwnedBytes() const override { return ones_.size() * sizeof(float); }
+  size_t OwnedBytes() const override { return sum_.OwnedBytes(); }
 
   void Run(ThreadPool& pool, const void* const* inputs, void* const* outputs, void* workspace, size_t) const override {
-    const auto find = [inputs](size_t position) { return static_cast<const float*>(inputs[position]); };
-    const float* const addend = sum_.has_addend() ? find(roles_.addend) : nullptr;
-    const bool adds_behind = sum_.computed_bytes() > 0;
-    auto* const output = static_cast<float*>(outputs[0]);
-    GatedImages images = images_;
-    images.input.values = find(0);
-    images.gate.values = has_gate_ ? find(roles_.gate) : ones_.data();
-    images.slope = has_alpha_ ? find(roles_.alpha) : ones_.data();
-    images.addend = adds_behind ? nullptr : addend;
-    images.rectify_sum = sum_.rectifies();
-    images.output = adds_behind ? static_cast<float*>(workspace) : output;
-    GateImages(isa_, pool, images);
-    if (adds_behind) sum_.Run(pool, images.output, addend, output);
+    sum_.Run(isa_, pool, static_cast<const float*>(inputs[0]), inputs, static_cast<float*>(outputs[0]), workspace);
   }
 
  private:
-  // Finds the sizes of the product, and how each factor is walked through.
-  bool ReadOperands(const Node& node, Sizes* whole) {
-    const std::array<size_t, 2> positions = {0, node.Input(roles_.gate) == nullptr ? 0 : roles_.gate};
-    std::array<Sizes, 2> sizes;
-    for (size_t i = 0; i < positions.size(); ++i) {
-      const std::vector<int32_t>& shape = node.Input(positions[i])->shape;
-      if (!node.CheckInputType(positions[i], {kTfLiteFloat32})) return false;
-      if (shape.size() > sizes[i].size()) {
-        return node.InputError(positions[i], "shape: expected at most 4 dimensions, found %s",
-                               ShapeText(shape).c_str());
-      }
-      sizes[i] = Pad(shape.data(), shape.size());
-    }
-    for (size_t i = 0; i < whole->size(); ++i) (*whole)[i] = std::max(sizes[0][i], sizes[1][i]);
-    if (!GoesWith(sizes[0], *whole) || !GoesWith(sizes[1], *whole)) {
-      return node.InputError(positions[1], "shape: expected one that goes with %s, found %s",
-                             ShapeText(node.Input(0)->shape).c_str(),
-                             ShapeText(node.Input(positions[1])->shape).c_str());
-    }
-    images_.input = Walk(sizes[0], *whole);
-    images_.gate = positions[1] == 0 ? GateOperand{} : Walk(sizes[1], *whole);
-    return true;
-  }
-
   const Isa& isa_;
-  const Roles roles_;
-  bool has_gate_ = false, has_alpha_ = false;
-  std::vector<float> ones_;  // in the place of a gate or slopes that are left out
-  GatedImages images_ = {};
-  FusedSum sum_;
+  GatedSum sum_;
 };
 
-// The roles are in the order of Roles.
+constexpr size_t kNone = GatedSum::kNone;
+
+// The roles are in the order of GatedSum::Roles.
 template <size_t kGate, size_t kAlpha, size_t kAddend, bool kRectifiesProduct>
 std::unique_ptr<Op> CreateGate(const Isa& isa) {
   return std::unique_ptr<Op>(new (std::nothrow) GateOp(isa, {kGate, kAlpha, kAddend, kRectifiesProduct}));

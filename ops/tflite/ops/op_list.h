@@ -33,6 +33,10 @@ inline constexpr const OpType* kOpTypes[] = {LITEBNN_OP_TYPES(LITEBNN_ADDRESS)};
 // The convolution with its output added to its last input. No model has it: additions are fused into convolutions.
 extern const OpType kBconv2dAddOpType;
 
+// The convolution with a MUL of its output by a gate, a PRELU and an ADD: gate, alpha and addend are its last inputs,
+// of which the first two may be left out. No model has it: these are fused into convolutions.
+extern const OpType kGatedBconv2dOpType;
+
 // The packing of signs behind a MUL, an ADD or both with constants for each channel, and the CONCATENATION of several
 // such: of each the image, the multiplier and the addend, of which one may be left out. No model has it: these are
 // fused into the packing.

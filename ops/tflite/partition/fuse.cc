@@ -10,23 +10,6 @@
 namespace litebnn {
 namespace {
 
-// Makes one step of a convolution and the addition behind it, where that can be; returns whether.
-bool Fuse(const Step& addition, const std::unordered_set<int>& outputs, const std::unordered_map<int, int>& readers,
-          Step* convolution) {
-  if (convolution->type != &kBconv2dOpType || addition.type != &kAddOpType) return false;
-  const int sum = convolution->outputs[0].tensor;
-  const Binding &first = addition.inputs[0], &second = addition.inputs[1];
-  if (first.tensor != sum && second.tensor != sum) return false;
-  if (readers.find(sum)->second != 1 || outputs.count(sum) != 0) return false;
-
-  convolution->type = &kBconv2dAddOpType;
-  convolution->inputs.resize(kBconv2dOpType.max_inputs, {kOptionalTensor});
-  convolution->inputs.push_back(first.tensor == sum ? second : first);
-  convolution->outputs = addition.outputs;
-  convolution->builtin_data = addition.builtin_data;
-  return true;
-}
-
 // How often each tensor is read.
 std::unordered_map<int, int> CountReaders(const std::vector<Step>& steps) {
   std::unordered_map<int, int> readers;
@@ -84,15 +67,6 @@ class SoleReaders {
 
 }  // namespace
 
-void FuseAdditions(const std::unordered_set<int>& outputs, std::vector<Step>* steps) {
-  const std::unordered_map<int, int> readers = CountReaders(*steps);
-  std::vector<Step> kept;
-  for (Step& step : *steps) {
-    if (kept.empty() || !Fuse(step, outputs, readers, &kept.back())) kept.push_back(std::move(step));
-  }
-  *steps = std::move(kept);
-}
-
 void FuseGates(const std::unordered_set<int>& outputs, std::vector<Step>* steps) {
   SoleReaders sole_readers(outputs, steps);
   // The last of a chain is the one that stays.
@@ -115,6 +89,31 @@ void FuseGates(const std::unordered_set<int>& outputs, std::vector<Step>* steps)
     step->inputs.push_back(alpha);
     step->inputs.push_back(addend);
     step->type = gate != nullptr && gate->type == &kRectifiedGateOpType ? &kRectifiedGatedSumOpType : &kGatedSumOpType;
+  }
+  sole_readers.RemoveTaken();
+}
+
+void FuseConvolutions(const std::unordered_set<int>& outputs, std::vector<Step>* steps) {
+  SoleReaders sole_readers(outputs, steps);
+  for (Step& step : *steps) {
+    const bool adds = step.type == &kAddOpType;
+    const bool gates = step.type == &kGatedSumOpType && step.inputs.back().tensor != kOptionalTensor;
+    if (!adds && !gates) continue;
+    // Of two convolutions the later one, whose input is still in the caches.
+    const Step* const first = sole_readers.Find(step.inputs[0].tensor, {&kBconv2dOpType});
+    const Step* const second = sole_readers.Find(step.inputs[1].tensor, {&kBconv2dOpType});
+    if (first == nullptr && second == nullptr) continue;
+    const size_t image = first == nullptr || (second != nullptr && second > first) ? 1 : 0;
+    const Step& convolution = *sole_readers.Take(step.inputs[image].tensor, {&kBconv2dOpType});
+    std::vector<Binding> inputs = convolution.inputs;
+    inputs.resize(kBconv2dOpType.max_inputs, {kOptionalTensor});
+    step.inputs.erase(step.inputs.begin() + static_cast<ptrdiff_t>(image));
+    inputs.insert(inputs.end(), step.inputs.begin(), step.inputs.end());
+    step.inputs = std::move(inputs);
+    step.type = adds ? &kBconv2dAddOpType : &kGatedBconv2dOpType;
+    step.index = convolution.index;
+    step.options = convolution.options;
+    step.options_size = convolution.options_size;
   }
   sole_readers.RemoveTaken();
 }

@@ -58,8 +58,8 @@ bool Partition::AddNodes(TfLiteContext* context, const TfLiteIntArray& indices) 
 
 void Partition::SetOutputs(const TfLiteIntArray& tensors) {
   outputs_.insert(tensors.data, tensors.data + tensors.size);
-  FuseAdditions(outputs_, &steps_);
   FuseGates(outputs_, &steps_);
+  FuseConvolutions(outputs_, &steps_);
   FuseBatchNorms(outputs_, &steps_);
   FusePackings(outputs_, &steps_);
   FuseImages(outputs_, &steps_);

@@ -76,12 +76,13 @@ struct MemoryPlan {
 // In these, `outputs` are the tensors that the runtime reads when the partition has run, and false means that an error
 // has been reported where there is a context to report it to.
 
-// Makes one step of each convolution and the addition right behind it that is the only reader of its output.
-void FuseAdditions(const std::unordered_set<int>& outputs, std::vector<Step>* steps);
-
 // Makes one step of a MUL by a gate, a PRELU and an ADD of images that follow each other and that nothing else reads;
 // one of them may be missing.
 void FuseGates(const std::unordered_set<int>& outputs, std::vector<Step>* steps);
+
+// Makes one step of each convolution and the ADD that is the only reader of its output, or the step of a gate or a
+// PRELU with an ADD. It comes where these were.
+void FuseConvolutions(const std::unordered_set<int>& outputs, std::vector<Step>* steps);
 
 // Makes one step of each packing of signs and the MUL and ADD with constants before it that nothing else reads.
 void FuseBatchNorms(const std::unordered_set<int>& outputs, std::vector<Step>* steps);

@@ -41,7 +41,7 @@ int64_t CountValues(const std::vector<int32_t>& shape, size_t begin, size_t end)
 size_t TensorBytes(const Tensor& tensor);
 
 // Inputs that have no name of their own in the list have the first one's.
-constexpr size_t kMaxInputNames = 6;
+constexpr size_t kMaxInputNames = 8;
 inline const char* InputName(const char* const* names, size_t position) {
   return position < kMaxInputNames && names[position] != nullptr ? names[position] : names[0];
 }

@@ -147,6 +147,7 @@ void WriteFloats(const BconvTask& task, const SummedPairs& pairs, int32_t channe
         const __m256i excess = all.excess[2 * vector + half];
         const __m256 multiplier[2] = {_mm256_loadu_ps(multipliers + at), _mm256_loadu_ps(multipliers + at + 8)};
         const __m256 bias[2] = {_mm256_loadu_ps(biases + at), _mm256_loadu_ps(biases + at + 8)};
+        const auto finish_low = finish(channel + at), finish_high = finish(channel + at + 8);
 #pragma GCC unroll 2
         for (int p = 0; p < 2; ++p) {
           if (p == 1 && !is_pair) break;
@@ -161,8 +162,8 @@ void WriteFloats(const BconvTask& task, const SummedPairs& pairs, int32_t channe
           const int64_t place = index + p * stride + at;
           const __m256 low = _mm256_add_ps(_mm256_mul_ps(dots[0], multiplier[0]), bias[0]);
           const __m256 high = _mm256_add_ps(_mm256_mul_ps(dots[1], multiplier[1]), bias[1]);
-          _mm256_storeu_ps(outputs + place, finish(low, place));
-          _mm256_storeu_ps(outputs + place + 8, finish(high, place + 8));
+          _mm256_storeu_ps(outputs + place, finish_low(low, place));
+          _mm256_storeu_ps(outputs + place + 8, finish_high(high, place + 8));
         }
       }
     }
@@ -191,12 +192,12 @@ void WriteAny(const BconvTask& task, const SummedPairs& pairs, int32_t channel, 
 }
 
 void WritePairs(const BconvTask& task, const SummedPairs& pairs, int32_t channel, int32_t count) {
-  if (task.output_type != Bconv2dOutputType::kFloat32 || task.corrections != nullptr || count % kVectorChannels != 0) {
+  if (task.finish_kind == FinishKind::kNotFloat || task.corrections != nullptr || count % kVectorChannels != 0) {
     return WriteAny(task, pairs, channel, count);
   }
   const bool relu = task.clamp_min == 0 && task.clamp_max == INT32_MAX;
   WithFinish<EightLanes>(task, [&](auto finish) {
-    relu ? WriteFloats<true>(task, pairs, channel, count, finish)
+    relu ? WriteFloats<decltype(finish)::kIsCommon>(task, pairs, channel, count, finish)
          : WriteFloats<false>(task, pairs, channel, count, finish);
   });
 }

@@ -72,7 +72,7 @@ template <bool kPlain, typename Finish>
 void FloatTile(const BconvTask& task, const uint8_t* const* windows, const uint32_t* weights, int64_t pixel,
                int32_t channel) {
   const TileSums<kTilePixels, kTileVectors> tile = SumsOf<kTilePixels, kTileVectors>(task, windows, weights);
-  const Finish finish{task.addend};
+  const Finish finish(task);
   // All of these are whole numbers that floats hold, so that no operation but the scaling rounds.
   const __m512 depth = _mm512_set1_ps(static_cast<float>(task.depth)), minus_two = _mm512_set1_ps(-2.0f);
   const __m512 clamp_min = _mm512_set1_ps(static_cast<float>(task.clamp_min));
@@ -95,7 +95,7 @@ void FloatTile(const BconvTask& task, const uint8_t* const* windows, const uint3
       const __m512 clamped = kPlain ? above : _mm512_min_ps(above, clamp_max);
       const __m512 product = _mm512_mul_ps(clamped, _mm512_loadu_ps(multipliers + first));
       const __m512 value = _mm512_add_ps(product, _mm512_loadu_ps(biases + first));
-      _mm512_storeu_ps(outputs + index + first, finish(value, index + first));
+      _mm512_storeu_ps(outputs + index + first, finish(channel + first)(value, index + first));
     }
   }
 }
@@ -104,10 +104,11 @@ using TileFunction = void (*)(const BconvTask&, const uint8_t* const*, const uin
 
 // Null where FloatTile does not do.
 TileFunction FloatTileOf(const BconvTask& task) {
-  if (task.output_type != Bconv2dOutputType::kFloat32 || task.depth > kMaxFloatDepth) return nullptr;
+  if (task.finish_kind == FinishKind::kNotFloat || task.depth > kMaxFloatDepth) return nullptr;
   return WithFinish<SixteenLanes>(task, [&task](auto finish) -> TileFunction {
+    using Finish = decltype(finish);
     const bool is_plain = task.corrections == nullptr && task.clamp_max == INT32_MAX;
-    return is_plain ? FloatTile<true, decltype(finish)> : FloatTile<false, decltype(finish)>;
+    return is_plain ? FloatTile<Finish::kIsCommon, Finish> : FloatTile<false, Finish>;
   });
 }
 

@@ -106,7 +106,7 @@ __attribute__((always_inline)) inline __m512i AddSums(__m512i dots, const ByteSu
 // Float outputs of four pixels and whole quarters. kPlain: there are no corrections and no upper clamp.
 template <bool kFitsByte, bool kPlain, typename Finish>
 void WriteFloats(const BconvTask& task, const TileWeights& tile, const LanePixels& lanes, const ByteSums& sums) {
-  const Finish finish{task.addend};
+  const Finish finish(task);
   // All of these are whole numbers that floats hold, so that no operation but the scaling rounds.
   const __m512 clamp_min = _mm512_set1_ps(static_cast<float>(task.clamp_min));
   const __m512 clamp_max = _mm512_set1_ps(static_cast<float>(task.clamp_max));
@@ -132,6 +132,7 @@ void WriteFloats(const BconvTask& task, const TileWeights& tile, const LanePixel
 #pragma GCC unroll 4
     for (int quarter = 0; quarter < 4; ++quarter) {
       if (16 * quarter >= left) return;
+      const auto finish_channels = finish(weights.channel + weights.channels - left + 16 * quarter);
 #pragma GCC unroll 4
       for (int p = 0; p < kLanePixels; ++p) {
         __m512i start = _mm512_add_epi32(base[p], _mm512_load_si512(excess + 16 * quarter));
@@ -142,7 +143,7 @@ void WriteFloats(const BconvTask& task, const TileWeights& tile, const LanePixel
         const __m512 product = _mm512_mul_ps(clamped, _mm512_loadu_ps(multiplier + 16 * quarter));
         const __m512 value = _mm512_add_ps(product, _mm512_loadu_ps(bias + 16 * quarter));
         float* const output = outputs + index[p] + 16 * quarter;
-        _mm512_storeu_ps(output, finish(value, index[p] + 16 * quarter));
+        _mm512_storeu_ps(output, finish_channels(value, index[p] + 16 * quarter));
       }
     }
     multiplier += kVectorChannels, bias += kVectorChannels;
@@ -157,7 +158,7 @@ using FloatWriter = void (*)(const BconvTask&, const TileWeights&, const LanePix
 
 // Null where WriteFloats does not do.
 FloatWriter FloatWriterOf(const BconvTask& task, const WindowShape& shape) {
-  if (task.output_type != Bconv2dOutputType::kFloat32 || task.depth > kMaxFloatDepth ||
+  if (task.finish_kind == FinishKind::kNotFloat || task.depth > kMaxFloatDepth ||
       task.channels % SixteenLanes::kLanes != 0) {
     return nullptr;
   }
@@ -165,9 +166,9 @@ FloatWriter FloatWriterOf(const BconvTask& task, const WindowShape& shape) {
     using Finish = decltype(finish);
     const bool is_plain = task.corrections == nullptr && task.clamp_max == INT32_MAX;
     if (shape.chunks() <= kMaxByteChunks) {
-      return is_plain ? WriteFloats<true, true, Finish> : WriteFloats<true, false, Finish>;
+      return is_plain ? WriteFloats<true, Finish::kIsCommon, Finish> : WriteFloats<true, false, Finish>;
     }
-    return is_plain ? WriteFloats<false, true, Finish> : WriteFloats<false, false, Finish>;
+    return is_plain ? WriteFloats<false, Finish::kIsCommon, Finish> : WriteFloats<false, false, Finish>;
   });
 }
 

@@ -115,6 +115,8 @@ __attribute__((noinline)) void WriteFloats(const BconvTask& task, int64_t pixel,
   for (int v = 0; v < kTileVectors; ++v, multipliers += kVectorChannels, biases += kVectorChannels) {
     const float32x4_t multiplier[2] = {vld1q_f32(multipliers), vld1q_f32(multipliers + 4)};
     const float32x4_t bias[2] = {vld1q_f32(biases), vld1q_f32(biases + 4)};
+    const int32_t first = channel + v * kVectorChannels;
+    const typename Finish::Channels finishes[2] = {finish(first), finish(first + 4)};
 #pragma GCC unroll 2
     for (int p = 0; p < kPixels; ++p) {
       const int16x8_t twice = vreinterpretq_s16_u16(vshlq_n_u16(sums[p * kTileVectors + v], 1));
@@ -123,7 +125,7 @@ __attribute__((noinline)) void WriteFloats(const BconvTask& task, int64_t pixel,
 #pragma GCC unroll 2
       for (int half = 0; half < 2; ++half, outputs[p] += 4) {
         const float32x4_t product = vmulq_f32(vcvtq_f32_s32(vmovl_s16(halves[half])), multiplier[half]);
-        vst1q_f32(outputs[p], finish(vaddq_f32(product, bias[half]), outputs[p] - all_outputs));
+        vst1q_f32(outputs[p], finishes[half](vaddq_f32(product, bias[half]), outputs[p] - all_outputs));
       }
     }
   }
@@ -157,7 +159,7 @@ void BconvTile(const BconvTask& task, const uint8_t* const* windows, const uint8
   uint16x8_t sums[kPixels * kTileVectors];
   SumTile<kPixels>(task, windows, 0, weights, sums);
   // A dot product fits 16 bits, and there is one end to clamp at most.
-  const bool simple_floats = task.output_type == Bconv2dOutputType::kFloat32 && task.corrections == nullptr &&
+  const bool simple_floats = task.finish_kind != FinishKind::kNotFloat && task.corrections == nullptr &&
                              task.clamp_max == INT32_MAX && task.depth <= INT16_MAX;
   if (channels == kTileChannels && simple_floats) {
     return WithFinish<FourLanes>(task, [&](auto finish) { WriteFloats<kPixels>(task, pixel, channel, sums, finish); });

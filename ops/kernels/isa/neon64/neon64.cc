@@ -144,7 +144,7 @@ struct FloatWriter {
   int64_t first_pixel;
   int32_t channel;
   // Read once: a compiler has to take any store for one into the task.
-  const Finish finish{task.addend};
+  const Finish finish{task};
   const int32_t depth = task.depth;
   const int64_t stride = task.output_channels;
   float* const outputs = static_cast<float*>(task.output);
@@ -166,6 +166,7 @@ struct FloatWriter {
     float32x4_t low_multiplier, high_multiplier, low_bias, high_bias;
     LoadPair<kFirst>(multiplier, low_multiplier, high_multiplier);
     LoadPair<kFirst>(bias, low_bias, high_bias);
+    const auto finish_low = finish(channel + kFirst), finish_high = finish(channel + kFirst + 4);
 #pragma GCC unroll 4
     for (int p = 0; p < kTilePixels; ++p) {
       float32x4_t low, high;
@@ -174,7 +175,7 @@ struct FloatWriter {
       high = vaddq_f32(vmulq_f32(high, high_multiplier), high_bias);
       float* const pixel = output + p * stride;
       const ptrdiff_t index = pixel - outputs + kFirst;
-      StorePair<kFirst>(pixel, finish(low, index), finish(high, index + 4));
+      StorePair<kFirst>(pixel, finish_low(low, index), finish_high(high, index + 4));
     }
   }
 };
@@ -225,7 +226,7 @@ __attribute__((noinline)) void WriteLongTiles(const BconvTask& task, const Plan&
 // Tiles of channels of some pixels, whose windows come with `walk`.
 void BconvBlock(const BconvTask& task, const Plan& plan, const WindowWalk& windows, int64_t pixel_begin,
                 int64_t pixel_end, int32_t channel_begin, int32_t channel_end) {
-  const bool simple_floats = task.output_type == Bconv2dOutputType::kFloat32 && task.corrections == nullptr;
+  const bool simple_floats = task.finish_kind != FinishKind::kNotFloat && task.corrections == nullptr;
   const bool relu = task.clamp_min == 0 && task.clamp_max == INT32_MAX && task.depth % 2 == 0;
   const bool linear = task.clamp_min == INT32_MIN && task.depth <= INT16_MAX;
   const bool is_long = task.runs * task.run_words > kMaxWords;

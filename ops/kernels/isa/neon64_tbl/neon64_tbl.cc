@@ -79,7 +79,7 @@ struct SummedTile {
 template <bool kRelu, bool kHasBefore, typename Finish>
 struct FloatWriter {
   const TileOfChannels tile;
-  const Finish finish{tile.task.addend};
+  const Finish finish{tile.task};
   const int64_t stride = tile.task.output_channels;
   float* const outputs = static_cast<float*>(tile.task.output);
 
@@ -96,38 +96,48 @@ struct FloatWriter {
                                   vreinterpretq_u16_s32(vld1q_dup_s32(odd + 1))};
       odd += 2;
       float* pixels[2] = {pixel, pixel + pixel_stride};
+      int32_t channel = self.tile.channel;
       const ChannelConstants* constants = self.tile.constants;
       const ChannelConstants* const end = constants + self.tile.vectors;
       // There is an even number of vectors.
-      for (; constants != end; constants += 2, bytes += 2, before += 2) {
-        self.WriteVector<0>(*bytes, *before, *constants, odds, pixels);
-        self.WriteVector<1>(bytes[1], before[1], constants[1], odds, pixels);
+      for (; constants != end; constants += 2, bytes += 2, before += 2, channel += 2 * kVectorChannels) {
+        self.WriteVector<0>(*bytes, *before, *constants, odds, channel, pixels);
+        self.WriteVector<1>(bytes[1], before[1], constants[1], odds, channel, pixels);
         pixels[0] += 2 * kVectorChannels;
         pixels[1] += 2 * kVectorChannels;
       }
     }
   }
 
+  // Of the fours of a vector.
+  struct FinishFours {
+    typename Finish::Channels of[4];
+  };
+  __attribute__((always_inline)) FinishFours FinishesOf(int32_t first) const {
+    return {{finish(first), finish(first + 4), finish(first + 8), finish(first + 12)}};
+  }
+
   template <int kVector>
   __attribute__((always_inline)) void WriteVector(const ByteSums& bytes, const WideSums& before,
                                                   const ChannelConstants& constants, const uint16x8_t* odds,
-                                                  float* const* pixels) const {
-    // A copy, as the output might be the same memory for all that the compiler knows.
+                                                  int32_t first, float* const* pixels) const {
+    // Copies, as the output might be the same memory for all that the compiler knows.
     const ChannelConstants channels = constants;
+    const FinishFours finishes = FinishesOf(first + kVector * kVectorChannels);
     const uint8x16_t sums[2] = {bytes.Pixel0(), bytes.pixel1};
 #pragma GCC unroll 2
     for (int p = 0; p < 2; ++p) {
       uint16x8_t wide[2];
       Widen<kHasBefore>(sums[p], before.pixels[p], wide);
-      WriteHalf<kVector, 0>(vaddq_u16(wide[0], odds[p]), channels, pixels[p]);
-      WriteHalf<kVector, 1>(vaddq_u16(wide[1], odds[p]), channels, pixels[p]);
+      WriteHalf<kVector, 0>(vaddq_u16(wide[0], odds[p]), channels, finishes, pixels[p]);
+      WriteHalf<kVector, 1>(vaddq_u16(wide[1], odds[p]), channels, finishes, pixels[p]);
     }
   }
 
   // Of eight channels.
   template <int kVector, int kHalf>
   __attribute__((always_inline)) void WriteHalf(uint16x8_t sums, const ChannelConstants& constants,
-                                                float* pixel) const {
+                                                const FinishFours& finishes, float* pixel) const {
     const uint16x8_t excess = constants.excess[kHalf];
     float32x4_t low, high;
     if (kRelu) {
@@ -144,7 +154,7 @@ struct FloatWriter {
     high = vaddq_f32(vmulq_f32(high, constants.multiplier[2 * kHalf + 1]), constants.bias[2 * kHalf + 1]);
     constexpr int kFirst = kVector * kVectorChannels + kHalf * 8;
     const ptrdiff_t index = pixel - outputs + kFirst;
-    StorePair<kFirst>(pixel, finish(low, index), finish(high, index + 4));
+    StorePair<kFirst>(pixel, finishes.of[2 * kHalf](low, index), finishes.of[2 * kHalf + 1](high, index + 4));
   }
 };
 
@@ -255,7 +265,7 @@ template <typename Body>
 void WithWriter(const TileOfChannels& tile, Body body) {
   const BconvTask& task = tile.task;
   const bool relu = task.clamp_min == 0 && task.clamp_max == INT32_MAX, linear = task.clamp_min == INT32_MIN;
-  if (task.output_type != Bconv2dOutputType::kFloat32 || task.corrections != nullptr || !(relu || linear) ||
+  if (task.finish_kind == FinishKind::kNotFloat || task.corrections != nullptr || !(relu || linear) ||
       tile.channels != tile.vectors * kVectorChannels) {
     return body([&](const SummedTile& summed) {
       for (int32_t i = 0; i < 2 * tile.pairs; ++i) WritePixel(tile, summed, i);

@@ -41,7 +41,7 @@ void BconvLongTile(const BconvTask& task, const uint8_t* first, int64_t pixel, i
   piece.corrections = nullptr;
   piece.output_type = Bconv2dOutputType::kFloat32;
   piece.output = memory.dots;
-  piece.addend = nullptr;
+  piece.finish_kind = FinishKind::kNone;
   piece.output_channels = kTileChannels;
   piece.first_channel = 0;
   for (int32_t i = 0; i < kTileChannels; ++i) memory.ones[i] = 1.0f, memory.zeros[i] = 0.0f;

@@ -35,28 +35,60 @@ inline ptrdiff_t OutputIndex(const BconvTask& task, int64_t pixel, int32_t chann
   return static_cast<ptrdiff_t>(pixel * task.output_channels + task.first_channel + channel);
 }
 
-// What is left to do with scaled float32 values.
-enum class Addition { kNone, kAdd, kAddAndRectify };
-
-template <typename Lanes, Addition kAddition>
+// finish(channel) is what finishes the scaled values of some pixels in `count` of the group's channels from there on.
+template <typename Lanes, FinishKind kKind>
 struct Finish {
+  using Floats = typename Lanes::Floats;
+  // Whether so many layers have it that special cases are worth code of their own.
+  static constexpr bool kIsCommon = true;
   const float* addend;
 
-  // `index`: of the first of `count` values in the output, which the addend has the shape of.
-  typename Lanes::Floats operator()(typename Lanes::Floats values, ptrdiff_t index,
-                                    int32_t count = Lanes::kLanes) const {
-    if (kAddition == Addition::kNone) return values;
-    values = Lanes::Add(values, Lanes::LoadFirst(addend + index, count));
-    return kAddition == Addition::kAddAndRectify ? Lanes::Rectify(values) : values;
+  explicit Finish(const BconvTask& task) : addend(task.finish.addend) {}
+
+  struct Channels {
+    const float* addend;
+
+    // `index`: of the first value in the output, which the addend has the shape of.
+    Floats operator()(Floats values, ptrdiff_t index, int32_t count = Lanes::kLanes) const {
+      if (kKind == FinishKind::kNone) return values;
+      values = Lanes::Add(values, Lanes::LoadFirst(addend + index, count));
+      return kKind == FinishKind::kAddAndRectify ? Lanes::Rectify(values) : values;
+    }
+  };
+  Channels operator()(int32_t /*channel*/, int32_t /*count*/ = Lanes::kLanes) const { return {addend}; }
+};
+
+template <typename Lanes>
+struct Finish<Lanes, FinishKind::kGateAndAdd> {
+  using Floats = typename Lanes::Floats;
+  static constexpr bool kIsCommon = false;
+  const float *gate, *slope, *addend;
+
+  explicit Finish(const BconvTask& task)
+      : gate(task.finish.gate), slope(task.finish.slope), addend(task.finish.addend) {}
+
+  struct Channels {
+    Floats gate, slope;
+    const float* addend;
+
+    Floats operator()(Floats values, ptrdiff_t index, int32_t count = Lanes::kLanes) const {
+      const Floats leaked = Lanes::Leak(Lanes::Multiply(values, gate), slope);
+      return Lanes::Add(leaked, Lanes::LoadFirst(addend + index, count));
+    }
+  };
+  Channels operator()(int32_t channel, int32_t count = Lanes::kLanes) const {
+    return {Lanes::LoadFirst(gate + channel, count), Lanes::LoadFirst(slope + channel, count), addend};
   }
 };
 
 // What body(finish) returns for the task's Finish.
 template <typename Lanes, typename Body>
 __attribute__((always_inline)) inline auto WithFinish(const BconvTask& task, Body body) {
-  if (task.addend == nullptr) return body(Finish<Lanes, Addition::kNone>{nullptr});
-  if (!task.rectify_sum) return body(Finish<Lanes, Addition::kAdd>{task.addend});
-  return body(Finish<Lanes, Addition::kAddAndRectify>{task.addend});
+  const FinishKind kind = task.finish_kind;
+  if (kind == FinishKind::kNone) return body(Finish<Lanes, FinishKind::kNone>(task));
+  if (kind == FinishKind::kAdd) return body(Finish<Lanes, FinishKind::kAdd>(task));
+  if (kind == FinishKind::kAddAndRectify) return body(Finish<Lanes, FinishKind::kAddAndRectify>(task));
+  return body(Finish<Lanes, FinishKind::kGateAndAdd>(task));
 }
 
 // The outputs of kPixels pixels in `channels` channels from `channel` on. `sums` are popcounts, a pixel's `stride`
@@ -74,7 +106,13 @@ struct TileOutputs {
   __attribute__((always_inline)) void Write() const {
     switch (task.output_type) {
       case Bconv2dOutputType::kFloat32:
-        return WithFinish<Lanes>(task, [&](auto finish) __attribute__((always_inline)) { WriteFloats(finish); });
+        return WithFinish<Lanes>(task, [&](auto finish) __attribute__((always_inline)) {
+          if constexpr (decltype(finish)::kIsCommon) {
+            WriteFloats(finish);
+          } else {
+            for (int p = 0; p < kPixels; ++p) Pixel(p).WriteAlone(finish);
+          }
+        });
       case Bconv2dOutputType::kInt8:
         return WriteInt8();
       case Bconv2dOutputType::kBitpacked:
@@ -87,7 +125,8 @@ struct TileOutputs {
     return task.corrections == nullptr ? nullptr : CorrectionsOf(task, pixel + p) + channel;
   }
 
-  // Calls store(index of the output, values, count) for `count` channels of a pixel, until all are done.
+  // Calls store(first, index of its output, values, count) for `count` channels of a pixel from `first` on, until all
+  // are done.
   template <typename Store>
   __attribute__((always_inline)) void ForEachValues(Store store) const {
     // Read once: a compiler has to take any store for one into the task.
@@ -106,7 +145,8 @@ struct TileOutputs {
         auto dots = Lanes::Dots(depth, tile.sums + p * tile.stride + i);
         if (corrects) dots = Lanes::Add(dots, Lanes::Load(corrections[p] + i));
         const auto floats = Lanes::ToFloats(Lanes::Clamp(dots, clamp_min, clamp_max));
-        store(first + p * output_channels + i, Lanes::Add(Lanes::Multiply(floats, multiplier), bias), count);
+        const auto values = Lanes::Add(Lanes::Multiply(floats, multiplier), bias);
+        store(tile.channel + i, first + p * output_channels + i, values, count);
       }
     };
     int32_t i = 0;
@@ -117,9 +157,17 @@ struct TileOutputs {
   template <typename Finish>
   __attribute__((always_inline)) void WriteFloats(Finish finish) const {
     float* const output = static_cast<float*>(task.output);
-    ForEachValues([=](ptrdiff_t index, Floats values, int32_t count) {
-      Lanes::StoreFirst(finish(values, index, count), output + index, count);
+    ForEachValues([=](int32_t first, ptrdiff_t index, Floats values, int32_t count) {
+      Lanes::StoreFirst(finish(first, count)(values, index, count), output + index, count);
     });
+  }
+
+  TileOutputs<Lanes, 1, Sum> Pixel(int p) const { return {task, pixel + p, channel, channels, sums + p * stride, 0}; }
+
+  // By itself, as copies for all numbers of pixels would be long.
+  template <typename Finish>
+  __attribute__((noinline, cold)) void WriteAlone(Finish finish) const {
+    WriteFloats(finish);
   }
 
   // Multiplier and bias have been divided by the output's scale. Clamping before rounding keeps the conversion in
@@ -129,7 +177,7 @@ struct TileOutputs {
     const Floats low = Lanes::Set(static_cast<float>(-128 - task.zero_point));
     const Floats high = Lanes::Set(static_cast<float>(127 - task.zero_point));
     const auto zero_point = Lanes::Set(task.zero_point);
-    ForEachValues([=](ptrdiff_t index, Floats values, int32_t count) {
+    ForEachValues([=](int32_t, ptrdiff_t index, Floats values, int32_t count) {
       const auto rounded = Lanes::Round(Lanes::Clamp(values, low, high));
       Lanes::StoreFirst(Lanes::Add(rounded, zero_point), output + index, count);
     });

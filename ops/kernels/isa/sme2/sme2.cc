@@ -68,8 +68,9 @@ void Bconv(const BconvTask& task, int64_t pixel_begin, int64_t pixel_end, int32_
   layer.output = static_cast<uint8_t*>(task.output) + first * value_bytes;
   layer.output_stride = (is_bits ? PackedWords(task.output_channels) : task.output_channels) * value_bytes;
   layer.first_bit = task.first_channel + channel_begin;
-  layer.addend = task.addend == nullptr ? nullptr : reinterpret_cast<const uint8_t*>(task.addend + first);
-  layer.rectify_sum = task.rectify_sum;
+  const float* const addend = task.finish.addend;
+  layer.addend = addend == nullptr ? nullptr : reinterpret_cast<const uint8_t*>(addend + first);
+  layer.rectify_sum = task.finish.rectify_sum;
   layer.column = column;
   if (task.corrections != nullptr) {
     layer.corrections = task.corrections + channel_begin;
@@ -98,6 +99,7 @@ const Isa kSme2Isa = {
     .pack_weights = Weights::Pack,
     .scratch_bytes = ScratchBytes,
     .bconv = Bconv,
+    .gates = false,
 };
 
 }  // namespace litebnn

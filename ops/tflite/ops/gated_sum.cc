@@ -1,0 +1,106 @@
+#include "tflite/ops/gated_sum.h"
+
+#include <algorithm>
+
+#include "tflite/ops/op_list.h"
+
+namespace litebnn {
+namespace {
+
+GateOperand Walk(const Sizes& sizes, const Sizes& whole) {
+  const int64_t channels = sizes[3], row = sizes[2] * channels;
+  const auto stride = [](int32_t size, int64_t floats) { return size == 1 ? 0 : floats; };
+  const int64_t row_stride = stride(sizes[1], row);
+  // Where a row is one pixel, the next pixel is the next row's.
+  return {nullptr, stride(sizes[0], sizes[1] * row), row_stride,
+          whole[2] == 1 ? row_stride : stride(sizes[2], channels)};
+}
+
+}  // namespace
+
+Sizes Pad(const int32_t* dims, size_t count) {
+  Sizes sizes = {1, 1, 1, 1};
+  std::copy(dims, dims + count, sizes.end() - count);
+  return sizes;
+}
+
+bool GoesWith(const Sizes& sizes, const Sizes& whole) {
+  const auto goes = [](int32_t size, int32_t of_whole) { return size == 1 || size == of_whole; };
+  return std::equal(sizes.begin(), sizes.end() - 1, whole.begin(), goes) && sizes[3] == whole[3];
+}
+
+bool GatedSum::Resize(const Node& node) {
+  has_gate_ = node.Input(roles_.gate) != nullptr;
+  has_alpha_ = node.Input(roles_.alpha) != nullptr;
+  if (gates() || !roles_.follows_convolution) {
+    if (!ReadOperands(node)) return false;
+    if (has_alpha_ && !CheckChannelValues(node, roles_.alpha, images_.channels)) return false;
+    if (!has_alpha_ && images_.channels > kMaxOnes) {
+      return node.OutputError("shape: expected at most %d channels, found %d", kMaxOnes, images_.channels);
+    }
+    if (!has_gate_ || !has_alpha_) ones_.assign(static_cast<size_t>(images_.channels), 1.0f);
+  }
+  return sum_.Resize(node, roles_.addend);
+}
+
+// Finds the sizes of the product, and how each factor is walked through.
+bool GatedSum::ReadOperands(const Node& node) {
+  std::vector<int32_t>& shape = node.outputs[0]->shape;
+  const Sizes image = Pad(shape.data(), shape.size());
+  Sizes gate = image;
+  if (has_gate_) {
+    const std::vector<int32_t>& gate_shape = node.Input(roles_.gate)->shape;
+    if (!node.CheckInputType(roles_.gate, {kTfLiteFloat32})) return false;
+    if (gate_shape.size() > gate.size()) {
+      return node.InputError(roles_.gate, "shape: expected at most 4 dimensions, found %s",
+                             ShapeText(gate_shape).c_str());
+    }
+    gate = Pad(gate_shape.data(), gate_shape.size());
+  }
+  Sizes whole;
+  for (size_t i = 0; i < whole.size(); ++i) whole[i] = std::max(image[i], gate[i]);
+  if (!GoesWith(image, whole) || !GoesWith(gate, whole)) {
+    return node.InputError(roles_.gate, "shape: expected one that goes with %s, found %s", ShapeText(shape).c_str(),
+                           ShapeText(node.Input(roles_.gate)->shape).c_str());
+  }
+  is_image_whole_ = image == whole;
+  images_.images = whole[0];
+  images_.rows = whole[1];
+  images_.columns = whole[2];
+  images_.channels = whole[3];
+  images_.input = Walk(image, whole);
+  images_.gate = has_gate_ ? Walk(gate, whole) : GateOperand{};
+  images_.rectify_product = roles_.rectifies_product;
+  shape.assign(whole.begin(), whole.end());
+  return true;
+}
+
+bool GatedSum::is_finish() const {
+  if (!gates()) return sum_.computed_bytes() == 0;
+  const bool is_gate_of_images = images_.gate.row_stride == 0 && images_.gate.pixel_stride == 0;
+  return is_image_whole_ && is_gate_of_images && !images_.rectify_product && overwrites_addend() && !sum_.rectifies();
+}
+
+Bconv2dFinish GatedSum::FinishOf(const void* const* inputs) const {
+  const float* const addend = AddendOf(inputs);
+  if (!gates()) return {nullptr, 0, nullptr, addend, sum_.rectifies()};
+  return {GateOf(inputs), images_.gate.image_stride, SlopeOf(inputs), addend, false};
+}
+
+void GatedSum::Run(const Isa& isa, ThreadPool& pool, const float* image, const void* const* inputs, float* output,
+                   void* workspace) const {
+  const float* const addend = AddendOf(inputs);
+  const bool adds_behind = sum_.computed_bytes() > 0;
+  if (adds_behind && !gates()) return sum_.Run(pool, image, addend, output);
+  GatedImages images = images_;
+  images.input.values = image;
+  images.gate.values = GateOf(inputs);
+  images.slope = SlopeOf(inputs);
+  images.addend = adds_behind ? nullptr : addend;
+  images.rectify_sum = sum_.rectifies();
+  images.output = adds_behind ? static_cast<float*>(workspace) : output;
+  GateImages(isa, pool, images);
+  if (adds_behind) sum_.Run(pool, images.output, addend, output);
+}
+
+}  // namespace litebnn
