@@ -12,7 +12,7 @@ from litebnn.rewriting.constants import constants_behind
 from litebnn.rewriting.each import each
 from litebnn.rewriting.match import bits_of, times_repeated
 from litebnn.rewriting.notes import Notes
-from litebnn.rewriting.signs import Sign, find_sign
+from litebnn.rewriting.signs import Sign, find_sign, holds_signs
 
 
 @each()
@@ -22,10 +22,14 @@ def recognize_signs(graph: Graph, op: Op, notes: Notes) -> bool:
     sign = find_sign(graph, op.output)
     if sign is None or op.output.channels < 1 or constants_behind(graph, sign.x) is not None:
         return False
+    is_alike = (sign.x.type, sign.x.dims) == (op.output.type, op.output.dims)
     if (bits := bits_of(graph, sign.x)) is not None and _is_same_sign(sign):
         graph.replace(op, custom_op(LCE_DEQUANTIZE, [bits], op.output))
-        if (sign.x.type, sign.x.dims) == (op.output.type, op.output.dims):  # functions of both are ones of one tensor
+        if is_alike:  # functions of both are ones of one tensor
             graph.redirect(op.output, sign.x)
+        return True
+    if is_alike and _is_same_sign(sign) and not graph.is_output(op.output) and holds_signs(graph, sign.x):
+        graph.redirect(op.output, sign.x)
         return True
     # SELECT, which is older than SELECT_V2, has a rule of its own for conditions of another shape.
     multiples = times_repeated(sign.x.dims, op.output.dims)

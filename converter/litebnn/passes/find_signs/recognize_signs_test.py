@@ -5,7 +5,15 @@ import litebnn
 from litebnn.flatbuffer import read_model
 from litebnn.passes.find_signs.recognize_signs import recognize_signs
 from litebnn.rewriting.int8 import int8_constant
-from tests.support.float_models import SIGN_FORMS, FloatModel, assert_same_values, op_names, run_pass, sign_weights
+from tests.support.float_models import (
+    SIGN_FORMS,
+    FloatModel,
+    assert_same_values,
+    op_names,
+    rewritten,
+    run_pass,
+    sign_weights,
+)
 from tests.support.quantized_models import Int8Model
 
 
@@ -114,3 +122,19 @@ def test_a_broadcast_condition_of_int8_values_keeps_their_zero_point() -> None:
     converted = litebnn.convert_tflite(source)
     assert "LceBconv2d" in op_names(converted)
     assert_same_values(source, read_model(converted))
+
+
+def test_the_sign_of_signs_in_another_order_is_these() -> None:
+    model = FloatModel()
+    turned = model.transpose(model.sign(model.input(1, 4, 6, 32)), 0, 2, 1, 3)
+    changed, names = run_pass(recognize_signs, model.model(model.elementwise("NEG", model.sign(turned))))
+    assert changed
+    assert names.count("LceQuantize") == 1
+
+
+@pytest.mark.usefixtures("library")
+def test_the_sign_of_signs_that_nothing_else_reads_may_be_an_output() -> None:
+    model = FloatModel()
+    turned = model.transpose(model.sign(model.input(1, 4, 6, 32)), 0, 2, 1, 3)
+    source = model.finish(model.sign(turned))
+    assert_same_values(source, rewritten(source, recognize_signs))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from litebnn.contract import LCE_DEQUANTIZE
 from litebnn.graph import Graph, Op, Tensor, builtin_op, facts
-from litebnn.rewriting.build import custom_op, derived, like, pack_signs, packed_like
+from litebnn.rewriting.build import custom_op, derived, like, pack_signs, packed_like, transpose_before_sign
 from litebnn.rewriting.each import each
 from litebnn.rewriting.match import bits_of, signs_behind
 from litebnn.rewriting.notes import Notes
@@ -13,6 +13,9 @@ from litebnn.rewriting.reshapes import is_describable, keeps_words, reshape_op
 
 @each()
 def reshape_bits(graph: Graph, op: Op, notes: Notes) -> bool:
+    # A sign that has moved behind one goes on behind the next: else it would move behind one in each round.
+    if op.name == "TRANSPOSE":
+        return transpose_before_sign(graph, op)
     bits = bits_of(graph, op.input(0)) if facts(op).reshapes else None
     reshaped = None if bits is None else _reshaped(graph, op, bits)
     if reshaped is None:
