@@ -28,7 +28,7 @@ WORK = BUILD / "mutants" / "cpp"
 TEST_FILES = WORK / "ops" / "tests" / "CMakeFiles"
 # The programs whose tests are tried, as one program, those first that take least.
 OP_TESTS = [
-    *("arena_test", "broadcast_sum_test", "claim_test", "entry_test", "flexbuffer_map_test", "fuse_test"),
+    *("arena_test", "broadcast_sum_test", "claim_test", "delay_test", "entry_test", "flexbuffer_map_test", "fuse_test"),
     *("gated_sum_test", "left_work_test", "node_test", "order_test", "plan_memory_test", "repack_budget_test"),
     *("ops_test", "partition_test", "prepare_time_test", "mutation_test"),
 ]

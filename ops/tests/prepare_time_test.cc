@@ -5,9 +5,11 @@
 
 #include "tests/support/delegates.h"
 #include "tests/support/graphs.h"
+#include "tests/support/plan.h"
 #include "tflite/ops/contract.h"
 #include "tflite/ops/op_list.h"
 #include "tflite/partition/claim.h"
+#include "tflite/partition/delay.h"
 #include "tflite/partition/stages.h"
 
 namespace litebnn::testing {
@@ -243,6 +245,23 @@ TEST(PrepareTime, OfManyAdditions) {
   }
   ExpectSoon([&] { FuseConvolutions({40001}, &steps); });
   EXPECT_EQ(steps.size(), 20000u);
+}
+
+TEST(PrepareTime, OfNodesThatAreDelayed) {
+  // By turns claimed and not, and of each partition one waits for the next.
+  Plan plan;
+  std::vector<int> claimed;
+  for (int image = plan.AddTensor({1, 1, 1, 32}), node = 0; node < 120000; node += 4) {
+    const int packed = plan.AddTensor({1, 1, 1, 1}), convolved = plan.AddTensor({1, 1, 1, 32});
+    const int shortcut = plan.AddTensor({1, 1, 1, 32}), sum = plan.AddTensor({1, 1, 1, 32});
+    plan.AddNode(kTfLiteBuiltinCustom, {image}, {packed});
+    plan.AddNode(kTfLiteBuiltinCustom, {packed}, {convolved});
+    plan.AddNode(kTfLiteBuiltinSub, {image}, {shortcut});
+    plan.AddNode(kTfLiteBuiltinAdd, {convolved, shortcut}, {sum});
+    claimed.insert(claimed.end(), {node, node + 1, node + 3});
+    image = sum;
+  }
+  ExpectSoon([&] { EXPECT_EQ(DelayNodes(plan.context(), plan.nodes(), claimed).size(), 2u); });
 }
 
 }  // namespace

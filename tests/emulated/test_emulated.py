@@ -8,6 +8,7 @@ import subprocess
 
 import pytest
 
+from tests.runtimes import environments
 from toolchains.build import build, build_tests
 from toolchains.emulate import Emulation
 from toolchains.targets import ROOT, Target, ToolkitError, find_target
@@ -48,11 +49,11 @@ def python(emulation: Emulation, target: Target) -> Emulation:
     return emulation
 
 
-def passed(emulation: Emulation, **variables: str) -> int:
-    """Runs the golden models in every runtime there is, and returns how many tests passed."""
+def passed(emulation: Emulation, tests: str = "tests/ops/test_golden.py", **variables: str) -> int:
+    """Runs tests, by default the golden models in every runtime there is, and returns how many passed."""
     # In the folder of this file there is no configuration of pytest's that asks for this machine's packages.
     options = ["-q", "-c", "/dev/null", f"--rootdir={ROOT}", "-p", "no:cacheprovider"]
-    run = emulation.python("-m", "pytest", *options, ROOT / "tests" / "ops" / "test_golden.py", **variables)
+    run = emulation.python("-m", "pytest", *options, ROOT / tests, **variables)
     assert run.returncode == 0, run.stdout
     summary = run.stdout.strip().splitlines()[-1]
     return int(summary.split(" passed")[0])
@@ -78,6 +79,12 @@ def test_golden_models_with_the_wheels_library(python: Emulation, target: Target
 def test_golden_models_with_the_targets_library(python: Emulation, target: Target) -> None:
     runtimes = 1 if target.processor == "armv7l" else 2
     assert passed(python, LITEBNN_LIBRARY=str(build(target.name))) == 26 * runtimes + 1
+
+
+def test_nodes_that_are_delayed(python: Emulation, target: Target) -> None:
+    variables = {"LITEBNN_RUNTIME": "tflite-runtime", "LITEBNN_CASES": str(environments.write_cases())}
+    for test in ("test_values[delayed]", "test_convolutions_run_with_what_waits_for_the_runtimes_own_ops"):
+        assert passed(python, f"tests/runtimes/suite.py::{test}", **variables) == 1
 
 
 def run_compiled_models(emulation: Emulation, cpu: str) -> subprocess.CompletedProcess[str]:

@@ -216,6 +216,48 @@ def gated() -> Iterator[Case]:
         yield Case(f"gated_{number}", graph.build([source], [output]), words, expected, 10 * conv.tolerance(expected))
 
 
+def delayed() -> Case:
+    """Convolutions whose only readers wait for the runtime's own ops: a downsampling block, and a gated one."""
+    first, second = (Conv((1, size, size, 64), 64, strides=(stride, stride)) for size, stride in ((8, 2), (4, 1)))
+    shape = first.output_shape
+    graph = Graph()
+    schemas = {"AVERAGE_POOL_2D": schema.Pool2DOptionsT, "ADD": schema.AddOptionsT, "MUL": schema.MulOptionsT}
+
+    def apply(op: str, sources: list[int], shape: tuple[int, ...], size: int = 0) -> int:
+        output = graph.tensor(shape, "float32", name="output")
+        options = schemas[op]() if op in schemas else None
+        if size:
+            options.filterHeight = options.filterWidth = options.strideH = options.strideW = size
+            options.padding = schema.Padding.VALID
+        graph.builtin(op, sources, [output], options)
+        return output
+
+    def convolve(conv: Conv, image: int) -> int:
+        packed = graph.tensor((*conv.input_shape[:3], 2))
+        graph.custom("LceQuantize", [image], [packed])
+        return conv.add_to(graph, packed)
+
+    def pool(values: Any, size: int) -> Any:
+        images, height, width, channels = values.shape
+        windows = values.reshape(images, height // size, size, width // size, size, channels)
+        return windows.mean(axis=(2, 4))
+
+    source = graph.tensor(first.input_shape, "float32", name="input")
+    x = np.random.default_rng(5).normal(0, 10, first.input_shape).astype(np.float32)
+    convolved = convolve(first, source)
+    total = apply("ADD", [convolved, apply("AVERAGE_POOL_2D", [source], shape, 2)], shape)
+    computed = first.compute(reference.lce_quantize(x)) + pool(x.astype(np.float64), 2)
+
+    convolved = convolve(second, total)
+    mean = apply("AVERAGE_POOL_2D", [total], (1, 1, 1, 64), 4)
+    product = apply("MUL", [convolved, apply("LOGISTIC", [mean], (1, 1, 1, 64))], shape)
+    alpha = np.random.default_rng(6).normal(0, 1, (1, 1, 64)).astype(np.float32)
+    output = apply("ADD", [apply("PRELU", [product, graph.constant(alpha)], shape), total], shape)
+    gated = second.compute(reference.lce_quantize(computed)) / (1 + np.exp(-pool(computed, 4)))
+    expected = (np.where(gated < 0, gated * alpha, gated) + computed).astype(np.float32)
+    return Case("delayed", graph.build([source], [output]), x, expected, 10 * second.tolerance(expected))
+
+
 def between_float_ops() -> Iterator[Case]:
     """A binary layer with float ops around it, which stay with the runtime, and a dynamic tensor before it."""
     conv = Conv((1, 4, 5, 32), 16)
@@ -396,6 +438,7 @@ def all_cases() -> Iterator[Case | Refusal]:
     yield shortcuts("shortcuts_with_relu", activation=1)
     yield from pooled()
     yield from gated()
+    yield delayed()
     yield from between_float_ops()
     yield from wrong_options()
     yield from broken_options()

@@ -133,6 +133,20 @@ def test_float_ops_stay_with_the_runtime(runtime: Any, capfd: pytest.CaptureFixt
     assert re.search(r"partition of 2 nodes, ISA \w+, 1 threads: arena of \d+ bytes \(\d+ without reuse\)", log)
 
 
+def test_convolutions_run_with_what_waits_for_the_runtimes_own_ops(
+    runtime: Any, capfd: pytest.CaptureFixture[str]
+) -> None:
+    if not isinstance(runtime, PythonRuntime):
+        pytest.skip("verbose logging is asked for through a loader for plugins")
+    delegate = litebnn.load_delegate(verbose=True)
+    runtime.module.Interpreter(model_content=model_of("delayed"), experimental_delegates=[delegate]).allocate_tensors()
+    log = capfd.readouterr().err
+    # The first packs signs, and the second has one step of a convolution and its addition, and packs again.
+    sizes = [int(size) for size in re.findall(r"partition of (\d+) nodes", log)]
+    assert sizes[:2] == [1, 2]
+    assert "the delegate takes 8 of 11 nodes" in log
+
+
 def test_the_arena_reuses_memory(runtime: Any, capfd: pytest.CaptureFixture[str]) -> None:
     if not isinstance(runtime, PythonRuntime):
         pytest.skip("verbose logging is asked for through a loader for plugins")

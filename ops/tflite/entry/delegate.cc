@@ -8,6 +8,7 @@
 #include "tflite/entry/interpreter_resources.h"
 #include "tflite/entry/out_of_memory.h"
 #include "tflite/partition/claim.h"
+#include "tflite/partition/delay.h"
 #include "tflite/partition/left_work.h"
 #include "tflite/partition/partition.h"
 
@@ -113,7 +114,7 @@ TfLiteStatus TakeNodes(TfLiteContext* context, TfLiteDelegate* delegate) {
   kernel.invoke = InvokeKernel;
   kernel.custom_name = "LitebnnDelegate";
   kernel.version = 1;
-  return ReplaceNodes(context, plan, claimed, kernel, delegate);
+  return ReplaceNodes(context, plan, DelayNodes(*context, plan, claimed), kernel, delegate);
 }
 
 TfLiteStatus PrepareDelegate(TfLiteContext* context, TfLiteDelegate* delegate) {

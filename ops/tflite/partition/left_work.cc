@@ -31,12 +31,8 @@ double Values(const TfLiteContext& context, int index) {
   if (index < 0 || static_cast<size_t>(index) >= context.tensors_size) return kUnknown;
   const TfLiteTensor& tensor = context.tensors[index];
   // Where the model says that a size may be another one, the shape has a 1 in its place.
-  const TfLiteIntArray* const dims =
-      tensor.dims_signature != nullptr && tensor.dims_signature->size > 0 ? tensor.dims_signature : tensor.dims;
-  if (dims == nullptr || dims->size > kMaxRank) return kUnknown;
-  double values = 1;
-  for (int i = 0; i < dims->size; ++i) values *= dims->data[i] < 1 ? kUnknown : dims->data[i];
-  return values;
+  const bool has_signature = tensor.dims_signature != nullptr && tensor.dims_signature->size > 0;
+  return CountKnownValues(has_signature ? tensor.dims_signature : tensor.dims);
 }
 
 double Cycles(const TfLiteContext& context, const PlannedNode& planned) {

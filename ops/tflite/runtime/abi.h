@@ -26,6 +26,7 @@ enum TfLiteType : int {
   kTfLiteInt8 = 9,
   kTfLiteFloat16 = 10,
   kTfLiteFloat64 = 11,
+  kTfLiteResource = 14,
 };
 
 enum TfLiteAllocationType : int {
@@ -57,6 +58,9 @@ constexpr int32_t kTfLiteBuiltinMean = 40;
 constexpr int32_t kTfLiteBuiltinSub = 41;
 constexpr int32_t kTfLiteBuiltinPrelu = 54;
 constexpr int32_t kTfLiteBuiltinQuantize = 114;
+constexpr int32_t kTfLiteBuiltinIf = 118;
+constexpr int32_t kTfLiteBuiltinWhile = 119;
+constexpr int32_t kTfLiteBuiltinCallOnce = 129;
 // The builtin operator code of every custom operator.
 constexpr int32_t kTfLiteBuiltinCustom = 32;
 // Values of TfLiteFusedActivation.

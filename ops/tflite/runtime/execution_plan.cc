@@ -7,9 +7,11 @@
 namespace litebnn {
 namespace {
 
+using NodeSets = std::vector<std::vector<int>>;
+
 // Calls the runtime with the first bytes of `kernel` as an `Argument`.
 template <typename Argument>
-TfLiteStatus ReplaceNodesWith(TfLiteContext* context, const TfLiteRegistration& kernel, const TfLiteIntArray* nodes,
+TfLiteStatus ReplaceNodesWith(TfLiteContext* context, const TfLiteRegistration& kernel, const NodeSets& sets,
                               TfLiteDelegate* delegate) {
   static_assert(sizeof(Argument) <= sizeof(TfLiteRegistration));
   Argument argument;
@@ -17,7 +19,15 @@ TfLiteStatus ReplaceNodesWith(TfLiteContext* context, const TfLiteRegistration& 
   using Replace = TfLiteStatus (*)(TfLiteContext*, Argument, const TfLiteIntArray*, TfLiteDelegate*);
   // Compilers let any function be cast to this type and from it.
   const auto replace = reinterpret_cast<void (*)()>(context->ReplaceNodeSubsetsWithDelegateKernels);
-  return reinterpret_cast<Replace>(replace)(context, argument, nodes, delegate);
+  TfLiteStatus status = kTfLiteOk;
+  for (auto set = sets.begin(); status == kTfLiteOk && set != sets.end(); ++set) {
+    // A TfLiteIntArray is its length and its values.
+    std::vector<int> array = {static_cast<int>(set->size())};
+    array.insert(array.end(), set->begin(), set->end());
+    const auto* nodes = reinterpret_cast<const TfLiteIntArray*>(array.data());
+    status = reinterpret_cast<Replace>(replace)(context, argument, nodes, delegate);
+  }
+  return status;
 }
 
 // A TfLiteRegistration of so many members, all of them as wide as a pointer.
@@ -55,22 +65,18 @@ bool ReadExecutionPlan(TfLiteContext* context, std::vector<PlannedNode>* plan) {
   return true;
 }
 
-TfLiteStatus ReplaceNodes(TfLiteContext* context, const std::vector<PlannedNode>& plan, const std::vector<int>& indices,
+TfLiteStatus ReplaceNodes(TfLiteContext* context, const std::vector<PlannedNode>& plan, const NodeSets& sets,
                           const TfLiteRegistration& kernel, TfLiteDelegate* delegate) {
-  // A TfLiteIntArray is its length and its values.
-  std::vector<int> array = {static_cast<int>(indices.size())};
-  array.insert(array.end(), indices.begin(), indices.end());
-  const auto* nodes = reinterpret_cast<const TfLiteIntArray*>(array.data());
-  if (kPointer == 8) return ReplaceNodesWith<TfLiteRegistrationArgument>(context, kernel, nodes, delegate);
+  if (kPointer == 8) return ReplaceNodesWith<TfLiteRegistrationArgument>(context, kernel, sets, delegate);
   switch (RegistrationSize(plan)) {
     case sizeof(OldRegistration<8>):
-      return ReplaceNodesWith<OldRegistration<8>>(context, kernel, nodes, delegate);
+      return ReplaceNodesWith<OldRegistration<8>>(context, kernel, sets, delegate);
     case sizeof(OldRegistration<9>):
-      return ReplaceNodesWith<OldRegistration<9>>(context, kernel, nodes, delegate);
+      return ReplaceNodesWith<OldRegistration<9>>(context, kernel, sets, delegate);
     case sizeof(OldRegistration<10>):
-      return ReplaceNodesWith<OldRegistration<10>>(context, kernel, nodes, delegate);
+      return ReplaceNodesWith<OldRegistration<10>>(context, kernel, sets, delegate);
     case sizeof(TfLiteRegistrationArgument):
-      return ReplaceNodesWith<TfLiteRegistrationArgument>(context, kernel, nodes, delegate);
+      return ReplaceNodesWith<TfLiteRegistrationArgument>(context, kernel, sets, delegate);
     default:
       context->ReportError(context,
                            "litebnn: the delegate cannot tell the version of this 32-bit runtime from a model of %zu "

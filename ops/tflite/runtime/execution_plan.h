@@ -20,9 +20,11 @@ struct PlannedNode {
 bool ReadNode(TfLiteContext* context, int index, PlannedNode* node);
 bool ReadExecutionPlan(TfLiteContext* context, std::vector<PlannedNode>* plan);
 
-// Has the runtime run `kernel` in place of the nodes of `plan` with those indices, one of it for each group of nodes
-// that no other node has to run between. Reports where the plan does not tell the version of a 32-bit runtime.
-TfLiteStatus ReplaceNodes(TfLiteContext* context, const std::vector<PlannedNode>& plan, const std::vector<int>& indices,
-                          const TfLiteRegistration& kernel, TfLiteDelegate* delegate);
+// Has the runtime run `kernel` in place of the nodes of `plan` with these indices, one of it for each group of nodes of
+// one set that no other node has to run between. It is given one set after the other. Reports where the plan does not
+// tell the version of a 32-bit runtime.
+TfLiteStatus ReplaceNodes(TfLiteContext* context, const std::vector<PlannedNode>& plan,
+                          const std::vector<std::vector<int>>& sets, const TfLiteRegistration& kernel,
+                          TfLiteDelegate* delegate);
 
 }  // namespace litebnn

@@ -77,6 +77,14 @@ int64_t CountValues(const std::vector<int32_t>& shape, size_t begin, size_t end)
   return count;
 }
 
+double CountKnownValues(const TfLiteIntArray* dims) {
+  constexpr double kUnknown = std::numeric_limits<double>::infinity();
+  if (dims == nullptr || dims->size > kMaxRank) return kUnknown;
+  double values = 1;
+  for (int i = 0; i < dims->size; ++i) values *= dims->data[i] < 1 ? kUnknown : dims->data[i];
+  return values;
+}
+
 size_t TensorBytes(const Tensor& tensor) {
   int64_t count = 1;
   for (int32_t size : tensor.shape) {

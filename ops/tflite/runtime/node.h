@@ -36,6 +36,9 @@ bool IsConstant(const TfLiteTensor& tensor);
 // The number of values in dimensions [begin, end) of `shape`. Shapes that reach an op hold at most INT32_MAX values.
 int64_t CountValues(const std::vector<int32_t>& shape, size_t begin, size_t end);
 
+// The number of values that a shape of the runtime's tells; infinity where it does not, as a size below 1.
+double CountKnownValues(const TfLiteIntArray* dims);
+
 // The bytes of a tensor; 0 where a dimension is below 1, the type is none that litebnn knows, or the number of values
 // is above INT32_MAX or that of bytes above SIZE_MAX.
 size_t TensorBytes(const Tensor& tensor);

@@ -1,0 +1,65 @@
+// Nodes that no interpreter runs, as a delegate sees them.
+#pragma once
+
+#include <cstdlib>
+#include <deque>
+#include <memory>
+#include <vector>
+
+#include "tests/support/fake_builtins.h"
+#include "tflite/runtime/execution_plan.h"
+
+namespace litebnn::testing {
+
+class Plan {
+ public:
+  int AddTensor(const std::vector<int>& shape, const std::vector<int>& signature = {}) {
+    TfLiteTensor tensor = {};
+    tensor.type = kTfLiteFloat32;
+    tensor.allocation_type = kTfLiteArenaRw;
+    tensor.dims = NewArray(shape);
+    if (!signature.empty()) tensor.dims_signature = NewArray(signature);
+    return Append(tensor);
+  }
+
+  // As runtimes have it where no size may change.
+  void SetEmptySignature(int tensor) { this->tensor(tensor).dims_signature = NewArray({}); }
+
+  int AddTensorWithoutShape() { return Append({}); }
+
+  void AddNode(int32_t code, const std::vector<int>& inputs, const std::vector<int>& outputs) {
+    TfLiteNode node = {};
+    node.inputs = NewArray(inputs);
+    node.outputs = NewArray(outputs);
+    nodes_.push_back(node);
+    registrations_.emplace_back();
+    registrations_.back().builtin_code = code;
+    plan_.push_back({static_cast<int>(plan_.size()), &nodes_.back(), &registrations_.back()});
+  }
+
+  TfLiteTensor& tensor(int index) { return tensors_[static_cast<size_t>(index)]; }
+  const TfLiteContext& context() const { return context_; }
+  const std::vector<PlannedNode>& nodes() const { return plan_; }
+
+ private:
+  int Append(const TfLiteTensor& tensor) {
+    tensors_.push_back(tensor);
+    context_.tensors = tensors_.data();
+    context_.tensors_size = tensors_.size();
+    return static_cast<int>(tensors_.size()) - 1;
+  }
+
+  TfLiteIntArray* NewArray(const std::vector<int>& values) {
+    arrays_.emplace_back(MakeArray(values), std::free);
+    return arrays_.back().get();
+  }
+
+  TfLiteContext context_ = {};
+  std::vector<TfLiteTensor> tensors_;
+  std::deque<TfLiteNode> nodes_;
+  std::deque<TfLiteRegistration> registrations_;
+  std::vector<std::unique_ptr<TfLiteIntArray, void (*)(void*)>> arrays_;
+  std::vector<PlannedNode> plan_;
+};
+
+}  // namespace litebnn::testing

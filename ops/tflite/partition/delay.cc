@@ -1,0 +1,164 @@
+#include "tflite/partition/delay.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "tflite/runtime/node.h"
+
+namespace litebnn {
+namespace {
+
+// How nodes, by their places in the plan, write and read a tensor.
+struct Use {
+  size_t writes = 0, reads = 0, reader = 0;
+};
+
+template <typename Value, typename Visit>
+void VisitEach(const TfLiteIntArray& tensors, std::vector<Value>* values, Visit visit) {
+  for (int i = 0; i < tensors.size; ++i) {
+    const auto tensor = static_cast<size_t>(tensors.data[i]);
+    if (tensor < values->size()) visit((*values)[tensor]);
+  }
+}
+
+std::vector<Use> FindUses(const TfLiteContext& context, const std::vector<PlannedNode>& plan) {
+  std::vector<Use> uses(context.tensors_size);
+  for (size_t i = 0; i < plan.size(); ++i) {
+    VisitEach(*plan[i].node->outputs, &uses, [](Use& use) { ++use.writes; });
+    VisitEach(*plan[i].node->inputs, &uses, [i](Use& use) {
+      ++use.reads;
+      use.reader = i;
+    });
+  }
+  return uses;
+}
+
+// The bytes of each tensor, none of those that are constants; infinity where that cannot be told.
+std::vector<double> FindBytes(const TfLiteContext& context) {
+  std::vector<double> bytes;
+  for (size_t i = 0; i < context.tensors_size; ++i) {
+    const TfLiteTensor& tensor = context.tensors[i];
+    const double values = IsConstant(tensor) ? 0 : CountKnownValues(tensor.dims);
+    bytes.push_back(values * static_cast<double>(TypeBytes(tensor.type)));
+  }
+  return bytes;
+}
+
+// The runtime runs nodes in epochs, by turns of those that are claimed and of others, and begins with what the first
+// node is. Each is in the first epoch of its kind where all is there that it reads.
+std::vector<size_t> FindEpochs(const TfLiteContext& context, const std::vector<PlannedNode>& plan,
+                               const std::vector<bool>& is_claimed) {
+  std::vector<size_t> epochs(plan.size()), written(context.tensors_size);
+  for (size_t i = 0; i < plan.size(); ++i) {
+    const size_t kind = is_claimed[i] == is_claimed[0] ? 0 : 1;
+    size_t epoch = kind;
+    VisitEach(*plan[i].node->inputs, &written,
+              [&](size_t there) { epoch = std::max(epoch, there + (there % 2 == kind ? 0 : 1)); });
+    VisitEach(*plan[i].node->outputs, &written, [&](size_t& there) { there = epoch; });
+    epochs[i] = epoch;
+  }
+  return epochs;
+}
+
+// Whether it may matter in which order nodes run that do not read from each other.
+bool HasState(const TfLiteContext& context, const std::vector<PlannedNode>& plan, const std::vector<Use>& uses) {
+  const auto holds_state = [](const TfLiteTensor& tensor) {
+    return tensor.type == kTfLiteResource || tensor.is_variable;
+  };
+  const auto runs_subgraph = [](const PlannedNode& planned) {
+    const int32_t code = planned.registration->builtin_code;
+    return code == kTfLiteBuiltinIf || code == kTfLiteBuiltinWhile || code == kTfLiteBuiltinCallOnce;
+  };
+  return std::any_of(context.tensors, context.tensors + context.tensors_size, holds_state) ||
+         std::any_of(plan.begin(), plan.end(), runs_subgraph) ||
+         std::any_of(uses.begin(), uses.end(), [](const Use& use) { return use.writes > 1; });
+}
+
+// Which nodes are better run later. What has to be there for others is, as soon as before.
+class Delays {
+ public:
+  Delays(const TfLiteContext& context, const std::vector<PlannedNode>& plan, const std::vector<bool>& is_claimed)
+      : plan_(plan),
+        is_claimed_(is_claimed),
+        uses_(FindUses(context, plan)),
+        bytes_(FindBytes(context)),
+        epochs_(FindEpochs(context, plan, is_claimed)),
+        later_(epochs_) {
+    if (!HasState(context, plan, uses_)) FindLaterEpochs(FindReads());
+  }
+
+  // In which of two sets each node is given to the runtime: that of the epochs changes where a node waits for one, so
+  // that it is in the first of its set behind its own. A node that waits for more than the next change does not wait.
+  std::vector<size_t> FindSets() const {
+    std::vector<size_t> changes(*std::max_element(epochs_.begin(), epochs_.end()) + 1);
+    for (size_t i = 0; i < plan_.size(); ++i) {
+      if (later_[i] != epochs_[i]) changes[later_[i]] = 1;
+    }
+    for (size_t epoch = 1; epoch < changes.size(); ++epoch) changes[epoch] += changes[epoch - 1];
+    std::vector<size_t> sets(plan_.size());
+    for (size_t i = 0; i < plan_.size(); ++i) {
+      const size_t own = changes[epochs_[i]], later = changes[later_[i]];
+      sets[i] = (later == own + 1 ? later : own) % 2;
+    }
+    return sets;
+  }
+
+ private:
+  const TfLiteIntArray& Inputs(size_t i) const { return *plan_[i].node->inputs; }
+  size_t Output(size_t i) const { return static_cast<size_t>(plan_[i].node->outputs->data[0]); }
+  size_t Reader(size_t i) const { return uses_[Output(i)].reader; }
+
+  // Whether one node alone reads what this one writes, and is claimed too: then it may be run at any time before that.
+  // With the first node the runtime begins.
+  bool MayWait(size_t i) const {
+    if (i == 0 || !is_claimed_[i] || plan_[i].node->outputs->size != 1 || Output(i) >= uses_.size()) return false;
+    return uses_[Output(i)].reads == 1 && is_claimed_[Reader(i)];
+  }
+
+  // The bytes that each node that may wait reads if all wait that write for it and gain by that.
+  std::vector<double> FindReads() const {
+    std::vector<double> reads(plan_.size()), needed = bytes_;
+    for (size_t i = 0; i < plan_.size(); ++i) {
+      if (!MayWait(i)) continue;
+      VisitEach(Inputs(i), &needed, [&](double bytes) { reads[i] += bytes; });
+      double& written = needed[Output(i)];
+      if (epochs_[Reader(i)] == epochs_[i]) written = std::min(written, reads[i]);
+    }
+    return reads;
+  }
+
+  void FindLaterEpochs(const std::vector<double>& reads) {
+    for (size_t i = plan_.size(); i-- > 0;) {
+      if (!MayWait(i)) continue;
+      const double written = bytes_[Output(i)];
+      if (std::isfinite(written) && reads[i] < written) later_[i] = later_[Reader(i)];
+    }
+  }
+
+  const std::vector<PlannedNode>& plan_;
+  const std::vector<bool>& is_claimed_;
+  const std::vector<Use> uses_;
+  const std::vector<double> bytes_;
+  const std::vector<size_t> epochs_;
+  std::vector<size_t> later_;
+};
+
+}  // namespace
+
+std::vector<std::vector<int>> DelayNodes(const TfLiteContext& context, const std::vector<PlannedNode>& plan,
+                                         const std::vector<int>& claimed) {
+  std::vector<bool> is_claimed(plan.size());
+  for (size_t i = 0, next = 0; i < plan.size() && next < claimed.size(); ++i) {
+    is_claimed[i] = plan[i].index == claimed[next];
+    if (is_claimed[i]) ++next;
+  }
+  const std::vector<size_t> set_of_nodes = Delays(context, plan, is_claimed).FindSets();
+  std::vector<std::vector<int>> sets(2);
+  for (size_t i = 0; i < plan.size(); ++i) {
+    if (is_claimed[i]) sets[set_of_nodes[i]].push_back(plan[i].index);
+  }
+  if (sets[1].empty()) sets.pop_back();
+  return sets;
+}
+
+}  // namespace litebnn
