@@ -208,6 +208,15 @@ TEST(Delay, NothingThatReadsAsMuchAsItWrites) {
   EXPECT_EQ(Delayed(block.plan, kBlockClaims), (Sets{kBlockClaims}));
 }
 
+TEST(Delay, BytesAreCountedAndNotValues) {
+  for (const int channels : {255, 256}) {
+    Block block;
+    block.plan.tensor(block.packed).type = kTfLiteInt8;
+    block.plan.tensor(block.packed).dims->data[3] = channels;
+    EXPECT_EQ(Delayed(block.plan, kBlockClaims).size(), channels == 255 ? 2u : 1u);
+  }
+}
+
 TEST(Delay, NothingOfWhichASizeIsNotKnown) {
   for (const bool written : {false, true}) {
     Block block;
@@ -234,7 +243,7 @@ TEST(Delay, NothingThatReadsOrWritesWhatChanges) {
 }
 
 TEST(Delay, NothingThatWritesSeveralTensorsOrNone) {
-  for (const Indices& outputs : {Indices{5, 6}, {}, {kOptionalTensor}, {77}}) {
+  for (const Indices& outputs : {Indices{5, 6}, {}, {kOptionalTensor}, {7}, {77}}) {
     Plan plan;
     for (const int size : {64, 2, 64, 64, 64, 64, 64}) plan.AddTensor({1, 4, 4, size});
     plan.AddNode(kTfLiteBuiltinCustom, {0}, {1});
