@@ -115,6 +115,7 @@ std::vector<Case> Cases() {
   refused.nodes[0].options = EncodeOptions({});
   return {{"chain", ChainGraph(2), {2, 14, 11, 70}},
           {"residual", ResidualGraph(3), {2, 5, 5, 40}},
+          {"delayed", ResidualGraph(2, 5, 40, 0, /*doubles=*/true), {2, 5, 5, 40}},
           {"same-zero", ConvGraph(same_zero), {2, 4, 9, 2}},
           {"batch norms", BatchNormGraph(40, 40, true), {2, 3, 4, 40}},
           {"pooled", PooledGraph({1, 9, 9, 8}, {1, 2, 2, 2, 2, 0}, {1, 1, 1, 3, 3, 0}), {2, 9, 9, 1}},

@@ -47,6 +47,17 @@ TEST(Memory, OfTensorsInsideAPartitionIsNotTheRuntimes) {
   }
 }
 
+TEST(Memory, OfAConvolutionThatWaitsForItsAdditionIsNotTheRuntimes) {
+  const Graph graph = ResidualGraph(2, 5, 40, 0, /*doubles=*/true);
+  const DelegatePointer delegate = MakeDelegate();
+  FakeRuntime runtime(graph, delegate.get(), 100);
+  RunOnce(&runtime);
+  for (const GraphNode& node : graph.nodes) {
+    // Its packed signs are.
+    EXPECT_EQ(runtime.tensor(node.outputs[0]).bytes > 0, node.op != contract::kBconv2d) << node.op;
+  }
+}
+
 TEST(Resize, GivesWhatAModelOfThatSizeGives) {
   const std::vector<int> sizes = {9, 14, 3, 9};
   const DelegatePointer delegate = MakeDelegate();

@@ -201,22 +201,56 @@ void FakeRuntime::Delegate(::TfLiteDelegate* public_delegate) {
 
 TfLiteStatus FakeRuntime::ReplaceNodes(const TfLiteRegistration& registration, const TfLiteIntArray& claimed,
                                        litebnn::TfLiteDelegate* delegate) {
-  std::vector<int> plan;
-  std::vector<int> members;
-  const auto close_partition = [&] {
-    if (!members.empty()) plan.push_back(AddPartition(registration, members, delegate));
-    members.clear();
+  const auto is_claimed = [&](int node) {
+    return std::find(claimed.data, claimed.data + claimed.size, node) != claimed.data + claimed.size ||
+           (static_cast<size_t>(node) < graph_.nodes.size() && graph_.nodes[static_cast<size_t>(node)].unclaimed);
   };
+  std::set<int> to_come;
   for (int node : plan_) {
-    const bool is_claimed =
-        std::find(claimed.data, claimed.data + claimed.size, node) != claimed.data + claimed.size ||
-        (static_cast<size_t>(node) < graph_.nodes.size() && graph_.nodes[static_cast<size_t>(node)].unclaimed);
-    if (!is_claimed || members.size() == partition_size_) close_partition();
-    (is_claimed ? members : plan).push_back(node);
+    const TfLiteIntArray& outputs = *nodes_[static_cast<size_t>(node)].node.outputs;
+    to_come.insert(outputs.data, outputs.data + outputs.size);
   }
-  close_partition();
+  // What is no tensor is not waited for.
+  to_come.erase(to_come.begin(), to_come.lower_bound(0));
+  to_come.erase(to_come.lower_bound(static_cast<int>(tensors_.size())), to_come.end());
+  std::vector<int> plan, rest = plan_;
+  while (!rest.empty()) {
+    const std::vector<int> group = TakeGroup(is_claimed, &rest, &to_come);
+    if (!is_claimed(group[0])) {
+      plan.insert(plan.end(), group.begin(), group.end());
+      continue;
+    }
+    for (size_t begin = 0; begin < group.size(); begin += partition_size_) {
+      const auto first = group.begin() + static_cast<ptrdiff_t>(begin);
+      const auto count = static_cast<ptrdiff_t>(std::min(partition_size_, group.size() - begin));
+      plan.push_back(AddPartition(registration, {first, first + count}, delegate));
+    }
+  }
   plan_ = plan;
   return kTfLiteOk;
+}
+
+std::vector<int> FakeRuntime::TakeGroup(const std::function<bool(int)>& is_claimed, std::vector<int>* nodes,
+                                        std::set<int>* to_come) {
+  std::vector<int> group;
+  for (size_t size = 0; group.empty() || group.size() > size;) {
+    size = group.size();
+    std::vector<int> rest;
+    for (int node : *nodes) {
+      const TfLiteIntArray &inputs = *nodes_[static_cast<size_t>(node)].node.inputs,
+                           &outputs = *nodes_[static_cast<size_t>(node)].node.outputs;
+      const bool is_ready =
+          std::none_of(inputs.data, inputs.data + inputs.size, [&](int tensor) { return to_come->count(tensor) != 0; });
+      if (is_ready && (group.empty() || is_claimed(node) == is_claimed(group[0]))) {
+        group.push_back(node);
+        for (int i = 0; i < outputs.size; ++i) to_come->erase(outputs.data[i]);
+      } else {
+        rest.push_back(node);
+      }
+    }
+    *nodes = rest;
+  }
+  return group;
 }
 
 int FakeRuntime::AddPartition(const TfLiteRegistration& registration, const std::vector<int>& members,

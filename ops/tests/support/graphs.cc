@@ -232,7 +232,7 @@ Graph ChainGraph(int depth, int size, int channels) {
   return graph;
 }
 
-Graph ResidualGraph(int depth, int size, int channels, int activation) {
+Graph ResidualGraph(int depth, int size, int channels, int activation, bool doubles) {
   Graph graph;
   const std::vector<int> shape = {1, size, size, channels};
   graph.inputs = {Add(&graph, kTfLiteFloat32, shape)};
@@ -245,7 +245,12 @@ Graph ResidualGraph(int depth, int size, int channels, int activation) {
     const int convolved = AddConv(&graph, params, packed, static_cast<uint32_t>(i + 1));
     const int sum = Add(&graph, kTfLiteFloat32, shape);
     // Either order: the convolution's output is the first addend in every other layer.
-    const int shortcut = i % 3 == 2 ? tensor_before : tensor;
+    int shortcut = i % 3 == 2 ? tensor_before : tensor;
+    if (doubles) {
+      const int doubled = Add(&graph, kTfLiteFloat32, shape);
+      graph.nodes.push_back({"ADD", {shortcut, shortcut}, {doubled}, {}, {0}});
+      shortcut = doubled;
+    }
     const std::vector<int> addends =
         i % 2 == 0 ? std::vector<int>{convolved, shortcut} : std::vector<int>{shortcut, convolved};
     graph.nodes.push_back({"ADD", addends, {sum}, {}, {activation}});
@@ -390,7 +395,7 @@ Graph RandomGraph(const RandomBits& random) {
     case 3:
       return ChainGraph(pick(0, 2), pick(2, 6), pick(1, 70));
     case 4:
-      return ResidualGraph(pick(1, 5), pick(1, 5), pick(1, 70), pick(0, 1));
+      return ResidualGraph(pick(1, 5), pick(1, 5), pick(1, 70), pick(0, 1), pick(0, 1) == 1);
     case 5: {
       // The first member is SAME padding.
       const auto pool = [&pick] {

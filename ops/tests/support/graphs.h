@@ -33,8 +33,9 @@ Options DefaultPoolOptions();
 Graph ChainGraph(int depth, int size = 9, int channels = 70);
 
 // Binary layers with shortcuts around them: each of the `depth` layers packs the signs of its input, convolves them to
-// float and adds its input, or in every third layer that of the layer before.
-Graph ResidualGraph(int depth, int size = 5, int channels = 40, int activation = 0);
+// float and adds its input, or in every third layer that of the layer before. With `doubles` that is doubled first, by
+// an ADD that is the runtime's.
+Graph ResidualGraph(int depth, int size = 5, int channels = 40, int activation = 0, bool doubles = false);
 
 // A convolution, the sum of its output with itself, and two max pools of the sum, one of the other; both are outputs.
 // A pool is TfLitePoolParams: padding, stride width and height, filter width and height, activation.
