@@ -14,9 +14,9 @@ from PIL import Image
 
 import litebnn
 from bench.zoo import ZOO
+from tests.support.libraries import surely_missing_protection
 from tests.support.programs import GOLDEN, host_programs, run, scores
 from toolchains.bundle import bundle
-from toolchains.elf import missing_protection
 from toolchains.emulate import recent_emulator
 from toolchains.targets import ROOT, ToolkitError, find_target
 
@@ -70,9 +70,7 @@ def test_the_commands_of_the_readme_work(unpacked):
 
 @pytest.mark.parametrize("name", ["label_image", "benchmark_model"])
 def test_programs_have_the_usual_protections(unpacked, name):
-    # Zig may link a copy of its own of what the stack protector calls, which no symbol tells of.
-    untold = {"-fstack-protector-strong"} if unpacked.prefix else set()
-    assert set(missing_protection(unpacked.folder / name)) <= untold
+    assert surely_missing_protection(unpacked.folder / name) == []
 
 
 @pytest.fixture(scope="module")
