@@ -66,26 +66,26 @@ def _has_slopes(op: Op) -> bool:
     return _has_channel_values(op) and len(op.input(0).shape) == 4
 
 
+def _have_channels_alike(images: Sequence[tuple[int, ...]]) -> bool:
+    channels = {image[3] for image in images}
+    return len(channels) == 1 and max(channels) <= _MOST_CHANNELS
+
+
 def _is_sum(op: Op) -> bool:
     if not _are_images(op, 2):
         return False
-    return op.input(0).shape == op.input(1).shape and op.input(0).shape[3] <= _MOST_CHANNELS
+    return _have_channels_alike([op.input(0).shape, op.input(1).shape])
 
 
 def _is_gate(op: Op) -> bool:
     tensors = (*op.inputs, *op.outputs)
     if len(tensors) != 3 or not all(map(_is_computed_float, tensors)) or len(op.output.shape) != 4:
         return False
-    sizes = [(1,) * (4 - len(t.shape)) + t.shape for t in tensors if t is not None and len(t.shape) <= 4]
-    if len(sizes) != 3:
+    shapes = [t.shape for t in tensors if t is not None]
+    if any(len(shape) > 4 for shape in shapes):
         return False
-    whole = sizes[2]
-
-    def gates(gate: tuple[int, ...], image: tuple[int, ...]) -> bool:
-        is_gate = gate[0] in (1, whole[0]) and gate[1:3] == (1, 1) and gate[3] == whole[3]
-        return image == whole and whole[3] <= _MOST_CHANNELS and is_gate
-
-    return gates(sizes[0], sizes[1]) or gates(sizes[1], sizes[0])
+    images = [(1,) * (4 - len(shape)) + shape for shape in shapes]
+    return _have_channels_alike(images) and any(image[1:3] == (1, 1) for image in images[:2])
 
 
 def _joins_channels(op: Op) -> bool:

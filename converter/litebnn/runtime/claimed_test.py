@@ -39,6 +39,7 @@ def test_of_models_the_library_takes_what_the_table_says(path: Path, capfd: pyte
 
 
 CHANNELS = 32
+KINDS = ["bconv", "bconv", "conv", "gate", "prelu", "sum", "broadcast", "join", "pool", "scale", "shift", "norm"]
 RNG = np.random.default_rng(0)
 
 
@@ -47,7 +48,7 @@ def next_image(model: FloatModel, rng: np.random.Generator, images: list[Tensor]
     x = images[-1] if rng.random() < 0.8 else images[int(rng.integers(len(images)))]
     activation = str(rng.choice(["none", "none", "relu", "relu6"]))
     alike = [image for image in images if image.dims == x.dims]
-    kind = rng.choice(["bconv", "bconv", "conv", "gate", "prelu", "sum", "join", "pool", "scale", "shift", "norm"])
+    kind = rng.choice(KINDS)
     values = model.const(rng.choice([-1.5, 0.5, 1.0, 2.0], x.channels))
     if kind in ("bconv", "conv"):
         weights = sign_weights(rng, CHANNELS, 1, 1, x.channels)
@@ -59,6 +60,16 @@ def next_image(model: FloatModel, rng: np.random.Generator, images: list[Tensor]
         return model.op("PRELU", [x, model.const(np.full((1, 1, x.channels), 0.25))], x.dims)
     if kind == "sum":
         return model.elementwise("ADD", x, alike[int(rng.integers(len(alike)))], activation=activation)
+    if kind == "broadcast":
+        beside = images[int(rng.integers(len(images)))]
+        axes = [axis for axis in (1, 2, 3) if rng.random() < 0.4 or beside.dims[axis] != x.dims[axis]]
+        dims = (1, *(1 if axis in axes else beside.dims[axis] for axis in (1, 2, 3)))
+        reduced = model.op("MEAN", [beside, model.const(axes, np.int32)], dims, keep_dims=True) if axes else beside
+        if dims[:2] == (1, 1) and rng.random() < 0.5:
+            dims = dims[2:] if dims[2] == 1 and rng.random() < 0.5 else dims[1:]
+            reduced = model.op("RESHAPE", [reduced, model.const(dims, np.int32)], dims)
+        pair = [x, reduced] if rng.random() < 0.5 else [reduced, x]
+        return model.elementwise(str(rng.choice(["ADD", "MUL"])), *pair, activation=activation)
     if kind == "join":
         beside = alike[int(rng.integers(len(alike)))]
         return model.op("CONCATENATION", [x, beside], (*x.dims[:3], 2 * x.channels), axis=3)
@@ -79,6 +90,22 @@ def test_of_random_graphs_the_library_takes_what_the_table_says(seed: int, capfd
         images.append(next_image(model, rng, images))
     bits = model.conv(model.sign(images[-1]), sign_weights(rng, CHANNELS, 1, 1, images[-1].channels))
     converted = litebnn.convert_tflite(model.finish(bits, images[int(rng.integers(1, len(images)))]))
+    assert taken_by_the_table(converted) == taken_by_the_library(converted, capfd)
+
+
+@pytest.mark.usefixtures("library")
+@pytest.mark.parametrize("axes", [[1], [1, 2], [1, 2, 3]])
+@pytest.mark.parametrize("name", ["ADD", "MUL"])
+def test_of_what_broadcasts_the_library_takes_what_the_table_says(
+    name: str, axes: list[int], capfd: pytest.CaptureFixture[str]
+) -> None:
+    model = FloatModel()
+    x = model.input(1, 8, 8, CHANNELS)
+    image = model.conv(model.sign(x), sign_weights(RNG, CHANNELS, 1, 1, CHANNELS))
+    dims = [1 if axis in axes else size for axis, size in enumerate(x.dims)]
+    mean = model.op("MEAN", [x, model.const(axes, np.int32)], dims, keep_dims=True)
+    combined = model.elementwise(name, image, mean)
+    converted = litebnn.convert_tflite(model.finish(model.elementwise("ADD", combined, x)))
     assert taken_by_the_table(converted) == taken_by_the_library(converted, capfd)
 
 
