@@ -42,9 +42,10 @@ def recognize_signs(graph: Graph, op: Op, notes: Notes) -> bool:
 
 def _is_same_sign(sign: Sign) -> bool:
     """Whether the sign of ±1 is that number itself; beyond -1 and 1, a threshold of a channel makes it a constant."""
-    return sign.comparison == "GREATER_EQUAL" and bool(
-        np.all(np.greater(sign.threshold, -1) & np.less_equal(sign.threshold, 1))
-    )
+    if sign.comparison not in ("GREATER_EQUAL", "GREATER"):
+        return False
+    compare = np.greater_equal if sign.comparison == "GREATER_EQUAL" else np.greater
+    return bool(np.all(compare(1, sign.threshold) & ~compare(-1, sign.threshold)))
 
 
 def _tiled_bits(graph: Graph, operand: Tensor, multiples: list[int], op: Op) -> Tensor:

@@ -124,10 +124,11 @@ def test_a_broadcast_condition_of_int8_values_keeps_their_zero_point() -> None:
     assert_same_values(source, read_model(converted))
 
 
-def test_the_sign_of_signs_in_another_order_is_these() -> None:
+@pytest.mark.parametrize("form", ["sign_add_sign", "where_ge", "where_gt"])
+def test_the_sign_of_signs_in_another_order_is_these(form: str) -> None:
     model = FloatModel()
     turned = model.transpose(model.sign(model.input(1, 4, 6, 32)), 0, 2, 1, 3)
-    changed, names = run_pass(recognize_signs, model.model(model.elementwise("NEG", model.sign(turned))))
+    changed, names = run_pass(recognize_signs, model.model(model.elementwise("NEG", model.sign(turned, form))))
     assert changed
     assert names.count("LceQuantize") == 1
 
