@@ -59,23 +59,21 @@ def _same_shapes(op: Op) -> bool:
 
 
 def fused_additions(graph: Graph) -> dict[Op, Op]:
-    """The additions that litebnn's delegate computes in the binary convolution in front of them, and these.
+    """The additions that litebnn's delegate computes in a binary convolution, and these."""
+    return {op: conv for op in graph.ops if (conv := convolution_that_adds(graph, op)) is not None}
 
-    It does so where the convolution's floats are added to something of their shape right behind it, and nothing else
-    reads them.
+
+def convolution_that_adds(graph: Graph, op: Op) -> Op | None:
+    """The binary convolution with which the delegate computes an addition; None where there is none.
+
+    It does so where the convolution's floats are added to something of their shape, and nothing else reads them; of two
+    convolutions the later one adds.
     """
-    return {op: before for before, op in zip(graph.ops, graph.ops[1:], strict=False) if _adds_to(graph, before, op)}
-
-
-def is_fused_addition(graph: Graph, op: Op) -> bool:
-    """Whether an op is one of these."""
-    place = graph.ops.index(op)
-    return place > 0 and _adds_to(graph, graph.ops[place - 1], op)
-
-
-def _adds_to(graph: Graph, before: Op, op: Op) -> bool:
-    is_behind = before.name == LCE_BCONV_2D and graph.sole_consumer(before.output) is op
-    return is_behind and op.name == "ADD" and _is_plain(op) and _same_shapes(op)
+    if op.name != "ADD" or not _is_plain(op) or not _same_shapes(op):
+        return None
+    producers = [producer for producer in map(graph.producer, op.inputs) if producer is not None]
+    found = [each for each in producers if each.name == LCE_BCONV_2D and graph.sole_consumer(each.output) is op]
+    return max(found, key=graph.ops.index) if len(found) > 1 else next(iter(found), None)
 
 
 def fused_in(op: Op, additions: Mapping[Op, Op]) -> tuple[str, ...]:

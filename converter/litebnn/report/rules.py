@@ -15,7 +15,7 @@ from pathlib import Path
 
 from litebnn.contract import BITS_PER_WORD, LCE_BCONV_2D, LCE_DEQUANTIZE, LCE_QUANTIZE
 from litebnn.graph import Graph, Op, facts
-from litebnn.report.anatomy import is_fused_addition
+from litebnn.report.anatomy import convolution_that_adds
 from litebnn.report.costs import Costs
 from litebnn.report.workload import edge_share
 from litebnn.rewriting.bconv import bconv_options, channels_per_group, is_float_bconv
@@ -191,7 +191,7 @@ def _residual(graph: Graph, op: Op) -> Iterator[Finding]:
     if op.name != "ADD" or op.output.type != "FLOAT32":
         return
     adds_to_bits = any(is_float_bconv(graph.producer(tensor)) for tensor in op.inputs)
-    if adds_to_bits and not is_fused_addition(graph, op):
+    if adds_to_bits and convolution_that_adds(graph, op) is None:
         yield Finding("a sum that is not computed with its binary layer", values=math.prod(op.output.shape))
 
 
