@@ -66,26 +66,20 @@ def _has_slopes(op: Op) -> bool:
     return _has_channel_values(op) and len(op.input(0).shape) == 4
 
 
-def _have_channels_alike(images: Sequence[tuple[int, ...]]) -> bool:
-    channels = {image[3] for image in images}
-    return len(channels) == 1 and max(channels) <= _MOST_CHANNELS
-
-
 def _is_sum(op: Op) -> bool:
     if not _are_images(op, 2):
         return False
-    return _have_channels_alike([op.input(0).shape, op.input(1).shape])
+    return op.input(0).shape[3] == op.input(1).shape[3] <= _MOST_CHANNELS
 
 
 def _is_gate(op: Op) -> bool:
     tensors = (*op.inputs, *op.outputs)
     if len(tensors) != 3 or not all(map(_is_computed_float, tensors)) or len(op.output.shape) != 4:
         return False
-    shapes = [t.shape for t in tensors if t is not None]
-    if any(len(shape) > 4 for shape in shapes):
-        return False
-    images = [(1,) * (4 - len(shape)) + shape for shape in shapes]
-    return _have_channels_alike(images) and any(image[1:3] == (1, 1) for image in images[:2])
+    channels = op.output.shape[3]
+    return channels <= _MOST_CHANNELS and all(
+        t is not None and 0 < len(t.shape) <= 4 and t.shape[-1] == channels for t in tensors
+    )
 
 
 def _joins_channels(op: Op) -> bool:

@@ -54,8 +54,15 @@ def next_image(model: FloatModel, rng: np.random.Generator, images: list[Tensor]
         weights = sign_weights(rng, CHANNELS, 1, 1, x.channels)
         return model.conv(model.sign(x) if kind == "bconv" else x, weights)
     if kind == "gate":
-        mean = model.op("MEAN", [x, model.const([1, 2], np.int32)], (1, 1, 1, x.channels), keep_dims=True)
-        return model.elementwise("MUL", x, model.op("LOGISTIC", [mean], mean.dims), activation=activation)
+        axes = [[1, 2], [1], []][int(rng.integers(3))]
+        mean = model.op(
+            "MEAN",
+            [x, model.const(axes, np.int32)],
+            tuple(1 if axis in axes else size for axis, size in enumerate(x.dims)),
+            keep_dims=True,
+        )
+        op = str(rng.choice(["MUL", "MUL", "MUL", "ADD"]))
+        return model.elementwise(op, x, model.op("LOGISTIC", [mean], mean.dims), activation=activation)
     if kind == "prelu":
         return model.op("PRELU", [x, model.const(np.full((1, 1, x.channels), 0.25))], x.dims)
     if kind == "sum":

@@ -1,9 +1,8 @@
-// MUL of an image by a gate, a value for each of its channels that the network computes; PRELU; and ADD of another
-// image: the runtime's own ops, which are computed in one pass where they stand behind each other, as in
-// squeeze-and-excite blocks. Most of these are fused into binary convolutions; by themselves they run where another
-// node writes the image, or where its output has another reader.
+// MUL of an image by a gate, which is computed too and has as many channels; PRELU; and ADD of another image: the
+// runtime's own ops, which are computed in one pass where they stand behind each other, as in squeeze-and-excite
+// blocks. Most of these are fused into binary convolutions; by themselves they run where another node writes the image,
+// or where its output has another reader.
 #include <algorithm>
-#include <array>
 #include <vector>
 
 #include "tflite/ops/gated_sum.h"
@@ -19,7 +18,7 @@ class GateOp final : public Op {
   bool Prepare(const Node& node) override {
     if (!node.CheckInputType(0, {kTfLiteFloat32}) || !node.CheckOutputType({kTfLiteFloat32})) return false;
     const std::vector<int32_t>& shape = node.Input(0)->shape;
-    if (shape.size() > Sizes().size()) {
+    if (shape.size() > 4) {
       return node.InputError(0, "shape: expected at most 4 dimensions, found %s", ShapeText(shape).c_str());
     }
     node.outputs[0]->shape = shape;
@@ -47,25 +46,21 @@ std::unique_ptr<Op> CreateGate(const Isa& isa) {
   return std::unique_ptr<Op>(new (std::nothrow) GateOp(isa, {kGate, kAlpha, kAddend, kRectifiesProduct}));
 }
 
-// Whether one of the inputs is a value for each of the channels, of each image or of all. How many images there are,
-// and how large, is not asked here and below: a runtime that undoes its delegates to resize inputs asks anew while some
-// tensors have their old shapes, and cannot go on where it then hears something else.
+// Whether the output has four dimensions and the inputs have its channels. How many images there are, and how large
+// each of them and a gate are, is not asked here and below: a runtime that undoes its delegates to resize inputs asks
+// anew while some tensors have their old shapes, and cannot go on where it then hears something else.
 template <int kActivation>
 bool IsGate(const TfLiteContext& context, const TfLiteNode& node) {
   if (static_cast<const TfLiteAddParams*>(node.builtin_data)->activation != kActivation) return false;
   const TfLiteIntArray &inputs = *node.inputs, &outputs = *node.outputs;
-  if (inputs.size != 2 || outputs.size != 1) return false;
-  std::array<Sizes, 3> sizes;
-  for (size_t i = 0; i < sizes.size(); ++i) {
-    const int index = i < 2 ? inputs.data[i] : outputs.data[0];
-    if (!IsComputedFloat(context, index)) return false;
-    const TfLiteIntArray& dims = *context.tensors[index].dims;
-    if (dims.size > 4 || (i == 2 && dims.size != 4)) return false;
-    sizes[i] = Pad(dims.data, static_cast<size_t>(dims.size));
-    if (sizes[i][3] != sizes[0][3] || sizes[i][3] > kMaxOnes) return false;
-  }
-  const auto is_pixel = [](const Sizes& operand) { return operand[1] == 1 && operand[2] == 1; };
-  return is_pixel(sizes[0]) || is_pixel(sizes[1]);
+  if (inputs.size != 2 || outputs.size != 1 || !IsComputedFloat(context, outputs.data[0])) return false;
+  const TfLiteIntArray& output = *context.tensors[outputs.data[0]].dims;
+  return output.size == 4 && output.data[3] <= kMaxOnes &&
+         std::all_of(inputs.data, inputs.data + inputs.size, [&](int input) {
+           if (!IsComputedFloat(context, input)) return false;
+           const TfLiteIntArray& dims = *context.tensors[input].dims;
+           return dims.size > 0 && dims.size <= output.size && dims.data[dims.size - 1] == output.data[3];
+         });
 }
 
 bool IsPRelu(const TfLiteContext& context, const TfLiteNode& node) {

@@ -1,11 +1,27 @@
 #include "tflite/ops/gated_sum.h"
 
 #include <algorithm>
+#include <array>
 
 #include "tflite/ops/op_list.h"
 
 namespace litebnn {
 namespace {
+
+// A tensor's four dimensions; those left out in front are 1.
+using Sizes = std::array<int32_t, 4>;
+
+Sizes Pad(const std::vector<int32_t>& shape) {
+  Sizes sizes = {1, 1, 1, 1};
+  std::copy(shape.begin(), shape.end(), sizes.end() - static_cast<ptrdiff_t>(shape.size()));
+  return sizes;
+}
+
+// Whether what has these sizes is multiplied with every image, row and pixel of the whole, or with its own.
+bool GoesWith(const Sizes& sizes, const Sizes& whole) {
+  const auto goes = [](int32_t size, int32_t of_whole) { return size == 1 || size == of_whole; };
+  return std::equal(sizes.begin(), sizes.end() - 1, whole.begin(), goes) && sizes[3] == whole[3];
+}
 
 GateOperand Walk(const Sizes& sizes, const Sizes& whole) {
   const int64_t channels = sizes[3], row = sizes[2] * channels;
@@ -17,17 +33,6 @@ GateOperand Walk(const Sizes& sizes, const Sizes& whole) {
 }
 
 }  // namespace
-
-Sizes Pad(const int32_t* dims, size_t count) {
-  Sizes sizes = {1, 1, 1, 1};
-  std::copy(dims, dims + count, sizes.end() - count);
-  return sizes;
-}
-
-bool GoesWith(const Sizes& sizes, const Sizes& whole) {
-  const auto goes = [](int32_t size, int32_t of_whole) { return size == 1 || size == of_whole; };
-  return std::equal(sizes.begin(), sizes.end() - 1, whole.begin(), goes) && sizes[3] == whole[3];
-}
 
 bool GatedSum::Resize(const Node& node) {
   has_gate_ = node.Input(roles_.gate) != nullptr;
@@ -46,7 +51,7 @@ bool GatedSum::Resize(const Node& node) {
 // Finds the sizes of the product, and how each factor is walked through.
 bool GatedSum::ReadOperands(const Node& node) {
   std::vector<int32_t>& shape = node.outputs[0]->shape;
-  const Sizes image = Pad(shape.data(), shape.size());
+  const Sizes image = Pad(shape);
   Sizes gate = image;
   if (has_gate_) {
     const std::vector<int32_t>& gate_shape = node.Input(roles_.gate)->shape;
@@ -55,7 +60,7 @@ bool GatedSum::ReadOperands(const Node& node) {
       return node.InputError(roles_.gate, "shape: expected at most 4 dimensions, found %s",
                              ShapeText(gate_shape).c_str());
     }
-    gate = Pad(gate_shape.data(), gate_shape.size());
+    gate = Pad(gate_shape);
   }
   Sizes whole;
   for (size_t i = 0; i < whole.size(); ++i) whole[i] = std::max(image[i], gate[i]);

@@ -2,7 +2,6 @@
 // what a convolution does with its output.
 #pragma once
 
-#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <limits>
@@ -15,15 +14,6 @@ namespace litebnn {
 
 // More than any network has. Where there are no slopes, whose number the file limits, there is a one for each channel.
 constexpr int32_t kMaxOnes = 1 << 20;
-
-// A tensor's four dimensions; those left out in front are 1.
-using Sizes = std::array<int32_t, 4>;
-
-// `dims` has at most four dimensions.
-Sizes Pad(const int32_t* dims, size_t count);
-
-// Whether what has these sizes is multiplied with every image, row and pixel of the whole, or with its own.
-bool GoesWith(const Sizes& sizes, const Sizes& whole);
 
 class GatedSum {
  public:
