@@ -233,11 +233,7 @@ TEST(Delay, NothingOfWhichASizeIsNotKnown) {
 TEST(Delay, NothingThatReadsOrWritesWhatChanges) {
   for (const bool written : {false, true}) {
     Block block;
-    const int tensor = written ? block.convolved : block.packed;
-    block.plan.tensor(tensor).is_variable = true;
-    EXPECT_EQ(Delayed(block.plan, kBlockClaims), (Sets{kBlockClaims}));
-    block.plan.tensor(tensor).is_variable = false;
-    block.plan.AddNode(kOther, {block.sum}, {tensor});
+    block.plan.tensor(written ? block.convolved : block.packed).is_variable = true;
     EXPECT_EQ(Delayed(block.plan, kBlockClaims), (Sets{kBlockClaims}));
   }
 }
@@ -277,12 +273,11 @@ TEST(Delay, NothingBesideNodesWithState) {
   }
 }
 
-// Nodes that read and write any tensors, some of them more than once, and which of them are claimed.
+// Nodes that read and write any tensors, and which of them are claimed.
 struct RandomPlan {
   explicit RandomPlan(uint32_t seed) {
     std::mt19937 random(seed);
     const auto pick = [&random](size_t count) { return static_cast<int>(random() % count); };
-    const bool writes_twice = pick(4) == 0;
     std::vector<int> there;
     for (int i = 0; i < 3; ++i) there.push_back(plan.AddTensor({1 + pick(9)}));
     const int count = 2 + pick(30);
@@ -294,25 +289,23 @@ struct RandomPlan {
         inputs.push_back(pick(8) == 0 ? kOptionalTensor : there[there.size() - 1 - static_cast<size_t>(pick(recent))]);
       }
       for (int i = pick(8) == 0 ? 1 : 0; i >= 0; --i) outputs.push_back(plan.AddTensor({1 + pick(9)}));
-      const bool reads_last = std::count(inputs.begin(), inputs.end(), there.back()) != 0;
-      if (writes_twice && node > 0 && !reads_last && pick(6) == 0) outputs = {there.back()};
       plan.AddNode(kOther, inputs, outputs);
       there.insert(there.end(), outputs.begin(), outputs.end());
       if (pick(3) > 0) claimed.push_back(node);
     }
   }
 
-  // Which node last wrote each tensor that each node reads, in the order in which `sets` are run.
+  // Which node wrote each tensor that each node reads, in the order in which `sets` are run.
   std::map<std::pair<int, int>, int> Writers(const Sets& sets) const {
     std::map<std::pair<int, int>, int> writers;
-    std::map<int, int> last;
+    std::map<int, int> writer_of;
     for (const Step& step : ReplaceAll(plan, sets)) {
       for (const int index : step.nodes) {
         const TfLiteNode& node = *plan.nodes()[static_cast<size_t>(index)].node;
         for (const int tensor : ToVector(*node.inputs)) {
-          if (last.count(tensor) != 0) writers[{index, tensor}] = last[tensor];
+          if (writer_of.count(tensor) != 0) writers[{index, tensor}] = writer_of[tensor];
         }
-        for (const int tensor : ToVector(*node.outputs)) last[tensor] = index;
+        for (const int tensor : ToVector(*node.outputs)) writer_of[tensor] = index;
       }
     }
     return writers;

@@ -8,9 +8,9 @@
 namespace litebnn {
 namespace {
 
-// How nodes, by their places in the plan, write and read a tensor.
+// How often nodes read a tensor, and which one in the plan does last.
 struct Use {
-  size_t writes = 0, reads = 0, reader = 0;
+  size_t reads = 0, reader = 0;
 };
 
 template <typename Value, typename Visit>
@@ -24,7 +24,6 @@ void VisitEach(const TfLiteIntArray& tensors, std::vector<Value>* values, Visit 
 std::vector<Use> FindUses(const TfLiteContext& context, const std::vector<PlannedNode>& plan) {
   std::vector<Use> uses(context.tensors_size);
   for (size_t i = 0; i < plan.size(); ++i) {
-    VisitEach(*plan[i].node->outputs, &uses, [](Use& use) { ++use.writes; });
     VisitEach(*plan[i].node->inputs, &uses, [i](Use& use) {
       ++use.reads;
       use.reader = i;
@@ -61,7 +60,7 @@ std::vector<size_t> FindEpochs(const TfLiteContext& context, const std::vector<P
 }
 
 // Whether it may matter in which order nodes run that do not read from each other.
-bool HasState(const TfLiteContext& context, const std::vector<PlannedNode>& plan, const std::vector<Use>& uses) {
+bool HasState(const TfLiteContext& context, const std::vector<PlannedNode>& plan) {
   const auto holds_state = [](const TfLiteTensor& tensor) {
     return tensor.type == kTfLiteResource || tensor.is_variable;
   };
@@ -70,8 +69,7 @@ bool HasState(const TfLiteContext& context, const std::vector<PlannedNode>& plan
     return code == kTfLiteBuiltinIf || code == kTfLiteBuiltinWhile || code == kTfLiteBuiltinCallOnce;
   };
   return std::any_of(context.tensors, context.tensors + context.tensors_size, holds_state) ||
-         std::any_of(plan.begin(), plan.end(), runs_subgraph) ||
-         std::any_of(uses.begin(), uses.end(), [](const Use& use) { return use.writes > 1; });
+         std::any_of(plan.begin(), plan.end(), runs_subgraph);
 }
 
 // Which nodes are better run later. What has to be there for others is, as soon as before.
@@ -84,7 +82,7 @@ class Delays {
         bytes_(FindBytes(context)),
         epochs_(FindEpochs(context, plan, is_claimed)),
         later_(epochs_) {
-    if (!HasState(context, plan, uses_)) FindLaterEpochs(FindReads());
+    if (!HasState(context, plan)) FindLaterEpochs(FindReads());
   }
 
   // In which of two sets each node is given to the runtime: that of the epochs changes where a node waits for one, so

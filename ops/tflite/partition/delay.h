@@ -8,7 +8,7 @@
 namespace litebnn {
 
 // The nodes of `claimed`, which are in the order of `plan`, in the sets in which the runtime is to be given them, one
-// set after the other.
+// set after the other. CheckOrder has found nothing in the plan.
 //
 // Of the nodes that it is given together the runtime makes partitions, and puts each node into the first where all is
 // there that it reads. So a convolution of which only an ADD reads, while that waits for an op of the runtime's own,
