@@ -3,10 +3,10 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <memory>
 
 #include "tests/support/fake_builtins.h"
 #include "tests/support/graphs.h"
+#include "tests/support/plan.h"
 
 namespace litebnn::testing {
 namespace {
@@ -14,59 +14,40 @@ namespace {
 // The execution plan of a graph that no interpreter runs.
 class PlanOf {
  public:
-  explicit PlanOf(const Graph& graph) : graph_(graph), tensors_(graph.tensors.size()) {
-    for (size_t i = 0; i < tensors_.size(); ++i) {
-      const GraphTensor& described = graph_.tensors[i];
-      tensors_[i] = {};
-      tensors_[i].type = described.type;
-      tensors_[i].dims = NewArray(described.shape);
-      tensors_[i].allocation_type = described.constant.empty() ? kTfLiteArenaRw : kTfLiteMmapRo;
+  explicit PlanOf(const Graph& graph) : graph_(graph) {
+    for (const GraphTensor& described : graph_.tensors) {
+      TfLiteTensor& tensor = plan_.tensor(plan_.AddTensor(described.shape));
+      tensor.type = described.type;
+      if (!described.constant.empty()) tensor.allocation_type = kTfLiteMmapRo;
     }
-    context_.tensors = tensors_.data();
-    context_.tensors_size = tensors_.size();
-    nodes_.resize(graph_.nodes.size());
-    registrations_.resize(graph_.nodes.size());
-    for (size_t i = 0; i < nodes_.size(); ++i) {
+    for (size_t i = 0; i < graph_.nodes.size(); ++i) {
       const GraphNode& described = graph_.nodes[i];
-      nodes_[i] = {};
-      nodes_[i].inputs = NewArray(described.inputs);
-      nodes_[i].outputs = NewArray(described.outputs);
-      registrations_[i] = {};
-      if (FindFakeBuiltin(described.op, &registrations_[i])) {
-        nodes_[i].builtin_data = const_cast<int*>(described.builtin.data());
+      plan_.AddNode(kTfLiteBuiltinCustom, described.inputs, described.outputs);
+      if (FindFakeBuiltin(described.op, &plan_.registration(i))) {
+        plan_.node(i).builtin_data = const_cast<int*>(described.builtin.data());
       } else {
-        registrations_[i].builtin_code = kTfLiteBuiltinCustom;
-        registrations_[i].custom_name = described.op.c_str();
+        plan_.registration(i).custom_name = described.op.c_str();
       }
-      plan_.push_back({static_cast<int>(i), &nodes_[i], &registrations_[i]});
     }
+    context_ = plan_.context();
   }
 
   // The memory goes on behind the tensors that the runtime says there are.
   void HideLastTensor() { --context_.tensors_size; }
 
   // Gives a node the name that another delegate's kernel has, which may have the code of a builtin op.
-  void NameNode(size_t index) { registrations_[index].custom_name = "SomeDelegate"; }
+  void NameNode(size_t index) { plan_.registration(index).custom_name = "SomeDelegate"; }
 
-  std::vector<int> Claimed() const { return ClaimNodes(context_, plan_); }
+  std::vector<int> Claimed() const { return ClaimNodes(context_, plan_.nodes()); }
   bool Claims(size_t node) const {
     const std::vector<int> claimed = Claimed();
     return std::count(claimed.begin(), claimed.end(), static_cast<int>(node)) == 1;
   }
 
  private:
-  TfLiteIntArray* NewArray(const std::vector<int>& values) {
-    arrays_.emplace_back(MakeArray(values), std::free);
-    return arrays_.back().get();
-  }
-
   const Graph graph_;
-  TfLiteContext context_ = {};
-  std::vector<TfLiteTensor> tensors_;
-  std::vector<TfLiteNode> nodes_;
-  std::vector<TfLiteRegistration> registrations_;
-  std::vector<std::unique_ptr<TfLiteIntArray, void (*)(void*)>> arrays_;
-  std::vector<PlannedNode> plan_;
+  Plan plan_;
+  TfLiteContext context_;
 };
 
 using Indices = std::vector<int>;

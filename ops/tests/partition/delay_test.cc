@@ -8,6 +8,7 @@
 #include <set>
 #include <vector>
 
+#include "tests/support/groups.h"
 #include "tests/support/plan.h"
 #include "tflite/runtime/node.h"
 
@@ -33,37 +34,21 @@ std::vector<Step> StepsOf(const Plan& plan) {
   return steps;
 }
 
-// What the runtime makes of its steps when a delegate replaces the nodes of `set`: it goes through all of them, time
-// and again, takes those that are ready and of the kind of the first that it took, and begins another group where there
-// is none left.
+// What the runtime makes of its steps when a delegate replaces the nodes of `set`.
 std::vector<Step> Replace(const std::vector<Step>& steps, const Indices& set) {
-  std::vector<Step> replaced;
-  std::map<int, bool> is_there;
+  std::vector<GroupedNode> nodes;
   for (const Step& step : steps) {
-    for (const int tensor : step.outputs) is_there[tensor] = false;
+    nodes.push_back({step.inputs, step.outputs, std::count(set.begin(), set.end(), step.nodes[0]) != 0});
   }
-  std::vector<bool> is_done(steps.size());
-  const auto is_ready = [&](int tensor) { return is_there.find(tensor) == is_there.end() || is_there[tensor]; };
-  const auto is_claimed = [&](const Step& step) { return std::count(set.begin(), set.end(), step.nodes[0]) != 0; };
-  for (bool goes_on = true; goes_on;) {
-    std::vector<Step> group;
-    for (bool grows = true; grows;) {
-      grows = false;
-      for (size_t i = 0; i < steps.size(); ++i) {
-        if (is_done[i] || !std::all_of(steps[i].inputs.begin(), steps[i].inputs.end(), is_ready)) continue;
-        if (!group.empty() && is_claimed(group[0]) != is_claimed(steps[i])) continue;
-        group.push_back(steps[i]);
-        is_done[i] = grows = true;
-        for (const int tensor : steps[i].outputs) is_there[tensor] = true;
-      }
-    }
-    goes_on = !group.empty();
-    if (!goes_on || !is_claimed(group[0])) {
-      replaced.insert(replaced.end(), group.begin(), group.end());
+  std::vector<Step> replaced;
+  for (const std::vector<size_t>& group : GroupNodes(nodes)) {
+    if (!nodes[group[0]].is_claimed) {
+      for (const size_t place : group) replaced.push_back(steps[place]);
       continue;
     }
     Step partition;
-    for (const Step& step : group) {
+    for (const size_t place : group) {
+      const Step& step = steps[place];
       partition.nodes.insert(partition.nodes.end(), step.nodes.begin(), step.nodes.end());
       partition.inputs.insert(partition.inputs.end(), step.inputs.begin(), step.inputs.end());
       partition.outputs.insert(partition.outputs.end(), step.outputs.begin(), step.outputs.end());
@@ -79,18 +64,14 @@ std::vector<Step> Replace(const std::vector<Step>& steps, const Indices& set) {
   return replaced;
 }
 
-std::vector<Step> ReplaceAll(const Plan& plan, const Sets& sets) {
-  std::vector<Step> steps = StepsOf(plan);
-  for (const Indices& set : sets) steps = Replace(steps, set);
-  return steps;
-}
-
 // The partitions of the nodes in `sets`, each in the order of the plan.
 Sets PartitionsOf(const Plan& plan, const Sets& sets) {
   std::set<int> claimed;
   for (const Indices& set : sets) claimed.insert(set.begin(), set.end());
   Sets partitions;
-  for (Step& step : ReplaceAll(plan, sets)) {
+  std::vector<Step> steps = StepsOf(plan);
+  for (const Indices& set : sets) steps = Replace(steps, set);
+  for (Step& step : steps) {
     if (claimed.count(step.nodes[0]) == 0) continue;
     std::sort(step.nodes.begin(), step.nodes.end());
     partitions.push_back(step.nodes);
@@ -293,22 +274,6 @@ struct RandomPlan {
       there.insert(there.end(), outputs.begin(), outputs.end());
       if (pick(3) > 0) claimed.push_back(node);
     }
-  }
-
-  // Which node wrote each tensor that each node reads, in the order in which `sets` are run.
-  std::map<std::pair<int, int>, int> Writers(const Sets& sets) const {
-    std::map<std::pair<int, int>, int> writers;
-    std::map<int, int> writer_of;
-    for (const Step& step : ReplaceAll(plan, sets)) {
-      for (const int index : step.nodes) {
-        const TfLiteNode& node = *plan.nodes()[static_cast<size_t>(index)].node;
-        for (const int tensor : ToVector(*node.inputs)) {
-          if (writer_of.count(tensor) != 0) writers[{index, tensor}] = writer_of[tensor];
-        }
-        for (const int tensor : ToVector(*node.outputs)) writer_of[tensor] = index;
-      }
-    }
-    return writers;
   }
 
   // The values that partitions write for others.

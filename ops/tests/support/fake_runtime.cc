@@ -6,10 +6,12 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <iterator>
 #include <limits>
 #include <set>
 
 #include "tests/support/fake_builtins.h"
+#include "tests/support/groups.h"
 
 namespace litebnn::testing {
 namespace {
@@ -205,24 +207,22 @@ TfLiteStatus FakeRuntime::ReplaceNodes(const TfLiteRegistration& registration, c
     return std::find(claimed.data, claimed.data + claimed.size, node) != claimed.data + claimed.size ||
            (static_cast<size_t>(node) < graph_.nodes.size() && graph_.nodes[static_cast<size_t>(node)].unclaimed);
   };
-  std::set<int> to_come;
+  std::vector<GroupedNode> nodes;
   for (int node : plan_) {
-    const TfLiteIntArray& outputs = *nodes_[static_cast<size_t>(node)].node.outputs;
-    to_come.insert(outputs.data, outputs.data + outputs.size);
+    const TfLiteNode& described = nodes_[static_cast<size_t>(node)].node;
+    nodes.push_back({TensorsOf(*described.inputs), TensorsOf(*described.outputs), is_claimed(node)});
   }
-  // What is no tensor is not waited for.
-  to_come.erase(to_come.begin(), to_come.lower_bound(0));
-  to_come.erase(to_come.lower_bound(static_cast<int>(tensors_.size())), to_come.end());
-  std::vector<int> plan, rest = plan_;
-  while (!rest.empty()) {
-    const std::vector<int> group = TakeGroup(is_claimed, &rest, &to_come);
-    if (!is_claimed(group[0])) {
-      plan.insert(plan.end(), group.begin(), group.end());
+  std::vector<int> plan;
+  for (const std::vector<size_t>& group : GroupNodes(nodes)) {
+    std::vector<int> members;
+    for (const size_t place : group) members.push_back(plan_[place]);
+    if (!nodes[group[0]].is_claimed) {
+      plan.insert(plan.end(), members.begin(), members.end());
       continue;
     }
-    for (size_t begin = 0; begin < group.size(); begin += partition_size_) {
-      const auto first = group.begin() + static_cast<ptrdiff_t>(begin);
-      const auto count = static_cast<ptrdiff_t>(std::min(partition_size_, group.size() - begin));
+    for (size_t begin = 0; begin < members.size(); begin += partition_size_) {
+      const auto first = members.begin() + static_cast<ptrdiff_t>(begin);
+      const auto count = static_cast<ptrdiff_t>(std::min(partition_size_, members.size() - begin));
       plan.push_back(AddPartition(registration, {first, first + count}, delegate));
     }
   }
@@ -230,27 +230,11 @@ TfLiteStatus FakeRuntime::ReplaceNodes(const TfLiteRegistration& registration, c
   return kTfLiteOk;
 }
 
-std::vector<int> FakeRuntime::TakeGroup(const std::function<bool(int)>& is_claimed, std::vector<int>* nodes,
-                                        std::set<int>* to_come) {
-  std::vector<int> group;
-  for (size_t size = 0; group.empty() || group.size() > size;) {
-    size = group.size();
-    std::vector<int> rest;
-    for (int node : *nodes) {
-      const TfLiteIntArray &inputs = *nodes_[static_cast<size_t>(node)].node.inputs,
-                           &outputs = *nodes_[static_cast<size_t>(node)].node.outputs;
-      const bool is_ready =
-          std::none_of(inputs.data, inputs.data + inputs.size, [&](int tensor) { return to_come->count(tensor) != 0; });
-      if (is_ready && (group.empty() || is_claimed(node) == is_claimed(group[0]))) {
-        group.push_back(node);
-        for (int i = 0; i < outputs.size; ++i) to_come->erase(outputs.data[i]);
-      } else {
-        rest.push_back(node);
-      }
-    }
-    *nodes = rest;
-  }
-  return group;
+std::vector<int> FakeRuntime::TensorsOf(const TfLiteIntArray& indices) const {
+  std::vector<int> tensors;
+  std::copy_if(indices.data, indices.data + indices.size, std::back_inserter(tensors),
+               [this](int index) { return static_cast<size_t>(index) < tensors_.size(); });
+  return tensors;
 }
 
 int FakeRuntime::AddPartition(const TfLiteRegistration& registration, const std::vector<int>& members,

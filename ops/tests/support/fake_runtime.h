@@ -4,9 +4,7 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <memory>
-#include <set>
 #include <string>
 #include <vector>
 
@@ -84,10 +82,8 @@ class FakeRuntime {
   void Delegate(::TfLiteDelegate* delegate);
   TfLiteStatus ReplaceNodes(const TfLiteRegistration& registration, const TfLiteIntArray& nodes,
                             litebnn::TfLiteDelegate* delegate);
-  // Takes nodes that are all claimed or all not, as many as read nothing that is `to_come` or what others of them
-  // write. The delegate has seen to it that there is one.
-  std::vector<int> TakeGroup(const std::function<bool(int)>& is_claimed, std::vector<int>* nodes,
-                             std::set<int>* to_come);
+  // Those that there are.
+  std::vector<int> TensorsOf(const TfLiteIntArray& indices) const;
   int AddPartition(const TfLiteRegistration& registration, const std::vector<int>& members,
                    litebnn::TfLiteDelegate* delegate);
   void AllowDelegateCalls(bool allowed);

@@ -38,6 +38,8 @@ class Plan {
   }
 
   TfLiteTensor& tensor(int index) { return tensors_[static_cast<size_t>(index)]; }
+  TfLiteNode& node(size_t index) { return nodes_[index]; }
+  TfLiteRegistration& registration(size_t index) { return registrations_[index]; }
   const TfLiteContext& context() const { return context_; }
   const std::vector<PlannedNode>& nodes() const { return plan_; }
 
