@@ -30,7 +30,6 @@ from litebnn.passes.find_signs.recognize_signs import recognize_signs
 from litebnn.passes.find_signs.remove_empty_padding import remove_empty_padding
 from litebnn.passes.find_signs.reshape_bits import reshape_bits
 from litebnn.passes.find_signs.shift_two_values import shift_two_values
-from litebnn.passes.find_signs.sign_after_transpose import sign_after_transpose
 from litebnn.passes.find_signs.split_transposed_convs import split_transposed_convs
 from litebnn.passes.find_signs.transpose_first import transpose_first
 from litebnn.passes.for_larq.lower_explicit_padding import lower_explicit_padding
@@ -96,7 +95,6 @@ PHASES: dict[str, tuple[Pass, ...]] = {
         compare_instead_of_rounding,
         split_transposed_convs,
         shift_two_values,
-        sign_after_transpose,
         merge_transposes,
         move_unit_axes,
         reshape_bits,

@@ -8,7 +8,6 @@ import numpy as np
 
 from litebnn.contract import (
     LCE_BMAXPOOL_2D,
-    LCE_DEQUANTIZE,
     LCE_QUANTIZE,
     Activation,
     BConv2DOptions,
@@ -29,7 +28,7 @@ from litebnn.graph import (
     packed_words,
 )
 from litebnn.rewriting.int8 import dequantize_op, same_parameters
-from litebnn.rewriting.match import fused_activation, signs_behind, transpose_order, uniform
+from litebnn.rewriting.match import fused_activation, transpose_order, uniform
 
 OP_OF_ACTIVATION = {known.clamp: name for name, known in FACTS.items() if known.clamp is not None}
 
@@ -139,19 +138,6 @@ def merge_transpose(graph: Graph, op: Op) -> bool:
         return False
     graph.redirect(op.output, first.input(0))
     graph.remove(op)
-    return True
-
-
-def transpose_before_sign(graph: Graph, op: Op) -> bool:
-    """Makes the sign of a TRANSPOSE of the TRANSPOSE of an unpacked sign; False where there is none."""
-    source = signs_behind(graph, op)
-    if source is None or transpose_order(op) is None or op.output.channels < 1:
-        return False
-    turned = like(op.output, derived(op.output.name, "/turned"), type=source.type)
-    turned.quantization = source.quantization
-    graph.insert(Op(op.code, [source, op.inputs[1]], [turned], op.options), before=op)
-    packed = pack_signs(graph, turned, derived(op.output.name, "/bits"), before=op)
-    graph.replace(op, custom_op(LCE_DEQUANTIZE, [packed], op.output))
     return True
 
 
