@@ -16,7 +16,7 @@ from litebnn.flatbuffer import read_model, write_model
 from litebnn.frontends.keras import keras_to_tflite
 from litebnn.frontends.saved_model import saved_model_to_tflite
 from litebnn.frontends.torch import torch_to_tflite
-from litebnn.graph import Model, check_custom_ops, compact
+from litebnn.graph import Model, check_custom_ops, compact, drop_control_dependencies
 from litebnn.model_files import read_file
 from litebnn.options import ConvertOptions, asks_for_more, checked, shows_options
 from litebnn.passes import BINARY_PHASES, run_phases
@@ -203,10 +203,13 @@ def _converted(source: bytes, name: str, options: ConvertOptions) -> Any:
 
 
 def _read(source: bytes, name: str) -> Model:
+    """The model that is to be rewritten."""
     try:
-        return read_model(source)
+        model = read_model(source)
     except ConversionError as error:
         raise ConversionError(f"{name}: {error}" if name else str(error)) from error
+    drop_control_dependencies(model)
+    return model
 
 
 def _rewrite(model: Model, notes: Notes, options: ConvertOptions) -> str:

@@ -1,6 +1,7 @@
 """A .tflite model as a graph that is easy to rewrite; it does not know how the file is laid out."""
 
 from litebnn.graph.compact import compact
+from litebnn.graph.control_dependencies import drop_control_dependencies
 from litebnn.graph.custom_ops import check_custom_ops, mistakes
 from litebnn.graph.graph import (
     NUMPY_TYPES,
@@ -41,6 +42,7 @@ __all__ = [
     "check_model",
     "compact",
     "constant",
+    "drop_control_dependencies",
     "facts",
     "mistakes",
     "packed_words",

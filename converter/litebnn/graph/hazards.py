@@ -10,6 +10,7 @@ import math
 from collections.abc import Callable, Iterator
 
 from litebnn.errors import ConversionError
+from litebnn.graph.control_dependencies import check_control_dependencies
 from litebnn.graph.custom_ops import check_custom_ops
 from litebnn.graph.graph import NUMPY_TYPES, Model, Op, Tensor
 from litebnn.graph.op_facts import facts
@@ -42,6 +43,7 @@ def check_model(model: Model) -> None:
             for mistake in _mistakes(op, len(model.graphs)):
                 raise ConversionError(f"op {index} ({op.name}): {mistake}")
         check_custom_ops(graph)
+    check_control_dependencies(model)
 
 
 def _mistakes(op: Op, graphs: int) -> Iterator[str]:

@@ -1,0 +1,81 @@
+"""Metadata by which ops wait for others though they read nothing of them: TensorFlow's `model_control_dependencies`.
+
+It names ops by their places, which runtimes look for in whatever plan they have when a delegate comes: with other ops,
+or behind another delegate, they write out of bounds, or find no order and leave the delegate out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from litebnn.contract import CUSTOM_OPS
+from litebnn.errors import ConversionError
+from litebnn.graph.graph import Array, Model
+
+_NAME = "model_control_dependencies"
+_VERSION = 1
+_MOST_BYTES = 5  # of a number of 32 bits, 7 in each
+
+
+def drop_control_dependencies(model: Model) -> None:
+    """Takes them from a model that is to be rewritten, whose ops get other places.
+
+    With none, runtimes keep ops with side effects in the order of the file.
+    """
+    model.metadata = [(name, buffer) for name, buffer in model.metadata if name != _NAME]
+
+
+def check_control_dependencies(model: Model) -> None:
+    """Refuses dependencies of ops that are not there, or on ones that do not come before.
+
+    Raises:
+        ConversionError: the message names the ops.
+    """
+    for name, buffer in model.metadata:
+        if name != _NAME or buffer.data is None or not buffer.data.size:
+            continue
+        numbers = _numbers(buffer.data)
+        try:
+            _check(model, numbers)
+        except StopIteration:
+            raise _mistake("its numbers end too early") from None
+        if next(numbers, None) is not None:
+            raise _mistake("its numbers go on behind their end")
+
+
+def _check(model: Model, numbers: Iterator[int]) -> None:
+    if next(numbers) != _VERSION:
+        raise _mistake(f"its numbers are not of version {_VERSION}")
+    if (count := next(numbers)) != len(model.graphs):
+        raise _mistake(f"its numbers are of {count:,} subgraphs, expected {len(model.graphs)}")
+    is_for_delegate = any(op.name in CUSTOM_OPS for op in model.ops())
+    for graph in model.graphs:
+        for _ in range(next(numbers)):
+            first, second = _signed(next(numbers)), _signed(next(numbers))
+            waits = f"op {second:,} waits for op {first:,}"
+            if is_for_delegate:
+                raise _mistake(f"{waits}, expected none in a model with litebnn's ops")
+            if not 0 <= first < second < len(graph.ops):
+                raise _mistake(f"{waits}, expected one of {len(graph.ops)} ops and one before it")
+
+
+def _mistake(what: str) -> ConversionError:
+    return ConversionError(f'the metadata "{_NAME}": {what}')
+
+
+def _numbers(data: Array) -> Iterator[int]:
+    """Protobuf's varints."""
+    value = places = 0
+    for byte in data.tobytes():
+        value |= (byte & 0x7F) << 7 * places
+        places += 1
+        if byte < 0x80:
+            yield value
+            value = places = 0
+        elif places == _MOST_BYTES:
+            raise _mistake(f"a number takes more than {_MOST_BYTES} bytes")
+
+
+def _signed(number: int) -> int:
+    """Protobuf's zigzag: 0, -1, 1, -2, 2…"""
+    return -(number + 1) // 2 if number % 2 else number // 2
