@@ -18,7 +18,7 @@ from litebnn.frontends.saved_model import saved_model_to_tflite
 from litebnn.frontends.torch import torch_to_tflite
 from litebnn.graph import Model, check_custom_ops, compact, drop_control_dependencies
 from litebnn.model_files import read_file
-from litebnn.options import ConvertOptions, asks_for_more, checked, shows_options
+from litebnn.options import ConvertOptions, asks_for_more, asks_to_verify, checked, shows_options
 from litebnn.passes import BINARY_PHASES, run_phases
 from litebnn.passes.find_signs.assume_nonzero import assume_nonzero
 from litebnn.passes.int8.insert_quantization import Ranges, insert_quantization
@@ -197,6 +197,8 @@ def _converted(source: bytes, name: str, options: ConvertOptions) -> Any:
             result = write_model(model)
             _check_loads(read_model(result), "the converted model")
         verification = _verification(source, result, model.input_names, options)
+    elif asks_to_verify(options):
+        warn("nothing is verified: the result is the source itself", __name__)
     with boundary():
         report = make_report(notes, model, len(source), len(result), status, verification)
     return (result, report) if options["return_report"] else result
@@ -282,9 +284,9 @@ def _ranges(model: Model, options: ConvertOptions) -> Ranges | None:
 
 def _verification(source: bytes, result: bytes, names: list[str], options: ConvertOptions) -> Verification | None:
     """What verifying finds: on the given inputs, else on samples that ranges were found with, else on random ones."""
-    inputs, dataset = options["verify"], options["representative_dataset"]
-    if inputs is False or inputs is None:
+    if not asks_to_verify(options):
         return None
+    inputs, dataset = options["verify"], options["representative_dataset"]
     options["progress"]("verifying")
     large = next((each for each in (inputs, dataset) if isinstance(each, DataSet)), None)
     if large is not None and (inputs is True or inputs is large):

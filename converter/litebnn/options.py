@@ -105,6 +105,10 @@ def asks_for_more(options: ConvertOptions) -> bool:
     return "int8" in types or any(source is not None for source in sources_of_ranges)
 
 
+def asks_to_verify(options: ConvertOptions) -> bool:
+    return options["verify"] is not None and options["verify"] is not False
+
+
 def shows_options(function: F) -> F:
     """Gives a function that takes `**options` the signature that spells them out, for help() and editors."""
     signature = inspect.signature(function)

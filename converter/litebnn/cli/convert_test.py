@@ -171,3 +171,17 @@ def test_data_sets_give_ranges_and_verify(tmp_path: Path, capsys: pytest.Capture
     (line,) = capsys.readouterr().err.splitlines()
     assert line.startswith("litebnn: ")
     assert "representative_dataset: preprocess is x, expected auto, none" in line
+
+
+@pytest.mark.parametrize("source", ["residual.lce.tflite", "heaviside_not_binary.float.tflite"])
+@pytest.mark.parametrize("option", ["--verify", "--verify-data=nowhere"])
+def test_what_stays_as_it_is_is_said_not_to_be_verified(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, source: str, option: str
+) -> None:
+    out = tmp_path / "out.tflite"
+    assert cli.main(["convert", str(GOLDEN / source), "-o", str(out)]) == 0
+    assert "verif" not in capsys.readouterr().err
+    assert cli.main(["convert", str(GOLDEN / source), "-o", str(out), option]) == 0
+    assert out.read_bytes() == (GOLDEN / source).read_bytes()
+    *_, line = capsys.readouterr().err.splitlines()
+    assert line == "litebnn: warning: nothing is verified: the result is the source itself"
