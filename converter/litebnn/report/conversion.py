@@ -48,7 +48,7 @@ class ConversionReport:
 
     @property
     def difference(self) -> float | None:
-        """The largest difference that `verify` found, relative to the largest value; None where it did not run."""
+        """That of `verification`; None where there is none."""
         return None if self.verification is None else self.verification.difference
 
     @property
@@ -93,7 +93,7 @@ class ConversionReport:
         return (
             f"{self.status}: {binary} of {len(self.layers)} layers and {share:.1%} of {self.macs:,} MACs are binary; "
             f"{self.bytes_before:,} bytes became {self.bytes_after:,}"
-            + ("" if self.difference is None else f"; verified, the outputs differ by {self.difference:.1e} at most")
+            + ("" if self.verification is None else f"; {self.verification.summary()}")
         )
 
 

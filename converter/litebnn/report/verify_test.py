@@ -192,3 +192,24 @@ def test_a_source_that_rounds_what_its_layers_read_is_held_to_less() -> None:
     _, report = litebnn.convert_tflite(source, verify=True, return_report=True)
     assert [layer.binary for layer in report.layers] == [True, False]
     assert report.difference < 0.02
+    assert report.verification.in_integers
+    moved = f"verified, rounding to integers moves the outputs by {report.difference:.1e} of their root mean square"
+    assert f"{moved} at most (0.5 passes; litebnn evaluate measures what that costs)" in report.summary()
+
+
+@pytest.mark.usefixtures("library")
+def test_the_summary_says_what_a_difference_is_of() -> None:
+    source = GOLDEN / "residual.float.tflite"
+    _, report = litebnn.convert_tflite(source, verify=True, return_report=True)
+    assert not report.verification.in_integers
+    assert report.summary().endswith(f"the outputs differ by {report.difference:.1e} of their largest value at most")
+
+
+@pytest.mark.usefixtures("library")
+def test_what_int8_loses_is_held_to_the_root_mean_square() -> None:
+    sample = np.load(GOLDEN / "residual.npz")["input"][:1]
+    source = (GOLDEN / "residual.float.tflite").read_bytes()
+    converted = litebnn.convert_tflite(source, representative_dataset=[sample])
+    broken = with_changed(converted, {"LceBconv2d"}, 2, lambda multipliers: multipliers * -1, at=-1)
+    with pytest.raises(litebnn.ConversionError, match=r"off by .* of their root mean square, expected 0.5 at most"):
+        verify_conversion(source, broken, sample)
