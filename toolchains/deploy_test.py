@@ -161,7 +161,7 @@ def test_a_refused_connection_is_one_line(capsys):
     assert "Unable to connect to port" in message
 
 
-@pytest.mark.parametrize("host", ["", "@", "pi@", "pi@board:ssh"])
+@pytest.mark.parametrize("host", ["", "@", "pi@", "pi@board:ssh", ":22", "pi@:", "board:65536", "board:0"])
 def test_a_host_that_is_none_is_one_line(capsys, host):
     assert error(capsys, "--target=host", f"--host={host}") == f"--host={host}: expected [USER@]HOST[:PORT]"
 

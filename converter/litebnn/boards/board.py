@@ -12,7 +12,8 @@ from typing import Any, BinaryIO
 from litebnn.boards.host_keys import BoardError, VouchedFor
 from litebnn.errors import reason_of
 
-HOST = re.compile(r"(.+@)?([^@:]+(:\d+)?|[0-9a-fA-F:]+)")  # what Fabric takes; an IPv6 address has no port
+# What Fabric takes; an IPv6 address, which has two colons at least, has no port.
+_HOST = re.compile(r"(.+@)?([^@:]+(:(?P<port>\d{1,5}))?|(?=.*:.*:)[0-9a-fA-F:]+)")
 
 _CONNECT_SECONDS, _KEEPALIVE_SECONDS, _DEAD_SECONDS = 15, 15, 60
 
@@ -32,7 +33,8 @@ class Board:
             BoardError: Fabric is not installed, `identity` is no key, no connection can be made, or nobody vouches
                 for the host's key.
         """
-        if not HOST.fullmatch(host):
+        named = _HOST.fullmatch(host)
+        if named is None or int(named["port"] or 22) not in range(1, 1 << 16):
             raise BoardError(f"--host={host}: expected [USER@]HOST[:PORT]")
         try:
             from fabric import Connection
