@@ -35,7 +35,7 @@ void OutputLoopAvx2(int64_t count) {
 #pragma GCC unroll 4
   for (int64_t i = 0; i < count; i += 16) {
     // The compiler is not to know that these are the same as before, nor that outputs are written over.
-    __asm__ volatile("" : "+x"(sums) : : "memory");
+    __asm__ volatile("" : "+x"(sums) : "r"(outputs) : "memory");
     const __m256i dots = _mm256_subs_epu16(_mm256_maddubs_epi16(sums, four), excess);
     const __m256i halves[2] = {_mm256_unpacklo_epi16(dots, two_to_23), _mm256_unpackhi_epi16(dots, two_to_23)};
     for (int half = 0; half < 2; ++half) {

@@ -30,9 +30,10 @@ void OutputLoopAvx512(int64_t count) {
   __m512i sums = _mm512_setzero_si512();
   const __m512 multiplier = _mm512_set1_ps(0.5f), bias = _mm512_set1_ps(1.5f);
   const __m512 depth = _mm512_set1_ps(9.0f), minus_two = _mm512_set1_ps(-2.0f);
+#pragma GCC unroll 4
   for (int64_t i = 0; i < count; i += kVectorChannels) {
     // The compiler is not to know that these are the same as before, nor that outputs are written over.
-    __asm__ volatile("" : "+v"(sums) : : "memory");
+    __asm__ volatile("" : "+v"(sums) : "r"(outputs) : "memory");
     const __m512 dots = _mm512_fmadd_ps(_mm512_cvtepi32_ps(sums), minus_two, depth);
     const __m512 clamped = _mm512_max_ps(dots, _mm512_setzero_ps());
     _mm512_store_ps(outputs + i % kOutputLoopFloats, _mm512_add_ps(_mm512_mul_ps(clamped, multiplier), bias));

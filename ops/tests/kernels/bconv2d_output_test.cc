@@ -33,6 +33,27 @@ TEST_P(Bconv2dOutputTest, EveryActivationAndAddend) {
   }
 }
 
+// Windows of one tap, which ISAs compute without tiles where they are short, of more pixels than are taken at a time.
+TEST_P(Bconv2dOutputTest, EveryActivationAndAddendOfOneTap) {
+  for (const Activation activation : kActivations) {
+    for (int32_t channels_in : {32, 63, 64, 96, 128, 256}) {
+      for (int addend = 0; addend < 3; ++addend) {
+        BconvCase c;
+        c.height = c.width = 17;
+        c.filter_height = c.filter_width = 1;
+        c.stride_height = c.stride_width = addend == 2 ? 2 : 1;
+        c.groups = channels_in == 128 ? 2 : 1;
+        c.channels_in = channels_in * c.groups;
+        c.channels_out = 134 * c.groups;
+        c.activation = activation;
+        c.with_addend = addend > 0;
+        c.rectify_sum = addend == 2;
+        ExpectAsReference(isa(), c, addend + 1);
+      }
+    }
+  }
+}
+
 // In the padding too, in every group, and with a gate of each image or one of all.
 TEST_P(Bconv2dOutputTest, GatesWithEveryActivation) {
   for (const Activation activation : kActivations) {

@@ -21,7 +21,7 @@ constexpr int kTilePixels = 6;
 constexpr int32_t kTileVectors = 4;
 constexpr int32_t kTileChannels = kTileVectors * kVectorChannels;
 // Pixels whose windows stay in the L1 cache while all channels pass over them.
-constexpr int64_t kBlockPixels = 10 * kTilePixels;
+constexpr int64_t kBlockPixels = 40 * kTilePixels;
 
 // Floats hold every whole number up to it.
 constexpr int32_t kMaxFloatDepth = 1 << 24;
@@ -66,6 +66,11 @@ template <int kPixels>
 constexpr SumFunction kSumTile[kTileVectors] = {SumTile<kPixels, 1>, SumTile<kPixels, 2>, SumTile<kPixels, 3>,
                                                 SumTile<kPixels, 4>};
 
+// Dot products are whole numbers that floats hold, so that nothing is rounded before they are scaled.
+__m512 ToDots(__m512i popcounts, __m512 depth) {
+  return _mm512_fmadd_ps(_mm512_cvtepi32_ps(popcounts), _mm512_set1_ps(-2.0f), depth);
+}
+
 // Float outputs of whole tiles, made in the registers that the sums are in. kPlain: there are no corrections and no
 // upper clamp.
 template <bool kPlain, typename Finish>
@@ -73,25 +78,37 @@ void FloatTile(const BconvTask& task, const uint8_t* const* windows, const uint3
                int32_t channel) {
   const TileSums<kTilePixels, kTileVectors> tile = SumsOf<kTilePixels, kTileVectors>(task, windows, weights);
   const Finish finish(task);
-  // All of these are whole numbers that floats hold, so that no operation but the scaling rounds.
-  const __m512 depth = _mm512_set1_ps(static_cast<float>(task.depth)), minus_two = _mm512_set1_ps(-2.0f);
+  const __m512 depth = _mm512_set1_ps(static_cast<float>(task.depth));
   const __m512 clamp_min = _mm512_set1_ps(static_cast<float>(task.clamp_min));
   const __m512 clamp_max = _mm512_set1_ps(static_cast<float>(task.clamp_max));
   const float* const multipliers = task.multiplier + channel;
   const float* const biases = task.bias + channel;
   float* const outputs = static_cast<float*>(task.output);
-  const bool corrects = !kPlain && task.corrections != nullptr;
+  __m512 dots[kTilePixels][kTileVectors];
+#pragma GCC unroll 8
+  for (int p = 0; p < kTilePixels; ++p) {
+#pragma GCC unroll 4
+    for (int v = 0; v < kTileVectors; ++v) dots[p][v] = ToDots(tile.sums[p][v], depth);
+  }
+  if (!kPlain && task.corrections != nullptr) {
+#pragma GCC unroll 8
+    for (int p = 0; p < kTilePixels; ++p) {
+      const int32_t* const corrections = CorrectionsOf(task, pixel + p) + channel;
+#pragma GCC unroll 4
+      for (int v = 0; v < kTileVectors; ++v) {
+        const __m512i correction = _mm512_loadu_si512(corrections + v * kVectorChannels);
+        dots[p][v] = _mm512_add_ps(dots[p][v], _mm512_cvtepi32_ps(correction));
+      }
+    }
+  }
   int64_t index = OutputIndex(task, pixel, channel);
   const int64_t stride = task.output_channels;
 #pragma GCC unroll 8
   for (int p = 0; p < kTilePixels; ++p, index += stride) {
-    const int32_t* const corrections = corrects ? CorrectionsOf(task, pixel + p) + channel : nullptr;
 #pragma GCC unroll 4
     for (int v = 0; v < kTileVectors; ++v) {
       const int first = v * kVectorChannels;
-      __m512 dot = _mm512_fmadd_ps(_mm512_cvtepi32_ps(tile.sums[p][v]), minus_two, depth);
-      if (corrects) dot = _mm512_add_ps(dot, _mm512_cvtepi32_ps(_mm512_loadu_si512(corrections + first)));
-      const __m512 above = _mm512_max_ps(dot, clamp_min);
+      const __m512 above = _mm512_max_ps(dots[p][v], clamp_min);
       const __m512 clamped = kPlain ? above : _mm512_min_ps(above, clamp_max);
       const __m512 product = _mm512_mul_ps(clamped, _mm512_loadu_ps(multipliers + first));
       const __m512 value = _mm512_add_ps(product, _mm512_loadu_ps(biases + first));
@@ -102,14 +119,96 @@ void FloatTile(const BconvTask& task, const uint8_t* const* windows, const uint3
 
 using TileFunction = void (*)(const BconvTask&, const uint8_t* const*, const uint32_t*, int64_t, int32_t);
 
+bool IsPlain(const BconvTask& task) { return task.corrections == nullptr && task.clamp_max == INT32_MAX; }
+
 // Null where FloatTile does not do.
 TileFunction FloatTileOf(const BconvTask& task) {
   if (task.finish_kind == FinishKind::kNotFloat || task.depth > kMaxFloatDepth) return nullptr;
   return WithFinish<SixteenLanes>(task, [&task](auto finish) -> TileFunction {
     using Finish = decltype(finish);
-    const bool is_plain = task.corrections == nullptr && task.clamp_max == INT32_MAX;
-    return is_plain ? FloatTile<Finish::kIsCommon, Finish> : FloatTile<false, Finish>;
+    return IsPlain(task) ? FloatTile<Finish::kIsCommon, Finish> : FloatTile<false, Finish>;
   });
+}
+
+// As FloatTile<true>, of pixels whose windows are kWords words: one by one, with constants in registers. Tiles of so
+// few words spend up to a third of their time on beginning and ending.
+template <int kWords>
+void FloatPixels(const BconvTask& task, const uint32_t* weights, int64_t pixel, int64_t pixel_end, int32_t channel) {
+  const __m512 depth = _mm512_set1_ps(static_cast<float>(task.depth));
+  const __m512 clamp_min = _mm512_set1_ps(static_cast<float>(task.clamp_min));
+  __m512i filter[kWords][kTileVectors];
+  __m512 multiplier[kTileVectors], bias[kTileVectors];
+#pragma GCC unroll 4
+  for (int v = 0; v < kTileVectors; ++v) {
+    const int first = v * kVectorChannels;
+    multiplier[v] = _mm512_loadu_ps(task.multiplier + channel + first);
+    bias[v] = _mm512_loadu_ps(task.bias + channel + first);
+#pragma GCC unroll 8
+    for (int w = 0; w < kWords; ++w) filter[w][v] = _mm512_load_si512(weights + w * kTileChannels + first);
+  }
+  // Asked of each pixel, as a copy of the loop for each kind would be long.
+  const FinishKind kind = task.finish_kind;
+  const ptrdiff_t pixel_stride = task.pixel_stride, stride = task.output_channels;
+  const int64_t width = task.output_width;
+  for (int64_t row_end; pixel < pixel_end; pixel = row_end) {
+    const int64_t row = pixel / width;
+    row_end = Min((row + 1) * width, pixel_end);
+    const uint8_t* window = task.input + task.run_offsets[0] + row * task.row_stride;
+    window += (pixel - row * width) * pixel_stride;
+    const ptrdiff_t index = OutputIndex(task, pixel, channel);
+    float* output = static_cast<float*>(task.output) + index;
+    const float* addend = kind == FinishKind::kNone ? output : task.finish.addend + index;
+    for (int64_t left = row_end - pixel; left > 0; --left) {
+      const auto* const input = reinterpret_cast<const int32_t*>(window);
+      __m512i x[kWords];
+      __m512 values[kTileVectors];
+#pragma GCC unroll 8
+      for (int w = 0; w < kWords; ++w) x[w] = _mm512_set1_epi32(input[w]);
+#pragma GCC unroll 4
+      for (int v = 0; v < kTileVectors; ++v) {
+        __m512i sum = _mm512_popcnt_epi32(_mm512_xor_si512(x[0], filter[0][v]));
+#pragma GCC unroll 8
+        for (int w = 1; w < kWords; ++w) {
+          sum = _mm512_add_epi32(sum, _mm512_popcnt_epi32(_mm512_xor_si512(x[w], filter[w][v])));
+        }
+        const __m512 clamped = _mm512_max_ps(ToDots(sum, depth), clamp_min);
+        values[v] = _mm512_add_ps(_mm512_mul_ps(clamped, multiplier[v]), bias[v]);
+      }
+      if (kind != FinishKind::kNone) {
+#pragma GCC unroll 4
+        for (int v = 0; v < kTileVectors; ++v) {
+          values[v] = SixteenLanes::Add(values[v], SixteenLanes::Load(addend + v * kVectorChannels));
+        }
+      }
+      if (kind == FinishKind::kAddAndRectify) {
+#pragma GCC unroll 4
+        for (int v = 0; v < kTileVectors; ++v) values[v] = SixteenLanes::Rectify(values[v]);
+      }
+#pragma GCC unroll 4
+      for (int v = 0; v < kTileVectors; ++v) _mm512_storeu_ps(output + v * kVectorChannels, values[v]);
+      window += pixel_stride;
+      output += stride;
+      addend += stride;
+    }
+  }
+}
+
+using PixelsFunction = void (*)(const BconvTask&, const uint32_t*, int64_t, int64_t, int32_t);
+
+// Null where FloatPixels does not do.
+PixelsFunction FloatPixelsOf(const BconvTask& task) {
+  if (task.finish_kind > FinishKind::kAddAndRectify || !IsPlain(task) || task.runs > 1) return nullptr;
+  switch (task.run_words) {
+    case 1:
+      return FloatPixels<1>;
+    case 2:
+      return FloatPixels<2>;
+    case 4:
+      return FloatPixels<4>;
+    case 8:
+      return FloatPixels<8>;
+  }
+  return nullptr;
 }
 
 // Takes kPixels pixels at a time from `pixel` on and returns the first that is left.
@@ -130,11 +229,16 @@ int64_t AnyTiles(const BconvTask& task, WindowWalk& walk, const uint32_t* weight
 void Bconv(const BconvTask& task, int64_t pixel_begin, int64_t pixel_end, int32_t channel_begin, int32_t channel_end) {
   const int32_t words = task.runs * task.run_words;
   const TileFunction float_tile = FloatTileOf(task);
+  const PixelsFunction float_pixels = FloatPixelsOf(task);
   for (int64_t block = pixel_begin; block < pixel_end; block += kBlockPixels) {
     const int64_t block_end = Min(block + kBlockPixels, pixel_end);
     for (int32_t channel = channel_begin; channel < channel_end; channel += kTileChannels) {
       const int32_t channels = Min(kTileChannels, channel_end - channel);
       const auto* weights = reinterpret_cast<const uint32_t*>(task.weights + Weights::Bytes(channel, words));
+      if (channels == kTileChannels && float_pixels != nullptr) {
+        float_pixels(task, weights, block, block_end, channel);
+        continue;
+      }
       WindowWalk walk{task, block};
       int64_t pixel = block;
       if (channels == kTileChannels && float_tile != nullptr) {
