@@ -13,7 +13,6 @@ from litebnn.graph import Array, Model, Tensor, packed_words
 from litebnn.report.layers.axes import arrangements, moved, placed
 from litebnn.report.layers.pairs import Pair, pairs_of
 from litebnn.report.samples import run, samples_for
-from litebnn.rewriting.signs import Thermometer
 from litebnn.runtime.intermediates import interpreter_for, with_given, with_outputs
 from litebnn.runtime.interpreter import Interpreter
 
@@ -196,8 +195,8 @@ class LayerComparison:
         return dict(zip(self._shown, run(self._source, [sample]), strict=True))
 
     def _differing(self, pair: Pair, values: dict[Tensor, Array], actual: Array) -> Iterator[Divergence]:
-        if pair.levels is not None and pair.operand is not None:
-            yield from _turned_levels(pair, pair.levels, values[pair.operand], actual)
+        if pair.levels and pair.operand is not None:
+            yield from _turned_levels(pair, values[pair.operand], actual)
         elif not pair.is_negated or pair.result in self._opposite:
             operand = None if pair.operand is None else values[pair.operand]
             yield from _differing(pair, values[pair.source], actual, operand, self._opposite.get(pair.result))
@@ -210,8 +209,8 @@ class LayerComparison:
 
     def _as_the_result_has_it(self, pair: Pair, values: dict[Tensor, Array], actual: Array) -> Array:
         """The source's signs or numbers, in the order of axes that fits best; its own where none does."""
-        if pair.levels is not None and pair.operand is not None:
-            best = _fitting_levels(pair, pair.levels, values[pair.operand], actual)
+        if pair.levels and pair.operand is not None:
+            best = _fitting_levels(pair, values[pair.operand], actual)
             return actual if best is None else actual ^ pack_bits(best[0])
         if pair.signs is None:
             source = moved(values[pair.source], actual, pair.turned)
@@ -265,9 +264,9 @@ def _differing(
         yield _of_turned(pair, turned, distance)
 
 
-def _turned_levels(pair: Pair, levels: Thermometer, x: Array, actual: Array) -> Iterator[Divergence]:
+def _turned_levels(pair: Pair, x: Array, actual: Array) -> Iterator[Divergence]:
     """Where the signs of levels are others in the result than x has them in the source."""
-    best = _fitting_levels(pair, levels, x, actual)
+    best = _fitting_levels(pair, x, actual)
     if best is None:
         yield Divergence(pair.source.name, difference=float("inf"))
     elif np.any(best[0]):
@@ -279,17 +278,18 @@ def _of_turned(pair: Pair, turned: Array, distance: Array) -> Divergence:
     return Divergence(pair.source.name, int(turned.sum()), turned.size, far, near, rounds_zero=pair.rounds_zero)
 
 
-def _fitting_levels(pair: Pair, levels: Thermometer, x: Array, actual: Array) -> tuple[Array, Array] | None:
+def _fitting_levels(pair: Pair, x: Array, actual: Array) -> tuple[Array, Array] | None:
     """Which signs are others in the result, and how far each value of x is from its threshold, as the result has them.
 
     That is in the axes, and of the forms that the signs may have, in the one, that fit best.
     """
     assert pair.signs is not None
     signs = unpack_bits(actual, pair.signs)
-    shape = (*signs.shape[:-1], signs.shape[-1] // len(levels.thresholds))
+    shape = (*signs.shape[:-1], signs.shape[-1] // len(pair.levels[0].thresholds))
+    forms = [form for levels in pair.levels for form in levels.forms()]
     best: tuple[Array, Array] | None = None
     for values in arrangements(x, shape, pair.turned):
-        for form in levels.forms():
+        for form in forms:
             turned = form.signs(values) != signs
             if best is None or np.count_nonzero(turned) < np.count_nonzero(best[0]):
                 best = turned, np.concatenate([np.abs(values - threshold) for threshold in form.thresholds], axis=-1)

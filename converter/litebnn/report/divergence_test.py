@@ -216,7 +216,7 @@ def test_levels_that_fall_with_what_the_result_takes_them_from(spelling: str, la
     assert "LceBconv2d" in op_names(converted)
     sample = [rng.standard_normal((1, 6, 6, 32)).astype(np.float32)]
     comparison = LayerComparison("compare", source, converted)
-    assert any(pair.levels is not None for pair in comparison._pairs)
+    assert any(pair.levels for pair in comparison._pairs)
     assert list(map(str, comparison.divergences(sample))) == []
 
     broken = with_changed(converted, {"ADD"}, 1, lambda shift: shift + 0.25)
@@ -224,6 +224,32 @@ def test_levels_that_fall_with_what_the_result_takes_them_from(spelling: str, la
     assert wrong is not None
     assert 0 < wrong.turned < wrong.signs / 4
     assert not wrong.by_rounding
+
+
+@pytest.mark.usefixtures("library")
+@pytest.mark.parametrize(("least", "most"), [(-2.0, 0.7), (0.3, 2.0)])
+def test_levels_that_are_not_all_reached(least: float, most: float) -> None:
+    """The source turns the axes between what bounds numbers and levels; the result sees which of these are reached."""
+    rng = np.random.default_rng(0)
+    model = FloatModel()
+    bounded = model.elementwise("MINIMUM", model.input(1, 6, 6, 32), model.const(most))
+    x = model.transpose(model.elementwise("MAXIMUM", bounded, model.const(least)), 0, 3, 1, 2)
+    x = model.transpose(LEVELS["dorefa"](model, x), 0, 2, 3, 1)
+    source = model.finish(model.conv(x, sign_weights(rng, 8, 3, 3, 32)))
+    converted = litebnn.convert_tflite(source)
+    bits = next(op.input(0) for op in read_model(converted).ops() if op.name == "LceBconv2d")
+    assert bits.channels == 2
+    sample = [rng.standard_normal((1, 6, 6, 32)).astype(np.float32)]
+    comparison = LayerComparison("compare", source, converted)
+    assert list(map(str, comparison.divergences(sample))) == []
+    gap, wrong = comparison.given_the_sources_signs(sample)
+    assert wrong is None
+    assert gap < 1e-6
+
+    broken = with_changed(converted, {"ADD"}, 1, lambda shift: shift + 0.25)
+    turned = LayerComparison("compare", source, broken).first_divergence(sample)
+    assert turned is not None
+    assert 0 < turned.turned < turned.signs / 4
 
 
 @pytest.mark.usefixtures("library")

@@ -197,7 +197,7 @@ def test_a_converted_network_is_verified_and_compared_layer_by_layer(
     for sample in samples:
         divergence = layers.first_divergence([sample])
         assert divergence is None or divergence.by_rounding, str(divergence)
-    names = {pair.source.name for pair in layers._pairs if pair.levels is not None}
+    names = {pair.source.name for pair in layers._pairs if pair.levels}
     assert len(names) == 3
 
 
@@ -231,7 +231,7 @@ def test_a_layer_that_is_called_levels_is_compared_as_any(name: str) -> None:
     binary = model.conv(sign, sign_weights(RNG, 8, 3, 3, 8))
     source = model.finish(model.conv(level, sign_weights(RNG, 8, 3, 3, 32)), wide, binary)
     layers = LayerComparison("test", source, litebnn.convert_tflite(source))
-    compared = [(pair.source.name, pair.signs, pair.levels is None) for pair in layers._pairs]
+    compared = [(pair.source.name, pair.signs, not pair.levels) for pair in layers._pairs]
     assert (name, None, True) in compared
     assert (name, 96, False) in compared
     assert (f"{name}/Sign", 8, True) in compared

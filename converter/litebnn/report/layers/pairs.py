@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -39,7 +40,8 @@ class Pair:
         is_packed: whether the source's is of bits too.
         turned: of a tensor whose axes the result may have in another order, what these are in the source, the batch
             first; of one whose features are flattened, what these were before.
-        levels: what the signs of the result say of the source's operand, where the source's tensor takes few levels.
+        levels: what the signs of the result may say of the source's operand, where the source's tensor takes few
+            levels. The result may see that some of these are not reached, but not which they are of the source's.
         rounds_zero: whether the result adds what signs of levels count to what the level in the middle is worth. Both
             are rounded, so that no sum is zero for certain.
     """
@@ -51,7 +53,7 @@ class Pair:
     signs: int | None
     is_packed: bool = False
     turned: tuple[int, ...] = ()
-    levels: Thermometer | None = None
+    levels: tuple[Thermometer, ...] = ()
     spread: tuple[int, ...] = ()
     rounds_zero: bool = False
 
@@ -64,7 +66,7 @@ class Pair:
     def is_negated(self) -> bool:
         """Whether one of the models has the opposite signs in some channels, and only samples tell in which."""
         names = (self.source.name, self.result.name)
-        return self.signs is not None and self.levels is None and any(_NEGATED in name for name in names)
+        return self.signs is not None and not self.levels and any(_NEGATED in name for name in names)
 
 
 def pairs_of(source: Graph, result: Graph) -> list[Pair]:
@@ -87,12 +89,14 @@ def pairs_of(source: Graph, result: Graph) -> list[Pair]:
         if signs is not None and packed is None and LEVELS in suffixes:
             levels = find_levels(source, twin)
             if levels is not None:
-                pairs.append(replace(pair, operand=moved_in_front(source, levels), levels=levels.thermometer))
+                x = moved_in_front(source, levels)
+                times = math.prod((*tensor.shape[:-1], signs)) // (math.prod(x.shape) or 1)
+                pairs.append(replace(pair, operand=x, levels=levels.thermometer.parts(times)))
             continue
         operand, thresholds = _turning(source, twin) if packed is None else (_packed(source, packed), (0.0,))
         spread = _before_reshapes(source, twin).shape
         pairs.append(replace(pair, operand=operand, thresholds=thresholds, spread=spread))
-    rounded = _behind(result, [pair.result for pair in pairs if pair.levels is not None and pair.levels.middle != 0])
+    rounded = _behind(result, [pair.result for pair in pairs if any(levels.middle != 0 for levels in pair.levels)])
     return [replace(pair, rounds_zero=pair.result in rounded) for pair in pairs]
 
 

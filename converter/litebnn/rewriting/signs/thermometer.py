@@ -54,6 +54,17 @@ class Thermometer:
         backwards = replace(self, **{key: getattr(self, key)[::-1] for key in ("thresholds", "rising", "scales")})
         return self, self.all_rising(), backwards, backwards._all(False)
 
+    def parts(self, count: int) -> tuple[Thermometer, ...]:
+        """The same levels where x lies between bounds, within which are no more than so many thresholds."""
+        count = min(max(count, 1), len(self.thresholds))
+        return tuple(self._part(start, start + count) for start in range(len(self.thresholds) - count + 1))
+
+    def _part(self, start: int, end: int) -> Thermometer:
+        ends = np.where(self.rising, self.scales, -self.scales)  # what each sign is worth from its threshold on
+        middle = self.middle + float(ends[:start].sum() - ends[end:].sum())
+        few = {key: getattr(self, key)[start:end] for key in ("thresholds", "rising", "scales")}
+        return replace(self, middle=middle, **few)
+
     def _all(self, rising: bool) -> Thermometer:
         scales = np.where(self.rising == rising, 1, -1) * self.scales
         return replace(self, rising=np.full_like(self.rising, rising), scales=scales)
