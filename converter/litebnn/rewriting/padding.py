@@ -87,12 +87,20 @@ def pad_with(graph: Graph, source: Tensor, amounts: Array, value: float, *, befo
     return padded
 
 
+def word_of_padding(channels: int, value: int) -> int | None:
+    """The word that pads packed signs with +1 or -1.
+
+    None where no one word has all bits of the channels and none of the last word's padding bits: signs are padded then.
+    """
+    word = 0 if value == 1 else -1 if channels % BITS_PER_WORD == 0 else (1 << channels) - 1
+    return word if word.bit_length() < BITS_PER_WORD else None
+
+
 def pad_packed(graph: Graph, bits: Tensor, channels: int, amounts: Array, value: int, *, before: Op) -> Tensor:
     """Inserts the padding of packed signs with +1 or -1, int [rank, 2] amounts, and returns its output."""
-    word = 0 if value == 1 else -1 if channels % BITS_PER_WORD == 0 else (1 << channels) - 1
-    if word.bit_length() < BITS_PER_WORD:
+    word = word_of_padding(channels, value)
+    if word is not None:
         return pad_with(graph, bits, amounts, word, before=before)
-    # No one word has all bits of the channels and none of the last word's padding bits, so the signs are padded.
     signs = like(bits, derived(bits.name, "/signs"), type="FLOAT32", dims=(*bits.dims[:-1], channels))
     graph.insert(custom_op(LCE_DEQUANTIZE, [bits], signs), before=before)
     padded = pad_with(graph, signs, amounts, value, before=before)

@@ -1,16 +1,19 @@
-"""PADV2 with ±1 of an unpacked sign -> PADV2 of the bits."""
+"""PADV2 with ±1 of an unpacked sign -> PADV2 of the bits.
+
+Where no word pads these, the signs are padded, and packed where a layer reads them.
+"""
 
 from __future__ import annotations
 
 import numpy as np
 
-from litebnn.contract import LCE_DEQUANTIZE, LCE_QUANTIZE
+from litebnn.contract import LCE_DEQUANTIZE
 from litebnn.graph import Graph, Op
 from litebnn.rewriting.build import custom_op
 from litebnn.rewriting.each import each
 from litebnn.rewriting.match import bits_of
 from litebnn.rewriting.notes import Notes
-from litebnn.rewriting.padding import constant_padding, pad_packed
+from litebnn.rewriting.padding import constant_padding, pad_with, word_of_padding
 
 
 @each("PADV2")
@@ -18,13 +21,10 @@ def pad_bits(graph: Graph, op: Op, notes: Notes) -> bool:
     bits, padding = bits_of(graph, op.input(0)), constant_padding(op)
     if bits is None or padding is None or abs(padding.value) != 1.0 or np.any(padding.amounts[-1]):
         return False
-    # What pads signs because no word pads their bits is packed right behind.
-    only_reader = graph.sole_consumer(op.output)
-    if op.output.type != "FLOAT32" or (only_reader is not None and only_reader.name == LCE_QUANTIZE):
+    channels, value = op.output.channels, int(padding.value)
+    word = word_of_padding(channels, value)
+    if op.output.type != "FLOAT32" or channels != op.input(0).channels or word is None:
         return False
-    channels = op.output.channels
-    if channels != op.input(0).channels:
-        return False
-    padded = pad_packed(graph, bits, channels, padding.amounts, int(padding.value), before=op)
+    padded = pad_with(graph, bits, padding.amounts, word, before=op)
     graph.replace(op, custom_op(LCE_DEQUANTIZE, [padded], op.output))
     return True

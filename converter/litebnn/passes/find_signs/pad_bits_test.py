@@ -4,7 +4,7 @@ import pytest
 from litebnn.passes.binarize.binarize_convs import binarize_convs
 from litebnn.passes.find_signs.pad_bits import pad_bits
 from litebnn.passes.find_signs.recognize_signs import recognize_signs
-from tests.support.float_models import FloatModel, assert_same_values, op_names, rewritten
+from tests.support.float_models import FloatModel, assert_same_values, op_names, rewritten, sign_weights
 
 AMOUNTS = [(1, 0), (2, 1)]
 
@@ -27,9 +27,11 @@ def test_padding_with_signs_is_padding_of_bits(value: float, channels: int) -> N
 @pytest.mark.usefixtures("library")
 def test_where_the_words_of_a_pixel_differ_the_signs_are_padded() -> None:
     """The word of 32 times -1 would set the bits behind the 40th channel."""
-    source = padded(-1.0, 40)
-    result = rewritten(source, recognize_signs, pad_bits, pad_bits)
-    assert op_names(result)[-4:] == ["LceDequantize", "PADV2", "LceQuantize", "LceDequantize"]
+    model = FloatModel()
+    y = model.pad(model.sign(model.input(1, 4, 5, 40)), AMOUNTS, -1.0)
+    source = model.finish(model.conv(y, sign_weights(np.random.default_rng(0), 8, 3, 3, 40)))
+    result = rewritten(source, recognize_signs, pad_bits, binarize_convs)
+    assert op_names(result)[-4:] == ["LceDequantize", "PADV2", "LceQuantize", "LceBconv2d"]
     assert_same_values(source, result)
 
 

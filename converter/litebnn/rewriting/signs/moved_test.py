@@ -75,6 +75,22 @@ def test_a_layer_of_moved_signs_is_binary(move: Move) -> None:
 
 
 @pytest.mark.usefixtures("library")
+@pytest.mark.parametrize("read", [False, True])
+@pytest.mark.parametrize("channels", [40, 64])
+def test_signs_that_are_padded_and_shuffled_come_to_an_end(channels: int, read: bool) -> None:
+    """No word pads those of 40 channels with -1, so that these are padded as floats."""
+    rng = np.random.default_rng(0)
+    model = FloatModel()
+    padded = model.pad(model.sign(model.input(1, 3, 3, channels)), [(1, 0), (0, 1)], -1.0)
+    groups = model.transpose(model.reshape(padded, 1, 4, 4, 2, channels // 2), 0, 1, 2, 4, 3)
+    readers = [model.reshape(groups, 1, 4, 4, channels), *[padded] * read]
+    source = model.finish(*(model.conv(x, sign_weights(rng, 8, 3, 2, channels)) for x in readers))
+    converted, report = litebnn.convert_tflite(source, return_report=True)
+    assert all(layer.binary for layer in report.layers), str(report)
+    assert_same_values(source, read_model(converted))
+
+
+@pytest.mark.usefixtures("library")
 @pytest.mark.parametrize("move", MOVES)
 def test_a_layer_of_moved_levels_is_binary(move: Move) -> None:
     model = Int8Model()
