@@ -177,7 +177,6 @@ FORMS: list[tuple[str, Build]] = [
     ("takes 1 and 3 and is padded with 0", lambda m: conv(m, m.pad(m.two_values(image(m), 1, 3), [(1, 1), (1, 1)]))),
     ("of which it takes maxima against a sign", opposite_pooled),
     ("ELU stands between the sign and it", far_sign),
-    ("its input takes two values that are not ±1", lambda m: matmul(m, flag(m, image(m)))),
     ("its input is 0, whatever", lambda m: conv(m, nothing(m, image(m)))),
     ("there is no binary DEPTHWISE_CONV_2D", lambda m: depthwise(m, m.sign(image(m)))),
     ("there is no binary DEPTHWISE_CONV_2D", lambda m: depthwise(m, flag(m, image(m)))),

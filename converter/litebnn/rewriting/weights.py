@@ -5,11 +5,12 @@ from __future__ import annotations
 import numpy as np
 
 from litebnn.contract import ACTIVATION_RANGES, BITS_PER_WORD
-from litebnn.graph import Array, Graph, Op, Tensor, facts
+from litebnn.graph import Array, Graph, Op, Tensor, builtin_op, constant, facts
 from litebnn.rewriting.build import split_activation
 from litebnn.rewriting.constants import does_not_grow, evaluate, fold_input
 from litebnn.rewriting.int8 import bias_scale, dequantized, ends_within
 from litebnn.rewriting.match import floats, fused_activation
+from litebnn.rewriting.notes import Notes
 
 # Magnitudes that were one alpha differ by this, relative to it, once they are rounded.
 _MAGNITUDE_TOLERANCE = 1e-5
@@ -33,6 +34,24 @@ def layer_weights(graph: Graph, layer: Op) -> Array | None:
         return weight_values(weights)
     values = evaluate(graph, weights)
     return values if values is not None and values.dtype == np.float32 else None
+
+
+def product_to_dense(graph: Graph, product: Op, notes: Notes) -> bool:
+    """Makes a FULLY_CONNECTED of a BATCH_MATMUL with a constant ±alpha matrix; notes why of another it does not.
+
+    TensorFlow's converter leaves a dense layer so when its kernel is too large for it to fold.
+    """
+    matrix = product.input(1)
+    values = weight_values(matrix)
+    if product.options.adj_x or len(matrix.shape) != 2 or values is None:
+        return notes.left_alone(product, "it is no product with a constant float matrix")
+    weights = values if product.options.adj_y else np.ascontiguousarray(values.T)
+    dense = builtin_op("FULLY_CONNECTED", [product.input(0), constant(matrix.name, weights), None], product.output)
+    parts = why_not_binary(dense, weights) or binary_weights(weights)
+    if isinstance(parts, str):
+        return notes.left_alone(product, parts)
+    notes.became(product, graph.replace(product, dense))
+    return True
 
 
 def fold_computed(graph: Graph, layer: Op) -> bool:

@@ -36,18 +36,22 @@ def test_a_kernel_whose_sign_is_left_as_ops_becomes_binary() -> None:
     assert notes.layers[0].macs == 640
 
 
+_WHY_NOT = ("constant float matrix", "not ±alpha", "not the output", "more than one dimension")
+
+
 def test_other_products_stay_and_say_why() -> None:
     model = FloatModel()
-    x = model.sign(model.input(1, 64))
+    x, rows = model.sign(model.input(1, 64)), model.sign(model.input(1, 1, 64, signature=(-1, -1, 64)))
     products = [
         model.op("BATCH_MATMUL", [x, model.input(64, 10)], (1, 10)),
         model.op("BATCH_MATMUL", [x, model.const(RNG.standard_normal((64, 10)))], (1, 10)),
         model.op("BATCH_MATMUL", [model.input(1, 64), model.const(sign_weights(RNG, 64, 10))], (1, 10)),
+        model.op("BATCH_MATMUL", [rows, model.const(np.ones((64, 10)))], (-1, -1, 10)),
     ]
     built = model.model(*products)
     notes = Notes(built)
     recognize_signs(built.graphs[0], notes)
     assert not matmul_to_dense(built.graphs[0], notes)
     reasons = [" ".join(layer.reasons) for layer in notes.layers]
-    for reason, expected in zip(reasons, ("constant float matrix", "not ±alpha", "not the output"), strict=True):
+    for reason, expected in zip(reasons, _WHY_NOT, strict=True):
         assert expected in reason

@@ -30,12 +30,15 @@ from litebnn.rewriting.weights import (
     layer_bias,
     layer_weights,
     not_float,
+    product_to_dense,
     why_not_binary,
 )
 
 
-@each("CONV_2D", "FULLY_CONNECTED")
+@each("BATCH_MATMUL", "CONV_2D", "FULLY_CONNECTED")
 def shift_two_values(graph: Graph, op: Op, notes: Notes) -> bool:
+    if op.name == "BATCH_MATMUL":
+        return op.output.type == "FLOAT32" and _dense_first(graph, op, notes)
     if op.output.type != "FLOAT32" and not is_quantized(op.output):
         return notes.left_alone(op, f"its output is {op.output.type}")
     way = find_way(graph, op)
@@ -52,6 +55,16 @@ def shift_two_values(graph: Graph, op: Op, notes: Notes) -> bool:
     if bias is None:
         return notes.left_alone(op, f'its bias "{op.input(2).name}" is no constant, or none of its grid')
     return _rewrite(graph, op, way, weights, bias, notes)
+
+
+def _dense_first(graph: Graph, product: Op, notes: Notes) -> bool:
+    """A product with a matrix has no place for a bias: the dense layer that it is has one."""
+    way = find_way(graph, product)
+    if way is None:
+        return False
+    if shifted_sign(way) is None:
+        return notes.left_alone(product, why_no_shifted_sign(way))
+    return product_to_dense(graph, product, notes)
 
 
 def _rewrite(graph: Graph, layer: Op, way: Way, weights: Array, bias: Array, notes: Notes) -> bool:

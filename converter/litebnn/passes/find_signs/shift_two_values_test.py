@@ -291,3 +291,33 @@ def test_zeros_around_a_sign_of_an_uneven_grid_take_borders_off_by_their_weights
     difference = np.abs(actual - expected)
     assert np.max(difference[:, 1:-1, 1:-1]) <= 1
     assert np.max(difference) <= at_border
+
+
+@pytest.mark.usefixtures("library")
+@pytest.mark.parametrize("shape", [(1, 64), (2, 3, 64)])
+@pytest.mark.parametrize("values", [(0.0, 1.0), (-2.0, 2.0), (1.0, 0.0)])
+def test_a_product_of_two_values_with_a_matrix_is_binary(values: tuple[float, float], shape: tuple[int, ...]) -> None:
+    rng = np.random.default_rng(0)
+    model = FloatModel()
+    x = model.two_values(model.input(*shape), *values)
+    matrix = np.ascontiguousarray(sign_weights(rng, 10, 64).T)
+    product = model.op("BATCH_MATMUL", [x, model.const(matrix)], (*shape[:-1], 10), adj_x=False, adj_y=False)
+    source = model.finish(product)
+    converted, report = litebnn.convert_tflite(source, return_report=True)
+    assert report.layers[0].binary, str(report)
+    assert_same_values(source, read_model(converted))
+
+
+def test_a_product_of_two_values_with_other_numbers_stays_and_says_why() -> None:
+    model = FloatModel()
+    x, ones = model.two_values(model.input(1, 64)), np.ones((64, 10))
+    zero = np.where(np.arange(64)[:, None] == 3, 0, ones)
+    for source, matrix, reason in (
+        (x, model.const(zero), "its weights contain zeros"),
+        (x, model.input(64, 10), "it is no product with a constant float matrix"),
+    ):
+        built = model.model(model.op("BATCH_MATMUL", [source, matrix], (1, 10), adj_x=False, adj_y=False))
+        notes = Notes(built)
+        run_phases(built, BINARY_PHASES, notes)
+        assert "BATCH_MATMUL" in op_names(built)
+        assert any(reason in each for each in notes.layers[-1].reasons), notes.layers[-1].reasons
