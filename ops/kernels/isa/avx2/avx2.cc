@@ -109,10 +109,12 @@ struct SummedPairs {
 };
 
 // Float outputs of whole vectors of channels: what most convolutions need. kRelu: negative dot products are clamped,
-// and nothing else. `finish` is given a value and the place of its output. Outputs are written in the order in which
-// they are in memory, which the caches like best.
-template <bool kRelu, typename Finish>
-void WriteFloats(const BconvTask& task, const SummedPairs& pairs, int32_t channel, int32_t count, Finish finish) {
+// and there are no corrections. kWhole: there are whole pairs, and no sums but those of the last block. `finish` is
+// given a value and the place of its output. Outputs are written in the order in which they are in memory, which the
+// caches like best. Not inlined, as compilers have not registers enough for this beside the rest.
+template <bool kRelu, bool kWhole, typename Finish>
+__attribute__((noinline)) void WriteFloats(const BconvTask& task, const SummedPairs& pairs, int32_t channel,
+                                           int32_t count, Finish finish) {
   // Unsigned 16 bit numbers become floats as the last bits of 2^23, with which the difference to it is exact. Negative
   // numbers are told by a bias.
   constexpr int32_t kBias = kRelu ? 0 : 32768;
@@ -133,12 +135,18 @@ void WriteFloats(const BconvTask& task, const SummedPairs& pairs, int32_t channe
   const int64_t stride = task.output_channels;
   float* const outputs = static_cast<float*>(task.output);
   const int32_t vectors = count / kVectorChannels;
+  const bool corrects = !kRelu && task.corrections != nullptr;
   int64_t index = all.pixel_begin * stride + task.first_channel + channel;
   const ByteSums* bytes = all.step;
   const __m256i* sums = all.sums;
   for (int64_t pixel = all.pixel_begin; pixel < all.pixel_end; pixel += 2, index += 2 * stride, bytes += all.vectors) {
     const __m256i odd[2] = {_mm256_add_epi16(all.Odd(pixel), bias_16), _mm256_add_epi16(all.Odd(pixel + 1), bias_16)};
-    const bool is_pair = pixel + 1 < all.pixel_end;
+    const bool is_pair = kWhole || pixel + 1 < all.pixel_end;
+    const int32_t* corrections[2] = {};
+    if (corrects) {
+      corrections[0] = CorrectionsOf(task, pixel) + channel;
+      if (is_pair) corrections[1] = CorrectionsOf(task, pixel + 1) + channel;
+    }
     for (int32_t vector = 0; vector < vectors; ++vector) {
       const __m256i of_pixels[2] = {bytes[vector].even, bytes[vector].Pixel1()};
 #pragma GCC unroll 2
@@ -152,8 +160,13 @@ void WriteFloats(const BconvTask& task, const SummedPairs& pairs, int32_t channe
         for (int p = 0; p < 2; ++p) {
           if (p == 1 && !is_pair) break;
           __m256i sum = half == 0 ? FourEven(of_pixels[p]) : FourOdd(of_pixels[p]);
-          if (sums != nullptr) sum = _mm256_add_epi16(sum, sums[4 * vector + 2 * p + half]);
+          if (!kWhole && sums != nullptr) sum = _mm256_add_epi16(sum, sums[4 * vector + 2 * p + half]);
           sum = _mm256_add_epi16(sum, odd[p]);
+          if (corrects) {
+            const auto load = [&](int32_t i) { return EightLanes::Load(corrections[p] + at + i); };
+            // Packed within 128 bits, as the sums lie.
+            sum = _mm256_add_epi16(sum, _mm256_packs_epi32(load(0), load(8)));
+          }
           const __m256i dot =
               kRelu ? _mm256_subs_epu16(sum, excess)
                     : _mm256_min_epu16(_mm256_max_epu16(_mm256_sub_epi16(sum, excess), clamp_min), clamp_max);
@@ -167,7 +180,7 @@ void WriteFloats(const BconvTask& task, const SummedPairs& pairs, int32_t channe
         }
       }
     }
-    if (sums != nullptr) sums += 4 * all.vectors;
+    if (!kWhole && sums != nullptr) sums += 4 * all.vectors;
   }
 }
 
@@ -192,13 +205,17 @@ void WriteAny(const BconvTask& task, const SummedPairs& pairs, int32_t channel, 
 }
 
 void WritePairs(const BconvTask& task, const SummedPairs& pairs, int32_t channel, int32_t count) {
-  if (task.finish_kind == FinishKind::kNotFloat || task.corrections != nullptr || count % kVectorChannels != 0) {
+  if (task.finish_kind == FinishKind::kNotFloat || count % kVectorChannels != 0) {
     return WriteAny(task, pairs, channel, count);
   }
-  const bool relu = task.clamp_min == 0 && task.clamp_max == INT32_MAX;
+  const bool relu = task.clamp_min == 0 && task.clamp_max == INT32_MAX && task.corrections == nullptr;
+  const bool whole = pairs.sums == nullptr && (pairs.pixel_end - pairs.pixel_begin) % 2 == 0;
+  if (relu && whole && task.finish_kind == FinishKind::kNone) {
+    return WriteFloats<true, true>(task, pairs, channel, count, Finish<EightLanes, FinishKind::kNone>(task));
+  }
   WithFinish<EightLanes>(task, [&](auto finish) {
-    relu ? WriteFloats<decltype(finish)::kIsCommon>(task, pairs, channel, count, finish)
-         : WriteFloats<false>(task, pairs, channel, count, finish);
+    relu ? WriteFloats<decltype(finish)::kIsCommon, false>(task, pairs, channel, count, finish)
+         : WriteFloats<false, false>(task, pairs, channel, count, finish);
   });
 }
 
