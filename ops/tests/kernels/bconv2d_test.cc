@@ -334,6 +334,18 @@ TEST_P(Bconv2dTest, ManyChannelsOut) {
   }
 }
 
+// A row of windows may have more of what is worked out for it than any window.
+TEST_P(Bconv2dTest, DeepWindowsBesideEachOther) {
+  for (int32_t width : {7, 8, 14}) {
+    BconvCase c;
+    c.height = 4;
+    c.width = width;
+    c.channels_in = 320;
+    c.channels_out = 390;
+    ExpectAsReference(isa(), c, 1);
+  }
+}
+
 TEST_P(Bconv2dTest, FollowsItsInputsShape) {
   BconvCase c;
   c.zero_padding = true;

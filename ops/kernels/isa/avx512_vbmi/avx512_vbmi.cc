@@ -10,6 +10,7 @@
 #include "kernels/isa/avx512_vbmi/inner_loop.h"
 #include "kernels/isa/avx512_vbmi/pixel_lanes.h"
 #include "kernels/isa/avx512_vbmi/strips.h"
+#include "kernels/isa/avx512_vbmi/tile_weights.h"
 #include "kernels/isa/isa.h"
 #include "kernels/isa/shared/float_pixels.h"
 #include "kernels/isa/shared/output.h"
@@ -69,43 +70,20 @@ struct LanePixels {
   int32_t twice_odd[kLanePixels];
 };
 
-// The weights of a tile of channels.
-struct TileWeights {
-  const uint8_t* vectors;
-  ptrdiff_t vector_bytes;
-  int32_t channel, channels;
-
-  TileWeights(const BconvTask& task, ptrdiff_t bytes, int32_t first_channel, int32_t channel_end)
-      : vector_bytes(bytes), channel(first_channel), channels(Min(kTileChannels, channel_end - first_channel)) {
-    vectors = task.weights + channel / kVectorChannels * vector_bytes;
-  }
-
-  // Sums up runs, whose weights are those of the window's chunks from `chunk` on.
-  void Sum(const uint8_t* const* runs, int32_t run_count, int32_t run_chunks, int64_t chunk, ByteSums& sums) const {
-    const uint8_t* const first = vectors + kExcessBytes + chunk * kVectorChannels;
-    constexpr decltype(&SumChunks<1>) kSumChunks[kMaxVectors] = {SumChunks<1>, SumChunks<2>, SumChunks<3>,
-                                                                 SumChunks<4>};
-    kSumChunks[Vectors(channels) - 1](runs, run_count, run_chunks, first, vector_bytes, sums);
-  }
-
-  // Of 16 channels of a vector.
-  __m512i Excess(int32_t vector, int quarter) const {
-    return _mm512_load_si512(reinterpret_cast<const int32_t*>(vectors + vector * vector_bytes) + 16 * quarter);
-  }
-};
-
-// Adds four times the sums of 16 channels: those of every fourth byte.
+// Adds four times the sums of 16 channels: those of every fourth byte of vector `sum`.
 template <bool kFitsByte>
-__attribute__((always_inline)) inline __m512i AddSums(__m512i dots, const ByteSums& sums, int p, int32_t vector,
+__attribute__((always_inline)) inline __m512i AddSums(__m512i dots, const ByteSums& sums, int p, int32_t sum,
                                                       int quarter) {
-  dots = _mm512_dpbusd_epi32(dots, sums.low[p][vector], _mm512_set1_epi32(4 << 8 * quarter));
+  dots = _mm512_dpbusd_epi32(dots, sums.low[p][sum], _mm512_set1_epi32(4 << 8 * quarter));
   if (kFitsByte) return dots;
-  return _mm512_dpbusd_epi32(dots, sums.high[p][vector], _mm512_set1_epi32(4 * 16 << 8 * quarter));
+  return _mm512_dpbusd_epi32(dots, sums.high[p][sum], _mm512_set1_epi32(4 * 16 << 8 * quarter));
 }
 
-// Float outputs of four pixels and whole quarters. kPlain: there are no corrections and no upper clamp.
+// Float outputs of four pixels and whole quarters, of the sums from `sum` on. kPlain: there are no corrections and no
+// upper clamp.
 template <bool kFitsByte, bool kPlain, typename Finish>
-void WriteFloats(const BconvTask& task, const TileWeights& tile, const LanePixels& lanes, const ByteSums& sums) {
+void WriteFloats(const BconvTask& task, const TileWeights& tile, const LanePixels& lanes, const ByteSums& sums,
+                 int32_t sum) {
   const Finish finish(task);
   // All of these are whole numbers that floats hold, so that no operation but the scaling rounds.
   const __m512 clamp_min = _mm512_set1_ps(static_cast<float>(task.clamp_min));
@@ -116,7 +94,6 @@ void WriteFloats(const BconvTask& task, const TileWeights& tile, const LanePixel
   // Read once: the compiler has to take any store for one into these.
   const TileWeights weights = tile;
   const uint8_t* vector = weights.vectors;
-  int32_t v = 0;
   ptrdiff_t index[kLanePixels];
   __m512i base[kLanePixels];
   const bool corrects = !kPlain && task.corrections != nullptr;
@@ -127,7 +104,7 @@ void WriteFloats(const BconvTask& task, const TileWeights& tile, const LanePixel
     index[p] = OutputIndex(task, lanes.pixel[p], weights.channel);
     base[p] = _mm512_set1_epi32(task.depth + lanes.twice_odd[p]);
   }
-  for (int32_t left = weights.channels; left > 0; left -= kVectorChannels, vector += weights.vector_bytes, ++v) {
+  for (int32_t left = weights.channels; left > 0; left -= kVectorChannels, vector += weights.vector_bytes, ++sum) {
     const auto* excess = reinterpret_cast<const int32_t*>(vector);
 #pragma GCC unroll 4
     for (int quarter = 0; quarter < 4; ++quarter) {
@@ -137,7 +114,7 @@ void WriteFloats(const BconvTask& task, const TileWeights& tile, const LanePixel
       for (int p = 0; p < kLanePixels; ++p) {
         __m512i start = _mm512_add_epi32(base[p], _mm512_load_si512(excess + 16 * quarter));
         if (corrects) start = _mm512_add_epi32(start, _mm512_loadu_si512(corrections[p] + 16 * quarter));
-        const __m512 dots = _mm512_cvtepi32_ps(AddSums<kFitsByte>(start, sums, p, v, quarter));
+        const __m512 dots = _mm512_cvtepi32_ps(AddSums<kFitsByte>(start, sums, p, sum, quarter));
         const __m512 above = _mm512_max_ps(dots, clamp_min);
         const __m512 clamped = kPlain ? above : _mm512_min_ps(above, clamp_max);
         const __m512 product = _mm512_mul_ps(clamped, _mm512_loadu_ps(multiplier + 16 * quarter));
@@ -154,7 +131,7 @@ void WriteFloats(const BconvTask& task, const TileWeights& tile, const LanePixel
   }
 }
 
-using FloatWriter = void (*)(const BconvTask&, const TileWeights&, const LanePixels&, const ByteSums&);
+using FloatWriter = void (*)(const BconvTask&, const TileWeights&, const LanePixels&, const ByteSums&, int32_t);
 
 // Null where WriteFloats does not do.
 FloatWriter FloatWriterOf(const BconvTask& task, const WindowShape& shape) {
@@ -172,17 +149,17 @@ FloatWriter FloatWriterOf(const BconvTask& task, const WindowShape& shape) {
   });
 }
 
-// The sums of some of a window's chunks; `first`: of its first ones.
-void AddDots(const BconvTask& task, const TileWeights& tile, const ByteSums& sums, bool fits_byte, bool first,
-             int32_t (&dots)[kLanePixels][kTileChannels]) {
+// The sums of some of a window's chunks, from `sum` on; `first`: of its first ones.
+void AddDots(const BconvTask& task, const TileWeights& tile, const ByteSums& sums, int32_t sum, bool fits_byte,
+             bool first, int32_t (&dots)[kLanePixels][kTileChannels]) {
   const __m512i depth = _mm512_set1_epi32(task.depth);
   for (int p = 0; p < kLanePixels; ++p) {
     for (int32_t vector = 0; vector < Vectors(tile.channels); ++vector) {
       for (int quarter = 0; quarter < 4; ++quarter) {
         int32_t* const at = dots[p] + vector * kVectorChannels + 16 * quarter;
         const __m512i start = first ? _mm512_add_epi32(depth, tile.Excess(vector, quarter)) : _mm512_load_si512(at);
-        _mm512_store_si512(at, fits_byte ? AddSums<true>(start, sums, p, vector, quarter)
-                                         : AddSums<false>(start, sums, p, vector, quarter));
+        _mm512_store_si512(at, fits_byte ? AddSums<true>(start, sums, p, sum + vector, quarter)
+                                         : AddSums<false>(start, sums, p, sum + vector, quarter));
       }
     }
   }
@@ -221,20 +198,36 @@ struct StagedTask {
     return task.input + row * task.row_stride + column * task.pixel_stride;
   }
 
-  void WriteTile(const TileWeights& tile, const LanePixels& lanes) const {
-    tile.Sum(scratch.lanes.runs, shape.runs, shape.run_chunks(), 0, scratch.sums);
-    WriteSums(tile, lanes);
+  // Tiles of all channels, of so many windows beside each other.
+  template <typename Body>
+  void ForEachTile(int32_t windows, Body body) const {
+    for (int32_t channel = channel_begin; channel < channel_end;) {
+      const TileWeights tile(task, vector_bytes, channel, channel_end, windows);
+      body(tile);
+      channel += tile.channels;
+    }
   }
 
-  void WriteSums(const TileWeights& tile, const LanePixels& lanes) const {
-    if (write_floats != nullptr && lanes.count == kLanePixels) return write_floats(task, tile, lanes, scratch.sums);
-    AddDots(task, tile, scratch.sums, shape.chunks() <= kMaxByteChunks, true, scratch.dots);
+  void WriteSums(const TileWeights& tile, const LanePixels& lanes, int32_t sum) const {
+    if (write_floats != nullptr && lanes.count == kLanePixels) {
+      return write_floats(task, tile, lanes, scratch.sums, sum);
+    }
+    AddDots(task, tile, scratch.sums, sum, shape.chunks() <= kMaxByteChunks, true, scratch.dots);
     WriteAny(task, tile, lanes, scratch.dots);
   }
 
   // The blocks of four lanes, whose first windows and pixels these are.
-  void Blocks(const uint8_t* const* windows, LanePixels lanes, const Block& block) const {
+  void Blocks(const uint8_t* const* windows, const LanePixels& first_lanes, const Block& block) const {
     const int64_t row_taps = shape.row_taps(block.columns);
+    const ptrdiff_t window_bytes = ptrdiff_t{shape.step_taps} * shape.tap_chunks * kTableBytes;
+    // Of windows beside each other.
+    LanePixels lanes[kMaxWindows] = {first_lanes, first_lanes};
+    for (int64_t& pixel : lanes[1].pixel) ++pixel;
+    const auto move_lanes = [&](int64_t pixels) {
+      for (LanePixels& of_window : lanes) {
+        for (int64_t& pixel : of_window.pixel) pixel += pixels;
+      }
+    };
     int32_t first_slot = 0;
     for (int64_t y = 0; y < block.rows; ++y) {
       const bool shares = y > 0 && shape.rows_overlap;
@@ -244,21 +237,28 @@ struct StagedTask {
         scratch.lanes.WriteRow(shape, staged, row_taps, shares ? first_slot : run);
       }
       if (shares && ++first_slot == shape.runs) first_slot = 0;
-      for (int64_t x = 0; x < block.columns; ++x) {
-        scratch.lanes.FindWindow(shape, row_taps, first_slot, x * shape.step_taps, lanes.twice_odd);
-        for (int32_t channel = channel_begin; channel < channel_end; channel += kTileChannels) {
-          WriteTile(TileWeights(task, vector_bytes, channel, channel_end), lanes);
+      for (int64_t x = 0; x < block.columns;) {
+        const auto together = static_cast<int32_t>(Min<int64_t>(kMaxWindows, block.columns - x));
+        scratch.lanes.FindRuns(shape, row_taps, first_slot, x * shape.step_taps);
+        for (int32_t window = 0; window < together; ++window) {
+          scratch.lanes.FindTwiceOdd(shape, row_taps, (x + window) * shape.step_taps, lanes[window].twice_odd);
         }
-        for (int64_t& pixel : lanes.pixel) ++pixel;
+        ForEachTile(together, [&](const TileWeights& tile) {
+          tile.Sum(scratch.lanes.runs, shape.runs, shape.run_chunks(), 0, together, window_bytes, scratch.sums);
+          for (int32_t window = 0; window < together; ++window) {
+            WriteSums(tile, lanes[window], window * Vectors(tile.channels));
+          }
+        });
+        x += together;
+        move_lanes(together);
       }
-      for (int64_t& pixel : lanes.pixel) pixel += task.output_width - block.columns;
+      move_lanes(task.output_width - block.columns);
     }
   }
 
   // Windows of more chunks than a sum can have, tap by tap and piece by piece.
   void LongWindows(const uint8_t* const* windows, LanePixels lanes) const {
-    for (int32_t channel = channel_begin; channel < channel_end; channel += kTileChannels) {
-      const TileWeights tile(task, vector_bytes, channel, channel_end);
+    ForEachTile(1, [&](const TileWeights& tile) {
       for (int p = 0; p < kLanePixels; ++p) lanes.twice_odd[p] = 0;
       int64_t done = 0;
       for (int32_t tap = 0; tap < shape.runs * shape.run_taps; ++tap) {
@@ -270,15 +270,15 @@ struct StagedTask {
         }
         for (int32_t chunk = 0, piece; chunk < shape.tap_chunks; chunk += piece, done += piece) {
           piece = Min(shape.tap_chunks - chunk, kMaxChunks);
-          scratch.lanes.Write(staged, piece, 0);
           const uint8_t* const run = scratch.lanes.tables[0];
-          tile.Sum(&run, 1, piece, done, scratch.sums);
-          AddDots(task, tile, scratch.sums, piece <= kMaxByteChunks, done == 0, scratch.dots);
+          MakeTables(staged, piece, scratch.lanes.tables[0]);
+          tile.Sum(&run, 1, piece, done, 1, 0, scratch.sums);
+          AddDots(task, tile, scratch.sums, 0, piece <= kMaxByteChunks, done == 0, scratch.dots);
           for (const uint8_t*& lane : staged) lane += piece * static_cast<ptrdiff_t>(sizeof(uint16_t));
         }
       }
       WriteAny(task, tile, lanes, scratch.dots);
-    }
+    });
   }
 
   // Whole blocks make up the region. A copy for each caller would be tens of kilobytes.
@@ -306,7 +306,7 @@ struct StagedTask {
   // Rows of output with pixels as lanes of a vector.
   void PixelVectors(const FrameShape& frame, int64_t row, int64_t row_end) const {
     const PixelLanes lanes(frame, reinterpret_cast<std::byte*>(&scratch + 1));
-    TileWeights tile(task, vector_bytes, channel_begin, channel_end);
+    TileWeights tile(task, vector_bytes, channel_begin, channel_end, 1);
     lanes.MakeTables(task, shape, tile.vectors);
     tile.vectors = reinterpret_cast<const uint8_t*>(lanes.memory.excess);
     for (int64_t rows; row < row_end; row += rows) {
@@ -334,10 +334,10 @@ struct StagedTask {
       scratch.sums.low[four.count][0] = _mm512_load_si512(lanes.memory.low[lane]);
       scratch.sums.high[four.count][0] = _mm512_load_si512(lanes.memory.high[lane]);
       if (++four.count < kLanePixels) continue;
-      WriteSums(tile, four);
+      WriteSums(tile, four, 0);
       four.count = 0;
     }
-    if (four.count > 0) WriteSums(tile, four);
+    if (four.count > 0) WriteSums(tile, four, 0);
   }
 
   void AllPixels(int64_t begin, int64_t end) const {

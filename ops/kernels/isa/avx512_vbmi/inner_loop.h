@@ -9,6 +9,9 @@
 // There is no room in a byte to add such numbers. They are counted bit by bit instead, by full adders, which are two
 // instructions of any logic of three operands: two numbers and the ones of those before give new ones and a carry, two
 // carries and the twos before give new twos, and so on. What comes of sixteen is unpacked and added.
+//
+// A loaded vector of weights serves two windows beside each other where there are two: those of many channels come from
+// the L2 cache, which is slower than the lookups.
 #pragma once
 
 #include <cstddef>
@@ -25,6 +28,7 @@ constexpr int32_t kTableBytes = 64;
 constexpr int32_t kChunkBits = 6;
 constexpr int32_t kLanePixels = 4;
 constexpr int32_t kMaxVectors = 4;
+constexpr int32_t kMaxWindows = 2;
 // What stands before the weights of a vector of channels: an int32 for each (chunks.h).
 constexpr size_t kExcessBytes = kVectorChannels * sizeof(int32_t);
 // A chunk has at most 3, of which a byte holds 255.
@@ -69,7 +73,7 @@ __attribute__((always_inline)) inline __m512i Unpack(__m512i bits, int pixel, in
   return _mm512_gf2p8affine_epi64_epi8(bits, _mm512_set1_epi64(PixelBits(pixel, to)), 0);
 }
 
-// Sums of what is looked up, a byte a channel: low + 16 * high.
+// Sums of what is looked up, a byte a channel: low + 16 * high. A window's vectors are beside each other.
 struct ByteSums {
   __m512i low[kLanePixels][kMaxVectors], high[kLanePixels][kMaxVectors];
 };
@@ -90,7 +94,7 @@ template <int kLevel, int kVectors, typename Lookups>
 __attribute__((always_inline)) inline void CountChunks(Lookups& lookups, BitCounts<kVectors>& counts,
                                                        __m512i* carries) {
   if constexpr (kLevel == 0) {
-    lookups.template Next<kVectors>(carries);
+    lookups.Next(carries);
   } else {
     __m512i first[kVectors], second[kVectors];
     CountChunks<kLevel - 1>(lookups, counts, first);
@@ -98,10 +102,9 @@ __attribute__((always_inline)) inline void CountChunks(Lookups& lookups, BitCoun
 #pragma GCC unroll 4
     for (int v = 0; v < kVectors; ++v) {
       __m512i& sum = counts.bits[kLevel - 1][v];
-      // The sum first, and the carry from it, so that no register has to be copied: where the two differ, the bit that
-      // was there is the opposite of the sum.
+      // What two of the three have, which does not wait for the sum.
+      carries[v] = _mm512_ternarylogic_epi32(first[v], second[v], sum, 0xE8);
       sum = _mm512_ternarylogic_epi32(sum, first[v], second[v], 0x96);
-      carries[v] = _mm512_ternarylogic_epi32(first[v], second[v], sum, 0xD4);
     }
   }
 }
@@ -120,98 +123,141 @@ __attribute__((always_inline)) inline void AddCarries(__m512i* carries, BitCount
   }
 }
 
-// Looks up kVectors * 64 channels in the tables of four pixels.
-template <int kMost>
+// Looks up kChannelVectors * 64 channels in the tables of kWindows windows of four lanes each. What a window finds is
+// beside what the one before does.
+template <int kChannelVectors, int kWindows>
 struct ChannelLookups {
+  static constexpr int kVectors = kChannelVectors * kWindows;
   const uint8_t* const* runs;
-  const uint8_t* weights[kMost];
+  ptrdiff_t window_bytes;  // from a window's tables to those of the next one
+  const uint8_t* weights;
+  ptrdiff_t vector_bytes;
   const uint8_t* tables = nullptr;
 
   void StartRun(int32_t run) { tables = runs[run]; }
-  template <int kVectors>
+  void Advance(int32_t chunks) {
+    tables += chunks * kTableBytes;
+    weights += chunks * kVectorChannels;
+  }
+  ChannelLookups Group(int group) const {
+    ChannelLookups lookups = *this;
+    lookups.weights += group * kChannelVectors * vector_bytes;
+    return lookups;
+  }
+  static constexpr int SumOf(int group, int groups, int v) {
+    return (v / kChannelVectors * groups + group) * kChannelVectors + v % kChannelVectors;
+  }
   __attribute__((always_inline)) void Next(__m512i* found) {
-    const __m512i table = _mm512_load_si512(tables);
-    tables += kTableBytes;
+    __m512i table[kWindows];
+#pragma GCC unroll 2
+    for (int window = 0; window < kWindows; ++window) {
+      table[window] = _mm512_load_si512(tables + window * window_bytes);
+    }
+#pragma GCC unroll 2
+    for (int v = 0; v < kChannelVectors; ++v) {
+      const __m512i chunks = _mm512_load_si512(weights + v * vector_bytes);
+#pragma GCC unroll 2
+      for (int window = 0; window < kWindows; ++window) {
+        found[window * kChannelVectors + v] = _mm512_permutexvar_epi8(chunks, table[window]);
+      }
+    }
+    Advance(1);
+  }
+};
+
+// Counts what a group of kVectors vectors finds.
+template <int kVectors>
+struct GroupCounts {
+  BitCounts<kVectors> counts;
+  __m512i high[kLanePixels][kVectors];
+
+  __attribute__((always_inline)) GroupCounts() {
 #pragma GCC unroll 4
     for (int v = 0; v < kVectors; ++v) {
-      found[v] = _mm512_permutexvar_epi8(_mm512_load_si512(weights[v]), table);
-      weights[v] += kVectorChannels;
+      for (int bit = 0; bit < 4; ++bit) counts.bits[bit][v] = _mm512_setzero_si512();
+      for (int p = 0; p < kLanePixels; ++p) high[p][v] = _mm512_setzero_si512();
     }
+  }
+
+  __attribute__((always_inline)) void AddHigh(const __m512i* carries, const __m512i* matrices) {
+#pragma GCC unroll 4
+    for (int v = 0; v < kVectors; ++v) {
+#pragma GCC unroll 4
+      for (int p = 0; p < kLanePixels; ++p) {
+        const __m512i carried = _mm512_gf2p8affine_epi64_epi8(carries[v], matrices[p], 0);
+        high[p][v] = _mm512_add_epi8(high[p][v], carried);
+      }
+    }
+  }
+
+  __attribute__((always_inline)) __m512i Low(int p, int v) const {
+    __m512i low = Unpack(counts.bits[0][v], p, 0);
+    low = _mm512_add_epi8(low, Unpack(counts.bits[1][v], p, 1));
+    low = _mm512_add_epi8(low, Unpack(counts.bits[2][v], p, 2));
+    return _mm512_add_epi8(low, Unpack(counts.bits[3][v], p, 3));
   }
 };
 
 // Sums up what `lookups` finds in `run_count` runs, at most kMaxChunks in all. Up to kMaxByteChunks `low` has all of
-// the sums.
-template <int kVectors, typename Lookups>
+// the sums. Groups take turns of sixteen chunks: there are registers for one of two vectors.
+template <int kGroups, typename Lookups>
 __attribute__((always_inline)) inline void SumLookups(Lookups lookups, int32_t run_count, int32_t run_chunks,
                                                       ByteSums& sums) {
+  constexpr int kVectors = Lookups::kVectors;
   const bool fits_byte = run_count * run_chunks <= kMaxByteChunks;
   __m512i matrices[kLanePixels];
 #pragma GCC unroll 4
   for (int p = 0; p < kLanePixels; ++p) {
     matrices[p] = _mm512_set1_epi64(fits_byte ? PixelBits(p, 4) : PixelBits(p, 0));
   }
-  BitCounts<kVectors> counts;
-  __m512i high[kLanePixels][kVectors];
-#pragma GCC unroll 4
-  for (int v = 0; v < kVectors; ++v) {
-    for (int bit = 0; bit < 4; ++bit) counts.bits[bit][v] = _mm512_setzero_si512();
-    for (int p = 0; p < kLanePixels; ++p) high[p][v] = _mm512_setzero_si512();
-  }
+  GroupCounts<kVectors> groups[kGroups];
   for (int32_t run = 0; run < run_count; ++run) {
     lookups.StartRun(run);
-    const auto add_high = [&](const __m512i* carries) __attribute__((always_inline)) {
-#pragma GCC unroll 4
-      for (int v = 0; v < kVectors; ++v) {
-#pragma GCC unroll 4
-        for (int p = 0; p < kLanePixels; ++p) {
-          const __m512i carried = _mm512_gf2p8affine_epi64_epi8(carries[v], matrices[p], 0);
-          high[p][v] = _mm512_add_epi8(high[p][v], carried);
-        }
-      }
-    };
-    // What is left over from sixteens comes first.
-    const auto add_left_over = [&](auto level) __attribute__((always_inline)) {
+    const auto add = [&](auto level, bool carries_sixteen) __attribute__((always_inline)) {
       constexpr int kLevel = decltype(level)::kValue;
-      if ((run_chunks >> kLevel & 1) == 0) return;
-      __m512i carries[kVectors];
-      CountChunks<kLevel>(lookups, counts, carries);
-      AddCarries<kLevel>(carries, counts);
-      // Those of the first run alone never are sixteen.
-      if (run > 0) add_high(carries);
+#pragma GCC unroll 2
+      for (int group = 0; group < kGroups; ++group) {
+        __m512i carries[kVectors];
+        Lookups of_group = lookups.Group(group);
+        CountChunks<kLevel>(of_group, groups[group].counts, carries);
+        AddCarries<kLevel>(carries, groups[group].counts);
+        if (carries_sixteen) groups[group].AddHigh(carries, matrices);
+      }
+      lookups.Advance(1 << kLevel);
+    };
+    // What is left over from sixteens comes first. Those of the first run alone never are sixteen.
+    const auto add_left_over = [&](auto level) __attribute__((always_inline)) {
+      if ((run_chunks >> decltype(level)::kValue & 1) != 0) add(level, run > 0);
     };
     add_left_over(Level<0>{});
     add_left_over(Level<1>{});
     add_left_over(Level<2>{});
     add_left_over(Level<3>{});
-    for (int32_t sixteens = run_chunks / 16; sixteens > 0; --sixteens) {
-      __m512i carries[kVectors];
-      CountChunks<4>(lookups, counts, carries);
-      add_high(carries);
-    }
+    for (int32_t sixteens = run_chunks / 16; sixteens > 0; --sixteens) add(Level<4>{}, true);
   }
+#pragma GCC unroll 2
+  for (int group = 0; group < kGroups; ++group) {
 #pragma GCC unroll 4
-  for (int v = 0; v < kVectors; ++v) {
+    for (int v = 0; v < kVectors; ++v) {
+      const int sum = Lookups::SumOf(group, kGroups, v);
 #pragma GCC unroll 4
-    for (int p = 0; p < kLanePixels; ++p) {
-      __m512i low = Unpack(counts.bits[0][v], p, 0);
-      low = _mm512_add_epi8(low, Unpack(counts.bits[1][v], p, 1));
-      low = _mm512_add_epi8(low, Unpack(counts.bits[2][v], p, 2));
-      low = _mm512_add_epi8(low, Unpack(counts.bits[3][v], p, 3));
-      sums.low[p][v] = fits_byte ? _mm512_add_epi8(low, high[p][v]) : low;
-      sums.high[p][v] = high[p][v];
+      for (int p = 0; p < kLanePixels; ++p) {
+        const __m512i low = groups[group].Low(p, v), high = groups[group].high[p][v];
+        sums.low[p][sum] = fits_byte ? _mm512_add_epi8(low, high) : low;
+        sums.high[p][sum] = high;
+      }
     }
   }
 }
 
-// Sums up windows of runs of one table and kVectors * 64 weights a chunk; the weights of a vector are `vector_bytes`
-// after those of the one before.
-template <int kVectors>
+// Sums up kWindows windows of runs of one table and kGroups * kVectors * 64 weights a chunk; the weights of a vector
+// are `vector_bytes` after those of the one before, and the tables of a window `window_bytes`.
+template <int kGroups, int kVectors, int kWindows>
 __attribute__((noinline)) void SumChunks(const uint8_t* const* runs, int32_t run_count, int32_t run_chunks,
-                                         const uint8_t* weights, ptrdiff_t vector_bytes, ByteSums& sums) {
-  ChannelLookups<kVectors> lookups = {runs, {}};
-  for (int v = 0; v < kVectors; ++v) lookups.weights[v] = weights + v * vector_bytes;
-  SumLookups<kVectors>(lookups, run_count, run_chunks, sums);
+                                         ptrdiff_t window_bytes, const uint8_t* weights, ptrdiff_t vector_bytes,
+                                         ByteSums& sums) {
+  SumLookups<kGroups>(ChannelLookups<kVectors, kWindows>{runs, window_bytes, weights, vector_bytes}, run_count,
+                      run_chunks, sums);
 }
 
 }  // namespace

@@ -48,26 +48,34 @@ bool AreQuadWords(int32_t words) { return words >= kMinQuadWords && words <= kMa
 bool FillsPixelTables(int32_t channels) { return channels > kVectorChannels / 2 && channels <= kVectorChannels; }
 
 // Looks up windows of pixels that lie side by side, 64 to a vector, in the tables of four channels.
+template <int kPixelVectors>
 struct PixelLookups {
+  static constexpr int kVectors = kPixelVectors;
   const uint8_t* tables;
   const uint8_t* planes;
   const int32_t* offsets;
 
   void StartRun(int32_t) {}
-  template <int kVectors>
+  void Advance(int32_t chunks) {
+    tables += chunks * kTableBytes;
+    offsets += chunks;
+  }
+  // There is one.
+  PixelLookups Group(int) const { return *this; }
+  static constexpr int SumOf(int, int, int v) { return v; }
   __attribute__((always_inline)) void Next(__m512i* found) {
     const __m512i table = _mm512_load_si512(tables);
     const uint8_t* const at = planes + *offsets;
 #pragma GCC unroll 4
     for (int v = 0; v < kVectors; ++v) found[v] = _mm512_permutexvar_epi8(_mm512_loadu_si512(at + 64 * v), table);
-    tables += kTableBytes;
-    ++offsets;
+    Advance(1);
   }
 };
 
 template <int kVectors>
-__attribute__((noinline)) void SumPixels(const PixelLookups& lookups, int32_t chunks, ByteSums& sums) {
-  SumLookups<kVectors>(lookups, 1, chunks, sums);
+__attribute__((noinline)) void SumPixels(const uint8_t* tables, const uint8_t* planes, const int32_t* offsets,
+                                         int32_t chunks, ByteSums& sums) {
+  SumLookups<1>(PixelLookups<kVectors>{tables, planes, offsets}, 1, chunks, sums);
 }
 
 // Makes a pixel's 16 bytes of the sums of four times four channels, for 64 pixels; the pixels are kVectorChannels
@@ -211,14 +219,15 @@ struct PixelLanes : FrameShape {
 
   // The sums of the windows of lanes [first, first + count), at most kBlockLanes; low and high as in ByteSums.
   void Sum(int64_t first, int64_t count) const {
-    constexpr decltype(&SumPixels<1>) kSumPixels[kMaxVectors] = {SumPixels<1>, SumPixels<2>, SumPixels<3>,
-                                                                 SumPixels<4>};
     const auto vectors = static_cast<int>((count + 63) / 64);
+    // Three are as many as four, of which the last is not used.
+    constexpr decltype(&SumPixels<1>) kSumPixels[kMaxVectors] = {SumPixels<1>, SumPixels<2>, SumPixels<4>,
+                                                                 SumPixels<4>};
     for (int32_t quad = 0; quad < kQuads; quad += 4) {
       ByteSums sums[4];
       for (int q = 0; q < 4; ++q) {
         const uint8_t* const table = tables + (quad + q) * int64_t{chunks} * kTableBytes;
-        kSumPixels[vectors - 1]({table, memory.planes + first, memory.offsets}, chunks, sums[q]);
+        kSumPixels[vectors - 1](table, memory.planes + first, memory.offsets, chunks, sums[q]);
       }
       for (int v = 0; v < vectors; ++v) {
         __m512i quads[4][kLanePixels];

@@ -6,6 +6,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 
 #include "kernels/isa/avx2/intrinsics.h"
 #include "kernels/isa/avx512_vbmi/chunks.h"
@@ -19,6 +20,9 @@ namespace {
 // Tables that several windows in a row share, for each vector of channels that looks up in them: few stay in the L1
 // cache, and many are read from the L2 cache the less often.
 constexpr int32_t kMaxSharedTables = 360;
+// More than a window has, so that deep ones have others beside them too.
+constexpr int32_t kMaxTables = 2048;
+static_assert(kMaxTables >= kMaxChunks, "");
 
 // How windows are made of taps, and which they share.
 struct WindowShape {
@@ -63,7 +67,7 @@ Block BestBlock(const WindowShape& shape, int64_t rows, int64_t width, int32_t v
     return lane_rows * columns * shape.chunks() * vectors +
            kTableLookups * made_rows * shape.row_taps(columns) * shape.tap_chunks;
   };
-  const int64_t most_tables = Min(kMaxSharedTables * vectors, kMaxChunks);
+  const int64_t most_tables = Min(kMaxSharedTables * vectors, kMaxTables);
   Block best = kPixel;
   int64_t best_cost = INT64_MAX;
   const int64_t most_columns = shape.step_taps == 0 ? 1 : width, most_bands = shape.rows_overlap ? rows : 1;
@@ -76,43 +80,55 @@ Block BestBlock(const WindowShape& shape, int64_t rows, int64_t width, int32_t v
       const int64_t lanes_cost = cost_of_lanes(lane_rows, columns), together = rest > 0 ? lanes_cost : 0;
       const int64_t apart = rest * ((lane_rows * columns + kLanePixels - 1) / kLanePixels) * cost_of_lanes(1, 1);
       const int64_t cost = lanes / kLanePixels * lanes_cost + Min(together, apart);
-      if (cost < best_cost) best = {lane_rows, columns, apart < together}, best_cost = cost;
+      // Windows beside each other are better than those below each other: two are looked up at once.
+      if (cost <= best_cost) best = {lane_rows, columns, apart < together}, best_cost = cost;
     }
   }
   return best;
 }
 
+// Makes the tables of some chunks that are at `staged` in each lane. A function of its own has the registers for it.
+__attribute__((noinline)) void MakeTables(const uint8_t* const* staged, int32_t chunks, uint8_t* tables) {
+  const uint8_t* lanes[kLanePixels] = {staged[0], staged[1], staged[2], staged[3]};
+  // Up to four chunks, whose offsets are loaded together: loads are what takes the time.
+  const auto make = [&](auto offsets_type, int count) __attribute__((always_inline)) {
+    decltype(offsets_type) offsets[kLanePixels];
+#pragma GCC unroll 4
+    for (int p = 0; p < kLanePixels; ++p) {
+      std::memcpy(&offsets[p], lanes[p], sizeof(offsets[p]));
+      lanes[p] += sizeof(offsets[p]);
+    }
+#pragma GCC unroll 4
+    for (int chunk = 0; chunk < count; ++chunk, tables += kTableBytes) {
+      const auto part = [&](int p) {
+        return _mm512_load_si512(kLookupTables.data[p % 2] + static_cast<uint16_t>(offsets[p] >> 16 * chunk));
+      };
+      const __m512i high = _mm512_slli_epi16(_mm512_or_si512(part(2), part(3)), 4);
+      _mm512_store_si512(tables, _mm512_ternarylogic_epi32(high, part(0), part(1), 0xFE));
+    }
+  };
+  for (; chunks >= 4; chunks -= 4) make(uint64_t{}, 4);
+  for (; chunks > 0; --chunks) make(uint16_t{}, 1);
+}
+
 // What four lanes look up in.
 struct LaneTables {
+  static constexpr int32_t kMaxTaps = kMaxTables / Chunks(1);
   // [runs][taps of a row of windows][chunks]; a row of input takes the place of the one that no window needs any more.
-  alignas(64) uint8_t tables[kMaxChunks][kTableBytes];
-  alignas(64) int32_t odd[kMaxChunks][kLanePixels];  // odd chunks of each tap
-  const uint8_t* runs[kMaxChunks];                   // of a window
-
-  // The tables of some chunks of each lane, from table `first` on.
-  void Write(const uint8_t* const* staged, int32_t chunks, int64_t first) {
-    const uint16_t* offsets[kLanePixels];
-    for (int p = 0; p < kLanePixels; ++p) offsets[p] = reinterpret_cast<const uint16_t*>(staged[p]);
-    const auto part = [&](int p, int32_t chunk) {
-      return _mm512_load_si512(kLookupTables.data[p % 2] + offsets[p][chunk]);
-    };
-#pragma GCC unroll 4
-    for (int32_t chunk = 0; chunk < chunks; ++chunk) {
-      const __m512i high = _mm512_slli_epi16(_mm512_or_si512(part(2, chunk), part(3, chunk)), 4);
-      const __m512i table = _mm512_ternarylogic_epi32(high, part(0, chunk), part(1, chunk), 0xFE);
-      _mm512_store_si512(tables[first + chunk], table);
-    }
-  }
+  alignas(64) uint8_t tables[kMaxTables][kTableBytes];
+  alignas(64) int32_t odd[kMaxTaps][kLanePixels];  // odd chunks of each tap
+  const uint8_t* runs[kMaxTaps];                   // of a window
 
   // The tables of a row of taps that is at `staged` in each lane, as the slot's.
   void WriteRow(const WindowShape& shape, const uint8_t* const* staged, int64_t row_taps, int64_t slot) {
     const uint8_t* tap[kLanePixels] = {staged[0], staged[1], staged[2], staged[3]};
     for (int64_t i = slot * row_taps; i < (slot + 1) * row_taps; ++i) {
-      Write(tap, shape.tap_chunks, i * shape.tap_chunks);
-      for (int p = 0; p < kLanePixels; ++p) {
-        odd[i][p] = OddOf(tap[p], shape);
-        tap[p] += shape.tap_bytes;
-      }
+      MakeTables(tap, shape.tap_chunks, tables[i * shape.tap_chunks]);
+      // As one vector, which is how windows read it.
+      const __m128i odd_of_lanes =
+          _mm_setr_epi32(OddOf(tap[0], shape), OddOf(tap[1], shape), OddOf(tap[2], shape), OddOf(tap[3], shape));
+      _mm_store_si128(reinterpret_cast<__m128i*>(odd[i]), odd_of_lanes);
+      for (const uint8_t*& lane : tap) lane += shape.tap_bytes;
     }
   }
 
@@ -120,16 +136,20 @@ struct LaneTables {
     return reinterpret_cast<const uint16_t*>(tap)[shape.tap_chunks];
   }
 
-  // Finds the runs of the window that begins with slot `first` and tap `tap`; `twice_odd`: of its odd chunks.
-  void FindWindow(const WindowShape& shape, int64_t row_taps, int32_t first, int64_t tap,
-                  int32_t (&twice_odd)[kLanePixels]) {
-    __m128i sum = _mm_setzero_si128();
+  // Finds the runs of the window that begins with slot `first` and tap `tap`.
+  void FindRuns(const WindowShape& shape, int64_t row_taps, int32_t first, int64_t tap) {
     for (int32_t run = 0, slot = first; run < shape.runs; ++run, ++slot) {
       if (slot == shape.runs) slot = 0;
-      const int64_t begin = slot * row_taps + tap;
-      runs[run] = tables[begin * shape.tap_chunks];
+      runs[run] = tables[(slot * row_taps + tap) * shape.tap_chunks];
+    }
+  }
+
+  // Twice the odd chunks of the windows that begin with tap `tap` of their rows.
+  void FindTwiceOdd(const WindowShape& shape, int64_t row_taps, int64_t tap, int32_t (&twice_odd)[kLanePixels]) const {
+    __m128i sum = _mm_setzero_si128();
+    for (int32_t run = 0; run < shape.runs; ++run, tap += row_taps) {
       for (int32_t i = 0; i < shape.run_taps; ++i) {
-        sum = _mm_add_epi32(sum, _mm_load_si128(reinterpret_cast<const __m128i*>(odd[begin + i])));
+        sum = _mm_add_epi32(sum, _mm_load_si128(reinterpret_cast<const __m128i*>(odd[tap + i])));
       }
     }
     _mm_storeu_si128(reinterpret_cast<__m128i*>(twice_odd), _mm_add_epi32(sum, sum));

@@ -1,0 +1,49 @@
+// The weights that one call of the inner loop looks up.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "kernels/isa/avx2/intrinsics.h"
+#include "kernels/isa/avx512_vbmi/chunks.h"
+#include "kernels/isa/avx512_vbmi/inner_loop.h"
+#include "kernels/isa/isa.h"
+#include "kernels/isa/shared/arithmetic.h"
+
+namespace litebnn {
+// Nothing in here may be shared with files compiled for other CPUs.
+namespace {
+
+// The weights of a tile of channels.
+struct TileWeights {
+  const uint8_t* vectors;
+  ptrdiff_t vector_bytes;
+  int32_t channel, channels;
+
+  // As many of the channels left as a tile of `windows` windows has room for.
+  TileWeights(const BconvTask& task, ptrdiff_t bytes, int32_t first_channel, int32_t channel_end, int32_t windows)
+      : vector_bytes(bytes), channel(first_channel), channels(channel_end - first_channel) {
+    const int32_t left = Vectors(channels);
+    channels = Min(channels, Min(kMaxVectors / windows, left == 3 ? 2 : left) * kVectorChannels);
+    vectors = task.weights + channel / kVectorChannels * vector_bytes;
+  }
+
+  // Sums up runs of windows beside each other, whose weights are those of the window's chunks from `chunk` on.
+  void Sum(const uint8_t* const* runs, int32_t run_count, int32_t run_chunks, int64_t chunk, int32_t windows,
+           ptrdiff_t window_bytes, ByteSums& sums) const {
+    const uint8_t* const first = vectors + kExcessBytes + chunk * kVectorChannels;
+    constexpr decltype(&SumChunks<1, 1, 1>) kSumChunks[kMaxWindows][kMaxVectors] = {
+        {SumChunks<1, 1, 1>, SumChunks<1, 2, 1>, nullptr, SumChunks<2, 2, 1>},
+        {SumChunks<1, 1, 2>, SumChunks<2, 1, 2>}};
+    const auto sum_chunks = kSumChunks[windows - 1][Vectors(channels) - 1];
+    sum_chunks(runs, run_count, run_chunks, window_bytes, first, vector_bytes, sums);
+  }
+
+  // Of 16 channels of a vector.
+  __m512i Excess(int32_t vector, int quarter) const {
+    return _mm512_load_si512(reinterpret_cast<const int32_t*>(vectors + vector * vector_bytes) + 16 * quarter);
+  }
+};
+
+}  // namespace
+}  // namespace litebnn
