@@ -46,7 +46,8 @@ def product_to_dense(graph: Graph, product: Op, notes: Notes) -> bool:
     if product.options.adj_x or len(matrix.shape) != 2 or values is None:
         return notes.left_alone(product, "it is no product with a constant float matrix")
     weights = values if product.options.adj_y else np.ascontiguousarray(values.T)
-    dense = builtin_op("FULLY_CONNECTED", [product.input(0), constant(matrix.name, weights), None], product.output)
+    inputs = [product.input(0), constant(matrix.name, weights), None]
+    dense = builtin_op("FULLY_CONNECTED", inputs, product.output, version=5, keep_num_dims=True)
     parts = why_not_binary(dense, weights) or binary_weights(weights)
     if isinstance(parts, str):
         return notes.left_alone(product, parts)

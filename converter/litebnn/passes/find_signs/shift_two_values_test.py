@@ -308,6 +308,21 @@ def test_a_product_of_two_values_with_a_matrix_is_binary(values: tuple[float, fl
     assert_same_values(source, read_model(converted))
 
 
+@pytest.mark.usefixtures("library")
+def test_a_product_that_is_a_float_dense_layer_in_the_end_keeps_its_axes() -> None:
+    """Zeros around -2 and 2 are neither, which a layer that pads by itself could have."""
+    rng = np.random.default_rng(0)
+    model = FloatModel()
+    x = model.pad(model.two_values(model.input(2, 3, 4, 64), -2.0, 2.0), [(1, 0), (0, 0)], 0.0)
+    matrix = np.ascontiguousarray(sign_weights(rng, 10, 64).T)
+    product = model.op("BATCH_MATMUL", [x, model.const(matrix)], (2, 4, 4, 10), adj_x=False, adj_y=False)
+    binary = model.conv(model.sign(model.input(2, 3, 3, 32)), sign_weights(rng, 8, 3, 3, 32))
+    source = model.finish(product, binary)
+    converted, report = litebnn.convert_tflite(source, return_report=True)
+    assert [layer.binary for layer in report.layers] == [False, True]
+    assert_same_values(source, read_model(converted))
+
+
 def test_a_product_of_two_values_with_other_numbers_stays_and_says_why() -> None:
     model = FloatModel()
     x, ones = model.two_values(model.input(1, 64)), np.ones((64, 10))
