@@ -168,8 +168,8 @@ class LayerComparison:
         Args:
             sample: an array of the model's own shape for each input.
         Returns:
-            the largest difference of an output, and the first tensor that differs by more than rounding; None where
-            none does.
+            the largest difference of an output that is not given, and the first tensor that differs by more than
+            rounding; None where none does.
         """
         values = self._values(sample)
         given = {
@@ -178,11 +178,12 @@ class LayerComparison:
             if self._has_known_signs(pair)
         }
         shown = [pair.result for pair in self._pairs]
+        outputs = self._model.graphs[0].outputs
         if self._given is None:
-            outputs = [*shown, *self._model.graphs[0].outputs]
-            self._given = interpreter_for(self._purpose, with_given(self._model, list(given), outputs))
+            self._given = interpreter_for(self._purpose, with_given(self._model, given, [*shown, *outputs]))
         results = run(self._given, [[*sample, *given.values()]])
-        gap = max(map(difference, (values[x] for x in self._outputs), results[len(shown) :]))
+        ends = zip(outputs, self._outputs, results[len(shown) :], strict=True)
+        gap = max((difference(values[x], actual) for result, x, actual in ends if result not in given), default=0.0)
         found = (
             place
             for pair, actual in zip(self._pairs, results, strict=False)

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 import litebnn
-from litebnn.flatbuffer import read_model
+from litebnn.flatbuffer import read_model, write_model
 from litebnn.report.verify import verify_conversion
 from litebnn.rewriting.int8 import int8_constant
 from tests.support.float_models import FloatModel, sign_weights, sums_near_zero, sums_of_tenths, with_changed
@@ -132,6 +132,39 @@ def test_signs_that_a_layer_reads_as_floats_may_be_turned_by_rounding() -> None:
     assert report.verification.samples == 2
     assert report.verification.turned
     assert report.difference < 1e-5
+
+
+@pytest.mark.usefixtures("library")
+@pytest.mark.parametrize("is_read", [False, True])
+def test_an_output_of_signs_may_be_turned_by_rounding(is_read: bool) -> None:
+    source, name, samples = sums_near_zero(32, 6, 0)
+    model = read_model(source)
+    graph = model.graphs[0]
+    signs = next(op.output for op in graph.ops if op.output.name == name)
+    graph.outputs = [*graph.outputs, signs] if is_read else [signs]
+    model.signatures = None
+    source = write_model(model)
+    converted = litebnn.convert_tflite(source)
+    found = verify_conversion(source, converted, samples)
+    assert found.turned
+    assert found.difference < 1e-5
+    broken = with_changed(converted, {"LceBconv2d"}, 4, lambda thresholds: thresholds + 3)
+    with pytest.raises(litebnn.ConversionError, match="first layer that differs"):
+        verify_conversion(source, broken, samples)
+
+
+@pytest.mark.usefixtures("library")
+def test_signs_of_several_rows_in_an_unknown_batch_may_be_turned_by_rounding() -> None:
+    rng = np.random.default_rng(0)
+    model = FloatModel()
+    x = model.sign(model.input(1, 4, 32, signature=(-1, 4, 32)))
+    weights = np.float32(0.1) * sign_weights(rng, 32, 32, alpha=False)
+    x = model.op("FULLY_CONNECTED", [x, model.const(weights), None], (-1, 4, 32), keep_num_dims=True)
+    x = model.elementwise("ADD", x, model.const(np.float32(0.1) * rng.choice([-16, -8, 8, 16], 32)))
+    last = model.const(sign_weights(rng, 8, 32))
+    source = model.finish(model.op("FULLY_CONNECTED", [model.sign(x), last, None], (-1, 4, 8), keep_num_dims=True))
+    samples = rng.standard_normal((64, 4, 32)).astype(np.float32)
+    assert verify_conversion(source, litebnn.convert_tflite(source), samples).turned
 
 
 @pytest.mark.usefixtures("library")

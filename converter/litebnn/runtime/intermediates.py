@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 
 from litebnn.errors import ConversionError
 from litebnn.flatbuffer import write_model
-from litebnn.graph import Graph, Model, Tensor
+from litebnn.graph import Array, Graph, Model, Tensor
 from litebnn.runtime.interpreter import Interpreter
 
 
@@ -17,17 +18,19 @@ def with_outputs(model: Model, tensors: list[Tensor]) -> bytes:
     return write_model(replace(model, graphs=[shown, *others], signatures=None))
 
 
-def with_given(model: Model, tensors: list[Tensor], outputs: list[Tensor]) -> bytes:
+def with_given(model: Model, values: Mapping[Tensor, Array], outputs: list[Tensor]) -> bytes:
     """The file of `model`, which this changes, whose ops read further inputs in place of tensors of its first subgraph.
 
     Args:
-        tensors: that many inputs are added, in that order. What computes these tensors is left.
+        values: for each tensor an input of this shape is added, in that order: rows of an unknown batch are more than
+            one. What computes these tensors is left.
         outputs: of the first subgraph.
     """
     graph = model.graphs[0]
-    for tensor in tensors:
-        given = Tensor(f"{tensor.name}/given", tensor.type, tensor.shape)
+    for tensor, array in values.items():
+        given = Tensor(f"{tensor.name}/given", tensor.type, array.shape)
         graph.redirect(tensor, given)
+        graph.tensors.append(given)  # for nobody may read it
         graph.inputs.append(given)
     return with_outputs(model, outputs)
 
