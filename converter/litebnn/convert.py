@@ -16,7 +16,7 @@ from litebnn.flatbuffer import read_model, write_model
 from litebnn.frontends.keras import keras_to_tflite
 from litebnn.frontends.saved_model import saved_model_to_tflite
 from litebnn.frontends.torch import torch_to_tflite
-from litebnn.graph import Model, check_custom_ops, compact, drop_control_dependencies
+from litebnn.graph import Model, check_control_dependencies, check_custom_ops, compact, drop_control_dependencies
 from litebnn.model_files import read_file
 from litebnn.options import ConvertOptions, asks_for_more, asks_to_verify, checked, shows_options
 from litebnn.passes import BINARY_PHASES, run_phases
@@ -205,13 +205,10 @@ def _converted(source: bytes, name: str, options: ConvertOptions) -> Any:
 
 
 def _read(source: bytes, name: str) -> Model:
-    """The model that is to be rewritten."""
     try:
-        model = read_model(source)
+        return read_model(source)
     except ConversionError as error:
         raise ConversionError(f"{name}: {error}" if name else str(error)) from error
-    drop_control_dependencies(model)
-    return model
 
 
 def _rewrite(model: Model, notes: Notes, options: ConvertOptions) -> str:
@@ -224,6 +221,7 @@ def _rewrite(model: Model, notes: Notes, options: ConvertOptions) -> str:
         if asks_for_more(options):
             warn("the model is converted already and stays as it is: int8 and int4 are for its float model", __name__)
         return "already converted"
+    drop_control_dependencies(model)
     if options["assume_nonzero"]:
         run_phases(model, ("layout", "find_signs"), notes, progress)
         assume_nonzero(model, notes)
@@ -255,6 +253,7 @@ def _fold_weights(model: Model, options: ConvertOptions) -> bool:
     notes = Notes(model)
     if not run_phases(model, ("without_bits",), notes, options["progress"]):
         return False
+    drop_control_dependencies(model)
     run_phases(model, ("tidy",), notes, options["progress"])
     with boundary():
         compact(model)
@@ -262,10 +261,11 @@ def _fold_weights(model: Model, options: ConvertOptions) -> bool:
 
 
 def _check_loads(model: Model, what: str) -> None:
-    """Looks at litebnn's ops as a runtime would, so that what could not load is never handed out."""
+    """Looks at litebnn's ops, and who waits for them, as a runtime would: what could not load is never handed out."""
     try:
         for graph in model.graphs:
             check_custom_ops(graph)
+        check_control_dependencies(model)
     except ConversionError as error:
         raise ConversionError(f"{what} would not load: {error}") from error
 

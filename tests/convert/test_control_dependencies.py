@@ -57,3 +57,9 @@ def test_what_stays_as_it_is_keeps_them() -> None:
     model = FloatModel()
     source = waiting(model.finish(model.elementwise("ABS", model.elementwise("ABS", model.input(1, 4)))))
     assert litebnn.convert_tflite(source) == source
+
+
+def test_what_is_converted_already_has_none() -> None:
+    source = waiting((GOLDEN / "residual.lce.tflite").read_bytes())
+    with pytest.raises(litebnn.ConversionError, match="the model would not load: .* waits for op .*, expected none"):
+        litebnn.convert_tflite(source)

@@ -1,7 +1,7 @@
 """A .tflite model as a graph that is easy to rewrite; it does not know how the file is laid out."""
 
 from litebnn.graph.compact import compact
-from litebnn.graph.control_dependencies import drop_control_dependencies
+from litebnn.graph.control_dependencies import check_control_dependencies, drop_control_dependencies
 from litebnn.graph.custom_ops import check_custom_ops, mistakes
 from litebnn.graph.graph import (
     NUMPY_TYPES,
@@ -37,6 +37,7 @@ __all__ = [
     "Signature",
     "Tensor",
     "builtin_op",
+    "check_control_dependencies",
     "check_custom_ops",
     "check_graph",
     "check_model",
