@@ -136,7 +136,7 @@ TEST(PrepareTime, OfManyNodes) {
 
 TEST(PrepareTime, OfNodesThatShareManyParts) {
   // In a file nodes may share the list of their inputs.
-  constexpr int kNodes = 12000, kParts = 256;
+  constexpr int kNodes = 8000, kParts = 256;
   Graph graph = QuantizeGraph({1, 1, 1, 32}, kTfLiteFloat32);
   const std::vector<int> parts(kParts, graph.nodes[0].outputs[0]);
   for (int i = 0; i < kNodes; ++i) {

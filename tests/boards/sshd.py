@@ -53,7 +53,9 @@ class Server:
         for session in self._sessions:
             if session.poll() is None:
                 for process in [*psutil.Process(session.pid).children(recursive=True), session]:
-                    process.kill()
+                    # It may end by itself first.
+                    with suppress(psutil.NoSuchProcess):
+                        process.kill()
 
 
 # A board's commands start in its own folder, as if that were the user's home there.

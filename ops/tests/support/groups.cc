@@ -2,7 +2,7 @@
 
 #include <algorithm>
 #include <numeric>
-#include <set>
+#include <unordered_set>
 
 #include "tflite/runtime/abi.h"
 
@@ -11,7 +11,7 @@ namespace {
 
 // Takes the next group from the places in `rest`, and what it writes from `to_come`.
 std::vector<size_t> TakeGroup(const std::vector<GroupedNode>& nodes, std::vector<size_t>* rest,
-                              std::set<int>* to_come) {
+                              std::unordered_set<int>* to_come) {
   std::vector<size_t> group;
   for (size_t size = 0; group.empty() || group.size() > size;) {
     size = group.size();
@@ -35,7 +35,7 @@ std::vector<size_t> TakeGroup(const std::vector<GroupedNode>& nodes, std::vector
 }  // namespace
 
 std::vector<std::vector<size_t>> GroupNodes(const std::vector<GroupedNode>& nodes) {
-  std::set<int> to_come;
+  std::unordered_set<int> to_come;
   for (const GroupedNode& node : nodes) to_come.insert(node.outputs.begin(), node.outputs.end());
   to_come.erase(kOptionalTensor);
   std::vector<size_t> rest(nodes.size());
