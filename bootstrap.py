@@ -1,6 +1,7 @@
 """Makes a virtual environment, installs what a task needs, and runs the task there.
 
 Usage: python3 bootstrap.py TASK [ARGUMENTS...]     (see all tasks: python3 bootstrap.py --list)
+       python3 bootstrap.py doctor [--json]         (says what is here and what is missing; installs nothing)
 
 Needs Python 3.10 or newer and nothing else; every task but this file's own work is an invoke task of tasks.py.
 """
@@ -19,31 +20,75 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent
 VENV = ROOT / ".venv"
-# PyTorch's exporter needs numpy 2, which larq does not know.
+# PyTorch has its own environment, because its exporter needs numpy 2, which larq's metadata excludes.
 TORCH_VENV = ROOT / ".venv-torch"
 
 OLDEST_PYTHON = (3, 10)
+if sys.version_info < OLDEST_PYTHON:
+    print("bootstrap: Python {}.{} or newer is needed, this is {}".format(*OLDEST_PYTHON, sys.version.split()[0]))
+    sys.exit(1)
 
-# These tasks need more of pyproject.toml's extras than `dev`.
+# The extras of pyproject.toml that a task always needs, in addition to `dev`.
 EXTRAS = {
-    "charts": ("dev", "compare"),
-    "deploy": ("dev", "deploy"),
-    "docs": ("dev", "docs"),
-    "fuzz": ("dev", "test"),
-    "lint": ("dev", "test"),
-    "mutants": ("dev", "test"),
-    "screenshots": ("dev", "demo", "docs", "test"),
-    "test": ("dev", "demo", "larq", "compare", "docs", "notebook", "test"),
+    "charts": ("bench",),
+    "compare": ("demo", "keras", "compare"),
+    "demo": ("demo",),
+    "deploy": ("deploy",),
+    "docker-image": ("docker",),
+    "docs": ("docs",),
+    "fuzz": ("test",),
+    "lint": ("test",),
+    "mutants": ("test",),
+    "screenshots": ("demo", "docs", "test"),
+    "test": ("test",),
 }
-# What trains the demo's network is an extra of the same name; the first is the default.
-TRAINERS = ("larq", "keras", "torch")
+# The further extras that a task needs if an option has this value; "yes" stands for a flag that is set.
+OPTIONS = {
+    **{(task, "toolchain", "zig"): ("cross",) for task in ("build", "bundle", "deploy", "wheel")},
+    **{(task, "toolchain", "docker"): ("docker",) for task in ("build", "bundle", "deploy", "wheel")},
+    **{("demo", "trainer", trainer): (trainer,) for trainer in ("larq", "keras", "torch")},
+    ("bench", "costs", "yes"): ("bench",),
+    ("bench", "rules", "yes"): ("bench",),
+    ("compare", "frameworks", "torch"): ("torch",),
+    ("test", "deep", "yes"): ("compare", "docs", "notebook"),
+    ("test", "long", "yes"): ("compare", "docs", "notebook"),
+    ("test", "target", "host"): ("demo", "larq"),
+    ("test", "runtimes", "yes"): (),
+}
+# The default values of options.
+DEFAULTS = {
+    ("compare", "frameworks"): "keras,torch",
+    ("demo", "trainer"): "larq",
+    ("test", "target"): "host",
+    ("wheel", "toolchain"): "zig",
+}
+# The one-letter forms that invoke derives for the options in OPTIONS.
+LETTERS = {
+    "costs": "c",
+    "deep": "d",
+    "frameworks": "f",
+    "long": "l",
+    "rules": "r",
+    "runtimes": "r",
+    "target": "t",
+    "toolchain": "o",
+    "trainer": "t",
+}
+# `test --runtimes` tests each runtime in a separate environment, so this one does not need TensorFlow. The row replaces
+# the extras of the default target by those of `--runtimes`.
+REPLACED = {("test", "runtimes", "yes"): ("test", "target", "host")}
 
-# larq's metadata asks for numpy 1, which has no wheels for Python 3.13; larq itself runs with numpy 2.
+# The newest Python that all of an extra's requirements have wheels for, and the extra that replaces it on newer ones.
+NEWEST_PYTHON = {"larq": ((3, 13), "keras"), "compare": ((3, 13), "")}
+NO_WHEELS = "needs tf-keras (Keras 2), which has no release for the TensorFlow of Python 3.14"
+
+# larq's metadata requires numpy 1, which has no wheels for Python 3.13. Larq itself runs with numpy 2, so it is
+# installed without its dependencies there.
 WITHOUT_DEPENDENCIES = {"larq": ["larq>=0.13.3"]}
 NEWEST_NUMPY_1 = (3, 12)
 
-# What pip is asked for in turn, until it finds a PyTorch for CPUs: PyPI's for Linux brings CUDA, several GB of it. The
-# variable replaces the choice by pip's arguments of one's own.
+# pip's arguments for PyTorch, tried in turn until one gives a build for CPUs. PyPI's build for Linux requires several
+# GB of CUDA. The environment variable replaces this choice with the user's own arguments.
 TORCH_VARIABLE = "LITEBNN_TORCH"
 TORCH_SOURCES = (
     ("torch==2.13.0",),
@@ -57,7 +102,7 @@ def say(message: str) -> None:
 
 @contextmanager
 def locked(folder: Path) -> Iterator[None]:
-    """Keeps two bootstraps out of one environment: the second waits, and finds it made."""
+    """Locks an environment, so a second bootstrap waits until the first one has finished it."""
     with folder.with_name(f"{folder.name}.lock").open("w") as file:
         if os.name == "posix":
             import fcntl
@@ -80,9 +125,27 @@ def pip(folder: Path, *arguments: str) -> list[str]:
     return [str(python_of(folder)), "-m", "pip", "--disable-pip-version-check", *arguments]
 
 
+def runs(folder: Path) -> bool:
+    """True if the environment exists and its Python runs, which fails if the folder was moved or Python was removed."""
+    return python_of(folder).exists() and subprocess.run(pip(folder, "--version"), capture_output=True).returncode == 0
+
+
+def pip_install(folder: Path, *arguments: str) -> None:
+    """Installs packages into an environment. pip's output appears only if it fails, so pip must not ask for input.
+
+    Raises:
+        CalledProcessError: pip failed.
+    """
+    command = pip(folder, "install", "--quiet", "--no-input", *arguments)
+    done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+    if done.returncode:
+        print(done.stdout.decode(errors="replace"), end="", flush=True)
+        raise subprocess.CalledProcessError(done.returncode, command)
+
+
 def make_environment(folder: Path) -> None:
-    """Makes the environment, again where what is there cannot run (a moved folder, a removed Python)."""
-    if python_of(folder).exists() and subprocess.run(pip(folder, "--version"), capture_output=True).returncode == 0:
+    """Makes the environment if it does not exist, and again if the existing one does not run."""
+    if runs(folder):
         return
     say(f"making {folder.name} with Python {sys.version.split()[0]}")
     try:
@@ -92,7 +155,7 @@ def make_environment(folder: Path) -> None:
 
 
 def install(folder: Path, extras: tuple[str, ...]) -> None:
-    """Installs litebnn (editable) with `extras`, unless that was done already for this pyproject.toml.
+    """Installs litebnn as an editable package with `extras`, if that was not done already for this pyproject.toml.
 
     One stamp file per extra holds the hash of the pyproject.toml it was installed from.
     """
@@ -103,34 +166,37 @@ def install(folder: Path, extras: tuple[str, ...]) -> None:
     if "torch" in extras:
         install_torch(folder)
     say(f"installing litebnn[{','.join(extras)}] into {folder.name} (a few minutes the first time)")
-    subprocess.run(pip(folder, "install", "--quiet", "--editable", f"{ROOT}[{','.join(extras)}]"), check=True)
+    pip_install(folder, "--editable", f"{ROOT}[{','.join(extras)}]")
     for extra in extras:
         if extra in WITHOUT_DEPENDENCIES and sys.version_info[:2] > NEWEST_NUMPY_1:
-            subprocess.run(pip(folder, "install", "--quiet", "--no-deps", *WITHOUT_DEPENDENCIES[extra]), check=True)
+            pip_install(folder, "--no-deps", *WITHOUT_DEPENDENCIES[extra])
     for stamp in stamps:
         stamp.write_text(wanted)
 
 
 def install_torch(folder: Path) -> None:
-    """Installs PyTorch, for CPUs where pip finds that, and says what it is about to fetch."""
+    """Installs PyTorch and announces the download. The build for CPUs is preferred if pip finds one."""
     if TORCH_VARIABLE in os.environ:
         chosen = tuple(shlex.split(os.environ[TORCH_VARIABLE]))
         say(f"fetching PyTorch as {TORCH_VARIABLE} says: pip install {shlex.join(chosen)}")
-    elif (found := cpu_torch(folder)) is not None:
+        pip_install(folder, *chosen)
+        return
+    found = cpu_torch(folder)
+    if found is not None:
         chosen, version = found
         say(f"fetching PyTorch {version}, for CPUs (about 0.2 GB; with litert-torch the environment takes 2 GB)")
     else:
         chosen = ("torch",)
         say("fetching PyTorch with CUDA (several GB), for pip finds none for CPUs; interrupt to choose another by")
         say(f'{TORCH_VARIABLE}="torch --index-url=URL", where URL is of an index of https://pytorch.org/get-started')
-    subprocess.run(pip(folder, "install", "--quiet", *chosen), check=True)
+    pip_install(folder, *chosen)
 
 
 def cpu_torch(folder: Path) -> tuple[tuple[str, ...], str] | None:
-    """pip's arguments for a PyTorch without CUDA and its version; None where pip finds none."""
+    """pip's arguments for a PyTorch without CUDA and its version; None if pip finds none."""
     say("looking for a PyTorch for CPUs")
     for source in TORCH_SOURCES:
-        # An index that cannot be reached is asked once, not for minutes.
+        # pip would retry an unreachable index for minutes.
         options = ("--dry-run", "--quiet", "--no-deps", "--ignore-installed", "--retries=0", "--report=-")
         asked = subprocess.run(pip(folder, "install", *options, *source), capture_output=True, text=True)
         if asked.returncode:
@@ -142,38 +208,84 @@ def cpu_torch(folder: Path) -> tuple[tuple[str, ...], str] | None:
     return None
 
 
-def environments(arguments: list[str]) -> list[tuple[Path, tuple[str, ...]]]:
-    """The environments that a task needs with their extras, that which it runs in last.
+def given_options(task: str, arguments: list[str]) -> dict[str, str]:
+    """The given values of the task's options that OPTIONS contains."""
+    parser = argparse.ArgumentParser(add_help=False, allow_abbrev=False, argument_default=argparse.SUPPRESS)
+    for option in sorted({option for name, option, _ in OPTIONS if name == task}):
+        names = f"-{LETTERS[option]}", f"--{option}"
+        if (task, option, "yes") in OPTIONS:
+            parser.add_argument(*names, action="store_const", const="yes")
+        else:
+            parser.add_argument(*names)
+    return vars(parser.parse_known_args(arguments)[0])
 
-    `arguments` are the task's name and what follows it.
+
+def needed_extras(task: str, given: dict[str, str]) -> list[str]:
+    """The extras that a task needs with these options, in addition to `dev`."""
+    options = {**{option: value for (name, option), value in DEFAULTS.items() if name == task}, **given}
+    chosen = [(task, option, value) for option, values in options.items() for value in values.split(",")]
+    replaced = [REPLACED[row] for row in chosen if row in REPLACED]
+    found = [*EXTRAS.get(task, ())]
+    for row in chosen:
+        found += OPTIONS.get(row, ()) if row not in replaced else ()
+    return found
+
+
+def for_this_python(task: str, extra: str, is_named: bool) -> list[str]:
+    """The extra, or its replacement if its requirements have no wheels for this Python.
+
+    Raises:
+        OSError: an option names the extra, or the task cannot run without it and it has no replacement.
     """
-    parser = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
-    parser.add_argument("-t", "--target", "--trainer", default="")
-    parser.add_argument("-r", "--runtimes", action="store_true")
-    parser.add_argument("-f", "--frameworks", default="torch")
-    options, _ = parser.parse_known_args(arguments[1:])
-    if arguments[0] == "demo":
-        # The demo itself refuses a trainer that there is not.
-        trainer = options.target if options.target in TRAINERS else TRAINERS[0]
-        return [(TORCH_VENV if trainer == "torch" else VENV, ("dev", "demo", trainer))]
-    if arguments[0] == "compare":
-        with_torch = [(TORCH_VENV, ("dev", "demo", "torch"))] if "torch" in options.frameworks else []
-        return [*with_torch, (VENV, ("dev", "demo", "keras", "compare"))]
-    needed = EXTRAS.get(arguments[0], ("dev",))
-    # Another target, and other runtimes, are tried in environments of their own: TensorFlow is not needed in this one.
-    elsewhere = arguments[0] == "test" and (options.target not in ("", "host") or options.runtimes)
-    return [(VENV, ("dev", "test") if elsewhere else needed)]
+    newest, other = NEWEST_PYTHON.get(extra, (sys.version_info[:2], ""))
+    if sys.version_info[:2] <= newest:
+        return [extra]
+    if is_named or (not other and task != "test"):
+        raise OSError(f"the extra {extra} {NO_WHEELS}")
+    say(f"the extra {extra} {NO_WHEELS}: {other + ' takes its place' if other else 'its tests are skipped'}")
+    return [other] if other else []
+
+
+def environments(arguments: list[str]) -> list[tuple[Path, tuple[str, ...]]]:
+    """The environments that a task needs, each with its extras. The task runs in the last one.
+
+    `arguments` are the task's name and its arguments.
+
+    Raises:
+        OSError: an extra has no wheels for this Python.
+    """
+    task = arguments[0]
+    given = given_options(task, arguments[1:])
+    extras = [
+        fitting
+        for extra in needed_extras(task, given)
+        for fitting in for_this_python(task, extra, extra in given.values())
+    ]
+    found: list[tuple[Path, tuple[str, ...]]] = []
+    if "torch" in extras:
+        found.append((TORCH_VENV, ("dev", "demo", "torch")))
+        extras.remove("torch")
+    # A task that compares PyTorch with another framework runs in the other's environment.
+    if not found or extras != ["demo"]:
+        found.append((VENV, ("dev", *extras)))
+    return found
+
+
+def doctor(arguments: list[str]) -> int:
+    """Runs `litebnn doctor` with the environment's Python, or with this one if there is none. Installs nothing."""
+    python = str(python_of(VENV)) if runs(VENV) else sys.executable
+    path = os.pathsep.join(filter(None, [str(ROOT / "converter"), os.environ.get("PYTHONPATH")]))
+    command = [python, "-m", "litebnn", "doctor", *arguments]
+    return subprocess.run(command, env={**os.environ, "PYTHONPATH": path}).returncode
 
 
 def main(arguments: list[str]) -> int:
-    if sys.version_info < OLDEST_PYTHON:
-        needed = ".".join(map(str, OLDEST_PYTHON))
-        say(f"Python {needed} or newer is needed, this is {sys.version.split()[0]}")
-        return 1
     if not arguments or arguments[0] in ("-h", "--help"):
         print(__doc__)
         return 0 if arguments else 1
     try:
+        if arguments[0] == "doctor":
+            return doctor(arguments[1:])
         for folder, extras in environments(arguments):
             with locked(folder):
                 make_environment(folder)

@@ -25,7 +25,8 @@ with contextlib.suppress(ImportError):
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    parser.addoption("--long", action="store_true", help="also run the tests marked long")
+    parser.addoption("--deep", action="store_true", help="also run the tests marked deep")
+    parser.addoption("--long", action="store_true", help="run all tests, also those marked long")
     parser.addoption("--target", action="append", help="what to emulate in tests/emulated, instead of rpi4 and rpi3")
 
 
@@ -34,6 +35,7 @@ def pytest_configure(config: pytest.Config) -> None:
     if not targets:
         return
     # The Pythons of other runtimes and CPUs read this file too, and have not all that the toolkit needs.
+    from toolchains.needs import missing
     from toolchains.targets import ToolkitError, find_target
 
     try:
@@ -41,6 +43,9 @@ def pytest_configure(config: pytest.Config) -> None:
             find_target(name)
     except ToolkitError as error:
         raise pytest.UsageError(str(error)) from error
+    # The user asks for these tests, so to skip them all would be no answer.
+    if reason := missing("debian"):
+        raise pytest.UsageError(reason)
 
 
 def pytest_make_parametrize_id(val: object) -> str | None:
@@ -48,33 +53,48 @@ def pytest_make_parametrize_id(val: object) -> str | None:
     return f"{len(val)} bytes" if isinstance(val, bytes) else None
 
 
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    # A test of another tier is skipped anyway, and need not look for anything.
+    for marker in item.iter_markers("needs") if not item.get_closest_marker("skip") else ():
+        from tests.needs import need
+
+        need(*marker.args)
+
+
+def _are_deep(config: pytest.Config) -> bool:
+    """True if the deep tests run: all of them, or those of a target that the user asks for."""
+    return any(map(config.getoption, ("--deep", "--long", "--target")))
+
+
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    if config.getoption("--long"):
-        return
+    tiers = {"long": config.getoption("--long"), "deep": _are_deep(config)}
     for item in items:
-        if item.get_closest_marker("long"):
-            item.add_marker(pytest.mark.skip(reason="takes minutes: invoke test --long"))
+        for tier in [tier for tier, is_run in tiers.items() if not is_run]:
+            if item.get_closest_marker(tier):
+                item.add_marker(pytest.mark.skip(reason=f"{tier}: invoke test --{tier}"))
+
+
+@pytest.fixture(scope="session")
+def are_deep(pytestconfig: pytest.Config) -> bool:
+    """True if the tests of both tiers run."""
+    return _are_deep(pytestconfig)
 
 
 @pytest.fixture(scope="session")
 def library() -> None:
-    """For tests that run binary models in Python: skips where the op library or a runtime is missing."""
-    from litebnn.runtime.find import find_library, find_runtime
+    """For tests that run binary models in Python."""
+    from tests.needs import need
 
-    try:
-        find_library()
-        find_runtime()
-    except (FileNotFoundError, ImportError) as error:
-        pytest.skip(str(error))
+    need("library")
 
 
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Any]:
     """The system's Chromium."""
+    from tests.needs import need
     from tests.report.browser import chromium
 
-    try:
-        with chromium() as found:
-            yield found
-    except FileNotFoundError as error:
-        pytest.skip(str(error))
+    need("playwright", "chromium")
+    with chromium() as found:
+        yield found

@@ -11,15 +11,16 @@ from packaging.requirements import Requirement
 
 
 class DependenciesHook(MetadataHookInterface):
-    """Says which runtime to install."""
+    """Selects the runtime that is installed with the wheel."""
 
     PLUGIN_NAME = "custom"
 
     def update(self, metadata: dict[str, Any]) -> None:
-        """Adds the dependencies: those of one platform to its wheel, else those of each with a marker.
+        """Adds the dependencies: one platform's to its wheel, otherwise those of all platforms with markers.
 
-        A 32-bit system under a 64-bit kernel calls its machine aarch64, so that in the wheel for 32-bit Arm a marker
-        would ask for the wrong runtime.
+        A 32-bit system under a 64-bit kernel reports the machine aarch64, so a marker in the wheel for 32-bit Arm would
+        select
+        the wrong runtime.
         """
         runtimes = self.config["runtimes"]
         metadata["dependencies"] = list(self.config["dependencies"])
@@ -39,7 +40,7 @@ def _processor_of_the_wheel() -> str:
     target = os.environ.get("LITEBNN_WHEEL_TARGET", "host")
     if target == "host":
         return ""
-    # Elsewhere, what the toolkit needs may not be installed yet.
+    # Imported only here, because an installation from source may lack what the toolkit needs.
     from toolchains.targets import ToolkitError, find_target
 
     try:
@@ -49,12 +50,12 @@ def _processor_of_the_wheel() -> str:
 
 
 class LibraryHook(BuildHookInterface):  # type: ignore[type-arg]
-    """Builds the library with the toolkit; `invoke wheel` says for what by environment variables."""
+    """Builds the library with the toolkit; `invoke wheel` selects the target through environment variables."""
 
     PLUGIN_NAME = "custom"
 
     def dependencies(self) -> list[str]:
-        """What the toolkit needs and this machine lacks."""
+        """The toolkit's requirements that this machine lacks."""
         extras = self.metadata.core.optional_dependencies
         wanted = {"filelock", "pyelftools", "tomli", *(name for name in ("cmake", "ninja") if not shutil.which(name))}
         tools = [text for text in extras["dev"] if Requirement(text).name in wanted]

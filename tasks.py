@@ -1,8 +1,11 @@
-"""The project's tasks, as `invoke --list` shows them: each calls into toolchains/, bench/, examples/ or the tests."""
+"""The project's tasks, as `invoke --list` shows them. Each calls into toolchains/, bench/, examples/ or the tests."""
 
 import subprocess
 import sys
+import tempfile
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import IO
 
 from invoke.context import Context
 from invoke.exceptions import Exit
@@ -10,23 +13,50 @@ from invoke.tasks import task
 
 ROOT = Path(__file__).resolve().parent
 TARGET = "a row of toolchains/targets.toml"
+INTERRUPTED = 130
 TOOLCHAIN = "auto, gcc, zig, docker or ndk"
 
 
-def _python(*words: str | Path, **options: object) -> None:
-    """Runs this Python in the project's folder, with the options that are given, and ends the task where that fails."""
+def _run(words: Sequence[str | Path], options: Mapping[str, object], log: IO[bytes] | None) -> None:
+    """Runs this Python in the project's folder, without the options that are "". A failure ends the task.
+
+    Args:
+        words: the words of the command after the interpreter.
+        options: the values of the options.
+        log: file for stderr, which is printed only if the command fails. None leaves stderr alone.
+    """
     flags = [f"--{name.replace('_', '-')}={value}" for name, value in options.items() if value != ""]
     try:
-        code = subprocess.run([sys.executable, *words, *flags], cwd=ROOT).returncode
+        code = subprocess.run([sys.executable, *words, *flags], cwd=ROOT, stderr=log).returncode
     except KeyboardInterrupt:
-        code = 130
+        code = INTERRUPTED
+    if log and code not in (0, INTERRUPTED):
+        log.seek(0)
+        sys.stderr.write(log.read().decode(errors="replace"))
     if code:
         raise Exit(code=code)
 
 
+def _python(*words: str | Path, **options: object) -> None:
+    """Runs this Python with `words` and `options`."""
+    _run(words, options, None)
+
+
+def _quietly(*words: str | Path, **options: object) -> None:
+    """Runs this Python. Its stderr, to which frameworks and runtimes log, appears only if the command fails."""
+    with tempfile.TemporaryFile() as log:
+        _run(words, options, log)
+
+
 def _path(text: str) -> str:
-    """A path as seen from where the user is; "" stays that."""
+    """The absolute path of a path in the user's current folder. "" stays ""."""
     return text and str(Path(text).absolute())
+
+
+@task(help={"json": "as JSON"})
+def doctor(context: Context, json: bool = False) -> None:
+    """Say what is here and what is missing, with the command that brings it."""
+    _python("-m", "litebnn", "doctor", *(["--json"] if json else []))
 
 
 @task(help={"target": TARGET, "toolchain": TOOLCHAIN})
@@ -37,7 +67,7 @@ def build(context: Context, target: str = "host", toolchain: str = "auto") -> No
 
 @task
 def targets(context: Context) -> None:
-    """Print the targets, and the compilers and emulators that are here for them."""
+    """Print the targets, with the compilers and emulators installed for each."""
     _python("-m", "toolchains.table")
 
 
@@ -96,15 +126,15 @@ def deploy(
 
 @task(
     help={
-        "trainer": "what trains the network: a module of examples/mnist/trainers",
+        "trainer": "framework that trains the network: larq, keras or torch; by default the first that is installed",
         "mnist": "folder of MNIST's IDX files; by default scikit-learn's digits",
         "epochs": "training epochs",
     }
 )
-def demo(context: Context, trainer: str = "larq", mnist: str = "", epochs: str = "") -> None:
+def demo(context: Context, trainer: str = "", mnist: str = "", epochs: str = "") -> None:
     """Train a small binarized network, convert it, build the library and run it, side by side."""
     build(context)
-    _python("-m", "examples.mnist.demo", trainer=trainer, mnist=_path(mnist), epochs=epochs)
+    _quietly("-m", "examples.mnist.demo", trainer=trainer, mnist=_path(mnist), epochs=epochs)
 
 
 @task(
@@ -118,7 +148,7 @@ def compare(context: Context, frameworks: str = "", mnist: str = "", epochs: str
     """Train a small network in float32, int8 and 1-bit, and compare accuracy, size, memory, work and time."""
     runtime(context)
     build(context)
-    _python("-m", "examples.compare", frameworks=frameworks, mnist=_path(mnist), epochs=epochs)
+    _quietly("-m", "examples.compare", frameworks=frameworks, mnist=_path(mnist), epochs=epochs)
 
 
 @task(
@@ -127,9 +157,9 @@ def compare(context: Context, frameworks: str = "", mnist: str = "", epochs: str
         "peer": "also time Larq Compute Engine, in build/peer-venv",
         "threads": "threads to run on",
         "model": "network of larq-zoo, its files in build/zoo (bench/zoo/make_models.py)",
-        "zoo": "instead measure all networks of larq-zoo that are in build/zoo, beside what they cannot be faster than",
+        "zoo": "instead measure all networks of larq-zoo that are in build/zoo, and their lower bounds of time",
         "rules": "instead measure what each rule for models costs, and write docs/rules-for-models.md",
-        "costs": "instead measure what ops cost, which inspect estimates times from",
+        "costs": "instead measure the costs of ops, from which inspect estimates times",
     }
 )
 def bench(
@@ -145,22 +175,22 @@ def bench(
     """Measure the kernels layer by layer and whole models."""
     if rules:
         build(context)
-        _python("-m", "bench.rules", target=target)
+        _quietly("-m", "bench.rules", target=target)
         return
     if costs:
         build(context)
-        _python("-m", "bench.costs")
+        _quietly("-m", "bench.costs")
         return
     if zoo:
         build(context)
-        _python("-m", "bench.zoo", target=target)
+        _quietly("-m", "bench.zoo", target=target)
         return
     if target != "host":
         _python("-m", "bench.kernels", target=target, model=model)
         return
     build(context)
     _python("-m", "bench.kernels", threads=threads)
-    _python("-m", "bench.models", model, *(["--peer"] if peer else []), threads=threads)
+    _quietly("-m", "bench.models", model, *(["--peer"] if peer else []), threads=threads)
 
 
 @task(help={"tags": "also the site of each release, a tag vN, in build/docs/vN"})
@@ -182,24 +212,25 @@ def screenshots(context: Context) -> None:
     _python("-m", "tests.report.screenshots")
 
 
-@task(help={"minutes": "how long each target runs", "target": "one of them: fuzz/targets/TARGET_fuzz.*"})
+@task(help={"minutes": "how long each target runs", "target": "run only fuzz/targets/TARGET_fuzz.*"})
 def fuzz(context: Context, minutes: float = 1, target: str = "") -> None:
-    """Fuzz what reads strangers' files: options, graphs, images, models."""
+    """Fuzz the code that reads untrusted input: options, graphs, images, models."""
     _python("-m", "fuzz", *([target] if target else []), seconds=round(60 * minutes))
 
 
-@task(help={"count": "how many mutants", "seed": "which of them", "jobs": "how many to try at once"})
+@task(help={"count": "number of mutants", "seed": "seed that selects them", "jobs": "number of mutants to try at once"})
 def mutants(context: Context, count: int = 500, seed: int = 0, jobs: int = 1) -> None:
-    """Put small errors into the code, one at a time, and print how many of them the tests notice."""
+    """Put small errors into the code, one at a time, and print how many of them the tests detect."""
     _python("-m", "mutants", count=count, seed=seed, jobs=jobs)
 
 
 @task
 def lint(context: Context) -> None:
-    """Check style and types: ruff, mypy, clang-format."""
+    """Check style, types and prose: ruff, mypy, clang-format, tests.docs.prose."""
     _python("-m", "ruff", "check", ".")
     _python("-m", "ruff", "format", "--check", ".")
     _python("-m", "mypy")
+    _python("-m", "tests.docs.prose")
     folders = [ROOT / name for name in ("ops", "bench", "examples", "fuzz")]
     sources = [path for folder in folders for path in folder.rglob("*") if path.suffix in (".h", ".cc", ".c")]
     clang_format = "import sys, clang_format; sys.exit(clang_format.clang_format())"
@@ -209,16 +240,16 @@ def lint(context: Context) -> None:
 @task(
     help={
         "k": "run only the tests that match, as pytest's -k",
-        "long": "also run the tests that take minutes",
+        "deep": "also run the tests that build, emulate, train or fuzz: half an hour",
+        "long": "run all tests, also those that take hours together",
         "target": "instead emulate this target: its wheel, the golden models and the C++ tests",
         "runtimes": "instead run the ops' suite in every runtime that litebnn serves, each fetched into build/runtimes",
-        "all": "run all there is, stress and valgrind too, and print a table of what ran and what was skipped, and why",
     }
 )
 def test(
-    context: Context, k: str = "", long: bool = False, target: str = "host", runtimes: bool = False, all: bool = False
+    context: Context, k: str = "", deep: bool = False, long: bool = False, target: str = "host", runtimes: bool = False
 ) -> None:
-    """Lint, build for the host, and run all tests."""
+    """Lint, build for the host, and run the tests."""
     if target != "host":
         _python("-m", "pytest", "tests/emulated", target=target)
         return
@@ -228,9 +259,7 @@ def test(
         return
     lint(context)
     build(context)
-    # A file's tests share what they build, and four workers with TensorFlow in each are as much as memory bears.
-    spread = ("--numprocesses=logical", "--maxprocesses=4", "--dist=loadfile")
-    if all:
-        _python("-m", "tests.everything", *spread)
-        return
-    _python("-m", "pytest", *spread, *(["-k", k] if k else []), *(["--long"] if long else []))
+    # Deep tests in one file share their builds. The limit of four workers bounds memory, as each loads TensorFlow.
+    spread = ("--numprocesses=logical", "--maxprocesses=4", "--dist=loadfile" if deep or long else "--dist=worksteal")
+    tiers = [f"--{tier}" for tier, chosen in {"deep": deep, "long": long}.items() if chosen]
+    _python("-m", "pytest", *spread, *tiers, *(["-k", k] if k else []))

@@ -1,1 +1,1 @@
-"""All that measures: kernels layer by layer, whole models beside other runtimes, and the networks to do it with."""
+"""Everything that measures: kernels layer by layer, whole models compared with other runtimes, and their networks."""

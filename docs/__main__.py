@@ -2,8 +2,7 @@
 
     python -m docs [--tags]
 
-Each page's sidebar lists the versions that are built with it. A release is built from its own sources, by its own
-settings, so that what it says stays as it was.
+The sidebars list the versions. A release is built from its own sources and settings, so that it does not change.
 """
 
 import argparse
@@ -25,7 +24,7 @@ SITE = BUILD / "docs"
 
 
 def fetch_scripts() -> None:
-    """Brings what draws the diagrams in a reader's browser, so that the site needs no other one."""
+    """Fetches the script that draws the diagrams in a reader's browser, so that the site depends on no other one."""
     if not SCRIPTS.is_dir():
         BUILD.mkdir(exist_ok=True)
         with tempfile.TemporaryDirectory(dir=BUILD) as work:
@@ -34,15 +33,15 @@ def fetch_scripts() -> None:
 
 
 def build(source: Path, out: Path, versions: list[str], site: str) -> None:
-    """Builds the site of one version anew; `site` is the way from it to the newest version's.
+    """Rebuilds the site of one version; `site` is the relative path to the newest version's.
 
     Raises:
-        ToolkitError: Sphinx found a mistake or gave a warning. What was there stays.
+        ToolkitError: Sphinx reported an error or a warning. The previous site is kept.
     """
     out.parent.mkdir(parents=True, exist_ok=True)
     values = ["-A", f"versions={','.join(versions)}", "-A", f"site={site}", "-D", f"html_static_path=_static,{SCRIPTS}"]
     with tempfile.TemporaryDirectory(dir=out.parent) as work:
-        # Sphinx would say nothing again of a page that it remembers.
+        # Starts without Sphinx's cache, which would hide warnings of unchanged pages.
         fresh, memory = Path(work, "site"), Path(work, "memory")
         options: list[str | Path] = ["-W", "--keep-going", "-q", "-j", "auto", "-d", memory, "-c", source / "docs"]
         command = [sys.executable, "-m", "sphinx", *options, *values, source, fresh]
@@ -53,7 +52,7 @@ def build(source: Path, out: Path, versions: list[str], site: str) -> None:
 
 
 def releases() -> list[str]:
-    """The tags of releases, the newest first."""
+    """The tags of releases, newest first."""
     command = ["git", "tag", "--list", "v[0-9]*", "--sort=-version:refname"]
     listed = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
     if listed.returncode:

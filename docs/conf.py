@@ -1,4 +1,4 @@
-"""Sphinx's settings for the site, which `python -m docs` builds from the markdown files that a code host shows."""
+"""Sphinx's settings for the site, which `python -m docs` builds from the markdown files of the repository."""
 
 import os
 import re
@@ -17,13 +17,24 @@ import litebnn
 
 ROOT = Path(__file__).resolve().parents[1]
 
-# The navigation; every page is in it, or the build warns.
+# The navigation; the build warns if a page is missing here.
 SECTIONS = {
     "Start": ("quick-start", "raspberry-pi", "keras", "torch", "from-larq-compute-engine"),
     "Design": ("rules-for-models", "idioms", "compare"),
-    "Convert and judge": ("converter", "command-line", "inspect", "benchmark", "evaluate"),
-    "Run": ("library", "board", "boards/README", "cross-compile", "targets", "troubleshooting"),
+    "Convert and judge": (
+        "converter",
+        "what-becomes-binary",
+        "quantized",
+        "verify",
+        "report",
+        "command-line",
+        "inspect",
+        "benchmark",
+        "evaluate",
+    ),
+    "Run": ("library", "compiled-model", "board", "boards/README", "cross-compile", "targets", "troubleshooting"),
     "Reference": ("ops", "python-api", "c-api", "performance"),
+    "Inside": ("kernels", "lookups", "partitions", "threads", "decisions"),
     "Project": ("architecture", "testing", "../CONTRIBUTING", "../SECURITY"),
 }
 
@@ -36,10 +47,10 @@ exclude_patterns = [path.name for path in ROOT.iterdir() if path.is_dir() and pa
 extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon", "hawkmoth", "sphinx_copybutton"]
 
 myst_heading_anchors = 4
-default_role = "code"  # what single backticks are in docstrings
+default_role = "code"  # the role of single backticks in docstrings
 highlight_language = "none"
 
-# The pages of litebnn.keras and litebnn.torch are made without the frameworks. litebnn.keras asks which Keras it has.
+# The pages of litebnn.keras and litebnn.torch are built without the frameworks. litebnn.keras checks the Keras version.
 autodoc_mock_imports = ["keras", "torch"]
 with mock(["keras"]):
     import keras
@@ -74,7 +85,7 @@ html_sidebars = {
 
 
 def add_navigation(app: Sphinx, name: str, source: list[str]) -> None:
-    """Puts the navigation behind README's text, which a code host would show as code."""
+    """Appends the navigation to README's text; code hosts would show it as code there."""
     if name == root_doc:
         for caption, pages in SECTIONS.items():
             names = "\n".join(os.path.normpath(f"docs/{page}") for page in pages)
@@ -82,12 +93,12 @@ def add_navigation(app: Sphinx, name: str, source: list[str]) -> None:
 
 
 def keep_bars(app: Sphinx, what: str, name: str, thing: object, options: object, lines: list[str]) -> None:
-    """Lets a docstring write |x| for a magnitude, which reStructuredText takes for the name of a replacement."""
+    """Allows |x| for a magnitude in docstrings, which reStructuredText takes for a substitution."""
     lines[:] = [re.sub(r"\|(\w+)\|", r"\|\1\|", line) for line in lines]
 
 
 def name_the_start_page(app: Sphinx, error: Exception | None) -> None:
-    """Gives README, which links all other pages, the name under which a site's first page is looked for."""
+    """Copies README, which links all other pages, to index.html."""
     if error is None:
         shutil.copy2(Path(app.outdir, "README.html"), Path(app.outdir, "index.html"))
 

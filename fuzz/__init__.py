@@ -1,1 +1,1 @@
-"""Fuzzing: what strangers may hand to litebnn, mutated for as long as one likes."""
+"""Fuzzing: inputs that strangers may give to litebnn, mutated for any length of time."""

@@ -1,11 +1,11 @@
-"""Fuzzes what reads other people's files: seeds from the corpus, then what libFuzzer makes of them.
+"""Fuzzes code that reads other people's files: seeds from the corpus, then libFuzzer's mutations of them.
 
     python -m fuzz --seconds=20 --seed=1 options graphs
 
-Each is a file targets/NAME_fuzz.cc (libFuzzer, under AddressSanitizer and UBSan) or NAME_fuzz.py (atheris); all take
-libFuzzer's flags. What a run finds out is kept in build/fuzz/NAME and read again by the next. Chance is another each
-time, and its seed is printed, unless --seed says which. The committed inputs in fuzz/corpus/NAME stay as they are:
-`python -m fuzz.seeds` and `python -m fuzz.model_seeds` make them, but for a few that a run found.
+Targets are files in fuzz/targets: NAME_fuzz.cc for libFuzzer, under AddressSanitizer and UBSan, and NAME_fuzz.py for
+atheris. All accept libFuzzer's flags. The inputs that a run discovers are kept in build/fuzz/NAME for the next run.
+Unless --seed is given, each run uses a new random seed and prints it. The committed inputs in fuzz/corpus/NAME do not
+change: `python -m fuzz.seeds` and `python -m fuzz.model_seeds` make them, except for a few that a run discovered.
 """
 
 import argparse
@@ -19,17 +19,19 @@ from pathlib import Path
 
 from fuzz.coverage import cpp_coverage, python_coverage
 from fuzz.finding import describe
+from toolchains.build import locked
 from toolchains.command_line import exit_code
 from toolchains.compilers import find_clang
+from toolchains.needs import missing
 from toolchains.runtime_library import runtime_folder
 from toolchains.targets import BUILD, ROOT, ToolkitError
 
 FOLDER = ROOT / "fuzz"
 WORK = BUILD / "fuzz"
-# An input that takes longer, or more memory, is a finding.
+# An input that needs more time or memory is a finding.
 SECONDS_OF_AN_INPUT = 5
 MEGABYTES = 2048
-# A graph may ask for any amount: what a machine of this size has not is refused, and has to be reported.
+# A graph may ask for any amount of memory. Allocations of more than this machine has must fail and be reported.
 _NO_LARGE_BLOCKS = f"max_allocation_size_mb={MEGABYTES // 2}:allocator_may_return_null=1"
 
 
@@ -49,17 +51,17 @@ class Target:
 
     @property
     def program(self) -> Path:
-        """Where a C++ target is built."""
+        """The executable of a C++ target."""
         return WORK / "cpp" / "fuzz" / self.source.stem
 
     @property
     def corpus(self) -> Path:
-        """What runs have found out."""
+        """The inputs that runs have discovered."""
         return WORK / self.name / "corpus"
 
     @property
     def profile(self) -> Path:
-        """What a run of a C++ target has covered."""
+        """The coverage profile of a C++ target's run."""
         return WORK / self.name / "coverage.profraw"
 
 
@@ -69,19 +71,11 @@ def targets() -> dict[str, Target]:
     return {target.name: target for target in found}
 
 
-def missing(target: Target) -> str:
-    """What this machine lacks to build and run a target; "" for nothing."""
+def needs_of(target: Target) -> tuple[str, ...]:
+    """The requirements for building and running a target, by the names of toolchains/needs.py."""
     if not target.is_cpp:
-        import importlib.util
-
-        return "" if importlib.util.find_spec("atheris") else "atheris is missing: pip install atheris"
-    try:
-        find_clang()
-    except ToolkitError as error:
-        return str(error)
-    if target.name == "images" and not runtime_folder("host").is_dir():
-        return "the image decoder is missing: run `invoke runtime`"
-    return ""
+        return ("atheris",)
+    return ("clang", "runtime") if target.name == "images" else ("clang",)
 
 
 def build(chosen: list[Target]) -> None:
@@ -99,22 +93,24 @@ def build(chosen: list[Target]) -> None:
         "LITEBNN_TFLITE_DIR": str(runtime) if runtime.is_dir() else "",
     }
     products = [target.source.stem for target in chosen]
-    for command in (compiler.configure(folder, "RelWithDebInfo", **options), compiler.compile(folder, *products)):
-        finished = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
-        if finished.returncode:
-            raise ToolkitError(f"building the fuzz targets failed: {finished.stdout[-2000:]}")
+    steps = compiler.configure(folder, "RelWithDebInfo", **options), compiler.compile(folder, *products)
+    with locked(folder):
+        for command in steps:
+            finished = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+            if finished.returncode:
+                raise ToolkitError(f"building the fuzz targets failed: {finished.stdout[-2000:]}")
 
 
 def run(target: Target, seconds: int, seed: int, corpus: Path) -> int:
-    """Runs a target that is built; returns how many inputs it was given.
+    """Runs a built target; returns the number of inputs it was given.
 
     Args:
-        seed: what libFuzzer draws from; an empty corpus and the same seed give the same inputs in the same order, as
-            long as the code is the same.
-        corpus: the folder of inputs to begin with, beside the committed ones, and to add to.
+        seconds: the time that it runs; 0 runs the committed inputs alone.
+        seed: libFuzzer's random seed. With the same code, an empty corpus and the same seed, the inputs are the same.
+        corpus: the folder of initial inputs, in addition to the committed ones, and of new ones.
 
     Raises:
-        ToolkitError: there is a finding; the message says what, where and for which input.
+        ToolkitError: there is a finding; the message has its kind, place and input.
     """
     findings = WORK / target.name / "findings"
     for folder in (corpus, findings):
@@ -122,18 +118,18 @@ def run(target: Target, seconds: int, seed: int, corpus: Path) -> int:
     program = [str(target.program)] if target.is_cpp else [sys.executable, str(target.source)]
     flags = {
         "seed": seed,
-        "max_total_time": seconds,
+        **({"max_total_time": seconds} if seconds else {"runs": 0}),
         "timeout": SECONDS_OF_AN_INPUT,
         "rss_limit_mb": MEGABYTES,
         "artifact_prefix": f"{findings}/",
         "print_final_stats": 1,
     }
     command = [*program, *(f"-{name}={value}" for name, value in flags.items()), str(corpus)]
-    # The peak of memory that libFuzzer limits begins with what its parent holds: a shell, and not all that called this.
+    # libFuzzer's memory limit counts what is inherited from the parent, so a small shell is in between.
     finished = subprocess.run(
         ["sh", "-c", '"$@"; exit $?', "sh", *command, str(FOLDER / "corpus" / target.name)],
         cwd=ROOT,
-        # Python's sets of strings come in an order of the process's own otherwise.
+        # Makes the order of Python's sets of strings repeatable.
         env=os.environ
         | {"LLVM_PROFILE_FILE": str(target.profile), "ASAN_OPTIONS": _NO_LARGE_BLOCKS, "PYTHONHASHSEED": "0"},
         stdout=subprocess.PIPE,
@@ -148,17 +144,17 @@ def run(target: Target, seconds: int, seed: int, corpus: Path) -> int:
 
 
 def fuzz(names: list[str], seconds: int, seed: int) -> None:
-    """Builds and runs targets, by default all that this machine can, and prints what they covered.
+    """Builds and runs targets, by default all that this machine can, and prints their coverage.
 
     Raises:
-        ToolkitError: there is no such target, one that was named cannot be run here, or there is a finding.
+        ToolkitError: there is no such target, a named one cannot be run here, or there is a finding.
     """
     known = targets()
     for name in names:
         if name not in known:
             raise ToolkitError(f"there is no fuzz target {name}: expected some of {', '.join(known)}")
     chosen = [known[name] for name in names or known]
-    lacking = {target.name: missing(target) for target in chosen}
+    lacking = {target.name: next(filter(None, map(missing, needs_of(target))), "") for target in chosen}
     for name, reason in lacking.items():
         if reason and names:
             raise ToolkitError(f"{name}: {reason}")

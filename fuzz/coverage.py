@@ -1,4 +1,4 @@
-"""What the targets have covered: the op library and label_image by C++ ones, the converter by Python ones."""
+"""Coverage of the targets: the op library and label_image by C++ targets, the converter by Python targets."""
 
 import json
 import subprocess
@@ -10,7 +10,7 @@ from typing import Any
 from toolchains.compilers import find_clang_tool
 from toolchains.targets import ROOT, ToolkitError
 
-# What a program may be compiled from; ISAs of other CPUs are not compiled here.
+# Source folders of each measured part; ISAs of other CPUs are not compiled here.
 MEASURED = {
     "ops": (ROOT / "ops" / "tflite", ROOT / "ops" / "kernels"),
     "label_image": (ROOT / "examples" / "label_image",),
@@ -19,13 +19,13 @@ CONVERTER = tuple(ROOT / "converter" / "litebnn" / name for name in ("flatbuffer
 
 
 def cpp_coverage(runs: list[tuple[Path, Path]]) -> str:
-    """The share of lines and branches that runs of programs went through, as a line of text for each part they have.
+    """Shares of lines and branches that runs of programs covered, one line of text for each part.
 
     Args:
         runs: programs built with clang's coverage, and the profiles that they wrote.
 
     Raises:
-        ToolkitError: a profile is missing, or llvm's tools are or fail.
+        ToolkitError: a profile is missing, or llvm's tools are missing or fail.
     """
     merged = runs[0][1].with_name("merged.profdata")
     _run("llvm-profdata", "merge", "-sparse", "-o", str(merged), *(str(profile) for _, profile in runs))
@@ -36,7 +36,7 @@ def cpp_coverage(runs: list[tuple[Path, Path]]) -> str:
 
 
 def covered_parts(files: list[dict[str, Any]]) -> str:
-    """A line of text for each part of MEASURED of which there are files; each is as llvm-cov exports it."""
+    """A line of text for each part of MEASURED with files in llvm-cov's export."""
     parts = []
     for part, folders in MEASURED.items():
         measured = [file for file in files if any(Path(file["filename"]).is_relative_to(folder) for folder in folders)]
@@ -52,7 +52,7 @@ def _share(files: list[dict[str, Any]], kind: str) -> str:
 
 
 def python_coverage(runs: list[tuple[Path, list[Path]]]) -> str:
-    """The share of lines and branches of the reader, the graph and the passes that inputs go through, as one line.
+    """The share of lines and branches of the converter that inputs cover, as one line.
 
     Args:
         runs: atheris programs, and folders with inputs for each.
@@ -65,7 +65,7 @@ def python_coverage(runs: list[tuple[Path, list[Path]]]) -> str:
         base = [sys.executable, "-m", "coverage"]
         data = str(Path(folder) / "data")
         for program, inputs in runs:
-            # Each input once: libFuzzer counts an empty one with them.
+            # Runs each input once; libFuzzer adds an empty one.
             count = 1 + sum(len(list(corpus.iterdir())) for corpus in inputs)
             measured = [*base, "run", "--branch", "--append", f"--data-file={data}", f"--include={parts}"]
             flags = [f"-atheris_runs={count}", f"-artifact_prefix={folder}/"]

@@ -1,11 +1,11 @@
-"""What a run of libFuzzer or atheris says about a finding, in short: what it is, where, and the input."""
+"""A short description of a finding of libFuzzer or atheris: its kind, its place, and the input."""
 
 import base64
 import re
 from pathlib import Path
 
 _FRAMES = 12
-# A larger input is not printed, only where it lies.
+# For larger inputs only the path is printed.
 _MOST_BYTES = 20_000
 
 _EXCEPTION = re.compile(r"^ *=== Uncaught Python exception: ===\n(.*\n)(Traceback .*\n(?:[ \t].*\n|\n)*)", re.MULTILINE)
@@ -15,15 +15,15 @@ _INPUT = re.compile(r"Test unit written to (\S+)")
 
 
 def describe(output: str) -> str:
-    """The kind of a finding, then the innermost frames of its stack, and the input, in base64 where it is small."""
+    """The kind of a finding, the innermost frames of its stack, and the input, in base64 if it is small."""
     exception = _EXCEPTION.search(output)
     if exception:
         kind, frames = exception[1].strip(), exception[2].splitlines()[1:]
-        # Python prints the innermost call last, each with its source.
+        # Python prints the innermost call last, each with its source line.
         stack = frames[-2 * _FRAMES :]
     else:
-        said = re.findall(r"^.*(?:runtime error:|ERROR:|SUMMARY:).*$", output, re.MULTILINE)
-        kind = "; ".join(dict.fromkeys(line.strip() for line in said)) or output[-1000:]
+        reports = re.findall(r"^.*(?:runtime error:|ERROR:|SUMMARY:).*$", output, re.MULTILINE)
+        kind = "; ".join(dict.fromkeys(line.strip() for line in reports)) or output[-1000:]
         stack = [line.rstrip() for line in _FRAME.findall(output) if not _OF_LIBRARIES.search(line)][:_FRAMES]
     return "\n".join([kind, *stack, *_input(output)])
 

@@ -21,7 +21,7 @@ class Reader {
     return value;
   }
 
-  int Choice(int count) { return Read<uint8_t>() % count; }
+  int ReadBelow(int count) { return Read<uint8_t>() % count; }
 
   std::vector<uint8_t> Bytes(size_t size) {
     size = std::min(size, left_);
@@ -33,7 +33,7 @@ class Reader {
   // Fewer than `limit` values.
   template <typename T>
   std::vector<int> List(int limit) {
-    std::vector<int> values(static_cast<size_t>(Choice(limit)));
+    std::vector<int> values(static_cast<size_t>(ReadBelow(limit)));
     for (int& value : values) value = Read<T>();
     return values;
   }
@@ -51,17 +51,17 @@ class Reader {
 GraphTensor ReadTensor(Reader& reader) {
   constexpr TfLiteType kTypes[] = {kTfLiteFloat32, kTfLiteInt32, kTfLiteInt8, kTfLiteBool, kTfLiteInt64, kTfLiteNoType};
   GraphTensor tensor;
-  tensor.type = kTypes[reader.Choice(6)];
+  tensor.type = kTypes[reader.ReadBelow(6)];
   tensor.shape = reader.List<int32_t>(6);
   tensor.quantization.scale = reader.Read<float>();
   tensor.quantization.zero_point = reader.Read<int32_t>();
-  const int flags = reader.Choice(4);
+  const int flags = reader.ReadBelow(4);
   if ((flags & 1) != 0) tensor.constant = reader.Bytes(reader.Read<uint32_t>());
   tensor.misaligned = (flags & 2) != 0;
   return tensor;
 }
 
-// The delegate has several for one op of the runtime's.
+// One op type per name; the delegate has several types for some builtin ops.
 std::vector<const OpType*> OpsOfDifferentNames() {
   std::vector<const OpType*> ops;
   for (const OpType* type : kOpTypes) {
@@ -73,7 +73,7 @@ std::vector<const OpType*> OpsOfDifferentNames() {
 
 GraphNode ReadNode(Reader& reader) {
   static const std::vector<const OpType*> ops = OpsOfDifferentNames();
-  const OpType& op = *ops[static_cast<size_t>(reader.Choice(static_cast<int>(ops.size())))];
+  const OpType& op = *ops[static_cast<size_t>(reader.ReadBelow(static_cast<int>(ops.size())))];
   GraphNode node;
   node.op = op.name;
   node.inputs = reader.List<int8_t>(8);
@@ -91,8 +91,8 @@ GraphNode ReadNode(Reader& reader) {
 Graph ReadGraph(const uint8_t* data, size_t size) {
   Reader reader(data, size);
   Graph graph;
-  for (int left = reader.Choice(64); left > 0; --left) graph.tensors.push_back(ReadTensor(reader));
-  for (int left = reader.Choice(32); left > 0; --left) graph.nodes.push_back(ReadNode(reader));
+  for (int left = reader.ReadBelow(64); left > 0; --left) graph.tensors.push_back(ReadTensor(reader));
+  for (int left = reader.ReadBelow(32); left > 0; --left) graph.nodes.push_back(ReadNode(reader));
   graph.inputs = reader.List<uint8_t>(8);
   graph.outputs = reader.List<uint8_t>(8);
   return graph;

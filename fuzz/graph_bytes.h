@@ -1,4 +1,4 @@
-// Graphs as bytes, in a form that a fuzzer may change anywhere: what the bytes lack is zeros.
+// Graphs as bytes, in a form that a fuzzer may change anywhere: missing bytes are zeros.
 #pragma once
 
 #include <cstddef>

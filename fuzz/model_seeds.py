@@ -1,9 +1,9 @@
-"""Makes seeds of the targets conversions and reader: what the converter's tests make and read.
+"""Makes seeds of the targets conversions and reader, from models that the converter's tests make and read.
 
     python -m fuzz.model_seeds
 
-Each of these reaches lines and branches of the reader and the passes that the others do not. Those of conversions that
-are committed are kept as far as that is so.
+Each seed reaches code of the converter that the others do not reach. Committed seeds of conversions are
+kept as long as that holds.
 """
 
 import hashlib
@@ -29,16 +29,16 @@ TESTS = (
     "tests/convert/test_hidden_int8_forms.py",
 )
 LARGEST = 20000
-# The reader's tests have models of thousands of parts, which take long.
+# Limit for the reader's seeds, because its tests have models of thousands of parts, which are slow.
 LARGEST_READ = 7000
-# A seed that reaches less for its size would slow every run down for little.
+# Limit for a seed's bytes per newly covered step, because large seeds slow every run down.
 BYTES_OF_A_STEP = 6000
-# None, all at once that go together, and int8 inside and outside: as the bits of conversions_fuzz.options say.
+# Bits of conversions_fuzz.options: none, all compatible ones, and combinations of int8 inputs and outputs.
 OPTIONS = (0b00000000, 0b00000011, 0b00011100, 0b00100001, 0b11000010)
 
 
 def tested() -> tuple[list[bytes], list[bytes]]:
-    """The models that the tests make to convert, and those that they read or check, each once."""
+    """The models that the tests make for conversion, and those that they read or check, without duplicates."""
     made: set[bytes] = set()
     given: set[bytes] = set()
     make: Any = FloatModel.model
@@ -58,7 +58,7 @@ def tested() -> tuple[list[bytes], list[bytes]]:
         check_model(model)
 
     FloatModel.model = record
-    # Tests import these when they are collected.
+    # Replaced before tests are collected, because they import these functions then.
     litebnn.flatbuffer.read_model = record_read
     litebnn.graph.check_model = record_checked
     pytest.main(["-q", *TESTS])
@@ -66,9 +66,9 @@ def tested() -> tuple[list[bytes], list[bytes]]:
 
 
 def needed(target: Callable[[bytes], None], candidates: list[bytes], known: set[Any]) -> Iterator[tuple[str, bytes]]:
-    """Of the inputs that reach what is not known yet one after the other that reaches most for its size.
+    """Selects, one after the other, the input that reaches most new steps for its size.
 
-    `known`, the steps from line to line that are reached, grows by theirs.
+    Adds the steps from line to line that these inputs reach to `known`.
     """
     steps = {candidate: _steps(target, candidate) for candidate in candidates if candidate}
     while steps:
@@ -81,7 +81,7 @@ def needed(target: Callable[[bytes], None], candidates: list[bytes], known: set[
 
 
 def _steps(target: Callable[[bytes], None], candidate: bytes) -> set[Any]:
-    """Which line follows which in the converter's files."""
+    """The pairs of consecutive lines that an input reaches in the converter's files."""
     measured = coverage.Coverage(branch=True, include=[f"{folder}/*" for folder in CONVERTER], data_file=None)
     with measured.collect():
         target(candidate)

@@ -1,4 +1,4 @@
-"""What the targets for the converter share: atheris's bytes as decisions, and what is no finding."""
+"""Shared by the converter's targets: atheris's bytes as decisions, and the errors that are not findings."""
 
 import sys
 import warnings
@@ -10,12 +10,12 @@ from typing import Any
 import atheris
 
 ROOT = Path(__file__).resolve().parents[1]
-# A script's own folder is not the project's.
+# Python adds only the script's own folder to the path, not the project's.
 sys.path.insert(0, str(ROOT))
 
 
 class Decisions:
-    """Bytes in the place of `random.Random`."""
+    """A replacement for `random.Random` that reads atheris's bytes."""
 
     def __init__(self, data: bytes) -> None:
         self._provider = atheris.FuzzedDataProvider(data)
@@ -32,7 +32,7 @@ class Decisions:
 
 @contextmanager
 def refusals() -> Iterator[None]:
-    """Takes the converter's refusal of a model for a good answer, and a failure of its own for a finding."""
+    """Accepts the converter's refusal of a model; only a failure of its own is a finding."""
     from litebnn.errors import ConversionError, Defect
 
     try:
@@ -44,7 +44,7 @@ def refusals() -> Iterator[None]:
 
 
 def fuzz(target: Callable[[bytes], None], *flags: str) -> None:
-    """Calls a target with bytes, as libFuzzer's flags on the command line and then `flags` ask."""
+    """Calls a target with bytes, according to libFuzzer's flags on the command line and `flags`."""
     warnings.simplefilter("ignore")
     atheris.Setup([*sys.argv, *flags], target)
     atheris.Fuzz()

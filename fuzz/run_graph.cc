@@ -9,10 +9,10 @@
 namespace litebnn::testing {
 namespace {
 
-// Graphs whose tensors are larger are prepared but not run: their time is their size's.
+// Graphs with larger tensors are prepared but not run, because their time depends only on the size.
 constexpr size_t kMaxBytesToRun = size_t{1} << 18;
 
-// Whether it ran; `outputs` are then what it gave.
+// True if the graph ran; `outputs` then has its results.
 bool RunOnce(FakeRuntime& runtime, std::vector<uint8_t>* outputs) {
   if (!runtime.Allocate()) {
     if (runtime.errors().empty()) std::abort();
@@ -28,15 +28,16 @@ bool RunOnce(FakeRuntime& runtime, std::vector<uint8_t>* outputs) {
   return true;
 }
 
-// What each run gave, the first and the one after resizing.
+// Results of each run: the first, and the one after a resize.
 struct Results {
   std::vector<std::vector<uint8_t>> first, resized;
 
-  void Add(const Graph& graph, const HowToRun& how, FakeRuntime&& runtime) {
+  void Add(const Graph& graph, const RunSettings& settings, FakeRuntime&& runtime) {
     std::vector<uint8_t> outputs;
     if (!RunOnce(runtime, &outputs)) return;
     first.push_back(outputs);
-    if (graph.inputs.empty() || how.new_shape.empty() || !runtime.Resize(graph.inputs[0], how.new_shape)) return;
+    if (graph.inputs.empty() || settings.new_shape.empty() || !runtime.Resize(graph.inputs[0], settings.new_shape))
+      return;
     if (RunOnce(runtime, &outputs)) resized.push_back(outputs);
   }
 };
@@ -49,16 +50,16 @@ void CheckEqual(const std::vector<std::vector<uint8_t>>& results) {
 
 }  // namespace
 
-void RunEveryWay(const Graph& graph, const HowToRun& how) {
+void RunOnEveryIsa(const Graph& graph, const RunSettings& settings) {
   Results results;
   std::vector<std::string> isas = IsaNames();
-  // The library's own choice, which may differ from filter to filter.
+  // No ISA is named: the library selects one, which may differ from filter to filter.
   isas.push_back("");
   for (const std::string& isa : isas) {
     setenv("LITEBNN_ISA", isa.c_str(), 1);
-    results.Add(graph, how, FakeRuntime(graph, how.num_threads));
+    results.Add(graph, settings, FakeRuntime(graph, settings.num_threads));
     const DelegatePointer delegate = MakeDelegate({{"isa", isa.c_str()}});
-    results.Add(graph, how, FakeRuntime(graph, delegate.get(), how.partition_size, how.num_threads));
+    results.Add(graph, settings, FakeRuntime(graph, delegate.get(), settings.partition_size, settings.num_threads));
   }
   CheckEqual(results.first);
   CheckEqual(results.resized);

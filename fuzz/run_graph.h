@@ -1,4 +1,4 @@
-// How targets run a graph.
+// The way in which fuzz targets run a graph.
 #pragma once
 
 #include <string>
@@ -8,15 +8,15 @@
 
 namespace litebnn::testing {
 
-struct HowToRun {
+struct RunSettings {
   int num_threads = 1;
   size_t partition_size = 1;
   // The shape of the graph's first input in a second run; empty for none.
   std::vector<int> new_shape;
 };
 
-// Runs a graph in every ISA, as custom ops and through the delegate. Ends the program where it is neither refused with
-// a message nor gives the same bits in all of them.
-void RunEveryWay(const Graph& graph, const HowToRun& how);
+// Runs a graph with every ISA, as custom ops and through the delegate. Aborts unless all give the same bits, or refuse
+// it with a message.
+void RunOnEveryIsa(const Graph& graph, const RunSettings& settings);
 
 }  // namespace litebnn::testing

@@ -24,13 +24,13 @@ from toolchains.targets import ROOT
 
 CORPUS = ROOT / "fuzz" / "corpus"
 GOLDEN = sorted((ROOT / "tests" / "golden").glob("*.lce.tflite"))
-# In the order of fuzz/graph_bytes.h.
+# Tensor types and ops, in the order in which fuzz/graph_bytes.h numbers them.
 TYPES = ["FLOAT32", "INT32", "INT8", "BOOL", "INT64"]
 OPS = [
     *(LCE_QUANTIZE, LCE_DEQUANTIZE, LCE_BMAXPOOL_2D, LCE_BCONV_2D),
     *("ADD", "MUL", "MAX_POOL_2D", "CONCATENATION", "PRELU"),
 ]
-# TfLitePoolParams with SAME padding and TfLiteConcatenationParams of the last axis; those of others are zeros.
+# TfLitePoolParams with SAME padding, and TfLiteConcatenationParams for the last axis; other ops have zeros.
 BUILTIN_OPTIONS = {"MAX_POOL_2D": (1, 2, 2, 2, 2, 0), "CONCATENATION": (-1,)}
 NO_TENSOR = 255
 # Larger seeds would slow every run down.
@@ -38,7 +38,7 @@ LARGEST = 8192
 
 
 def options() -> Iterator[tuple[str, bytes]]:
-    """The different options in the golden models."""
+    """The distinct options in the golden models."""
     for path in GOLDEN:
         for graph in read_model(path.read_bytes()).graphs:
             for index, op in enumerate(graph.ops):
@@ -47,7 +47,7 @@ def options() -> Iterator[tuple[str, bytes]]:
 
 
 def graphs() -> Iterator[tuple[str, bytes]]:
-    """What the golden models have of our ops and of those that the delegate takes along, as fuzz/graph_bytes.h says."""
+    """The golden models' ops that the delegate claims, in the format of fuzz/graph_bytes.h."""
     for path in GOLDEN:
         graph = read_model(path.read_bytes()).graphs[0]
         data = graph_bytes(graph) + b"\0"
@@ -58,7 +58,9 @@ def graphs() -> Iterator[tuple[str, bytes]]:
 
 
 def joined() -> Graph:
-    """Signs and an image side by side, a batch norm, a max pool before its addition, and the signs of that."""
+    """A concatenation of signs and an image, a batch norm with a max pool between its MUL and ADD, and a packing of
+    signs.
+    """
     model = FloatModel()
     signs = model.op(LCE_DEQUANTIZE, [model.packed(model.input(1, 3, 3, 3))], (1, 3, 3, 3), table=None)
     whole = model.op("CONCATENATION", [signs, model.input(1, 3, 3, 2)], (1, 3, 3, 5), axis=3)
@@ -69,7 +71,7 @@ def joined() -> Graph:
 
 
 def gated() -> Graph:
-    """Unpacked signs times a gate, a PRELU, the addition of an image, and the signs of that."""
+    """Unpacked signs times a gate, then a PRELU, the addition of an image, and a packing of signs."""
     model, shape = FloatModel(), (2, 3, 3, 3)
     signs = model.op(LCE_DEQUANTIZE, [model.packed(model.input(*shape))], shape, table=None)
     product = model.elementwise("MUL", model.input(2, 1, 1, 3), signs)
@@ -79,7 +81,7 @@ def gated() -> Graph:
 
 
 def graph_bytes(graph: Graph) -> bytes:
-    """The ops of OPS in a graph; what others write is an input, what others read an output."""
+    """The ops of OPS in a graph; tensors from and for other ops become inputs and outputs."""
     ops = [op for op in graph.ops if op.name in OPS]
     tensors: list[Tensor] = []
     for op in ops:
@@ -89,13 +91,13 @@ def graph_bytes(graph: Graph) -> bytes:
     inputs = [tensor for tensor in tensors if tensor not in written and not tensor.is_constant]
     outputs = [tensor for tensor in written if tensor not in read or tensor in graph.outputs]
 
-    def places(some: Sequence[Tensor | None]) -> bytes:
+    def indices(some: Sequence[Tensor | None]) -> bytes:
         return bytes([len(some), *(NO_TENSOR if tensor is None else tensors.index(tensor) for tensor in some)])
 
     parts = [bytes([len(tensors)]), *map(tensor_bytes, tensors), bytes([len(ops)])]
     for op in ops:
-        parts += [bytes([OPS.index(op.name)]), places(op.inputs), places(op.outputs), option_bytes(op)]
-    return b"".join([*parts, places(inputs), places(outputs)])
+        parts += [bytes([OPS.index(op.name)]), indices(op.inputs), indices(op.outputs), option_bytes(op)]
+    return b"".join([*parts, indices(inputs), indices(outputs)])
 
 
 def tensor_bytes(tensor: Tensor) -> bytes:
@@ -113,12 +115,12 @@ def option_bytes(op: Op) -> bytes:
     if op.name.startswith("Lce"):
         data = bytes(op.custom_options or b"")
         return struct.pack("<H", len(data)) + data
-    # The tensors are what matters.
+    # The tensors of other ops are enough; their options do not matter.
     return struct.pack("<6i", *(*BUILTIN_OPTIONS.get(op.name, ()), *(0,) * 6)[:6])
 
 
 def images() -> Iterator[tuple[str, bytes]]:
-    """A picture in every format that label_image takes, behind a byte that asks for 1 or 3 channels."""
+    """A picture in every format of label_image, after a byte that selects 1 or 3 channels."""
     picture = Image.fromarray(np.random.default_rng(3).integers(0, 256, (9, 13, 3), np.uint8))
     formats = {
         "8-bit.bmp": ("L", "BMP"),
@@ -138,23 +140,23 @@ def images() -> Iterator[tuple[str, bytes]]:
 
 
 def files() -> Iterator[tuple[str, bytes]]:
-    """The golden models themselves, those that are small."""
+    """The small golden models themselves."""
     for path in sorted(GOLDEN[0].parent.glob("*.tflite")):
         data = path.read_bytes()
         if len(data) <= LARGEST // 2:
             yield path.stem, data
-    # What models may hold, and these do not.
+    # Parts of the schema that the golden models lack.
     yield "everything", pack(everything())
 
 
 def decisions(count: int, size: int) -> Iterator[tuple[str, bytes]]:
-    """Bytes that decide on a model and how it is damaged: any will do, and others come out of running."""
+    """Random bytes that select a model and its damage; runs discover better ones."""
     for seed in range(count):
         yield f"{seed:02}", np.random.default_rng(seed).bytes(size)
 
 
 def delegate_options() -> Iterator[tuple[str, bytes]]:
-    """Options as fuzz/targets/delegate_fuzz.cc reads them, right and wrong ones."""
+    """Valid and invalid options in the format of fuzz/targets/delegate_fuzz.cc."""
     lines = {
         "none": "",
         "all": "\nnum_threads 2\nisa portable\nverbose 0",
@@ -170,7 +172,7 @@ def delegate_options() -> Iterator[tuple[str, bytes]]:
 
 
 def needed(target: Target, seeds: Iterator[tuple[str, bytes]]) -> Iterator[tuple[str, bytes]]:
-    """Few of the seeds of a C++ target, those that together reach all that all of them do, as libFuzzer says."""
+    """Selects few of a C++ target's seeds that together reach everything that all reach, by libFuzzer's merge."""
     build([target])
     with tempfile.TemporaryDirectory() as folder:
         given, kept = Path(folder) / "given", Path(folder) / "kept"
@@ -182,7 +184,7 @@ def needed(target: Target, seeds: Iterator[tuple[str, bytes]]) -> Iterator[tuple
 
 
 def write(folder: Path, seeds: Iterator[tuple[str, bytes]]) -> None:
-    """Puts each different seed into a file of its own."""
+    """Writes each distinct seed to a file of its own."""
     folder.mkdir(parents=True, exist_ok=True)
     known: set[bytes] = set()
     for name, data in seeds:

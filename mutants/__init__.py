@@ -1,1 +1,1 @@
-"""Mutation testing: small errors are put into the code, one at a time, and a test has to fail for each."""
+"""Mutation testing: puts small errors into the code, one at a time; a test has to fail for each."""

@@ -1,8 +1,8 @@
-"""Mutants of the C++ that is the same for every instruction set: what is computed, and in which memory.
+"""Mutants of the C++ code that all instruction sets share: the computation and its memory.
 
-A mutant is one line of one file, changed. It is compiled alone and linked to the tests of its file, before the library
-that has the original. What these do not notice is linked into a shared library, for the test in which memory runs out
-and for those that hold the ops against NumPy. A mutant is killed where a test fails, crashes or hangs.
+A mutant is one changed line of one file. It is compiled alone and linked with the tests of its file, before the library
+with the original. Mutants that survive these are linked into a shared library, for the test of exhausted memory and
+for the comparisons with NumPy. A mutant is killed if a test fails, crashes or hangs.
 """
 
 import functools
@@ -26,26 +26,26 @@ from toolchains.targets import BUILD, ROOT, ToolkitError, find_target
 
 WORK = BUILD / "mutants" / "cpp"
 TEST_FILES = WORK / "ops" / "tests" / "CMakeFiles"
-# The programs whose tests are tried, as one program, those first that take least.
+# The test programs, linked into one program; the fastest come first.
 OP_TESTS = [
     *("arena_test", "broadcast_sum_test", "claim_test", "delay_test", "entry_test", "flexbuffer_map_test", "fuse_test"),
-    *("gated_sum_test", "left_work_test", "node_test", "order_test", "plan_memory_test", "repack_budget_test"),
+    *("gated_sum_test", "remaining_work_test", "node_test", "order_test", "plan_memory_test", "repack_budget_test"),
     *("ops_test", "partition_test", "prepare_time_test", "mutation_test"),
 ]
 KERNEL_TESTS = ["kernels_test"]
-# These take the library as it ships.
+# Tests of the library as it is shipped.
 LIBRARY_TEST = "failed_allocation_test"
 NUMPY_TESTS = ["pytest", "-x", "-q", "-p", "no:cacheprovider", "--hypothesis-seed=0", "tests/ops/test_properties.py"]
-# Of the tests for each ISA those of the portable one are run: what is mutated is the same for all.
+# Only the portable ISA's tests run, because the mutated code is common to all ISAs.
 FILTER = "--gtest_filter=-*/avx*:*/neon*:*/sme*"
 KERNELS = "ops/kernels"
-# Those below them are left out: kernels/isa has a folder for each ISA, kernels/platform what is asked of the system.
+# The folders below these are left out: kernels/isa has one folder per ISA, kernels/platform asks the system.
 FOLDERS = (KERNELS, f"{KERNELS}/bconv2d", "ops/tflite/ops", "ops/tflite/partition", "ops/tflite/runtime")
 FILES = sorted(str(path.relative_to(ROOT)) for folder in FOLDERS for path in (ROOT / folder).glob("*.cc"))
-# A test program takes seconds of processor time; what takes more hangs, as does what waits for minutes.
+# Limits for a test program in seconds: of processor time, which it needs few of, and of waiting. Beyond them it hangs.
 SECONDS, PATIENCE = 30, 600
 
-# What is changed into what. Operators stand between spaces, which template brackets do not.
+# Patterns and replacements. Operators are between spaces, in contrast to template brackets.
 CHANGES = [
     (re.compile(r" < "), " <= "),
     (re.compile(r" <= "), " < "),
@@ -66,11 +66,11 @@ CHANGES = [
     (re.compile(r"\bfalse\b"), "true"),
     (re.compile(r"\bstd::min\b"), "std::max"),
     (re.compile(r"\bstd::max\b"), "std::min"),
-    # A statement of one line is left out.
+    # Removes a statement of one line.
     (re.compile(r"^( +)(?!return|const|auto|int|size_t|using|break|continue)[\w>\-.*(\[][^;]*;$"), r"\1;"),
 ]
-# Neither what is not code, nor declarations, nor messages, nor what estimates time: that decides how many threads there
-# are, and nothing of what they compute.
+# Lines that are not mutated: comments, preprocessor lines, declarations, messages, and cost estimates, which only
+# decide the number of threads.
 SKIPPED = re.compile(
     r"^\s*(//|#|constexpr|static_assert|template|using|struct|class|namespace|\"|case)|Error\(|//|[cC]ycles"
 )
@@ -89,15 +89,15 @@ def mutants_of(file: str) -> Iterator[Mutant]:
 
 
 class Workshop:
-    """A build of the tests, which are linked anew to one changed file at a time.
+    """A build of the tests, which are linked again with one changed file at a time.
 
     Raises:
-        ToolkitError: there is no compiler, or the tests do not build as they are.
+        ToolkitError: there is no compiler, or the unchanged tests do not build.
     """
 
     def __init__(self) -> None:
         compiler = find_gcc(find_target("host"))
-        # A configuration of no name of CMake's has no flags but these.
+        # CMake adds no flags of its own for a configuration name that it does not know.
         options = {
             "LITEBNN_BUILD_TESTS": "ON",
             "CMAKE_CXX_FLAGS": "-O1 -w",
@@ -114,7 +114,7 @@ class Workshop:
             raise ToolkitError(f"the tests of the library fail without a mutant: {LIBRARY_TEST}, {NUMPY_TESTS[-1]}")
 
     def trial(self, mutant: Mutant) -> Verdict | None:
-        """What the tests make of a mutant; None where it does not compile."""
+        """The result of a mutant's tests; None if it does not compile."""
         lines = (ROOT / mutant.file).read_text(encoding="utf-8").splitlines()
         lines[mutant.line - 1] = mutant.after
         with tempfile.TemporaryDirectory(dir=WORK) as name:
@@ -133,16 +133,16 @@ class Workshop:
             return mutant, outcome
 
     def _link_tests(self, compiled: Path, programs: Sequence[str], linked: Path) -> None:
-        """Links the tests of the programs: of the libraries only that is taken which is missing still."""
+        """Links the tests of the programs; the linker takes only missing symbols from the libraries."""
         objects = [path for program in programs for path in sorted((TEST_FILES / f"{program}.dir").rglob("*.o"))]
-        # Each program has those that all share.
+        # Each program has its own copy of common objects, of which one is linked.
         shared = {path.name: path for path in objects}
         sources = [self._compiler, *shared.values(), compiled]
         libraries = ["-Wl,--start-group", *sorted(WORK.rglob("*.a")), "-Wl,--end-group", "-ldl", "-pthread"]
         subprocess.run([*map(str, sources + libraries), "-o", str(linked)], check=True, capture_output=True)
 
     def _link_library(self, mutant: Mutant, compiled: Path, linked: Path) -> None:
-        """Links the library of what it has been built of, but for the file of the mutant."""
+        """Links the library from its own objects, except for the mutant's file."""
         objects = {
             file: WORK / command[command.index("-o") + 1]
             for file, command in self._commands.items()

@@ -1,4 +1,4 @@
-"""What a mutant is, in either language, which of them are known to compute the same, and how a sample is tried."""
+"""Mutants in either language, the known equivalent ones, and the trial of a sample."""
 
 import itertools
 import random
@@ -13,7 +13,7 @@ from toolchains.targets import ROOT, read_toml
 
 @dataclass(frozen=True)
 class Mutant:
-    """One line of a file, its number from 1, as it is and as it is changed."""
+    """One line of a file, numbered from 1, before and after the change."""
 
     file: str
     line: int
@@ -25,7 +25,7 @@ class Mutant:
 
     @property
     def is_equivalent(self) -> bool:
-        """Whether equivalent.toml says why it computes the same."""
+        """True if equivalent.toml explains why it computes the same."""
         return (self.file, self.before.strip(), self.after.strip()) in _EQUIVALENTS
 
 
@@ -38,7 +38,7 @@ Candidate = TypeVar("Candidate")
 
 
 class Outcome(Enum):
-    """What comes of trying a mutant."""
+    """The result of a mutant's trial."""
 
     SURVIVED = "survived"
     FAILED = "a test failed"
@@ -57,16 +57,16 @@ def survivors(
 ) -> tuple[int, list[Mutant]]:
     """Tries a random sample of the candidates that are mutants, and prints those for which no test fails.
 
-    What only takes too long is killed too, and printed, so that one can tell whether it would have ended.
+    A mutant that takes too long counts as killed. It is printed too, so that one can check if it would have ended.
 
     Args:
-        count: how many to try; fewer where there are no more.
-        seed: of the sample.
-        executor: runs the trials, as many at once as it likes.
-        trial: tries one; None says that it is no mutant.
+        count: the number to try; fewer if there are no more.
+        seed: the sample's random seed.
+        executor: runs the trials, with its own degree of parallelism.
+        trial: tries one candidate; None means that it is no mutant.
 
     Returns:
-        How many were tried, and those of them that no test noticed.
+        The number of tried mutants, and those that no test noticed.
     """
     shuffled = list(candidates)
     random.Random(seed).shuffle(shuffled)

@@ -1,13 +1,12 @@
-"""Mutants of the converter's Python: reader and writer, graph, passes.
+"""Mutants of the converter's Python code: reader and writer, graph, passes.
 
-cosmic-ray makes them: one operator, number or condition of one module is another. A mutant is tried by those tests
-of these folders and of whole models that run through what is changed; it is killed where one fails or takes far too
-long.
+The package cosmic-ray makes them by changing one operator, number or condition of one module. A mutant is tried with
+the tests of these folders and of whole models that execute the changed line. It is killed if one fails or takes far
+too long.
 """
 
 import ast
 import importlib
-import importlib.util
 import os
 import shutil
 from collections.abc import Iterator
@@ -18,18 +17,19 @@ from typing import Any
 
 from mutants import mutant as sample
 from mutants.mutant import Mutant, Outcome, Verdict
-from mutants.trial import FORK, Collected, Recording, statement_lines, try_anew
+from mutants.trial import FORK, Collected, Recording, statement_lines, try_in_new_process
+from toolchains.needs import missing
 from toolchains.targets import BUILD, ROOT, ToolkitError
 
 WORK = BUILD / "mutants" / "python"
-# What is mutated, however long the sources are edited meanwhile; each job has a copy of it.
+# The mutated copy of the sources, so that they can be edited meanwhile; each job has its own copy of it.
 COPY = WORK / "copy"
 PACKAGE = Path("converter") / "litebnn"
 PARTS = ("flatbuffer", "graph", "passes")
 SOURCES = [str(PACKAGE / part) for part in PARTS]
-# What is copied, so that the sources stay as they are and their tests find what they read.
+# Copied parts: everything that the tests read.
 COPIED = ("conftest.py", "converter", "fuzz", "pyproject.toml", "tests", "toolchains")
-# These run whole models through all passes, need no TensorFlow, and take seconds.
+# Tests that run whole models through all passes, need no TensorFlow, and take seconds.
 WHOLE = (
     "tests/convert/test_subgraphs.py",
     "tests/convert/test_golden.py",
@@ -38,7 +38,8 @@ WHOLE = (
     "tests/convert/test_hidden_int8_forms.py",
 )
 TESTS = [*SOURCES, *WHOLE]
-# The tests import these, which takes longer than most tests, and nothing of the package.
+# Modules that the trial process imports once for all tests, because that takes longer than most tests. None of them
+# imports litebnn, the code that is mutated.
 IMPORTED = (
     "pytest",
     "hypothesis.extra.numpy",
@@ -46,16 +47,17 @@ IMPORTED = (
     "ai_edge_litert.schema_py_generated",
     "rich.table",
 )
-# The operator | stands in annotations, which nothing evaluates: such a mutant computes the same.
+# The operator | occurs in annotations, which nothing evaluates, so such a mutant is equivalent.
 ANNOTATIONS = "BitOr_"
-# A comparison becomes another of its kind: names are equal or not, and have no order that any code means.
+# A comparison is replaced only by another of its kind. Names, for example, are equal or not, but have no meaningful
+# order.
 COMPARISON = "core/ReplaceComparisonOperator_"
 KINDS = [{"Eq", "NotEq"}, {"Lt", "LtE", "Gt", "GtE"}, {"Is", "IsNot"}, {"In", "NotIn"}]
 
 
 @dataclass(frozen=True)
-class Place:
-    """The nth place of a module in which one of cosmic-ray's operators finds something to change."""
+class Site:
+    """The nth position in a module at which one of cosmic-ray's operators can change something."""
 
     module: str
     operator: str
@@ -63,21 +65,21 @@ class Place:
 
 
 def modules() -> list[str]:
-    """The modules to mutate, by their paths in the project."""
+    """The modules to mutate, as paths in the project."""
     found = (path for part in PARTS for path in (COPY / PACKAGE / part).rglob("*.py"))
     return sorted(str(path.relative_to(COPY)) for path in found if not path.stem.endswith("_test"))
 
 
 def is_usable(name: str, operator: Any) -> bool:
-    """Whether one of cosmic-ray's operators makes errors that somebody might make."""
+    """True if one of cosmic-ray's operators makes plausible errors."""
     if ANNOTATIONS in name or operator.arguments():
         return False
     kinds = set(name.removeprefix(COMPARISON).split("_"))
     return not name.startswith(COMPARISON) or any(kinds <= kind for kind in KINDS)
 
 
-def places() -> Iterator[Place]:
-    """All places there are."""
+def sites() -> Iterator[Site]:
+    """All mutation sites of all modules."""
     from cosmic_ray.ast import ast_nodes, get_ast
     from cosmic_ray.plugins import get_operator, operator_names
 
@@ -86,32 +88,32 @@ def places() -> Iterator[Place]:
         nodes = list(ast_nodes(get_ast((COPY / module).read_text(encoding="utf-8"))))
         for name, operator in operators.items():
             count = sum(len(list(operator.mutation_positions(node))) for node in nodes)
-            yield from (Place(module, name, occurrence) for occurrence in range(count))
+            yield from (Site(module, name, occurrence) for occurrence in range(count))
 
 
-def mutated(place: Place) -> tuple[Mutant, str, str] | None:
-    """The mutant and the text of its module before and after; None where nothing is another, or it is no Python."""
+def mutated(site: Site) -> tuple[Mutant, str, str] | None:
+    """The mutant, and its module's text before and after; None if nothing changes or the result is not valid Python."""
     from cosmic_ray.mutating import mutate_code
     from cosmic_ray.plugins import get_operator
 
-    code = (COPY / place.module).read_text(encoding="utf-8")
-    changed = mutate_code(code, get_operator(place.operator)(), place.occurrence) or code
+    code = (COPY / site.module).read_text(encoding="utf-8")
+    changed = mutate_code(code, get_operator(site.operator)(), site.occurrence) or code
     try:
         ast.parse(changed)
     except SyntaxError:
         return None
-    # A decorator is taken away with the blank lines before it.
+    # Blank lines are ignored, because removing a decorator also removes those before it.
     written = [
         [(n, line) for n, line in enumerate(text.splitlines(), start=1) if line.strip()] for text in (code, changed)
     ]
     found = (
-        Mutant(place.module, n, line, after) for (n, line), (_, after) in zip(*written, strict=False) if line != after
+        Mutant(site.module, n, line, after) for (n, line), (_, after) in zip(*written, strict=False) if line != after
     )
     return next(((mutant, code, changed) for mutant in found), None)
 
 
 def copy_sources(folder: Path) -> None:
-    """Copies what the tests need."""
+    """Copies everything that the tests need."""
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
     for name in COPIED:
@@ -123,7 +125,7 @@ def copy_sources(folder: Path) -> None:
 
 
 class Workshop:
-    """A copy of the package, one module of which is changed at a time."""
+    """A copy of the package, in which one module is changed at a time."""
 
     current: "Workshop"
 
@@ -133,9 +135,9 @@ class Workshop:
         self._recording = recording
         self._collected = Collected(self._folder, recording, TESTS)
 
-    def trial(self, place: Place) -> Verdict | None:
-        """What the tests make of it; None where there is no mutant, or one that is known to compute the same."""
-        found = mutated(place)
+    def trial(self, site: Site) -> Verdict | None:
+        """The result of a mutant's tests; None if there is no mutant or it is known to be equivalent."""
+        found = mutated(site)
         if found is None or found[0].is_equivalent:
             return None
         return found[0], self._outcome(*found)
@@ -148,10 +150,10 @@ class Workshop:
         times = copy.stat()
         copy.write_text(after, encoding="utf-8")
         try:
-            return try_anew(self._folder, self._recording, tests)
+            return try_in_new_process(self._folder, self._recording, tests)
         finally:
             copy.write_text(before, encoding="utf-8")
-            # The module's compiled form, which is told by this time, is right again.
+            # Restores the time too, by which Python recognizes the module's compiled form as valid.
             os.utime(copy, ns=(times.st_atime_ns, times.st_mtime_ns))
 
 
@@ -159,8 +161,8 @@ def _begin(recording: Recording) -> None:
     Workshop.current = Workshop(recording)
 
 
-def _trial(place: Place) -> Verdict | None:
-    return Workshop.current.trial(place)
+def _trial(site: Site) -> Verdict | None:
+    return Workshop.current.trial(site)
 
 
 def survivors(count: int, seed: int, jobs: int) -> tuple[int, list[Mutant]]:
@@ -169,9 +171,9 @@ def survivors(count: int, seed: int, jobs: int) -> tuple[int, list[Mutant]]:
     Raises:
         ToolkitError: cosmic-ray or coverage is not installed, or the tests fail without a mutant.
     """
-    for needed in ("cosmic_ray", "coverage"):
-        if importlib.util.find_spec(needed) is None:
-            raise ToolkitError(f"{needed} is missing: pip install {needed.replace('_', '-')}")
+    for needed in ("cosmic-ray", "coverage"):
+        if reason := missing(needed):
+            raise ToolkitError(reason)
     shutil.rmtree(WORK, ignore_errors=True)
     copy_sources(COPY)
     os.environ["LITEBNN_LIBRARY"] = str(BUILD / "host" / "liblitebnn.so")
@@ -181,4 +183,4 @@ def survivors(count: int, seed: int, jobs: int) -> tuple[int, list[Mutant]]:
     if not recording.make(SOURCES, TESTS):
         raise ToolkitError("the tests of the mutants fail without any: invoke test")
     with ProcessPoolExecutor(jobs, FORK, initializer=_begin, initargs=(recording,)) as executor:
-        return sample.survivors(places(), count, seed, executor, _trial)
+        return sample.survivors(sites(), count, seed, executor, _trial)

@@ -1,7 +1,7 @@
-"""Tries mutants of Python code by those tests alone that run through what is changed, the quickest first.
+"""Tries mutants of Python code with only the tests that execute the changed lines, the quickest first.
 
-Nothing of the mutated package is in the process that imports this: each trial is a fork of it, or of another fork that
-has imported the package and collected the tests already, in which only the code of functions is replaced.
+The importing process must not import the mutated package itself. Each trial is a fork of it, or of another fork that
+has already imported the package and collected the tests. In the latter only code of functions is replaced.
 """
 
 import ast
@@ -24,16 +24,16 @@ from typing import Any
 from mutants.mutant import Outcome
 
 FORK = multiprocessing.get_context("fork")
-# The tests of a mutant take at most so many seconds together, and each trial so much memory.
+# Limits of a trial: seconds for all tests together, and bytes of memory.
 SECONDS, BYTES = 60.0, 8 << 30
-# A test may take so many times what it took, and so many seconds more, and so may the import of everything.
+# Time limit of a test, and of the import: this factor times its normal time, plus these seconds.
 SLOWER, MORE = 5.0, 20.0
-# Each example of a property counts, but which is the smallest does not.
+# Every example of a property counts, but finding the smallest one would waste time.
 PROFILE = "mutants"
 
 
 def _pytest(folder: Path, arguments: Sequence[str], plugin: object, *, keep_compiled: bool = False) -> int:
-    """Pytest's exit code, in a process that ends with it."""
+    """Runs pytest and returns its exit code; changes the process, which must end afterwards."""
     import hypothesis
 
     os.chdir(folder)
@@ -51,7 +51,7 @@ def _pytest(folder: Path, arguments: Sequence[str], plugin: object, *, keep_comp
 
 
 def _outcome(target: Callable[..., object], *arguments: object) -> Outcome:
-    """How a fork ends that runs `target`, which returns whether a test failed."""
+    """The outcome of a fork that runs `target`, which returns true if a test failed."""
     process = os.fork()
     if process == 0:
         failed = True
@@ -66,17 +66,17 @@ def _outcome(target: Callable[..., object], *arguments: object) -> Outcome:
 
 
 def _limit(seconds: float) -> None:
-    """Ends this process unless this is called again in time: processor time, however busy the machine is."""
+    """Ends this process after this much processor time, unless it is called again before."""
     end = time.process_time() + MORE + SLOWER * seconds
     resource.setrlimit(resource.RLIMIT_CPU, (int(end), resource.RLIM_INFINITY))
 
 
 @dataclass
 class Recording:
-    """What the tests run through, a plugin of pytest.
+    """A plugin of pytest that records which lines the tests execute.
 
-    `tests` has for each file, and each line of it, the tests that run it: "" is the import. `seconds` has for each test
-    how long it takes.
+    `tests` has the tests for each file and each of its lines; "" stands for the import. `seconds` has each test's
+    duration.
     """
 
     folder: Path
@@ -84,7 +84,7 @@ class Recording:
     seconds: dict[str, float] = field(default_factory=dict)
 
     def make(self, sources: Sequence[str], tests: Sequence[str]) -> bool:
-        """Records all lines of files and folders of sources; False where a test fails."""
+        """Records all lines of files and folders of sources; False if a test fails."""
         ours, theirs = FORK.Pipe(duplex=False)
         process = FORK.Process(target=self._record, args=(theirs, sources, tests))
         process.start()
@@ -115,15 +115,17 @@ class Recording:
         self.seconds[item.nodeid] = -time.process_time()
 
     def pytest_runtest_logfinish(self, nodeid: str) -> None:
-        """Ends it."""
+        """Ends a test."""
         self.seconds[nodeid] += time.process_time()
         self._coverage.switch_context("")
 
     def tests_of(self, file: str, lines: range) -> tuple[list[str], bool]:
-        """The tests to try for a change of these lines, the first first, and whether an import runs them.
+        """The ordered tests to try for a change of these lines, and True if an import executes the lines.
 
-        Those beside the file come first, then those of its folder, and of these the quickest. What an import runs has
-        its effect in any test of the file, and tests near it may read what they run nothing of.
+        The tests of the file's own test module come first, then those of its folder, then all others, each sorted by
+        time. A
+        line that an import executes can affect any test of the file, and tests near it may read values without
+        executing it.
         """
         near = f"{Path(file).with_suffix('')}_test.py::", f"{Path(file).parent}/"
         executed = self.tests.get(file, {})
@@ -138,7 +140,7 @@ class Recording:
 
 
 def statement_lines(text: str, line: int) -> range:
-    """The lines of the innermost statement that has this line, of a compound one its head."""
+    """The lines of the innermost statement with this line; only the head of a compound statement."""
     found = range(line, line + 1)
     for node in ast.walk(ast.parse(text)):
         if isinstance(node, ast.stmt) and node.lineno <= line <= (node.end_lineno or node.lineno):
@@ -150,7 +152,7 @@ def statement_lines(text: str, line: int) -> range:
 
 
 def replaced_code(before: CodeType, after: CodeType) -> Iterator[tuple[CodeType, CodeType]]:
-    """What has changed of two modules' code, with what is nested in it."""
+    """The changed pairs of code objects in two modules' code, including nested ones."""
     if before == after:
         return
     yield before, after
@@ -161,23 +163,23 @@ def replaced_code(before: CodeType, after: CodeType) -> Iterator[tuple[CodeType,
 
 @dataclass
 class Chosen:
-    """Runs the tests of this order alone, a plugin of pytest."""
+    """A plugin of pytest that runs only these tests, in this order."""
 
     tests: Sequence[str]
     seconds: Mapping[str, float]
 
     def pytest_runtest_protocol(self, item: Any) -> None:
-        """Gives a test its time."""
+        """Sets a test's time limit."""
         _limit(self.seconds[item.nodeid])
 
     def pytest_collection_modifyitems(self, items: list[Any]) -> None:
-        """Leaves the others out."""
-        rank = {test: place for place, test in enumerate(self.tests)}
+        """Deselects all other tests."""
+        rank = {test: position for position, test in enumerate(self.tests)}
         items[:] = sorted((item for item in items if item.nodeid in rank), key=lambda item: rank[item.nodeid])
 
 
-def try_anew(folder: Path, recording: Recording, tests: Sequence[str]) -> Outcome:
-    """Runs the tests in a process that imports the package as it is written now."""
+def try_in_new_process(folder: Path, recording: Recording, tests: Sequence[str]) -> Outcome:
+    """Runs the tests in a process that imports the package from its current files."""
 
     def run() -> int:
         _limit(0)
@@ -188,7 +190,7 @@ def try_anew(folder: Path, recording: Recording, tests: Sequence[str]) -> Outcom
 
 
 class Collected:
-    """All tests, collected once by a process that tries each mutant in a fork of its own; a plugin of pytest."""
+    """A plugin of pytest that collects all tests once, in a process that tries each mutant in a fork of its own."""
 
     def __init__(self, folder: Path, recording: Recording, tests: Sequence[str]) -> None:
         self._seconds = recording.seconds
@@ -198,12 +200,12 @@ class Collected:
         self._theirs.close()
 
     def outcome(self, before: str, after: str, tests: Sequence[str]) -> Outcome:
-        """Runs the tests where a module's text is changed in functions."""
+        """Runs the tests on a module's new text, in which only functions have changed."""
         self._ours.send((before, after, tests))
         return Outcome(self._ours.recv())
 
     def pytest_runtestloop(self, session: Any) -> None:
-        """Answers what is asked."""
+        """Answers the requests for trials one by one."""
         items = {item.nodeid: item for item in session.items}
         while True:
             before, after, tests = self._theirs.recv()

@@ -1,4 +1,4 @@
-"""The benchmarks' own workings; what they measure is not judged here."""
+"""The benchmarks' own code; the measured values are not checked here."""
 
 import json
 import math
@@ -23,9 +23,8 @@ from bench.threads import __main__ as threads
 from litebnn.benchmark import LARQ, LARQ_DEFAULT, LITEBNN, XNNPACK, Contender, Measurement
 from litebnn.convert import convert_tflite
 from litebnn.runtime import Interpreter
+from tests.needs import need
 from tests.support.float_models import FloatModel, dyadic, op_names, sign_weights
-from toolchains.compilers import find_gcc
-from toolchains.emulate import emulator
 from toolchains.targets import ROOT, ToolkitError, find_target
 
 
@@ -37,10 +36,6 @@ def run(module: str, *arguments: str) -> str:
 
 
 def test_the_kernels_of_this_machine_are_timed() -> None:
-    try:
-        find_gcc(find_target("host"))
-    except ToolkitError as error:
-        pytest.skip(str(error))
     printed = run("bench.kernels", "--only=bconv 1x1 7x7")
     assert re.search(r"^bconv 1x1 7x7x512 .* ms .* GMAC/s", printed, re.MULTILINE), printed
 
@@ -77,19 +72,16 @@ def test_starts_are_timed(monkeypatch: pytest.MonkeyPatch, capsys: pytest.Captur
     assert lines == [LITEBNN, LARQ, LARQ_DEFAULT, XNNPACK]
 
 
+@pytest.mark.deep
 def test_the_kernels_of_another_cpu_are_counted() -> None:
-    try:
-        find_gcc(find_target("rpi4"))
-        emulator(find_target("rpi4"))
-    except ToolkitError as error:
-        pytest.skip(str(error))
+    need("aarch64-linux-gnu-g++", "qemu-aarch64")
     printed = run("bench.kernels", "--target=rpi4", "--only=bconv 1x1 7x7", "--model=Nothing")
     counts = re.findall(r"^bconv 1x1 7x7x512 +[\d.]+ M instructions, ([\d.]+) per multiply-add$", printed, re.MULTILINE)
     *neon, sme2 = kernels.CORES
     if f"{sme2} is not counted: " not in printed:
         assert 0 < float(counts.pop()) < 1 / 128
     assert len(counts) == len(neon)
-    # A multiply-add is a bit, and a vector instruction of NEON does 128 at most.
+    # A multiply-add takes one bit, and a NEON vector instruction handles at most 128 bits.
     assert all(1 / 128 < float(each) < 1 for each in counts)
     assert "Nothing is not counted: there is no " in printed
     modelled = re.findall(r"([\w-]+): ([\d.]+) multiply-adds a cycle in the inner loop, ([\d.]+) in the", printed)
@@ -101,7 +93,7 @@ def test_the_kernels_of_another_cpu_are_counted() -> None:
 def test_nobody_is_sent_to_make_a_model_that_nothing_runs(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """There is no runtime for 32-bit Arm to count in, whether the network's file is there or not."""
+    """Instructions cannot be counted for 32-bit Arm, which has no runtime, even if the network's file exists."""
     monkeypatch.setattr(kernels, "model_file", lambda *_: pytest.fail("the model is looked for"))
     kernels.count_model(SimpleNamespace(), find_target("armv7"), Path("liblitebnn.so"), "QuickNet")
     assert capsys.readouterr().out == "QuickNet is not counted: no C library is published for armv7 (armv7l)\n"
@@ -109,7 +101,7 @@ def test_nobody_is_sent_to_make_a_model_that_nothing_runs(
 
 def test_loops_are_told_by_how_often_they_are_executed() -> None:
     instructions = {0: "ldr q0, [x0]", 4: "tbl v1.16b, {v0.16b}, v2.16b", 8: "b.ne #0", 12: "ret"}
-    # The last block is another program's.
+    # The last block belongs to another program.
     blocks = model.Blocks({(0, 3): 1, (4, 2): 9, (12, 1): 1, (4096, 5): 2})
     loops, others = model.loops_of(blocks, instructions)
     assert [(loop.executions, len(loop.instructions), loop.macs) for loop in loops] == [
@@ -192,7 +184,7 @@ def test_what_was_measured_is_printed_and_written(
 def test_a_network_that_the_peer_cannot_convert_is_measured_and_drawn_without_it(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    pytest.importorskip("matplotlib", reason="needs matplotlib: the extra `compare`")
+    need("bench")
     from matplotlib.figure import Figure
 
     from bench.zoo import chart
@@ -260,8 +252,8 @@ def test_the_bound_counts_outputs_and_what_moves() -> None:
     x = model.conv(model.sign(x), sign_weights(rng, 32, 1, 1, 32))
     converted = convert_tflite(model.finish(model.dense(model.reshape(x, 1, 2048), dyadic(rng, 5, 2048))))
     pixels, tensor = 64, 64 * 32 * 4
-    # The float layer's output is read by the first signs and the sum, which stays in registers until the next signs;
-    # packed signs are written and read, and the last layer's output is written, and moved by the RESHAPE.
+    # The first signs and the sum read the float layer's output; the sum stays in registers until the next signs.
+    # Packed signs are written and read. The last layer's output is written, and the RESHAPE moves it.
     moved = 2 * tensor + 2 * 2 * pixels * 4 + tensor + 2 * tensor
     assert binary_work(converted) == BinaryWork(2 * pixels * 32 * 32, 2 * pixels * 32, moved, 0)
     assert BinaryWork(4, 6, 8, 10).seconds(BinaryWork(2, 3, 4, 5)) == (2, 2, 2, 2)
@@ -297,7 +289,7 @@ def test_the_zoo_is_a_table(
     def measure(contenders: list[Contender], **options: object) -> list[Measurement]:
         seconds = {"A.litebnn.tflite": 2e-3, "A.float.tflite": 30e-3, "A.lce.tflite": 9e-3, "A.floor.tflite": 1e-3}
         return [
-            Measurement(each, 1, 0.0, {50: seconds[each.model.name]}, 0.0, 0, 0, ())  # a line's worth of figures
+            Measurement(each, 1, 0.0, {50: seconds[each.model.name]}, 0.0, 0, 0, ())  # figures for one line
             for each in contenders
         ]
 
@@ -322,7 +314,7 @@ def test_the_zoo_is_a_table(
 
 
 def test_the_chart_is_that_of_the_measured_times(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    pytest.importorskip("matplotlib", reason="needs matplotlib: the extra `compare`")
+    need("bench")
     from bench.zoo import chart
 
     times = json.loads(chart.TIMES.read_text())
@@ -343,15 +335,15 @@ def test_the_chart_is_that_of_the_measured_times(tmp_path: Path, monkeypatch: py
 
 
 def test_what_is_timed_here_is_counted_for_boards() -> None:
-    """An op of a kind that a board has no costs of would be missing in the sum of its network."""
-    pytest.importorskip("scipy", reason="pip install scipy")
+    """An op without costs for a board would be missing in the sum of its network."""
+    need("bench")
     from bench.costs.boards import COUNTED, own_ops
-    from bench.costs.fit import works_of
+    from bench.costs.fit import workloads_of
     from bench.costs.suite import binary_networks, other_networks
     from litebnn.report.costs import boards
 
     def kinds(networks: Iterable[bytes]) -> set[str]:
-        return {work.kind for network in networks for work in works_of(network, boards()[-1])[0]}
+        return {work.kind for network in networks for work in workloads_of(network, boards()[-1])[0]}
 
     others, own = dict(other_networks()), dict(binary_networks())
     timed = kinds([*others.values(), *own.values()])

@@ -1,8 +1,11 @@
-"""bootstrap.py and tasks.py, without the network: what they run is replaced by a recorder."""
+"""Tests of bootstrap.py and tasks.py without the network: a recorder replaces the commands that they run."""
 
+import ast
 import json
+import re
 import subprocess
 import sys
+from contextlib import nullcontext
 from pathlib import Path
 
 import pytest
@@ -12,19 +15,22 @@ from invoke.exceptions import Exit
 
 import bootstrap
 import tasks
+from examples.compare.makers import FRAMEWORKS
 from examples.mnist.trainers import TRAINERS
 from toolchains.targets import ROOT, read_toml
 
 
 @pytest.fixture
 def commands(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[list[str]]:
-    """The commands that bootstrap ran, with environments that exist already; pip finds the PyTorch in `FOUND`."""
+    """The commands that bootstrap runs if its environments exist; pip finds the PyTorch in `FOUND`."""
     for name, folder in (("VENV", tmp_path / "venv"), ("TORCH_VENV", tmp_path / "venv-torch")):
         monkeypatch.setattr(bootstrap, name, folder)
         python = bootstrap.python_of(folder)
         python.parent.mkdir(parents=True)
         python.touch()
     monkeypatch.delenv(bootstrap.TORCH_VARIABLE, raising=False)
+    # Newer Pythons do without some extras.
+    monkeypatch.setattr(bootstrap.sys, "version_info", (3, 12, 0))
     ran: list[list[str]] = []
 
     def run(command: list[str], **_: object) -> subprocess.CompletedProcess[str]:
@@ -73,19 +79,31 @@ def test_new_dependencies_are_installed(
 @pytest.mark.parametrize(
     ("arguments", "extras"),
     [
-        ("test", "dev,demo,larq,compare,docs,notebook,test"),
-        ("test -k word --long", "dev,demo,larq,compare,docs,notebook,test"),
-        ("test --target=host", "dev,demo,larq,compare,docs,notebook,test"),
+        ("test", "dev,test,demo,larq"),
+        ("test -k word --long", "dev,test,demo,larq,compare,docs,notebook"),
+        ("test --deep", "dev,test,demo,larq,compare,docs,notebook"),
+        ("test -d", "dev,test,demo,larq,compare,docs,notebook"),
+        ("test --target=host", "dev,test,demo,larq"),
         ("test --target=rpi4", "dev,test"),
         ("test --target rpi4", "dev,test"),
         ("test -t rpi4", "dev,test"),
         ("test --runtimes", "dev,test"),
         ("build --target=rpi4", "dev"),
+        ("build --target=rpi4 --toolchain=docker", "dev,docker"),
+        ("build -t rpi4 -o docker", "dev,docker"),
+        ("bundle --toolchain zig --target=rpi4", "dev,cross"),
+        ("wheel --target=rpi4", "dev,cross"),
+        ("wheel --target=rpi4 --toolchain=docker", "dev,docker"),
+        ("deploy --target=rpi4 --host=pi@board --toolchain=docker", "dev,deploy,docker"),
+        ("docker-image", "dev,docker"),
+        ("bench --costs", "dev,bench"),
+        ("bench -r", "dev,bench"),
+        ("bench --zoo", "dev"),
         ("docs --tags", "dev,docs"),
-        ("charts", "dev,compare"),
+        ("charts", "dev,bench"),
         ("demo --epochs=3", "dev,demo,larq"),
         ("demo --trainer=keras", "dev,demo,keras"),
-        ("demo --trainer=abacus", "dev,demo,larq"),
+        ("demo --trainer=abacus", "dev,demo"),
         ("compare --frameworks=keras", "dev,demo,keras,compare"),
     ],
 )
@@ -159,13 +177,140 @@ def test_a_pytorch_of_ones_own_choice_is_fetched(
 def test_tasks_and_extras_have_the_names_that_bootstrap_gives_them() -> None:
     project = read_toml(ROOT / "pyproject.toml")["project"]
     known = project["optional-dependencies"]
-    assert set(bootstrap.EXTRAS) <= set(Collection.from_module(tasks).task_names)
-    assert {extra for needed in bootstrap.EXTRAS.values() for extra in needed} <= set(known)
-    assert set(TRAINERS) <= set(bootstrap.TRAINERS) <= set(known)
-    assert bootstrap.TRAINERS[0] == TRAINERS[0]
+    assert set(bootstrap.EXTRAS) <= set(TASKS)
+    assert {extra for needed in (*bootstrap.EXTRAS.values(), *bootstrap.OPTIONS.values()) for extra in needed} <= set(
+        known
+    )
+    assert set(bootstrap.NEWEST_PYTHON) | {other for _, other in bootstrap.NEWEST_PYTHON.values() if other} <= set(
+        known
+    )
     for extra, requirements in bootstrap.WITHOUT_DEPENDENCIES.items():
         assert set(requirements) <= {text.partition(";")[0].strip() for text in known[extra]}
     assert f">={'.'.join(map(str, bootstrap.OLDEST_PYTHON))}" == project["requires-python"]
+
+
+TASKS = {name: Collection.from_module(tasks)[name] for name in Collection.from_module(tasks).task_names}
+
+
+@pytest.mark.parametrize("task", TASKS)
+def test_options_and_their_defaults_are_those_of_the_task(task: str) -> None:
+    """A value without a row needs no extra; the possible values of every option are compared with the rows."""
+    arguments = {argument.name: argument for argument in TASKS[task].get_arguments()}
+    rows = {(option, value) for name, option, value in bootstrap.OPTIONS if name == task}
+    wanted = {("toolchain", "zig"), ("toolchain", "docker")} if "toolchain" in arguments else set()
+    wanted |= {("trainer", trainer) for trainer in TRAINERS} if "trainer" in arguments else set()
+    assert wanted <= rows
+    for option, value in rows:
+        assert bootstrap.LETTERS[option] in arguments[option].names
+        assert (value == "yes") == (arguments[option].kind is bool)
+    for option in {option for option, _ in rows} - {"trainer", "frameworks"}:
+        default = arguments[option].default
+        known = bootstrap.DEFAULTS.get((task, option), "")
+        assert known == (default if (option, default) in rows else "")
+    assert {option for name, option in bootstrap.DEFAULTS if name == task} <= {option for option, _ in rows}
+
+
+def test_frameworks_that_are_not_named_are_the_tools_own() -> None:
+    assert bootstrap.DEFAULTS["demo", "trainer"] == TRAINERS[0]
+    assert bootstrap.DEFAULTS["compare", "frameworks"] == ",".join(FRAMEWORKS)
+
+
+def test_every_extra_that_a_tool_asks_for_is_one_that_bootstrap_installs() -> None:
+    """A message that tells a user to install an extra means that a task or an option lacks its row."""
+    installed = {extra for needed in (*bootstrap.EXTRAS.values(), *bootstrap.OPTIONS.values()) for extra in needed}
+    tools = [path for folder in ("toolchains", "bench", "fuzz", "mutants") for path in (ROOT / folder).rglob("*.py")]
+    named = {
+        extra
+        for path in tools
+        if not path.stem.endswith("_test") and path.name != "needs.py"
+        for extras in re.findall(r"litebnn\[([\w,-]+)\]|extra `([\w-]+)`|needs\(\)\['(\w+)'\]", path.read_text())
+        for extra in ",".join(filter(None, extras)).split(",")
+    }
+    extras = set(read_toml(ROOT / "pyproject.toml")["project"]["optional-dependencies"])
+    assert "docker" in named
+    assert named & extras <= installed
+
+
+@pytest.mark.parametrize(
+    ("arguments", "extras", "said"),
+    [
+        ("demo", "dev,demo,keras", "the extra larq needs tf-keras (Keras 2), which has no release"),
+        ("demo --trainer=keras", "dev,demo,keras", ""),
+        ("demo --trainer=larq", "", "cannot make the environment: the extra larq needs tf-keras"),
+        ("compare", "", "cannot make the environment: the extra compare needs tf-keras"),
+        ("charts", "dev,bench", ""),
+        ("test --deep", "dev,test,demo,keras,docs,notebook", "the extra compare needs tf-keras"),
+    ],
+)
+def test_extras_without_wheels_for_a_newer_python_are_named(
+    commands: list[list[str]],
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    arguments: str,
+    extras: str,
+    said: str,
+) -> None:
+    monkeypatch.setattr(bootstrap.sys, "version_info", (3, 14, 0))
+    assert bootstrap.main(arguments.split()) == (3 if extras else 1)
+    assert [each.partition("[")[2].rstrip("]") for each in installs(commands)] == ([extras] if extras else [])
+    printed = capsys.readouterr().out
+    assert said in printed
+    assert said or "has no release" not in printed
+
+
+def test_an_older_python_is_refused_in_a_line() -> None:
+    """Old Pythons must be able to run everything above the check, and to parse the whole file."""
+    source = Path(bootstrap.__file__).read_text(encoding="utf-8")
+    ast.parse(source, feature_version=(3, 6))
+    above, found, _ = source.partition("    sys.exit(1)\n")
+    assert found
+    code = f"import sys; sys.version_info = (3, 9, 2)\n{above}{found}"
+    done = subprocess.run([sys.executable, "-c", f"__file__ = 'bootstrap.py'\n{code}"], capture_output=True, text=True)
+    assert done.returncode == 1
+    assert done.stdout.startswith("bootstrap: Python 3.10 or newer is needed, this is ")
+    assert done.stdout.count("\n") == 1
+
+
+PIP = "import sys; print('WARNING: chatter'); print('ERROR: no such thing', file=sys.stderr); sys.exit(CODE)"
+
+
+@pytest.mark.parametrize("code", [0, 1])
+def test_what_pip_says_is_shown_only_where_it_fails(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str], code: int
+) -> None:
+    monkeypatch.setattr(bootstrap, "VENV", tmp_path / ".venv")
+    monkeypatch.setattr(bootstrap, "runs", lambda folder: True)
+    monkeypatch.setattr(bootstrap, "python_of", lambda folder: sys.executable)
+    replaced = [sys.executable, "-c", PIP.replace("CODE", str(code))]
+    monkeypatch.setattr(bootstrap, "pip", lambda folder, *arguments: replaced)
+    (tmp_path / ".venv").mkdir()
+    assert bootstrap.main(["--version"]) == code
+    printed = capfd.readouterr()
+    assert ("WARNING: chatter" in printed.out, "ERROR: no such thing" in printed.out) == (bool(code), bool(code))
+    assert printed.err == ""
+
+
+@pytest.mark.parametrize(("code", "shown"), [(0, ""), (3, "start-up lines\n")])
+def test_what_a_quiet_task_logs_is_shown_only_where_it_fails(
+    capfd: pytest.CaptureFixture[str], code: int, shown: str
+) -> None:
+    logs = f"import sys; print('result'); print('start-up lines', file=sys.stderr); sys.exit({code})"
+    with pytest.raises(Exit) if code else nullcontext():
+        tasks._quietly("-c", logs)
+    assert capfd.readouterr() == ("result\n", shown)
+
+
+def test_tasks_that_start_a_framework_are_quiet(monkeypatch: pytest.MonkeyPatch) -> None:
+    quiet: set[object] = set()
+    monkeypatch.setattr(tasks, "_python", lambda *words, **options: None)
+    monkeypatch.setattr(tasks, "_quietly", lambda *words, **options: quiet.add(words[1]))
+    for task, options in ((tasks.demo, {}), (tasks.compare, {}), (tasks.bench, {"zoo": True})):
+        task.body(Context(), **options)
+    assert quiet == {
+        "examples.mnist.demo",
+        "examples.compare",
+        "bench.zoo",
+    }
 
 
 def test_an_interrupted_run_ends_quietly(
@@ -207,7 +352,7 @@ def test_a_second_bootstrap_waits_for_the_first(tmp_path: Path) -> None:
         process = subprocess.Popen(words, cwd=Path(bootstrap.__file__).parent, stdout=subprocess.PIPE, text=True)
         assert process.stdout is not None
         assert process.stdout.readline().startswith("bootstrap: waiting for another bootstrap")
-        # It goes on only once the lock is free.
+        # The second bootstrap continues only after the lock is released.
         with pytest.raises(subprocess.TimeoutExpired):
             process.wait(timeout=0.5)
     rest, _ = process.communicate()
@@ -251,3 +396,26 @@ def test_without_a_task_it_shows_its_use(capsys: pytest.CaptureFixture[str]) -> 
 def test_it_needs_the_standard_library_only() -> None:
     code = "import sys, bootstrap; sys.exit(any('site-packages' in str(m) for m in sys.modules.values()))"
     assert subprocess.run([sys.executable, "-S", "-c", code], cwd=Path(bootstrap.__file__).parent).returncode == 0
+
+
+def test_the_doctor_makes_no_environment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(bootstrap, "VENV", tmp_path / ".venv")
+    asked: list[list[str]] = []
+
+    def run(command: list[str], env: dict[str, str]) -> subprocess.CompletedProcess[str]:
+        asked.append(command)
+        return subprocess.CompletedProcess(command, 2)
+
+    monkeypatch.setattr(bootstrap.subprocess, "run", run)
+    assert bootstrap.main(["doctor", "--json"]) == 2
+    assert asked == [[sys.executable, "-m", "litebnn", "doctor", "--json"]]
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_the_doctor_looks_at_the_environment_that_is_there() -> None:
+    words = [sys.executable, "bootstrap.py", "doctor", "--json"]
+    done = subprocess.run(words, cwd=ROOT, capture_output=True, text=True)
+    found = json.loads(done.stdout)["findings"]
+    assert found[0]["name"] == "Python"
+    used = bootstrap.VENV if bootstrap.runs(bootstrap.VENV) else Path(sys.prefix)
+    assert str(used) in found[0]["detail"]

@@ -1,4 +1,4 @@
-"""What the documents say of lists, versions, tasks and files is so: each is held against the one place that knows."""
+"""Lists, versions, tasks and files in the documents are compared with the code that defines them."""
 
 import ast
 import importlib.util
@@ -127,7 +127,7 @@ def test_options_of_the_converter() -> None:
     for names, default, _ in rows:
         for name in code(names):
             written = code(default)[0] if default else ""
-            # A word stands for itself there, and of a default that is a function nothing is said.
+            # Words in the table stand for themselves, and defaults that are functions are not documented.
             if written and not callable(known[name]):
                 assert written in (known[name], repr(known[name])) or ast.literal_eval(written) == known[name], name
 
@@ -155,7 +155,7 @@ def test_options_of_the_delegate() -> None:
 
 
 def isas() -> list[str]:
-    """The names of all instruction sets, as isa.h declares them: kNeon64InOrderIsa is neon64_in_order."""
+    """The names of all instruction sets that isa.h declares: kNeon64InOrderIsa is neon64_in_order."""
     declared = re.findall(r"^extern const Isa k(\w+)Isa;$", read("ops/kernels/isa/isa.h"), re.MULTILINE)
     return sorted(re.sub(r"(?<=.)(?=[A-Z])", "_", name).lower() for name in declared)
 
@@ -165,7 +165,7 @@ def test_instruction_sets() -> None:
     assert len(names) > 4
     (row,) = (row for row in table("docs/library.md", "option") if code(row[0]) == ["isa"])
     assert sorted(code(row[1])) == names
-    rows = [(code(name)[0], code(folder)[0]) for name, _, folder in table("docs/performance.md", "ISA")]
+    rows = [(code(name)[0], code(folder)[0]) for name, _, folder in table("docs/kernels.md", "ISA")]
     assert sorted(name for name, _ in rows) == names
     assert [folder for _, folder in rows if not (ROOT / "ops" / "kernels" / "isa" / folder).is_dir()] == []
 
@@ -266,7 +266,7 @@ def test_times_of_the_zoo_are_those_that_were_measured() -> None:
 
 
 def test_commands_are_those_of_the_command_line() -> None:
-    """In the order in which `litebnn --help` lists them."""
+    """The table has the order of `litebnn --help`."""
     [commands] = (action for action in cli.command_line_parser()._actions if action.dest == "command")
     rows = [code(name)[0] for name, _ in table("docs/command-line.md", "command")]
     assert rows == [f"litebnn {name}" for name in commands.choices]

@@ -1,4 +1,4 @@
-"""Files, functions and folders can be read at once, a pass is found by its name, and an ISA by the CPU."""
+"""Limits on the size of files, functions and folders, and rules for the names of passes and ISAs."""
 
 import re
 from collections import defaultdict
@@ -6,9 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from litebnn.passes import BINARY_PHASES, ON_REQUEST, PHASES
+from litebnn.passes import BINARY_PHASES, FINAL_PHASES, PHASES, OnRequest
 from tests.support.documents import FOLDERS, read
 from tests.support.sizes import cpp_functions, python_functions
+from toolchains.needs import needs
 from toolchains.targets import ROOT
 
 LINES_OF_A_FILE = 400
@@ -50,7 +51,7 @@ def test_no_function_is_too_long(suffixes: tuple[str, ...], functions_of) -> Non
 
 
 def test_no_folder_has_too_many_modules() -> None:
-    """A source file and its header are one module; tests count where there is nothing but tests."""
+    """A source file and its header count as one module; tests count only in folders of tests."""
     modules: dict[str, set[str]] = defaultdict(set)
     for path in FILES:
         only_tests = "tests" in path.relative_to(ROOT).parts
@@ -60,10 +61,14 @@ def test_no_folder_has_too_many_modules() -> None:
     assert too_many == {}
 
 
-@pytest.mark.parametrize("phase", PHASES)
-def test_a_folder_holds_the_passes_of_its_phase_each_with_its_test(phase: str) -> None:
-    package = f"litebnn.passes.{phase}"
-    passes = [*PHASES[phase], *ON_REQUEST.get(phase, ())]
+FOLDERS_OF_PASSES = sorted(path.name for path in (ROOT / "converter/litebnn/passes").iterdir() if path.is_dir())
+
+
+@pytest.mark.parametrize("name", [name for name in FOLDERS_OF_PASSES if not name.startswith("_")])
+def test_a_folder_holds_passes_of_the_order_each_with_its_test(name: str) -> None:
+    package = f"litebnn.passes.{name}"
+    rows = [row for phase in PHASES.values() for row in phase]
+    passes = [row.rewrite if isinstance(row, OnRequest) else row for row in rows]
     assert all(one.__module__.endswith(f".{one.__name__}") for one in passes)
     here = {one.__name__ for one in passes if one.__module__.startswith(f"{package}.")}
     folder = ROOT / "converter" / Path(*package.split("."))
@@ -71,8 +76,41 @@ def test_a_folder_holds_the_passes_of_its_phase_each_with_its_test(phase: str) -
     assert files == here | {f"{name}_test" for name in here}
 
 
-def test_the_binary_phases_are_the_first() -> None:
-    assert tuple(PHASES)[: len(BINARY_PHASES)] == BINARY_PHASES
+# The number of skips in each file for a reason other than a missing requirement, such as a feature that a CPU lacks.
+OTHER_SKIPS = {
+    "tests/docs/test_blocks.py": 1,
+    "tests/convert/test_quantized_sources.py": 1,
+    "tests/emulated/test_emulated.py": 3,
+    "tests/emulated/test_sme2.py": 1,
+    "tests/ops/test_golden.py": 1,
+    "tests/runtimes/suite.py": 7,
+    "tests/support/programs.py": 1,
+    "tests/test_bare.py": 1,
+    "tests/toolchains/test_wheel.py": 1,
+}
+SKIPS = r"pytest\.skip\(|mark\.skip\b|importorskip"
+LOOKS = r"importorskip|shutil\.which|except ToolkitError(?: as \w+)?:\n\s+(?:pytest|return|pass)"
+
+
+def test_one_place_turns_what_is_missing_into_a_skip() -> None:
+    tests = {name_of(path): path.read_text(encoding="utf-8") for path in FILES if is_test(path)}
+    own = {"tests/needs.py", "tests/test_house.py", "conftest.py"}
+    skips = {name: len(re.findall(SKIPS, text)) for name, text in tests.items() if name not in own}
+    assert {name: count for name, count in skips.items() if count} == OTHER_SKIPS
+    looking = [name for name, text in tests.items() if name not in own and re.search(LOOKS, text)]
+    assert looking == []
+
+
+def test_marks_name_rows_of_the_table() -> None:
+    tests = {name_of(path): path.read_text(encoding="utf-8") for path in FILES if is_test(path)}
+    calls = [words for text in tests.values() for words in re.findall(r"\bneeds?\(((?:\"[\w+-]+\"(?:, )?)+)\)", text)]
+    named = {name for words in calls for name in re.findall(r"\"([\w+-]+)\"", words)}
+    assert len(named) > 20
+    assert named - set(needs()) == set()
+
+
+def test_the_table_of_phases_is_the_order() -> None:
+    assert tuple(PHASES)[:-1] == BINARY_PHASES + FINAL_PHASES
 
 
 SAMPLE = """

@@ -1,4 +1,4 @@
-"""Dependencies point one way: what each part of the C++ library and of the Python package may know of the others."""
+"""Dependencies point one way: the layers of the C++ library and of the Python package, and the allowed imports."""
 
 import ast
 import re
@@ -15,8 +15,8 @@ ROOT = Path(__file__).resolve().parents[1]
 OPS = ROOT / "ops"
 PACKAGE = ROOT / "converter" / "litebnn"
 
-# A layer is a file or folder, without its suffix. It may know itself, the layers after its name, and what those may
-# know. A file belongs to the innermost layer that it lies in.
+# A layer is a file or folder, without its suffix. It may use itself, the layers in its list, and everything that these
+# may use. A file belongs to the innermost layer that contains it.
 Layers = dict[str, list[str]]
 CPP_LAYERS: Layers = {
     "include": [],
@@ -46,22 +46,24 @@ PYTHON_LAYERS: Layers = {
     "runtime": ["flatbuffer", "model_files", "unique_names"],
     "boards": ["errors"],
     "evaluate": ["boards", "runtime"],
-    "report": ["child", "evaluate", "rewriting", "runtime"],
-    "calibration": ["evaluate", "options", "passes", "runtime"],
+    "report": ["child", "rewriting", "runtime"],
+    "calibration": ["evaluate", "options", "rewriting", "runtime"],
     "benchmark": ["runtime"],
+    "doctor": ["report"],
     "model_explorer": ["report"],
-    "convert": ["calibration", "frontends", "report"],
+    "verification": ["evaluate", "options", "report"],
+    "convert": ["calibration", "frontends", "passes", "verification"],
     "__init__": ["convert", "evaluate"],
-    "cli": ["__init__", "benchmark"],
+    "cli": ["__init__", "benchmark", "doctor"],
     "__main__": ["cli"],
 }
 
-# Modules so small, and known to so many, that no picture shows them.
+# Small modules that many others import, which the picture leaves out.
 ALONE = {"errors", "unique_names", "child", "model_files", "contract", "options", "__init__", "__main__"}
 
 
 def layer_of(file: str, layers: Layers) -> str | None:
-    """The layer that a file lies in.
+    """The layer that contains a file.
 
     >>> layer_of("kernels/isa/isa.h", CPP_LAYERS)
     'kernels/isa'
@@ -71,12 +73,12 @@ def layer_of(file: str, layers: Layers) -> str | None:
 
 
 def known_to(layer: str, layers: Layers) -> set[str]:
-    """A layer and all that it may know."""
+    """A layer and all layers that it may use, directly or not."""
     return {layer}.union(*(known_to(below, layers) for below in layers[layer]))
 
 
 def violations(uses: dict[str, list[str]], layers: Layers) -> list[str]:
-    """What is wrong with files that use others, both named by their paths."""
+    """Messages on files that use other files against the rules; `uses` has paths."""
     found = [f"{file}: in no layer" for file in uses if layer_of(file, layers) is None]
     for file, used in uses.items():
         layer = layer_of(file, layers)
@@ -87,7 +89,7 @@ def violations(uses: dict[str, list[str]], layers: Layers) -> list[str]:
 
 
 def cpp_uses() -> dict[str, list[str]]:
-    """What each C++ file of the library includes by a path from ops/, or from ops/include/."""
+    """The files that each C++ file of the library includes by a path from ops/ or ops/include/."""
     uses = {}
     for folder in ("include", "kernels", "tflite"):
         for file in sorted((OPS / folder).rglob("*.[chS]*")):
@@ -98,14 +100,14 @@ def cpp_uses() -> dict[str, list[str]]:
 
 
 def modules(folder: Path) -> list[Path]:
-    """The modules in a folder and below; the tests beside them may know anything."""
+    """The modules in a folder and its subfolders, without tests, which may import anything."""
     return [file for file in sorted(folder.rglob("*.py")) if not file.stem.endswith("_test")]
 
 
 def imported_by(file: Path) -> Iterator[str]:
-    """The names that a module imports of the package, anywhere in it: litebnn.graph.Graph.
+    """The names that a module imports from the package, in any function: litebnn.graph.Graph.
 
-    The version is no layer's, and any module may name it.
+    The version belongs to no layer, so any module may import it.
     """
     for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
         if isinstance(node, ast.Import):
@@ -121,7 +123,7 @@ def imported_by(file: Path) -> Iterator[str]:
 
 
 def module_of(name: str) -> str:
-    """The file of a module, or of what holds a name, as a path in the package."""
+    """The file of a module, or of the module that defines a name, as a path in the package."""
     path = PACKAGE.joinpath(*name.split(".")[1:])
     files = (path.with_suffix(".py"), path / "__init__.py", path.parent / "__init__.py", path.parent.with_suffix(".py"))
     return str(next(file for file in files if file.is_file()).relative_to(PACKAGE))
@@ -135,7 +137,7 @@ def python_uses() -> dict[str, list[str]]:
 @pytest.mark.parametrize(("uses", "layers"), [(cpp_uses(), CPP_LAYERS), (python_uses(), PYTHON_LAYERS)])
 def test_dependencies_point_one_way(uses: dict[str, list[str]], layers: Layers) -> None:
     assert violations(uses, layers) == []
-    # The parsing saw something: every layer has a file, and most files use another.
+    # The parsing works if every layer has a file and most files use another one.
     assert {layer_of(file, layers) for file in uses} == set(layers)
     assert sum(bool(used) for used in uses.values()) > len(uses) / 2
 
@@ -198,7 +200,7 @@ def test_a_pass_imports_no_other_pass() -> None:
 
 
 def test_a_pass_names_no_builtin_op_that_models_are_not_checked_for() -> None:
-    """Validation lets an op of a kind that is not in the table pass, though it lacks inputs that a pass then reads."""
+    """Validation skips kinds of ops that are not in the table, so a pass could read inputs that do not exist."""
     builtins = {name for name in vars(schema.BuiltinOperator) if name.isupper()}
     checked = {name for name, facts in FACTS.items() if facts.most}
     assert len(checked) > 40
@@ -219,6 +221,6 @@ def test_only_the_flatbuffer_folder_knows_the_schema() -> None:
 
 
 def fields_of_the_schema() -> set[str]:
-    """The names that the classes of the generated code give to what a model holds."""
+    """The names of all fields in the classes of the generated schema."""
     kinds = [kind for kind in vars(schema).values() if isinstance(kind, type) and hasattr(kind, "Pack")]
     return {field for kind in kinds for field in vars(kind())}

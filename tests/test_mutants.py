@@ -1,4 +1,4 @@
-"""`invoke mutants`: what it changes is in the code, and so is what it leaves out."""
+"""`invoke mutants`: the lines that it changes or leaves out exist in the code."""
 
 import pytest
 

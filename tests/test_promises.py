@@ -1,4 +1,4 @@
-"""Every test that docs/testing.md names for a promise is there."""
+"""Every test that docs/testing.md names for a promise exists."""
 
 import re
 
@@ -8,7 +8,7 @@ PROMISES = {promise: code(test)[0] for promise, test in table("docs/testing.md",
 
 
 def is_there(test: str) -> bool:
-    """Whether a file has a test: FILE.py::FUNCTION, FILE.cc::SUITE.NAME, or any in the FILE."""
+    """True if a test exists: FILE.py::FUNCTION, FILE.cc::SUITE.NAME, or a FILE with any test."""
     file, _, name = test.partition("::")
     suite, _, case = name.partition(".")
     if file.endswith(".cc"):

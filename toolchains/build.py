@@ -2,7 +2,7 @@
 
     python -m toolchains.build --target=rpi4 --toolchain=zig
 
-The work goes on in build/TARGET/TOOLCHAIN; a product is put in its place only once it is whole.
+CMake works in build/TARGET/TOOLCHAIN. A finished product replaces the previous one atomically.
 """
 
 import json
@@ -30,15 +30,15 @@ READ_BY_CMAKE = ("CC", "CXX", "CFLAGS", "CXXFLAGS", "LDFLAGS")
 
 
 def build(target: str, toolchain: str = "auto") -> Path:
-    """Builds the op library, and the example programs where `invoke runtime` has brought the runtime's library.
+    """Builds the op library, and the example programs if `invoke runtime` has fetched the runtime's library.
 
     Args:
         target: a row of targets.toml.
         toolchain: "auto", or one of TOOLCHAINS in targets.py that the target is built with.
 
     Returns:
-        The path of the library, build/TARGET/liblitebnn.so. The programs and the runtime's library lie beside it. All
-        are untouched where the build fails.
+        The path of the library, build/TARGET/liblitebnn.so. The programs and the runtime's library are in the same
+        folder. All are unchanged if the build fails.
 
     Raises:
         ToolkitError: no such target or toolchain, no compiler, or the build failed.
@@ -69,7 +69,7 @@ def build_tests(target: str, toolchain: str = "auto") -> list[Path]:
 
 @contextmanager
 def locked(folder: Path) -> Iterator[None]:
-    """Keeps two builds out of one folder."""
+    """Locks a folder, so that only one build uses it at a time."""
     folder.mkdir(parents=True, exist_ok=True)
     with FileLock(folder / ".lock"):
         yield
@@ -100,26 +100,26 @@ def _build(target: Target, compiler: Compiler, tests: bool) -> Path:
             if code:
                 cause = first_error(Path(log.name).read_text(encoding="utf-8", errors="replace"))
                 raise ToolkitError(
-                    f"{step} {target.name} failed with code {code}{cause}; all of it: {_short(log.name)}"
+                    f"{step} {target.name} failed with code {code}{cause}; all of it: {_shown_path(log.name)}"
                 )
     programs = [work / "examples" / name for name in PROGRAMS] if runtime.is_dir() else []
     others = [*programs, library_in(runtime)] if programs else []
     library = _put_in_place(work, others, target.folder)
     for product in [*(target.folder / other.name for other in others), library]:
-        facts = [f"{target.name}: {_short(product)}", f"{product.stat().st_size / 1024:.0f} KiB", needs(product)]
+        facts = [f"{target.name}: {_shown_path(product)}", f"{product.stat().st_size / 1024:.0f} KiB", needs(product)]
         if product == library:
             facts.append(f"{time.monotonic() - start:.1f} s")
         print(", ".join(filter(None, facts)), flush=True)
     return library
 
 
-def _short(path: str | Path) -> str:
+def _shown_path(path: str | Path) -> str:
     path = Path(path)
     return str(path.relative_to(ROOT) if path.is_relative_to(ROOT) else path)
 
 
 def _forget_other_compiler(work: Path, compiler: Compiler) -> None:
-    """Empties the folder where it was configured for another compiler or flags, which CMake does not change later."""
+    """Empties the folder if it was configured for another compiler or flags, because CMake never changes these."""
     stamp = work / "compiler.json"
     variables = [os.environ.get(name) for name in READ_BY_CMAKE]
     wanted = json.dumps(
@@ -132,21 +132,21 @@ def _forget_other_compiler(work: Path, compiler: Compiler) -> None:
 
 
 def first_error(log: str) -> str:
-    """The first error in a build's log, as ": LINE"; "" where there is none."""
-    # CMake says what is wrong below the line that says where.
+    """The first error in a build's log, as ": LINE"; "" if there is none."""
+    # CMake's line after the error's position says what is wrong.
     found = re.search(r"^(CMake Error.*:\n+.+|CMake Error.*|.*error:.*)", log, re.MULTILINE | re.IGNORECASE)
     return f": {' '.join(found[0].split())}" if found else ""
 
 
 def _put_in_place(work: Path, others: list[Path], folder: Path) -> Path:
-    """Copies the library of `work`, and `others`, into `folder`, each whole or not at all; returns its new path."""
+    """Copies the library of `work`, and `others`, into `folder`, each atomically; returns the library's new path."""
     for product in [work / LIBRARY, *others]:
         copy_whole(product, folder)
     return folder / LIBRARY
 
 
 def copy_whole(file: Path, folder: Path) -> None:
-    """Copies a file into a folder, whole or not at all; who has mapped what lay there keeps it."""
+    """Copies a file into a folder atomically; processes that have mapped the previous one keep it."""
     whole = folder / f".{file.name}.{os.getpid()}.new"
     shutil.copy2(file, whole)
     whole.replace(folder / file.name)

@@ -1,4 +1,4 @@
-"""Packs all that a board needs into one archive: dist/litebnn-TARGET.tar.gz.
+"""Packs everything that a board needs into one archive: dist/litebnn-TARGET.tar.gz.
 
 python -m toolchains.bundle --target=rpi4
 """
@@ -35,15 +35,15 @@ What they ask of the board's system (its own versions: `ldd --version`, and the 
 
 
 def bundle(target: str, toolchain: str = "auto") -> Path:
-    """Fetches and builds what is missing, and packs it.
+    """Fetches and builds missing parts, and packs all.
 
     Args:
         target: a row of targets.toml.
         toolchain: as for `toolchains.build.build`.
 
     Returns:
-        The path of the archive, dist/litebnn-TARGET.tar.gz, which holds one folder called litebnn-TARGET. An archive of
-        that name stays untouched where anything fails.
+        The path of the archive, dist/litebnn-TARGET.tar.gz, which has one folder, litebnn-TARGET. An existing archive
+        is unchanged if anything fails.
 
     Raises:
         ToolkitError: as for `fetch` (there is no LiteRT for the target's CPU) and `build`.
@@ -73,15 +73,15 @@ def pack(target: Target, files: list[Path], folder: Path) -> Path:
         unfinished = Path(temporary) / f"{name}.tar.gz"
         with tarfile.open(unfinished, "w:gz") as tar:
             for file in files:
-                tar.add(file, f"{name}/{file.name}", filter=_as_anyones)
+                tar.add(file, f"{name}/{file.name}", filter=_without_owner)
             member = tarfile.TarInfo(f"{name}/README")
             member.size, member.mtime = len(content), int(time.time())
-            tar.addfile(_as_anyones(member), io.BytesIO(content))
+            tar.addfile(_without_owner(member), io.BytesIO(content))
         return unfinished.replace(folder / unfinished.name)
 
 
-def _as_anyones(member: tarfile.TarInfo) -> tarfile.TarInfo:
-    """Without this machine's user, and readable by all."""
+def _without_owner(member: tarfile.TarInfo) -> tarfile.TarInfo:
+    """Removes this machine's user from an archive member, and makes it readable by all."""
     member.uid = member.gid = 0
     member.uname = member.gname = "root"
     member.mode = 0o755 if member.mode & 0o100 else 0o644

@@ -18,8 +18,8 @@ FINDERS: dict[str, Callable[[Target], Compiler]] = {
 def find_compiler(target: Target, toolchain: str) -> Compiler:
     """The compiler of `toolchain` for `target`; for "auto" the first of the target's.
 
-    For this machine, where the products stay, "auto" takes the compiler that the environment variable CXX names and no
-    other; where it names none, the first of the target's that is there or can be had.
+    For this machine, "auto" takes the compiler that the environment variable CXX names. If it is unset, it takes the
+    first of the target's toolchains that is installed or can be installed.
 
     Raises:
         ToolkitError: no such toolchain, the target is not built with it, or its compiler cannot be had.
@@ -45,7 +45,7 @@ def find_compiler(target: Target, toolchain: str) -> Compiler:
 
 
 def _default(target: Target) -> Compiler:
-    """One and the same wherever it is built, for another compiler's programs run on other boards."""
+    """The target's first toolchain only, because another compiler's programs might not run on the same boards."""
     first, *others = target.toolchains
     try:
         return FINDERS[first](target)

@@ -1,4 +1,4 @@
-"""What the command lines of the tools have in common."""
+"""Common parts of the tools' command lines."""
 
 import argparse
 import sys
@@ -10,8 +10,8 @@ from toolchains.targets import TOOLCHAINS, ToolkitError
 def parser(module: str, doc: str | None, target: str = "host", toolchain: str = "") -> argparse.ArgumentParser:
     """A parser for the tool that `python -m MODULE` starts, described by the first line of `doc`.
 
-    It knows --target, with the default `target`, and where there is a default `toolchain` also --toolchain. Where
-    `target` is "" the user has to name one.
+    It has the option --target with the default `target`; if that is "", the option is required. If there is a default
+    `toolchain`, it also has --toolchain.
     """
     result = argparse.ArgumentParser(prog=f"python -m {module}", description=(doc or "").partition("\n")[0])
     result.add_argument("--target", default=target, required=not target, help="a row of toolchains/targets.toml")
@@ -21,13 +21,13 @@ def parser(module: str, doc: str | None, target: str = "host", toolchain: str = 
 
 
 def run(parser: argparse.ArgumentParser, work: Callable[..., object], arguments: list[str] | None) -> int:
-    """Does a tool's work, a function of the options by their names; returns the exit code."""
+    """Calls `work` with the parsed options as keywords; returns the exit code."""
     options = vars(parser.parse_args(arguments))
     return exit_code(lambda: work(**options))
 
 
 def exit_code(work: Callable[[], object]) -> int:
-    """Does a tool's work; what the user has to mend is one line on stderr."""
+    """Calls `work`; prints a user's error as one line to stderr, and returns the exit code."""
     try:
         work()
     except (ToolkitError, OSError) as error:

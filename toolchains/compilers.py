@@ -1,16 +1,16 @@
-"""The compilers on this machine, and what CMake is told of them."""
+"""The compilers on this machine, and their arguments for CMake."""
 
 import importlib.util
 import os
 import shutil
 import subprocess
 import sys
-import sysconfig
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TextIO
 
+from toolchains.needs import NDK_FILE, cxx_program, find_program, needs, versions
 from toolchains.targets import ROOT, Target, ToolkitError, find_target, read_toml
 
 # A runner runs a command in the project's folder, its output into the file, and returns the exit code.
@@ -19,17 +19,17 @@ Runner = Callable[[Sequence[str], TextIO], int]
 CMAKE_FILES = ROOT / "toolchains" / "cmake"
 
 
-def run_here(command: Sequence[str], log: TextIO) -> int:
+def run_in_process(command: Sequence[str], log: TextIO) -> int:
     """Runs `command` on this machine."""
     return subprocess.run(command, cwd=ROOT, stdout=log, stderr=subprocess.STDOUT).returncode
 
 
 @dataclass(frozen=True)
 class Compiler:
-    """A compiler that was found for a target.
+    """A compiler for a target.
 
-    `name` is that of the toolchain, `description` says which compiler it is, `cmake_arguments` is what CMake must be
-    told of it, `cmake` and `ninja` are the programs ("" for no Ninja), and `run` executes them.
+    Its `name` is the toolchain's, its `description` names the compiler, and `cmake_arguments` are CMake's definitions
+    for it. The programs are `cmake` and `ninja` ("" for none), and `run` executes them.
     """
 
     name: str
@@ -37,7 +37,7 @@ class Compiler:
     cmake_arguments: Mapping[str, str]
     cmake: str
     ninja: str
-    run: Runner = field(default=run_here, compare=False)
+    run: Runner = field(default=run_in_process, compare=False)
 
     def configure(self, folder: Path, build_type: str = "Release", **options: str) -> list[str]:
         """The command that makes `folder` a build of the project with CMake's `options`."""
@@ -49,20 +49,15 @@ class Compiler:
         ]
 
     def compile(self, folder: Path, *products: str) -> list[str]:
-        """The command that builds `products`, by default all, in a folder that is configured."""
+        """The command that builds `products`, by default all, in a configured folder."""
         chosen = ["--target", *products] if products else []
         return [self.cmake, "--build", str(folder), "--parallel", str(os.cpu_count() or 1), *chosen]
-
-
-def find_program(name: str) -> str:
-    """Path of a program of this Python environment or else of the PATH; "" where there is none."""
-    return shutil.which(name, path=sysconfig.get_path("scripts")) or shutil.which(name) or ""
 
 
 def _cmake() -> str:
     program = find_program("cmake")
     if not program:
-        raise ToolkitError("cmake is missing: install the Debian package cmake, or `pip install cmake`")
+        raise ToolkitError(f"cmake is missing: {needs()['cmake'].install}")
     return program
 
 
@@ -89,15 +84,14 @@ def find_gcc(target: Target) -> Compiler:
             "LITEBNN_PROCESSOR": target.processor,
             "LITEBNN_CPU_FLAGS": " ".join(target.gcc_flags),
         }
-        found = shutil.which(program)
-        hint = f"{program} is missing: install the Debian package {target.gcc_package}"
+        found, install = shutil.which(program) or "", needs()[program].install
     else:
-        named = os.environ.get("CXX", "").split()[:1]
-        found = next((path for name in (named or ["c++", "g++", "clang++"]) if (path := shutil.which(name))), None)
+        named = " ".join(os.environ.get("CXX", "").split()[:1])
+        program = f"{named}, which CXX names," if named else "c++"
         arguments = {}
-        hint = f"no C++ compiler ({' '.join(named) or 'c++'}) is here: install the Debian package g++"
+        found, install = cxx_program(), needs()["c++"].install
     if not found:
-        raise ToolkitError(hint)
+        raise ToolkitError(f"{program} is missing: {install}")
     return Compiler("gcc", _version(found), arguments, _cmake(), find_program("ninja"))
 
 
@@ -113,20 +107,19 @@ def find_clang() -> Compiler:
 
 
 def find_clang_tool(name: str) -> str:
-    """Path of a program that clang or LLVM brings, the newest where several are called NAME-VERSION.
+    """Path of a program of clang or LLVM, the newest if several are called NAME-VERSION.
 
     Raises:
         ToolkitError: there is none.
     """
-    versions = [f"{name}-{version}" for version in range(30, 13, -1)]
-    found = next((path for called in [*versions, name] if (path := shutil.which(called))), None)
-    if found is None:
-        raise ToolkitError(f"{name} is missing: install the Debian packages clang-19, libclang-rt-19-dev and llvm-19")
+    found = next(filter(None, map(find_program, versions(name))), "")
+    if not found:
+        raise ToolkitError(f"{name} is missing: {needs()['clang'].install}")
     return found
 
 
 def ziglang_program() -> str:
-    """Path of the zig program of the Python package ziglang; "" where that is not installed."""
+    """Path of the zig program of the Python package ziglang; "" if that is not installed."""
     package = importlib.util.find_spec("ziglang")
     folders = package.submodule_search_locations if package else None
     return shutil.which("zig", path=folders[0]) or "" if folders else ""
@@ -147,7 +140,7 @@ def pip_install(what: str, *arguments: str) -> None:
 
 
 def _install_extra(extra: str) -> None:
-    """Installs what pyproject.toml lists under `extra` into this Python's environment."""
+    """Installs the requirements of an extra of pyproject.toml into this Python's environment."""
     requirements: list[str] = read_toml(ROOT / "pyproject.toml")["project"]["optional-dependencies"][extra]
     print(f"installing {', '.join(requirements)} into {sys.prefix}", flush=True)
     pip_install(", ".join(requirements), *requirements)
@@ -155,7 +148,7 @@ def _install_extra(extra: str) -> None:
 
 
 def find_zig(target: Target) -> Compiler:
-    """The compiler of the PyPI package ziglang, which is installed first where it is missing.
+    """The compiler of the PyPI package ziglang, which is installed first if it is missing.
 
     Raises:
         ToolkitError: it is missing and cannot be installed, or cmake is missing.
@@ -173,7 +166,7 @@ def find_zig(target: Target) -> Compiler:
 
 
 def zig_arguments(target: Target, program: str) -> dict[str, str]:
-    """What CMake must be told to build for `target` with the zig at `program`."""
+    """CMake's definitions for building for `target` with the zig at `program`."""
     return {
         "CMAKE_TOOLCHAIN_FILE": str(CMAKE_FILES / "zig.cmake"),
         "LITEBNN_ZIG": program,
@@ -194,7 +187,7 @@ def find_ndk(target: Target) -> Compiler:
     folder = os.environ.get("ANDROID_NDK_HOME", "")
     if not folder:
         raise ToolkitError(f"{target.name} is built with the Android NDK: set ANDROID_NDK_HOME to its folder")
-    toolchain_file = Path(folder) / "build" / "cmake" / "android.toolchain.cmake"
+    toolchain_file = Path(folder) / NDK_FILE
     if not toolchain_file.is_file():
         raise ToolkitError(
             f"ANDROID_NDK_HOME={folder} is no Android NDK: it has no {toolchain_file.relative_to(folder)}"

@@ -2,7 +2,7 @@
 
     python -m toolchains.container
 
-builds the image, which `--toolchain=docker` does too when it is missing.
+It builds the image; `--toolchain=docker` also does so if it is missing.
 """
 
 import hashlib
@@ -15,11 +15,12 @@ from typing import Any, TextIO
 
 from toolchains.command_line import exit_code
 from toolchains.compilers import Compiler, pip_install, zig_arguments
+from toolchains.needs import needs
 from toolchains.targets import BUILD, ROOT, Target, ToolkitError
 
 RECIPE = ROOT / "docker"
 ZIG = "/opt/ziglang/zig"
-# A Docker engine names its CPU in words of its own, which are the keys here.
+# Keys are a Docker engine's own names of CPUs.
 WHEEL_PLATFORMS = {"amd64": "manylinux_2_12_x86_64", "arm64": "manylinux_2_17_aarch64"}
 
 
@@ -39,7 +40,7 @@ def connect() -> Any:
         from docker.client import DockerClient
         from docker.errors import DockerException
     except ImportError as error:
-        raise ToolkitError("the Python package docker is missing: pip install 'litebnn[docker]'") from error
+        raise ToolkitError(f"the Python package docker is missing: {needs()['docker'].install}") from error
     try:
         client = DockerClient.from_env()
         client.ping()
@@ -82,7 +83,7 @@ def build_image() -> str:
 
 
 def _unpack_requirements(context: os.PathLike[str], engine_cpu: str) -> None:
-    """Unpacks what requirements.txt names, for Linux on the engine's CPU, into `context`."""
+    """Unpacks the packages of requirements.txt, for Linux on the engine's CPU, into `context`."""
     if engine_cpu not in WHEEL_PLATFORMS:
         raise ToolkitError(f"the Docker engine's CPU is {engine_cpu}; the image is for {' and '.join(WHEEL_PLATFORMS)}")
     platform, target = f"--platform={WHEEL_PLATFORMS[engine_cpu]}", f"--target={os.fspath(context)}"
@@ -95,7 +96,7 @@ def run_in_container(command: Sequence[str], log: TextIO) -> int:
     client = connect()
     from docker.errors import DockerException
 
-    # The paths are the same as outside, so that nothing has to be translated.
+    # Mounted at the same paths as outside, so that no path needs a translation.
     volumes = {str(ROOT): {"bind": str(ROOT), "mode": "ro"}, str(BUILD): {"bind": str(BUILD), "mode": "rw"}}
     container = client.containers.create(
         image_name(),
@@ -118,7 +119,7 @@ def run_in_container(command: Sequence[str], log: TextIO) -> int:
 
 
 def find_docker(target: Target) -> Compiler:
-    """The zig of the image, which is built first where it is missing.
+    """The zig of the image, which is built first if it is missing.
 
     Raises:
         ToolkitError: no engine answers, or the image cannot be built.

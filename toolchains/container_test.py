@@ -4,13 +4,14 @@ from pathlib import Path
 
 import pytest
 
+from tests.needs import need
 from toolchains import container
 from toolchains.container import connect, find_docker, image_name
 from toolchains.targets import ROOT, ToolkitError, find_target
 
 
 def test_no_engine_is_one_line(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    pytest.importorskip("docker.client", reason="the Python package docker is missing: pip install 'litebnn[docker]'")
+    need("docker")
     monkeypatch.setenv("DOCKER_HOST", f"unix://{tmp_path}/no.sock")
     with pytest.raises(ToolkitError, match=r"^no Docker engine answers; is it started, and may you use it\? \(.*\)$"):
         connect()
@@ -22,7 +23,7 @@ def forget_docker(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_the_package_goes_before_the_folder_of_its_name(monkeypatch: pytest.MonkeyPatch) -> None:
-    pytest.importorskip("docker.client", reason="the Python package docker is missing: pip install 'litebnn[docker]'")
+    need("docker")
     forget_docker(monkeypatch)
     monkeypatch.syspath_prepend(str(ROOT))
     assert Path(str(importlib.import_module("docker").__file__)).parent != container.RECIPE

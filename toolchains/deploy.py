@@ -22,10 +22,10 @@ from toolchains.bundle import MODEL, bundle
 from toolchains.command_line import parser, run
 from toolchains.targets import Target, ToolkitError, find_target, load_targets
 
-# A machine runs programs for a processor where its `uname -m` is listed; a 64-bit kernel may carry a 32-bit system.
+# Values of `uname -m` on machines that run programs for a processor; a 64-bit kernel may have a 32-bit system.
 MACHINES = {"aarch64": ("aarch64", "arm64"), "x86_64": ("x86_64",), "armv7l": ("armv7l", "armv8l", "aarch64")}
 BITS = {"aarch64": 64, "x86_64": 64, "armv7l": 32}
-# The columns of the table, and what board_state.sh calls them.
+# Columns of the table, and their names in board_state.sh.
 COLUMNS = {
     "CPU": "cpu",
     "clock, MHz": "clock_mhz",
@@ -33,23 +33,23 @@ COLUMNS = {
     "temperature, °C": "temperature_c",
     "throttled": "throttled",
 }
-ILLEGAL_INSTRUCTION = 128 + 4  # a shell's exit code for a command that died of it
+ILLEGAL_INSTRUCTION = 128 + 4  # a shell's exit code for a command that this signal ended
 
 
 def on_board(folder: str) -> str:
-    """A folder as the board's commands take it: they start in the home, which no shell there puts for a tilde."""
+    """A folder for the board's commands: relative to home, because no shell expands a quoted tilde."""
     return str(PurePosixPath(folder).relative_to("~")) if PurePosixPath(folder).is_relative_to("~") else folder
 
 
 @dataclass
 class Deployment:
-    """What came of deploying to a board.
+    """The result of deploying to a board.
 
     Attributes:
         host: the board.
-        results: the path of benchmark_model's results, build/TARGET/benchmark-HOST.json; None where it failed.
+        results: the path of benchmark_model's results, build/TARGET/benchmark-HOST.json; None if it failed.
         printed: what benchmark_model printed.
-        before, after: the board's state in front of the benchmark and behind it.
+        before, after: the board's states before and after the benchmark.
         error: why it failed.
     """
 
@@ -72,7 +72,7 @@ def deploy(
     toolchain: str = "auto",
     accept_host_key: str = "",
 ) -> list[Deployment]:
-    """Bundles a target, copies the bundle to boards, and measures a model there, on all at once.
+    """Bundles a target, copies the bundle to boards, and measures a model on all of them in parallel.
 
     Args:
         target: a row of targets.toml.
@@ -86,8 +86,8 @@ def deploy(
             not known yet.
 
     Returns:
-        What came of it for each board. A board that cannot be reached, is not known by its key, has another CPU or too
-        little room on its disk, or where the benchmark fails, has an error, and the others go on.
+        The result for each board. An error on one board, such as an unknown key, another CPU, a full disk or a failed
+        benchmark, does not stop the others.
 
     Raises:
         ToolkitError: nothing can be bundled.
@@ -104,35 +104,35 @@ def deploy(
         boards: dict[str, Board] = {}
 
         def on_all(step: Callable[[Deployment], object]) -> None:
-            """Takes a step on the boards that are left, at once; a board that fails is left no more."""
-            list(threads.map(lambda one: _attempt(one, step), _left(deployments)))
+            """Runs a step on all remaining boards in parallel; a board that fails is dropped."""
+            list(threads.map(lambda one: _attempt(one, step), _unfailed(deployments)))
 
         def connect(one: Deployment) -> None:
             boards[one.host] = Board(one.host, identity, accept_host_key)
             make_folder(row, boards[one.host], on_board(folder))
 
         on_all(connect)
-        if not _left(deployments):
+        if not _unfailed(deployments):
             return deployments
         archive, models = bundle(target, toolchain), [model] if model is not None else []
-        place = f"{on_board(folder)}/{archive.name.removesuffix('.tar.gz')}"
+        bundle_folder = f"{on_board(folder)}/{archive.name.removesuffix('.tar.gz')}"
 
         def run_model(one: Deployment) -> None:
             results = row.folder / f"benchmark-{one.host.rpartition('@')[2].replace(':', '-')}.json"
             name = model.name if model is not None else MODEL
-            one.printed = measure_ops(target, boards[one.host], place, name, results, num_threads)
+            one.printed = measure_ops(target, boards[one.host], bundle_folder, name, results, num_threads)
             one.results = results
 
         on_all(lambda one: unpack(archive, models, on_board(folder), boards[one.host]))
         _note_states(deployments, boards, "before")
         on_all(run_model)
         _note_states(deployments, boards, "after")
-    for one in _left(deployments):
+    for one in _unfailed(deployments):
         _add_to_results(one)
     return deployments
 
 
-def _left(deployments: Sequence[Deployment]) -> list[Deployment]:
+def _unfailed(deployments: Sequence[Deployment]) -> list[Deployment]:
     return [one for one in deployments if one.error is None]
 
 
@@ -144,13 +144,13 @@ def _attempt(one: Deployment, step: Callable[[Deployment], object]) -> None:
 
 
 def _note_states(deployments: Sequence[Deployment], boards: dict[str, Board], when: str) -> None:
-    left = _left(deployments)
+    left = _unfailed(deployments)
     for one, state in zip(left, states([boards[one.host] for one in left]) if left else [], strict=True):
         setattr(one, when, state)
 
 
 def _add_to_results(one: Deployment) -> None:
-    """Puts the board's states to the figures."""
+    """Adds the board's states to the results."""
     assert one.results is not None
     figures = json.loads(one.results.read_text(encoding="utf-8"))
     whole = json.dumps(figures | {"board": {"before": one.before, "after": one.after}}) + "\n"
@@ -158,7 +158,7 @@ def _add_to_results(one: Deployment) -> None:
 
 
 def install(target: Target, board: Board, folder: str, models: list[Path], toolchain: str = "auto") -> str:
-    """Bundles a target, and copies the bundle and `models` to a board; returns the folder there that holds them all.
+    """Bundles a target, and copies the bundle and `models` to a board; returns their folder there.
 
     Raises:
         ToolkitError: nothing can be bundled, or the board has another CPU or too little room on its disk.
@@ -169,49 +169,49 @@ def install(target: Target, board: Board, folder: str, models: list[Path], toolc
 
 
 def make_folder(target: Target, board: Board, folder: str) -> None:
-    """Makes a folder on a board that can run programs for `target`."""
+    """Makes a folder on a board, after a check that the board can run programs for `target`."""
     check_processor(target, board)
     board.check(f"mkdir -p {shlex.quote(folder)}", f"make the folder {folder}")
 
 
 def unpack(archive: Path, models: list[Path], folder: str, board: Board) -> str:
-    """Copies an archive to a folder of the board and unpacks it there, and models beside its content; returns where."""
+    """Unpacks an archive in a folder of the board and copies models next to its content; returns the new folder."""
     check_room(archive, models, folder, board)
-    place = f"{folder}/{archive.name.removesuffix('.tar.gz')}"
+    bundle_folder = f"{folder}/{archive.name.removesuffix('.tar.gz')}"
     packed = f"{folder}/{archive.name}"
     board.put(archive, packed)
     quoted = shlex.quote(packed)
     board.check(f"tar -xzf {quoted} -C {shlex.quote(folder)} && rm {quoted}", "unpack the bundle")
     for model in models:
-        board.put(model, f"{place}/{model.name}")
-    return place
+        board.put(model, f"{bundle_folder}/{model.name}")
+    return bundle_folder
 
 
 def measure_ops(
-    target: str, board: Board, place: str, model: str, results: Path, num_threads: int = 1, num_runs: int = 50
+    target: str, board: Board, bundle_folder: str, model: str, results: Path, num_threads: int = 1, num_runs: int = 50
 ) -> str:
-    """Measures a model in a folder of the board, whole and op by op; `results` has the figures then.
+    """Measures a model in a folder of the board, as a whole and op by op, and writes the figures to `results`.
 
     Returns:
-        What benchmark_model printed.
+        The output of benchmark_model.
     """
     flags = f"--graph={shlex.quote(model)} --lcompute=1 --use_xnnpack=1 --num_threads={num_threads}"
     flags += f" --num_runs={num_runs}"
-    whole = measure(target, board, place, flags, results)
-    # The ops are measured one by one, and the whole as it runs best, with several ops as one.
+    whole = measure(target, board, bundle_folder, flags, results)
+    # Ops are measured separately, because the fastest run fuses several into one.
     ops = results.with_suffix(".ops.json")
-    parts = measure(target, board, place, f"{flags} --enable_op_profiling=1", ops)
+    parts = measure(target, board, bundle_folder, f"{flags} --enable_op_profiling=1", ops)
     figures = json.loads(results.read_text(encoding="utf-8")) | {"ops": json.loads(ops.read_text("utf-8"))["ops"]}
     ops.write_text(json.dumps(figures) + "\n", encoding="utf-8")
     ops.replace(results)
     return f"{whole}\n\nOp by op:\n{parts}"
 
 
-def measure(target: str, board: Board, place: str, flags: str, results: Path) -> str:
+def measure(target: str, board: Board, bundle_folder: str, flags: str, results: Path) -> str:
     """Runs benchmark_model once, brings its results to `results`, and returns what it printed."""
-    # The shell has more to do after the program, so it stays and tells of a signal in its exit code.
+    # The exit command keeps the shell alive, so that its exit code reports a signal.
     command = f"./benchmark_model {flags} --output=benchmark.json"
-    result = board.run(f"cd {shlex.quote(place)} && {command}; exit $?")
+    result = board.run(f"cd {shlex.quote(bundle_folder)} && {command}; exit $?")
     if result.exited == ILLEGAL_INSTRUCTION:
         raise ToolkitError(
             f"{board.host} has another CPU than {target}: benchmark_model met an instruction that it lacks"
@@ -220,7 +220,7 @@ def measure(target: str, board: Board, place: str, flags: str, results: Path) ->
         lines = result.stderr.strip().splitlines()
         why = lines[-1] if lines else f"exit code {result.exited}"
         raise ToolkitError(f"benchmark_model failed on {board.host}: {why}")
-    board.get(f"{place}/benchmark.json", results)
+    board.get(f"{bundle_folder}/benchmark.json", results)
     return str(result.stdout).strip()
 
 
@@ -228,10 +228,10 @@ def cpu_of(board: Board) -> tuple[str, int]:
     """The board's `uname -m`, and the bits of its system.
 
     Raises:
-        ToolkitError: it does not tell.
+        ToolkitError: the board does not report its CPU.
     """
     answer = board.check("uname -m && getconf LONG_BIT", "tell its CPU")
-    # Whatever a login script prints comes first.
+    # The answer follows any output of a login script.
     machine, bits = answer.split()[-2:] if len(answer.split()) > 1 else (answer, "")
     if not bits.isdecimal():
         raise ToolkitError(f"{board.host} does not tell its CPU: {' '.join(answer.split())}")
@@ -239,13 +239,13 @@ def cpu_of(board: Board) -> tuple[str, int]:
 
 
 def runs_on(target: Target, machine: str, bits: int) -> bool:
-    """Whether a machine, as `cpu_of` tells of it, runs programs for `target`."""
+    """True if a machine with the values of `cpu_of` runs programs for `target`."""
     processor = target.processor or platform.machine()
     return machine in MACHINES.get(processor, (processor,)) and bits == BITS.get(processor, bits)
 
 
 def check_processor(target: Target, board: Board) -> None:
-    """Raises ToolkitError where the board cannot run programs for `target`."""
+    """Raises ToolkitError if the board cannot run programs for `target`."""
     machine, bits = cpu_of(board)
     if not runs_on(target, machine, bits):
         processor = target.processor or platform.machine()
@@ -253,7 +253,7 @@ def check_processor(target: Target, board: Board) -> None:
 
 
 def target_of(board: Board) -> Target:
-    """The first target whose programs run on a board: one for all CPUs of its kind, or for this machine's.
+    """The first target whose programs run on a board: that of a family, or this machine's.
 
     Raises:
         ToolkitError: there is none.
@@ -266,7 +266,7 @@ def target_of(board: Board) -> Target:
 
 
 def check_room(archive: Path, models: list[Path], folder: str, board: Board) -> None:
-    """Raises ToolkitError where the board's disk cannot hold the archive, its content and the models."""
+    """Raises ToolkitError if the board's disk has too little room for the archive, its content and the models."""
     with tarfile.open(archive) as tar:
         needed = sum(member.size for member in tar) + archive.stat().st_size
     needed += sum(model.stat().st_size for model in models)
@@ -280,7 +280,7 @@ def check_room(archive: Path, models: list[Path], folder: str, board: Board) -> 
 
 
 def summary(one: Deployment) -> str:
-    """The line that a deployment ends with."""
+    """The last line that is printed for a deployment."""
     if one.results is None:
         return f"{one.host}: failed"
     median = json.loads(one.results.read_text(encoding="utf-8"))["latency_ms"]["median"]
@@ -288,21 +288,21 @@ def summary(one: Deployment) -> str:
 
 
 def print_table(deployments: Sequence[Deployment]) -> None:
-    """Prints what the boards are, and their clocks and temperatures before and after."""
+    """Prints a table of the boards, with clocks and temperatures before and after."""
     from rich.console import Console
     from rich.table import Table
 
     table = Table(box=None, pad_edge=False)
     for name in ("board", *COLUMNS):
         table.add_column(name, overflow="fold")
-    for one in _left(deployments):
+    for one in _unfailed(deployments):
         table.add_row(one.host, *(changes(one.before, one.after, name) for name in COLUMNS.values()))
     Console(width=None if sys.stdout.isatty() else 160, markup=False, emoji=False, highlight=False).print(table)
 
 
 def _main(host: str, **options: Any) -> None:
     deployments = deploy(hosts=host.split(","), **options)
-    left = _left(deployments)
+    left = _unfailed(deployments)
     if len(deployments) == 1 and left:
         print(f"{left[0].printed}\n")
     if left:

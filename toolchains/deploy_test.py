@@ -15,13 +15,14 @@ from litebnn import cli
 from litebnn.boards.board import Board
 from litebnn.boards.host_keys import BoardError, fingerprint
 from tests.boards.sshd import new_key, ssh_server
+from tests.needs import imported, need
 from tests.support.programs import host_programs
 from toolchains import deploy as deploying
 from toolchains.bundle import bundle, pack
 from toolchains.deploy import deploy, main
 from toolchains.targets import ROOT, ToolkitError, find_target
 
-paramiko = pytest.importorskip("paramiko", reason="Fabric is missing: pip install 'fabric>=3.2'")
+paramiko = imported("paramiko", "deploy")
 
 
 @pytest.fixture(scope="module")
@@ -32,7 +33,7 @@ def server(tmp_path_factory):
 
 @pytest.fixture(autouse=True)
 def _home(tmp_path, monkeypatch):
-    """Keeps the user's own keys and known hosts out."""
+    """Hides the user's own keys and known hosts."""
     (tmp_path / "home" / ".ssh").mkdir(parents=True)
     monkeypatch.setenv("HOME", str(tmp_path / "home"))
     monkeypatch.delenv("SSH_AUTH_SOCK", raising=False)
@@ -45,18 +46,19 @@ def known_hosts(tmp_path, _home):
 
 @pytest.fixture
 def board(server, known_hosts):
-    """The server, known by its key."""
+    """The server, whose key is in known_hosts."""
     known_hosts.write_text(f"{server.line}\n")
     return server
 
 
 @pytest.fixture(scope="module")
 def _bundle():
-    """Builds once what is deployed."""
+    """Builds the bundle once."""
     host_programs()
     bundle("host")
 
 
+@pytest.mark.deep
 @pytest.mark.usefixtures("_bundle")
 def test_measures_on_the_board_and_brings_the_figures_back(board, tmp_path, capsys):
     folder = tmp_path / "a folder"
@@ -74,6 +76,7 @@ def test_measures_on_the_board_and_brings_the_figures_back(board, tmp_path, caps
     assert f"median latency {figures['latency_ms']['median']:.3f} ms; all figures: " in capsys.readouterr().out
 
 
+@pytest.mark.deep
 @pytest.mark.usefixtures("_bundle")
 def test_measures_a_model_of_the_users(board, tmp_path):
     model = ROOT / "tests" / "golden" / "residual.lce.tflite"
@@ -85,6 +88,7 @@ def test_measures_a_model_of_the_users(board, tmp_path):
     assert figures["board"]["after"].keys() == found.after.keys() == found.before.keys()
 
 
+@pytest.mark.deep
 @pytest.mark.usefixtures("_bundle")
 def test_what_fails_on_the_board_is_one_line(board, tmp_path):
     model = tmp_path / "broken.tflite"
@@ -95,6 +99,7 @@ def test_what_fails_on_the_board_is_one_line(board, tmp_path):
     assert str(found.error).startswith(reason)
 
 
+@pytest.mark.deep
 @pytest.mark.usefixtures("_bundle")
 def test_all_boards_at_once_and_one_that_fails_is_named(known_hosts, tmp_path, capsys):
     with socket.create_server(("127.0.0.1", 0)) as unused:
@@ -146,7 +151,7 @@ def test_programs_that_the_board_cannot_run_are_one_line(board, tmp_path, monkey
 
 
 def error(capsys, *arguments: str) -> str:
-    """The one line that a deployment ends with."""
+    """The single error line of a failed deployment."""
     assert main(list(arguments)) == 1
     lines = capsys.readouterr().err.splitlines()
     assert len(lines) == 1, lines
@@ -287,20 +292,20 @@ def small_disk(tmp_path):
     """A folder on a disk of 1 MiB."""
     disk = tmp_path / "disk"
     disk.mkdir()
-    mount = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=1m", "tmpfs", disk], capture_output=True, text=True)
-    if mount.returncode:
-        pytest.skip(f"a small disk cannot be mounted (needs root): {mount.stderr.strip()}")
+    need("mounts")
+    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=1m", "tmpfs", disk], check=True)
     yield disk
     subprocess.run(["umount", disk], check=True)
 
 
+@pytest.mark.deep
 @pytest.mark.usefixtures("_bundle")
 def test_a_full_disk_is_one_line(board, small_disk, monkeypatch, capsys):
     arguments = [f"--host={board.host}", f"--identity={board.identity}", f"--folder={small_disk}"]
     full = f"the disk of {board.host} is full: {small_disk} has 1.0 MB free, the bundle needs "
     assert error(capsys, "--target=host", *arguments).startswith(full)
 
-    monkeypatch.setattr(deploying, "check_room", lambda *arguments: None)  # as if it filled up only then
+    monkeypatch.setattr(deploying, "check_room", lambda *arguments: None)  # as if the disk filled up after the check
     message = error(capsys, "--target=host", *arguments)
     assert message.startswith(f"cannot copy litebnn-host.tar.gz to {board.host}: ")
     assert message.endswith("is its disk full?")
@@ -324,6 +329,7 @@ def test_without_fabric_it_says_what_to_install(monkeypatch, capsys):
     assert "pip install 'fabric>=3.2'" in error(capsys, "--target=host", "--host=pi@board")
 
 
+@pytest.mark.deep
 @pytest.mark.usefixtures("_bundle")
 def test_the_command_line_measures_there_too(board, tmp_path, capfd):
     """`litebnn benchmark --host` finds the target by the board's CPU, and prints nothing else on stdout."""
@@ -336,7 +342,7 @@ def test_the_command_line_measures_there_too(board, tmp_path, capfd):
     assert [(one["model"], one["threads"], one["runs"]) for one in found] == [(str(model), 1, 7), (str(model), 2, 7)]
     for one in found:
         assert 0 < one["seconds"]["best"] <= one["seconds"]["p50"] <= one["seconds"]["p99"]
-        # The two additions are XNNPACK's, which runs what it takes as nodes of its own.
+        # XNNPACK runs the two additions as nodes of its own.
         assert [op["ops"] for op in one["ops"]] == [[0], [1], [], [3], [4], []]
         assert one["peak_memory_bytes"] > 1 << 20
 

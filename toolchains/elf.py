@@ -1,4 +1,4 @@
-"""What a shared library asks of the machine that loads it, and offers to it."""
+"""A shared library's requirements, exports and protections."""
 
 import re
 from pathlib import Path
@@ -34,7 +34,7 @@ def needed_libraries(library: Path) -> list[str]:
 
 
 def missing_protection(library: Path) -> list[str]:
-    """Which of the usual protections `library` was built without, by the options that give them."""
+    """The compiler and linker options of usual protections that `library` was built without."""
     with library.open("rb") as file:
         elf = ELFFile(file)
         segments = {segment["p_type"]: segment["p_flags"] for segment in elf.iter_segments()}
@@ -58,8 +58,8 @@ def missing_protection(library: Path) -> list[str]:
 def floors(product: Path) -> dict[str, str]:
     """The oldest versions of the system's libraries that a program or library runs with, such as {"GLIBC": "2.28"}.
 
-    GLIBC is the C library, GLIBCXX the C++ library. One that it does not need is left out, and so are all for what is
-    no ELF file.
+    GLIBC is the C library, GLIBCXX the C++ library. Libraries that it does not need are left out. The result is empty
+    if the file is no ELF file.
     """
     newest: dict[str, tuple[int, ...]] = {}
     with product.open("rb") as file:
@@ -77,6 +77,6 @@ def floors(product: Path) -> dict[str, str]:
 
 
 def needs(product: Path) -> str:
-    """What `floors` finds, in words; "" for nothing."""
+    """The result of `floors` as text; "" if it is empty."""
     found = floors(product)
     return f"needs {' and '.join(f'{name} {version}' for name, version in found.items())} or newer" if found else ""

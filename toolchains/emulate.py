@@ -1,8 +1,8 @@
 """A foreign Debian system in a folder, whose programs run here under qemu-user. Needs no root.
 
-The folder build/emulated/qemu holds the emulators where none is installed that is recent enough.
-The folder build/emulated/ARCHITECTURE/root holds Debian's packages as they are unpacked, nothing is installed or run
-while it is made; build/emulated/ARCHITECTURE/TARGET/user holds what pip, itself emulated, has installed.
+The folder build/emulated/qemu has the emulators if no recent one is installed. The folder
+build/emulated/ARCHITECTURE/root has Debian's packages, only unpacked: nothing is installed or run to make it. The
+folder build/emulated/ARCHITECTURE/TARGET/user has packages that an emulated pip has installed.
 """
 
 import hashlib
@@ -15,15 +15,14 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from toolchains.build import locked
+from toolchains.needs import DEBIAN, KEYRING, needs
 from toolchains.targets import BUILD, Target, ToolkitError
 
-MIRROR = "http://deb.debian.org/debian"
 SUITE = "bookworm"
-KEYRING = Path("/usr/share/keyrings/debian-archive-keyring.gpg")
 PACKAGES = ("python3", "python3-pip", "python3-numpy", "libstdc++6")
 
-# ai-edge-litert 2 for aarch64 crashes in QEMU 7.2 and 10.0 by itself. The programs of Debian's package are linked
-# statically, so those of a newer Debian run here.
+# Older versions, such as 7.2 and 10.0, crash in ai-edge-litert 2 for aarch64. The programs of Debian's package are
+# linked statically, so those of a newer Debian run here.
 OLDEST_QEMU = (11, 1)
 QEMU_SUITE = "trixie-backports"
 QEMU_VERSION = "1:11.1.3+ds-1~bpo13+1"
@@ -32,7 +31,7 @@ QEMU_SHA256 = {
     "arm64": "ef95ad07d63b8111c1dab7956e54a374c02b95d3916ec06323a3df8b2caeabe9",
 }
 
-# apt with nothing of this machine's: another architecture, no packages installed yet, all its files in one folder.
+# Settings that separate apt from this machine: another architecture, no installed packages, all files in one folder.
 APT_CONFIGURATION = """\
 APT::Architecture "{architecture}";
 APT::Architectures {{"{architecture}";}};
@@ -62,12 +61,12 @@ def emulator(target: Target) -> str:
         raise ToolkitError(f"{target.name} is not emulated: it has no emulator in targets.toml")
     program = shutil.which(target.emulator) or shutil.which(f"{target.emulator}-static")
     if not program:
-        raise ToolkitError(f"{target.emulator} is missing: install the Debian package qemu-user")
+        raise ToolkitError(needs()[target.emulator].missing())
     return program
 
 
 def recent_emulator(target: Target) -> str:
-    """Path of an emulator for `target` that runs today's runtimes: the installed one, or else Debian's, fetched.
+    """Path of an emulator for `target` that runs current runtimes: the installed one, or one fetched from Debian.
 
     Raises:
         ToolkitError: the target has none, or it cannot be fetched.
@@ -110,7 +109,7 @@ def _fetch_qemu(folder: Path) -> Path:
 
 
 def _extract_qemu(archive: Path, program: Path) -> None:
-    """Puts one program of the package, which holds half a gigabyte of them, in its place."""
+    """Extracts one program of the package, which has half a gigabyte of them."""
     program.parent.mkdir(parents=True, exist_ok=True)
     whole = program.with_name(f".{program.name}.new")
     with subprocess.Popen(["dpkg-deb", "--fsys-tarfile", str(archive)], stdout=subprocess.PIPE) as unpacked:
@@ -126,7 +125,7 @@ def _extract_qemu(archive: Path, program: Path) -> None:
 
 
 def _require_debian() -> None:
-    """Raises ToolkitError where Debian's packages cannot be fetched and unpacked."""
+    """Raises ToolkitError if Debian's packages cannot be fetched and unpacked."""
     packages = {"apt-get": "apt", "dpkg-deb": "dpkg"}
     missing = [f"{program} (Debian package {packages[program]})" for program in packages if not shutil.which(program)]
     missing += [] if KEYRING.exists() else [f"{KEYRING} (Debian package debian-archive-keyring)"]
@@ -135,7 +134,7 @@ def _require_debian() -> None:
 
 
 def foreign_root(target: Target) -> Path:
-    """The folder with Debian for the target's architecture, made first where it is missing.
+    """The folder with Debian for the target's architecture, which is made first if it is missing.
 
     Raises:
         ToolkitError: a program of Debian's is missing, or its packages cannot be fetched.
@@ -143,7 +142,7 @@ def foreign_root(target: Target) -> Path:
     _require_debian()
     folder = BUILD / "emulated" / target.debian
     stamp = folder / "stamp"
-    wanted = f"{MIRROR} {SUITE} {' '.join(PACKAGES)}"
+    wanted = f"{DEBIAN} {SUITE} {' '.join(PACKAGES)}"
     with locked(folder):
         if not stamp.exists() or stamp.read_text(encoding="utf-8") != wanted:
             stamp.unlink(missing_ok=True)
@@ -153,18 +152,18 @@ def foreign_root(target: Target) -> Path:
 
 
 def _fetch_packages(folder: Path, architecture: str) -> list[Path]:
-    """Downloads PACKAGES and all that they depend on; returns the archives."""
+    """Downloads PACKAGES and all their dependencies; returns the archives."""
     _apt(folder, architecture, SUITE, ["install", "--download-only", "--yes", *PACKAGES])
     return sorted((folder / "cache" / "archives").glob("*.deb"))
 
 
 def _apt(folder: Path, architecture: str, suite: str, command: list[str]) -> None:
-    """Runs apt-get in a folder that is emptied first, for a Debian of which nothing is installed."""
+    """Runs apt-get in a folder that is emptied first, for a Debian without installed packages."""
     shutil.rmtree(folder, ignore_errors=True)
     for part in ("cache/archives/partial", "state/lists/partial", "etc"):
         (folder / part).mkdir(parents=True)
     (folder / "status").touch()
-    (folder / "etc" / "sources.list").write_text(f"deb [signed-by={KEYRING}] {MIRROR} {suite} main\n")
+    (folder / "etc" / "sources.list").write_text(f"deb [signed-by={KEYRING}] {DEBIAN} {suite} main\n")
     configuration = folder / "apt.conf"
     configuration.write_text(APT_CONFIGURATION.format(architecture=architecture, folder=folder))
     for step in (["update"], command):
@@ -186,7 +185,7 @@ def _unpack(folder: Path, archives: Sequence[Path]) -> None:
     root.mkdir()
     for archive in archives:
         subprocess.run(["dpkg-deb", "--extract", str(archive), str(root)], check=True, capture_output=True)
-    # What Debian's alternatives system would do: there is one choice of linear algebra here, for NumPy.
+    # Replaces Debian's alternatives system, which would choose a library of linear algebra for NumPy.
     for name in ("blas", "lapack"):
         for library in root.glob(f"usr/lib/*/{name}/lib{name}.so.3"):
             (library.parents[1] / library.name).symlink_to(Path(name, library.name))
@@ -213,9 +212,9 @@ class Emulation:
     ) -> subprocess.CompletedProcess[str]:
         """Runs a program of the target's with extra environment variables; stdout and stderr are in `stdout`.
 
-        `cpu` is the emulator's name of another CPU than the target's.
+        The emulator's CPU is `cpu`, or the target's if that is "".
         """
-        # This machine's settings for Python and litebnn are not the target's.
+        # Variables for this machine's Python and litebnn must not affect the target's.
         ours = {name: value for name, value in os.environ.items() if not name.startswith(("PYTHON", "LITEBNN"))}
         return subprocess.run(
             [self._emulator, "-cpu", cpu or self._cpu, "-L", str(self.root), *map(str, command)],
@@ -230,7 +229,7 @@ class Emulation:
         return self.run([self.root / "usr" / "bin" / "python3", *arguments], **variables)
 
     def install(self, *requirements: str | Path) -> None:
-        """Makes `user` hold `requirements` and what they need, as the target's own pip sees it, and nothing else.
+        """Installs `requirements` and their dependencies into `user` with the target's own pip; removes all others.
 
         Raises:
             ToolkitError: pip failed.

@@ -9,7 +9,7 @@ from toolchains.targets import ToolkitError, find_target
 
 def test_a_missing_emulator_names_its_package(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", "")
-    with pytest.raises(ToolkitError, match="qemu-aarch64 is missing: install the Debian package qemu-user"):
+    with pytest.raises(ToolkitError, match="qemu-aarch64 is missing: apt install qemu-user"):
         emulator(find_target("rpi4"))
 
 
@@ -25,7 +25,7 @@ def test_no_apt_names_what_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def qemu(folder: Path, version: str) -> Path:
-    """An emulator for the Raspberry Pi 4 that knows no more than its version."""
+    """A fake emulator for the Raspberry Pi 4 that only prints its version."""
     program = folder / "qemu-aarch64"
     program.parent.mkdir(parents=True, exist_ok=True)
     program.write_text(f"#!/bin/sh\necho 'qemu-aarch64 version {version} (Debian)'\n")

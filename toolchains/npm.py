@@ -1,4 +1,4 @@
-"""Files out of packages of the npm registry, each package held against its hash."""
+"""Files from packages of the npm registry; each package's hash is checked."""
 
 import hashlib
 import shutil
@@ -10,9 +10,8 @@ import urllib.request
 from dataclasses import dataclass
 from pathlib import Path
 
+from toolchains.needs import NPM
 from toolchains.targets import ToolkitError
-
-REGISTRY = "https://registry.npmjs.org"  # where npm is not installed; npm has its own setting
 
 
 @dataclass(frozen=True)
@@ -25,7 +24,7 @@ class Package:
 
 
 def take_files(package: Package, files: dict[str, str], work: Path) -> None:
-    """Copies files and folders out of a package: `files` maps its paths to those in `work`."""
+    """Copies files and folders from a package: `files` maps its paths to those in `work`."""
     with tempfile.TemporaryDirectory(prefix="litebnn") as temporary:
         archive = _download(package, Path(temporary))
         digest = hashlib.sha256(archive.read_bytes()).hexdigest()
@@ -45,7 +44,7 @@ def take_files(package: Package, files: dict[str, str], work: Path) -> None:
 
 
 def _download(package: Package, folder: Path) -> Path:
-    """The package's archive: from npm's configured registry where npm is installed, else from the public one."""
+    """The package's archive: from npm's configured registry if npm is installed, otherwise from the public one."""
     archive = folder / f"{package.name}-{package.version}.tgz"
     what = f"{package.name} {package.version}"
     if shutil.which("npm"):
@@ -56,8 +55,8 @@ def _download(package: Package, folder: Path) -> Path:
             raise ToolkitError(f"npm cannot fetch {what}: {reason.strip()}")
         return archive
     try:
-        with urllib.request.urlopen(f"{REGISTRY}/{package.name}/-/{archive.name}", timeout=60) as answer:
+        with urllib.request.urlopen(f"{NPM}/{package.name}/-/{archive.name}", timeout=60) as answer:
             archive.write_bytes(answer.read())
     except (urllib.error.URLError, OSError) as error:
-        raise ToolkitError(f"cannot fetch {what} from {REGISTRY}: {error}") from error
+        raise ToolkitError(f"cannot fetch {what} from {NPM}: {error}") from error
     return archive

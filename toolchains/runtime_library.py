@@ -1,10 +1,10 @@
-"""Brings what the example programs are built on into build/runtime/TARGET: LiteRT's library and stb_image.
+"""Fetches the libraries of the example programs to build/runtime/TARGET: LiteRT and stb_image.
 
     python -m toolchains.runtime_library --target=rpi4
 
-leaves `libLiteRt.so` and `include/` there. Nothing is compiled: the library comes out of the wheel ai-edge-litert, by
-pip, and stb_image.h from the public npm registry; both are held against the hashes below. `--tflite-dir` takes a
-TensorFlow Lite C library of the user's own instead, for CPUs that LiteRT has no wheel for.
+The folder gets `libLiteRt.so` and `include/`. Nothing is compiled: the library comes from the wheel ai-edge-litert, and
+stb_image.h from the public npm registry. The hashes of both are checked. The option `--tflite-dir` takes the user's own
+TensorFlow Lite C library instead, for CPUs without a wheel of LiteRT.
 """
 
 import platform
@@ -24,27 +24,30 @@ from toolchains.targets import BUILD, Target, ToolkitError, find_target
 
 LITERT_LIBRARY = "libLiteRt.so"
 LITERT_VERSION = "2.3.0"
-LITERT_WHEELS = {  # by processor: platform and hash; Python's version makes no difference to the library in it
+LITERT_WHEELS = {  # by processor: platform and hash; the library does not depend on Python's version
     "x86_64": ("manylinux_2_27_x86_64", "1f15078a6725d2357d9de9221664c29afa0545d807559c5f7199ce5e40b96b23"),
     "aarch64": ("manylinux_2_27_aarch64", "853fc608f96da87bd5f3458465dfb9abbf18d5ae6b94eceacead407146f175ae"),
 }
 
 C_LIBRARY = "libtensorflowlite_c.so"
 C_API = Path("tensorflow/lite/c/c_api.h")
-HEADERS = ("tensorflow/lite", "tensorflow/compiler/mlir/lite")  # where the C API's headers lie, newer ones in both
+HEADERS = (
+    "tensorflow/lite",
+    "tensorflow/compiler/mlir/lite",
+)  # folders of the C API's headers; newer versions use both
 
-# TensorFlow Lite's C library 2.9.0 of 2022 and its headers. No program that is given to anyone is built on it.
+# TensorFlow Lite's C library 2.9.0 of 2022 and its headers. No distributed program uses it.
 TFLITE = Package("tfjs-tflite-node", "0.0.2", "3be1632328a76a2475e5b6833253763c802c859433becb4d879ee1860e3b5284")
 TFLITE_LIBRARY = {"x86_64": f"cc_deps/linux_amd64/{C_LIBRARY}", "aarch64": f"cc_deps/linux_arm64/{C_LIBRARY}"}
 TFLITE_INCLUDE = "cc_deps/include"
 
-# stb has no package of its own. This one carries stb_image.h 2.30 as its author published it.
+# There is no package of stb. This one contains the original stb_image.h 2.30.
 STB = Package("llama.rn", "0.12.9", "7069fbf1db95f07cfd9bfbbd0d160be5c0d329c5985868e00c3248338598bca5")
 STB_IMAGE = "cpp/tools/mtmd/stb/stb_image.h"
 
 
 def runtime_folder(target: str) -> Path:
-    """Where the runtime library of `target` lies: build/runtime/TARGET."""
+    """The folder of the runtime library of `target`: build/runtime/TARGET."""
     return BUILD / "runtime" / target
 
 
@@ -53,8 +56,9 @@ def fetch(target: str, tflite_dir: Path | None = None) -> Path:
 
     Args:
         target: a row of targets.toml.
-        tflite_dir: folder of the user's own build of TensorFlow Lite's C library: the library itself, and the headers
-            in `include/` or beside it (a TensorFlow source tree will do). By default LiteRT for the target's CPU.
+        tflite_dir: folder of the user's own build of TensorFlow Lite's C library. It holds the library, and the headers
+            directly or in `include/`, as in a TensorFlow source tree. By default LiteRT for the target's
+            CPU.
 
     Returns:
         The folder. Without `tflite_dir`, a second call finds it there and returns at once.
@@ -77,7 +81,7 @@ def fetch(target: str, tflite_dir: Path | None = None) -> Path:
 def fetch_c_library(target: str) -> Path:
     """Makes build/runtime/TARGET-tflite-2.9, with TensorFlow Lite's C library of 2022, and returns it.
 
-    It is what litebnn is held against as the oldest of runtimes, and runs in emulators that are too old for LiteRT.
+    It is the oldest runtime that litebnn is tested with, and runs in emulators that are too old for LiteRT.
 
     Raises:
         ToolkitError: as for `fetch`.
@@ -107,16 +111,16 @@ def library_in(folder: Path) -> Path:
 
 
 def _processor(target: Target) -> str:
-    """The target's CPU; "" for Android, whose libraries are others."""
+    """The target's CPU; "" for Android, which needs other libraries."""
     return "" if target.ndk_abi else target.processor or platform.machine()
 
 
 def _fill(folder: Path, contents: str, take: Callable[[Path], None]) -> Path:
-    """Makes a folder of what `take` puts there and stb_image, unless it has been made of the same `contents`."""
+    """Fills a folder with `take` and adds stb_image, unless it was made of the same `contents` before."""
     origin = folder / "ORIGIN"
     wanted = f"{contents}\n{STB}\n"
     folder.parent.mkdir(parents=True, exist_ok=True)
-    # Two who want the same folder at once would take it away under each other.
+    # The lock prevents concurrent processes from replacing the same folder.
     with FileLock(BUILD / ".runtime.lock"):
         if contents and origin.is_file() and origin.read_text(encoding="utf-8") == wanted:
             return folder
@@ -129,7 +133,7 @@ def _fill(folder: Path, contents: str, take: Callable[[Path], None]) -> Path:
 
 @contextmanager
 def _replacing(folder: Path) -> Iterator[Path]:
-    """Yields an empty folder that takes the place of `folder` if all goes well."""
+    """Yields an empty folder that replaces `folder` unless there is an error."""
     with tempfile.TemporaryDirectory(dir=folder.parent, prefix=f".{folder.name}.") as temporary:
         work = Path(temporary) / "new"
         work.mkdir()

@@ -14,7 +14,7 @@ from toolchains.targets import ToolkitError
 
 
 def pack(folder: Path, package: npm.Package, files: list[str]) -> npm.Package:
-    """Writes an archive as the registry has it, each file holding its own path; returns the package with its hash."""
+    """Writes an archive in the registry's form; each file contains its own path. Returns the package with its hash."""
     archive = folder / f"{package.name}-{package.version}.tgz"
     with tarfile.open(archive, "w:gz") as tar:
         for name in files:
@@ -25,7 +25,7 @@ def pack(folder: Path, package: npm.Package, files: list[str]) -> npm.Package:
 
 
 def pack_wheel(folder: Path, platform: str) -> str:
-    """Writes a wheel of LiteRT whose library holds the platform's name; returns its hash."""
+    """Writes a wheel of LiteRT whose library contains the platform's name; returns its hash."""
     name, version = "ai_edge_litert", runtime_library.LITERT_VERSION
     wheel = folder / f"{name}-{version}-cp311-cp311-{platform}.whl"
     with zipfile.ZipFile(wheel, "w") as archive:
@@ -39,7 +39,7 @@ def pack_wheel(folder: Path, platform: str) -> str:
 
 @pytest.fixture
 def registry(tmp_path, monkeypatch):
-    """Registries of our own in a folder, pip's and npm's; the built folders go to another one."""
+    """Local registries for pip and npm in a folder; built folders go to another one."""
     shelf = tmp_path / "registry"
     shelf.mkdir()
     wheels = {cpu: (tag, pack_wheel(shelf, tag)) for cpu, (tag, _) in runtime_library.LITERT_WHEELS.items()}
@@ -52,7 +52,7 @@ def registry(tmp_path, monkeypatch):
     tflite_files = [*runtime_library.TFLITE_LIBRARY.values(), f"cc_deps/include/{runtime_library.C_API}", "README.md"]
     monkeypatch.setattr(runtime_library, "TFLITE", pack(shelf, runtime_library.TFLITE, tflite_files))
     monkeypatch.setattr(runtime_library, "STB", pack(shelf, runtime_library.STB, [runtime_library.STB_IMAGE]))
-    monkeypatch.setattr(npm, "REGISTRY", shelf.as_uri())
+    monkeypatch.setattr(npm, "NPM", shelf.as_uri())
     monkeypatch.setattr(runtime_library, "BUILD", tmp_path / "build")
     monkeypatch.setattr(npm.shutil, "which", lambda name: None)  # no npm
     for package in (runtime_library.TFLITE, runtime_library.STB):
@@ -154,7 +154,7 @@ def test_npm_says_why_it_fails(registry, tmp_path, monkeypatch, says):
     monkeypatch.undo()
     monkeypatch.setattr(runtime_library, "BUILD", tmp_path / "build")
     monkeypatch.setenv("PATH", str(tmp_path))
-    # The script's interpreter is named by its path, so this PATH is enough.
+    # This PATH suffices, because the script's interpreter has an absolute path.
     with pytest.raises(ToolkitError, match=rf"^npm cannot fetch tfjs-tflite-node 0\.0\.2: {says}$"):
         fetch_c_library("rpi4")
 

@@ -1,20 +1,17 @@
-"""Prints the table of targets, with what this machine has for each; or as docs/targets.md has it.
+"""Prints the table of targets with this machine's tools for each, or in the form of docs/targets.md.
 
 python -m toolchains.table [--markdown]
 """
 
 import argparse
 import sys
-from collections.abc import Callable
-from pathlib import Path
 
 from rich.console import Console
 from rich.table import Table
 
 from toolchains.command_line import run
-from toolchains.compilers import find_gcc, find_ndk, ziglang_program
-from toolchains.emulate import emulator
-from toolchains.targets import Target, ToolkitError, load_targets
+from toolchains.needs import missing, toolchain_needs
+from toolchains.targets import Target, load_targets
 
 COLUMNS = ("target", "what it is for", "triple", "CPU", "glibc", "compilers found", "emulator found")
 DOCUMENTED = (
@@ -29,39 +26,29 @@ DOCUMENTED = (
     "glibc at least",
     "toolchains",
 )
-NO_TERMINAL = 1000  # characters in a line, where nothing says how many fit
+NO_TERMINAL = 1000  # characters per line if the width is unknown
 
 
 def compilers_found(target: Target) -> list[str]:
-    """Names of the target's toolchains whose compiler is installed here. Docker is not asked."""
-    looks: dict[str, Callable[[Target], object]]
-    looks = {"gcc": find_gcc, "zig": lambda target: ziglang_program(), "ndk": find_ndk}
-    return [name for name in target.toolchains if name in looks and _found(looks[name], target)]
-
-
-def _found(find: Callable[[Target], object], target: Target) -> object:
-    """What `find` finds, or None."""
-    try:
-        return find(target)
-    except ToolkitError:
-        return None
+    """Names of the target's toolchains that are here with all that they need."""
+    return [name for name in target.toolchains if not any(map(missing, toolchain_needs(target, name)))]
 
 
 def table() -> Table:
-    """One row a target; nothing is left out of a narrow column, it goes on in the next line."""
+    """One row per target; text that is too long for a column is wrapped."""
     result = Table()
     for column in COLUMNS:
         result.add_column(column, overflow="fold")
     for target in load_targets().values():
         cpu = target.zig_cpu if target.zig_cpu != "baseline" else ""
         compilers = ", ".join(compilers_found(target)) or "none yet"
-        program = Path(str(_found(emulator, target) or "-")).name
-        result.add_row(target.name, target.description, target.triple, cpu, target.glibc, compilers, program)
+        program = "" if not target.emulator or missing(target.emulator) else target.emulator
+        result.add_row(target.name, target.description, target.triple, cpu, target.glibc, compilers, program or "-")
     return result
 
 
 def as_markdown() -> str:
-    """The targets and all that targets.toml says of them, as a table of a document."""
+    """The targets with all their properties in targets.toml, as a markdown table."""
     lines = [f"| {' | '.join(DOCUMENTED)} |", f"|{'---|' * len(DOCUMENTED)}"]
     for target in load_targets().values():
         flags = " ".join(target.gcc_flags)

@@ -24,12 +24,12 @@ def read_toml(path: Path) -> dict[str, Any]:
 
 
 class ToolkitError(Exception):
-    """What the user has to mend, in one line."""
+    """A problem that the user can fix, in one line."""
 
 
 @dataclass(frozen=True)
 class Target:
-    """A row of targets.toml; the meaning of each field is said there."""
+    """A row of targets.toml, which explains the fields."""
 
     name: str
     description: str
@@ -49,16 +49,16 @@ class Target:
 
     @property
     def folder(self) -> Path:
-        """Where the target's products lie."""
+        """The folder of the target's products."""
         return BUILD / self.name
 
     @property
     def wheel(self) -> str:
-        """Platform tag of the target's wheel; "" where there is none."""
+        """Platform tag of the target's wheel; "" if there is none."""
         return f"manylinux_{self.glibc.replace('.', '_')}_{self.processor}" if self.glibc else ""
 
 
-# The type of a field decides what TOML has to make of its value, and what an error calls that.
+# Expected TOML type of a field's value by the field's type, and its name for errors.
 KINDS: dict[Any, tuple[type, str]]
 KINDS = {str: (str, "a string"), int: (int, "an integer"), tuple[str, ...]: (list, "a list of strings")}
 KEYS = {field.name: KINDS[field.type] for field in fields(Target) if field.name != "name"}
@@ -85,7 +85,7 @@ def _wrong(row: str, key: str, expected: str, found: object) -> ToolkitError:
 
 
 def _check(name: str, row: Any) -> None:
-    """Raises ToolkitError where a row has what no row may have."""
+    """Raises ToolkitError if a row has an unknown key or a value of the wrong type."""
     if not isinstance(row, dict):
         raise ToolkitError(f"{TABLE.name}, {name}: expected a row, as [{name}], found {row!r}")
     for key, value in row.items():
@@ -99,7 +99,7 @@ def _check(name: str, row: Any) -> None:
 
 
 def _target(name: str, row: dict[str, Any], rows: dict[str, dict[str, Any]]) -> Target:
-    """The row with what it takes from its family."""
+    """The row, completed with values of its family."""
     family = row.get("family", name)
     heads = [head for head in rows if rows[head].get("family", head) == head]
     if family not in heads:

@@ -1,12 +1,13 @@
 import re
-import shutil
 import subprocess
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from tests.needs import need
 from toolchains import targets
+from toolchains.emulate import emulator
 from toolchains.targets import Target, ToolkitError, find_target, load_targets
 
 LINUX = [target for target in load_targets().values() if target.glibc]
@@ -93,8 +94,6 @@ def test_a_wrong_row_is_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, t
 
 @pytest.mark.parametrize("target", LINUX, ids=lambda target: target.name)
 def test_the_emulator_knows_the_cpu(target) -> None:
-    program = shutil.which(target.emulator)
-    if not program:
-        pytest.skip(f"{target.emulator} is missing: install the Debian package qemu-user")
-    known = subprocess.run([program, "-cpu", "help"], capture_output=True, text=True).stdout.split()
+    need(target.emulator)
+    known = subprocess.run([emulator(target), "-cpu", "help"], capture_output=True, text=True).stdout.split()
     assert target.emulator_cpu in known

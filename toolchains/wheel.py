@@ -2,7 +2,7 @@
 
     python -m toolchains.wheel --target=rpi4
 
-One wheel serves every Python version and every board of its platform.
+It serves every Python version and every board of its platform.
 """
 
 import os
@@ -19,7 +19,7 @@ from toolchains.command_line import parser, run
 from toolchains.elf import floors
 from toolchains.targets import ROOT, ToolkitError, find_target
 
-# The build hook runs in another process; `build_wheel` tells it by these variables what to build.
+# Environment variables through which `build_wheel` tells the build hook, a separate process, what to build.
 TARGET_VARIABLE = "LITEBNN_WHEEL_TARGET"
 TOOLCHAIN_VARIABLE = "LITEBNN_WHEEL_TOOLCHAIN"
 
@@ -28,7 +28,7 @@ def contents(target: str, toolchain: str) -> dict[str, Any]:
     """Builds the library of a wheel.
 
     Args:
-        target: a row of targets.toml. Its family is what is built: a platform tag promises every CPU of its kind.
+        target: a row of targets.toml. Its family is built, because the platform tag promises every CPU of that kind.
         toolchain: as for `toolchains.build.build`.
 
     Returns:
@@ -62,7 +62,7 @@ def build_wheel(target: str, toolchain: str = "zig") -> Path:
             zig and Docker do.
 
     Returns:
-        The wheel's path, in dist/. A wheel of that name stays as it was where the build fails.
+        The wheel's path, in dist/. An existing wheel is unchanged if the build fails.
 
     Raises:
         ToolkitError: no such target, or the build failed.

@@ -7,8 +7,8 @@ from toolchains.targets import ToolkitError
 
 
 @pytest.fixture
-def asks_for(monkeypatch: pytest.MonkeyPatch):
-    """Makes the built library ask for a glibc; returns what was built."""
+def set_required_glibc(monkeypatch: pytest.MonkeyPatch):
+    """Makes the built library require a glibc version; returns the calls of `build`."""
     built: list[tuple[str, str]] = []
 
     def build(target: str, toolchain: str) -> Path:
@@ -32,8 +32,10 @@ def asks_for(monkeypatch: pytest.MonkeyPatch):
         ("x86_64", "x86_64", "py3-none-manylinux_2_28_x86_64"),
     ],
 )
-def test_a_wheel_holds_the_library_for_every_cpu_of_its_tag(asks_for, target: str, generic: str, tag: str) -> None:
-    built = asks_for(2, 17)
+def test_a_wheel_holds_the_library_for_every_cpu_of_its_tag(
+    set_required_glibc, target: str, generic: str, tag: str
+) -> None:
+    built = set_required_glibc(2, 17)
     data = wheel.contents(target, "zig")
     assert built == [(generic, "zig")]
     assert data["tag"] == tag
@@ -41,14 +43,14 @@ def test_a_wheel_holds_the_library_for_every_cpu_of_its_tag(asks_for, target: st
     assert data["force_include"] == {"liblitebnn.so": "litebnn/lib/liblitebnn.so"}
 
 
-def test_a_library_that_asks_for_more_than_the_tag_promises(asks_for) -> None:
-    asks_for(2, 34)
+def test_a_library_that_asks_for_more_than_the_tag_promises(set_required_glibc) -> None:
+    set_required_glibc(2, 34)
     with pytest.raises(ToolkitError, match=r"manylinux_2_28_aarch64 wheel's library may not ask for glibc 2\.34"):
         wheel.contents("rpi4", "gcc")
 
 
-def test_the_hosts_wheel_promises_this_machine_only(asks_for) -> None:
-    asks_for(2, 36)
+def test_the_hosts_wheel_promises_this_machine_only(set_required_glibc) -> None:
+    set_required_glibc(2, 36)
     assert wheel.contents("host", "auto")["tag"].startswith("py3-none-")
     assert "manylinux" not in wheel.contents("host", "auto")["tag"]
 

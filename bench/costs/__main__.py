@@ -1,10 +1,10 @@
-"""Writes what ops cost on this machine to the table that `litebnn inspect` estimates times from.
+"""Measures the costs of ops on this machine, for the table with which `litebnn inspect` estimates times.
 
     python -m bench.costs [--passes=N] [--times=FILE] [--output=FILE]
 
-Small networks of one kind of layer each are timed with every instruction set (ISA) that this CPU has, and the costs
-are fitted to them; no network of a user's is among them. Then the networks of bench/zoo, as litebnn converts them, are
-timed too, and the largest error of an estimate stands in the table. It takes some minutes, and `pip install scipy`.
+It times small networks, each with one kind of layer. Every instruction set (ISA) of this CPU runs them, and the costs
+are fitted to the times. Then it times the networks of bench/zoo, which the fit has not seen, and stores the largest
+error of an estimate in the table. This takes some minutes, and requires the extra `bench`.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from bench.costs.fit import Cycles, Network, fit, works_of
+from bench.costs.fit import Cycles, Network, fit, workloads_of
 from bench.costs.measure import measure
 from bench.costs.suite import binary_networks, other_networks
 from bench.zoo import ZOO
@@ -35,7 +35,7 @@ _AVX512 = ("avx512f", "avx512dq", "avx512bw", "avx512vl", "avx512_vpopcntdq")
 
 @dataclass(frozen=True)
 class IsaRow:
-    """What is known of an ISA beside its costs: the fields of `Costs` of the same names."""
+    """Properties of an ISA other than its costs; these are fields of `Costs` with the same names."""
 
     isa: str
     needs: tuple[str, ...]
@@ -45,13 +45,13 @@ class IsaRow:
     without: str = ""
 
     @property
-    def told(self) -> str | None:
-        """What the library is told, so that it computes with this ISA: one that is named leaves no layer to another."""
+    def isa_option(self) -> str | None:
+        """The ISA option of the library. A named ISA computes every layer; None lets the library delegate layers."""
         return None if self.without else self.isa
 
 
-# Best first, as the library chooses; both numbers of tables as in Better() of the ISA. What layers are left to stands
-# behind them.
+# Fastest first, as in the library. Both numbers of tables are those of Better() in the ISA's source. The last field is
+# the ISA that layers are delegated to.
 ISAS = (
     IsaRow("avx512_vbmi", (*_AVX512, "avx512vbmi", "avx512_bitalg", "avx512_vnni", "gfni"), 64, 384, 360, "avx512"),
     IsaRow("avx512", _AVX512, 16),
@@ -63,10 +63,12 @@ ISAS = (
 def fitted(
     networks: Mapping[str, bytes], seconds: Mapping[str, float], row: Costs, free: Collection[str] = ()
 ) -> Cycles:
-    """The costs of what the row's own ISA does in networks; what it leaves to another is known, and `free` is free."""
+    """Fits the costs of the row's own ISA. Those of the ISA that it delegates to are known; `free` amounts cost
+    nothing.
+    """
     found = []
     for name, model in networks.items():
-        own, others = works_of(model, row)
+        own, others = workloads_of(model, row)
         left = seconds[name] * row.ghz * 1e9
         if row.without is not None:
             left -= cycles_of(others, row.without.cycles)
@@ -81,25 +83,25 @@ def cycles_of(works: Iterable[Workload], cycles: Mapping[str, Mapping[str, float
 
 
 def zoo_networks() -> dict[str, bytes]:
-    """The networks of bench/zoo that are there, as litebnn converts them."""
+    """The available networks of bench/zoo, converted by litebnn."""
     return {path.name.split(".")[0]: convert_tflite(path) for path in sorted(ZOO.glob("*.float.tflite"))}
 
 
 def zoo_errors(networks: Mapping[str, bytes], seconds: Times, row: Costs) -> dict[str, float]:
-    """By which share of what was measured the estimate of each network is off."""
+    """Relative error of each network's estimate."""
     errors = {}
     for name, model in networks.items():
-        own, others = works_of(model, row)
+        own, others = workloads_of(model, row)
         cycles = cycles_of(own, row.cycles) + (0.0 if row.without is None else cycles_of(others, row.without.cycles))
         errors[name] = cycles / row.ghz / 1e9 / seconds[name, row.isa] - 1
     return errors
 
 
 def this_cpu() -> tuple[str, float, set[str]]:
-    """Its name, the clock in GHz that the system says, and the words that it says of it.
+    """The CPU's name, its clock in GHz, and the feature words of the system.
 
     Raises:
-        ToolkitError: it does not say.
+        ToolkitError: the system does not report them.
     """
     text = _CPUS.read_text(encoding="utf-8")
     name = re.search(r"^model name\s*: (.*)$", text, re.MULTILINE)
@@ -110,19 +112,19 @@ def this_cpu() -> tuple[str, float, set[str]]:
 
 
 def measured_rows(passes: int, times: str) -> list[Costs]:
-    """A row for each ISA of this CPU, best first, with the largest error of an estimate; all errors are printed."""
+    """A row for each ISA of this CPU, fastest first, with the largest error of an estimate. Prints all errors."""
     name, ghz, words = this_cpu()
     isas = [each for each in ISAS if set(each.needs) <= words]
-    told = {each.isa: each.told for each in isas}
+    isa_option = {each.isa: each.isa_option for each in isas}
     slowest = {isas[-1].isa: isas[-1].isa}
     others, binary, zoo = dict(other_networks()), dict(binary_networks()), zoo_networks()
     seconds = read_times(times)
     for _ in range(passes):
-        # All see the same hour of the machine.
+        # Each pass measures everything, so that all networks see the same state of the machine.
         least(seconds, measure(others, slowest, 1))
-        least(seconds, measure(binary, told, 1))
-        # A long run is seldom left alone.
-        least(seconds, measure(zoo, told, 1, least_runs=20))
+        least(seconds, measure(binary, isa_option, 1))
+        # Long runs are interrupted more often, so they need more repetitions.
+        least(seconds, measure(zoo, isa_option, 1, least_runs=20))
         if times:
             write_whole(Path(times), json.dumps([[*key, value] for key, value in seconds.items()]).encode())
     of_others = {net: seconds[net, isas[-1].isa] for net in others}
@@ -145,7 +147,7 @@ def measured_rows(passes: int, times: str) -> list[Costs]:
 
 
 def read_times(path: str) -> Times:
-    """What an earlier run has measured, nothing where there is no such file."""
+    """The times that an earlier run measured; empty if there is no such file."""
     if not path or not Path(path).exists():
         return {}
     return {(net, isa): value for net, isa, value in json.loads(Path(path).read_text(encoding="utf-8"))}

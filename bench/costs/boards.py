@@ -1,10 +1,10 @@
-"""What ops cost on boards that are not at hand: counted in an emulator, modelled by llvm-mca.
+"""Costs of ops on boards that are not at hand: counted in an emulator, modelled by llvm-mca.
 
     python -m bench.costs.boards
 
-A binary layer's cycles are those of its loops on the board's core (`bench/kernels/model.py`). What the runtime computes
-is counted in instructions, and takes as many cycles for each as the inner loop of a matrix product does there. Memory
-has the bandwidth that is published for the board. No board was there to hold any of it against.
+A binary layer costs the cycles of its loops on the board's core (see bench/kernels/model.py). The runtime's own ops are
+counted in instructions, each of which costs as many cycles as in the inner loop of a matrix product. Memory bandwidth
+is the published one. None of it has been compared with a real board.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 
 from bench.costs.__main__ import fitted
 from bench.costs.chain import Chain
-from bench.costs.fit import Cycles, Network, fit, works_of
+from bench.costs.fit import Cycles, Network, fit, workloads_of
 from bench.costs.suite import other_networks
 from bench.kernels.__main__ import Counter, build, count_layer, count_network, cycles_of_layers
 from bench.kernels.model import cycles_of
@@ -28,14 +28,14 @@ from toolchains.targets import find_target
 
 @dataclass(frozen=True)
 class BoardFacts:
-    """A board, as its makers and llvm-mca know it.
+    """Facts about a board from its makers and llvm-mca.
 
     Attributes:
-        board: a row of toolchains/targets.toml, whose description it has.
-        part: the system's word for the core.
+        board: a row of toolchains/targets.toml, which has the description.
+        part: the system's number of the core.
         core: llvm-mca's name of the core.
-        gigabytes: what a second's copying moves from and to memory.
-        counted: the ISA whose instructions have the cycles that llvm-mca tells, where it knows none of the board's own.
+        gigabytes: memory bandwidth of a copy, in GB/s.
+        counted: the ISA that llvm-mca models instead, if it has no model for the board's own.
     """
 
     board: str
@@ -48,21 +48,21 @@ class BoardFacts:
     counted: str = ""
 
 
-# The Raspberry Pi 3's system is of 32 bits, for which llvm-mca has no model of the Cortex-A53.
+# The Raspberry Pi 3 has a 32-bit system, for which llvm-mca has no model of the Cortex-A53.
 BOARDS = (
     BoardFacts("rpi3", "neon32", "0xd03", "cortex-a53", 1.2, 2.0, 32, counted="neon64_in_order"),
     BoardFacts("rpi4", "neon64", "0xd08", "cortex-a72", 1.5, 4.0, 32),
     BoardFacts("rpi5", "neon64_tbl", "0xd0b", "neoverse-n1", 2.4, 9.0, 32),
 )
-# Sizes, channels in and out, taps.
+# Image size, input channels, output channels, filter width.
 LAYERS = (
     *((56, 64, 64, 3), (28, 128, 128, 3), (14, 256, 256, 3), (7, 512, 512, 3)),
     *((56, 64, 64, 1), (28, 128, 128, 1), (14, 256, 256, 1), (7, 512, 512, 1)),
     *((27, 32, 64, 3), (14, 96, 96, 3), (1, 1024, 1024, 1), (14, 512, 64, 3)),
 )
-# An emulator and llvm-mca know no caches.
+# Emulators and llvm-mca do not model caches.
 _MEMORY = ("bytes past the cache", "bytes past the last cache")
-# A row of 6 × 8 of a product of float matrices, as XNNPACK has it: loads of both sides, and a multiplication each.
+# One iteration of XNNPACK's float matrix product with 6 × 8 tiles: loads of both operands, and the multiply-adds.
 GEMM_LOOP = (
     *(f"ldr q{i}, [x{i}], #16" for i in range(6)),
     *("ldp q6, q7, [x6], #32" for _ in range(4)),
@@ -75,8 +75,8 @@ GEMM_LOOP = (
     "subs x9, x9, #16",
     "b.ne #0",
 )
-# Which networks of the suite are counted: all kinds of ops, and not so large that an emulator takes long. Comparisons
-# stand for SIGN, which the newest runtime that the counting emulator can run does not know.
+# Networks of the suite that are counted: all kinds of ops, and small enough for an emulator. Comparisons replace SIGN,
+# which the newest runtime in the counting emulator does not know.
 COUNTED = (
     *("conv float 1x1 14x14x256", "conv float 1x1 28x28x64", "conv float 3x3 14x14x128", "conv float 3x3 7x7x512"),
     *("conv float 7x7 / 2 224x224x3-64", "conv float 3x3 / 2 224x224x3-16", "conv float 1x1 56x56x64-128"),
@@ -106,7 +106,7 @@ def single(size: int, channels: int, outputs: int, taps: int) -> bytes:
 
 
 def own_ops() -> Mapping[str, bytes]:
-    """Networks of what litebnn computes beside LceBconv2d."""
+    """Networks of litebnn's other ops."""
     networks = {}
     for size, channels in ((56, 64), (28, 128), (14, 256)):
         networks[f"pack {size}"] = Chain(1, size, size, channels).pack().bytes()
@@ -133,16 +133,16 @@ def binary_cycles(facts: BoardFacts, row: Costs) -> Cycles:
         totals = [layer.instructions * each for layer in layers]
     else:
         totals = cycles_of_layers(target, program, layers, facts.core)
-    works = [works_of(single(*shape), row)[0] for shape in LAYERS]
+    works = [workloads_of(single(*shape), row)[0] for shape in LAYERS]
     found = fit([Network(name, work, total) for name, work, total in zip(names, works, totals, strict=True)], _MEMORY)
-    # Only floats were counted; the others are written by the same stage.
+    # Only float outputs were counted; the same code writes the other types.
     of_floats = found["LceBconv2d"].get("floats", 0.0)
     found["LceBconv2d"] |= dict.fromkeys(("signs", "int8s", "added floats"), of_floats)
     return found
 
 
 def counted_instructions() -> dict[str, float]:
-    """Instructions of an inference of what is not LceBconv2d, on 64-bit Arm."""
+    """Instructions per inference of everything but LceBconv2d, on 64-bit Arm."""
     target, suite = find_target("rpi4"), dict(other_networks())
     build(target)
     networks = {**{name: suite[name] for name in COUNTED}, **own_ops()}
@@ -170,7 +170,7 @@ def replace_boards(target: str) -> None:
             cycles={},
         )
         each = cycles_of(GEMM_LOOP, facts.core) / len(GEMM_LOOP)
-        # An instruction's cycles are a part of what `fitted` takes for the clock.
+        # `fitted` expects seconds, so instructions are converted by their cycles and the clock.
         seconds = {name: count * each / (facts.ghz * 1e9) for name, count in instructions.items()}
         runtime = fitted({name: suite[name] for name in instructions}, seconds, row, _MEMORY)
         cycles = {**runtime, **binary_cycles(facts, row)}

@@ -1,4 +1,4 @@
-"""A network that is built op by op, each of which reads what the one before it has written."""
+"""Builds a network op by op; each op reads the previous one's output."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ GRID = Quantization(np.array([1 / 32], np.float32), np.array([0], np.int64))
 
 
 class Chain:
-    """A network in the making, in which each op reads what the one before it has written."""
+    """A network under construction, in which each op reads the previous one's output."""
 
     def __init__(self, *shape: int, type: str = "FLOAT32") -> None:
         self.graph = Graph("main", [], [], [], [])
@@ -57,7 +57,7 @@ class Chain:
         return weights, bias
 
     def pack(self) -> Chain:
-        """Signs of what is there."""
+        """Packs the signs of the current output."""
         bits = self._tensor("INT32", (*self.y.shape[:-1], packed_words(self.y.shape[-1])))
         self.graph.insert(custom_op(LCE_QUANTIZE, [self.y], bits))
         self.y = bits
@@ -99,7 +99,7 @@ class Chain:
         return self
 
     def unpack(self, channels: int) -> Chain:
-        """Floats of the signs that are there."""
+        """Unpacks the current signs to floats."""
         floats = self._tensor("FLOAT32", (*self.y.shape[:-1], channels))
         self.graph.insert(custom_op(LCE_DEQUANTIZE, [self.y], floats))
         self.y = floats
@@ -115,7 +115,7 @@ class Chain:
     def builtin(
         self, name: str, inputs: list[Tensor | None], shape: tuple[int, ...], type: str = "", **options: Any
     ) -> Chain:
-        """Any op; it writes the element type that it reads where no other is named."""
+        """Any op; its output has the input's element type unless another one is given."""
         output = self._tensor(type or self.y.type, shape)
         version = {"INT8": 3}.get(self.y.type, 1)
         self.graph.insert(builtin_op(name, inputs, output, version=version, **options))

@@ -1,4 +1,4 @@
-"""Measured times of networks -> cycles of each kind of op, by least squares of relative errors."""
+"""Fits cycles of each kind of op to measured times of networks, by least squares of relative errors."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ import numpy as np
 from scipy.optimize import nnls
 
 from litebnn.flatbuffer import read_model
-from litebnn.report.anatomy import fused_additions
 from litebnn.report.costs import Costs, row_for
+from litebnn.report.op_properties import fused_additions
 from litebnn.report.workload import Workload, workload_of
 from litebnn.runtime.claimed import claimed_ops, joined_in_place
 
@@ -26,8 +26,8 @@ class Network:
     cycles: float
 
 
-def works_of(model: bytes, row: Costs) -> tuple[tuple[Workload, ...], tuple[Workload, ...]]:
-    """The work of a network's ops that the row's own ISA does, and of those that it leaves to another."""
+def workloads_of(model: bytes, row: Costs) -> tuple[tuple[Workload, ...], tuple[Workload, ...]]:
+    """The work of the ops that the row's own ISA computes, and of those that it delegates to another ISA."""
     graph = read_model(model).graphs[0]
     delegated, additions = claimed_ops(graph), fused_additions(graph)
     free, fused = joined_in_place(graph, delegated) | additions.keys(), set(additions.values())
@@ -44,7 +44,7 @@ def works_of(model: bytes, row: Costs) -> tuple[tuple[Workload, ...], tuple[Work
 
 
 def fit(networks: Sequence[Network], free: Collection[str] = ()) -> Cycles:
-    """What explains the networks' cycles best, none of it negative; the amounts that are `free` take none."""
+    """The nonnegative costs that explain the networks' cycles best; amounts that are `free` cost nothing."""
     kinds = {(work.kind, name) for net in networks for work in net.works for name in work.amounts}
     terms = sorted(term for term in kinds if term[1] not in free)
     column = {term: index for index, term in enumerate(terms)}

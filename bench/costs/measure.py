@@ -1,6 +1,7 @@
-"""Times networks one by one on this machine, each run after what leaves its weights out of the core's own caches.
+"""Times networks one by one on this machine; before each run, other data displaces their weights from the core's
+caches.
 
-That is how a layer finds them in a network; what the layer before has written it finds in them.
+A layer in a network finds its caches in this state: its weights are gone, but its input is still there.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ import numpy as np
 from litebnn.runtime.delegate import load_delegate
 from litebnn.runtime.find import find_runtime
 
-# As much as a core's own caches hold, twice.
+# Twice the size of a core's own caches.
 _OTHER_DATA = np.ones(1 << 20, np.float32)
 _SECONDS_OF_A_TURN, _MOST_RUNS = 0.012, 30
 
@@ -21,24 +22,24 @@ _SECONDS_OF_A_TURN, _MOST_RUNS = 0.012, 30
 def measure(
     networks: Mapping[str, bytes], isas: Mapping[str, str | None], passes: int, least_runs: int = 4
 ) -> dict[tuple[str, str], float]:
-    """Seconds of one inference by network and ISA, on one thread: the least of all runs of `passes` turns.
+    """Least seconds of one inference by network and ISA, on one thread, over all runs of `passes` turns.
 
-    The ISAs have what the library is told by their names: None for the one that it chooses by itself, which leaves
-    layers to another, as one that is named does not.
+    The values of `isas` are the library's ISA option, None for its own choice, which may delegate layers to another
+    ISA.
 
-    It is the thread's own time, without what other programs took; what they leave in the caches is in it, but for the
-    run that they disturbed least.
+    The time is the thread's own CPU time. Other programs still disturb it through the caches, which is why the least of
+    all runs counts.
     """
     best: dict[tuple[str, str], float] = {}
     for _ in range(passes):
         for name, model in networks.items():
-            for isa, told in isas.items():
-                seconds = _turn(model, told, least_runs)
+            for isa, isa_option in isas.items():
+                seconds = _best_seconds(model, isa_option, least_runs)
                 best[name, isa] = min(best.get((name, isa), seconds), seconds)
     return best
 
 
-def _turn(model: bytes, isa: str | None, least_runs: int) -> float:
+def _best_seconds(model: bytes, isa: str | None, least_runs: int) -> float:
     runtime = find_runtime()
     interpreter = runtime.Interpreter(
         model_content=model, num_threads=1, experimental_delegates=[load_delegate(1, isa=isa)]

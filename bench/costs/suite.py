@@ -1,7 +1,6 @@
-"""Small networks of one kind of layer each, over a grid of shapes, that the costs are fitted to.
+"""Small networks, each with one kind of layer over a grid of shapes, to which the costs are fitted.
 
-A layer whose input and output have one shape stands several times in a row, each with weights of its own: between two
-runs of it as much goes through the caches as in a network.
+A layer with equal input and output shapes is repeated with other weights, so that the caches are used as in a network.
 """
 
 from __future__ import annotations
@@ -18,7 +17,7 @@ from litebnn.contract import (
 )
 from litebnn.graph import constant
 
-# A row of layers holds weights of about so many bytes, and so many layers at most.
+# Limits of repetition: bytes of weights of all repeated layers, and their number.
 _ROW_BYTES, _ROW_LAYERS = 3 << 20, 6
 
 
@@ -42,7 +41,7 @@ OTHER_SIZES = (
 
 
 def binary_networks() -> Iterator[tuple[str, bytes]]:
-    """Networks of LceBconv2d, with what packs its input and what the delegate takes behind it."""
+    """Networks of LceBconv2d, with the packing of its input and the ops after it that the delegate claims."""
     for taps in (3, 1, 5):
         for size, channels in (*SIZES, *(OTHER_SIZES if taps < 5 else ())):
             yield from _same_shape(size, channels, taps)
@@ -98,7 +97,7 @@ def _same_shape(size: int, channels: int, taps: int) -> Iterator[tuple[str, byte
 
 
 def other_networks() -> Iterator[tuple[str, bytes]]:
-    """Networks of what the runtime computes itself, in floats and, where it matters, in int8."""
+    """Networks of ops that the runtime computes itself, in floats and, where it matters, in int8."""
     for kind, type in (("float", "FLOAT32"), ("int8", "INT8")):
         yield from _convolutions(kind, type)
         yield from _narrow(kind, type)
@@ -146,7 +145,7 @@ def other_networks() -> Iterator[tuple[str, bytes]]:
 
 
 def _large() -> Iterator[tuple[str, bytes]]:
-    """What is more than the last cache holds, and products of matrices that are both computed."""
+    """Tensors larger than the last-level cache, and products of two computed matrices."""
     for inputs, outputs in ((512, 512), (2048, 1024), (4096, 4096)):
         chain = Chain(inputs, outputs)
         chain.builtin("RELU", [chain.y], (inputs, outputs))
@@ -168,7 +167,7 @@ def _large() -> Iterator[tuple[str, bytes]]:
 
 
 def _narrow(kind: str, type: str) -> Iterator[tuple[str, bytes]]:
-    """Convolutions of few channels, whose loops are mostly empty."""
+    """Convolutions with few channels, whose vector loops are mostly empty."""
     for size, channels in ((112, 8), (56, 8), (56, 16), (28, 24)):
         for taps in (1, 3):
             chain = Chain(1, size, size, channels, type=type)

@@ -1,11 +1,10 @@
-"""Times `litebnn evaluate` on one and on more processes, and prints how many times as fast more are.
+"""Times `litebnn evaluate` with one process and with several, and prints the speedup.
 
     python -m bench.evaluate [--workers=N] [--seconds=S] [--rounds=N] [MODEL]
 
-MODEL is a `.tflite` file of images, by default QuickNet of bench/zoo. The data set are as many random images as one
-process needs S seconds for. The processes take turns. Beside the time of the clock, which other programs lengthen,
-there is the processor time of a whole evaluation: where N processes need as much of it in all as one does, cores of
-their own make them N times as fast.
+MODEL classifies images; the default is QuickNet of bench/zoo. The data set consists of as many random images as one
+process evaluates in S seconds. The processes take turns. Other programs lengthen the clock's time, so the processor
+time is printed too. If N processes use as much of it as one, N free cores would make them N times as fast.
 """
 
 import argparse
@@ -29,7 +28,7 @@ _TRIAL = 50
 
 
 def make_images(model: Path, seconds: float, path: Path) -> int:
-    """Writes a .npz file of as many random images as one process takes so many seconds for; returns how many."""
+    """Writes a .npz file of as many random images as one process evaluates in `seconds`; returns their number."""
     interpreter = Interpreter(model)
     ((_, *shape),) = interpreter.input_shapes
     rng = np.random.default_rng(0)
@@ -44,7 +43,7 @@ def make_images(model: Path, seconds: float, path: Path) -> int:
 
 
 def evaluate(model: Path, data: Path, workers: int) -> tuple[tuple[float, float, float], str]:
-    """Seconds of the clock, of them those in which images were run, and of all processors; and what was counted."""
+    """Seconds of the whole command, of its inferences, and of all processors; and the resulting figures as JSON."""
     command = [sys.executable, "-m", "litebnn", "evaluate", str(model), f"--data={data}", f"--workers={workers}"]
     started, before = time.perf_counter(), os.times()
     done = subprocess.run([*command, "--json"], capture_output=True, text=True, cwd=data.parent)

@@ -1,11 +1,10 @@
-"""Builds the kernels' benchmark and runs it: on this machine the clock, for other targets an emulator's counts.
+"""Builds the kernels' benchmark and runs it: timed on this machine, counted in an emulator for other targets.
 
     python -m bench.kernels [--target=NAME] [--isa=NAME] [--against=NAME] [--threads=N] [--only=TEXT] [--model=NAME]
 
-For a target that is not this machine it prints guest instructions per binary multiply-add of each layer, counted by a
-plugin of qemu-user, or for SME2 by the log of a newer one; for 64-bit Arm with each of its ISAs, and what llvm-mca
-makes of the layers' loops; with --model, a network of bench/zoo, also the instructions of one inference in
-benchmark_model.
+Other targets are emulated. A plugin of qemu-user, or for SME2 the log of a newer qemu, counts each layer's guest
+instructions per binary multiply-add. For 64-bit Arm it does so for each ISA, and also prints llvm-mca's model of the
+layers' loops. With --model it also counts the instructions of one inference of a network of bench/zoo.
 """
 
 import re
@@ -25,27 +24,28 @@ from toolchains.build import LIBRARY, copy_whole, first_error
 from toolchains.command_line import parser, run
 from toolchains.compilers import find_gcc
 from toolchains.emulate import emulator, recent_emulator
+from toolchains.needs import needs
 from toolchains.runtime_library import c_library_of, fetch_c_library, library_in
 from toolchains.targets import BUILD, ROOT, Target, ToolkitError, find_target
 
 FOLDER = BUILD / "bench"
 LAYERS = [f"bconv {f}x{f} {size}x{size}x{64 * 56 // size}" for f in (3, 1, 5) for size in (56, 28, 14, 7)]
-# The ISAs of 64-bit Arm, and the cores that they are modelled on by llvm-mca's names. It has the Cortex-A76 as an A57;
-# the pipeline of the Neoverse N1 is the A76's own. It knows no core with SME2.
+# The ISAs of 64-bit Arm, and llvm-mca's names of cores to model them on. Its model of the Cortex-A76 is that of the
+# A57, but its Neoverse N1 has the A76's pipeline. It has no core with SME2.
 CORES = {
     "neon64_tbl": ("neoverse-n1",),
     "neon64": ("cortex-a72", "neoverse-n1"),
     "neon64_in_order": ("cortex-a53", "cortex-a55"),
     "sme2": (),
 }
-# The emulator's CPU with SME2, and vectors as long as in the first CPUs that were made.
+# The emulator's CPU with SME2, and the vector length of the first such CPUs.
 SME2_CPU = "max,sme512=on,sme-default-vector-length=64"
 
 Command = Sequence[str | Path]
 
 
 def output_of(command: Command) -> str:
-    """What a command prints.
+    """The output of a command.
 
     Raises:
         ToolkitError: it failed.
@@ -57,7 +57,7 @@ def output_of(command: Command) -> str:
 
 
 def build(target: Target) -> Path:
-    """Builds kernels_bench and the library for the target and returns the folder of the build."""
+    """Builds kernels_bench and the library for the target, and returns the build folder."""
     compiler = find_gcc(target)
     folder = FOLDER / target.name
     output_of(compiler.configure(folder, LITEBNN_BUILD_BENCHMARKS="ON"))
@@ -66,11 +66,13 @@ def build(target: Target) -> Path:
 
 
 class Counter:
-    """Counts the instructions of emulated programs; the difference of two runs is that of what one does more."""
+    """Counts the instructions of emulated programs. The difference of two runs is the cost of what only one of them
+    does.
+    """
 
     def __init__(self, target: Target, isa: str = "") -> None:
         if not shutil.which("cc"):
-            raise ToolkitError("cc is missing: install the Debian package gcc")
+            raise ToolkitError(f"cc is missing: {needs()['gcc'].install}")
         self._plugin = FOLDER / "insn_count.so"
         source = ROOT / "bench" / "kernels" / "insn_count.c"
         output_of(["cc", "-O2", "-shared", "-fPIC", "-o", self._plugin, source])
@@ -95,7 +97,7 @@ class Counter:
 
 
 class LogCounter:
-    """Counts as `Counter` does, by the log of an emulator that is linked statically and so loads no plugins."""
+    """Counts like `Counter`, from the log of a statically linked emulator, which cannot load plugins."""
 
     def __init__(self, target: Target, cpu: str) -> None:
         self._emulator = [recent_emulator(target), "-cpu", cpu, "-L", f"/usr/{target.triple}"]
@@ -108,7 +110,7 @@ class LogCounter:
         executions: Executions[str] = Executions()
         with subprocess.Popen([*self._emulator, *log, *command], stdout=subprocess.PIPE, text=True) as program:
             assert program.stdout is not None
-            # The address of an instruction is the second one in the brackets.
+            # The address of an instruction is the second number in the brackets.
             executions.update(line.split("/", 2)[1] for line in program.stdout if line.startswith("Trace "))
         if program.returncode:
             raise ToolkitError(f"{command[0]} ended with code {program.returncode}")
@@ -117,7 +119,7 @@ class LogCounter:
 
 @dataclass(frozen=True)
 class Layer:
-    """What the emulator has counted of one run of a layer."""
+    """The emulator's counts of one run of a layer."""
 
     name: str
     macs: int
@@ -129,14 +131,14 @@ class Layer:
 
 
 def count_layer(counter: Counter | LogCounter, program: Path, isa: str, name: str, which: str = "only") -> Layer:
-    """What the emulator counts of a layer, of those that kernels_bench knows or, with `which` "layer", of any shape."""
+    """Counts one layer: one of kernels_bench's own, or of any shape if `which` is "layer"."""
 
     def command(iterations: int) -> Command:
         chosen = [f"--isa={isa}"] if isa else []
         return [program, "--only=bconv", f"--{which}={name}", f"--iterations={iterations}", *chosen]
 
     macs = int(re.findall(r"(\d+) MACs", counter.run(command(1)))[0])
-    # What the first runs do besides is in both.
+    # Work other than the layer is the same in both runs.
     blocks = counter.blocks(command(3))
     blocks.subtract(counter.blocks(command(2)))
     return Layer(name, macs, blocks)
@@ -157,16 +159,16 @@ def cycles_of_layers(target: Target, program: Path, layers: Sequence[Layer], cor
         ToolkitError: llvm-mca is missing.
     """
     if analyzer() is None:
-        raise ToolkitError("llvm-mca is missing: install the Debian package llvm-19")
+        raise ToolkitError(f"llvm-mca is missing: {needs()['llvm'].install}")
     listing = output_of([f"{target.triple}-objdump", "-d", "--no-show-raw-insn", program])
     instructions = parse_listing(listing)
     return [model_layer(*loops_of(layer.blocks, instructions), core).cycles for layer in layers]
 
 
 def model_layers(target: Target, program: Path, layers: list[Layer], cores: Sequence[str]) -> None:
-    """Prints what llvm-mca says of layers of 64-bit NEON."""
+    """Prints llvm-mca's model of layers of 64-bit NEON."""
     if analyzer() is None:
-        print("not modelled: llvm-mca is missing: install the Debian package llvm-19")
+        print(f"not modelled: llvm-mca is missing: {needs()['llvm'].install}")
         return
     listing = output_of([f"{target.triple}-objdump", "-d", "--no-show-raw-insn", program])
     instructions = parse_listing(listing)
@@ -185,7 +187,7 @@ def model_layers(target: Target, program: Path, layers: list[Layer], cores: Sequ
 
 @cache
 def benchmark_model(target: Target) -> Path:
-    """benchmark_model for the target, on a runtime that an emulator with plugins can run: they crash in LiteRT.
+    """Builds benchmark_model for the target, with a runtime that works in an emulator with plugins, unlike LiteRT.
 
     Raises:
         ToolkitError: there is no such runtime for the target, or the build failed.
@@ -203,7 +205,7 @@ def count_network(target: Target, isa: str, model: bytes, *, delegated: bool = T
     """Instructions of one inference of a network, with litebnn's delegate or without.
 
     Raises:
-        ToolkitError: there is no runtime that an emulator with plugins can run, or the build failed.
+        ToolkitError: there is no runtime that works in an emulator with plugins, or the build failed.
     """
     with tempfile.NamedTemporaryFile(suffix=".tflite") as file:
         file.write(model)
@@ -226,7 +228,7 @@ def _count_inference(counter: Counter, program: Path, library: Path | None, mode
 
 def count_model(counter: Counter, target: Target, library: Path, name: str) -> None:
     try:
-        # Without a runtime to run it in, nobody should be sent to make the model.
+        # Checks for the runtime first, because a model is useless without it.
         c_library_of(target)
         model, program = model_file(name, "lce"), benchmark_model(target)
     except ToolkitError as reason:

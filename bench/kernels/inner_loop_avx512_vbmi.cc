@@ -5,15 +5,15 @@ namespace litebnn {
 
 int64_t InnerLoopAvx512Vbmi(int64_t macs) {
   constexpr int32_t kChunks = 64;
-  // In the L1 cache two are the fastest, whose counts stay in registers.
+  // Two vectors are the fastest in the L1 cache, because their counts stay in registers.
   constexpr int32_t kVectors = 2;
-  // As far from each other as packed weights are: 4 KiB exactly would take a tenth longer on AMD's Zen 5.
-  constexpr size_t kVectorBytes = kExcessBytes + kChunks * kVectorChannels;
+  // The distance of packed weights; exactly 4 KiB would take a tenth longer on AMD's Zen 5.
+  constexpr size_t kVectorBytes = kCompensationBytes + kChunks * kVectorChannels;
   alignas(64) static uint8_t weights[kVectors * kVectorBytes];
   alignas(64) static uint8_t tables[kChunks * kTableBytes];
   ByteSums sums;
   const uint8_t* const run = tables;
-  // The compiler is not to know what they hold.
+  // Prevents the compiler from knowing the contents.
   __asm__ volatile("" : : "r"(weights), "r"(tables) : "memory");
   const int64_t macs_per_tile = int64_t{kLanePixels} * kChunks * kChunkBits * kVectors * kVectorChannels;
   int64_t done = 0;
@@ -30,7 +30,7 @@ void OutputLoopAvx512Vbmi(int64_t count) {
   const __m512 multiplier = _mm512_set1_ps(0.5f), bias = _mm512_set1_ps(1.5f);
   const __m512i base = _mm512_set1_epi32(9), four = _mm512_set1_epi32(4);
   for (int64_t i = 0; i < count; i += 16) {
-    // The compiler is not to know that these are the same as before, nor that outputs are written over.
+    // Prevents the compiler from assuming that the sums are unchanged, or that outputs are overwritten unread.
     __asm__ volatile("" : "+v"(sums) : : "memory");
     const __m512 dots = _mm512_cvtepi32_ps(_mm512_dpbusd_epi32(base, sums, four));
     const __m512 clamped = _mm512_max_ps(dots, _mm512_setzero_ps());

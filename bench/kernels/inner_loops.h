@@ -1,19 +1,18 @@
-// What a benchmark's result is held against: loops that touch nothing but registers and the L1 cache, and plain
-// reading.
+// Lower bounds for the benchmark's times: loops that use only registers and the L1 cache, and a simple read of memory.
 #pragma once
 
 #include <cstdint>
 
 namespace litebnn {
 
-// Does at least `macs` binary multiply-adds and returns how many it did.
+// Does at least `macs` binary multiply-adds and returns their number.
 using InnerLoop = int64_t (*)(int64_t macs);
 
-// Makes `count` float outputs, a multiple of 16, of sums that are in registers, and stores them in the L1 cache.
+// Converts sums in registers to `count` float outputs, a multiple of 16, and stores them in the L1 cache.
 using OutputLoop = void (*)(int64_t count);
 constexpr int64_t kOutputLoopFloats = 1024;
 
-// Each is compiled for its own ISA.
+// The loops of each ISA, compiled with the flags of that ISA.
 int64_t InnerLoopAvx2(int64_t macs);
 int64_t InnerLoopAvx512(int64_t macs);
 int64_t InnerLoopAvx512Vbmi(int64_t macs);
@@ -21,16 +20,16 @@ void OutputLoopAvx2(int64_t count);
 void OutputLoopAvx512(int64_t count);
 void OutputLoopAvx512Vbmi(int64_t count);
 
-// What bounds a layer.
+// The two loops that bound a layer's time.
 struct Loops {
   InnerLoop inner;
   OutputLoop output;
 };
 
-// Those of the ISA so named, nulls where it has none to be timed by themselves.
+// The loops of the ISA with this name, or nulls if it has no separate ones.
 Loops LoopsOf(const char* isa);
 
-// A sum over the bits of `count` floats, as fast as memory gives them.
+// Sums the bits of `count` floats, as fast as memory delivers them.
 uint64_t ReadAll(const float* values, int64_t count);
 
 }  // namespace litebnn

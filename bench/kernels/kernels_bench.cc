@@ -1,15 +1,15 @@
 // Times the kernels on the layer shapes of real networks, on this CPU:
 //   kernels_bench [--isa=NAME] [--against=NAME] [--threads=N] [--rounds=N] [--only=TEXT]
-// or runs exactly so many iterations of one layer, for an emulator that counts instructions:
+// or runs exactly N iterations of one layer, for an emulator that counts instructions:
 //   kernels_bench --only=NAME --iterations=N
-// One layer of another shape takes the place of these, with numbers for size, channels in and out, taps in a row,
-// stride, dilation, groups, and 1 for zeros as padding:
+// A layer of another shape can replace them, as numbers: size, channels in and out, filter width, stride, dilation,
+// groups, and 1 for zero padding:
 //   kernels_bench --layer=56,64,64,3,1,1,1,0 [...]
-// Prints one line a case: medians and best times, billions of binary multiply-adds a second, and the share of two
-// bounds: the inner loop of the ISA that computes it on data in the L1 cache, and that and the conversions and stores
-// of the layer's outputs in the L1 cache. They are run between the layer's runs, so that all see the same clock; so is
-// the other ISA that --against names, with how many times as long it takes. The last line, "bounds", has what whole
-// networks are held against.
+//
+// Prints one line per case: median and best times, and billions of binary multiply-adds per second. It also prints the
+// share of two lower bounds. One is the ISA's inner loop on data in the L1 cache, the other adds conversions and stores
+// of the layer's outputs. The bounds, and the ISA named by --against, take turns with the layer, so that all see the
+// same clock. The last line, "bounds", has the bounds of whole networks.
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
@@ -43,7 +43,7 @@ struct Layer {
   int32_t stride = 1, dilation = 1, groups = 1, zeros = 0;
 };
 
-// The shapes of QuickNet's binary convolutions, and the same with other filters.
+// The shapes of QuickNet's binary convolutions, and the same shapes with other filters.
 std::vector<Layer> Layers() {
   std::vector<Layer> layers;
   for (int32_t filter : {3, 1, 5}) {
@@ -57,7 +57,7 @@ std::vector<Layer> Layers() {
   return layers;
 }
 
-// False where the numbers are not those of a layer.
+// False if the numbers do not describe a layer.
 bool ParseLayer(const std::string& text, Layer* layer) {
   layer->name = "bconv " + text;
   int end = 0;
@@ -83,7 +83,7 @@ struct Times {
     body();
     seconds.push_back(Now() - start);
   }
-  // Zero where there are none.
+  // The median of the measured seconds; 0 if nothing was measured.
   double Median() {
     if (seconds.empty()) return 0;
     const auto middle = seconds.begin() + static_cast<ptrdiff_t>(seconds.size() / 2);
@@ -116,7 +116,7 @@ struct BconvBench {
     spec.post_activation_multiplier = multiplier.data();
     spec.post_activation_bias = bias.data();
     conv = Bconv2d::Create(isa, spec, filter.data());
-    // SAME pads so many in all, the smaller half of them in front.
+    // Total SAME padding; the smaller half comes before the input.
     const int32_t reach = (output_size - 1) * layer.stride + (layer.filter - 1) * layer.dilation + 1;
     const int32_t pad = reach > layer.size ? (reach - layer.size) / 2 : 0;
     outputs = static_cast<size_t>(output_size * output_size * layer.channels_out);
@@ -132,7 +132,7 @@ struct BconvBench {
 
   ThreadPool& pool;
   std::vector<uint32_t> input;
-  // Where runtimes' tensors are aligned: of others every second store would cross a cache line's end.
+  // Aligned like a runtime's tensors; otherwise every second store would cross a cache line.
   AlignedBuffer<float> output;
   std::unique_ptr<Bconv2d> conv;
   AlignedBuffer<uint8_t> workspace;
@@ -140,7 +140,7 @@ struct BconvBench {
   double macs = 0;
 };
 
-// What the layer is held against; each has a median and a best time.
+// The layer's lower bounds, each with a median and a best time.
 struct BoundTimes {
   explicit BoundTimes(const Loops& isa_loops) : loops(isa_loops) {}
 
@@ -172,13 +172,13 @@ void TimeBconv(const Isa& isa, const Isa* against, ThreadPool& pool, const Layer
   std::unique_ptr<BconvBench> other(against == nullptr ? nullptr : new BconvBench(*against, pool, layer));
   BoundTimes bounds(LoopsOf(IsaName(bench.conv->isa())));
   Times times, other_times;
-  // A virtual machine's other cores wake up slowly.
+  // The other cores of a virtual machine may wake up slowly.
   constexpr double kSecondsToWakeUp = 0.2;
   const double awake = Now() + (options.threads > 1 ? kSecondsToWakeUp : 0.0);
   while (Now() < awake) bench.Run();
   for (int round = 0; round < options.rounds; ++round) {
     bounds.Add(bench.outputs);
-    // Once before it counts: the caches have other data, and the pool's threads may have gone to sleep.
+    // One run that does not count, because the caches hold other data and the pool's threads may sleep.
     bench.Run();
     times.Add([&] { bench.Run(); });
     if (other == nullptr) continue;
@@ -196,7 +196,7 @@ void TimeBconv(const Isa& isa, const Isa* against, ThreadPool& pool, const Layer
   std::printf("\n");
 }
 
-// Reading, beside the plain read of as much memory.
+// Times the packing of signs, and a simple read of as much memory.
 void TimePackSigns(const Isa& isa, ThreadPool& pool, const Options& options) {
   for (int64_t kilobytes : {256, 131072}) {
     const int64_t values = kilobytes * 256;
@@ -224,7 +224,7 @@ void TimePackSigns(const Isa& isa, ThreadPool& pool, const Options& options) {
   }
 }
 
-// Reads a value of each cache line: the others come with it, and adding all of them up would take longer than that.
+// Reads one value per cache line, because summing all values would take longer than loading them.
 float ReadLines(const float* values, size_t count) {
   constexpr size_t kLineValues = kAlignment / sizeof(float);
   float sums[4] = {};
@@ -234,8 +234,8 @@ float ReadLines(const float* values, size_t count) {
   return sums[0] + sums[1] + sums[2] + sums[3];
 }
 
-// What a network is held against: the ISA's loops, copying a tensor of 56x56x64 floats to another, and reading what the
-// L2 cache has no room for.
+// Times the bounds of networks: the ISA's loops, copying a tensor of 56x56x64 floats, and reading 8 MiB from beyond the
+// L2 cache.
 void TimeBounds(const Isa& isa, const Options& options) {
   constexpr int64_t kMacs = 100000000, kOutputs = 1 << 20;
   const Loops loops = LoopsOf(IsaName(isa));
@@ -252,7 +252,7 @@ void TimeBounds(const Isa& isa, const Options& options) {
     outputs.Add([&] { loops.output(kOutputs); });
     from.data()[static_cast<size_t>(round) % kCopied] += 1;
     copies.Add([&] { std::memcpy(to.data(), from.data(), kCopied * sizeof(float)); });
-    // The compiler is not to know that nobody reads it.
+    // Prevents the compiler from removing the copy.
     __asm__ volatile("" : : "r"(to.data()) : "memory");
     reads.Add([&] { sink = sink + ReadLines(weights.data(), kWeights); });
   }
@@ -294,7 +294,7 @@ bool Parse(int count, char** arguments, Options* options) {
   return true;
 }
 
-// Null, and said so, where this CPU has no such ISA.
+// Null, after a message, if this CPU has no such ISA.
 const Isa* Find(const char* name) {
   const Isa* const isa = FindIsa(name);
   if (isa == nullptr) {

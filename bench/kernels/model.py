@@ -1,9 +1,8 @@
-"""Cycles of whole layers on a core that is not at hand: the loops that an emulator has counted, as llvm-mca runs them.
+"""Cycles of whole layers on a core that is not at hand, from an emulator's counts and llvm-mca's model.
 
-The program's own machine code is modelled. Instructions that stand one behind another and are executed equally often
-are taken for the body of a loop that goes on for ever: what one loop waits for from another is not seen, and neither
-are caches and branches that are not foretold. What is not the program's own, like the C library's memcpy, takes a cycle
-an instruction.
+The input is the program's own machine code. Consecutive instructions with equal execution counts are modelled as the
+body of an endless loop. The model ignores dependencies between loops, cache misses and branch mispredictions. Code of
+other libraries, such as memcpy, counts one cycle per instruction.
 """
 
 import re
@@ -17,18 +16,18 @@ from itertools import pairwise
 
 from toolchains.targets import ToolkitError
 
-# Binary multiply-adds of the instructions that the loops of 64-bit NEON do them with: lookups, and counts of bits.
+# Binary multiply-adds per instruction in the loops of 64-bit NEON: table lookups and popcounts.
 MACS = {"tbl": 128, "cnt": 128}
 ITERATIONS = 100
 INSTRUCTION_BYTES = 4
 
 Blocks = Counter[tuple[int, int]]
-"""How often blocks were executed that begin at an offset in the program and have so many instructions."""
+"""Execution counts of blocks, by offset in the program and number of instructions."""
 
 
 @dataclass(frozen=True)
 class Loop:
-    """Instructions that stand one behind another, and how often each is executed."""
+    """Consecutive instructions and their execution count."""
 
     instructions: tuple[str, ...]
     executions: int
@@ -41,11 +40,11 @@ class Loop:
 
 @dataclass(frozen=True)
 class LayerModel:
-    """What llvm-mca says of a layer.
+    """llvm-mca's results for a layer.
 
     Attributes:
-        inner_loop: binary multiply-adds a cycle, of the loop that does most of them.
-        cycles: of the whole layer.
+        inner_loop: binary multiply-adds per cycle of the loop that does most of them.
+        cycles: cycles of the whole layer.
     """
 
     inner_loop: float
@@ -53,12 +52,12 @@ class LayerModel:
 
 
 def analyzer() -> str | None:
-    """The name of llvm-mca, None where it is not installed."""
+    """The name of the installed llvm-mca, or None."""
     return next((name for name in ("llvm-mca-19", "llvm-mca") if shutil.which(name)), None)
 
 
 def parse_blocks(output: str) -> Blocks:
-    """What bench/kernels/insn_count.c has printed of the blocks of a program.
+    """Parses the blocks in the output of bench/kernels/insn_count.c.
 
     >>> parse_blocks("block 10 3 7\\nblock 10 3 2\\n")
     Counter({(16, 3): 9})
@@ -70,7 +69,7 @@ def parse_blocks(output: str) -> Blocks:
 
 
 def parse_listing(listing: str) -> dict[int, str]:
-    """The instructions of objdump's listing by their addresses, with which branches lead nowhere.
+    """Instructions of objdump's listing by address; branch targets are replaced by 0.
 
     >>> parse_listing("  10:\\ttbl\\tv0.16b, {v1.16b}, v2.16b\\n  14:\\tb.ne\\t10 <loop>  // b.any\\n")
     {16: 'tbl v0.16b, {v1.16b}, v2.16b', 20: 'b.ne #0'}
@@ -80,7 +79,7 @@ def parse_listing(listing: str) -> dict[int, str]:
 
 
 def loops_of(blocks: Blocks, instructions: dict[int, str]) -> tuple[list[Loop], int]:
-    """The loops that blocks are executions of, and how many instructions were executed that are not the program's.
+    """Splits executed blocks into loops; also returns the number of executed instructions outside of the program.
 
     >>> loops_of(Counter({(0, 2): 1, (4, 1): 5, (99, 2): 3}), {0: "nop", 4: "add x0, x0, #1"})
     ([Loop(instructions=('nop',), executions=1), Loop(instructions=('add x0, x0, #1',), executions=6)], 6)
@@ -103,7 +102,7 @@ def cycles_of(loop: tuple[str, ...], core: str) -> float:
     """The cycles of a loop's body.
 
     Raises:
-        ToolkitError: llvm-mca does not take it.
+        ToolkitError: llvm-mca rejects it.
     """
     command = [analyzer() or "llvm-mca", "-mtriple=aarch64", f"-mcpu={core}", f"-iterations={ITERATIONS}"]
     run = subprocess.run(command, input="\n".join([*loop, ""]), capture_output=True, text=True)
@@ -114,7 +113,7 @@ def cycles_of(loop: tuple[str, ...], core: str) -> float:
 
 
 def model_layer(loops: Sequence[Loop], others: int, core: str) -> LayerModel:
-    """What llvm-mca says of a layer that consists of `loops` and `others` instructions of elsewhere.
+    """llvm-mca's results for a layer that consists of `loops`, and of `others` instructions outside of the program.
 
     Raises:
         ToolkitError: as for `cycles_of`.

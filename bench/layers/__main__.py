@@ -1,11 +1,10 @@
-"""Times layers that bits can only imitate, against XNNPACK's float ones, in turns, and prints the ratios.
+"""Times layers that binary ops can only imitate, compared with XNNPACK's float ops, in turns.
 
     python -m bench.layers [--threads=N] [--rounds=N]
 
-A transposed convolution of signs is what `litebnn.convert_tflite` makes of it, with the packing of its input. A
-depthwise convolution of signs does not exist: it could hardly be faster than what writes as many results from as few
-bits, which is a 1×1 LceBconv2d of 32 channels where these are floats, and LceBMaxPool2d with a window of the same size
-where they are bits.
+Transposed convolutions of signs are measured as litebnn converts them, with the packing of their input. A binary
+depthwise convolution does not exist. Its lower bound is an op that computes as many results from as few bits. For float
+results that is a 1×1 LceBconv2d of 32 channels, for signs an LceBMaxPool2d with the same window.
 """
 
 import argparse
@@ -26,13 +25,13 @@ from litebnn.rewriting.build import custom_op, like
 from litebnn.runtime import Interpreter
 from toolchains.command_line import run
 
-# Height and width, channels in and out, filter, stride: decoders of U-Nets, GANs and segmentation networks.
+# Image size, channels in and out, filter width, stride: decoders of U-Nets, GANs and segmentation networks.
 TRANSPOSED = (
     *((8, 512, 256, 2, 2), (16, 256, 128, 2, 2), (32, 128, 64, 2, 2), (64, 64, 32, 2, 2)),
     *((7, 256, 256, 3, 2), (14, 256, 128, 3, 2), (28, 128, 64, 3, 2), (56, 64, 64, 3, 2)),
     *((8, 256, 256, 4, 2), (16, 256, 128, 4, 2), (32, 128, 64, 4, 2), (64, 64, 32, 4, 2), (16, 64, 21, 8, 4)),
 )
-# Height and width, channels: MobileNet's.
+# Image size and channels of MobileNet's layers.
 DEPTHWISE = ((112, 32), (56, 128), (28, 256), (14, 512), (7, 1024))
 
 
@@ -47,7 +46,7 @@ def signs(rng: np.random.Generator, *shape: int) -> Any:
 
 
 def sign(graph: Graph, x: Tensor) -> Tensor:
-    """A sign as exporters leave it."""
+    """A sign function in the form that exporters produce."""
     truth, result = like(x, "truth", type="BOOL"), like(x, "sign")
     zero, one, minus = (constant(f"c{value}", np.array(value, np.float32)) for value in (0, 1, -1))
     graph.insert(builtin_op("GREATER_EQUAL", [x, zero], truth))
@@ -56,7 +55,7 @@ def sign(graph: Graph, x: Tensor) -> Tensor:
 
 
 def transposed(size: int, channels: int, outputs: int, taps: int, stride: int, of_signs: bool) -> bytes:
-    """A float TRANSPOSE_CONV with SAME padding, of its input or of the signs of it."""
+    """A float TRANSPOSE_CONV with SAME padding, of its input or of the input's signs."""
     rng = np.random.default_rng(0)
     graph, shape = Graph("main", [], [], [], []), (1, size * stride, size * stride, outputs)
     x, y = Tensor("x", "FLOAT32", (1, size, size, channels)), Tensor("y", "FLOAT32", shape)
@@ -101,7 +100,7 @@ def bits_to_bits(size: int, channels: int) -> bytes:
 
 
 def runner(model: bytes, threads: int) -> Callable[[], Any]:
-    """Runs the model once on random input."""
+    """Returns a function that runs the model once on random input."""
     interpreter = Interpreter(model, num_threads=threads)
     [shape], [dtype] = interpreter.input_shapes, interpreter.input_types
     rng = np.random.default_rng(0)
@@ -111,7 +110,7 @@ def runner(model: bytes, threads: int) -> Callable[[], Any]:
 
 
 def compare(title: str, models: dict[str, bytes], threads: int, rounds: int) -> None:
-    """Prints a line with the median of each, and how many times as long the first takes."""
+    """Prints a line with the median of each model, and the ratios of the first one's time to the others'."""
     runs = {name: runner(model, threads) for name, model in models.items()}
     seconds: dict[str, list[float]] = {name: [] for name in runs}
     for _ in range(rounds):
@@ -126,7 +125,7 @@ def compare(title: str, models: dict[str, bytes], threads: int, rounds: int) -> 
 
 
 def compare_all(threads: int, rounds: int) -> None:
-    """Both kinds of layers."""
+    """Compares both kinds of layers."""
     print("TRANSPOSE_CONV, SAME")
     for size, channels, outputs, taps, stride in TRANSPOSED:
         plain, of_signs = (transposed(size, channels, outputs, taps, stride, each) for each in (False, True))

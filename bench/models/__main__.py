@@ -2,9 +2,9 @@
 
     python -m bench.models [--peer] [--isa=NAME] [--threads=N] [--rounds=N] [--output=FILE] [--all | MODEL ...]
 
-MODEL is a network of bench/zoo, QuickNet by default: litebnn runs what it has converted itself, XNNPACK the float file.
-With --peer, Larq Compute Engine 0.16 runs what it has converted, at its best and by default, if it can convert the
-network. FILE gets the figures as JSON, with the CPU and the date; bench/zoo/chart.py draws it.
+MODEL is a network of bench/zoo, QuickNet by default. Contenders are litebnn with its own conversion, and XNNPACK with
+the float file. With --peer, Larq Compute Engine 0.16 runs its own conversion if it has one, with its best options and
+with its defaults. FILE gets the figures as JSON, with the CPU and the date; bench/zoo/chart.py draws them.
 """
 
 import argparse
@@ -24,7 +24,7 @@ RUNTIMES = {"lce-best": LARQ, "lce-default": LARQ_DEFAULT, "xnnpack": XNNPACK}
 
 
 def contender(kind: str, name: str, threads: int) -> Contender:
-    """What runs a network as `kind` says: one of RUNTIMES, litebnn, or litebnn-ISA."""
+    """The contender of a `kind`, which is one of RUNTIMES, "litebnn", or "litebnn-ISA"."""
     runtime = RUNTIMES.get(kind, LITEBNN)
     isa = kind.partition("-")[2] if runtime == LITEBNN else ""
     python = str(PEER_PYTHON) if kind.startswith("lce-") else ""
@@ -33,7 +33,7 @@ def contender(kind: str, name: str, threads: int) -> Contender:
 
 
 def compare(name: str, kinds: list[str], threads: int, rounds: int) -> dict[str, dict[str, float]]:
-    """Prints one line for each kind: median and best time, the first kind's advantage, peak memory.
+    """Prints one line per kind: median and best time, the first kind's advantage, peak memory.
 
     Returns:
         The same figures, by kind: `median_ms`, `best_ms`, `runs`, `peak_bytes`.
@@ -65,7 +65,7 @@ def compare(name: str, kinds: list[str], threads: int, rounds: int) -> dict[str,
 
 
 def cpu_name() -> str:
-    """What the kernel calls this machine's CPU."""
+    """The kernel's name of this machine's CPU."""
     lines = Path("/proc/cpuinfo").read_text().splitlines()
     return next((line.partition(":")[2].strip() for line in lines if line.startswith("model name")), "unknown")
 

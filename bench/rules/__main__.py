@@ -1,11 +1,10 @@
-"""Measures what each rule of docs/rules-for-models.md costs that is broken, on every instruction set (ISA).
+"""Measures the cost of breaking each rule of docs/rules-for-models.md, on every instruction set (ISA).
 
     python -m bench.rules [--target=NAME] [--passes=N] [--only=TEXT]
 
-A pair of networks for each rule differs in that alone. On this machine they are timed, for other targets an emulator
-counts instructions, and llvm-mca also tells the cycles of a layer's loops, where it knows the core. The figures of the
-ISAs that were measured take the place of older ones in the table that `litebnn convert` and `litebnn inspect` take
-prices from, and in the page.
+Each rule has two networks that differ only in it. They are timed on this machine. For other targets an emulator counts
+instructions, and llvm-mca models the cycles of a layer's loops if it knows the core. New figures replace those of the
+same ISAs in the page, and in the table of prices that `litebnn convert` and `litebnn inspect` read.
 """
 
 from __future__ import annotations
@@ -26,14 +25,14 @@ from litebnn.report.rules import FILE, RULES, Price, read_prices
 from toolchains.command_line import parser, run
 from toolchains.targets import Target, ToolkitError, find_target
 
-# Output channels that an ISA of Arm computes together.
+# Output channels in one tile of each Arm ISA.
 TILES = {"neon64_tbl": 32, "neon64": 32, "neon64_in_order": 32, "neon32": 32}
-# The core whose cycles an ISA's prices are in. SME2 has none that could be modelled, and so no prices.
+# The core whose cycles an ISA's prices are in. SME2 has no prices, because no core with it can be modelled.
 CORE = {"neon64_tbl": "neoverse-n1", "neon64": "cortex-a72", "neon64_in_order": "cortex-a53"}
 
 
 def price(pair: Pair, isa: str, tile: int, unit: str, kept: float, broken: float) -> Price:
-    """A row of the table, from what the two networks took."""
+    """A row of the table, from the measurements of both networks."""
     each = (f"{total / side.amount:.4g}" for total, side in ((kept, pair.kept), (broken, pair.broken)))
     first, second = map(float, each)
     return Price(pair.rule, isa, unit, first, second, round(pair.degree(tile), 4), pair.per_value)
@@ -44,7 +43,7 @@ def timed(chosen: list[Pair], passes: int) -> Iterator[Price]:
     words = this_cpu()[2]
     isas = [each for each in ISAS if set(each.needs) <= words]
     networks = {f"{pair.rule}/{side}": getattr(pair, side).model for pair in chosen for side in ("kept", "broken")}
-    seconds = measure(networks, {each.isa: each.told for each in isas}, passes)
+    seconds = measure(networks, {each.isa: each.isa_option for each in isas}, passes)
     for pair in chosen:
         for each in isas:
             kept, broken = (seconds[f"{pair.rule}/{side}", each.isa] * 1e9 for side in ("kept", "broken"))
@@ -52,7 +51,9 @@ def timed(chosen: list[Pair], passes: int) -> Iterator[Price]:
 
 
 def counted(chosen: list[Pair], target: Target) -> Iterator[Price]:
-    """The prices on another CPU: instructions, and cycles of a single layer where a core of the ISA can be modelled."""
+    """The prices on another CPU: instructions, and cycles of single layers if one of the ISA's cores can be
+    modelled.
+    """
     program = build(target) / "bench" / "kernels" / "kernels_bench"
     counter = Counter(target)
     for isa in CORE if target.processor == "aarch64" else ("neon32",):
@@ -71,7 +72,7 @@ def counted(chosen: list[Pair], target: Target) -> Iterator[Price]:
 def _layers(
     target: Target, program: Path, counter: Counter, isa: str, sides: tuple[Side, Side]
 ) -> dict[str, list[float]]:
-    """What two layers take, by unit."""
+    """The figures of two layers, by unit."""
     layers = [count_layer(counter, program, isa, side.layer, "layer") for side in sides]
     instructions = {"instructions": [float(layer.instructions) for layer in layers]}
     if isa not in CORE:

@@ -1,4 +1,4 @@
-"""docs/rules-for-models.md's tables, made from the rules and the table of prices."""
+"""The tables of docs/rules-for-models.md, made from the rules and the table of prices."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from litebnn.report.rules import RULES, Price, nearest_to_time
 from toolchains.targets import ROOT
 
 PAGE = ROOT / "docs" / "rules-for-models.md"
-# In the order of the columns. SME2 has none: no CPU with it was at hand, and llvm-mca knows none.
+# In column order. SME2 is missing: no CPU with it was at hand, and llvm-mca does not model it.
 _ARM = ("neon64_tbl", "neon64", "neon64_in_order", "neon32")
 ISAS = ("avx512_vbmi", "avx512", "avx2", "portable", *_ARM)
 _BEGIN, _END = "<!-- {} of python -m bench.rules -->", "<!-- end of {} -->"
 
 
 def tables(prices: Iterable[Price]) -> dict[str, str]:
-    """The page's tables by their names."""
+    """The page's tables by name."""
     rows = list(prices)
     of = nearest_to_time(rows)
     instructions = {(price.rule, price.isa): price for price in rows if price.unit == "instructions"}
@@ -42,7 +42,7 @@ def _table(rules: Iterable[str], isas: Sequence[str], cell: Callable[[str, str],
 
 
 def _share(price: Price | None) -> str:
-    """How many times as long the broken one takes for the same work."""
+    """The ratio of the times for the same work, with the rule broken and kept."""
     return "–" if price is None else f"{price.broken / price.kept:.2f}"
 
 

@@ -1,4 +1,4 @@
-"""Pairs of small networks that differ in one rule of docs/rules-for-models.md alone."""
+"""Pairs of small networks that differ in only one rule of docs/rules-for-models.md."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from litebnn.report.rules import padding
 
 @dataclass(frozen=True)
 class Side:
-    """One of a pair: the network, what its time is divided by, and its only layer for the emulators.
+    """One network of a pair.
 
     Attributes:
-        amount: useful multiply-adds in millions, or the values that go through memory once more.
-        layer: the numbers that kernels_bench takes for it, "" where it is not a single LceBconv2d.
+        amount: the divisor of its time: useful multiply-adds in millions, or values that are moved once more.
+        layer: the layer's numbers for kernels_bench, "" if it is not a single LceBconv2d.
     """
 
     model: bytes
@@ -30,9 +30,9 @@ class Pair:
     """A rule's two networks.
 
     Attributes:
-        degree: as `Finding`'s in `litebnn.report.rules`.
-        per_value: whether the price is for a value that goes through memory once more.
-        example: what the two are, for the table.
+        degree: the same as `Finding.degree` in `litebnn.report.rules`.
+        per_value: True if the price is for one value that is moved through memory once more.
+        example: description of both networks, for the table.
     """
 
     rule: str
@@ -59,7 +59,7 @@ def _signs(size: int, channels: int) -> Chain:
 
 
 def pairs() -> Iterator[Pair]:
-    """All of them, in the order of the page."""
+    """All pairs, in the order of the page."""
     yield Pair(
         "input channels",
         "3×3, 28×28: 64 channels, or 40",

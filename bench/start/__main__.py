@@ -1,10 +1,10 @@
-"""Times models from the file to the first result, in new processes that take turns, and the memory that it takes.
+"""Times models from the file to the first result, in new processes that take turns, and measures their memory.
 
     python -m bench.start [--peer] [--turns=N] [MODEL ...]
 
-MODEL is a network of bench/zoo, QuickNet by default: litebnn and the peer run what Larq Compute Engine has converted,
-XNNPACK the float file. With --peer, Larq Compute Engine 0.16 runs too, at its best and by default. The time begins when
-the runtime is imported, and the file is in the page cache.
+MODEL is a network of bench/zoo, QuickNet by default. Both litebnn and the peer run Larq Compute Engine's conversion,
+XNNPACK the float file. With --peer, Larq Compute Engine 0.16 runs too, with its best options and by default. The time
+begins after the runtime is imported, and the file is in the page cache.
 """
 
 import argparse
@@ -36,7 +36,7 @@ def first_result(runtime: str, name: str) -> dict[str, float]:
 
 
 def compare(models: list[str], peer: bool, turns: int) -> None:
-    """Prints a line for each runtime: median and best of the time, CPU time, and the median of the memory."""
+    """Prints a line per runtime: median and best of the time, CPU time, and the median of the memory."""
     runtimes = [LITEBNN, *([LARQ, LARQ_DEFAULT] if peer else []), XNNPACK]
     for name in models:
         starts = {runtime: [first_result(runtime, name)] for runtime in runtimes}

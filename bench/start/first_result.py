@@ -1,9 +1,9 @@
-"""Runs one model once, in a process of its own, and prints what that took as JSON.
+"""Runs one model once, in a process of its own, and prints its time and memory as JSON.
 
     python first_result.py WORKER KIND MODEL
 
-WORKER is litebnn/benchmark/worker.py, which this takes the runtimes from: another Python may run it, which has nothing
-of litebnn. What is imported, the runtime and NumPy, is there before the time begins.
+WORKER is litebnn/benchmark/worker.py, which has the runtimes. It is a path, because the Python that runs it may lack
+litebnn. The runtime and NumPy are imported before the time begins.
 """
 
 import json
@@ -19,8 +19,8 @@ def main() -> None:
     worker = runpy.run_path(file)
     is_larq = kind.startswith("larq-compute-engine")
     loader = worker["LarqModel"](kind, Path(model), 1) if is_larq else worker["TfliteModel"](kind, Path(model), 1, "")
-    worker["random_input"]((1,), "float32")  # it imports what inputs are made with
-    # Whatever a runtime prints is no answer.
+    worker["random_input"]((1,), "float32")  # imports the modules that make inputs
+    # Redirects a runtime's own prints to stderr, so that stdout has only the result.
     with os.fdopen(os.dup(1), "w") as out:
         os.dup2(2, 1)
         before, start, start_cpu = worker["peak_memory"](), time.perf_counter(), time.process_time()

@@ -1,10 +1,10 @@
-"""Times models with one thread and with several, alone and beside a busy process, and prints what threads gain.
+"""Times models with one thread and with several, alone and beside a busy process, and prints the threads' gain.
 
     python -m bench.threads [--threads=N] [--turns=N] [MODEL ...]
 
-MODEL is a `.tflite` file; by default the digits network of the examples, which is over in some microseconds, and
-QuickNet of bench/zoo. All take turns of a tenth of a second, so that they see the same machine, which should have
-nothing else to do and as many cores as there are threads. The runtime's own ops have as many threads as ours.
+MODEL is a `.tflite` file. By default it measures the digits network of the examples, which takes some microseconds, and
+QuickNet of bench/zoo. All take turns of a tenth of a second, so that they see the same machine. It should be otherwise
+idle and have as many cores as there are threads. The runtime's own ops use as many threads as litebnn's.
 """
 
 import argparse
@@ -25,7 +25,7 @@ DIGITS = ROOT / "examples" / "label_image" / "digits.tflite"
 
 @contextmanager
 def busy_process() -> Iterator[None]:
-    """Another process, which wants a core all the time."""
+    """Another process, which occupies a core all the time."""
     process = subprocess.Popen([sys.executable, "-c", "while True: pass"])
     try:
         yield
@@ -35,7 +35,7 @@ def busy_process() -> Iterator[None]:
 
 
 def print_table(title: str, measured: list[Measurement]) -> None:
-    """Prints a line for each, the first of a model being what the others are held against."""
+    """Prints a line for each measurement, with ratios to the same model on one thread."""
     print(title)
     alone = {one.contender.model: one for one in reversed(measured) if one.contender.threads == 1}
     for one in measured:

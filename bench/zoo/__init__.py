@@ -1,6 +1,6 @@
 """The networks of larq-zoo as files in build/zoo, and the Python of the environment that writes them.
 
-In that environment there is no litebnn.
+That environment does not have litebnn.
 """
 
 import json
@@ -9,15 +9,15 @@ from pathlib import Path
 from toolchains.targets import BUILD, ToolkitError
 
 ZOO = BUILD / "zoo"
-# Larq Compute Engine, the peer that litebnn is measured against, needs an environment of its own.
+# Larq Compute Engine, the peer that litebnn is compared with, needs an environment of its own.
 PEER_PYTHON = BUILD / "peer-venv" / "bin" / "python"
 
 
 def model_file(name: str, form: str) -> Path:
-    """The file of a network: "float" as TensorFlow has exported it, "lce" as Larq Compute Engine has converted it.
+    """The file of a network: "float" as TensorFlow exported it, "lce" as Larq Compute Engine converted it.
 
     Raises:
-        ToolkitError: it is not there.
+        ToolkitError: the file does not exist.
     """
     path = ZOO / f"{name}.{form}.tflite"
     if not path.is_file():
@@ -26,7 +26,7 @@ def model_file(name: str, form: str) -> Path:
 
 
 def networks() -> list[str]:
-    """The networks that are there.
+    """The names of the networks in build/zoo.
 
     Raises:
         ToolkitError: there is none.
@@ -38,6 +38,6 @@ def networks() -> list[str]:
 
 
 def peer_refuses(name: str) -> bool:
-    """Whether Larq Compute Engine cannot convert a network, by what make_models.py has noted."""
+    """True if Larq Compute Engine cannot convert a network, according to make_models.py's notes."""
     notes = ZOO / f"{name}.json"
     return notes.is_file() and bool(json.loads(notes.read_text(encoding="utf-8"))["lce_error"])

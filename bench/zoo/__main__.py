@@ -1,14 +1,16 @@
-"""Measures larq-zoo's networks, and how near each is to its floor and its bound.
+"""Measures larq-zoo's networks, and compares each with its floor and its bound.
 
     python -m bench.zoo [--target=NAME] [--rounds=N] [--output=FILE] [MODEL ...]
 
-For each network of bench/zoo, or those that are named: litebnn runs what it has converted itself, Larq Compute Engine
-at its best what that has converted, and XNNPACK the float file, taking turns on one thread. The floor is what XNNPACK
-takes for the float convolutions and dense layers of litebnn's file alone, in turns with these, and the binary
-multiply-adds at the speed of the inner loop. The bound is the floor, the outputs of the binary layers at the speed of
-the loop that writes them, the bytes that ops other than these layers have to move, and the weights of binary dense
-layers, which are read from beyond the L2 cache (bench/zoo/floor.py). For a target that is not this machine all but Larq
-Compute Engine and the bound are counted in an emulator, in millions of instructions.
+MODEL is a network of bench/zoo; the default is all. Three runtimes take turns on one thread: litebnn and Larq Compute
+Engine, with its best options, run their own conversions, and XNNPACK the float file.
+
+The floor is XNNPACK's time for the float layers of litebnn's file, plus the binary multiply-adds at the speed of the
+inner loop. The bound adds three costs to the floor (bench/zoo/floor.py). They are the outputs of binary layers, the
+bytes that other ops move, and the weights of binary dense layers from beyond the L2 cache.
+
+For other targets everything but Larq Compute Engine and the bound is counted in an emulator, in millions of
+instructions.
 """
 
 import argparse
@@ -34,14 +36,14 @@ COLUMNS = ("litebnn", "lce-best", "xnnpack", "floor", "bound")
 
 
 def prepare(name: str) -> BinaryWork:
-    """Converts a network, writes its file and that of its float layers, and returns what else it has to do."""
+    """Converts a network, writes its file and that of its float layers, and returns its other work."""
     converted = convert_network(name).read_bytes()
     (ZOO / f"{name}.floor.tflite").write_bytes(float_layers(converted))
     return binary_work(converted)
 
 
 def time_network(name: str, rounds: int, speed: BinaryWork) -> Row:
-    """Median milliseconds of each column; none for Larq Compute Engine where it has refused the network."""
+    """Median milliseconds of each column; none for Larq Compute Engine if it cannot convert the network."""
     work = prepare(name).seconds(speed)
     contenders = {
         "litebnn": Contender(model_file(name, "litebnn")),
@@ -64,7 +66,7 @@ def time_network(name: str, rounds: int, speed: BinaryWork) -> Row:
 def count_zoo_network(name: str, target: str, instructions: float) -> Row:
     """Millions of instructions of each column that an emulator can count.
 
-    There is none for XNNPACK where the emulated runtime, which is of 2022, does not know an op of the float file.
+    There is no column for XNNPACK if the emulated runtime, which is from 2022, does not know an op of the float file.
     """
     binary, found = prepare(name).macs, find_target(target)
 
@@ -91,7 +93,7 @@ def line(name: str, row: Row) -> str:
 
 
 def measure_all(models: list[str], target: str, rounds: int, output: Path | None = None) -> None:
-    """Prints the table, a row when it is there."""
+    """Prints the table row by row."""
     names = models or networks()
     is_here = target == "host"
     unit = "ms" if is_here else "million instructions"

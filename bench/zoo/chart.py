@@ -1,9 +1,9 @@
-"""Draws what bench.models has measured, bench/zoo/times.json, as docs/images/zoo.svg, and writes the table of it.
+"""Draws the times of bench.models, bench/zoo/times.json, as docs/images/zoo.svg, and writes their table.
 
     python -m bench.zoo.chart
 
-The picture has a light and a dark form in one file, and shows the one that its reader's system has. The table stands
-in docs/performance.md.
+The picture has light and dark colours in one file; the reader's system selects them. The table is in
+docs/performance.md.
 """
 
 import json
@@ -33,7 +33,7 @@ KINDS = {
     "lce-best": "Larq Compute Engine 0.16 at its best",
     "xnnpack": "the float model, XNNPACK",
 }
-# The colours of each kind, of the text and of the ground, in light and in dark.
+# Colours of each kind, of the text and of the background, in light and in dark.
 COLOURS = {
     "litebnn": ("#0b6e4f", "#3ddc97"),
     "lce-best": ("#c8553d", "#f28f6b"),
@@ -44,13 +44,13 @@ COLOURS = {
 
 
 def by_time(times: dict[str, Any]) -> dict[str, dict[str, float]]:
-    """The medians in ms of each network, from the shortest of litebnn's on; not of runtimes that cannot convert it."""
+    """Median ms of each network, sorted by litebnn's; runtimes that cannot convert it are missing."""
     models = {name: {kind: each["median_ms"] for kind, each in row.items()} for name, row in times["models"].items()}
     return dict(sorted(models.items(), key=lambda item: item[1]["litebnn"]))
 
 
 def table(times: dict[str, Any]) -> str:
-    """The medians as markdown, and how many times as long the others take."""
+    """The medians as markdown, and the ratios of the others to litebnn."""
     rows = []
     for name, medians in by_time(times).items():
         cells = [f"{medians[kind]:.1f}" if kind in medians else "–" for kind in _COLUMNS]
@@ -62,19 +62,19 @@ def table(times: dict[str, Any]) -> str:
 
 
 def draw(times: dict[str, Any], figure: Figure) -> None:
-    """Draws a group of bars for each network: the medians in ms, from the shortest of litebnn's on.
+    """Draws a group of bars for each network: the median ms, sorted by litebnn's.
 
-    Larq Compute Engine's defaults are left out: beside them all other bars would look alike.
+    Larq Compute Engine's defaults are left out, because the other bars would be too short to compare.
     """
     light = {name: colours[0] for name, colours in COLOURS.items()}
     networks = by_time(times)
     axes = figure.add_subplot(facecolor=light["ground"])
     longest = 0.0
     for row, (kind, label) in enumerate(KINDS.items()):
-        places = [index + 0.26 * (row - 1) for index in range(len(networks))]
+        positions = [index + 0.26 * (row - 1) for index in range(len(networks))]
         medians = [network.get(kind, 0.0) for network in networks.values()]
         longest = max(longest, *medians)
-        bars = axes.barh(places, medians, height=0.24, color=light[kind], label=label)
+        bars = axes.barh(positions, medians, height=0.24, color=light[kind], label=label)
         labels = [f"{each:.3g} ms" if each else "cannot convert it" for each in medians]
         axes.bar_label(bars, labels, padding=4, fontsize=8, color=light["text"])
     axes.set_yticks(range(len(networks)), networks, color=light["text"], fontsize=10)
@@ -93,21 +93,21 @@ def draw(times: dict[str, Any], figure: Figure) -> None:
 
 
 def with_dark_colours(svg: str) -> str:
-    """The picture with a style that gives each colour its dark form where the reader's system is dark."""
+    """Adds a style to the picture that switches to the dark colours on a dark system."""
     rules = "".join(
         f'[style*="{part}: {light}"]{{{part}:{dark}!important}}'
         for light, dark in COLOURS.values()
         for part in ("fill", "stroke")
     )
     style = f"<style>@media (prefers-color-scheme: dark){{{rules}}}</style>"
-    head, tag, rest = svg.partition("<defs>")
-    return f"{head}{style}\n {tag}{rest}"
+    head, tag, tail = svg.partition("<defs>")
+    return f"{head}{style}\n {tag}{tail}"
 
 
 def main() -> int:
     """The command line; returns the exit code."""
     times = json.loads(TIMES.read_text(encoding="utf-8"))
-    # The same figures give the same file, and text stays text.
+    # Settings with which the same figures give the same file, and text stays text.
     settings = {"svg.hashsalt": "litebnn", "svg.fonttype": "none", "font.family": "sans-serif"}
     with matplotlib.rc_context(settings):
         figure = Figure(

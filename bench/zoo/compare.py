@@ -1,10 +1,10 @@
-"""Converts the networks that make_models.py wrote, and sets the result beside larq-compute-engine's.
+"""Converts the networks of make_models.py, and compares the results with larq-compute-engine's.
 
     python -m bench.zoo.compare [NAME ...]
 
-For each model: the conversion's time and peak memory, the differences of the outputs to the float model's (a sign
-of a value next to zero may turn over with rounding, and a network of random weights makes much of it), and
-file sizes and binary multiply-accumulates here and there. It ends with exit code 1 where a model fails.
+NAME is a network; the default is all. For each it prints the conversion's time and peak memory, the differences of the
+outputs from the float model's, file sizes, and binary multiply-accumulates. Rounding may flip the sign of a value next
+to zero, which random weights amplify. The exit code is 1 if a model fails.
 """
 
 import json
@@ -20,7 +20,7 @@ import numpy as np
 from bench.zoo import ZOO
 from litebnn.convert import convert_tflite
 from litebnn.flatbuffer import read_model, write_model
-from litebnn.report.divergence import LayerComparison, difference
+from litebnn.report.differences.divergence import LayerComparison, difference
 from litebnn.report.folded_weights import with_folded_weights
 from litebnn.report.macs import Macs, count_macs
 from litebnn.runtime import Interpreter
@@ -28,13 +28,13 @@ from litebnn.runtime import Interpreter
 LARGEST_DIFFERENCE = 1e-3
 SAMPLES = 6
 COLUMNS = (
-    "| model | convert s | peak MB | samples within 1e-3 | a sign turned by rounding | median difference "
+    "| model | convert s | peak MB | samples within 1e-3 | a sign flipped by rounding | median difference "
     "| bytes | bytes LCE | binary MACs | binary MACs LCE | other MACs | other MACs LCE |"
 )
 
 
 def convert(path: Path, queue: "multiprocessing.Queue[tuple[bytes, float, int, list[str]]]") -> None:
-    """In a process of its own, for the peak of memory to be its own."""
+    """Runs in a process of its own, so that peak memory is that of the conversion."""
     started = time.monotonic()
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
@@ -47,7 +47,7 @@ def convert(path: Path, queue: "multiprocessing.Queue[tuple[bytes, float, int, l
 
 
 def without_softmax(model: bytes) -> bytes:
-    """The model up to its logits: a softmax of values far apart would hide every difference."""
+    """Removes a final softmax, which would hide differences between logits far apart."""
     graph = read_model(model)
     last = graph.graphs[0].producer(graph.graphs[0].outputs[0])
     if last is None or last.name != "SOFTMAX":
@@ -80,15 +80,15 @@ def main() -> int:
         gaps = np.array([difference(*pair) if np.all(np.isfinite(pair)) else np.inf for pair in pairs])
         wrong = [x[i : i + 1] for i in np.flatnonzero(gaps > LARGEST_DIFFERENCE)]
         layers = LayerComparison("compare", source, converted)
-        places = [layers.first_divergence([sample]) for sample in wrong]
-        turned = sum(place is not None and place.by_rounding for place in places)
+        divergences = [layers.first_divergence([sample]) for sample in wrong]
+        flipped = sum(divergence is not None and divergence.by_rounding for divergence in divergences)
         ours, facts = count_macs(converted), json.loads((ZOO / f"{name}.json").read_text())
         peer_path = ZOO / f"{name}.lce.tflite"
         peer, peer_bytes = Macs(0, 0, 0), 0
         if peer_path.exists():
             peer, peer_bytes = count_macs(peer_path.read_bytes()), peer_path.stat().st_size
         print(
-            f"| {name} | {seconds:.1f} | {peak} | {SAMPLES - len(wrong)} of {SAMPLES} | {turned} "
+            f"| {name} | {seconds:.1f} | {peak} | {SAMPLES - len(wrong)} of {SAMPLES} | {flipped} "
             f"| {np.median(gaps):.1e} | {len(converted):,} | {peer_bytes:,} "
             f"| {ours.binary:,} | {peer.binary:,} | {ours.other:,} | {peer.other:,} |",
             flush=True,
@@ -97,7 +97,7 @@ def main() -> int:
             print(f"  {line}")
         if facts["lce_error"]:
             print(f"  larq-compute-engine refuses it: {facts['lce_error']}")
-        failed |= turned < len(wrong) or len(wrong) == SAMPLES or ours.binary < peer.binary
+        failed |= flipped < len(wrong) or len(wrong) == SAMPLES or ours.binary < peer.binary
     return int(failed)
 
 

@@ -7,7 +7,7 @@ from litebnn.convert import convert_tflite
 
 
 def convert_network(name: str) -> Path:
-    """Converts a network and returns the file that it has become, NAME.litebnn.tflite."""
+    """Converts a network and returns the new file, NAME.litebnn.tflite."""
     source = model_file(name, "float")
     path = source.with_name(f"{name}.litebnn.tflite")
     path.write_bytes(convert_tflite(source))

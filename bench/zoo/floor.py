@@ -1,8 +1,8 @@
-"""What a network cannot be faster than.
+"""Lower bounds for the time of a network.
 
-The floor is its float layers and its binary multiply-adds in the inner loop, alone. The bound has besides what no
-rewrite takes away: the conversions and stores of the binary layers' outputs, the bytes that move between ops, and the
-weights that are read for a single multiplication each.
+The floor consists of its float layers and of its binary multiply-adds in the inner loop. The bound adds work that no
+rewrite can remove. It consists of the stores of the binary layers' outputs, bytes that move between ops, and weights
+that are read for a single multiplication each.
 """
 
 import math
@@ -19,12 +19,12 @@ from litebnn.rewriting.build import like
 from toolchains.targets import Target, ToolkitError, find_target
 
 FLOAT_LAYERS = ("CONV_2D", "DEPTHWISE_CONV_2D", "FULLY_CONNECTED", "TRANSPOSE_CONV")
-MACS_PER_BYTE = 8  # of weights that are used once
+MACS_PER_BYTE = 8  # for weights that are used once
 VALUE_BY_VALUE = ("ADD", "MUL", "SUB", "PRELU", "RELU", "RELU6", LCE_QUANTIZE)
 
 
 def float_layers(model: bytes) -> bytes:
-    """The convolutions and dense layers of a converted model that are not binary, and nothing else.
+    """Keeps only the float convolutions and dense layers of a converted model.
 
     Each reads inputs of the model and writes an output of it, so that none waits for another.
     """
@@ -45,13 +45,13 @@ def float_layers(model: bytes) -> bytes:
 
 
 class BinaryWork(NamedTuple):
-    """What the ops that are not float layers have to do.
+    """Work of the ops other than float layers.
 
     Attributes:
         macs: binary multiply-adds.
-        outputs: of binary convolutions, where these are no signs.
-        moved: bytes of tensors, as `moved_bytes` counts them.
-        weights: bytes of the packed filters of layers with one output pixel, which are dense.
+        outputs: outputs of binary convolutions that are not packed signs.
+        moved: bytes of tensors, as counted by `moved_bytes`.
+        weights: bytes of the packed filters of dense layers, which have one output pixel.
     """
 
     macs: float
@@ -60,12 +60,12 @@ class BinaryWork(NamedTuple):
     weights: float
 
     def seconds(self, speeds: "BinaryWork") -> "BinaryWork":
-        """Each at its speed a second."""
+        """Divides each amount by its speed per second."""
         return BinaryWork(*(work / speed for work, speed in zip(self, speeds, strict=True)))
 
 
 def binary_work(model: bytes) -> BinaryWork:
-    """The work of a converted model that its float layers leave."""
+    """The work of a converted model without its float layers."""
     graph = read_model(model).graphs[0]
     layers = [op for op in graph.ops if op.name == LCE_BCONV_2D]
     values = sum(math.prod(op.output.shape) for op in layers if op.output.type != "INT32")
@@ -76,8 +76,9 @@ def binary_work(model: bytes) -> BinaryWork:
 def moved_bytes(graph: Graph) -> int:
     """The bytes that ops other than float layers read and write.
 
-    What a float layer reads and writes itself is in its time. A tensor that one op reads value by value, written by
-    none of these layers, need not move: it is in the registers of who writes it.
+    Float layers' own reads and writes are part of their time. A tensor that only one elementwise op reads, and that no
+    float
+    layer writes, is not counted, because both ops could be fused.
     """
     moved = 0
     for tensor in graph.tensors:
@@ -96,15 +97,16 @@ def _bytes(tensor: Tensor) -> int:
 
 
 def speeds() -> BinaryWork:
-    """How much of each this CPU does in a second on one thread, at its best.
+    """The amount of each kind of work that this CPU can do in a second on one thread, at its best.
 
-    Multiply-adds and outputs are those of the loops of the CPU's ISA, in the L1 cache; bytes are read and written as a
-    tensor of 56x56x64 floats is copied. Weights are read as 8 MiB are, since the rest of a network and other weights
-    drive them from the L2 cache between two inferences; their multiply-adds are done meanwhile, so that only what
-    reading them takes longer counts.
+    Multiply-adds and outputs are those of the ISA's loops in the L1 cache. Bytes move at the speed of copying a tensor
+    of
+    56x56x64 floats. Weights are read at the speed of 8 MiB, because other data displaces them from the L2 cache between
+    two
+    inferences. Their multiply-adds overlap with the reads, so only the difference counts.
 
     Raises:
-        ToolkitError: the benchmark of the kernels cannot be built, or knows no loop of this CPU.
+        ToolkitError: the kernels' benchmark cannot be built, or has no loops for this CPU.
     """
     program = build(find_target("host")) / "bench" / "kernels" / "kernels_bench"
     found = re.search(
@@ -119,10 +121,10 @@ def speeds() -> BinaryWork:
 
 
 def inner_loop_instructions(target: Target) -> float:
-    """Instructions for each binary multiply-add, of the inner loop that the target's emulated CPU runs.
+    """Instructions per binary multiply-add in the inner loop that the target's emulated CPU runs.
 
     Raises:
-        ToolkitError: the benchmark of the kernels cannot be built or run.
+        ToolkitError: the kernels' benchmark cannot be built or run.
     """
     program = build(target) / "bench" / "kernels" / "kernels_bench"
     layer = count_layer(Counter(target), program, "", "bconv 3x3 14x14x256")

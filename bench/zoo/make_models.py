@@ -37,11 +37,11 @@ MODELS = {
     "BinaryDenseNet45": lqz.literature.BinaryDenseNet45,
     "MeliusNet22": lqz.literature.MeliusNet22,
 }
-NEGATIVE_SCALES = 0.1  # the share of the batch norms' scales that are negative
+NEGATIVE_SCALES = 0.1  # share of negative scales among the batch norms' scales
 
 
 def randomise_batch_norms(model: tf.keras.Model, rng: np.random.Generator) -> None:
-    """Gives every batch norm statistics that its input could have, and any scale and shift."""
+    """Gives every batch norm statistics that its input could have, and random scales and shifts."""
     norms = [layer for layer in model.submodules if isinstance(layer, tf.keras.layers.BatchNormalization)]
     momenta = [norm.momentum for norm in norms]
     for norm in norms:

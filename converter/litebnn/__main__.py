@@ -1,4 +1,4 @@
-"""Where the command `litebnn` starts: Ctrl-C ends it in one line also while it is still being imported."""
+"""The entry point of the command `litebnn`, which also handles Ctrl-C while modules are being imported."""
 
 import sys
 
@@ -13,6 +13,6 @@ def main() -> int:
     return cli.main()
 
 
-# Processes that a command starts import this module anew, and must not run the command once more.
+# Processes that a command spawns import this module again and must not run the command again.
 if __name__ == "__main__":
     raise SystemExit(main())

@@ -1,4 +1,4 @@
-"""Where the ranges of the activations come from that make a model int8 after training."""
+"""Ranges of activations for post-training int8 quantization: observed on samples, or assumed."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from litebnn.evaluate.recipes import Recipe
 from litebnn.evaluate.scoring import Ready, Result
 from litebnn.graph import Model, Tensor
 from litebnn.options import Dataset
-from litebnn.passes.int8.insert_quantization import Range, Ranges, activations
+from litebnn.rewriting.int8 import Range, Ranges, activations
 from litebnn.runtime.intermediates import interpreter_for, with_outputs
 from litebnn.runtime.predictor import arrays_of
 
@@ -22,13 +22,13 @@ _DATASET = "representative_dataset"
 
 
 def observe_ranges(model: Model, dataset: Dataset, progress: Callable[[int], None] = lambda runs: None) -> Ranges:
-    """Runs a model on samples and notes what every float activation of its first subgraph takes on.
+    """Runs a model on samples and records the range of every float activation of its first subgraph.
 
     Args:
-        model: float but for its binary layers.
-        dataset: samples, each an array of the input's shape, or a list or dictionary with one for each input; or a
-            function that gives them; or a `litebnn.DataSet`.
-        progress: is called with how often the model has run.
+        model: a model that is float except for its binary layers.
+        dataset: samples, or a function that returns them, or a `litebnn.DataSet`. A sample is an array of the input's
+            shape, or a list or dictionary with one array for each input.
+        progress: called with the number of runs so far.
 
     Returns:
         (min, max) of each activation.
@@ -62,7 +62,7 @@ def observe_ranges(model: Model, dataset: Dataset, progress: Callable[[int], Non
 
 @dataclass(frozen=True)
 class _ObserveBatch:
-    """Notes what the input and every output of a model take on."""
+    """Work that records the ranges of a model's input and of all its outputs."""
 
     model: bytes
     recipe: Recipe
@@ -81,7 +81,7 @@ class _ObserveBatch:
 
 
 def _limits(array: Array) -> Range | None:
-    """The least and the largest value, and zero; None for what is not float."""
+    """The range of an array, extended to include zero; None for an array that is not float."""
     return None if array.dtype != np.float32 else (float(array.min(initial=0.0)), float(array.max(initial=0.0)))
 
 
@@ -110,5 +110,5 @@ def _widen(ranges: Ranges, tensor: Tensor, limits: Range, what: str) -> None:
 
 
 def assume_range(model: Model, limits: Range) -> Ranges:
-    """The same (min, max) for every activation, for an int8 model of which only the latency counts."""
+    """The same (min, max) for every activation, for an int8 model that is only used to measure latency."""
     return {tensor: limits for graph in model.graphs for tensor in activations(graph)}

@@ -1,7 +1,7 @@
-"""Runs a function in a process of its own, which may crash, hang or ask for any amount of memory.
+"""Runs a function in a child process, which may crash, hang or ask for any amount of memory.
 
-Runtimes are not hardened against damaged models, so what a stranger's model does there must not reach this process:
-the child sends its result as JSON, in which nothing can be hidden that would run here.
+Runtimes are not hardened against damaged models, so an untrusted model must not affect this process. The child sends
+its result as JSON, which cannot contain executable code.
 """
 
 from __future__ import annotations
@@ -24,17 +24,17 @@ _START = "import json, sys; sys.path[:] = json.loads(sys.argv[1]); from litebnn.
 
 
 def run_apart(purpose: str, function: Callable[..., Any], *arguments: Any, seconds: float, memory: int) -> Any:
-    """What `function(*arguments)` returns, called in another process.
+    """Calls `function(*arguments)` in another process and returns the result.
 
     Args:
-        purpose: what is done, for messages.
-        function: one of a module, whose result JSON can hold.
-        arguments: what pickle can hold.
-        seconds: how long it may take.
-        memory: how many bytes it may ask for.
+        purpose: a description of the task for messages.
+        function: a module-level function whose result JSON can hold.
+        arguments: values that pickle can hold.
+        seconds: the time limit in seconds.
+        memory: the memory limit in bytes, beyond what the process needs at its start.
 
     Raises:
-        ConversionError: the function raises it, the process ends otherwise than by returning, or a limit is reached.
+        ConversionError: the function raises it, the process crashes, or a limit is reached.
     """
     request = pickle.dumps((f"{function.__module__}:{function.__qualname__}", arguments, memory))
     command = [sys.executable, "-c", _START, json.dumps(sys.path)]
@@ -60,9 +60,9 @@ def _ending(code: int) -> str:
 
 
 def serve() -> None:
-    """The child's side: reads the request from stdin, and writes the answer to what was stdout."""
+    """The child's side: reads the request from stdin and writes the answer to the original stdout."""
     name, arguments, memory = pickle.load(sys.stdin.buffer)
-    # Whatever a runtime prints is no part of the answer.
+    # A runtime's own output must not mix with the answer.
     with os.fdopen(os.dup(1), "w") as out, Path(os.devnull).open("w") as nowhere:
         os.dup2(nowhere.fileno(), 1)
         module, _, function = name.partition(":")
@@ -76,7 +76,7 @@ def serve() -> None:
 
 
 def _limit(memory: int) -> None:
-    """Lets this process ask for `memory` more bytes than it has, and leave no dump of them where it crashes."""
+    """Limits this process to `memory` bytes more than it has now, and disables core dumps."""
     has = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
     resource.setrlimit(resource.RLIMIT_AS, (has + memory, has + memory))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))

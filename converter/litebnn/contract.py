@@ -1,6 +1,6 @@
 """The contract of the four custom ops: names, options, bits and threshold arithmetic (docs/ops.md).
 
-This is the one Python module that knows them; `ops/tflite` has the same in C++, and a test holds the two together.
+No other Python module repeats them. `ops/tflite` has the same in C++, and a test compares the two.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class Padding(IntEnum):
 
 
 class PadValues(IntEnum):
-    """What SAME and explicit padding pad with."""
+    """The value of padded positions with SAME and explicit padding."""
 
     ZERO = 0
     ONE = 1
@@ -58,9 +58,9 @@ ACTIVATION_RANGES: dict[Activation, tuple[float, float]] = {
 
 @dataclass(frozen=True)
 class BConv2DOptions:
-    """The options of `LceBconv2d`; the fields are the keys of its FlexBuffer map, which leaves out those that are None.
+    """The options of `LceBconv2d`. The fields are the keys of its FlexBuffer map, which omits those that are None.
 
-    Padding that is neither SAME nor VALID is explicit: `padding` is None and the four amounts are not.
+    Padding other than SAME and VALID is explicit: `padding` is None and the four amounts are set.
     """
 
     channels_in: int
@@ -78,14 +78,14 @@ class BConv2DOptions:
 
     @property
     def explicit_padding(self) -> tuple[tuple[int, int], tuple[int, int]] | None:
-        """((top, bottom), (left, right)) where the padding is explicit."""
+        """((top, bottom), (left, right)) if the padding is explicit, else None."""
         if self.padding is not None:
             return None
         return (self.pad_top or 0, self.pad_bottom or 0), (self.pad_left or 0, self.pad_right or 0)
 
     @property
     def pads_zeros(self) -> bool:
-        """Whether taps outside the input add nothing."""
+        """True if taps outside the input add zero."""
         return self.padding != Padding.VALID and self.pad_values == PadValues.ZERO
 
 
@@ -93,9 +93,9 @@ EXPLICIT_PADDING = ("pad_top", "pad_bottom", "pad_left", "pad_right")
 # The largest number of values in a tensor, and of any option: INT32_MAX.
 MOST_VALUES = (1 << 31) - 1
 MOST_DIMENSIONS = 256
-# The op library looks for keys one by one, and many nodes may share a map.
+# The op library searches keys linearly, and many nodes may share a map, so large maps would take long.
 MOST_OPTIONS = 32
-# What the op library takes, the lowest and the highest; of other options 1 or more.
+# The lowest and highest values that the op library accepts; other options must be at least 1.
 _OPTION_RANGES: dict[str, tuple[int, int]] = {
     "fused_activation_function": (min(Activation), max(Activation)),
     "padding": (min(Padding), max(Padding)),
@@ -132,7 +132,7 @@ def encode_options(options: BConv2DOptions | BMaxPool2DOptions | None) -> bytes:
 
 @functools.lru_cache(maxsize=1024)
 def decode_options(name: str, encoded: bytes) -> BConv2DOptions | BMaxPool2DOptions | None:
-    """The inverse of `encode_options` for the op called `name`; keys that are unknown are left out.
+    """The inverse of `encode_options` for the op called `name`; unknown keys are ignored.
 
     Raises:
         ConversionError: the op library refuses the options; the message names the op and the option.
@@ -159,7 +159,7 @@ def decode_options(name: str, encoded: bytes) -> BConv2DOptions | BMaxPool2DOpti
 
 
 def _option_values(encoded: bytes) -> dict[str, int | None]:
-    """A FlexBuffer map, with None for what is no integer; of equal keys the first counts, as in the op library."""
+    """A FlexBuffer map, with None for values that are not integers; the first of equal keys wins."""
     from flatbuffers import flexbuffers
 
     options = flexbuffers.GetRoot(encoded).AsMap
@@ -213,40 +213,31 @@ def output_thresholds(
     bias: npt.NDArray[np.floating[Any]],
     dot_max: int,
     activation: Activation,
-    complement: npt.NDArray[np.bool_] | None = None,
 ) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.bool_]]:
     """The thresholds that give the sign of `clamp(dot) * multiplier + bias` from a popcount.
 
-    With acc the number of differing bits, dot = dot_max - 2 * acc, and the op writes bit 1 (-1) where acc > threshold.
-    -0.0 counts as +1.
+    If acc is the number of differing bits, then dot = dot_max - 2 * acc. The op writes bit 1 (-1) if
+    acc > threshold. -0.0 counts as +1.
 
     Args:
         multiplier: float [O], any sign.
         bias: float [O].
-        dot_max: taps times channels per group.
+        dot_max: the number of taps times channels per group.
         activation: the clamp on the dot product.
-        complement: bool [O], true for channels whose bit shall be the opposite.
     Returns:
-        int32 [O] thresholds and bool [O]: the channels whose filter has to be negated for them.
+        int32 [O] thresholds, and bool [O], true for channels whose filter must be negated.
 
     >>> output_thresholds(np.array([2.0, -2.0]), np.array([1.0, 1.0]), 9, Activation.NONE)
     (array([4, 4], dtype=int32), array([False,  True]))
     """
     m = multiplier.astype(np.float64)
     b = bias.astype(np.float64)
-    wants_opposite = np.zeros(m.shape, np.bool_) if complement is None else complement
     low, high = (np.clip(bound, -dot_max, dot_max) for bound in ACTIVATION_RANGES[activation])
     at_low, at_high = low * m + b, high * m + b
     scale = np.where(m == 0, 1.0, np.abs(m))
-    # y < 0 in terms of the dot product whose sign agrees with y's; its opposite, y >= 0, turns that round.
+    # The condition y < 0, in terms of a dot product with the same sign as y.
     # Rounding the quotient to an integer first loses nothing, however small it is beside dot_max.
-    threshold = np.where(
-        wants_opposite,
-        np.ceil((dot_max + np.ceil(-b / scale)) / 2) - 1,
-        np.floor((dot_max + np.floor(b / scale)) / 2),
-    )
-    never = np.where(wants_opposite, np.maximum(at_low, at_high) < 0, np.minimum(at_low, at_high) >= 0)
-    always = np.where(wants_opposite, np.minimum(at_low, at_high) >= 0, np.maximum(at_low, at_high) < 0)
+    threshold = np.floor((dot_max + np.floor(b / scale)) / 2)
+    never, always = np.minimum(at_low, at_high) >= 0, np.maximum(at_low, at_high) < 0
     threshold = np.where(always, ALWAYS_MINUS_ONE, np.where(never, ALWAYS_PLUS_ONE, threshold))
-    flip = (m < 0) != wants_opposite
-    return np.clip(threshold, ALWAYS_MINUS_ONE, ALWAYS_PLUS_ONE).astype(np.int32), flip & (m != 0)
+    return np.clip(threshold, ALWAYS_MINUS_ONE, ALWAYS_PLUS_ONE).astype(np.int32), m < 0

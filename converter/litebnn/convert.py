@@ -3,36 +3,35 @@
 from __future__ import annotations
 
 import os
-from itertools import islice
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
-
-import numpy as np
 
 from litebnn.calibration import assume_range, observe_ranges
 from litebnn.contract import CUSTOM_OPS, LCE_BCONV_2D
 from litebnn.errors import ConversionError, boundary, warn
-from litebnn.evaluate.data_set import DataSet
 from litebnn.flatbuffer import read_model, write_model
 from litebnn.frontends.keras import keras_to_tflite
 from litebnn.frontends.saved_model import saved_model_to_tflite
 from litebnn.frontends.torch import torch_to_tflite
-from litebnn.graph import Model, check_control_dependencies, check_custom_ops, compact, drop_control_dependencies
+from litebnn.graph import (
+    Model,
+    begin_origins,
+    check_control_dependencies,
+    check_custom_ops,
+    compact,
+    drop_control_dependencies,
+    write_origins,
+)
 from litebnn.model_files import read_file
 from litebnn.options import ConvertOptions, asks_for_more, asks_to_verify, checked, shows_options
-from litebnn.passes import BINARY_PHASES, run_phases
-from litebnn.passes.find_signs.assume_nonzero import assume_nonzero
-from litebnn.passes.int8.insert_quantization import Ranges, insert_quantization
-from litebnn.passes.int8.narrow_weights import narrow_weights
-from litebnn.passes.int8.set_interface_types import set_interface_types
+from litebnn.passes import BINARY_PHASES, FINAL_PHASES, PHASES_WITHOUT_BITS, Request, run_phases
 from litebnn.report.conversion import make_report
-from litebnn.report.verify import Verification, verify_apart, verify_data_set
+from litebnn.rewriting.int8 import Ranges
 from litebnn.rewriting.notes import Notes
-from litebnn.runtime.predictor import arrays_of
+from litebnn.verification import verification_of
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
-
-_VERIFIED_SAMPLES = 16
 
 
 @shows_options
@@ -41,9 +40,9 @@ def convert_tflite(
 ) -> Any:
     """Converts the binary layers of a `.tflite` model; needs no TensorFlow.
 
-    A model that holds litebnn's ops already, or no binary layer (and no request for int8), comes back as it is, the
-    former if they would load, the latter with a warning. Weights that it computes from constants at every inference
-    become constants all the same, where the file does not grow by it.
+    A model that already has litebnn's ops is returned unchanged, after a check that they would load. So is a model
+    without binary layers, with a warning, unless int8 is requested. Its weights that are computed from constants at
+    every inference still become constants, if the file does not grow.
 
     Args:
         model: the model's bytes, or the path of its file.
@@ -51,23 +50,23 @@ def convert_tflite(
             int8 needs a quantized model.
         inference_output_type: the same of its outputs.
         target: "arm", for every CPU that litebnn runs on.
-        experimental_default_int8_range: (min, max) for every tensor whose range is not known, to measure the latency
-            of an int8 model without having one; its results are meaningless.
+        experimental_default_int8_range: (min, max) for every tensor with an unknown range, to measure the latency of
+            int8 without samples; the results are meaningless.
         representative_dataset: samples that show the ranges of the activations: makes the layers that are not binary
-            int8. A sample is an array of the input's shape, or a list with one for each input, or a dictionary of them
-            by the names of the model's signature; or a function that yields such samples; or a `litebnn.DataSet`.
-        larq_compatible: write what Larq Compute Engine's own runtime reads too, which is slower where layers pad with
-            zeros.
+            int8. A sample is an array of the input's shape. For several inputs it is a list, or a dictionary by the
+            names of the model's signature. A function that yields samples, or a `litebnn.DataSet`, will do too.
+        larq_compatible: True for a file that Larq Compute Engine's own runtime reads too; layers that pad with zeros
+            are slower in it.
         low_bit_weights: "int4" or "int2" to write the ternary and ±alpha weights of dense layers that are not binary
-            in this type. The file gets smaller and needs a newer runtime, which the report names; results stay.
-        dynamic_range: such layers quantize their inputs to int8 when they run. They get faster, and results change by
-            about 1 %.
-        assume_nonzero: take sign(x), which is 0 where x is 0, for a sign of two values that is +1 there. The report
-            names each that is. PyTorch's and TensorFlow's own sign functions need it.
-        verify: True to run source and result on random inputs in the installed runtime, or the inputs to run them on
-            (an array, or a list or dictionary with one for each input; batch first; or a `litebnn.DataSet`).
-        return_report: return (bytes, ConversionReport).
-        progress: is called with the name of each step.
+            in this type. The file gets smaller and needs a newer runtime, which the report names; results are equal.
+        dynamic_range: True to make such layers quantize their inputs to int8 at run time. They get faster, and results
+            change by about 1 %.
+        assume_nonzero: True to treat sign(x), which is 0 for 0, as a sign that is +1 there. The report names each one.
+            PyTorch's and TensorFlow's own sign functions need it.
+        verify: True to run source and result on random inputs in the installed runtime. Otherwise the inputs: an array,
+            or a list or dictionary with one for each input, batch first; or a `litebnn.DataSet`.
+        return_report: True to return (bytes, ConversionReport).
+        progress: called with the name of each step.
 
     Returns:
         The bytes of the converted `.tflite` file, or a pair of these and the report.
@@ -76,7 +75,7 @@ def convert_tflite(
         ConversionError: the model cannot be read or converted, or `verify` found a difference; also where litebnn
             itself fails, which the message says.
         ValueError: an option has a value that it cannot have.
-        TypeError: there is no option of that name.
+        TypeError: there is no option of that name, or an option's value has a type that it cannot have.
         Whatever `progress` and `representative_dataset` raise comes through as it is.
 
     Example:
@@ -136,17 +135,17 @@ def convert_torch_model(
 ) -> Any:
     """Converts a PyTorch module, through litert-torch; needs no TensorFlow.
 
-    The module is converted in evaluation mode and left as it was. The file has one shape for each input, that of the
-    example, batch size and all. Its signature names inputs as the arguments of `forward`, and outputs by the keys of
-    the dictionary that it gives, else output_0, output_1 and so on. All other arguments, the result and the errors
-    are those of `convert_tflite`.
+    The module is converted in evaluation mode and not changed. The file's inputs have the shapes of the examples,
+    including the batch size. Its signature names inputs after the arguments of `forward`. Outputs are named by the keys
+    of the returned dictionary, else output_0, output_1 and so on. All other arguments, the result and the errors are
+    those of `convert_tflite`.
 
     Args:
         module: a `torch.nn.Module` in float32 on the CPU.
-        example_inputs: a tensor, or a list with one for each input, or a dictionary of them by the names of the
-            arguments of `forward`.
-        channels_last: what has four axes, [n, channels, height, width] for the module, is [n, height, width, channels]
-            in the file, as cameras and most users of `.tflite` files have it. By default the file is as the module.
+        example_inputs: a tensor, a list with one tensor for each input, or a dictionary of them by the names of
+            `forward`'s arguments.
+        channels_last: True to transpose the module's inputs and outputs [n, channels, height, width] to
+            [n, height, width, channels] in the file. Cameras and most users of `.tflite` files have these.
 
     Example:
         >>> module = nn.Sequential(nn.Conv2d(3, 32, 3), litebnn.torch.BinaryConv2d(32, 64, 3))  # doctest: +SKIP
@@ -160,7 +159,7 @@ def convert_torch_model(
 
 
 def _bytes_and_name(model: Any) -> tuple[bytes, str]:
-    """What is to be converted, and the file it comes from for messages, empty where it comes from none."""
+    """The bytes of a model, and the file's name for messages, which is empty for a model in memory."""
     if isinstance(model, bytes | bytearray | memoryview):
         return bytes(model), ""
     if not isinstance(model, str | os.PathLike):
@@ -174,7 +173,7 @@ def _bytes_and_name(model: Any) -> tuple[bytes, str]:
 
 
 def _converted(source: bytes, name: str, options: ConvertOptions) -> Any:
-    """The way of every model: it is read, rewritten, written, reported on and, where that is asked for, verified."""
+    """Reads, rewrites, writes, reports on and, on request, verifies a model."""
     if options["experimental_default_int8_range"] is not None:
         warn(
             "experimental_default_int8_range makes an int8 model for measuring latency: its results are meaningless",
@@ -196,7 +195,7 @@ def _converted(source: bytes, name: str, options: ConvertOptions) -> Any:
         with boundary():
             result = write_model(model)
             _check_loads(read_model(result), "the converted model")
-        verification = _verification(source, result, model.input_names, options)
+        verification = verification_of(source, result, model.input_names, options)
     elif asks_to_verify(options):
         warn("nothing is verified: the result is the source itself", __name__)
     with boundary():
@@ -212,9 +211,7 @@ def _read(source: bytes, name: str) -> Model:
 
 
 def _rewrite(model: Model, notes: Notes, options: ConvertOptions) -> str:
-    """Runs the passes, and returns the status for the report."""
-    progress = options["progress"]
-    input_type, output_type = options["inference_input_type"], options["inference_output_type"]
+    """Runs the passes and returns the status for the report."""
     if any(op.name in CUSTOM_OPS for op in model.ops()):
         with boundary():
             _check_loads(model, "the model")
@@ -222,46 +219,34 @@ def _rewrite(model: Model, notes: Notes, options: ConvertOptions) -> str:
             warn("the model is converted already and stays as it is: int8 and int4 are for its float model", __name__)
         return "already converted"
     drop_control_dependencies(model)
-    if options["assume_nonzero"]:
-        run_phases(model, ("layout", "find_signs"), notes, progress)
-        assume_nonzero(model, notes)
-    run_phases(model, BINARY_PHASES, notes, progress)
+    begin_origins(model)
+    request = _request(options)
+    run_phases(model, BINARY_PHASES, notes, options["progress"], request)
     if not any(op.name == LCE_BCONV_2D for op in model.ops()):
         warn("no binary layer was found (the report says why for each layer)", __name__)
         if not asks_for_more(options):
             return "no binary layer"
-    if (ranges := _ranges(model, options)) is not None:
-        with boundary():
-            insert_quantization(model, ranges, input_type, notes)
-    run_phases(model, ("int8",), notes, progress)
-    if options["low_bit_weights"] is not None:
-        with boundary():
-            narrow_weights(model, options["low_bit_weights"].upper(), options["dynamic_range"], notes)
-    with boundary():
-        set_interface_types(model, input_type, output_type)
-    if options["larq_compatible"]:
-        run_phases(model, ("for_larq",), notes, progress)
-    run_phases(model, ("tidy",), notes, progress)
+    run_phases(model, FINAL_PHASES, notes, options["progress"], request)
     with boundary():
         compact(model)
+        write_origins(model)
         notes.finish(model.graphs)
     return "converted"
 
 
 def _fold_weights(model: Model, options: ConvertOptions) -> bool:
-    """Makes constants of what a model without bits computes its weights from; whether there were any."""
-    notes = Notes(model)
-    if not run_phases(model, ("without_bits",), notes, options["progress"]):
+    """Folds the weights that a model without binary layers computes at run time; returns True if there were any."""
+    if not run_phases(model, PHASES_WITHOUT_BITS[:1], notes := Notes(model), options["progress"]):
         return False
     drop_control_dependencies(model)
-    run_phases(model, ("tidy",), notes, options["progress"])
+    run_phases(model, PHASES_WITHOUT_BITS[1:], notes, options["progress"])
     with boundary():
         compact(model)
     return True
 
 
 def _check_loads(model: Model, what: str) -> None:
-    """Looks at litebnn's ops, and who waits for them, as a runtime would: what could not load is never handed out."""
+    """Checks litebnn's ops and their consumers as a runtime would, so that no result is returned that cannot load."""
     try:
         for graph in model.graphs:
             check_custom_ops(graph)
@@ -270,31 +255,27 @@ def _check_loads(model: Model, what: str) -> None:
         raise ConversionError(f"{what} would not load: {error}") from error
 
 
-def _ranges(model: Model, options: ConvertOptions) -> Ranges | None:
-    """The ranges to quantize the activations for; None where they are to stay as they are."""
-    if options["representative_dataset"] is not None:
+def _request(options: ConvertOptions) -> Request:
+    return Request(
+        assume_nonzero=options["assume_nonzero"],
+        ranges=_ranges(options),
+        input_type=options["inference_input_type"],
+        output_type=options["inference_output_type"],
+        low_bit_weights=(options["low_bit_weights"] or "").upper(),
+        dynamic_range=options["dynamic_range"],
+        larq_compatible=options["larq_compatible"],
+    )
+
+
+def _ranges(options: ConvertOptions) -> Callable[[Model], Ranges] | None:
+    """The function that finds the activation ranges for int8 quantization; None if the model is not to be quantized."""
+    limits, dataset = options["experimental_default_int8_range"], options["representative_dataset"]
+    if dataset is None:
+        return None if limits is None else lambda model: assume_range(model, limits)
+
+    def observed(model: Model) -> Ranges:
         step = "running the representative dataset"
         options["progress"](step)
-        return observe_ranges(
-            model, options["representative_dataset"], lambda runs: options["progress"](f"{step}: {runs} runs")
-        )
-    limits = options["experimental_default_int8_range"]
-    return None if limits is None else assume_range(model, limits)
+        return observe_ranges(model, dataset, lambda runs: options["progress"](f"{step}: {runs} runs"))
 
-
-def _verification(source: bytes, result: bytes, names: list[str], options: ConvertOptions) -> Verification | None:
-    """What verifying finds: on the given inputs, else on samples that ranges were found with, else on random ones."""
-    if not asks_to_verify(options):
-        return None
-    inputs, dataset = options["verify"], options["representative_dataset"]
-    options["progress"]("verifying")
-    large = next((each for each in (inputs, dataset) if isinstance(each, DataSet)), None)
-    if large is not None and (inputs is True or inputs is large):
-        return verify_data_set(source, result, large)
-    if inputs is True:
-        inputs = None
-        if dataset is not None:
-            samples = islice(dataset() if callable(dataset) else dataset, _VERIFIED_SAMPLES)
-            columns = zip(*(arrays_of(sample, names) for sample in samples), strict=True)
-            inputs = [np.concatenate(column) for column in columns] or None
-    return verify_apart(source, result, inputs)
+    return observed

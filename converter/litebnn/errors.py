@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import inspect
 import os
+import re
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 
 
 def printable(text: object) -> str:
-    r"""Text in one line that moves no cursor and colours nothing: what a terminal would act on is spelled out.
+    r"""Text in one line, with every control character of a terminal escaped.
 
-    Names in a model, and names of files, are whatever their author wrote.
+    Names in a model and names of files may contain anything.
 
     >>> printable("conv\n\x1b[31m")
     'conv\\n\\x1b[31m'
@@ -21,22 +22,68 @@ def printable(text: object) -> str:
 
 
 def reason_of(error: BaseException) -> str:
-    """What an error says; what the system says without the number that it has for it, and the file."""
+    """An error's message; for errors of the system, without errno and file name."""
     return error.strerror if isinstance(error, OSError) and error.strerror else str(error)
 
 
+# Maximum characters of another program's message in one of our lines, and of a bracketed configuration in it.
+_LONGEST, _LONGEST_BRACKETS = 300, 60
+_INNER_ERROR = "Exception encountered: "
+
+
+def shortened(text: str) -> str:
+    """Another program's message as one line: long configurations are left out, and it is cut after a sentence or a
+    word.
+
+    >>> shortened("Unknown layer: 'Mine'. Its configuration is {" + 50 * "'name': 'mine', " + "}")
+    "Unknown layer: 'Mine'. Its configuration is {...}"
+    """
+    line = " ".join(_without_long_brackets(text).split())
+    if len(line) <= _LONGEST:
+        return line
+    head = line[:_LONGEST]
+    sentences = re.match(r".*[^\s.]{2}[.!?](?=\s)", head)
+    return sentences[0] if sentences else f"{head.rpartition(' ')[0] or head} ..."
+
+
+def _without_long_brackets(text: str) -> str:
+    """The text with "..." in place of long parts between brackets."""
+    kept, depth, start = [], 0, 0
+    for place, letter in enumerate(text):
+        depth += (letter in "{[") - (letter in "}]" and depth > 0)
+        if letter in "{[" and depth == 1:
+            kept.append(text[start:place])
+            start = place
+        elif letter in "}]" and depth == 0:
+            part, start = text[start : place + 1], place + 1
+            kept.append(part if len(part) <= _LONGEST_BRACKETS else f"{part[0]}...{part[-1]}")
+    rest = text[start:]
+    return "".join([*kept, rest if depth == 0 or len(rest) <= _LONGEST_BRACKETS else f"{rest[0]}..."])
+
+
+def told_by(error: BaseException) -> str:
+    r"""The line of another program's error that states the cause, which Keras writes after a layer's configuration.
+
+    >>> told_by(ValueError("Error when deserializing class 'Mine' using config={}.\n\nException encountered: No such."))
+    'No such.'
+    """
+    said = str(error).rpartition(_INNER_ERROR)[2]
+    line = next((line for line in said.splitlines() if line.strip()), type(error).__name__)
+    return shortened(line)
+
+
 def said_of_file(error: BaseException) -> str:
-    """The reason of an error, behind the file that it is about where the system names one."""
+    """The reason of an error, after the name of its file if the system names one."""
     file = error.filename if isinstance(error, OSError) and error.strerror else None
     return f"{file}: {reason_of(error)}" if file else reason_of(error)
 
 
 @contextmanager
 def naming(file: str | os.PathLike[str]) -> Iterator[None]:
-    """Gives an error the file that it is about: opening a file names it, reading and writing do not.
+    """Adds the file's name to errors of reading and writing, which lack it, unlike errors of opening.
 
     Raises:
-        OSError: it was raised inside.
+        OSError: the block raised it.
     """
     try:
         yield
@@ -54,16 +101,16 @@ class ConversionError(ValueError):
 
 
 class Defect(ConversionError):
-    """litebnn itself fails on a model that it has found sound: please report it. The cause says where."""
+    """litebnn failed on a model that passed its checks, which is a bug to report; `__cause__` has the details."""
 
 
 @contextmanager
 def boundary() -> Iterator[None]:
-    """Lets nothing out of the converter but what its functions say that they raise.
+    """Turns all exceptions into those that the converter's functions document.
 
     Raises:
-        ConversionError: it was raised inside, or there was not enough memory.
-        Defect: anything else was raised inside.
+        ConversionError: the block raised it, or memory ran out.
+        Defect: the block raised anything else.
     """
     try:
         yield
@@ -76,7 +123,7 @@ def boundary() -> Iterator[None]:
 
 
 def warn(message: str, *modules: str) -> None:
-    """A warning that points at the line that called one of these modules, the callers of this function."""
+    """Issues a warning that points at the first caller outside this module and the given modules."""
     frame, level = inspect.currentframe(), 1
     while frame is not None and frame.f_globals.get("__name__") in (__name__, *modules):
         frame, level = frame.f_back, level + 1

@@ -2,7 +2,7 @@ import pickle
 
 import pytest
 
-from litebnn.errors import ConversionError, Defect, boundary, printable
+from litebnn.errors import ConversionError, Defect, boundary, printable, shortened, told_by
 
 
 @pytest.mark.parametrize(
@@ -39,3 +39,30 @@ def test_the_boundary_lets_its_own_errors_and_interruptions_pass() -> None:
     assert type(caught.value) is ConversionError
     with pytest.raises(KeyboardInterrupt), boundary():
         raise KeyboardInterrupt
+
+
+CONFIGURATION = f"config={{'name': 'conv', 'size': [3, 3], 'of': {{'a': [{90 * 'word, '}]}}}}"
+
+
+@pytest.mark.parametrize(
+    ("said", "shown"),
+    [
+        ("short [3, 3] {}", "short [3, 3] {}"),
+        (f"Error of class 'Conv' using {CONFIGURATION}, sorry", "Error of class 'Conv' using config={...}, sorry"),
+        (f"not closed: {CONFIGURATION[:-1]}", "not closed: config={..."),
+        ("A first sentence. " + 60 * "then words ", "A first sentence."),
+        (100 * "word ", 60 * "word " + "..."),
+        (400 * "a", 300 * "a" + " ..."),
+        ("] and } alone", "] and } alone"),
+    ],
+)
+def test_a_long_message_ends_where_it_can_be_read(said: str, shown: str) -> None:
+    assert shortened(said) == shown
+
+
+def test_the_error_inside_is_what_is_told() -> None:
+    error = TypeError(
+        f"Error when deserializing using {CONFIGURATION}.\n\nException encountered: Unknown layer: 'Mine'"
+    )
+    assert told_by(error) == "Unknown layer: 'Mine'"
+    assert told_by(ValueError("\n\n  \n")) == told_by(ValueError()) == "ValueError"

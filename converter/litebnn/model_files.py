@@ -1,4 +1,4 @@
-"""Model files: read up to a size that a machine has memory for, and written whole or not at all."""
+"""Model files: read up to a size limit, and written whole or not at all."""
 
 from __future__ import annotations
 
@@ -12,21 +12,21 @@ from typing import BinaryIO
 
 from litebnn.errors import ConversionError, naming
 
-# A flatbuffer ends at 2 GiB, and constants may lie behind it.
+# A flatbuffer has at most 2 GiB, and external constants may follow it.
 MOST_BYTES = 4 << 30
-# How many letters of a file's name begin that of a part of it.
+# A temporary file's name begins with this many letters of the final name.
 _PREFIX = 32
 
 
 @contextmanager
 def open_file(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
-    """A file to read, and not what could keep one waiting, such as a pipe.
+    """Opens a regular file; a pipe is refused, because reading it could wait forever.
 
     Raises:
-        OSError: it cannot be opened, or read in the body.
-        ConversionError: it is no regular file.
+        OSError: it cannot be opened, or the block fails to read it.
+        ConversionError: it is not a regular file.
     """
-    # Without the flag, opening a pipe waits until something is written.
+    # Without O_NONBLOCK, opening a pipe waits until another process writes to it.
     with open(path, "rb", opener=lambda name, flags: os.open(name, flags | getattr(os, "O_NONBLOCK", 0))) as file:
         if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
             raise ConversionError(f"{os.fspath(path)} is no regular file")
@@ -39,7 +39,7 @@ def read_file(path: str | os.PathLike[str]) -> bytes:
 
     Raises:
         OSError: it cannot be read.
-        ConversionError: it is no regular file, or larger than 4 GiB.
+        ConversionError: it is not a regular file, or is larger than 4 GiB.
     """
     with open_file(path) as file:
         size = os.fstat(file.fileno()).st_size
@@ -50,15 +50,15 @@ def read_file(path: str | os.PathLike[str]) -> bytes:
 
 
 def check_destination(path: Path, kind: str, *others: Path | None) -> None:
-    """Says before any work that a file cannot be written.
+    """Refuses a file that cannot be written, before any work is done.
 
     Args:
-        path: where it is to be.
-        kind: what it is, such as ".tflite".
-        others: files that it may not replace; None for one that is not given.
+        path: the path of the future file.
+        kind: the kind of file for messages, such as ".tflite".
+        others: files that it must not replace; None for a file that is not given.
 
     Raises:
-        ValueError: its folder is missing, something stands there that is no file, or it is one of the others.
+        ValueError: its folder is missing, the path is not a regular file, or it is one of the others.
     """
     if not path.parent.is_dir():
         raise ValueError(f"{path.parent} is no folder to write {path.name} to")
@@ -68,8 +68,18 @@ def check_destination(path: Path, kind: str, *others: Path | None) -> None:
         raise ValueError(f"{path} is another file of this command: expected another name for the {kind} file")
 
 
+def check_suffix(option: str, path: Path, *suffixes: str) -> None:
+    """Refuses a file name with an unexpected suffix.
+
+    Raises:
+        ValueError: its suffix is none of these.
+    """
+    if path.suffix.lower() not in suffixes:
+        raise ValueError(f"{option} {path}: expected a name that ends in {' or '.join(suffixes)}")
+
+
 def write_whole(path: Path, content: bytes) -> None:
-    """Replaces a file (of a link, the one it points to) by a complete one, never by a part of it.
+    """Replaces a file, or the target of a link, by a complete one, never by a part.
 
     Raises:
         OSError: it cannot be written.
@@ -77,20 +87,20 @@ def write_whole(path: Path, content: bytes) -> None:
     named, path = path, path.resolve()
     part: Path | None = None
     try:
-        # A longer name than the file's might be too long.
+        # The prefix is cut, because a name longer than the file's own might exceed the system's limit.
         handle, name = tempfile.mkstemp(dir=path.parent, prefix=path.name[:_PREFIX], suffix=".part")
         part = Path(name)
         with os.fdopen(handle, "wb") as file:
             file.write(content)
             file.flush()
-            # Without it, the new name may be on the disk before the content is, when the power goes.
+            # Without fsync, a power failure may leave the new name on the disk without its content.
             os.fsync(file.fileno())
         mask = os.umask(0)
         os.umask(mask)
         part.chmod(0o666 & ~mask)
         part.replace(path)
     except OSError as error:
-        # The name of the part says nothing to anyone.
+        # The temporary file's name would mean nothing to the user.
         error.filename, error.filename2 = str(named), None
         raise
     finally:

@@ -1,4 +1,4 @@
-"""The options that every `convert_*` function takes: each stands here once, with its type, default and check."""
+"""The options of every `convert_*` function, each with its type, default and check."""
 
 from __future__ import annotations
 
@@ -41,6 +41,40 @@ def _range(name: str, value: Any) -> tuple[float, float] | None:
     return low, high
 
 
+def _flag(name: str, value: Any) -> bool:
+    # NumPy's booleans are recognized by name, because the command line's help must not import NumPy.
+    if type(value).__name__ not in ("bool", "bool_"):
+        raise _wrong_type(name, value, "True or False")
+    return bool(value)
+
+
+def _dataset(name: str, value: Any) -> Any:
+    if value is not None and not callable(value) and not _holds_samples(value):
+        raise _wrong_type(name, value, "samples, a function that yields them, or a litebnn.DataSet")
+    return value
+
+
+def _verify(name: str, value: Any) -> Any:
+    if value is not None and not isinstance(value, bool) and not _holds_samples(value):
+        raise _wrong_type(name, value, "True, False, an array for each input, or a litebnn.DataSet")
+    return value
+
+
+def _progress(name: str, value: Any) -> Progress:
+    if not callable(value):
+        raise _wrong_type(name, value, "a function that takes the name of a step")
+    return cast(Progress, value)
+
+
+def _holds_samples(value: Any) -> bool:
+    # `litebnn.DataSet` has the method `results`; this layer may not import it.
+    return hasattr(value, "results") or (isinstance(value, Iterable) and not isinstance(value, str | bytes))
+
+
+def _wrong_type(name: str, value: Any, expected: str) -> TypeError:
+    return TypeError(f"{name} is {type(value).__name__}, expected {expected}")
+
+
 def _low_bit_weights(name: str, value: Any) -> str | None:
     if value is not None and value not in LOW_BIT_WEIGHTS:
         raise ValueError(f'{name} is "{value}", expected {" or ".join(LOW_BIT_WEIGHTS)} (or None, as they are)')
@@ -49,27 +83,30 @@ def _low_bit_weights(name: str, value: Any) -> str | None:
 
 @dataclass(frozen=True)
 class _Option:
-    """A default, and a function of the option's name and value that gives the value to use or raises ValueError."""
+    """A default and a check, which takes the option's name and value.
+
+    The check returns the value, or raises a TypeError or ValueError that names the option.
+    """
 
     default: Any
     checked: Callable[[str, Any], Any] = lambda name, value: value
 
 
 class ConvertOptions(TypedDict, total=False):
-    """The options by name; `litebnn.convert_tflite` says what they mean."""
+    """The options by name; `litebnn.convert_tflite` documents them."""
 
     inference_input_type: Annotated[Any, _Option("float32", _interface_type)]
     inference_output_type: Annotated[Any, _Option("float32", _interface_type)]
     target: Annotated[str, _Option("arm", _target)]
     experimental_default_int8_range: Annotated[tuple[float, float] | None, _Option(None, _range)]
-    representative_dataset: Annotated[Dataset | None, _Option(None)]
-    larq_compatible: Annotated[bool, _Option(False)]
+    representative_dataset: Annotated[Dataset | None, _Option(None, _dataset)]
+    larq_compatible: Annotated[bool, _Option(False, _flag)]
     low_bit_weights: Annotated[str | None, _Option(None, _low_bit_weights)]
-    dynamic_range: Annotated[bool, _Option(False)]
-    assume_nonzero: Annotated[bool, _Option(False)]
-    verify: Annotated[Any, _Option(False)]
-    return_report: Annotated[bool, _Option(False)]
-    progress: Annotated[Progress, _Option(lambda step: None)]
+    dynamic_range: Annotated[bool, _Option(False, _flag)]
+    assume_nonzero: Annotated[bool, _Option(False, _flag)]
+    verify: Annotated[Any, _Option(False, _verify)]
+    return_report: Annotated[bool, _Option(False, _flag)]
+    progress: Annotated[Progress, _Option(lambda step: None, _progress)]
 
 
 _HINTS = get_type_hints(ConvertOptions, include_extras=True)
@@ -77,11 +114,11 @@ OPTIONS: dict[str, _Option] = {name: hint.__metadata__[0] for name, hint in _HIN
 
 
 def checked(given: ConvertOptions) -> ConvertOptions:
-    """All options: those that are given, checked, and the defaults of the others.
+    """All options: checked values for those that are given, and defaults for the others.
 
     Raises:
-        TypeError: there is no option of that name.
-        ValueError: an option has a value that it cannot have, or two exclude each other.
+        TypeError: there is no option of that name, or an option's value has a type that it cannot have.
+        ValueError: an option's value is invalid, or two options exclude each other.
     """
     for name in given:
         if name not in OPTIONS:
@@ -97,7 +134,7 @@ def checked(given: ConvertOptions) -> ConvertOptions:
 
 
 def asks_for_more(options: ConvertOptions) -> bool:
-    """Whether there is work to do even in a model without a binary layer: int8, or narrow weights."""
+    """True if the options ask for work even on a model without binary layers: int8, or low-bit weights."""
     if options["low_bit_weights"] is not None:
         return True
     types = options["inference_input_type"], options["inference_output_type"]
@@ -110,7 +147,7 @@ def asks_to_verify(options: ConvertOptions) -> bool:
 
 
 def shows_options(function: F) -> F:
-    """Gives a function that takes `**options` the signature that spells them out, for help() and editors."""
+    """Gives a function that takes `**options` a signature with all options, for help() and editors."""
     signature = inspect.signature(function)
     named = [p for p in signature.parameters.values() if p.kind is not inspect.Parameter.VAR_KEYWORD]
     spelled = [

@@ -4,6 +4,7 @@ import inspect
 import re
 from typing import Any
 
+import numpy as np
 import pytest
 
 import litebnn
@@ -11,7 +12,7 @@ from litebnn.options import LOW_BIT_WEIGHTS, OPTIONS, checked
 from litebnn.passes.int8.narrow_weights import FORMATS
 
 FUNCTIONS = [getattr(litebnn, name) for name in litebnn.__all__ if name.startswith("convert_")]
-# The names and defaults of larq-compute-engine 0.16, and what litebnn has besides.
+# The names and defaults of larq-compute-engine 0.16, and the options that only litebnn has.
 DEFAULTS = {
     "inference_input_type": "float32",
     "inference_output_type": "float32",
@@ -25,6 +26,7 @@ DEFAULTS = {
     "verify": False,
     "return_report": False,
 }
+FLAGS = ("larq_compatible", "dynamic_range", "assume_nonzero", "return_report")
 
 
 @pytest.mark.parametrize("function", FUNCTIONS)
@@ -47,7 +49,7 @@ def test_every_option_is_documented() -> None:
 
 
 def _inputs_of(function: Any) -> list[Any]:
-    """Something for each argument that is no option."""
+    """A value for each argument that is not an option."""
     kinds = [parameter.kind for parameter in inspect.signature(function).parameters.values()]
     return [b""] * kinds.count(inspect.Parameter.POSITIONAL_OR_KEYWORD)
 
@@ -77,6 +79,39 @@ def test_an_unknown_option_is_named(function: Any) -> None:
 def test_a_value_that_an_option_cannot_have(options: Any, reason: str) -> None:
     with pytest.raises(ValueError, match=reason):
         checked(options)
+
+
+@pytest.mark.parametrize(
+    ("options", "reason"),
+    [
+        *(
+            ({name: value}, f"{name} is {type(value).__name__}, expected True or False")
+            for name in FLAGS
+            for value in (1, "no", None)
+        ),
+        ({"representative_dataset": 3}, "representative_dataset is int, expected samples, a function"),
+        ({"representative_dataset": "x.npy"}, "representative_dataset is str, expected samples, a function"),
+        ({"verify": 3}, "verify is int, expected True, False, an array"),
+        ({"verify": "x.npy"}, "verify is str, expected"),
+        ({"progress": 3}, "progress is int, expected a function"),
+        ({"progress": None}, "progress is NoneType, expected a function"),
+    ],
+)
+def test_a_value_of_a_type_that_an_option_cannot_have(options: Any, reason: str) -> None:
+    with pytest.raises(TypeError, match=reason):
+        checked(options)
+
+
+def test_values_of_every_type_that_an_option_can_have() -> None:
+    array = np.zeros((1, 4), np.float32)
+    samples: list[Any] = [[array], {"x": array}, array, iter([array]), litebnn.DataSet("folder")]
+    for value in (*samples, lambda: iter([array]), None):
+        assert checked({"representative_dataset": value})["representative_dataset"] is value
+    for value in (*samples, True, False, None):
+        assert checked({"verify": value})["verify"] is value
+    for name in FLAGS:
+        given: Any = {name: np.True_, "low_bit_weights": "int4"}
+        assert dict(checked(given))[name] is True
 
 
 def test_what_is_not_given_is_the_default() -> None:

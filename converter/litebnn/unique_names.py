@@ -1,4 +1,4 @@
-"""Names that tell things apart, of names that may not."""
+"""Unique names from names that may repeat."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 
 def unique_names(names: Iterable[str]) -> list[str]:
-    """The names, with a number behind each that another before it has.
+    """The names; one that occurred before gets a number appended.
 
     >>> unique_names(["dense", "dense", "dense_1", "dense"])
     ['dense', 'dense_1', 'dense_1_1', 'dense_2']

@@ -1,5 +1,5 @@
-// Measures how long a model takes: random inputs in, statistics out, as text and as JSON. The flags are those of
-// TensorFlow's program of this name, and --lcompute and --output.
+// Measures the time of a model with random inputs, and prints statistics as text and as JSON. The flags are those of
+// TensorFlow's program of the same name, and --lcompute and --output.
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -34,7 +34,8 @@ struct Measurement {
   std::vector<OpTime> ops;
 };
 
-// Floats from -1 to 1 and any bytes: what the other types hold is for the model to say, so they stay zero.
+// Fills floats with values from -1 to 1, and integers of one byte with any value. Other types stay zero, because their
+// range depends on the model.
 void FillInput(Session& session, size_t index, std::mt19937& random) {
   const Tensor input = session.inputs()[index];
   if (input.type == ElementType::kString) {
@@ -69,8 +70,8 @@ Measurement Measure(const Settings& settings) {
   return measurement;
 }
 
-// The most memory that the process held so far, in bytes; 0 where the system does not say. getrusage would count what
-// the program that started this one held.
+// The process's peak memory in bytes; 0 if the system does not tell. getrusage would include memory of the program that
+// started this one.
 double PeakMemory() {
   std::ifstream status("/proc/self/status");
   for (std::string line; std::getline(status, line);) {
@@ -118,7 +119,7 @@ Json ToJson(const Settings& settings, const Measurement& measurement, double pea
   });
 }
 
-// A file is replaced by a whole one; a link, a pipe or a device stays what it is and is written to.
+// Regular files are replaced atomically; links, pipes and devices are opened and written in place.
 bool IsReplaced(const std::string& path) {
   struct stat info = {};
   return lstat(path.c_str(), &info) != 0 || S_ISREG(info.st_mode);
@@ -128,29 +129,29 @@ bool IsReplaced(const std::string& path) {
   throw Error(Format("cannot write --output=%s", path.c_str()));
 }
 
-// Refuses a path that could not be written after minutes of running.
+// Refuses a path that could not be written, before the measurement instead of minutes later.
 void CheckWritable(const std::string& path) {
   struct stat info = {};
   const bool is_folder = stat(path.c_str(), &info) == 0 && S_ISDIR(info.st_mode);
   const std::string::size_type name = path.rfind('/') + 1;
   const std::string folder = name == 0 ? "." : path.substr(0, name);
-  const std::string& place = IsReplaced(path) ? folder : path;
+  const std::string& destination = IsReplaced(path) ? folder : path;
   if (is_folder || name == path.size()) RefuseOutput(path);
-  // What a link points to may be there only once it is written.
-  const bool makes_file = &place == &path && stat(path.c_str(), &info) != 0;
-  const bool is_writable = makes_file ? std::ofstream(path).is_open() : access(place.c_str(), W_OK) == 0;
+  // The target of a link may exist only once it is written.
+  const bool makes_file = &destination == &path && stat(path.c_str(), &info) != 0;
+  const bool is_writable = makes_file ? std::ofstream(path).is_open() : access(destination.c_str(), W_OK) == 0;
   if (!is_writable) RefuseOutput(path);
 }
 
-// Writes a file whole or not at all.
+// Writes a file completely or not at all.
 void WriteFile(const std::string& path, const std::string& content) {
   const bool replace = IsReplaced(path);
-  const std::string place = replace ? path + ".new" : path;
-  std::ofstream file(place, std::ios::binary);
+  const std::string destination = replace ? path + ".new" : path;
+  std::ofstream file(destination, std::ios::binary);
   file << content;
   file.close();
-  if (!file || (replace && std::rename(place.c_str(), path.c_str()) != 0)) {
-    if (replace) std::remove(place.c_str());
+  if (!file || (replace && std::rename(destination.c_str(), path.c_str()) != 0)) {
+    if (replace) std::remove(destination.c_str());
     RefuseOutput(path);
   }
 }

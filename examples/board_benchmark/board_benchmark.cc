@@ -1,6 +1,5 @@
-// Runs on a board all that lies in the folder `board_models` beside the program, and writes one JSON and one readable
-// page that others can learn from: golden models, whose outputs are held against those that they should have, single
-// layers, and whole networks with random weights.
+// Runs all models in the folder `board_models` next to the program, and writes the results as JSON and as a page for
+// sharing. The models are golden models with known outputs, single layers, and whole networks with random weights.
 #include <unistd.h>
 
 #include <algorithm>
@@ -27,7 +26,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr size_t kLargestTensor = size_t{1} << 30;
-// A golden output may be off by this share of the largest value.
+// Tolerance of a golden output, relative to the largest value.
 constexpr double kTolerance = 1e-4;
 const char* const kKinds[] = {"golden", "layer", "network"};
 
@@ -43,30 +42,30 @@ struct Outcome {
   double median_ms;
   double min_ms;
   uint64_t hash;
-  double difference;  // of a golden output, as a share of the largest value; 0 for others
+  double difference;  // of a golden output, relative to the largest value; 0 for other models
   bool IsRight() const { return difference <= kTolerance; }
 };
 
 using State = std::vector<std::pair<std::string, std::string>>;
 
-// FNV-1a, which tells outputs of different boards apart.
+// FNV-1a, so that outputs of different boards can be compared.
 uint64_t Hash(uint64_t hash, const void* data, size_t size) {
   const auto* bytes = static_cast<const unsigned char*>(data);
   for (size_t i = 0; i < size; ++i) hash = (hash ^ bytes[i]) * 0x100000001b3;
   return hash;
 }
 
-// The folder that the program lies in.
+// The program's own folder.
 fs::path Home() { return fs::read_symlink("/proc/self/exe").parent_path(); }
 
-// A text as one word of a shell's.
+// Quotes a text as one word for a shell.
 std::string Quote(const std::string& text) {
   std::string quoted = "'";
   for (const char c : text) quoted += c == '\'' ? std::string("'\\''") : std::string(1, c);
   return quoted + "'";
 }
 
-// What board_state.sh tells of the board.
+// The board's state as board_state.sh prints it.
 State ReadState() {
   const std::string command = "sh " + Quote(Home() / "board_state.sh");
   State state;
@@ -82,8 +81,8 @@ State ReadState() {
   return state;
 }
 
-// The same numbers on every board: floats from -1 to 1 that have few bits, and any bytes for other types.
-std::vector<char> MadeUp(const Tensor& tensor, size_t size) {
+// Inputs that are the same on every board: floats from -1 to 1 with few bits, and any bytes for other types.
+std::vector<char> SyntheticInput(const Tensor& tensor, size_t size) {
   std::vector<char> bytes(size);
   uint32_t random = 2463534242;
   const auto next = [&random] {
@@ -102,7 +101,7 @@ std::vector<char> MadeUp(const Tensor& tensor, size_t size) {
   return bytes;
 }
 
-// How far a golden model's outputs are from those that it should have.
+// The largest relative difference of a golden model's outputs from the expected ones.
 double Difference(Session& session, const std::string& wanted) {
   std::string found;
   for (size_t i = 0; i < session.outputs().size(); ++i) {
@@ -133,7 +132,7 @@ Outcome Run(const Settings& settings, const fs::path& model) {
     const size_t size = session->InputSize(i);
     const std::string given = is_golden ? ReadFile(input.string(), "input", kLargestTensor) : "";
     if (is_golden && (i > 0 || given.size() != size)) throw Error(input.string() + " is not what the model takes");
-    session->FillInput(i, is_golden ? given.data() : MadeUp(session->inputs()[i], size).data());
+    session->FillInput(i, is_golden ? given.data() : SyntheticInput(session->inputs()[i], size).data());
   }
   for (int i = 0; i < std::max(1, settings.warmup_runs); ++i) session->Invoke();
   Outcome outcome = {model.stem().string(), 0, 0, 0xcbf29ce484222325, 0};
@@ -227,7 +226,7 @@ void Main(int argc, char** argv) {
   };
   if (!ParseFlags(argc, argv, flags)) return;
   const fs::path output = settings.output, page = fs::path(output).replace_extension(".md");
-  Write(output, "");  // refused now rather than after minutes
+  Write(output, "");  // an unwritable path is refused now instead of after minutes
   const State before = ReadState();
   std::map<std::string, std::vector<Outcome>> outcomes;
   for (const char* kind : kKinds) outcomes[kind] = RunAll(settings, kind);

@@ -1,5 +1,5 @@
 #!/bin/sh
-# Prints what a board is and what state it is in, a `name=value` a line; what it does not tell has no value.
+# Prints a board's properties and state, one `name=value` per line; unknown values are empty.
 
 # The first line of the first file that can be read.
 first() {
@@ -31,5 +31,5 @@ echo "clock_mhz=${clock:-$(sed -n 's/^cpu MHz[^:]*: *//p' /proc/cpuinfo | sort -
 echo "clock_max_mhz=$(megahertz "$cpus"/cpu[0-9]*/cpufreq/scaling_max_freq)"
 echo "governor=$(cat "$cpus"/cpu[0-9]*/cpufreq/scaling_governor 2>/dev/null | sort -u | paste -sd' ' -)"
 echo "temperature_c=$(cat /sys/class/thermal/thermal_zone*/temp 2>/dev/null | sort -n | tail -n 1 | awk '{ print $1 / 1000 }')"
-# A Raspberry Pi tells by bits what has throttled it; elsewhere the kernel counts how often.
+# A Raspberry Pi reports the causes of throttling as bits. On other machines the kernel counts how often it throttled.
 echo "throttled=${throttled:-$(cat "$cpus"/cpu[0-9]*/thermal_throttle/core_throttle_count 2>/dev/null | awk '{ n += $1 } END { if (NR) print n }')}"

@@ -4,7 +4,7 @@
 
 namespace litebnn::examples {
 
-// Catches what is written to stderr as long as it lives.
+// Captures everything that is written to stderr during its lifetime.
 class CaughtStderr {
  public:
   CaughtStderr();
@@ -12,7 +12,7 @@ class CaughtStderr {
   CaughtStderr(const CaughtStderr&) = delete;
   CaughtStderr& operator=(const CaughtStderr&) = delete;
 
-  // The lines with which the runtime has reported an error.
+  // The captured lines with which the runtime reported errors.
   std::string errors() const;
 
  private:

@@ -9,7 +9,7 @@ using Create = decltype(tflite_plugin_create_delegate);
 using Destroy = decltype(tflite_plugin_destroy_delegate);
 
 Delegate Make(const std::string& name, Create* create, Destroy* destroy) {
-  static std::string reason;  // a report comes without user data
+  static std::string reason;  // static, because the report callback has no user data
   reason.clear();
   const auto report = [](const char* message) { reason += Format(": %s", message); };
   Delegate delegate(create(nullptr, nullptr, 0, report), destroy);
@@ -18,7 +18,7 @@ Delegate Make(const std::string& name, Create* create, Destroy* destroy) {
 }
 
 Delegate Load(const std::string& path) {
-  // Never closed: the runtime and the delegate's threads may call into it until the program ends.
+  // Never closed, because the runtime and the delegate's threads may call into it until the program ends.
   void* library = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (library == nullptr) throw Error(Format("cannot load the delegate %s: %s", path.c_str(), dlerror()));
   const auto create = reinterpret_cast<Create*>(dlsym(library, "tflite_plugin_create_delegate"));
@@ -29,7 +29,7 @@ Delegate Load(const std::string& path) {
   return Make("the delegate " + path, create, destroy);
 }
 
-// A delegate that takes no node, for what its function does to the graph.
+// A delegate that claims no node, and only runs its prepare function on the graph.
 Delegate MakeIdle(TfLiteStatus (*prepare)(TfLiteContext*, TfLiteDelegate*), void* data) {
   auto* delegate = new TfLiteDelegate();
   delegate->data_ = data;
@@ -49,7 +49,7 @@ TfLiteStatus RegisterOps(TfLiteContext* context, TfLiteDelegate*) {
     if (context->GetNodeAndRegistration(context, plan->data[i], &node, &registration) != kTfLiteOk) return kTfLiteError;
     const auto* ours = reinterpret_cast<const TfLiteRegistration*>(litebnn_registration(registration->custom_name));
     if (ours == nullptr) continue;
-    // The rest of the structure is the runtime's, and as long as its version has it.
+    // The other members of the registration depend on the runtime's version and are left unchanged.
     registration->init = ours->init;
     registration->free = ours->free;
     registration->prepare = ours->prepare;
@@ -66,7 +66,8 @@ std::vector<Delegate> MakeDelegates(const SessionOptions& options) {
   std::vector<Delegate> delegates;
   if (!options.external_delegate.empty()) delegates.push_back(Load(options.external_delegate));
   if (options.lcompute && options.profiling) {
-    // litebnn's delegate runs several nodes as one. So that each is measured by itself, it is left out.
+    // litebnn's delegate runs several nodes as one. Profiling uses the registered ops instead, so that each node is
+    // measured separately.
     delegates.push_back(MakeIdle(RegisterOps, nullptr));
   } else if (options.lcompute) {
     delegates.push_back(Make("litebnn's delegate", tflite_plugin_create_delegate, tflite_plugin_destroy_delegate));

@@ -1,4 +1,4 @@
-// Delegates, which every runtime takes: libraries that run a part of a model.
+// Delegates, which every runtime supports: libraries that run parts of a model.
 #pragma once
 
 #include <functional>
@@ -13,11 +13,11 @@ namespace litebnn::examples {
 
 using Delegate = std::unique_ptr<::TfLiteDelegate, std::function<void(::TfLiteDelegate*)>>;
 
-// The delegates that the options ask for, in the order in which they take their parts; XNNPACK, which each runtime
-// makes in its own way, is not among them. Throws Error where one cannot be had.
+// The delegates that the options ask for, in the order in which they claim nodes. XNNPACK is not included, because each
+// runtime creates it differently. Throws Error if one cannot be created.
 std::vector<Delegate> MakeDelegates(const SessionOptions& options);
 
-// A delegate that takes nothing: once the runtime hands it the model's first graph, it puts its address into `graph`.
+// A delegate that claims nothing. When the runtime passes it the model's first graph, it stores its address in `graph`.
 Delegate ObservingDelegate(TfLiteContext** graph);
 
 }  // namespace litebnn::examples

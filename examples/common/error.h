@@ -6,7 +6,7 @@
 
 namespace litebnn::examples {
 
-// Something that the user has to mend. what() is one line that says what was found and what was expected.
+// A problem that the user can fix. what() is one line with what was found and what was expected.
 struct Error : std::runtime_error {
   using std::runtime_error::runtime_error;
 };

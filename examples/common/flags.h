@@ -8,24 +8,24 @@
 
 namespace litebnn::examples {
 
-// An integer flag and the values that it takes.
+// An integer flag and its range.
 struct IntFlag {
   int* value;
   int minimum;
   int maximum = INT_MAX;
 };
 
-// A flag: where its value goes (which also holds its default), and what `--help` says of it.
+// A flag: the destination of its value, which also holds its default, and its help text.
 struct Flag {
   const char* name;
-  char letter;  // its short form; 0 for none
+  char letter;  // short form; 0 for none
   std::variant<std::string*, bool*, float*, IntFlag> value;
   const char* help;
 };
 
-// Reads the command line into the flags' values. Booleans are 0, 1, true or false. Returns false where `--help` or `-h`
-// was given, after printing the flags. Throws Error for an unknown flag, a value that the flag does not take, or an
-// argument that is no flag.
+// Parses the command line into the flags' values. Booleans are 0, 1, true or false. Returns false, after printing the
+// flags, if `--help` or `-h` was given. Throws Error for an unknown flag, an invalid value, or an argument that is no
+// flag.
 bool ParseFlags(int argc, char** argv, const std::vector<Flag>& flags);
 
 }  // namespace litebnn::examples

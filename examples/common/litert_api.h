@@ -1,6 +1,6 @@
-// The part of LiteRT's C interface that the programs speak. LiteRT publishes its library in the wheel ai-edge-litert
-// and its headers nowhere a package manager knows, so they are declared here, as litert/c/*.h of LiteRT 2.3 has them.
-// The layouts are those of 64-bit machines: there are wheels for no others.
+// The part of LiteRT's C interface that the programs use. LiteRT publishes its library in the wheel ai-edge-litert but
+// no package with its headers, so they are declared here, as in litert/c/*.h of LiteRT 2.3. The layouts are those of
+// 64-bit machines, because there are no other wheels.
 #pragma once
 
 #include <cstddef>
@@ -41,7 +41,7 @@ typedef struct {
   int tag;
   struct {
     int type;
-    int64_t int_value;  // or another member of a union of this size
+    int64_t int_value;  // a member of a union; no other member is larger
   } value;
 } LiteRtEnvOption;
 static_assert(sizeof(LiteRtEnvOption) == 24);
@@ -67,7 +67,7 @@ typedef LiteRtStatus (*LiteRtCreateDelegate)(void* runtime_context, LiteRtEnviro
                                              LiteRtAccelerator accelerator, LiteRtOptions options,
                                              LiteRtDelegateWrapper* wrapper);
 
-// What there is to know of an accelerator; members for metrics and buffers follow.
+// An accelerator's functions; members for metrics and buffers follow.
 typedef struct {
   LiteRtAbiHeader abi_header;
   LiteRtGetName get_name;
@@ -87,10 +87,10 @@ LiteRtStatus LiteRtSetAcceleratorGetVersion(LiteRtAccelerator accelerator, LiteR
 LiteRtStatus LiteRtSetAcceleratorGetHardwareSupport(LiteRtAccelerator accelerator, LiteRtGetHardware get);
 LiteRtStatus LiteRtSetIsAcceleratorDelegateResponsibleForJitCompilation(LiteRtAccelerator accelerator, LiteRtIsJit get);
 LiteRtStatus LiteRtSetDelegateFunction(LiteRtAccelerator accelerator, LiteRtCreateDelegate create);
-// The environment owns the accelerator from then on.
+// Passes ownership of the accelerator to the environment.
 LiteRtStatus LiteRtRegisterAccelerator(LiteRtEnvironment environment, LiteRtAccelerator accelerator, void* data,
                                        void (*release_data)(void* data));
-// The place of an accelerator in the order of registration.
+// Index of an accelerator in the order of registration.
 LiteRtStatus LiteRtGetAcceleratorId(LiteRtAccelerator accelerator, size_t* id);
 LiteRtStatus LiteRtWrapDelegate(struct TfLiteDelegate* delegate, void (*deleter)(struct TfLiteDelegate*),
                                 LiteRtDelegateWrapper* wrapper);
@@ -135,7 +135,7 @@ LiteRtStatus LiteRtGetTensorIndex(LiteRtTensor tensor, uint32_t* index);
 LiteRtStatus LiteRtCreateOptions(LiteRtOptions* options);
 void LiteRtDestroyOptions(LiteRtOptions options);
 LiteRtStatus LiteRtSetOptionsHardwareAccelerators(LiteRtOptions options, LiteRtHwAcceleratorSet hardware);
-// Both take over what they are given: the payload, and the opaque options.
+// The next two functions take ownership of an argument: the payload, and the opaque options.
 LiteRtStatus LiteRtCreateOpaqueOptions(const char* identifier, void* payload, void (*destroy)(void* payload),
                                        LiteRtOpaqueOptions* options);
 LiteRtStatus LiteRtAddOpaqueOptions(LiteRtOptions options, LiteRtOpaqueOptions opaque_options);
@@ -152,7 +152,7 @@ LiteRtStatus LiteRtGetCompiledModelOutputTensorLayouts(LiteRtCompiledModel compi
                                                        size_t count, LiteRtLayout* layouts, bool update_allocation);
 LiteRtStatus LiteRtRunCompiledModel(LiteRtCompiledModel compiled_model, size_t signature, size_t num_inputs,
                                     LiteRtTensorBuffer* inputs, size_t num_outputs, LiteRtTensorBuffer* outputs);
-// The messages since the last time come from malloc.
+// Messages since the last call; the caller must free them.
 LiteRtStatus LiteRtCompiledModelGetErrorMessages(LiteRtCompiledModel compiled_model, char** messages);
 LiteRtStatus LiteRtCreateManagedTensorBuffer(LiteRtEnvironment environment, int buffer_type,
                                              const LiteRtRankedTensorType* type, size_t size,
@@ -171,14 +171,14 @@ typedef struct {
   uint64_t start_timestamp_us;
   uint64_t elapsed_time_us;
   size_t memory_usage[6];
-  uint64_t event_metadata1;  // of an operator: its node's index
-  uint64_t event_metadata2;  // and its subgraph's
+  uint64_t event_metadata1;  // for an operator: its node's index
+  uint64_t event_metadata2;  // for an operator: its subgraph's index
   int event_source;
 } LiteRtProfiledEvent;
 static_assert(sizeof(LiteRtProfiledEvent) == 104);
 
 LiteRtStatus LiteRtCompiledModelGetProfiler(LiteRtCompiledModel compiled_model, LiteRtProfiler* profiler);
-// Starts to record, with no events.
+// Starts recording and drops earlier events.
 LiteRtStatus LiteRtStartProfiler(LiteRtProfiler profiler);
 LiteRtStatus LiteRtGetNumProfilerEvents(LiteRtProfiler profiler, int* count);
 LiteRtStatus LiteRtGetProfilerEvents(LiteRtProfiler profiler, int count, LiteRtProfiledEvent* events);

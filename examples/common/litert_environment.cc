@@ -7,7 +7,7 @@ namespace {
 
 constexpr int64_t kTfLiteDelegateFlagsPerOperatorProfiling = 4;
 
-// In the order of their accelerators' registration.
+// The delegates, in the order in which their accelerators are registered.
 const std::vector<Delegate>* delegates_of_environment = nullptr;
 
 LiteRtStatus WrapDelegate(void*, LiteRtEnvironment, LiteRtAccelerator accelerator, LiteRtOptions,
@@ -15,11 +15,11 @@ LiteRtStatus WrapDelegate(void*, LiteRtEnvironment, LiteRtAccelerator accelerato
   size_t id = 0;
   const LiteRtStatus status = LiteRtGetAcceleratorId(accelerator, &id);
   if (status != kLiteRtStatusOk) return status;
-  // The delegate is not LiteRT's to destroy: it serves every model of the environment.
+  // The deleter does nothing, because the delegate serves every model of the environment.
   return LiteRtWrapDelegate((*delegates_of_environment)[id].get(), [](::TfLiteDelegate*) {}, wrapper);
 }
 
-// An accelerator for the delegate of its place.
+// An accelerator for the delegate with the same index.
 constexpr LiteRtAcceleratorDef kDelegateAccelerator = {
     {sizeof(LiteRtAcceleratorDef), 1, 0, 0},
     [](LiteRtAccelerator, const char** name) {
@@ -59,7 +59,7 @@ LiteRtStatus CreateXnnpack(void* runtime_context, LiteRtEnvironment environment,
       LiteRtStaticLinkedAcceleratorCpuDef->create_delegate(runtime_context, environment, accelerator, options, wrapper);
   ::TfLiteDelegate* delegate = nullptr;
   if (status != kLiteRtStatusOk || LiteRtUnwrapDelegate(*wrapper, &delegate) != kLiteRtStatusOk) return status;
-  // XNNPACK's nodes shall be profiled as those of any delegate, not as the operators of its own that run in them.
+  // Profile XNNPACK's nodes like those of other delegates, not the operators inside them.
   reinterpret_cast<TfLiteDelegate*>(delegate)->flags &= ~kTfLiteDelegateFlagsPerOperatorProfiling;
   return status;
 }
@@ -90,7 +90,7 @@ Owned<LiteRtEnvironment> MakeEnvironment(const std::vector<Delegate>& delegates,
   LiteRtEnvironment environment = nullptr;
   Check(LiteRtCreateEnvironment(static_cast<int>(std::size(options)), options, &environment), "start");
   Owned<LiteRtEnvironment> owned(environment, LiteRtDestroyEnvironment);
-  // Each takes of the nodes that the ones before it have left.
+  // Each accelerator claims nodes that earlier ones have left.
   for (size_t i = 0; i < delegates.size(); ++i) Register(environment, kDelegateAccelerator);
   if (xnnpack) Register(environment, Xnnpack());
   return owned;

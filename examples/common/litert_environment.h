@@ -1,4 +1,4 @@
-// LiteRT's environment, with accelerators for the delegates that a session uses.
+// LiteRT's environment, with accelerators for the delegates of a session.
 #pragma once
 
 #include <memory>
@@ -13,12 +13,12 @@ namespace litebnn::examples {
 template <class Pointer>
 using Owned = std::unique_ptr<std::remove_pointer_t<Pointer>, void (*)(Pointer)>;
 
-// Throws Error unless the status is that of success.
+// Throws Error unless the status means success.
 void Check(LiteRtStatus status, const char* what);
 
-// An environment whose models are handed to each delegate in turn, and then to XNNPACK where that is wanted. LiteRT
-// passes no user data to accelerators, so at most one environment may exist at a time. It does not own the delegates,
-// which must outlive it. Throws Error.
+// An environment whose models are passed to each delegate in turn, and then to XNNPACK if `xnnpack` is true. LiteRT
+// passes no user data to accelerators, so only one environment may exist at a time. The delegates must outlive it.
+// Throws Error.
 Owned<LiteRtEnvironment> MakeEnvironment(const std::vector<Delegate>& delegates, bool xnnpack);
 
 }  // namespace litebnn::examples

@@ -1,4 +1,4 @@
-// Measures the time of each op of a model through TensorFlow Lite's C library, which has no profiler of its own.
+// Measures the time of each op of a model in TensorFlow Lite's C library, which has no profiler of its own.
 #pragma once
 
 #include <chrono>
@@ -11,14 +11,14 @@
 
 namespace litebnn::examples {
 
-// A delegate that claims no node: once the interpreter hands it the graph, it puts a stopwatch around the invoke
-// function of every node. It must come after all other delegates, so it stands in for the last of them and applies that
-// one first: a graph takes no further delegate after one that wants its shapes fixed, as XNNPACK does.
+// A delegate that claims no node. When the interpreter passes it the graph, it wraps every node's invoke function in a
+// stopwatch. It must come after all other delegates. Since XNNPACK and others allow no delegate after them, it replaces
+// the last delegate and applies that one first.
 //
-// At most one profiler may exist at a time, and it must outlive its interpreter.
+// Only one profiler may exist at a time, and it must outlive its interpreter.
 class OpProfiler {
  public:
-  // `last` is the delegate to stand in for, or null.
+  // `last` is the delegate to replace, or null.
   explicit OpProfiler(::TfLiteDelegate* last);
   ~OpProfiler();
   OpProfiler(const OpProfiler&) = delete;
@@ -26,10 +26,10 @@ class OpProfiler {
 
   ::TfLiteDelegate* delegate() { return &delegate_; }
 
-  // Forgets what was measured so far.
+  // Drops all measurements.
   void Reset();
 
-  // All nodes in the order of execution.
+  // All nodes in execution order.
   std::vector<OpTime> Times() const;
 
  private:
@@ -41,7 +41,7 @@ class OpProfiler {
   static ::TfLiteStatus Prepare(::TfLiteContext* context, ::TfLiteDelegate* delegate);
   static ::TfLiteStatus Invoke(::TfLiteContext* context, ::TfLiteNode* node);
 
-  // The runtime passes no user data to a node's invoke function.
+  // Static, because the runtime passes no user data to a node's invoke function.
   static OpProfiler* current_;
 
   ::TfLiteDelegate delegate_;

@@ -10,7 +10,7 @@ std::string FormatOpTimes(const std::vector<OpTime>& times) {
   struct Kind {
     std::string op;
     int nodes;
-    double milliseconds;  // of one run
+    double milliseconds;  // per run
   };
   std::vector<Kind> kinds;
   double total = 0;

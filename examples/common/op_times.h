@@ -1,4 +1,4 @@
-// How long each op of a model takes, and how that is printed.
+// The times of a model's ops, and their output as text.
 #pragma once
 
 #include <cstdint>
@@ -7,16 +7,16 @@
 
 namespace litebnn::examples {
 
-// The time spent in one node of the graph as it is executed.
+// The time spent in one node of the executed graph.
 struct OpTime {
-  int node;            // its index in the graph; a delegate's nodes come after the model's
+  int node;            // index in the graph; delegates' nodes come after the model's
   std::string op;      // such as "LceBconv2d", "CONV_2D" or "TfLiteXNNPackDelegate"
-  std::string output;  // name of its first output tensor; empty where the runtime does not tell
+  std::string output;  // name of the first output tensor; empty if the runtime does not tell
   int64_t calls;
-  double milliseconds;  // of all calls together
+  double milliseconds;  // all calls together
 };
 
-// A table with a line for each node, and one for each kind of op.
+// A table with a line per node, and one per kind of op.
 std::string FormatOpTimes(const std::vector<OpTime>& times);
 
 }  // namespace litebnn::examples

@@ -8,7 +8,7 @@
 namespace litebnn::examples {
 namespace {
 
-// The offsets of the file format have 32 bits, one of them for the sign.
+// The file format has signed 32-bit offsets.
 constexpr size_t kLargestModel = (size_t{1} << 31) - 1;
 
 }  // namespace

@@ -18,7 +18,7 @@
 namespace litebnn::examples {
 namespace {
 
-// The profiler keeps 2^19 events and overwrites the oldest ones.
+// Number of events after which they are read: the profiler keeps 2^19 events and then overwrites the oldest ones.
 constexpr int kManyEvents = 1 << 17;
 
 void AddOptions(LiteRtOptions options, const char* identifier, const std::string& toml) {
@@ -76,10 +76,11 @@ class LiteRtSession final : public Session {
   std::vector<Tensor> Describe(const std::vector<size_t>& indices) const;
   std::string Reported() const;
 
-  // The compiled model uses all that stands above it, so it is destroyed first.
+  // The compiled model is declared last, because it uses the members before it and must be destroyed first.
   SessionOptions options_;
   std::string model_bytes_;
-  TfLiteContext* graph_ = nullptr;  // the model's, of which LiteRT itself hands out no tensor
+  // the model's graph, from which tensors are read because LiteRT does not expose them
+  TfLiteContext* graph_ = nullptr;
   std::vector<Delegate> delegates_;
   Owned<LiteRtEnvironment> environment_{nullptr, LiteRtDestroyEnvironment};
   Owned<LiteRtModel> model_{nullptr, LiteRtDestroyModel};
@@ -89,13 +90,13 @@ class LiteRtSession final : public Session {
   std::vector<LiteRtTensorBuffer> input_buffers_, output_buffers_;
   Owned<LiteRtCompiledModel> compiled_{nullptr, LiteRtDestroyCompiledModel};
   LiteRtProfiler profiler_ = nullptr;
-  std::vector<std::pair<uint64_t, uint64_t>> order_;  // of nodes, by subgraph and index
+  std::vector<std::pair<uint64_t, uint64_t>> order_;  // order of nodes, by subgraph and index
   std::map<std::pair<uint64_t, uint64_t>, OpTime> op_times_;
 };
 
 LiteRtSession::LiteRtSession(const SessionOptions& options)
     : options_(options), model_bytes_(ReadModel(options.model)), delegates_(MakeDelegates(options)) {
-  // The first one sees the graph that the model's file describes.
+  // The first delegate sees the graph as in the model's file.
   delegates_.insert(delegates_.begin(), ObservingDelegate(&graph_));
   environment_ = MakeEnvironment(delegates_, options.xnnpack);
   LiteRtModel model = nullptr;
@@ -109,7 +110,7 @@ LiteRtSession::LiteRtSession(const SessionOptions& options)
   MakeBuffers();
 }
 
-// Finds the signature of the model's first graph, and the tensors that it takes and gives.
+// Finds the signature of the model's first graph, and its input and output tensors.
 void LiteRtSession::FindSignature() {
   size_t count = 0;
   LiteRtSubgraph first = nullptr, subgraph = nullptr;
@@ -137,20 +138,20 @@ void LiteRtSession::FindSignature() {
 }
 
 void LiteRtSession::CompileModel() {
-  const CaughtStderr silent;  // of what XNNPACK has to say
+  const CaughtStderr silent;  // hides XNNPACK's messages
   compiled_.reset();
   graph_ = nullptr;
   LiteRtCompiledModel compiled = nullptr;
   if (Compile(environment_.get(), model_.get(), options_, Reporter::kBuffer, &compiled) != kLiteRtStatusOk) {
-    // There is no compiled model to ask for messages, so they are caught the second time.
+    // Without a compiled model there are no messages to ask for, so a second attempt captures stderr.
     const CaughtStderr caught;
     Compile(environment_.get(), model_.get(), options_, Reporter::kStderr, &compiled);
     throw ModelError(options_.model, Refusal(options_), caught.errors());
   }
   compiled_.reset(compiled);
   if (graph_ == nullptr) throw ModelError(options_.model, "LiteRT shows no delegate the model", "");
-  // Asked for no layouts, LiteRT complains of their number, but only after it has allocated the tensors. Of outputs
-  // with more than 8 dimensions it would write more than a layout holds.
+  // If the count is 0, LiteRT allocates the tensors and then complains about the number of layouts. The real count
+  // would make it overflow the layout of an output with more than 8 dimensions.
   LiteRtLayout none;
   if (LiteRtGetCompiledModelOutputTensorLayouts(compiled, signature_, 0, &none, true) ==
       kLiteRtStatusErrorRuntimeFailure) {
@@ -167,17 +168,17 @@ void LiteRtSession::CompileModel() {
 void LiteRtSession::MakeBuffers() {
   for (const size_t index : inputs_) {
     const TfLiteTensor& tensor = graph_->tensors[index];
-    // LiteRT takes no model with tensors of more dimensions than a layout holds.
+    // LiteRT accepts no model with more dimensions than a layout holds.
     const auto rank = static_cast<size_t>(tensor.dims->size);
     LiteRtRankedTensorType type = {};
     type.element_type = tensor.type;
     type.layout.rank = static_cast<unsigned int>(rank) & 0x7f;
     std::copy_n(tensor.dims->data, rank, type.layout.dimensions);
-    // Text has no size before there is some. Programs that feed none say so themselves.
+    // A string tensor has no size until it is filled. Programs that fill none report that themselves.
     input_buffers_.push_back(tensor.type == kTfLiteString ? nullptr : MakeBuffer(type, tensor.bytes));
   }
   for (const size_t index : outputs_) {
-    // LiteRT looks at no more of an output's buffer than its size.
+    // LiteRT checks only the size of an output's buffer.
     const size_t size = std::max<size_t>(1, graph_->tensors[index].bytes);
     LiteRtRankedTensorType bytes = {};
     bytes.element_type = kTfLiteUInt8;
@@ -206,7 +207,8 @@ void LiteRtSession::FillInput(size_t index, const void* data) {
 
 double LiteRtSession::Invoke() {
   using Clock = std::chrono::steady_clock;
-  // An output that has left its buffer, since its shape is computed as the model runs, does not go back into it.
+  // An output with a computed shape may have been moved to another buffer, and stays there until the model is
+  // recompiled.
   if (OutputsMoved()) CompileModel();
   const Clock::time_point start = Clock::now();
   const LiteRtStatus status =
@@ -227,7 +229,7 @@ bool LiteRtSession::OutputsMoved() const {
                      [this](size_t index) { return graph_->tensors[index].allocation_type == kTfLiteDynamic; });
 }
 
-// Adds the profiler's events to the times, and forgets them.
+// Adds the profiler's events to the times, and clears them.
 void LiteRtSession::ReadProfile() {
   int count = 0;
   Check(LiteRtGetNumProfilerEvents(profiler_, &count), "count the profiler's events");
@@ -243,7 +245,7 @@ void LiteRtSession::ReadProfile() {
       LiteRtSubgraph subgraph = nullptr;
       LiteRtOp op = nullptr;
       LiteRtTensor output = nullptr;
-      // What is no op of the model, but a delegate's node, has none.
+      // Delegates' nodes are no ops of the model and have no output here.
       if (LiteRtGetModelSubgraph(model_.get(), node.first, &subgraph) == kLiteRtStatusOk &&
           LiteRtGetSubgraphOp(subgraph, node.second, &op) == kLiteRtStatusOk &&
           LiteRtGetOpOutput(op, 0, &output) == kLiteRtStatusOk) {

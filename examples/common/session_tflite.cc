@@ -1,4 +1,4 @@
-// Sessions on TensorFlow Lite's C library, for boards that LiteRT publishes none for.
+// Sessions on TensorFlow Lite's C library, for boards without a published LiteRT.
 #include <dlfcn.h>
 
 #include <chrono>
@@ -19,7 +19,7 @@
 namespace litebnn::examples {
 namespace {
 
-// A function of the library; null where it has none of that name.
+// A function of the library; null if it has none of that name.
 template <class Function>
 Function* Find(const char* name) {
   return reinterpret_cast<Function*>(dlsym(RTLD_DEFAULT, name));
@@ -33,8 +33,8 @@ XnnpackOptions DefaultXnnpackOptions() {
   return defaults != nullptr ? defaults() : XnnpackOptions();
 }
 #else
-// A library may come without this header. Every version of the struct begins so, and zero is what later members hold by
-// default.
+// Some libraries come without this header. Every version of the struct begins with these members, and zero is the
+// default of later ones.
 struct XnnpackOptions {
   int32_t num_threads;
   uint32_t flags;
@@ -109,7 +109,7 @@ class TfLiteSession final : public Session {
   }
   static void Report(void* session, const char* format, va_list arguments);
 
-  // The interpreter uses all that stands above it, so it is destroyed first.
+  // The interpreter is declared last, because it uses the members before it and must be destroyed first.
   std::string path_;
   std::string model_bytes_;
   std::string reported_;
@@ -122,7 +122,7 @@ class TfLiteSession final : public Session {
 TfLiteSession::TfLiteSession(const SessionOptions& options)
     : path_(options.model), model_bytes_(ReadModel(options.model)), delegates_(MakeDelegates(options)) {
   {
-    // The runtime writes "The model is not a valid Flatbuffer buffer" to stderr and knows no more.
+    // The runtime prints only "The model is not a valid Flatbuffer buffer" to stderr, which NoModel's message replaces.
     const CaughtStderr silent;
     model_.reset(TfLiteModelCreate(model_bytes_.data(), model_bytes_.size()));
   }

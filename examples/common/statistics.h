@@ -6,7 +6,7 @@ namespace litebnn::examples {
 
 struct Statistics {
   double mean;
-  double deviation;  // standard deviation of the values themselves, not an estimate for more
+  double deviation;  // standard deviation of these values, not an estimate for a larger population
   double minimum;
   double maximum;
 };
@@ -14,7 +14,7 @@ struct Statistics {
 // Statistics of at least one value.
 Statistics Summarize(const std::vector<double>& values);
 
-// The value below which `percent` of the values lie, with linear interpolation between neighbours.
+// The value below which `percent` of the values lie, with linear interpolation.
 double Percentile(std::vector<double> values, double percent);
 
 }  // namespace litebnn::examples

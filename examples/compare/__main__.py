@@ -1,4 +1,4 @@
-"""Compares the forms of one small network: float32, int8 by two ways, and 1-bit, made in Keras and in PyTorch.
+"""Compares the forms of one small network: float32, two kinds of int8, and 1-bit, made in Keras and in PyTorch.
 
 Usage: invoke compare [--mnist=DIR] [--frameworks=keras,torch] [--epochs=N]
 """
@@ -53,7 +53,7 @@ def main(arguments: list[str] | None = None) -> int:
 def compare(
     frameworks: list[str], digits: Digits, folder: Path | None, epochs: int, console: Console, output: Path = OUTPUT
 ) -> Results:
-    """Makes the forms, measures them, prints the table and draws the charts, in `output`; returns the figures.
+    """Makes the forms, measures them, and writes the table and the charts to `output`; returns the figures.
 
     Raises:
         OSError: a framework's process or `benchmark_model` failed.
@@ -93,22 +93,25 @@ def make(framework: str, work: Path, folder: Path | None, epochs: int, progress:
     with errors.open("w") as log:
         process = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=log, text=True)
         assert process.stdout is not None
-        said = ""
+        reported = ""
         for line in process.stdout:
-            news = json.loads(line)
-            said = news.get("error", said)
-            if "form" in news:
-                progress.update(tasks[news["form"]], completed=news["done"])
+            message = json.loads(line)
+            reported = message.get("error", reported)
+            if "form" in message:
+                progress.update(tasks[message["form"]], completed=message["done"])
         if process.wait():
-            last = errors.read_text(encoding="utf-8", errors="replace").strip().splitlines()[-1:]
-            raise OSError(f"{framework}: {said or ''.join(last) or f'exit code {process.returncode}'}")
+            text = errors.read_text(encoding="utf-8", errors="replace").strip()
+            if not reported:
+                print(text, file=sys.stderr)
+                reported = text.rpartition("\n")[2] or f"exit code {process.returncode}"
+            raise OSError(f"{framework}: {reported}")
 
 
 def python_of(framework: str) -> Path:
-    """The Python that has the framework: this one, or that of PyTorch's environment.
+    """The Python with the framework: this one, or that of PyTorch's environment.
 
     Raises:
-        ImportError: PyTorch's environment is not there.
+        ImportError: PyTorch's environment does not exist.
     """
     if framework != "torch":
         return Path(sys.executable)
@@ -118,7 +121,7 @@ def python_of(framework: str) -> Path:
 
 
 def verdict(framework: str, results: Results) -> str:
-    """How 1-bit does beside the other forms, in a line."""
+    """A line that compares 1-bit with the other forms."""
     binary, real = results[framework, "1-bit"], results[framework, "float32"]
     smallest = min(results[framework, form].bytes for form in FORMS if form != "1-bit")
     return (

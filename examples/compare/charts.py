@@ -8,7 +8,7 @@ from rich.table import Table
 
 from examples.compare.measure import Figures
 
-matplotlib.use("agg")  # draws to files; there may be no screen
+matplotlib.use("agg")  # draws to files, because there may be no screen
 
 from matplotlib import pyplot
 
@@ -16,7 +16,7 @@ COLOURS = {"float32": "#7a7a7a", "int8": "#e69f00", "int8 trained": "#d55e00", "
 
 Results = dict[tuple[str, str], Figures]  # by framework and form
 
-# What each chart shows, the number it draws, and how a bar is labelled.
+# Title, value and bar label of each chart.
 CHARTS: tuple[tuple[str, Callable[[Figures], float], str], ...] = (
     ("test accuracy, %", lambda each: each.accuracy * 100, "{:.1f}"),
     ("file, KiB", lambda each: each.bytes / 1024, "{:.1f}"),
@@ -28,7 +28,7 @@ MACS = (("float", COLOURS["float32"]), ("int8", COLOURS["int8"]), ("binary", COL
 
 
 def as_table(results: Results) -> Table:
-    """The figures as a table to print, a row for each form of each framework."""
+    """The figures as a printable table, with a row for each form of each framework."""
     table = Table(
         "", "", "accuracy", "file size", "peak memory", "MACs binary", "int8", "float", "Python", "benchmark_model"
     )
@@ -47,7 +47,7 @@ def as_table(results: Results) -> Table:
 
 
 def draw(results: Results, path: Path) -> None:
-    """Writes the charts as one picture, of the format that the name of `path` ends in."""
+    """Writes the charts as one picture, in the format of the suffix of `path`."""
     figure, axes = pyplot.subplots(2, 3, figsize=(13, 7), layout="constrained")
     labels = [f"{framework}\n{form}" for framework, form in results]
     for axis, (title, number, label) in zip(axes.flat, CHARTS, strict=False):

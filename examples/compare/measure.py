@@ -1,4 +1,4 @@
-"""What one form of the network costs and how well it does: the figures of the table."""
+"""The cost and accuracy of one form of the network: the figures of the table."""
 
 import json
 import statistics
@@ -21,14 +21,14 @@ RUNS_OF_THE_PROGRAM = 2000
 
 
 class Figures(NamedTuple):
-    """One form of the network, as a `.tflite` file."""
+    """Figures of one form of the network, as a `.tflite` file."""
 
     accuracy: float  # share of the test images
     bytes: int
-    memory: int  # peak bytes of the process of benchmark_model
+    memory: int  # peak bytes of benchmark_model's process
     macs: Macs
-    python: float  # median seconds of a call of litebnn.Interpreter.predict with one image
-    program: float  # median seconds of a run in benchmark_model
+    python: float  # median seconds of one call of litebnn.Interpreter.predict with one image
+    program: float  # median seconds of one run in benchmark_model
 
 
 class Form:
@@ -40,7 +40,9 @@ class Form:
         self.seconds: list[float] = []
 
     def inputs(self, images: npt.NDArray[Any]) -> npt.NDArray[Any]:
-        """Images [n, 28, 28, 1] as the file takes them: with one channel [n, 1, 28, 28] is the same in memory."""
+        """Converts images [n, 28, 28, 1] to the file's input. With one channel, [n, 1, 28, 28] has the same memory
+        layout.
+        """
         shaped = images.reshape(len(images), *self._interpreter.input_shapes[0][1:])
         if self._interpreter.input_types[0] != np.int8:
             return shaped
@@ -48,7 +50,7 @@ class Form:
         return quantized(shaped, scale, zero_point)
 
     def scores(self, inputs: npt.NDArray[Any]) -> npt.NDArray[Any]:
-        """The scores [n, 10] of what `inputs` gives."""
+        """The scores [n, 10] for `inputs`."""
         found = self._interpreter.predict(inputs)
         assert isinstance(found, np.ndarray)
         return found
@@ -87,7 +89,7 @@ def measure(paths: list[Path], digits: Digits, benchmark_model: Path) -> list[Fi
 
 
 def run_benchmark_model(program: Path, model: Path) -> Any:
-    """What `benchmark_model` writes of a model, on one thread.
+    """The results that `benchmark_model` writes for a model, on one thread.
 
     Raises:
         OSError: it failed.

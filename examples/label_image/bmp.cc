@@ -9,7 +9,7 @@
 namespace litebnn::examples {
 namespace {
 
-// Header sizes, which are their versions too.
+// Header sizes, which also identify the versions.
 constexpr uint32_t kOs2Version1 = 12;
 constexpr uint32_t kVersion1 = 40;
 constexpr uint32_t kOs2Version2 = 64;
@@ -18,11 +18,12 @@ constexpr uint32_t kKnownHeaders[] = {kOs2Version1, kVersion1, 52, 56, kOs2Versi
 enum Compression : uint32_t { kNone = 0, kBitFields = 3, kAlphaBitFields = 6 };
 
 constexpr size_t kFileHeader = 14;
-constexpr size_t kMasks = kFileHeader + kVersion1;  // whether they follow the header or belong to a longer one
+// position of the masks, which follow the header or are part of a longer one
+constexpr size_t kMasks = kFileHeader + kVersion1;
 constexpr size_t kMaskBytes = 12;
 constexpr size_t kColors = 256;
 
-// Little-endian numbers at a place of a string.
+// Reads little-endian numbers at a position of a string.
 class Fields {
  public:
   explicit Fields(const std::string& bytes) : bytes_(bytes) {}
@@ -44,7 +45,7 @@ void Put(std::string& bytes, uint32_t value, size_t size) {
   for (size_t i = 0; i < size; ++i) bytes += static_cast<char>(value >> (8 * i) & 0xff);
 }
 
-// The palette as 256 colours of 4 bytes, those that the file leaves out black.
+// The palette as 256 colours of 4 bytes; colours that the file omits are black.
 std::string Palette(const std::string& bytes, size_t begin, size_t end, size_t entry_bytes, size_t colors) {
   std::string palette;
   for (size_t at = begin; palette.size() < 4 * colors && at + entry_bytes <= std::min(end, bytes.size());
@@ -86,7 +87,7 @@ std::string PlainBmp(const std::string& bytes) {
   const uint64_t row_bits = uint64_t{static_cast<uint32_t>(width)} * bits;
   const uint64_t row_bytes = (row_bits + 31) / 32 * 4;
   const uint64_t rows = static_cast<uint64_t>(std::abs(int64_t{height}));
-  // Some writers leave out the padding of the last row.
+  // Some writers omit the padding of the last row.
   const uint64_t expected = (rows - 1) * row_bytes + (row_bits + 7) / 8;
   if (pixels_at < kFileHeader + header) throw Error("its BMP header says that the pixels begin within the header");
   const size_t present = bytes.size() - std::min(pixels_at, bytes.size());

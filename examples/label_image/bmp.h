@@ -4,9 +4,9 @@
 
 namespace litebnn::examples {
 
-// The same picture as a BMP of the plainest kind: a 40-byte header, a palette of 256 colours where there is one, and
-// all of its pixels. stb_image gets the colours wrong of OS/2 files with a palette and of version 3 headers with masks,
-// and takes the missing part of a cut off file for black. `bytes` begin with "BM". Throws Error.
+// Converts a BMP to the simplest form: a 40-byte header, a palette of 256 colours if it has one, and all pixels. The
+// library stb_image decodes wrong colours from OS/2 files with a palette and from version 3 headers with masks. It also
+// fills missing parts of truncated files with black. `bytes` must begin with "BM". Throws Error.
 std::string PlainBmp(const std::string& bytes);
 
 }  // namespace litebnn::examples

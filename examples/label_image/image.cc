@@ -10,7 +10,7 @@
 
 namespace {
 
-// What 2^26 pixels of 4 channels with 16 bits need. A small file can ask for far more.
+// Bytes for 2^26 pixels with 4 channels of 16 bits. A small file may ask for far more.
 constexpr size_t kLargestBlock = size_t{1} << 29;
 
 void* AllocateBlock(size_t size) { return size <= kLargestBlock ? std::malloc(size) : nullptr; }
@@ -36,15 +36,16 @@ namespace litebnn::examples {
 namespace {
 
 constexpr int64_t kMostPixels = int64_t{1} << 26;
-// Each scan of a progressive JPEG goes over all pixels, and a scan may take a few bytes of the file only.
+// Limit for pixels times scans of a progressive JPEG: each scan visits all pixels, but may take only a few bytes of the
+// file.
 constexpr int64_t kMostScannedPixels = int64_t{1} << 30;
-// Each block of 8 x 8 pixels of a JPEG takes a bit at least. The decoder goes on without them where they are missing.
+// A JPEG needs at least a bit per block of 8 x 8 pixels, but the decoder continues if the data is missing.
 constexpr int64_t kMostPixelsOfJpegByte = 8 * 64;
 
 bool BeginsWith(const std::string& bytes, const char* magic) { return bytes.rfind(magic, 0) == 0; }
 
 void CheckJpeg(const std::string& bytes, int64_t pixels) {
-  // Entropy-coded data has no such pairs: a 0xff there is followed by 0.
+  // Entropy-coded data does not contain these pairs, because 0xff is followed by 0 there.
   const std::string start_of_scan = "\xff\xda";
   const std::string end_of_image = "\xff\xd9";
   int64_t scans = 0;
@@ -64,7 +65,7 @@ void CheckJpeg(const std::string& bytes, int64_t pixels) {
 }
 
 void CheckPng(const std::string& bytes) {
-  // stb_image copies an empty chunk to a null pointer where no pixels came before it.
+  // stb_image copies an empty chunk to a null pointer if no pixels came before it.
   const size_t first = bytes.find("IDAT");
   if (first != std::string::npos && bytes.compare(first - 4, 4, std::string(4, '\0')) == 0) {
     throw Error("its first chunk of pixels is empty");
@@ -100,7 +101,7 @@ Image DecodeImage(const std::string& bytes, int channels) {
 }
 
 std::vector<float> ResizeBilinear(const Image& image, int height, int width) {
-  // The two neighbours of each output coordinate along one axis, and the weight of the second.
+  // The two input neighbours of an output coordinate along one axis, and the weight of the second.
   struct Tap {
     size_t first;
     size_t second;

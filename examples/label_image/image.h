@@ -7,7 +7,7 @@
 
 namespace litebnn::examples {
 
-// Rows from the top, pixels from the left, 1 (grey) or 3 (red, green, blue) channels interleaved.
+// Rows from the top, pixels from the left, 1 (grey) or 3 (red, green, blue) interleaved channels.
 struct Image {
   int height;
   int width;
@@ -15,13 +15,12 @@ struct Image {
   std::vector<uint8_t> pixels;
 };
 
-// Decodes BMP, PNG, JPEG or binary PPM/PGM into 1 or 3 channels: colour becomes its luma, grey is repeated, and alpha
-// is dropped. Throws Error for any other file, a damaged or cut off one, and images above 2^26 pixels.
+// Decodes BMP, PNG, JPEG or binary PPM/PGM to 1 or 3 channels: colour is reduced to luma, grey is repeated, and alpha
+// is dropped. Throws Error for other, damaged or truncated files, and for more than 2^26 pixels.
 Image DecodeImage(const std::string& bytes, int channels);
 
-// Bilinear resize to [height, width, channels] as TensorFlow's RESIZE_BILINEAR does it with align_corners and
-// half_pixel_centers off: output pixel (y, x) samples the image at (y · image.height / height, x · image.width /
-// width).
+// Bilinear resize to [height, width, channels], the same as TensorFlow's RESIZE_BILINEAR without align_corners and
+// half_pixel_centers. Output pixel (y, x) samples the image at (y · image.height / height, x · image.width / width).
 std::vector<float> ResizeBilinear(const Image& image, int height, int width);
 
 }  // namespace litebnn::examples

@@ -1,5 +1,5 @@
-// Names what an image shows: a model, its labels and an image in, the best scores out. The flags are those of
-// TensorFlow's program of this name, and --lcompute.
+// Classifies an image: prints the best scores of a model with their labels. The flags are those of TensorFlow's program
+// of the same name, and --lcompute.
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
@@ -34,14 +34,14 @@ struct Settings {
   bool verbose = false;
 };
 
-// How a model's input takes an image.
+// The image size and channels of a model's input.
 struct InputFormat {
   int height;
   int width;
   int channels;
 };
 
-// Throws Error unless there is one tensor, of a type that images and scores have. `what` is "input" or "output".
+// Throws Error unless there is exactly one tensor, of a type for images or scores. `what` is "input" or "output".
 void CheckTensor(const std::vector<Tensor>& tensors, const char* what, const std::string& model, const char* shape,
                  bool (*fits)(const std::vector<int>& shape)) {
   if (tensors.size() != 1) {
@@ -63,7 +63,7 @@ InputFormat CheckInput(const Session& session, const std::string& model) {
   return {inputs[0].shape[1], inputs[0].shape[2], inputs[0].shape[3]};
 }
 
-// The number of scores of the model's output.
+// The number of scores in the model's output.
 size_t CheckOutput(const Session& session, const std::string& model) {
   const std::vector<Tensor> outputs = session.outputs();
   CheckTensor(outputs, "output", model, "[1, scores]", [](const std::vector<int>& shape) {
@@ -86,7 +86,7 @@ std::vector<std::string> ReadLabels(const std::string& path) {
   return labels;
 }
 
-// How a quantized tensor stands for real numbers.
+// Quantization parameters of a tensor.
 struct Scale {
   float scale;
   int zero_point;
@@ -103,8 +103,8 @@ std::vector<Integer> Quantize(const std::vector<float>& values, Scale scale) {
   return quantized;
 }
 
-// Fills the input with pixel values of 0 to 255, normalized and, where the input is quantized, in its own scale. A
-// quantized input without a scale gets the pixels as they are, which int8 shifts by 128.
+// Fills the input with pixel values of 0 to 255, normalized and, for a quantized input, quantized. A quantized input
+// without a scale gets the raw pixels, shifted by -128 for int8.
 void FillInput(Session& session, std::vector<float> pixels, float mean, float deviation) {
   const Tensor input = session.inputs()[0];
   Scale scale = {input.scale, input.zero_point};
@@ -140,7 +140,7 @@ std::vector<float> ReadScores(Session& session, size_t count) {
   return {scores, scores + count};
 }
 
-// Indices of the `count` best scores, the best first; NaN is the worst, and of equal scores the first is the better.
+// Indices of the `count` best scores, best first. NaN is the worst; equal scores keep their order.
 std::vector<size_t> Best(const std::vector<float>& scores, size_t count) {
   std::vector<size_t> order(scores.size());
   std::iota(order.begin(), order.end(), size_t{0});
@@ -181,7 +181,7 @@ void Run(const Settings& settings) {
   double milliseconds = 0;
   for (int i = 0; i < settings.count; ++i) milliseconds += session.Invoke();
 
-  // Some models compute the shape of their output, so it is known only now.
+  // Checked after the run, because some models compute the shape of their output.
   const size_t num_scores = CheckOutput(session, model);
   if (!settings.labels.empty() && labels.size() != num_scores) {
     throw Error(Format("%s has %zu labels, expected %zu: one for each output of %s", settings.labels.c_str(),

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 SIZE = 28
-UNSIGNED_BYTES = 0x800  # the IDX format's type, in front of the number of dimensions
+UNSIGNED_BYTES = 0x800  # the IDX format's code for the type, before the number of dimensions
 
 
 class Digits(NamedTuple):
@@ -26,7 +26,7 @@ def _split(images: npt.NDArray[Any], labels: npt.NDArray[Any], train: int) -> Di
 
 
 def bundled_digits() -> Digits:
-    """scikit-learn's 1,797 digits of 8×8 pixels, resized; 1,400 at random (always the same) are for training."""
+    """scikit-learn's 1,797 digits of 8×8 pixels, resized; a fixed random choice of 1,400 is for training."""
     from PIL import Image
     from sklearn.datasets import load_digits
 

@@ -1,6 +1,6 @@
-"""Trains a small binarized network, converts it, and runs it in the installed runtime beside trainer and float TFLite.
+"""Trains and converts a small binarized network, and compares it in the runtime with the trainer's and float TFLite.
 
-Usage: invoke demo [--trainer=larq] [--mnist=DIR]
+Usage: invoke demo [--trainer=NAME] [--mnist=DIR]
 """
 
 import argparse
@@ -17,7 +17,7 @@ from rich.table import Table
 
 import litebnn
 from examples.mnist.data import Digits, bundled_digits, mnist
-from examples.mnist.trainers import TRAINERS, Predict, load_trainer
+from examples.mnist.trainers import TRAINERS, Predict, first_installed, load_trainer
 from litebnn.model_files import write_whole
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -27,7 +27,7 @@ TIMED_RUNS = 201
 
 def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description="Train, convert and run a small binarized network.")
-    parser.add_argument("--trainer", choices=TRAINERS, default=TRAINERS[0], help="what trains the network")
+    parser.add_argument("--trainer", choices=TRAINERS, default=first_installed(), help="what trains the network")
     parser.add_argument("--mnist", type=Path, help="folder of MNIST's t10k IDX files; by default scikit-learn's digits")
     parser.add_argument("--epochs", type=int, help="training epochs (default: 50, or 20 on MNIST)")
     options = parser.parse_args(arguments)
@@ -47,7 +47,7 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 class Result(NamedTuple):
-    """How one form of the network does on the test images."""
+    """Results of one form of the network on the test images."""
 
     name: str
     accuracy: float
@@ -104,7 +104,7 @@ def run(trainer_name: str, digits: Digits, epochs: int, console: Console, output
 
 
 def as_table(results: list[Result], images: int) -> Table:
-    """The results as a table to print; `images` is the size of the test set."""
+    """The results as a printable table; `images` is the size of the test set."""
     table = Table("", "test accuracy", f"same class as {results[0].name}", "file size", "median latency")
     for result in results:
         table.add_row(

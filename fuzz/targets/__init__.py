@@ -1,1 +1,1 @@
-"""What libFuzzer and atheris call with bytes: a program each."""
+"""The targets of libFuzzer and atheris, one program each."""

@@ -1,4 +1,4 @@
-"""Any bytes as a .tflite file, converted with options that the first byte chooses, or refused."""
+"""Any bytes as a .tflite file: converted with options that the first byte selects, or refused."""
 
 import sys
 from pathlib import Path

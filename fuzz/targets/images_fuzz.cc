@@ -1,4 +1,4 @@
-// The image files that label_image takes: any bytes become an image of the size that it says, or an error.
+// Image files for label_image: any bytes must give an image of the declared size, or an error.
 #include <cstdlib>
 
 #include "common/error.h"
@@ -7,7 +7,7 @@
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   using namespace litebnn::examples;
   if (size == 0) return 0;
-  // The first byte chooses, so that the rest is a file as it is.
+  // The first byte selects the channels, so that the bytes after it are a plain file.
   const int channels = data[0] % 2 == 0 ? 1 : 3;
   try {
     const Image image = DecodeImage(std::string(data + 1, data + size), channels);

@@ -1,4 +1,4 @@
-// A custom op's options: any bytes are read or refused, and what is found is the same when it is looked for again.
+// A custom op's options: any bytes are read or refused, and a second lookup gives the same result.
 #include <cstdlib>
 #include <vector>
 
@@ -18,7 +18,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
       contract::kStrideWidth,
       "",
   };
-  // A copy of exactly that size: what is read beyond it shows.
+  // A copy of exactly that size, so that a sanitizer detects reads past the end.
   const std::vector<uint8_t> bytes(data, data + size);
   const FlexbufferMap map(bytes.data(), bytes.size());
   for (const char* name : kNames) {

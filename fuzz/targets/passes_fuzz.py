@@ -1,4 +1,4 @@
-"""Random graphs, of floats and quantized, that bytes choose and damage, or leave as they are: converted or refused."""
+"""Random float and quantized graphs, selected and sometimes damaged by bytes: converted or refused."""
 
 import sys
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Graphs that bytes damage, run beside the sound ones in a process of their own: compared or refused."""
+"""Graphs damaged by bytes, compared with intact ones in a separate process, or refused."""
 
 import sys
 from pathlib import Path
@@ -13,7 +13,7 @@ with atheris.instrument_imports(include=["litebnn.child", "litebnn.report"]):
 from fuzz.models import Decisions, fuzz, refusals
 from tests.support.damage import SOURCES, damaged
 
-# A process for each input takes a second or two, and more where other work shares the machine.
+# Each input starts a process, which takes a second or two, and more on a busy machine.
 PATIENCE = "-timeout=240"
 
 

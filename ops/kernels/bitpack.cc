@@ -1,16 +1,16 @@
-// Rows of values to and from rows of packed signs, split over the threads by rows.
+// Packs rows of values to signs and unpacks them; threads share the rows.
 #include "kernels/isa/isa.h"
 #include "kernels/platform/thread_pool.h"
 
 namespace litebnn {
 namespace {
 
-// A value is read from the L2 cache in about so many cycles, and packed meanwhile.
+// Estimated cycles to load a value from the L2 cache; packing overlaps with the load.
 constexpr double kCyclesPerValue = 0.2;
 
 template <typename Body>
 void ForRows(ThreadPool& pool, int64_t rows, int32_t channels, Body body) {
-  // A part that is a multiple of 32 rows long starts at a cache line's start wherever the whole does.
+  // The grain of 32 rows keeps each thread's part aligned to cache lines if the whole buffer is.
   const LoopSize size = {rows, kBitsPerWord, kCyclesPerValue * channels};
   ParallelFor(pool, size, [&body](int, int64_t begin, int64_t end) { body(begin, end - begin); });
 }
@@ -34,7 +34,7 @@ void PackInt8Signs(const Isa& isa, ThreadPool& pool, const int8_t* input, int64_
 void PackBoolSigns(const Isa& isa, ThreadPool& pool, const bool* input, int64_t rows, int32_t channels,
                    uint32_t* output) {
   static_assert(sizeof(bool) == 1, "a bool is read as a byte");
-  // false, a byte of 0, is -1: it is the value below 1.
+  // The byte of false is 0, the only value below 1, and becomes -1.
   PackInt8Signs(isa, pool, reinterpret_cast<const int8_t*>(input), rows, channels, 1, output);
 }
 
@@ -49,7 +49,7 @@ void PackAffineSigns(const Isa& isa, ThreadPool& pool, const float* input, const
 template <typename T>
 void UnpackSigns(ThreadPool& pool, const uint32_t* input, int64_t rows, int32_t channels, T plus_one, T minus_one,
                  T* output) {
-  // Compilers make a branch of a choice by the bit, and nothing predicts it.
+  // A table, because compilers turn a conditional into a branch that mispredicts on random bits.
   const T value_of[] = {plus_one, minus_one};
   ForRows(pool, rows, channels, [=](int64_t begin, int64_t count) {
     const uint32_t* words = input + begin * PackedWords(channels);

@@ -1,4 +1,4 @@
-// Images times a gate, a value for each channel of each image or for all of them, and what follows in the same pass.
+// Multiplies images by a gate and applies the operations after it in the same pass.
 #include <algorithm>
 
 #include "kernels/isa/isa.h"
@@ -7,18 +7,18 @@
 namespace litebnn {
 namespace {
 
-// A value is read from the L2 cache and written in about so many cycles.
+// Estimated cycles to load a value from the L2 cache and to store the result.
 constexpr double kCyclesPerValue = 0.4;
 
 }  // namespace
 
 void GateImages(const Isa& isa, ThreadPool& pool, const GatedImages& images) {
   const LoopSize size = {images.images * images.rows * images.columns, 1, kCyclesPerValue * images.channels};
-  // Rows that a stride goes on through are walked through as one.
-  const auto goes_on = [&](const GateOperand& operand) {
+  // If both operands are contiguous from row to row, an image is one long row.
+  const auto is_contiguous = [&](const GateOperand& operand) {
     return operand.row_stride == images.columns * operand.pixel_stride;
   };
-  const int64_t rows = goes_on(images.input) && goes_on(images.gate) ? 1 : images.rows;
+  const int64_t rows = is_contiguous(images.input) && is_contiguous(images.gate) ? 1 : images.rows;
   const int64_t columns = images.rows / rows * images.columns;
   ParallelFor(pool, size, [&](int, int64_t begin, int64_t end) {
     for (int64_t count; begin < end; begin += count) {

@@ -1,8 +1,8 @@
 // The interface of the compute kernels: plain pointers and shapes, no TensorFlow Lite.
 //
-// Callers validate: every size here is positive and every product of sizes has been checked to fit. Nothing in this
-// header throws; what can run out of memory says so by its result. Bits are as in docs/ops.md: bit 1 means -1,
-// channel 0 in the least significant bit, padding bits 0.
+// Callers validate: every size is positive, and no product of sizes overflows. Functions do not throw; those that can
+// run out of memory return null or false. The bit layout is that of docs/ops.md: bit 1 is -1, channel 0 is the least
+// significant bit, padding bits are 0.
 #pragma once
 
 #include <cstddef>
@@ -13,22 +13,23 @@ namespace litebnn {
 
 constexpr int32_t kBitsPerWord = 32;
 
-// Static, as files compiled for an ISA must share nothing with others.
+// Static, because files that are compiled for different ISAs must share no symbol.
 static constexpr int32_t PackedWords(int32_t channels) {
   return channels / kBitsPerWord + (channels % kBitsPerWord != 0 ? 1 : 0);
 }
 
 class ThreadPool;
 
-// An instruction set; defined in kernels/isa/isa.h, opaque to users of this header.
+// An instruction set. Defined in kernels/isa/isa.h, opaque to users of this header.
 struct Isa;
 
-// The ISA named `isa` ("portable", "avx2", ...), which then computes everything, or where `isa` is null or empty and
-// the environment variable LITEBNN_ISA is unset the best one for this CPU, which leaves to others what they are better
-// at. Null where the name is unknown or this CPU cannot run that ISA.
+// Returns the ISA with the name `isa` ("portable", "avx2", ...); a named ISA computes every layer itself. If `isa` is
+// null or empty, the environment variable LITEBNN_ISA is the name. Without either, returns the fastest ISA of this CPU,
+// which may leave a layer to another ISA that is faster for its shape. Null if the name is unknown or this CPU cannot
+// run that ISA.
 const Isa* FindIsa(const char* isa);
 const char* IsaName(const Isa& isa);
-// Names of the ISAs that this CPU can run, faster ones first, separated by ", ".
+// Names of the ISAs that this CPU can run, fastest first, separated by ", ".
 const char* AvailableIsas();
 
 // Packs signs: `rows` rows of `channels` values become rows of PackedWords(channels) words.
@@ -38,8 +39,8 @@ void PackInt8Signs(const Isa& isa, ThreadPool& pool, const int8_t* input, int64_
                    int32_t zero_point, uint32_t* output);
 void PackBoolSigns(const Isa& isa, ThreadPool& pool, const bool* input, int64_t rows, int32_t channels,
                    uint32_t* output);
-// Packs the signs of input * multiplier + addend, of which there is one for each channel. Both operations round. A row
-// of the output is `output_words` behind the one before.
+// Packs the signs of input * multiplier + addend, both given per channel. The product and the sum are rounded
+// separately. Output rows are `output_words` words apart.
 void PackAffineSigns(const Isa& isa, ThreadPool& pool, const float* input, const float* multiplier, const float* addend,
                      int64_t rows, int32_t channels, uint32_t* output, int64_t output_words);
 
@@ -49,66 +50,67 @@ void UnpackSigns(ThreadPool& pool, const uint32_t* input, int64_t rows, int32_t 
                  T* output);
 
 struct MaxPool2dGeometry {
-  int32_t batch, input_height, input_width, channels;  // or packed words in place of channels
+  int32_t batch, input_height, input_width, channels;  // for BMaxPool2d the number of packed words
   int32_t output_height, output_width;
   int32_t filter_height, filter_width, stride_height, stride_width;
   int32_t pad_top, pad_left;
 };
 void BMaxPool2d(ThreadPool& pool, const MaxPool2dGeometry& geometry, const uint32_t* input, uint32_t* output);
 
-// What a max pool of floats reads and writes.
+// Operands of a float max pool with an optional scale before it and an optional sum and RELU after it.
 struct FloatPool {
   const float* input;
-  const float* multiplier;  // of each channel's values before they are compared; null where they stay as they are
-  float floor;              // the largest value is at least this; a NaN is passed over
-  const float* addend;      // to each channel's largest value; null where that stays as it is
-  bool rectify;             // the sum's negative values become 0
+  const float* multiplier;  // per channel, applied before the maximum; null for none
+  float floor;              // lower bound of the maximum, and its value if all inputs are NaN
+  const float* addend;      // per channel, added to the maximum; null for none
+  bool rectify;             // applies RELU to the sum
   float* output;
-  int32_t output_channels;  // floats from a pixel of the output to the next
+  int32_t output_channels;  // floats from one output pixel to the next
 };
 void MaxPool2d(const Isa& isa, ThreadPool& pool, const MaxPool2dGeometry& geometry, const FloatPool& images);
 
-// Images, or what is multiplied with each pixel of one, or of a row or column of one.
+// An operand of an elementwise product: whole images, or one value per channel that is broadcast over images, rows or
+// columns.
 struct GateOperand {
   const float* values;
-  // Floats from an image, row or pixel to the next; 0 where there is one for all.
+  // Floats from one image, row or pixel to the next; 0 along a broadcast dimension.
   int64_t image_stride, row_stride, pixel_stride;
 };
 
-// What a gate reads and writes.
+// Operands of output = RELU(PRELU(RELU(input * gate), slope) + addend); both RELUs are optional.
 struct GatedImages {
   int64_t images, rows, columns;
   int32_t channels;
   GateOperand input, gate;
-  bool rectify_product;  // the negative values of their product become 0
-  const float* slope;    // of each channel: what is below 0 then is multiplied by it
-  const float* addend;   // has the output's shape; null where there is none. The output may overwrite it
-  bool rectify_sum;      // the sum's negative values become 0
-  float* output;         // may overwrite an operand that has its shape
+  bool rectify_product;  // applies RELU to input * gate
+  const float* slope;    // per channel, multiplies negative values (PRELU)
+  const float* addend;   // has the output's shape and may be the output; null for none
+  bool rectify_sum;      // applies RELU to the sum
+  float* output;         // may be an operand of the same shape
 };
 void GateImages(const Isa& isa, ThreadPool& pool, const GatedImages& images);
 
-// The values are those of the op's `fused_activation_function` option.
+// Values of the op's `fused_activation_function` option.
 enum class Activation : int32_t { kNone = 0, kRelu = 1, kReluN1To1 = 2, kRelu6 = 3 };
 
 enum class Bconv2dOutputType { kFloat32, kInt8, kBitpacked };
 
-// What does not change when the input is resized.
+// The properties of a convolution that do not change when the input is resized.
 struct Bconv2dSpec {
-  int32_t channels_in;   // real channels of the input, over all groups
-  int32_t channels_out;  // a multiple of groups
-  int32_t groups;        // above 1: channels_in / groups is a multiple of 32
+  int32_t channels_in;   // without padding bits, over all groups
+  int32_t channels_out;  // a multiple of `groups`
+  int32_t groups;        // if above 1, channels_in / groups is a multiple of 32
   int32_t filter_height, filter_width;
   int32_t stride_height, stride_width, dilation_height_factor, dilation_width_factor;
-  bool zero_padding;  // a tap outside the input adds nothing (same-zero); otherwise it is +1 (same-one)
+  bool zero_padding;  // true: padded taps add 0 (same-zero); false: padded taps are +1 (same-one)
   Activation activation;
   Bconv2dOutputType output_type;
-  const float* post_activation_multiplier;  // [channels_out], or null for 1; read during Create only
-  const float* post_activation_bias;        // [channels_out], or null for 0; read during Create only
-  const int32_t* output_threshold;          // [channels_out]; kBitpacked only; read during Create only
+  const float* post_activation_multiplier;  // [channels_out], or null for 1; read by Create only
+  const float* post_activation_bias;        // [channels_out], or null for 0; read by Create only
+  const int32_t* output_threshold;          // [channels_out]; kBitpacked only; read by Create only
   float output_scale;                       // kInt8 only
   int32_t output_zero_point;                // kInt8 only
-  int64_t output_pixels;                    // of an image, 0 where not known: which ISA is better may hang on it
+  int64_t output_pixels;                    // per image, 0 if unknown; the fastest ISA may depend on it
 };
 
 struct Bconv2dGeometry {
@@ -116,37 +118,36 @@ struct Bconv2dGeometry {
   int32_t pad_top, pad_left;
 };
 
-// What is done to float outputs, in this order. Where there is a gate, there are slopes and an addend, and no RELU.
-struct Bconv2dFinish {
-  const float* gate = nullptr;    // a value for each channel, which they are multiplied by; null where there is none
-  int64_t gate_stride = 0;        // floats from an image's gate to the next one's; 0 where there is one for all
-  const float* slope = nullptr;   // of each channel: what is below 0 then is multiplied by it
-  const float* addend = nullptr;  // has the output's shape; null where there is none. The output may overwrite it
-  bool rectify_sum = false;       // the sum's negative values become 0
+// The epilogue: operations on float outputs, in this order. A gate implies slopes and an addend, and excludes the RELU.
+struct Bconv2dEpilogue {
+  const float* gate = nullptr;    // per channel, multiplies the outputs; null for none
+  int64_t gate_stride = 0;        // floats from one image's gate to the next; 0 if all images share it
+  const float* slope = nullptr;   // per channel, multiplies negative values (PRELU)
+  const float* addend = nullptr;  // has the output's shape and may be the output; null for none
+  bool rectify_sum = false;       // applies RELU to the sum
 };
 
-// A binary convolution with its weights repacked for one ISA.
+// A binary convolution whose weights are repacked for one ISA.
 class Bconv2d {
  public:
-  // `filter`: packed OHWI words, PackedWords(channels_in / groups) words a tap. It is not kept.
-  // Null where memory ran out.
+  // `filter` holds packed OHWI words, PackedWords(channels_in / groups) words a tap, and is not kept. Null if memory
+  // ran out.
   static std::unique_ptr<Bconv2d> Create(const Isa& isa, const Bconv2dSpec& spec, const uint32_t* filter);
   virtual ~Bconv2d() = default;
 
-  // The one that computes: what Create was given, or one that it is better to leave this filter to.
+  // The ISA that computes: the one given to Create, or a faster one for this filter.
   virtual const Isa& isa() const = 0;
 
-  // To be called before Run and whenever the input's shape has changed. False where memory ran out.
+  // Must be called before Run and after each change of the input's shape. False if memory ran out.
   virtual bool Resize(const Bconv2dGeometry& geometry) = 0;
-  // Bytes of scratch, aligned to 64, that Run needs with that many threads, for the geometry set last.
+  // Bytes of scratch memory, aligned to 64, that Run needs with `num_threads` threads and the current geometry.
   virtual size_t WorkspaceBytes(int num_threads) const = 0;
-  // Bytes held: repacked weights, the channels' constants, the windows' offsets and the corrections of padding.
+  // Bytes held: repacked weights, channel constants, window offsets and padding corrections.
   virtual size_t OwnedBytes() const = 0;
-  // Whether Run takes a gate, for the geometry set last; where it does not, GateImages does the same with its output.
+  // True if Run accepts a gate with the current geometry. If not, GateImages computes the same from the output.
   virtual bool gates() const = 0;
-  // Allocates nothing. The result does not depend on the number of threads in `pool`. There is something to finish with
-  // kFloat32 only.
-  virtual void Run(ThreadPool& pool, const uint32_t* input, const Bconv2dFinish& finish, void* output,
+  // Allocates nothing. The result does not depend on the number of threads. An epilogue requires kFloat32 output.
+  virtual void Run(ThreadPool& pool, const uint32_t* input, const Bconv2dEpilogue& epilogue, void* output,
                    void* workspace) const = 0;
 };
 

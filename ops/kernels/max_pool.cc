@@ -1,4 +1,4 @@
-// Max pooling: of packed signs, whose maximum is the AND of the window's words, and of floats.
+// Max pooling of packed signs and of floats. The maximum of signs is the AND of the window's words.
 #include <algorithm>
 
 #include "kernels/isa/isa.h"
@@ -7,10 +7,10 @@
 namespace litebnn {
 namespace {
 
-// What a value of a window takes about, float or word, and beside them a window.
+// Estimated cycles for one value or word of a window, and for each window.
 constexpr double kCyclesPerValue = 0.2, kCyclesPerWindow = 10;
 
-// The taps of one output pixel that are inside of the input.
+// The taps of one output pixel that lie inside the input.
 struct Window {
   int64_t output_pixel;
   int64_t input_pixel;  // of the first tap

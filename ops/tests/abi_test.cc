@@ -1,5 +1,5 @@
-// Holds tflite/runtime/abi.h against the runtime's official headers. There is nothing to run: it compiles or it does
-// not, for every CPU that a compiler is at hand for (tests/ops/test_abi.py).
+// Compares tflite/runtime/abi.h with the runtime's official headers, at compile time only. tests/ops/test_abi.py
+// compiles it for every CPU with a compiler at hand.
 #include "tflite/runtime/abi.h"
 
 #include <cstddef>

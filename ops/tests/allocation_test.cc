@@ -1,4 +1,4 @@
-// Running a model allocates nothing: every allocation of the process is counted.
+// Running a model allocates nothing: this test counts every allocation of the process.
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -60,7 +60,7 @@ int64_t AllocationsOfInvoke(FakeRuntime* runtime) {
 
 TEST(Allocation, IsCounted) {
   const int64_t before = allocations;
-  // They are volatile, or the compiler may see that nothing becomes of them.
+  // Volatile, because the compiler may otherwise remove unused allocations.
   void* volatile by_malloc = std::malloc(100);
   std::free(by_malloc);
   void* volatile by_new = ::operator new(100);

@@ -18,17 +18,17 @@ int64_t Values(const Shape& shape) {
   return std::accumulate(shape.begin(), shape.end(), int64_t{1}, std::multiplies<>());
 }
 
-// The place in a tensor of `shape` of what goes with place `index` of a larger one.
+// Index in a tensor of `shape` of the value that broadcasts to `index` of a larger one.
 int64_t Repeated(const Shape& shape, const Shape& larger, int64_t index) {
-  int64_t place = 0, stride = 1;
+  int64_t position = 0, stride = 1;
   for (size_t i = 0; i < shape.size(); ++i) {
     const int64_t size = shape[shape.size() - 1 - i];
-    const int64_t of_larger = larger[larger.size() - 1 - i];
-    if (size > 1) place += index % of_larger * stride;
-    index /= of_larger;
+    const int64_t larger_size = larger[larger.size() - 1 - i];
+    if (size > 1) position += index % larger_size * stride;
+    index /= larger_size;
     stride *= size;
   }
-  return place;
+  return position;
 }
 
 void ExpectSums(const Shape& first, const Shape& second, const Shape& expected, bool rectify, int num_threads) {
@@ -61,7 +61,7 @@ TEST(BroadcastSum, RepeatsEitherAlongAnyDimensions) {
       first.push_back(repeats == 0 ? 1 : size);
       second.push_back(repeats == 1 ? 1 : size);
     }
-    // What one of them leaves out in front is repeated too.
+    // Missing leading dimensions are broadcast too.
     const auto left_out = static_cast<std::ptrdiff_t>(random() % (expected.size() + 1));
     second.erase(second.begin(), second.begin() + left_out);
     std::copy_n(first.begin(), left_out, expected.begin());

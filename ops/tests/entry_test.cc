@@ -1,4 +1,4 @@
-// The ways in: the delegate, its options, and the registrations.
+// The entry points: the delegate, its options, and the registrations.
 #include <gtest/gtest.h>
 
 #include <cstdlib>
@@ -33,7 +33,7 @@ TEST(Delegate, RefusesANodeThatItHasNotClaimed) {
 }
 
 TEST(Plugin, PrintsTheErrorOfALoaderThatTakesNone) {
-  // TfLiteExternalDelegateCreate is one, and so are the loaders built on it.
+  // TfLiteExternalDelegateCreate and loaders built on it pass no error callback.
   const char *key = "threads", *value = "2";
   ::testing::internal::CaptureStderr();
   EXPECT_EQ(tflite_plugin_create_delegate(&key, &value, 1, nullptr), nullptr);
@@ -50,6 +50,14 @@ TEST(Registrations, AreAll) {
   EXPECT_EQ(litebnn_registration(nullptr), nullptr);
   EXPECT_EQ(litebnn_ops(nullptr), ops);
   EXPECT_STRNE(litebnn_version(), "");
+}
+
+TEST(Isas, AreThoseOfTheCpu) {
+  const std::string names = std::string(", ") + litebnn_isas() + ", ";
+  EXPECT_NE(names.find(std::string(", ") + litebnn_isa(nullptr) + ", "), std::string::npos) << names;
+  EXPECT_STREQ(litebnn_isa(""), litebnn_isa(nullptr));
+  EXPECT_STREQ(litebnn_isa("portable"), "portable");
+  EXPECT_EQ(litebnn_isa("avx1024"), nullptr);
 }
 
 struct FakeResolver {
@@ -101,7 +109,7 @@ TEST(Isa, UnknownInTheEnvironmentIsRefused) {
       std::string("environment variable LITEBNN_ISA: expected one of ") + AvailableIsas() + ", found 'sparc'";
   EXPECT_EQ(PluginError("num_threads", "1"), "litebnn: " + expected);
   EXPECT_NE(ErrorsAsCustomOps(ConvGraph({})).find("litebnn: LceBconv2d: " + expected), std::string::npos);
-  // What the option names comes first.
+  // The option takes precedence over the environment variable.
   EXPECT_NE(MakeDelegate({{"isa", "portable"}}), nullptr);
   setenv("LITEBNN_ISA", kept.c_str(), 1);
 }

@@ -1,7 +1,6 @@
-// Memory runs out: every allocation of the library, one after the other, fails, and is reported through the runtime.
+// Exhausted memory: each allocation of the library fails in turn, and must be reported through the runtime.
 //
-// The library's own allocations are those that are asked for from within liblitebnn.so, which has the C++ library in
-// it.
+// The library's allocations are those whose caller is in liblitebnn.so, which contains the C++ library.
 #include <gtest/gtest.h>
 #include <link.h>
 
@@ -17,7 +16,7 @@
 namespace {
 
 uintptr_t library_begin = 0, library_end = 0;
-// The library's allocations still to come before one fails; below 0 after it. The next ones fail too where all shall.
+// Allocations of the library until one fails; negative after it. Later ones fail too if `fails_from_then_on`.
 int64_t allocations_left = INT64_MAX;
 bool fails_from_then_on = false;
 
@@ -52,7 +51,7 @@ int FindLibrary(dl_phdr_info* info, size_t, void*) {
   return 1;
 }
 
-enum class Way { kCustomOps, kDelegate };
+enum class EntryPoint { kCustomOps, kDelegate };
 
 struct Result {
   bool all_well = false;
@@ -69,10 +68,11 @@ DelegatePointer CreateDelegate() {
       tflite_plugin_create_delegate(keys, values, 1, [](const char* message) { plugin_error = message; }));
 }
 
-// Prepares, runs, resizes and runs a graph; stops at what is reported.
-Result RunGraph(const Graph& graph, Way way, const std::vector<int>& new_shape, ::TfLiteDelegate* delegate) {
+// Prepares, runs, resizes and runs a graph again; stops at the first error.
+Result RunGraph(const Graph& graph, EntryPoint entry_point, const std::vector<int>& new_shape,
+                ::TfLiteDelegate* delegate) {
   Result result;
-  FakeRuntime runtime(graph, delegate, way == Way::kDelegate ? 100 : 0, 2);
+  FakeRuntime runtime(graph, delegate, entry_point == EntryPoint::kDelegate ? 100 : 0, 2);
   const auto run = [&] {
     if (!runtime.Allocate()) return false;
     runtime.FillInputs(3);
@@ -85,16 +85,16 @@ Result RunGraph(const Graph& graph, Way way, const std::vector<int>& new_shape, 
   return result;
 }
 
-Result RunAll(const Graph& graph, Way way, const std::vector<int>& new_shape) {
-  if (way == Way::kCustomOps) return RunGraph(graph, way, new_shape, nullptr);
+Result RunAll(const Graph& graph, EntryPoint entry_point, const std::vector<int>& new_shape) {
+  if (entry_point == EntryPoint::kCustomOps) return RunGraph(graph, entry_point, new_shape, nullptr);
   const DelegatePointer delegate = CreateDelegate();
   if (delegate == nullptr) return {false, plugin_error, 0};
-  Result result = RunGraph(graph, way, new_shape, delegate.get());
+  Result result = RunGraph(graph, entry_point, new_shape, delegate.get());
   const int64_t left = allocations_left;
   if (!result.all_well && left < 0) {
-    // The delegate is as good as new.
+    // The delegate can be used again after the failure.
     allocations_left = INT64_MAX;
-    const Result again = RunGraph(graph, way, new_shape, delegate.get());
+    const Result again = RunGraph(graph, entry_point, new_shape, delegate.get());
     EXPECT_EQ(again.errors.find("out of memory"), std::string::npos) << again.errors;
     allocations_left = left;
   }
@@ -110,7 +110,7 @@ struct Case {
 std::vector<Case> Cases() {
   ConvParams same_zero;
   same_zero.changed = {{contract::kPadValues, contract::kPadValuesZero}};
-  // What is wrong with a model is said in a string too.
+  // Messages about an invalid model are strings, which allocate too.
   Graph refused = ConvGraph({});
   refused.nodes[0].options = EncodeOptions({});
   return {{"chain", ChainGraph(2), {2, 14, 11, 70}},
@@ -128,18 +128,18 @@ TEST(FailedAllocations, AreReported) {
   ASSERT_EQ(dl_iterate_phdr(FindLibrary, nullptr), 1);
   int64_t failed = 0;
   for (const Case& c : Cases()) {
-    for (const Way way : {Way::kCustomOps, Way::kDelegate}) {
+    for (const EntryPoint entry_point : {EntryPoint::kCustomOps, EntryPoint::kDelegate}) {
       allocations_left = INT64_MAX;
-      const Result expected = RunAll(c.graph, way, c.new_shape);
+      const Result expected = RunAll(c.graph, entry_point, c.new_shape);
       const int64_t count = INT64_MAX - allocations_left;
       EXPECT_GT(count, 0);
       for (const bool and_all_behind : {false, true}) {
         fails_from_then_on = and_all_behind;
         for (int64_t i = 0; i < count; ++i, ++failed) {
-          SCOPED_TRACE(std::string(c.name) + (way == Way::kDelegate ? ", delegate" : ", custom ops") + ", allocation " +
-                       std::to_string(i));
+          SCOPED_TRACE(std::string(c.name) + (entry_point == EntryPoint::kDelegate ? ", delegate" : ", custom ops") +
+                       ", allocation " + std::to_string(i));
           allocations_left = i;
-          const Result result = RunAll(c.graph, way, c.new_shape);
+          const Result result = RunAll(c.graph, entry_point, c.new_shape);
           allocations_left = INT64_MAX;
           if (result.all_well) {
             EXPECT_EQ(result.hash, expected.hash);

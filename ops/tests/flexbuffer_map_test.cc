@@ -15,7 +15,7 @@ namespace {
 
 using Lookup = FlexbufferMap::Lookup;
 
-// A map with a value of each kind, as the official encoder for Python writes it.
+// A map with a value of each kind, as the official Python encoder writes it.
 const std::vector<uint8_t> kMixed = {
     0x62, 0x6f, 0x6f, 0x6c, 0x00, 0x66, 0x61, 0x72, 0x00, 0x00, 0x00, 0x00, 0x90, 0xee, 0xfe, 0xff, 0x66, 0x69, 0x6c,
     0x74, 0x65, 0x72, 0x00, 0x68, 0x75, 0x67, 0x65, 0x00, 0x70, 0x61, 0x64, 0x64, 0x69, 0x6e, 0x67, 0x00, 0x73, 0x74,
@@ -27,7 +27,7 @@ const std::vector<uint8_t> kMixed = {
     0xff, 0xff, 0xff, 0x2c, 0x01, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x5f, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00,
     0x5c, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x6b, 0x1a, 0x0f, 0x0b, 0x07, 0x0b, 0x14, 0x1c, 0x48, 0x27, 0x01};
 
-// The buffer in memory of exactly its size, so that a sanitizer sees a read beyond it.
+// Copies the buffer to memory of exactly its size, so that a sanitizer detects reads past the end.
 Lookup Find(const std::vector<uint8_t>& bytes, const char* key, int64_t* value) {
   const std::vector<uint8_t> exact(bytes.begin(), bytes.end());
   return FlexbufferMap(exact.data(), exact.size()).Find(key, value);
@@ -61,22 +61,22 @@ TEST(FlexbufferMap, TellsIntegersFromOtherValues) {
   }
 }
 
-// A map {"a": -2} in which all numbers have `width` bytes, and `unused` ones lie behind the types of the values.
+// A map {"a": -2} in which all numbers have `width` bytes; `unused` bytes follow the values' types.
 std::vector<uint8_t> MapOfWidth(uint8_t width, uint8_t unused = 0) {
   std::vector<uint8_t> bytes = {'a', 0};
   const auto add = [&](int value) {
     for (uint8_t i = 0; i < width; ++i) bytes.push_back(i == 0 ? static_cast<uint8_t>(value) : value < 0 ? 0xff : 0);
   };
   const uint8_t log = width == 8 ? 3 : width == 4 ? 2 : width == 2 ? 1 : 0;
-  add(1);          // one key,
-  add(2 + width);  // so many bytes before this
-  add(width);      // the keys, and the bytes of their numbers
+  add(1);          // number of keys
+  add(2 + width);  // distance of the key
+  add(width);      // distance of the keys, then the width of their numbers
   add(width);
-  add(1);  // one value
+  add(1);  // number of values
   add(-2);
-  bytes.push_back(static_cast<uint8_t>(1 << 2 | log));  // an integer
+  bytes.push_back(static_cast<uint8_t>(1 << 2 | log));  // an 8-byte type: integer
   bytes.insert(bytes.end(), unused, 0);
-  add(width + 1 + unused);  // the values
+  add(width + 1 + unused);  // distance of the values
   bytes.push_back(static_cast<uint8_t>(9 << 2 | log));
   bytes.push_back(width);
   return bytes;
@@ -92,7 +92,7 @@ TEST(FlexbufferMap, NumbersMayHaveAnyWidth) {
 }
 
 TEST(FlexbufferMap, WhatIsBehindTheKeysIsNone) {
-  // It is a number, which read as a key's offset leads to the offset of the only key.
+  // The bytes after the keys are a number. Read as the offset of another key, it would lead to the only key.
   const std::vector<uint8_t> bytes = MapOfWidth(2);
   ASSERT_EQ(bytes[6], 2);
   ASSERT_EQ(std::vector<uint8_t>(bytes.begin() + 4, bytes.begin() + 6), (std::vector<uint8_t>{4, 0}));
@@ -102,7 +102,7 @@ TEST(FlexbufferMap, WhatIsBehindTheKeysIsNone) {
 
 TEST(FlexbufferMap, KeysMayLieAtTheStart) {
   std::vector<uint8_t> bytes = MapOfWidth(2);
-  // The key is the second byte of their number, which ends it.
+  // The key becomes the second byte of the number of keys, which is the terminator.
   bytes.erase(bytes.begin(), bytes.begin() + 2);
   bytes[2] = 1;
   int64_t value = 0;
@@ -140,7 +140,7 @@ TEST(FlexbufferMap, HasNumbersThatEndInTheBuffer) {
   std::vector<uint8_t> bytes = MapOfWidth(1);
   ASSERT_EQ(bytes[8], 1 << 2);
   bytes[8] = kIndirectOf8Bytes;
-  // The number begins so many bytes before its offset, behind which there are four.
+  // The number begins this many bytes before its offset, which four bytes follow.
   int64_t value;
   bytes[7] = 3;
   EXPECT_EQ(Find(bytes, "a", &value), Lookup::kFound);
@@ -149,7 +149,7 @@ TEST(FlexbufferMap, HasNumbersThatEndInTheBuffer) {
 }
 
 TEST(FlexbufferMap, HasKeysInTheBuffer) {
-  // The keys' offset leads before the buffer, their numbers have a width that there is not.
+  // Damaged keys: an offset to before the buffer, and widths that do not exist.
   for (const std::pair<size_t, uint8_t>& damage : {std::pair<size_t, uint8_t>{4, 200}, {5, 0}, {5, 3}}) {
     std::vector<uint8_t> bytes = MapOfWidth(1);
     bytes[damage.first] = damage.second;
@@ -174,7 +174,7 @@ TEST(FlexbufferMap, NoBufferIsNoMap) {
 
 TEST(FlexbufferMap, OffsetsThatLeaveTheBufferAreMalformed) {
   constexpr uint8_t kMap = 9 << 2;
-  // The root lies before the buffer, has no number of values before it, or has more of them than there are bytes.
+  // The root is before the buffer, has no value count before it, or has more values than the buffer has bytes.
   for (const std::vector<uint8_t>& bytes :
        {std::vector<uint8_t>{200, kMap, 1}, {0, kMap, 1}, {200, 0, 1, kMap, 1}, {0, 1, 1, 0, 1, kMap, 1}}) {
     int64_t value;

@@ -1,7 +1,8 @@
-// Models with random damage: none may crash, leak, read or write out of bounds, or take longer than a second, and
-// every ISA gives the same bits, as custom ops and through the delegate. The number of models is LITEBNN_MUTATIONS (500
-// by default) and the first seed LITEBNN_SEED (0); LITEBNN_SECONDS is for emulators. Build it with
-// LITEBNN_SANITIZE=address,undefined.
+// Randomly damaged models. None may crash, leak, access memory out of bounds, or take longer than a second. Every ISA
+// must give the same bits, as custom ops and through the delegate.
+//
+// LITEBNN_MUTATIONS sets the number of models (default 500), LITEBNN_SEED the first seed (default 0), and
+// LITEBNN_SECONDS the time limit for emulators. Build it with LITEBNN_SANITIZE=address,undefined.
 #include <gtest/gtest.h>
 #include <time.h>
 
@@ -17,7 +18,7 @@
 namespace litebnn::testing {
 namespace {
 
-// Graphs whose tensors are larger are prepared but not run: their time is their size's.
+// Graphs with larger tensors are prepared but not run, because their time depends only on the size.
 constexpr size_t kMaxBytesToRun = size_t{1} << 20;
 
 double SecondsOfProcess() {
@@ -89,7 +90,7 @@ TEST(Mutations, AreRefusedOrRun) {
   }
   unsetenv("LITEBNN_ISA");
   std::printf("%u models, %u of them ran; the slowest, of seed %u, took %.3f s\n", count, ran, slowest_seed, slowest);
-  // A few seeds, run again to look at one, may all go the same way.
+  // A small number of seeds may all be accepted or all be refused.
   if (count >= 100) {
     EXPECT_GT(ran, 0u);
     EXPECT_LT(ran, count);

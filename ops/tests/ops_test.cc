@@ -1,5 +1,5 @@
-// The custom ops in the small runtime of fake_runtime.h: what they refuse and how, through both ways to register them.
-// What they compute is held against NumPy in tests/ops/.
+// The custom ops in the fake runtime of fake_runtime.h: the nodes that they refuse, and the messages, both as custom
+// ops and through the delegate. Python tests in tests/ops/ compare their results with NumPy.
 #include <gtest/gtest.h>
 
 #include <limits>
@@ -67,7 +67,7 @@ void ExpectRangeHeld(const Graph& graph, const Options& options, const Range& ra
     changed[range.name] = value;
     ExpectRefused(WithOptions(graph, changed), expected + std::to_string(value));
   }
-  // The packed type of the value becomes that of a float, a string or a vector.
+  // Replaces the packed type of the value by that of a float, a string or a vector.
   for (int type : {3, 5, 10, 63}) {
     Graph other = WithOptions(graph, options);
     const auto position = std::distance(options.begin(), options.find(range.name));
@@ -98,7 +98,7 @@ TEST(Conv, LargestOptions) {
     options[option] = value;
     return WithOptions(ConvGraph(params), options);
   };
-  // A stride beyond the input leaves one output, which is well defined.
+  // A stride beyond the input leaves one output, which is valid.
   ExpectAccepted(with(contract::kStrideHeight));
   ExpectAccepted(with(contract::kStrideWidth));
   ExpectRefused(with(contract::kDilationHeightFactor), "input (tensor 0 'a tensor'): height: expected at most");
@@ -130,7 +130,7 @@ TEST(Conv, ExplicitPaddingStandsInPlaceOfPadding) {
     Options negative = some;
     negative[key] = -1;
     ExpectRefused(with(negative), "option " + key);
-    // Unknown keys are ignored beside a padding, and so are these.
+    // If `padding` is present, explicit padding options are ignored like unknown keys.
     ExpectAccepted(with(negative, /*keep_padding=*/true));
     Options huge = some;
     huge[key] = kMax;
@@ -161,7 +161,7 @@ TEST(Pool, LargestOptions) {
   ExpectRefused(with({{contract::kFilterWidth, kMax}}), "input (tensor 0 'a tensor'): width: expected at most");
   ExpectRefused(with({{contract::kFilterHeight, 6}, {contract::kPadding, contract::kPaddingValid}}),
                 "input (tensor 0 'a tensor'): height: expected at least 6");
-  // One window over everything, found without a walk through its two billion rows.
+  // One window over everything, computed without a loop over two billion rows.
   FakeRuntime runtime(with({{contract::kStrideHeight, 5}, {contract::kFilterHeight, kMax}}));
   ASSERT_TRUE(runtime.Allocate()) << runtime.errors();
   EXPECT_TRUE(runtime.Invoke());
@@ -223,7 +223,7 @@ TEST(Conv, ShapesThatOverflow) {
        {std::vector<int>{kMax, kMax, kMax, 2}, {65536, 65536, 1, 2}, {0, 5, 6, 2}, {1, -5, 6, 2}, {1, 1 << 30, 1, 2}}) {
     Graph graph = ConvGraph({});
     graph.tensors[kInput].shape = shape;
-    // The input is not the graph's, so that the runtime allocates nothing for it.
+    // The tensor is removed from the graph's inputs, so that the runtime allocates nothing for it.
     graph.inputs.clear();
     ExpectRefused(graph, "input (tensor 0 'a tensor'): expected 1 to 2147483647 values");
   }
@@ -403,7 +403,7 @@ TEST(Dequantize, WrongTensors) {
   graph = DequantizeGraph({2, 70}, kTfLiteInt8);
   graph.tensors[1].quantization.scale = 0;
   ExpectRefused(graph, "output (tensor 1 'a tensor'): quantization: expected one scale above 0, found 0");
-  // The smallest scale there is: one is far beyond the range, and saturates.
+  // The value one, divided by the smallest scale, is far out of range and saturates.
   graph.tensors[1].quantization.scale = std::numeric_limits<float>::denorm_min();
   ExpectAccepted(graph);
 }

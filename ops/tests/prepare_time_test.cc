@@ -1,5 +1,5 @@
-// Small models that would take long, or much memory, to prepare: what that costs is linear in the size of a model and
-// of its tensors. Each of these took many seconds, or gigabytes that were written to, before it was.
+// Small models that could take long, or much memory, to prepare. The cost must be linear in the size of the model and
+// of its tensors. Each of these once took many seconds or gigabytes.
 #include <gtest/gtest.h>
 #include <time.h>
 
@@ -40,7 +40,7 @@ void ExpectPreparedSoon(const Graph& graph) {
   });
 }
 
-// A model of `count` nodes more that do what its first one does.
+// A model with `count` more nodes that do the same as its first one.
 Graph Repeat(Graph graph, int count) {
   const GraphNode node = graph.nodes[0];
   for (int i = 0; i < count; ++i) {
@@ -81,7 +81,7 @@ TEST(PrepareTime, OfLargeDilations) {
   params.channels_in = 32;
   params.channels_out = 1;
   params.changed = {{contract::kDilationHeightFactor, 8000}, {contract::kDilationWidthFactor, 8000}};
-  // One frame takes a gigabyte, which nothing writes to before the model runs.
+  // One frame is a gigabyte, which is not written to before the model runs.
   ExpectPreparedSoon(Repeat(ConvGraph(params), 30));
 }
 
@@ -90,7 +90,7 @@ TEST(PrepareTime, OfOptionsWithManyKeys) {
   for (int i = 0; i < 20000; ++i) options["a" + std::to_string(i)] = 1;
   Graph graph = ConvGraph({});
   graph.nodes[0].options = EncodeOptions(options);
-  // As models may, its nodes share them.
+  // Nodes may share their options in a model file.
   ExpectPreparedSoon(Repeat(graph, 100));
 }
 
@@ -105,7 +105,7 @@ TEST(PrepareTime, OfFiltersThatManyNodesShare) {
 
 TEST(PrepareTime, OfCorrectionsThatManyNodesMakeFromOneFilter) {
   ExpectPreparedSoon(Repeat(ConvGraph(SameZero(490, 490)), 31));
-  // Each group has one channel, and is held as a tile of them.
+  // Each group has one channel, which is padded to a tile.
   ConvParams params = SameZero(16, 16);
   params.height = params.width = 31;
   params.groups = params.channels_out = 800;
@@ -117,7 +117,7 @@ TEST(PrepareTime, OfManyWideImagesThatArePaddedWithZeros) {
   ConvParams params = SameZero(1, 2);
   params.width = 1 << 22;
   Graph graph = Repeat(ConvGraph(params), 100);
-  // The outputs share a tensor, and the runtime its memory.
+  // The outputs share a tensor, and therefore its memory in the runtime.
   for (GraphNode& node : graph.nodes) node.outputs = graph.nodes[0].outputs;
   ExpectPreparedSoon(graph);
 }
@@ -135,8 +135,8 @@ TEST(PrepareTime, OfManyNodes) {
 }
 
 TEST(PrepareTime, OfNodesThatShareManyParts) {
-  // In a file nodes may share the list of their inputs.
-  constexpr int kNodes = 8000, kParts = 256;
+  // Nodes may share the list of their inputs in a model file.
+  constexpr int kNodes = 12000, kParts = 256;
   Graph graph = QuantizeGraph({1, 1, 1, 32}, kTfLiteFloat32);
   const std::vector<int> parts(kParts, graph.nodes[0].outputs[0]);
   for (int i = 0; i < kNodes; ++i) {
@@ -174,7 +174,7 @@ TEST(PrepareTime, OfGatesOfManyChannels) {
     return static_cast<int>(graph.tensors.size()) - 1;
   };
   const int bits = add(kTfLiteInt32, kChannels / 32), part = add(kTfLiteFloat32, kChannels);
-  // As the model has them, these are small.
+  // The model declares small shapes, which grow when it is prepared.
   const int whole = add(kTfLiteFloat32, 32), product = add(kTfLiteFloat32, 32), packed = add(kTfLiteInt32, 1);
   graph.nodes.push_back({contract::kDequantize, {bits}, {part}, {}, {}});
   graph.nodes.push_back({"CONCATENATION", std::vector<int>(kParts, part), {whole}, {}, {3, kTfLiteActNone}});
@@ -200,7 +200,7 @@ TEST(PrepareTime, OfNodesThatShareManyInputs) {
   TfLiteContext context = {};
   context.tensors = tensors.data();
   context.tensors_size = tensors.size();
-  // A TfLiteIntArray is its length and its values.
+  // A TfLiteIntArray is a length followed by values.
   TfLiteNode node = {};
   node.inputs = reinterpret_cast<TfLiteIntArray*>(inputs.data());
   node.outputs = reinterpret_cast<TfLiteIntArray*>(outputs.data());
@@ -248,7 +248,7 @@ TEST(PrepareTime, OfManyAdditions) {
 }
 
 TEST(PrepareTime, OfNodesThatAreDelayed) {
-  // By turns claimed and not, and of each partition one waits for the next.
+  // Claimed and other nodes alternate, and one node of each partition waits for the next.
   Plan plan;
   std::vector<int> claimed;
   for (int image = plan.AddTensor({1, 1, 1, 32}), node = 0; node < 120000; node += 4) {

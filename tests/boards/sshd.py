@@ -1,8 +1,7 @@
-"""Boards for tests: SSH servers on this machine's loopback, which let one key in."""
+"""Boards for tests: SSH servers on this machine's loopback interface, which accept one key."""
 
 import getpass
 import os
-import shutil
 import socket
 import subprocess
 import threading
@@ -11,10 +10,12 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import psutil
-import pytest
 
-paramiko = pytest.importorskip("paramiko", reason="Fabric is missing: pip install 'fabric>=3.2'")
-SSHD = shutil.which("sshd", path=f"{os.environ.get('PATH', '')}:/usr/sbin")
+from tests.needs import imported, need
+from toolchains.needs import find_program
+
+paramiko = imported("paramiko", "deploy")
+SSHD = find_program("sshd")
 
 
 def new_key(path: Path) -> "paramiko.RSAKey":
@@ -24,7 +25,7 @@ def new_key(path: Path) -> "paramiko.RSAKey":
 
 
 class Server:
-    """A server: how to reach it, the key that it lets in, and its own key."""
+    """A server: its address, the key that it accepts, and its own key."""
 
     def __init__(self, listener: socket.socket, identity: Path, key: "paramiko.RSAKey") -> None:
         self.port = listener.getsockname()[1]
@@ -42,23 +43,23 @@ class Server:
             except OSError:
                 return
             with connection:
-                command = [str(SSHD), "-i", "-f", str(config)]
+                command = [SSHD, "-i", "-f", str(config)]
                 self._sessions.append(
                     subprocess.Popen(command, stdin=connection, stdout=connection, stderr=subprocess.DEVNULL)
                 )
 
     def fall_away(self) -> None:
-        """Kills all that the server has started, and lets nobody in from then on."""
+        """Kills all processes that the server has started, and accepts no more connections."""
         self._listener.shutdown(socket.SHUT_RDWR)
         for session in self._sessions:
             if session.poll() is None:
                 for process in [*psutil.Process(session.pid).children(recursive=True), session]:
-                    # It may end by itself first.
+                    # The process may have ended by itself.
                     with suppress(psutil.NoSuchProcess):
                         process.kill()
 
 
-# A board's commands start in its own folder, as if that were the user's home there.
+# A board's commands start in the board's own folder, as if it were the user's home there.
 AT_HOME = """\
 #!/bin/sh
 cd "$(dirname "$0")"
@@ -71,28 +72,23 @@ esac
 
 @contextmanager
 def ssh_server(home: Path, is_at_home: bool = False) -> Iterator[Server]:
-    """A server whose files lie in the folder `home`, where commands start or else in the user's home.
-
-    Skips the test where there can be none.
-    """
-    if SSHD is None:
-        pytest.skip("sshd is missing: install the Debian package openssh-server")
+    """A server whose files lie in the folder `home`, where commands start or else in the user's home."""
+    need("sshd", "loopback")
     key, host_key = new_key(home / "key"), new_key(home / "host_key")
     (home / "authorized_keys").write_text(f"{key.get_name()} {key.get_base64()}\n")
     config = home / "sshd_config"
     config.write_text(
         f"HostKey {home}/host_key\nAuthorizedKeysFile {home}/authorized_keys\nStrictModes no\nUsePAM no\n"
         "PidFile none\nPermitRootLogin yes\nPasswordAuthentication no\nSubsystem sftp internal-sftp\n"
-        # The user's own .bashrc is none of the board's: one that is killed in it may leave a lock behind.
+        # HOME is replaced, because a command that is killed inside the user's own .bashrc may leave a lock there.
         f'SetEnv HOME="{home}"\n' + f"ForceCommand {home}/at_home\n" * is_at_home
     )
     (home / "at_home").write_text(AT_HOME)
     (home / "at_home").chmod(0o755)
     if os.geteuid() == 0:
         Path("/run/sshd").mkdir(exist_ok=True)
-    run = subprocess.run([str(SSHD), "-t", "-f", config], capture_output=True, text=True)
-    if run.returncode:
-        pytest.skip(f"sshd cannot run here: {run.stderr.strip()}")
+    run = subprocess.run([SSHD, "-t", "-f", config], capture_output=True, text=True)
+    assert run.returncode == 0, run.stderr
     with socket.create_server(("127.0.0.1", 0)) as listener:
         server = Server(listener, home / "key", host_key)
         threading.Thread(target=server.serve, args=(config,), daemon=True).start()

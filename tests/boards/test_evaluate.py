@@ -1,4 +1,4 @@
-"""Evaluating on boards: two SSH servers on the loopback interface, each with the bundle."""
+"""Evaluation on boards: two SSH servers on the loopback interface, each with the bundle."""
 
 import shutil
 from collections.abc import Iterator
@@ -10,15 +10,15 @@ import litebnn
 from litebnn import cli
 from litebnn.boards.host_keys import BoardError
 from tests.boards.sshd import Server, ssh_server
-from tests.evaluate.data_sets import MODEL, counted, noise, npz, plain_loop
+from tests.evaluate.data_sets import MODEL, counted, expected_counts, noise, npz
 from tests.support.programs import host_programs
 
-pytestmark = pytest.mark.usefixtures("library")
+pytestmark = [pytest.mark.deep, pytest.mark.usefixtures("library")]
 
 
 @pytest.fixture
 def servers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[list[Server]]:
-    """Two boards that are known by their keys; the user's own keys and known hosts are kept out."""
+    """Two boards with known host keys; the user's own keys and known hosts are not used."""
     for name in ("a", "b", "home/.ssh"):
         (tmp_path / name).mkdir(parents=True)
     monkeypatch.setenv("HOME", str(tmp_path / "home"))
@@ -52,7 +52,7 @@ def test_two_boards_share_a_data_set(servers, bundle, tmp_path, capfd) -> None:
     assert cli.main(["evaluate", str(MODEL), str(MODEL), f"--data={data}", *places, "--batch-size=7"]) == 0
     out, err = capfd.readouterr()
     assert err == ""
-    assert f" {100 * plain_loop(*noise(40))['top_1']:.2f} %" in out
+    assert f" {100 * expected_counts(*noise(40))['top_1']:.2f} %" in out
     assert "100.00 %   100.00 %" in out
 
 
@@ -66,15 +66,15 @@ def test_a_board_that_falls_away_is_named_and_its_share_goes_to_the_others(serve
 
     data = npz(tmp_path / "a.npz", 200)
     found = litebnn.evaluate_models(
-        MODEL, data, boards=boards(servers, bundle), batch_size=4, progress=fall_away, tell=told.append
+        MODEL, data, boards=boards(servers, bundle), batch_size=4, progress=fall_away, on_warning=told.append
     )
-    assert counted(found) == plain_loop(*noise(200))
+    assert counted(found) == expected_counts(*noise(200))
     assert [servers[0].host in line for line in told] == [True]
     assert told[0].endswith(f"the share of {servers[0].host} goes to the others")
 
 
 def test_a_board_that_freezes_is_given_up(servers, bundle) -> None:
-    """The server stops too, so that nothing that is asked of it is answered or refused, as without power."""
+    """The server is stopped as well, so that requests are neither answered nor refused, as without power."""
     program = bundle / "litebnn-host" / "run_model"
     program.write_text("#!/bin/sh\nkill -STOP $PPID\ncat > /dev/null\n")
     with pytest.raises(BoardError, match=r"^no board is left; .* is silent for more than 0\.5 s$"):
@@ -84,8 +84,8 @@ def test_a_board_that_freezes_is_given_up(servers, bundle) -> None:
 def test_a_board_that_cannot_be_reached_or_has_no_bundle_is_named(servers, bundle, tmp_path) -> None:
     data, told = npz(tmp_path / "a.npz", 20), []
     servers[0].fall_away()
-    found = litebnn.evaluate_models(MODEL, data, boards=boards(servers, bundle), tell=told.append)
-    assert counted(found) == plain_loop(*noise(20))
+    found = litebnn.evaluate_models(MODEL, data, boards=boards(servers, bundle), on_warning=told.append)
+    assert counted(found) == expected_counts(*noise(20))
     assert [line.partition(": ")[0] for line in told] == [f"cannot connect to {servers[0].host}"]
     with pytest.raises(BoardError, match=r"^no board is left; .* has no litebnn-\*/run_model in "):
         litebnn.evaluate_models(MODEL, data, boards=boards(servers[1:2], tmp_path))

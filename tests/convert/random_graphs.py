@@ -1,4 +1,4 @@
-"""Random float graphs of the patterns that exporters leave."""
+"""Random float graphs with the patterns that exporters leave."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def _scale(draw: Draw, rng: np.random.Generator, channels: int) -> Array:
 
 
 def after(draw: Draw, model: FloatModel, rng: np.random.Generator, x: Tensor) -> Tensor:
-    """Batch norms and activations behind a layer, in any order."""
+    """Batch norms and activations after a layer, in any order."""
     channels = x.dims[-1]
     for kind in draw(
         st.lists(st.sampled_from(["MUL", "ADD", "SUB", "DIV", "NEG", "RSUB", "RELU", "RELU6"]), max_size=4)
@@ -53,13 +53,13 @@ def after(draw: Draw, model: FloatModel, rng: np.random.Generator, x: Tensor) ->
 
 
 def sign_of(draw: Draw, model: FloatModel, x: Tensor, form: str = "", threshold: float = 0.0) -> Tensor:
-    """±1 in a form of `FloatModel.sign` or in one that users write by hand."""
+    """A sign of ±1, in a form of `FloatModel.sign` or in one that users write by hand."""
     form = form or draw(FORMS)
     return SPELLINGS[form](model, x) if form in SPELLINGS else model.sign(x, form, threshold)
 
 
 def _signs(draw: Draw, model: FloatModel, x: Tensor) -> Tensor:
-    """A sign in any form, or two other values that a boolean decides, or a few levels."""
+    """A sign in any form, two other values that a boolean selects, or a few levels."""
     form = draw(st.sampled_from(["two values", "broadcast", "levels", "levels", *SIGN_FORMS, *SPELLINGS]))
     if form == "levels":
         return LEVELS[draw(st.sampled_from(list(LEVELS)))](model, x)
@@ -78,7 +78,7 @@ def _signs(draw: Draw, model: FloatModel, x: Tensor) -> Tensor:
 
 
 def _weights(draw: Draw, model: FloatModel, rng: np.random.Generator, *shape: int) -> Tensor | Array:
-    """Weights of ±alpha, sometimes computed in the model, and sometimes with a zero."""
+    """Weights of ±alpha, sometimes computed in the model, sometimes with a zero among them."""
     weights = sign_weights(rng, *shape)
     oddity = draw(st.integers(0, 19))
     if oddity == 0:
@@ -98,14 +98,14 @@ def _pad_values(draw: Draw, model: FloatModel, x: Tensor, axes: int) -> Tensor:
 
 
 def _conv(draw: Draw, model: FloatModel, rng: np.random.Generator, x: Tensor) -> Tensor:
-    """A sign and a convolution of it, with everything that may stand between them."""
+    """A sign and its convolution, with random ops between them."""
     x = _signs(draw, model, x)
     kinds = [_conv_2d, _conv_2d, _conv_2d, _conv_1d, _split_conv, _two_convs, _depthwise_conv, _transposed_conv]
     return draw(st.sampled_from(kinds))(draw, model, rng, x)
 
 
 def _in_channels_first(draw: Draw, model: FloatModel, rng: np.random.Generator, x: Tensor) -> Tensor:
-    """What exporters do to channel-first images, between two transposes."""
+    """Ops on channel-first images between two transposes, as exporters write them."""
     x = model.transpose(x, 0, 3, 1, 2)
     for kind in draw(st.lists(st.sampled_from(["MUL", "ADD", "SUB", "NEG", "RELU", "sign", "pad"]), max_size=3)):
         if kind == "sign":
@@ -161,7 +161,7 @@ def _transposed_conv(draw: Draw, model: FloatModel, rng: np.random.Generator, x:
 
 
 def _two_convs(draw: Draw, model: FloatModel, rng: np.random.Generator, x: Tensor) -> Tensor:
-    """Two layers of one sign, perhaps with the same weights, and their sum or their channels side by side."""
+    """Two layers of one sign, perhaps with the same weights, and their sum or concatenation."""
     weights = model.const(sign_weights(rng, draw(st.sampled_from([8, 32])), 3, 3, x.dims[3]))
     other = weights if draw(st.booleans()) else model.const(sign_weights(rng, *weights.shape))
     a, b = (model.conv(x, w, same=True, activation=draw(ACTIVATIONS)) for w in (weights, other))
@@ -172,7 +172,7 @@ def _two_convs(draw: Draw, model: FloatModel, rng: np.random.Generator, x: Tenso
 
 
 def _dense_block(draw: Draw, model: FloatModel, rng: np.random.Generator, x: Tensor) -> Tensor:
-    """Layers whose outputs go beside their inputs, or are added to the last channels of these."""
+    """Layers whose outputs are concatenated with their inputs, or added to the inputs' last channels."""
     for _ in range(draw(st.integers(1, 3))):
         channels = draw(st.sampled_from([32, 32, 64, 8]))
         y = sign_of(draw, model, after(draw, model, rng, x))
@@ -197,14 +197,14 @@ def _depthwise_conv(draw: Draw, model: FloatModel, rng: np.random.Generator, x: 
 
 
 def _dense(draw: Draw, model: FloatModel, rng: np.random.Generator, x: Tensor) -> Tensor:
-    """A dense layer of a sign, or one of numbers, with weights of ±alpha that may have zeros among them."""
+    """A dense layer of signs or of numbers, with weights of ±alpha and perhaps zeros."""
     batch, columns = x.dims[0], int(np.prod(x.dims[1:]))
     x = model.transpose(x, 0, 3, 1, 2) if draw(st.integers(0, 3)) == 0 else x
     kind = draw(st.sampled_from(["numbers", "numbers", *["signs of an image", "signs of rows"] * 2]))
     x = _signs(draw, model, x) if kind == "signs of an image" else x
     x = model.reshape(x, batch, columns)
     x = _signs(draw, model, x) if kind == "signs of rows" else x
-    # Training with ternary weights leaves zeros, behind numbers and behind signs.
+    # Ternary training leaves zeros in the weights of both kinds of layers.
     smallest = -1 if kind == "numbers" or draw(st.integers(0, 5)) == 0 else 1
     weights = sign_weights(rng, 24, columns) * rng.integers(smallest, 2, (24, columns))
     if draw(st.integers(0, 3)) == 0:
@@ -217,7 +217,7 @@ def _dense(draw: Draw, model: FloatModel, rng: np.random.Generator, x: Tensor) -
 
 
 def _conv_1d(draw: Draw, model: FloatModel, rng: np.random.Generator, x: Tensor) -> Tensor:
-    """A convolution along one axis, perhaps causal or the long way round to a dilation."""
+    """A convolution along one axis, perhaps causal, or with its dilation written as SPACE_TO_BATCH_ND."""
     batch, height, width, channels = x.dims
     x = _pad_values(draw, model, model.reshape(x, batch, height * width, channels), 1)
     x = model.pad(x, [(4, 2)]) if x.dims[1] < 6 else x
@@ -232,7 +232,7 @@ def _conv_1d(draw: Draw, model: FloatModel, rng: np.random.Generator, x: Tensor)
 
 
 def _split_conv(draw: Draw, model: FloatModel, rng: np.random.Generator, x: Tensor) -> Tensor:
-    """A dilated convolution the long way round."""
+    """A dilated convolution written with SPACE_TO_BATCH_ND and BATCH_TO_SPACE_ND."""
     pads = [(2 + size % 2, 2) for size in x.dims[1:3]]
     x = model.space_to_batch(x, [2, 2], pads)
     y = model.conv(x, _weights(draw, model, rng, 32, 3, 3, x.dims[3]), activation=draw(ACTIVATIONS))
@@ -247,7 +247,7 @@ def _pool(draw: Draw, model: FloatModel, x: Tensor) -> Tensor:
 
 
 class Case:
-    """A model, the seed of its input, how far outputs may be off (int8 ones in levels), and options to convert it."""
+    """A model, its input's seed, the tolerance of outputs (in levels for int8), and conversion options."""
 
     def __init__(self, source: bytes, seed: int, tolerance: float = 0.0, **options: Any) -> None:
         self.source, self.seed, self.tolerance, self.options = source, seed, tolerance, options
@@ -258,7 +258,7 @@ class Case:
 
 
 def finish(model: FloatModel, rng: np.random.Generator, *outputs: Tensor) -> bytes:
-    """The file, with a signature that has other names for inputs and outputs, and in another order: a dictionary's."""
+    """The file, with a signature that renames and reorders inputs and outputs, as dictionaries do."""
     whole = model.model(*outputs)
     assert whole.signatures is not None
     for signature in whole.signatures:
@@ -271,7 +271,7 @@ def finish(model: FloatModel, rng: np.random.Generator, *outputs: Tensor) -> byt
 
 
 def _inputs(draw: Draw, model: FloatModel, batch: int, sizes: tuple[int, int, int]) -> Tensor:
-    """What is computed of one image or more, channel-first ones perhaps, and of a vector for all pixels."""
+    """A tensor computed from one or more input images, perhaps channel-first, and from a vector for all pixels."""
 
     def given(*shape: int) -> Tensor:
         return model.input(abs(batch), *shape, signature=(batch, *shape) if batch < 0 else None)
@@ -288,7 +288,7 @@ def _inputs(draw: Draw, model: FloatModel, batch: int, sizes: tuple[int, int, in
 
 @st.composite
 def graphs(draw: Draw, most_stages: int = 3) -> Case:
-    """Float layers of signs, and what exporters put between them."""
+    """Float models with layers of signs, and the ops that exporters put between them."""
     seed = draw(st.integers(0, 2**16))
     rng = np.random.default_rng(seed)
     model = FloatModel()

@@ -1,4 +1,4 @@
-"""Random graphs that TensorFlow has quantized, or that training has put on grids."""
+"""Random graphs that TensorFlow has quantized, or that were trained with fake quantization."""
 
 from __future__ import annotations
 
@@ -19,16 +19,16 @@ from tests.support.quantized_models import (
     TrainedModel,
 )
 
-# No sum of fractions of two ends in the middle between two multiples of it, where runtimes round one way or the other.
+# A scale for which sums of binary fractions never lie halfway between two levels, where runtimes round differently.
 _NO_TIES = float(np.float32(np.pi / 10))
 
 
 @st.composite
 def int8_graphs(draw: Draw) -> Case:
-    """Signs of int8 values, what may stand between, and int8 layers, one of other weights now and then.
+    """Signs of int8 values, ops between them, and int8 layers, some with weights that are not binary.
 
-    On a grid that holds 1 and -1 all levels come out the same, so that layers follow each other; on others a level may
-    be rounded to its neighbour, and a sign turn over by it.
+    If a grid represents 1 and -1 exactly, all levels are equal in source and result, so layers may follow each other.
+    On other grids a level may be rounded to its neighbour, which may flip a sign.
     """
     seed = draw(st.integers(0, 2**16))
     rng = np.random.default_rng(seed)
@@ -80,7 +80,7 @@ def int8_graphs(draw: Draw) -> Case:
 
 
 def _input8(model: Int8Model, of_floats: bool, batch: int, sizes: tuple[int, ...], grid: Grid) -> Tensor:
-    """An input of int8, or one of floats that the model quantizes."""
+    """An int8 input, or a float input that the model quantizes."""
     signature = (batch, *sizes) if batch < 0 else None
     if of_floats:
         return model.quantize8(model.input(abs(batch), *sizes, signature=signature), grid)
@@ -96,11 +96,11 @@ def _conv8(
     grid: Grid,
     activation: str = "none",
 ) -> Tensor:
-    """A convolution: of a stride, transposed, along one axis, or the long way round to a dilation."""
+    """A convolution: with strides, transposed, along one axis, or with its dilation written as SPACE_TO_BATCH_ND."""
     bias = dyadic(rng, len(weights))
     kinds = ["conv", "conv", "conv", "dilated", "dilated", "transposed"]
     producer = model.graph.producer(x)
-    if producer is None or not producer.name.startswith("PAD"):  # rows side by side have no zeros between them
+    if producer is None or not producer.name.startswith("PAD"):  # reshaped rows have no padding between them
         kinds.append("causal")
     kind = draw(st.sampled_from(kinds))
     if kind == "transposed":
@@ -121,7 +121,7 @@ def _conv8(
 
 @st.composite
 def int16_graphs(draw: Draw) -> Case:
-    """Layers of int16, and signs of them, which TensorFlow leaves in float, in any form."""
+    """Int16 layers, and their signs in any form, which TensorFlow leaves in float."""
     seed = draw(st.integers(0, 2**16))
     rng = np.random.default_rng(seed)
     model = Int16Model()
@@ -151,9 +151,9 @@ def int16_graphs(draw: Draw) -> Case:
 
 @st.composite
 def trained_graphs(draw: Draw) -> Case:
-    """Floats that training has put on grids, and weights with a grid for each channel, around layers of signs.
+    """Layers of signs between fake-quantized activations and weights that are quantized by channel.
 
-    Every step is a power of two, and no finer one is rounded to it, so that int8 comes out the same; but for softmax.
+    All scales are powers of two and never grow coarser, so that int8 gives the same values, except for softmax.
     """
     seed = draw(st.integers(0, 2**16))
     rng = np.random.default_rng(seed)
@@ -174,7 +174,7 @@ def trained_graphs(draw: Draw) -> Case:
         before, before_grid = x, grid
         if draw(st.integers(0, 2)) == 0 and min(x.dims[1:3]) > 1:
             x = model.fake(model.max_pool(x, 2, 1), grid)
-        # What a straight-through estimator adds and takes away again is rounded, but for fractions of two.
+        # A straight-through estimator adds x and subtracts it again, which is exact for binary fractions only.
         x = sign_of(draw, model, x, draw(st.sampled_from(SIGN_FORMS)) if grid[0] == _NO_TIES else "")
         x = model.conv(x, sign_weights(rng, channels, 3, 3, channels), dyadic(rng, channels), same=True)
         is_sum = before_grid[0] != _NO_TIES and draw(st.booleans())

@@ -1,4 +1,4 @@
-"""Graphs in which one thing or another is not as it should be: converted or refused with a reason, nothing else."""
+"""Damaged graphs are either converted or refused with a reason."""
 
 import random
 

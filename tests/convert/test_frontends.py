@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 import textwrap
@@ -18,6 +19,7 @@ from litebnn import cli
 from litebnn.flatbuffer import read_model
 from litebnn.graph import Array
 from litebnn.report.macs import count_macs
+from tests.needs import imported, need
 from tests.support.float_models import op_names
 
 GOLDEN = Path(__file__).parents[1] / "golden"
@@ -25,9 +27,8 @@ GOLDEN = Path(__file__).parents[1] / "golden"
 
 @pytest.fixture(scope="module")
 def network() -> Any:
-    """The network of the demo, untrained, with batch norms that have seen something."""
-    pytest.importorskip("larq", reason="pip install larq tf-keras")
-    tf = pytest.importorskip("tensorflow", reason="pip install tensorflow")
+    """The demo's network, untrained, with batch norms that have the statistics of a batch."""
+    tf = imported("tensorflow", "larq")
     from examples.mnist.trainers.larq import make_network
 
     layers, rng, model = tf.keras.layers, np.random.default_rng(0), make_network()
@@ -76,6 +77,7 @@ def test_a_larq_network_is_binary_behind_its_first_layer(network: Any) -> None:
     np.testing.assert_allclose(litebnn.Interpreter(converted).predict(IMAGES), expected, atol=1e-4)
 
 
+@pytest.mark.deep
 @pytest.mark.usefixtures("library")
 def test_a_saved_model(network: Any, folder: Path) -> None:
     converted = litebnn.convert_saved_model(folder / "saved_model")
@@ -85,7 +87,7 @@ def test_a_saved_model(network: Any, folder: Path) -> None:
 
 @pytest.mark.usefixtures("library")
 def test_types_of_tensorflow_and_numpy_name_the_interface() -> None:
-    tf = pytest.importorskip("tensorflow", reason="pip install tensorflow")
+    tf = imported("tensorflow", "keras")
     data = [np.load(GOLDEN / "residual.npz")["input"]]
     for kind in (tf.int8, np.int8, "int8"):
         converted = litebnn.convert_tflite(
@@ -112,9 +114,10 @@ def network():
 """
 
 
+@pytest.mark.deep
 def test_a_network_of_larq_is_summed_up_before_it_is_trained(tmp_path: Path) -> None:
-    """Nothing but the function says that it is Keras 2's."""
-    pytest.importorskip("larq", reason="pip install larq")
+    """The model comes from a function, so no file shows that it needs Keras 2."""
+    need("larq")
     (tmp_path / "networks.py").write_text(LARQ_NETWORK)
     result = command_line("summary", "networks:network", "--json", cwd=tmp_path)
     assert result.returncode == 0, result.stderr
@@ -123,6 +126,42 @@ def test_a_network_of_larq_is_summed_up_before_it_is_trained(tmp_path: Path) -> 
     assert found["totals"]["macs"]["binary"] == 9 * (36 * 32 * 64 + 16 * 64 * 32)
 
 
+WITH_A_CUSTOM_FUNCTION = """
+import {keras} as keras
+
+def blur(shape, dtype=None, **options):
+    return keras.backend.zeros(shape) if hasattr(keras.backend, "zeros") else keras.ops.zeros(shape)
+
+layers = [keras.Input((8, 8, 32)), keras.layers.DepthwiseConv2D(3, depthwise_initializer=blur, name="a" * 200)]
+model = keras.Sequential(layers)
+model.save("network.{suffix}")
+model.export("exported")
+"""
+
+
+@pytest.mark.deep
+@pytest.mark.parametrize(("keras", "suffix"), [("tf_keras", "h5"), ("tf_keras", "keras"), ("keras", "keras")])
+def test_a_file_with_a_function_that_is_not_known_says_what_to_do(keras: str, suffix: str, tmp_path: Path) -> None:
+    """larq-zoo's QuickNet has such an initializer. Its name is that of a file's own layer, in a long configuration."""
+    module = imported(keras, "larq" if keras == "tf_keras" else "keras")
+    code = WITH_A_CUSTOM_FUNCTION.format(keras=keras, suffix=suffix)
+    subprocess.run([sys.executable, "-c", code], cwd=tmp_path, check=True, capture_output=True)
+    path = tmp_path / f"network.{suffix}"
+    result = command_line("convert", path, "-o", tmp_path / "out.tflite")
+    assert result.returncode == 1
+    [line] = [line for line in result.stderr.splitlines() if line.startswith("litebnn:")]
+    version = module.__version__
+    said = rf"litebnn: {path} was written by Keras {version} and cannot be loaded by {keras} {version}: "
+    assert re.match(re.escape(said), line)
+    assert re.search(
+        r"(Unknown initializer|Could not (locate|interpret)|not .*registered)[^;]*; where the model is built, ", line
+    )
+    assert "config=" not in line
+    result = command_line("convert", tmp_path / "exported", "-o", tmp_path / "out.tflite")
+    assert result.returncode == 0, result.stderr
+
+
+@pytest.mark.deep
 @pytest.mark.parametrize("name", ["network.h5", "network.keras", "saved_model"])
 def test_the_command_line_takes_what_keras_writes(folder: Path, tmp_path: Path, name: str) -> None:
     result = command_line("convert", folder / name, "-o", tmp_path / "out.tflite")
@@ -133,8 +172,8 @@ def test_the_command_line_takes_what_keras_writes(folder: Path, tmp_path: Path, 
 
 @pytest.fixture(scope="module")
 def disparity() -> Any:
-    """A model whose inputs and outputs have one shape and names that do not sort as Keras orders them."""
-    tf = pytest.importorskip("tensorflow", reason="pip install tensorflow")
+    """A model whose inputs and outputs have equal shapes, and names that sort differently from Keras's order."""
+    tf = imported("tensorflow", "keras")
     layers = tf.keras.layers
     right, left = (layers.Input((4, 3), name=name) for name in ("right", "left"))
     difference = layers.Subtract(name="z")([right, left])
@@ -168,6 +207,7 @@ def test_inputs_and_outputs_come_as_keras_orders_and_names_them(disparity: Any, 
             np.testing.assert_array_equal(actual, array)
 
 
+@pytest.mark.deep
 @pytest.mark.usefixtures("library")
 @pytest.mark.filterwarnings("ignore:no binary layer")
 def test_a_saved_model_is_in_the_order_of_its_names(disparity: Any, tmp_path: Path) -> None:
@@ -203,7 +243,7 @@ KERAS_3 = """
 
 @pytest.mark.usefixtures("library")
 def test_keras_3(tmp_path: Path) -> None:
-    pytest.importorskip("tensorflow", reason="pip install tensorflow")
+    need("keras")
     environment = {**os.environ, "TF_USE_LEGACY_KERAS": "0", "KERAS_BACKEND": "tensorflow"}
     code = textwrap.dedent(KERAS_3)
     paths = tmp_path / "out.tflite", tmp_path / "out.npz"
@@ -242,7 +282,7 @@ def test_what_is_no_keras_model_is_told(model: Any) -> None:
 
 
 def test_a_keras_model_without_a_shape_is_told() -> None:
-    tf = pytest.importorskip("tensorflow", reason="pip install tensorflow")
+    tf = imported("tensorflow", "keras")
     with pytest.raises(litebnn.ConversionError, match="no input shapes yet"):
         litebnn.convert_keras_model(tf.keras.Sequential([tf.keras.layers.Dense(3)]))
     free = tf.keras.Sequential([tf.keras.layers.Conv2D(3, 1, input_shape=(None, None, 3))])

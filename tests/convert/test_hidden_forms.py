@@ -1,4 +1,4 @@
-"""Layers that are binary in a form that exporters hide: the source and what becomes of it agree bit for bit."""
+"""Binary layers in forms that exporters obscure: source and result agree bit for bit."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def run(model: bytes, x: Array) -> list[Array]:
 
 
 def convert_exactly(source: bytes, **options: Any) -> tuple[list[str], litebnn.ConversionReport]:
-    """The converted model's ops and the report; what it computes is what the source computes."""
+    """The converted model's ops and the report, after checking that it computes the same bits as the source."""
     converted, report = litebnn.convert_tflite(source, return_report=True, **options)
     tensor = read_model(source).graphs[0].inputs[0]
     samples = tensor.shape[0] if tensor.shape_signature is None else 3

@@ -1,4 +1,4 @@
-"""Models whose author means harm: the converter's own errors, and no more time or memory than a file of their size."""
+"""Malicious models: only the converter's own errors, and time and memory in proportion to the file."""
 
 import io
 import os
@@ -84,10 +84,10 @@ def normalized(model: FloatModel, x: Tensor) -> Tensor:
 @pytest.mark.parametrize(
     ("step", "steps", "limit"),
     [
-        (rounded, 250, 3.0),  # 70 s: what each rounds was searched anew for every op behind it
+        (rounded, 250, 3.0),  # 70 s: the rounding of each op was searched again for every op after it
         (turned, 600, 7.2),  # 20 s: a round of the passes moved each TRANSPOSE past one op
-        (shuffled, 240, 4.0),  # 21 s: a round of the passes moved what shuffles in front of one sign
-        (normalized, 2000, 4.0),  # 10 s: each was evaluated where no step was near, and each sum looked at all others
+        (shuffled, 240, 4.0),  # 21 s: a round of the passes moved a shuffle across one sign
+        (normalized, 2000, 4.0),  # 10 s: each was evaluated far from thresholds, each sum compared with all others
     ],
 )
 def test_a_row_of_ops_takes_time_in_proportion(
@@ -103,7 +103,7 @@ def test_a_row_of_ops_takes_time_in_proportion(
         litebnn.convert_tflite(source)
         return time.process_time() - begin
 
-    seconds(10)  # what is imported and cached is not counted
+    seconds(10)  # imports and caches are not counted
     assert seconds(steps) < limit
 
 

@@ -1,4 +1,4 @@
-"""int8 around binary layers: trained with quantization, quantized afterwards, or int8 before the converter sees it."""
+"""Int8 around binary layers: quantization-aware training, post-training quantization, and int8 source files."""
 
 from pathlib import Path
 from typing import Any
@@ -50,7 +50,7 @@ def test_after_training_the_float_rest_becomes_int8(dataset: Any) -> None:
 
 
 def digits_like() -> tuple[FloatModel, Tensor]:
-    """Float convolution, pooling, binary convolution, dense layer and softmax."""
+    """A model of float convolution, pooling, binary convolution, dense layer and softmax."""
     rng = np.random.default_rng(0)
     model = FloatModel()
     x = model.conv(model.input(1, 12, 12, 3), rng.standard_normal((32, 3, 3, 3)).astype(np.float32) / 5)
@@ -226,7 +226,7 @@ def test_a_default_range_is_for_latency_only() -> None:
 
 
 def where_sign(model: FloatModel, x: Tensor, one: float) -> Tensor:
-    """An int8 sign as a converter to integers leaves it: a comparison that picks 1/127 · ±127."""
+    """An int8 sign as a quantizer leaves it: a comparison that selects between ±127 with the scale 1/127."""
     condition = model.op("GREATER_EQUAL", [x, zero(x)], x.dims, type="BOOL")
     positive, negative = (int8_constant("", np.full(1, v, np.float32), 1 / 127) for v in (one, -one))
     sign = model.op("SELECT_V2", [condition, positive, negative], x.dims, type="INT8")
@@ -240,7 +240,7 @@ def zero(x: Tensor) -> Tensor:
 
 
 def int8_graph(one: float) -> tuple[bytes, bytes]:
-    """An int8 model and the float model that it stands for."""
+    """An int8 model and the equivalent float model."""
     rng = np.random.default_rng(0)
     weights, bias = sign_weights(rng, 8, 3, 3, 32) / 16, rng.integers(-64, 64, 8) / 16
     float_model = FloatModel()
@@ -316,5 +316,5 @@ def test_zeros_of_a_relu_stay_below_a_strict_threshold(form: str) -> None:
     data = rng.standard_normal((8, 6, 6, 3)).astype(np.float32)
     converted = litebnn.convert_tflite(source, representative_dataset=list(data[:, None]))
     expected, actual = (litebnn.Interpreter(each).predict(data) for each in (source, converted))
-    # What is near to zero is rounded to it; were the sign of zero another, the error would be larger than the outputs.
+    # Values near zero are rounded to zero. A wrong sign of zero would make the error larger than the outputs.
     assert np.sqrt(np.mean((actual - expected) ** 2)) < 0.3 * np.sqrt(np.mean(expected**2))

@@ -9,19 +9,22 @@ from pathlib import Path
 
 import pytest
 
+from tests.needs import need
+
 pytestmark = pytest.mark.usefixtures("library")
 
 ROOT = Path(__file__).parents[2]
 
 
 def run(*arguments: str | int) -> None:
-    pytest.importorskip("tensorflow", reason="pip install tensorflow")
+    need("keras")
     environment = {key: value for key, value in os.environ.items() if key != "TF_USE_LEGACY_KERAS"}
     command = [sys.executable, "-m", "tests.support.keras_interfaces", *map(str, arguments)]
     result = subprocess.run(command, capture_output=True, text=True, cwd=ROOT, env=environment)
     assert result.returncode == 0, result.stderr[-3000:]
 
 
+@pytest.mark.deep
 @pytest.mark.parametrize("version", [2, 3])
 def test_random_models_of_several_inputs_and_outputs(version: int) -> None:
     run(version, 0, 12)

@@ -1,4 +1,4 @@
-"""Files that TensorFlow's converter has quantized before litebnn sees them."""
+"""Source files that TensorFlow's converter has quantized."""
 
 from __future__ import annotations
 
@@ -8,12 +8,16 @@ import numpy as np
 import pytest
 
 import litebnn
-from litebnn.flatbuffer import read_model
-from litebnn.graph import Array
+from litebnn.flatbuffer import read_model, write_model
+from litebnn.graph import Array, constant
+from tests.needs import imported
+from tests.support.float_models import FloatModel, sign_weights
+from tests.support.quantized_models import dequantized_weights, with_blocks
 
 pytestmark = pytest.mark.usefixtures("library")
 KINDS = ("int8", "int8_interface", "int16x8", "dynamic_range", "float16")
 FORMS = ("ste_sign", "where")
+BLOCK_FORMS = [(type, size) for type in ("INT4", "INT2") for size in (32, 64, 128, 256)]
 
 
 def where_sign(x: Any) -> Any:
@@ -23,8 +27,8 @@ def where_sign(x: Any) -> Any:
 
 
 def network(form: str) -> Any:
-    """Float and binary convolutions with padding of zeros and of ones, a binary dense layer and softmax."""
-    keras, larq = pytest.importorskip("tf_keras"), pytest.importorskip("larq")
+    """Float and binary convolutions padded with zeros or ones, a binary dense layer and softmax."""
+    keras, larq = imported("tf_keras", "larq"), imported("larq", "larq")
     layers = keras.layers
     keras.utils.set_random_seed(0)
     quantizers: dict[str, Any] = {"kernel_quantizer": "ste_sign", "kernel_constraint": "weight_clip"}
@@ -39,7 +43,7 @@ def network(form: str) -> Any:
     inputs = keras.Input((10, 10, 3), batch_size=1)
     x = layers.BatchNormalization()(layers.Conv2D(32, 3, use_bias=False)(inputs))
     x = layers.MaxPool2D(2)(layers.ReLU()(conv(x, padding="same")))
-    # TensorFlow's int16 PADV2 of ones is refused by the runtime.
+    # The runtime refuses TensorFlow's int16 PADV2 with ones.
     x = conv(conv(x, padding="same", pad_values=0 if form == "where" else 1))
     x = larq.layers.QuantDense(16, input_quantizer=sign, **quantizers)(layers.Flatten()(x))
     model = keras.Model(inputs, layers.Dense(10, activation="softmax")(layers.BatchNormalization()(x)))
@@ -57,7 +61,7 @@ def samples(count: int) -> Array:
 
 
 def quantized(model: Any, kind: str) -> bytes:
-    tf = pytest.importorskip("tensorflow")
+    tf = imported("tensorflow", "larq")
     converter = tf.lite.TFLiteConverter.from_keras_model(model)
     converter.optimizations = [tf.lite.Optimize.DEFAULT]
     if kind == "float16":
@@ -78,6 +82,7 @@ def model(request: pytest.FixtureRequest) -> Any:
     return request.param, network(request.param)
 
 
+@pytest.mark.deep
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_quantized_file_becomes_binary_and_computes_what_it_did(model: Any, kind: str) -> None:
     form, network = model
@@ -97,8 +102,8 @@ def test_a_quantized_file_becomes_binary_and_computes_what_it_did(model: Any, ki
 
 
 def trained_with_quantization() -> Any:
-    """Fake quantization of activations, and of weights with a range for each channel, around a binary convolution."""
-    tf, keras, larq = (pytest.importorskip(name) for name in ("tensorflow", "tf_keras", "larq"))
+    """A binary convolution between layers with fake-quantized activations and weights, the latter by channel."""
+    tf, keras, larq = (imported(name, "larq") for name in ("tensorflow", "tf_keras", "larq"))
     layers = keras.layers
     keras.utils.set_random_seed(0)
 
@@ -132,7 +137,7 @@ def trained_with_quantization() -> Any:
 
 
 def test_a_model_trained_with_quantization_is_int8_from_input_to_output() -> None:
-    tf = pytest.importorskip("tensorflow")
+    tf = imported("tensorflow", "larq")
     source = bytes(tf.lite.TFLiteConverter.from_keras_model(trained_with_quantization()).convert())
     converted, report = litebnn.convert_tflite(
         source, return_report=True, inference_input_type="int8", inference_output_type="int8"
@@ -153,3 +158,93 @@ def test_a_model_trained_with_quantization_is_int8_from_input_to_output() -> Non
     levels = np.clip(np.round(x / scale) + zero_point, -128, 127).astype(np.int8)
     actual = (interpreter.predict(levels).astype(np.float32) - out_zero_point) * out_scale
     assert np.max(np.abs(actual - litebnn.Interpreter(source).predict(x))) <= 2 * out_scale
+
+
+def dense_network() -> bytes:
+    """Binary and other dense layers in turn; the last is one of floats, as its rows are no blocks."""
+    rng = np.random.default_rng(0)
+    model = FloatModel()
+    x = model.conv(model.input(2, 3, 3, 3), rng.standard_normal((64, 3, 3, 3)).astype(np.float32))
+    x = model.dense(model.sign(model.reshape(x, 2, 64)), np.sign(sign_weights(rng, 256, 64)), np.full(256, 0.5))
+    x = model.dense(model.sign(x), sign_weights(rng, 512, 256), rng.standard_normal(512).astype(np.float32))
+    x = model.dense(x, (rng.standard_normal((256, 512)) / 16).astype(np.float32), activation="relu")
+    return model.finish(model.dense(x, rng.standard_normal((10, 256)).astype(np.float32)))
+
+
+def dense_samples() -> Array:
+    return np.random.default_rng(1).standard_normal((2, 3, 3, 3)).astype(np.float32)
+
+
+def in_float(source: bytes) -> bytes:
+    """The same model with float weights, dequantized from their blocks."""
+    model = read_model(source)
+    for op in list(model.graphs[0].ops):
+        if op.name == "FULLY_CONNECTED" and op.input(1).details is not None:
+            values = dequantized_weights(op)
+            model.graphs[0].set_input(op, 1, constant(op.input(1).name, values))
+    return write_model(model)
+
+
+@pytest.mark.parametrize(("type", "size"), BLOCK_FORMS)
+def test_binary_layers_become_binary_and_the_others_keep_their_blocks(type: str, size: int) -> None:
+    source = with_blocks(dense_network(), type, size)
+    converted, report = litebnn.convert_tflite(source, return_report=True)
+    assert [layer.binary for layer in report.layers] == [False, True, True, False, False]
+    kept = [op for op in read_model(converted).ops() if op.name == "FULLY_CONNECTED" and op.input(1).details]
+    before = [op for op in read_model(source).ops() if op.name == "FULLY_CONNECTED" and op.input(1).details][
+        -len(kept) :
+    ]
+    assert len(kept) == 2
+    for old, new in zip(before, kept, strict=True):
+        assert new.input(1).type == "INT4"
+        np.testing.assert_array_equal(dequantized_weights(new), dequantized_weights(old))
+    warned = [warning for warning in report.warnings if "INT2 weights have a scale for each block" in warning]
+    assert len(warned) == (2 if type == "INT2" else 0)
+
+
+@pytest.mark.parametrize(("type", "size"), BLOCK_FORMS)
+def test_outputs_are_those_of_the_same_values_in_float(type: str, size: int) -> None:
+    """Only the layers that quantize their inputs when they run differ, by about a hundredth of the largest output."""
+    source = with_blocks(dense_network(), type, size)
+    expected = litebnn.Interpreter(in_float(source)).predict(dense_samples())
+    converted = litebnn.convert_tflite(source)
+    for runner in (litebnn.Interpreter, litebnn.CompiledModel):
+        actual = runner(converted).predict(dense_samples())
+        assert np.max(np.abs(actual - expected)) <= 0.03 * np.max(np.abs(expected))
+
+
+def test_verify_runs_both() -> None:
+    _, report = litebnn.convert_tflite(with_blocks(dense_network(), "INT4", 32), verify=True, return_report=True)
+    assert report.verification is not None
+
+
+def test_tensors_get_other_numbers_and_scales_go_with_them() -> None:
+    source = with_blocks(dense_network(), "INT4", 64)
+    model = read_model(source)
+    model.graphs[0].tensors.reverse()
+    turned = write_model(model)
+    for before, after in zip(read_model(source).ops(), read_model(turned).ops(), strict=True):
+        if before.name == "FULLY_CONNECTED" and before.input(1).details is not None:
+            np.testing.assert_array_equal(dequantized_weights(after), dequantized_weights(before))
+
+
+@pytest.mark.filterwarnings("ignore:no binary layer")
+def test_a_file_without_a_binary_layer_stays_as_it_is() -> None:
+    rng = np.random.default_rng(0)
+    model = FloatModel()
+    source = with_blocks(
+        model.finish(model.dense(model.input(1, 64), rng.standard_normal((8, 64)).astype(np.float32))), "INT4", 32
+    )
+    assert litebnn.convert_tflite(source) == source
+
+
+def test_weights_whose_blocks_differ_in_a_channel_are_not_binary() -> None:
+    rng = np.random.default_rng(0)
+    model = FloatModel()
+    weights = np.sign(sign_weights(rng, 8, 64)) * np.repeat([[1.0, 2.0]], 32, axis=1)
+    source = with_blocks(
+        model.finish(model.dense(model.sign(model.input(1, 64)), weights.astype(np.float32))), "INT4", 32
+    )
+    with pytest.warns(UserWarning, match="no binary layer"):
+        _, report = litebnn.convert_tflite(source, return_report=True)
+    assert list(report.layers[0].reasons) == ["its weights are not ±alpha in each output channel"]

@@ -1,4 +1,4 @@
-"""Random graphs of the patterns that exporters leave: what is converted computes what its source does."""
+"""Random graphs with the patterns that exporters leave: the result computes the same values as its source."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from hypothesis import HealthCheck, given, seed, settings
 import litebnn
 from litebnn.flatbuffer import read_model
 from litebnn.graph import Array
-from litebnn.report.divergence import TOLERANCE, LayerComparison
-from litebnn.report.samples import samples_for
+from litebnn.report.differences.divergence import TOLERANCE, LayerComparison
+from litebnn.report.differences.samples import samples_for
 from litebnn.rewriting.int8 import from_levels, quantized
 from tests.convert.random_graphs import Case, graphs
 from tests.convert.random_quantized_graphs import int8_graphs, int16_graphs, trained_graphs
@@ -23,7 +23,7 @@ from tests.support.quantized_models import in_half_precision, with_quantized_wei
 from tests.support.reasons import check_reasons
 from tests.support.sign_spellings import rounded
 
-SAMPLES = 3  # of a model whose batch is not known
+SAMPLES = 3  # for a model with an unknown batch size
 
 
 def _convert(source: bytes, **options: Any) -> tuple[bytes, litebnn.ConversionReport]:
@@ -49,7 +49,7 @@ def _run(model: bytes, x: Array | list[Array]) -> list[Array]:
 
 
 def _run_as(source: bytes, model: bytes, inputs: list[Array]) -> list[Array]:
-    """What a model that was made of `source` gives: inputs and outputs that it has in int8 are quantized here."""
+    """The outputs of a conversion of `source`; inputs and outputs are converted if the model has them in int8."""
     interpreter, of_source = litebnn.Interpreter(model), litebnn.Interpreter(source)
     assert interpreter.input_names == of_source.input_names
     assert interpreter.output_names == of_source.output_names
@@ -72,7 +72,7 @@ def _listed(result: Any) -> list[Array]:
 
 
 def _check(case: Case) -> None:
-    """Source and result agree, and every layer is binary or has a reason why not."""
+    """Checks that source and result agree, and that every layer is binary or has a reason."""
     inputs = _inputs(case)
     converted, report = _convert(case.source, **case.options)
     results = _run_as(case.source, converted, inputs)
@@ -91,7 +91,7 @@ def _check_low_bit_weights(case: Case) -> None:
 
 
 def _check_compared(case: Case) -> None:
-    """No layer differs where all sums are exact; where they are rounded, all that do differ by rounding alone."""
+    """Checks that no layer differs if all sums are exact, and that others differ by rounding alone."""
     converted, _ = _convert(case.source)
     layers, model = LayerComparison("a test", case.source, converted), read_model(case.source)
     inputs = _inputs(case)
@@ -112,7 +112,7 @@ def _check_half_precision(case: Case) -> None:
 
 
 def _check_quantized_weights(case: Case) -> None:
-    """Where all layers are binary, the result computes what the float model does, and the source does not quite."""
+    """Checks that a fully binary result equals the float model, to which the source is only close."""
     source = with_quantized_weights(case.source, ("INT8", "INT8", "INT4", "INT2")[case.seed % 4])
     converted, report = _convert(source)
     inputs = _inputs(case)
@@ -124,14 +124,14 @@ def _check_quantized_weights(case: Case) -> None:
 
 
 def _check_int16(case: Case) -> None:
-    """All layers of signs are binary, whose weights are ±alpha here."""
+    """Checks that all layers of signs are binary; their weights are ±alpha here."""
     _check(case)
     _, report = _convert(case.source)
     assert [layer.binary for layer in report.layers] == [False, *[True] * (len(report.layers) - 1)]
 
 
 def _check_trained(case: Case) -> None:
-    """Nothing of what was trained on grids stays float."""
+    """Checks that no fake-quantized op stays float."""
     _check(case)
     converted, _ = _convert(case.source, **case.options)
     left = {op.name for op in read_model(converted).ops() if op.output.type == "FLOAT32"}
@@ -139,9 +139,9 @@ def _check_trained(case: Case) -> None:
 
 
 def _check_calibrated(case: Case) -> None:
-    """What samples make int8 loads and runs, also where all of a tensor is zero.
+    """Checks that a model quantized with samples loads and runs, even if a tensor is all zero.
 
-    It comes near to the source where no sign is one of rounded values, which may turn and change all that follows.
+    It is close to the source unless a sign of rounded values flips and changes all that follows.
     """
     inputs = _inputs(case)
     size = len(inputs[0]) // SAMPLES if read_model(case.source).graphs[0].inputs[0].dims[0] < 0 else len(inputs[0])
@@ -164,6 +164,9 @@ def _check_calibrated(case: Case) -> None:
 
 
 EXAMPLES = {"deadline": None, "suppress_health_check": list(HealthCheck)}
+# A kind's graphs; the quick tier takes a fifth of them.
+COUNTS, QUICK_SHARE = {"float": 300}, 5
+COUNT = 88  # of other kinds
 PARTS, OF_A_PART = 8, 250  # of each kind: of ten kinds, 20,000 graphs
 KINDS: dict[str, tuple[Any, Callable[[Case], None]]] = {
     "float": (graphs(), _check),
@@ -181,9 +184,9 @@ KINDS: dict[str, tuple[Any, Callable[[Case], None]]] = {
 
 @pytest.mark.usefixtures("library")
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_converted_graph_computes_what_its_source_does(kind: str) -> None:
+def test_a_converted_graph_computes_what_its_source_does(kind: str, are_deep: bool) -> None:
     cases, check = KINDS[kind]
-    count = 300 if kind == "float" else 88
+    count = COUNTS.get(kind, COUNT) // (1 if are_deep else QUICK_SHARE)
     settings(max_examples=count, derandomize=True, **EXAMPLES)(given(cases)(check))()
 
 
@@ -192,7 +195,7 @@ def test_a_converted_graph_computes_what_its_source_does(kind: str) -> None:
 @pytest.mark.parametrize("part", range(PARTS))
 @pytest.mark.parametrize("kind", KINDS)
 def test_many_converted_graphs_compute_what_their_sources_do(kind: str, part: int, request: Any) -> None:
-    """A part is a test, so that workers share them; --hypothesis-seed chooses other graphs."""
+    """Each part is a test, so that workers share them; --hypothesis-seed chooses other graphs."""
     cases, check = KINDS[kind]
     first = int(request.config.getoption("--hypothesis-seed") or 0)
     checked = settings(max_examples=OF_A_PART, database=None, **EXAMPLES)(given(cases)(check))
@@ -205,7 +208,7 @@ def test_a_dot_product_right_at_the_threshold_of_a_negated_sign(strict: str) -> 
     model = FloatModel()
     rows = model.input(1, 32, signature=(-1, 32))
     x = model.dense(model.sign(rows), np.ones((8, 32)), np.full(8, 5.0))
-    # A bias less one unit in the last place of an addend that is smaller would round to the bias.
+    # The bias minus one unit in the last place of a smaller addend would round to the bias.
     x = model.elementwise("SUB", x, model.const(np.full(8, 0.25)))
     x = model.elementwise("NEG", model.elementwise("ADD", x, model.const(np.arange(8) / 4)))
     source = model.finish(model.dense(model.sign(x, strict), np.ones((1, 8))))
@@ -220,7 +223,7 @@ def test_a_dot_product_right_at_the_threshold_of_a_negated_sign(strict: str) -> 
 @pytest.mark.parametrize("layer", [False, True])
 @pytest.mark.parametrize("direction", [1.0, -1.0])
 def test_a_threshold_that_a_sum_with_the_bias_would_lose(direction: float, layer: bool, pool: bool) -> None:
-    """2 · round((x + 1) / 2) - 1 is -1 at zero, and 1 from 1.2e-7 on."""
+    """The form 2 · round((x + 1) / 2) - 1 is -1 at zero, and 1 from 1.2e-7 on."""
     model = FloatModel()
     x = model.input(1, 2, 2, 32, signature=(-1, 2, 2, 32))
     if layer:

@@ -1,4 +1,4 @@
-"""Binary layers inside the body of a loop, with a signature on the outside."""
+"""Binary layers inside the body of a loop, in a model with a signature."""
 
 import numpy as np
 import pytest
@@ -12,7 +12,7 @@ STEPS = 3
 
 
 def loop() -> bytes:
-    """x = conv(sign(x)) + x, three times over."""
+    """A model that repeats x = conv(sign(x)) + x three times."""
     condition = FloatModel()
     i = condition.input(type="INT32")
     condition.input(1, 5, 5, 32)

@@ -1,6 +1,6 @@
-"""Files that other trainers exported, one for each way of writing a sign, are binary from layer to layer.
+"""Files from other trainers, one for each way of writing a sign, are binary from layer to layer.
 
-`tests/golden_trainers/` has the scripts that wrote them; docs/idioms.md is the table of what they show.
+`tests/golden_trainers/` has the scripts that wrote them; docs/idioms.md has the table of results.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from tests.support.float_models import op_names
 
 FOLDER = Path(__file__).parents[1] / "golden_trainers"
 FILES = sorted(FOLDER.glob("*.tflite"))
-# The networks that these do not list have two binary layers, of which the first writes bits.
+# Networks that are not listed below have two binary layers, the first of which writes bits.
 BITS = ["bits", "FLOAT32"]
 OUTPUTS = {
     "concatenation": ["FLOAT32", "FLOAT32"],
@@ -25,7 +25,7 @@ OUTPUTS = {
     "react_blocks": ["FLOAT32", "FLOAT32"],
     "strides": ["FLOAT32", "FLOAT32"],
 }
-# Nothing but the transpose of the input, and of an output that is an image, is left of the exporter's own layout.
+# The number of remaining transposes: one for the input, and one for an output that is an image.
 TRANSPOSES = {"channels_last": 0, "linear": 0, "conv1d": 2}
 
 

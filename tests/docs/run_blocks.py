@@ -1,9 +1,9 @@
-"""Runs blocks of code of the documents, in a process of their own and in the folder it is started in.
+"""Runs code blocks of the documents in one process, in the current folder.
 
     python -m tests.docs.run_blocks < BLOCKS > RESULTS
 
-BLOCKS is JSON: a list of objects with the fields of `tests.support.documents.Block`. RESULTS has a line for each: what
-it failed with, or nothing. The Python of a document shares one namespace.
+BLOCKS is JSON: a list of objects with the fields of `tests.support.documents.Block`. RESULTS has a line for each, with
+the error or empty. All Python blocks of a document share one namespace.
 """
 
 import contextlib
@@ -17,11 +17,11 @@ from typing import Any
 
 from toolchains.targets import ROOT
 
-SECONDS = 180  # of a block of commands, on a busy machine
+SECONDS = 180  # the time limit of a block of commands, on a busy machine
 
 
 def run_python(text: str, name: str, namespace: dict[str, Any]) -> str:
-    """What a block of Python fails with."""
+    """The error of a Python block; empty if it succeeds."""
     try:
         with contextlib.redirect_stdout(sys.stderr):
             exec(compile(text, name, "exec"), namespace)
@@ -31,7 +31,7 @@ def run_python(text: str, name: str, namespace: dict[str, Any]) -> str:
 
 
 def run_shell(text: str) -> str:
-    """What a block of commands fails with. They find the project's tasks as they would in its folder."""
+    """The error of a block of commands; empty if it succeeds. The project's tasks work as in its folder."""
     invoke = f'invoke() {{ "{sys.executable}" -m invoke --search-root="{ROOT}" "$@"; }}'
     command = ["bash", "-euo", "pipefail", "-c", f"{invoke}\n{text}"]
     try:
@@ -42,7 +42,7 @@ def run_shell(text: str) -> str:
 
 
 def main() -> None:
-    # The frameworks write to the standard output too, which is for the results.
+    # Frameworks write to stdout too, so the results get a copy of it and stdout is redirected.
     results = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)
     namespaces: dict[str, dict[str, Any]] = defaultdict(lambda: {"__name__": "__main__"})

@@ -1,6 +1,6 @@
 """Every block of commands and of Python in the documents runs, or says why it cannot.
 
-So do the examples in the docstrings of litebnn.keras, which need Keras 3 as some of these do.
+The examples in the docstrings of litebnn.keras run here too, because they need Keras 3 like some of the documents.
 """
 
 import dataclasses
@@ -16,6 +16,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.needs import need
 from tests.support.documents import DOCUMENTS, Block, blocks
 from tests.trainers.torch_environment import torch_python
 from toolchains.targets import ROOT
@@ -23,9 +24,9 @@ from toolchains.targets import ROOT
 RUN = {"python", "sh"}
 SHOWN = {"c", "cpp", "mermaid", "text", "toml", "{eval-rst}"}
 
-# What stands behind :: in a docstring, deeper than that line.
+# An example in a docstring: the indented lines after a line that ends with two colons.
 EXAMPLE = re.compile(r"^(?P<indent> *).*::\n\n(?P<text>(?:(?P=indent) {4}.*\n|\n)+)", re.MULTILINE)
-# What the examples of litebnn.keras take for granted.
+# Imports and variables that the examples of litebnn.keras assume.
 KERAS = """
 import keras
 
@@ -47,9 +48,10 @@ def keras_examples() -> Iterator[Block]:
 
 
 BLOCKS = [*(block for path in DOCUMENTS for block in blocks(str(path.relative_to(ROOT)))), *keras_examples()]
+QUICK = ("README.md", "docs/quick-start.md")  # the documents whose blocks the quick tier runs
 PYTORCHS = "docs/torch.md"  # the one document that needs PyTorch, which has an environment of its own
 
-# The models that the documents speak of, small ones here.
+# Small versions of the models that the documents mention.
 FILES = {
     "float.tflite": "tests/golden/conv_pool_bn_conv.float.tflite",
     "model.tflite": "tests/golden/conv_pool_bn_conv.lce.tflite",
@@ -67,7 +69,7 @@ def is_run(block: Block) -> bool:
 
 
 def results_of(chosen: list[Block], folder: Path, python: Path | str) -> dict[Block, str]:
-    """What each block failed with."""
+    """The error of each block that ran."""
     for name, source in FILES.items():
         shutil.copy2(ROOT / source, folder / name)
     variables = {
@@ -87,9 +89,15 @@ def results_of(chosen: list[Block], folder: Path, python: Path | str) -> dict[Bl
 
 
 @pytest.fixture(scope="module")
-def results(library: None, tmp_path_factory: pytest.TempPathFactory) -> dict[Block, str]:
-    pytest.importorskip("tensorflow", reason="needs TensorFlow: python3 bootstrap.py test")
-    chosen = [block for block in BLOCKS if is_run(block) and block.document != PYTORCHS]
+def results(
+    library: None, request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> dict[Block, str]:
+    need("keras")
+    # The blocks of a document build on each other, so a document runs whole or not at all.
+    items = [item for item in request.session.items if isinstance(item, pytest.Function) and hasattr(item, "callspec")]
+    asked = [item.callspec.params.get("block") for item in items if not item.get_closest_marker("skip")]
+    documents = {block.document for block in asked if isinstance(block, Block)} - {PYTORCHS}
+    chosen = [block for block in BLOCKS if is_run(block) and block.document in documents]
     return results_of(chosen, tmp_path_factory.mktemp("documents"), sys.executable)
 
 
@@ -111,7 +119,15 @@ def test_only_what_could_run_says_why_it_does_not() -> None:
 
 @pytest.mark.parametrize(
     "block",
-    [pytest.param(block, id=f"{block.document}:{block.line}") for block in BLOCKS if block.language in RUN],
+    [
+        pytest.param(
+            block,
+            id=f"{block.document}:{block.line}",
+            marks=[] if block.document in QUICK else pytest.mark.deep,
+        )
+        for block in BLOCKS
+        if block.language in RUN
+    ],
 )
 def test_a_block_runs(block: Block, request: pytest.FixtureRequest) -> None:
     if block.not_run:

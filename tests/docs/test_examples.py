@@ -1,7 +1,7 @@
-"""The examples in docstrings give what they say, in a folder with the models that they speak of.
+"""The examples in docstrings give the results that they show, in a folder with the models that they mention.
 
-Those of litebnn.torch run in PyTorch's environment (tests/trainers/torch_suite.py), those of litebnn.keras with the
-blocks of the documents.
+Examples of litebnn.torch run in PyTorch's environment (tests/trainers/torch_suite.py), and those of litebnn.keras with
+the blocks of the documents.
 """
 
 import doctest

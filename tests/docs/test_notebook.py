@@ -1,10 +1,11 @@
-"""The notebook runs from its first cell to its last, and is kept without what it printed."""
+"""The notebook runs from its first cell to its last, and is stored without outputs."""
 
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from tests.needs import imported, need
 from tests.support.documents import links, read
 from toolchains.targets import ROOT
 
@@ -12,7 +13,7 @@ NOTEBOOK = "examples/quickstart.ipynb"
 
 
 def load() -> Any:
-    nbformat = pytest.importorskip("nbformat", reason="needs the extra `notebook`")
+    nbformat = imported("nbformat", "notebook")
     notebook = nbformat.reads(read(NOTEBOOK), as_version=4)
     nbformat.validate(notebook)
     return notebook
@@ -23,10 +24,11 @@ def printed(notebook: Any) -> str:
     return "".join(output.get("text", "") for output in outputs)
 
 
+@pytest.mark.deep
 @pytest.mark.usefixtures("library")
 def test_it_runs(monkeypatch: pytest.MonkeyPatch) -> None:
-    nbclient = pytest.importorskip("nbclient", reason="needs the extra `notebook`")
-    pytest.importorskip("keras", reason="needs Keras 3")
+    nbclient = imported("nbclient", "notebook")
+    need("keras")
     monkeypatch.delenv("TF_USE_LEGACY_KERAS", raising=False)
     notebook = load()
     resources = {"metadata": {"path": str(ROOT / "examples")}}

@@ -1,4 +1,4 @@
-"""The site: it builds without a warning, all of its links lead somewhere, it says what the sources say, and answers."""
+"""The site: it builds without a warning, its links work, its API is complete, and its search answers."""
 
 import html.parser
 import http.server
@@ -16,6 +16,7 @@ from typing import Any
 import pytest
 
 from docs import __main__ as site
+from tests.needs import need
 from tests.report.browser import PHONE, background, opened
 from tests.report.screenshots import FOLDER, PICTURES
 from tests.support.documents import DOCUMENTS, read, sources, table
@@ -24,7 +25,7 @@ from toolchains.targets import ROOT, ToolkitError
 
 
 class Page(html.parser.HTMLParser):
-    """What a page links, and the anchors that it has."""
+    """The links and anchors of a page."""
 
     def __init__(self, path: Path) -> None:
         super().__init__()
@@ -41,20 +42,19 @@ class Page(html.parser.HTMLParser):
 @pytest.fixture(scope="module")
 def pages(tmp_path_factory: pytest.TempPathFactory) -> dict[Path, Page]:
     """The pages of the site, which has been built without a warning."""
-    pytest.importorskip("sphinx", reason="needs Sphinx: the extra `docs`")
+    need("docs", "npm-registry")
     out = tmp_path_factory.mktemp("site") / "docs"
-    try:
-        site.fetch_scripts()
-    except ToolkitError as error:
-        pytest.skip(str(error))
+    site.fetch_scripts()
     site.build(ROOT, out, ["v9.9"], "")
     return {path: Page(path) for path in out.rglob("*.html")}
 
 
+@pytest.mark.deep
 def test_every_document_is_a_page(pages: dict[Path, Page]) -> None:
     assert {path.stem for path in DOCUMENTS} <= {path.stem for path in pages}
 
 
+@pytest.mark.deep
 def test_links_within_the_site_lead_somewhere(pages: dict[Path, Page]) -> None:
     external, broken = set(), []
     for path, page in pages.items():
@@ -64,7 +64,7 @@ def test_links_within_the_site_lead_somewhere(pages: dict[Path, Page]) -> None:
                 external.add(link)
                 continue
             target = (path.parent / urllib.parse.unquote(parts.path)).resolve() if parts.path else path
-            if "v9.9" in target.parts:  # the version that the fixture speaks of
+            if "v9.9" in target.parts:  # the version that the fixture adds
                 continue
             anchors = pages[target].anchors if target in pages else set()
             if not target.is_file() or (parts.fragment and target in pages and parts.fragment not in anchors):
@@ -74,12 +74,14 @@ def test_links_within_the_site_lead_somewhere(pages: dict[Path, Page]) -> None:
     assert "http" not in {urllib.parse.urlsplit(link).scheme for link in external}
 
 
+@pytest.mark.deep
 def test_nothing_is_loaded_from_elsewhere(pages: dict[Path, Page]) -> None:
     for path in pages:
         text = path.read_text(encoding="utf-8")
         assert re.findall(r"<(?:script|link|img)[^>]+(?:src|href)=\"(?:https?:)?//[^\"]*", text) == [], path.name
 
 
+@pytest.mark.deep
 def test_the_versions_are_in_the_sidebar(pages: dict[Path, Page]) -> None:
     assert all("v9.9/index.html" in " ".join(page.links) for path, page in pages.items() if path.parent.name == "docs")
 
@@ -88,8 +90,9 @@ def text_of(path: Path) -> str:
     return re.sub(r"<[^>]+>", "", path.read_text(encoding="utf-8"))
 
 
+@pytest.mark.deep
 def test_the_apis_are_there(pages: dict[Path, Page]) -> None:
-    """Every public name, and every function of the headers."""
+    """The site documents every public name and every function of the headers."""
     import litebnn
 
     names = {f"litebnn.{name}" for name in litebnn.__all__}
@@ -103,6 +106,7 @@ def test_the_apis_are_there(pages: dict[Path, Page]) -> None:
     assert "RegisterAccelerator" in text_of(c)
 
 
+@pytest.mark.deep
 @pytest.mark.usefixtures("pages")
 def test_a_broken_reference_is_an_error(tmp_path: Path) -> None:
     (tmp_path / "docs" / "_static").mkdir(parents=True)
@@ -116,7 +120,7 @@ def test_a_broken_reference_is_an_error(tmp_path: Path) -> None:
 
 
 class QuietHandler(http.server.SimpleHTTPRequestHandler):
-    """Serves files, and says nothing of it."""
+    """A file server without log messages."""
 
     def log_message(self, format: str, *values: object) -> None:
         pass
@@ -124,7 +128,7 @@ class QuietHandler(http.server.SimpleHTTPRequestHandler):
 
 @pytest.fixture(scope="module")
 def address(pages: dict[Path, Page]) -> Iterator[str]:
-    """Where the site is served, beside a release of one page that is built with the site's own sidebar."""
+    """The address of a server of the site, next to a release of one page with the site's own sidebar."""
     folder = next(path.parent for path in pages if path.name == "index.html")
     source = folder.parent / "release"
     (source / "docs" / "_static").mkdir(parents=True)
@@ -144,6 +148,7 @@ def address(pages: dict[Path, Page]) -> Iterator[str]:
         server.shutdown()
 
 
+@pytest.mark.deep
 def test_search_finds_pages_and_leads_to_them(browser: Any, address: str) -> None:
     with opened(browser, address) as page:
         page.get_by_role("textbox", name="Search").fill("LceBMaxPool2d")
@@ -159,6 +164,7 @@ def test_search_finds_pages_and_leads_to_them(browser: Any, address: str) -> Non
         assert found.count() == 0
 
 
+@pytest.mark.deep
 def test_the_theme_is_the_readers_and_what_is_chosen_is_kept(browser: Any, address: str) -> None:
     seen, chosen = {}, {}
     for theme in ("light", "dark"):
@@ -171,6 +177,7 @@ def test_the_theme_is_the_readers_and_what_is_chosen_is_kept(browser: Any, addre
     assert seen["light"] == chosen["dark"] != seen["dark"] == chosen["light"]
 
 
+@pytest.mark.deep
 def test_versions_lead_to_each_other(browser: Any, address: str) -> None:
     with opened(browser, address) as page:
         page.goto(f"{address}docs/boards/README.html")
@@ -181,9 +188,10 @@ def test_versions_lead_to_each_other(browser: Any, address: str) -> None:
         assert page.url == f"{address}index.html"
 
 
+@pytest.mark.deep
 @pytest.mark.parametrize("theme", ["light", "dark"])
 def test_pages_have_contrast_and_diagrams(browser: Any, address: str, theme: str) -> None:
-    """On a page of each kind: with a chart and a diagram, results of a search, tables, and an API."""
+    """One page of each kind is checked: with a chart and a diagram, search results, tables, and an API."""
     from axe_playwright_python.sync_playwright import Axe
 
     with opened(browser, address, color_scheme=theme) as page:
@@ -195,6 +203,7 @@ def test_pages_have_contrast_and_diagrams(browser: Any, address: str, theme: str
             assert [rule["id"] for rule in found["passes"]] == ["color-contrast"], name
 
 
+@pytest.mark.deep
 def test_a_page_fits_a_phone(browser: Any, address: str) -> None:
     with opened(browser, address, **PHONE) as page:
         for name in ("performance", "rules-for-models", "ops", "c-api"):
@@ -203,7 +212,7 @@ def test_a_page_fits_a_phone(browser: Any, address: str) -> None:
 
 
 def test_pictures_of_the_report_and_of_the_site_lie_here() -> None:
-    """In light and dark: `invoke screenshots` takes them."""
+    """Pictures exist in light and dark; `invoke screenshots` takes them."""
     assert {path.stem for path in FOLDER.glob("*.png")} == set(PICTURES)
     assert {(shown, theme) for shown, _, theme in PICTURES.values() if shown != "layer"} >= {
         *(("report", "light"), ("site", "light"), ("site", "dark"))
@@ -255,7 +264,7 @@ def messages() -> list[str]:
 
 
 def test_messages_that_are_explained_are_those_of_the_sources() -> None:
-    """Every part between two … stands in one file, whose neighbouring literals are one text."""
+    """Each part of a message between two … occurs in one source file, with adjacent literals joined."""
     suffixes = {".py", ".cc", ".h"}
     code = [path for path in sources() if path.suffix in suffixes and not path.is_relative_to(ROOT / "tests")]
     texts = [re.sub(r'"\s*\n?\s*f?"', "", path.read_text(encoding="utf-8")).replace('\\"', '"') for path in code]

@@ -2,7 +2,7 @@
 
     python check_compiled_model.py tests/golden
 
-prints one line of JSON: the models whose bits are the interpreter's, and the others.
+prints one line of JSON: the models with the same bits as in the interpreter, and the others.
 """
 
 import json
@@ -15,7 +15,7 @@ import litebnn
 
 
 def same_bits(path: Path) -> bool:
-    """Whether both ways compute the same."""
+    """True if CompiledModel and Interpreter compute the same bits."""
     x = np.load(path.with_name(path.name.replace(".lce.tflite", ".npz")))["input"]
     expected = litebnn.Interpreter(path, runtime="ai-edge-litert").predict(x)
     found = litebnn.CompiledModel(path).predict(x)

@@ -1,4 +1,4 @@
-"""Run by a Python into which a litebnn wheel was installed: what it finds, and how far golden models are off.
+"""Run by a Python into which a litebnn wheel was installed: reports the setup, and the errors of golden models.
 
     python check_wheel.py tests/golden
 
@@ -20,7 +20,7 @@ NAMES = ("bn_relu", "bitpacked_chain", "bmaxpool", "grouped", "quant_dense", "re
 
 
 def relative_error(folder: Path, name: str) -> float:
-    """The largest difference from the golden output, in parts of its largest magnitude."""
+    """The largest difference from the golden output, relative to its largest magnitude."""
     golden = np.load(folder / f"{name}.npz")
     found = litebnn.Interpreter(folder / f"{name}.lce.tflite").predict(golden["input"])
     return float(np.abs(found - golden["lce"]).max() / np.abs(golden["lce"]).max())

@@ -5,19 +5,23 @@
 
 import json
 import subprocess
+from pathlib import Path
 
 import pytest
 
+from tests.needs import need
 from tests.runtimes import environments
 from toolchains.build import build, build_tests
 from toolchains.emulate import Emulation
-from toolchains.targets import ROOT, Target, ToolkitError, find_target
+from toolchains.targets import ROOT, Target, find_target
 from toolchains.wheel import build_wheel
+
+pytestmark = pytest.mark.deep
 
 TARGETS = ("rpi4", "rpi3")
 GOLDEN = ROOT / "tests" / "golden"
 NOT_EMULATED = ("prepare_time_test", "failed_allocation_test")
-# ai-edge-litert's newest, for which there are 64-bit wheels alone, and the last release of the runtime before it.
+# The newest ai-edge-litert, which has 64-bit wheels only, and the last release of tflite-runtime.
 RUNTIMES = ("ai-edge-litert; platform_machine == 'aarch64'", "tflite-runtime==2.14.0", "numpy<2")
 
 
@@ -33,13 +37,16 @@ def target(request: pytest.FixtureRequest) -> Target:
 
 
 @pytest.fixture(scope="module")
-def emulation(request: pytest.FixtureRequest, target: Target) -> Emulation:
-    try:
-        return Emulation(target)
-    except ToolkitError as error:
-        if request.config.getoption("--target"):
-            pytest.exit(f"error: {error}", returncode=1)  # it was asked for
-        pytest.skip(str(error))
+def emulation(target: Target) -> Emulation:
+    need("debian")
+    return Emulation(target)
+
+
+@pytest.fixture(scope="module")
+def programs(emulation: Emulation, target: Target) -> list[Path]:
+    """The C++ tests that are built for the target."""
+    need("googletest", f"{target.triple}-g++")
+    return build_tests(target.name, "gcc")
 
 
 @pytest.fixture(scope="module")
@@ -50,8 +57,8 @@ def python(emulation: Emulation, target: Target) -> Emulation:
 
 
 def passed(emulation: Emulation, tests: str = "tests/ops/test_golden.py", **variables: str) -> int:
-    """Runs tests, by default the golden models in every runtime there is, and returns how many passed."""
-    # In the folder of this file there is no configuration of pytest's that asks for this machine's packages.
+    """Runs tests, by default the golden models in every runtime, and returns the number that passed."""
+    # The project's own pytest configuration is bypassed, because it needs packages that the emulated Python lacks.
     options = ["-q", "-c", "/dev/null", f"--rootdir={ROOT}", "-p", "no:cacheprovider"]
     run = emulation.python("-m", "pytest", *options, ROOT / tests, **variables)
     assert run.returncode == 0, run.stdout
@@ -95,7 +102,7 @@ def run_compiled_models(emulation: Emulation, cpu: str) -> subprocess.CompletedP
 def test_golden_models_in_compiled_model(python: Emulation, target: Target) -> None:
     if target.processor != "aarch64":
         pytest.skip("there is no ai-edge-litert for this CPU")
-    # The oldest CPU of these that LiteRT's own accelerator can be loaded on.
+    # The oldest of these CPUs on which LiteRT's own accelerator can be loaded.
     run = run_compiled_models(python, "cortex-a76")
     assert run.returncode == 0, run.stdout
     report = json.loads(next(line for line in run.stdout.splitlines() if line.startswith('{"same"')))
@@ -111,11 +118,11 @@ def test_a_cpu_on_which_litert_ends_the_process_is_an_error(python: Emulation, t
     assert run.stdout.strip().endswith("use litebnn.Interpreter")
 
 
-def test_cpp_tests(emulation: Emulation, target: Target) -> None:
-    # An emulator's times say nothing, and thousands of failed allocations take it minutes.
-    programs = [path for path in build_tests(target.name, "gcc") if path.name not in NOT_EMULATED]
-    assert programs
-    for program in programs:
+def test_cpp_tests(emulation: Emulation, programs: list[Path]) -> None:
+    # Times under an emulator mean nothing, and thousands of failed allocations take minutes there.
+    chosen = [path for path in programs if path.name not in NOT_EMULATED]
+    assert chosen
+    for program in chosen:
         run = emulation.run([program, "--gtest_brief=1"], LITEBNN_SECONDS="60")
         assert run.returncode == 0, run.stdout
         assert "[  PASSED  ]" in run.stdout
@@ -132,10 +139,12 @@ def test_cpp_tests(emulation: Emulation, target: Target) -> None:
         ("neoverse-v1", "neon64"),
     ],
 )
-def test_the_core_decides_on_the_isa(emulation: Emulation, target: Target, cpu: str, isa: str) -> None:
+def test_the_core_decides_on_the_isa(
+    emulation: Emulation, target: Target, programs: list[Path], cpu: str, isa: str
+) -> None:
     if target.processor != "aarch64":
         pytest.skip("only 64-bit Arm has several ISAs to choose from")
-    program = next(program for program in build_tests(target.name, "gcc") if program.name == "kernels_test")
+    program = next(program for program in programs if program.name == "kernels_test")
     run = emulation.run([program, "--gtest_filter=FindIsa.TheCpuDecides"], cpu=cpu, EXPECTED_ISA=isa)
     assert run.returncode == 0, run.stdout
     assert "[  PASSED  ] 1 test" in run.stdout

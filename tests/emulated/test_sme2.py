@@ -1,4 +1,4 @@
-"""The kernels for SME2, on emulated CPUs with every length of vector.
+"""The kernels for SME2, on emulated CPUs with every vector length.
 
 By default each length runs a part of the sweep that all other ISAs have to pass; --long runs all of it.
 """
@@ -10,13 +10,16 @@ import pytest
 from elftools.elf.elffile import ELFFile
 
 from tests.emulated.test_emulated import TARGETS
+from tests.needs import need
 from toolchains.build import build_tests
 from toolchains.compilers import ziglang_program
 from toolchains.emulate import recent_emulator
-from toolchains.targets import ROOT, Target, ToolkitError, find_target
+from toolchains.targets import ROOT, Target, find_target
+
+pytestmark = pytest.mark.deep
 
 VECTOR_BITS = (128, 256, 512, 1024, 2048)
-# These take two thirds of the time, and try nothing that depends on the length of vectors more than the others do.
+# Names of tests that take two thirds of the time, and depend on the vector length no more than other tests.
 LONG = ("EqualOr", "EveryChannelCount", "Deep", "ManyChannelsOut", "WideImages", "TallFilters")
 ASSEMBLY = ROOT / "ops" / "kernels" / "isa" / "sme2" / "bconv.S"
 
@@ -31,14 +34,11 @@ def target(request: pytest.FixtureRequest) -> Target:
 
 
 def run_kernels(target: Target, vector_bits: int, chosen: str) -> str:
-    """Runs some of the kernels' tests on a CPU with such vectors; returns what they print."""
-    try:
-        emulator = recent_emulator(target)
-        programs = build_tests(target.name, "gcc")
-    except ToolkitError as error:
-        pytest.skip(str(error))
-    program = next(program for program in programs if program.name == "kernels_test")
-    # With nothing that CPUs with SME2 may lack: SVE, and the rest of NEON and SVE in the streaming mode.
+    """Runs some of the kernels' tests on a CPU with vectors of that length; returns their output."""
+    need("debian", "googletest", f"{target.triple}-g++")
+    emulator = recent_emulator(target)
+    program = next(program for program in build_tests(target.name, "gcc") if program.name == "kernels_test")
+    # Features that SME2 CPUs may lack are disabled: SVE, and the full NEON and SVE in streaming mode.
     cpu = f"max,sve=off,sme_fa64=off,sme{vector_bits}=on,sme-default-vector-length={vector_bits // 8}"
     command = [emulator, "-cpu", cpu, "-L", f"/usr/{target.triple}", program, f"--gtest_filter={chosen}"]
     run = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
@@ -67,9 +67,8 @@ def test_the_cpu_decides_for_sme2(target: Target, monkeypatch: pytest.MonkeyPatc
 
 
 def test_words_are_those_that_an_assembler_makes_of_the_instructions(tmp_path: Path) -> None:
+    need("cross")
     zig = ziglang_program()
-    if not zig:
-        pytest.skip("no assembler that knows SME2: install the Python package ziglang")
     command = [zig, "cc", "-target", "aarch64-linux-gnu", "-mcpu=generic", f"-I{ROOT / 'ops'}", "-c", ASSEMBLY]
     made = {}
     for name, options in {"words": [], "mnemonics": ["-DLITEBNN_SME2_MNEMONICS"]}.items():

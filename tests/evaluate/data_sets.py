@@ -1,4 +1,4 @@
-"""Small data sets for `litebnn evaluate`, and a model of ten classes that takes 28×28 grey images."""
+"""Small data sets for `litebnn evaluate`, and a model with ten classes for 28×28 grey images."""
 
 import io
 from collections.abc import Iterator
@@ -48,8 +48,8 @@ def class_folders(path: Path, count: int = 20) -> Path:
     return path
 
 
-def plain_loop(images: np.ndarray, labels: np.ndarray) -> dict[str, object]:
-    """What evaluating has to count, by the shortest way there is."""
+def expected_counts(images: np.ndarray, labels: np.ndarray) -> dict[str, object]:
+    """The counts that an evaluation must give, computed in the simplest way."""
     import litebnn
 
     scores = litebnn.Interpreter(MODEL).predict((images / 127.5 - 1).astype(np.float32))
@@ -65,6 +65,6 @@ def plain_loop(images: np.ndarray, labels: np.ndarray) -> dict[str, object]:
 
 
 def counted(evaluation) -> dict[str, object]:
-    """The same figures of an evaluation's first model."""
+    """The counts of an evaluation's first model, in the form of `expected_counts`."""
     found = evaluation.to_dict()
     return {"samples": found["samples"], **{name: found["models"][0][name] for name in ("top_1", "top_5", "confusion")}}

@@ -1,4 +1,4 @@
-"""Evaluating on real schedulers and workers, processes of their own on the loopback interface, whatever ends them."""
+"""Evaluation on real schedulers and workers, which are killed while they run on the loopback interface."""
 
 import errno
 import importlib
@@ -18,14 +18,15 @@ import pytest
 
 from litebnn import cli
 from litebnn.evaluate.run import evaluate_models
-from tests.evaluate.data_sets import MODEL, class_folders, counted, noise, npz, plain_loop
+from tests.evaluate.data_sets import MODEL, class_folders, counted, expected_counts, noise, npz
+from tests.needs import imported
 from tests.support.float_models import FloatModel
 from toolchains.targets import ROOT
 
-dask = pytest.importorskip("dask", reason="Dask is missing: pip install 'litebnn[evaluate]'")
-psutil = pytest.importorskip("psutil", reason="Dask is missing: pip install 'litebnn[evaluate]'")
-distributed = pytest.importorskip("distributed", reason="Dask is missing: pip install 'litebnn[evaluate]'")
-pytestmark = pytest.mark.usefixtures("library")
+dask = imported("dask", "evaluate")
+psutil = imported("psutil", "evaluate")
+distributed = imported("distributed", "evaluate")
+pytestmark = [pytest.mark.deep, pytest.mark.usefixtures("library"), pytest.mark.needs("loopback")]
 
 
 class Cluster:
@@ -39,7 +40,7 @@ class Cluster:
         self._processes: list[subprocess.Popen[bytes]] = []
 
     def _start(self, *words: str) -> subprocess.Popen[bytes]:
-        # Workers import the functions of these tests by their modules' names.
+        # Workers import the functions of this test module by name.
         environment = os.environ | {"PYTHONPATH": str(ROOT)}
         with (self._logs / f"{len(self._processes)}.log").open("wb") as log:
             process = subprocess.Popen([sys.executable, "-m", *words], stdout=log, stderr=log, env=environment)
@@ -83,14 +84,14 @@ def killing_once(sample: np.ndarray) -> np.ndarray:
 
 
 def test_a_worker_that_is_killed_loses_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Neither does an image that is damaged; both are told of in a line, a warning where nothing else is asked for."""
+    """A damaged image does not lose results either; both cases give one line, by default a warning."""
     monkeypatch.setenv("KILLED", str(tmp_path / "killed"))
     folder = class_folders(tmp_path / "images", 120)
     (folder / "7" / "bad.png").write_bytes(b"no image")
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         found = evaluate_models(MODEL, folder, preprocess=killing_once, workers=2, batch_size=4)
-    assert counted(found) == plain_loop(*noise(120))
+    assert counted(found) == expected_counts(*noise(120))
     assert (tmp_path / "killed").exists()
     told = sorted(str(one.message) for one in caught if one.filename == __file__)
     assert len(told) == 2
@@ -123,10 +124,10 @@ def test_a_scheduler_that_is_killed_and_started_again_loses_nothing(cluster: Clu
             cluster.start()
 
     found = evaluate_models(
-        MODEL, data, scheduler=cluster.address, batch_size=4, progress=kill_scheduler, tell=told.append,
+        MODEL, data, scheduler=cluster.address, batch_size=4, progress=kill_scheduler, on_warning=told.append,
         partial=tmp_path / "a.partial",
     )  # fmt: skip
-    assert counted(found) == plain_loop(*noise(120))
+    assert counted(found) == expected_counts(*noise(120))
     assert len(killed) == 1
     assert [line.partition(" is gone")[0] for line in told] == [f"the scheduler at {cluster.address}"]
     again = evaluate_models(MODEL, data, workers=0, batch_size=4, partial=tmp_path / "a.partial")
@@ -137,7 +138,7 @@ def test_a_cluster_without_workers_is_waited_for_and_says_so(tmp_path: Path, mon
     monkeypatch.setenv("KILLED", str(tmp_path / "killed"))
     cluster, told = Cluster(tmp_path), []
 
-    def tell(line: str) -> None:
+    def on_warning(line: str) -> None:
         told.append(line)
         if "no workers left" in line:
             cluster.add_worker()
@@ -145,10 +146,10 @@ def test_a_cluster_without_workers_is_waited_for_and_says_so(tmp_path: Path, mon
     try:
         cluster.start()
         data = npz(tmp_path / "a.npz", 40)
-        found = evaluate_models(MODEL, data, preprocess=killing_once, scheduler=cluster.address, tell=tell)
+        found = evaluate_models(MODEL, data, preprocess=killing_once, scheduler=cluster.address, on_warning=on_warning)
     finally:
         cluster.stop()
-    assert counted(found) == plain_loop(*noise(40))
+    assert counted(found) == expected_counts(*noise(40))
     ended, waiting = told
     assert ended.endswith("ended: what it was at runs again")
     assert waiting == f"the scheduler at {cluster.address} has no workers left: waiting for one"
@@ -165,8 +166,8 @@ def test_a_scheduler_that_goes_while_it_is_asked_loses_nothing(cluster: Cluster,
 
     monkeypatch.setattr(distributed.Client, "nthreads", reset_once)
     data = npz(tmp_path / "a.npz", 40)
-    found = evaluate_models(MODEL, data, scheduler=cluster.address, batch_size=4, tell=told.append)
-    assert counted(found) == plain_loop(*noise(40))
+    found = evaluate_models(MODEL, data, scheduler=cluster.address, batch_size=4, on_warning=told.append)
+    assert counted(found) == expected_counts(*noise(40))
     assert [line.partition(" is gone")[0] for line in told] == [f"the scheduler at {cluster.address}"]
 
 
@@ -212,11 +213,11 @@ def test_a_batch_of_a_function_goes_to_workers_and_mistakes_there_are_one_line(c
             yield images[start : start + 8], labels[start : start + 8]
 
     found = evaluate_models(MODEL, batches, scheduler=cluster.address)
-    assert counted(found) == plain_loop(images, labels)
+    assert counted(found) == expected_counts(images, labels)
     for recipe, message in (
         (refused, r"a sample of \(28, 28, 1\) is refused"),
         (failing, f"{__name__}:failing fails: KeyError: 'not there'"),
-        # Whichever batch fails first is named.
+        # The error names the batch that failed first, which may be any.
         (a_disk_that_fails, r"batch \d fails: OSError: Input/output error"),
     ):
         with pytest.raises(ValueError, match=f"^{message}$"):
@@ -229,7 +230,9 @@ def test_a_batch_of_a_function_goes_to_workers_and_mistakes_there_are_one_line(c
 def test_a_batch_that_ends_every_worker_is_one_line() -> None:
     once = dask.config.set({"distributed.scheduler.allowed-failures": 0})
     with once, pytest.raises(ValueError, match="batch 0 ends the processes that it runs in"):
-        evaluate_models(MODEL, lambda: [noise(2)], preprocess=a_batch_that_kills, workers=1, tell=lambda line: None)
+        evaluate_models(
+            MODEL, lambda: [noise(2)], preprocess=a_batch_that_kills, workers=1, on_warning=lambda line: None
+        )
 
 
 def test_a_scheduler_that_does_not_answer_is_one_line(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -10,6 +10,7 @@ from litebnn.graph import Options, constant
 from tests.support.lce_models import quantize_model
 from tests.support.programs import (
     GOLDEN,
+    RUNTIMES,
     WITH_SIGN,
     error_of,
     host_programs,
@@ -23,7 +24,7 @@ from tests.support.programs import (
 from toolchains.targets import ROOT
 
 
-@pytest.fixture(params=[host_programs, tflite_programs], ids=["litert", "tflite"])
+@pytest.fixture(params=RUNTIMES)
 def benchmark_model(request):
     return [request.param() / "benchmark_model"]
 
@@ -41,6 +42,7 @@ def test_runs_a_float_sign():
     assert result.returncode == 0, result.stderr
 
 
+@pytest.mark.deep
 def test_a_builtin_that_the_library_lacks_is_one_line():
     message = error_of(run([tflite_programs() / "benchmark_model"], graph=WITH_SIGN, lcompute=1))
     assert message.endswith("It needs a newer runtime than TensorFlow Lite 2.9.0.")
@@ -48,7 +50,7 @@ def test_a_builtin_that_the_library_lacks_is_one_line():
 
 @pytest.fixture
 def measured(benchmark_model, tmp_path):
-    """Runs a golden model and returns what --output holds."""
+    """Runs a golden model and returns the content of the file of --output."""
 
     def measure(name="residual", **flags):
         output = tmp_path / "out.json"
@@ -99,6 +101,7 @@ def test_runs_with_our_library_as_external_delegate(measured):
     assert not [op for op in results["ops"] if op["op"].startswith("Lce")]
 
 
+@pytest.mark.deep
 @pytest.mark.parametrize("use_xnnpack", [0, 1])
 def test_runs_clean_under_sanitizers(use_xnnpack):
     flags = {"graph": GOLDEN[0].with_name("residual.lce.tflite"), "use_xnnpack": use_xnnpack, "num_threads": 2}
@@ -108,7 +111,7 @@ def test_runs_clean_under_sanitizers(use_xnnpack):
 
 
 def test_json_escapes_the_names_in_a_model(benchmark_model, tmp_path):
-    name = 'a"\\\n\x7fé'  # é has two bytes, which are read as two characters
+    name = 'a"\\\n\x7fé'  # the program reads the two bytes of é as two characters
     model, output = tmp_path / "m.tflite", tmp_path / "out.json"
     model.write_bytes(pixels_model((1, 2, 2, 3), output=name))
     result = run(benchmark_model, graph=model, output=output, enable_op_profiling=1)
@@ -201,7 +204,7 @@ def test_a_mistake_is_one_line(benchmark_model, flags, message):
 
 @pytest.mark.parametrize("output", ["/nowhere/o.json", "/", "", "link"])
 def test_an_output_that_cannot_be_written_fails_before_the_runs(benchmark_model, tmp_path, output):
-    """There is no model to run, which a run would say."""
+    """The model does not exist, so a run would fail with another message."""
     (tmp_path / "link").symlink_to("/nowhere/o.json")
     path = f"{tmp_path}/{output}" if output in ("", "link") else output
     message = error_of(run(benchmark_model, graph="/nowhere.tflite", output=path))

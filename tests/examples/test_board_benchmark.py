@@ -41,7 +41,7 @@ def test_one_command_writes_a_json_and_a_page(unpacked: Path, tmp_path: Path) ->
     assert "WRONG" not in text
     assert all(f"| {one['name']} |" in text for kind in ("golden", "layer", "network") for one in found[kind])
     assert f"| [{found['before']['board'] or 'results'}](results.json) |" in page([output])
-    # Nothing but the times is another the next time.
+    # A second run changes nothing but the times.
     run([unpacked / "litebnn-board-benchmark"], output=output, num_runs=1)
     again = json.loads(output.read_text())
     for kind in ("golden", "layer", "network"):

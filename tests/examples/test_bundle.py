@@ -14,39 +14,32 @@ from PIL import Image
 
 import litebnn
 from bench.zoo import ZOO
+from tests.needs import need
 from tests.support.libraries import surely_missing_protection
 from tests.support.programs import GOLDEN, host_programs, run, scores
 from toolchains.bundle import bundle
 from toolchains.emulate import recent_emulator
-from toolchains.targets import ROOT, ToolkitError, find_target
+from toolchains.targets import find_target
 
 IMAGES = 100
 SYSTEM = Path("/usr/aarch64-linux-gnu")  # the C and C++ libraries of Debian's cross compiler
 
 
 def emulator(target: str) -> list[str]:
-    """What runs the target's programs here."""
+    """The command that runs the target's programs here."""
     row = find_target(target)
     if not row.triple:
         return []
-    try:
-        program = recent_emulator(row)
-    except ToolkitError as error:
-        pytest.skip(f"{row.emulator} cannot be had: {error}")
-    if not (SYSTEM / "lib" / "libstdc++.so.6").exists():
-        pytest.skip("the emulated system's libraries are missing: install the Debian package libstdc++6-arm64-cross")
-    return [program, "-cpu", row.emulator_cpu, "-L", str(SYSTEM)]
+    need("aarch64-libraries", "debian")
+    return [recent_emulator(row), "-cpu", row.emulator_cpu, "-L", str(SYSTEM)]
 
 
-@pytest.fixture(scope="module", params=["host", "rpi4"])
+@pytest.fixture(scope="module", params=["host", pytest.param("rpi4", marks=pytest.mark.deep)])
 def unpacked(request, tmp_path_factory):
-    """The bundle in a folder of its own: that folder and what to put before its programs."""
+    """The unpacked bundle: its folder, and the command prefix for its programs."""
     host_programs()
     prefix = emulator(request.param)
-    try:
-        archive = bundle(request.param)
-    except ToolkitError as error:
-        pytest.skip(f"no bundle for {request.param}: {error}")
+    archive = bundle(request.param)
     place = tmp_path_factory.mktemp(request.param)
     with tarfile.open(archive) as tar:
         tar.extractall(place)
@@ -75,8 +68,8 @@ def test_programs_have_the_usual_protections(unpacked, name):
 
 @pytest.fixture(scope="module")
 def digits():
-    """Test images of the demo, which the bundle's model has not seen: uint8 [n, 28, 28] and their labels."""
-    pytest.importorskip("sklearn", reason="the images are missing: pip install scikit-learn")
+    """Test images of the demo, which were not used in training: uint8 [n, 28, 28] and their labels."""
+    need("demo")
     from examples.mnist.data import bundled_digits
 
     data = bundled_digits()
@@ -119,8 +112,7 @@ def test_loads_the_bundles_op_library_as_a_delegate(unpacked):
 
 def test_runs_a_converted_quicknet(unpacked, tmp_path):
     source = ZOO / "QuickNet.float.tflite"
-    if not source.exists():
-        pytest.skip(f"{source.relative_to(ROOT)} is missing: bench/zoo/make_models.py says how to make it")
+    need("quicknet")
     model = tmp_path / "quicknet.tflite"
     model.write_bytes(litebnn.convert_tflite(source))
     pixels = np.asarray(

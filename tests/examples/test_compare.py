@@ -1,6 +1,5 @@
 """The comparison of float32, int8 and 1-bit, shortened: one framework, one epoch of the small digits."""
 
-import importlib.util
 import io
 import sys
 from pathlib import Path
@@ -9,24 +8,25 @@ import pytest
 from PIL import Image
 from rich.console import Console
 
-from examples.compare import __main__ as command
-from examples.compare.makers import FORMS, file_name
 from examples.mnist.data import bundled_digits
 from litebnn.report.macs import Macs
+from tests.needs import imported
 from tests.support.programs import host_programs
+
+command = imported("examples.compare.__main__", "compare")
+makers = imported("examples.compare.makers", "compare")
 
 CONVOLUTION_1 = 26 * 26 * 32 * 9
 OTHER_LAYERS = 11 * 11 * 64 * 32 * 9 + 3 * 3 * 64 * 64 * 9 + 576 * 64 + 64 * 10
 
 
-@pytest.mark.skipif(
-    not importlib.util.find_spec("tensorflow_model_optimization"), reason="needs python3 bootstrap.py test"
-)
+@pytest.mark.deep
+@pytest.mark.needs("keras", "demo")
 def test_all_forms_are_made_measured_and_drawn(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(command, "BENCHMARK_MODEL", host_programs() / "benchmark_model")
     printed = io.StringIO()
     results = command.compare(["keras"], bundled_digits(), None, 4, Console(file=printed, width=160), tmp_path)
-    assert list(results) == [("keras", form) for form in FORMS]
+    assert list(results) == [("keras", form) for form in makers.FORMS]
     real, after, trained, binary = results.values()
     assert real.macs == Macs(0, 0, CONVOLUTION_1 + OTHER_LAYERS)
     assert after.macs == trained.macs == Macs(0, CONVOLUTION_1 + OTHER_LAYERS, 0)
@@ -37,10 +37,10 @@ def test_all_forms_are_made_measured_and_drawn(tmp_path: Path, monkeypatch: pyte
     with Image.open(tmp_path / "compare.png") as picture:
         assert picture.width > 1000
     files = {path.name for path in tmp_path.iterdir() if path.suffix == ".tflite"}
-    assert files == {file_name("keras", form) for form in FORMS}
+    assert files == {makers.file_name("keras", form) for form in makers.FORMS}
 
 
-def test_a_framework_that_fails_is_one_line_and_leaves_nothing(
+def test_a_framework_that_crashes_shows_its_log_and_leaves_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (tmp_path / "python").write_text(f'#!/bin/sh\nshift 2\nexec {sys.executable} -S -m examples.compare.makers "$@"\n')
@@ -49,8 +49,9 @@ def test_a_framework_that_fails_is_one_line_and_leaves_nothing(
     monkeypatch.setattr(command, "OUTPUT", tmp_path / "output")
     monkeypatch.setattr(command.compare, "__defaults__", (tmp_path / "output",))
     assert command.main(["--frameworks=torch"]) == 1
-    (line,) = capsys.readouterr().err.splitlines()
-    assert line.startswith("compare: torch: ")
+    *log, line = capsys.readouterr().err.splitlines()
+    assert log[0].startswith("Traceback")
+    assert line == f"compare: torch: {log[-1]}"
     assert list((tmp_path / "output").iterdir()) == []
 
 

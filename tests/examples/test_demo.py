@@ -1,7 +1,6 @@
-"""The demo, shortened: the whole way from training to a stock runtime."""
+"""The demo, shortened: from training to a stock runtime."""
 
 import gzip
-import importlib.util
 import io
 from pathlib import Path
 
@@ -13,10 +12,14 @@ from examples.mnist import demo
 from examples.mnist.data import bundled_digits, mnist
 
 
-@pytest.mark.parametrize("trainer", ["larq", "keras"])
+@pytest.mark.parametrize(
+    "trainer",
+    [
+        pytest.param("larq", marks=pytest.mark.needs("larq")),
+        pytest.param("keras", marks=[pytest.mark.needs("keras"), pytest.mark.deep]),
+    ],
+)
 def test_the_converted_network_recognises_digits_as_keras_does(trainer: str, tmp_path: Path) -> None:
-    if not importlib.util.find_spec(trainer):
-        pytest.skip(f"needs {trainer}: python3 bootstrap.py test")
     digits = bundled_digits()
     printed = io.StringIO()
     keras, float_model, binary = demo.run(trainer, digits, 6, Console(file=printed, width=120), tmp_path)

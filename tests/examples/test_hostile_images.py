@@ -1,4 +1,4 @@
-"""Damaged and hostile image files, through label_image under AddressSanitizer and UBSan."""
+"""Damaged and hostile image files in label_image under AddressSanitizer and UBSan."""
 
 import io
 import random
@@ -11,6 +11,8 @@ import pytest
 from PIL import Image
 
 from tests.support.programs import error_of, pixels_model, run, sanitized_programs
+
+pytestmark = pytest.mark.deep
 
 PICTURE = Image.fromarray(np.random.default_rng(3).integers(0, 256, (9, 13, 3), np.uint8))
 
@@ -35,7 +37,7 @@ SEEDS = {
 
 
 def damaged(seed: bytes, count: int) -> list[bytes]:
-    """Copies of a file with bytes changed at random, more of them near its beginning, where the headers are."""
+    """Copies of a file with random changes, more of them near the beginning, where the headers are."""
     choice = random.Random(len(seed))
     copies = []
     for _ in range(count):
@@ -48,7 +50,7 @@ def damaged(seed: bytes, count: int) -> list[bytes]:
 
 
 def png(width: int, height: int, zeros: int) -> bytes:
-    """A grey PNG whose compressed data, that many zeros, need not agree with its header."""
+    """A grey PNG whose data are that many zeros, whether or not this fits the size in its header."""
     compressor = zlib.compressobj(1)
     block = bytes(2**20)
     data = b"".join(compressor.compress(block[: zeros - at]) for at in range(0, zeros, len(block)))
@@ -62,7 +64,7 @@ def png(width: int, height: int, zeros: int) -> bytes:
 
 
 def with_empty_chunk(png: bytes) -> bytes:
-    """A PNG with a chunk of no pixels in front of those that it has."""
+    """A PNG with an empty data chunk before the others."""
     pixels = png.index(b"IDAT") - 4
     return png[:pixels] + struct.pack(">I4sI", 0, b"IDAT", zlib.crc32(b"IDAT")) + png[pixels:]
 
@@ -74,7 +76,7 @@ def patched(seed: str, place: int, layout: str, *values: int) -> bytes:
 
 
 def jpeg(seed: str, height: int, width: int) -> bytes:
-    """A JPEG that says it has so many pixels."""
+    """A JPEG whose header claims that size."""
     frame = max(SEEDS[seed].find(marker) for marker in (b"\xff\xc0", b"\xff\xc2"))
     return patched(seed, frame + 5, ">HH", height, width)
 
@@ -88,7 +90,7 @@ def with_many_scans(jpeg: bytes, scans: int) -> bytes:
 
 @pytest.fixture
 def label(tmp_path):
-    """Gives an image file to label_image; returns the program's result, which may be no crash and no stray text."""
+    """Runs label_image on an image file; checks that it does not crash, and returns its result."""
     program = [sanitized_programs() / "label_image"]
     (tmp_path / "m.tflite").write_bytes(pixels_model((1, 4, 4, 3)))
 

@@ -14,6 +14,7 @@ from PIL import Image
 from litebnn.graph import Op, OpCode, Options, constant
 from tests.support.programs import (
     GOLDEN,
+    RUNTIMES,
     error_of,
     graph_model,
     host_programs,
@@ -26,17 +27,16 @@ from tests.support.programs import (
 )
 from toolchains.targets import ROOT
 
-PROGRAMS = {"litert": host_programs, "tflite": tflite_programs}
-on_both_runtimes = pytest.mark.parametrize("label_image", PROGRAMS, indirect=True)
+on_both_runtimes = pytest.mark.parametrize("label_image", RUNTIMES, indirect=True)
 
 
 @pytest.fixture
 def label_image(request):
-    return [PROGRAMS[getattr(request, "param", "litert")]() / "label_image"]
+    return [getattr(request, "param", host_programs)() / "label_image"]
 
 
 def fed(command, tmp_path, image: bytes | Image.Image, shape, dtype="FLOAT32", scale=0, zero_point=0, **flags):
-    """What label_image feeds a model of that input, as the model's real values [height, width, channels]."""
+    """The real values [height, width, channels] that label_image feeds to a model with that input."""
     (tmp_path / "pixels.tflite").write_bytes(pixels_model((1, *shape), dtype, scale, zero_point))
     if isinstance(image, Image.Image):
         image.save(tmp_path / "image", "PNG")
@@ -51,7 +51,7 @@ def fed(command, tmp_path, image: bytes | Image.Image, shape, dtype="FLOAT32", s
     return values.reshape(shape)
 
 
-RAW = {"input_mean": 0, "input_std": 1}  # pixel values as they are
+RAW = {"input_mean": 0, "input_std": 1}  # unscaled pixel values
 
 
 def noise(*shape: int) -> np.ndarray:
@@ -59,7 +59,7 @@ def noise(*shape: int) -> np.ndarray:
 
 
 def bmp(index: np.ndarray, palette: np.ndarray, header: int, bits: int, top_down: bool, used: int = 0) -> bytes:
-    """A BMP file, laid out by the format's description, of the pixels palette[index] (in blue, green, red)."""
+    """A BMP file of the pixels palette[index] (in blue, green, red), written by the format's specification."""
     height, width = index.shape
     if bits <= 8:
         padded = np.zeros((height, -(-width * bits // 8) * (8 // bits)), np.uint8)
@@ -107,7 +107,7 @@ def test_reads_a_bmp_with_fewer_colors_than_its_bits_allow(label_image, tmp_path
 @pytest.mark.parametrize("header", [40, 52, 56, 108, 124])
 def test_reads_color_masks_wherever_the_bmp_version_puts_them(label_image, tmp_path, header):
     image = noise(4, 3, 3)
-    masks = struct.pack("<IIII", 0xFF000000, 0x00FF0000, 0x0000FF00, 0x000000FF)  # red first in the highest byte
+    masks = struct.pack("<IIII", 0xFF000000, 0x00FF0000, 0x0000FF00, 0x000000FF)  # red is the highest byte
     head = struct.pack("<IiiHHIIiiII", header, 3, 4, 1, 32, 3, 0, 0, 0, 0, 0)
     head = (head + masks[: 12 if header <= 52 else 16]).ljust(header, b"\0")
     body = b"".join(bytes([255, b, g, r]) for r, g, b in image[::-1].reshape(-1, 3))
@@ -145,7 +145,7 @@ def test_reads_jpeg(label_image, tmp_path, options, mode):
     file = io.BytesIO()
     smooth.save(file, "JPEG", quality=95, **options)
     values = fed(label_image, tmp_path, file.getvalue(), (21, 33, 3), **RAW)
-    # Decoders may differ in the rounding of their transforms and in how they spread the colours.
+    # Decoders may differ in the rounding of their transforms and in chroma upsampling.
     np.testing.assert_allclose(values, np.asarray(Image.open(file).convert("RGB")), atol=6)
 
 
@@ -212,7 +212,7 @@ def test_resizes_as_the_runtimes_own_op(label_image, tmp_path, size, wanted, cha
 
 @pytest.fixture
 def files(tmp_path) -> dict[str, Path]:
-    """A model of 12 scores, labels for them and an image."""
+    """A model with 12 scores, their labels and an image."""
     (tmp_path / "m.tflite").write_bytes(pixels_model((1, 2, 2, 3)))
     (tmp_path / "labels.txt").write_text("".join(f"thing {i}\r\n" for i in range(12)))
     Image.fromarray(np.arange(12, dtype=np.uint8).reshape(2, 2, 3)).save(tmp_path / "x.bmp")
@@ -346,7 +346,7 @@ def test_a_model_whose_output_is_a_picture_is_one_line(label_image, files):
 
 @pytest.fixture
 def computed_shape(files):
-    """A model whose 12 scores get their shape only as it runs; its file says that there are 100,000."""
+    """A model whose 12 scores get their shape at run time; its file claims 100,000."""
     image, shape = tensor("image", (1, 2, 2, 3), "FLOAT32"), tensor("shape", (2,), "INT32")
     parts = [constant(name, np.array(value, np.int32)) for name, value in (("a", [1, 5]), ("b", [0, 7]))]
     output = tensor("scores", (1, 100000), "FLOAT32")
@@ -368,6 +368,7 @@ def test_xnnpack_leaves_what_it_does_not_take(label_image, files):
     assert result.stdout.splitlines()[1:] == [f"{i}: {i} thing {i}" for i in (11, 10, 9, 8, 7)]
 
 
+@pytest.mark.deep
 @pytest.mark.usefixtures("computed_shape")
 def test_a_model_that_a_delegate_does_not_take_is_one_line(files):
     message = error_of(run([tflite_programs() / "label_image"], **files, xnnpack_delegate=1))

@@ -1,4 +1,4 @@
-"""run_model: what it reads and writes is what the Python interpreter takes and gives."""
+"""The program run_model has the same inputs and outputs as the Python interpreter."""
 
 import subprocess
 from pathlib import Path
@@ -8,11 +8,11 @@ import pytest
 
 import litebnn
 from litebnn.runtime.predictor import arrays_of
-from tests.support.programs import GOLDEN, host_programs, tflite_programs
+from tests.support.programs import GOLDEN, RUNTIMES
 from toolchains.targets import ROOT
 
 
-@pytest.fixture(params=[host_programs, tflite_programs], ids=["litert", "tflite"])
+@pytest.fixture(params=RUNTIMES)
 def program(request) -> Path:
     return request.param() / "run_model"
 

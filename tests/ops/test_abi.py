@@ -1,13 +1,12 @@
-"""Holds our declaration of the runtime's structures against the official headers, for every CPU with a compiler."""
+"""Compares our declaration of the runtime's structures with the official headers, for every CPU with a compiler."""
 
-import shutil
 import subprocess
 from pathlib import Path
 
 import pytest
 
+from tests.needs import need
 from toolchains.runtime_library import fetch_c_library
-from toolchains.targets import ToolkitError
 
 ROOT = Path(__file__).resolve().parents[2]
 COMPILERS = ["g++", "aarch64-linux-gnu-g++", "arm-linux-gnueabihf-g++"]
@@ -16,15 +15,12 @@ COMPILERS = ["g++", "aarch64-linux-gnu-g++", "arm-linux-gnueabihf-g++"]
 @pytest.fixture(scope="module")
 def headers() -> Path:
     """The official headers of TensorFlow Lite 2.9."""
-    try:
-        return fetch_c_library("x86_64") / "include"
-    except ToolkitError as error:
-        pytest.skip(f"the runtime's headers cannot be fetched: {error}")
+    need("npm-registry")
+    return fetch_c_library("x86_64") / "include"
 
 
 def compile_against(headers: Path, compiler: str, *flags: str) -> subprocess.CompletedProcess[str]:
-    if not shutil.which(compiler):
-        pytest.skip(f"no {compiler}: install Debian's package of that name")
+    need(compiler)
     command = [compiler, "-std=c++17", "-fsyntax-only", f"-I{ROOT / 'ops'}", f"-I{headers}", *flags]
     return subprocess.run([*command, str(ROOT / "ops/tests/abi_test.cc")], capture_output=True, text=True)
 
@@ -75,8 +71,7 @@ TfLiteStatus add_all(TfLiteInterpreterOptions* options) {
 def test_the_public_header_goes_with_the_official_ones(
     headers: Path, tmp_path: Path, includes: tuple[str, str], language: str
 ) -> None:
-    if not shutil.which("gcc"):
-        pytest.skip("no gcc: install Debian's package of that name")
+    need("gcc")
     source = tmp_path / "program.c"
     source.write_text("\n".join([*includes, PROGRAM]), encoding="utf-8")
     command = ["gcc", "-x", language, "-fsyntax-only", "-Wall", "-Wextra", "-Werror", f"-I{ROOT / 'ops/include'}"]
@@ -85,8 +80,7 @@ def test_the_public_header_goes_with_the_official_ones(
 
 
 def test_the_public_header_stands_alone_in_c99(tmp_path: Path) -> None:
-    if not shutil.which("gcc"):
-        pytest.skip("no gcc: install Debian's package of that name")
+    need("gcc")
     source = tmp_path / "program.c"
     source.write_text(f"{OURS}\nconst char* version(void) {{ return litebnn_version(); }}\n", encoding="utf-8")
     flags = ["-std=c99", "-pedantic-errors", "-Wall", "-Wextra", "-Werror", "-fsyntax-only"]

@@ -1,4 +1,4 @@
-"""The op contract is written down in C++, in Python and in docs/ops.md: all say the same."""
+"""The op contract in C++, in Python and in docs/ops.md is the same."""
 
 import ctypes
 import re
@@ -21,7 +21,7 @@ OPTIONS = {contract.LCE_BCONV_2D: contract.BConv2DOptions, contract.LCE_BMAXPOOL
 
 
 def constants() -> dict[str, str]:
-    """The constants of contract.h by name; strings without their quotes."""
+    """The constants of contract.h by name; strings have no quotes."""
     found = re.findall(r'^constexpr \w+ (k\w+)(?:\[\])? = "?([^";]+)"?;$', HEADER.read_text(encoding="utf-8"), re.M)
     return dict(found)
 
@@ -67,7 +67,7 @@ def test_values() -> None:
 
 @pytest.mark.usefixtures("library")
 def test_damaged_ops_are_refused_by_both() -> None:
-    """`litebnn check` refuses what the library does; the library alone takes sizes that it works out anew."""
+    """`litebnn check` refuses the same ops as the library, except for wrong sizes that the library recomputes."""
     runtime = PythonRuntime()
     verdicts = set()
     for seed in range(400):

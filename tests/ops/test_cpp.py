@@ -1,12 +1,12 @@
 """Builds the C++ tests as they ship and under sanitizers, and runs them.
 
-The address build runs everything under AddressSanitizer and UndefinedBehaviorSanitizer, with 500 mutated models (20,000
-in the long mode); the thread build runs what uses threads under ThreadSanitizer.
+The address build runs all tests under AddressSanitizer and UndefinedBehaviorSanitizer, with 500 mutated models (20,000
+in the long mode). The thread build runs tests of threads under ThreadSanitizer.
 """
 
 import pytest
 
-from tests.support.cpp_builds import BUILDS, build_product, run
+from tests.support.cpp_builds import BUILDS, build_products, run
 from toolchains.targets import ROOT
 
 FOLDER = ROOT / "ops" / "tests"
@@ -17,33 +17,36 @@ TESTS += sorted(
     for path in folder.glob("*_test.cc")
     if path.stem != "abi_test"
 )
-# What each build is for. Counting allocations is no use under a sanitizer, which makes its own, and neither are times.
+# Tests of each build. Tests that count allocations or measure time make no sense under a sanitizer.
 ONLY: dict[str, set[str]] = {"address-gcc": set(), "thread": {"kernels_test", "threads_test"}}
 NOT = {"address": {"allocation_test", "failed_allocation_test", "prepare_time_test"}}
-# What shares memory among threads is the same for all shapes.
+# The thread build runs a selection, because all shapes share memory among threads in the same way.
 FILTERS = {("thread", "kernels_test"): "*hread*:*itpack*:*axPool*:*GateImages*"}
-CASES = [
+PROGRAMS = [
     (build, test)
     for build in BUILDS
     for test in TESTS
     if test in ONLY.get(build, TESTS) and test not in NOT.get(build, ())
 ]
+# The quick tier's tests: of the kernels and of the ops. The others take as long again to compile.
+QUICK = [("release", "kernels_test"), ("release", "ops_test")]
+CASES = [pytest.param(*program, marks=[] if program in QUICK else pytest.mark.deep) for program in PROGRAMS]
 
 
-def run_test(build: str, test: str, environment: dict[str, str] | None = None) -> str:
-    """Builds one C++ test and runs it."""
-    folder = build_product(build, test)
+def run_test(build: str, test: str, programs: list[tuple[str, str]], environment: dict[str, str] | None = None) -> str:
+    """Runs a C++ test of a build, after all of the build's programs are made at once."""
+    folder = build_products(build, *(name for each, name in programs if each == build))
     chosen = f"--gtest_filter={FILTERS.get((build, test), '*')}"
     return run(folder / "ops" / "tests" / test, "--gtest_brief=1", chosen, environment=environment)
 
 
 @pytest.mark.parametrize(("build", "test"), CASES)
-def test_cpp(build: str, test: str) -> None:
-    run_test(build, test)
+def test_cpp(build: str, test: str, are_deep: bool) -> None:
+    run_test(build, test, PROGRAMS if are_deep else QUICK)
 
 
+@pytest.mark.deep
 @pytest.mark.long
 def test_twenty_thousand_mutated_models() -> None:
-    assert "20000 models" in run_test(
-        "address", "mutation_test", {"LITEBNN_MUTATIONS": "20000", "LITEBNN_SEED": "1000"}
-    )
+    variables = {"LITEBNN_MUTATIONS": "20000", "LITEBNN_SEED": "1000"}
+    assert "20000 models" in run_test("address", "mutation_test", PROGRAMS, variables)

@@ -1,5 +1,5 @@
-"""Dense networks, whose layers read the parts that all layers before have written: what is fused, and run part by part
-as these are there, gives the bits of what is run op by op."""
+"""Dense networks, whose layers read the outputs of all earlier layers: fused execution, part by part, gives the same
+bits as op by op."""
 
 from typing import Any
 
@@ -26,7 +26,7 @@ CHAINS = [
 
 
 class ImageGraph(lce_models.Graph):
-    """A graph of images and packed signs of one size; every tensor that is computed is kept."""
+    """A graph of images and packed signs of one size, which records every computed tensor."""
 
     def __init__(self, seed: int) -> None:
         super().__init__()
@@ -44,7 +44,7 @@ class ImageGraph(lce_models.Graph):
         return self.constant(self.random.standard_normal(channels).astype(np.float32))
 
     def apply(self, chain: list[str], image: int) -> int:
-        """Behind each other: MUL and ADD with a constant for each channel, or a max pool."""
+        """Appends ops in sequence: MUL and ADD with a constant for each channel, or a max pool."""
         for op in chain:
             source, image = image, self.image(self.channels[image])
             if op == "MAX_POOL_2D":
@@ -97,7 +97,7 @@ def assert_fused_as_op_by_op(
     graph: ImageGraph, inputs: list[int], outputs: list[int], given: list[Any], num_threads: int
 ) -> None:
     found = run(graph.build(inputs, outputs), given, num_threads)
-    # What the runtime reads is fused with nothing.
+    # Making every computed tensor an output prevents all fusion.
     rest = [tensor for tensor in graph.computed if tensor not in outputs]
     expected = run(graph.build(inputs, outputs + rest), given, 1)
     for one, other in zip(found, expected[: len(outputs)], strict=True):

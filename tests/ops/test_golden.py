@@ -9,21 +9,20 @@ import pytest
 
 import litebnn
 from litebnn.runtime.find import RUNTIMES, find_runtime
+from tests.needs import need
 
 GOLDEN = Path(__file__).parents[1] / "golden"
 NAMES = sorted(path.name.removesuffix(".lce.tflite") for path in GOLDEN.glob("*.lce.tflite"))
 
 
 @pytest.fixture(scope="module", params=RUNTIMES)
-def runtime(request: pytest.FixtureRequest) -> Any:
-    # What TensorFlow has loaded breaks a tflite-runtime that comes after it; test_runtimes.py runs the same models
-    # with a process for each.
+def runtime(request: pytest.FixtureRequest, library: None) -> Any:
+    # TensorFlow's libraries break a tflite-runtime that is loaded later; test_runtimes.py runs the same models in
+    # separate processes.
     if request.param == "tflite-runtime" and "tensorflow" in sys.modules and RUNTIMES[request.param] not in sys.modules:
         pytest.skip("TensorFlow was loaded into this process before tflite-runtime")
-    try:
-        return find_runtime(request.param)
-    except ImportError as error:
-        pytest.skip(str(error))
+    need(request.param)
+    return find_runtime(request.param)
 
 
 def test_there_are_26() -> None:
@@ -32,8 +31,8 @@ def test_there_are_26() -> None:
 
 @pytest.mark.parametrize("name", NAMES)
 def test_golden_model(name: str, runtime: Any) -> None:
-    # Newer releases of XNNPACK round an int8 ADD another way than the runtime's own kernels, with which the model was
-    # recorded, and one step there flips signs behind it.
+    # Newer releases of XNNPACK round an int8 ADD differently from the runtime's own kernels, with which the model was
+    # recorded. One level of difference flips signs after it.
     resolver = runtime.OpResolverType.BUILTIN_WITHOUT_DEFAULT_DELEGATES if name == "int8_qat" else None
     interpreter = runtime.Interpreter(
         str(GOLDEN / f"{name}.lce.tflite"),
@@ -54,6 +53,6 @@ def test_golden_model(name: str, runtime: Any) -> None:
 
 
 def int8_step(interpreter: Any) -> float:
-    """What one step of an int8 tensor is worth, at most."""
+    """The largest scale of the int8 tensors."""
     scales = [detail["quantization"][0] for detail in interpreter.get_tensor_details() if detail["dtype"] == np.int8]
     return float(max(scales)) * 1.001

@@ -1,7 +1,6 @@
-"""What the shared library shows, asks for and weighs."""
+"""The shared library's exports, dependencies and size."""
 
 import ctypes
-import shutil
 import subprocess
 from pathlib import Path
 
@@ -18,7 +17,7 @@ BUILT = [name for name in load_targets() if (BUILD / name / "liblitebnn.so").is_
 
 @pytest.fixture(scope="module", params=sorted({"host", *BUILT}))
 def path(request: pytest.FixtureRequest, library: None) -> Path:
-    """Every library that has been built in this checkout, for whatever CPU."""
+    """Each library that has been built in this checkout, for any CPU."""
     return find_library() if request.param == "host" else BUILD / request.param / "liblitebnn.so"
 
 
@@ -34,17 +33,14 @@ def test_has_the_version_of_the_package(library: None) -> None:
 
 def test_is_small_when_stripped(path: Path) -> None:
     with path.open("rb") as file:
-        # What is loaded, and with it all that strip leaves.
+        # The size of the loaded segments, which is about the stripped library's size.
         size = sum(segment["p_filesz"] for segment in ELFFile(file).iter_segments("PT_LOAD"))
     assert size < 512 * 1024
 
 
-def test_nm_agrees() -> None:
-    if not shutil.which("nm"):
-        pytest.skip("no nm: install binutils")
-    try:
-        library = find_library()
-    except FileNotFoundError as error:
-        pytest.skip(str(error))
-    output = subprocess.run(["nm", "-D", "--defined-only", library], capture_output=True, text=True, check=True).stdout
+@pytest.mark.needs("binutils")
+def test_nm_agrees(library: None) -> None:
+    output = subprocess.run(
+        ["nm", "-D", "--defined-only", find_library()], capture_output=True, text=True, check=True
+    ).stdout
     assert sorted(line.split()[-1].partition("@")[0] for line in output.splitlines()) == EXPORTS

@@ -1,8 +1,7 @@
-"""The accelerator in C and C++ programs: with the libLiteRt.so of the installed ai-edge-litert, and with none."""
+"""The accelerator in C and C++ programs: with the libLiteRt.so of the installed ai-edge-litert, and without it."""
 
 import importlib.util
 import re
-import shutil
 import subprocess
 from pathlib import Path
 
@@ -12,6 +11,7 @@ import pytest
 import litebnn
 from litebnn.runtime.environment import ACCELERATOR_NAME
 from litebnn.runtime.find import find_library
+from tests.needs import need
 
 ROOT = Path(__file__).resolve().parents[2]
 GOLDEN = ROOT / "tests" / "golden"
@@ -20,10 +20,7 @@ WAYS = ["folder", "first", "last"]
 
 
 def compile_program(source: Path, program: Path, *arguments: str | Path) -> None:
-    """Links a program with our library, which it finds at run time."""
-    for tool in ("cc", "c++"):
-        if not shutil.which(tool):
-            pytest.skip(f"no {tool}: install a C++ compiler")
+    """Links a program with our library, with a run path to it."""
     library = find_library()
     command = ["c++" if source.suffix == ".cc" else "cc", "-Wall", "-Wextra", "-Werror", f"-I{ROOT / 'ops/include'}"]
     linked = [str(library), f"-Wl,-rpath,{library.parent}", *map(str, arguments)]
@@ -32,12 +29,12 @@ def compile_program(source: Path, program: Path, *arguments: str | Path) -> None
 
 @pytest.fixture(scope="module")
 def runtime() -> Path:
-    """libLiteRt.so."""
+    """The path of libLiteRt.so."""
+    need("compiled-model")
     spec = importlib.util.find_spec("ai_edge_litert")
-    path = Path(spec.origin).parent / "libLiteRt.so" if spec and spec.origin else Path("libLiteRt.so")
-    if not path.is_file():
-        pytest.skip("pip install ai-edge-litert, 2.1.6 or newer")
-    return path
+    assert spec is not None
+    assert spec.origin is not None
+    return Path(spec.origin).parent / "libLiteRt.so"
 
 
 @pytest.fixture(scope="module")
@@ -56,7 +53,7 @@ def folder(tmp_path: Path) -> Path:
 
 
 def run(program: Path, way: str, folder: Path, output: Path, options: str = "verbose=1") -> tuple[int, str]:
-    """The exit code and what was written to stderr."""
+    """The exit code and the text on stderr."""
     x = np.load(GOLDEN / f"{MODEL}.npz")["input"][:1]
     x.tofile(output.with_suffix(".input"))
     command = [program, GOLDEN / f"{MODEL}.lce.tflite", output.with_suffix(".input"), output, options, way, folder]
@@ -90,7 +87,7 @@ def test_what_is_registered_before_xnnpack_takes_additions_too(program: Path, fo
 
 
 def test_a_linked_library_takes_no_gpus_place(program: Path, runtime: Path, tmp_path: Path) -> None:
-    """LiteRT looks through all of a process's libraries for a function that registers a GPU's accelerator."""
+    """LiteRT searches all libraries of a process for a function that registers a GPU accelerator."""
     code, log = run(program, "none", tmp_path, tmp_path / "output")
     assert code != 0
     assert "litebnn" not in order(log)

@@ -13,12 +13,12 @@ from tests.runtimes.backends import DELEGATE, PythonRuntime
 from tests.support import lce_models, reference
 
 pytestmark = pytest.mark.usefixtures("library")
-# A model is built and an interpreter made for each example.
+# Function-scoped fixtures are fine, because each example builds its own model and interpreter.
 run_quietly = settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 
 
 def run(model: bytes, x: Any, num_threads: int = 1) -> Any:
-    """Runs a model of one input and one output, resized to the input's shape."""
+    """Runs a model with one input and one output, resized to the input's shape."""
     return PythonRuntime().session(model, DELEGATE, num_threads)(x)
 
 
@@ -78,7 +78,7 @@ def test_bconv2d(conv: lce_models.Conv, num_threads: int) -> None:
     found = run(conv.model(), words, num_threads)
     assert_close(found, expected, conv.tolerance(expected))
     if conv.output == "int8":
-        # One step off only where a value lies next to a half: rarely.
+        # Results may be one level off if a value lies next to a half, which is rare.
         assert np.mean(found != expected) < 0.02 or np.sum(found != expected) <= 1
 
 
@@ -176,7 +176,7 @@ def test_an_addition_broadcasts_where_inputs_were_resized(
     options = lce_models.schema.AddOptionsT()
     options.fusedActivationFunction = activation
     graph.builtin("ADD", [addend, convolved], [total], options)
-    # With another reader of what it gives, the convolution is not fused with the addition.
+    # A convolution whose output has another consumer is not fused with the addition.
     model = graph.build([source, addend], [total, convolved] if read_twice else [total])
     interpreter = find_runtime().Interpreter(
         model_content=model, experimental_delegates=[litebnn.load_delegate(num_threads=2)]
@@ -232,7 +232,7 @@ def test_max_pool_of_a_convolution(
     source = graph.tensor((*pixels, (channels_in + 31) // 32), name="input")
     values = conv.add_to(graph, source)
     if adds:
-        # Not fused with the convolution, whose output it reads twice.
+        # An addition that reads the convolution's output twice is not fused.
         total = graph.tensor(conv.output_shape, "float32")
         graph.builtin("ADD", [values, values], [total], lce_models.schema.AddOptionsT())
         values = total
@@ -266,14 +266,14 @@ def test_a_max_pool_is_claimed_with_what_it_reads(capfd: pytest.CaptureFixture[s
         return results[-1]
 
     for source_of_pools in (convolved, total, values):
-        # Without activation, with RELU, with RELU6.
+        # The activations are none, RELU and RELU6.
         for activation in (0, 1, 3):
             pool(source_of_pools, activation)
     pool(results[0], 0)
     pool(pool(image, 0), 0)
     model = graph.build([source, image], results)
     find_runtime().Interpreter(model_content=model, experimental_delegates=[litebnn.load_delegate(verbose=True)])
-    # The convolution, the sum, LceQuantize and LceDequantize; of their pools two in three, and the pool of a pool.
+    # Claimed: the convolution, the sum, LceQuantize and LceDequantize, two of three pools of each, and a pool's pool.
     assert f"the delegate takes {4 + 2 * 3 + 1} of {4 + 3 * 3 + 3} nodes" in capfd.readouterr().err
 
 
@@ -292,7 +292,7 @@ def test_a_max_pool_refuses_an_image_resized_below_its_filter() -> None:
 
 
 def test_a_tensor_that_two_nodes_write_is_refused() -> None:
-    # Runtimes would run both writers, with the delegate, before the float op that reads what the first has written.
+    # Runtimes with the delegate would run both producers before the float op that reads the first one's output.
     conv = lce_models.Conv((1, 4, 5, 32), 32)
     graph = lce_models.Graph()
     image, words = graph.tensor(conv.input_shape, "float32"), graph.tensor((1, 4, 5, 1))
@@ -310,15 +310,15 @@ def test_a_tensor_that_two_nodes_write_is_refused() -> None:
 
 
 def gated_model(whole: bool, activation: int) -> tuple[bytes, list[Any]]:
-    """An image times two gates, through a PRELU and added to another, with numbers of all kinds for its inputs.
+    """An image times two gates, then a PRELU and an addition, with special numbers among the inputs.
 
-    With `whole`, the first gate is unpacked signs and the last sum is packed, so that the delegate takes all of it.
+    If `whole`, the first gate is unpacked signs and the last sum is packed, so that the delegate claims all ops.
     """
     shape, channels = (2, 5, 6, 37), 37
     rng = np.random.default_rng(3)
     special = np.array([0.0, -0.0, np.nan, np.inf, -np.inf, np.finfo(np.float32).max], np.float32)
     if activation == 1:
-        # RELU makes +0 of a NaN and of -0, which is seen of the latter at the end only.
+        # RELU turns a NaN into +0 here but not in every runtime, so only zeros stay; -0 is masked at the end.
         special = special[:2]
 
     def values(*sizes: int) -> Any:
@@ -365,7 +365,7 @@ def test_gates_give_the_runtimes_bits(activation: int, num_threads: int, capfd: 
             interpreter.set_tensor(detail["index"], value)
         interpreter.invoke()
         results.append(interpreter.get_tensor(interpreter.get_output_details()[0]["index"]))
-    # The additions of what the runtime gates are left to it, as there is a RELU6.
+    # A RELU6 leaves the gates to the runtime, and so the additions of their outputs.
     taken = 2 if activation == 3 else 6
     assert f"the delegate takes {taken} of 6 nodes" in capfd.readouterr().err
     if activation == 1:

@@ -1,4 +1,4 @@
-"""Many threads, many interpreters: the same bits from each, and no memory that stays."""
+"""Many threads and many interpreters give the same bits and leave no memory behind."""
 
 import gc
 import threading
@@ -13,11 +13,11 @@ from litebnn.runtime.find import find_runtime
 GOLDEN = Path(__file__).resolve().parents[1] / "golden"
 NAMES = ("bitpacked_chain", "grouped", "residual", "same_zero_relu_bn_s2")
 THREADS = 8
-pytestmark = pytest.mark.usefixtures("library")
+pytestmark = [pytest.mark.deep, pytest.mark.usefixtures("library")]
 
 
 def golden(name: str) -> tuple[bytes, np.ndarray, np.ndarray]:
-    """A golden model, its input, and what it gives."""
+    """A golden model, its input, and its expected output."""
     content, values = (GOLDEN / f"{name}.lce.tflite").read_bytes(), np.load(GOLDEN / f"{name}.npz")["input"]
     return content, values, litebnn.Interpreter(content).predict(values)
 
@@ -50,7 +50,7 @@ def test_eight_threads_share_a_delegate(runs: int) -> None:
 
 
 def resident() -> int:
-    """Bytes of this process that are in memory."""
+    """The resident memory of this process in bytes."""
     return int(Path("/proc/self/statm").read_text().split()[1]) * 4096
 
 

@@ -1,7 +1,7 @@
 """Code compiled for one ISA must not reach CPUs without it.
 
-A linker keeps one copy of each inline function that a compiler has not inlined, whichever file it comes from. Were that
-a file compiled with AVX-512, a CPU without it would run its instructions.
+A linker keeps one copy of each inline function that was not inlined, from any file. If that file was compiled with
+AVX-512, a CPU without it would run its instructions.
 """
 
 import json
@@ -11,14 +11,17 @@ import pytest
 from elftools.elf.elffile import ELFFile
 from elftools.elf.sections import SymbolTableSection
 
+from tests.needs import need
 from tests.support.cpp_builds import compiler, run
 from toolchains.targets import ROOT
+
+pytestmark = pytest.mark.deep
 
 ISAS = ROOT / "ops" / "kernels" / "isa"
 
 
 def _objects_for_one_isa(folder: Path) -> list[str]:
-    """The library's objects that are told of instructions beside the target's, or lie in the folder of an ISA."""
+    """The library's objects with instruction set flags of their own, or in the folder of an ISA."""
     commands = json.loads((folder / "compile_commands.json").read_text(encoding="utf-8"))
     words = {command["file"]: set(command["command"].split()) for command in commands}
     common = set.intersection(*(said for file, said in words.items() if file.endswith(".cc")))
@@ -31,7 +34,7 @@ def _objects_for_one_isa(folder: Path) -> list[str]:
 
 
 def _weak_symbols(path: Path) -> list[str]:
-    """Definitions that a linker may replace by another file's, or another file's by them."""
+    """Weak definitions, which a linker may merge with those of other files."""
     with path.open("rb") as file:
         tables = [section for section in ELFFile(file).iter_sections() if isinstance(section, SymbolTableSection)]
         return [
@@ -45,9 +48,8 @@ def _weak_symbols(path: Path) -> list[str]:
 @pytest.mark.parametrize("build_type", ["Release", "Debug"])
 @pytest.mark.parametrize("target", ["host", "armv7", "aarch64"])
 def test_objects_for_one_isa_share_nothing(target: str, build_type: str, tmp_path: Path) -> None:
+    need("ninja")
     gcc = compiler(target)
-    if not gcc.ninja:
-        pytest.skip("no ninja, without which CMake builds no single object: install it")
     run(*gcc.configure(tmp_path, build_type, CMAKE_EXPORT_COMPILE_COMMANDS="ON"))
     objects = _objects_for_one_isa(tmp_path)
     assert objects

@@ -1,32 +1,26 @@
 """The system's Chromium, driven by Playwright, for tests and screenshots of pages."""
 
-import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
+from toolchains.needs import CHROMIUM, find_program, missing
+
 DESK = {"viewport": {"width": 1440, "height": 900}}
 PHONE = {"viewport": {"width": 360, "height": 740}, "is_mobile": True, "has_touch": True}
-COMPLAINTS = ("error", "warning", "assert")  # of what a page says on the console
-NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
+COMPLAINTS = ("error", "warning", "assert")  # console messages of these types fail a test
 
 
 @contextmanager
 def chromium() -> Iterator[Any]:
-    """Playwright's browser.
-
-    Raises:
-        FileNotFoundError: there is no Chromium here.
-    """
+    """Playwright's browser; FileNotFoundError where there is no Chromium here."""
     from playwright.sync_api import sync_playwright
 
-    path = next(filter(None, map(shutil.which, NAMES)), None)
-    if path is None:
-        raise FileNotFoundError(
-            f"there is no browser here: none of {', '.join(NAMES)} (on Debian: apt install chromium)"
-        )
+    path = next(filter(None, map(find_program, CHROMIUM)), "")
+    if not path:
+        raise FileNotFoundError(missing("chromium"))
     with sync_playwright() as playwright:
-        # Containers let root have no sandbox, and may give little shared memory.
+        # Root has no sandbox in a container, whose shared memory may be small.
         browser = playwright.chromium.launch(executable_path=path, args=["--no-sandbox", "--disable-dev-shm-usage"])
         try:
             yield browser
@@ -36,7 +30,7 @@ def chromium() -> Iterator[Any]:
 
 @contextmanager
 def opened(browser: Any, address: str, **options: Any) -> Iterator[Any]:
-    """A page in a window of its own, where nothing may be complained of, and nothing loaded but what is below it."""
+    """A page in a new window; console errors, and requests outside its own folder, fail the test."""
     complaints, requests = [], []
     context = browser.new_context(**{**DESK, **options})
     try:
@@ -54,5 +48,5 @@ def opened(browser: Any, address: str, **options: Any) -> Iterator[Any]:
 
 
 def background(page: Any) -> str:
-    """The colour behind a page."""
+    """The background colour of a page."""
     return page.evaluate("getComputedStyle(document.body).backgroundColor")

@@ -1,4 +1,4 @@
-"""A network of QuickNet's shape with random weights, as an exporter hands it over; no framework is needed."""
+"""A network with QuickNet's layers and random weights, as an exporter writes it; no framework is needed."""
 
 import numpy as np
 
@@ -15,8 +15,8 @@ def quicknet(size: int = 224, filters: tuple[int, ...] = FILTERS, classes: int =
 
     Args:
         size: height and width of the input.
-        filters: channels of each section.
-        classes: outputs of the last layer.
+        filters: the number of channels in each section.
+        classes: the number of outputs of the last layer.
     """
     network = _QuickNet()
     x = network.conv("stem/conv", network.model.input(1, size, size, 3), 16, taps=3, stride=2, activation="relu")
@@ -31,7 +31,7 @@ def quicknet(size: int = 224, filters: tuple[int, ...] = FILTERS, classes: int =
 
 
 class _QuickNet:
-    """The network's parts, whose outputs get names as layers give them."""
+    """The network's parts, whose outputs are named like those of layers."""
 
     def __init__(self) -> None:
         self.model, self.rng = FloatModel(), np.random.default_rng(0)
@@ -57,12 +57,12 @@ class _QuickNet:
         return self._named(name, self.model.op("DEPTHWISE_CONV_2D", inputs, shape, **options))
 
     def pool(self, name: str, x: Tensor) -> Tensor:
-        """The maximum of 2×2 of what a ReLU lets through."""
+        """A ReLU and a 2×2 max pool."""
         active = self._named(f"{name}/relu", self.model.elementwise("RELU", x))
         return self._named(f"{name}/max_pool", self.model.max_pool(active, 2, 1, same=True))
 
     def residual(self, name: str, x: Tensor) -> Tensor:
-        """Sign, 3×3 convolution of signs that pads with ones, ReLU and batch norm, and what came in."""
+        """Sign, binary 3×3 convolution with same-one padding, ReLU, batch norm, and the residual addition."""
         model, channels = self.model, x.channels
         padded = model.pad(self._named(f"{name}/sign", model.sign(x)), [(1, 1), (1, 1)], 1.0)
         y = self._named(f"{name}/conv", model.conv(padded, sign_weights(self.rng, channels, 3, 3, channels)))

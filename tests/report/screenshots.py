@@ -18,7 +18,7 @@ from toolchains.targets import BUILD, ROOT
 
 FOLDER = ROOT / "docs" / "images"
 CRISP_DESK, CRISP_PHONE = {**DESK, "device_scale_factor": 1.25}, {**PHONE, "device_scale_factor": 2}
-# What is taken: of the report's page, of it at a layer that is chosen, or of the site; in which window and theme.
+# The pictures: of the report's page, of the page with a selected layer, or of the site; with window and theme.
 PICTURES = {
     "report-light": ("report", CRISP_DESK, "light"),
     "report-dark": ("layer", CRISP_DESK, "dark"),
@@ -48,7 +48,7 @@ def main() -> None:
 
 
 def take(browser: Any, address: str, name: str, window: dict[str, Any], theme: str) -> None:
-    """One picture of what a window shows at first."""
+    """Takes a picture of a page's first screen."""
     context = browser.new_context(**window, color_scheme=theme)
     page = context.new_page()
     page.goto(address)
@@ -59,7 +59,7 @@ def take(browser: Any, address: str, name: str, window: dict[str, Any], theme: s
 
 
 def save(picture: bytes, path: Path) -> None:
-    """Writes a picture in few bytes: a page has few colours."""
+    """Writes a picture with a small palette, because a page has few colours."""
     from PIL import Image
 
     image = Image.open(io.BytesIO(picture)).convert("RGB")

@@ -1,4 +1,4 @@
-"""The report's page in a real browser: it renders, answers, prints, and can be read by everyone."""
+"""The report's page in a real browser: it renders, reacts, prints, and is accessible."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -24,7 +24,7 @@ BOARDS = (
 
 
 def with_times(inspection: Inspection) -> Inspection:
-    """The model with times of two boards, the second of which runs the ops in the other order of cost."""
+    """The model with times for two boards, on which the ops' costs have opposite orders."""
     ops = [
         replace(row, seconds={"host": 1e-5 * (row.index + 1), "rpi4": 1e-2 / (row.index + 1)}) for row in inspection.ops
     ]
@@ -33,7 +33,7 @@ def with_times(inspection: Inspection) -> Inspection:
 
 @pytest.fixture(scope="module")
 def report(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The report of a network as deep as QuickNet, and thinner."""
+    """The report of a network as deep as QuickNet, with fewer channels."""
     converted, conversion = litebnn.convert_tflite(quicknet(64, (32, 32, 48, 64), 10), return_report=True)
     inspection = replace(with_times(inspect_model(converted)), name="thin_quicknet.tflite")
     return saved(report_page(inspection, conversion), tmp_path_factory.mktemp("report"))
@@ -47,7 +47,7 @@ def saved(page: str, folder: Path) -> Path:
 
 @contextmanager
 def opened(browser: Any, path: Path, *, drawn: bool = True, **options: Any) -> Iterator[Any]:
-    """The page in a window of its own, once its graph is drawn."""
+    """The page in a new window, after its graph is drawn."""
     with in_window(browser, path.as_uri(), **options) as page:
         if drawn:
             page.locator("#scene[style*='transform:']").wait_for(state="attached")
@@ -55,7 +55,7 @@ def opened(browser: Any, path: Path, *, drawn: bool = True, **options: Any) -> I
 
 
 def in_view(page: Any, selector: str, frame: str = "") -> bool:
-    """Whether the middle of an element is seen, in the window and inside another element."""
+    """True if the middle of an element is visible in the window and inside another element."""
     return page.evaluate(
         """([selector, frame]) => {
           const { left, right, top, bottom } = document.querySelector(selector).getBoundingClientRect();
@@ -69,7 +69,7 @@ def in_view(page: Any, selector: str, frame: str = "") -> bool:
 
 
 def view(page: Any) -> str:
-    """Where the graph is and how large, once it rests."""
+    """The position and size of the graph after its animations."""
     return page.evaluate(
         """async () => {
           await new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)));
@@ -79,6 +79,7 @@ def view(page: Any) -> str:
     )
 
 
+@pytest.mark.deep
 def test_it_renders_all_there_is(browser: Any, report: Path) -> None:
     assert report.stat().st_size < 1_000_000
     with opened(browser, report) as page:
@@ -86,12 +87,13 @@ def test_it_renders_all_there_is(browser: Any, report: Path) -> None:
         assert rows == page.locator("#scene a.node").count() == page.locator(".profile").first.locator("g").count() > 60
         ends = page.locator("#scene g.node").count()
         assert ends == 2
-        assert page.locator("#scene .edge").count() == rows + 16 + 1  # a chain, and what each residual adds
+        assert page.locator("#scene .edge").count() == rows + 16 + 1  # a chain, and one edge for each residual
         assert page.locator("#not-drawn").is_hidden()
         heights = page.eval_on_selector_all(".profile .value", "bars => bars.map((bar) => bar.getBBox().height)")
         assert max(heights) == pytest.approx(100)
 
 
+@pytest.mark.deep
 def test_both_themes(browser: Any, report: Path) -> None:
     seen = {}
     for theme, other in (("light", "Dark"), ("dark", "Light")):
@@ -105,6 +107,7 @@ def test_both_themes(browser: Any, report: Path) -> None:
     assert seen["light"] == seen["dark turned"] != seen["dark"] == seen["light turned"]
 
 
+@pytest.mark.deep
 def test_headings_sort(browser: Any, report: Path) -> None:
     with opened(browser, report) as page:
 
@@ -129,6 +132,7 @@ def test_headings_sort(browser: Any, report: Path) -> None:
         assert order() == sorted(order())
 
 
+@pytest.mark.deep
 def test_a_choice_of_place(browser: Any, report: Path) -> None:
     with opened(browser, report) as page:
         assert page.locator(".figures").inner_text().count("this machine") == 1
@@ -141,6 +145,7 @@ def test_a_choice_of_place(browser: Any, report: Path) -> None:
         assert "10.0 ms" in first.inner_text()
 
 
+@pytest.mark.deep
 @pytest.mark.parametrize("window", [DESK, PHONE], ids=["desk", "phone"])
 def test_graph_rows_and_bars_lead_to_each_other(browser: Any, report: Path, window: dict[str, Any]) -> None:
     with opened(browser, report, **window) as page:
@@ -165,6 +170,7 @@ def test_graph_rows_and_bars_lead_to_each_other(browser: Any, report: Path, wind
         assert in_view(page, "#row-7 th")
 
 
+@pytest.mark.deep
 def test_the_graph_pans_and_zooms(browser: Any, report: Path) -> None:
     with opened(browser, report) as page:
         page.locator("#graph").scroll_into_view_if_needed()
@@ -204,6 +210,7 @@ def test_the_graph_pans_and_zooms(browser: Any, report: Path) -> None:
             assert frame["y"] - 1 <= box["y"] <= box["y"] + box["height"] <= frame["y"] + frame["height"] + 1
 
 
+@pytest.mark.deep
 def test_the_keyboard_reaches_a_layer(browser: Any, report: Path) -> None:
     with opened(browser, report) as page:
         page.get_by_role("button", name="Fit").focus()
@@ -213,12 +220,14 @@ def test_the_keyboard_reaches_a_layer(browser: Any, report: Path) -> None:
         page.locator("#row-4.selected").wait_for()
 
 
+@pytest.mark.deep
 def test_it_fits_a_phone(browser: Any, report: Path) -> None:
     with opened(browser, report, **PHONE) as page:
         assert page.evaluate("document.documentElement.scrollWidth") == 360
         assert page.evaluate("document.querySelector('.scroll').scrollWidth") > 360, "a table scrolls by itself"
 
 
+@pytest.mark.deep
 def test_it_prints_whole_and_without_controls(browser: Any, report: Path, tmp_path: Path) -> None:
     with opened(browser, report, color_scheme="dark") as page:
         names = page.eval_on_selector_all("#layers tbody th", "heads => heads.map((head) => head.innerText)")
@@ -236,6 +245,7 @@ def test_it_prints_whole_and_without_controls(browser: Any, report: Path, tmp_pa
     assert text.count("LceBconv2d") == 32, "each binary layer stands in the table and in the graph"
 
 
+@pytest.mark.deep
 @pytest.mark.parametrize(("theme", "window"), [("light", DESK), ("dark", PHONE), ("dark", DESK)])
 def test_an_accessibility_checker_finds_nothing(browser: Any, report: Path, theme: str, window: dict[str, Any]) -> None:
     from axe_playwright_python.sync_playwright import Axe
@@ -248,6 +258,7 @@ def test_an_accessibility_checker_finds_nothing(browser: Any, report: Path, them
     assert found.violations_count == 0, found.generate_report()
 
 
+@pytest.mark.deep
 def test_hostile_names_are_only_shown(browser: Any, tmp_path: Path) -> None:
     names = [
         "</script><script>alert(1)</script>",
@@ -267,7 +278,7 @@ def test_hostile_names_are_only_shown(browser: Any, tmp_path: Path) -> None:
 
 
 def residuals(count: int) -> Any:
-    """A network of sums, which the layout gets in parts."""
+    """A network of sums, which the page lays out in parts."""
     model = FloatModel()
     x = model.input(1, 4, 4, 8)
     for _ in range(count):
@@ -275,6 +286,7 @@ def residuals(count: int) -> Any:
     return model, x
 
 
+@pytest.mark.deep
 def test_the_parts_of_a_large_graph_join(browser: Any, tmp_path: Path) -> None:
     model, x = residuals(100)
     path = saved(report_page(inspect_model(model.finish(x))), tmp_path)
@@ -292,6 +304,7 @@ def test_the_parts_of_a_large_graph_join(browser: Any, tmp_path: Path) -> None:
         assert overlaps == 0
 
 
+@pytest.mark.deep
 def test_a_graph_that_is_too_large_or_empty_leaves_the_rest(browser: Any, tmp_path: Path) -> None:
     model, x = residuals(210)
     x = model.elementwise("ADD", x, model.graph.inputs[0])

@@ -1,7 +1,6 @@
-"""The runtimes behind one interface: run a model in some way to register the ops, or say why it was refused.
+"""One interface for all runtimes: it runs a model with the ops registered in some way, or reports the refusal.
 
-Nothing but the standard library, NumPy and the runtime itself is imported here: each runtime has an environment of its
-own.
+Only the standard library, NumPy and the runtime are imported here, because each runtime has its own environment.
 """
 
 import ctypes
@@ -22,7 +21,7 @@ DELEGATE, REGISTRATION, COMPILED = "delegate", "registration", "compiled model"
 
 
 class Refused(Exception):
-    """The runtime did not take or run the model; the message is what its error reporter was told."""
+    """The runtime refused to load or run the model; the message is its error reporter's."""
 
 
 class PythonRuntime:
@@ -43,7 +42,7 @@ class PythonRuntime:
         )
 
     def session(self, model: bytes, way: str, num_threads: int = 1) -> Callable[[Any], Any]:
-        """A function from an input, of any batch size, to the output; the interpreter is the same for all calls."""
+        """A function from an input of any batch size to the output; all calls use one interpreter."""
         if way == COMPILED:
             compiled = self._guarded(lambda: litebnn.CompiledModel(model, num_threads))
             return lambda x: self._guarded(lambda: compiled.predict(x))
@@ -60,7 +59,7 @@ class PythonRuntime:
         return lambda x: self._guarded(lambda: run(x))
 
     def prepare(self, model: bytes, way: str) -> None:
-        """Loads a model and allocates its tensors, and no more."""
+        """Loads a model and allocates its tensors, without running it."""
         if way == COMPILED:
             self._guarded(lambda: litebnn.CompiledModel(model))
             return
@@ -75,7 +74,7 @@ class PythonRuntime:
 
 
 class CLibrary:
-    """libtensorflowlite_c.so, by its C interface."""
+    """The C library libtensorflowlite_c.so."""
 
     ways = (DELEGATE, REGISTRATION)
 
@@ -94,11 +93,11 @@ class CLibrary:
         self.format = ctypes.CDLL(None).vsnprintf
 
     def session(self, model: bytes, way: str, num_threads: int = 1) -> Callable[[Any], Any]:
-        """As PythonRuntime's."""
+        """The same method as PythonRuntime's."""
         return _CSession(self, model, way, num_threads).run
 
     def prepare(self, model: bytes, way: str) -> None:
-        """As PythonRuntime's."""
+        """The same method as PythonRuntime's."""
         _CSession(self, model, way, 1).allocate()
 
 
@@ -112,7 +111,7 @@ class _CSession:
         self.runtime, self.library = runtime, runtime.library
         self.messages: list[str] = []
         self.interpreter = self.delegate = None
-        # The runtime reads the model where it lies.
+        # The runtime does not copy the model, so the buffer must stay alive.
         self.content = ctypes.create_string_buffer(model, len(model))
         self.model = ctypes.c_void_p(self.library.TfLiteModelCreate(self.content, ctypes.c_size_t(len(model))))
         self.options = ctypes.c_void_p(self.library.TfLiteInterpreterOptionsCreate())

@@ -2,8 +2,8 @@
 
     python -m tests.runtimes.cases FOLDER
 
-They are made where the .tflite schema for Python is, and run where it is not: beside a model NAME.tflite lies NAME.npz
-with `input`, `expected` and `tolerance`, or NAME.json with the `message`, a regular expression, and the `op`.
+Writing needs the .tflite schema for Python; running does not. Each model NAME.tflite has a file NAME.npz with `input`,
+`expected` and `tolerance`, or a file NAME.json with the `message`, a regular expression, and the `op`.
 """
 
 import json
@@ -27,7 +27,7 @@ INT32_MAX = 2**31 - 1
 
 @dataclass
 class Refusal:
-    """A model that has to be refused with a message."""
+    """A model that must be refused with a message."""
 
     name: str
     model: bytes
@@ -36,7 +36,7 @@ class Refusal:
 
 
 def golden() -> Iterator[Case]:
-    """The models that Larq Compute Engine wrote. The int8 one is left out: there the runtimes' own ops differ."""
+    """The models that Larq Compute Engine wrote, except the int8 one, in which the runtimes' own ops differ."""
     for path in sorted(GOLDEN.glob("*.lce.tflite")):
         name = path.name.removesuffix(".lce.tflite")
         if name == "int8_qat":
@@ -47,7 +47,7 @@ def golden() -> Iterator[Case]:
 
 
 def random_convs(count: int) -> Iterator[Case]:
-    """Convolutions with parameters drawn at random."""
+    """Convolutions with random parameters."""
     rng = np.random.default_rng(1)
 
     def pick(low: int, high: int) -> int:
@@ -82,7 +82,7 @@ def random_convs(count: int) -> Iterator[Case]:
 
 
 def edge_convs() -> Iterator[Case]:
-    """What the incumbent refuses, what lies at the ends of the options' ranges, and batch sizes that change."""
+    """Cases that Larq Compute Engine refuses, options at the ends of their ranges, and changing batch sizes."""
     yield Conv(pad_values=0, activation=1).case("same_zero_with_activation")
     yield Conv(pad_values=0, output="packed").case("same_zero_packed")
     yield Conv(multiplier=False, bias=False).case("absent_inputs")
@@ -119,14 +119,14 @@ def other_ops() -> Iterator[Case]:
 
 
 def chains() -> Iterator[Case]:
-    """All ops behind one another, in models for one size that run with another."""
+    """All ops in sequence, in models for one size that run with another size."""
     for size in (12, 7):
         model, x, expected = lce_models.chain_model(size=size)
         yield Case(f"chain_{size}", model, x, expected)
 
 
 def shortcuts(name: str, activation: int) -> Case:
-    """Binary layers that are added to: the delegate takes the additions too, and fuses those of one reader."""
+    """Binary layers with residual additions: the delegate claims them, and fuses those whose input has one consumer."""
     shape = (2, 4, 5, 40)
     graph = Graph()
     options = schema.AddOptionsT()
@@ -153,7 +153,7 @@ def shortcuts(name: str, activation: int) -> Case:
 
 
 def pooled() -> Iterator[Case]:
-    """The runtime's own MAX_POOL_2D behind a convolution."""
+    """The runtime's own MAX_POOL_2D after a convolution."""
     for number, (filter_size, strides, padding, activation) in enumerate(
         [((2, 2), (1, 1), reference.VALID, 0), ((3, 2), (2, 1), reference.SAME, 1)]
     ):
@@ -170,7 +170,7 @@ def pooled() -> Iterator[Case]:
 
 
 def gated() -> Iterator[Case]:
-    """Convolutions whose outputs are multiplied by what is made of their inputs, as squeeze-and-excite blocks do."""
+    """Convolutions whose outputs are multiplied by a function of their inputs, like squeeze-and-excite blocks."""
     for number, (activation, leaks, adds, first) in enumerate(
         [(0, True, True, False), (0, True, False, True), (1, False, True, True), (0, False, True, False)]
     ):
@@ -211,13 +211,13 @@ def gated() -> Iterator[Case]:
         graph.custom("LceDequantize", [packed], [signs])
         output = graph.tensor(shape, "float32", name="output")
         graph.builtin("SUB", [tensor, signs], [output], schema.SubOptionsT())
-        # A value within rounding of 0 would take either sign, and there is none.
+        # Values are moved away from 0, where rounding could give either sign.
         expected = (expected - np.where(expected < 0, -1, 1)).astype(np.float32)
         yield Case(f"gated_{number}", graph.build([source], [output]), words, expected, 10 * conv.tolerance(expected))
 
 
 def delayed() -> Case:
-    """Convolutions whose only readers wait for the runtime's own ops: a downsampling block, and a gated one."""
+    """Convolutions whose only consumers wait for the runtime's own ops: a downsampling block, and a gated one."""
     first, second = (Conv((1, size, size, 64), 64, strides=(stride, stride)) for size, stride in ((8, 2), (4, 1)))
     shape = first.output_shape
     graph = Graph()
@@ -269,7 +269,7 @@ def between_float_ops() -> Iterator[Case]:
         reshaped = graph.tensor(conv.input_shape, "float32")
         shape = graph.constant(np.array(conv.input_shape, np.int32))
         if dynamic:
-            # The shape is known only once it has been computed.
+            # The shape is computed at run time.
             computed = graph.tensor((4,), "int32")
             zero = graph.tensor((4,), "int32")
             graph.builtin("SUB", [shape, shape], [zero], schema.SubOptionsT())
@@ -333,14 +333,14 @@ def wrong_options() -> Iterator[Refusal]:
 
 
 def broken_options() -> Iterator[Refusal]:
-    """A FlexBuffer cut off at every byte."""
+    """Options truncated after each byte of their FlexBuffer."""
     whole = bytes(lce_models.flexbuffers.Dumps(Conv().options))
     for size in range(len(whole)):
         yield Refusal(f"options_cut_at_{size:03d}", conv_with_options(whole[:size]), "LceBconv2d", "option ")
 
 
 def conv_with_options(options: bytes) -> bytes:
-    """The model of a convolution with these very bytes for its options."""
+    """A convolution model with these bytes as its options."""
     conv = Conv()
     graph = Graph()
     source = graph.tensor((1, 5, 6, 2), name="input")
@@ -350,7 +350,7 @@ def conv_with_options(options: bytes) -> bytes:
 
 
 def wrong_tensors() -> Iterator[Refusal]:
-    """Shapes and types that do not go together."""
+    """Shapes and types that do not match."""
 
     def conv(name: str, message: str, *, output: str = "float32", **changes: Any) -> Refusal:
         """A convolution with constants replaced, or with `input` or `output_shape` of another shape."""
@@ -417,7 +417,7 @@ def wrong_tensors() -> Iterator[Refusal]:
     message = "filter .*values: expected constants, found none"
     yield Refusal("filter_is_an_input", graph.build([source, weights], [result]), "LceBconv2d", message)
 
-    # A tensor in between, so that the runtime does not refuse the size of an input first.
+    # The tensor is not an input of the graph, whose size the runtime would refuse first.
     for name, shape in (("output_overflows", (1, 40000, 40000, 1)), ("output_overflows_more", (1, INT32_MAX, 1, 1))):
         graph = Graph()
         large = Conv((1, 5, 5, 32), 64, (1, 1))

@@ -20,12 +20,12 @@ COMMON = ("pytest>=8",)
 
 @dataclass(frozen=True)
 class Environment:
-    """A runtime and how to get it."""
+    """A runtime and the packages that provide it."""
 
     name: str
     requirements: tuple[str, ...]  # for pip
-    package: str  # as litebnn.runtime.find knows it; empty: the C library
-    newest_python: tuple[int, int]  # that the runtime has wheels for
+    package: str  # the name in litebnn.runtime.find; empty for the C library
+    newest_python: tuple[int, int]  # the newest one with wheels of the runtime
 
     @property
     def folder(self) -> Path:
@@ -42,7 +42,7 @@ ENVIRONMENTS = (
     Environment("ai-edge-litert-nightly", ("ai-edge-litert-nightly",), "ai-edge-litert", ANY_PYTHON),
     Environment("ai-edge-litert-2.3", ("ai-edge-litert==2.3.*",), "ai-edge-litert", ANY_PYTHON),
     Environment("ai-edge-litert-2.2", ("ai-edge-litert==2.2.*",), "ai-edge-litert", ANY_PYTHON),
-    # It asks for ml_dtypes only when a compiled model is made.
+    # ai-edge-litert imports ml_dtypes without declaring it, when a compiled model is made.
     Environment("ai-edge-litert-2.1", ("ai-edge-litert==2.1.6", "ml_dtypes"), "ai-edge-litert", ANY_PYTHON),
     Environment("ai-edge-litert-1.4", ("ai-edge-litert==1.4.*",), "ai-edge-litert", (3, 13)),
     Environment("tflite-runtime-2.14", ("tflite-runtime==2.14.*", "numpy<2"), "tflite-runtime", (3, 11)),
@@ -53,7 +53,7 @@ ENVIRONMENTS = (
 
 
 def prepare(environment: Environment) -> None:
-    """Makes the environment; one that is there already, for the same requirements and Python, is left alone.
+    """Makes the environment, unless it exists for the same requirements and Python.
 
     Raises:
         ToolkitError: this Python is too new for the runtime, or pip failed.
@@ -74,7 +74,7 @@ def prepare(environment: Environment) -> None:
 
 
 def write_cases() -> Path:
-    """Writes the suite's cases; returns their folder. It needs a Python with the .tflite schema: this one."""
+    """Writes the suite's cases and returns their folder; this Python must have the .tflite schema."""
     folder = FOLDER / "cases"
     subprocess.run([sys.executable, "-m", "tests.runtimes.cases", str(folder)], cwd=ROOT, check=True)
     return folder
@@ -92,7 +92,7 @@ def c_library() -> str:
 def run_python(
     python: Path, arguments: list[str], runtime: str, library: Path, variables: dict[str, str] | None = None
 ) -> int:
-    """Runs a Python that has the runtime, told what `backends.py` reads; returns its exit code."""
+    """Runs a Python that has the runtime, with the variables for `backends.py`; returns its exit code."""
     environment = {
         "LITEBNN_RUNTIME": runtime,
         "LITEBNN_LIBRARY": str(library),
@@ -110,7 +110,7 @@ def run_suite(python: Path, runtime: str, cases: Path, library: Path, variables:
 
 
 def run_all(environments: Iterable[Environment], library: Path) -> dict[str, str]:
-    """Runs the suite in each environment; returns how each went."""
+    """Runs the suite in each environment; returns each outcome."""
     cases = write_cases()
     outcome = {}
     for environment in environments:

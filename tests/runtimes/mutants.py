@@ -1,9 +1,9 @@
-"""Runs randomly damaged .tflite files in a runtime: each is run or refused with a message, and none takes long.
+"""Runs randomly damaged .tflite files in a runtime: each runs or is refused with a message, in little time.
 
     python -m tests.runtimes.mutants --count=500
 
-ops/tests/mutation_test.cc does the same, harder and faster, in a runtime of our own; this is the real thing, and worth
-the most with a library built with sanitizers. LITEBNN_RUNTIME and LITEBNN_LIBRARY are as in suite.py.
+ops/tests/mutation_test.cc does the same faster in a fake runtime; this uses real ones, and finds most with a library
+built with sanitizers. LITEBNN_RUNTIME and LITEBNN_LIBRARY have the same meaning as in suite.py.
 """
 
 import argparse
@@ -19,7 +19,7 @@ from tests.support import lce_models
 from tests.support.lce_models import Conv
 
 EXTREMES = (0, 1, -1, 2, 31, 32, 33, 255, 65536, 2**20, 2**31 - 2, 2**31 - 1)
-# Tensors in between are neither refused by the ops nor quickly run.
+# Tensors with a size between these limits are skipped: the ops accept them, but running takes long.
 LARGEST_TO_RUN, SMALLEST_TO_REFUSE = 2**16, 2**31
 MAX_SECONDS = 1.0
 
@@ -54,7 +54,7 @@ def random_model(rng: np.random.Generator) -> Any:
 
 
 def damage(model: Any, values: dict[str, int], rng: np.random.Generator) -> None:
-    """Changes one thing in the model, whose op has the options `values`."""
+    """Makes one random change in the model, whose op has the options `values`."""
     graph = model.subgraphs[0]
     operator = graph.operators[0]
     tensor = graph.tensors[rng.integers(len(graph.tensors))]
@@ -126,7 +126,7 @@ def main(arguments: list[str] | None = None) -> int:
         tensor = model.subgraphs[0].tensors[0]
         shape = [int(size) for size in tensor.shape]
         for way in runtime.ways:
-            # Says which model it was where the process dies.
+            # The seed is printed first, so that it is known if the process crashes.
             print(f"\rseed {seed} {way:14}", end="", file=sys.stderr, flush=True)
             begin = time.process_time()
             try:

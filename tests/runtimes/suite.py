@@ -1,4 +1,4 @@
-"""What has to hold in every runtime; `environments.py` says how it is started.
+"""Tests that must pass in every runtime; `environments.py` starts them.
 
 LITEBNN_RUNTIME names the runtime, LITEBNN_CASES the folder that `cases.py` wrote, LITEBNN_LIBRARY our library.
 """
@@ -8,7 +8,6 @@ import importlib
 import json
 import os
 import re
-import shutil
 import subprocess
 from pathlib import Path
 from typing import Any
@@ -34,11 +33,11 @@ def runtime() -> Any:
 
 @pytest.fixture(scope="session")
 def ways(runtime: Any) -> list[str]:
-    """The ways to register the ops that the runtime allows; the delegate always is one."""
+    """The ways of registering the ops that the runtime supports; the delegate is always one."""
     try:
         runtime.prepare(model_of("chain_7"), REGISTRATION)
     except Refused as refusal:
-        # Only a clear word about the other way counts as one that is not there.
+        # Registering custom ops counts as unsupported only if the error message points to load_delegate.
         if "load_delegate" not in str(refusal):
             raise
         return [way for way in runtime.ways if way != REGISTRATION]
@@ -76,11 +75,11 @@ def test_values(runtime: Any, ways: list[str], name: str) -> None:
     difference = np.abs(results[0].astype(np.float64) - expected.astype(np.float64))
     assert difference.max() <= case["tolerance"]
     for other in results[1:]:
-        # The same bits, however the ops are registered and however many threads there are.
+        # The bits depend neither on the way of registering the ops nor on the number of threads.
         assert other.tobytes() == results[0].tobytes()
 
 
-# Of the gated ones XNNPACK takes nodes too, for which tflite-runtime undoes the delegates and applies them anew.
+# XNNPACK also claims nodes of the gated models. For XNNPACK, tflite-runtime undoes all delegates and reapplies them.
 @pytest.mark.parametrize("name", ["chain_12", *(name for name in VALUES if name.startswith("gated_"))])
 def test_resizing_between_invocations(runtime: Any, ways: list[str], name: str) -> None:
     case = np.load(CASES / f"{name}.npz")
@@ -101,7 +100,7 @@ def test_refusals(runtime: Any, ways: list[str], name: str) -> None:
         text = str(refusal.value)
         assert re.search(case["message"], text), text
         assert re.search(rf"litebnn: {case['op']}\b", text), text
-        # Custom ops are not told their index; the runtime itself adds it.
+        # Registered custom ops do not know their node's index, so the runtime's own message has it.
         assert re.search(r"Node number 0\b" if way == REGISTRATION else r"node 0\b", text), text
 
 
@@ -141,7 +140,7 @@ def test_convolutions_run_with_what_waits_for_the_runtimes_own_ops(
     delegate = litebnn.load_delegate(verbose=True)
     runtime.module.Interpreter(model_content=model_of("delayed"), experimental_delegates=[delegate]).allocate_tensors()
     log = capfd.readouterr().err
-    # The first packs signs, and the second has one step of a convolution and its addition, and packs again.
+    # The first partition packs signs. The second one fuses a convolution with its addition, and packs again.
     sizes = [int(size) for size in re.findall(r"partition of (\d+) nodes", log)]
     assert sizes[:2] == [1, 2]
     assert "the delegate takes 8 of 11 nodes" in log
@@ -173,11 +172,9 @@ extern "C" void RegisterLitebnn(std::uintptr_t resolver) {
 
 
 def test_cpp_registrar(runtime: Any, ways: list[str], tmp_path: Path) -> None:
-    """register_ops.h in a program of its own, with the runtime's resolver, by the name of a C function."""
+    """A C++ library uses register_ops.h with the runtime's resolver, through an exported C function."""
     if not isinstance(runtime, PythonRuntime) or REGISTRATION not in ways:
         pytest.skip("the runtime exports no tflite::MutableOpResolver")
-    if not shutil.which("c++"):
-        pytest.skip("no c++: install a C++17 compiler")
     source, program = tmp_path / "registrar.cc", tmp_path / "libregistrar.so"
     source.write_text(REGISTRAR, encoding="utf-8")
     command = ["c++", "-std=c++17", "-shared", "-fPIC", f"-I{ROOT / 'ops/include'}", str(source), str(find_library())]
@@ -187,7 +184,7 @@ def test_cpp_registrar(runtime: Any, ways: list[str], tmp_path: Path) -> None:
     loaded = []
 
     def register(resolver: int) -> None:
-        # The runtime's own symbols become visible to libraries loaded after it.
+        # Loading the runtime with RTLD_GLOBAL makes its symbols visible to later libraries.
         shared_object_of = importlib.import_module("litebnn.runtime.register_ops")._shared_object_of
         ctypes.CDLL(shared_object_of(resolver), mode=ctypes.RTLD_GLOBAL)
         loaded.append(ctypes.CDLL(str(program)))

@@ -1,4 +1,4 @@
-"""Builds of the C++ code for its tests: as it ships, and under sanitizers."""
+"""Builds of the C++ code for its tests: the release build, and builds with sanitizers."""
 
 import functools
 import os
@@ -7,49 +7,40 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
 
-import pytest
-
+from tests.needs import need
+from toolchains.build import locked
 from toolchains.compilers import Compiler, find_clang, find_gcc
-from toolchains.targets import BUILD, ToolkitError, find_target
-
-GOOGLETEST = Path("/usr/src/googletest")
+from toolchains.needs import missing
+from toolchains.targets import BUILD, find_target
 
 
 @functools.cache
-def build_folder(build: str) -> Path:
-    """Configures a build; returns its folder."""
-    if not GOOGLETEST.is_dir():
-        pytest.skip("no GoogleTest sources: install Debian's googletest")
+def build_products(build: str, *products: str) -> Path:
+    """Builds targets of CMake's, all at once so that all CPUs work; returns the build's folder."""
+    need("googletest")
     folder = BUILD / "tests" / build
-    run(*BUILDS[build].compiler().configure(folder, LITEBNN_BUILD_TESTS="ON", **BUILDS[build].options))
-    return folder
-
-
-def build_product(build: str, product: str) -> Path:
-    """Builds one target of CMake's; returns the folder of the build."""
-    folder = build_folder(build)
-    run(*compiler().compile(folder, product))
+    with locked(folder):
+        compiler = BUILDS[build].compiler()
+        run(*compiler.configure(folder, LITEBNN_BUILD_TESTS="ON", **BUILDS[build].options))
+        run(*compiler.compile(folder, *products))
     return folder
 
 
 def compiler(target: str = "host") -> Compiler:
-    """This machine's compiler for a target; skips the test where there is none."""
-    try:
-        return find_gcc(find_target(target))
-    except ToolkitError as error:
-        pytest.skip(str(error))
+    """This machine's compiler for a target."""
+    row = find_target(target)
+    if row.triple:
+        need(f"{row.triple}-g++")
+    return find_gcc(row)
 
 
 def sanitizing_compiler() -> Compiler:
-    """Clang where it is installed, whose sanitizers see what gcc's do not, such as an offset to a null pointer."""
-    try:
-        return find_clang()
-    except ToolkitError:
-        return compiler()
+    """Clang if it is installed, because its sanitizers find more than gcc's, such as an offset to a null pointer."""
+    return compiler() if missing("clang") else find_clang()
 
 
 class Build(NamedTuple):
-    """One way of building the code, with these options of CMake's."""
+    """A way of building the code: a compiler and options for CMake."""
 
     compiler: Callable[[], Compiler]
     options: dict[str, str]
@@ -64,14 +55,14 @@ ADDRESS = "address,undefined,float-cast-overflow"
 BUILDS = {
     "release": Build(compiler, {}),
     "address": sanitized(sanitizing_compiler, ADDRESS),
-    # What Python loads is gcc's, whose sanitizers are libraries that can be loaded before Python.
+    # The library for Python is built by gcc, whose sanitizers are shared libraries that can be preloaded.
     "address-gcc": sanitized(compiler, ADDRESS),
     "thread": sanitized(sanitizing_compiler, "thread"),
 }
 
 
 def run(*command: str | Path, environment: dict[str, str] | None = None) -> str:
-    """Runs a command; returns what it printed, and fails the test with that where the command fails."""
+    """Runs a command and returns its output; a failing command fails the test with that output."""
     result = subprocess.run(
         [str(part) for part in command],
         stdout=subprocess.PIPE,

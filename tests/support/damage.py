@@ -1,6 +1,6 @@
-"""Sound models, and ways to damage them: what tests and fuzz targets hold the converter against.
+"""Sound models, and ways to damage them, for tests and fuzz targets of the converter.
 
-Whatever decides has the methods of `random.Random`.
+All random choices come from an object with the methods of `random.Random`.
 """
 
 from collections.abc import Callable, Sequence
@@ -17,7 +17,7 @@ GOLDEN = sorted((Path(__file__).resolve().parents[1] / "golden").glob("*.float.t
 
 
 def _hidden_forms() -> list[bytes]:
-    """Models with the ops that the golden ones do not have."""
+    """Models with ops that the golden models lack."""
     rng = np.random.default_rng(0)
     kernel = sign_weights(rng, 8, 3, 3, 32)
     sources = []
@@ -44,7 +44,7 @@ def _hidden_forms() -> list[bytes]:
 
 
 def _moving_ops() -> bytes:
-    """Ops that move values about, by operands that lead out of bounds where they are damaged."""
+    """Ops that move values, whose operands point out of bounds if they are damaged."""
     rng = np.random.default_rng(1)
     model = FloatModel()
     x = model.sign(model.input(1, 32, 8, 8))
@@ -127,7 +127,7 @@ DAMAGES: list[Callable[[Any, Graph, Op, Tensor], None]] = [
 def damaged(
     rng: Any, sources: Sequence[bytes] = SOURCES, times: Sequence[int] = (1, 1, 2, 3, 5)
 ) -> tuple[bytes, dict[str, Any]]:
-    """One of the models, damaged so many times, and options to convert it with, as `rng` decides."""
+    """A random model with that many random damages, and random conversion options."""
     model = read_model(rng.choice(sources))
     graph = rng.choice(model.graphs)
     for _ in range(rng.choice(times)):

@@ -1,4 +1,4 @@
-"""Reads the documents, and finds in all of the project's text what it says of files, tasks and versions."""
+"""Reads the documents, and finds the files, tasks and versions that the project's text mentions."""
 
 import re
 from collections.abc import Iterator
@@ -18,7 +18,7 @@ COMMAND = re.compile(r"(?:invoke|python3 bootstrap\.py) ([a-z][\w-]*)([^#&|]*)")
 MODULE = re.compile(r"python3? -m ([\w.]+)")
 
 
-# A block of code, and the comment above it, which readers do not see: why no test can run it, or what runs before it.
+# A code block with the hidden comment above it, which says why no test can run it, or has code to run before it.
 BLOCK = re.compile(
     r"(?:^<!-- (?P<word>not run|given):\s(?P<comment>(?:(?!-->).)*?)\s-->\n)?^```(?P<language>.*?)\n(?P<text>.*?)^```$",
     re.DOTALL | re.MULTILINE,
@@ -33,7 +33,7 @@ class Block:
     line: int
     language: str
     text: str
-    not_run: str  # why no test can run it; empty where it is run
+    not_run: str  # the reason why no test can run it; empty if it runs
     given: str  # Python that runs before it
 
 
@@ -60,12 +60,12 @@ def read(path: Path | str) -> str:
 
 
 def named_paths(text: str) -> list[str]:
-    """The project's paths that a text names; a compiler looks after those that C++ includes."""
+    """The project's paths in a text, without C++ includes, which the compiler checks."""
     return PATH.findall(re.sub(r"^#include .*$", "", text, flags=re.MULTILINE))
 
 
 def exists(path: str) -> bool:
-    """Whether there is what a path names. {a,b} stands for a and b; {a}, a word in capitals and * for any name."""
+    """True if a path exists. {a,b} stands for a and b; {a}, a word in capitals and * for any name."""
     braces = re.search(r"\{([^{}]*)\}", path)
     if braces:
         parts = braces[1].split(",") if "," in braces[1] else ["*"]
@@ -76,19 +76,19 @@ def exists(path: str) -> bool:
 
 
 def spans(text: str, is_document: bool) -> list[str]:
-    """What stands in backticks, and in a document also the lines of its blocks of code."""
+    """The texts in backticks, and for a document also the lines of its code blocks."""
     blocks = re.findall(r"^```\w*\n(.*?)^```", text, re.DOTALL | re.MULTILINE) if is_document else []
     return [*SPAN.findall(text), *(line for block in blocks for line in block.splitlines())]
 
 
 def commands(text: str, is_document: bool) -> list[tuple[str, list[str]]]:
-    """The tasks that a text calls, each with its flags."""
+    """The tasks in a text, each with its flags."""
     calls = [call for span in spans(text, is_document) if (call := COMMAND.match(span))]
     return [(call[1], re.findall(r"(--?[a-z][\w-]*)", call[2])) for call in calls]
 
 
 def modules(text: str) -> list[str]:
-    """The modules that a text starts with `python -m`."""
+    """The modules in a text after `python -m`."""
     return MODULE.findall(text)
 
 
@@ -98,7 +98,7 @@ def links(text: str) -> list[tuple[str, str]]:
 
 
 def anchors(text: str) -> set[str]:
-    """What links may call the headings of a document."""
+    """The anchors of a document's headings."""
     headings = re.findall(r"^#+ (.*)$", text, re.MULTILINE)
     return {re.sub(r"[^\w -]", "", heading.lower()).replace(" ", "-") for heading in headings}
 
@@ -118,5 +118,5 @@ def table(path: Path | str, header: str) -> list[list[str]]:
 
 
 def code(cell: str) -> list[str]:
-    """What stands in backticks in a table's cell."""
+    """The texts in backticks in a table's cell."""
     return SPAN.findall(cell)

@@ -1,7 +1,7 @@
 """Builds small float .tflite models, as exporters leave them, for the converter's tests.
 
-Values are small multiples of powers of two wherever a test compares exactly: then every float sum and product here is
-exact, and source and result agree to the last bit, ties included.
+For exact comparisons, values are small multiples of powers of two. Every float sum and product is then exact, and
+source and result agree to the last bit, including ties.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ SIGN_FORMS = (
 
 
 class FloatModel:
-    """A model of one subgraph in the making; every method adds an op and returns its output."""
+    """A builder of a model with one subgraph; every method adds an op and returns its output."""
 
     def __init__(self) -> None:
         self.graph = Graph("main", [], [], [], [])
@@ -67,7 +67,7 @@ class FloatModel:
         version: int = 1,
         **options: Any,
     ) -> Tensor:
-        """Any op; `options` by their names, with a `table` where nothing is known of the op."""
+        """Adds any op, with options by name; an op without known options needs the name of their `table`."""
         unknown = any(size < 0 for size in shape)
         output = Tensor(self._name(name.lower()), type, tuple(max(size, 1) for size in shape))
         output.shape_signature = tuple(shape) if unknown else None
@@ -87,7 +87,7 @@ class FloatModel:
         return self.op(name, inputs, dims, type=type)
 
     def sign(self, x: Tensor, form: str = "sign_add_sign", threshold: float = 0.0) -> Tensor:
-        """±1, in one of the forms that quantizers take."""
+        """A sign of ±1, in one of the forms that quantizers use."""
         if form.startswith("sign"):
             amount = -0.1 if form == "sign_add_sign_down" else 0.1
             name, amount = ("SUB", -amount) if form == "sign_sub_sign" else ("ADD", amount)
@@ -113,14 +113,14 @@ class FloatModel:
         return self.op("SELECT_V2", [condition, *values], x.dims)
 
     def two_values(self, x: Tensor, false: float = 0.0, true: float = 1.0, comparison: str = "GREATER_EQUAL") -> Tensor:
-        """`true` where x compares so with 0, `false` elsewhere: a cast for 0 and 1, a select for others."""
+        """Returns `true` where the comparison of x with 0 holds, else `false`: a cast for 0 and 1, else a select."""
         condition = self.elementwise(comparison, x, self.const(0), type="BOOL")
         if (false, true) == (0.0, 1.0):
             return self.op("CAST", [condition], x.dims)
         return self.op("SELECT_V2", [condition, self.const(true), self.const(false)], x.dims)
 
     def packed(self, x: Tensor) -> Tensor:
-        """The bits of an LceQuantize."""
+        """The packed signs of an LceQuantize."""
         bits = packed_like(x, self._name("bits"))
         self.graph.insert(custom_op(LCE_QUANTIZE, [x], bits))
         return bits
@@ -142,7 +142,7 @@ class FloatModel:
         return self.op("BATCH_TO_SPACE_ND", inputs, shape)
 
     def pad(self, x: Tensor, amounts: Sequence[Sequence[int]], value: float | None = None) -> Tensor:
-        """PADV2 with a value, or PAD where it is None; `amounts` for the axes between batch and channels."""
+        """Adds PADV2 with a value, or PAD for None; `amounts` are for the axes between batch and channels."""
         pads = self.const([(0, 0), *amounts, (0, 0)], np.int32)
         shape = [
             size if size < 0 else size + sum(a) for size, a in zip(x.dims, [(0, 0), *amounts, (0, 0)], strict=True)
@@ -192,7 +192,7 @@ class FloatModel:
         activation: str = "none",
         odd: int = 0,
     ) -> Tensor:
-        """TRANSPOSE_CONV with an output of the size that Keras asks for; `odd` rows less with SAME, else more."""
+        """Adds TRANSPOSE_CONV with the output size that Keras requests, less `odd` rows with SAME, else plus them."""
         sides = zip(x.dims[1:3], stride, weights.shape[1:3], strict=True)
         height, width = (n * s if same else (n - 1) * s + k for n, s, k in sides)
         shape = (x.dims[0], height - odd if same else height + odd, width, weights.shape[0])
@@ -209,7 +209,7 @@ class FloatModel:
         )
 
     def _asked_shape(self, x: Tensor, sizes: Sequence[int]) -> Tensor:
-        """The batch of `x`, which only a run tells, and sizes behind it."""
+        """A computed shape: the batch of `x`, which is known only at run time, and then fixed sizes."""
         whole = self.op("SHAPE", [x], [len(x.dims)], type="INT32", table="ShapeOptions", out_type=2)
         bounds = [self.const([place], np.int32) for place in (0, 1, 1)]
         batch = self.op("STRIDED_SLICE", [whole, *bounds], [], type="INT32", shrink_axis_mask=1)
@@ -220,7 +220,7 @@ class FloatModel:
     def depthwise_conv(
         self, x: Tensor, weights: Array, bias: Array, *, same: bool = True, stride: int = 1, activation: str = "none"
     ) -> Tensor:
-        """Weights [1, height, width, channels of the output]."""
+        """Adds DEPTHWISE_CONV_2D with weights [1, height, width, channels_out]."""
         sizes = [window(s, k, stride, 1, same) for s, k in zip(x.dims[1:3], weights.shape[1:3], strict=True)]
         channels = weights.shape[3]
         return self.op(
@@ -273,42 +273,42 @@ class FloatModel:
 
 
 def window(size: int, taps: int, stride: int, dilation: int, same: bool) -> int:
-    """The output size of a sliding window; -1 where the input size is not known."""
+    """The output size of a sliding window; -1 if the input size is unknown."""
     if size < 0:
         return -1
     return -(-size // stride) if same else (size - (taps - 1) * dilation - 1) // stride + 1
 
 
 def sign_weights(rng: np.random.Generator, *shape: int, alpha: bool = True) -> Array:
-    """±alpha weights [O, ...], alpha a power of two for each output channel."""
+    """Weights of ±alpha [O, ...], with a power of two as alpha for each output channel."""
     signs = rng.choice([-1.0, 1.0], shape)
     scale = 2.0 ** rng.integers(-2, 2, shape[0]) if alpha else np.ones(shape[0])
     return (signs * scale.reshape(-1, *[1] * (len(shape) - 1))).astype(np.float32)
 
 
 def dyadic(rng: np.random.Generator, *shape: int, largest: int = 64, step: float = 1 / 8) -> Array:
-    """Random multiples of `step`, zero among them."""
+    """Random multiples of `step`, including zero."""
     return (rng.integers(-largest, largest + 1, shape) * step).astype(np.float32)
 
 
 def sums_of_tenths(model: FloatModel, rng: np.random.Generator, x: Tensor, channels: int) -> Tensor:
-    """A convolution with weights of ±0.1, whose float sums end a rounding away from those that counting gives."""
+    """A convolution with weights of ±0.1, whose float sums differ from exact sums by rounding."""
     return model.conv(x, np.float32(0.1) * sign_weights(rng, channels, 3, 3, x.channels, alpha=False))
 
 
 def sums_near_zero(channels: int, size: int, seed: int, channels_first: bool = False) -> tuple[bytes, str, Array]:
-    """A model in which float sums of ±0.1 end a rounding away from zero, where counting ends at zero.
+    """A model in which float sums of ±0.1 are a rounding error away from zero, while exact sums are zero.
 
     Args:
-        channels_first: the bias is added, and the sign taken, between two transposes.
+        channels_first: True to put the bias and the sign between two transposes.
 
     Returns:
-        the file, the name of the tensor with the signs of these sums, and samples, each of which has such sums.
+        The file, the name of the tensor with the signs of these sums, and samples, each of which has such sums.
     """
     rng = np.random.default_rng(seed)
     model = FloatModel()
     x = sums_of_tenths(model, rng, model.sign(model.input(1, size, size, channels)), channels)
-    # The bias takes away what a dot product of that value is worth; by a power of two the product is not rounded.
+    # The bias cancels one value of the dot product; a power of two keeps the product exact.
     bias = np.float32(0.1) * rng.choice([-16, -8, 8, 16], channels)
     if channels_first:
         sign = model.sign(model.elementwise("ADD", model.transpose(x, 0, 3, 1, 2), model.const(bias.reshape(-1, 1, 1))))
@@ -328,22 +328,22 @@ def op_names(model: bytes | Model) -> list[str]:
 def with_changed(
     model: bytes, names: Collection[str], index: int, change: Callable[[Array], Any], at: int = 0
 ) -> bytes:
-    """The model with other values in a constant: an input of the first op of these kinds, or of the one `at`."""
+    """The model with new values in a constant: an input of the first op of these kinds, or of the op number `at`."""
     read = read_model(model)
     tensor = [op for op in read.ops() if op.name in names][at].input(index)
     assert tensor.array is not None
-    tensor.buffer.data = np.asarray(change(tensor.array), tensor.array.dtype).view(np.uint8)
+    tensor.buffer.data = np.atleast_1d(np.asarray(change(tensor.array), tensor.array.dtype)).view(np.uint8)
     return write_model(read)
 
 
 def run_pass(one: Any, model: Model) -> tuple[bool, list[str]]:
-    """Runs a pass once; returns what it returned and the ops that are left."""
+    """Runs a pass once; returns its result and the names of the remaining ops."""
     changed = _run(one, model.graphs[0], Notes(model))
     return changed, op_names(model)
 
 
 def _run(one: Any, graph: Graph, notes: Notes) -> bool:
-    """Runs a pass, which has to know whether it changes the graph."""
+    """Runs a pass and checks that it reports correctly if it changed the graph."""
     before = _ops(graph)
     changed = bool(one(graph, notes))
     assert changed == (_ops(graph) != before), one.__name__
@@ -351,7 +351,7 @@ def _run(one: Any, graph: Graph, notes: Notes) -> bool:
 
 
 def _ops(graph: Graph) -> list[Any]:
-    """All that passes change of a graph's ops."""
+    """The state of a graph's ops that passes can change."""
     return [
         (
             *(op.code, [*op.inputs], str(op.options), op.custom_options),
@@ -371,7 +371,7 @@ def rewritten(source: bytes, *passes: Any) -> Model:
 
 
 def assert_same_values(source: bytes, result: Model) -> None:
-    """Two models give the same outputs for random inputs, to the last bit; needs the fixture `library`."""
+    """Checks that two models give the same bits for random inputs; needs the fixture `library`."""
     rng = np.random.default_rng(0)
     inputs = [_random(rng, tensor) for tensor in read_model(source).graphs[0].inputs]
     expected, actual = (litebnn.Interpreter(model).predict(inputs) for model in (source, write_model(result)))

@@ -1,8 +1,9 @@
-"""What litebnn.keras does on the backend of Keras 3 that KERAS_BACKEND names, beside NumPy.
+"""Checks litebnn.keras on the Keras 3 backend that KERAS_BACKEND names, against NumPy.
 
     python -m tests.support.keras_backend FOLDER
 
-It is a program because a process has one backend. It raises AssertionError, and leaves `model.keras` in the folder.
+It is a program because a process has one backend. It raises AssertionError on failure, and writes `model.keras` into
+the folder.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ SIGN = np.where(X >= 0, 1, -1).astype(np.float32)
 
 
 def gradient(function: Any, x: Any) -> Any:
-    """The gradient of the sum of function(x) times 1, 2, 3…"""
+    """The gradient of the sum of function(x) weighted by 1, 2, 3…"""
     weights = np.arange(1, len(x) + 1, dtype=np.float32)
     if BACKEND == "jax":
         import jax
@@ -64,7 +65,7 @@ def check_quantizers() -> None:
 
 
 def check_training(folder: Path) -> None:
-    """Latent weights and Bop, a flip ratio where the backend has one, and a saved model that trains on."""
+    """Checks latent weights and Bop, the flip ratio if the backend supports it, and training after loading."""
     keras.utils.set_random_seed(0)
     rng = np.random.default_rng(0)
     x, y = rng.normal(size=(128, 9, 9, 32)).astype(np.float32), rng.normal(size=(128, 2)).astype(np.float32)

@@ -1,4 +1,4 @@
-"""Random Keras models of several inputs and outputs, run by Keras and by a litebnn.Interpreter side by side.
+"""Random Keras models with several inputs and outputs, run by Keras and by a litebnn.Interpreter.
 
     python -m tests.support.keras_interfaces 2|3|torch FIRST_SEED SEEDS
 
@@ -20,7 +20,7 @@ NAMES = ["z", "a", "input_10", "input_2", "m-1", "Beta", "alpha.x", "c c"]
 
 
 def flatten(structure: Any) -> list[tuple[str | None, Any]]:
-    """(the key of the innermost dictionary, leaf) of every leaf, in the order in which the structure is written."""
+    """Yields the key in the innermost dictionary and the leaf, for every leaf in written order."""
     if isinstance(structure, dict):
         return [(inner or key, leaf) for key, part in structure.items() for inner, leaf in flatten(part)]
     if isinstance(structure, list | tuple):
@@ -29,7 +29,7 @@ def flatten(structure: Any) -> list[tuple[str | None, Any]]:
 
 
 def structured(rng: np.random.Generator, tensors: list[Any], names: list[str]) -> Any:
-    """The tensors alone, in a list, in a dictionary (ordered or not) or in dictionaries in lists."""
+    """The tensors in a random structure: bare, a list, a dictionary (sorted or not) or dictionaries in lists."""
     kind = rng.integers(5)
     if kind == 0 or (kind == 1 and len(tensors) > 1):
         return tensors
@@ -43,7 +43,7 @@ def structured(rng: np.random.Generator, tensors: list[Any], names: list[str]) -
 
 
 def random_model(keras: Any, rng: np.random.Generator) -> Any:
-    """Up to four inputs and seven outputs of one shape, among them inputs, constants, equal tensors, binary layers."""
+    """A model of up to four inputs and seven outputs, including inputs, constants, equal tensors and binary layers."""
     layers = keras.layers
     ops = keras.ops if hasattr(keras, "ops") else importlib.import_module("tensorflow")
 
@@ -73,13 +73,13 @@ def random_model(keras: Any, rng: np.random.Generator) -> Any:
     tensors += [shared(tensor) for tensor in inputs[:2]]
     outputs = [tensors[rng.integers(len(tensors))] for _ in range(rng.integers(1, len(NAMES)))]
     taken = structured(rng, inputs, names) if rng.integers(2) else inputs
-    if isinstance(taken, dict):  # Keras 3 insists on the names of its inputs for keys.
+    if isinstance(taken, dict):  # Keras 3 requires the inputs' names as keys.
         taken = type(taken)((tensor.name, tensor) for tensor in taken.values())
     return keras.Model(taken, structured(rng, outputs, names))
 
 
 def check(keras: Any, tree: Any, seed: int) -> None:
-    """Raises AssertionError where any input or output is not where Keras has it."""
+    """Raises AssertionError if an input or output is in another position than in Keras."""
     import litebnn
 
     rng = np.random.default_rng(seed)

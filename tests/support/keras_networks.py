@@ -1,10 +1,13 @@
-"""Random binary networks by larq or by litebnn.keras, of the same weights, as their trainers compute and convert them.
+"""Random binary networks by larq or by litebnn.keras with the same weights: trainer's outputs and converted files.
 
     python -m tests.support.keras_networks larq|keras FOLDER FIRST_SEED SEEDS
 
 It is a program because Keras 2 and Keras 3, and the backends of Keras 3, cannot all be in one process. For each seed
-it writes `SEED.tflite`, and `SEED.npz` with inputs `x`, the trainer's outputs `y`, of every layer whether it is
-`binary`, how many have to be, and what the layers are `named` in the report and in the trainer's `layers`.
+it writes `SEED.tflite`, and `SEED.npz` with
+
+- `x` and `y`: inputs and the trainer's outputs,
+- `binary`: true for each binary layer, and the number of layers that must be,
+- `named` and `layers`: the layers' names in the report and in the trainer.
 """
 
 from __future__ import annotations
@@ -23,7 +26,7 @@ SAMPLES = 4
 
 
 class Builder:
-    """Draws layers, and puts them behind each other; the same seed draws the same network whoever makes the layers."""
+    """Draws a sequence of layers; the same seed gives the same network for both libraries."""
 
     def __init__(self, bnn: Any, keras: Any, seed: int) -> None:
         self.bnn, self.layers, self.keras = bnn.layers, keras.layers, keras
@@ -89,7 +92,7 @@ class Builder:
         return self.norm(self.bnn.QuantConv2DTranspose(32, 2, strides=2, **self.signs())(x))
 
     def model(self) -> Any:
-        """Images of a size up to 13 to scores; the first layer reads floats, and all others signs."""
+        """A model from images of up to 13×13 to scores; the first layer reads floats, all others signs."""
         size = int(self.rng.integers(9, 14))
         inputs = self.keras.Input((size, size, 3))
         x = self.bnn.QuantConv2D(64, 3, padding="same", kernel_quantizer="ste_sign", kernel_constraint="weight_clip")(
@@ -106,7 +109,7 @@ class Builder:
 
 
 def set_random_weights(model: Any, rng: np.random.Generator) -> None:
-    """Weights as training leaves them, by kind: every norm sees values of the size of its layer's sums."""
+    """Sets weights as training would leave them; each norm's statistics match the size of its layer's sums."""
     weights = []
     for layer in model.layers:
         for weight in layer.weights:

@@ -1,4 +1,4 @@
-"""Builds small .tflite models that hold the custom ops, well-formed or deliberately not."""
+"""Builds small .tflite models with the custom ops, well-formed or deliberately malformed."""
 
 from dataclasses import dataclass, field
 from typing import Any
@@ -24,7 +24,7 @@ TYPES = {
 
 
 class Graph:
-    """A model of one subgraph, in the making. Tensors are named by their indices."""
+    """A builder of a model with one subgraph, whose tensors are identified by their indices."""
 
     def __init__(self) -> None:
         self.tensors: list[Any] = []
@@ -42,7 +42,7 @@ class Graph:
         scale: float | None = None,
         zero_point: int = 0,
     ) -> int:
-        """Adds a tensor, constant where `data` (an array or bytes) is given."""
+        """Adds a tensor, which is constant if `data` (an array or bytes) is given."""
         tensor = schema.TensorT()
         tensor.name = name or f"tensor{len(self.tensors)}"
         tensor.shape = [int(size) for size in shape]
@@ -122,7 +122,7 @@ class Graph:
 
 @dataclass
 class Case:
-    """A model with an input and what it has to give for it; `tolerance` is that of the values themselves."""
+    """A model with an input and the expected output; `tolerance` is absolute."""
 
     name: str
     model: bytes
@@ -150,7 +150,7 @@ class Conv:
     scale: float = 0.5
     zero_point: int = 3
     seed: int = 0
-    changed: dict[str, Any] = field(default_factory=dict)  # options to set otherwise; None leaves one out
+    changed: dict[str, Any] = field(default_factory=dict)  # options with other values; None omits an option
 
     @property
     def options(self) -> dict[str, int]:
@@ -170,7 +170,7 @@ class Conv:
 
     @property
     def output_shape(self) -> tuple[int, int, int, int]:
-        """NHWC, with packed words for packed output."""
+        """The output shape in NHWC, with words as channels for packed output."""
         height, width = (
             reference.axis_window(
                 self.input_shape[1 + i],
@@ -185,7 +185,7 @@ class Conv:
         return self.input_shape[0], height, width, channels
 
     def constants(self) -> dict[str, Any]:
-        """The filter's words and what else the op takes; a value is None where it is left out."""
+        """The constant inputs: the filter's words, multiplier, bias and thresholds; None for an omitted one."""
         rng = np.random.default_rng(self.seed)
         group_channels = self.input_shape[3] // self.groups
         depth = self.filter_size[0] * self.filter_size[1] * group_channels
@@ -207,7 +207,7 @@ class Conv:
         }
 
     def add_to(self, graph: Graph, source: int) -> int:
-        """Adds the op behind the packed tensor `source`; returns its output."""
+        """Adds the op with the packed input `source`; returns its output."""
         inputs = [source]
         for name, value in self.constants().items():
             inputs.append(LEFT_OUT if value is None else graph.constant(value, name=name))
@@ -219,14 +219,14 @@ class Conv:
         return output
 
     def model(self) -> bytes:
-        """A model of this op alone, from packed input."""
+        """A model of this op alone, with packed input."""
         graph = Graph()
         *pixels, channels = self.input_shape
         source = graph.tensor((*pixels, (channels + 31) // 32), name="input")
         return graph.build([source], [self.add_to(graph, source)])
 
     def compute(self, words: Any) -> Any:
-        """What the op gives by the reference."""
+        """The op's output by the reference implementation."""
         constants = self.constants()
         return reference.lce_bconv2d(
             words,
@@ -241,12 +241,12 @@ class Conv:
         )
 
     def random_input(self, batch: int | None = None) -> Any:
-        """Packed signs of the input's shape, or of another batch size."""
+        """Random packed signs in the input's shape, or with another batch size."""
         shape = (self.input_shape[0] if batch is None else batch, *self.input_shape[1:])
         return reference.pack(np.random.default_rng(self.seed + 1).choice([-1, 1], shape))
 
     def tolerance(self, expected: Any) -> float:
-        """How far a correct result may be from the reference's."""
+        """The largest allowed difference from the reference."""
         if self.output == "float32":
             return 1e-5 * max(float(np.abs(expected).max()), 1.0)
         return 1.0 if self.output == "int8" else 0.0
@@ -267,7 +267,7 @@ def quantize_model(shape: tuple[int, ...], dtype: str, scale: float | None = Non
 
 
 def dequantize_model(shape: tuple[int, ...], dtype: str, scale: float | None = None, zero_point: int = 0) -> bytes:
-    """A model of one LceDequantize; `shape` is the unpacked one."""
+    """A model of one LceDequantize; `shape` is the unpacked shape."""
     graph = Graph()
     source = graph.tensor((*shape[:-1], (shape[-1] + 31) // 32), name="input")
     output = graph.tensor(shape, dtype, name="output", scale=scale, zero_point=zero_point)

@@ -1,4 +1,4 @@
-"""Quantizers of few levels, as exporters leave them and as people write them by hand."""
+"""Quantizers with few levels, as exporters leave them and as people write them by hand."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from tests.support.float_models import FloatModel
 
 
 def rounded(model: FloatModel, clipped: Tensor, scale: float = 3.0) -> Tensor:
-    """The nearest of the multiples of 1 / scale, times this."""
+    """The value rounded to a multiple of 1 / scale."""
     return model.elementwise("ROUND", model.elementwise("MUL", clipped, model.const(scale)))
 
 
 def dorefa(model: FloatModel, x: Tensor) -> Tensor:
-    """Larq's DoReFa of 2 bits, whose division by 3 TensorFlow's converter takes into the next layer's weights."""
+    """Larq's DoReFa with 2 bits, whose division by 3 TensorFlow's converter folds into the next layer's weights."""
     return rounded(model, model.elementwise("RELU", model.elementwise("MINIMUM", x, model.const(1))))
 
 
@@ -33,7 +33,7 @@ def of_relu6(model: FloatModel, x: Tensor) -> Tensor:
 
 
 def fused_relu6(model: FloatModel, x: Tensor) -> Tensor:
-    """The clip is the activation of an addition, and the step is a half."""
+    """A quantizer whose clip is the fused activation of an addition, with steps of 0.5."""
     clipped = model.elementwise("ADD", x, model.const(1), activation="relu6")
     return model.elementwise("MUL", rounded(model, clipped, 0.5), model.const(0.5))
 
@@ -64,7 +64,7 @@ def ternary_selected(model: FloatModel, x: Tensor) -> Tensor:
 
 
 def booleans(model: FloatModel, x: Tensor) -> Tensor:
-    """How many of three thresholds a number has reached."""
+    """The number of three thresholds that a value has reached."""
     conditions = [model.elementwise("GREATER_EQUAL", x, model.const(t), type="BOOL") for t in (-0.25, 0, 1.5)]
     first, second, third = (model.op("CAST", [condition], x.dims) for condition in conditions)
     return model.elementwise("ADD", model.elementwise("ADD", first, second), third)

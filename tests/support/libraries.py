@@ -1,4 +1,4 @@
-"""What every build of the op library has to show and may ask for."""
+"""Checks of every build of the op library: its exports, dependencies and protections."""
 
 from pathlib import Path
 
@@ -7,6 +7,8 @@ from toolchains.elf import exported_symbols, missing_protection, needed_librarie
 EXPORTS = [
     "LiteRtAcceleratorImpl",
     "LiteRtRegisterGpuAccelerator",
+    "litebnn_isa",
+    "litebnn_isas",
     "litebnn_ops",
     "litebnn_register_accelerator",
     "litebnn_registration",
@@ -14,18 +16,18 @@ EXPORTS = [
     "tflite_plugin_create_delegate",
     "tflite_plugin_destroy_delegate",
 ]
-# The C library has several names: before glibc 2.34 dlopen and threads had libraries of their own.
+# The C library consists of several files: before glibc 2.34, dlopen and threads had their own.
 C_LIBRARY = ("libc.so", "libm.so", "libpthread.so", "libdl.so", "ld-linux")
 
 
 def surely_missing_protection(product: Path) -> list[str]:
-    """Zig may link a copy of its own of what the stack protector calls, which no symbol tells of."""
+    """The missing protections, without the stack protector for zig, which links its own copy without a symbol."""
     untold = {"-fstack-protector-strong"} if b"zig-bootstrap" in product.read_bytes() else set()
     return [option for option in missing_protection(product) if option not in untold]
 
 
 def check_library(library: Path) -> None:
-    """All toolchains make the same: symbols, protections, and libraries that are asked for, only the C library."""
+    """Checks a library's symbols and protections, and that it needs only the C library, for all toolchains."""
     assert exported_symbols(library) == EXPORTS
     assert surely_missing_protection(library) == []
     assert [name for name in needed_libraries(library) if not name.startswith(C_LIBRARY)] == []

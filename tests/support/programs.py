@@ -1,4 +1,4 @@
-"""What the tests of the example programs share: the built programs, tiny models to feed them with, and running them."""
+"""Helpers of the example programs' tests: the built programs, tiny models, and running a program."""
 
 import functools
 import os
@@ -12,13 +12,14 @@ import pytest
 
 from litebnn.flatbuffer import write_model
 from litebnn.graph import Buffer, Graph, Model, Op, OpCode, Options, Quantization, Tensor, constant
+from tests.needs import need
 from toolchains.build import PROGRAMS, build, copy_whole, locked
 from toolchains.compilers import find_gcc
 from toolchains.runtime_library import LITERT_WHEELS, fetch, fetch_c_library, library_in
-from toolchains.targets import BUILD, ROOT, ToolkitError, find_target
+from toolchains.targets import BUILD, ROOT, find_target
 
 GOLDEN = sorted((ROOT / "tests" / "golden").glob("*.lce.tflite"))
-# This one holds a SIGN of no binary layer, a builtin that TensorFlow Lite 2.9 does not know.
+# A model that keeps a SIGN op, which TensorFlow Lite 2.9 lacks.
 WITH_SIGN = ROOT / "tests" / "golden" / "heaviside_not_binary.lce.tflite"
 
 
@@ -27,10 +28,8 @@ def host_programs() -> Path:
     """Folder with the programs for this machine; skips the test where they cannot be had."""
     if platform.machine() not in LITERT_WHEELS:
         pytest.skip(f"there is no LiteRT for {platform.machine()}")
-    try:
-        fetch("host")
-    except ToolkitError as error:
-        pytest.skip(f"LiteRT cannot be had: {error}")
+    need("pypi", "npm-registry")
+    fetch("host")
     return build("host").parent
 
 
@@ -43,16 +42,20 @@ def sanitized_programs() -> Path:
 
 @functools.cache
 def tflite_programs() -> Path:
-    """Folder with the programs on TensorFlow Lite's C library, as boards have them that LiteRT publishes none for."""
+    """Folder with the programs on TensorFlow Lite's C library, as used on boards without a LiteRT library."""
     host_programs()
-    try:
-        return _own_build("host-tflite", fetch_c_library("host"), "Release")
-    except ToolkitError as error:
-        pytest.skip(f"the C library cannot be had: {error}")
+    return _own_build("host-tflite", fetch_c_library("host"), "Release")
+
+
+# Parameters of a test that runs with each runtime; each is the function that builds the programs with that runtime.
+RUNTIMES = [
+    pytest.param(host_programs, id="litert"),
+    pytest.param(tflite_programs, id="tflite", marks=pytest.mark.deep),
+]
 
 
 def _own_build(name: str, runtime: Path, kind: str, **options: str) -> Path:
-    """Builds the programs on a runtime in a folder of their own; returns where they lie."""
+    """Builds the programs with a runtime in a separate folder, and returns that folder."""
     compiler = find_gcc(find_target("host"))
     folder = BUILD / name
     configure = compiler.configure(folder, kind, LITEBNN_TFLITE_DIR=str(runtime), **options)
@@ -65,14 +68,14 @@ def _own_build(name: str, runtime: Path, kind: str, **options: str) -> Path:
 
 
 def run(command: Sequence[str | Path], **flags: object) -> subprocess.CompletedProcess[str]:
-    """Runs a program with `--name=value` flags; sanitizers, where it has them, also watch its memory."""
+    """Runs a program with `--name=value` flags, with options for its sanitizers if it has any."""
     arguments = [f"--{name}={value}" for name, value in flags.items()]
     environment = os.environ | {"ASAN_OPTIONS": "hard_rss_limit_mb=2048:allocator_may_return_null=1"}
     return subprocess.run([*command, *arguments], capture_output=True, text=True, timeout=60, env=environment)
 
 
 def error_of(result: subprocess.CompletedProcess[str]) -> str:
-    """The one line that a program ends with."""
+    """The one line of error message that a program ends with."""
     assert result.returncode == 1, result
     lines = [line for line in result.stderr.splitlines() if not line.startswith("INFO: ")]
     assert len(lines) == 1, result.stderr
@@ -89,7 +92,7 @@ def scores(output: str) -> dict[int, float]:
 
 
 def tensor(name: str, shape: Sequence[int], dtype: str, scale: float = 0, zero_point: int = 0) -> Tensor:
-    """A tensor of a model; quantized where `scale` is not 0."""
+    """A tensor of a model, quantized if `scale` is not 0."""
     quantization = None
     if scale:
         quantization = Quantization(np.array([scale], np.float32), np.array([zero_point]))
@@ -97,16 +100,16 @@ def tensor(name: str, shape: Sequence[int], dtype: str, scale: float = 0, zero_p
 
 
 def graph_model(inputs: list[Tensor], output: Tensor, ops: list[Op]) -> bytes:
-    """A model of one graph, with the tensors that its ops name."""
+    """A model of one graph with these ops."""
     tensors = dict.fromkeys(t for op in ops for t in (*op.inputs, *op.outputs) if t is not None)
     graph = Graph("main", list(tensors), inputs, [output], ops)
     codes = list(dict.fromkeys(op.code for op in ops))
-    # Runtimes take the first buffer for that of tensors without data.
+    # Runtimes expect the first buffer to be empty, for tensors without data.
     return write_model(Model([graph], [Buffer()], codes, [], None, None, 3, None))
 
 
 def one_op_model(builtin: str, inputs: list[Tensor], output: Tensor, options: Options | None = None) -> bytes:
-    """A model of a single builtin op; the inputs that are no constants are the model's."""
+    """A model of a single builtin op, whose inputs without constant data are the model's inputs."""
     op = Op(OpCode(builtin), list(inputs), [output], options or Options())
     return graph_model([t for t in inputs if not t.is_constant], output, [op])
 
@@ -114,7 +117,7 @@ def one_op_model(builtin: str, inputs: list[Tensor], output: Tensor, options: Op
 def pixels_model(
     shape: Sequence[int], dtype: str = "FLOAT32", scale: float = 0, zero_point: int = 0, output: str = "scores"
 ) -> bytes:
-    """A model whose scores are its input's values: what label_image prints is what it fed."""
+    """A model whose scores are its input's values, so that label_image prints the pixels that it fed."""
     flat = (1, int(np.prod(shape)))
     image = tensor("image", shape, dtype, scale, zero_point)
     shape_of_output = constant("shape", np.array(flat, np.int32))

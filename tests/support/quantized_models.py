@@ -1,4 +1,4 @@
-"""Small models as TensorFlow's converter quantizes them: in int8, in half precision, and with weights of int8."""
+"""Small models as TensorFlow's converter and ai-edge-quantizer quantize them: activations and weights."""
 
 from __future__ import annotations
 
@@ -9,14 +9,25 @@ import numpy as np
 
 from litebnn.contract import Padding
 from litebnn.flatbuffer import read_model, write_model
-from litebnn.graph import Array, Buffer, OpCode, Tensor, builtin_op, constant, facts
+from litebnn.graph import (
+    Array,
+    Buffer,
+    Op,
+    OpCode,
+    Options,
+    QuantizationDetails,
+    Tensor,
+    builtin_op,
+    constant,
+    facts,
+)
 from litebnn.passes.int8.narrow_weights import FORMATS
 from litebnn.rewriting.int8 import NARROW_TYPES, int8_constant, pack_levels, parameters
 from tests.support.float_models import ACTIVATIONS, FloatModel, window
 
 Grid = tuple[float, int]
-# Grids of signs: 1 and -1 are levels, neither is, -1 is none. As a float32, 2/255 is a little more than that, and 1 is
-# 127.49999 of it.
+# Grids of signs: the first represents 1 and -1 exactly, the second neither, the third not -1. The float32 of 2/255 is
+# slightly larger than 2/255, so that 1 is 127.49999 steps.
 EXACT_GRID, USUAL_GRID, NO_MINUS_GRID = (1 / 127, 0), (float(np.float32(2 / 255)), -1), (1 / 255, -128)
 INT8_SIGNS = (
     "where",
@@ -32,7 +43,7 @@ INT8_SIGNS = (
 
 
 class Int8Model(FloatModel):
-    """A model of int8 ops in the making; every method returns an int8 tensor."""
+    """A builder of a model of int8 ops; every method returns an int8 tensor."""
 
     level_type, bias_type = "INT8", np.int32
 
@@ -40,7 +51,7 @@ class Int8Model(FloatModel):
         return self._on(grid, self.input(*shape, type=self.level_type, signature=signature))
 
     def sign8(self, x: Tensor, form: str, grid: Grid) -> Tensor:
-        """±1, or 0 and 1 ("heaviside"), as far as the grid holds these; in the form that a float op has left."""
+        """A sign of ±1, or 0 and 1 for "heaviside", rounded to the grid; `form` is that of the float op."""
         if form == "heaviside":
             condition = self.elementwise("GREATER_EQUAL", self.dequantize8(x), self.const(0), type="BOOL")
             return self.quantize8(self.op("CAST", [condition], x.dims), NO_MINUS_GRID)
@@ -110,7 +121,7 @@ class Int8Model(FloatModel):
         return self._on(grid, y)
 
     def depthwise_conv8(self, x: Tensor, weights: Array, bias: Array, grid: Grid, *, stride: int) -> Tensor:
-        """Weights [1, height, width, channels], all with one scale."""
+        """Adds an int8 depthwise convolution with weights [1, height, width, channels] and one scale."""
         y = self.depthwise_conv(x, weights, bias, stride=stride)
         op = self.graph.ops[-1]
         op.code = OpCode(op.name, "", 3)
@@ -139,7 +150,7 @@ class Int8Model(FloatModel):
         return self.as_(x, self.reshape(x, *shape), 1)
 
     def pad8(self, x: Tensor, value: float | None, amounts: Sequence[Sequence[int]] = ((1, 1), (1, 1))) -> Tensor:
-        """Zeros (None) or a number around an image, a row and a column of them, or other amounts."""
+        """Pads an image with zeros (None) or a number, by default one row and column on each side."""
         padded = self.pad(x, amounts, value)
         if value is not None:
             scale, zero_point = x.per_tensor_quantization or (1.0, 0)
@@ -153,7 +164,7 @@ class Int8Model(FloatModel):
         return self.op("DEQUANTIZE", [x], x.dims, version=2)
 
     def _constants(self, x: Tensor, weights: Array, bias: Array, *, scales: int = 0) -> tuple[Tensor, Tensor]:
-        """int8 weights with a scale for each output channel, or one in all, and the counts of the bias."""
+        """The int8 weights, with one scale or one for each output channel, and the quantized bias."""
         largest = np.abs(weights).reshape(scales or len(weights), -1).max(axis=1)
         step = np.where(largest > 0, largest, 1.0) / 127
         kernel = int8_constant(self._name("kernel"), weights, step)
@@ -163,7 +174,7 @@ class Int8Model(FloatModel):
         return kernel, counts
 
     def as_(self, x: Tensor, result: Tensor, version: int) -> Tensor:
-        """What the last op computes, on the grid of `x`."""
+        """Gives the last op's output `result` the grid of `x`, and the op that version."""
         op = self.graph.ops[-1]
         op.code = OpCode(op.name, "", version)
         result.type, result.quantization = self.level_type, x.quantization
@@ -175,13 +186,13 @@ class Int8Model(FloatModel):
 
 
 class Int16Model(Int8Model):
-    """The same with activations of int16, on grids around zero, and biases of int64."""
+    """A builder with int16 activations, on grids with zero point 0, and int64 biases."""
 
     level_type, bias_type = "INT16", np.int64
 
 
 class TrainedModel(FloatModel):
-    """A float model in the making whose values are those of grids, as training with fake quantization leaves it."""
+    """A builder of a float model whose values lie on grids, as quantization-aware training leaves it."""
 
     def fake(self, x: Tensor, grid: Grid) -> Tensor:
         levels = self.op("QUANTIZE", [x], x.dims, type="INT8")
@@ -189,14 +200,14 @@ class TrainedModel(FloatModel):
         return self.op("DEQUANTIZE", [levels], x.dims, version=2)
 
     def fake_weights(self, levels: Array, scales: Array) -> Tensor:
-        """Weights [O, ...] with a scale for each output channel, or one in all."""
+        """Fake-quantized weights [O, ...] with one scale, or one for each output channel."""
         stored = self.const(levels, np.int8)
         stored.quantization = parameters(scales)
         return self.op("DEQUANTIZE", [stored], stored.shape, version=2)
 
 
 def in_half_precision(source: bytes) -> bytes:
-    """Every float constant as a half, behind a DEQUANTIZE, as TensorFlow stores them."""
+    """Stores every float constant as float16 followed by a DEQUANTIZE, as TensorFlow does."""
     model = read_model(source)
     [graph] = model.graphs
     halves: dict[Tensor, Tensor] = {}
@@ -214,7 +225,7 @@ def in_half_precision(source: bytes) -> bytes:
 
 
 def with_quantized_weights(source: bytes, type: str = "INT8") -> bytes:
-    """The weights of layers on grids of output channels; INT4 and INT2 behind a DEQUANTIZE, as exporters leave them."""
+    """Quantizes the weights of layers by output channel; INT4 and INT2 are followed by a DEQUANTIZE, as in exports."""
     model = read_model(source)
     [graph] = model.graphs
     most = {"INT8": 127, "INT4": 7, "INT2": 1}[type]
@@ -233,3 +244,53 @@ def with_quantized_weights(source: bytes, type: str = "INT8") -> bytes:
         graph.insert(builtin_op("DEQUANTIZE", [narrow], values, version=FORMATS[type].dequantize), before=op)
         graph.set_input(op, 1, values)
     return write_model(model)
+
+
+def block_scales(weights: Array, size: int, bits: int) -> Array:
+    """float16 [O, I / size] as ai-edge-quantizer chooses them: symmetric, with a mantissa of 7 bits."""
+    largest = np.abs(weights.reshape(len(weights), -1, size)).max(axis=2)
+    scales = np.maximum(largest / (2 ** (bits - 1) - 1), 1e-3).astype(np.float32)
+    return ((scales.view(np.uint32) + 0x8000) & 0xFFFF0000).view(np.float32).astype(np.float16)
+
+
+def in_blocks(weights: Tensor, type: str, size: int) -> Tensor:
+    """The quantized form of constant float weights [O, I]."""
+    values = weights.array
+    assert values is not None
+    scales = block_scales(values, size, NARROW_TYPES[type])
+    wide = np.repeat(scales.astype(np.float32), size, axis=1)
+    limit = 2 ** (NARROW_TYPES[type] - 1)
+    levels = np.clip(np.rint(values / wide), -limit, limit - 1).astype(np.int8)
+    named: dict[str, Tensor | None] = {"scales": constant(weights.name + "_scales", scales), "zero_points": None}
+    details = QuantizationDetails(Options("BlockwiseQuantization", block_size=size), named)
+    return Tensor(weights.name, type, weights.shape, Buffer(pack_levels(levels, NARROW_TYPES[type])), details=details)
+
+
+def with_blocks(source: bytes, type: str, size: int) -> bytes:
+    """The model with such weights in its dense layers; the scales are listed behind all other tensors."""
+    model = read_model(source)
+    for graph in model.graphs:
+        for op in graph.ops:
+            if op.name == "FULLY_CONNECTED" and op.input(1).array is not None and op.input(1).shape[1] % size == 0:
+                old = op.input(1)
+                new = in_blocks(old, type, size)
+                graph.set_input(op, 1, new)
+                graph.tensors[graph.tensors.index(old)] = new
+    return write_model(model)
+
+
+def dequantized_weights(dense: Op) -> Array:
+    """float32 [O, I] of a dense layer, worked out from the stored bytes."""
+    weights = dense.input(1)
+    data, details = weights.buffer.data, weights.details
+    assert data is not None
+    assert details is not None
+    named, bits = details.tensors["scales"], NARROW_TYPES[weights.type]
+    assert named is not None
+    assert named.array is not None
+    codes = np.stack([(data >> shift) & (2**bits - 1) for shift in range(0, 8, bits)], axis=1)
+    levels = codes.reshape(-1)[: np.prod(weights.shape)].astype(np.int64)
+    levels = np.where(levels >= 2 ** (bits - 1), levels - 2**bits, levels)
+    scales = named.array.astype(np.float64).reshape(-1, 1)
+    values: Array = (levels.reshape(-1, details.options.block_size) * scales).reshape(weights.shape).astype(np.float32)
+    return values

@@ -1,4 +1,4 @@
-"""Holds the reasons that reports give for layers that are not binary against the models themselves."""
+"""Checks the reasons that reports give for layers that are not binary against the models themselves."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ _ON_THE_WAY = ("ADD", "SUB", "MUL", "DIV", "NEG", "MAX_POOL_2D", "CONCATENATION"
 
 @dataclass(frozen=True)
 class Left:
-    """A layer that is not binary: why, its op in the source, its weights [O, ...] and what its input takes on.
+    """A layer that is not binary: the reasons, its op in the source, its weights [O, ...] and its input's values.
 
-    Where something pads the input, or what it is computed from, a sign that is the same on all these samples and what
-    pads it look like two values of a sign; so do two channels of an input that moves nowhere.
+    If the input is padded somewhere, a constant sign and the padding value together look like the two values of a sign.
+    Two constant channels of an input look so too.
     """
 
     reasons: list[str]
@@ -44,7 +44,7 @@ class Left:
 
 
 def check_reasons(source: bytes, report: litebnn.ConversionReport, inputs: list[Array]) -> None:
-    """Every layer is binary or has reasons, and what these say of its op, its weights and its input is so."""
+    """Checks that every layer is binary or has reasons, which are true for its op, its weights and its input."""
     left = [layer for layer in report.layers if not layer.binary]
     assert all(layer.reasons for layer in left), str(report)
     if not left:
@@ -63,7 +63,7 @@ def _looked_up(source: bytes, layers: list[Layer], inputs: list[Array]) -> list[
     found = []
     read = [ops[layer.name].input(facts(ops[layer.name]).data) for layer in layers]
     observed = _observed(with_outputs(model, read), inputs)
-    if any(np.unique(values).size == 2 for values in observed):  # a few numbers may be two by chance
+    if any(np.unique(values).size == 2 for values in observed):  # a few numbers may have two values by chance
         observed = _observed(with_outputs(model, read), [np.concatenate([x, *_others(x)]) for x in inputs])
     alive = _ops_behind(graph, graph.outputs)
     for layer, tensor, values in zip(layers, read, observed, strict=True):
@@ -84,12 +84,12 @@ def _looked_up(source: bytes, layers: list[Layer], inputs: list[Array]) -> list[
 
 
 def _others(inputs: Array) -> list[Array]:
-    """Other inputs than these, of the same size."""
+    """Different inputs of the same shapes."""
     return [(inputs[..., ::step] * factor).astype(inputs.dtype) for step in (1, -1) for factor in (-1, 3, 0.5)]
 
 
 def _ops_behind(graph: Graph, tensors: Iterable[Tensor | None]) -> set[Op]:
-    """All ops that tensors are computed by."""
+    """All ops on which tensors depend."""
     found: set[Op] = set()
     waiting = list(tensors)
     while waiting:
@@ -101,7 +101,7 @@ def _ops_behind(graph: Graph, tensors: Iterable[Tensor | None]) -> set[Op]:
 
 
 def _is_clamped_sum(graph: Graph, tensor: Tensor) -> bool:
-    """Whether clamps stand between a layer and a tensor, which leave 0 and 1 of whole numbers, that are no sign."""
+    """True if clamps between a layer and a tensor leave only 0 and 1 of integers, which is not a sign."""
     clamps = False
     while (op := graph.producer(tensor)) is not None:
         clamps |= facts(op).clamp is not None or bool(fused_activation(op))
@@ -114,7 +114,7 @@ def _is_clamped_sum(graph: Graph, tensor: Tensor) -> bool:
 
 
 def _is_rounded(graph: Graph, tensor: Tensor) -> bool:
-    """Whether values are rounded between the layers in front of a tensor and it, of whose levels few may show."""
+    """True if values are rounded between the previous layers and a tensor, so that few levels may occur."""
     waiting: list[Tensor | None] = [tensor]
     while waiting:
         op = graph.producer(waiting.pop())
@@ -125,7 +125,7 @@ def _is_rounded(graph: Graph, tensor: Tensor) -> bool:
 
 
 def _observed(model: bytes, inputs: list[Array]) -> list[Array]:
-    """All that each output of a model takes on, a row for each sample, or for what its batch was made of."""
+    """The values of each output of a model, one row for each sample or, after a space-to-batch, for its part."""
     interpreter = interpreter_for("a test", model)
     batch = interpreter.input_shapes[0][0]
     starts = range(0, len(inputs[0]), batch)
@@ -134,18 +134,18 @@ def _observed(model: bytes, inputs: list[Array]) -> list[Array]:
 
 
 def _numbers(tensor: Tensor, values: Array) -> Array:
-    """What the values of a tensor stand for."""
+    """The real values of a quantized tensor."""
     grid = tensor.per_tensor_quantization
     return values if grid is None or tensor.type == "FLOAT32" else from_levels(values, *grid)
 
 
 def _magnitudes(weights: Array) -> int:
-    """How many magnitudes the weights have in an output channel at most, zero left out."""
+    """The largest number of different magnitudes, without zero, in any output channel of the weights."""
     return max(np.unique(np.abs(channel[channel != 0])).size for channel in weights)
 
 
 def _takes_no_others(left: Left, reason: str) -> bool:
-    """Whether the numbers that a reason names are all that the input takes, with the middle of two, which may pad."""
+    """True if the input takes only the numbers in a reason, or the middle of two of them, which may be padding."""
     named = [float(number) for number in re.findall(r"-?\d+(?:\.\d+)?(?:e-?\d+)?", reason)]
     named += [sum(named[:2]) / 2] if len(named) > 1 else []
     named += [-1.0] if "±1" in reason else []
@@ -153,14 +153,14 @@ def _takes_no_others(left: Left, reason: str) -> bool:
 
 
 def _is_ternary(left: Left) -> bool:
-    """Whether the input is -1, 0 and 1, as far as its grid holds these."""
+    """True if the input takes -1, 0 and 1, rounded to its grid."""
     return all(abs(value - round(value)) < 0.01 and abs(round(value)) <= 1 for value in left.values)
 
 
 def _is_no_sign(left: Left, reason: str) -> bool:
-    """Whether the input takes more than two values; what takes a single one on these samples may take any others.
+    """True if the input takes more than two values, or a single one, which may change with other samples.
 
-    Two that hardly differ are what is left of any numbers where a clamp ends and a grid rounds.
+    Two nearly equal values count too: a clamp and a coarse grid may leave them of any numbers.
     """
     largest, smallest = max(left.values), min(left.values)
     hardly_differ = largest - smallest < 0.1 * max(abs(largest), abs(smallest))
@@ -168,14 +168,14 @@ def _is_no_sign(left: Left, reason: str) -> bool:
 
 
 def _takes_two_others(left: Left, reason: str) -> bool:
-    """Whether the input takes two values, and perhaps those that pad it, explicitly or in a space-to-batch; not ±1."""
+    """True if the input takes two values other than ±1, and perhaps padding values."""
     are_signs = len(left.values) == 2 and left.values <= {-1.0, 1.0}
     return len(left.values) <= (4 if left.padded else 3) and (left.padded or not are_signs)
 
 
 def _is_what_it_says(left: Left, reason: str) -> bool:
-    """Whether the input is nothing but the number that a reason names, and what pads it perhaps."""
-    # A space-to-batch moves zeros to other places in each of its rows.
+    """True if the input takes only the number in a reason, and perhaps padding values."""
+    # The zeros of a space-to-batch lie at different positions in each of its rows.
     within = replace(left, values=left.values - {0.0}) if left.spaced else left
     return _takes_no_others(within, reason) or (left.padded and not left.moves)
 
@@ -185,7 +185,7 @@ def _pads_unknown_size(left: Left, reason: str) -> bool:
 
 
 def _leaves_out(left: Left, reason: str) -> bool:
-    """Whether in some phase of a TRANSPOSE_CONV no output meets the first row or column of its input, or the last."""
+    """True if, in some phase of a TRANSPOSE_CONV, no output uses the first or last row or column of the input."""
     op = left.op
     strides = op.options.stride_h, op.options.stride_w
     axes = zip(op.input(2).dims[1:3], op.output.dims[1:3], left.weights.shape[1:3], strides, strict=True)
@@ -207,7 +207,7 @@ def _is_no_constant_matrix(left: Left, reason: str) -> bool:
 
 
 def _is_of_signs(left: Left, reason: str) -> bool:
-    """Whether a layer of the kind that is named takes four values at most, but for rounding, and those that pad it."""
+    """True if the input takes at most four values, apart from rounding and padding, and the layer's kind matches."""
     distinct = {round(value, 4) for value in left.values}
     return left.op.name in reason and len(distinct) <= (6 if left.padded else 4)
 

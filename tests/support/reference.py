@@ -1,7 +1,7 @@
-"""The four custom ops in plain NumPy, straight from docs/ops.md: what every implementation is held against.
+"""The four custom ops in plain NumPy, written from docs/ops.md: the reference for every implementation.
 
-Nothing here is shared with the product's own code. Packed tensors are int32 with the channels' words on the last axis;
-signs are arrays of +1 and -1.
+It shares no code with the product. Packed tensors are int32 with the channels' words on the last axis; signs are arrays
+of +1 and -1.
 """
 
 from typing import Any
@@ -53,7 +53,7 @@ def lce_dequantize(words: Array, channels: int, dtype: Any, scale: float = 1.0, 
 
 
 def _pool2d(x: Array, filter_size: tuple[int, int], stride: tuple[int, int], padding: int, pool: Any) -> Array:
-    """`pool(taps, axis=...)` of each window of NHWC."""
+    """Applies `pool(taps, axis=...)` to each window of an NHWC array."""
     positions, before = zip(
         *(axis_window(x.shape[1 + i], filter_size[i], stride[i], 1, padding) for i in (0, 1)), strict=True
     )
@@ -90,8 +90,8 @@ def lce_bconv2d(
 ) -> Array:
     """LceBconv2d of packed NHWC with a packed OHWI filter; `output` is "float32", "int8" or "packed".
 
-    Values are computed in float64, so float32 results differ from it by their rounding, and int8 ones by at most one
-    where a value lies next to a half.
+    Values are computed in float64. Float32 results differ by their rounding, and int8 results by at most one level if a
+    value lies next to a half.
     """
     channels_in = options["channels_in"]
     channels_out, filter_height, filter_width, tap_words = filter_words.shape
@@ -108,7 +108,7 @@ def lce_bconv2d(
         axis_window(words.shape[1 + i], taps[i], strides[i], dilations[i], paddings[i]) for i in (0, 1)
     )
 
-    # A tap outside the input is 0 or +1, as pad_values says.
+    # Taps outside the input are 0 or +1, by pad_values.
     signs = unpack(words, channels_in)
     steps = zip((height, width), strides, taps, dilations, strict=True)
     covered = [(n - 1) * stride + (k - 1) * dilation + 1 for n, stride, k, dilation in steps]
@@ -151,7 +151,7 @@ def lce_bconv2d(
 def axis_window(
     size: int, filter_size: int, stride: int, dilation: int, padding: int | tuple[int, int]
 ) -> tuple[int, int]:
-    """Output size and padding in front, along one axis; as TensorFlow computes them, or with (before, after)."""
+    """The output size and the padding before, along one axis: TensorFlow's, or for explicit (before, after)."""
     reach = (filter_size - 1) * dilation + 1
     if padding == VALID:
         padding = (0, 0)

@@ -1,4 +1,4 @@
-"""Signs as users write them by hand: functions of a model and a tensor, each of which adds ops that take ±1."""
+"""Signs as users write them by hand: each function adds ops to a model that give ±1."""
 
 from __future__ import annotations
 
@@ -53,13 +53,13 @@ def added_to_itself(model: FloatModel, x: Tensor) -> Tensor:
 
 
 def masked(model: FloatModel, x: Tensor) -> Tensor:
-    """A parabola that a mask picks is added to a sign and taken away."""
+    """A sign to which a masked parabola is added, and then subtracted."""
     parabola = model.elementwise("MUL", model.elementwise("MUL", x, x), as_number(model, compared(model, x, "LESS", 1)))
     return model.elementwise("ADD", model.elementwise("SUB", two_booleans(model, x), parabola), parabola)
 
 
 def rounded(model: FloatModel, x: Tensor) -> Tensor:
-    """A sign that turns 1.2e-7 above zero: no sum with other numbers near that is exact, so no random graph has it."""
+    """A sign with its threshold 1.2e-7 above zero, where float sums are not exact, so random graphs leave it out."""
     half = model.elementwise("MUL", model.elementwise("ADD", x, model.const(1)), model.const(0.5))
     clipped = model.elementwise("MINIMUM", model.elementwise("RELU", half), model.const(1))
     twice = model.elementwise("MUL", model.elementwise("ROUND", clipped), model.const(2))

@@ -3,14 +3,14 @@
 import ast
 import re
 
-# Comments, strings, characters and the preprocessor's lines look like code but are none.
+# Comments, strings, characters and preprocessor lines, which may contain braces that are not code.
 NO_CODE = re.compile(
     r"//[^\n]*|/\*.*?\*/|R\"\((?:.*?)\)\"|\"(?:\\.|[^\"\\\n])*\"|(?<![0-9a-fA-F])'(?:\\.|[^'\\\n])'|^#(?:\\\n|[^\n])*",
     re.DOTALL | re.MULTILINE,
 )
-# clang-format puts a space before a brace that begins a block, and none before that of an initializer.
+# An initializer: clang-format puts a space before the brace of a block, but none before that of an initializer.
 INITIALIZER = re.compile(r"(?<=[\w>\])])\{[^{}]*\}")
-# Attributes may bring brackets into the head of a class.
+# Attributes, which may add parentheses to the head of a class.
 ATTRIBUTE = re.compile(r"(?:alignas|__attribute__)\s*\((?:[^()]|\([^()]*\))*\)")
 
 
@@ -22,7 +22,7 @@ def python_functions(text: str) -> dict[str, int]:
 
 
 def cpp_functions(text: str) -> dict[str, int]:
-    """Lines of each function of a C++ file that clang-format has formatted, by what stands before its body."""
+    """Lines of each function of a clang-formatted C++ file, by the text before its body."""
     code, initializers = NO_CODE.sub(_blank, text), 1
     while initializers:
         code, initializers = INITIALIZER.subn(_blank, code)
@@ -35,7 +35,7 @@ def cpp_functions(text: str) -> dict[str, int]:
         is_parameter, is_value = head.count("(") > head.count(")"), head.rstrip().endswith("=")
         is_function = "(" in ATTRIBUTE.sub("", head)
         if mark[0] != "{" or not (is_parameter or is_value or is_function):
-            # What is in a namespace or a class comes next.
+            # The contents of a namespace or a class are searched next.
             begin = mark.end()
             continue
         end = _after_block(code, mark.start())
@@ -55,7 +55,7 @@ def _indent(head: str) -> int:
 
 
 def _after_block(code: str, begin: int) -> int:
-    """Where the block ends whose brace is at `begin`."""
+    """The position after the block whose opening brace is at `begin`."""
     depth = 0
     for brace in re.finditer(r"[{}]", code[begin:]):
         depth += 1 if brace[0] == "{" else -1

@@ -1,4 +1,4 @@
-"""The build driver end to end: all targets, what libraries ask for and offer, re-runs, failures, interruptions."""
+"""The build driver end to end: all targets, symbols and dependencies, repeated builds, failures, interruptions."""
 
 import os
 import shutil
@@ -9,49 +9,39 @@ from pathlib import Path
 
 import pytest
 
+from tests.needs import need
 from tests.support.libraries import check_library
 from toolchains.build import build
-from toolchains.choice import find_compiler
-from toolchains.compilers import find_gcc
 from toolchains.elf import exported_symbols, floors, needed_libraries, needs
-from toolchains.targets import ROOT, ToolkitError, find_target, load_targets
+from toolchains.targets import ROOT, find_target, load_targets
 
 LINUX = [name for name, target in load_targets().items() if target.glibc]
 
 
+@pytest.mark.deep
 @pytest.mark.parametrize("name", LINUX)
 def test_a_target_with_gcc(name: str) -> None:
-    try:
-        find_gcc(find_target(name))
-    except ToolkitError as error:
-        pytest.skip(str(error))
+    need(f"{find_target(name).triple}-g++")
     check_library(build(name, "gcc"))
 
 
+@pytest.mark.deep
 def test_rpi4_with_zig_runs_on_old_systems() -> None:
-    try:
-        find_compiler(find_target("rpi4"), "zig")
-    except ToolkitError as error:
-        pytest.skip(str(error))
+    need("pypi", "binutils")
     library = build("rpi4", "zig")
     check_library(library)
     assert list(floors(library)) == ["GLIBC"]
     assert 17 <= int(floors(library)["GLIBC"].removeprefix("2.")) <= 28
-    readelf = shutil.which("readelf")
-    if readelf:
-        lines = subprocess.run([readelf, "-V", library], capture_output=True, text=True, check=True).stdout.split()
-        versions = {tuple(map(int, word[6:].split("."))) for word in lines if word.startswith("GLIBC_2")}
-        assert ".".join(map(str, max(versions))) == floors(library)["GLIBC"]
+    lines = subprocess.run(["readelf", "-V", library], capture_output=True, text=True, check=True).stdout.split()
+    versions = {tuple(map(int, word[6:].split("."))) for word in lines if word.startswith("GLIBC_2")}
+    assert ".".join(map(str, max(versions))) == floors(library)["GLIBC"]
 
 
 def test_what_makes_a_library_old_can_be_told(tmp_path: Path) -> None:
-    compiler = shutil.which("cc") or shutil.which("gcc")
-    if not compiler:
-        pytest.skip("no C compiler: install the Debian package gcc")
     source, library = tmp_path / "a.c", tmp_path / "a.so"
-    # memcpy has been another function since glibc 2.14, on x86-64.
+    # On x86-64, memcpy got a new symbol version in glibc 2.14.
     source.write_text("#include <string.h>\nvoid* copy(void* a, void* b, size_t n) { return memcpy(a, b, n); }\n")
-    subprocess.run([compiler, "-shared", "-fPIC", "-o", library, source], check=True)
+    subprocess.run(["cc", "-shared", "-fPIC", "-o", library, source], check=True)
     assert exported_symbols(library) == ["copy"]
     assert needed_libraries(library) == ["libc.so.6"]
     assert tuple(map(int, floors(library)["GLIBC"].split("."))) >= (2, 2, 5)
@@ -59,9 +49,8 @@ def test_what_makes_a_library_old_can_be_told(tmp_path: Path) -> None:
     assert (floors(source), needs(source)) == ({}, "")
 
 
+@pytest.mark.needs("g++")
 def test_what_a_program_asks_of_the_c_plus_plus_library_can_be_told(tmp_path: Path) -> None:
-    if not shutil.which("g++"):
-        pytest.skip("no GNU C++ compiler: install the Debian package g++")
     source, program = tmp_path / "a.cc", tmp_path / "a"
     source.write_text("#include <string>\nint main(int n, char** v) { return std::string(v[0], n) < v[0]; }\n")
     subprocess.run(["g++", "-o", program, source], check=True)
@@ -71,9 +60,7 @@ def test_what_a_program_asks_of_the_c_plus_plus_library_can_be_told(tmp_path: Pa
 
 @pytest.fixture
 def project(tmp_path: Path) -> Path:
-    """A project of one source file that the toolkit builds as it does ours."""
-    if not shutil.which("c++"):
-        pytest.skip("no C++ compiler: install the Debian package g++")
+    """A project of one source file that the toolkit builds like ours."""
     shutil.copytree(ROOT / "toolchains", tmp_path / "toolchains")
     shutil.copy2(ROOT / "pyproject.toml", tmp_path)
     write_source(tmp_path, "1")
@@ -94,7 +81,7 @@ def write_source(project: Path, value: str) -> None:
 
 
 def start(project: Path, *arguments: str) -> subprocess.Popen[str]:
-    # What a shell starts in the background, these tests maybe, ignores SIGINT, and so does all that it starts.
+    # SIGINT is set to its default, because background processes of a shell and their children ignore it.
     command = ["env", "--default-signal=INT", sys.executable, "-m", "toolchains.build", *arguments]
     return subprocess.Popen(
         command, cwd=project, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True
@@ -102,7 +89,7 @@ def start(project: Path, *arguments: str) -> subprocess.Popen[str]:
 
 
 def run(project: Path, *arguments: str) -> tuple[int, str, str]:
-    """Exit code, stdout and stderr of the build driver."""
+    """Runs the build driver; returns exit code, stdout and stderr."""
     process = start(project, *arguments)
     out, err = process.communicate()
     return process.returncode, out, err
@@ -172,7 +159,7 @@ def test_an_interrupted_build_leaves_the_former_library(project: Path) -> None:
     assert run(project)[0] == 0
     library = project / "build" / "host" / "liblitebnn.so"
     former = library.read_bytes()
-    # The build says that it has begun, and then waits to be told to go on, which it never is.
+    # The build creates one file when it begins, and then waits for a second one, which never appears.
     began, go_on = project / "began", project / "go_on"
     os.mkfifo(began)
     os.mkfifo(go_on)

@@ -1,25 +1,26 @@
-"""The Docker toolchain for real: the image, and a library built in it."""
+"""The Docker toolchain with a real engine: the image, and a library built in it."""
 
 import os
-import shutil
 import subprocess
 
 import pytest
 
+from tests.needs import need
 from toolchains.build import build
 from toolchains.container import build_image, connect, image_name, run_in_container
 from toolchains.elf import exported_symbols, floors
-from toolchains.targets import BUILD, ROOT, ToolkitError
+from toolchains.needs import missing
+from toolchains.targets import BUILD, ROOT
+
+pytestmark = pytest.mark.deep
 
 
 @pytest.fixture(scope="module")
 def image() -> str:
-    try:
-        client = connect()
-    except ToolkitError as error:
-        pytest.skip(f"{error} (Debian's engine is the package docker.io; as root, start dockerd)")
+    need("docker-engine", "pypi")
+    client = connect()
     base = (ROOT / "docker" / "Dockerfile").read_text().split("FROM ")[1].split()[0]
-    if not client.images.list(name=base) and shutil.which("debootstrap") and os.getuid() == 0:
+    if not client.images.list(name=base) and not missing("debootstrap") and os.getuid() == 0:
         subprocess.run([ROOT / "docker" / "base_image.sh"], check=True)
     return build_image()
 

@@ -10,7 +10,7 @@ import tensorflow as tf
 
 from tests.trainers.random_networks import CLASSES, EPSILON, INPUT_CHANNELS, SIZE, Network
 
-# What larq has no sign of its own for computes the same when it is not trained.
+# Signs that larq lacks, with one that is equal at inference.
 SIGNS = {"reste_sign": "ste_sign"}
 KERAS_AXES = (2, 3, 1, 0)
 

@@ -1,4 +1,4 @@
-"""Random small binary networks that every trainer can build: what their layers are, and the weights of them."""
+"""Random small binary networks that every trainer can build: their layers and weights."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ WEIGHT_SIGNS = ("ste_sign", "magnitude_aware_sign", "reste_sign")
 
 @dataclass(frozen=True)
 class Conv:
-    """A binary convolution, then a max pool of `pool`, then a batch norm; added to its input if `residual`."""
+    """A binary convolution, a max pool of size `pool` and a batch norm; with a residual addition if `residual`."""
 
     in_channels: int
     out_channels: int
@@ -40,7 +40,7 @@ class Network:
     """A float convolution, binary ones, a flatten or a mean over height and width, a binary and a float dense layer.
 
     `weights` has kernels as [outputs, inputs, height, width] and [outputs, inputs], and batch norms as (scale, offset,
-    mean, variance), in the order of the layers; a flattened input of a dense layer counts channels first.
+    mean, variance), in the order of the layers. A flattened input of a dense layer is channel-first.
     """
 
     convs: list[Conv]
@@ -48,12 +48,12 @@ class Network:
     dense_sign: str
     features: int
     hidden: int
-    size: int  # height and width in front of the flatten
+    size: int  # height and width before the flatten
     weights: dict[str, Any] = field(default_factory=dict)
 
 
 def random_network(seed: int) -> Network:
-    """The network of that seed, always the same."""
+    """The network for a seed."""
     rng = np.random.default_rng(seed)
     channels, size, convs = int(rng.choice([32, 64])), SIZE, []
     stem = channels
@@ -94,7 +94,7 @@ def random_network(seed: int) -> Network:
 
 def _weights(rng: np.random.Generator, network: Network, stem: int) -> dict[str, Any]:
     def kernel(*shape: int) -> Array:
-        # No weight is so near to zero that two frameworks could see two signs.
+        # Weights keep a distance from zero, so that all frameworks agree on their signs.
         return (rng.uniform(0.1, 1, shape) * rng.choice([-1, 1], shape)).astype(np.float32)
 
     def norm(channels: int, spread: float) -> tuple[Array, ...]:

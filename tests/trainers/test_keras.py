@@ -1,20 +1,20 @@
-"""Networks of litebnn.keras on each backend, converted, against their trainers and against larq's form of them."""
+"""Converted networks of litebnn.keras on each backend, against their trainers and against the same ones in larq."""
 
 import importlib
 import os
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
 
 import litebnn
+from tests.needs import imported, need
 from tests.trainers.torch_environment import torch_python
 from toolchains.targets import ROOT
 
-# A Python that has Keras 3, torch and litert-torch, instead of the one that bootstrap makes for PyTorch.
+# The variable names a Python with Keras 3, torch and litert-torch, to use instead of bootstrap's.
 PYTHON_VARIABLE = "LITEBNN_KERAS_TORCH_PYTHON"
 
 
@@ -31,7 +31,7 @@ def run(python: str, backend: str, *arguments: str) -> subprocess.CompletedProce
 
 
 def make_networks(kind: str, backend: str, python: str, folder: Path, count: int) -> Path:
-    """The folder with random networks as a trainer makes, computes and converts them."""
+    """Makes random networks with a trainer; returns the folder with its outputs and conversions."""
     folder.mkdir()
     program = ("-m", "tests.support.keras_networks", kind, str(folder), "0", str(count))
     result = run(python, backend, *program)
@@ -41,10 +41,11 @@ def make_networks(kind: str, backend: str, python: str, folder: Path, count: int
 
 @pytest.fixture(scope="module")
 def larq_networks(tmp_path_factory: pytest.TempPathFactory, networks: int) -> Path:
-    pytest.importorskip("larq", reason="needs larq: python3 bootstrap.py test")
+    need("larq")
     return make_networks("larq", "tensorflow", sys.executable, tmp_path_factory.mktemp("networks") / "larq", networks)
 
 
+@pytest.mark.deep
 @pytest.mark.usefixtures("library")
 @pytest.mark.parametrize("backend", ["tensorflow", "torch"])
 def test_random_networks_compute_what_keras_does_and_are_as_small_as_larqs(
@@ -63,25 +64,27 @@ def test_random_networks_compute_what_keras_does_and_are_as_small_as_larqs(
         assert path.stat().st_size <= (larq_networks / f"{seed}.tflite").stat().st_size + 1024, seed
 
 
+@pytest.mark.deep
 def test_the_torch_backend_has_everything_that_tensorflow_has(torch_keras: str, tmp_path: Path) -> None:
-    """Values, gradients, training with Bop, flip ratios, saved models."""
+    """Checked are values, gradients, training with Bop, flip ratios and saved models."""
     result = run(torch_keras, "torch", "-m", "tests.support.keras_backend", str(tmp_path))
     assert result.returncode == 0, result.stderr[-3000:]
 
 
+@pytest.mark.deep
 @pytest.mark.usefixtures("library")
 def test_inputs_and_outputs_of_the_torch_backend_come_in_order_and_by_name(torch_keras: str) -> None:
     result = run(torch_keras, "torch", "-m", "tests.support.keras_interfaces", "torch", "0", "6")
     assert result.returncode == 0, result.stderr[-3000:]
 
 
-def test_jax_trains_and_says_that_it_cannot_export(torch_keras: str, tmp_path: Path) -> None:
-    if run(torch_keras, "jax", "-c", "import jax").returncode:
-        pytest.skip("needs jax")
-    result = run(torch_keras, "jax", "-m", "tests.support.keras_backend", str(tmp_path))
+@pytest.mark.deep
+def test_jax_trains_and_says_that_it_cannot_export(tmp_path: Path) -> None:
+    need("jax")
+    result = run(sys.executable, "jax", "-m", "tests.support.keras_backend", str(tmp_path))
     assert result.returncode == 0, result.stderr[-3000:]
     convert = ("-m", "litebnn", "convert", str(tmp_path / "model.keras"), "-o", str(tmp_path / "out.tflite"))
-    converted = run(torch_keras, "jax", *convert)
+    converted = run(sys.executable, "jax", *convert)
     assert converted.returncode == 1
     assert converted.stderr.count("\n") == 1
     assert 'the backend "jax", which cannot export: set KERAS_BACKEND=tensorflow or torch' in converted.stderr
@@ -102,13 +105,13 @@ def test_importing_imports_keras_and_nothing_else() -> None:
         import litebnn.keras
         assert not {"larq", "tf_keras", "litert_torch"} & set(sys.modules)
     """
-    pytest.importorskip("keras", minversion="3", reason="pip install 'litebnn[keras]'")
+    need("keras")
     result = run(sys.executable, "tensorflow", "-c", "\n".join(line.strip() for line in code.splitlines()))
     assert result.returncode == 0, result.stderr
 
 
 def test_a_backend_that_lacks_its_exporter_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
-    keras: Any = pytest.importorskip("keras", minversion="3", reason="pip install 'litebnn[keras]'")
+    keras = imported("keras", "keras")
     model = keras.Sequential([keras.Input((4,)), keras.layers.Dense(2)])
     monkeypatch.setattr(keras.config, "backend", lambda: "torch")
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.needs import need
 from tests.trainers.random_networks import random_network
 from tests.trainers.torch_environment import torch_python
 from toolchains.targets import ROOT
@@ -16,7 +17,7 @@ SUITE = ("-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", "-W", "ignore", "
 
 @pytest.fixture(scope="module")
 def converted(library: None, networks: int, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The folder with the random networks as the suite has converted them, which passed."""
+    """Runs PyTorch's suite; returns the folder with the random networks that it converted."""
     python = torch_python("pytest>=8")
     folder = tmp_path_factory.mktemp("converted")
     variables = {"LITEBNN_CONVERTED": str(folder), "LITEBNN_NETWORKS": str(networks), "PYTHONPATH": str(ROOT)}
@@ -24,8 +25,9 @@ def converted(library: None, networks: int, tmp_path_factory: pytest.TempPathFac
     return folder
 
 
+@pytest.mark.deep
 def test_the_suite_passes_and_files_are_as_small_as_larqs(converted: Path, networks: int) -> None:
-    pytest.importorskip("larq", reason="needs larq: python3 bootstrap.py test")
+    need("larq")
     import litebnn
     from tests.trainers.larq_network import larq_network
 

@@ -1,4 +1,4 @@
-"""The suite that test_torch.py runs where PyTorch is; it leaves what it converts in the folder $LITEBNN_CONVERTED."""
+"""The suite that test_torch.py runs in PyTorch's environment; it writes conversions to $LITEBNN_CONVERTED."""
 
 import copy
 import doctest
@@ -54,7 +54,7 @@ def gradient(function, values: np.ndarray) -> np.ndarray:
 
 
 def swish_slope(x: np.ndarray, beta: float) -> np.ndarray:
-    """The derivative of 2 s(bx) (1 + bx (1 - s(bx))) - 1 with the logistic function s, by differences."""
+    """The numerical derivative of 2 s(bx) (1 + bx (1 - s(bx))) - 1, where s is the logistic function."""
 
     def swish(x: np.ndarray) -> np.ndarray:
         s = 1 / (1 + np.exp(-beta * x))
@@ -149,7 +149,7 @@ def test_a_convolution_is_one_of_signs(padding, stride: int, pad_values: int) ->
     nn.init.normal_(layer.bias)
     x = torch.randn(2, 4, 7, 8)
     sides = {"valid": (0, 0, 0, 0), 1: (1, 1, 1, 1), (2, 0): (0, 0, 2, 2)}
-    # An axis of 8 with strides of 2 needs one value, behind it; of 7, one on both sides.
+    # For stride 2, an axis of 8 needs one padded value after it; an axis of 7 needs one on each side.
     sides["same"] = (1, 1, 1, 1) if stride == 1 else (0, 1, 1, 1)
     padded = F.pad(sign(x), sides[padding], value=pad_values)
     expected = F.conv2d(padded, sign(layer.weight), layer.bias, stride, groups=2)
@@ -176,7 +176,7 @@ def test_gradients_flow_through_the_scale() -> None:
     dense = BinaryLinear(4, 1, False, weight_scale=True)
     dense.weight.data = torch.tensor([[3.0, -3.0, 3.0, -3.0]])
     dense(torch.ones(1, 4) * 2).sum().backward()
-    # None is within the estimator's clip, so that what is left is d/dw of mean |w| times the sum of signs, which is 0.
+    # All weights are outside the estimator's clip. What remains is d/dw of mean |w| times the sum of signs, which is 0.
     torch.testing.assert_close(dense.weight.grad, torch.zeros(1, 4))
     dense.weight.grad = None
     dense(torch.tensor([[1.0, -1.0, 1.0, 1.0]])).sum().backward()
@@ -301,7 +301,7 @@ def test_a_first_layer_is_binary_too(module: nn.Module, shape: tuple[int, ...]) 
 
 
 class Block(nn.Module):
-    """A residual block with a layer that a parametrization computes the weights of."""
+    """A residual block with a layer whose weights a parametrization computes."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -324,7 +324,7 @@ def test_layers_are_named_as_the_module_names_them() -> None:
 
 
 class Two(nn.Module):
-    """Two inputs, three outputs by name, and parts in either mode."""
+    """A module with two inputs, three named outputs, and parts in training and in evaluation mode."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -427,6 +427,36 @@ class Expanded(nn.Module):
         return x + self.bias.expand_as(x)
 
 
+class Upsampled(nn.Module):
+    """A transposed convolution of signs, padded by 1 as docs/torch.md has it."""
+
+    def __init__(self, size: int, stride: int, more: int) -> None:
+        super().__init__()
+        self.weight = nn.Parameter(torch.randn(32, 8, size, size))
+        self.stride, self.more = stride, more
+
+    def forward(self, x: Tensor) -> Tensor:
+        signs, weights = (torch.where(part >= 0, 1.0, -1.0) for part in (x, self.weight))
+        y = nn.functional.conv_transpose2d(signs, weights, stride=self.stride)
+        height, width = (size - 1 + self.more for size in y.shape[2:])
+        return y[:, :, 1:height, 1:width]
+
+    def expected(self, x: Tensor) -> Tensor:
+        signs, weights = (torch.where(part >= 0, 1.0, -1.0) for part in (x, self.weight))
+        return nn.functional.conv_transpose2d(
+            signs, weights, stride=self.stride, padding=1, output_padding=self.more
+        ).detach()
+
+
+@pytest.mark.parametrize(("size", "stride", "more"), [(3, 2, 0), (3, 2, 1), (5, 3, 1)])
+def test_a_transposed_convolution_is_padded_by_cutting(size: int, stride: int, more: int) -> None:
+    module, x = Upsampled(size, stride, more), torch.randn(1, 32, 6, 7)
+    np.testing.assert_array_equal(module(x).detach(), module.expected(x))
+    converted, report = litebnn.convert_torch_model(module, x, return_report=True)
+    assert report.layers[0].binary, str(report)
+    np.testing.assert_allclose(litebnn.Interpreter(converted).predict(x.numpy()), module.expected(x))
+
+
 class Number(nn.Module):
     def forward(self, x: Tensor) -> int:
         return 3
@@ -444,6 +474,11 @@ class Nothing(nn.Module):
         (Unknown(), torch.ones(2, 2), "cannot export the module: .*svd.*replace that operation"),
         (Masked(), torch.ones(2, 2), "cannot export the module: .*boolean.*line .*torch.where"),
         (Expanded(), torch.ones(1, 3, 6, 6), r"cannot export the module: .*broadcast.*: write x \+ bias instead"),
+        (
+            nn.ConvTranspose2d(8, 8, 3, stride=2, padding=1, output_padding=1),
+            torch.ones(1, 8, 6, 6),
+            "cannot export the module: .*transposed convolution.*cut its output",
+        ),
         (Number(), torch.ones(2, 2), "the module gives int, expected tensors"),
         (Nothing(), torch.ones(2, 2), "the module gives nothing, expected tensors"),
         (torch.jit.trace(nn.Linear(2, 2), torch.ones(2, 2)), torch.ones(2, 2), "is TorchScript.*the module it is made"),

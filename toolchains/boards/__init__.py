@@ -1,1 +1,1 @@
-"""Measuring boards: what they are, what litebnn-board-benchmark runs, and what they have returned."""
+"""Measurements of boards: their state, the models that litebnn-board-benchmark runs, and the returned results."""

@@ -1,4 +1,4 @@
-"""The models of litebnn-board-benchmark: golden ones with what goes in and comes out, layers, and whole networks.
+"""The models of litebnn-board-benchmark: golden ones with inputs and outputs, layers, and whole networks.
 
 build/board_models/golden/NAME.tflite, NAME.in, NAME.out
 build/board_models/layer/NAME.tflite
@@ -27,7 +27,7 @@ FOLDER = BUILD / "board_models"
 GOLDEN = ROOT / "tests" / "golden"
 RELU = 1  # the number of a fused activation
 
-# Binary 3×3 layers as QuickNet has them, and some of other shapes: height and width, channels, taps, stride.
+# QuickNet's binary 3×3 layers, and some of other shapes: image size, channels, filter width, stride.
 LAYERS = (
     (56, 64, 3, 1),
     (28, 128, 3, 1),
@@ -37,7 +37,7 @@ LAYERS = (
     (28, 128, 5, 1),
     (28, 128, 3, 2),
 )
-# QuickNet's and QuickNetSmall's sections: channels, and how many binary layers.
+# QuickNet's and QuickNetSmall's sections: channels, and the number of binary layers.
 NETWORKS = {
     "quicknet": ((64, 4), (128, 4), (256, 4), (512, 4)),
     "quicknet_small": ((32, 4), (64, 4), (256, 4), (512, 4)),
@@ -46,7 +46,7 @@ SIZE, CLASSES = 224, 1000
 
 
 def board_models() -> Path:
-    """The folder with all models, which is made where it is not there or is of another version."""
+    """The folder with all models, which is made first if it is missing or of another version."""
     stamp = FOLDER / "VERSION"
     wanted = f"{__version__} {hashlib.sha256(Path(__file__).read_bytes()).hexdigest()}\n"
     if stamp.is_file() and stamp.read_text(encoding="utf-8") == wanted:
@@ -69,12 +69,12 @@ def board_models() -> Path:
 
 
 def _write_golden(folder: Path) -> None:
-    """The golden models with binary layers, a float input and an output, which Larq Compute Engine has computed."""
+    """Writes the golden models with binary layers, their float input, and the output of Larq Compute Engine."""
     for model in sorted(GOLDEN.glob("*.lce.tflite")):
         name = model.name.removesuffix(".lce.tflite")
         graph, golden = read_model(model.read_bytes()).graphs[0], np.load(GOLDEN / f"{name}.npz")
         is_binary = any(op.name == LCE_BCONV_2D for op in graph.ops)
-        # What is rounded to int8 on the way may be another number on another CPU.
+        # Models with int8 values are left out, because CPUs may round differently.
         is_exact = not any(tensor.type == "INT8" for op in graph.ops for tensor in op.outputs)
         if is_binary and is_exact and [each.type for each in (*graph.inputs, *graph.outputs)] == ["FLOAT32"] * 2:
             shutil.copy2(model, folder / f"{name}.tflite")
@@ -83,7 +83,7 @@ def _write_golden(folder: Path) -> None:
 
 
 def layer(size: int, channels: int, taps: int, stride: int) -> bytes:
-    """A binary convolution of as many channels as it has outputs, from floats to floats."""
+    """A binary convolution with equal input and output channels, from floats to floats."""
     made = _Builder()
     x = made.input(size, channels)
     return made.finish(x, made.binary_conv(x, channels, taps, stride))
@@ -105,7 +105,7 @@ def network(sections: Sequence[tuple[int, int]]) -> bytes:
 
 
 class _Builder:
-    """A float network as exporters leave it, which grows op by op; its weights are random, the same every time."""
+    """Builds a float network op by op, in the form that exporters write, with reproducible random weights."""
 
     def __init__(self) -> None:
         self._rng = np.random.default_rng(0)
@@ -152,7 +152,7 @@ class _Builder:
         return self._op(name, inputs, (1, size, size, channels), padding=Padding.SAME, **strides, **options)
 
     def binary_conv(self, x: Tensor, channels: int, taps: int, stride: int) -> Tensor:
-        """Signs by signs, with ones around them, and a ReLU."""
+        """A convolution of signs by signs with one-padding, and a ReLU."""
         truth = self._op("GREATER_EQUAL", [x, self._const(0)], x.shape, "BOOL")
         y = self._op("SELECT_V2", [truth, self._const(1), self._const(-1)], x.shape)
         if taps > 1:
@@ -175,7 +175,7 @@ class _Builder:
         )
 
     def normalized(self, x: Tensor) -> Tensor:
-        """A batch normalization as exporters leave it."""
+        """A batch normalization in the form that exporters write."""
         channels = x.shape[3]
         x = self.arithmetic("MUL", x, self._const(self._rng.uniform(0.01, 0.03, channels)))
         return self.arithmetic("ADD", x, self._const(self._rng.uniform(-0.5, 0, channels)))
@@ -188,7 +188,7 @@ class _Builder:
         return self._op("MAX_POOL_2D", [x], x.shape, padding=Padding.SAME, fused_activation_function=RELU, **window)
 
     def classes(self, x: Tensor) -> Tensor:
-        """The scores of all classes, of what the image's places have in the middle."""
+        """The scores of all classes, computed from the mean over the image."""
         channels = x.shape[3]
         x = self._op("MEAN", [x, self._const([1, 2], np.int32)], (1, channels), keep_dims=False)
         inputs = [x, self._weights(CLASSES, channels), self._const(np.zeros(CLASSES))]

@@ -1,4 +1,4 @@
-"""What a board is and what state it is in: its CPU, clock, governor, temperature and throttling."""
+"""A board's properties and state: its CPU, clock, governor, temperature and throttling."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from toolchains.targets import ROOT
 SCRIPT = ROOT / "examples" / "board_benchmark" / "board_state.sh"
 
 State = dict[str, str]
-"""What SCRIPT prints, by name; "" where the board does not tell."""
+"""The values that SCRIPT prints, by name; "" if the board does not tell."""
 
 
 def states(boards: Sequence[Board]) -> list[State]:
-    """The state of each board, asked for at once; empty for one that does not answer."""
+    """The states of all boards, read in parallel; empty for one that does not answer."""
     from fabric import ThreadingGroup
     from fabric.exceptions import GroupException
 
@@ -29,7 +29,7 @@ def states(boards: Sequence[Board]) -> list[State]:
 
 
 def parsed(text: str) -> State:
-    """What the script has printed.
+    """Parses the script's output.
 
     >>> parsed("Welcome to the board\\ncpu=Cortex-A72\\ngovernor=\\n")
     {'cpu': 'Cortex-A72', 'governor': ''}
@@ -39,7 +39,7 @@ def parsed(text: str) -> State:
 
 
 def changes(before: State, after: State, name: str) -> str:
-    """One value, or both where it is another afterwards.
+    """One value, or both if it changed.
 
     >>> changes({"clock_mhz": "600"}, {"clock_mhz": "1500"}, "clock_mhz")
     '600 → 1500'

@@ -1,4 +1,4 @@
-"""Puts what boards have returned, files of litebnn-board-benchmark in docs/boards/, into a table in its README.md.
+"""Makes the table in docs/boards/README.md from the boards' results, the JSON files in that folder.
 
 python -m toolchains.boards.table
 """
@@ -20,8 +20,8 @@ INTRODUCTION = """\
 # What boards have returned
 
 `litebnn-board-benchmark`, a program of every bundle ([how it gets to a board](../board.md)), writes a
-`board-benchmark.json`. Put yours here, named by the board, run `python -m toolchains.boards.table`, which makes this
-page, and open a pull request. Only files of real boards belong here.
+`board-benchmark.json`. Put your file here, under the board's name, run `python -m toolchains.boards.table`, which
+makes this page, and open a pull request. Only files of real boards belong here.
 
 """
 NONE = """\
@@ -31,7 +31,7 @@ have counted.
 
 
 def read(path: Path) -> dict[str, Any]:
-    """What a board has returned.
+    """The results that a board has returned.
 
     Raises:
         ToolkitError: the file is none of litebnn-board-benchmark's.
@@ -65,7 +65,7 @@ def _row(name: str, one: dict[str, Any], networks: Sequence[str]) -> list[str]:
     cells = [f"[{before.get('board') or name}]({name}.json)", before.get("cpu", ""), before.get("kernel", ""), *states]
     cells += [str(one["num_threads"]), *(times.get(network, "") for network in networks)]
     cells += [f"{right} of {len(one['golden'])}", one["litebnn_version"], one["tflite_version"]]
-    # What a board says of itself must not end a cell.
+    # A bar in a board's own text must not end a cell.
     return [cell.replace("|", "\\|") for cell in cells]
 
 

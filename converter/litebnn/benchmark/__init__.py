@@ -1,4 +1,4 @@
-"""How long a model takes and what memory: measured here side by side, op by op, or on a board."""
+"""Time and memory of models: measured here side by side, op by op, or on a board."""
 
 from litebnn.benchmark.side_by_side import LARQ, LARQ_DEFAULT, LITEBNN, XNNPACK, Contender, Measurement, OpTime, measure
 

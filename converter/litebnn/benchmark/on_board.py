@@ -1,4 +1,4 @@
-"""Measures models on a board: with the program benchmark_model, which the toolkit of a checkout brings there."""
+"""Measures models on a board with the program benchmark_model, which a checkout's toolkit copies there."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ class BoardAddress:
 
     Attributes:
         host: [USER@]HOST[:PORT].
-        target: a row of toolchains/targets.toml; "" for the first whose programs run there.
-        folder: the folder there to put all into.
+        target: a row of toolchains/targets.toml; "" for the first one whose programs run on the board.
+        folder: the folder on the board for all copied files.
         identity: a private key file.
-        accept_host_key: the fingerprint of the board's host key, to write the key down where it is not known yet.
+        accept_host_key: the fingerprint of the board's host key, which is stored if the host is unknown.
     """
 
     host: str
@@ -48,16 +48,16 @@ def measure_on_board(
     """Measures contenders on a board, one after the other.
 
     Args:
-        contenders: what to measure, in LiteRT: their `isa` and `python` are not for boards.
+        contenders: the models to measure, in LiteRT; boards cannot choose `isa` and `python`.
         address: the board.
-        runs: how often each runs.
-        progress: called with what is being done.
+        runs: the number of runs of each contender.
+        progress: called with a description of each step.
 
     Returns:
-        A measurement for each. Its ops ran one by one, which takes a little longer than the whole.
+        One measurement for each contender. Its ops were timed one by one, so their sum exceeds the whole run's time.
 
     Raises:
-        ValueError: this is no checkout, the board cannot be reached, or a model does not run there.
+        ValueError: this is not a checkout, the board cannot be reached, or a model does not run there.
 
     Example:
         >>> contenders, board = [Contender(Path("model.tflite"))], BoardAddress("pi@raspberrypi")  # doctest: +SKIP
@@ -93,7 +93,7 @@ def measure_on_board(
 
 
 def _deploy() -> ModuleType:
-    """The toolkit's module, which lies beside the package in a checkout."""
+    """The toolkit's module `toolchains.deploy`, which only a checkout has."""
     if not (CHECKOUT / "toolchains" / "deploy.py").is_file():
         raise ValueError(
             "--host builds programs for the board, which takes a checkout of litebnn: clone it and call it from there"
@@ -109,7 +109,7 @@ def _deploy() -> ModuleType:
 
 @contextmanager
 def _stdout_is_stderr() -> Iterator[None]:
-    """What is built and run prints its own progress, which is no result."""
+    """Redirects stdout to stderr, so that the output of compilers and programs does not mix with results."""
     sys.stdout.flush()
     with redirect_stdout(sys.stderr), os.fdopen(os.dup(1), "w") as stdout:
         os.dup2(2, 1)
@@ -120,7 +120,7 @@ def _stdout_is_stderr() -> Iterator[None]:
 
 
 def _measurement(contender: Contender, graph: Graph, figures: dict[str, Any]) -> Measurement:
-    """What benchmark_model has written."""
+    """A measurement from the figures that benchmark_model wrote."""
     latency = {name: milliseconds / 1e3 for name, milliseconds in figures["latency_ms"].items()}
     return Measurement(
         contender=contender,
@@ -132,7 +132,7 @@ def _measurement(contender: Contender, graph: Graph, figures: dict[str, Any]) ->
         model_memory_bytes=None,
         ops=tuple(
             OpTime(
-                # What a delegate runs as one is a node behind those of the model.
+                # A delegate's node has a number after those of the model's own nodes.
                 ops=(op["node"],) if op["node"] < len(graph.ops) else (),
                 names=(op["op"],),
                 output=op["output"],

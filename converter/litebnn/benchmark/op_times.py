@@ -1,4 +1,4 @@
-"""The time of each op, though delegates run several as one."""
+"""The time of each op, even if a delegate runs several ops as one node."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from collections.abc import Mapping, Sequence
 
 from litebnn.benchmark.stopwatch import WatchedNode
 
-# Of the runs, ordered by their time, this share in the middle counts: their mean is near the median of all, and what
-# another process has slowed down is not among them.
+# Runs are sorted by time and this middle share is averaged. The mean is close to the median, and excludes runs that
+# another process slowed down.
 _MIDDLE = 0.2
 
 
 def middle_means(runs: Sequence[Sequence[float]]) -> list[float]:
-    """The mean time of each node, over the runs that were neither fast nor slow.
+    """The mean time of each node over the middle runs, which were neither fast nor slow.
 
     Args:
         runs: for each run, the time of each node.
@@ -30,14 +30,14 @@ def middle_means(runs: Sequence[Sequence[float]]) -> list[float]:
 def times_of_ops(
     nodes: Mapping[WatchedNode, float], alone: Mapping[WatchedNode, float]
 ) -> dict[tuple[int, ...], float]:
-    """Shares the time of a node among the ops that it runs as one, in proportion to what each takes alone.
+    """Divides the time of a node among its ops, in proportion to the time that each takes in a node of its own.
 
     Args:
-        nodes: the time of each node as the model runs best.
-        alone: that of each op in a node of its own; empty where the runtime cannot run them so.
+        nodes: the time of each node in the fastest configuration.
+        alone: the time of each op in a node of its own; empty if the runtime cannot run them separately.
 
     Returns:
-        The time by op. Ops that only run together have one time.
+        The time by op. Ops that cannot run separately share one entry.
 
     Example:
         >>> nodes = {WatchedNode((0, 1), "LitebnnDelegate"): 8.0, WatchedNode((2,), ""): 1.0}

@@ -20,9 +20,9 @@ from litebnn.graph import Graph
 from litebnn.model_files import read_file
 
 LITEBNN, XNNPACK = "litebnn", "xnnpack"
-# Its runtime at its fastest, and as it is when nobody chooses.
+# Larq Compute Engine with its fastest options, and with its default options.
 LARQ, LARQ_DEFAULT = "larq-compute-engine", "larq-compute-engine-default"
-# A turn is so long that what the others have left in the caches counts little.
+# A turn lasts long enough that cold caches, which other contenders have used before, matter little.
 _SECONDS_OF_A_TURN = 0.1
 _START = (
     "import json, runpy, sys; file, path = sys.argv[1:3]; del sys.argv[1:3]; sys.path[:] = json.loads(path) or "
@@ -32,15 +32,15 @@ _START = (
 
 @dataclass(frozen=True)
 class Contender:
-    """What is measured.
+    """A model with the runtime and options to measure it with.
 
     Attributes:
         model: a `.tflite` file.
-        runtime: "litebnn"; "xnnpack", which is the same runtime without our delegate; "larq-compute-engine", which is
-            at its fastest; or "larq-compute-engine-default".
-        threads: how many it runs on.
-        isa: the instruction set for litebnn; "" for the best.
-        python: the Python to run it in, this one where it is "".
+        runtime: "litebnn"; "xnnpack" for the same runtime without our delegate; "larq-compute-engine" with its fastest
+            options; or "larq-compute-engine-default".
+        threads: the number of threads.
+        isa: the instruction set for litebnn; "" for the best one.
+        python: the Python executable to run it in; "" for this one.
     """
 
     model: Path
@@ -51,19 +51,19 @@ class Contender:
 
     @property
     def is_larq(self) -> bool:
-        """Whether it runs in Larq Compute Engine's runtime."""
+        """True if it runs in Larq Compute Engine's runtime."""
         return self.runtime in (LARQ, LARQ_DEFAULT)
 
 
 @dataclass(frozen=True)
 class OpTime:
-    """The time of an op, or of several that only run as one.
+    """The time of an op, or of several ops that cannot run separately.
 
     Attributes:
-        ops: their places in the first subgraph; none where the runtime does not tell.
-        names: what kinds of ops they are, such as "CONV_2D".
-        output: the name of the last one's output.
-        seconds: of one run.
+        ops: their indices in the first subgraph; empty if the runtime does not report them.
+        names: their kinds, such as "CONV_2D".
+        output: the name of the last op's output.
+        seconds: the time in one run.
     """
 
     ops: tuple[int, ...]
@@ -74,17 +74,17 @@ class OpTime:
 
 @dataclass(frozen=True)
 class Measurement:
-    """What was measured of a contender.
+    """The measured times and memory of a contender.
 
     Attributes:
-        runs: how many there were.
-        best: the time of the fastest, in seconds.
-        percentiles: the time in seconds that so many of 100 runs stay below, by 50, 90 and 99.
-        load_seconds: from the file to a model that is ready to run.
-        peak_memory_bytes: the most that the process held, with Python and the runtime.
-        model_memory_bytes: what of it came with the model; None where that is not known.
-        ops: in order of execution; empty where the runtime does not tell. With `runtime_seconds` they take as long as
-            the median run, but on a board, where they run one by one.
+        runs: the number of runs.
+        best: the time of the fastest run, in seconds.
+        percentiles: the 50th, 90th and 99th percentile of the run time in seconds, by 50, 90 and 99.
+        load_seconds: the time from the file to a model that is ready to run.
+        peak_memory_bytes: the peak memory of the process, including Python and the runtime.
+        model_memory_bytes: the part of it that the model needs; None if unknown.
+        ops: times in order of execution; empty if the runtime reports none. Together with `runtime_seconds` they sum to
+            the median run, except on a board, where ops are timed one by one.
     """
 
     contender: Contender
@@ -103,7 +103,7 @@ class Measurement:
 
     @property
     def runtime_seconds(self) -> float | None:
-        """What of the median run is no op's but the runtime's own, in seconds; None where it does not tell its ops."""
+        """The runtime's own share of the median run, outside all ops, in seconds; None if it reports no ops."""
         return max(0.0, self.median - sum(op.seconds for op in self.ops)) if self.ops else None
 
     def to_dict(self) -> dict[str, Any]:
@@ -139,17 +139,17 @@ def measure(
     """Measures contenders side by side.
 
     Args:
-        contenders: what takes turns; each in a process of its own.
-        runs: how often each runs at least.
-        turns: how many turns, of 0.1 s, each takes at least.
-        ops: whether the ops are measured too, which takes as long again.
-        progress: called with what is being done.
+        contenders: the models that take turns, each in a process of its own.
+        runs: the least number of runs of each contender.
+        turns: the least number of turns of each contender; a turn takes 0.1 s.
+        ops: True to time ops too, which doubles the duration.
+        progress: called with a description of each step.
 
     Returns:
-        A measurement for each.
+        One measurement for each contender.
 
     Raises:
-        ConversionError: a file is no model, or cannot be run; the message names it.
+        ConversionError: a file is not a model, or cannot be run; the message names it.
         OSError: a file cannot be read.
 
     Example:
@@ -175,10 +175,10 @@ def measure(
 
 
 def graphs_of(contenders: Sequence[Contender]) -> dict[Path, Graph]:
-    """The graph that runs of each of the models.
+    """The main graph of each model.
 
     Raises:
-        ConversionError: a file is no model; the message names it.
+        ConversionError: a file is not a model; the message names it.
         OSError: a file cannot be read.
     """
     graphs = {}
@@ -225,14 +225,14 @@ class _Worker:
         self._process.kill()
         self._process.wait()
         for stream in (self._process.stdin, self._process.stdout):
-            # A process that has ended reads no more of what waits to be written.
+            # Closing the pipe flushes it, which fails if the process has ended.
             with suppress(BrokenPipeError):
                 assert stream is not None
                 stream.close()
 
     def _ask(self, *request: Any) -> Any:
         assert self._process.stdin is not None
-        # Where the process has ended, its answer tells why.
+        # If the process has ended, its last answer, read below, holds the reason.
         with suppress(BrokenPipeError):
             self._process.stdin.write(json.dumps(request) + "\n")
             self._process.stdin.flush()
@@ -267,11 +267,11 @@ class _Worker:
         found = self._ask("end")
         ops = []
         percentiles = percentiles_of(self.seconds)
-        for places, share in found["ops"]:
-            several = [graph.ops[place] for place in places]
+        for indices, share in found["ops"]:
+            several = [graph.ops[index] for index in indices]
             outputs = [tensor.name for op in several[-1:] for tensor in op.outputs[:1]]
             names = tuple(op.name for op in several)
-            ops.append(OpTime(tuple(places), names, "".join(outputs), share * percentiles[50]))
+            ops.append(OpTime(tuple(indices), names, "".join(outputs), share * percentiles[50]))
         return Measurement(
             contender=self.contender,
             runs=len(self.seconds),

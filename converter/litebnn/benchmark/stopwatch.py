@@ -1,7 +1,7 @@
-"""How long each node of a graph takes, in any TensorFlow Lite runtime for Python: they have a profiler in C++ only.
+"""Times each node of a graph in any TensorFlow Lite runtime for Python, whose own profilers are for C++ only.
 
-A delegate sees the graph's nodes and claims none. When the graph is ready, it puts a function around the one that runs
-a node. The structures are those of tensorflow/lite/core/c/common.h, whose first members have always been the same.
+A delegate sees the graph's nodes and claims none. When the graph is ready, it wraps the function that runs each node.
+The structures are those of tensorflow/lite/core/c/common.h, whose first members have never changed.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from ctypes import POINTER, Structure, byref, c_char_p, c_int, c_int32, c_int64,
 from typing import Any, NamedTuple
 
 _OK = 0
-# Without it, a runtime refuses graphs whose shapes only a run tells.
+# Without this flag, a runtime refuses graphs with shapes that are known only at run time.
 _ALLOW_DYNAMIC_TENSORS = 1
 _BUILTIN_DELEGATE = 51
 _RUNS_OF_NOTHING = 2000
@@ -82,7 +82,7 @@ class _Delegate(Structure):
         ("CopyToBufferHandle", c_void_p),
         ("FreeBufferHandle", c_void_p),
         ("flags", c_int64),
-        # Newer runtimes read more.
+        # Newer runtimes have more members and read beyond those above.
         ("zeroed_room", c_void_p * 16),
     )
 
@@ -91,8 +91,8 @@ class WatchedNode(NamedTuple):
     """A node that the runtime runs.
 
     Attributes:
-        ops: the ops of the model's first subgraph that it computes: several where a delegate runs them as one.
-        kind: what the delegate calls its node; "" where the runtime itself runs it.
+        ops: the indices of the ops in the first subgraph that it computes; several if a delegate runs them as one.
+        kind: the delegate's name for its node; "" if the runtime itself runs it.
     """
 
     ops: tuple[int, ...]
@@ -123,15 +123,15 @@ class Stopwatch:
         self.nodes: list[WatchedNode] = []
 
     def _get_native_delegate_pointer(self) -> int:
-        """What the runtimes' interpreters ask a delegate for."""
+        """The address of the delegate's C structure, which interpreters request by this name."""
         return ctypes.addressof(self._delegate)
 
     def _prepare(self, context: int, delegate: int) -> int:
         if self._functions is not None:
-            # The first graph is the one that runs; others run as a part of its nodes.
+            # Only the first graph is timed: the others run as parts of its nodes.
             return _OK
-        # XNNPACK comes after all delegates that are given, so that nothing is to be seen yet. The functions work behind
-        # this call too; it is the context that has others then, which refuse.
+        # XNNPACK claims its nodes after all given delegates, so the final nodes are unknown here. These functions keep
+        # working after this call, although the context itself then holds functions that refuse.
         found = _Context.from_address(context)
         self._context = context
         self._functions = (
@@ -141,10 +141,10 @@ class Stopwatch:
         return _OK
 
     def start(self) -> None:
-        """Watches the nodes from now on; the interpreter has allocated its tensors.
+        """Starts timing the nodes; the interpreter must have allocated its tensors.
 
         Raises:
-            RuntimeError: the runtime does not give its nodes.
+            RuntimeError: the runtime does not expose its nodes.
         """
         if self._functions is None:
             raise RuntimeError("the stopwatch has been given to no interpreter")
@@ -162,7 +162,7 @@ class Stopwatch:
         self._cost, self._cost_outside = self._costs_of_watching()
 
     def _watched(self, invoke: int) -> int:
-        """The address of a function that runs a node as `invoke` does, and notes the time."""
+        """The address of a function that runs a node by calling `invoke`, and records the time."""
         call, times, place, clock = _Invoke(invoke), self._nanoseconds, len(self._nanoseconds), time.perf_counter_ns
         times.append(0)
 
@@ -177,9 +177,9 @@ class Stopwatch:
         return int(ctypes.cast(function, c_void_p).value or 0)
 
     def _costs_of_watching(self) -> tuple[int, int]:
-        """The nanoseconds that are measured of a node that does nothing, and those that pass outside of its time."""
+        """The overhead of timing, in nanoseconds: the part inside a node's measured time, and the part outside it."""
         nothing = ctypes.CFUNCTYPE(c_int, c_void_p, c_void_p)(("abs", ctypes.CDLL(None)))
-        # The second is watched being watched.
+        # The outer wrapper times the inner one, which shows the inner one's total overhead.
         watched = _Invoke(self._watched(self._watched(int(ctypes.cast(nothing, c_void_p).value or 0))))
         costs = []
         for _ in range(_RUNS_OF_NOTHING):
@@ -190,14 +190,14 @@ class Stopwatch:
         return once, max(0, twice - 2 * once)
 
     def seconds(self) -> list[float]:
-        """What each node took in the last run, in the order of `nodes`; what watching it takes is taken off."""
+        """The time of each node in the last run, in the order of `nodes`, less the overhead of timing."""
         return [max(0, time - self._cost) / 1e9 for time in self._nanoseconds]
 
     def seconds_between(self, run: float) -> float:
-        """What the last run took beside its nodes and what watches them.
+        """The time of the last run outside its nodes, less the overhead of timing.
 
         Args:
-            run: the seconds that all of it took.
+            run: the duration of the whole run in seconds.
         """
         measured = sum(self._nanoseconds) + len(self._nanoseconds) * self._cost_outside
         return max(0.0, run - measured / 1e9)

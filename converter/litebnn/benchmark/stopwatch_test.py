@@ -4,6 +4,7 @@ import pytest
 
 from litebnn.benchmark.stopwatch import Stopwatch, WatchedNode
 from litebnn.runtime import find_runtime, load_delegate
+from tests.needs import need
 
 GOLDEN = Path(__file__).resolve().parents[3] / "tests" / "golden"
 pytestmark = pytest.mark.usefixtures("library")
@@ -21,7 +22,7 @@ def watched(runtime: str, model: Path, **flags: bool):
 
 @pytest.mark.parametrize("package", ["ai-edge-litert", "tflite-runtime"])
 def test_nodes_are_timed_in_any_runtime(package: str) -> None:
-    pytest.importorskip({"ai-edge-litert": "ai_edge_litert"}.get(package, "tflite_runtime"), reason=package)
+    need(package)
     interpreter, stopwatch = watched(package, GOLDEN / "residual.lce.tflite")
     assert stopwatch.seconds() == [0.0]
     interpreter.invoke()

@@ -2,14 +2,15 @@
 
     python worker.py KIND MODEL THREADS ISA
 
-KIND is litebnn, xnnpack (the runtime without our delegate), larq-compute-engine or larq-compute-engine-default. Those
-may be installed for another Python, which runs this file alone, so nothing of litebnn is imported on their account. The
-first line of stdout tells how the model was loaded. Each line of stdin is a request, and is answered by a line; all are
-JSON, and an answer with "error" is the last.
+KIND is litebnn, xnnpack (the runtime without our delegate), larq-compute-engine or larq-compute-engine-default. The
+last two may be installed for another Python, which runs this file alone, so they import nothing of litebnn.
 
-- ["run", seconds]: runs inferences for so long, one at least; answers with the seconds of each.
-- ["watch", seconds]: the same, with the nodes watched one by one, for `end`.
-- ["end"]: answers with the peak memory, and the share that each op has of a run.
+The first line of stdout reports how the model was loaded. Each line of stdin is a request and is answered by one line.
+All lines are JSON, and an answer with "error" is the last.
+
+- ["run", seconds]: runs inferences for that time, at least one; answers with the seconds of each.
+- ["watch", seconds]: the same, with each node timed, for `end`.
+- ["end"]: answers with the peak memory, and each op's share of a run.
 """
 
 from __future__ import annotations
@@ -30,13 +31,13 @@ Run = Callable[[], Any]
 
 
 def peak_memory() -> int:
-    """The most memory that this process held so far, in bytes; getrusage would count its parent's."""
+    """The peak memory of this process in bytes; getrusage would include the parent's."""
     found = re.search(r"^VmHWM:\s+(\d+) kB$", Path("/proc/self/status").read_text(), re.MULTILINE)
     return int(found[1]) * 1024 if found else 0
 
 
 def random_input(shape: Any, dtype: Any) -> Any:
-    """Normal floats, and any 8-bit numbers; what other types hold is for the model to say, so they are zero."""
+    """Random input: normal floats, uniform 8-bit numbers; zeros for other types, whose valid values are unknown."""
     import numpy as np
 
     generator = np.random.default_rng(0)
@@ -82,7 +83,7 @@ class TfliteModel:
         return run
 
     def watch(self, seconds: float) -> None:
-        """Runs the model as it runs best, and then each op in a node of its own, where the runtime can do that."""
+        """Times the nodes of the fastest configuration, then each op in a node of its own, if the runtime can do so."""
         from litebnn.benchmark.stopwatch import Stopwatch
 
         if not self._watched:
@@ -107,7 +108,7 @@ class TfliteModel:
                     break
 
     def ops(self) -> list[tuple[tuple[int, ...], float]]:
-        """The share that each op has of a run, or that several have that run as one."""
+        """The share of a run that each op takes; ops that cannot run separately share one entry."""
         from litebnn.benchmark.op_times import middle_means, times_of_ops
 
         means = [middle_means(runs) for runs in self._runs]
@@ -125,7 +126,7 @@ class LarqModel:
     """A model in Larq Compute Engine's own runtime."""
 
     def __init__(self, kind: str, model: Path, threads: int) -> None:
-        # Its package imports all of TensorFlow, which would count as its memory, so the module is loaded by its file.
+        # The module is loaded from its file, because its package imports TensorFlow, whose memory would be counted.
         package = importlib.metadata.distribution("larq-compute-engine")
         file = next(file for file in package.files or [] if "interpreter_wrapper_lite" in file.name)
         spec = importlib.util.spec_from_file_location("interpreter_wrapper_lite", str(package.locate_file(file)))
@@ -136,7 +137,7 @@ class LarqModel:
         self._model, self._threads, self._fastest = model, threads, kind == "larq-compute-engine"
 
     def load(self) -> Run:
-        # The last two choose its indirect kernels and XNNPACK.
+        # The last two arguments select indirect kernels and XNNPACK.
         choices = self._threads, False, self._fastest, self._fastest
         interpreter = self._wrapper.LiteInterpreter(self._model.read_bytes(), *choices)
         shapes = zip(interpreter.input_shapes, interpreter.input_types, strict=True)
@@ -145,12 +146,12 @@ class LarqModel:
 
 
 def serve(kind: str, model: Path, threads: int, isa: str, answer: Callable[[Any], None]) -> None:
-    """Loads a model and answers what stdin asks."""
+    """Loads a model and answers the requests on stdin."""
     import numpy as np
 
     is_larq = kind.startswith("larq-compute-engine")
     loader = LarqModel(kind, model, threads) if is_larq else TfliteModel(kind, model, threads, isa)
-    np.random.default_rng(0)  # it imports what inputs are made with
+    np.random.default_rng(0)  # imports the random generators before memory is measured
     before, start = peak_memory(), time.perf_counter()
     run = loader.load()
     loaded = time.perf_counter() - start
@@ -161,7 +162,7 @@ def serve(kind: str, model: Path, threads: int, isa: str, answer: Callable[[Any]
         request, *arguments = json.loads(line)
         if request == "run":
             answer(timed(run, *arguments))
-            # Later, what watches the nodes takes more.
+            # Memory is read once, because timing the nodes needs more later.
             memory = memory or {"peak_memory_bytes": peak_memory(), "model_memory_bytes": peak_memory() - before}
         elif request == "watch" and isinstance(loader, TfliteModel):
             loader.watch(*arguments)
@@ -172,7 +173,7 @@ def serve(kind: str, model: Path, threads: int, isa: str, answer: Callable[[Any]
 
 
 def timed(run: Run, seconds: float) -> list[float]:
-    """The seconds of each of the runs that fit into `seconds`, one at least."""
+    """The duration of each run, for as many runs as fit into `seconds`, at least one."""
     times: list[float] = []
     end = time.perf_counter() + seconds
     while not times or time.perf_counter() < end:
@@ -185,7 +186,7 @@ def timed(run: Run, seconds: float) -> list[float]:
 def main() -> None:
     """The command line."""
     kind, model, threads, isa = sys.argv[1:]
-    # Whatever a runtime prints is no answer.
+    # A runtime's own output must not mix with the answers on stdout.
     with os.fdopen(os.dup(1), "w") as out, Path(os.devnull).open("w") as nowhere:
         os.dup2(nowhere.fileno(), 1)
 

@@ -1,1 +1,1 @@
-"""Boards, which are reached over SSH: connections, and running batches of a data set there."""
+"""Boards that are reached over SSH: connections, host keys, and programs that run there."""

@@ -12,7 +12,7 @@ from typing import Any, BinaryIO
 from litebnn.boards.host_keys import BoardError, VouchedFor
 from litebnn.errors import reason_of
 
-# What Fabric takes; an IPv6 address, which has two colons at least, has no port.
+# Host texts that Fabric accepts. An IPv6 address, recognized by at least two colons, has no port.
 _HOST = re.compile(r"(.+@)?([^@:]+(:(?P<port>\d{1,5}))?|(?=.*:.*:)[0-9a-fA-F:]+)")
 
 _CONNECT_SECONDS, _KEEPALIVE_SECONDS, _DEAD_SECONDS = 15, 15, 60
@@ -22,16 +22,16 @@ class Board:
     """The machine at the other end of an SSH connection.
 
     Attributes:
-        host: as it was named.
-        connection: Fabric's.
+        host: the user's text.
+        connection: Fabric's connection.
     """
 
     def __init__(self, host: str, identity: Path | None = None, accepted_key: str = "") -> None:
         """Connects to [USER@]HOST[:PORT], with the private key `identity` or as `ssh` would.
 
         Raises:
-            BoardError: Fabric is not installed, `identity` is no key, no connection can be made, or nobody vouches
-                for the host's key.
+            BoardError: Fabric is not installed, `identity` is not a key, no connection can be made, or the host's key
+                is not accepted.
         """
         named = _HOST.fullmatch(host)
         if named is None or int(named["port"] or 22) not in range(1, 1 << 16):
@@ -52,10 +52,10 @@ class Board:
         try:
             options["channel_timeout"] = _CONNECT_SECONDS
             self.connection = Connection(host, connect_timeout=_CONNECT_SECONDS, connect_kwargs=options)
-            # The way there may lead over other hosts, and each of them sees what is sent.
+            # The connection may lead over gateways, whose host keys are checked too because they forward the data.
             hop = self.connection
             while hasattr(hop, "client"):
-                # A host that is known by another key is refused.
+                # Known keys are loaded so that a host with a changed key is refused.
                 hop.client.load_system_host_keys()
                 hop.client.set_missing_host_key_policy(VouchedFor(accepted_key))
                 hop = hop.gateway
@@ -68,7 +68,7 @@ class Board:
             raise BoardError(f"cannot connect to {host}: {one_line(error)}{hint}") from error
 
     def run(self, command: str) -> Any:
-        """The result of a command: `stdout`, `stderr` and `exited`.
+        """Runs a command; the result has `stdout`, `stderr` and `exited`.
 
         Raises:
             BoardError: the connection broke.
@@ -79,10 +79,10 @@ class Board:
             raise BoardError(f"the connection to {self.host} broke: {one_line(error)}") from error
 
     def check(self, command: str, what: str) -> str:
-        """What a command prints.
+        """Runs a command and returns its stdout; `what` names the purpose in messages.
 
         Raises:
-            BoardError: it failed; its last line of output says why.
+            BoardError: the command failed; the message has its last line of output.
         """
         result = self.run(command)
         if result.exited:
@@ -96,9 +96,9 @@ class Board:
             self.put_content(content, path, file.name)
 
     def put_content(self, content: BinaryIO, path: str, name: str) -> None:
-        """Copies what is read from `content` to the board; `name` is for messages."""
+        """Copies the content of a stream to the board; `name` is for messages."""
         try:
-            # Fabric's own functions take braces in a path for names of its.
+            # Fabric's own functions would substitute braces in a path.
             self.connection.sftp().putfo(content, path)
         except self._failures as error:
             raise BoardError(f"cannot copy {name} to {self.host}: {one_line(error)}; is its disk full?") from error
@@ -116,10 +116,10 @@ class Board:
 
     @contextmanager
     def failing(self, what: str) -> Iterator[None]:
-        """Says of which board it is that something failed.
+        """Names the board and the purpose `what` in errors that the block raises.
 
         Raises:
-            BoardError: what is done inside fails on account of the board, which then cannot do `what`.
+            BoardError: the connection or the board failed inside the block.
         """
         try:
             yield
@@ -129,7 +129,7 @@ class Board:
             raise BoardError(f"{self.host} cannot {what}: {one_line(error)}") from error
 
     def open_channel(self) -> Any:
-        """A channel of paramiko's, for a program."""
+        """A paramiko channel in which a program can run."""
         return self.connection.create_session()
 
     def close(self) -> None:
@@ -138,13 +138,13 @@ class Board:
 
 
 def _end_when_dead(transport: Any) -> None:
-    """Lets a connection break whose other end has lost its power or network, from where nothing comes any more."""
+    """Enables TCP keepalive, so that a connection to a board without power or network breaks instead of hanging."""
     transport.set_keepalive(_KEEPALIVE_SECONDS)
-    # The way over a gateway is no socket; the gateway's own connection is.
+    # A connection through a gateway is not a socket; the connection to the gateway is.
     if isinstance(transport.sock, socket.socket):
         transport.sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, 1000 * _DEAD_SECONDS)
 
 
 def one_line(error: Exception) -> str:
-    """An exception's message without line breaks and numbers of the system's, or its name where it has none."""
+    """An exception's message without line breaks and errno, or its class name if the message is empty."""
     return " ".join(reason_of(error).split()) or type(error).__name__

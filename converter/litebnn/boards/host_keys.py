@@ -1,4 +1,4 @@
-"""Who vouches for the key of a host that is not in known_hosts yet: the user, who sees its fingerprint, or nobody."""
+"""Acceptance of unknown host keys: the user confirms the fingerprint, or the connection is refused."""
 
 import base64
 import hashlib
@@ -9,31 +9,31 @@ from typing import Any
 
 
 class BoardError(OSError):
-    """A board cannot be reached or cannot do something, in one line."""
+    """A failure of a board or of the connection to it, in one line."""
 
 
-# Boards may be connected to at once; the user is asked for one after the other.
+# Several boards may be connected at the same time, but the user is asked one question at a time.
 _asking = threading.Lock()
 
 
 def fingerprint(key: Any) -> str:
-    """The fingerprint of a key as `ssh-keygen -l` shows it, such as SHA256:Rl...; `key` is one of paramiko's."""
+    """The fingerprint of a paramiko key as `ssh-keygen -l` shows it, such as SHA256:Rl..."""
     digest = hashlib.sha256(key.asbytes()).digest()
     return f"SHA256:{base64.b64encode(digest).decode().rstrip('=')}"
 
 
 class VouchedFor:
-    """paramiko's policy for hosts that are not known: a key that is accepted is written down, any other is refused."""
+    """A paramiko policy for unknown hosts: accepted keys are stored in known_hosts, all others are refused."""
 
     def __init__(self, accepted: str) -> None:
-        """`accepted` are fingerprints, with commas; without one, the user is asked at the terminal."""
+        """Takes comma-separated fingerprints in `accepted`; if it is empty, the user is asked at the terminal."""
         self._accepted = [each for each in accepted.split(",") if each]
 
     def missing_host_key(self, client: Any, name: str, key: Any) -> None:
-        """Returns where the connection may go on.
+        """Returns if the connection may continue.
 
         Raises:
-            BoardError: nobody vouches for the key.
+            BoardError: the key is not accepted.
         """
         found = fingerprint(key)
         if not (found in self._accepted or (not self._accepted and _is_wanted(name, key, found))):
@@ -46,7 +46,7 @@ class VouchedFor:
 
 
 def _is_wanted(name: str, key: Any, found: str) -> bool:
-    """What the user answers, where there is a terminal to ask at."""
+    """True if the user accepts the key at the terminal; False if there is no terminal."""
     if not (sys.stdin.isatty() and sys.stdout.isatty()):
         return False
     with _asking:
@@ -58,7 +58,7 @@ def _write_down(name: str, key: Any) -> None:
     known = Path.home() / ".ssh" / "known_hosts"
     known.parent.mkdir(mode=0o700, exist_ok=True)
     known.touch(mode=0o600)
-    # The last line of a file that an editor wrote may not end.
+    # An editor may have left the last line without a newline.
     text = known.read_bytes()
     start = b"" if text.endswith(b"\n") or not text else b"\n"
     with known.open("ab") as file:

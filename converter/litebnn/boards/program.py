@@ -1,4 +1,4 @@
-"""A program that runs on a board, with its stdin and stdout at this end."""
+"""A program that runs on a board, with its stdin and stdout connected to this process."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ _CHUNK = 1 << 20
 
 
 class Program:
-    """Starts a command on a board.
+    """A command that is started on a board.
 
     Args:
-        board: where.
-        command: what the board's shell is told.
-        seconds: how long the board may be silent where something is expected of it.
+        board: the board.
+        command: the command line for the board's shell.
+        seconds: the time in seconds that the board may be silent while an answer is expected.
 
     Raises:
-        BoardError: here and from every method: the connection broke, the program ended, or the board was silent for too
-            long; the message names the board.
+        BoardError: the connection broke, the program ended, or the board was silent for too long; every method can
+            raise it. The message names the board.
     """
 
     def __init__(self, board: Board, command: str, seconds: float) -> None:
@@ -39,7 +39,7 @@ class Program:
                 raise self._ending() from None
 
     def read(self, size: int) -> bytes:
-        """So many bytes of the program's stdout."""
+        """Reads `size` bytes from the program's stdout."""
         content = bytearray()
         with self._board.failing("be read from"):
             while len(content) < size:
@@ -53,14 +53,14 @@ class Program:
         return bytes(content)
 
     def close(self) -> None:
-        """Ends the program's stdin, and with it the program."""
+        """Closes the program's stdin, which ends the program."""
         self._channel.close()
 
     def _silence(self) -> BoardError:
         return BoardError(f"{self._board.host} is silent for more than {self._seconds:g} s")
 
     def _ending(self) -> BoardError:
-        """What the program said last."""
+        """An error with the last line of the program's stderr."""
         try:
             lines = self._channel.makefile_stderr("r").read().decode(errors="replace").strip().splitlines()
         except (OSError, EOFError):

@@ -1,12 +1,12 @@
-"""The command `litebnn`: one file a command, each of which imports what it needs only when it runs.
+"""The command `litebnn`: one file for each command, which imports heavy modules only when it runs.
 
-A command's module has `add_to`, which adds it to the command line, and sets `run` to what runs it. What `run` returns
-is the exit code, None for 0. All commands have these:
+A command's module has `add_to`, which adds it to the command line and sets `run` to the function that runs it. `run`
+returns the exit code, or None for 0. All commands share these codes:
 
-- 0: it is done;
-- 1: it cannot be done, and one line on stderr says why;
-- 2: it is done, and the answer to what was asked is no;
-- 128 and the signal's number: it was told to end.
+- 0: success;
+- 1: failure, with one line on stderr that says why;
+- 2: success, and the answer to the command's question is no;
+- 128 plus a signal's number: the signal ended the command.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ import sys
 from collections.abc import Sequence
 
 from litebnn import __version__
-from litebnn.cli import benchmark, check, compare, completion, convert, evaluate, inspect, summary
+from litebnn.cli import benchmark, check, compare, completion, convert, doctor, evaluate, inspect, summary
 from litebnn.cli.parsing import OneLineParser
 from litebnn.cli.streams import flush, prepared
 from litebnn.errors import ConversionError, printable, said_of_file
 
-_COMMANDS = (convert, inspect, summary, check, benchmark, compare, evaluate, completion)
+_COMMANDS = (convert, inspect, summary, check, benchmark, compare, evaluate, doctor, completion)
 _INTERRUPTED = 128 + 2
 
 
@@ -46,7 +46,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
                 flush()
             return int(code or 0)
         except BrokenPipeError:
-            # Whoever read the output has seen enough.
+            # The reader of the output closed the pipe, which is not worth a message.
             return 1
         except (ValueError, OSError, MemoryError, ImportError) as error:
             message, model = printable(" ".join(said_of_file(error).split())), printable(options.model)

@@ -1,4 +1,4 @@
-"""Arrays that a command is given in a file."""
+"""Arrays in a file that is given to a command."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from litebnn.errors import reason_of
 
 
 def read_arrays(path: Path) -> dict[str, Any]:
-    """The arrays of a .npz file by name, in order; the one of a .npy file under "".
+    """The arrays of a .npz file by name, in order; the array of a .npy file has the name "".
 
     Raises:
-        ValueError: the file is neither, or its arrays do not all hold as many samples, batch first.
+        ValueError: the file is neither of them, or its arrays differ in their number of samples (the first axis).
         OSError: it cannot be read.
     """
     import zipfile
@@ -27,3 +27,11 @@ def read_arrays(path: Path) -> dict[str, Any]:
     if not arrays or any(np.ndim(array) == 0 for array in arrays.values()) or len({*map(len, arrays.values())}) != 1:
         raise ValueError(f"{path} must hold as many samples of each input, batch first")
     return arrays
+
+
+def by_input(arrays: dict[str, Any], model: bytes) -> list[Any]:
+    """The arrays for the inputs of a model: by their names where these are the arrays' names, else in order."""
+    from litebnn.flatbuffer import read_model
+
+    names = read_model(model).input_names
+    return [arrays[name] for name in names] if set(arrays) == set(names) else list(arrays.values())

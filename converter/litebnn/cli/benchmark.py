@@ -1,4 +1,4 @@
-"""`litebnn benchmark`: how long models take, side by side, and the memory and the ops that they take it for."""
+"""`litebnn benchmark`: times models side by side, with their memory and the time of each op."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _OP_COLUMNS = ("ms", "share", "op", "output")
 
 
 def add_to(commands: Any) -> None:
-    """Adds the command to those of the command line (`commands` is argparse's)."""
+    """Adds the command to argparse's `commands`."""
     parser = add_command(
         commands,
         "benchmark",
@@ -69,6 +69,17 @@ def add_to(commands: Any) -> None:
     board.add_argument("--folder", type=not_empty, help="folder on the board; by default the user's home")
     board.add_argument("--identity", type=file_path, metavar="FILE", help="private key")
     board.add_argument("--accept-host-key", type=not_empty, metavar="FINGERPRINT", help="the board's, SHA256:...")
+    of_board = "--target", "--folder", "--identity", "--accept-host-key"
+    parser.only_if(lambda options: options.host, "is for a board: name it with --host", *of_board)
+    parser.only_if(
+        lambda options: not options.host,
+        "is for this machine, --host for a board: choose one",
+        "--isa",
+        "--peer-python",
+    )
+    parser.only_if(
+        lambda options: options.peer, "says what --peer runs, which is not given", "--float", "--peer-python"
+    )
     add_report(parser)
     add_model_explorer(parser)
     add_json(parser)
@@ -94,8 +105,8 @@ def _run(options: argparse.Namespace) -> None:
     from litebnn.model_files import write_whole
 
     models = *options.models, *(options.float or ())
-    check_model_explorer(options.model_explorer, *models)
     check_report(options.report, options.model_explorer, *models)
+    check_model_explorer(options.model_explorer, *models)
     for name, file in (("--model-explorer", options.model_explorer), ("--report", options.report)):
         if file and len(options.models) > 1:
             raise ValueError(f"{name} is for one model, not {len(options.models)}")
@@ -117,18 +128,12 @@ def _run(options: argparse.Namespace) -> None:
 
 
 def _address(options: argparse.Namespace) -> BoardAddress | None:
-    """The board to measure on, None for this machine."""
+    """The board to measure on; None for this machine."""
     from litebnn.benchmark.on_board import BoardAddress
 
     of_board = {name: getattr(options, name) for name in ("target", "folder", "identity", "accept_host_key")}
     given = {name: value for name, value in of_board.items() if value is not None}
-    if options.host is None:
-        if given:
-            raise ValueError(f"--{next(iter(given)).replace('_', '-')} is for a board: name it with --host")
-        return None
-    if options.isa:
-        raise ValueError("--isa is for this machine, --host for a board: choose one")
-    return BoardAddress(options.host, **given)
+    return None if options.host is None else BoardAddress(options.host, **given)
 
 
 def _on_board(contenders: list[Contender], address: BoardAddress, runs: int) -> list[Measurement]:
@@ -156,11 +161,9 @@ def _contenders(options: argparse.Namespace) -> list[Contender]:
 
 
 def _float_models(options: argparse.Namespace) -> list[Path]:
-    """The float model of each model, where they are asked for."""
+    """The float model of each model, if the options ask for them."""
     given = options.float or []
     if not options.peer:
-        if given or options.peer_python:
-            raise ValueError("--float and --peer-python say what --peer runs, which is not given")
         return []
     if given:
         if len(given) != len(options.models):
@@ -178,7 +181,7 @@ def _float_models(options: argparse.Namespace) -> list[Path]:
 
 
 def _has_larq(python: str | None) -> bool:
-    """Whether a Python has Larq Compute Engine, which is said where it has not."""
+    """True if a Python has Larq Compute Engine; prints a line if it does not."""
     import subprocess
 
     code = "from importlib.metadata import version; print(version('larq-compute-engine'))"
@@ -197,7 +200,7 @@ def _has_larq(python: str | None) -> bool:
 
 
 def _page(found: list[Measurement], host: str) -> bytes:
-    """The report of the first measurement's model, with what was measured of it on each number of threads."""
+    """The report page of the first measurement's model, with its measurements for each number of threads."""
     from litebnn.benchmark import LITEBNN
     from litebnn.report.inspection import inspect_model
 
@@ -206,7 +209,7 @@ def _page(found: list[Measurement], host: str) -> bytes:
 
 
 def _times(one: Measurement, machine: str) -> Times:
-    """The time of each op; of several that only run together, at the first of them."""
+    """The time of each op; ops that cannot run separately are counted at the first one."""
     from litebnn.report.page import Times
 
     threads = "1 thread" if one.contender.threads == 1 else f"{one.contender.threads} threads"
@@ -217,7 +220,7 @@ def _times(one: Measurement, machine: str) -> Times:
 
 
 def _node_data(one: Measurement) -> dict[str, Any]:
-    """The times of ops, of several that only run together at the first of them."""
+    """The times of ops for Model Explorer; ops that cannot run separately are counted at the first one."""
     from litebnn.report.inspection import inspect_model
     from litebnn.report.node_data import node_data
 
@@ -246,9 +249,9 @@ def _print(found: list[Measurement]) -> None:
 
 
 def _print_ops(name: str, one: Measurement) -> None:
-    """The slowest ops of a model and what the others take together, also as shares of the median run."""
+    """Prints the slowest ops and the sum of the others, in milliseconds and as shares of the median run."""
     from litebnn.cli.output import print_table
-    from litebnn.report.anatomy import short_name
+    from litebnn.report.op_properties import short_name
 
     rows = [
         (op.seconds, " + ".join(dict.fromkeys(op.names)), short_name(op.output))
@@ -266,7 +269,7 @@ def _print_ops(name: str, one: Measurement) -> None:
 
 
 def _names(models: list[Path]) -> dict[Path, str]:
-    """Names that tell the models apart: those of the files, or their paths where two files have one name."""
+    """Unique names for models: file names, or paths if two files have the same name."""
     known: dict[str, set[Path]] = {}
     for model in models:
         known.setdefault(model.name, set()).add(model)

@@ -44,7 +44,7 @@ def test_what_is_printed(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> 
 
 @pytest.mark.usefixtures("library")
 def test_ops_and_the_runtime_itself_add_up_to_the_median(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
-    """Also in a network so small that the runtime itself takes a share that is seen."""
+    """The network is so small that the runtime's own share is visible."""
     page = tmp_path / "report.html"
     options = ["--runs", "5", "--threads", "1-2", "--peer", "--report", str(page)]
     assert cli.main(["benchmark", RESIDUAL, *options, "--json"]) == 0
@@ -127,4 +127,4 @@ def test_mistakes_are_one_line(capsys: pytest.CaptureFixture[str], tmp_path: Pat
     assert not (tmp_path / "times.json").exists()
     with_peer = (RESIDUAL, "--peer", "--peer-python")
     assert "cannot be started" in refused(capsys, *with_peer, tmp_path / "python")
-    assert "has no larq-compute-engine" in refused(capsys, *with_peer, shutil.which("false"))
+    assert "has no larq-compute-engine" in refused(capsys, *with_peer, "/bin/false")

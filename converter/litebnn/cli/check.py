@@ -1,4 +1,4 @@
-"""`litebnn check`: whether a stranger's .tflite file is sound, without running it."""
+"""`litebnn check`: checks an untrusted .tflite file without running it."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from litebnn.cli.parsing import add_command, add_json, file_path
 
 
 def add_to(commands: Any) -> None:
-    """Adds the command to those of the command line (`commands` is argparse's)."""
+    """Adds the command to argparse's `commands`."""
     parser = add_command(
         commands, "check", "check whether a .tflite file is sound, without running it", "check stranger.tflite"
     )

@@ -11,13 +11,15 @@ import pytest
 
 from litebnn import cli
 from litebnn.cli.output import print_json, print_table
+from litebnn.cli.parsing import OneLineParser
 from litebnn.cli.progress import progress
+from litebnn.options import OPTIONS
 from tests.evaluate.data_sets import MODEL, class_folders
 from toolchains.targets import ROOT
 
 COMMANDS = sorted(cli.command_line_parser()._subparsers._group_actions[0].choices)
 FLOAT_MODEL = ROOT / "tests" / "golden" / "1x1.float.tflite"
-# Each takes a quarter of the time that help may take, or more.
+# Importing any of these would take at least a quarter of the time that `--help` may take.
 HEAVY = {"numpy", "rich", "flatbuffers", "shtab", "zipfile", "importlib.metadata", "asyncio", "ssl"}
 
 
@@ -44,16 +46,17 @@ def test_a_command_has_help_with_examples_that_are_right(command: str, capsys: p
         assert cli.command_line_parser().parse_args([name, *arguments]).command == command
 
 
-@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+@pytest.mark.parametrize(
+    "shell", [pytest.param(name, marks=pytest.mark.needs(name)) for name in ("bash", "zsh", "fish")]
+)
 def test_shells_complete_commands(shell: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.main(["completion", shell]) == 0
     script = capsys.readouterr().out
     assert all(command in script for command in COMMANDS)
-    if shutil.which(shell):
-        subprocess.run([shell, "-n"], input=script, text=True, check=True)
+    subprocess.run([shell, "-n"], input=script, text=True, check=True)
 
 
-@pytest.mark.skipif(not shutil.which("bash"), reason="apt install bash")
+@pytest.mark.needs("bash")
 def test_bash_completes_files_where_a_command_takes_one(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.main(["completion", "bash"]) == 0
     (tmp_path / "model.tflite").touch()
@@ -63,7 +66,7 @@ def test_bash_completes_files_where_a_command_takes_one(tmp_path: Path, capsys: 
     assert done.stdout == "model.tflite\n"
 
 
-@pytest.mark.skipif(not shutil.which("fish"), reason="apt install fish")
+@pytest.mark.needs("fish")
 def test_fish_completes_files_where_a_command_takes_one(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.main(["completion", "fish"]) == 0
     (tmp_path / "script").write_text(capsys.readouterr().out)
@@ -138,7 +141,7 @@ def test_a_file_whose_disk_fails_is_named(
     shutil.copy(FLOAT_MODEL, "float.tflite")
     class_folders(Path("images"), 1)
     Path("bad/0").mkdir(parents=True)
-    # A process has nothing mapped where this file begins, and reading there fails.
+    # Address 0 of a process is not mapped, so reading the start of /proc/self/mem fails.
     for bad in ("bad.tflite", "bad.keras", "bad.npz", "bad.npy", "bad/0/1.png"):
         Path(bad).symlink_to("/proc/self/mem")
     assert cli.main(words.split()) == 1
@@ -191,9 +194,66 @@ def values_taken() -> list[tuple[str, str]]:
 
 @pytest.mark.parametrize(("command", "option"), values_taken())
 def test_an_empty_value_is_a_mistake(command: str, option: str, capsys: pytest.CaptureFixture[str]) -> None:
-    """A path would be the folder that the command is started in, and a name whatever is meant by none."""
+    """An empty path would mean the current folder, and an empty name would mean a default."""
     with pytest.raises(SystemExit) as ended:
         cli.main([command, *([option] * bool(option)), "", ""])
     assert ended.value.code == 1
     [line] = capsys.readouterr().err.splitlines()
     assert re.match(f"litebnn {command}: argument .*{option}", line)
+
+
+def commands() -> dict[str, OneLineParser]:
+    return cli.command_line_parser()._subparsers._group_actions[0].choices
+
+
+@pytest.mark.parametrize(
+    ("words", "needs"),
+    [
+        *(
+            (f"convert a -o b --{option}", "is for a data set")
+            for option in ("preprocess=x", "workers=1", "scheduler=a:1")
+        ),
+        *(
+            (f"convert a -o b --verify-data=a.npy --{option}", "is for a data set")
+            for option in ("preprocess=x", "workers=1")
+        ),
+        ("convert a -o b --representative-dataset=a.npy --scheduler=nowhere:1", "is for a data set"),
+        ("inspect a --board=rpi4", "--model-explorer"),
+        ("summary a --input-shape=1,2", "expected MODULE:FUNCTION"),
+        *((f"benchmark a --{option}=x", "--host") for option in ("target", "folder", "identity", "accept-host-key")),
+        *((f"benchmark a --peer --host=pi --{option}=x", "for this machine") for option in ("isa", "peer-python")),
+        *((f"benchmark a --{option}=x", "--peer") for option in ("float", "peer-python")),
+        *((f"compare a b --input=c.npy --{option}=1", "leave --input out") for option in ("seed", "samples")),
+        ("compare a b --input=c.npy --seed=0", "leave --input out"),
+        *(
+            (f"evaluate a --data=b --{option}=x", "--boards")
+            for option in ("board-folder", "identity", "accept-host-key")
+        ),
+        ("evaluate a --data=module:function --batch-size=32", "for a function"),
+    ],
+)
+def test_an_option_without_effect_is_refused(words: str, needs: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(words.split()) == 1
+    [line] = capsys.readouterr().err.splitlines()
+    option = words.split()[-1].partition("=")[0]
+    assert re.match(f"litebnn: {option} .*{needs}", line)
+
+
+def test_options_that_need_others_are_known_and_have_no_default() -> None:
+    found = 0
+    for parser in commands().values():
+        for option, _, _ in parser.conditions:
+            [action] = [action for action in parser._actions if option in action.option_strings]
+            assert action.default in (None, False, [])
+            assert action.dest == option.lstrip("-").replace("-", "_")
+            found += 1
+    assert found > 15
+
+
+def test_an_option_of_convert_has_the_name_that_it_has_in_python() -> None:
+    """Not on the command line: options for a function's return value or callbacks, and `target`, which has a single
+    value."""
+    strings = {string for action in commands()["convert"]._actions for string in action.option_strings}
+    of_functions = {"target", "return_report", "progress"}
+    assert {f"--{name.replace('_', '-')}" for name in OPTIONS if name not in of_functions} <= strings
+    assert {"--representative-data", "--default-int8-range"} <= strings

@@ -1,9 +1,8 @@
-"""`litebnn compare`: where two models differ, in what they give, layer by layer, in size and in time."""
+"""`litebnn compare`: differences of two models in outputs, layer by layer, in size and in time."""
 
 from __future__ import annotations
 
 import argparse
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from litebnn.cli.parsing import add_command, add_json, at_least, file_path, not_negative
@@ -12,16 +11,17 @@ from litebnn.errors import ConversionError, boundary, printable
 if TYPE_CHECKING:
     from litebnn.benchmark import Measurement
     from litebnn.report.comparison import Comparison
-    from litebnn.report.divergence import Divergence
+    from litebnn.report.differences.divergence import Divergence
 
 _DIFFERS = 2
 _FIRST_LAYERS = 12
+_SAMPLES = 4
 _SIZES = ("", "bytes", "binary MACs", "int8 MACs", "float MACs", "median ms", "peak MiB")
 _LAYERS = ("layer", "differs", "distance", "on average", "samples")
 
 
 def add_to(commands: Any) -> None:
-    """Adds the command to those of the command line (`commands` is argparse's)."""
+    """Adds the command to argparse's `commands`."""
     parser = add_command(
         commands,
         "compare",
@@ -38,8 +38,11 @@ def add_to(commands: Any) -> None:
         metavar="FILE",
         help=".npy or .npz file, batch first: an array for each input, by name or in order",
     )
-    parser.add_argument("--seed", type=at_least(0), default=0, metavar="N", help="what makes random inputs (0)")
-    parser.add_argument("--samples", type=at_least(1), default=4, metavar="N", help="how many random inputs (4)")
+    parser.add_argument("--seed", type=at_least(0), metavar="N", help="what makes random inputs (0)")
+    parser.add_argument("--samples", type=at_least(1), metavar="N", help=f"how many random inputs ({_SAMPLES})")
+    parser.only_if(
+        lambda options: options.input is None, "is for random inputs: leave --input out", "--seed", "--samples"
+    )
     parser.add_argument("--runs", type=at_least(0), default=20, metavar="N", help="how often to time each (20)")
     parser.add_argument(
         "--tolerance",
@@ -53,6 +56,7 @@ def add_to(commands: Any) -> None:
 
 def _run(options: argparse.Namespace) -> int:
     from litebnn.benchmark import Contender, measure
+    from litebnn.cli.arrays import by_input, read_arrays
     from litebnn.cli.output import print_json
     from litebnn.cli.progress import progress
     from litebnn.flatbuffer import read_strictly
@@ -69,9 +73,11 @@ def _run(options: argparse.Namespace) -> int:
                 check_model(read_strictly(contents[-1]))
         except ConversionError as error:
             raise ConversionError(f"{path}: {error}") from error
-    inputs = None if options.input is None else _arrays(options.input, contents[0])
+    inputs = None if options.input is None else by_input(read_arrays(options.input), contents[0])
     with progress("comparing") as show:
-        comparison = compare_models(contents[0], contents[1], inputs, samples=options.samples, seed=options.seed)
+        comparison = compare_models(
+            contents[0], contents[1], inputs, samples=options.samples or _SAMPLES, seed=options.seed or 0
+        )
         times = []
         if options.runs:
             times = measure([Contender(path) for path in paths], runs=options.runs, ops=False, progress=show)
@@ -82,15 +88,6 @@ def _run(options: argparse.Namespace) -> int:
         _print([str(path) for path in paths], comparison, times)
     differs = options.tolerance is not None and not comparison.difference <= options.tolerance
     return _DIFFERS if differs else 0
-
-
-def _arrays(path: Path, model: bytes) -> Any:
-    """The arrays of a file: by the names of the model's inputs where it has these names, else in order."""
-    from litebnn.cli.arrays import read_arrays
-    from litebnn.flatbuffer import read_model
-
-    arrays = read_arrays(path)
-    return arrays if set(arrays) == set(read_model(model).input_names) else list(arrays.values())
 
 
 def _print(names: list[str], comparison: Comparison, times: list[Measurement]) -> None:
@@ -117,7 +114,7 @@ def _print(names: list[str], comparison: Comparison, times: list[Measurement]) -
 
 
 def _layer_row(layer: Divergence) -> list[str]:
-    from litebnn.report.anatomy import short_name
+    from litebnn.report.op_properties import short_name
 
     samples = str(layer.samples)
     if not layer.turned:

@@ -1,4 +1,4 @@
-"""`litebnn completion`: the script by which a shell completes commands, options and files."""
+"""`litebnn completion`: prints the script by which a shell completes commands, options and files."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from typing import Any
 
 from litebnn.cli.parsing import add_command, file_path
 
-# Those that shtab writes scripts for.
+# The shells that shtab and litebnn write scripts for.
 _SHELLS = ("bash", "zsh", "fish")
 
 
 def add_to(commands: Any) -> None:
-    """Adds the command to those of the command line (`commands` is argparse's)."""
+    """Adds the command to argparse's `commands`."""
     parser = add_command(
         commands,
         "completion",

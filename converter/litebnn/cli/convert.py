@@ -1,4 +1,4 @@
-"""`litebnn convert`: a model file or a SavedModel folder -> a .tflite file, and the report of what was done."""
+"""`litebnn convert`: converts a model file or a SavedModel folder to a .tflite file, and prints a report."""
 
 from __future__ import annotations
 
@@ -8,18 +8,17 @@ import warnings
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from litebnn.cli.parsing import add_command, add_json, at_least, file_path, not_empty
+from litebnn.cli.parsing import add_command, add_json, at_least, file_path, names_function, not_empty
 from litebnn.cli.report_file import add_report, check_report, page_of
 from litebnn.errors import boundary
 from litebnn.options import INTERFACE_TYPES, LOW_BIT_WEIGHTS, OPTIONS
 
 if TYPE_CHECKING:
-    from litebnn.evaluate.data_set import DataSet
     from litebnn.report.conversion import ConversionReport
 
 
 def add_to(commands: Any) -> None:
-    """Adds the command to those of the command line (`commands` is argparse's)."""
+    """Adds the command to argparse's `commands`."""
     parser = add_command(
         commands,
         "convert",
@@ -27,8 +26,8 @@ def add_to(commands: Any) -> None:
         "convert model.keras -o model.tflite --verify",
         "convert saved_model/ -o model.tflite --json > report.json",
         "convert float.tflite -o model.tflite --report report.html",
-        "convert float.tflite -o int8.tflite --representative-data samples.npz --inference-input-type int8",
-        "convert float.tflite -o int8.tflite --representative-data imagenet/train --preprocess zoo --verify",
+        "convert float.tflite -o int8.tflite --representative-dataset samples.npz --inference-input-type int8",
+        "convert float.tflite -o int8.tflite --representative-dataset imagenet/train --preprocess zoo --verify",
     )
     parser.add_argument(
         "model", type=file_path, metavar="IN", help=".tflite, .keras, .h5 or .pt2 file, or SavedModel folder"
@@ -39,23 +38,23 @@ def add_to(commands: Any) -> None:
         "--verify-data",
         type=not_empty,
         metavar="SOURCE",
-        help="verify on a data set, as of litebnn evaluate --data",
+        help="verify on these, which are what --representative-dataset takes",
     )
     add_report(parser)
     add_json(parser)
     for name in ("inference_input_type", "inference_output_type"):
         parser.add_argument(f"--{name.replace('_', '-')}", default=OPTIONS[name].default, choices=INTERFACE_TYPES)
     parser.add_argument(
+        "--representative-dataset",
         "--representative-data",
         type=not_empty,
         metavar="SOURCE",
-        help=".npy or .npz file with samples (batch first) to make the layers that are not binary int8, or a folder, "
-        "parquet file or function as of litebnn evaluate --data",
+        help="make the layers that are not binary int8 by these samples: a .npy or .npz file (an array for each input, "
+        "batch first, by name or in order), or a data set as of litebnn evaluate --data",
     )
     parser.add_argument(
         "--preprocess",
         type=not_empty,
-        default="auto",
         metavar="RECIPE",
         help="of data sets, as of litebnn evaluate",
     )
@@ -63,7 +62,20 @@ def add_to(commands: Any) -> None:
     parser.add_argument(
         "--scheduler", type=not_empty, metavar="ADDRESS", help="run data sets on the workers of a Dask cluster"
     )
-    parser.add_argument("--default-int8-range", type=float, nargs=2, metavar=("MIN", "MAX"))
+    parser.only_if(
+        lambda options: any(_is_data_set(source, options) for source in _sources(options)),
+        "is for a data set: expected --verify-data or --representative-dataset with a folder, a parquet file, "
+        "module:function, or a .npz file of images",
+        *("--preprocess", "--workers", "--scheduler"),
+    )
+    parser.add_argument(
+        "--experimental-default-int8-range",
+        "--default-int8-range",
+        type=float,
+        nargs=2,
+        metavar=("MIN", "MAX"),
+        help="range of every tensor whose own is not known, to measure the latency of an int8 model",
+    )
     parser.add_argument("--larq-compatible", action="store_true", help="write what Larq Compute Engine's runtime reads")
     parser.add_argument(
         "--low-bit-weights", choices=LOW_BIT_WEIGHTS, help="type for ternary and ±alpha weights of other dense layers"
@@ -78,6 +90,7 @@ def add_to(commands: Any) -> None:
 
 
 def _run(options: argparse.Namespace) -> None:
+    from litebnn.cli.arrays import by_input
     from litebnn.cli.output import print_json
     from litebnn.cli.progress import progress
     from litebnn.convert import convert_tflite
@@ -85,24 +98,28 @@ def _run(options: argparse.Namespace) -> None:
     from litebnn.model_files import check_destination, write_whole
     from litebnn.report.inspection import inspect_model
 
-    check_destination(options.output, ".tflite", options.representative_data and Path(options.representative_data))
-    check_report(options.report, options.model, options.output)
-    representative = None if options.representative_data is None else _representative(options)
+    check_destination(options.output, ".tflite", *map(Path, _sources(options)))
+    check_report(options.report, options.model, options.output, *map(Path, _sources(options)))
+    samples, verified = (
+        source and _read(source, options) for source in (options.representative_dataset, options.verify_data)
+    )
     with progress(f"reading {options.model.name}") as show, warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
+        if options.verify and options.verify_data:
+            warnings.warn("--verify has no effect beside --verify-data, on which it verifies already", stacklevel=1)
         with boundary():
             source = file_to_tflite(options.model)
         converted, report = convert_tflite(
             source,
             inference_input_type=options.inference_input_type,
             inference_output_type=options.inference_output_type,
-            experimental_default_int8_range=options.default_int8_range and tuple(options.default_int8_range),
-            representative_dataset=representative,
+            experimental_default_int8_range=options.experimental_default_int8_range,
+            representative_dataset=_one_by_one(by_input(samples, source)) if isinstance(samples, dict) else samples,
             larq_compatible=options.larq_compatible,
             low_bit_weights=options.low_bit_weights,
             assume_nonzero=options.assume_nonzero,
             dynamic_range=options.dynamic_range,
-            verify=options.verify if options.verify_data is None else _data_set(options.verify_data, options),
+            verify=by_input(verified, source) if isinstance(verified, dict) else verified or options.verify,
             return_report=True,
             progress=lambda step: show(step.replace("_", " ")),
         )
@@ -119,16 +136,31 @@ def _run(options: argparse.Namespace) -> None:
         _print_report(report)
 
 
-def _representative(options: argparse.Namespace) -> Any:
-    path = Path(options.representative_data)
-    is_data_set = path.is_dir() or path.suffix == ".parquet" or (":" in path.name and not path.exists())
-    return _data_set(options.representative_data, options) if is_data_set else _samples(path)
+def _sources(options: argparse.Namespace) -> list[str]:
+    """The calibration samples that the options name."""
+    return [source for source in (options.representative_dataset, options.verify_data) if source is not None]
 
 
-def _data_set(source: str, options: argparse.Namespace) -> DataSet:
+def _is_data_set(source: str, options: argparse.Namespace) -> bool:
+    """True if samples are a data set as for `litebnn evaluate`; False for a file with an array for each input."""
+    from litebnn.evaluate.sources import holds_images
+
+    path = Path(source)
+    if path.suffix == ".npy":
+        return False
+    if path.suffix == ".npz":
+        return options.preprocess is not None or holds_images(path)
+    return path.is_dir() or path.suffix == ".parquet" or names_function(source) or not path.exists()
+
+
+def _read(source: str, options: argparse.Namespace) -> Any:
+    """A `litebnn.DataSet`, or arrays by name."""
+    from litebnn.cli.arrays import read_arrays
     from litebnn.evaluate.data_set import DataSet
 
-    return DataSet(source, options.preprocess, workers=options.workers, scheduler=options.scheduler)
+    if not _is_data_set(source, options):
+        return read_arrays(Path(source))
+    return DataSet(source, options.preprocess or "auto", workers=options.workers, scheduler=options.scheduler)
 
 
 def _print_report(report: ConversionReport) -> None:
@@ -141,9 +173,6 @@ def _print_report(report: ConversionReport) -> None:
     print(report.summary())
 
 
-def _samples(path: Path) -> list[list[Any]]:
-    """The samples of a .npy (one input) or .npz file (inputs in order), each with a batch of 1."""
-    from litebnn.cli.arrays import read_arrays
-
-    arrays = list(read_arrays(path).values())
+def _one_by_one(arrays: list[Any]) -> list[list[Any]]:
+    """Samples with a batch of 1 each."""
     return [[array[i : i + 1] for array in arrays] for i in range(len(arrays[0]))]

@@ -12,6 +12,7 @@ import pytest
 
 from litebnn import cli
 from tests.evaluate.data_sets import class_folders
+from tests.needs import need
 from tests.support.float_models import FloatModel, op_names, sign_weights
 
 GOLDEN = Path(__file__).resolve().parents[3] / "tests" / "golden"
@@ -155,7 +156,7 @@ def test_a_report_that_cannot_be_written_leaves_nothing(
 
 @pytest.mark.usefixtures("library")
 def test_data_sets_give_ranges_and_verify(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch) -> None:
-    pytest.importorskip("PIL", reason="pip install pillow")
+    need("evaluate")
     model, rng = FloatModel(), np.random.default_rng(0)
     x = model.conv(model.input(1, 28, 28, 1), rng.standard_normal((32, 5, 5, 1)).astype(np.float32), stride=(4, 4))
     y = model.conv(model.sign(x), sign_weights(rng, 8, 3, 3, 32))
@@ -171,6 +172,56 @@ def test_data_sets_give_ranges_and_verify(tmp_path: Path, capsys: pytest.Capture
     (line,) = capsys.readouterr().err.splitlines()
     assert line.startswith("litebnn: ")
     assert "representative_dataset: preprocess is x, expected auto, none" in line
+
+
+@pytest.mark.usefixtures("library")
+@pytest.mark.parametrize("option", ["--representative-dataset", "--representative-data", "--verify-data"])
+@pytest.mark.parametrize("kind", ["npy", "npz in order", "npz by name", "npz of images", "npz with labels"])
+def test_samples_are_files_of_arrays_or_data_sets(
+    option: str, kind: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    rng = np.random.default_rng(0)
+    model = FloatModel()
+    inputs = [model.input(1, 6, 6, 32), *([model.input(1, 6, 6, 32)] if kind == "npz by name" else [])]
+    x = inputs[0] if len(inputs) == 1 else model.elementwise("SUB", *inputs)
+    source, out, data = tmp_path / "source.tflite", tmp_path / "out.tflite", tmp_path / f"samples.{kind[:3]}"
+    source.write_bytes(model.finish(model.conv(model.sign(x), sign_weights(rng, 8, 3, 3, 32))))
+    samples = rng.standard_normal((3, 6, 6, 32)).astype(np.float32)
+    if kind == "npy":
+        np.save(data, samples)
+    elif kind == "npz in order":
+        np.savez(data, x=samples)
+    elif kind == "npz by name":
+        np.savez(data, **{tensor.name: samples for tensor in reversed(inputs)})
+    elif kind == "npz of images":
+        np.savez(data, images=rng.integers(0, 256, samples.shape).astype(np.uint8))
+    else:
+        np.savez(data, images=samples, labels=np.arange(3))
+    is_data_set = "images" in kind or "labels" in kind
+    arguments = ["convert", str(source), "-o", str(out), option, str(data), *(["--workers=0"] * is_data_set)]
+    assert cli.main([*arguments, "--json"]) == 0
+    report = json.loads(capsys.readouterr().out)
+    assert (report["verification"] is not None) == (option == "--verify-data")
+    assert ("DEQUANTIZE" in op_names(out.read_bytes())) == (option != "--verify-data")
+
+
+def test_verifying_twice_is_said(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    source, out = GOLDEN / "heaviside_not_binary.float.tflite", tmp_path / "out.tflite"
+    assert cli.main(["convert", str(source), "-o", str(out), "--verify", "--verify-data=nowhere"]) == 0
+    first, *_ = capsys.readouterr().err.splitlines()
+    assert first.startswith("litebnn: warning: --verify has no effect beside --verify-data")
+
+
+@pytest.mark.parametrize("name", ["r.txt", "report", "page.tflite"])
+def test_a_report_is_no_other_kind_of_file(name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    source, page = GOLDEN / "1x1.float.tflite", tmp_path / name
+    message = f"litebnn: --report {page}: expected a name that ends in .html or .htm"
+    assert fails(capsys, "convert", source, "-o", tmp_path / "out.tflite", "--report", page) == message
+    assert fails(capsys, "inspect", source, "--report", page) == message
+    times = tmp_path / "times.txt"
+    line = fails(capsys, "inspect", source, "--model-explorer", times)
+    assert line == f"litebnn: --model-explorer {times}: expected a name that ends in .json"
+    assert list(tmp_path.iterdir()) == []
 
 
 @pytest.mark.parametrize("source", ["residual.lce.tflite", "heaviside_not_binary.float.tflite"])

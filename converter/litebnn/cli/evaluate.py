@@ -1,22 +1,23 @@
-"""`litebnn evaluate`: how well models do on a data set, on every core, a cluster, or boards."""
+"""`litebnn evaluate`: accuracy of models on a data set, run on all cores, a cluster, or boards."""
 
 from __future__ import annotations
 
 import argparse
 from typing import TYPE_CHECKING, Any
 
-from litebnn.cli.parsing import add_command, add_json, at_least, file_path, not_empty
+from litebnn.cli.parsing import add_command, add_json, at_least, file_path, names_function, not_empty
 
 if TYPE_CHECKING:
     from litebnn.evaluate.metrics import Evaluation
     from litebnn.evaluate.on_boards import Boards
 
-# How many of the most frequent confusions are printed; --json has all.
+# The number of most frequent confusions that are printed; --json has all.
 _CONFUSIONS = 5
+_BATCH_SIZE = 32
 
 
 def add_to(commands: Any) -> None:
-    """Adds the command to those of the command line (`commands` is argparse's)."""
+    """Adds the command to argparse's `commands`."""
     parser = add_command(
         commands,
         "evaluate",
@@ -41,7 +42,7 @@ def add_to(commands: Any) -> None:
         metavar="RECIPE",
         help="auto, none, [-1,1], [0,1], zoo, MEAN/STD such as 127.5/127.5, or module:function",
     )
-    parser.add_argument("--batch-size", type=at_least(1), default=32, metavar="N", help="samples of a task, 32")
+    parser.add_argument("--batch-size", type=at_least(1), metavar="N", help=f"samples of a task, {_BATCH_SIZE}")
     parser.add_argument(
         "--workers", type=at_least(0), metavar="N", help="processes to run on, by default one a core; 0: this one alone"
     )
@@ -55,7 +56,7 @@ def add_to(commands: Any) -> None:
         help="run on these boards over SSH, each [USER@]HOST[:PORT], with a bundle unpacked",
     )
     parser.add_argument(
-        "--board-folder", type=not_empty, default=".", metavar="DIR", help="where the bundle is there, by default home"
+        "--board-folder", type=not_empty, metavar="DIR", help="where the bundle is there, by default home"
     )
     parser.add_argument("--identity", type=file_path, metavar="FILE", help="private key for the boards")
     parser.add_argument(
@@ -66,6 +67,13 @@ def add_to(commands: Any) -> None:
         type=file_path,
         metavar="FILE",
         help="keeps results while it runs; by default a file named by the job",
+    )
+    of_boards = "--board-folder", "--identity", "--accept-host-key"
+    parser.only_if(lambda options: options.boards, "is for boards: name them with --boards", *of_boards)
+    parser.only_if(
+        lambda options: not names_function(options.data),
+        "is not for a function, whose batches stay as they are",
+        "--batch-size",
     )
     add_json(parser)
     parser.set_defaults(run=_run)
@@ -82,13 +90,13 @@ def _run(options: argparse.Namespace) -> None:
             options.models,
             options.data,
             preprocess=options.preprocess,
-            batch_size=options.batch_size,
+            batch_size=options.batch_size or _BATCH_SIZE,
             workers=options.workers,
             scheduler=options.scheduler,
             boards=_boards(options),
             partial=options.partial or True,
             progress=progress,
-            tell=lambda line: say(f"litebnn: {printable(line)}"),
+            on_warning=lambda line: say(f"litebnn: {printable(line)}"),
         )
     if options.json:
         print_json(evaluation.to_dict())
@@ -101,7 +109,9 @@ def _boards(options: argparse.Namespace) -> Boards | None:
 
     if options.boards is None:
         return None
-    return Boards(options.boards.split(","), options.identity, options.accept_host_key or "", options.board_folder)
+    return Boards(
+        options.boards.split(","), options.identity, options.accept_host_key or "", options.board_folder or "."
+    )
 
 
 def _print(evaluation: Evaluation) -> None:

@@ -4,7 +4,8 @@ from pathlib import Path
 import pytest
 
 from litebnn import cli
-from tests.evaluate.data_sets import MODEL, class_folders, noise, npz, plain_loop
+from tests.evaluate.data_sets import MODEL, class_folders, expected_counts, noise, npz
+from tests.needs import need
 
 pytestmark = pytest.mark.usefixtures("library")
 
@@ -17,20 +18,20 @@ def _folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 def test_json_has_all_figures(capfd: pytest.CaptureFixture[str]) -> None:
     assert cli.main(["evaluate", str(MODEL), "--data", str(npz(Path("a.npz"))), "--workers=0", "--json"]) == 0
     found = json.loads(capfd.readouterr().out)
-    expected = plain_loop(*noise(100))
+    expected = expected_counts(*noise(100))
     assert found["samples"] == expected.pop("samples")
     assert {name: found["models"][0][name] for name in expected} == expected
     assert found["images_per_second"] > 0
 
 
 def test_two_models_are_a_table(capfd: pytest.CaptureFixture[str]) -> None:
-    pytest.importorskip("PIL", reason="pip install pillow")
+    need("evaluate")
     class_folders(Path("images"))
     Path("images/7/bad.png").write_bytes(b"bad")
     assert cli.main(["evaluate", str(MODEL), str(MODEL), "--data=images", "--workers=0"]) == 0
     out, err = capfd.readouterr()
     lines = out.splitlines()
-    top_1 = f"{100 * plain_loop(*noise(20))['top_1']:.2f} %"
+    top_1 = f"{100 * expected_counts(*noise(20))['top_1']:.2f} %"
     assert lines[0].split() == ["model", "top-1", "top-5", "ms/image", "same", "as", "1", "same", "as", "2"]
     assert all(line.split(str(MODEL))[1].strip().startswith(top_1) for line in lines[1:3])
     assert lines[-1].startswith("20 images, 1 left out, ")

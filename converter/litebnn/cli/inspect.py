@@ -1,4 +1,4 @@
-"""`litebnn inspect`: a .tflite file op by op, and what it is estimated to cost."""
+"""`litebnn inspect`: lists a .tflite file's ops with their estimated cost."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def add_to(commands: Any) -> None:
-    """Adds the command to those of the command line (`commands` is argparse's)."""
+    """Adds the command to argparse's `commands`."""
     parser = add_command(
         commands,
         "inspect",
@@ -32,6 +32,11 @@ def add_to(commands: Any) -> None:
     parser.add_argument(
         "--board", type=not_empty, help="whose times --model-explorer writes; by default this machine's"
     )
+    parser.only_if(
+        lambda options: options.model_explorer,
+        "says whose times --model-explorer writes, which is not given",
+        "--board",
+    )
     parser.set_defaults(run=_run)
 
 
@@ -42,8 +47,6 @@ def _run(options: argparse.Namespace) -> None:
 
     check_report(options.report, options.model, options.model_explorer)
     check_model_explorer(options.model_explorer, options.model)
-    if options.board and not options.model_explorer:
-        raise ValueError("--board says whose times --model-explorer writes, which is not given")
     inspection = inspect_model(options.model)
     if options.model_explorer:
         write_node_data(options.model_explorer, estimated_node_data(inspection, options.board or HOST))
@@ -51,12 +54,12 @@ def _run(options: argparse.Namespace) -> None:
 
 
 def show(inspection: Inspection, options: argparse.Namespace, conversion: ConversionReport | None = None) -> None:
-    """Prints a table of the ops and what is to be said of them, or the same as JSON; writes the page of `--report`.
+    """Prints a table of the ops with advice, or the same as JSON; writes the page of `--report`.
 
     Args:
-        inspection: what the model consists of.
+        inspection: the model's ops and their costs.
         options: `report` and `json`.
-        conversion: what made it, where that is to be said too.
+        conversion: the report of the conversion that made the model, if there is one.
     """
     from litebnn.cli.output import print_json, print_table
     from litebnn.model_files import write_whole

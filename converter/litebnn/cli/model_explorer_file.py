@@ -11,7 +11,7 @@ from litebnn.cli.parsing import file_path
 
 
 def add_model_explorer(parser: argparse.ArgumentParser) -> None:
-    """Adds the option."""
+    """Adds the option `--model-explorer` to a command."""
     parser.add_argument(
         "--model-explorer",
         type=file_path,
@@ -21,19 +21,20 @@ def add_model_explorer(parser: argparse.ArgumentParser) -> None:
 
 
 def check_model_explorer(path: Path | None, *others: Path) -> None:
-    """Says before any work that the file cannot be written.
+    """Refuses a file that cannot be written, before any work is done.
 
     Args:
-        path: where it is to be; None for no file.
-        others: files of the command, which it may not replace.
+        path: the path of the future file; None for no file.
+        others: files of the command, which it must not replace.
 
     Raises:
-        ValueError: the path is that of another of the files, or none that a file could have.
+        ValueError: the path is one of the other files, is not that of a .json file, or no file can be written there.
     """
-    from litebnn.model_files import check_destination
+    from litebnn.model_files import check_destination, check_suffix
 
     if path is not None:
         check_destination(path, ".json", *others)
+        check_suffix("--model-explorer", path, ".json")
 
 
 def write_node_data(path: Path, data: Mapping[str, Any]) -> None:

@@ -1,4 +1,4 @@
-"""How commands print what they have found: as a table for people, as JSON for programs."""
+"""Output of commands: tables for people, JSON for programs."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from typing import Any
 from litebnn.cli.streams import as_shown
 from litebnn.errors import printable
 
-# In a file, which programs read line by line, a row is never folded.
+# Output to a file is read by programs line by line, so rows are never folded there.
 _WIDTH_OF_A_FILE = 10_000
-# Between two columns, and what a column of words is folded to at most.
+# Spaces between two columns, and the least width to which a column of words is folded.
 _GAP, _LEAST_WIDTH = 2, 9
 
 
 def print_json(found: Any) -> None:
-    """Prints what a command has found, as JSON that any reader takes: a number that is not finite is null."""
+    """Prints a command's result as standard JSON, in which numbers that are not finite are null."""
     print(json.dumps(_finite(found), indent=2, allow_nan=False))
 
 
@@ -31,18 +31,18 @@ def _finite(value: Any) -> Any:
 
 
 def print_table(columns: Sequence[str], rows: Iterable[Sequence[str]], numbers: Iterable[str] = ()) -> None:
-    """Prints a table, folded to the width of the terminal if there is one; each row by itself where that is too narrow.
+    """Prints a table, folded to the terminal's width; if that is too narrow, each row is printed as a list of its own.
 
     Args:
-        columns: the names at the top.
-        rows: cells, a row of them for each line.
-        numbers: the columns that are ranged right, of which only the names are folded.
+        columns: the column names.
+        rows: the rows of cells.
+        numbers: the columns that are aligned right, in which only the name is folded.
     """
     from rich.cells import cell_len
     from rich.console import Console
     from rich.table import Table
 
-    # What a stream shows instead of a letter that it lacks may be longer.
+    # Widths are computed after encoding, because a replacement for a missing letter may be longer.
     shown, ranged_right = [[as_shown(printable(cell)) for cell in row] for row in rows], set(numbers)
     width = None if sys.stdout.isatty() else _WIDTH_OF_A_FILE
     console = Console(width=width, markup=False, emoji=False, highlight=False)

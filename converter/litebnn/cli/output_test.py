@@ -12,7 +12,7 @@ ROWS = [["stage_one/conv", "12.5", "8×8 → 4×4"], ["all", "7.25", ""]]
 
 
 class Terminal(io.TextIOWrapper):
-    """A terminal of an encoding, and its lines without what makes them bold."""
+    """A terminal with a given encoding; `lines` removes the codes for bold text."""
 
     def __init__(self, encoding: str) -> None:
         super().__init__(io.BytesIO(), encoding=encoding)

@@ -1,10 +1,11 @@
-"""What the commands' parsers have in common: examples under their help, and mistakes in one line."""
+"""Parsers of all commands: their help ends with examples, and their errors are one line."""
 
 from __future__ import annotations
 
 import argparse
 import math
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -12,7 +13,33 @@ from litebnn.errors import printable
 
 
 class OneLineParser(argparse.ArgumentParser):
-    """A parser whose complaint is one line, and the exit code 1."""
+    """A parser that reports errors in one line, with exit code 1, and refuses options that have no effect."""
+
+    def __init__(self, *arguments: Any, **options: Any) -> None:
+        super().__init__(*arguments, **options)
+        self.conditions: list[tuple[str, Callable[[argparse.Namespace], object], str]] = []
+
+    def only_if(self, holds: Callable[[argparse.Namespace], object], otherwise: str, *options: str) -> None:
+        """Refuses the options on command lines where they have no effect.
+
+        Args:
+            holds: a predicate of the parsed options, true if the options of the rule have an effect.
+            otherwise: the end of a sentence that begins with the option's name, and says what it needs.
+            options: names, as "--board". The default of each is None, False or empty, as of one that is not given.
+        """
+        self.conditions += [(option, holds, otherwise) for option in options]
+
+    def parse_known_args(self, args: Any = None, namespace: Any = None) -> tuple[Any, list[str]]:
+        """Parses the command line.
+
+        Raises:
+            ValueError: an option has no effect.
+        """
+        found, unknown = super().parse_known_args(args, namespace)
+        for option, holds, otherwise in self.conditions:
+            if is_given(found, option) and not holds(found):
+                raise ValueError(f"{option} {otherwise}")
+        return found, unknown
 
     def error(self, message: str) -> NoReturn:
         """Ends the process."""
@@ -20,7 +47,7 @@ class OneLineParser(argparse.ArgumentParser):
         raise SystemExit(1)
 
     def _print_message(self, message: str, file: Any = None) -> None:
-        """Writes help or version; what argparse has here says nothing where that fails.
+        """Writes help or version; argparse's own method ignores errors of writing.
 
         Raises:
             OSError: it cannot be written.
@@ -29,21 +56,21 @@ class OneLineParser(argparse.ArgumentParser):
             (file or sys.stderr).write(message)
 
 
-def add_command(commands: Any, name: str, summary: str, *examples: str) -> argparse.ArgumentParser:
-    """Adds a command to those of the command line.
+def add_command(commands: Any, name: str, summary: str, *examples: str) -> OneLineParser:
+    """Adds a command to the command line.
 
     Args:
-        commands: argparse's action that holds them.
-        name: the word that calls it.
-        summary: what it does, in a line.
-        examples: command lines without "litebnn", which end its help.
+        commands: argparse's action that holds the commands.
+        name: the command's name.
+        summary: one line for the help.
+        examples: command lines without "litebnn", shown at the end of the help.
 
     Example:
-        >>> commands = argparse.ArgumentParser(prog="litebnn").add_subparsers()
+        >>> commands = OneLineParser(prog="litebnn").add_subparsers()
         >>> add_command(commands, "check", "check a file", "check model.tflite").prog
         'litebnn check'
     """
-    parser: argparse.ArgumentParser = commands.add_parser(
+    parser: OneLineParser = commands.add_parser(
         name,
         help=summary,
         description=f"{summary[0].upper()}{summary[1:]}.",
@@ -53,13 +80,24 @@ def add_command(commands: Any, name: str, summary: str, *examples: str) -> argpa
     return parser
 
 
+def is_given(options: argparse.Namespace, *names: str) -> bool:
+    """True if one of the options is given.
+
+    Example:
+        >>> is_given(argparse.Namespace(board=None, seed=0), "--board"), is_given(argparse.Namespace(seed=0), "--seed")
+        (False, True)
+    """
+    values = (getattr(options, name.lstrip("-").replace("-", "_")) for name in names)
+    return any(value is not None and value is not False and value != [] for value in values)
+
+
 def add_json(parser: argparse.ArgumentParser) -> None:
-    """Adds the option that makes `litebnn.cli.output.print_json` say what a command has found."""
+    """Adds the option `--json`, with which a command prints its result by `litebnn.cli.output.print_json`."""
     parser.add_argument("--json", action="store_true", help="print what was found as JSON")
 
 
 def file_path(text: str) -> Path:
-    """The type of an option that is a file or a folder; "" would be the folder that the command is started in.
+    """The type of an option for a file or a folder; "" is refused, because it would mean the current folder.
 
     Example:
         >>> file_path("model.tflite").suffix
@@ -69,7 +107,7 @@ def file_path(text: str) -> Path:
 
 
 def not_empty(text: str) -> str:
-    """The type of an option that is a name.
+    """The type of an option for a name, which must not be empty.
 
     Example:
         >>> not_empty("networks:quicknet")
@@ -78,6 +116,16 @@ def not_empty(text: str) -> str:
     if not text:
         raise argparse.ArgumentTypeError("expected a name, not an empty one")
     return text
+
+
+def names_function(text: str) -> bool:
+    """True if a data set or a model is a function, module:function; False for an existing file.
+
+    Example:
+        >>> names_function("my_data:batches"), names_function("images/train")
+        (True, False)
+    """
+    return ":" in Path(text).name and not Path(text).exists()
 
 
 def at_least(least: int) -> Any:

@@ -1,4 +1,4 @@
-"""A line on the terminal that says what a command is at, and native logs that keep out of it."""
+"""A progress line on the terminal, from which the log messages of native libraries are kept away."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from litebnn.errors import printable
 
 @contextmanager
 def progress(step: str) -> Iterator[Callable[[str], None]]:
-    """Shows the step that a command is at while it works, where stderr is a terminal.
+    """Shows the current step of a command if stderr is a terminal.
 
-    What TensorFlow and the runtimes log natively is dropped meanwhile.
+    Native log messages of TensorFlow and the runtimes are dropped in the meantime.
 
     Args:
-        step: the first one.
+        step: the description of the first step.
 
     Returns:
-        A function that is called with each next step.
+        A function that takes the description of each next step.
     """
     with _native_logs_silenced() as terminal:
         if not terminal.isatty():
@@ -38,14 +38,14 @@ def progress(step: str) -> Iterator[Callable[[str], None]]:
 
 @contextmanager
 def counting(what: str) -> Iterator[tuple[Callable[[int, int | None], None], Callable[[str], None]]]:
-    """Shows how many of a large number are done, with rate and remaining time, where stderr is a terminal.
+    """Shows the number of finished items, with rate and remaining time, if stderr is a terminal.
 
     Args:
-        what: is counted, such as "images".
+        what: the name of the counted items, such as "images".
 
     Returns:
-        A function that is called with how many are done, and of how many (None where that is not known); and one that
-        prints a line on stderr meanwhile.
+        A function of the number done and the total (None if it is unknown), and a function that prints a line on
+        stderr.
     """
     with _native_logs_silenced() as terminal:
         if not terminal.isatty():
@@ -69,7 +69,7 @@ def counting(what: str) -> Iterator[tuple[Callable[[int, int | None], None], Cal
 
 @contextmanager
 def _native_logs_silenced() -> Iterator[TextIO]:
-    """Gives the terminal for our own progress."""
+    """Redirects the process's stderr to /dev/null; yields the original stderr, for litebnn's own progress line."""
     with os.fdopen(os.dup(2), "w") as terminal, Path(os.devnull).open("w") as nowhere:
         os.dup2(nowhere.fileno(), 2)
         try:

@@ -1,4 +1,4 @@
-"""The option `--report`: a page about the model beside what a command prints."""
+"""The option `--report`: an HTML page about the model, in addition to the command's printed output."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def add_report(parser: argparse.ArgumentParser) -> None:
-    """Adds the option."""
+    """Adds the option `--report` to a command."""
     parser.add_argument(
         "--report",
         type=file_path,
@@ -26,22 +26,23 @@ def add_report(parser: argparse.ArgumentParser) -> None:
 
 
 def check_report(report: Path | None, *others: Path | None) -> None:
-    """Says before any work that a report cannot be written.
+    """Refuses a report that cannot be written, before any work is done.
 
     Args:
-        report: where it is to be; None for no report.
+        report: the path of the future report; None for no report.
         others: files of the command, which the report may not replace; None for one that is not given.
 
     Raises:
-        ImportError: what makes the page is not installed.
-        ValueError: the path is that of another of the files, or none that a file could have.
+        ImportError: Jinja2, which makes the page, is not installed.
+        ValueError: the path is one of the other files, cannot be written, or does not end in .html or .htm.
     """
     if report is None:
         return
     import litebnn.report.page  # noqa: F401, fails where Jinja2 is missing
-    from litebnn.model_files import check_destination
+    from litebnn.model_files import check_destination, check_suffix
 
     check_destination(report, ".html", *others)
+    check_suffix("--report", report, ".html", ".htm")
 
 
 def page_of(
@@ -50,9 +51,9 @@ def page_of(
     """The page's file.
 
     Args:
-        inspection: what the model consists of.
-        conversion: what made it, where it was converted.
-        measured: times of its ops.
+        inspection: the model's ops and their costs.
+        conversion: the report of the conversion that made the model, if there was one.
+        measured: measured times of its ops.
     """
     from litebnn.errors import boundary
     from litebnn.report.page import report_page

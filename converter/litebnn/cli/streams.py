@@ -1,4 +1,4 @@
-"""What surrounds a command: streams that are closed or know few letters, and signals that end it."""
+"""Standard streams and signals of a command: closed streams, encodings with few letters, and a clean end."""
 
 from __future__ import annotations
 
@@ -13,24 +13,24 @@ from types import FrameType
 from typing import TextIO
 
 _SIGNALS = (signal.SIGTERM, signal.SIGHUP)
-# What stands for signs of ours where a terminal has none of them.
+# Replacements for our symbols on terminals whose encoding lacks them.
 _PLAIN = {"×": "x", "→": "->", "·": "-", "–": "-", "…": "...", "±": "+-", "µ": "u", "≥": ">="}
 _PLAINLY = "litebnn.plainly"
 
 
 @contextmanager
 def prepared() -> Iterator[None]:
-    """Gives a command streams that it can write any text to, and time to clean up when it is told to end.
+    """Makes the standard streams accept any text, and lets a command clean up when a signal ends it.
 
     Raises:
-        OSError: what was printed could not be written.
+        OSError: the output could not be written.
     """
     _open_closed_streams()
     codecs.register_error(_PLAINLY, _plainly)
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors=_PLAINLY)
-    # Only the main thread can be told of signals.
+    # Python allows signal handlers in the main thread only.
     told = _SIGNALS if threading.current_thread() is threading.main_thread() else ()
     former = {number: signal.signal(number, _end) for number in told}
     try:
@@ -41,13 +41,13 @@ def prepared() -> Iterator[None]:
 
 
 def as_shown(text: str) -> str:
-    """Text as stdout shows it, whose encoding may lack some of its letters."""
+    """Text as stdout shows it, with replacements for letters that its encoding lacks."""
     encoding, errors = sys.stdout.encoding or "utf-8", sys.stdout.errors or "strict"
     return text.encode(encoding, errors).decode(encoding)
 
 
 def _plainly(error: UnicodeError) -> tuple[str, int]:
-    """What an encoding lacks: other signs for signs of ours, and numbers for letters."""
+    """An error handler for encoding: replaces our symbols by plain ones, and letters by their numbers."""
     assert isinstance(error, UnicodeEncodeError)
     lacking = error.object[error.start : error.end]
     plain = (_PLAIN.get(letter) or letter.encode("ascii", "backslashreplace").decode() for letter in lacking)
@@ -55,10 +55,10 @@ def _plainly(error: UnicodeError) -> tuple[str, int]:
 
 
 def flush() -> None:
-    """Writes what was printed.
+    """Flushes stdout.
 
     Raises:
-        OSError: it could not be written. The interpreter will not try, and fail, once more.
+        OSError: the output could not be written. Stdout is then redirected, so that Python does not fail again at exit.
     """
     try:
         sys.stdout.flush()
@@ -71,7 +71,7 @@ def flush() -> None:
 
 
 def _open_closed_streams() -> None:
-    """Without it, the next file that is opened would be stdout or stderr, and what is printed would end up in it."""
+    """Opens closed standard streams; otherwise the next opened file would take their number and receive the output."""
     for number, name in enumerate(("stdin", "stdout", "stderr")):
         try:
             os.fstat(number)
@@ -86,5 +86,5 @@ def _nowhere(number: int) -> TextIO:
 
 
 def _end(number: int, frame: FrameType | None) -> None:
-    """Ends as a shell reports the signal, by way of every `finally`."""
+    """Exits with 128 plus the signal's number, as a shell reports it, and runs every `finally` block."""
     raise SystemExit(128 + number)

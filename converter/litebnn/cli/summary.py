@@ -1,4 +1,4 @@
-"""`litebnn summary`: what a model that is not trained yet will cost once it is converted."""
+"""`litebnn summary`: estimates the cost of an untrained model after conversion."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ import argparse
 from pathlib import Path
 from typing import Any
 
-from litebnn.cli.parsing import add_command, add_json, not_empty
+from litebnn.cli.parsing import add_command, add_json, names_function, not_empty
 from litebnn.cli.report_file import add_report, check_report
 
 
 def add_to(commands: Any) -> None:
-    """Adds the command to those of the command line (`commands` is argparse's)."""
+    """Adds the command to argparse's `commands`."""
     parser = add_command(
         commands,
         "summary",
@@ -34,6 +34,11 @@ def add_to(commands: Any) -> None:
         default=[],
         metavar="N,C,H,W",
         help="shape of a PyTorch module's input; once for each input, in order",
+    )
+    parser.only_if(
+        lambda options: names_function(options.model),
+        "is for a PyTorch module: expected MODULE:FUNCTION that builds one",
+        "--input-shape",
     )
     add_report(parser)
     add_json(parser)
@@ -59,13 +64,10 @@ def _run(options: argparse.Namespace) -> None:
     from litebnn.report.inspection import inspect_model
 
     check_report(options.report, Path(options.model))
-    is_function = ":" in options.model and not Path(options.model).exists()
-    if options.input_shape and not is_function:
-        raise ValueError("--input-shape is for a PyTorch module: expected MODULE:FUNCTION that builds one")
     with progress(f"building {options.model}") as show, warnings.catch_warnings():
         warnings.simplefilter("ignore")
         with boundary():
-            if is_function:
+            if names_function(options.model):
                 source = callable_to_tflite(options.model, options.input_shape)
             else:
                 source = file_to_tflite(Path(options.model))

@@ -1,5 +1,5 @@
-"""Evaluating models on whole data sets: here, on every core, on a cluster of Dask's, or on boards.
+"""Evaluation of models on whole data sets: in this process, on all cores, on a Dask cluster, or on boards.
 
-`run.py` puts together what the other modules are: a source of batches, a recipe that makes samples ready, what is done
-with a batch, a place to run it, a partial file that keeps its result, and what counts the results.
+`run.py` combines the other modules. A source has batches, a recipe preprocesses them, and scoring runs the models. An
+executor decides where that happens, a partial file keeps results, and metrics count them.
 """

@@ -1,4 +1,4 @@
-"""Batches of a data set: small descriptions that any process can load the samples of."""
+"""Batches of a data set: small descriptions from which any process can load the samples."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ Array = npt.NDArray[Any]
 
 
 class Unreadable(NamedTuple):
-    """A sample that cannot be read: what it is called, and why."""
+    """The name of a sample that cannot be read, and the reason."""
 
     name: str
     reason: str
 
 
 class Samples(NamedTuple):
-    """What a batch holds.
+    """The samples of a batch.
 
     Attributes:
-        inputs: one array for each sample: uint8 pixels [height, width, 1 or 3], or what the data set holds.
-        labels: the class of each; None where the data set has none.
-        unreadable: the samples that are in neither of the two.
+        inputs: one array for each sample: uint8 pixels [height, width, 1 or 3], or any array from the data set.
+        labels: the class of each sample; None if the data set has no labels.
+        unreadable: the samples that are left out of `inputs` and `labels`.
     """
 
     inputs: Sequence[Array]
@@ -34,26 +34,26 @@ class Samples(NamedTuple):
 
 
 class Part(Protocol):
-    """A stretch of a data set; small, and the same in every process."""
+    """A range of a data set's samples; it pickles to few bytes and is equal in every process."""
 
     def load(self) -> Samples:
         """Reads the samples.
 
         Raises:
-            OSError, ValueError: none of them can be read.
+            OSError, ValueError: no sample can be read.
         """
         ...
 
 
 @dataclass(frozen=True)
 class Batch:
-    """A part of a data set by its number.
+    """A numbered part of a data set.
 
     Attributes:
-        index: the number, from 0 on.
-        size: how many samples it has.
-        part: what loads them.
-        digest: tells samples apart that a function has made; 0 for those of files, whose names and times do.
+        index: the batch's number, from 0 on.
+        size: the number of samples.
+        part: loads the samples.
+        digest: a hash of samples that a function yielded; 0 for files, whose names and times identify them.
     """
 
     index: int
@@ -64,7 +64,7 @@ class Batch:
 
 @dataclass(frozen=True)
 class ArraysPart:
-    """Samples that are at hand."""
+    """Samples that are in memory already."""
 
     inputs: Array
     labels: Array | None
@@ -77,7 +77,7 @@ def as_labels(labels: Any, count: int) -> Array:
     """Labels as integers [count].
 
     Raises:
-        ValueError: they are something else. Rows of scores, one for each class, are no labels.
+        ValueError: they are not integers, or not one for each sample: rows of class scores are no labels.
     """
     array = np.asarray(labels)
     if array.shape == (count, 1):

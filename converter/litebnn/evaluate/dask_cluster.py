@@ -16,44 +16,45 @@ from uuid import uuid4
 from litebnn.errors import printable, said_of_file
 from litebnn.evaluate.batches import Batch
 from litebnn.evaluate.extras import import_extra
-from litebnn.evaluate.plain_loop import Work
+from litebnn.evaluate.in_process import Work
 from litebnn.evaluate.scoring import Result
 
-# How often a batch is tried again after an error that may pass, and how many more batches than threads are under way,
-# so that no worker waits for its next.
+# A batch is retried this often after an error that may be temporary. Each thread has this many batches queued, so that
+# no worker waits for its next one.
 _RETRIES, _AHEAD = 3, 2
 _CONNECT_SECONDS = 30
 _ENVIRONMENT = "distributed.nanny.pre-spawn-environ"
-# Processes of this machine share its cores, whatever the user's own settings say. What Dask measures for its dashboard,
-# and asks itself many times a second, takes these from them.
+# Local processes share the machine's cores, whatever the user's own Dask settings say. Dask's measurements for its
+# dashboard and its frequent internal polling would take CPU time from the models.
 _ON_THIS_MACHINE: dict[str, object] = {
     "distributed.worker.profile.enabled": False,
     "distributed.admin.tick.interval": "1s",
     "distributed.admin.system-monitor.interval": "10s",
     "distributed.scheduler.work-stealing-interval": "1s",
-    # One thread a process for all that computes.
+    # Numerical libraries use one thread in each process.
     **{f"{_ENVIRONMENT}.{name}_NUM_THREADS": 1 for name in ("OMP", "MKL", "OPENBLAS")},
-    # A worker's memory is given back when it ends; pages that each batch asks for anew take a fifth of its time.
+    # A worker keeps freed memory until it ends: requesting the pages again takes a fifth of each batch's time.
     f"{_ENVIRONMENT}.MALLOC_TRIM_THRESHOLD_": 1 << 28,
     f"{_ENVIRONMENT}.MALLOC_MMAP_THRESHOLD_": 1 << 28,
 }
 
-Tell = Callable[[str], None]
+OnWarning = Callable[[str], None]
 
 
 def cores() -> int:
-    """How many cores this process may use."""
+    """The number of cores that this process may use."""
     return len(os.sched_getaffinity(0))
 
 
 @dataclass
 class DaskCluster:
-    """Where batches run.
+    """An executor that runs batches on a Dask cluster.
 
     Args:
         workers: processes to start on this machine, each with one thread and one interpreter.
-        scheduler: instead, the address of a scheduler, whose workers see the files of the data set by the same paths.
-        tell: is told in one line of what went wrong and is made good.
+        scheduler: the address of a running scheduler, used instead of local processes. Its workers must see the data
+            set's files under the same paths.
+        on_warning: called with one line for each problem that was recovered from.
 
     Raises:
         ImportError: Dask is not installed.
@@ -63,11 +64,11 @@ class DaskCluster:
 
     workers: int
     scheduler: str | None
-    tell: Tell
+    on_warning: OnWarning
     _pending: dict[int, Batch] = field(default_factory=dict)
 
     def run(self, work: Work, batches: Iterable[Batch]) -> Iterator[tuple[Batch, Result]]:
-        """Yields each batch with its result, in the order in which they are ready."""
+        """Yields each batch with its result, in the order of completion."""
         distributed = import_extra("distributed", "several processes")
         todo = iter(batches)
         while True:
@@ -76,7 +77,7 @@ class DaskCluster:
                     yield from self._run_on(distributed, client, work, todo)
                 return
             except _SchedulerLost:
-                self.tell(
+                self.on_warning(
                     f"the scheduler at {self.scheduler} is gone: waiting for it, then {len(self._pending)} "
                     "batches that were under way run again"
                 )
@@ -121,7 +122,7 @@ class DaskCluster:
         try:
             yield from self._results(distributed, client, work, todo, name)
         finally:
-            # Workers that live on need not keep the models; a scheduler that was gone and is back knows nothing of it.
+            # Long-lived workers should not keep the models. A scheduler that was restarted does not know the plugin.
             with suppress(ValueError, OSError):
                 if self.scheduler is not None and client.status == "running":
                     client.unregister_worker_plugin(name)
@@ -133,7 +134,7 @@ class DaskCluster:
 
         with _asking_scheduler(distributed):
             client.register_plugin(Carrier(work), name=name)
-        # What the client's own threads have to say waits here for this one: tasks that are done, and workers that went.
+        # The client's own threads put finished tasks and messages about lost workers here for this thread to read.
         news: SimpleQueue[tuple[int, Any] | str] = SimpleQueue()
 
         def submit(batch: Batch) -> None:
@@ -158,10 +159,10 @@ class DaskCluster:
                 break
             what = news.get()
             if isinstance(what, str):
-                self.tell(what)
+                self.on_warning(what)
                 with _asking_scheduler(distributed):
                     if self.scheduler is not None and not client.nthreads():
-                        self.tell(f"the scheduler at {self.scheduler} has no workers left: waiting for one")
+                        self.on_warning(f"the scheduler at {self.scheduler} has no workers left: waiting for one")
                 continue
             index, future = what
             batch, result = self._pending[index], _result(distributed, future, self._pending[index])
@@ -170,7 +171,7 @@ class DaskCluster:
 
 
 def _lines(event: Any, name: str) -> list[str]:
-    """What is to be told of an event of the scheduler's: a worker went away unasked, with tasks of that name."""
+    """The message for an unexpected end of a worker that had tasks of that name; other scheduler events give none."""
     _, what = event
     if not isinstance(what, dict) or what.get("action") != "remove-worker" or what.get("expected"):
         return []
@@ -180,15 +181,15 @@ def _lines(event: Any, name: str) -> list[str]:
 
 
 class _SchedulerLost(Exception):
-    """The scheduler went away, and with it what was under way."""
+    """The connection to the scheduler broke, and the tasks in progress are lost."""
 
 
 @contextmanager
 def _asking_scheduler(distributed: Any) -> Iterator[None]:
-    """Where a scheduler that goes away at this very moment is one that went away before.
+    """Turns any error of a broken connection to the scheduler into one exception.
 
     Raises:
-        _SchedulerLost: it does.
+        _SchedulerLost: the connection broke inside the block.
     """
     try:
         yield
@@ -197,11 +198,11 @@ def _asking_scheduler(distributed: Any) -> Iterator[None]:
 
 
 def _result(distributed: Any, future: Any, batch: Batch) -> Result:
-    """What a task gave.
+    """The result of a finished task.
 
     Raises:
-        _SchedulerLost: nothing, for it is not known any more.
-        ValueError: it failed, or ended too many workers.
+        _SchedulerLost: the scheduler no longer knows the task.
+        ValueError: the task failed, or ended too many workers.
     """
     if future.status in ("cancelled", "lost"):
         raise _SchedulerLost
@@ -219,14 +220,14 @@ def _result(distributed: Any, future: Any, batch: Batch) -> Result:
 
 @contextmanager
 def _quiet_logs() -> Iterator[None]:
-    """What Dask logs of workers that end and connections that break is told in our own lines, where it matters."""
+    """Silences Dask's logs about ended workers and broken connections: `on_warning` reports those that matter."""
     loggers = [logging.getLogger(name) for name in ("distributed", "tornado", "asyncio")]
     levels = [logger.level for logger in loggers]
     try:
         for logger in loggers:
             logger.setLevel(logging.CRITICAL + 1)
         with warnings.catch_warnings():
-            # Our own lines are warnings too, unless the caller takes them otherwise.
+            # Only Dask's modules are silenced, because `on_warning` issues warnings by default.
             warnings.filterwarnings("ignore", module=r"(distributed|dask|tornado|asyncio)\b")
             yield
     finally:

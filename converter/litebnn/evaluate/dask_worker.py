@@ -1,4 +1,7 @@
-"""What a worker of Dask's has: the work, brought once, and what a task calls. Only Dask's side imports this module."""
+"""The Dask worker's side: a plugin that delivers the work once, and the function that a task calls.
+
+Only processes with Dask import this module.
+"""
 
 from __future__ import annotations
 
@@ -7,22 +10,22 @@ import threading
 from distributed import Worker, WorkerPlugin, get_worker
 
 from litebnn.evaluate.batches import Batch
-from litebnn.evaluate.plain_loop import Work
+from litebnn.evaluate.in_process import Work
 from litebnn.evaluate.scoring import Result
 
 
 class Carrier(WorkerPlugin):  # type: ignore[misc]
-    """Brings the work to each worker once, also to one that joins later."""
+    """A worker plugin that delivers the work to each worker once, including workers that join later."""
 
     def __init__(self, work: Work) -> None:
         self._work = work
 
     def setup(self, worker: Worker) -> None:
-        # Interpreters must not be shared by the threads of a worker.
+        # Threads of a worker must not share interpreters.
         self._threads = threading.local()
 
     def run(self, batch: Batch) -> Result:
-        """The result of a batch; what the user has to mend comes back instead of being raised and tried again."""
+        """The result of a batch. A user's mistake is returned as a result, because Dask would retry an exception."""
         try:
             if not hasattr(self._threads, "function"):
                 self._threads.function = self._work.prepared()
@@ -33,6 +36,6 @@ class Carrier(WorkerPlugin):  # type: ignore[misc]
 
 
 def run_task(name: str, batch: Batch) -> Result:
-    """The result of a batch, by the work of that name."""
+    """The result of a batch, computed by the work that is registered under that name."""
     result: Result = get_worker().plugins[name].run(batch)
     return result

@@ -1,4 +1,4 @@
-"""A data set of any size to convert or verify with, whose batches run where those of an evaluation do."""
+"""A data set of any size for conversion and verification; its batches run on the same executors as an evaluation's."""
 
 from __future__ import annotations
 
@@ -10,19 +10,19 @@ from typing import Any
 
 from litebnn.errors import ConversionError, said_of_file, warn
 from litebnn.evaluate.batches import Array
-from litebnn.evaluate.places import place_of
-from litebnn.evaluate.plain_loop import Work
+from litebnn.evaluate.executors import executor_of
+from litebnn.evaluate.in_process import Work
 from litebnn.evaluate.recipes import Recipe, open_recipe
 from litebnn.evaluate.scoring import Result
 from litebnn.evaluate.sources import open_source
 
-# A warning points at who called these.
-_CALLERS = ("litebnn.calibration", "litebnn.report.verify", "litebnn.convert")
+# Warnings skip the stack frames of these modules, so that they point at the user's code.
+_CALLERS = ("litebnn.calibration", "litebnn.passes", "litebnn.verification", "litebnn.convert")
 
 
 @dataclass(frozen=True)
 class DataSet:
-    """Samples for `representative_dataset` and `verify` of the functions that convert.
+    """Samples for the arguments `representative_dataset` and `verify` of the conversion functions.
 
     Args:
         data, preprocess, batch_size, workers, scheduler: as for `litebnn.evaluate_models`. The model has one input.
@@ -39,16 +39,17 @@ class DataSet:
     scheduler: str | None = None
 
     def results(self, purpose: str, work_of: Callable[[Recipe], Work]) -> list[Result]:
-        """What some work gives for each batch, in the order of the batches; warns of samples that cannot be read.
+        """Runs work on every batch and returns the results in order; warns of samples that cannot be read.
 
         Raises:
-            ConversionError: a batch fails, the data set or recipe is none, or has no sample; `purpose` begins it.
+            ConversionError: a batch fails, the data set or recipe cannot be opened, or there is no sample. Its message
+                begins with `purpose`.
         """
         folder = str(Path.cwd())
         try:
             source, recipe = open_source(self.data, folder), open_recipe(self.preprocess, folder)
-            place = place_of(self.workers, self.scheduler, None, _warn)
-            found = {batch.index: one for batch, one in place(work_of(recipe), source.batches(self.batch_size))}
+            executor = executor_of(self.workers, self.scheduler, None, _warn)
+            found = {batch.index: one for batch, one in executor(work_of(recipe), source.batches(self.batch_size))}
         except (ValueError, OSError, ImportError) as error:
             raise ConversionError(f"{purpose}: {said_of_file(error)}") from error
         for name, reason in (each for index in sorted(found) for each in found[index]["left_out"]):

@@ -6,6 +6,7 @@ import pytest
 import litebnn
 from litebnn.evaluate.data_set import DataSet
 from tests.evaluate.data_sets import noise, npz
+from tests.needs import need
 from tests.support.float_models import FloatModel, sign_weights
 
 pytestmark = pytest.mark.usefixtures("library")
@@ -13,7 +14,7 @@ pytestmark = pytest.mark.usefixtures("library")
 
 @pytest.fixture
 def source() -> bytes:
-    """A float network of 28×28 grey images: a convolution, a binary one, and a layer of ten scores."""
+    """A float network for 28×28 grey images: a float convolution, a binary one, and a dense layer of 10 scores."""
     model, rng = FloatModel(), np.random.default_rng(0)
     x = model.conv(model.input(1, 28, 28, 1), rng.standard_normal((32, 5, 5, 1)).astype(np.float32), stride=(4, 4))
     y = model.conv(model.sign(x), sign_weights(rng, 8, 3, 3, 32))
@@ -41,7 +42,7 @@ def test_all_of_a_data_set_is_verified(source: bytes, tmp_path: Path) -> None:
 
 
 def test_processes_find_what_one_does(source: bytes, tmp_path: Path) -> None:
-    pytest.importorskip("distributed", reason="Dask is missing: pip install 'litebnn[evaluate]'")
+    need("evaluate")
     data, found = npz(tmp_path / "a.npz", 40), []
     for workers in (0, 2):
         dataset = DataSet(data, batch_size=7, workers=workers)

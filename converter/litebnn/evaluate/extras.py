@@ -1,4 +1,4 @@
-"""What a plain install of litebnn lacks, and functions of the user's that are named on a command line."""
+"""Imports of optional packages, and of user functions that a command line names."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-# The version of each function that this process has imported for another.
+# The fingerprint of each function that this process has imported on behalf of another process.
 _imported: dict[str, str] = {}
 _importing = threading.Lock()
 
 
 def import_extra(module: str, purpose: str) -> ModuleType:
-    """Imports a module of litebnn's extra `evaluate`.
+    """Imports a module that belongs to litebnn's extra `evaluate`.
 
     Raises:
-        ImportError: it is not installed; the message says what to install.
+        ImportError: it is not installed; the message names the extra.
     """
     try:
         return importlib.import_module(module)
@@ -31,7 +31,7 @@ def import_extra(module: str, purpose: str) -> ModuleType:
 
 
 def is_function_name(text: str) -> bool:
-    """Whether a text is of the form module:function.
+    """True if a text has the form module:function.
 
     >>> is_function_name("my_data.loader:batches"), is_function_name("folder")
     (True, False)
@@ -41,15 +41,15 @@ def is_function_name(text: str) -> bool:
 
 
 def import_function(name: str, folder: str, fingerprint: str = "") -> Callable[..., Any]:
-    """A function of the user's by its name, module:function.
+    """Imports a user function by its name.
 
     Args:
-        name: what to import.
-        folder: where modules are looked for last: the folder that the command was started in.
-        fingerprint: what `fingerprint_of` gives for it in the process that evaluates, if this is another.
+        name: module:function.
+        folder: appended to the module search path: the folder in which the command was started.
+        fingerprint: the function's `fingerprint_of` in the evaluating process, if that is another process.
 
     Raises:
-        ValueError: there is no such module or function, or another version of it.
+        ValueError: the module or function does not exist, or its version differs.
     """
     module_name, _, attribute = name.partition(":")
     if folder not in sys.path:
@@ -58,7 +58,7 @@ def import_function(name: str, folder: str, fingerprint: str = "") -> Callable[.
         with _importing:
             module = importlib.import_module(module_name)
             function = getattr(module, attribute)
-            # A worker of a cluster lives on when the user has changed the file.
+            # A cluster worker may have imported the module before the user changed the file.
             if fingerprint and _imported.get(name, fingerprint) != fingerprint:
                 function = getattr(importlib.reload(module), attribute)
             _imported[name] = fingerprint
@@ -73,10 +73,10 @@ def import_function(name: str, folder: str, fingerprint: str = "") -> Callable[.
 
 @contextmanager
 def failures_named(name: str) -> Iterator[None]:
-    """Says of which function of the user's it is what it raises; what may pass, such as OSError, stays as it is.
+    """Names the user's function in the errors that it raises. OSError and other temporary errors pass unchanged.
 
     Raises:
-        ValueError: it raises another exception.
+        ValueError: the function raised any other exception.
     """
     try:
         yield
@@ -87,12 +87,12 @@ def failures_named(name: str) -> Iterator[None]:
 
 
 def name_of(function: Callable[..., Any]) -> str:
-    """What a function is called in messages, as module:function."""
+    """A function's name for messages, module:function."""
     return f"{getattr(function, '__module__', '')}:{getattr(function, '__qualname__', type(function).__name__)}"
 
 
 def fingerprint_of(function: Callable[..., Any]) -> str:
-    """Tells one version of a function from another, by the file that it is written in."""
+    """A hash of the file that defines a function, which differs between versions of the function."""
     module = sys.modules.get(getattr(function, "__module__", ""))
     file = getattr(module, "__file__", None)
     content = Path(file).read_bytes() if file and Path(file).is_file() else b""

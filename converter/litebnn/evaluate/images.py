@@ -1,4 +1,4 @@
-"""Image files: from bytes to pixels, and pixels to another size or number of channels."""
+"""Decoding of image files, and conversion of pixels to another size or number of channels."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ import numpy as np
 from litebnn.evaluate.batches import Array, Unreadable
 from litebnn.evaluate.extras import import_extra
 
-# What Pillow says of a file that is no sound image; a bomb is an image of far too many pixels.
+# Exceptions that Pillow raises for damaged images; its "decompression bomb" error means far too many pixels.
 _FAILURES = (OSError, ValueError, SyntaxError, EOFError, IndexError)
 _LUMA = np.array([0.299, 0.587, 0.114])
 
 
 def decode(content: bytes, name: str) -> Array | Unreadable:
-    """The pixels of an image file, uint8 [height, width, channels]: 1 channel where it is grey, else 3.
+    """The pixels of an image file, uint8 [height, width, channels]: 1 channel for grey images, else 3.
 
     Raises:
         ImportError: Pillow is not installed.
@@ -26,22 +26,22 @@ def decode(content: bytes, name: str) -> Array | Unreadable:
     try:
         with image_module.open(io.BytesIO(content)) as image:
             if image.mode.startswith("I;16"):
-                # Pillow would take all that is above 255 for white.
+                # Pillow would clip 16-bit values above 255 to white.
                 pixels = (np.asarray(image) >> 8).astype(np.uint8)
             else:
                 pixels = np.asarray(image.convert("L" if image.mode in ("1", "L") else "RGB"))
     except (*_FAILURES, image_module.DecompressionBombError) as error:
-        # Pillow shows the address of the buffer that it was given.
+        # Pillow's message contains the memory address of the buffer, which means nothing to a user.
         reason = "it is no image that Pillow knows" if "BytesIO" in str(error) else str(error)
         return Unreadable(name, reason or type(error).__name__)
     return pixels[..., None] if pixels.ndim == 2 else pixels
 
 
 def with_channels(pixels: Array, channels: int) -> Array:
-    """Grey pixels in all channels, or the luma of coloured ones.
+    """Repeats grey pixels in all channels, or reduces coloured pixels to their luma.
 
     Raises:
-        ValueError: there is no way from the channels that there are to those.
+        ValueError: neither conversion gives that number of channels.
     """
     found = pixels.shape[-1]
     if found == channels:
@@ -55,7 +55,7 @@ def with_channels(pixels: Array, channels: int) -> Array:
 
 
 def resize(pixels: Array, height: int, width: int) -> Array:
-    """uint8 pixels in another size: bilinear, every pixel of a larger image counts.
+    """Resizes uint8 pixels bilinearly, with antialiasing when shrinking.
 
     Raises:
         ImportError: Pillow is not installed.
@@ -72,7 +72,7 @@ def resize(pixels: Array, height: int, width: int) -> Array:
 
 @lru_cache(maxsize=64)
 def _cubic_weights(source: int, target: int) -> Array:
-    """The weights [target, source] of a bicubic resize as TensorFlow 1 does it: corners aligned with corners."""
+    """The weights [target, source] of TensorFlow 1's bicubic resize, in which corner pixels stay aligned."""
     a = -0.75
     positions = np.arange(target) * (source / target)
     first = np.floor(positions).astype(int)
@@ -81,7 +81,7 @@ def _cubic_weights(source: int, target: int) -> Array:
         distance = np.abs(positions - (first + offset))
         near = ((a + 2) * distance - (a + 3)) * distance * distance + 1
         far = ((a * distance - 5 * a) * distance + 8 * a) * distance - 4 * a
-        # Pixels beyond the border are those at it.
+        # Positions beyond the border repeat the border pixel.
         np.add.at(
             weights,
             (np.arange(target), np.clip(first + offset, 0, source - 1)),
@@ -91,7 +91,7 @@ def _cubic_weights(source: int, target: int) -> Array:
 
 
 def resize_bicubic(pixels: Array, height: int, width: int) -> Array:
-    """Pixels in another size as TensorFlow 1's resize_bicubic makes them, float32 [height, width, channels]."""
+    """Resizes pixels as TensorFlow 1's resize_bicubic does, to float32 [height, width, channels]."""
     rows, columns = _cubic_weights(pixels.shape[0], height), _cubic_weights(pixels.shape[1], width)
     across = np.einsum("wx,hxc->hwc", columns, pixels.astype(np.float32), optimize=True)
     resized: Array = np.einsum("hy,ywc->hwc", rows, across, optimize=True)

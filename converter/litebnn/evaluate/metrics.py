@@ -1,4 +1,4 @@
-"""Counts what models got right; the order of the batches makes no difference."""
+"""Accuracy counts of models, which do not depend on the order of the batches."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from litebnn.evaluate.scoring import Result
 
 @dataclass
 class ModelCounts:
-    """What one model did.
+    """Counts for one model.
 
     Attributes:
-        top_1, top_5: how many samples have their label as the best class, or among the best five.
-        seconds: how long the model itself ran, over all processes.
-        confusion: how often samples of a label got a class as the best: {(label, class): count}.
+        top_1, top_5: the number of samples whose label is the best class, or among the best five.
+        seconds: time in which the model itself ran, summed over all processes.
+        confusion: the number of samples by label and best class: {(label, class): count}.
     """
 
     top_1: int = 0
@@ -27,13 +27,13 @@ class ModelCounts:
 
 @dataclass
 class Counts:
-    """What all models did.
+    """Counts for all models.
 
     Attributes:
-        models: for each model.
-        samples: how many were run.
-        labelled: how many of them have a label.
-        agreements: {(i, j): on how many samples models i and j have the same best class}, i < j.
+        models: the counts of each model.
+        samples: the number of samples that were run.
+        labelled: the number of those samples that have a label.
+        agreements: {(i, j): the number of samples for which models i and j have the same best class}, i < j.
         left_out: name and reason of each sample that could not be read, by batch.
     """
 
@@ -44,7 +44,7 @@ class Counts:
     left_out: dict[int, list[tuple[str, str]]] = field(default_factory=dict)
 
     def add(self, index: int, result: Result) -> None:
-        """Adds a batch."""
+        """Adds the result of a batch."""
         best = [[classes[0] for classes in model] for model in result["top"]]
         self.samples += len(best[0])
         self.labelled += 0 if result["labels"] is None else len(best[0])
@@ -63,15 +63,15 @@ class Counts:
 
 @dataclass(frozen=True)
 class Evaluation:
-    """How well models did on a data set.
+    """The accuracy and speed of models on a data set.
 
     Attributes:
-        models: their names.
+        models: the models' names.
         data: the data set's name.
-        classes: the names of the classes by their labels, where they have names.
-        counts: what was counted.
-        seconds: how long it took, without what was known from a partial file.
-        images_per_second: over all processes or boards, in that time.
+        classes: class names by label, if the data set has names.
+        counts: the numbers behind all shares below.
+        seconds: duration in seconds, without results from a partial file.
+        images_per_second: throughput in that time, over all processes or boards.
     """
 
     models: tuple[str, ...]
@@ -83,15 +83,15 @@ class Evaluation:
     images_per_second: float
 
     def top_1(self, model: int = 0) -> float | None:
-        """The share of samples that a model gets right; None where there are no labels."""
+        """The share of samples whose label is the model's best class; None if there are no labels."""
         return self.counts.models[model].top_1 / self.counts.labelled if self.counts.labelled else None
 
     def top_5(self, model: int = 0) -> float | None:
-        """The share of samples whose label is among a model's best five classes; None where there are no labels."""
+        """The share of samples whose label is among the model's best five classes; None if there are no labels."""
         return self.counts.models[model].top_5 / self.counts.labelled if self.counts.labelled else None
 
     def confusion(self, model: int = 0) -> list[tuple[int, int, int]]:
-        """Label, best class and how many samples, in the order of labels and classes; only what did happen."""
+        """Rows of label, best class and number of samples, sorted; pairs that never occurred are left out."""
         return [(label, one, count) for (label, one), count in sorted(self.counts.models[model].confusion.items())]
 
     def agreement(self, first: int, second: int) -> float:
@@ -106,7 +106,7 @@ class Evaluation:
         return [each for index in sorted(self.counts.left_out) for each in self.counts.left_out[index]]
 
     def to_dict(self) -> dict[str, Any]:
-        """All of it, as JSON can hold it."""
+        """The evaluation as plain numbers, strings, lists and dicts, for JSON."""
         numbers = range(len(self.models))
         return {
             "data": self.data,

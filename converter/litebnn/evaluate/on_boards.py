@@ -1,4 +1,4 @@
-"""Runs batches on boards over SSH: the models run there, in the bundle's run_model; all else is done here."""
+"""Runs batches on boards over SSH: the bundle's run_model runs the models there, everything else happens here."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ from litebnn.evaluate.scoring import Model, Result, Scoring
 from litebnn.runtime.interpreter import Interpreter
 from litebnn.runtime.predictor import Array, Predictor
 
-# How many batches are under way for each board, so that none waits for its next.
+# Batches in flight for each board, so that no board waits for its next one.
 _AHEAD = 2
-# A board that is silent is not waited for when all is done.
+# After the last batch, a silent board is given this many seconds to end its program.
 _SECONDS_TO_END = 5
 
 
@@ -53,21 +53,21 @@ class Boards:
     num_threads: int = 1
     seconds: float = 60
 
-    def place(
-        self, tell: Callable[[str], None]
+    def executor(
+        self, on_warning: Callable[[str], None]
     ) -> Callable[[Scoring, Iterable[Batch]], Iterator[tuple[Batch, Result]]]:
-        """What runs batches; `tell` is told of each board that fails."""
+        """The executor of batches on these boards; `on_warning` is called for each board that fails."""
         if not self.hosts:
             raise ValueError("no board is named")
-        return lambda work, batches: _Shared(self, work, tell).run(batches)
+        return lambda work, batches: _Shared(self, work, on_warning).run(batches)
 
     def connected(self, host: str) -> Board:
-        """A connection to one of them."""
+        """A connection to one of the boards."""
         return Board(host, self.identity, self.accept_host_key)
 
 
 class _ModelOnBoard(Predictor):
-    """A model in a program of the board's; what it takes and gives is known here."""
+    """A model that runs on a board; its input and output types are read from the file here."""
 
     def __init__(self, model: Model, program: Program) -> None:
         try:
@@ -92,13 +92,13 @@ class _ModelOnBoard(Predictor):
 class _Shared:
     """Batches that several boards take from one queue.
 
-    Each board has a thread, which puts what it has into `_done`: a batch and its result, or the board's host and why it
-    is out, or an error of the user's.
+    Each board has a thread, which puts its outcomes into `_done`. An outcome is a batch and its result, a failed
+    board's host and error, or an error that the user has to fix.
     """
 
     boards: Boards
     work: Scoring
-    tell: Callable[[str], None]
+    on_warning: Callable[[str], None]
     _todo: queue.SimpleQueue[Batch | None] = field(default_factory=queue.SimpleQueue)
     _done: queue.SimpleQueue[tuple[Any, Any]] = field(default_factory=queue.SimpleQueue)
     _is_over: threading.Event = field(default_factory=threading.Event)
@@ -107,7 +107,7 @@ class _Shared:
         """Yields each batch with its result.
 
         Raises:
-            BoardError: no board is left.
+            BoardError: every board has failed.
             ValueError: a batch cannot be run on any board.
         """
         left = len(self.boards.hosts)
@@ -130,7 +130,7 @@ class _Shared:
                     left -= 1
                     if not left:
                         raise BoardError(f"no board is left; {outcome}")
-                    self.tell(f"{outcome}; the share of {what} goes to the others")
+                    self.on_warning(f"{outcome}; the share of {what} goes to the others")
                 else:
                     raise outcome
         finally:
@@ -141,7 +141,7 @@ class _Shared:
                 thread.join(_SECONDS_TO_END)
 
     def _serve(self, host: str) -> None:
-        """Takes batches until there are none, or the board fails."""
+        """Takes batches from the queue until it is empty or the board fails."""
         try:
             with _programs(self.boards, host, self.work.models) as programs:
                 opened = iter(programs)
@@ -150,7 +150,7 @@ class _Shared:
                     while (batch := self._todo.get()) is not None and not self._is_over.is_set():
                         self._done.put((batch, score(batch)))
                 except Exception as error:
-                    # The others go on before anything else is asked of this board, which may not even refuse.
+                    # The batch returns to the queue before this board is asked for anything else, as it may not answer.
                     if batch is not None and isinstance(error, BoardError):
                         self._todo.put(batch)
                     self._done.put((host, error))
@@ -160,7 +160,7 @@ class _Shared:
 
 @contextmanager
 def _programs(boards: Boards, host: str, models: Sequence[Model]) -> Iterator[list[Program]]:
-    """The models in programs of a board's, which end with the block, and leave nothing behind."""
+    """Starts one program for each model on a board; at the end of the block they end and their files are removed."""
     board = boards.connected(host)
     try:
         program = _find_program(board, boards.folder)
@@ -168,7 +168,7 @@ def _programs(boards: Boards, host: str, models: Sequence[Model]) -> Iterator[li
         try:
             yield [_start(boards, board, program, f"{place}/{i}.tflite", model) for i, model in enumerate(models)]
         finally:
-            # A board that is gone keeps its temporary files.
+            # The temporary files stay on a board that can no longer be reached.
             with suppress(BoardError):
                 board.run(f"rm -rf {shlex.quote(place)}")
     finally:

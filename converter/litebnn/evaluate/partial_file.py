@@ -1,6 +1,6 @@
-"""Results that outlive an interruption: a line for each batch, with a checksum, behind a first line that says of what.
+"""A file of results that survives an interruption: a header line that identifies the job, then a line for each batch.
 
-A line is written at once and behind the others, so that whatever ends the process, each line is whole or is not taken.
+Each line has a checksum and is appended by one write. Wherever the process ends, a line is either whole or ignored.
 """
 
 from __future__ import annotations
@@ -23,15 +23,15 @@ _FORMAT = "litebnn partial results 1"
 
 
 class PartialFile:
-    """The results that a file holds, and more of them.
+    """An open partial file, from which results are read and to which results are appended.
 
     Args:
-        path: the file, which is made where it is not there.
-        job: what tells this job from others, by what the user gave: strings.
+        path: the file, which is created if it does not exist.
+        job: strings that identify the job, from the user's arguments.
 
     Raises:
-        ValueError: the file is none of ours, is of another job, or another process writes to it.
-        OSError: it cannot be read or made.
+        ValueError: the file is not a partial file, belongs to another job, or another process writes to it.
+        OSError: it cannot be read or created.
     """
 
     def __init__(self, path: Path, job: dict[str, Any]) -> None:
@@ -66,7 +66,7 @@ class PartialFile:
                 )
 
     def _read(self, file: BinaryIO) -> Iterator[tuple[int, int]]:
-        """The number and digest of each batch whose line is whole; a last line that was cut off goes."""
+        """Yields the number and digest of each batch whose line is whole; a truncated last line is removed."""
         end = file.tell()
         for line in file:
             end += len(line) if line.endswith(b"\n") else 0
@@ -76,7 +76,7 @@ class PartialFile:
         os.ftruncate(self._handle, end)
 
     def kept(self) -> Iterator[tuple[int, Result]]:
-        """The number and result of each batch; each once."""
+        """Yields the number and result of each batch in the file, once each."""
         told: set[int] = set()
         with naming(self._path), self._path.open("rb") as file:
             next(file)
@@ -86,10 +86,10 @@ class PartialFile:
                     yield found["batch"], found["result"]
 
     def has(self, batch: Batch) -> bool:
-        """Whether a batch's result is here.
+        """True if the file has the batch's result.
 
         Raises:
-            ValueError: there is one, but of other samples.
+            ValueError: its result belongs to other samples.
         """
         if batch.index not in self._digests:
             return False
@@ -98,17 +98,17 @@ class PartialFile:
         return True
 
     def add(self, batch: Batch, result: Result) -> None:
-        """Keeps a result.
+        """Appends a result.
 
         Raises:
-            OSError: it cannot be written; what was kept before is safe.
+            OSError: it cannot be written; earlier results stay intact.
         """
         line = _line({"batch": batch.index, "digest": batch.digest, "result": result})
         if os.write(self._handle, line) != len(line):
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(self._path))
 
     def close(self) -> None:
-        """Lets other processes have the file."""
+        """Closes the file and releases its lock."""
         os.close(self._handle)
 
 
@@ -118,7 +118,7 @@ def _line(content: dict[str, Any]) -> bytes:
 
 
 def _content(line: bytes) -> dict[str, Any] | None:
-    """What a line holds; None where it is not whole."""
+    """The content of a line; None if the line is truncated or damaged."""
     checksum, _, text = line.rstrip(b"\n").partition(b" ")
     if not line.endswith(b"\n") or checksum != b"%08x" % zlib.crc32(text):
         return None

@@ -1,4 +1,4 @@
-"""Preprocessing by name: from what a data set holds to what a model takes."""
+"""Preprocessing recipes by name, which turn a data set's samples into a model's input."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from litebnn.evaluate.batches import Array
 from litebnn.evaluate.extras import failures_named, fingerprint_of, import_function, is_function_name, name_of
 from litebnn.evaluate.images import resize, resize_bicubic, with_channels
 
-# larq-zoo's, which are those of ImageNet, in units of pixels.
+# ImageNet's mean and standard deviation as larq-zoo uses them, in units of pixels.
 _ZOO_MEAN = np.array([0.485, 0.456, 0.406], np.float32) * 255
 _ZOO_STD = np.array([0.229, 0.224, 0.225], np.float32) * 255
 _ZOO_SIZE, _ZOO_BORDER = 224, 32
@@ -22,12 +22,12 @@ NAMES = ("auto", "none", "[-1,1]", "[0,1]", "zoo")
 
 @dataclass(frozen=True)
 class Recipe:
-    """How samples are made ready.
+    """A way of preprocessing samples.
 
     Attributes:
-        name: as it was given; it has all that another process needs to make the same recipe.
-        folder: where the module of a function is looked for, besides where Python looks.
-        fingerprint: tells it from other recipes, and from another version of the same function.
+        name: the user's text, from which another process can make the same recipe.
+        folder: where the module of a function is looked for, besides Python's own search path.
+        fingerprint: differs between recipes, and between versions of the same function.
     """
 
     name: str
@@ -36,10 +36,10 @@ class Recipe:
     function: Callable[[Array], Any] | None = field(default=None, compare=False)
 
     def prepared(self) -> Callable[[Array, tuple[int, ...]], Array]:
-        """The function of a sample and the shape that a model takes (without the batch).
+        """A function of a sample and of the model's input shape (without the batch) that preprocesses the sample.
 
         Raises:
-            ValueError: there is no such function.
+            ValueError: the user's function does not exist.
         """
         if self.function is not None:
             return lambda sample, shape: _own(self.function, self.name, sample, shape)
@@ -54,16 +54,16 @@ class Recipe:
 
 
 def open_recipe(preprocess: str | Callable[[Array], Any], folder: str = "") -> Recipe:
-    """Finds out what a recipe is.
+    """Parses a recipe.
 
     Args:
-        preprocess: one of NAMES; MEAN/STD, each a number or one for each channel, with commas; module:function or a
-            function itself, of one sample as the data set holds it (images: uint8 [height, width, channels]), that
-            gives what the model takes.
-        folder: where the module of a function is looked for, besides where Python looks.
+        preprocess: one of NAMES; MEAN/STD, each a number or comma-separated numbers by channel; or a function, or its
+            name module:function. The function takes one sample as the data set holds it (images: uint8
+            [height, width, channels]) and returns the model's input.
+        folder: where the module of a function is looked for, besides Python's own search path.
 
     Raises:
-        ValueError: it is none of these.
+        ValueError: `preprocess` is none of these.
 
     Example:
         >>> open_recipe("127.5/127.5").prepared()(np.full((1, 1, 1), 255, np.uint8), (1, 1, 1))
@@ -79,7 +79,7 @@ def open_recipe(preprocess: str | Callable[[Array], Any], folder: str = "") -> R
 
 
 def _mean_and_std(name: str) -> tuple[Any, ...]:
-    """What is subtracted, and what is then divided by; nothing where samples stay as they are."""
+    """The mean to subtract and the deviation to divide by; an empty tuple if samples stay unchanged."""
     known: dict[str, tuple[Any, ...]] = {"none": (), "[-1,1]": (127.5, 127.5), "[0,1]": (0.0, 255.0)}
     if name in known:
         return known[name]
@@ -106,9 +106,9 @@ def _scaled(sample: Array, shape: tuple[int, ...], mean: Any = None, std: Any = 
 
 
 def _zoo(sample: Array, shape: tuple[int, ...]) -> Array:
-    """What larq-zoo's preprocess_input does: the middle of the image, its size bicubic, ImageNet's mean and deviation.
+    """larq-zoo's preprocess_input: a center crop, a bicubic resize, and ImageNet's mean and deviation.
 
-    The share of the image that is taken is that of 224 pixels and a border of 32, whatever the model's size.
+    The crop takes 224 / (224 + 32) of the image's shorter side, whatever the model's size.
     """
     height, width, channels, is_first = _image_shape(shape)
     pixels = with_channels(_as_image(sample), channels)
@@ -130,7 +130,7 @@ def _own(function: Any, name: str, sample: Array, shape: tuple[int, ...]) -> Arr
 
 
 def _fitting(sample: Array, shape: tuple[int, ...]) -> Array:
-    """A sample in the shape that a model takes: another layout, size or number of channels of an image."""
+    """A sample in the model's input shape: an image's layout, size or number of channels is converted."""
     if sample.shape == shape:
         return sample
     if sample.ndim != len(shape) and sample.size == int(np.prod(shape)):
@@ -156,7 +156,7 @@ def _as_image(sample: Array) -> Array:
 
 
 def _image_shape(shape: tuple[int, ...]) -> tuple[int, int, int, bool]:
-    """Height, width and channels, and whether the channels come first."""
+    """Height, width and channels, and True if the channels come first."""
     if len(shape) != 3:
         raise ValueError(f"the model takes {list(shape)}, expected images")
     if _is_channels_first(shape):

@@ -5,6 +5,7 @@ import pytest
 
 from litebnn.evaluate.images import resize_bicubic
 from litebnn.evaluate.recipes import open_recipe
+from tests.needs import need
 
 PIXELS = np.arange(4 * 6 * 3, dtype=np.uint8).reshape(4, 6, 3)
 
@@ -38,7 +39,7 @@ def test_numbers_that_are_no_pixels_stay_as_they_are() -> None:
 
 
 def test_colours_and_sizes() -> None:
-    pytest.importorskip("PIL", reason="pip install pillow")
+    need("evaluate")
     grey = PIXELS[..., :1]
     assert np.array_equal(made("none", grey, (4, 6, 3)), grey.repeat(3, axis=-1))
     assert np.array_equal(made("none", grey[..., 0], (4, 6, 1)), grey)

@@ -1,4 +1,4 @@
-"""Rows of large files, read forwards: what is in front of them is passed over, and little is kept in memory."""
+"""Rows of large files, read in order: earlier rows are skipped, and few are kept in memory."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from litebnn.errors import naming
 from litebnn.evaluate.batches import Array
 from litebnn.evaluate.extras import import_extra
 
-# What Arrow calls the types that NumPy calls otherwise.
+# NumPy's names for Arrow's float types, where they differ.
 _FLOATS = {"halffloat": "float16", "float": "float32", "double": "float64"}
-# Rows that are decoded at a time of a parquet file.
+# Rows of a parquet file that are decoded at a time.
 _ROWS = 64
 
 
 class Rows(Protocol):
-    """A file that is open."""
+    """An open file of rows."""
 
     position: int
 
@@ -35,9 +35,9 @@ _open = threading.local()
 
 
 def reopened(path: str, part: object, start: int, make: Callable[[], R]) -> R:
-    """The file that this thread has read last, where it is the same and has not come past `start`; else a new one."""
+    """The file that this thread read last, if it is the same and not yet past row `start`; else a newly opened one."""
     status = Path(path).stat()
-    # The workers of a cluster live on when another file takes the place of the one that they have open.
+    # Inode, size and time tell a long-lived cluster worker that another file has replaced its open one.
     key = path, part, status.st_ino, status.st_size, status.st_mtime_ns
     former = getattr(_open, "former", None)
     if former is not None and former[0] == key and former[1].position <= start:
@@ -54,7 +54,7 @@ class NpzRows:
     """Arrays in a .npz file, without loading all of them.
 
     Raises:
-        ValueError: the file or an array is not such as NumPy writes, or an array is of objects or in Fortran's order.
+        ValueError: NumPy did not write the file or an array, or an array holds objects or is in Fortran order.
         OSError: the file cannot be read.
     """
 
@@ -99,7 +99,7 @@ class _Member:
 
 
 class ParquetRows:
-    """A group of rows in a parquet file, each a tuple of the columns' values.
+    """A row group of a parquet file; each row is a tuple of the columns' values.
 
     Raises:
         ValueError: the file is damaged.
@@ -137,7 +137,7 @@ class ParquetRows:
 
 
 def _values(column: Any) -> Iterator[Any]:
-    """The values of a column: bytes and numbers as they are, lists of numbers as arrays of the numbers' type."""
+    """The values of a column: bytes and numbers unchanged, lists of numbers as arrays of the same type."""
     innermost, is_list = column.type, False
     while hasattr(innermost, "value_type") and "list" in str(innermost):
         innermost, is_list = innermost.value_type, True
@@ -147,11 +147,11 @@ def _values(column: Any) -> Iterator[Any]:
 
 @contextmanager
 def _damage_named(what: str) -> Iterator[None]:
-    """Says of which file it is what a library raises on account of its content.
+    """Names the file in errors that a library raises because of its content.
 
     Raises:
         ValueError: the content is damaged.
-        OSError: it cannot be read.
+        OSError: the file cannot be read.
     """
     try:
         with naming(what):
@@ -159,7 +159,7 @@ def _damage_named(what: str) -> Iterator[None]:
     except (zipfile.BadZipFile, zlib.error, ValueError, KeyError, EOFError, NotImplementedError) as error:
         raise ValueError(f"{what} is damaged: {error or type(error).__name__}") from None
     except OSError as error:
-        # pyarrow raises OSError without a number for what it finds in a file.
+        # pyarrow raises OSError without an errno for damaged content.
         if error.errno is not None:
             raise
         raise ValueError(f"{what} is damaged: {error}") from None

@@ -10,7 +10,8 @@ import pytest
 
 from litebnn.evaluate.run import evaluate_models
 from litebnn.graph import constant
-from tests.evaluate.data_sets import MODEL, class_folders, counted, noise, npz, plain_loop
+from tests.evaluate.data_sets import MODEL, class_folders, counted, expected_counts, noise, npz
+from tests.needs import need
 from tests.support.float_models import FloatModel
 from tests.support.programs import one_op_model, tensor
 from toolchains.targets import ROOT
@@ -30,12 +31,12 @@ def evaluated(data, model=MODEL, **options):
 
 @pytest.mark.parametrize("batch_size", [1, 7, 100, 1000])
 def test_counts_what_a_plain_loop_does(tmp_path: Path, batch_size: int) -> None:
-    assert counted(evaluated(npz(tmp_path / "a.npz"), batch_size=batch_size)) == plain_loop(IMAGES, LABELS)
-    assert counted(evaluated(batches, batch_size=batch_size)) == plain_loop(IMAGES, LABELS)
+    assert counted(evaluated(npz(tmp_path / "a.npz"), batch_size=batch_size)) == expected_counts(IMAGES, LABELS)
+    assert counted(evaluated(batches, batch_size=batch_size)) == expected_counts(IMAGES, LABELS)
 
 
 def test_agreement_of_models(tmp_path: Path) -> None:
-    """Of models of constant scores, two agree on all images, and the third on those that it takes for a 3."""
+    """Models with constant scores: two agree on all images, the third only on images that it takes for a 3."""
     paths = []
     for best in (3, 3, 5):
         model = FloatModel()
@@ -50,7 +51,7 @@ def test_agreement_of_models(tmp_path: Path) -> None:
     assert found.agreement(0, 1) == found.agreement(2, 0) == threes
     assert found.agreement(3, 1) == 0
     assert found.top_1(1) == np.mean(LABELS == 3)
-    assert found.top_5(3) == np.mean(np.isin(LABELS, [5, 0, 1, 2, 3]))  # of equal scores, the first are the best
+    assert found.top_5(3) == np.mean(np.isin(LABELS, [5, 0, 1, 2, 3]))  # equal scores rank by class number
     json.dumps(found.to_dict())
 
 
@@ -61,12 +62,16 @@ def test_without_labels_only_agreement_is_known(tmp_path: Path) -> None:
 
 
 def test_int8_models_get_what_their_scale_says() -> None:
-    """A model whose input and output are int8 of the scale 1/16 and zero point 3 tells what it was given."""
+    """A model with int8 input and output (scale 1/16, zero point 3) returns its input, which shows the quantization."""
     x, y = (tensor(name, (1, 5), "INT8", 1 / 16, 3) for name in "xy")
     model = one_op_model("RESHAPE", [x, constant("shape", np.array([1, 5], np.int32))], y)
     levels = np.array([[-128, -3, 3, 19, 127], [0, 1, 127, 2, 3]])
     found = evaluated(lambda: [((levels - 3) / 16, [3, 2]), (levels[:1] * 100.0, [3])], model)
-    assert found.confusion() == [(2, 2, 1), (3, 2, 1), (3, 4, 1)]  # of values beyond int8, the first
+    assert found.confusion() == [
+        (2, 2, 1),
+        (3, 2, 1),
+        (3, 4, 1),
+    ]  # values that saturate int8 are equal, so the first class wins
 
 
 def test_an_interrupted_run_goes_on_where_it_stopped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -78,13 +83,13 @@ def test_an_interrupted_run_goes_on_where_it_stopped(tmp_path: Path, monkeypatch
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        evaluated(data, batch_size=20, partial=True, progress=interrupt, tell=told.append)
+        evaluated(data, batch_size=20, partial=True, progress=interrupt, on_warning=told.append)
     (file,) = tmp_path.glob("litebnn-evaluate-*.partial")
     assert told == [f"the results of 40 samples are kept in {file.name}, where the same command goes on"]
     steps = []
     found = evaluated(data, batch_size=20, partial=True, progress=lambda done, total: steps.append((done, total)))
     assert steps == [(done, 100) for done in (60, 80, 100)]
-    assert counted(found) == plain_loop(IMAGES, LABELS)
+    assert counted(found) == expected_counts(IMAGES, LABELS)
     assert not list(tmp_path.glob("*.partial"))
 
 
@@ -123,9 +128,8 @@ def test_batches_of_a_function_that_change_are_refused(tmp_path: Path) -> None:
 def small_disk(tmp_path: Path) -> Iterator[Path]:
     disk = tmp_path / "disk"
     disk.mkdir()
-    mount = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=4k", "tmpfs", disk], capture_output=True, text=True)
-    if mount.returncode:
-        pytest.skip(f"a small disk cannot be mounted (needs root): {mount.stderr.strip()}")
+    need("mounts")
+    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=4k", "tmpfs", disk], check=True)
     yield disk
     subprocess.run(["umount", disk], check=True)
 
@@ -133,28 +137,30 @@ def small_disk(tmp_path: Path) -> Iterator[Path]:
 def test_a_full_disk_is_one_line_and_loses_nothing(small_disk: Path, tmp_path: Path) -> None:
     data, told, images_and_labels = npz(tmp_path / "a.npz", 300), [], noise(300)
     partial = small_disk / "a.partial"
-    found = evaluated(data, batch_size=20, partial=partial, tell=told.append)
-    assert counted(found) == plain_loop(*images_and_labels)
+    found = evaluated(data, batch_size=20, partial=partial, on_warning=told.append)
+    assert counted(found) == expected_counts(*images_and_labels)
     assert told == [f"{partial} keeps no more results: No space left on device; evaluating goes on without"]
     steps = []
-    found = evaluated(data, batch_size=20, partial=partial, tell=told.append, progress=lambda *done: steps.append(done))
-    assert counted(found) == plain_loop(*images_and_labels)
+    found = evaluated(
+        data, batch_size=20, partial=partial, on_warning=told.append, progress=lambda *done: steps.append(done)
+    )
+    assert counted(found) == expected_counts(*images_and_labels)
     assert 0 < len(steps) < 15
     assert steps[-1] == (300, 300)
 
     partial.unlink()
     (small_disk / "rest").write_bytes(bytes(4096))
-    assert counted(evaluated(data, partial=partial, tell=told.append)) == plain_loop(*images_and_labels)
+    assert counted(evaluated(data, partial=partial, on_warning=told.append)) == expected_counts(*images_and_labels)
     assert told[-1] == f"{partial} cannot keep results: No space left on device; evaluating goes on without"
 
 
 def test_images_that_cannot_be_read_are_told_of_and_left_out(tmp_path: Path) -> None:
-    pytest.importorskip("PIL", reason="pip install pillow")
+    need("evaluate")
     folder, told = class_folders(tmp_path / "images"), []
     (folder / "7" / "bad.png").write_bytes(b"no image")
-    found = evaluated(folder, tell=told.append)
+    found = evaluated(folder, on_warning=told.append)
     images, labels = noise(20)
-    assert counted(found) == plain_loop(images, labels)
+    assert counted(found) == expected_counts(images, labels)
     assert [name for name, _ in found.left_out] == [str(folder / "7" / "bad.png")]
     assert told == [f"{folder}/7/bad.png is left out: it is no image that Pillow knows"]
 
@@ -196,7 +202,7 @@ def test_a_missing_extra_is_one_line(tmp_path: Path, monkeypatch, module: str, d
 
 
 def test_memory_does_not_grow_with_the_data_set(tmp_path: Path) -> None:
-    """200 MB of images take no more memory than 8 MB of them, as floats four times as many."""
+    """200 MB of images take no more memory than 8 MB; loaded as floats they would take 800 MB."""
     code = (
         "import resource, sys, numpy as np, litebnn\n"
         "found = litebnn.evaluate_models(sys.argv[1], sys.argv[2], workers=0, batch_size=8)\n"

@@ -1,4 +1,4 @@
-"""What a process does with a batch: loads it, makes it ready for each model, runs it, and takes the best classes."""
+"""Scoring of a batch: loads it, preprocesses it for each model, runs the model, and keeps the best classes."""
 
 from __future__ import annotations
 
@@ -17,14 +17,18 @@ from litebnn.runtime.predictor import Predictor
 TOP = 5
 
 Result = dict[str, Any]
-"""What is known of a batch, as JSON can hold it. Evaluating notes `labels` (a list, or None), `top` (for each model a
-list of its best classes, the best first, for each sample), `seconds` (of each model) and `left_out` (name and reason
-of each sample that cannot be read)."""
+"""The result of a batch, as JSON can hold it. An evaluation stores four keys:
+
+- `labels`: a list, or None.
+- `top`: for each model and sample, the best classes, best first.
+- `seconds`: the run time of each model.
+- `left_out`: name and reason of each sample that cannot be read.
+"""
 
 
 @dataclass(frozen=True)
 class Model:
-    """A `.tflite` file by its name and content."""
+    """The name and content of a `.tflite` file."""
 
     name: str
     content: bytes
@@ -32,17 +36,17 @@ class Model:
 
 @dataclass(frozen=True)
 class Scoring:
-    """Runs models on batches; what it is made of travels to each process once.
+    """The work of running models on batches, which is sent to each process once.
 
     Raises:
-        ValueError: a model cannot be run, or takes or gives something else than one input and scores.
+        ValueError: a model cannot be run, or does not have one input and one output of scores.
     """
 
     models: tuple[Model, ...]
     recipe: Recipe
 
     def prepared(self, predictor_of: Callable[[Model], Predictor] | None = None) -> Callable[[Batch], Result]:
-        """The function of a batch, with an interpreter of one thread for each model, or what else runs it."""
+        """A function of a batch, with a predictor for each model: by default an interpreter with one thread."""
         interpreters = [(predictor_of or _interpreter)(model) for model in self.models]
         pairs = list(zip(self.models, interpreters, strict=True))
         for model, interpreter in pairs:
@@ -64,7 +68,7 @@ def _interpreter(model: Model) -> Interpreter:
 
 
 class Ready:
-    """Makes samples ready for one model."""
+    """Preprocesses samples for one model."""
 
     def __init__(self, name: str, model: Predictor, recipe: Recipe) -> None:
         if len(model.input_shapes) != 1 or len(model.input_shapes[0]) < 2:
@@ -75,12 +79,12 @@ class Ready:
         self._make = recipe.prepared()
 
     def runs(self, samples: Samples) -> list[Array]:
-        """The same, an array for each run of the model."""
+        """The preprocessed samples, one array for each run of the model."""
         inputs = self.inputs(samples) if len(samples.inputs) else np.empty(0)
         return [inputs[start : start + self.batch] for start in range(0, len(inputs), self.batch)]
 
     def inputs(self, samples: Samples) -> Array:
-        """All samples in the model's own type, [samples, ...]; the last is repeated to fill a batch of the model's."""
+        """All samples in the model's own type, [samples, ...]; the last is repeated to fill the model's batch size."""
         rows = [self._quantized(self._make(np.asarray(sample), self.shape)) for sample in samples.inputs]
         rows += rows[-1:] * (-len(rows) % self.batch)
         return np.stack(rows)
@@ -92,7 +96,7 @@ class Ready:
         if self._scale:
             levels = np.round(values / self._scale) + self._zero_point
         else:
-            # Without a scale, int8 stands for pixels less 128.
+            # An int8 input without a scale means pixels minus 128.
             levels = np.round(values) - (128 if self.dtype == np.int8 else 0)
         quantized: Array = np.clip(levels, limits.min, limits.max).astype(self.dtype)
         return quantized
@@ -118,16 +122,16 @@ def _score(batch: Batch, ready: list[Ready], interpreters: list[Predictor]) -> R
 
 
 def result_of(samples: Samples, top: list[list[list[int]]], seconds: list[float]) -> Result:
-    """What is noted of a batch."""
+    """The result of a batch, in the form that `Result` describes."""
     labels = None if samples.labels is None else list(samples.labels)
     return {"labels": labels, "top": top, "seconds": seconds, "left_out": [list(each) for each in samples.unreadable]}
 
 
 def best_classes(outputs: Array, samples: Samples) -> list[list[int]]:
-    """The best five classes of each sample, the best first; of equal scores, the first.
+    """The best five classes of each sample, best first; equal scores rank by class number.
 
     Raises:
-        ValueError: a label is none of the classes.
+        ValueError: a label is not a class of the model.
 
     Example:
         >>> best_classes(np.array([[1, 3, 3], [2, 0, 1]], np.int8), Samples([], None))

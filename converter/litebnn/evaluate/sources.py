@@ -1,4 +1,4 @@
-"""Where labelled samples come from: folders of images, .npz and parquet files, and functions that yield batches."""
+"""Sources of labelled samples: folders of images, .npz and parquet files, and functions that yield batches."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from litebnn.evaluate.images import decode
 from litebnn.evaluate.rows import NpzRows, ParquetRows, reopened
 
 IMAGE_SUFFIXES = (".bmp", ".gif", ".jpeg", ".jpg", ".pgm", ".png", ".ppm", ".tif", ".tiff", ".webp")
-# What arrays and columns are called, by preference.
+# Names of arrays and columns, in the order of preference.
 IMAGES = ("images", "image", "x_test", "x", "img", "pixels", "x_train")
 LABELS = ("labels", "label", "y_test", "y", "y_train")
 
@@ -37,10 +37,10 @@ class Source(ABC):
     """A data set.
 
     Attributes:
-        name: for messages.
-        size: how many samples it has; None where only reading it shows.
-        fingerprint: tells it from other data sets, and from itself before it was changed.
-        classes: the names of the classes by their labels, where they have names.
+        name: the data set's name in messages.
+        size: the number of samples; None if it is known only after reading all of them.
+        fingerprint: differs between data sets, and between versions of one data set.
+        classes: class names by label, if the data set has names.
     """
 
     name: str
@@ -50,31 +50,30 @@ class Source(ABC):
 
     @abstractmethod
     def batches(self, size: int) -> Iterator[Batch]:
-        """All samples in batches of `size`, the last of which, or of a file's part, may be smaller.
+        """Yields all samples in batches of `size`; the last batch, or the last one of a file's part, may be smaller.
 
         Raises:
-            ValueError: what a function yields is no batch.
+            ValueError: a function yields something that is not a batch.
         """
 
 
 def open_source(data: str | os.PathLike[str] | Callable[[], Iterable[Any]], folder: str = "") -> Source:
-    """Finds out what a data set is.
+    """Opens a data set by its path or function.
 
     Args:
-        data: a folder of class folders with images; a .npz file; a parquet file or a folder of such; the name of a
-            function, module:function, or a function itself, that yields batches: arrays [n, ...], or pairs of them and
-            labels [n].
-        folder: where the module of a function is looked for, besides where Python looks.
+        data: a folder of class folders with images, a .npz file, or a parquet file or a folder of them. A function, or
+            its name module:function, yields batches: arrays [n, ...], or pairs of them and labels [n].
+        folder: where the module of a function is looked for, besides Python's own search path.
 
     Raises:
         ValueError: it is none of these, is empty, or has no images; the message says what was expected.
         OSError: it cannot be read.
-        ImportError: pyarrow is missing, which parquet files need.
+        ImportError: parquet files need pyarrow, which is not installed.
     """
     if callable(data):
         return FunctionSource(name_of(data), None, fingerprint_of(data), function=data)
     text, path = os.fspath(data), Path(data)
-    # Path("") is the folder that the process is in.
+    # An empty text must be refused, because Path("") is the current folder.
     if text and path.is_dir():
         files = sorted(path.rglob("*.parquet"))
         return _parquet(text, files) if files else _class_folders(path)
@@ -92,6 +91,21 @@ def open_source(data: str | os.PathLike[str] | Callable[[], Iterable[Any]], fold
     )
 
 
+def holds_images(path: Path) -> bool:
+    """True if a .npz file is a data set, with labels or uint8 images, rather than inputs of a model.
+
+    False for a file that cannot be read.
+    """
+    try:
+        with np.load(path, allow_pickle=False) as archive:
+            images, labels = (_named(wanted, archive.files) for wanted in (IMAGES, LABELS))
+            return images is not None and (
+                (labels is not None and archive[labels].ndim == 1) or archive[images].dtype == np.uint8
+            )
+    except Exception:  # whoever reads the file says what is wrong with it
+        return False
+
+
 def _fingerprint(paths: Iterable[Path], root: Path) -> str:
     digest = hashlib.sha256()
     for path in paths:
@@ -102,7 +116,7 @@ def _fingerprint(paths: Iterable[Path], root: Path) -> str:
 
 @dataclass(frozen=True)
 class _FilesPart:
-    """Images in files, with their labels."""
+    """Image files with their labels."""
 
     files: tuple[tuple[str, int], ...]
 
@@ -124,7 +138,7 @@ def _read_image(file: str) -> Array | Unreadable:
 
 @dataclass(frozen=True)
 class FolderSource(Source):
-    """Images in a folder for each class."""
+    """Images in folders, one folder for each class."""
 
     files: tuple[tuple[str, int], ...] = field(default=(), repr=False)
 
@@ -135,7 +149,7 @@ class FolderSource(Source):
 
 
 def _class_folders(path: Path) -> FolderSource:
-    """Folders whose names are numbers are of these classes; others are numbered in the order of their names."""
+    """Class folders: names that are numbers are labels, other names are numbered in sorted order."""
     folders = sorted(entry for entry in path.iterdir() if entry.is_dir() and not entry.name.startswith("."))
     numbered = bool(folders) and all(folder.name.isdecimal() for folder in folders)
     labels = {folder: int(folder.name) if numbered else label for label, folder in enumerate(folders)}
@@ -218,7 +232,7 @@ def _named(wanted: Sequence[str], names: Sequence[str]) -> str | None:
 
 @dataclass(frozen=True)
 class _ParquetPart:
-    """Rows of a group in a parquet file."""
+    """Rows of a row group in a parquet file."""
 
     path: str
     columns: tuple[str, ...]
@@ -246,7 +260,7 @@ class _ParquetPart:
 
 
 def _cell_image(cell: Any, name: str) -> Array | Unreadable:
-    """An image as columns have it: a file's bytes, a structure that has them in `bytes`, or numbers."""
+    """The image in a parquet cell: encoded bytes, a struct with a field `bytes`, or nested lists of numbers."""
     content = cell.get("bytes") if isinstance(cell, dict) else cell
     if isinstance(content, bytes):
         return decode(content, name)
@@ -255,7 +269,7 @@ def _cell_image(cell: Any, name: str) -> Array | Unreadable:
 
 @dataclass(frozen=True)
 class ParquetSource(Source):
-    """Columns of images and labels in parquet files; `groups` are file, number and rows of each group of rows."""
+    """Columns of images and labels in parquet files; `groups` has the file, number and rows of each row group."""
 
     columns: tuple[str, ...] = ()
     groups: tuple[tuple[str, int, int], ...] = field(default=(), repr=False)
@@ -312,7 +326,7 @@ def _columns(file: Path, schema: Any) -> tuple[str, ...]:
 
 @dataclass(frozen=True)
 class FunctionSource(Source):
-    """Batches that a function of the user's yields; they have the sizes that it gives them."""
+    """Batches that a user's function yields, in the sizes that it chooses."""
 
     function: Callable[[], Iterable[Any]] = field(default=tuple, repr=False)
 

@@ -7,13 +7,14 @@ import pytest
 
 from litebnn.evaluate.sources import open_source
 from tests.evaluate.data_sets import class_folders, noise, npz, png
+from tests.needs import imported
 
-pa = pytest.importorskip("pyarrow", reason="pip install pyarrow")
-pq = pytest.importorskip("pyarrow.parquet", reason="pip install pyarrow")
+pa = imported("pyarrow", "evaluate")
+pq = imported("pyarrow.parquet", "evaluate")
 
 
 def loaded(data, size: int = 7):
-    """All inputs and labels of a data set, and what cannot be read."""
+    """All inputs, labels and unreadable samples of a data set."""
     batches = list(open_source(data).batches(size))
     assert [batch.index for batch in batches] == list(range(len(batches)))
     parts = [batch.part.load() for batch in batches]
@@ -201,7 +202,7 @@ def test_a_truncated_npz_is_damage(tmp_path: Path) -> None:
 
 
 def test_a_file_that_takes_the_place_of_one_that_is_open_is_read(tmp_path: Path) -> None:
-    """So that a worker of a cluster, which lives on, gives what is there now."""
+    """A long-lived cluster worker must return the new file's rows."""
     images, labels = noise(20, seed=1)
     npz(tmp_path / "a.npz", 20), parquet(tmp_path / "a.parquet", [png(image) for image in noise(20)[0]], labels)
     for name in ("a.npz", "a.parquet"):

@@ -1,4 +1,4 @@
-"""The bytes of a .tflite file <-> a graph; nothing outside this folder knows how the file is laid out."""
+"""Conversion between the bytes of a .tflite file and a graph; only this folder knows the file's layout."""
 
 from litebnn.flatbuffer.reader import read_model
 from litebnn.flatbuffer.strict import read_strictly

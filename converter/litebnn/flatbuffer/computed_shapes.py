@@ -1,10 +1,10 @@
-"""Where a model computes the shape of a tensor as it runs, read from a file without the rest of it."""
+"""Finds tensors whose shape is computed at run time, without reading the rest of a file."""
 
 from typing import Any
 
 from litebnn.flatbuffer.schema import OPERATOR_NAMES, listed, schema
 
-# Ops whose output has a shape that the values of some operands decide about, with the places of these.
+# Ops whose output shape depends on the values of operands, with the indices of these operands.
 SHAPE_OPERANDS: dict[str, tuple[int, ...]] = {
     **dict.fromkeys(["ARG_MAX", "ARG_MIN", "BROADCAST_TO", "EXPAND_DIMS", "MULTINOMIAL", "ONE_HOT"], (1,)),
     **dict.fromkeys(["MIRROR_PAD", "PAD", "PADV2", "RESHAPE", "TILE", "TOPK_V2", "TRANSPOSE"], (1,)),
@@ -22,10 +22,10 @@ SHAPE_OPERANDS: dict[str, tuple[int, ...]] = {
 
 
 def find_computed_shape(content: bytes) -> str | None:
-    """The first op whose output has a shape that only a run tells, such as "RESHAPE scores"; None where there is none.
+    """The first op whose output shape is known only at run time, such as "RESHAPE scores"; None if there is none.
 
     Args:
-        content: a file that a runtime has taken, so it is whole.
+        content: a file that a runtime has accepted, so it is whole.
     """
     model = schema.Model.GetRootAs(content, 0)
     codes = listed(model, "OperatorCodes")
@@ -43,6 +43,6 @@ def _places(names: list[str], op: Any) -> tuple[int, ...]:
 
 
 def _is_constant(model: Any, tensor: Any) -> bool:
-    # Large models have their data behind the file's tables, with an offset in the buffer.
+    # Large models store data after the flatbuffer, with an offset in the buffer.
     buffer = model.Buffers(tensor.Buffer())
     return bool(buffer.DataLength() or buffer.Size())

@@ -1,13 +1,12 @@
-"""The bytes of a .tflite file -> Model.
+"""Reads the bytes of a .tflite file into a Model.
 
-Nothing in a file is trusted: Python cannot read outside the bytes, so what is left to check is that every index means
-something, that every constant has the size its shape asks for, and that a small file does not unfold into a huge one
-(flatbuffers may refer to one object many times).
+Nothing in a file is trusted. Python cannot read outside the bytes. The reader checks that every index is valid, and
+that every constant has the size of its shape. A flatbuffer may refer to one object many times, so the reader also
+checks that a small file does not unfold into a huge one.
 """
 
 from __future__ import annotations
 
-import math
 import struct
 from typing import Any
 
@@ -15,9 +14,17 @@ import flatbuffers
 import numpy as np
 
 from litebnn.errors import ConversionError
-from litebnn.flatbuffer.schema import OPERATOR_NAMES, TYPE_NAMES, schema, slots_of, snake_case
+from litebnn.flatbuffer.constants import check_constant, check_external
+from litebnn.flatbuffer.schema import (
+    OPERATOR_NAMES,
+    OPTION_UNIONS,
+    TYPE_NAMES,
+    camel_case,
+    schema,
+    slots_of,
+    snake_case,
+)
 from litebnn.graph import (
-    NUMPY_TYPES,
     Array,
     Buffer,
     Graph,
@@ -26,18 +33,21 @@ from litebnn.graph import (
     OpCode,
     Options,
     Quantization,
+    QuantizationDetails,
     Signature,
     Tensor,
     check_graph,
+    check_subgraphs,
+    fields_that_hold,
 )
 
 _IDENTIFIER = b"TFL3"
-# The generated code and numpy raise these where a file lies about its own structure.
+# The generated code and numpy raise these for files with a wrong structure.
 _LIES = (ArithmeticError, AttributeError, LookupError, MemoryError, RecursionError, TypeError, ValueError, struct.error)
 
 
 class _Budget:
-    """Objects and characters that may be unpacked: a sound file spends at least four bytes on each."""
+    """The number of objects and characters that may be unpacked; a sound file spends at least four bytes on each."""
 
     def __init__(self, size: int) -> None:
         self._left = 4 * size + 4096
@@ -84,6 +94,7 @@ def _read(view: memoryview) -> Model:
         tables.append(tensors)
     if not graphs:
         raise ConversionError("not a sound .tflite file: it holds no subgraph")
+    check_subgraphs(graphs)
 
     metadata = []
     for i in _counted(source.MetadataLength(), budget):
@@ -109,6 +120,7 @@ def _read(view: memoryview) -> Model:
                 _spend_on(item, budget)
                 unpacked.append(item)
             setattr(carried, field, unpacked)
+    check_external(carried, (tensor for tensors in tables for tensor in tensors))
     return Model(
         graphs=graphs,
         buffers=buffers,
@@ -123,7 +135,7 @@ def _read(view: memoryview) -> Model:
 
 
 def _check_known(source: Any, kind: str, what: str) -> None:
-    """Refuses a table with fields that the installed schema does not know, for they would be lost."""
+    """Refuses a table with fields that the installed schema does not know, because they would be lost."""
     table = source if isinstance(source, flatbuffers.table.Table) else source._tab
     vtable = table.Pos - table.Get(flatbuffers.number_types.SOffsetTFlags, table.Pos)
     size = table.Get(flatbuffers.number_types.VOffsetTFlags, vtable)
@@ -159,7 +171,7 @@ def _text(value: bytes | None, budget: _Budget) -> str | None:
 
 
 def _ints(value: Any) -> list[int]:
-    """A vector's elements; the generated code gives the number 0 for a vector that is absent."""
+    """A vector's elements; the generated code returns the number 0 for an absent vector."""
     return [] if isinstance(value, int) else [int(item) for item in value]
 
 
@@ -171,7 +183,7 @@ def _at(items: list[Any], index: int, what: str) -> Any:
 
 def _buffer(source: Any, data: bytes | bytearray) -> Buffer:
     offset, size = source.Offset(), source.Size()
-    if offset > 1:  # 0 and 1 say "inside the flatbuffer"
+    if offset > 1:  # 0 and 1 mean "inside the flatbuffer"
         return Buffer(_slice(data, offset, size, "buffer"), large=True)
     return Buffer(None if source.DataIsNone() else np.asarray(source.DataAsNumpy(), dtype=np.uint8).reshape(-1))
 
@@ -194,6 +206,8 @@ def _graph(
 ) -> tuple[Graph, list[Tensor]]:
     _check_known(source, "SubGraph", f"subgraph {index}")
     tensors = [_tensor(source.Tensors(i), i, buffers, budget) for i in _counted(source.TensorsLength(), budget)]
+    for number, tensor in enumerate(tensors):
+        tensor.details = _details(tensor, number, tensors)
     where = f"subgraph {index}"
     inputs = [_at(tensors, i, f"{where}: input tensor") for i in _charged(source.InputsAsNumpy(), budget)]
     outputs = [_at(tensors, i, f"{where}: output tensor") for i in _charged(source.OutputsAsNumpy(), budget)]
@@ -248,22 +262,33 @@ def _tensor(source: Any, index: int, buffers: list[Buffer], budget: _Budget) -> 
         is_sparse=carried.sparsity is not None,
         carried=carried,
     )
-    dtype = NUMPY_TYPES.get(tensor.type)
-    if tensor.is_constant and dtype is not None and carried.sparsity is None:
-        assert tensor.buffer.data is not None
-        expected = math.prod(shape) * dtype.itemsize
-        if min(shape, default=1) < 0 or tensor.buffer.data.size != expected:
-            raise ConversionError(
-                f"{what}: its buffer has {tensor.buffer.data.size} bytes, {tensor.type} {list(shape)} needs {expected}"
-            )
+    check_constant(what, tensor)
     return tensor
 
 
+def _details(tensor: Tensor, index: int, tensors: list[Tensor]) -> QuantizationDetails | None:
+    """A tensor's quantization by other tensors, which its QuantizationDetails table names by their indices."""
+    q = tensor.carried.quantization
+    if q is None or q.details is None:
+        return None
+    table = type(q.details).__name__.removesuffix("T")
+    named: dict[str, Tensor | None] = {}
+    for name, field in fields_that_hold(table, "tensors").items():
+        number = getattr(q.details, camel_case(name))
+        left_out = field.is_optional and number == -1
+        named[name] = None if left_out else _at(tensors, number, f'tensor {index} "{tensor.name}": {name} tensor')
+    if not named:
+        return None
+    numbers = {snake_case(key): value for key, value in vars(q.details).items() if snake_case(key) not in named}
+    return QuantizationDetails(Options(table, **numbers), named, q.quantizedDimension)
+
+
 def _quantization(carried: Any) -> Quantization | None:
-    """Takes the tensor's grid out of what is carried, where it has one that fits its shape."""
+    """Removes the quantization from the carried schema object and returns it; None if it is absent or does not fit the
+    shape."""
     q, rank = carried.quantization, 0 if carried.shape is None else len(carried.shape)
     scale = np.zeros(0, np.float32) if q is None or q.scale is None else np.asarray(q.scale, np.float32)
-    if scale.size == 0:
+    if scale.size == 0 or q.details is not None:
         return None
     zero_point = np.zeros(scale.shape, np.int64)
     if q.zeroPoint is not None and len(q.zeroPoint) > 0:
@@ -283,15 +308,7 @@ def _op(
     _check_known(source, "Operator", f"op {index} ({code.builtin})")
     carried = schema.OperatorT.InitFromObj(source)
     _spend_on(carried, budget)
-    for kind, options in (
-        (carried.builtinOptionsType, carried.builtinOptions),
-        (getattr(carried, "builtinOptions2Type", 0), getattr(carried, "builtinOptions2", None)),
-    ):
-        if kind != 0 and options is None:
-            raise ConversionError(f"op {index} ({code.builtin}): options of type {kind} are missing or too new")
-    if carried.builtinOptions is not None:
-        table = type(carried.builtinOptions).__name__.removesuffix("T")
-        _check_known(source.BuiltinOptions(), table, f"op {index} ({code.builtin})")
+    options = _options(source, carried, f"op {index} ({code.builtin})")
     name = code.custom or code.builtin
     inputs = [
         None if i == -1 else _at(tensors, i, f"op {index} ({name}): input tensor")
@@ -304,15 +321,35 @@ def _op(
             _at(tensors, i, f"op {index} ({name}): intermediate tensor")
             for i in _charged(carried.intermediates, budget)
         ]
+    mutating = carried.mutatingVariableInputs
+    if mutating is not None and len(mutating) not in (0, len(inputs)):
+        raise ConversionError(
+            f"op {index} ({name}): {len(mutating)} mutating_variable_inputs, expected one for each of {len(inputs)}"
+        )
     custom = b"" if carried.customOptions is None else bytes(np.asarray(carried.customOptions, np.uint8))
     large_offset = getattr(carried, "largeCustomOptionsOffset", 0)
     if large_offset > 1:
         custom = bytes(_slice(data, large_offset, carried.largeCustomOptionsSize, f"op {index} ({name}): options"))
     budget.spend(len(custom))
-    options = Options()
-    if carried.builtinOptions is not None:
-        options = Options(table, **{snake_case(key): value for key, value in vars(carried.builtinOptions).items()})
     return Op(code, inputs, outputs, options, custom, intermediates, carried)
+
+
+def _options(source: Any, carried: Any, what: str) -> Options:
+    """An op's options, read from the schema's union that holds them."""
+    found = Options()
+    for union in OPTION_UNIONS:
+        field = union[0].lower() + union[1:]
+        kind, options = getattr(carried, field + "Type"), getattr(carried, field)
+        if kind != 0 and options is None:
+            raise ConversionError(f"{what}: options of type {kind} are missing or too new")
+        if options is None:
+            continue
+        table = type(options).__name__.removesuffix("T")
+        _check_known(getattr(source, union)(), table, what)
+        if found.table:
+            raise ConversionError(f"{what}: it has {found.table} and {table}, expected one kind of options")
+        found = Options(table, **{snake_case(key): value for key, value in vars(options).items()})
+    return found
 
 
 def _signature(source: Any, graphs: list[Graph], tables: list[list[Tensor]], budget: _Budget) -> Signature:

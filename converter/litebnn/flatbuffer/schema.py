@@ -1,4 +1,4 @@
-"""The generated classes of the .tflite schema, from whichever installed package carries them.
+"""The generated classes of the .tflite schema, from the installed package that has them.
 
 The schema is https://github.com/google-ai-edge/LiteRT/blob/main/tflite/converter/schema/schema.fbs.
 """
@@ -26,13 +26,15 @@ schema: Any = _load()
 
 
 def names_of(enum: str) -> dict[int, str]:
-    """Value -> name of a schema enumeration such as "BuiltinOperator"."""
-    return {value: name for name, value in vars(getattr(schema, enum)).items() if isinstance(value, int)}
+    """The names of a schema enumeration, such as "BuiltinOperator", by their values."""
+    members = vars(getattr(schema, enum)).items()
+    # Since Python 3.13 a class also has the number of its first line, as __firstlineno__.
+    return {value: name for name, value in members if isinstance(value, int) and not name.startswith("__")}
 
 
 @functools.cache
 def snake_case(name: str) -> str:
-    """The name that the schema gives a field of which the generated classes have `name`.
+    """The schema's name of a field that the generated classes call `name`.
 
     >>> snake_case("strideH")
     'stride_h'
@@ -47,7 +49,7 @@ def camel_case(name: str) -> str:
 
 
 class _Counter:
-    """Stands in for a builder, to learn how many fields a table starts with."""
+    """A replacement for a flatbuffer builder that records the number of fields in a table."""
 
     slots = 0
 
@@ -57,12 +59,14 @@ class _Counter:
 
 @functools.cache
 def slots_of(table: str) -> int:
-    """How many fields the installed schema knows of a table such as "Tensor", deprecated ones among them."""
+    """The number of fields, deprecated ones included, that the installed schema has in a table such as "Tensor"."""
     counter = _Counter()
     getattr(schema, table + "Start")(counter)
     return counter.slots
 
 
+# The unions of options; the second one was added when the first was full.
+OPTION_UNIONS = [union for union in ("BuiltinOptions", "BuiltinOptions2") if hasattr(schema, union)]
 OPERATOR_NAMES = names_of("BuiltinOperator")
 TYPE_NAMES = names_of("TensorType")
 

@@ -1,4 +1,4 @@
-"""What a signature's inputs and outputs are, read from a file without the rest of it."""
+"""The inputs and outputs of a signature, read from a file without the rest of it."""
 
 from typing import Any, NamedTuple
 
@@ -8,8 +8,8 @@ from litebnn.flatbuffer.schema import TYPE_NAMES, listed, schema
 class SignatureTensor(NamedTuple):
     """An input or output of a signature.
 
-    `tensor` is its index in the graph, `place` its place among the graph's inputs or outputs, `quantization` (scale,
-    zero_point), and (0.0, 0) where it has not one of each.
+    `tensor` is its index in the graph, and `place` its index among the graph's inputs or outputs. `quantization` is
+    (scale, zero_point), or (0.0, 0) unless the tensor has exactly one of each.
     """
 
     tensor: int
@@ -23,10 +23,10 @@ def read_signature(content: bytes, key: str, role: str, names: list[str]) -> lis
     """The tensors that a runtime's signature names.
 
     Args:
-        content: a file that a runtime has taken, so it is whole.
-        key: the signature's name. Where the file has none of that name, it stands for the first graph.
+        content: a file that a runtime has accepted, so it is whole.
+        key: the signature's name; a name that the file lacks means the first graph.
         role: "Inputs" or "Outputs".
-        names: the signature's names for them, which decide the order.
+        names: the signature's names of the tensors, in the order of the result.
     """
     model = schema.Model.GetRootAs(content, 0)
     definition = next((each for each in listed(model, "SignatureDefs") if each.SignatureKey() == key.encode()), None)
@@ -39,12 +39,12 @@ def read_signature(content: bytes, key: str, role: str, names: list[str]) -> lis
 
 
 def find_signature(content: bytes) -> int:
-    """The place among the signatures of the first one that is of the model's first graph.
+    """The index of the first signature for the model's first graph.
 
-    A runtime makes one up, at place 0, for a file that has none.
+    For a file without signatures, a runtime makes up one with the index 0.
 
     Raises:
-        ValueError: the file has signatures, and none of its first graph.
+        ValueError: the file has signatures, but none for its first graph.
     """
     definitions = listed(schema.Model.GetRootAs(content, 0), "SignatureDefs")
     if not definitions:

@@ -9,7 +9,7 @@ GRID = Quantization(np.array([0.5], np.float32), np.array([3]))
 
 
 def model(with_signature: bool) -> bytes:
-    """A model of a - b, whose signature has the inputs the other way round than the model."""
+    """A model of a - b, whose signature lists the inputs in the opposite order."""
     a, b, result = (Tensor(name, "INT8", (2, 3), quantization=GRID) for name in ("a", "b", "result"))
     code = OpCode("SUB")
     graph = Graph("main", [a, b, result], [a, b], [result], [Op(code, [a, b], [result], Options("SubOptions"))])
@@ -50,7 +50,7 @@ def test_signatures_of_other_graphs_alone_are_none_of_the_first() -> None:
 
 
 def with_signatures(graphs: list[int]) -> bytes:
-    """A model of two graphs, and of a signature for each of these."""
+    """A model of two graphs, with a signature for each of the given graphs."""
     tensors = [Tensor(f"x{i}", "FLOAT32", (1,)) for i in range(2)]
     both = [Graph(f"graph{i}", [x], [x], [x], []) for i, x in enumerate(tensors)]
     signatures = [Signature(f"s{i}", both[i], [("x", tensors[i])], []) for i in graphs]

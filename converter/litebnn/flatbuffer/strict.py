@@ -1,4 +1,4 @@
-"""The bytes of a stranger's .tflite file -> Model, where what a runtime would read out of bounds is an error too."""
+"""Reads an untrusted .tflite file into a Model, and also refuses strings that a runtime would read out of bounds."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ def read_strictly(content: bytes) -> Model:
     """Reads a whole .tflite file, as `read_model` does.
 
     Raises:
-        ConversionError: the bytes are not a sound .tflite file, or a string in them ends outside of them.
+        ConversionError: the bytes are not a sound .tflite file, or a string extends beyond their end.
     """
     with boundary():
         return read_model(_Bounded(content))
 
 
 class _Bounded(bytes):
-    """Bytes whose slices end inside them, where Python would quietly cut a string of a corrupt file short."""
+    """Bytes that raise for slices beyond their end, because Python would silently truncate a corrupt file's string."""
 
     def __getitem__(self, key: Any) -> Any:
         if isinstance(key, slice) and key.stop is not None and key.stop > len(self):

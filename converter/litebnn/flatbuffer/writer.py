@@ -1,4 +1,4 @@
-"""Model -> the bytes of a .tflite file."""
+"""Writes a Model to the bytes of a .tflite file."""
 
 from __future__ import annotations
 
@@ -9,20 +9,27 @@ import flatbuffers
 import numpy as np
 
 from litebnn.errors import ConversionError
-from litebnn.flatbuffer.schema import OPERATOR_NAMES, TYPE_NAMES, camel_case, names_of, schema
-from litebnn.graph import Array, Buffer, Graph, Model, Op, OpCode, Tensor
+from litebnn.flatbuffer.schema import OPERATOR_NAMES, OPTION_UNIONS, TYPE_NAMES, camel_case, names_of, schema
+from litebnn.graph import Array, Buffer, Graph, Model, Op, OpCode, QuantizationDetails, Tensor
 
 _IDENTIFIER = b"TFL3"
-# The schema asks for it, so that SIMD code may load constants where they lie.
+# The schema requires this alignment, so that SIMD code may load constants directly.
 _BUFFER_ALIGNMENT = 16
 _FLATBUFFER_LIMIT = 2**31 - 2**24
 _OPERATOR_VALUES = {name: value for value, name in OPERATOR_NAMES.items()}
 _TYPE_VALUES = {name: value for value, name in TYPE_NAMES.items()}
-_OPTION_VALUES = {name: value for value, name in names_of("BuiltinOptions").items()}
+# For each kind of options, the union that holds it and its number there.
+_OPTION_PLACES = {
+    name: (union[0].lower() + union[1:], value)
+    for union in reversed(OPTION_UNIONS)
+    for value, name in names_of(union).items()
+}
+# The op's code for an NPU was appended to the source file by a compiler, and the op holds its file offset.
+_OF_FILE = "DISPATCH_OP"
 
 
 class _AlignedBuffer:
-    """Packs like the generated BufferT, with data where SIMD code may load it."""
+    """A BufferT whose data is aligned when it is packed."""
 
     def __init__(self, data: Array | None, offset: int = 0, size: int = 0) -> None:
         self.data, self.offset, self.size = data, offset, size
@@ -49,8 +56,13 @@ def write_model(model: Model) -> bytes:
     Raises:
         ConversionError: the model is too large for the format, or the installed schema lacks an element type.
     """
-    # Bytes that lie behind the flatbuffer are told by their place in the file, which is only known once the
-    # flatbuffer has been built: the first build has numbers of the same width in their stead.
+    for op in model.ops():
+        if op.code.custom == _OF_FILE:
+            raise ConversionError(
+                f"{_OF_FILE}: it is compiled for an NPU, and finds its code by its place in the source"
+            )
+    # The flatbuffer holds the file offsets of bytes that follow it. They are known only after it has been built, so it
+    # is built twice, first with placeholder offsets of the same width.
     large = [buffer for buffer in model.buffers if buffer.large and buffer.data is not None]
     large_ops = [op for op in model.ops() if _has_large_options(op)]
     if not large and not large_ops:
@@ -132,7 +144,7 @@ def _build(model: Model, offsets: dict[Buffer, int], option_offsets: dict[Op, in
         metadata_buffer=None if listed is None else [buffer_index[buffer] for buffer in listed],
         signature_defs=None if model.signatures is None else signatures,
     )
-    # Doubling a buffer copies it; room for all from the start keeps memory at one copy.
+    # The builder gets its full size at once, because growing it would copy the data and double the memory.
     builder = flatbuffers.Builder(inline + 4096)
     builder.Finish(root.Pack(builder), _IDENTIFIER)
     return memoryview(builder.Bytes)[builder.Head() :]
@@ -143,7 +155,7 @@ def _encoded(text: str | None) -> bytes | None:
 
 
 def _made(kind: str, carried: Any = None, **fields: Any) -> Any:
-    """An object of the schema: what was carried, or a new one, with these fields."""
+    """A schema object with these fields set: a copy of `carried`, or a new object."""
     item = getattr(schema, kind + "T")() if carried is None else copy.copy(carried)
     for key, value in fields.items():
         setattr(item, camel_case(key), value)
@@ -155,7 +167,7 @@ def _code(code: OpCode) -> Any:
     return _made(
         "OperatorCode",
         builtin_code=value,
-        deprecated_builtin_code=min(value, 127),  # for readers older than the wider field
+        deprecated_builtin_code=min(value, 127),  # read by runtimes that do not know the wider field
         custom_code=_encoded(code.custom) or None,
         version=code.version,
     )
@@ -177,7 +189,7 @@ def _subgraph(
         "SubGraph",
         graph.carried,
         name=_encoded(graph.name) or None,
-        tensors=[_tensor(tensor, buffer_index[tensor.buffer]) for tensor in tensors],
+        tensors=[_tensor(tensor, buffer_index[tensor.buffer], tensor_index) for tensor in tensors],
         inputs=_int32([tensor_index[tensor] for tensor in graph.inputs]),
         outputs=_int32([tensor_index[tensor] for tensor in graph.outputs]),
         operators=[_op(op, tensor_index, code_index, option_offsets.get(op)) for op in graph.ops],
@@ -188,7 +200,7 @@ def _int32(values: list[int]) -> Array:
     return np.asarray(values, dtype=np.int32)
 
 
-def _tensor(tensor: Tensor, buffer: int) -> Any:
+def _tensor(tensor: Tensor, buffer: int, tensor_index: dict[Tensor, int]) -> Any:
     if tensor.type not in _TYPE_VALUES:
         raise ConversionError(f'"{tensor.name}" is {tensor.type}, which takes the schema of a newer ai-edge-litert')
     item = _made("Tensor", tensor.carried, name=_encoded(tensor.name), type=_TYPE_VALUES[tensor.type], buffer=buffer)
@@ -198,7 +210,23 @@ def _tensor(tensor: Tensor, buffer: int) -> Any:
     if q is not None:
         fields = {"scale": q.scale, "zero_point": q.zero_point, "quantized_dimension": q.axis}
         item.quantization = q.carried or _made("QuantizationParameters", **fields)
+    if tensor.details is not None:
+        item.quantization = _details(tensor.details, item.quantization, tensor_index)
     return item
+
+
+def _details(details: QuantizationDetails, carried: Any, tensor_index: dict[Tensor, int]) -> Any:
+    """A tensor's quantization by other tensors, with the tensors' new indices."""
+    options = dict(vars(details.options))
+    table = options.pop("table")
+    options |= {name: -1 if named is None else tensor_index[named] for name, named in details.tensors.items()}
+    return _made(
+        "QuantizationParameters",
+        carried,
+        details=_made(table, **options),
+        details_type=getattr(schema.QuantizationDetails, table),
+        quantized_dimension=details.axis,
+    )
 
 
 def _op(op: Op, tensor_index: dict[Tensor, int], code_index: dict[OpCode, int], option_offset: int | None) -> Any:
@@ -208,8 +236,14 @@ def _op(op: Op, tensor_index: dict[Tensor, int], code_index: dict[OpCode, int], 
     item.outputs = _int32([tensor_index[tensor] for tensor in op.outputs])
     options = dict(vars(op.options))
     table = options.pop("table")
-    item.builtinOptions = _made(table, **options) if table else None
-    item.builtinOptionsType = _OPTION_VALUES[table or "NONE"]
+    for union in OPTION_UNIONS:
+        field = union[0].lower() + union[1:]
+        setattr(item, field, None)
+        setattr(item, field + "Type", 0)
+    if table:
+        field, value = _OPTION_PLACES[table]
+        setattr(item, field, _made(table, **options))
+        setattr(item, field + "Type", value)
     if op.intermediates is not None:
         item.intermediates = _int32([tensor_index[tensor] for tensor in op.intermediates])
     if option_offset is None:

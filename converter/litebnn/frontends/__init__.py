@@ -1,1 +1,1 @@
-"""Models of other formats -> the bytes of a float .tflite file, by their frameworks' own exporters."""
+"""Conversion of other formats to the bytes of a float .tflite file, by their frameworks' own exporters."""

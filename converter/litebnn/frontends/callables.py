@@ -1,4 +1,4 @@
-"""Models that a function of the user's builds, named as `module:function`."""
+"""Models that a user's function builds, named as `module:function`."""
 
 from __future__ import annotations
 
@@ -10,18 +10,18 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from litebnn.errors import ConversionError
+from litebnn.errors import ConversionError, told_by
 from litebnn.frontends.keras import keras_to_tflite
 from litebnn.frontends.torch import torch_to_tflite
 
 
 def callable_to_tflite(name: str, shapes: Sequence[tuple[int, ...]] = ()) -> bytes:
-    """The float .tflite file of what a function gives that takes no arguments.
+    """The float .tflite file of the model that a function without arguments returns.
 
     Args:
         name: `module:function`, or `module:Class`; the module is looked for in the current folder first.
-        shapes: of the inputs of a PyTorch module, batch first; not needed where the function gives a pair of module and
-            example inputs.
+        shapes: the input shapes of a PyTorch module, batch first; not needed if the function returns a pair of module
+            and example inputs.
     Raises:
         ConversionError: there is no such module or function, it fails, or gives neither a Keras model nor a module.
 
@@ -31,6 +31,8 @@ def callable_to_tflite(name: str, shapes: Sequence[tuple[int, ...]] = ()) -> byt
     model, example = _built(name), None
     if isinstance(model, tuple) and len(model) == 2:
         model, example = model
+        if shapes:
+            raise ConversionError(f"--input-shape has no effect: {name} gives a module with example inputs")
     if not any(base.__module__.startswith("torch.") for base in type(model).__mro__):
         if shapes:
             raise ConversionError(f"--input-shape is for a PyTorch module, and {name} gives a {type(model).__name__}")
@@ -44,14 +46,14 @@ def callable_to_tflite(name: str, shapes: Sequence[tuple[int, ...]] = ()) -> byt
 
 
 def _built(name: str) -> Any:
-    """What the function gives."""
+    """The result of the user's function."""
     module, _, function = name.partition(":")
     if module.endswith(".py"):
         raise ConversionError(f"{name} names a file: expected the module that it holds, {Path(module).stem}:{function}")
-    # The command line's own folder is not where the user is; that one may be gone, which an import does not mind.
+    # Python adds the folder of the command's script to sys.path, not the current folder. "" may point at a removed one.
     if "" not in sys.path:
         sys.path.insert(0, "")
-    # Larq's layers are those of Keras 2, which TensorFlow has only where this is said before it is imported.
+    # Larq needs Keras 2, which TensorFlow provides only if this variable is set before the import.
     if importlib.util.find_spec("larq") is not None:
         os.environ.setdefault("TF_USE_LEGACY_KERAS", "1")
     try:
@@ -62,5 +64,4 @@ def _built(name: str) -> Any:
     except ConversionError:
         raise
     except Exception as error:
-        said = next((line.strip() for line in str(error).splitlines() if line.strip()), "")
-        raise ConversionError(f"{name} cannot be built: {type(error).__name__}: {said[:300]}") from error
+        raise ConversionError(f"{name} cannot be built: {type(error).__name__}: {told_by(error)}") from error

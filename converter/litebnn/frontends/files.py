@@ -1,4 +1,4 @@
-"""Any model file or folder that the command line takes -> .tflite bytes."""
+"""Conversion of any model file or folder that the command line takes to .tflite bytes."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import zipfile
 from pathlib import Path
 from typing import Any
 
-from litebnn.errors import ConversionError
+from litebnn.errors import ConversionError, told_by
 from litebnn.frontends.keras import keras_to_tflite
 from litebnn.frontends.saved_model import saved_model_to_tflite
 from litebnn.frontends.tensorflow import load_tensorflow
@@ -20,13 +20,16 @@ from litebnn.model_files import open_file, read_file
 
 _HDF5_MAGIC = b"\x89HDF\r\n\x1a\n"
 _TFLITE_IDENTIFIER = b"TFL3"
+_ADVICE = (
+    "where the model is built, call litebnn.convert_keras_model(model), or model.export(FOLDER) and convert that folder"
+)
 
 
 def file_to_tflite(path: Path) -> bytes:
-    """Reads `.tflite`, `.keras`, `.h5` and `.pt2` files and SavedModel folders, told apart by their content.
+    """Reads `.tflite`, `.keras`, `.h5` and `.pt2` files and SavedModel folders, recognized by their content.
 
     Raises:
-        ConversionError: nothing there, or of another kind; the message says what was expected.
+        ConversionError: the path does not exist, or is of another kind; the message says what was expected.
     """
     if path.is_dir():
         return saved_model_to_tflite(path)
@@ -47,7 +50,7 @@ def file_to_tflite(path: Path) -> bytes:
 
 
 def _is_exported_program(path: Path) -> bool:
-    """Whether an archive is PyTorch's: `torch.export.save` and `torch.save` put everything below one folder."""
+    """True if an archive is PyTorch's, in which all members lie in one folder."""
     try:
         with zipfile.ZipFile(path) as archive:
             names = {name.partition("/")[2] for name in archive.namelist()}
@@ -83,13 +86,17 @@ def _version_of_hdf5(path: Path) -> str:
 
 
 def _load_keras(path: Path, version: str) -> Any:
-    """Loads with the Keras that wrote the file, which gets to know the layers of larq or litebnn.keras."""
+    """Loads a file with the Keras version that wrote it, after registering the layers of larq or litebnn.keras."""
     keras = _keras_2(path, version) if version.startswith("2") else _keras_3(path, version)
     try:
         return keras.models.load_model(path, compile=False)
     except Exception as error:
-        reason = next((line.strip() for line in str(error).splitlines() if line.strip()), type(error).__name__)
-        raise ConversionError(f"{path} cannot be loaded by Keras {version}: {reason[:300]}") from error
+        # TensorFlow's attribute is a part of the package, and has no version.
+        package = importlib.import_module(keras.__name__.partition(".")[0])
+        loader, said = f"{package.__name__} {package.__version__}", told_by(error).rstrip(".")
+        raise ConversionError(
+            f"{path} was written by Keras {version} and cannot be loaded by {loader}: {said}; {_ADVICE}"
+        ) from error
 
 
 def _keras_2(path: Path, version: str) -> Any:
@@ -109,7 +116,7 @@ def _keras_2(path: Path, version: str) -> Any:
 
 
 def _keras_3(path: Path, version: str) -> Any:
-    """Keras with the backend of KERAS_BACKEND, by default TensorFlow."""
+    """Keras 3 with the backend that KERAS_BACKEND names, by default TensorFlow."""
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
     try:
         importlib.import_module("litebnn.keras")

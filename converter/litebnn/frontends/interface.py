@@ -1,4 +1,4 @@
-"""The order and the names of inputs and outputs, of which exporters keep names only, in the signature."""
+"""The order and names of inputs and outputs; exporters keep only the names, in the signature."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ SIGNATURE = "serving_default"
 
 
 def keyed(structure: Any, key: str = "") -> Iterator[tuple[str, Any]]:
-    """Every leaf, with the key that it has in the innermost dictionary; without one the key is empty."""
+    """Yields every leaf with its key in the innermost dictionary; the key is empty outside dictionaries."""
     if isinstance(structure, Mapping):
         for inner, part in structure.items():
             yield from keyed(part, str(inner))
@@ -26,11 +26,11 @@ def keyed(structure: Any, key: str = "") -> Iterator[tuple[str, Any]]:
 
 
 def set_interface(tflite: bytes, inputs: dict[str, str], outputs: dict[str, str]) -> bytes:
-    """Puts the inputs and outputs of a file into an order, and names them in its signature.
+    """Orders the inputs and outputs of a file, and names them in its signature.
 
     Args:
-        tflite: what an exporter made of a function that takes and gives tensors by key.
-        inputs, outputs: the name to give each of them, by key, in the order to put them in.
+        tflite: the file that an exporter made of a function with tensors by key.
+        inputs, outputs: the new names of the tensors by key, in the new order.
 
     Raises:
         ConversionError: the file has other inputs or outputs than these.
@@ -65,7 +65,7 @@ def _by_number(name: str) -> list[tuple[int, str]]:
 def _ordered(tensors: list[Tensor], names: dict[str, str], signature: list[tuple[str, Tensor]] | None) -> list[Tensor]:
     """The tensors in the order of the keys of `names`.
 
-    There is no signature where TensorFlow could not save the function; then the tensors are in the order of its keys.
+    A function that TensorFlow could not save has no signature; then the tensors are in the order of its keys.
     """
     if signature is None:
         keys = sorted(names) if len(names) == len(tensors) else [tensor.name for tensor in tensors]

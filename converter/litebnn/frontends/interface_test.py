@@ -10,7 +10,7 @@ INPUTS, OUTPUTS = {"input_0": "z", "input_1": "a"}, {"output_0": "right", "outpu
 
 
 def unordered(signature: bool) -> bytes:
-    """Inputs and outputs of a file from TensorFlow's converter; without a signature they are in the order of keys."""
+    """A file from TensorFlow's converter, whose inputs and outputs are in the order of keys without a signature."""
     model = FloatModel()
     second, first = model.input(1, 2), model.input(1, 1)
     if not signature:

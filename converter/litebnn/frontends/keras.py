@@ -1,4 +1,4 @@
-"""Keras models, of Keras 2 (tf-keras) and of Keras 3 with the backends TensorFlow and torch -> .tflite bytes."""
+"""Conversion of Keras models to .tflite bytes: Keras 2 (tf-keras), and Keras 3 on TensorFlow or torch."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from litebnn.errors import ConversionError
+from litebnn.errors import ConversionError, told_by
 from litebnn.frontends.interface import keyed, set_interface
 from litebnn.frontends.tensor_names import Part, part_name, rename_tensors
-from litebnn.frontends.tensorflow import first_line, load_tensorflow, to_tflite, trace
+from litebnn.frontends.tensorflow import load_tensorflow, to_tflite, trace
 from litebnn.graph import Graph, Tensor
 from litebnn.unique_names import unique_names
 
@@ -22,12 +22,12 @@ from litebnn.unique_names import unique_names
 def keras_to_tflite(model: Any) -> bytes:
     """The float .tflite file of a Keras model; an unknown batch size becomes 1.
 
-    Inputs and outputs come in the order of `model.inputs` and `model.outputs`. The signature names them by their keys
-    where the model takes or gives dictionaries, else by Keras's names.
+    Inputs and outputs keep the order of `model.inputs` and `model.outputs`. The signature names them by their keys if
+    the model uses dictionaries, else by Keras's names.
 
     Raises:
-        ConversionError: not a built Keras model, mixed precision, a Keras 3 backend that cannot export (JAX), a missing
-            package, or a model that the exporter refuses.
+        ConversionError: the model is not a built Keras model or has mixed precision, its backend cannot export (JAX), a
+            package is missing, or the exporter fails.
     """
     if not callable(model) or not hasattr(model, "layers"):
         raise ConversionError(f"expected a Keras model, got {type(model).__name__}")
@@ -64,7 +64,7 @@ def _export_from_tensorflow(model: Any) -> bytes:
     call, results = _keyed_call(model, structure, tree)
     function = trace(lambda *tensors: call(tensors), specs)
     outputs = _output_names(model, results[-1], tree)
-    # TensorFlow looks for the variables in the object that owns them; Keras 3 wraps them in objects of its own.
+    # TensorFlow looks for variables in the object that owns them, but Keras 3 wraps them in its own objects.
     owner = tensorflow.Module() if keras_3 else model
     if keras_3:
         owner.held = [variable.value for variable in model.variables]
@@ -72,7 +72,7 @@ def _export_from_tensorflow(model: Any) -> bytes:
     scope = re.compile(rf"^{re.escape(model.name)}(_\d+)?/")
 
     def short(_: Graph, tensor: Tensor) -> str:
-        """The names of the first and last of the ops that became one, without the model's."""
+        """The names of the first and last of the merged ops, without the model's name."""
         parts = [scope.sub("", part) for part in tensor.name.split(";")]
         return ";".join(dict.fromkeys((parts[0], parts[-1])))
 
@@ -80,7 +80,7 @@ def _export_from_tensorflow(model: Any) -> bytes:
 
 
 def _export_from_torch(model: Any) -> bytes:
-    """By Keras's own exporter, of a model around this one that takes a list and gives a dictionary by our keys."""
+    """Exports with Keras's own exporter, through a wrapper that takes a list and returns a dictionary by our keys."""
     keras = importlib.import_module("keras")
     if importlib.util.find_spec("litert_torch") is None:
         raise ConversionError("converting a Keras model from the torch backend needs pip install litert-torch")
@@ -94,7 +94,7 @@ def _export_from_torch(model: Any) -> bytes:
     call, results = _keyed_call(model, structure, keras.tree)
     exported = type(_EXPORTED, (keras.Model,), {"call": lambda _, tensors: call(tensors)})()
     exported.exported_model = model
-    # torch sees those layers alone that are attributes of others.
+    # torch finds only layers that are attributes of other layers.
     layers = list(_layers_of(model))
     for index, layer in enumerate(layers):
         exported.add_module(f"{_LAYER}{index}", layer)
@@ -107,13 +107,13 @@ def _export_from_torch(model: Any) -> bytes:
         try:
             exported.export(path, format="litert", input_signature=[specs], verbose=False)
         except Exception as error:
-            raise ConversionError(f"litert-torch refuses the model: {first_line(error)}") from error
+            raise ConversionError(f"litert-torch refuses the model: {told_by(error)}") from error
         tflite = path.read_bytes()
     outputs = _output_names(model, results[-1], keras.tree)
     names_by_keras = {f"args_0_{index}": name for index, name in enumerate(inputs.values())}
 
     def find_part(name: str) -> Part | None:
-        """The layer by the layers and models on the way to it."""
+        """The layer at a path of nested layers and models."""
         on_the_way = [layers[int(index)] for index in re.findall(rf"_{_LAYER}(\d+)(?=/|$)", name)]
         if on_the_way:
             return Part("/".join(layer.name for layer in on_the_way), _largest_weight(on_the_way[-1]))
@@ -124,7 +124,7 @@ def _export_from_torch(model: Any) -> bytes:
 
 
 def _keyed_call(model: Any, structure: Any, tree: Any) -> tuple[Callable[[Sequence[Any]], dict[str, Any]], list[Any]]:
-    """The model as a function of a list that gives a dictionary by our keys, and what it gave, in the model's form."""
+    """The model as a function from a list to a dictionary by our keys, and a list that gets its original outputs."""
     results: list[Any] = []
 
     def call(tensors: Sequence[Any]) -> dict[str, Any]:
@@ -135,7 +135,7 @@ def _keyed_call(model: Any, structure: Any, tree: Any) -> tuple[Callable[[Sequen
 
 
 def _layers_of(layer: Any) -> Iterator[Any]:
-    """All layers below, those in front that hold others: of models by Keras's list, of others by torch's."""
+    """Yields all nested layers, containers first: a model's from Keras's list, other layers' from torch's."""
     for below in layer.layers if hasattr(layer, "layers") else layer.children():
         if hasattr(below, "compute_output_spec"):
             yield below
@@ -174,19 +174,19 @@ def _output_names(model: Any, result: Any, tree: Any) -> dict[str, str]:
 
 
 def _key(side: str, index: int) -> str:
-    """What TensorFlow calls an input or output: names that it leaves as they are, and that sort by the index."""
+    """The key of an input or output: TensorFlow keeps it unchanged, and keys sort by the index."""
     return f"{side}_{index:04d}"
 
 
 def _names(side: str, structure: Any, tensors: list[Any], given: list[str]) -> dict[str, str]:
-    """Names by TensorFlow's: a tensor's key where `structure` has it in a dictionary, else the name that Keras gave."""
+    """Maps keys to names: a tensor's own key if `structure` has it in a dictionary, else Keras's name."""
     keys: dict[int, list[str]] = {}
     for key, tensor in keyed(structure):
         keys.setdefault(id(tensor), []).append(key)
     if len(given) != len(tensors):
         given = [f"{side}_{index}" for index in range(len(tensors))]
     own = [keys[id(tensor)].pop(0) if keys.get(id(tensor)) else "" for tensor in tensors]
-    # Keys come first and so are kept where a name of Keras's is the same.
+    # Dictionary keys come first, so that they stay unchanged if a Keras name is the same.
     order = sorted(range(len(own)), key=lambda index: not own[index])
     names = dict(zip(order, unique_names(own[index] or given[index] for index in order), strict=True))
     return {_key(side, index): names[index] for index in range(len(tensors))}

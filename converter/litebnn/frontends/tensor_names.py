@@ -1,4 +1,4 @@
-"""Tensors get the names of a model's parts: exporters list scopes, or classes, of all that became one op."""
+"""Renames tensors after a model's layers: exporters join the scopes or classes of all ops that they merged."""
 
 from __future__ import annotations
 
@@ -11,19 +11,19 @@ from litebnn.unique_names import unique_names
 
 
 class Part(NamedTuple):
-    """What makes tensors in a model, such as a layer or a module."""
+    """A part of a model that computes tensors, such as a layer or a module."""
 
     name: str
-    weights: int  # elements of its largest weight, 0 where it has none
+    weights: int  # elements of its largest weight, 0 if it has none
 
 
 def rename_tensors(tflite: bytes, name_of: Callable[[Graph, Tensor], str]) -> bytes:
-    """The file with its tensors renamed, no two of a subgraph alike; what layers compute gets the names as they are."""
+    """Renames the tensors of a file, uniquely in each subgraph; outputs of layers get their name without a number."""
     model = read_model(tflite)
     for graph in model.graphs:
         named = [(name_of(graph, tensor), tensor) for tensor in graph.all_tensors()]
         named.sort(key=lambda pair: _rank(graph, pair[1]))
-        # A number behind a name that others have must not make it the name of another part.
+        # The first tensor of each name comes first, so that a numbered duplicate never takes another part's name.
         first = dict(reversed(named))
         named.sort(key=lambda pair: first[pair[0]] is not pair[1])
         for (_, tensor), name in zip(named, unique_names(name for name, _ in named), strict=True):
@@ -32,13 +32,13 @@ def rename_tensors(tflite: bytes, name_of: Callable[[Graph, Tensor], str]) -> by
 
 
 def part_name(graph: Graph, tensor: Tensor, find_part: Callable[[str], Part | None]) -> str:
-    """The name of the part that makes a tensor of a litert-torch file; its own where none is known to.
+    """The name of the part that computes a tensor of a litert-torch file; the tensor's own name if none is found.
 
-    litert-torch joins by semicolons the names of all that became one op. Which of them is a layer, and not a batch
-    norm or what else the op does, their weights tell.
+    litert-torch joins the names of all merged ops with semicolons. The one with the largest weight is the layer; the
+    others are batch norms and the like.
 
     Args:
-        find_part: the part that one of the joined names stands for.
+        find_part: returns the part that one of the joined names belongs to, or None.
     """
     op = graph.producer(tensor)
     weights = facts(op).constants[:1] if op is not None and facts(op).layer else ()

@@ -1,4 +1,4 @@
-"""What the frontends share: a concrete function of TensorFlow -> the bytes of a float .tflite file."""
+"""Conversion of a concrete TensorFlow function to the bytes of a float .tflite file, which several frontends use."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from contextlib import redirect_stderr
 from typing import Any
 
-from litebnn.errors import ConversionError
+from litebnn.errors import ConversionError, shortened, told_by
 
 
 def load_tensorflow() -> Any:
@@ -48,11 +48,11 @@ def fix_batch(function: Any) -> None:
 
 
 def trace(call: Callable[..., Any], specs: Sequence[Any]) -> Any:
-    """The concrete function of what a call computes.
+    """Traces a call into a concrete function.
 
     Args:
-        call: takes a tensor for each of the specs.
-        specs: shapes and types, tensorflow.TensorSpec.
+        call: a function that takes a tensor for each of the specs.
+        specs: the shapes and types, as tensorflow.TensorSpec.
 
     Raises:
         ConversionError: the call fails on such tensors.
@@ -66,13 +66,13 @@ def trace(call: Callable[..., Any], specs: Sequence[Any]) -> Any:
 
 
 def _reason(said: str) -> str:
-    """What the error says that lies below the lines of code through which TensorFlow has passed it on."""
+    """The original error in a message of TensorFlow, which precedes it with the code that it passed through."""
     lines = [line.strip() for line in re.sub("\x1b\\[[0-9;]*m", "", said).splitlines() if line.strip()]
     errors = [place for place, line in enumerate(lines) if re.match(r"\w+(Error|Exception): ", line)]
     place = errors[-1] if errors else 0
-    # Keras says first where it was, and then what is wrong.
+    # Keras names the layer first, and the error in the next line.
     passed_on = "Exception encountered when calling" in lines[place] and place + 1 < len(lines)
-    return lines[place + passed_on][:300] if lines else "it does not say why"
+    return shortened(lines[place + passed_on]) if lines else "it does not say why"
 
 
 def to_tflite(function: Any, trackable: Any) -> bytes:
@@ -87,10 +87,4 @@ def to_tflite(function: Any, trackable: Any) -> bytes:
         with redirect_stderr(io.StringIO()):
             return bytes(converter.convert())
     except Exception as error:
-        raise ConversionError(f"TensorFlow's converter refuses the model: {first_line(error)}") from error
-
-
-def first_line(error: Exception) -> str:
-    """What an error says first, cut to a line that can be read."""
-    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-    return lines[0][:300] if lines else type(error).__name__
+        raise ConversionError(f"TensorFlow's converter refuses the model: {told_by(error)}") from error

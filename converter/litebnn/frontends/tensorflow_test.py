@@ -2,6 +2,7 @@ import pytest
 
 from litebnn.errors import ConversionError
 from litebnn.frontends.tensorflow import trace
+from tests.needs import imported
 
 
 def failing(message: str):
@@ -12,7 +13,7 @@ def failing(message: str):
 
 
 def test_a_call_that_fails_is_one_line_that_says_why() -> None:
-    tf = pytest.importorskip("tensorflow", reason="pip install tensorflow")
+    tf = imported("tensorflow", "keras")
     spec = tf.TensorSpec((1, 4), tf.float32)
 
     def named(x):

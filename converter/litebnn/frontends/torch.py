@@ -1,4 +1,4 @@
-"""PyTorch modules and programs of torch.export -> .tflite bytes, by litert-torch."""
+"""Conversion of PyTorch modules and torch.export programs to .tflite bytes, by litert-torch."""
 
 from __future__ import annotations
 
@@ -12,16 +12,18 @@ from contextlib import contextmanager, redirect_stderr, redirect_stdout
 from pathlib import Path
 from typing import Any
 
-from litebnn.errors import ConversionError
+from litebnn.errors import ConversionError, shortened
 from litebnn.frontends.interface import keyed, set_interface
 from litebnn.frontends.tensor_names import Part, part_name, rename_tensors
 from litebnn.unique_names import unique_names
 
-# What to change, by what PyTorch or litert-torch says where a module cannot be exported.
+# Advice on what to change, by a part of PyTorch's or litert-torch's error message.
 _ADVICE = {
     "Could not guard on data-dependent": "a branch in it depends on values: choose by torch.where instead",
     "boolean indices must be concrete": "it writes where a condition holds, as y[x < 0] = -1 does: use torch.where",
     "have broadcast-compatible shapes": "an operand is expanded, as in x + bias.expand_as(x): write x + bias instead",
+    "'mhlo.convolution' that was explicitly marked illegal": "of a transposed convolution with padding: give it none, "
+    "and cut its output, y[:, :, 1:-1, 1:-1] for padding=1 (docs/torch.md)",
     "Lowering not found": "replace that operation",
 }
 
@@ -29,18 +31,18 @@ _TRAINING_OPS = ("aten::batch_norm", "aten::dropout", "aten::feature_dropout", "
 
 
 def torch_to_tflite(module: Any, example_inputs: Any, channels_last: bool) -> bytes:
-    """The float .tflite file of a module, in evaluation mode; the module is left as it was.
+    """The float .tflite file of a module in evaluation mode; the module itself is unchanged.
 
     Args:
         module: a `torch.nn.Module` in float32 on the CPU.
-        example_inputs: a tensor, or a list with one for each input, or a dictionary of them by the names of the
-            arguments of `forward`. Their shapes are those of the file's inputs.
-        channels_last: images [n, channels, height, width] that the module takes and gives are [n, height, width,
-            channels] in the file.
+        example_inputs: a tensor, a list with one tensor for each input, or a dictionary of them by the names of
+            `forward`'s arguments. The file's inputs get their shapes.
+        channels_last: True to turn the module's inputs and outputs [n, channels, height, width] into
+            [n, height, width, channels] in the file.
 
     Raises:
-        ConversionError: PyTorch or litert-torch is missing; not such a module; it fails on the inputs, or gives
-            something else than tensors; or litert-torch cannot export it.
+        ConversionError: PyTorch or litert-torch is missing or cannot export the module. Or the module is not such a
+            module, fails on the inputs, or returns something other than tensors.
     """
     torch = _load("torch")
     if not isinstance(module, torch.nn.Module):
@@ -54,7 +56,7 @@ def torch_to_tflite(module: Any, example_inputs: Any, channels_last: bool) -> by
 
 
 def program_to_tflite(path: Path) -> bytes:
-    """The float .tflite file of a program that `torch.export.save` has written.
+    """The float .tflite file of a program that `torch.export.save` wrote.
 
     Raises:
         ConversionError: the file cannot be read; the program is in training mode or not in float32; or litert-torch
@@ -76,7 +78,7 @@ def program_to_tflite(path: Path) -> bytes:
 
 
 def _trains(node: Any) -> bool:
-    """Whether it is a dropout, or a norm of the batch's own statistics, with the switch that training turns on."""
+    """True if a node is a dropout in training mode, or a batch norm that uses the batch's own statistics."""
     schema = getattr(node.target, "_schema", None)
     if schema is None or schema.name not in _TRAINING_OPS:
         return False
@@ -86,7 +88,7 @@ def _trains(node: Any) -> bool:
 
 
 def _load(name: str) -> Any:
-    # Messages of the native libraries are not for the user; the variable is read when they are loaded.
+    # The variable silences the native libraries; it must be set before they are loaded.
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
     try:
         with redirect_stderr(io.StringIO()):
@@ -98,7 +100,7 @@ def _load(name: str) -> Any:
 
 
 def _check_tensors(torch: Any, module: Any) -> None:
-    """Refuses what litert-torch would fail on, or write in a type that the converter leaves alone."""
+    """Refuses tensors on which litert-torch fails, or whose type the converter would leave alone."""
     for name, tensor in [*module.named_parameters(), *module.named_buffers()]:
         if tensor.device.type != "cpu":
             raise ConversionError(f'"{name}" of the module is on {tensor.device}: move it to the CPU (module.cpu())')
@@ -151,7 +153,7 @@ def _export(torch: Any, module: Any, arguments: list[Any], named: dict[str, Any]
             raise ConversionError(f"the module gives {type(result).__name__}, expected tensors only")
 
     class Flat(torch.nn.Module):  # type: ignore[misc]
-        """The module as a function of a list of tensors that gives a list of tensors, in the layout of the file."""
+        """The module as a function from a list of tensors to a list of tensors, in the layout of the file."""
 
         def __init__(self) -> None:
             super().__init__()
@@ -183,9 +185,9 @@ def _export(torch: Any, module: Any, arguments: list[Any], named: dict[str, Any]
 
 
 def _parts(flat: Any) -> Callable[[str], Part | None]:
-    """Finds modules, named as the module names them, "features.2", by the classes on the way to them.
+    """Finds modules by the classes on the path to them, and names them by the attributes, such as "features.2".
 
-    A module that is called by another than the one that holds it is found as the one that calls it.
+    If one module holds a submodule and another one calls it, the caller is found.
     """
     paths = {"": _class_path(flat)}
     parts: dict[str, Part] = {}
@@ -205,7 +207,7 @@ def _parts(flat: Any) -> Callable[[str], Part | None]:
 
 
 def _largest_weight(module: Any) -> int:
-    """The elements of it, also where a parametrization such as weight_norm computes it from others."""
+    """The number of elements of a module's largest weight, including weights computed by a parametrization."""
     own = (p for name, p in module.named_parameters() if "." not in name or name.startswith("parametrizations."))
     return max((int(parameter.numel()) for parameter in own), default=0)
 
@@ -215,12 +217,12 @@ def _class_path(part: Any) -> str:
 
 
 def _turned(tensor: Any, order: tuple[int, ...]) -> Any:
-    """The tensor in another layout, where it is an image."""
+    """The tensor with permuted axes if it has four, else unchanged."""
     return tensor.permute(*order) if tensor.dim() == len(order) else tensor
 
 
 def _argument_names(module: Any, arguments: list[Any]) -> list[str]:
-    """What `forward` calls its positional arguments; those of `*name` are name_0, name_1 and so on."""
+    """The names of `forward`'s positional arguments; those of `*name` are name_0, name_1 and so on."""
     names: list[str] = []
     for name, value in inspect.signature(module.forward).bind_partial(*arguments).arguments.items():
         names += [f"{name}_{index}" for index in range(len(value))] if isinstance(value, tuple) else [name]
@@ -228,10 +230,10 @@ def _argument_names(module: Any, arguments: list[Any]) -> list[str]:
 
 
 def _told(error: Exception) -> str:
-    """An error as one line: its own first line, where in the model it happened, and what to change where we know."""
+    """An error as one line: its first line, the place in the model, and advice if there is any."""
     text = str(error)
-    line = next((line.strip() for line in text.splitlines() if line.strip()), type(error).__name__)[:300]
+    line = next((line.strip() for line in text.splitlines() if line.strip()), type(error).__name__)
     places = [place for place in re.findall(r'File "([^"]+)", line (\d+)', text) if place[0] != __file__]
     place = f" ({places[-1][0]}, line {places[-1][1]})" if places else ""
     advice = next((f"; {advice}" for words, advice in _ADVICE.items() if words in line), "")
-    return f"{line}{place}{advice}"
+    return f"{shortened(line)}{place}{advice}"

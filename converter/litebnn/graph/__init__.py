@@ -1,8 +1,9 @@
-"""A .tflite model as a graph that is easy to rewrite; it does not know how the file is laid out."""
+"""A .tflite model as a graph that is easy to rewrite; it knows nothing of the file's layout."""
 
 from litebnn.graph.compact import compact
 from litebnn.graph.control_dependencies import check_control_dependencies, drop_control_dependencies
 from litebnn.graph.custom_ops import check_custom_ops, mistakes
+from litebnn.graph.fields import FIELDS, Fate, Field, fields_that_hold
 from litebnn.graph.graph import (
     NUMPY_TYPES,
     Array,
@@ -13,6 +14,7 @@ from litebnn.graph.graph import (
     OpCode,
     Options,
     Quantization,
+    QuantizationDetails,
     Signature,
     Tensor,
     constant,
@@ -20,31 +22,58 @@ from litebnn.graph.graph import (
 )
 from litebnn.graph.hazards import check_model
 from litebnn.graph.op_facts import FACTS, Int8, builtin_op, facts
+from litebnn.graph.origin import (
+    Counted,
+    Negated,
+    Origin,
+    Reshaped,
+    Transposed,
+    begin_origins,
+    read_origins,
+    then,
+    write_origins,
+)
+from litebnn.graph.references import check_subgraphs
 from litebnn.graph.validate import check_graph
 
 __all__ = [
     "FACTS",
+    "FIELDS",
     "NUMPY_TYPES",
     "Array",
     "Buffer",
+    "Counted",
+    "Fate",
+    "Field",
     "Graph",
     "Int8",
     "Model",
+    "Negated",
     "Op",
     "OpCode",
     "Options",
+    "Origin",
     "Quantization",
+    "QuantizationDetails",
+    "Reshaped",
     "Signature",
     "Tensor",
+    "Transposed",
+    "begin_origins",
     "builtin_op",
     "check_control_dependencies",
     "check_custom_ops",
     "check_graph",
     "check_model",
+    "check_subgraphs",
     "compact",
     "constant",
     "drop_control_dependencies",
     "facts",
+    "fields_that_hold",
     "mistakes",
     "packed_words",
+    "read_origins",
+    "then",
+    "write_origins",
 ]

@@ -1,4 +1,4 @@
-"""Tensors, buffers and operator codes that nothing refers to go."""
+"""Removes tensors, buffers and operator codes that nothing refers to."""
 
 from __future__ import annotations
 
@@ -10,13 +10,14 @@ from litebnn.graph.graph import Buffer, Model
 
 
 def compact(model: Model) -> None:
-    """Drops tensors, buffers and operator codes that nothing refers to; equal constants share a buffer."""
+    """Removes tensors, buffers and operator codes that nothing refers to; equal constants share a buffer."""
     empty = Buffer()
     by_content: dict[bytes, Buffer] = {}
     kept: dict[Buffer, None] = {empty: None}
     for graph in model.graphs:
         used = {t for op in graph.ops for t in (*op.inputs, *op.outputs, *(op.intermediates or ())) if t is not None}
         used.update(graph.inputs, graph.outputs, graph.pinned)
+        used.update([companion for tensor in used for companion in tensor.companions])
         graph.tensors = [tensor for tensor in graph.all_tensors() if tensor in used]
         for tensor in graph.tensors:
             data = tensor.buffer.data

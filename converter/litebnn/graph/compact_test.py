@@ -20,7 +20,7 @@ def test_equal_constants_share_a_buffer_and_what_is_unused_goes() -> None:
     constants = [t for t in again.graphs[0].tensors if t.is_constant]
     assert [t.shape for t in constants] == [(4,), (1, 4)]
     assert constants[0].buffer is constants[1].buffer
-    assert len(again.buffers) == 2  # the other stands for no data
+    assert len(again.buffers) == 2  # the other one is the empty buffer
 
 
 def test_constants_on_other_grids_share_their_bytes_only() -> None:

@@ -1,7 +1,7 @@
-"""Metadata by which ops wait for others though they read nothing of them: TensorFlow's `model_control_dependencies`.
+"""Control dependencies: TensorFlow's metadata `model_control_dependencies`, by which ops wait for others.
 
-It names ops by their places, which runtimes look for in whatever plan they have when a delegate comes: with other ops,
-or behind another delegate, they write out of bounds, or find no order and leave the delegate out.
+It names ops by their indices. When a delegate is applied, runtimes look up these indices in their current plan. If ops
+or an earlier delegate have changed the plan, they write out of bounds, or find no order and skip the delegate.
 """
 
 from __future__ import annotations
@@ -14,19 +14,19 @@ from litebnn.graph.graph import Array, Model
 
 _NAME = "model_control_dependencies"
 _VERSION = 1
-_MOST_BYTES = 5  # of a number of 32 bits, 7 in each
+_MOST_BYTES = 5  # in the encoding of a 32-bit number, 7 bits in each byte
 
 
 def drop_control_dependencies(model: Model) -> None:
-    """Takes them from a model that is to be rewritten, whose ops get other places.
+    """Removes the dependencies of a model that will be rewritten, which changes the indices of its ops.
 
-    With none, runtimes keep ops with side effects in the order of the file.
+    Without them, runtimes keep ops with side effects in the order of the file.
     """
     model.metadata = [(name, buffer) for name, buffer in model.metadata if name != _NAME]
 
 
 def check_control_dependencies(model: Model) -> None:
-    """Refuses dependencies of ops that are not there, or on ones that do not come before.
+    """Refuses dependencies of ops that do not exist, or on later ops.
 
     Raises:
         ConversionError: the message names the ops.
@@ -64,7 +64,7 @@ def _mistake(what: str) -> ConversionError:
 
 
 def _numbers(data: Array) -> Iterator[int]:
-    """Protobuf's varints."""
+    """Decodes Protobuf's varints."""
     value = places = 0
     for byte in data.tobytes():
         value |= (byte & 0x7F) << 7 * places
@@ -77,5 +77,5 @@ def _numbers(data: Array) -> Iterator[int]:
 
 
 def _signed(number: int) -> int:
-    """Protobuf's zigzag: 0, -1, 1, -2, 2…"""
+    """Decodes Protobuf's zigzag numbers: 0, -1, 1, -2, 2…"""
     return -(number + 1) // 2 if number % 2 else number // 2

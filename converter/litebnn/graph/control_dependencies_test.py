@@ -53,7 +53,7 @@ def test_a_count_as_large_as_it_may_be_takes_no_time() -> None:
 
 
 def test_ops_of_litebnn_wait_for_none() -> None:
-    """Runtimes look for these places among what the delegate has left, too, when the next one comes."""
+    """Runtimes look up the indices again, among the remaining nodes, when the next delegate is applied."""
     model = _of_three_ops(bytes([1, 1, 1, 0, 2]))
     model.graphs[0].ops[2].code = OpCode("CUSTOM", "LceQuantize")
     with pytest.raises(ConversionError, match="op 1 waits for op 0, expected none in a model with litebnn's ops"):

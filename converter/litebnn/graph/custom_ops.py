@@ -1,4 +1,4 @@
-"""What the ops of litebnn ask of their tensors and options (docs/ops.md), held against a graph before it runs."""
+"""Checks the tensors and options of litebnn's ops in a graph against docs/ops.md."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ from litebnn.graph.graph import NUMPY_TYPES, Buffer, Graph, Op, Tensor, packed_w
 
 Dims = tuple[int, ...]
 
-# How many bytes of constants the ops of any model may repack, and how often those of a larger one.
+# The limit on repacked weights: bytes for any model, and a multiple of the constants for larger models.
 _REPACKED_BYTES, _REPACKED_TIMES = 1 << 24, 16
 
 
 def check_custom_ops(graph: Graph) -> None:
-    """Looks at every op of litebnn as the library does when it loads a model.
+    """Checks every op of litebnn like the library does when it loads a model.
 
     Raises:
         ConversionError: the library would refuse the model; the message names op, tensor and what was expected.
@@ -49,7 +49,7 @@ def _bytes(buffer: Buffer) -> int:
 
 
 def mistakes(op: Op) -> Iterator[str]:
-    """For what the library would refuse an op; nothing for one of litebnn's that it takes, and for others."""
+    """Yields the reasons for which the library would refuse an op; none for ops that it accepts, and for other ops."""
     if op.name not in _CHECKS:
         return
     wanted = _INPUTS.get(op.name, range(1, 2))
@@ -124,7 +124,7 @@ def _bconv_2d(op: Op) -> Iterator[str]:
 
 
 def _words(channels: int, bits: Tensor, kernel: Tensor) -> Iterator[str]:
-    """What the words of the input and of the filter (OHWI) say about channels, groups and sums of bits."""
+    """Checks the words of the input and of the filter (OHWI) against channels, groups and the range of sums."""
     channels_out, height, width, words = kernel.shape
     whole = packed_words(channels)
     if bits.channels != whole:
@@ -157,14 +157,14 @@ def _bmaxpool_2d(op: Op) -> Iterator[str]:
 
 
 def _steps(size: int, taps: int, stride: int, dilation: int, is_same: bool) -> int:
-    """The output size of a sliding window along one axis, -1 where the input's is not known."""
+    """The output size of a sliding window along one axis; -1 if the input size is unknown."""
     if size < 0:
         return -1
     return -(-size // stride) if is_same else (size - (taps - 1) * dilation - 1) // stride + 1
 
 
 def _slides(size: int, taps: int, stride: int, dilation: int, is_same: bool) -> Iterator[str]:
-    """A window has to fit, and how far it gets to be an INT32."""
+    """Checks that a window fits into the input, and that its positions fit into int32."""
     reach = (taps - 1) * dilation + 1
     if 0 <= size < reach and not is_same:
         yield f"its filter reaches over {reach}, expected {size} at most"
@@ -177,7 +177,7 @@ def _packed(dims: Dims) -> Dims:
 
 
 def _values(tensor: Tensor) -> Iterator[str]:
-    """What is so for whatever the ops read and write: a number of values, and where these are constant, plain ones."""
+    """Checks an input or output of any op: its number of values is limited, and a constant is a plain array."""
     if len(tensor.dims) > MOST_DIMENSIONS:
         yield f'"{tensor.name}" has {len(tensor.dims)} dimensions, expected at most {MOST_DIMENSIONS}'
     elif 0 in tensor.dims or math.prod(max(size, 1) for size in tensor.dims) > MOST_VALUES:
@@ -196,7 +196,7 @@ def _type(tensor: Tensor, *expected: str) -> Iterator[str]:
 
 
 def _grid(tensor: Tensor) -> Iterator[str]:
-    """An INT8 output has one finite scale above 0, and a zero point."""
+    """Checks that an INT8 output has one finite scale above 0, and a zero point."""
     parameters = tensor.per_tensor_quantization
     if tensor.type == "INT8" and (parameters is None or not math.isfinite(parameters[0])):
         yield f'"{tensor.name}" is INT8 without a scale and a zero point'
@@ -204,14 +204,14 @@ def _grid(tensor: Tensor) -> Iterator[str]:
 
 
 def _zero_point(tensor: Tensor) -> Iterator[str]:
-    """Runtimes take the zero point for 0 where there is not exactly one."""
+    """Checks the zero point, which is 0 for runtimes unless there is exactly one."""
     points = np.zeros(1, np.int64) if tensor.quantization is None else tensor.quantization.zero_point
     if tensor.type == "INT8" and points.size == 1 and not -128 <= points[0] <= 127:
         yield f'"{tensor.name}" has zero point {points[0]}, expected -128 to 127'
 
 
 def _dims(tensor: Tensor, expected: Dims) -> Iterator[str]:
-    """What is not known on one side or the other (-1) is right."""
+    """Checks the dimensions of a tensor; a dimension that is unknown on either side (-1) matches any."""
     fits = len(tensor.dims) == len(expected) and all(
         found < 0 or wanted < 0 or found == wanted for found, wanted in zip(tensor.dims, expected, strict=True)
     )

@@ -1,7 +1,7 @@
 """A .tflite model as a graph that is easy to rewrite.
 
-Tensors, buffers and ops are compared by identity. What a rewrite has no business with (sparsity, debug indices...)
-rides along in `carried`, which only those who read and write files understand, and comes out as it went in.
+Tensors, buffers and ops are compared by identity. Fields that no rewrite uses, such as sparsity and debug indices, are
+kept in `carried`. Only the reader and the writer understand it.
 """
 
 from __future__ import annotations
@@ -9,13 +9,16 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from types import SimpleNamespace
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
 from litebnn.contract import BITS_PER_WORD
 from litebnn.errors import ConversionError
+
+if TYPE_CHECKING:
+    from litebnn.graph.origin import Origin
 
 Array: TypeAlias = npt.NDArray[Any]
 
@@ -27,8 +30,8 @@ NUMPY_TYPES: dict[str, np.dtype[Any]] = {
     )
 }
 
-# How many elements rewrites may compute from constants, and how many more for each byte of these. Networks need a few
-# for each byte; a damaged file of 58 kB has asked for 4.8 GB and 39 s.
+# Limit on the elements that rewrites may compute from constants: a fixed number, plus a number for each byte of
+# constants. Networks need a few for each byte; a damaged file of 58 kB has asked for 4.8 GB and 39 s.
 _WORK, _WORK_PER_BYTE = 1 << 24, 64
 
 
@@ -36,7 +39,7 @@ _WORK, _WORK_PER_BYTE = 1 << 24, 64
 class Buffer:
     """Bytes that tensors or metadata refer to.
 
-    `data` is None where there are none; those of a `large` one are stored behind the flatbuffer.
+    `data` is None for an empty buffer; the data of a `large` buffer is stored after the flatbuffer.
     """
 
     data: Array | None = None
@@ -58,11 +61,27 @@ class Quantization:
     carried: Any = None
 
 
+@dataclass(frozen=True, eq=False)
+class QuantizationDetails:
+    """The quantization of a tensor whose scales are another tensor of its graph.
+
+    Attributes:
+        options: the format's numbers for it, by field name.
+        tensors: the tensors that it refers to, by field name; None for an omitted one.
+        axis: the quantized dimension.
+    """
+
+    options: Options
+    tensors: dict[str, Tensor | None]
+    axis: int = 0
+
+
 @dataclass(eq=False)
 class Tensor:
-    """A tensor: `type` is TFLite's name of the element type, `shape` has 1 for a dimension that is not known.
+    """A tensor: `type` is TFLite's name of the element type, and `shape` has 1 for an unknown dimension.
 
-    `shape_signature` has -1 for such a dimension and is None where all are known.
+    `shape_signature` has -1 for such a dimension, and is None if all are known. `origin` is the source of its values;
+    None if that is unknown. A tensor has `quantization`, `details` or neither.
     """
 
     name: str
@@ -71,18 +90,20 @@ class Tensor:
     buffer: Buffer = field(default_factory=Buffer)
     shape_signature: tuple[int, ...] | None = None
     quantization: Quantization | None = None
+    details: QuantizationDetails | None = None
     is_variable: bool = False
     is_sparse: bool = False
     carried: Any = None
+    origin: Origin | None = None
 
     @property
     def dims(self) -> tuple[int, ...]:
-        """The shape, with -1 for what is only known when the model runs."""
+        """The shape, with -1 for dimensions that are known only at run time."""
         return self.shape if self.shape_signature is None else self.shape_signature
 
     @property
     def channels(self) -> int:
-        """The size of the last axis; -1 where it is not known."""
+        """The size of the last axis; -1 if it is unknown."""
         return self.dims[-1] if self.dims else -1
 
     @property
@@ -91,7 +112,7 @@ class Tensor:
 
     @property
     def array(self) -> Array | None:
-        """The constant's value, or None for what is not a plain dense constant (a view; do not write to it)."""
+        """The constant's value as a read-only view; None for tensors that are not plain dense constants."""
         dtype = NUMPY_TYPES.get(self.type)
         if not self.is_constant or dtype is None or self.is_sparse or self.is_variable:
             return None
@@ -100,8 +121,14 @@ class Tensor:
         return array
 
     @property
+    def companions(self) -> list[Tensor]:
+        """The tensors that this one's quantization refers to, which must be kept with it."""
+        named = () if self.details is None else self.details.tensors.values()
+        return [tensor for tensor in named if tensor is not None]
+
+    @property
     def per_tensor_quantization(self) -> tuple[float, int] | None:
-        """(scale, zero point) where the tensor has exactly one of each."""
+        """The pair (scale, zero point) if the tensor has exactly one of each, else None."""
         q = self.quantization
         if q is None or q.scale.size != 1 or not q.scale[0] > 0:
             return None
@@ -110,7 +137,7 @@ class Tensor:
 
 @dataclass(frozen=True)
 class OpCode:
-    """Which operator: TFLite's name of a builtin, or "CUSTOM" with the custom name."""
+    """The operator: TFLite's name of a builtin, or "CUSTOM" with the custom name."""
 
     builtin: str
     custom: str = ""
@@ -118,9 +145,9 @@ class OpCode:
 
 
 class Options(SimpleNamespace):
-    """A builtin op's options by their names in the format, where those that are left out have its defaults.
+    """A builtin op's options by their names in the format; omitted ones have the format's defaults.
 
-    `table` is the format's name for the kind of options, empty for an op that has none.
+    `table` is the format's name for the kind of options, and empty for an op without options.
 
     >>> Options("Pool2DOptions", stride_h=2).stride_h
     2
@@ -152,7 +179,7 @@ class Op:
         return self.outputs[0]
 
     def input(self, index: int) -> Tensor:
-        """The input that must be there, counted from the first: what is optional comes last."""
+        """A required input by its index; optional inputs come last and may be absent."""
         tensor = self.optional(index)
         assert tensor is not None
         return tensor
@@ -187,7 +214,7 @@ class Graph:
         self.outputs = outputs
         self.ops: list[Op] = []
         self.carried = carried
-        # Signatures name these, so they may not be removed or given another meaning.
+        # Signatures refer to these tensors, so they must be kept with their meaning.
         self.pinned: set[Tensor] = set()
         stored = {tensor.buffer for tensor in tensors if tensor.is_constant}
         self._work = _WORK + _WORK_PER_BYTE * sum(buffer.data.size for buffer in stored if buffer.data is not None)
@@ -198,27 +225,27 @@ class Graph:
             self.insert(op)
 
     def holds(self, op: Op) -> bool:
-        """Whether the op has not been removed."""
+        """True if the op is part of the graph."""
         return op in self._held
 
     def producer(self, tensor: Tensor | None) -> Op | None:
         return None if tensor is None else self._producer.get(tensor)
 
     def consumers(self, tensor: Tensor) -> list[Op]:
-        """The ops that read `tensor`, an op once for each of its inputs that is this tensor."""
+        """The ops that read `tensor`; an op is listed once for each input that is this tensor."""
         return list(self._consumers.get(tensor, ()))
 
     def is_output(self, tensor: Tensor) -> bool:
-        """Whether anybody outside the graph can see the tensor."""
+        """True if the tensor is visible outside the graph."""
         return tensor in self.outputs or tensor in self.inputs or tensor in self.pinned
 
     def sole_consumer(self, tensor: Tensor) -> Op | None:
-        """The one op that reads `tensor`, where nothing else sees it."""
+        """The only op that reads `tensor`; None if there are others, or if it is an output."""
         consumers = self._consumers.get(tensor, [])
         return consumers[0] if len(consumers) == 1 and not self.is_output(tensor) else None
 
     def insert(self, op: Op, *, before: Op | None = None, after: Op | None = None) -> Op:
-        """Adds an op, next to another or at the end; tensors that are new to the graph join it."""
+        """Adds an op, next to another op or at the end, with its new tensors."""
         neighbour = before or after
         position = self.ops.index(neighbour) + (neighbour is after) if neighbour else len(self.ops)
         self.ops.insert(position, op)
@@ -250,13 +277,13 @@ class Graph:
             self._consumers.setdefault(tensor, []).append(op)
 
     def set_output(self, op: Op, tensor: Tensor) -> None:
-        """`op` computes `tensor` in place of its first output."""
+        """Makes `op` compute `tensor` instead of its first output."""
         self._producer.pop(op.outputs[0], None)
         op.outputs[0] = tensor
         self._producer[tensor] = op
 
     def replace(self, old: Op, new: Op) -> Op:
-        """Puts `new`, which computes the same outputs, in the place of `old`."""
+        """Replaces `old` by `new`, which computes the same outputs."""
         self.insert(new, before=old)
         self.remove(old)
         for tensor in new.outputs:
@@ -264,26 +291,28 @@ class Graph:
         return new
 
     def redirect(self, old: Tensor, new: Tensor) -> None:
-        """Every op that reads `old` reads `new` instead."""
+        """Makes every op that reads `old` read `new` instead."""
         for op in self.consumers(old):
             for index, tensor in enumerate(op.inputs):
                 if tensor is old:
                     self.set_input(op, index, new)
 
     def spend(self, elements: int) -> None:
-        """Charges for elements that are about to be computed from constants.
+        """Counts elements that will be computed from constants.
 
         Raises:
-            ConversionError: that is more in all than the constants in the file account for.
+            ConversionError: the total exceeds the limit for the file's constants.
         """
         self._work -= elements
         if self._work < 0:
             raise ConversionError("far more is computed from the model's constants than they are large")
 
     def all_tensors(self) -> Iterable[Tensor]:
-        """The listed tensors, then those that ops and outputs brought along."""
+        """All tensors of the graph, each once: the listed ones, other tensors of ops and outputs, and the companions of
+        all."""
         of_ops = (tensor for op in self.ops for tensor in (*op.inputs, *op.outputs))
-        return dict.fromkeys(tensor for tensor in (*self.tensors, *of_ops, *self.outputs) if tensor is not None)
+        found = dict.fromkeys(tensor for tensor in (*self.tensors, *of_ops, *self.outputs) if tensor is not None)
+        return dict.fromkeys((*found, *(companion for tensor in found for companion in tensor.companions)))
 
 
 @dataclass(eq=False)
@@ -312,11 +341,11 @@ class Model:
 
     @property
     def input_names(self) -> list[str]:
-        """What the first subgraph's inputs are called in the signature, or themselves where it does not name them."""
+        """The names of the first subgraph's inputs in the signature; the tensors' own names if it lacks them."""
         keys = {t: key for signature in reversed(self.signatures or ()) for key, t in signature.inputs}
         return [keys.get(tensor, tensor.name) for tensor in self.graphs[0].inputs]
 
 
 def packed_words(channels: int) -> int:
-    """How many int32 words hold that many channels."""
+    """The number of int32 words for that many channels."""
     return -(-channels // BITS_PER_WORD)

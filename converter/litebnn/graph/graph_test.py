@@ -14,7 +14,7 @@ def relu(x: Tensor, y: Tensor) -> Op:
 
 
 def chain(length: int) -> Chain:
-    """Ops one behind the other, from the graph's input to its output."""
+    """A chain of ops from the graph's input to its output."""
     tensors = [Tensor(f"t{i}", "FLOAT32", (1, 4)) for i in range(length + 1)]
     ops = [relu(x, y) for x, y in itertools.pairwise(tensors)]
     return Graph("main", tensors, tensors[:1], tensors[-1:], ops), tensors, ops
@@ -88,7 +88,7 @@ def test_an_op_that_lost_its_output_to_another_may_be_removed() -> None:
 
 @pytest.mark.parametrize("count", [0, 1, 3])
 def test_work_is_in_proportion_to_the_constants(count: int) -> None:
-    """Those that share their bytes count once."""
+    """Constants that share their bytes count once."""
     data = np.zeros(1 << 18, np.uint8)
     buffers = [Buffer(data), Buffer(data)]
     constants = [Tensor(f"c{i}", "INT8", data.shape, buffers[i % 2]) for i in range(count)]

@@ -1,7 +1,7 @@
-"""What runtimes take for granted of a model, and read or write out of bounds without, checked before one sees it.
+"""Checks a model for hazards: properties that runtimes assume, and without which they access memory out of bounds.
 
-It goes beyond what the rewrites need (`graph.validate`): kinds of ops and of tensors that litebnn carries along unread.
-Shapes, indices and types that are only known when the model runs cannot be checked here.
+It goes beyond the needs of the rewrites (`graph.validate`), and covers ops and tensors that litebnn does not read.
+Shapes, indices and types that are known only at run time cannot be checked here.
 """
 
 from __future__ import annotations
@@ -17,18 +17,6 @@ from litebnn.graph.op_facts import facts
 
 _MOST_BYTES = 1 << 31
 
-# These write elements of their operands (of which some are indices and sizes), so that the types are the same; runtimes
-# copy as many bytes as the operand has.
-_COPY_FIRST = """BATCH_TO_SPACE_ND BROADCAST_TO DEPTH_TO_SPACE EXPAND_DIMS GATHER GATHER_ND MAX_POOL_2D MIRROR_PAD PAD
-    PADV2 RESHAPE REVERSE_SEQUENCE REVERSE_V2 SLICE SPACE_TO_BATCH_ND SPACE_TO_DEPTH SPLIT_V SQUEEZE STRIDED_SLICE TILE
-    TRANSPOSE UNPACK"""
-_COPIED: dict[str, slice] = {
-    **dict.fromkeys(_COPY_FIRST.split(), slice(0, 1)),
-    **dict.fromkeys(("CONCATENATION", "PACK"), slice(None)),
-    **dict.fromkeys(("SELECT", "SELECT_V2"), slice(1, 3)),
-    "SPLIT": slice(1, 2),
-}
-
 
 def check_model(model: Model) -> None:
     """Refuses a model whose tensors or operands would lead a runtime out of bounds, or which litebnn's ops refuse.
@@ -40,15 +28,13 @@ def check_model(model: Model) -> None:
         for tensor in graph.all_tensors():
             _check_size(tensor)
         for index, op in enumerate(graph.ops):
-            for mistake in _mistakes(op, len(model.graphs)):
+            for mistake in _mistakes(op):
                 raise ConversionError(f"op {index} ({op.name}): {mistake}")
         check_custom_ops(graph)
     check_control_dependencies(model)
 
 
-def _mistakes(op: Op, graphs: int) -> Iterator[str]:
-    yield from _copies(op)
-    yield from _subgraphs(op, graphs)
+def _mistakes(op: Op) -> Iterator[str]:
     yield from _grids(op)
     check = _CHECKS.get(op.code.builtin)
     if check is not None and (not op.outputs or not op.inputs or op.inputs[0] is None):
@@ -67,22 +53,8 @@ def _check_size(tensor: Tensor) -> None:
         raise ConversionError(f'"{tensor.name}" has {size:,} bytes, expected less than 2 GiB')
 
 
-def _copies(op: Op) -> Iterator[str]:
-    for source in op.inputs[_COPIED.get(op.code.builtin, slice(0))]:
-        for result in op.outputs:
-            if source is not None and source.type != result.type:
-                yield f'"{source.name}" is {source.type} and "{result.name}" {result.type}, expected the same'
-
-
-def _subgraphs(op: Op, count: int) -> Iterator[str]:
-    """Ops that run subgraphs name them in their options."""
-    for key, value in vars(op.options).items():
-        if key.endswith("subgraph_index") and not 0 <= value < count:
-            yield f"{key} is {value}, expected 0 to {count - 1}"
-
-
 def _grids(op: Op) -> Iterator[str]:
-    """Ops that compute with levels divide by scales, and abort the process of a runtime where there are none."""
+    """Checks the scales of ops on quantized values: runtimes divide by them, and abort if there are none."""
     int8 = facts(op).int8
     for tensor in (*op.inputs, *op.outputs) if int8 is not None and not int8.same_parameters else ():
         if tensor is not None and not tensor.is_constant and tensor.type == "INT8" and tensor.quantization is None:

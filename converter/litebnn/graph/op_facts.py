@@ -1,6 +1,6 @@
-"""What holds for every builtin op of one kind: the one table that validation and passes look things up in.
+"""Facts about each kind of builtin op: the only table that validation and passes use.
 
-A kind of op that is not in the table may do anything: it is carried along as it is.
+A kind of op that is not in the table may do anything, so it is kept unchanged.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ MANY = 1 << 31
 
 @dataclass(frozen=True)
 class Int8:
-    """How an op is computed in int8 (https://ai.google.dev/edge/litert/models/quantization_spec).
+    """The int8 form of an op (https://ai.google.dev/edge/litert/models/quantization_spec).
 
     Attributes:
-        version: the operator's version that knows int8.
-        weights_axis: the axis of the weights along which each channel has a scale; -1 for one scale in all.
-        same_parameters: input and output share scale and zero point.
+        version: the first operator version with int8.
+        weights_axis: the axis of the weights with a scale for each channel; -1 for a single scale.
+        same_parameters: True if input and output share scale and zero point.
         result: the scale and zero point that the output must have.
     """
 
@@ -38,22 +38,22 @@ class Facts:
     """The facts about one kind of op.
 
     Attributes:
-        least, most: how many inputs there are; `most` is 0 where that is not known.
-        most_outputs: how many outputs there are at most, where it is known how many inputs.
-        options: the format's name for the table of its options, "" where it has none.
-        defaults: options of a new op, where the format has no default or the passes read it.
-        needs_options: the runtime does not do without them.
-        kinds: which NumPy kinds of element types each input may have ("?" for types that NumPy lacks), "" for all.
-        ranks: how many dimensions each input has, 0 for any number; `rank` the same of the output.
-        layer: what the report calls it, where it is a layer with trained weights.
-        data, constants: which input holds the data of a layer, and which its weights and bias.
-        int8: how it is computed in int8, where that is known.
-        clamp: the fused activation that does the same.
-        keeps_signs: the sign of every value stays, whatever the options.
-        moves: values are only moved or picked from, so that int8 comes out the same as float.
-        reshapes: the elements stay in order.
-        on_signs: the passes know what it does to packed signs.
-        effects: it does more than compute its outputs, or refers to state or to other subgraphs.
+        least, most: the number of inputs; `most` is 0 if it is unknown.
+        most_outputs: the largest number of outputs, if the number of inputs is known.
+        options: the format's name for the table of its options; "" if it has none.
+        defaults: options of a new op, if the format has no default or passes read them.
+        needs_options: True if the runtime requires the table of options.
+        kinds: the NumPy kinds of element types of each input ("?" for types that NumPy lacks); "" for all.
+        ranks: the number of dimensions of each input, 0 for any; `rank` is the same for the output.
+        layer: the report's name for it, if it is a layer with trained weights.
+        data, constants: the indices of a layer's data, and of its weights and bias.
+        int8: its int8 form, if it has a known one.
+        clamp: the equivalent fused activation.
+        keeps_signs: True if every value keeps its sign, for any options.
+        moves: True if values are only moved or selected, so that int8 is exact.
+        reshapes: True if the elements stay in order.
+        on_signs: True if the passes know its effect on packed signs.
+        effects: True if it does more than compute its outputs, or refers to state or to other subgraphs.
     """
 
     least: int = 0
@@ -77,11 +77,6 @@ class Facts:
     most_outputs: int = 1
 
 
-# The runtime divides by these, or steps by them, so they must be at least 1 wherever they occur.
-POSITIVE_OPTIONS = (
-    *("stride_d", "stride_h", "stride_w", "filter_height", "filter_width"),
-    *("dilation_d_factor", "dilation_h_factor", "dilation_w_factor"),
-)
 _CONV = {"stride_h": 1, "stride_w": 1, "dilation_h_factor": 1, "dilation_w_factor": 1}
 _POOL = {"stride_h": 1, "stride_w": 1, "filter_height": 1, "filter_width": 1}
 _DENSE = {"fused_activation_function": Activation.NONE, "weights_format": 0}
@@ -188,12 +183,12 @@ _UNKNOWN = Facts()
 
 
 def facts(op: Op) -> Facts:
-    """The facts about the op's kind."""
+    """The facts about an op's kind."""
     return FACTS.get(op.code.builtin, _UNKNOWN)
 
 
 def builtin_op(name: str, inputs: Iterable[Tensor | None], output: Tensor, *, version: int = 1, **options: Any) -> Op:
-    """A new builtin op with the given options, and with the defaults of the others."""
+    """A new builtin op with the given options, and defaults for the others."""
     known = FACTS[name]
     return Op(
         OpCode(name, "", version), list(inputs), [output], Options(known.options, **{**known.defaults, **options})

@@ -1,4 +1,5 @@
-"""The table again, each fact by itself as TFLite's operator definitions and its int8 specification have it."""
+"""Compares the table of facts with a second one, sorted by fact, from TFLite's operator definitions and int8
+specification."""
 
 from typing import Any
 

@@ -1,43 +1,69 @@
-"""What the rewrites take for granted of ops, tensors and their order, checked when a file is read."""
+"""Checks the properties of ops, tensors and their order that rewrites rely on, when a file is read."""
 
 from __future__ import annotations
 
+from itertools import chain
+
 from litebnn.contract import Padding
 from litebnn.errors import ConversionError
+from litebnn.graph.fields import FIELDS
 from litebnn.graph.graph import NUMPY_TYPES, Graph, Op, Tensor
-from litebnn.graph.op_facts import MANY, POSITIVE_OPTIONS, facts
+from litebnn.graph.kernel_needs import kernel_mistakes
+from litebnn.graph.op_facts import MANY, facts
+from litebnn.graph.option_counts import option_mistakes
+from litebnn.graph.references import check_details, check_operands
 
 
 def check_graph(graph: Graph) -> None:
-    """Holds every op against the facts about its kind.
+    """Checks every op against the facts about its kind.
 
     Raises:
-        ConversionError: an op has not the inputs, outputs or options of its kind, or comes too early; or an input of
-            the graph is computed, or is a constant.
+        ConversionError: an op's inputs, outputs or options do not fit its kind, or it precedes a producer. Or an input
+            of the graph is computed or constant.
     """
     written_by = {tensor: i for i, op in enumerate(graph.ops) for tensor in op.outputs}
     for tensor in graph.inputs:
         if tensor in written_by:
             raise ConversionError(f'op {written_by[tensor]} writes "{tensor.name}", an input of the graph')
-        # What it holds when the model runs is whatever its caller writes, so no rewrite may read the value in the file.
+        # The caller replaces the input's value at run time, so no rewrite may use the value in the file.
         if tensor.is_constant:
             raise ConversionError(f'"{tensor.name}", an input of the graph, is a constant')
+    known = {*graph.inputs, *written_by}
+    for tensor in graph.outputs:
+        if tensor.type == "STRING" and tensor not in known and not tensor.is_constant:
+            raise ConversionError(f'"{tensor.name}", an output of the graph, is of strings that nothing computes')
+    check_details(graph)
     for index, op in enumerate(graph.ops):
         what = f"op {index} ({op.name})"
-        _check_order(what, index, op, written_by)
+        _check_order(what, index, op, written_by, known)
+        _check_variables(what, graph, op)
         if facts(op).most:
             _check_arity(what, op)
             _check_options(what, op)
             _check_tensors(what, op)
+        _check_ranges(what, op)
+        check_operands(what, op)
+        for mistake in chain(option_mistakes(op), kernel_mistakes(op)):
+            raise ConversionError(f"{what}: {mistake}")
 
 
-def _check_order(what: str, index: int, op: Op, written_by: dict[Tensor, int]) -> None:
+def _check_order(what: str, index: int, op: Op, written_by: dict[Tensor, int], known: set[Tensor]) -> None:
     for tensor in op.inputs:
+        if tensor is not None and tensor.type == "STRING" and tensor not in known and not tensor.is_constant:
+            raise ConversionError(f'{what} reads "{tensor.name}", strings that are nowhere')
         if tensor is not None and written_by.get(tensor, -1) >= index:
             raise ConversionError(f'{what} reads "{tensor.name}" before it is computed')
     for tensor in op.outputs:
         if tensor.is_constant:
             raise ConversionError(f'{what} writes "{tensor.name}", a constant')
+
+
+def _check_variables(what: str, graph: Graph, op: Op) -> None:
+    for tensor in op.inputs:
+        producer = None if tensor is None else graph.producer(tensor)
+        # XNNPACK ends the process there.
+        if tensor is not None and producer and producer.name == "READ_VARIABLE" and op.inputs.count(tensor) > 1:
+            raise ConversionError(f'{what} reads "{tensor.name}", the value of a variable, twice')
 
 
 def _check_arity(what: str, op: Op) -> None:
@@ -51,20 +77,25 @@ def _check_arity(what: str, op: Op) -> None:
         raise ConversionError(f"{what}: {len(op.outputs)} outputs, expected {wanted}")
 
 
+def _check_ranges(what: str, op: Op) -> None:
+    """Refuses options whose numbers are out of range by the table of all fields."""
+    for key, field in FIELDS.get(op.options.table, {}).items():
+        mistake = field.mistake(getattr(op.options, key, None))
+        if mistake:
+            raise ConversionError(f"{what}: {key} {mistake}")
+
+
 def _check_options(what: str, op: Op) -> None:
     known = facts(op)
     if known.needs_options and op.options.table != known.options:
         raise ConversionError(f"{what}: options {op.options.table or 'are missing'}, expected {known.options}")
-    for key in POSITIVE_OPTIONS:
-        if getattr(op.options, key, 1) < 1:
-            raise ConversionError(f"{what}: {key} is {getattr(op.options, key)}, expected at least 1")
     padding = getattr(op.options, "padding", Padding.SAME)
     if padding not in tuple(Padding):
         raise ConversionError(f"{what}: padding is {padding}, expected 0 (SAME) or 1 (VALID)")
 
 
 def _check_tensors(what: str, op: Op) -> None:
-    """Element types and numbers of dimensions; a tensor without dimensions may have any number when the model runs."""
+    """Checks element types and ranks; a tensor without dimensions may have any rank at run time."""
     known = facts(op)
     for tensor, kinds in zip(op.inputs, known.kinds, strict=False):
         if tensor is not None and kinds and _kind(tensor) not in kinds:

@@ -6,14 +6,14 @@ import pytest
 
 from litebnn.contract import Padding
 from litebnn.errors import ConversionError
-from litebnn.graph import FACTS, Op, OpCode, Tensor, check_graph, constant
+from litebnn.graph import FACTS, Graph, Op, OpCode, Tensor, check_graph, constant
 from tests.support.float_models import FloatModel
 
 KERNEL = np.ones((8, 3, 3, 32), np.float32)
 
 
 def sound() -> FloatModel:
-    """A padded convolution of a sign."""
+    """A model with a padded convolution of a sign."""
     model = FloatModel()
     x = model.pad(model.sign(model.input(1, 6, 6, 32), "where_not"), [(1, 1), (1, 1)], 1.0)
     model.conv(x, KERNEL)
@@ -107,3 +107,12 @@ def test_an_input_of_the_graph_is_no_constant() -> None:
     x.name, x.buffer = "x", constant("c", np.ones(x.shape, np.float32)).buffer
     with pytest.raises(ConversionError, match='"x", an input of the graph, is a constant'):
         check_graph(model.graph)
+
+
+def test_strings_come_from_somewhere() -> None:
+    """Runtimes would read strings of a tensor without data out of bounds."""
+    words, result = Tensor("words", "STRING", (2,)), Tensor("same", "BOOL", (2,))
+    op = Op(OpCode("EQUAL"), [words, words], [result])
+    check_graph(Graph("main", [words, result], [words], [result], [op]))
+    with pytest.raises(ConversionError, match='reads "words", strings that are nowhere'):
+        check_graph(Graph("main", [words, result], [], [result], [op]))

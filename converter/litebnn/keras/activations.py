@@ -1,4 +1,4 @@
-"""Activations that keep values near the signs that a binary layer makes of them."""
+"""Activations that keep values near -1 and 1, where the following binary layer's signs are."""
 
 from __future__ import annotations
 

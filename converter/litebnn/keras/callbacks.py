@@ -17,7 +17,8 @@ class HyperparameterScheduler(keras.callbacks.Callback):
         HyperparameterScheduler(lambda epoch: 0.001 * 0.1 ** (epoch // 30), "gamma", bop)
 
     Args:
-        schedule: takes the epoch (or step) from 0, and the value until now if it takes two arguments; gives the value.
+        schedule: a function of the epoch (or step), counted from 0, and optionally of the current value; returns the
+            new value.
         hyperparameter: name of the optimizer's attribute: a variable, or its learning rate.
         optimizer: the optimizer; by default the model's.
         update_freq: "epoch" or "step".
@@ -25,7 +26,7 @@ class HyperparameterScheduler(keras.callbacks.Callback):
         log_name: the name in the logs; by default the hyperparameter's.
 
     Raises:
-        ValueError: another `update_freq`, or an attribute that the optimizer lacks or that is fixed in training.
+        ValueError: `update_freq` has another value, or the optimizer lacks the attribute or keeps it fixed.
     """
 
     def __init__(

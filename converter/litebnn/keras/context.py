@@ -1,4 +1,4 @@
-"""Scopes: whether weights read as what the network computes with, and what new quantizers measure."""
+"""Scopes that make weights read as quantized values, and that set the metrics of new quantizers."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _training_metrics: set[str] = set()
 
 
 def should_quantize() -> bool:
-    """Whether the weights of quantized layers read as their quantized values, in this thread."""
+    """True if the weights of quantized layers read as their quantized values in this thread."""
     return getattr(_state, "quantize", False)
 
 
@@ -40,10 +40,10 @@ def metrics_scope(metrics: Iterable[str] = ()) -> Iterator[set[str]]:
     """Adds metrics to the kernel quantizers of layers that are made in this scope.
 
     Args:
-        metrics: names; there is one, "flip_ratio": which part of a layer's weights changed their value in a step.
+        metrics: names; the only one is "flip_ratio", the share of a layer's weights that changed their value in a step.
 
     Raises:
-        ValueError: another name.
+        ValueError: a name is unknown.
     """
     added = set(metrics)
     check_metrics(added)
@@ -62,7 +62,7 @@ def get_training_metrics() -> set[str]:
 
 
 def check_metrics(names: Iterable[str]) -> None:
-    """Raises ValueError where a name is no metric of a quantizer."""
+    """Raises ValueError if a name is not a metric of quantizers."""
     unknown = sorted(set(names) - AVAILABLE_METRICS)
     if unknown:
         raise ValueError(

@@ -1,15 +1,15 @@
 """Keras's convolutions and dense layer with quantizers, by Larq's names and arguments.
 
-Each takes what the Keras layer of its name takes, and in addition:
+Each takes the arguments of the Keras layer of its name, and in addition:
 
 - `input_quantizer`: quantizes the layer's inputs.
 - `kernel_quantizer` (`depthwise_quantizer` and `pointwise_quantizer` where Keras has such kernels): quantizes the
   weights.
-- `pad_values`: what to pad with where padding="same", 0 by default. 1 or -1 keep the padding of signs binary.
+- `pad_values`: the padding value if padding="same", 0 by default. 1 or -1 keep the padding of signs binary.
 
 A quantizer is an object or a name of `litebnn.keras.quantizers`; a constraint may be "weight_clip", and an activation
-the name of a quantizer. Weights keep their latent values, which are what trains and what is saved;
-`context.quantized_scope` shows the quantized ones.
+the name of a quantizer. Weights keep their latent values, which are trained and saved; `context.quantized_scope` shows
+the quantized values.
 
     >>> layer = QuantDense(16, input_quantizer="ste_sign", kernel_quantizer="ste_sign", kernel_constraint="weight_clip")
     >>> layer(numpy.ones((1, 32))).shape
@@ -31,7 +31,7 @@ _SEPARABLE_QUANTIZERS = {"depthwise_kernel": "depthwise_quantizer", "pointwise_k
 
 
 class _Convolution(QuantizedLayer, SamePadding):
-    """In front of a Keras convolution with filters among the base classes: its arguments in Larq's order."""
+    """A mixin before a Keras convolution among the base classes: takes the convolution's arguments in Larq's order."""
 
     def __init__(
         self,

@@ -10,9 +10,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-tf = pytest.importorskip("tensorflow", reason="pip install tensorflow")
-keras = pytest.importorskip("keras", minversion="3", reason="pip install 'litebnn[keras]'")
-lq = pytest.importorskip("litebnn.keras")
+from tests.needs import imported
+
+tf = imported("tensorflow", "keras")
+keras = imported("keras", "keras")
+lq = imported("litebnn.keras", "keras")
 
 SIGNS = {"input_quantizer": "ste_sign", "kernel_quantizer": "ste_sign", "kernel_constraint": "weight_clip"}
 DEPTHWISE = {"input_quantizer": "ste_sign", "depthwise_quantizer": "ste_sign", "depthwise_constraint": "weight_clip"}
@@ -69,12 +71,12 @@ def outputs_and_gradients(layer: Any, x: Any) -> list[Any]:
 def test_outputs_and_gradients_are_those_of_larq(
     name: str, shape: tuple[int, ...], arguments: tuple[Any, ...], options: dict[str, Any]
 ) -> None:
-    larq = pytest.importorskip("larq", reason="pip install larq tf-keras")
+    larq = imported("larq", "larq")
     rng = np.random.default_rng(0)
     ours, theirs = (make(package, name, arguments, options) for package in (lq, larq))
     for layer in (ours, theirs):
         layer.build(shape)
-    # Of half a step, so that no latent weight is where a gradient jumps.
+    # Adding half a step keeps every latent weight away from the points where a gradient jumps.
     values = [(np.round(rng.normal(size=w.shape) * 20) / 20 + 0.025).astype(np.float32) for w in theirs.get_weights()]
     for layer in (ours, theirs):
         layer.set_weights(values)

@@ -1,4 +1,4 @@
-"""What can be measured of a binary network while it trains."""
+"""Metrics of a binary network in training."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from keras import ops
 
 @keras.saving.register_keras_serializable(package="litebnn")
 class FlipRatio(keras.metrics.Metric):
-    """The mean, over updates, of the part of a tensor's values that changed since the update before.
+    """The share of a tensor's values that changed since the previous update, averaged over updates.
 
     Example::
 
@@ -32,7 +32,7 @@ class FlipRatio(keras.metrics.Metric):
         self.built = False
 
     def build(self, input_shape: Any) -> None:
-        """Makes the variables for values of this shape; the first update does it where it is not done."""
+        """Creates the variables for values of this shape; otherwise the first update does so."""
         self.previous_values = self.add_variable(
             tuple(input_shape), "zeros", dtype=self.values_dtype, name="previous_values"
         )
@@ -46,7 +46,7 @@ class FlipRatio(keras.metrics.Metric):
         if not self.built:
             self.build(values.shape)
         changed = ops.mean(ops.cast(ops.not_equal(self.previous_values, values), self.dtype))
-        # The first values have none before them.
+        # The first update has no previous values to compare with.
         self.total.assign_add(changed * ops.minimum(self.count, 1.0))
         self.count.assign_add(1.0)
         self.previous_values.assign(values)

@@ -3,9 +3,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-pytest.importorskip("tensorflow", reason="pip install tensorflow")
-keras = pytest.importorskip("keras", minversion="3", reason="pip install 'litebnn[keras]'")
-lq = pytest.importorskip("litebnn.keras")
+from tests.needs import imported
+
+keras = imported("keras", "keras")
+lq = imported("litebnn.keras", "keras")
 
 
 def test_the_flip_ratio_is_the_mean_of_what_changed() -> None:

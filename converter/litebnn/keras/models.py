@@ -29,9 +29,9 @@ _WITH_MACS = (
 
 @dataclass(frozen=True)
 class Weight:
-    """A weight of a layer: how many numbers of how many bits, and the multiply-accumulates that it takes part in.
+    """A weight of a layer: its count, bits per number, and the multiply-accumulates that use it.
 
-    `macs` is None where the layer's sizes are unknown; `mac_bits` is the larger of the weight's and the input's bits.
+    `macs` is None if the layer's sizes are unknown; `mac_bits` is the larger of the weight's and the input's bits.
     """
 
     count: int
@@ -43,7 +43,7 @@ class Weight:
 
 @dataclass(frozen=True)
 class LayerProfile:
-    """A layer: name, bits of its quantized inputs or None, shape of its output in words, weights."""
+    """A layer: its name, the bits of its quantized inputs or None, its output shape as text, and its weights."""
 
     name: str
     input_bits: int | None
@@ -54,8 +54,8 @@ class LayerProfile:
 def profile(model: Any) -> list[LayerProfile]:
     """The layers of a model, those of nested models too.
 
-    What a network folds into one at inference is counted once: beta and the moving mean of a batch normalization, and
-    gamma and the moving variance.
+    Weights of a batch normalization that inference folds together are counted once: beta with the moving mean, and
+    gamma with the moving variance.
 
     Raises:
         ValueError: the model has no weights yet.
@@ -97,7 +97,7 @@ def _weight(weight: Any, input_bits: int, positions: int | None) -> Weight:
 
 
 def _positions(layer: Any) -> int | None:
-    """How often each weight is used for a sample: 0 in layers that do not multiply, None where sizes are unknown."""
+    """The number of uses of each weight for one sample: 0 in layers that do not multiply, None for unknown sizes."""
     if not isinstance(layer, _WITH_MACS):
         return 0
     shape = _shape(layer, "input" if isinstance(layer, _TRANSPOSED) else "output")
@@ -129,8 +129,8 @@ def summary(model: Any, print_fn: Callable[[str], Any] | None = None, include_ma
 
     Args:
         model: a built Keras model.
-        print_fn: what to print with; it gets each of the two tables as a string.
-        include_macs: whether to count multiply-accumulates.
+        print_fn: a function that prints; it is called with each of the two tables as a string.
+        include_macs: True to count multiply-accumulates.
 
     Raises:
         ValueError: the model has no weights yet.
@@ -198,7 +198,7 @@ def _sum_table(name: str, layers: list[LayerProfile], include_macs: bool) -> Tab
 
 
 def _memory(weights: list[Weight]) -> int:
-    """Bits."""
+    """The memory of weights in bits."""
     return sum(weight.count * weight.bits for weight in weights)
 
 

@@ -8,9 +8,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-tf = pytest.importorskip("tensorflow", reason="pip install tensorflow")
-keras = pytest.importorskip("keras", minversion="3", reason="pip install 'litebnn[keras]'")
-lq = pytest.importorskip("litebnn.keras")
+from tests.needs import imported
+
+tf = imported("tensorflow", "keras")
+keras = imported("keras", "keras")
+lq = imported("litebnn.keras", "keras")
 
 SIGNS = {"input_quantizer": "ste_sign", "kernel_quantizer": "ste_sign", "kernel_constraint": "weight_clip"}
 DEPTHWISE = {"depthwise_quantizer": "ste_sign", "depthwise_constraint": "weight_clip"}
@@ -18,7 +20,7 @@ SEPARABLE = {**DEPTHWISE, "pointwise_quantizer": "ste_tern"}
 
 
 def network(bnn: Any, keras: Any) -> Any:
-    """A network with a layer of each kind, and one in a model inside, by larq and Keras 2 or by litebnn and Keras 3."""
+    """A network with each kind of layer and a nested model, built with larq and Keras 2 or with litebnn and Keras 3."""
     layers = keras.layers
     inputs = layers.Input((9, 9, 8))
     with bnn.context.metrics_scope(["flip_ratio"]):
@@ -35,7 +37,7 @@ def network(bnn: Any, keras: Any) -> Any:
 
 @pytest.fixture(scope="module")
 def larq_network() -> Any:
-    larq = pytest.importorskip("larq", reason="pip install larq tf-keras")
+    larq = imported("larq", "larq")
     model = network(larq, tf.keras)
     rng = np.random.default_rng(0)
     model.set_weights(

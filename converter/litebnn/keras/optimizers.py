@@ -14,15 +14,14 @@ Schedule = keras.optimizers.schedules.LearningRateSchedule
 
 @keras.saving.register_keras_serializable(package="litebnn")
 class Bop(keras.optimizers.Optimizer):
-    """Flips binary weights that the moving average of their gradients has pushed long enough; there are no latent
-    weights.
+    """An optimizer without latent weights: it flips a binary weight if the moving average of its gradients is large.
 
-    The average of a weight w is m := m + gamma (gradient - m), and w becomes -w where w m > threshold. Give it the
-    weights of layers with `kernel_quantizer=NoOp(precision=1)`, by a `CaseOptimizer`.
+    The average of a weight w is m := m + gamma (gradient - m), and w becomes -w where w m > threshold. It is meant for
+    the weights of layers with `kernel_quantizer=NoOp(precision=1)`, which a `CaseOptimizer` can assign to it.
 
     Args:
-        threshold: how large the average must be to flip a weight. A number or a schedule.
-        gamma: how fast the average follows the gradients, much as a learning rate. A number or a schedule.
+        threshold: the least average that flips a weight: a number or a schedule.
+        gamma: the rate at which the average follows the gradients, similar to a learning rate: a number or a schedule.
         name: the optimizer's name.
 
     Source: Helwegen et al., "Latent Weights Do Not Exist", https://arxiv.org/abs/1906.02107
@@ -34,7 +33,7 @@ class Bop(keras.optimizers.Optimizer):
         self.gamma = self._hyperparameter(gamma, "gamma")
 
     def _hyperparameter(self, value: Any, name: str) -> Any:
-        """A schedule as it is; a number as a variable, which callbacks can set while a compiled step runs."""
+        """Returns a schedule unchanged, and a number as a variable that callbacks can set in a compiled step."""
         if isinstance(value, dict):
             value = keras.optimizers.schedules.deserialize(value)
         if isinstance(value, Schedule):
@@ -69,7 +68,7 @@ class Bop(keras.optimizers.Optimizer):
 
     @staticmethod
     def is_binary_variable(variable: Any) -> bool:
-        """Whether a variable is the weight of a quantizer with `precision=1`: a predicate for `CaseOptimizer`."""
+        """True if a variable is the weight of a quantizer with `precision=1`: a predicate for `CaseOptimizer`."""
         return getattr(variable, "precision", 32) == 1
 
 
@@ -85,15 +84,14 @@ class CaseOptimizer(keras.optimizers.Optimizer):
         )
 
     Args:
-        predicate_optimizer_pairs: pairs of a function of a variable, and of the optimizer for the variables where it
-            is true.
-        default_optimizer: for variables that nothing claims; without one these are not trained. Its learning rate is
-            what callbacks see.
+        predicate_optimizer_pairs: pairs of a predicate of variables and the optimizer for variables where it is true.
+        default_optimizer: the optimizer for all other variables, which are not trained without it. Callbacks see its
+            learning rate.
         name: the optimizer's name.
 
     Raises:
-        TypeError: a predicate that is no function, or an optimizer that is none.
-        ValueError: when training starts, for a variable that two predicates claim, or an optimizer without variables.
+        TypeError: a predicate is not callable, or an optimizer is not an optimizer.
+        ValueError: two predicates claim one variable, or an optimizer has no variables; raised when training starts.
     """
 
     def __init__(
@@ -114,7 +112,7 @@ class CaseOptimizer(keras.optimizers.Optimizer):
         self.optimizers = [optimizer for _, optimizer in predicate_optimizer_pairs]
         if default_optimizer is not None:
             self.optimizers.append(default_optimizer)
-        # Which optimizer trains each variable of the model, in their order; predicates are asked when training starts.
+        # The index of each variable's optimizer, in the model's order; predicates are evaluated when training starts.
         self.claims: list[int | None] | None = None
 
     def build(self, variables: list[Any]) -> None:
@@ -179,7 +177,7 @@ class CaseOptimizer(keras.optimizers.Optimizer):
 
     @classmethod
     def from_config(cls, config: dict[str, Any], custom_objects: dict[str, Any] | None = None) -> CaseOptimizer:
-        """Predicates are functions, and are not saved: the variables keep their optimizers by their order."""
+        """Restores the optimizer without its predicates, which cannot be saved; variables are matched by order."""
 
         def restored(part: Any) -> Any:
             return keras.saving.deserialize_keras_object(part, custom_objects=custom_objects)

@@ -8,16 +8,18 @@ from typing import Any
 import numpy as np
 import pytest
 
-tf = pytest.importorskip("tensorflow", reason="pip install tensorflow")
-keras = pytest.importorskip("keras", minversion="3", reason="pip install 'litebnn[keras]'")
-lq = pytest.importorskip("litebnn.keras")
+from tests.needs import imported
+
+tf = imported("tensorflow", "keras")
+keras = imported("keras", "keras")
+lq = imported("litebnn.keras", "keras")
 
 RNG = np.random.default_rng(0)
 X, Y = RNG.normal(size=(256, 16)).astype(np.float32), RNG.normal(size=(256, 2)).astype(np.float32)
 
 
 def test_bop_flips_as_larq_does() -> None:
-    larq = pytest.importorskip("larq", reason="pip install larq tf-keras")
+    larq = imported("larq", "larq")
     rng = np.random.default_rng(1)
     start = rng.normal(size=(20, 30)).astype(np.float32)
     theirs, ours = tf.Variable(start), keras.Variable(start)

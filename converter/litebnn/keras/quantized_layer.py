@@ -1,4 +1,4 @@
-"""What all layers with quantizers share: quantized inputs and weights, and padding with other values than zeros."""
+"""Mixins of all layers with quantizers: quantized inputs and weights, and padding with values other than zero."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from litebnn.keras.quantized_variable import quantized
 
 _CONSTRAINTS = {"weight_clip": constraints.WeightClip}
 _ACTIVATIONS = {"hard_tanh": activations.hard_tanh, "leaky_tanh": activations.leaky_tanh}
-# Constructors of layers are in these, and warnings point at what calls them.
+# Warnings skip the stack frames of these modules, which hold layers' constructors, and point at the caller.
 _MODULES = (__name__, "litebnn.keras.layers")
 
 
 class QuantizedLayer(keras.layers.Layer):
-    """In front of a Keras layer among the base classes, makes it quantize its inputs and its weights.
+    """A mixin before a Keras layer among the base classes: makes the layer quantize its inputs and its weights.
 
     Attributes:
-        weight_quantizers: the argument that is the quantizer of a weight, by the weight's name.
+        weight_quantizers: the name of the quantizer argument by the weight's name.
     """
 
     weight_quantizers: ClassVar[dict[str, str]] = {"kernel": "kernel_quantizer"}
@@ -64,7 +64,7 @@ class QuantizedLayer(keras.layers.Layer):
 
 
 def _named(argument: str, value: Any) -> Any:
-    """The object that a name stands for, where it is not Keras that knows the name."""
+    """Resolves names that only litebnn knows; other values are left for Keras to resolve."""
     if not isinstance(value, str):
         return value
     if argument.endswith("_constraint"):
@@ -75,13 +75,13 @@ def _named(argument: str, value: Any) -> Any:
 
 
 class SamePadding(keras.layers.Layer):
-    """In front of a Keras convolution among the base classes, makes it pad with `pad_values` where padding="same".
+    """A mixin before a Keras convolution among the base classes: pads with `pad_values` if padding="same".
 
-    Padding with other values than zeros happens in front of a convolution that itself has no padding, and whose
-    attribute `padding` says so.
+    For values other than zero the input is padded first, and the convolution runs with padding="valid", which its
+    attribute `padding` then shows.
 
     Raises:
-        ValueError: causal padding with other values than zeros.
+        ValueError: padding is "causal" and `pad_values` is not zero.
     """
 
     def __init__(self, *args: Any, padding: str = "valid", pad_values: float = 0.0, **kwargs: Any) -> None:
@@ -92,7 +92,7 @@ class SamePadding(keras.layers.Layer):
             raise ValueError(f'layer "{self.name}" has padding="causal", which pads with 0: pad_values is {pad_values}')
 
     def _amounts(self, shape: Any) -> list[tuple[Any, Any]]:
-        """How much to pad each dimension of an input of this shape, in front of it and behind it."""
+        """The amounts of padding before and after each spatial dimension, for an input of this shape."""
         first = 1 if self.data_format == "channels_last" else 2
         amounts: list[tuple[Any, Any]] = [(0, 0)] * len(shape)
         for axis, (kernel, stride, dilation) in enumerate(
@@ -115,7 +115,7 @@ class SamePadding(keras.layers.Layer):
 
     def build(self, input_shape: Any) -> None:
         super().build(self._padded_shape(input_shape))
-        # A model without its shape in the first layer may be called on another size than the one it is built with.
+        # A model without an input shape may be called on a size other than the one it was built with.
         self.input_spec = keras.layers.InputSpec(ndim=self.rank + 2)
 
     def compute_output_shape(self, input_shape: Any) -> Any:

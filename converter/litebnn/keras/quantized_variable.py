@@ -10,11 +10,11 @@ from litebnn.keras import context
 
 
 class QuantizedVariable(keras.Variable):
-    """A variable whose value in a `context.quantized_scope(True)` is what its quantizer makes of it.
+    """A variable whose value inside `context.quantized_scope(True)` is quantized.
 
     Attributes:
-        quantizer: from latent to quantized values.
-        precision: the quantizer's, or None.
+        quantizer: a function from latent to quantized values.
+        precision: the quantizer's precision in bits, or None.
     """
 
     quantizer: Any
@@ -34,10 +34,10 @@ class QuantizedVariable(keras.Variable):
 
 
 def quantized(variable: Any, quantizer: Any) -> Any:
-    """The variable itself, with a quantizer from now on.
+    """Attaches a quantizer to a variable and returns the same variable.
 
-    Keras makes and registers the variables of a layer by a class that no layer can choose, so that this one is set
-    behind it.
+    Keras creates a layer's variables with a class that the layer cannot choose, so the variable's class is replaced
+    afterwards.
     """
     variable.__class__ = QuantizedVariable
     variable.quantizer = quantizer

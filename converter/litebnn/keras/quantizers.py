@@ -1,4 +1,4 @@
-"""Quantizers: what a layer computes with instead of its inputs or weights, and the gradient to train through it.
+"""Quantizers: they replace a layer's inputs or weights by few values, and define a gradient for training.
 
 A quantizer is a Keras layer. The layers of `litebnn.keras.layers` take one as an object, or by the name that Larq
 gives it: `kernel_quantizer="ste_sign"` is `kernel_quantizer=SteSign()`.
@@ -17,7 +17,7 @@ from litebnn.keras.metrics import FlipRatio
 
 
 def ste_sign(x: Any, clip_value: float | None = 1.0) -> Any:
-    """The sign of x. Its gradient is 1 where |x| <= clip_value (everywhere if that is None), else 0."""
+    """The sign of x. Its gradient is 1 where |x| <= clip_value, else 0; None makes it 1 everywhere."""
     return _with_gradient(math.sign, _clipped(clip_value), x)
 
 
@@ -63,10 +63,10 @@ def _clipped(clip_value: float | None) -> Callable[[Any, Any], Any]:
 
 
 def _with_gradient(function: Callable[[Any], Any], gradient: Callable[[Any, Any], Any], x: Any) -> Any:
-    """function(x), through which a gradient dy goes as gradient(x, dy)."""
+    """Evaluates function(x) with a custom backward pass, gradient(x, dy)."""
 
     def forward(x: Any) -> tuple[Any, Callable[..., Any]]:
-        # Keras hands the gradient over as the only argument, and in torch by name behind the inputs.
+        # Keras passes the gradient as the only argument, but in torch by name after the inputs.
         return function(x), lambda *arguments, upstream=None: gradient(
             x, arguments[0] if upstream is None else upstream
         )
@@ -81,11 +81,11 @@ class Quantizer(keras.layers.Layer):
         precision: bits of a quantized value; `models.summary` and `Bop.is_binary_variable` read it.
 
     Args:
-        metrics: names of what to measure in training, "flip_ratio" or none; None for those of `context.metrics_scope`
-            where the quantizer is a kernel's.
+        metrics: names of metrics to record in training: "flip_ratio" or none. None takes those of
+            `context.metrics_scope` if the quantizer is a kernel's.
 
     Raises:
-        ValueError: another metric, or a backend on which layers cannot measure while they train (JAX).
+        ValueError: a metric is unknown, or the backend is JAX, where layers cannot record metrics in training.
     """
 
     precision: int | None = None
@@ -97,7 +97,7 @@ class Quantizer(keras.layers.Layer):
             self.measure(metrics)
 
     def measure(self, metrics: Iterable[str]) -> None:
-        """Sets the metrics of a quantizer that has not been called yet."""
+        """Sets the metrics; the quantizer must not have been called yet."""
         self.measured = tuple(metrics)
         context.check_metrics(self.measured)
         if self.measured and keras.config.backend() == "jax":
@@ -253,17 +253,17 @@ class SteTern(_ClippedQuantizer):
 
 @keras.saving.register_keras_serializable(package="litebnn")
 class DoReFa(Quantizer):
-    """2**k_bit levels: of [0, 1] for activations, which are clipped to it, or of [-1, 1] for weights.
+    """Quantization to 2**k_bit levels: in [0, 1] for activations, which are clipped, or in [-1, 1] for weights.
 
-    Weights go through tanh first, and the largest of a tensor becomes 1. The gradient is that of the clipping, or of
-    tanh over the largest; rounding lets it pass.
+    Weights go through tanh and are divided by the tensor's largest value. The gradient is that of the clipping, or of
+    the scaled tanh; rounding passes the gradient unchanged.
 
     Args:
         k_bit: bits of a value.
         mode: "activations" or "weights".
 
     Raises:
-        ValueError: another mode.
+        ValueError: the mode is unknown.
 
     Source: Zhou et al., "DoReFa-Net", section 2.3, https://arxiv.org/abs/1606.06160
     """
@@ -293,7 +293,7 @@ class DoReFa(Quantizer):
         return {**super().get_config(), "k_bit": self.precision, "mode": self.mode}
 
 
-# Larq's earlier names.
+# Earlier names of quantizers in Larq, which still work.
 DoReFaQuantizer = DoReFa
 NoOpQuantizer = NoOp
 
@@ -319,10 +319,10 @@ def deserialize(config: Any, custom_objects: dict[str, Any] | None = None) -> An
 
 
 def get(identifier: Any) -> Any:
-    """A quantizer of its name, its class's name, its configuration, or of a function or quantizer, which stays itself.
+    """The quantizer for a name, a class name or a configuration; functions and quantizers are returned unchanged.
 
     Raises:
-        ValueError: none of these.
+        ValueError: the identifier is none of these.
     """
     if identifier is None:
         return None
@@ -339,7 +339,7 @@ def get(identifier: Any) -> Any:
 
 
 def get_kernel_quantizer(identifier: Any) -> Any:
-    """As `get`; the quantizer measures what `context.metrics_scope` says, unless it has metrics of its own."""
+    """Calls `get`; the quantizer records the metrics of `context.metrics_scope`, unless it has its own."""
     quantizer = get(identifier)
     if isinstance(quantizer, Quantizer) and quantizer.measured is None:
         quantizer.measure(sorted(context.get_training_metrics()))

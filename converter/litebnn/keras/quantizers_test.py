@@ -1,4 +1,4 @@
-"""Quantizers against larq's, where larq is installed: values and gradients, where the estimators' pieces meet too."""
+"""Quantizers against larq's, if larq is installed: values and gradients, including the points where pieces meet."""
 
 from __future__ import annotations
 
@@ -7,9 +7,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-tf = pytest.importorskip("tensorflow", reason="pip install tensorflow")
-keras = pytest.importorskip("keras", minversion="3", reason="pip install 'litebnn[keras]'")
-lq = pytest.importorskip("litebnn.keras")
+from tests.needs import imported
+
+tf = imported("tensorflow", "keras")
+keras = imported("keras", "keras")
+lq = imported("litebnn.keras", "keras")
 
 FORMS: list[tuple[str, dict[str, Any]]] = [
     ("SteSign", {}),
@@ -44,7 +46,7 @@ def value_and_gradient(quantizer: Any) -> tuple[Any, Any]:
 
 @pytest.mark.parametrize(("name", "arguments"), FORMS)
 def test_values_and_gradients_are_those_of_larq(name: str, arguments: dict[str, Any]) -> None:
-    larq = pytest.importorskip("larq", reason="pip install larq tf-keras")
+    larq = imported("larq", "larq")
     ours = value_and_gradient(getattr(lq.quantizers, name)(**arguments))
     theirs = value_and_gradient(getattr(larq.quantizers, name)(**arguments))
     np.testing.assert_allclose(ours[0], theirs[0], atol=1e-6, rtol=1e-6)

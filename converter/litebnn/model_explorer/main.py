@@ -1,4 +1,4 @@
-"""The adapter that Model Explorer finds by this module's name: `.tflite` files with signs where they hold signs."""
+"""The adapter that Model Explorer finds by this module's name: it shows `.tflite` files with packed signs unpacked."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from litebnn.flatbuffer import read_model
 from litebnn.model_explorer.signs import show_signs
 from litebnn.model_files import read_file
 
-# What Model Explorer itself shows of a constant where its settings do not say.
+# Elements of a constant that Model Explorer shows by default.
 _ELEMENTS = 16
 
 
 class LitebnnAdapter(Adapter):
-    """Model Explorer's own view of a `.tflite` file, in which the Lce ops' words of bits are signs."""
+    """Model Explorer's own view of a `.tflite` file, in which the packed words of Lce ops are shown as signs."""
 
     metadata = AdapterMetadata(
         id="litebnn",
@@ -29,7 +29,7 @@ class LitebnnAdapter(Adapter):
         """The graphs of the file at `model_path`.
 
         Raises:
-            ConversionError: it is no `.tflite` file, or an op in it is not as docs/ops.md says.
+            ConversionError: it is not a `.tflite` file, or an op in it violates docs/ops.md.
         """
         model = read_model(read_file(model_path))
         found = BuiltinTfliteFlatbufferAdapter().convert(model_path, settings)

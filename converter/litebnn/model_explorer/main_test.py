@@ -1,4 +1,4 @@
-"""The adapter in the real Model Explorer: hundreds of megabytes, so only where that is installed."""
+"""The adapter in the real Model Explorer, if that is installed: it takes hundreds of megabytes."""
 
 import sys
 from pathlib import Path
@@ -9,8 +9,9 @@ import pytest
 import litebnn
 from litebnn.flatbuffer import read_model
 from tests.convert.test_subgraphs import loop
+from tests.needs import imported
 
-extensions = pytest.importorskip("model_explorer.extension_manager", reason="pip install ai-edge-model-explorer")
+extensions = imported("model_explorer.extension_manager", "model-explorer")
 TESTS = Path(__file__).resolve().parents[3] / "tests"
 MODELS = sorted([*(TESTS / "golden").glob("*.tflite"), *(TESTS / "golden_trainers").glob("*.tflite")])
 

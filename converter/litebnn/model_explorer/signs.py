@@ -1,4 +1,4 @@
-"""Words of bits in a graph of Model Explorer's become the signs that they hold."""
+"""Replaces packed words in a Model Explorer graph by the signs that they hold."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from litebnn.contract import (
     unpack_bits,
 )
 from litebnn.graph import Array, Graph, Tensor
-from litebnn.report.anatomy import channels_of_bits
+from litebnn.report.op_properties import channels_of_bits
 from litebnn.rewriting.bconv import channels_per_group
 
 _NAMES: dict[str, type[IntEnum]] = {
@@ -25,15 +25,15 @@ _NAMES: dict[str, type[IntEnum]] = {
 
 
 def show_signs(graph: Graph, shown: dict[str, Any], limit: int) -> None:
-    """Changes a graph as Model Explorer's adapter for TFLite makes it.
+    """Rewrites the JSON graph that Model Explorer's TFLite adapter made.
 
-    Filters of signs show the first `limit` (all where that is negative) as +1 and -1, tensors of bits their real number
-    of channels, and the options of our ops the names of their values.
+    Packed filters show their first `limit` signs (all if it is negative) as +1 and -1. Packed tensors show their real
+    number of channels. Options of our ops show the names of their values.
 
     Args:
-        graph: what the file holds.
-        shown: the graph as JSON has it.
-        limit: how many elements of a constant are shown.
+        graph: the graph in the file.
+        shown: Model Explorer's graph as JSON, which is changed in place.
+        limit: the number of elements of a constant to show.
     """
     tensors = list(graph.all_tensors())
     channels = dict(channels_of_bits(graph))
@@ -63,7 +63,7 @@ def _signs(words: Array, channels: int) -> Array:
 
 
 def nested(signs: Array, limit: int) -> str:
-    """The first `limit` of an array's signs in brackets, as many as it has axes; all of them for a negative limit.
+    """The first `limit` signs of an array, in nested brackets by axis; all signs for a negative limit.
 
     Example:
         >>> nested(np.array([[1, -1], [-1, 1]]), 3)

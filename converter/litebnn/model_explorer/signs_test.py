@@ -11,7 +11,7 @@ from litebnn.report.inspection import inspect_model
 from litebnn.report.node_data import node_data
 
 GOLDEN = Path(__file__).resolve().parents[3] / "tests" / "golden"
-# What ai-edge-model-explorer 0.1.34 makes of three files, with 16 elements of each constant.
+# The graphs that ai-edge-model-explorer 0.1.34 makes of three files, with 16 elements of each constant.
 RECORDED = json.loads((GOLDEN / "model_explorer.json").read_text())
 
 
@@ -53,7 +53,7 @@ def test_a_filter_is_shown_as_signs() -> None:
     nodes = shown("grouped.lce", 40)
     shape = attributes(filter_of(nodes, "1")["outputsMetadata"][0])["tensor_shape"]
     value = attributes(filter_of(nodes, "1"))["__value"]
-    # A channel of 32 in each of 4 groups is one word; the second row begins behind it.
+    # Each of the 4 groups has 32 channels, which fill one word; the second row begins with the next word.
     assert shape == "signs[32,3,3,32]"
     assert value.startswith("[[[[-1, -1, +1, +1, ")
     rows = json.loads(value.replace("+", ""))[0][0]

@@ -1,13 +1,14 @@
 """The rewrites, one per file, and the order in which they run.
 
-A pass is a function of a graph and the notes for the report; it returns whether it changed the graph, and it never
+A pass is a function of a graph and the notes for the report. It returns True if it changed the graph, and it never
 changes what the graph computes beyond float rounding. Its file has its name and lies in the folder of its phase.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TypeAlias
+from dataclasses import dataclass
+from typing import Any, TypeAlias
 
 from litebnn.errors import Defect, boundary
 from litebnn.graph import Graph, Model
@@ -36,20 +37,17 @@ from litebnn.passes.for_larq.lower_explicit_padding import lower_explicit_paddin
 from litebnn.passes.for_larq.split_zero_padded_outputs import split_zero_padded_outputs
 from litebnn.passes.fuse.activate_before_maxpool import activate_before_maxpool
 from litebnn.passes.fuse.add_before_concatenation import add_before_concatenation
-from litebnn.passes.fuse.average_before_affine import average_before_affine
 from litebnn.passes.fuse.flatten_concatenations import flatten_concatenations
 from litebnn.passes.fuse.fuse_post_activation import fuse_post_activation
 from litebnn.passes.fuse.merge_signs import merge_signs
 from litebnn.passes.fuse.merge_split_convs import merge_split_convs
 from litebnn.passes.fuse.move_interleaving import move_interleaving
 from litebnn.passes.fuse.move_reshapes import move_reshapes
+from litebnn.passes.fuse.move_thresholds import move_thresholds
 from litebnn.passes.fuse.pack_outputs import pack_outputs
-from litebnn.passes.fuse.prelu_before_sign import prelu_before_sign
 from litebnn.passes.fuse.sign_before_concatenation import sign_before_concatenation
 from litebnn.passes.fuse.sign_before_maxpool import sign_before_maxpool
 from litebnn.passes.fuse.sign_before_quantize import sign_before_quantize
-from litebnn.passes.fuse.simplify_affine_before_sign import simplify_affine_before_sign
-from litebnn.passes.fuse.skip_sign_preserving_ops import skip_sign_preserving_ops
 from litebnn.passes.int8.clamp_levels import clamp_levels
 from litebnn.passes.int8.fold_quantized_constants import fold_quantized_constants
 from litebnn.passes.int8.insert_quantization import insert_quantization
@@ -62,24 +60,73 @@ from litebnn.passes.int8.set_interface_types import set_interface_types
 from litebnn.passes.int8.shift_uint8_to_int8 import shift_uint8_to_int8
 from litebnn.passes.int8.write_int8 import write_int8
 from litebnn.passes.layout.fold_constants import fold_constants
-from litebnn.passes.layout.merge_transposes import merge_transposes
 from litebnn.passes.layout.permute_features import permute_features
 from litebnn.passes.layout.sink_reshapes import sink_reshapes
 from litebnn.passes.layout.sink_transposes import sink_transposes
+from litebnn.passes.lower.lower_thresholds import lower_thresholds
 from litebnn.passes.shrink.maxpool_first import maxpool_first
 from litebnn.passes.tidy.merge_constants import merge_constants
 from litebnn.passes.tidy.remove_dead_ops import remove_dead_ops
+from litebnn.passes.tidy.widen_blocks import widen_blocks
 from litebnn.passes.without_bits.fold_weights import fold_weights
+from litebnn.rewriting.int8 import Ranges
 from litebnn.rewriting.notes import Notes
 
 Pass: TypeAlias = Callable[[Graph, Notes], bool]
 
-# A phase runs over and over until none of its passes finds anything, then the next.
-PHASES: dict[str, tuple[Pass, ...]] = {
+
+@dataclass(frozen=True)
+class Request:
+    """The options of the converter that the passes depend on.
+
+    Attributes:
+        ranges: a function that returns the ranges of a model's activations; None if they stay float.
+        low_bit_weights: "INT4" or "INT2"; empty to keep the weights' type.
+    """
+
+    assume_nonzero: bool = False
+    ranges: Callable[[Model], Ranges] | None = None
+    input_type: str = "float32"
+    output_type: str = "float32"
+    low_bit_weights: str = ""
+    dynamic_range: bool = False
+    larq_compatible: bool = False
+
+
+NOTHING = Request()
+
+
+@dataclass(frozen=True)
+class OnRequest:
+    """A row of `PHASES` that runs only if it is asked for.
+
+    Attributes:
+        rewrite: a pass; or, with `arguments`, a function of the model. The latter runs once, when the passes of its
+            phase have finished, and then these run again.
+    """
+
+    rewrite: Callable[..., Any]
+    when: Callable[[Request], bool]
+    arguments: Callable[[Model, Notes, Request], tuple[Any, ...]] | None = None
+
+    @property
+    def __name__(self) -> str:
+        return self.rewrite.__name__
+
+    def __call__(self, graph: Graph, notes: Notes) -> bool:
+        return self.arguments is None and bool(self.rewrite(graph, notes))
+
+
+def _ranges(model: Model, notes: Notes, request: Request) -> tuple[Any, ...]:
+    assert request.ranges is not None
+    return request.ranges(model), request.input_type, notes
+
+
+# Each phase repeats until none of its passes changes the graph; then the next phase runs.
+PHASES: dict[str, tuple[Pass | OnRequest, ...]] = {
     "layout": (
         fold_constants,
         sink_transposes,
-        merge_transposes,
         sink_reshapes,
         permute_features,
         remove_dead_ops,
@@ -95,13 +142,13 @@ PHASES: dict[str, tuple[Pass, ...]] = {
         compare_instead_of_rounding,
         split_transposed_convs,
         shift_two_values,
-        merge_transposes,
         move_unit_axes,
         reshape_bits,
         absorb_mirror_padding,
         pool_bits,
         pad_bits,
         remove_dead_ops,
+        OnRequest(assume_nonzero, lambda r: r.assume_nonzero, lambda model, notes, r: (notes,)),
     ),
     "binarize": (
         undo_space_to_batch,
@@ -120,20 +167,19 @@ PHASES: dict[str, tuple[Pass, ...]] = {
         move_interleaving,
         activate_before_maxpool,
         fuse_post_activation,
-        skip_sign_preserving_ops,
-        prelu_before_sign,
+        move_thresholds,
         sign_before_maxpool,
         sign_before_quantize,
         pack_outputs,
-        average_before_affine,
-        simplify_affine_before_sign,
         add_before_concatenation,
         flatten_concatenations,
         sign_before_concatenation,
         merge_split_convs,
         remove_dead_ops,
     ),
+    "lower": (lower_thresholds, remove_dead_ops),
     "shrink": (maxpool_first, remove_dead_ops),
+    "quantize": (OnRequest(insert_quantization, lambda r: r.ranges is not None, _ranges),),
     "int8": (
         shift_uint8_to_int8,
         fold_quantized_constants,
@@ -146,18 +192,31 @@ PHASES: dict[str, tuple[Pass, ...]] = {
         merge_signs,
         remove_dead_ops,
     ),
-    "for_larq": (split_zero_padded_outputs, lower_explicit_padding),
-    "tidy": (merge_constants, remove_dead_ops),
+    "interface": (
+        OnRequest(
+            narrow_weights,
+            lambda r: bool(r.low_bit_weights),
+            lambda model, notes, r: (r.low_bit_weights, r.dynamic_range, notes),
+        ),
+        OnRequest(
+            set_interface_types,
+            lambda r: "int8" in (r.input_type, r.output_type),
+            lambda model, notes, r: (r.input_type, r.output_type),
+        ),
+    ),
+    "for_larq": (
+        OnRequest(split_zero_padded_outputs, lambda r: r.larq_compatible),
+        OnRequest(lower_explicit_padding, lambda r: r.larq_compatible),
+    ),
+    "tidy": (merge_constants, widen_blocks, remove_dead_ops),
     "without_bits": (fold_weights,),
 }
-# A round finds nothing, or brings a graph nearer to that; a pass that undid another's work would go on for ever.
+# The limit on rounds, which stops passes that undo each other's work.
 _ROUNDS, _ROUNDS_PER_OP = 100, 10
-BINARY_PHASES = ("layout", "find_signs", "binarize", "fuse", "shrink")
-# These rewrites need what a caller of the converter asks for, so no phase runs them, but the converter itself.
-ON_REQUEST: dict[str, tuple[Callable[..., None], ...]] = {
-    "find_signs": (assume_nonzero,),
-    "int8": (insert_quantization, narrow_weights, set_interface_types),
-}
+# The phases that make layers binary, those after them, and those of a model without such a layer.
+BINARY_PHASES = ("layout", "find_signs", "binarize", "fuse", "lower", "shrink")
+FINAL_PHASES = ("quantize", "int8", "interface", "for_larq", "tidy")
+PHASES_WITHOUT_BITS = ("without_bits", "tidy")
 
 
 def run_phases(
@@ -165,29 +224,46 @@ def run_phases(
     phases: Sequence[str],
     notes: Notes,
     progress: Callable[[str], None] = lambda name: None,
+    request: Request = NOTHING,
 ) -> bool:
     """Rewrites every subgraph of the model in place, and returns whether any pass changed one.
 
-    The passes rely on what `graph.check_graph` has found sound when the model was read.
+    The passes rely on the properties that `graph.check_graph` checked when the model was read.
 
     Args:
         phases: which of `PHASES`, in the order to run them.
-        progress: is called with the name of each pass before it runs.
+        progress: called with the name of each row before it runs.
+        request: the options on which `OnRequest` rows depend.
     """
-    changed_any = False
+    changed = False
     for phase in phases:
-        for graph in model.graphs:
-            notes.settle()
-            for _ in range(_ROUNDS + _ROUNDS_PER_OP * len(graph.ops)):
-                changed = False
-                notes.start_round()
-                for one in PHASES[phase]:
-                    progress(one.__name__)
-                    with boundary():
-                        changed |= one(graph, notes)
-                changed_any |= changed
-                if not changed:
-                    break
-            else:
-                raise Defect(f'litebnn comes to no end in the phase "{phase}", please report it')
+        rows = [row for row in PHASES[phase] if not isinstance(row, OnRequest) or row.when(request)]
+        passes = [row for row in rows if not isinstance(row, OnRequest) or row.arguments is None]
+        changed |= _repeat(model, phase, passes, notes, progress)
+        for row in rows:
+            if isinstance(row, OnRequest) and row.arguments is not None:
+                progress(row.__name__)
+                arguments = row.arguments(model, notes, request)  # a caller's own errors pass as they are
+                with boundary():
+                    row.rewrite(model, *arguments)
+                changed |= _repeat(model, phase, passes, notes, progress)
+    return changed
+
+
+def _repeat(model: Model, phase: str, passes: Sequence[Pass], notes: Notes, progress: Callable[[str], None]) -> bool:
+    changed_any = False
+    for graph in model.graphs:
+        notes.settle()
+        for _ in range(_ROUNDS + _ROUNDS_PER_OP * len(graph.ops)):
+            changed = False
+            notes.start_round()
+            for one in passes:
+                progress(one.__name__)
+                with boundary():
+                    changed |= one(graph, notes)
+            changed_any |= changed
+            if not changed:
+                break
+        else:
+            raise Defect(f'litebnn comes to no end in the phase "{phase}", please report it')
     return changed_any

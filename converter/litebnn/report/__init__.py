@@ -1,1 +1,1 @@
-"""What a conversion did and what a model costs: the report, its advice, and the comparison of source and result."""
+"""Reports: the changes of a conversion, the cost of a model, advice, and the comparison of source and result."""

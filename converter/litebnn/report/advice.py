@@ -1,6 +1,6 @@
-"""What to change in a model so that its binary layers run better, and what it costs to leave it.
+"""Advice on changes that make a model's binary layers faster, with the cost of not making them.
 
-The rules and their prices are `rules.py`'s; docs/rules-for-models.md explains them.
+`rules.py` has the rules and their prices; docs/rules-for-models.md explains them.
 """
 
 from __future__ import annotations
@@ -8,17 +8,17 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from litebnn.graph import Model
-from litebnn.report.anatomy import short_name
 from litebnn.report.costs import tiles
+from litebnn.report.op_properties import short_name
 from litebnn.report.rules import WORTH_SAYING, Finding, Price, Rule, findings, prices
 from litebnn.rewriting.notes import Notes
 
 
 def advise(model: Model, notes: Notes) -> Iterator[str]:
-    """One line for each thing to change in a converted model, beginning with the layer's name.
+    """Yields one line for each change to make in a converted model, beginning with the layer's name.
 
     Args:
-        notes: of the conversion, which know the layers that ops come from.
+        notes: the notes of the conversion, which know the source layer of each op.
     """
     for layer in notes.layers:
         if layer.binary:
@@ -34,7 +34,7 @@ def advise(model: Model, notes: Notes) -> Iterator[str]:
 
 
 def cost_of(rule: Rule, finding: Finding) -> str:
-    """What a finding costs, as far as instruction sets (ISAs) differ in it; empty where it costs nothing on any."""
+    """The cost of a finding as text, by instruction set (ISA) where they differ; empty if it costs nothing."""
     known = [price for (name, _), price in prices().items() if name == rule.name]
     if finding.values:
         nanoseconds = [price.broken - price.kept for price in known if price.unit == "ns"]

@@ -1,4 +1,4 @@
-"""What two models have in common and where they differ: outputs, layers and sizes."""
+"""The comparison of two models: outputs, layers and sizes."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from litebnn.child import run_apart
 from litebnn.errors import ConversionError
 from litebnn.flatbuffer import read_model, read_strictly
 from litebnn.graph import Array, Model, check_model
-from litebnn.report.anatomy import channels_of_bits
-from litebnn.report.divergence import Divergence, LayerComparison, by_layer, difference
+from litebnn.report.differences.divergence import Divergence, LayerComparison, by_layer, difference
+from litebnn.report.differences.samples import run, samples_for
 from litebnn.report.macs import Macs, count_macs
-from litebnn.report.samples import run, samples_for
+from litebnn.report.op_properties import channels_of_bits
 from litebnn.runtime.intermediates import interpreter_for
 from litebnn.runtime.predictor import arrays_of
 
-# What comparing may take, and what more for each sample and for each byte of models and inputs.
+# Limits on the time of a comparison in seconds, fixed and for each sample.
 _SECONDS, _SECONDS_PER_SAMPLE = 60, 30
 _MEMORY, _MEMORY_PER_BYTE = 4 << 30, 16
 
@@ -28,10 +28,10 @@ class OutputDifference:
     """An output of two models.
 
     Attributes:
-        name: what the first model calls it.
-        difference: the largest difference, relative to the largest value that the first model gives.
-        same_class: the share of samples in which the largest value stands at the same place; None for an output that
-            has one value for each sample.
+        name: its name in the first model.
+        difference: the largest difference, relative to the first model's largest value.
+        same_class: the share of samples whose largest value has the same index; None for an output with one value for
+            each sample.
     """
 
     name: str
@@ -41,15 +41,15 @@ class OutputDifference:
 
 @dataclass(frozen=True)
 class Comparison:
-    """Two models that take the same inputs.
+    """The comparison of two models with the same inputs.
 
     Attributes:
         bytes: the sizes of the two files.
-        macs: the multiply-accumulates of each.
-        samples: how many inputs they were run on.
-        outputs: in order.
-        common_layers: how many tensors both compute.
-        layers: those of them that differ in a sample, in order of execution, added up over the samples.
+        macs: the multiply-accumulates of each model.
+        samples: the number of samples that were run.
+        outputs: the differences of the outputs, in order.
+        common_layers: the number of tensors that both models compute.
+        layers: the tensors that differ in any sample, in order of execution, summed over the samples.
     """
 
     bytes: tuple[int, int]
@@ -70,18 +70,18 @@ class Comparison:
 
 
 def compare_models(first: bytes, second: bytes, inputs: Any = None, *, samples: int = 4, seed: int = 0) -> Comparison:
-    """Runs two models on the same inputs, in a process of its own with limits on time and memory.
+    """Runs two models on the same inputs, in a separate process with limits on time and memory.
 
     Args:
-        first, second: `.tflite` files with the same inputs and outputs, converted or not; int8 ones are compared by
-            the numbers that their levels stand for.
-        inputs: an array, or a list or dictionary with one for each input, batch first; random ones if None.
-        samples: how many random inputs.
-        seed: what makes them.
+        first, second: `.tflite` files with the same inputs and outputs, converted or not; int8 values are compared as
+            real numbers.
+        inputs: an array, or a list or dictionary with one for each input, batch first; random samples if None.
+        samples: the number of random samples.
+        seed: the seed of random samples.
 
     Raises:
         ConversionError: a model cannot be read or run, or they have different inputs or outputs.
-        ValueError: the inputs are not such as the models take.
+        ValueError: the inputs do not match the models'.
 
     Example:
         >>> compare_models(Path("float.tflite").read_bytes(), Path("binary.tflite").read_bytes()).difference < 1e-5
@@ -126,14 +126,14 @@ def _shapes(shapes: list[tuple[int, ...]]) -> str:
 
 
 def compare_as_dict(first: bytes, second: bytes, inputs: list[Array] | None, samples: int, seed: int) -> dict[str, Any]:
-    """What running two models shows, as JSON can hold it; what a runtime says against a model is of the model."""
+    """The comparison as JSON can hold it; a runtime's error becomes a ConversionError about the model."""
     models = [read_strictly(content) for content in (first, second)]
     for model in models:
         check_model(model)
-    # Random inputs are those of a model that takes floats; of the other, they are put on its grid.
+    # Random samples are made for a model with float inputs; the other model's inputs are quantized.
     floats = [all(tensor.type == "FLOAT32" for tensor in model.graphs[0].inputs) for model in models]
     arrays = samples_for("compare", models[0 if floats[0] or not floats[1] else 1], inputs, count=samples, seed=seed)
-    # Bits are looked for in the model that has them, behind signs of the other.
+    # If only one model has bits, it counts as the conversion of the other.
     has_bits = [bool(channels_of_bits(model.graphs[0])) for model in models]
     contents = (second, first) if has_bits == [True, False] else (first, second)
     try:

@@ -40,7 +40,7 @@ def test_the_first_layer_that_differs_is_found_among_floats_and_among_bits() -> 
         assert layer.layer.removesuffix("/bits") == sign
         assert 0 < layer.turned < layer.signs
         assert layer.samples == 3
-        # Where both hold bits, how far the sums were from zero is known of neither.
+        # If both models have bits, the distance of the sums from zero is unknown.
         assert np.isnan(layer.distance) == (first is converted)
 
 

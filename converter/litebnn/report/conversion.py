@@ -1,4 +1,4 @@
-"""What a conversion did: one row for each convolution and dense layer of the source model."""
+"""The report of a conversion: one row for each convolution and dense layer of the source model."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 from litebnn.errors import printable
 from litebnn.graph import Model
 from litebnn.report.advice import advise
-from litebnn.report.anatomy import short_name
+from litebnn.report.op_properties import short_name
 from litebnn.report.verify import Verification
 from litebnn.rewriting.notes import Layer, Notes
 
@@ -22,11 +22,11 @@ class ConversionReport:
 
     Attributes:
         layers: one row for each convolution and dense layer of the source, in order of execution.
-        noted: what happened to tensors and ops that one should know of; one line each, beginning with their names.
-        advice: what to change in the model, one line each, beginning with the layer's name.
+        noted: notable changes to tensors and ops, one line each, beginning with their names.
+        advice: changes to make in the model, one line each, beginning with the layer's name.
         bytes_before, bytes_after: sizes of the files.
         status: "converted", "already converted" or "no binary layer".
-        verification: what `verify` found; None where it was not asked for.
+        verification: the result of `verify`; None if it was not requested.
 
     Example:
         >>> converted, report = litebnn.convert_tflite("float.tflite", return_report=True)  # doctest: +SKIP
@@ -43,12 +43,12 @@ class ConversionReport:
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        """What one should know of, then what to change."""
+        """All lines of `noted`, then those of `advice`."""
         return (*self.noted, *self.advice)
 
     @property
     def difference(self) -> float | None:
-        """That of `verification`; None where there is none."""
+        """The difference that `verification` found; None without verification."""
         return None if self.verification is None else self.verification.difference
 
     @property
@@ -58,7 +58,7 @@ class ConversionReport:
 
     @property
     def binary_macs(self) -> int:
-        """Those of `macs` that are computed on bits."""
+        """The part of `macs` that is computed on bits."""
         return sum(layer.macs for layer in self.layers if layer.binary)
 
     def to_dict(self) -> dict[str, Any]:
@@ -82,12 +82,12 @@ class ConversionReport:
         return "\n".join([*lines, self.summary(), *self.remarks()])
 
     def remarks(self) -> list[str]:
-        """What to change in the model, and where rounding turned signs; one line each."""
+        """Lines of advice, and lines on signs that rounding flipped."""
         found = () if self.verification is None else self.verification.lines()
         return [printable(line) for line in (*self.warnings, *found)]
 
     def summary(self) -> str:
-        """One line: how much of the work is binary, and the sizes."""
+        """One line with the binary share of the work and the file sizes."""
         share = self.binary_macs / self.macs if self.macs else 0.0
         binary = sum(layer.binary for layer in self.layers)
         return (
@@ -98,7 +98,7 @@ class ConversionReport:
 
 
 def row_of(layer: Layer) -> tuple[str, ...]:
-    """The cells of a layer's row, as text, under `COLUMNS`."""
+    """The cells of a layer's row as text, in the order of `COLUMNS`."""
     remarks = " + ".join(layer.fused) if layer.binary else "; ".join(layer.reasons)
     sizes = f"{layer.bytes_before:,} → {layer.bytes_after:,}"
     binary = "yes" if layer.binary else "no"
@@ -107,7 +107,7 @@ def row_of(layer: Layer) -> tuple[str, ...]:
 
 
 def reasons(layers: Iterable[Layer]) -> dict[str, list[str]]:
-    """Why layers are not binary, or not better, each reason once with the names of its layers."""
+    """The reasons why layers are not binary, or not fused further, each with the names of its layers."""
     layers_of: dict[str, list[str]] = {}
     for layer in layers:
         for reason in layer.reasons:

@@ -1,8 +1,7 @@
-"""What ops cost on each board: a table of cycles, from which times are estimated.
+"""The cost of ops on each board: a table of cycles, from which times are estimated.
 
-`costs.json` is written by `python -m bench.costs` and has a row for each board and, for this machine, for each
-instruction set (ISA). A row says how many cycles each kind of op takes for what it counts (`workload.py`); a time is
-their sum.
+`python -m bench.costs` writes `costs.json`, which has a row for each board and, for this machine, for each instruction
+set (ISA). A row gives the cycles of each kind of op for each amount of `workload.py`; the estimated time is their sum.
 """
 
 from __future__ import annotations
@@ -28,17 +27,18 @@ class Costs:
 
     Attributes:
         board: "rpi3", "rpi4", "rpi5" or "host".
-        description: the board in words.
+        description: a description of the board.
         isa: litebnn's instruction set there.
-        needs: words that the system says of a CPU that the row is for, all of them.
-        ghz: the clock that the cycles are of.
-        source: where the figures come from.
-        error: the largest share by which a network's estimate was off what was measured; None where nothing was.
-        tile: output channels that LceBconv2d computes together.
-        tables: output channels whose lookups take as long as a table; layers that share less are left to `without`.
-        shared_tables: tables for each tile that windows beside each other share, where they share any.
-        without: the row of the ISA that computes such layers; None where there are none.
-        cycles: by kind of op, what one of each amount takes.
+        needs: CPU feature words of the system; the row applies to CPUs that have all of them.
+        ghz: the clock rate at which the cycles were measured, in GHz.
+        source: the origin of the figures.
+        error: the largest relative error of a network's estimate; None if no network was measured.
+        tile: the number of output channels that LceBconv2d computes together.
+        tables: the number of output channels whose lookups take as long as building a table. Layers that use a table
+            less often are computed by the ISA of `without`.
+        shared_tables: the number of tables for each tile that adjacent windows share; 0 if they share none.
+        without: the row of the ISA that computes such layers; None if there are none.
+        cycles: the cycles for one unit of each amount, by kind of op.
     """
 
     board: str
@@ -55,7 +55,7 @@ class Costs:
     cycles: Mapping[str, Mapping[str, float]]
 
     def seconds(self, work: Workload) -> float | None:
-        """The time of an op's work, None where nothing is known of its kind."""
+        """The time of an op's work in seconds; None if the table lacks its kind."""
         terms = self.cycles.get(work.kind)
         if terms is None:
             return None
@@ -63,14 +63,14 @@ class Costs:
 
 
 def estimate(op: Op, costs: Costs, delegated: Collection[Op], adds: bool) -> float | None:
-    """Seconds of an op on a board, None where nothing is known of its kind."""
+    """The estimated time of an op on a board in seconds; None if the table lacks its kind."""
     row = row_for(op, costs)
     work = workload_of(op, delegated, adds, row.tile)
     return None if work is None else row.seconds(work)
 
 
 def row_for(op: Op, costs: Costs) -> Costs:
-    """The row of the ISA that computes an op: another than the board's where the layer does not suit that."""
+    """The row of the ISA that computes an op: the board's, or `without` for layers that do not suit it."""
     if costs.without is None or op.name != LCE_BCONV_2D:
         return costs
     is_left = windows_share_little(op, costs.tables, costs.shared_tables, costs.tile)
@@ -78,7 +78,7 @@ def row_for(op: Op, costs: Costs) -> Costs:
 
 
 def boards() -> tuple[Costs, ...]:
-    """This machine, and each other board, a row for each."""
+    """The rows of this machine and of each other board."""
     others: dict[str, Costs] = {}
     for row in _table():
         if row.board != HOST:
@@ -86,15 +86,23 @@ def boards() -> tuple[Costs, ...]:
     return (host_costs(_table(), _words_of_cpu()), *others.values())
 
 
+def features_lacking() -> dict[str, list[str]]:
+    """The features that this machine's kind of CPU can have and this CPU lacks, by the ISA that needs them."""
+    words, rows = _words_of_cpu(), [row for row in _table() if row.board == HOST and row.needs]
+    if not any(words.intersection(row.needs) for row in rows):
+        return {}
+    return {row.isa: [word for word in row.needs if word not in words] for row in rows}
+
+
 def tiles() -> dict[str, int]:
-    """How many output channels each instruction set computes together."""
+    """The number of output channels that each instruction set computes together."""
     return {row.isa: row.tile for row in _table()}
 
 
 def host_costs(table: Iterable[Costs], words: Collection[str]) -> Costs:
-    """The first row that is for a CPU of which the system says these words, under the name of this machine.
+    """The first host row whose needs are among the CPU's feature words, renamed to this machine.
 
-    Where there is none, as on a CPU that no row knows, it is the slowest: the last of this machine's own rows.
+    A CPU that matches no row gets the slowest one, which is the last host row.
     """
     rows = list(table)
     fitting = (row for row in rows if set(row.needs) <= set(words) and (row.needs or row.board == HOST))
@@ -102,7 +110,7 @@ def host_costs(table: Iterable[Costs], words: Collection[str]) -> Costs:
 
 
 def read_costs(content: str) -> tuple[Costs, ...]:
-    """The rows of the table as a file has them, where `without` is the name of an ISA in a row below, or ""."""
+    """Parses the rows of the file, in which `without` is the name of an ISA in a later row, or ""."""
     rows: list[Costs] = []
     for row in reversed(json.loads(content)):
         below = (other for other in rows if (other.board, other.isa) == (row["board"], row["without"]))

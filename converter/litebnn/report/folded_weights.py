@@ -1,4 +1,4 @@
-"""The source of a conversion with the converter's values of the weights that it computes at every inference."""
+"""Replaces weights that a source model computes at run time by the converter's constants, for verification."""
 
 from __future__ import annotations
 
@@ -7,20 +7,19 @@ import numpy as np
 from litebnn.errors import ConversionError, printable
 from litebnn.flatbuffer import read_model, write_model
 from litebnn.graph import Op, Tensor, facts
-from litebnn.report.divergence import TOLERANCE, difference
-from litebnn.report.samples import run, samples_for
+from litebnn.report.differences.divergence import TOLERANCE, difference
+from litebnn.report.differences.samples import run, samples_for
 from litebnn.rewriting.weights import fold_computed
 from litebnn.runtime.intermediates import interpreter_for, with_outputs
 
 
 def with_folded_weights(purpose: str, source: bytes) -> bytes:
-    """A source whose layers compute no weights, so that how a runtime rounds these tells nothing of the layers.
+    """The source with constant weights, so that a runtime's rounding of computed weights does not affect the layers.
 
-    The mean of millions of numbers, as a scale of weights is, ends 10⁻⁴ apart in two runtimes, and batch norms make
-    much of that.
+    A scale that is the mean of millions of weights differs by 10⁻⁴ between runtimes, and batch norms amplify that.
 
     Args:
-        purpose: what for, in messages.
+        purpose: the purpose, for messages.
     Raises:
         ConversionError: the installed runtime computes other weights from the same constants.
     """

@@ -1,4 +1,4 @@
-"""What a model consists of and what it costs, op by op: the data behind `litebnn inspect` and what shows it."""
+"""The ops of a model and their costs: the data of `litebnn inspect`, and of all that shows it."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from litebnn.errors import ConversionError, boundary
 from litebnn.flatbuffer import read_model
 from litebnn.graph import Graph, Model, Op, Tensor, check_custom_ops
 from litebnn.model_files import read_file
-from litebnn.report import anatomy
+from litebnn.report import op_properties
 from litebnn.report.costs import boards, estimate
 from litebnn.report.macs import Macs, macs_by_precision, sum_of_macs
 from litebnn.report.rules import WORTH_SAYING, findings, prices
@@ -24,11 +24,11 @@ class TensorRow:
     """A tensor.
 
     Attributes:
-        index: its place among the tensors of its subgraph, as in the file.
-        type: "bits" (32 signs to an int32), "float", "int8", or TFLite's name in small letters.
-        shape: as in the file, so that the last axis of bits counts words; 1 where a dimension is not known.
-        bytes: what it takes in memory.
-        constant: whether it is stored in the file.
+        index: its index among the tensors of its subgraph, as in the file.
+        type: "bits" (32 signs in an int32), "float", "int8", or TFLite's name in lower case.
+        shape: the shape in the file, in which the last axis of bits counts words; unknown dimensions are 1.
+        bytes: its size in memory.
+        constant: True if it is stored in the file.
     """
 
     index: int
@@ -41,15 +41,15 @@ class TensorRow:
 
 @dataclass(frozen=True)
 class BrokenRule:
-    """A rule of docs/rules-for-models.md that an op does not keep.
+    """A rule of docs/rules-for-models.md that an op breaks.
 
     Attributes:
         rule: the rule's name in the table of measured rules.
-        index: the op's node in the main subgraph.
+        index: the op's index in the main subgraph.
         layer: the op's name.
-        found: what is there.
-        fix: what to do about it.
-        seconds: what it costs on each board, estimated: seconds an inference.
+        found: a description of what breaks the rule.
+        fix: the advice.
+        seconds: the estimated cost on each board, in seconds for one inference.
     """
 
     rule: str
@@ -65,22 +65,22 @@ class OpRow:
     """One node of the main subgraph.
 
     Attributes:
-        index: its place in order of execution, from 0: the node's number in the file.
+        index: its position in order of execution, from 0: the node's number in the file.
         name: the layer's part of its output's name.
-        op: the builtin's name, or the custom op's own.
-        inputs: indices of the tensors that it reads and that are computed, in order: the graph's edges.
-        constants: indices of the tensors that it reads and that are stored in the file.
-        outputs: indices of the tensors that it writes.
-        input_shape, output_shape: of its data; the last axis counts channels, of bits too.
-        filter_shape: height, width and channels of the window, empty for what has none.
-        precision: what it computes with: "binary", "int8" or "float"; of what only moves data, what it moves.
-        output: what goes on: "bits", "int8", "float" or another type.
-        macs: multiply-accumulates of one inference, by what is multiplied.
-        weight_bytes: of its constants, as stored.
-        activation_bytes: of what it reads and writes that is not constant.
-        fused: what it computes beside its name's own, such as RELU, scale, bias, threshold or ADD.
-        fused_into: the index of the op that computes this one too when litebnn's delegate runs it, else None.
-        seconds: estimated time on each board; empty where nothing is known of an op of its kind.
+        op: the builtin's or the custom op's name.
+        inputs: indices of its computed inputs, in order: the graph's edges.
+        constants: indices of its inputs that are stored in the file.
+        outputs: indices of its outputs.
+        input_shape, output_shape: shapes of its data; the last axis counts channels, for bits too.
+        filter_shape: height, width and channels of the window; empty for ops without one.
+        precision: "binary", "int8" or "float" for computing ops; the data's type for ops that only move data.
+        output: the type of its output: "bits", "int8", "float" or another type.
+        macs: multiply-accumulates of one inference, by precision.
+        weight_bytes: the size of its constants in the file.
+        activation_bytes: the size of its computed inputs and outputs.
+        fused: the operations that it computes in addition to its name's, such as RELU, scale, bias, threshold or ADD.
+        fused_into: the index of the op that computes this one too if litebnn's delegate runs it, else None.
+        seconds: estimated time on each board; empty if the cost table lacks its kind.
         broken_rules: the rules that it breaks, worst first.
     """
 
@@ -106,14 +106,14 @@ class OpRow:
 
 @dataclass(frozen=True)
 class Board:
-    """What the times of a board are estimated from.
+    """A board for which times are estimated.
 
     Attributes:
         name: "rpi3", "rpi4", "rpi5" or "host".
-        description: the board in words.
-        isa: the instruction set that litebnn takes there.
-        source: where its figures come from, and how far they have been found off.
-        error: the largest share by which an estimated network was off what was measured; None where no board was there.
+        description: a description of the board.
+        isa: the instruction set that litebnn selects there.
+        source: the origin of its figures, and their known error.
+        error: the largest relative error of a network's estimate; None if no board was available.
     """
 
     name: str
@@ -132,9 +132,9 @@ class Inspection:
         file_bytes: the size of the file.
         ops: the main subgraph's nodes.
         tensors: the main subgraph's tensors, by index.
-        inputs, outputs: indices of the model's own among them.
-        other_ops: how many nodes further subgraphs have, of which nothing is estimated.
-        boards: what the times are estimated for, in order.
+        inputs, outputs: indices of the model's inputs and outputs among the tensors.
+        other_ops: the number of nodes in further subgraphs, for which nothing is estimated.
+        boards: the boards for which times are estimated, in order.
     """
 
     name: str
@@ -148,38 +148,38 @@ class Inspection:
 
     @property
     def macs(self) -> Macs:
-        """Multiply-accumulates of one inference, by what is multiplied."""
+        """Multiply-accumulates of one inference, by precision."""
         return sum_of_macs(row.macs for row in self.ops)
 
     @property
     def weight_bytes(self) -> int:
-        """Bytes of all constants that ops read, each once."""
+        """Total size of the constants that ops read, each counted once."""
         read = {index for row in self.ops for index in row.constants}
         return sum(self.tensors[index].bytes for index in read)
 
     @property
     def activation_bytes(self) -> int:
-        """Bytes that ops read and write, all together."""
+        """Total size of the activations that ops read and write."""
         return sum(row.activation_bytes for row in self.ops)
 
     @property
     def seconds(self) -> dict[str, float]:
-        """Estimated time of one inference on each board, of the ops that something is known of."""
+        """Estimated time of one inference on each board, without ops that the cost table lacks."""
         return {board.name: sum(row.seconds.get(board.name, 0.0) for row in self.ops) for board in self.boards}
 
     @property
     def ops_without_seconds(self) -> dict[str, int]:
-        """How many ops are missing in `seconds`, as nothing is known of their kind on the board."""
+        """The number of ops that `seconds` leaves out, because the board's costs lack their kind."""
         return {board.name: sum(board.name not in row.seconds for row in self.ops) for board in self.boards}
 
     @property
     def broken_rules(self) -> tuple[BrokenRule, ...]:
-        """All of them, what costs most on the first board first."""
+        """All broken rules, sorted by their cost on the first board, highest first."""
         found = [rule for row in self.ops for rule in row.broken_rules]
         return tuple(sorted(found, key=_worst_first))
 
     def to_dict(self) -> dict[str, Any]:
-        """All of it as plain numbers, strings, lists and dicts, for JSON."""
+        """The inspection as plain numbers, strings, lists and dicts, for JSON."""
         rows = [{**asdict(row), "macs": row.macs._asdict()} for row in self.ops]
         return {
             **asdict(self),
@@ -196,11 +196,11 @@ class Inspection:
 
 
 def inspect_model(model: bytes | str | os.PathLike[str], *, name: str = "") -> Inspection:
-    """What a `.tflite` model consists of, converted or not; it is not run.
+    """Lists the ops of a `.tflite` model, converted or not, with their costs; the model is not run.
 
     Args:
         model: the bytes of a `.tflite` file, or its path.
-        name: what the inspection calls it; by default the file's name.
+        name: the model's name in the inspection; by default the file's name.
     Raises:
         ConversionError: it cannot be read; the message says what was found.
         OSError: the file cannot be read.
@@ -226,8 +226,8 @@ def _inspect(model: Model, name: str, file_bytes: int) -> Inspection:
         check_custom_ops(each)
     tensors = list(graph.all_tensors())
     index_of = {tensor: index for index, tensor in enumerate(tensors)}
-    channels = anatomy.channels_of_bits(graph)
-    additions = anatomy.fused_additions(graph)
+    channels = op_properties.channels_of_bits(graph)
+    additions = op_properties.fused_additions(graph)
     node = {op: index for index, op in enumerate(graph.ops)}
     delegated = claimed_ops(graph)
     free = joined_in_place(graph, delegated) | additions.keys()
@@ -248,7 +248,7 @@ def _inspect(model: Model, name: str, file_bytes: int) -> Inspection:
 
 
 def _seconds(op: Op, delegated: Collection[Op], free: Collection[Op], additions: Mapping[Op, Op]) -> dict[str, float]:
-    """Estimated seconds of an op on each board; of one that another op computes, or need not copy, nothing is left."""
+    """The estimated time of an op on each board; 0 if another op computes it, or if it copies nothing."""
     if op in free:
         return dict.fromkeys((row.board for row in boards()), 0.0)
     fused = next((addition for addition, conv in additions.items() if conv is op), None)
@@ -257,7 +257,7 @@ def _seconds(op: Op, delegated: Collection[Op], free: Collection[Op], additions:
 
 
 def _priced(row: OpRow, graph: Graph, op: Op, seconds: Mapping[str, float]) -> OpRow:
-    """The row with its times, and with the rules that it breaks and that cost something."""
+    """The row with its times, and with the broken rules that have a cost."""
     broken = []
     for rule, finding in findings(graph, op):
         costs = {
@@ -274,13 +274,13 @@ def _worst_first(rule: BrokenRule) -> float:
     return -next(iter(rule.seconds.values()), 0.0)
 
 
-def _tensor_row(tensor: Tensor, index: int, channels: anatomy.Channels) -> TensorRow:
+def _tensor_row(tensor: Tensor, index: int, channels: op_properties.Channels) -> TensorRow:
     return TensorRow(
         index=index,
         name=tensor.name,
-        type=anatomy.type_of(tensor, channels),
+        type=op_properties.type_of(tensor, channels),
         shape=tensor.shape,
-        bytes=anatomy.bytes_of(tensor),
+        bytes=op_properties.bytes_of(tensor),
         constant=tensor.is_constant,
     )
 
@@ -289,28 +289,28 @@ def _op_row(
     op: Op,
     node: Mapping[Op, int],
     index_of: Mapping[Tensor, int],
-    channels: anatomy.Channels,
+    channels: op_properties.Channels,
     additions: Mapping[Op, Op],
 ) -> OpRow:
     read = [tensor for tensor in op.inputs if tensor is not None]
     constants = [tensor for tensor in read if tensor.is_constant]
     computed = [tensor for tensor in read if not tensor.is_constant]
-    data = anatomy.data_of(op)
+    data = op_properties.data_of(op)
     return OpRow(
         index=node[op],
-        name=anatomy.short_name(op.outputs[0].name) if op.outputs else op.name,
+        name=op_properties.short_name(op.outputs[0].name) if op.outputs else op.name,
         op=op.name,
         inputs=tuple(index_of[tensor] for tensor in computed),
         constants=tuple(index_of[tensor] for tensor in constants),
         outputs=tuple(index_of[tensor] for tensor in op.outputs),
-        input_shape=() if data is None else anatomy.shape_of(data, channels),
-        output_shape=anatomy.shape_of(op.outputs[0], channels) if op.outputs else (),
-        filter_shape=anatomy.filter_shape(op),
-        precision=anatomy.precision_of(op, channels),
-        output=anatomy.type_of(op.outputs[0], channels) if op.outputs else "",
+        input_shape=() if data is None else op_properties.shape_of(data, channels),
+        output_shape=op_properties.shape_of(op.outputs[0], channels) if op.outputs else (),
+        filter_shape=op_properties.filter_shape(op),
+        precision=op_properties.precision_of(op, channels),
+        output=op_properties.type_of(op.outputs[0], channels) if op.outputs else "",
         macs=macs_by_precision(op),
-        weight_bytes=sum(anatomy.bytes_of(tensor) for tensor in dict.fromkeys(constants)),
-        activation_bytes=sum(anatomy.bytes_of(tensor) for tensor in (*computed, *op.outputs)),
-        fused=anatomy.fused_in(op, additions),
+        weight_bytes=sum(op_properties.bytes_of(tensor) for tensor in dict.fromkeys(constants)),
+        activation_bytes=sum(op_properties.bytes_of(tensor) for tensor in (*computed, *op.outputs)),
+        fused=op_properties.fused_in(op, additions),
         fused_into=node[additions[op]] if op in additions else None,
     )

@@ -1,4 +1,4 @@
-"""Counting the work of a .tflite file."""
+"""Counts the multiply-accumulates of a .tflite file."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from litebnn.rewriting.notes import macs_of
 
 
 class Macs(NamedTuple):
-    """Multiply-accumulates by what is multiplied."""
+    """Multiply-accumulates by precision."""
 
     binary: int
     int8: int
@@ -22,14 +22,14 @@ class Macs(NamedTuple):
 
     @property
     def other(self) -> int:
-        """All that are not binary."""
+        """All multiply-accumulates that are not binary."""
         return self.int8 + self.float
 
 
 def count_macs(model: bytes) -> Macs:
     """The multiply-accumulates of the convolutions and dense layers, for one inference.
 
-    Int8 are those of layers that read int8.
+    Layers that read int8 count as int8.
 
     Args:
         model: a `.tflite` file, converted or not.

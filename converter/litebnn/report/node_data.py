@@ -8,19 +8,19 @@ from typing import Any
 from litebnn.errors import ConversionError
 from litebnn.report.inspection import Inspection
 
-# What the report's page gives each precision: background, and text on it.
+# Background and text colour of each precision, the same as on the report's page.
 COLOURS = {"binary": ("#0b63c5", "#ffffff"), "int8": ("#b9500a", "#ffffff"), "float": ("#7a8594", "#000000")}
 
 
 def node_data(inspection: Inspection, name: str, milliseconds: Mapping[int, float]) -> dict[str, Any]:
-    """The times of ops, coloured by what they compute with, in the form that Model Explorer calls GraphNodeData.
+    """The times of ops, coloured by precision, in Model Explorer's form GraphNodeData.
 
-    Its adapters for `.tflite` files name a node by the op's place in the graph.
+    Its adapters for `.tflite` files name a node by the op's index.
 
     Args:
-        inspection: what is known of the model.
-        name: what the times are.
-        milliseconds: the time of each op that one is known of.
+        inspection: the model's ops.
+        name: the label of the times.
+        milliseconds: the known times, by the op's index.
 
     Example:
         >>> from litebnn.report.inspection import inspect_model
@@ -38,10 +38,10 @@ def node_data(inspection: Inspection, name: str, milliseconds: Mapping[int, floa
 
 
 def estimated_node_data(inspection: Inspection, board: str) -> dict[str, Any]:
-    """`node_data` of the times that are estimated for a board.
+    """The `node_data` of the times that are estimated for a board.
 
     Raises:
-        ConversionError: nothing is estimated for such a board.
+        ConversionError: no times are estimated for that board.
     """
     known = [each.name for each in inspection.boards]
     if board not in known:

@@ -1,7 +1,7 @@
-"""The rules for models that run fast, where a graph breaks them, and what breaking them costs here.
+"""Rules for models that run fast: they find the ops of a graph that break them, and the cost of that.
 
-What each costs was measured by `python -m bench.rules`, a pair of networks for each rule and instruction set (ISA) that
-differ in the rule alone; `rules.json` has the figures, and docs/rules-for-models.md shows them.
+`python -m bench.rules` measures each cost with two networks that differ in one rule, for each instruction set (ISA).
+`rules.json` has the figures, and docs/rules-for-models.md shows them.
 """
 
 from __future__ import annotations
@@ -15,27 +15,27 @@ from pathlib import Path
 
 from litebnn.contract import BITS_PER_WORD, LCE_BCONV_2D, LCE_DEQUANTIZE, LCE_QUANTIZE
 from litebnn.graph import Graph, Op, facts
-from litebnn.report.anatomy import convolution_that_adds
 from litebnn.report.costs import Costs
+from litebnn.report.op_properties import convolution_that_adds
 from litebnn.report.workload import edge_share
 from litebnn.rewriting.bconv import bconv_options, channels_per_group, is_float_bconv
 
 FILE = Path(__file__).with_name("rules.json")
-# Below this share of the layer's time a finding is not worth a line.
+# Findings that cost less than this share of the layer's time are not reported.
 WORTH_SAYING = 0.02
-# What a price may be in; what is nearest to time comes last.
+# The units of prices, from the least to the most preferred.
 _UNITS = ("instructions", "cycles", "ns")
 
 
 @dataclass(frozen=True)
 class Finding:
-    """An op that does not keep a rule.
+    """An op that breaks a rule.
 
     Attributes:
-        found: what is there.
-        degree: how much more there is to do, in parts of what there is, as far as that can be said; by the output
-            channels that an ISA computes together.
-        values: how many values go through memory once more, where that is what it costs.
+        found: a description of what breaks the rule.
+        degree: the extra work relative to the useful work, if it can be computed, by the number of output channels that
+            an ISA computes together.
+        values: the number of values that pass through memory once more, if that is the cost.
     """
 
     found: str
@@ -45,7 +45,7 @@ class Finding:
 
 @dataclass(frozen=True)
 class Rule:
-    """A rule: its name in the table, what to do, and why."""
+    """A rule: its name in the table, the advice, and the reason."""
 
     name: str
     fix: str
@@ -55,14 +55,14 @@ class Rule:
 
 @dataclass(frozen=True)
 class Price:
-    """What a pair of networks took, for a million multiply-adds or, where that is the price, for a value.
+    """The measured cost of a rule: two figures, for a million multiply-adds or for one value.
 
     Attributes:
-        rule, isa: of which rule, on which ISA.
+        rule, isa: the rule and the ISA.
         unit: "ns" on the CPU that it was timed on, "cycles" by llvm-mca, or "instructions".
-        kept, broken: with the rule kept and broken.
-        degree: how much more there was to do, in parts of what there was.
-        per_value: whether it is for a value that goes through memory once more.
+        kept, broken: the figures of the network that keeps the rule and of the one that breaks it.
+        degree: the extra work in the broken network, relative to the useful work.
+        per_value: True if the figures are for one value that passes through memory once more.
     """
 
     rule: str
@@ -75,20 +75,20 @@ class Price:
 
     @property
     def loss(self) -> float:
-        """The share of the broken layer's time that keeping the rule saves."""
+        """The share of the broken layer's time that keeping the rule would save."""
         return 1 - self.kept / self.broken
 
     def share(self, degree: float) -> float:
-        """The share of a layer's time that is lost where it breaks the rule to that degree."""
+        """The share of a layer's time that is lost if it breaks the rule to that degree."""
         if not self.degree:
             return 0.0
         longer = max(self.broken / self.kept - 1, 0.0) * degree / self.degree
         return longer / (1 + longer)
 
     def seconds(self, finding: Finding, layer_seconds: float, costs: Costs) -> float:
-        """What a finding costs on a board, in a layer that takes so long there.
+        """The cost of a finding on a board in seconds, for a layer that takes `layer_seconds` there.
 
-        An instruction is taken for a cycle where nothing better is known.
+        Prices in instructions are counted as one cycle each.
         """
         if self.per_value:
             each = (self.broken - self.kept) / (1e9 if self.unit == "ns" else costs.ghz * 1e9)
@@ -97,19 +97,19 @@ class Price:
 
 
 def findings(graph: Graph, op: Op) -> Iterator[tuple[Rule, Finding]]:
-    """The rules that an op breaks."""
+    """Yields the rules that an op breaks, with the findings."""
     for rule in RULES:
         for finding in rule.find(graph, op):
             yield rule, finding
 
 
 def prices() -> Mapping[tuple[str, str], Price]:
-    """What was measured, by rule and ISA."""
+    """The measured prices, by rule and ISA."""
     return _prices()
 
 
 def nearest_to_time(rows: Iterable[Price]) -> dict[tuple[str, str], Price]:
-    """Of each rule on each ISA the price whose unit says most of time."""
+    """For each rule and ISA, the price in the unit that is closest to time."""
     return {(price.rule, price.isa): price for price in sorted(rows, key=lambda price: _UNITS.index(price.unit))}
 
 
@@ -124,7 +124,7 @@ def _prices() -> dict[tuple[str, str], Price]:
 
 
 def padding(used: int, multiple: int) -> float:
-    """How much more it is to round `used` up to a multiple, in parts of it."""
+    """The relative increase when `used` is rounded up to a multiple."""
     return -(-used // multiple) * multiple / used - 1
 
 
@@ -148,7 +148,7 @@ def _groups(op: Op) -> int:
 def _zero_padding(graph: Graph, op: Op) -> Iterator[Finding]:
     if op.name != LCE_BCONV_2D or not bconv_options(op).pads_zeros:
         return
-    # The edges of a transposed convolution come of its own definition.
+    # Transposed convolutions are exempt, because their definition requires the padded edges.
     if any(reader.name == "DEPTH_TO_SPACE" for reader in graph.consumers(op.output)):
         return
     edge = edge_share(op)

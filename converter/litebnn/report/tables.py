@@ -14,13 +14,13 @@ _NAMES_OF_A_LINE = 4
 
 
 def columns(inspection: Inspection) -> list[str]:
-    """The table's header; the first four columns are words, all others but the last two numbers."""
+    """The table's header; the first four and the last two columns hold words, all others numbers."""
     times = [f"{board.name} ms" for board in inspection.boards]
     return ["#", "layer", "op", "shape", "MACs", "weights B", "moved B", *times, "goes on", "fused"]
 
 
 def rows(inspection: Inspection) -> list[list[str]]:
-    """A row for each op, and one of totals."""
+    """The table's rows: one for each op, and one with totals."""
     total, missing = inspection.seconds, inspection.ops_without_seconds
     sums = ["> " * (missing[board.name] > 0) + _milliseconds(total[board.name]) for board in inspection.boards]
     sizes = [amount(inspection.weight_bytes), amount(inspection.activation_bytes)]
@@ -40,7 +40,7 @@ def _row(op: OpRow, boards: Sequence[Board]) -> list[str]:
 
 
 def notes(inspection: Inspection) -> list[str]:
-    """What the times are worth, and what they leave out; one line each."""
+    """Lines on the accuracy of the times, and on ops that they leave out."""
     lines = [_board_line(board) for board in inspection.boards]
     lines += _without_times(inspection)
     if inspection.other_ops:
@@ -49,7 +49,7 @@ def notes(inspection: Inspection) -> list[str]:
 
 
 def _without_times(inspection: Inspection) -> list[str]:
-    """A line for each set of boards on which nothing is known of the time of some ops."""
+    """A line for each set of boards whose cost table lacks the same ops."""
     boards = [board.name for board in inspection.boards]
     ops_of: dict[tuple[str, ...], set[str]] = {}
     for row in inspection.ops:
@@ -69,7 +69,7 @@ def advice(inspection: Inspection) -> list[str]:
 
 
 def left_undone(conversion: ConversionReport) -> list[str]:
-    """Why layers of the source are not binary, or could do more, each reason once; then what else happened to it."""
+    """The reasons why layers of the source are not binary or not fused further, then the other notes."""
     lines = [
         f"{what}: {reason} ({_first(names)})"
         for what, layers in (

@@ -1,4 +1,4 @@
-"""Amounts as people read them."""
+"""Numbers with units, formatted for people."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ _PREFIXES = {4: "T", 3: "G", 2: "M", 1: "k", 0: "", -1: "m", -2: "µ", -3: "n"}
 
 
 def amount(value: float, unit: str = "") -> str:
-    """A number with three digits and a unit, the smallest of which are seconds' billionths.
+    """A number with three digits and a metric prefix, from nano to giga.
 
     Args:
-        value: the number, in `unit`.
+        value: the number in `unit`.
         unit: "s", "B" or another; "" for counts.
 
     >>> amount(4_382_544, "B"), amount(0.01234, "s"), amount(115_605_504)
@@ -31,7 +31,7 @@ def amount(value: float, unit: str = "") -> str:
 
 
 def share(part: float, whole: float) -> str:
-    """A part in percent of the whole.
+    """A part of the whole in percent.
 
     >>> share(1, 3), share(0, 0)
     ('33.3 %', '0 %')
@@ -40,7 +40,7 @@ def share(part: float, whole: float) -> str:
 
 
 def shape_text(shape: tuple[int, ...]) -> str:
-    """Sizes with a sign between them.
+    """The dimensions of a shape, joined by ×.
 
     >>> shape_text((1, 56, 56, 64))
     '1×56×56×64'

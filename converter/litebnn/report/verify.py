@@ -11,41 +11,36 @@ import numpy.typing as npt
 
 from litebnn.child import run_apart
 from litebnn.errors import ConversionError
-from litebnn.evaluate.batches import Batch
-from litebnn.evaluate.data_set import DataSet
-from litebnn.evaluate.recipes import Recipe
-from litebnn.evaluate.scoring import Ready, Result
 from litebnn.flatbuffer import read_model, read_strictly
 from litebnn.graph import Array, Model, check_model, facts
-from litebnn.report.divergence import TOLERANCE, Divergence, LayerComparison, by_layer, difference
+from litebnn.report.differences.divergence import TOLERANCE, Divergence, LayerComparison, by_layer, difference
+from litebnn.report.differences.pairs import computed
+from litebnn.report.differences.samples import run, samples_for
 from litebnn.report.folded_weights import with_folded_weights
-from litebnn.report.layers.pairs import computed
-from litebnn.report.samples import run, samples_for
 from litebnn.runtime.intermediates import interpreter_for
 from litebnn.runtime.interpreter import Interpreter
 from litebnn.runtime.predictor import arrays_of
 
-# An int8 result's error may have this share of the values' root mean square.
+# The largest error of an int8 result, relative to the values' root mean square.
 INT8_TOLERANCE = 0.5
 _RANDOM_SAMPLES = 2
-# What verifying may take, and what more for each sample (a board may need seconds for a large network) and for each
-# byte of models and inputs.
+# Limits on the time of a verification in seconds, fixed and for each sample, as a board may need seconds for a large
+# network.
 _SECONDS, _SECONDS_PER_SAMPLE = 60, 15
 _MEMORY, _MEMORY_PER_BYTE = 4 << 30, 8
 
 
 @dataclass(frozen=True)
 class Verification:
-    """What running two models side by side has shown.
+    """The result of running two models side by side.
 
     Attributes:
-        difference: the largest difference of an output, relative to the output's largest value (of an int8 result:
-            root mean squares). Where signs that rounding turned move an output by more than `TOLERANCE`, it is that of
-            what the result computes of the source's signs.
-        samples: how many samples say so.
-        turned: the layers whose signs rounding turned, where nothing in front of them differs. Signs that do not
-            change the outputs count too.
-        in_integers: whether one of the models rounds to integers, so that the outputs alone were compared.
+        difference: the largest difference of an output, relative to the output's largest value (for int8: of root mean
+            squares). If flipped signs move an output by more than `TOLERANCE`, it is measured with the source's signs.
+        samples: the number of samples.
+        turned: the layers whose signs rounding flipped and whose inputs are equal. Signs without an effect on the
+            outputs count too.
+        in_integers: True if one of the models rounds to integers, so that only the outputs were compared.
     """
 
     difference: float
@@ -54,7 +49,7 @@ class Verification:
     in_integers: bool = False
 
     def summary(self) -> str:
-        """How far the outputs are apart, and what of."""
+        """One line with the difference of the outputs, and what it is relative to."""
         if self.in_integers:
             return (
                 f"verified, rounding to integers moves the outputs by {self.difference:.1e} of their root mean square "
@@ -63,17 +58,16 @@ class Verification:
         return f"verified, the outputs differ by {self.difference:.1e} of their largest value at most"
 
     def lines(self) -> list[str]:
-        """One line for each layer whose signs rounding turned."""
+        """One line for each layer whose signs rounding flipped."""
         return [f"rounding in {one.samples} of {self.samples} samples: {one}" for one in self.turned]
 
 
 def verify_apart(source: bytes, converted: bytes, inputs: Any = None) -> Verification:
-    """What `verify_conversion` finds, in another process with limits on time and memory.
+    """Runs `verify_conversion` in another process with limits on time and memory.
 
     Raises:
-        ConversionError: as there, or a model crashes the runtime, or asks for more time or memory than one of its size
-            may need.
-        ValueError: the inputs are not such as the model takes.
+        ConversionError: `verify_conversion` raises it, or a model crashes the runtime or exceeds a limit.
+        ValueError: the inputs do not match the model's.
     """
     model = read_model(source)
     samples = _RANDOM_SAMPLES
@@ -94,7 +88,7 @@ def verify_apart(source: bytes, converted: bytes, inputs: Any = None) -> Verific
 
 
 def verify_as_dict(source: bytes, converted: bytes, inputs: list[Array] | None) -> dict[str, Any]:
-    """What `verify_conversion` finds, as JSON can hold it; what a runtime says against a model is of the model."""
+    """The verification as JSON can hold it; a runtime's error becomes a ConversionError about the model."""
     check_model(read_strictly(source))
     try:
         return asdict(verify_conversion(source, converted, inputs))
@@ -109,12 +103,12 @@ def verify_conversion(
     converted: bytes,
     inputs: npt.ArrayLike | Sequence[npt.ArrayLike] | Mapping[str, npt.ArrayLike] | None = None,
 ) -> Verification:
-    """Compares two models: their outputs, and layer by layer where these are not the same to the last bit.
+    """Compares two models: their outputs, and each layer if the outputs do not have the same bits.
 
-    The source sums floats, the result counts bits: where a value next to zero is rounded to the other side, its sign
-    turns over, and all that follows may differ. So each layer of the result is then given the source's signs. Where
-    either of the two computes in integers, or quantizes activations when it runs, the result is held to half of the
-    values' root mean square only: what int8 loses, it may lose.
+    The source sums floats, while the result counts bits. A value close to zero may be rounded to the other side, which
+    flips its sign and may change all that follows. In that case each layer of the result is given the source's signs.
+    Either model may compute in integers, or quantize activations at run time. Then the tolerance is half of the values'
+    root mean square, because int8 may lose that much.
 
     Args:
         source, converted: `.tflite` files with the same inputs and outputs; those of `converted` may be int8.
@@ -124,10 +118,10 @@ def verify_conversion(
             no samples.
     """
     samples = samples_for("verify", read_model(source), inputs, count=_RANDOM_SAMPLES)
-    return _of_some(_Comparison(source, converted).compare(samples))
+    return of_some(SideBySide(source, converted).compare(samples))
 
 
-class _Comparison:
+class SideBySide:
     """Two models that are ready to run side by side.
 
     Raises:
@@ -144,7 +138,7 @@ class _Comparison:
         self._layers: LayerComparison | None = None
 
     def compare(self, samples: list[list[Array]]) -> Verification:
-        """What samples say.
+        """Compares the models on samples.
 
         Raises:
             ConversionError: the difference is too large.
@@ -174,57 +168,24 @@ class _Comparison:
         return Verification(max(gaps, default=0.0), len(gaps), by_layer(found))
 
 
-def _of_some(verification: Verification) -> Verification:
+def of_some(verification: Verification) -> Verification:
+    """The verification.
+
+    Raises:
+        ConversionError: it is of no samples.
+    """
     if not verification.samples:
         raise ConversionError("the model cannot be verified: there are no samples")
     return verification
 
 
-@dataclass(frozen=True)
-class _VerifyBatch:
-    """Compares two models on batches."""
-
-    source: bytes
-    converted: bytes
-    recipe: Recipe
-
-    def prepared(self) -> Callable[[Batch], Result]:
-        comparison = _Comparison(self.source, self.converted)
-        ready = Ready("the model", comparison.models[0], self.recipe)
-
-        def verify(batch: Batch) -> Result:
-            samples = batch.part.load()
-            runs = [[one] for one in ready.runs(samples)]
-            found = comparison.compare(runs) if runs else Verification(0.0, 0)
-            return {**asdict(found), "left_out": [list(each) for each in samples.unreadable]}
-
-        return verify
-
-
-def verify_data_set(source: bytes, converted: bytes, dataset: DataSet) -> Verification:
-    """What `verify_conversion` finds on all samples of a data set, wherever its batches run.
-
-    Raises:
-        ConversionError: as there, or a batch cannot be run.
-    """
-    results = dataset.results("verify", lambda recipe: _VerifyBatch(source, converted, recipe))
-    return _of_some(
-        Verification(
-            max(result["difference"] for result in results),
-            sum(result["samples"] for result in results),
-            by_layer(Divergence(**place) for result in results for place in result["turned"]),
-            any(result["in_integers"] for result in results),
-        )
-    )
-
-
 def _rounds(model: Model) -> bool:
-    """Whether what ops hand on is rounded to a grid."""
+    """True if outputs of ops are quantized."""
     return any(tensor.type in ("INT8", "INT16") for tensor in computed(model.graphs[0]))
 
 
 def _has_dynamic_range(model: Model) -> bool:
-    """Whether a layer of floats has integer weights, for which it quantizes its input when it runs."""
+    """True if a float layer has integer weights, with which it quantizes its input at run time."""
     layers = (op for op in model.ops() if facts(op).layer)
     return any(op.output.type == "FLOAT32" and op.input(1).type.startswith("INT") for op in layers)
 
@@ -237,7 +198,7 @@ def _failure(gap: float, place: Divergence | None) -> str:
 def _gaps(
     measure: Callable[[Array, Array], float], source: Interpreter, converted: Interpreter, samples: list[list[Array]]
 ) -> list[float]:
-    """One measure for each output."""
+    """The difference of each output, by one measure."""
     pairs = zip(run(source, samples), run(converted, samples), strict=True)
     return [measure(expected, actual) for expected, actual in pairs]
 

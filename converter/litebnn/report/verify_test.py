@@ -29,7 +29,7 @@ def test_verify_names_the_first_layer_that_differs() -> None:
 
 
 def two_layers(bias: float) -> bytes:
-    """A layer whose sums are moved by a bias, and another that reads the signs of these."""
+    """A layer with a bias, and another layer that reads the signs of its sums."""
     rng = np.random.default_rng(0)
     chain = FloatModel()
     x = chain.conv(chain.sign(chain.input(1, 6, 6, 32)), sign_weights(rng, 32, 3, 3, 32))
@@ -42,7 +42,7 @@ SAMPLE = np.random.default_rng(1).standard_normal((1, 6, 6, 32)).astype(np.float
 
 @pytest.mark.usefixtures("library")
 def test_behind_signs_that_rounding_turned_the_layers_are_held_to_the_source() -> None:
-    """All sums that are zero without the bias turn, one in twenty."""
+    """Sums that are zero without the bias flip, which is one in twenty."""
     source, above = two_layers(-1e-7), litebnn.convert_tflite(two_layers(1e-7))
     found = verify_conversion(source, above, SAMPLE)
     assert (found.samples, found.difference) == (1, 0)
@@ -63,7 +63,7 @@ def test_signs_that_rounding_turned_hide_no_mistake_behind_them() -> None:
 
 @pytest.mark.usefixtures("library")
 def test_signs_that_a_mistake_has_turned_next_to_zero_are_not_by_rounding() -> None:
-    """A float layer's weights are 1 % too large, which turns numbers next to the threshold alone."""
+    """A float layer's weights are 1 % too large, which flips only signs of values next to the threshold."""
     rng = np.random.default_rng(0)
     model = FloatModel()
     x = model.conv(model.input(1, 6, 6, 32), np.eye(32, dtype=np.float32).reshape(32, 1, 1, 32))
@@ -79,7 +79,7 @@ def test_signs_that_a_mistake_has_turned_next_to_zero_are_not_by_rounding() -> N
 @pytest.mark.parametrize("form", ["where_ge", "where_gt"])
 @pytest.mark.parametrize("levels", ["signs", "ternary"])
 def test_signs_of_zero_are_not_turned_by_rounding(form: str, levels: str) -> None:
-    """Sums of ±1 are exact: who counts a threshold too far up or down has mistaken what the sign of zero is."""
+    """Sums of ±1 are exact, so a threshold that is off by one count has the wrong sign of zero."""
     rng = np.random.default_rng(0)
     model = FloatModel()
     x = model.input(1, 6, 6, 32)
@@ -94,7 +94,7 @@ def test_signs_of_zero_are_not_turned_by_rounding(form: str, levels: str) -> Non
 
 @pytest.mark.usefixtures("library")
 def test_signs_of_zero_behind_levels_may_be_turned_by_rounding() -> None:
-    """Of a black image the source adds zeros; the result adds a rounded bias to as many rounded steps."""
+    """For a black image the source adds zeros, while the result adds a rounded bias to rounded levels."""
     rng = np.random.default_rng(0)
     model = FloatModel()
     x = sums_of_tenths(model, rng, LEVELS["dorefa"](model, model.input(1, 6, 6, 32)), 32)
@@ -119,7 +119,7 @@ def test_without_samples_nothing_is_verified() -> None:
 
 @pytest.mark.usefixtures("library")
 def test_signs_that_a_layer_reads_as_floats_may_be_turned_by_rounding() -> None:
-    """SIGN is 0 of a sum that is counted, and ±1 of one that rounding has left beside zero."""
+    """SIGN is 0 for an exact sum, but ±1 for a sum that rounding left next to zero."""
     rng = np.random.default_rng(0)
     model = FloatModel()
     x = sums_of_tenths(model, rng, model.sign(model.input(1, 8, 8, 32)), 32)
@@ -182,11 +182,12 @@ def test_behind_levels_that_rounding_turned_the_layers_are_held_to_the_source(is
     assert found.difference < 1e-5
 
 
+@pytest.mark.deep
 @pytest.mark.usefixtures("library")
 @pytest.mark.parametrize("channels_first", [False, True])
 @pytest.mark.parametrize("channels", [32, 40])
 def test_sums_that_are_zero_by_the_hundred_are_verified(channels: int, channels_first: bool) -> None:
-    """The scales of a batch norm that has learned nothing are all alike, so that many sums cancel but for rounding."""
+    """All scales of an untrained batch norm are equal, so that many sums cancel except for rounding."""
     for seed in range(8):
         source, sign, _ = sums_near_zero(channels, 8, seed, channels_first)
         _, report = litebnn.convert_tflite(source, verify=True, return_report=True)

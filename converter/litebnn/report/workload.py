@@ -1,4 +1,4 @@
-"""How much work an op is, in the amounts that its time is estimated from: multiply-adds, windows, values, bytes."""
+"""The work of an op in the amounts from which its time is estimated: multiply-adds, windows, values, bytes."""
 
 from __future__ import annotations
 
@@ -8,26 +8,26 @@ from dataclasses import dataclass
 
 from litebnn.contract import BITS_PER_WORD, LCE_BCONV_2D, LCE_BMAXPOOL_2D, LCE_DEQUANTIZE, LCE_QUANTIZE
 from litebnn.graph import Op, facts
-from litebnn.report.anatomy import bytes_of, data_of, filter_shape
 from litebnn.report.macs import macs_by_precision
+from litebnn.report.op_properties import bytes_of, data_of, filter_shape
 from litebnn.rewriting.bconv import bconv_options, channels_per_group
 
-# Output channels that XNNPACK's loops compute together, about.
+# The approximate number of output channels that XNNPACK's loops compute together.
 _GEMM_TILE = 16
-# What an op reads and writes beyond these comes from the next cache that is shared, and from memory.
+# Data beyond this size does not fit the core's own cache: it comes from the shared cache or from memory.
 _CACHE_BYTES = 1 << 20
 _LAST_CACHE_BYTES = 32 << 20
-# Bits of a window that are looked up at once.
+# The number of a window's bits that one lookup covers.
 _BITS_OF_A_TABLE = 6
 
 
 @dataclass(frozen=True)
 class Workload:
-    """What an op has to do.
+    """The work of an op.
 
     Attributes:
-        kind: a row of the table of costs.
-        amounts: how much of what each column counts; `calls` is 1.
+        kind: a row of the cost table.
+        amounts: the amount for each column of the table; `calls` is 1.
     """
 
     kind: str
@@ -35,12 +35,12 @@ class Workload:
 
 
 def workload_of(op: Op, delegated: Collection[Op], adds: bool = False, tile: int = 1) -> Workload | None:
-    """The work of an op, None where nothing is known of its kind.
+    """The work of an op; None if the cost table lacks its kind.
 
     Args:
         delegated: the ops that litebnn's delegate runs.
-        adds: whether an ADD is fused into an LceBconv2d.
-        tile: how many output channels the kernels of LceBconv2d compute together.
+        adds: True if an ADD is fused into an LceBconv2d.
+        tile: the number of output channels that the kernels of LceBconv2d compute together.
     """
     if op.name == LCE_BCONV_2D:
         return _bconv(op, adds, tile)
@@ -55,13 +55,13 @@ def workload_of(op: Op, delegated: Collection[Op], adds: bool = False, tile: int
 
 
 def windows_share_little(op: Op, table_channels: int, shared_tables: int, tile: int) -> bool:
-    """Whether an LceBconv2d's windows have too little in common for tables of their bits to pay.
+    """True if an LceBconv2d uses each lookup table too rarely to pay for building it.
 
     Args:
-        table_channels: how many output channels' lookups take as long as one table.
-        shared_tables: how many tables two windows beside each other may have for each tile of output channels, so that
-            the second finds those of the first in the cache.
-        tile: how many output channels are computed together.
+        table_channels: the number of output channels whose lookups take as long as building one table.
+        shared_tables: the most tables for each tile with which adjacent windows still find each other's tables in the
+            cache.
+        tile: the number of output channels that are computed together.
     """
     options, channels = bconv_options(op), _channels_of_group(op)
     _, height, width, words = op.input(1).shape
@@ -75,7 +75,7 @@ def windows_share_little(op: Op, table_channels: int, shared_tables: int, tile: 
 
 
 def _channels_of_group(op: Op) -> int:
-    """The output channels of a group of an LceBconv2d."""
+    """The number of output channels in a group of an LceBconv2d."""
     return int(op.input(1).shape[0] * channels_per_group(op) // bconv_options(op).channels_in)
 
 
@@ -116,9 +116,9 @@ def _bconv(op: Op, adds: bool, tile: int) -> Workload:
 
 
 def _runs_of_window(op: Op) -> int:
-    """How many runs of words that lie behind each other a window of an LceBconv2d has: its rows, or each of its taps.
+    """The number of contiguous runs of words in a window of an LceBconv2d: its rows, or its taps if dilated or grouped.
 
-    A loop over the words of a run begins anew for each, which takes long where words are computed one by one.
+    Each run starts a loop of its own, whose overhead matters if words are computed one by one.
     """
     options = bconv_options(op)
     _, height, width, _ = op.input(1).shape
@@ -127,7 +127,7 @@ def _runs_of_window(op: Op) -> int:
 
 
 def edge_share(op: Op) -> float:
-    """The share of an LceBconv2d's outputs whose windows leave the image."""
+    """The share of an LceBconv2d's outputs whose windows extend beyond the image."""
     options = bconv_options(op)
     _, height, width, _ = op.output.shape
     strides = options.stride_height, options.stride_width
@@ -141,7 +141,7 @@ def edge_share(op: Op) -> float:
 
 
 def _layer(op: Op) -> Workload:
-    """A convolution or dense layer that a runtime computes."""
+    """The work of a convolution or dense layer that the runtime computes."""
     precision = " int8" if op.input(facts(op).data).type == "INT8" else ""
     macs = sum(macs_by_precision(op))
     outputs = math.prod(op.output.shape)
@@ -153,7 +153,7 @@ def _layer(op: Op) -> Workload:
         return Workload(f"transposed conv{precision}", amounts)
     rows = outputs // max(channels, 1)
     if not op.input(1).is_constant and op.name == "BATCH_MATMUL":
-        # The runtime packs weights that are computed each time.
+        # Weights that are not constant are packed in every run, so the op counts as a matrix product.
         return Workload("matmul", amounts)
     if rows == 1:
         return Workload(f"dense{precision}", amounts)
@@ -164,7 +164,7 @@ def _layer(op: Op) -> Workload:
 
 
 def _values(kind: str) -> Callable[[Op], Workload]:
-    """A kind whose time goes with the bytes that it reads and writes."""
+    """The workload function of a kind whose time is proportional to the bytes that it reads and writes."""
 
     def work(op: Op) -> Workload:
         return Workload(kind, {"bytes": _bytes(op)})
@@ -173,13 +173,13 @@ def _values(kind: str) -> Callable[[Op], Workload]:
 
 
 def _runs(op: Op) -> Workload:
-    """A kind that copies the channels of one pixel after the other."""
+    """The work of an op that copies the channels of each pixel separately."""
     rows = [math.prod(tensor.shape[:-1]) for tensor in (*op.inputs, *op.outputs) if tensor is not None]
     return Workload("moving", {"bytes": _bytes(op), "rows": sum(rows)})
 
 
 def _results(kind: str) -> Callable[[Op], Workload]:
-    """A kind whose time goes with the number of values that it writes."""
+    """The workload function of a kind whose time is proportional to the number of values that it writes."""
 
     def work(op: Op) -> Workload:
         return Workload(kind, {"values": sum(math.prod(tensor.shape) for tensor in op.outputs)})

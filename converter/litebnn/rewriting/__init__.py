@@ -1,1 +1,1 @@
-"""What passes share: matching, building ops, affine arithmetic, weights, int8, notes. It holds no pass."""
+"""Helpers that passes share: matching, building ops, affine arithmetic, weights, int8, notes."""

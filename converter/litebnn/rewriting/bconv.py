@@ -1,4 +1,4 @@
-"""Making an `LceBconv2d`, reading what it computes and changing it."""
+"""Building an `LceBconv2d`, and reading or changing its parameters."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from litebnn.rewriting.reshapes import reshape_op
 _ODD_CHANNELS = "zero padding with an odd number of channels cannot write bits: pad with ones"
 
 INTERLEAVING = ("DEPTH_TO_SPACE", "CONCATENATION", "STRIDED_SLICE")
-_FARTHEST = 8  # ops between a convolution and where its outputs are interleaved
+_FARTHEST = 8  # the most ops between a convolution and the op that interleaves its outputs
 
 
 def bconv_of(
@@ -40,9 +40,9 @@ def bconv_of(
     """The LceBconv2d of a filter.
 
     Args:
-        name: the name of the source's weights, from which those of the constants are derived.
+        name: the name of the source's weights, from which the constants' names are derived.
         minus_one: bool [O, H, W, I], true where the filter is negative.
-        alpha: float32 [O], its magnitude.
+        alpha: float32 [O], the filter's magnitude.
         bias: float32 [O].
     """
     inputs: list[Tensor | None] = [
@@ -58,14 +58,14 @@ def bconv_of(
 def options_of_conv(
     conv: Op, bits: Tensor, channels_in: int, taps: tuple[int, int], padding: Array, values: PadValues
 ) -> BConv2DOptions:
-    """The options of the LceBconv2d that is to stand for a CONV_2D.
+    """The options of the LceBconv2d that replaces a CONV_2D.
 
     Args:
-        bits: its NHWC input, in front of all padding.
+        bits: its NHWC input, before all padding.
         taps: the height and width of its filter.
-        padding: int [2, 2], what an op pads height and width with in front of it; zeros where what it pads by itself
-            is not known.
-        values: what stands for the zeros that both pad with.
+        padding: int [2, 2], the amounts by which a preceding op pads height and width; zeros if the convolution's own
+            padding is unknown.
+        values: the padding value that replaces zeros.
     """
     options = BConv2DOptions(
         channels_in=channels_in,
@@ -78,18 +78,18 @@ def options_of_conv(
         own = layer_padding(conv)
         assert own is not None
         return padded_options(options, bits, taps, padding + np.asarray(own), values)
-    # A 1×1 filter never reaches outside, and without zero padding the op can do more.
+    # A 1×1 filter never leaves the input, and without zero padding the op supports more.
     if taps == (1, 1) or conv.options.padding == Padding.VALID:
         return options
     return replace(options, padding=Padding.SAME, pad_values=values)
 
 
 def replace_dense(graph: Graph, dense: Op, bits: Tensor, name: str, minus_one: Array, alpha: Array, bias: Array) -> Op:
-    """Puts a 1×1 LceBconv2d between reshapes in the place of a dense layer, and returns it.
+    """Replaces a dense layer by a 1×1 LceBconv2d between reshapes, and returns it.
 
     Args:
-        bits: [..., words of channels], of the layer's input.
-        name: as of `bconv_of`.
+        bits: the packed input of the layer, [..., words of channels].
+        name: the name of the source's weights, as for `bconv_of`.
         minus_one: bool [O, channels].
         alpha, bias: float32 [O].
     """
@@ -124,10 +124,10 @@ def set_bconv_options(op: Op, options: BConv2DOptions) -> None:
 def padded_options(
     options: BConv2DOptions, unpadded: Tensor, taps: tuple[int, ...], amounts: Array, values: PadValues
 ) -> BConv2DOptions:
-    """The options that pad as well: SAME where that pads so, else explicit.
+    """The options with padding included: SAME if that pads by these amounts, else explicit.
 
     Args:
-        options: of an LceBconv2d with VALID padding.
+        options: the options of an LceBconv2d with VALID padding.
         unpadded: its NHWC input before the padding, floats or bits.
         taps: the height and width of its filter.
         amounts: int [2, 2], before and after the height and the width.
@@ -145,7 +145,7 @@ def padded_options(
 
 
 def channels_per_group(op: Op) -> int:
-    """How many real channels a filter of this `LceBconv2d` reads at a tap."""
+    """The number of real channels that a filter of this `LceBconv2d` reads at each tap."""
     channels_in = bconv_options(op).channels_in
     words = op.input(1).shape[3]
     return min(channels_in, words * BITS_PER_WORD)
@@ -158,7 +158,7 @@ def dot_max(op: Op) -> int:
 
 
 def multiplier_and_bias(op: Op) -> tuple[Array, Array]:
-    """float32 [O] each of an `LceBconv2d` that writes no bits."""
+    """The multiplier and bias, each float32 [O], of an `LceBconv2d` without packed output."""
     given, channels = (floats(op.optional(2)), floats(op.optional(3))), op.input(1).shape[0]
     multiplier, bias = (
         np.full(channels, v, np.float32) if g is None else g for g, v in zip(given, (1, 0), strict=True)
@@ -182,24 +182,22 @@ def negate_channels_out(graph: Graph, op: Op, flip: Array) -> None:
 
 
 def with_clamp(op: Op, activation: Activation) -> tuple[Activation, Array, Array, Array] | None:
-    """What `clamp_as_fused` makes of an `LceBconv2d` with an activation behind it."""
+    """The result of `clamp_as_fused` for an `LceBconv2d` followed by an activation."""
     before = Activation(bconv_options(op).fused_activation_function)
     return clamp_as_fused(*multiplier_and_bias(op), dot_max(op), before, activation)
 
 
 def can_pack(op: Op, notes: Notes) -> bool:
-    """Whether thresholds can stand for the signs of this op's outputs."""
+    """True if this op can write the signs of its outputs by thresholds."""
     if bconv_options(op).pads_zeros and channels_per_group(op) % 2:
         return notes.left_alone(op, _ODD_CHANNELS)
     return bool(np.all(np.isfinite(multiplier_and_bias(op))))
 
 
-def write_bits(
-    graph: Graph, op: Op, bits: Tensor, multiplier: Array, bias: Array, complement: Array | None = None
-) -> None:
-    """Makes `op` write to `bits` the signs of its clamped dot product · multiplier + bias."""
+def write_bits(graph: Graph, op: Op, bits: Tensor, multiplier: Array, bias: Array) -> None:
+    """Makes `op` write packed signs of its clamped dot product · multiplier + bias to `bits`."""
     activation = Activation(bconv_options(op).fused_activation_function)
-    thresholds, flip = output_thresholds(multiplier, bias, dot_max(op), activation, complement)
+    thresholds, flip = output_thresholds(multiplier, bias, dot_max(op), activation)
     negate_channels_out(graph, op, flip)
     graph.set_input(op, 2, None)
     graph.set_input(op, 3, None)
@@ -208,7 +206,7 @@ def write_bits(
 
 
 def is_of_binary_convs(graph: Graph, tensor: Tensor, farthest: int = _FARTHEST) -> bool:
-    """Whether floats come from binary convolutions, interleaved along the channels, and nothing else reads them."""
+    """True if floats are interleaved outputs of binary convolutions that nothing else reads."""
     op = graph.producer(tensor)
     if op is None or tensor.type != "FLOAT32" or graph.sole_consumer(tensor) is None or farthest == 0:
         return False
@@ -222,7 +220,7 @@ def is_of_binary_convs(graph: Graph, tensor: Tensor, farthest: int = _FARTHEST) 
 
 
 def interleaved(op: Op) -> list[Tensor]:
-    """What an op moves whole channels of, side by side or into the pixels of others; none of another op."""
+    """The inputs whose whole channels an op concatenates or interleaves; empty for other ops."""
     if op.name == "CONCATENATION":
         joins = op.options.axis in (-1, len(op.output.dims) - 1) and fused_activation(op) == 0
         return [tensor for tensor in op.inputs if tensor is not None] if joins else []
@@ -230,7 +228,7 @@ def interleaved(op: Op) -> list[Tensor]:
 
 
 def _crops(op: Op) -> bool:
-    """Whether a STRIDED_SLICE takes all channels of some pixels."""
+    """True if a STRIDED_SLICE selects pixels with all their channels."""
     if op.name != "STRIDED_SLICE" or len(op.output.dims) != len(op.input(0).dims):
         return False
     masks = (getattr(op.options, name, 0) for name in ("ellipsis_mask", "new_axis_mask", "shrink_axis_mask"))
@@ -240,9 +238,9 @@ def _crops(op: Op) -> bool:
 
 
 def takes_affine(graph: Graph, tensor: Tensor) -> bool:
-    """Whether an LceBconv2d computes `tensor`, perhaps behind what other ops move in front of.
+    """True if an LceBconv2d computes `tensor`, perhaps with ops between that others can move across.
 
-    It takes affine ops up one by one. A level next to a number would be lost in the sum with its bias.
+    The convolution absorbs affine ops one by one. A threshold next to a number would be lost in the sum with its bias.
     """
     op = graph.producer(tensor)
     while op is not None and facts(op).reshapes and graph.sole_consumer(tensor) is not None:

@@ -8,7 +8,7 @@ import numpy as np
 
 from litebnn.contract import (
     LCE_BMAXPOOL_2D,
-    LCE_QUANTIZE,
+    LCE_DEQUANTIZE,
     Activation,
     BConv2DOptions,
     BMaxPool2DOptions,
@@ -26,10 +26,13 @@ from litebnn.graph import (
     constant,
     mistakes,
     packed_words,
+    then,
 )
 from litebnn.rewriting.int8 import dequantize_op, same_parameters
 from litebnn.rewriting.match import fused_activation, transpose_order, uniform
 
+# Dense blocks of networks have some dozens of parts; nested parts in a damaged file may be any number.
+MOST_PARTS = 64
 OP_OF_ACTIVATION = {known.clamp: name for name, known in FACTS.items() if known.clamp is not None}
 
 
@@ -39,17 +42,21 @@ def custom_op(
     output: Tensor,
     options: BConv2DOptions | BMaxPool2DOptions | None = None,
 ) -> Op:
-    """One of the ops of litebnn."""
+    """Makes one of litebnn's ops."""
+    if name == LCE_DEQUANTIZE and output.origin is not None:
+        packed = inputs[0]
+        assert packed is not None
+        packed.origin = then(output, signs=output.channels)
     return Op(OpCode("CUSTOM", name), list(inputs), [output], custom_options=encode_options(options))
 
 
 def derived(name: str, suffix: str) -> str:
-    """A name for a new tensor: the first of the names that exporters join by semicolons, and a suffix."""
+    """A name for a new tensor: the first of the names that exporters join with semicolons, plus a suffix."""
     return name.split(";")[0] + suffix
 
 
 def like(tensor: Tensor, name: str, *, type: str | None = None, dims: Sequence[int] | None = None) -> Tensor:
-    """A new tensor with the dimensions of `tensor` (or `dims`, -1 for unknown ones); of its type, on its grid, too."""
+    """A new tensor with the type, quantization and dimensions of `tensor`, or with `dims` (-1 for unknown ones)."""
     dims = tuple(tensor.dims if dims is None else dims)
     return Tensor(
         name=name,
@@ -62,12 +69,12 @@ def like(tensor: Tensor, name: str, *, type: str | None = None, dims: Sequence[i
 
 
 def packed_like(tensor: Tensor, name: str) -> Tensor:
-    """A new tensor for the bits of `tensor`."""
+    """A new tensor for the packed signs of `tensor`."""
     return like(tensor, name, type="INT32", dims=(*tensor.dims[:-1], packed_words(tensor.channels)))
 
 
 def as_float(graph: Graph, tensor: Tensor, *, before: Op) -> Tensor:
-    """The numbers of a tensor: itself where it is float, else the output of a DEQUANTIZE, maybe one already there."""
+    """A tensor's real values: itself if it is float, else the output of a new or existing DEQUANTIZE."""
     if tensor.type == "FLOAT32":
         return tensor
     numbers = like(tensor, derived(tensor.name, "/numbers"), type="FLOAT32")
@@ -75,7 +82,7 @@ def as_float(graph: Graph, tensor: Tensor, *, before: Op) -> Tensor:
 
 
 def equal_op(graph: Graph, op: Op, *, before: Op) -> Op | None:
-    """An op in front of `before` that computes what `op`, which has no options, would."""
+    """An existing op before `before` that computes the same as `op`, which has no options."""
     end = graph.ops.index(before)
     for other in graph.consumers(op.input(0)):
         made, wanted = ((each.output.type, each.output.dims, each.name, len(each.inputs)) for each in (other, op))
@@ -94,26 +101,19 @@ def _are_equal(left: Tensor | None, right: Tensor | None) -> bool:
 
 
 def output_of(graph: Graph, op: Op, *, before: Op) -> Tensor:
-    """The output of an op that is inserted, or of its `equal_op`."""
+    """The output of an op, which is inserted unless it has an `equal_op`."""
     known = equal_op(graph, op, before=before)
     return (known or graph.insert(op, before=before)).output
 
 
-def pack_signs(graph: Graph, source: Tensor, name: str, *, before: Op) -> Tensor:
-    """Inserts `LceQuantize(source)` and returns its packed output."""
-    packed = packed_like(source, name)
-    graph.insert(custom_op(LCE_QUANTIZE, [source], packed), before=before)
-    return packed
-
-
 def transpose_op(source: Tensor, order: Sequence[int] | Array, result: Tensor) -> Op:
-    """The TRANSPOSE that makes `result` of `source`."""
+    """The TRANSPOSE from `source` to `result`."""
     axes = constant(derived(result.name, "/order"), np.asarray(order, np.int32))
     return builtin_op("TRANSPOSE", [source, axes], result)
 
 
 def transposed(graph: Graph, source: Tensor, order: Sequence[int] | Array, *, before: Op) -> Tensor:
-    """Inserts a TRANSPOSE of `source` and returns its output; where the order changes nothing, that is `source`."""
+    """Inserts a TRANSPOSE of `source` and returns its output; an order that changes nothing returns `source`."""
     if np.array_equal(order, np.arange(len(order))):
         return source
     result = like(source, derived(source.name, "/transposed"), dims=[source.dims[axis] for axis in order])
@@ -122,7 +122,7 @@ def transposed(graph: Graph, source: Tensor, order: Sequence[int] | Array, *, be
 
 
 def merge_transpose(graph: Graph, op: Op) -> bool:
-    """Makes one TRANSPOSE, or none, of this one and that in front of it; False where there is no other."""
+    """Merges a TRANSPOSE with the preceding one into one or none; returns False if there is no preceding one."""
     first = graph.producer(op.input(0))
     if first is None or first.name != "TRANSPOSE":
         return False
@@ -142,7 +142,7 @@ def merge_transpose(graph: Graph, op: Op) -> bool:
 
 
 def split_activation(graph: Graph, op: Op) -> bool:
-    """Makes the fused activation of an op that knows one an op of its own; False where there is none to split."""
+    """Splits the fused activation of an op into a separate op; returns False if there is none."""
     activation = fused_activation(op)
     if not activation:
         return False
@@ -155,9 +155,9 @@ def split_activation(graph: Graph, op: Op) -> bool:
 
 
 def can_pool_bits(pool: Op) -> bool:
-    """Whether `pool_of_bits` can stand for a MAX_POOL_2D of signs.
+    """True if `pool_of_bits` can replace a MAX_POOL_2D of signs.
 
-    A damaged file may declare other sizes than come out of the pooling, which a runtime works out anew.
+    A damaged file may declare sizes that differ from the pooling's, which a runtime recomputes.
     """
     if fused_activation(pool) != 0:
         return False
@@ -174,3 +174,26 @@ def pool_of_bits(pool: Op, bits: Tensor, pooled: Tensor) -> Op:
     o = pool.options
     options = BMaxPool2DOptions(o.padding, o.stride_w, o.stride_h, o.filter_width, o.filter_height)
     return custom_op(LCE_BMAXPOOL_2D, [bits], pooled, options)
+
+
+def parts_of(graph: Graph, tensor: Tensor) -> list[Tensor]:
+    """The parts from which float32 [..., channels] is concatenated along its channels; empty if there are none or many.
+
+    A tensor whose declared size does not match its parts, as in a damaged file, has none.
+    """
+    op = graph.producer(tensor)
+    if op is None or op.name != "CONCATENATION" or tensor.type != "FLOAT32" or fused_activation(op) != 0:
+        return []
+    parts = [part for part in op.inputs if part is not None]
+    if len(parts) > MOST_PARTS:
+        return []
+    if getattr(op.options, "axis", 0) not in (-1, len(tensor.dims) - 1) or tensor.channels < 1:
+        return []
+    if any(part.type != "FLOAT32" or part.dims[:-1] != tensor.dims[:-1] or part.channels < 1 for part in parts):
+        return []
+    return parts if sum(part.channels for part in parts) == tensor.channels else []
+
+
+def concatenation_of(parts: Sequence[Tensor], whole: Tensor) -> Op:
+    """The CONCATENATION of parts of channels into `whole`."""
+    return builtin_op("CONCATENATION", parts, whole, axis=len(whole.dims) - 1)

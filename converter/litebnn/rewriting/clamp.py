@@ -1,4 +1,4 @@
-"""An activation behind a scale and a bias, as one in front of them."""
+"""Moves an activation from after a scale and a bias to before them."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from litebnn.graph import Array
 def clamp_as_fused(
     multiplier: Array, bias: Array, dot_max: int, before: Activation, activation: Activation
 ) -> tuple[Activation, Array, Array, Array] | None:
-    """Expresses activation(before(dot) · multiplier + bias) as another before(dot) · multiplier + bias.
+    """Rewrites activation(before(dot) · multiplier + bias) to the form before(dot) · multiplier + bias.
 
     Args:
         multiplier, bias: float32 [O].
-        dot_max: the dot product lies in [-dot_max, dot_max].
+        dot_max: the largest magnitude of the dot product.
     Returns:
-        The activation on the dot product, multiplier, bias, and bool [O]: the channels whose filter is to be negated.
-        None where that cannot be done exactly.
+        The activation on the dot product, multiplier, bias, and bool [O], true for channels whose filter must be
+        negated; None if no exact form exists.
     """
     low, high = ACTIVATION_RANGES[activation]
     dot_low, dot_high = (float(np.clip(bound, -dot_max, dot_max)) for bound in ACTIVATION_RANGES[before])

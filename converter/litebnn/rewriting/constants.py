@@ -1,4 +1,4 @@
-"""The values of tensors that are computed from constants."""
+"""Values of tensors that are computed from constants."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from litebnn.graph import NUMPY_TYPES, Array, Graph, Op, Tensor, constant
 from litebnn.rewriting.int8 import NARROW_TYPES, dequantized
 from litebnn.rewriting.match import fused_activation
 
-# Exporters leave a handful of ops between a constant and the weights, and a damaged file any number.
+# Exporters write few ops between a constant and the weights; a damaged file may have any number.
 _DEEPEST = 32
-# A value may have this many elements although the constants behind it have fewer; a small file could ask for more than
-# there is memory.
+# Values larger than their constants are computed up to this number of elements. Without a limit, a small file could
+# exhaust the memory.
 _SMALL = 1 << 20
 
 
@@ -25,7 +25,7 @@ def _clamp(activation: Activation) -> Callable[[Array], Array]:
 
 
 def _select(condition: Array, if_true: Array, if_false: Array) -> Array:
-    if condition.ndim == 1 < if_true.ndim:  # SELECT's vector picks whole rows
+    if condition.ndim == 1 < if_true.ndim:  # SELECT's vector condition selects whole rows
         condition = condition.reshape(-1, *[1] * (if_true.ndim - 1))
     return np.where(condition, if_true, if_false)
 
@@ -66,7 +66,7 @@ ELEMENTWISE: dict[str, Callable[..., Any]] = {
     "SUB": np.subtract,
     "TANH": np.tanh,
 }
-# What works on each element by itself, whether its value is computed here or not.
+# Ops that work on each element separately, whether or not their values can be computed here.
 ON_ELEMENTS = frozenset({*ELEMENTWISE, "CAST", "ELU", "HARD_SWISH", "LEAKY_RELU", "PRELU"})
 REDUCTIONS: dict[str, Callable[..., Any]] = {
     "MEAN": np.mean,
@@ -88,10 +88,10 @@ _FOLDABLE = {*ELEMENTWISE, *REDUCTIONS, *_SHAPING}
 
 
 def constants_behind(graph: Graph, tensor: Tensor, unknown: Container[Tensor] = ()) -> set[Tensor] | None:
-    """The constants that a value is computed from; None where it is not known before the model runs.
+    """The constants from which a value is computed; None if it depends on the model's inputs.
 
     Args:
-        unknown: tensors of which that is known not to be, behind which nothing is looked at.
+        unknown: tensors that are known to depend on the inputs, at which the search stops.
     """
     constants: set[Tensor] = set()
     seen = {tensor}
@@ -119,12 +119,12 @@ def constants_behind(graph: Graph, tensor: Tensor, unknown: Container[Tensor] = 
 
 
 def _reads_levels(op: Op) -> bool:
-    """Whether the op is one of a quantized model, whose integers stand for other numbers."""
+    """True if the op reads quantized integers, which stand for other numbers."""
     return any(tensor is not None and tensor.quantization is not None for tensor in (*op.inputs, *op.outputs))
 
 
 def does_not_grow(graph: Graph, tensor: Tensor) -> bool:
-    """Whether a tensor takes no more bytes than those constants that it alone is computed from, which it replaces."""
+    """True if a tensor takes no more bytes than the constants that only it uses, which it would replace."""
     constants = constants_behind(graph, tensor)
     if constants is None:
         return False
@@ -142,7 +142,7 @@ def does_not_grow(graph: Graph, tensor: Tensor) -> bool:
 
 
 def evaluate(graph: Graph, tensor: Tensor) -> Array | None:
-    """The value of a tensor that is computed from constants, or None where its ops are not known here."""
+    """The value of a tensor that is computed from constants; None if this module cannot compute one of its ops."""
     constants = constants_behind(graph, tensor)
     if constants is None:
         return None
@@ -151,7 +151,7 @@ def evaluate(graph: Graph, tensor: Tensor) -> Array | None:
 
 
 def fold_input(graph: Graph, op: Op, index: int) -> bool:
-    """Makes a constant of what an op reads, where its value is known."""
+    """Replaces an op's input by a constant if its value can be computed."""
     value = evaluate(graph, op.input(index))
     if value is None:
         return False
@@ -160,7 +160,7 @@ def fold_input(graph: Graph, op: Op, index: int) -> bool:
 
 
 def _evaluate(graph: Graph, tensor: Tensor, most: int, shared: dict[Tensor, Array | None], depth: int) -> Array | None:
-    """`shared` remembers what several ops read; the rest is let go, for weights can be large."""
+    """Computes a value; `shared` caches only tensors with several consumers, because weights can be large."""
     if tensor.is_constant:
         return tensor.array
     if tensor in shared:
@@ -188,7 +188,7 @@ def _evaluate(graph: Graph, tensor: Tensor, most: int, shared: dict[Tensor, Arra
 
 
 def _apply(op: Op, values: list[Array], dtype: Any) -> Array | None:
-    """What the op makes of the values; None where they do not fit together, or not with its declared output."""
+    """The op's output for these inputs; None if they do not fit together, or the declared output differs."""
     activation, shape = fused_activation(op), op.output.shape
     if activation is None or (op.name in ELEMENTWISE and not all(_broadcasts(op, v.shape) for v in values)):
         return None
@@ -201,7 +201,7 @@ def _apply(op: Op, values: list[Array], dtype: Any) -> Array | None:
                 result = REDUCTIONS[op.name](values[0], axis=axes, keepdims=bool(op.options.keep_dims))
             else:
                 result = _SHAPING[op.name](op, values)
-        except ValueError:  # NumPy's word for shapes or axes that do not fit
+        except ValueError:  # NumPy's error for shapes or axes that do not fit
             return None
         if activation:
             result = np.clip(result, *ACTIVATION_RANGES[activation])
@@ -209,7 +209,7 @@ def _apply(op: Op, values: list[Array], dtype: Any) -> Array | None:
 
 
 def _broadcasts(op: Op, shape: tuple[int, ...]) -> bool:
-    """Whether an operand has the size of the output along each axis, or 1; a SELECT may also pick rows by a vector."""
+    """True if each axis of an operand has the output's size or 1; SELECT also allows a vector that selects rows."""
     goal = op.output.shape
     if op.name == "SELECT" and len(shape) == 1:
         return goal[:1] == shape

@@ -1,4 +1,4 @@
-"""Passes that look at one op at a time."""
+"""A decorator for passes that rewrite one op at a time."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from litebnn.rewriting.notes import Notes
 
 
 def each(*names: str) -> Callable[[Callable[[Graph, Op, Notes], bool]], Callable[[Graph, Notes], bool]]:
-    """Makes a pass of a function that rewrites one op and returns whether it did.
+    """Makes a pass from a function that rewrites one op and returns True if it did.
 
     Args:
-        names: the ops to call it for, in order of execution; all of them where none is named.
+        names: the kinds of ops to call it for, in order of execution; all kinds if none is named.
     """
 
     def pass_of(rewrite: Callable[[Graph, Op, Notes], bool]) -> Callable[[Graph, Notes], bool]:

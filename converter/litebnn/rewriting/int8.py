@@ -1,21 +1,44 @@
-"""What the int8 passes share: quantization parameters and the arithmetic of QUANTIZE."""
+"""Quantization parameters and the arithmetic of QUANTIZE, which the int8 passes share."""
 
 from __future__ import annotations
 
 import functools
 import math
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
-from litebnn.graph import NUMPY_TYPES, Array, Graph, Op, Quantization, Tensor, builtin_op, constant
+from litebnn.contract import LCE_BCONV_2D, LCE_DEQUANTIZE
+from litebnn.graph import (
+    NUMPY_TYPES,
+    Array,
+    Graph,
+    Op,
+    Quantization,
+    QuantizationDetails,
+    Tensor,
+    builtin_op,
+    constant,
+    facts,
+)
+
+Range: TypeAlias = tuple[float, float]
+Ranges: TypeAlias = dict[Tensor, Range]
 
 INT8_MIN, INT8_MAX = -128, 127
-# How many bits a level of the types has that NumPy lacks.
+# Bits of a level, for types that NumPy lacks.
 NARROW_TYPES = {"INT4": 4, "INT2": 2}
 _GRIDS = ("INT8", "UINT8", "INT16")
-# How far the middle between two levels, computed in float32, may be from where rounding turns.
+# The largest distance, in units in the last place, between the float32 middle of two levels and the rounding boundary.
 _MOST_ULPS = 4
+
+
+def activations(graph: Graph) -> list[Tensor]:
+    """Float inputs, and the float results of ops that can write int8, in order of execution."""
+    computed = [
+        op.output for op in graph.ops if facts(op).int8 is not None or op.name in (LCE_BCONV_2D, LCE_DEQUANTIZE)
+    ]
+    return [tensor for tensor in (*graph.inputs, *computed) if tensor.type == "FLOAT32"]
 
 
 def parameters(scale: Any, zero_point: Any = 0, axis: int = 0) -> Quantization:
@@ -38,19 +61,19 @@ def round_half_away(values: Array) -> Array:
 
 
 def quantized(values: Array, scale: Any, zero_point: Any) -> Array:
-    """float -> int8, as QUANTIZE does."""
+    """Quantizes floats to int8 like QUANTIZE."""
     levels = round_half_away(values.astype(np.float64) / scale) + zero_point
     clipped: Array = np.clip(levels, INT8_MIN, INT8_MAX).astype(np.int8)
     return clipped
 
 
 def _along_axis(values: Array, rank: int, axis: int) -> Array:
-    """[n] values, in a shape that broadcasts along `axis` of a tensor of that rank; one value alone does as it is."""
+    """Values [n] in a shape that broadcasts along `axis` of a tensor of that rank; a single value is unchanged."""
     return values if values.size == 1 else values.reshape([-1 if i == axis else 1 for i in range(rank)])
 
 
 def pack_levels(levels: Array, bits: int) -> Array:
-    """uint8 [bytes]: signed levels as TFLite packs INT4 and INT2, the first in the lowest bits of its byte."""
+    """Packs signed levels to uint8 like TFLite's INT4 and INT2, with the first level in the lowest bits of a byte."""
     each = 8 // bits
     codes = (levels.reshape(-1) & ((1 << bits) - 1)).astype(np.uint8)
     rows = np.concatenate([codes, np.zeros(-codes.size % each, np.uint8)]).reshape(-1, each)
@@ -58,22 +81,24 @@ def pack_levels(levels: Array, bits: int) -> Array:
     return packed
 
 
-def _stored_levels(tensor: Tensor) -> Array | None:
-    """The levels of a quantized constant, those of INT4 and INT2 as int8; None for one that has none."""
+def stored_levels(tensor: Tensor) -> Array | None:
+    """The levels of a quantized constant, with INT4 and INT2 as int8; None for other tensors."""
     bits, stored = NARROW_TYPES.get(tensor.type, 0), tensor.buffer.data
     if not bits or not tensor.is_constant or stored is None or tensor.is_sparse or tensor.is_variable:
         return tensor.array
     count = math.prod(tensor.shape)
     if stored.size * 8 < count * bits or min(tensor.shape, default=0) < 0:
         return None
-    high = np.arange(8 - bits, -1, -bits, dtype=np.uint8)  # how far to the left a level's bits are those of an int8
+    high = np.arange(8 - bits, -1, -bits, dtype=np.uint8)  # left shifts that move a level's bits to the top of an int8
     levels = (stored.view(np.uint8)[:, None] << high).view(np.int8) >> (8 - bits)
     return levels.reshape(-1)[:count].reshape(tensor.shape)
 
 
 def dequantized(tensor: Tensor) -> Array | None:
-    """float32 values of a quantized constant, with one or several scales."""
-    array, q = _stored_levels(tensor), tensor.quantization
+    """The float32 values of a quantized constant with one scale, several, or one for each block of a row."""
+    array, q = stored_levels(tensor), tensor.quantization
+    if array is not None and tensor.details is not None:
+        return _dequantized_blocks(array, tensor.details)
     if array is None or q is None or array.dtype.kind not in "iu":
         return None
     scale = _along_axis(q.scale.astype(np.float64), array.ndim, q.axis)
@@ -81,8 +106,20 @@ def dequantized(tensor: Tensor) -> Array | None:
     return ((array.astype(np.float64) - zero) * scale).astype(np.float32).reshape(array.shape)
 
 
+def _dequantized_blocks(levels: Array, details: QuantizationDetails) -> Array | None:
+    """The float32 values of levels [O, I] whose scales are [O, I / block size]; None for other details."""
+    scales, points = details.tensors["scales"], details.tensors["zero_points"]
+    size, shape = details.options.block_size, getattr(details.options, "block_shape", None)
+    known = None if scales is None else scales.array
+    if details.options.table != "BlockwiseQuantization" or known is None or points is not None or shape is not None:
+        return None
+    blocks = levels.reshape(-1, size).astype(np.float64) * known.reshape(-1, 1)
+    values: Array = blocks.astype(np.float32).reshape(levels.shape)
+    return values
+
+
 def bias_scale(source: Tensor | None, weights: Tensor | None, shape: tuple[int, ...]) -> Array | None:
-    """float64 [1] or [channels]: what one count of an int32 bias of that shape is worth, where its layer is int8."""
+    """The scale of an int8 layer's int32 bias with that shape, float64 [1] or [channels]."""
     grid, q = source and source.per_tensor_quantization, weights and weights.quantization
     if not grid or not q or (q.scale.size > 1 and q.scale.shape != shape[-1:]):
         return None
@@ -95,7 +132,7 @@ def is_int8(tensor: Tensor | None) -> bool:
 
 
 def is_quantized(tensor: Tensor) -> bool:
-    """Whether the tensor has one grid, of int8 or of another type."""
+    """True if the tensor has one grid, of int8 or of another type."""
     return grid_range(tensor) is not None
 
 
@@ -104,7 +141,7 @@ def same_parameters(left: Tensor, right: Tensor) -> bool:
 
 
 def on_grid(values: Array, tensor: Tensor) -> Array | None:
-    """What numbers become in a tensor: themselves where it is float, the nearest of its grid where it has one."""
+    """The values that numbers get in a tensor: unchanged if it is float, else rounded to its grid."""
     if tensor.type == "FLOAT32":
         return values
     limits = grid_range(tensor)
@@ -116,19 +153,19 @@ def on_grid(values: Array, tensor: Tensor) -> Array | None:
 
 
 def from_levels(levels: Any, scale: float, zero_point: int) -> Array:
-    """float32 values of levels, computed as DEQUANTIZE does: 127 times the float nearest to 1/127 is 1."""
+    """The float32 values of levels, computed like DEQUANTIZE: 127 times the float nearest to 1/127 is 1."""
     values: Array = (np.asarray(levels, np.float32) - np.float32(zero_point)) * np.float32(scale)
     return values
 
 
 def grid_range(tensor: Tensor) -> tuple[float, float] | None:
-    """The lowest and the highest value of a tensor with one grid, None for others."""
+    """The lowest and the highest value of a tensor with one grid; None for other tensors."""
     numbers = numbers_of_grid(tensor)
     return None if numbers is None else (float(numbers[0]), float(numbers[-1]))
 
 
 def ends_within(tensor: Tensor, low: float, high: float) -> bool:
-    """Whether what is quantized to the tensor's grid stays between two numbers, but for rounding, by that alone."""
+    """True if the tensor's grid clamps values to a range between two numbers, apart from rounding."""
     limits, grid = grid_range(tensor), tensor.per_tensor_quantization
     return (
         limits is not None and grid is not None and low - grid[0] / 2 <= limits[0] and limits[1] <= high + grid[0] / 2
@@ -136,14 +173,14 @@ def ends_within(tensor: Tensor, low: float, high: float) -> bool:
 
 
 def numbers_of_grid(tensor: Tensor) -> Array | None:
-    """float32 [levels], ascending: all numbers that a tensor with one grid can hold, None for others."""
+    """All values of a tensor with one grid, float32 [levels], ascending; None for other tensors."""
     grid = tensor.per_tensor_quantization
     if grid is None or tensor.type not in _GRIDS:
         return None
     return _numbers(tensor.type, *grid)
 
 
-# A network has few grids, each of which is asked for many times.
+# The cache is small, because a network has few grids, each of which is used many times.
 @functools.lru_cache(maxsize=64)
 def _numbers(type_name: str, scale: float, zero_point: int) -> Array:
     limits = np.iinfo(NUMPY_TYPES[type_name])
@@ -153,13 +190,13 @@ def _numbers(type_name: str, scale: float, zero_point: int) -> Array:
 
 
 def step_of(tensor: Tensor) -> float:
-    """How far apart the levels of a tensor with one grid are, 0 for others."""
+    """The scale of a tensor with one grid; 0 for other tensors."""
     grid = tensor.per_tensor_quantization if is_quantized(tensor) else None
     return 0.0 if grid is None else grid[0]
 
 
 def first_rounded_to(numbers: Array, tensor: Tensor) -> Array:
-    """float32 [n]: the least floats that become these numbers of a tensor's grid, or greater ones, in that tensor."""
+    """The least floats, float32 [n], that are rounded to these numbers of a tensor's grid or to greater ones."""
 
     def reach(floats: Array) -> Array:
         rounded = on_grid(floats, tensor)
@@ -177,7 +214,7 @@ def first_rounded_to(numbers: Array, tensor: Tensor) -> Array:
 
 
 def next_of_grid(numbers: Array, tensor: Tensor) -> Array:
-    """float32 [n]: the least numbers of a tensor's grid that are not below these; themselves where it has no grid."""
+    """The least numbers of a tensor's grid, float32 [n], that are not below these; unchanged without a grid."""
     levels = numbers_of_grid(tensor)
     if levels is None:
         return numbers
@@ -186,7 +223,7 @@ def next_of_grid(numbers: Array, tensor: Tensor) -> Array:
 
 
 def as_compared(values: Array, scale: float) -> Array:
-    """What the runtime compares for numbers of an int8 tensor: fixed-point numbers with 8 bits behind the point."""
+    """The fixed-point numbers with 8 fractional bits that the runtime compares for values of an int8 tensor."""
     counts = np.rint(values.astype(np.float64) / np.float32(scale)).astype(np.int64) << 8
     fraction, exponent = np.frexp(np.float64(np.float32(scale)))
     product = counts * int(round_half_away(fraction * 2**31))
@@ -196,7 +233,7 @@ def as_compared(values: Array, scale: float) -> Array:
 
 
 def lowest_value(graph: Graph, tensor: Tensor) -> float:
-    """The lowest value that a tensor can have as far as its grid says, or that of which it is the DEQUANTIZE."""
+    """The lowest value of a tensor by its grid, or by the grid of the tensor that it dequantizes."""
     op = graph.producer(tensor)
     source = op.input(0) if op is not None and op.name == "DEQUANTIZE" else tensor
     limits = grid_range(source)
@@ -204,13 +241,13 @@ def lowest_value(graph: Graph, tensor: Tensor) -> float:
 
 
 def int8_source(graph: Graph, tensor: Tensor | None) -> Tensor | None:
-    """The int8 tensor that `tensor` is the DEQUANTIZE of."""
+    """The int8 tensor that `tensor` dequantizes; None if there is none."""
     op = graph.producer(tensor)
     return op.input(0) if op is not None and op.name == "DEQUANTIZE" and is_int8(op.input(0)) else None
 
 
 def int8_results(graph: Graph, tensor: Tensor) -> list[Op]:
-    """The QUANTIZE ops that read `tensor`, where only such with the same int8 result do."""
+    """The QUANTIZE ops that read `tensor`, if all its consumers are QUANTIZE ops with the same int8 result."""
     if graph.is_output(tensor):
         return []
     consumers = graph.consumers(tensor)
@@ -220,7 +257,7 @@ def int8_results(graph: Graph, tensor: Tensor) -> list[Op]:
 
 
 def take_results(graph: Graph, op: Op, quantizers: list[Op]) -> None:
-    """`op`, which writes the first quantizer's output by now, stands for all of them."""
+    """Replaces all quantizers by `op`, which already writes the first quantizer's output."""
     result = quantizers[0].output
     for quantizer in quantizers:
         graph.redirect(quantizer.output, result)

@@ -8,20 +8,17 @@ from litebnn.contract import LCE_DEQUANTIZE, LCE_QUANTIZE, Activation
 from litebnn.graph import Array, Graph, Op, Tensor
 from litebnn.rewriting.int8 import from_levels
 
-# Which input has the number that fills the output.
+# An op that exists only in the graph: it packs the signs of a tensor by a threshold for each channel.
+THRESHOLD = "THRESHOLD"
+SIGNS = (LCE_QUANTIZE, THRESHOLD)
+# The index of the input that has the number with which the op fills its output.
 _FILLED_WITH = {"BROADCAST_TO": 0, "FILL": 1}
 
 
 def bits_of(graph: Graph, tensor: Tensor | None) -> Tensor | None:
-    """The packed tensor that `tensor` unpacks, where it is the output of an `LceDequantize`."""
+    """The packed tensor that `tensor` unpacks, if it is the output of an `LceDequantize`."""
     producer = graph.producer(tensor)
     return producer.input(0) if producer is not None and producer.name == LCE_DEQUANTIZE else None
-
-
-def signs_behind(graph: Graph, op: Op) -> Tensor | None:
-    """What the op's input is the sign of, where it is an unpacked sign that was packed just before."""
-    packing = graph.producer(bits_of(graph, op.input(0)))
-    return packing.input(0) if packing is not None and packing.name == LCE_QUANTIZE else None
 
 
 def floats(tensor: Tensor | None) -> Array | None:
@@ -31,7 +28,7 @@ def floats(tensor: Tensor | None) -> Array | None:
 
 
 def uniform(tensor: Tensor | None) -> float | None:
-    """The value of a constant whose elements are all the same (after dequantization, where it is quantized)."""
+    """The value of a constant whose elements are all equal, dequantized if it is quantized."""
     array = None if tensor is None else tensor.array
     if array is None or array.size == 0 or array.dtype.kind not in "fiub":
         return None
@@ -46,14 +43,14 @@ def uniform(tensor: Tensor | None) -> float | None:
 
 
 def number_of(graph: Graph, tensor: Tensor | None) -> float | None:
-    """The value of a tensor whose elements are all the same, also one that is only as large as the model's batch."""
+    """The value of a tensor whose elements are all equal, including tensors whose size depends on the batch."""
     while (op := graph.producer(tensor)) is not None and op.name in _FILLED_WITH:
         tensor = op.inputs[_FILLED_WITH[op.name]]
     return uniform(tensor)
 
 
 def times_repeated(dims: tuple[int, ...], larger: tuple[int, ...]) -> list[int] | None:
-    """How often a tensor is repeated along each axis where it broadcasts to another; None where it does not."""
+    """The repetitions along each axis if a tensor is broadcast to a larger one; None if it cannot be."""
     sizes = list(zip(dims, larger, strict=False))
     if len(dims) != len(larger) or any(small != large and (small != 1 or large < 1) for small, large in sizes):
         return None
@@ -61,13 +58,13 @@ def times_repeated(dims: tuple[int, ...], larger: tuple[int, ...]) -> list[int] 
 
 
 def fused_activation(op: Op) -> Activation | None:
-    """The op's fused activation; None for one that no binary op has (tanh, sign bit)."""
+    """The op's fused activation; None for activations that no binary op has (tanh, sign bit)."""
     value = getattr(op.options, "fused_activation_function", Activation.NONE)
     return Activation(value) if value in Activation._value2member_map_ else None
 
 
 def transpose_order(op: Op) -> Array | None:
-    """int [rank] of a TRANSPOSE, where it is a constant permutation of the axes that its input and output have."""
+    """The order int [rank] of a TRANSPOSE, if it is a constant and valid permutation of the axes."""
     order = op.input(1).array
     rank = len(op.output.dims)
     permutes = order is not None and np.array_equal(np.sort(order.reshape(-1)), np.arange(rank))

@@ -1,24 +1,25 @@
-"""Negating channels of packed data by negating what the filters that read it expect."""
+"""Negation of channels of packed data, together with the filters that read them."""
 
 from __future__ import annotations
 
 import numpy as np
 
 from litebnn.contract import LCE_BCONV_2D, Padding, PadValues, pack_bits
-from litebnn.graph import Array, Graph, Op, Tensor, constant
+from litebnn.graph import Array, Graph, Negated, Op, Tensor, constant, then
 from litebnn.rewriting.bconv import bconv_options, channels_per_group
 from litebnn.rewriting.padding import same_padding
 
 
 def can_negate_channels(graph: Graph, bits: Tensor) -> bool:
-    """Whether every reader of `bits` is an LceBconv2d, perhaps behind reshapes, that does not pad with +1."""
+    """True if every consumer of `bits`, perhaps after reshapes, is an LceBconv2d that does not pad with +1."""
     consumers = graph.consumers(bits)
     return bool(consumers) and not graph.is_output(bits) and all(_can_absorb(graph, c, bits) for c in consumers)
 
 
 def negate_channels(graph: Graph, bits: Tensor, negative: Array) -> None:
-    """Changes the readers of `bits` for channels that are going to be negated where `negative` (bool [C]) is true."""
+    """Adapts the consumers of `bits` to the negation of channels where `negative` (bool [C]) is true."""
     bits.name += "/negated"
+    bits.origin = then(bits, Negated("".join("01"[is_negative] for is_negative in negative.tolist())))
     for consumer in dict.fromkeys(graph.consumers(bits)):
         if consumer.name == "RESHAPE":
             words, words_out = bits.dims[-1], consumer.output.dims[-1]

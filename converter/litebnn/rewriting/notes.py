@@ -1,4 +1,4 @@
-"""What the passes did and left undone, one row for each convolution and dense layer of the source model."""
+"""Notes of the passes for the report: one row for each convolution and dense layer of the source model."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ class Layer:
 
     Attributes:
         name: the name of its output.
-        macs: multiply-accumulates for one inference; 0 where the shape is not known.
-        bytes_before, bytes_after: weights and bias, or the constants that they are computed from.
+        macs: multiply-accumulates for one inference; 0 if the shape is unknown.
+        bytes_before, bytes_after: the size of weights and bias, or of the constants from which they are computed.
         output: the output's type after conversion: FLOAT32, INT8 or "bits".
-        padding: how a binary convolution pads: valid, same-one, same-zero, explicit-one or explicit-zero.
-        reasons: why it is not binary, or not better; each once, in order.
+        padding: a binary convolution's padding: valid, same-one, same-zero, explicit-one or explicit-zero.
+        reasons: the reasons why it is not binary or not fused further, each once, in order.
     """
 
     name: str
@@ -72,23 +72,23 @@ class Notes:
         self._layer_of[op] = layer
 
     def became(self, old: Op, new: Op) -> None:
-        """`new` does the work of the layer that `old` did."""
+        """Records that `new` computes the layer that `old` computed."""
         layer = self._layer_of.get(old)
         if layer is not None:
             self._layer_of[new] = layer
 
     def layer_of(self, op: Op) -> Layer | None:
-        """The layer whose work an op does, None where it belongs to none."""
+        """The source layer that an op computes; None if it belongs to none."""
         return self._layer_of.get(op)
 
     def merged(self, op: Op) -> None:
-        """Another layer does the work of the layer that `op` did."""
+        """Records that another layer's op computes the layer of `op` too."""
         layer = self._layer_of.pop(op, None)
         if layer is not None:
             self.layers.remove(layer)
 
     def left_alone(self, op: Op, reason: str) -> Literal[False]:
-        """Why the layer of `op` was not made binary, or not made better; what a pass returns that changed nothing."""
+        """Records why the layer of `op` is not binary or not fused further; returns False for the pass to return."""
         layer = self._layer_of.get(op)
         if layer is not None and reason not in layer.reasons:
             layer.reasons[reason] = None
@@ -96,22 +96,22 @@ class Notes:
         return False
 
     def settle(self) -> None:
-        """What has been said stays, for no pass that runs from now on says it again."""
+        """Keeps all reasons so far, because later passes will not repeat them."""
         self._said.clear()
 
     def start_round(self) -> None:
-        """Takes back the reasons of the rounds before: those that still hold are given again."""
+        """Drops the reasons of earlier rounds; passes repeat those that still hold."""
         for layer, reason in self._said:
             layer.reasons.pop(reason, None)
         self._said.clear()
 
     def has_reasons(self, op: Op) -> bool:
-        """Whether it is known already why the layer of `op` is not binary."""
+        """True if there is already a reason why the layer of `op` is not binary."""
         layer = self._layer_of.get(op)
         return layer is not None and bool(layer.reasons)
 
     def unread(self, op: Op) -> None:
-        """Nothing reads what `op` computes, so it goes, and later rounds do not say it again."""
+        """Records that nothing reads the output of `op`, which is removed; later rounds cannot repeat this."""
         if (layer := self._layer_of.get(op)) is not None and not layer.binary and not layer.reasons:
             layer.reasons["nothing reads what it computes"] = None
 
@@ -123,20 +123,20 @@ class Notes:
             layer.reasons.clear()
 
     def fused(self, op: Op, what: str) -> None:
-        """`op` does the work of `what` too; of a layer that became several ops, each does a part of that."""
+        """Records that `op` computes `what` too; if a layer became several ops, each computes a part of it."""
         layer, own = self._layer_of.get(op), self._fused.setdefault(op, [])
         own.append(what)
         if layer is not None and len(own) > len(layer.fused):
             layer.fused = list(own)
 
     def warn(self, of: Op | Tensor, what: str) -> None:
-        """What the user should know of a tensor, or of an op, which has its layer's name where it has a layer."""
+        """Records a warning on a tensor or an op; an op is named by its layer if it has one."""
         layer = self._layer_of.get(of) if isinstance(of, Op) else None
         name = of.name if isinstance(of, Tensor) else of.output.name if layer is None else layer.name
         self.warnings[f"{derived(name, '')}: {what}"] = None
 
     def finish(self, graphs: list[Graph]) -> None:
-        """Fills in what is known once all passes have run."""
+        """Fills in the fields that are known after all passes."""
         ops_of: dict[Layer, list[tuple[Graph, Op]]] = {layer: [] for layer in self.layers}
         for graph in graphs:
             for op in graph.ops:
@@ -144,7 +144,7 @@ class Notes:
                     ops_of[self._layer_of[op]].append((graph, op))
         for layer, ops in ops_of.items():
             layer.bytes_after = _stored_bytes(ops)
-            # Of a layer that became several ops, some may be left alone.
+            # A layer that became several ops is binary only if all of them are.
             layer.binary &= all(op.name == LCE_BCONV_2D for _, op in ops)
             for _, op in ops:
                 layer.output = "bits" if layer.binary and op.output.type == "INT32" else op.output.type
@@ -162,21 +162,21 @@ def _padding_name(options: BConv2DOptions) -> str:
 
 
 def _stored_bytes(ops: list[tuple[Graph, Op]]) -> int:
-    """Bytes of the constants that a layer's weights and bias are computed from, each once."""
+    """The size of the constants from which a layer's weights and bias are computed, each counted once."""
     behind = [_constants_of(graph, tensor) for graph, op in ops for tensor in op.inputs[1:] if tensor is not None]
     constants = dict.fromkeys(tensor for tensors in behind for tensor in tensors)
     return sum(tensor.buffer.data.size for tensor in constants if tensor.buffer.data is not None)
 
 
 def _constants_of(graph: Graph, tensor: Tensor) -> set[Tensor]:
-    """The constants behind a tensor, one of a type that NumPy lacks (INT2, INT4) among them."""
+    """The constants from which a tensor is computed, including types that NumPy lacks (INT2, INT4)."""
     op = graph.producer(tensor)
     stored = op.input(0) if op is not None and op.name == "DEQUANTIZE" else tensor
     return {stored} if stored.is_constant else constants_behind(graph, tensor) or set()
 
 
 def macs_of(op: Op) -> int:
-    """Multiply-accumulates of a convolution or dense layer; 0 for what is neither."""
+    """The multiply-accumulates of a convolution or dense layer; 0 for other ops."""
     weights = op.input(1).shape
     output = op.output.shape
     if op.name == "DEPTHWISE_CONV_2D":

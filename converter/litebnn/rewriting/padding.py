@@ -8,40 +8,41 @@ import numpy as np
 
 from litebnn.contract import BITS_PER_WORD, LCE_DEQUANTIZE, Padding
 from litebnn.graph import Array, Graph, Op, Tensor, builtin_op, constant
-from litebnn.rewriting.build import custom_op, derived, like, pack_signs
+from litebnn.rewriting.build import custom_op, derived, like
 from litebnn.rewriting.match import uniform
+from litebnn.rewriting.thresholds import pack_signs
 
 PADS = ("PAD", "PADV2")
 
 
 @dataclass(frozen=True)
 class ConstantPadding:
-    """int [rank, 2] amounts, before and after each axis, and the number that is put there."""
+    """Padding amounts int [rank, 2], before and after each axis, and the padding value."""
 
     amounts: Array
     value: float
 
     @property
     def is_spatial(self) -> bool:
-        """Whether it is the height and width of an NHWC tensor that are padded, and nothing else."""
+        """True if only the height and width of an NHWC tensor are padded."""
         return len(self.amounts) == 4 and not np.any(self.amounts[[0, 3]])
 
 
 def pad_amounts(op: Op) -> Array | None:
-    """int [rank, 2] of a PAD or PADV2, where they are constant and its input and output have as many axes."""
+    """The amounts int [rank, 2] of a PAD or PADV2, if they are constant and match the axes of input and output."""
     amounts = op.input(1).array
     ranks = {len(op.input(0).dims), len(op.output.dims)}
     return amounts if amounts is not None and ranks == {len(amounts)} and amounts.shape[1:] == (2,) else None
 
 
 def pads_nothing(op: Op) -> bool:
-    """Whether a PAD or PADV2 leaves its input as it is, as those do that an exporter writes for layers without any."""
+    """True if all amounts of a PAD or PADV2 are zero, as exporters write them for layers without padding."""
     amounts = pad_amounts(op)
     return amounts is not None and not np.any(amounts)
 
 
 def constant_padding(op: Op) -> ConstantPadding | None:
-    """What a PAD, a PADV2 or a SPACE_TO_BATCH_ND pads with, where that is known before the model runs."""
+    """The padding of a PAD, a PADV2 or a SPACE_TO_BATCH_ND, if it is constant."""
     value = uniform(op.input(2)) if op.name == "PADV2" else 0.0
     if op.name == "SPACE_TO_BATCH_ND":
         spatial, rank = op.input(2).array, len(op.output.dims)
@@ -55,16 +56,16 @@ def constant_padding(op: Op) -> ConstantPadding | None:
 
 
 def _is_padded(op: Op, amounts: Array) -> bool:
-    """Whether the output is declared as the input with so much around it, where both sizes are known."""
+    """True if the declared sizes of the output are those of the input plus the amounts, as far as they are known."""
     before, after = op.input(0).dims, op.output.dims
-    if op.name == "SPACE_TO_BATCH_ND":  # it also cuts the sizes into blocks
+    if op.name == "SPACE_TO_BATCH_ND":  # it also divides the sizes into blocks
         return len(before) == len(after) and before[-1] == after[-1]
     sizes = zip(before, amounts.sum(axis=1), after, strict=False)
     return len(before) == len(after) and all(b < 0 or a < 0 or b + more == a for b, more, a in sizes)
 
 
 def without_zeros(graph: Graph, tensor: Tensor) -> tuple[Tensor, Array]:
-    """What an NHWC tensor is before it is padded with zeros, and int [2, 2]: how many go around height and width."""
+    """An NHWC tensor before it is padded with zeros, and the amounts int [2, 2] for height and width."""
     zeros = np.zeros((2, 2), np.int32)
     while (op := graph.producer(tensor)) is not None and op.name in PADS:
         padding = constant_padding(op)
@@ -75,7 +76,7 @@ def without_zeros(graph: Graph, tensor: Tensor) -> tuple[Tensor, Array]:
 
 
 def pad_with(graph: Graph, source: Tensor, amounts: Array, value: float, *, before: Op) -> Tensor:
-    """Inserts a PADV2 of `source`, int [rank, 2] amounts, and returns its output."""
+    """Inserts a PADV2 of `source` with amounts int [rank, 2], and returns its output."""
     dims = [size if size < 0 else size + int(sum(a)) for size, a in zip(source.dims, amounts, strict=True)]
     padded = like(source, derived(source.name, "/padded"), dims=dims)
     inputs = [
@@ -90,14 +91,14 @@ def pad_with(graph: Graph, source: Tensor, amounts: Array, value: float, *, befo
 def word_of_padding(channels: int, value: int) -> int | None:
     """The word that pads packed signs with +1 or -1.
 
-    None where no one word has all bits of the channels and none of the last word's padding bits: signs are padded then.
+    The result is None if no single word encodes a padded pixel: -1 over more than 32 channels, not a multiple of 32.
     """
     word = 0 if value == 1 else -1 if channels % BITS_PER_WORD == 0 else (1 << channels) - 1
     return word if word.bit_length() < BITS_PER_WORD else None
 
 
 def pad_packed(graph: Graph, bits: Tensor, channels: int, amounts: Array, value: int, *, before: Op) -> Tensor:
-    """Inserts the padding of packed signs with +1 or -1, int [rank, 2] amounts, and returns its output."""
+    """Inserts the padding of packed signs with +1 or -1 and amounts int [rank, 2], and returns its output."""
     word = word_of_padding(channels, value)
     if word is not None:
         return pad_with(graph, bits, amounts, word, before=before)
@@ -108,14 +109,14 @@ def pad_packed(graph: Graph, bits: Tensor, channels: int, amounts: Array, value:
 
 
 def same_padding(size: int, taps: int, stride: int, dilation: int) -> tuple[int, int]:
-    """(before, output size) of TensorFlow's SAME padding along one axis."""
+    """The amount before and the output size of TensorFlow's SAME padding along one axis."""
     output = -(-size // stride)
     total = max((output - 1) * stride + (taps - 1) * dilation + 1 - size, 0)
     return total // 2, output
 
 
 def same_amounts(size: int, taps: int, stride: int, dilation: int) -> tuple[int, int] | None:
-    """(before, after) of SAME padding along one axis, None where it depends on a size that is not known (-1)."""
+    """The amounts before and after of SAME padding along one axis; None if it depends on an unknown size (-1)."""
     reach = (taps - 1) * dilation
     if size < 0:
         return (reach // 2, reach - reach // 2) if stride == 1 else ((0, 0) if reach == 0 else None)
@@ -124,7 +125,7 @@ def same_amounts(size: int, taps: int, stride: int, dilation: int) -> tuple[int,
 
 
 def layer_padding(layer: Op) -> tuple[tuple[int, int], tuple[int, int]] | None:
-    """What a layer itself pads height and width with; None where that depends on a size that is not known."""
+    """The amounts by which a layer itself pads height and width; None if they depend on an unknown size."""
     if layer.name != "CONV_2D" or layer.options.padding == Padding.VALID:
         return (0, 0), (0, 0)
     o, sizes, taps = layer.options, layer.input(0).dims, layer.input(1).shape
@@ -136,7 +137,7 @@ def layer_padding(layer: Op) -> tuple[tuple[int, int], tuple[int, int]] | None:
 
 
 def why_unknown_padding(layer: Op, zeros: Array) -> str | None:
-    """Why it is not known what a layer pads in all, with int [2, 2] zeros around its input; None where it is."""
+    """The reason why a layer's total padding, including int [2, 2] zeros around its input, is unknown; else None."""
     if layer_padding(layer) is None and np.any(zeros):
         return "its input is padded, and how SAME pads it further depends on a size that is not known"
     return None
@@ -149,9 +150,9 @@ def is_same_padding(
     strides: tuple[int, int],
     dilations: tuple[int, int],
 ) -> bool:
-    """Whether padding height and width by `amounts` (int [2, 2]) and then convolving VALID is a SAME convolution.
+    """True if padding height and width by `amounts` (int [2, 2]) and a VALID convolution equal a SAME convolution.
 
-    Of a size that is not known (-1) the padding of SAME is known only where it does not depend on it.
+    For an unknown size (-1) this holds only if SAME padding does not depend on the size.
     """
     for (before, after), size, k, stride, dilation in zip(amounts, sizes, taps, strides, dilations, strict=True):
         same = same_amounts(size, k, stride, dilation)

@@ -1,4 +1,4 @@
-"""Why the input of a layer is no sign, in words."""
+"""Reasons, in words, why the input of a layer is not a sign."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import numpy as np
 from litebnn.contract import LCE_DEQUANTIZE
 from litebnn.graph import Graph, Op, Tensor, facts
 from litebnn.rewriting.int8 import is_quantized
-from litebnn.rewriting.match import uniform
+from litebnn.rewriting.match import fused_activation, uniform
 from litebnn.rewriting.padding import PADS, constant_padding
 from litebnn.rewriting.signs import find_constant, find_two_values
 from litebnn.rewriting.signs.never_negative import is_never_negative
@@ -15,7 +15,7 @@ from litebnn.rewriting.signs.shifted import PADDING, handed_on
 from litebnn.rewriting.signs.steps import steps_of
 
 NO_SIGN = "its input is not the output of a sign"
-# The output of a quantizer passes these on its way to a layer, beside ops that move values.
+# Arithmetic ops that may lie between a quantizer and a layer, besides ops that move values.
 _ARITHMETIC = ("MUL", "DIV", "ADD", "SUB")
 _TO_INTEGERS = ("FLOOR", "ROUND")
 _FARTHEST = 16
@@ -23,7 +23,7 @@ _STANDS_BETWEEN = "stands between the sign and it"
 
 
 def why_no_sign(graph: Graph, tensor: Tensor) -> str:
-    """The reason that a layer which reads `tensor` is not binary."""
+    """The reason why a layer that reads `tensor` is not binary."""
     passed: list[Op] = []
     read = tensor
     for _ in range(_FARTHEST):
@@ -45,29 +45,35 @@ def why_no_sign(graph: Graph, tensor: Tensor) -> str:
 
 
 def _takes_values_of_sign(graph: Graph, tensor: Tensor) -> bool:
-    """Whether a tensor is -1, 0 and 1 but for rounding, as where an exporter's grid rounds what is added for 0 to 0."""
+    """True if a tensor takes -1, 0 and 1 apart from rounding, e.g. if a grid rounds the term added for 0 to 0."""
     steps = steps_of(graph, tensor)
     distinct = np.unique(steps.values)
     return steps.is_known and distinct.size == 3 and bool(np.all(np.abs(distinct - [-1, 0, 1]) <= steps.step))
 
 
 def _is_passed(op: Op) -> bool:
-    return op.name in _ARITHMETIC or facts(op).keeps_signs or handed_on(op) == (0,) or op.name in PADDING
+    handed = handed_on(op) == (0,) or op.name in (*PADDING, "MAX_POOL_2D")  # a pool may have an activation
+    return handed or op.name in _ARITHMETIC or facts(op).keeps_signs
 
 
 def _keeps_values(op: Op) -> bool:
-    """Whether the values behind an op are those in front of it, but for what it pads with."""
-    return op.name not in _ARITHMETIC and not facts(op).keeps_signs
+    """True if an op's output values are its input values, apart from padding."""
+    return op.name not in _ARITHMETIC and not facts(op).keeps_signs and not _clamps(op)
+
+
+def _clamps(op: Op) -> bool:
+    """True if an op that only passes values clamps them by its fused activation."""
+    return op.name == "MAX_POOL_2D" and fused_activation(op) != 0
 
 
 def _keeps_levels(op: Op) -> bool:
-    """Whether there are as many values behind an op as in front of it, but for what it pads with."""
+    """True if an op's output takes as many different values as its input, apart from padding."""
     numbers = (uniform(tensor) for tensor in op.inputs)
     return any(number is not None for number in numbers) if op.name in _ARITHMETIC else _keeps_values(op)
 
 
 def _between(passed: list[Op], is_sign: bool) -> str:
-    """The reason of a layer that reads a sign, or two other values, behind ops whose parameters are no obstacle."""
+    """The reason for a layer that reads a sign, or two other values, after ops whose parameters are no obstacle."""
     changing = [op.name for op in passed if not _keeps_values(op)]
     if not changing and not is_sign:
         return "its input takes two values that are not ±1"
@@ -76,7 +82,7 @@ def _between(passed: list[Op], is_sign: bool) -> str:
 
 
 def _why_values_are_none(graph: Graph, op: Op, tensor: Tensor) -> str | None:
-    """Why what an op computes is no sign, where that is known of all its values."""
+    """The reason why an op's output is not a sign, if it follows from all its values; else None."""
     if op.name == "SIGN":
         return _why_sign_is_none(graph, op)
     if (value := find_constant(graph, tensor)) is not None:
@@ -86,7 +92,7 @@ def _why_values_are_none(graph: Graph, op: Op, tensor: Tensor) -> str | None:
 
 
 def _why_sign_is_none(graph: Graph, sign: Op) -> str:
-    """Why a SIGN is no sign of ±1."""
+    """The reason why a SIGN op is not a sign of ±1."""
     if is_never_negative(graph, sign.input(0)):
         return "its input takes 0 and 1 (a heaviside quantizer), not ±1"
     tensor, grid = sign.input(0), None
@@ -104,9 +110,11 @@ def _why_sign_is_none(graph: Graph, sign: Op) -> str:
 
 
 def _obstacle(op: Op) -> str | None:
-    """Why an op that stands between a sign and a layer cannot be made one of bits, where that is its parameters."""
+    """The reason why the parameters of an op between a sign and a layer prevent it from working on bits; else None."""
     if op.name == "SPACE_TO_BATCH_ND" and (op.input(1).array is None or op.input(2).array is None):
         return "its space-to-batch padding is computed when the model runs"
+    if _clamps(op):
+        return f"the activation of {op.name} {_STANDS_BETWEEN}"
     if op.name not in PADS:
         return None
     padding = constant_padding(op)

@@ -1,6 +1,7 @@
 import numpy as np
 import pytest
 
+import litebnn
 from litebnn.rewriting.int8 import parameters
 from litebnn.rewriting.reasons import NO_SIGN, why_no_sign
 from litebnn.rewriting.signs import find_sign
@@ -13,7 +14,7 @@ def test_the_quantizer_is_named() -> None:
     levels = model.elementwise("MUL", model.op("ROUND", [x], x.dims), model.const(1 / 3))
     heaviside = model.elementwise("SIGN", model.elementwise("RELU", x))
     flag = model.op("CAST", [model.elementwise("LESS", x, model.const(0), type="BOOL")], x.dims)
-    # Of values that differ, so that nobody takes the sign for one number.
+    # The values differ, so that the sign is not a single number.
     constants = model.const(np.arange(-256, 256).reshape(x.dims) % 100, np.int8)
     constants.quantization = parameters(1.0, 0)
     for tensor, reason in (
@@ -44,3 +45,20 @@ def test_a_grid_that_does_not_hold_the_three_values_of_a_sign_is_named(grid: tup
     assert (find_sign(model.graph, sign) is not None) == told
     if not told:
         assert f'the grid of "{ternary.name}" does not tell the three' in why_no_sign(model.graph, sign)
+
+
+@pytest.mark.filterwarnings("ignore:no binary layer")
+@pytest.mark.parametrize("activation", ["none", "relu", "relu6"])
+@pytest.mark.parametrize("factor", [1.0, 2.0])
+@pytest.mark.parametrize("layer", ["binary", "float"])
+def test_the_activation_of_a_pool_of_signs_is_named(layer: str, factor: float, activation: str) -> None:
+    model, rng = FloatModel(), np.random.default_rng(0)
+    signs = model.elementwise("MUL", model.sign(model.input(1, 8, 8, 32)), model.const(factor))
+    weights = rng.choice([-1.0, 1.0], (8, 3, 3, 32)) if layer == "binary" else rng.standard_normal((8, 3, 3, 32))
+    source = model.finish(model.conv(model.max_pool(signs, 2, 2, activation=activation), weights))
+    _, report = litebnn.convert_tflite(source, return_report=True)
+    [found] = report.layers
+    assert found.binary == (layer == "binary" and activation == "none")
+    if activation != "none":
+        assert list(found.reasons) == ["the activation of MAX_POOL_2D stands between the sign and it"]
+    assert NO_SIGN not in found.reasons

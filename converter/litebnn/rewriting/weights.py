@@ -1,4 +1,4 @@
-"""Weights of ±alpha, those with zeros among them, and constant biases."""
+"""Weights of ±alpha, weights of ±alpha and 0, and constant biases."""
 
 from __future__ import annotations
 
@@ -12,23 +12,23 @@ from litebnn.rewriting.int8 import bias_scale, dequantized, ends_within
 from litebnn.rewriting.match import floats, fused_activation
 from litebnn.rewriting.notes import Notes
 
-# Magnitudes that were one alpha differ by this, relative to it, once they are rounded.
+# The largest relative difference of magnitudes that were one alpha before rounding.
 _MAGNITUDE_TOLERANCE = 1e-5
-# What an exporter makes of (alpha · sign(w) - c) + c, with c between -1 and 1, is off by this at most.
+# The largest error of an exporter's (alpha · sign(w) - c) + c, for c between -1 and 1.
 _STRAIGHT_THROUGH_ROUNDING = 2.0**-23
-_LARGEST_ROUNDING = 1e-3  # relative to alpha: below, the rounding is no longer one of an otherwise binary weight
+_LARGEST_ROUNDING = 1e-3  # relative to alpha; a weight with a larger error is not binary
 
 
 def weight_values(weights: Tensor) -> Array | None:
-    """float32 values of constant weights, which a float layer too may hold as int8 or narrower (of dynamic range)."""
+    """The float32 values of constant weights; a float layer's may be int8 or narrower (dynamic range)."""
     array = weights.array
-    if weights.quantization is not None:
+    if weights.quantization is not None or weights.details is not None:
         return dequantized(weights)
     return array if array is not None and array.dtype == np.float32 else None
 
 
 def layer_weights(graph: Graph, layer: Op) -> Array | None:
-    """float32 values of a layer's weights, also where they are computed from constants."""
+    """The float32 values of a layer's weights, constant or computed from constants."""
     weights = layer.input(facts(layer).constants[0])
     if weights.is_constant:
         return weight_values(weights)
@@ -37,9 +37,9 @@ def layer_weights(graph: Graph, layer: Op) -> Array | None:
 
 
 def product_to_dense(graph: Graph, product: Op, notes: Notes) -> bool:
-    """Makes a FULLY_CONNECTED of a BATCH_MATMUL with a constant ±alpha matrix; notes why of another it does not.
+    """Replaces a BATCH_MATMUL with a constant ±alpha matrix by a FULLY_CONNECTED; notes the reason if it cannot.
 
-    TensorFlow's converter leaves a dense layer so when its kernel is too large for it to fold.
+    TensorFlow's converter writes a dense layer in this form if its kernel is too large to fold.
     """
     matrix = product.input(1)
     values = weight_values(matrix)
@@ -56,7 +56,7 @@ def product_to_dense(graph: Graph, product: Op, notes: Notes) -> bool:
 
 
 def fold_computed(graph: Graph, layer: Op) -> bool:
-    """Makes constants of weights and a bias that are computed from constants, where the file does not grow by it."""
+    """Folds weights and a bias that are computed from constants, if the file does not grow."""
     changed = False
     for index in facts(layer).constants:
         tensor = layer.optional(index)
@@ -66,7 +66,7 @@ def fold_computed(graph: Graph, layer: Op) -> bool:
 
 
 def not_float(weights: Tensor) -> str:
-    """Why a layer is not binary whose weights have no such values."""
+    """The reason why a layer with weights of another type is not binary."""
     if not weights.is_constant:
         return "its weights are not a float constant"
     kind = "sparse" if weights.is_sparse else weights.type
@@ -74,7 +74,7 @@ def not_float(weights: Tensor) -> str:
 
 
 def why_not_binary(layer: Op, weights: Array) -> str | None:
-    """Why no CONV_2D or FULLY_CONNECTED of that form is binary, whatever its weights [O, ...]; None where it can be."""
+    """The reason why a CONV_2D or FULLY_CONNECTED of that form cannot be binary for any weights [O, ...]; else None."""
     channels_out, channels = weights.shape[0], weights.shape[-1]
     dims, channels_in = layer.input(0).dims, layer.input(0).channels
     if layer.name == "CONV_2D":
@@ -96,11 +96,11 @@ def why_not_binary(layer: Op, weights: Array) -> str | None:
 
 
 def binary_weights(weights: Array) -> tuple[Array, Array] | str:
-    """Takes weights [O, ...] apart into ±1 and one magnitude for each output channel.
+    """Decomposes weights [O, ...] into ±1 and a magnitude for each output channel.
 
-    A channel may be zero altogether (a batch norm with gamma 0); then its magnitude is 0.
+    All weights of a channel may be zero (a batch norm with gamma 0); then its magnitude is 0.
     Returns:
-        bool [O, ...], true where negative, and float32 [O]; or why the weights are not of this kind.
+        bool [O, ...], true where negative, and float32 [O]; or the reason why the weights are not binary.
     """
     flat = np.abs(weights.reshape(weights.shape[0], -1))
     if flat.shape[1] == 0 or not np.all(np.isfinite(flat)):
@@ -123,10 +123,10 @@ def binary_weights(weights: Array) -> tuple[Array, Array] | str:
 
 
 def ternary_weights(weights: Array) -> tuple[Array, Array] | None:
-    """Takes weights [O, ...] apart into levels -1, 0, 1 and one magnitude for each output channel.
+    """Decomposes weights [O, ...] into levels -1, 0, 1 and a magnitude for each output channel.
 
     Returns:
-        int8 [O, ...] and float32 [O], 1 for a channel that is zero altogether; None for weights of another kind.
+        int8 [O, ...] and float32 [O], with magnitude 1 for channels of zeros; None if the weights are not ternary.
     """
     if weights.size == 0 or not np.all(np.isfinite(weights)):
         return None
@@ -140,9 +140,9 @@ def ternary_weights(weights: Array) -> tuple[Array, Array] | None:
 
 
 def bias_values(bias: Tensor | None, channels: int) -> Array | None:
-    """float32 [channels] of a layer's bias, zeros where it has none; None where it is not a constant.
+    """The float32 [channels] of a layer's bias, zeros if it has none; None if it is not constant.
 
-    The converters make biases of [1, 1, 1, channels] too, and the runtime goes by the number of their values.
+    Converters also write biases [1, 1, 1, channels]; the runtime only uses the number of values.
     """
     if bias is None:
         return np.zeros(channels, np.float32)
@@ -153,7 +153,7 @@ def bias_values(bias: Tensor | None, channels: int) -> Array | None:
 
 
 def layer_bias(graph: Graph, layer: Op, channels: int) -> Array | None:
-    """float32 [channels], of the counts that the bias of a quantized layer consists of too."""
+    """The float32 [channels] of a layer's bias, dequantized for a quantized layer."""
     weights, index = facts(layer).constants
     bias = layer.optional(index)
     if bias is not None and bias.type == "FLOAT32" and not bias.is_constant:
@@ -168,19 +168,19 @@ def layer_bias(graph: Graph, layer: Op, channels: int) -> Array | None:
 
 
 def clamps_no_more(layer: Op) -> bool:
-    """Whether the grid of a quantized output ends where the fused activation would clamp."""
+    """True if the grid of a quantized output ends where the fused activation would clamp."""
     activation = fused_activation(layer)
     return activation is not None and ends_within(layer.output, *ACTIVATION_RANGES[activation])
 
 
 def binary_parts(graph: Graph, op: Op, weights: Array) -> tuple[Array, Array, Array] | str:
-    """Takes a layer of signs apart, with an activation fused into it as an op of its own.
+    """Decomposes a layer of signs, after splitting its fused activation into a separate op.
 
     Args:
         weights: float32 [O, ...].
     Returns:
-        bool [O, ...], true where a weight is negative, float32 [O] magnitudes and float32 [O] bias; or why the layer
-        cannot be binary.
+        bool [O, ...], true where a weight is negative, float32 [O] magnitudes and float32 [O] bias; or the reason why
+        the layer cannot be binary.
     """
     reason = why_not_binary(op, weights)
     if reason is not None:

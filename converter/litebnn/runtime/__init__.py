@@ -1,4 +1,4 @@
-"""Running converted models: finds an installed runtime and our op library, and brings the two together."""
+"""Runs converted models: finds an installed runtime and our op library, and combines the two."""
 
 from litebnn.runtime.compiled_model import CompiledModel
 from litebnn.runtime.delegate import load_delegate

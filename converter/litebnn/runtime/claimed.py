@@ -1,6 +1,6 @@
-"""What the library's delegate takes of a graph, and what it copies nothing for: claim.cc as a table, and fuse.cc.
+"""The ops that the library's delegate claims, and those that it runs without a copy: claim.cc and fuse.cc as a table.
 
-Estimates of times need it without the library, for boards too. `claimed_test.py` holds it against the library.
+Time estimates need this without the library, for boards too. `claimed_test.py` compares it with the library.
 """
 
 from __future__ import annotations
@@ -12,22 +12,22 @@ from dataclasses import dataclass
 from litebnn.contract import CUSTOM_OPS, LCE_BCONV_2D, LCE_QUANTIZE, Activation
 from litebnn.graph import Graph, Op, Tensor
 
-# As in the library: the parts of a CONCATENATION, and the channels of a gate or a sum.
+# Limits of the library: the inputs of a CONCATENATION, and the channels of a gate or a sum.
 _MOST_PARTS, _MOST_CHANNELS = 256, 1 << 20
 
 
 @dataclass(frozen=True)
 class _Kind:
-    """One of the runtime's own ops, as an `OpType` of the library describes it.
+    """A builtin op, as an `OpType` of the library describes it.
 
     Attributes:
         op: the op's name.
-        computes: whether the library has code for a node of it.
-        activations: what may be fused into it.
-        follows: the kinds of which one has to write what it reads; any that is taken where none is named.
-        passes: whether it is also taken where nothing but signs is made of it.
-        begins: whether it is taken where signs are made of it, whatever else reads it.
-        wants_reader: whether it is left where nothing that is taken reads it.
+        computes: a predicate, true if the library has code for a node.
+        activations: the fused activations that the library supports.
+        follows: the kinds of which one must produce an input; if empty, any claimed op may.
+        passes: True if it is also claimed if all its consumers lead to signs.
+        begins: True if it is claimed if signs are made of its output, whatever else reads it.
+        needs_reader: True if it is claimed only if a claimed op reads it.
     """
 
     op: str
@@ -36,7 +36,7 @@ class _Kind:
     follows: Sequence[str] = ()
     passes: bool = False
     begins: bool = False
-    wants_reader: bool = False
+    needs_reader: bool = False
 
 
 def _is_computed_float(tensor: Tensor | None) -> bool:
@@ -103,17 +103,17 @@ def _pools(op: Op) -> bool:
 _OR_RELU = (Activation.NONE, Activation.RELU)
 _IMAGES = ("concatenation", "max pool", "scale", "shift")
 _READERS_OF_PARTS = ("max pool", "scale", "shift", "rectified shift")
-# In the library's order: a node is of the first kind that fits.
+# The library's order: a node has the first kind that fits.
 _KINDS: Mapping[str, _Kind] = {
     "sum": _Kind("ADD", _is_sum, _OR_RELU, follows=(LCE_BCONV_2D, "gate", "rectified gate", "PRELU")),
     "scale": _Kind("MUL", _has_channel_values, follows=_IMAGES, passes=True),
     "shift": _Kind("ADD", _has_channel_values, follows=_IMAGES, passes=True),
     "rectified shift": _Kind("ADD", _has_channel_values, (Activation.RELU,), follows=_IMAGES),
-    "gate": _Kind("MUL", _is_gate, wants_reader=True),
-    "rectified gate": _Kind("MUL", _is_gate, (Activation.RELU,), wants_reader=True),
+    "gate": _Kind("MUL", _is_gate, needs_reader=True),
+    "rectified gate": _Kind("MUL", _is_gate, (Activation.RELU,), needs_reader=True),
     "max pool": _Kind("MAX_POOL_2D", _pools, _OR_RELU, begins=True),
     "concatenation": _Kind("CONCATENATION", _joins_channels),
-    "PRELU": _Kind("PRELU", _has_slopes, passes=True, wants_reader=True),
+    "PRELU": _Kind("PRELU", _has_slopes, passes=True, needs_reader=True),
 }
 
 
@@ -130,13 +130,13 @@ def _kind_of(op: Op) -> str | None:
 
 
 def claimed_ops(graph: Graph) -> dict[Op, str]:
-    """The ops that the delegate takes, each with its kind: its own name, or of the runtime's ops what it is there."""
+    """The ops that the delegate claims, each with its kind: a custom op's name, or a key of `_KINDS`."""
     kinds = {op: kind for op in graph.ops if (kind := _kind_of(op)) is not None}
     claimed = _claimed_forwards(graph, kinds)
     claimed |= _made_into_signs_alone(graph, kinds, claimed)
     read: set[Tensor | None] = set()
     for op in reversed(graph.ops):
-        if op in claimed and op.name not in CUSTOM_OPS and _KINDS[kinds[op]].wants_reader and op.output not in read:
+        if op in claimed and op.name not in CUSTOM_OPS and _KINDS[kinds[op]].needs_reader and op.output not in read:
             claimed.remove(op)
         if op in claimed:
             read.update(op.inputs)
@@ -144,7 +144,7 @@ def claimed_ops(graph: Graph) -> dict[Op, str]:
 
 
 def _beginnings(graph: Graph, kinds: Mapping[Op, str]) -> set[Op]:
-    """The library's own ops, and those that begin what signs are made of."""
+    """The library's own ops, and builtin ops that begin a path to signs."""
     found: set[Op] = set()
     made_into_signs: set[Tensor | None] = set()
     for op in reversed(graph.ops):
@@ -170,7 +170,7 @@ def _claimed_forwards(graph: Graph, kinds: Mapping[Op, str]) -> set[Op]:
 
 
 def _made_into_signs_alone(graph: Graph, kinds: Mapping[Op, str], claimed: Iterable[Op]) -> set[Op]:
-    """The ops that nothing but signs is made of."""
+    """The ops whose outputs lead to nothing but signs."""
     found: set[Op] = set()
     taken = set(claimed)
     by_signs: set[Tensor | None] = set()
@@ -185,7 +185,7 @@ def _made_into_signs_alone(graph: Graph, kinds: Mapping[Op, str], claimed: Itera
 
 
 def joined_in_place(graph: Graph, claimed: Mapping[Op, str]) -> set[Op]:
-    """The CONCATENATIONs that copy nothing: what reads the whole finds the parts in place, or they are packed so."""
+    """The CONCATENATIONs without a copy: the parts are written, or their signs packed, directly into the whole."""
     norms = {op: _packed_with(graph, claimed, op) for op in claimed if op.name == LCE_QUANTIZE}
     packed = {op for norm in norms.values() for op in norm}
     found: set[Op] = set()
@@ -200,7 +200,7 @@ def joined_in_place(graph: Graph, claimed: Mapping[Op, str]) -> set[Op]:
 
 
 def _packed_with(graph: Graph, claimed: Mapping[Op, str], packing: Op) -> list[Op]:
-    """The batch norm in front of a packing of signs that is computed with it."""
+    """The batch norm ops that are computed together with the packing of their signs."""
     found: list[Op] = []
     for kind in ("shift", "scale"):
         reader = found[-1] if found else packing
@@ -211,5 +211,5 @@ def _packed_with(graph: Graph, claimed: Mapping[Op, str], packing: Op) -> list[O
 
 
 def _reads(graph: Graph, op: Op, writer: Op) -> bool:
-    """Whether nothing else reads what the writer writes."""
+    """True if `op` is the only consumer of the writer's output."""
     return graph.sole_consumer(writer.output) is op

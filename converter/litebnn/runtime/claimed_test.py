@@ -17,7 +17,7 @@ ZOO = sorted((ROOT / "build" / "zoo").glob("*.litebnn.tflite"))
 
 
 def taken_by_the_library(model: bytes, capfd: pytest.CaptureFixture[str]) -> tuple[int, int]:
-    """How many nodes of how many the delegate says that it takes."""
+    """The number of claimed nodes and of all nodes, from the delegate's log."""
     capfd.readouterr()
     delegate = load_delegate(verbose=True)
     find_runtime().Interpreter(model_content=model, experimental_delegates=[delegate])
@@ -44,7 +44,7 @@ RNG = np.random.default_rng(0)
 
 
 def next_image(model: FloatModel, rng: np.random.Generator, images: list[Tensor]) -> Tensor:
-    """One of the ops that the delegate may take, of images that are there."""
+    """Adds a random op that the delegate may claim, on existing images."""
     x = images[-1] if rng.random() < 0.8 else images[int(rng.integers(len(images)))]
     activation = str(rng.choice(["none", "none", "relu", "relu6"]))
     alike = [image for image in images if image.dims == x.dims]

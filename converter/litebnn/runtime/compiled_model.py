@@ -1,4 +1,4 @@
-"""One class to run a converted model with in LiteRT's CompiledModel."""
+"""A class that runs a converted model in LiteRT's CompiledModel."""
 
 import math
 from importlib.metadata import packages_distributions, version
@@ -15,29 +15,30 @@ from litebnn.runtime.interpreter import Interpreter
 from litebnn.runtime.predictor import FAILURES, Array, Predictor, read_content, reason
 from litebnn.unique_names import unique_names
 
-# LiteRT's TensorBuffer for Python copies bytes whatever their type is called, but knows few types.
+# LiteRT's TensorBuffer for Python supports few types, so all types are copied as bytes under this one.
 BYTE = np.int8
-# A folder without any: LiteRT would look for those of NPUs, and load them for each model, which here is the CPU's.
+# A folder without libraries. Otherwise LiteRT would search for NPU libraries and load them for each model.
 NO_LIBRARIES = str(Path(__file__).parent)
 
 
 class CompiledModel(Predictor):
     """Runs a `.tflite` model with litebnn's ops in LiteRT's CompiledModel, on the CPU.
 
-    It takes and gives what `litebnn.Interpreter` does, and computes the same bits. What LiteRT's CompiledModel does not
-    compute, it refuses: shapes that only a run tells, outputs that are inputs too or are listed twice, text, and
-    signatures none of which is of the model's first graph.
+    It has the same inputs, outputs and bits as `litebnn.Interpreter`. Models that LiteRT's CompiledModel cannot compute
+    are refused. Such models have shapes known only at run time, outputs that are inputs or are listed twice, text,
+    or no signature of the first graph.
 
     Args:
         model: the model's bytes, or the path of its file.
         num_threads: threads for the runtime's own ops and for the binary ones, 1 to 256.
         isa: the instruction set to use, as in `litebnn.load_delegate`.
-        environment: what `litebnn.environment` has made, to share it between models; by default a new one. It has its
-            own `isa`.
+        environment: an environment from `litebnn.environment`, to share it between models; by default a new one. It has
+            its own `isa`.
 
     Raises:
-        ValueError: the model cannot be read, or an op in it is refused; the message names it. From `predict` too, where
-            only a run shows it.
+        ValueError: the model cannot be read, or an op in it is refused; the message names it. `predict` raises it too,
+            for problems that only a run shows.
+        TypeError: an argument is of a type that it cannot have; the message names it.
         OSError: the model cannot be read, or the op library is not found.
         ImportError: ai-edge-litert is not installed, is older than 2.1.6, or does not run on this CPU.
 
@@ -58,15 +59,18 @@ class CompiledModel(Predictor):
         environment: Any = None,
     ) -> None:
         self._name, self._content = read_content(model)
-        load_delegate(num_threads, isa=isa, runtime="ai-edge-litert")  # refuses options that are wrong
+        load_delegate(num_threads, isa=isa, runtime="ai-edge-litert")  # refuses wrong options
         if environment is None:
             environment = make_environment(
                 isa=isa, compiler_plugin_path=NO_LIBRARIES, dispatch_library_path=NO_LIBRARIES
             )
+        elif not isinstance(environment, import_litert("environment").Environment):
+            kind = type(environment).__name__
+            raise TypeError(f"environment is {kind}, expected what litebnn.environment has made")
         elif isa is not None:
             raise ValueError("isa and environment are both given: give isa to litebnn.environment")
         litert = import_litert("compiled_model")
-        # It needs the schema, which a runtime's package carries.
+        # The import happens here because it needs the schema, which is part of a runtime's package.
         from litebnn.flatbuffer.computed_shapes import find_computed_shape
         from litebnn.flatbuffer.signature import find_signature
 
@@ -78,7 +82,7 @@ class CompiledModel(Predictor):
             self._signature = find_signature(self._content)
             signature = self._model.get_signature_by_index(self._signature)
             self._key = signature["key"]
-            # It allocates the tensors, so that an op is refused here and not when the model runs first.
+            # This call allocates the tensors, so that an op is refused here and not in the first run.
             self._model.get_output_tensor_details(self._key)
             self._input_buffers = self._model.create_input_buffers(self._signature)
             self._output_buffers = self._model.create_output_buffers(self._signature)
@@ -87,7 +91,7 @@ class CompiledModel(Predictor):
             self._input_names = unique_names(detail["signature_name"] for detail in self._inputs)
             self._output_names = unique_names(detail["signature_name"] for detail in self._outputs)
             _check_distinct([*self._inputs, *self._outputs])
-            # LiteRT keeps the output's buffer as it is, and XNNPACK may write past its end.
+            # LiteRT does not resize the output's buffer, so XNNPACK may write beyond its end.
             if computed := find_computed_shape(self._content):
                 raise ValueError(f"the shape of {computed} is known only when it runs")
         except FAILURES as error:
@@ -110,11 +114,11 @@ class CompiledModel(Predictor):
         return results
 
     def _check_shapes(self) -> None:
-        """Refuses an output that the run has given another shape.
+        """Refuses an output whose shape the run has changed.
 
-        LiteRT leaves its buffer as it was, or fills a part of it, and reports neither.
+        LiteRT leaves its buffer unchanged, or fills a part of it, and reports neither.
         """
-        # It fails where an output has left its buffer.
+        # This call fails if an output no longer fits its buffer.
         found = self._model.get_output_tensor_details(self._key)
         for detail in self._outputs:
             shape = tuple(found[detail["signature_name"]]["shape"])
@@ -124,7 +128,7 @@ class CompiledModel(Predictor):
 
 
 def _details(content: bytes, signature: dict[str, Any], role: str, buffers: list[Any]) -> list[dict[str, Any]]:
-    """What is to be known of each of the signature's "Inputs" or "Outputs", in the order of its graph.
+    """The details of each of the signature's "Inputs" or "Outputs", in the order of its graph.
 
     `buffers` are in the signature's order.
     """
@@ -151,7 +155,7 @@ def _details(content: bytes, signature: dict[str, Any], role: str, buffers: list
 
 
 def _check_distinct(details: list[dict[str, Any]]) -> None:
-    """Refuses a tensor that is listed twice among inputs and outputs: LiteRT fills one of its buffers only."""
+    """Refuses a tensor that is listed twice among inputs and outputs, because LiteRT fills only one of its buffers."""
     seen = set()
     for detail in details:
         if detail["index"] in seen:
@@ -160,7 +164,7 @@ def _check_distinct(details: list[dict[str, Any]]) -> None:
 
 
 def _reason(model: bytes | str | Path, name: str, num_threads: int, isa: str | None, error: Exception) -> str:
-    """Why a model was refused: LiteRT writes an op's words to stderr only, but the interpreter hands them on."""
+    """The reason why a model was refused, from the interpreter: LiteRT prints an op's message to stderr only."""
     try:
         Interpreter(model, num_threads, runtime="ai-edge-litert", isa=isa)
     except ValueError as refusal:
@@ -169,7 +173,7 @@ def _reason(model: bytes | str | Path, name: str, num_threads: int, isa: str | N
 
 
 def _refusal(name: str, error: Exception) -> str:
-    """What only the interpreter runs."""
+    """The message for models that only the interpreter can run."""
     package = packages_distributions()["ai_edge_litert"][0]
     runtime = f"the CompiledModel of {package} {version(package)}"
     return f"{name} is refused by {runtime}, use litebnn.Interpreter: {reason(error)}"

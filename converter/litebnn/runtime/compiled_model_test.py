@@ -15,8 +15,9 @@ import litebnn
 from litebnn.flatbuffer import write_model
 from litebnn.graph import Graph, Model, Op, OpCode, Options, Signature, Tensor
 from litebnn.runtime.environment import ACCELERATOR_NAME, OPTIONS_NAME
+from tests.needs import imported
 
-litert = pytest.importorskip("ai_edge_litert.compiled_model")
+litert = imported("ai_edge_litert.compiled_model", "compiled-model")
 
 GOLDEN = Path(__file__).resolve().parents[3] / "tests" / "golden"
 NAMES = sorted(path.name.removesuffix(".npz") for path in GOLDEN.glob("*.npz"))
@@ -44,7 +45,7 @@ def test_it_computes_the_bits_of_the_interpreter(environment: Any, name: str, th
 
 
 def difference(dtype: str, with_signature: bool) -> bytes:
-    """A model of a - b, whose signature has the inputs the other way round than the model."""
+    """A model of a - b, whose signature lists the inputs in the opposite order."""
     a, b, result = Tensor("a", dtype, (2, 3)), Tensor("b", dtype, (2, 1)), Tensor("difference", dtype, (2, 3))
     code = OpCode("SUB")
     graph = Graph("main", [a, b, result], [a, b], [result], [Op(code, [a, b], [result], Options("SubOptions"))])
@@ -197,7 +198,7 @@ def test_it_takes_the_signature_of_the_first_graph(environment: Any) -> None:
 
 @pytest.mark.parametrize("twice", [[0, 2], [2, 2]])
 def test_a_tensor_that_is_listed_twice_is_refused(environment: Any, twice: list[int]) -> None:
-    """LiteRT would leave one of its two buffers as it was."""
+    """LiteRT would leave one of its two buffers unchanged."""
     graph = binary("ADD")
     graph.outputs = [graph.tensors[place] for place in twice]
     name = graph.tensors[twice[0]].name
@@ -207,7 +208,7 @@ def test_a_tensor_that_is_listed_twice_is_refused(environment: Any, twice: list[
 
 
 def reshaped(declared: tuple[int, ...], *more: str) -> bytes:
-    """A model whose input of 12 values gets the shape that the input `shape` says, and then goes through more ops."""
+    """A model that reshapes an input of 12 values to the value of the input `shape`, and then applies more ops."""
     x, shape = Tensor("x", "FLOAT32", (1, 12)), Tensor("shape", "INT32", (2,))
     tensors = [x, shape]
     ops = []
@@ -222,7 +223,7 @@ def reshaped(declared: tuple[int, ...], *more: str) -> bytes:
 @pytest.mark.parametrize("more", [[], ["RELU"], ["RELU", "NEG"]])
 @pytest.mark.parametrize("declared", [(3, 4), (2, 6), (1, 1), (1, 100)])
 def test_a_shape_that_only_a_run_tells_is_refused(environment: Any, declared: tuple[int, ...], more: list[str]) -> None:
-    """LiteRT would leave the output's buffer as it was, fill a part of it, or write past its end."""
+    """LiteRT would leave the output's buffer unchanged, fill a part of it, or write beyond its end."""
     content = reshaped(declared, *more)
     x = np.arange(12, dtype=np.float32).reshape(1, 12)
     interpreter = litebnn.Interpreter(content, runtime="ai-edge-litert")
@@ -269,10 +270,30 @@ def test_a_cpu_that_ends_the_process_is_an_error(
     hwcap: int, refused: bool, monkeypatch: pytest.MonkeyPatch, environment: Any
 ) -> None:
     monkeypatch.setattr("platform.machine", lambda: "aarch64")
-    # The package shows the function of that name in the place of the module.
+    # The package exports a function of the same name, which hides the module.
     monkeypatch.setattr(sys.modules["litebnn.runtime.environment"], "_hwcap", lambda: hwcap)
     if refused:
         with pytest.raises(ImportError, match="libLiteRtWebGpuAccelerator.so .* use litebnn.Interpreter"):
             litebnn.CompiledModel(golden("bias")[0], environment=environment)
     else:
         litebnn.CompiledModel(golden("bias")[0], environment=environment)
+
+
+@pytest.mark.parametrize("given", [3, "environment", [], True, object()])
+def test_an_environment_of_another_type(given: object) -> None:
+    with pytest.raises(TypeError, match=f"environment is {type(given).__name__}, expected what litebnn.environment"):
+        litebnn.CompiledModel(golden("bias")[0], environment=given)
+
+
+@pytest.mark.parametrize("runner", [litebnn.CompiledModel, litebnn.Interpreter])
+@pytest.mark.parametrize("model", [3, None, [], 1.5])
+def test_a_model_of_another_type(runner: Any, model: Any) -> None:
+    with pytest.raises(TypeError, match=f"model is {type(model).__name__}, expected bytes or the path"):
+        runner(model)
+
+
+def test_other_arguments_of_another_type() -> None:
+    with pytest.raises(TypeError, match="dispatch_library_path is int, expected a path"):
+        litebnn.environment(dispatch_library_path=3)  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match=r"runtime is \[\], expected one of"):
+        litebnn.Interpreter(golden("bias")[0], runtime=[])  # type: ignore[arg-type]

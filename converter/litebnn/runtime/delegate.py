@@ -17,15 +17,15 @@ def load_delegate(
 ) -> Any:
     """Loads the op library as a delegate, for the `experimental_delegates` of any runtime's Interpreter.
 
-    The delegate runs the Lce* ops of a model, and what it can of the additions, max pools, concatenations, gates,
-    PReLUs and batch norms around them; all other ops stay with the runtime. What is returned may be passed to the
+    The delegate runs the Lce* ops of a model. It also runs additions, max pools, concatenations, gates, PReLUs and
+    batch norms around them if it can fuse them. All other ops stay with the runtime. The result also works with the
     Interpreter of another runtime than the one that loaded it.
 
     Args:
-        num_threads: how many threads the binary ops use, 1 to 256; by default as many as the interpreter has.
-        isa: the instruction set to use ("portable", "avx2", "neon64", ...); by default the best of the CPU, or
-            what the environment variable LITEBNN_ISA names.
-        verbose: log what was claimed, and the memory it takes.
+        num_threads: threads for the binary ops, 1 to 256; by default as many as the interpreter has.
+        isa: the instruction set to use ("portable", "avx2", "neon64", ...); by default the environment variable
+            LITEBNN_ISA, else the best one for the CPU.
+        verbose: True to log the claimed ops and their memory.
         library: the library's path; by default `find_library()`.
         runtime: as in `find_runtime`.
 
@@ -49,7 +49,7 @@ def load_delegate(
         raise FileNotFoundError(f"library {path} is no file")
     module = find_runtime(runtime)
     try:
-        # The runtimes leave a half-made Delegate behind, which complains as it is collected.
+        # The check comes first: a runtime that fails here leaves an incomplete Delegate, which prints errors later.
         _ = ctypes.CDLL(str(path)).tflite_plugin_create_delegate
     except (OSError, AttributeError) as error:
         raise ValueError(f"{path} is no op library of litebnn for this machine: {error}") from error

@@ -1,7 +1,7 @@
 """A LiteRT environment whose CompiledModels know our ops.
 
-LiteRT loads an accelerator from the folder that an environment names, by a name of LiteRT's own. So each environment
-gets a folder with a link of that name to the op library, and with the options for it in a file beside.
+LiteRT loads an accelerator by a fixed file name from the folder that an environment names. Each environment therefore
+gets its own folder, with a link of that name to the op library and a file of options.
 """
 
 import ctypes
@@ -18,23 +18,23 @@ from typing import Any
 from litebnn.runtime.delegate import load_delegate
 from litebnn.runtime.find import find_library
 
-# LiteRT takes the first library of this name that it finds, so there is no other GPU accelerator in the environment.
+# LiteRT loads the first library with this name, so the environment has no other GPU accelerator.
 ACCELERATOR_NAME = "libLiteRtGpuAccelerator.so"
 OPTIONS_NAME = "litebnn.options"
-# LiteRT for Python loads its own accelerator for each model, in an environment behind ours. On a 64-bit Arm CPU without
-# the atomic instructions of ARMv8.1, such as those of a Raspberry Pi 3 or 4, it ends the process as it is loaded.
+# LiteRT for Python loads its own accelerator after ours for each model. Loading it crashes 64-bit Arm CPUs without the
+# atomic instructions of ARMv8.1, such as a Raspberry Pi 3 or 4.
 LITERT_ACCELERATOR = "libLiteRtWebGpuAccelerator.so"
 AT_HWCAP, HWCAP_ATOMICS = 16, 1 << 8
 
 
 def import_litert(module: str) -> ModuleType:
-    """A module of ai-edge-litert that has to do with CompiledModel.
+    """Imports a module of ai-edge-litert's CompiledModel API.
 
     Raises:
         ImportError: it is not installed, is older than 2.1.6, or does not run on this CPU.
     """
     try:
-        options = importlib.import_module("ai_edge_litert.options")  # which 2.1.4 and older lack
+        options = importlib.import_module("ai_edge_litert.options")  # missing in 2.1.4 and older
         imported = importlib.import_module(f"ai_edge_litert.{module}")
     except ImportError as error:
         raise ImportError(f"CompiledModel needs ai-edge-litert 2.1.6 or newer and ml_dtypes ({error})") from error
@@ -48,19 +48,19 @@ def import_litert(module: str) -> ModuleType:
 
 
 def _hwcap() -> int:
-    """What the kernel says that the CPU can do."""
+    """The CPU's capability bits that the kernel reports (AT_HWCAP)."""
     getauxval = ctypes.CDLL(None).getauxval
     getauxval.argtypes, getauxval.restype = [ctypes.c_ulong], ctypes.c_ulong
     return int(getauxval(AT_HWCAP))
 
 
 def environment(
-    *, isa: str | None = None, verbose: bool = False, library: str | Path | None = None, **paths: str
+    *, isa: str | None = None, verbose: bool = False, library: str | Path | None = None, **paths: str | Path
 ) -> Any:
     """Makes a LiteRT environment in which models with Lce* ops compile for the CPU.
 
-    It is for those who call LiteRT's own API; `litebnn.CompiledModel` makes one by itself. The delegate comes before
-    XNNPACK, as with `litebnn.load_delegate`, and has the number of threads of LiteRT's `CpuOptions`.
+    Callers of LiteRT's own API need it; `litebnn.CompiledModel` makes one by itself. The delegate precedes XNNPACK, as
+    with `litebnn.load_delegate`, and takes the number of threads from LiteRT's `CpuOptions`.
 
     Args:
         isa: the instruction set to use, as in `litebnn.load_delegate`.
@@ -69,9 +69,10 @@ def environment(
         **paths: `dispatch_library_path` and `compiler_plugin_path`, for LiteRT's `Environment.create`.
 
     Returns:
-        An `ai_edge_litert.environment.Environment`. What it needs in the file system lives as long as it does.
+        An `ai_edge_litert.environment.Environment`. Its files are removed when it is destroyed.
 
     Raises:
+        TypeError: a path is none.
         ValueError: an option is refused, or the library is not ours.
         FileNotFoundError: the library is not found.
         ImportError: ai-edge-litert is not installed, is older than 2.1.6, or does not run on this CPU.
@@ -80,16 +81,21 @@ def environment(
         >>> from ai_edge_litert.compiled_model import CompiledModel
         >>> model = CompiledModel.from_file("model.tflite", environment=litebnn.environment())
     """
+    for name, path in paths.items():
+        if not isinstance(path, str | os.PathLike):
+            raise TypeError(f"{name} is {type(path).__name__}, expected a path")
     litert = import_litert("environment")
     library = find_library() if library is None else Path(library).resolve()
-    load_delegate(isa=isa, verbose=verbose, library=library, runtime="ai-edge-litert")  # refuses what is wrong
+    load_delegate(isa=isa, verbose=verbose, library=library, runtime="ai-edge-litert")  # refuses wrong options
     folder = Path(tempfile.mkdtemp(prefix="litebnn-"))
     try:
         (folder / ACCELERATOR_NAME).symlink_to(library)
         options = {"isa": isa, "verbose": "1" if verbose else None}
         text = "".join(f"{key}={value}\n" for key, value in options.items() if value is not None)
         (folder / OPTIONS_NAME).write_text(text, encoding="utf-8")
-        made = litert.Environment.create(runtime_path=str(folder), **paths)
+        made = litert.Environment.create(
+            runtime_path=str(folder), **{name: os.fspath(path) for name, path in paths.items()}
+        )
     except BaseException:
         shutil.rmtree(folder, ignore_errors=True)
         raise
@@ -98,6 +104,6 @@ def environment(
 
 
 def _remove(folder: Path, owner: int) -> None:
-    """Removes the folder, but not from under the process that this one has been forked from."""
+    """Removes the folder, except in a forked child, whose parent still needs it."""
     if os.getpid() == owner:
         shutil.rmtree(folder, ignore_errors=True)

@@ -18,7 +18,7 @@ RUNTIMES = {
     "tensorflow": "tensorflow.lite.python.interpreter",
 }
 
-# The last tflite-runtime that was compiled for NumPy 1, and the last there is.
+# The last release of tflite-runtime, which was compiled for NumPy 1.
 LAST_FOR_NUMPY_1 = (2, 14)
 
 
@@ -39,7 +39,7 @@ def find_runtime(name: str | None = None) -> ModuleType:
         >>> find_runtime().__name__
         'ai_edge_litert.interpreter'
     """
-    if name is not None and name not in RUNTIMES:
+    if name is not None and name not in [*RUNTIMES]:
         raise ValueError(f"runtime is {name!r}, expected one of {', '.join(RUNTIMES)}")
     for package in [name] if name else RUNTIMES:
         if importlib.util.find_spec(RUNTIMES[package].partition(".")[0]):
@@ -50,7 +50,7 @@ def find_runtime(name: str | None = None) -> ModuleType:
 
 
 def _check_numpy(package: str) -> None:
-    """Refuses a tflite-runtime that was compiled for NumPy 1 beside NumPy 2, where it says anything but that."""
+    """Refuses a tflite-runtime for NumPy 1 together with NumPy 2, because its own message is misleading."""
     if package == "tflite-runtime" and int(version("numpy").partition(".")[0]) >= 2:
         found = version(package)
         if tuple(map(int, found.split(".")[:2])) <= LAST_FOR_NUMPY_1:
@@ -60,14 +60,14 @@ def _check_numpy(package: str) -> None:
 def find_library() -> Path:
     """Finds liblitebnn.so, the op library.
 
-    It is looked for in the environment variable LITEBNN_LIBRARY (a file), then inside the installed package, then, in
-    a source checkout, where `invoke build --target=host` puts it.
+    The search order is the environment variable LITEBNN_LIBRARY (a file), the installed package, and, in a source
+    checkout, the result of `invoke build --target=host`.
 
     Returns:
         The library's path.
 
     Raises:
-        FileNotFoundError: it is at none of these places, or the environment variable names no file.
+        FileNotFoundError: the library is in none of these places, or the environment variable does not name a file.
 
     Example:
         >>> find_library().name

@@ -1,4 +1,4 @@
-"""Looking at tensors inside a model, which runtimes only show where they are outputs."""
+"""Reads tensors inside a model: runtimes only expose outputs, so the tensors are made outputs."""
 
 from __future__ import annotations
 
@@ -12,25 +12,25 @@ from litebnn.runtime.interpreter import Interpreter
 
 
 def with_outputs(model: Model, tensors: list[Tensor]) -> bytes:
-    """The file of `model` with `tensors` for the outputs of its first subgraph, and without signatures."""
+    """The file of `model` with `tensors` as the outputs of its first subgraph, and without signatures."""
     first, *others = model.graphs
     shown = Graph(first.name, first.tensors, first.inputs, list(tensors), first.ops, first.carried)
     return write_model(replace(model, graphs=[shown, *others], signatures=None))
 
 
 def with_given(model: Model, values: Mapping[Tensor, Array], outputs: list[Tensor]) -> bytes:
-    """The file of `model`, which this changes, whose ops read further inputs in place of tensors of its first subgraph.
+    """The file of `model`, which is changed: new inputs replace tensors of its first subgraph for all consumers.
 
     Args:
-        values: for each tensor an input of this shape is added, in that order: rows of an unknown batch are more than
-            one. What computes these tensors is left.
-        outputs: of the first subgraph.
+        values: the tensors to replace. For each an input with the value's shape is added, in this order. Producers of
+            these tensors stay in the graph.
+        outputs: the new outputs of the first subgraph.
     """
     graph = model.graphs[0]
     for tensor, array in values.items():
         given = Tensor(f"{tensor.name}/given", tensor.type, array.shape)
         graph.redirect(tensor, given)
-        graph.tensors.append(given)  # for nobody may read it
+        graph.tensors.append(given)  # added explicitly, because no op may read it
         graph.inputs.append(given)
     return with_outputs(model, outputs)
 
@@ -39,8 +39,8 @@ def interpreter_for(purpose: str, model: bytes) -> Interpreter:
     """An interpreter of the installed runtime.
 
     Raises:
-        ConversionError: the runtime or the op library is missing, without which there is no `purpose`, or the runtime
-            refuses the model.
+        ConversionError: the runtime or the op library is missing, or the runtime refuses the model; the message names
+            `purpose`.
     """
     try:
         return Interpreter(model)

@@ -1,4 +1,4 @@
-"""One class to run a converted model with, whatever runtime is installed."""
+"""A class that runs a converted model in the installed runtime."""
 
 import importlib.util
 from collections import defaultdict
@@ -20,14 +20,15 @@ class Interpreter(Predictor):
 
     Args:
         model: the model's bytes, or the path of its file.
-        num_threads: threads for the runtime's own ops and for the binary ones, 1 to 256. The runtime's own have one
-            where they are too small to share.
+        num_threads: threads for the runtime's own ops and for the binary ones, 1 to 256. If the runtime's own ops are
+            too small to share, they get one thread.
         runtime: the name of the runtime to use, as in `litebnn.runtime.find_runtime`.
         isa: the instruction set to use, as in `litebnn.load_delegate`.
 
     Raises:
-        ValueError: the model cannot be read, or an op in it is refused; the message names it. From `predict` too, where
-            only a run shows it.
+        ValueError: the model cannot be read, or an op in it is refused; the message names it. `predict` raises it too,
+            for problems that only a run shows.
+        TypeError: an argument is of a type that it cannot have; the message names it.
         OSError: the model cannot be read, or the op library is not found.
         ImportError: no runtime is installed.
 
@@ -74,7 +75,7 @@ class Interpreter(Predictor):
 
 
 def _interface_names(interpreter: Any) -> tuple[list[str], list[str]]:
-    """What the first signature that names them all calls the inputs and outputs; else the names of the tensors."""
+    """Names of the inputs and outputs in the first signature that has all of them; else the names of the tensors."""
     sides = interpreter.get_input_details(), interpreter.get_output_details()
     for key in interpreter.get_signature_list():
         runner = interpreter.get_signature_runner(key)
@@ -86,10 +87,10 @@ def _interface_names(interpreter: Any) -> tuple[list[str], list[str]]:
 
 
 def _names_in(details: list[dict[str, Any]], named: dict[str, dict[str, Any]]) -> list[str] | None:
-    """A name in a signature for each tensor, its own where it is listed twice; None where one has none."""
+    """The signature's name for each tensor, the tensor's own if it is listed twice; None if a tensor has no name."""
     names = defaultdict(list)
     for name, detail in named.items():
-        # A signature may be of another subgraph, where the same number means another tensor.
+        # Index and name are compared, because a signature of another subgraph uses the same indices for other tensors.
         names[detail["index"], detail["name"]].append(name)
     try:
         return [names[detail["index"], detail["name"]].pop(0) for detail in details]
@@ -98,9 +99,9 @@ def _names_in(details: list[dict[str, Any]], named: dict[str, dict[str, Any]]) -
 
 
 def _check_structure(content: bytes) -> None:
-    """Refuses a truncated or corrupt file, on which tflite-runtime would crash; the other runtimes look themselves.
+    """Refuses a truncated or corrupt file, on which tflite-runtime would crash; other runtimes check files themselves.
 
-    It takes the schema, which comes with ai-edge-litert: there is none on 32-bit Arm, and no check.
+    The check needs the schema from ai-edge-litert, which does not exist for 32-bit Arm; there it is skipped.
     """
     if importlib.util.find_spec("ai_edge_litert"):
         from litebnn.flatbuffer import read_strictly

@@ -1,5 +1,4 @@
 import gc
-import importlib.util
 import subprocess
 import sys
 from pathlib import Path
@@ -13,12 +12,13 @@ from litebnn.flatbuffer import write_model
 from litebnn.graph import Graph, Model, Op, OpCode, Options, Signature, Tensor, constant
 from litebnn.runtime.find import RUNTIMES
 from litebnn.runtime.interpreter import Interpreter
+from tests.needs import need
 from tests.support.float_models import FloatModel, sign_weights
 
 GOLDEN = Path(__file__).resolve().parents[3] / "tests" / "golden"
 _TASKS = Path("/proc/self/task")
 
-# Loaded into one process, TensorFlow and tflite-runtime break each other, so each runtime gets a process of its own.
+# TensorFlow and tflite-runtime break each other in one process, so each runtime gets its own process.
 IN_A_PROCESS = """
 import sys
 import numpy as np
@@ -51,8 +51,7 @@ for damaged in [too_long, no_utf8, *(model[:size] for size in range(8, len(model
 
 @pytest.mark.parametrize("runtime", RUNTIMES)
 def test_every_runtime_runs_a_model_and_refuses_a_damaged_one(runtime: str) -> None:
-    if not importlib.util.find_spec(RUNTIMES[runtime].partition(".")[0]):
-        pytest.skip(f"{runtime} is not installed, or has no wheel for this Python")
+    need(runtime)
     command = [sys.executable, "-c", IN_A_PROCESS, runtime, str(GOLDEN / "bitpacked_chain")]
     finished = subprocess.run(command, capture_output=True, text=True)
     assert finished.returncode == 0, finished.stderr[-2000:]
@@ -97,13 +96,13 @@ def one_op_model(builtin: str, inputs: list[Tensor], output: Tensor, options: Op
 
 
 def add_model(*shapes: tuple[int, ...]) -> bytes:
-    """A model that adds inputs of two shapes; the sum has the first."""
+    """A model that adds two inputs of these shapes; the sum has the first shape."""
     inputs = [Tensor(name, "FLOAT32", shape) for name, shape in zip("ab", shapes, strict=True)]
     return one_op_model("ADD", inputs, Tensor("sum", "FLOAT32", shapes[0]), Options("AddOptions"))
 
 
 def sum_model(axes: list[int], shape: tuple[int, ...]) -> bytes:
-    """A model that sums its input [2, 3] over `axes`, which leaves `shape`."""
+    """A model that sums its input [2, 3] over `axes`; the result has the shape `shape`."""
     inputs = [Tensor("a", "FLOAT32", (2, 3)), constant("axes", np.array(axes, np.int32))]
     return one_op_model("SUM", inputs, Tensor("sum", "FLOAT32", shape), Options("ReducerOptions"))
 
@@ -136,7 +135,7 @@ def test_an_output_without_the_batch_is_of_one_run(axes: list[int], shape: tuple
 
 
 def named_model(signature: bool = True) -> bytes:
-    """a - b and b - a, whose names in the signature tell them apart, with the difference listed once more."""
+    """A model of a - b and b - a, which the signature names, with a - b listed a second time."""
     model = FloatModel()
     a, b = model.input(1, 3), model.input(1, 3)
     left, right = model.elementwise("SUB", a, b), model.elementwise("SUB", b, a)
@@ -207,7 +206,7 @@ def test_wrong_options_are_errors() -> None:
 
 
 def threads_started(model: bytes, num_threads: int) -> int:
-    """By an interpreter; what others have left to be collected would end meanwhile."""
+    """The number of threads that an interpreter starts; earlier interpreters are collected before counting."""
     gc.collect()
     before = len(list(_TASKS.iterdir()))
     interpreter = Interpreter(model, num_threads)

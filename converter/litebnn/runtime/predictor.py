@@ -1,5 +1,6 @@
-"""What Interpreter and CompiledModel have in common: the model's inputs and outputs, and `predict`."""
+"""The base class of Interpreter and CompiledModel: the model's inputs and outputs, and `predict`."""
 
+import os
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -13,7 +14,7 @@ from litebnn.model_files import read_file
 
 Array = npt.NDArray[Any]
 
-# What runtimes raise on account of a model; SystemError is what tflite-runtime makes of names that are no UTF-8.
+# Exceptions that runtimes raise because of a model; tflite-runtime raises SystemError for names that are not UTF-8.
 FAILURES = (RuntimeError, ValueError, SystemError, MemoryError, LookupError, TypeError, OverflowError)
 
 
@@ -21,28 +22,31 @@ def read_content(model: bytes | str | Path) -> tuple[str, bytes]:
     """A name for the model in messages, and its bytes.
 
     Raises:
-        ValueError: it is no .tflite file, or too large a one.
+        TypeError: it is neither bytes nor a path.
+        ValueError: it is not a .tflite file, or is too large.
         OSError: the file cannot be read.
     """
-    if isinstance(model, str | Path):
+    if isinstance(model, str | os.PathLike):
         name, content = printable(model), read_file(model)
-    else:
+    elif isinstance(model, bytes | bytearray | memoryview):
         name, content = "the model", bytes(model)
+    else:
+        raise TypeError(f"model is {type(model).__name__}, expected bytes or the path of a .tflite file")
     if content[4:8] != b"TFL3":
         raise ValueError(f"{name} is no .tflite file: it lacks the identifier TFL3")
     return name, content
 
 
 def reason(error: Exception) -> str:
-    """What a runtime says in an exception, in one line."""
+    """The message of a runtime's exception in one line."""
     return printable(" ".join(str(error).split())) or "the runtime does not say why"
 
 
 def arrays_of(x: Any, names: Sequence[str] = ()) -> list[Array]:
-    """One array for each input or output of a model: `x` itself where there is one, or the list of them.
+    """A list of arrays, one for each input or output of a model, from an array, a list, or a dictionary by `names`.
 
     Raises:
-        ValueError: `x` is a dictionary, which is put into the order of `names`, and has other keys.
+        ValueError: `x` is a dictionary with keys other than `names`.
     """
     if isinstance(x, Mapping):
         if set(x) != set(names):
@@ -54,8 +58,8 @@ def arrays_of(x: Any, names: Sequence[str] = ()) -> list[Array]:
 class Predictor(ABC):
     """A model that is ready to run.
 
-    A class that derives from it sets `_inputs` and `_outputs`, a mapping for each with its `name`, `shape`, `dtype` and
-    `quantization`, as the runtimes' own interpreters give them, and what the model's signature calls them.
+    A derived class sets `_inputs` and `_outputs`. They have a mapping for each tensor with `name`, `shape`, `dtype`
+    and `quantization`, as the runtimes' own interpreters return them. It also sets the names in the model's signature.
     """
 
     _inputs: Sequence[Any]
@@ -69,12 +73,12 @@ class Predictor(ABC):
 
     @property
     def input_names(self) -> list[str]:
-        """The name of each input in the model's signature; of its tensor where the model has no signature."""
+        """The name of each input in the model's signature; the tensor's name if the model has no signature."""
         return list(self._input_names)
 
     @property
     def output_names(self) -> list[str]:
-        """The name of each output in the model's signature; of its tensor where the model has no signature."""
+        """The name of each output in the model's signature; the tensor's name if the model has no signature."""
         return list(self._output_names)
 
     @property
@@ -99,28 +103,28 @@ class Predictor(ABC):
 
     @property
     def input_quantization(self) -> list[tuple[float, int]]:
-        """(scale, zero_point) of each input; (0.0, 0) where it is not quantized."""
+        """The pair (scale, zero_point) of each input; (0.0, 0) if it is not quantized."""
         return [detail["quantization"] for detail in self._inputs]
 
     @property
     def output_quantization(self) -> list[tuple[float, int]]:
-        """(scale, zero_point) of each output; (0.0, 0) where it is not quantized."""
+        """The pair (scale, zero_point) of each output; (0.0, 0) if it is not quantized."""
         return [detail["quantization"] for detail in self._outputs]
 
     def predict(self, x: npt.ArrayLike | Sequence[npt.ArrayLike] | Mapping[str, npt.ArrayLike]) -> Any:
-        """Runs the model over a batch of any size, as many samples at a time as the model's own batch size.
+        """Runs the model over a batch of any size, in portions of the model's own batch size.
 
         Args:
-            x: an array [samples, ...] of the model's input dtype, or a list of one such array per input, or a
-                dictionary of them by `input_names`. `samples` must be a multiple of the model's batch size. A model
-                whose inputs or outputs do not all begin with the same batch takes exactly its own shapes.
+            x: an array [samples, ...] of the model's input dtype, a list with one such array for each input, or a
+                dictionary of them by `input_names`. `samples` must be a multiple of the model's batch size. If the
+                inputs and outputs differ in their batch size, `x` must have exactly the model's shapes.
 
         Returns:
-            An array [samples, ...], or a list of one per output where the model has several. For a dictionary a
-            dictionary by `output_names`, always.
+            An array [samples, ...], or a list of arrays if the model has several outputs. A dictionary as input always
+            gives a dictionary by `output_names`.
 
         Raises:
-            ValueError: the number of inputs, a name, a shape or a dtype is not what the model takes.
+            ValueError: the number of inputs, a name, a shape or a dtype does not match the model.
 
         Example:
             >>> interpreter = litebnn.Interpreter("model.tflite")
@@ -160,7 +164,7 @@ class Predictor(ABC):
         return arrays
 
     def _check_batches(self, arrays: list[Array]) -> int:
-        """The model's batch size, where `arrays` hold the same multiple of it."""
+        """The model's batch size, after checking that all `arrays` hold the same multiple of it."""
         shapes = self.input_shapes
         batch = shapes[0][0] if shapes[0] else 0
         for name, array, shape in zip(self._input_names, arrays, shapes, strict=True):

@@ -1,4 +1,4 @@
-"""Our ops as custom operators of a runtime's own, for interpreters that take registerers instead of delegates."""
+"""Registers our ops as custom operators, for interpreters that take registerers instead of delegates."""
 
 import ctypes
 import os
@@ -11,13 +11,13 @@ ADD_CUSTOM = "_ZN6tflite17MutableOpResolver9AddCustomEPKcPK18TfLiteRegistrationi
 
 
 class _Op(ctypes.Structure):
-    """`LitebnnOp` of litebnn.h. The runtime keeps the name's address, so it has to be the library's, not a copy's."""
+    """`LitebnnOp` of litebnn.h. The runtime keeps the name's address, so it must point into the library, not a copy."""
 
     _fields_ = (("name", ctypes.c_void_p), ("registration", ctypes.c_void_p))
 
 
 class _SharedObject(ctypes.Structure):
-    """`Dl_info` of dlfcn.h: what dladdr says about an address."""
+    """`Dl_info` of dlfcn.h, which dladdr fills for an address."""
 
     _fields_ = (
         ("path", ctypes.c_char_p),
@@ -30,12 +30,12 @@ class _SharedObject(ctypes.Structure):
 def register_ops(resolver: int) -> None:
     """Adds the four Lce* ops to the op resolver of an interpreter.
 
-    Interpreters call it themselves, with the address of their `tflite::MutableOpResolver`. It works where the runtime
-    exports that class's `AddCustom`: tflite-runtime does, ai-edge-litert and tensorflow do not. `litebnn.load_delegate`
-    works with all of them and computes the same.
+    Interpreters call it with the address of their `tflite::MutableOpResolver`. The runtime must export that class's
+    `AddCustom`: tflite-runtime does, ai-edge-litert and tensorflow do not. `litebnn.load_delegate` works with all of
+    them and computes the same.
 
     Args:
-        resolver: the address.
+        resolver: the address of the resolver.
 
     Raises:
         RuntimeError: the runtime does not export `AddCustom`.
@@ -68,11 +68,11 @@ def register_ops(resolver: int) -> None:
 
 
 def _shared_object_of(resolver: int) -> str:
-    """Path of the shared object that holds the resolver's class; several runtimes may be loaded at once."""
+    """The path of the shared object that holds the resolver's class; several runtimes may be loaded at once."""
     dladdr = ctypes.CDLL(None).dladdr
     dladdr.argtypes = (ctypes.c_void_p, ctypes.POINTER(_SharedObject))
     found = _SharedObject()
-    # An object of a class with virtual functions begins with the address of its class's table of them.
+    # A C++ object with virtual functions begins with the address of its class's virtual table.
     virtual_table = ctypes.c_void_p.from_address(resolver).value
     if not dladdr(virtual_table, ctypes.byref(found)) or not found.path:
         raise RuntimeError("expected the address of a tflite::MutableOpResolver, found another")

@@ -6,6 +6,7 @@ import pytest
 
 import litebnn
 from litebnn.runtime.find import find_runtime
+from tests.needs import imported
 
 GOLDEN = Path(__file__).resolve().parents[3] / "tests" / "golden"
 MODEL, RECORDED = GOLDEN / "residual.lce.tflite", GOLDEN / "residual.npz"
@@ -14,7 +15,7 @@ pytestmark = pytest.mark.usefixtures("library")
 
 
 def test_runs_a_model_where_the_runtime_exports_add_custom() -> None:
-    runtime = pytest.importorskip("tflite_runtime.interpreter", reason="pip install tflite-runtime")
+    runtime = imported("tflite_runtime.interpreter", "tflite-runtime")
     interpreter = runtime.InterpreterWithCustomOps(model_path=str(MODEL), custom_op_registerers=[litebnn.register_ops])
     interpreter.allocate_tensors()
     recorded = np.load(RECORDED)

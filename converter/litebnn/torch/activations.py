@@ -11,24 +11,24 @@ from litebnn.torch.signs import Quantizer, quantizer
 
 def _shifted(x: Tensor, shift: Tensor) -> Tensor:
     """`x` [n, channels, ...] plus one number for each channel."""
-    # A batch norm that shifts and does nothing else: the exporter keeps it channel-last, an addition it transposes.
+    # The shift is written as a batch norm, which the exporter keeps channel-last; it would transpose an addition.
     return F.batch_norm(x, torch.zeros_like(shift), torch.ones_like(shift), bias=shift, eps=0.0)
 
 
 class RSign(nn.Module):
     """A sign with a learned threshold for each channel: +1 where x + shift >= 0 and else -1.
 
-    From [n, channels, ...] to the same shape and dtype. The layer behind it gets `input_quantizer=None`.
+    From [n, channels, ...] to the same shape and dtype. The next binary layer takes `input_quantizer=None`.
 
     Liu et al., "ReActNet", ECCV 2020, https://arxiv.org/abs/2003.03488
 
     Args:
         channels: the number of channels.
-        estimator: the sign with its slope: a name of `SIGNS` or a function of a tensor.
+        estimator: the sign with its gradient: a name of `SIGNS` or a function of a tensor.
 
     Raises:
         ValueError: there is no sign of that name.
-        RuntimeError: the input has other channels.
+        RuntimeError: the input has another number of channels.
 
     Example:
         >>> layer = nn.Sequential(RSign(32), BinaryConv2d(32, 32, 3, padding=1, input_quantizer=None), RPReLU(32))
@@ -47,18 +47,18 @@ class RSign(nn.Module):
 
 
 class RPReLU(nn.Module):
-    """A PReLU with a learned shift in front and behind for each channel: prelu(x - shift) + offset.
+    """A PReLU with learned shifts before and after it for each channel: prelu(x - shift) + offset.
 
-    From [n, channels, ...] to the same shape and dtype. Shifts and offsets are zero in the beginning, slopes `slope`.
+    From [n, channels, ...] to the same shape and dtype. Shifts and offsets start at zero, slopes at `slope`.
 
     Liu et al., "ReActNet", ECCV 2020, https://arxiv.org/abs/2003.03488
 
     Args:
         channels: the number of channels.
-        slope: the slope below zero that every channel begins with.
+        slope: every channel's initial slope below zero.
 
     Raises:
-        RuntimeError: the input has other channels.
+        RuntimeError: the input has another number of channels.
 
     Example:
         >>> RPReLU(1)(torch.tensor([[-4.0], [4.0]])).detach()

@@ -12,21 +12,21 @@ from litebnn.torch.signs import sign
 
 
 class Bop(torch.optim.Optimizer):
-    """Binary optimizer: a weight of ±1 flips where the running mean of its gradients pushes long enough.
+    """Binary optimizer: a weight of ±1 flips if the running mean of its gradients is large enough.
 
-    The mean m becomes (1 - gamma) m + gamma g; a weight flips where it has the sign of m and |m| > threshold. There are
-    no latent weights: what is given becomes ±1 with the first step. Float parameters need an optimizer of their own.
+    The mean m becomes (1 - gamma) m + gamma g; a weight flips if it has the sign of m and |m| > threshold. There are
+    no latent weights: the first step sets all weights to ±1. Float parameters need an optimizer of their own.
 
     Helwegen et al., "Latent Weights Do Not Exist: Rethinking Binarized Neural Network Optimization", NeurIPS 2019,
     https://arxiv.org/abs/1906.02107
 
     Args:
         params: the weights of binary layers (`binary_weights`), or groups of them with options of their own.
-        threshold: mean gradient that it takes to flip a weight.
-        gamma: how fast the mean follows the gradient, in (0, 1].
+        threshold: the least mean gradient that flips a weight.
+        gamma: the rate at which the mean follows the gradient, in (0, 1].
 
     Raises:
-        ValueError: an option has a value that it cannot have, or there are no weights.
+        ValueError: an option is out of range, or there are no weights.
 
     Example:
         >>> model = nn.Sequential(BinaryLinear(64, 32, bias=False), nn.BatchNorm1d(32), nn.Linear(32, 10))
@@ -50,13 +50,13 @@ class Bop(torch.optim.Optimizer):
 
     @torch.no_grad()
     def step(self, closure: Callable[[], Any] | None = None) -> Any:
-        """Flips weights by their gradients; a weight without a gradient stays as it is.
+        """Flips weights by their gradients; a weight without a gradient is unchanged.
 
         Args:
             closure: computes the loss again, as for PyTorch's optimizers.
 
         Returns:
-            What `closure` gives, or None.
+            The result of `closure`, or None.
         """
         loss = None
         if closure is not None:

@@ -1,4 +1,4 @@
-"""Convolutions and dense layers of signs: torch.nn's, with a quantizer in front of the input and of the weights."""
+"""Binary convolutions and dense layers: torch.nn's, with quantizers for the input and the weights."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ Sizes = int | tuple[int, ...]
 
 
 class BinaryLayer(nn.Module):
-    """What the layers of this module share, for those who look for them in a network: `weight` and these attributes.
+    """The base class of this module's layers, by which they can be found in a network.
 
-    `input_quantizer` and `weight_quantizer` are functions of a tensor, or None where input or weights are as they are.
-    With `weight_scale` each output channel's weights are multiplied by the mean of their latent sizes, through which
-    gradients flow.
+    `input_quantizer` and `weight_quantizer` are functions of a tensor, or None to leave input or weights unchanged.
+    `weight_scale` multiplies each output channel's weights by the mean of their latent magnitudes; gradients flow
+    through that mean.
     """
 
     def __init__(
@@ -35,7 +35,7 @@ class BinaryLayer(nn.Module):
         self.weight_scale = weight_scale
 
     def quantized_weight(self) -> Tensor:
-        """The weights that the layer computes with, of the shape and dtype of `weight`."""
+        """The weights that the layer computes with, in the shape and dtype of `weight`."""
         weight = self.weight if self.weight_quantizer is None else self.weight_quantizer(self.weight)
         if not self.weight_scale:
             return weight
@@ -43,7 +43,7 @@ class BinaryLayer(nn.Module):
 
 
 class _BinaryConv(BinaryLayer):
-    """A convolution along the `rank` last axes."""
+    """A convolution along the last `rank` axes."""
 
     rank: ClassVar[int]
     convolution: ClassVar[Callable[..., Tensor]]
@@ -64,7 +64,7 @@ class _BinaryConv(BinaryLayer):
         weight_quantizer: str | Quantizer | None = "ste_sign",
         weight_scale: bool = False,
     ) -> None:
-        # PyTorch has no "same" with strides, so its own convolution is not told of padding.
+        # PyTorch's convolution runs without padding, because it has no "same" padding with strides.
         super().__init__(
             in_channels,
             out_channels,
@@ -86,7 +86,7 @@ class _BinaryConv(BinaryLayer):
         self.pad_values = float(pad_values)
 
     def _pads(self, lengths: tuple[int, ...]) -> list[tuple[int, int]]:
-        """How many values are added in front of and behind each axis, for an input of these lengths."""
+        """The amounts of padding before and after each axis, for an input of these lengths."""
         if self.padding == "valid":
             return [(0, 0)] * self.rank
         if not isinstance(self.padding, str):
@@ -113,23 +113,23 @@ class _BinaryConv(BinaryLayer):
 class BinaryConv2d(_BinaryConv, nn.Conv2d):
     """`torch.nn.Conv2d` of the signs of its input with the signs of its weights.
 
-    From [n, in_channels, height, width] to [n, out_channels, out height, out width], without n for one sample; of the
-    dtype of the input, which the weights have too. The arguments are those of `torch.nn.Conv2d` but for `padding_mode`,
-    `device` and `dtype`, and:
+    From [n, in_channels, height, width] to [n, out_channels, out height, out width], n being optional. Input,
+    weights and output have the same dtype. The arguments are those of `torch.nn.Conv2d`, without `padding_mode`,
+    `device` and `dtype`, and with:
 
     Args:
-        padding: numbers as PyTorch has them, "valid", or "same", which is TensorFlow's: the output has a height of
-            ceil(height / stride), and an odd value goes behind.
-        pad_values: what to pad with: 0, or 1, which is faster to run ("same-one"), or -1.
-        input_quantizer: makes signs of the input: the name of one of `SIGNS`, a function of a tensor, or None for an
-            input that is signs already, or, in a first layer, stays float.
+        padding: numbers as in PyTorch, "valid", or TensorFlow's "same". The latter gives ceil(height / stride) outputs,
+            and an odd amount of padding has the extra value after the input.
+        pad_values: the padding value: 0, 1 ("same-one", which is faster to run) or -1.
+        input_quantizer: a name of `SIGNS` or a function of a tensor. None is for an input that is signs already, or for
+            a first layer, whose input stays float.
         weight_quantizer: the same for the weights, [out_channels, in_channels / groups, height, width].
-        weight_scale: multiply each output channel by the mean of |weight| in it, as in Rastegari et al., "XNOR-Net",
-            ECCV 2016, https://arxiv.org/abs/1603.05279
+        weight_scale: True to multiply each output channel by the mean of its |weight|, as in Rastegari et al.,
+            "XNOR-Net", ECCV 2016, https://arxiv.org/abs/1603.05279
 
     Raises:
-        ValueError: an argument has a value that it cannot have.
-        RuntimeError: the input has other channels or axes.
+        ValueError: an argument is out of range.
+        RuntimeError: the input has another number of channels or axes.
 
     Courbariaux et al., "Binarized Neural Networks", 2016, https://arxiv.org/abs/1602.02830
 
@@ -161,12 +161,12 @@ class BinaryConv1d(_BinaryConv, nn.Conv1d):
 class BinaryLinear(BinaryLayer, nn.Linear):
     """`torch.nn.Linear` of the signs of its input with the signs of its weights.
 
-    From [..., in_features] to [..., out_features], of the dtype of the input. The quantizers and the scale are as in
+    From [..., in_features] to [..., out_features], in the dtype of the input. The quantizers and the scale are as in
     `BinaryConv2d`; the weights are [out_features, in_features].
 
     Raises:
-        ValueError: an argument has a value that it cannot have.
-        RuntimeError: the input has other features.
+        ValueError: an argument is out of range.
+        RuntimeError: the input has another number of features.
 
     Example:
         >>> layer = BinaryLinear(64, 10, weight_scale=True)

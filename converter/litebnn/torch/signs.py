@@ -1,7 +1,7 @@
-"""Signs to train with: forward +1 where x >= 0 and else -1, backward an estimate, since the true slope is zero.
+"""Signs for training: forward +1 where x >= 0, else -1; backward an estimate, because the true gradient is zero.
 
-Every class is a module without parameters, from a float tensor of any shape to one of the same shape and dtype. Layers
-take them as an object, or by the name that `SIGNS` gives them with its defaults.
+Every class is a module without parameters that keeps the shape and dtype of its input. Layers take an object, or a
+name in `SIGNS` for the defaults.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ def sign(x: Tensor) -> Tensor:
         >>> sign(torch.tensor([-0.5, 0.0, 2.0]))
         tensor([-1.,  1.,  1.])
     """
-    # The exporter keeps this channel-last, where it puts transposes around a selection between constants.
+    # The exporter keeps this form channel-last, but puts transposes around torch.where with two constants.
     return (x >= 0).to(x.dtype) * 2 - 1
 
 
 class _EstimatedSign(torch.autograd.Function):
-    """A sign whose slope is a function of its input."""
+    """A sign with a backward pass that a function of its input defines."""
 
     @staticmethod
     def forward(ctx: Any, x: Tensor, slope: Quantizer) -> Tensor:
@@ -42,10 +42,10 @@ class _EstimatedSign(torch.autograd.Function):
 
 
 class EstimatedSign(nn.Module):
-    """A sign with the slope that a subclass gives."""
+    """A sign with the gradient that a subclass defines."""
 
     def slope(self, x: Tensor) -> Tensor:
-        """What stands for the derivative of the sign at `x`; of the shape and dtype of `x`."""
+        """The estimate of the sign's derivative at `x`, in the shape and dtype of `x`."""
         raise NotImplementedError
 
     def forward(self, x: Tensor) -> Tensor:
@@ -201,7 +201,7 @@ SIGNS: dict[str, type[EstimatedSign]] = {
 
 
 def quantizer(name: str | Quantizer) -> Quantizer:
-    """The sign of that name with its defaults, or what is given if it is a function already.
+    """The sign of that name with its defaults; a function is returned unchanged.
 
     Raises:
         ValueError: there is no sign of that name.

@@ -1,4 +1,4 @@
-"""The weights of binary layers in a network: which they are, and clipping them."""
+"""Finds and clips the weights of binary layers in a network."""
 
 from __future__ import annotations
 

@@ -1,10 +1,10 @@
-"""The network in its four forms, made by a module for each framework, which is run in that framework's own environment.
+"""The network in its four forms, made by one module per framework, in that framework's own environment.
 
     python -m examples.compare.makers FRAMEWORK FOLDER [--mnist=DIR] [--epochs=N]
 
-writes FOLDER/FRAMEWORK-FORM.tflite for each of `FORMS`, and prints a line of JSON whenever it has come further. The
-network is that of a public walkthrough, 28×28 digits to 10 classes: three convolutions of 3×3 without padding, of which
-the first two have max pooling behind, and two dense layers; none has a bias, and each a batch norm without a scale.
+Writes FOLDER/FRAMEWORK-FORM.tflite for each of `FORMS`. Progress is printed as lines of JSON. The network is that of a
+public walkthrough, from 28×28 digits to 10 classes. It has three 3×3 convolutions without padding, the first two with
+max pooling, and two dense layers. No layer has a bias; each has a batch norm without a scale.
 """
 
 from collections.abc import Callable
@@ -17,11 +17,11 @@ DENSE = (64, 10)  # output features
 
 BATCH = 64
 LEARNING_RATE = 0.01
-LEARNING_RATE_INT8 = 1e-4  # training with quantization goes on from the float network
+LEARNING_RATE_INT8 = 1e-4  # quantization-aware training continues from the float network
 EPOCHS_INT8 = 3
 CALIBRATION_IMAGES = 200
 
-OnProgress = Callable[[str, float], None]  # a form of FORMS, and the share of the work on it that is done
+OnProgress = Callable[[str, float], None]  # takes a form of FORMS, and the share of its work that is done
 
 
 def file_name(framework: str, form: str) -> str:

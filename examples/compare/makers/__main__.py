@@ -18,7 +18,7 @@ def main() -> int:
     parser.add_argument("--mnist", type=Path)
     parser.add_argument("--epochs", type=int, required=True)
     options = parser.parse_args()
-    # Exporters print to standard output, which is for the lines of progress.
+    # Exporters print to standard output, which is reserved for the lines of progress.
     lines = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)
 

@@ -1,4 +1,4 @@
-"""The network in Keras 3. Quantization-aware training is tensorflow-model-optimization's, which takes Keras 2."""
+"""The network in Keras 3. Quantization-aware training uses tensorflow-model-optimization, which requires Keras 2."""
 
 import os
 import tempfile
@@ -28,7 +28,7 @@ from examples.compare.makers import (
 )
 from examples.mnist.data import SIZE, Digits
 
-SHAPE = (SIZE, SIZE, 1)  # of an image
+SHAPE = (SIZE, SIZE, 1)  # of one image
 
 
 def make(digits: Digits, epochs: int, on_progress: OnProgress) -> Iterator[tuple[str, bytes]]:
@@ -65,7 +65,7 @@ def float_network() -> Any:
 
 
 def binary_network() -> Any:
-    """The same with signs; the first convolution's input stays real, and pooling comes before the batch norm."""
+    """The network with signs; the first convolution's input stays real, and pooling comes before the batch norm."""
     kernel = {"kernel_quantizer": "ste_sign", "kernel_constraint": "weight_clip", "use_bias": False}
     return make_network(
         lambda filters, sign: lq.layers.QuantConv2D(filters, 3, input_quantizer=sign, **kernel),
@@ -77,13 +77,13 @@ def binary_network() -> Any:
 def make_network(
     convolution: Callable[[int, str | None], Any], dense: Callable[[int], Any], *, pool_first: bool
 ) -> Any:
-    """The network of these layers; a convolution gets its filters and the sign of its input, None for the image."""
+    """A network of these layers. `convolution` gets the filters and the input quantizer, None for the image."""
     layers: list[Any] = [keras.Input(SHAPE)]
     for index, filters in enumerate(CONVOLUTIONS):
         pool = [keras.layers.MaxPooling2D()] if index < 2 else []
         norm = [keras.layers.BatchNormalization(scale=False)]
-        behind = [*pool, *norm] if pool_first else [*norm, *pool]
-        layers += [convolution(filters, "ste_sign" if index else None), *behind]
+        after_convolution = [*pool, *norm] if pool_first else [*norm, *pool]
+        layers += [convolution(filters, "ste_sign" if index else None), *after_convolution]
     layers.append(keras.layers.Flatten())
     for units in DENSE:
         layers += [dense(units), keras.layers.BatchNormalization(scale=False)]
@@ -91,9 +91,10 @@ def make_network(
 
 
 def folded_network(network: Any) -> Any:
-    """The float network in Keras 2, its batch norms in the weights and biases of the layers in front of them.
+    """The float network in Keras 2, with its batch norms folded into the previous layers' weights and biases.
 
-    tensorflow-model-optimization folds those of convolutions itself, but leaves dense layers with a batch norm float.
+    The package tensorflow-model-optimization folds those of convolutions itself, but leaves dense layers with a batch
+    norm in float.
     """
     layers: list[Any] = [tf_keras.layers.InputLayer(SHAPE)]
     weights: list[Any] = []
@@ -127,7 +128,7 @@ def train(
 
 
 def to_tflite(network: Any, **options: Any) -> bytes:
-    """What TensorFlow's converter writes with these of its options."""
+    """The file that TensorFlow's converter writes with these options."""
     with tempfile.TemporaryDirectory() as folder:
         network.export(folder)
         converter = tf.lite.TFLiteConverter.from_saved_model(folder)

@@ -1,4 +1,4 @@
-"""The network in PyTorch. Both int8 forms are torchao's, through the quantizer that litert-torch brings for it."""
+"""The network in PyTorch. Both int8 forms use torchao, through the quantizer of litert-torch."""
 
 import dataclasses
 import warnings
@@ -29,8 +29,8 @@ from examples.compare.makers import (
 from examples.mnist.data import SIZE, Digits
 from litebnn.torch import BinaryConv2d, BinaryLinear, clip_weights
 
-SHAPE = (1, SIZE, SIZE)  # of an image
-FEATURES = 64 * 3 * 3  # of an image behind the convolutions
+SHAPE = (1, SIZE, SIZE)  # of one image
+FEATURES = 64 * 3 * 3  # of one image after the convolutions
 DYNAMIC_BATCH = ({0: torch.export.Dim("batch", min=1, max=1024)},)
 
 
@@ -49,7 +49,7 @@ def make(digits: Digits, epochs: int, on_progress: OnProgress) -> Iterator[tuple
     prepared(samples)
     yield "int8", to_tflite(convert_pt2e(prepared, fold_quantize=False), quantizer)
 
-    # The quantizer's own patterns for training are of convolutions with batch norms, of which these have none.
+    # Replaces the quantizer's patterns for training, which require convolutions with batch norms; these have none.
     trained = get_symmetric_quantization_config(is_per_channel=True, is_qat=True)
     quantizer = PT2EQuantizer().set_global(dataclasses.replace(trained, is_qat=False))
     exported = torch.export.export(folded.train(), (samples,), dynamic_shapes=DYNAMIC_BATCH).module()
@@ -73,7 +73,7 @@ def float_network() -> nn.Sequential:
 
 
 def binary_network() -> nn.Sequential:
-    """The same with signs; the first convolution's input stays real, and pooling comes before the batch norm."""
+    """The network with signs; the first convolution's input stays real, and pooling comes before the batch norm."""
     return make_network(
         lambda channels, filters, sign: BinaryConv2d(channels, filters, 3, bias=False, input_quantizer=sign),
         lambda features, units: BinaryLinear(features, units, bias=False),
@@ -87,13 +87,13 @@ def make_network(
     *,
     pool_first: bool,
 ) -> nn.Sequential:
-    """The network of these layers; a convolution gets its channels and the sign of its input, None for the image."""
+    """A network of these layers. `convolution` gets its channels and the input quantizer, None for the image."""
     layers: list[nn.Module] = []
     for index, (channels, filters) in enumerate(pairwise((1, *CONVOLUTIONS))):
         pool = [nn.MaxPool2d(2)] if index < 2 else []
         norm = [nn.BatchNorm2d(filters)]
-        behind = [*pool, *norm] if pool_first else [*norm, *pool]
-        layers += [convolution(channels, filters, "ste_sign" if index else None), *behind]
+        after_convolution = [*pool, *norm] if pool_first else [*norm, *pool]
+        layers += [convolution(channels, filters, "ste_sign" if index else None), *after_convolution]
     layers.append(nn.Flatten())
     for features, units in pairwise((FEATURES, *DENSE)):
         layers += [dense(features, units), nn.BatchNorm1d(units)]
@@ -101,7 +101,7 @@ def make_network(
 
 
 def without_scales(network: nn.Sequential) -> nn.Sequential:
-    """The network, whose batch norms keep a scale of 1."""
+    """The network with the scales of its batch norms fixed at 1."""
     for layer in network:
         if isinstance(layer, nn.BatchNorm1d | nn.BatchNorm2d):
             layer.weight.requires_grad_(False)
@@ -109,7 +109,7 @@ def without_scales(network: nn.Sequential) -> nn.Sequential:
 
 
 def folded_network(network: nn.Sequential) -> nn.Sequential:
-    """The float network with its batch norms in the weights and biases of the layers in front of them."""
+    """The float network with its batch norms folded into the previous layers' weights and biases."""
     layers: list[Any] = []
     for layer in network:
         if isinstance(layer, nn.BatchNorm2d):
@@ -124,7 +124,7 @@ def folded_network(network: nn.Sequential) -> nn.Sequential:
 def train(
     network: nn.Module, digits: Digits, epochs: int, learning_rate: float, on_epoch: Callable[[float], None]
 ) -> None:
-    """Trains a network that gives probabilities; `on_epoch` gets the share that is done."""
+    """Trains a network whose outputs are probabilities; `on_epoch` gets the share that is done."""
     images, labels = images_of(digits.train_images), torch.from_numpy(digits.train_labels)
     optimizer = torch.optim.Adam([each for each in network.parameters() if each.requires_grad], learning_rate)
     steps = epochs * -(-len(labels) // BATCH)
@@ -141,11 +141,11 @@ def train(
 
 
 def images_of(images: Any) -> torch.Tensor:
-    """Images [n, 28, 28, 1] as PyTorch has them, [n, 1, 28, 28]."""
+    """Converts images [n, 28, 28, 1] to PyTorch's layout [n, 1, 28, 28]."""
     return torch.from_numpy(images).movedim(-1, 1)
 
 
 def to_tflite(network: nn.Module, quantizer: PT2EQuantizer | None = None) -> bytes:
-    """What litert-torch writes."""
+    """The file that litert-torch writes."""
     config = quantizer and QuantConfig(pt2e_quantizer=quantizer)
     return bytes(litert_torch.convert(network, (torch.zeros(1, *SHAPE),), quant_config=config).model_content())

@@ -1,6 +1,7 @@
-"""Who trains the demo's network: a module for each, which imports its framework and has what `Trainer` lists."""
+"""Trainers of the demo's network: one module per framework, with the members of `Trainer`."""
 
 import importlib
+import importlib.util
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Protocol, cast
@@ -12,32 +13,39 @@ from examples.mnist.data import Digits
 Predict = Callable[[npt.NDArray[Any]], npt.NDArray[Any]]
 OnEpoch = Callable[[int, float], None]
 
-TRAINERS = ("larq", "keras", "torch")
+TRAINERS = ("larq", "keras", "torch")  # module names, which are also the names of the required packages
+
+
+def first_installed() -> str:
+    """The first of `TRAINERS` whose package this Python has; the first of all if it has none."""
+    return next(filter(importlib.util.find_spec, TRAINERS), TRAINERS[0])
 
 
 class Trainer(Protocol):
-    """What such a module has. A network is the framework's own object, and images are float32 [n, 28, 28, 1]."""
+    """The members of a trainer's module. Networks are the framework's own objects; images are float32 [n, 28, 28,
+    1].
+    """
 
-    FRAMEWORK: str  # as the demo's table names it
+    FRAMEWORK: str  # name in the demo's table
 
     def train(self, digits: Digits, epochs: int, on_epoch: OnEpoch) -> Any:
         """A network trained on `digits`; `on_epoch` gets the number of epochs done and the training accuracy."""
 
     def predict(self, network: Any) -> Predict:
-        """The function from images to scores float32 [n, 10], as the framework computes it."""
+        """The framework's own function from images to scores float32 [n, 10]."""
 
     def save(self, network: Any, folder: Path) -> Path:
-        """Writes the framework's own file of the network into `folder`, and returns its path."""
+        """Writes the network's file in the framework's own format into `folder`, and returns its path."""
 
     def convert_float(self, network: Any) -> bytes:
         """The `.tflite` file that the framework's own exporter writes."""
 
     def convert(self, network: Any) -> bytes:
-        """The `.tflite` file with binary layers that litebnn makes of it."""
+        """The `.tflite` file with binary layers that litebnn writes."""
 
 
 def load_trainer(name: str) -> Trainer:
-    """The trainer of that name, of `TRAINERS`.
+    """The trainer with that name of `TRAINERS`.
 
     Raises:
         ImportError: its framework is not installed.

@@ -48,7 +48,7 @@ def make_network() -> Any:
 
 
 class MovedDigits(keras.utils.PyDataset):
-    """Batches of digits in random order, each batch moved by up to a pixel, so that few of them are enough."""
+    """Batches of digits in random order, each batch shifted by up to a pixel, so that few digits suffice."""
 
     def __init__(self, digits: Digits) -> None:
         super().__init__()

@@ -39,7 +39,7 @@ def make_network() -> nn.Module:
 
 def train(digits: Digits, epochs: int, on_epoch: OnEpoch) -> nn.Module:
     torch.manual_seed(1)
-    # The layout that PyTorch's convolutions and pools are fastest in on a CPU.
+    # The fastest layout of PyTorch's convolutions and pools on a CPU.
     network = make_network().to(memory_format=torch.channels_last)
     images, labels = _channel_first(digits.train_images), torch.tensor(digits.train_labels)
     optimizer = torch.optim.Adam(network.parameters(), LEARNING_RATE)
@@ -61,7 +61,7 @@ def train(digits: Digits, epochs: int, on_epoch: OnEpoch) -> nn.Module:
 
 
 def _moved(images: Tensor) -> Tensor:
-    """The images, each turned, sheared and moved by a little at random, so that few of them are enough."""
+    """The images, each slightly rotated, sheared and shifted at random, so that few of them suffice."""
     count = len(images)
     linear = torch.eye(2) + (torch.rand(count, 2, 2) - 0.5) * 0.3
     offset = (torch.rand(count, 2, 1) - 0.5) * 0.25

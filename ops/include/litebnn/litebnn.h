@@ -1,8 +1,8 @@
 /* The C interface of litebnn's op library.
  *
- * The custom ops of binarized neural networks, which docs/ops.md describes, for any TensorFlow Lite / LiteRT runtime.
- * This header needs none of the runtime's headers and may be included before or after them. docs/library.md shows each
- * way to register the ops. */
+ * The library holds the custom ops of binarized neural networks for any TensorFlow Lite / LiteRT runtime. docs/ops.md
+ * describes the ops, and docs/library.md shows each way to register them. This header includes none of the runtime's
+ * headers and may be included before or after them. */
 #ifndef LITEBNN_LITEBNN_H_
 #define LITEBNN_LITEBNN_H_
 
@@ -23,44 +23,57 @@ struct TfLiteRegistration;
 struct TfLiteDelegate;
 struct LiteRtEnvironmentT; /* what a LiteRtEnvironment points to */
 
-/** One of the ops. */
+/** A custom op and its registration. */
 typedef struct LitebnnOp {
   /** The custom op's name in a model, such as "LceBconv2d". */
   const char* name;
-  /** What a runtime is told of it. */
+  /** The op's functions, in the form that a runtime takes. */
   const struct TfLiteRegistration* registration;
 } LitebnnOp;
 
 /** Version of the library, as MAJOR.MINOR.PATCH. */
 LITEBNN_EXPORT const char* litebnn_version(void);
 
-/** The registration of the op with that name, for TfLiteInterpreterOptionsAddCustomOp; null where litebnn has no such
- * op. It lives as long as the library is loaded. */
+/** Name of the instruction set (ISA) that a delegate with the option `isa` set to `name` runs, or null if this CPU has
+ * no such ISA. Without the option, or if `name` is null or empty, the ISA is the one that the environment variable
+ * LITEBNN_ISA names, by default the best for this CPU.
+ */
+LITEBNN_EXPORT const char* litebnn_isa(const char* name);
+
+/** Names of the ISAs that this CPU supports, separated by ", ". */
+LITEBNN_EXPORT const char* litebnn_isas(void);
+
+/** The registration of the op with that name, for TfLiteInterpreterOptionsAddCustomOp, or null if litebnn has no such
+ * op. The registration lives as long as the library is loaded.
+ */
 LITEBNN_EXPORT const struct TfLiteRegistration* litebnn_registration(const char* op_name);
 
-/** All ops, `*count` of them. */
+/** An array of all ops, whose length is stored in `*count`. */
 LITEBNN_EXPORT const LitebnnOp* litebnn_ops(size_t* count);
 
-/** The runtime's external delegate interface. The options, all optional, are
+/** Creates a delegate; this is the runtime's external delegate interface. The options, all optional, are
  *
- * - num_threads: 1 or more; the number of threads recommended by the runtime if not given
- * - isa: instruction set (ISA) to run, such as "portable"; the best for this CPU if not given
+ * - num_threads: number of threads, 1 or more; by default the number that the runtime recommends
+ * - isa: instruction set (ISA) to run, such as "portable"; by default the best for this CPU
  * - verbose: 1 logs what the delegate takes over, and its memory, to stderr
  *
- * An unknown key or a value out of range gives null, and one call of `report_error` that says why, or a line on stderr
- * where that is null. The delegate must outlive every interpreter that it was given to. */
+ * Returns null for an unknown key or a value out of range. The reason goes to `report_error` in one call, or to stderr
+ * if `report_error` is null. The delegate must outlive every interpreter that uses it.
+ */
 LITEBNN_EXPORT struct TfLiteDelegate* tflite_plugin_create_delegate(const char* const* keys, const char* const* values,
                                                                     size_t count,
                                                                     void (*report_error)(const char* message));
 /** Frees a delegate, once no interpreter uses it any more. */
 LITEBNN_EXPORT void tflite_plugin_destroy_delegate(struct TfLiteDelegate* delegate);
 
-/** Adds the delegate to the accelerators of a LiteRT environment, behind those that it has: what is compiled in it for
- * the CPU from then on may hold the four ops. It has the model's number of threads, and takes options as above from the
- * model's opaque options with the identifier "litebnn", whose payload is text such as "isa=portable verbose=1".
+/** Adds the delegate as the last accelerator of a LiteRT environment. Models compiled for the CPU in that environment
+ * afterwards may hold the four ops. The delegate uses the model's number of threads. It reads the options above from
+ * the model's opaque options with the identifier "litebnn", whose payload is text such as "isa=portable verbose=1".
  *
- * Returns 0, or LiteRT's status after one line on stderr where this process has no LiteRT of version 2.1.6 or newer
- * that exports its functions. docs/library.md tells of the other way, which puts the delegate before XNNPACK. */
+ * Returns 0 on success. If this process has no LiteRT of version 2.1.6 or newer that exports its functions, it writes
+ * one line to stderr and returns LiteRT's status. docs/library.md describes the other way to register the delegate,
+ * which puts it before XNNPACK.
+ */
 LITEBNN_EXPORT int litebnn_register_accelerator(struct LiteRtEnvironmentT* environment);
 
 #ifdef __cplusplus

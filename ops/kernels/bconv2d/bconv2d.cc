@@ -1,4 +1,4 @@
-// Lowers a binary convolution to what isa.h describes, the same way for every ISA.
+// Lowers a binary convolution to the interface in isa.h, in the same way for every ISA.
 #include <limits>
 #include <new>
 
@@ -12,11 +12,11 @@
 namespace litebnn {
 namespace {
 
-// What an output, and the bytes of the frame, take about beside the multiply-adds.
+// Estimated cycles per output and per staged byte, in addition to the multiply-adds.
 constexpr double kCyclesPerOutput = 0.5, kCyclesPerStagedByte = 0.06;
 
-// A gate is for groups of a multiple of so many channels, which all ISAs take in whole tiles: what is left beside these
-// takes longer to be gated than in a pass of its own.
+// A gate is fused only if each group has a multiple of this many channels, which every ISA computes in whole tiles. A
+// partial tile with a gate is slower than a separate pass.
 constexpr int32_t kGatedChannels = 64;
 
 size_t OutputPixelBytes(const Bconv2dSpec& spec) {
@@ -31,11 +31,11 @@ void SetClamps(Activation activation, BconvTask& task) {
   task.clamp_max = activation == Activation::kReluN1To1 ? 1 : activation == Activation::kRelu6 ? 6 : kHighest;
 }
 
-FinishKind KindOf(Bconv2dOutputType output_type, const Bconv2dFinish& finish) {
-  if (output_type != Bconv2dOutputType::kFloat32) return FinishKind::kNotFloat;
-  if (finish.gate != nullptr) return FinishKind::kGateAndAdd;
-  if (finish.addend == nullptr) return FinishKind::kNone;
-  return finish.rectify_sum ? FinishKind::kAddAndRectify : FinishKind::kAdd;
+EpilogueKind KindOf(Bconv2dOutputType output_type, const Bconv2dEpilogue& epilogue) {
+  if (output_type != Bconv2dOutputType::kFloat32) return EpilogueKind::kNotFloat;
+  if (epilogue.gate != nullptr) return EpilogueKind::kGateAndAdd;
+  if (epilogue.addend == nullptr) return EpilogueKind::kNone;
+  return epilogue.rectify_sum ? EpilogueKind::kAddAndRectify : EpilogueKind::kAdd;
 }
 
 class LoweredBconv2d final : public Bconv2d {
@@ -44,7 +44,7 @@ class LoweredBconv2d final : public Bconv2d {
 
   bool Pack(const uint32_t* filter) {
     const bool packed = filter_.Pack(isa_, spec_, filter);
-    // What the caller's pointers point at may go.
+    // The caller may free these arrays after Create.
     spec_.post_activation_multiplier = spec_.post_activation_bias = nullptr;
     spec_.output_threshold = nullptr;
     return packed;
@@ -67,7 +67,7 @@ class LoweredBconv2d final : public Bconv2d {
 
   bool gates() const override { return isa_.gates && !joins_images_ && filter_.group_channels % kGatedChannels == 0; }
 
-  void Run(ThreadPool& pool, const uint32_t* input, const Bconv2dFinish& finish, void* output,
+  void Run(ThreadPool& pool, const uint32_t* input, const Bconv2dEpilogue& epilogue, void* output,
            void* workspace) const override {
     const int64_t pixels = int64_t{geometry_.output_height} * geometry_.output_width;
     const int64_t image_words =
@@ -78,8 +78,8 @@ class LoweredBconv2d final : public Bconv2d {
     uint8_t* const scratch = frame + frame_.FrameBytes();
     auto* image_output = static_cast<uint8_t*>(output);
     BconvTask image_task = task_;
-    image_task.finish_kind = KindOf(spec_.output_type, finish);
-    image_task.finish = finish;
+    image_task.epilogue_kind = KindOf(spec_.output_type, epilogue);
+    image_task.epilogue = epilogue;
     for (int32_t image = 0; image < geometry_.batch; ++image, input += image_words) {
       if (!frame_.in_place) {
         const LoopSize rows = {frame_.height, 1, kCyclesPerStagedByte * static_cast<double>(frame_.RowBytes())};
@@ -95,13 +95,13 @@ class LoweredBconv2d final : public Bconv2d {
         });
       });
       image_output += static_cast<size_t>(pixels) * OutputPixelBytes(spec_);
-      if (finish.gate != nullptr) image_task.finish.gate += finish.gate_stride;
-      if (finish.addend != nullptr) image_task.finish.addend += pixels * spec_.channels_out;
+      if (epilogue.gate != nullptr) image_task.epilogue.gate += epilogue.gate_stride;
+      if (epilogue.addend != nullptr) image_task.epilogue.addend += pixels * spec_.channels_out;
     }
   }
 
  private:
-  // What the pixels of an image take about, of one core.
+  // Estimated cycles of one core for that many pixels of an image.
   double Cycles(int64_t pixels) const {
     const double outputs = static_cast<double>(pixels) * spec_.channels_out;
     return outputs * (filter_.depth / isa_.macs_per_cycle + kCyclesPerOutput);
@@ -143,9 +143,9 @@ class LoweredBconv2d final : public Bconv2d {
     task.threshold = filter_.threshold.data() + slot;
     if (CorrectsPadding()) task.corrections = corrections_.values.data() + slot;
     task.first_channel = group * filter_.group_channels;
-    if (task.finish.gate != nullptr) {
-      task.finish.gate += task.first_channel;
-      task.finish.slope += task.first_channel;
+    if (task.epilogue.gate != nullptr) {
+      task.epilogue.gate += task.first_channel;
+      task.epilogue.slope += task.first_channel;
     }
     return task;
   }
@@ -153,11 +153,11 @@ class LoweredBconv2d final : public Bconv2d {
   const Isa& isa_;
   Bconv2dSpec spec_;
   Bconv2dGeometry geometry_ = {};
-  bool joins_images_ = false;  // so that there is no gate for each
+  bool joins_images_ = false;  // the batch is computed as one image, which rules out a gate per image
   PackedFilter filter_;
   Frame frame_;
   PaddingCorrections corrections_;
-  BconvTask task_ = {};  // what all images and groups have in common
+  BconvTask task_ = {};  // common to all images and groups
 };
 
 }  // namespace

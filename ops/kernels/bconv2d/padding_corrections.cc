@@ -5,21 +5,22 @@
 namespace litebnn {
 namespace {
 
-// More than any sensible model needs, also of output positions in one dimension; a hostile geometry asks for more.
+// Upper limit for corrections and for output positions in one dimension. No sensible model comes near it, but a hostile
+// geometry would exceed it.
 constexpr int64_t kMaxCorrections = int64_t{1} << 24;
 
-// Classes of a dimension's output positions by the taps they have.
+// Output positions of one dimension, classified by the taps that lie inside the input.
 struct TapClasses {
   AlignedBuffer<TapRange> ranges;  // [count]
   int32_t count = 0;
 
-  // Also sets class_of[positions].
+  // Sets the members, and in `class_of` the class of each output position. False if memory is exhausted.
   bool Build(const Dimension& dimension, AlignedBuffer<int32_t>* class_of) {
     const auto positions = static_cast<size_t>(dimension.output);
     if (!class_of->Allocate(positions) || !ranges.Allocate(positions)) return false;
     for (int32_t position = 0; position < dimension.output; ++position) {
       const TapRange range = InsideTaps(dimension, position);
-      // Neither end of the range rises from a position to the next, so that equal ones lie side by side.
+      // From one position to the next, neither end of the tap range ever rises, so equal ranges are adjacent.
       if (count == 0 || !(ranges.data()[count - 1] == range)) ranges.data()[count++] = range;
       class_of->data()[position] = count - 1;
     }
@@ -27,7 +28,7 @@ struct TapClasses {
   }
 };
 
-// What taps [0, rows) x [0, columns) of the filter add where they are padding, `sign` times.
+// Adds `sign` times the corrections of taps [0, rows) x [0, columns).
 void AddTaps(const PackedFilter& filter, int32_t filter_width, int32_t rows, int32_t columns, int32_t sign,
              int32_t* corrections) {
   if (rows == 0 || columns == 0) return;
@@ -36,7 +37,7 @@ void AddTaps(const PackedFilter& filter, int32_t filter_width, int32_t rows, int
   for (int32_t slot = 0; slot < filter.parameters; ++slot) corrections[slot] += sign * sums[slot];
 }
 
-// Makes offsets of numbers of classes.
+// Turns class numbers into offsets.
 void Scale(AlignedBuffer<int32_t>& values, int32_t count, int32_t factor) {
   for (int32_t i = 0; i < count; ++i) values.data()[i] *= factor;
 }
@@ -76,8 +77,7 @@ bool PaddingCorrections::Build(const Bconv2dSpec& spec, const Bconv2dGeometry& g
     const auto add = [&](int32_t to_row, int32_t to_column, int32_t sign) {
       AddTaps(filter, spec.filter_width, to_row, to_column, sign, corrections);
     };
-    // All taps without those of the range. In this order each sum on the way is one of different taps, which an int32_t
-    // holds.
+    // All taps minus those of the range. In this order each partial sum is over distinct taps, so it fits an int32_t.
     add(spec.filter_height, spec.filter_width, 1);
     add(y.end, x.end, -1);
     add(y.begin, x.end, 1);

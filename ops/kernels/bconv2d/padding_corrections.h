@@ -1,5 +1,5 @@
-// Same-zero padding. ISAs see a tap in the padding as +1; what their sums are off by depends only on which taps are
-// outside of the input, so that there is one row of corrections for each such class of output pixels.
+// Same-zero padding. The kernels compute padded taps as +1, so their sums need a correction per output channel. It
+// depends only on which taps are padded, so all output pixels of one such class share a row of corrections.
 #pragma once
 
 #include <cstddef>
@@ -20,13 +20,13 @@ struct Dimension {
   int32_t output, stride, dilation, pad, filter, input;
 };
 
-// The taps that fall inside the input for one output position.
+// The taps that lie inside the input at one output position.
 TapRange InsideTaps(const Dimension& dimension, int32_t position);
 
-// What output pixel (y, x) adds to K - 2 * popcount sum is at values[row_offsets[y] + column_offsets[x] + slot], with
-// the slots of PackedFilter's parameters.
+// The correction of output pixel (y, x), to be added to depth - 2 * popcount, is values[row_offsets[y] +
+// column_offsets[x] + slot]. Slots are those of PackedFilter's parameters.
 struct PaddingCorrections {
-  // False where memory ran out, or would for a hostile geometry.
+  // False if memory ran out, or if a hostile geometry asks for too much.
   bool Build(const Bconv2dSpec& spec, const Bconv2dGeometry& geometry, const PackedFilter& filter);
   size_t bytes() const { return values.bytes() + row_offsets.bytes() + column_offsets.bytes(); }
 

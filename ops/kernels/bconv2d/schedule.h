@@ -1,4 +1,4 @@
-// How threads share the output of an image: its pixels, or the tiles of its channels.
+// Splits an image's output among threads, by pixels or by tiles of channels.
 #pragma once
 
 #include <cstdint>
@@ -7,11 +7,11 @@
 
 namespace litebnn {
 
-// What one call of Isa::bconv computes.
+// The output that one call of Isa::bconv computes.
 struct Part {
   int32_t group;
   int64_t pixel_begin, pixel_end;
-  int32_t channel_begin, channel_end;  // of the group
+  int32_t channel_begin, channel_end;  // within the group
 };
 
 class Schedule {
@@ -19,11 +19,11 @@ class Schedule {
   Schedule(const Isa& isa, const Bconv2dSpec& spec, const PackedFilter& filter, const Bconv2dGeometry& geometry,
            int num_threads);
 
-  // Threads share units [0, count()), by parts of a multiple of grain().
+  // Threads share units [0, count()); a part is a multiple of grain().
   int64_t count() const { return by_channels_ ? int64_t{tiles_in_group_} * groups_ : pixels_; }
   int64_t grain() const { return grain_; }
 
-  // Calls visit(part) for what units [begin, end) consist of.
+  // Calls visit(part) for each part of units [begin, end).
   template <typename Visit>
   void ForEachPart(int64_t begin, int64_t end, Visit visit) const {
     if (!by_channels_) {

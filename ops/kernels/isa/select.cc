@@ -9,7 +9,7 @@
 namespace litebnn {
 namespace {
 
-// Best first; among those of the same instructions `suits` decides.
+// Fastest first. `suits` decides between ISAs with the same instructions.
 const Isa* const kIsas[] = {
 #if LITEBNN_X86
     &kAvx512VbmiIsa,
@@ -25,7 +25,7 @@ const Isa* const kIsas[] = {
 
 constexpr size_t kIsaCount = sizeof(kIsas) / sizeof(kIsas[0]);
 
-// What is found by name: ISAs that compute every filter themselves, whichever would be better at it.
+// The ISAs that are found by name: they compute every filter themselves, even if another ISA is faster.
 struct ForcedIsas {
   Isa isas[kIsaCount];
 
@@ -52,7 +52,7 @@ const Isa* FindByName(const char* name) {
   return nullptr;
 }
 
-// Made without allocating, as the name of an unknown ISA may be asked for where memory has run out.
+// Made without allocating, because the name may be asked for after memory has run out.
 struct Names {
   char text[128] = "";
 

@@ -10,8 +10,8 @@ constexpr size_t kAlignment = 64;
 
 constexpr size_t AlignUp(size_t bytes) { return (bytes + kAlignment - 1) / kAlignment * kAlignment; }
 
-// Zeroed memory aligned for any vector load. Of a large block, what nobody has written to takes neither time nor
-// memory: the system hands out zeros.
+// Zeroed memory, aligned for any vector load. Pages of a large block that are never written take neither time nor
+// memory, because the system maps them to zeros on demand.
 template <typename T>
 class AlignedBuffer {
  public:
@@ -20,11 +20,11 @@ class AlignedBuffer {
   AlignedBuffer& operator=(const AlignedBuffer&) = delete;
   ~AlignedBuffer() { std::free(block_); }
 
-  // What was held is gone. False where memory ran out.
+  // Frees the previous contents. False if memory ran out.
   bool Allocate(size_t count) {
     std::free(block_);
     const size_t bytes = AlignUp(count * sizeof(T));
-    // C's allocation of zeros has no alignment of its own.
+    // calloc does not align.
     block_ = bytes == 0 ? nullptr : std::calloc(bytes + kAlignment, 1);
     bytes_ = block_ == nullptr ? 0 : bytes;
     data_ = block_ == nullptr ? nullptr : reinterpret_cast<T*>(AlignUp(reinterpret_cast<uintptr_t>(block_)));
@@ -37,7 +37,7 @@ class AlignedBuffer {
 
  private:
   void* block_ = nullptr;
-  T* data_ = nullptr;  // in the block
+  T* data_ = nullptr;  // aligned address within the block
   size_t bytes_ = 0;
 };
 

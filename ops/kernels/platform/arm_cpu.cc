@@ -18,8 +18,8 @@ struct Cores {
   uint32_t part;
   ArmCores kind;
 };
-// Cores that are not here are out of order. Of those some take several steps for a lookup (Cortex-A57, A72, A73), and
-// some count bits in more units than they look bytes up in (Cortex-X, Neoverse V).
+// Cores that are not listed count as out of order. Some of those need several micro-ops per TBL (Cortex-A57, A72, A73).
+// Others have more units that count bits than units that look bytes up (Cortex-X, Neoverse V).
 constexpr Cores kCores[] = {
     {kArm, 0xD02, ArmCores::kInOrder},       // Cortex-A34
     {kArm, 0xD03, ArmCores::kInOrder},       // Cortex-A53
@@ -49,7 +49,7 @@ ArmCores KindOf(uint64_t midr) {
   return ArmCores::kOutOfOrder;
 }
 
-// Reads which core `index` is, as Linux tells it; false where it does not, as for a core that is switched off.
+// Reads the MIDR of core `index` from sysfs. False if Linux does not report it, for example for an offline core.
 bool ReadMidr(int index, uint64_t* midr) {
   char path[80];
   std::snprintf(path, sizeof(path), "/sys/devices/system/cpu/cpu%d/regs/identification/midr_el1", index);
@@ -62,9 +62,9 @@ bool ReadMidr(int index, uint64_t* midr) {
   return read;
 }
 
-// Where kinds are mixed, the loop that counts bits for cores in order is as fast on the others. Lookups are so much
-// faster on the cores that are made for them that they are worth it beside those in order, which take twice as long.
-ArmCores Together(bool any_in_order, bool any_out_of_order, bool any_lookups) {
+// The choice for a CPU with several kinds of cores. The in-order loop is as fast on out-of-order cores. Lookups make
+// in-order cores twice as slow, but gain more than that on cores with a fast TBL.
+ArmCores CombineCores(bool any_in_order, bool any_out_of_order, bool any_lookups) {
   if (any_lookups && !any_out_of_order) return ArmCores::kLookups;
   return any_in_order ? ArmCores::kInOrder : ArmCores::kOutOfOrder;
 }
@@ -81,9 +81,9 @@ ArmCores ReadCores() {
     any_lookups |= kind == ArmCores::kLookups;
   }
   if (any_in_order || any_out_of_order || any_lookups) {
-    return Together(any_in_order, any_out_of_order, any_lookups);
+    return CombineCores(any_in_order, any_out_of_order, any_lookups);
   }
-  // The core that this runs on, where the kernel lets programs read the register.
+  // The core that runs this code, if the kernel lets programs read the register.
   constexpr unsigned long kHwcapCpuid = 1ul << 11;
   if ((getauxval(AT_HWCAP) & kHwcapCpuid) == 0) return ArmCores::kOutOfOrder;
   __asm__("mrs %0, midr_el1" : "=r"(midr));
@@ -98,7 +98,7 @@ ArmCores CpuCores() {
 }
 
 bool CpuHasSme2() {
-  // Not every C library's headers have it.
+  // A constant of our own, because older C libraries lack it.
   constexpr unsigned long kHwcap2Sme2 = 1ul << 37;
   return (getauxval(AT_HWCAP2) & kHwcap2Sme2) != 0;
 }

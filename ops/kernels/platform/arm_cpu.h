@@ -1,13 +1,13 @@
-// Which 64-bit Arm CPU this is.
+// The kind of this 64-bit Arm CPU.
 #pragma once
 
 #if defined(__aarch64__)
 namespace litebnn {
-// What its cores do best together, of those that Linux tells of, as threads are on any of them.
+// The algorithm that suits all cores together that Linux reports, because threads may run on any of them.
 enum class ArmCores {
-  kInOrder,  // like the Cortex-A53 and A55, or some are
+  kInOrder,  // some or all cores are in order, such as Cortex-A53 and A55
   kOutOfOrder,
-  kLookups,  // out of order, and as fast at looking up a vector of bytes as at adding one
+  kLookups,  // out of order, with TBL as fast as a vector addition
 };
 ArmCores CpuCores();
 bool CpuHasSme2();

@@ -1,8 +1,9 @@
-// When threads share a loop. Tests are linked with limits of their own, which share all that can be split.
+// The limits above which threads share a loop. Tests link their own, which share everything that can be split.
 #include "kernels/platform/thread_pool.h"
 
 namespace litebnn {
 
-const SharingLimits kSharingLimits = {.least_loop = 16e3, .least_loop_to_wake = 60e3, .least_part = 4e3, .rests = 120};
+const SharingLimits kSharingLimits = {
+    .least_loop = 16e3, .least_loop_to_wake = 60e3, .least_part = 4e3, .backoff_factor = 120};
 
 }  // namespace litebnn

@@ -17,12 +17,12 @@ namespace {
 using Clock = std::chrono::steady_clock;
 using std::chrono::microseconds;
 
-// How long a thread looks for what it waits for before it sleeps: longer than what the caller does between two shared
-// loops of a partition, shorter than the float ops between partitions, whose own threads want the core.
+// Time for which a waiting thread spins before it sleeps. It exceeds the caller's work between two shared loops of a
+// partition. The float ops between partitions take longer, and their threads need the core.
 constexpr microseconds kSpin(30);
-// Threads that have gained so much time may lose it again before they count as a burden.
+// Upper limit for the credit: time that the workers have saved, and may cost again before the caller works alone.
 constexpr microseconds kMostCredit(100);
-// Units that a loop is counted in, so that two numbers of them fit a word.
+// Limit for the units of a loop, so that two unit numbers fit a word.
 constexpr int64_t kMaxUnits = 4096;
 constexpr size_t kCacheLine = 64;
 
@@ -34,8 +34,8 @@ void Pause() {
 #endif
 }
 
-// Whether `is_true()` came to hold before it was time to sleep. Yielding the core instead would cost a thread its turn
-// for many milliseconds where another process wants the core too.
+// True if `is_true()` held before the spin time ended. It does not yield, which could cost many milliseconds if another
+// process wants the core.
 template <typename IsTrue>
 bool Spin(IsTrue is_true) {
   constexpr int kPausesPerLook = 16;
@@ -48,8 +48,8 @@ bool Spin(IsTrue is_true) {
   }
 }
 
-// What nobody has taken yet: units [front, back). The caller takes from the front and the others from the back, so that
-// each goes on near to where it was, in this loop and in the next one.
+// The units that no thread has claimed: [front, back). The caller claims from the front and the workers from the back.
+// Each so stays near its own data, in this loop and in the next one.
 struct Unclaimed {
   uint32_t front, back;
 
@@ -58,8 +58,8 @@ struct Unclaimed {
   uint32_t size() const { return back - front; }
 };
 
-// What everybody looks at, in another cache line than what changes meanwhile.
-struct ApartWord {
+// A word on a cache line of its own, because threads poll it while its neighbours change.
+struct PaddedWord {
   char before[kCacheLine];
   std::atomic<uint32_t> word{0};
 };
@@ -68,42 +68,42 @@ struct Range {
   uint32_t begin, end;
 };
 
-// Whether the others are worth their time. All they have ever cost is at most a fixed time, and 1 / `rests` of what
-// passed since.
+// Decides if the workers are worth their overhead. The time that they have cost never exceeds a constant plus 1 /
+// backoff_factor of the time that has passed.
 class Account {
  public:
-  explicit Account(int rests) : rests_(rests) {}
+  explicit Account(int backoff_factor) : backoff_factor_(backoff_factor) {}
 
-  // Whether the caller is to do all by itself, as the others have cost it time.
-  bool IsResting() {
-    if (is_resting_ && Clock::now() >= end_of_rest_) is_resting_ = false;
-    return is_resting_;
+  // True while the caller works alone, because the workers have cost it time.
+  bool IsBackingOff() {
+    if (is_backing_off_ && Clock::now() >= end_of_backoff_) is_backing_off_ = false;
+    return is_backing_off_;
   }
 
-  // A loop has taken `shared`, and would have taken the caller alone about `alone`.
+  // Records a loop that took `shared`, and would have taken about `alone` on the caller's thread.
   void Enter(Clock::duration alone, Clock::duration shared) {
     credit_ = std::min<Clock::duration>(credit_ + alone - shared, kMostCredit);
-    if (rests_ == 0 || credit_ >= Clock::duration::zero()) return;
-    is_resting_ = true;
-    end_of_rest_ = Clock::now() - credit_ * rests_;
+    if (backoff_factor_ == 0 || credit_ >= Clock::duration::zero()) return;
+    is_backing_off_ = true;
+    end_of_backoff_ = Clock::now() - credit_ * backoff_factor_;
     credit_ = Clock::duration::zero();
   }
 
  private:
-  const int rests_;
+  const int backoff_factor_;
   Clock::duration credit_ = kMostCredit;
-  bool is_resting_ = false;
-  Clock::time_point end_of_rest_;
+  bool is_backing_off_ = false;
+  Clock::time_point end_of_backoff_;
 };
 
-// The threads of a pool but for the calling one, and what they share with it.
+// The worker threads of a pool, and the state that they share with the calling thread.
 class Workers {
  public:
   struct Job {
     ThreadPool::Task task;
     void* context;
     int64_t count;
-    int64_t unit;    // items
+    int64_t unit;    // items per unit
     uint32_t units;  // at least 2
   };
 
@@ -119,7 +119,7 @@ class Workers {
     for (int i = 0; i < count_; ++i) pthread_join(workers_[static_cast<size_t>(i)].id, nullptr);
   }
 
-  // False where memory ran out or a thread could not be started.
+  // False if memory ran out or a thread could not be started.
   bool Start(int count) {
     workers_.reset(new (std::nothrow) Worker[static_cast<size_t>(count)]);
     for (; workers_ != nullptr && count_ < count; ++count_) {
@@ -143,7 +143,7 @@ class Workers {
     const uint32_t first = PartOf(job.units);
     job_ = job;
     unfinished_.word.store(job.units, std::memory_order_relaxed);
-    // Who reads this word as it is here, or as others have changed it since, also sees the job.
+    // A thread that reads this value, or a later one derived from it, also sees the job.
     unclaimed_.word.store(Unclaimed{first, job.units}.ToWord());
     WakeOne();
     const Clock::time_point awake = Clock::now();
@@ -158,17 +158,17 @@ class Workers {
  private:
   struct Worker {
     Workers* workers;
-    int thread;  // the calling thread is 0
+    int thread;  // the calling thread is number 0
     pthread_t id;
   };
 
-  // Of what is left a thread takes so much that parts get small towards the end, where nobody is to wait for the last.
+  // Units that a thread claims next: a share of what is left, so that parts shrink and threads finish at the same time.
   uint32_t PartOf(uint32_t left) const { return std::max(1u, left / static_cast<uint32_t>(count_ + 1)); }
 
   bool HasUnclaimed() const { return Unclaimed::FromWord(unclaimed_.word.load()).size() > 0; }
 
-  // Takes a part of the loop of now, if any of it is left: that loop does not end before the part is finished, so that
-  // `job_` stays. It does not matter which loops went by since the word was read, as it tells all that has been taken.
+  // Claims a part of the current loop if any is left. That loop cannot end before the part is done, so `job_` stays
+  // valid. Loops that ended since the word was read do no harm, because the word alone holds all claims.
   bool Claim(int thread, Range* range) {
     uint32_t word = unclaimed_.word.load();
     for (;;) {
@@ -197,10 +197,10 @@ class Workers {
     finished_.wait(lock, is_finished);
   }
 
-  // One is enough, as it wakes the next: the caller has other things to do.
+  // Wakes one worker, which wakes the next, so that the caller can go on.
   void WakeOne() {
     if (sleeping_.load() == 0) return;
-    // The lock orders this with a worker that has found nothing and is about to sleep.
+    // The lock orders this after the check of a worker that is about to sleep.
     {
       const std::lock_guard<std::mutex> lock(mutex_);
     }
@@ -220,7 +220,7 @@ class Workers {
     }
   }
 
-  // False where the pool ends.
+  // False if the pool is being destroyed.
   bool WaitForWork() {
     const auto has_news = [this] { return stop_ || HasUnclaimed(); };
     if (!Spin(has_news)) {
@@ -241,17 +241,17 @@ class Workers {
   std::condition_variable wake_, finished_;
   std::atomic<bool> stop_{false};
   std::atomic<int> sleeping_{0};
-  // Written before units are there to be claimed, and read by who has claimed some.
+  // Written before its units can be claimed, and read only by threads that have claimed some.
   Job job_ = {};
-  ApartWord unclaimed_, unfinished_;
+  PaddedWord unclaimed_, unfinished_;
 };
 
 class SharingThreadPool final : public ThreadPool {
  public:
   SharingThreadPool(std::unique_ptr<Workers> workers, const SharingLimits& limits)
-      : workers_(std::move(workers)), limits_(limits), account_(limits.rests) {}
+      : workers_(std::move(workers)), limits_(limits), account_(limits.backoff_factor) {}
   ~SharingThreadPool() override {
-    // Threads that are not there may have held the locks.
+    // In a forked child the workers do not exist, and may have held the locks.
     if (IsInChild()) static_cast<void>(workers_.release());
   }
 
@@ -272,7 +272,7 @@ class SharingThreadPool final : public ThreadPool {
   int64_t ItemsOfUnit(const LoopSize& size) const {
     const double least = std::max(limits_.least_part / size.cycles_per_item,
                                   static_cast<double>(size.count) / static_cast<double>(kMaxUnits));
-    // No more than all of them, which also keeps the number in its range.
+    // At most all items, which also prevents an overflow.
     const auto items = static_cast<int64_t>(std::min(least, static_cast<double>(size.count)));
     return std::max<int64_t>(1, (items + size.grain - 1) / size.grain) * size.grain;
   }
@@ -280,10 +280,10 @@ class SharingThreadPool final : public ThreadPool {
   bool IsWorthSharing(const LoopSize& size) {
     const double cycles = size.cycles_per_item * static_cast<double>(size.count);
     if (workers_->count() == 0 || cycles < limits_.least_loop) return false;
-    return (cycles >= limits_.least_loop_to_wake || !workers_->AllSleep()) && !account_.IsResting();
+    return (cycles >= limits_.least_loop_to_wake || !workers_->AllSleep()) && !account_.IsBackingOff();
   }
 
-  // Whether the process was forked since, which leaves the workers behind.
+  // True if the process was forked after construction; a child has no workers.
   bool IsInChild() const { return getpid() != process_; }
 
   std::unique_ptr<Workers> workers_;

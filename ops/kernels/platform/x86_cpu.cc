@@ -19,7 +19,7 @@ Features ReadFeatures() {
   uint32_t eax = 0, ebx = 0, edx = 0;
   if (!__get_cpuid(1, &eax, &ebx, &features.leaf1_ecx, &edx)) return features;
   __get_cpuid_count(7, 0, &eax, &features.leaf7_ebx, &features.leaf7_ecx, &edx);
-  // The registers that the operating system saves; XGETBV is there where bit 27, OSXSAVE, is set.
+  // The registers that the operating system saves. XGETBV exists if bit 27, OSXSAVE, is set.
   if ((features.leaf1_ecx >> 27 & 1u) != 0) {
     uint32_t high = 0;
     __asm__("xgetbv" : "=a"(features.saved_state), "=d"(high) : "c"(0));
@@ -27,7 +27,7 @@ Features ReadFeatures() {
   return features;
 }
 
-// Virtual machines take microseconds for each CPUID, and every node asks.
+// Cached, because a CPUID takes microseconds in virtual machines and every node asks.
 const Features& CpuFeatures() {
   static const Features features = ReadFeatures();
   return features;
@@ -55,7 +55,7 @@ bool CpuHasAvx512Vbmi() {
 }
 
 bool CountsBitsFast(const char* vendor, uint32_t signature) {
-  // From family 15 on there is more of it elsewhere.
+  // From family 15 on, the extended family field is added.
   const uint32_t family = (signature >> 8 & 0xFu) + (signature >> 20 & 0xFFu);
   constexpr uint32_t kZen5 = 0x1A;
   return std::strcmp(vendor, "AuthenticAMD") == 0 && family >= kZen5;

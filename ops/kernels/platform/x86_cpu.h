@@ -1,4 +1,4 @@
-// What this CPU and its operating system can run.
+// Instruction sets that this CPU and its operating system support.
 #pragma once
 
 #include <cstdint>
@@ -9,11 +9,11 @@ namespace litebnn {
 bool CpuHasAvx2();
 // AVX-512 F, DQ, BW, VL and VPOPCNTDQ.
 bool CpuHasAvx512Popcount();
-// Those, and VBMI, BITALG, VNNI and GFNI.
+// The features of CpuHasAvx512Popcount, and VBMI, BITALG, VNNI and GFNI.
 bool CpuHasAvx512Vbmi();
-// Whether it counts the bits of two vectors of 64 bytes in a cycle.
+// True if the CPU runs two 64-byte VPOPCNTD per cycle (AMD Zen 5).
 bool CpuCountsBitsFast();
-// So for what CPUID says in leaf 0, EBX, EDX and ECX as text, and in leaf 1, EAX.
+// CpuCountsBitsFast for given CPUID values: leaf 0 EBX, EDX and ECX as text, leaf 1 EAX.
 bool CountsBitsFast(const char* vendor, uint32_t signature);
 }  // namespace litebnn
 #else

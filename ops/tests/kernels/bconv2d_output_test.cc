@@ -1,4 +1,4 @@
-// What becomes of sums: activations, addends, the three types of output, and who writes which.
+// Conversion of sums to outputs: activations, epilogues, and the three output types.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -15,7 +15,7 @@ namespace {
 class Bconv2dOutputTest : public IsaTest {};
 LITEBNN_TEST_EVERY_ISA(Bconv2dOutputTest);
 
-// Whole tiles of pixels and channels, and what is left beside them.
+// Covers whole tiles of pixels and channels, and partial ones.
 TEST_P(Bconv2dOutputTest, EveryActivationAndAddend) {
   for (const Activation activation : kActivations) {
     for (int32_t channels_out : {64, 70, 128}) {
@@ -33,7 +33,7 @@ TEST_P(Bconv2dOutputTest, EveryActivationAndAddend) {
   }
 }
 
-// Windows of one tap, which ISAs compute without tiles where they are short, of more pixels than are taken at a time.
+// One-tap windows, which ISAs compute without tiles if they are short, with more pixels than a block has.
 TEST_P(Bconv2dOutputTest, EveryActivationAndAddendOfOneTap) {
   for (const Activation activation : kActivations) {
     for (int32_t channels_in : {32, 63, 64, 96, 128, 256}) {
@@ -54,7 +54,7 @@ TEST_P(Bconv2dOutputTest, EveryActivationAndAddendOfOneTap) {
   }
 }
 
-// In the padding too, in every group, and with a gate of each image or one of all.
+// Covers padding, groups, a gate per image and one for all images.
 TEST_P(Bconv2dOutputTest, GatesWithEveryActivation) {
   for (const Activation activation : kActivations) {
     for (const bool zero_padding : {false, true}) {
@@ -76,7 +76,7 @@ TEST_P(Bconv2dOutputTest, GatesWithEveryActivation) {
   }
 }
 
-// Nothing of what the gate is for is in a window, or in a sum, of the usual length.
+// Windows or sums of unusual length, for which ISAs have separate code.
 TEST_P(Bconv2dOutputTest, GatesOfLongFiltersAndPointwiseOnes) {
   for (const int32_t channels_in : {7330, 64, 32}) {
     BconvCase c;
@@ -93,7 +93,7 @@ TEST_P(Bconv2dOutputTest, GatesOfLongFiltersAndPointwiseOnes) {
   }
 }
 
-// As the pass does that gates by itself: a NaN and -0 are not below 0, and infinities cancel each other.
+// Must equal the separate gate pass: NaN and -0 are not below 0, and opposite infinities give NaN.
 TEST_P(Bconv2dOutputTest, GatesOfNumbersOfAllKinds) {
   constexpr float kInfinity = std::numeric_limits<float>::infinity();
   const float special[] = {0.0f, -0.0f, kInfinity, -kInfinity, std::numeric_limits<float>::quiet_NaN(), 3.0f, -5.0f};
@@ -116,7 +116,7 @@ TEST_P(Bconv2dOutputTest, GatesOfNumbersOfAllKinds) {
     std::vector<uint8_t> found = RunBconv(isa(), c, data, 1), expected = ReferenceBconv(c, data);
     for (std::vector<uint8_t>* bytes : {&found, &expected}) {
       auto* const values = reinterpret_cast<float*>(bytes->data());
-      // One NaN for all.
+      // Makes all NaNs equal.
       for (size_t i = 0; i < bytes->size() / sizeof(float); ++i) values[i] = std::isnan(values[i]) ? NAN : values[i];
     }
     EXPECT_TRUE(found == expected) << Describe(c);

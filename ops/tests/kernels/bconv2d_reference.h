@@ -1,4 +1,4 @@
-// What docs/ops.md says, word for word, on unpacked values of +1, -1 and 0: slow, and sharing no code with the kernels.
+// A direct implementation of docs/ops.md on unpacked values of +1, -1 and 0: slow, and without code of the kernels.
 #pragma once
 
 #include <cmath>
@@ -20,7 +20,7 @@ struct BconvCase {
   Activation activation = Activation::kNone;
   Bconv2dOutputType output_type = Bconv2dOutputType::kFloat32;
   bool with_multiplier = true, with_bias = true, with_addend = false, rectify_sum = false;
-  int32_t gates = 0;  // with an addend only: one for all images, or as many as there are images
+  int32_t gates = 0;  // number of gates, with an addend only: 1 for all images, or one per image
   uint32_t seed = 1;
 };
 
@@ -66,7 +66,7 @@ inline int32_t PadBefore(int32_t input, int32_t output, int32_t filter, int32_t 
   return std::max((output - 1) * stride + (filter - 1) * dilation + 1 - input, 0) / 2;
 }
 
-// False where the filter does not fit the input. The pointers in `data->spec` are those of `data`'s own vectors.
+// False if the filter does not fit the input. Pointers in `data->spec` refer to vectors of `data`.
 inline bool MakeBconvData(const BconvCase& c, BconvData* data) {
   std::mt19937 random(c.seed);
   Bconv2dGeometry& g = data->geometry;
@@ -93,7 +93,7 @@ inline bool MakeBconvData(const BconvCase& c, BconvData* data) {
   for (int32_t o = 0; o < c.channels_out; ++o) {
     data->multiplier.push_back(multiplier(random));
     data->bias.push_back(bias(random));
-    // A sum is about half the depth; some channels are constant.
+    // Thresholds are near half the depth, like most sums, but some make a channel constant.
     const auto kind = random() % 8;
     data->threshold.push_back(kind == 0   ? INT32_MIN
                               : kind == 1 ? INT32_MAX
@@ -138,7 +138,7 @@ inline size_t OutputBytes(const BconvCase& c, const Bconv2dGeometry& g) {
   return 0;
 }
 
-// Twice the popcount sum with a padded tap counting half its channels, for each pixel and output channel.
+// Twice the popcount sum of each pixel and output channel; a padded tap counts half its channels.
 inline std::vector<int32_t> ReferenceDoubleSums(const BconvCase& c, const BconvData& data) {
   const Bconv2dGeometry& g = data.geometry;
   const int32_t group_channels = c.channels_in / c.groups, group_outputs = c.channels_out / c.groups;

@@ -1,4 +1,4 @@
-// Every ISA this CPU can run, over a sweep of shapes, against the contract.
+// Compares every ISA of this CPU with the reference, over many shapes.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -16,7 +16,7 @@ namespace {
 class Bconv2dTest : public IsaTest {};
 LITEBNN_TEST_EVERY_ISA(Bconv2dTest);
 
-// Longer rows than ISAs take at a time.
+// Rows longer than an ISA's block.
 TEST_P(Bconv2dTest, WideImages) {
   for (int32_t width : {449, 500, 1001, 1300}) {
     for (int32_t stride : {1, 2}) {
@@ -33,12 +33,12 @@ TEST_P(Bconv2dTest, WideImages) {
   }
 }
 
-// Large images with deep filters for few channels, of which an ISA may make its tables of the weights.
+// Large images with deep filters and few output channels, for which an ISA may make tables of the weights.
 TEST_P(Bconv2dTest, FewChannelsOfManyPixels) {
   struct Shape {
     int32_t height, width, channels_in, channels_out, filter_height, filter_width, dilation;
   };
-  // The last one's windows are of two strips.
+  // The windows of the last shape span two strips.
   const Shape shapes[] = {
       {20, 20, 192, 64, 3, 3, 1}, {24, 17, 320, 33, 3, 3, 1}, {31, 13, 250, 48, 3, 3, 2}, {40, 40, 864, 33, 2, 1, 1}};
   for (const Shape& shape : shapes) {
@@ -57,8 +57,8 @@ TEST_P(Bconv2dTest, FewChannelsOfManyPixels) {
   }
 }
 
-// Images whose columns leave one, two or three over of as many as an ISA computes at a time, for many channels, where
-// it is worth while to compute those otherwise.
+// Images whose width leaves one, two or three columns beyond an ISA's tile. With many channels, a separate method for
+// these pays off.
 TEST_P(Bconv2dTest, ColumnsLeftOver) {
   for (int32_t width : {5, 6, 7}) {
     for (bool zero_padding : {false, true}) {
@@ -120,14 +120,14 @@ TEST_P(Bconv2dTest, RandomShapes) {
     c.gates = c.with_addend && pick({0, 1}) == 1 ? pick({1, c.batch}) : 0;
     c.rectify_sum = c.with_addend && c.gates == 0 && pick({0, 1}) == 1;
     c.seed = static_cast<uint32_t>(random());
-    // Half of an odd number of channels is no whole number: the op refuses it.
+    // The op rejects an odd number of channels here, because half a channel has no integer count.
     const bool half_channel = c.output_type == Bconv2dOutputType::kBitpacked && c.channels_in / c.groups % 2 == 1;
     if (half_channel) c.zero_padding = false;
     ExpectAsReference(isa(), c, pick({1, 1, 2, 3}));
   }
 }
 
-// More pixels than any ISA takes at a time.
+// More pixels than any ISA's block.
 TEST_P(Bconv2dTest, ManyPixels) {
   BconvCase c;
   c.height = c.width = 20;
@@ -137,7 +137,7 @@ TEST_P(Bconv2dTest, ManyPixels) {
   ExpectAsReference(isa(), c, 1);
 }
 
-// Without padding, so that windows end where the input does.
+// Without padding, so that windows end at the end of the input.
 TEST_P(Bconv2dTest, OneRow) {
   for (int32_t width = 3; width < 12; ++width) {
     for (int32_t channels_in : {32, 64, 300}) {
@@ -155,7 +155,7 @@ TEST_P(Bconv2dTest, OneRow) {
   }
 }
 
-// More rows, and more of what is made of a row, than any ISA takes at a time.
+// More rows, and more data per row, than any ISA's block.
 TEST_P(Bconv2dTest, DeepImages) {
   for (int32_t channels_in : {1024, 2048, 2900}) {
     BconvCase c;
@@ -167,7 +167,7 @@ TEST_P(Bconv2dTest, DeepImages) {
   }
 }
 
-// Steps of windows that lead far beyond the input.
+// Strides that lead far beyond the input.
 TEST_P(Bconv2dTest, HugeStrides) {
   for (int32_t channels_in : {32, 64, 96, 128, 256}) {
     for (int32_t filter : {1, 3}) {
@@ -187,7 +187,7 @@ TEST_P(Bconv2dTest, HugeStrides) {
   }
 }
 
-// More rows than a byte can count for, with nothing but odd nibbles, and runs that are shorter than a block.
+// More rows than a byte can count odd-parity nibbles of, with only odd-parity nibbles, and runs shorter than a block.
 TEST_P(Bconv2dTest, TallFilters) {
   for (int32_t filter_height : {15, 120, 127, 128, 200}) {
     BconvCase c;
@@ -227,7 +227,7 @@ TEST_P(Bconv2dTest, DeepFilters) {
   }
 }
 
-// Longer than any 16-bit sum, cut inside taps and between them, with pixels that are left over beside whole tiles.
+// Filters too long for 16-bit sums, split within taps and between them, with pixels that do not fill a tile.
 TEST_P(Bconv2dTest, LongFilters) {
   const auto expect = [this](BconvCase c) {
     c.zero_padding = true;
@@ -258,7 +258,7 @@ TEST_P(Bconv2dTest, LongFilters) {
   expect(c);
 }
 
-// More runs, and longer ones, than some ISAs can count bits of in a byte.
+// More runs, and longer ones, than some ISAs' byte counters support.
 TEST_P(Bconv2dTest, ManyOrLongRuns) {
   BconvCase c;
   c.channels_out = 33;
@@ -272,7 +272,7 @@ TEST_P(Bconv2dTest, ManyOrLongRuns) {
   ExpectAsReference(isa(), c, 1);
 }
 
-// Sums near every power of two up to the deepest that a 16-bit counter holds, and beyond it.
+// Sums near every power of two up to the maximum of a 16-bit counter, and above it.
 TEST_P(Bconv2dTest, EqualOrOppositeBits) {
   for (int32_t channels_in : {64, 256, 8160, 26208, 32768, 65535, 65536, 70000, 140000}) {
     for (uint32_t filter_bits : {0u, ~0u, 0x11111111u, 0xEEEEEEEEu}) {
@@ -297,7 +297,7 @@ TEST_P(Bconv2dTest, EqualOrOppositeBits) {
   }
 }
 
-// Windows with the largest sums that some ISAs count in bytes, and one tap more than that.
+// Windows with the largest sums of some ISAs' byte counters, and windows with one tap more.
 TEST_P(Bconv2dTest, EqualBitsInLargeWindows) {
   for (int32_t channels_in : {896, 928}) {
     for (uint32_t filter_bits : {0u, ~0u, 0x11111111u}) {
@@ -316,7 +316,7 @@ TEST_P(Bconv2dTest, EqualBitsInLargeWindows) {
   }
 }
 
-// Windows that share no taps, and those that share some, with channels enough for every ISA to take them.
+// Windows with and without common taps, and enough channels that no ISA delegates them.
 TEST_P(Bconv2dTest, ManyChannelsOut) {
   for (int32_t stride : {1, 2, 3}) {
     for (int32_t dilation : {1, 2}) {
@@ -334,7 +334,7 @@ TEST_P(Bconv2dTest, ManyChannelsOut) {
   }
 }
 
-// A row of windows may have more of what is worked out for it than any window.
+// A row of adjacent windows may need more memory than a single window.
 TEST_P(Bconv2dTest, DeepWindowsBesideEachOther) {
   for (int32_t width : {7, 8, 14}) {
     BconvCase c;
@@ -369,7 +369,7 @@ TEST_P(Bconv2dTest, FollowsItsInputsShape) {
   }
 }
 
-// All is done by the last of three threads.
+// Runs everything as the last of three threads.
 class LastThread final : public ThreadPool {
  public:
   int num_threads() const override { return 3; }
@@ -412,7 +412,7 @@ TEST(Bconv2dTask, SaysWhetherItsInputIsStaged) {
     RunBconv(isa, c, data, 1);
     return task_given.is_staged;
   };
-  // Words that stay as they are need no staging, wherever they lie.
+  // If words are used as they are, no staging is needed in any case.
   EXPECT_TRUE(is_staged({}));
   EXPECT_TRUE(is_staged(pixels));
   isa.staged_bytes = [](int32_t tap_words) { return static_cast<size_t>(tap_words); };
@@ -444,7 +444,7 @@ TEST_P(Bconv2dTest, OwnsWhatCorrectsItsPadding) {
   };
   BconvCase zeros;
   zeros.zero_padding = true;
-  // Nine kinds of positions have a number for each output channel.
+  // Nine classes of positions have one correction per output channel.
   EXPECT_GE(owned_bytes(zeros), owned_bytes({}) + 9 * 32 * sizeof(int32_t));
 }
 

@@ -18,8 +18,8 @@ Bconv2dSpec Spec(int32_t filter) {
 }
 
 // Stages each word as itself and its complement.
-size_t TwiceBytes(int32_t tap_words) { return 2 * sizeof(uint32_t) * static_cast<size_t>(tap_words); }
-void StageTwice(const uint32_t* words, int64_t taps, int32_t tap_words, uint8_t* staged) {
+size_t ComplementedBytes(int32_t tap_words) { return 2 * sizeof(uint32_t) * static_cast<size_t>(tap_words); }
+void StageWithComplement(const uint32_t* words, int64_t taps, int32_t tap_words, uint8_t* staged) {
   const int64_t count = taps * tap_words;
   auto* out = reinterpret_cast<uint32_t*>(staged);
   for (int64_t i = 0; i < count; ++i) {
@@ -30,8 +30,8 @@ void StageTwice(const uint32_t* words, int64_t taps, int32_t tap_words, uint8_t*
 
 Isa StagingIsa() {
   Isa isa = kPortableIsa;
-  isa.staged_bytes = TwiceBytes;
-  isa.stage = StageTwice;
+  isa.staged_bytes = ComplementedBytes;
+  isa.stage = StageWithComplement;
   return isa;
 }
 
@@ -102,7 +102,7 @@ TEST(Frame, StagesThePixelsOfEveryGroup) {
 }
 
 TEST(Frame, RefusesWhatNoModelNeeds) {
-  // 2^30 bytes are the most: 2^14 rows of as many pixels of a word.
+  // The limit of 2^30 bytes is reached by 2^14 rows of 2^14 one-word pixels.
   Bconv2dSpec spec = Spec(2);
   Frame frame;
   spec.dilation_height_factor = spec.dilation_width_factor = (1 << 14) - 1;
@@ -138,7 +138,7 @@ TEST(Frame, StagesAsTheIsaWants) {
   EXPECT_EQ(row, (std::vector<uint32_t>{0, 0, 7, ~7u, 8, ~8u, 0, 0}));
 }
 
-// Windows whose steps lead beyond the input are all that there is of it.
+// The strides lead beyond the input, so the frame holds only the pixels that windows read.
 TEST(Frame, CutsWhatNoWindowReads) {
   Bconv2dSpec spec = Spec(2);
   spec.stride_width = 3;

@@ -1,4 +1,4 @@
-// Runs a test once for every ISA that this CPU has.
+// Runs a test once for every ISA of this CPU.
 #pragma once
 
 #include <gtest/gtest.h>

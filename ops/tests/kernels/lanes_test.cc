@@ -1,4 +1,4 @@
-// The arithmetic of single numbers; that of vectors is held against it by the tests of every ISA.
+// The scalar arithmetic, with which the tests of each ISA compare its vector arithmetic.
 #include "kernels/isa/shared/lanes.h"
 
 #include <gtest/gtest.h>

@@ -20,8 +20,8 @@ TEST(InsideTaps, AreThoseOverTheInput) {
 }
 
 TEST(InsideTaps, MayBeNone) {
-  const Dimension before = {1, 1, 1, 9, 3, 5}, behind = {9, 1 << 30, 1, 0, 3, 5};
-  const TapRange none = InsideTaps(before, 0), far = InsideTaps(behind, 8);
+  const Dimension before = {1, 1, 1, 9, 3, 5}, after = {9, 1 << 30, 1, 0, 3, 5};
+  const TapRange none = InsideTaps(before, 0), far = InsideTaps(after, 8);
   EXPECT_EQ(none.begin, none.end);
   EXPECT_EQ(far.begin, far.end);
 }
@@ -72,7 +72,7 @@ TEST(PaddingCorrections, PixelsWithTheSameTapsShareThem) {
   EXPECT_EQ(corrections.row_offsets.data()[1], corrections.row_offsets.data()[2]);
   EXPECT_EQ(corrections.column_offsets.data()[1], corrections.column_offsets.data()[3]);
   EXPECT_NE(corrections.column_offsets.data()[0], corrections.column_offsets.data()[4]);
-  // The first row, the last and those between, and columns likewise.
+  // Three classes of rows times three of columns: first, last and those between.
   EXPECT_EQ(corrections.values.bytes(),
             AlignUp(size_t{9} * static_cast<size_t>(c.filter.parameters) * sizeof(int32_t)));
 }
@@ -82,7 +82,7 @@ TEST(PaddingCorrections, RefuseWhatNoModelNeeds) {
   c.filter.parameters = 1 << 28;
   PaddingCorrections corrections;
   EXPECT_FALSE(corrections.Build(c.spec, c.geometry, c.filter));
-  // Where no pixel differs from another, there are as many as parameters.
+  // If all pixels are in one class, there are as many corrections as parameters.
   c.geometry = {1, 4, 5, 4, 5, 0, 0};
   c.spec.filter_height = c.spec.filter_width = 1;
   c.filter.parameters = 1 << 24;

@@ -13,7 +13,7 @@
 
 namespace litebnn {
 
-// Memory that ends where a page begins which nothing may touch.
+// Memory that is followed by an inaccessible page.
 class GuardedBuffer {
  public:
   explicit GuardedBuffer(size_t bytes) : bytes_(bytes) {
@@ -23,10 +23,10 @@ class GuardedBuffer {
     EXPECT_NE(mapped_, MAP_FAILED);
     guard_ = static_cast<uint8_t*>(mapped_) + mapped_bytes_ - page;
     EXPECT_EQ(mprotect(guard_, page, PROT_NONE), 0);
-    // What was there before must not show through.
+    // Fills the memory, so that a result never depends on fresh zeros.
     if (bytes > 0) std::memset(data(), 0xA5, bytes);
   }
-  // Null where `values` is empty.
+  // Null if `values` is empty.
   template <typename T>
   explicit GuardedBuffer(const std::vector<T>& values) : GuardedBuffer(values.size() * sizeof(T)) {
     if (!values.empty()) std::memcpy(data(), values.data(), bytes_);
@@ -47,7 +47,8 @@ class GuardedBuffer {
   uint8_t* guard_ = nullptr;
 };
 
-// `in_place`: the output overwrites the addend. What takes no gate is run without, and gated behind.
+// The output overwrites the addend if `in_place`. If the convolution does not support a gate, GateImages runs
+// afterwards.
 inline std::vector<uint8_t> RunBconv(const Isa& isa, const BconvCase& c, const BconvData& data, int threads,
                                      bool in_place = false) {
   const auto pool = ThreadPool::Create(threads);

@@ -34,7 +34,7 @@ TEST(Schedule, ChannelsAreSharedWherePixelsDoNotSplit) {
   const Schedule schedule = Case(1, 128).For(1, 4);
   EXPECT_EQ(schedule.count(), 4);
   EXPECT_EQ(schedule.grain(), 1);
-  // Each thread goes through the whole input once.
+  // Each of two threads gets a part of two channel tiles, so it reads the whole input only once.
   EXPECT_EQ(Case(1, 128).For(1, 2).grain(), 2);
   EXPECT_EQ(Case(1, 128).For(400, 4).count(), 400);
 }
@@ -55,7 +55,7 @@ TEST(Schedule, PixelsSplitByTilesOnly) {
   Isa isa = kPortableIsa;
   isa.tile_pixels = 8;
   const Case c(1, 128);
-  // Two threads would have a tile of pixels each, and two nothing to do.
+  // By pixels, two threads would have one tile each and two would be idle.
   EXPECT_EQ(Schedule(isa, c.spec, c.filter, Image(1, 16), 4).count(), 4);
   EXPECT_EQ(Schedule(isa, c.spec, c.filter, Image(1, 32), 4).count(), 32);
   EXPECT_EQ(Schedule(isa, c.spec, c.filter, Image(1, 32), 4).grain(), 8);
@@ -65,7 +65,7 @@ TEST(Schedule, RowsStayTogether) {
   Isa isa = kPortableIsa;
   isa.tile_pixels = 4;
   const Case c(1, 128);
-  // Two parts for each thread, of 14 rows, and of 4 as 14 pixels are no whole tiles.
+  // Two parts per thread: of 14 rows, and of 4, because 14 pixels are no multiple of the tile.
   EXPECT_EQ(Schedule(isa, c.spec, c.filter, Image(56, 56), 2).grain(), 14 * 56);
   EXPECT_EQ(Schedule(isa, c.spec, c.filter, Image(14, 14), 2).grain(), 4 * 14);
 }
@@ -80,7 +80,7 @@ TEST(Schedule, GroupsThatShareAWordOfOutputAreOneThreads) {
   EXPECT_EQ(whole.For(1, 4).count(), 4);
 }
 
-// However the units are split, every channel of every pixel is in one part.
+// In any split of the units, each channel of each pixel is in exactly one part.
 TEST(Schedule, PartsCoverEverythingOnce) {
   for (int32_t groups : {1, 3}) {
     for (int32_t channels : {7, 64, 100}) {

@@ -1,5 +1,4 @@
-// What SME2's kernels owe to their caller beside outputs: the CPU's modes, and the storage of one that left it to be
-// saved when somebody needs it.
+// The ABI contract of the SME2 kernels: the CPU's modes, and the ZA storage of a caller that deferred saving it.
 #include <gtest/gtest.h>
 
 #if defined(__aarch64__)
@@ -13,7 +12,7 @@
 namespace litebnn {
 namespace {
 
-// Instructions are given as words, as not every assembler knows them.
+// Instructions are encoded as words, because not every assembler knows them.
 int64_t VectorBytes() {
   register int64_t bytes __asm__("x0");
   __asm__ volatile(".inst 0x04bf5820" : "=r"(bytes));  // rdsvl x0, #1
@@ -26,7 +25,7 @@ uint64_t Modes() {
   return modes;
 }
 
-// What TPIDR2_EL0 points at where a caller's storage is to be saved, as the AAPCS64 has it.
+// The block at TPIDR2_EL0 that says where to save a caller's storage, as defined by the AAPCS64.
 struct LazySave {
   void* buffer;
   uint16_t rows;
@@ -39,7 +38,7 @@ const void* SaveOfCaller() {
   return save;
 }
 
-// Enables the storage, loads it and leaves it to be saved to `save`.
+// Enables the storage, loads it and marks it to be saved to `save` by whoever needs it next.
 void LeaveStorage(const std::vector<uint8_t>& storage, const LazySave* save) {
   const int64_t rows = VectorBytes();
   register const uint8_t* from __asm__("x0") = storage.data();

@@ -13,7 +13,7 @@
 namespace litebnn {
 namespace {
 
-// Runs a loop over `count` items and returns how often each was done.
+// Runs a loop over `count` items and returns how often each item was done.
 std::vector<int> TimesDone(ThreadPool& pool, int64_t count, int64_t grain) {
   std::vector<int> done(static_cast<size_t>(count), 0);
   ParallelFor(pool, {count, grain, 1}, [&](int thread, int64_t begin, int64_t end) {
@@ -31,7 +31,7 @@ TEST(ThreadPool, EveryItemIsDoneOnce) {
     const auto pool = ThreadPool::Create(threads);
     ASSERT_NE(pool, nullptr);
     EXPECT_EQ(pool->num_threads(), threads);
-    // Many short loops, so that workers are met both spinning and asleep.
+    // Many short loops, so that workers are found both spinning and asleep.
     for (int64_t count = 0; count < 300; ++count) {
       for (int64_t grain : {1, 4})
         EXPECT_EQ(TimesDone(*pool, count, grain), std::vector<int>(static_cast<size_t>(count), 1));
@@ -44,7 +44,7 @@ TEST(ThreadPool, AThreadIsOnOnePartAtATime) {
   constexpr int kThreads = 4;
   const auto pool = ThreadPool::Create(kThreads);
   ASSERT_NE(pool, nullptr);
-  // What is no atomic tells ThreadSanitizer of two that use it at once.
+  // Not atomic, so that ThreadSanitizer reports concurrent use.
   struct Scratch {
     int value = 0;
     char apart[60];
@@ -82,7 +82,7 @@ TEST(ThreadPool, PartsAreNotTooSmall) {
   ASSERT_NE(pool, nullptr);
   std::atomic<int64_t> items{0};
   ParallelFor(*pool, {1000, 4, 5}, [&](int, int64_t begin, int64_t end) {
-    // Ten items are fifty cycles, and four stay together; the last part is what is left.
+    // Ten items are fifty cycles, rounded up to multiples of four; the last part is what is left.
     EXPECT_TRUE(end - begin >= 10 || end == 1000);
     EXPECT_EQ(begin % 4, 0);
     items += end - begin;
@@ -96,7 +96,7 @@ TEST(ThreadPool, ALoopGoesOnWithoutAThreadThatIsHeldUp) {
   for (int round = 0; round < 100; ++round) {
     std::atomic<int64_t> done{0};
     ParallelFor(*pool, {64, 1, 1}, [&](int thread, int64_t begin, int64_t end) {
-      // The other thread does not end what it has begun before the caller has done all the rest.
+      // The other thread does not end its part before the caller has done all other parts.
       while (thread == 1 && done + (end - begin) < 64) std::this_thread::yield();
       done += end - begin;
     });
@@ -106,10 +106,10 @@ TEST(ThreadPool, ALoopGoesOnWithoutAThreadThatIsHeldUp) {
 
 TEST(ThreadPool, ThreadsThatCostTimeAreLeftOut) {
   SharingLimits limits = kSharingLimits;
-  limits.rests = 1000000;
+  limits.backoff_factor = 1000000;
   const auto pool = ThreadPool::Create(2, limits);
   ASSERT_NE(pool, nullptr);
-  // The other thread takes as long for a part as the caller must wait for it, until that has cost it too much.
+  // Each part of the worker makes the caller wait, until the worker has cost it too much.
   std::atomic<bool> has_other{true};
   for (int round = 0; has_other && round < 100000; ++round) {
     has_other = false;
@@ -124,7 +124,7 @@ TEST(ThreadPool, ThreadsThatCostTimeAreLeftOut) {
   EXPECT_FALSE(has_other);
 }
 
-// What a forked child leaves with; 0 where `body` returned true. A child that hangs is ended by a signal.
+// Exit status of a forked child: 0 if `body` returned true. A child that hangs is killed by a signal.
 template <typename Body>
 int StatusOfChild(Body body) {
   const pid_t child = fork();
@@ -146,7 +146,7 @@ TEST(ThreadPool, AForkedChildRunsAloneAndEnds) {
       for (int64_t i = begin; i < end; ++i) ++done[static_cast<size_t>(i)];
     });
   };
-  // Its workers are met spinning at first, and asleep in the end.
+  // The first fork finds the workers spinning, the last one asleep.
   for (int round = 1; round <= 3; ++round) {
     run();
     EXPECT_EQ(std::count(done.begin(), done.end(), round), 300);

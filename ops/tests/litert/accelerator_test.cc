@@ -1,4 +1,4 @@
-// The accelerator in a LiteRT of the tests' own; tests/ops/test_litert.py runs it in the real one.
+// Tests the accelerator in a fake LiteRT; tests/ops/test_litert.py runs it in the real one.
 #include <cstdint>
 #include <cstring>
 #include <fstream>
@@ -13,11 +13,11 @@
 namespace litebnn {
 namespace {
 
-// What the runtime of the tests holds. Its handles are addresses of this structure.
+// State of the fake runtime. Its handles are addresses of this structure.
 struct Runtime {
   const char* opaque_options = nullptr;  // text under the identifier "litebnn"
   const char* cpu_options = nullptr;     // text under the identifier "xnnpack"
-  std::string folder;                    // with accelerators
+  std::string folder;                    // folder of accelerators
   LiteRtStatus wrap_status = kLiteRtStatusOk;
   ::TfLiteDelegate* delegate = nullptr;
   void (*deleter)(::TfLiteDelegate*) = nullptr;
@@ -84,7 +84,7 @@ class LiteRtAccelerator : public testing::Test {
                                                  reinterpret_cast<LiteRtOptions>(&runtime_), &handle);
   }
 
-  // What it wrote to stderr.
+  // Returns what the refused call wrote to stderr.
   std::string Refused(LiteRtStatus expected) {
     testing::internal::CaptureStderr();
     const LiteRtStatus status = CreateDelegate();
@@ -142,7 +142,7 @@ TEST_F(LiteRtAccelerator, RefusesAContextThatLacksAFunction) {
   EXPECT_NE(Refused(kLiteRtStatusErrorWrongVersion).find("lacks functions"), std::string::npos);
 }
 
-// LiteRT 2.1 has no header in front of its functions: an address is read for one.
+// LiteRT 2.1 has no header before its functions, so an address is read in its place.
 TEST_F(LiteRtAccelerator, RefusesAContextWithoutAHeader) {
   const uint64_t address = 0x7f9556601230;
   std::memcpy(&context_.abi_header, &address, sizeof(address));

@@ -1,10 +1,10 @@
-/* A C program with a LiteRT of its own: runs one model in CompiledModel, with the accelerator reached in a way that is
- * named. tests/ops/test_litert.py compiles it against the libLiteRt.so of an installed package.
+/* A C program that links LiteRT, runs one model in CompiledModel, and registers litebnn's accelerator in a given way.
+ * tests/ops/test_litert.py compiles it against the libLiteRt.so of an installed package.
  *
- *   program MODEL INPUT OUTPUT OPTIONS folder FOLDER   the environment loads it from the folder
- *   program MODEL INPUT OUTPUT OPTIONS first FOLDER    it is registered, and the CPU's own behind it
- *   program MODEL INPUT OUTPUT OPTIONS last FOLDER     it is registered behind the CPU's own
- *   program MODEL INPUT OUTPUT OPTIONS none FOLDER     it is not asked for
+ *   program MODEL INPUT OUTPUT OPTIONS folder FOLDER   the environment loads the accelerator from the folder
+ *   program MODEL INPUT OUTPUT OPTIONS first FOLDER    the accelerator is registered before LiteRT's own for the CPU
+ *   program MODEL INPUT OUTPUT OPTIONS last FOLDER     the accelerator is registered after LiteRT's own for the CPU
+ *   program MODEL INPUT OUTPUT OPTIONS none FOLDER     the accelerator is not registered
  *
  * INPUT and OUTPUT are files with the bytes of one tensor; OPTIONS is the text of the model's options. */
 #include <stdint.h>
@@ -14,7 +14,7 @@
 
 #include "litebnn/litebnn.h"
 
-/* What the program needs of LiteRT's public C headers, which its packages do not carry. */
+/* The declarations this program uses from LiteRT's public C headers, which LiteRT's packages do not contain. */
 typedef struct LiteRtEnvironmentT* LiteRtEnvironment;
 typedef struct LiteRtModelT* LiteRtModel;
 typedef struct LiteRtOptionsT* LiteRtOptions;
@@ -25,7 +25,7 @@ typedef struct LiteRtTensorT* LiteRtTensor;
 typedef struct LiteRtTensorBufferT* LiteRtTensorBuffer;
 typedef struct LiteRtTensorBufferRequirementsT* LiteRtTensorBufferRequirements;
 typedef struct {
-  int32_t members[64]; /* more than any version has */
+  int32_t members[64]; /* larger than the structure of any LiteRT version */
 } LiteRtRankedTensorType;
 typedef struct {
   int type;

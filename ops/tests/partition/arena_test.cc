@@ -32,7 +32,7 @@ TEST(Arena, AChainNeedsTwoBuffersOnly) {
 }
 
 TEST(Arena, TheLargestArePlacedFirst) {
-  // In their order, the last would lie behind both others.
+  // If buffers were placed in the given order, the last one would lie after both others.
   std::vector<ArenaBuffer> buffers = {{64, 0, 1, 0}, {64, 1, 2, 0}, {128, 2, 2, 0}};
   size_t total = 0;
   ASSERT_TRUE(PlanArena(&buffers, &total));
@@ -41,7 +41,7 @@ TEST(Arena, TheLargestArePlacedFirst) {
 }
 
 TEST(Arena, FillsGaps) {
-  // The second ends before the last begins, whose place is between the first and the third.
+  // The second buffer ends before the last one begins, which therefore fits between the first and the third.
   std::vector<ArenaBuffer> buffers = {{640, 0, 3, 0}, {320, 0, 1, 0}, {192, 1, 3, 0}, {128, 2, 3, 0}};
   size_t total = 0;
   ASSERT_TRUE(PlanArena(&buffers, &total));
@@ -101,7 +101,7 @@ TEST(Arena, RefusesWhatDoesNotFit) {
   std::vector<ArenaBuffer> buffers = {{half, 0, 1, 0}, {half, 0, 1, 0}};
   size_t total = 0;
   EXPECT_FALSE(PlanArena(&buffers, &total));
-  // One of them fits, and no larger one.
+  // A single buffer of half the maximum size fits, but no larger one.
   buffers.pop_back();
   EXPECT_TRUE(PlanArena(&buffers, &total));
   EXPECT_EQ(total, half);

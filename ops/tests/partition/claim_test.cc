@@ -11,7 +11,7 @@
 namespace litebnn::testing {
 namespace {
 
-// The execution plan of a graph that no interpreter runs.
+// The execution plan of a graph without an interpreter.
 class PlanOf {
  public:
   explicit PlanOf(const Graph& graph) : graph_(graph) {
@@ -32,10 +32,10 @@ class PlanOf {
     context_ = plan_.context();
   }
 
-  // The memory goes on behind the tensors that the runtime says there are.
+  // Makes the last tensor's index out of range, although its memory exists.
   void HideLastTensor() { --context_.tensors_size; }
 
-  // Gives a node the name that another delegate's kernel has, which may have the code of a builtin op.
+  // Gives a node the name of another delegate's kernel, which may have the code of a builtin op.
   void NameNode(size_t index) { plan_.registration(index).custom_name = "SomeDelegate"; }
 
   std::vector<int> Claimed() const { return ClaimNodes(context_, plan_.nodes()); }
@@ -58,7 +58,7 @@ TEST(Claim, NoCustomOpOfOthers) {
   Graph graph = ChainGraph(1);
   graph.nodes[2].op = "LceBMaxPool3d";
   EXPECT_EQ(PlanOf(graph).Claimed(), (Indices{0, 1, 3, 4, 5}));
-  // No model has the op that fusing makes.
+  // Models cannot contain an op that only fusion makes.
   graph.nodes[2].op = "LceBconv2d with ADD";
   EXPECT_EQ(PlanOf(graph).Claimed(), (Indices{0, 1, 3, 4, 5}));
 }
@@ -69,7 +69,7 @@ TEST(Claim, AdditionsAndPoolsOfWhatIsClaimed) {
   EXPECT_EQ(PlanOf(PooledGraph({1, 7, 7, 40}, pool, pool)).Claimed(), (Indices{0, 1, 2, 3}));
 }
 
-// A runtime that asks anew once inputs have been resized has shapes from before and from behind that.
+// A runtime that asks again after a resize has both old and new shapes.
 TEST(Claim, TheSameWhicheverTensorsHaveBeenResized) {
   GatedParams rows;
   rows.gate = {1, 1, rows.image[2]};
@@ -132,7 +132,7 @@ TEST(Claim, PoolsOfWhichSignsAreMadeAndWhatIsOnTheWay) {
                      {"MAX_POOL_2D", {input}, {image}, {}, {kTfLitePaddingSame, 1, 1, 3, 3, kTfLiteActNone}});
   const Indices all = {0, 1, 2, 3, 4, 5, 6, 7, 8};
   EXPECT_EQ(PlanOf(graph).Claimed(), all);
-  // Whatever else reads them.
+  // An op outside the delegate that also reads one of these tensors does not change the claim.
   for (const int tensor : {image, scaled, shifted}) {
     Graph read = graph;
     read.nodes.push_back({"Other", {tensor}, {add_like(&read, tensor)}, {}, {}});
@@ -149,7 +149,7 @@ TEST(Claim, PoolsOfWhichSignsAreMadeAndWhatIsOnTheWay) {
 
 TEST(Claim, BatchNormsOfFloatsOnly) {
   const Graph whole = BatchNormGraph(64, 40, false);
-  // The image, the factors, and what is computed of both, which the addition reads.
+  // The image, the factors, and their product, which the addition reads.
   const std::vector<int> tensors = {whole.nodes[0].inputs[0], whole.nodes[0].inputs[1], whole.nodes[0].outputs[0]};
   for (size_t i = 0; i < tensors.size(); ++i) {
     Graph graph = whole;
@@ -237,7 +237,7 @@ TEST(Claim, WhatFollowsAConcatenation) {
   Graph graph = JoinedGraph({});
   graph.nodes[0].op = graph.nodes[1].op = "Other";
   EXPECT_EQ(PlanOf(graph).Claimed(), Indices());
-  // A batch norm of a convolution is left to the runtime.
+  // A batch norm after a convolution is left to the runtime.
   graph = JoinedGraph({});
   graph.nodes[3].inputs[0] = graph.nodes[0].outputs[0];
   graph.tensors[static_cast<size_t>(graph.nodes[3].inputs[1])].shape = {40};
@@ -273,7 +273,7 @@ TEST(Claim, NoGateThatOnlyTheRuntimeReads) {
   EXPECT_EQ(PlanOf(graph).Claimed(), (Indices{0, 1, 2, 3}));
   graph.nodes[3].op = "Other";
   EXPECT_EQ(PlanOf(graph).Claimed(), (Indices{0}));
-  // An addition has to follow what it can be fused with.
+  // An addition is claimed only after an op that it can be fused with.
   graph = whole;
   graph.nodes[1].op = "LceDequantize";
   graph.nodes[2].op = "Other";
@@ -302,7 +302,7 @@ TEST(Claim, GatesOfEveryShape) {
   };
   EXPECT_EQ(shape_gate({1}), (Indices{0, 4}));
   EXPECT_EQ(shape_gate({}), (Indices{0, 4}));
-  // A constant is a batch norm's, which is left to the runtime behind a convolution.
+  // A constant gate is a batch norm's, which is left to the runtime after a convolution.
   Graph graph = whole;
   graph.tensors[gate].constant.resize(160);
   EXPECT_EQ(PlanOf(graph).Claimed(), (Indices{0, 4}));
@@ -347,7 +347,7 @@ TEST(Claim, GatesAndPRelusOfFloatsThatAreThere) {
     graph.tensors[static_cast<size_t>(whole.nodes[node].outputs[0])].shape.pop_back();
     EXPECT_FALSE(PlanOf(graph).Claims(1)) << node;
   }
-  // What a PRELU multiplies by is a constant for each channel.
+  // The slope of a PRELU must be a constant with one value per channel.
   const auto alpha = static_cast<size_t>(whole.nodes[2].inputs[1]);
   for (const std::vector<int>& shape : {std::vector<int>{1}, {6, 40}, {5, 6, 40}}) {
     Graph graph = whole;
@@ -373,7 +373,7 @@ TEST(Claim, NothingThatReadsOnlyWhatOthersWrite) {
   graph = PooledGraph({1, 7, 7, 40}, pool, pool);
   graph.nodes[0].op = "Other";
   EXPECT_EQ(PlanOf(graph).Claimed(), Indices());
-  // An addition is taken with a convolution only, a pool with anything.
+  // An addition is claimed only after a convolution, a pool after any claimed node.
   graph = PooledGraph({1, 7, 7, 40}, pool, pool);
   graph.nodes[0].op = "LceDequantize";
   EXPECT_EQ(PlanOf(graph).Claimed(), (Indices{0}));

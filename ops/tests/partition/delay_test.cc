@@ -34,7 +34,7 @@ std::vector<Step> StepsOf(const Plan& plan) {
   return steps;
 }
 
-// What the runtime makes of its steps when a delegate replaces the nodes of `set`.
+// The runtime's steps after a delegate has replaced the nodes of `set`.
 std::vector<Step> Replace(const std::vector<Step>& steps, const Indices& set) {
   std::vector<GroupedNode> nodes;
   for (const Step& step : steps) {
@@ -53,7 +53,7 @@ std::vector<Step> Replace(const std::vector<Step>& steps, const Indices& set) {
       partition.inputs.insert(partition.inputs.end(), step.inputs.begin(), step.inputs.end());
       partition.outputs.insert(partition.outputs.end(), step.outputs.begin(), step.outputs.end());
     }
-    // It reads nothing that it writes itself.
+    // Tensors that the partition writes itself are not its inputs.
     const auto is_own = [&](int tensor) {
       return std::count(partition.outputs.begin(), partition.outputs.end(), tensor) != 0;
     };
@@ -81,11 +81,11 @@ Sets PartitionsOf(const Plan& plan, const Sets& sets) {
 
 Sets Delayed(const Plan& plan, const Indices& claimed) { return DelayNodes(plan.context(), plan.nodes(), claimed); }
 
-// The partitions that a delegate's nodes come to lie in.
+// The partitions that the delegate's nodes end up in.
 Sets Partitions(const Plan& plan, const Indices& claimed) { return PartitionsOf(plan, Delayed(plan, claimed)); }
 
-// A block of a residual network. Its input is of signs: node 0 packs them, 1 convolves them, 2 is an op of the
-// runtime's own on the shortcut, and 3 adds both.
+// A block of a residual network with signs as input. Node 0 packs them, 1 convolves them, 2 is a builtin op on the
+// shortcut, and 3 adds both.
 struct Block {
   Block() {
     input = plan.AddTensor({1, 4, 4, 64});
@@ -133,7 +133,7 @@ TEST(Delay, ConvolutionsOfEachBlockDo) {
 }
 
 TEST(Delay, WhatReadsAConvolutionWithItsReaderDoesToo) {
-  // Behind the convolution stands an op that reads as much as it writes; alone it would gain nothing.
+  // The convolution is followed by an op that reads as much as it writes, and would gain nothing from a delay alone.
   for (const int words : {2, 64}) {
     Plan plan;
     const auto image = [&plan] { return plan.AddTensor({1, 4, 4, 64}); };
@@ -148,8 +148,8 @@ TEST(Delay, WhatReadsAConvolutionWithItsReaderDoesToo) {
   }
 }
 
-// Nodes 0, 4 and 6 are claimed and each is in a partition of its own, as 3 and 5 between them are not. Node 6 reads
-// what 1 makes of the input, and `with_one_rung` 4 reads what 2 makes of it.
+// Nodes 0, 4 and 6 are claimed, each in its own partition, because 3 and 5 between them are not. Node 6 reads the
+// output of 1, and with `with_one_rung` node 4 that of 2.
 struct Ladder {
   explicit Ladder(bool with_one_rung) {
     const auto image = [this] { return plan.AddTensor({1, 4, 4, 64}); };
@@ -254,7 +254,7 @@ TEST(Delay, NothingBesideNodesWithState) {
   }
 }
 
-// Nodes that read and write any tensors, and which of them are claimed.
+// Nodes with random inputs and outputs, of which some are claimed.
 struct RandomPlan {
   explicit RandomPlan(uint32_t seed) {
     std::mt19937 random(seed);
@@ -265,7 +265,7 @@ struct RandomPlan {
     for (int node = 0; node < count; ++node) {
       Indices inputs, outputs;
       for (int i = pick(4); i >= 0; --i) {
-        // What was written last is read most.
+        // Recently written tensors are read most.
         const size_t recent = std::min(there.size(), size_t{6});
         inputs.push_back(pick(8) == 0 ? kOptionalTensor : there[there.size() - 1 - static_cast<size_t>(pick(recent))]);
       }
@@ -276,8 +276,8 @@ struct RandomPlan {
     }
   }
 
-  // The values that partitions write for others.
-  int Crossing(const Sets& partitions) {
+  // Number of values that partitions write for other partitions.
+  int CountCrossingValues(const Sets& partitions) {
     std::map<int, std::set<size_t>> readers;
     std::map<int, size_t> partition_of;
     for (size_t i = 0; i < partitions.size(); ++i) {
@@ -320,7 +320,7 @@ TEST(Delay, OfRandomNodesTakesMemoryTrafficAndNothingElse) {
     ASSERT_EQ(sets.size(), 2u);
     const Sets before = PartitionsOf(random.plan, together), after = PartitionsOf(random.plan, sets);
     EXPECT_LE(after.size(), before.size()) << seed;
-    EXPECT_LT(random.Crossing(after), random.Crossing(before)) << seed;
+    EXPECT_LT(random.CountCrossingValues(after), random.CountCrossingValues(before)) << seed;
   }
   EXPECT_GT(delayed, 300);
 }

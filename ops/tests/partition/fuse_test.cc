@@ -80,7 +80,7 @@ TEST(Fuse, AConvolutionComesWhereItsReaderWas) {
   ASSERT_EQ(steps.size(), 2u);
   EXPECT_EQ(steps[0].type, &kQuantizeOpType);
   EXPECT_EQ(steps[1].type, &kBconv2dAddOpType);
-  // Errors name the convolution's node, whose options it has.
+  // Errors name the convolution's node and use its options.
   EXPECT_EQ(steps[1].index, 5);
   EXPECT_EQ(steps[1].options, &options);
   EXPECT_EQ(steps[1].options_size, 1u);
@@ -107,7 +107,7 @@ TEST(Fuse, AConvolutionOnce) {
   EXPECT_EQ(steps[1].type, &kAddOpType);
 }
 
-// What FuseGates has made of a MUL of 7 by 1, a PRELU with 3 and an ADD of 5, or those of them that are asked for.
+// The step that FuseGates makes of a MUL of 7 by 1, a PRELU with 3 and an ADD of 5, all optional.
 Step MakeGatedStep(const OpType& type, bool multiplies, bool gate_first, bool leaks, bool adds) {
   std::vector<int> inputs = {7, multiplies ? 1 : kOptionalTensor, leaks ? 3 : kOptionalTensor};
   if (gate_first) std::swap(inputs[0], inputs[1]);
@@ -134,7 +134,7 @@ TEST(Fuse, AGateThatEndsWithAnAdditionIntoTheConvolution) {
 }
 
 TEST(Fuse, NoOtherGateIntoTheConvolution) {
-  // One with a RELU behind the MUL, a convolution whose output another reads, and one that is the addend.
+  // Cases: a RELU after the MUL, a convolution with another consumer, and a convolution that is the addend.
   std::vector<Step> steps =
       MakeSteps(MakeStep(kBconv2dOpType, {0, 1}, 7), MakeGatedStep(kRectifiedGatedSumOpType, true, false, false, true));
   FuseConvolutions({6}, &steps);
@@ -148,7 +148,7 @@ TEST(Fuse, NoOtherGateIntoTheConvolution) {
 }
 
 TEST(Fuse, NothingThatIsReadElsewhere) {
-  // The runtime reads it, the addition reads it twice, or another node does.
+  // Cases: read by the runtime, read twice by the addition, read by another node.
   std::vector<Step> steps = MakeSteps(MakeStep(kBconv2dOpType, {0, 1}, 7), MakeStep(kAddOpType, {7, 8}, 9, &kRelu));
   FuseConvolutions({7, 9}, &steps);
   EXPECT_EQ(steps.size(), 2u);
@@ -189,11 +189,11 @@ TEST(Fuse, NoBatchNormThatIsReadElsewhere) {
   EXPECT_EQ(steps.size(), 3u);
 }
 
-// Packings of 0, 10 and 20 behind batch norms, and the CONCATENATION of their signs.
+// Packings of 0, 10 and 20 with batch norms, and the CONCATENATION of their signs.
 std::vector<Step> MakePackingSteps() {
   std::vector<Step> steps;
   for (const int image : {0, 10, 20}) {
-    // One lacks its addend.
+    // The packing of image 10 has no addend, which is optional.
     const int addend = image == 10 ? kOptionalTensor : image + 2;
     steps.push_back(MakeStep(kAffineQuantizeOpType, {image, image + 1, addend}, image + 3));
   }
@@ -221,7 +221,7 @@ TEST(Fuse, PackingsOfWhatIsPutSideBySideTwice) {
 }
 
 TEST(Fuse, NoMorePackingsThanAStepMayHave) {
-  // Each CONCATENATION reads the one before it, and a packing.
+  // Each CONCATENATION reads the previous one and a packing.
   std::vector<Step> steps;
   int whole = 0;
   steps.push_back(MakeStep(kAffineQuantizeOpType, {1, 2, 3}, whole));
@@ -252,7 +252,7 @@ TEST(Fuse, NoPackingsOfWhichOneIsReadElsewhereOrHasNoBatchNorm) {
   EXPECT_EQ(steps.size(), 4u);
 }
 
-// CONCATENATION of 0 and 1, MUL with 3, MAX_POOL_2D and ADD with 6, or those of them that are asked for.
+// CONCATENATION of 0 and 1, MUL with 3, MAX_POOL_2D and ADD with 6, each of which is optional.
 std::vector<Step> MakeImageSteps(bool joins, bool multiplies, bool pools, const OpType* addition) {
   std::vector<Step> steps;
   int tensor = 0;
@@ -290,7 +290,7 @@ TEST(Fuse, EveryChainOfAnImage) {
     inputs.push_back(addition != nullptr ? 6 : kOptionalTensor);
     EXPECT_EQ(Tensors(steps[0].inputs), inputs) << which;
     EXPECT_EQ(Tensors(steps[0].outputs), (std::vector<int>{last})) << which;
-    // Whose options decide: the pool's where there is one.
+    // The step has the options of the pool if there is one, otherwise those of the addition.
     const void* const options = addition != nullptr ? static_cast<const void*>(&kRelu) : nullptr;
     EXPECT_EQ(steps[0].builtin_data, pools ? &kPool : options) << which;
   }
@@ -306,7 +306,7 @@ TEST(Fuse, NoImageThatIsReadElsewhere) {
 }
 
 TEST(Fuse, NoImageInAnotherOrder) {
-  // An ADD before the MUL, and a MUL behind the pool.
+  // An ADD before the MUL, and a MUL after the pool.
   std::vector<Step> steps =
       MakeSteps(MakeStep(kShiftOpType, {0, 1}, 2, &kRelu), MakeStep(kScaleOpType, {2, 3}, 4, &kRelu));
   FuseImages({4}, &steps);
@@ -316,7 +316,7 @@ TEST(Fuse, NoImageInAnotherOrder) {
   EXPECT_EQ(steps.size(), 2u);
 }
 
-// MUL of 0 with 1, PRELU with 3 and ADD of 5, or those of them that are asked for.
+// MUL of 0 with 1, PRELU with 3 and ADD of 5, each of which is optional.
 std::vector<Step> MakeGateSteps(const OpType* gate, bool leaks, bool adds, bool addend_first) {
   std::vector<Step> steps;
   if (gate != nullptr) steps.push_back(MakeStep(*gate, {0, 1}, 2));
@@ -336,7 +336,7 @@ TEST(Fuse, EveryChainOfAGate) {
     std::vector<Step> steps = MakeGateSteps(gate, leaks, adds, addend_first);
     const size_t count = steps.size();
     const int last = count == 0 ? 0 : steps.back().outputs[0].tensor;
-    // The PRELU is in no step with a RELU before it.
+    // A PRELU is not fused with a RELU before it.
     const bool is_apart = gate == &kRectifiedGateOpType && leaks;
     FuseGates({last}, &steps);
     ASSERT_EQ(steps.size(), is_apart ? count - adds : count < 2 ? count : 1) << which;

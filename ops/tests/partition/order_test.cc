@@ -19,8 +19,8 @@ class PartedOp final : public Op {
   size_t part_count_;
 };
 
-// A step that reads all of `inputs` together, or the first of them in parts. It writes less than it reads, or as much
-// where it copies.
+// A step that reads all of `inputs` together, or only the first in parts. It writes less than it reads, or as much if
+// it copies.
 Step MakeStep(const std::vector<int>& inputs, int output, size_t part_count = 0, bool copies = false) {
   constexpr size_t kBytes = 64;
   Step step = {&kAddOpType, 0, {}, {{output, true, copies ? part_count * kBytes : 1}}, nullptr, 0, nullptr};
@@ -29,7 +29,7 @@ Step MakeStep(const std::vector<int>& inputs, int output, size_t part_count = 0,
   return step;
 }
 
-// What the tasks write, in their order, and the number of the part.
+// The tensor and part number of each task, in execution order.
 std::vector<std::pair<int, size_t>> Outputs(const std::vector<Step>& steps) {
   std::vector<std::pair<int, size_t>> outputs;
   for (const Task& task : OrderTasks(steps)) outputs.emplace_back(steps[task.step].outputs[0].tensor, task.part);

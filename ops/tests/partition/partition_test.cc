@@ -1,4 +1,4 @@
-// Whole graphs in the small runtime: however they are cut into partitions, the bits are the same.
+// Runs whole graphs in the fake runtime: the bits must not depend on the partitions.
 #include <gtest/gtest.h>
 
 #include <functional>
@@ -53,7 +53,7 @@ TEST(Memory, OfAConvolutionThatWaitsForItsAdditionIsNotTheRuntimes) {
   FakeRuntime runtime(graph, delegate.get(), 100);
   RunOnce(&runtime);
   for (const GraphNode& node : graph.nodes) {
-    // Its packed signs are.
+    // Tensors with packed signs are allocated by the runtime, floats between the nodes are not.
     EXPECT_EQ(runtime.tensor(node.outputs[0]).bytes > 0, node.op != contract::kBconv2d) << node.op;
   }
 }
@@ -80,7 +80,7 @@ TEST(Resize, ToAnotherNumberOfChannelsIsRefused) {
   EXPECT_NE(runtime.errors().find("last dimension: expected 2 words"), std::string::npos);
 }
 
-// One of the runtime's own ops, of which the delegate packs the signs.
+// One of the runtime's own ops, followed by a packing of signs in the delegate.
 Graph BuiltinGraph(const std::string& op, const std::vector<std::vector<int>>& inputs,
                    const std::vector<int>& options) {
   Graph graph;
@@ -97,7 +97,7 @@ Graph BuiltinGraph(const std::string& op, const std::vector<std::vector<int>>& i
   return graph;
 }
 
-// What a graph that the delegate has prepared is refused with once `change` has been called with the runtime.
+// The error of a graph that was prepared, then modified by `change`, then prepared again.
 template <typename Change>
 std::string ErrorsAfter(const Graph& graph, Change change) {
   const DelegatePointer delegate = MakeDelegate();
@@ -157,7 +157,7 @@ TEST(Resize, OfOneOfTheImagesThatAreConcatenatedIsRefused) {
 }
 
 TEST(Resize, OfABatchNormToAScalarIsRefused) {
-  // Its result is read by others too, so that it is not fused into the packing of signs.
+  // The batch norm's result has another consumer, so the batch norm is not fused into the packing of signs.
   const Graph graph = BatchNormGraph(3, 40, true);
   ExpectIn(ErrorsAfterResize(graph, graph.inputs[0], {}), "litebnn: MUL with ADD, node 1: input 0: shape: expected ");
 }
@@ -250,7 +250,7 @@ TEST(Resize, OfAGateAndOfWhatIsAddedToItsProduct) {
 }
 
 TEST(Prepare, ATensorThatTwoNodesWriteIsRefused) {
-  // The second layer's signs take the place of the first one's, before these are read for the last time or behind that.
+  // The second layer overwrites the first one's signs, before or after their last use.
   Graph graph = ResidualGraph(2);
   const int words = graph.nodes[0].outputs[0];
   graph.nodes[3].outputs = {words};
@@ -298,7 +298,7 @@ TEST(Prepare, AGateOfNoDimensionsForImagesOfOneChannel) {
 }
 
 TEST(Resize, OfAGateToWhatDoesNotGoWithItsImageIsRefused) {
-  // A part of the convolution where an ADD ends it.
+  // The gate is fused into the convolution only if there is an ADD.
   for (const bool adds : {true, false}) {
     GatedParams params;
     if (!adds) params.sum_activation = -1;
@@ -341,7 +341,7 @@ TEST(Invoke, BehindAResizeThatFailedIsRefused) {
 }
 
 TEST(Invoke, WithoutMemoryIsRefused) {
-  // A dynamic tensor that nothing has filled is like this.
+  // The data pointer is null, as in a dynamic tensor that nothing has filled.
   FakeRuntime runtime(QuantizeGraph({2, 5}, kTfLiteFloat32));
   ASSERT_TRUE(runtime.Allocate());
   const_cast<TfLiteTensor&>(runtime.tensor(0)).data = nullptr;

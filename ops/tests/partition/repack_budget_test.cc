@@ -9,7 +9,7 @@ namespace {
 
 constexpr size_t kMiB = size_t{1} << 20;
 
-// A context of three tensors: two constants, the second of which also a third tensor's data.
+// A context of three tensors: two constants, and a third one that shares the second's data.
 struct Case {
   char data[2] = {};
   std::array<TfLiteTensor, 3> tensors = {};
@@ -26,7 +26,7 @@ struct Case {
     context.tensors_size = tensors.size();
   }
 
-  // How many nodes may hold so much.
+  // The number of nodes that may each hold `bytes`.
   int CountNodes(size_t bytes) {
     RepackBudget budget(context);
     int count = 0;
@@ -37,7 +37,7 @@ struct Case {
 
 TEST(RepackBudget, NodesOfAnyModelMayHold128MiB) {
   EXPECT_EQ(Case(0, 0).CountNodes(kMiB), 128);
-  // What is more than is left leaves what is left.
+  // A refused request does not reduce the budget.
   Case none(0, 0);
   RepackBudget budget(none.context);
   EXPECT_FALSE(budget.Take(128 * kMiB + 1));
@@ -48,7 +48,7 @@ TEST(RepackBudget, NodesOfAnyModelMayHold128MiB) {
 
 TEST(RepackBudget, EachByteOfConstantsGives128More) {
   EXPECT_EQ(Case(kMiB, 0).CountNodes(kMiB), 128 + 128);
-  // Two tensors of the same data are one constant, the larger of them.
+  // Two tensors with the same data count once, with the larger size.
   EXPECT_EQ(Case(kMiB, 2 * kMiB).CountNodes(kMiB), 128 + 3 * 128);
   Case larger(0, kMiB);
   larger.tensors[2].bytes = 3 * kMiB;

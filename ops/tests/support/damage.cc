@@ -10,18 +10,18 @@ namespace litebnn::testing {
 namespace {
 
 template <typename T>
-T& Any(const RandomBits& random, std::vector<T>& values) {
+T& PickElement(const RandomBits& random, std::vector<T>& values) {
   return values[random() % values.size()];
 }
 
-// A value at the edge of what there is.
+// A boundary value.
 int Extreme(const RandomBits& random) {
   constexpr int kMax = std::numeric_limits<int>::max(), kMin = std::numeric_limits<int>::min();
   constexpr int kValues[] = {0, 1, -1, 2, 31, 32, 33, 255, 32767, 65536, 1 << 20, kMax, kMax - 1, kMin};
   return kValues[random() % std::size(kValues)];
 }
 
-// Sets one of a custom op's options to an extreme value, in the graph's own encoding: all values take 8 bytes.
+// Sets one of a custom op's options to a boundary value, in the graph's own encoding: all values take 8 bytes.
 void ChangeOption(const RandomBits& random, GraphNode* node) {
   if (node->options.size() < 18) return;
   const size_t count = node->options[node->options.size() - 1] == 8 && node->op == contract::kBMaxPool2d ? 5 : 8;
@@ -39,10 +39,10 @@ void ChangeBytes(const RandomBits& random, GraphNode* node) {
       node->options.resize(random() % node->options.size());
       break;
     case 1:
-      Any(random, node->options) = static_cast<uint8_t>(random());
+      PickElement(random, node->options) = static_cast<uint8_t>(random());
       break;
     default:
-      Any(random, node->options) ^= static_cast<uint8_t>(1 << random() % 8);
+      PickElement(random, node->options) ^= static_cast<uint8_t>(1 << random() % 8);
       break;
   }
 }
@@ -58,10 +58,10 @@ void ChangeShape(const RandomBits& random, GraphTensor* tensor) {
         shape.erase(shape.begin());
         break;
       case 2:
-        Any(random, shape) ^= Pick(random, 1, 3);
+        PickElement(random, shape) ^= Pick(random, 1, 3);
         break;
       default:
-        Any(random, shape) = Extreme(random);
+        PickElement(random, shape) = Extreme(random);
         break;
     }
   }
@@ -95,10 +95,10 @@ void ChangeConnection(const RandomBits& random, Graph* graph, GraphNode* node) {
   const int tensors = static_cast<int>(graph->tensors.size());
   switch (Pick(random, 0, 5)) {
     case 0:
-      if (!node->inputs.empty()) Any(random, node->inputs) = Pick(random, -2, tensors);
+      if (!node->inputs.empty()) PickElement(random, node->inputs) = Pick(random, -2, tensors);
       break;
     case 1:
-      if (!node->outputs.empty()) Any(random, node->outputs) = Pick(random, -2, tensors);
+      if (!node->outputs.empty()) PickElement(random, node->outputs) = Pick(random, -2, tensors);
       break;
     case 2:
       if (!node->inputs.empty()) node->inputs.pop_back();
@@ -110,7 +110,7 @@ void ChangeConnection(const RandomBits& random, Graph* graph, GraphNode* node) {
       node->outputs.push_back(Pick(random, 0, tensors - 1));
       break;
     default: {
-      const GraphNode copy = Any(random, graph->nodes);
+      const GraphNode copy = PickElement(random, graph->nodes);
       graph->nodes.insert(graph->nodes.begin() + Pick(random, 0, static_cast<int>(graph->nodes.size())), copy);
       break;
     }
@@ -121,12 +121,12 @@ void ChangeConnection(const RandomBits& random, Graph* graph, GraphNode* node) {
 
 void Damage(const RandomBits& random, Graph* graph) {
   constexpr TfLiteType kTypes[] = {kTfLiteNoType, kTfLiteFloat32, kTfLiteInt32, kTfLiteInt8, kTfLiteBool, kTfLiteInt64};
-  GraphNode& node = Any(random, graph->nodes);
-  GraphTensor& tensor = Any(random, graph->tensors);
+  GraphNode& node = PickElement(random, graph->nodes);
+  GraphTensor& tensor = PickElement(random, graph->tensors);
   switch (Pick(random, 0, 11)) {
     case 0:
       if (!node.builtin.empty()) {
-        int& option = Any(random, node.builtin);
+        int& option = PickElement(random, node.builtin);
         option = Pick(random, 0, 1) == 0 ? Pick(random, -1, 4) : Extreme(random);
       }
       break;

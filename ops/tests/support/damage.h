@@ -1,11 +1,11 @@
-// Small errors in graphs.
+// Random damage to graphs.
 #pragma once
 
 #include "tests/support/graphs.h"
 
 namespace litebnn::testing {
 
-// Changes one thing anywhere in a graph that has nodes and tensors: often the graph is refused then.
+// Changes one thing in a graph with nodes and tensors. Ops refuse many of the results.
 void Damage(const RandomBits& random, Graph* graph);
 
 }  // namespace litebnn::testing

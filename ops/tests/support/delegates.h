@@ -1,4 +1,4 @@
-// A delegate that ends with its owner.
+// A delegate with an owning pointer.
 #pragma once
 
 #include <memory>

@@ -16,7 +16,7 @@ int ValuesOf(const TfLiteTensor& tensor) {
   return std::accumulate(tensor.dims->data, tensor.dims->data + tensor.dims->size, 1, std::multiplies<>());
 }
 
-// Whether its values, of four bytes each, may be read: those of a constant are all there, and at an address for them.
+// True if the tensor's values, of four bytes each, may be read: a constant is complete and aligned.
 bool IsReadable(const TfLiteTensor& tensor) {
   if (tensor.allocation_type != kTfLiteMmapRo) return true;
   size_t bytes = sizeof(float);
@@ -27,8 +27,7 @@ bool IsReadable(const TfLiteTensor& tensor) {
   return tensor.bytes >= bytes && reinterpret_cast<uintptr_t>(tensor.data) % sizeof(float) == 0;
 }
 
-// The tensors of a node: its inputs, and its output at the end. Empty where one of them is not there, not of the type
-// or not readable.
+// The inputs of a node, then its output. Empty if one of them is missing, of another type or not readable.
 std::vector<TfLiteTensor*> TensorsOf(TfLiteContext* context, const TfLiteNode& node, TfLiteType type) {
   if (node.inputs->size == 0 || node.outputs->size != 1) return {};
   std::vector<int> indices(node.inputs->data, node.inputs->data + node.inputs->size);
@@ -43,13 +42,13 @@ std::vector<TfLiteTensor*> TensorsOf(TfLiteContext* context, const TfLiteNode& n
   return tensors;
 }
 
-// The size of a tensor's dimension, counted from the last; 1 beyond the first.
+// Size of a tensor's dimension, counted from the last one; 1 beyond the first.
 int SizeFromBack(const TfLiteTensor& tensor, int axis) {
   return axis < tensor.dims->size ? tensor.dims->data[tensor.dims->size - 1 - axis] : 1;
 }
 
-// The runtime's own ADD, MUL and PRELU, which repeat dimensions of 1. What RELU makes of a NaN is left open by the
-// runtime; here it is as in the delegate.
+// The runtime's own ADD, MUL and PRELU, with broadcasting. The runtime does not define RELU of a NaN; here it is the
+// same as in the delegate.
 TfLiteStatus PrepareArithmetic(TfLiteContext* context, TfLiteNode* node) {
   const std::vector<TfLiteTensor*> tensors = TensorsOf(context, *node, kTfLiteFloat32);
   if (tensors.size() != 3) return kTfLiteError;
@@ -63,17 +62,17 @@ TfLiteStatus PrepareArithmetic(TfLiteContext* context, TfLiteNode* node) {
   return context->ResizeTensor(context, tensors[2], MakeArray(shape));
 }
 
-// The value that goes into `result[index]`; null where the tensor is not so long.
+// The value that broadcasts to `result[index]`; null if the tensor is too short.
 const float* FindValue(const TfLiteTensor& tensor, const TfLiteTensor& result, size_t index) {
-  size_t place = 0, stride = 1;
+  size_t position = 0, stride = 1;
   for (int axis = 0; axis < result.dims->size; ++axis) {
     const int whole = SizeFromBack(result, axis), size = SizeFromBack(tensor, axis);
     if (whole < 1) return nullptr;
-    if (size != 1) place += index % static_cast<size_t>(whole) * stride;
+    if (size != 1) position += index % static_cast<size_t>(whole) * stride;
     index /= static_cast<size_t>(whole);
     stride *= static_cast<size_t>(size);
   }
-  return place < tensor.bytes / sizeof(float) ? static_cast<const float*>(tensor.data) + place : nullptr;
+  return position < tensor.bytes / sizeof(float) ? static_cast<const float*>(tensor.data) + position : nullptr;
 }
 
 float Add(float a, float b) { return a + b; }
@@ -115,14 +114,14 @@ TfLiteStatus PrepareConcatenation(TfLiteContext* context, TfLiteNode* node) {
   return context->ResizeTensor(context, tensors.back(), MakeArray(shape));
 }
 
-// Some tests count allocations, of which this makes none.
+// Must not allocate, because some tests count allocations.
 TfLiteStatus RunConcatenation(TfLiteContext* context, TfLiteNode* node) {
   const auto last = [](const TfLiteTensor& tensor) { return tensor.dims->data[tensor.dims->size - 1]; };
   const TfLiteTensor& whole = context->tensors[node->outputs->data[0]];
   auto* output = static_cast<int32_t*>(whole.data);
   if (output == nullptr) return kTfLiteError;
   const int rows = last(whole) == 0 ? 0 : ValuesOf(whole) / last(whole);
-  // Of a damaged model another node may have resized a tensor since.
+  // In a damaged model another node may have resized a tensor since.
   size_t bytes = 0;
   for (int i = 0; i < node->inputs->size; ++i) {
     const TfLiteTensor& part = context->tensors[node->inputs->data[i]];
@@ -140,14 +139,15 @@ TfLiteStatus RunConcatenation(TfLiteContext* context, TfLiteNode* node) {
   return kTfLiteOk;
 }
 
-// The output's size along one axis; 0 where the runtime's own kernel would refuse.
+// The output's size along one axis; 0 if the runtime's own kernel would refuse.
 int PooledSize(int size, int filter, int stride, int padding) {
   if (filter < 1 || stride < 1 || size < 1) return 0;
   if (padding == kTfLitePaddingSame) return static_cast<int>((int64_t{size} + stride - 1) / stride);
   return padding == kTfLitePaddingValid && size >= filter ? (size - filter) / stride + 1 : 0;
 }
 
-// The runtime's own MAX_POOL_2D. What it makes of a NaN is left open by the runtime; here it is as in the delegate.
+// The runtime's own MAX_POOL_2D. The runtime does not define the maximum with a NaN; here it is the same as in the
+// delegate.
 TfLiteStatus PreparePool(TfLiteContext* context, TfLiteNode* node) {
   const std::vector<TfLiteTensor*> tensors = TensorsOf(context, *node, kTfLiteFloat32);
   if (tensors.size() != 2) return kTfLiteError;

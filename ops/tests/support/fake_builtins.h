@@ -1,4 +1,4 @@
-// The runtime's own ops that litebnn takes too, as plain loops.
+// Simple loops for the runtime's own ops that litebnn may claim.
 #pragma once
 
 #include <string>
@@ -8,10 +8,10 @@
 
 namespace litebnn::testing {
 
-// Fills in the registration of "ADD", "MUL", "PRELU", "CONCATENATION" or "MAX_POOL_2D"; false for any other op.
+// Sets the registration of "ADD", "MUL", "PRELU", "CONCATENATION" or "MAX_POOL_2D"; false for any other op.
 bool FindFakeBuiltin(const std::string& op, TfLiteRegistration* registration);
 
-// An array from malloc, as ResizeTensor takes it.
+// An array from malloc, as ResizeTensor requires.
 TfLiteIntArray* MakeArray(const std::vector<int>& values);
 
 }  // namespace litebnn::testing

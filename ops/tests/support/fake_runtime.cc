@@ -25,7 +25,7 @@ void ReplaceFloats(uint8_t* bytes, size_t size, Function function) {
   }
 }
 
-// The bytes need not be a multiple of the alignment, as those of aligned_alloc.
+// In contrast to aligned_alloc, `bytes` need not be a multiple of the alignment.
 void* AllocateExactly(size_t bytes) {
   void* block = nullptr;
   return posix_memalign(&block, 64, bytes) == 0 ? block : nullptr;
@@ -105,7 +105,7 @@ FakeRuntime::FakeRuntime(const Graph& graph, ::TfLiteDelegate* delegate, size_t 
       std::memcpy(tensor.data, described.constant.data(), described.constant.size());
     }
   }
-  // Partitions are added; nodes stay where they are.
+  // Reserved, so that nodes do not move when partitions are added.
   nodes_.reserve(2 * graph_.nodes.size() + 1);
   for (const GraphNode& node : graph_.nodes) AddNode(node);
   AddNodeOfOthers();
@@ -129,7 +129,7 @@ TfLiteRegistration* FakeRuntime::RegistrationOf(int node) {
 }
 
 void FakeRuntime::AddNode(const GraphNode& described) {
-  // A copy of exactly that size: what is read beyond it shows.
+  // A copy of exactly that size, so that a sanitizer detects reads past the end.
   options_.emplace_back(described.options.begin(), described.options.end());
   const std::vector<char>& options = options_.back();
   RuntimeNode added = {};
@@ -232,6 +232,7 @@ TfLiteStatus FakeRuntime::ReplaceNodes(const TfLiteRegistration& registration, c
 
 std::vector<int> FakeRuntime::TensorsOf(const TfLiteIntArray& indices) const {
   std::vector<int> tensors;
+  tensors.reserve(static_cast<size_t>(indices.size));
   std::copy_if(indices.data, indices.data + indices.size, std::back_inserter(tensors),
                [this](int index) { return static_cast<size_t>(index) < tensors_.size(); });
   return tensors;
@@ -321,13 +322,14 @@ void FakeRuntime::FillInputs(uint32_t seed) {
     const TfLiteTensor& tensor = tensors_[static_cast<size_t>(input)];
     if (tensor.data == nullptr || tensor.allocation_type != kTfLiteArenaRw) continue;
     auto* bytes = static_cast<uint8_t*>(tensor.data);
-    // Each input has numbers of its own: the size of one that a node writes depends on how the graph is run.
+    // Each input has its own values. They depend only on seed and index, because which tensors exist depends on how the
+    // graph is run.
     uint32_t state = seed + static_cast<uint32_t>(input);
     for (size_t i = 0; i < tensor.bytes; ++i) {
       state = state * 1664525u + 1013904223u;
       bytes[i] = static_cast<uint8_t>(state >> 24);
     }
-    // 32-bit Arm takes subnormal numbers for zero in vectors and not in scalars, so nothing computed shall be one.
+    // No subnormal numbers, because 32-bit Arm flushes them to zero in vectors but not in scalars.
     constexpr float kLeast = 1e-30f;
     if (tensor.type == kTfLiteFloat32) {
       ReplaceFloats(bytes, tensor.bytes, [](float value) { return std::abs(value) < kLeast ? 0.0f : value; });
@@ -347,7 +349,7 @@ bool FakeRuntime::Invoke() {
 }
 
 std::vector<uint8_t> FakeRuntime::Outputs() const {
-  // Which of the NaNs comes out of a sum is the instruction's choice; on 32-bit Arm, scalar and vector ones differ.
+  // Makes all NaNs equal, because their bits depend on the instruction.
   const auto one_nan = [](float value) { return std::isnan(value) ? std::numeric_limits<float>::quiet_NaN() : value; };
   std::vector<uint8_t> all;
   for (int output : graph_.outputs) {

@@ -1,6 +1,6 @@
-// A runtime as small as it can be, to run litebnn's ops under sanitizers: the calls, and their order, of TensorFlow
-// Lite's interpreter. Every tensor has a block of memory of its own, exactly as large as it has to be, so that a
-// sanitizer sees each step over its end. It checks less than the real one, to let more of what is wrong through.
+// A minimal runtime for running litebnn's ops under sanitizers, with the calls of TensorFlow Lite's interpreter in the
+// same order. Every tensor has a memory block of exactly its size, so that a sanitizer detects accesses past the end.
+// It checks less than the real runtime, so that more invalid models reach the ops.
 #pragma once
 
 #include <cstdint>
@@ -17,17 +17,17 @@ struct GraphTensor {
   TfLiteType type = kTfLiteInt32;
   std::vector<int> shape;
   TfLiteQuantizationParams quantization = {};
-  std::vector<uint8_t> constant;  // empty where the tensor is none
+  std::vector<uint8_t> constant;  // empty if the tensor is not constant
   bool misaligned = false;        // constants only: at an odd address
 };
 
 struct GraphNode {
-  // A custom op's name, or that of one of the runtime's own which FindFakeBuiltin knows.
+  // A custom op's name, or that of a builtin op that FindFakeBuiltin knows.
   std::string op;
   std::vector<int> inputs, outputs;
   std::vector<uint8_t> options;
-  std::vector<int> builtin;  // the options that the runtime would have read
-  bool unclaimed = false;    // the delegate is given the node though it has not claimed it
+  std::vector<int> builtin;  // options that the runtime would have parsed
+  bool unclaimed = false;    // passed to the delegate although it has not claimed the node
 };
 
 struct Graph {
@@ -38,9 +38,9 @@ struct Graph {
 
 class FakeRuntime {
  public:
-  // The ops as custom operators.
+  // Runs the ops as custom operators.
   explicit FakeRuntime(const Graph& graph, int num_threads = 1);
-  // The ops through `delegate`, which outlives the runtime, in partitions of at most `partition_size` nodes.
+  // Runs the ops through `delegate`, which must outlive the runtime, in partitions of at most `partition_size` nodes.
   FakeRuntime(const Graph& graph, ::TfLiteDelegate* delegate, size_t partition_size, int num_threads = 1);
   ~FakeRuntime();
   FakeRuntime(const FakeRuntime&) = delete;
@@ -48,24 +48,24 @@ class FakeRuntime {
   bool Resize(int tensor, const std::vector<int>& shape);
   // Prepares all nodes and allocates all tensors.
   bool Allocate();
-  // Gives every input of the graph the same bytes for the same seed.
+  // Fills every input of the graph with bytes that depend only on the seed.
   void FillInputs(uint32_t seed);
   bool Invoke();
 
-  // The bytes of all outputs of the graph, with one NaN for all.
+  // The bytes of all outputs of the graph; all NaNs are made equal.
   std::vector<uint8_t> Outputs() const;
-  // A hash of the outputs that allocates nothing.
+  // A hash of the outputs, computed without allocating.
   uint64_t OutputHash() const;
   const TfLiteTensor& tensor(int index) const { return tensors_[static_cast<size_t>(index)]; }
-  // What was reported so far.
+  // Everything reported so far.
   const std::string& errors() const { return errors_; }
   size_t tensor_bytes() const;
 
-  // Tensors together larger than this are refused.
+  // Maximum size of all tensors together; larger graphs are refused.
   static constexpr size_t kMaxBytes = size_t{1} << 26;
 
  private:
-  // The interpreter keeps its nodes like this; on 32-bit machines the delegate looks at how far they are apart.
+  // The interpreter's own layout, whose size the delegate inspects on 32-bit machines.
   struct RuntimeNode {
     TfLiteNode node;
     TfLiteRegistrationArgument registration;
@@ -82,7 +82,7 @@ class FakeRuntime {
   void Delegate(::TfLiteDelegate* delegate);
   TfLiteStatus ReplaceNodes(const TfLiteRegistration& registration, const TfLiteIntArray& nodes,
                             litebnn::TfLiteDelegate* delegate);
-  // Those that there are.
+  // The tensors that exist.
   std::vector<int> TensorsOf(const TfLiteIntArray& indices) const;
   int AddPartition(const TfLiteRegistration& registration, const std::vector<int>& members,
                    litebnn::TfLiteDelegate* delegate);

@@ -34,7 +34,7 @@ int Add(Graph* graph, TfLiteType type, std::vector<int> shape, std::vector<uint8
   return static_cast<int>(graph->tensors.size()) - 1;
 }
 
-// A constant for each channel.
+// A constant with one value per channel.
 int AddChannelValues(Graph* graph, int channels, std::mt19937& random) {
   std::vector<float> values(static_cast<size_t>(channels));
   for (float& value : values) value = static_cast<float>(static_cast<int>(random() % 2001) - 1000) / 100.0f;
@@ -96,7 +96,7 @@ int AddSimple(Graph* graph, const char* op, int input, TfLiteType type, std::vec
   return output;
 }
 
-// Adds an input of the graph to its output.
+// Adds another input to the graph's output.
 void AddInput(Graph* graph, int activation) {
   const int output = graph->outputs[0];
   const std::vector<int> shape = graph->tensors[static_cast<size_t>(output)].shape;
@@ -106,8 +106,8 @@ void AddInput(Graph* graph, int activation) {
   graph->outputs = {sum};
 }
 
-// A convolution of any type, padding and size: now and then a filter that is too long for sums of one piece, or a deep
-// one on so many pixels that some ISAs compute these side by side.
+// A convolution of random type, padding and size. A few have filters too long for one piece, or deep filters with
+// enough pixels for some ISAs to use them as lanes.
 Graph RandomConvGraph(const RandomBits& random) {
   const auto pick = [&random](int low, int high) { return Pick(random, low, high); };
   ConvParams params;
@@ -122,7 +122,7 @@ Graph RandomConvGraph(const RandomBits& random) {
                        : is_long         ? pick(26300, 30000)
                        : is_deep         ? pick(161, 192)
                                          : pick(1, 100);
-  // Whole vectors of channels, of which some ISAs have as many as 64 values, and any other number.
+  // Half of the layers have a multiple of 16 channels, because ISAs have other code for whole vectors of channels.
   params.channels_out = params.groups * (is_long || pick(0, 1) == 0 ? pick(1, 40) : 16 * pick(1, 16));
   if (is_deep) params.batch = 1, params.channels_out = 64;
   params.filter_height = is_long ? 1 : is_deep ? 3 : pick(1, 3);
@@ -130,7 +130,7 @@ Graph RandomConvGraph(const RandomBits& random) {
   const TfLiteType outputs[] = {kTfLiteFloat32, kTfLiteInt8, kTfLiteInt32};
   params.output = outputs[pick(0, 2)];
   const int pad_values = pick(0, 1);
-  // Packed output with zero padding wants an even number of channels.
+  // Packed output with zero padding requires an even number of channels.
   if (params.output == kTfLiteInt32 && pad_values == contract::kPadValuesZero)
     params.channels_in += params.channels_in % 2;
   const bool valid = params.filter_height <= params.height && params.filter_width <= params.width && pick(0, 1);
@@ -147,12 +147,12 @@ Graph RandomConvGraph(const RandomBits& random) {
   } else if (pick(0, 2) == 0) {
     Options options = DefaultConvOptions(params);
     options.erase(contract::kPadding);
-    // So much that the longest reach goes into the smallest image.
+    // Enough padding that the largest filter fits the smallest image.
     for (const char* side : {contract::kPadTop, contract::kPadLeft}) options[side] = pick(0, 3);
     for (const char* side : {contract::kPadBottom, contract::kPadRight}) options[side] = 4;
     graph.nodes[0].options = EncodeOptions(options);
   }
-  // The multiplier and the bias may be left out, and the threshold where the output is not packed.
+  // The multiplier and the bias are optional, and so is the threshold if the output is not packed.
   for (size_t input = 2; input < 5; ++input) {
     if (pick(0, 7) == 0 && (input < 4 || params.output != kTfLiteInt32)) graph.nodes[0].inputs[input] = kOptionalTensor;
   }
@@ -244,7 +244,7 @@ Graph ResidualGraph(int depth, int size, int channels, int activation, bool doub
     const int packed = AddSimple(&graph, contract::kQuantize, tensor, kTfLiteInt32, Packed(shape));
     const int convolved = AddConv(&graph, params, packed, static_cast<uint32_t>(i + 1));
     const int sum = Add(&graph, kTfLiteFloat32, shape);
-    // Either order: the convolution's output is the first addend in every other layer.
+    // In either order: the convolution's output is the first addend in every other layer.
     int shortcut = i % 3 == 2 ? tensor_before : tensor;
     if (doubles) {
       const int doubled = Add(&graph, kTfLiteFloat32, shape);
@@ -281,16 +281,16 @@ Graph JoinedGraph(const JoinedParams& params) {
   std::mt19937 random(static_cast<uint32_t>(channels));
   int tensor = Add(&graph, kTfLiteFloat32, shape(channels));
   graph.nodes.push_back({"CONCATENATION", parts, {tensor}, {}, {3, 0}});
-  const auto add_behind = [&](const char* op, const std::vector<int>& builtin, bool has_constants) {
+  const auto append = [&](const char* op, const std::vector<int>& builtin, bool has_constants) {
     std::vector<int> inputs = {tensor};
     if (has_constants) inputs.push_back(AddChannelValues(&graph, channels, random));
-    // The shape is worked out by the runtime.
+    // The runtime computes the shape.
     tensor = Add(&graph, kTfLiteFloat32, shape(channels));
     graph.nodes.push_back({op, inputs, {tensor}, {}, builtin});
   };
-  if (params.multiplies) add_behind("MUL", {0}, true);
-  if (!params.pool.empty()) add_behind("MAX_POOL_2D", params.pool, false);
-  if (params.activation >= 0) add_behind("ADD", {params.activation}, true);
+  if (params.multiplies) append("MUL", {0}, true);
+  if (!params.pool.empty()) append("MAX_POOL_2D", params.pool, false);
+  if (params.activation >= 0) append("ADD", {params.activation}, true);
   graph.outputs = {tensor};
   return graph;
 }
@@ -306,22 +306,22 @@ Graph GatedGraph(const GatedParams& params) {
   graph.inputs = {Add(&graph, kTfLiteInt32, Packed({shape[0], shape[1], shape[2], conv.channels_in}))};
   std::mt19937 random(static_cast<uint32_t>(params.channels));
   int tensor = AddConv(&graph, conv, graph.inputs[0], 1);
-  const auto add_behind = [&](const char* op, int other, bool other_first, const std::vector<int>& builtin) {
+  const auto append = [&](const char* op, int other, bool other_first, const std::vector<int>& builtin) {
     const std::vector<int> inputs = other_first ? std::vector<int>{other, tensor} : std::vector<int>{tensor, other};
     tensor = Add(&graph, kTfLiteFloat32, shape);
     graph.nodes.push_back({op, inputs, {tensor}, {}, builtin});
   };
-  const auto add_input = [&graph](const std::vector<int>& of_shape) {
-    graph.inputs.push_back(Add(&graph, kTfLiteFloat32, of_shape));
+  const auto add_input = [&graph](const std::vector<int>& input_shape) {
+    graph.inputs.push_back(Add(&graph, kTfLiteFloat32, input_shape));
     return graph.inputs.back();
   };
   if (params.product_activation >= 0) {
     std::vector<int> gate = params.gate;
     gate.push_back(params.channels);
-    add_behind("MUL", add_input(gate), params.gate_first, {params.product_activation});
+    append("MUL", add_input(gate), params.gate_first, {params.product_activation});
   }
-  if (params.leaks) add_behind("PRELU", AddChannelValues(&graph, params.channels, random), false, {});
-  if (params.sum_activation >= 0) add_behind("ADD", add_input(shape), params.addend_first, {params.sum_activation});
+  if (params.leaks) append("PRELU", AddChannelValues(&graph, params.channels, random), false, {});
+  if (params.sum_activation >= 0) append("ADD", add_input(shape), params.addend_first, {params.sum_activation});
   graph.outputs = {tensor, AddSimple(&graph, contract::kQuantize, tensor, kTfLiteInt32, Packed(shape))};
   return graph;
 }
@@ -364,7 +364,7 @@ Graph PooledGraph(const std::vector<int>& image, const std::vector<int>& first_p
   const int convolved = AddConv(&graph, params, graph.inputs[0], 1);
   const int sum = Add(&graph, kTfLiteFloat32, image);
   graph.nodes.push_back({"ADD", {convolved, convolved}, {sum}, {}, {1}});
-  // The shapes are worked out by the runtime.
+  // The runtime computes the shapes.
   const int pooled = Add(&graph, kTfLiteFloat32, image), pooled_twice = Add(&graph, kTfLiteFloat32, image);
   graph.nodes.push_back({"MAX_POOL_2D", {sum}, {pooled}, {}, first_pool});
   graph.nodes.push_back({"MAX_POOL_2D", {pooled}, {pooled_twice}, {}, second_pool});
@@ -412,7 +412,7 @@ Graph RandomGraph(const RandomBits& random) {
       return JoinedGraph(params);
     }
     case 8: {
-      // Half of them have channels with which a convolution gates its output.
+      // Half of them have a number of channels for which a convolution supports a gate.
       GatedParams params = {{pick(1, 2), pick(1, 7), pick(1, 7)}, pick(0, 1) == 0 ? 64 * pick(1, 2) : pick(1, 70)};
       params.gate =
           pick(0, 2) == 0 ? std::vector<int>{1} : std::vector<int>{pick(0, 1) == 0 ? 1 : params.image[0], 1, 1};

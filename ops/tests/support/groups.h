@@ -1,4 +1,4 @@
-// How a runtime groups the nodes of its plan when a delegate takes some of them.
+// The way a runtime groups the nodes of its plan when a delegate claims some.
 #pragma once
 
 #include <cstddef>
@@ -11,9 +11,9 @@ struct GroupedNode {
   bool is_claimed;
 };
 
-// The groups, by the places of their nodes in `nodes`, in the order in which the runtime puts them. It goes through all
-// nodes, time and again, takes those that are ready and claimed as the first that it took is or is not, and begins
-// another group where there is none left. None of `nodes` reads what itself or a later one writes.
+// The groups as indices into `nodes`, in the runtime's order. The runtime repeatedly scans all nodes and takes those
+// that are ready and of the same kind (claimed or not) as the group's first one. If none is left, it begins a new
+// group. No node may read what itself or a later node writes.
 std::vector<std::vector<size_t>> GroupNodes(const std::vector<GroupedNode>& nodes);
 
 }  // namespace litebnn::testing

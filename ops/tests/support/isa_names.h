@@ -1,4 +1,4 @@
-// The ISAs that this CPU has, by name.
+// The names of this CPU's ISAs.
 #pragma once
 
 #include <sstream>

@@ -1,4 +1,4 @@
-// The C library's own entry points, for tests that put theirs in front of malloc and its family.
+// The C library's own entry points, for tests that replace malloc and its family.
 #pragma once
 
 #include <cstddef>

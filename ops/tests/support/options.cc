@@ -22,7 +22,7 @@ std::vector<uint8_t> EncodeOptions(const Options& options) {
   append(options.size());
   const size_t values = bytes.size();
   for (const auto& [key, value] : options) append(static_cast<uint64_t>(value));
-  // Packed types: an integer of 8 bytes each; a map of values of 8 bytes for the root.
+  // Packed types: an 8-byte integer for each value, and a map of 8-byte values for the root.
   bytes.insert(bytes.end(), options.size(), 1 << 2 | 3);
   append(bytes.size() - values);
   bytes.push_back(9 << 2 | 3);

@@ -1,4 +1,4 @@
-// Nodes that no interpreter runs, as a delegate sees them.
+// Nodes as a delegate sees them, without an interpreter.
 #pragma once
 
 #include <cstdlib>
@@ -22,7 +22,7 @@ class Plan {
     return Append(tensor);
   }
 
-  // As runtimes have it where no size may change.
+  // Runtimes set an empty signature if all sizes are fixed.
   void SetEmptySignature(int tensor) { this->tensor(tensor).dims_signature = NewArray({}); }
 
   int AddTensorWithoutShape() { return Append({}); }

@@ -1,4 +1,4 @@
-// What a runtime is told of a graph that is refused.
+// The errors that a runtime gets for a graph that is refused.
 #pragma once
 
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-// Takes the place of kernels/platform/sharing_limits.cc, so that the small layers of tests are shared by threads too.
+// Replaces kernels/platform/sharing_limits.cc, so that threads share even the small layers of tests.
 #include "kernels/platform/thread_pool.h"
 
 namespace litebnn {

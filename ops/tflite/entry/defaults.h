@@ -1,4 +1,4 @@
-// What the ops run with where nobody says.
+// Defaults for options that the user leaves out.
 #pragma once
 
 #include <string>
@@ -8,14 +8,14 @@
 
 namespace litebnn {
 
-// More threads than this help nothing; it also keeps a slip of the pen from starting millions.
+// Upper limit for thread counts: more gain nothing, and a typing mistake must not start millions.
 constexpr int kMaxThreads = 256;
 
-// The number of threads that the runtime recommends, 1 where it recommends none.
+// The runtime's recommended number of threads, or 1 if it recommends none.
 int RecommendedThreads(const TfLiteContext& context);
 
-// The ISA that the environment variable LITEBNN_ISA names, else the best for this CPU. Null, and the reason in
-// `*problem`, where the variable names none that this CPU can run.
+// The ISA that the environment variable LITEBNN_ISA names, or the fastest for this CPU. If the variable names none that
+// this CPU can run, returns null and puts the reason in `*problem`.
 const Isa* DefaultIsa(std::string* problem);
 
 }  // namespace litebnn

@@ -9,8 +9,8 @@
 #include "tflite/entry/out_of_memory.h"
 #include "tflite/partition/claim.h"
 #include "tflite/partition/delay.h"
-#include "tflite/partition/left_work.h"
 #include "tflite/partition/partition.h"
+#include "tflite/partition/remaining_work.h"
 
 namespace litebnn {
 namespace {
@@ -81,15 +81,15 @@ TfLiteStatus InvokeKernel(TfLiteContext* context, TfLiteNode* node) {
   return ReportOutOfMemory(context, [=] { return RunPartition(context, node); });
 }
 
-// The runtime's own threads cost more than they gain where what is left to it is little, as ours do. It is asked for
-// them when XNNPACK takes its nodes, behind this delegate.
+// Sets the runtime to one thread if the nodes left to it are too little work for several. The runtime reads the number
+// when XNNPACK, which comes after this delegate, claims its nodes.
 bool KeepSmallWorkOnTheCaller(TfLiteContext* context, const std::vector<PlannedNode>& plan,
                               const std::vector<int>& claimed, Delegate* delegate) {
   if (context->recommended_num_threads <= 1 ||
-      LeftCycles(*context, plan, claimed) >= kSharingLimits.least_loop_to_wake) {
+      RemainingCycles(*context, plan, claimed) >= kSharingLimits.least_loop_to_wake) {
     return true;
   }
-  // The pool has as many as are recommended before.
+  // The pool is created before the number is reduced, so it has the recommended number of threads.
   if (delegate->GetThreadPool(context) == nullptr) return false;
   context->recommended_num_threads = 1;
   return true;

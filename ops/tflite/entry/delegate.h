@@ -14,7 +14,7 @@
 namespace litebnn {
 
 struct DelegateOptions {
-  std::optional<int> num_threads;  // the runtime's recommendation where not given
+  std::optional<int> num_threads;  // the runtime's recommendation if not given
   const Isa* isa = nullptr;
   bool verbose = false;
 };
@@ -27,10 +27,10 @@ class Delegate {
   static Delegate* FromC(TfLiteDelegate* delegate) { return static_cast<Delegate*>(delegate->data_); }
 
   const DelegateOptions& options() const { return options_; }
-  // Null after an error has been reported. The first caller's recommendation decides for all.
+  // Null after an error has been reported. The first caller's recommended number of threads decides for all.
   ThreadPool* GetThreadPool(TfLiteContext* context);
-  // Held while a partition uses what it shares with others: the threads and the arena. Interpreters on different
-  // threads may share the delegate.
+  // Held while a partition uses the threads and the arena, because interpreters on different threads may share the
+  // delegate.
   std::mutex& run_mutex() { return run_mutex_; }
   Arena& arena() { return arena_; }
 

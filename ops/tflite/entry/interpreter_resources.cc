@@ -14,15 +14,15 @@ struct Entry {
   std::weak_ptr<T> shared;
 };
 
-// Null where there is none and `make` makes none.
+// Returns null only if there is no entry and `make` returns null.
 template <typename T, typename Make>
 std::shared_ptr<T> FindOrMake(const TfLiteContext* context, int num_threads, Make make) {
   static std::mutex mutex;
   static std::vector<Entry<T>> entries;
 
   const std::lock_guard<std::mutex> lock(mutex);
-  const auto is_over = [](const Entry<T>& entry) { return entry.shared.expired(); };
-  entries.erase(std::remove_if(entries.begin(), entries.end(), is_over), entries.end());
+  const auto is_expired = [](const Entry<T>& entry) { return entry.shared.expired(); };
+  entries.erase(std::remove_if(entries.begin(), entries.end(), is_expired), entries.end());
   for (const Entry<T>& entry : entries) {
     if (entry.context != context || entry.num_threads != num_threads) continue;
     if (std::shared_ptr<T> shared = entry.shared.lock()) return shared;

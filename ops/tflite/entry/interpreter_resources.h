@@ -1,7 +1,7 @@
-// What the nodes of an interpreter share.
+// Resources that the nodes of an interpreter share.
 //
-// The runtime lets a node see itself only, so nodes of one interpreter cannot find each other through it: the list of
-// what is shared is the process's. Each thing ends with the last node that holds it. Thread safe.
+// The runtime gives a node no access to other nodes, so the resources are found in a list of the whole process. Each is
+// freed with the last node that holds it. Thread safe.
 #pragma once
 
 #include <memory>
@@ -12,10 +12,10 @@
 
 namespace litebnn {
 
-// The custom ops' pool of that many threads. Null where a thread could not be started.
+// The custom ops' thread pool with `num_threads` threads. Null if a thread could not be started.
 std::shared_ptr<ThreadPool> ThreadPoolOfInterpreter(const TfLiteContext* context, int num_threads);
 
-// What all of the library's nodes may hold, as custom ops or in delegates.
+// The budget for memory of all nodes of the library, both custom ops and delegate partitions.
 std::shared_ptr<RepackBudget> BudgetOfInterpreter(const TfLiteContext* context);
 
 }  // namespace litebnn

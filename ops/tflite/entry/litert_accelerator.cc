@@ -12,10 +12,10 @@
 namespace litebnn {
 namespace {
 
-// The identifier of a model's options. An environment's are in a file in the folder where it looks for accelerators.
+// Identifier of a model's options for litebnn. An environment's options are in a file in its folder of accelerators.
 constexpr const char* kOptionsIdentifier = "litebnn";
 constexpr const char* kOptionsFile = "/litebnn.options";
-// The identifier of the options that XNNPACK reads.
+// Identifier of the options that XNNPACK reads.
 constexpr const char* kCpuOptionsIdentifier = "xnnpack";
 
 LiteRtStatus GetName(LiteRtAcceleratorConst, const char** name) {
@@ -34,7 +34,7 @@ LiteRtStatus GetHardwareSupport(LiteRtAcceleratorConst, int* supported_hardware)
   return kLiteRtStatusOk;
 }
 
-// True lets the runtime pass the accelerator over where a model asks for other hardware than it has.
+// True allows the runtime to skip this accelerator if a model asks for other hardware.
 LiteRtStatus IsResponsibleForJitCompilation(LiteRtAcceleratorConst, bool* does_jit_compilation) {
   *does_jit_compilation = true;
   return kLiteRtStatusOk;
@@ -50,7 +50,7 @@ std::string ReadFile(const std::string& path) {
   return text;
 }
 
-// The text under an identifier in the model's options, null where there is none.
+// Returns the text under `identifier` in the model's options, or null.
 const char* FindOpaqueOptions(const LiteRtRuntimeContext& runtime, LiteRtOptions options, const char* identifier) {
   LiteRtOpaqueOptions opaque_options = nullptr;
   void* data = nullptr;
@@ -62,8 +62,8 @@ const char* FindOpaqueOptions(const LiteRtRuntimeContext& runtime, LiteRtOptions
   return static_cast<const char*>(data);
 }
 
-// LiteRT 2.2 and 2.3 do not recommend a model's number of threads to its delegates, so it is read from where XNNPACK
-// reads it: the line "num_threads = 4" of the model's CPU options. Empty where there is none.
+// LiteRT 2.2 and 2.3 do not recommend a model's number of threads to its delegates. This therefore reads what XNNPACK
+// reads: the line "num_threads = 4" of the model's CPU options. Empty if there is none.
 std::string FindNumThreads(const LiteRtRuntimeContext& runtime, LiteRtOptions options) {
   const char* text = FindOpaqueOptions(runtime, options, kCpuOptionsIdentifier);
   const char* line = text == nullptr ? nullptr : std::strstr(text, "num_threads");
@@ -72,16 +72,16 @@ std::string FindNumThreads(const LiteRtRuntimeContext& runtime, LiteRtOptions op
   return "num_threads=" + std::to_string(std::min(num_threads, kMaxThreads));
 }
 
-// The model's options where it has any, else the environment's, as "key=value" words.
+// Returns the model's options if it has any, otherwise the environment's, as "key=value" words.
 std::string FindOptions(const LiteRtRuntimeContext& runtime, LiteRtEnvironment environment, LiteRtOptions options) {
-  // The delegate takes the last of two values for a key.
+  // The delegate takes the last value of a repeated key.
   const std::string num_threads = FindNumThreads(runtime, options) + " ";
   if (const char* text = FindOpaqueOptions(runtime, options, kOptionsIdentifier)) return num_threads + text;
   const std::string folder = FindRuntimeFolder(runtime, environment);
   return folder.empty() ? num_threads : num_threads + ReadFile(folder + kOptionsFile);
 }
 
-// The keys and values of "key=value" words.
+// Keys and values of "key=value" words.
 struct OptionList {
   explicit OptionList(const std::string& text) {
     constexpr const char* kSpace = " \t\r\n";
@@ -104,7 +104,7 @@ std::vector<const char*> Pointers(const std::vector<std::string>& strings) {
 
 void PrintError(const char* message) { std::fprintf(stderr, "%s\n", message); }
 
-// Empty where the functions that are needed are there, else what is wrong.
+// Returns what is wrong with the context, or an empty string if it has all required functions.
 std::string CheckContext(const LiteRtRuntimeContext* context) {
   if (context == nullptr) return "LiteRT gives no runtime context";
   const LiteRtAbiHeader& header = context->abi_header;

@@ -1,4 +1,4 @@
-// The delegate as a LiteRT accelerator: the way into CompiledModel, which takes no delegates.
+// The delegate as a LiteRT accelerator, for CompiledModel, which accepts no delegates.
 #pragma once
 
 #include <cstdio>
@@ -12,17 +12,17 @@ namespace litebnn {
 
 constexpr const char* kUseInterpreter = "use litebnn.Interpreter";
 
-// A line on stderr. LiteRT has no place for an accelerator's words.
+// Prints one line to stderr, because LiteRT offers accelerators no error reporter.
 void PrintLiteRtError(const std::string& problem);
 
-// The folder in which the environment looks for accelerators; empty where it names none.
+// Folder in which the environment looks for accelerators; empty if it names none.
 std::string FindRuntimeFolder(const LiteRtRuntimeContext& runtime, LiteRtEnvironment environment);
 
-// A delegate for a model with these options, made the runtime's own.
+// Creates a delegate with the model's or environment's options, and passes its ownership to the runtime.
 LiteRtStatus WrapNewDelegate(const LiteRtRuntimeContext& runtime, LiteRtEnvironment environment, LiteRtOptions options,
                              LiteRtDelegateWrapper* wrapper);
 
-// What body() returns, or a status after one line on stderr where memory ran out in it.
+// Returns body(), or an error status after one line on stderr if memory runs out in it.
 template <typename Body>
 LiteRtStatus PrintOutOfMemory(Body body) {
   return CatchOutOfMemory(body, [] {
@@ -33,9 +33,9 @@ LiteRtStatus PrintOutOfMemory(Body body) {
 
 }  // namespace litebnn
 
-// LiteRT looks for this name in the libraries that it loads as accelerators.
+// LiteRT looks up this symbol in the libraries that it loads as accelerators.
 extern "C" LITEBNN_EXPORT const litebnn::LiteRtAcceleratorDef LiteRtAcceleratorImpl;
 
-// LiteRT 2.1.6, which takes the structure above for one of an unknown version, calls this function instead. It
-// registers nothing in an environment whose folder of accelerators does not hold this library.
+// LiteRT 2.1.6 takes the structure above for an unknown version and calls this function instead. It does nothing unless
+// this library is in the environment's folder of accelerators.
 extern "C" LITEBNN_EXPORT litebnn::LiteRtStatus LiteRtRegisterGpuAccelerator(litebnn::LiteRtEnvironment environment);

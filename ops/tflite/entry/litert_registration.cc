@@ -1,4 +1,4 @@
-// The accelerator registered by the functions that LiteRT exports, where LiteRT does not load it by itself.
+// Registers the accelerator through functions that LiteRT exports, for cases in which LiteRT does not load it itself.
 #include <dlfcn.h>
 #include <sys/stat.h>
 
@@ -11,17 +11,17 @@ namespace litebnn {
 namespace {
 
 constexpr const char* kAcceleratorFile = "/libLiteRtGpuAccelerator.so";
-// The CPU's own accelerators, in the order in which LiteRT registers them; Cpu is Xnnpack's name up to 2.3.
+// LiteRT's own CPU accelerators, in the order in which it registers them. XNNPACK's is named Cpu up to 2.3.
 constexpr const char* kCpuAccelerators[] = {
     "LiteRtStaticLinkedAcceleratorYnnpackDef",
     "LiteRtStaticLinkedAcceleratorXnnpackDef",
     "LiteRtStaticLinkedAcceleratorCpuDef",
 };
 
-// The LiteRT in this process, by the names that it exports.
+// The LiteRT library in this process, accessed through its exported symbols.
 class LiteRtLibrary {
  public:
-  // A runtime for Python is loaded without showing its names to the process, so it is asked for by its own name first.
+  // Python loads a runtime without making its symbols global, so the library is looked up by name first.
   LiteRtLibrary() : handle_(dlopen("libLiteRt.so", RTLD_LAZY | RTLD_NOLOAD)) {}
   ~LiteRtLibrary() {
     if (handle_ != nullptr) dlclose(handle_);
@@ -37,7 +37,7 @@ class LiteRtLibrary {
     if (*function == nullptr && missing_ == nullptr) missing_ = name;
   }
 
-  // False, after an error about the first, where one of the names was missing.
+  // If a symbol was missing, reports the first one and returns false.
   bool FoundAll() const {
     if (missing_ == nullptr) return true;
     PrintLiteRtError(std::string("this process has no LiteRT of version 2.1.6 or newer: ") + missing_ +
@@ -59,7 +59,7 @@ bool FindRuntime(LiteRtLibrary* library, LiteRtRuntimeContext* runtime) {
   return library->FoundAll();
 }
 
-// Leaves the context alone, which in 2.1.6 has another layout.
+// Ignores the context, which has another layout in 2.1.6.
 LiteRtStatus CreateDelegate(LiteRtRuntimeContext*, LiteRtEnvironment environment, LiteRtAcceleratorConst,
                             LiteRtOptions options, LiteRtDelegateWrapper* wrapper) {
   return PrintOutOfMemory([=] {
@@ -73,7 +73,7 @@ LiteRtStatus CreateDelegate(LiteRtRuntimeContext*, LiteRtEnvironment environment
 template <typename Member>
 using Setter = LiteRtStatus (*)(LiteRtAccelerator accelerator, Member member);
 
-// LiteRT's functions to register accelerators with.
+// LiteRT's functions for registering accelerators.
 struct Registry {
   LiteRtStatus (*count)(LiteRtEnvironment environment, size_t* count);
   LiteRtStatus (*get)(LiteRtEnvironment environment, size_t index, LiteRtAccelerator* accelerator);
@@ -89,7 +89,7 @@ struct Registry {
 };
 
 bool FindRegistry(LiteRtLibrary* library, Registry* registry) {
-  // Releases before 2.1.6 lack this one, and their functions of the names below take other arguments.
+  // Releases before 2.1.6 lack this function, and their functions of the names below have other parameters.
   void (*destroy_delegate_wrapper)(LiteRtDelegateWrapper wrapper);
   library->Find("LiteRtDestroyDelegateWrapper", &destroy_delegate_wrapper);
   library->Find("LiteRtGetNumAccelerators", &registry->count);
@@ -110,7 +110,7 @@ LiteRtStatus Add(const Registry& registry, LiteRtEnvironment environment, const 
   LiteRtAccelerator accelerator;
   const LiteRtStatus status = registry.create(&accelerator);
   if (status != kLiteRtStatusOk) return status;
-  // The setters fail on null only.
+  // The setters fail only for null.
   registry.set_name(accelerator, definition.get_name);
   registry.set_version(accelerator, definition.get_version);
   registry.set_hardware_support(accelerator, definition.get_hardware_support);
@@ -133,7 +133,7 @@ bool HasCpuAccelerator(const Registry& registry, LiteRtEnvironment environment) 
   return false;
 }
 
-// Whether the accelerator in the environment's folder is this very library, or a link to it.
+// True if the accelerator in the environment's folder is this library or a link to it.
 bool IsInRuntimeFolder(LiteRtEnvironment environment) {
   LiteRtLibrary library;
   LiteRtRuntimeContext runtime = {};
@@ -146,7 +146,8 @@ bool IsInRuntimeFolder(LiteRtEnvironment environment) {
 }
 
 LiteRtStatus RegisterFromFolder(LiteRtEnvironment environment) {
-  // LiteRT also looks for this name among all libraries of the process, and then takes it in place of a GPU's.
+  // LiteRT also looks for this symbol in all libraries of the process, where it would take the place of a GPU
+  // accelerator.
   if (!IsInRuntimeFolder(environment)) return kLiteRtStatusErrorNotFound;
   LiteRtLibrary library;
   Registry registry;

@@ -1,5 +1,5 @@
-// Keeps the C++ library's demangler, a third of what would be linked in, out of the shared library: its handler for
-// uncaught exceptions wants it, to print a type's name. That one then prints the name as it is.
+// Keeps the C++ library's demangler, a third of the linked size, out of the shared library. Its handler for uncaught
+// exceptions uses it to print type names, and now prints them mangled.
 #include <cstddef>
 
 extern "C" char* __cxa_demangle(const char* /*mangled*/, char* /*buffer*/, size_t* /*length*/, int* status) {

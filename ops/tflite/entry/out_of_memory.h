@@ -1,4 +1,4 @@
-// Where memory runs out: containers and strings throw, and no exception may reach the runtime.
+// Handling of exhausted memory: containers and strings throw, and no exception may reach the runtime.
 #pragma once
 
 #include <exception>
@@ -7,8 +7,8 @@
 
 namespace litebnn {
 
-// What body() returns, or otherwise() where memory ran out in it. Every function that a runtime calls, and that may
-// allocate, is one call of this. Nothing else throws in litebnn, and `otherwise` allocates nothing.
+// Returns body(), or otherwise() if memory runs out in it. Every function that a runtime calls and that may allocate is
+// one call of this. Nothing else in litebnn throws, and `otherwise` must not allocate.
 template <typename Body, typename Otherwise>
 auto CatchOutOfMemory(Body body, Otherwise otherwise) -> decltype(body()) {
   try {
@@ -18,7 +18,7 @@ auto CatchOutOfMemory(Body body, Otherwise otherwise) -> decltype(body()) {
   }
 }
 
-// The same for a function that has a context to report to.
+// Calls CatchOutOfMemory; if memory runs out, reports an error to `context` and returns kTfLiteError.
 template <typename Body>
 TfLiteStatus ReportOutOfMemory(TfLiteContext* context, Body body) {
   return CatchOutOfMemory(body, [context] {

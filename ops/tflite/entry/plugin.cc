@@ -1,4 +1,4 @@
-// The runtime's external delegate interface: what tflite.load_delegate and TfLiteExternalDelegateCreate call.
+// The runtime's external delegate interface, which tflite.load_delegate and TfLiteExternalDelegateCreate call.
 #include <cerrno>
 #include <cstdio>
 #include <cstdlib>
@@ -13,7 +13,7 @@
 namespace litebnn {
 namespace {
 
-// Empty where all is well, else what is wrong with the value.
+// Returns what is wrong with the value, or an empty string.
 using OptionParser = std::string (*)(const char* value, DelegateOptions* options);
 
 std::string Unexpected(const char* expected, const char* found) {
@@ -87,13 +87,14 @@ Delegate* CreateOrReport(const char* const* keys, const char* const* values, siz
   return delegate;
 }
 
-// For loaders that take no errors; TfLiteExternalDelegateCreate is one, and says nothing of its own.
+// For loaders without an error callback, such as TfLiteExternalDelegateCreate, which prints nothing itself.
 void PrintError(const char* message) { std::fprintf(stderr, "%s\n", message); }
 
 }  // namespace
 }  // namespace litebnn
 
-// The runtime's structures are incomplete in the public header and the library's own inside, so both ends cast.
+// The casts are needed because the public header leaves the runtime's structures incomplete, and the library declares
+// its own.
 struct TfLiteDelegate* tflite_plugin_create_delegate(const char* const* keys, const char* const* values, size_t count,
                                                      void (*report_error)(const char* message)) {
   using namespace litebnn;

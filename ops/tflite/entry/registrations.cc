@@ -1,4 +1,4 @@
-// The ops as custom operators of their own, and the C interface to them.
+// The ops as custom operators, and the C interface to them.
 #include <cstring>
 #include <iterator>
 #include <memory>
@@ -6,6 +6,7 @@
 #include <string>
 #include <utility>
 
+#include "kernels/kernels.h"
 #include "litebnn/litebnn.h"
 #include "tflite/entry/defaults.h"
 #include "tflite/entry/interpreter_resources.h"
@@ -68,13 +69,13 @@ TfLiteStatus InvokeNode(TfLiteContext* context, TfLiteNode* node) {
 
 constexpr size_t kOpTypeCount = std::size(kOpTypes);
 
-// The runtime hands a node's registration to none of its functions, so each op has a prepare function of its own.
+// Each op has its own prepare function, because the runtime does not pass the registration to it.
 template <size_t position>
 TfLiteStatus PrepareNodeOf(TfLiteContext* context, TfLiteNode* node) {
   return ReportOutOfMemory(context, [=] { return PrepareNode(context, node, *kOpTypes[position]); });
 }
 
-// What is registered: the custom ops among the list's.
+// The registrations of the custom ops in kOpTypes.
 struct CustomOps {
   TfLiteRegistration registrations[kOpTypeCount];
   LitebnnOp ops[kOpTypeCount];
@@ -88,7 +89,7 @@ struct CustomOps {
   void Add(const OpType& type, TfLiteStatus (*prepare)(TfLiteContext*, TfLiteNode*)) {
     if (!type.IsCustom()) return;
     registrations[count] = {InitNode, FreeNode, prepare, InvokeNode, nullptr, type.builtin_code, type.name, 1, {}};
-    // The runtime's structures are incomplete in the public header and the library's own inside.
+    // The public header leaves the runtime's structures incomplete, and the library declares its own.
     ops[count] = {type.name, reinterpret_cast<const struct ::TfLiteRegistration*>(&registrations[count])};
     ++count;
   }
@@ -98,6 +99,13 @@ struct CustomOps {
 }  // namespace litebnn
 
 const char* litebnn_version(void) { return LITEBNN_VERSION; }
+
+const char* litebnn_isa(const char* name) {
+  const litebnn::Isa* isa = litebnn::FindIsa(name);
+  return isa != nullptr ? litebnn::IsaName(*isa) : nullptr;
+}
+
+const char* litebnn_isas(void) { return litebnn::AvailableIsas(); }
 
 const LitebnnOp* litebnn_ops(size_t* count) {
   static const litebnn::CustomOps custom_ops(std::make_index_sequence<litebnn::kOpTypeCount>{});

@@ -1,7 +1,8 @@
-// MUL and ADD with a constant for each channel, the runtime's own ops: a batch norm, and a RELU behind it. Those of
-// which nothing but signs is made are fused into the packing of the signs, most of those behind a CONCATENATION read
-// its parts themselves, and by itself one runs where the runtime reads its output too, or where they stand in another
-// order.
+// MUL and ADD with a constant per channel, which are the runtime's own ops: a batch norm and a RELU after it.
+//
+// Most of these are fused. If their result is only packed into signs, they become part of the packing; after a
+// CONCATENATION, they read its inputs directly. The ops here run if the runtime reads their output too, or if they are
+// in another order.
 #include <algorithm>
 
 #include "tflite/ops/op_list.h"
@@ -10,12 +11,12 @@
 namespace litebnn {
 namespace {
 
-// What a value takes about, read from the L2 cache and written.
+// Estimated cycles to load a value from the L2 cache and to store the result.
 constexpr double kCyclesPerValue = 0.3;
 
 const float* From(const float* constants, int64_t first) { return constants == nullptr ? nullptr : constants + first; }
 
-// The inputs are the parts of an image, and then the multiplier, the addend, or both, either of which may be left out.
+// Inputs: the parts of an image, then the multiplier, the addend, or both. Multiplier and addend are optional.
 template <bool kHasMultiplier, bool kHasAddend>
 class AffineOp final : public Op {
  public:
@@ -75,7 +76,7 @@ bool Computes(const TfLiteContext& context, const TfLiteNode& node) {
          HasChannelValues(context, node);
 }
 
-// What nothing but signs is made of is taken in any case.
+// True if a MUL or ADD after `writer` is claimed because the two can be fused. One that feeds signs is always claimed.
 bool ReadsImages(const OpType& writer) {
   return &writer == &kConcatenationOpType || &writer == &kMaxPool2dOpType || &writer == &kScaleOpType ||
          &writer == &kShiftOpType;

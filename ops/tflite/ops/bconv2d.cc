@@ -13,7 +13,7 @@ namespace {
 
 constexpr int32_t kMax = std::numeric_limits<int32_t>::max();
 
-// The order of the node's inputs; the roles of those that are fused are behind them.
+// Positions of the node's inputs; inputs of fused ops follow.
 enum : size_t { kInput, kFilter, kMultiplier, kBias, kThreshold, kFused };
 
 static_assert(static_cast<int32_t>(Activation::kNone) == contract::kActivationNone);
@@ -44,13 +44,13 @@ class Bconv2dOp final : public Op {
   void Run(ThreadPool& pool, const void* const* inputs, void* const* outputs, void* workspace, size_t) const override {
     const auto* input = static_cast<const uint32_t*>(inputs[kInput]);
     if (convolved_bytes_ == 0) {
-      convolution_->Run(pool, input, sum_.FinishOf(inputs), outputs[0], workspace);
+      convolution_->Run(pool, input, sum_.EpilogueOf(inputs), outputs[0], workspace);
       return;
     }
     auto* const convolved = static_cast<float*>(workspace);
-    void* const rest = static_cast<std::byte*>(workspace) + convolved_bytes_;
-    convolution_->Run(pool, input, {}, convolved, rest);
-    sum_.Run(isa_, pool, convolved, inputs, static_cast<float*>(outputs[0]), rest);
+    void* const remaining = static_cast<std::byte*>(workspace) + convolved_bytes_;
+    convolution_->Run(pool, input, {}, convolved, remaining);
+    sum_.Run(isa_, pool, convolved, inputs, static_cast<float*>(outputs[0]), remaining);
   }
 
  private:
@@ -60,7 +60,7 @@ class Bconv2dOp final : public Op {
   }
 
   bool Create(const Node& node, const Bconv2dGeometry& geometry) {
-    // An image of one pixel may stand for one whose size is not known yet.
+    // An image of one pixel may be a placeholder for an unknown size.
     const bool is_known = int64_t{geometry.input_height} * geometry.input_width > 1;
     spec_.output_pixels = is_known ? int64_t{geometry.output_height} * geometry.output_width : 0;
     convolution_ = Bconv2d::Create(isa_, spec_, static_cast<const uint32_t*>(node.Input(kFilter)->constant));
@@ -88,8 +88,8 @@ class Bconv2dOp final : public Op {
     return true;
   }
 
-  // Other padding than SAME and VALID stands in options of its own and leaves `padding` out, so that readers that know
-  // only those two say what they miss.
+  // Explicit padding is stored in options of its own, and `padding` is left out. Readers that know only SAME and VALID
+  // then report the missing option.
   bool ReadPadding(const Node& node, const FlexbufferMap& options) {
     int64_t found;
     has_explicit_padding_ = options.Find(contract::kPadding, &found) == FlexbufferMap::Lookup::kMissing &&
@@ -126,7 +126,7 @@ class Bconv2dOp final : public Op {
       return node.InputError(kFilter, "first dimension: expected a multiple of %d groups, found %d", spec->groups,
                              spec->channels_out);
     }
-    // With at most INT32_MAX words in the filter, only the product with the bits of a word needs a check.
+    // The filter has at most INT32_MAX words, so only the product with the bits of a word can overflow.
     const int64_t taps = int64_t{spec->filter_height} * spec->filter_width;
     if (taps > kMax / (spec->channels_in / spec->groups)) {
       return node.InputError(kFilter, "shape: expected at most 2147483647 bits for an output channel, found %s",
@@ -135,7 +135,7 @@ class Bconv2dOp final : public Op {
     return true;
   }
 
-  // The per-channel constants at `position`; null where they are left out.
+  // Reads the per-channel constants at `position`; null if they are left out.
   static bool ReadPerChannel(const Node& node, size_t position, TfLiteType type, int32_t channels,
                              const void** values) {
     *values = nullptr;
@@ -195,7 +195,7 @@ class Bconv2dOp final : public Op {
                             channels_out, ShapeText(shape).c_str());
   }
 
-  // Sets the output's shape too.
+  // Also sets the output's shape.
   bool Slide(const Node& node, Bconv2dGeometry* geometry) const {
     if (!node.CheckInputType(kInput, {kTfLiteInt32}) || !node.CheckInputRank(kInput, 4)) return false;
     const std::vector<int32_t>& shape = node.Input(kInput)->shape;
@@ -220,14 +220,14 @@ class Bconv2dOp final : public Op {
     const bool packed = spec_.output_type == Bconv2dOutputType::kBitpacked;
     node.outputs[0]->shape = {g.batch, g.output_height, g.output_width,
                               packed ? PackedWords(spec_.channels_out) : spec_.channels_out};
-    // This comes before the kernel plans for the shape, as one that does not fit would cost it memory and time.
+    // Checked before the kernel plans for the shape, because a shape that does not fit would cost memory and time.
     if (TensorBytes(*node.outputs[0]) > 0) return true;
     return node.OutputError("shape: expected at most 2147483647 values, found %s",
                             ShapeText(node.outputs[0]->shape).c_str());
   }
 
   bool Resize(const Node& node, const Bconv2dGeometry& geometry) {
-    // What is fused into the convolution sets another shape where it is done behind it.
+    // Size of the convolution's own output; a fused op that runs after it may set another shape.
     const size_t bytes = TensorBytes(*node.outputs[0]);
     convolved_bytes_ = 0;
     if (!sum_.Resize(node)) return false;
@@ -235,8 +235,8 @@ class Bconv2dOp final : public Op {
       return node.InputError(kInput, "shape: expected one that there is memory for with its padding, found %s",
                              ShapeText(node.Input(kInput)->shape).c_str());
     }
-    const bool finishes = sum_.is_finish() && (convolution_->gates() || !sum_.gates());
-    return finishes || ReserveImage(node, bytes, &convolved_bytes_);
+    const bool has_epilogue = sum_.is_epilogue() && (convolution_->gates() || !sum_.gates());
+    return has_epilogue || ReserveImage(node, bytes, &convolved_bytes_);
   }
 
   const Isa& isa_;
@@ -246,7 +246,7 @@ class Bconv2dOp final : public Op {
   int32_t pad_top_ = 0, pad_bottom_ = 0, pad_left_ = 0, pad_right_ = 0;
   const GatedSum::Roles roles_;
   GatedSum sum_;
-  size_t convolved_bytes_ = 0;  // of the convolution's output where what is fused into it is done behind it
+  size_t convolved_bytes_ = 0;  // of the convolution's output if the fused op runs after it, otherwise 0
   std::unique_ptr<Bconv2d> convolution_;
 };
 

@@ -8,11 +8,11 @@
 namespace litebnn {
 namespace {
 
-// A sum takes about so much, and a cache line of them is for one thread to write.
+// Estimated cycles per sum, and the grain that keeps each output cache line on one thread.
 constexpr double kCyclesPerSum = 0.5;
 constexpr int64_t kGrain = 16;
 
-// Dimension `i` from the last, 1 beyond the first.
+// Dimension `i`, counted from the last one; 1 beyond the first.
 int32_t SizeFromBack(const std::vector<int32_t>& shape, size_t i) {
   return i < shape.size() ? shape[shape.size() - 1 - i] : 1;
 }
@@ -62,10 +62,10 @@ void BroadcastSum::Run(ThreadPool& pool, const float* first, const float* second
         const Axis& row = t.axes[0];
         for (int64_t count; begin < end; begin += count) {
           const float *a = t.first, *b = t.second;
-          int64_t rest = begin;
+          int64_t quotient = begin;
           for (const Axis& axis : t.axes) {
-            const int64_t index = rest % axis.size;
-            rest /= axis.size;
+            const int64_t index = quotient % axis.size;
+            quotient /= axis.size;
             a += index * axis.first_stride;
             b += index * axis.second_stride;
           }
@@ -81,7 +81,7 @@ void BroadcastSum::Run(ThreadPool& pool, const float* first, const float* second
 
 bool ReserveImage(const Node& node, size_t bytes, size_t* reserved) {
   *reserved = AlignUp(bytes);
-  // A quarter is little enough that sums of sizes do not overflow.
+  // A quarter of the address space, so that sums of sizes do not overflow.
   if (bytes <= std::numeric_limits<size_t>::max() / 4) return true;
   return node.OutputError("shape: expected one that there is memory for, found %s",
                           ShapeText(node.outputs[0]->shape).c_str());

@@ -1,4 +1,4 @@
-// The sum of two float32 tensors whose shapes may differ.
+// The sum of two float32 tensors that may need broadcasting.
 #pragma once
 
 #include <cstddef>
@@ -10,36 +10,35 @@
 
 namespace litebnn {
 
-// Their shapes are one in most models, and may be others once inputs have been resized: dimensions of 1, and those
-// left out in front, are repeated as in the runtime's ADD.
+// Broadcasts as the runtime's ADD does. Shapes are equal in most models, but may differ after inputs are resized.
 class BroadcastSum {
  public:
-  // Sets the sum's shape, which may hold more than INT32_MAX values. False where the shapes do not go together.
+  // Sets the sum's shape, which may have more than INT32_MAX values. False if the shapes cannot be broadcast.
   bool Resize(const std::vector<int32_t>& first, const std::vector<int32_t>& second, std::vector<int32_t>* sum);
   void Run(ThreadPool& pool, const float* first, const float* second, bool rectify, float* sum) const;
 
  private:
   struct Axis {
-    int64_t size, first_stride, second_stride;  // a stride of 0 repeats
+    int64_t size, first_stride, second_stride;  // a stride of 0 broadcasts
   };
-  std::vector<Axis> axes_;  // innermost first; neighbours that can be walked as one are one
+  std::vector<Axis> axes_;  // innermost first; contiguous dimensions are merged
   int64_t values_ = 0;
 };
 
-// What an image of `bytes`, of which the node's output is computed, takes of a workspace. False after an error has been
-// reported.
+// Sets `*reserved` to the workspace bytes for an intermediate image of `bytes`, which are rounded up to the alignment.
+// Reports an error and returns false if they are more than a quarter of the address space.
 bool ReserveImage(const Node& node, size_t bytes, size_t* reserved);
 
-// What an op adds to its own output, by the options of an ADD: while it writes that where the shapes are one, else
-// behind it, and then what it has computed lies in its workspace.
+// An ADD that is fused into another op. If both shapes are equal, that op adds while it writes its output. Otherwise
+// its result goes to the workspace, and the sum is computed afterwards.
 class FusedSum {
  public:
-  // The node's output has the shape of what is computed and gets that of the sum. Nothing is added where the input at
-  // `position` is left out. False after an error has been reported.
+  // Changes the shape of the node's output from that of the op's result to that of the sum. Does nothing if the input
+  // at `position`, the addend, is left out. False after an error has been reported.
   bool Resize(const Node& node, size_t position);
   bool has_addend() const { return has_addend_; }
   bool rectifies() const { return rectifies_; }
-  // What is computed, where it lies in the workspace; 0 where it does not.
+  // Workspace bytes for the op's result if the sum is computed afterwards, otherwise 0.
   size_t computed_bytes() const { return computed_bytes_; }
   void Run(ThreadPool& pool, const float* computed, const float* addend, float* sum) const {
     sum_.Run(pool, computed, addend, rectifies_, sum);

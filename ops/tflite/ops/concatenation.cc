@@ -1,5 +1,5 @@
-// CONCATENATION, the runtime's own op, of packed signs of one pixel or of floats. What pools floats, or is a batch norm
-// of them, may read the parts itself: then nothing is copied.
+// CONCATENATION, the runtime's own op, of packed signs or of floats. A max pool or batch norm of floats may read its
+// inputs directly instead, and then nothing is copied.
 #include <algorithm>
 
 #include "tflite/ops/op_list.h"
@@ -8,7 +8,7 @@
 namespace litebnn {
 namespace {
 
-// What a word or a float takes about, copied with its loop.
+// Estimated cycles to copy a word or a float.
 constexpr double kCyclesPerWord = 1;
 
 class ConcatenationOp final : public Op {
@@ -40,21 +40,20 @@ class ConcatenationOp final : public Op {
   Parts parts_;
 };
 
-// Whether all tensors are computed words or floats of one rank, which are put beside each other along their last
-// dimension.
+// True if all tensors are computed (not constant), of one rank and type, and are concatenated along the last dimension.
 bool Computes(const TfLiteContext& context, const TfLiteNode& node) {
   const TfLiteIntArray &inputs = *node.inputs, &outputs = *node.outputs;
   if (inputs.size < 1 || static_cast<size_t>(inputs.size) > kMaxParts || outputs.size != 1) return false;
   const TfLiteTensor* const whole = FindTensor(context, outputs.data[0]);
   if (whole == nullptr || (whole->type != kTfLiteInt32 && whole->type != kTfLiteFloat32)) return false;
-  const auto goes_with_whole = [&](int index) {
+  const auto matches_whole = [&](int index) {
     const TfLiteTensor* const tensor = FindTensor(context, index);
     return tensor != nullptr && tensor->type == whole->type && tensor->dims->size == whole->dims->size &&
            !IsConstant(*tensor);
   };
   const int rank = whole->dims->size;
   const auto& params = *static_cast<const TfLiteConcatenationParams*>(node.builtin_data);
-  return rank > 0 && std::all_of(inputs.data, inputs.data + inputs.size, goes_with_whole) && !IsConstant(*whole) &&
+  return rank > 0 && std::all_of(inputs.data, inputs.data + inputs.size, matches_whole) && !IsConstant(*whole) &&
          (params.axis == -1 || params.axis == rank - 1) && params.activation == kTfLiteActNone;
 }
 

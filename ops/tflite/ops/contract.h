@@ -1,5 +1,5 @@
-// Names and values that a model file carries for the four custom ops; the Python side of it is
-// converter/litebnn/contract.py, and tests/ops/test_contract.py holds the two together. docs/ops.md is the text.
+// Names and values in a model file for the four custom ops, which docs/ops.md documents. The Python counterpart is
+// converter/litebnn/contract.py; tests/ops/test_contract.py checks that both agree.
 #pragma once
 
 #include <cstdint>

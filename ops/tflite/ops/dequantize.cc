@@ -25,7 +25,7 @@ class DequantizeOp final : public Op {
       return node.OutputError("shape: expected %zu dimensions as the input has, found %s", input.shape.size(),
                               ShapeText(output.shape).c_str());
     }
-    // The number of words does not tell that of channels, so the model's output tensor does.
+    // The number of channels cannot be derived from that of words, so it comes from the model's output shape.
     const size_t last = input.shape.size() - 1;
     const int32_t channels = output.shape[last];
     if (channels < 1 || PackedWords(channels) != input.shape[last]) {

@@ -1,7 +1,8 @@
-// MUL of an image by a gate, which is computed too and has as many channels; PRELU; and ADD of another image: the
-// runtime's own ops, which are computed in one pass where they stand behind each other, as in squeeze-and-excite
-// blocks. Most of these are fused into binary convolutions; by themselves they run where another node writes the image,
-// or where its output has another reader.
+// Three of the runtime's own ops in one pass: MUL of an image by a gate, PRELU, and ADD of another image. The gate is
+// computed and has as many channels as the image. Squeeze-and-excite blocks have these in sequence.
+//
+// Most are fused into binary convolutions. The ops here run if another op produces the image, or if the convolution's
+// output has another consumer.
 #include <algorithm>
 #include <vector>
 
@@ -46,9 +47,9 @@ std::unique_ptr<Op> CreateGate(const Isa& isa) {
   return std::unique_ptr<Op>(new (std::nothrow) GateOp(isa, {kGate, kAlpha, kAddend, kRectifiesProduct}));
 }
 
-// Whether the output has four dimensions and the inputs have its channels. How many images there are, and how large
-// each of them and a gate are, is not asked here and below: a runtime that undoes its delegates to resize inputs asks
-// anew while some tensors have their old shapes, and cannot go on where it then hears something else.
+// True if the output has four dimensions and both inputs have its channels. Batch and spatial sizes must not be checked
+// here or below. A runtime that undoes its delegates to resize inputs asks again while some tensors have old shapes,
+// and fails if the answer changes.
 template <int kActivation>
 bool IsGate(const TfLiteContext& context, const TfLiteNode& node) {
   if (static_cast<const TfLiteAddParams*>(node.builtin_data)->activation != kActivation) return false;
@@ -67,7 +68,7 @@ bool IsPRelu(const TfLiteContext& context, const TfLiteNode& node) {
   return HasChannelValues(context, node) && context.tensors[node.inputs->data[0]].dims->size == 4;
 }
 
-// Whether the tensors are images of as many channels and the activation is none or RELU.
+// True if the tensors are images with equal channels, and the activation is none or RELU.
 bool IsSum(const TfLiteContext& context, const TfLiteNode& node) {
   if (!AreComputedImages(context, node, 2)) return false;
   const int activation = static_cast<const TfLiteAddParams*>(node.builtin_data)->activation;
@@ -76,7 +77,7 @@ bool IsSum(const TfLiteContext& context, const TfLiteNode& node) {
          channels(0) <= kMaxOnes;
 }
 
-// What an ADD can be fused with.
+// Ops that an ADD can be fused with.
 bool IsFusedWithAdd(const OpType& writer) {
   return &writer == &kBconv2dOpType || &writer == &kGateOpType || &writer == &kRectifiedGateOpType ||
          &writer == &kPReluOpType;
@@ -94,7 +95,7 @@ const OpType kGateOpType = {
     .create = CreateGate<1, kNone, kNone, false>,
     .builtin_code = kTfLiteBuiltinMul,
     .computes = IsGate<kTfLiteActNone>,
-    .wants_reader = true,
+    .needs_reader = true,
 };
 const OpType kRectifiedGateOpType = {
     .name = "MUL",
@@ -104,7 +105,7 @@ const OpType kRectifiedGateOpType = {
     .create = CreateGate<1, kNone, kNone, true>,
     .builtin_code = kTfLiteBuiltinMul,
     .computes = IsGate<kTfLiteActRelu>,
-    .wants_reader = true,
+    .needs_reader = true,
 };
 const OpType kPReluOpType = {
     .name = "PRELU",
@@ -115,7 +116,7 @@ const OpType kPReluOpType = {
     .builtin_code = kTfLiteBuiltinPrelu,
     .computes = IsPRelu,
     .sign_feed = SignFeed::kPasses,
-    .wants_reader = true,
+    .needs_reader = true,
     .has_options = false,
 };
 const OpType kGatedSumOpType = {

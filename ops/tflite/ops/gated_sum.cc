@@ -8,7 +8,7 @@
 namespace litebnn {
 namespace {
 
-// A tensor's four dimensions; those left out in front are 1.
+// Four dimensions of a tensor; missing leading ones are 1.
 using Sizes = std::array<int32_t, 4>;
 
 Sizes Pad(const std::vector<int32_t>& shape) {
@@ -17,17 +17,17 @@ Sizes Pad(const std::vector<int32_t>& shape) {
   return sizes;
 }
 
-// Whether what has these sizes is multiplied with every image, row and pixel of the whole, or with its own.
-bool GoesWith(const Sizes& sizes, const Sizes& whole) {
-  const auto goes = [](int32_t size, int32_t of_whole) { return size == 1 || size == of_whole; };
-  return std::equal(sizes.begin(), sizes.end() - 1, whole.begin(), goes) && sizes[3] == whole[3];
+// True if a tensor of these sizes broadcasts to `whole` along images, rows and columns.
+bool BroadcastsTo(const Sizes& sizes, const Sizes& whole) {
+  const auto fits = [](int32_t size, int32_t whole_size) { return size == 1 || size == whole_size; };
+  return std::equal(sizes.begin(), sizes.end() - 1, whole.begin(), fits) && sizes[3] == whole[3];
 }
 
-GateOperand Walk(const Sizes& sizes, const Sizes& whole) {
+GateOperand StridesOf(const Sizes& sizes, const Sizes& whole) {
   const int64_t channels = sizes[3], row = sizes[2] * channels;
   const auto stride = [](int32_t size, int64_t floats) { return size == 1 ? 0 : floats; };
   const int64_t row_stride = stride(sizes[1], row);
-  // Where a row is one pixel, the next pixel is the next row's.
+  // If a row is one pixel, the next pixel is in the next row.
   return {nullptr, stride(sizes[0], sizes[1] * row), row_stride,
           whole[2] == 1 ? row_stride : stride(sizes[2], channels)};
 }
@@ -48,7 +48,7 @@ bool GatedSum::Resize(const Node& node) {
   return sum_.Resize(node, roles_.addend);
 }
 
-// Finds the sizes of the product, and how each factor is walked through.
+// Computes the shape of the product and the strides of both factors.
 bool GatedSum::ReadOperands(const Node& node) {
   std::vector<int32_t>& shape = node.outputs[0]->shape;
   const Sizes image = Pad(shape);
@@ -64,29 +64,29 @@ bool GatedSum::ReadOperands(const Node& node) {
   }
   Sizes whole;
   for (size_t i = 0; i < whole.size(); ++i) whole[i] = std::max(image[i], gate[i]);
-  if (!GoesWith(image, whole) || !GoesWith(gate, whole)) {
+  if (!BroadcastsTo(image, whole) || !BroadcastsTo(gate, whole)) {
     return node.InputError(roles_.gate, "shape: expected one that goes with %s, found %s", ShapeText(shape).c_str(),
                            ShapeText(node.Input(roles_.gate)->shape).c_str());
   }
-  is_image_whole_ = image == whole;
+  has_full_image_ = image == whole;
   images_.images = whole[0];
   images_.rows = whole[1];
   images_.columns = whole[2];
   images_.channels = whole[3];
-  images_.input = Walk(image, whole);
-  images_.gate = has_gate_ ? Walk(gate, whole) : GateOperand{};
+  images_.input = StridesOf(image, whole);
+  images_.gate = has_gate_ ? StridesOf(gate, whole) : GateOperand{};
   images_.rectify_product = roles_.rectifies_product;
   shape.assign(whole.begin(), whole.end());
   return true;
 }
 
-bool GatedSum::is_finish() const {
+bool GatedSum::is_epilogue() const {
   if (!gates()) return sum_.computed_bytes() == 0;
   const bool is_gate_of_images = images_.gate.row_stride == 0 && images_.gate.pixel_stride == 0;
-  return is_image_whole_ && is_gate_of_images && !images_.rectify_product && overwrites_addend() && !sum_.rectifies();
+  return has_full_image_ && is_gate_of_images && !images_.rectify_product && overwrites_addend() && !sum_.rectifies();
 }
 
-Bconv2dFinish GatedSum::FinishOf(const void* const* inputs) const {
+Bconv2dEpilogue GatedSum::EpilogueOf(const void* const* inputs) const {
   const float* const addend = AddendOf(inputs);
   if (!gates()) return {nullptr, 0, nullptr, addend, sum_.rectifies()};
   return {GateOf(inputs), images_.gate.image_stride, SlopeOf(inputs), addend, false};
@@ -95,17 +95,17 @@ Bconv2dFinish GatedSum::FinishOf(const void* const* inputs) const {
 void GatedSum::Run(const Isa& isa, ThreadPool& pool, const float* image, const void* const* inputs, float* output,
                    void* workspace) const {
   const float* const addend = AddendOf(inputs);
-  const bool adds_behind = sum_.computed_bytes() > 0;
-  if (adds_behind && !gates()) return sum_.Run(pool, image, addend, output);
+  const bool adds_afterwards = sum_.computed_bytes() > 0;
+  if (adds_afterwards && !gates()) return sum_.Run(pool, image, addend, output);
   GatedImages images = images_;
   images.input.values = image;
   images.gate.values = GateOf(inputs);
   images.slope = SlopeOf(inputs);
-  images.addend = adds_behind ? nullptr : addend;
+  images.addend = adds_afterwards ? nullptr : addend;
   images.rectify_sum = sum_.rectifies();
-  images.output = adds_behind ? static_cast<float*>(workspace) : output;
+  images.output = adds_afterwards ? static_cast<float*>(workspace) : output;
   GateImages(isa, pool, images);
-  if (adds_behind) sum_.Run(pool, images.output, addend, output);
+  if (adds_afterwards) sum_.Run(pool, images.output, addend, output);
 }
 
 }  // namespace litebnn

@@ -1,5 +1,5 @@
-// An image times a gate, through a PRELU and added to another image, each of which may be left out: by itself, or as
-// what a convolution does with its output.
+// An image times a gate, then PRELU, then plus another image; each part is optional. Runs as an op, or as the epilogue
+// of a convolution.
 #pragma once
 
 #include <cstddef>
@@ -12,31 +12,32 @@
 
 namespace litebnn {
 
-// More than any network has. Where there are no slopes, whose number the file limits, there is a one for each channel.
+// Upper limit for channels, above that of any network. Missing slopes are replaced by a vector of ones, whose size the
+// model file does not limit otherwise.
 constexpr int32_t kMaxOnes = 1 << 20;
 
 class GatedSum {
  public:
   static constexpr size_t kNone = std::numeric_limits<size_t>::max();
 
-  // The positions of the node's inputs other than the image.
+  // Positions of the node's inputs, without the image.
   struct Roles {
     size_t gate = kNone, alpha = kNone, addend = kNone;
     bool rectifies_product = false;
-    bool follows_convolution = false;  // which adds by itself where there is nothing else to do
+    bool follows_convolution = false;  // the convolution can add in its epilogue if there is nothing else to do
   };
 
   explicit GatedSum(const Roles& roles) : roles_(roles) {}
 
-  // The node's output has the shape of the image, of four dimensions at most, and gets that of the result. False after
-  // an error has been reported.
+  // The node's output has the shape of the image, at most four dimensions, and gets that of the result. False after an
+  // error has been reported.
   bool Resize(const Node& node);
 
   bool gates() const { return has_gate_ || has_alpha_; }
-  // Whether a convolution that writes the image can do it all, if it takes a gate.
-  bool is_finish() const;
-  Bconv2dFinish FinishOf(const void* const* inputs) const;
-  // Whether the result may take the addend's memory. It may always take that of an image of its shape.
+  // True if the convolution that writes the image can do all of it in an epilogue, provided that it supports a gate.
+  bool is_epilogue() const;
+  Bconv2dEpilogue EpilogueOf(const void* const* inputs) const;
+  // True if the result may overwrite the addend. It may always overwrite an image of its own shape.
   bool overwrites_addend() const { return sum_.has_addend() && sum_.computed_bytes() == 0; }
 
   size_t WorkspaceBytes() const { return gates() ? sum_.computed_bytes() : 0; }
@@ -59,8 +60,8 @@ class GatedSum {
   }
 
   const Roles roles_;
-  bool has_gate_ = false, has_alpha_ = false, is_image_whole_ = false;
-  std::vector<float> ones_;  // in the place of a gate or slopes that are left out
+  bool has_gate_ = false, has_alpha_ = false, has_full_image_ = false;
+  std::vector<float> ones_;  // replaces a gate or slopes that are left out
   GatedImages images_ = {};
   FusedSum sum_;
 };

@@ -1,6 +1,5 @@
-// LceBMaxPool2d, max pooling of packed signs; and MAX_POOL_2D, the runtime's own op, where it pools what other claimed
-// nodes have written or signs are made of what it writes: the delegate takes it too, so that images are read while they
-// are in the caches.
+// LceBMaxPool2d, max pooling of packed signs; and MAX_POOL_2D, the runtime's own op. The delegate claims the latter if
+// it pools outputs of claimed nodes, or if its output becomes signs. Images are then read while they are in the caches.
 #include <algorithm>
 #include <limits>
 
@@ -57,14 +56,14 @@ class BMaxPool2dOp final : public Op {
   MaxPool2dGeometry geometry_ = {};
 };
 
-// The inputs are the parts of an image, and in a chain the multiplier and the addend, either of which may be left out.
+// Inputs: the parts of an image; in a chain also the multiplier and the addend, both optional.
 template <bool kIsChain, bool kRectifies>
 class MaxPool2dOp final : public Op {
  public:
   explicit MaxPool2dOp(const Isa& isa) : isa_(isa) {}
 
   bool Prepare(const Node& node) override {
-    // Nodes of other types are not taken; a shape may have changed since.
+    // The type was checked when the node was claimed; the shape may have changed since.
     const size_t part_count = node.inputs.size() - (kIsChain ? 2 : 0);
     if (!node.CheckInputRank(0, 4) || !parts_.ReadWithConstants(node, part_count)) return false;
     const auto& params = *static_cast<const TfLitePoolParams*>(node.builtin_data);
@@ -95,12 +94,12 @@ class MaxPool2dOp final : public Op {
  private:
   const Isa& isa_;
   Parts parts_;
-  MaxPool2dGeometry geometry_ = {};  // of the whole
+  MaxPool2dGeometry geometry_ = {};  // for all parts together
   float floor_ = 0.0f;
 };
 
-// Whether the tensors are images, the activation is none or RELU, and the options make sense; the runtime refuses those
-// that do not.
+// True if the tensors are images, the activation is none or RELU, and the options are valid. The runtime rejects
+// invalid ones.
 bool Computes(const TfLiteContext& context, const TfLiteNode& node) {
   if (!AreComputedImages(context, node, 1)) return false;
   const auto& params = *static_cast<const TfLitePoolParams*>(node.builtin_data);

@@ -1,4 +1,4 @@
-// The list of ops: registering, claiming and running read it. An op is added by a file of its own and a line here.
+// The list of ops, for registering, claiming and running. To add an op, add a file for it and a line here.
 #pragma once
 
 #include "tflite/ops/op.h"
@@ -30,50 +30,50 @@ inline constexpr const OpType* kOpTypes[] = {LITEBNN_OP_TYPES(LITEBNN_ADDRESS)};
 #undef LITEBNN_ADDRESS
 #undef LITEBNN_OP_TYPES
 
-// The convolution with its output added to its last input. No model has it: additions are fused into convolutions.
+// A convolution fused with an ADD, whose other operand is the last input. Models contain no such op; it is made by
+// fusion.
 extern const OpType kBconv2dAddOpType;
 
-// The convolution with a MUL of its output by a gate, a PRELU and an ADD: gate, alpha and addend are its last inputs,
-// of which the first two may be left out. No model has it: these are fused into convolutions.
+// A convolution fused with a MUL by a gate, a PRELU and an ADD. Gate, alpha and addend are the last inputs; the first
+// two are optional. Made by fusion only.
 extern const OpType kGatedBconv2dOpType;
 
-// The packing of signs behind a MUL, an ADD or both with constants for each channel, and the CONCATENATION of several
-// such: of each the image, the multiplier and the addend, of which one may be left out. No model has it: these are
-// fused into the packing.
+// The packing of signs fused with a batch norm before it (MUL, ADD or both, with constants per channel). Several of
+// these may be fused with the CONCATENATION after them. Inputs per part: image, multiplier and addend, of which one may
+// be left out. Made by fusion only.
 extern const OpType kAffineQuantizeOpType;
 
-// A MUL, an ADD or both with constants for each channel, which are the last inputs: either may be left out. The others
-// are what a CONCATENATION has put side by side, or one image. No model has it.
+// A MUL, an ADD or both, with constants per channel as the last inputs, of which one may be left out. The other inputs
+// are one image or those of a CONCATENATION. Made by fusion only.
 extern const OpType kAffineOpType;
 
-// The same inputs: a max pool between the MUL and the ADD, and that with a RELU at its end. No model has them.
+// Ops with the same inputs and a max pool between MUL and ADD; the second ends in a RELU. Made by fusion only.
 extern const OpType kAffineMaxPool2dOpType;
 extern const OpType kRectifiedMaxPool2dOpType;
 
-// A MUL by a gate, a PRELU and an ADD behind each other: the factors, then alpha and the addend. The second factor, and
-// one of the last two, may be left out. In the other form a RELU stands behind the MUL, and no PRELU. No model has
-// them.
+// A MUL by a gate, then PRELU, then ADD. Inputs: both factors, alpha, addend. The second factor, and either alpha or
+// the addend, may be left out. The rectified form has a RELU after the MUL and no PRELU. Made by fusion only.
 extern const OpType kGatedSumOpType;
 extern const OpType kRectifiedGatedSumOpType;
 
-// Whether the input at `position` is float32 and has as many values as there are channels. Reports it where it is not.
+// Checks that the input at `position` is float32 and has one value per channel; reports an error if not.
 bool CheckChannelValues(const Node& node, size_t position, int32_t channels);
 
-// Null where there is no such tensor, or its rank is not known.
+// Null if there is no such tensor or its rank is unknown.
 const TfLiteTensor* FindTensor(const TfLiteContext& context, int index);
 
-// Whether it is a float32 tensor of known rank that is no constant.
+// True for a float32 tensor of known rank that is not constant.
 bool IsComputedFloat(const TfLiteContext& context, int index);
 
-// Whether the node has two inputs and one output, of float32, and the second is a constant that has a value for each of
-// the first one's channels.
+// True if the node has two float32 inputs and one float32 output, and the second input is a constant with one value per
+// channel.
 bool HasChannelValues(const TfLiteContext& context, const TfLiteNode& node);
 
-// Whether the node has `inputs` inputs and one output, and all of them are float32 tensors of four dimensions that are
-// no constants. A shape that the model does not tell has another number of dimensions.
+// True if the node has `inputs` inputs and one output, and all are float32 images: four dimensions, not constant. A
+// tensor of unknown shape does not have four dimensions.
 bool AreComputedImages(const TfLiteContext& context, const TfLiteNode& node, size_t inputs);
 
-// The op that computes the node, null where litebnn has none.
+// The op that computes the node, or null if litebnn has none.
 const OpType* FindOpType(const TfLiteContext& context, const PlannedNode& planned);
 
 }  // namespace litebnn

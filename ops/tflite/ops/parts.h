@@ -1,4 +1,4 @@
-// Tensors that CONCATENATION puts side by side, along their last dimension.
+// The inputs of a CONCATENATION along the last dimension.
 #pragma once
 
 #include <cstddef>
@@ -10,20 +10,21 @@
 
 namespace litebnn {
 
-// More parts than a layer of any network reads.
+// Upper limit, above that of any network's layer.
 constexpr size_t kMaxParts = 256;
 
 struct Parts {
-  std::vector<int32_t> channels;  // of each, or words
-  std::vector<int32_t> shape;     // of the whole
+  std::vector<int32_t> channels;  // of each part; words if packed
+  std::vector<int32_t> shape;     // of the concatenated tensor
 
-  // Takes the node's first `count` inputs, at least one, or the first of so many groups of inputs. Reports an error and
-  // returns false where they are not all of that type, or do not go together.
+  // Reads the node's first `count` inputs, at least one, or the first of each of `count` groups of inputs. If their
+  // types or shapes do not match, reports an error and returns false.
   bool Read(const Node& node, size_t count, TfLiteType type, size_t group = 1);
-  // The same, of the output's type; those behind them have a value for each of the whole's channels, or are left out.
+  // Calls Read with the output's type. The inputs after the first `count` are optional constants with one value per
+  // channel of the whole.
   bool ReadWithConstants(const Node& node, size_t count);
   int64_t whole_channels() const { return shape.back(); }
-  // The place of one of them in the whole.
+  // The first channel of a part in the whole.
   int64_t FirstChannel(size_t part) const {
     return std::accumulate(channels.begin(), channels.begin() + static_cast<std::ptrdiff_t>(part), int64_t{0});
   }

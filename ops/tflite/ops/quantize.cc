@@ -1,4 +1,4 @@
-// LceQuantize: float32, int8 or bool to packed signs, and the same with a batch norm of float32 fused into it.
+// LceQuantize: float32, int8 or bool to packed signs, and the same fused with a float32 batch norm.
 #include <algorithm>
 #include <array>
 #include <vector>
@@ -53,8 +53,8 @@ class QuantizeOp final : public Op {
   int32_t channels_ = 0;
 };
 
-// The inputs are parts of an image, each with its multiplier and its addend, either of which may be left out. The
-// parts' packed signs are put side by side.
+// Inputs: for each part of an image its values, multiplier and addend, the latter two optional. The parts' packed signs
+// are concatenated.
 class AffineQuantizeOp final : public Op {
  public:
   explicit AffineQuantizeOp(const Isa& isa) : isa_(isa) {}
@@ -63,7 +63,7 @@ class AffineQuantizeOp final : public Op {
     const size_t part_count = node.inputs.size() / kInputs;
     if (!node.CheckOutputType({kTfLiteInt32}) || !parts_.Read(node, part_count, kTfLiteFloat32, kInputs)) return false;
     first_words_ = {0};
-    std::array<int32_t, 2> left_out = {0, 0};  // channels of the largest part that lacks such a constant
+    std::array<int32_t, 2> left_out = {0, 0};  // channels of the largest part without a multiplier or addend
     for (size_t i = 0; i < part_count; ++i) {
       const int32_t channels = parts_.channels[i];
       for (size_t constant = 0; constant < left_out.size(); ++constant) {
@@ -76,7 +76,7 @@ class AffineQuantizeOp final : public Op {
       }
       first_words_.push_back(first_words_.back() + PackedWords(channels));
     }
-    // This comes behind the checks: the constants that are there are in the file, which limits how many channels are.
+    // Allocated after the checks: the constants are part of the file, so the file's size limits the number of channels.
     for (size_t constant = 0; constant < left_out.size(); ++constant) {
       neutral_[constant].assign(static_cast<size_t>(left_out[constant]), constant == 0 ? 1.0f : 0.0f);
     }
@@ -100,12 +100,12 @@ class AffineQuantizeOp final : public Op {
   }
 
  private:
-  static constexpr size_t kInputs = 3;  // of each part
+  static constexpr size_t kInputs = 3;  // per part
 
   const Isa& isa_;
   Parts parts_;
-  std::vector<int64_t> first_words_;           // of each part in a row of the output, and behind the last
-  std::array<std::vector<float>, 2> neutral_;  // in the place of multipliers or addends that are left out
+  std::vector<int64_t> first_words_;           // first word of each part in an output row, and the number of all words
+  std::array<std::vector<float>, 2> neutral_;  // replaces multipliers or addends that are left out
 };
 
 }  // namespace

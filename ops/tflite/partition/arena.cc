@@ -7,13 +7,14 @@
 namespace litebnn {
 namespace {
 
-// More buffers than any sensible model has are not fitted in between others, as each would be held against all.
+// Buffers after this number are appended without a search for a gap, because the search takes quadratic time. No
+// sensible model has so many.
 constexpr size_t kMaxFitted = 4096;
 constexpr size_t kMaxBytes = std::numeric_limits<size_t>::max() / 2;
 
 bool InUseTogether(const ArenaBuffer& a, const ArenaBuffer& b) { return a.first <= b.last && b.first <= a.last; }
 
-// The lowest offset at which `buffer` overlaps none of those in use with it.
+// The lowest offset at which `buffer` overlaps no buffer that is in use at the same time.
 size_t LowestFree(const ArenaBuffer& buffer, const std::vector<const ArenaBuffer*>& by_offset) {
   size_t offset = 0;
   for (const ArenaBuffer* placed : by_offset) {
@@ -24,8 +25,8 @@ size_t LowestFree(const ArenaBuffer& buffer, const std::vector<const ArenaBuffer
   return offset;
 }
 
-// The place of `buffer` among those that are sorted by offset.
-auto FindBehind(const ArenaBuffer& buffer, const std::vector<const ArenaBuffer*>& by_offset) {
+// The first buffer after `buffer` in offset order.
+auto FindNext(const ArenaBuffer& buffer, const std::vector<const ArenaBuffer*>& by_offset) {
   return std::find_if(by_offset.begin(), by_offset.end(),
                       [&](const ArenaBuffer* placed) { return placed->offset > buffer.offset; });
 }
@@ -47,7 +48,7 @@ bool PlanArena(std::vector<ArenaBuffer>* buffers, size_t* total_bytes) {
     if (buffer->bytes > kMaxBytes || offset > kMaxBytes - buffer->bytes) return false;
     buffer->offset = offset;
     *total_bytes = std::max(*total_bytes, offset + buffer->bytes);
-    if (is_fitted) by_offset.insert(FindBehind(*buffer, by_offset), buffer);
+    if (is_fitted) by_offset.insert(FindNext(*buffer, by_offset), buffer);
   }
   return true;
 }

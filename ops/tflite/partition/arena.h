@@ -1,4 +1,4 @@
-// One block of memory for buffers that live at different times.
+// One block of memory for buffers that are in use at different times.
 #pragma once
 
 #include <cstddef>
@@ -15,15 +15,15 @@ struct ArenaBuffer {
   size_t offset;  // set by PlanArena
 };
 
-// Gives every buffer an offset, a multiple of kAlignment, such that buffers in use at the same step do not
-// overlap. Largest first, each at the lowest offset that is free (Pisarchyk and Lee, "Efficient Memory Management for
-// Deep Neural Net Inference", 2020: greedy by size). False where the total does not fit in size_t.
+// Assigns each buffer an offset, a multiple of kAlignment, so that buffers in use at the same step do not overlap.
+// Greedy by size: largest first, each at the lowest free offset (Pisarchyk and Lee, "Efficient Memory Management for
+// Deep Neural Net Inference", 2020). False if the total does not fit in size_t.
 bool PlanArena(std::vector<ArenaBuffer>* buffers, size_t* total_bytes);
 
-// Memory that those who run one after the other share; what it holds does not last from one to the next.
+// Memory shared by partitions that run one after the other; its contents are not kept between them.
 class Arena {
  public:
-  // Makes it at least so large; what it held is lost. False where memory ran out, and it has none then.
+  // Grows to at least `bytes`, without keeping the contents. If memory runs out, returns false and holds nothing.
   bool Reserve(size_t bytes);
   std::byte* data() { return block_.data(); }
   size_t capacity() const { return block_.bytes(); }

@@ -8,8 +8,8 @@ namespace litebnn {
 
 namespace {
 
-// Tensors by index; what is no index of a tensor is none of them. Nodes may share any number of inputs, so that looking
-// one up takes little.
+// A set of tensor indices; indices out of range are in no set. A bitmap, because nodes may share any number of inputs,
+// so that lookups must be cheap.
 class TensorSet {
  public:
   explicit TensorSet(const TfLiteContext& context) : has_(context.tensors_size) {}
@@ -25,25 +25,25 @@ class TensorSet {
   std::vector<char> has_;
 };
 
-// Whether something begins in each node that is the library's own: in its ops, and in those of which it makes signs.
-std::vector<bool> FindBeginnings(const TfLiteContext& context, const std::vector<PlannedNode>& plan,
-                                 const std::vector<const OpType*>& types) {
-  std::vector<bool> begins(plan.size());
-  TensorSet made_into_signs(context);
+// Marks the nodes that are claimed by themselves: custom ops, and builtin ops that begin a path to packed signs.
+std::vector<bool> FindSeeds(const TfLiteContext& context, const std::vector<PlannedNode>& plan,
+                            const std::vector<const OpType*>& types) {
+  std::vector<bool> is_seed(plan.size());
+  TensorSet becomes_signs(context);
   for (size_t i = plan.size(); i-- > 0;) {
     if (types[i] == nullptr) continue;
     const SignFeed feed = types[i]->sign_feed;
-    const bool feeds = feed != SignFeed::kNone && made_into_signs.Has(plan[i].node->outputs->data[0]);
-    begins[i] = types[i]->IsCustom() || (feeds && feed == SignFeed::kBegins);
-    if (feeds || types[i] == &kQuantizeOpType) made_into_signs.Set(*plan[i].node->inputs, true);
+    const bool feeds = feed != SignFeed::kNone && becomes_signs.Has(plan[i].node->outputs->data[0]);
+    is_seed[i] = types[i]->IsCustom() || (feeds && feed == SignFeed::kBegins);
+    if (feeds || types[i] == &kQuantizeOpType) becomes_signs.Set(*plan[i].node->inputs, true);
   }
-  return begins;
+  return is_seed;
 }
 
-// The nodes in which something begins, and those that go on with it; null for others.
+// Returns the ops of the nodes that are claimed by themselves and of those that follow claimed ones; null for others.
 std::vector<const OpType*> ClaimForward(const TfLiteContext& context, const std::vector<PlannedNode>& plan,
                                         const std::vector<const OpType*>& types) {
-  const std::vector<bool> begins = FindBeginnings(context, plan, types);
+  const std::vector<bool> is_seed = FindSeeds(context, plan, types);
   std::vector<const OpType*> claimed(plan.size());
   std::vector<const OpType*> writers(context.tensors_size);
   for (size_t i = 0; i < plan.size(); ++i) {
@@ -55,7 +55,7 @@ std::vector<const OpType*> ClaimForward(const TfLiteContext& context, const std:
       if (index >= writers.size() || writers[index] == nullptr) return false;
       return type->follows == nullptr || type->follows(*writers[index]);
     };
-    if (!begins[i] && std::none_of(inputs.data, inputs.data + inputs.size, is_claimed)) continue;
+    if (!is_seed[i] && std::none_of(inputs.data, inputs.data + inputs.size, is_claimed)) continue;
     claimed[i] = type;
     for (int k = 0; k < outputs.size; ++k) {
       const auto index = static_cast<size_t>(outputs.data[k]);
@@ -65,9 +65,9 @@ std::vector<const OpType*> ClaimForward(const TfLiteContext& context, const std:
   return claimed;
 }
 
-// Adds the nodes that nothing but signs is made of.
-void ClaimWhatFeedsSigns(const TfLiteContext& context, const std::vector<PlannedNode>& plan,
-                         const std::vector<const OpType*>& types, std::vector<const OpType*>* claimed) {
+// Also claims nodes whose output leads to nothing but signs.
+void ClaimSignFeeders(const TfLiteContext& context, const std::vector<PlannedNode>& plan,
+                      const std::vector<const OpType*>& types, std::vector<const OpType*>* claimed) {
   TensorSet read_by_signs(context), read_by_others(context);
   for (size_t i = plan.size(); i-- > 0;) {
     const TfLiteIntArray &inputs = *plan[i].node->inputs, &outputs = *plan[i].node->outputs;
@@ -79,13 +79,13 @@ void ClaimWhatFeedsSigns(const TfLiteContext& context, const std::vector<Planned
   }
 }
 
-// Leaves the nodes that want a reader and have none among those that are claimed.
-void LeaveEnds(const TfLiteContext& context, const std::vector<PlannedNode>& plan,
-               std::vector<const OpType*>* claimed) {
+// Drops nodes that need a claimed reader and have none.
+void DropUnreadNodes(const TfLiteContext& context, const std::vector<PlannedNode>& plan,
+                     std::vector<const OpType*>* claimed) {
   TensorSet read(context);
   for (size_t i = plan.size(); i-- > 0;) {
     const OpType*& type = (*claimed)[i];
-    if (type != nullptr && type->wants_reader && !read.Has(plan[i].node->outputs->data[0])) type = nullptr;
+    if (type != nullptr && type->needs_reader && !read.Has(plan[i].node->outputs->data[0])) type = nullptr;
     if (type != nullptr) read.Set(*plan[i].node->inputs, true);
   }
 }
@@ -96,8 +96,8 @@ std::vector<int> ClaimNodes(const TfLiteContext& context, const std::vector<Plan
   std::vector<const OpType*> types;
   for (const PlannedNode& planned : plan) types.push_back(FindOpType(context, planned));
   std::vector<const OpType*> claimed = ClaimForward(context, plan, types);
-  ClaimWhatFeedsSigns(context, plan, types, &claimed);
-  LeaveEnds(context, plan, &claimed);
+  ClaimSignFeeders(context, plan, types, &claimed);
+  DropUnreadNodes(context, plan, &claimed);
 
   std::vector<int> indices;
   for (size_t i = 0; i < plan.size(); ++i) {
@@ -107,10 +107,10 @@ std::vector<int> ClaimNodes(const TfLiteContext& context, const std::vector<Plan
 }
 
 bool CheckOrder(TfLiteContext* context, const std::vector<PlannedNode>& plan) {
-  TensorSet to_come(*context), written(*context);
-  for (const PlannedNode& planned : plan) to_come.Set(*planned.node->outputs, true);
+  TensorSet unwritten(*context), written(*context);
+  for (const PlannedNode& planned : plan) unwritten.Set(*planned.node->outputs, true);
   for (const PlannedNode& planned : plan) {
-    // Whether none of the tensors is in the set. Reports one that is.
+    // Checks that none of the tensors is in the set; reports one that is.
     const auto check = [&](const char* role, const TfLiteIntArray& tensors, const TensorSet& set, const char* problem) {
       const int* const end = tensors.data + tensors.size;
       const int* const found = std::find_if(tensors.data, end, [&](int tensor) { return set.Has(tensor); });
@@ -120,11 +120,11 @@ bool CheckOrder(TfLiteContext* context, const std::vector<PlannedNode>& plan) {
       return false;
     };
     const TfLiteIntArray &inputs = *planned.node->inputs, &outputs = *planned.node->outputs;
-    if (!check("input", inputs, to_come, "expected a node before this one to write it, found this or a later one") ||
+    if (!check("input", inputs, unwritten, "expected a node before this one to write it, found this or a later one") ||
         !check("output", outputs, written, "expected no node before this one to write it, found one")) {
       return false;
     }
-    to_come.Set(outputs, false);
+    unwritten.Set(outputs, false);
     written.Set(outputs, true);
   }
   return true;

@@ -1,4 +1,4 @@
-// Which nodes of a model the delegate takes.
+// The choice of nodes that the delegate claims.
 #pragma once
 
 #include <vector>
@@ -7,13 +7,12 @@
 
 namespace litebnn {
 
-// The indices of the custom ops in `plan`, and of those of the runtime's own ops that read what a node before them in
-// the list writes and are better run along with it.
+// Returns the indices of the custom ops in `plan`, and of builtin ops that are faster when they run together with them.
 std::vector<int> ClaimNodes(const TfLiteContext& context, const std::vector<PlannedNode>& plan);
 
-// Reports a node that reads what it or a later one writes, or that writes what one before it does. Runtimes take such a
-// model. Those up to 2.14 crash when they look for partitions in the former; of the latter, all may put what reads a
-// tensor behind its second writer or before it, once a delegate has taken nodes.
+// Reports a node that reads a tensor before it is written, or that writes a tensor a second time. Runtimes accept such
+// models. Those up to 2.14 crash on the former while they look for partitions. On the latter, all may move a reader
+// past the second writer once a delegate has claimed nodes.
 bool CheckOrder(TfLiteContext* context, const std::vector<PlannedNode>& plan);
 
 }  // namespace litebnn

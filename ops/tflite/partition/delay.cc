@@ -8,7 +8,7 @@
 namespace litebnn {
 namespace {
 
-// How often nodes read a tensor, and which one in the plan does last.
+// The number of reads of a tensor, and the last node in the plan that reads it.
 struct Use {
   size_t reads = 0, reader = 0;
 };
@@ -32,7 +32,7 @@ std::vector<Use> FindUses(const TfLiteContext& context, const std::vector<Planne
   return uses;
 }
 
-// The bytes of each tensor, none of those that are constants; infinity where that cannot be told.
+// The bytes of each tensor, 0 for constants; infinity if the shape is unknown.
 std::vector<double> FindBytes(const TfLiteContext& context) {
   std::vector<double> bytes;
   for (size_t i = 0; i < context.tensors_size; ++i) {
@@ -43,8 +43,8 @@ std::vector<double> FindBytes(const TfLiteContext& context) {
   return bytes;
 }
 
-// The runtime runs nodes in epochs, by turns of those that are claimed and of others, and begins with what the first
-// node is. Each is in the first epoch of its kind where all is there that it reads.
+// The runtime alternates between epochs of claimed and of other nodes, beginning with the kind of the first node. Each
+// node is in the first epoch of its kind in which all its inputs are available.
 std::vector<size_t> FindEpochs(const TfLiteContext& context, const std::vector<PlannedNode>& plan,
                                const std::vector<bool>& is_claimed) {
   std::vector<size_t> epochs(plan.size()), written(context.tensors_size);
@@ -59,7 +59,7 @@ std::vector<size_t> FindEpochs(const TfLiteContext& context, const std::vector<P
   return epochs;
 }
 
-// Whether it may matter in which order nodes run that do not read from each other.
+// True if nodes may depend on each other's order without reading each other's outputs.
 bool HasState(const TfLiteContext& context, const std::vector<PlannedNode>& plan) {
   const auto holds_state = [](const TfLiteTensor& tensor) {
     return tensor.type == kTfLiteResource || tensor.is_variable;
@@ -72,7 +72,7 @@ bool HasState(const TfLiteContext& context, const std::vector<PlannedNode>& plan
          std::any_of(plan.begin(), plan.end(), runs_subgraph);
 }
 
-// Which nodes are better run later. What has to be there for others is, as soon as before.
+// Finds nodes that should run later. A node whose output others need before does not move.
 class Delays {
  public:
   Delays(const TfLiteContext& context, const std::vector<PlannedNode>& plan, const std::vector<bool>& is_claimed)
@@ -85,8 +85,9 @@ class Delays {
     if (!HasState(context, plan)) FindLaterEpochs(FindReads());
   }
 
-  // In which of two sets each node is given to the runtime: that of the epochs changes where a node waits for one, so
-  // that it is in the first of its set behind its own. A node that waits for more than the next change does not wait.
+  // Returns in which of two sets each node is passed to the runtime. The set alternates at each epoch that a delayed
+  // node waits for. That is then the first epoch of its set after its own. A node that would have to wait past the next
+  // alternation is not delayed.
   std::vector<size_t> FindSets() const {
     std::vector<size_t> changes(*std::max_element(epochs_.begin(), epochs_.end()) + 1);
     for (size_t i = 0; i < plan_.size(); ++i) {
@@ -106,14 +107,15 @@ class Delays {
   size_t Output(size_t i) const { return static_cast<size_t>(plan_[i].node->outputs->data[0]); }
   size_t Reader(size_t i) const { return uses_[Output(i)].reader; }
 
-  // Whether one node alone reads what this one writes, and is claimed too: then it may be run at any time before that.
-  // With the first node the runtime begins.
+  // True if the only reader of the node's output is claimed too, so that the node may run any time before it. The first
+  // node must not move, because the runtime begins with its kind.
   bool MayWait(size_t i) const {
     if (i == 0 || !is_claimed_[i] || plan_[i].node->outputs->size != 1 || Output(i) >= uses_.size()) return false;
     return uses_[Output(i)].reads == 1 && is_claimed_[Reader(i)];
   }
 
-  // The bytes that each node that may wait reads if all wait that write for it and gain by that.
+  // Bytes that each node reads which may wait. A producer that may wait too counts with the bytes that it reads itself,
+  // if they are fewer than those that it writes.
   std::vector<double> FindReads() const {
     std::vector<double> reads(plan_.size()), needed = bytes_;
     for (size_t i = 0; i < plan_.size(); ++i) {

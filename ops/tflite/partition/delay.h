@@ -1,4 +1,4 @@
-// When the nodes that the delegate takes run: some are better run later than the runtime would.
+// Delays claimed nodes for which a later partition is better than the first possible one.
 #pragma once
 
 #include <vector>
@@ -7,14 +7,14 @@
 
 namespace litebnn {
 
-// The nodes of `claimed`, which are in the order of `plan`, in the sets in which the runtime is to be given them, one
-// set after the other. CheckOrder has found nothing in the plan.
+// Splits `claimed`, which is in the order of `plan`, into the sets that the runtime is to be given one after the other.
+// CheckOrder must have accepted the plan.
 //
-// Of the nodes that it is given together the runtime makes partitions, and puts each node into the first where all is
-// there that it reads. So a convolution of which only an ADD reads, while that waits for an op of the runtime's own,
-// writes its floats for a later partition. Nodes that were given, or will be, with another set hold a node back as the
-// runtime's own do. So each such node is given with its reader, and the partitions between with the other set: there it
-// reads packed signs, and may be fused with its reader. Where there is no such node, all are one set.
+// The runtime makes partitions of the nodes that it is given together. Each node is in the first partition in which its
+// inputs are available. A convolution whose only consumer is an ADD that waits for a builtin op therefore writes floats
+// for a later partition. Nodes of another set hold a node back like the runtime's own. So such a node is passed
+// together with its consumer, and the partitions between are in the other set. It then reads packed signs later, and
+// may be fused with its consumer. Without such nodes there is one set.
 std::vector<std::vector<int>> DelayNodes(const TfLiteContext& context, const std::vector<PlannedNode>& plan,
                                          const std::vector<int>& claimed);
 

@@ -10,7 +10,7 @@
 namespace litebnn {
 namespace {
 
-// How often each tensor is read.
+// The number of times that each tensor is read.
 std::unordered_map<int, int> CountReaders(const std::vector<Step>& steps) {
   std::unordered_map<int, int> readers;
   for (const Step& step : steps) {
@@ -19,7 +19,7 @@ std::unordered_map<int, int> CountReaders(const std::vector<Step>& steps) {
   return readers;
 }
 
-// Steps that become part of the only one that reads what they write.
+// Finds steps that can be fused into the only reader of their output.
 class SoleReaders {
  public:
   SoleReaders(const std::unordered_set<int>& outputs, std::vector<Step>* steps)
@@ -29,7 +29,7 @@ class SoleReaders {
     }
   }
 
-  // The step of one of the types that writes `tensor`; null where there is none, or others read the tensor too.
+  // The step that writes `tensor` and has one of the types; null if there is none, or if the tensor has other readers.
   const Step* Find(int tensor, std::initializer_list<const OpType*> types) const {
     const auto writer = writers_.find(tensor);
     if (writer == writers_.end()) return nullptr;
@@ -38,7 +38,7 @@ class SoleReaders {
     return &steps_[writer->second];
   }
 
-  // The same; that step is left out from now on.
+  // Calls Find, and removes the found step from the result.
   const Step* Take(int tensor, std::initializer_list<const OpType*> types) {
     const Step* const found = Find(tensor, types);
     if (found != nullptr) is_taken_[Number(*found)] = true;
@@ -69,11 +69,11 @@ class SoleReaders {
 
 void FuseGates(const std::unordered_set<int>& outputs, std::vector<Step>* steps) {
   SoleReaders sole_readers(outputs, steps);
-  // The last of a chain is the one that stays.
+  // Iterates backwards, because a chain of steps is fused into its last step.
   for (auto step = steps->rbegin(); step != steps->rend(); ++step) {
-    const bool adds = step->type == &kAddOpType, leaks = step->type == &kPReluOpType;
-    if (sole_readers.IsTaken(*step) || (!adds && !leaks)) continue;
-    const Step* last = leaks ? &*step : nullptr;
+    const bool adds = step->type == &kAddOpType, is_prelu = step->type == &kPReluOpType;
+    if (sole_readers.IsTaken(*step) || (!adds && !is_prelu)) continue;
+    const Step* last = is_prelu ? &*step : nullptr;
     size_t image = 0;
     for (size_t i = 0; last == nullptr && i < 2; ++i) {
       image = i;
@@ -82,7 +82,7 @@ void FuseGates(const std::unordered_set<int>& outputs, std::vector<Step>* steps)
     if (last == nullptr) continue;
     const Step* const prelu = last->type == &kPReluOpType ? last : nullptr;
     const Step* const gate = prelu == nullptr ? last : sole_readers.Take(prelu->inputs[0].tensor, {&kGateOpType});
-    if (gate == nullptr && leaks) continue;
+    if (gate == nullptr && is_prelu) continue;
     const Binding none = {kOptionalTensor};
     const Binding addend = adds ? step->inputs[1 - image] : none, alpha = prelu == nullptr ? none : prelu->inputs[1];
     step->inputs = gate == nullptr ? std::vector<Binding>{prelu->inputs[0], none} : gate->inputs;
@@ -99,7 +99,7 @@ void FuseConvolutions(const std::unordered_set<int>& outputs, std::vector<Step>*
     const bool adds = step.type == &kAddOpType;
     const bool gates = step.type == &kGatedSumOpType && step.inputs.back().tensor != kOptionalTensor;
     if (!adds && !gates) continue;
-    // Of two convolutions the later one, whose input is still in the caches.
+    // If both are convolutions, takes the later one, whose input is still in the caches.
     const Step* const first = sole_readers.Find(step.inputs[0].tensor, {&kBconv2dOpType});
     const Step* const second = sole_readers.Find(step.inputs[1].tensor, {&kBconv2dOpType});
     if (first == nullptr && second == nullptr) continue;
@@ -122,7 +122,7 @@ void FuseBatchNorms(const std::unordered_set<int>& outputs, std::vector<Step>* s
   SoleReaders sole_readers(outputs, steps);
   for (Step& sign : *steps) {
     if (sign.type != &kQuantizeOpType) continue;
-    // Makes the input that of the step before, where that has a constant for each channel; returns the constant.
+    // If a step of this type writes the input, reads that step's input instead and returns its constant.
     const auto take = [&](const OpType& type) -> Binding {
       const Step* const taken = sole_readers.Take(sign.inputs[0].tensor, {&type});
       if (taken == nullptr) return {kOptionalTensor};
@@ -142,7 +142,7 @@ void FusePackings(const std::unordered_set<int>& outputs, std::vector<Step>* ste
   SoleReaders sole_readers(outputs, steps);
   for (Step& step : *steps) {
     bool joins_packings = step.type == &kConcatenationOpType;
-    size_t count = 0;  // of what the packings read, which may join others already
+    size_t count = 0;  // inputs of all packings; a packing may have several parts already
     for (const Binding& part : step.inputs) {
       const Step* const packing = joins_packings ? sole_readers.Find(part.tensor, {&kAffineQuantizeOpType}) : nullptr;
       joins_packings = packing != nullptr;
@@ -162,7 +162,7 @@ void FusePackings(const std::unordered_set<int>& outputs, std::vector<Step>* ste
 
 void FuseImages(const std::unordered_set<int>& outputs, std::vector<Step>* steps) {
   SoleReaders sole_readers(outputs, steps);
-  // The last of a chain is the one that stays.
+  // Iterates backwards, because a chain of steps is fused into its last step.
   for (auto step = steps->rbegin(); step != steps->rend(); ++step) {
     const bool rectifies = step->type == &kRectifiedShiftOpType;
     const bool adds = rectifies || step->type == &kShiftOpType, multiplies = step->type == &kScaleOpType;

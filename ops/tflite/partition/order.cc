@@ -8,7 +8,7 @@ namespace {
 
 const Binding& Image(const Step& step, size_t part) { return step.inputs[part * step.op->InputsPerPart()]; }
 
-// Whether it has parts, and writes no less than their images.
+// True if the op has parts and writes at least as many bytes as they read.
 bool Copies(const Step& step) {
   const size_t part_count = step.op->PartCount();
   size_t bytes = 0;
@@ -16,14 +16,14 @@ bool Copies(const Step& step) {
   return part_count > 0 && step.outputs[0].bytes >= bytes;
 }
 
-// The steps that copy what others copy too. What all of these write would be there at once if their parts ran early.
+// Marks steps whose inputs others copy too. If their parts ran early, all the copies would be in memory at once.
 std::vector<bool> FindRepeatedCopies(const std::vector<Step>& steps) {
   std::vector<bool> repeats(steps.size());
   std::unordered_map<int, size_t> first_copies;  // of each image
   for (size_t step = 0; step < steps.size(); ++step) {
     if (!Copies(steps[step])) continue;
     for (size_t part = 0; part < steps[step].op->PartCount(); ++part) {
-      const size_t first = first_copies.emplace(Image(steps[step], part).tensor, step).first->second;
+      const size_t first = first_copies.try_emplace(Image(steps[step], part).tensor, step).first->second;
       if (first != step) repeats[first] = repeats[step] = true;
     }
   }
@@ -34,24 +34,25 @@ std::vector<bool> FindRepeatedCopies(const std::vector<Step>& steps) {
 
 std::vector<Task> OrderTasks(const std::vector<Step>& steps) {
   const std::vector<bool> repeats = FindRepeatedCopies(steps);
-  // The first place is before all steps, the others are behind one each.
-  std::vector<std::vector<Task>> places(steps.size() + 1);
-  std::unordered_map<int, size_t> place_of;  // of what writes a tensor, or the last part of it
+  // Slot 0 is before all steps; slot i + 1 comes after step i.
+  std::vector<std::vector<Task>> slots(steps.size() + 1);
+  std::unordered_map<int, size_t> slot_of;  // slot of the step or part that completes a tensor
   for (size_t step = 0; step < steps.size(); ++step) {
     const size_t part_count = steps[step].op->PartCount();
-    size_t last = part_count == 0 || repeats[step] ? step + 1 : 0;
-    if (part_count == 0) places[last].push_back({step, 0});
+    const bool stays = repeats[step];
+    size_t last = part_count == 0 || stays ? step + 1 : 0;
+    if (part_count == 0) slots[last].push_back({step, 0});
     for (size_t part = 0; part < part_count; ++part) {
-      // What other partitions have written is there from the start.
-      const auto writer = place_of.find(Image(steps[step], part).tensor);
-      const size_t written = writer == place_of.end() ? 0 : writer->second, place = repeats[step] ? last : written;
-      places[place].push_back({step, part});
-      last = std::max(last, place);
+      // Tensors of other partitions are available from the start.
+      const auto writer = slot_of.find(Image(steps[step], part).tensor);
+      const size_t written = writer == slot_of.end() ? 0 : writer->second, slot = stays ? last : written;
+      slots[slot].push_back({step, part});
+      last = std::max(last, slot);
     }
-    for (const Binding& output : steps[step].outputs) place_of[output.tensor] = last;
+    for (const Binding& output : steps[step].outputs) slot_of[output.tensor] = last;
   }
   std::vector<Task> tasks;
-  for (const std::vector<Task>& place : places) tasks.insert(tasks.end(), place.begin(), place.end());
+  for (const std::vector<Task>& slot : slots) tasks.insert(tasks.end(), slot.begin(), slot.end());
   return tasks;
 }
 

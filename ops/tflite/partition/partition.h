@@ -1,7 +1,7 @@
-// A run of nodes that litebnn computes in one go: the nodes that the delegate claims together, or one custom op.
+// A sequence of nodes that litebnn runs together: nodes that the delegate claims, or one custom op.
 //
-// Tensors between two nodes of a partition lie in an arena, with the nodes' scratch, while it runs; all others are the
-// runtime's.
+// Tensors between two nodes of a partition are in an arena while it runs, with the nodes' scratch memory. All other
+// tensors belong to the runtime.
 #pragma once
 
 #include <unordered_set>
@@ -13,24 +13,23 @@ namespace litebnn {
 
 class Partition {
  public:
-  // Adds the next node in order of execution, which reads nothing that a later one writes and writes nothing that an
-  // earlier one does. `index` may be Node::kUnknownIndex. `node` is read here only; its options and tensors belong to
-  // the model and outlive the partition. False after an error has been reported: the op does not take so many tensors.
+  // Adds the next node in order of execution; it must not read what later nodes write, nor write what earlier ones
+  // write. `index` may be Node::kUnknownIndex. `node` is only read here; its options and tensors belong to the model
+  // and must outlive the partition. If the op does not accept that many tensors, reports an error and returns false.
   bool AddNode(TfLiteContext* context, const OpType& type, int index, const TfLiteNode& node);
-  // Adds the nodes with these indices. False after an error has been reported: also where litebnn does not know the op
-  // of one.
+  // Adds the nodes with these indices. False after an error has been reported, also if litebnn does not know an op.
   bool AddNodes(TfLiteContext* context, const TfLiteIntArray& indices);
-  // To be called after the last node is added: declares the tensors that the runtime reads when the partition has run.
-  // Others that its nodes write are internal.
+  // Declares the tensors that the runtime reads after the partition has run; all others that its nodes write are
+  // internal. Must be called after the last node is added.
   void SetOutputs(const TfLiteIntArray& tensors);
   size_t size() const { return steps_.size(); }
 
-  // Validates every node and sets the shape of the partition's outputs, for a run with that many threads. Called again
-  // when inputs have been resized. False after an error has been reported. What the nodes hold is taken from `budget`
-  // the first time; `arena` becomes large enough.
+  // Validates every node and sets the shapes of the partition's outputs, for a run with `num_threads` threads. Called
+  // again after inputs are resized. The first call takes the nodes' memory from `budget`; `arena` grows as needed.
+  // False after an error has been reported.
   bool Prepare(TfLiteContext* context, const Isa& isa, int num_threads, RepackBudget* budget, Arena* arena);
-  // Allocates nothing. `pool` has at most as many threads as were prepared for, `arena` is the same as in Prepare.
-  // False after an error has been reported: also where the last Prepare gave false.
+  // Allocates nothing. `pool` must not have more threads than Prepare was given, and `arena` must be the same. False
+  // after an error has been reported, also if the last Prepare failed.
   bool Run(TfLiteContext* context, ThreadPool& pool, Arena& arena);
 
   const MemoryPlan& memory_plan() const { return plan_; }

@@ -21,8 +21,8 @@ std::unordered_map<int, int> FindLastReaders(const std::vector<Task>& tasks, con
   return last_readers;
 }
 
-// The input whose buffer the output of `step`, which is task `number`, may take, null where there is none: nothing
-// reads it any more.
+// The input whose buffer the output of `step` may take, because its last reader is `step`'s last task, `number`. Null
+// if there is none.
 const Binding* FindOverwritable(const Step& step, int number, const std::unordered_map<int, int>& last_readers) {
   const std::optional<size_t> position = step.op->OverwritableInput();
   if (!position) return nullptr;
@@ -31,7 +31,7 @@ const Binding* FindOverwritable(const Step& step, int number, const std::unorder
   return fits && last_readers.find(input.tensor)->second == number ? &input : nullptr;
 }
 
-// Gives each internal tensor a buffer, and each step one for its scratch.
+// Assigns a buffer to each internal tensor, and one to each step for its workspace.
 void BindBuffers(int num_threads, const std::vector<Task>& tasks, std::vector<Step>* steps, MemoryPlan* plan) {
   const std::unordered_map<int, int> last_readers = FindLastReaders(tasks, *steps);
   std::vector<int> last_tasks(steps->size());

@@ -35,10 +35,10 @@ bool ResizeTensor(TfLiteContext* context, int index, const std::vector<int32_t>&
   return context->ResizeTensor(context, &context->tensors[index], dims) == kTfLiteOk;
 }
 
-// Internal tensors by index, as the steps before have shaped them.
+// Internal tensors by index, with the shapes that earlier steps set.
 using InternalTensors = std::unordered_map<int, Tensor>;
 
-// Makes `tensors` what the node is to see, in its order.
+// Fills `tensors` with the node's inputs, in its order.
 bool DescribeInputs(const Node& node, const InternalTensors& internal, Step* step, std::vector<Tensor>* tensors) {
   for (size_t i = 0; i < step->inputs.size(); ++i) {
     Binding& binding = step->inputs[i];
@@ -97,7 +97,7 @@ bool KeepOutput(const Node& node, const std::unordered_set<int>& outputs, const 
                     tensor.index, tensor.name, ShapeText(tensor.shape).c_str());
 }
 
-// Makes the op of a step that is prepared for the first time.
+// Creates the op of a step that is prepared for the first time.
 bool PrepareNewOp(const Node& node, const Isa& isa, RepackBudget* budget, Step* step) {
   std::unique_ptr<Op> op = step->type->create(isa);
   if (op == nullptr) return node.Error("out of memory");

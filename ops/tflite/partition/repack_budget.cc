@@ -8,8 +8,8 @@
 namespace litebnn {
 namespace {
 
-// What the nodes of any model may hold, and how much more for each byte of its constants. A layer of few channels that
-// pads with zeros holds a dozen times its own.
+// Bytes that the nodes of any model may hold, and additional bytes per byte of its constants. A layer with few channels
+// and zero padding holds a dozen times its own size.
 constexpr uint64_t kBytes = uint64_t{1} << 27;
 constexpr uint64_t kTimes = 128;
 

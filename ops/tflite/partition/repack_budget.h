@@ -1,4 +1,4 @@
-// Keeps what a model may ask for in proportion to its size.
+// A limit for memory in proportion to the size of a model.
 #pragma once
 
 #include <cstddef>
@@ -8,18 +8,18 @@
 
 namespace litebnn {
 
-// The bytes that an interpreter's nodes may hold beyond the model's own: repacked weights and corrections of padding,
-// which take time to make as well. Any number of nodes may share a constant, and each repacks it for itself, so that
-// without a limit a small model could take any time and memory. Models that repeat a layer a dozen times stay below it.
+// Bytes that an interpreter's nodes may hold in addition to the model's own: repacked weights and padding corrections,
+// which take time to compute too. Any number of nodes may share a constant, and each repacks it. Without a limit a
+// small file could thus exhaust time and memory. Models that repeat a layer a dozen times stay below it.
 class RepackBudget {
  public:
   explicit RepackBudget(const TfLiteContext& context);
-  // False where a node holds more than is left.
+  // False if `bytes` is more than what is left.
   bool Take(size_t bytes);
   uint64_t left() const { return left_; }
 
  private:
-  uint64_t left_;  // may be more than an address space of 32 bits holds
+  uint64_t left_;  // 64 bits, because it may exceed a 32-bit address space
 };
 
 }  // namespace litebnn

@@ -1,5 +1,5 @@
-// The stages that a partition goes through, each in a file of its own: fuse, prepare, order, plan memory, run. The
-// first is gone through once, the next three whenever inputs have been resized.
+// The stages of a partition, each in a file of its own: fuse, prepare, order, plan memory, run. The first runs once;
+// the next three run again after inputs are resized.
 #pragma once
 
 #include <algorithm>
@@ -17,38 +17,37 @@
 
 namespace litebnn {
 
-// One input or output of a step.
+// An input or output of a step.
 struct Binding {
-  int tensor;  // kOptionalTensor where left out
-  // These are set when the step is prepared.
-  bool internal = false;  // written and read in this partition only
+  int tensor;  // kOptionalTensor if left out
+  // The next three are set when the step is prepared.
+  bool internal = false;  // written and read only within this partition
   size_t bytes = 0;
   size_t value_bytes = 0;
-  // An internal tensor's place in MemoryPlan::buffers is set when memory is planned.
+  // Index in MemoryPlan::buffers for an internal tensor, set when memory is planned.
   size_t buffer = 0;
 };
 
-// A node of the model, or what several are fused into.
+// A node of the model, or several nodes fused into one.
 struct Step {
   const OpType* type;
   int index;
-  std::vector<Binding> inputs, outputs;  // one output
+  std::vector<Binding> inputs, outputs;  // exactly one output
   const uint8_t* options;
   size_t options_size;
   const void* builtin_data;
   std::unique_ptr<Op> op = nullptr;
-  size_t workspace = 0;  // its place in MemoryPlan::buffers
-  // Run enters here what the op is given, as running allocates nothing.
+  size_t workspace = 0;  // index in MemoryPlan::buffers
+  // The op's arguments, stored here because running must not allocate.
   std::vector<const void*> input_data = {};
 
-  // Calls visit(position) for each input that it reads when it runs that part, while that returns true; returns whether
-  // it always did.
+  // Calls visit(position) for each input that `part` reads, until it returns false. Returns true if it never did.
   template <typename Visit>
   bool ForInputs(size_t part, Visit visit) const {
-    const size_t count = op->InputsPerPart(), behind = op->PartCount() * count;
-    const size_t end = std::min((part + 1) * count, behind);
+    const size_t count = op->InputsPerPart(), shared = op->PartCount() * count;
+    const size_t end = std::min((part + 1) * count, shared);
     for (size_t i = part * count;; ++i) {
-      if (i == end) i = behind;
+      if (i == end) i = shared;
       if (i >= inputs.size()) return true;
       if (!visit(i)) return false;
     }
@@ -60,57 +59,55 @@ struct Step {
   }
 };
 
-// A step, or a part of one, that runs.
+// A step, or one part of it, to be run.
 struct Task {
-  size_t step;  // its number
-  size_t part;  // 0 where the step has none
+  size_t step;  // index of the step
+  size_t part;  // 0 if the step has no parts
 };
 
 struct MemoryPlan {
-  std::vector<ArenaBuffer> buffers;  // those of internal tensors, then one workspace for each step
-  size_t arena_bytes = 0;            // what the buffers take together
-  size_t unshared_bytes = 0;         // the same if each had memory of its own
-  size_t owned_bytes = 0;            // repacked weights and the like
+  std::vector<ArenaBuffer> buffers;  // internal tensors, then one workspace per step
+  size_t arena_bytes = 0;            // size of all buffers together
+  size_t unshared_bytes = 0;         // sum of the buffers' sizes, without reuse
+  size_t owned_bytes = 0;            // repacked weights and similar data
 };
 
-// In these, `outputs` are the tensors that the runtime reads when the partition has run, and false means that an error
-// has been reported where there is a context to report it to.
+// In the functions below, `outputs` are the tensors that the runtime reads after the partition has run. Functions with
+// a context have reported an error if they return false.
 
-// Makes one step of a MUL by a gate, a PRELU and an ADD of images that follow each other and that nothing else reads;
-// one of them may be missing.
+// Fuses MUL by a gate, PRELU and ADD of images into one step if nothing else reads the values between. One of the three
+// may be missing.
 void FuseGates(const std::unordered_set<int>& outputs, std::vector<Step>* steps);
 
-// Makes one step of each convolution and the ADD that is the only reader of its output, or the step of a gate or a
-// PRELU with an ADD. It comes where these were.
+// Fuses a convolution with the ADD, or the gate or PRELU with ADD, that is the only reader of its output. The step
+// takes the position of the latter.
 void FuseConvolutions(const std::unordered_set<int>& outputs, std::vector<Step>* steps);
 
-// Makes one step of each packing of signs and the MUL and ADD with constants before it that nothing else reads.
+// Fuses MUL and ADD with constants into the packing of signs that is their only reader.
 void FuseBatchNorms(const std::unordered_set<int>& outputs, std::vector<Step>* steps);
 
-// Makes one step of a CONCATENATION of packed signs and the packings behind batch norms that write its inputs, where
-// nothing else reads these, and one step may have so many.
+// Fuses packings with batch norms into the CONCATENATION that is their only reader, up to the maximum number of inputs.
 void FusePackings(const std::unordered_set<int>& outputs, std::vector<Step>* steps);
 
-// Makes one step of a CONCATENATION, a MUL with constants, a max pool and an ADD with constants that follow each other
-// and that nothing else reads; any of them may be missing. The parts are read where they are then, and nothing is
-// copied.
+// Fuses CONCATENATION, MUL with constants, max pool and ADD with constants into one step if nothing else reads the
+// values between. Any of them may be missing. The fused step reads the CONCATENATION's inputs directly, without a copy.
 void FuseImages(const std::unordered_set<int>& outputs, std::vector<Step>* steps);
 
-// Validates each step and finds the shape of what it writes, in order; resizes `outputs`. What a step holds is taken
-// from `budget` the first time.
+// Validates each step in order, computes the shape of its output and resizes `outputs`. The first call takes the steps'
+// memory from `budget`.
 bool PrepareSteps(TfLiteContext* context, const Isa& isa, const std::unordered_set<int>& outputs, RepackBudget* budget,
                   std::vector<Step>* steps);
 
-// The order in which prepared steps run. Each part of one comes right behind what writes its input, which is in the
-// caches then, and whose memory others may take so much sooner: in a dense network many layers read it, each with a
-// batch norm of its own, and the last pools all of them. Steps that write no less than they read, and of which several
-// read the same, stay where they are: early they would take so many times the memory.
+// Orders prepared steps. Each part runs right after its input is written, while that is in the caches and before its
+// memory is needed for others. In a dense network many layers read an input, each with its own batch norm, and the last
+// one pools all. Steps that write at least as much as they read, and share inputs with others, keep their place,
+// because running early would multiply their memory.
 std::vector<Task> OrderTasks(const std::vector<Step>& steps);
 
-// Plans for a run with that many threads. False where the buffers do not fit in size_t.
+// Plans memory for a run with `num_threads` threads. False if the buffers do not fit in size_t.
 bool PlanMemory(int num_threads, const std::vector<Task>& tasks, std::vector<Step>* steps, MemoryPlan* plan);
 
-// Allocates nothing. `arena` has the bytes that `plan` wants.
+// Allocates nothing. `arena` has at least the bytes of `plan`.
 bool RunTasks(TfLiteContext* context, ThreadPool& pool, const MemoryPlan& plan, const std::vector<Task>& tasks,
               Arena& arena, std::vector<Step>* steps);
 

@@ -1,9 +1,9 @@
-// The part of the TensorFlow Lite / LiteRT runtime's C interface that litebnn speaks, as declared by litebnn.
+// Declarations of the part of TensorFlow Lite's / LiteRT's C interface that litebnn uses.
 //
 // The layouts are those of tensorflow/lite/core/c/common.h and hold for TensorFlow Lite 2.5 to 2.21 and LiteRT: later
-// versions only added members behind the ones named here. Structures that the runtime makes are read through pointers
-// and may be longer than declared; structures that litebnn makes carry zeroed room for what newer runtimes read.
-// ops/tests/abi_test.cc holds the offsets against the official headers.
+// versions only appended members. Structures made by the runtime are read through pointers and may be longer than
+// declared. Structures made by litebnn end in zeroed room for members of newer runtimes. ops/tests/abi_test.cc checks
+// the offsets against the official headers.
 #pragma once
 
 #include <cstddef>
@@ -66,18 +66,19 @@ constexpr int32_t kTfLiteBuiltinCustom = 32;
 // Values of TfLiteFusedActivation.
 constexpr int kTfLiteActNone = 0;
 constexpr int kTfLiteActRelu = 1;
-// Stands for an input that is left out; a macro, kTfLiteOptionalTensor, in the official header.
+// Index of an input that is left out; a macro, kTfLiteOptionalTensor, in the official header.
 constexpr int kOptionalTensor = -1;
 constexpr int kTfLiteNullBufferHandle = -1;
-// Without it the runtime prepares the graph before it asks the delegate and stops at ops that only the delegate knows.
+// Without this flag the runtime prepares the graph before it asks the delegate, and stops at ops that only the delegate
+// knows.
 constexpr int64_t kTfLiteDelegateFlagsAllowDynamicTensors = 1;
 
 // Values of TfLitePadding.
 constexpr int kTfLitePaddingSame = 1;
 constexpr int kTfLitePaddingValid = 2;
 
-// Options of the runtime's own ops, from tensorflow/lite/core/c/builtin_op_data.h, which is not among the headers that
-// abi_test.cc sees. Only their first members are read, which have been there from the beginning.
+// Options of builtin ops, from tensorflow/lite/core/c/builtin_op_data.h, which abi_test.cc does not include. Only the
+// first members are declared, which every version has.
 struct TfLiteAddParams {
   int activation;
 };
@@ -148,13 +149,13 @@ struct TfLiteRegistration {
   int32_t builtin_code;
   const char* custom_name;
   int version;
-  // The runtime copies this structure, by its own size, from what it is given.
+  // The runtime copies this structure, with its own sizeof.
   void* zeroed_room[16];
 };
 
-// The structure as an argument. 64-bit machines pass it apart from the arguments behind it, so it may be longer than
-// the runtime's. 32-bit ones lay it out among them, so there it has the size of the newest runtimes; execution_plan.cc
-// knows the older ones.
+// The structure as an argument by value. On 64-bit machines it is passed by a hidden pointer, so it may be longer than
+// the runtime's. On 32-bit machines it lies among the other arguments, so it has the size of the newest runtimes. See
+// execution_plan.cc for older ones.
 struct TfLiteRegistration32 {
   void* members[10];
   uint64_t inplace_operator;
@@ -195,11 +196,11 @@ struct TfLiteContext {
   int recommended_num_threads;
 };
 
-// The layouts above are made of members that are one pointer or one int wide.
+// The layouts above consist of members that are one pointer or one int wide.
 constexpr size_t kPointer = sizeof(void*);
 static_assert(sizeof(int) == 4 && sizeof(size_t) == kPointer && (kPointer == 8 || kPointer == 4));
 
-// Holds an offset on 64-bit and on 32-bit platforms.
+// Asserts an offset on 64-bit and on 32-bit platforms.
 #define LITEBNN_ASSERT_OFFSET(type, member, offset64, offset32) \
   static_assert(offsetof(type, member) == (kPointer == 8 ? (offset64) : (offset32)), #type "." #member)
 
@@ -220,7 +221,7 @@ LITEBNN_ASSERT_OFFSET(TfLiteTensor, is_variable, 77, 45);
 LITEBNN_ASSERT_OFFSET(TfLiteTensor, quantization, 80, 48);
 LITEBNN_ASSERT_OFFSET(TfLiteTensor, sparsity, 96, 56);
 LITEBNN_ASSERT_OFFSET(TfLiteTensor, dims_signature, 104, 60);
-// The runtime's tensors lie in an array.
+// The runtime's tensors are in an array.
 static_assert(sizeof(TfLiteTensor) == (kPointer == 8 ? 112 : 64));
 
 LITEBNN_ASSERT_OFFSET(TfLiteNode, inputs, 0, 0);
@@ -252,7 +253,7 @@ LITEBNN_ASSERT_OFFSET(TfLiteDelegate, Prepare, 8, 4);
 LITEBNN_ASSERT_OFFSET(TfLiteDelegate, CopyFromBufferHandle, 16, 8);
 LITEBNN_ASSERT_OFFSET(TfLiteDelegate, CopyToBufferHandle, 24, 12);
 LITEBNN_ASSERT_OFFSET(TfLiteDelegate, FreeBufferHandle, 32, 16);
-// A 32-bit x86 aligns int64_t to 4 in structures, ARM to 8; behind five pointers that is offset 20 or 24.
+// 32-bit x86 aligns int64_t to 4 bytes in structures, ARM to 8; after five pointers that is offset 20 or 24.
 LITEBNN_ASSERT_OFFSET(TfLiteDelegate, flags, 40, alignof(int64_t) == 8 ? 24 : 20);
 
 LITEBNN_ASSERT_OFFSET(TfLiteContext, tensors_size, 0, 0);

@@ -17,11 +17,11 @@ TfLiteStatus ReplaceNodesWith(TfLiteContext* context, const TfLiteRegistration& 
   Argument argument;
   std::memcpy(&argument, &kernel, sizeof(argument));
   using Replace = TfLiteStatus (*)(TfLiteContext*, Argument, const TfLiteIntArray*, TfLiteDelegate*);
-  // Compilers let any function be cast to this type and from it.
+  // Compilers allow casts of any function to this type and back without a warning.
   const auto replace = reinterpret_cast<void (*)()>(context->ReplaceNodeSubsetsWithDelegateKernels);
   TfLiteStatus status = kTfLiteOk;
   for (auto set = sets.begin(); status == kTfLiteOk && set != sets.end(); ++set) {
-    // A TfLiteIntArray is its length and its values.
+    // A TfLiteIntArray is a length followed by values.
     std::vector<int> array = {static_cast<int>(set->size())};
     array.insert(array.end(), set->begin(), set->end());
     const auto* nodes = reinterpret_cast<const TfLiteIntArray*>(array.data());
@@ -30,12 +30,12 @@ TfLiteStatus ReplaceNodesWith(TfLiteContext* context, const TfLiteRegistration& 
   return status;
 }
 
-// A TfLiteRegistration of so many members, all of them as wide as a pointer.
+// A TfLiteRegistration of an older runtime, with kMembers members of pointer size.
 template <size_t kMembers>
 using OldRegistration = std::array<void*, kMembers>;
 
-// What a TfLiteRegistration takes in this runtime, which keeps an array of nodes, each with its registration behind it.
-// 0 where the plan does not tell.
+// Size of TfLiteRegistration in this runtime, which has an array of pairs of node and registration. 0 if the plan does
+// not reveal it.
 size_t RegistrationSize(const std::vector<PlannedNode>& plan) {
   if (plan.size() < 2 || plan[1].index != plan[0].index + 1) return 0;
   return reinterpret_cast<uintptr_t>(plan[1].node) - reinterpret_cast<uintptr_t>(plan[0].registration);

@@ -1,4 +1,4 @@
-// The model's nodes in the order in which the runtime runs them, and how a delegate takes the place of some.
+// The model's nodes in execution order, and their replacement by a delegate.
 #pragma once
 
 #include <vector>
@@ -12,17 +12,17 @@ struct PlannedNode {
   const TfLiteNode* node;
   const TfLiteRegistration* registration;
 
-  // Its op's name in messages; a builtin op's is not known here.
+  // Name of the node's op for messages; that of a builtin op is not known here.
   const char* OpName() const;
 };
 
-// Each returns false after the runtime has reported an error.
+// Both functions return false after the runtime has reported an error.
 bool ReadNode(TfLiteContext* context, int index, PlannedNode* node);
 bool ReadExecutionPlan(TfLiteContext* context, std::vector<PlannedNode>* plan);
 
-// Has the runtime run `kernel` in place of the nodes of `plan` with these indices, one of it for each group of nodes of
-// one set that no other node has to run between. It is given one set after the other. Reports where the plan does not
-// tell the version of a 32-bit runtime.
+// Makes the runtime replace the nodes with these indices by instances of `kernel`. Nodes of a set share an instance
+// unless another node has to run between them. The sets are passed one after the other. Reports an error if the plan
+// does not reveal the version of a 32-bit runtime.
 TfLiteStatus ReplaceNodes(TfLiteContext* context, const std::vector<PlannedNode>& plan,
                           const std::vector<std::vector<int>>& sets, const TfLiteRegistration& kernel,
                           TfLiteDelegate* delegate);

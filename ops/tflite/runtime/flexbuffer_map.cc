@@ -6,14 +6,14 @@
 namespace litebnn {
 namespace {
 
-// A packed type is a value type in the upper six bits and the width of what it refers to, as a power of two, below.
+// A packed type: the value type in the upper six bits, below it the width of what it refers to, as a power of two.
 constexpr uint8_t kTypeInt = 1;
 constexpr uint8_t kTypeUInt = 2;
 constexpr uint8_t kTypeIndirectInt = 6;
 constexpr uint8_t kTypeIndirectUInt = 7;
 constexpr uint8_t kTypeMap = 9;
 
-// Keys are looked for one by one, and many nodes may share a map.
+// Limits the linear search for keys, because many nodes may share a map.
 constexpr size_t kMaxKeys = 32;
 
 uint8_t TypeOf(uint8_t packed_type) { return static_cast<uint8_t>(packed_type >> 2); }
@@ -53,7 +53,7 @@ bool FlexbufferMap::ReadVector(size_t begin, uint8_t width, Vector* vector) cons
 }
 
 bool FlexbufferMap::ReadMap() {
-  // The buffer ends in the root's value, the root's packed type, and the width of the root's value.
+  // The buffer ends with the root's value, the root's packed type, and the width of the root's value.
   if (data_ == nullptr || size_ < 3) return false;
   const uint8_t root_width = data_[size_ - 1];
   const uint8_t root_type = data_[size_ - 2];
@@ -62,10 +62,10 @@ bool FlexbufferMap::ReadMap() {
   size_t map;
   const uint8_t width = WidthOf(root_type);
   if (!FollowOffset(size_ - 2 - root_width, root_width, &map) || !ReadVector(map, width, &values_)) return false;
-  // One packed type for each value lies behind the values.
+  // One packed type per value follows the values.
   if (values_.count > kMaxKeys || values_.count > size_ - values_.begin - values_.count * width) return false;
 
-  // In front of the values stand the offset of the keys, the width of the keys, and the number of values.
+  // The values are preceded by the offset of the keys, the width of the keys, and the number of values.
   size_t keys;
   uint64_t keys_width;
   if (map < size_t{3} * width || !FollowOffset(map - size_t{3} * width, width, &keys)) return false;

@@ -1,7 +1,7 @@
-// Reads integers from a FlexBuffer map, the form in which a model stores a custom op's options.
+// Reads integers from a FlexBuffer map, the format of a custom op's options in a model.
 //
 // Format: https://flatbuffers.dev/flatbuffers_internals ("FlexBuffers"). The buffer comes from a model file and may
-// hold anything: every offset is checked against the buffer before it is followed.
+// contain anything, so every offset is checked against its size first.
 #pragma once
 
 #include <cstddef>
@@ -16,14 +16,14 @@ class FlexbufferMap {
   // The buffer is not copied and must outlive the map.
   FlexbufferMap(const uint8_t* data, size_t size);
 
-  // False where the buffer is no FlexBuffer with a map of at most 32 keys at its root.
+  // False if the buffer is not a FlexBuffer with a map of at most 32 keys at its root.
   bool valid() const { return valid_; }
 
-  // Looks up an integer. Unsigned values above INT64_MAX are given as INT64_MAX.
+  // Looks up an integer. Unsigned values above INT64_MAX are returned as INT64_MAX.
   Lookup Find(const char* key, int64_t* value) const;
 
  private:
-  // A vector of elements of `width` bytes each, the first at `begin`; all of them lie in the buffer.
+  // A vector of elements of `width` bytes each, the first at `begin`; all are within the buffer.
   struct Vector {
     size_t begin, count;
     uint8_t width;
@@ -39,7 +39,7 @@ class FlexbufferMap {
   size_t size_;
   Vector keys_ = {};
   Vector values_ = {};
-  bool valid_;  // it stands last, as finding it out sets the members above
+  bool valid_;  // last, because its initializer sets the members above
 };
 
 }  // namespace litebnn

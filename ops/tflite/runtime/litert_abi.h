@@ -1,8 +1,8 @@
-// The part of LiteRT's C ABI that an accelerator needs, as abi.h is for TensorFlow Lite: declared here instead of
-// included, because LiteRT's headers for it are internal and need its sources.
+// Declarations of the part of LiteRT's C ABI that an accelerator needs. They are not included, because LiteRT's own
+// headers for it are internal and need its sources.
 //
-// Layouts as in LiteRT 2.2 to 2.4, which say in a header of each structure how long it is and of what version. LiteRT
-// 2.1.6 has the same functions, but neither these headers nor this order, so there they are found by their names.
+// The layouts hold for LiteRT 2.2 to 2.4, whose structures begin with a header of size and version. LiteRT 2.1.6 has
+// the same functions in another order and without headers, so there they are looked up by name.
 #pragma once
 
 #include <cstddef>
@@ -53,13 +53,13 @@ struct LiteRtApiVersion {
 };
 
 struct LiteRtAbiHeader {
-  uint16_t struct_size;    // of the structure that it begins, with this header
-  uint16_t major_version;  // another one is another layout
-  uint16_t minor_version;  // counts what has been appended
+  uint16_t struct_size;    // of the structure that this header begins, header included
+  uint16_t major_version;  // changes if the layout is incompatible
+  uint16_t minor_version;  // counts appended members
   uint16_t reserved;
 };
 
-// The runtime's functions, from its side. Newer minor versions have more behind the ones named here.
+// The runtime's functions, called by accelerators. Newer minor versions append members.
 struct LiteRtRuntimeContext {
   LiteRtAbiHeader abi_header;
   void* before_get_opaque_options[9];
@@ -70,7 +70,7 @@ struct LiteRtRuntimeContext {
   LiteRtStatus (*get_environment_options)(LiteRtEnvironment environment, LiteRtEnvironmentOptions* options);
   LiteRtStatus (*get_environment_options_value)(LiteRtEnvironmentOptions options, int tag, LiteRtAny* option_value);
   void* before_wrap_delegate[3];
-  // What is wrapped is the runtime's; it calls `deleter` with it in the end.
+  // Passes ownership to the runtime, which finally calls `deleter` with the delegate.
   LiteRtStatus (*wrap_delegate)(::TfLiteDelegate* delegate, void (*deleter)(::TfLiteDelegate*),
                                 LiteRtDelegateWrapper* wrapper);
 };
@@ -88,7 +88,7 @@ struct LiteRtCustomTensorBufferHandlersDef {
   int supported_buffer_types[16];
 };
 
-// An accelerator, from its side.
+// An accelerator's functions, called by the runtime.
 struct LiteRtAcceleratorDef {
   LiteRtAbiHeader abi_header;
   LiteRtStatus (*get_name)(LiteRtAcceleratorConst accelerator, const char** name);
@@ -102,7 +102,7 @@ struct LiteRtAcceleratorDef {
   LiteRtCustomTensorBufferHandlersDef buffer_handlers;
 };
 
-// LiteRT itself states its layouts for 64-bit machines only.
+// LiteRT itself asserts its layouts for 64-bit machines only.
 static_assert(sizeof(LiteRtAbiHeader) == 8);
 static_assert(sizeof(void*) != 8 || sizeof(LiteRtAny) == 16);
 static_assert(sizeof(void*) != 8 || sizeof(LiteRtAcceleratorDef) == 200);

@@ -28,7 +28,7 @@ bool Contains(std::initializer_list<TfLiteType> types, TfLiteType type) {
   return std::find(types.begin(), types.end(), type) != types.end();
 }
 
-// Whether `zero_point` is one of the values that int8 has.
+// True for values in int8's range.
 bool IsZeroPoint(int32_t zero_point) {
   return zero_point >= std::numeric_limits<int8_t>::min() && zero_point <= std::numeric_limits<int8_t>::max();
 }
@@ -50,7 +50,7 @@ size_t TypeBytes(TfLiteType type) {
 }
 
 const char* TypeName(TfLiteType type) {
-  // The names stand in the order of the values that they are for.
+  // Names of the types, in the order of TfLiteType's values.
   constexpr const char* kNames[] = {"NOTYPE", "FLOAT32", "INT32",     "UINT8", "INT64",   "STRING",
                                     "BOOL",   "INT16",   "COMPLEX64", "INT8",  "FLOAT16", "FLOAT64"};
   const auto value = static_cast<size_t>(type);
@@ -101,7 +101,7 @@ bool Node::Error(const char* format, ...) const {
   va_start(arguments, format);
   const std::string message = Format(format, arguments);
   va_end(arguments);
-  // Some runtimes put the next message right behind this one.
+  // The trailing space is for runtimes that append the next message without a newline.
   if (index == kUnknownIndex) {
     context->ReportError(context, "litebnn: %s: %s. ", op_name, message.c_str());
   } else {

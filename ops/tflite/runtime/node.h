@@ -1,4 +1,4 @@
-// What an op sees of the model: one node, its tensors, its options, and the way to refuse it.
+// An op's view of the model: one node, its tensors, its options, and functions that report errors.
 #pragma once
 
 #include <cstdarg>
@@ -13,7 +13,7 @@
 
 namespace litebnn {
 
-// More dimensions than any model has; shapes are gone through for each node that reads them.
+// Upper limit, above that of any model, because shapes are traversed for each node that reads them.
 constexpr int kMaxRank = 256;
 
 struct Tensor {
@@ -22,28 +22,28 @@ struct Tensor {
   TfLiteType type = kTfLiteNoType;
   std::vector<int32_t> shape;
   TfLiteQuantizationParams quantization = {};
-  const void* constant = nullptr;  // the values where they are part of the model, null elsewhere
+  const void* constant = nullptr;  // the values if they are part of the model, otherwise null
 };
 
-// The bytes of one value; 0 for the types that no op of litebnn takes.
+// Bytes of one value; 0 for types that no op of litebnn supports.
 size_t TypeBytes(TfLiteType type);
 const char* TypeName(TfLiteType type);
 std::string ShapeText(const std::vector<int32_t>& shape);
 
-// Whether the tensor's values are part of the model.
+// True if the tensor's values are part of the model.
 bool IsConstant(const TfLiteTensor& tensor);
 
-// The number of values in dimensions [begin, end) of `shape`. Shapes that reach an op hold at most INT32_MAX values.
+// Number of values in dimensions [begin, end) of `shape`. Shapes that reach an op have at most INT32_MAX values.
 int64_t CountValues(const std::vector<int32_t>& shape, size_t begin, size_t end);
 
-// The number of values that a shape of the runtime's tells; infinity where it does not, as a size below 1.
+// Number of values of one of the runtime's shapes; infinity if it is unknown, for example because a size is below 1.
 double CountKnownValues(const TfLiteIntArray* dims);
 
-// The bytes of a tensor; 0 where a dimension is below 1, the type is none that litebnn knows, or the number of values
-// is above INT32_MAX or that of bytes above SIZE_MAX.
+// Bytes of a tensor. The result is 0 if a dimension is below 1, the type is unsupported, there are more than INT32_MAX
+// values, or the bytes exceed SIZE_MAX.
 size_t TensorBytes(const Tensor& tensor);
 
-// Inputs that have no name of their own in the list have the first one's.
+// Name of an input; inputs without a name in the list share the first one's.
 constexpr size_t kMaxInputNames = 8;
 inline const char* InputName(const char* const* names, size_t position) {
   return position < kMaxInputNames && names[position] != nullptr ? names[position] : names[0];
@@ -54,19 +54,19 @@ struct Node {
 
   TfLiteContext* context;
   const char* op_name;
-  int index;  // kUnknownIndex where the runtime does not tell; its own message then follows and names the node
-  const char* const* input_names;     // as InputName takes them
-  std::vector<const Tensor*> inputs;  // null where an optional input is left out
+  int index;  // kUnknownIndex if the runtime hides it; its own message then follows and names the node
+  const char* const* input_names;     // in the format of InputName
+  std::vector<const Tensor*> inputs;  // null if an optional input is left out
   std::vector<Tensor*> outputs;
   const uint8_t* options;
   size_t options_size;
-  const void* builtin_data;  // the options of one of the runtime's own ops, null for others
+  const void* builtin_data;  // options of a builtin op, null for others
 
-  // The input at `position`, null where it is left out.
+  // The input at `position`, or null if it is left out.
   const Tensor* Input(size_t position) const { return position < inputs.size() ? inputs[position] : nullptr; }
 
-  // Each check reports what it refuses through the runtime's error reporter and returns whether all is well.
-  // Error always returns false.
+  // Each check reports failures through the runtime's error reporter and returns true if all is well. Error always
+  // returns false.
   bool Error(const char* format, ...) const __attribute__((format(printf, 2, 3)));
   bool InputError(size_t position, const char* format, ...) const __attribute__((format(printf, 3, 4)));
   bool OutputError(const char* format, ...) const __attribute__((format(printf, 2, 3)));
@@ -77,9 +77,9 @@ struct Node {
   bool CheckInputZeroPoint(size_t position) const;
   // Checks the scale and zero point of an int8 output.
   bool CheckOutputQuantization() const;
-  // Checks that the runtime's tensor `tensor` has that many bytes of data, at an address for values of that size.
+  // Checks that the runtime's tensor `tensor` has `bytes` bytes of data, aligned to `value_bytes`.
   bool CheckData(const char* role, int tensor, size_t bytes, size_t value_bytes) const;
-  // Reads an integer from the options, which must be in [minimum, maximum].
+  // Reads an integer option that must be in [minimum, maximum].
   bool ReadOption(const FlexbufferMap& map, const char* name, int32_t minimum, int32_t maximum, int32_t* value) const;
 
  private:

@@ -1,4 +1,4 @@
-"""VALID LceBconv2d of bits padded with +1 -> LceBconv2d that pads with ones by itself."""
+"""VALID LceBconv2d of bits padded with +1 -> LceBconv2d with same-one padding."""
 
 from __future__ import annotations
 

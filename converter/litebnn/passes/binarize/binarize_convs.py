@@ -9,7 +9,7 @@ from litebnn.rewriting.each import each
 from litebnn.rewriting.notes import Notes
 from litebnn.rewriting.padding import why_unknown_padding, without_zeros
 from litebnn.rewriting.reasons import why_no_sign
-from litebnn.rewriting.signs import bits_of_signs, find_levels, find_two_values, find_way, holds_signs
+from litebnn.rewriting.signs import bits_of_signs, find_levels, find_path_to_layer, find_two_values, holds_signs
 from litebnn.rewriting.weights import binary_parts, not_float, weight_values
 
 
@@ -19,11 +19,11 @@ def binarize_convs(graph: Graph, op: Op, notes: Notes) -> bool:
     unpadded, zeros = without_zeros(graph, source)
     if op.name != "CONV_2D":  # the groups of a depthwise convolution have a single channel each
         is_sign = holds_signs(graph, unpadded) or find_two_values(graph, unpadded) is not None
-        is_sign = is_sign or find_way(graph, op) is not None or find_levels(graph, unpadded) is not None
+        is_sign = is_sign or find_path_to_layer(graph, op) is not None or find_levels(graph, unpadded) is not None
         return not notes.has_reasons(op) and notes.left_alone(
             op, f"there is no binary {op.name}" if is_sign else why_no_sign(graph, source)
         )
-    if op.output.type != "FLOAT32":  # a quantized layer of a sign has become a float one by now, or there is a reason
+    if op.output.type != "FLOAT32":  # quantized layers of a sign are float by now, except those that have a reason
         return False
     if not holds_signs(graph, unpadded):
         return not notes.has_reasons(op) and notes.left_alone(op, why_no_sign(graph, source))

@@ -44,7 +44,7 @@ def test_constants_are_called_after_the_weights() -> None:
 
 @pytest.mark.parametrize("size", [8, -1])
 def test_same_padding_that_is_none_at_this_size_stays_same(size: int) -> None:
-    """A model that is resized pads at other sizes."""
+    """The padding matters if the model is resized."""
     model = FloatModel()
     x = model.sign(model.input(1, 8, 8, 32, signature=(1, size, size, 32)))
     op, _ = converted(model, model.conv(x, sign_weights(RNG, 8, 2, 2, 32), same=True, stride=(2, 2)))

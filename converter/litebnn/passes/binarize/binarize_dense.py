@@ -13,7 +13,7 @@ from litebnn.rewriting.weights import binary_parts, not_float, weight_values
 
 @each("FULLY_CONNECTED")
 def binarize_dense(graph: Graph, op: Op, notes: Notes) -> bool:
-    if op.output.type != "FLOAT32":  # a quantized layer of a sign has become a float one by now, or there is a reason
+    if op.output.type != "FLOAT32":  # quantized layers of a sign are float by now, except those that have a reason
         return False
     if not holds_signs(graph, op.input(0)):
         return not notes.has_reasons(op) and notes.left_alone(op, why_no_sign(graph, op.input(0)))

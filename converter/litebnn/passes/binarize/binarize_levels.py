@@ -1,8 +1,8 @@
-"""A layer of few, evenly spaced levels (as of a DoReFa quantizer of 2 bits) with ±alpha weights -> LceBconv2d.
+"""A layer of few, evenly spaced levels, such as 2-bit DoReFa's, with ±alpha weights -> LceBconv2d.
 
-Levels are a sum of signs, each of which tells whether a threshold has been reached. So the layer is one of these signs
-along its channels, with the same weights for each, and a bias for the level in the middle. Of 2 bits that is three
-times the work of a layer of signs.
+Levels are a sum of signs, each of which compares with a threshold. The new layer reads these signs as channels, with
+the same weights for each sign, and a bias for the middle level. For 2 bits that is three times the work of a binary
+layer.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ def _rewrite(
 ) -> Op:
     thermometer = levels.thermometer if _is_padded(op, zeros) else levels.thermometer.all_rising()
     x = moved_in_front(graph, levels, before=op)
-    bits = thermometer_bits(graph, thermometer, x, source.name, before=op)
+    bits = thermometer_bits(graph, thermometer, x, source, before=op)
     name = op.input(1).name
     parts = of_signs(thermometer, minus_one, alpha, bias)
     if op.name != "CONV_2D":

@@ -11,8 +11,10 @@ from litebnn.flatbuffer import read_model, write_model
 from litebnn.graph import Tensor, constant
 from litebnn.passes.binarize.binarize_levels import binarize_levels
 from litebnn.passes.binarize.undo_space_to_batch import undo_space_to_batch
+from litebnn.passes.fuse.merge_signs import merge_signs
+from litebnn.passes.lower.lower_thresholds import lower_thresholds
 from litebnn.passes.tidy.remove_dead_ops import remove_dead_ops
-from litebnn.report.divergence import LayerComparison
+from litebnn.report.differences.divergence import LayerComparison
 from litebnn.rewriting.bconv import bconv_options
 from litebnn.rewriting.notes import Notes
 from tests.support.float_models import FloatModel, assert_same_values, op_names, rewritten, sign_weights
@@ -29,7 +31,7 @@ def test_a_layer_of_levels_is_one_of_signs(spelling: str, same: bool) -> None:
     model = FloatModel()
     levels = LEVELS[spelling](model, model.input(2, 5, 6, 40))
     source = model.finish(model.conv(levels, sign_weights(RNG, 8, 3, 3, 40), np.arange(8), same=same))
-    result = rewritten(source, binarize_levels, remove_dead_ops)
+    result = rewritten(source, binarize_levels, merge_signs, lower_thresholds, remove_dead_ops)
     assert op_names(result)[-3:] == ["ADD", "LceQuantize", "LceBconv2d"]
     options = bconv_options(result.graphs[0].ops[-1])
     assert options.channels_in == (80 if "ternary" in spelling else 120)
@@ -43,7 +45,7 @@ def test_zeros_that_an_op_puts_around_levels_are_ones_around_signs() -> None:
     model = FloatModel()
     padded = model.pad(dorefa(model, model.input(1, 5, 6, 32)), [(2, 0), (1, 1)])
     source = model.finish(model.conv(padded, sign_weights(RNG, 8, 3, 3, 32), stride=(2, 2)))
-    result = rewritten(source, binarize_levels, remove_dead_ops)
+    result = rewritten(source, binarize_levels, merge_signs, lower_thresholds, remove_dead_ops)
     assert op_names(result) == [PACKING[0], "MUL", *PACKING[1:], "LceBconv2d"]
     options = bconv_options(result.graphs[0].ops[-1])
     assert (options.explicit_padding, options.pad_values) == (((2, 0), (1, 1)), PadValues.ONE)
@@ -58,7 +60,7 @@ def test_dilations_that_are_written_as_a_space_to_batch_pair(padded: int, croppe
     blocks = model.space_to_batch(level, (2, 2), ((padded, 2), (2, 2)))
     spread = model.conv(blocks, sign_weights(RNG, 8, 3, 3, 32), np.arange(8))
     source = model.finish(model.batch_to_space(spread, (2, 2), ((cropped, 1), (0, 0))))
-    result = rewritten(source, undo_space_to_batch, binarize_levels, remove_dead_ops)
+    result = rewritten(source, undo_space_to_batch, binarize_levels, merge_signs, lower_thresholds, remove_dead_ops)
     options = bconv_options(result.graphs[0].ops[-1])
     assert (options.dilation_height_factor, options.dilation_width_factor) == (2, 2)
     assert options.pad_values == PadValues.ONE
@@ -77,7 +79,7 @@ def test_dense_layers_behind_pooled_and_flattened_levels(kind: str) -> None:
         matrix = model.const(weights if kind.startswith("t") else weights.T)
         output = model.op("BATCH_MATMUL", [flat, matrix], (2, 16), adj_x=False, adj_y=kind.startswith("t"))
     source = model.finish(output)
-    result = rewritten(source, binarize_levels, remove_dead_ops)
+    result = rewritten(source, binarize_levels, merge_signs, lower_thresholds, remove_dead_ops)
     names = op_names(result)
     assert names[:5] == ["MAX_POOL_2D", "RESHAPE", *PACKING]
     assert names[5:] == ["RESHAPE", "LceBconv2d", "RESHAPE", *["RELU"] * (kind == "dense")]
@@ -90,7 +92,7 @@ def test_layers_of_the_same_levels_read_the_same_bits() -> None:
     pooled = model.max_pool(ternary(model, model.input(1, 8, 8, 32)), 2, 2)
     layers = [model.conv(pooled, sign_weights(RNG, 8, 3, 3, 32), same=True) for _ in range(3)]
     source = model.finish(*layers, model.elementwise("NEG", pooled))
-    result = rewritten(source, binarize_levels, remove_dead_ops)
+    result = rewritten(source, binarize_levels, merge_signs, lower_thresholds, remove_dead_ops)
     assert op_names(result).count("LceQuantize") == 1
     assert op_names(result).count("MAX_POOL_2D") == 2
     assert op_names(result).count("LceBconv2d") == 3
@@ -103,7 +105,9 @@ def test_weights_that_are_computed_from_constants() -> None:
     kernel = model.sign(model.const(RNG.standard_normal((8, 3, 3, 32))))
     scaled = model.elementwise("MUL", kernel, model.const(2.0 ** RNG.integers(-2, 2, (8, 1, 1, 1))))
     source = model.finish(model.conv(dorefa(model, model.input(1, 5, 6, 32)), scaled))
-    assert_same_values(source, result := rewritten(source, binarize_levels, remove_dead_ops))
+    assert_same_values(
+        source, result := rewritten(source, binarize_levels, merge_signs, lower_thresholds, remove_dead_ops)
+    )
     assert op_names(result)[-1] == "LceBconv2d"
 
 
@@ -197,7 +201,7 @@ def test_a_converted_network_is_verified_and_compared_layer_by_layer(
     for sample in samples:
         divergence = layers.first_divergence([sample])
         assert divergence is None or divergence.by_rounding, str(divergence)
-    names = {pair.source.name for pair in layers._pairs if pair.levels}
+    names = {pair.source.tensor.name for pair in layers._pairs if pair.levels}
     assert len(names) == 3
 
 
@@ -221,7 +225,7 @@ def test_levels_of_other_values_are_found_by_comparing() -> None:
 @pytest.mark.usefixtures("library")
 @pytest.mark.parametrize("name", ["net/levels", "net/levels/Round"])
 def test_a_layer_that_is_called_levels_is_compared_as_any(name: str) -> None:
-    """What a float layer reads too stays in the result, under the name that the source has for it."""
+    """Levels that a float layer reads too stay in the result, with their name in the source."""
     model = FloatModel()
     level = dorefa(model, model.input(1, 6, 6, 32))
     level.name = name
@@ -231,8 +235,8 @@ def test_a_layer_that_is_called_levels_is_compared_as_any(name: str) -> None:
     binary = model.conv(sign, sign_weights(RNG, 8, 3, 3, 8))
     source = model.finish(model.conv(level, sign_weights(RNG, 8, 3, 3, 32)), wide, binary)
     layers = LayerComparison("test", source, litebnn.convert_tflite(source))
-    compared = [(pair.source.name, pair.signs, not pair.levels) for pair in layers._pairs]
-    assert (name, None, True) in compared
+    compared = [(pair.source.tensor.name, pair.result.origin.signs, not pair.levels) for pair in layers._pairs]
+    assert (name, 0, True) in compared
     assert (name, 96, False) in compared
     assert (f"{name}/Sign", 8, True) in compared
     assert layers.first_divergence([RNG.standard_normal((1, 6, 6, 32)).astype(np.float32)]) is None

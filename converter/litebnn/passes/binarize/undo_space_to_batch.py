@@ -31,7 +31,7 @@ def undo_space_to_batch(graph: Graph, op: Op, notes: Notes) -> bool:
 
 
 def _convert(graph: Graph, op: Op, split: Op, last: Op, join: Op) -> str | None:
-    """Replaces the three ops, or says why not; `last` is the convolution itself, or what quantizes its results."""
+    """Replaces the three ops, or returns the reason why not; `last` is the convolution, or the QUANTIZE after it."""
     block, pads, block_out, crops = (t.array for t in (split.input(1), split.input(2), join.input(1), join.input(2)))
     if block is None or pads is None or block_out is None or crops is None:
         return why_no_sign(graph, op.input(0))
@@ -42,7 +42,7 @@ def _convert(graph: Graph, op: Op, split: Op, last: Op, join: Op) -> str | None:
         return "space-to-batch pair with a stride, or with blocks that differ"
     if o.padding != Padding.VALID:
         return "space-to-batch pair around a SAME convolution"
-    # At a stride of 1, to crop the output is to pad the input with less, or to crop the input.
+    # For stride 1, cropping the output equals less padding of the input, or cropping the input.
     source, zeros = without_zeros(graph, split.input(0))
     amounts: Array = zeros + pads - crops
     if np.any(amounts < 0):
@@ -61,7 +61,7 @@ def _convert(graph: Graph, op: Op, split: Op, last: Op, join: Op) -> str | None:
 
 
 def _crop(graph: Graph, tensor: Tensor, amounts: Array, *, before: Op) -> Tensor:
-    """An NHWC tensor without int [2, 2] rows and columns at its ends; of an unpacked sign, the bits are cut."""
+    """Crops int [2, 2] rows and columns from an NHWC tensor; for an unpacked sign the packed bits are cropped."""
     bits = bits_of(graph, tensor)
     whole = tensor if bits is None else bits
     (top, bottom), (left, right) = amounts.tolist()
@@ -69,7 +69,7 @@ def _crop(graph: Graph, tensor: Tensor, amounts: Array, *, before: Op) -> Tensor
     cropped = like(whole, derived(tensor.name, "/cropped"), dims=(whole.dims[0], height, width, whole.dims[3]))
     bounds = {"begin": [0, top, left, 0], "end": [0, -bottom, -right, 0], "strides": [1, 1, 1, 1]}
     inputs = [constant(derived(cropped.name, f"/{key}"), np.asarray(value, np.int32)) for key, value in bounds.items()]
-    # A bit of end_mask stands for an axis that goes on to its end.
+    # Each bit of end_mask selects an axis that is kept to its end.
     mask = sum(1 << axis for axis, end in enumerate(bounds["end"]) if end == 0)
     graph.insert(builtin_op("STRIDED_SLICE", [whole, *inputs], cropped, end_mask=mask), before=before)
     if bits is None:

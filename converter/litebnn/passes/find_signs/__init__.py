@@ -1,1 +1,1 @@
-"""Phase 2: signs are found in what exporters leave of them, and what only moves them moves bits."""
+"""Phase 2: signs are recognized in the ops that exporters write, and ops that only move signs move bits."""

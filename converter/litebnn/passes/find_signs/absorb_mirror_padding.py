@@ -1,6 +1,6 @@
-"""MAX_POOL_2D without padding of what MIRROR_PAD repeats at its edges -> one with SAME padding, where that is the same.
+"""MIRROR_PAD and a VALID MAX_POOL_2D -> MAX_POOL_2D with SAME padding, if that gives the same values.
 
-Keras on torch exports its max pools so. A maximum over values and copies of these is the maximum over the values.
+Keras on torch exports max pools in this form. Copies of values do not change the maximum over a window.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from litebnn.rewriting.each import each
 from litebnn.rewriting.notes import Notes
 from litebnn.rewriting.padding import same_amounts
 
-_SYMMETRIC = 1  # the other mode, REFLECT, leaves out the value at the edge itself
+_SYMMETRIC = 1  # the other mode, REFLECT, does not repeat the value at the edge itself
 
 
 @each("MAX_POOL_2D")
@@ -31,7 +31,7 @@ def absorb_mirror_padding(graph: Graph, op: Op, notes: Notes) -> bool:
     outputs = tuple(-(-size // stride) for size, stride in zip(sizes[1:3], (o.stride_h, o.stride_w), strict=True))
     if op.output.dims[1:3] != outputs:
         return False
-    # A window that reaches beyond the edge by n has to hold the n values that are repeated there.
+    # A window that extends n values beyond the edge must contain the n values that are repeated there.
     edge = 0 if getattr(pad.options, "mode", None) == _SYMMETRIC else 1
     if any(2 * max(pads) + edge > taps for pads, taps in ((height, o.filter_height), (width, o.filter_width))):
         return False

@@ -44,7 +44,7 @@ def test_pooling_of_repeated_edges_is_same_pooling(
     [
         (10, 3, 2, (1, 0), SYMMETRIC),  # SAME pads on the other side
         (9, 2, 2, (1, 1), SYMMETRIC),
-        (8, 2, 1, (0, 1), REFLECT),  # the last window has one value, and that in front of it
+        (8, 2, 1, (0, 1), REFLECT),  # the last window has one value and the one before it
         (9, 4, 1, (1, 2), REFLECT),
         (9, 2, 2, (0, 0), SYMMETRIC),
     ],
@@ -74,7 +74,7 @@ def test_what_is_no_mirror_around_one_pooling_stays(case: str) -> None:
 
 
 def test_height_and_width_are_padded_each_for_itself() -> None:
-    """An odd height is padded for windows of 2 in steps of 2, an even width is not."""
+    """For windows of 2 and strides of 2, an odd height is padded and an even width is not."""
     model = FloatModel()
     x = model.sign(model.input(1, 9, 8, 32))
     amounts = model.const([(0, 0), (0, 1), (0, 0), (0, 0)], np.int32)

@@ -1,4 +1,4 @@
-"""What would be a sign if it were not 0 at one number -> a sign that is +1 there, for those who say it may be."""
+"""A function that is a sign except at one number, such as SIGN at 0 -> a sign that is +1 there, on request."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from litebnn.rewriting.signs.never_negative import is_never_negative
 
 
 def assume_nonzero(model: Model, notes: Notes) -> None:
-    """Makes signs of SIGN, and of what else takes 0 or any value at one number only, and names them in the report.
+    """Makes signs of SIGN, and of other functions with a third value at a single number; names them in the report.
 
-    What is 0 for all numbers below zero, as SIGN behind a ReLU, takes 0 and 1 and is left alone. So is what
-    takes a level between two thresholds, as all of a ternary quantizer.
+    A SIGN after a ReLU takes 0 and 1, and is left alone. So is a function with a third level between two thresholds,
+    such as a ternary quantizer.
     """
     for graph in model.graphs:
         of_levels = _ops_of_levels(graph)
@@ -25,12 +25,12 @@ def assume_nonzero(model: Model, notes: Notes) -> None:
             sign = find_sign(graph, op.output, assume_nonzero=True)
             if sign is None or sign.x.dims != op.output.dims or is_never_negative(graph, sign.x):
                 continue
-            notes.warn(op, f"taken for 1 where its input is {sign.threshold:g} (assume_nonzero)")
+            notes.warn(op, f"taken for 1 where its input is {sign.level[0]:g} (assume_nonzero)")
             _write(graph, op, sign)
 
 
 def _ops_of_levels(graph: Graph) -> set[Op]:
-    """What stands between a tensor of few levels and the tensor that these are levels of."""
+    """The ops between a tensor of few levels and the tensor that they are computed from."""
     found: set[Op] = set()
     for op in graph.ops:
         thermometer = find_thermometer(graph, op.output) if len(op.outputs) == 1 else None
@@ -43,13 +43,12 @@ def _ops_of_levels(graph: Graph) -> set[Op]:
 
 
 def _write(graph: Graph, op: Op, sign: Sign) -> None:
-    """`op` computes 1 where the comparison holds, else -1; what is on neither side of the number is 1."""
+    """Makes `op` compute 1 where the comparison holds, else -1."""
     name = op.output.name
-    rising = sign.comparison == "GREATER_EQUAL"
     condition = like(op.output, derived(name, "/condition"), type="BOOL")
-    level = constant(derived(name, "/threshold"), np.asarray(sign.threshold, np.float32))
+    level = constant(derived(name, "/threshold"), sign.level[0])
     x = as_float(graph, sign.x, before=op)
-    compared = builtin_op("GREATER_EQUAL" if rising else "LESS_EQUAL", [x, level], condition)
+    compared = builtin_op("LESS_EQUAL" if sign.falls else "GREATER_EQUAL", [x, level], condition)
     graph.insert(compared, before=op)
     one, minus = (constant(derived(name, f"/{value}"), np.asarray(value, np.float32)) for value in (1, -1))
     graph.replace(op, builtin_op("SELECT_V2", [condition, one, minus], op.output))

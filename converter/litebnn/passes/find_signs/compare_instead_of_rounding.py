@@ -1,4 +1,4 @@
-"""ROUND, FLOOR or CEIL that takes two values -> these, selected by a comparison."""
+"""ROUND, FLOOR or CEIL that takes two values -> a select of these values by a comparison."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from litebnn.rewriting.signs import find_two_levels
 @each("ROUND", "FLOOR", "CEIL")
 def compare_instead_of_rounding(graph: Graph, op: Op, notes: Notes) -> bool:
     found = find_two_levels(graph, op.output)
-    if found is None or found.x.dims != op.output.dims:
+    if found is None or found.source.dims != op.output.dims:
         return False
     name = op.output.name
     level, low, high = (
@@ -22,7 +22,7 @@ def compare_instead_of_rounding(graph: Graph, op: Op, notes: Notes) -> bool:
         for suffix, value in (("/threshold", found.threshold), ("/low", found.low), ("/high", found.high))
     )
     condition = like(op.output, derived(name, "/condition"), type="BOOL")
-    x = as_float(graph, found.x, before=op)
+    x = as_float(graph, found.source, before=op)
     graph.insert(builtin_op("GREATER_EQUAL", [x, level], condition), before=op)
     graph.replace(op, builtin_op("SELECT_V2", [condition, high, low], op.output))
     return True

@@ -1,8 +1,7 @@
-"""A RESHAPE to a shape that is computed from a shape -> one to a constant shape, where only one size is unknown.
+"""A RESHAPE to a shape that is computed from a shape -> RESHAPE to a constant shape, if only one size is unknown.
 
-Exporters compute the shape behind a flatten from the batch size when that is unknown; the runtime's delegates stop at
-such ops, although -1 says the same. In front of a dense layer TensorFlow computes the number of columns, too, which the
-layer's weights tell.
+For an unknown batch size, exporters compute the shape after a flatten. Delegates refuse such ops, although -1 has the
+same effect. Before a dense layer TensorFlow also computes the number of columns, which the layer's weights determine.
 """
 
 from __future__ import annotations
@@ -33,7 +32,7 @@ def fold_reshape_shapes(graph: Graph, op: Op, notes: Notes) -> bool:
 
 
 def _columns_read(graph: Graph, op: Op) -> int | None:
-    """How many columns the dense layers make of an output that nothing else reads, whatever its shape."""
+    """The number of columns that dense layers read from an output without other consumers; None if it is unknown."""
     readers = graph.consumers(op.output)
     if not readers or graph.is_output(op.output):
         return None

@@ -17,7 +17,7 @@ from tests.support.float_models import (
 
 
 def flattened(shape: tuple[int, ...], signature: tuple[int, ...], flat: tuple[int, ...]) -> bytes:
-    """A model that reshapes its input to what it computes from the input's shape: [batch, the rest]."""
+    """A model that reshapes its input to [batch, the rest], computed from the input's shape."""
     model = FloatModel()
     x = model.input(*shape, signature=signature)
     sizes = model.op("SHAPE", [x], (len(shape),), type="INT32", table="ShapeOptions", out_type=2)
@@ -44,7 +44,7 @@ def test_two_unknown_sizes_stay_computed() -> None:
 
 @pytest.mark.usefixtures("library")
 def test_the_columns_of_a_dense_layer_are_those_of_its_weights() -> None:
-    """As TensorFlow's converter leaves a dense layer of three dimensions, of which the batch is unknown."""
+    """TensorFlow's converter writes this for a dense layer with three dimensions and an unknown batch."""
     model = FloatModel()
     x = model.sign(model.input(1, 8, 32, signature=(-1, 8, 32)))
     sizes = model.op("SHAPE", [x], (3,), type="INT32", table="ShapeOptions", out_type=2)
@@ -66,7 +66,7 @@ def test_the_columns_of_a_dense_layer_are_those_of_its_weights() -> None:
 
 @pytest.mark.parametrize("reader", ["ADD", "dense of more dimensions", "dense of no columns", "dense and ADD", "none"])
 def test_columns_that_no_dense_layer_tells_stay_computed(reader: str) -> None:
-    """Other ops read rows of any size, and a dense layer may keep the axes that it is given."""
+    """Other ops accept rows of any size, and a dense layer may keep its input's axes."""
     model = FloatModel()
     x = model.input(2, 4, signature=(-1, -1))
     sizes = model.op("SHAPE", [x], (2,), type="INT32", table="ShapeOptions", out_type=2)

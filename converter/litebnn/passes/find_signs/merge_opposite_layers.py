@@ -1,6 +1,6 @@
-"""relu(layer(x)) and relu(-layer(x)), where the minus is in the weights of another layer -> one layer, RELU, NEG, RELU.
+"""Two layers with opposite weights, each with a RELU -> one layer with RELU, and NEG and RELU of its output.
 
-An exporter that writes a PReLU as the two of them folds the minus into the weights of the layer in front.
+An exporter that writes a PReLU as relu(x) and relu(-x) folds the minus into a copy of the preceding layer's weights.
 """
 
 from __future__ import annotations

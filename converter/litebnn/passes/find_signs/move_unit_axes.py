@@ -1,7 +1,7 @@
-"""The axis of one that makes a Conv1D a CONV_2D is added in front of what pads the input, and taken away at the end.
+"""EXPAND_DIMS and SQUEEZE around a Conv1D's CONV_2D move outwards, beyond padding and space-to-batch.
 
-Exporters leave PAD, SPACE_TO_BATCH_ND, EXPAND_DIMS, CONV_2D, SQUEEZE and BATCH_TO_SPACE_ND; with the two reshapes at
-the ends, the other passes need to know convolutions of two dimensions only.
+Exporters write PAD, SPACE_TO_BATCH_ND, EXPAND_DIMS, CONV_2D, SQUEEZE and BATCH_TO_SPACE_ND. With the two reshapes at
+the ends, the other passes see only two-dimensional convolutions.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ def move_unit_axes(graph: Graph, op: Op, notes: Notes) -> bool:
 
 
 def _unit_axis(smaller: Tensor, larger: Tensor) -> int | None:
-    """Which axis between the batch and the channels `larger` has more than `smaller`, where it has one of size 1."""
+    """The axis of size 1 between batch and channels that only `larger` has; None if there is none."""
     for axis in range(1, len(larger.dims) - 1):
         if larger.dims[axis] == 1 and (*larger.dims[:axis], *larger.dims[axis + 1 :]) == smaller.dims:
             return axis
@@ -63,7 +63,7 @@ def _take_away_last(graph: Graph, op: Op) -> bool:
 
 
 def _with_unit_axis(op: Op, axis: int) -> list[Tensor] | None:
-    """An op's block, if any, and its amounts, for a tensor with one more axis; None where none fit."""
+    """An op's block, if any, and amounts for a tensor with one more axis; None if that is impossible."""
     if op.name in PADS:
         amounts = pad_amounts(op)
         return None if amounts is None else [_inserted(op, amounts, axis, [0, 0])]

@@ -1,6 +1,7 @@
 """PADV2 with ±1 of an unpacked sign -> PADV2 of the bits.
 
-Where no word pads these, the signs are padded, and packed where a layer reads them.
+No constant word encodes -1 for over 32 channels that are not a multiple of 32. Then the float signs are padded, and
+packed where a layer reads them.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""MAX_POOL_2D of an unpacked sign -> LceBMaxPool2d of its bits."""
+"""MAX_POOL_2D of an unpacked sign, or of one that is padded in float, -> LceBMaxPool2d of its bits."""
 
 from __future__ import annotations
 
@@ -8,12 +8,18 @@ from litebnn.rewriting.build import can_pool_bits, custom_op, derived, packed_li
 from litebnn.rewriting.each import each
 from litebnn.rewriting.match import bits_of
 from litebnn.rewriting.notes import Notes
+from litebnn.rewriting.signs import bits_of_signs, holds_signs
 
 
 @each("MAX_POOL_2D")
 def pool_bits(graph: Graph, op: Op, notes: Notes) -> bool:
-    bits = bits_of(graph, op.input(0))
-    if bits is None or not can_pool_bits(op):
+    if not can_pool_bits(op):
+        return False
+    source, padding = op.input(0), graph.producer(op.input(0))
+    bits = bits_of(graph, source)
+    if bits is None and padding is not None and padding.name == "PADV2" and holds_signs(graph, source):
+        bits = bits_of_signs(graph, source, before=op)
+    if bits is None:
         return False
     pooled = packed_like(op.output, derived(op.output.name, "/bits"))
     graph.insert(pool_of_bits(op, bits, pooled), before=op)

@@ -1,4 +1,4 @@
-"""relu(x) - slope · relu(-x), as exporters write a PReLU, or relu(x) + (-slope) · relu(-x) -> PRELU."""
+"""The form relu(x) - slope · relu(-x), or relu(x) + (-slope) · relu(-x), of a PReLU -> PRELU."""
 
 from __future__ import annotations
 

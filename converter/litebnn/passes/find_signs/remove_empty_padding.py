@@ -1,4 +1,4 @@
-"""A PAD or PADV2 that pads with nothing goes."""
+"""A PAD or PADV2 with amounts of zero -> no op."""
 
 from __future__ import annotations
 

@@ -63,7 +63,7 @@ def test_two_unknown_sizes_cannot_be_described() -> None:
 
 @pytest.mark.parametrize("axis", [1, 3])
 def test_an_axis_is_added_to_bits_whose_other_sizes_are_not_known(axis: int) -> None:
-    """Behind the channels there is no place for one: they would be another axis then."""
+    """An axis cannot be added after the channels, which would then no longer be last."""
     model = FloatModel()
     source = model.finish(model.expand(model.sign(model.input(1, 1, 40, signature=(-1, -1, 40))), axis))
     result = rewritten(source, recognize_signs, reshape_bits, remove_dead_ops)
@@ -77,7 +77,7 @@ def turn(model: FloatModel, x: Tensor, order: list[int]) -> Tensor:
 
 
 def channels_first() -> FloatModel:
-    """Two binary convolutions as a channel-first framework leaves them."""
+    """Two binary convolutions as a channel-first framework exports them."""
     model = FloatModel()
     x = model.input(1, 64, 6, 5)
     for _ in range(2):
@@ -103,7 +103,7 @@ def test_values_stay_behind_transposes() -> None:
 
 
 def moved(model: FloatModel, kind: str) -> Tensor:
-    """A sign whose bits are computed from those that were packed."""
+    """A sign whose bits are computed from other bits."""
     if kind == "broadcast":
         row = model.elementwise("GREATER_EQUAL", model.input(1, 1, 4, 1), model.const(0), type="BOOL")
         return model.op("SELECT_V2", [row, model.const(np.ones((1, 5, 4, 40))), model.const(-1)], (1, 5, 4, 40))

@@ -1,11 +1,10 @@
-"""A layer of two values that a boolean decides, 0 and 1 for one -> the layer of a sign, with other weights and bias.
+"""A layer of two values, such as 0 and 1 from a boolean -> the layer of a sign, with other weights and bias.
 
-Each value is s · scale + shift of a sign s, so a filter w of it is the filter w · scale of the sign, and the bias grows
-by shift · sum(w). What pads the values pads the sign too: for 0 and 1, a zero is the sign's -1, or the +1 of its
-opposite.
+Both values are s · scale + shift for a sign s. A filter w of the values is the filter w · scale of the sign, and the
+bias grows by shift · sum(w). Padding is translated too: for 0 and 1, a zero is the sign's -1, or +1 if it is flipped.
 
-A quantized sign is such a tensor, for grids seldom hold both 1 and -1. Its layer becomes a float one that a QUANTIZE
-follows, which the int8 passes take into the binary op afterwards.
+A quantized sign takes two such values, because grids seldom represent both 1 and -1. Its layer becomes a float one
+followed by a QUANTIZE, which the int8 passes fuse into the binary op.
 """
 
 from __future__ import annotations
@@ -15,14 +14,21 @@ from collections.abc import Mapping
 import numpy as np
 
 from litebnn.contract import Activation, Padding
-from litebnn.graph import Array, Graph, Op, OpCode, Tensor, builtin_op, constant
+from litebnn.graph import Array, Graph, Negated, Op, OpCode, Tensor, builtin_op, constant, then
 from litebnn.rewriting.build import as_float, derived, equal_op, like, output_of
 from litebnn.rewriting.each import each
 from litebnn.rewriting.int8 import is_quantized, quantize_op, step_of
 from litebnn.rewriting.notes import Notes
 from litebnn.rewriting.padding import PADS, constant_padding, layer_padding, pad_with
 from litebnn.rewriting.reasons import why_no_sign
-from litebnn.rewriting.signs import ShiftedSign, TwoValues, Way, find_way, shifted_sign, why_no_shifted_sign
+from litebnn.rewriting.signs import (
+    PathToLayer,
+    ShiftedSign,
+    TwoValues,
+    find_path_to_layer,
+    shifted_sign,
+    why_no_shifted_sign,
+)
 from litebnn.rewriting.signs.shifted import PADDING, ROUNDING
 from litebnn.rewriting.weights import (
     binary_weights,
@@ -41,8 +47,8 @@ def shift_two_values(graph: Graph, op: Op, notes: Notes) -> bool:
         return op.output.type == "FLOAT32" and _dense_first(graph, op, notes)
     if op.output.type != "FLOAT32" and not is_quantized(op.output):
         return notes.left_alone(op, f"its output is {op.output.type}")
-    way = find_way(graph, op)
-    if way is None:
+    path = find_path_to_layer(graph, op)
+    if path is None:
         is_float = op.output.type == "FLOAT32"
         return False if is_float else notes.left_alone(op, why_no_sign(graph, op.input(0)))
     weights = layer_weights(graph, op)
@@ -54,29 +60,29 @@ def shift_two_values(graph: Graph, op: Op, notes: Notes) -> bool:
     bias = layer_bias(graph, op, weights.shape[0])
     if bias is None:
         return notes.left_alone(op, f'its bias "{op.input(2).name}" is no constant, or none of its grid')
-    return _rewrite(graph, op, way, weights, bias, notes)
+    return _rewrite(graph, op, path, weights, bias, notes)
 
 
 def _dense_first(graph: Graph, product: Op, notes: Notes) -> bool:
-    """A product with a matrix has no place for a bias: the dense layer that it is has one."""
-    way = find_way(graph, product)
-    if way is None:
+    """Replaces a matrix product, which has no bias, by the equivalent dense layer."""
+    path = find_path_to_layer(graph, product)
+    if path is None:
         return False
-    if shifted_sign(way) is None:
-        return notes.left_alone(product, why_no_shifted_sign(way))
+    if shifted_sign(path) is None:
+        return notes.left_alone(product, why_no_shifted_sign(path))
     return product_to_dense(graph, product, notes)
 
 
-def _rewrite(graph: Graph, layer: Op, way: Way, weights: Array, bias: Array, notes: Notes) -> bool:
-    shifted = shifted_sign(way, rather_falling=_falls(graph, way.first, layer))
+def _rewrite(graph: Graph, layer: Op, path: PathToLayer, weights: Array, bias: Array, notes: Notes) -> bool:
+    shifted = shifted_sign(path, rather_falling=_falls(graph, path.first, layer))
     amounts = layer_padding(layer)
     if shifted is None:
-        return notes.left_alone(layer, why_no_shifted_sign(way))
+        return notes.left_alone(layer, why_no_shifted_sign(path))
     zero = shifted.of(0.0)
     if amounts is None and zero:
-        two = f"its input takes {way.low:g} and {way.high:g}"
+        two = f"its input takes {path.low:g} and {path.high:g}"
         return notes.left_alone(layer, f"{two}, and how SAME pads it depends on a size that is not known")
-    tensor = _sign_at_layer(graph, layer, way, shifted)
+    tensor = _sign_at_layer(graph, layer, path, shifted)
     if zero and amounts is not None and amounts != ((0, 0), (0, 0)):
         tensor = pad_with(graph, tensor, np.asarray([(0, 0), *amounts, (0, 0)]), zero, before=layer)
         layer.options.padding = int(Padding.VALID)
@@ -99,10 +105,10 @@ def _rewrite(graph: Graph, layer: Op, way: Way, weights: Array, bias: Array, not
 
 
 def _falls(graph: Graph, values: TwoValues, before: Op) -> bool:
-    """Whether the lower value is better the +1.
+    """True if +1 should stand for the lower value.
 
-    What another layer reads already, as another phase of a transposed convolution, is not made twice; and LceQuantize
-    reads x >= 0 from an int8 x, and x < 0 from a boolean.
+    The form that another layer reads already is preferred, such as another phase of a transposed convolution. Otherwise
+    the choice is the one that LceQuantize computes directly: x >= 0 of an int8 x, and x < 0 of a boolean.
     """
     source, decides = values.source, graph.producer(values.source)
     made = [equal_op(graph, _select(source, falls, values), before=before) for falls in (False, True)]
@@ -111,16 +117,16 @@ def _falls(graph: Graph, values: TwoValues, before: Op) -> bool:
     return (values.high < values.low) != (decides is not None and decides.name == "LESS")
 
 
-def _sign_at_layer(graph: Graph, layer: Op, way: Way, shifted: ShiftedSign) -> Tensor:
-    """The sign that a layer is to read in the place of two values."""
-    signs = {tensor: _sign(graph, values, shifted, before=layer) for tensor, values in way.sources.items()}
-    for op in way.ops:
+def _sign_at_layer(graph: Graph, layer: Op, path: PathToLayer, shifted: ShiftedSign) -> Tensor:
+    """The sign that a layer reads instead of two values."""
+    signs = {tensor: _sign(graph, values, shifted, before=layer) for tensor, values in path.sources.items()}
+    for op in path.ops:
         signs.update(_copied(graph, op, signs, shifted, before=layer))
     return signs[layer.input(0)]
 
 
 def _sign(graph: Graph, values: TwoValues, shifted: ShiftedSign, *, before: Op) -> Tensor:
-    """±1 for what decides, as the form says of its two values; what is a sign already is itself."""
+    """The sign of the deciding tensor, in the given form; an existing sign is returned unchanged."""
     source = values.source
     if values.is_sign:
         return source
@@ -130,15 +136,17 @@ def _sign(graph: Graph, values: TwoValues, shifted: ShiftedSign, *, before: Op) 
 
 
 def _select(condition: Tensor, falls: bool, values: TwoValues) -> Op:
-    """1 where the condition is true, else -1, or the opposite, so that 1 stands for the lower value if it `falls`."""
+    """The op that selects 1 and -1 by the condition; 1 stands for the higher value, or for the lower one if `falls`."""
     picked = (1.0, -1.0) if (values.high > values.low) != falls else (-1.0, 1.0)
     name = derived(condition.name, "/sign" if picked[0] == 1 else "/opposite")
     numbers = (constant(f"{name}/{value:g}", np.asarray(value, np.float32)) for value in picked)
-    return builtin_op("SELECT_V2", [condition, *numbers], like(condition, name, type="FLOAT32", dims=values.dims))
+    sign = like(condition, name, type="FLOAT32", dims=values.dims)
+    sign.origin = then(condition) if picked[0] == 1 else then(condition, Negated("1"))
+    return builtin_op("SELECT_V2", [condition, *numbers], sign)
 
 
 def _compared(graph: Graph, x: Tensor, threshold: float, *, before: Op) -> Tensor:
-    """Whether x is at least a threshold, half a step below which a quantized x has no number."""
+    """Inserts the comparison of x with a threshold, which is moved down half a step if x is quantized."""
     below = threshold - step_of(x) / 2 if threshold else threshold
     level = constant(derived(x.name, "/threshold"), np.asarray(below, np.float32))
     x = as_float(graph, x, before=before)
@@ -149,7 +157,7 @@ def _compared(graph: Graph, x: Tensor, threshold: float, *, before: Op) -> Tenso
 def _copied(
     graph: Graph, op: Op, signs: Mapping[Tensor, Tensor], shifted: ShiftedSign, *, before: Op
 ) -> dict[Tensor, Tensor]:
-    """The outputs of what `op` does to the values, done to the signs, which no grid has to hold, for its outputs."""
+    """Applies an op on the two values to the signs instead, without a grid; maps its outputs to the new ones."""
     inputs = [part if part is None else signs.get(part, part) for part in op.inputs]
     padding = constant_padding(op) if op.name in PADDING else None
     if padding is not None and np.any(padding.amounts):

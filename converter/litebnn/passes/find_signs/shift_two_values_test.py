@@ -140,7 +140,7 @@ def test_values_on_the_long_way_round_to_a_dilation() -> None:
     model = FloatModel()
     x = model.space_to_batch(model.two_values(model.input(1, 8, 8, 32)), [2, 2], [(2, 2), (0, 4)])
     source = model.finish(model.batch_to_space(model.conv(x, WEIGHTS), [2, 2], [(0, 0), (1, 1)]))
-    result = rewritten(source, *PHASES["find_signs"], *PHASES["find_signs"], *PHASES["binarize"])
+    result = rewritten(source, *PHASES["find_signs"], *PHASES["find_signs"], *PHASES["binarize"], *PHASES["lower"])
     assert "CONV_2D" not in op_names(result)
     assert_same_values(source, result)
 
@@ -155,7 +155,7 @@ def test_a_maximum_of_negated_values_is_left_alone() -> None:
     assert "takes maxima against a sign" in "; ".join(notes.layers[0].reasons)
 
 
-# In an int8 model, "where" picks constants of a grid that may hold 1 and -1, neither, or no negative number.
+# Grids from which "where" selects constants: with 1 and -1, with neither, or without negative numbers.
 GRIDS = {"both": (1 / 127, 0), "neither": (2 / 255, -1), "no_minus": (1 / 255, -128)}
 
 
@@ -174,7 +174,7 @@ def int8_input(model: FloatModel) -> Tensor:
 
 
 def quantized(model: FloatModel, layer: Tensor, source: Tensor, kernel: Array, scale: float, zero_point: int) -> Tensor:
-    """Makes a layer one of int8, with random counts for a bias."""
+    """Makes a layer int8, with a random bias."""
     op = model.graph.producer(layer)
     assert op is not None
     scales = np.abs(kernel).max(axis=tuple(range(1, kernel.ndim))) / 127
@@ -278,7 +278,7 @@ def test_zeros_around_a_sign_of_an_uneven_grid_take_borders_off_by_their_weights
     positive: float, at_border: int
 ) -> None:
     rng = np.random.default_rng(0)
-    grid = (float(np.nextafter(np.float32(2 / 255), np.float32(0))), -1)  # it has 1.004 and -0.996
+    grid = (float(np.nextafter(np.float32(2 / 255), np.float32(0))), -1)  # its levels include 1.004 and -0.996
     model = Int8Model()
     x = model.sign8(model.input8((1 / 16, 0), 1, 6, 6, 256), "where", grid)
     weights = np.where(rng.random((16, 3, 3, 256)) < positive, 1.0, -1.0)
@@ -310,7 +310,7 @@ def test_a_product_of_two_values_with_a_matrix_is_binary(values: tuple[float, fl
 
 @pytest.mark.usefixtures("library")
 def test_a_product_that_is_a_float_dense_layer_in_the_end_keeps_its_axes() -> None:
-    """Zeros around -2 and 2 are neither, which a layer that pads by itself could have."""
+    """Zero padding around values of -2 and 2 is neither of them, so the layer stays float."""
     rng = np.random.default_rng(0)
     model = FloatModel()
     x = model.pad(model.two_values(model.input(2, 3, 4, 64), -2.0, 2.0), [(1, 0), (0, 0)], 0.0)

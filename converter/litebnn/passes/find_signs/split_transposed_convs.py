@@ -1,8 +1,8 @@
 """TRANSPOSE_CONV of a sign with a ±alpha filter -> CONV_2D of its phases, interleaved by DEPTH_TO_SPACE.
 
-Between the pixels of its input a transposed convolution has zeros, which bits are not. But the output's pixels of one
-phase, those with the same place in a block of stride × stride, only ever meet the same taps of the filter, one in
-stride × stride, and none of the zeros: they are a plain convolution of the input with these taps.
+A transposed convolution inserts zeros between the pixels of its input, which bits cannot hold. The output pixels of one
+phase have the same position in a block of stride × stride. They use the same subset of taps and no zeros, so each phase
+is a plain convolution of the input with these taps.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from litebnn.rewriting.each import each
 from litebnn.rewriting.int8 import is_quantized, quantize_op
 from litebnn.rewriting.match import fused_activation, uniform
 from litebnn.rewriting.notes import Notes
-from litebnn.rewriting.signs import find_way, holds_signs, shifted_sign, why_no_shifted_sign
+from litebnn.rewriting.signs import find_path_to_layer, holds_signs, shifted_sign, why_no_shifted_sign
 from litebnn.rewriting.weights import binary_weights, clamps_no_more, layer_bias, layer_weights, not_float
 
 
@@ -27,8 +27,8 @@ class _Phase:
     """One axis of the convolution that computes every stride-th output.
 
     Attributes:
-        taps: its taps of the whole filter, in the order of the pixels that they meet.
-        padding: how many zeros it needs in front and behind.
+        taps: the indices of its taps in the whole filter, in the order of the input pixels.
+        padding: the number of zeros before and after the input.
     """
 
     taps: tuple[int, ...]
@@ -40,10 +40,10 @@ class _Phase:
 
 
 def _phases(size: int, output: int, taps: int, stride: int, padding: int) -> list[_Phase]:
-    """The phases of one axis, an output's place in its block of `stride`.
+    """The phases of one axis: one for each position of an output in its block of `stride`.
 
-    Output r meets tap k of the filter with input (r + before - k) / stride, where that is whole and `before` is what
-    TFLite takes off in front.
+    Output r multiplies tap k with input (r + before - k) / stride if that is an integer. `before` is the number of
+    outputs that TFLite crops at the beginning.
     """
     total = max((size - 1) * stride + taps - output, 0)
     before = 0 if padding == Padding.VALID else total // 2
@@ -60,18 +60,18 @@ def _phases(size: int, output: int, taps: int, stride: int, padding: int) -> lis
 def split_transposed_convs(graph: Graph, op: Op, notes: Notes) -> bool:
     x = op.input(2)
     if not holds_signs(graph, x):
-        way = find_way(graph, op)
-        if way is None:  # or not yet
+        path = find_path_to_layer(graph, op)
+        if path is None:  # or not yet
             return False
-        if shifted_sign(way) is None:
-            return notes.left_alone(op, why_no_shifted_sign(way))
+        if shifted_sign(path) is None:
+            return notes.left_alone(op, why_no_shifted_sign(path))
     parts = _weights_and_bias(graph, op, x)
     reason = parts if isinstance(parts, str) else _split(graph, op, *parts, notes)
     return notes.left_alone(op, reason) if reason else True
 
 
 def _weights_and_bias(graph: Graph, op: Op, x: Tensor) -> tuple[Array, Array] | str:
-    """float32 [O, H, W, I] and [O], or why what the op computes is no plain convolution of bits."""
+    """Weights float32 [O, H, W, I] and bias [O], or the reason why the op is not a plain convolution of bits."""
     weights, sizes, options = layer_weights(graph, op), _asked_sizes(graph, op), op.options
     if weights is None:
         return not_float(op.input(1))
@@ -95,7 +95,7 @@ def _weights_and_bias(graph: Graph, op: Op, x: Tensor) -> tuple[Array, Array] | 
 
 
 def _asked_sizes(graph: Graph, op: Op) -> list[float | None] | None:
-    """The height and width that the op is to make, beside which the batch may be computed when the model runs."""
+    """The output height and width that the op requests; the batch may be computed at run time."""
     asked = op.input(0)
     if asked.array is not None:
         return list(asked.array[1:3])
@@ -104,7 +104,7 @@ def _asked_sizes(graph: Graph, op: Op) -> list[float | None] | None:
 
 
 def _in_floats(graph: Graph, op: Op, notes: Notes) -> tuple[Op, Tensor]:
-    """A float op in the place of a quantized one, between DEQUANTIZE and QUANTIZE, and its input."""
+    """Replaces a quantized op by a float one between DEQUANTIZE and QUANTIZE; returns it and its input."""
     x = as_float(graph, op.input(2), before=op)
     if op.output.type == "FLOAT32":
         return op, x
@@ -118,7 +118,7 @@ def _in_floats(graph: Graph, op: Op, notes: Notes) -> tuple[Op, Tensor]:
 
 
 def _split(graph: Graph, op: Op, weights: Array, bias: Array, notes: Notes) -> str | None:
-    """Replaces the op, or says why not."""
+    """Replaces the op, or returns the reason why not."""
     stride, x = op.options.stride_h, op.input(2)
     rows, columns = (
         _phases(x.dims[axis], op.output.dims[axis], weights.shape[axis], stride, op.options.padding) for axis in (1, 2)
@@ -129,7 +129,7 @@ def _split(graph: Graph, op: Op, weights: Array, bias: Array, notes: Notes) -> s
     pairs = [(row, column) for row in rows for column in columns]
     filters = [weights[:, row.taps][:, :, column.taps] for row, column in pairs]
     if len({(row.window, column.window) for row, column in pairs}) == 1:
-        # One convolution has the channels of all phases, in the order in which DEPTH_TO_SPACE takes them apart.
+        # One convolution computes the channels of all phases, in the order that DEPTH_TO_SPACE expects.
         pairs, filters, bias = pairs[:1], [np.concatenate(filters)], np.tile(bias, len(filters))
     results = [
         _convolve(graph, op, notes, _padded(graph, op, x, *pair), kernel, bias)
@@ -140,7 +140,7 @@ def _split(graph: Graph, op: Op, weights: Array, bias: Array, notes: Notes) -> s
 
 
 def _padded(graph: Graph, op: Op, x: Tensor, row: _Phase, column: _Phase) -> Tensor:
-    """`x` with the zeros that a phase needs around it."""
+    """The input with the zero padding that a phase needs."""
     amounts = np.array([(0, 0), row.padding, column.padding, (0, 0)], np.int32)
     if not np.any(amounts):
         return x
@@ -152,7 +152,7 @@ def _padded(graph: Graph, op: Op, x: Tensor, row: _Phase, column: _Phase) -> Ten
 
 
 def _convolve(graph: Graph, op: Op, notes: Notes, x: Tensor, kernel: Array, bias: Array) -> Tensor:
-    """The outputs of one phase, or of all."""
+    """Adds the convolution of one phase, or of all phases, and returns its output."""
     name = op.input(1).name
     sizes = (size - taps + 1 for size, taps in zip(x.dims[1:3], kernel.shape[1:3], strict=True))
     result = like(op.output, derived(op.output.name, "/phase"), dims=(op.output.dims[0], *sizes, len(kernel)))
@@ -164,11 +164,11 @@ def _convolve(graph: Graph, op: Op, notes: Notes, x: Tensor, kernel: Array, bias
 
 
 def _interleave(graph: Graph, op: Op, results: list[Tensor]) -> None:
-    """Replaces the op by what puts the pixels of all phases into their places and cuts off what is too much."""
+    """Replaces the op by ops that interleave the pixels of all phases, and crop the result."""
     stride, (batch, height, width, channels) = op.options.stride_h, op.output.dims
     packed = results[0]
     whole_conv = graph.producer(packed)
-    if stride == 1 and whole_conv is not None:  # its one phase has every pixel
+    if stride == 1 and whole_conv is not None:  # its only phase has every pixel
         graph.remove(op)
         graph.set_output(whole_conv, op.output)
         return
@@ -186,5 +186,5 @@ def _interleave(graph: Graph, op: Op, results: list[Tensor]) -> None:
         constant(derived(uncut.name, part), np.array(values, np.int32))
         for part, values in (("/begin", begin), ("/end", end), ("/steps", steps))
     ]
-    # The bits of a mask say of which axes all is taken: the batch, which may be unknown, and the channels.
+    # The masks select the whole of two axes: the batch, which may be unknown, and the channels.
     graph.replace(op, builtin_op("STRIDED_SLICE", [uncut, *bounds], op.output, begin_mask=0b1001, end_mask=0b1001))

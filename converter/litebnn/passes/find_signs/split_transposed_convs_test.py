@@ -89,7 +89,7 @@ def test_transposed_convolutions_are_binary_and_exact(
 
 
 def split(source: bytes) -> tuple[list[str], list[str]]:
-    """The ops that are left behind the bits, and why the layer was left alone."""
+    """The ops after the packed sign, and the reasons why the layer was left alone."""
     model = rewritten(source, recognize_signs)
     notes = Notes(model)
     changed = split_transposed_convs(model.graphs[0], notes)
@@ -193,7 +193,7 @@ def test_two_values_are_binary_where_zeros_around_them_are_among_them(
 @pytest.mark.usefixtures("library")
 @pytest.mark.parametrize("same", [True, False])
 def test_a_batch_that_is_computed_as_the_model_runs(same: bool) -> None:
-    """TensorFlow asks for as many images as the shape of the input has, and for constants beside it."""
+    """TensorFlow computes the batch from the input's shape; the other sizes are constants."""
     model = FloatModel()
     x = model.sign(model.input(1, 5, 4, 32, signature=(-1, 5, 4, 32)))
     weights = sign_weights(np.random.default_rng(0), 8, 3, 3, 32)
@@ -232,7 +232,7 @@ def test_without_a_sign_or_a_known_size_it_stays() -> None:
 @pytest.mark.usefixtures("library")
 @pytest.mark.parametrize("pools", range(4, 20))
 def test_the_layer_is_binary_if_all_phases_are(pools: int) -> None:
-    """Some of them pad their input, and so are farther away from the sign, which is looked for so far only."""
+    """Phases that pad their input have more ops between them and the sign, which is searched for a limited distance."""
     model = Int8Model()
     x = model.sign8(model.input8((1 / 16, 3), 1, 22, 22, 32), "where", EXACT_GRID)
     for _ in range(pools):

@@ -1,7 +1,7 @@
-"""TRANSPOSE of what is padded, or has got or lost the axis of a Conv1D -> the same of what is transposed.
+"""TRANSPOSE after padding, EXPAND_DIMS or SQUEEZE -> TRANSPOSE before it; two TRANSPOSEs -> one or none.
 
-`sink_transposes` has nothing to sink in front of a network's first layer: there padding and axes stand between a sign
-and the transpose that makes its last axis the channels. Behind the last layer an axis stands between two transposes.
+Before a network's first layer, padding and a Conv1D's axis lie between a sign and the transpose that makes its last
+axis the channels. After the last layer, such an axis lies between two transposes.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from litebnn.graph import Array, Graph, Op, builtin_op, constant, facts
-from litebnn.rewriting.build import derived, transposed
+from litebnn.rewriting.build import derived, merge_transpose, transposed
 from litebnn.rewriting.each import each
 from litebnn.rewriting.match import transpose_order
 from litebnn.rewriting.notes import Notes
@@ -19,6 +19,8 @@ from litebnn.rewriting.reshapes import is_describable, reshape_op
 
 @each("TRANSPOSE")
 def transpose_first(graph: Graph, op: Op, notes: Notes) -> bool:
+    if merge_transpose(graph, op):
+        return True
     first, order = graph.producer(op.input(0)), transpose_order(op)
     if first is None or order is None or graph.sole_consumer(first.output) is not op:
         return False
@@ -63,6 +65,6 @@ def _before_squeeze(graph: Graph, op: Op, first: Op, order: Array) -> bool:
 
 
 def _unit_axis(smaller: tuple[int, ...], larger: tuple[int, ...]) -> int | None:
-    """Which axis of size 1 `larger` has more than `smaller`."""
+    """The axis of size 1 that only `larger` has."""
     axes = (i for i, size in enumerate(larger) if size == 1 and (*larger[:i], *larger[i + 1 :]) == smaller)
     return next(axes, None)

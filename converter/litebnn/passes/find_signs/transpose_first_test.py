@@ -2,9 +2,9 @@ import numpy as np
 import pytest
 
 from litebnn.graph import Tensor
-from litebnn.passes import PHASES
+from litebnn.passes import PHASES, Pass
 from litebnn.passes.find_signs.transpose_first import transpose_first
-from litebnn.passes.layout.merge_transposes import merge_transposes
+from litebnn.passes.layout.sink_transposes import sink_transposes
 from tests.support.float_models import FloatModel, assert_same_values, op_names, rewritten, run_pass
 
 
@@ -48,7 +48,7 @@ def test_an_axis_is_taken_away_behind_both_transposes(library: None) -> None:
     model = FloatModel()
     squeezed = model.reshape(transpose(model, model.input(2, 1, 6, 4), 0, 3, 1, 2), 2, 4, 6)
     source = model.finish(model.elementwise("RELU", transpose(model, squeezed, 0, 2, 1)))
-    result = rewritten(source, transpose_first, *PHASES["tidy"], merge_transposes, *PHASES["tidy"])
+    result = rewritten(source, transpose_first, *PHASES["tidy"], transpose_first, *PHASES["tidy"])
     assert op_names(result) == ["RESHAPE", "RELU"]
     assert_same_values(source, result)
 
@@ -79,3 +79,42 @@ def test_padding_of_axes_that_nobody_has_declared_stays() -> None:
     built = model.model(transpose(model, pad(model, model.input(1, 4, 6, 8), 1), 0, 2, 3, 1))
     built.graphs[0].inputs[0].shape = ()
     assert run_pass(transpose_first, built) == (False, ["PADV2", "TRANSPOSE"])
+
+
+MERGING = pytest.mark.parametrize("one", [sink_transposes, transpose_first])
+
+
+@MERGING
+def test_two_that_do_not_cancel_become_one(one: Pass) -> None:
+    model = FloatModel()
+    built = model.model(transpose(model, transpose(model, model.input(2, 3, 4, 5), 1, 0, 2, 3), 0, 1, 3, 2))
+    assert run_pass(one, built)[0]
+    np.testing.assert_array_equal(built.graphs[0].ops[-1].input(1).array, [1, 0, 3, 2])
+
+
+@MERGING
+def test_two_that_cancel_are_none(one: Pass) -> None:
+    model = FloatModel()
+    x = model.input(2, 3, 4, 5)
+    same = transpose(model, transpose(model, x, 0, 3, 1, 2), 0, 2, 3, 1)
+    built = model.model(model.elementwise("RELU", same))
+    assert run_pass(one, built)[0]
+    assert built.graphs[0].ops[-1].input(0) is x
+
+
+def test_other_ops_in_front_and_orders_that_only_a_run_tells_stay() -> None:
+    model = FloatModel()
+    built = model.model(transpose(model, model.elementwise("RELU", model.input(2, 3)), 1, 0))
+    assert not run_pass(transpose_first, built)[0]
+    for computed in (0, 1):
+        model = FloatModel()
+        x = transpose(model, transpose(model, model.input(2, 3), 1, 0), 1, 0)
+        model.graph.set_input(model.graph.ops[computed], 1, model.input(2, type="INT32"))
+        assert not run_pass(transpose_first, model.model(model.elementwise("RELU", x)))[0]
+
+
+@MERGING
+def test_the_graphs_output_keeps_its_transposes(one: Pass) -> None:
+    model = FloatModel()
+    built = model.model(transpose(model, transpose(model, model.input(2, 3), 1, 0), 1, 0))
+    assert not run_pass(one, built)[0]

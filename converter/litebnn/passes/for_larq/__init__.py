@@ -1,1 +1,1 @@
-"""On request, before the last phase: what Larq's own runtime does not read becomes what it does."""
+"""On request, before the last phase: ops that Larq's own runtime cannot read become ops that it can."""

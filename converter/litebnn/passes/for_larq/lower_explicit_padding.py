@@ -1,6 +1,6 @@
 """An LceBconv2d with explicit padding -> VALID ones of padded bits, which Larq's runtime reads.
 
-Zeros are no bits, but the mean of padding with +1 and with -1 is padding with 0.
+Bits cannot hold zeros, but the mean of the results for padding with +1 and with -1 is that for padding with 0.
 """
 
 from __future__ import annotations
@@ -34,9 +34,9 @@ def lower_explicit_padding(graph: Graph, op: Op, notes: Notes) -> bool:
 
 
 def _add_halves(graph: Graph, op: Op, other_bits: Tensor, options: BConv2DOptions) -> None:
-    """op -> half of it and half of the same op of other bits, and their sum.
+    """Replaces op by half of itself plus half of the same op on other bits.
 
-    It is exact, for split_zero_padded_outputs has left a multiplier of 1 and a bias of whole numbers.
+    The sum is exact, because split_zero_padded_outputs has left a multiplier of 1 and an integer bias.
     """
     result = op.output
     set_multiplier_and_bias(graph, op, *(values / 2 for values in multiplier_and_bias(op)))

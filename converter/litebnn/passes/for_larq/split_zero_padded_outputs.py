@@ -1,6 +1,6 @@
-"""An LceBconv2d that pads with zeros writes plain floats; what it fused stands behind it, for Larq's runtime to read.
+"""An LceBconv2d that pads with zeros -> one that writes plain floats, followed by separate ops for what it fused.
 
-That runtime refuses bits, int8 and fused activations where an op pads with zeros.
+Larq's runtime refuses packed or int8 output and fused activations in ops that pad with zeros.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ def split_zero_padded_outputs(graph: Graph, op: Op, notes: Notes) -> bool:
 
 
 def _is_plain(op: Op) -> bool:
-    """Whether an op clamps nothing, and halves of all it computes add up to that where its padding is explicit."""
+    """True if an op has no activation and, if its padding is explicit, can be computed exactly as a sum of halves."""
     options = bconv_options(op)
     if options.fused_activation_function != Activation.NONE:
         return False
@@ -51,14 +51,14 @@ def _is_plain(op: Op) -> bool:
 
 
 def _write_floats(graph: Graph, op: Op, dims: tuple[int, ...]) -> Tensor:
-    """Makes the op write a new float tensor, and returns what it wrote before."""
+    """Makes the op write a new float tensor, and returns its former output."""
     result = op.output
     graph.set_output(op, like(result, derived(result.name, "/float"), type="FLOAT32", dims=dims))
     return result
 
 
 def _split_bits(graph: Graph, op: Op) -> None:
-    """Thresholds -> the sign of a sum: acc > threshold is dot + 2 · threshold - K < 0."""
+    """Replaces thresholds by the sign of a sum: acc > threshold equals dot + 2 · threshold - K < 0."""
     thresholds = op.input(4).array
     assert thresholds is not None
     most = dot_max(op)
@@ -71,7 +71,7 @@ def _split_bits(graph: Graph, op: Op) -> None:
 
 
 def _split_arithmetic(graph: Graph, op: Op) -> None:
-    """clamp(dot) · multiplier + bias -> dot, clamp, MUL and ADD."""
+    """Replaces the fused clamp(dot) · multiplier + bias by separate ops: clamp, MUL and ADD."""
     activation = Activation(bconv_options(op).fused_activation_function)
     multiplier, bias = multiplier_and_bias(op)
     set_multiplier_and_bias(graph, op, np.ones_like(multiplier), np.zeros_like(bias))

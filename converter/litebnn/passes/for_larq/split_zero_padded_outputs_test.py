@@ -55,7 +55,7 @@ def test_bits_are_packed_behind(activation: str) -> None:
 
 @pytest.mark.usefixtures("library")
 def test_halves_of_a_level_next_to_a_number_add_up() -> None:
-    """With an odd number of channels the first layer writes floats, whose strict sign is in the bias."""
+    """An odd number of channels makes the first layer write floats, and its bias makes their sign strict."""
     model = FloatModel()
     x = model.pad(model.sign(model.input(1, 6, 6, 3)), [(1, 1), (2, 0)])
     x = model.conv(x, sign_weights(RNG, 64, 5, 3, 3), dyadic(RNG, 64, largest=16, step=1 / 4))
@@ -84,7 +84,7 @@ def test_int8_is_quantized_behind() -> None:
 
 
 def test_an_output_of_another_type_is_left_alone() -> None:
-    """A damaged model may claim that numbers are of any type."""
+    """A damaged model may claim any type for a tensor."""
     model = rewritten(two_layers("none"), *BINARY, *BINARY)
     first = next(op for op in model.ops() if op.name == "LceBconv2d")
     first.output.type = "UINT64"
@@ -94,7 +94,7 @@ def test_an_output_of_another_type_is_left_alone() -> None:
 
 @pytest.mark.parametrize(("scale", "ops"), [(1, 0), (2, 2)])
 def test_only_whole_sums_are_halved_behind_explicit_padding(scale: int, ops: int) -> None:
-    """What two layers compute of halves adds up where the numbers are whole; others go behind the sum."""
+    """Only integers are computed as sums of halves; other numbers are applied after the sum."""
     model = FloatModel()
     x = model.pad(model.sign(model.input(1, 6, 6, 32)), [(1, 1), (2, 0)])
     x = model.conv(x, sign_weights(RNG, 8, 5, 3, 32, alpha=False))

@@ -1,1 +1,1 @@
-"""Phase 4: what stands around binary layers goes into them, and bits pass from layer to layer."""
+"""Phase 4: ops around binary layers are fused into them, and bits pass from layer to layer."""

@@ -1,4 +1,4 @@
-"""A clamp behind the max pooling of an LceBconv2d goes in front of it, where the op can fuse it: both are monotone."""
+"""A clamp after the max pooling of an LceBconv2d moves before it, where the op can fuse it; both are monotone."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ def activate_before_maxpool(graph: Graph, pool: Op, notes: Notes) -> bool:
 
 
 def _swap(graph: Graph, pool: Op, follower: Op) -> None:
-    """pool → follower becomes follower → pool."""
+    """Swaps a pool and its follower."""
     unpooled, pooled, result = pool.input(0), pool.output, follower.output
     graph.remove(follower)
     graph.remove(pool)
-    # The tensor between the two does not have the pooled size any more.
-    pooled.name = derived(pooled.name, "/unpooled")
+    # The tensor between the two no longer has the pooled size.
+    pooled.name, pooled.origin = derived(pooled.name, "/unpooled"), None
     pooled.shape, pooled.shape_signature = unpooled.shape, unpooled.shape_signature
     follower.inputs, follower.outputs = [unpooled], [pooled]
     pool.inputs, pool.outputs = [pooled], [result]

@@ -1,6 +1,6 @@
-"""ADD of a concatenation of channels and what PAD has put zeros beside -> ADD of the part that the zeros do not reach.
+"""ADD of a concatenation of channels and a tensor padded with zero channels -> ADD of the parts that are not padded.
 
-The other channels add nothing. They keep the sign of a zero, which the ADD would lose, and no sign or number tells.
+The other channels add zero. They keep the sign of a zero, which the ADD would lose, without any effect on results.
 """
 
 from __future__ import annotations
@@ -8,8 +8,7 @@ from __future__ import annotations
 import numpy as np
 
 from litebnn.graph import Graph, Op, Tensor, builtin_op
-from litebnn.rewriting.build import derived, like
-from litebnn.rewriting.concatenation import concatenation_of, parts_of
+from litebnn.rewriting.build import concatenation_of, derived, like, parts_of
 from litebnn.rewriting.each import each
 from litebnn.rewriting.match import fused_activation, uniform
 from litebnn.rewriting.notes import Notes
@@ -40,7 +39,7 @@ def add_before_concatenation(graph: Graph, op: Op, notes: Notes) -> bool:
 
 
 def _padded(graph: Graph, tensor: Tensor) -> tuple[Tensor, int] | None:
-    """What a PAD has put channels of zeros before and behind, and how many before."""
+    """The tensor to which a PAD adds channels of zeros, and the number of these before it."""
     pad = graph.producer(tensor)
     if pad is None or pad.name not in ("PAD", "PADV2") or (pad.name == "PADV2" and uniform(pad.input(2)) != 0):
         return None

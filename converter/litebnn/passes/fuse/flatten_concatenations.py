@@ -1,9 +1,9 @@
-"""A concatenation of channels of concatenations -> one of their parts, so that what lies between need not be made."""
+"""A concatenation of channels of concatenations -> one concatenation of all parts."""
 
 from __future__ import annotations
 
 from litebnn.graph import Graph, Op
-from litebnn.rewriting.concatenation import MOST_PARTS, concatenation_of, parts_of
+from litebnn.rewriting.build import MOST_PARTS, concatenation_of, parts_of
 from litebnn.rewriting.each import each
 from litebnn.rewriting.notes import Notes
 

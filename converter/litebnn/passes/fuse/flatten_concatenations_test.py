@@ -1,7 +1,7 @@
 import pytest
 
 from litebnn.passes.fuse.flatten_concatenations import flatten_concatenations
-from litebnn.rewriting.concatenation import MOST_PARTS
+from litebnn.rewriting.build import MOST_PARTS
 from tests.support.float_models import FloatModel, assert_same_values, rewritten
 
 

@@ -1,7 +1,7 @@
-"""MUL, DIV, ADD, SUB, NEG, ReLU, ReLU6 and ReLU1 behind an LceBconv2d -> its multiplier, bias and fused activation.
+"""MUL, DIV, ADD, SUB, NEG, ReLU, ReLU6 and ReLU1 after an LceBconv2d -> its multiplier, bias and fused activation.
 
-The op computes clamp(dot) · multiplier + bias, so an activation behind a multiplier or a bias can only be fused where
-it does the same to every dot product that can occur.
+The op computes clamp(dot) · multiplier + bias. An activation after a multiplier or a bias is fused if a clamp of the
+dot product has the same effect for all possible values.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import numpy as np
 
 from litebnn.contract import LCE_BCONV_2D, Activation
 from litebnn.graph import Graph, Op, facts
-from litebnn.rewriting.affine import affine_of, is_lost, next_level
+from litebnn.rewriting.affine import affine_of
 from litebnn.rewriting.bconv import (
     bconv_options,
     is_float_bconv,
@@ -56,8 +56,6 @@ def _fuse_arithmetic(graph: Graph, op: Op, follower: Op) -> bool:
         multiplier, bias = (values.astype(np.float64) * scale for values in multiplier_and_bias(op))
         total = bias + shift
         rounded = multiplier.astype(np.float32), total.astype(np.float32)
-        if np.any(lost := is_lost(shift, total)):
-            rounded = rounded[0], np.where(lost, next_level(rounded[1], up=False), rounded[1])
     if not all(np.all(np.isfinite(values)) for values in rounded):
         return False
     split_activation(graph, follower)

@@ -81,14 +81,13 @@ def test_a_product_that_overflows_is_not_fused() -> None:
 
 @pytest.mark.usefixtures("library")
 def test_a_strict_threshold_is_not_lost_in_a_sum_with_the_bias() -> None:
-    """What is right below -3.375 stands for "above 3.375", and would be rounded to it beside a larger bias."""
+    """The next number above 3.375 would be rounded to 3.375 in a sum with a larger bias."""
     weights, ties = sign_weights(RNG, 32, 1, 1, 32, alpha=False), np.ones((1, 8, 8, 32), np.float32)
     ties[...] = weights[0, 0, 0]
     dots = (ties @ weights.reshape(32, 32).T).astype(np.float32)
     model = FloatModel()
     x = model.conv(model.sign(model.input(1, 8, 8, 32)), weights)
     x = model.elementwise("ADD", x, model.const(3.375 - dots[0, 0, 0]))
-    x = model.elementwise("ADD", x, model.const(np.nextafter(np.float32(-3.375), np.float32(-np.inf))))
-    source = model.finish(model.conv(model.sign(x), sign_weights(RNG, 8, 1, 1, 32)))
+    source = model.finish(model.conv(model.sign(x, "where_gt", 3.375), sign_weights(RNG, 8, 1, 1, 32)))
     expected, actual = (litebnn.Interpreter(each).predict(ties) for each in (source, litebnn.convert_tflite(source)))
     np.testing.assert_array_equal(actual, expected)

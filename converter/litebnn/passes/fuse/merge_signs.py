@@ -1,6 +1,6 @@
-"""LceQuantize, LceDequantize and TRANSPOSE ops of the same tensor become one, what packs an unpacked sign again none.
+"""Equal LceQuantize, LceDequantize and TRANSPOSE ops of one tensor -> one op; packing an unpacked sign -> no op.
 
-Two signs of one tensor, each with a TRANSPOSE behind it, are signs of two TRANSPOSEs once these have moved in front.
+Two transposed signs of one tensor become signs of two equal TRANSPOSEs after these have moved before the signs.
 """
 
 from __future__ import annotations
@@ -9,11 +9,12 @@ from litebnn.contract import LCE_DEQUANTIZE, LCE_QUANTIZE
 from litebnn.graph import Graph, Op, Tensor
 from litebnn.rewriting.match import bits_of, transpose_order
 from litebnn.rewriting.notes import Notes
+from litebnn.rewriting.thresholds import threshold_of
 
 
 def merge_signs(graph: Graph, notes: Notes) -> bool:
     changed = False
-    first: dict[tuple[str, Tensor, str, tuple[int, ...]], Op] = {}
+    first: dict[tuple[str, Tensor, str, object], Op] = {}
     for op in list(graph.ops):
         order = _order(op)
         if order is None:
@@ -27,9 +28,10 @@ def merge_signs(graph: Graph, notes: Notes) -> bool:
     return changed
 
 
-def _order(op: Op) -> tuple[int, ...] | None:
-    """In which order an op has its input's axes, () where as they are; None of an op that is not merged."""
+def _order(op: Op) -> object | None:
+    """The key for merging an op: a TRANSPOSE's order, or a sign's threshold; None for an op that is not merged."""
     if op.name == "TRANSPOSE":
         order = transpose_order(op)
         return None if order is None else tuple(order.tolist())
-    return () if op.name in (LCE_QUANTIZE, LCE_DEQUANTIZE) else None
+    threshold = threshold_of(op)
+    return () if op.name == LCE_DEQUANTIZE else None if threshold is None else threshold.key

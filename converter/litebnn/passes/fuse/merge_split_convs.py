@@ -1,6 +1,6 @@
 """SPLIT of channels, a float CONV_2D of each part and CONCATENATION -> one CONV_2D with groups.
 
-Exporters write grouped convolutions so. Runtimes have them as one op, which reads and writes the channels in place.
+Exporters write grouped convolutions in this form. Runtimes have one op for them, without copies of the channels.
 """
 
 from __future__ import annotations
@@ -11,8 +11,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from litebnn.graph import Array, Graph, Op, Tensor, constant
-from litebnn.rewriting.build import derived
-from litebnn.rewriting.concatenation import parts_of
+from litebnn.rewriting.build import derived, parts_of
 from litebnn.rewriting.each import each
 from litebnn.rewriting.match import floats, uniform
 from litebnn.rewriting.notes import Notes
@@ -41,7 +40,7 @@ def _are_alike(conv: Op, other: Op) -> bool:
 
 
 def _joined(graph: Graph, values: Sequence[Array | None]) -> Array | None:
-    """Constants of one shape, one behind the other."""
+    """Constants of one shape, concatenated."""
     known = [each for each in values if each is not None]
     if len(known) < len(values) or any(each.shape != known[0].shape or each.ndim == 0 for each in known):
         return None
@@ -50,7 +49,7 @@ def _joined(graph: Graph, values: Sequence[Array | None]) -> Array | None:
 
 
 def _split_for(graph: Graph, convs: Sequence[Op]) -> Tensor | None:
-    """What a SPLIT divides evenly among the convolutions, in their order."""
+    """The tensor that a SPLIT divides evenly among the convolutions, in their order."""
     parts = [conv.input(0) for conv in convs]
     split = graph.producer(parts[0])
     if split is None or split.name != "SPLIT" or len(split.outputs) != len(parts):

@@ -1,6 +1,6 @@
-"""What works channel by channel goes in front of what joins, spreads or crops the outputs of binary convolutions.
+"""Ops on channels move before ops that concatenate, interleave or crop the outputs of binary convolutions.
 
-There it can be fused into the convolutions, and a sign makes them write bits, of which 32 times fewer bytes are moved.
+There they can be fused into the convolutions. A sign makes these write bits, which are 32 times smaller to move.
 """
 
 from __future__ import annotations
@@ -9,13 +9,15 @@ import copy
 
 import numpy as np
 
-from litebnn.contract import BITS_PER_WORD, LCE_QUANTIZE
+from litebnn.contract import BITS_PER_WORD
 from litebnn.graph import Array, Graph, Op, Tensor, constant
 from litebnn.rewriting.affine import per_channel, works_on_channels
 from litebnn.rewriting.bconv import INTERLEAVING, interleaved, is_of_binary_convs
-from litebnn.rewriting.build import derived, like, pack_signs
+from litebnn.rewriting.build import derived, like
 from litebnn.rewriting.each import each
+from litebnn.rewriting.match import SIGNS
 from litebnn.rewriting.notes import Notes
+from litebnn.rewriting.thresholds import pack_signs, threshold_of
 
 
 @each(*INTERLEAVING)
@@ -24,12 +26,12 @@ def move_interleaving(graph: Graph, op: Op, notes: Notes) -> bool:
     if follower is None or not works_on_channels(follower, op.output) or not is_of_binary_convs(graph, op.output):
         return False
     sources = interleaved(op)
-    if follower.name == LCE_QUANTIZE and any(t.channels % BITS_PER_WORD for t in (op.output, *sources)):
+    if follower.name in SIGNS and any(t.channels % BITS_PER_WORD for t in (op.output, *sources)):
         return False
     moved: list[Tensor | None] = []
     first = 0
     for source in sources:
-        # A channel of DEPTH_TO_SPACE's output comes from as many of its input as a block has pixels.
+        # Each output channel of DEPTH_TO_SPACE comes from one input channel for each pixel of a block.
         own = np.arange(first, first + source.channels) % op.output.channels
         moved.append(_on_source(graph, follower, op, source, own))
         first += source.channels
@@ -40,10 +42,10 @@ def move_interleaving(graph: Graph, op: Op, notes: Notes) -> bool:
 
 
 def _on_source(graph: Graph, follower: Op, op: Op, source: Tensor, own: Array) -> Tensor:
-    """What the follower of `op` makes of one of its inputs, which holds the channels `own` of its output."""
+    """The follower of `op`, applied to one input of `op`, which has the channels `own` of its output."""
     name = derived(follower.output.name, "/interleaved")
-    if follower.name == LCE_QUANTIZE:
-        return pack_signs(graph, source, name, before=op)
+    if (threshold := threshold_of(follower)) is not None:
+        return pack_signs(graph, source, name, threshold.of_channels(own, "/interleaved"), before=op)
     result = like(source, name)
     inputs: list[Tensor | None] = []
     for tensor in follower.inputs:

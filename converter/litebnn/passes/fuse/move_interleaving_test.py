@@ -24,7 +24,7 @@ def batch_norm(model: FloatModel, rng: np.random.Generator, x: Tensor) -> Tensor
 
 
 def transposed(channels: int, taps: int, *, twice: bool = False) -> bytes:
-    """Two layers of signs with a batch norm between, the first a transposed convolution; perhaps read twice."""
+    """Two binary layers with a batch norm between them, the first a transposed convolution, perhaps read twice."""
     rng = np.random.default_rng(0)
     model = FloatModel()
     x = model.sign(model.input(1, 4, 5, 32))
@@ -55,7 +55,7 @@ def test_results_stay_and_bits_are_interleaved_where_words_are_whole(channels: i
 def test_signs_of_sums_right_at_the_threshold(channels: int, ops: list[str], data: st.DataObject) -> None:
     rng = np.random.default_rng(data.draw(st.integers(0, 2**16)))
     model = FloatModel()
-    # Dot products of 8 signs have nine values, so that each occurs often, and half of the thresholds are one of them.
+    # Dot products of 8 signs have only nine values, so each occurs often, and half of the thresholds equal one.
     x = model.transposed_conv(model.sign(model.input(1, 4, 5, 8)), sign_weights(rng, channels, 2, 2, 8, alpha=False))
     for name in ops:
         constants = model.const(rng.choice([-2.0, -1.0, 0.5, 1.0, 2.0], channels))
@@ -101,7 +101,7 @@ def test_what_others_read_or_floats_computed_stays() -> None:
 @pytest.mark.parametrize("same", [False, True])
 @pytest.mark.parametrize("form", ["where_ge", "0 and 1"])
 def test_the_bits_of_a_transposed_convolution_are_cropped(form: str, same: bool) -> None:
-    """Its four phases read one sign, whether they are padded or not, and without SAME there is a row too much."""
+    """All four phases read one sign, padded or not, and without SAME there is an extra row."""
     rng = np.random.default_rng(0)
     model = FloatModel()
 

@@ -1,14 +1,15 @@
-"""Reshapes move to where they cost least: behind LceQuantize, and behind what an LceBconv2d can fuse."""
+"""Reshapes move to where they cost least: after LceQuantize, and after ops that an LceBconv2d can fuse."""
 
 from __future__ import annotations
 
-from litebnn.contract import LCE_BCONV_2D, LCE_QUANTIZE
-from litebnn.graph import Graph, Op, facts
+from litebnn.contract import LCE_BCONV_2D
+from litebnn.graph import Graph, Op, Reshaped, facts, then
 from litebnn.rewriting.affine import affine_of
-from litebnn.rewriting.build import derived, like, pack_signs
+from litebnn.rewriting.build import derived, like
 from litebnn.rewriting.each import each
 from litebnn.rewriting.notes import Notes
 from litebnn.rewriting.reshapes import is_describable, keeps_words, reshape_op
+from litebnn.rewriting.thresholds import pack_signs, threshold_of
 
 
 @each()
@@ -17,7 +18,7 @@ def move_reshapes(graph: Graph, op: Op, notes: Notes) -> bool:
 
 
 def _merge(graph: Graph, op: Op) -> bool:
-    """A reshape of a reshape -> one; a reshape to the same dimensions -> none."""
+    """Merges two successive reshapes into one, and removes a reshape to the same dimensions."""
     first = graph.producer(op.input(0))
     if op.input(0).type != "INT32" or not is_describable(op.output):
         return False
@@ -32,18 +33,21 @@ def _merge(graph: Graph, op: Op) -> bool:
 
 
 def _pack_first(graph: Graph, op: Op) -> bool:
-    """LceQuantize of a reshape -> reshape of LceQuantize."""
-    signs = [reader for reader in graph.consumers(op.output) if reader.name == LCE_QUANTIZE]
-    if not signs or not keeps_words(op):
-        return False
+    """Moves a sign before a reshape."""
+    x, changed = op.input(0), False
+    signs = graph.consumers(op.output) if keeps_words(op) else []
     for sign in signs:
-        bits = pack_signs(graph, op.input(0), derived(sign.output.name, "/unshaped"), before=sign)
-        graph.replace(sign, reshape_op(bits, sign.output))
-    return True
+        threshold = threshold_of(sign)
+        if threshold is not None and threshold.fits(op.output, x) and (threshold.is_plain or len(signs) == 1):
+            bits = pack_signs(graph, x, derived(sign.output.name, "/unshaped"), threshold, before=sign)
+            bits.origin = then(sign.output, Reshaped(op.output.dims, x.dims), signs=x.channels)
+            graph.replace(sign, reshape_op(bits, sign.output))
+            changed = True
+    return changed
 
 
 def _fuse_first(graph: Graph, op: Op) -> bool:
-    """An op that the LceBconv2d in front of a reshape can fuse goes in front of the reshape."""
+    """Moves an op before a reshape if the LceBconv2d there can fuse it."""
     source, follower = graph.producer(op.input(0)), graph.sole_consumer(op.output)
     if source is None or source.name != LCE_BCONV_2D or graph.sole_consumer(op.input(0)) is not op or follower is None:
         return False

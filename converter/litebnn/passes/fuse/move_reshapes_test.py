@@ -70,7 +70,7 @@ def test_what_reshapes_floats_or_has_two_unknown_dimensions_is_not_merged() -> N
 
 @pytest.mark.usefixtures("library")
 def test_all_signs_of_what_is_reshaped_are_packed_in_front_of_it() -> None:
-    """What reads the floats goes on reading them."""
+    """Other consumers still read the floats."""
     model = FloatModel()
     flat = model.reshape(model.input(2, 3, 64), 6, 64)
     source = model.finish(model.packed(flat), model.packed(flat), model.elementwise("RELU", flat))

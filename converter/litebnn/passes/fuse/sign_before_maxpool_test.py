@@ -2,10 +2,12 @@ import numpy as np
 import pytest
 
 import litebnn
-from litebnn.flatbuffer import read_model
+from litebnn.flatbuffer import read_model, write_model
 from litebnn.graph import Tensor
 from litebnn.passes import BINARY_PHASES, run_phases
+from litebnn.passes.fuse.move_thresholds import move_thresholds
 from litebnn.passes.fuse.sign_before_maxpool import sign_before_maxpool
+from litebnn.passes.lower.lower_thresholds import lower_thresholds
 from litebnn.rewriting.int8 import int8_constant
 from litebnn.rewriting.notes import Notes
 from tests.support.float_models import FloatModel, assert_same_values, dyadic, op_names, run_pass, sign_weights
@@ -83,7 +85,7 @@ def test_pooling_that_others_read_stays() -> None:
 
 @pytest.mark.usefixtures("library")
 def test_a_strict_threshold_is_not_lost_in_a_sum_with_the_bias() -> None:
-    """x <= -1.875 of x = dot + 1.625 is the opposite of dot + 3.5 > 0: what is right below 3.5 would be lost."""
+    """For x = dot + 1.625, x <= -1.875 is the opposite of dot + 3.5 > 0; the number next to 3.5 would be lost."""
     model = FloatModel()
     x = model.conv(model.input(1, 4, 4, 32), np.ones((32, 1, 1, 32)), np.full(32, 1.625))
     sign = model.sign(model.max_pool(x, 2, 2), "where_le", -1.875)
@@ -95,10 +97,27 @@ def test_a_strict_threshold_is_not_lost_in_a_sum_with_the_bias() -> None:
 
 
 @pytest.mark.usefixtures("library")
+def test_a_strict_threshold_behind_another_op_is_not_lost_in_the_sums_of_a_layer() -> None:
+    """Runtimes begin a sum with the bias, so a number just above 0.5 would be lost in a larger partial sum."""
+    rng = np.random.default_rng(10_207)
+    model = FloatModel()
+    x = model.conv(model.input(2, 6, 6, 64), dyadic(rng, 64, 1, 1, 64), dyadic(rng, 64))
+    x = model.max_pool(x, 2, 2)
+    x = model.op("LEAKY_RELU", [x], x.dims, alpha=0.25)
+    source = model.finish(model.conv(model.sign(x, "where_gt", 0.5), sign_weights(rng, 8, 1, 1, 64)))
+    result = read_model(litebnn.convert_tflite(source))
+    assert "MAX_POOL_2D" not in op_names(result)
+    for largest in (1, 2, 4):
+        sample = dyadic(rng, 2, 6, 6, 64, largest=largest)
+        expected, actual = (litebnn.Interpreter(each).predict(sample) for each in (source, write_model(result)))
+        np.testing.assert_array_equal(actual, expected)
+
+
+@pytest.mark.usefixtures("library")
 @pytest.mark.parametrize("channels", [8, 64])
 @pytest.mark.parametrize("scale", [2.0, 0.0, -2.0])
 def test_bits_are_padded_with_what_is_below_all_numbers(scale: float, channels: int) -> None:
-    """A pool of PyTorch's that pads by itself, in front of a batch norm."""
+    """A PyTorch pool with explicit padding before a batch norm."""
     rng = np.random.default_rng(0)
     model = FloatModel()
     x = model.conv(model.sign(model.input(1, 8, 8, 32)), sign_weights(rng, channels, 3, 3, 32))
@@ -124,7 +143,7 @@ def test_other_padding_in_front_of_a_pool_stays(channels: int, value: float) -> 
 
 
 def pooled_layer(model: FloatModel, case: str = "", scale: float = 3.0, shift: float = 0.5) -> Tensor:
-    """The bits of a float layer's results, pooled, scaled and shifted."""
+    """The signs of a float layer's outputs after a pool, a scale and a shift."""
     x = model.input(1, 6, 6, 8)
     if case == "depthwise":
         x = model.depthwise_conv(x, dyadic(RNG, 1, 3, 3, 32), dyadic(RNG, 32), same=False)
@@ -149,12 +168,15 @@ def pooled_layer(model: FloatModel, case: str = "", scale: float = 3.0, shift: f
 
 @pytest.mark.usefixtures("library")
 @pytest.mark.parametrize("case", ["", "depthwise"])
-def test_a_float_layer_adds_the_threshold_to_its_bias(case: str) -> None:
+@pytest.mark.parametrize("is_rounded", [False, True])
+def test_a_float_layer_adds_the_threshold_to_its_bias_if_the_source_rounds(case: str, is_rounded: bool) -> None:
     model = FloatModel()
-    source = model.finish(pooled_layer(model, case, scale=2.0))
+    source = model.finish(pooled_layer(model, case, scale=3.0 if is_rounded else 2.0))
     result = read_model(source)
+    run_pass(move_thresholds, result)
     changed, names = run_pass(sign_before_maxpool, result)
-    assert (changed, names[1:]) == (True, ["LceQuantize", "LceBMaxPool2d"])
+    assert (changed, names[1:]) == (True, ["LceQuantize" if is_rounded else "THRESHOLD", "LceBMaxPool2d"])
+    run_pass(lower_thresholds, result)
     assert_same_values(source, result)
 
 
@@ -162,23 +184,25 @@ def test_a_float_layer_adds_the_threshold_to_its_bias(case: str) -> None:
     "case", ["relu", "int8 weights", "no bias", "computed bias", "activation between", "pool read", "output"]
 )
 def test_a_float_layer_that_cannot_take_the_threshold_is_left_alone(case: str) -> None:
-    """Its sums are not those of floats, something follows them, or there is no bias to add it to."""
+    """Cases in which a float layer cannot absorb the threshold, such as int8 weights, no bias, or an op between."""
     model = FloatModel()
     bits = pooled_layer(model, case)
     pooled = next(op for op in model.graph.ops if op.name == "MAX_POOL_2D")
     outputs = {"output": [pooled.output], "pool read": [op.output for op in model.graph.ops if op.name == "RELU"]}
     built = model.model(bits, *outputs.get(case, []))
+    run_pass(move_thresholds, built)
     assert run_pass(sign_before_maxpool, built) == (False, op_names(built))
 
 
 @pytest.mark.parametrize(
     ("scale", "shift", "moves"),
-    [(3.0, 0.5, True), (0.0, 0.5, False), (-3.0, 0.5, False), (1e-30, 1e30, False), (3.0, -1e-9, False)],
+    [(3.0, 0.5, True), (0.0, 0.5, False), (-3.0, 0.5, False), (1e-30, 1e30, False), (3.0, -1e-9, True)],
 )
 def test_a_threshold_that_a_bias_cannot_hold_stays(scale: float, shift: float, moves: bool) -> None:
-    """A scale of zero leaves none, a negative one turns the maximum round, and sums with a bias have limits."""
+    """A scale of zero leaves no threshold, a negative one turns the maximum into a minimum, and sums may overflow."""
     model = FloatModel()
     built = model.model(pooled_layer(model, "", scale, shift))
+    run_pass(move_thresholds, built)
     assert run_pass(sign_before_maxpool, built)[0] is moves
 
 
@@ -201,5 +225,6 @@ def test_what_else_reads_the_padding_in_front_of_a_pool_keeps_it() -> None:
 def test_a_threshold_behind_what_is_pooled_of_no_layer_stays() -> None:
     model = FloatModel()
     pooled = model.max_pool(model.input(1, 6, 6, 32), 2, 2)
-    bits = model.packed(model.elementwise("ADD", pooled, model.const(np.full(32, 0.25))))
-    assert not run_pass(sign_before_maxpool, model.model(bits))[0]
+    built = model.model(model.packed(model.elementwise("ADD", pooled, model.const(np.full(32, 0.25)))))
+    run_pass(move_thresholds, built)
+    assert not run_pass(sign_before_maxpool, built)[0]

@@ -4,10 +4,11 @@ import pytest
 import litebnn
 from litebnn.contract import BConv2DOptions, encode_options
 from litebnn.flatbuffer import read_model
-from litebnn.graph import Array, Graph, Op, OpCode, Tensor
+from litebnn.graph import Op, OpCode, Tensor
 from litebnn.passes.fuse.sign_before_quantize import sign_before_quantize
-from litebnn.rewriting.affine import LEAST
+from litebnn.rewriting.build import packed_like
 from litebnn.rewriting.int8 import int8_constant, parameters, quantized
+from litebnn.rewriting.thresholds import Threshold, sign_op, threshold_of
 from tests.support.float_models import FloatModel, op_names, run_pass, sign_weights
 from tests.support.quantized_models import EXACT_GRID, Int8Model
 
@@ -16,11 +17,11 @@ OPTIONS = encode_options(BConv2DOptions(channels_in=32))
 
 
 def two_layers(grid: Grid, between: str = "", form: str = "where", *, both: bool = False) -> bytes:
-    """An int8 layer of signs whose results, on `grid`, another layer takes the signs of."""
+    """An int8 layer with outputs on `grid`, whose signs another layer reads."""
     rng = np.random.default_rng(0)
     model = Int8Model()
     x = model.sign8(model.input8((1 / 16, 3), 1, 6, 6, 32), form, EXACT_GRID)
-    bias = (2 * rng.integers(-8, 9, 64) + 1) / 16  # no result is in the middle between two levels
+    bias = (2 * rng.integers(-8, 9, 64) + 1) / 16  # no result lies halfway between two levels
     x = model.conv8(x, sign_weights(rng, 64, 3, 3, 32), bias, grid, same=False, activation="none")
     sign = model.sign8(model.pool8(x) if between == "pool" else x, form, EXACT_GRID)
     if between == "reshape":
@@ -55,29 +56,32 @@ def test_a_grid_that_ends_at_zero_and_levels_that_others_read_stay(grid: Grid, b
 
 
 def layer_levels(model: FloatModel, source: str = "LceBconv2d", type: str = "FLOAT32") -> Tensor:
-    """What a layer computes, on a grid."""
+    """The output of a layer, quantized to a grid."""
     x = Tensor("layer", type, (1, 4, 4, 32))
     inputs = [model.packed(model.input(1, 4, 4, 32)), int8_constant("kernel", np.ones((32, 1, 1, 1)), 1.0)]
     model.graph.insert(Op(OpCode("CUSTOM", source), inputs, [x], custom_options=OPTIONS))
     return model.op("QUANTIZE", [x], x.dims, type="INT8")
 
 
+def packed(model: FloatModel, x: Tensor, threshold: Threshold) -> Tensor:
+    return model.graph.insert(sign_op(x, packed_like(x, "bits"), threshold)).output
+
+
 @pytest.mark.parametrize(
-    ("case", "subtracted"),
+    ("case", "moves"),
     [
-        ("", 2),  # above the middle below zero, which is rounded down
-        ("a scale", 1),
-        ("scales of channels", 0),
-        ("shifts of channels", 0),
-        ("another layer", 0),
-        ("int8 of a layer", 0),
-        ("read by others", 0),
-        ("an op between", 0),
-        ("no quantize", 0),
-        ("no grid", 0),
+        ("", True),
+        ("a threshold for each channel", False),
+        ("another layer", False),
+        ("int8 of a layer", False),
+        ("read by others", False),
+        ("an op between", False),
+        ("no quantize", False),
+        ("no grid", False),
+        ("above all levels", False),
     ],
 )
-def test_a_threshold_moves_in_front_of_the_rounding_of_a_binary_layer_alone(case: str, subtracted: int) -> None:
+def test_a_threshold_moves_in_front_of_the_rounding_of_a_binary_layer_alone(case: str, moves: bool) -> None:
     model = FloatModel()
     levels = layer_levels(
         model, "Own" if case == "another layer" else "LceBconv2d", "INT8" if "int8" in case else "FLOAT32"
@@ -88,44 +92,27 @@ def test_a_threshold_moves_in_front_of_the_rounding_of_a_binary_layer_alone(case
         model.graph.ops[-2].code = OpCode("FLOOR")
     if case == "an op between":
         x = model.op("TANH", [x], x.dims)
-    factors = np.where(np.arange(32) % 2, 2.0, 3.0) if case == "scales of channels" else np.full(32, 2.0)
-    addends = np.arange(32) / 4 if case == "shifts of channels" else np.full(32, -1.0)
-    if case:
-        x = model.elementwise("ADD", model.elementwise("MUL", x, model.const(factors)), model.const(addends))
-    built = model.model(model.packed(x), *([levels] if case == "read by others" else []))
+    level = np.arange(32) / 4 if "each channel" in case else np.full(1, 100.0 if "above" in case else 1.0)
+    bits = packed(model, x, Threshold(level.astype(np.float32)))
+    built = model.model(bits, *([levels] if case == "read by others" else []))
     before = op_names(built)
     changed, names = run_pass(sign_before_quantize, built)
-    moved = ["LceQuantize", "LceBconv2d", *["SUB"] * subtracted, "LceQuantize"]
-    assert (changed, names) == ((True, moved) if subtracted else (False, before))
+    moved = ["LceQuantize", "LceBconv2d", "THRESHOLD"]
+    assert (changed, names) == ((True, moved) if moves else (False, before))
 
 
-@pytest.mark.parametrize("is_strict", [False, True])
-@pytest.mark.parametrize("scale", [1.0, -2.0])
-@pytest.mark.parametrize("shift", [-6.0, 0.0, 4.0])
-def test_what_is_in_the_middle_of_two_levels_is_rounded_away_from_zero(
-    shift: float, scale: float, is_strict: bool
-) -> None:
+@pytest.mark.parametrize("falls", [False, True])
+@pytest.mark.parametrize("level", [-6.0, -2.0, 0.0, 1e-30, 2.0, 4.0])
+def test_what_is_in_the_middle_of_two_levels_is_rounded_away_from_zero(level: float, falls: bool) -> None:
     model = FloatModel()
     levels = layer_levels(model)
     levels.quantization = parameters(4.0, 5)
     x = model.op("DEQUANTIZE", [levels], levels.dims)
-    x = model.elementwise("ADD", model.elementwise("MUL", x, model.const(scale)), model.const(shift))
-    if is_strict:
-        x = model.elementwise("SUB", x, model.const(LEAST))
-    built = model.model(model.packed(x))
+    found = Threshold(np.full(1, level, np.float32), np.full(1, falls))
+    built = model.model(packed(model, x, found))
     assert run_pass(sign_before_quantize, built)[0]
-
-    numbers = np.arange(-16, 17, dtype=np.float32)
+    moved = threshold_of(built.graphs[0].ops[-1])
+    assert moved is not None
+    numbers = np.arange(-64, 65, dtype=np.float32) / 4
     rounded = (quantized(numbers, 4.0, 5).astype(np.float32) - 5) * 4
-    turned = rounded * scale + shift
-    expected = turned > 0 if is_strict else turned >= 0
-    np.testing.assert_array_equal(computed(built.graphs[0], built.graphs[0].ops[-1].input(0), numbers) >= 0, expected)
-
-
-def computed(graph: Graph, tensor: Tensor, numbers: Array) -> Array:
-    """What subtractions make of the layer's numbers."""
-    op = graph.producer(tensor)
-    if op is None or op.name != "SUB":
-        return numbers if tensor.array is None else tensor.array.reshape(-1)[:1]
-    left, right = (computed(graph, op.input(place), numbers) for place in (0, 1))
-    return np.asarray(left - right, np.float32)
+    np.testing.assert_array_equal((numbers >= moved.level) != moved.falls, (rounded >= found.level) != falls)

@@ -1,1 +1,1 @@
-"""Phase 6: what is between QUANTIZE and DEQUANTIZE is computed in int8."""
+"""Phase 7: float ops between DEQUANTIZE and QUANTIZE become int8 ops."""

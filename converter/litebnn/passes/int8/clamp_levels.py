@@ -1,4 +1,4 @@
-"""QUANTIZE of a ReLU -> ReLU of levels, or none where the grid ends where it would clamp; rounding keeps the order."""
+"""QUANTIZE of a ReLU -> int8 ReLU, or no op if the grid ends where it would clamp; rounding keeps the order."""
 
 from __future__ import annotations
 

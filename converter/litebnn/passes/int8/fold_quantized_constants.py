@@ -1,4 +1,4 @@
-"""QUANTIZE of a float constant -> an int8 constant, and the TRANSPOSE of such a one -> another."""
+"""QUANTIZE of a float constant -> an int8 constant; TRANSPOSE of an int8 constant -> a transposed constant."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def _quantize(graph: Graph, op: Op) -> bool:
 
 
 def _transpose(graph: Graph, op: Op) -> bool:
-    """TRANSPOSE of a DEQUANTIZE of a constant, as training leaves of a dense layer's weights."""
+    """Folds the TRANSPOSE of a DEQUANTIZE of a constant, which training leaves for a dense layer's weights."""
     back = graph.producer(op.input(0))
     order = op.input(1).array
     if back is None or back.name != "DEQUANTIZE" or order is None:

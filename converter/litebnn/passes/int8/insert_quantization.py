@@ -1,4 +1,4 @@
-"""Puts a QUANTIZE and a DEQUANTIZE behind every float activation whose range is known."""
+"""Inserts a QUANTIZE and a DEQUANTIZE after every float activation with a known range."""
 
 from __future__ import annotations
 
@@ -7,45 +7,45 @@ from typing import TypeAlias
 
 import numpy as np
 
-from litebnn.contract import LCE_BCONV_2D, LCE_DEQUANTIZE, LCE_QUANTIZE
+from litebnn.contract import LCE_QUANTIZE
 from litebnn.graph import Graph, Model, Quantization, Tensor, facts
 from litebnn.rewriting.build import like
-from litebnn.rewriting.int8 import INT8_MAX, dequantize_op, int8_source, parameters, parameters_of_range, quantize_op
+from litebnn.rewriting.int8 import (
+    INT8_MAX,
+    Range,
+    Ranges,
+    activations,
+    dequantize_op,
+    int8_source,
+    parameters,
+    parameters_of_range,
+    quantize_op,
+)
 from litebnn.rewriting.interface import replace_interface
 from litebnn.rewriting.notes import Notes
 
-# In a tensor that only signs read, values near zero are all that counts: they get so much of the int8 grid, and larger
-# ones saturate.
+# Only values near zero matter in a tensor that only signs read, so its grid is finer by this factor, and larger values
+# saturate.
 _SIGN_ONLY_ZOOM = 16
-# An output whose steps are smaller than this share of those that it is computed in holds nothing more, and runtimes
-# refuse it or abort.
+# The least scale of an output, relative to the scale of its sums. A finer one adds no information, and runtimes refuse
+# it or abort.
 _FINEST = 1 / 128
-# A narrower range is zero but for denormal numbers, and leaves none for the products of scales.
+# A narrower range is treated as zero, because products of its scales would underflow.
 _ZERO_RANGE = 1e-30
-# A tensor that is always zero, and computed of nothing that has a scale, may take on values up to one.
+# The assumed scale of a tensor that is always zero and has no inputs with a scale; it allows values up to one.
 _SCALE_OF_ZERO = 1 / 128
 
-Range: TypeAlias = tuple[float, float]
-Ranges: TypeAlias = dict[Tensor, Range]
 Quantizations: TypeAlias = dict[Tensor, Quantization]
-
-
-def activations(graph: Graph) -> list[Tensor]:
-    """Float inputs, and the float results of ops that can write int8, in order of execution."""
-    computed = [
-        op.output for op in graph.ops if facts(op).int8 is not None or op.name in (LCE_BCONV_2D, LCE_DEQUANTIZE)
-    ]
-    return [tensor for tensor in (*graph.inputs, *computed) if tensor.type == "FLOAT32"]
 
 
 def insert_quantization(model: Model, ranges: Ranges, input_type: str, notes: Notes) -> None:
     """Quantizes the activations that are not quantized already.
 
     Args:
-        model: is changed in place.
-        ranges: the (min, max) of tensors; those that it does not hold stay float.
-        input_type: what the inputs are going to be, "float32" or "int8"; a float input that only signs read stays so.
-        notes: get a warning for each tensor whose range is zero, for which a scale is made up.
+        model: the model, which is changed in place.
+        ranges: the (min, max) of tensors; tensors without a range stay float.
+        input_type: the future type of the inputs, "float32" or "int8"; a float input that only signs read stays float.
+        notes: receive a warning for each tensor with the range zero, whose scale is an assumption.
     """
     for graph in model.graphs:
         fixed: Quantizations = {}
@@ -71,7 +71,7 @@ def _only_signs_read(graph: Graph, tensor: Tensor) -> bool:
 
 
 def _is_next_to_input(graph: Graph, tensor: Tensor) -> bool:
-    """Whether so small a number is added that no grid holds it, as what makes a comparison strict at its threshold."""
+    """True if a number is added that is too small for any grid, such as the one that makes a comparison strict."""
     op = graph.producer(tensor)
     if op is None or op.name not in ("ADD", "SUB"):
         return False
@@ -104,7 +104,7 @@ def _parameters(
 
 
 def _scale(graph: Graph, tensor: Tensor, known: Quantizations) -> float:
-    """The scale that an input of an op has or, if it is a constant, is going to have; 0 where it stays float."""
+    """The scale of an op's input, present or, for a constant, future; 0 if it stays float."""
     source = int8_source(graph, tensor)
     grid = known.get(tensor) or (source and source.quantization)
     if grid:

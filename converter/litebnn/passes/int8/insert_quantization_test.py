@@ -5,9 +5,8 @@ import pytest
 
 from litebnn.graph import Model, Tensor
 from litebnn.passes import BINARY_PHASES, run_phases
-from litebnn.passes.int8.insert_quantization import activations, insert_quantization
-from litebnn.rewriting.affine import LEAST
-from litebnn.rewriting.int8 import parameters
+from litebnn.passes.int8.insert_quantization import insert_quantization
+from litebnn.rewriting.int8 import activations, parameters
 from litebnn.rewriting.notes import Notes
 from tests.support.float_models import FloatModel, op_names, sign_weights
 
@@ -29,7 +28,7 @@ def test_known_ranges_are_quantized_and_others_stay_float() -> None:
 
 
 def grids(model: Model, tensor: Tensor) -> list[tuple[float, int] | None]:
-    """The grids that a tensor is quantized to."""
+    """The grids of the QUANTIZE ops that read a tensor."""
     ops = model.graphs[0].consumers(tensor)
     return [op.output.per_tensor_quantization for op in ops if op.name == "QUANTIZE"]
 
@@ -142,7 +141,7 @@ def test_what_is_always_zero_takes_no_scale_of_a_constant_next_to_zero() -> None
 def test_what_makes_a_comparison_strict_stays_float(name: str) -> None:
     model = FloatModel()
     x = model.elementwise("RELU", model.input(1, 4))
-    y = model.elementwise(name, x, model.const(LEAST))
+    y = model.elementwise(name, x, model.const(np.finfo(np.float32).tiny))
     built = model.model(y)
     insert_quantization(built, {x: (0.0, 1.0), y: (0.0, 1.0)}, "float32", Notes(built))
     assert op_names(built) == ["RELU", "QUANTIZE", "DEQUANTIZE", name]
@@ -166,7 +165,7 @@ def test_what_is_always_zero_takes_no_scale_of_indices() -> None:
     x = model.input(1, 3, 3, 2)
     mean = model.op("MEAN", [x, model.const([1, 2], np.int32)], (1, 2), keep_dims=False)
     inserted = model.model(mean)
-    # On these samples the means are zero, though no value is.
+    # The means are zero for these samples, although the values are not.
     insert_quantization(inserted, {x: (-1e-3, 1e-3), mean: (0.0, 0.0)}, "float32", Notes(inserted))
     [grid] = grids(inserted, x)
     [of_mean] = grids(inserted, inserted.graphs[0].ops[-3].output)

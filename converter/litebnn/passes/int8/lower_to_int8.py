@@ -26,8 +26,8 @@ from litebnn.rewriting.int8 import (
 from litebnn.rewriting.match import floats
 from litebnn.rewriting.notes import Notes
 
-# A layer's channels share the scale of its output: finer steps than these, relative to the coarsest channel's, would be
-# lost there, and a bias does not fit into 32 bits of them.
+# The smallest scale of a channel's weights relative to the coarsest channel's. All channels share the output's scale,
+# which would lose finer steps, and the bias would not fit into 32 bits.
 _FINEST_CHANNEL = 1 / 256
 
 
@@ -60,7 +60,7 @@ def _lower(graph: Graph, op: Op, rule: Int8, notes: Notes) -> bool:
 
 
 def _write_and_requantize(graph: Graph, op: Op, grid: tuple[float, int], quantizers: list[Op]) -> None:
-    """The op writes the one grid that the runtime has for it, and the quantizers read that."""
+    """Makes the op write the only grid that the runtime supports for it, and the quantizers read that output."""
     fixed = like(op.output, derived(op.output.name, "/int8"), type="INT8")
     fixed.quantization = parameters(*grid)
     for quantizer in quantizers:
@@ -69,7 +69,7 @@ def _write_and_requantize(graph: Graph, op: Op, grid: tuple[float, int], quantiz
 
 
 def _move_before_dequantize(graph: Graph, op: Op, rule: Int8, notes: Notes) -> bool:
-    """op(DEQUANTIZE(x)) -> DEQUANTIZE(op(x)), exactly the same for an op that moves values."""
+    """Rewrites op(DEQUANTIZE(x)) to DEQUANTIZE(op(x)), which is exact for an op that only moves values."""
     source = int8_source(graph, op.inputs[0]) if facts(op).moves else None
     if source is None:
         return False
@@ -90,7 +90,7 @@ def _has(tensor: Tensor, expected: tuple[float, int]) -> bool:
 
 
 def _requantized(graph: Graph, tensor: Tensor, goal: Tensor, before: Op) -> Tensor:
-    """`tensor` with the parameters of `goal`."""
+    """The tensor requantized to the parameters of `goal`."""
     if same_parameters(tensor, goal):
         return tensor
     changed = like(tensor, derived(tensor.name, "/requantized"))
@@ -120,7 +120,7 @@ def _int8_inputs(graph: Graph, op: Op, rule: Int8, notes: Notes) -> list[Tensor 
 
 
 def _operand(tensor: Tensor) -> Tensor | None:
-    """A constant operand, such as what ADD adds, in int8."""
+    """A constant operand, such as ADD's second input, in int8."""
     values = floats(tensor)
     if values is None or not np.all(np.isfinite(values)):
         return None
@@ -129,14 +129,14 @@ def _operand(tensor: Tensor) -> Tensor | None:
 
 
 def _weights(graph: Graph, tensor: Tensor, axis: int) -> Tensor | None:
-    """Symmetric int8 weights, those of the training where it quantized them."""
+    """Symmetric int8 weights: those of the training if it quantized them."""
     trained = graph.producer(tensor)
     if trained is not None and trained.name == "DEQUANTIZE" and trained.input(0).type == "INT8":
         weights = trained.input(0)
         q = weights.quantization
         if q is None or np.any(q.zero_point) or dequantized(weights) is None:
             return None
-        # Older runtimes read a dense layer's first scale alone, and say nothing.
+        # Older runtimes silently use only the first scale of a dense layer.
         return weights if q.scale.size == 1 or (axis >= 0 and q.axis == axis) else None
     values = floats(tensor)
     if values is None or not np.all(np.isfinite(values)):

@@ -1,4 +1,4 @@
-"""QUANTIZE behind DEQUANTIZE: nothing where the parameters agree, one QUANTIZE from int8 to int8 where they do not."""
+"""QUANTIZE of a DEQUANTIZE -> no op if the parameters are equal, else one QUANTIZE from int8 to int8."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""FULLY_CONNECTED with weights of -alpha, 0 and alpha that is not binary -> its weights as INT4 or INT2."""
+"""FULLY_CONNECTED that is not binary, with weights of -alpha, 0 and alpha -> weights in INT4 or INT2."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from litebnn.rewriting.weights import layer_weights, ternary_weights
 
 @dataclass(frozen=True)
 class _Format:
-    """An element type, the versions of the ops that know it, and the oldest ai-edge-litert that runs them."""
+    """An element type, the op versions that support it, and the oldest ai-edge-litert that runs them."""
 
     bits: int
     dequantize: int
@@ -31,14 +31,14 @@ FORMATS = {
 
 
 def narrow_weights(model: Model, type: str, dynamic_range: bool, notes: Notes) -> None:
-    """Writes the weights of dense layers in a narrow type, with a scale for each output channel, where that is exact.
+    """Stores the weights of dense layers in a narrow type, with a scale for each output channel, if that is exact.
 
-    A layer of floats reads them through a DEQUANTIZE, which a runtime does once, when it starts; an int8 layer as they
-    are.
+    A float layer reads them through a DEQUANTIZE, which a runtime evaluates once at its start; an int8 layer reads them
+    directly.
 
     Args:
         type: one of `FORMATS`.
-        dynamic_range: a layer of floats reads them as they are too, and quantizes its input to int8 when it runs.
+        dynamic_range: True to make float layers read them directly too, and quantize their input to int8 at run time.
     """
     for graph in model.graphs:
         for op in list(graph.ops):
@@ -50,7 +50,7 @@ def narrow_weights(model: Model, type: str, dynamic_range: bool, notes: Notes) -
 
 
 def _narrow_float(graph: Graph, op: Op, type: str, dynamic_range: bool, notes: Notes) -> str | None:
-    """Rewrites a layer of floats, or says why not."""
+    """Rewrites a float layer, or returns the reason why not."""
     weights = layer_weights(graph, op)
     if weights is None or op.input(0).type != "FLOAT32":
         return "its weights are not a float constant"
@@ -74,7 +74,7 @@ def _narrow_float(graph: Graph, op: Op, type: str, dynamic_range: bool, notes: N
 
 
 def _narrow_int8(graph: Graph, op: Op, type: str, dynamic_range: bool, notes: Notes) -> str | None:
-    """Rewrites an int8 layer, or says why not."""
+    """Rewrites an int8 layer, or returns the reason why not."""
     tensor, bias = op.input(1), op.optional(2)
     weights, q = tensor.array, tensor.quantization
     if weights is None or weights.dtype != np.int8 or q is None or np.any(q.zero_point) or not is_int8(op.output):
@@ -109,6 +109,6 @@ def _read_narrow(graph: Graph, op: Op, weights: Tensor) -> None:
 
 
 def _narrow_constant(old: Tensor, levels: Array, scale: Array, type: str) -> Tensor:
-    """A constant of levels [O, I] with a scale for each of O."""
+    """A constant of levels [O, I] with one scale for each of O."""
     buffer = Buffer(pack_levels(levels, FORMATS[type].bits))
     return Tensor(old.name, type, levels.shape, buffer, quantization=parameters(scale))

@@ -20,7 +20,7 @@ from tests.support.quantized_models import in_half_precision, with_quantized_wei
 
 
 def ternary(rng: np.random.Generator, *shape: int) -> Array:
-    """Weights of -alpha, 0 and alpha, of which float sums are rounded."""
+    """Weights of -alpha, 0 and alpha whose float sums are not exact."""
     alpha = rng.uniform(0.01, 3, (shape[0], 1))
     return (rng.integers(-1, 2, shape) * alpha).astype(np.float32)
 
@@ -92,7 +92,7 @@ def test_dynamic_range_quantizes_the_input(type: str, rows: int, inputs: int, ou
     assert only_dense(result).input(1).type == type.upper()
     x = rng.standard_normal((rows, inputs)).astype(np.float32)
     expected, actual = (litebnn.Interpreter(model).predict(x) for model in (source, result))
-    # Each of the inputs is off by half a step of 1/255 of their range at most.
+    # The error of each quantized input is at most half of 1/255 of the range.
     weights = only_dense(source).input(1).array
     assert weights is not None
     step = (max(x.max(), 0) - min(x.min(), 0)) / 127
@@ -144,11 +144,11 @@ def test_layers_that_samples_made_int8(type: str) -> None:
     expected, actual = (litebnn.Interpreter(each).predict(samples[:, 0]) for each in (before, after))
     scaled = layers[1].output.per_tensor_quantization
     assert scaled is not None
-    assert np.abs(actual - expected).max() <= 3 * scaled[0]  # a level of each layer's, the first's times its weights
+    assert np.abs(actual - expected).max() <= 3 * scaled[0]  # one level of each layer
 
 
 def layer(source: bytes, type: str = "INT2", dynamic_range: bool = False) -> tuple[Tensor, list[str], list[str]]:
-    """The weights that the layer reads by then, why it was left alone, and the warnings."""
+    """The layer's weights after the conversion, the reasons for leaving it alone, and the warnings."""
     model = read_model(source)
     notes = Notes(model)
     narrow_weights(model, type, dynamic_range, notes)
@@ -205,7 +205,7 @@ def test_ops_have_the_versions_in_which_runtimes_know_the_type(type: str, dequan
 
 
 def test_the_bias_of_an_int8_layer_stays_what_it_is_worth() -> None:
-    """It counts in the steps of the narrow weights, which are as many of the int8 ones as the largest level says."""
+    """The bias is rescaled to the narrow weights' scale, which is the int8 scale times the largest level."""
     steps = np.array([127, 64, 32])
     weights_of_rows = np.ones((3, 8)) * np.reshape([1, 0.5, 0.25], (3, 1))
     model = int8_dense(np.random.default_rng(0), 8, 3, weights_of_rows, finest=1e-4)
@@ -224,7 +224,7 @@ def test_the_bias_of_an_int8_layer_stays_what_it_is_worth() -> None:
 
 
 def test_the_bias_of_an_int8_layer_is_rounded_to_the_nearest_step() -> None:
-    """Where a level of the result is as much as a step of the bias at least, which is off by half of one at most."""
+    """A level of the result is at least one step of the bias, whose rounding error is at most half a step."""
     model = int8_dense(np.random.default_rng(0), 8, 3, np.ones((3, 8)))
     built = model.model(*model.graph.outputs)
     op = only_dense(built)
@@ -272,7 +272,7 @@ def test_int8_layers_of_another_kind_stay_as_they_are(case: str, reason: str) ->
 
 
 def test_weights_that_the_source_has_shuffled_are_let_be() -> None:
-    """A runtime alone knows their order."""
+    """The order of shuffled weights is known only to the runtime."""
     model = read_model(dense(np.random.default_rng(0), 1, 64, 16))
     only_dense(model).options.weights_format = 1
     before, notes = only_dense(model).inputs[:], Notes(model)

@@ -1,4 +1,4 @@
-"""QUANTIZE of what moves the outputs of binary layers -> the same of levels, which the layers write then."""
+"""QUANTIZE after an op that moves binary layers' outputs -> QUANTIZE before it, so that the layers write int8."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def quantize_before_moving(graph: Graph, op: Op, notes: Notes) -> bool:
 
 
 def _moved(op: Op) -> list[Tensor]:
-    """The floats that an op moves, the first of its inputs."""
+    """The float inputs whose values an op moves."""
     inputs = op.inputs if op.name == "CONCATENATION" else op.inputs[:1] if facts(op).moves else []
     return [tensor for tensor in inputs if tensor is not None and tensor.type == "FLOAT32"]
 

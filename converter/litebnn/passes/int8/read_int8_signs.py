@@ -1,4 +1,4 @@
-"""LceQuantize(DEQUANTIZE(x)) -> LceQuantize(x): x < zero point is what the sign asks."""
+"""LceQuantize(DEQUANTIZE(x)) -> LceQuantize(x), which compares x with the zero point."""
 
 from __future__ import annotations
 

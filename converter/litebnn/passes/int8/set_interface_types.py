@@ -1,4 +1,4 @@
-"""Makes inputs or outputs int8, by taking away the QUANTIZE or DEQUANTIZE there."""
+"""Makes inputs or outputs int8 by removing their QUANTIZE or DEQUANTIZE."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from litebnn.rewriting.interface import replace_interface
 
 
 def set_interface_types(model: Model, input_type: str, output_type: str) -> None:
-    """Gives the inputs and outputs of the first subgraph their types, "float32" (as they are) or "int8".
+    """Sets the types of the first subgraph's inputs and outputs to "int8", or leaves them with "float32".
 
     Raises:
-        ConversionError: int8 is asked for and a float input or output is not quantized, or is read in float as well.
+        ConversionError: "int8" is requested, but a float input or output is not quantized, or is also read in float.
     """
     graph = model.graphs[0]
     if input_type == "int8":

@@ -19,7 +19,7 @@ def dequantize(model: FloatModel, levels: Tensor) -> Tensor:
 
 
 def quantized_relu() -> Model:
-    """An int8 RELU between float tensors."""
+    """A model with an int8 RELU between float tensors."""
     model = FloatModel()
     levels = quantize(model, model.input(1, 4))
     relu = model.op("RELU", [levels], (1, 4), type="INT8")

@@ -1,4 +1,4 @@
-"""The uint8 QUANTIZE and DEQUANTIZE that fake quantization leaves -> int8 ones, the same grid shifted by 128."""
+"""The uint8 QUANTIZE and DEQUANTIZE of fake quantization -> int8 ones on the same grid, shifted by 128."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def shift_uint8_to_int8(graph: Graph, op: Op, notes: Notes) -> bool:
 
 
 def _is_fake(graph: Graph, tensor: Tensor) -> bool:
-    """Whether the uint8 tensor does nothing but go back to float."""
+    """True if all consumers of the uint8 tensor convert it back to float."""
     return (
         tensor.type == "UINT8"
         and tensor.quantization is not None

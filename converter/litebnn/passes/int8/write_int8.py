@@ -1,4 +1,4 @@
-"""QUANTIZE(LceBconv2d) and QUANTIZE(LceDequantize) -> the op writes int8 itself, rounding in the same way."""
+"""QUANTIZE(LceBconv2d) and QUANTIZE(LceDequantize) -> the op writes int8 itself, with the same rounding."""
 
 from __future__ import annotations
 

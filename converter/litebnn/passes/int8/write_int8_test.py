@@ -9,7 +9,7 @@ from litebnn.rewriting.int8 import parameters
 from litebnn.rewriting.notes import Notes
 from tests.support.float_models import FloatModel, assert_same_values, op_names, run_pass, sign_weights
 
-# Runtimes differ in how they round halves, and no dot product is an odd multiple of half of this.
+# This scale puts no dot product halfway between two levels, where runtimes round differently.
 SCALE = np.float32(np.pi)
 WEIGHTS = sign_weights(np.random.default_rng(0), 8, 3, 3, 32)
 

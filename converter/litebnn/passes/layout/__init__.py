@@ -1,1 +1,1 @@
-"""Phase 1: the layout of channel-first exporters goes."""
+"""Phase 1: transposes and reshapes of channel-first exporters are moved and cancelled."""

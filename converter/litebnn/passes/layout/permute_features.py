@@ -1,14 +1,13 @@
-"""A TRANSPOSE in front of a flattened image -> the columns of the dense layers that read it in another order.
+"""A TRANSPOSE before a flattened image -> permuted columns of the dense layers that read it.
 
-Channel-first networks flatten [C, H, W]. Behind a layer that computes channel-last there is a TRANSPOSE for it, which
-keeps bits from passing.
+Channel-first networks flatten [C, H, W]. After a channel-last layer this needs a TRANSPOSE, which bits cannot pass.
 """
 
 from __future__ import annotations
 
 import numpy as np
 
-from litebnn.graph import Graph, Op, Tensor, constant, facts
+from litebnn.graph import Graph, Op, Reshaped, Tensor, Transposed, constant, facts, then
 from litebnn.rewriting.build import derived
 from litebnn.rewriting.constants import ON_ELEMENTS
 from litebnn.rewriting.each import each
@@ -32,7 +31,7 @@ def permute_features(graph: Graph, op: Op, notes: Notes) -> bool:
     if found is None:
         return False
     readers, reached = found
-    # Feature i of the flattened image is feature columns[i] of the one that is not turned.
+    # Feature i of the flattened image is feature columns[i] without the TRANSPOSE.
     columns = np.arange(size).reshape(features).transpose([axis - 1 for axis in order[1:]]).reshape(-1)
     own = np.argsort(columns)
     for reader, index in readers:
@@ -40,16 +39,19 @@ def permute_features(graph: Graph, op: Op, notes: Notes) -> bool:
         assert values is not None
         permuted = constant(derived(reader.input(index).name, "/permuted"), np.ascontiguousarray(values[..., own]))
         graph.set_input(reader, index, permuted)
+    turned, own_axes = op.input(0).dims, tuple(np.argsort(order).tolist())
+    moves = Reshaped((batch, size), turned), Transposed(own_axes), Reshaped((batch, *features), (batch, size))
     graph.set_input(op, 0, turn.input(0))
-    for tensor in reached:  # who compares two models by the names of tensors must not take these for the source's
-        tensor.name = derived(tensor.name, "/permuted")
+    for tensor in reached:
+        tensor.name, tensor.origin = derived(tensor.name, "/permuted"), then(tensor, *moves)
     return True
 
 
 def _readers(graph: Graph, flat: Tensor, size: int) -> tuple[list[tuple[Op, int]], list[Tensor]] | None:
-    """The ops with a constant for each feature, up to the dense layers, and which input that is; and all features.
+    """The ops with a constant for each feature, each with the constant's input index, and the tensors of features
+    between.
 
-    None where something else reads the features, or somebody outside sees them.
+    The result is None if another op reads the features, or if they are outputs.
     """
     found: dict[tuple[Op, int], None] = {}
     reached = [flat]
@@ -67,7 +69,7 @@ def _readers(graph: Graph, flat: Tensor, size: int) -> tuple[list[tuple[Op, int]
 
 
 def _constants_of_features(op: Op, features: Tensor, reached: list[Tensor], size: int) -> list[int] | None:
-    """Which inputs of `op` are constants with a number for each feature; None where it needs them in this order."""
+    """The inputs of `op` that are constants with a number for each feature; None if it depends on their order."""
     if op.name == "FULLY_CONNECTED":
         weights = op.input(1)
         plain = op.inputs[0] is features and weights.array is not None and op.options.weights_format == 0

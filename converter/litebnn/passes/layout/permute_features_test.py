@@ -11,7 +11,7 @@ RNG = np.random.default_rng(0)
 
 
 def flat(model: FloatModel) -> Tensor:
-    """[1, 24] features of an image of 2 × 3 pixels with 4 channels, flattened channels first."""
+    """The features [1, 24] of an image of 2 × 3 pixels with 4 channels, flattened channel-first."""
     x = model.input(1, 2, 3, 4)
     turned = model.op("TRANSPOSE", [x, model.const((0, 3, 1, 2), np.int32)], (1, 4, 2, 3))
     return model.reshape(turned, 1, 24)
@@ -95,7 +95,7 @@ def test_readers_whose_constants_cannot_be_permuted_keep_the_order(kind: str) ->
 
 
 def test_features_in_another_order_have_another_name() -> None:
-    """Who compares two models by the names of tensors must not take them for the source's."""
+    """Comparisons that pair tensors by name must not pair permuted features with the source's features."""
     model = FloatModel()
     x = flat(model)
     relu = model.elementwise("RELU", x)
@@ -107,7 +107,7 @@ def test_features_in_another_order_have_another_name() -> None:
 
 @pytest.mark.parametrize(("ops", "is_permuted"), [(31, True), (33, False)])
 def test_features_are_followed_through_31_ops(ops: int, is_permuted: bool) -> None:
-    """A damaged file may have any number."""
+    """The limit exists because a damaged file may have any number of ops."""
     model = FloatModel()
     x = flat(model)
     for _ in range(ops):

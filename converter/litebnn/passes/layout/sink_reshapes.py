@@ -1,14 +1,14 @@
-"""Reshapes between a comparison and its sign, and those that take a Conv1D's axis away, go behind what is there.
+"""Reshapes between a comparison and its sign, and those that remove a Conv1D's axis, move after the following ops.
 
-Channel-first exporters compute a Conv1D as a CONV_2D between reshapes, and may flatten the boolean of a sign: then
-neither the sign nor the transposes can be seen from the layer.
+Channel-first exporters write a Conv1D as a CONV_2D between reshapes, and may flatten the boolean of a sign. The
+reshapes would hide the sign and the transposes from the layer.
 """
 
 from __future__ import annotations
 
 import numpy as np
 
-from litebnn.graph import Graph, Op, Tensor, constant, facts
+from litebnn.graph import Graph, Op, Reshaped, Tensor, constant, facts, then
 from litebnn.rewriting.build import derived, like
 from litebnn.rewriting.constants import ELEMENTWISE
 from litebnn.rewriting.each import each
@@ -43,9 +43,10 @@ def sink_reshapes(graph: Graph, op: Op, notes: Notes) -> bool:
 
 
 def _reshape_output(graph: Graph, op: Op, before: tuple[int, ...]) -> None:
-    """`op`, whose operands are as before the reshape by now, gets an output like them, and a RESHAPE behind it."""
+    """Gives `op`, whose operands already have the shape before the reshape, such an output and a RESHAPE after it."""
     result = op.output
     inner = like(result, derived(result.name, "/unshaped"), dims=before)
+    inner.origin = then(result, Reshaped(result.dims, before))
     graph.set_output(op, inner)
     graph.insert(reshape_op(inner, result), after=op)
 
@@ -59,7 +60,7 @@ def _reshape_to_sink(graph: Graph, tensor: Tensor | None) -> Op | None:
 
 
 def _takes_an_axis_away(graph: Graph, op: Op) -> bool:
-    """Whether what a Conv1D computes, perhaps behind other ops, is turned channel-first and loses its axis of 1."""
+    """True if a Conv1D's output, perhaps after other ops, is transposed to channel-first and loses its axis of 1."""
     before, after = op.input(0).dims, op.output.dims
     turn = graph.producer(op.input(0))
     while turn is not None and turn.name in ELEMENTWISE and turn.inputs[0] is not None:
@@ -79,7 +80,7 @@ def _pad_first(graph: Graph, first: Op, op: Op) -> bool:
 
 
 def _unshaped(graph: Graph, tensor: Tensor | None, before: tuple[int, ...], after: tuple[int, ...]) -> Tensor | None:
-    """The operand as it was before a reshape; None where that is not known."""
+    """The operand in the shape before a reshape; None if that is unknown."""
     if tensor is None:
         return None
     op = graph.producer(tensor)
@@ -103,7 +104,7 @@ def _has_grids_of_channels(tensor: Tensor) -> bool:
 
 
 def _merge(graph: Graph, first: Op, op: Op) -> bool:
-    """A reshape of a reshape -> one, or none where the dimensions are those that there were."""
+    """Merges two successive reshapes into one, or none if the dimensions are the original ones."""
     source = first.input(0)
     if source.dims == op.output.dims and not graph.is_output(op.output):
         graph.redirect(op.output, source)

@@ -5,7 +5,6 @@ import litebnn
 from litebnn.flatbuffer import read_model
 from litebnn.graph import Tensor
 from litebnn.passes import PHASES
-from litebnn.passes.layout.merge_transposes import merge_transposes
 from litebnn.passes.layout.sink_reshapes import sink_reshapes
 from litebnn.passes.layout.sink_transposes import sink_transposes
 from litebnn.rewriting.int8 import int8_constant, parameters
@@ -18,7 +17,7 @@ def transpose(model: FloatModel, x: Tensor, *order: int) -> Tensor:
 
 
 def conv1d(model: FloatModel, between: str) -> Tensor:
-    """What lies between two Conv1Ds of 10 positions and 8 channels."""
+    """The ops between two Conv1Ds with 10 positions and 8 channels."""
     x = model.reshape(transpose(model, model.input(1, 1, 10, 8), 0, 3, 1, 2), 1, 8, 10)
     if between == "norm":
         x = model.elementwise("MUL", x, model.const(np.arange(8).reshape(1, 8, 1) / 4))
@@ -32,7 +31,7 @@ def conv1d(model: FloatModel, between: str) -> Tensor:
 def test_nothing_is_left_of_the_layout_between_two_conv1ds(between: str, library: None) -> None:
     model = FloatModel()
     source = model.finish(model.max_pool(conv1d(model, between), 1, 1))
-    passes = (sink_transposes, merge_transposes, sink_reshapes)
+    passes = (sink_transposes, sink_reshapes)
     result = rewritten(source, *passes, *passes, *passes, *passes, *PHASES["tidy"])
     assert not {"TRANSPOSE", "RESHAPE"} & set(op_names(result))
     assert_same_values(source, result)
@@ -72,7 +71,7 @@ def test_a_reshape_of_a_boolean_goes_behind_all_that_makes_a_sign_of_it(library:
 
 
 def test_a_reshape_of_a_boolean_goes_behind_all_that_makes_an_int8_sign_of_it(library: None) -> None:
-    """2 · cast - 1 of a Conv1D's boolean, as TensorFlow quantizes it: every op has another grid."""
+    """The form 2 · cast - 1 of a Conv1D's boolean, as TensorFlow quantizes it, with a different grid for every op."""
     model = Int8Model()
     x = model.input8((1 / 16, -40), 1, 1, 12, 32)
     condition = model.elementwise("GREATER_EQUAL", x, int8_constant("zero", np.zeros(()), 1e-9), type="BOOL")
@@ -112,7 +111,7 @@ def test_other_reshapes_and_constants_of_another_shape_stay() -> None:
 
 
 def test_a_reshape_to_two_unknown_sizes_is_not_merged() -> None:
-    """No constant describes them, so that it reads what it did."""
+    """A constant shape cannot describe them, so the reshape's inputs stay."""
     model = FloatModel()
     condition = model.elementwise("GREATER_EQUAL", model.input(1, 2, 3, 4), model.const(0), type="BOOL")
     flat = model.op("RESHAPE", [condition, model.const((1, 24), np.int32)], (1, 24), type="BOOL")

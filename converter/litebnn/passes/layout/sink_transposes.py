@@ -1,7 +1,7 @@
-"""Transposes go behind what works on each element, joins channels or takes means, where the next ones cancel them.
+"""Transposes move after elementwise ops, concatenations and means, where the next transposes cancel them.
 
-Channel-first exporters put them around convolutions alone, so what lies between two layers is computed channel-first,
-and neither a sign nor what a layer could fuse stands next to it.
+Channel-first exporters put transposes around each convolution and compute everything else channel-first. The transposes
+separate a layer from its sign and from ops that it could fuse.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from litebnn.graph import Graph, Op, Tensor, constant
+from litebnn.graph import Graph, Op, Tensor, Transposed, constant, then
 from litebnn.rewriting.build import derived, like, merge_transpose, transpose_op, transposed
 from litebnn.rewriting.constants import ON_ELEMENTS, REDUCTIONS
 from litebnn.rewriting.each import each
@@ -22,7 +22,7 @@ from litebnn.rewriting.padding import PADS, pad_amounts
 
 @each(*ON_ELEMENTS, *REDUCTIONS, *PADS, "CONCATENATION", "RESHAPE", "TRANSPOSE")
 def sink_transposes(graph: Graph, op: Op, notes: Notes) -> bool:
-    # What has sunk to the next one goes on together with it: else each would sink past one op in each round.
+    # A transpose that reaches the next one is merged with it; otherwise each would move past one op in each round.
     if op.name == "TRANSPOSE":
         return merge_transpose(graph, op)
     of_one_tensor = _OF_ONE_TENSOR.get(op.name)
@@ -33,7 +33,7 @@ def sink_transposes(graph: Graph, op: Op, notes: Notes) -> bool:
     if not turns or len(op.output.dims) != len(turns[0][1]):
         return False
     order = turns[0][1]
-    # Smaller operands may get a TRANSPOSE for those that go: the largest one that is left shrinks, so there is an end.
+    # Smaller operands may get a new TRANSPOSE. The largest remaining one shrinks, so this terminates.
     most = max(math.prod(source.shape) for source, one in turns if one == order)
     operands = [_turned_back(graph, tensor, order, op, most) for tensor in op.inputs]
     known = [operand for operand in operands if operand is not None]
@@ -49,14 +49,14 @@ def sink_transposes(graph: Graph, op: Op, notes: Notes) -> bool:
 
 
 def _turn(graph: Graph, tensor: Tensor | None) -> tuple[Tensor, Sequence[int]] | None:
-    """What `tensor` is the TRANSPOSE of, and the order of the axes."""
+    """The tensor of which `tensor` is the TRANSPOSE, and the order of the axes."""
     op = graph.producer(tensor)
     order = None if op is None or op.name != "TRANSPOSE" else transpose_order(op)
     return None if op is None or order is None else (op.input(0), tuple(int(axis) for axis in order))
 
 
 def _turned_back(graph: Graph, tensor: Tensor | None, order: Sequence[int], op: Op, most: int) -> Tensor | None:
-    """The operand of `op` in front of its TRANSPOSE; None where it has none and is too large for a new one."""
+    """The operand of `op` before its TRANSPOSE; None if it has none and is too large for a new one."""
     if tensor is None:
         return None
     turn = _turn(graph, tensor)
@@ -69,7 +69,7 @@ def _turned_back(graph: Graph, tensor: Tensor | None, order: Sequence[int], op: 
     inverse = np.argsort(order)
     array = tensor.array
     if array is not None and tensor.quantization is None:
-        if op.name == "SELECT":  # its vectors pick rows
+        if op.name == "SELECT":  # its vectors select rows
             return None
         shape = (*[1] * (len(order) - array.ndim), *array.shape)
         return constant(derived(tensor.name, "/turned"), np.ascontiguousarray(array.reshape(shape).transpose(inverse)))
@@ -81,15 +81,17 @@ def _turned_back(graph: Graph, tensor: Tensor | None, order: Sequence[int], op: 
 
 
 def _turn_output(graph: Graph, op: Op, order: Sequence[int]) -> None:
-    """`op`, whose operands are turned back by now, gets an output of their axes, and a TRANSPOSE behind it."""
+    """Gives `op`, whose operands are no longer transposed, an output with their axes and a TRANSPOSE after it."""
     result = op.output
-    inner = like(result, derived(result.name, "/unturned"), dims=[result.dims[axis] for axis in np.argsort(order)])
+    own = tuple(np.argsort(order).tolist())
+    inner = like(result, derived(result.name, "/unturned"), dims=[result.dims[axis] for axis in own])
+    inner.origin = then(result, Transposed(own))
     graph.set_output(op, inner)
     graph.insert(transpose_op(inner, order, result), after=op)
 
 
 def _reduce_first(graph: Graph, op: Op, source: Tensor, order: Sequence[int]) -> bool:
-    """A mean over some axes of a TRANSPOSE -> one over the axes that these were."""
+    """Moves a mean over some axes before a TRANSPOSE, with the axes permuted."""
     axes = op.input(1).array
     if axes is None or np.any(np.abs(axes) > len(order)):
         return False
@@ -115,7 +117,7 @@ def _pad_first(graph: Graph, op: Op, source: Tensor, order: Sequence[int]) -> bo
 
 
 def _reshape_alone(graph: Graph, op: Op, source: Tensor, order: Sequence[int]) -> bool:
-    """A reshape of a TRANSPOSE that keeps the elements in order is one of what is in front of it."""
+    """Removes a TRANSPOSE that keeps the elements in order, if a reshape reads it."""
     moved = [axis for axis in order if source.dims[axis] != 1]
     if moved != sorted(moved):
         return False

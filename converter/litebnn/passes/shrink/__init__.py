@@ -1,1 +1,1 @@
-"""Phase 5: the float ops that stay work on fewer values."""
+"""Phase 6: the float ops that stay work on fewer values."""

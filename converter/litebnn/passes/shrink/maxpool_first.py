@@ -1,7 +1,7 @@
-"""MAX_POOL_2D goes in front of what keeps the order of a channel's values: a batch norm, a clamp, a PReLU.
+"""MAX_POOL_2D moves before ops that keep the order of a channel's values: a batch norm, a clamp, a PReLU.
 
-The largest value stays the largest through all roundings, so that the result is the same to the bit; only a zero may
-get another sign. Where a batch norm has negative scales, the float convolution in front of it negates those channels.
+Rounding keeps the largest value the largest, so the result has the same bits, except for the sign of zero. For negative
+scales of a batch norm, the preceding float convolution negates those channels.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from litebnn.rewriting.each import each
 from litebnn.rewriting.match import floats, fused_activation
 from litebnn.rewriting.notes import Notes
 
-# The axis of a layer's weights that its output channels are along.
+# The axis of the output channels in a layer's weights.
 _OUTPUT_AXES = {"CONV_2D": 0, "DEPTHWISE_CONV_2D": -1}
 
 
@@ -49,7 +49,7 @@ def _has_fused_activation(op: Op) -> bool:
 
 
 def _rises(op: Op) -> bool:
-    """Whether a larger value never becomes a smaller one than another of its channel."""
+    """True if an op is monotonically increasing in each channel."""
     if facts(op).clamp is not None:
         return True
     channels = op.output.channels
@@ -64,7 +64,7 @@ def _rises(op: Op) -> bool:
 
 
 def _made_to_rise(graph: Graph, op: Op) -> bool:
-    """Makes the scales of a MUL positive, and negates what a float layer in front of it computes for those channels."""
+    """Makes the scales of a MUL positive by negating the channels of the preceding float layer."""
     x, scales = op.input(0), floats(op.input(1)) if op.name == "MUL" else None
     layer = graph.producer(x)
     if scales is None or layer is None or graph.sole_consumer(x) is not op or fused_activation(op) is None:
@@ -86,5 +86,5 @@ def _made_to_rise(graph: Graph, op: Op) -> bool:
     if bias_tensor is not None:
         graph.set_input(layer, 2, constant(derived(bias_tensor.name, "/negated"), bias * signs))
     graph.set_input(op, 1, constant(derived(op.input(1).name, "/positive"), np.abs(scales)))
-    x.name = derived(x.name, "/rising")  # its values are others than those of that name in the source
+    x.name, x.origin = derived(x.name, "/rising"), None
     return True

@@ -1,1 +1,1 @@
-"""Phase 7: what is double or dead goes."""
+"""Phase 8: duplicate constants and dead ops are removed."""

@@ -1,15 +1,16 @@
-"""Ops whose results nobody reads go."""
+"""Ops whose results nobody reads are removed."""
 
 from __future__ import annotations
 
 from litebnn.contract import CUSTOM_OPS
 from litebnn.graph import Graph, Op, facts
+from litebnn.rewriting.match import THRESHOLD
 from litebnn.rewriting.notes import Notes
 
 
 def _is_pure(op: Op) -> bool:
     reads_state = any(tensor is not None and tensor.is_variable for tensor in op.inputs)
-    return not reads_state and (op.name in CUSTOM_OPS or not facts(op).effects)
+    return not reads_state and (op.name in (*CUSTOM_OPS, THRESHOLD) or not facts(op).effects)
 
 
 def remove_dead_ops(graph: Graph, notes: Notes) -> bool:

@@ -1,1 +1,1 @@
-"""What is done to a model of which no layer is binary, in the place of all phases."""
+"""The phase for a model without binary layers, which replaces all other phases."""

@@ -1,7 +1,7 @@
-"""Weights that a layer computes from constants at every inference -> constants, where the file does not grow by it.
+"""Weights that are computed from constants at every inference -> constants, if the file does not grow.
 
-TensorFlow's converter leaves the quantizer of a large kernel as ops: two thirds of the time of a network whose dense
-layers are large. That is worth doing for a model of which no layer is binary, too.
+TensorFlow's converter leaves the quantizer of a large kernel as ops, which can take two thirds of a network's time.
+Folding them pays even for a model without binary layers.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The graph of a model as the page draws it: what stands in each node, and what flows between them."""
+"""The graph of a model as the page draws it: the text of each node, and the tensors between them."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from litebnn.report.units import shape_text
 PRECISIONS = ("binary", "int8", "float")
 OTHER = "other"
 
-# What a node has room for; its title says the rest.
+# The number of letters that fit into a node; its title has the whole name.
 _LONGEST_LABEL = 28
 
 
@@ -24,9 +24,9 @@ def precision_of(row: OpRow) -> str:
 def drawing(inspection: Inspection) -> dict[str, list[dict[str, Any]]]:
     """The nodes and edges of the main subgraph, as plain data.
 
-    A node is an input of the model, an op, or an output of the model; its `row` is the op's index, or None. They stand
-    in order of execution, inputs in front of what reads them first, outputs behind what writes them. An edge is a
-    tensor that one node writes and another reads, and names both by their places among the nodes.
+    A node is an input of the model, an op, or an output of the model; its `row` is the op's index, or None. Nodes are
+    in order of execution: an input before its first consumer, an output after its producer. An edge is a tensor
+    between two nodes, which it names by their indices in the list of nodes.
     """
     nodes: list[dict[str, Any]] = []
     edges: list[dict[str, Any]] = []

@@ -1,4 +1,4 @@
-"""The figures that the page shows: times, charts, and what rules cost."""
+"""The figures that the page shows: times, charts, and the cost of broken rules."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Times:
-    """The time of each op in one place.
+    """The time of each op on one board.
 
     Attributes:
-        place: what it is called where there is little room, such as "rpi4".
-        description: the place in words.
+        place: the board's short name, such as "rpi4".
+        description: a description of the board.
         how: "estimated" or "measured".
-        source: where the times come from.
-        seconds: by the op's index; of an op that is not there nothing is known.
-        runtime_seconds: what the runtime itself takes between them.
+        source: the origin of the times.
+        seconds: the known times, by the op's index.
+        runtime_seconds: the runtime's own time between the ops.
     """
 
     place: str
@@ -41,7 +41,7 @@ class Times:
 
 @dataclass(frozen=True)
 class Part:
-    """What ops of one precision have of a whole; `share` is 0 to 1."""
+    """The part of a total that belongs to ops of one precision; `share` is 0 to 1."""
 
     precision: str
     share: float
@@ -50,12 +50,12 @@ class Part:
 
 @dataclass(frozen=True)
 class Metric:
-    """What each op has of one thing, for a chart.
+    """A quantity of each op, for a chart.
 
     Attributes:
-        times: which times these are; None for what is the same everywhere.
-        cells: of each op, the share of the largest and what to print.
-        parts: of each precision that has any.
+        times: the times that it shows; None for quantities that are equal on all boards.
+        cells: for each op, the value relative to the largest one, and its text.
+        parts: the part of each precision that occurs.
     """
 
     name: str
@@ -72,9 +72,9 @@ class RuleBroken:
     """A rule that layers break.
 
     Attributes:
-        fix: what to do.
-        costs: what it costs in all of them, in words.
-        layers: their indices, by what is found there.
+        fix: the advice.
+        costs: the total cost in these layers, as text.
+        layers: the indices of the layers, by the finding.
     """
 
     fix: str
@@ -83,7 +83,7 @@ class RuleBroken:
 
 
 def precisions_in(inspection: Inspection) -> list[str]:
-    """Those that a model's ops have, for the legend."""
+    """The precisions that occur in a model, for the legend."""
     found = {precision_of(row) for row in inspection.ops}
     return [precision for precision in (*PRECISIONS, OTHER) if precision in found]
 
@@ -100,7 +100,7 @@ def estimated_times(inspection: Inspection) -> list[Times]:
 
 
 def metrics(rows: Sequence[OpRow], all_times: Sequence[Times]) -> list[Metric]:
-    """What is charted: the times, multiply-accumulates, and bytes of constants."""
+    """The quantities of the charts: times, multiply-accumulates, and bytes of constants."""
     by_time = [_metric(rows, "Time", "s", [times.seconds.get(row.index) for row in rows], times) for times in all_times]
     macs = _metric(rows, "MACs", "", [sum(row.macs) for row in rows])
     return [*by_time, macs, _metric(rows, "Weights", "B", [row.weight_bytes for row in rows])]
@@ -132,7 +132,7 @@ def _cell(value: float | None, unit: str) -> str:
 
 
 def broken_rules(inspection: Inspection, estimated: Sequence[Times]) -> list[RuleBroken]:
-    """Each rule once, with all the layers that break it; what costs most comes first."""
+    """Each broken rule once, with all layers that break it, sorted by cost, highest first."""
     alike: dict[tuple[str, str], list[BrokenRule]] = {}
     for rule in inspection.broken_rules:
         alike.setdefault((rule.rule, rule.fix), []).append(rule)
@@ -158,6 +158,6 @@ def _rule_broken(rules: Sequence[BrokenRule], estimated: Sequence[Times], costs:
 
 
 def to_know(conversion: ConversionReport) -> list[str]:
-    """What happened in a conversion beside what the layers and the rules say."""
+    """The notes of a conversion that neither the layers nor the rules show."""
     verified = [] if conversion.verification is None else conversion.verification.lines()
     return [*conversion.noted, *verified]

@@ -1,4 +1,4 @@
-"""Makes the page from what was inspected, and where there was a conversion, from what that did."""
+"""Renders the page from an inspection, and from the conversion report if there is one."""
 
 from __future__ import annotations
 
@@ -37,9 +37,9 @@ def report_page(
     """One self-contained HTML page about a model.
 
     Args:
-        inspection: what the model consists of and costs.
-        conversion: what was done to it, where it was converted.
-        measured: times that were measured, which the page shows before those that are estimated.
+        inspection: the model's ops and their costs.
+        conversion: the report of the conversion, if there was one.
+        measured: measured times, which the page shows before estimated ones.
 
     Returns:
         The page, which loads nothing and allows no script but its own.
@@ -94,22 +94,22 @@ def _environment() -> jinja2.Environment:
 
 
 def _breakable(name: str) -> str:
-    """A name as HTML that lines may be broken in where its parts end."""
+    """A name as HTML, with possible line breaks between its parts."""
     return Markup(re.sub(r"[/_;:.]", r"\g<0><wbr>", str(escape(printable(name)))))
 
 
 def _marked(text: str) -> str:
-    """Text as HTML, where what stands in backticks is code."""
+    """Text as HTML, with text in backticks as code."""
     return Markup(re.sub(r"`([^`]+)`", r"<code>\1</code>", str(escape(printable(text)))))
 
 
 def _script(name: str) -> str:
-    """A script's text, without the comment by which developer tools would look for another file."""
+    """A script's text without the sourceMappingURL comment, which would make developer tools request a file."""
     return re.sub(r"^//# sourceMappingURL=.*$", "", (_FOLDER / name).read_text(encoding="utf-8"), flags=re.MULTILINE)
 
 
 def _policy(script: str) -> str:
-    """What the browser may do: run this one script, and load nothing."""
+    """The content security policy: the browser may run this script and load nothing."""
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
     sources = ("default-src 'none'", "style-src 'unsafe-inline'", "img-src data:", f"script-src 'sha256-{digest}'")
     return "; ".join([*sources, "base-uri 'none'", "form-action 'none'"])

@@ -58,7 +58,7 @@ class Page(HTMLParser):
 
 
 def network() -> bytes:
-    """A float layer, a binary one that breaks rules, and a residual sum."""
+    """A network of a float layer, a binary layer that breaks rules, and a residual sum."""
     rng = np.random.default_rng(0)
     model = FloatModel()
     x = model.conv(model.input(1, 9, 9, 3), rng.standard_normal((40, 3, 3, 3)), same=True)
@@ -154,14 +154,14 @@ def test_nothing_is_loaded_and_one_script_may_run() -> None:
     sources = [value for _, attributes in page.tags for name, value in attributes.items() if name in ("src", "srcset")]
     assert sources == []
     targets = {value[0] if value else "" for _, each in page.tags for name, value in each.items() if name == "href"}
-    assert targets == {"#", "d"}  # places in the page, and the empty icon
+    assert targets == {"#", "d"}  # anchors in the page, and the empty icon
     assert "sourceMappingURL" not in text
     assert "url(" not in text.replace("url(#", "")
     assert "@import" not in text
 
 
 def renamed(names: list[str]) -> Inspection:
-    """The network where everything that has a name has one of these."""
+    """The network with all its names replaced by these."""
     found, name = inspection(), iter(names * 100)
     rules = [replace(rule, layer=next(name), found=next(name), fix=next(name)) for rule in found.broken_rules]
     ops = [replace(row, name=next(name), op=next(name), output=next(name), fused=(next(name),)) for row in found.ops]
@@ -223,7 +223,7 @@ def test_without_jinja_it_says_what_to_install() -> None:
 
 
 LIGHT_DARK = re.compile(r"--(\w+): light-dark\((#[0-9a-f]{6}), (#[0-9a-f]{6})\)")
-# How a colour is seen without one of the three kinds of cones (Machado, Oliveira and Fernandes, 2009), in linear RGB.
+# Matrices in linear RGB that simulate the three kinds of colour blindness (Machado, Oliveira and Fernandes, 2009).
 VISION = {
     "all cones": np.eye(3),
     "protanopia": [[0.152286, 1.052583, -0.204868], [0.114503, 0.786281, 0.099216], [-0.003882, -0.048116, 1.051998]],

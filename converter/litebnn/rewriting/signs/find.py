@@ -1,8 +1,8 @@
-"""Finding signs in the forms that exporters leave them in.
+"""Recognition of signs in the forms that exporters write.
 
-A sign is a select of 1 and -1 on any condition, or a step function of one tensor that takes these two values
-(`steps.py` beside), however it is written. Functions of other values (ternary, several bits) are none. Between the ops
-of a form, values may be rounded to a grid, and of what they are then no more is said than what the sign needs.
+A sign is a select of 1 and -1 by any condition. It may also be a step function of one tensor with these two values, in
+any form (`steps.py`). Functions with other values (ternary, several bits) are not signs. Values may be rounded to a
+grid between the ops of a form; then only the sign itself is known exactly.
 """
 
 from __future__ import annotations
@@ -12,40 +12,37 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from litebnn.graph import Array, Graph, Op, Tensor
-from litebnn.rewriting.affine import LEAST, next_level, per_channel
+from litebnn.rewriting.affine import next_level, per_channel
 from litebnn.rewriting.int8 import is_quantized, lowest_value, numbers_of_grid
 from litebnn.rewriting.match import bits_of, number_of, times_repeated, uniform
 from litebnn.rewriting.signs.step_function import Steps
 from litebnn.rewriting.signs.steps import steps_of
 
-_COMPARISONS = ("GREATER_EQUAL", "GREATER", "LESS_EQUAL", "LESS")
-# A comparison is the mirrored one with its sides exchanged, and the opposite of the negated one.
+# The equivalent of each comparison after its operands are swapped.
 _MIRRORED = {"GREATER_EQUAL": "LESS_EQUAL", "GREATER": "LESS", "LESS_EQUAL": "GREATER_EQUAL", "LESS": "GREATER"}
-_NEGATED = {"GREATER_EQUAL": "LESS", "GREATER": "LESS_EQUAL", "LESS_EQUAL": "GREATER", "LESS": "GREATER_EQUAL"}
 
 
 @dataclass(frozen=True)
 class Sign:
-    """+1 where `comparison(x, threshold)` holds or, without a comparison, where the boolean x is `truth`; else -1.
+    """A sign: +1 where x is at least the level or, if it falls, where x is below it; else -1.
 
-    The threshold is one number, or float32 [channels]; of a quantized x, a number of its grid.
+    The level is float32 [1] or [channels]. For a quantized x it is a number of the grid, and for a boolean (0 or 1) it
+    is 1.
     """
 
     x: Tensor
-    comparison: str | None
-    threshold: float | Array = 0.0
-    truth: bool = True
+    level: Array
+    falls: bool = False
 
     def negated(self) -> Sign:
-        comparison = None if self.comparison is None else _NEGATED[self.comparison]
-        return Sign(self.x, comparison, self.threshold, not self.truth)
+        return replace(self, falls=not self.falls)
 
 
 def find_sign(graph: Graph, tensor: Tensor, *, assume_nonzero: bool = False) -> Sign | None:
-    """What `tensor` is the sign of, where it is one.
+    """The sign that `tensor` is; None if it is not a sign.
 
     Args:
-        assume_nonzero: what a function of three values is at one number alone, as SIGN at zero, does not matter.
+        assume_nonzero: True to ignore a third value at a single number, such as SIGN's at zero.
     """
     op = graph.producer(tensor)
     if op is None:
@@ -62,25 +59,23 @@ def _of_steps(graph: Graph, steps: Steps, assume_nonzero: bool) -> Sign | None:
     if assume_nonzero and len(edges) == 2 and _follows(edges[1], edges[0], x):
         values, edges = values[[0, 2]], edges[:1]
     lowest = lowest_value(graph, x)
-    if np.isfinite(lowest):  # what the function is below does not matter
+    if np.isfinite(lowest):  # the function below it does not matter
         edges = edges[edges > lowest]
         values = values[-len(edges) - 1 :]
         if len(edges) == 0:
             edges, values = np.array([lowest], np.float32), np.array([-1, 1]) * values
     if len(edges) != 1 or abs(values[0]) != 1 or values[1] != -values[0]:
         return None
-    if bits_of(graph, x) is not None and values[1] == -1:  # two values, of which the next layer's weights take care
+    if bits_of(graph, x) is not None and values[1] == -1:  # two values, which the next layer's weights absorb
         return None
     if x.type == "BOOL":
         sign = _of_boolean(graph, x)
         return sign if values[1] == 1 else sign.negated()
-    if edges[0] == LEAST:
-        return Sign(x, "GREATER" if values[1] == 1 else "LESS_EQUAL", 0.0)
-    return Sign(x, "GREATER_EQUAL" if values[1] == 1 else "LESS", float(edges[0]))
+    return Sign(x, edges, falls=bool(values[1] == -1))
 
 
 def _follows(number: float, other: float, x: Tensor) -> bool:
-    """Whether x holds no number between the two."""
+    """True if no value of x lies between the two numbers."""
     numbers = numbers_of_grid(x)
     if numbers is None:
         return bool(number == next_level(np.array([other], np.float32), up=True)[0])
@@ -94,7 +89,7 @@ def _of_boolean(graph: Graph, tensor: Tensor) -> Sign:
     while op is not None and op.name == "LOGICAL_NOT":
         truth, tensor = not truth, op.input(0)
         op = graph.producer(tensor)
-    sign = _of_comparison(tensor, op) or _of_levels(graph, tensor) or Sign(tensor, None)
+    sign = _of_comparison(tensor, op) or _of_levels(graph, tensor) or Sign(tensor, np.ones(1, np.float32))
     return sign if truth else sign.negated()
 
 
@@ -107,21 +102,23 @@ def _of_levels(graph: Graph, tensor: Tensor) -> Sign | None:
 
 
 def _of_comparison(tensor: Tensor, op: Op | None) -> Sign | None:
-    if op is not None and op.name in _COMPARISONS:
+    if op is not None and op.name in _MIRRORED:
         left, right = op.input(0), op.input(1)
         for x, other, name in ((left, right, op.name), (right, left, _MIRRORED[op.name])):
-            threshold = _threshold(x, other)
-            if threshold is None or not np.all(np.isfinite(threshold)) or x.is_constant or x.dims != tensor.dims:
+            level = _level(x, other)
+            if level is None or x.type != "FLOAT32" or x.is_constant or x.dims != tensor.dims:
                 continue
-            if x.type == "FLOAT32":
-                return Sign(x, name, threshold)
+            if name in ("GREATER", "LESS_EQUAL"):  # x > n is x >= the number after n
+                level = next_level(level, up=True)
+            if np.all(np.isfinite(level)):
+                return Sign(x, level, falls=name in ("LESS", "LESS_EQUAL"))
     return None
 
 
-def _threshold(x: Tensor, constant: Tensor) -> float | Array | None:
-    """The number, or the vector of channels, that x is compared with."""
+def _level(x: Tensor, constant: Tensor) -> Array | None:
+    """The number, or the vector of channels, with which x is compared."""
     number = uniform(constant)
-    return per_channel(constant, x.channels) if number is None else number
+    return per_channel(constant, x.channels) if number is None else np.full(1, number, np.float32)
 
 
 def _select(graph: Graph, op: Op) -> Sign | None:
@@ -135,13 +132,13 @@ def _select(graph: Graph, op: Op) -> Sign | None:
 
 @dataclass(frozen=True)
 class TwoValues:
-    """`high` where a boolean source is true, or another one at least the threshold; else `low`. These in any order.
+    """A tensor of two values: `high` where a boolean source is true, or another one reaches the threshold; else `low`.
 
     Attributes:
-        source: BOOL; FLOAT32, an unpacked sign (`is_sign`) or any other; or quantized.
-        threshold: of a source that is no sign; of the grid of a quantized one.
-        step: that of the coarsest grid to which the values are rounded, 0 for none.
-        dims: those of the tensor that takes the values, which a boolean may be broadcast to.
+        source: the deciding tensor: BOOL, FLOAT32 (an unpacked sign if `is_sign`), or quantized.
+        threshold: the threshold of a source that is neither BOOL nor a sign; on the grid of a quantized one.
+        step: the coarsest scale to which the values are rounded; 0 for none.
+        dims: the dimensions of the tensor of two values, to which a boolean may be broadcast.
     """
 
     source: Tensor
@@ -154,15 +151,15 @@ class TwoValues:
 
 
 def find_two_values(graph: Graph, tensor: Tensor) -> TwoValues | None:
-    """Which two numbers a float or quantized tensor takes, where a boolean or a sign decides.
+    """The two values of a float or quantized tensor, if a boolean or a sign selects them.
 
-    That is a boolean cast to a number, a select of two numbers or an unpacked sign, and what numbers and
-    straight-through estimators make of one of these, rounded to a grid or not. Of a quantized tensor its source's
-    levels may decide: there, numbers within a step of each other are one that is rounded in several ways.
+    Such a tensor is a boolean cast to a number, a select of two numbers or an unpacked sign. Arithmetic with numbers,
+    straight-through estimators and rounding may follow. The source may also be quantized, with its levels deciding.
+    Then values within a step of each other count as one value that is rounded differently.
     """
     if tensor.type == "BOOL":
         return None
-    # What compares an unpacked sign may make several booleans of it.
+    # Several comparisons may make different booleans of one unpacked sign.
     of_booleans, of_signs = steps_of(graph, tensor, of_booleans=True), steps_of(graph, tensor)
     found = _two_values(graph, tensor, of_booleans) or _two_values(graph, tensor, of_signs)
     return found or (_two_of_levels(tensor, of_signs) if is_quantized(tensor) else None)
@@ -181,7 +178,7 @@ def _two_values(graph: Graph, tensor: Tensor, steps: Steps) -> TwoValues | None:
 
 
 def _two_of_levels(tensor: Tensor, steps: Steps) -> TwoValues | None:
-    """The two numbers nearest to those of a function that jumps once, and changes by a step at most elsewhere."""
+    """The two main values of a function with one jump that changes by at most a step elsewhere."""
     if steps.x is None or steps.x.dims != tensor.dims or not len(steps.edges) or not steps.is_known:
         return None
     jump = int(np.argmax(np.abs(np.diff(steps.values))))
@@ -192,26 +189,16 @@ def _two_of_levels(tensor: Tensor, steps: Steps) -> TwoValues | None:
     return TwoValues(steps.x, float(high), float(low), tensor.dims, steps.step, threshold=float(steps.edges[jump]))
 
 
-@dataclass(frozen=True)
-class TwoLevels:
-    """`high` where x is not below the threshold, else `low`; x is float, or quantized and the threshold of its grid."""
-
-    x: Tensor
-    threshold: float
-    high: float
-    low: float
-
-
-def find_two_levels(graph: Graph, tensor: Tensor) -> TwoLevels | None:
-    """Where a tensor turns that takes two numbers, and no boolean or sign decides which."""
+def find_two_levels(graph: Graph, tensor: Tensor) -> TwoValues | None:
+    """The two values of a tensor and their threshold, if neither a boolean nor a sign selects them."""
     steps = steps_of(graph, tensor)
     if steps.x is None or steps.x.type == "BOOL" or len(steps.edges) != 1 or not steps.is_known:
         return None
     low, high = (float(value) for value in steps.values)
-    return TwoLevels(steps.x, float(steps.edges[0]), high, low)
+    return TwoValues(steps.x, high, low, tensor.dims, steps.step, threshold=float(steps.edges[0]))
 
 
 def find_constant(graph: Graph, tensor: Tensor) -> float | None:
-    """The one number that a tensor is, whatever the ops that it is computed by are given."""
+    """The value of a tensor that is constant for all inputs of the model."""
     steps = steps_of(graph, tensor)
     return float(steps.values[0]) if steps.is_known and len(steps.values) == 1 else None

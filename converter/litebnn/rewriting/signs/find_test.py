@@ -6,31 +6,33 @@ from litebnn.rewriting.signs import find_sign
 from tests.support.float_models import FloatModel
 from tests.support.quantized_models import Int8Model
 
+LEAST = float(np.finfo(np.float32).tiny)  # the least positive normal number
+
 
 @pytest.mark.parametrize(
-    ("form", "comparison"),
+    ("form", "falls", "level"),
     [
-        ("sign_add_sign", "GREATER_EQUAL"),
-        ("sign_add_sign_down", "GREATER"),
-        ("where_ge", "GREATER_EQUAL"),
-        ("where_gt", "GREATER"),
-        ("where_mirrored", "LESS_EQUAL"),
-        ("where_swapped", "LESS"),
-        ("where_not", "LESS"),
-        ("where_zero", "GREATER_EQUAL"),
-        ("scaled_cast", "GREATER_EQUAL"),
+        ("sign_add_sign", False, 0.0),
+        ("sign_add_sign_down", False, LEAST),
+        ("where_ge", False, 0.0),
+        ("where_gt", False, LEAST),
+        ("where_mirrored", True, LEAST),
+        ("where_swapped", True, 0.0),
+        ("where_not", True, 0.0),
+        ("where_zero", False, 0.0),
+        ("scaled_cast", False, 0.0),
     ],
 )
-def test_a_form_is_a_comparison(form: str, comparison: str) -> None:
+def test_a_form_is_a_comparison(form: str, falls: bool, level: float) -> None:
     model = FloatModel()
     x = model.input(1, 4)
     sign = find_sign(model.graph, model.sign(x, form))
     assert sign is not None
-    assert (sign.x, sign.comparison, sign.threshold) == (x, comparison, 0.0)
+    assert (sign.x, sign.falls, sign.level.tolist()) == (x, falls, [level])
 
 
-@pytest.mark.parametrize(("count", "comparison"), [(2, "GREATER_EQUAL"), (5001, "LESS")])
-def test_any_number_of_nots_is_one_or_none(count: int, comparison: str) -> None:
+@pytest.mark.parametrize(("count", "falls"), [(2, False), (5001, True)])
+def test_any_number_of_nots_is_one_or_none(count: int, falls: bool) -> None:
     model = FloatModel()
     x = model.input(1, 4)
     condition = model.elementwise("GREATER_EQUAL", x, model.const(0.5), type="BOOL")
@@ -38,7 +40,7 @@ def test_any_number_of_nots_is_one_or_none(count: int, comparison: str) -> None:
         condition = model.op("LOGICAL_NOT", [condition], x.dims, type="BOOL")
     sign = find_sign(model.graph, model.op("SELECT_V2", [condition, model.const(1), model.const(-1)], x.dims))
     assert sign is not None
-    assert (sign.x, sign.comparison, sign.threshold) == (x, comparison, 0.5)
+    assert (sign.x, sign.falls, sign.level.tolist()) == (x, falls, [0.5])
 
 
 @pytest.mark.parametrize("level", [0.0, 0.25, -3.5])
@@ -52,17 +54,16 @@ def test_an_int8_value_is_compared_with_a_level(level: float) -> None:
         selected = model.op("SELECT_V2", [condition, *(model.const(v) for v in values)], x.dims)
         sign = find_sign(model.graph, selected)
         assert sign is not None
-        comparison = "GREATER_EQUAL" if values[0] == 1 else "LESS"
-        assert (sign.x, sign.comparison, sign.threshold) == (x, comparison, level)
+        assert (sign.x, sign.falls, sign.level.tolist()) == (x, values[0] == -1, [level])
 
 
 def test_a_sign_of_levels_with_another_level_in_the_place_of_zero() -> None:
     model = Int8Model()
-    x = model.input8((1 / 512, 3), 1, 4)  # of which 1 is no level, but the highest is above zero
+    x = model.input8((1 / 512, 3), 1, 4)  # 1 is not a level, but the highest level is positive
     model.sign8(x, "zeros_replaced", (1 / 127, 0))
     sign = find_sign(model.graph, model.graph.ops[-1].input(0))
     assert sign is not None
-    assert (sign.x, sign.comparison, sign.threshold) == (x, "GREATER_EQUAL", 0.0)
+    assert (sign.x, sign.falls, sign.level.tolist()) == (x, False, [0.0])
 
 
 @pytest.mark.parametrize("filling", ["BROADCAST_TO", "FILL"])
@@ -77,7 +78,7 @@ def test_numbers_that_are_as_large_as_the_batch(filling: str) -> None:
     condition = model.elementwise("GREATER_EQUAL", x, model.const(0.5), type="BOOL")
     sign = find_sign(model.graph, model.op("SELECT_V2", [condition, one, minus], x.dims))
     assert sign is not None
-    assert (sign.x, sign.comparison, sign.threshold) == (x, "GREATER_EQUAL", 0.5)
+    assert (sign.x, sign.falls, sign.level.tolist()) == (x, False, [0.5])
 
 
 def test_an_int8_value_of_a_fine_grid_is_compared_as_coarsely_as_the_runtime_does() -> None:
@@ -88,12 +89,12 @@ def test_an_int8_value_of_a_fine_grid_is_compared_as_coarsely_as_the_runtime_doe
     condition = model.elementwise("GREATER_EQUAL", x, zero, type="BOOL")
     sign = find_sign(model.graph, model.op("SELECT_V2", [condition, model.const(1), model.const(-1)], x.dims))
     assert sign is not None
-    assert (sign.x, sign.comparison, sign.threshold) == (x, "GREATER_EQUAL", -(2.0**-10))
+    assert (sign.x, sign.falls, sign.level.tolist()) == (x, False, [-(2.0**-10)])
 
 
 @pytest.mark.parametrize(("amount", "threshold"), [(0.1, 0.0), (-0.1, 0.5)])
 def test_what_a_grid_says_is_never_negative_need_not_have_a_sign_below_zero(amount: float, threshold: float) -> None:
-    """The grid of the sum holds 0 and 1.1 only, so that it does not tell -0.9 from 0."""
+    """The grid of the sum has only 0 and 1.1, so it cannot distinguish -0.9 from 0."""
     model = FloatModel()
     levels = model.input(1, 4, type="INT8")
     levels.quantization = parameters(0.5, -128)
@@ -103,4 +104,4 @@ def test_what_a_grid_says_is_never_negative_need_not_have_a_sign_below_zero(amou
     rounded.quantization = parameters(0.0125, -128 if amount > 0 else -120)
     sign = find_sign(model.graph, model.elementwise("SIGN", model.op("DEQUANTIZE", [rounded], x.dims)))
     assert sign is not None
-    assert (sign.x, sign.comparison, sign.threshold) == (levels, "GREATER_EQUAL", threshold)
+    assert (sign.x, sign.falls, sign.level.tolist()) == (levels, False, [threshold])

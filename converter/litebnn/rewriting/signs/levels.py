@@ -1,4 +1,4 @@
-"""Functions of a quantized tensor, or of the one that it rounds, worked out level by level."""
+"""Functions of a quantized tensor, or of the float tensor that it rounds, evaluated level by level."""
 
 from __future__ import annotations
 
@@ -17,25 +17,25 @@ _FOLLOWED = {"QUANTIZE", "DEQUANTIZE", *ELEMENTWISE}
 
 
 def at_levels(graph: Graph, steps: Steps) -> Steps | None:
-    """A function of x that steps, where what stands beside its numbers is computed from x alone, on a grid.
+    """A step function of x whose additional terms are computed from x alone, on a grid.
 
-    Between two levels of a grid there is nothing, so that the sum is a step function too.
+    A grid has no values between two levels, so the sum is a step function too.
     """
     if steps.x is None or not len(steps.edges):
         return None
-    tensors = list(steps.rest)
+    tensors = list(steps.linear_terms)
     beside = [_levels_of(graph, tensor, steps.x, _DEEPEST) for tensor in tensors]
     known = [part for part in beside if part is not None]
     parts = on_common_edges([steps, *known])
     if parts is None or len(known) < len(tensors):
         return None
     own, *others = parts
-    terms = (own.rest[tensor] * part.values for tensor, part in zip(tensors, others, strict=True))
-    return replace(own, values=sum(terms, own.values), rest={})
+    terms = (own.linear_terms[tensor] * part.values for tensor, part in zip(tensors, others, strict=True))
+    return replace(own, values=sum(terms, own.values), linear_terms={})
 
 
 def quantized_behind(graph: Graph, tensor: Tensor, farthest: int = _DEEPEST) -> set[Tensor]:
-    """The quantized tensors, this one too, that it is computed from as far as `at_levels` can follow."""
+    """The quantized tensors from which a tensor is computed, including itself, as far as `at_levels` can follow."""
     found = set() if tensor.is_constant or numbers_of_grid(tensor) is None else {tensor}
     op = graph.producer(tensor)
     if op is None or farthest == 0 or op.name not in _FOLLOWED:
@@ -54,7 +54,7 @@ def of_what_is_rounded(graph: Graph, steps: Steps, sources: set[Tensor | None]) 
 
 
 def _levels_of(graph: Graph, tensor: Tensor, x: Tensor, farthest: int) -> Steps | None:
-    """The numbers that a tensor on a grid takes, as a function of x, which is quantized or the input of a QUANTIZE."""
+    """The values of a quantized tensor as a function of x, which is quantized or the input of a QUANTIZE."""
     number, levels, op = number_of(graph, tensor), numbers_of_grid(tensor), graph.producer(tensor)
     if number is not None:
         return known_number(number)

@@ -1,4 +1,4 @@
-"""Functions of one tensor that only rise, or only fall, and the numbers at which their rounded values change."""
+"""Monotone functions of one tensor, and the numbers at which their rounded values change."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from litebnn.rewriting.match import fused_activation, uniform
 
 _DEEPEST = 16
 _MOST_LEVELS = 4
-# So many numbers are looked at in a step of the search, for NumPy takes hardly longer for them than for one.
+# Numbers that are evaluated in one step of the search, because NumPy takes hardly longer for them than for one.
 _AT_ONCE = 257
 _OF_ONE = (
     *("CEIL", "EXP", "FLOOR", "LOGISTIC", "NEG", "ROUND", "SIGN", "TANH"),
@@ -30,13 +30,13 @@ _NEGATIVE_ZERO = -(1 << 31)
 
 
 def edges_of_levels(graph: Graph, tensor: Tensor) -> tuple[Tensor, Array, Array] | None:
-    """Takes a tensor apart that is a rounded function of another, where that never turns and takes few values.
+    """Decomposes a tensor that is a rounded, monotone function of another tensor with few values.
 
-    Each op of such a function keeps the order of numbers, or turns it around, in the runtime's arithmetic too. So what
-    is the same at two numbers is the same between them, and bisection finds where it changes.
+    Each op of such a function keeps or reverses the order of numbers, in the runtime's arithmetic too. If the function
+    is equal at two numbers, it is equal between them, so bisection finds the numbers at which it changes.
 
     Returns:
-        The other tensor, float32 [k] numbers and float64 [k + 1] values, as of `Steps`; None for other tensors.
+        The other tensor, float32 [k] numbers and float64 [k + 1] values, as in `Steps`; None for other tensors.
     """
     function_of_x = _function(graph, tensor, {}, 0)
     x, ops = function_of_x.x, function_of_x.ops
@@ -46,8 +46,8 @@ def edges_of_levels(graph: Graph, tensor: Tensor) -> tuple[Tensor, Array, Array]
     return None if found is None else (x, *found)
 
 
-# What an op of a function is: its name, its operands (which of x and the ops' results, or the bytes of a number, of
-# which no two are equal that compute differently), and its activation.
+# An op of a function: its name, operands and activation. An operand is an index into x and the ops' results, or the
+# bytes of a number, which distinguish all numbers that compute differently.
 _Step: TypeAlias = tuple[str, tuple[int | bytes, ...], Activation]
 
 
@@ -63,13 +63,13 @@ def _described(x: Tensor, ops: Sequence[Op]) -> tuple[_Step, ...]:
     )
 
 
-# Layer after layer of a network rounds in the same way, and each pass asks again.
+# Results are cached, because many layers of a network round in the same way and several passes ask.
 @functools.lru_cache(maxsize=1 << 10)
 def _search(steps: tuple[_Step, ...]) -> tuple[Array, Array] | None:
-    """The numbers at which a function changes, and its values around them; None where there are too many.
+    """The numbers at which a function changes, and its values around them; None if there are too many.
 
-    Between two numbers with the same value it has no other, for it never turns: intervals whose ends differ are taken
-    apart, all at once, until each lies between neighbours.
+    The function is monotone, so it is constant between two numbers with the same value. All intervals with different
+    values at their ends are divided at the same time, until their ends are neighbouring floats.
     """
     highest = int(np.array([np.finfo(np.float32).max], np.float32).view(np.int32)[0])
     ranks = np.linspace(-highest, highest, _AT_ONCE).astype(np.int64)
@@ -91,7 +91,7 @@ def _search(steps: tuple[_Step, ...]) -> tuple[Array, Array] | None:
 
 
 def _values(steps: tuple[_Step, ...], ranks: Array) -> Array:
-    """What the function gives for numbers of these ranks."""
+    """The function's values for numbers of these ranks."""
     results = [_of_rank(ranks)]
     with np.errstate(all="ignore"):
         for name, operands, activation in steps:
@@ -104,13 +104,13 @@ def _values(steps: tuple[_Step, ...], ranks: Array) -> Array:
 
 
 def _of_rank(ranks: Array) -> Array:
-    """The float32 numbers of ranks: 0 is zero, 1 the least above, -1 the greatest below."""
+    """The float32 numbers of ranks: 0 is zero, 1 the next number above, -1 the next one below."""
     return np.where(ranks >= 0, ranks, _NEGATIVE_ZERO - ranks).astype(np.int32).view(np.float32)
 
 
 @dataclass(frozen=True)
 class _Function:
-    """Ops, in order of execution, that a tensor is computed by from x, with which it rises, or falls."""
+    """The ops, in order of execution, that compute a tensor as a monotone function of x."""
 
     x: Tensor
     falls: bool = False
@@ -118,7 +118,7 @@ class _Function:
 
 
 def _function(graph: Graph, tensor: Tensor, known: dict[Tensor, _Function], depth: int) -> _Function:
-    """The tensor as a function of the farthest one that it only rises or only falls with; of itself at worst."""
+    """The tensor as a function of the farthest upstream tensor in which it is monotone, or else of itself."""
     if tensor not in known:
         op = graph.producer(tensor)
         moving = () if op is None or depth == _DEEPEST else _moving(op)
@@ -133,7 +133,7 @@ def _function(graph: Graph, tensor: Tensor, known: dict[Tensor, _Function], dept
 
 
 def _moving(op: Op) -> tuple[int, ...]:
-    """The inputs that the op's output rises or falls with, where all else is numbers."""
+    """The inputs in which the op's output is monotone, if all others are numbers."""
     if op.output.type != "FLOAT32" or fused_activation(op) is None or not op.inputs or None in op.inputs:
         return ()
     if op.name in _OF_ONE:
@@ -148,7 +148,7 @@ def _moving(op: Op) -> tuple[int, ...]:
 
 
 def _turns(op: Op, index: int) -> bool:
-    """Whether the op's output falls where this input rises."""
+    """True if the op's output falls when this input rises."""
     if op.name in _WITH_A_NUMBER:
         return (uniform(op.input(1 - index)) or 0.0) < 0
     return op.name == "NEG" or (op.name == "SUB" and index == 1)

@@ -1,4 +1,4 @@
-"""Numbers that are zero or above, of which SIGN takes 0 and 1."""
+"""Tensors that are never negative, whose SIGN takes 0 and 1."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _FARTHEST = 8
 
 
 def is_never_negative(graph: Graph, tensor: Tensor) -> bool:
-    """Whether the ops that a tensor is computed by, or its grid, allow no number below zero."""
+    """True if a tensor's ops or its grid exclude negative numbers."""
     if lowest_value(graph, tensor) >= 0:
         return True
     for _ in range(_FARTHEST):

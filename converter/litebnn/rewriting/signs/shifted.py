@@ -1,4 +1,4 @@
-"""What reads two values that booleans or signs decide, and the sign of which these are s · scale + shift."""
+"""Layers that read two values which a boolean or sign selects, and the sign s with s · scale + shift for them."""
 
 from __future__ import annotations
 
@@ -17,19 +17,21 @@ from litebnn.rewriting.signs.moved import COMPARING, picked_from
 PADDING = (*PADS, "SPACE_TO_BATCH_ND")
 ROUNDING = ("QUANTIZE", "DEQUANTIZE")
 _FARTHEST = 16
+# Adjacent levels are at most this many steps apart, including rounding.
+_NEXT_LEVEL = 1.001
 _MOST_OPS = 64
 
 
 @dataclass(frozen=True)
-class Way:
-    """How a layer reads its two values.
+class PathToLayer:
+    """The path from tensors of two values to a layer.
 
     Attributes:
-        sources: the tensors that take two values because a boolean or a sign decides.
-        ops: what lies between these and the layer, in order of execution.
+        sources: the tensors whose two values a boolean or a sign selects.
+        ops: the ops between the sources and the layer, in order of execution.
         high, low: the two values, as the layer reads them.
-        pads: the numbers that the ops, and the layer itself, pad with.
-        step: that of the coarsest grid to which the values are rounded, 0 where they are float all through.
+        pads: the padding values of the ops and of the layer.
+        step: the coarsest scale to which the values are rounded; 0 if all tensors are float.
     """
 
     sources: Mapping[Tensor, TwoValues]
@@ -41,7 +43,7 @@ class Way:
 
     @property
     def must_rise(self) -> bool:
-        """Whether what the ops do to the values they do to signs that rise with them alone."""
+        """True if the ops have the same effect only on signs that rise with the values."""
         return any(op.name in (*COMPARING, "MUL") for op in self.ops)
 
     @property
@@ -50,9 +52,9 @@ class Way:
 
 
 def handed_on(op: Op) -> tuple[int, ...]:
-    """Which inputs an op hands on the values of, but for their place and the grid that they are rounded to.
+    """The inputs whose values an op passes on, apart from their position and rounding to a grid.
 
-    Of values that are opposite a product is one, too, or the opposite.
+    The product of two opposite values is one of them too, or its opposite.
     """
     if op.name in PADDING:
         return () if constant_padding(op) is None else (0,)
@@ -63,14 +65,14 @@ def handed_on(op: Op) -> tuple[int, ...]:
 
 @dataclass
 class _Search:
-    """Goes back from a layer to the tensors that take two values, and along what lies between."""
+    """The search upstream from a layer for tensors of two values, and the ops between."""
 
     graph: Graph
     sources: dict[Tensor, TwoValues] = field(default_factory=dict)
     ops: dict[Op, None] = field(default_factory=dict)
 
     def reaches(self, tensor: Tensor, depth: int = 0) -> bool:
-        """Whether all that a tensor is made of takes two values."""
+        """True if all sources of a tensor take two values."""
         op = self.graph.producer(tensor)
         if tensor in self.sources or (op is not None and op in self.ops):
             return True
@@ -87,8 +89,8 @@ class _Search:
         return True
 
 
-def find_way(graph: Graph, layer: Op) -> Way | None:
-    """How a layer reads two values; None where it does not, or reads plain signs."""
+def find_path_to_layer(graph: Graph, layer: Op) -> PathToLayer | None:
+    """The path of a layer that reads two values; None for other layers, and for plain signs."""
     data, search = layer.input(facts(layer).data), _Search(graph)
     if not search.reaches(data):
         return None
@@ -106,11 +108,11 @@ def find_way(graph: Graph, layer: Op) -> Way | None:
     step = max([*steps, *(values.step for values in search.sources.values())])
     if high == low or (not step and layer.output.type == "FLOAT32" and _are_plain_signs(search.sources)):
         return None
-    return Way(search.sources, tuple(search.ops), high, low, tuple(pads), step)
+    return PathToLayer(search.sources, tuple(search.ops), high, low, tuple(pads), step)
 
 
 def _numbers_of(op: Op, parts: list[Array], output: Tensor) -> Array | None:
-    """The lower and the higher value of an op's output and what it is padded with; None where there are more."""
+    """The lower and the higher value of an op's output, and its padding values; None if there are more values."""
     values = np.array([part[:2] for part in parts])
     if op.name != "MUL" and np.any(np.ptp(values, axis=0) > step_of(output)):
         return None
@@ -125,7 +127,7 @@ def _numbers_of(op: Op, parts: list[Array], output: Tensor) -> Array | None:
 
 
 def _are_plain_signs(sources: Mapping[Tensor, TwoValues]) -> bool:
-    """Whether other passes do without a shift; they know a boolean's ±1 as a sign, and so its opposite too."""
+    """True if the values are signs that other passes handle without a shift: a boolean's ±1 or its opposite."""
     return all(
         (values.high, values.low) == (1.0, -1.0) or (not values.is_sign and (values.high, values.low) == (-1.0, 1.0))
         for values in sources.values()
@@ -141,37 +143,37 @@ class ShiftedSign:
     step: float
 
     def of(self, value: float) -> float:
-        """The number that stands among the signs for one that stands among the values."""
+        """The number among the signs that corresponds to a number among the values."""
         number = (value - self.shift) / self.scale
-        return round(number) if abs((round(number) - number) * self.scale) <= self.step else number
+        return round(number) if abs((round(number) - number) * self.scale) <= _NEXT_LEVEL * self.step else number
 
 
-def why_no_shifted_sign(way: Way) -> str:
-    """The reason where `shifted_sign` finds none."""
-    two = f"its input takes {way.low:g} and {way.high:g}"
-    known = (way.low, way.high, (way.low + way.high) / 2)
-    stray = [pad for pad in way.pads if pad not in known]
+def why_no_shifted_sign(path: PathToLayer) -> str:
+    """The reason if `shifted_sign` finds no form."""
+    two = f"its input takes {path.low:g} and {path.high:g}"
+    known = (path.low, path.high, (path.low + path.high) / 2)
+    stray = [pad for pad in path.pads if pad not in known]
     if stray:
         return f"{two} and is padded with {stray[0]:g}, which is neither"
-    what = "maxima" if any(op.name in COMPARING for op in way.ops) else "products"
+    what = "maxima" if any(op.name in COMPARING for op in path.ops) else "products"
     return f"{two}, of which it takes {what} against a sign"
 
 
-def shifted_sign(way: Way, *, rather_falling: bool = False) -> ShiftedSign | None:
-    """The form whose pads are signs, or zeros; rather +1 than -1, which LceBconv2d can pad with by itself.
+def shifted_sign(path: PathToLayer, *, rather_falling: bool = False) -> ShiftedSign | None:
+    """The form whose padding values are signs or zeros; +1 is preferred, because LceBconv2d can pad with it.
 
     Args:
-        rather_falling: where both do, that whose +1 stands for the lower value.
+        rather_falling: True to choose the form whose +1 stands for the lower value, if both are possible.
     """
-    middle, half = (way.high + way.low) / 2, (way.high - way.low) / 2
-    # What is a sign already is either +1 for the higher value or for the lower one; and a maximum of values is one of
-    # signs where these rise with them.
-    falls = {values.high < values.low for values in way.sources.values() if values.is_sign}
-    scales = [scale for scale in (half, -half) if falls <= {scale < 0} and (scale > 0 or not way.must_rise)]
-    forms = [ShiftedSign(scale, middle, way.step) for scale in scales]
-    possible = [form for form in forms if all(form.of(pad) in (-1.0, 0.0, 1.0) for pad in way.pads)]
+    middle, half = (path.high + path.low) / 2, (path.high - path.low) / 2
+    # An existing sign fixes the value that +1 stands for. A maximum of values is a maximum of signs only if these rise
+    # with the values.
+    falls = {values.high < values.low for values in path.sources.values() if values.is_sign}
+    scales = [scale for scale in (half, -half) if falls <= {scale < 0} and (scale > 0 or not path.must_rise)]
+    forms = [ShiftedSign(scale, middle, path.step) for scale in scales]
+    possible = [form for form in forms if all(form.of(pad) in (-1.0, 0.0, 1.0) for pad in path.pads)]
     return max(
         possible,
-        key=lambda form: (sum(map(form.of, way.pads)), (form.scale < 0) == rather_falling),
+        key=lambda form: (sum(map(form.of, path.pads)), (form.scale < 0) == rather_falling),
         default=None,
     )

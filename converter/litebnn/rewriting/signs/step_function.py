@@ -1,4 +1,4 @@
-"""A step function of one tensor: what a sign is, in whatever ops exporters have left it."""
+"""A step function of one tensor, which every form of a sign is."""
 
 from __future__ import annotations
 
@@ -12,35 +12,35 @@ from litebnn.graph import Array, Tensor
 
 @dataclass(frozen=True)
 class Steps:
-    """A function of one tensor: `values[0]` below `edges[0]`, `values[i + 1]` from `edges[i]` on, plus the rest.
+    """A function of one tensor: `values[0]` below `edges[0]`, `values[i + 1]` from `edges[i]` on, plus linear terms.
 
     Attributes:
-        x: the tensor, of FLOAT32, quantized (edges are numbers of its grid), or BOOL (0 and 1 here); None for a
-            function that has no edges.
+        x: the tensor: FLOAT32, quantized (with edges on its grid), or BOOL (as 0 and 1); None for a function without
+            edges.
         edges: float32 [k], ascending.
         values: float64 [k + 1].
-        rest: float64 [k + 1] for each tensor that is added, multiplied by it.
-        step: that of the coarsest grid that the values have been rounded to, 0 where they have not.
+        linear_terms: the factor float64 [k + 1] of each tensor that is added.
+        step: the coarsest scale to which the values have been rounded; 0 if they have not.
     """
 
     x: Tensor | None
     edges: Array
     values: Array
-    rest: Mapping[Tensor, Array]
+    linear_terms: Mapping[Tensor, Array]
     step: float = 0.0
 
     @property
     def is_known(self) -> bool:
-        return not self.rest
+        return not self.linear_terms
 
     def simplified(self) -> Steps:
-        """The same function with the edges alone at which it changes."""
+        """The same function without edges at which it does not change."""
         kept = np.diff(self.values) != 0
-        for factors in self.rest.values():
+        for factors in self.linear_terms.values():
             kept |= np.diff(factors) != 0
         pick = np.concatenate([[True], kept])
-        rest = {tensor: factors[pick] for tensor, factors in self.rest.items()}
-        return Steps(self.x, self.edges[kept], self.values[pick], rest, self.step)
+        linear_terms = {tensor: factors[pick] for tensor, factors in self.linear_terms.items()}
+        return Steps(self.x, self.edges[kept], self.values[pick], linear_terms, self.step)
 
 
 def known_number(value: float) -> Steps:
@@ -58,7 +58,7 @@ def sign_of_bits(tensor: Tensor) -> Steps:
 
 
 def on_common_edges(parts: Sequence[Steps]) -> list[Steps] | None:
-    """The same functions with the edges of all of them; None where they are functions of different tensors."""
+    """The same functions, each with the edges of all; None if they are functions of different tensors."""
     sources = {part.x for part in parts if part.x is not None}
     if len(sources) > 1:
         return None
@@ -69,5 +69,5 @@ def on_common_edges(parts: Sequence[Steps]) -> list[Steps] | None:
 def with_edges(part: Steps, x: Tensor | None, more: Array) -> Steps:
     edges = np.unique(np.concatenate([part.edges, more])).astype(np.float32)
     pick = np.searchsorted(part.edges, np.concatenate([[-np.inf], edges]), side="right")
-    rest = {tensor: factors[pick] for tensor, factors in part.rest.items()}
-    return Steps(x, edges, part.values[pick], rest)
+    linear_terms = {tensor: factors[pick] for tensor, factors in part.linear_terms.items()}
+    return Steps(x, edges, part.values[pick], linear_terms)

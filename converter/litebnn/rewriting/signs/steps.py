@@ -1,7 +1,7 @@
-"""Step functions: what exporters leave of a sign, evaluated between the numbers at which it changes.
+"""Evaluates an exporter's form of a sign as a step function: its edges, and the values between them.
 
-Straight-through estimators add what they take away, as in (sign(x) - clip(x)) + clip(x). Such terms need not be known:
-they stand beside the numbers, and cancel.
+Straight-through estimators subtract a term and add it again, as in (sign(x) - clip(x)) + clip(x). Such terms need not
+be known: they are kept as linear terms, and cancel.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from litebnn.contract import ACTIVATION_RANGES, LCE_DEQUANTIZE, LCE_QUANTIZE
+from litebnn.contract import ACTIVATION_RANGES, LCE_DEQUANTIZE
 from litebnn.graph import NUMPY_TYPES, Array, Graph, Op, Tensor
 from litebnn.rewriting.affine import next_level
 from litebnn.rewriting.constants import ELEMENTWISE
@@ -24,7 +24,8 @@ from litebnn.rewriting.int8 import (
     same_parameters,
     step_of,
 )
-from litebnn.rewriting.match import bits_of, fused_activation, number_of, uniform
+from litebnn.rewriting.match import bits_of, fused_activation, number_of
+from litebnn.rewriting.signs.int8_arithmetic import computed_on_grid
 from litebnn.rewriting.signs.levels import at_levels, of_what_is_rounded, quantized_behind
 from litebnn.rewriting.signs.monotone import edges_of_levels
 from litebnn.rewriting.signs.step_function import (
@@ -35,8 +36,9 @@ from litebnn.rewriting.signs.step_function import (
     unknown,
     with_edges,
 )
+from litebnn.rewriting.thresholds import threshold_of
 
-# Exporters write a sign in a dozen ops at most, and a damaged file may have any number in a row.
+# Exporters write a sign with at most a dozen ops; a damaged file may have any number in a row.
 _DEEPEST = 24
 _COMPARISONS = ("EQUAL", "NOT_EQUAL", "GREATER_EQUAL", "GREATER", "LESS_EQUAL", "LESS")
 _SELECTS = ("SELECT", "SELECT_V2")
@@ -45,15 +47,15 @@ _LEVELS = ("ROUND", "FLOOR", "CEIL")
 _CLAMPS = ("RELU", "RELU6", "RELU_0_TO_1", "RELU_N1_TO_1", "MINIMUM", "MAXIMUM")
 _STEPPING = {*_COMPARISONS, *_LEVELS, *_SELECTS, "SIGN", "CAST", LCE_DEQUANTIZE}
 _MOST_TENSORS = 256
-# To find out that what is rounded takes many levels is most of the work, and a sign is rounded once or twice.
+# The most searches for edges of rounded values. They take most of the time, and a sign is rounded once or twice.
 _MOST_SEARCHES = 4
 
 
 def steps_of(graph: Graph, tensor: Tensor, *, of_booleans: bool = False) -> Steps:
-    """The tensor as a step function of a tensor in front of it, as far as the ops between the two are known.
+    """The tensor as a step function of the farthest upstream tensor that known ops lead to.
 
     Args:
-        of_booleans: a comparison is not looked into: what it decides is a function of its result.
+        of_booleans: True to stop at comparisons, so that the result is a function of a boolean.
     """
     if not _may_step(graph, tensor):
         return unknown(tensor)
@@ -61,7 +63,7 @@ def steps_of(graph: Graph, tensor: Tensor, *, of_booleans: bool = False) -> Step
 
 
 def _may_step(graph: Graph, tensor: Tensor) -> bool:
-    """Whether anything that steps is behind the tensor; most sums and products have nothing of the kind."""
+    """True if a step lies upstream of the tensor, which is false for most sums and products."""
     waiting, seen = {tensor}, {tensor}
     for _ in range(_DEEPEST + 1):
         ops = [op for op in map(graph.producer, waiting) if op is not None]
@@ -110,30 +112,27 @@ class _Evaluation:
             operands = [self._beside_its_tensor(part) for part in operands]
         parts = on_common_edges(self._of_one_tensor(operands))
         result = None if parts is None else rule(op, parts)
-        result = None if result is None else _stored(self._graph, op, result)
+        result = None if parts is None or result is None else _stored(self._graph, op, parts, result)
         if result is None or _steps_beside_constants(result):
             return unknown(tensor)
-        behind = () if rule is _comparison else operands  # what is compared is exact again
+        behind = () if rule is _comparison else operands  # the result of a comparison is exact
         return replace(result, step=max([step_of(tensor), *(part.step for part in behind)]))
 
     def _beside_its_tensor(self, part: Steps) -> Steps:
-        """The same function with its own tensor x beside the numbers, where that is a sum and its terms are there."""
+        """The same function with its own tensor x as a linear term, if x is a sum whose terms are linear terms."""
         own = None if part.x is None or part.is_known else self._known.get(part.x)
-        if part.x is None or own is None or own.x is not None or own.rest.keys() != part.rest.keys():
+        if part.x is None or own is None or own.x is not None or own.linear_terms.keys() != part.linear_terms.keys():
             return part
-        if part.x in own.rest:
+        if part.x in own.linear_terms:
             return part
-        factors, *others = (part.rest[tensor] / terms for tensor, terms in own.rest.items())
+        factors, *others = (part.linear_terms[tensor] / terms for tensor, terms in own.linear_terms.items())
         if any(np.any(other != factors) for other in others):
             return part
-        return replace(part, values=part.values - factors * own.values, rest={part.x: factors})
+        return replace(part, values=part.values - factors * own.values, linear_terms={part.x: factors})
 
     def _of_one_tensor(self, parts: list[Steps]) -> list[Steps]:
-        """The same functions, those of an unpacked sign or of rounded numbers as ones of what was packed or rounded.
-
-        That is done where others are functions of it.
-        """
-        beside = {tensor for part in parts for tensor in part.rest if is_quantized(tensor)}
+        """The same functions, with packing and rounding undone if others are functions of the original tensor."""
+        beside = {tensor for part in parts for tensor in part.linear_terms if is_quantized(tensor)}
         rounded = {op.input(0) for op in map(self._graph.producer, beside) if op is not None and op.name == "QUANTIZE"}
         levels = {source for tensor in beside for source in quantized_behind(self._graph, tensor)}
         sources = {part.x for part in parts} | levels | rounded
@@ -143,16 +142,11 @@ class _Evaluation:
 
     def _of_what_is_packed(self, part: Steps, sources: set[Tensor | None]) -> Steps:
         packed = self._graph.producer(bits_of(self._graph, part.x))
-        if packed is None or packed.name != LCE_QUANTIZE:
+        threshold = threshold_of(packed)
+        if packed is None or threshold is None or np.any(threshold.falls) or threshold.level.size > 1:
             return part
-        source, edges = packed.input(0), part.edges
+        source, edges = packed.input(0), part.edges + threshold.level
         numbers = self._graph.producer(source)
-        if numbers is not None and numbers.name == "SUB" and source not in sources:
-            level = uniform(numbers.input(1))
-            if level is None or fused_activation(numbers) != 0:
-                return part
-            source, edges = numbers.input(0), edges + np.float32(level)
-            numbers = self._graph.producer(source)
         if numbers is not None and numbers.name == "DEQUANTIZE" and source not in sources:
             source = numbers.input(0)
             edges = next_of_grid(edges, source)
@@ -160,15 +154,17 @@ class _Evaluation:
 
 
 def _steps_beside_constants(steps: Steps) -> bool:
-    """Whether the function steps but takes no numbers, as a sign that each channel scales or shifts.
+    """True if a function steps but has no numbers, such as a sign with a scale or shift for each channel.
 
-    In a sum nothing but such a tensor itself cancels it, and what its sign is a function of is this tensor too.
+    In a sum only the tensor itself cancels it, and its sign is a function of this tensor too.
     """
-    return bool(steps.rest) and len(steps.edges) > 0 and all(tensor.is_constant for tensor in steps.rest)
+    return (
+        bool(steps.linear_terms) and len(steps.edges) > 0 and all(tensor.is_constant for tensor in steps.linear_terms)
+    )
 
 
-def _stored(graph: Graph, op: Op, result: Steps) -> Steps | None:
-    """What becomes of values behind the op's fused activation, and in its output."""
+def _stored(graph: Graph, op: Op, parts: list[Steps], result: Steps) -> Steps | None:
+    """The values of an op after its fused activation and the rounding of its output."""
     activation = fused_activation(op)
     plain = activation == 0 and op.output.type in ("FLOAT32", "BOOL")
     if plain or activation is None:
@@ -178,33 +174,39 @@ def _stored(graph: Graph, op: Op, result: Steps) -> Steps | None:
         if by_levels is None:
             return None
         result = by_levels
-    values: Array | None = np.clip(result.values, *ACTIVATION_RANGES[activation])
+    levels = computed_on_grid(op, [part.values for part in parts]) if _are_levels(parts, result) else None
+    values: Array | None = np.clip(result.values if levels is None else levels, *ACTIVATION_RANGES[activation])
     if op.output.quantization is not None or op.output.type not in NUMPY_TYPES:
         values = None if values is None else on_grid(values, op.output)
-    return None if values is None else Steps(result.x, result.edges, values, result.rest)
+    return None if values is None else Steps(result.x, result.edges, values, result.linear_terms)
+
+
+def _are_levels(parts: list[Steps], result: Steps) -> bool:
+    """True if all operands are known at the same edges as the result, so that it can be computed from them."""
+    return all(part.is_known and part.values.shape == result.values.shape for part in parts)
 
 
 def _keeps_grid(op: Op) -> bool:
-    """Whether all inputs and the output are on one grid, so that the runtime computes with levels."""
+    """True if all inputs and the output are on one grid, so that the runtime computes with levels."""
     return all(tensor is not None and same_parameters(tensor, op.output) for tensor in op.inputs)
 
 
 def _stays(op: Op, result: Steps) -> bool:
-    """Whether what is not known of a picked value is one of the grid that it is stored on."""
-    grids = all(same_parameters(tensor, op.output) for tensor in result.rest)
-    either = sum(factors != 0 for factors in result.rest.values()) + (result.values != 0)
+    """True if a selected value's unknown terms lie on the grid of the output."""
+    grids = all(same_parameters(tensor, op.output) for tensor in result.linear_terms)
+    either = sum(factors != 0 for factors in result.linear_terms.values()) + (result.values != 0)
     return op.name in _SELECTS and grids and bool(np.all(either <= 1))
 
 
 def _sum(op: Op, parts: list[Steps]) -> Steps:
     left, right = parts
     factor = -1.0 if op.name == "SUB" else 1.0
-    rest: dict[Tensor, Array] = dict(left.rest)
-    for tensor, factors in right.rest.items():
-        total = rest.pop(tensor, 0.0) + factor * factors
+    linear_terms: dict[Tensor, Array] = dict(left.linear_terms)
+    for tensor, factors in right.linear_terms.items():
+        total = linear_terms.pop(tensor, 0.0) + factor * factors
         if np.any(total):
-            rest[tensor] = total
-    return Steps(left.x, left.edges, left.values + factor * right.values, rest)
+            linear_terms[tensor] = total
+    return Steps(left.x, left.edges, left.values + factor * right.values, linear_terms)
 
 
 def _negated(op: Op, parts: list[Steps]) -> Steps:
@@ -212,9 +214,9 @@ def _negated(op: Op, parts: list[Steps]) -> Steps:
 
 
 def _scaled(part: Steps, factors: Array) -> Steps:
-    rest = {tensor: own * factors for tensor, own in part.rest.items()}
-    rest = {tensor: own for tensor, own in rest.items() if np.any(own)}
-    return Steps(part.x, part.edges, part.values * factors, rest)
+    linear_terms = {tensor: own * factors for tensor, own in part.linear_terms.items()}
+    linear_terms = {tensor: own for tensor, own in linear_terms.items() if np.any(own)}
+    return Steps(part.x, part.edges, part.values * factors, linear_terms)
 
 
 def _product(op: Op, parts: list[Steps]) -> Steps | None:
@@ -224,7 +226,7 @@ def _product(op: Op, parts: list[Steps]) -> Steps | None:
 
 def _quotient(op: Op, parts: list[Steps]) -> Steps | None:
     left, right = parts
-    if right.is_known and np.all(right.values != 0) and left.rest:
+    if right.is_known and np.all(right.values != 0) and left.linear_terms:
         return _scaled(left, 1 / right.values)
     return _elementwise(op, parts)
 
@@ -234,12 +236,12 @@ def _picked(op: Op, parts: list[Steps]) -> Steps | None:
     if not condition.is_known or condition.x is None:
         return None
     holds = condition.values != 0
-    rest: dict[Tensor, Array] = {}
-    for tensor in dict.fromkeys((*if_true.rest, *if_false.rest)):
-        factors = np.where(holds, if_true.rest.get(tensor, 0.0), if_false.rest.get(tensor, 0.0))
+    linear_terms: dict[Tensor, Array] = {}
+    for tensor in dict.fromkeys((*if_true.linear_terms, *if_false.linear_terms)):
+        factors = np.where(holds, if_true.linear_terms.get(tensor, 0.0), if_false.linear_terms.get(tensor, 0.0))
         if np.any(factors):
-            rest[tensor] = factors
-    return Steps(condition.x, condition.edges, np.where(holds, if_true.values, if_false.values), rest)
+            linear_terms[tensor] = factors
+    return Steps(condition.x, condition.edges, np.where(holds, if_true.values, if_false.values), linear_terms)
 
 
 def _cast(op: Op, parts: list[Steps]) -> Steps | None:
@@ -262,7 +264,8 @@ def _same(op: Op, parts: list[Steps]) -> Steps:
 
 
 def _comparison(op: Op, parts: list[Steps]) -> Steps | None:
-    """A comparison of known values, or of a tensor with a number; SIGN, and what rounds or clamps quantized tensors."""
+    """A comparison of known values, or of a tensor with a number; SIGN; or an op that rounds or clamps quantized
+    tensors."""
     if len(op.inputs) == 2 and op.inputs[0] is op.inputs[1]:
         return known_number(float(op.name in _TRUE_OF_ITSELF))
     known = _elementwise(op, parts)
@@ -279,14 +282,14 @@ def _comparison(op: Op, parts: list[Steps]) -> Steps | None:
 
 
 def _against(op: Op, parts: list[Steps], index: int, number: float) -> Steps | None:
-    """A comparison of x, or of known values where that is not x, with a number: it changes there and right above.
+    """A comparison of x, or of known values, with a number: it changes there and at the next number above.
 
-    Of a quantized x it may change at every level.
+    For a quantized x it may change at every level.
     """
     moving = parts[index]
-    x = next(iter(moving.rest))
-    factors = moving.rest[x]
-    if len(moving.rest) > 1 or x.is_constant or moving.x not in (None, x):
+    x = next(iter(moving.linear_terms))
+    factors = moving.linear_terms[x]
+    if len(moving.linear_terms) > 1 or x.is_constant or moving.x not in (None, x):
         return None
     if not np.all((factors == 0) | (factors == 1)) or np.any(moving.values[factors == 1] != 0):
         return None
@@ -299,20 +302,20 @@ def _against(op: Op, parts: list[Steps], index: int, number: float) -> Steps | N
     edges = parts[0].edges
     below = next_level(edges[:1], up=False) if levels is None else levels[:1]
     inside = np.concatenate([below, edges])
-    operands = [part.values + inside * part.rest[x] if part.rest else part.values for part in parts]
+    operands = [part.values + inside * part.linear_terms[x] if part.linear_terms else part.values for part in parts]
     if op.name in _COMPARISONS:
         operands = [_compared(op.input(i), values) for i, values in enumerate(operands)]
     return Steps(x, edges, np.asarray(ELEMENTWISE[op.name](*operands), np.float64), {}).simplified()
 
 
 def _compared(tensor: Tensor, values: Array) -> Array:
-    """What a comparison sees of an operand's values."""
+    """An operand's values as a comparison reads them."""
     grid = tensor.per_tensor_quantization
     return values if grid is None else as_compared(values, grid[0])
 
 
 def _levels(graph: Graph, op: Op) -> Steps | None:
-    """ROUND, FLOOR or CEIL of what rises or falls with x and takes few levels."""
+    """The steps of ROUND, FLOOR or CEIL of a monotone function of x with few levels."""
     found = edges_of_levels(graph, op.output)
     return None if found is None else Steps(*found, {})
 

@@ -4,7 +4,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from litebnn.graph import Tensor
-from litebnn.rewriting.affine import LEAST
 from litebnn.rewriting.signs import find_sign, find_two_values
 from litebnn.rewriting.signs.steps import steps_of
 from tests.support.float_models import FloatModel
@@ -17,7 +16,7 @@ def test_a_sign_is_found_however_it_is_written(spelling: str) -> None:
     x = model.input(1, 4)
     sign = find_sign(model.graph, SPELLINGS[spelling](model, x))
     assert sign is not None
-    assert (sign.x, sign.comparison, sign.threshold) == (x, "GREATER_EQUAL", 0.0)
+    assert (sign.x, sign.falls, sign.level.tolist()) == (x, False, [0.0])
 
 
 @pytest.mark.parametrize("spelling", SPELLINGS)
@@ -30,7 +29,7 @@ def test_a_sign_of_a_sum_is_found_however_it_is_written(spelling: str, summed: s
     total = model.elementwise("SUB", x, other)
     sign = find_sign(model.graph, SPELLINGS[spelling](model, total))
     assert sign is not None
-    assert (sign.x, sign.comparison, sign.threshold) == (total, "GREATER_EQUAL", 0.0)
+    assert (sign.x, sign.falls, sign.level.tolist()) == (total, False, [0.0])
 
 
 @pytest.mark.parametrize("spelling", SPELLINGS)
@@ -51,7 +50,7 @@ def test_a_sign_of_signs_that_each_channel_scales_or_shifts_is_found_however_it_
         scaled = model.elementwise("ADD", scaled, model.const([0.25, -0.5, 1, 4]))
     found = find_sign(model.graph, SPELLINGS[spelling](model, scaled))
     assert found is not None
-    assert (found.x, found.comparison, found.threshold) == (scaled, "GREATER_EQUAL", 0.0)
+    assert (found.x, found.falls, found.level.tolist()) == (scaled, False, [0.0])
 
 
 def test_a_rounded_line_changes_where_the_runtime_rounds_it_up() -> None:
@@ -59,8 +58,8 @@ def test_a_rounded_line_changes_where_the_runtime_rounds_it_up() -> None:
     x = model.input(1, 4)
     sign = find_sign(model.graph, rounded(model, x))
     assert sign is not None
-    level = np.float32(sign.threshold)
-    assert (sign.x, sign.comparison) == (x, "GREATER_EQUAL")
+    [level] = sign.level
+    assert (sign.x, sign.falls) == (x, False)
 
     def value(number: np.float32) -> float:
         half = (number + np.float32(1)) * np.float32(0.5)
@@ -96,7 +95,7 @@ def test_sign_takes_three_values_unless_zero_does_not_matter() -> None:
     x = model.input(1, 4)
     lone = model.elementwise("SIGN", x)
     steps = steps_of(model.graph, lone)
-    assert steps.edges.tolist() == [0.0, LEAST]
+    assert steps.edges.tolist() == [0.0, np.finfo(np.float32).tiny]
     assert steps.values.tolist() == [-1.0, 0.0, 1.0]
     assert find_sign(model.graph, lone) is None
     assert find_sign(model.graph, lone, assume_nonzero=True) is not None

@@ -1,4 +1,4 @@
-"""A tensor of few levels as a sum of signs: each tells whether another tensor has reached one of its thresholds."""
+"""A tensor of few levels as a sum of signs, each of which compares another tensor with a threshold."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from litebnn.rewriting.signs.moved import COMPARING, picked_from
 from litebnn.rewriting.signs.step_function import Steps
 from litebnn.rewriting.signs.steps import steps_of
 
-# Each costs as much as a layer of signs; with three, which 2 bits take, it is still several times as fast as in float.
+# Each sign costs as much as a binary layer; with three, for 2 bits, the layer is still several times faster than float.
 MOST_SIGNS = 3
-# Steps that were of one height differ by this, relative to the largest level, once the levels are rounded.
+# The largest difference of equal steps after the levels are rounded, relative to the largest level.
 _TOLERANCE = 1e-6
 _FARTHEST = 8
 
@@ -25,13 +25,13 @@ class Thermometer:
     """Levels of x, as middle + Σ scales[j] · s_j, where the sign s_j is +1 on one side of thresholds[j], else -1.
 
     Attributes:
-        x: the tensor, FLOAT32, of the same dimensions as that of the levels.
-        thresholds: float32 [k], ascending, one twice where a step is two high.
-        rising: bool [k]: whether s_j is +1 from its threshold on (else below).
-        scales: float64 [k], of one magnitude.
+        x: the FLOAT32 tensor, with the same dimensions as the levels.
+        thresholds: float32 [k], ascending; a step of double height has two equal ones.
+        rising: bool [k], true if s_j is +1 at and above its threshold, else below.
+        scales: float64 [k], all of one magnitude.
         middle: the mean of the first and the last level.
-        has_zero: whether zero is a level. Then all signs are +1 there: ones pad them where zeros pad the levels.
-        is_monotone: whether the levels never fall with x, so that the largest of several is that of the largest x.
+        has_zero: True if zero is a level. Then all signs are +1 there, so that ones pad the signs if zeros pad levels.
+        is_monotone: True if the levels never fall with x, so that a maximum of levels is the level of the maximum.
     """
 
     x: Tensor
@@ -43,42 +43,20 @@ class Thermometer:
     is_monotone: bool
 
     def all_rising(self) -> Thermometer:
-        """The same levels of signs that are +1 from their thresholds on, for layers that pad with nothing."""
-        return self._all(True)
-
-    def forms(self) -> tuple[Thermometer, ...]:
-        """The same levels in all the signs that layers may read: padded or not, and as found of x or of -x.
-
-        Those of -x have the thresholds in the other order, and none of them rises with x where all rise with -x.
-        """
-        backwards = replace(self, **{key: getattr(self, key)[::-1] for key in ("thresholds", "rising", "scales")})
-        return self, self.all_rising(), backwards, backwards._all(False)
-
-    def parts(self, count: int) -> tuple[Thermometer, ...]:
-        """The same levels where x lies between bounds, within which are no more than so many thresholds."""
-        count = min(max(count, 1), len(self.thresholds))
-        return tuple(self._part(start, start + count) for start in range(len(self.thresholds) - count + 1))
-
-    def _part(self, start: int, end: int) -> Thermometer:
-        ends = np.where(self.rising, self.scales, -self.scales)  # what each sign is worth from its threshold on
-        middle = self.middle + float(ends[:start].sum() - ends[end:].sum())
-        few = {key: getattr(self, key)[start:end] for key in ("thresholds", "rising", "scales")}
-        return replace(self, middle=middle, **few)
-
-    def _all(self, rising: bool) -> Thermometer:
-        scales = np.where(self.rising == rising, 1, -1) * self.scales
-        return replace(self, rising=np.full_like(self.rising, rising), scales=scales)
+        """The same levels with rising signs only, for layers without padding."""
+        scales = np.where(self.rising, 1, -1) * self.scales
+        return replace(self, rising=np.ones_like(self.rising), scales=scales)
 
     def signs(self, values: Array) -> Array:
-        """bool [..., k · channels] of values of x [..., channels]: where the signs are -1, one after the other."""
+        """The signs of values [..., channels]: bool [..., k · channels], true for -1, concatenated by threshold."""
         reached = [values >= threshold for threshold in self.thresholds]
         return np.concatenate([r != rises for r, rises in zip(reached, self.rising, strict=True)], axis=-1)
 
 
 def find_thermometer(graph: Graph, tensor: Tensor) -> Thermometer | None:
-    """What a float tensor of few, evenly spaced levels is made of; None for one of other values.
+    """The thermometer of a float tensor with few, evenly spaced levels; None for other tensors.
 
-    A level that is one number alone, as that of SIGN at zero, is not worth a sign.
+    A level that occurs at a single number, such as SIGN's at zero, is not worth a sign.
     """
     found = edges_of_levels(graph, tensor)
     steps = steps_of(graph, tensor) if found is None else Steps(*found, {})
@@ -111,14 +89,14 @@ def find_thermometer(graph: Graph, tensor: Tensor) -> Thermometer | None:
 
 @dataclass(frozen=True)
 class MovedLevels:
-    """Levels that ops move or pool, and take no others; the first of the ops reads those of the thermometer."""
+    """Levels that ops only move or pool; the first of the ops reads the thermometer's levels."""
 
     thermometer: Thermometer
     ops: tuple[Op, ...]
 
 
 def find_levels(graph: Graph, tensor: Tensor) -> MovedLevels | None:
-    """The few levels that a tensor takes, and what moves them on their way to it."""
+    """The few levels of a tensor, and the ops that move them."""
     ops: list[Op] = []
     while (found := find_thermometer(graph, tensor)) is None:
         op = graph.producer(tensor)

@@ -1,25 +1,20 @@
-"""The bits of tensors that take few levels, made of the tensor that these are levels of."""
+"""The packed signs of tensors with few levels, computed from the tensor that determines the levels."""
 
 from __future__ import annotations
 
 import numpy as np
 
-from litebnn.contract import LCE_QUANTIZE
-from litebnn.graph import Array, Graph, Op, Tensor, builtin_op, constant
-from litebnn.rewriting.affine import next_level
-from litebnn.rewriting.build import custom_op, derived, like, output_of, packed_like
-from litebnn.rewriting.concatenation import concatenation_of
+from litebnn.graph import Counted, Graph, Op, Tensor, then
+from litebnn.rewriting.build import concatenation_of, derived, like, output_of
 from litebnn.rewriting.signs.thermometer import MovedLevels, Thermometer
-
-# The name of the bits ends so, behind that of the tensor of levels.
-LEVELS = "/levels"
+from litebnn.rewriting.thresholds import Threshold, pack_signs
 
 
 def moved_in_front(graph: Graph, levels: MovedLevels, *, before: Op | None = None) -> Tensor:
-    """What the levels are those of, moved as these are; the ops for it are inserted, or are there already."""
+    """The tensor that determines the levels, moved like the levels by new or existing ops."""
     x, end = levels.thermometer.x, len(graph.ops) if before is None else graph.ops.index(before)
     for op in levels.ops:
-        # A copy shares its options with the op, so that they tell it.
+        # An existing copy of the op is recognized by the options object that both share.
         known = [other for other in graph.consumers(x) if other.options is op.options and graph.ops.index(other) < end]
         moved = known[0].output if known else like(op.output, derived(op.output.name, "/before_levels"))
         if not known:
@@ -28,29 +23,22 @@ def moved_in_front(graph: Graph, levels: MovedLevels, *, before: Op | None = Non
     return x
 
 
-def thermometer_bits(graph: Graph, thermometer: Thermometer, x: Tensor, name: str, *, before: Op) -> Tensor:
-    """Inserts LceQuantize of all signs, one behind the other along the channels, and returns its packed output.
+def thermometer_bits(graph: Graph, thermometer: Thermometer, x: Tensor, levels: Tensor, *, before: Op) -> Tensor:
+    """Inserts the packing of all signs, concatenated along the channels, and returns its packed output.
 
-    What it packs is a difference, whose sign is exact, written as a scale and an addition for each channel, which the
-    library takes into the packing. Where layers read the same levels they read the same bits.
+    Layers that read the same levels share one packing.
 
     Args:
-        x: that of the thermometer, or what has been moved of it.
-        name: of the tensor of levels.
+        x: the tensor whose signs are packed: `thermometer.x`, or a moved (for example transposed) form of it.
+        levels: the tensor of levels.
     """
-    rising, reached = thermometer.rising, thermometer.thresholds
-    below = next_level(reached, up=False)
+    rising, reached, name = thermometer.rising, thermometer.thresholds, levels.name
     whole = like(x, derived(name, "/of_each"), dims=(*x.dims[:-1], len(reached) * x.channels))
     joined = output_of(graph, concatenation_of([x] * len(reached), whole), before=before)
-    if not np.all(rising):
-        joined = _of_channels(graph, "MUL", joined, np.where(rising, 1, -1), before=before)
-    above = _of_channels(graph, "ADD", joined, np.where(rising, -reached, below), before=before)
-    return output_of(graph, custom_op(LCE_QUANTIZE, [above], packed_like(above, derived(name, LEVELS))), before=before)
-
-
-def _of_channels(graph: Graph, name: str, joined: Tensor, numbers: Array, *, before: Op) -> Tensor:
-    """The output of a MUL or ADD with a number for each of the tensors that have been joined."""
-    values = np.repeat(numbers, joined.channels // len(numbers)).astype(np.float32)
-    result = like(joined, derived(joined.name, f"/{name.lower()}"))
-    op = builtin_op(name, [joined, constant(derived(result.name, "/numbers"), values)], result)
-    return output_of(graph, op, before=before)
+    level, falls = (np.repeat(each, x.channels) for each in (reached, ~rising))
+    written = derived(whole.name, "/add")
+    threshold = Threshold(level.astype(np.float32), falls, written, derived(written, "/numbers"))
+    bits = pack_signs(graph, joined, derived(name, "/levels"), threshold, before=before)
+    counted = Counted(thermometer.middle, tuple(thermometer.scales.tolist()), tuple(rising.tolist()))
+    bits.origin = then(levels, counted, signs=joined.channels)
+    return bits

@@ -16,7 +16,7 @@ def found(model: FloatModel, tensor: Tensor) -> MovedLevels:
 
 
 def pooled_twice() -> tuple[FloatModel, list[Tensor], list[Op]]:
-    """Levels, pooled in two ways, and two layers of each."""
+    """A model with levels that are pooled in two ways, and two layers for each."""
     model = FloatModel()
     level = dorefa(model, model.input(1, 8, 8, 32))
     pooled = [model.max_pool(level, size, 2) for size in (2, 3)]

@@ -13,13 +13,13 @@ F = np.float32
 
 
 def levels_of(thermometer: Thermometer, values: Array) -> Array:
-    """What the signs add up to, for values of one channel."""
+    """The sums of the signs for values of one channel."""
     signs = np.where(thermometer.signs(values[:, None]), -1, 1)
     return np.asarray(thermometer.middle + signs @ thermometer.scales)
 
 
 def around(thresholds: Array) -> Array:
-    """Numbers of all sizes, and those next to thresholds; subnormal ones, which runtimes may flush, are none."""
+    """Numbers of all sizes and those next to thresholds, except subnormal ones, which may be flushed."""
     near = [next_level(thresholds, up=up) for up in (False, True)]
     return np.concatenate([thresholds, *near, np.linspace(-8, 8, 257, dtype=F), np.array([-1e30, 1e30], F)])
 
@@ -47,7 +47,7 @@ def test_levels_are_found_however_they_are_written(spelling: str) -> None:
     assert found is not None
     assert found.x is x
     assert len(found.thresholds) == (2 if "ternary" in spelling else 3)
-    # Where zero is a level it is all signs, so that ones pad them.
+    # If zero is a level, all signs are +1 there, so that ones can pad them.
     zeros = [n for n in around(found.thresholds) if abs(levels_of(found, np.array([n], F))[0]) < 1e-6]
     assert found.has_zero
     assert not np.any(found.signs(np.array(zeros, F)[:, None]))
@@ -67,14 +67,14 @@ def test_what_takes_other_values_is_no_thermometer() -> None:
     clipped = model.elementwise("RELU_0_TO_1", x)
     last = model.elementwise("SIGN", model.elementwise("SUB", dorefa(model, x), model.const(2.5)))
     for other in (
-        model.elementwise("SIGN", x),  # its zero is one number alone
+        model.elementwise("SIGN", x),  # takes zero at a single number
         model.sign(x),
         clipped,
         rounded(model, clipped, 4.0),
         model.elementwise("ROUND", x),
         model.elementwise("EXP", rounded(model, clipped)),  # steps of different heights
-        model.elementwise("ADD", dorefa(model, x), model.elementwise("MUL", last, model.const(0.001))),  # one is higher
-        model.elementwise("ADD", dorefa(model, x), model.const(np.zeros((3, 4)))),  # more of them than of x
+        model.elementwise("ADD", dorefa(model, x), model.elementwise("MUL", last, model.const(0.001))),  # a higher step
+        model.elementwise("ADD", dorefa(model, x), model.const(np.zeros((3, 4)))),  # has more elements than x
         model.elementwise("ADD", dorefa(model, x), x),
         model.elementwise("MUL", dorefa(model, x), model.const([1, 2, 3, 4])),
     ):
@@ -152,5 +152,5 @@ def test_the_levels_of_random_chains_are_what_numpy_makes_of_them(data: st.DataO
     found = find_thermometer(model.graph, tensor)
     if found is not None and found.x is x:
         largest = max(1.0, float(np.abs(values).max()))
-        for form in found.forms():
+        for form in (found, found.all_rising()):
             np.testing.assert_allclose(levels_of(form, numbers), values, rtol=0, atol=2e-6 * largest)

@@ -1,6 +1,6 @@
-// AVX2: sums of table lookups (inner_loop.h). For a block of pixels the offsets of the tables are made once
-// (table_offsets.h); then for each tile of channels and for as many nibbles as the L1 cache takes, the weights are
-// unpacked once, and all pairs of pixels use them.
+// AVX2: popcounts by table lookups (inner_loop.h). The table offsets of a block of pixels are computed
+// once (table_offsets.h). Then, for each tile of channels, the weights of as many nibbles as fit the L1 cache are
+// unpacked once, for all pixel pairs.
 #include "kernels/platform/x86_cpu.h"
 
 #if LITEBNN_X86
@@ -21,31 +21,32 @@
 namespace litebnn {
 namespace {
 
-using Offsets = TableOffsets<OffsetsStep>;
+using Offsets = TableOffsets<OffsetsTraits>;
 static_assert(kMaxWords <= Offsets::MaxWords());
-// Weights that are unpacked at a time, of at least one block.
+// Bytes of weights that are unpacked at a time: at least one block of nibbles for a full tile.
 constexpr int32_t kUnpackedBytes = kMaxBlockNibbles * kTileChannels;
 
-// Pairs of pixels whose sums are made between two writings of outputs, so that the stores go on behind the next sums.
-constexpr int32_t kStepPairs = 8;
+// Pixel pairs summed before their outputs are written, so that stores overlap with the next sums.
+constexpr int32_t kBatchPairs = 8;
 
-// Four times a vector's even or odd bytes.
-__m256i FourEven(__m256i bytes) { return _mm256_maddubs_epi16(bytes, _mm256_set1_epi16(4)); }
-__m256i FourOdd(__m256i bytes) { return _mm256_maddubs_epi16(bytes, _mm256_set1_epi16(4 << 8)); }
+// Four times a vector's even or odd bytes, as 16-bit values.
+__m256i FourTimesEven(__m256i bytes) { return _mm256_maddubs_epi16(bytes, _mm256_set1_epi16(4)); }
+__m256i FourTimesOdd(__m256i bytes) { return _mm256_maddubs_epi16(bytes, _mm256_set1_epi16(4 << 8)); }
 
-// The byte sums of a pair of pixels and a vector of channels, as TileSums has them.
+// Lookup sums of a pixel pair in one vector of channels, in the format of TileSums.
 struct ByteSums {
   __m256i even, odd;
 
-  // As `even` has those of pixel 0. FourOdd(even) is wanted for pixel 0 anyway.
-  __m256i Pixel1() const { return _mm256_sub_epi16(odd, _mm256_slli_epi16(FourOdd(even), 2)); }
+  // Pixel 1 in the format that `even` has for pixel 0. Pixel 0 needs FourTimesOdd(even) too, so the compiler computes
+  // it once.
+  __m256i Pixel1() const { return _mm256_sub_epi16(odd, _mm256_slli_epi16(FourTimesOdd(even), 2)); }
 };
 
-// What one thread needs.
+// Scratch memory of one thread.
 struct Scratch {
-  alignas(64) ByteSums step[kStepPairs * kTileVectors];  // [pairs of a step][vectors]
-  alignas(64) __m256i excess[kTileVectors * 2];          // [vectors][2], less the depth
-  // [pixel pairs][vectors][pixels][2], of all blocks but the last, four times what was looked up
+  alignas(64) ByteSums batch[kBatchPairs * kTileVectors];  // [pairs of a batch][vectors]
+  alignas(64) __m256i compensation[kTileVectors * 2];      // [vectors][2], minus the depth
+  // [pixel pairs][vectors][pixels][2], four times the lookup sums of all blocks but the last
   alignas(64) __m256i sums[kMaxBlockPixels / 2 * kTileVectors * 4];
   alignas(64) uint8_t weights[kUnpackedBytes];  // [nibbles][vectors][kVectorChannels], one nibble a byte
   Offsets::Memory offsets;
@@ -54,13 +55,13 @@ struct Scratch {
 
 size_t ScratchBytes(int32_t) { return sizeof(Scratch); }
 
-// Sums of `count` pixel pairs, whose tables' offsets are at `pairs`: [count][4 / kPairs vectors].
+// Sums `count` pixel pairs, whose table offsets are at `pairs`: [count][4 / kPairs vectors].
 template <int kPairs>
 void SumPairs(const uint16_t* const* pairs, int32_t count, const NibbleBlock& block, const uint8_t* weights,
               ByteSums* sums) {
   for (int32_t pair = 0; pair < count; pair += kPairs, sums += 4) {
     const uint16_t* offsets[kPairs];
-    // Where there are too few, the last one stands in.
+    // The last pair stands in for missing ones.
 #pragma GCC unroll 4
     for (int p = 0; p < kPairs; ++p) offsets[p] = pairs[Min(pair + p, count - 1)];
     const TileSums<kPairs> tile(offsets, block.pieces, block.count, weights);
@@ -72,55 +73,54 @@ void SumPairs(const uint16_t* const* pairs, int32_t count, const NibbleBlock& bl
   }
 }
 
-// Adds the sums of a step to those of the blocks before it, or starts them.
-void KeepSums(const ByteSums* step, int32_t count, bool first, __m256i* sums) {
+// Adds a batch's sums to those of the blocks before it, or stores them if it is the first block.
+void KeepSums(const ByteSums* batch, int32_t count, bool first, __m256i* sums) {
   const auto keep = [first](__m256i value, __m256i* sum) { *sum = first ? value : _mm256_add_epi16(*sum, value); };
   for (int32_t i = 0; i < count; ++i, sums += 4) {
-    const __m256i pixel0 = step[i].even, pixel1 = step[i].Pixel1();
-    keep(FourEven(pixel0), sums);
-    keep(FourOdd(pixel0), sums + 1);
-    keep(FourEven(pixel1), sums + 2);
-    keep(FourOdd(pixel1), sums + 3);
+    const __m256i pixel0 = batch[i].even, pixel1 = batch[i].Pixel1();
+    keep(FourTimesEven(pixel0), sums);
+    keep(FourTimesOdd(pixel0), sums + 1);
+    keep(FourTimesEven(pixel1), sums + 2);
+    keep(FourTimesOdd(pixel1), sums + 3);
   }
 }
 
-// Some pixel pairs of one tile of channels, all looked up.
+// Pixel pairs of one channel tile, with all lookups done.
 struct SummedPairs {
-  const ByteSums* step;   // of the last block, [pairs][vectors]
-  const __m256i* sums;    // of the blocks before it, null where there are none
-  const int32_t* odd;     // [pixels]
-  const __m256i* excess;  // [vectors][2], less the depth
+  const ByteSums* batch;        // last block, [pairs][vectors]
+  const __m256i* sums;          // sum of the blocks before the last; null if there is one block
+  const int32_t* parity;        // [pixels], twice the odd nibbles of the window
+  const __m256i* compensation;  // [vectors][2], minus the depth
   int32_t vectors;
   int64_t pixel_begin, pixel_end;
 
-  // `wide` takes the sums of 32 channels, those of 16 in each of its vectors.
+  // Sums of 32 channels: 16 in each vector of `wide`.
   void Sums(int64_t pixel, int32_t vector, __m256i* wide) const {
     const int64_t i = (pixel - pixel_begin) / 2 * vectors + vector, p = (pixel - pixel_begin) % 2;
-    const __m256i bytes = p == 0 ? step[i].even : step[i].Pixel1();
-    wide[0] = FourEven(bytes);
-    wide[1] = FourOdd(bytes);
+    const __m256i bytes = p == 0 ? batch[i].even : batch[i].Pixel1();
+    wide[0] = FourTimesEven(bytes);
+    wide[1] = FourTimesOdd(bytes);
     if (sums != nullptr) {
       wide[0] = _mm256_add_epi16(wide[0], sums[4 * i + 2 * p]);
       wide[1] = _mm256_add_epi16(wide[1], sums[4 * i + 2 * p + 1]);
     }
   }
 
-  __m256i Odd(int64_t pixel) const { return _mm256_set1_epi32(odd[pixel - pixel_begin]); }
+  __m256i Parity(int64_t pixel) const { return _mm256_set1_epi32(parity[pixel - pixel_begin]); }
 };
 
-// Float outputs of whole vectors of channels: what most convolutions need. kRelu: negative dot products are clamped,
-// and there are no corrections. kWhole: there are whole pairs, and no sums but those of the last block. `finish` is
-// given a value and the place of its output. Outputs are written in the order in which they are in memory, which the
-// caches like best. Not inlined, as compilers have not registers enough for this beside the rest.
-template <bool kRelu, bool kWhole, typename Finish>
+// Writes float outputs of whole vectors of channels, the most common case. kRelu: clamps at 0, no corrections. kWhole:
+// whole pixel pairs, one block only. `epilogue` takes a value and its output index. Outputs are written in memory
+// order, which the caches handle best. Not inlined, because the caller would run out of registers.
+template <bool kRelu, bool kWhole, typename Epilogue>
 __attribute__((noinline)) void WriteFloats(const BconvTask& task, const SummedPairs& pairs, int32_t channel,
-                                           int32_t count, Finish finish) {
-  // Unsigned 16 bit numbers become floats as the last bits of 2^23, with which the difference to it is exact. Negative
-  // numbers are told by a bias.
+                                           int32_t count, Epilogue epilogue) {
+  // An unsigned 16-bit number in the mantissa of 2^23 is that float plus the number, so a subtraction converts it
+  // exactly. A bias makes negative numbers unsigned.
   constexpr int32_t kBias = kRelu ? 0 : 32768;
   constexpr float kTwoTo23 = 8388608.0f;
   __m256i two_to_23 = _mm256_set1_epi16(0x4B00);
-  // Clang, if it knows the constant, unpacks with something else and needs a shuffle more for each vector of outputs.
+  // Hides the constant: Clang would otherwise unpack in another way, with one more shuffle per output vector.
   __asm__("" : "+x"(two_to_23));
   const __m256i bias_16 = _mm256_set1_epi16(static_cast<int16_t>(kBias));
   const __m256 base = _mm256_set1_ps(kTwoTo23 + static_cast<float>(kBias));
@@ -128,7 +128,7 @@ __attribute__((noinline)) void WriteFloats(const BconvTask& task, const SummedPa
     return _mm256_set1_epi16(static_cast<int16_t>(Min(Max(value, -kBias), 65535 - kBias) + kBias));
   };
   const __m256i clamp_min = clamp(task.clamp_min), clamp_max = clamp(task.clamp_max);
-  // Read once: the compiler has to take any store for one into these.
+  // A local copy, because the compiler must assume that any store may modify the original.
   const SummedPairs all = pairs;
   const float* const multipliers = task.multiplier + channel;
   const float* const biases = task.bias + channel;
@@ -137,10 +137,11 @@ __attribute__((noinline)) void WriteFloats(const BconvTask& task, const SummedPa
   const int32_t vectors = count / kVectorChannels;
   const bool corrects = !kRelu && task.corrections != nullptr;
   int64_t index = all.pixel_begin * stride + task.first_channel + channel;
-  const ByteSums* bytes = all.step;
+  const ByteSums* bytes = all.batch;
   const __m256i* sums = all.sums;
   for (int64_t pixel = all.pixel_begin; pixel < all.pixel_end; pixel += 2, index += 2 * stride, bytes += all.vectors) {
-    const __m256i odd[2] = {_mm256_add_epi16(all.Odd(pixel), bias_16), _mm256_add_epi16(all.Odd(pixel + 1), bias_16)};
+    const __m256i parity[2] = {_mm256_add_epi16(all.Parity(pixel), bias_16),
+                               _mm256_add_epi16(all.Parity(pixel + 1), bias_16)};
     const bool is_pair = kWhole || pixel + 1 < all.pixel_end;
     const int32_t* corrections[2] = {};
     if (corrects) {
@@ -148,35 +149,35 @@ __attribute__((noinline)) void WriteFloats(const BconvTask& task, const SummedPa
       if (is_pair) corrections[1] = CorrectionsOf(task, pixel + 1) + channel;
     }
     for (int32_t vector = 0; vector < vectors; ++vector) {
-      const __m256i of_pixels[2] = {bytes[vector].even, bytes[vector].Pixel1()};
+      const __m256i pixel_bytes[2] = {bytes[vector].even, bytes[vector].Pixel1()};
 #pragma GCC unroll 2
       for (int half = 0; half < 2; ++half) {
         const int32_t at = vector * kVectorChannels + half * 16;
-        const __m256i excess = all.excess[2 * vector + half];
+        const __m256i compensation = all.compensation[2 * vector + half];
         const __m256 multiplier[2] = {_mm256_loadu_ps(multipliers + at), _mm256_loadu_ps(multipliers + at + 8)};
         const __m256 bias[2] = {_mm256_loadu_ps(biases + at), _mm256_loadu_ps(biases + at + 8)};
-        const auto finish_low = finish(channel + at), finish_high = finish(channel + at + 8);
+        const auto low_epilogue = epilogue(channel + at), high_epilogue = epilogue(channel + at + 8);
 #pragma GCC unroll 2
         for (int p = 0; p < 2; ++p) {
           if (p == 1 && !is_pair) break;
-          __m256i sum = half == 0 ? FourEven(of_pixels[p]) : FourOdd(of_pixels[p]);
+          __m256i sum = half == 0 ? FourTimesEven(pixel_bytes[p]) : FourTimesOdd(pixel_bytes[p]);
           if (!kWhole && sums != nullptr) sum = _mm256_add_epi16(sum, sums[4 * vector + 2 * p + half]);
-          sum = _mm256_add_epi16(sum, odd[p]);
+          sum = _mm256_add_epi16(sum, parity[p]);
           if (corrects) {
             const auto load = [&](int32_t i) { return EightLanes::Load(corrections[p] + at + i); };
-            // Packed within 128 bits, as the sums lie.
+            // Packs within 128-bit lanes, the order of the sums.
             sum = _mm256_add_epi16(sum, _mm256_packs_epi32(load(0), load(8)));
           }
           const __m256i dot =
-              kRelu ? _mm256_subs_epu16(sum, excess)
-                    : _mm256_min_epu16(_mm256_max_epu16(_mm256_sub_epi16(sum, excess), clamp_min), clamp_max);
+              kRelu ? _mm256_subs_epu16(sum, compensation)
+                    : _mm256_min_epu16(_mm256_max_epu16(_mm256_sub_epi16(sum, compensation), clamp_min), clamp_max);
           const __m256 dots[2] = {_mm256_sub_ps(_mm256_castsi256_ps(_mm256_unpacklo_epi16(dot, two_to_23)), base),
                                   _mm256_sub_ps(_mm256_castsi256_ps(_mm256_unpackhi_epi16(dot, two_to_23)), base)};
           const int64_t place = index + p * stride + at;
           const __m256 low = _mm256_add_ps(_mm256_mul_ps(dots[0], multiplier[0]), bias[0]);
           const __m256 high = _mm256_add_ps(_mm256_mul_ps(dots[1], multiplier[1]), bias[1]);
-          _mm256_storeu_ps(outputs + place, finish_low(low, place));
-          _mm256_storeu_ps(outputs + place + 8, finish_high(high, place + 8));
+          _mm256_storeu_ps(outputs + place, low_epilogue(low, place));
+          _mm256_storeu_ps(outputs + place + 8, high_epilogue(high, place + 8));
         }
       }
     }
@@ -187,15 +188,15 @@ __attribute__((noinline)) void WriteFloats(const BconvTask& task, const SummedPa
 void WriteAny(const BconvTask& task, const SummedPairs& pairs, int32_t channel, int32_t count) {
   const __m256i depth = _mm256_set1_epi16(static_cast<int16_t>(task.depth));
   for (int64_t pixel = pairs.pixel_begin; pixel < pairs.pixel_end; ++pixel) {
-    const __m256i odd_and_depth = _mm256_sub_epi16(pairs.Odd(pixel), depth);
-    // Popcounts, in the order of the channels.
+    const __m256i parity_and_depth = _mm256_sub_epi16(pairs.Parity(pixel), depth);
+    // Popcounts in channel order.
     alignas(32) uint16_t sums[kTileChannels];
     for (int32_t vector = 0; vector < pairs.vectors; ++vector) {
       __m256i wide[2];
       pairs.Sums(pixel, vector, wide);
       for (int half = 0; half < 2; ++half) {
-        const __m256i sum = _mm256_add_epi16(wide[half], odd_and_depth);
-        const __m256i popcounts = _mm256_srli_epi16(_mm256_sub_epi16(pairs.excess[2 * vector + half], sum), 1);
+        const __m256i sum = _mm256_add_epi16(wide[half], parity_and_depth);
+        const __m256i popcounts = _mm256_srli_epi16(_mm256_sub_epi16(pairs.compensation[2 * vector + half], sum), 1);
         _mm256_store_si256(reinterpret_cast<__m256i*>(sums + vector * kVectorChannels + half * 16),
                            _mm256_permute4x64_epi64(popcounts, _MM_SHUFFLE(3, 1, 2, 0)));
       }
@@ -205,31 +206,31 @@ void WriteAny(const BconvTask& task, const SummedPairs& pairs, int32_t channel, 
 }
 
 void WritePairs(const BconvTask& task, const SummedPairs& pairs, int32_t channel, int32_t count) {
-  if (task.finish_kind == FinishKind::kNotFloat || count % kVectorChannels != 0) {
+  if (task.epilogue_kind == EpilogueKind::kNotFloat || count % kVectorChannels != 0) {
     return WriteAny(task, pairs, channel, count);
   }
   const bool relu = task.clamp_min == 0 && task.clamp_max == INT32_MAX && task.corrections == nullptr;
   const bool whole = pairs.sums == nullptr && (pairs.pixel_end - pairs.pixel_begin) % 2 == 0;
-  if (relu && whole && task.finish_kind == FinishKind::kNone) {
-    return WriteFloats<true, true>(task, pairs, channel, count, Finish<EightLanes, FinishKind::kNone>(task));
+  if (relu && whole && task.epilogue_kind == EpilogueKind::kNone) {
+    return WriteFloats<true, true>(task, pairs, channel, count, Epilogue<EightLanes, EpilogueKind::kNone>(task));
   }
-  WithFinish<EightLanes>(task, [&](auto finish) {
-    relu ? WriteFloats<decltype(finish)::kIsCommon, false>(task, pairs, channel, count, finish)
-         : WriteFloats<false, false>(task, pairs, channel, count, finish);
+  WithEpilogue<EightLanes>(task, [&](auto epilogue) {
+    relu ? WriteFloats<decltype(epilogue)::kIsCommon, false>(task, pairs, channel, count, epilogue)
+         : WriteFloats<false, false>(task, pairs, channel, count, epilogue);
   });
 }
 
-// One tile of channels, of the pixels whose offsets have been written.
+// Computes one channel tile of the pixels whose offsets have been written.
 void BconvTile(const BconvTask& task, const NibblePlan& plan, Scratch& scratch, int64_t first_pixel, int64_t last_pixel,
                int32_t channel, int32_t channels) {
   const int32_t vectors = TileChannels(channels) / kVectorChannels;
   const auto sum_pairs = vectors == 1 ? SumPairs<4> : vectors == 2 ? SumPairs<2> : SumPairs<1>;
   const size_t unit_bytes = UnitBytes(task.runs * task.run_words);
   const uint8_t* tile = task.weights + static_cast<size_t>(channel / kVectorChannels) * unit_bytes;
-  const auto* excess = reinterpret_cast<const __m256i*>(tile);
+  const auto* compensation = reinterpret_cast<const __m256i*>(tile);
   const __m256i depth = _mm256_set1_epi16(static_cast<int16_t>(task.depth));
-  for (int32_t i = 0; i < 2 * vectors; ++i) scratch.excess[i] = _mm256_sub_epi16(excess[i], depth);
-  const uint8_t* packed = reinterpret_cast<const uint8_t*>(excess + 2 * vectors);
+  for (int32_t i = 0; i < 2 * vectors; ++i) scratch.compensation[i] = _mm256_sub_epi16(compensation[i], depth);
+  const uint8_t* packed = reinterpret_cast<const uint8_t*>(compensation + 2 * vectors);
 
   const auto pairs = static_cast<int32_t>((last_pixel - first_pixel + 1) / 2);
   const int32_t nibble_bytes = vectors * kVectorChannels;
@@ -238,25 +239,25 @@ void BconvTile(const BconvTask& task, const NibblePlan& plan, Scratch& scratch, 
     const int32_t unpacked_end = Min(unpacked + unpacked_nibbles, plan.nibbles);
     UnpackWeights(packed, unpacked_end - unpacked, vectors, scratch.weights);
     packed += static_cast<ptrdiff_t>(unpacked_nibbles / 2) * nibble_bytes;
-    for (int32_t pair = 0; pair < pairs; pair += kStepPairs) {
-      const int32_t step_pairs = Min(kStepPairs, pairs - pair);
-      // Where all nibbles are unpacked at once a step needs no sums but its own, which then stay in the L1 cache.
+    for (int32_t pair = 0; pair < pairs; pair += kBatchPairs) {
+      const int32_t batch_pairs = Min(kBatchPairs, pairs - pair);
+      // If all nibbles are unpacked at once, batches can reuse one buffer for sums, which then stays in the L1 cache.
       __m256i* sums = scratch.sums + (unpacked_nibbles >= plan.nibbles ? 0 : ptrdiff_t{pair} * vectors * 4);
       for (int32_t nibble = unpacked; nibble < unpacked_end; nibble += plan.block) {
         const uint8_t* weights = scratch.weights + (nibble - unpacked) * nibble_bytes;
         const NibbleBlock& block = plan.blocks[nibble / plan.block];
-        sum_pairs(scratch.offsets.pairs + pair, step_pairs, block, weights, scratch.step);
-        if (nibble + plan.block < plan.nibbles) KeepSums(scratch.step, step_pairs * vectors, nibble == 0, sums);
+        sum_pairs(scratch.offsets.pairs + pair, batch_pairs, block, weights, scratch.batch);
+        if (nibble + plan.block < plan.nibbles) KeepSums(scratch.batch, batch_pairs * vectors, nibble == 0, sums);
       }
       if (unpacked_end < plan.nibbles) continue;
       SummedPairs summed = {};
-      summed.step = scratch.step;
+      summed.batch = scratch.batch;
       summed.sums = plan.block >= plan.nibbles ? nullptr : sums;
-      summed.odd = scratch.offsets.odd + 2 * pair;
-      summed.excess = scratch.excess;
+      summed.parity = scratch.offsets.parity + 2 * pair;
+      summed.compensation = scratch.compensation;
       summed.vectors = vectors;
       summed.pixel_begin = first_pixel + 2 * pair;
-      summed.pixel_end = Min(summed.pixel_begin + 2 * kStepPairs, last_pixel);
+      summed.pixel_end = Min(summed.pixel_begin + 2 * kBatchPairs, last_pixel);
       WritePairs(task, summed, channel, channels);
     }
   }

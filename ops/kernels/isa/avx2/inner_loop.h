@@ -1,5 +1,5 @@
-// The loop in which AVX2 spends its time: lookups (lookup_tables.h), 32 channels to a byte shuffle, so that each does
-// 2 x 4 x 32 binary multiply-adds. Also timed by itself by the benchmark.
+// The inner loop of AVX2: table lookups (lookup_tables.h) of 32 channels per byte shuffle. One shuffle does 2 pixels x
+// 4 bits x 32 channels of binary multiply-adds. The benchmark times the loop by itself.
 #pragma once
 
 #include <immintrin.h>
@@ -10,31 +10,32 @@
 #include "kernels/isa/shared/lookup_tables.h"
 
 namespace litebnn {
-// Nothing in here may be shared with files compiled for other CPUs.
+// Internal linkage: the linker must not give one CPU a copy that was compiled for another.
 namespace {
 
 constexpr int32_t kVectorChannels = 32;
-// The offset of a table, from one to the next. It counts pairs of bytes, so that 16 tables are a step of 128, the most
-// that the multiplication of bytes takes.
-constexpr int32_t kTableStep = 8;
+// Distance between the offsets of two tables, in pairs of bytes. With it 16 tables are 128 apart, the largest factor
+// that a multiplication of bytes takes.
+constexpr int32_t kTableStride = 8;
 
 alignas(32) constexpr uint32_t kNibbleMask[8] = {0x0F0F0F0F, 0x0F0F0F0F, 0x0F0F0F0F, 0x0F0F0F0F,
                                                  0x0F0F0F0F, 0x0F0F0F0F, 0x0F0F0F0F, 0x0F0F0F0F};
 
-// In assembly, because a tile takes all 16 registers and compilers spill some of them: %0 to %3 are TileSums::even, %4
-// to %7 TileSums::odd, ymm8 to ymm11 the sums of a group, the rest tables, weights, what is looked up and a mask.
+// In assembly, because a tile needs all 16 registers and compilers spill some. Operands %0 to %3 are TileSums::even, %4
+// to %7 TileSums::odd. Registers ymm8 to ymm11 are the sums of a group. The others hold tables, weights, looked-up
+// values and a mask.
 // clang-format off
 #define LITEBNN_TABLE(pair, index, i, to)                  \
   "movzwl 2*" #i "(%[offsets" #pair "]), %%e" #index "\n"   \
   "vbroadcasti128 (%[tables],%%r" #index ",2), %%ymm" #to "\n"
 #define LITEBNN_WEIGHTS(at) "vmovdqa " at "(%[weights]), %%ymm14\n"
-// A sum starts with what is looked up, or grows by it; `spare` may be the table's register.
+// Starts a sum with a looked-up value, or adds one to it. `spare` may be the table's register.
 #define LITEBNN_START(sum, weights, table, spare) "vpshufb " weights ", %%ymm" #table ", %%ymm" #sum "\n"
 #define LITEBNN_ADD(sum, weights, table, spare)             \
   "vpshufb " weights ", %%ymm" #table ", %%ymm" #spare "\n" \
   "vpaddb %%ymm" #spare ", %%ymm" #sum ", %%ymm" #sum "\n"
 
-// Nibble i of a tile of 1, 2 or 4 pairs of pixels.
+// Nibble i of a tile of 1, 2 or 4 pixel pairs.
 #define LITEBNN_NIBBLE_OF_1(DO, i)                                             \
   LITEBNN_TABLE(0, ax, i, 12)                                                  \
   DO(8, #i "*128(%[weights])", 12, 13) DO(9, #i "*128+32(%[weights])", 12, 13) \
@@ -57,18 +58,18 @@ alignas(32) constexpr uint32_t kNibbleMask[8] = {0x0F0F0F0F, 0x0F0F0F0F, 0x0F0F0
   "add $2*" #i ", %[offsets0]\n add $2*" #i ", %[offsets1]\n" \
   "add $2*" #i ", %[offsets2]\n add $2*" #i ", %[offsets3]\n add $32*" #i ", %[weights]\n"
 
-// MASK: a register where a tile leaves one, as it is loads that such a tile has most of.
-#define LITEBNN_FINISH(sum, even, odd, MASK)                                             \
+// Adds a group's sums to the totals. MASK is a register if the tile leaves one free; otherwise it is loaded.
+#define LITEBNN_FOLD(sum, even, odd, MASK)                                             \
   "vpsrlw $4, %%ymm" #sum ", %%ymm12\n vpand " MASK ", %%ymm" #sum ", %%ymm" #sum "\n" \
   "vpaddw %%ymm12, %" #odd ", %" #odd "\n vpaddb %%ymm" #sum ", %" #even ", %" #even "\n"
-#define LITEBNN_FINISH_GROUP(MASK)                            \
-  LITEBNN_FINISH(8, 0, 4, MASK) LITEBNN_FINISH(9, 1, 5, MASK) \
-  LITEBNN_FINISH(10, 2, 6, MASK) LITEBNN_FINISH(11, 3, 7, MASK)
+#define LITEBNN_FOLD_GROUP(MASK)                            \
+  LITEBNN_FOLD(8, 0, 4, MASK) LITEBNN_FOLD(9, 1, 5, MASK) \
+  LITEBNN_FOLD(10, 2, 6, MASK) LITEBNN_FOLD(11, 3, 7, MASK)
 #define LITEBNN_MASK_OF_1 "%%ymm15"
 #define LITEBNN_MASK_OF_2 "%[mask]"
 #define LITEBNN_MASK_OF_4 "%[mask]"
 
-// Groups of seven nibbles, then what is left, of a tile of `pairs` pairs of pixels.
+// Groups of seven nibbles, then the tail, for a tile of `pairs` pixel pairs.
 #define LITEBNN_NIBBLES(pairs) \
   LITEBNN_NIBBLES_BY(LITEBNN_NIBBLE_OF_##pairs, LITEBNN_ADVANCE_OF_##pairs, LITEBNN_MASK_OF_##pairs)
 #define LITEBNN_NIBBLES_BY(NIBBLE, ADVANCE, MASK)                                                             \
@@ -76,14 +77,14 @@ alignas(32) constexpr uint32_t kNibbleMask[8] = {0x0F0F0F0F, 0x0F0F0F0F, 0x0F0F0
           "1:\n"                                                                                              \
           NIBBLE(LITEBNN_START, 0) NIBBLE(LITEBNN_ADD, 1) NIBBLE(LITEBNN_ADD, 2) NIBBLE(LITEBNN_ADD, 3)       \
           NIBBLE(LITEBNN_ADD, 4) NIBBLE(LITEBNN_ADD, 5) NIBBLE(LITEBNN_ADD, 6)                                \
-          LITEBNN_FINISH_GROUP(MASK) ADVANCE(7)                                                               \
+          LITEBNN_FOLD_GROUP(MASK) ADVANCE(7)                                                               \
           "sub $7, %[nibbles]\n jge 1b\n"                                                                     \
           "2: add $7, %[nibbles]\n jz 5f\n"                                                                   \
           NIBBLE(LITEBNN_START, 0)                                                                            \
           "jmp 4f\n"                                                                                          \
           "3:\n" ADVANCE(1) NIBBLE(LITEBNN_ADD, 0)                                                            \
           "4: dec %[nibbles]\n jnz 3b\n"                                                                      \
-          LITEBNN_FINISH_GROUP(MASK) ADVANCE(1)                                                               \
+          LITEBNN_FOLD_GROUP(MASK) ADVANCE(1)                                                               \
           "5:\n"                                                                                              \
           : "+x"(even0), "+x"(even1), "+x"(even2), "+x"(even3), "+x"(odd0), "+x"(odd1), "+x"(odd2),           \
             "+x"(odd3), [weights] "+r"(weights),                                                              \
@@ -93,19 +94,19 @@ alignas(32) constexpr uint32_t kNibbleMask[8] = {0x0F0F0F0F, 0x0F0F0F0F, 0x0F0F0
           : "rax", "rcx", "xmm8", "xmm9", "xmm10", "xmm11", "xmm12", "xmm13", "xmm14", "xmm15", "cc", "memory")
 // clang-format on
 
-// Sums of what is looked up, of kPairs pairs of pixels and 4 / kPairs * 32 channels.
+// Lookup sums of kPairs pixel pairs and 4 / kPairs * 32 channels.
 template <int kPairs>
 struct TileSums {
   static constexpr int kVectors = 4 / kPairs;
-  // The sums of pair p and vector v are at p * kVectors + v.
-  // even: pixel 0, one byte a channel. odd: 16 bits with pixel 1 from bits 0 and 8 upwards, and pixel 0 of the odd
-  // bytes on top of it from bit 4 upwards. Taking that off at the end spares the loop a mask.
+  // The sums of pair p and vector v are at p * kVectors + v. The even sums are those of pixel 0, one byte a channel.
+  // The odd ones have 16 bits: pixel 1 from bits 0 and 8 on, plus the odd bytes of pixel 0 from bit 4 on. Subtracting
+  // the latter at the end saves a mask in the loop.
   __m256i even[4], odd[4];
 
-  // `offsets`: of each pair, from where the pieces count. `weights`: [nibbles of all pieces][kVectors][32 channels], a
-  // nibble a byte.
+  // Pieces index `offsets`, the table offsets of each pair. The layout of `weights` is
+  // [nibbles of all pieces][kVectors][32 channels], one nibble a byte.
   TileSums(const uint16_t* const* offsets, const Piece* pieces, int32_t count, const uint8_t* weights) {
-    // Not the members, which compilers keep in memory too.
+    // Local variables, because compilers would keep the members in memory.
     __m256i even0 = _mm256_setzero_si256(), even1 = even0, even2 = even0, even3 = even0;
     __m256i odd0 = even0, odd1 = even0, odd2 = even0, odd3 = even0;
     for (int32_t piece = 0; piece < count; ++piece) {

@@ -1,4 +1,4 @@
-// GCC 12 takes the undefined values of its own header for mistakes.
+// Suppresses false warnings of GCC 12 about undefined values in its own header.
 #pragma once
 
 #pragma GCC diagnostic push

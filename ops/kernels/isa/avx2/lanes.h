@@ -1,4 +1,4 @@
-// The lanes (lanes.h) of AVX2.
+// The vector operations (shared/lanes.h) of AVX2.
 #pragma once
 
 #include <cstdint>
@@ -7,7 +7,7 @@
 #include "kernels/isa/avx2/intrinsics.h"
 
 namespace litebnn {
-// Nothing in here may be shared with files compiled for other CPUs.
+// Internal linkage: the linker must not give one CPU a copy that was compiled for another.
 namespace {
 
 struct EightLanes {
@@ -47,7 +47,7 @@ struct EightLanes {
   static Floats Add(Floats a, Floats b) { return _mm256_add_ps(a, b); }
   static Floats Multiply(Floats a, Floats b) { return _mm256_mul_ps(a, b); }
   static Floats Larger(Floats a, Floats b) { return _mm256_max_ps(a, b); }
-  static Floats Leak(Floats values, Floats slopes) {
+  static Floats Prelu(Floats values, Floats slopes) {
     const Floats is_below = _mm256_cmp_ps(values, _mm256_setzero_ps(), _CMP_LT_OQ);
     return _mm256_blendv_ps(values, Multiply(values, slopes), is_below);
   }
@@ -80,7 +80,7 @@ struct EightLanes {
       return _mm256_castps_si256(_mm256_cmp_ps(Load(values + i), _mm256_setzero_ps(), _CMP_LT_OQ));
     };
     const Ints low = _mm256_packs_epi32(below(0), below(8)), high = _mm256_packs_epi32(below(16), below(24));
-    // What two rounds of packing within 128 bit lanes have done to the order of 4 bytes each.
+    // Undoes the order of 4-byte groups that two rounds of packing within 128-bit lanes leave.
     const Ints order = _mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7);
     const Ints bytes = _mm256_permutevar8x32_epi32(_mm256_packs_epi16(low, high), order);
     return static_cast<uint32_t>(_mm256_movemask_epi8(bytes));

@@ -1,4 +1,4 @@
-// How AVX2 makes the offsets of the lookup tables (shared/table_offsets.h).
+// AVX2 operations that compute the offsets of the lookup tables (shared/table_offsets.h).
 #pragma once
 
 #include <immintrin.h>
@@ -10,19 +10,19 @@
 #include "kernels/isa/shared/table_offsets.h"
 
 namespace litebnn {
-// Nothing in here may be shared with files compiled for other CPUs.
+// Internal linkage: the linker must not give one CPU a copy that was compiled for another.
 namespace {
 
-struct OffsetsStep {
+struct OffsetsTraits {
   using Offset = uint16_t;
   static constexpr int32_t kWords = 8;
   static constexpr bool kWritesShortWindows = true;
 
-  // Sums of pixel 0 in the low halves of 64 bits, those of pixel 1 in the high ones.
-  struct OddSums {
+  // 64-bit sums: pixel 0 in the low halves, pixel 1 in the high halves.
+  struct ParitySums {
     __m256i sums;
 
-    void Add(OddSums other) { sums = _mm256_add_epi32(sums, other.sums); }
+    void Add(ParitySums other) { sums = _mm256_add_epi32(sums, other.sums); }
     void Totals(int32_t* totals) const {
       __m128i halves = _mm_add_epi32(_mm256_castsi256_si128(sums), _mm256_extracti128_si256(sums, 1));
       halves = _mm_add_epi32(halves, _mm_unpackhi_epi64(halves, halves));
@@ -30,24 +30,25 @@ struct OffsetsStep {
       totals[1] = _mm_extract_epi32(halves, 1);
     }
   };
-  static OddSums None() { return {_mm256_setzero_si256()}; }
+  static ParitySums None() { return {_mm256_setzero_si256()}; }
 
   static __m256i LowNibbles(__m256i bytes) { return _mm256_and_si256(bytes, _mm256_set1_epi8(0x0F)); }
   static __m256i HighNibbles(__m256i bytes) { return LowNibbles(_mm256_srli_epi16(bytes, 4)); }
 
-  // Counts the odd nibbles of each byte.
-  static __m256i OddNibbles(__m256i bytes) {
-    const __m256i is_odd = _mm256_broadcastsi128_si256(_mm_setr_epi8(0, 1, 1, 0, 1, 0, 0, 1, 1, 0, 0, 1, 0, 1, 1, 0));
-    return _mm256_add_epi8(_mm256_shuffle_epi8(is_odd, LowNibbles(bytes)),
-                           _mm256_shuffle_epi8(is_odd, HighNibbles(bytes)));
+  // Number of odd-parity nibbles in each byte.
+  static __m256i NibbleParities(__m256i bytes) {
+    const __m256i nibble_parity =
+        _mm256_broadcastsi128_si256(_mm_setr_epi8(0, 1, 1, 0, 1, 0, 0, 1, 1, 0, 0, 1, 0, 1, 1, 0));
+    return _mm256_add_epi8(_mm256_shuffle_epi8(nibble_parity, LowNibbles(bytes)),
+                           _mm256_shuffle_epi8(nibble_parity, HighNibbles(bytes)));
   }
 
-  // Of eight words of each of two pixels.
-  __attribute__((always_inline)) static OddSums WriteWords(__m256i pixel0, __m256i pixel1, uint16_t* offsets) {
+  // Writes the table offsets for eight words of two pixels.
+  __attribute__((always_inline)) static ParitySums WriteWords(__m256i pixel0, __m256i pixel1, uint16_t* offsets) {
     const __m256i low = _mm256_or_si256(LowNibbles(pixel0), _mm256_slli_epi16(LowNibbles(pixel1), 4));
     const __m256i high = _mm256_or_si256(HighNibbles(pixel0), _mm256_slli_epi16(HighNibbles(pixel1), 4));
     const auto store_two_words = [offsets](int32_t word, __m128i tables) {
-      static_assert(kTableStep == 1 << 3, "a table's number becomes its offset by a shift");
+      static_assert(kTableStride == 1 << 3, "a table's number becomes its offset by a shift");
       _mm256_storeu_si256(reinterpret_cast<__m256i*>(offsets + word * kNibblesPerWord),
                           _mm256_slli_epi16(_mm256_cvtepu8_epi16(tables), 3));
     };
@@ -57,27 +58,28 @@ struct OffsetsStep {
     store_two_words(4, _mm256_extracti128_si256(words01, 1));
     store_two_words(6, _mm256_extracti128_si256(words23, 1));
     const __m256i zero = _mm256_setzero_si256();
-    const __m256i odd0 = _mm256_sad_epu8(OddNibbles(pixel0), zero), odd1 = _mm256_sad_epu8(OddNibbles(pixel1), zero);
-    return {_mm256_or_si256(odd0, _mm256_slli_epi64(odd1, 32))};
+    const __m256i parity0 = _mm256_sad_epu8(NibbleParities(pixel0), zero),
+                  parity1 = _mm256_sad_epu8(NibbleParities(pixel1), zero);
+    return {_mm256_or_si256(parity0, _mm256_slli_epi64(parity1, 32))};
   }
 
-  __attribute__((always_inline)) static OddSums Write(const uint8_t* source0, const uint8_t* source1, int32_t words,
-                                                      uint16_t* offsets) {
-    OddSums odd_sums = None();
+  __attribute__((always_inline)) static ParitySums Write(const uint8_t* source0, const uint8_t* source1, int32_t words,
+                                                         uint16_t* offsets) {
+    ParitySums parity_sums = None();
     for (; words > 0; words -= kWords, source0 += sizeof(__m256i), source1 += sizeof(__m256i)) {
       const __m256i mask = EightLanes::First(words);
-      odd_sums.Add(WriteWords(_mm256_maskload_epi32(reinterpret_cast<const int*>(source0), mask),
-                              _mm256_maskload_epi32(reinterpret_cast<const int*>(source1), mask), offsets));
+      parity_sums.Add(WriteWords(_mm256_maskload_epi32(reinterpret_cast<const int*>(source0), mask),
+                                 _mm256_maskload_epi32(reinterpret_cast<const int*>(source1), mask), offsets));
       offsets += kWords * kNibblesPerWord;
     }
-    return odd_sums;
+    return parity_sums;
   }
 
   template <int kWindowWords>
   __attribute__((always_inline)) static void WriteShortWindows(const uint8_t* const* windows, uint16_t* offsets,
-                                                               int32_t* odd) {
+                                                               int32_t* parity) {
     constexpr int kWindows = 2 * kWords / kWindowWords;
-    // Half a vector of every second window's words.
+    // Loads one 16-byte half of a vector, which holds the words of every second window from `first` on.
     const auto load_half = [windows](int first) {
       const auto* const words = reinterpret_cast<const __m128i*>(windows[first]);
       if (kWindowWords == 4) return _mm_loadu_si128(words);
@@ -94,18 +96,18 @@ struct OffsetsStep {
     }
     const __m256i twice = _mm256_slli_epi32(counts, 1);
     const __m256i in_halves = _mm256_or_si256(twice, _mm256_slli_epi32(twice, 16));
-    kWindowWords == 4 ? _mm_store_si128(reinterpret_cast<__m128i*>(odd), _mm256_castsi256_si128(in_halves))
-                      : _mm256_store_si256(reinterpret_cast<__m256i*>(odd), in_halves);
+    kWindowWords == 4 ? _mm_store_si128(reinterpret_cast<__m128i*>(parity), _mm256_castsi256_si128(in_halves))
+                      : _mm256_store_si256(reinterpret_cast<__m256i*>(parity), in_halves);
   }
 
-  static void CountOdd(const uint8_t* source, int32_t words, uint8_t* counts) {
+  static void CountParity(const uint8_t* source, int32_t words, uint8_t* counts) {
     for (; words > 0; words -= kWords, source += sizeof(__m256i), counts += sizeof(__m256i)) {
       const __m256i bytes = _mm256_maskload_epi32(reinterpret_cast<const int*>(source), EightLanes::First(words));
-      _mm256_storeu_si256(reinterpret_cast<__m256i*>(counts), OddNibbles(bytes));
+      _mm256_storeu_si256(reinterpret_cast<__m256i*>(counts), NibbleParities(bytes));
     }
   }
 
-  static void SumOdd(const uint8_t* counts, ptrdiff_t row_bytes, int32_t rows, int32_t words, int32_t* before) {
+  static void SumParity(const uint8_t* counts, ptrdiff_t row_bytes, int32_t rows, int32_t words, int32_t* before) {
     const __m256i ones = _mm256_set1_epi8(1);
     int32_t sum_before = 0;
     for (; words > 0; words -= kWords, counts += sizeof(__m256i)) {
@@ -114,12 +116,12 @@ struct OffsetsStep {
       };
       __m256i sum = load(0);
       for (int32_t row = 1; row < rows; ++row) sum = _mm256_add_epi8(sum, load(row));
-      alignas(32) int32_t odd[kWords];
-      const __m256i of_words = _mm256_madd_epi16(_mm256_maddubs_epi16(sum, ones), _mm256_set1_epi16(1));
-      _mm256_store_si256(reinterpret_cast<__m256i*>(odd), of_words);
-      for (const int32_t of_word : odd) {
+      alignas(32) int32_t parity[kWords];
+      const __m256i word_sums = _mm256_madd_epi16(_mm256_maddubs_epi16(sum, ones), _mm256_set1_epi16(1));
+      _mm256_store_si256(reinterpret_cast<__m256i*>(parity), word_sums);
+      for (const int32_t word_sum : parity) {
         *before++ = sum_before;
-        sum_before += of_word;
+        sum_before += word_sum;
       }
     }
     *before = sum_before;

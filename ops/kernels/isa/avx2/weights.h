@@ -1,4 +1,4 @@
-// The order of the weights that AVX2 looks sums up with, and how they are unpacked for the inner loop.
+// The layout of the weights for AVX2's table lookups, and their unpacking for the inner loop.
 #pragma once
 
 #include <immintrin.h>
@@ -9,19 +9,19 @@
 #include "kernels/isa/shared/lookup_weights.h"
 
 namespace litebnn {
-// Nothing in here may be shared with files compiled for other CPUs.
+// Internal linkage: the linker must not give one CPU a copy that was compiled for another.
 namespace {
 
 static_assert(kVectorChannels == kUnitChannels);
 constexpr int32_t kTileVectors = kTileChannels / kVectorChannels;
 
 struct VectorOrder {
-  // Even bytes become the 16 bit sums of the first 16 channels, odd bytes those of the last, and unpacking such a
-  // vector's low or high half within 128 bits gives 8 channels in order.
+  // Even bytes become the 16-bit sums of the first 16 channels, odd bytes those of the last 16. Unpacking the low or
+  // high halves of 128-bit lanes in a vector of these sums then gives 8 channels in order.
   static constexpr int32_t Byte(int32_t lane) {
     return lane % 8 / 4 * 16 + lane % 16 / 8 * 8 + lane % 4 * 2 + lane / 16;
   }
-  static constexpr int32_t Excess(int32_t lane) { return Byte(lane) % 2 * 16 + Byte(lane) / 2; }
+  static constexpr int32_t Compensation(int32_t lane) { return Byte(lane) % 2 * 16 + Byte(lane) / 2; }
 };
 
 // `nibbles` is even.

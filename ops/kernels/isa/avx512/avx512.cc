@@ -1,5 +1,4 @@
-// AVX-512 with VPOPCNTDQ. Weights and input stay as they are but for the order of the weights, and sums in registers
-// from a window's first word to its last.
+// AVX-512 with VPOPCNTDQ. Weights are only reordered, and sums stay in registers over the whole window.
 #include "kernels/platform/x86_cpu.h"
 
 #if LITEBNN_X86
@@ -20,17 +19,17 @@ namespace {
 constexpr int kTilePixels = 6;
 constexpr int32_t kTileVectors = 4;
 constexpr int32_t kTileChannels = kTileVectors * kVectorChannels;
-// Pixels whose windows stay in the L1 cache while all channels pass over them.
+// Pixels whose windows stay in the L1 cache while all channels are computed.
 constexpr int64_t kBlockPixels = 40 * kTilePixels;
 
-// Floats hold every whole number up to it.
+// Floats represent all integers up to this one.
 constexpr int32_t kMaxFloatDepth = 1 << 24;
 
 int32_t Vectors(int32_t channels) { return (channels + kVectorChannels - 1) / kVectorChannels; }
 
 using Weights = TiledWeights<uint32_t, kTileChannels, kVectorChannels>;
 
-// Inlined, so that the sums are never anywhere but in registers.
+// Inlined, so that the sums stay in registers.
 template <int kPixels, int kVectors>
 __attribute__((always_inline)) inline TileSums<kPixels, kVectors> SumsOf(const BconvTask& task,
                                                                          const uint8_t* const* windows,
@@ -48,7 +47,7 @@ __attribute__((always_inline)) inline TileSums<kPixels, kVectors> SumsOf(const B
   return tile;
 }
 
-// sums[pixel][kTileChannels] of kPixels pixels.
+// Writes sums[pixel][kTileChannels] of kPixels pixels.
 template <int kPixels, int kVectors>
 void SumTile(const BconvTask& task, const uint8_t* const* windows, const uint32_t* weights, int32_t* sums) {
   const TileSums<kPixels, kVectors> tile = SumsOf<kPixels, kVectors>(task, windows, weights);
@@ -66,18 +65,18 @@ template <int kPixels>
 constexpr SumFunction kSumTile[kTileVectors] = {SumTile<kPixels, 1>, SumTile<kPixels, 2>, SumTile<kPixels, 3>,
                                                 SumTile<kPixels, 4>};
 
-// Dot products are whole numbers that floats hold, so that nothing is rounded before they are scaled.
+// Exact, because the dot products are integers that floats represent.
 __m512 ToDots(__m512i popcounts, __m512 depth) {
   return _mm512_fmadd_ps(_mm512_cvtepi32_ps(popcounts), _mm512_set1_ps(-2.0f), depth);
 }
 
-// Float outputs of whole tiles, made in the registers that the sums are in. kPlain: there are no corrections and no
-// upper clamp.
-template <bool kPlain, typename Finish>
+// Float outputs of a whole tile, computed in the registers that hold the sums. kPlain: no corrections and no upper
+// clamp.
+template <bool kPlain, typename Epilogue>
 void FloatTile(const BconvTask& task, const uint8_t* const* windows, const uint32_t* weights, int64_t pixel,
                int32_t channel) {
   const TileSums<kTilePixels, kTileVectors> tile = SumsOf<kTilePixels, kTileVectors>(task, windows, weights);
-  const Finish finish(task);
+  const Epilogue epilogue(task);
   const __m512 depth = _mm512_set1_ps(static_cast<float>(task.depth));
   const __m512 clamp_min = _mm512_set1_ps(static_cast<float>(task.clamp_min));
   const __m512 clamp_max = _mm512_set1_ps(static_cast<float>(task.clamp_max));
@@ -112,7 +111,7 @@ void FloatTile(const BconvTask& task, const uint8_t* const* windows, const uint3
       const __m512 clamped = kPlain ? above : _mm512_min_ps(above, clamp_max);
       const __m512 product = _mm512_mul_ps(clamped, _mm512_loadu_ps(multipliers + first));
       const __m512 value = _mm512_add_ps(product, _mm512_loadu_ps(biases + first));
-      _mm512_storeu_ps(outputs + index + first, finish(channel + first)(value, index + first));
+      _mm512_storeu_ps(outputs + index + first, epilogue(channel + first)(value, index + first));
     }
   }
 }
@@ -121,17 +120,17 @@ using TileFunction = void (*)(const BconvTask&, const uint8_t* const*, const uin
 
 bool IsPlain(const BconvTask& task) { return task.corrections == nullptr && task.clamp_max == INT32_MAX; }
 
-// Null where FloatTile does not do.
+// Null if FloatTile does not support the task.
 TileFunction FloatTileOf(const BconvTask& task) {
-  if (task.finish_kind == FinishKind::kNotFloat || task.depth > kMaxFloatDepth) return nullptr;
-  return WithFinish<SixteenLanes>(task, [&task](auto finish) -> TileFunction {
-    using Finish = decltype(finish);
-    return IsPlain(task) ? FloatTile<Finish::kIsCommon, Finish> : FloatTile<false, Finish>;
+  if (task.epilogue_kind == EpilogueKind::kNotFloat || task.depth > kMaxFloatDepth) return nullptr;
+  return WithEpilogue<SixteenLanes>(task, [&task](auto epilogue) -> TileFunction {
+    using Epilogue = decltype(epilogue);
+    return IsPlain(task) ? FloatTile<Epilogue::kIsCommon, Epilogue> : FloatTile<false, Epilogue>;
   });
 }
 
-// As FloatTile<true>, of pixels whose windows are kWords words: one by one, with constants in registers. Tiles of so
-// few words spend up to a third of their time on beginning and ending.
+// Same result as FloatTile<true> for windows of kWords words: pixel by pixel, with weights and constants in registers.
+// Tiles of so few words spend up to a third of their time on setup.
 template <int kWords>
 void FloatPixels(const BconvTask& task, const uint32_t* weights, int64_t pixel, int64_t pixel_end, int32_t channel) {
   const __m512 depth = _mm512_set1_ps(static_cast<float>(task.depth));
@@ -146,8 +145,8 @@ void FloatPixels(const BconvTask& task, const uint32_t* weights, int64_t pixel, 
 #pragma GCC unroll 8
     for (int w = 0; w < kWords; ++w) filter[w][v] = _mm512_load_si512(weights + w * kTileChannels + first);
   }
-  // Asked of each pixel, as a copy of the loop for each kind would be long.
-  const FinishKind kind = task.finish_kind;
+  // Tested for each pixel, because a copy of the loop per kind would be large.
+  const EpilogueKind kind = task.epilogue_kind;
   const ptrdiff_t pixel_stride = task.pixel_stride, stride = task.output_channels;
   const int64_t width = task.output_width;
   for (int64_t row_end; pixel < pixel_end; pixel = row_end) {
@@ -157,7 +156,7 @@ void FloatPixels(const BconvTask& task, const uint32_t* weights, int64_t pixel, 
     window += (pixel - row * width) * pixel_stride;
     const ptrdiff_t index = OutputIndex(task, pixel, channel);
     float* output = static_cast<float*>(task.output) + index;
-    const float* addend = kind == FinishKind::kNone ? output : task.finish.addend + index;
+    const float* addend = kind == EpilogueKind::kNone ? output : task.epilogue.addend + index;
     for (int64_t left = row_end - pixel; left > 0; --left) {
       const auto* const input = reinterpret_cast<const int32_t*>(window);
       __m512i x[kWords];
@@ -174,13 +173,13 @@ void FloatPixels(const BconvTask& task, const uint32_t* weights, int64_t pixel, 
         const __m512 clamped = _mm512_max_ps(ToDots(sum, depth), clamp_min);
         values[v] = _mm512_add_ps(_mm512_mul_ps(clamped, multiplier[v]), bias[v]);
       }
-      if (kind != FinishKind::kNone) {
+      if (kind != EpilogueKind::kNone) {
 #pragma GCC unroll 4
         for (int v = 0; v < kTileVectors; ++v) {
           values[v] = SixteenLanes::Add(values[v], SixteenLanes::Load(addend + v * kVectorChannels));
         }
       }
-      if (kind == FinishKind::kAddAndRectify) {
+      if (kind == EpilogueKind::kAddAndRectify) {
 #pragma GCC unroll 4
         for (int v = 0; v < kTileVectors; ++v) values[v] = SixteenLanes::Rectify(values[v]);
       }
@@ -195,9 +194,9 @@ void FloatPixels(const BconvTask& task, const uint32_t* weights, int64_t pixel, 
 
 using PixelsFunction = void (*)(const BconvTask&, const uint32_t*, int64_t, int64_t, int32_t);
 
-// Null where FloatPixels does not do.
+// Null if FloatPixels does not support the task.
 PixelsFunction FloatPixelsOf(const BconvTask& task) {
-  if (task.finish_kind > FinishKind::kAddAndRectify || !IsPlain(task) || task.runs > 1) return nullptr;
+  if (task.epilogue_kind > EpilogueKind::kAddAndRectify || !IsPlain(task) || task.runs > 1) return nullptr;
   switch (task.run_words) {
     case 1:
       return FloatPixels<1>;
@@ -211,7 +210,7 @@ PixelsFunction FloatPixelsOf(const BconvTask& task) {
   return nullptr;
 }
 
-// Takes kPixels pixels at a time from `pixel` on and returns the first that is left.
+// Computes pixels from `pixel` on, kPixels at a time, and returns the first one that is left.
 template <int kPixels>
 int64_t AnyTiles(const BconvTask& task, WindowWalk& walk, const uint32_t* weights, int64_t pixel, int64_t pixel_end,
                  int32_t channel, int32_t channels) {
@@ -260,7 +259,7 @@ void Bconv(const BconvTask& task, int64_t pixel_begin, int64_t pixel_end, int32_
 const Isa kAvx512Isa = {
     .name = "avx512",
     .available = CpuHasAvx512Popcount,
-    // Packing without arithmetic waits for memory: sixteen lanes would gain next to nothing.
+    // Packing is bound by memory, so sixteen lanes would gain next to nothing.
     .pack_float32_signs = PackFloat32Signs<EightLanes>,
     .pack_int8_signs = PackInt8Signs<EightLanes>,
     .pack_affine_signs = PackAffineSigns<SixteenLanes>,

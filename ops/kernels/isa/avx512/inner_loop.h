@@ -1,5 +1,5 @@
-// The loop in which AVX-512 spends its time: XOR, VPOPCNTD and add, 512 binary multiply-adds to three instructions;
-// also timed by itself by the benchmark. A lane is one of 16 output channels.
+// The inner loop of AVX-512: XOR, VPOPCNTD and add, 512 binary multiply-adds per three instructions. A lane is one of
+// 16 output channels. The benchmark times the loop by itself.
 #pragma once
 
 #include <cstdint>
@@ -7,7 +7,7 @@
 #include "kernels/isa/avx2/intrinsics.h"
 
 namespace litebnn {
-// Nothing in here may be shared with files compiled for other CPUs.
+// Internal linkage: the linker must not give one CPU a copy that was compiled for another.
 namespace {
 
 constexpr int32_t kVectorChannels = 16;
@@ -17,7 +17,7 @@ template <int kPixels, int kVectors>
 struct TileSums {
   __m512i sums[kPixels][kVectors] = {};
 
-  // `input`: each pixel's words. `weights`: [words][kVectors][16 channels].
+  // `input` points to each pixel's words. `weights` is [words][kVectors][16 channels].
   void Add(const uint32_t* const* input, const uint32_t* weights, int32_t words) {
     for (int32_t word = 0; word < words; ++word, weights += kVectors * kVectorChannels) {
       __m512i filter[kVectors];

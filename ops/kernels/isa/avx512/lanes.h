@@ -1,4 +1,4 @@
-// The lanes (lanes.h) of AVX-512.
+// The vector operations (shared/lanes.h) of AVX-512.
 #pragma once
 
 #include <cstdint>
@@ -6,7 +6,7 @@
 #include "kernels/isa/avx2/intrinsics.h"
 
 namespace litebnn {
-// Nothing in here may be shared with files compiled for other CPUs.
+// Internal linkage: the linker must not give one CPU a copy that was compiled for another.
 namespace {
 
 struct SixteenLanes {
@@ -38,7 +38,7 @@ struct SixteenLanes {
   static Floats Add(Floats a, Floats b) { return _mm512_add_ps(a, b); }
   static Floats Multiply(Floats a, Floats b) { return _mm512_mul_ps(a, b); }
   static Floats Larger(Floats a, Floats b) { return _mm512_max_ps(a, b); }
-  static Floats Leak(Floats values, Floats slopes) {
+  static Floats Prelu(Floats values, Floats slopes) {
     return _mm512_mask_mul_ps(values, _mm512_cmp_ps_mask(values, _mm512_setzero_ps(), _CMP_LT_OQ), values, slopes);
   }
   static Floats Rectify(Floats values) { return _mm512_max_ps(values, _mm512_setzero_ps()); }

@@ -1,5 +1,5 @@
-// AVX-512 with VBMI: sums of table lookups (inner_loop.h). For four pixels at a time their tables are made (strips.h),
-// and all channels' weights look their sums up in them.
+// AVX-512 with VBMI: popcounts by table lookups (inner_loop.h). Tables are made for four pixels at a time (strips.h),
+// and the weights of all channels index them.
 #include "kernels/platform/x86_cpu.h"
 
 #if LITEBNN_X86
@@ -8,7 +8,6 @@
 #include "kernels/isa/avx512/lanes.h"
 #include "kernels/isa/avx512_vbmi/chunks.h"
 #include "kernels/isa/avx512_vbmi/inner_loop.h"
-#include "kernels/isa/avx512_vbmi/pixel_lanes.h"
 #include "kernels/isa/avx512_vbmi/strips.h"
 #include "kernels/isa/avx512_vbmi/tile_weights.h"
 #include "kernels/isa/isa.h"
@@ -20,24 +19,22 @@ namespace litebnn {
 namespace {
 
 constexpr int32_t kTileChannels = kMaxVectors * kVectorChannels;
-// Floats hold every whole number up to it.
+// Floats represent all integers up to this one.
 constexpr int32_t kMaxFloatDepth = 1 << 24;
 
-// What one thread needs.
+// Scratch memory of one thread.
 struct Scratch {
   LaneTables lanes;
   ByteSums sums;
   alignas(64) int32_t dots[kLanePixels][kTileChannels];
 };
 
-size_t ScratchBytes(int32_t words) {
-  return sizeof(Scratch) + (AreQuadWords(words) ? sizeof(PixelLanesMemory) + QuadTablesBytes(words) : 0);
-}
+size_t ScratchBytes(int32_t) { return sizeof(Scratch); }
 
-// Counting bits needs no tables, whose making pays where windows share them or many channels look up in them, and where
-// tables are made of weights.
+// Chooses between counting bits (avx512) and table lookups. Making tables pays off if windows share them, or if many
+// channels look up in them.
 const Isa* Better(const Bconv2dSpec& spec) {
-  // With one or two pixels most lanes are idle.
+  // One or two pixels would leave most lanes idle.
   if (spec.output_pixels == 1 || spec.output_pixels == 2) return &kAvx512Isa;
   const int32_t channels = spec.channels_out / spec.groups;
   const int64_t tap_tables = Chunks(PackedWords(spec.channels_in / spec.groups));
@@ -50,27 +47,21 @@ const Isa* Better(const Bconv2dSpec& spec) {
                               tables_of_two <= int64_t{kMaxSharedTables} * Vectors(channels);
   const int64_t new_rows = shares_rows ? 1 : spec.filter_height;
   const int64_t new_columns = shares_columns ? step : spec.filter_width;
-  // A table takes as long as the lookups of so many more vectors of channels gain, which hangs on what they are better
-  // than: bench/kernels has timed both.
-  static const bool counts_fast = CpuCountsBitsFast();
-  const int64_t table_vectors = counts_fast ? 28 : 6;
+  // Making a table costs as much as the lookups of this many vectors of channels save. bench/kernels measured both
+  // values.
+  static const int64_t table_vectors = CpuCountsBitsFast() ? 28 : 6;
   const bool pays = table_vectors * kVectorChannels * new_rows * new_columns < channels * taps;
-  // Threads share the pixels, and each makes the tables of its own.
-  constexpr int64_t kLeastPixels = 2048;
-  const bool by_pixels = !counts_fast && FillsPixelTables(channels) && spec.groups == 1 && spec.stride_width == 1 &&
-                         spec.stride_height == 1 && spec.output_pixels >= kLeastPixels &&
-                         AreQuadWords(static_cast<int32_t>(taps) * PackedWords(spec.channels_in));
-  return taps > 1 && (pays || by_pixels) ? nullptr : &kAvx512Isa;
+  return taps > 1 && pays ? nullptr : &kAvx512Isa;
 }
 
-// The output pixels of four lanes, and twice the odd chunks of their windows.
+// The output pixels of four lanes, and twice the odd-parity chunks of their windows.
 struct LanePixels {
   int32_t count;
   int64_t pixel[kLanePixels];
-  int32_t twice_odd[kLanePixels];
+  int32_t twice_parity[kLanePixels];
 };
 
-// Adds four times the sums of 16 channels: those of every fourth byte of vector `sum`.
+// Adds four times the sums of 16 channels, which are every fourth byte of vector `sum`.
 template <bool kFitsByte>
 __attribute__((always_inline)) inline __m512i AddSums(__m512i dots, const ByteSums& sums, int p, int32_t sum,
                                                       int quarter) {
@@ -79,19 +70,19 @@ __attribute__((always_inline)) inline __m512i AddSums(__m512i dots, const ByteSu
   return _mm512_dpbusd_epi32(dots, sums.high[p][sum], _mm512_set1_epi32(4 * 16 << 8 * quarter));
 }
 
-// Float outputs of four pixels and whole quarters, of the sums from `sum` on. kPlain: there are no corrections and no
-// upper clamp.
-template <bool kFitsByte, bool kPlain, typename Finish>
+// Writes float outputs of four pixels and whole groups of 16 channels, from vector `sum` of `sums` on. If kPlain, there
+// are no corrections and no upper clamp.
+template <bool kFitsByte, bool kPlain, typename Epilogue>
 void WriteFloats(const BconvTask& task, const TileWeights& tile, const LanePixels& lanes, const ByteSums& sums,
                  int32_t sum) {
-  const Finish finish(task);
-  // All of these are whole numbers that floats hold, so that no operation but the scaling rounds.
+  const Epilogue epilogue(task);
+  // All values are integers that floats represent, so only the scaling rounds.
   const __m512 clamp_min = _mm512_set1_ps(static_cast<float>(task.clamp_min));
   const __m512 clamp_max = _mm512_set1_ps(static_cast<float>(task.clamp_max));
   const float* multiplier = task.multiplier + tile.channel;
   const float* bias = task.bias + tile.channel;
   float* const outputs = static_cast<float*>(task.output);
-  // Read once: the compiler has to take any store for one into these.
+  // A local copy, because the compiler must assume that any store may modify the original.
   const TileWeights weights = tile;
   const uint8_t* vector = weights.vectors;
   ptrdiff_t index[kLanePixels];
@@ -102,17 +93,17 @@ void WriteFloats(const BconvTask& task, const TileWeights& tile, const LanePixel
   for (int p = 0; p < kLanePixels; ++p) {
     if (corrects) corrections[p] = CorrectionsOf(task, lanes.pixel[p]) + tile.channel;
     index[p] = OutputIndex(task, lanes.pixel[p], weights.channel);
-    base[p] = _mm512_set1_epi32(task.depth + lanes.twice_odd[p]);
+    base[p] = _mm512_set1_epi32(task.depth + lanes.twice_parity[p]);
   }
   for (int32_t left = weights.channels; left > 0; left -= kVectorChannels, vector += weights.vector_bytes, ++sum) {
-    const auto* excess = reinterpret_cast<const int32_t*>(vector);
+    const auto* compensation = reinterpret_cast<const int32_t*>(vector);
 #pragma GCC unroll 4
     for (int quarter = 0; quarter < 4; ++quarter) {
       if (16 * quarter >= left) return;
-      const auto finish_channels = finish(weights.channel + weights.channels - left + 16 * quarter);
+      const auto channel_epilogue = epilogue(weights.channel + weights.channels - left + 16 * quarter);
 #pragma GCC unroll 4
       for (int p = 0; p < kLanePixels; ++p) {
-        __m512i start = _mm512_add_epi32(base[p], _mm512_load_si512(excess + 16 * quarter));
+        __m512i start = _mm512_add_epi32(base[p], _mm512_load_si512(compensation + 16 * quarter));
         if (corrects) start = _mm512_add_epi32(start, _mm512_loadu_si512(corrections[p] + 16 * quarter));
         const __m512 dots = _mm512_cvtepi32_ps(AddSums<kFitsByte>(start, sums, p, sum, quarter));
         const __m512 above = _mm512_max_ps(dots, clamp_min);
@@ -120,7 +111,7 @@ void WriteFloats(const BconvTask& task, const TileWeights& tile, const LanePixel
         const __m512 product = _mm512_mul_ps(clamped, _mm512_loadu_ps(multiplier + 16 * quarter));
         const __m512 value = _mm512_add_ps(product, _mm512_loadu_ps(bias + 16 * quarter));
         float* const output = outputs + index[p] + 16 * quarter;
-        _mm512_storeu_ps(output, finish_channels(value, index[p] + 16 * quarter));
+        _mm512_storeu_ps(output, channel_epilogue(value, index[p] + 16 * quarter));
       }
     }
     multiplier += kVectorChannels, bias += kVectorChannels;
@@ -133,23 +124,24 @@ void WriteFloats(const BconvTask& task, const TileWeights& tile, const LanePixel
 
 using FloatWriter = void (*)(const BconvTask&, const TileWeights&, const LanePixels&, const ByteSums&, int32_t);
 
-// Null where WriteFloats does not do.
+// Null if WriteFloats does not support the task.
 FloatWriter FloatWriterOf(const BconvTask& task, const WindowShape& shape) {
-  if (task.finish_kind == FinishKind::kNotFloat || task.depth > kMaxFloatDepth ||
+  if (task.epilogue_kind == EpilogueKind::kNotFloat || task.depth > kMaxFloatDepth ||
       task.channels % SixteenLanes::kLanes != 0) {
     return nullptr;
   }
-  return WithFinish<SixteenLanes>(task, [&](auto finish) -> FloatWriter {
-    using Finish = decltype(finish);
+  return WithEpilogue<SixteenLanes>(task, [&](auto epilogue) -> FloatWriter {
+    using Epilogue = decltype(epilogue);
     const bool is_plain = task.corrections == nullptr && task.clamp_max == INT32_MAX;
     if (shape.chunks() <= kMaxByteChunks) {
-      return is_plain ? WriteFloats<true, Finish::kIsCommon, Finish> : WriteFloats<true, false, Finish>;
+      return is_plain ? WriteFloats<true, Epilogue::kIsCommon, Epilogue> : WriteFloats<true, false, Epilogue>;
     }
-    return is_plain ? WriteFloats<false, Finish::kIsCommon, Finish> : WriteFloats<false, false, Finish>;
+    return is_plain ? WriteFloats<false, Epilogue::kIsCommon, Epilogue> : WriteFloats<false, false, Epilogue>;
   });
 }
 
-// The sums of some of a window's chunks, from `sum` on; `first`: of its first ones.
+// Adds the sums of some of a window's chunks, from vector `sum` on, to the dot products. `first`: these are the
+// window's first chunks.
 void AddDots(const BconvTask& task, const TileWeights& tile, const ByteSums& sums, int32_t sum, bool fits_byte,
              bool first, int32_t (&dots)[kLanePixels][kTileChannels]) {
   const __m512i depth = _mm512_set1_epi32(task.depth);
@@ -157,7 +149,8 @@ void AddDots(const BconvTask& task, const TileWeights& tile, const ByteSums& sum
     for (int32_t vector = 0; vector < Vectors(tile.channels); ++vector) {
       for (int quarter = 0; quarter < 4; ++quarter) {
         int32_t* const at = dots[p] + vector * kVectorChannels + 16 * quarter;
-        const __m512i start = first ? _mm512_add_epi32(depth, tile.Excess(vector, quarter)) : _mm512_load_si512(at);
+        const __m512i start =
+            first ? _mm512_add_epi32(depth, tile.Compensation(vector, quarter)) : _mm512_load_si512(at);
         _mm512_store_si512(at, fits_byte ? AddSums<true>(start, sums, p, sum + vector, quarter)
                                          : AddSums<false>(start, sums, p, sum + vector, quarter));
       }
@@ -165,11 +158,11 @@ void AddDots(const BconvTask& task, const TileWeights& tile, const ByteSums& sum
   }
 }
 
-// Any outputs, of dot products that lack the odd chunks of their windows.
+// Writes outputs of any type. The dot products still lack the parity term of their windows.
 void WriteAny(const BconvTask& task, const TileWeights& tile, const LanePixels& lanes,
               int32_t (&dots)[kLanePixels][kTileChannels]) {
   for (int p = 0; p < lanes.count; ++p) {
-    const __m512i missing = _mm512_set1_epi32(task.depth - lanes.twice_odd[p]);
+    const __m512i missing = _mm512_set1_epi32(task.depth - lanes.twice_parity[p]);
     for (int32_t i = 0; i < Vectors(tile.channels) * kVectorChannels; i += 16) {
       const __m512i twice = _mm512_sub_epi32(missing, _mm512_load_si512(dots[p] + i));
       _mm512_store_si512(dots[p] + i, _mm512_srai_epi32(twice, 1));
@@ -178,13 +171,13 @@ void WriteAny(const BconvTask& task, const TileWeights& tile, const LanePixels& 
   }
 }
 
-// Pixels of the output, in rows of `columns`; where there is one, it goes on in the next row of the output.
+// A rectangle of output pixels, row by row. A single row may continue into the next rows of the output.
 struct Region {
-  int64_t pixel;  // the first
+  int64_t pixel;  // the first one
   int64_t rows, columns;
 };
 
-// A task, and the staged windows of its pixels.
+// A task together with the shape of its staged windows.
 struct StagedTask {
   const BconvTask& task;
   const WindowShape shape{task};
@@ -198,7 +191,7 @@ struct StagedTask {
     return task.input + row * task.row_stride + column * task.pixel_stride;
   }
 
-  // Tiles of all channels, of so many windows beside each other.
+  // Calls body(tile) for tiles of all channels; a tile is computed for `windows` adjacent windows.
   template <typename Body>
   void ForEachTile(int32_t windows, Body body) const {
     for (int32_t channel = channel_begin; channel < channel_end;) {
@@ -216,11 +209,12 @@ struct StagedTask {
     WriteAny(task, tile, lanes, scratch.dots);
   }
 
-  // The blocks of four lanes, whose first windows and pixels these are.
+  // Computes a block of output pixels in each of four lanes. `windows` and `first_lanes` belong to the first pixel of
+  // each.
   void Blocks(const uint8_t* const* windows, const LanePixels& first_lanes, const Block& block) const {
     const int64_t row_taps = shape.row_taps(block.columns);
-    const ptrdiff_t window_bytes = ptrdiff_t{shape.step_taps} * shape.tap_chunks * kTableBytes;
-    // Of windows beside each other.
+    const ptrdiff_t window_bytes = ptrdiff_t{shape.stride_taps} * shape.tap_chunks * kTableBytes;
+    // Two adjacent windows per lane.
     LanePixels lanes[kMaxWindows] = {first_lanes, first_lanes};
     for (int64_t& pixel : lanes[1].pixel) ++pixel;
     const auto move_lanes = [&](int64_t pixels) {
@@ -239,9 +233,9 @@ struct StagedTask {
       if (shares && ++first_slot == shape.runs) first_slot = 0;
       for (int64_t x = 0; x < block.columns;) {
         const auto together = static_cast<int32_t>(Min<int64_t>(kMaxWindows, block.columns - x));
-        scratch.lanes.FindRuns(shape, row_taps, first_slot, x * shape.step_taps);
+        scratch.lanes.FindRuns(shape, row_taps, first_slot, x * shape.stride_taps);
         for (int32_t window = 0; window < together; ++window) {
-          scratch.lanes.FindTwiceOdd(shape, row_taps, (x + window) * shape.step_taps, lanes[window].twice_odd);
+          scratch.lanes.FindTwiceParity(shape, row_taps, (x + window) * shape.stride_taps, lanes[window].twice_parity);
         }
         ForEachTile(together, [&](const TileWeights& tile) {
           tile.Sum(scratch.lanes.runs, shape.runs, shape.run_chunks(), 0, together, window_bytes, scratch.sums);
@@ -256,17 +250,17 @@ struct StagedTask {
     }
   }
 
-  // Windows of more chunks than a sum can have, tap by tap and piece by piece.
+  // Windows with more chunks than the sums can hold: tap by tap and piece by piece.
   void LongWindows(const uint8_t* const* windows, LanePixels lanes) const {
     ForEachTile(1, [&](const TileWeights& tile) {
-      for (int p = 0; p < kLanePixels; ++p) lanes.twice_odd[p] = 0;
+      for (int p = 0; p < kLanePixels; ++p) lanes.twice_parity[p] = 0;
       int64_t done = 0;
       for (int32_t tap = 0; tap < shape.runs * shape.run_taps; ++tap) {
         const ptrdiff_t offset = task.run_offsets[tap / shape.run_taps] + tap % shape.run_taps * shape.tap_bytes;
         const uint8_t* staged[kLanePixels];
         for (int p = 0; p < kLanePixels; ++p) {
           staged[p] = windows[p] + offset;
-          lanes.twice_odd[p] += 2 * LaneTables::OddOf(staged[p], shape);
+          lanes.twice_parity[p] += 2 * LaneTables::ParityOf(staged[p], shape);
         }
         for (int32_t chunk = 0, piece; chunk < shape.tap_chunks; chunk += piece, done += piece) {
           piece = Min(shape.tap_chunks - chunk, kMaxChunks);
@@ -281,10 +275,10 @@ struct StagedTask {
     });
   }
 
-  // Whole blocks make up the region. A copy for each caller would be tens of kilobytes.
+  // Computes a region that consists of whole blocks. Not inlined, because a copy per caller would be tens of kilobytes.
   __attribute__((noinline)) void Pixels(const Region& region, const Block& block) const {
     const int64_t band_lanes = region.columns / block.columns, lane_count = region.rows / block.rows * band_lanes;
-    const int64_t together = block.splits_rest ? lane_count / kLanePixels * kLanePixels : lane_count;
+    const int64_t together = block.splits_remainder ? lane_count / kLanePixels * kLanePixels : lane_count;
     const auto first_pixel = [&](int64_t lane) {
       return region.pixel + lane / band_lanes * block.rows * task.output_width + lane % band_lanes * block.columns;
     };
@@ -292,7 +286,7 @@ struct StagedTask {
       LanePixels lanes = {static_cast<int32_t>(Min<int64_t>(kLanePixels, together - lane)), {}, {}};
       const uint8_t* windows[kLanePixels];
       for (int p = 0; p < kLanePixels; ++p) {
-        // Where there are too few, the last one stands in.
+        // The last lane stands in for missing ones.
         lanes.pixel[p] = first_pixel(lane + Min(p, lanes.count - 1));
         windows[p] = Window(lanes.pixel[p]);
       }
@@ -303,55 +297,13 @@ struct StagedTask {
     }
   }
 
-  // Rows of output with pixels as lanes of a vector.
-  void PixelVectors(const FrameShape& frame, int64_t row, int64_t row_end) const {
-    const PixelLanes lanes(frame, reinterpret_cast<std::byte*>(&scratch + 1));
-    TileWeights tile(task, vector_bytes, channel_begin, channel_end, 1);
-    lanes.MakeTables(task, shape, tile.vectors);
-    tile.vectors = reinterpret_cast<const uint8_t*>(lanes.memory.excess);
-    for (int64_t rows; row < row_end; row += rows) {
-      rows = Min(lanes.StripRows(), row_end - row);
-      const int64_t count = (rows - 1) * lanes.row_taps + lanes.width;
-      lanes.MakePlanes(Window(row * lanes.width), count + lanes.reach);
-      for (int64_t first = 0; first < count; first += kBlockLanes) {
-        const int64_t block = Min<int64_t>(count - first, kBlockLanes);
-        lanes.Sum(first, block);
-        WriteBlock(tile, lanes, row, first, block);
-      }
-    }
-  }
-
-  // Writes lanes [first, first + count) of a strip that begins with `row`.
-  void WriteBlock(const TileWeights& tile, const PixelLanes& lanes, int64_t row, int64_t first, int64_t count) const {
-    LanePixels four = {};
-    int64_t column = first % lanes.row_taps;
-    int64_t pixel = (row + first / lanes.row_taps) * lanes.width + Min(column, lanes.width);
-    for (int64_t lane = 0; lane < count; ++lane, ++column) {
-      if (column == lanes.row_taps) column = 0;
-      if (column >= lanes.width) continue;
-      four.pixel[four.count] = pixel++;
-      four.twice_odd[four.count] = -2 * lanes.memory.window_odd[lane];
-      scratch.sums.low[four.count][0] = _mm512_load_si512(lanes.memory.low[lane]);
-      scratch.sums.high[four.count][0] = _mm512_load_si512(lanes.memory.high[lane]);
-      if (++four.count < kLanePixels) continue;
-      WriteSums(tile, four, 0);
-      four.count = 0;
-    }
-    if (four.count > 0) WriteSums(tile, four, 0);
-  }
-
   void AllPixels(int64_t begin, int64_t end) const {
     const int64_t width = task.output_width, first_row = (begin + width - 1) / width, row_end = end / width;
-    const bool shares = (shape.rows_overlap || shape.step_taps > 0) && shape.chunks() <= kMaxChunks;
+    const bool shares = (shape.rows_overlap || shape.stride_taps > 0) && shape.chunks() <= kMaxChunks;
     if (!shares || first_row >= row_end) return Pixels({begin, 1, end - begin}, kPixel);
     Pixels({begin, 1, first_row * width - begin}, kPixel);
-    const FrameShape frame(task, shape, row_end - first_row);
-    if (frame.SuitPixelLanes(task, channel_end - channel_begin)) {
-      PixelVectors(frame, first_row, row_end);
-    } else {
-      Pixels({first_row * width, row_end - first_row, width},
-             BestBlock(shape, row_end - first_row, width, Vectors(channel_end - channel_begin)));
-    }
+    Pixels({first_row * width, row_end - first_row, width},
+           BestBlock(shape, row_end - first_row, width, Vectors(channel_end - channel_begin)));
     Pixels({row_end * width, 1, end - row_end * width}, kPixel);
   }
 };
@@ -366,7 +318,7 @@ void Bconv(const BconvTask& task, int64_t pixel_begin, int64_t pixel_end, int32_
 const Isa kAvx512VbmiIsa = {
     .name = "avx512_vbmi",
     .available = CpuHasAvx512Vbmi,
-    // Packing without arithmetic waits for memory: sixteen lanes would gain next to nothing.
+    // Packing is bound by memory, so sixteen lanes would gain next to nothing.
     .pack_float32_signs = PackFloat32Signs<EightLanes>,
     .pack_int8_signs = PackInt8Signs<EightLanes>,
     .pack_affine_signs = PackAffineSigns<SixteenLanes>,

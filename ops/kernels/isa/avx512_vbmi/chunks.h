@@ -1,5 +1,5 @@
-// Words cut into chunks of six bits: staged input, which is where the chunks' tables are, and weights. A tap's words
-// are cut by themselves, so that windows share staged taps.
+// Cuts words into chunks of six bits: the input's become table offsets, the weights' become indices into tables. Each
+// tap's words are cut separately, so that windows can share staged taps.
 #pragma once
 
 #include <cstddef>
@@ -11,35 +11,35 @@
 #include "kernels/kernels.h"
 
 namespace litebnn {
-// Nothing in here may be shared with files compiled for other CPUs.
+// Internal linkage: the linker must not give one CPU a copy that was compiled for another.
 namespace {
 
-// A vector has 32 offsets of 16 bits; as many chunks are six whole words.
-constexpr int32_t kStepChunks = 32;
-constexpr int32_t kStepWords = 6;
+// One vector holds 32 chunks with 16-bit offsets, cut from six whole words.
+constexpr int32_t kCutChunks = 32;
+constexpr int32_t kCutWords = 6;
 
 constexpr int32_t Chunks(int32_t tap_words) { return (tap_words * kBitsPerWord + kChunkBits - 1) / kChunkBits; }
 
-// A staged tap: the offsets of its chunks among the tables of a pixel, then the number of odd chunks.
+// Length of a staged tap: the offsets of its chunks in a pixel's tables, then the number of odd-parity chunks.
 constexpr int32_t StagedLength(int32_t tap_words) { return Chunks(tap_words) + 1; }
 size_t StagedBytes(int32_t tap_words) { return static_cast<size_t>(StagedLength(tap_words)) * sizeof(uint16_t); }
 
 constexpr __mmask32 FirstBits(int32_t count) { return static_cast<__mmask32>((uint64_t{1} << count) - 1); }
 
-// Cuts the words of some taps at once into offsets.
+// Cuts the words of several taps at once into table offsets.
 struct ChunkCutter {
-  alignas(64) uint8_t bytes[2 * kStepChunks] = {};
-  alignas(64) uint16_t shifts[kStepChunks] = {};
-  alignas(64) uint16_t masks[kStepChunks] = {};
+  alignas(64) uint8_t bytes[2 * kCutChunks] = {};
+  alignas(64) uint16_t shifts[kCutChunks] = {};
+  alignas(64) uint16_t masks[kCutChunks] = {};
 
-  // The offsets of a tap begin `length` after those of the tap before; the last of them may be for no chunk.
+  // The offsets of consecutive taps are `length` apart; the last offset of each may belong to no chunk.
   constexpr ChunkCutter(int32_t tap_words, int32_t length) {
-    for (int32_t i = 0, chunk = 0, first_byte = 0; i < kStepChunks; ++i, ++chunk) {
+    for (int32_t i = 0, chunk = 0, first_byte = 0; i < kCutChunks; ++i, ++chunk) {
       if (chunk == length) chunk = 0, first_byte += tap_words * static_cast<int32_t>(sizeof(uint32_t));
       const int32_t bit = chunk * kChunkBits, bits = Max(Min(tap_words * kBitsPerWord - bit, kChunkBits), 0);
       bytes[2 * i] = static_cast<uint8_t>(first_byte + bit / 8);
       bytes[2 * i + 1] = static_cast<uint8_t>(bytes[2 * i] + 1);
-      // Offsets count tables of 64 bytes.
+      // The shift leaves offsets in units of a 64-byte table.
       shifts[i] = static_cast<uint16_t>(kChunkBits - bit % 8);
       masks[i] = static_cast<uint16_t>(((1 << bits) - 1) * kTableBytes);
     }
@@ -51,43 +51,43 @@ struct ChunkCutter {
   }
 };
 
-__mmask32 OddChunks(__m512i offsets) {
+__mmask32 ChunkParities(__m512i offsets) {
   return _mm512_test_epi16_mask(_mm512_popcnt_epi16(offsets), _mm512_set1_epi16(1));
 }
 
 int32_t CountBits(__mmask32 bits) { return __builtin_popcount(bits); }
 
 void StageLongTaps(const uint32_t* words, int64_t taps, int32_t tap_words, uint16_t* staged) {
-  static constexpr ChunkCutter kCutter(kStepWords, kStepChunks);
-  const int32_t steps = Chunks(tap_words) / kStepChunks, chunks_left = Chunks(tap_words) % kStepChunks;
-  const auto are_words_left = static_cast<__mmask16>(FirstBits(tap_words - steps * kStepWords));
+  static constexpr ChunkCutter kCutter(kCutWords, kCutChunks);
+  const int32_t cuts = Chunks(tap_words) / kCutChunks, chunks_left = Chunks(tap_words) % kCutChunks;
+  const auto are_words_left = static_cast<__mmask16>(FirstBits(tap_words - cuts * kCutWords));
   for (; taps > 0; --taps) {
-    int32_t odd = 0;
-    for (int32_t step = 0; step < steps; ++step, words += kStepWords, staged += kStepChunks) {
-      const __m512i offsets = kCutter(_mm512_maskz_loadu_epi32(FirstBits(kStepWords), words));
+    int32_t parity = 0;
+    for (int32_t cut = 0; cut < cuts; ++cut, words += kCutWords, staged += kCutChunks) {
+      const __m512i offsets = kCutter(_mm512_maskz_loadu_epi32(FirstBits(kCutWords), words));
       _mm512_storeu_si512(staged, offsets);
-      odd += CountBits(OddChunks(offsets));
+      parity += CountBits(ChunkParities(offsets));
     }
     const __m512i offsets = kCutter(_mm512_maskz_loadu_epi32(are_words_left, words));
     _mm512_mask_storeu_epi16(staged, FirstBits(chunks_left), offsets);
-    staged[chunks_left] = static_cast<uint16_t>(odd + CountBits(OddChunks(offsets)));
-    words += tap_words - steps * kStepWords;
+    staged[chunks_left] = static_cast<uint16_t>(parity + CountBits(ChunkParities(offsets)));
+    words += tap_words - cuts * kCutWords;
     staged += chunks_left + 1;
   }
 }
 
-// Several taps fill a vector.
+// Stages short taps, several of which fill a vector.
 template <int32_t kTapWords>
 void StageShortTaps(const uint32_t* words, int64_t taps, int32_t, uint16_t* staged) {
-  constexpr int32_t kLength = StagedLength(kTapWords), kTaps = kStepChunks / kLength;
+  constexpr int32_t kLength = StagedLength(kTapWords), kTaps = kCutChunks / kLength;
   static constexpr ChunkCutter kCutter(kTapWords, kLength);
   const auto stage = [&](int32_t count) __attribute__((always_inline)) {
     const __m512i offsets =
         kCutter(_mm512_maskz_loadu_epi32(static_cast<__mmask16>(FirstBits(count * kTapWords)), words));
     _mm512_mask_storeu_epi16(staged, FirstBits(count * kLength), offsets);
-    const __mmask32 odd = OddChunks(offsets);
+    const __mmask32 parity = ChunkParities(offsets);
     for (int32_t tap = 0; tap < count; ++tap, staged += kLength) {
-      staged[kLength - 1] = static_cast<uint16_t>(CountBits(odd >> (tap * kLength) & FirstBits(kLength - 1)));
+      staged[kLength - 1] = static_cast<uint16_t>(CountBits(parity >> (tap * kLength) & FirstBits(kLength - 1)));
     }
     words += count * kTapWords;
   };
@@ -99,25 +99,25 @@ void Stage(const uint32_t* words, int64_t taps, int32_t tap_words, uint8_t* stag
   constexpr decltype(&StageLongTaps) kStageShortTaps[] = {StageShortTaps<1>, StageShortTaps<2>, StageShortTaps<3>,
                                                           StageShortTaps<4>, StageShortTaps<5>};
   constexpr int32_t kShortTapWords = sizeof(kStageShortTaps) / sizeof(*kStageShortTaps);
-  static_assert(StagedLength(kShortTapWords) <= kStepChunks && StagedLength(kShortTapWords + 1) > kStepChunks, "");
+  static_assert(StagedLength(kShortTapWords) <= kCutChunks && StagedLength(kShortTapWords + 1) > kCutChunks, "");
   const auto stage_taps = tap_words <= kShortTapWords ? kStageShortTaps[tap_words - 1] : StageLongTaps;
   stage_taps(words, taps, tap_words, reinterpret_cast<uint16_t*>(staged));
 }
 
-// Weights: for each vector of 64 channels its int32 excesses, then [taps][chunks][64] bytes. With E, what a dot
-// product's lookups sum up to, and the odd chunks of its window and filter, it is depth + excess + 4 * E +
-// 2 * odd(window), where the excess is -12 * chunks - 2 * odd(filter).
+// Layout of the weights: for each vector of 64 channels its int32 compensations, then [taps][chunks][64] bytes. A dot
+// product is depth + compensation + 4 * E + 2 * parity(window), with E the sum of the window's lookups. The
+// compensation is -12 * chunks - 2 * parity(filter). parity() is the number of odd-parity chunks.
 int32_t Vectors(int32_t channels) { return (channels + kVectorChannels - 1) / kVectorChannels; }
 
 size_t VectorBytes(int32_t taps, int32_t tap_words) {
-  return kExcessBytes + static_cast<size_t>(taps) * static_cast<size_t>(Chunks(tap_words)) * kVectorChannels;
+  return kCompensationBytes + static_cast<size_t>(taps) * static_cast<size_t>(Chunks(tap_words)) * kVectorChannels;
 }
 
 size_t PackedWeightsBytes(int32_t channels, int32_t taps, int32_t tap_words) {
   return static_cast<size_t>(Vectors(channels)) * VectorBytes(taps, tap_words);
 }
 
-// A vector of int32 has the channels of every fourth byte.
+// A channel's position in a byte vector. Every fourth byte belongs to the same int32 vector of 16 channels.
 constexpr int32_t ByteOfChannel(int32_t lane) { return lane % 16 * 4 + lane / 16; }
 
 int32_t ChunkOf(const uint32_t* words, int32_t tap_words, int32_t chunk) {
@@ -131,16 +131,16 @@ void PackWeights(const uint32_t* filter, int32_t channels, int32_t taps, int32_t
   for (int32_t channel = 0; channel < channels; ++channel) {
     const int32_t lane = channel % kVectorChannels;
     uint8_t* const vector = packed + static_cast<size_t>(channel / kVectorChannels) * VectorBytes(taps, tap_words);
-    uint8_t* weight = vector + kExcessBytes + ByteOfChannel(lane);
-    int32_t odd = 0;
+    uint8_t* weight = vector + kCompensationBytes + ByteOfChannel(lane);
+    int32_t parity = 0;
     for (int32_t tap = 0; tap < taps; ++tap, filter += tap_words) {
       for (int32_t chunk = 0; chunk < chunks; ++chunk, weight += kVectorChannels) {
         const int32_t value = ChunkOf(filter, tap_words, chunk);
         *weight = static_cast<uint8_t>(value);
-        odd += IsOdd(value);
+        parity += Parity(value);
       }
     }
-    reinterpret_cast<int32_t*>(vector)[lane] = -2 * kChunkBits * taps * chunks - 2 * odd;
+    reinterpret_cast<int32_t*>(vector)[lane] = -2 * kChunkBits * taps * chunks - 2 * parity;
   }
 }
 

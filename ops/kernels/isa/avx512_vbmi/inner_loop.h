@@ -1,17 +1,16 @@
-// The loop in which AVX-512 with VBMI spends its time; also timed by itself by the benchmark.
+// The inner loop of AVX-512 with VBMI. The benchmark times it by itself.
 //
-// A dot product is looked up in chunks of six bits: for each value of a chunk of a pixel's input there is a table of 64
-// bytes, one for each chunk that a filter can have, and one permutation looks up 64 channels. As in avx2/inner_loop.h
-// it is half of the bits that agree that is looked up, once the parities of both chunks, which are counted outside of
-// the loop, are taken off and added: a number from 0 to 3. Two bits hold it, so that a byte serves four pixels: a table
-// is made of those of all four, and a permutation does 4 x 6 x 64 binary multiply-adds.
+// A dot product is looked up in chunks of six bits. Each value of an input chunk has a table of 64 bytes, one for each
+// value of a filter chunk. One byte permutation looks up 64 channels. As in shared/lookup_tables.h, an entry is half of
+// the matching bits, after the parities of both chunks are compensated: a number from 0 to 3. Two bits hold it, so a
+// byte serves four pixels. The combined table of four pixels lets one permutation do 4 x 6 x 64 binary multiply-adds.
 //
-// There is no room in a byte to add such numbers. They are counted bit by bit instead, by full adders, which are two
-// instructions of any logic of three operands: two numbers and the ones of those before give new ones and a carry, two
-// carries and the twos before give new twos, and so on. What comes of sixteen is unpacked and added.
+// A byte has no room to add such numbers, so bits are counted by full adders instead. Each is two ternary logic
+// instructions. Two numbers and the ones so far give new ones and a carry. Two carries and the twos so far give new
+// twos, and so on. After sixteen chunks the counts are unpacked and added.
 //
-// A loaded vector of weights serves two windows beside each other where there are two: those of many channels come from
-// the L2 cache, which is slower than the lookups.
+// A loaded vector of weights serves two adjacent windows if there are two. The weights of many channels come from the
+// L2 cache, which is slower than the lookups.
 #pragma once
 
 #include <cstddef>
@@ -20,7 +19,7 @@
 #include "kernels/isa/avx2/intrinsics.h"
 
 namespace litebnn {
-// Nothing in here may be shared with files compiled for other CPUs.
+// Internal linkage: the linker must not give one CPU a copy that was compiled for another.
 namespace {
 
 constexpr int32_t kVectorChannels = 64;
@@ -29,23 +28,23 @@ constexpr int32_t kChunkBits = 6;
 constexpr int32_t kLanePixels = 4;
 constexpr int32_t kMaxVectors = 4;
 constexpr int32_t kMaxWindows = 2;
-// What stands before the weights of a vector of channels: an int32 for each (chunks.h).
-constexpr size_t kExcessBytes = kVectorChannels * sizeof(int32_t);
-// A chunk has at most 3, of which a byte holds 255.
+// Bytes of compensations before the weights of a vector of channels: one int32 per channel (chunks.h).
+constexpr size_t kCompensationBytes = kVectorChannels * sizeof(int32_t);
+// A chunk adds at most 3, and a byte holds 255.
 constexpr int32_t kMaxByteChunks = 255 / 3;
-// Sixteen chunks count as 3 at most.
+// Sixteen chunks carry at most 3 to the high sum.
 constexpr int32_t kMaxChunks = 16 * kMaxByteChunks;
 
-constexpr int IsOdd(int bits) { return __builtin_popcount(static_cast<unsigned>(bits)) % 2; }
+constexpr int Parity(int bits) { return __builtin_popcount(static_cast<unsigned>(bits)) % 2; }
 
 constexpr int HalfAgreement(int input, int filter) {
   const int different = __builtin_popcount(static_cast<unsigned>(input ^ filter));
-  return (kChunkBits - different - IsOdd(input) + IsOdd(filter)) / 2;
+  return (kChunkBits - different - Parity(input) + Parity(filter)) / 2;
 }
 
 struct alignas(64) LookupTables {
-  // Of the first two pixels: [pixel][chunk of the input][chunk of the filter]. Those of the others have their bits four
-  // places higher, and would take as much of the L1 cache again.
+  // The first two pixels: [pixel][input chunk][filter chunk]. The other two use the same tables shifted by four bits,
+  // which saves half of the L1 cache.
   uint8_t data[2][64 * kTableBytes];
 };
 
@@ -62,23 +61,23 @@ constexpr LookupTables MakeLookupTables() {
 
 constexpr LookupTables kLookupTables = MakeLookupTables();
 
-// The matrix with which an affine transformation of bytes moves the two bits of a pixel to bit `to`.
+// The matrix with which an affine transformation of bytes moves a pixel's two bits to bit `to`.
 constexpr long long PixelBits(int pixel, int to) {
   const uint64_t low = uint64_t{1} << (2 * pixel + 8 * (7 - to)), high = uint64_t{2} << (2 * pixel + 8 * (6 - to));
   return static_cast<long long>(low | high);
 }
 
-// What a byte of `bits` has for the pixel, at bit `to`.
+// Extracts a pixel's two bits from each byte and moves them to bit `to`.
 __attribute__((always_inline)) inline __m512i Unpack(__m512i bits, int pixel, int to) {
   return _mm512_gf2p8affine_epi64_epi8(bits, _mm512_set1_epi64(PixelBits(pixel, to)), 0);
 }
 
-// Sums of what is looked up, a byte a channel: low + 16 * high. A window's vectors are beside each other.
+// Lookup sums, one byte a channel: low + 16 * high. The vectors of one window are adjacent.
 struct ByteSums {
   __m512i low[kLanePixels][kMaxVectors], high[kLanePixels][kMaxVectors];
 };
 
-// How many of the numbers before have each of the lowest four bits of their count set, for each bit of a byte.
+// Bit counters: bits[i] holds bit i of a 4-bit count for each bit position of a byte.
 template <int kVectors>
 struct BitCounts {
   __m512i bits[4][kVectors];
@@ -89,7 +88,7 @@ struct Level {
   static constexpr int kValue = kLevel;
 };
 
-// Looks 2^kLevel chunks up and counts them. `carries`: what overflows the lowest kLevel bits of the counts.
+// Looks up 2^kLevel chunks and counts them. `carries` is the overflow of the lowest kLevel bits of the counts.
 template <int kLevel, int kVectors, typename Lookups>
 __attribute__((always_inline)) inline void CountChunks(Lookups& lookups, BitCounts<kVectors>& counts,
                                                        __m512i* carries) {
@@ -102,14 +101,14 @@ __attribute__((always_inline)) inline void CountChunks(Lookups& lookups, BitCoun
 #pragma GCC unroll 4
     for (int v = 0; v < kVectors; ++v) {
       __m512i& sum = counts.bits[kLevel - 1][v];
-      // What two of the three have, which does not wait for the sum.
+      // The majority of the three inputs. It does not wait for the new sum.
       carries[v] = _mm512_ternarylogic_epi32(first[v], second[v], sum, 0xE8);
       sum = _mm512_ternarylogic_epi32(sum, first[v], second[v], 0x96);
     }
   }
 }
 
-// Adds `carries` to the counts from bit kLevel on, and leaves what overflows them there.
+// Adds `carries` to the counts from bit kLevel on, and leaves their overflow in `carries`.
 template <int kLevel, int kVectors>
 __attribute__((always_inline)) inline void AddCarries(__m512i* carries, BitCounts<kVectors>& counts) {
 #pragma GCC unroll 4
@@ -123,13 +122,13 @@ __attribute__((always_inline)) inline void AddCarries(__m512i* carries, BitCount
   }
 }
 
-// Looks up kChannelVectors * 64 channels in the tables of kWindows windows of four lanes each. What a window finds is
-// beside what the one before does.
+// Looks up kChannelVectors * 64 channels in the tables of kWindows adjacent windows of four lanes. The results of
+// consecutive windows are adjacent.
 template <int kChannelVectors, int kWindows>
 struct ChannelLookups {
   static constexpr int kVectors = kChannelVectors * kWindows;
   const uint8_t* const* runs;
-  ptrdiff_t window_bytes;  // from a window's tables to those of the next one
+  ptrdiff_t window_bytes;  // from one window's tables to the next one's
   const uint8_t* weights;
   ptrdiff_t vector_bytes;
   const uint8_t* tables = nullptr;
@@ -165,7 +164,7 @@ struct ChannelLookups {
   }
 };
 
-// Counts what a group of kVectors vectors finds.
+// Counts the lookups of a group of kVectors vectors.
 template <int kVectors>
 struct GroupCounts {
   BitCounts<kVectors> counts;
@@ -198,8 +197,8 @@ struct GroupCounts {
   }
 };
 
-// Sums up what `lookups` finds in `run_count` runs, at most kMaxChunks in all. Up to kMaxByteChunks `low` has all of
-// the sums. Groups take turns of sixteen chunks: there are registers for one of two vectors.
+// Sums the lookups of `run_count` runs, at most kMaxChunks chunks in all. Up to kMaxByteChunks chunks, `low` alone has
+// the sum. Groups alternate every sixteen chunks, because the registers hold only one group of two vectors.
 template <int kGroups, typename Lookups>
 __attribute__((always_inline)) inline void SumLookups(Lookups lookups, int32_t run_count, int32_t run_chunks,
                                                       ByteSums& sums) {
@@ -218,14 +217,15 @@ __attribute__((always_inline)) inline void SumLookups(Lookups lookups, int32_t r
 #pragma GCC unroll 2
       for (int group = 0; group < kGroups; ++group) {
         __m512i carries[kVectors];
-        Lookups of_group = lookups.Group(group);
-        CountChunks<kLevel>(of_group, groups[group].counts, carries);
+        Lookups group_lookups = lookups.Group(group);
+        CountChunks<kLevel>(group_lookups, groups[group].counts, carries);
         AddCarries<kLevel>(carries, groups[group].counts);
         if (carries_sixteen) groups[group].AddHigh(carries, matrices);
       }
       lookups.Advance(1 << kLevel);
     };
-    // What is left over from sixteens comes first. Those of the first run alone never are sixteen.
+    // The chunks beyond a multiple of sixteen come first. In the first run they are fewer than sixteen, so they cannot
+    // carry.
     const auto add_left_over = [&](auto level) __attribute__((always_inline)) {
       if ((run_chunks >> decltype(level)::kValue & 1) != 0) add(level, run > 0);
     };
@@ -250,8 +250,8 @@ __attribute__((always_inline)) inline void SumLookups(Lookups lookups, int32_t r
   }
 }
 
-// Sums up kWindows windows of runs of one table and kGroups * kVectors * 64 weights a chunk; the weights of a vector
-// are `vector_bytes` after those of the one before, and the tables of a window `window_bytes`.
+// Sums kWindows windows over runs of tables, for kGroups * kVectors * 64 channels. The distance is `vector_bytes` from
+// one vector of weights to the next, and `window_bytes` from the tables of one window to those of the next.
 template <int kGroups, int kVectors, int kWindows>
 __attribute__((noinline)) void SumChunks(const uint8_t* const* runs, int32_t run_count, int32_t run_chunks,
                                          ptrdiff_t window_bytes, const uint8_t* weights, ptrdiff_t vector_bytes,

@@ -1,7 +1,7 @@
-// The lookup tables of four output pixels at a time, and which pixels go together.
+// The lookup tables of four output pixels at a time, and the choice of pixels that are computed together.
 //
-// A table serves a chunk of the input of four pixels, the lanes. Each lane walks through a block of output pixels, row
-// by row; windows beside and below each other share their taps' tables, so that most are made once.
+// One table combines a chunk of the input of four pixels, the lanes. Each lane walks through a block of output pixels,
+// row by row. Adjacent windows share the tables of common taps, so most tables are made once.
 #pragma once
 
 #include <cstddef>
@@ -14,29 +14,29 @@
 #include "kernels/isa/isa.h"
 
 namespace litebnn {
-// Nothing in here may be shared with files compiled for other CPUs.
+// Internal linkage: the linker must not give one CPU a copy that was compiled for another.
 namespace {
 
-// Tables that several windows in a row share, for each vector of channels that looks up in them: few stay in the L1
-// cache, and many are read from the L2 cache the less often.
+// Limit, per vector of channels, for the tables that adjacent windows share. More of them would save work but leave the
+// L1 cache.
 constexpr int32_t kMaxSharedTables = 360;
-// More than a window has, so that deep ones have others beside them too.
+// Tables that fit the memory: more than one window needs, so that windows with many chunks share tables too.
 constexpr int32_t kMaxTables = 2048;
 static_assert(kMaxTables >= kMaxChunks, "");
 
-// How windows are made of taps, and which they share.
+// The taps of a window, and the taps it shares with adjacent windows.
 struct WindowShape {
   int32_t runs, run_taps, tap_chunks;
   ptrdiff_t tap_bytes;
-  int32_t step_taps;  // from a window to the one beside it, where they overlap, or 0
-  bool rows_overlap;  // run r + 1 of a window is run r of the one below
+  int32_t stride_taps;  // taps from one window to the next in a row if they overlap, otherwise 0
+  bool rows_overlap;    // run r + 1 of a window is run r of the window below
 
   explicit WindowShape(const BconvTask& task)
       : runs(task.runs),
         run_taps(task.run_words / task.tap_words),
         tap_chunks(Chunks(task.tap_words)),
         tap_bytes(static_cast<ptrdiff_t>(StagedBytes(task.tap_words))),
-        step_taps(task.pixel_stride < run_taps * tap_bytes ? static_cast<int32_t>(task.pixel_stride / tap_bytes) : 0),
+        stride_taps(task.pixel_stride < run_taps * tap_bytes ? static_cast<int32_t>(task.pixel_stride / tap_bytes) : 0),
         rows_overlap(runs > 1) {
     for (int32_t run = 0; run < runs; ++run) {
       rows_overlap = rows_overlap && task.run_offsets[run] == run * task.row_stride;
@@ -45,22 +45,23 @@ struct WindowShape {
 
   int32_t run_chunks() const { return run_taps * tap_chunks; }
   int64_t chunks() const { return int64_t{runs} * run_chunks(); }
-  // Of `columns` windows beside each other.
-  int64_t row_taps(int64_t columns) const { return (columns - 1) * step_taps + run_taps; }
+  // Taps that a row of `columns` adjacent windows reads.
+  int64_t row_taps(int64_t columns) const { return (columns - 1) * stride_taps + run_taps; }
 };
 
-// A lane's output pixels.
+// The output pixels of one lane.
 struct Block {
   int64_t rows, columns;
-  // Whether lanes that are left over, fewer than four, are computed a pixel a lane.
-  bool splits_rest;
+  // True if fewer than four leftover lanes are computed with one pixel per lane.
+  bool splits_remainder;
 };
 
 constexpr Block kPixel = {1, 1, false};
 
-// The best blocks for that many rows of output: larger ones share more, smaller ones fill the last four lanes better.
+// Chooses the block for that many rows of output: larger blocks share more tables, smaller ones fill the last four
+// lanes better.
 Block BestBlock(const WindowShape& shape, int64_t rows, int64_t width, int32_t vectors) {
-  // A table takes about as long as three lookups.
+  // Making a table takes about as long as three lookups.
   constexpr int64_t kTableLookups = 3;
   const auto cost_of_lanes = [&](int64_t lane_rows, int64_t columns) {
     const int64_t made_rows = shape.rows_overlap ? lane_rows + shape.runs - 1 : lane_rows * shape.runs;
@@ -70,27 +71,28 @@ Block BestBlock(const WindowShape& shape, int64_t rows, int64_t width, int32_t v
   const int64_t most_tables = Min(kMaxSharedTables * vectors, kMaxTables);
   Block best = kPixel;
   int64_t best_cost = INT64_MAX;
-  const int64_t most_columns = shape.step_taps == 0 ? 1 : width, most_bands = shape.rows_overlap ? rows : 1;
+  const int64_t most_columns = shape.stride_taps == 0 ? 1 : width, most_bands = shape.rows_overlap ? rows : 1;
   for (int64_t columns = 1; columns <= most_columns; ++columns) {
     if (columns > 1 && shape.runs * shape.row_taps(columns) * shape.tap_chunks > most_tables) break;
     if (width % columns != 0) continue;
     for (int64_t bands = 1; bands <= most_bands; ++bands) {
       if (rows % bands != 0) continue;
-      const int64_t lane_rows = rows / bands, lanes = bands * (width / columns), rest = lanes % kLanePixels;
-      const int64_t lanes_cost = cost_of_lanes(lane_rows, columns), together = rest > 0 ? lanes_cost : 0;
-      const int64_t apart = rest * ((lane_rows * columns + kLanePixels - 1) / kLanePixels) * cost_of_lanes(1, 1);
+      const int64_t lane_rows = rows / bands, lanes = bands * (width / columns), remainder = lanes % kLanePixels;
+      const int64_t lanes_cost = cost_of_lanes(lane_rows, columns), together = remainder > 0 ? lanes_cost : 0;
+      const int64_t apart = remainder * ((lane_rows * columns + kLanePixels - 1) / kLanePixels) * cost_of_lanes(1, 1);
       const int64_t cost = lanes / kLanePixels * lanes_cost + Min(together, apart);
-      // Windows beside each other are better than those below each other: two are looked up at once.
+      // On equal cost wider blocks win, because two horizontally adjacent windows are looked up at once.
       if (cost <= best_cost) best = {lane_rows, columns, apart < together}, best_cost = cost;
     }
   }
   return best;
 }
 
-// Makes the tables of some chunks that are at `staged` in each lane. A function of its own has the registers for it.
+// Makes the tables of `chunks` chunks of four lanes, whose offsets are at `staged`. A separate function, so that it has
+// enough registers.
 __attribute__((noinline)) void MakeTables(const uint8_t* const* staged, int32_t chunks, uint8_t* tables) {
   const uint8_t* lanes[kLanePixels] = {staged[0], staged[1], staged[2], staged[3]};
-  // Up to four chunks, whose offsets are loaded together: loads are what takes the time.
+  // Up to four chunks, whose offsets are loaded together, because loads are the bottleneck.
   const auto make = [&](auto offsets_type, int count) __attribute__((always_inline)) {
     decltype(offsets_type) offsets[kLanePixels];
 #pragma GCC unroll 4
@@ -111,32 +113,32 @@ __attribute__((noinline)) void MakeTables(const uint8_t* const* staged, int32_t 
   for (; chunks > 0; --chunks) make(uint16_t{}, 1);
 }
 
-// What four lanes look up in.
+// The tables of four lanes.
 struct LaneTables {
   static constexpr int32_t kMaxTaps = kMaxTables / Chunks(1);
-  // [runs][taps of a row of windows][chunks]; a row of input takes the place of the one that no window needs any more.
+  // [runs][taps of a row of windows][chunks], a ring buffer of input rows: a new row replaces the oldest.
   alignas(64) uint8_t tables[kMaxTables][kTableBytes];
-  alignas(64) int32_t odd[kMaxTaps][kLanePixels];  // odd chunks of each tap
-  const uint8_t* runs[kMaxTaps];                   // of a window
+  alignas(64) int32_t parity[kMaxTaps][kLanePixels];  // number of odd-parity chunks of each tap
+  const uint8_t* runs[kMaxTaps];                      // of the current window
 
-  // The tables of a row of taps that is at `staged` in each lane, as the slot's.
+  // Makes the tables of a row of taps at `staged` of each lane, and stores them in row `slot`.
   void WriteRow(const WindowShape& shape, const uint8_t* const* staged, int64_t row_taps, int64_t slot) {
     const uint8_t* tap[kLanePixels] = {staged[0], staged[1], staged[2], staged[3]};
     for (int64_t i = slot * row_taps; i < (slot + 1) * row_taps; ++i) {
       MakeTables(tap, shape.tap_chunks, tables[i * shape.tap_chunks]);
-      // As one vector, which is how windows read it.
-      const __m128i odd_of_lanes =
-          _mm_setr_epi32(OddOf(tap[0], shape), OddOf(tap[1], shape), OddOf(tap[2], shape), OddOf(tap[3], shape));
-      _mm_store_si128(reinterpret_cast<__m128i*>(odd[i]), odd_of_lanes);
+      // Stored as one vector, because windows load it as one: a load of narrower stores would stall.
+      const __m128i lane_parities = _mm_setr_epi32(ParityOf(tap[0], shape), ParityOf(tap[1], shape),
+                                                   ParityOf(tap[2], shape), ParityOf(tap[3], shape));
+      _mm_store_si128(reinterpret_cast<__m128i*>(parity[i]), lane_parities);
       for (const uint8_t*& lane : tap) lane += shape.tap_bytes;
     }
   }
 
-  static int32_t OddOf(const uint8_t* tap, const WindowShape& shape) {
+  static int32_t ParityOf(const uint8_t* tap, const WindowShape& shape) {
     return reinterpret_cast<const uint16_t*>(tap)[shape.tap_chunks];
   }
 
-  // Finds the runs of the window that begins with slot `first` and tap `tap`.
+  // Finds the runs of the window that begins at row `first` of the ring and tap `tap`.
   void FindRuns(const WindowShape& shape, int64_t row_taps, int32_t first, int64_t tap) {
     for (int32_t run = 0, slot = first; run < shape.runs; ++run, ++slot) {
       if (slot == shape.runs) slot = 0;
@@ -144,15 +146,16 @@ struct LaneTables {
     }
   }
 
-  // Twice the odd chunks of the windows that begin with tap `tap` of their rows.
-  void FindTwiceOdd(const WindowShape& shape, int64_t row_taps, int64_t tap, int32_t (&twice_odd)[kLanePixels]) const {
+  // Computes twice the odd-parity chunks of the window that begins at tap `tap` of its rows.
+  void FindTwiceParity(const WindowShape& shape, int64_t row_taps, int64_t tap,
+                       int32_t (&twice_parity)[kLanePixels]) const {
     __m128i sum = _mm_setzero_si128();
     for (int32_t run = 0; run < shape.runs; ++run, tap += row_taps) {
       for (int32_t i = 0; i < shape.run_taps; ++i) {
-        sum = _mm_add_epi32(sum, _mm_load_si128(reinterpret_cast<const __m128i*>(odd[tap + i])));
+        sum = _mm_add_epi32(sum, _mm_load_si128(reinterpret_cast<const __m128i*>(parity[tap + i])));
       }
     }
-    _mm_storeu_si128(reinterpret_cast<__m128i*>(twice_odd), _mm_add_epi32(sum, sum));
+    _mm_storeu_si128(reinterpret_cast<__m128i*>(twice_parity), _mm_add_epi32(sum, sum));
   }
 };
 

@@ -1,4 +1,4 @@
-// The weights that one call of the inner loop looks up.
+// The weights that one call of the inner loop uses.
 #pragma once
 
 #include <cstddef>
@@ -11,7 +11,7 @@
 #include "kernels/isa/shared/arithmetic.h"
 
 namespace litebnn {
-// Nothing in here may be shared with files compiled for other CPUs.
+// Internal linkage: the linker must not give one CPU a copy that was compiled for another.
 namespace {
 
 // The weights of a tile of channels.
@@ -20,7 +20,7 @@ struct TileWeights {
   ptrdiff_t vector_bytes;
   int32_t channel, channels;
 
-  // As many of the channels left as a tile of `windows` windows has room for.
+  // Takes as many of the remaining channels as fit a tile of `windows` windows.
   TileWeights(const BconvTask& task, ptrdiff_t bytes, int32_t first_channel, int32_t channel_end, int32_t windows)
       : vector_bytes(bytes), channel(first_channel), channels(channel_end - first_channel) {
     const int32_t left = Vectors(channels);
@@ -28,10 +28,10 @@ struct TileWeights {
     vectors = task.weights + channel / kVectorChannels * vector_bytes;
   }
 
-  // Sums up runs of windows beside each other, whose weights are those of the window's chunks from `chunk` on.
+  // Sums runs of adjacent windows. `chunk` is the position of their first chunk in the whole window.
   void Sum(const uint8_t* const* runs, int32_t run_count, int32_t run_chunks, int64_t chunk, int32_t windows,
            ptrdiff_t window_bytes, ByteSums& sums) const {
-    const uint8_t* const first = vectors + kExcessBytes + chunk * kVectorChannels;
+    const uint8_t* const first = vectors + kCompensationBytes + chunk * kVectorChannels;
     constexpr decltype(&SumChunks<1, 1, 1>) kSumChunks[kMaxWindows][kMaxVectors] = {
         {SumChunks<1, 1, 1>, SumChunks<1, 2, 1>, nullptr, SumChunks<2, 2, 1>},
         {SumChunks<1, 1, 2>, SumChunks<2, 1, 2>}};
@@ -39,8 +39,8 @@ struct TileWeights {
     sum_chunks(runs, run_count, run_chunks, window_bytes, first, vector_bytes, sums);
   }
 
-  // Of 16 channels of a vector.
-  __m512i Excess(int32_t vector, int quarter) const {
+  // Compensation of 16 channels of a vector.
+  __m512i Compensation(int32_t vector, int quarter) const {
     return _mm512_load_si512(reinterpret_cast<const int32_t*>(vectors + vector * vector_bytes) + 16 * quarter);
   }
 };

@@ -1,6 +1,6 @@
-// 32-bit NEON. EOR, CNT and ADD on bytes; a lane is 16 bits of one of 8 output channels, and a pixel's 16 bits are
-// loaded into all lanes at once, so that nothing has to be summed across lanes until the very end. Two pixels by 32
-// channels leave room for the weights in the 16 registers.
+// 32-bit NEON: EOR, CNT and ADD on bytes. A 16-bit lane belongs to one of 8 output channels. Each 16 bits of a pixel
+// are broadcast to all lanes, so no sum crosses lanes. With tiles of two pixels by 32 channels, the weights fit the 16
+// registers too.
 #include "kernels/isa/isa.h"
 
 #if defined(__ARM_NEON) && defined(__arm__)
@@ -21,25 +21,26 @@ namespace litebnn {
 namespace {
 
 constexpr int kTilePixels = 2;
-// 8 bits a byte and step: 30 steps sum up to 240.
+// A byte sum grows by at most 8 per half-word, so 30 half-words reach 240.
 constexpr int32_t kMaxBlockWords = 15;
-// Pixels whose windows stay in the L1 cache while all channels pass over them.
+// Pixels whose windows stay in the L1 cache while all channels are computed.
 constexpr int64_t kBlockPixels = 64;
 
 #define LITEBNN_PAIR(sum0, sum1, x, w0, w1)        \
   "veor q14, " x ", " w0 "\n veor q15, " x ", " w1 \
   "\n vcnt.8 q14, q14\n vcnt.8 q15, q15\n"         \
   "vadd.i8 %q[" sum0 "], %q[" sum0 "], q14\n vadd.i8 %q[" sum1 "], %q[" sum1 "], q15\n"
-#define LITEBNN_STEP                                                                                                  \
+#define LITEBNN_HALF                                                                                                  \
   "vld1.8 {d16-d19}, [%[w]]!\n vld1.8 {d20-d23}, [%[w]]!\n"                                                           \
   "vld1.16 {d24[], d25[]}, [%[x0]]!\n vld1.16 {d26[], d27[]}, [%[x1]]!\n" LITEBNN_PAIR("s0", "s1", "q12", "q8", "q9") \
       LITEBNN_PAIR("s2", "s3", "q12", "q10", "q11") LITEBNN_PAIR("s4", "s5", "q13", "q8", "q9")                       \
           LITEBNN_PAIR("s6", "s7", "q13", "q10", "q11")
 
-// Adds `words` words to the byte sums of two pixels. In assembly, as compilers load the weights a register at a time.
+// Adds `words` words to the byte sums of two pixels. In assembly, because compilers load the weights one register at a
+// time.
 inline void AddWords(int32_t words, const uint16_t* (&x)[2], const uint8_t*& weights,
                      uint8x16_t (&s)[2][kTileVectors]) {
-  __asm__ volatile("1:\n" LITEBNN_STEP LITEBNN_STEP
+  __asm__ volatile("1:\n" LITEBNN_HALF LITEBNN_HALF
                    "subs %[n], %[n], #1\n"
                    "bne 1b\n"
                    : [s0] "+w"(s[0][0]), [s1] "+w"(s[0][1]), [s2] "+w"(s[0][2]), [s3] "+w"(s[0][3]), [s4] "+w"(s[1][0]),
@@ -52,7 +53,7 @@ inline void AddWords(int32_t words, const uint16_t* (&x)[2], const uint8_t*& wei
 
 inline void AddWords(int32_t words, const uint16_t* (&x)[1], const uint8_t*& weights,
                      uint8x16_t (&s)[1][kTileVectors]) {
-  for (int32_t step = 0; step < words * kStepsPerWord; ++step, weights += kTileVectors * 16) {
+  for (int32_t half = 0; half < words * kHalvesPerWord; ++half, weights += kTileVectors * 16) {
     const uint8x16_t input = vreinterpretq_u8_u16(vld1q_dup_u16(x[0]++));
 #pragma GCC unroll 4
     for (int v = 0; v < kTileVectors; ++v) {
@@ -61,8 +62,8 @@ inline void AddWords(int32_t words, const uint16_t* (&x)[1], const uint8_t*& wei
   }
 }
 
-// Popcount sums of kPixels pixels, sums[pixel][vector], over kMaxWords words from word `first` of their windows on, or
-// as many as there are. `weights` moves on to what is behind them.
+// Sums[pixel][vector] = popcounts of kPixels pixels over at most kMaxWords words, from word `first` of their windows
+// on. Advances `weights` past the words used.
 template <int kPixels>
 void SumTile(const BconvTask& task, const uint8_t* const* windows, int32_t first, const uint8_t*& weights,
              uint16x8_t* sums) {
@@ -99,13 +100,13 @@ void SumTile(const BconvTask& task, const uint8_t* const* windows, int32_t first
   }
 }
 
-// Whole tiles of kPixels pixels. By itself the compiler keeps its constants in registers.
-template <int kPixels, typename Finish>
+// Writes whole tiles of kPixels pixels. Not inlined, so that the compiler keeps the constants in registers.
+template <int kPixels, typename Epilogue>
 __attribute__((noinline)) void WriteFloats(const BconvTask& task, int64_t pixel, int32_t channel,
-                                           const uint16x8_t* sums, Finish finish) {
+                                           const uint16x8_t* sums, Epilogue epilogue) {
   const int16x8_t depth = vdupq_n_s16(static_cast<int16_t>(task.depth));
   const int16x8_t clamp_min = vdupq_n_s16(static_cast<int16_t>(Max(task.clamp_min, int32_t{INT16_MIN})));
-  // Vectors are loaded and stored at pointers that move on: there are no offsets for them.
+  // The pointers advance, because NEON's loads and stores have no offsets.
   float* const all_outputs = static_cast<float*>(task.output);
   float* outputs[kPixels];
   for (int p = 0; p < kPixels; ++p) outputs[p] = all_outputs + OutputIndex(task, pixel + p, channel);
@@ -116,7 +117,7 @@ __attribute__((noinline)) void WriteFloats(const BconvTask& task, int64_t pixel,
     const float32x4_t multiplier[2] = {vld1q_f32(multipliers), vld1q_f32(multipliers + 4)};
     const float32x4_t bias[2] = {vld1q_f32(biases), vld1q_f32(biases + 4)};
     const int32_t first = channel + v * kVectorChannels;
-    const typename Finish::Channels finishes[2] = {finish(first), finish(first + 4)};
+    const typename Epilogue::Channels epilogues[2] = {epilogue(first), epilogue(first + 4)};
 #pragma GCC unroll 2
     for (int p = 0; p < kPixels; ++p) {
       const int16x8_t twice = vreinterpretq_s16_u16(vshlq_n_u16(sums[p * kTileVectors + v], 1));
@@ -125,19 +126,19 @@ __attribute__((noinline)) void WriteFloats(const BconvTask& task, int64_t pixel,
 #pragma GCC unroll 2
       for (int half = 0; half < 2; ++half, outputs[p] += 4) {
         const float32x4_t product = vmulq_f32(vcvtq_f32_s32(vmovl_s16(halves[half])), multiplier[half]);
-        vst1q_f32(outputs[p], finishes[half](vaddq_f32(product, bias[half]), outputs[p] - all_outputs));
+        vst1q_f32(outputs[p], epilogues[half](vaddq_f32(product, bias[half]), outputs[p] - all_outputs));
       }
     }
   }
 }
 
-// By itself, as it would take registers that the sums need.
+// Not inlined, because it would take registers that the sums need.
 __attribute__((noinline)) void WritePixel(const BconvTask& task, int64_t pixel, int32_t channel, int32_t channels,
                                           const uint16x8_t* sums) {
   WriteOutputs<FourLanes>(task, pixel, channel, channels, reinterpret_cast<const uint16_t*>(sums));
 }
 
-// Windows that are too long to be summed up at once: piece by piece.
+// Windows too long for 16-bit sums: piece by piece.
 template <int kPixels>
 void BconvLongTile(const BconvTask& task, const uint8_t* const* windows, const uint8_t* weights, int64_t pixel,
                    int32_t channel, int32_t channels) {
@@ -158,11 +159,12 @@ void BconvTile(const BconvTask& task, const uint8_t* const* windows, const uint8
   }
   uint16x8_t sums[kPixels * kTileVectors];
   SumTile<kPixels>(task, windows, 0, weights, sums);
-  // A dot product fits 16 bits, and there is one end to clamp at most.
-  const bool simple_floats = task.finish_kind != FinishKind::kNotFloat && task.corrections == nullptr &&
+  // Under these conditions a dot product fits 16 bits, and only the lower bound is clamped.
+  const bool simple_floats = task.epilogue_kind != EpilogueKind::kNotFloat && task.corrections == nullptr &&
                              task.clamp_max == INT32_MAX && task.depth <= INT16_MAX;
   if (channels == kTileChannels && simple_floats) {
-    return WithFinish<FourLanes>(task, [&](auto finish) { WriteFloats<kPixels>(task, pixel, channel, sums, finish); });
+    return WithEpilogue<FourLanes>(task,
+                                   [&](auto epilogue) { WriteFloats<kPixels>(task, pixel, channel, sums, epilogue); });
   }
   for (int p = 0; p < kPixels; ++p) {
     WritePixel(task, pixel + p, channel, channels, sums + p * kTileVectors);

@@ -1,5 +1,5 @@
-// 64-bit NEON. The input is staged with each 16 bits copied to the lanes of a vector; four pixels by 32 channels are
-// summed up at a time (sum_windows.h), what is left of the pixels one by one.
+// 64-bit NEON. The input is staged with each 16-bit half-word broadcast to a vector. Four pixels by 32 channels are
+// summed at a time (sum_windows.h); pixels left over are computed one by one.
 #include "kernels/isa/isa.h"
 
 #if defined(__aarch64__)
@@ -16,10 +16,10 @@
 namespace litebnn {
 namespace {
 
-// Pixels whose windows stay in the L1 cache while all channels pass over them: more where a pixel is small.
+// Pixels whose windows stay in the L1 cache while all channels are computed; more if a pixel is small.
 constexpr int64_t kBlockPixels = 64;
 constexpr int64_t kBlockBytes = 8192;
-// What is staged of windows that do not overlap stays there too.
+// Bytes of a staged block of windows that do not overlap; it stays in the L1 cache too.
 constexpr int32_t kStagedBlockBytes = 16384;
 
 size_t StagedBytes(int32_t tap_words) { return kStagedWordBytes * static_cast<size_t>(tap_words); }
@@ -28,7 +28,7 @@ void Stage(const uint32_t* words, int64_t taps, int32_t tap_words, uint8_t* stag
   int64_t count = taps * tap_words;
   const auto* halves = reinterpret_cast<const uint16_t*>(words);
   auto* out = reinterpret_cast<uint16_t*>(staged);
-  // By itself the compiler adds to the pointers apart from the loads and stores.
+  // In assembly, because the compiler would advance the pointers by separate instructions.
   const auto stage_two = [&] {
     __asm__ volatile(
         "ld4r {v0.8h, v1.8h, v2.8h, v3.8h}, [%0], #8\n"
@@ -42,7 +42,7 @@ void Stage(const uint32_t* words, int64_t taps, int32_t tap_words, uint8_t* stag
   if (count > 0) vst1q_u16_x2(out, vld2q_dup_u16(halves));
 }
 
-// Loops for chunks of so many words: [out of order, in order].
+// The loops for chunks of `words` words: [out of order, in order].
 struct ChunkLoops {
   int32_t words;
   SumWindowsLoop* loops[2];
@@ -54,35 +54,35 @@ constexpr ChunkLoops kChunkLoops[] = {
     {1, {litebnn_sum_windows_1, litebnn_sum_windows_in_order_1}},
 };
 
-// How windows are read: by which loop, and the ways between the chunks that it takes.
+// The loop that reads the windows, and the pointer increments between its chunks.
 struct Plan {
-  Plan(const BconvTask& task, bool in_order, void* memory) : steps(static_cast<int64_t*>(memory)) {
+  Plan(const BconvTask& task, bool in_order, void* memory) : increments(static_cast<int64_t*>(memory)) {
     const ChunkLoops* chunk = kChunkLoops;
     while (task.run_words % chunk->words != 0) ++chunk;
     loop = chunk->loops[in_order];
     chunk_words = chunk->words;
-    // At the end of a chunk the pointer is at its first word where cores are in order, else at its last.
+    // At a chunk's end the out-of-order loop's pointer is at the last word, the in-order loop's at the first.
     const ptrdiff_t moved = in_order ? 0 : ptrdiff_t{chunk->words - 1} * kStagedWordBytes;
-    int64_t* step = steps;
+    int64_t* increment = increments;
     ptrdiff_t position = 0;
     for (int32_t run = 0; run < task.runs; ++run) {
       for (int32_t word = 0; word < task.run_words; word += chunk->words) {
         const ptrdiff_t start = task.run_offsets[run] + static_cast<ptrdiff_t>(word) * kStagedWordBytes;
-        if (run > 0 || word > 0) *step++ = start - position - moved;
+        if (run > 0 || word > 0) *increment++ = start - position - moved;
         position = start;
       }
     }
-    *step = 0;
+    *increment = 0;
     const ptrdiff_t piece_chunks = PieceWords() / chunk_words;
-    for (int64_t* last = steps + piece_chunks - 1; last < step; last += piece_chunks) *last = 0;
+    for (int64_t* last = increments + piece_chunks - 1; last < increment; last += piece_chunks) *last = 0;
   }
 
-  // Words of a window that are summed up together, and the steps for those that begin with `word`.
+  // Words of a window that are summed together, and the increments of the piece that begins at `word`.
   int32_t PieceWords() const { return kMaxWords / chunk_words * chunk_words; }
-  const int64_t* StepsFrom(int32_t word) const { return steps + word / chunk_words; }
+  const int64_t* IncrementsFrom(int32_t word) const { return increments + word / chunk_words; }
 
   SumWindowsLoop* loop;
-  int64_t* steps;
+  int64_t* increments;
   int32_t chunk_words;
 };
 
@@ -93,13 +93,13 @@ int32_t StagedBlockPixels(int32_t words) {
 
 size_t PlanBytes(int32_t words) { return (static_cast<size_t>(words) * sizeof(int64_t) + 63) / 64 * 64; }
 
-// A plan, then a staged block.
+// Layout: a plan, then a staged block.
 size_t ScratchBytes(int32_t words) {
   const auto word_bytes = static_cast<size_t>(words) * kStagedWordBytes;
   return PlanBytes(words) + static_cast<size_t>(StagedBlockPixels(words)) * word_bytes;
 }
 
-// One pixel, where there are no four.
+// Sums one pixel; used if fewer than four are left.
 void SumWindow(const BconvTask& task, const uint8_t* window, const uint8_t* weights, uint16x8_t* sums) {
   uint16x8_t wide[kTileVectors] = {};
   for (int32_t run = 0; run < task.runs; ++run) {
@@ -117,17 +117,18 @@ void SumWindow(const BconvTask& task, const uint8_t* window, const uint8_t* weig
   for (int v = 0; v < kTileVectors; ++v) sums[v] = wide[v];
 }
 
-// Dot products of a vector's channels, clamped where it is kRelu.
+// Dot products of one vector of channels; kRelu clamps them at 0.
 template <bool kRelu>
 __attribute__((always_inline)) inline void FloatDots(int32_t depth, uint16x8_t sums, float32x4_t& low,
                                                      float32x4_t& high) {
   if (kRelu) {
-    // A subtraction that stops at zero is the activation too. Widening doubles the half.
+    // A saturating subtraction includes the RELU. Widening doubles the half.
     const uint16x8_t half = vqsubq_u16(vdupq_n_u16(static_cast<uint16_t>(depth / 2)), sums);
     low = vcvtq_f32_u32(vshll_n_u16(vget_low_u16(half), 1));
     high = vcvtq_f32_u32(vshll_high_n_u16(half, 1));
   } else {
-    // 2^23 plus an integer below it has that integer as its last bits, and the difference of two such is exact.
+    // An integer in the mantissa of 2^23 makes that float plus the integer, so the difference of two such floats is
+    // exact.
     constexpr float kTwoTo23 = 8388608.0f;
     const uint32x4_t bits = vreinterpretq_u32_f32(vdupq_n_f32(kTwoTo23));
     const float32x4_t depths = vdupq_n_f32(kTwoTo23 + static_cast<float>(depth));
@@ -137,18 +138,18 @@ __attribute__((always_inline)) inline void FloatDots(int32_t depth, uint16x8_t s
   }
 }
 
-// Writes the float32 outputs of tile after tile of pixels, with no activation or RELU: what most convolutions have.
-template <bool kRelu, typename Finish>
+// Writes float32 outputs, tile after tile of pixels, with RELU or no activation: the most common cases.
+template <bool kRelu, typename Epilogue>
 struct FloatWriter {
   const BconvTask& task;
   int64_t first_pixel;
   int32_t channel;
-  // Read once: a compiler has to take any store for one into the task.
-  const Finish finish{task};
+  // Local copies, because a compiler must assume that any store may modify the task.
+  const Epilogue epilogue{task};
   const int32_t depth = task.depth;
   const int64_t stride = task.output_channels;
   float* const outputs = static_cast<float*>(task.output);
-  float* output = outputs + OutputIndex(task, first_pixel, channel);  // of the next tile's first pixel
+  float* output = outputs + OutputIndex(task, first_pixel, channel);  // first pixel of the next tile
   const float* const multiplier = task.multiplier + channel;
   const float* const bias = task.bias + channel;
 
@@ -166,7 +167,7 @@ struct FloatWriter {
     float32x4_t low_multiplier, high_multiplier, low_bias, high_bias;
     LoadPair<kFirst>(multiplier, low_multiplier, high_multiplier);
     LoadPair<kFirst>(bias, low_bias, high_bias);
-    const auto finish_low = finish(channel + kFirst), finish_high = finish(channel + kFirst + 4);
+    const auto low_epilogue = epilogue(channel + kFirst), high_epilogue = epilogue(channel + kFirst + 4);
 #pragma GCC unroll 4
     for (int p = 0; p < kTilePixels; ++p) {
       float32x4_t low, high;
@@ -175,18 +176,18 @@ struct FloatWriter {
       high = vaddq_f32(vmulq_f32(high, high_multiplier), high_bias);
       float* const pixel = output + p * stride;
       const ptrdiff_t index = pixel - outputs + kFirst;
-      StorePair<kFirst>(pixel, finish_low(low, index), finish_high(high, index + 4));
+      StorePair<kFirst>(pixel, low_epilogue(low, index), high_epilogue(high, index + 4));
     }
   }
 };
 
-// By itself, as it would take registers that the sums need.
+// Not inlined, because it would take registers that the sums need.
 __attribute__((noinline)) void WritePixel(const BconvTask& task, int64_t pixel, int32_t channel, int32_t channels,
                                           const uint16x8_t* sums) {
   WriteOutputs<FourLanes, kTileChannels>(task, pixel, channel, channels, reinterpret_cast<const uint16_t*>(sums));
 }
 
-// By itself, so that each writer has the registers that it needs and no more to save.
+// Not inlined, so that each writer saves and restores only the registers that it needs.
 template <typename Writer>
 __attribute__((noinline)) void WriteTiles(const Plan& plan, WindowWalk& walk, const uint8_t* weights, int64_t tiles,
                                           Writer writer) {
@@ -194,13 +195,13 @@ __attribute__((noinline)) void WriteTiles(const Plan& plan, WindowWalk& walk, co
     const uint8_t* windows[kTilePixels];
     walk.Next<kTilePixels>(windows);
     uint16x8_t sums[kTilePixels][kTileVectors];
-    SumWindows(plan.loop, windows, weights, plan.steps, sums);
+    SumWindows(plan.loop, windows, weights, plan.increments, sums);
     writer(sums);
   }
 }
 
-// A tile of channels of pixels whose windows are too long to be summed up at once. Where there are no four pixels, the
-// last one stands in.
+// Computes a channel tile of pixels whose windows are too long for 16-bit sums. The last pixel stands in for missing
+// ones.
 __attribute__((noinline)) void WriteLongTiles(const BconvTask& task, const Plan& plan, WindowWalk& walk,
                                               const uint8_t* weights, int64_t pixel, int64_t pixel_end, int32_t channel,
                                               int32_t channels) {
@@ -216,17 +217,17 @@ __attribute__((noinline)) void WriteLongTiles(const BconvTask& task, const Plan&
       const uint8_t* pieces[kTilePixels];
       for (int p = 0; p < kTilePixels; ++p) pieces[p] = windows[p] + first;
       uint16x8_t sums[kTilePixels][kTileVectors];
-      SumWindows(plan.loop, pieces, weights + ptrdiff_t{word} * kWeightsWordBytes, plan.StepsFrom(word), sums);
+      SumWindows(plan.loop, pieces, weights + ptrdiff_t{word} * kWeightsWordBytes, plan.IncrementsFrom(word), sums);
       for (int p = 0; p < kTilePixels; ++p) AddPiece(sums[p], popcounts[p]);
     }
     for (int p = 0; p < pixels; ++p) WriteOutputs<FourLanes>(task, pixel + p, channel, channels, popcounts[p]);
   }
 }
 
-// Tiles of channels of some pixels, whose windows come with `walk`.
+// Computes all channel tiles of some pixels, whose windows `windows` walks through.
 void BconvBlock(const BconvTask& task, const Plan& plan, const WindowWalk& windows, int64_t pixel_begin,
                 int64_t pixel_end, int32_t channel_begin, int32_t channel_end) {
-  const bool simple_floats = task.finish_kind != FinishKind::kNotFloat && task.corrections == nullptr;
+  const bool simple_floats = task.epilogue_kind != EpilogueKind::kNotFloat && task.corrections == nullptr;
   const bool relu = task.clamp_min == 0 && task.clamp_max == INT32_MAX && task.depth % 2 == 0;
   const bool linear = task.clamp_min == INT32_MIN && task.depth <= INT16_MAX;
   const bool is_long = task.runs * task.run_words > kMaxWords;
@@ -240,10 +241,10 @@ void BconvBlock(const BconvTask& task, const Plan& plan, const WindowWalk& windo
       continue;
     }
     if (simple_floats && (relu || linear) && channels == kTileChannels) {
-      WithFinish<FourLanes>(task, [&](auto finish) {
-        using Finish = decltype(finish);
-        relu ? WriteTiles(plan, walk, weights, tiles, FloatWriter<true, Finish>{task, pixel_begin, channel})
-             : WriteTiles(plan, walk, weights, tiles, FloatWriter<false, Finish>{task, pixel_begin, channel});
+      WithEpilogue<FourLanes>(task, [&](auto epilogue) {
+        using Epilogue = decltype(epilogue);
+        relu ? WriteTiles(plan, walk, weights, tiles, FloatWriter<true, Epilogue>{task, pixel_begin, channel})
+             : WriteTiles(plan, walk, weights, tiles, FloatWriter<false, Epilogue>{task, pixel_begin, channel});
       });
     } else {
       WriteTiles(plan, walk, weights, tiles, [&, pixel = pixel_begin](const auto& sums) mutable {
@@ -282,7 +283,7 @@ bool Available() { return true; }
 bool CpuIsOutOfOrder() { return CpuCores() == ArmCores::kOutOfOrder; }
 bool CpuIsInOrder() { return CpuCores() == ArmCores::kInOrder; }
 
-// Both differ in their loops alone.
+// The two ISAs differ only in their loops.
 constexpr Isa Neon64(const char* name, decltype(Isa::bconv) bconv, decltype(Isa::suits) suits) {
   return {
       .name = name,

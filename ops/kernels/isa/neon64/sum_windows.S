@@ -1,24 +1,24 @@
-// The loops in which 64-bit NEON spends its time: EOR, CNT and UADALP, 128 binary multiply-adds to three instructions. A
-// lane is 16 bits of one of 8 output channels; the input comes staged, each 16 bits copied to all lanes, so that nothing
-// has to be summed across lanes. Four pixels by 32 channels are summed up in 16 registers.
+// The inner loops of 64-bit NEON: EOR, CNT and UADALP, 128 binary multiply-adds per three instructions. A 16-bit lane
+// belongs to one of 8 output channels. The staged input has each half-word broadcast to all lanes, so no sum crosses
+// lanes. Four pixels by 32 channels are summed in 16 registers.
 //
-// There are two versions. Out-of-order cores find their order by themselves and are given as few instructions as there
-// can be: loads of two and four registers that move their pointer on. In-order cores do nothing beside such a load, so
-// theirs are single registers at fixed offsets; and as they wait wherever a result is needed soon, or an instruction
-// would be done before an older one, equal instructions stand eight together.
+// There are two versions. Out-of-order cores schedule by themselves and get the fewest instructions: loads of two and
+// four registers that advance their pointer. In-order cores do nothing in parallel with such a load, so they get loads
+// of single registers at fixed offsets. They also stall if a result is needed soon, or if an instruction would complete
+// before an older one. Equal instructions are therefore grouped by eight.
 //
-// A function sums up windows that are cut into chunks of so many words as its name says; sum_windows.h calls it.
-//   x0 to x3   the windows of four pixels: a word is two steps of 16 bytes
-//   x4         weights: a word is two steps of four vectors
-//   x5         the ways from each chunk's pointer to the next chunk, 0 for the last
-//   v0 to v15  the sums, four vectors of a pixel after those of another
-// x6 and v16 to v31 are overwritten, and the caller saves v8 to v15 too.
+// A function sums windows that are cut into chunks of as many words as its name says; sum_windows.h calls it.
+//   x0 to x3   windows of four pixels: two half-words of 16 bytes per word
+//   x4         weights: two half-words of four vectors per word
+//   x5         pointer increments from each chunk to the next, 0 after the last
+//   v0 to v15  sums: four vectors per pixel
+// x6 and v16 to v31 are overwritten. The caller also saves v8 to v15.
 
 #if defined(__aarch64__)
 
 #include "kernels/isa/shared/function.S"
 
-// Registers are told by their numbers, so that four instructions can be written as one and the next three.
+// Register numbers are macro arguments, so that one macro can expand to four instructions on consecutive registers.
 .altmacro
 
 .macro xor to, x, w
@@ -29,7 +29,7 @@
   cnt v\i\().16b, v\i\().16b
 .endm
 
-// The first step of all starts the sums: `op` is uaddlp there, else uadalp.
+// The first half-word of all starts the sums with uaddlp; the others add to them with uadalp.
 .macro add_up op, sum, counts
   \op v\sum\().8h, v\counts\().16b
 .endm
@@ -46,8 +46,8 @@
   .endr
 .endm
 
-// Out of order: v16 to v19 and v20 to v23 are the weights of a word's two steps, v24 to v27 what is counted, v28 and v29
-// or v30 and v31 a pixel's two steps.
+// Out-of-order version. Registers v16 to v19 and v20 to v23 are the weights of a word's two halves, v24 to v27 the
+// popcounts. Registers v28 and v29, or v30 and v31, are a pixel's two halves.
 .macro quad op, x, w, sums
   xor_four 24, \x, \w
   .irpc i, 4567
@@ -56,7 +56,7 @@
   add_up_four \op, \sums, 24
 .endm
 
-// A chunk's last word moves the pixel's pointer on to the next chunk.
+// The last word of a chunk advances the pixel's pointer to the next chunk.
 .macro pixel op, is_last, pointer, a, b, sums
   .if \is_last
   ld1 {v\a\().16b, v\b\().16b}, [\pointer], x6
@@ -97,9 +97,9 @@ begin litebnn_sum_windows_\words
 end litebnn_sum_windows_\words
 .endm
 
-// In order: v16 to v19 are the weights of a step, v20 to v23 the four pixels' input, v24 to v31 what is counted. The
-// pointers stay at a chunk's first word until its end; `offset` is that of a step's input, and its weights stand at four
-// times that.
+// In-order version. v16 to v19 are the weights of a half-word, v20 to v23 the input of four pixels, v24 to v31 the
+// popcounts. Pointers stay at a chunk's first word until its end. `offset` is that of the input; the weights are at
+// four times `offset`.
 .set offset, 0
 
 .macro input to, pixel
@@ -110,7 +110,7 @@ end litebnn_sum_windows_\words
   ldr q\to, [x4, #(offset * 4 + \at)]
 .endm
 
-// Two pixels. What is given to do besides stands where it takes the least time.
+// Sums two pixels. do0 to do5 are instructions that are placed where they cost the least time.
 .macro pair op, x, y, sums, do0, do1, do2, do3, do4, do5
   xor_four 24, \x, 16
   xor_four 28, \y, 16
@@ -139,8 +139,8 @@ end litebnn_sum_windows_\words
   add x5, x5, #8
 .endm
 
-// Loads what the next step needs, or at a chunk's end moves on to the next chunk.
-.macro step op, is_last
+// Loads the operands of the next half-word, or advances to the next chunk at the end of one.
+.macro half op, is_last
   pair \op, 20, 21, 0, <input 22, x2>, , , , , <input 23, x3>
   .set offset, offset + 16
   .if \is_last
@@ -150,7 +150,7 @@ end litebnn_sum_windows_\words
   .endif
 .endm
 
-.macro first_step op
+.macro first_half op
   .set offset, 0
   ldr x6, [x5]
   input 20, x0
@@ -159,21 +159,21 @@ end litebnn_sum_windows_\words
   weights 18, 32
   weights 19, 48
   input 21, x1
-  step \op, 0
+  half \op, 0
 .endm
 
 .macro in_order words
 begin litebnn_sum_windows_in_order_\words
-  first_step uaddlp
+  first_half uaddlp
   b 2f
   .p2align 4
 1:
-  first_step uadalp
+  first_half uadalp
 2:
   .rept \words * 2 - 2
-  step uadalp, 0
+  half uadalp, 0
   .endr
-  step uadalp, 1
+  half uadalp, 1
   cbnz x6, 1b
   ret
 end litebnn_sum_windows_in_order_\words

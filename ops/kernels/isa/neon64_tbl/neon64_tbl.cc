@@ -1,6 +1,6 @@
-// 64-bit NEON, for cores that look a vector of bytes up at once: sums of table lookups (sum_lookups.h). For a block of
-// pixels the offsets of the tables are made once (table_offsets.h); then for each tile of channels and for as many
-// nibbles as the L1 cache takes, the weights are unpacked once, and all pairs of pixels use them.
+// 64-bit NEON for cores with a fast TBL: popcounts by table lookups (sum_lookups.h). The table offsets of a block of
+// pixels are computed once (table_offsets.h). Then, for each tile of channels, the weights of as many nibbles as fit
+// the L1 cache are unpacked once, for all pixel pairs.
 #include "kernels/isa/isa.h"
 
 #if defined(__aarch64__)
@@ -18,34 +18,34 @@
 namespace litebnn {
 namespace {
 
-using Offsets = TableOffsets<OffsetsStep>;
+using Offsets = TableOffsets<OffsetsTraits>;
 static_assert(kMaxWords <= Offsets::MaxWords());
-// Weights that are unpacked at a time: what 3x3 filters of 128 channels have.
+// Bytes of weights that are unpacked at a time: a 3x3 filter over 128 channels.
 constexpr int32_t kUnpackedBytes = 288 * kTileChannels;
 
 struct ChannelOrder {
   static constexpr int32_t Byte(int32_t lane) { return lane; }
-  static constexpr int32_t Excess(int32_t lane) { return lane; }
+  static constexpr int32_t Compensation(int32_t lane) { return lane; }
 };
 
-// Of a vector of channels.
+// Constants of a vector of channels.
 struct ChannelConstants {
-  uint16x8_t excess[2];  // less the depth
+  uint16x8_t compensation[2];  // minus the depth
   float32x4_t multiplier[4], bias[4];
 };
 
-// What one thread needs.
+// Scratch memory of one thread.
 struct Scratch {
   alignas(64) ChannelConstants constants[kTileSums];
   alignas(64) WideSums sums[kMaxBlockPixels / 2 * kTileSums];  // of all blocks but the last
-  alignas(64) uint8_t weights[kUnpackedBytes];                 // [nibbles][vectors][kVectorChannels], a nibble a byte
+  alignas(64) uint8_t weights[kUnpackedBytes];                 // [nibbles][vectors][kVectorChannels], one nibble a byte
   Offsets::Memory offsets;
   PiecesMemory pieces;
 };
 
 size_t ScratchBytes(int32_t) { return sizeof(Scratch); }
 
-// Four times a pixel's bytes, on top of what was `before` where there was anything.
+// Four times the byte sums of a pixel, added to `before` if kHasBefore.
 template <bool kHasBefore>
 __attribute__((always_inline)) inline void Widen(uint8x16_t bytes, const uint16x8_t* before, uint16x8_t* wide) {
   if (kHasBefore) {
@@ -58,95 +58,95 @@ __attribute__((always_inline)) inline void Widen(uint8x16_t bytes, const uint16x
   }
 }
 
-// Where outputs go, and what is made of sums.
+// A tile of output channels, and its constants.
 struct TileOfChannels {
   const BconvTask& task;
   const ChannelConstants* constants;  // [vectors]
   int32_t channel, channels;
-  int32_t vectors, pairs;  // eight together
-  bool has_before;         // whether there is more than one block of nibbles
+  int32_t vectors, pairs;  // vectors * pairs is 8
+  bool has_before;         // true if there is more than one block of nibbles
 };
 
-// A tile of pixels in a tile of channels, all looked up.
+// A tile of pixels in a tile of channels, with all lookups done.
 struct SummedTile {
-  const ByteSums* bytes;   // of the last block, [pairs][vectors]
-  const WideSums* before;  // of the blocks before it, if there are any
-  const int32_t* odd;      // [pixels]
+  const ByteSums* bytes;   // last block, [pairs][vectors]
+  const WideSums* before;  // sum of the blocks before the last; unused if there is one block
+  const int32_t* parity;   // [pixels], twice the odd nibbles of the window
   int64_t pixel;
 };
 
-// The float outputs of whole tiles, with no activation or RELU: what most convolutions have.
-template <bool kRelu, bool kHasBefore, typename Finish>
+// Writes float outputs of whole tiles with RELU or no activation: the most common cases.
+template <bool kRelu, bool kHasBefore, typename Epilogue>
 struct FloatWriter {
   const TileOfChannels tile;
-  const Finish finish{tile.task};
+  const Epilogue epilogue{tile.task};
   const int64_t stride = tile.task.output_channels;
   float* const outputs = static_cast<float*>(tile.task.output);
 
   __attribute__((always_inline)) void operator()(const SummedTile& summed) const {
-    // Copies: the compiler has to take any store for one into these.
+    // Local copies, because the compiler must assume that any store may modify the originals.
     const FloatWriter self = *this;
     const ByteSums* bytes = summed.bytes;
     const WideSums* before = summed.before;
-    const int32_t* odd = summed.odd;
+    const int32_t* parity = summed.parity;
     float* pixel = self.outputs + OutputIndex(tile.task, summed.pixel, tile.channel);
     const int64_t pixel_stride = self.stride;
     for (int32_t pair = self.tile.pairs; pair > 0; --pair, pixel += 2 * pixel_stride) {
-      const uint16x8_t odds[2] = {vreinterpretq_u16_s32(vld1q_dup_s32(odd)),
-                                  vreinterpretq_u16_s32(vld1q_dup_s32(odd + 1))};
-      odd += 2;
+      const uint16x8_t parities[2] = {vreinterpretq_u16_s32(vld1q_dup_s32(parity)),
+                                      vreinterpretq_u16_s32(vld1q_dup_s32(parity + 1))};
+      parity += 2;
       float* pixels[2] = {pixel, pixel + pixel_stride};
       int32_t channel = self.tile.channel;
       const ChannelConstants* constants = self.tile.constants;
       const ChannelConstants* const end = constants + self.tile.vectors;
-      // There is an even number of vectors.
+      // The number of vectors is even.
       for (; constants != end; constants += 2, bytes += 2, before += 2, channel += 2 * kVectorChannels) {
-        self.WriteVector<0>(*bytes, *before, *constants, odds, channel, pixels);
-        self.WriteVector<1>(bytes[1], before[1], constants[1], odds, channel, pixels);
+        self.WriteVector<0>(*bytes, *before, *constants, parities, channel, pixels);
+        self.WriteVector<1>(bytes[1], before[1], constants[1], parities, channel, pixels);
         pixels[0] += 2 * kVectorChannels;
         pixels[1] += 2 * kVectorChannels;
       }
     }
   }
 
-  // Of the fours of a vector.
-  struct FinishFours {
-    typename Finish::Channels of[4];
+  // Epilogues of the four groups of four channels in a vector.
+  struct FourEpilogues {
+    typename Epilogue::Channels of[4];
   };
-  __attribute__((always_inline)) FinishFours FinishesOf(int32_t first) const {
-    return {{finish(first), finish(first + 4), finish(first + 8), finish(first + 12)}};
+  __attribute__((always_inline)) FourEpilogues EpiloguesOf(int32_t first) const {
+    return {{epilogue(first), epilogue(first + 4), epilogue(first + 8), epilogue(first + 12)}};
   }
 
   template <int kVector>
   __attribute__((always_inline)) void WriteVector(const ByteSums& bytes, const WideSums& before,
-                                                  const ChannelConstants& constants, const uint16x8_t* odds,
+                                                  const ChannelConstants& constants, const uint16x8_t* parities,
                                                   int32_t first, float* const* pixels) const {
-    // Copies, as the output might be the same memory for all that the compiler knows.
+    // Local copies, because the compiler must assume that the output may overlap the originals.
     const ChannelConstants channels = constants;
-    const FinishFours finishes = FinishesOf(first + kVector * kVectorChannels);
+    const FourEpilogues epilogues = EpiloguesOf(first + kVector * kVectorChannels);
     const uint8x16_t sums[2] = {bytes.Pixel0(), bytes.pixel1};
 #pragma GCC unroll 2
     for (int p = 0; p < 2; ++p) {
       uint16x8_t wide[2];
       Widen<kHasBefore>(sums[p], before.pixels[p], wide);
-      WriteHalf<kVector, 0>(vaddq_u16(wide[0], odds[p]), channels, finishes, pixels[p]);
-      WriteHalf<kVector, 1>(vaddq_u16(wide[1], odds[p]), channels, finishes, pixels[p]);
+      WriteHalf<kVector, 0>(vaddq_u16(wide[0], parities[p]), channels, epilogues, pixels[p]);
+      WriteHalf<kVector, 1>(vaddq_u16(wide[1], parities[p]), channels, epilogues, pixels[p]);
     }
   }
 
-  // Of eight channels.
+  // Writes eight channels.
   template <int kVector, int kHalf>
   __attribute__((always_inline)) void WriteHalf(uint16x8_t sums, const ChannelConstants& constants,
-                                                const FinishFours& finishes, float* pixel) const {
-    const uint16x8_t excess = constants.excess[kHalf];
+                                                const FourEpilogues& epilogues, float* pixel) const {
+    const uint16x8_t compensation = constants.compensation[kHalf];
     float32x4_t low, high;
     if (kRelu) {
-      // A subtraction that stops at zero is the activation too.
-      const uint16x8_t dots = vqsubq_u16(sums, excess);
+      // A saturating subtraction includes the RELU.
+      const uint16x8_t dots = vqsubq_u16(sums, compensation);
       low = vcvtq_f32_u32(vmovl_u16(vget_low_u16(dots)));
       high = vcvtq_f32_u32(vmovl_high_u16(dots));
     } else {
-      const int16x8_t dots = vreinterpretq_s16_u16(vsubq_u16(sums, excess));
+      const int16x8_t dots = vreinterpretq_s16_u16(vsubq_u16(sums, compensation));
       low = vcvtq_f32_s32(vmovl_s16(vget_low_s16(dots)));
       high = vcvtq_f32_s32(vmovl_high_s16(dots));
     }
@@ -154,14 +154,14 @@ struct FloatWriter {
     high = vaddq_f32(vmulq_f32(high, constants.multiplier[2 * kHalf + 1]), constants.bias[2 * kHalf + 1]);
     constexpr int kFirst = kVector * kVectorChannels + kHalf * 8;
     const ptrdiff_t index = pixel - outputs + kFirst;
-    StorePair<kFirst>(pixel, finishes.of[2 * kHalf](low, index), finishes.of[2 * kHalf + 1](high, index + 4));
+    StorePair<kFirst>(pixel, epilogues.of[2 * kHalf](low, index), epilogues.of[2 * kHalf + 1](high, index + 4));
   }
 };
 
-// The outputs of any kind of pixel `i` of a tile.
+// Writes the outputs of pixel `i` of a tile, of any output type.
 __attribute__((noinline)) void WritePixel(const TileOfChannels& tile, const SummedTile& summed, int32_t i) {
   const uint16x8_t depth = vdupq_n_u16(static_cast<uint16_t>(tile.task.depth));
-  const uint16x8_t odd_and_depth = vsubq_u16(vreinterpretq_u16_s32(vdupq_n_s32(summed.odd[i])), depth);
+  const uint16x8_t parity_and_depth = vsubq_u16(vreinterpretq_u16_s32(vdupq_n_s32(summed.parity[i])), depth);
   const int32_t p = i % 2, first = i / 2 * tile.vectors;
   uint16_t popcounts[kTileChannels];
   for (int32_t vector = 0; vector < tile.vectors; ++vector) {
@@ -171,27 +171,27 @@ __attribute__((noinline)) void WritePixel(const TileOfChannels& tile, const Summ
     tile.has_before ? Widen<true>(own, summed.before[first + vector].pixels[p], wide)
                     : Widen<false>(own, nullptr, wide);
     for (int half = 0; half < 2; ++half) {
-      const uint16x8_t sum = vaddq_u16(wide[half], odd_and_depth);
-      const uint16x8_t twice = vsubq_u16(tile.constants[vector].excess[half], sum);
+      const uint16x8_t sum = vaddq_u16(wide[half], parity_and_depth);
+      const uint16x8_t twice = vsubq_u16(tile.constants[vector].compensation[half], sum);
       vst1q_u16(popcounts + vector * kVectorChannels + half * 8, vshrq_n_u16(twice, 1));
     }
   }
   WriteOutputs<FourLanes>(tile.task, summed.pixel + i, tile.channel, tile.channels, popcounts);
 }
 
-// The lookups of a tile of channels whose weights, or a part of them, are unpacked.
+// The lookups of a channel tile, for the part of its weights that is unpacked.
 struct Lookups {
   SumLookupsCode* loop;
   const NibbleBlock *first, *last;  // blocks whose sums are kept
-  const NibbleBlock* final;         // the block behind them with which outputs are made, or null
+  const NibbleBlock* final;         // the next block, after which outputs are written; null if there is none
   const uint8_t* weights;
-  ptrdiff_t block_bytes;         // of weights
-  SumLookupsCode* first_ending;  // starts or continues `sums`, which others continue
+  ptrdiff_t block_bytes;         // bytes of weights per block
+  SumLookupsCode* first_ending;  // starts or continues `sums`; the next blocks continue them
   WideSums* sums;
-  ptrdiff_t sums_step;  // from a tile to the next
+  ptrdiff_t sums_stride;  // from one pixel tile to the next
 };
 
-// Pixels [pixel, last_pixel), of which the offsets' `pairs` are followed by repetitions of the last one.
+// Computes pixels [pixel, last_pixel). The last pair is repeated at the end of `offsets.pairs` to fill a tile.
 template <typename Writer>
 __attribute__((noinline)) void SumTiles(const TileOfChannels& tile, const Lookups& given,
                                         const Offsets::Memory& offsets, int64_t pixel, int64_t last_pixel,
@@ -199,10 +199,10 @@ __attribute__((noinline)) void SumTiles(const TileOfChannels& tile, const Lookup
   const Lookups lookups = given;
   const int32_t tile_pixels = 2 * tile.pairs;
   const uint32_t* const* pairs = offsets.pairs;
-  const int32_t* odd = offsets.odd;
+  const int32_t* parity = offsets.parity;
   WideSums* sums = lookups.sums;
   ByteSums bytes[kTileSums];
-  for (; pixel < last_pixel; pixel += tile_pixels, pairs += tile_pixels / 2, odd += tile_pixels) {
+  for (; pixel < last_pixel; pixel += tile_pixels, pairs += tile_pixels / 2, parity += tile_pixels) {
     const uint8_t* weights = lookups.weights;
     SumLookupsCode* ending = lookups.first_ending;
     for (const NibbleBlock* block = lookups.first; block != lookups.last; ++block, weights += lookups.block_bytes) {
@@ -211,18 +211,18 @@ __attribute__((noinline)) void SumTiles(const TileOfChannels& tile, const Lookup
     }
     if (lookups.final != nullptr) {
       SumLookups(lookups.loop, litebnn_store_sums, pairs, weights, lookups.final->pieces, lookups.final->count, bytes);
-      const SummedTile summed = {bytes, sums, odd, pixel};
+      const SummedTile summed = {bytes, sums, parity, pixel};
       if (pixel + tile_pixels <= last_pixel) {
         write(summed);
       } else {
         for (int32_t i = 0; pixel + i < last_pixel; ++i) WritePixel(tile, summed, i);
       }
     }
-    sums += lookups.sums_step;
+    sums += lookups.sums_stride;
   }
 }
 
-// For tiles of 1, 2 and 4 pairs.
+// Functions for tiles of 1, 2 and 4 pairs.
 struct TileLoops {
   SumLookupsCode* sum_lookups;
   UnpackWeights* unpack_weights;
@@ -233,7 +233,7 @@ constexpr TileLoops kTileLoops[] = {
     {litebnn_sum_lookups_4, litebnn_unpack_weights_2},
 };
 
-// One tile of channels, of the pixels whose offsets have been written.
+// Computes one channel tile of the pixels whose offsets have been written.
 template <typename Writer>
 void BconvTile(const TileOfChannels& tile, const NibblePlan& plan, Scratch& scratch, int64_t first_pixel,
                int64_t last_pixel, const uint8_t* packed, const Writer& write) {
@@ -245,8 +245,9 @@ void BconvTile(const TileOfChannels& tile, const NibblePlan& plan, Scratch& scra
   lookups.weights = scratch.weights;
   lookups.block_bytes = plan.block * nibble_bytes;
   lookups.sums = scratch.sums;
-  // Where all nibbles are unpacked at once, one tile's sums do for all, and stay in the L1 cache.
-  lookups.sums_step = unpacked_nibbles >= plan.nibbles ? 0 : kTileSums;
+  // If all nibbles are unpacked at once, all pixel tiles can reuse one buffer for sums, which then stays in the L1
+  // cache.
+  lookups.sums_stride = unpacked_nibbles >= plan.nibbles ? 0 : kTileSums;
   for (int32_t unpacked = 0; unpacked < plan.nibbles; unpacked += unpacked_nibbles) {
     const int32_t unpacked_end = Min(unpacked + unpacked_nibbles, plan.nibbles);
     loops.unpack_weights(packed, unpacked_end - unpacked, scratch.weights);
@@ -260,39 +261,40 @@ void BconvTile(const TileOfChannels& tile, const NibblePlan& plan, Scratch& scra
   }
 }
 
-// Calls body(writer) for what writes the outputs of whole tiles.
+// Calls body(writer) with the function that writes the outputs of whole tiles.
 template <typename Body>
 void WithWriter(const TileOfChannels& tile, Body body) {
   const BconvTask& task = tile.task;
   const bool relu = task.clamp_min == 0 && task.clamp_max == INT32_MAX, linear = task.clamp_min == INT32_MIN;
-  if (task.finish_kind == FinishKind::kNotFloat || task.corrections != nullptr || !(relu || linear) ||
+  if (task.epilogue_kind == EpilogueKind::kNotFloat || task.corrections != nullptr || !(relu || linear) ||
       tile.channels != tile.vectors * kVectorChannels) {
     return body([&](const SummedTile& summed) {
       for (int32_t i = 0; i < 2 * tile.pairs; ++i) WritePixel(tile, summed, i);
     });
   }
-  WithFinish<FourLanes>(task, [&](auto finish) {
-    using Finish = decltype(finish);
+  WithEpilogue<FourLanes>(task, [&](auto epilogue) {
+    using Epilogue = decltype(epilogue);
     if (tile.has_before) {
-      relu ? body(FloatWriter<true, true, Finish>{tile}) : body(FloatWriter<false, true, Finish>{tile});
+      relu ? body(FloatWriter<true, true, Epilogue>{tile}) : body(FloatWriter<false, true, Epilogue>{tile});
     } else {
-      relu ? body(FloatWriter<true, false, Finish>{tile}) : body(FloatWriter<false, false, Finish>{tile});
+      relu ? body(FloatWriter<true, false, Epilogue>{tile}) : body(FloatWriter<false, false, Epilogue>{tile});
     }
   });
 }
 
-// Returns the weights behind the constants of a tile of channels.
+// Reads the constants of a channel tile, and returns the weights that follow them.
 const uint8_t* SetConstants(const TileOfChannels& tile, const uint8_t* packed, ChannelConstants* constants) {
   const BconvTask& task = tile.task;
   const float *multiplier = task.multiplier + tile.channel, *bias = task.bias + tile.channel;
-  const auto* excess = reinterpret_cast<const uint16_t*>(packed);
+  const auto* compensation = reinterpret_cast<const uint16_t*>(packed);
   const uint16x8_t depth = vdupq_n_u16(static_cast<uint16_t>(task.depth));
   for (int32_t vector = 0; vector < tile.vectors; ++vector, ++constants) {
-    for (int i = 0; i < 2; ++i, excess += 8) constants->excess[i] = vsubq_u16(vld1q_u16(excess), depth);
+    for (int i = 0; i < 2; ++i, compensation += 8)
+      constants->compensation[i] = vsubq_u16(vld1q_u16(compensation), depth);
     for (int i = 0; i < 4; ++i, multiplier += 4) constants->multiplier[i] = vld1q_f32(multiplier);
     for (int i = 0; i < 4; ++i, bias += 4) constants->bias[i] = vld1q_f32(bias);
   }
-  return reinterpret_cast<const uint8_t*>(excess);
+  return reinterpret_cast<const uint8_t*>(compensation);
 }
 
 void BconvShort(const BconvTask& task, int64_t pixel_begin, int64_t pixel_end, int32_t channel_begin,
@@ -304,7 +306,7 @@ void BconvShort(const BconvTask& task, int64_t pixel_begin, int64_t pixel_end, i
   for (int64_t pixel = pixel_begin, block_end; pixel < pixel_end; pixel = block_end) {
     block_end = offsets.BlockEnd(pixel, pixel_end);
     offsets.Write(pixel, block_end);
-    // Where a tile has too few pairs, the last one stands in.
+    // Repeats the last pair, because the last tile may have too few.
     const uint32_t** const pairs_end = scratch.offsets.pairs + (block_end - pixel + 1) / 2;
     for (int i = 0; i < kSparePairs; ++i) pairs_end[i] = pairs_end[-1];
     for (int32_t channel = channel_begin, channels; channel < channel_end; channel += channels) {
@@ -332,8 +334,8 @@ void Bconv(const BconvTask& task, int64_t pixel_begin, int64_t pixel_end, int32_
                        static_cast<Scratch*>(task.scratch)->pieces, BconvShort);
 }
 
-// A window of two words or fewer is less work than its offsets, and the pieces of a long filter have theirs made anew
-// for each tile of channels.
+// Windows with fewer words are less work than the computation of their offsets. For filters of more than kMaxWords
+// words, offsets would be recomputed for each tile of channels.
 constexpr int32_t kMinWords = 3;
 
 const Isa* Better(const Bconv2dSpec& spec) {
@@ -342,7 +344,7 @@ const Isa* Better(const Bconv2dSpec& spec) {
 }
 
 bool Available() { return true; }
-bool CpuLooksUp() { return CpuCores() == ArmCores::kLookups; }
+bool CpuHasFastLookups() { return CpuCores() == ArmCores::kLookups; }
 
 }  // namespace
 
@@ -362,7 +364,7 @@ const Isa kNeon64TblIsa = {
     .scratch_bytes = ScratchBytes,
     .bconv = Bconv,
     .better = Better,
-    .suits = CpuLooksUp,
+    .suits = CpuHasFastLookups,
 };
 
 }  // namespace litebnn

@@ -1,27 +1,27 @@
-// The loops in which NEON spends its time on cores that look a vector of bytes up at once: sums of lookups
-// (shared/lookup_tables.h), 16 channels to a TBL, so that each does 2 x 4 x 16 binary multiply-adds. A tile is eight
-// sums, each of a pair of pixels and a vector of channels.
+// The inner loops for cores with a fast TBL: sums of table lookups (shared/lookup_tables.h). A TBL of 16 channels does
+// 2 pixels x 4 bits x 16 channels of binary multiply-adds. A tile is eight sums, each for a pixel pair and a vector of
+// channels.
 //
-// A function sums up a tile of as many pairs as its name says, and of 8 / pairs vectors; sum_lookups.h calls it.
-//   x0   [pairs], where each pair's offsets begin
+// A function sums a tile of as many pairs as its name says, and of 8 / pairs vectors; sum_lookups.h calls it.
+//   x0   [pairs], start of each pair's offsets
 //   x1   weights: [nibbles][vectors] of 16 channels
 //   x2   pieces of the offsets
-//   x3   how many there are
+//   x3   number of pieces
 //   x4   the tables
-//   x5   takes the sums, [pairs][vectors]
-//   x20  one of the endings below, which say what is done with the sums
+//   x5   destination of the sums, [pairs][vectors]
+//   x20  one of the endings below, which store the sums
 // x1 to x17, x19 and all vector registers are overwritten.
 
 #if defined(__aarch64__)
 
 #include "kernels/isa/shared/function.S"
 
-// Registers are told by their numbers, which are worked out. v0 to v7 and v8 to v15 become the sums, v16 to v23 are
-// those of a group of at most seven nibbles: two in each byte. From v24 on there are a table for each pair, then weights
-// of up to four vectors; v30 and v31 are what has been looked up.
+// Register numbers are computed by macros. Registers v0 to v7 and v8 to v15 become the sums. Registers v16 to v23 are
+// the sums of a group of at most seven nibbles, with two sums in each byte. From v24 on there is one table per pair,
+// then weights of up to four vectors. Registers v30 and v31 are looked-up values.
 .altmacro
 
-// The offsets of the next two nibbles.
+// Loads the offsets of the next two nibbles.
 .macro offsets pairs
   ldp w8, w9, [x6], #8
   .if \pairs > 1
@@ -88,13 +88,13 @@
   .endif
 .endm
 
-.macro step op, pairs
+.macro two_nibbles op, pairs
   offsets \pairs
   nibble \op, \pairs, 0
   nibble grow, \pairs, 1
 .endm
 
-// A group's sums start the others or are added to them.
+// Splits a group's sums by pixel, and starts the totals with them or adds to them.
 .macro begin_with low, high, sum
   ushr v\high\().16b, v\sum\().16b, #4
   mov v\low\().16b, v\sum\().16b
@@ -105,24 +105,24 @@
   add v\low\().16b, v\low\().16b, v\sum\().16b
 .endm
 
-.macro finish op
+.macro fold op
   .irpc i, 01234567
   \op \i, %(8 + \i), %(16 + \i)
   .endr
 .endm
 
 .macro two_groups op, pairs
-  step start, \pairs
-  step grow, \pairs
-  step grow, \pairs
+  two_nibbles start, \pairs
+  two_nibbles grow, \pairs
+  two_nibbles grow, \pairs
   offsets \pairs
   nibble grow, \pairs, 0
-  finish \op
+  fold \op
   nibble start, \pairs, 1
-  step grow, \pairs
-  step grow, \pairs
-  step grow, \pairs
-  finish add_up
+  two_nibbles grow, \pairs
+  two_nibbles grow, \pairs
+  two_nibbles grow, \pairs
+  fold add_up
 .endm
 
 .macro clear i, j
@@ -135,7 +135,7 @@
   add \to, \to, x8, lsl #2
 .endm
 
-// Less the nibbles of two groups, which it may not have.
+// Subtracts the nibbles of two groups from the count; a shorter piece makes it negative.
 .macro next_piece pairs
   ldr x8, [x2], #8
   piece_of_pair x6, 0
@@ -152,7 +152,7 @@
 
 .macro sum_lookups pairs
 begin litebnn_sum_lookups_\pairs
-  // The end of the pieces, which are of 16 bytes.
+  // End of the pieces, which are 16 bytes each.
   add x3, x2, x3, lsl #4
   next_piece \pairs
   b.lt 0f
@@ -175,18 +175,18 @@ begin litebnn_sum_lookups_\pairs
 4:
   adds w19, w19, #14
   b.eq 7f
-  // What is left is in groups of six nibbles.
+  // The tail is in groups of at most six nibbles.
 5:
-  step start, \pairs
+  two_nibbles start, \pairs
   subs w19, w19, #2
   b.eq 6f
-  step grow, \pairs
+  two_nibbles grow, \pairs
   subs w19, w19, #2
   b.eq 6f
-  step grow, \pairs
+  two_nibbles grow, \pairs
   subs w19, w19, #2
 6:
-  finish add_up
+  fold add_up
   b.ne 5b
 7:
   cmp x2, x3
@@ -195,15 +195,15 @@ begin litebnn_sum_lookups_\pairs
 end litebnn_sum_lookups_\pairs
 .endm
 
-// The endings are given sums of both pixels, those of pixel 0 and 16 times those of pixel 1, modulo 256, and sums of
-// pixel 1.
+// The endings get two kinds of sums: pixel 0 plus 16 times pixel 1, modulo 256, and pixel 1 alone.
 
-// As they are.
+// Stores both unchanged.
 .macro store both, pixel1
   stp q\both, q\pixel1, [x5, #(32 * \both)]
 .endm
 
-// Four times the sums of both pixels, of 16 bits, as v26 to v29. v24 is sixteen and v25 four in each byte.
+// Makes four times the sums of both pixels, 16 bits each, in v26 to v29. Each byte of v24 is sixteen, each byte of v25
+// four.
 .macro widen both, pixel1
   mls v\both\().16b, v\pixel1\().16b, v24.16b
   ushll v26.8h, v\both\().8b, #2
@@ -234,10 +234,10 @@ begin \name
 end \name
 .endm
 
-// A function unpacks the weights of tiles of so many vectors. It is called as C++ is:
+// Unpacks the weights of tiles of as many vectors as its name says. Callable from C++:
 //   x0   packed weights, two nibbles a byte
-//   w1   nibbles, an even number above 0
-//   x2   takes them, one nibble a byte
+//   w1   nibbles, even and above 0
+//   x2   destination, one nibble a byte
 .macro split i, j
   and v\j\().16b, v\i\().16b, v31.16b
   ushr v\i\().16b, v\i\().16b, #4

@@ -1,4 +1,4 @@
-// Sums of lookups of eight pairs of pixels and vectors of channels, by the loops of sum_lookups.S.
+// Sums of table lookups for eight combinations of a pixel pair and a vector of channels, computed by sum_lookups.S.
 #pragma once
 
 #include <arm_neon.h>
@@ -12,12 +12,12 @@ namespace litebnn {
 
 using SumLookupsCode = void();
 
-// To be called by SumLookups only. Loops by their number of pairs, then what they may end with: sums become ByteSums,
-// or are started or continued as WideSums.
+// Only SumLookups may call these. The loops are named by their number of pairs. The endings store ByteSums, or start or
+// continue WideSums.
 extern "C" SumLookupsCode litebnn_sum_lookups_1, litebnn_sum_lookups_2, litebnn_sum_lookups_4;
 extern "C" SumLookupsCode litebnn_store_sums, litebnn_start_wide_sums, litebnn_add_wide_sums;
 
-// By the number of vectors. `nibbles` is even and above 0.
+// Functions that unpack weights, named by the number of vectors. `nibbles` is even and above 0.
 using UnpackWeights = void(const uint8_t* packed, int32_t nibbles, uint8_t* weights);
 extern "C" UnpackWeights litebnn_unpack_weights_2, litebnn_unpack_weights_4, litebnn_unpack_weights_8;
 
@@ -26,21 +26,21 @@ namespace {
 constexpr int32_t kVectorChannels = 16;
 constexpr int kTileSums = 8;
 
-// The sums of a pair of pixels and a vector of channels.
+// Lookup sums of a pixel pair in one vector of channels.
 struct ByteSums {
-  uint8x16_t both;  // those of pixel 0 and 16 times those of pixel 1, modulo 256
+  uint8x16_t both;  // pixel 0 plus 16 times pixel 1, modulo 256
   uint8x16_t pixel1;
 
   uint8x16_t Pixel0() const { return vmlsq_u8(both, pixel1, vdupq_n_u8(16)); }
 };
 
-// Four times the sums of a pair of pixels and a vector of channels.
+// Four times the lookup sums of a pixel pair in one vector of channels.
 struct WideSums {
   uint16x8_t pixels[2][2];
 };
 
-// `pairs`: where the offsets of each pair begin, in bytes from the first table. `weights`: [nibbles of all pieces]
-// [vectors][kVectorChannels], a nibble a byte.
+// The offsets of each pair are at `pairs`, in bytes from the first table. The layout of `weights` is
+// [nibbles of all pieces][vectors][kVectorChannels], one nibble a byte.
 inline void SumLookups(SumLookupsCode* loop, SumLookupsCode* ending, const uint32_t* const* pairs,
                        const uint8_t* weights, const Piece* pieces, int32_t count, void* sums) {
   static_assert(sizeof(Piece) == 16 && offsetof(Piece, nibbles) == 8, "as sum_lookups.S reads it");

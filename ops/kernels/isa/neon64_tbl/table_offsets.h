@@ -1,4 +1,4 @@
-// How NEON makes the offsets of the lookup tables (shared/table_offsets.h).
+// NEON operations that compute the offsets of the lookup tables (shared/table_offsets.h).
 #pragma once
 
 #include <arm_neon.h>
@@ -9,19 +9,19 @@
 #include "kernels/isa/shared/table_offsets.h"
 
 namespace litebnn {
-// Every ISA's file has its own copy, compiled for its own CPU.
+// Internal linkage: the linker must not give one CPU a copy that was compiled for another.
 namespace {
 
-struct OffsetsStep {
-  // Of 32 bits, as two of them are loaded at once for addresses to be made of them as they are.
+struct OffsetsTraits {
+  // 32 bits, so that one LDP loads two offsets that are used as addresses without conversion.
   using Offset = uint32_t;
   static constexpr int32_t kWords = 8;
   static constexpr bool kWritesShortWindows = false;
 
-  struct OddSums {
+  struct ParitySums {
     uint16x8_t pixel0, pixel1;
 
-    void Add(OddSums other) {
+    void Add(ParitySums other) {
       pixel0 = vaddq_u16(pixel0, other.pixel0);
       pixel1 = vaddq_u16(pixel1, other.pixel1);
     }
@@ -30,9 +30,9 @@ struct OffsetsStep {
       totals[1] = static_cast<int32_t>(vaddlvq_u16(pixel1));
     }
   };
-  static OddSums None() { return {vdupq_n_u16(0), vdupq_n_u16(0)}; }
+  static ParitySums None() { return {vdupq_n_u16(0), vdupq_n_u16(0)}; }
 
-  // Of four words, the first `words`, and zeros.
+  // Loads the first `words` of four words; the others are zeros.
   static uint8x16_t LoadFirst(const uint8_t* source, int32_t words) {
     if (words >= 4) return vld1q_u8(source);
     uint8_t bytes[16] = {};
@@ -41,14 +41,15 @@ struct OffsetsStep {
     return vld1q_u8(bytes);
   }
 
-  // Counts the odd nibbles of each byte.
-  static uint8x16_t OddNibbles(uint8x16_t bytes) {
-    constexpr uint8_t kIsOdd[16] = {0, 1, 1, 0, 1, 0, 0, 1, 1, 0, 0, 1, 0, 1, 1, 0};
-    const uint8x16_t is_odd = vld1q_u8(kIsOdd);
-    return vaddq_u8(vqtbl1q_u8(is_odd, vandq_u8(bytes, vdupq_n_u8(15))), vqtbl1q_u8(is_odd, vshrq_n_u8(bytes, 4)));
+  // Number of odd-parity nibbles in each byte.
+  static uint8x16_t NibbleParities(uint8x16_t bytes) {
+    constexpr uint8_t kNibbleParity[16] = {0, 1, 1, 0, 1, 0, 0, 1, 1, 0, 0, 1, 0, 1, 1, 0};
+    const uint8x16_t nibble_parity = vld1q_u8(kNibbleParity);
+    return vaddq_u8(vqtbl1q_u8(nibble_parity, vandq_u8(bytes, vdupq_n_u8(15))),
+                    vqtbl1q_u8(nibble_parity, vshrq_n_u8(bytes, 4)));
   }
 
-  // The offsets of 16 pairs of nibbles are written four by four, eight apart.
+  // Writes the table offsets of 16 nibble pairs, in groups of four that are eight offsets apart.
   __attribute__((always_inline)) static void WriteQuads(uint8x16_t pairs, uint32_t* offsets) {
     const uint16x8_t low = vshll_n_u8(vget_low_u8(pairs), 4), high = vshll_high_n_u8(pairs, 4);
     static_assert(sizeof(kLookupTables.data[0]) == 16, "a table is 16 bytes");
@@ -58,48 +59,48 @@ struct OffsetsStep {
     vst1q_u32(offsets + 3 * kNibblesPerWord, vmovl_high_u16(high));
   }
 
-  __attribute__((always_inline)) static OddSums Write(const uint8_t* source0, const uint8_t* source1, int32_t words,
-                                                      uint32_t* offsets) {
-    OddSums odd = None();
+  __attribute__((always_inline)) static ParitySums Write(const uint8_t* source0, const uint8_t* source1, int32_t words,
+                                                         uint32_t* offsets) {
+    ParitySums parity = None();
     for (; words > 0; words -= 4, source0 += sizeof(uint8x16_t), source1 += sizeof(uint8x16_t)) {
       const uint8x16_t pixel0 = LoadFirst(source0, words), pixel1 = LoadFirst(source1, words);
       WriteQuads(vsliq_n_u8(pixel0, pixel1, 4), offsets);
       WriteQuads(vsriq_n_u8(pixel1, pixel0, 4), offsets + 4);
       offsets += 4 * kNibblesPerWord;
-      odd.pixel0 = vpadalq_u8(odd.pixel0, OddNibbles(pixel0));
-      odd.pixel1 = vpadalq_u8(odd.pixel1, OddNibbles(pixel1));
+      parity.pixel0 = vpadalq_u8(parity.pixel0, NibbleParities(pixel0));
+      parity.pixel1 = vpadalq_u8(parity.pixel1, NibbleParities(pixel1));
     }
-    return odd;
+    return parity;
   }
 
-  // 16 bits for each word.
-  static void CountOdd(const uint8_t* source, int32_t words, uint8_t* counts) {
+  // Writes one 16-bit count per word.
+  static void CountParity(const uint8_t* source, int32_t words, uint8_t* counts) {
     for (; words > 0; words -= kWords, source += 2 * sizeof(uint8x16_t), counts += sizeof(uint16x8_t)) {
-      const uint8x16_t low = OddNibbles(LoadFirst(source, words));
-      const uint8x16_t high = OddNibbles(LoadFirst(source + sizeof(uint8x16_t), words - 4));
+      const uint8x16_t low = NibbleParities(LoadFirst(source, words));
+      const uint8x16_t high = NibbleParities(LoadFirst(source + sizeof(uint8x16_t), words - 4));
       vst1q_u16(reinterpret_cast<uint16_t*>(counts), vpaddlq_u8(vpaddq_u8(low, high)));
     }
   }
 
-  static void SumOdd(const uint8_t* counts, ptrdiff_t row_bytes, int32_t rows, int32_t words, int32_t* before) {
+  static void SumParity(const uint8_t* counts, ptrdiff_t row_bytes, int32_t rows, int32_t words, int32_t* before) {
     const uint32x4_t zero = vdupq_n_u32(0);
     uint32x4_t sum_before = zero;
-    // Of each word and those in front of it.
-    const auto store_sums = [&](uint32x4_t odd) {
-      odd = vaddq_u32(odd, vextq_u32(zero, odd, 3));
-      odd = vaddq_u32(vaddq_u32(odd, vextq_u32(zero, odd, 2)), sum_before);
-      vst1q_s32(before, vreinterpretq_s32_u32(odd));
+    // Inclusive prefix sums of four words.
+    const auto store_sums = [&](uint32x4_t parity) {
+      parity = vaddq_u32(parity, vextq_u32(zero, parity, 3));
+      parity = vaddq_u32(vaddq_u32(parity, vextq_u32(zero, parity, 2)), sum_before);
+      vst1q_s32(before, vreinterpretq_s32_u32(parity));
       before += 4;
-      sum_before = vdupq_laneq_u32(odd, 3);
+      sum_before = vdupq_laneq_u32(parity, 3);
     };
     *before++ = 0;
     for (; words > 0; words -= kWords, counts += sizeof(uint16x8_t)) {
       const uint8_t* row = counts;
-      uint16x8_t odd = vld1q_u16(reinterpret_cast<const uint16_t*>(row));
+      uint16x8_t parity = vld1q_u16(reinterpret_cast<const uint16_t*>(row));
       for (int32_t i = 1; i < rows; ++i)
-        odd = vaddq_u16(odd, vld1q_u16(reinterpret_cast<const uint16_t*>(row += row_bytes)));
-      store_sums(vmovl_u16(vget_low_u16(odd)));
-      store_sums(vmovl_high_u16(odd));
+        parity = vaddq_u16(parity, vld1q_u16(reinterpret_cast<const uint16_t*>(row += row_bytes)));
+      store_sums(vmovl_u16(vget_low_u16(parity)));
+      store_sums(vmovl_high_u16(parity));
     }
   }
 };

@@ -1,4 +1,4 @@
-// The reference: plain C++ for any CPU. Every other ISA must give the same bits.
+// The reference implementation: plain C++ for any CPU. Every other ISA must give the same bits.
 #include "kernels/isa/isa.h"
 #include "kernels/isa/shared/float_pixels.h"
 #include "kernels/isa/shared/output.h"
@@ -11,7 +11,7 @@ namespace {
 
 constexpr int32_t kTileChannels = kBitsPerWord;
 
-// No builtin: without a popcount instruction that is a call for every word.
+// Without a popcount instruction the compiler's builtin would be a function call per word.
 int32_t Popcount(uint32_t bits) {
   bits -= bits >> 1 & 0x55555555u;
   bits = (bits & 0x33333333u) + (bits >> 2 & 0x33333333u);
@@ -19,7 +19,7 @@ int32_t Popcount(uint32_t bits) {
   return static_cast<int32_t>(bits * 0x01010101u >> 24);
 }
 
-// Channel after channel.
+// Weights of one channel after another.
 using Weights = TiledWeights<uint32_t, 1, 1>;
 
 void SumTile(const BconvTask& task, const uint8_t* window, int32_t channel, int32_t channels, int32_t* sums) {

@@ -1,5 +1,5 @@
-// What of <algorithm> ISAs need. That is shared by all files of a program wherever a compiler does not inline it, and a
-// linker could give any CPU the copy that was compiled for another one.
+// Replacements for functions of <algorithm>. Those have one copy per program if not inlined, and the linker could
+// choose a copy that was compiled for another CPU.
 #pragma once
 
 namespace litebnn {

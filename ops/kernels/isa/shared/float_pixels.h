@@ -1,5 +1,5 @@
-// Pixels of floats, channel by channel: the maximum over a window of them, and what a gate and a PRELU make of them.
-// With these an ISA makes its max_window and its gate_pixels.
+// Operations on float pixels, channel by channel: max pooling of a window, and the product with a gate, PRELU and sum.
+// An ISA implements max_window and gate_pixels with these templates.
 #pragma once
 
 #include <cstddef>
@@ -9,10 +9,10 @@
 #include "kernels/isa/shared/lanes.h"
 
 namespace litebnn {
-// Every ISA's file has its own copy, compiled for its own CPU.
+// Internal linkage: the linker must not give one CPU a copy that was compiled for another.
 namespace {
 
-// Does as many whole kVectors as there are from `channel` on, and returns the channel behind them.
+// Computes whole groups of kVectors vectors from `channel` on, and returns the first channel that is left.
 template <typename Lanes, int kVectors, bool kMultiplies>
 inline int32_t MaxOfChannels(const FloatWindow& window, int32_t channel, float floor, float* output) {
   constexpr int32_t kChannels = kVectors * Lanes::kLanes;
@@ -48,7 +48,7 @@ inline int32_t MaxOfChannels(const FloatWindow& window, int32_t channel, float f
 
 template <typename Lanes, bool kMultiplies>
 inline void MaxOfWindow(const FloatWindow& window, float floor, float* output) {
-  // There are registers for so many vectors and their multipliers; layers often have no more than 64 channels.
+  // Limited by the registers for vectors and their multipliers; most layers have at most 64 channels.
   constexpr int kVectors = kMultiplies || Lanes::kLanes > 4 ? 4 : 8;
   int32_t channel = MaxOfChannels<Lanes, kVectors, kMultiplies>(window, 0, floor, output);
   channel = MaxOfChannels<Lanes, 1, kMultiplies>(window, channel, floor, output);
@@ -61,20 +61,20 @@ inline void MaxWindow(const FloatWindow& window, float floor, float* output) {
                                : MaxOfWindow<Lanes, true>(window, floor, output);
 }
 
-// The addresses of a pixel's operands.
+// Addresses of one pixel's operands.
 struct GatedPixel {
   const float *input, *gate, *slope, *addend;
   float* output;
 };
 
-// `count` channels from `channel` on, 1 to kLanes.
+// Computes `count` channels from `channel` on, 1 to kLanes.
 template <typename Lanes, bool kAdds>
 __attribute__((always_inline)) inline void GateChannels(const GatedPixels& pixels, const GatedPixel& pixel,
                                                         int32_t channel, int32_t count) {
   const auto load = [=](const float* values) { return Lanes::LoadFirst(values + channel, count); };
   auto value = Lanes::Multiply(load(pixel.input), load(pixel.gate));
   if (pixels.rectify_product) value = Lanes::Rectify(value);
-  value = Lanes::Leak(value, load(pixel.slope));
+  value = Lanes::Prelu(value, load(pixel.slope));
   if (kAdds) value = Lanes::Add(value, load(pixel.addend));
   if (kAdds && pixels.rectify_sum) value = Lanes::Rectify(value);
   Lanes::StoreFirst(value, pixel.output + channel, count);

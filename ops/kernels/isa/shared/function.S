@@ -1,4 +1,4 @@
-// What stands around each function of assembly. Its symbol stays inside of the library.
+// Directives before and after each assembly function. Its symbol is not exported from the library.
 
 .macro begin name
 .globl \name

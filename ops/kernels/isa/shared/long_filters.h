@@ -1,5 +1,5 @@
-// Filters too long for what an ISA that looks sums up counts in. A filter is packed piece by piece (lookup_weights.h),
-// as if each were one of its own, and the dot products of the pieces are summed up.
+// Filters that are too long for the 16-bit sums of lookup kernels. A filter is packed in pieces, each like a filter of
+// its own (lookup_weights.h), and the dot products of the pieces are added.
 #pragma once
 
 #include <cstddef>
@@ -11,21 +11,21 @@
 #include "kernels/isa/shared/output.h"
 
 namespace litebnn {
-// Every ISA's file has its own copy, compiled for its own CPU.
+// Internal linkage: the linker must not give one CPU a copy that was compiled for another.
 namespace {
 
-// Pixels whose long windows are summed up together.
+// Pixels whose long windows are computed together.
 constexpr int32_t kLongPixels = 16;
 
-// What one thread needs.
+// Scratch memory of one thread.
 struct PiecesMemory {
   alignas(64) int32_t popcounts[kLongPixels][kTileChannels];
-  // Those of a piece, which are floats that nothing has been done to.
+  // Dot products of one piece, as float outputs without scale or bias.
   alignas(64) float dots[kLongPixels][kTileChannels];
   float ones[kTileChannels], zeros[kTileChannels];
 };
 
-// Pixels of one row, whose windows begin with `first`, and a tile of channels.
+// Computes a tile of channels for adjacent pixels of one row, whose windows begin at `first`.
 template <typename Lanes, typename BconvPiece>
 void BconvLongTile(const BconvTask& task, const uint8_t* first, int64_t pixel, int32_t pixels, int32_t channel,
                    int32_t channels, PiecesMemory& memory, BconvPiece bconv_piece) {
@@ -41,7 +41,7 @@ void BconvLongTile(const BconvTask& task, const uint8_t* first, int64_t pixel, i
   piece.corrections = nullptr;
   piece.output_type = Bconv2dOutputType::kFloat32;
   piece.output = memory.dots;
-  piece.finish_kind = FinishKind::kNone;
+  piece.epilogue_kind = EpilogueKind::kNone;
   piece.output_channels = kTileChannels;
   piece.first_channel = 0;
   for (int32_t i = 0; i < kTileChannels; ++i) memory.ones[i] = 1.0f, memory.zeros[i] = 0.0f;
@@ -70,7 +70,7 @@ void BconvLongTile(const BconvTask& task, const uint8_t* first, int64_t pixel, i
   }
 }
 
-// As Isa::bconv, by means of bconv_piece, which is as that for filters of at most kMaxWords words.
+// Implements Isa::bconv for long filters. `bconv_piece` has the same signature and supports at most kMaxWords words.
 template <typename Lanes, typename BconvPiece>
 void BconvLong(const BconvTask& task, int64_t pixel_begin, int64_t pixel_end, int32_t channel_begin,
                int32_t channel_end, PiecesMemory& memory, BconvPiece bconv_piece) {

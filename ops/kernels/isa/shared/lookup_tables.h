@@ -1,15 +1,14 @@
-// Dot products by table lookups: the tables, and how many lookups a byte can sum up.
+// Dot products by table lookups: the tables, and the number of lookups that a byte can sum.
 //
-// A dot product is looked up four bits at a time: for each value of a nibble of a pixel's input there is a table of 16
-// bytes, one for each nibble that a filter can have, and one byte shuffle looks up a channel with each of its bytes.
-// What is looked up is not the number of bits that agree, 0 to 4, but with o(n) = 1 for a nibble of odd parity and 0
-// for others
+// A dot product is looked up four bits at a time. Each value of an input nibble has a table of 16 bytes, one for each
+// value of a filter nibble. One byte shuffle looks up one channel per byte. With parity(n) = 1 for a nibble with an odd
+// number of ones and 0 otherwise, an entry is
 //
-//   (agreeing bits - o(input) + o(filter)) / 2
+//   (matching bits - parity(input) + parity(filter)) / 2
 //
-// which is 0, 1 or 2, as the bracket is even. How many nibbles of a window and of a filter are odd is counted outside
-// of the loop. A sum of seven lookups is at most 14 and fits four bits, so that one byte serves two pixels: the table
-// is chosen by the nibbles of both.
+// which is 0, 1 or 2, because the bracket is even. The parities of a window and of a filter are counted outside of the
+// loop. Seven entries add up to at most 14, which fits four bits, so a byte serves two pixels: the nibbles of both
+// select the table.
 #pragma once
 
 #include <cstddef>
@@ -18,15 +17,15 @@
 #include "kernels/kernels.h"
 
 namespace litebnn {
-// Every ISA's file has its own copy, compiled for its own CPU.
+// Internal linkage: the linker must not give one CPU a copy that was compiled for another.
 namespace {
 
 constexpr int32_t kNibblesPerWord = kBitsPerWord / 4;
 constexpr int32_t kGroupNibbles = 7;
-// Nibbles between two moves of the byte sums to 16 bit ones: a byte holds 2 * 127. An even number of whole groups.
+// Nibbles until byte sums are widened to 16 bits: a byte holds 2 * 127. An even number of whole groups.
 constexpr int32_t kMaxBlockNibbles = 126;
 
-// Nibbles whose tables' offsets lie side by side, from the one numbered `first` on.
+// Consecutive nibbles whose table offsets are contiguous, from offset `first` on.
 struct Piece {
   ptrdiff_t first;
   int32_t nibbles;
@@ -39,10 +38,10 @@ struct alignas(64) LookupTables {
 
 constexpr int Popcount4(int bits) { return (bits & 1) + (bits >> 1 & 1) + (bits >> 2 & 1) + (bits >> 3 & 1); }
 
-constexpr int IsOdd(int bits) { return Popcount4(bits) % 2; }
+constexpr int Parity(int bits) { return Popcount4(bits) % 2; }
 
 constexpr int HalfAgreement(int input, int filter) {
-  return (4 - Popcount4(input ^ filter) - IsOdd(input) + IsOdd(filter)) / 2;
+  return (4 - Popcount4(input ^ filter) - Parity(input) + Parity(filter)) / 2;
 }
 
 constexpr LookupTables MakeLookupTables() {

@@ -1,5 +1,4 @@
-// Weights as sums are looked up with them (lookup_tables.h): packed by two nibbles a byte. An ISA unpacks them for its
-// inner loop.
+// The packed weights of lookup kernels (lookup_tables.h), two nibbles a byte. An ISA unpacks them for its inner loop.
 #pragma once
 
 #include <cstddef>
@@ -10,14 +9,14 @@
 #include "kernels/isa/shared/nibble_plan.h"
 
 namespace litebnn {
-// Every ISA's file has its own copy, compiled for its own CPU.
+// Internal linkage: the linker must not give one CPU a copy that was compiled for another.
 namespace {
 
-// Tiles are of 32, 64 or 128 channels.
+// Tiles have 32, 64 or 128 channels.
 constexpr int32_t kUnitChannels = 32;
 constexpr int32_t kTileChannels = 4 * kUnitChannels;
 
-// A tile that begins with the next of `channels` channels is as wide.
+// Channels of the next tile if `channels` are left.
 int32_t TileChannels(int32_t channels) {
   return channels <= kUnitChannels ? kUnitChannels : channels <= 3 * kUnitChannels ? 2 * kUnitChannels : kTileChannels;
 }
@@ -30,7 +29,7 @@ size_t PiecesBytes(int32_t channels, int32_t words) {
   return static_cast<size_t>((channels + kUnitChannels - 1) / kUnitChannels) * UnitBytes(words);
 }
 
-// The words of a tap in each piece of a filter that is too long to be summed up at once, but for the tap's last piece.
+// Words of a tap in each piece of a long filter; the tap's last piece may have fewer.
 int32_t PieceWords(int32_t tap_words) { return Min(tap_words, kMaxWords); }
 
 // Calls visit(tap, word, words) for each piece.
@@ -50,36 +49,37 @@ size_t PackedWeightsBytes(int32_t channels, int32_t taps, int32_t tap_words) {
   return bytes;
 }
 
-// Tiles: [channels] excesses of 16 bits, then [nibbles / 2][channels] bytes of two nibbles. Of each 32 channels
-// Order::Excess(lane) and Order::Byte(lane) say where an ISA has them. With E, what a dot product's lookups sum up to,
-// and the odd nibbles of its window and filter, it is depth - 8 * nibbles + 4 * E + 2 * odd(window) - 2 * odd(filter).
-// The excess is 8 * nibbles + 2 * odd(filter).
+// Layout: tiles of [channels] 16-bit compensations, then [nibbles / 2][channels] bytes of two nibbles.
+// Order::Compensation(lane) and Order::Byte(lane) are an ISA's positions within 32 channels.
+//
+// A dot product is depth + 4 * E + 2 * parity(window) - compensation, with E the sum of the window's lookups. The
+// compensation is 8 * nibbles + 2 * parity(filter). parity() is the number of odd-parity nibbles.
 template <typename Order>
 void PackPiece(const uint32_t* filter, int32_t channels, int64_t row_words, int32_t words, uint8_t* packed) {
   uint8_t* tile = packed;
   for (int32_t first = 0, tile_channels; first < channels; first += tile_channels) {
     tile_channels = TileChannels(channels - first);
-    auto* excesses = reinterpret_cast<uint16_t*>(tile);
+    auto* compensations = reinterpret_cast<uint16_t*>(tile);
     uint8_t* weights = tile + tile_channels * static_cast<int32_t>(sizeof(uint16_t));
     tile += static_cast<size_t>(tile_channels / kUnitChannels) * UnitBytes(words);
     for (int32_t channel = first; channel < Min(channels, first + tile_channels); ++channel) {
       const int32_t lane = channel % kUnitChannels, unit = channel - first - lane;
       const uint32_t* row = filter + channel * row_words;
-      int32_t odd = 0;
-      // In the order of TableOffsets: of each word the low nibbles of its bytes, then the high ones.
+      int32_t parity = 0;
+      // Nibbles are in the order of TableOffsets: the low nibbles of a word's bytes, then the high ones.
       for (int32_t nibble = 0; nibble < words * kNibblesPerWord; ++nibble) {
         const int32_t in_word = nibble % kNibblesPerWord, shift = in_word % 4 * 8 + in_word / 4 * 4;
         const auto value = static_cast<int32_t>(row[nibble / kNibblesPerWord] >> shift & 15u);
         weights[static_cast<ptrdiff_t>(nibble / 2) * tile_channels + unit + Order::Byte(lane)] |=
             static_cast<uint8_t>(value << (nibble % 2 * 4));
-        odd += IsOdd(value);
+        parity += Parity(value);
       }
-      excesses[unit + Order::Excess(lane)] = static_cast<uint16_t>(8 * kNibblesPerWord * words + 2 * odd);
+      compensations[unit + Order::Compensation(lane)] = static_cast<uint16_t>(8 * kNibblesPerWord * words + 2 * parity);
     }
   }
 }
 
-// A long filter is packed piece by piece, as if each were one of its own.
+// A long filter is packed in pieces, each like a filter of its own.
 template <typename Order>
 void PackWeights(const uint32_t* filter, int32_t channels, int32_t taps, int32_t tap_words, uint8_t* packed) {
   const int32_t words = taps * tap_words;

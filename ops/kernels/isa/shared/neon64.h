@@ -1,4 +1,4 @@
-// What the ISAs of 64-bit NEON share beyond the lanes.
+// Functions that the 64-bit NEON ISAs share, in addition to the lanes.
 #pragma once
 
 #include <arm_neon.h>
@@ -9,16 +9,16 @@
 #include "kernels/isa/shared/pack_signs.h"
 
 namespace litebnn {
-// Every ISA's file has its own copy, compiled for its own CPU.
+// Internal linkage: the linker must not give one CPU a copy that was compiled for another.
 namespace {
 
-// Where rows make no difference, four words at a time spare most of the sums across lanes.
+// If rows need no padding, four words at a time save most of the sums across lanes.
 void PackFloat32SignsByFours(const float* input, int64_t rows, int32_t channels, uint32_t* output) {
   if (channels % kBitsPerWord != 0) return PackFloat32Signs<FourLanes>(input, rows, channels, output);
   int64_t words = rows * (channels / kBitsPerWord);
   const auto lanes = [&input](int word) {
     uint32x4_t bits = FourLanes::LanesBelowZero(input + word * kBitsPerWord);
-    // One word after the other: the compiler would run out of registers.
+    // Serializes the words, because the compiler would run out of registers.
     __asm__ volatile("" : "+w"(bits));
     return FourLanes::OwnBits(bits);
   };
@@ -29,7 +29,8 @@ void PackFloat32SignsByFours(const float* input, int64_t rows, int32_t channels,
   PackFloat32Signs<FourLanes>(input, words, kBitsPerWord, output);
 }
 
-// Pairs at an offset of kFirst floats: the compiler does not make them where there are other loads and stores between.
+// Loads or stores a pair of vectors at an offset of kFirst floats. The compiler does not pair them if other loads and
+// stores are in between.
 template <int kFirst>
 __attribute__((always_inline)) inline void LoadPair(const float* constants, float32x4_t& low, float32x4_t& high) {
   __asm__ volatile("ldp %q0, %q1, [%2, %3]" : "=w"(low), "=w"(high) : "r"(constants), "i"(kFirst * sizeof(float)));

@@ -1,4 +1,4 @@
-// The lanes (lanes.h) of all NEON ISAs.
+// The vector operations (lanes.h) of all NEON ISAs.
 #pragma once
 
 #include <arm_neon.h>
@@ -7,7 +7,7 @@
 #include <cstring>
 
 namespace litebnn {
-// Every ISA's file has its own copy, compiled for its own CPU.
+// Internal linkage: the linker must not give one CPU a copy that was compiled for another.
 namespace {
 
 struct FourLanes {
@@ -49,18 +49,18 @@ struct FourLanes {
   static Floats Add(Floats a, Floats b) { return vaddq_f32(a, b); }
   static Floats Multiply(Floats a, Floats b) { return vmulq_f32(a, b); }
   static Floats Larger(Floats a, Floats b) { return vbslq_f32(vcgtq_f32(a, b), a, b); }
-  static Floats Leak(Floats values, Floats slopes) {
+  static Floats Prelu(Floats values, Floats slopes) {
     return vbslq_f32(IsBelowZero(values), vmulq_f32(values, slopes), values);
   }
 #if defined(__aarch64__)
-  // These take the number where the other is a NaN.
+  // These instructions return the number if the other operand is NaN.
   static Floats Rectify(Floats values) { return vmaxnmq_f32(values, vdupq_n_f32(0.0f)); }
   static Floats Clamp(Floats values, Floats low, Floats high) { return vminnmq_f32(vmaxnmq_f32(values, low), high); }
   static Ints Round(Floats values) { return vcvtaq_s32_f32(values); }
   static Bits IsBelowZero(Floats values) { return vcltzq_f32(values); }
   static uint8x16_t AddPairs(uint8x16_t a, uint8x16_t b) { return vpaddq_u8(a, b); }
 #else
-  // On integers, as GCC compares floats with zero one by one.
+  // Uses integer operations, because GCC compares floats with zero one by one.
   static Floats Rectify(Floats values) {
     const Ints bits = vreinterpretq_s32_f32(values);
     const uint32x4_t is_positive = vandq_u32(vcgtq_s32(bits, Set(0)), vcleq_s32(bits, Set(0x7F800000)));
@@ -71,8 +71,8 @@ struct FourLanes {
     const Floats half = vbslq_f32(vdupq_n_u32(0x80000000u), values, vdupq_n_f32(0x1.fffffep-2f));
     return vcvtq_s32_f32(vaddq_f32(values, half));
   }
-  // On integers, as comparing floats takes a subnormal for zero here: from 0x80000001, behind -0.0, to 0xFF800000,
-  // before the NaNs.
+  // Uses integer operations, because 32-bit NEON flushes subnormals to zero. Negative floats are the range from
+  // 0x80000001, after -0.0, to 0xFF800000, before the NaNs.
   static Bits IsBelowZero(Floats values) {
     const uint32x4_t from_first = vaddq_u32(vreinterpretq_u32_f32(values), vdupq_n_u32(0x7FFFFFFFu));
     return vcltq_u32(from_first, vdupq_n_u32(0x7F800000u));
@@ -87,7 +87,7 @@ struct FourLanes {
   static Ints Half(Ints values) { return vshrq_n_s32(values, 1); }
   static Ints Clamp(Ints values, Ints low, Ints high) { return vminq_s32(vmaxq_s32(values, low), high); }
   static Floats ToFloats(Ints values) { return vcvtq_f32_s32(values); }
-  // A lane's bits are four apart until the end.
+  // Each lane's bits are four positions apart until ToWord.
   static Bits Append(Bits bits, uint32x4_t is_set) { return vsliq_n_u32(is_set, bits, kLanes); }
   static Bits AppendAbove(Bits bits, Ints a, Ints b) { return Append(bits, vcgtq_s32(a, b)); }
   static Bits AppendBelowZero(Bits bits, Floats values) { return Append(bits, IsBelowZero(values)); }

@@ -1,4 +1,4 @@
-// How a window is cut into blocks of nibbles whose sums fit bytes.
+// Splits a window into blocks of nibbles whose lookup sums fit bytes.
 #pragma once
 
 #include <cstddef>
@@ -8,26 +8,26 @@
 #include "kernels/isa/shared/lookup_tables.h"
 
 namespace litebnn {
-// Every ISA's file has its own copy, compiled for its own CPU.
+// Internal linkage: the linker must not give one CPU a copy that was compiled for another.
 namespace {
 
-// Four times what is looked up and twice the odd nibbles of a window, at most 10 a nibble, fit 16 bits.
+// Four times a lookup plus twice a parity is at most 10 per nibble, and the sum must fit 16 bits.
 constexpr int32_t kMaxWords = 65535 / (10 * kNibblesPerWord);
 
-// Some nibbles of a window whose sums fit bytes, where their tables' offsets lie.
+// Nibbles of a window whose sums fit bytes, as pieces of contiguous table offsets.
 struct NibbleBlock {
-  // Where there are several runs, each has two words at least; the first and the last one may be there in part.
+  // A run has at least two words if there are several runs. The first and the last piece may be parts of a run.
   Piece pieces[kMaxBlockNibbles / (2 * kNibblesPerWord) + 2];
   int32_t count;
 };
 
-// A window of `runs` runs, cut into blocks.
+// A window of `runs` runs, split into blocks.
 struct NibblePlan {
   NibblePlan(int32_t runs, int32_t run_nibbles, ptrdiff_t run_stride) : nibbles(runs * run_nibbles) {
     const int32_t count = (nibbles + kMaxBlockNibbles - 1) / kMaxBlockNibbles;
     const auto round_up = [](int32_t value, int32_t unit) { return (value + unit - 1) / unit * unit; };
     block = round_up((nibbles + count - 1) / count, 2);
-    // A block is of whole runs or, as weights are packed by two, of an even number of whole groups.
+    // A block consists of whole runs or, because weights are packed in pairs, of an even number of whole groups.
     const int32_t units[] = {run_nibbles, 2 * kGroupNibbles};
     for (const int32_t unit : units) {
       if (round_up(block, unit) > kMaxBlockNibbles) continue;
@@ -46,7 +46,7 @@ struct NibblePlan {
   }
 
   int32_t nibbles;
-  int32_t block;  // nibbles of all blocks but the last
+  int32_t block;  // nibbles of each block but the last
   NibbleBlock blocks[(kMaxWords * kNibblesPerWord + kMaxBlockNibbles - 1) / kMaxBlockNibbles];
 };
 

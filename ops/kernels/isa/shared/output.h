@@ -1,5 +1,5 @@
-// How a popcount sum becomes an output value. Every ISA does these operations in this order, by its own vectors
-// (lanes.h), so that all give the same bits. What one does in another way says why.
+// The conversion of popcount sums to outputs. Every ISA does these operations in this order, with the vectors of its
+// own lanes.h, so that all give the same bits. Code that deviates says why.
 #pragma once
 
 #include <cstdint>
@@ -8,11 +8,11 @@
 #include "kernels/isa/shared/arithmetic.h"
 
 namespace litebnn {
-// Every ISA's file has its own copy, compiled for its own CPU.
+// Internal linkage: the linker must not give one CPU a copy that was compiled for another.
 namespace {
 
-// Writes `count` (at most 32) bits at bit `offset` of a pixel's words. Bits are written in rising order and by one
-// thread where groups share a word: the first one to touch a word clears it.
+// Writes `count` (at most 32) bits at bit `offset` of a pixel's words. The first write to a word clears it, so one
+// thread must write the bits of a word in rising order.
 inline void StoreBits(uint32_t* words, int64_t offset, int32_t count, uint32_t bits) {
   uint32_t* word = words + offset / kBitsPerWord;
   const auto shift = static_cast<int32_t>(offset % kBitsPerWord);
@@ -24,9 +24,9 @@ inline void StoreBits(uint32_t* words, int64_t offset, int32_t count, uint32_t b
   if (shift + count > kBitsPerWord) word[1] = bits >> (kBitsPerWord - shift);
 }
 
-// The corrections begin with the group's channel 0. Only a task that has some may be asked for them.
+// Corrections of the group's channels at one pixel. Requires task.corrections.
 inline const int32_t* CorrectionsOf(const BconvTask& task, int64_t pixel) {
-  // Outputs are fewer than 2^31, and a division of 64 bits takes several times as long.
+  // Outputs are fewer than 2^31, and a 64-bit division takes several times as long.
   const auto number = static_cast<uint32_t>(pixel), width = static_cast<uint32_t>(task.output_width);
   return task.corrections + task.row_correction[number / width] + task.column_correction[number % width];
 }
@@ -35,45 +35,45 @@ inline ptrdiff_t OutputIndex(const BconvTask& task, int64_t pixel, int32_t chann
   return static_cast<ptrdiff_t>(pixel * task.output_channels + task.first_channel + channel);
 }
 
-// finish(channel) is what finishes the scaled values of some pixels in `count` of the group's channels from there on.
-template <typename Lanes, FinishKind kKind>
-struct Finish {
+// epilogue(channel) returns the function that applies the epilogue to `count` channels from `channel` on.
+template <typename Lanes, EpilogueKind kKind>
+struct Epilogue {
   using Floats = typename Lanes::Floats;
-  // Whether so many layers have it that special cases are worth code of their own.
+  // True if enough layers have this epilogue to justify specialized code.
   static constexpr bool kIsCommon = true;
   const float* addend;
 
-  explicit Finish(const BconvTask& task) : addend(task.finish.addend) {}
+  explicit Epilogue(const BconvTask& task) : addend(task.epilogue.addend) {}
 
   struct Channels {
     const float* addend;
 
-    // `index`: of the first value in the output, which the addend has the shape of.
+    // `index` is the position of the first value in the output and in the addend.
     Floats operator()(Floats values, ptrdiff_t index, int32_t count = Lanes::kLanes) const {
-      if (kKind == FinishKind::kNone) return values;
+      if (kKind == EpilogueKind::kNone) return values;
       values = Lanes::Add(values, Lanes::LoadFirst(addend + index, count));
-      return kKind == FinishKind::kAddAndRectify ? Lanes::Rectify(values) : values;
+      return kKind == EpilogueKind::kAddAndRectify ? Lanes::Rectify(values) : values;
     }
   };
   Channels operator()(int32_t /*channel*/, int32_t /*count*/ = Lanes::kLanes) const { return {addend}; }
 };
 
 template <typename Lanes>
-struct Finish<Lanes, FinishKind::kGateAndAdd> {
+struct Epilogue<Lanes, EpilogueKind::kGateAndAdd> {
   using Floats = typename Lanes::Floats;
   static constexpr bool kIsCommon = false;
   const float *gate, *slope, *addend;
 
-  explicit Finish(const BconvTask& task)
-      : gate(task.finish.gate), slope(task.finish.slope), addend(task.finish.addend) {}
+  explicit Epilogue(const BconvTask& task)
+      : gate(task.epilogue.gate), slope(task.epilogue.slope), addend(task.epilogue.addend) {}
 
   struct Channels {
     Floats gate, slope;
     const float* addend;
 
     Floats operator()(Floats values, ptrdiff_t index, int32_t count = Lanes::kLanes) const {
-      const Floats leaked = Lanes::Leak(Lanes::Multiply(values, gate), slope);
-      return Lanes::Add(leaked, Lanes::LoadFirst(addend + index, count));
+      const Floats prelu = Lanes::Prelu(Lanes::Multiply(values, gate), slope);
+      return Lanes::Add(prelu, Lanes::LoadFirst(addend + index, count));
     }
   };
   Channels operator()(int32_t channel, int32_t count = Lanes::kLanes) const {
@@ -81,19 +81,19 @@ struct Finish<Lanes, FinishKind::kGateAndAdd> {
   }
 };
 
-// What body(finish) returns for the task's Finish.
+// Returns body(epilogue) for the task's epilogue.
 template <typename Lanes, typename Body>
-__attribute__((always_inline)) inline auto WithFinish(const BconvTask& task, Body body) {
-  const FinishKind kind = task.finish_kind;
-  if (kind == FinishKind::kNone) return body(Finish<Lanes, FinishKind::kNone>(task));
-  if (kind == FinishKind::kAdd) return body(Finish<Lanes, FinishKind::kAdd>(task));
-  if (kind == FinishKind::kAddAndRectify) return body(Finish<Lanes, FinishKind::kAddAndRectify>(task));
-  return body(Finish<Lanes, FinishKind::kGateAndAdd>(task));
+__attribute__((always_inline)) inline auto WithEpilogue(const BconvTask& task, Body body) {
+  const EpilogueKind kind = task.epilogue_kind;
+  if (kind == EpilogueKind::kNone) return body(Epilogue<Lanes, EpilogueKind::kNone>(task));
+  if (kind == EpilogueKind::kAdd) return body(Epilogue<Lanes, EpilogueKind::kAdd>(task));
+  if (kind == EpilogueKind::kAddAndRectify) return body(Epilogue<Lanes, EpilogueKind::kAddAndRectify>(task));
+  return body(Epilogue<Lanes, EpilogueKind::kGateAndAdd>(task));
 }
 
-// The outputs of kPixels pixels in `channels` channels from `channel` on. `sums` are popcounts, a pixel's `stride`
-// after those of the one before; they and the channels' constants are there for whole vectors. All is inlined, so that
-// a number of channels that the compiler knows unrolls the loops.
+// Writes the outputs of kPixels pixels in `channels` channels from `channel` on. `sums` are popcounts, `stride` apart
+// from pixel to pixel; they and the channel constants are padded to whole vectors. All is inlined, so that a constant
+// number of channels unrolls the loops.
 template <typename Lanes, int kPixels, typename Sum>
 struct TileOutputs {
   using Floats = typename Lanes::Floats;
@@ -106,11 +106,11 @@ struct TileOutputs {
   __attribute__((always_inline)) void Write() const {
     switch (task.output_type) {
       case Bconv2dOutputType::kFloat32:
-        return WithFinish<Lanes>(task, [&](auto finish) __attribute__((always_inline)) {
-          if constexpr (decltype(finish)::kIsCommon) {
-            WriteFloats(finish);
+        return WithEpilogue<Lanes>(task, [&](auto epilogue) __attribute__((always_inline)) {
+          if constexpr (decltype(epilogue)::kIsCommon) {
+            WriteFloats(epilogue);
           } else {
-            for (int p = 0; p < kPixels; ++p) Pixel(p).WriteAlone(finish);
+            for (int p = 0; p < kPixels; ++p) Pixel(p).WriteAlone(epilogue);
           }
         });
       case Bconv2dOutputType::kInt8:
@@ -120,16 +120,15 @@ struct TileOutputs {
     }
   }
 
-  // Null where there are none.
+  // Null if no correction is needed.
   __attribute__((always_inline)) const int32_t* Corrections(int64_t p) const {
     return task.corrections == nullptr ? nullptr : CorrectionsOf(task, pixel + p) + channel;
   }
 
-  // Calls store(first, index of its output, values, count) for `count` channels of a pixel from `first` on, until all
-  // are done.
+  // Calls store(first channel, output index, values, count) for all channels of all pixels.
   template <typename Store>
   __attribute__((always_inline)) void ForEachValues(Store store) const {
-    // Read once: a compiler has to take any store for one into the task.
+    // A local copy, because a compiler must assume that any store may modify the task.
     const TileOutputs tile = *this;
     const float* const multipliers = task.multiplier + channel;
     const float* const biases = task.bias + channel;
@@ -154,20 +153,20 @@ struct TileOutputs {
     if (i < tile.channels) store_vector(i, tile.channels - i);
   }
 
-  template <typename Finish>
-  __attribute__((always_inline)) void WriteFloats(Finish finish) const {
+  template <typename Epilogue>
+  __attribute__((always_inline)) void WriteFloats(Epilogue epilogue) const {
     float* const output = static_cast<float*>(task.output);
     ForEachValues([=](int32_t first, ptrdiff_t index, Floats values, int32_t count) {
-      Lanes::StoreFirst(finish(first, count)(values, index, count), output + index, count);
+      Lanes::StoreFirst(epilogue(first, count)(values, index, count), output + index, count);
     });
   }
 
   TileOutputs<Lanes, 1, Sum> Pixel(int p) const { return {task, pixel + p, channel, channels, sums + p * stride, 0}; }
 
-  // By itself, as copies for all numbers of pixels would be long.
-  template <typename Finish>
-  __attribute__((noinline, cold)) void WriteAlone(Finish finish) const {
-    WriteFloats(finish);
+  // Not inlined, because copies for each kPixels would be large.
+  template <typename Epilogue>
+  __attribute__((noinline, cold)) void WriteAlone(Epilogue epilogue) const {
+    WriteFloats(epilogue);
   }
 
   // Multiplier and bias have been divided by the output's scale. Clamping before rounding keeps the conversion in
@@ -211,7 +210,7 @@ struct TileOutputs {
   }
 };
 
-// One pixel's outputs. Loops over kUnrolledChannels channels are unrolled.
+// Writes one pixel's outputs. Loops over kUnrolledChannels channels are unrolled.
 template <typename Lanes, int32_t kUnrolledChannels = 0, typename Sum>
 __attribute__((always_inline)) inline void WriteOutputs(const BconvTask& task, int64_t pixel, int32_t channel,
                                                         int32_t channels, const Sum* sums) {

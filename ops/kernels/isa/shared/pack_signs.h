@@ -1,4 +1,4 @@
-// Packing of signs: 32 at a time by an ISA's lanes (lanes.h), rows of fewer one by one.
+// Packs signs: 32 at a time with an ISA's lanes (lanes.h), shorter rows one by one.
 #pragma once
 
 #include <cstdint>
@@ -7,10 +7,10 @@
 #include "kernels/kernels.h"
 
 namespace litebnn {
-// Every ISA's file has its own copy, compiled for its own CPU.
+// Internal linkage: the linker must not give one CPU a copy that was compiled for another.
 namespace {
 
-// Bit 1 is for values below `limit`; pack_word(values) gives the bits of 32.
+// Bit 1 is set for values below `limit`; pack_word(values) returns the bits of 32 values.
 template <typename T, typename PackWord>
 inline void PackRows(const T* input, int64_t rows, int32_t channels, T limit, uint32_t* output, PackWord pack_word) {
   const int32_t words = channels / kBitsPerWord, tail = channels % kBitsPerWord;
@@ -20,7 +20,7 @@ inline void PackRows(const T* input, int64_t rows, int32_t channels, T limit, ui
   }
   for (int64_t row = 0; row < rows; ++row) {
     for (int32_t word = 0; word < words; ++word, input += kBitsPerWord) *output++ = pack_word(input);
-    // The row's last 32 values have those of the word before too.
+    // The row's last 32 values overlap the previous word; the shift drops the overlap.
     uint32_t bits = words > 0 ? pack_word(input + tail - kBitsPerWord) >> (kBitsPerWord - tail) : 0;
     for (int32_t i = 0; words == 0 && i < tail; ++i) bits |= static_cast<uint32_t>(input[i] < limit) << i;
     *output++ = bits;
@@ -30,12 +30,12 @@ inline void PackRows(const T* input, int64_t rows, int32_t channels, T limit, ui
 
 template <typename Lanes>
 inline void PackFloat32Signs(const float* input, int64_t rows, int32_t channels, uint32_t* output) {
-  // Not the function itself, which may be called by a pointer.
+  // A lambda, because a function pointer might not be inlined.
   const auto pack_word = [](const float* values) { return Lanes::BitsBelowZero(values); };
   PackRows(input, rows, channels, 0.0f, output, pack_word);
 }
 
-// The bits of `count` values, 1 to 32.
+// Packed signs of `count` values, 1 to 32.
 template <typename Lanes>
 __attribute__((always_inline)) inline uint32_t AffineBitsBelowZero(const float* input, const float* multiplier,
                                                                    const float* addend, int32_t count) {
@@ -45,11 +45,11 @@ __attribute__((always_inline)) inline uint32_t AffineBitsBelowZero(const float* 
     const auto product = Lanes::Multiply(Lanes::LoadFirst(input + i, lanes), Lanes::LoadFirst(multiplier + i, lanes));
     bits = Lanes::AppendBelowZero(bits, Lanes::Add(product, Lanes::LoadFirst(addend + i, lanes)));
   }
-  // The last lanes of a tail hold anything.
+  // The unused lanes of a tail are undefined.
   return Lanes::ToWord(bits) & ~0u >> (kBitsPerWord - count);
 }
 
-// The signs of kWords times 32 channels, whose constants stay in registers from row to row.
+// Packs kWords * 32 channels, whose constants stay in registers from row to row.
 template <typename Lanes, int kWords>
 inline void PackAffineWords(const float* input, const float* multiplier, const float* addend, int64_t rows,
                             int32_t channels, uint32_t* output, int64_t output_words) {
@@ -77,7 +77,7 @@ inline void PackAffineWords(const float* input, const float* multiplier, const f
 template <typename Lanes>
 inline void PackAffineSigns(const float* input, const float* multiplier, const float* addend, int64_t rows,
                             int32_t channels, uint32_t* output, int64_t output_words) {
-  // As many words as there are registers for, and then one by one.
+  // The registers hold the constants of this many words at a time; the tail is packed word by word.
   constexpr int32_t kWords = Lanes::kLanes > 8 ? 2 : 1;
   int32_t c = 0;
   for (; c <= channels - kWords * kBitsPerWord; c += kWords * kBitsPerWord, output += kWords) {

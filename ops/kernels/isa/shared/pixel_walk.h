@@ -1,4 +1,4 @@
-// Where output pixels have their data.
+// Addresses of the windows of consecutive output pixels.
 #pragma once
 
 #include <cstdint>
@@ -6,21 +6,21 @@
 #include "kernels/isa/isa.h"
 
 namespace litebnn {
-// Every ISA's file has its own copy, compiled for its own CPU.
+// Internal linkage: the linker must not give one CPU a copy that was compiled for another.
 namespace {
 
-// The staged windows of consecutive output pixels, without a division for each.
+// Iterates over the staged windows of consecutive output pixels, without a division per pixel.
 struct WindowWalk {
   const BconvTask& task;
-  int64_t pixel;  // the first
-  // Copies: a compiler has to take the kernels' stores for ones into the task.
+  int64_t pixel;  // the first one
+  // Copies, because a compiler must assume that the kernels' stores may modify the task.
   ptrdiff_t row_stride = task.row_stride, pixel_stride = task.pixel_stride;
   int64_t output_width = task.output_width;
   int64_t left_in_row = output_width - pixel % output_width;
   const uint8_t* row = task.input + pixel / output_width * row_stride;
   const uint8_t* window = row + pixel % output_width * pixel_stride;
 
-  // Fills windows[kCount].
+  // Sets windows[kCount].
   template <int kCount>
   void Next(const uint8_t** windows) {
     if (left_in_row > kCount) {

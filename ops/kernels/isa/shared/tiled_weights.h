@@ -1,4 +1,4 @@
-// How weights lie: in tiles of channels, so that a vector holds those of channels beside each other.
+// Weights in tiles of channels, so that a vector holds adjacent channels.
 #pragma once
 
 #include <cstddef>
@@ -8,14 +8,14 @@
 #include "kernels/kernels.h"
 
 namespace litebnn {
-// Every ISA's file has its own copy, compiled for its own CPU.
+// Internal linkage: the linker must not give one CPU a copy that was compiled for another.
 namespace {
 
-// [tiles][words][steps of a word][channels of the tile], all tiles but the last one of kTileChannels channels, and that
-// one of whole vectors.
-template <typename Step, int32_t kTileChannels, int32_t kVectorChannels>
+// Layout: [tiles][words][elements of a word][channels of the tile]. All tiles have kTileChannels channels but the last,
+// which has whole vectors.
+template <typename Element, int32_t kTileChannels, int32_t kVectorChannels>
 struct TiledWeights {
-  static constexpr int32_t kStepsPerWord = sizeof(uint32_t) / sizeof(Step);
+  static constexpr int32_t kElementsPerWord = sizeof(uint32_t) / sizeof(Element);
 
   static int32_t Padded(int32_t channels) {
     return (channels + kVectorChannels - 1) / kVectorChannels * kVectorChannels;
@@ -34,10 +34,10 @@ struct TiledWeights {
     for (int32_t channel = 0; channel < channels; ++channel) {
       const int32_t lane = channel % kTileChannels, first = channel - lane;
       const int32_t tile_channels = Min(kTileChannels, Padded(channels - first));
-      auto* weight = reinterpret_cast<Step*>(packed + Bytes(first, words)) + lane;
+      auto* weight = reinterpret_cast<Element*>(packed + Bytes(first, words)) + lane;
       for (int32_t word = 0; word < words; ++word, ++filter) {
-        for (int32_t step = 0; step < kStepsPerWord; ++step, weight += tile_channels) {
-          *weight = static_cast<Step>(*filter >> (kBitsPerWord / kStepsPerWord * step));
+        for (int32_t element = 0; element < kElementsPerWord; ++element, weight += tile_channels) {
+          *weight = static_cast<Element>(*filter >> (kBitsPerWord / kElementsPerWord * element));
         }
       }
     }

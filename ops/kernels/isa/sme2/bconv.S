@@ -1,11 +1,10 @@
-// A convolution by outer products: BMOPA adds to a tile of 32-bit sums how many bits agree in each word of a vector of
-// pixels and each of a vector of channels. The streaming mode is entered once for all pixels and channels that a thread
-// is given. It lacks NEON's instructions, which compiled code may have anywhere, so that all that is done in it stands
-// here, outputs included.
+// A convolution by outer products. BMOPA counts the matching bits of each pixel's word and each channel's word, and
+// adds them to a tile of 32-bit sums. Streaming mode is entered once for all pixels and channels of a thread. It lacks
+// NEON's instructions, which compiled code may contain anywhere, so everything in it is written here, outputs included.
 //
-// With N words to a vector, the windows of N pixels are turned to [words][N] by way of the tile za0; then for each 4 N
-// channels all words are multiplied, and the sums, a row of the four tiles for each pixel, become outputs. N is whatever
-// the CPU has, 4 to 64; weights lie in tiles of 64 channels for all.
+// If a vector has N words, the windows of N pixels are transposed to [words][N] through the tile za0. Then, for each 4
+// N channels, all words are multiplied, and the sums become outputs; a row of the four tiles is one pixel. N depends on
+// the CPU, 4 to 64; weights are in tiles of 64 channels for every N.
 
 #if defined(__aarch64__)
 
@@ -18,7 +17,7 @@
 #include "kernels/isa/shared/function.S"
 #include "kernels/isa/sme2/instructions.S"
 
-// The members of Sme2Layer (bconv.h).
+// Offsets of the members of Sme2Layer (bconv.h).
 .set member, 0
 .macro members names:vararg
   .irp name, \names
@@ -36,19 +35,19 @@ members corrections, row_correction, column_correction, column, panel, tile
 .set tile_corrections, 64 * 8
 .set tile_channels, 64
 
-// Within bconv:
+// Registers of bconv:
 //   x0   the layer
 //   x1   N
 //   x2   pixels left
 //   x3   the next pixel's window, x4 the first one of its row, x5 pixels left in the row
-//   x6   outputs of the tile's first pixel, x7 the addends of those or 0
+//   x6   outputs of the tile's first pixel, x7 their addends or 0
 //   x8   pixels in the tile
 //   x19  corrections of the row, x20 of the next pixel's column
 //   x22  channels of the four tiles, from x26 on
 //   x23  the first of these in the tile of weights
-//   x24  channels left, x25 the tile of weights, x27 its channels and those behind it, x28 its row in words
-// p0 and pn8 are all elements, p1 to p4 and pn9 those of channels that there are, p5 those of pixels. z24 to z31 and z8
-// hold constants while outputs are written; z16 to z23 those of channels.
+//   x24  channels left, x25 the tile of weights, x27 channels from its first to the group's last, x28 its row in words
+// Predicates: p0 and pn8 are all elements, p1 to p4 and pn9 those of existing channels, p5 those of pixels. Vectors:
+// z24 to z31 and z8 hold constants while outputs are written, z16 to z23 constants of channels.
 
 .macro member_of to, name
   ldr \to, [x0, #\name]
@@ -58,7 +57,7 @@ members corrections, row_correction, column_correction, column, panel, tile
   ld1rw {z\to\().s}, p0/z, [x0, #\name]
 .endm
 
-// The caller's registers that are changed. In front of them there is room for a predicate, of 32 bytes at most, and x10.
+// Saved registers of the caller. Below them is room for a predicate, of at most 32 bytes, and for x10.
 .set spilled_x10, 32
 .set frame_bytes, 48 + 10 * 16
 .macro registers op_pair
@@ -74,9 +73,9 @@ members corrections, row_correction, column_correction, column, panel, tile
   \op_pair d14, d15, [sp, #192]
 .endm
 
-// A caller may have left its own use of the storage to be saved when somebody needs it (lazy saving of the AAPCS64): the
-// block at TPIDR2_EL0 says where to. We save it here, in place of the C library's __arm_tpidr2_save, which older ones
-// lack, and by the register's becoming 0 the caller knows. What it enabled is off when we return, as that scheme wants.
+// A caller may have deferred saving its ZA storage (lazy saving in the AAPCS64): the block at TPIDR2_EL0 says where to
+// save it. We save it here, because older C libraries lack __arm_tpidr2_save, and set the register to 0 as a sign. On
+// return ZA is off, as that scheme requires.
 .macro save_storage_of_caller
   mrs x9, s3_3_c13_c0_5
   cbz x9, 3f
@@ -97,7 +96,8 @@ members corrections, row_correction, column_correction, column, panel, tile
 3:
 .endm
 
-// The windows of the next x8 pixels go to the tile, and the walk moves on. What is left of the last four are copies.
+// Stores the windows of the next x8 pixels in the tile and advances the walk. The last group of four is filled with
+// copies.
 .macro find_windows
   member_of x9, tile
   member_of x10, pixel_stride
@@ -133,7 +133,7 @@ members corrections, row_correction, column_correction, column, panel, tile
 5:
 .endm
 
-// Turns the windows of the tile: rows of pixels are loaded, columns of words stored.
+// Transposes the windows of the tile: loads rows of pixels, stores columns of words.
 .macro fill_panel
   member_of x10, panel
   member_of x11, run_offsets
@@ -176,7 +176,7 @@ members corrections, row_correction, column_correction, column, panel, tile
   b.ne 1b
 .endm
 
-// Adds a word of all pixels, z`a`, and of four vectors of channels from z`b` on.
+// Adds one word of all pixels, z`a`, times four vectors of channels, z`b0` to z`b3`.
 .macro add_word a, b0, b1, b2, b3
   count_agreeing 0, 1, \a, \b0
   count_agreeing 1, 2, \a, \b1
@@ -278,7 +278,7 @@ begin litebnn_sme2_bconv
   mov x26, #0
   member_of x27, channels_left
 11:
-  // The last tile of weights is of a multiple of 16 channels.
+  // The last tile of weights has a multiple of 16 channels.
   add x28, x27, #15
   and x28, x28, #-16
   mov x9, #tile_channels

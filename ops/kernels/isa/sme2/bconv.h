@@ -1,4 +1,4 @@
-// What bconv.S is told, and how it is called.
+// The arguments of bconv.S, and its declaration.
 #pragma once
 
 #include <cstddef>
@@ -6,20 +6,20 @@
 
 namespace litebnn {
 
-// Of 2048 bits, the longest vectors that there can be.
+// Words in the longest possible vectors, which have 2048 bits.
 constexpr int32_t kMaxLanes = 64;
-// Channels whose weights lie side by side.
+// Channels whose weights are contiguous.
 constexpr int32_t kTileChannels = 64;
 
-// For each pixel of a tile: its window, and where it has corrections, those of the first channel.
+// The window of each pixel of a tile, and its corrections from the first channel on if there are any.
 struct TilePixels {
   const uint8_t* windows[kMaxLanes];
   const int32_t* corrections[kMaxLanes];
 };
 
-// In the order of bconv.S; each takes eight bytes.
+// The arguments, in the order of the offsets in bconv.S; each member takes eight bytes.
 struct Sme2Layer {
-  // Vectors are filled with these, which can lie in the first 256 bytes.
+  // Members that bconv.S broadcasts to vectors; the instruction requires offsets below 256 bytes.
   alignas(8) int32_t base;  // depth - 64 * words; for packed outputs 32 * words
   alignas(8) int32_t clamp_min;
   alignas(8) int32_t clamp_max;
@@ -27,7 +27,7 @@ struct Sme2Layer {
   alignas(8) float high;
   alignas(8) int32_t zero_point;
 
-  int64_t output_type;  // as Bconv2dOutputType
+  int64_t output_type;  // value of Bconv2dOutputType
   int64_t pixels;
   const uint8_t* window;  // of the first pixel, and of the first one in its row
   const uint8_t* row;
@@ -38,23 +38,23 @@ struct Sme2Layer {
   const ptrdiff_t* run_offsets;
 
   const uint8_t* weights;
-  int64_t channels, channels_left;  // to be computed; from the first of those to the last of the group
+  int64_t channels, channels_left;  // to be computed; and from the first of those to the last of the group
   const float* multiplier;
   const float* bias;
   const int32_t* threshold;
 
-  uint8_t* output;        // the first pixel's first channel, or all words of the first pixel
-  int64_t output_stride;  // bytes from a pixel to the next
-  int64_t first_bit;      // of the first channel in a pixel's words
-  const uint8_t* addend;  // of the first output, or null
+  uint8_t* output;        // first channel of the first pixel; for packed outputs all words of the first pixel
+  int64_t output_stride;  // bytes from one pixel to the next
+  int64_t first_bit;      // bit of the first channel in a pixel's words
+  const uint8_t* addend;  // addend of the first output, or null
   int64_t rectify_sum;
 
   const int32_t* corrections;  // of the first channel, or null
   const int32_t* row_correction;
   const int32_t* column_correction;
-  int64_t column;  // of the first pixel
+  int64_t column;  // column of the first pixel
 
-  uint8_t* panel;  // takes the windows of a tile of pixels, [words][lanes] and three words more
+  uint8_t* panel;  // the transposed windows of a tile of pixels, [words][lanes] and three more words
   TilePixels* tile;
 };
 static_assert(sizeof(Sme2Layer) == 35 * 8, "as bconv.S reads it");

@@ -1,8 +1,7 @@
-// The instructions of SME2 that bconv.S needs, also for assemblers that do not know them yet, such as that of binutils
-// 2.40: they are given as words. Where LITEBNN_SME2_MNEMONICS is defined they are not, so that a test can tell whether
-// an assembler that knows them makes the same words.
+// The SME2 instructions of bconv.S, encoded as words for assemblers that do not know them, such as binutils 2.40. With
+// LITEBNN_SME2_MNEMONICS they are mnemonics, so that a test can check the words with a newer assembler.
 //
-// za0 to za3 are tiles of 32-bit elements. A group of vectors is told by its first one, of four.
+// za0 to za3 are tiles of 32-bit elements. A group of four vectors is named by its first one.
 
 #if defined(LITEBNN_SME2_MNEMONICS)
 #define SME2(word, ...) __VA_ARGS__
@@ -10,7 +9,7 @@
 #define SME2(word, ...) .inst word
 #endif
 
-// The storage and the streaming mode, both together.
+// Enables both ZA storage and streaming mode.
 .macro start_streaming
   SME2(0xd503477f, smstart)
 .endm
@@ -27,22 +26,22 @@
   SME2(0x04bf5820 | \to, rdsvl x\to\(), #1)
 .endm
 
-// Row w12 of the storage.
+// Saves row w12 of ZA.
 .macro save_row to
   SME2(0xe1200000 | \to << 5, str za[w12, 0], [x\to\()])
 .endm
 
-// Row w12 + `i` of za0.
+// Loads row w12 + `i` of za0.
 .macro load_tile_row i, from, index
   SME2(0xe0801800 | \index << 16 | \from << 5 | \i, ld1w {za0h.s[w12, \i\()]}, p6/z, [x\from\(), x\index\(), lsl #2])
 .endm
 
-// Columns w12 to w12 + 3 of za0.
+// Reads columns w12 to w12 + 3 of za0.
 .macro read_tile_columns
   SME2(0xc0868400, mova {z0.s-z3.s}, za0v.s[w12, 0:3])
 .endm
 
-// Rows w12 to w12 + 3 of the storage, which are row w12 / 4 of za0, za1, za2 and za3.
+// Reads rows w12 to w12 + 3 of ZA as bytes, which are row w12 / 4 of za0, za1, za2 and za3.
 .macro read_row_of_tiles
   SME2(0xc0060400, mova {z0.b-z3.b}, za0h.b[w12, 0:3])
 .endm
@@ -51,7 +50,7 @@
   SME2(0x80801408 | \b << 16 | \columns << 13 | \a << 5 | \tile, bmopa za\tile\().s, p5/m, p\columns\()/m, z\a\().s, z\b\().s)
 .endm
 
-// pn8 or pn9 for the elements of four vectors.
+// pn8 or pn9: predicates for the elements of four vectors.
 .macro all_of_four
   SME2(0x25a07810, ptrue pn8.s)
 .endm
@@ -68,7 +67,7 @@
   SME2(0xa000c000 | \index << 16 | (\elements - 8) << 10 | \from << 5 | \to, ld1w {z\to\().s-z\last\().s}, pn\elements\()/z, [x\from\(), x\index\(), lsl #2])
 .endm
 
-// Of z0 to z3.
+// Stores z0 to z3.
 .macro store_four elements, to
   SME2(0xa060c000 | (\elements - 8) << 10 | \to << 5, st1w {z0.s-z3.s}, pn\elements\(), [x\to\()])
 .endm
@@ -85,7 +84,7 @@
   SME2(0xc132e000, scvtf {z0.s-z3.s}, {z0.s-z3.s})
 .endm
 
-// Half away from zero.
+// Rounds half away from zero.
 .macro round_floats
   SME2(0xc1bce000, frinta {z0.s-z3.s}, {z0.s-z3.s})
 .endm
@@ -98,7 +97,7 @@
   SME2(0xc1a0ab00 | \value << 16, add {z0.s-z3.s}, {z0.s-z3.s}, z\value\().s)
 .endm
 
-// z0 to z3 become z0.
+// Narrows z0 to z3 into z0.
 .macro narrow_to_bytes
   SME2(0xc133e000, sqcvt z0.b, {z0.s-z3.s})
 .endm

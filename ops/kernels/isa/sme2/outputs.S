@@ -1,9 +1,9 @@
-// How bconv.S makes outputs of the sums in its tiles, with its registers: by the operations of shared/output.h, in their
-// order, so that the bits are those of every other ISA.
+// Converts the sums in the tiles to outputs, with the registers of bconv.S. The operations and their order are those of
+// shared/output.h, so the bits equal those of every other ISA.
 
 .set int8_outputs, 1
 
-// What is done to each of z0 to z3.
+// Applies `operation` to each of z0 to z3.
 .macro each operation
   \operation z0.s
   \operation z1.s
@@ -30,13 +30,13 @@
   \operation z3.s, z3.s, z\a3\().s
 .endm
 
-// z4 to z7 become the corrections of the next pixel, at x9.
+// Loads the corrections of the next pixel, at x9, into z4 to z7.
 .macro next_corrections
   ldr x17, [x9], #8
   load_four_at 4, 7, 9, 17, 26
 .endm
 
-// The next pixel's floats, scaled: clamped dot products times multipliers and biases.
+// Makes the next pixel's scaled floats: clamped dot products times multipliers plus biases.
 .macro next_floats
   read_row_of_tiles
   each twice_and_base
@@ -50,7 +50,7 @@
   four fadd, 20, 21, 22, 23
 .endm
 
-// Moves on to the next pixel's sums and outputs, x10, whose stride is x15.
+// Advances to the next pixel's sums and its outputs at x10, whose stride is x15.
 .macro next_pixel label
   add x10, x10, x15
   add w12, w12, #4
@@ -89,7 +89,7 @@
   next_pixel 1b
 .endm
 
-// x14 becomes the next pixel's bits, one for each channel that is above its threshold.
+// Sets x14 to the next pixel's bits, one per channel, set if the popcount is above the threshold.
 .macro next_bits
   read_row_of_tiles
   each disagreeing
@@ -112,7 +112,7 @@
   ldr x14, [sp]
 .endm
 
-// As StoreBits of shared/output.h: the first one to touch a word clears it.
+// Does the same as StoreBits of shared/output.h: the first write to a word clears it.
 .macro write_bits
   member_of x10, first_bit
   add x10, x10, x26
@@ -143,7 +143,7 @@
   next_pixel 1b
 .endm
 
-// Outputs of all pixels in channels x26 to x26 + x22.
+// Writes the outputs of all pixels in channels x26 to x26 + x22.
 .macro write_outputs
   mov w12, #0
   mov x11, x8

@@ -1,5 +1,5 @@
-// SME2: outer products of words (bconv.S). What a thread is given of a layer is computed by one call, so that the
-// streaming mode, which may be slow to enter, is entered once for it.
+// SME2: outer products of words (bconv.S). One call computes a thread's whole part of a layer, because entering
+// streaming mode may be slow.
 #include "kernels/isa/isa.h"
 
 #if defined(__aarch64__)
@@ -14,12 +14,12 @@
 namespace litebnn {
 namespace {
 
-// Pixels of a tile where vectors have 512 bits.
+// Pixels of a tile if vectors have 512 bits.
 constexpr int32_t kTilePixels = 16;
 
 using Weights = TiledWeights<uint32_t, kTileChannels, 16>;
 
-// What one thread needs, in front of its panel.
+// Scratch memory of one thread, without the panel after it.
 struct Scratch {
   alignas(64) TilePixels tile;
 };
@@ -39,7 +39,7 @@ void Bconv(const BconvTask& task, int64_t pixel_begin, int64_t pixel_end, int32_
       is_bits ? pixel_begin * PackedWords(task.output_channels) : OutputIndex(task, pixel_begin, channel_begin);
   const int64_t value_bytes = is_bytes ? sizeof(int8_t) : sizeof(uint32_t);
   Sme2Layer layer = {};
-  // Whatever overflows here does so again, the other way, where sums are made.
+  // An overflow here is cancelled by the wraparound of the sums in bconv.S.
   const int64_t all_bits = int64_t{words} * kBitsPerWord;
   layer.base = static_cast<int32_t>(is_bits ? all_bits : task.depth - 2 * all_bits);
   layer.clamp_min = task.clamp_min;
@@ -68,9 +68,9 @@ void Bconv(const BconvTask& task, int64_t pixel_begin, int64_t pixel_end, int32_
   layer.output = static_cast<uint8_t*>(task.output) + first * value_bytes;
   layer.output_stride = (is_bits ? PackedWords(task.output_channels) : task.output_channels) * value_bytes;
   layer.first_bit = task.first_channel + channel_begin;
-  const float* const addend = task.finish.addend;
+  const float* const addend = task.epilogue.addend;
   layer.addend = addend == nullptr ? nullptr : reinterpret_cast<const uint8_t*>(addend + first);
-  layer.rectify_sum = task.finish.rectify_sum;
+  layer.rectify_sum = task.epilogue.rectify_sum;
   layer.column = column;
   if (task.corrections != nullptr) {
     layer.corrections = task.corrections + channel_begin;

@@ -1,0 +1,72 @@
+"""The finding on one requirement."""
+
+from __future__ import annotations
+
+import shlex
+import shutil
+import sys
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+# The states of a finding: installed and working; not installed, but a command can install it; installed, but failing.
+_APT = "apt install "
+OK, MISSING, BROKEN = "ok", "missing", "broken"
+
+
+@dataclass(frozen=True)
+class Finding:
+    """The state of one requirement of litebnn.
+
+    Attributes:
+        section: the heading that it is listed under.
+        name: its name.
+        state: `OK`, `MISSING` or `BROKEN`.
+        detail: its version or path, or the reason why it is not `OK`.
+        install: the command that installs or repairs it; "" if it is `OK`, or if the detail says what to do.
+    """
+
+    section: str
+    name: str
+    state: str
+    detail: str = ""
+    install: str = ""
+
+
+def pip_install(what: str) -> str:
+    """The command with which this Python's pip installs a package.
+
+    >>> pip_install("rich").endswith("pip install rich")
+    True
+    """
+    pip = shutil.which("pip")
+    # The link is not resolved, because its target is outside of the virtual environment.
+    python, here = Path(sys.executable), Path.cwd()
+    if pip is not None and Path(pip).parent == python.parent:
+        return f"pip install {what}"
+    shown = python.relative_to(here) if python.is_relative_to(here) else python
+    return f"{shlex.quote(str(shown))} -m pip install {what}"
+
+
+def together(findings: Iterable[Finding]) -> list[Finding]:
+    """Merges findings with the same state, detail and installer into one, with all their names and one command."""
+    groups: dict[Finding, list[Finding]] = {}
+    for finding in findings:
+        groups.setdefault(replace(finding, name="", install=_installer(finding.install)), []).append(finding)
+    return [
+        replace(group, name=", ".join(each.name for each in members), install=_one_command(members))
+        for group, members in groups.items()
+    ]
+
+
+def _installer(command: str) -> str:
+    """The prefix that mergeable commands share: "apt install ", or else the whole command."""
+    return _APT if command.startswith(_APT) and "&&" not in command else command
+
+
+def _one_command(findings: list[Finding]) -> str:
+    first = findings[0].install
+    if _installer(first) != _APT:
+        return first
+    packages = (package for finding in findings for package in finding.install.removeprefix(_APT).split())
+    return _APT + " ".join(dict.fromkeys(packages))

@@ -1,0 +1,95 @@
+"""Findings on this Python, on litebnn's required packages, and on its extras."""
+
+from __future__ import annotations
+
+import platform
+import re
+import sys
+from collections.abc import Iterator
+from importlib.metadata import PackageNotFoundError, distribution, version
+from typing import Any
+
+from litebnn import __version__
+from litebnn.doctor.finding import BROKEN, MISSING, OK, Finding, pip_install
+
+_PYTHON, _EXTRAS = "Python", "Extras"
+
+
+def look_at_python(checkout: bool) -> Iterator[Finding]:
+    """Yields findings on this Python, on litebnn, and on missing required packages.
+
+    `checkout` is true if litebnn runs from a source checkout, which bootstrap.py can install.
+    """
+    yield Finding(_PYTHON, "Python", OK, f"{platform.python_version()}, {sys.executable}")
+    try:
+        required = distribution("litebnn").requires or []
+    except PackageNotFoundError:
+        install = "python3 bootstrap.py build" if checkout else pip_install("litebnn")
+        yield Finding(
+            _PYTHON,
+            "litebnn",
+            MISSING,
+            "not installed in this Python, and so without a runtime and the op library",
+            install,
+        )
+        return
+    yield Finding(_PYTHON, "litebnn", OK, __version__)
+    for text in required:
+        # Packages of extras are checked by look_at_extras, which needs the package packaging.
+        if "extra ==" not in text and (reason := _plainly_missing(text)):
+            yield Finding(_PYTHON, _name(text), BROKEN, reason, pip_install(f"'{text.partition(';')[0].strip()}'"))
+
+
+def _name(requirement: str) -> str:
+    found = re.match(r"[\w.-]+", requirement)
+    return found[0] if found else requirement
+
+
+def _plainly_missing(requirement: str) -> str:
+    """The reason why a required package is missing; "" if it is installed. Its version is not checked."""
+    if "armv7l" in requirement:  # a runtime, which is looked at by itself
+        return ""
+    try:
+        version(_name(requirement))
+    except PackageNotFoundError:
+        return "litebnn needs it"
+    return ""
+
+
+def look_at_extras() -> Iterator[Finding]:
+    """Yields a finding for each extra in litebnn's metadata; none if litebnn or packaging is not installed."""
+    try:
+        from packaging.requirements import Requirement
+
+        project = distribution("litebnn")
+    except (PackageNotFoundError, ImportError):
+        return
+    requirements = [Requirement(text) for text in project.requires or []]
+    for extra in project.metadata.get_all("Provides-Extra") or []:
+        lacking = [reason for each in _of_extra(requirements, extra, set()) if (reason := _lacking(each))]
+        install = pip_install(f"'litebnn[{extra}]'")
+        yield Finding(_EXTRAS, extra, *((MISSING, ", ".join(lacking), install) if lacking else (OK,)))
+
+
+def _of_extra(requirements: list[Any], extra: str, seen: set[str]) -> Iterator[Any]:
+    """The requirements that an extra adds on this machine, including those of the extras that it names."""
+    seen.add(extra)
+    for each in requirements:
+        if each.marker is None or each.marker.evaluate({"extra": ""}) or not each.marker.evaluate({"extra": extra}):
+            continue
+        if each.name == "litebnn":
+            for other in sorted(each.extras - seen):
+                yield from _of_extra(requirements, other, seen)
+        else:
+            yield each
+
+
+def _lacking(requirement: Any) -> str:
+    """The requirement of a package that is not installed, or is installed in another version; "" if it is met."""
+    try:
+        found = version(requirement.name)
+    except PackageNotFoundError:
+        return str(requirement.name)
+    if requirement.specifier.contains(found, prereleases=True):
+        return ""
+    return f"{requirement.name}{requirement.specifier}, not {found}"

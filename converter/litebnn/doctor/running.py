@@ -1,0 +1,130 @@
+"""Findings on the parts that run binary models: the runtimes, the op library, and its instruction set (ISA)."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+from collections.abc import Iterator
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any
+
+from litebnn import __version__
+from litebnn.child import run_apart
+from litebnn.doctor.finding import BROKEN, MISSING, OK, Finding, pip_install
+from litebnn.errors import ConversionError, said_of_file
+
+_SECTION = "Running models"
+# Limits for loading a runtime, which may hang or crash; TensorFlow takes many seconds.
+_SECONDS, _MEMORY = 120, 1 << 36
+
+
+def look_at_runtime() -> Iterator[Finding]:
+    """Yields findings on the runtime that litebnn uses, which is loaded, and on other installed ones."""
+    from litebnn.runtime.find import RUNTIMES
+
+    installed = [name for name, module in RUNTIMES.items() if importlib.util.find_spec(module.partition(".")[0])]
+    if not installed:
+        first = next(iter(RUNTIMES))
+        yield Finding(
+            _SECTION, "TensorFlow Lite runtime", MISSING, f"none of {', '.join(RUNTIMES)}", pip_install(first)
+        )
+        return
+    taken, *others = installed
+    if reason := _fails("loading it", load_runtime, taken):
+        install = "" if "pip install" in reason else pip_install(f"--force-reinstall {taken}")
+        yield Finding(_SECTION, taken, BROKEN, reason, install)
+    else:
+        yield Finding(_SECTION, taken, OK, f"{_version(taken)}, the runtime that litebnn takes")
+    for name in others:
+        yield Finding(_SECTION, name, OK, f"{_version(name)}, not tried")
+
+
+def look_at_library(checkout: bool) -> Iterator[Finding]:
+    """Yields findings on the op library, which is loaded, and on the ISA that it selects.
+
+    `checkout` is true if litebnn runs from a source checkout, which can build the library.
+    """
+    from litebnn.runtime.find import LIBRARY_VARIABLE, find_library
+
+    brings = "python3 bootstrap.py build" if checkout else pip_install("--force-reinstall litebnn")
+    mends = f"unset {LIBRARY_VARIABLE}" if LIBRARY_VARIABLE in os.environ else brings
+    try:
+        path = find_library()
+    except OSError as error:
+        is_named = bool(os.environ.get(LIBRARY_VARIABLE))
+        reason = said_of_file(error) if is_named else "the ops in C++, which run binary layers"
+        yield Finding(_SECTION, "library", BROKEN if is_named else MISSING, reason, mends if is_named else brings)
+        return
+    try:
+        facts = run_apart("loading it", read_library, str(path), seconds=_SECONDS, memory=_MEMORY)
+    except ConversionError as error:
+        facts = {"error": str(error)}
+    if "error" in facts:
+        yield Finding(_SECTION, "library", BROKEN, f"{path}: {facts['error']}", mends)
+        return
+    yield Finding(_SECTION, "library", OK, f"{facts['version']}, {path}")
+    yield _isa(facts)
+
+
+def _isa(facts: dict[str, Any]) -> Finding:
+    """The finding on the selected ISA, with the reason for the selection."""
+    named, chosen, had = os.environ.get("LITEBNN_ISA", ""), facts["isa"], facts["isas"]
+    if chosen is None:
+        return Finding(_SECTION, "ISA", BROKEN, f"LITEBNN_ISA is {named}, this CPU has {had}", "unset LITEBNN_ISA")
+    why = f"LITEBNN_ISA names it, of {had}" if named else f"the best for this CPU, which has {had}"
+    return Finding(_SECTION, "ISA", OK, f"{chosen}: {why}{_lacking(had.split(', '))}")
+
+
+def _lacking(had: list[str]) -> str:
+    """Text on the features that this CPU lacks for other ISAs, as far as the cost table lists them."""
+    from litebnn.report.costs import features_lacking
+
+    lacking = {isa: " ".join(features) for isa, features in features_lacking().items() if isa not in had}
+    return "".join(f"; {isa} needs {features}" for isa, features in lacking.items())
+
+
+def _fails(purpose: str, function: Any, *arguments: Any) -> str:
+    """The reason why a function fails in a separate process; "" if it succeeds."""
+    try:
+        return str(run_apart(purpose, function, *arguments, seconds=_SECONDS, memory=_MEMORY))
+    except ConversionError as error:
+        return str(error)
+
+
+def _version(package: str) -> str:
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return "of unknown version"
+
+
+def load_runtime(name: str) -> str:
+    """The reason why a runtime cannot be imported; "" if it can."""
+    from litebnn.runtime.find import find_runtime
+
+    try:
+        find_runtime(name)
+    except Exception as error:  # whatever a package does as it is imported
+        return f"{type(error).__name__}: {error}" if not isinstance(error, ImportError) else str(error)
+    return ""
+
+
+def read_library(path: str) -> dict[str, Any]:
+    """The version and the ISAs of an op library, or under "error" the reason why it cannot be used."""
+    import ctypes
+
+    try:
+        library = ctypes.CDLL(path)
+        functions = library.litebnn_version, library.litebnn_isa, library.litebnn_isas
+    except OSError as error:
+        return {"error": str(error).removeprefix(f"{path}: ")}
+    except AttributeError:
+        return {"error": f"it is of an older litebnn, or none of litebnn's: {Path(path).name} has no litebnn_isa"}
+    for function in functions:
+        function.restype = ctypes.c_char_p
+    found = library.litebnn_version().decode()
+    if found != __version__:
+        return {"error": f"it is of litebnn {found}, and this is {__version__}"}
+    chosen = library.litebnn_isa(None)
+    return {"version": found, "isa": chosen and chosen.decode(), "isas": library.litebnn_isas().decode()}

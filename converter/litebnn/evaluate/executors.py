@@ -1,0 +1,37 @@
+"""The choice of an executor: this process, processes of this machine, a cluster, or boards."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from typing import TYPE_CHECKING, Any
+
+from litebnn.evaluate.batches import Batch
+from litebnn.evaluate.dask_cluster import DaskCluster, cores
+from litebnn.evaluate.in_process import run_in_process
+from litebnn.evaluate.scoring import Result
+
+if TYPE_CHECKING:
+    from litebnn.evaluate.on_boards import Boards
+
+Executor = Callable[[Any, Iterable[Batch]], Iterator[tuple[Batch, Result]]]
+
+
+def executor_of(
+    workers: int | None, scheduler: str | None, boards: Boards | None, on_warning: Callable[[str], None]
+) -> Executor:
+    """The executor that the user has chosen.
+
+    Raises:
+        ValueError: more than one is chosen, or `workers` is negative.
+    """
+    named = {"workers": workers, "scheduler": scheduler, "boards": boards}
+    chosen = [name for name, value in named.items() if value is not None]
+    if len(chosen) > 1:
+        raise ValueError(f"{' and '.join(chosen)} exclude each other: batches run at one place")
+    if boards is not None:
+        return boards.executor(on_warning)
+    if scheduler is None and workers == 0:
+        return run_in_process
+    if workers is not None and workers < 0:
+        raise ValueError(f"workers is {workers}, expected 0 or more")
+    return DaskCluster(cores() if workers is None else workers, scheduler, on_warning).run

@@ -1,0 +1,1 @@
+"""Phase 5: thresholds that no layer has absorbed become a difference and its sign."""

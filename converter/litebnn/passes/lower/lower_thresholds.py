@@ -1,0 +1,25 @@
+"""A sign with a threshold -> LceQuantize of a difference; where filters can be negated, a falling one rises first."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from litebnn.graph import Graph, Op
+from litebnn.rewriting.each import each
+from litebnn.rewriting.match import THRESHOLD
+from litebnn.rewriting.negated_channels import can_negate_channels, negate_channels
+from litebnn.rewriting.notes import Notes
+from litebnn.rewriting.thresholds import Threshold, difference, sign_op, threshold_of
+
+
+@each(THRESHOLD)
+def lower_thresholds(graph: Graph, sign: Op, notes: Notes) -> bool:
+    threshold, x, bits = threshold_of(sign), sign.input(0), sign.output
+    if threshold is None:
+        return False
+    if np.any(threshold.falls) and can_negate_channels(graph, bits):
+        negate_channels(graph, bits, np.broadcast_to(threshold.falls, x.channels))
+        threshold = threshold.rising
+    read = x if threshold.is_plain else difference(graph, x, threshold, before=sign)
+    graph.replace(sign, sign_op(read, bits, Threshold()))
+    return True

@@ -1,0 +1,244 @@
+"""The first layer in which a source model and its conversion differ, and if rounding explains it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from litebnn.flatbuffer import read_model
+from litebnn.graph import Array, Graph, Tensor, read_origins
+from litebnn.report.differences.pairs import Pair, pairs_of
+from litebnn.report.differences.samples import run
+from litebnn.rewriting.signs.thermometer_bits import moved_in_front
+from litebnn.runtime.intermediates import interpreter_for, with_given, with_outputs
+from litebnn.runtime.interpreter import Interpreter
+
+# The largest rounding difference of float sums in another order, relative to the tensor's largest value.
+TOLERANCE = 1e-3
+# Rounding may flip a sign whose value is this close to the threshold, relative to the mean distance.
+_CLOSE = 1e-4
+# Rounded sums are never closer to zero than this: such a value is zero itself, or the number next to a threshold.
+_ZERO = float(np.finfo(np.float32).tiny)
+
+
+@dataclass(frozen=True)
+class Divergence:
+    """The first layer in which two models differ, in order of execution.
+
+    Attributes:
+        layer: the source's name of the tensor.
+        turned: the number of signs or levels that differ in the result; 0 for a tensor of other numbers.
+        signs: the number of signs or levels in the tensor.
+        distance: the largest distance of a flipped sign's value from its threshold, in the source; nan if the source
+            has only bits.
+        mean_distance: the mean distance of all values from the threshold.
+        samples: the number of samples in which this layer is the first one to differ; `turned` and `signs` sum over
+            them.
+        difference: the largest difference of a tensor of numbers, relative to the largest value.
+        rounds_zero: True if the result also rounds sums that are zero in the source.
+    """
+
+    layer: str
+    turned: int = 0
+    signs: int = 0
+    distance: float = 0.0
+    mean_distance: float = 0.0
+    samples: int = 1
+    difference: float = 0.0
+    rounds_zero: bool = False
+
+    @property
+    def by_rounding(self) -> bool:
+        """True if all flipped signs belong to values so close to the threshold that rounding decides them.
+
+        If all of them are exactly zero and the result's sums are exact, the models disagree about the sign of zero.
+        """
+        is_decided = self.rounds_zero or self.distance > _ZERO
+        return self.turned > 0 and is_decided and self.distance <= _CLOSE * self.mean_distance
+
+    def __str__(self) -> str:
+        if not self.turned:
+            return f'"{self.layer}"' + (
+                f": off by {self.difference:.1e} of its largest value" if self.difference else ""
+            )
+        subject = "1 sign of" if self.turned == 1 else f"{self.turned:,} signs of"
+        if np.isnan(self.distance):
+            return f'"{self.layer}": {subject} {self.signs:,} turned'
+        return (
+            f'"{self.layer}": {subject} {self.signs:,} turned, at {self.distance:.1e} from the threshold at most '
+            f"({self.mean_distance:.1e} on average)"
+        )
+
+
+def by_layer(found: Iterable[Divergence]) -> tuple[Divergence, ...]:
+    """Merges the divergences of several samples into one for each layer."""
+    layers: dict[str, list[Divergence]] = {}
+    for one in found:
+        layers.setdefault(one.layer, []).append(one)
+    return tuple(
+        Divergence(
+            layer,
+            sum(one.turned for one in same),
+            sum(one.signs for one in same),
+            max(one.distance for one in same),
+            float(np.mean([one.mean_distance for one in same])),
+            sum(one.samples for one in same),
+            max(one.difference for one in same),
+            any(one.rounds_zero for one in same),
+        )
+        for layer, same in layers.items()
+    )
+
+
+def difference(expected: Array, actual: Array) -> float:
+    """The largest difference, relative to the largest finite expected value; infinite if the shapes differ."""
+    if expected.shape != actual.shape:
+        return float("inf")
+    return float(np.max(_gaps(expected, actual), initial=0.0))
+
+
+def _gaps(expected: Array, actual: Array) -> Array:
+    """The difference of each number, relative to the largest finite expected one."""
+    left, right = expected.astype(np.float64), actual.astype(np.float64)
+    scale = float(np.max(np.abs(left), initial=0.0, where=np.isfinite(left))) or 1.0
+    with np.errstate(invalid="ignore"):  # infinities may be subtracted
+        gaps = np.where((left == right) | (np.isnan(left) & np.isnan(right)), 0.0, np.abs(left - right))
+    return np.asarray(np.nan_to_num(gaps, nan=np.inf) / scale)
+
+
+class LayerComparison:
+    """Runs two models side by side, with all tensors that both compute as outputs.
+
+    Args:
+        purpose: the purpose, for messages.
+        source, converted: `.tflite` files with the same inputs. If only one of them has bits, it must be `converted`.
+
+    Raises:
+        ConversionError: there is no runtime or op library to run them with.
+    """
+
+    def __init__(self, purpose: str, source: bytes, converted: bytes) -> None:
+        left, right = read_model(source), read_model(converted)
+        for model in (left, right):
+            read_origins(model)
+        graph = left.graphs[0]
+        self._pairs = [_with_operand(graph, pair) for pair in pairs_of(graph, right.graphs[0])]
+        self._outputs = graph.outputs
+        sources = (tensor for pair in self._pairs for tensor in (pair.source.tensor, pair.operand))
+        self._shown = list(dict.fromkeys(tensor for tensor in (*sources, *self._outputs) if tensor is not None))
+        self._source = interpreter_for(purpose, with_outputs(left, self._shown))
+        self._converted = interpreter_for(purpose, with_outputs(right, [pair.result.tensor for pair in self._pairs]))
+        self._purpose, self._model = purpose, right
+        self._given: Interpreter | None = None
+
+    @property
+    def layers(self) -> int:
+        """The number of tensors that both models compute."""
+        return len(self._pairs)
+
+    def first_divergence(self, sample: list[Array]) -> Divergence | None:
+        """The first common tensor in which the models differ; None if there is none.
+
+        Args:
+            sample: an array of the model's own shape for each input.
+        """
+        return next(self.divergences(sample), None)
+
+    def divergences(self, sample: list[Array]) -> Iterator[Divergence]:
+        """Yields every tensor in which the models differ, in the result's order of execution.
+
+        Args:
+            sample: an array of the model's own shape for each input.
+        """
+        if not self._pairs:
+            return
+        values = self._values(sample)
+        for pair, actual in zip(self._pairs, run(self._converted, [sample]), strict=True):
+            yield from _differing(pair, values, actual)
+
+    def given_the_sources_signs(self, sample: list[Array]) -> tuple[float, Divergence | None]:
+        """Compares the models again, with each layer of the result reading the source's signs and levels.
+
+        Layers after signs that rounding has flipped are compared in this way too.
+
+        Args:
+            sample: an array of the model's own shape for each input.
+        Returns:
+            The largest difference of an output that was computed, and the first tensor that differs by more than
+            rounding; None if there is none.
+        """
+        values = self._values(sample)
+        given = {
+            pair.result.tensor: _as_the_result_has_it(pair, values, actual)
+            for pair, actual in zip(self._pairs, run(self._converted, [sample]), strict=True)
+            if _has_known_signs(pair)
+        }
+        shown = [pair.result.tensor for pair in self._pairs]
+        outputs = self._model.graphs[0].outputs
+        if self._given is None:
+            self._given = interpreter_for(self._purpose, with_given(self._model, given, [*shown, *outputs]))
+        results = run(self._given, [[*sample, *given.values()]])
+        ends = zip(outputs, self._outputs, results[len(shown) :], strict=True)
+        gap = max((difference(values[x], actual) for result, x, actual in ends if result not in given), default=0.0)
+        found = (
+            place
+            for pair, actual in zip(self._pairs, results, strict=False)
+            for place in _differing(pair, values, actual)
+        )
+        return gap, next((place for place in found if not place.by_rounding), None)
+
+    def _values(self, sample: list[Array]) -> dict[Tensor, Array]:
+        """The values of the source's tensors."""
+        return dict(zip(self._shown, run(self._source, [sample]), strict=True))
+
+
+def _with_operand(graph: Graph, pair: Pair) -> Pair:
+    """The pair with a source that also outputs the operand of its levels, moved in the same way as the levels."""
+    return pair if pair.levels is None else replace(pair, operand=moved_in_front(graph, pair.levels))
+
+
+def _has_known_signs(pair: Pair) -> bool:
+    """True if the result's signs or levels can be derived from the source's values."""
+    is_alike = pair.source.tensor.type == pair.result.tensor.type
+    return pair.result.origin.signs > 0 or (len(pair.thresholds) > 0 and is_alike)
+
+
+def _as_the_result_has_it(pair: Pair, values: dict[Tensor, Array], actual: Array) -> Array:
+    """The source's signs or numbers in the result's layout; the result's own values if the shapes do not fit."""
+    try:
+        restored = pair.result.restored(actual)
+        made = pair.result.made(pair.expected(values[pair.source.tensor]).reshape(restored.shape))
+        return made.reshape(actual.shape)
+    except ValueError:
+        return actual
+
+
+def _differing(pair: Pair, values: dict[Tensor, Array], actual: Array) -> Iterator[Divergence]:
+    """Yields a divergence if a pair's signs or numbers differ in the result."""
+    name = pair.source.origin.source
+    try:
+        expected = pair.expected(values[pair.source.tensor])
+        found = pair.result.restored(actual).reshape(expected.shape)
+    except ValueError:
+        yield Divergence(name, difference=float("inf"))
+        return
+    gaps = _gaps(expected, found)
+    turned = gaps > TOLERANCE
+    if not np.any(turned):
+        return
+    if not pair.is_of_signs and not pair.thresholds:
+        yield Divergence(name, difference=float(gaps.max()))
+        return
+    distance = np.full(turned.shape, np.nan)
+    if pair.operand is not None:
+        operand = values[pair.operand]
+        distance = np.min([np.abs(operand - threshold) for threshold in pair.thresholds or (0.0,)], axis=0)
+        if pair.source.origin.signs:
+            distance = pair.source.origin.layout.restored(distance)
+        elif distance.size < turned.size:
+            distance = np.broadcast_to(distance, pair.spread)
+        distance = distance.reshape(turned.shape)
+    far, near = float(distance[turned].max()), float(distance.mean())
+    yield Divergence(name, int(turned.sum()), turned.size, far, near, rounds_zero=pair.rounds_zero)

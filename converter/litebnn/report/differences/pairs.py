@@ -1,0 +1,170 @@
+"""Pairs of tensors: each of a source model with the tensor of its conversion that has the same values."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, replace
+
+from litebnn.contract import LCE_BCONV_2D, LCE_DEQUANTIZE, LCE_QUANTIZE, pack_bits, unpack_bits
+from litebnn.graph import Array, Graph, Origin, Tensor, facts
+from litebnn.report.op_properties import channels_of_bits
+from litebnn.rewriting.signs import MovedLevels, find_levels, find_sign, find_two_levels
+from litebnn.rewriting.signs.steps import steps_of
+
+_TYPES_OF_NUMBERS = ("FLOAT32", "INT8")
+_NUMBERS, _BITS = "numbers", "bits"
+
+
+@dataclass(frozen=True)
+class Place:
+    """A tensor of one of the models, and the origin of its values."""
+
+    tensor: Tensor
+    origin: Origin
+
+    def restored(self, values: Array) -> Array:
+        """The values in the layout of the source's tensor: numbers, or True for each negative sign.
+
+        Raises:
+            ValueError: the number of values does not match the origin.
+        """
+        origin = self.origin
+        return origin.restored(unpack_bits(values, origin.signs) if origin.signs else values)
+
+    def made(self, values: Array) -> Array:
+        """The tensor's own values for values in the source's layout: the inverse of `restored`."""
+        made = self.origin.made(values)
+        return pack_bits(made) if self.origin.signs else made
+
+
+@dataclass(frozen=True)
+class Pair:
+    """A tensor that both models have: numbers, or signs that are packed in the result or in both models.
+
+    Attributes:
+        operand: the tensor whose values decide on the source's signs or levels. It is the source's tensor itself if
+            there are no thresholds, and None for bits whose operand is not computed.
+        thresholds: the values of the operand at which the signs or levels change.
+        levels: the op that moves levels from the operand's layout to the source's tensor.
+        spread: the shape to which the operand is broadcast for the source's tensor, perhaps flattened.
+        rounds_zero: True if the result adds a rounded middle level to a rounded count of signs, so that no sum is
+            certain to be zero.
+    """
+
+    source: Place
+    operand: Tensor | None
+    thresholds: tuple[float | Array, ...]
+    result: Place
+    levels: MovedLevels | None = None
+    spread: tuple[int, ...] = ()
+    rounds_zero: bool = False
+
+    @property
+    def is_of_signs(self) -> bool:
+        """True if signs are compared, rather than numbers or levels."""
+        return self.result.origin.signs > 0 and self.result.origin.counted is None
+
+    def expected(self, values: Array) -> Array:
+        """The expected values, computed from the source's: numbers, or True for each negative sign."""
+        restored = self.source.restored(values)
+        if not self.is_of_signs or self.source.origin.signs:
+            return restored
+        return ~restored if self.source.tensor.type == "BOOL" else restored < 0
+
+
+def pairs_of(source: Graph, result: Graph) -> list[Pair]:
+    """The tensors that both models compute, in the result's order of execution."""
+    places = _places(source)
+    known = {(_first(place.origin.source), _kind(place)): place for place in places}
+    known |= {(place.origin.source, _kind(place)): place for place in places}
+    pairs = []
+    for place in _places(result):
+        counted, name = place.origin.counted, place.origin.source
+        kinds = (_BITS, _NUMBERS, *(["BOOL"] if counted is None else [])) if place.origin.signs else (_kind(place),)
+        keys = [(one, kind) for kind in kinds for one in (name, _first(name))]
+        twin = next((known[key] for key in keys if key in known), None)
+        if twin is None or (twin.origin.signs and counted is not None and twin.origin.counted is None):
+            continue
+        tensor = twin.tensor
+        decision: tuple[Tensor | None, tuple[float | Array, ...]]
+        levels = None if counted is None or twin.origin.signs else find_levels(source, tensor)
+        if twin.origin.signs:
+            decision = _packed(source, tensor), (0.0,)
+        elif levels is not None:
+            decision = None, tuple(levels.thermometer.thresholds.tolist())
+        else:
+            decision = _turning(source, tensor)
+        operand, thresholds = decision
+        pairs.append(Pair(twin, operand, thresholds, place, levels, _before_reshapes(source, tensor).shape))
+    counts = [(pair.result.tensor, pair.result.origin.counted) for pair in pairs]
+    rounded = _behind(result, [tensor for tensor, counted in counts if counted is not None and counted.middle != 0])
+    return [replace(pair, rounds_zero=pair.result.tensor in rounded) for pair in pairs]
+
+
+def computed(graph: Graph) -> list[Tensor]:
+    """The outputs of all ops."""
+    return [tensor for op in graph.ops for tensor in op.outputs]
+
+
+def _places(graph: Graph) -> list[Place]:
+    """The places of a model's tensors of numbers and of signs; names that are not unique are left out."""
+    bits = channels_of_bits(graph)
+    times = Counter(tensor.name for tensor in computed(graph))
+    places = []
+    for tensor in computed(graph):
+        if tensor.origin is not None:
+            places.append(Place(tensor, tensor.origin))
+        elif times[tensor.name] == 1 and (tensor in bits or tensor.type in (*_TYPES_OF_NUMBERS, "BOOL")):
+            places.append(Place(tensor, Origin(tensor.name, signs=bits.get(tensor, 0))))
+    return places
+
+
+def _first(name: str) -> str:
+    """The first of the names that exporters join by semicolons; two exporters may join it with different names."""
+    return name.split(";")[0]
+
+
+def _kind(place: Place) -> str:
+    if place.origin.signs:
+        return _BITS
+    return _NUMBERS if place.tensor.type in _TYPES_OF_NUMBERS else place.tensor.type
+
+
+def _behind(graph: Graph, levels: list[Tensor]) -> set[Tensor]:
+    """The tensors that depend on sums of levels, up to the next signs."""
+    bits, behind = set(levels), set[Tensor]()
+    for op in graph.ops:
+        if not bits.isdisjoint(op.inputs):
+            (behind if op.name == LCE_BCONV_2D else bits).update(op.outputs)
+        elif op.name not in (LCE_BCONV_2D, LCE_DEQUANTIZE) and not behind.isdisjoint(op.inputs):
+            behind.update(op.outputs)
+    return behind
+
+
+def _packed(graph: Graph, bits: Tensor) -> Tensor | None:
+    """The float tensor whose signs an LceQuantize packed into these bits; None for other bits."""
+    op = graph.producer(bits)
+    return op.input(0) if op is not None and op.name == LCE_QUANTIZE and op.input(0).type == "FLOAT32" else None
+
+
+def _turning(graph: Graph, tensor: Tensor) -> tuple[Tensor, tuple[float | Array, ...]]:
+    """The operand of a tensor of signs or levels, and its thresholds; for other tensors, the tensor itself and no
+    thresholds."""
+    decided = _before_reshapes(graph, tensor)
+    sign = find_sign(graph, decided)
+    if sign is not None and sign.x.type == "FLOAT32":
+        return sign.x, (sign.level if sign.level.size > 1 else float(sign.level[0]),)
+    levels = None if sign is None else find_two_levels(graph, _before_reshapes(graph, sign.x))
+    if levels is not None and levels.source.type == "FLOAT32":
+        return levels.source, (levels.threshold,)
+    steps = steps_of(graph, decided)
+    if steps.x is None or steps.x.type != "FLOAT32" or not steps.is_known:
+        return tensor, ()
+    return steps.x, tuple(steps.edges.tolist())
+
+
+def _before_reshapes(graph: Graph, tensor: Tensor) -> Tensor:
+    """The tensor before any reshapes, which TensorFlow inserts to flatten signs and their conditions."""
+    while (op := graph.producer(tensor)) is not None and facts(op).reshapes:
+        tensor = op.input(0)
+    return tensor

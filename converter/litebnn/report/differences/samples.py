@@ -1,0 +1,73 @@
+"""Inputs and outputs of models that run side by side: always float, whatever a model's own types are."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from litebnn.graph import NUMPY_TYPES, Array, Model, Tensor
+from litebnn.runtime.interpreter import Interpreter
+from litebnn.runtime.predictor import arrays_of
+
+
+def samples_for(purpose: str, model: Model, inputs: Any, *, count: int, seed: int = 0) -> list[list[Array]]:
+    """One list of arrays, an array for each input, for every run.
+
+    Args:
+        purpose: the purpose, for messages.
+        inputs: an array, or a list or dictionary with one for each input, batch first; `count` random samples if None.
+
+    Raises:
+        ValueError: the inputs do not match the model's.
+    """
+    graph = model.graphs[0]
+    if inputs is None:
+        generator = np.random.default_rng(seed)
+        return [[_random(tensor, generator) for tensor in graph.inputs] for _ in range(count)]
+    arrays = arrays_of(inputs, model.input_names)
+    if len(arrays) != len(graph.inputs):
+        raise ValueError(f"{purpose} has {len(arrays)} inputs, the model {len(graph.inputs)}")
+    for array, tensor in zip(arrays, graph.inputs, strict=True):
+        if array.shape[1:] != tensor.shape[1:] or len(array) % (tensor.shape[0] or 1):
+            raise ValueError(
+                f'{purpose}: input "{tensor.name}" has shape {array.shape}, the model takes {tensor.shape}'
+            )
+    steps = len(arrays[0]) // (graph.inputs[0].shape[0] if graph.inputs[0].shape else 1)
+    return [
+        [array[i * t.shape[0] : (i + 1) * t.shape[0]] for array, t in zip(arrays, graph.inputs, strict=True)]
+        for i in range(steps)
+    ]
+
+
+def _random(tensor: Tensor, generator: np.random.Generator) -> Array:
+    dtype = NUMPY_TYPES.get(tensor.type, np.dtype(np.float32))
+    if dtype.kind == "f":
+        return generator.standard_normal(tensor.shape).astype(dtype)
+    if dtype.kind == "b":
+        return generator.integers(0, 2, tensor.shape).astype(dtype)
+    low, high = (0, 2) if dtype.itemsize > 1 else (np.iinfo(dtype).min, np.iinfo(dtype).max + 1)
+    return generator.integers(low, high, tensor.shape).astype(dtype)
+
+
+def run(interpreter: Interpreter, samples: list[list[Array]]) -> list[Array]:
+    """Runs all samples and returns the outputs in float; float inputs are quantized for a model with int8 inputs."""
+    grids = list(zip(interpreter.input_types, interpreter.input_quantization, strict=True))
+    results = []
+    for sample in samples:
+        arrays = [_quantized(array, *grid) for array, grid in zip(sample, grids, strict=True)]
+        results.append(arrays_of(interpreter.predict(arrays)))
+    columns = [np.concatenate([np.atleast_1d(array) for array in column]) for column in zip(*results, strict=True)]
+    return [_dequantized(column, grid) for column, grid in zip(columns, interpreter.output_quantization, strict=True)]
+
+
+def _quantized(array: Array, dtype: np.dtype[Any], grid: tuple[float, int]) -> Array:
+    if array.dtype.kind != "f" or dtype != np.int8:
+        return array
+    levels: Array = np.clip(np.round(array / grid[0]) + grid[1], -128, 127).astype(np.int8)
+    return levels
+
+
+def _dequantized(array: Array, grid: tuple[float, int]) -> Array:
+    scale, zero_point = grid
+    return array if array.dtype != np.int8 or scale == 0 else ((array.astype(np.float32) - zero_point) * scale)

@@ -1,0 +1,162 @@
+"""Properties of an op in the terms of the reports: precision, shapes, and fused operations."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+
+from litebnn.contract import (
+    BITS_PER_WORD,
+    CUSTOM_OPS,
+    LCE_BCONV_2D,
+    LCE_BMAXPOOL_2D,
+    LCE_DEQUANTIZE,
+    LCE_QUANTIZE,
+    Activation,
+    BMaxPool2DOptions,
+    decode_options,
+)
+from litebnn.graph import NUMPY_TYPES, Graph, Op, Tensor, facts
+from litebnn.rewriting.bconv import bconv_options, channels_per_group
+
+BITS = "bits"
+_TYPES = {"FLOAT32": "float"}
+_BITS_OF_TYPE = {"INT2": 2, "INT4": 4, "BFLOAT16": 16}
+
+Channels = Mapping[Tensor, int]
+"""The number of channels of every tensor of packed signs."""
+
+
+def channels_of_bits(graph: Graph) -> dict[Tensor, int]:
+    """The tensors that hold packed signs, and the channels of each."""
+    channels: dict[Tensor, int] = {}
+    for op in graph.ops:
+        data = op.inputs[0] if op.inputs else None
+        if op.name == LCE_QUANTIZE and data is not None:
+            channels[op.output] = data.channels
+        elif op.name == LCE_BCONV_2D:
+            channels.setdefault(op.input(0), bconv_options(op).channels_in)
+            if op.output.type == "INT32":
+                channels[op.output] = op.input(1).shape[0]
+        elif op.name in (LCE_BMAXPOOL_2D, LCE_DEQUANTIZE):
+            channels.setdefault(op.input(0), op.input(0).channels * BITS_PER_WORD)
+            if op.name == LCE_BMAXPOOL_2D:
+                channels[op.output] = channels[op.input(0)]
+        else:
+            sources = [tensor for tensor in op.inputs if tensor in channels]
+            if sources and facts(op).on_signs | facts(op).moves | (op.name == "CONCATENATION"):
+                channels.update((tensor, tensor.channels * BITS_PER_WORD) for tensor in op.outputs)
+    return channels
+
+
+def _is_plain(op: Op) -> bool:
+    """True if an op writes floats with at most a RELU, which the delegate requires of additions and pools."""
+    return op.output.type == "FLOAT32" and _activation(op) in (Activation.NONE, Activation.RELU)
+
+
+def _same_shapes(op: Op) -> bool:
+    return op.input(0).shape == op.input(1).shape
+
+
+def fused_additions(graph: Graph) -> dict[Op, Op]:
+    """The additions that litebnn's delegate fuses, each with its binary convolution."""
+    return {op: conv for op in graph.ops if (conv := convolution_that_adds(graph, op)) is not None}
+
+
+def convolution_that_adds(graph: Graph, op: Op) -> Op | None:
+    """The binary convolution into which the delegate fuses an addition; None if there is none.
+
+    The convolution's float output must have the sum's shape and no other consumer; of two convolutions the later one is
+    chosen.
+    """
+    if op.name != "ADD" or not _is_plain(op) or not _same_shapes(op):
+        return None
+    producers = [producer for producer in map(graph.producer, op.inputs) if producer is not None]
+    found = [each for each in producers if each.name == LCE_BCONV_2D and graph.sole_consumer(each.output) is op]
+    return max(found, key=graph.ops.index) if len(found) > 1 else next(iter(found), None)
+
+
+def fused_in(op: Op, additions: Mapping[Op, Op]) -> tuple[str, ...]:
+    """The operations that an op computes in addition to its name's."""
+    if op.name == LCE_BCONV_2D:
+        return tuple(_fused_in_bconv(op, additions))
+    bias = facts(op).constants[1:]
+    has_bias = any(op.optional(index) is not None for index in bias)
+    activation = _activation(op)
+    return ("bias",) * has_bias + ((activation.name,) if activation else ())
+
+
+def _fused_in_bconv(op: Op, additions: Mapping[Op, Op]) -> list[str]:
+    activation = Activation(bconv_options(op).fused_activation_function)
+    fused = [activation.name] if activation else []
+    if op.output.type == "INT32":
+        return [*fused, "thresholds"]
+    scale, bias = (op.optional(index) for index in (2, 3))
+    fused += ["scale"] * (scale is not None) + ["bias"] * (bias is not None)
+    addition = next((addition for addition, conv in additions.items() if conv is op), None)
+    if addition is not None:
+        fused += ["ADD", *([_activation(addition).name] if _activation(addition) else [])]
+    return fused
+
+
+def _activation(op: Op) -> Activation:
+    number = getattr(op.options, "fused_activation_function", 0)
+    return Activation(number) if number in tuple(Activation) else Activation.NONE
+
+
+def short_name(name: str) -> str:
+    """The layer's part of a tensor's name, in which exporters join the names of all fused ops."""
+    parts = name.split(";")
+    layers = [part for part in parts if any(kind in part.lower() for kind in ("conv", "dense", "matmul"))]
+    name = (layers or parts[:1])[-1]
+    return name if len(name) <= 40 else "…" + name[-39:]
+
+
+def type_of(tensor: Tensor, channels: Channels) -> str:
+    """The type "bits", "float", "int8", or TFLite's name in lower case."""
+    return BITS if tensor in channels else _TYPES.get(tensor.type, tensor.type.lower())
+
+
+def shape_of(tensor: Tensor, channels: Channels) -> tuple[int, ...]:
+    """The shape in channels, even if the tensor's own shape counts words."""
+    return (*tensor.shape[:-1], channels[tensor]) if tensor in channels else tensor.shape
+
+
+def bytes_of(tensor: Tensor) -> int:
+    """The size of a tensor in memory: of its stored data, or by its shape if that is known."""
+    if tensor.is_constant:
+        assert tensor.buffer.data is not None
+        return tensor.buffer.data.size
+    bits = (
+        _BITS_OF_TYPE.get(tensor.type, 0) or 8 * NUMPY_TYPES[tensor.type].itemsize if tensor.type in NUMPY_TYPES else 0
+    )
+    return math.prod(tensor.shape) * bits // 8
+
+
+def data_of(op: Op) -> Tensor | None:
+    """The data input of an op: the layer's data, else the first computed input, else the first input."""
+    inputs = [tensor for tensor in (op.optional(facts(op).data), *op.inputs) if tensor is not None]
+    return next((tensor for tensor in inputs if not tensor.is_constant), inputs[0] if inputs else None)
+
+
+def precision_of(op: Op, channels: Channels) -> str:
+    """The precision of an op: "binary", "int8", "float", or the type of the data that it moves."""
+    data = data_of(op)
+    if op.name in CUSTOM_OPS or data in channels:
+        return "binary"
+    return "" if data is None else type_of(data, channels)
+
+
+def filter_shape(op: Op) -> tuple[int, ...]:
+    """Height, width and input channels of an op's window, height and width for a pool; empty without a window."""
+    if op.name == LCE_BCONV_2D:
+        return (*op.input(1).shape[1:3], channels_per_group(op))
+    if op.name == LCE_BMAXPOOL_2D:
+        options = decode_options(LCE_BMAXPOOL_2D, op.custom_options)
+        assert isinstance(options, BMaxPool2DOptions)
+        return options.filter_height, options.filter_width
+    if hasattr(op.options, "filter_height"):
+        return op.options.filter_height, op.options.filter_width
+    if facts(op).layer and len(op.input(1).shape) == 4:
+        return op.input(1).shape[1:]
+    return ()

@@ -1,0 +1,70 @@
+#include "tflite/partition/remaining_work.h"
+
+#include <algorithm>
+#include <limits>
+
+#include "tflite/runtime/node.h"
+
+namespace litebnn {
+namespace {
+
+// XNNPACK's speed on slower CPUs, so that the estimate is an upper limit for faster ones.
+constexpr double kMultiplyAddsPerCycle = 8;
+constexpr double kUnknown = std::numeric_limits<double>::infinity();
+
+// Ops whose cost is estimated from their weights, the second input.
+constexpr int32_t kLayers[] = {kTfLiteBuiltinConv2d, kTfLiteBuiltinDepthwiseConv2d, kTfLiteBuiltinFullyConnected};
+// Ops that take about a cycle per value.
+constexpr int32_t kOthers[] = {
+    kTfLiteBuiltinAdd,      kTfLiteBuiltinAveragePool2d, kTfLiteBuiltinConcatenation, kTfLiteBuiltinDequantize,
+    kTfLiteBuiltinLogistic, kTfLiteBuiltinMaxPool2d,     kTfLiteBuiltinMul,           kTfLiteBuiltinRelu,
+    kTfLiteBuiltinRelu6,    kTfLiteBuiltinReshape,       kTfLiteBuiltinSoftmax,       kTfLiteBuiltinPad,
+    kTfLiteBuiltinMean,     kTfLiteBuiltinSub,           kTfLiteBuiltinPrelu,         kTfLiteBuiltinQuantize};
+
+template <size_t kCount>
+bool IsAmong(const int32_t (&codes)[kCount], int32_t code) {
+  return std::find(codes, codes + kCount, code) != codes + kCount;
+}
+
+// The number of values of a tensor, infinity if unknown.
+double Values(const TfLiteContext& context, int index) {
+  if (index < 0 || static_cast<size_t>(index) >= context.tensors_size) return kUnknown;
+  const TfLiteTensor& tensor = context.tensors[index];
+  // If the model declares a size as dynamic, the shape has a 1 in its place, so the signature is used.
+  const bool has_signature = tensor.dims_signature != nullptr && tensor.dims_signature->size > 0;
+  return CountKnownValues(has_signature ? tensor.dims_signature : tensor.dims);
+}
+
+double Cycles(const TfLiteContext& context, const PlannedNode& planned) {
+  const TfLiteIntArray &inputs = *planned.node->inputs, &outputs = *planned.node->outputs;
+  const int32_t code = planned.registration->builtin_code;
+  const bool is_layer = IsAmong(kLayers, code) && inputs.size >= 2;
+  if (!is_layer && !IsAmong(kOthers, code)) return kUnknown;
+  if (outputs.size != 1 || inputs.size < 1) return kUnknown;
+  const double written = Values(context, outputs.data[0]);
+  if (!is_layer) return std::max(written, Values(context, inputs.data[0]));
+  const double weights = Values(context, inputs.data[1]);
+  if (written == kUnknown || weights == kUnknown) return kUnknown;
+  const TfLiteIntArray& output = *context.tensors[outputs.data[0]].dims;
+  const int channels = output.size == 0 ? 1 : output.data[output.size - 1];
+  return written * weights / channels / kMultiplyAddsPerCycle;
+}
+
+}  // namespace
+
+double RemainingCycles(const TfLiteContext& context, const std::vector<PlannedNode>& plan,
+                       const std::vector<int>& claimed) {
+  double cycles = 0;
+  auto next_claimed = claimed.begin();
+  for (const PlannedNode& planned : plan) {
+    const bool is_claimed = next_claimed != claimed.end() && *next_claimed == planned.index;
+    if (is_claimed) {
+      ++next_claimed;
+    } else {
+      cycles += Cycles(context, planned);
+    }
+  }
+  return cycles;
+}
+
+}  // namespace litebnn

@@ -1,0 +1,171 @@
+"""Finds prose that is hard to read: comments that open without a subject, long sentences, long paragraphs.
+
+    python -m tests.docs.prose [FILE_OR_FOLDER...]
+
+prints each finding with its file and line. Without arguments it reads what is listed in `CLEAN`.
+"""
+
+import ast
+import io
+import re
+import sys
+import textwrap
+import tokenize
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from toolchains.targets import ROOT
+
+# All files and folders with prose.
+CLEAN = (
+    *("CONTRIBUTING.md", "README.md", "SECURITY.md", "bootstrap.py", "conftest.py", "hatch_build.py", "tasks.py"),
+    *("bench", "converter", "docker", "docs", "examples", "fuzz", "mutants", "ops", "tests", "toolchains"),
+)
+
+WORDS_OF_A_SENTENCE = 25
+WORDS_OF_A_PARAGRAPH = 90
+
+OPENING = re.compile(r"(?:Of|What|Whether|Such|That|As|Where|Those|With|Beside|Behind)\b")
+SENTENCE_END = re.compile(r"(?:(?<=[.!?])|(?<=[.!?][)*\"]))\s+(?=[A-Z0-9`\"(\[*])")
+NOT_PROSE = re.compile(r"noqa|type:|fmt:|ruff:|mypy:|pylint|NOLINT|clang-format|mutants:")
+# Text that readers of a document do not see as prose: code, comments, headings and pictures.
+NO_PROSE = re.compile(r"^```.*?^```|^~~~.*?^~~~|<!--.*?-->", re.DOTALL | re.MULTILINE)
+NO_PROSE_LINE = re.compile(r"\s*(?:#|\[?!\[|:::|\(\w+\)=)")
+ROW = re.compile(r"\s*\|")
+ENTRY = re.compile(r"\s*(?:[-*+]|\d+\.)\s+")
+DOCSTRING_ENTRY = re.compile(rf"{ENTRY.pattern}|[\w*]+(?:, [\w*]+)*(?: \([^)]*\))?: ")
+COMMENT_MARKS = {".c": "//", ".cc": "//", ".h": "//", ".S": "//", ".py": "#"}
+
+
+@dataclass(frozen=True)
+class Paragraph:
+    """Consecutive lines of text, joined."""
+
+    line: int
+    text: str
+    opens: bool  # true for the first paragraph of a comment, and for each entry of a list
+
+
+def paragraphs(lines: list[tuple[int, str]], entry: re.Pattern[str]) -> Iterator[Paragraph]:
+    """The paragraphs of some text, which end at an empty line and before an entry of a list."""
+    first, words, opens = 0, [], True
+    for number, line in [*lines, (0, "")]:
+        found = entry.match(line)
+        if words and (found or not line.strip()):
+            yield Paragraph(first, " ".join(words), opens)
+            words, opens = [], False
+        if line.strip():
+            if not words:
+                first, opens = number, opens or found is not None
+            words.append(line[found.end() :].strip() if found else line.strip())
+
+
+def paragraphs_of_document(text: str) -> Iterator[Paragraph]:
+    """The paragraphs, list items and cells of tables of a markdown text."""
+    text = NO_PROSE.sub(lambda found: "\n" * found[0].count("\n"), text)
+    lines = [(number, "" if NO_PROSE_LINE.match(line) else line) for number, line in enumerate(text.splitlines(), 1)]
+    rows = [(number, line) for number, line in lines if ROW.match(line)]
+    yield from paragraphs([(number, "" if ROW.match(line) else line) for number, line in lines], ENTRY)
+    # A semicolon ends a sentence in a table.
+    yield from (
+        Paragraph(number, part.strip(), False)
+        for number, row in rows
+        for cell in re.split(r"(?<!\\)\|", row)[1:-1]
+        for part in re.split(r"; ", cell)
+    )
+
+
+def comments(text: str, suffix: str) -> Iterator[Paragraph]:
+    """The paragraphs of comments that have lines of their own."""
+    comment = re.compile(rf"\s*{COMMENT_MARKS[suffix]} ?(.*)")
+    lines = [*enumerate(text.splitlines(), 1), (0, "")]
+    if suffix == ".py":
+        # Marks in strings are no comments.
+        tokens = tokenize.generate_tokens(io.StringIO(text).readline)
+        marked = {token.start[0] for token in tokens if token.type == tokenize.COMMENT}
+        lines = [(number, line if number in marked else "") for number, line in lines]
+    block: list[tuple[int, str]] = []
+    for number, line in lines:
+        found = comment.match(line)
+        if found and not NOT_PROSE.match(found[1]):
+            # Deeper lines of a comment are a table or a formula.
+            block.append((number, "" if found[1].startswith("  ") else found[1]))
+        elif block:
+            yield from paragraphs(block, ENTRY)
+            block = []
+
+
+def docstrings(text: str) -> Iterator[Paragraph]:
+    """The paragraphs of a Python file's docstrings, without the examples in them."""
+    for node in ast.walk(ast.parse(text)):
+        if not isinstance(node, (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)):
+            continue
+        docstring = ast.get_docstring(node, clean=False)
+        if docstring is None or not isinstance(node.body[0], ast.Expr):
+            continue
+        head, _, rest = docstring.partition("\n")
+        lines: list[tuple[int, str]] = []
+        previous, example = head, False
+        for number, line in enumerate([head, *textwrap.dedent(rest).splitlines()], node.body[0].lineno):
+            # An example is deeper than the text, after an empty line.
+            example = line.startswith("    ") and (example or not previous)
+            lines.append((number, "" if example or re.match(r"\w+:$", line) else line.strip()))
+            previous = line
+        yield from paragraphs(lines, DOCSTRING_ENTRY)
+
+
+def sentences(text: str) -> list[str]:
+    """The sentences of a paragraph."""
+    return SENTENCE_END.split(text)
+
+
+def words(text: str) -> int:
+    """The number of words. Text in backticks counts as one word, and the address of a link does not count."""
+    text = re.sub(r"`[^`]*`", "code", text)
+    text = re.sub(r"\]\([^)]*\)", "]", text)
+    return sum(any(letter.isalnum() for letter in word) for word in text.split())
+
+
+def findings(text: str, suffix: str) -> Iterator[tuple[int, str]]:
+    """Line and message of each breach of the rules in a file's text."""
+    is_document = suffix == ".md"
+    found = [*paragraphs_of_document(text)] if is_document else [*comments(text, suffix)]
+    if suffix == ".py":
+        found += docstrings(text)
+    for paragraph in found:
+        count = words(paragraph.text)
+        if is_document and count > WORDS_OF_A_PARAGRAPH:
+            yield paragraph.line, f"a paragraph of {count} words, more than {WORDS_OF_A_PARAGRAPH}"
+        if not is_document and paragraph.opens and (opening := OPENING.match(paragraph.text)):
+            yield paragraph.line, f"opens with {opening[0]}, not with a subject: {paragraph.text[:60]}"
+        for sentence in sentences(paragraph.text):
+            if (count := words(sentence)) > WORDS_OF_A_SENTENCE:
+                yield paragraph.line, f"a sentence of {count} words, more than {WORDS_OF_A_SENTENCE}: {sentence[:60]}"
+
+
+def files(path: Path) -> Iterator[Path]:
+    """The documents and sources at a path, which may be a folder."""
+    for each in sorted(path.rglob("*")) if path.is_dir() else [path]:
+        if each.suffix in (".md", *COMMENT_MARKS) and each.is_file():
+            yield each
+
+
+def findings_at(path: Path) -> Iterator[str]:
+    """The breaches of the rules in a file or a folder."""
+    for file in files(path):
+        name = file.relative_to(ROOT) if file.is_relative_to(ROOT) else file
+        for line, message in findings(file.read_text(encoding="utf-8"), file.suffix):
+            yield f"{name}:{line}: {message}"
+
+
+def main() -> int:
+    """The command line; returns the exit code."""
+    paths = [Path(name).resolve() for name in sys.argv[1:]] or [ROOT / name for name in CLEAN]
+    found = [message for path in paths for message in findings_at(path)]
+    print("\n".join(found) if found else f"{len(paths)} paths, and no findings")
+    return 1 if found else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

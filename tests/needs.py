@@ -1,0 +1,25 @@
+"""The needs of tests: the only place where a missing program or package becomes a skip.
+
+A test is marked `@pytest.mark.needs("valgrind")`; fixtures, helpers and modules call `need`, and what is imported from
+a package that may be missing comes from `imported`. The names are those of toolchains/needs.py.
+"""
+
+import importlib
+from typing import Any
+
+import pytest
+
+from toolchains.needs import missing
+
+
+def need(*names: str) -> None:
+    """Skips the test, or the module that is being imported, if this machine lacks one of `names`."""
+    for name in names:
+        if reason := missing(name):
+            pytest.skip(reason, allow_module_level=True)
+
+
+def imported(module: str, name: str) -> Any:
+    """Imports a module of the requirement `name`; skips only if the requirement is missing, not if the import fails."""
+    need(name)
+    return importlib.import_module(module)

@@ -1,0 +1,62 @@
+"""The quick tier does not fail on a machine that lacks any one of the optional tools.
+
+.ci/run tries a machine that lacks all of them; here each tool is hidden alone, so that another tool's skip cannot mask
+a failure.
+"""
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.needs import need
+from toolchains.needs import needs
+from toolchains.targets import ROOT
+
+pytestmark = [pytest.mark.deep, pytest.mark.needs("mounts")]
+BARE = ROOT / ".ci" / "bare"
+TOOLS = [name for name, row in needs().items() if row.install.startswith("apt install") and (row.programs or row.files)]
+# The requirements of test helpers, by the module that tests import.
+HELPERS = {"cpp_builds": ("googletest", "clang"), "sshd": ("sshd",), "browser": ("chromium",)}
+# A requirement whose name is computed may be any compiler or emulator.
+COMPUTED = r'need\((?:f"|compiler|target)'
+
+
+def run(*command: str | Path) -> subprocess.CompletedProcess[str]:
+    return subprocess.run([str(word) for word in command], cwd=ROOT, capture_output=True, text=True)
+
+
+def files_that_need(name: str) -> list[Path]:
+    """The test files that name a tool, compute its name, or take it from a helper."""
+    words = "|".join([f'"{re.escape(name)}"', COMPUTED, *(each for each, tools in HELPERS.items() if name in tools)])
+    files = [*(ROOT / "converter").rglob("*_test.py"), *(ROOT / "toolchains").glob("*_test.py")]
+    files += [path for path in (ROOT / "tests").rglob("test_*.py") if path != Path(__file__)]
+    return sorted(path for path in files if re.search(words, path.read_text(encoding="utf-8")))
+
+
+def hidden_by_default() -> set[str]:
+    listed = run(sys.executable, "-c", f"import runpy; print(*runpy.run_path({str(BARE)!r})['hidden']())")
+    return set(listed.stdout.split())
+
+
+@pytest.mark.parametrize("name", TOOLS)
+def test_the_quick_tier_does_without(name: str) -> None:
+    need(name)
+    if name not in hidden_by_default():
+        pytest.skip("README asks for it, by another name, or pip brings it")
+    look = f"import sys; from toolchains.needs import missing; sys.exit(not missing({name!r}))"
+    assert run(BARE, f"--hide={name}", sys.executable, "-c", look).returncode == 0
+    options = ("-q", "-p", "no:cacheprovider")
+    tests = run(BARE, f"--hide={name}", sys.executable, "-m", "pytest", *options, *files_that_need(name))
+    assert tests.returncode == 0, tests.stdout[-8000:]
+
+
+def test_a_bare_machine_has_what_readme_asks_for_and_none_of_the_tools() -> None:
+    look = "from toolchains.needs import missing, needs; print(*(name for name in needs() if missing(name)))"
+    found = run(BARE, sys.executable, "-c", look)
+    assert found.returncode == 0, found.stderr
+    assert hidden_by_default() <= set(found.stdout.split())
+    for program in ("c++ --version", "cmake --version", "git --version", "python3 --version"):
+        assert run(BARE, *program.split()).returncode == 0

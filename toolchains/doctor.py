@@ -1,0 +1,67 @@
+"""A checkout's part of `litebnn doctor`: the requirements of builds and tests, by the table of needs.py."""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+
+from litebnn.doctor.finding import MISSING, OK, Finding, pip_install
+from toolchains.needs import Need, installation, missing, needs, toolchain_needs
+
+EXTRAS, BUILDING, EMULATORS, TESTS = "Extras", "Building", "Emulators", "Tests and tasks"
+TOOLS = ("c++", "cmake", "ninja", "docker-engine")
+PIP = "pip install "
+
+
+def look_at_extras() -> Iterator[Finding]:
+    """Yields a finding for each extra in needs.py, for a Python in which litebnn is not installed."""
+    for need in needs().values():
+        if need.install == f"pip install 'litebnn[{need.name}]'":
+            detail = "bootstrap.py installs each for the tasks that need it"
+            yield replace(
+                _finding(EXTRAS, need, detail), install="python3 bootstrap.py --list" if missing(need.name) else ""
+            )
+
+
+def look_at_checkout() -> Iterator[Finding]:
+    """Compilers, the targets that they can build, emulators, and the other requirements of tests and tasks."""
+    yield from (_finding(BUILDING, needs()[name], needs()[name].purpose) for name in TOOLS)
+    try:
+        from toolchains.targets import load_targets
+    except ImportError:
+        detail = "Python 3.10 reads targets.toml with tomli alone"
+        yield Finding(BUILDING, "targets", MISSING, detail, "python3 bootstrap.py targets")
+        return
+    targets = load_targets().values()
+    for target in targets:
+        lacks = {each: [name for name in toolchain_needs(target, each) if missing(name)] for each in target.toolchains}
+        found = [name for name, lacking in lacks.items() if not lacking]
+        if found:
+            yield Finding(BUILDING, target.name, OK, f"built by {', '.join(found)}")
+        else:
+            # The first toolchain of a target is its default.
+            first = next(iter(lacks.values()))
+            yield Finding(BUILDING, target.name, MISSING, f"needs {', '.join(first)}", _one_command(first))
+    emulators = dict.fromkeys(target.emulator for target in targets if target.emulator)
+    yield from (_finding(EMULATORS, needs()[name], "running other CPUs' programs") for name in emulators)
+    yield from _rest({*TOOLS, "ndk", *emulators, *(f"{target.triple}-g++" for target in targets)})
+
+
+def _rest(shown: Iterable[str]) -> Iterator[Finding]:
+    """Yields the remaining requirements, without packages, which the package itself lists, and network services."""
+    rest = [need for need in needs().values() if need.kind not in ("package", "network") and need.name != "library"]
+    for need in rest:
+        if need.name not in shown:
+            yield _finding(TESTS, need, "what needs it is skipped")
+
+
+def _finding(section: str, need: Need, purpose: str) -> Finding:
+    if missing(need.name):
+        return Finding(section, need.name, MISSING, purpose, need.install)
+    return Finding(section, need.name, OK)
+
+
+def _one_command(names: list[str]) -> str:
+    """The command that installs all of these requirements, with this Python's pip."""
+    commands = installation(names)
+    return " && ".join(
+        pip_install(command.removeprefix(PIP)) if command.startswith(PIP) else command for command in commands
+    )

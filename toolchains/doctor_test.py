@@ -1,0 +1,55 @@
+"""Tests of a checkout's part of `litebnn doctor`, with each requirement hidden in turn."""
+
+import sys
+
+import pytest
+
+from litebnn.doctor import MISSING, OK
+from toolchains import doctor
+from toolchains.needs import needs
+from toolchains.targets import load_targets
+
+SHOWN = [name for name, need in needs().items() if need.kind not in ("package", "network") and name != "library"]
+
+
+def hide(monkeypatch: pytest.MonkeyPatch, *names: str) -> None:
+    """Makes the requirements in `names` appear missing, and all others installed."""
+
+    def missing(name: str) -> str:
+        return "hidden" if name in names else ""
+
+    monkeypatch.setattr(doctor, "missing", missing)
+    monkeypatch.setattr("toolchains.needs.missing", missing)
+
+
+@pytest.mark.parametrize("name", SHOWN)
+def test_what_is_hidden_is_missing_with_its_command(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+    hide(monkeypatch, name)
+    found = {finding.name: finding for finding in doctor.look_at_checkout() if finding.state == MISSING}
+    if name.endswith("-g++"):  # the same targets are built by zig
+        assert found == {}
+    elif name == "ndk":
+        assert found["android-arm64"].install == needs()["ndk"].install
+    else:
+        assert found[name].install == needs()[name].install
+
+
+def test_a_target_is_built_by_any_of_its_toolchains(monkeypatch: pytest.MonkeyPatch) -> None:
+    hide(monkeypatch, "cross", "docker-engine", "arm-linux-gnueabihf-g++")
+    found = {finding.name: finding for finding in doctor.look_at_checkout()}
+    assert (found["rpi4"].state, found["rpi4"].detail) == (OK, "built by gcc")
+    assert (found["rpi3"].state, found["rpi3"].detail) == (MISSING, "needs cross")
+    assert found["rpi3"].install.endswith("pip install 'litebnn[cross]'")
+    assert {target for target in load_targets() if found[target].state == MISSING} == {"armv7", "rpi3"}
+
+
+def test_without_cmake_nothing_but_docker_builds(monkeypatch: pytest.MonkeyPatch) -> None:
+    hide(monkeypatch, "cmake", "docker-engine")
+    found = {finding.name: finding for finding in doctor.look_at_checkout()}
+    assert all(found[target].install == "apt install cmake" for target in load_targets())
+
+
+def test_a_python_that_reads_no_toml_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "toolchains.targets", None)
+    found = {finding.name: finding for finding in doctor.look_at_checkout()}
+    assert (found["targets"].state, found["targets"].install) == (MISSING, "python3 bootstrap.py targets")

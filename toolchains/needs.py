@@ -1,0 +1,333 @@
+"""Requirements other than Python: how to find each, and how to install it.
+
+By this table tests are skipped, tasks report missing requirements, and `litebnn doctor` lists them. The module imports
+only the standard library, so bootstrap.py can read it before anything is installed.
+"""
+
+import functools
+import importlib.util
+import os
+import shutil
+import socket
+import subprocess
+import sys
+import sysconfig
+import urllib.error
+import urllib.request
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from importlib.metadata import version
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from toolchains.targets import Target
+
+ROOT = Path(__file__).resolve().parents[1]
+GOOGLETEST = Path("/usr/src/googletest")
+ARM64 = Path("/usr/aarch64-linux-gnu/lib/libstdc++.so.6")
+RUNTIME = ROOT / "build" / "runtime" / "host" / "ORIGIN"
+NDK_FILE = Path("build", "cmake", "android.toolchain.cmake")
+QUICKNET = ROOT / "build" / "zoo" / "QuickNet.float.tflite"
+KEYRING = Path("/usr/share/keyrings/debian-archive-keyring.gpg")
+DEBIAN = "http://deb.debian.org/debian"
+# The registry where npm is not installed. An installed npm has a setting of its own.
+NPM = "https://registry.npmjs.org"
+# Folder of servers such as sshd, which a user's PATH may not contain.
+SYSTEM_FOLDERS = "/usr/sbin"
+
+
+@dataclass(frozen=True)
+class Need:
+    """A requirement that a machine may lack.
+
+    It is found if one of `programs`, all of `modules` and all of `files` exist, and `answers` returns true.
+    `kind` is "program", "package" (of Python), "file", "service", or "network" for something downloaded.
+    """
+
+    name: str
+    kind: str
+    purpose: str
+    install: str
+    programs: tuple[str, ...] = ()
+    modules: tuple[str, ...] = ()
+    files: tuple[Path, ...] = ()
+    answers: Callable[[], bool] | None = None
+
+    def is_found(self) -> bool:
+        """True if this machine has the requirement; packages count only in this Python's environment."""
+        if self.programs and not any(map(find_program, self.programs)):
+            return False
+        if not all(map(_has_module, self.modules)) or not all(path.exists() for path in self.files):
+            return False
+        return self.answers is None or self.answers()
+
+    def missing(self) -> str:
+        """A message that it is missing, with the command that installs it; "" if it is found."""
+        return "" if self.is_found() else f"{self.name} is missing: {self.install}"
+
+
+def find_program(name: str) -> str:
+    """Path of a program of this Python environment, of the PATH or of SYSTEM_FOLDERS; "" if there is none."""
+    folders = (sysconfig.get_path("scripts"), None, SYSTEM_FOLDERS)
+    return next((found for folder in folders if (found := shutil.which(name, path=folder))), "")
+
+
+def versions(program: str) -> tuple[str, ...]:
+    """The possible names of a program that Debian installs as NAME-VERSION, newest first, and its plain name."""
+    return (*(f"{program}-{version}" for version in range(30, 13, -1)), program)
+
+
+def _has_module(name: str) -> bool:
+    try:
+        return importlib.util.find_spec(name) is not None
+    except ModuleNotFoundError:  # the module's own package
+        return False
+
+
+def _runs(*command: str) -> bool:
+    try:
+        return subprocess.run(command, capture_output=True).returncode == 0
+    except OSError:
+        return False
+
+
+def _reaches(address: str) -> bool:
+    try:
+        with urllib.request.urlopen(address, timeout=20):
+            return True
+    except (urllib.error.URLError, OSError):
+        return False
+
+
+def _pip_finds(requirement: str) -> bool:
+    options = ("--dry-run", "--quiet", "--no-deps", "--ignore-installed", "--retries=0")
+    return _runs(sys.executable, "-m", "pip", "install", *options, requirement)
+
+
+def _listens() -> bool:
+    try:
+        with socket.create_server(("127.0.0.1", 0)):
+            return True
+    except OSError:
+        return False
+
+
+def _has_library() -> bool:
+    if named := os.environ.get("LITEBNN_LIBRARY", ""):
+        return Path(named).is_file()
+    package = importlib.util.find_spec("litebnn")
+    folders = package.submodule_search_locations or () if package else ()
+    built = (ROOT / "build" / "host", *(Path(folder) / "lib" for folder in folders))
+    return any((folder / "liblitebnn.so").is_file() for folder in built)
+
+
+def _has_numpy_of_tflite_runtime() -> bool:
+    """True if tflite-runtime runs with the installed NumPy. Most Pythons have only releases for NumPy 1."""
+    newest = tuple(map(int, version("tflite-runtime").split(".")[:2]))
+    return newest > (2, 14) or int(version("numpy").partition(".")[0]) < 2
+
+
+def _has_cpu_torch() -> bool:
+    """True if bootstrap.py has made its environment for PyTorch, or can make it without CUDA."""
+    import bootstrap
+
+    if sys.version_info < (3, 11):  # litert-torch has no wheels for older ones
+        return False
+    made = bootstrap.TORCH_VENV / "litebnn-torch.stamp"
+    return made.is_file() or bootstrap.cpu_torch(Path(sys.prefix)) is not None
+
+
+def cxx_program() -> str:
+    """Path of the compiler for this machine, which is CXX, or by default c++, g++ or clang++; "" if there is none."""
+    named = os.environ.get("CXX", "").split()[:1]
+    return next(filter(None, map(shutil.which, named or ("c++", "g++", "clang++"))), None) or ""
+
+
+def _has_ndk() -> bool:
+    folder = os.environ.get("ANDROID_NDK_HOME", "")
+    return bool(folder) and (Path(folder) / NDK_FILE).is_file()
+
+
+def _engine_answers() -> bool:
+    if not _has_module("docker.client"):
+        return _runs("docker", "version")
+    from docker.client import DockerClient
+    from docker.errors import DockerException
+
+    try:
+        return bool(DockerClient.from_env().ping())
+    except (DockerException, OSError):
+        return False
+
+
+def _unpacks_debian() -> bool:
+    programs = ("apt-get", "dpkg-deb")
+    return all(map(find_program, programs)) and KEYRING.exists() and _reaches(f"{DEBIAN}/dists/bookworm/Release")
+
+
+def _npm_answers() -> bool:
+    return _runs("npm", "view", "llama.rn", "version") if shutil.which("npm") else _reaches(f"{NPM}/llama.rn")
+
+
+def _mounts() -> bool:
+    return _runs("unshare", "--mount", "mount", "-t", "tmpfs", "none", "/mnt")
+
+
+def _program(name: str, package: str, purpose: str, *programs: str, answers: Callable[[], bool] | None = None) -> Need:
+    return Need(name, "program", purpose, f"apt install {package}", programs or (name,), answers=answers)
+
+
+def _extra(name: str, purpose: str, *modules: str) -> Need:
+    return Need(name, "package", purpose, f"pip install 'litebnn[{name}]'", modules=modules)
+
+
+def _package(name: str, purpose: str, module: str, extra: str = "") -> Need:
+    install = f"pip install 'litebnn[{extra}]'" if extra else f"pip install {name}"
+    return Need(name, "package", purpose, install, modules=(module,))
+
+
+def _file(name: str, install: str, purpose: str, path: Path) -> Need:
+    return Need(name, "file", purpose, install, files=(path,))
+
+
+def _service(name: str, install: str, purpose: str, answers: Callable[[], bool]) -> Need:
+    return Need(name, "service", purpose, install, answers=answers)
+
+
+def _network(name: str, install: str, purpose: str, answers: Callable[[], bool]) -> Need:
+    return Need(name, "network", purpose, install, answers=answers)
+
+
+CLANG = "clang-19 libclang-rt-19-dev llvm-19"
+CHROMIUM = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
+SANITIZERS = ("libasan.so", "libubsan.so", "libstdc++.so")
+
+
+def _preloads() -> bool:
+    return all(map(gcc_library, SANITIZERS))
+
+
+def gcc_library(name: str) -> str:
+    """Path of a library of this machine's C++ compiler; "" if it has none of that name."""
+    if not find_program("c++"):
+        return ""
+    run = subprocess.run(["c++", f"-print-file-name={name}"], capture_output=True, text=True)
+    return run.stdout.strip() if run.returncode == 0 and Path(run.stdout.strip()).is_absolute() else ""
+
+
+_ROWS = (
+    # Programs.
+    Need("c++", "program", "building the op library", "apt install g++", answers=lambda: bool(cxx_program())),
+    _program("cmake", "cmake", "building the op library"),
+    _program("g++", "g++", "the ABI's tests, programs of GNU's C++ library"),
+    _program("gcc", "gcc", "the ABI's tests"),
+    _program("gcc-sanitizers", "g++", "the op library in Python under sanitizers", "c++", answers=_preloads),
+    _program("ninja", "ninja-build", "building one object alone, faster builds"),
+    _program("binutils", "binutils", "reading libraries' symbols and versions", "readelf"),
+    _program("clang", CLANG, "fuzzing, and sanitizers that see more", *versions("clang++")),
+    _program("llvm", CLANG, "what fuzzing has covered", *versions("llvm-cov")),
+    _program("valgrind", "valgrind", "reads of what was not written"),
+    _program("chromium", "chromium", "the report's page and the site in a browser", *CHROMIUM),
+    _program("debootstrap", "debootstrap", "the base image where no registry is reached"),
+    _program("sshd", "openssh-server", "`invoke deploy` and boards, against this machine"),
+    _program("bash", "bash", "completion of the command line"),
+    _program("zsh", "zsh", "completion of the command line"),
+    _program("fish", "fish", "completion of the command line"),
+    # Python packages: pyproject.toml's extras, then single ones.
+    _extra("cross", "building for other CPUs without their compilers", "ziglang"),
+    _extra("docker", "`invoke build --toolchain=docker`", "docker.client"),
+    _extra("deploy", "`invoke deploy`", "fabric", "paramiko"),
+    _extra("report", "`litebnn convert --report`", "jinja2"),
+    _extra("evaluate", "`litebnn evaluate`", "PIL", "pyarrow", "distributed"),
+    _extra("larq", "training with larq", "tensorflow", "tf_keras", "larq"),
+    _extra("keras", "training with Keras 3, and converting its models", "tensorflow", "keras"),
+    _extra("torch", "training with PyTorch, and converting its modules", "torch", "litert_torch"),
+    _extra("model-explorer", "the adapter for Model Explorer", "model_explorer"),
+    _extra("demo", "the demo's data", "sklearn", "PIL"),
+    _extra("compare", "`invoke compare`", "matplotlib", "tensorflow_model_optimization", "tf_keras"),
+    _extra("bench", "`invoke charts`, and fitting what ops cost", "matplotlib", "scipy"),
+    _extra("docs", "`invoke docs`", "sphinx", "myst_parser", "furo", "hawkmoth", "clang"),
+    _extra("notebook", "examples/quickstart.ipynb", "ipykernel", "nbclient", "nbformat"),
+    _package("jax", "training with Keras 3 on another backend", "jax"),
+    _package("atheris", "fuzzing the converter", "atheris", "test"),
+    _package("cosmic-ray", "`invoke mutants`", "cosmic_ray", "test"),
+    _package("coverage", "what fuzzing and mutants have covered", "coverage", "test"),
+    _package("auditwheel", "what a wheel asks of its platform", "auditwheel", "test"),
+    _package("playwright", "driving Chromium", "playwright", "test"),
+    _package("ai-edge-litert", "a runtime", "ai_edge_litert"),
+    Need(
+        *("compiled-model", "package", "LiteRT's CompiledModel", "pip install --upgrade ai-edge-litert"),
+        modules=("ai_edge_litert.compiled_model",),
+    ),
+    Need(
+        *("tflite-runtime", "package", "a runtime", "pip install tflite-runtime 'numpy<2'"),
+        modules=("tflite_runtime",),
+        answers=_has_numpy_of_tflite_runtime,
+    ),
+    _package("tensorflow", "a runtime", "tensorflow"),
+    # Files.
+    _file("googletest", "apt install googletest", "the C++ tests", GOOGLETEST / "CMakeLists.txt"),
+    _file("aarch64-libraries", "apt install libstdc++6-arm64-cross", "emulated programs of the Raspberry Pi 4", ARM64),
+    _file("quicknet", "python bench/zoo/make_models.py", "a network of larq-zoo", QUICKNET),
+    _file("runtime", "python3 bootstrap.py runtime", "programs, and fuzzing of images", RUNTIME),
+    Need("library", "file", "running binary models", "python3 bootstrap.py build", answers=_has_library),
+    # Services.
+    _network("pytorch", "give pip an index with a PyTorch for CPUs, for Python 3.11", "PyTorch", _has_cpu_torch),
+    Need("ndk", "file", "building for Android", "export ANDROID_NDK_HOME=FOLDER_OF_THE_ANDROID_NDK", answers=_has_ndk),
+    _service(
+        "docker-engine",
+        "apt install docker.io && systemctl start docker",
+        "`invoke build --toolchain=docker`",
+        _engine_answers,
+    ),
+    _service("loopback", "ip link set lo up", "boards and clusters on this machine", _listens),
+    _service("mounts", "run it as root", "disks that are full", _mounts),
+    _network(
+        "pypi", "give pip an index that it reaches", "runtimes and compilers by pip", lambda: _pip_finds("iniconfig")
+    ),
+    _network("debian", f"connect to {DEBIAN}, from a Debian", "other CPUs' packages, and emulators", _unpacks_debian),
+    _network("npm-registry", f"connect to {NPM}", "TensorFlow Lite's C library, stb_image", _npm_answers),
+)
+
+
+def _targets() -> Iterator[Need]:
+    """The compilers and emulators of targets.toml."""
+    from toolchains.targets import load_targets
+
+    for target in load_targets().values():
+        if target.triple and "gcc" in target.toolchains:
+            yield _program(f"{target.triple}-g++", target.gcc_package, f"building for {target.family}")
+        if target.emulator:
+            both = (target.emulator, f"{target.emulator}-static")
+            yield _program(target.emulator, "qemu-user", f"running programs of {target.family}", *both)
+
+
+@functools.cache
+def needs() -> dict[str, Need]:
+    """All requirements by name. Those of targets are included only if this Python can read TOML (3.11, or tomli)."""
+    readable = _has_module("tomllib") or _has_module("tomli")
+    return {need.name: need for need in (*_ROWS, *(_targets() if readable else ()))}
+
+
+def toolchain_needs(target: "Target", toolchain: str) -> tuple[str, ...]:
+    """The names of the requirements for building a target with one of its toolchains."""
+    compiler = f"{target.triple}-g++" if target.triple else "c++"
+    compilers = {"gcc": (compiler,), "zig": ("cross",), "docker": ("docker", "docker-engine"), "ndk": ("ndk",)}
+    return (*compilers[toolchain], "cmake")
+
+
+@functools.cache
+def missing(name: str) -> str:
+    """A message that the requirement is missing; "" if it is found. Each requirement is checked once in a process."""
+    return needs()[name].missing()
+
+
+def installation(names: list[str]) -> list[str]:
+    """The commands that install the missing ones of `names`, with one command per installer."""
+    lacking = [needs()[name].install for name in names if missing(name)]
+    packages: dict[str, list[str]] = {}
+    for line in lacking:
+        installer = next((start for start in ("apt install ", "pip install ") if line.startswith(start)), line)
+        packages.setdefault(installer, []).extend(line.removeprefix(installer).split() if installer != line else [])
+    return [installer + " ".join(dict.fromkeys(words)) for installer, words in packages.items()]

@@ -1,0 +1,72 @@
+"""Tests of the table of requirements."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from toolchains.needs import Need, installation, missing, needs, versions
+from toolchains.targets import ROOT, load_targets, read_toml
+
+HERE = Need("here", "program", "a test", "apt install here", programs=("no-such-program", "python3"))
+
+
+def test_one_of_the_programs_is_enough() -> None:
+    assert HERE.missing() == ""
+    assert Need("a", "program", "", "apt install a", programs=("no-such",)).missing() == "a is missing: apt install a"
+
+
+def test_all_modules_are_needed() -> None:
+    assert Need("a", "package", "", "", modules=("json", "xml.dom")).is_found()
+    assert not Need("a", "package", "", "", modules=("json", "no_such")).is_found()
+    assert not Need("a", "package", "", "", modules=("no_such.module",)).is_found()
+
+
+def test_all_files_are_needed(tmp_path: Path) -> None:
+    assert Need("a", "file", "", "", files=(tmp_path,)).is_found()
+    assert not Need("a", "file", "", "", files=(tmp_path, tmp_path / "no")).is_found()
+
+
+def test_a_program_without_a_path_is_missing(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    (tmp_path / "valgrind").write_text("no program\n")
+    monkeypatch.setenv("PATH", str(tmp_path))
+    assert needs()["valgrind"].missing() == "valgrind is missing: apt install valgrind"
+
+
+def test_debians_versions_are_found() -> None:
+    assert "clang++-19" in versions("clang++")
+
+
+@pytest.mark.parametrize("name", needs())
+def test_a_row_says_what_it_is_for_and_what_installs_it(name: str) -> None:
+    need = needs()[name]
+    assert need.kind in ("program", "package", "file", "service", "network")
+    assert need.purpose
+    assert need.install
+    assert need.programs or need.modules or need.files or need.answers
+
+
+def test_targets_compilers_and_emulators_are_those_of_their_table() -> None:
+    for target in load_targets().values():
+        assert not target.triple or "gcc" not in target.toolchains or f"{target.triple}-g++" in needs()
+        assert not target.emulator or target.emulator in needs()
+
+
+def test_extras_are_those_of_the_project() -> None:
+    extras = read_toml(ROOT / "pyproject.toml")["project"]["optional-dependencies"]
+    named = {need.install.partition("[")[2].partition("]")[0] for need in needs().values() if "[" in need.install}
+    assert named <= set(extras)
+    assert set(extras) - named <= {"dev"}
+
+
+def test_what_is_missing_is_installed_by_one_command_an_installer(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("toolchains.needs.missing", lambda name: "" if name == "zsh" else "missing")
+    wanted = ["apt install valgrind clang-19 libclang-rt-19-dev llvm-19", "pip install 'litebnn[docs]'"]
+    assert installation(["valgrind", "zsh", "clang", "llvm", "docs"]) == wanted
+    assert missing("valgrind") in ("", "valgrind is missing: apt install valgrind")
+
+
+def test_it_needs_the_standard_library_only() -> None:
+    code = "import sys; from toolchains.needs import needs; needs(); sys.exit('numpy' in sys.modules)"
+    assert subprocess.run([sys.executable, "-S", "-c", code], cwd=ROOT).returncode == 0
