@@ -49,6 +49,7 @@ PYTHON_LAYERS: Layers = {
     "report": ["child", "rewriting", "runtime"],
     "calibration": ["evaluate", "options", "rewriting", "runtime"],
     "benchmark": ["runtime"],
+    "micro": ["contract"],
     "doctor": ["report"],
     "model_explorer": ["report"],
     "verification": ["evaluate", "options", "report"],

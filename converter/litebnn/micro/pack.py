@@ -1,0 +1,239 @@
+"""Packs the constants of a binary convolution in the order that a kernel of ops/micro reads.
+
+`ops/micro/litebnn_micro.h` describes the orders. A dense layer is a convolution of 1x1 pixel with a filter of 1x1.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from litebnn.contract import BITS_PER_WORD
+
+Array = npt.NDArray[Any]
+
+# The kernels that count in planes keep this many or more, at most as many as the counts of 32 lanes are unpacked from.
+MIN_PLANES, MAX_PLANES = 5, 16
+INT32 = np.iinfo(np.int32)
+
+
+@dataclass(frozen=True)
+class Geometry:
+    """The sizes of a convolution, by the names of `litebnn_bconv2d`; channels without padding bits."""
+
+    input_height: int
+    input_width: int
+    channels_in: int
+    output_height: int
+    output_width: int
+    channels_out: int
+    groups: int = 1
+    filter_height: int = 1
+    filter_width: int = 1
+    stride_height: int = 1
+    stride_width: int = 1
+    dilation_height: int = 1
+    dilation_width: int = 1
+    pad_top: int = 0
+    pad_left: int = 0
+    zero_padding: bool = False
+
+    @property
+    def group_inputs(self) -> int:
+        return self.channels_in // self.groups
+
+    @property
+    def group_outputs(self) -> int:
+        return self.channels_out // self.groups
+
+    @property
+    def depth(self) -> int:
+        """The number of products in an output."""
+        return self.filter_height * self.filter_width * self.group_inputs
+
+
+@dataclass(frozen=True)
+class Kernel:
+    """A kernel of ops/micro; its fields are those of `litebnn_kernel`, except `word_multiple` and `weights`."""
+
+    lanes: int
+    record_words: int
+    carry_words: int
+    weight_words: int
+    word_multiple: int  # a window's number of words is a multiple of it
+    weights: Callable[[Array], Array]  # [..., channels of a block, window bits] -> [..., words of a block]
+
+
+@dataclass(frozen=True)
+class Packed:
+    """The fields of `litebnn_bconv2d` that depend on the kernel; None for a null pointer."""
+
+    kernel: str
+    weights: npt.NDArray[np.uint32]
+    presets: npt.NDArray[np.uint32]
+    depths: npt.NDArray[np.int32]
+    row_class: npt.NDArray[np.uint16] | None
+    column_class: npt.NDArray[np.uint16] | None
+    planes: int
+    window_words: int
+    tap_bits: int
+    scratch_words: int
+
+
+def words_of(bits: Array) -> npt.NDArray[np.uint32]:
+    """Packs bits along the last axis, whose length is a multiple of 32, the first in the least significant bit."""
+    little = np.packbits(bits.astype(np.uint8), axis=-1, bitorder="little")
+    return np.ascontiguousarray(little).view("<u4").astype(np.uint32)
+
+
+def bits_of(words: Array, count: int) -> npt.NDArray[np.uint8]:
+    """The first `count` bits along the last axis of packed words."""
+    little = np.ascontiguousarray(words.astype("<u4", casting="unsafe")).view(np.uint8)
+    return np.unpackbits(little, axis=-1, count=count, bitorder="little")
+
+
+def _lanes(bits: Array) -> npt.NDArray[np.uint32]:
+    """[..., lanes, n] -> [..., n, lanes / 32]: a word has a bit of 32 channels."""
+    return words_of(np.swapaxes(bits, -1, -2))
+
+
+def _flat(words: Array) -> Array:
+    """Blocks of words, [groups, blocks, words of a block]."""
+    return words.reshape(*words.shape[:2], -1)
+
+
+def _pair_weights(bits: Array) -> Array:
+    lanes = _lanes(bits)
+    lanes[..., 1::2, :] ^= lanes[..., 0::2, :]
+    return _flat(lanes)
+
+
+def _triple_weights(bits: Array) -> Array:
+    lanes = _lanes(bits)[..., 0]
+    a, b, c = np.moveaxis(lanes.reshape(*lanes.shape[:2], -1, 3, BITS_PER_WORD), -2, 0)
+    even_inputs = ((a, b, c), (a, ~b, ~c), (~a, b, ~c), (~a, ~b, c))
+    carries = [(x & y) | (y & z) | (x & z) for x, y, z in even_inputs]
+    return _flat(np.stack([a ^ b ^ c, *carries], axis=-1))
+
+
+def _popcount_weights(bits: Array) -> Array:
+    return _flat(words_of(bits))
+
+
+KERNELS = {
+    "popcount": Kernel(1, 0, 0, 3, 1, _popcount_weights),
+    "pairs": Kernel(32, 0, 1, 96, 1, _pair_weights),
+    "triples": Kernel(32, 64, 2, 160, 3, _triple_weights),
+    "helium": Kernel(128, 0, 16, 384, 1, _pair_weights),
+}
+
+
+def pack_bconv2d(kernel: str, geometry: Geometry, filters: Array, thresholds: Array | None) -> Packed:
+    """Packs a layer's filters and thresholds for one kernel.
+
+    Args:
+        kernel: a name of `KERNELS`.
+        filters: packed words of the model file, [channels_out, height, width, words of a group].
+        thresholds: int32 for each output channel, if the output is bits; None for int8 and float.
+
+    Raises:
+        ValueError: the kernel cannot count as far, or half a product would have to be counted.
+    """
+    way = KERNELS[kernel]
+    taps = geometry.filter_height * geometry.filter_width
+    bits = bits_of(filters.reshape(geometry.channels_out, taps, -1), geometry.group_inputs)
+    window_words = -(-geometry.depth // BITS_PER_WORD)
+    window_words += -window_words % way.word_multiple
+    blocks = -(-geometry.group_outputs // way.lanes)
+
+    def by_block(channels: Array) -> Array:
+        """[..., channels_out] -> [..., groups, blocks, lanes], filled with zeros."""
+        grouped = channels.reshape(*channels.shape[:-1], geometry.groups, geometry.group_outputs)
+        rest = blocks * way.lanes - geometry.group_outputs
+        filled = np.pad(grouped, [(0, 0)] * (grouped.ndim - 1) + [(0, rest)])
+        return filled.reshape(*filled.shape[:-1], blocks, way.lanes)
+
+    windows = np.zeros((geometry.channels_out, window_words * BITS_PER_WORD), np.uint8)
+    windows[:, : geometry.depth] = bits.reshape(geometry.channels_out, -1)
+    weights = way.weights(np.moveaxis(by_block(windows.T), 0, -1))
+
+    classes, row_class, column_class = _classes(geometry)
+    padded, ones = _padded(geometry, classes, bits)
+    if thresholds is None:
+        # Padded taps' ones count in every channel alike, so that one depth serves all channels.
+        presets = ones.max(axis=1, keepdims=True) - ones
+        depths = geometry.depth - padded + 2 * ones.max(axis=1)
+    else:
+        if np.any(padded % 2):
+            raise ValueError(f"{geometry.group_inputs} channels that are padded with zeros: an even number is expected")
+        presets = np.clip(thresholds.astype(np.int64) + ones - padded[:, None] // 2, INT32.min, INT32.max)
+        depths = np.zeros(len(classes), np.int64)
+    planes = 0
+    if way.lanes > 1:
+        planes = max(geometry.depth.bit_length(), MIN_PLANES)
+        if planes > MAX_PLANES:
+            raise ValueError(f"{geometry.depth} products: the kernel {kernel} counts to {2**MAX_PLANES - 1}")
+        in_planes = _threshold_planes(presets, planes) if thresholds is not None else _summand_planes(presets, planes)
+        # Planes come before the words of a block's lanes.
+        presets = np.moveaxis(words_of(by_block(in_planes)), 0, -2)
+    records = -(-window_words // 3) * way.record_words
+    numbers = way.lanes if way.lanes > 1 else -(-geometry.group_outputs // BITS_PER_WORD)
+    return Packed(
+        kernel,
+        weights.reshape(-1),
+        presets.astype(np.int64).astype(np.uint32).reshape(-1),
+        depths.astype(np.int32),
+        row_class,
+        column_class,
+        planes,
+        window_words,
+        geometry.group_inputs,
+        window_words + records + window_words * way.carry_words + numbers,
+    )
+
+
+def _threshold_planes(thresholds: Array, planes: int) -> Array:
+    """Bits [planes + 1, classes, channels] of counters that overflow above the thresholds."""
+    start = np.clip(2**planes - 1 - thresholds, 0, 2**planes - 1)
+    return np.stack([*(start >> plane & 1 for plane in range(planes)), thresholds < 0])
+
+
+def _summand_planes(presets: Array, planes: int) -> Array:
+    """Bits [planes + 1, classes, channels] of counters that begin with `presets`."""
+    return np.stack([presets >> plane & 1 for plane in range(planes + 1)])
+
+
+def _padded_taps(outputs: int, inputs: int, taps: int, stride: int, dilation: int, before: int) -> list[Array]:
+    """For each output along an axis, which taps lie outside of the input."""
+    at = np.arange(outputs)[:, None] * stride - before + np.arange(taps) * dilation
+    return list((at < 0) | (at >= inputs))
+
+
+def _classes(geometry: Geometry) -> tuple[list[Array], Array | None, Array | None]:
+    """The distinct sets of padded taps, [taps] each, and the class numbers of rows and columns."""
+    g = geometry
+    rows = _padded_taps(g.output_height, g.input_height, g.filter_height, g.stride_height, g.dilation_height, g.pad_top)
+    columns = _padded_taps(g.output_width, g.input_width, g.filter_width, g.stride_width, g.dilation_width, g.pad_left)
+    if not g.zero_padding or not np.any([*map(np.any, rows), *map(np.any, columns)]):
+        return [np.zeros(g.filter_height * g.filter_width, bool)], None, None
+    row_sets, column_sets = (list({row.tobytes(): row for row in axis}.values()) for axis in (rows, columns))
+
+    def numbers(axis: list[Array], sets: list[Array], factor: int) -> Array:
+        index = {one.tobytes(): number * factor for number, one in enumerate(sets)}
+        return np.array([index[row.tobytes()] for row in axis], np.uint16)
+
+    classes = [(row[:, None] | column).reshape(-1) for row in row_sets for column in column_sets]
+    if len(classes) > np.iinfo(np.uint16).max:
+        raise ValueError(f"{len(classes)} ways to pad a window with zeros: at most 65535 are expected")
+    return classes, numbers(rows, row_sets, len(column_sets)), numbers(columns, column_sets, 1)
+
+
+def _padded(geometry: Geometry, classes: list[Array], bits: Array) -> tuple[Array, Array]:
+    """The number of padded inputs, [classes], and of the weights' ones at these, [classes, channels_out]."""
+    padded = np.array([taps.sum() for taps in classes], np.int64) * geometry.group_inputs
+    ones = np.array(classes, np.int64) @ bits.sum(axis=2, dtype=np.int64).T
+    return padded, ones
