@@ -23,7 +23,7 @@ from litebnn.graph import (
     write_origins,
 )
 from litebnn.model_files import read_file
-from litebnn.options import ConvertOptions, asks_for_more, asks_to_verify, checked, shows_options
+from litebnn.options import ConvertOptions, asked_rewrites, asks_for_more, asks_to_verify, checked, shows_options
 from litebnn.passes import BINARY_PHASES, FINAL_PHASES, PHASES_WITHOUT_BITS, Request, run_phases
 from litebnn.report.conversion import make_report
 from litebnn.rewriting.int8 import Ranges
@@ -40,9 +40,10 @@ def convert_tflite(
 ) -> Any:
     """Converts the binary layers of a `.tflite` model; needs no TensorFlow.
 
-    A model that already has litebnn's ops is returned unchanged, after a check that they would load. So is a model
-    without binary layers, with a warning, unless int8 is requested. Its weights that are computed from constants at
-    every inference still become constants, if the file does not grow.
+    A model that already has litebnn's ops is returned unchanged, after a check that they would load; options that ask
+    for another result are refused. A model without binary layers is returned unchanged too, with a warning, unless int8
+    is requested. Its weights that are computed from constants at every inference still become constants, if the file
+    does not grow.
 
     Args:
         model: the model's bytes, or the path of its file.
@@ -215,8 +216,8 @@ def _rewrite(model: Model, notes: Notes, options: ConvertOptions) -> str:
     if any(op.name in CUSTOM_OPS for op in model.ops()):
         with boundary():
             _check_loads(model, "the model")
-        if asks_for_more(options):
-            warn("the model is converted already and stays as it is: int8 and int4 are for its float model", __name__)
+        if asked := asked_rewrites(options):
+            raise ConversionError(f"{', '.join(asked)}: the model is converted already, expected its float model")
         return "already converted"
     drop_control_dependencies(model)
     begin_origins(model)

@@ -111,6 +111,8 @@ class ConvertOptions(TypedDict, total=False):
 
 _HINTS = get_type_hints(ConvertOptions, include_extras=True)
 OPTIONS: dict[str, _Option] = {name: hint.__metadata__[0] for name, hint in _HINTS.items()}
+_ABOUT_THE_RUN = ("target", "verify", "return_report", "progress")
+_ABOUT_BITS = ("larq_compatible", "assume_nonzero")
 
 
 def checked(given: ConvertOptions) -> ConvertOptions:
@@ -133,13 +135,20 @@ def checked(given: ConvertOptions) -> ConvertOptions:
     return cast(ConvertOptions, options)
 
 
+def asked_rewrites(options: ConvertOptions) -> list[str]:
+    """The names of options that are not at their defaults and change the result."""
+    return [name for name in OPTIONS if name not in _ABOUT_THE_RUN and _is_given(options, name)]
+
+
 def asks_for_more(options: ConvertOptions) -> bool:
     """True if the options ask for work even on a model without binary layers: int8, or low-bit weights."""
-    if options["low_bit_weights"] is not None:
-        return True
-    types = options["inference_input_type"], options["inference_output_type"]
-    sources_of_ranges = options["representative_dataset"], options["experimental_default_int8_range"]
-    return "int8" in types or any(source is not None for source in sources_of_ranges)
+    return any(name not in _ABOUT_BITS for name in asked_rewrites(options))
+
+
+def _is_given(options: ConvertOptions, name: str) -> bool:
+    # Samples may be arrays, which `!=` would compare element by element.
+    value, default = options[name], OPTIONS[name].default  # type: ignore[literal-required]
+    return value != default if isinstance(default, str) else value is not default
 
 
 def asks_to_verify(options: ConvertOptions) -> bool:

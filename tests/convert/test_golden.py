@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import litebnn
+from litebnn.errors import ConversionError
 from litebnn.report.macs import count_macs
 from litebnn.report.verify import difference
 
@@ -84,13 +85,24 @@ def test_layers_stay_in_bits(name: str, ops: list[str]) -> None:
     assert op_names(converted(name)) == ops
 
 
+@pytest.mark.filterwarnings("ignore:experimental_default_int8_range makes")
 @pytest.mark.parametrize(
-    "options", [{"representative_dataset": [np.zeros((1, 10, 12, 64), np.float32)]}, {"low_bit_weights": "int4"}]
+    "options",
+    [
+        {"representative_dataset": np.zeros((1, 10, 12, 64), np.float32)},
+        {"low_bit_weights": "int4", "dynamic_range": True},
+        {"experimental_default_int8_range": (-1, 1)},
+        {"inference_output_type": "int8"},
+        {"assume_nonzero": True},
+        {"larq_compatible": True, "verify": True},
+    ],
 )
-def test_what_is_converted_already_is_not_silently_left_as_it_is(options: dict[str, Any]) -> None:
+def test_what_is_converted_already_cannot_be_converted_otherwise(options: dict[str, Any]) -> None:
     converted = litebnn.convert_tflite(GOLDEN / "1x1.float.tflite")
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         assert litebnn.convert_tflite(converted) == converted
-    with pytest.warns(UserWarning, match="converted already and stays as it is: .* for its float model"):
-        assert litebnn.convert_tflite(converted, **options) == converted
+    refused = [name for name in options if name != "verify"]
+    reason = f"^{', '.join(refused)}: the model is converted already, expected its float model$"
+    with pytest.raises(ConversionError, match=reason):
+        litebnn.convert_tflite(converted, **options)
