@@ -34,7 +34,8 @@ PYTHON_LAYERS: Layers = {
     "child": ["errors"],
     "model_files": ["errors"],
     "unique_names": [],
-    "keras": ["errors"],
+    "zoo": ["errors"],
+    "keras": ["zoo"],
     "torch": [],
     "contract": ["errors"],
     "graph": ["contract"],
@@ -60,7 +61,7 @@ PYTHON_LAYERS: Layers = {
 }
 
 # Small modules that many others import, which the picture leaves out.
-ALONE = {"errors", "unique_names", "child", "model_files", "contract", "options", "__init__", "__main__"}
+ALONE = {"errors", "unique_names", "child", "model_files", "contract", "options", "zoo", "__init__", "__main__"}
 
 
 def layer_of(file: str, layers: Layers) -> str | None:

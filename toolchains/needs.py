@@ -249,6 +249,7 @@ _ROWS = (
     _extra("bench", "`invoke charts`, and fitting what ops cost", "matplotlib", "scipy"),
     _extra("docs", "`invoke docs`", "sphinx", "myst_parser", "furo", "hawkmoth", "clang"),
     _extra("notebook", "examples/quickstart.ipynb", "ipykernel", "nbclient", "nbformat"),
+    _package("larq-zoo", "the zoo's table and networks against larq-zoo's own", "larq_zoo"),
     _package("jax", "training with Keras 3 on another backend", "jax"),
     _package("atheris", "fuzzing the converter", "atheris", "test"),
     _package("cosmic-ray", "`invoke mutants`", "cosmic_ray", "test"),

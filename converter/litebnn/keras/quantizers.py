@@ -18,12 +18,12 @@ from litebnn.keras.metrics import FlipRatio
 
 def ste_sign(x: Any, clip_value: float | None = 1.0) -> Any:
     """The sign of x. Its gradient is 1 where |x| <= clip_value, else 0; None makes it 1 everywhere."""
-    return _with_gradient(math.sign, _clipped(clip_value), x)
+    return with_gradient(math.sign, _clipped(clip_value), x)
 
 
 def approx_sign(x: Any) -> Any:
     """The sign of x. Its gradient is 2 - 2 |x| where |x| <= 1, else 0."""
-    return _with_gradient(math.sign, lambda x, dy: ops.where(ops.abs(x) <= 1, (1 - ops.abs(x)) * 2 * dy, 0.0), x)
+    return with_gradient(math.sign, lambda x, dy: ops.where(ops.abs(x) <= 1, (1 - ops.abs(x)) * 2 * dy, 0.0), x)
 
 
 def swish_sign(x: Any, beta: float = 5.0) -> Any:
@@ -33,12 +33,12 @@ def swish_sign(x: Any, beta: float = 5.0) -> Any:
         scaled = beta * x
         return dy * beta * (2 - scaled * ops.tanh(scaled * 0.5)) / (1 + ops.cosh(scaled))
 
-    return _with_gradient(math.sign, gradient, x)
+    return with_gradient(math.sign, gradient, x)
 
 
 def ste_heaviside(x: Any, clip_value: float | None = 1.0) -> Any:
     """1 where x > 0, else 0. Its gradient is that of `ste_sign`."""
-    return _with_gradient(math.heaviside, _clipped(clip_value), x)
+    return with_gradient(math.heaviside, _clipped(clip_value), x)
 
 
 def ste_tern(
@@ -53,7 +53,7 @@ def ste_tern(
         threshold = 0.7 * ops.mean(ops.abs(x)) if ternary_weight_networks else threshold_value
         return ops.sign(ops.sign(x + threshold) + ops.sign(x - threshold))
 
-    return _with_gradient(ternary, _clipped(clip_value), x)
+    return with_gradient(ternary, _clipped(clip_value), x)
 
 
 def _clipped(clip_value: float | None) -> Callable[[Any, Any], Any]:
@@ -62,7 +62,7 @@ def _clipped(clip_value: float | None) -> Callable[[Any, Any], Any]:
     return lambda x, dy: ops.where(ops.abs(x) <= clip_value, dy, 0.0)
 
 
-def _with_gradient(function: Callable[[Any], Any], gradient: Callable[[Any, Any], Any], x: Any) -> Any:
+def with_gradient(function: Callable[[Any], Any], gradient: Callable[[Any, Any], Any], x: Any) -> Any:
     """Evaluates function(x) with a custom backward pass, gradient(x, dy)."""
 
     def forward(x: Any) -> tuple[Any, Callable[..., Any]]:
@@ -277,7 +277,7 @@ class DoReFa(Quantizer):
 
     def quantized_values(self, inputs: Any) -> Any:
         if self.mode == "activations":
-            inside = _with_gradient(
+            inside = with_gradient(
                 lambda x: ops.clip(x, 0.0, 1.0), lambda x, dy: ops.where((x >= 0) & (x <= 1), dy, 0.0), inputs
             )
             return self._rounded(inside)
@@ -287,7 +287,7 @@ class DoReFa(Quantizer):
 
     def _rounded(self, x: Any) -> Any:
         steps = 2 ** (self.precision or 1) - 1
-        return _with_gradient(lambda x: ops.round(x * steps) / steps, _clipped(None), x)
+        return with_gradient(lambda x: ops.round(x * steps) / steps, _clipped(None), x)
 
     def get_config(self) -> dict[str, Any]:
         return {**super().get_config(), "k_bit": self.precision, "mode": self.mode}

@@ -1,0 +1,27 @@
+"""The folder of fetched files."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+
+# The environment variable that names another folder.
+VARIABLE = "LITEBNN_CACHE"
+
+
+def cache_folder() -> Path:
+    """The folder of LITEBNN_CACHE, or litebnn's in the platform's folder of caches; it may not exist yet."""
+    if named := os.environ.get(VARIABLE):
+        return Path(named).expanduser().absolute()
+    try:
+        home = Path.home()
+    except RuntimeError:  # neither HOME nor the user's entry in the system's list says where it is
+        raise ValueError(f"this user has no home folder: set {VARIABLE} to a folder for fetched files") from None
+    if sys.platform == "win32":
+        return Path(os.environ.get("LOCALAPPDATA") or home / "AppData" / "Local") / "litebnn" / "Cache"
+    if sys.platform == "darwin":
+        return home / "Library" / "Caches" / "litebnn"
+    # The standard says to ignore a relative path.
+    named = os.environ.get("XDG_CACHE_HOME", "")
+    return (Path(named) if Path(named).is_absolute() else home / ".cache") / "litebnn"

@@ -1,0 +1,292 @@
+"""Fetching of files by their address and SHA-256, into the folder of caches.
+
+A library such as pooch would do, but none of those that are widely used continues a transfer that broke off.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import hashlib
+import http.client
+import os
+import shutil
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, BinaryIO
+
+from litebnn.errors import printable, reason_of, shortened
+from litebnn.zoo.cache import VARIABLE, cache_folder
+from litebnn.zoo.networks import RELEASES, Network
+
+# The environment variable with the address of a mirror, which has the same paths as the releases.
+MIRROR = "LITEBNN_ZOO_MIRROR"
+# A transfer that breaks off is continued until so many in a row have brought nothing.
+ATTEMPTS = 3
+MOST_REQUESTS = 50
+# A server that sends more than this sends something else: the largest file has 250 MB.
+MOST_BYTES = 1 << 30
+_PIECE = 1 << 18
+_FULL = (errno.ENOSPC, getattr(errno, "EDQUOT", errno.ENOSPC))
+_SECONDS = 30.0
+_PAUSE = 0.5
+
+Progress = Callable[[int, "int | None"], None]  # takes the bytes that are there, and the total if it is known
+
+
+class FetchError(OSError):
+    """A file that could not be fetched; the message is one line that says what to do."""
+
+
+class _Interrupted(Exception):
+    """A transfer that may be continued."""
+
+
+@dataclass(frozen=True)
+class RemoteFile:
+    """A file at an address, and its path in the cache."""
+
+    address: str
+    path: Path
+    sha256: str
+
+    def _by_hand(self) -> str:
+        return f"fetch {self.address} by other means and put it at {self.path}"
+
+
+def weights_file(network: Network, include_top: bool = True) -> RemoteFile:
+    """The file of a network's pretrained weights."""
+    address = network.address(include_top)
+    if mirror := os.environ.get(MIRROR):
+        address = mirror.rstrip("/") + address.removeprefix(RELEASES)
+    file = network.file(include_top)
+    return RemoteFile(address, cache_folder() / "zoo" / f"{network.release}-{file.version}" / file.name, file.sha256)
+
+
+def fetch_weights(network: Network, include_top: bool = True, progress: Progress | None = None) -> Path:
+    """The path of a network's pretrained weights, which are fetched if the cache does not have them.
+
+    Raises:
+        FetchError: they cannot be fetched, or the file in the cache is another one.
+    """
+    return fetch(weights_file(network, include_top), progress)
+
+
+def fetch(file: RemoteFile, progress: Progress | None = None) -> Path:
+    """The path of a file, whose hash has been checked; it is fetched if it is not there.
+
+    Args:
+        file: the file.
+        progress: called while it is fetched; by default a bar is drawn on stderr if that is a terminal.
+
+    Raises:
+        FetchError: it cannot be fetched, or the file that is there has another hash.
+    """
+    if file.path.exists():
+        _check_carried(file)
+        return file.path
+    try:
+        file.path.parent.mkdir(parents=True, exist_ok=True)
+        with (
+            _locked(file.path),
+            _drawn(file.path.name) if progress is None else contextlib.nullcontext(progress) as told,
+        ):
+            if not file.path.exists():  # another process may have fetched it in the meantime
+                _fetch(file, told)
+    except OSError as error:
+        if isinstance(error, FetchError):
+            raise
+        raise FetchError(_on_disk(file, error)) from None
+    return file.path
+
+
+def _check_carried(file: RemoteFile) -> None:
+    try:
+        found = _hash_of(file.path)
+    except OSError as error:
+        raise FetchError(f"cannot read {file.path}: {reason_of(error)}") from None
+    if found != file.sha256:
+        raise FetchError(
+            f"{file.path} has SHA-256 {found}, expected {file.sha256}: delete it, so that it is fetched again from "
+            f"{file.address}"
+        )
+
+
+def _fetch(file: RemoteFile, progress: Progress) -> None:
+    """Fetches a file beside its path, checks its hash, and renames it."""
+    part = file.path.with_name(f"{file.path.name}.part")
+    resumed = part.exists() and part.stat().st_size > 0
+    _transfer(file, part, progress)
+    found = _hash_of(part)
+    if found != file.sha256 and resumed:
+        # The part of an earlier transfer may have been damaged, or be of another file.
+        part.unlink()
+        _transfer(file, part, progress)
+        found = _hash_of(part)
+    if found != file.sha256:
+        size = part.stat().st_size
+        part.unlink()
+        raise FetchError(
+            f"{file.address} has {size:,} bytes of SHA-256 {found}, expected {file.sha256}: a proxy or a damaged "
+            f"transfer may be the cause; try again, or {file._by_hand()}"
+        )
+    part.replace(file.path)
+
+
+def _transfer(file: RemoteFile, part: Path, progress: Progress) -> None:
+    """Appends to a part until it is complete, in as many requests as it takes.
+
+    Raises:
+        FetchError: the server refuses, or several requests in a row bring nothing.
+    """
+    failed = 0
+    for request in range(1, MOST_REQUESTS + 1):
+        before = part.stat().st_size if part.exists() else 0
+        try:
+            _request(file, part, before, progress)
+            return
+        except _Interrupted as error:
+            failed = 0 if part.exists() and part.stat().st_size > before else failed + 1
+            if failed == ATTEMPTS or request == MOST_REQUESTS:
+                kept = part.stat().st_size if part.exists() else 0
+                if kept and _hash_of(part) == file.sha256:  # the server told a wrong length
+                    return
+                state = f"; the next try continues after {kept:,} bytes" if kept else ""
+                raise FetchError(f"cannot fetch {file.address}: {error}{state}; {_advice(file)}") from None
+            time.sleep(_PAUSE * failed)
+
+
+def _request(file: RemoteFile, part: Path, begin: int, progress: Progress) -> None:
+    """Fetches all bytes of a file after the first ones."""
+    headers = {"User-Agent": "litebnn", "Accept-Encoding": "identity"}
+    if begin:
+        headers["Range"] = f"bytes={begin}-"
+    try:
+        with urllib.request.urlopen(
+            urllib.request.Request(file.address, headers=headers), timeout=_SECONDS
+        ) as response:
+            if begin and _first_byte(response) != begin:
+                begin = 0  # the server sends all of it
+            total = _total(response, begin)
+            with part.open("r+b" if begin else "wb") as out:
+                out.seek(begin)
+                _copy(file, response, out, total, progress)
+    except urllib.error.HTTPError as error:
+        if error.code == 416 and begin:  # the part is complete, or of another file: its hash tells
+            return
+        if error.code in (408, 429) or error.code >= 500:
+            raise _Interrupted(f"the server answers {error.code} {printable(error.reason)}") from None
+        raise FetchError(
+            f"cannot fetch {file.address}: the server answers {error.code} {printable(error.reason)}; {_advice(file)}"
+        ) from None
+    except urllib.error.URLError as error:
+        reason = error.reason if isinstance(error.reason, Exception) else OSError(error.reason)
+        raise _Interrupted(printable(reason_of(reason))) from None
+    except http.client.HTTPException as error:
+        raise _Interrupted(
+            f"the server answers no HTTP ({printable(shortened(str(error) or type(error).__name__))})"
+        ) from None
+    except ValueError as error:  # an address that is none
+        raise FetchError(f"cannot fetch {file.address}: {printable(error)}; {_advice(file)}") from None
+
+
+def _copy(file: RemoteFile, response: Any, out: BinaryIO, total: int | None, progress: Progress) -> None:
+    """Copies a response behind the bytes that are there; `total` is the length that the server has told."""
+    while piece := _read(response):
+        out.write(piece)
+        progress(out.tell(), total)
+        if out.tell() > MOST_BYTES:
+            raise FetchError(
+                f"{file.address} has more than {MOST_BYTES >> 20} MB, which is another file; {_advice(file)}"
+            )
+    out.flush()
+    os.fsync(out.fileno())
+    out.truncate()
+    if total is not None and out.tell() < total:
+        raise _Interrupted(f"the transfer breaks off after {out.tell():,} of {total:,} bytes")
+
+
+def _read(response: Any) -> bytes:
+    try:
+        return bytes(response.read(_PIECE))
+    except (http.client.HTTPException, OSError) as error:
+        raise _Interrupted(f"the transfer breaks off: {printable(reason_of(error) or type(error).__name__)}") from None
+
+
+def _first_byte(response: Any) -> int:
+    """The place in the file of a response's first byte."""
+    if response.status != http.client.PARTIAL_CONTENT:
+        return 0
+    start = str(response.headers.get("Content-Range", "")).removeprefix("bytes ").partition("-")[0]
+    return int(start) if start.isdecimal() else 0
+
+
+def _total(response: Any, begin: int) -> int | None:
+    length = str(response.headers.get("Content-Length", ""))
+    return begin + int(length) if length.isdecimal() else None
+
+
+def _advice(file: RemoteFile) -> str:
+    proxies = urllib.request.getproxies()
+    scheme = file.address.partition(":")[0]
+    proxy = (
+        f"check the proxy {printable(proxies[scheme])}"
+        if scheme in proxies
+        else f"set {scheme}_proxy if you need a proxy"
+    )
+    return f"{proxy}, or {file._by_hand()}"
+
+
+def _on_disk(file: RemoteFile, error: OSError) -> str:
+    """A message on a file that cannot be written."""
+    folder = file.path.parent
+    if error.errno in _FULL:
+        free = ""
+        with contextlib.suppress(OSError):
+            free = f", {shutil.disk_usage(folder).free:,} bytes are free"
+        return f"the disk of {folder} is full{free}: make room, or set {VARIABLE} to a folder on another disk"
+    return f"cannot write {file.path}: {reason_of(error)}; set {VARIABLE} to a folder that you may write"
+
+
+def _hash_of(path: Path) -> str:
+    digest = hashlib.sha256()
+    with path.open("rb") as file:
+        while piece := file.read(1 << 20):
+            digest.update(piece)
+    return digest.hexdigest()
+
+
+@contextlib.contextmanager
+def _locked(path: Path) -> Iterator[None]:
+    """Waits until no other process fetches the same file, where the system has such locks."""
+    with path.with_name(f"{path.name}.lock").open("w") as lock:
+        try:
+            import fcntl
+        except ImportError:  # Windows
+            yield
+            return
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
+
+
+@contextlib.contextmanager
+def _drawn(name: str) -> Iterator[Progress]:
+    """Draws a bar on stderr."""
+    from rich.console import Console
+    from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn, TransferSpeedColumn
+
+    columns = (
+        TextColumn(name, markup=False),
+        BarColumn(),
+        DownloadColumn(),
+        TransferSpeedColumn(),
+        TimeRemainingColumn(),
+    )
+    console = Console(stderr=True)
+    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:
+        task = bar.add_task("", total=None)
+        yield lambda done, total: bar.update(task, completed=done, total=total)

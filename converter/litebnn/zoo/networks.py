@@ -1,0 +1,103 @@
+"""The table of networks: their names, their pretrained weights, their accuracy and their papers.
+
+networks.json is the table. The weights were trained by larq-zoo's authors, who publish them as release files of a
+repository on GitHub, under the Apache License 2.0. Accuracies are those of larq-zoo's documentation.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+CLASSES = 1000
+RELEASES = "https://github.com/larq/zoo/releases/download"
+
+
+@dataclass(frozen=True)
+class Paper:
+    title: str
+    address: str
+
+
+@dataclass(frozen=True)
+class WeightsFile:
+    """A file of weights: its release's version, its name, and its SHA-256."""
+
+    version: str
+    name: str
+    sha256: str
+
+
+@dataclass(frozen=True)
+class Network:
+    """A network.
+
+    Attributes:
+        name: the name of the function that builds it, for example "QuickNet".
+        model: the name of the model that the function builds.
+        kind: "sota" or "literature", as in larq-zoo.
+        top_1: the share of ImageNet's validation images that it classifies correctly, in percent.
+        top_5: the share of these images whose class is among its five most likely ones, in percent.
+        paper: the source of its architecture.
+        release: the name of its releases on GitHub, without the version.
+        weights: the file of all its weights.
+        weights_without_top: the file of the weights of all layers but the top ones, which classify.
+    """
+
+    name: str
+    model: str
+    kind: str
+    top_1: float
+    top_5: float
+    paper: Paper
+    release: str
+    weights: WeightsFile
+    weights_without_top: WeightsFile
+
+    @property
+    def command(self) -> str:
+        """The name on the command line, for example "quicknet"."""
+        return self.name.lower()
+
+    def file(self, include_top: bool = True) -> WeightsFile:
+        return self.weights if include_top else self.weights_without_top
+
+    def address(self, include_top: bool = True) -> str:
+        """The address of a file of weights."""
+        file = self.file(include_top)
+        return f"{RELEASES}/{self.release}-{file.version}/{file.name}"
+
+
+def _read(table: dict[str, Any]) -> dict[str, Network]:
+    papers = {key: Paper(**row) for key, row in table["papers"].items()}
+    return {
+        name: Network(
+            **{
+                **row,
+                "name": name,
+                "paper": papers[row["paper"]],
+                "weights": WeightsFile(**row["weights"]),
+                "weights_without_top": WeightsFile(**row["weights_without_top"]),
+            }
+        )
+        for name, row in table["networks"].items()
+    }
+
+
+NETWORKS = _read(json.loads(Path(__file__).with_name("networks.json").read_text(encoding="utf-8")))
+
+
+def find_network(name: str) -> Network:
+    """The network of a name, in any case and with or without "_" and "-".
+
+    Raises:
+        ValueError: there is none.
+    """
+    wanted = name.lower().replace("_", "").replace("-", "")
+    found = next((network for network in NETWORKS.values() if network.command == wanted), None)
+    if found is None:
+        names = ", ".join(network.command for network in NETWORKS.values())
+        raise ValueError(f'the zoo has no network "{name}", expected one of {names}')
+    return found

@@ -1,0 +1,80 @@
+"""Preprocessing of images for the networks: a center crop, a bicubic resize, and ImageNet's mean and deviation.
+
+Each function takes the module that computes: numpy, or keras.ops for tensors of any backend.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+IMAGE_SIZE = 224
+# The crop takes the share IMAGE_SIZE / (IMAGE_SIZE + BORDER) of an image's shorter side.
+BORDER = 32
+# The mean and deviation of ImageNet's pixels in red, green and blue, in units of pixels from 0 to 255.
+MEAN = (123.675, 116.28, 103.53)
+STD = (58.395, 57.12, 57.375)
+
+_SHARPNESS = -0.75  # the free coefficient of cubic convolution
+
+
+def preprocessed(pixels: Any, height: int = IMAGE_SIZE, width: int = IMAGE_SIZE, ops: Any = np) -> Any:
+    """The input of a network for an image: float32 [height, width, 3].
+
+    Args:
+        pixels: [any height, any width, 3], of values from 0 to 255.
+        height: the height of the network's input.
+        width: its width.
+        ops: the module that computes.
+    """
+    resized = resized_bicubic(center_crop(pixels, ops), height, width, ops)
+    return (resized - np.array(MEAN, np.float32)) / np.array(STD, np.float32)
+
+
+def crop_side(height: Any, width: Any, ops: Any = np) -> Any:
+    """The side of the square that `center_crop` takes from an image."""
+    shorter = _as(ops, ops.minimum(height, width), "float32")
+    return _as(ops, shorter * np.float32(IMAGE_SIZE / (IMAGE_SIZE + BORDER)), "int32")
+
+
+def center_crop(pixels: Any, ops: Any = np) -> Any:
+    """The square in the middle of an image, without a border."""
+    height, width = ops.shape(pixels)[:2]
+    side = crop_side(height, width, ops)
+    top, left = (height - side + 1) // 2, (width - side + 1) // 2
+    return pixels[top : top + side, left : left + side]
+
+
+def resized_bicubic(pixels: Any, height: int, width: int, ops: Any = np) -> Any:
+    """Pixels resized as TensorFlow 1's resize_bicubic does, in which corner pixels stay aligned.
+
+    Positions beyond the border repeat the border pixel.
+    """
+    return _resized(_resized(pixels, width, 1, ops), height, 0, ops)
+
+
+def _resized(pixels: Any, target: int, axis: int, ops: Any) -> Any:
+    source = ops.shape(pixels)[axis]
+    pixels = _as(ops, pixels, "float32")
+    positions = _as(ops, ops.arange(target), "float32") * (_as(ops, source, "float32") / np.float32(target))
+    first = ops.floor(positions)
+    total = 0.0
+    for offset in range(-1, 3):
+        distance = ops.absolute(positions - (first + np.float32(offset)))
+        indices = ops.clip(_as(ops, first, "int32") + offset, 0, source - 1)
+        weights = ops.reshape(_cubic(distance, ops), (target, 1, 1) if axis == 0 else (1, target, 1))
+        total = total + weights * ops.take(pixels, indices, axis=axis)
+    return total
+
+
+def _cubic(distance: Any, ops: Any) -> Any:
+    """The weight of a pixel by its distance, which is from 0 to 2."""
+    a = np.float32(_SHARPNESS)
+    near = ((a + 2) * distance - (a + 3)) * distance * distance + 1
+    far = ((a * distance - 5 * a) * distance + 8 * a) * distance - 4 * a
+    return ops.where(distance <= 1, near, far)
+
+
+def _as(ops: Any, values: Any, dtype: str) -> Any:
+    return np.asarray(values).astype(dtype) if ops is np else ops.cast(values, dtype)
