@@ -253,7 +253,7 @@ STRUCTURES: list[tuple[str, Callable[[FloatModel], Tensor]]] = [
     ("its weights are shuffled", shuffled),
     ("more than one dimension of its input is unknown", of_unknown_rows),
     ("its fused activation is not one of ReLU, ReLU6, ReLU1", with_tanh),
-    ("its bias is not a float constant", with_a_bias_of_the_models_input),
+    ("is not a float constant", with_a_bias_of_the_models_input),
     ("its weights are not a float constant", with_weights_of_the_models_input),
     ("space-to-batch pair with a stride", lambda m: in_space_to_batch(m, same=False, stride=2)),
     ("space-to-batch pair around a SAME convolution", lambda m: in_space_to_batch(m, same=True, stride=1)),

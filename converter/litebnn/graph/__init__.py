@@ -33,6 +33,7 @@ from litebnn.graph.origin import (
     then,
     write_origins,
 )
+from litebnn.graph.questions import Question
 from litebnn.graph.references import check_subgraphs
 from litebnn.graph.validate import check_graph
 
@@ -55,6 +56,7 @@ __all__ = [
     "Origin",
     "Quantization",
     "QuantizationDetails",
+    "Question",
     "Reshaped",
     "Signature",
     "Tensor",

@@ -9,18 +9,20 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
 from litebnn.contract import BITS_PER_WORD
 from litebnn.errors import ConversionError
+from litebnn.graph.questions import Answers, Question
 
 if TYPE_CHECKING:
     from litebnn.graph.origin import Origin
 
 Array: TypeAlias = npt.NDArray[Any]
+_Answer = TypeVar("_Answer")
 
 NUMPY_TYPES: dict[str, np.dtype[Any]] = {
     name: np.dtype(name.lower())
@@ -221,6 +223,7 @@ class Graph:
         self._held: set[Op] = set()
         self._producer: dict[Tensor, Op] = {}
         self._consumers: dict[Tensor, list[Op]] = {}
+        self._answers = Answers()
         for op in ops:
             self.insert(op)
 
@@ -229,7 +232,14 @@ class Graph:
         return op in self._held
 
     def producer(self, tensor: Tensor | None) -> Op | None:
-        return None if tensor is None else self._producer.get(tensor)
+        if tensor is None:
+            return None
+        self._answers.reads(tensor)
+        return self._producer.get(tensor)
+
+    def ask(self, question: Question[_Answer], tensor: Tensor) -> _Answer:
+        """The answer to a question about a tensor, computed at most once between edits that it depends on."""
+        return self._answers.ask(self, question, tensor)
 
     def consumers(self, tensor: Tensor) -> list[Op]:
         """The ops that read `tensor`; an op is listed once for each input that is this tensor."""
@@ -255,6 +265,7 @@ class Graph:
         for read in op.inputs:
             if read is not None:
                 self._consumers.setdefault(read, []).append(op)
+        self._answers.drop(op.outputs)
         return op
 
     def remove(self, op: Op) -> None:
@@ -266,6 +277,7 @@ class Graph:
         for read in op.inputs:
             if read is not None:
                 self._consumers[read].remove(op)
+        self._answers.drop(op.outputs)
 
     def set_input(self, op: Op, index: int, tensor: Tensor | None) -> None:
         assert index >= 0
@@ -275,12 +287,15 @@ class Graph:
         op.inputs[index] = tensor
         if tensor is not None:
             self._consumers.setdefault(tensor, []).append(op)
+        self._answers.drop(op.outputs)
 
     def set_output(self, op: Op, tensor: Tensor) -> None:
         """Makes `op` compute `tensor` instead of its first output."""
-        self._producer.pop(op.outputs[0], None)
+        old = op.outputs[0]
+        self._producer.pop(old, None)
         op.outputs[0] = tensor
         self._producer[tensor] = op
+        self._answers.drop((old, tensor))
 
     def replace(self, old: Op, new: Op) -> Op:
         """Replaces `old` by `new`, which computes the same outputs."""
@@ -288,6 +303,7 @@ class Graph:
         self.remove(old)
         for tensor in new.outputs:
             self._producer[tensor] = new
+        self._answers.drop(new.outputs)
         return new
 
     def redirect(self, old: Tensor, new: Tensor) -> None:

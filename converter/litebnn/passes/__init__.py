@@ -13,10 +13,7 @@ from typing import Any, TypeAlias
 from litebnn.errors import Defect, boundary
 from litebnn.graph import Graph, Model
 from litebnn.passes.binarize.absorb_one_padding import absorb_one_padding
-from litebnn.passes.binarize.binarize_convs import binarize_convs
-from litebnn.passes.binarize.binarize_dense import binarize_dense
-from litebnn.passes.binarize.binarize_levels import binarize_levels
-from litebnn.passes.binarize.matmul_to_dense import matmul_to_dense
+from litebnn.passes.binarize.binarize_layers import binarize_layers
 from litebnn.passes.binarize.undo_space_to_batch import undo_space_to_batch
 from litebnn.passes.find_signs.absorb_mirror_padding import absorb_mirror_padding
 from litebnn.passes.find_signs.assume_nonzero import assume_nonzero
@@ -153,10 +150,7 @@ PHASES: dict[str, tuple[Pass | OnRequest, ...]] = {
     "binarize": (
         undo_space_to_batch,
         fold_constants,
-        binarize_levels,
-        matmul_to_dense,
-        binarize_convs,
-        binarize_dense,
+        binarize_layers,
         absorb_one_padding,
         remove_dead_ops,
     ),

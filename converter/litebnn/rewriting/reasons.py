@@ -9,10 +9,9 @@ from litebnn.graph import Graph, Op, Tensor, facts
 from litebnn.rewriting.int8 import is_quantized
 from litebnn.rewriting.match import fused_activation, uniform
 from litebnn.rewriting.padding import PADS, constant_padding
-from litebnn.rewriting.signs import find_constant, find_two_values
+from litebnn.rewriting.signs import find_two_values, values_of
 from litebnn.rewriting.signs.never_negative import is_never_negative
-from litebnn.rewriting.signs.shifted import PADDING, handed_on
-from litebnn.rewriting.signs.steps import steps_of
+from litebnn.rewriting.signs.sums import PADDING, handed_on
 
 NO_SIGN = "its input is not the output of a sign"
 # Arithmetic ops that may lie between a quantizer and a layer, besides ops that move values.
@@ -46,9 +45,9 @@ def why_no_sign(graph: Graph, tensor: Tensor) -> str:
 
 def _takes_values_of_sign(graph: Graph, tensor: Tensor) -> bool:
     """True if a tensor takes -1, 0 and 1 apart from rounding, e.g. if a grid rounds the term added for 0 to 0."""
-    steps = steps_of(graph, tensor)
-    distinct = np.unique(steps.values)
-    return steps.is_known and distinct.size == 3 and bool(np.all(np.abs(distinct - [-1, 0, 1]) <= steps.step))
+    values = values_of(graph, tensor)
+    distinct = np.unique(values.values)
+    return values.is_known and distinct.size == 3 and bool(np.all(np.abs(distinct - [-1, 0, 1]) <= values.step))
 
 
 def _is_passed(op: Op) -> bool:
@@ -85,7 +84,7 @@ def _why_values_are_none(graph: Graph, op: Op, tensor: Tensor) -> str | None:
     """The reason why an op's output is not a sign, if it follows from all its values; else None."""
     if op.name == "SIGN":
         return _why_sign_is_none(graph, op)
-    if (value := find_constant(graph, tensor)) is not None:
+    if (value := values_of(graph, tensor).constant) is not None:
         return f"its input is {value:g}, whatever the model's is"
     several = "its input takes several levels (as of a DoReFa quantizer), not ±1"
     return several if op.name in _TO_INTEGERS else None
@@ -104,7 +103,7 @@ def _why_sign_is_none(graph: Graph, sign: Op) -> str:
         tensor = computed[0]
     if op is not None and op.name == "SIGN" and grid is not None:
         return f'the grid of "{grid.name}" does not tell the three values of sign(x) apart'
-    if (value := find_constant(graph, sign.output)) is not None:
+    if (value := values_of(graph, sign.output).constant) is not None:
         return f"its input is {value:g}, whatever the model's is"
     return "its input is sign(x), which is 0 where x is 0 (ternary): use ste_sign, or the option assume_nonzero"
 

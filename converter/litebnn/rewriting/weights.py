@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 
 from litebnn.contract import ACTIVATION_RANGES, BITS_PER_WORD
-from litebnn.graph import Array, Graph, Op, Tensor, builtin_op, constant, facts
-from litebnn.rewriting.build import split_activation
+from litebnn.graph import Array, Graph, Op, Tensor, facts
 from litebnn.rewriting.constants import does_not_grow, evaluate, fold_input
 from litebnn.rewriting.int8 import bias_scale, dequantized, ends_within
 from litebnn.rewriting.match import floats, fused_activation
-from litebnn.rewriting.notes import Notes
 
 # The largest relative difference of magnitudes that were one alpha before rounding.
 _MAGNITUDE_TOLERANCE = 1e-5
@@ -28,31 +28,16 @@ def weight_values(weights: Tensor) -> Array | None:
 
 
 def layer_weights(graph: Graph, layer: Op) -> Array | None:
-    """The float32 values of a layer's weights, constant or computed from constants."""
+    """The float32 values of a layer's weights, constant or computed from constants, output channels first."""
     weights = layer.input(facts(layer).constants[0])
-    if weights.is_constant:
-        return weight_values(weights)
-    values = evaluate(graph, weights)
-    return values if values is not None and values.dtype == np.float32 else None
-
-
-def product_to_dense(graph: Graph, product: Op, notes: Notes) -> bool:
-    """Replaces a BATCH_MATMUL with a constant ±alpha matrix by a FULLY_CONNECTED; notes the reason if it cannot.
-
-    TensorFlow's converter writes a dense layer in this form if its kernel is too large to fold.
-    """
-    matrix = product.input(1)
-    values = weight_values(matrix)
-    if product.options.adj_x or len(matrix.shape) != 2 or values is None:
-        return notes.left_alone(product, "it is no product with a constant float matrix")
-    weights = values if product.options.adj_y else np.ascontiguousarray(values.T)
-    inputs = [product.input(0), constant(matrix.name, weights), None]
-    dense = builtin_op("FULLY_CONNECTED", inputs, product.output, version=5, keep_num_dims=True)
-    parts = why_not_binary(dense, weights) or binary_weights(weights)
-    if isinstance(parts, str):
-        return notes.left_alone(product, parts)
-    notes.became(product, graph.replace(product, dense))
-    return True
+    values = weight_values(weights) if weights.is_constant else evaluate(graph, weights)
+    if values is None or values.dtype != np.float32 or values.ndim < 2:
+        return None
+    if layer.name != "BATCH_MATMUL":
+        return values
+    if layer.options.adj_x or values.ndim != 2:
+        return None
+    return values if layer.options.adj_y else np.ascontiguousarray(values.T)
 
 
 def fold_computed(graph: Graph, layer: Op) -> bool:
@@ -65,8 +50,11 @@ def fold_computed(graph: Graph, layer: Op) -> bool:
     return changed
 
 
-def not_float(weights: Tensor) -> str:
+def not_float(layer: Op) -> str:
     """The reason why a layer with weights of another type is not binary."""
+    weights = layer.input(facts(layer).constants[0])
+    if layer.name == "BATCH_MATMUL":
+        return "it is no product with a constant float matrix"
     if not weights.is_constant:
         return "its weights are not a float constant"
     kind = "sparse" if weights.is_sparse else weights.type
@@ -82,7 +70,7 @@ def why_not_binary(layer: Op, weights: Array) -> str | None:
             return f"its filter {list(weights.shape)} does not divide its {channels_in} input channels into groups"
         if channels != channels_in and channels % BITS_PER_WORD:
             return f"its groups have {channels} channels, not a multiple of {BITS_PER_WORD}"
-    elif layer.options.weights_format != 0:
+    elif layer.name == "FULLY_CONNECTED" and layer.options.weights_format != 0:
         return "its weights are shuffled"
     elif dims and channels_in < 0:
         return "how many columns its input has is known only when the model runs"
@@ -154,8 +142,8 @@ def bias_values(bias: Tensor | None, channels: int) -> Array | None:
 
 def layer_bias(graph: Graph, layer: Op, channels: int) -> Array | None:
     """The float32 [channels] of a layer's bias, dequantized for a quantized layer."""
-    weights, index = facts(layer).constants
-    bias = layer.optional(index)
+    weights, *indices = facts(layer).constants
+    bias = layer.optional(indices[0]) if indices else None
     if bias is not None and bias.type == "FLOAT32" and not bias.is_constant:
         values = evaluate(graph, bias)
         return values if values is not None and values.shape == (channels,) else None
@@ -173,23 +161,34 @@ def clamps_no_more(layer: Op) -> bool:
     return activation is not None and ends_within(layer.output, *ACTIVATION_RANGES[activation])
 
 
-def binary_parts(graph: Graph, op: Op, weights: Array) -> tuple[Array, Array, Array] | str:
-    """Decomposes a layer of signs, after splitting its fused activation into a separate op.
+@dataclass(frozen=True)
+class BinaryParts:
+    """The parameters of a layer that is binary for an input of signs, output channels O first.
 
-    Args:
-        weights: float32 [O, ...].
-    Returns:
-        bool [O, ...], true where a weight is negative, float32 [O] magnitudes and float32 [O] bias; or the reason why
-        the layer cannot be binary.
+    Attributes:
+        weights: float32 [O, ..., channels].
+        minus_one: bool of the same shape, true where a weight is negative.
+        alpha: float32 [O], the weights' magnitudes.
+        bias: float32 [O].
     """
-    reason = why_not_binary(op, weights)
-    if reason is not None:
-        return reason
-    parts = binary_weights(weights)
+
+    weights: Array
+    minus_one: Array
+    alpha: Array
+    bias: Array
+
+
+def binary_parts(graph: Graph, layer: Op) -> BinaryParts | str:
+    """The parameters of a layer, or the reason why it cannot be binary."""
+    weights = layer_weights(graph, layer)
+    if weights is None:
+        return not_float(layer)
+    parts = why_not_binary(layer, weights) or binary_weights(weights)
     if isinstance(parts, str):
         return parts
-    bias = bias_values(op.optional(2), weights.shape[0])
+    bias = layer_bias(graph, layer, weights.shape[0])
     if bias is None:
-        return "its bias is not a float constant"
-    split_activation(graph, op)
-    return (*parts, bias)
+        given = layer.input(facts(layer).constants[1])
+        wanted = "not a float constant" if given.type == "FLOAT32" else "no constant, or none of its grid"
+        return f'its bias "{given.name}" is {wanted}'
+    return BinaryParts(weights, *parts, bias)

@@ -4,13 +4,13 @@ import pytest
 from litebnn.contract import Padding, PadValues
 from litebnn.graph import Op
 from litebnn.passes.binarize.absorb_one_padding import absorb_one_padding
-from litebnn.passes.binarize.binarize_convs import binarize_convs
+from litebnn.passes.binarize.binarize_layers import binarize_layers
 from litebnn.passes.find_signs.pad_bits import pad_bits
 from litebnn.passes.find_signs.recognize_signs import recognize_signs
 from litebnn.rewriting.bconv import bconv_options
 from tests.support.float_models import FloatModel, assert_same_values, rewritten, sign_weights
 
-BINARIZE = (recognize_signs, pad_bits, binarize_convs)
+BINARIZE = (recognize_signs, pad_bits, binarize_layers)
 WEIGHTS = sign_weights(np.random.default_rng(0), 8, 3, 3, 32)
 
 

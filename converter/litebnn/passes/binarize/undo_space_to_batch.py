@@ -12,7 +12,7 @@ from litebnn.rewriting.match import bits_of
 from litebnn.rewriting.notes import Notes
 from litebnn.rewriting.padding import pad_with, without_zeros
 from litebnn.rewriting.reasons import why_no_sign
-from litebnn.rewriting.signs import find_levels
+from litebnn.rewriting.signs import few_values
 
 
 @each("CONV_2D")
@@ -24,7 +24,8 @@ def undo_space_to_batch(graph: Graph, op: Op, notes: Notes) -> bool:
     if split is None or split.name != "SPACE_TO_BATCH_ND" or join is None or join.name != "BATCH_TO_SPACE_ND":
         return False
     unpadded, _ = without_zeros(graph, split.input(0))
-    if bits_of(graph, unpadded) is None and find_levels(graph, unpadded) is None:
+    few = few_values(graph, unpadded)
+    if bits_of(graph, unpadded) is None and (few is None or not few.are_levels):
         return False
     reason = _convert(graph, op, split, last, join)
     return notes.left_alone(op, reason) if reason else True

@@ -7,7 +7,7 @@ import numpy as np
 from litebnn.graph import Graph, Model, Op, builtin_op, constant
 from litebnn.rewriting.build import as_float, derived, like
 from litebnn.rewriting.notes import Notes
-from litebnn.rewriting.signs import Sign, find_sign, find_thermometer
+from litebnn.rewriting.signs import Sign, find_levels, find_sign
 from litebnn.rewriting.signs.never_negative import is_never_negative
 
 
@@ -33,11 +33,11 @@ def _ops_of_levels(graph: Graph) -> set[Op]:
     """The ops between a tensor of few levels and the tensor that they are computed from."""
     found: set[Op] = set()
     for op in graph.ops:
-        thermometer = find_thermometer(graph, op.output) if len(op.outputs) == 1 else None
-        waiting = [] if thermometer is None else [op]
-        while waiting and thermometer is not None:
+        levels = find_levels(graph, op.output) if len(op.outputs) == 1 else None
+        waiting = [] if levels is None else [op]
+        while waiting and levels is not None:
             found.add(one := waiting.pop())
-            behind = (graph.producer(tensor) for tensor in one.inputs if tensor is not thermometer.x)
+            behind = (graph.producer(tensor) for tensor in one.inputs if tensor is not levels.x)
             waiting.extend(each for each in behind if each is not None and each not in found)
     return found
 

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from litebnn.passes.binarize.binarize_convs import binarize_convs
+from litebnn.passes.binarize.binarize_layers import binarize_layers
 from litebnn.passes.find_signs.pad_bits import pad_bits
 from litebnn.passes.find_signs.recognize_signs import recognize_signs
 from tests.support.float_models import FloatModel, assert_same_values, op_names, rewritten, sign_weights
@@ -30,7 +30,7 @@ def test_where_the_words_of_a_pixel_differ_the_signs_are_padded() -> None:
     model = FloatModel()
     y = model.pad(model.sign(model.input(1, 4, 5, 40)), AMOUNTS, -1.0)
     source = model.finish(model.conv(y, sign_weights(np.random.default_rng(0), 8, 3, 3, 40)))
-    result = rewritten(source, recognize_signs, pad_bits, binarize_convs)
+    result = rewritten(source, recognize_signs, pad_bits, binarize_layers)
     assert op_names(result)[-4:] == ["LceDequantize", "PADV2", "LceQuantize", "LceBconv2d"]
     assert_same_values(source, result)
 
@@ -45,5 +45,5 @@ def test_padding_that_claims_other_channels_than_its_input_stays() -> None:
     y = model.pad(model.sign(model.input(1, 4, 5, 32)), AMOUNTS, 1.0)
     y.shape = (*y.shape[:3], 0)
     convolved = model.conv(y, np.ones((8, 3, 3, 32)))
-    result = rewritten(model.finish(convolved), recognize_signs, pad_bits, binarize_convs)
+    result = rewritten(model.finish(convolved), recognize_signs, pad_bits, binarize_layers)
     assert op_names(result)[-2:] == ["PADV2", "CONV_2D"]

@@ -5,7 +5,7 @@ import litebnn
 from litebnn.flatbuffer import read_model
 from litebnn.graph import Tensor
 from litebnn.passes import BINARY_PHASES, run_phases
-from litebnn.passes.binarize.binarize_dense import binarize_dense
+from litebnn.passes.binarize.binarize_layers import binarize_layers
 from litebnn.passes.find_signs.pool_bits import pool_bits
 from litebnn.passes.find_signs.recognize_signs import recognize_signs
 from litebnn.passes.find_signs.reshape_bits import reshape_bits
@@ -48,7 +48,7 @@ def test_bits_that_are_computed_from_bits_are_packed_anew() -> None:
     model = FloatModel()
     x = reshaped(model, model.max_pool(model.sign(model.input(1, 4, 4, 40)), 2, 2), "RESHAPE")
     source = model.finish(model.dense(x, sign_weights(np.random.default_rng(0), 8, 160)))
-    passes = (recognize_signs, pool_bits, reshape_bits, binarize_dense, remove_dead_ops)
+    passes = (recognize_signs, pool_bits, reshape_bits, binarize_layers, remove_dead_ops)
     result = rewritten(source, *passes)
     assert op_names(result)[-6:] == ["LceDequantize", "RESHAPE", "LceQuantize", "RESHAPE", "LceBconv2d", "RESHAPE"]
     assert_same_values(source, result)

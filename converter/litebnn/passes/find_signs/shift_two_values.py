@@ -14,133 +14,99 @@ from collections.abc import Mapping
 import numpy as np
 
 from litebnn.contract import Activation, Padding
-from litebnn.graph import Array, Graph, Negated, Op, OpCode, Tensor, builtin_op, constant, then
+from litebnn.graph import Graph, Negated, Op, OpCode, Tensor, builtin_op, constant, then
 from litebnn.rewriting.build import as_float, derived, equal_op, like, output_of
 from litebnn.rewriting.each import each
 from litebnn.rewriting.int8 import is_quantized, quantize_op, step_of
 from litebnn.rewriting.notes import Notes
 from litebnn.rewriting.padding import PADS, constant_padding, layer_padding, pad_with
 from litebnn.rewriting.reasons import why_no_sign
-from litebnn.rewriting.signs import (
-    PathToLayer,
-    ShiftedSign,
-    TwoValues,
-    find_path_to_layer,
-    shifted_sign,
-    why_no_shifted_sign,
-)
-from litebnn.rewriting.signs.shifted import PADDING, ROUNDING
-from litebnn.rewriting.weights import (
-    binary_weights,
-    clamps_no_more,
-    layer_bias,
-    layer_weights,
-    not_float,
-    product_to_dense,
-    why_not_binary,
-)
+from litebnn.rewriting.signs import FewValues, SignSum, sum_of_two, two_values_of, why_no_sum
+from litebnn.rewriting.signs.function import Values
+from litebnn.rewriting.signs.sums import PADDING, ROUNDING, is_unpacked, of_two
+from litebnn.rewriting.weights import BinaryParts, binary_parts, clamps_no_more
 
 
 @each("BATCH_MATMUL", "CONV_2D", "FULLY_CONNECTED")
 def shift_two_values(graph: Graph, op: Op, notes: Notes) -> bool:
-    if op.name == "BATCH_MATMUL":
-        return op.output.type == "FLOAT32" and _dense_first(graph, op, notes)
-    if op.output.type != "FLOAT32" and not is_quantized(op.output):
-        return notes.left_alone(op, f"its output is {op.output.type}")
-    path = find_path_to_layer(graph, op)
-    if path is None:
-        is_float = op.output.type == "FLOAT32"
-        return False if is_float else notes.left_alone(op, why_no_sign(graph, op.input(0)))
-    weights = layer_weights(graph, op)
-    if weights is None or weights.ndim < 2:
-        return notes.left_alone(op, not_float(op.input(1)))
-    parts = why_not_binary(op, weights) or binary_weights(weights)
-    if isinstance(parts, str):
-        return notes.left_alone(op, parts)
-    bias = layer_bias(graph, op, weights.shape[0])
-    if bias is None:
-        return notes.left_alone(op, f'its bias "{op.input(2).name}" is no constant, or none of its grid')
-    return _rewrite(graph, op, path, weights, bias, notes)
-
-
-def _dense_first(graph: Graph, product: Op, notes: Notes) -> bool:
-    """Replaces a matrix product, which has no bias, by the equivalent dense layer."""
-    path = find_path_to_layer(graph, product)
-    if path is None:
+    few, is_float = two_values_of(graph, op), op.output.type == "FLOAT32"
+    if op.name == "BATCH_MATMUL" and (few is None or not is_float):
         return False
-    if shifted_sign(path) is None:
-        return notes.left_alone(product, why_no_shifted_sign(path))
-    return product_to_dense(graph, product, notes)
-
-
-def _rewrite(graph: Graph, layer: Op, path: PathToLayer, weights: Array, bias: Array, notes: Notes) -> bool:
-    shifted = shifted_sign(path, rather_falling=_falls(graph, path.first, layer))
-    amounts = layer_padding(layer)
-    if shifted is None:
-        return notes.left_alone(layer, why_no_shifted_sign(path))
-    zero = shifted.of(0.0)
+    if not is_float and not is_quantized(op.output):
+        return notes.left_alone(op, f"its output is {op.output.type}")
+    if few is None:
+        return False if is_float else notes.left_alone(op, why_no_sign(graph, op.input(0)))
+    parts, sign = binary_parts(graph, op), sum_of_two(graph, few, rather_falling=_falls(graph, few, op))
+    if isinstance(parts, str) or sign is None:
+        return notes.left_alone(op, parts if isinstance(parts, str) else why_no_sum(few))
+    zero, amounts = sign.number(0.0), layer_padding(op)
     if amounts is None and zero:
-        two = f"its input takes {path.low:g} and {path.high:g}"
-        return notes.left_alone(layer, f"{two}, and how SAME pads it depends on a size that is not known")
-    tensor = _sign_at_layer(graph, layer, path, shifted)
+        return notes.left_alone(op, f"{of_two(few)}, and how SAME pads it depends on a size that is not known")
+    tensor = _sign_at_layer(graph, op, few, sign)
     if zero and amounts is not None and amounts != ((0, 0), (0, 0)):
-        tensor = pad_with(graph, tensor, np.asarray([(0, 0), *amounts, (0, 0)]), zero, before=layer)
-        layer.options.padding = int(Padding.VALID)
-    sums = weights.reshape(weights.shape[0], -1).sum(axis=1, dtype=np.float64)
-    name = layer.input(1).name
-    inputs = [
-        tensor,
-        constant(name, (weights * shifted.scale).astype(np.float32)),
-        constant(derived(name, "/bias"), (bias + shifted.shift * sums).astype(np.float32)),
-    ]
-    if layer.output.type == "FLOAT32":
-        notes.became(layer, graph.replace(layer, Op(layer.code, [*inputs], layer.outputs, layer.options)))
-        return True
-    if clamps_no_more(layer):
-        layer.options.fused_activation_function = int(Activation.NONE)
-    result = like(layer.output, derived(layer.output.name, "/float"), type="FLOAT32")
-    notes.became(layer, graph.insert(Op(OpCode(layer.name), [*inputs], [result], layer.options), before=layer))
-    graph.replace(layer, quantize_op(result, layer.output))
+        tensor = pad_with(graph, tensor, np.asarray([(0, 0), *amounts, (0, 0)]), zero, before=op)
+        op.options.padding = int(Padding.VALID)
+    _replace(graph, op, tensor, sign, parts, notes)
     return True
 
 
-def _falls(graph: Graph, values: TwoValues, before: Op) -> bool:
+def _replace(graph: Graph, layer: Op, x: Tensor, sign: SignSum, parts: BinaryParts, notes: Notes) -> None:
+    """Replaces a layer of two values by the same layer of a sign; a quantized one becomes float, with a QUANTIZE."""
+    name, result, is_float = layer.input(1).name, layer.output, layer.output.type == "FLOAT32"
+    weights = constant(name, sign.weights(parts.weights))
+    bias = constant(derived(name, "/bias"), sign.bias(parts.bias, parts.weights))
+    if not is_float:
+        if clamps_no_more(layer):
+            layer.options.fused_activation_function = int(Activation.NONE)
+        result = like(layer.output, derived(layer.output.name, "/float"), type="FLOAT32")
+    if layer.name == "BATCH_MATMUL":
+        new = builtin_op("FULLY_CONNECTED", [x, weights, bias], result, version=5, keep_num_dims=True)
+    else:
+        new = Op(layer.code if is_float else OpCode(layer.name), [x, weights, bias], [result], layer.options)
+    notes.became(layer, graph.replace(layer, new) if is_float else graph.insert(new, before=layer))
+    if not is_float:
+        graph.replace(layer, quantize_op(result, layer.output))
+
+
+def _falls(graph: Graph, few: FewValues, before: Op) -> bool:
     """True if +1 should stand for the lower value.
 
     The form that another layer reads already is preferred, such as another phase of a transposed convolution. Otherwise
     the choice is the one that LceQuantize computes directly: x >= 0 of an int8 x, and x < 0 of a boolean.
     """
-    source, decides = values.source, graph.producer(values.source)
-    made = [equal_op(graph, _select(source, falls, values), before=before) for falls in (False, True)]
-    if source.type == "BOOL" and made.count(None) == 1:
+    tensor, values = next(iter(few.sources.items()))
+    decides = graph.producer(few.x)
+    made = [equal_op(graph, _select(few.x, falls, values, tensor), before=before) for falls in (False, True)]
+    if few.x.type == "BOOL" and made.count(None) == 1:
         return made[0] is None
     return (values.high < values.low) != (decides is not None and decides.name == "LESS")
 
 
-def _sign_at_layer(graph: Graph, layer: Op, path: PathToLayer, shifted: ShiftedSign) -> Tensor:
+def _sign_at_layer(graph: Graph, layer: Op, few: FewValues, sign: SignSum) -> Tensor:
     """The sign that a layer reads instead of two values."""
-    signs = {tensor: _sign(graph, values, shifted, before=layer) for tensor, values in path.sources.items()}
-    for op in path.ops:
-        signs.update(_copied(graph, op, signs, shifted, before=layer))
+    signs = {tensor: _sign(graph, tensor, values, sign, before=layer) for tensor, values in few.sources.items()}
+    for op in few.ops:
+        signs.update(_copied(graph, op, signs, sign, before=layer))
     return signs[layer.input(0)]
 
 
-def _sign(graph: Graph, values: TwoValues, shifted: ShiftedSign, *, before: Op) -> Tensor:
-    """The sign of the deciding tensor, in the given form; an existing sign is returned unchanged."""
-    source = values.source
-    if values.is_sign:
+def _sign(graph: Graph, tensor: Tensor, values: Values, sign: SignSum, *, before: Op) -> Tensor:
+    """The sign that decides on two values, in the given form; an existing sign is returned unchanged."""
+    source = values.x
+    assert source is not None
+    if is_unpacked(graph, values):
         return source
     if source.type != "BOOL":
-        source = _compared(graph, source, values.threshold, before=before)
-    return output_of(graph, _select(source, shifted.scale < 0, values), before=before)
+        source = _compared(graph, source, float(values.edges[0]), before=before)
+    return output_of(graph, _select(source, not sign.rising[0], values, tensor), before=before)
 
 
-def _select(condition: Tensor, falls: bool, values: TwoValues) -> Op:
+def _select(condition: Tensor, falls: bool, values: Values, tensor: Tensor) -> Op:
     """The op that selects 1 and -1 by the condition; 1 stands for the higher value, or for the lower one if `falls`."""
     picked = (1.0, -1.0) if (values.high > values.low) != falls else (-1.0, 1.0)
     name = derived(condition.name, "/sign" if picked[0] == 1 else "/opposite")
     numbers = (constant(f"{name}/{value:g}", np.asarray(value, np.float32)) for value in picked)
-    sign = like(condition, name, type="FLOAT32", dims=values.dims)
+    sign = like(condition, name, type="FLOAT32", dims=tensor.dims)
     sign.origin = then(condition) if picked[0] == 1 else then(condition, Negated("1"))
     return builtin_op("SELECT_V2", [condition, *numbers], sign)
 
@@ -154,14 +120,12 @@ def _compared(graph: Graph, x: Tensor, threshold: float, *, before: Op) -> Tenso
     return output_of(graph, builtin_op("GREATER_EQUAL", [x, level], condition), before=before)
 
 
-def _copied(
-    graph: Graph, op: Op, signs: Mapping[Tensor, Tensor], shifted: ShiftedSign, *, before: Op
-) -> dict[Tensor, Tensor]:
+def _copied(graph: Graph, op: Op, signs: Mapping[Tensor, Tensor], sign: SignSum, *, before: Op) -> dict[Tensor, Tensor]:
     """Applies an op on the two values to the signs instead, without a grid; maps its outputs to the new ones."""
     inputs = [part if part is None else signs.get(part, part) for part in op.inputs]
     padding = constant_padding(op) if op.name in PADDING else None
     if padding is not None and np.any(padding.amounts):
-        inputs[0] = pad_with(graph, signs[op.input(0)], padding.amounts, shifted.of(padding.value), before=before)
+        inputs[0] = pad_with(graph, signs[op.input(0)], padding.amounts, sign.number(padding.value), before=before)
         inputs[-1] = constant(derived(op.output.name, "/no_padding"), np.zeros_like(op.input(len(op.inputs) - 1).array))
     if op.name in (*PADS, *ROUNDING):
         assert inputs[0] is not None

@@ -53,7 +53,7 @@ def test_a_bias_that_is_computed_is_named() -> None:
     bias.buffer, bias.name = Buffer(), "its own bias"
     notes = Notes(built)
     assert not shift_two_values(built.graphs[0], notes)
-    assert list(notes.layers[0].reasons) == ['its bias "its own bias" is no constant, or none of its grid']
+    assert list(notes.layers[0].reasons) == ['its bias "its own bias" is not a float constant']
 
 
 def same(model: FloatModel, x: Tensor) -> Tensor:

@@ -18,7 +18,7 @@ from litebnn.rewriting.each import each
 from litebnn.rewriting.int8 import is_quantized, quantize_op
 from litebnn.rewriting.match import fused_activation, uniform
 from litebnn.rewriting.notes import Notes
-from litebnn.rewriting.signs import find_path_to_layer, holds_signs, shifted_sign, why_no_shifted_sign
+from litebnn.rewriting.signs import holds_signs, sum_of_two, two_values_of, why_no_sum
 from litebnn.rewriting.weights import binary_weights, clamps_no_more, layer_bias, layer_weights, not_float
 
 
@@ -60,11 +60,11 @@ def _phases(size: int, output: int, taps: int, stride: int, padding: int) -> lis
 def split_transposed_convs(graph: Graph, op: Op, notes: Notes) -> bool:
     x = op.input(2)
     if not holds_signs(graph, x):
-        path = find_path_to_layer(graph, op)
-        if path is None:  # or not yet
+        few = two_values_of(graph, op)
+        if few is None:  # or not yet
             return False
-        if shifted_sign(path) is None:
-            return notes.left_alone(op, why_no_shifted_sign(path))
+        if sum_of_two(graph, few) is None:
+            return notes.left_alone(op, why_no_sum(few))
     parts = _weights_and_bias(graph, op, x)
     reason = parts if isinstance(parts, str) else _split(graph, op, *parts, notes)
     return notes.left_alone(op, reason) if reason else True
@@ -74,7 +74,7 @@ def _weights_and_bias(graph: Graph, op: Op, x: Tensor) -> tuple[Array, Array] | 
     """Weights float32 [O, H, W, I] and bias [O], or the reason why the op is not a plain convolution of bits."""
     weights, sizes, options = layer_weights(graph, op), _asked_sizes(graph, op), op.options
     if weights is None:
-        return not_float(op.input(1))
+        return not_float(op)
     if op.output.type != "FLOAT32" and not is_quantized(op.output):
         return f"its output is {op.output.type}"
     if weights.shape[3] != x.channels:

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 import litebnn
 from litebnn.flatbuffer import read_model
 from litebnn.graph import Tensor
-from litebnn.passes.binarize.binarize_convs import binarize_convs
+from litebnn.passes.binarize.binarize_layers import binarize_layers
 from litebnn.passes.find_signs.recognize_signs import recognize_signs
 from litebnn.passes.find_signs.split_transposed_convs import split_transposed_convs
 from litebnn.passes.fuse.move_interleaving import move_interleaving
@@ -74,7 +74,7 @@ def test_signs_of_sums_right_at_the_threshold(channels: int, ops: list[str], dat
 @pytest.mark.usefixtures("library")
 def test_what_works_on_channels_goes_to_each_phase() -> None:
     source = transposed(32, 3)
-    passes = (recognize_signs, split_transposed_convs, binarize_convs, remove_dead_ops)
+    passes = (recognize_signs, split_transposed_convs, binarize_layers, remove_dead_ops)
     before, after = (rewritten(source, *passes, *[move_interleaving] * times) for times in (0, 9))
     assert op_names(before).count("MUL") == 1
     assert op_names(after).count("MUL") == 4
@@ -83,7 +83,7 @@ def test_what_works_on_channels_goes_to_each_phase() -> None:
 
 def test_what_others_read_or_floats_computed_stays() -> None:
     rng = np.random.default_rng(0)
-    passes = (recognize_signs, split_transposed_convs, binarize_convs, remove_dead_ops)
+    passes = (recognize_signs, split_transposed_convs, binarize_layers, remove_dead_ops)
     for twice in (False, True):
         model = FloatModel()
         x = model.transposed_conv(model.sign(model.input(1, 4, 4, 32)), sign_weights(rng, 32, 2, 2, 32))

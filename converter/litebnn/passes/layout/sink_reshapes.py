@@ -17,7 +17,7 @@ from litebnn.rewriting.notes import Notes
 from litebnn.rewriting.padding import PADS, pad_amounts
 from litebnn.rewriting.reshapes import is_describable, reshape_op
 from litebnn.rewriting.signs import find_two_values
-from litebnn.rewriting.signs.shifted import ROUNDING
+from litebnn.rewriting.signs.sums import ROUNDING
 
 
 @each(*ELEMENTWISE, *PADS, *ROUNDING, "CAST", "RESHAPE")

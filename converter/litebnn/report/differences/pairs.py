@@ -8,8 +8,7 @@ from dataclasses import dataclass, replace
 from litebnn.contract import LCE_BCONV_2D, LCE_DEQUANTIZE, LCE_QUANTIZE, pack_bits, unpack_bits
 from litebnn.graph import Array, Graph, Origin, Tensor, facts
 from litebnn.report.op_properties import channels_of_bits
-from litebnn.rewriting.signs import MovedLevels, find_levels, find_sign, find_two_levels
-from litebnn.rewriting.signs.steps import steps_of
+from litebnn.rewriting.signs import FewValues, few_values, find_sign, find_two_levels, values_of
 
 _TYPES_OF_NUMBERS = ("FLOAT32", "INT8")
 _NUMBERS, _BITS = "numbers", "bits"
@@ -55,7 +54,7 @@ class Pair:
     operand: Tensor | None
     thresholds: tuple[float | Array, ...]
     result: Place
-    levels: MovedLevels | None = None
+    levels: FewValues | None = None
     spread: tuple[int, ...] = ()
     rounds_zero: bool = False
 
@@ -87,11 +86,12 @@ def pairs_of(source: Graph, result: Graph) -> list[Pair]:
             continue
         tensor = twin.tensor
         decision: tuple[Tensor | None, tuple[float | Array, ...]]
-        levels = None if counted is None or twin.origin.signs else find_levels(source, tensor)
+        few = None if counted is None or twin.origin.signs else few_values(source, tensor)
+        levels = few if few is not None and few.are_levels else None
         if twin.origin.signs:
             decision = _packed(source, tensor), (0.0,)
         elif levels is not None:
-            decision = None, tuple(levels.thermometer.thresholds.tolist())
+            decision = None, tuple(levels.first.edges.tolist())
         else:
             decision = _turning(source, tensor)
         operand, thresholds = decision
@@ -155,12 +155,10 @@ def _turning(graph: Graph, tensor: Tensor) -> tuple[Tensor, tuple[float | Array,
     if sign is not None and sign.x.type == "FLOAT32":
         return sign.x, (sign.level if sign.level.size > 1 else float(sign.level[0]),)
     levels = None if sign is None else find_two_levels(graph, _before_reshapes(graph, sign.x))
-    if levels is not None and levels.source.type == "FLOAT32":
-        return levels.source, (levels.threshold,)
-    steps = steps_of(graph, decided)
-    if steps.x is None or steps.x.type != "FLOAT32" or not steps.is_known:
+    values = values_of(graph, decided) if levels is None or levels.x is None or levels.x.type != "FLOAT32" else levels
+    if values.x is None or values.x.type != "FLOAT32" or not values.is_known:
         return tensor, ()
-    return steps.x, tuple(steps.edges.tolist())
+    return values.x, tuple(values.edges.tolist())
 
 
 def _before_reshapes(graph: Graph, tensor: Tensor) -> Tensor:

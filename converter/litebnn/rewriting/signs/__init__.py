@@ -1,39 +1,31 @@
-"""Recognition of signs in any form: `find.py` looks for them in the step functions of `steps.py`."""
+"""Facts about tensors: their values (`values.py`), and the signs and sums of signs that these are."""
 
-from litebnn.rewriting.signs.find import (
-    Sign,
-    TwoValues,
-    find_constant,
-    find_sign,
-    find_two_levels,
-    find_two_values,
-)
+from litebnn.rewriting.signs.find import Sign, find_sign, find_two_levels, find_two_values
 from litebnn.rewriting.signs.moved import bits_of_signs, holds_signs
-from litebnn.rewriting.signs.shifted import (
-    PathToLayer,
-    ShiftedSign,
-    find_path_to_layer,
-    shifted_sign,
-    why_no_shifted_sign,
+from litebnn.rewriting.signs.sums import (
+    FewValues,
+    SignSum,
+    few_values,
+    find_levels,
+    sum_of_two,
+    two_values_of,
+    why_no_sum,
 )
-from litebnn.rewriting.signs.thermometer import MovedLevels, Thermometer, find_levels, find_thermometer
+from litebnn.rewriting.signs.values import values_of
 
 __all__ = [
-    "MovedLevels",
-    "PathToLayer",
-    "ShiftedSign",
+    "FewValues",
     "Sign",
-    "Thermometer",
-    "TwoValues",
+    "SignSum",
     "bits_of_signs",
-    "find_constant",
+    "few_values",
     "find_levels",
-    "find_path_to_layer",
     "find_sign",
-    "find_thermometer",
     "find_two_levels",
     "find_two_values",
     "holds_signs",
-    "shifted_sign",
-    "why_no_shifted_sign",
+    "sum_of_two",
+    "two_values_of",
+    "values_of",
+    "why_no_sum",
 ]

@@ -1,7 +1,7 @@
 """Recognition of signs in the forms that exporters write.
 
 A sign is a select of 1 and -1 by any condition. It may also be a step function of one tensor with these two values, in
-any form (`steps.py`). Functions with other values (ternary, several bits) are not signs. Values may be rounded to a
+any form (`values.py`). Functions with other values (ternary, several bits) are not signs. Values may be rounded to a
 grid between the ops of a form; then only the sign itself is known exactly.
 """
 
@@ -15,8 +15,8 @@ from litebnn.graph import Array, Graph, Op, Tensor
 from litebnn.rewriting.affine import next_level, per_channel
 from litebnn.rewriting.int8 import is_quantized, lowest_value, numbers_of_grid
 from litebnn.rewriting.match import bits_of, number_of, times_repeated, uniform
-from litebnn.rewriting.signs.step_function import Steps
-from litebnn.rewriting.signs.steps import steps_of
+from litebnn.rewriting.signs.function import Values
+from litebnn.rewriting.signs.values import choices_of, values_of
 
 # The equivalent of each comparison after its operands are swapped.
 _MIRRORED = {"GREATER_EQUAL": "LESS_EQUAL", "GREATER": "LESS", "LESS_EQUAL": "GREATER_EQUAL", "LESS": "GREATER"}
@@ -48,13 +48,13 @@ def find_sign(graph: Graph, tensor: Tensor, *, assume_nonzero: bool = False) -> 
     if op is None:
         return None
     selected = _select(graph, op) if op.name in ("SELECT", "SELECT_V2") else None
-    sign = selected or _of_steps(graph, steps_of(graph, tensor), assume_nonzero)
+    sign = selected or _of_values(graph, values_of(graph, tensor), assume_nonzero)
     return None if sign is None or sign.x is tensor else sign
 
 
-def _of_steps(graph: Graph, steps: Steps, assume_nonzero: bool) -> Sign | None:
-    x, values, edges = steps.x, steps.values, steps.edges
-    if x is None or not steps.is_known:
+def _of_values(graph: Graph, function: Values, assume_nonzero: bool) -> Sign | None:
+    x, values, edges = function.x, function.values, function.edges
+    if x is None or not function.is_known:
         return None
     if assume_nonzero and len(edges) == 2 and _follows(edges[1], edges[0], x):
         values, edges = values[[0, 2]], edges[:1]
@@ -95,10 +95,10 @@ def _of_boolean(graph: Graph, tensor: Tensor) -> Sign:
 
 def _of_levels(graph: Graph, tensor: Tensor) -> Sign | None:
     """The sign that is +1 where a boolean function of a quantized tensor is true."""
-    steps = steps_of(graph, tensor)
-    if steps.x is None or steps.x.dims != tensor.dims or numbers_of_grid(steps.x) is None:
+    function = values_of(graph, tensor)
+    if function.x is None or function.x.dims != tensor.dims or numbers_of_grid(function.x) is None:
         return None
-    return _of_steps(graph, replace(steps, values=2 * steps.values - 1), assume_nonzero=False)
+    return _of_values(graph, replace(function, values=2 * function.values - 1), assume_nonzero=False)
 
 
 def _of_comparison(tensor: Tensor, op: Op | None) -> Sign | None:
@@ -130,27 +130,7 @@ def _select(graph: Graph, op: Op) -> Sign | None:
     return None
 
 
-@dataclass(frozen=True)
-class TwoValues:
-    """A tensor of two values: `high` where a boolean source is true, or another one reaches the threshold; else `low`.
-
-    Attributes:
-        source: the deciding tensor: BOOL, FLOAT32 (an unpacked sign if `is_sign`), or quantized.
-        threshold: the threshold of a source that is neither BOOL nor a sign; on the grid of a quantized one.
-        step: the coarsest scale to which the values are rounded; 0 for none.
-        dims: the dimensions of the tensor of two values, to which a boolean may be broadcast.
-    """
-
-    source: Tensor
-    high: float
-    low: float
-    dims: tuple[int, ...]
-    step: float
-    is_sign: bool = False
-    threshold: float = 0.0
-
-
-def find_two_values(graph: Graph, tensor: Tensor) -> TwoValues | None:
+def find_two_values(graph: Graph, tensor: Tensor) -> Values | None:
     """The two values of a float or quantized tensor, if a boolean or a sign selects them.
 
     Such a tensor is a boolean cast to a number, a select of two numbers or an unpacked sign. Arithmetic with numbers,
@@ -160,45 +140,35 @@ def find_two_values(graph: Graph, tensor: Tensor) -> TwoValues | None:
     if tensor.type == "BOOL":
         return None
     # Several comparisons may make different booleans of one unpacked sign.
-    of_booleans, of_signs = steps_of(graph, tensor, of_booleans=True), steps_of(graph, tensor)
-    found = _two_values(graph, tensor, of_booleans) or _two_values(graph, tensor, of_signs)
+    of_signs = values_of(graph, tensor)
+    found = next((one for one in (choices_of(graph, tensor), of_signs) if _are_chosen(graph, tensor, one)), None)
     return found or (_two_of_levels(tensor, of_signs) if is_quantized(tensor) else None)
 
 
-def _two_values(graph: Graph, tensor: Tensor, steps: Steps) -> TwoValues | None:
-    if steps.x is None or len(steps.edges) != 1 or not steps.is_known or not np.all(np.isfinite(steps.values)):
-        return None
-    is_sign = steps.x.type != "BOOL"
-    if is_sign and (steps.x.dims != tensor.dims or bits_of(graph, steps.x) is None):
-        return None
-    if not is_sign and times_repeated(steps.x.dims, tensor.dims) is None:
-        return None
-    low, high = (float(value) for value in steps.values)
-    return TwoValues(steps.x, high, low, tensor.dims, steps.step, is_sign)
+def _are_chosen(graph: Graph, tensor: Tensor, values: Values) -> bool:
+    x = values.x
+    if x is None or len(values.edges) != 1 or not values.is_known or not np.all(np.isfinite(values.values)):
+        return False
+    if x.type == "BOOL":
+        return times_repeated(x.dims, tensor.dims) is not None
+    return x.dims == tensor.dims and bits_of(graph, x) is not None
 
 
-def _two_of_levels(tensor: Tensor, steps: Steps) -> TwoValues | None:
+def _two_of_levels(tensor: Tensor, function: Values) -> Values | None:
     """The two main values of a function with one jump that changes by at most a step elsewhere."""
-    if steps.x is None or steps.x.dims != tensor.dims or not len(steps.edges) or not steps.is_known:
+    values, edges, step = function.values, function.edges, function.step
+    if function.x is None or function.x.dims != tensor.dims or not len(edges) or not function.is_known:
         return None
-    jump = int(np.argmax(np.abs(np.diff(steps.values))))
-    sides = steps.values[: jump + 1], steps.values[jump + 1 :]
+    jump = int(np.argmax(np.abs(np.diff(values))))
+    sides = values[: jump + 1], values[jump + 1 :]
     low, high = ((side.min() + side.max()) / 2 for side in sides)
-    if max(map(np.ptp, sides)) > 2 * steps.step or not abs(high - low) > 4 * steps.step:
+    if max(map(np.ptp, sides)) > 2 * step or not abs(high - low) > 4 * step:
         return None
-    return TwoValues(steps.x, float(high), float(low), tensor.dims, steps.step, threshold=float(steps.edges[jump]))
+    return replace(function, edges=edges[jump : jump + 1], values=np.array([low, high]))
 
 
-def find_two_levels(graph: Graph, tensor: Tensor) -> TwoValues | None:
+def find_two_levels(graph: Graph, tensor: Tensor) -> Values | None:
     """The two values of a tensor and their threshold, if neither a boolean nor a sign selects them."""
-    steps = steps_of(graph, tensor)
-    if steps.x is None or steps.x.type == "BOOL" or len(steps.edges) != 1 or not steps.is_known:
-        return None
-    low, high = (float(value) for value in steps.values)
-    return TwoValues(steps.x, high, low, tensor.dims, steps.step, threshold=float(steps.edges[0]))
-
-
-def find_constant(graph: Graph, tensor: Tensor) -> float | None:
-    """The value of a tensor that is constant for all inputs of the model."""
-    steps = steps_of(graph, tensor)
-    return float(steps.values[0]) if steps.is_known and len(steps.values) == 1 else None
+    values = values_of(graph, tensor)
+    has_two = values.x is not None and values.x.type != "BOOL" and len(values.edges) == 1 and values.is_known
+    return values if has_two else None

@@ -10,23 +10,23 @@ from litebnn.graph import Graph, Tensor
 from litebnn.rewriting.constants import ELEMENTWISE
 from litebnn.rewriting.int8 import first_rounded_to, numbers_of_grid, on_grid
 from litebnn.rewriting.match import fused_activation, number_of
-from litebnn.rewriting.signs.step_function import Steps, known_number, on_common_edges
+from litebnn.rewriting.signs.function import Values, known_number, on_common_edges
 
 _DEEPEST = 4
 _FOLLOWED = {"QUANTIZE", "DEQUANTIZE", *ELEMENTWISE}
 
 
-def at_levels(graph: Graph, steps: Steps) -> Steps | None:
-    """A step function of x whose additional terms are computed from x alone, on a grid.
+def at_levels(graph: Graph, function: Values) -> Values | None:
+    """A function of x whose additional terms are computed from x alone, on a grid.
 
     A grid has no values between two levels, so the sum is a step function too.
     """
-    if steps.x is None or not len(steps.edges):
+    if function.x is None or not len(function.edges):
         return None
-    tensors = list(steps.linear_terms)
-    beside = [_levels_of(graph, tensor, steps.x, _DEEPEST) for tensor in tensors]
+    tensors = list(function.linear_terms)
+    beside = [_levels_of(graph, tensor, function.x, _DEEPEST) for tensor in tensors]
     known = [part for part in beside if part is not None]
-    parts = on_common_edges([steps, *known])
+    parts = on_common_edges([function, *known])
     if parts is None or len(known) < len(tensors):
         return None
     own, *others = parts
@@ -43,23 +43,23 @@ def quantized_behind(graph: Graph, tensor: Tensor, farthest: int = _DEEPEST) -> 
     return found.union(*(quantized_behind(graph, source, farthest - 1) for source in op.inputs if source is not None))
 
 
-def of_what_is_rounded(graph: Graph, steps: Steps, sources: set[Tensor | None]) -> Steps:
+def of_what_is_rounded(graph: Graph, function: Values, sources: set[Tensor | None]) -> Values:
     """A function of the output of a QUANTIZE as one of its float input, if that is among the sources."""
-    rounding = graph.producer(steps.x)
-    if steps.x is None or rounding is None or rounding.name != "QUANTIZE" or rounding.input(0) not in sources:
-        return steps
+    rounding = graph.producer(function.x)
+    if function.x is None or rounding is None or rounding.name != "QUANTIZE" or rounding.input(0) not in sources:
+        return function
     if rounding.input(0).type != "FLOAT32":
-        return steps
-    return replace(steps, x=rounding.input(0), edges=first_rounded_to(steps.edges, steps.x))
+        return function
+    return replace(function, x=rounding.input(0), edges=first_rounded_to(function.edges, function.x))
 
 
-def _levels_of(graph: Graph, tensor: Tensor, x: Tensor, farthest: int) -> Steps | None:
+def _levels_of(graph: Graph, tensor: Tensor, x: Tensor, farthest: int) -> Values | None:
     """The values of a quantized tensor as a function of x, which is quantized or the input of a QUANTIZE."""
     number, levels, op = number_of(graph, tensor), numbers_of_grid(tensor), graph.producer(tensor)
     if number is not None:
         return known_number(number)
     if levels is not None and not tensor.is_constant:
-        itself = of_what_is_rounded(graph, Steps(tensor, levels[1:], levels.astype(np.float64), {}), {x})
+        itself = of_what_is_rounded(graph, Values(tensor, levels[1:], levels.astype(np.float64)), {x})
         if itself.x is x:
             return itself
     if op is None or farthest == 0 or fused_activation(op) != 0:

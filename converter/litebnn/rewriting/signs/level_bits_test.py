@@ -1,17 +1,18 @@
 import numpy as np
 
 from litebnn.graph import Op, Tensor
-from litebnn.rewriting.signs import MovedLevels, find_levels
-from litebnn.rewriting.signs.thermometer_bits import moved_in_front
+from litebnn.rewriting.signs import FewValues, few_values
+from litebnn.rewriting.signs.level_bits import moved_in_front
 from tests.support.float_models import FloatModel
 from tests.support.level_spellings import dorefa
 
 WEIGHTS = np.ones((8, 1, 1, 32), np.float32)
 
 
-def found(model: FloatModel, tensor: Tensor) -> MovedLevels:
-    levels = find_levels(model.graph, tensor)
+def found(model: FloatModel, tensor: Tensor) -> FewValues:
+    levels = few_values(model.graph, tensor)
     assert levels is not None
+    assert levels.are_levels
     return levels
 
 

@@ -6,13 +6,13 @@ import numpy as np
 
 from litebnn.graph import Counted, Graph, Op, Tensor, then
 from litebnn.rewriting.build import concatenation_of, derived, like, output_of
-from litebnn.rewriting.signs.thermometer import MovedLevels, Thermometer
+from litebnn.rewriting.signs import FewValues, SignSum
 from litebnn.rewriting.thresholds import Threshold, pack_signs
 
 
-def moved_in_front(graph: Graph, levels: MovedLevels, *, before: Op | None = None) -> Tensor:
+def moved_in_front(graph: Graph, levels: FewValues, *, before: Op | None = None) -> Tensor:
     """The tensor that determines the levels, moved like the levels by new or existing ops."""
-    x, end = levels.thermometer.x, len(graph.ops) if before is None else graph.ops.index(before)
+    x, end = levels.x, len(graph.ops) if before is None else graph.ops.index(before)
     for op in levels.ops:
         # An existing copy of the op is recognized by the options object that both share.
         known = [other for other in graph.consumers(x) if other.options is op.options and graph.ops.index(other) < end]
@@ -23,22 +23,21 @@ def moved_in_front(graph: Graph, levels: MovedLevels, *, before: Op | None = Non
     return x
 
 
-def thermometer_bits(graph: Graph, thermometer: Thermometer, x: Tensor, levels: Tensor, *, before: Op) -> Tensor:
-    """Inserts the packing of all signs, concatenated along the channels, and returns its packed output.
+def bits_of_levels(graph: Graph, levels: FewValues, total: SignSum, tensor: Tensor, *, before: Op) -> Tensor:
+    """Inserts the packing of all signs of a sum, concatenated along the channels, and returns its packed output.
 
     Layers that read the same levels share one packing.
 
     Args:
-        x: the tensor whose signs are packed: `thermometer.x`, or a moved (for example transposed) form of it.
-        levels: the tensor of levels.
+        tensor: the tensor of levels.
     """
-    rising, reached, name = thermometer.rising, thermometer.thresholds, levels.name
-    whole = like(x, derived(name, "/of_each"), dims=(*x.dims[:-1], len(reached) * x.channels))
-    joined = output_of(graph, concatenation_of([x] * len(reached), whole), before=before)
-    level, falls = (np.repeat(each, x.channels) for each in (reached, ~rising))
+    x, count, name = moved_in_front(graph, levels, before=before), len(total.scales), tensor.name
+    whole = like(x, derived(name, "/of_each"), dims=(*x.dims[:-1], count * x.channels))
+    joined = output_of(graph, concatenation_of([x] * count, whole), before=before)
+    level, falls = (np.repeat(each, x.channels) for each in (total.thresholds, ~total.rising))
     written = derived(whole.name, "/add")
     threshold = Threshold(level.astype(np.float32), falls, written, derived(written, "/numbers"))
     bits = pack_signs(graph, joined, derived(name, "/levels"), threshold, before=before)
-    counted = Counted(thermometer.middle, tuple(thermometer.scales.tolist()), tuple(rising.tolist()))
-    bits.origin = then(levels, counted, signs=joined.channels)
+    counted = Counted(total.middle, tuple(total.scales.tolist()), tuple(total.rising.tolist()))
+    bits.origin = then(tensor, counted, signs=joined.channels)
     return bits

@@ -10,12 +10,13 @@ from typing import TypeAlias
 import numpy as np
 
 from litebnn.contract import ACTIVATION_RANGES, Activation
-from litebnn.graph import Array, Graph, Op, Tensor
+from litebnn.graph import Array, Graph, Op, Question, Tensor
 from litebnn.rewriting.affine import normal_level
 from litebnn.rewriting.constants import ELEMENTWISE
 from litebnn.rewriting.match import fused_activation, uniform
+from litebnn.rewriting.signs.function import Values
 
-_DEEPEST = 16
+_MOST_OPS = 32
 _MOST_LEVELS = 4
 # Numbers that are evaluated in one step of the search, because NumPy takes hardly longer for them than for one.
 _AT_ONCE = 257
@@ -29,21 +30,43 @@ _STEPPING = ("CEIL", "FLOOR", "ROUND", "SIGN")
 _NEGATIVE_ZERO = -(1 << 31)
 
 
-def edges_of_levels(graph: Graph, tensor: Tensor) -> tuple[Tensor, Array, Array] | None:
-    """Decomposes a tensor that is a rounded, monotone function of another tensor with few values.
+@dataclass(frozen=True)
+class _Monotone:
+    """The ops, in order of execution, that compute a tensor as a monotone function of x."""
 
-    Each op of such a function keeps or reverses the order of numbers, in the runtime's arithmetic too. If the function
-    is equal at two numbers, it is equal between them, so bisection finds the numbers at which it changes.
+    x: Tensor
+    falls: bool = False
+    ops: tuple[Op, ...] = ()
 
-    Returns:
-        The other tensor, float32 [k] numbers and float64 [k + 1] values, as in `Steps`; None for other tensors.
-    """
-    function_of_x = _function(graph, tensor, {}, 0)
-    x, ops = function_of_x.x, function_of_x.ops
+
+def _monotone(graph: Graph, tensor: Tensor) -> _Monotone:
+    op = graph.producer(tensor)
+    moving = () if op is None else _moving(op)
+    parts = [] if op is None else [_monotone_in(graph, op.input(index)) for index in moving]
+    turned = {part.falls != _turns(op, index) for part, index in zip(parts, moving, strict=True) if op is not None}
+    ops = tuple(dict.fromkeys(each for part in parts for each in part.ops))
+    if op is None or len({part.x for part in parts}) != 1 or len(turned) != 1 or len(ops) >= _MOST_OPS:
+        return _Monotone(tensor)
+    return _Monotone(parts[0].x, turned.pop(), (*ops, op))
+
+
+# A tensor as a monotone function of the farthest upstream tensor in which it is one, or else of itself.
+_monotone_in = Question(_monotone, lambda op: [op.input(index) for index in _moving(op)])
+
+
+def _rounded(graph: Graph, tensor: Tensor) -> Values | None:
+    function = _monotone_in(graph, tensor)
+    x, ops = function.x, function.ops
     if not any(op.name in _STEPPING for op in ops) or x.type != "FLOAT32" or x.is_constant:
         return None
     found = _search(_described(x, ops))
-    return None if found is None else (x, *found)
+    return None if found is None else Values(x, *found)
+
+
+# The few values of a tensor that is a rounded, monotone function of another tensor; None for other tensors. Each op of
+# such a function keeps or reverses the order of numbers, in the runtime's arithmetic too. If the function is equal at
+# two numbers, it is equal between them, so bisection finds the numbers at which it changes.
+rounded_values = Question(_rounded)
 
 
 # An op of a function: its name, operands and activation. An operand is an index into x and the ops' results, or the
@@ -106,30 +129,6 @@ def _values(steps: tuple[_Step, ...], ranks: Array) -> Array:
 def _of_rank(ranks: Array) -> Array:
     """The float32 numbers of ranks: 0 is zero, 1 the next number above, -1 the next one below."""
     return np.where(ranks >= 0, ranks, _NEGATIVE_ZERO - ranks).astype(np.int32).view(np.float32)
-
-
-@dataclass(frozen=True)
-class _Function:
-    """The ops, in order of execution, that compute a tensor as a monotone function of x."""
-
-    x: Tensor
-    falls: bool = False
-    ops: tuple[Op, ...] = ()
-
-
-def _function(graph: Graph, tensor: Tensor, known: dict[Tensor, _Function], depth: int) -> _Function:
-    """The tensor as a function of the farthest upstream tensor in which it is monotone, or else of itself."""
-    if tensor not in known:
-        op = graph.producer(tensor)
-        moving = () if op is None or depth == _DEEPEST else _moving(op)
-        known[tensor] = _Function(tensor)
-        if op is not None and moving:
-            parts = [_function(graph, op.input(index), known, depth + 1) for index in moving]
-            turned = [part.falls != _turns(op, index) for part, index in zip(parts, moving, strict=True)]
-            if len({part.x for part in parts}) == len(set(turned)) == 1:
-                ops = dict.fromkeys(each for part in parts for each in part.ops)
-                known[tensor] = _Function(parts[0].x, turned[0], (*ops, op))
-    return known[tensor]
 
 
 def _moving(op: Op) -> tuple[int, ...]:

@@ -4,8 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from litebnn.graph import Tensor
-from litebnn.rewriting.signs import find_sign, find_two_values
-from litebnn.rewriting.signs.steps import steps_of
+from litebnn.rewriting.signs import find_sign, find_two_values, values_of
 from tests.support.float_models import FloatModel
 from tests.support.sign_spellings import SPELLINGS, as_number, compared, rounded, two_booleans
 
@@ -94,9 +93,9 @@ def test_sign_takes_three_values_unless_zero_does_not_matter() -> None:
     model = FloatModel()
     x = model.input(1, 4)
     lone = model.elementwise("SIGN", x)
-    steps = steps_of(model.graph, lone)
-    assert steps.edges.tolist() == [0.0, np.finfo(np.float32).tiny]
-    assert steps.values.tolist() == [-1.0, 0.0, 1.0]
+    found = values_of(model.graph, lone)
+    assert found.edges.tolist() == [0.0, np.finfo(np.float32).tiny]
+    assert found.values.tolist() == [-1.0, 0.0, 1.0]
     assert find_sign(model.graph, lone) is None
     assert find_sign(model.graph, lone, assume_nonzero=True) is not None
 
@@ -110,7 +109,7 @@ def test_a_scaled_straight_through_sign_takes_two_values() -> None:
     clip = model.elementwise("RELU_N1_TO_1", x)
     values = find_two_values(model.graph, model.elementwise("ADD", model.elementwise("SUB", scaled, clip), clip))
     assert values is not None
-    assert (values.source, values.high, values.low) == (condition, 0.25, -0.25)
+    assert (values.x, values.high, values.low) == (condition, 0.25, -0.25)
 
 
 def test_two_values_that_a_number_decides_are_not_those_of_a_sign() -> None:
@@ -119,7 +118,7 @@ def test_two_values_that_a_number_decides_are_not_those_of_a_sign() -> None:
     sign = model.elementwise("SIGN", model.input(1, 4))
     total = model.elementwise("ADD", sign, model.elementwise("ABS", sign))
     half = model.elementwise("MUL", total, model.const(0.5))
-    assert steps_of(model.graph, half).values.tolist() == [0.0, 1.0]
+    assert values_of(model.graph, half).values.tolist() == [0.0, 1.0]
     assert find_two_values(model.graph, half) is None
 
 
@@ -161,7 +160,7 @@ def test_what_is_known_of_random_expressions_is_true(data: st.DataObject) -> Non
             other = data.draw(st.sampled_from(made)) if kind == "binary" else constant
             made.append((model.elementwise(name, tensor, other[0]), _value(name, values, other[1])))
     tensor, expected = made[-1]
-    steps = steps_of(model.graph, tensor)
-    if steps.is_known and steps.x in (x, None):
-        found = steps.values[np.searchsorted(steps.edges, at, side="right")]
-        np.testing.assert_allclose(found, expected, atol=1e-12)
+    found = values_of(model.graph, tensor)
+    if found.is_known and found.x in (x, None):
+        numbers = found.values[np.searchsorted(found.edges, at, side="right")]
+        np.testing.assert_allclose(numbers, expected, atol=1e-12)
