@@ -47,7 +47,7 @@ def contents(target: str, toolchain: str) -> dict[str, Any]:
     if promised and tuple(map(int, asks.split("."))) > tuple(map(int, promised.groups())):
         raise ToolkitError(f"a {platform} wheel's library may not ask for glibc {asks}: use --toolchain=zig")
     return {
-        "force_include": {str(library): f"litebnn/lib/{LIBRARY}"},
+        "force_include": {str(library): f"litebnn/lib/{LIBRARY}", str(ROOT / "ops" / "micro"): "litebnn/micro/sources"},
         "pure_python": False,
         "tag": f"py3-none-{platform}",
     }

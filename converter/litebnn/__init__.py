@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from litebnn.evaluate.metrics import Evaluation
     from litebnn.evaluate.on_boards import Boards
     from litebnn.evaluate.run import evaluate_models
+    from litebnn.micro.export import Export, export_c
     from litebnn.report.conversion import ConversionReport
     from litebnn.runtime import CompiledModel, Interpreter, environment, find_library, load_delegate, register_ops
 
@@ -33,6 +34,7 @@ _HOME = {
     "ConversionReport": "litebnn.report.conversion",
     "DataSet": "litebnn.evaluate.data_set",
     "Evaluation": "litebnn.evaluate.metrics",
+    "Export": "litebnn.micro.export",
     "Interpreter": "litebnn.runtime",
     "convert_keras_model": "litebnn.convert",
     "convert_saved_model": "litebnn.convert",
@@ -40,6 +42,7 @@ _HOME = {
     "convert_torch_model": "litebnn.convert",
     "environment": "litebnn.runtime",
     "evaluate_models": "litebnn.evaluate.run",
+    "export_c": "litebnn.micro.export",
     "find_library": "litebnn.runtime",
     "load_delegate": "litebnn.runtime",
     "register_ops": "litebnn.runtime",
@@ -52,6 +55,7 @@ __all__ = [
     "ConversionReport",
     "DataSet",
     "Evaluation",
+    "Export",
     "Interpreter",
     "convert_keras_model",
     "convert_saved_model",
@@ -59,6 +63,7 @@ __all__ = [
     "convert_torch_model",
     "environment",
     "evaluate_models",
+    "export_c",
     "find_library",
     "load_delegate",
     "register_ops",

@@ -8,9 +8,9 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from litebnn.cli.model_explorer_file import add_model_explorer, check_model_explorer, write_node_data
+from litebnn.cli.files.model_explorer import add_model_explorer, check_model_explorer, write_node_data
+from litebnn.cli.files.report import add_report, check_report, page_of
 from litebnn.cli.parsing import add_command, add_json, at_least, file_path, not_empty
-from litebnn.cli.report_file import add_report, check_report, page_of
 from litebnn.errors import printable
 
 if TYPE_CHECKING:

@@ -56,7 +56,7 @@ def add_to(commands: Any) -> None:
 
 def _run(options: argparse.Namespace) -> int:
     from litebnn.benchmark import Contender, measure
-    from litebnn.cli.arrays import by_input, read_arrays
+    from litebnn.cli.files.arrays import by_input, read_arrays
     from litebnn.cli.output import print_json
     from litebnn.cli.progress import progress
     from litebnn.flatbuffer import read_strictly

@@ -8,8 +8,8 @@ import warnings
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from litebnn.cli.files.report import add_report, check_report, page_of
 from litebnn.cli.parsing import add_command, add_json, at_least, file_path, names_function, not_empty
-from litebnn.cli.report_file import add_report, check_report, page_of
 from litebnn.errors import boundary
 from litebnn.options import INTERFACE_TYPES, LOW_BIT_WEIGHTS, OPTIONS
 
@@ -90,7 +90,7 @@ def add_to(commands: Any) -> None:
 
 
 def _run(options: argparse.Namespace) -> None:
-    from litebnn.cli.arrays import by_input
+    from litebnn.cli.files.arrays import by_input
     from litebnn.cli.output import print_json
     from litebnn.cli.progress import progress
     from litebnn.convert import convert_tflite
@@ -155,7 +155,7 @@ def _is_data_set(source: str, options: argparse.Namespace) -> bool:
 
 def _read(source: str, options: argparse.Namespace) -> Any:
     """A `litebnn.DataSet`, or arrays by name."""
-    from litebnn.cli.arrays import read_arrays
+    from litebnn.cli.files.arrays import read_arrays
     from litebnn.evaluate.data_set import DataSet
 
     if not _is_data_set(source, options):

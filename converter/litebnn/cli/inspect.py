@@ -5,9 +5,9 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING, Any
 
-from litebnn.cli.model_explorer_file import add_model_explorer, check_model_explorer, write_node_data
+from litebnn.cli.files.model_explorer import add_model_explorer, check_model_explorer, write_node_data
+from litebnn.cli.files.report import add_report, check_report, page_of
 from litebnn.cli.parsing import add_command, add_json, file_path, not_empty
-from litebnn.cli.report_file import add_report, check_report, page_of
 
 if TYPE_CHECKING:
     from litebnn.report.conversion import ConversionReport

@@ -6,8 +6,8 @@ import argparse
 from pathlib import Path
 from typing import Any
 
+from litebnn.cli.files.report import add_report, check_report
 from litebnn.cli.parsing import add_command, add_json, names_function, not_empty
-from litebnn.cli.report_file import add_report, check_report
 
 
 def add_to(commands: Any) -> None:

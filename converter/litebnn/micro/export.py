@@ -1,0 +1,240 @@
+"""`export_c`: writes a network as a folder of C99 for microcontrollers."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from litebnn import __version__
+from litebnn.errors import ConversionError, boundary
+from litebnn.flatbuffer import read_model
+from litebnn.graph import Array, check_custom_ops
+from litebnn.micro.emit import Emitted, emit, prototype
+from litebnn.micro.folder import MARK, check_folder, filled, sources_folder, write_folder
+from litebnn.micro.packages import package_files
+from litebnn.micro.placement import Placement, place
+from litebnn.micro.settings import KERNELS, PACKAGES, TARGETS
+from litebnn.micro.vectors import main_parts, make_vectors, vectors_header
+
+# Keywords of C, and names of functions that exist already.
+_RESERVED = re.compile(
+    r"(auto|break|case|char|const|continue|default|do|double|else|enum|extern|float|for|goto|if|inline|int|long|main|"
+    r"register|restrict|return|short|signed|sizeof|static|struct|switch|typedef|union|unsigned|void|volatile|while)|"
+    r"litebnn.*"
+)
+
+
+@dataclass(frozen=True)
+class ExportedStep:
+    """A step of an exported network: an op, or several that run row by row together.
+
+    Attributes:
+        ops: the indices of its ops in the model.
+        layer: the name of its last op's output.
+        kinds: the names of its ops.
+        functions: the C functions that it calls.
+        flash: the bytes of its constants.
+        ram: the bytes of the arena that are in use while it runs.
+    """
+
+    ops: tuple[int, ...]
+    layer: str
+    kinds: tuple[str, ...]
+    functions: tuple[str, ...]
+    flash: int
+    ram: int
+
+
+@dataclass(frozen=True)
+class Export:
+    """The result of `export_c`.
+
+    Attributes:
+        folder: the folder.
+        name: the name of the network in C.
+        kernels: "compact" or "fast".
+        target: the microcontroller that kernels were selected for.
+        steps: what runs, in order.
+        arena_bytes: the size of the static memory.
+        constant_bytes: the size of the constants in flash, without code.
+        input_bytes, output_bytes: the size of the caller's memory.
+        exact: true if all results are those of TFLite's reference kernels to the last bit.
+    """
+
+    folder: str
+    name: str
+    kernels: str
+    target: str
+    steps: tuple[ExportedStep, ...]
+    arena_bytes: int
+    constant_bytes: int
+    input_bytes: int
+    output_bytes: int
+    exact: bool
+
+    def to_dict(self) -> dict[str, Any]:
+        """The export as plain numbers, strings and lists, for JSON."""
+        return asdict(self)
+
+
+def export_c(
+    model: bytes | str | os.PathLike[str],
+    folder: str | os.PathLike[str],
+    *,
+    name: str = "model",
+    kernels: str = "compact",
+    target: str = "cortex-m4",
+    packages: Sequence[str] = (),
+    samples: Sequence[Array] | None = None,
+    title: str = "",
+) -> Export:
+    """Writes a `.tflite` model as a folder of C99 that compiles for any microcontroller.
+
+    A model that is not converted yet is converted first. The folder has the network and the kernels that it calls in
+    `src/`, a self-test with its own vectors, a CMakeLists.txt and a Makefile.
+
+    Args:
+        model: the model's bytes, or the path of its file.
+        folder: the folder to write; it is new, empty, or an earlier export.
+        name: the network's name in C: `NAME_run` in `NAME.h`.
+        kernels: "compact" for the least flash, "fast" for the fewest instructions.
+        target: the microcontroller that kernels are selected for: cortex-m4, cortex-m7, cortex-m55 or rv32imc.
+        packages: wrappers to add: arduino, platformio, zephyr, esp-idf.
+        samples: inputs of the self-test, an array [samples, ...] for each of the model's inputs; by default random.
+        title: the model's name in comments; by default the file's name.
+
+    Raises:
+        ConversionError: the model cannot be read, converted or exported; the message names op and layer.
+        ValueError: an option has a value that it cannot have, or the folder is another's.
+        OSError: the folder cannot be written.
+
+    Example:
+        >>> litebnn.export_c("binary.tflite", "network", target="cortex-m7")  # doctest: +SKIP
+    """
+    _check(name, kernels, target, packages)
+    where = Path(folder)
+    check_folder(where)
+    content, title = _converted(model, title)
+    with boundary():
+        graph_model = read_model(content)
+        if not graph_model.graphs:
+            raise ConversionError("the model has no subgraph")
+        graph = graph_model.graphs[0]
+        check_custom_ops(graph)
+        placement = place(graph, kernels, target)
+        emitted = emit(placement, name, title, __version__)
+    is_exact = all(lowered.exact for step in placement.steps for _, lowered in step.ops)
+    vectors = make_vectors(content, read_model(content).graphs[0], is_exact, samples)
+    export = _export(where, name, kernels, target, placement, emitted, is_exact)
+    values = {
+        "NAME": name,
+        "UPPER": name.upper(),
+        "TITLE": title,
+        "VERSION": __version__,
+        "TARGET": target,
+        "KERNELS": kernels,
+        "ARENA": export.arena_bytes,
+        "CONSTANTS": export.constant_bytes,
+        "PROTOTYPE": prototype(placement, name),
+        "TABLE": _markdown_table(export),
+        **main_parts(vectors, placement, name),
+    }
+    code = {f"src/{file}": text for file, text in _sources(emitted).items()}
+    listed = [file for file in (f"src/{name}.c", *code) if file.endswith(".c")]
+    values["CMAKE_SOURCES"] = "".join(f"  {file}\n" for file in listed)
+    values["ZEPHYR_SOURCES"] = "".join(f"    ../{file}\n" for file in listed)
+    write_folder(
+        where,
+        {
+            f"src/{name}.h": emitted.header,
+            f"src/{name}.c": emitted.source,
+            **code,
+            f"{name}_vectors.h": vectors_header(vectors, placement, name),
+            "main.c": filled("main.c", values),
+            **package_files(packages, values),
+            MARK: json.dumps(export.to_dict(), indent=1) + "\n",
+        },
+    )
+    return export
+
+
+def _check(name: str, kernels: str, target: str, packages: Sequence[str]) -> None:
+    if not re.fullmatch(r"[A-Za-z][A-Za-z0-9_]{0,40}", name) or _RESERVED.fullmatch(name):
+        raise ValueError(f"name is {name!r}, expected a name for C of up to 41 letters, digits and _")
+    for option, value, known in (("kernels", kernels, KERNELS), ("target", target, TARGETS)):
+        if value not in known:
+            raise ValueError(f"{option} is {value!r}, expected one of {', '.join(known)}")
+    for package in packages:
+        if package not in PACKAGES:
+            raise ValueError(f"packages has {package!r}, expected {', '.join(PACKAGES)}")
+
+
+def _converted(model: bytes | str | os.PathLike[str], title: str) -> tuple[bytes, str]:
+    """The bytes of a converted model, and its name."""
+    import warnings
+
+    from litebnn.convert import convert_tflite
+
+    with warnings.catch_warnings():
+        # A network without binary layers is exported as well.
+        warnings.filterwarnings("ignore", message="no binary layer")
+        content: bytes = convert_tflite(model)
+    is_path = isinstance(model, str | os.PathLike)
+    return content, title or (Path(model).name if is_path else "A network")  # type: ignore[arg-type]
+
+
+def _sources(emitted: Emitted) -> dict[str, str]:
+    """The C files that the network calls, and what these include and need, by file name."""
+    folder = sources_folder()
+    files: dict[str, str] = {}
+    wanted = [folder / file for file in emitted.sources]
+    while wanted:
+        path = wanted.pop(0)
+        if path.name in files:
+            continue
+        files[path.name] = text = path.read_text(encoding="utf-8")
+        for header in re.findall(r'#include "([\w.]+)"', text):
+            wanted.append(next(place for place in (path.parent / header, folder / header) if place.is_file()))
+    return dict(sorted(files.items()))
+
+
+def _export(
+    folder: Path, name: str, kernels: str, target: str, placement: Placement, emitted: Emitted, is_exact: bool
+) -> Export:
+    index = {op: number for number, op in enumerate(placement.graph.ops)}
+    steps = tuple(
+        ExportedStep(
+            tuple(index[op] for op, _ in step.ops),
+            step.ops[-1][0].output.name,
+            tuple(op.name for op, _ in step.ops),
+            tuple(dict.fromkeys(call.function for call in step.calls)),
+            flash,
+            ram,
+        )
+        for step, flash, ram in zip(placement.steps, emitted.constant_bytes, placement.step_bytes, strict=True)
+    )
+    sizes = [
+        sum((1 if t.type in ("INT8", "BOOL") else 4) * _count(t.shape) for t in tensors)
+        for tensors in (placement.graph.inputs, placement.graph.outputs)
+    ]
+    return Export(
+        *(str(folder), name, kernels, target, steps, placement.arena_bytes),
+        *(sum(emitted.constant_bytes), sizes[0], sizes[1], is_exact),
+    )
+
+
+def _count(shape: tuple[int, ...]) -> int:
+    count = 1
+    for size in shape:
+        count *= size
+    return count
+
+
+def _markdown_table(export: Export) -> str:
+    rows = [f"| {' + '.join(step.kinds)} | {step.flash} | {step.ram} |\n" for step in export.steps]
+    return "| step | constants, bytes | arena in use, bytes |\n|---|---|---|\n" + "".join(rows)

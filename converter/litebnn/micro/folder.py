@@ -1,0 +1,81 @@
+"""The folder of an exported network: written whole under another name, then renamed."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+
+from litebnn.errors import printable
+
+# The file that marks a folder as an export, which another export may replace.
+MARK = "litebnn-export.json"
+
+
+def sources_folder() -> Path:
+    """The folder of the C sources: inside an installed package, or in a checkout.
+
+    Raises:
+        FileNotFoundError: it is in neither of these places.
+    """
+    package = Path(__file__).resolve().parents[1]
+    places = (package / "micro" / "sources", package.parents[1] / "ops" / "micro")
+    for place in places:
+        if (place / "litebnn_micro.h").is_file():
+            return place
+    raise FileNotFoundError(f"the C sources are not found (looked for {', '.join(map(str, places))})")
+
+
+def check_folder(folder: Path) -> None:
+    """Refuses a folder that an export may not replace.
+
+    Raises:
+        ValueError: it is a file, or holds something that no export has written, or there is no folder to make it in.
+    """
+    if folder.is_symlink() or (folder.exists() and not folder.is_dir()):
+        raise ValueError(f"{folder} is no folder: expected a new folder, an empty one, or one of an earlier export")
+    if not folder.absolute().parent.is_dir():
+        raise ValueError(f"{folder.absolute().parent} is no folder to make {folder.name} in")
+    if folder.is_dir() and any(folder.iterdir()) and not (folder / MARK).is_file():
+        raise ValueError(f"{folder} is not empty and has no {MARK}: expected a new folder, an empty one, or an export")
+
+
+def write_folder(folder: Path, files: Mapping[str, str]) -> None:
+    """Replaces a folder by one with these files, by their relative paths.
+
+    Raises:
+        ValueError: the folder may not be replaced.
+        OSError: a file cannot be written; the folder is as it was.
+    """
+    check_folder(folder)
+    folder = folder.absolute()
+    temporary = Path(tempfile.mkdtemp(dir=folder.parent, prefix=f".{folder.name[:64]}."))
+    try:
+        made, old = temporary / "new", temporary / "old"
+        for name, text in files.items():
+            path = made / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text, encoding="utf-8", newline="\n")
+        if folder.exists():
+            folder.rename(old)
+        try:
+            made.rename(folder)
+        except OSError:
+            if old.exists():
+                old.rename(folder)
+            raise
+    except OSError as error:
+        # The temporary folder's name would mean nothing to the user.
+        raise OSError(error.errno, os.strerror(error.errno or 0), printable(folder)) from None
+    finally:
+        shutil.rmtree(temporary, ignore_errors=True)
+
+
+def filled(template: str, values: Mapping[str, object]) -> str:
+    """A file of `templates/` with its @NAMES@ replaced."""
+    text = (Path(__file__).parent / "templates" / template).read_text(encoding="utf-8")
+    for name, value in values.items():
+        text = text.replace(f"@{name}@", str(value))
+    return text

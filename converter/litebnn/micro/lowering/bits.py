@@ -1,0 +1,196 @@
+"""The four ops of binary networks, computed by the kernels of ops/micro."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from litebnn.contract import ACTIVATION_RANGES, Activation, BConv2DOptions, BMaxPool2DOptions, Padding, decode_options
+from litebnn.graph import Op, Tensor
+from litebnn.micro.choice import choose_kernel
+from litebnn.micro.pack import Geometry, Packed, pack_bconv2d
+from litebnn.micro.program import (
+    Argument,
+    Call,
+    Context,
+    Data,
+    Lowered,
+    Read,
+    Rows,
+    Scratch,
+    Struct,
+    Symbol,
+    Value,
+    Write,
+    constant_of,
+    grid,
+    refuse,
+)
+
+_OUTPUTS = {"INT32": "bits", "INT8": "int8", "FLOAT32": "float"}
+# The files that every kernel uses.
+_SHARED = ("bconv2d.c", "planes.c", "builtin/bconv2d_rows.c")
+_SIGNED = {"INT8": "int8", "FLOAT32": "float", "BOOL": "bool"}
+
+
+def _image(tensor: Tensor, context: Context) -> tuple[int, int]:
+    """Rows of channels, and the channels."""
+    shape = context.shape(tensor)
+    return int(np.prod(shape[:-1], dtype=np.int64)), shape[-1]
+
+
+def lce_quantize(context: Context, op: Op) -> Lowered:
+    """Packs signs; the words of a pixel are written after its values have been read."""
+    source = op.input(0)
+    rows, channels = _image(source, context)
+    zero_point: tuple[Argument, ...] = (_zero_point(source),) if source.type == "INT8" else ()
+    function = f"litebnn_quantize_{_SIGNED[source.type]}"
+    arguments = (Read(source), rows, channels, *zero_point, Write(op.output))
+    return Lowered((Call(function, arguments, ("signs.c",), {"values": rows * channels, "rows": rows}),))
+
+
+def _zero_point(tensor: Tensor) -> int:
+    quantization = tensor.quantization
+    return int(quantization.zero_point[0]) if quantization is not None and quantization.zero_point.size else 0
+
+
+def lce_dequantize(context: Context, op: Op) -> Lowered:
+    """Unpacks signs to floats, int8 or booleans."""
+    result = op.output
+    rows, channels = _image(result, context)
+    work = {"values": rows * channels, "rows": rows}
+    if result.type == "FLOAT32":
+        arguments: tuple[Argument, ...] = (Read(op.input(0)), rows, channels, Write(result))
+        return Lowered((Call("litebnn_dequantize_float", arguments, ("signs.c",), work),))
+    plus, minus = (1, 0) if result.type == "BOOL" else _levels_of_signs(result)
+    arguments = (Read(op.input(0)), rows, channels, plus, minus, Write(result))
+    return Lowered((Call("litebnn_dequantize_int8", arguments, ("signs.c",), work),))
+
+
+def _levels_of_signs(tensor: Tensor) -> tuple[int, int]:
+    scale, zero_point = grid(tensor)
+    step = math.floor(1.0 / scale + 0.5)
+    return min(127, zero_point + step), max(-128, zero_point - step)
+
+
+def lce_bmaxpool_2d(context: Context, op: Op) -> Lowered:
+    """The largest sign of each window."""
+    options = decode_options(op.name, op.custom_options)
+    assert isinstance(options, BMaxPool2DOptions)
+    (images, *size, words), result = context.shape(op.input(0)), context.shape(op.output)
+    taps, strides = (options.filter_height, options.filter_width), (options.stride_height, options.stride_width)
+    pads = [_before(*axis, 1, options.padding) for axis in zip(size, result[1:3], taps, strides, strict=True)]
+    fields: dict[str, Value] = {
+        "words": words,
+        **_pair("input", size),
+        **_pair("output", result[1:3]),
+        **_pair("filter", taps),
+        **_pair("stride", strides),
+        "pad_top": pads[0],
+        "pad_left": pads[1],
+    }
+    arguments = (Struct("litebnn_bmax_pool2d", fields), Read(op.input(0)), Write(op.output))
+    outputs = int(np.prod(result, dtype=np.int64))
+    work = {"outputs": outputs, "taps": outputs * taps[0] * taps[1]}
+    return Lowered((Call("litebnn_bmax_pool2d_run", arguments, ("max_pool.c",), work, images),))
+
+
+def _pair(name: str, sizes: tuple[int, ...] | list[int]) -> dict[str, int]:
+    return {f"{name}_height": sizes[0], f"{name}_width": sizes[1]}
+
+
+def _before(size: int, out: int, taps: int, stride: int, dilation: int, padding: int | None) -> int:
+    """The padding before an axis, which TensorFlow makes the smaller half."""
+    return max((out - 1) * stride + (taps - 1) * dilation + 1 - size, 0) // 2 if padding == Padding.SAME else 0
+
+
+def geometry_of(op: Op) -> tuple[Geometry, BConv2DOptions]:
+    """The sizes of a binary convolution, and its options."""
+    options = decode_options(op.name, op.custom_options)
+    assert isinstance(options, BConv2DOptions)
+    kernel, (_, *size, words), result = op.input(1), op.input(0).shape, op.output.shape
+    taps, strides = kernel.shape[1:3], (options.stride_height, options.stride_width)
+    dilations = options.dilation_height_factor, options.dilation_width_factor
+    axes = zip(size, result[1:3], taps, strides, dilations, strict=True)
+    before = [_before(*axis, options.padding) for axis in axes]
+    if options.explicit_padding is not None:
+        before = [amounts[0] for amounts in options.explicit_padding]
+    return (
+        Geometry(
+            **_pair("input", size),
+            **_pair("output", result[1:3]),
+            **_pair("filter", taps),
+            **_pair("stride", strides),
+            **_pair("dilation", dilations),
+            channels_in=options.channels_in,
+            channels_out=kernel.shape[0],
+            groups=words // kernel.shape[3],
+            pad_top=before[0],
+            pad_left=before[1],
+            zero_padding=options.pads_zeros,
+        ),
+        options,
+    )
+
+
+def lce_bconv_2d(context: Context, op: Op) -> Lowered:
+    """A binary convolution by the kernel that suits its shape, the target and the wish for compact or fast code."""
+    geometry, options = geometry_of(op)
+    name = _OUTPUTS[op.output.type]
+    filters = constant_of(op.input(1), "filter")
+    thresholds = constant_of(op.optional(4), "output_threshold") if name == "bits" else None
+    kernel = choose_kernel(geometry, context.target, context.kernels)
+    try:
+        packed = pack_bconv2d(kernel, geometry, filters, thresholds)
+    except ValueError as error:
+        raise refuse(str(error)) from None
+    fields = _fields(op, geometry, options, packed)
+    arguments = (
+        Struct("litebnn_bconv2d", fields),
+        Read(op.input(0)),
+        Write(op.output),
+        Scratch(packed.scratch_words),
+        Rows(geometry.output_height),
+    )
+    images = op.output.shape[0]
+    pixels = images * geometry.output_height * geometry.output_width
+    work = {
+        "macs": pixels * geometry.channels_out * geometry.depth,
+        "outputs": pixels * geometry.channels_out,
+        "pixels": pixels,
+    }
+    return Lowered((Call(f"litebnn_bconv2d_{name}_rows", arguments, (f"{kernel}.c", *_SHARED), work, images),))
+
+
+def _fields(op: Op, geometry: Geometry, options: BConv2DOptions, packed: Packed) -> dict[str, Value]:
+    low, high = ACTIVATION_RANGES[Activation(options.fused_activation_function)]
+    result = op.output
+    factors = {
+        name: np.broadcast_to(np.float32(default), geometry.channels_out)
+        if op.optional(index) is None
+        else constant_of(op.optional(index), name)
+        for index, name, default in ((2, "multiplier", 1.0), (3, "bias", 0.0))
+    }
+    zero_point = 0
+    if result.type == "INT8":
+        scale, zero_point = grid(result)
+        factors = {name: (values / np.float32(scale)).astype(np.float32) for name, values in factors.items()}
+    sizes = {name: getattr(geometry, name) for name in Geometry.__dataclass_fields__ if name != "zero_padding"}
+    is_bits = result.type == "INT32"
+    return {
+        "kernel": Symbol(f"&litebnn_{packed.kernel}"),
+        "weights": Data(packed.weights),
+        "presets": Data(packed.presets),
+        "depths": None if is_bits else Data(packed.depths),
+        "row_class": None if packed.row_class is None else Data(packed.row_class),
+        "column_class": None if packed.column_class is None else Data(packed.column_class),
+        **{name: None if is_bits else Data(np.ascontiguousarray(values)) for name, values in factors.items()},
+        "planes": packed.planes,
+        "window_words": packed.window_words,
+        "tap_bits": packed.tap_bits,
+        "clamp_min": int(max(low, -geometry.depth)),
+        "clamp_max": int(min(high, geometry.depth)),
+        "output_zero_point": zero_point,
+        **sizes,
+    }

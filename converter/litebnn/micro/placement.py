@@ -1,0 +1,226 @@
+"""Which memory each tensor has: an argument of the caller's, a constant, or a place in the arena."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from litebnn.errors import ConversionError, printable
+from litebnn.graph import Graph, Op, Tensor, constant
+from litebnn.micro.arena import Buffer, plan
+from litebnn.micro.lowering import lower, where
+from litebnn.micro.lowering.moves import RESHAPES, folded
+from litebnn.micro.program import C_TYPES, Call, Context, Lowered, Scratch
+from litebnn.micro.strips import Strip, bytes_of, find_strips
+
+
+@dataclass(frozen=True)
+class Step:
+    """Ops that run together: one op, or a strip.
+
+    Attributes:
+        ops: each op with what it becomes.
+        iterations: how often they run; 1 without a strip.
+        heights: the rows of the tensors between the ops of a strip, which exist for one iteration.
+        parts: the rows that an iteration reads or writes of other tensors, but for the input of the first op.
+    """
+
+    ops: tuple[tuple[Op, Lowered], ...]
+    iterations: int = 1
+    heights: dict[Tensor, int] = field(default_factory=dict)
+    parts: dict[Tensor, int] = field(default_factory=dict)
+
+    @property
+    def calls(self) -> list[Call]:
+        return [call for _, lowered in self.ops for call in lowered.calls]
+
+
+@dataclass(frozen=True)
+class Place:
+    """A tensor's memory: an argument of `NAME_run`, or bytes of the arena."""
+
+    argument: str = ""
+    offset: int = 0
+
+
+@dataclass(frozen=True)
+class Placement:
+    """A network whose tensors have their places.
+
+    Attributes:
+        graph: the graph.
+        steps: what runs, in order.
+        places: the memory of each computed tensor.
+        scratch: the offset of the scratch memory of each step that needs some.
+        copies: outputs that are written at the end, with the tensor whose values they have.
+        arena_bytes: the size of the arena.
+        step_bytes: the bytes of the arena that are in use at each step.
+    """
+
+    graph: Graph
+    steps: tuple[Step, ...]
+    places: dict[Tensor, Place]
+    scratch: dict[int, int]
+    copies: tuple[tuple[str, Tensor], ...]
+    arena_bytes: int
+    step_bytes: tuple[int, ...]
+
+
+def argument_names(graph: Graph) -> tuple[list[str], list[str]]:
+    """The names of the inputs and outputs in C, which are numbered if there are several."""
+
+    def names(kind: str, count: int) -> list[str]:
+        return [kind] if count == 1 else [f"{kind}_{index}" for index in range(count)]
+
+    return names("input", len(graph.inputs)), names("output", len(graph.outputs))
+
+
+def place(graph: Graph, kernels: str, target: str) -> Placement:
+    """Lowers a graph and plans its memory.
+
+    Raises:
+        ConversionError: an op cannot be exported; the message names it.
+    """
+    _fold_constants(graph)
+    roots = _shared(graph)
+    context = Context(graph, kernels, target)
+    steps = tuple(
+        _step(context, found)
+        for found in find_strips(graph, roots)
+        if isinstance(found, Strip) or found.name not in RESHAPES
+    )
+    return _Planner(graph, steps, roots).result()
+
+
+def _fold_constants(graph: Graph) -> None:
+    """Makes constants of ops that only move constants."""
+    for op in list(graph.ops):
+        value = folded(op)
+        if value is not None and not graph.is_output(op.output):
+            graph.redirect(op.output, constant(op.output.name, value))
+            graph.remove(op)
+
+
+def _shared(graph: Graph) -> dict[Tensor, Tensor]:
+    """The tensor whose memory a tensor shares, for tensors that are reshaped and their reshaped forms."""
+    roots: dict[Tensor, Tensor] = {}
+    for op in graph.ops:
+        if op.name in RESHAPES:
+            if op.input(0).type not in C_TYPES:
+                raise ConversionError(printable(f"{where(Context(graph), op)}: {op.input(0).type} is not known"))
+            root = roots.get(op.input(0), op.input(0))
+            roots[root] = roots[op.output] = root
+    return roots
+
+
+def _step(context: Context, found: Strip | Op) -> Step:
+    if isinstance(found, Op):
+        return Step(((found, lower(context, found)),))
+    # The last output and the operands beside the chain are whole; an iteration works on one of their rows.
+    chained = {found.ops[0].input(0), *found.heights}
+    rows = dict(found.heights)
+    for op in found.ops[1:]:
+        own = rows.get(op.output, 1)
+        rows[op.output] = own
+        for tensor in op.inputs:
+            if tensor is not None and tensor not in chained and not tensor.is_constant:
+                rows[tensor] = own
+    whole = Context(context.graph, context.kernels, context.target)
+    partial = Context(context.graph, context.kernels, context.target, rows)
+    ops = tuple((op, lower(whole if op is found.ops[0] else partial, op)) for op in found.ops)
+    parts = {tensor: height for tensor, height in rows.items() if tensor not in found.heights}
+    return Step(ops, found.iterations, found.heights, parts)
+
+
+class _Planner:
+    """Finds the lifetime of each tensor, joins those that may share memory, and plans the arena."""
+
+    def __init__(self, graph: Graph, steps: Sequence[Step], roots: dict[Tensor, Tensor]) -> None:
+        self.graph, self.steps, self.roots = graph, steps, roots
+        self.arguments: dict[Tensor, str] = {}
+        self.copies: list[tuple[str, Tensor]] = []
+        self._name_arguments()
+        self.first: dict[Tensor, int] = {}
+        self.last: dict[Tensor, int] = {}
+        self.bytes: dict[Tensor, int] = {}
+        for number, step in enumerate(steps):
+            self._live(number, step)
+        self.joined: dict[Tensor, Tensor] = {}
+        for number, step in enumerate(steps):
+            self._join(number, step)
+
+    def root(self, tensor: Tensor) -> Tensor:
+        found = self.roots.get(tensor, tensor)
+        while found in self.joined:
+            found = self.joined[found]
+        return found
+
+    def _name_arguments(self) -> None:
+        inputs, outputs = argument_names(self.graph)
+        for name, tensor in zip(inputs, self.graph.inputs, strict=True):
+            self.arguments.setdefault(self.roots.get(tensor, tensor), name)
+        for name, tensor in zip(outputs, self.graph.outputs, strict=True):
+            root = self.roots.get(tensor, tensor)
+            if root in self.arguments or root.is_constant:
+                self.copies.append((name, tensor))
+            else:
+                self.arguments[root] = name
+
+    def _live(self, number: int, step: Step) -> None:
+        for op, _ in step.ops:
+            for tensor in (*op.inputs, *op.outputs):
+                if tensor is None or tensor.is_constant:
+                    continue
+                root = self.roots.get(tensor, tensor)
+                self.first.setdefault(root, number)
+                self.last[root] = number
+                rows = step.heights.get(tensor)
+                self.bytes[root] = max(self.bytes.get(root, 0), bytes_of(tensor, rows))
+
+    def _join(self, number: int, step: Step) -> None:
+        """Lets the output of an op have the memory of its first input, if no later op reads that."""
+        for op, lowered in step.ops:
+            source, result = op.inputs[0], op.output
+            if not lowered.in_place or source is None or source.is_constant:
+                continue
+            one, other = self.root(source), self.root(result)
+            ends = self.last[one] == number and (source in step.heights or len(step.ops) == 1)
+            in_arena = one not in self.arguments and other not in self.arguments
+            if ends and in_arena and one is not other and self.bytes[other] == self.bytes[one]:
+                self.joined[other] = one
+                self.last[one] = max(self.last[one], self.last[other])
+
+    def result(self) -> Placement:
+        rooted = [tensor for tensor in self.first if tensor not in self.arguments and tensor not in self.joined]
+        buffers = [Buffer(self.bytes[tensor], self.first[tensor], self.last[tensor]) for tensor in rooted]
+        words = {number: _scratch_words(step) for number, step in enumerate(self.steps)}
+        scratch = [number for number, count in words.items() if count]
+        buffers += [Buffer(4 * words[number], number, number) for number in scratch]
+        offsets, size = plan(buffers)
+        offset_of = dict(zip(rooted, offsets, strict=False))
+        places = {tensor: self._place(tensor, offset_of) for step in self.steps for tensor in _tensors(step)}
+        for _, tensor in self.copies:
+            if not tensor.is_constant:
+                places.setdefault(tensor, self._place(tensor, offset_of))
+        in_use = tuple(
+            sum(buffer.bytes for buffer in buffers if buffer.first <= number <= buffer.last)
+            for number in range(len(self.steps))
+        )
+        scratch_offsets = dict(zip(scratch, offsets[len(rooted) :], strict=True))
+        return Placement(self.graph, tuple(self.steps), places, scratch_offsets, tuple(self.copies), size, in_use)
+
+    def _place(self, tensor: Tensor, offset_of: dict[Tensor, int]) -> Place:
+        root = self.root(tensor)
+        return Place(argument=self.arguments[root]) if root in self.arguments else Place(offset=offset_of[root])
+
+
+def _tensors(step: Step) -> list[Tensor]:
+    tensors = (tensor for op, _ in step.ops for tensor in (*op.inputs, *op.outputs))
+    return [tensor for tensor in tensors if tensor is not None and not tensor.is_constant]
+
+
+def _scratch_words(step: Step) -> int:
+    return max(
+        (argument.words for call in step.calls for argument in call.arguments if isinstance(argument, Scratch)),
+        default=0,
+    )

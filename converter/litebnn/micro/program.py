@@ -1,0 +1,201 @@
+"""A network as calls of C functions: the form between a graph and the text of `model.c`.
+
+Lowerings make calls, `strips` and `arena` place their tensors, and `emit` writes them.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from litebnn.errors import ConversionError
+from litebnn.graph import Array, Graph, Op, Tensor
+
+# The C type of a tensor's elements, the member of the arena's union that holds them, and their size, by TFLite's name.
+# INT32 tensors are packed signs.
+C_TYPES: Mapping[str, tuple[str, str, int]] = {
+    "FLOAT32": ("float", "floats", 4),
+    "INT8": ("int8_t", "bytes", 1),
+    "BOOL": ("uint8_t", "booleans", 1),
+    "INT32": ("uint32_t", "words", 4),
+}
+
+C_TYPES_OF_DATA: Mapping[np.dtype[Any], str] = {
+    np.dtype(name): f"{name}_t" for name in ("int8", "uint8", "int16", "uint16", "int32", "uint32")
+} | {np.dtype(np.float32): "float"}
+
+# The largest number of axes of the walks in `litebnn_builtin.h`.
+AXES = 6
+
+Value: TypeAlias = "int | float | Data | Symbol | tuple[Value, ...] | Mapping[str, Value] | None"
+
+
+@dataclass(frozen=True, eq=False)
+class Data:
+    """A constant array of the program."""
+
+    values: Array
+
+
+@dataclass(frozen=True)
+class Symbol:
+    """A name of the C sources, such as `&litebnn_pairs`."""
+
+    text: str
+
+
+@dataclass(frozen=True)
+class Struct:
+    """A constant structure, which a function takes by its address."""
+
+    type: str
+    fields: Mapping[str, Value]
+
+
+@dataclass(frozen=True)
+class Literal:
+    """A structure that a function takes by value."""
+
+    type: str
+    fields: Mapping[str, Value]
+
+
+@dataclass(frozen=True)
+class Read:
+    """A pointer to an input; a constant of the file, or a computed tensor."""
+
+    tensor: Tensor
+
+
+@dataclass(frozen=True)
+class Write:
+    """A pointer to an output."""
+
+    tensor: Tensor
+
+
+@dataclass(frozen=True)
+class Scratch:
+    """A pointer to words that are used during the call."""
+
+    words: int
+
+
+@dataclass(frozen=True)
+class Rows:
+    """The two arguments `first_row` and `rows`: all rows of an output, or in a strip those of an iteration."""
+
+    count: int
+
+
+Argument: TypeAlias = "int | float | Data | Struct | Literal | Read | Write | Scratch | Rows"
+
+
+@dataclass(frozen=True)
+class Call:
+    """A call of a C function.
+
+    Attributes:
+        function: its name.
+        arguments: its arguments in order.
+        sources: the C files that define it and what it calls, relative to the folder of the sources.
+        work: the counts by which instructions are estimated, such as "macs" and "outputs".
+        images: how often it is called, for the images of a batch one after the other.
+    """
+
+    function: str
+    arguments: tuple[Argument, ...]
+    sources: tuple[str, ...]
+    work: Mapping[str, int] = field(default_factory=dict)
+    images: int = 1
+
+
+@dataclass(frozen=True)
+class Lowered:
+    """An op as calls.
+
+    Attributes:
+        calls: the calls in order.
+        in_place: true if its output may share the memory of its first input.
+        exact: true if the result is that of TFLite's reference kernel to the last bit.
+    """
+
+    calls: tuple[Call, ...]
+    in_place: bool = False
+    exact: bool = True
+
+
+@dataclass
+class Context:
+    """The surroundings of an op that is lowered.
+
+    Attributes:
+        graph: the graph.
+        kernels: "compact" or "fast": the kernels of binary layers.
+        target: a microcontroller of `TARGETS`.
+        heights: the rows of tensors of which a strip holds only a few.
+    """
+
+    graph: Graph
+    kernels: str = "compact"
+    target: str = "cortex-m4"
+    heights: Mapping[Tensor, int] = field(default_factory=dict)
+
+    def shape(self, tensor: Tensor) -> tuple[int, ...]:
+        """A tensor's shape, with the height that it has in a strip."""
+        rows = self.heights.get(tensor)
+        return tensor.shape if rows is None else (tensor.shape[0], rows, *tensor.shape[2:])
+
+    def count(self, tensor: Tensor) -> int:
+        """The number of a tensor's elements."""
+        return int(np.prod(self.shape(tensor), dtype=np.int64))
+
+
+def refuse(message: str) -> ConversionError:
+    """The error of a lowering; the caller adds the op and its layer."""
+    return ConversionError(message)
+
+
+def check_types(op: Op, *expected: str) -> None:
+    """Refuses an op whose first input or outputs have another type than one of `expected`."""
+    tensors = (*(tensor for tensor in op.inputs[:1] if tensor is not None), *op.outputs)
+    for tensor in tensors:
+        if tensor.type not in expected:
+            raise refuse(f'"{tensor.name}" is {tensor.type}, expected {" or ".join(expected)}')
+
+
+def constant_of(tensor: Tensor | None, what: str) -> Array:
+    """A constant's value.
+
+    Raises:
+        ConversionError: it is computed at run time.
+    """
+    value = None if tensor is None else tensor.array
+    if value is None:
+        raise refuse(f"its {what} is computed at run time, expected a constant")
+    return value
+
+
+def grid(tensor: Tensor) -> tuple[float, int]:
+    """The scale and zero point of an int8 tensor.
+
+    Raises:
+        ConversionError: it has none, or several scales.
+    """
+    parameters = tensor.per_tensor_quantization
+    if parameters is None:
+        raise refuse(f'"{tensor.name}" has no single scale and zero point')
+    return parameters
+
+
+def strides_of(shape: Sequence[int]) -> list[int]:
+    """Elements between neighbours along each axis of a dense tensor.
+
+    >>> strides_of((2, 3, 4))
+    [12, 4, 1]
+    """
+    return [math.prod(shape[axis + 1 :]) for axis in range(len(shape))]

@@ -1,0 +1,91 @@
+"""TensorFlow Lite's reference kernels, by which tables are filled and exported networks are tested."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+from litebnn.flatbuffer import write_model
+from litebnn.graph import Array, Buffer, Graph, Model, Op, Quantization, Tensor, builtin_op, constant
+from litebnn.micro.fixed_point import quantized_multiplier, scaled_twice
+from litebnn.runtime.delegate import load_delegate
+from litebnn.runtime.find import find_runtime
+from litebnn.runtime.predictor import FAILURES, reason
+
+
+def reference_interpreter(model: bytes, *, with_library: bool) -> Any:
+    """The runtime's interpreter with its reference kernels and, for binary ops, litebnn's portable instruction set.
+
+    Raises:
+        ImportError: no runtime is installed.
+        OSError: litebnn's library is not found.
+        ValueError: the runtime refuses the model.
+    """
+    runtime = find_runtime()
+    delegates = [load_delegate(isa="portable")] if with_library else []
+    resolvers = runtime.OpResolverType.BUILTIN_REF, runtime.OpResolverType.BUILTIN_WITHOUT_DEFAULT_DELEGATES
+    for resolver in resolvers:
+        try:
+            interpreter = runtime.Interpreter(
+                model_content=model, experimental_op_resolver_type=resolver, experimental_delegates=delegates
+            )
+            interpreter.allocate_tensors()
+            return interpreter
+        except FAILURES as error:
+            # ELU and a few others have no reference kernel.
+            if resolver is resolvers[-1] or "Didn't find op" not in str(error):
+                raise ValueError(f"the runtime refuses the model: {reason(error)}") from None
+    raise AssertionError("the last resolver returns or raises")
+
+
+def run_reference(interpreter: Any, inputs: Sequence[Array]) -> list[Array]:
+    """The outputs for one set of inputs."""
+    for detail, array in zip(interpreter.get_input_details(), inputs, strict=True):
+        interpreter.set_tensor(detail["index"], array)
+    interpreter.invoke()
+    return [np.array(interpreter.get_tensor(detail["index"])) for detail in interpreter.get_output_details()]
+
+
+def _outputs(op: Op, inputs: Sequence[Tensor], values: Sequence[Array]) -> Array:
+    """The output of a model of one op."""
+    graph = Graph("main", [*inputs, op.output], list(inputs), [op.output], [op])
+    model = Model([graph], [Buffer()], [op.code], [], None, None, 3, "one op")
+    return run_reference(reference_interpreter(write_model(model), with_library=False), values)[0]
+
+
+def outputs_of_op(op: Op, values: Mapping[Tensor, Array]) -> Array:
+    """The output of one op without constants, whose inputs get other shapes with `values`."""
+    renamed = {
+        tensor: Tensor(tensor.name, tensor.type, values[tensor].shape, quantization=tensor.quantization)
+        for tensor in values
+    }
+    shape = next(iter(values.values())).shape
+    result = Tensor(op.output.name, op.output.type, shape, quantization=op.output.quantization)
+    alone = Op(op.code, [renamed[tensor] for tensor in op.inputs if tensor is not None], [result], op.options)
+    return _outputs(alone, list(renamed.values()), [values[tensor] for tensor in values])
+
+
+@cache
+def dense_rounds_once() -> bool:
+    """True if the runtime's int8 dense layers round the scaled sum once.
+
+    TensorFlow Lite rounds twice, as gemmlowp does. LiteRT 2.3 rounds once, also with its reference kernels.
+    """
+    rows = np.arange(-128, 128).astype(np.int8).reshape(-1, 1)
+    # Products by 127 become a little less than v / 2, which rounds up only if it is rounded twice.
+    grids = {"one": _grid(1.0), "factor": _grid((1 << 18) / 1032)}
+    x = Tensor("x", "INT8", rows.shape, quantization=grids["one"])
+    kernel = constant("kernel", np.full((1, 1), 127, np.int8))
+    kernel.quantization = grids["one"]
+    y = Tensor("y", "INT8", rows.shape, quantization=grids["factor"])
+    op = builtin_op("FULLY_CONNECTED", [x, kernel], y, version=4)
+    multiplier, shift = quantized_multiplier(1 / float(grids["factor"].scale[0]))
+    twice = [scaled_twice(127 * value, multiplier, shift) for value in rows.reshape(-1).tolist()]
+    return bool((_outputs(op, [x], [rows]).reshape(-1) != np.clip(twice, -128, 127)).any())
+
+
+def _grid(scale: float) -> Quantization:
+    return Quantization(np.array([scale], np.float32), np.zeros(1, np.int64))

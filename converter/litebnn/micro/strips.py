@@ -1,0 +1,128 @@
+"""Strips: chains of ops that are computed a few rows at a time, so that large images between them are never whole.
+
+A convolution's float output is large, and the signs that are packed from it are small. So the convolution computes a
+few rows, and the next ops turn these into rows of the chain's last output. The same memory serves for the next rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from litebnn.contract import (
+    LCE_BCONV_2D,
+    LCE_BMAXPOOL_2D,
+    LCE_DEQUANTIZE,
+    LCE_QUANTIZE,
+    BMaxPool2DOptions,
+    decode_options,
+)
+from litebnn.graph import Graph, Op, Tensor
+from litebnn.micro.lowering.elementwise import UNARY
+from litebnn.micro.program import C_TYPES
+
+_HEADS = ("CONV_2D", "DEPTHWISE_CONV_2D", "MAX_POOL_2D", "AVERAGE_POOL_2D", LCE_BCONV_2D)
+_BY_PIXEL = (*UNARY, "QUANTIZE", "DEQUANTIZE", LCE_QUANTIZE, LCE_DEQUANTIZE)
+_BINARY = ("ADD", "SUB", "MUL", "DIV", "MAXIMUM", "MINIMUM", "PRELU")
+
+
+@dataclass(frozen=True)
+class Strip:
+    """Ops that run together.
+
+    Attributes:
+        ops: the ops in order; the first computes rows of its output by itself.
+        iterations: the rows of the last output, one in each iteration.
+        heights: the rows that each iteration needs of the outputs between the ops.
+    """
+
+    ops: tuple[Op, ...]
+    iterations: int
+    heights: dict[Tensor, int]
+
+
+def find_strips(graph: Graph, stays: dict[Tensor, Tensor]) -> Iterator[Strip | Op]:
+    """The graph's ops in order, chains of them as strips where these need less memory.
+
+    Args:
+        stays: the storage of each tensor that shares another's, which keeps it from being part of a strip.
+    """
+    taken: set[Op] = set()
+    strips: dict[Op, Strip] = {}
+    for op in graph.ops:
+        if op not in taken and (strip := _strip_from(graph, op, stays)) is not None:
+            taken.update(strip.ops)
+            # The strip runs where its last op was, when all other inputs of its ops are known.
+            strips[strip.ops[-1]] = strip
+    for op in graph.ops:
+        if op in strips:
+            yield strips[op]
+        elif op not in taken:
+            yield op
+
+
+def bytes_of(tensor: Tensor, rows: int | None = None) -> int:
+    """The memory of a tensor, or of some rows of an image."""
+    size = C_TYPES[tensor.type][2] if tensor.type in C_TYPES else 4
+    for axis, length in enumerate(tensor.shape):
+        size *= rows if rows is not None and axis == 1 else length
+    return size
+
+
+def _strip_from(graph: Graph, head: Op, stays: dict[Tensor, Tensor]) -> Strip | None:
+    """The chain from `head` on that needs the least memory; None if the whole output needs as little."""
+    if head.name not in _HEADS or len(head.output.shape) != 4 or head.output.shape[0] != 1:
+        return None
+    best, chain, steps = None, [head], [1]
+    least = bytes_of(head.output)
+    while (follower := _follower(graph, chain[-1].output, stays)) is not None:
+        stride = _rows_of(follower)
+        if stride == 0 or _reads_a_later_tensor(graph, head, follower, chain[-1].output):
+            break
+        chain.append(follower)
+        steps.append(stride)
+        rows, heights = 1, {}
+        for op, factor in zip(reversed(chain), reversed(steps), strict=True):
+            if op is not chain[-1]:
+                heights[op.output] = rows
+            rows *= factor
+        needed = bytes_of(chain[-1].output) + sum(bytes_of(tensor, height) for tensor, height in heights.items())
+        if needed < least:
+            least, best = needed, Strip(tuple(chain), chain[-1].output.shape[1], heights)
+    return best
+
+
+def _follower(graph: Graph, tensor: Tensor, stays: dict[Tensor, Tensor]) -> Op | None:
+    op = graph.sole_consumer(tensor)
+    if op is None or tensor in stays or len(op.outputs) != 1 or len(op.output.shape) != 4:
+        return None
+    return op
+
+
+def _reads_a_later_tensor(graph: Graph, head: Op, op: Op, chained: Tensor) -> bool:
+    """True if another input of `op` would have to live longer than it would without the strip for no gain."""
+    others = [tensor for tensor in op.inputs if tensor is not None and tensor is not chained and not tensor.is_constant]
+    return any(tensor.shape[:3] != op.output.shape[:3] and len(tensor.shape) == 4 for tensor in others)
+
+
+def _rows_of(op: Op) -> int:
+    """The rows of its input that an op needs for a row of its output, without those of its neighbours; 0 if others."""
+    if op.name in _BY_PIXEL:
+        return 1 if op.input(0).shape[:3] == op.output.shape[:3] else 0
+    if op.name in _BINARY:
+        shapes = [tensor.shape for tensor in op.inputs if tensor is not None and not tensor.is_constant]
+        constants = [tensor.shape for tensor in op.inputs if tensor is not None and tensor.is_constant]
+        is_same = all(shape == op.output.shape for shape in shapes)
+        return int(is_same and all(len(shape) < 3 or shape[-3] == 1 for shape in constants))
+    if op.name in ("MAX_POOL_2D", "AVERAGE_POOL_2D"):
+        return _pool_rows(op, op.options.filter_height, op.options.stride_h)
+    if op.name == LCE_BMAXPOOL_2D:
+        options = decode_options(op.name, op.custom_options)
+        assert isinstance(options, BMaxPool2DOptions)
+        return _pool_rows(op, options.filter_height, options.stride_height)
+    return 0
+
+
+def _pool_rows(op: Op, taps: int, stride: int) -> int:
+    """The stride of a pool whose windows neither overlap nor leave the image above and below."""
+    return stride if taps == stride and op.output.shape[1] * stride <= op.input(0).shape[1] else 0

@@ -1,0 +1,187 @@
+"""Exported networks compute what TensorFlow Lite's reference kernels and the portable ISA do, to the last bit."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import warnings
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import litebnn
+from litebnn.cli import main
+from litebnn.flatbuffer import read_model
+from litebnn.micro.folder import MARK
+from litebnn.micro.settings import PACKAGES
+from tests.micro import compiled, networks
+from tests.support.float_models import FloatModel, sign_weights
+from toolchains.targets import ROOT
+
+GOLDEN = ROOT / "tests" / "golden"
+DIGITS = ROOT / "examples" / "label_image" / "digits.tflite"
+MODELS = [*sorted(GOLDEN.glob("*.tflite")), DIGITS]
+# Together these hold all binary kinds of outputs, float and int8 ops around them, and strips.
+FEW = ["conv_pool_bn_conv.lce", "int8_qat.lce"]
+BYTES_OF_DIGITS = 48 << 10, 16 << 10
+
+pytestmark = [pytest.mark.usefixtures("library"), pytest.mark.needs("gcc")]
+
+
+def exported(model: Path | bytes, folder: Path, **options: object) -> litebnn.Export:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return litebnn.export_c(model, folder / "network", **options)
+
+
+@pytest.mark.parametrize("name", FEW)
+def test_a_golden_model_is_bit_equal(name: str, tmp_path: Path) -> None:
+    export = exported(GOLDEN / f"{name}.tflite", tmp_path)
+    assert export.exact
+    assert compiled.check_alone(tmp_path / "network").endswith("passed\n")
+
+
+@pytest.mark.deep
+@pytest.mark.parametrize("kernels", ["compact", "fast"])
+@pytest.mark.parametrize("path", MODELS, ids=lambda path: path.stem)
+def test_every_golden_model_is_bit_equal_under_sanitizers(path: Path, kernels: str, tmp_path: Path) -> None:
+    export = exported(path, tmp_path, kernels=kernels)
+    assert export.exact == (path != DIGITS)
+    assert compiled.check(tmp_path / "network", *compiled.SANITIZERS).endswith("passed\n")
+
+
+@pytest.mark.deep
+@pytest.mark.parametrize("block", range(10))
+@pytest.mark.parametrize("kind", ["exact", "any", "int8"])
+def test_random_networks_are_equal_under_sanitizers(kind: str, block: int, tmp_path: Path) -> None:
+    for seed in range(block * 7, block * 7 + 7):
+        is_int8 = kind == "int8"
+        model = networks.int8_network(seed) if is_int8 else networks.float_network(seed, exact=kind == "exact")
+        export = exported(model, tmp_path, kernels=("compact", "fast")[seed % 2])
+        assert export.exact or kind == "any"
+        assert compiled.check(tmp_path / "network", *compiled.SANITIZERS).endswith("passed\n"), f"{kind} {seed}"
+
+
+def test_a_wrong_result_is_seen(tmp_path: Path) -> None:
+    exported(_dense(), tmp_path)
+    source = tmp_path / "network" / "src" / "model.c"
+    text = source.read_text()
+    source.write_text(re.sub(r"(constant_\d+|layer_0_weights)(\[\d+\] = \{\s+)", r"\g<1>\g<2>9.0f + ", text, count=1))
+    assert source.read_text() != text
+    with pytest.raises(AssertionError, match="FAILED"):
+        compiled.check_alone(tmp_path / "network")
+
+
+def _dense() -> bytes:
+    model = FloatModel()
+    x = model.input(1, 8)
+    return model.finish(model.dense(x, model.const(np.eye(4, 8))))
+
+
+def test_the_digits_network_fits_a_small_board(tmp_path: Path) -> None:
+    export = exported(DIGITS, tmp_path)
+    flash, ram = BYTES_OF_DIGITS
+    assert export.constant_bytes < flash // 2
+    assert export.arena_bytes + export.input_bytes + export.output_bytes < ram - 4096
+
+
+def test_strips_take_less_memory_than_whole_images(tmp_path: Path) -> None:
+    model = FloatModel()
+    x = model.input(1, 32, 32, 3)
+    y = model.conv(x, np.random.default_rng(0).standard_normal((32, 3, 3, 3)))
+    y = model.conv(model.sign(model.max_pool(y, 2, 2)), sign_weights(np.random.default_rng(0), 8, 3, 3, 32))
+    export = exported(model.finish(y), tmp_path)
+    assert export.arena_bytes < 30 * 30 * 32 * 4 / 5
+    assert len(export.steps[0].ops) > 1
+
+
+REFUSED = {
+    "unknown op": (lambda model, x: model.op("COS", [x], x.dims), r"op 0 \(COS, layer \"cos_2\"\): there is no C"),
+    "float16": (lambda model, x: model.op("CAST", [x], x.dims, type="FLOAT16"), r"op 0 \(CAST"),
+    "two inputs": (lambda model, x: model.op("POW", [x, x], x.dims), r"op 0 \(POW, layer"),
+}
+
+
+@pytest.mark.parametrize("kind", REFUSED)
+def test_what_it_does_not_know_is_named(kind: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    build, message = REFUSED[kind]
+    model = FloatModel()
+    (tmp_path / "m.tflite").write_bytes(model.finish(build(model, model.input(1, 4, 4, 8))))
+    assert main(["export", str(tmp_path / "m.tflite"), "-o", str(tmp_path / "out")]) == 1
+    err = capsys.readouterr().err
+    assert re.search(message, err)
+    assert err.count("\n") == 1
+    assert [path.name for path in tmp_path.iterdir()] == ["m.tflite"]
+
+
+def test_a_folder_of_another_is_left_alone(tmp_path: Path) -> None:
+    folder = tmp_path / "network"
+    folder.mkdir()
+    (folder / "thesis.txt").write_text("mine")
+    with pytest.raises(ValueError, match="is not empty and has no litebnn-export.json"):
+        exported(_dense(), tmp_path)
+    assert [path.name for path in folder.iterdir()] == ["thesis.txt"]
+    (folder / "thesis.txt").unlink()
+    exported(_dense(), tmp_path)
+    (folder / "src" / "old.c").write_text("")
+    exported(_dense(), tmp_path)
+    assert not (folder / "src" / "old.c").exists()
+    assert [path.name for path in tmp_path.iterdir()] == ["network"]
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"name": "int"}, "name is 'int'"),
+        ({"name": "a-b"}, "name is 'a-b'"),
+        ({"kernels": "best"}, "kernels is 'best', expected one of compact, fast"),
+        ({"target": "avr"}, "target is 'avr', expected one of cortex-m4"),
+        ({"packages": ["nix"]}, "packages has 'nix'"),
+        ({"samples": [np.zeros((2, 9), np.float32)]}, "expected float32"),
+    ],
+)
+def test_a_wrong_option_is_named(options: dict[str, object], message: str, tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match=message):
+        exported(_dense(), tmp_path, **options)
+    assert not (tmp_path / "network").exists()
+
+
+def test_the_command_prints_steps_and_json(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "m.tflite").write_bytes(_dense())
+    command = ["export", str(tmp_path / "m.tflite"), "-o", str(tmp_path / "network"), "--name=dense"]
+    assert main(command) == 0
+    assert "litebnn_conv2d_float_rows" in capsys.readouterr().out
+    assert main([*command, "--json"]) == 0
+    printed = json.loads(capsys.readouterr().out)
+    assert printed == json.loads((tmp_path / "network" / MARK).read_text())
+    assert "dense_run(" in (tmp_path / "network" / "src" / "dense.h").read_text()
+
+
+def test_samples_are_the_vectors(tmp_path: Path) -> None:
+    exported(_dense(), tmp_path, samples=[np.full((2, 8), 0.3125, np.float32)])
+    text = (tmp_path / "network" / "model_vectors.h").read_text()
+    assert "model_vectors_input[16]" in text
+    assert text.count("0.3125f") > 16
+
+
+@pytest.mark.deep
+@pytest.mark.needs("cmake")
+def test_cmake_and_make_build_it(tmp_path: Path) -> None:
+    exported(DIGITS, tmp_path, packages=list(PACKAGES))
+    folder = tmp_path / "network"
+    for command in (["make", "check"], ["cmake", "-B", "b"], ["cmake", "--build", "b"], ["ctest", "--test-dir", "b"]):
+        done = subprocess.run(command, cwd=folder, capture_output=True, text=True)
+        assert done.returncode == 0, done.stderr
+        assert "warning" not in done.stderr
+
+
+def test_reshapes_share_memory_and_outputs_may_be_inputs(tmp_path: Path) -> None:
+    model = FloatModel()
+    x = model.input(1, 2, 3, 4)
+    rows = model.reshape(x, 1, 24)
+    y = model.op("RELU", [rows], rows.dims)
+    exported(model.finish(rows, y, model.reshape(y, 24, 1)), tmp_path)
+    assert compiled.check_alone(tmp_path / "network").endswith("passed\n")
+    assert len(read_model(model.finish(rows)).graphs[0].inputs) == 1
