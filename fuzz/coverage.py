@@ -15,7 +15,9 @@ MEASURED = {
     "ops": (ROOT / "ops" / "tflite", ROOT / "ops" / "kernels"),
     "label_image": (ROOT / "examples" / "label_image",),
 }
-CONVERTER = tuple(ROOT / "converter" / "litebnn" / name for name in ("flatbuffer", "graph", "passes", "rewriting"))
+CONVERTER = tuple(
+    ROOT / "converter" / "litebnn" / name for name in ("flatbuffer", "graph", "rules", "analysis", "build")
+)
 
 
 def cpp_coverage(runs: list[tuple[Path, Path]]) -> str:
@@ -75,7 +77,7 @@ def python_coverage(runs: list[tuple[Path, list[Path]]]) -> str:
         totals = json.loads(report.read_text(encoding="utf-8"))["totals"]
     lines = 100 * totals["covered_lines"] / totals["num_statements"]
     branches = 100 * totals["covered_branches"] / max(totals["num_branches"], 1)
-    return f"reader and passes: {lines:.1f} % of lines and {branches:.1f} % of branches covered"
+    return f"reader and rules: {lines:.1f} % of lines and {branches:.1f} % of branches covered"
 
 
 def _checked(command: list[str]) -> None:

@@ -24,7 +24,7 @@ from litebnn.graph import Model, Tensor, check_model
 from tests.support.float_models import FloatModel
 
 TESTS = (
-    *(f"converter/litebnn/{name}" for name in ("passes", "rewriting", "graph", "flatbuffer")),
+    *(f"converter/litebnn/{name}" for name in ("rules", "analysis", "build", "graph", "flatbuffer")),
     "tests/convert/test_hidden_forms.py",
     "tests/convert/test_hidden_int8_forms.py",
 )

@@ -1,4 +1,4 @@
-"""Mutants of the converter's Python code: reader and writer, graph, passes.
+"""Mutants of the converter's Python code: reader and writer, graph, rules.
 
 The package cosmic-ray makes them by changing one operator, number or condition of one module. A mutant is tried with
 the tests of these folders and of whole models that execute the changed line. It is killed if one fails or takes far
@@ -25,11 +25,11 @@ WORK = BUILD / "mutants" / "python"
 # The mutated copy of the sources, so that they can be edited meanwhile; each job has its own copy of it.
 COPY = WORK / "copy"
 PACKAGE = Path("converter") / "litebnn"
-PARTS = ("flatbuffer", "graph", "passes")
+PARTS = ("flatbuffer", "graph", "rules")
 SOURCES = [str(PACKAGE / part) for part in PARTS]
 # Copied parts: everything that the tests read.
 COPIED = ("conftest.py", "converter", "fuzz", "pyproject.toml", "tests", "toolchains")
-# Tests that run whole models through all passes, need no TensorFlow, and take seconds.
+# Tests that run whole models through all rules, need no TensorFlow, and take seconds.
 WHOLE = (
     "tests/convert/test_subgraphs.py",
     "tests/convert/test_golden.py",

@@ -1,4 +1,4 @@
-"""Limits on the size of files, functions and folders, and rules for the names of passes and ISAs."""
+"""Limits on the size of files, functions and folders, and the names of rules and ISAs."""
 
 import re
 from collections import defaultdict
@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from litebnn.passes import BINARY_PHASES, FINAL_PHASES, PHASES, OnRequest
+from litebnn.rules import BINARY_PHASES, FINAL_PHASES, PHASES, OnRequest
 from tests.support.documents import FOLDERS, read
 from tests.support.sizes import cpp_functions, python_functions
 from toolchains.needs import needs
@@ -61,16 +61,16 @@ def test_no_folder_has_too_many_modules() -> None:
     assert too_many == {}
 
 
-FOLDERS_OF_PASSES = sorted(path.name for path in (ROOT / "converter/litebnn/passes").iterdir() if path.is_dir())
+FOLDERS_OF_RULES = sorted(path.name for path in (ROOT / "converter/litebnn/rules").iterdir() if path.is_dir())
 
 
-@pytest.mark.parametrize("name", [name for name in FOLDERS_OF_PASSES if not name.startswith("_")])
-def test_a_folder_holds_passes_of_the_order_each_with_its_test(name: str) -> None:
-    package = f"litebnn.passes.{name}"
+@pytest.mark.parametrize("name", [name for name in FOLDERS_OF_RULES if not name.startswith("_")])
+def test_a_folder_holds_rules_of_the_order_each_with_its_test(name: str) -> None:
+    package = f"litebnn.rules.{name}"
     rows = [row for phase in PHASES.values() for row in phase]
-    passes = [row.rewrite if isinstance(row, OnRequest) else row for row in rows]
-    assert all(one.__module__.endswith(f".{one.__name__}") for one in passes)
-    here = {one.__name__ for one in passes if one.__module__.startswith(f"{package}.")}
+    rules = [row.rewrite if isinstance(row, OnRequest) else row for row in rows]
+    assert all(one.__module__.endswith(f".{one.__name__}") for one in rules)
+    here = {one.__name__ for one in rules if one.__module__.startswith(f"{package}.")}
     folder = ROOT / "converter" / Path(*package.split("."))
     files = {path.stem for path in folder.glob("*.py")} - {"__init__"}
     assert files == here | {f"{name}_test" for name in here}

@@ -40,20 +40,21 @@ PYTHON_LAYERS: Layers = {
     "contract": ["errors"],
     "graph": ["contract"],
     "flatbuffer": ["graph"],
-    "rewriting": ["graph"],
-    "passes": ["rewriting"],
+    "analysis": ["graph"],
+    "build": ["analysis"],
+    "rules": ["build"],
     "frontends": ["flatbuffer", "model_files", "unique_names"],
     "options": ["errors"],
     "runtime": ["flatbuffer", "model_files", "unique_names"],
     "boards": ["errors"],
     "evaluate": ["boards", "runtime"],
-    "report": ["child", "rewriting", "runtime"],
-    "calibration": ["evaluate", "options", "rewriting", "runtime"],
+    "report": ["build", "child", "runtime"],
+    "calibration": ["analysis", "evaluate", "options", "runtime"],
     "benchmark": ["runtime"],
     "doctor": ["report"],
     "model_explorer": ["report"],
     "verification": ["evaluate", "options", "report"],
-    "convert": ["calibration", "frontends", "passes", "verification"],
+    "convert": ["calibration", "frontends", "rules", "verification"],
     "micro": ["convert"],
     "__init__": ["convert", "evaluate", "micro"],
     "cli": ["__init__", "benchmark", "doctor"],
@@ -194,19 +195,19 @@ def test_nobody_imports_what_a_module_keeps_to_itself() -> None:
         assert [name for name in last if name.startswith("_")] == [], file
 
 
-def test_a_pass_imports_no_other_pass() -> None:
-    passes = PACKAGE / "passes"
-    for file in modules(passes):
-        if file != passes / "__init__.py":
-            assert [name for name in imported_by(file) if name.startswith("litebnn.passes")] == [], file
+def test_a_rule_imports_no_other_rule() -> None:
+    rules = PACKAGE / "rules"
+    for file in modules(rules):
+        if file != rules / "__init__.py":
+            assert [name for name in imported_by(file) if name.startswith("litebnn.rules")] == [], file
 
 
-def test_a_pass_names_no_builtin_op_that_models_are_not_checked_for() -> None:
-    """Validation skips kinds of ops that are not in the table, so a pass could read inputs that do not exist."""
+def test_a_rule_names_no_builtin_op_that_models_are_not_checked_for() -> None:
+    """Validation skips kinds of ops that are not in the table, so a rule could read inputs that do not exist."""
     builtins = {name for name in vars(schema.BuiltinOperator) if name.isupper()}
     checked = {name for name, facts in FACTS.items() if facts.most}
     assert len(checked) > 40
-    for file in modules(PACKAGE / "passes"):
+    for file in modules(PACKAGE / "rules"):
         constants = {node.value for node in ast.walk(ast.parse(file.read_text())) if isinstance(node, ast.Constant)}
         assert constants & builtins <= checked, file
 

@@ -16,12 +16,12 @@ from typing import Any
 
 import numpy as np
 
+from litebnn.build.bconv import bconv_of
+from litebnn.build.ops import custom_op
 from litebnn.contract import BITS_PER_WORD, LCE_BMAXPOOL_2D, BConv2DOptions, BMaxPool2DOptions, Padding
 from litebnn.convert import convert_tflite
 from litebnn.flatbuffer import write_model
-from litebnn.graph import Graph, Model, Tensor, builtin_op, constant, packed_words
-from litebnn.rewriting.bconv import bconv_of
-from litebnn.rewriting.build import custom_op, like
+from litebnn.graph import Graph, Model, Tensor, builtin_op, constant, like, packed_words
 from litebnn.runtime import Interpreter
 from toolchains.command_line import run
 

@@ -13,9 +13,8 @@ from bench.kernels.__main__ import Counter, build, count_layer, output_of
 from bench.kernels.model import loops_of, parse_listing
 from litebnn.contract import LCE_BCONV_2D, LCE_QUANTIZE
 from litebnn.flatbuffer import read_model, write_model
-from litebnn.graph import NUMPY_TYPES, Graph, Tensor, facts
+from litebnn.graph import NUMPY_TYPES, Graph, Tensor, facts, like
 from litebnn.report.macs import count_macs
-from litebnn.rewriting.build import like
 from toolchains.targets import Target, ToolkitError, find_target
 
 FLOAT_LAYERS = ("CONV_2D", "DEPTHWISE_CONV_2D", "FULLY_CONNECTED", "TRANSPOSE_CONV")

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from litebnn.analysis.grids import Range, Ranges, activations
 from litebnn.errors import ConversionError
 from litebnn.evaluate.batches import Array, Batch
 from litebnn.evaluate.data_set import DataSet
@@ -14,7 +15,6 @@ from litebnn.evaluate.recipes import Recipe
 from litebnn.evaluate.scoring import Ready, Result
 from litebnn.graph import Model, Tensor
 from litebnn.options import Dataset
-from litebnn.rewriting.int8 import Range, Ranges, activations
 from litebnn.runtime.intermediates import interpreter_for, with_outputs
 from litebnn.runtime.predictor import arrays_of
 

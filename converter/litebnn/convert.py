@@ -1,4 +1,4 @@
-"""The converter's functions: read a model, run the passes, write it."""
+"""The converter's functions: read a model, run the rules, write it."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ import os
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+from litebnn.analysis.grids import Ranges
+from litebnn.build.notes import Notes
 from litebnn.calibration import assume_range, observe_ranges
 from litebnn.contract import CUSTOM_OPS, LCE_BCONV_2D
 from litebnn.errors import ConversionError, boundary, warn
@@ -24,10 +26,8 @@ from litebnn.graph import (
 )
 from litebnn.model_files import read_file
 from litebnn.options import ConvertOptions, asked_rewrites, asks_for_more, asks_to_verify, checked, shows_options
-from litebnn.passes import BINARY_PHASES, FINAL_PHASES, PHASES_WITHOUT_BITS, Request, run_phases
 from litebnn.report.conversion import make_report
-from litebnn.rewriting.int8 import Ranges
-from litebnn.rewriting.notes import Notes
+from litebnn.rules import BINARY_PHASES, FINAL_PHASES, PHASES_WITHOUT_BITS, Request, run_phases
 from litebnn.verification import verification_of
 
 if TYPE_CHECKING:
@@ -188,7 +188,7 @@ def _converted(source: bytes, name: str, options: ConvertOptions) -> Any:
     is_changed = status == "converted"
     if status == "no binary layer":
         with boundary():
-            model = _read(source, name)  # what the passes have prepared for bits is of no use without them
+            model = _read(source, name)  # what the rules have prepared for bits is of no use without them
         is_changed = _fold_weights(model, options)
     result, verification = source, None
     if is_changed:
@@ -212,7 +212,7 @@ def _read(source: bytes, name: str) -> Model:
 
 
 def _rewrite(model: Model, notes: Notes, options: ConvertOptions) -> str:
-    """Runs the passes and returns the status for the report."""
+    """Runs the rules and returns the status for the report."""
     if any(op.name in CUSTOM_OPS for op in model.ops()):
         with boundary():
             _check_loads(model, "the model")

@@ -9,7 +9,7 @@ import pytest
 
 import litebnn
 from litebnn.options import LOW_BIT_WEIGHTS, OPTIONS, checked
-from litebnn.passes.int8.narrow_weights import FORMATS
+from litebnn.rules.int8.narrow_weights import FORMATS
 
 FUNCTIONS = [getattr(litebnn, name) for name in litebnn.__all__ if name.startswith("convert_")]
 # The names and defaults of larq-compute-engine 0.16, and the options that only litebnn has.

@@ -12,8 +12,8 @@ import numpy.typing as npt
 
 import litebnn
 from examples.mnist.data import Digits
+from litebnn.analysis.grids import quantized
 from litebnn.report.macs import Macs, count_macs
-from litebnn.rewriting.int8 import quantized
 
 TURNS = 30
 RUNS_OF_A_TURN = 50

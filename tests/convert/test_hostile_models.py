@@ -19,7 +19,7 @@ from litebnn import cli
 from litebnn.errors import Defect
 from litebnn.flatbuffer import write_model
 from litebnn.graph import Graph, Tensor, constant
-from litebnn.passes import PHASES
+from litebnn.rules import PHASES
 from tests.support.float_models import FloatModel, sign_weights
 
 pytestmark = pytest.mark.filterwarnings("ignore:no binary layer")
@@ -85,8 +85,8 @@ def normalized(model: FloatModel, x: Tensor) -> Tensor:
     ("step", "steps", "limit"),
     [
         (rounded, 250, 3.0),  # 70 s: the rounding of each op was searched again for every op after it
-        (turned, 600, 7.2),  # 20 s: a round of the passes moved each TRANSPOSE past one op
-        (shuffled, 240, 4.0),  # 21 s: a round of the passes moved a shuffle across one sign
+        (turned, 600, 7.2),  # 20 s: a round of the rules moved each TRANSPOSE past one op
+        (shuffled, 240, 4.0),  # 21 s: a round of the rules moved a shuffle across one sign
         (normalized, 2000, 4.0),  # 10 s: each was evaluated far from thresholds, each sum compared with all others
     ],
 )

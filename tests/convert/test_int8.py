@@ -7,9 +7,10 @@ import numpy as np
 import pytest
 
 import litebnn
+from litebnn.analysis.grids import parameters
+from litebnn.build.int8 import int8_constant
 from litebnn.flatbuffer import read_model, write_model
 from litebnn.graph import Array, Tensor
-from litebnn.rewriting.int8 import int8_constant, parameters
 from tests.support.float_models import FloatModel, op_names, sign_weights
 
 GOLDEN = Path(__file__).parents[1] / "golden"

@@ -8,9 +8,10 @@ import numpy as np
 import pytest
 
 import litebnn
+from litebnn.analysis.grids import parameters
+from litebnn.build.int8 import int8_constant
 from litebnn.flatbuffer import read_model
 from litebnn.graph import OpCode, Tensor
-from litebnn.rewriting.int8 import int8_constant, parameters
 from tests.support.float_models import FloatModel, dyadic, sign_weights
 from tests.support.quantized_models import USUAL_GRID, Int8Model
 from tests.support.reasons import check_reasons

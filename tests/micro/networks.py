@@ -6,8 +6,8 @@ from collections.abc import Callable
 
 import numpy as np
 
+from litebnn.build.int8 import int8_constant
 from litebnn.graph import Tensor
-from litebnn.rewriting.int8 import int8_constant
 from tests.support.float_models import FloatModel, sign_weights
 from tests.support.quantized_models import Int8Model
 

@@ -12,11 +12,11 @@ from typing import Any
 import numpy as np
 
 import litebnn
+from litebnn.build.notes import Notes
+from litebnn.build.ops import custom_op, packed_like
 from litebnn.contract import LCE_QUANTIZE, Padding
 from litebnn.flatbuffer import read_model, write_model
 from litebnn.graph import FACTS, Array, Graph, Model, Op, OpCode, Options, Signature, Tensor, builtin_op, constant
-from litebnn.rewriting.build import custom_op, packed_like
-from litebnn.rewriting.notes import Notes
 
 ACTIVATIONS = {"none": 0, "relu": 1, "relu1": 2, "relu6": 3}
 SIGN_FORMS = (
@@ -337,13 +337,13 @@ def with_changed(
 
 
 def run_pass(one: Any, model: Model) -> tuple[bool, list[str]]:
-    """Runs a pass once; returns its result and the names of the remaining ops."""
+    """Runs a rule once; returns its result and the names of the remaining ops."""
     changed = _run(one, model.graphs[0], Notes(model))
     return changed, op_names(model)
 
 
 def _run(one: Any, graph: Graph, notes: Notes) -> bool:
-    """Runs a pass and checks that it reports correctly if it changed the graph."""
+    """Runs a rule and checks that it reports correctly if it changed the graph."""
     before = _ops(graph)
     changed = bool(one(graph, notes))
     assert changed == (_ops(graph) != before), one.__name__
@@ -351,7 +351,7 @@ def _run(one: Any, graph: Graph, notes: Notes) -> bool:
 
 
 def _ops(graph: Graph) -> list[Any]:
-    """The state of a graph's ops that passes can change."""
+    """The state of a graph's ops that rules can change."""
     return [
         (
             *(op.code, [*op.inputs], str(op.options), op.custom_options),
@@ -362,7 +362,7 @@ def _ops(graph: Graph) -> list[Any]:
 
 
 def rewritten(source: bytes, *passes: Any) -> Model:
-    """The model after each of the passes has run once."""
+    """The model after each of the rules has run once."""
     model = read_model(source)
     notes = Notes(model)
     for one in passes:

@@ -7,6 +7,8 @@ from dataclasses import replace
 
 import numpy as np
 
+from litebnn.analysis.grids import NARROW_TYPES, pack_levels, parameters
+from litebnn.build.int8 import int8_constant
 from litebnn.contract import Padding
 from litebnn.flatbuffer import read_model, write_model
 from litebnn.graph import (
@@ -21,8 +23,7 @@ from litebnn.graph import (
     constant,
     facts,
 )
-from litebnn.passes.int8.narrow_weights import FORMATS
-from litebnn.rewriting.int8 import NARROW_TYPES, int8_constant, pack_levels, parameters
+from litebnn.rules.int8.narrow_weights import FORMATS
 from tests.support.float_models import ACTIVATIONS, FloatModel, window
 
 Grid = tuple[float, int]

@@ -9,14 +9,14 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 import litebnn
+from litebnn.analysis.constants import evaluate
+from litebnn.analysis.grids import from_levels
+from litebnn.analysis.match import fused_activation
+from litebnn.analysis.weights import weight_values
+from litebnn.build.notes import Layer
 from litebnn.contract import Padding
 from litebnn.flatbuffer import read_model
 from litebnn.graph import Array, Graph, Op, Tensor, facts
-from litebnn.rewriting.constants import evaluate
-from litebnn.rewriting.int8 import from_levels
-from litebnn.rewriting.match import fused_activation
-from litebnn.rewriting.notes import Layer
-from litebnn.rewriting.weights import weight_values
 from litebnn.runtime.intermediates import interpreter_for, with_outputs
 from litebnn.runtime.predictor import arrays_of
 

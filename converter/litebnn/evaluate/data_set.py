@@ -17,7 +17,7 @@ from litebnn.evaluate.scoring import Result
 from litebnn.evaluate.sources import open_source
 
 # Warnings skip the stack frames of these modules, so that they point at the user's code.
-_CALLERS = ("litebnn.calibration", "litebnn.passes", "litebnn.verification", "litebnn.convert")
+_CALLERS = ("litebnn.calibration", "litebnn.rules", "litebnn.verification", "litebnn.convert")
 
 
 @dataclass(frozen=True)

@@ -18,6 +18,8 @@ from litebnn.graph.graph import (
     Signature,
     Tensor,
     constant,
+    derived,
+    like,
     packed_words,
 )
 from litebnn.graph.hazards import check_model
@@ -70,9 +72,11 @@ __all__ = [
     "check_subgraphs",
     "compact",
     "constant",
+    "derived",
     "drop_control_dependencies",
     "facts",
     "fields_that_hold",
+    "like",
     "mistakes",
     "packed_words",
     "read_origins",

@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 
 import litebnn
+from litebnn.build.notes import Notes
 from litebnn.errors import ConversionError
 from litebnn.flatbuffer import read_model, write_model
 from litebnn.graph import Buffer, Graph, Op, check_custom_ops, constant, mistakes
-from litebnn.passes import BINARY_PHASES, run_phases
-from litebnn.rewriting.notes import Notes
+from litebnn.rules import BINARY_PHASES, run_phases
 from litebnn.runtime.find import find_runtime
 from tests.support import lce_models
 from tests.support.float_models import FloatModel, sign_weights

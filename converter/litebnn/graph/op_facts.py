@@ -1,4 +1,4 @@
-"""Facts about each kind of builtin op: the only table that validation and passes use.
+"""Facts about each kind of builtin op: the only table that validation and rules use.
 
 A kind of op that is not in the table may do anything, so it is kept unchanged.
 """
@@ -41,7 +41,7 @@ class Facts:
         least, most: the number of inputs; `most` is 0 if it is unknown.
         most_outputs: the largest number of outputs, if the number of inputs is known.
         options: the format's name for the table of its options; "" if it has none.
-        defaults: options of a new op, if the format has no default or passes read them.
+        defaults: options of a new op, if the format has no default or rules read them.
         needs_options: True if the runtime requires the table of options.
         kinds: the NumPy kinds of element types of each input ("?" for types that NumPy lacks); "" for all.
         ranks: the number of dimensions of each input, 0 for any; `rank` is the same for the output.
@@ -52,7 +52,7 @@ class Facts:
         keeps_signs: True if every value keeps its sign, for any options.
         moves: True if values are only moved or selected, so that int8 is exact.
         reshapes: True if the elements stay in order.
-        on_signs: True if the passes know its effect on packed signs.
+        on_signs: True if the rules know its effect on packed signs.
         effects: True if it does more than compute its outputs, or refers to state or to other subgraphs.
     """
 

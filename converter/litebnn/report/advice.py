@@ -7,11 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from litebnn.build.notes import Notes
 from litebnn.graph import Model
 from litebnn.report.costs import tiles
 from litebnn.report.op_properties import short_name
 from litebnn.report.rules import WORTH_SAYING, Finding, Price, Rule, findings, prices
-from litebnn.rewriting.notes import Notes
 
 
 def advise(model: Model, notes: Notes) -> Iterator[str]:

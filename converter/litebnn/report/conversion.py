@@ -6,12 +6,12 @@ from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from litebnn.build.notes import Layer, Notes
 from litebnn.errors import printable
 from litebnn.graph import Model
 from litebnn.report.advice import advise
 from litebnn.report.op_properties import short_name
 from litebnn.report.verify import Verification
-from litebnn.rewriting.notes import Layer, Notes
 
 COLUMNS = ("layer", "kind", "binary", "MACs", "bytes", "output", "fused / why not")
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
+from litebnn.analysis.weights import fold_computed
 from litebnn.errors import ConversionError, printable
 from litebnn.flatbuffer import read_model, write_model
 from litebnn.graph import Op, Tensor, facts
 from litebnn.report.differences.divergence import TOLERANCE, difference
 from litebnn.report.differences.samples import run, samples_for
-from litebnn.rewriting.weights import fold_computed
 from litebnn.runtime.intermediates import interpreter_for, with_outputs
 
 

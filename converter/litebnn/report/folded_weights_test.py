@@ -1,10 +1,10 @@
 import numpy as np
 import pytest
 
+from litebnn.analysis import constants
 from litebnn.errors import ConversionError
 from litebnn.flatbuffer import read_model
 from litebnn.report.folded_weights import with_folded_weights
-from litebnn.rewriting import constants
 from tests.support.float_models import FloatModel, op_names
 
 RNG = np.random.default_rng(0)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 
+from litebnn.build.bconv import bconv_options, channels_per_group
 from litebnn.contract import (
     BITS_PER_WORD,
     CUSTOM_OPS,
@@ -17,7 +18,6 @@ from litebnn.contract import (
     decode_options,
 )
 from litebnn.graph import NUMPY_TYPES, Graph, Op, Tensor, facts
-from litebnn.rewriting.bconv import bconv_options, channels_per_group
 
 BITS = "bits"
 _TYPES = {"FLOAT32": "float"}

@@ -5,9 +5,9 @@ import numpy as np
 import pytest
 
 import litebnn
+from litebnn.build.int8 import int8_constant
 from litebnn.flatbuffer import read_model, write_model
 from litebnn.report.verify import verify_conversion
-from litebnn.rewriting.int8 import int8_constant
 from tests.support.float_models import FloatModel, sign_weights, sums_near_zero, sums_of_tenths, with_changed
 from tests.support.level_spellings import LEVELS
 

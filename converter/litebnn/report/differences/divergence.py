@@ -7,11 +7,11 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from litebnn.build.level_bits import moved_in_front
 from litebnn.flatbuffer import read_model
 from litebnn.graph import Array, Graph, Tensor, read_origins
 from litebnn.report.differences.pairs import Pair, pairs_of
 from litebnn.report.differences.samples import run
-from litebnn.rewriting.signs.level_bits import moved_in_front
 from litebnn.runtime.intermediates import interpreter_for, with_given, with_outputs
 from litebnn.runtime.interpreter import Interpreter
 

@@ -4,10 +4,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import litebnn
+from litebnn.analysis.signs import find_sign
 from litebnn.flatbuffer import read_model
 from litebnn.graph import Array
 from litebnn.report.differences.divergence import Divergence, LayerComparison, by_layer, difference
-from litebnn.rewriting.signs import find_sign
 from litebnn.runtime.intermediates import with_outputs
 from tests.support.float_models import FloatModel, op_names, sign_weights, sums_near_zero, sums_of_tenths, with_changed
 from tests.support.level_spellings import LEVELS

@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass, replace
 
+from litebnn.analysis.signs import find_sign, find_two_levels
+from litebnn.analysis.sums import FewValues, few_values
+from litebnn.analysis.values import values_of
 from litebnn.contract import LCE_BCONV_2D, LCE_DEQUANTIZE, LCE_QUANTIZE, pack_bits, unpack_bits
 from litebnn.graph import Array, Graph, Origin, Tensor, facts
 from litebnn.report.op_properties import channels_of_bits
-from litebnn.rewriting.signs import FewValues, few_values, find_sign, find_two_levels, values_of
 
 _TYPES_OF_NUMBERS = ("FLOAT32", "INT8")
 _NUMBERS, _BITS = "numbers", "bits"

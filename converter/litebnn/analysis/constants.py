@@ -1,0 +1,217 @@
+"""Values of tensors that are computed from constants."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Container
+from typing import Any
+
+import numpy as np
+
+from litebnn.analysis.grids import NARROW_TYPES, dequantized
+from litebnn.analysis.match import fused_activation
+from litebnn.contract import ACTIVATION_RANGES, Activation
+from litebnn.graph import NUMPY_TYPES, Array, Graph, Op, Tensor, constant
+
+# Exporters write few ops between a constant and the weights; a damaged file may have any number.
+_DEEPEST = 32
+# Values larger than their constants are computed up to this number of elements. Without a limit, a small file could
+# exhaust the memory.
+_SMALL = 1 << 20
+
+
+def _clamp(activation: Activation) -> Callable[[Array], Array]:
+    return lambda values: np.clip(values, *ACTIVATION_RANGES[activation])
+
+
+def _select(condition: Array, if_true: Array, if_false: Array) -> Array:
+    if condition.ndim == 1 < if_true.ndim:  # SELECT's vector condition selects whole rows
+        condition = condition.reshape(-1, *[1] * (if_true.ndim - 1))
+    return np.where(condition, if_true, if_false)
+
+
+ELEMENTWISE: dict[str, Callable[..., Any]] = {
+    "ABS": np.abs,
+    "ADD": np.add,
+    "CEIL": np.ceil,
+    "DIV": np.divide,
+    "EQUAL": np.equal,
+    "EXP": np.exp,
+    "FLOOR": np.floor,
+    "GREATER": np.greater,
+    "GREATER_EQUAL": np.greater_equal,
+    "LESS": np.less,
+    "LESS_EQUAL": np.less_equal,
+    "LOGICAL_AND": np.logical_and,
+    "LOGICAL_NOT": np.logical_not,
+    "LOGICAL_OR": np.logical_or,
+    "LOGISTIC": lambda values: 1 / (1 + np.exp(-values)),
+    "MAXIMUM": np.maximum,
+    "MINIMUM": np.minimum,
+    "MUL": np.multiply,
+    "NEG": np.negative,
+    "NOT_EQUAL": np.not_equal,
+    "POW": np.power,
+    "RELU": _clamp(Activation.RELU),
+    "RELU_0_TO_1": lambda values: np.clip(values, 0, 1),
+    "RELU6": _clamp(Activation.RELU6),
+    "RELU_N1_TO_1": _clamp(Activation.RELU_N1_TO_1),
+    "ROUND": np.rint,
+    "RSQRT": lambda values: 1 / np.sqrt(values),
+    "SELECT": _select,
+    "SELECT_V2": np.where,
+    "SIGN": np.sign,
+    "SQRT": np.sqrt,
+    "SQUARE": np.square,
+    "SUB": np.subtract,
+    "TANH": np.tanh,
+}
+# Ops that work on each element separately, whether or not their values can be computed here.
+ON_ELEMENTS = frozenset({*ELEMENTWISE, "CAST", "ELU", "HARD_SWISH", "LEAKY_RELU", "PRELU"})
+REDUCTIONS: dict[str, Callable[..., Any]] = {
+    "MEAN": np.mean,
+    "REDUCE_MAX": np.max,
+    "REDUCE_MIN": np.min,
+    "SUM": np.sum,
+}
+_SHAPING: dict[str, Callable[[Op, list[Array]], Array]] = {
+    "BROADCAST_TO": lambda op, values: np.broadcast_to(values[0], op.output.shape),
+    "CAST": lambda op, values: values[0],
+    "CONCATENATION": lambda op, values: np.concatenate(values, axis=getattr(op.options, "axis", 0)),
+    "DEQUANTIZE": lambda op, values: values[0],
+    "EXPAND_DIMS": lambda op, values: values[0].reshape(op.output.shape),
+    "RESHAPE": lambda op, values: values[0].reshape(op.output.shape),
+    "SQUEEZE": lambda op, values: values[0].reshape(op.output.shape),
+    "TRANSPOSE": lambda op, values: np.transpose(values[0], values[1].reshape(-1)),
+}
+_FOLDABLE = {*ELEMENTWISE, *REDUCTIONS, *_SHAPING}
+
+
+def constants_behind(graph: Graph, tensor: Tensor, unknown: Container[Tensor] = ()) -> set[Tensor] | None:
+    """The constants from which a value is computed; None if it depends on the model's inputs.
+
+    Args:
+        unknown: tensors that are known to depend on the inputs, at which the search stops.
+    """
+    constants: set[Tensor] = set()
+    seen = {tensor}
+    waiting = [tensor]
+    while waiting:
+        tensor = waiting.pop()
+        if tensor in unknown:
+            return None
+        if tensor.is_constant:
+            plain = tensor.array is not None and tensor.array.dtype.kind in "fiub"
+            if not plain and (tensor.type not in NARROW_TYPES or tensor.is_sparse):
+                return None
+            constants.add(tensor)
+            continue
+        op = graph.producer(tensor)
+        if op is None or op.name not in _FOLDABLE or (op.name != "DEQUANTIZE" and _reads_levels(op)):
+            return None
+        for source in op.inputs:
+            if source is None:
+                return None
+            if source not in seen:
+                seen.add(source)
+                waiting.append(source)
+    return constants
+
+
+def _reads_levels(op: Op) -> bool:
+    """True if the op reads quantized integers, which stand for other numbers."""
+    return any(tensor is not None and tensor.quantization is not None for tensor in (*op.inputs, *op.outputs))
+
+
+def does_not_grow(graph: Graph, tensor: Tensor) -> bool:
+    """True if a tensor takes no more bytes than the constants that only it uses, which it would replace."""
+    constants = constants_behind(graph, tensor)
+    if constants is None:
+        return False
+    behind, ops = [tensor], set[Op]()
+    for each in behind:
+        op = graph.producer(each)
+        if op is not None and op not in ops:
+            ops.add(op)
+            behind += [source for source in op.inputs if source is not None]
+    for each in behind:
+        if each in graph.pinned or (each is not tensor and not ops.issuperset(graph.consumers(each))):
+            constants -= constants_behind(graph, each) or set()
+    size = math.prod(tensor.shape) * np.dtype(NUMPY_TYPES.get(tensor.type, np.float64)).itemsize
+    return size <= sum(source.buffer.data.size for source in constants if source.buffer.data is not None)
+
+
+def evaluate(graph: Graph, tensor: Tensor) -> Array | None:
+    """The value of a tensor that is computed from constants; None if this module cannot compute one of its ops."""
+    constants = constants_behind(graph, tensor)
+    if constants is None:
+        return None
+    most = max(_SMALL, sum(math.prod(source.shape) for source in constants))
+    return _evaluate(graph, tensor, most, {}, 0)
+
+
+def fold_input(graph: Graph, op: Op, index: int) -> bool:
+    """Replaces an op's input by a constant if its value can be computed."""
+    value = evaluate(graph, op.input(index))
+    if value is None:
+        return False
+    graph.set_input(op, index, constant(op.input(index).name, value))
+    return True
+
+
+def _evaluate(graph: Graph, tensor: Tensor, most: int, shared: dict[Tensor, Array | None], depth: int) -> Array | None:
+    """Computes a value; `shared` caches only tensors with several consumers, because weights can be large."""
+    if tensor.is_constant:
+        return tensor.array
+    if tensor in shared:
+        return shared[tensor]
+    op, dtype = graph.producer(tensor), NUMPY_TYPES.get(tensor.type)
+    if (
+        op is None
+        or dtype is None
+        or depth > _DEEPEST
+        or math.prod(tensor.shape) > most
+        or min(tensor.dims, default=0) < 0
+    ):
+        return None
+    graph.spend(math.prod(tensor.shape))
+    if op.name == "DEQUANTIZE" and op.input(0).type != "FLOAT16":
+        result = dequantized(op.input(0))
+    else:
+        values = [_evaluate(graph, op.input(i), most, shared, depth + 1) for i in range(len(op.inputs))]
+        known = [value for value in values if value is not None]
+        graph.spend(sum(value.size for value in known))
+        result = _apply(op, known, dtype) if len(known) == len(values) else None
+    if len(graph.consumers(tensor)) > 1:
+        shared[tensor] = result
+    return result
+
+
+def _apply(op: Op, values: list[Array], dtype: Any) -> Array | None:
+    """The op's output for these inputs; None if they do not fit together, or the declared output differs."""
+    activation, shape = fused_activation(op), op.output.shape
+    if activation is None or (op.name in ELEMENTWISE and not all(_broadcasts(op, v.shape) for v in values)):
+        return None
+    with np.errstate(all="ignore"):
+        try:
+            if op.name in ELEMENTWISE:
+                result = ELEMENTWISE[op.name](*values)
+            elif op.name in REDUCTIONS:
+                axes = tuple(int(axis) for axis in values[1].reshape(-1))
+                result = REDUCTIONS[op.name](values[0], axis=axes, keepdims=bool(op.options.keep_dims))
+            else:
+                result = _SHAPING[op.name](op, values)
+        except ValueError:  # NumPy's error for shapes or axes that do not fit
+            return None
+        if activation:
+            result = np.clip(result, *ACTIVATION_RANGES[activation])
+        return result.astype(dtype, copy=False) if result.shape == shape else None
+
+
+def _broadcasts(op: Op, shape: tuple[int, ...]) -> bool:
+    """True if each axis of an operand has the output's size or 1; SELECT also allows a vector that selects rows."""
+    goal = op.output.shape
+    if op.name == "SELECT" and len(shape) == 1:
+        return goal[:1] == shape
+    sizes = zip(reversed(shape), reversed(goal), strict=False)
+    return len(shape) <= len(goal) and all(size in (1, wanted) for size, wanted in sizes)

@@ -1,0 +1,254 @@
+"""Quantization parameters and the arithmetic of QUANTIZE, which the int8 rules share."""
+
+from __future__ import annotations
+
+import functools
+import math
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from litebnn.contract import LCE_BCONV_2D, LCE_DEQUANTIZE
+from litebnn.graph import (
+    NUMPY_TYPES,
+    Array,
+    Graph,
+    Op,
+    Quantization,
+    QuantizationDetails,
+    Tensor,
+    facts,
+)
+
+Range: TypeAlias = tuple[float, float]
+Ranges: TypeAlias = dict[Tensor, Range]
+
+INT8_MIN, INT8_MAX = -128, 127
+# Bits of a level, for types that NumPy lacks.
+NARROW_TYPES = {"INT4": 4, "INT2": 2}
+_GRIDS = ("INT8", "UINT8", "INT16")
+# The largest distance, in units in the last place, between the float32 middle of two levels and the rounding boundary.
+_MOST_ULPS = 4
+
+
+def activations(graph: Graph) -> list[Tensor]:
+    """Float inputs, and the float results of ops that can write int8, in order of execution."""
+    computed = [
+        op.output for op in graph.ops if facts(op).int8 is not None or op.name in (LCE_BCONV_2D, LCE_DEQUANTIZE)
+    ]
+    return [tensor for tensor in (*graph.inputs, *computed) if tensor.type == "FLOAT32"]
+
+
+def parameters(scale: Any, zero_point: Any = 0, axis: int = 0) -> Quantization:
+    """A grid with one scale and zero point, or one for each channel along `axis`."""
+    scales = np.atleast_1d(np.asarray(scale, np.float32))
+    return Quantization(scales, np.broadcast_to(np.asarray(zero_point, np.int64), scales.shape).copy(), axis)
+
+
+def parameters_of_range(low: float, high: float, least_scale: float = 0.0) -> Quantization:
+    """int8 parameters that cover [low, high] and zero."""
+    low, high = min(low, 0.0), max(high, 0.0)
+    scale = max((high - low) / (INT8_MAX - INT8_MIN), least_scale, float(np.finfo(np.float32).tiny))
+    zero_point = int(np.clip(round(INT8_MIN - low / scale), INT8_MIN, INT8_MAX))
+    return parameters(scale, zero_point)
+
+
+def round_half_away(values: Array) -> Array:
+    rounded: Array = np.sign(values) * np.floor(np.abs(values) + 0.5)
+    return rounded
+
+
+def quantized(values: Array, scale: Any, zero_point: Any) -> Array:
+    """Quantizes floats to int8 like QUANTIZE."""
+    levels = round_half_away(values.astype(np.float64) / scale) + zero_point
+    clipped: Array = np.clip(levels, INT8_MIN, INT8_MAX).astype(np.int8)
+    return clipped
+
+
+def along_axis(values: Array, rank: int, axis: int) -> Array:
+    """Values [n] in a shape that broadcasts along `axis` of a tensor of that rank; a single value is unchanged."""
+    return values if values.size == 1 else values.reshape([-1 if i == axis else 1 for i in range(rank)])
+
+
+def pack_levels(levels: Array, bits: int) -> Array:
+    """Packs signed levels to uint8 like TFLite's INT4 and INT2, with the first level in the lowest bits of a byte."""
+    each = 8 // bits
+    codes = (levels.reshape(-1) & ((1 << bits) - 1)).astype(np.uint8)
+    rows = np.concatenate([codes, np.zeros(-codes.size % each, np.uint8)]).reshape(-1, each)
+    packed: Array = np.bitwise_or.reduce(rows << (bits * np.arange(each, dtype=np.uint8)), axis=1)
+    return packed
+
+
+def stored_levels(tensor: Tensor) -> Array | None:
+    """The levels of a quantized constant, with INT4 and INT2 as int8; None for other tensors."""
+    bits, stored = NARROW_TYPES.get(tensor.type, 0), tensor.buffer.data
+    if not bits or not tensor.is_constant or stored is None or tensor.is_sparse or tensor.is_variable:
+        return tensor.array
+    count = math.prod(tensor.shape)
+    if stored.size * 8 < count * bits or min(tensor.shape, default=0) < 0:
+        return None
+    high = np.arange(8 - bits, -1, -bits, dtype=np.uint8)  # left shifts that move a level's bits to the top of an int8
+    levels = (stored.view(np.uint8)[:, None] << high).view(np.int8) >> (8 - bits)
+    return levels.reshape(-1)[:count].reshape(tensor.shape)
+
+
+def dequantized(tensor: Tensor) -> Array | None:
+    """The float32 values of a quantized constant with one scale, several, or one for each block of a row."""
+    array, q = stored_levels(tensor), tensor.quantization
+    if array is not None and tensor.details is not None:
+        return _dequantized_blocks(array, tensor.details)
+    if array is None or q is None or array.dtype.kind not in "iu":
+        return None
+    scale = along_axis(q.scale.astype(np.float64), array.ndim, q.axis)
+    zero = along_axis(q.zero_point.astype(np.float64), array.ndim, q.axis)
+    return ((array.astype(np.float64) - zero) * scale).astype(np.float32).reshape(array.shape)
+
+
+def _dequantized_blocks(levels: Array, details: QuantizationDetails) -> Array | None:
+    """The float32 values of levels [O, I] whose scales are [O, I / block size]; None for other details."""
+    scales, points = details.tensors["scales"], details.tensors["zero_points"]
+    size, shape = details.options.block_size, getattr(details.options, "block_shape", None)
+    known = None if scales is None else scales.array
+    if details.options.table != "BlockwiseQuantization" or known is None or points is not None or shape is not None:
+        return None
+    blocks = levels.reshape(-1, size).astype(np.float64) * known.reshape(-1, 1)
+    values: Array = blocks.astype(np.float32).reshape(levels.shape)
+    return values
+
+
+def bias_scale(source: Tensor | None, weights: Tensor | None, shape: tuple[int, ...]) -> Array | None:
+    """The scale of an int8 layer's int32 bias with that shape, float64 [1] or [channels]."""
+    grid, q = source and source.per_tensor_quantization, weights and weights.quantization
+    if not grid or not q or (q.scale.size > 1 and q.scale.shape != shape[-1:]):
+        return None
+    scale: Array = q.scale.astype(np.float64) * grid[0]
+    return scale
+
+
+def is_int8(tensor: Tensor | None) -> bool:
+    return tensor is not None and tensor.type == "INT8" and tensor.per_tensor_quantization is not None
+
+
+def is_quantized(tensor: Tensor) -> bool:
+    """True if the tensor has one grid, of int8 or of another type."""
+    return grid_range(tensor) is not None
+
+
+def same_parameters(left: Tensor, right: Tensor) -> bool:
+    return left.type == right.type and left.per_tensor_quantization == right.per_tensor_quantization is not None
+
+
+def on_grid(values: Array, tensor: Tensor) -> Array | None:
+    """The values that numbers get in a tensor: unchanged if it is float, else rounded to its grid."""
+    if tensor.type == "FLOAT32":
+        return values
+    limits = grid_range(tensor)
+    if limits is None:
+        return None
+    scale, zero_point = tensor.per_tensor_quantization or (1.0, 0)
+    levels = round_half_away(values.astype(np.float32) / np.float32(scale)) + zero_point
+    return np.clip(from_levels(levels, scale, zero_point), *limits)
+
+
+def from_levels(levels: Any, scale: float, zero_point: int) -> Array:
+    """The float32 values of levels, computed like DEQUANTIZE: 127 times the float nearest to 1/127 is 1."""
+    values: Array = (np.asarray(levels, np.float32) - np.float32(zero_point)) * np.float32(scale)
+    return values
+
+
+def grid_range(tensor: Tensor) -> tuple[float, float] | None:
+    """The lowest and the highest value of a tensor with one grid; None for other tensors."""
+    numbers = numbers_of_grid(tensor)
+    return None if numbers is None else (float(numbers[0]), float(numbers[-1]))
+
+
+def ends_within(tensor: Tensor, low: float, high: float) -> bool:
+    """True if the tensor's grid clamps values to a range between two numbers, apart from rounding."""
+    limits, grid = grid_range(tensor), tensor.per_tensor_quantization
+    return (
+        limits is not None and grid is not None and low - grid[0] / 2 <= limits[0] and limits[1] <= high + grid[0] / 2
+    )
+
+
+def numbers_of_grid(tensor: Tensor) -> Array | None:
+    """All values of a tensor with one grid, float32 [levels], ascending; None for other tensors."""
+    grid = tensor.per_tensor_quantization
+    if grid is None or tensor.type not in _GRIDS:
+        return None
+    return _numbers(tensor.type, *grid)
+
+
+# The cache is small, because a network has few grids, each of which is used many times.
+@functools.lru_cache(maxsize=64)
+def _numbers(type_name: str, scale: float, zero_point: int) -> Array:
+    limits = np.iinfo(NUMPY_TYPES[type_name])
+    numbers = from_levels(np.arange(limits.min, limits.max + 1), scale, zero_point)
+    numbers.flags.writeable = False
+    return numbers
+
+
+def step_of(tensor: Tensor) -> float:
+    """The scale of a tensor with one grid; 0 for other tensors."""
+    grid = tensor.per_tensor_quantization if is_quantized(tensor) else None
+    return 0.0 if grid is None else grid[0]
+
+
+def first_rounded_to(numbers: Array, tensor: Tensor) -> Array:
+    """The least floats, float32 [n], that are rounded to these numbers of a tensor's grid or to greater ones."""
+
+    def reach(floats: Array) -> Array:
+        rounded = on_grid(floats, tensor)
+        assert rounded is not None
+        reached: Array = rounded >= numbers
+        return reached
+
+    first = (numbers - np.float32(step_of(tensor) / 2)).astype(np.float32)
+    for _ in range(_MOST_ULPS):
+        first = np.where(reach(first), first, np.nextafter(first, np.float32(np.inf)))
+    for _ in range(2 * _MOST_ULPS):
+        before = np.nextafter(first, np.float32(-np.inf))
+        first = np.where(reach(before), before, first)
+    return first
+
+
+def next_of_grid(numbers: Array, tensor: Tensor) -> Array:
+    """The least numbers of a tensor's grid, float32 [n], that are not below these; unchanged without a grid."""
+    levels = numbers_of_grid(tensor)
+    if levels is None:
+        return numbers
+    nearest: Array = levels[np.minimum(np.searchsorted(levels, numbers), len(levels) - 1)]
+    return nearest
+
+
+def as_compared(values: Array, scale: float) -> Array:
+    """The fixed-point numbers with 8 fractional bits that the runtime compares for values of an int8 tensor."""
+    counts = np.rint(values.astype(np.float64) / np.float32(scale)).astype(np.int64) << 8
+    fraction, exponent = np.frexp(np.float64(np.float32(scale)))
+    product = counts * int(round_half_away(fraction * 2**31))
+    high = (np.abs(product) + np.where(product < 0, (1 << 30) - 1, 1 << 30)) >> 31
+    scaled: Array = round_half_away(np.where(product < 0, -high, high) * 2.0**exponent)
+    return scaled
+
+
+def lowest_value(graph: Graph, tensor: Tensor) -> float:
+    """The lowest value of a tensor by its grid, or by the grid of the tensor that it dequantizes."""
+    op = graph.producer(tensor)
+    source = op.input(0) if op is not None and op.name == "DEQUANTIZE" else tensor
+    limits = grid_range(source)
+    return -np.inf if limits is None else limits[0]
+
+
+def int8_source(graph: Graph, tensor: Tensor | None) -> Tensor | None:
+    """The int8 tensor that `tensor` dequantizes; None if there is none."""
+    op = graph.producer(tensor)
+    return op.input(0) if op is not None and op.name == "DEQUANTIZE" and is_int8(op.input(0)) else None
+
+
+def int8_results(graph: Graph, tensor: Tensor) -> list[Op]:
+    """The QUANTIZE ops that read `tensor`, if all its consumers are QUANTIZE ops with the same int8 result."""
+    if graph.is_output(tensor):
+        return []
+    consumers = graph.consumers(tensor)
+    if not consumers or any(c.name != "QUANTIZE" or not is_int8(c.output) for c in consumers):
+        return []
+    return consumers if all(same_parameters(c.output, consumers[0].output) for c in consumers) else []

@@ -1,0 +1,72 @@
+"""Questions about tensors and ops that several rules ask."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from litebnn.analysis.grids import from_levels
+from litebnn.contract import LCE_DEQUANTIZE, LCE_QUANTIZE, Activation
+from litebnn.graph import Array, Graph, Op, Tensor
+
+# An op that exists only in the graph: it packs the signs of a tensor by a threshold for each channel.
+THRESHOLD = "THRESHOLD"
+SIGNS = (LCE_QUANTIZE, THRESHOLD)
+# The index of the input that has the number with which the op fills its output.
+_FILLED_WITH = {"BROADCAST_TO": 0, "FILL": 1}
+
+
+def bits_of(graph: Graph, tensor: Tensor | None) -> Tensor | None:
+    """The packed tensor that `tensor` unpacks, if it is the output of an `LceDequantize`."""
+    producer = graph.producer(tensor)
+    return producer.input(0) if producer is not None and producer.name == LCE_DEQUANTIZE else None
+
+
+def floats(tensor: Tensor | None) -> Array | None:
+    """The values of a float32 constant."""
+    array = None if tensor is None else tensor.array
+    return array if array is not None and array.dtype == np.float32 else None
+
+
+def uniform(tensor: Tensor | None) -> float | None:
+    """The value of a constant whose elements are all equal, dequantized if it is quantized."""
+    array = None if tensor is None else tensor.array
+    if array is None or array.size == 0 or array.dtype.kind not in "fiub":
+        return None
+    first = array.reshape(-1)[0]
+    if not np.all(array == first):
+        return None
+    assert tensor is not None
+    if tensor.quantization is not None and tensor.type in ("INT8", "UINT8", "INT16"):
+        scaled = tensor.per_tensor_quantization
+        return None if scaled is None else float(from_levels(first, *scaled))
+    return float(first)
+
+
+def number_of(graph: Graph, tensor: Tensor | None) -> float | None:
+    """The value of a tensor whose elements are all equal, including tensors whose size depends on the batch."""
+    while (op := graph.producer(tensor)) is not None and op.name in _FILLED_WITH:
+        tensor = op.inputs[_FILLED_WITH[op.name]]
+    return uniform(tensor)
+
+
+def times_repeated(dims: tuple[int, ...], larger: tuple[int, ...]) -> list[int] | None:
+    """The repetitions along each axis if a tensor is broadcast to a larger one; None if it cannot be."""
+    sizes = list(zip(dims, larger, strict=False))
+    if len(dims) != len(larger) or any(small != large and (small != 1 or large < 1) for small, large in sizes):
+        return None
+    return [1 if small == large else large for small, large in sizes]
+
+
+def fused_activation(op: Op) -> Activation | None:
+    """The op's fused activation; None for activations that no binary op has (tanh, sign bit)."""
+    value = getattr(op.options, "fused_activation_function", Activation.NONE)
+    return Activation(value) if value in Activation._value2member_map_ else None
+
+
+def transpose_order(op: Op) -> Array | None:
+    """The order int [rank] of a TRANSPOSE, if it is a constant and valid permutation of the axes."""
+    order = op.input(1).array
+    rank = len(op.output.dims)
+    permutes = order is not None and np.array_equal(np.sort(order.reshape(-1)), np.arange(rank))
+    valid = permutes and len(op.input(0).dims) == rank
+    return order.reshape(-1) if valid and order is not None else None

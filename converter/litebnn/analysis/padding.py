@@ -1,0 +1,140 @@
+"""PAD and PADV2, and the arithmetic of SAME padding."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from litebnn.analysis.match import uniform
+from litebnn.contract import BITS_PER_WORD, Padding
+from litebnn.graph import Array, Graph, Op, Tensor
+
+PADS = ("PAD", "PADV2")
+
+
+@dataclass(frozen=True)
+class ConstantPadding:
+    """Padding amounts int [rank, 2], before and after each axis, and the padding value."""
+
+    amounts: Array
+    value: float
+
+    @property
+    def is_spatial(self) -> bool:
+        """True if only the height and width of an NHWC tensor are padded."""
+        return len(self.amounts) == 4 and not np.any(self.amounts[[0, 3]])
+
+
+def pad_amounts(op: Op) -> Array | None:
+    """The amounts int [rank, 2] of a PAD or PADV2, if they are constant and match the axes of input and output."""
+    amounts = op.input(1).array
+    ranks = {len(op.input(0).dims), len(op.output.dims)}
+    return amounts if amounts is not None and ranks == {len(amounts)} and amounts.shape[1:] == (2,) else None
+
+
+def pads_nothing(op: Op) -> bool:
+    """True if all amounts of a PAD or PADV2 are zero, as exporters write them for layers without padding."""
+    amounts = pad_amounts(op)
+    return amounts is not None and not np.any(amounts)
+
+
+def constant_padding(op: Op) -> ConstantPadding | None:
+    """The padding of a PAD, a PADV2 or a SPACE_TO_BATCH_ND, if it is constant."""
+    value = uniform(op.input(2)) if op.name == "PADV2" else 0.0
+    if op.name == "SPACE_TO_BATCH_ND":
+        spatial, rank = op.input(2).array, len(op.output.dims)
+        known = spatial is not None and spatial.shape[1:] == (2,) and len(spatial) < rank
+        amounts = np.pad(spatial, ((1, rank - 1 - len(spatial)), (0, 0))) if known and spatial is not None else None
+    else:
+        amounts = pad_amounts(op)
+    if amounts is None or value is None or np.any(amounts < 0) or not _is_padded(op, amounts):
+        return None
+    return ConstantPadding(amounts, value)
+
+
+def _is_padded(op: Op, amounts: Array) -> bool:
+    """True if the declared sizes of the output are those of the input plus the amounts, as far as they are known."""
+    before, after = op.input(0).dims, op.output.dims
+    if op.name == "SPACE_TO_BATCH_ND":  # it also divides the sizes into blocks
+        return len(before) == len(after) and before[-1] == after[-1]
+    sizes = zip(before, amounts.sum(axis=1), after, strict=False)
+    return len(before) == len(after) and all(b < 0 or a < 0 or b + more == a for b, more, a in sizes)
+
+
+def without_zeros(graph: Graph, tensor: Tensor) -> tuple[Tensor, Array]:
+    """An NHWC tensor before it is padded with zeros, and the amounts int [2, 2] for height and width."""
+    zeros = np.zeros((2, 2), np.int32)
+    while (op := graph.producer(tensor)) is not None and op.name in PADS:
+        padding = constant_padding(op)
+        if padding is None or not padding.is_spatial or padding.value != 0.0:
+            break
+        tensor, zeros = op.input(0), zeros + padding.amounts[1:3].astype(np.int32)
+    return tensor, zeros
+
+
+def word_of_padding(channels: int, value: int) -> int | None:
+    """The word that pads packed signs with +1 or -1.
+
+    The result is None if no single word encodes a padded pixel: -1 over more than 32 channels, not a multiple of 32.
+    """
+    word = 0 if value == 1 else -1 if channels % BITS_PER_WORD == 0 else (1 << channels) - 1
+    return word if word.bit_length() < BITS_PER_WORD else None
+
+
+def same_padding(size: int, taps: int, stride: int, dilation: int) -> tuple[int, int]:
+    """The amount before and the output size of TensorFlow's SAME padding along one axis."""
+    output = -(-size // stride)
+    total = max((output - 1) * stride + (taps - 1) * dilation + 1 - size, 0)
+    return total // 2, output
+
+
+def same_amounts(size: int, taps: int, stride: int, dilation: int) -> tuple[int, int] | None:
+    """The amounts before and after of SAME padding along one axis; None if it depends on an unknown size (-1)."""
+    reach = (taps - 1) * dilation
+    if size < 0:
+        return (reach // 2, reach - reach // 2) if stride == 1 else ((0, 0) if reach == 0 else None)
+    before, output = same_padding(size, taps, stride, dilation)
+    return before, max((output - 1) * stride + reach + 1 - size - before, 0)
+
+
+def layer_padding(layer: Op) -> tuple[tuple[int, int], tuple[int, int]] | None:
+    """The amounts by which a layer itself pads height and width; None if they depend on an unknown size."""
+    if layer.name != "CONV_2D" or layer.options.padding == Padding.VALID:
+        return (0, 0), (0, 0)
+    o, sizes, taps = layer.options, layer.input(0).dims, layer.input(1).shape
+    if len(sizes) != 4 or len(taps) != 4:
+        return None
+    height = same_amounts(sizes[1], taps[1], o.stride_h, o.dilation_h_factor)
+    width = same_amounts(sizes[2], taps[2], o.stride_w, o.dilation_w_factor)
+    return None if height is None or width is None else (height, width)
+
+
+def why_unknown_padding(layer: Op, zeros: Array) -> str | None:
+    """The reason why a layer's total padding, including int [2, 2] zeros around its input, is unknown; else None."""
+    if layer_padding(layer) is None and np.any(zeros):
+        return "its input is padded, and how SAME pads it further depends on a size that is not known"
+    return None
+
+
+def is_same_padding(
+    amounts: Array,
+    sizes: tuple[int, ...],
+    taps: tuple[int, ...],
+    strides: tuple[int, int],
+    dilations: tuple[int, int],
+) -> bool:
+    """True if padding height and width by `amounts` (int [2, 2]) and a VALID convolution equal a SAME convolution.
+
+    For an unknown size (-1) this holds only if SAME padding does not depend on the size.
+    """
+    for (before, after), size, k, stride, dilation in zip(amounts, sizes, taps, strides, dilations, strict=True):
+        same = same_amounts(size, k, stride, dilation)
+        if same is None or before != same[0]:
+            return False
+        reach = (k - 1) * dilation
+        if size < 0 and after != same[1]:
+            return False
+        if size >= 0 and (size + before + after - reach - 1) // stride + 1 != -(-size // stride):
+            return False
+    return True

@@ -1,0 +1,126 @@
+"""Reasons, in words, why the input of a layer is not a sign."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from litebnn.analysis.grids import is_quantized
+from litebnn.analysis.match import fused_activation, uniform
+from litebnn.analysis.padding import PADS, constant_padding
+from litebnn.analysis.signs import find_two_values, is_never_negative
+from litebnn.analysis.sums import PADDING, handed_on
+from litebnn.analysis.values import values_of
+from litebnn.contract import LCE_DEQUANTIZE
+from litebnn.graph import Graph, Op, Tensor, facts
+
+NO_SIGN = "its input is not the output of a sign"
+# Arithmetic ops that may lie between a quantizer and a layer, besides ops that move values.
+_ARITHMETIC = ("MUL", "DIV", "ADD", "SUB")
+_TO_INTEGERS = ("FLOOR", "ROUND")
+_FARTHEST = 16
+_STANDS_BETWEEN = "stands between the sign and it"
+
+
+def why_no_sign(graph: Graph, tensor: Tensor) -> str:
+    """The reason why a layer that reads `tensor` is not binary."""
+    passed: list[Op] = []
+    read = tensor
+    for _ in range(_FARTHEST):
+        op = graph.producer(tensor)
+        if op is None or not op.inputs or op.inputs[0] is None:
+            break
+        if (op.name == LCE_DEQUANTIZE and passed) or find_two_values(graph, tensor) is not None:
+            return next(filter(None, map(_obstacle, passed)), None) or _between(passed, op.name == LCE_DEQUANTIZE)
+        if (reason := _why_values_are_none(graph, op, tensor)) is not None:
+            keeps = _keeps_levels if op.name in _TO_INTEGERS else _keeps_values
+            changing = [op.name for op in passed if not keeps(op)]
+            is_ternary = op.name == "SIGN" and _takes_values_of_sign(graph, read)
+            return f"{changing[-1]} {_STANDS_BETWEEN}" if changing and not is_ternary else reason
+        if not _is_passed(op):
+            break
+        passed.append(op)
+        tensor = op.input(0)
+    return NO_SIGN
+
+
+def _takes_values_of_sign(graph: Graph, tensor: Tensor) -> bool:
+    """True if a tensor takes -1, 0 and 1 apart from rounding, e.g. if a grid rounds the term added for 0 to 0."""
+    values = values_of(graph, tensor)
+    distinct = np.unique(values.values)
+    return values.is_known and distinct.size == 3 and bool(np.all(np.abs(distinct - [-1, 0, 1]) <= values.step))
+
+
+def _is_passed(op: Op) -> bool:
+    handed = handed_on(op) == (0,) or op.name in (*PADDING, "MAX_POOL_2D")  # a pool may have an activation
+    return handed or op.name in _ARITHMETIC or facts(op).keeps_signs
+
+
+def _keeps_values(op: Op) -> bool:
+    """True if an op's output values are its input values, apart from padding."""
+    return op.name not in _ARITHMETIC and not facts(op).keeps_signs and not _clamps(op)
+
+
+def _clamps(op: Op) -> bool:
+    """True if an op that only passes values clamps them by its fused activation."""
+    return op.name == "MAX_POOL_2D" and fused_activation(op) != 0
+
+
+def _keeps_levels(op: Op) -> bool:
+    """True if an op's output takes as many different values as its input, apart from padding."""
+    numbers = (uniform(tensor) for tensor in op.inputs)
+    return any(number is not None for number in numbers) if op.name in _ARITHMETIC else _keeps_values(op)
+
+
+def _between(passed: list[Op], is_sign: bool) -> str:
+    """The reason for a layer that reads a sign, or two other values, after ops whose parameters are no obstacle."""
+    changing = [op.name for op in passed if not _keeps_values(op)]
+    if not changing and not is_sign:
+        return "its input takes two values that are not ±1"
+    others = changing or [op.name for op in passed if op.name not in PADS] or ["padding"]
+    return f"{others[-1]} {_STANDS_BETWEEN}"
+
+
+def _why_values_are_none(graph: Graph, op: Op, tensor: Tensor) -> str | None:
+    """The reason why an op's output is not a sign, if it follows from all its values; else None."""
+    if op.name == "SIGN":
+        return _why_sign_is_none(graph, op)
+    if (value := values_of(graph, tensor).constant) is not None:
+        return f"its input is {value:g}, whatever the model's is"
+    several = "its input takes several levels (as of a DoReFa quantizer), not ±1"
+    return several if op.name in _TO_INTEGERS else None
+
+
+def _why_sign_is_none(graph: Graph, sign: Op) -> str:
+    """The reason why a SIGN op is not a sign of ±1."""
+    if is_never_negative(graph, sign.input(0)):
+        return "its input takes 0 and 1 (a heaviside quantizer), not ±1"
+    tensor, grid = sign.input(0), None
+    while (op := graph.producer(tensor)) is not None and op.name in ("QUANTIZE", "DEQUANTIZE", "ADD", "SUB"):
+        computed = [operand for operand in op.inputs if operand is not None and not operand.is_constant]
+        if not computed:
+            break
+        grid = tensor if is_quantized(tensor) else grid
+        tensor = computed[0]
+    if op is not None and op.name == "SIGN" and grid is not None:
+        return f'the grid of "{grid.name}" does not tell the three values of sign(x) apart'
+    if (value := values_of(graph, sign.output).constant) is not None:
+        return f"its input is {value:g}, whatever the model's is"
+    return "its input is sign(x), which is 0 where x is 0 (ternary): use ste_sign, or the option assume_nonzero"
+
+
+def _obstacle(op: Op) -> str | None:
+    """The reason why the parameters of an op between a sign and a layer prevent it from working on bits; else None."""
+    if op.name == "SPACE_TO_BATCH_ND" and (op.input(1).array is None or op.input(2).array is None):
+        return "its space-to-batch padding is computed when the model runs"
+    if _clamps(op):
+        return f"the activation of {op.name} {_STANDS_BETWEEN}"
+    if op.name not in PADS:
+        return None
+    padding = constant_padding(op)
+    if padding is None:
+        return "the padding of its input is computed when the model runs"
+    if np.any(padding.amounts[[0, -1]]):
+        return "the batch or the channels of its input are padded"
+    if padding.value not in (0.0, 1.0, -1.0):
+        return f"its input is padded with {padding.value:g}, which is neither 0 nor ±1"
+    return None

@@ -1,0 +1,153 @@
+"""Monotone functions of one tensor, and the numbers at which their rounded values change."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TypeAlias
+
+import numpy as np
+
+from litebnn.analysis.affine import normal_level
+from litebnn.analysis.constants import ELEMENTWISE
+from litebnn.analysis.function import Values
+from litebnn.analysis.match import fused_activation, uniform
+from litebnn.contract import ACTIVATION_RANGES, Activation
+from litebnn.graph import Array, Graph, Op, Question, Tensor
+
+_MOST_OPS = 32
+_MOST_LEVELS = 4
+# Numbers that are evaluated in one step of the search, because NumPy takes hardly longer for them than for one.
+_AT_ONCE = 257
+_OF_ONE = (
+    *("CEIL", "EXP", "FLOOR", "LOGISTIC", "NEG", "ROUND", "SIGN", "TANH"),
+    *("RELU", "RELU6", "RELU_0_TO_1", "RELU_N1_TO_1"),
+)
+_OF_TWO = ("ADD", "DIV", "MAXIMUM", "MINIMUM", "MUL", "SUB")
+_WITH_A_NUMBER = ("DIV", "MUL")
+_STEPPING = ("CEIL", "FLOOR", "ROUND", "SIGN")
+_NEGATIVE_ZERO = -(1 << 31)
+
+
+@dataclass(frozen=True)
+class _Monotone:
+    """The ops, in order of execution, that compute a tensor as a monotone function of x."""
+
+    x: Tensor
+    falls: bool = False
+    ops: tuple[Op, ...] = ()
+
+
+def _monotone(graph: Graph, tensor: Tensor) -> _Monotone:
+    op = graph.producer(tensor)
+    moving = () if op is None else _moving(op)
+    parts = [] if op is None else [_monotone_in(graph, op.input(index)) for index in moving]
+    turned = {part.falls != _turns(op, index) for part, index in zip(parts, moving, strict=True) if op is not None}
+    ops = tuple(dict.fromkeys(each for part in parts for each in part.ops))
+    if op is None or len({part.x for part in parts}) != 1 or len(turned) != 1 or len(ops) >= _MOST_OPS:
+        return _Monotone(tensor)
+    return _Monotone(parts[0].x, turned.pop(), (*ops, op))
+
+
+# A tensor as a monotone function of the farthest upstream tensor in which it is one, or else of itself.
+_monotone_in = Question(_monotone, lambda op: [op.input(index) for index in _moving(op)])
+
+
+def _rounded(graph: Graph, tensor: Tensor) -> Values | None:
+    function = _monotone_in(graph, tensor)
+    x, ops = function.x, function.ops
+    if not any(op.name in _STEPPING for op in ops) or x.type != "FLOAT32" or x.is_constant:
+        return None
+    found = _search(_described(x, ops))
+    return None if found is None else Values(x, *found)
+
+
+# The few values of a tensor that is a rounded, monotone function of another tensor; None for other tensors. Each op of
+# such a function keeps or reverses the order of numbers, in the runtime's arithmetic too. If the function is equal at
+# two numbers, it is equal between them, so bisection finds the numbers at which it changes.
+rounded_values = Question(_rounded)
+
+
+# An op of a function: its name, operands and activation. An operand is an index into x and the ops' results, or the
+# bytes of a number, which distinguish all numbers that compute differently.
+_Step: TypeAlias = tuple[str, tuple[int | bytes, ...], Activation]
+
+
+def _described(x: Tensor, ops: Sequence[Op]) -> tuple[_Step, ...]:
+    places = {x: 0, **{op.output: place for place, op in enumerate(ops, 1)}}
+    return tuple(
+        (
+            op.name,
+            tuple(places[t] if t in places else np.float32(uniform(t)).tobytes() for t in op.inputs if t is not None),
+            fused_activation(op) or Activation.NONE,
+        )
+        for op in ops
+    )
+
+
+# Results are cached, because many layers of a network round in the same way and several rules ask.
+@functools.lru_cache(maxsize=1 << 10)
+def _search(steps: tuple[_Step, ...]) -> tuple[Array, Array] | None:
+    """The numbers at which a function changes, and its values around them; None if there are too many.
+
+    The function is monotone, so it is constant between two numbers with the same value. All intervals with different
+    values at their ends are divided at the same time, until their ends are neighbouring floats.
+    """
+    highest = int(np.array([np.finfo(np.float32).max], np.float32).view(np.int32)[0])
+    ranks = np.linspace(-highest, highest, _AT_ONCE).astype(np.int64)
+    values = _values(steps, ranks)
+    first = values[:1]
+    while True:
+        changes = np.flatnonzero(values[1:] != values[:-1])
+        if len(changes) > _MOST_LEVELS:
+            return None
+        intervals = list(zip(ranks[changes], ranks[changes + 1], strict=True))
+        if all(end - begin == 1 for begin, end in intervals):
+            break
+        ranks = np.unique(np.concatenate([np.linspace(*ends, _AT_ONCE).astype(np.int64) for ends in intervals]))
+        values = _values(steps, ranks)
+    numbers = np.concatenate([first, values[changes + 1]])
+    if not np.all(np.isfinite(numbers)):
+        return None
+    return normal_level(_of_rank(ranks[changes + 1]), up=True), numbers.astype(np.float64)
+
+
+def _values(steps: tuple[_Step, ...], ranks: Array) -> Array:
+    """The function's values for numbers of these ranks."""
+    results = [_of_rank(ranks)]
+    with np.errstate(all="ignore"):
+        for name, operands, activation in steps:
+            inputs = (results[o] if isinstance(o, int) else np.frombuffer(o, np.float32) for o in operands)
+            result = np.asarray(ELEMENTWISE[name](*inputs))
+            if activation != Activation.NONE:
+                result = np.clip(result, *ACTIVATION_RANGES[activation])
+            results.append(result.astype(np.float32))
+    return results[-1]
+
+
+def _of_rank(ranks: Array) -> Array:
+    """The float32 numbers of ranks: 0 is zero, 1 the next number above, -1 the next one below."""
+    return np.where(ranks >= 0, ranks, _NEGATIVE_ZERO - ranks).astype(np.int32).view(np.float32)
+
+
+def _moving(op: Op) -> tuple[int, ...]:
+    """The inputs in which the op's output is monotone, if all others are numbers."""
+    if op.output.type != "FLOAT32" or fused_activation(op) is None or not op.inputs or None in op.inputs:
+        return ()
+    if op.name in _OF_ONE:
+        return (0,)
+    if op.name not in _OF_TWO:
+        return ()
+    moving = tuple(index for index in range(2) if uniform(op.input(index)) is None)
+    if len(moving) == 2:
+        alike = op.input(0).dims == op.input(1).dims == op.output.dims
+        return moving if alike and op.name not in _WITH_A_NUMBER else ()
+    return () if op.name == "DIV" and moving == (1,) else moving
+
+
+def _turns(op: Op, index: int) -> bool:
+    """True if the op's output falls when this input rises."""
+    if op.name in _WITH_A_NUMBER:
+        return (uniform(op.input(1 - index)) or 0.0) < 0
+    return op.name == "NEG" or (op.name == "SUB" and index == 1)

@@ -1,0 +1,207 @@
+"""Recognition of signs in the forms that exporters write.
+
+A sign is a select of 1 and -1 by any condition. It may also be a step function of one tensor with these two values, in
+any form (`values.py`). Functions with other values (ternary, several bits) are not signs. Values may be rounded to a
+grid between the ops of a form; then only the sign itself is known exactly.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from litebnn.analysis.affine import next_level, per_channel
+from litebnn.analysis.function import Values
+from litebnn.analysis.grids import is_quantized, lowest_value, numbers_of_grid
+from litebnn.analysis.match import bits_of, fused_activation, number_of, times_repeated, uniform
+from litebnn.analysis.values import choices_of, values_of
+from litebnn.contract import ACTIVATION_RANGES
+from litebnn.graph import Array, Graph, Op, Tensor, facts
+
+# The equivalent of each comparison after its operands are swapped.
+_MIRRORED = {"GREATER_EQUAL": "LESS_EQUAL", "GREATER": "LESS", "LESS_EQUAL": "GREATER_EQUAL", "LESS": "GREATER"}
+
+_NEVER_NEGATIVE = ("ABS", "EXP", "LOGISTIC", "SOFTMAX", "SQRT", "SQUARE")
+_OF_THE_SAME_SIGN = (
+    "AVERAGE_POOL_2D",
+    "DEQUANTIZE",
+    "MAX_POOL_2D",
+    "MEAN",
+    "QUANTIZE",
+    "REDUCE_MAX",
+    "REDUCE_MIN",
+    "SUM",
+    "TANH",
+)
+_FARTHEST = 8
+
+
+@dataclass(frozen=True)
+class Sign:
+    """A sign: +1 where x is at least the level or, if it falls, where x is below it; else -1.
+
+    The level is float32 [1] or [channels]. For a quantized x it is a number of the grid, and for a boolean (0 or 1) it
+    is 1.
+    """
+
+    x: Tensor
+    level: Array
+    falls: bool = False
+
+    def negated(self) -> Sign:
+        return replace(self, falls=not self.falls)
+
+
+def find_sign(graph: Graph, tensor: Tensor, *, assume_nonzero: bool = False) -> Sign | None:
+    """The sign that `tensor` is; None if it is not a sign.
+
+    Args:
+        assume_nonzero: True to ignore a third value at a single number, such as SIGN's at zero.
+    """
+    op = graph.producer(tensor)
+    if op is None:
+        return None
+    selected = _select(graph, op) if op.name in ("SELECT", "SELECT_V2") else None
+    sign = selected or _of_values(graph, values_of(graph, tensor), assume_nonzero)
+    return None if sign is None or sign.x is tensor else sign
+
+
+def _of_values(graph: Graph, function: Values, assume_nonzero: bool) -> Sign | None:
+    x, values, edges = function.x, function.values, function.edges
+    if x is None or not function.is_known:
+        return None
+    if assume_nonzero and len(edges) == 2 and _follows(edges[1], edges[0], x):
+        values, edges = values[[0, 2]], edges[:1]
+    lowest = lowest_value(graph, x)
+    if np.isfinite(lowest):  # the function below it does not matter
+        edges = edges[edges > lowest]
+        values = values[-len(edges) - 1 :]
+        if len(edges) == 0:
+            edges, values = np.array([lowest], np.float32), np.array([-1, 1]) * values
+    if len(edges) != 1 or abs(values[0]) != 1 or values[1] != -values[0]:
+        return None
+    if bits_of(graph, x) is not None and values[1] == -1:  # two values, which the next layer's weights absorb
+        return None
+    if x.type == "BOOL":
+        sign = _of_boolean(graph, x)
+        return sign if values[1] == 1 else sign.negated()
+    return Sign(x, edges, falls=bool(values[1] == -1))
+
+
+def _follows(number: float, other: float, x: Tensor) -> bool:
+    """True if no value of x lies between the two numbers."""
+    numbers = numbers_of_grid(x)
+    if numbers is None:
+        return bool(number == next_level(np.array([other], np.float32), up=True)[0])
+    return bool(np.count_nonzero((numbers >= other) & (numbers < number)) == 1)
+
+
+def _of_boolean(graph: Graph, tensor: Tensor) -> Sign:
+    """The sign that is +1 where the boolean tensor is true."""
+    op = graph.producer(tensor)
+    truth = True
+    while op is not None and op.name == "LOGICAL_NOT":
+        truth, tensor = not truth, op.input(0)
+        op = graph.producer(tensor)
+    sign = _of_comparison(tensor, op) or _of_levels(graph, tensor) or Sign(tensor, np.ones(1, np.float32))
+    return sign if truth else sign.negated()
+
+
+def _of_levels(graph: Graph, tensor: Tensor) -> Sign | None:
+    """The sign that is +1 where a boolean function of a quantized tensor is true."""
+    function = values_of(graph, tensor)
+    if function.x is None or function.x.dims != tensor.dims or numbers_of_grid(function.x) is None:
+        return None
+    return _of_values(graph, replace(function, values=2 * function.values - 1), assume_nonzero=False)
+
+
+def _of_comparison(tensor: Tensor, op: Op | None) -> Sign | None:
+    if op is not None and op.name in _MIRRORED:
+        left, right = op.input(0), op.input(1)
+        for x, other, name in ((left, right, op.name), (right, left, _MIRRORED[op.name])):
+            level = _level(x, other)
+            if level is None or x.type != "FLOAT32" or x.is_constant or x.dims != tensor.dims:
+                continue
+            if name in ("GREATER", "LESS_EQUAL"):  # x > n is x >= the number after n
+                level = next_level(level, up=True)
+            if np.all(np.isfinite(level)):
+                return Sign(x, level, falls=name in ("LESS", "LESS_EQUAL"))
+    return None
+
+
+def _level(x: Tensor, constant: Tensor) -> Array | None:
+    """The number, or the vector of channels, with which x is compared."""
+    number = uniform(constant)
+    return per_channel(constant, x.channels) if number is None else np.full(1, number, np.float32)
+
+
+def _select(graph: Graph, op: Op) -> Sign | None:
+    condition, if_true, if_false = op.input(0), op.input(1), op.input(2)
+    values = (number_of(graph, if_true), number_of(graph, if_false))
+    if values in ((1.0, -1.0), (-1.0, 1.0)):
+        sign = _of_boolean(graph, condition)
+        return sign if values[0] == 1.0 else sign.negated()
+    return None
+
+
+def find_two_values(graph: Graph, tensor: Tensor) -> Values | None:
+    """The two values of a float or quantized tensor, if a boolean or a sign selects them.
+
+    Such a tensor is a boolean cast to a number, a select of two numbers or an unpacked sign. Arithmetic with numbers,
+    straight-through estimators and rounding may follow. The source may also be quantized, with its levels deciding.
+    Then values within a step of each other count as one value that is rounded differently.
+    """
+    if tensor.type == "BOOL":
+        return None
+    # Several comparisons may make different booleans of one unpacked sign.
+    of_signs = values_of(graph, tensor)
+    found = next((one for one in (choices_of(graph, tensor), of_signs) if _are_chosen(graph, tensor, one)), None)
+    return found or (_two_of_levels(tensor, of_signs) if is_quantized(tensor) else None)
+
+
+def _are_chosen(graph: Graph, tensor: Tensor, values: Values) -> bool:
+    x = values.x
+    if x is None or len(values.edges) != 1 or not values.is_known or not np.all(np.isfinite(values.values)):
+        return False
+    if x.type == "BOOL":
+        return times_repeated(x.dims, tensor.dims) is not None
+    return x.dims == tensor.dims and bits_of(graph, x) is not None
+
+
+def _two_of_levels(tensor: Tensor, function: Values) -> Values | None:
+    """The two main values of a function with one jump that changes by at most a step elsewhere."""
+    values, edges, step = function.values, function.edges, function.step
+    if function.x is None or function.x.dims != tensor.dims or not len(edges) or not function.is_known:
+        return None
+    jump = int(np.argmax(np.abs(np.diff(values))))
+    sides = values[: jump + 1], values[jump + 1 :]
+    low, high = ((side.min() + side.max()) / 2 for side in sides)
+    if max(map(np.ptp, sides)) > 2 * step or not abs(high - low) > 4 * step:
+        return None
+    return replace(function, edges=edges[jump : jump + 1], values=np.array([low, high]))
+
+
+def find_two_levels(graph: Graph, tensor: Tensor) -> Values | None:
+    """The two values of a tensor and their threshold, if neither a boolean nor a sign selects them."""
+    values = values_of(graph, tensor)
+    has_two = values.x is not None and values.x.type != "BOOL" and len(values.edges) == 1 and values.is_known
+    return values if has_two else None
+
+
+def is_never_negative(graph: Graph, tensor: Tensor) -> bool:
+    """True if a tensor's ops or its grid exclude negative numbers."""
+    if lowest_value(graph, tensor) >= 0:
+        return True
+    for _ in range(_FARTHEST):
+        op = graph.producer(tensor)
+        if op is None or not op.inputs or op.inputs[0] is None:
+            return False
+        activation = fused_activation(op)
+        clamp = activation if facts(op).clamp is None else facts(op).clamp
+        if op.name in _NEVER_NEGATIVE or (clamp is not None and ACTIVATION_RANGES[clamp][0] >= 0):
+            return True
+        if op.name not in _OF_THE_SAME_SIGN and not facts(op).moves:
+            return False
+        tensor = op.input(0)
+    return False

@@ -1,0 +1,285 @@
+"""Tensors of few values as sums of signs, which binary layers read instead.
+
+Two values are one sign, with a scale and a shift. Evenly spaced levels, such as those of a 2-bit quantizer, are as many
+signs as they have steps, each of which compares with a threshold.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from litebnn.analysis.affine import next_level
+from litebnn.analysis.function import Values
+from litebnn.analysis.grids import on_grid, step_of
+from litebnn.analysis.match import bits_of, fused_activation
+from litebnn.analysis.moved import COMPARING, picked_from
+from litebnn.analysis.padding import PADS, constant_padding, layer_padding
+from litebnn.analysis.rounding import rounded_values
+from litebnn.analysis.signs import find_two_values
+from litebnn.analysis.values import values_of
+from litebnn.graph import Array, Graph, Op, Question, Tensor, facts
+
+PADDING = (*PADS, "SPACE_TO_BATCH_ND")
+ROUNDING = ("QUANTIZE", "DEQUANTIZE")
+# Each sign costs as much as a binary layer; with three, for 2 bits, the layer is still several times faster than float.
+MOST_SIGNS = 3
+# The largest difference of equal steps after the levels are rounded, relative to the largest level.
+_TOLERANCE = 1e-6
+# Adjacent levels are at most this many steps apart, including rounding.
+_NEXT_LEVEL = 1.001
+_MOST_OPS = 64
+
+
+@dataclass(frozen=True)
+class SignSum:
+    """Values as middle + Σ scales[j] · s_j, where the sign s_j is +1 on one side of thresholds[j], else -1.
+
+    Attributes:
+        middle: the middle of the values.
+        scales: float64 [k], all of one magnitude.
+        thresholds: float32 [k], ascending; a step of double height has two equal ones.
+        rising: bool [k], true if s_j is +1 at and above its threshold, else below.
+        step: the coarsest scale to which the values are rounded.
+    """
+
+    middle: float
+    scales: Array
+    thresholds: Array
+    rising: Array
+    step: float = 0.0
+
+    def number(self, value: float) -> float:
+        """The number among the signs that corresponds to a number among the values of a single sign."""
+        [scale] = self.scales
+        number = float((value - self.middle) / scale)
+        return round(number) if abs((round(number) - number) * scale) <= _NEXT_LEVEL * self.step else number
+
+    def signs(self, values: Array) -> Array:
+        """The signs of values [..., channels]: bool [..., k · channels], true for -1, concatenated by threshold."""
+        reached = [values >= threshold for threshold in self.thresholds]
+        return np.concatenate([r != rises for r, rises in zip(reached, self.rising, strict=True)], axis=-1)
+
+    def weights(self, values: Array) -> Array:
+        """The weights [O, ..., k · channels] of the signs, for the weights [O, ..., channels] of the values."""
+        return np.concatenate([(values * scale).astype(np.float32) for scale in self.scales], axis=-1)
+
+    def bias(self, bias: Array, weights: Array) -> Array:
+        """The bias of a layer of the signs, for a layer of the values with that bias and those weights [O, ...]."""
+        sums = weights.reshape(weights.shape[0], -1).sum(axis=1, dtype=np.float64)
+        shifted: Array = (bias + self.middle * sums).astype(np.float32)
+        return shifted
+
+
+@dataclass(frozen=True)
+class FewValues:
+    """A tensor of few values: where they are made, and the ops from there on, which move or round them.
+
+    Attributes:
+        sources: the tensors that take the values: two that a boolean, a sign or a threshold selects, or one of levels.
+        ops: the ops between the sources and the tensor, in order of execution.
+        numbers: the values of the tensor itself, from that below the first edge on; two values are ascending.
+        pads: the padding values of the ops.
+        step: the coarsest scale to which the values are rounded; 0 if all tensors are float.
+    """
+
+    sources: Mapping[Tensor, Values]
+    ops: tuple[Op, ...]
+    numbers: Array
+    pads: tuple[float, ...] = ()
+    step: float = 0.0
+
+    @property
+    def first(self) -> Values:
+        return next(iter(self.sources.values()))
+
+    @property
+    def x(self) -> Tensor:
+        """The tensor that determines the values of the first source."""
+        assert self.first.x is not None
+        return self.first.x
+
+    @property
+    def are_levels(self) -> bool:
+        return len(self.numbers) > 2
+
+
+def few_levels(values: Values, *, for_zeros: bool = True) -> SignSum | None:
+    """Evenly spaced levels as a sum of signs; None for other values.
+
+    A level that occurs at a single number, such as SIGN's at zero, is not worth a sign.
+
+    Args:
+        for_zeros: True for signs that are all +1 where the levels are zero, so that ones pad them; False for rising
+            signs only.
+    """
+    edges, levels = values.edges, values.values
+    if not values.is_known or values.step or not np.all(np.isfinite(levels)) or len(edges) < 2:
+        return None
+    if np.any(next_level(edges[:-1], up=True) == edges[1:]):
+        return None
+    jumps = np.diff(levels)
+    times = np.rint(np.abs(jumps) / np.abs(jumps).min()).astype(int)
+    step = float(np.abs(jumps).sum() / times.sum())
+    if times.sum() > MOST_SIGNS or np.any(np.abs(np.abs(jumps) - times * step) > _tolerance(levels)):
+        return None
+    first_zero = np.argmin(np.abs(levels)) if for_zeros and has_zero(levels) else len(edges)
+    rising = np.arange(len(edges)) < first_zero
+    scales = np.where(rising, 1, -1) * np.sign(jumps) * step / 2
+    scales, edges, rising = (np.repeat(each, times) for each in (scales, edges, rising))
+    return SignSum(float(levels[0] + levels[-1]) / 2, scales, edges, rising)
+
+
+def has_zero(levels: Array) -> bool:
+    return bool(np.abs(levels).min() <= _tolerance(levels))
+
+
+def _tolerance(levels: Array) -> float:
+    return _TOLERANCE * float(np.abs(levels).max())
+
+
+def find_levels(graph: Graph, tensor: Tensor) -> Values | None:
+    """The values of a float tensor with few, evenly spaced levels; None for other tensors."""
+    values = rounded_values(graph, tensor) or values_of(graph, tensor)
+    x = values.x
+    if x is None or x.type != "FLOAT32" or x.dims != tensor.dims or x.channels < 1 or tensor.type != "FLOAT32":
+        return None
+    return None if few_levels(values) is None else values
+
+
+def handed_on(op: Op) -> tuple[int, ...]:
+    """The inputs whose values an op passes on, apart from their position and rounding to a grid.
+
+    The product of two opposite values is one of them too, or its opposite.
+    """
+    if op.name in PADDING:
+        return () if constant_padding(op) is None else (0,)
+    if op.name == "MUL" and fused_activation(op) == 0:
+        return (0, 1)
+    return (0,) if op.name in ROUNDING else picked_from(op)
+
+
+def _few_values(graph: Graph, tensor: Tensor) -> FewValues | None:
+    two, op = find_two_values(graph, tensor), graph.producer(tensor)
+    if two is not None:
+        return FewValues({tensor: two}, (), np.sort(two.values), step=two.step)
+    levels = find_levels(graph, tensor)
+    if levels is not None:
+        return FewValues({tensor: levels}, (), levels.values)
+    if op is None:
+        return None
+    moved = [op.optional(index) for index in handed_on(op)]
+    parts = [part for part in moved if part is not None]
+    found = [few for few in (few_values(graph, part) for part in parts) if few is not None]
+    if not parts or len(found) < len(moved):
+        return None
+    ops = tuple(dict.fromkeys((*_joined(few.ops for few in found), op)))
+    sources = {source: values for few in found for source, values in few.sources.items()}
+    if len(ops) + len(sources) > _MOST_OPS:
+        return None
+    first = found[0]
+    if any(few.are_levels for few in found):
+        rises = bool(np.all(np.diff(first.numbers) > 0))
+        keeps = picked_from(op) == (0,) and len(op.outputs) == 1 and (rises or op.name not in COMPARING)
+        return replace(first, ops=ops) if keeps else None
+    numbers = _numbers_of(op, [few.numbers for few in found], tensor)
+    padding = constant_padding(op) if op.name in PADDING else None
+    pads = _joined(few.pads for few in found)
+    if op.name == "MUL" and any(abs(few.numbers.sum()) > step_of(tensor) or few.pads for few in found):
+        return None
+    if padding is not None and np.any(padding.amounts):
+        pads = (*pads, padding.value)
+    stored = None if numbers is None else on_grid(np.array([*numbers, *pads]), tensor)
+    if stored is None:
+        return None
+    step = max(step_of(tensor), *(few.step for few in found))
+    return FewValues(sources, ops, stored[:2], tuple(stored[2:].tolist()), step)
+
+
+# The few values of a tensor; None for a tensor of others.
+few_values = Question(_few_values, lambda op: [op.optional(index) for index in handed_on(op)])
+
+
+def _joined(parts: Iterable[tuple[Any, ...]]) -> tuple[Any, ...]:
+    return tuple(one for part in parts for one in part)
+
+
+def _numbers_of(op: Op, parts: list[Array], output: Tensor) -> Array | None:
+    """The lower and the higher value of an op's output; None if there are more values."""
+    numbers = np.array(parts)
+    if op.name == "MUL":
+        product: Array = np.prod(numbers[:, 1]) * np.array([-1, 1])
+        return product
+    if np.any(np.ptp(numbers, axis=0) > step_of(output)):
+        return None
+    return np.asarray((numbers.min(axis=0) + numbers.max(axis=0)) / 2)
+
+
+def two_values_of(graph: Graph, layer: Op) -> FewValues | None:
+    """The two values that a layer reads, with its own padding; None for other layers, and for plain signs."""
+    few = few_values(graph, layer.input(facts(layer).data))
+    if few is None or few.are_levels or few.numbers[0] == few.numbers[1]:
+        return None
+    if not few.step and layer.output.type == "FLOAT32" and _are_plain_signs(graph, few.sources.values()):
+        return None
+    pads = layer.name == "TRANSPOSE_CONV" or layer_padding(layer) != ((0, 0), (0, 0))
+    return replace(few, pads=(*few.pads, 0.0)) if pads else few
+
+
+def is_unpacked(graph: Graph, values: Values) -> bool:
+    """True if an unpacked sign determines the values."""
+    return values.x is not None and values.x.type == "FLOAT32" and bits_of(graph, values.x) is not None
+
+
+def _are_plain_signs(graph: Graph, sources: Iterable[Values]) -> bool:
+    """True if the values are signs that other rules handle without a shift: a boolean's ±1 or its opposite."""
+    return all(
+        (values.high, values.low) == (1.0, -1.0)
+        or (not is_unpacked(graph, values) and (values.high, values.low) == (-1.0, 1.0))
+        for values in sources
+    )
+
+
+def sum_of_two(graph: Graph, few: FewValues, *, rather_falling: bool = False) -> SignSum | None:
+    """Two values as a sign with a scale and a shift, such that the padding values are signs or zeros.
+
+    A sign that is +1 there is preferred, because LceBconv2d can pad with it.
+
+    Args:
+        rather_falling: True to choose the sign that is +1 for the lower value, if both are possible.
+    """
+    low, high = few.numbers.tolist()
+    # An existing sign fixes the value that +1 stands for. A maximum of values is a maximum of signs only if these rise
+    # with the values.
+    falls = {values.high < values.low for values in few.sources.values() if is_unpacked(graph, values)}
+    must_rise = any(op.name in (*COMPARING, "MUL") for op in few.ops)
+    half = (high - low) / 2
+    scales = [scale for scale in (half, -half) if falls <= {scale < 0} and (scale > 0 or not must_rise)]
+    sums = [
+        SignSum((high + low) / 2, np.array([scale]), few.first.edges, np.array([scale > 0]), few.step)
+        for scale in scales
+    ]
+    possible = [one for one in sums if all(one.number(pad) in (-1.0, 0.0, 1.0) for pad in few.pads)]
+    return max(
+        possible,
+        key=lambda one: (sum(map(one.number, few.pads)), (one.scales[0] < 0) == rather_falling),
+        default=None,
+    )
+
+
+def why_no_sum(few: FewValues) -> str:
+    """The reason if `sum_of_two` finds no form."""
+    low, high = few.numbers.tolist()
+    stray = [pad for pad in few.pads if pad not in (low, high, (low + high) / 2)]
+    if stray:
+        return f"{of_two(few)} and is padded with {stray[0]:g}, which is neither"
+    what = "maxima" if any(op.name in COMPARING for op in few.ops) else "products"
+    return f"{of_two(few)}, of which it takes {what} against a sign"
+
+
+def of_two(few: FewValues) -> str:
+    """The beginning of a reason."""
+    return "its input takes {:g} and {:g}".format(*few.numbers)

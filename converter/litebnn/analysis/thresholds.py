@@ -1,0 +1,163 @@
+"""Thresholds of signs, from their recognition until they are lowered.
+
+THRESHOLD is an op that exists only in the graph. It packs +1 where x is at least a level, or below it where it falls.
+In the end a layer absorbs it, or it is lowered to a difference and an LceQuantize; no file has it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from litebnn.analysis.affine import affine_of, next_level, normal_level, per_channel
+from litebnn.analysis.grids import same_parameters, step_of
+from litebnn.analysis.match import SIGNS, bits_of, fused_activation, uniform
+from litebnn.contract import ACTIVATION_RANGES, LCE_QUANTIZE
+from litebnn.graph import Array, Graph, Op, Tensor, derived, facts
+
+
+@dataclass(frozen=True, eq=False)
+class Threshold:
+    """The condition of a sign: +1 where x >= level, or, for channels that fall, where x < level.
+
+    Attributes:
+        level: float32 [1] or [channels]; an infinity for a constant sign.
+        falls: bool [1] or [channels].
+        name: the name of the difference, if the threshold is lowered to one.
+        number: the name of the constant in the difference.
+        subtracts: True if the difference is a SUB, False if it is an ADD.
+        is_rounded: True if the source rounds what it compares, so that the level may be rounded once more.
+    """
+
+    level: Array = field(default_factory=lambda: np.zeros(1, np.float32))
+    falls: Array = field(default_factory=lambda: np.zeros(1, np.bool_))
+    name: str = ""
+    number: str = ""
+    subtracts: bool = False
+    is_rounded: bool = False
+
+    @property
+    def is_plain(self) -> bool:
+        """True if LceQuantize alone computes it."""
+        return not np.any(self.falls) and not np.any(self.level)
+
+    @property
+    def key(self) -> tuple[bytes, ...]:
+        """A key that is equal for thresholds with the same condition."""
+        return () if self.is_plain else (self.level.tobytes(), self.falls.tobytes())
+
+    @property
+    def rising(self) -> Threshold:
+        """The same levels without falling channels, which other ops handle."""
+        return replace(self, falls=np.zeros(1, np.bool_))
+
+    def of_channels(self, channels: slice | Array, suffix: str) -> Threshold:
+        """The threshold of some of the channels."""
+        level, falls = (each if each.size == 1 else each[channels] for each in (self.level, self.falls))
+        name = derived(self.name, suffix)
+        return replace(self, level=level, falls=falls, name=name, number=derived(name, "/constant"))
+
+    @property
+    def is_uniform(self) -> bool:
+        """True if it is the same for all channels."""
+        return max(self.level.size, self.falls.size) == 1
+
+    def fits(self, before: Tensor, after: Tensor) -> bool:
+        """True if the same threshold applies after an op that moves the elements of `before` to `after`."""
+        return self.is_uniform or before.channels == after.channels
+
+
+def threshold_of(op: Op | None) -> Threshold | None:
+    """The threshold of the sign that an op packs; None for other ops."""
+    if op is None or op.name not in SIGNS:
+        return None
+    return Threshold() if op.name == LCE_QUANTIZE else getattr(op.options, "threshold", None)
+
+
+def signs_behind(graph: Graph, op: Op) -> tuple[Tensor, Threshold] | None:
+    """The tensor and threshold of the op's input, if it is an unpacked sign."""
+    packing = graph.producer(bits_of(graph, op.input(0)))
+    threshold = threshold_of(packing)
+    return None if packing is None or threshold is None else (packing.input(0), threshold)
+
+
+def upstream(op: Op, x: Tensor, level: Array) -> tuple[Array, Array, Array] | None:
+    """The level of an op's input x at which its output reaches a level: the inverse of the op.
+
+    Returns:
+        The levels float32 [n], and bool [n], true where the output reaches its level below x's level. False means that
+        it does so at and above x's level. None if the op has no known inverse.
+    """
+    line = _INVERSES.get(op.name, _keeping)
+    if fused_activation(op) != 0 or op.output.dims != x.dims:
+        return None
+    if not x.type == op.output.type == "FLOAT32" and not _clamps_levels(op):
+        return None
+    found = line(op, x, level)
+    if found is None or not all(np.all(np.isfinite(numbers)) for numbers in found):
+        return None
+    return crossing(*found, level)
+
+
+def crossing(scale: Array, shift: Array, level: Array) -> tuple[Array, Array, Array]:
+    """The x at which scale · x + shift reaches a level: the nearest float32, or the next one above.
+
+    The next one is taken if neither the product nor the sum is rounded, and the nearest one misses the level.
+    """
+    with np.errstate(all="ignore"):
+        nearest = normal_level(((level - shift) / scale).astype(np.float32), up=True)
+        product = nearest * scale
+        reached = product + shift
+        is_exact = (product.astype(np.float32) == product) & (reached.astype(np.float32) == reached)
+    falls = scale < 0
+    is_next = np.isfinite(nearest) & ((is_exact & (reached < level)) != falls)
+    first = np.where(is_next, next_level(nearest, up=True), nearest)
+    always = np.where(shift >= level, -np.inf, np.inf)
+    return np.where(scale == 0, always, first).astype(np.float32), falls, is_exact
+
+
+Line = tuple[Array, Array]
+
+
+def _affine(op: Op, x: Tensor, level: Array) -> Line | None:
+    return affine_of(op, x.channels, left=op.inputs[0] is x)
+
+
+def _sloped(op: Op, x: Tensor, level: Array) -> Line | None:
+    """The inverse of LEAKY_RELU and PRELU, which have other slopes below zero."""
+    leaky = np.full(1, getattr(op.options, "alpha", 0.0))
+    slopes = leaky if op.name == "LEAKY_RELU" else per_channel(op.input(1), x.channels)
+    if slopes is None or np.any(slopes <= 0):
+        return None
+    return np.where(level < 0, slopes, 1.0).astype(np.float64), np.zeros(1)
+
+
+def _limited(op: Op, x: Tensor, level: Array) -> Line | None:
+    """The inverse of MINIMUM and MAXIMUM: a limit on the other side of the level does not matter."""
+    limit = uniform(op.input(1))
+    is_free = limit is not None and np.all(level <= limit if op.name == "MINIMUM" else level > limit)
+    return (np.ones(1), np.zeros(1)) if is_free else None
+
+
+def _keeping(op: Op, x: Tensor, level: Array) -> Line | None:
+    """The inverse of a clamp, which keeps levels between its limits, and of ops that keep signs: these keep level 0."""
+    clamp = facts(op).clamp
+    low, high = (-np.inf, np.inf) if clamp is None else ACTIVATION_RANGES[clamp]
+    is_kept = not np.any(level) if clamp is None else np.all((low < level) & (level <= high))
+    keeps = facts(op).keeps_signs if clamp is None else True
+    return (np.ones(1), np.zeros(1)) if keeps and is_kept else None
+
+
+def _clamps_levels(op: Op) -> bool:
+    """True if an op is a RELU_N1_TO_1, whose clamp also keeps negative levels exactly."""
+    return op.name == "RELU_N1_TO_1" and same_parameters(op.input(0), op.output) and step_of(op.output) <= 1
+
+
+# For each op, a function that returns the line (float64 scale and shift) on which its output reaches a level, or None.
+_INVERSES: dict[str, Callable[[Op, Tensor, Array], Line | None]] = {
+    **dict.fromkeys(("ADD", "DIV", "MUL", "NEG", "SUB"), _affine),
+    **dict.fromkeys(("LEAKY_RELU", "PRELU"), _sloped),
+    **dict.fromkeys(("MAXIMUM", "MINIMUM"), _limited),
+}

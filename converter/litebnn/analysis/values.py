@@ -1,0 +1,290 @@
+"""The values of tensors: each as a step function of another tensor, by one table of what ops do to such functions.
+
+Straight-through estimators subtract a term and add it again, as in (sign(x) - clip(x)) + clip(x). Such terms need not
+be known: they are kept as linear terms, and cancel.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from functools import partial
+
+import numpy as np
+
+from litebnn.analysis.affine import next_level
+from litebnn.analysis.constants import ELEMENTWISE
+from litebnn.analysis.function import Values, known_number, on_common_edges, sign_of_bits, unknown
+from litebnn.analysis.grids import (
+    as_compared,
+    is_quantized,
+    next_of_grid,
+    numbers_of_grid,
+    on_grid,
+    same_parameters,
+    step_of,
+)
+from litebnn.analysis.int8_arithmetic import computed_on_grid
+from litebnn.analysis.levels import at_levels, of_what_is_rounded, quantized_behind
+from litebnn.analysis.match import bits_of, fused_activation, number_of
+from litebnn.analysis.rounding import rounded_values
+from litebnn.analysis.thresholds import threshold_of
+from litebnn.contract import ACTIVATION_RANGES, LCE_DEQUANTIZE
+from litebnn.graph import NUMPY_TYPES, Array, Graph, Op, Question, Tensor
+
+_COMPARISONS = ("EQUAL", "NOT_EQUAL", "GREATER_EQUAL", "GREATER", "LESS_EQUAL", "LESS")
+_SELECTS = ("SELECT", "SELECT_V2")
+_TRUE_OF_ITSELF = ("EQUAL", "GREATER_EQUAL", "LESS_EQUAL")
+_LEVELS = ("ROUND", "FLOOR", "CEIL")
+_CLAMPS = ("RELU", "RELU6", "RELU_0_TO_1", "RELU_N1_TO_1", "MINIMUM", "MAXIMUM")
+_MOST_TERMS = 16  # sums of more tensors are tensors of their own; residual networks add up any number
+
+
+def _followed(op: Op, of_booleans: bool) -> Sequence[Tensor | None]:
+    return op.inputs if op.name in _TRANSFER and not (of_booleans and op.output.type == "BOOL") else ()
+
+
+def _values(graph: Graph, tensor: Tensor, of_booleans: bool) -> Values:
+    number = number_of(graph, tensor)
+    if number is not None:
+        return known_number(number, step_of(tensor))
+    op = graph.producer(tensor)
+    if op is not None and op.name == LCE_DEQUANTIZE and tensor.type == "FLOAT32":
+        return sign_of_bits(tensor)
+    if op is None or None in op.inputs or not _followed(op, of_booleans):
+        return unknown(tensor)
+    transfer = _TRANSFER[op.name]
+    if op.name in _CLAMPS and (of_booleans or not _keeps_grid(op)):
+        transfer = _elementwise
+    levels = rounded_values(graph, tensor) if op.name in _LEVELS and not of_booleans else None
+    if levels is not None:
+        return levels
+    operands = [(choices_of if of_booleans else values_of)(graph, op.input(i)) for i in range(len(op.inputs))]
+    if transfer is _comparison:
+        operands = [_beside_its_tensor(graph, part) for part in operands]
+    parts = on_common_edges(_of_one_tensor(graph, operands))
+    with np.errstate(all="ignore"):
+        result = None if parts is None else transfer(op, parts)
+        result = None if parts is None or result is None else _stored(graph, op, parts, result)
+    if result is None or _steps_beside_constants(result) or len(result.linear_terms) > _MOST_TERMS:
+        return unknown(tensor)
+    behind = () if transfer is _comparison else operands  # the result of a comparison is exact
+    return replace(result.simplified(), step=max([step_of(tensor), *(part.step for part in behind)]))
+
+
+# The values of a tensor as a function of the farthest upstream tensor that known ops lead to.
+values_of = Question(partial(_values, of_booleans=False), partial(_followed, of_booleans=False))
+# The same as a function of the farthest tensor without a boolean between, so that it may be one of a boolean.
+choices_of = Question(partial(_values, of_booleans=True), partial(_followed, of_booleans=True))
+
+
+def _beside_its_tensor(graph: Graph, part: Values) -> Values:
+    """The same function with its own tensor x as a linear term, if x is a sum whose terms are linear terms."""
+    own = None if part.x is None or part.is_known else values_of(graph, part.x)
+    if part.x is None or own is None or own.x is not None or own.linear_terms.keys() != part.linear_terms.keys():
+        return part
+    if part.x in own.linear_terms:
+        return part
+    factors, *others = (part.linear_terms[tensor] / terms for tensor, terms in own.linear_terms.items())
+    if any(np.any(other != factors) for other in others):
+        return part
+    return replace(part, values=part.values - factors * own.values, linear_terms={part.x: factors})
+
+
+def _of_one_tensor(graph: Graph, parts: list[Values]) -> list[Values]:
+    """The same functions, with packing and rounding undone if others are functions of the original tensor."""
+    beside = {tensor for part in parts for tensor in part.linear_terms if is_quantized(tensor)}
+    rounded = {op.input(0) for op in map(graph.producer, beside) if op is not None and op.name == "QUANTIZE"}
+    levels = {source for tensor in beside for source in quantized_behind(graph, tensor)}
+    sources = {part.x for part in parts} | levels | rounded
+    packed = [_of_what_is_packed(graph, part, sources) for part in parts]
+    sources = {part.x for part in packed}
+    return [of_what_is_rounded(graph, part, sources) for part in packed]
+
+
+def _of_what_is_packed(graph: Graph, part: Values, sources: set[Tensor | None]) -> Values:
+    packed = graph.producer(bits_of(graph, part.x))
+    threshold = threshold_of(packed)
+    if packed is None or threshold is None or np.any(threshold.falls) or threshold.level.size > 1:
+        return part
+    source, edges = packed.input(0), part.edges + threshold.level
+    numbers = graph.producer(source)
+    if numbers is not None and numbers.name == "DEQUANTIZE" and source not in sources:
+        source = numbers.input(0)
+        edges = next_of_grid(edges, source)
+    return replace(part, x=source, edges=edges) if source in sources and source.type != "BOOL" else part
+
+
+def _steps_beside_constants(function: Values) -> bool:
+    """True if a function steps but has no numbers, such as a sign with a scale or shift for each channel.
+
+    In a sum only the tensor itself cancels it, and its sign is a function of this tensor too.
+    """
+    terms = function.linear_terms
+    return bool(terms) and len(function.edges) > 0 and all(tensor.is_constant for tensor in terms)
+
+
+def _stored(graph: Graph, op: Op, parts: list[Values], result: Values) -> Values | None:
+    """The values of an op after its fused activation and the rounding of its output."""
+    activation = fused_activation(op)
+    plain = activation == 0 and op.output.type in ("FLOAT32", "BOOL")
+    if plain or activation is None:
+        return result if plain else None
+    if not result.is_known and not _stays(op, result):
+        by_levels = at_levels(graph, result)
+        if by_levels is None:
+            return None
+        result = by_levels
+    levels = computed_on_grid(op, [part.values for part in parts]) if _are_levels(parts, result) else None
+    values: Array | None = np.clip(result.values if levels is None else levels, *ACTIVATION_RANGES[activation])
+    if op.output.quantization is not None or op.output.type not in NUMPY_TYPES:
+        values = None if values is None else on_grid(values, op.output)
+    return None if values is None else Values(result.x, result.edges, values, result.linear_terms)
+
+
+def _are_levels(parts: list[Values], result: Values) -> bool:
+    """True if all operands are known at the same edges as the result, so that it can be computed from them."""
+    return all(part.is_known and part.values.shape == result.values.shape for part in parts)
+
+
+def _keeps_grid(op: Op) -> bool:
+    """True if all inputs and the output are on one grid, so that the runtime computes with levels."""
+    return all(tensor is not None and same_parameters(tensor, op.output) for tensor in op.inputs)
+
+
+def _stays(op: Op, result: Values) -> bool:
+    """True if a selected value's unknown terms lie on the grid of the output."""
+    grids = all(same_parameters(tensor, op.output) for tensor in result.linear_terms)
+    either = sum(factors != 0 for factors in result.linear_terms.values()) + (result.values != 0)
+    return op.name in _SELECTS and grids and bool(np.all(either <= 1))
+
+
+def _sum(op: Op, parts: list[Values]) -> Values:
+    left, right = parts
+    factor = -1.0 if op.name == "SUB" else 1.0
+    linear_terms: dict[Tensor, Array] = dict(left.linear_terms)
+    for tensor, factors in right.linear_terms.items():
+        total = linear_terms.pop(tensor, 0.0) + factor * factors
+        if np.any(total):
+            linear_terms[tensor] = total
+    return Values(left.x, left.edges, left.values + factor * right.values, linear_terms)
+
+
+def _negated(op: Op, parts: list[Values]) -> Values:
+    return _scaled(parts[0], np.full_like(parts[0].values, -1.0))
+
+
+def _scaled(part: Values, factors: Array) -> Values:
+    linear_terms = {tensor: own * factors for tensor, own in part.linear_terms.items()}
+    linear_terms = {tensor: own for tensor, own in linear_terms.items() if np.any(own)}
+    return Values(part.x, part.edges, part.values * factors, linear_terms)
+
+
+def _product(op: Op, parts: list[Values]) -> Values | None:
+    left, right = parts if parts[1].is_known else reversed(parts)
+    return _scaled(left, right.values) if right.is_known and np.any(right.values) else None
+
+
+def _quotient(op: Op, parts: list[Values]) -> Values | None:
+    left, right = parts
+    if right.is_known and np.all(right.values != 0) and left.linear_terms:
+        return _scaled(left, 1 / right.values)
+    return _elementwise(op, parts)
+
+
+def _picked(op: Op, parts: list[Values]) -> Values | None:
+    condition, if_true, if_false = parts
+    if not condition.is_known or condition.x is None:
+        return None
+    holds = condition.values != 0
+    linear_terms: dict[Tensor, Array] = {}
+    for tensor in dict.fromkeys((*if_true.linear_terms, *if_false.linear_terms)):
+        factors = np.where(holds, if_true.linear_terms.get(tensor, 0.0), if_false.linear_terms.get(tensor, 0.0))
+        if np.any(factors):
+            linear_terms[tensor] = factors
+    return Values(condition.x, condition.edges, np.where(holds, if_true.values, if_false.values), linear_terms)
+
+
+def _cast(op: Op, parts: list[Values]) -> Values | None:
+    dtype, part = NUMPY_TYPES.get(op.output.type), parts[0]
+    if dtype is None or not part.is_known or not np.all(np.isfinite(part.values)):
+        return None
+    return Values(part.x, part.edges, part.values.astype(dtype).astype(np.float64))
+
+
+def _elementwise(op: Op, parts: list[Values]) -> Values | None:
+    if not all(part.is_known for part in parts):
+        return None
+    with np.errstate(all="ignore"):
+        values = ELEMENTWISE[op.name](*(part.values for part in parts))
+    return Values(parts[0].x, parts[0].edges, np.asarray(values, np.float64))
+
+
+def _same(op: Op, parts: list[Values]) -> Values:
+    return parts[0]
+
+
+def _comparison(op: Op, parts: list[Values]) -> Values | None:
+    """A comparison of known values, or of a tensor with a number; SIGN; or an op that rounds or clamps quantized
+    tensors."""
+    if len(op.inputs) == 2 and op.inputs[0] is op.inputs[1]:
+        return known_number(float(op.name in _TRUE_OF_ITSELF))
+    known = _elementwise(op, parts)
+    if known is not None:
+        return known
+    moving = [i for i, part in enumerate(parts) if not part.is_known]
+    if len(moving) != 1:
+        return None
+    number = 0.0 if len(parts) == 1 else parts[1 - moving[0]].values[0]
+    if not np.isfinite(number) or (len(parts) == 2 and np.any(parts[1 - moving[0]].values != number)):
+        return None
+    itself = [unknown(op.input(i)) if i == moving[0] else known_number(number) for i in range(len(parts))]
+    return _against(op, parts, moving[0], number) or _against(op, itself, moving[0], number)
+
+
+def _against(op: Op, parts: list[Values], index: int, number: float) -> Values | None:
+    """A comparison of x, or of known values, with a number: it changes there and at the next number above.
+
+    For a quantized x it may change at every level.
+    """
+    moving = parts[index]
+    x = next(iter(moving.linear_terms))
+    factors = moving.linear_terms[x]
+    if len(moving.linear_terms) > 1 or x.is_constant or moving.x not in (None, x):
+        return None
+    if not np.all((factors == 0) | (factors == 1)) or np.any(moving.values[factors == 1] != 0):
+        return None
+    level = np.array([number], np.float32)
+    levels = numbers_of_grid(x)
+    if levels is None and (x.type != "FLOAT32" or op.name in (*_LEVELS, *_CLAMPS)):
+        return None
+    more = np.concatenate([level, next_level(level, up=True)]) if levels is None else levels[1:]
+    parts = [part.with_edges(x, more) for part in parts]
+    edges = parts[0].edges
+    below = next_level(edges[:1], up=False) if levels is None else levels[:1]
+    inside = np.concatenate([below, edges])
+    operands = [part.values + inside * part.linear_terms[x] if part.linear_terms else part.values for part in parts]
+    if op.name in _COMPARISONS:
+        operands = [_compared(op.input(i), values) for i, values in enumerate(operands)]
+    return Values(x, edges, np.asarray(ELEMENTWISE[op.name](*operands), np.float64)).simplified()
+
+
+def _compared(tensor: Tensor, values: Array) -> Array:
+    """An operand's values as a comparison reads them."""
+    grid = tensor.per_tensor_quantization
+    return values if grid is None else as_compared(values, grid[0])
+
+
+# For each kind of op, the function from its inputs' values to its output's.
+_TRANSFER: dict[str, Callable[[Op, list[Values]], Values | None]] = {
+    **dict.fromkeys(ELEMENTWISE, _elementwise),
+    **dict.fromkeys((*_COMPARISONS, *_LEVELS, *_CLAMPS, "SIGN"), _comparison),
+    **dict.fromkeys(("QUANTIZE", "DEQUANTIZE"), _same),
+    **dict.fromkeys(_SELECTS, _picked),
+    "ADD": _sum,
+    "SUB": _sum,
+    "NEG": _negated,
+    "MUL": _product,
+    "DIV": _quotient,
+    "CAST": _cast,
+}

@@ -1,0 +1,194 @@
+"""Weights of ±alpha, weights of ±alpha and 0, and constant biases."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from litebnn.analysis.constants import does_not_grow, evaluate, fold_input
+from litebnn.analysis.grids import bias_scale, dequantized, ends_within
+from litebnn.analysis.match import floats, fused_activation
+from litebnn.contract import ACTIVATION_RANGES, BITS_PER_WORD
+from litebnn.graph import Array, Graph, Op, Tensor, facts
+
+# The largest relative difference of magnitudes that were one alpha before rounding.
+_MAGNITUDE_TOLERANCE = 1e-5
+# The largest error of an exporter's (alpha · sign(w) - c) + c, for c between -1 and 1.
+_STRAIGHT_THROUGH_ROUNDING = 2.0**-23
+_LARGEST_ROUNDING = 1e-3  # relative to alpha; a weight with a larger error is not binary
+
+
+def weight_values(weights: Tensor) -> Array | None:
+    """The float32 values of constant weights; a float layer's may be int8 or narrower (dynamic range)."""
+    array = weights.array
+    if weights.quantization is not None or weights.details is not None:
+        return dequantized(weights)
+    return array if array is not None and array.dtype == np.float32 else None
+
+
+def layer_weights(graph: Graph, layer: Op) -> Array | None:
+    """The float32 values of a layer's weights, constant or computed from constants, output channels first."""
+    weights = layer.input(facts(layer).constants[0])
+    values = weight_values(weights) if weights.is_constant else evaluate(graph, weights)
+    if values is None or values.dtype != np.float32 or values.ndim < 2:
+        return None
+    if layer.name != "BATCH_MATMUL":
+        return values
+    if layer.options.adj_x or values.ndim != 2:
+        return None
+    return values if layer.options.adj_y else np.ascontiguousarray(values.T)
+
+
+def fold_computed(graph: Graph, layer: Op) -> bool:
+    """Folds weights and a bias that are computed from constants, if the file does not grow."""
+    changed = False
+    for index in facts(layer).constants:
+        tensor = layer.optional(index)
+        if tensor is not None and not tensor.is_constant and does_not_grow(graph, tensor):
+            changed |= fold_input(graph, layer, index)
+    return changed
+
+
+def not_float(layer: Op) -> str:
+    """The reason why a layer with weights of another type is not binary."""
+    weights = layer.input(facts(layer).constants[0])
+    if layer.name == "BATCH_MATMUL":
+        return "it is no product with a constant float matrix"
+    if not weights.is_constant:
+        return "its weights are not a float constant"
+    kind = "sparse" if weights.is_sparse else weights.type
+    return f'its weights "{weights.name}" are {kind}, not a float constant'
+
+
+def why_not_binary(layer: Op, weights: Array) -> str | None:
+    """The reason why a CONV_2D or FULLY_CONNECTED of that form cannot be binary for any weights [O, ...]; else None."""
+    channels_out, channels = weights.shape[0], weights.shape[-1]
+    dims, channels_in = layer.input(0).dims, layer.input(0).channels
+    if layer.name == "CONV_2D":
+        if min(channels, channels_in) < 1 or channels_in % channels or channels_out % (channels_in // channels):
+            return f"its filter {list(weights.shape)} does not divide its {channels_in} input channels into groups"
+        if channels != channels_in and channels % BITS_PER_WORD:
+            return f"its groups have {channels} channels, not a multiple of {BITS_PER_WORD}"
+    elif layer.name == "FULLY_CONNECTED" and layer.options.weights_format != 0:
+        return "its weights are shuffled"
+    elif dims and channels_in < 0:
+        return "how many columns its input has is known only when the model runs"
+    elif channels_in != channels:
+        return f"it reads rows of {channels} across an input of {list(dims)}"
+    elif sum(d < 0 for d in dims[:-1]) > 1:
+        return "more than one dimension of its input is unknown"
+    if fused_activation(layer) is None:
+        return "its fused activation is not one of ReLU, ReLU6, ReLU1"
+    return None
+
+
+def binary_weights(weights: Array) -> tuple[Array, Array] | str:
+    """Decomposes weights [O, ...] into ±1 and a magnitude for each output channel.
+
+    All weights of a channel may be zero (a batch norm with gamma 0); then its magnitude is 0.
+    Returns:
+        bool [O, ...], true where negative, and float32 [O]; or the reason why the weights are not binary.
+    """
+    flat = np.abs(weights.reshape(weights.shape[0], -1))
+    if flat.shape[1] == 0 or not np.all(np.isfinite(flat)):
+        return "its weights are not finite"
+    alpha = flat.max(axis=1)
+    smallest = flat.min(axis=1)
+    if not np.any(alpha > 0):
+        return "its weights are all zero"
+    has_zeros = bool(np.any((smallest == 0) & (alpha > 0)))
+    if has_zeros:
+        smallest = np.where(flat == 0, alpha[:, None], flat).min(axis=1)
+    rounding = np.minimum(_STRAIGHT_THROUGH_ROUNDING, _LARGEST_ROUNDING * alpha)
+    if np.any(alpha - smallest > np.maximum(_MAGNITUDE_TOLERANCE * alpha, rounding)):
+        return "its weights are not ±alpha in each output channel"
+    if has_zeros:
+        return "its weights contain zeros (ternary or pruned)"
+    rounded = alpha - smallest > _MAGNITUDE_TOLERANCE * alpha
+    alpha = np.where(rounded, flat.mean(axis=1, dtype=np.float64), alpha)
+    return np.signbit(weights), alpha.astype(np.float32)
+
+
+def ternary_weights(weights: Array) -> tuple[Array, Array] | None:
+    """Decomposes weights [O, ...] into levels -1, 0, 1 and a magnitude for each output channel.
+
+    Returns:
+        int8 [O, ...] and float32 [O], with magnitude 1 for channels of zeros; None if the weights are not ternary.
+    """
+    if weights.size == 0 or not np.all(np.isfinite(weights)):
+        return None
+    flat = weights.reshape(weights.shape[0], -1)
+    alpha = np.abs(flat).max(axis=1)
+    alpha[alpha == 0] = 1
+    levels = np.rint(flat / alpha[:, None])
+    if np.any(np.abs(flat - levels * alpha[:, None]) > _MAGNITUDE_TOLERANCE * alpha[:, None]):
+        return None
+    return levels.astype(np.int8).reshape(weights.shape), alpha.astype(np.float32)
+
+
+def bias_values(bias: Tensor | None, channels: int) -> Array | None:
+    """The float32 [channels] of a layer's bias, zeros if it has none; None if it is not constant.
+
+    Converters also write biases [1, 1, 1, channels]; the runtime only uses the number of values.
+    """
+    if bias is None:
+        return np.zeros(channels, np.float32)
+    array = floats(bias)
+    if array is None or array.shape not in ((channels,), (1, 1, 1, channels)):
+        return None
+    return array.reshape(channels)
+
+
+def layer_bias(graph: Graph, layer: Op, channels: int) -> Array | None:
+    """The float32 [channels] of a layer's bias, dequantized for a quantized layer."""
+    weights, *indices = facts(layer).constants
+    bias = layer.optional(indices[0]) if indices else None
+    if bias is not None and bias.type == "FLOAT32" and not bias.is_constant:
+        values = evaluate(graph, bias)
+        return values if values is not None and values.shape == (channels,) else None
+    if bias is None or bias.type == "FLOAT32":
+        return bias_values(bias, channels)
+    counts, scale = bias.array, bias_scale(layer.input(facts(layer).data), layer.input(weights), (channels,))
+    if counts is None or counts.dtype not in (np.int32, np.int64) or counts.shape != (channels,) or scale is None:
+        return None
+    return (counts * scale).astype(np.float32)
+
+
+def clamps_no_more(layer: Op) -> bool:
+    """True if the grid of a quantized output ends where the fused activation would clamp."""
+    activation = fused_activation(layer)
+    return activation is not None and ends_within(layer.output, *ACTIVATION_RANGES[activation])
+
+
+@dataclass(frozen=True)
+class BinaryParts:
+    """The parameters of a layer that is binary for an input of signs, output channels O first.
+
+    Attributes:
+        weights: float32 [O, ..., channels].
+        minus_one: bool of the same shape, true where a weight is negative.
+        alpha: float32 [O], the weights' magnitudes.
+        bias: float32 [O].
+    """
+
+    weights: Array
+    minus_one: Array
+    alpha: Array
+    bias: Array
+
+
+def binary_parts(graph: Graph, layer: Op) -> BinaryParts | str:
+    """The parameters of a layer, or the reason why it cannot be binary."""
+    weights = layer_weights(graph, layer)
+    if weights is None:
+        return not_float(layer)
+    parts = why_not_binary(layer, weights) or binary_weights(weights)
+    if isinstance(parts, str):
+        return parts
+    bias = layer_bias(graph, layer, weights.shape[0])
+    if bias is None:
+        given = layer.input(facts(layer).constants[1])
+        wanted = "not a float constant" if given.type == "FLOAT32" else "no constant, or none of its grid"
+        return f'its bias "{given.name}" is {wanted}'
+    return BinaryParts(weights, *parts, bias)

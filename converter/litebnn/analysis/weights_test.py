@@ -1,0 +1,67 @@
+import numpy as np
+import pytest
+
+from litebnn.analysis.weights import bias_values, binary_weights, ternary_weights, why_not_binary
+from litebnn.graph import constant
+from tests.support.float_models import FloatModel, sign_weights
+
+
+def test_a_channel_that_is_zero_altogether_has_magnitude_zero() -> None:
+    weights = sign_weights(np.random.default_rng(0), 4, 1, 1, 32)
+    weights[2] = 0
+    parts = binary_weights(weights)
+    assert not isinstance(parts, str)
+    assert parts[1][2] == 0
+
+
+def test_a_bias_is_one_float_for_each_channel() -> None:
+    np.testing.assert_array_equal(bias_values(None, 3), np.zeros(3))
+    for shape in ((3,), (1, 1, 1, 3)):
+        np.testing.assert_array_equal(bias_values(constant("b", np.ones(shape, np.float32)), 3), np.ones(3))
+    for other in (np.ones(4, np.float32), np.ones((1, 3), np.float32), np.ones(3, np.int32)):
+        assert bias_values(constant("b", other), 3) is None
+
+
+def test_ternary_weights_have_one_magnitude_in_each_channel() -> None:
+    alpha = np.array([[0.1], [3e-5], [1.0]], np.float32)
+    weights = np.array([[1, 0, -1, 1], [0, -1, -1, 0], [0, 0, 0, 0]], np.float32) * alpha
+    parts = ternary_weights(weights)
+    assert parts is not None
+    np.testing.assert_array_equal(parts[0] * parts[1][:, None], weights)
+    for odd in (0.05, np.inf, np.nan):
+        weights[0, 1] = odd
+        assert ternary_weights(weights) is None
+    assert ternary_weights(np.zeros((3, 0), np.float32)) is None
+
+
+@pytest.mark.parametrize("shape", [(), (1, 4, 4, 0), (1, 4, 4, 48)])
+def test_a_filter_that_its_input_does_not_fit_is_named(shape: tuple[int, ...]) -> None:
+    model = FloatModel()
+    x, weights = model.input(1, 4, 4, 32), np.ones((8, 1, 1, 32), np.float32)
+    convolution = model.graph.producer(model.conv(x, weights))
+    assert convolution is not None
+    assert why_not_binary(convolution, weights) is None
+    x.shape = shape
+    assert "into groups" in str(why_not_binary(convolution, weights))
+
+
+def test_rows_of_an_input_whose_size_is_not_known_are_named() -> None:
+    model = FloatModel()
+    x, weights = model.input(1, 32), np.ones((8, 32), np.float32)
+    layer = model.graph.producer(model.dense(x, weights))
+    assert layer is not None
+    assert why_not_binary(layer, weights) is None
+    x.shape = ()
+    assert why_not_binary(layer, weights) == "it reads rows of 32 across an input of []"
+
+
+@pytest.mark.parametrize(("alpha", "binary"), [(0.5, True), (0.01, True), (2e-4, True), (1e-5, False)])
+def test_straight_through_rounding_of_small_weights_is_overlooked(alpha: float, binary: bool) -> None:
+    rng = np.random.default_rng(0)
+    latent = rng.uniform(-1, 1, (4, 3, 3, 32)).astype(np.float32)
+    scaled = np.float32(alpha) * np.sign(latent)
+    parts = binary_weights((scaled - latent) + latent)
+    assert isinstance(parts, tuple) == binary
+    if isinstance(parts, tuple):
+        np.testing.assert_array_equal(parts[0], latent < 0)
+        np.testing.assert_allclose(parts[1], alpha, rtol=1e-4 if alpha < 1e-3 else 1e-5)

@@ -1,0 +1,252 @@
+"""Building an `LceBconv2d`, and reading or changing its parameters."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from litebnn.analysis.affine import works_on_channels
+from litebnn.analysis.match import floats, fused_activation
+from litebnn.analysis.padding import is_same_padding, layer_padding
+from litebnn.build.clamp import clamp_as_fused
+from litebnn.build.notes import Notes
+from litebnn.build.ops import custom_op
+from litebnn.build.reshapes import reshape_op
+from litebnn.contract import (
+    BITS_PER_WORD,
+    LCE_BCONV_2D,
+    Activation,
+    BConv2DOptions,
+    Padding,
+    PadValues,
+    decode_options,
+    encode_options,
+    flip_channels_out,
+    output_thresholds,
+    pack_bits,
+)
+from litebnn.graph import Array, Graph, Op, Tensor, constant, derived, facts, like, packed_words
+
+_ODD_CHANNELS = "zero padding with an odd number of channels cannot write bits: pad with ones"
+
+INTERLEAVING = ("DEPTH_TO_SPACE", "CONCATENATION", "STRIDED_SLICE")
+_FARTHEST = 8  # the most ops between a convolution and the op that interleaves its outputs
+
+
+def bconv_of(
+    bits: Tensor, output: Tensor, name: str, minus_one: Array, alpha: Array, bias: Array, options: BConv2DOptions
+) -> Op:
+    """The LceBconv2d of a filter.
+
+    Args:
+        name: the name of the source's weights, from which the constants' names are derived.
+        minus_one: bool [O, H, W, I], true where the filter is negative.
+        alpha: float32 [O], the filter's magnitude.
+        bias: float32 [O].
+    """
+    inputs: list[Tensor | None] = [
+        bits,
+        constant(name, pack_bits(minus_one)),
+        constant(derived(name, "/multiplier"), alpha),
+        constant(derived(name, "/bias"), bias),
+        None,
+    ]
+    return custom_op(LCE_BCONV_2D, inputs, output, options)
+
+
+def options_of_conv(
+    conv: Op, bits: Tensor, channels_in: int, taps: tuple[int, int], padding: Array, values: PadValues
+) -> BConv2DOptions:
+    """The options of the LceBconv2d that replaces a CONV_2D.
+
+    Args:
+        bits: its NHWC input, before all padding.
+        taps: the height and width of its filter.
+        padding: int [2, 2], the amounts by which a preceding op pads height and width; zeros if the convolution's own
+            padding is unknown.
+        values: the padding value that replaces zeros.
+    """
+    options = BConv2DOptions(
+        channels_in=channels_in,
+        dilation_height_factor=conv.options.dilation_h_factor,
+        dilation_width_factor=conv.options.dilation_w_factor,
+        stride_height=conv.options.stride_h,
+        stride_width=conv.options.stride_w,
+    )
+    if np.any(padding):
+        own = layer_padding(conv)
+        assert own is not None
+        return padded_options(options, bits, taps, padding + np.asarray(own), values)
+    # A 1×1 filter never leaves the input, and without zero padding the op supports more.
+    if taps == (1, 1) or conv.options.padding == Padding.VALID:
+        return options
+    return replace(options, padding=Padding.SAME, pad_values=values)
+
+
+def replace_dense(graph: Graph, dense: Op, bits: Tensor, name: str, minus_one: Array, alpha: Array, bias: Array) -> Op:
+    """Replaces a dense layer by a 1×1 LceBconv2d between reshapes, and returns it.
+
+    Args:
+        bits: the packed input of the layer, [..., words of channels].
+        name: the name of the source's weights, as for `bconv_of`.
+        minus_one: bool [O, channels].
+        alpha, bias: float32 [O].
+    """
+    channels_out, channels_in = minus_one.shape
+    rows = bits.dims[:-1]
+    count = -1 if any(d < 0 for d in rows) else int(np.prod(rows, dtype=np.int64))
+    pixels = like(bits, derived(dense.output.name, "/input"), dims=(count, 1, 1, packed_words(channels_in)))
+    result = like(dense.output, derived(dense.output.name, "/pixels"), dims=(count, 1, 1, channels_out))
+    filter_minus_one = minus_one.reshape(channels_out, 1, 1, channels_in)
+    options = BConv2DOptions(channels_in=channels_in)
+    bconv = bconv_of(pixels, result, name, filter_minus_one, alpha, bias, options)
+    graph.insert(reshape_op(bits, pixels), before=dense)
+    graph.insert(bconv, before=dense)
+    graph.replace(dense, reshape_op(result, dense.output))
+    return bconv
+
+
+def is_float_bconv(op: Op | None) -> bool:
+    return op is not None and op.name == LCE_BCONV_2D and op.output.type == "FLOAT32"
+
+
+def bconv_options(op: Op) -> BConv2DOptions:
+    options = decode_options(LCE_BCONV_2D, op.custom_options)
+    assert isinstance(options, BConv2DOptions)
+    return options
+
+
+def set_bconv_options(op: Op, options: BConv2DOptions) -> None:
+    op.custom_options = encode_options(options)
+
+
+def padded_options(
+    options: BConv2DOptions, unpadded: Tensor, taps: tuple[int, ...], amounts: Array, values: PadValues
+) -> BConv2DOptions:
+    """The options with padding included: SAME if that pads by these amounts, else explicit.
+
+    Args:
+        options: the options of an LceBconv2d with VALID padding.
+        unpadded: its NHWC input before the padding, floats or bits.
+        taps: the height and width of its filter.
+        amounts: int [2, 2], before and after the height and the width.
+    """
+    strides = options.stride_height, options.stride_width
+    dilations = options.dilation_height_factor, options.dilation_width_factor
+    if not np.any(amounts):
+        return options
+    if is_same_padding(amounts, unpadded.dims[1:3], taps, strides, dilations):
+        return replace(options, padding=Padding.SAME, pad_values=values)
+    (top, bottom), (left, right) = amounts.tolist()
+    return replace(
+        options, padding=None, pad_values=values, pad_top=top, pad_bottom=bottom, pad_left=left, pad_right=right
+    )
+
+
+def channels_per_group(op: Op) -> int:
+    """The number of real channels that a filter of this `LceBconv2d` reads at each tap."""
+    channels_in = bconv_options(op).channels_in
+    words = op.input(1).shape[3]
+    return min(channels_in, words * BITS_PER_WORD)
+
+
+def dot_max(op: Op) -> int:
+    """The largest dot product of an `LceBconv2d`: taps times channels per group."""
+    _, height, width, _ = op.input(1).shape
+    return height * width * channels_per_group(op)
+
+
+def multiplier_and_bias(op: Op) -> tuple[Array, Array]:
+    """The multiplier and bias, each float32 [O], of an `LceBconv2d` without packed output."""
+    given, channels = (floats(op.optional(2)), floats(op.optional(3))), op.input(1).shape[0]
+    multiplier, bias = (
+        np.full(channels, v, np.float32) if g is None else g for g, v in zip(given, (1, 0), strict=True)
+    )
+    return multiplier, bias
+
+
+def set_multiplier_and_bias(graph: Graph, op: Op, multiplier: Array, bias: Array) -> None:
+    name = op.input(1).name
+    graph.set_input(op, 2, constant(derived(name, "/multiplier"), multiplier.astype(np.float32)))
+    graph.set_input(op, 3, constant(derived(name, "/bias"), bias.astype(np.float32)))
+
+
+def negate_channels_out(graph: Graph, op: Op, flip: Array) -> None:
+    """Negates the filter of the output channels where `flip` is true."""
+    words = op.input(1).array
+    assert words is not None
+    if np.any(flip):
+        flipped = flip_channels_out(words, channels_per_group(op), flip)
+        graph.set_input(op, 1, constant(op.input(1).name, flipped))
+
+
+def with_clamp(op: Op, activation: Activation) -> tuple[Activation, Array, Array, Array] | None:
+    """The result of `clamp_as_fused` for an `LceBconv2d` followed by an activation."""
+    before = Activation(bconv_options(op).fused_activation_function)
+    return clamp_as_fused(*multiplier_and_bias(op), dot_max(op), before, activation)
+
+
+def can_pack(op: Op, notes: Notes) -> bool:
+    """True if this op can write the signs of its outputs by thresholds."""
+    if bconv_options(op).pads_zeros and channels_per_group(op) % 2:
+        return notes.left_alone(op, _ODD_CHANNELS)
+    return bool(np.all(np.isfinite(multiplier_and_bias(op))))
+
+
+def write_bits(graph: Graph, op: Op, bits: Tensor, multiplier: Array, bias: Array) -> None:
+    """Makes `op` write packed signs of its clamped dot product · multiplier + bias to `bits`."""
+    activation = Activation(bconv_options(op).fused_activation_function)
+    thresholds, flip = output_thresholds(multiplier, bias, dot_max(op), activation)
+    negate_channels_out(graph, op, flip)
+    graph.set_input(op, 2, None)
+    graph.set_input(op, 3, None)
+    graph.set_input(op, 4, constant(derived(op.input(1).name, "/threshold"), thresholds))
+    graph.set_output(op, bits)
+
+
+def is_of_binary_convs(graph: Graph, tensor: Tensor, farthest: int = _FARTHEST) -> bool:
+    """True if floats are interleaved outputs of binary convolutions that nothing else reads."""
+    op = graph.producer(tensor)
+    if op is None or tensor.type != "FLOAT32" or graph.sole_consumer(tensor) is None or farthest == 0:
+        return False
+    if op.name == LCE_BCONV_2D:
+        return True
+    if op.name in INTERLEAVING:
+        sources = interleaved(op)
+        return bool(sources) and all(is_of_binary_convs(graph, source, farthest - 1) for source in sources)
+    x = next((t for t in op.inputs if t is not None and not t.is_constant), None)
+    return x is not None and works_on_channels(op, x) and is_of_binary_convs(graph, x, farthest - 1)
+
+
+def interleaved(op: Op) -> list[Tensor]:
+    """The inputs whose whole channels an op concatenates or interleaves; empty for other ops."""
+    if op.name == "CONCATENATION":
+        joins = op.options.axis in (-1, len(op.output.dims) - 1) and fused_activation(op) == 0
+        return [tensor for tensor in op.inputs if tensor is not None] if joins else []
+    return [op.input(0)] if op.name == "DEPTH_TO_SPACE" or _crops(op) else []
+
+
+def _crops(op: Op) -> bool:
+    """True if a STRIDED_SLICE selects pixels with all their channels."""
+    if op.name != "STRIDED_SLICE" or len(op.output.dims) != len(op.input(0).dims):
+        return False
+    masks = (getattr(op.options, name, 0) for name in ("ellipsis_mask", "new_axis_mask", "shrink_axis_mask"))
+    strides = op.input(3).array
+    in_order = strides is not None and strides[-1] == 1
+    return in_order and not any(masks) and op.output.channels == op.input(0).channels
+
+
+def takes_affine(graph: Graph, tensor: Tensor) -> bool:
+    """True if an LceBconv2d computes `tensor`, perhaps with ops between that others can move across.
+
+    The convolution absorbs affine ops one by one. A threshold next to a number would be lost in the sum with its bias.
+    """
+    op = graph.producer(tensor)
+    while op is not None and facts(op).reshapes and graph.sole_consumer(tensor) is not None:
+        if op.input(0).channels != tensor.channels:
+            return False
+        tensor = op.input(0)
+        op = graph.producer(tensor)
+    direct = is_float_bconv(op) or (op is not None and op.name in INTERLEAVING)
+    return direct and is_of_binary_convs(graph, tensor)

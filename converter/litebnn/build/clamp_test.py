@@ -1,0 +1,29 @@
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+
+from litebnn.build.clamp import clamp_as_fused
+from litebnn.contract import ACTIVATION_RANGES, Activation
+
+quarters = st.sampled_from([-2.0, -1.0, -0.25, 0.0, 0.5, 1.0, 1.0, 3.0])
+
+
+@given(
+    st.integers(1, 9),
+    st.lists(st.tuples(quarters, st.sampled_from([-1.0, 0.0, 0.0, 0.0, 20.0])), min_size=1, max_size=6),
+    st.sampled_from(list(Activation)),
+    st.sampled_from([a for a in Activation if a != Activation.NONE]),
+)
+def test_a_fused_clamp_is_the_same_for_every_dot_product(
+    dot_max: int, channels: list[tuple[float, float]], before: Activation, activation: Activation
+) -> None:
+    multiplier, bias = (np.array(column, np.float32) for column in zip(*channels, strict=True))
+    fused = clamp_as_fused(multiplier, bias, dot_max, before, activation)
+    if fused is None:
+        return
+    after, new_multiplier, new_bias, flip = fused
+    for dot in range(-dot_max, dot_max + 1):
+        expected = np.clip(np.clip(dot, *ACTIVATION_RANGES[before]) * multiplier + bias, *ACTIVATION_RANGES[activation])
+        flipped = np.where(flip, -dot, dot)
+        actual = np.clip(flipped, *ACTIVATION_RANGES[after]) * new_multiplier + new_bias
+        np.testing.assert_array_equal(actual, expected)

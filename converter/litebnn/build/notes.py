@@ -1,0 +1,191 @@
+"""Notes of the rules for the report: one row for each convolution and dense layer of the source model."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from typing import Literal
+
+from litebnn.analysis.constants import constants_behind
+from litebnn.contract import LCE_BCONV_2D, BConv2DOptions, Padding, PadValues, decode_options
+from litebnn.graph import Graph, Model, Op, Tensor, derived, facts
+
+
+@dataclass(eq=False)
+class Layer:
+    """One convolution or dense layer of the source.
+
+    Attributes:
+        name: the name of its output.
+        macs: multiply-accumulates for one inference; 0 if the shape is unknown.
+        bytes_before, bytes_after: the size of weights and bias, or of the constants from which they are computed.
+        output: the output's type after conversion: FLOAT32, INT8 or "bits".
+        padding: a binary convolution's padding: valid, same-one, same-zero, explicit-one or explicit-zero.
+        reasons: the reasons why it is not binary or not fused further, each once, in order.
+    """
+
+    name: str
+    kind: str
+    macs: int
+    bytes_before: int
+    filter_shape: tuple[int, ...]
+    binary: bool = False
+    bytes_after: int = 0
+    channels_in: int = 0
+    output_shape: tuple[int, ...] = ()
+    output: str = ""
+    padding: str = ""
+    fused: list[str] = field(default_factory=list)
+    reasons: dict[str, None] = field(default_factory=dict)
+
+
+class Notes:
+    """Collects the rows while rules replace the ops they belong to."""
+
+    def __init__(self, model: Model) -> None:
+        self.layers: list[Layer] = []
+        self.warnings: dict[str, None] = {}  # each once, in order
+        self._layer_of: dict[Op, Layer] = {}
+        self._fused: dict[Op, list[str]] = {}
+        self._said: list[tuple[Layer, str]] = []  # the reasons of this round and of those before it
+        for graph in model.graphs:
+            for op in graph.ops:
+                if facts(op).layer:
+                    self._add(graph, op)
+
+    def _add(self, graph: Graph, op: Op) -> None:
+        weights = op.input(1)
+        size = _stored_bytes([(graph, op)])
+        layer = Layer(
+            name=op.output.name,
+            kind=facts(op).layer,
+            macs=macs_of(op),
+            bytes_before=size,
+            filter_shape=weights.shape,
+            bytes_after=size,
+            channels_in=max(op.input(0).channels, 0),
+            output_shape=op.output.dims,
+            output=op.output.type,
+        )
+        self.layers.append(layer)
+        self._layer_of[op] = layer
+
+    def became(self, old: Op, new: Op) -> None:
+        """Records that `new` computes the layer that `old` computed."""
+        layer = self._layer_of.get(old)
+        if layer is not None:
+            self._layer_of[new] = layer
+
+    def layer_of(self, op: Op) -> Layer | None:
+        """The source layer that an op computes; None if it belongs to none."""
+        return self._layer_of.get(op)
+
+    def merged(self, op: Op) -> None:
+        """Records that another layer's op computes the layer of `op` too."""
+        layer = self._layer_of.pop(op, None)
+        if layer is not None:
+            self.layers.remove(layer)
+
+    def left_alone(self, op: Op, reason: str) -> Literal[False]:
+        """Records why the layer of `op` is not binary or not fused further; returns False for the rule to return."""
+        layer = self._layer_of.get(op)
+        if layer is not None and reason not in layer.reasons:
+            layer.reasons[reason] = None
+            self._said.append((layer, reason))
+        return False
+
+    def settle(self) -> None:
+        """Keeps all reasons so far, because later rules will not repeat them."""
+        self._said.clear()
+
+    def start_round(self) -> None:
+        """Drops the reasons of earlier rounds; rules repeat those that still hold."""
+        for layer, reason in self._said:
+            layer.reasons.pop(reason, None)
+        self._said.clear()
+
+    def has_reasons(self, op: Op) -> bool:
+        """True if there is already a reason why the layer of `op` is not binary."""
+        layer = self._layer_of.get(op)
+        return layer is not None and bool(layer.reasons)
+
+    def unread(self, op: Op) -> None:
+        """Records that nothing reads the output of `op`, which is removed; later rounds cannot repeat this."""
+        if (layer := self._layer_of.get(op)) is not None and not layer.binary and not layer.reasons:
+            layer.reasons["nothing reads what it computes"] = None
+
+    def made_binary(self, old: Op, new: Op) -> None:
+        self.became(old, new)
+        layer = self._layer_of.get(new)
+        if layer is not None:
+            layer.binary = True
+            layer.reasons.clear()
+
+    def fused(self, op: Op, what: str) -> None:
+        """Records that `op` computes `what` too; if a layer became several ops, each computes a part of it."""
+        layer, own = self._layer_of.get(op), self._fused.setdefault(op, [])
+        own.append(what)
+        if layer is not None and len(own) > len(layer.fused):
+            layer.fused = list(own)
+
+    def warn(self, of: Op | Tensor, what: str) -> None:
+        """Records a warning on a tensor or an op; an op is named by its layer if it has one."""
+        layer = self._layer_of.get(of) if isinstance(of, Op) else None
+        name = of.name if isinstance(of, Tensor) else of.output.name if layer is None else layer.name
+        self.warnings[f"{derived(name, '')}: {what}"] = None
+
+    def finish(self, graphs: list[Graph]) -> None:
+        """Fills in the fields that are known after all rules."""
+        ops_of: dict[Layer, list[tuple[Graph, Op]]] = {layer: [] for layer in self.layers}
+        for graph in graphs:
+            for op in graph.ops:
+                if op in self._layer_of:
+                    ops_of[self._layer_of[op]].append((graph, op))
+        for layer, ops in ops_of.items():
+            layer.bytes_after = _stored_bytes(ops)
+            # A layer that became several ops is binary only if all of them are.
+            layer.binary &= all(op.name == LCE_BCONV_2D for _, op in ops)
+            for _, op in ops:
+                layer.output = "bits" if layer.binary and op.output.type == "INT32" else op.output.type
+                if layer.binary:
+                    options = decode_options(op.name, op.custom_options)
+                    assert isinstance(options, BConv2DOptions)
+                    layer.padding = _padding_name(options)
+
+
+def _padding_name(options: BConv2DOptions) -> str:
+    if options.padding == Padding.VALID:
+        return "valid"
+    kind = "explicit" if options.padding is None else "same"
+    return f"{kind}-{PadValues(options.pad_values).name.lower()}"
+
+
+def _stored_bytes(ops: list[tuple[Graph, Op]]) -> int:
+    """The size of the constants from which a layer's weights and bias are computed, each counted once."""
+    behind = [_constants_of(graph, tensor) for graph, op in ops for tensor in op.inputs[1:] if tensor is not None]
+    constants = dict.fromkeys(tensor for tensors in behind for tensor in tensors)
+    return sum(tensor.buffer.data.size for tensor in constants if tensor.buffer.data is not None)
+
+
+def _constants_of(graph: Graph, tensor: Tensor) -> set[Tensor]:
+    """The constants from which a tensor is computed, including types that NumPy lacks (INT2, INT4)."""
+    op = graph.producer(tensor)
+    stored = op.input(0) if op is not None and op.name == "DEQUANTIZE" else tensor
+    return {stored} if stored.is_constant else constants_behind(graph, tensor) or set()
+
+
+def macs_of(op: Op) -> int:
+    """The multiply-accumulates of a convolution or dense layer; 0 for other ops."""
+    weights = op.input(1).shape
+    output = op.output.shape
+    if op.name == "DEPTHWISE_CONV_2D":
+        return math.prod(output) * math.prod(weights[1:3])
+    if op.name == "TRANSPOSE_CONV":
+        return math.prod(op.input(2).shape) * math.prod(weights[:3])
+    if op.name in ("CONV_2D", "FULLY_CONNECTED"):
+        return math.prod(output) * math.prod(weights[1:])
+    if op.name == "CONV_3D":
+        return math.prod(output) * math.prod(weights[:4])
+    if op.name == "BATCH_MATMUL":
+        return math.prod(output) * max(op.input(0).channels, 0)
+    return 0

@@ -1,0 +1,183 @@
+"""New tensors and ops."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from litebnn.analysis.grids import same_parameters
+from litebnn.analysis.match import fused_activation, transpose_order, uniform
+from litebnn.build.int8 import dequantize_op
+from litebnn.contract import (
+    LCE_BMAXPOOL_2D,
+    LCE_DEQUANTIZE,
+    Activation,
+    BConv2DOptions,
+    BMaxPool2DOptions,
+    encode_options,
+)
+from litebnn.graph import (
+    FACTS,
+    Array,
+    Graph,
+    Op,
+    OpCode,
+    Tensor,
+    builtin_op,
+    constant,
+    derived,
+    like,
+    mistakes,
+    packed_words,
+    then,
+)
+
+# Dense blocks of networks have some dozens of parts; nested parts in a damaged file may be any number.
+MOST_PARTS = 64
+OP_OF_ACTIVATION = {known.clamp: name for name, known in FACTS.items() if known.clamp is not None}
+
+
+def custom_op(
+    name: str,
+    inputs: Sequence[Tensor | None],
+    output: Tensor,
+    options: BConv2DOptions | BMaxPool2DOptions | None = None,
+) -> Op:
+    """Makes one of litebnn's ops."""
+    if name == LCE_DEQUANTIZE and output.origin is not None:
+        packed = inputs[0]
+        assert packed is not None
+        packed.origin = then(output, signs=output.channels)
+    return Op(OpCode("CUSTOM", name), list(inputs), [output], custom_options=encode_options(options))
+
+
+def packed_like(tensor: Tensor, name: str) -> Tensor:
+    """A new tensor for the packed signs of `tensor`."""
+    return like(tensor, name, type="INT32", dims=(*tensor.dims[:-1], packed_words(tensor.channels)))
+
+
+def as_float(graph: Graph, tensor: Tensor, *, before: Op) -> Tensor:
+    """A tensor's real values: itself if it is float, else the output of a new or existing DEQUANTIZE."""
+    if tensor.type == "FLOAT32":
+        return tensor
+    numbers = like(tensor, derived(tensor.name, "/numbers"), type="FLOAT32")
+    return output_of(graph, dequantize_op(tensor, numbers), before=before)
+
+
+def equal_op(graph: Graph, op: Op, *, before: Op) -> Op | None:
+    """An existing op before `before` that computes the same as `op`, which has no options."""
+    end = graph.ops.index(before)
+    for other in graph.consumers(op.input(0)):
+        made, wanted = ((each.output.type, each.output.dims, each.name, len(each.inputs)) for each in (other, op))
+        if made == wanted and all(map(_are_equal, other.inputs, op.inputs)) and graph.ops.index(other) < end:
+            return other
+    return None
+
+
+def _are_equal(left: Tensor | None, right: Tensor | None) -> bool:
+    if left is None or right is None or left is right:
+        return left is right
+    number, values = uniform(right), right.array
+    if number is not None:
+        return uniform(left) == number
+    return values is not None and left.array is not None and np.array_equal(left.array, values)
+
+
+def output_of(graph: Graph, op: Op, *, before: Op) -> Tensor:
+    """The output of an op, which is inserted unless it has an `equal_op`."""
+    known = equal_op(graph, op, before=before)
+    return (known or graph.insert(op, before=before)).output
+
+
+def transpose_op(source: Tensor, order: Sequence[int] | Array, result: Tensor) -> Op:
+    """The TRANSPOSE from `source` to `result`."""
+    axes = constant(derived(result.name, "/order"), np.asarray(order, np.int32))
+    return builtin_op("TRANSPOSE", [source, axes], result)
+
+
+def transposed(graph: Graph, source: Tensor, order: Sequence[int] | Array, *, before: Op) -> Tensor:
+    """Inserts a TRANSPOSE of `source` and returns its output; an order that changes nothing returns `source`."""
+    if np.array_equal(order, np.arange(len(order))):
+        return source
+    result = like(source, derived(source.name, "/transposed"), dims=[source.dims[axis] for axis in order])
+    graph.insert(transpose_op(source, order, result), before=before)
+    return result
+
+
+def merge_transpose(graph: Graph, op: Op) -> bool:
+    """Merges a TRANSPOSE with the preceding one into one or none; returns False if there is no preceding one."""
+    first = graph.producer(op.input(0))
+    if first is None or first.name != "TRANSPOSE":
+        return False
+    inner, outer = transpose_order(first), transpose_order(op)
+    if inner is None or outer is None:
+        return False
+    order = inner[outer]
+    if not np.array_equal(order, np.arange(order.size)):
+        graph.set_input(op, 0, first.input(0))
+        graph.set_input(op, 1, constant(derived(op.output.name, "/order"), order.astype(np.int32)))
+        return True
+    if graph.is_output(op.output):
+        return False
+    graph.redirect(op.output, first.input(0))
+    graph.remove(op)
+    return True
+
+
+def split_activation(graph: Graph, op: Op) -> bool:
+    """Splits the fused activation of an op into a separate op; returns False if there is none."""
+    activation = fused_activation(op)
+    if not activation:
+        return False
+    inner = like(op.output, derived(op.output.name, "/linear"))
+    outer = builtin_op(OP_OF_ACTIVATION[activation], [inner], op.output)
+    op.options.fused_activation_function = Activation.NONE
+    graph.set_output(op, inner)
+    graph.insert(outer, after=op)
+    return True
+
+
+def can_pool_bits(pool: Op) -> bool:
+    """True if `pool_of_bits` can replace a MAX_POOL_2D of signs.
+
+    A damaged file may declare sizes that differ from the pooling's, which a runtime recomputes.
+    """
+    if fused_activation(pool) != 0:
+        return False
+    if pool.output.type != "FLOAT32" and not same_parameters(pool.input(0), pool.output):
+        return False
+    if pool.output.channels != pool.input(0).channels or pool.output.channels < 1:
+        return False
+    bits, pooled = (packed_like(tensor, "") for tensor in (pool.input(0), pool.output))
+    return not any(mistakes(pool_of_bits(pool, bits, pooled)))
+
+
+def pool_of_bits(pool: Op, bits: Tensor, pooled: Tensor) -> Op:
+    """The LceBMaxPool2d that pools `bits` as `pool` pools floats."""
+    o = pool.options
+    options = BMaxPool2DOptions(o.padding, o.stride_w, o.stride_h, o.filter_width, o.filter_height)
+    return custom_op(LCE_BMAXPOOL_2D, [bits], pooled, options)
+
+
+def parts_of(graph: Graph, tensor: Tensor) -> list[Tensor]:
+    """The parts from which float32 [..., channels] is concatenated along its channels; empty if there are none or many.
+
+    A tensor whose declared size does not match its parts, as in a damaged file, has none.
+    """
+    op = graph.producer(tensor)
+    if op is None or op.name != "CONCATENATION" or tensor.type != "FLOAT32" or fused_activation(op) != 0:
+        return []
+    parts = [part for part in op.inputs if part is not None]
+    if len(parts) > MOST_PARTS:
+        return []
+    if getattr(op.options, "axis", 0) not in (-1, len(tensor.dims) - 1) or tensor.channels < 1:
+        return []
+    if any(part.type != "FLOAT32" or part.dims[:-1] != tensor.dims[:-1] or part.channels < 1 for part in parts):
+        return []
+    return parts if sum(part.channels for part in parts) == tensor.channels else []
+
+
+def concatenation_of(parts: Sequence[Tensor], whole: Tensor) -> Op:
+    """The CONCATENATION of parts of channels into `whole`."""
+    return builtin_op("CONCATENATION", parts, whole, axis=len(whole.dims) - 1)

@@ -1,0 +1,28 @@
+"""Reshapes of floats and of bits."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from litebnn.contract import BITS_PER_WORD
+from litebnn.graph import Op, Tensor, builtin_op, constant, derived
+
+
+def is_describable(tensor: Tensor) -> bool:
+    return sum(d < 0 for d in tensor.dims) <= 1
+
+
+def keeps_words(op: Op) -> bool:
+    """True if reshaping the packed words gives the packed words of the reshaped tensor."""
+    before, after = op.input(0).channels, op.output.channels
+    whole_words = before % BITS_PER_WORD == 0 and after % BITS_PER_WORD == 0
+    return before > 0 and after > 0 and (before == after or whole_words) and is_describable(op.output)
+
+
+def reshape_op(source: Tensor, output: Tensor) -> Op:
+    """A RESHAPE of `source` to the dimensions of `output`, at most one of which may be unknown."""
+    sizes = np.asarray(output.dims, np.int32)
+    if sizes.size and np.all(sizes > 0):
+        sizes[0] = -1  # keeps the batch resizable
+    shape = constant(derived(output.name, "/shape"), sizes)
+    return builtin_op("RESHAPE", [source, shape], output, new_shape=sizes)

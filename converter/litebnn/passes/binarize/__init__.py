@@ -1,1 +1,0 @@
-"""Phase 3: layers of signs become LceBconv2d."""

@@ -1,1 +1,0 @@
-"""Phase 5: thresholds that no layer has absorbed become a difference and its sign."""

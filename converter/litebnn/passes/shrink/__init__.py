@@ -1,1 +1,0 @@
-"""Phase 6: the float ops that stay work on fewer values."""

@@ -1,1 +1,0 @@
-"""Phase 8: duplicate constants and dead ops are removed."""

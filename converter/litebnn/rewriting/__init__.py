@@ -1,1 +1,0 @@
-"""Helpers that passes share: matching, building ops, affine arithmetic, weights, int8, notes."""

@@ -1,0 +1,1 @@
+"""Layers of signs, of two values and of few levels become LceBconv2d."""

@@ -1,0 +1,146 @@
+"""A layer of two values, such as 0 and 1 from a boolean -> the layer of a sign, with other weights and bias.
+
+Both values are s · scale + shift for a sign s. A filter w of the values is the filter w · scale of the sign, and the
+bias grows by shift · sum(w). Padding is translated too: for 0 and 1, a zero is the sign's -1, or +1 if it is flipped.
+
+A quantized sign takes two such values, because grids seldom represent both 1 and -1. Its layer becomes a float one
+followed by a QUANTIZE, which the int8 rules fuse into the binary op.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from litebnn.analysis.function import Values
+from litebnn.analysis.grids import is_quantized, step_of
+from litebnn.analysis.padding import PADS, constant_padding, layer_padding
+from litebnn.analysis.reasons import why_no_sign
+from litebnn.analysis.sums import (
+    PADDING,
+    ROUNDING,
+    FewValues,
+    SignSum,
+    is_unpacked,
+    of_two,
+    sum_of_two,
+    two_values_of,
+    why_no_sum,
+)
+from litebnn.analysis.weights import BinaryParts, binary_parts, clamps_no_more
+from litebnn.build.each import each
+from litebnn.build.int8 import quantize_op
+from litebnn.build.notes import Notes
+from litebnn.build.ops import as_float, equal_op, output_of
+from litebnn.build.padding import pad_with
+from litebnn.contract import Activation, Padding
+from litebnn.graph import Graph, Negated, Op, OpCode, Tensor, builtin_op, constant, derived, like, then
+
+
+@each("BATCH_MATMUL", "CONV_2D", "FULLY_CONNECTED")
+def shift_two_values(graph: Graph, op: Op, notes: Notes) -> bool:
+    few, is_float = two_values_of(graph, op), op.output.type == "FLOAT32"
+    if op.name == "BATCH_MATMUL" and (few is None or not is_float):
+        return False
+    if not is_float and not is_quantized(op.output):
+        return notes.left_alone(op, f"its output is {op.output.type}")
+    if few is None:
+        return False if is_float else notes.left_alone(op, why_no_sign(graph, op.input(0)))
+    parts, sign = binary_parts(graph, op), sum_of_two(graph, few, rather_falling=_falls(graph, few, op))
+    if isinstance(parts, str) or sign is None:
+        return notes.left_alone(op, parts if isinstance(parts, str) else why_no_sum(few))
+    zero, amounts = sign.number(0.0), layer_padding(op)
+    if amounts is None and zero:
+        return notes.left_alone(op, f"{of_two(few)}, and how SAME pads it depends on a size that is not known")
+    tensor = _sign_at_layer(graph, op, few, sign)
+    if zero and amounts is not None and amounts != ((0, 0), (0, 0)):
+        tensor = pad_with(graph, tensor, np.asarray([(0, 0), *amounts, (0, 0)]), zero, before=op)
+        op.options.padding = int(Padding.VALID)
+    _replace(graph, op, tensor, sign, parts, notes)
+    return True
+
+
+def _replace(graph: Graph, layer: Op, x: Tensor, sign: SignSum, parts: BinaryParts, notes: Notes) -> None:
+    """Replaces a layer of two values by the same layer of a sign; a quantized one becomes float, with a QUANTIZE."""
+    name, result, is_float = layer.input(1).name, layer.output, layer.output.type == "FLOAT32"
+    weights = constant(name, sign.weights(parts.weights))
+    bias = constant(derived(name, "/bias"), sign.bias(parts.bias, parts.weights))
+    if not is_float:
+        if clamps_no_more(layer):
+            layer.options.fused_activation_function = int(Activation.NONE)
+        result = like(layer.output, derived(layer.output.name, "/float"), type="FLOAT32")
+    if layer.name == "BATCH_MATMUL":
+        new = builtin_op("FULLY_CONNECTED", [x, weights, bias], result, version=5, keep_num_dims=True)
+    else:
+        new = Op(layer.code if is_float else OpCode(layer.name), [x, weights, bias], [result], layer.options)
+    notes.became(layer, graph.replace(layer, new) if is_float else graph.insert(new, before=layer))
+    if not is_float:
+        graph.replace(layer, quantize_op(result, layer.output))
+
+
+def _falls(graph: Graph, few: FewValues, before: Op) -> bool:
+    """True if +1 should stand for the lower value.
+
+    The form that another layer reads already is preferred, such as another phase of a transposed convolution. Otherwise
+    the choice is the one that LceQuantize computes directly: x >= 0 of an int8 x, and x < 0 of a boolean.
+    """
+    tensor, values = next(iter(few.sources.items()))
+    decides = graph.producer(few.x)
+    made = [equal_op(graph, _select(few.x, falls, values, tensor), before=before) for falls in (False, True)]
+    if few.x.type == "BOOL" and made.count(None) == 1:
+        return made[0] is None
+    return (values.high < values.low) != (decides is not None and decides.name == "LESS")
+
+
+def _sign_at_layer(graph: Graph, layer: Op, few: FewValues, sign: SignSum) -> Tensor:
+    """The sign that a layer reads instead of two values."""
+    signs = {tensor: _sign(graph, tensor, values, sign, before=layer) for tensor, values in few.sources.items()}
+    for op in few.ops:
+        signs.update(_copied(graph, op, signs, sign, before=layer))
+    return signs[layer.input(0)]
+
+
+def _sign(graph: Graph, tensor: Tensor, values: Values, sign: SignSum, *, before: Op) -> Tensor:
+    """The sign that decides on two values, in the given form; an existing sign is returned unchanged."""
+    source = values.x
+    assert source is not None
+    if is_unpacked(graph, values):
+        return source
+    if source.type != "BOOL":
+        source = _compared(graph, source, float(values.edges[0]), before=before)
+    return output_of(graph, _select(source, not sign.rising[0], values, tensor), before=before)
+
+
+def _select(condition: Tensor, falls: bool, values: Values, tensor: Tensor) -> Op:
+    """The op that selects 1 and -1 by the condition; 1 stands for the higher value, or for the lower one if `falls`."""
+    picked = (1.0, -1.0) if (values.high > values.low) != falls else (-1.0, 1.0)
+    name = derived(condition.name, "/sign" if picked[0] == 1 else "/opposite")
+    numbers = (constant(f"{name}/{value:g}", np.asarray(value, np.float32)) for value in picked)
+    sign = like(condition, name, type="FLOAT32", dims=tensor.dims)
+    sign.origin = then(condition) if picked[0] == 1 else then(condition, Negated("1"))
+    return builtin_op("SELECT_V2", [condition, *numbers], sign)
+
+
+def _compared(graph: Graph, x: Tensor, threshold: float, *, before: Op) -> Tensor:
+    """Inserts the comparison of x with a threshold, which is moved down half a step if x is quantized."""
+    below = threshold - step_of(x) / 2 if threshold else threshold
+    level = constant(derived(x.name, "/threshold"), np.asarray(below, np.float32))
+    x = as_float(graph, x, before=before)
+    condition = like(x, derived(x.name, "/condition"), type="BOOL")
+    return output_of(graph, builtin_op("GREATER_EQUAL", [x, level], condition), before=before)
+
+
+def _copied(graph: Graph, op: Op, signs: Mapping[Tensor, Tensor], sign: SignSum, *, before: Op) -> dict[Tensor, Tensor]:
+    """Applies an op on the two values to the signs instead, without a grid; maps its outputs to the new ones."""
+    inputs = [part if part is None else signs.get(part, part) for part in op.inputs]
+    padding = constant_padding(op) if op.name in PADDING else None
+    if padding is not None and np.any(padding.amounts):
+        inputs[0] = pad_with(graph, signs[op.input(0)], padding.amounts, sign.number(padding.value), before=before)
+        inputs[-1] = constant(derived(op.output.name, "/no_padding"), np.zeros_like(op.input(len(op.inputs) - 1).array))
+    if op.name in (*PADS, *ROUNDING):
+        assert inputs[0] is not None
+        return {op.output: inputs[0]}
+    outputs = [like(output, derived(output.name, "/of_sign"), type="FLOAT32") for output in op.outputs]
+    graph.insert(Op(op.code, inputs, outputs, op.options), before=before)
+    return dict(zip(op.outputs, outputs, strict=True))

@@ -1,0 +1,192 @@
+"""TRANSPOSE_CONV of a sign with a ±alpha filter -> CONV_2D of its phases, interleaved by DEPTH_TO_SPACE.
+
+A transposed convolution inserts zeros between the pixels of its input, which bits cannot hold. The output pixels of one
+phase have the same position in a block of stride × stride. They use the same subset of taps and no zeros, so each phase
+is a plain convolution of the input with these taps.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from litebnn.analysis.grids import is_quantized
+from litebnn.analysis.match import fused_activation, uniform
+from litebnn.analysis.sums import sum_of_two, two_values_of, why_no_sum
+from litebnn.analysis.weights import binary_weights, clamps_no_more, layer_bias, layer_weights, not_float
+from litebnn.build.each import each
+from litebnn.build.int8 import quantize_op
+from litebnn.build.notes import Notes
+from litebnn.build.ops import as_float
+from litebnn.build.signs import holds_signs
+from litebnn.contract import Activation, Padding
+from litebnn.graph import Array, Graph, Op, OpCode, Tensor, builtin_op, constant, derived, like
+
+
+@dataclass(frozen=True)
+class _Phase:
+    """One axis of the convolution that computes every stride-th output.
+
+    Attributes:
+        taps: the indices of its taps in the whole filter, in the order of the input pixels.
+        padding: the number of zeros before and after the input.
+    """
+
+    taps: tuple[int, ...]
+    padding: tuple[int, int]
+
+    @property
+    def window(self) -> tuple[int, tuple[int, int]]:
+        return len(self.taps), self.padding
+
+
+def _phases(size: int, output: int, taps: int, stride: int, padding: int) -> list[_Phase]:
+    """The phases of one axis: one for each position of an output in its block of `stride`.
+
+    Output r multiplies tap k with input (r + before - k) / stride if that is an integer. `before` is the number of
+    outputs that TFLite crops at the beginning.
+    """
+    total = max((size - 1) * stride + taps - output, 0)
+    before = 0 if padding == Padding.VALID else total // 2
+    blocks = -(-output // stride)
+    phases = []
+    for place in range(stride):
+        ahead, first = divmod(place + before, stride)
+        own = tuple(range(first, taps, stride))[::-1]
+        phases.append(_Phase(own, (len(own) - 1 - ahead, blocks + ahead - size)))
+    return phases
+
+
+@each("TRANSPOSE_CONV")
+def split_transposed_convs(graph: Graph, op: Op, notes: Notes) -> bool:
+    x = op.input(2)
+    if not holds_signs(graph, x):
+        few = two_values_of(graph, op)
+        if few is None:  # or not yet
+            return False
+        if sum_of_two(graph, few) is None:
+            return notes.left_alone(op, why_no_sum(few))
+    parts = _weights_and_bias(graph, op, x)
+    reason = parts if isinstance(parts, str) else _split(graph, op, *parts, notes)
+    return notes.left_alone(op, reason) if reason else True
+
+
+def _weights_and_bias(graph: Graph, op: Op, x: Tensor) -> tuple[Array, Array] | str:
+    """Weights float32 [O, H, W, I] and bias [O], or the reason why the op is not a plain convolution of bits."""
+    weights, sizes, options = layer_weights(graph, op), _asked_sizes(graph, op), op.options
+    if weights is None:
+        return not_float(op)
+    if op.output.type != "FLOAT32" and not is_quantized(op.output):
+        return f"its output is {op.output.type}"
+    if weights.shape[3] != x.channels:
+        return f"its filter {list(weights.shape)} is not one for {x.channels} input channels"
+    if sizes is None or min(x.dims[1:]) < 1 or op.output.dims[1:] != (*sizes, weights.shape[0]):
+        return "its output's size is computed when the model runs"
+    if options.stride_h != options.stride_w:
+        return f"its strides {options.stride_h} and {options.stride_w} differ, and DEPTH_TO_SPACE has one block size"
+    if min(weights.shape[1:3]) < options.stride_h:
+        return f"its filter {list(weights.shape[1:3])} is smaller than its stride {options.stride_h}"
+    bias = layer_bias(graph, op, weights.shape[0])
+    if bias is None:
+        return "its bias is no constant, or none of its grid"
+    if fused_activation(op) is None:
+        return "its fused activation is not one of ReLU, ReLU6, ReLU1"
+    parts = binary_weights(weights)
+    return parts if isinstance(parts, str) else (weights, bias)
+
+
+def _asked_sizes(graph: Graph, op: Op) -> list[float | None] | None:
+    """The output height and width that the op requests; the batch may be computed at run time."""
+    asked = op.input(0)
+    if asked.array is not None:
+        return list(asked.array[1:3])
+    packed = graph.producer(asked)
+    return [uniform(size) for size in packed.inputs[1:3]] if packed is not None and packed.name == "PACK" else None
+
+
+def _in_floats(graph: Graph, op: Op, notes: Notes) -> tuple[Op, Tensor]:
+    """Replaces a quantized op by a float one between DEQUANTIZE and QUANTIZE; returns it and its input."""
+    x = as_float(graph, op.input(2), before=op)
+    if op.output.type == "FLOAT32":
+        return op, x
+    if clamps_no_more(op):
+        op.options.fused_activation_function = int(Activation.NONE)
+    result = like(op.output, derived(op.output.name, "/float"), type="FLOAT32")
+    in_floats = graph.insert(Op(OpCode(op.name), [op.input(0), op.input(1), x], [result], op.options), before=op)
+    notes.became(op, in_floats)
+    graph.replace(op, quantize_op(result, op.output))
+    return in_floats, x
+
+
+def _split(graph: Graph, op: Op, weights: Array, bias: Array, notes: Notes) -> str | None:
+    """Replaces the op, or returns the reason why not."""
+    stride, x = op.options.stride_h, op.input(2)
+    rows, columns = (
+        _phases(x.dims[axis], op.output.dims[axis], weights.shape[axis], stride, op.options.padding) for axis in (1, 2)
+    )
+    if any(min(phase.padding) < 0 for phase in (*rows, *columns)):
+        return f"its output of {list(op.output.dims[1:3])} leaves out rows or columns of its input"
+    op, x = _in_floats(graph, op, notes)
+    pairs = [(row, column) for row in rows for column in columns]
+    filters = [weights[:, row.taps][:, :, column.taps] for row, column in pairs]
+    if len({(row.window, column.window) for row, column in pairs}) == 1:
+        # One convolution computes the channels of all phases, in the order that DEPTH_TO_SPACE expects.
+        pairs, filters, bias = pairs[:1], [np.concatenate(filters)], np.tile(bias, len(filters))
+    results = [
+        _convolve(graph, op, notes, _padded(graph, op, x, *pair), kernel, bias)
+        for pair, kernel in zip(pairs, filters, strict=True)
+    ]
+    _interleave(graph, op, results)
+    return None
+
+
+def _padded(graph: Graph, op: Op, x: Tensor, row: _Phase, column: _Phase) -> Tensor:
+    """The input with the zero padding that a phase needs."""
+    amounts = np.array([(0, 0), row.padding, column.padding, (0, 0)], np.int32)
+    if not np.any(amounts):
+        return x
+    dims = [size if size < 0 else size + int(sum(a)) for size, a in zip(x.dims, amounts, strict=True)]
+    name = derived(op.output.name, "/padded")
+    padded = like(x, name, dims=dims)
+    graph.insert(builtin_op("PAD", [x, constant(derived(name, "/amounts"), amounts)], padded), before=op)
+    return padded
+
+
+def _convolve(graph: Graph, op: Op, notes: Notes, x: Tensor, kernel: Array, bias: Array) -> Tensor:
+    """Adds the convolution of one phase, or of all phases, and returns its output."""
+    name = op.input(1).name
+    sizes = (size - taps + 1 for size, taps in zip(x.dims[1:3], kernel.shape[1:3], strict=True))
+    result = like(op.output, derived(op.output.name, "/phase"), dims=(op.output.dims[0], *sizes, len(kernel)))
+    inputs = [x, constant(name, kernel), constant(derived(name, "/bias"), bias)]
+    activation = fused_activation(op)
+    conv = builtin_op("CONV_2D", inputs, result, padding=Padding.VALID, fused_activation_function=activation)
+    notes.became(op, graph.insert(conv, before=op))
+    return result
+
+
+def _interleave(graph: Graph, op: Op, results: list[Tensor]) -> None:
+    """Replaces the op by ops that interleave the pixels of all phases, and crop the result."""
+    stride, (batch, height, width, channels) = op.options.stride_h, op.output.dims
+    packed = results[0]
+    whole_conv = graph.producer(packed)
+    if stride == 1 and whole_conv is not None:  # its only phase has every pixel
+        graph.remove(op)
+        graph.set_output(whole_conv, op.output)
+        return
+    if len(results) > 1:
+        packed = like(packed, derived(op.output.name, "/phases"), dims=(*packed.dims[:3], channels * stride * stride))
+        graph.insert(builtin_op("CONCATENATION", results, packed, axis=3), before=op)
+    whole = (packed.dims[1] * stride, packed.dims[2] * stride)
+    if whole == (height, width):
+        graph.replace(op, builtin_op("DEPTH_TO_SPACE", [packed], op.output, block_size=stride))
+        return
+    uncut = like(op.output, derived(op.output.name, "/uncut"), dims=(batch, *whole, channels))
+    graph.insert(builtin_op("DEPTH_TO_SPACE", [packed], uncut, block_size=stride), before=op)
+    begin, end, steps = ([0] * 4, [0, height, width, 0], [1] * 4)
+    bounds = [
+        constant(derived(uncut.name, part), np.array(values, np.int32))
+        for part, values in (("/begin", begin), ("/end", end), ("/steps", steps))
+    ]
+    # The masks select the whole of two axes: the batch, which may be unknown, and the channels.
+    graph.replace(op, builtin_op("STRIDED_SLICE", [uncut, *bounds], op.output, begin_mask=0b1001, end_mask=0b1001))

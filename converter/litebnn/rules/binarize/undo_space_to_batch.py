@@ -1,0 +1,81 @@
+"""SPACE_TO_BATCH_ND, CONV_2D, BATCH_TO_SPACE_ND of a sign or levels -> PADV2 with zeros and one dilated CONV_2D."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from litebnn.analysis.match import bits_of
+from litebnn.analysis.padding import without_zeros
+from litebnn.analysis.reasons import why_no_sign
+from litebnn.analysis.sums import few_values
+from litebnn.build.each import each
+from litebnn.build.notes import Notes
+from litebnn.build.ops import custom_op
+from litebnn.build.padding import pad_with
+from litebnn.contract import LCE_DEQUANTIZE, Padding
+from litebnn.graph import Array, Graph, Op, Tensor, builtin_op, constant, derived, like
+
+
+@each("CONV_2D")
+def undo_space_to_batch(graph: Graph, op: Op, notes: Notes) -> bool:
+    split, last = graph.producer(op.input(0)), op
+    join = graph.sole_consumer(op.output)
+    if join is not None and join.name == "QUANTIZE":
+        last, join = join, graph.sole_consumer(join.output)
+    if split is None or split.name != "SPACE_TO_BATCH_ND" or join is None or join.name != "BATCH_TO_SPACE_ND":
+        return False
+    unpadded, _ = without_zeros(graph, split.input(0))
+    few = few_values(graph, unpadded)
+    if bits_of(graph, unpadded) is None and (few is None or not few.are_levels):
+        return False
+    reason = _convert(graph, op, split, last, join)
+    return notes.left_alone(op, reason) if reason else True
+
+
+def _convert(graph: Graph, op: Op, split: Op, last: Op, join: Op) -> str | None:
+    """Replaces the three ops, or returns the reason why not; `last` is the convolution, or the QUANTIZE after it."""
+    block, pads, block_out, crops = (t.array for t in (split.input(1), split.input(2), join.input(1), join.input(2)))
+    if block is None or pads is None or block_out is None or crops is None:
+        return why_no_sign(graph, op.input(0))
+    o = op.options
+    plain = (o.stride_h, o.stride_w, o.dilation_h_factor, o.dilation_w_factor) == (1, 1, 1, 1)
+    images = (block.shape, pads.shape, crops.shape) == ((2,), (2, 2), (2, 2))
+    if not plain or not images or not np.array_equal(block, block_out) or np.any(block < 1):
+        return "space-to-batch pair with a stride, or with blocks that differ"
+    if o.padding != Padding.VALID:
+        return "space-to-batch pair around a SAME convolution"
+    # For stride 1, cropping the output equals less padding of the input, or cropping the input.
+    source, zeros = without_zeros(graph, split.input(0))
+    amounts: Array = zeros + pads - crops
+    if np.any(amounts < 0):
+        source = _crop(graph, source, np.maximum(-amounts, 0), before=op)
+        amounts = np.maximum(amounts, 0)
+    if np.any(amounts):
+        source = pad_with(graph, source, np.pad(amounts, ((1, 1), (0, 0))), 0.0, before=op)
+    o.dilation_h_factor, o.dilation_w_factor = int(block[0]), int(block[1])
+    graph.set_input(op, 0, source)
+    graph.remove(join)
+    graph.set_output(last, join.output)
+    if last is not op:
+        graph.set_output(op, like(op.output, derived(op.output.name, "/joined"), dims=join.output.dims))
+        graph.set_input(last, 0, op.output)
+    return None
+
+
+def _crop(graph: Graph, tensor: Tensor, amounts: Array, *, before: Op) -> Tensor:
+    """Crops int [2, 2] rows and columns from an NHWC tensor; for an unpacked sign the packed bits are cropped."""
+    bits = bits_of(graph, tensor)
+    whole = tensor if bits is None else bits
+    (top, bottom), (left, right) = amounts.tolist()
+    height, width = (size if size < 0 else size - sum(cut) for size, cut in zip(tensor.dims[1:3], amounts, strict=True))
+    cropped = like(whole, derived(tensor.name, "/cropped"), dims=(whole.dims[0], height, width, whole.dims[3]))
+    bounds = {"begin": [0, top, left, 0], "end": [0, -bottom, -right, 0], "strides": [1, 1, 1, 1]}
+    inputs = [constant(derived(cropped.name, f"/{key}"), np.asarray(value, np.int32)) for key, value in bounds.items()]
+    # Each bit of end_mask selects an axis that is kept to its end.
+    mask = sum(1 << axis for axis, end in enumerate(bounds["end"]) if end == 0)
+    graph.insert(builtin_op("STRIDED_SLICE", [whole, *inputs], cropped, end_mask=mask), before=before)
+    if bits is None:
+        return cropped
+    unpacked = like(tensor, derived(cropped.name, "/sign"), dims=(*cropped.dims[:3], tensor.dims[3]))
+    graph.insert(custom_op(LCE_DEQUANTIZE, [cropped], unpacked), before=before)
+    return unpacked

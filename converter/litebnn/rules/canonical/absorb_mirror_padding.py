@@ -1,0 +1,40 @@
+"""MIRROR_PAD and a VALID MAX_POOL_2D -> MAX_POOL_2D with SAME padding, if that gives the same values.
+
+Keras on torch exports max pools in this form. Copies of values do not change the maximum over a window.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from litebnn.analysis.padding import same_amounts
+from litebnn.build.each import each
+from litebnn.build.notes import Notes
+from litebnn.contract import Padding
+from litebnn.graph import Graph, Op
+
+_SYMMETRIC = 1  # the other mode, REFLECT, does not repeat the value at the edge itself
+
+
+@each("MAX_POOL_2D")
+def absorb_mirror_padding(graph: Graph, op: Op, notes: Notes) -> bool:
+    pad, o = graph.producer(op.input(0)), op.options
+    if pad is None or pad.name != "MIRROR_PAD" or o.padding != Padding.VALID:
+        return False
+    amounts, sizes = pad.input(1).array, pad.input(0).dims
+    if amounts is None or amounts.shape != (4, 2) or len(sizes) != 4 or min(sizes) < 1:
+        return False
+    height = same_amounts(sizes[1], o.filter_height, o.stride_h, 1)
+    width = same_amounts(sizes[2], o.filter_width, o.stride_w, 1)
+    if height is None or width is None or not np.array_equal(amounts, [(0, 0), height, width, (0, 0)]):
+        return False
+    outputs = tuple(-(-size // stride) for size, stride in zip(sizes[1:3], (o.stride_h, o.stride_w), strict=True))
+    if op.output.dims[1:3] != outputs:
+        return False
+    # A window that extends n values beyond the edge must contain the n values that are repeated there.
+    edge = 0 if getattr(pad.options, "mode", None) == _SYMMETRIC else 1
+    if any(2 * max(pads) + edge > taps for pads, taps in ((height, o.filter_height), (width, o.filter_width))):
+        return False
+    graph.set_input(op, 0, pad.input(0))
+    o.padding = Padding.SAME
+    return True

@@ -1,0 +1,52 @@
+"""Ops on constants -> constants, if the file does not grow much, and for binary layers in any case.
+
+Exporters leave the sign, clip or scale of a large kernel as ops, and in files of half precision a DEQUANTIZE follows
+every constant. Weights stored as int8 or half precision are kept for a layer that is not binary.
+"""
+
+from __future__ import annotations
+
+import math
+
+from litebnn.analysis.constants import constants_behind, does_not_grow, fold_input
+from litebnn.analysis.padding import without_zeros
+from litebnn.build.notes import Notes
+from litebnn.build.signs import holds_signs
+from litebnn.graph import Graph, Op, Tensor, facts
+
+# Ops whose large operands are usually one repeated number.
+_PICKED_FROM = ("SELECT", "SELECT_V2")
+_LAYERS = ("CONV_2D", "FULLY_CONNECTED", "BATCH_MATMUL", "TRANSPOSE_CONV")
+
+
+def fold_constants(graph: Graph, notes: Notes) -> bool:
+    changed = False
+    # Ops are visited in order of execution, so that each knows which of its inputs cannot be computed.
+    unknown: set[Tensor] = set()
+    for op in graph.ops:
+        changed |= _fold(graph, op, unknown)
+    return changed
+
+
+def _fold(graph: Graph, op: Op, unknown: set[Tensor]) -> bool:
+    """Folds the inputs of an op, and adds its outputs to the unknown tensors."""
+    computed = [output for output in op.outputs if constants_behind(graph, output, unknown) is None]
+    unknown.update(computed)
+    # A tensor from which only other constants are computed need not be folded itself.
+    if not computed:
+        return False
+    changed = False
+    for index, tensor in enumerate(op.inputs):
+        if tensor is None or tensor.is_constant or tensor in unknown or not _is_worth_folding(graph, op, index):
+            continue
+        changed |= fold_input(graph, op, index)
+    return changed
+
+
+def _is_worth_folding(graph: Graph, op: Op, index: int) -> bool:
+    tensor = op.input(index)
+    if op.name in _LAYERS and holds_signs(graph, without_zeros(graph, op.input(facts(op).data))[0]):
+        return True
+    # Rules look for numbers and for vectors of channels, which a sign or a binary layer can absorb.
+    is_small = op.name in _PICKED_FROM or math.prod(tensor.shape) == max(tensor.shape, default=1)
+    return (index not in facts(op).constants and is_small) or does_not_grow(graph, tensor)

@@ -1,0 +1,17 @@
+"""Weights that are computed from constants at every inference -> constants, if the file does not grow.
+
+TensorFlow's converter leaves the quantizer of a large kernel as ops, which can take two thirds of a network's time.
+Folding them pays even for a model without binary layers.
+"""
+
+from __future__ import annotations
+
+from litebnn.analysis.weights import fold_computed
+from litebnn.build.each import each
+from litebnn.build.notes import Notes
+from litebnn.graph import Graph, Op
+
+
+@each()
+def fold_weights(graph: Graph, op: Op, notes: Notes) -> bool:
+    return fold_computed(graph, op)

@@ -1,0 +1,20 @@
+"""A PAD or PADV2 with amounts of zero -> no op."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from litebnn.analysis.padding import PADS
+from litebnn.build.each import each
+from litebnn.build.notes import Notes
+from litebnn.graph import Graph, Op
+
+
+@each(*PADS)
+def remove_empty_padding(graph: Graph, op: Op, notes: Notes) -> bool:
+    amounts = op.input(1).array
+    if amounts is None or np.any(amounts) or graph.is_output(op.output) or op.output.dims != op.input(0).dims:
+        return False
+    graph.redirect(op.output, op.input(0))
+    graph.remove(op)
+    return True

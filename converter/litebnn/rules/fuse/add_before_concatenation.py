@@ -1,0 +1,51 @@
+"""ADD of a concatenation of channels and a tensor padded with zero channels -> ADD of the parts that are not padded.
+
+The other channels add zero. They keep the sign of a zero, which the ADD would lose, without any effect on results.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from litebnn.analysis.match import fused_activation, uniform
+from litebnn.analysis.padding import pad_amounts
+from litebnn.build.each import each
+from litebnn.build.notes import Notes
+from litebnn.build.ops import concatenation_of, parts_of
+from litebnn.graph import Graph, Op, Tensor, builtin_op, derived, like
+
+
+@each("ADD")
+def add_before_concatenation(graph: Graph, op: Op, notes: Notes) -> bool:
+    if fused_activation(op) != 0:
+        return False
+    for whole, padded in (op.inputs, op.inputs[::-1]):
+        if whole is None or padded is None or whole.dims != padded.dims:
+            continue
+        parts, addend = parts_of(graph, whole), _padded(graph, padded)
+        if addend is None:
+            continue
+        tensor, first_channel = addend
+        firsts = np.cumsum([0, *(part.channels for part in parts)])
+        places = [i for i, part in enumerate(parts) if firsts[i] == first_channel and part.dims == tensor.dims]
+        if places:
+            [place] = places
+            total = like(tensor, derived(op.output.name, "/part"))
+            graph.insert(builtin_op("ADD", [parts[place], tensor], total), before=op)
+            parts[place] = total
+            graph.replace(op, concatenation_of(parts, op.output))
+            return True
+    return False
+
+
+def _padded(graph: Graph, tensor: Tensor) -> tuple[Tensor, int] | None:
+    """The tensor to which a PAD adds channels of zeros, and the number of these before it."""
+    pad = graph.producer(tensor)
+    if pad is None or pad.name not in ("PAD", "PADV2") or (pad.name == "PADV2" and uniform(pad.input(2)) != 0):
+        return None
+    amounts, source = pad_amounts(pad), pad.input(0)
+    if amounts is None or np.any(amounts[:-1] != 0):
+        return None
+    before, behind = (int(amount) for amount in amounts[-1])
+    fits = min(before, behind) >= 0 and before + source.channels + behind == tensor.channels
+    return (source, before) if fits and source.type == "FLOAT32" and source.channels > 0 else None

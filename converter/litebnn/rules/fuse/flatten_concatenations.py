@@ -1,0 +1,18 @@
+"""A concatenation of channels of concatenations -> one concatenation of all parts."""
+
+from __future__ import annotations
+
+from litebnn.build.each import each
+from litebnn.build.notes import Notes
+from litebnn.build.ops import MOST_PARTS, concatenation_of, parts_of
+from litebnn.graph import Graph, Op
+
+
+@each("CONCATENATION")
+def flatten_concatenations(graph: Graph, op: Op, notes: Notes) -> bool:
+    parts = parts_of(graph, op.output)
+    flat = [inner for part in parts for inner in parts_of(graph, part) or [part]]
+    if not len(parts) < len(flat) <= MOST_PARTS:
+        return False
+    graph.replace(op, concatenation_of(flat, op.output))
+    return True

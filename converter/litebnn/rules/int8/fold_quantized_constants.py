@@ -1,0 +1,47 @@
+"""QUANTIZE of a float constant -> an int8 constant; TRANSPOSE of an int8 constant -> a transposed constant."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from litebnn.analysis.grids import parameters
+from litebnn.analysis.match import floats
+from litebnn.build.each import each
+from litebnn.build.int8 import dequantize_op, int8_constant
+from litebnn.build.notes import Notes
+from litebnn.graph import Graph, Op, constant, derived
+
+
+@each("QUANTIZE", "TRANSPOSE")
+def fold_quantized_constants(graph: Graph, op: Op, notes: Notes) -> bool:
+    return _quantize(graph, op) if op.name == "QUANTIZE" else _transpose(graph, op)
+
+
+def _quantize(graph: Graph, op: Op) -> bool:
+    if op.output.type != "INT8" or graph.is_output(op.output):
+        return False
+    values, q = floats(op.input(0)), op.output.quantization
+    if values is None or q is None or not np.all(q.scale > 0):
+        return False
+    if not np.all(np.isfinite(values)) or (q.scale.size > 1 and np.any(q.zero_point)):
+        return False
+    folded = int8_constant(op.output.name, values, q.scale, int(q.zero_point[0]), q.axis)
+    graph.redirect(op.output, folded)
+    graph.remove(op)
+    return True
+
+
+def _transpose(graph: Graph, op: Op) -> bool:
+    """Folds the TRANSPOSE of a DEQUANTIZE of a constant, which training leaves for a dense layer's weights."""
+    back = graph.producer(op.input(0))
+    order = op.input(1).array
+    if back is None or back.name != "DEQUANTIZE" or order is None:
+        return False
+    levels, q = back.input(0).array, back.input(0).quantization
+    axes = order.reshape(-1).tolist()
+    if levels is None or levels.dtype != np.int8 or q is None or sorted(axes) != list(range(levels.ndim)):
+        return False
+    turned = constant(derived(op.output.name, "/int8"), np.ascontiguousarray(levels.transpose(axes)))
+    turned.quantization = parameters(q.scale, q.zero_point, axes.index(q.axis) if q.scale.size > 1 else 0)
+    graph.replace(op, dequantize_op(turned, op.output))
+    return True

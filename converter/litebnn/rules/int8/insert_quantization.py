@@ -1,0 +1,115 @@
+"""Inserts a QUANTIZE and a DEQUANTIZE after every float activation with a known range."""
+
+from __future__ import annotations
+
+import math
+from typing import TypeAlias
+
+import numpy as np
+
+from litebnn.analysis.grids import INT8_MAX, Range, Ranges, activations, int8_source, parameters, parameters_of_range
+from litebnn.build.int8 import dequantize_op, quantize_op
+from litebnn.build.interface import replace_interface
+from litebnn.build.notes import Notes
+from litebnn.contract import LCE_QUANTIZE
+from litebnn.graph import Graph, Model, Quantization, Tensor, facts, like
+
+# Only values near zero matter in a tensor that only signs read, so its grid is finer by this factor, and larger values
+# saturate.
+_SIGN_ONLY_ZOOM = 16
+# The least scale of an output, relative to the scale of its sums. A finer one adds no information, and runtimes refuse
+# it or abort.
+_FINEST = 1 / 128
+# A narrower range is treated as zero, because products of its scales would underflow.
+_ZERO_RANGE = 1e-30
+# The assumed scale of a tensor that is always zero and has no inputs with a scale; it allows values up to one.
+_SCALE_OF_ZERO = 1 / 128
+
+Quantizations: TypeAlias = dict[Tensor, Quantization]
+
+
+def insert_quantization(model: Model, ranges: Ranges, input_type: str, notes: Notes) -> None:
+    """Quantizes the activations that are not quantized already.
+
+    Args:
+        model: the model, which is changed in place.
+        ranges: the (min, max) of tensors; tensors without a range stay float.
+        input_type: the future type of the inputs, "float32" or "int8"; a float input that only signs read stays float.
+        notes: receive a warning for each tensor with the range zero, whose scale is an assumption.
+    """
+    for graph in model.graphs:
+        fixed: Quantizations = {}
+        for tensor in activations(graph):
+            if any(reader.name == "QUANTIZE" for reader in graph.consumers(tensor)) or _is_next_to_input(graph, tensor):
+                continue
+            limits = ranges.get(tensor)
+            if limits is not None and _only_signs_read(graph, tensor):
+                if tensor not in graph.inputs:
+                    limits = limits[0] / _SIGN_ONLY_ZOOM, limits[1] / _SIGN_ONLY_ZOOM
+                elif input_type == "float32":
+                    continue
+            quantization = _parameters(graph, tensor, fixed, limits, notes)
+            if quantization is not None:
+                fixed[tensor] = quantization
+        for tensor, quantization in fixed.items():
+            _insert(model, graph, tensor, quantization)
+
+
+def _only_signs_read(graph: Graph, tensor: Tensor) -> bool:
+    readers = graph.consumers(tensor)
+    return bool(readers) and tensor not in graph.outputs and all(reader.name == LCE_QUANTIZE for reader in readers)
+
+
+def _is_next_to_input(graph: Graph, tensor: Tensor) -> bool:
+    """True if a number is added that is too small for any grid, such as the one that makes a comparison strict."""
+    op = graph.producer(tensor)
+    if op is None or op.name not in ("ADD", "SUB"):
+        return False
+    addends = (np.abs(t.array) for t in op.inputs if t is not None and t.array is not None)
+    return any(np.any((addend > 0) & (addend <= _ZERO_RANGE)) for addend in addends)
+
+
+def _parameters(
+    graph: Graph, tensor: Tensor, known: Quantizations, limits: Range | None, notes: Notes
+) -> Quantization | None:
+    op = graph.producer(tensor)
+    rule = None if op is None else facts(op).int8
+    largest = step = 0.0
+    if op is not None and rule is not None:
+        if rule.result is not None:
+            return parameters(*rule.result)
+        if rule.same_parameters and op.name != "CONCATENATION" and op.inputs[0] in known:
+            return known[op.input(0)]
+        scales = [_scale(graph, t, known) for t in op.inputs[:2] if t is not None and t.type == "FLOAT32"]
+        largest = max(scales, default=0.0)
+        step = math.prod(scales) if rule.weights_axis is not None or op.name == "MUL" else largest
+    if limits is None:
+        return None
+    if limits[1] - limits[0] > _ZERO_RANGE:
+        return parameters_of_range(*limits, least_scale=(step or largest) * _FINEST)
+    scale = max(largest, step)
+    scale = scale if scale > _ZERO_RANGE else _SCALE_OF_ZERO
+    notes.warn(tensor, f"it is zero on all samples, and its int8 scale of {scale:.2g} is a guess")
+    return parameters(scale)
+
+
+def _scale(graph: Graph, tensor: Tensor, known: Quantizations) -> float:
+    """The scale of an op's input, present or, for a constant, future; 0 if it stays float."""
+    source = int8_source(graph, tensor)
+    grid = known.get(tensor) or (source and source.quantization)
+    if grid:
+        return float(grid.scale[0])
+    return 0.0 if tensor.array is None else float(np.abs(tensor.array).max(initial=0.0)) / INT8_MAX
+
+
+def _insert(model: Model, graph: Graph, tensor: Tensor, quantization: Quantization) -> None:
+    levels = like(tensor, tensor.name + "/int8", type="INT8")
+    levels.quantization = quantization
+    back = like(tensor, tensor.name + "/dequantized")
+    graph.redirect(tensor, back)
+    if tensor in graph.outputs and tensor not in graph.inputs:
+        replace_interface(model, graph, "outputs", tensor, back)
+    producer = graph.producer(tensor)
+    first = graph.ops[0] if producer is None and graph.ops else None
+    quantize = graph.insert(quantize_op(tensor, levels), before=first, after=producer)
+    graph.insert(dequantize_op(levels, back), after=quantize)

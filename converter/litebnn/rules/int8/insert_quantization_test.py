@@ -1,0 +1,173 @@
+import re
+
+import numpy as np
+import pytest
+
+from litebnn.analysis.grids import activations, parameters
+from litebnn.build.notes import Notes
+from litebnn.graph import Model, Tensor
+from litebnn.rules import BINARY_PHASES, run_phases
+from litebnn.rules.int8.insert_quantization import insert_quantization
+from tests.support.float_models import FloatModel, op_names, sign_weights
+
+
+def test_known_ranges_are_quantized_and_others_stay_float() -> None:
+    model = FloatModel()
+    x = model.input(1, 4)
+    y = model.elementwise("ADD", x, model.const(np.ones(4)))
+    z = model.elementwise("RELU", y)
+    assert activations(model.graph) == [x, y, z]
+    inserted = model.model(z)
+    insert_quantization(inserted, {y: (-1.0, 3.0)}, "float32", Notes(inserted))
+    assert op_names(inserted) == ["ADD", "QUANTIZE", "DEQUANTIZE", "RELU"]
+    levels = inserted.graphs[0].ops[1].output
+    scale, zero_point = levels.per_tensor_quantization or (0.0, 0)
+    assert scale == pytest.approx(4 / 255)
+    assert scale * (-128 - zero_point) == pytest.approx(-1, abs=scale)
+    assert inserted.graphs[0].outputs == [z]
+
+
+def grids(model: Model, tensor: Tensor) -> list[tuple[float, int] | None]:
+    """The grids of the QUANTIZE ops that read a tensor."""
+    ops = model.graphs[0].consumers(tensor)
+    return [op.output.per_tensor_quantization for op in ops if op.name == "QUANTIZE"]
+
+
+@pytest.mark.parametrize("limits", [(0.0, 0.0), (0.0, 1e-38), (-1e-45, 0.0)])
+def test_what_is_always_zero_has_the_scale_of_what_it_is_computed_of(limits: tuple[float, float]) -> None:
+    model = FloatModel()
+    x = model.input(1, 3, 3, 2)
+    dead = model.conv(x, np.full((4, 1, 1, 2), 12.7), np.full(4, -1e4), activation="relu")
+    dead_again = model.elementwise("RELU", dead)
+    inserted = model.model(dead_again)
+    notes = Notes(inserted)
+    insert_quantization(inserted, {x: (-12.8, 12.7), dead: limits, dead_again: limits}, "float32", notes)
+    [[x_grid], [first], [second]] = (grids(inserted, tensor) for tensor in (x, dead, inserted.graphs[0].ops[-3].output))
+    assert x_grid == (pytest.approx(0.1), 0)
+    assert first == second == (pytest.approx(0.1), 0)
+    assert len(notes.warnings) == 2
+    assert re.search(f"{dead.name}: it is zero on all samples.* scale of 0.1 ", next(iter(notes.warnings)))
+
+
+def test_an_input_that_is_always_zero_has_a_harmless_scale() -> None:
+    model = FloatModel()
+    x = model.input(1, 2)
+    inserted = model.model(model.elementwise("RELU", x))
+    notes = Notes(inserted)
+    insert_quantization(inserted, {x: (0.0, 0.0)}, "int8", notes)
+    assert grids(inserted, x) == [(1 / 128, 0)]
+    assert len(notes.warnings) == 1
+
+
+@pytest.mark.parametrize(
+    ("name", "step"),
+    [("SUB", 0.1), ("ADD", 0.1), ("MUL", 0.005), ("CONV_2D", 0.02), ("FULLY_CONNECTED", 0.02)],
+)
+def test_no_output_is_much_finer_than_what_it_is_computed_of(name: str, step: float) -> None:
+    """The runtimes refuse such a ratio of scales, or abort."""
+    model = FloatModel()
+    x, y = model.input(1, 1, 1, 2), model.input(1, 1, 1, 2)
+    if name == "CONV_2D":
+        z = model.conv(x, np.full((4, 1, 1, 2), 0.2 * 127))
+    elif name == "FULLY_CONNECTED":
+        z = model.dense(x, np.full((4, 2), -0.2 * 127))
+    else:
+        z = model.elementwise(name, x, y)
+    inserted = model.model(z)
+    notes = Notes(inserted)
+    insert_quantization(inserted, {x: (-12.8, 12.7), y: (-6.4, 6.35), z: (-1e-9, 2e-9)}, "float32", notes)
+    [grid] = grids(inserted, inserted.graphs[0].ops[-3].output)
+    assert grid == (pytest.approx(step / 128), -128)
+    assert not notes.warnings
+
+
+def test_an_output_keeps_its_name() -> None:
+    model = FloatModel()
+    y = model.elementwise("RELU", model.input(1, 4))
+    name, inserted = y.name, model.model(y)
+    insert_quantization(inserted, {y: (0.0, 1.0)}, "float32", Notes(inserted))
+    [result] = inserted.graphs[0].outputs
+    assert result.name == name
+    assert inserted.graphs[0].producer(result).name == "DEQUANTIZE"
+    assert inserted.signatures[0].outputs == [(name, result)]
+
+
+def test_what_moves_values_keeps_their_grid_and_a_softmax_has_its_own() -> None:
+    model = FloatModel()
+    x = model.input(1, 4)
+    moved = model.reshape(x, 4, 1)
+    soft = model.op("SOFTMAX", [x], (1, 4))
+    inserted = model.model(moved, soft)
+    insert_quantization(inserted, {x: (-1.0, 1.0), moved: (-9.0, 9.0)}, "float32", Notes(inserted))
+    grids = {op.input(0).name: op.output for op in inserted.graphs[0].ops if op.name == "QUANTIZE"}
+    grid = grids[x.name].per_tensor_quantization
+    assert [tensor.per_tensor_quantization for tensor in grids.values()].count(grid) == 2
+    assert (1 / 256, -128) in [tensor.per_tensor_quantization for tensor in grids.values()]
+
+
+@pytest.mark.parametrize(("input_type", "quantized"), [("float32", 0), ("int8", 1)])
+def test_an_input_that_only_signs_read_is_quantized_where_it_is_to_be_int8(input_type: str, quantized: int) -> None:
+    model = FloatModel()
+    x = model.input(1, 4, 4, 32)
+    y = model.conv(model.sign(x), sign_weights(np.random.default_rng(0), 8, 3, 3, 32))
+    binary = model.model(y)
+    run_phases(binary, BINARY_PHASES, Notes(binary))
+    insert_quantization(binary, {x: (-1.0, 1.0)}, input_type, Notes(binary))
+    assert op_names(binary).count("QUANTIZE") == quantized
+
+
+def test_what_is_quantized_already_is_left() -> None:
+    model = FloatModel()
+    x = model.input(1, 4)
+    levels = model.op("QUANTIZE", [x], x.dims, type="INT8")
+    levels.quantization = parameters(0.5)
+    inserted = model.model(levels)
+    insert_quantization(inserted, {x: (-1.0, 1.0)}, "int8", Notes(inserted))
+    assert op_names(inserted) == ["QUANTIZE"]
+
+
+def test_what_is_always_zero_takes_no_scale_of_a_constant_next_to_zero() -> None:
+    model = FloatModel()
+    x = model.elementwise("NEG", model.input(1, 4))
+    y = model.elementwise("MAXIMUM", x, x)
+    y = model.elementwise("MUL", y, model.const(1e-38))
+    built = model.model(y)
+    insert_quantization(built, {y: (-1e-38, 0.0)}, "float32", Notes(built))
+    [(scale, _)] = [op.output.per_tensor_quantization or (0.0, 0) for op in built.ops() if op.name == "QUANTIZE"]
+    assert scale == 1 / 128
+
+
+@pytest.mark.parametrize("name", ["ADD", "SUB"])
+def test_what_makes_a_comparison_strict_stays_float(name: str) -> None:
+    model = FloatModel()
+    x = model.elementwise("RELU", model.input(1, 4))
+    y = model.elementwise(name, x, model.const(np.finfo(np.float32).tiny))
+    built = model.model(y)
+    insert_quantization(built, {x: (0.0, 1.0), y: (0.0, 1.0)}, "float32", Notes(built))
+    assert op_names(built) == ["RELU", "QUANTIZE", "DEQUANTIZE", name]
+
+
+def test_what_only_signs_read_is_finer_near_zero() -> None:
+    model = FloatModel()
+    x = model.elementwise("HARD_SWISH", model.input(1, 4, 4, 32))
+    y = model.conv(model.sign(x), sign_weights(np.random.default_rng(0), 8, 3, 3, 32))
+    binary = model.model(y)
+    run_phases(binary, BINARY_PHASES, Notes(binary))
+    insert_quantization(binary, {x: (-32.0, 16.0)}, "float32", Notes(binary))
+    [grid] = [op.output.per_tensor_quantization for op in binary.graphs[0].ops if op.name == "QUANTIZE"]
+    scale, zero_point = grid or (0.0, 0)
+    assert scale == pytest.approx(3 / 255)
+    assert scale * (-128 - zero_point) == pytest.approx(-2, abs=scale)
+
+
+def test_what_is_always_zero_takes_no_scale_of_indices() -> None:
+    model = FloatModel()
+    x = model.input(1, 3, 3, 2)
+    mean = model.op("MEAN", [x, model.const([1, 2], np.int32)], (1, 2), keep_dims=False)
+    inserted = model.model(mean)
+    # The means are zero for these samples, although the values are not.
+    insert_quantization(inserted, {x: (-1e-3, 1e-3), mean: (0.0, 0.0)}, "float32", Notes(inserted))
+    [grid] = grids(inserted, x)
+    [of_mean] = grids(inserted, inserted.graphs[0].ops[-3].output)
+    assert grid is not None
+    assert of_mean == (pytest.approx(grid[0]), 0)

@@ -1,0 +1,161 @@
+"""Float ops between DEQUANTIZE and QUANTIZE -> the same ops in int8."""
+
+from __future__ import annotations
+
+import copy
+
+import numpy as np
+
+from litebnn.analysis.grids import (
+    INT8_MAX,
+    bias_scale,
+    dequantized,
+    int8_results,
+    int8_source,
+    parameters,
+    parameters_of_range,
+    same_parameters,
+)
+from litebnn.analysis.match import floats
+from litebnn.build.each import each
+from litebnn.build.int8 import dequantize_op, int8_constant, quantize_op, take_results
+from litebnn.build.notes import Notes
+from litebnn.graph import Array, Graph, Int8, Op, OpCode, Tensor, constant, derived, facts, like
+
+# The smallest scale of a channel's weights relative to the coarsest channel's. All channels share the output's scale,
+# which would lose finer steps, and the bias would not fit into 32 bits.
+_FINEST_CHANNEL = 1 / 256
+
+
+@each()
+def lower_to_int8(graph: Graph, op: Op, notes: Notes) -> bool:
+    rule = facts(op).int8
+    if rule is None or op.output.type != "FLOAT32":
+        return False
+    return _lower(graph, op, rule, notes) or _move_before_dequantize(graph, op, rule, notes)
+
+
+def _lower(graph: Graph, op: Op, rule: Int8, notes: Notes) -> bool:
+    quantizers = int8_results(graph, op.output)
+    if not quantizers:
+        return False
+    result = quantizers[0].output
+    inputs = _int8_inputs(graph, op, rule, notes)
+    if inputs is None:
+        return False
+    if rule.same_parameters:
+        inputs = [_requantized(graph, t, result, op) if t is not None and t.type == "INT8" else t for t in inputs]
+    lowered = _int8_op(op, rule, inputs, op.output)
+    graph.replace(op, lowered)
+    notes.became(op, lowered)
+    if rule.result is None or _has(result, rule.result):
+        take_results(graph, lowered, quantizers)
+    else:
+        _write_and_requantize(graph, lowered, rule.result, quantizers)
+    return True
+
+
+def _write_and_requantize(graph: Graph, op: Op, grid: tuple[float, int], quantizers: list[Op]) -> None:
+    """Makes the op write the only grid that the runtime supports for it, and the quantizers read that output."""
+    fixed = like(op.output, derived(op.output.name, "/int8"), type="INT8")
+    fixed.quantization = parameters(*grid)
+    for quantizer in quantizers:
+        graph.set_input(quantizer, 0, fixed)
+    graph.set_output(op, fixed)
+
+
+def _move_before_dequantize(graph: Graph, op: Op, rule: Int8, notes: Notes) -> bool:
+    """Rewrites op(DEQUANTIZE(x)) to DEQUANTIZE(op(x)), which is exact for an op that only moves values."""
+    source = int8_source(graph, op.inputs[0]) if facts(op).moves else None
+    if source is None:
+        return False
+    moved = like(op.output, derived(op.output.name, "/int8"), type="INT8")
+    moved.quantization = source.quantization
+    graph.insert(_int8_op(op, rule, [source, *op.inputs[1:]], moved), before=op)
+    graph.replace(op, dequantize_op(moved, op.output))
+    return True
+
+
+def _int8_op(op: Op, rule: Int8, inputs: list[Tensor | None], output: Tensor) -> Op:
+    return Op(OpCode(op.name, "", rule.version), inputs, [output], copy.copy(op.options))
+
+
+def _has(tensor: Tensor, expected: tuple[float, int]) -> bool:
+    scaled = tensor.per_tensor_quantization
+    return scaled is not None and abs(scaled[0] / expected[0] - 1) < 1e-5 and scaled[1] == expected[1]
+
+
+def _requantized(graph: Graph, tensor: Tensor, goal: Tensor, before: Op) -> Tensor:
+    """The tensor requantized to the parameters of `goal`."""
+    if same_parameters(tensor, goal):
+        return tensor
+    changed = like(tensor, derived(tensor.name, "/requantized"))
+    changed.quantization = goal.quantization
+    graph.insert(quantize_op(tensor, changed), before=before)
+    return changed
+
+
+def _int8_inputs(graph: Graph, op: Op, rule: Int8, notes: Notes) -> list[Tensor | None] | None:
+    inputs: list[Tensor | None] = []
+    weights, bias = facts(op).constants or (None, None)
+    for index, tensor in enumerate(op.inputs):
+        if tensor is None or tensor.type in ("INT32", "INT64", "BOOL"):
+            inputs.append(tensor)
+        elif rule.weights_axis is not None and index == weights:
+            inputs.append(_weights(graph, tensor, rule.weights_axis))
+        elif index == bias:
+            inputs.append(_bias(op, tensor, inputs[0], inputs[1], notes))
+        elif (source := int8_source(graph, tensor)) is not None:
+            inputs.append(source)
+        else:
+            inputs.append(_operand(tensor))
+        if tensor is not None and inputs[-1] is None:
+            return None
+    activations = [t for t in inputs if t is not None and t.type == "INT8" and not t.is_constant]
+    return inputs if activations else None
+
+
+def _operand(tensor: Tensor) -> Tensor | None:
+    """A constant operand, such as ADD's second input, in int8."""
+    values = floats(tensor)
+    if values is None or not np.all(np.isfinite(values)):
+        return None
+    q = parameters_of_range(float(values.min(initial=0.0)), float(values.max(initial=0.0)))
+    return int8_constant(tensor.name, values, q.scale[0], int(q.zero_point[0]))
+
+
+def _weights(graph: Graph, tensor: Tensor, axis: int) -> Tensor | None:
+    """Symmetric int8 weights: those of the training if it quantized them."""
+    trained = graph.producer(tensor)
+    if trained is not None and trained.name == "DEQUANTIZE" and trained.input(0).type == "INT8":
+        weights = trained.input(0)
+        q = weights.quantization
+        if q is None or np.any(q.zero_point) or dequantized(weights) is None:
+            return None
+        # Older runtimes silently use only the first scale of a dense layer.
+        return weights if q.scale.size == 1 or (axis >= 0 and q.axis == axis) else None
+    values = floats(tensor)
+    if values is None or not np.all(np.isfinite(values)):
+        return None
+    scale = _symmetric_scale(values, axis)
+    return int8_constant(tensor.name, values, scale, 0, max(axis, 0))
+
+
+def _symmetric_scale(values: Array, axis: int) -> Array:
+    others = tuple(i for i in range(values.ndim) if i != axis)
+    largest = np.atleast_1d(np.abs(values).max(axis=others if axis >= 0 else None))
+    scale: Array = np.maximum(largest, _FINEST_CHANNEL * largest.max() or 1.0) / INT8_MAX
+    return scale.astype(np.float32)
+
+
+def _bias(op: Op, tensor: Tensor, source: Tensor | None, weights: Tensor | None, notes: Notes) -> Tensor | None:
+    values, scale = floats(tensor), bias_scale(source, weights, tensor.shape)
+    if values is None or scale is None:
+        return None
+    counts = np.round(values.astype(np.float64) / scale)
+    if np.abs(counts).max(initial=0.0) > np.iinfo(np.int32).max:
+        notes.warn(op, "it stays float, for its bias does not fit into 32 bits")
+        return None
+    bias = constant(tensor.name, counts.astype(np.int32))
+    bias.quantization = parameters(scale)
+    return bias

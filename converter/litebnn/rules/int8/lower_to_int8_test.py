@@ -1,0 +1,187 @@
+import numpy as np
+import pytest
+
+from litebnn.analysis.grids import dequantized, parameters
+from litebnn.build.int8 import int8_constant
+from litebnn.build.notes import Notes
+from litebnn.graph import Tensor
+from litebnn.rules.int8.lower_to_int8 import lower_to_int8
+from tests.support.float_models import FloatModel, run_pass
+
+RNG = np.random.default_rng(0)
+
+
+def to_int8(model: FloatModel, x: Tensor, scale: float = 0.5, zero_point: int = 3) -> Tensor:
+    levels = model.op("QUANTIZE", [x], x.dims, type="INT8")
+    levels.quantization = parameters(scale, zero_point)
+    return levels
+
+
+def fake(model: FloatModel, x: Tensor, scale: float = 0.5, zero_point: int = 3) -> Tensor:
+    return model.op("DEQUANTIZE", [to_int8(model, x, scale, zero_point)], x.dims)
+
+
+def test_weights_have_a_scale_for_each_output_channel() -> None:
+    model = FloatModel()
+    kernel = RNG.standard_normal((4, 3, 3, 2)) * np.array([1, 2, 4, 8]).reshape(4, 1, 1, 1)
+    y = model.conv(fake(model, model.input(1, 5, 5, 2)), kernel, RNG.standard_normal(4))
+    built = model.model(to_int8(model, y))
+    changed, names = run_pass(lower_to_int8, built)
+    assert changed
+    assert names == ["QUANTIZE", "DEQUANTIZE", "CONV_2D"]
+    op = built.graphs[0].ops[-1]
+    weights, bias = op.input(1), op.input(2)
+    np.testing.assert_allclose(weights.quantization.scale, np.abs(kernel).max(axis=(1, 2, 3)) / 127, rtol=1e-6)
+    values = dequantized(weights)
+    assert values is not None
+    np.testing.assert_allclose(values, kernel, atol=0.51 * float(weights.quantization.scale.max()))
+    np.testing.assert_allclose(bias.quantization.scale, 0.5 * weights.quantization.scale, rtol=1e-6)
+    assert (bias.type, op.code.version) == ("INT32", 3)
+
+
+@pytest.mark.parametrize(
+    ("largest", "expected"),
+    [((1.27, 0.0, 2.54, 1e-20), (0.01, 0.02 / 256, 0.02, 0.02 / 256)), ((0.0, 0.0, 0.0, 0.0), (1 / 127,) * 4)],
+)
+def test_a_channel_without_weights_has_a_scale_like_the_others(
+    largest: tuple[float, ...], expected: tuple[float, ...]
+) -> None:
+    model = FloatModel()
+    kernel = np.ones((4, 1, 1, 2)) * np.reshape(largest, (4, 1, 1, 1))
+    y = model.conv(fake(model, model.input(1, 5, 5, 2)), kernel, np.full(4, 0.3))
+    built = model.model(to_int8(model, y))
+    run_pass(lower_to_int8, built)
+    op = built.graphs[0].ops[-1]
+    np.testing.assert_allclose(op.input(1).quantization.scale, expected, rtol=1e-6)
+    bias = dequantized(op.input(2))
+    assert bias is not None
+    np.testing.assert_allclose(bias, 0.3, atol=0.5 * 0.02)
+
+
+def test_a_bias_that_32_bits_do_not_hold_is_said() -> None:
+    model = FloatModel()
+    y = model.dense(fake(model, model.input(1, 2), scale=1e-9), np.ones((4, 2)), np.full(4, 100.0))
+    built = model.model(to_int8(model, y))
+    notes = Notes(built)
+    assert not lower_to_int8(built.graphs[0], notes)
+    assert list(notes.warnings) == [f"{y.name}: it stays float, for its bias does not fit into 32 bits"]
+
+
+def test_an_op_with_a_float_neighbour_stays_float() -> None:
+    model = FloatModel()
+    x = model.input(1, 4)
+    assert not run_pass(
+        lower_to_int8, model.model(to_int8(model, model.elementwise("ADD", x, model.const(np.ones(4)))))
+    )[0]
+    model = FloatModel()
+    x = fake(model, model.input(1, 4))
+    assert not run_pass(lower_to_int8, model.model(model.elementwise("ADD", x, x)))[0]
+
+
+def test_a_softmax_writes_its_own_grid_and_others_are_made_of_that() -> None:
+    for scale, zero_point, follows in ((1 / 256, -128, []), (1 / 255, -128, ["QUANTIZE"]), (1 / 256, 0, ["QUANTIZE"])):
+        model = FloatModel()
+        x = model.op("SOFTMAX", [fake(model, model.input(1, 4))], (1, 4))
+        built = model.model(to_int8(model, x, scale, zero_point))
+        changed, names = run_pass(lower_to_int8, built)
+        assert (changed, names) == (True, ["QUANTIZE", "DEQUANTIZE", "SOFTMAX", *follows])
+        assert built.graphs[0].ops[2].output.per_tensor_quantization == (1 / 256, -128)
+        assert built.graphs[0].outputs[0].per_tensor_quantization == pytest.approx((scale, zero_point))
+
+
+def test_a_dense_layer_trained_with_a_scale_for_each_channel_stays_float() -> None:
+    for scales, lowered in (([0.5], True), ([0.5, 0.25, 1.0], False)):
+        model = FloatModel()
+        kernel = model.op("DEQUANTIZE", [int8_constant("kernel", RNG.integers(-5, 5, (3, 4)), scales)], (3, 4))
+        x = fake(model, model.input(1, 4))
+        y = model.op("FULLY_CONNECTED", [x, kernel, None], (1, 3))
+        assert run_pass(lower_to_int8, model.model(to_int8(model, y)))[0] is lowered
+
+
+def test_what_is_joined_gets_one_grid() -> None:
+    model = FloatModel()
+    a, b = (fake(model, model.input(1, 4), scale) for scale in (0.5, 0.25))
+    x = model.op("CONCATENATION", [a, b], (1, 8))
+    _, names = run_pass(lower_to_int8, model.model(to_int8(model, x)))
+    assert names == ["QUANTIZE", "DEQUANTIZE", "QUANTIZE", "DEQUANTIZE", "QUANTIZE", "CONCATENATION"]
+
+
+def test_what_is_on_the_goals_grid_already_is_joined_as_it_is() -> None:
+    model = FloatModel()
+    a, b = (fake(model, model.input(1, 4), scale, 3) for scale in (0.5, 0.25))
+    x = model.op("CONCATENATION", [a, b], (1, 8))
+    built = model.model(to_int8(model, x, 0.5, 3))
+    run_pass(lower_to_int8, built)
+    [joined] = [op for op in built.ops() if op.name == "CONCATENATION"]
+    assert [tensor.per_tensor_quantization for tensor in joined.inputs if tensor is not None] == [(0.5, 3)] * 2
+    requantized = [op for op in built.ops() if op.name == "QUANTIZE" and op.input(0).type == "INT8"]
+    assert [op.output for op in requantized] == [joined.input(1)]
+
+
+def test_what_moves_values_goes_in_front_of_what_makes_floats_of_them() -> None:
+    """Other inputs of the moving op, such as axes and sizes, are unchanged."""
+    for name in ("RESHAPE", "LOGISTIC"):
+        model = FloatModel()
+        x = fake(model, model.input(1, 4))
+        y = model.reshape(x, 4, 1) if name == "RESHAPE" else model.op(name, [x], x.dims)
+        shape = model.graph.ops[-1].optional(1)
+        built = model.model(y)
+        changed, names = run_pass(lower_to_int8, built)
+        if name == "LOGISTIC":
+            assert (changed, names) == (False, ["QUANTIZE", "DEQUANTIZE", name])
+            continue
+        assert (changed, names) == (True, ["QUANTIZE", "DEQUANTIZE", name, "DEQUANTIZE"])
+        moved, last = built.graphs[0].ops[2:]
+        assert (moved.input(0).type, moved.optional(1), moved.output.type) == ("INT8", shape, "INT8")
+        assert moved.output.per_tensor_quantization == (0.5, 3)
+        assert (last.input(0), last.output) == (moved.output, y)
+
+
+@pytest.mark.parametrize("value", [0.75, np.nan, np.inf])
+def test_a_constant_operand_gets_a_grid_of_its_own(value: float) -> None:
+    model = FloatModel()
+    x = model.elementwise("ADD", fake(model, model.input(1, 4)), model.const([-2.0, 0.5, value, 1.0]))
+    built = model.model(to_int8(model, x))
+    assert run_pass(lower_to_int8, built)[0] is bool(np.isfinite(value))
+    if np.isfinite(value):
+        operand = built.graphs[0].ops[-1].input(1)
+        assert operand.per_tensor_quantization == (pytest.approx(3 / 255), 42)
+        np.testing.assert_allclose(dequantized(operand), [-2.0, 0.5, value, 1.0], atol=1.5 / 255)
+
+
+def test_what_is_computed_of_constants_alone_stays_float() -> None:
+    model = FloatModel()
+    x = model.elementwise("ADD", model.const(np.ones(4)), model.const(np.ones(4)))
+    assert not run_pass(lower_to_int8, model.model(to_int8(model, x)))[0]
+
+
+@pytest.mark.parametrize(
+    ("case", "lowered"),
+    [
+        ("", True),
+        ("zero point", False),
+        ("another axis", False),
+        ("no grid", False),
+        ("not finite", False),
+        ("computed", False),
+    ],
+)
+def test_weights_that_int8_layers_do_not_take_leave_the_layer_float(case: str, lowered: bool) -> None:
+    model = FloatModel()
+    values = np.full((4, 1, 1, 2), np.inf if case == "not finite" else 3.0)
+    kernel = model.const(values)
+    if case != "not finite":
+        stored = int8_constant("kernel", values, [0.5, 0.25, 1.0, 2.0], 0, 0)
+        assert stored.quantization is not None
+        if case == "zero point":
+            stored.quantization.zero_point[2] = 1
+        elif case == "another axis":
+            stored.quantization = parameters([0.5, 0.25], 0, 3)
+        elif case == "no grid":
+            stored.quantization = None
+        elif case == "computed":
+            stored = model.input(4, 1, 1, 2, type="INT8")
+            stored.quantization = parameters([0.5, 0.25, 1.0, 2.0])
+        kernel = model.op("DEQUANTIZE", [stored], (4, 1, 1, 2))
+    y = model.conv(fake(model, model.input(1, 5, 5, 2)), kernel)
+    assert run_pass(lower_to_int8, model.model(to_int8(model, y)))[0] is lowered

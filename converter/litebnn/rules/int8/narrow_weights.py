@@ -1,0 +1,113 @@
+"""FULLY_CONNECTED that is not binary, with weights of -alpha, 0 and alpha -> weights in INT4 or INT2."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from litebnn.analysis.grids import bias_scale, is_int8, pack_levels, parameters
+from litebnn.analysis.weights import layer_weights, ternary_weights
+from litebnn.build.notes import Notes
+from litebnn.graph import Array, Buffer, Graph, Model, Op, Tensor, builtin_op, constant, derived, like
+
+
+@dataclass(frozen=True)
+class _Format:
+    """An element type, the op versions that support it, and the oldest ai-edge-litert that runs them."""
+
+    bits: int
+    dequantize: int
+    fully_connected: int
+    runtime: str
+    dynamic_range_runtime: str
+
+
+FORMATS = {
+    "INT4": _Format(4, 6, 12, "1.4", "1.4"),
+    "INT2": _Format(2, 7, 14, "2.1", "2.1.2"),
+}
+
+
+def narrow_weights(model: Model, type: str, dynamic_range: bool, notes: Notes) -> None:
+    """Stores the weights of dense layers in a narrow type, with a scale for each output channel, if that is exact.
+
+    A float layer reads them through a DEQUANTIZE, which a runtime evaluates once at its start; an int8 layer reads them
+    directly.
+
+    Args:
+        type: one of `FORMATS`.
+        dynamic_range: True to make float layers read them directly too, and quantize their input to int8 at run time.
+    """
+    for graph in model.graphs:
+        for op in list(graph.ops):
+            if op.name == "FULLY_CONNECTED" and op.options.weights_format == 0:
+                rewrite = _narrow_int8 if is_int8(op.inputs[0]) else _narrow_float
+                reason = rewrite(graph, op, type, dynamic_range, notes)
+                if reason is not None:
+                    notes.left_alone(op, f"{reason}, so they stay {op.input(1).type}")
+
+
+def _narrow_float(graph: Graph, op: Op, type: str, dynamic_range: bool, notes: Notes) -> str | None:
+    """Rewrites a float layer, or returns the reason why not."""
+    weights = layer_weights(graph, op)
+    if weights is None or op.input(0).type != "FLOAT32":
+        return "its weights are not a float constant"
+    parts = ternary_weights(weights)
+    if parts is None:
+        return "its weights take other values than -alpha, 0 and alpha in an output channel"
+    narrow, known = _narrow_constant(op.input(1), *parts, type), FORMATS[type]
+    if dynamic_range:
+        _read_narrow(graph, op, narrow)
+        notes.warn(
+            op,
+            f"{_needs(type, known.dynamic_range_runtime)}; its input is quantized to int8 when it runs, which changes "
+            "results by about a hundredth of their largest value",
+        )
+        return None
+    widened = like(op.input(1), derived(narrow.name, "/float"), type="FLOAT32", dims=weights.shape)
+    graph.insert(builtin_op("DEQUANTIZE", [narrow], widened, version=known.dequantize), before=op)
+    graph.set_input(op, 1, widened)
+    notes.warn(op, f"{_needs(type, known.runtime)}; results stay what they were, but for rounding")
+    return None
+
+
+def _narrow_int8(graph: Graph, op: Op, type: str, dynamic_range: bool, notes: Notes) -> str | None:
+    """Rewrites an int8 layer, or returns the reason why not."""
+    tensor, bias = op.input(1), op.optional(2)
+    weights, q = tensor.array, tensor.quantization
+    if weights is None or weights.dtype != np.int8 or q is None or np.any(q.zero_point) or not is_int8(op.output):
+        return "its weights are not a symmetric int8 constant"
+    parts = ternary_weights(weights.astype(np.float32))
+    if parts is None:
+        return "its weights take other values than -alpha, 0 and alpha in an output channel"
+    levels, steps = parts
+    narrow = _narrow_constant(tensor, levels, steps * q.scale, type)
+    if bias is not None:
+        scale, counts = bias_scale(op.input(0), narrow, bias.shape), bias.array
+        if scale is None or counts is None or counts.dtype != np.int32:
+            return "its bias is not an int32 constant"
+        result_scale = op.output.quantization.scale if op.output.quantization is not None else scale
+        if np.any((counts % steps != 0) & (scale > result_scale)):
+            return "its bias needs a finer scale than theirs would be"
+        coarse = constant(bias.name, np.round(counts / steps).astype(np.int32))
+        coarse.quantization = parameters(scale)
+        graph.set_input(op, 2, coarse)
+    _read_narrow(graph, op, narrow)
+    notes.warn(op, f"{_needs(type, FORMATS[type].runtime)}; an int8 result may be another by one level")
+    return None
+
+
+def _needs(type: str, runtime: str) -> str:
+    return f"its weights are {type}, which takes ai-edge-litert {runtime} or newer, or a runtime as new"
+
+
+def _read_narrow(graph: Graph, op: Op, weights: Tensor) -> None:
+    graph.set_input(op, 1, weights)
+    op.code = replace(op.code, version=max(op.code.version, FORMATS[weights.type].fully_connected))
+
+
+def _narrow_constant(old: Tensor, levels: Array, scale: Array, type: str) -> Tensor:
+    """A constant of levels [O, I] with one scale for each of O."""
+    buffer = Buffer(pack_levels(levels, FORMATS[type].bits))
+    return Tensor(old.name, type, levels.shape, buffer, quantization=parameters(scale))

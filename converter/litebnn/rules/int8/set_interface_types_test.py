@@ -1,0 +1,94 @@
+import numpy as np
+import pytest
+
+from litebnn.analysis.grids import parameters
+from litebnn.errors import ConversionError
+from litebnn.graph import Model, Tensor
+from litebnn.rules.int8.set_interface_types import set_interface_types
+from tests.support.float_models import FloatModel, op_names
+
+
+def quantize(model: FloatModel, x: Tensor, scale: float = 0.5) -> Tensor:
+    levels = model.op("QUANTIZE", [x], x.dims, type="INT8")
+    levels.quantization = parameters(scale)
+    return levels
+
+
+def dequantize(model: FloatModel, levels: Tensor) -> Tensor:
+    return model.op("DEQUANTIZE", [levels], levels.dims, version=2)
+
+
+def quantized_relu() -> Model:
+    """A model with an int8 RELU between float tensors."""
+    model = FloatModel()
+    levels = quantize(model, model.input(1, 4))
+    relu = model.op("RELU", [levels], (1, 4), type="INT8")
+    relu.quantization = parameters(0.5)
+    return model.model(dequantize(model, relu))
+
+
+def test_inputs_and_outputs_become_int8_under_their_own_names() -> None:
+    model = quantized_relu()
+    graph = model.graphs[0]
+    names = graph.inputs[0].name, graph.outputs[0].name
+    set_interface_types(model, "float32", "float32")
+    assert op_names(model) == ["QUANTIZE", "RELU", "DEQUANTIZE"]
+    set_interface_types(model, "int8", "int8")
+    assert op_names(model) == ["RELU"]
+    assert (graph.inputs[0].name, graph.outputs[0].name) == names
+    assert graph.inputs[0].type == graph.outputs[0].type == "INT8"
+    assert model.signatures is not None
+    assert model.signatures[0].inputs == [(names[0], graph.inputs[0])]
+    assert model.signatures[0].outputs == [(names[1], graph.outputs[0])]
+    assert graph.pinned == {graph.inputs[0], graph.outputs[0]}
+
+
+def test_several_readers_of_one_grid_are_one_input() -> None:
+    model = FloatModel()
+    x = model.input(1, 4)
+    both = [model.op("RELU", [quantize(model, x)], (1, 4), type="INT8") for _ in range(2)]
+    built = model.model(*both)
+    set_interface_types(built, "int8", "float32")
+    assert op_names(built) == ["RELU", "RELU"]
+    assert {op.input(0) for op in built.ops()} == set(built.graphs[0].inputs)
+
+
+@pytest.mark.parametrize("kind", ["itself", "levels", "more levels", "signature"])
+def test_an_input_that_is_an_output_too_is_named(kind: str) -> None:
+    model = FloatModel()
+    x = model.input(1, 4)
+    levels, more = quantize(model, x), quantize(model, x)
+    relu = model.op("RELU", [levels], x.dims, type="INT8")
+    built = model.model({"itself": x, "levels": levels, "more levels": more, "signature": relu}[kind])
+    if kind == "signature":
+        assert built.signatures is not None
+        built.signatures[0].outputs = [("y", x)]
+    with pytest.raises(ConversionError, match=f'input "{x.name}" is an output too and cannot become int8'):
+        set_interface_types(built, "int8", "float32")
+
+
+@pytest.mark.parametrize("kind", ["float reader", "two grids", "no reader"])
+def test_an_input_that_is_not_quantized_is_named(kind: str) -> None:
+    model = FloatModel()
+    x = model.input(1, 4)
+    result = model.op("RELU", [quantize(model, x)], x.dims, type="INT8")
+    if kind == "no reader":
+        x = model.input(1, 4)
+    elif kind == "two grids":
+        quantize(model, x, 0.25)
+    else:
+        model.op("RELU", [x], x.dims)
+    with pytest.raises(ConversionError, match=f'input "{x.name}" is not quantized'):
+        set_interface_types(model.model(result), "int8", "float32")
+
+
+def test_an_output_that_is_read_inside_stays_float() -> None:
+    model = FloatModel()
+    x = dequantize(model, quantize(model, model.input(1, 4)))
+    model.op("RELU", [x], x.dims)
+    with pytest.raises(ConversionError, match=f'"{x.name}" is read inside the model too'):
+        set_interface_types(model.model(x), "float32", "int8")
+    other = FloatModel()
+    y = other.elementwise("ADD", other.input(1, 4), other.const(np.ones(4)))
+    with pytest.raises(ConversionError, match=f'output "{y.name}" is not quantized'):
+        set_interface_types(other.model(y), "float32", "int8")

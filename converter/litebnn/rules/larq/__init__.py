@@ -1,0 +1,1 @@
+"""Forms that Larq Compute Engine cannot read are undone."""

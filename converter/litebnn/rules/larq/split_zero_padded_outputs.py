@@ -1,0 +1,86 @@
+"""An LceBconv2d that pads with zeros -> one that writes plain floats, followed by separate ops for what it fused.
+
+Larq's runtime refuses packed or int8 output and fused activations in ops that pad with zeros.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from litebnn.build.bconv import bconv_options, dot_max, multiplier_and_bias, set_bconv_options, set_multiplier_and_bias
+from litebnn.build.each import each
+from litebnn.build.int8 import quantize_op
+from litebnn.build.notes import Notes
+from litebnn.build.ops import OP_OF_ACTIVATION, custom_op
+from litebnn.contract import LCE_BCONV_2D, LCE_QUANTIZE, Activation
+from litebnn.graph import Array, Graph, Op, Tensor, builtin_op, constant, derived, like
+
+
+@each(LCE_BCONV_2D)
+def split_zero_padded_outputs(graph: Graph, op: Op, notes: Notes) -> bool:
+    options = bconv_options(op)
+    if not options.pads_zeros:
+        return False
+    written = op.output.type
+    if written == "INT32":
+        _split_bits(graph, op)
+    elif written == "INT8":
+        result = _write_floats(graph, op, op.output.dims)
+        graph.insert(quantize_op(op.output, result), after=op)
+    splits = not _is_plain(op)
+    if splits:
+        _split_arithmetic(graph, op)
+    return written in ("INT32", "INT8") or splits
+
+
+def _is_plain(op: Op) -> bool:
+    """True if an op has no activation and, if its padding is explicit, can be computed exactly as a sum of halves."""
+    options = bconv_options(op)
+    if options.fused_activation_function != Activation.NONE:
+        return False
+    multiplier, bias = multiplier_and_bias(op)
+    return options.explicit_padding is None or bool(np.all(multiplier == 1) and np.all(bias == np.rint(bias)))
+
+
+def _write_floats(graph: Graph, op: Op, dims: tuple[int, ...]) -> Tensor:
+    """Makes the op write a new float tensor, and returns its former output."""
+    result = op.output
+    graph.set_output(op, like(result, derived(result.name, "/float"), type="FLOAT32", dims=dims))
+    return result
+
+
+def _split_bits(graph: Graph, op: Op) -> None:
+    """Replaces thresholds by the sign of a sum: acc > threshold equals dot + 2 · threshold - K < 0."""
+    thresholds = op.input(4).array
+    assert thresholds is not None
+    most = dot_max(op)
+    bias = 2.0 * np.clip(thresholds.astype(np.int64), -1, most) - most
+    bits = _write_floats(graph, op, (*op.output.dims[:-1], len(thresholds)))
+    graph.set_input(op, 4, None)
+    set_multiplier_and_bias(graph, op, np.ones(len(thresholds)), bias)
+    set_bconv_options(op, replace(bconv_options(op), fused_activation_function=Activation.NONE))
+    graph.insert(custom_op(LCE_QUANTIZE, [op.output], bits), after=op)
+
+
+def _split_arithmetic(graph: Graph, op: Op) -> None:
+    """Replaces the fused clamp(dot) · multiplier + bias by separate ops: clamp, MUL and ADD."""
+    activation = Activation(bconv_options(op).fused_activation_function)
+    multiplier, bias = multiplier_and_bias(op)
+    set_multiplier_and_bias(graph, op, np.ones_like(multiplier), np.zeros_like(bias))
+    set_bconv_options(op, replace(bconv_options(op), fused_activation_function=Activation.NONE))
+    result = _write_floats(graph, op, op.output.dims)
+    dot, scaled = op.output, like(result, derived(result.name, "/scaled"))
+    followers = []
+    if activation != Activation.NONE:
+        clamped = like(result, derived(result.name, "/clamped"))
+        followers, dot = [builtin_op(OP_OF_ACTIVATION[activation], [dot], clamped)], clamped
+    followers.append(builtin_op("MUL", [dot, _channels(scaled, multiplier)], scaled))
+    followers.append(builtin_op("ADD", [scaled, _channels(result, bias)], result))
+    for follower in reversed(followers):
+        graph.insert(follower, after=op)
+
+
+def _channels(tensor: Tensor, values: Array) -> Tensor:
+    return constant(derived(tensor.name, "/channels"), values.astype(np.float32))

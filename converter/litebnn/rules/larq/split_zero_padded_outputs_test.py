@@ -1,0 +1,106 @@
+import numpy as np
+import pytest
+
+import litebnn
+from litebnn.build.bconv import bconv_options
+from litebnn.flatbuffer import read_model
+from litebnn.rules import PHASES
+from litebnn.rules.canonical.remove_dead_ops import remove_dead_ops
+from litebnn.rules.larq.split_zero_padded_outputs import split_zero_padded_outputs
+from tests.support.float_models import (
+    FloatModel,
+    assert_same_values,
+    dyadic,
+    op_names,
+    rewritten,
+    run_pass,
+    sign_weights,
+)
+
+RNG = np.random.default_rng(0)
+BINARY = (*PHASES["thresholds"], *PHASES["binarize"], *PHASES["fuse"])
+
+
+def two_layers(activation: str, *, same: bool = True, read_twice: bool = True) -> bytes:
+    """A layer with batch norm and the layer of its sign; `read_twice` keeps the first from writing bits."""
+    model = FloatModel()
+    signs = model.sign(model.input(1, 6, 6, 32))
+    x = model.conv(signs, sign_weights(RNG, 32, 3, 3, 32, alpha=False), same=same, activation=activation)
+    x = model.elementwise("MUL", x, model.const(dyadic(RNG, 32)))
+    x = model.elementwise("ADD", x, model.const(dyadic(RNG, 32)))
+    others = [model.elementwise("NEG", x)] if read_twice else []
+    return model.finish(model.conv(model.sign(x), sign_weights(RNG, 8, 1, 1, 32)), *others)
+
+
+@pytest.mark.usefixtures("library")
+@pytest.mark.parametrize(("activation", "ops"), [("none", 0), ("relu", 3), ("relu6", 3), ("relu1", 3)])
+def test_a_fused_activation_stands_behind(activation: str, ops: int) -> None:
+    source = two_layers(activation)
+    before = rewritten(source, *BINARY, *BINARY)
+    result = rewritten(source, *BINARY, *BINARY, split_zero_padded_outputs)
+    assert len(op_names(result)) == len(op_names(before)) + ops
+    assert all(bconv_options(op).fused_activation_function == 0 for op in result.ops() if op.name == "LceBconv2d")
+    assert_same_values(source, result)
+
+
+@pytest.mark.usefixtures("library")
+@pytest.mark.parametrize("activation", ["none", "relu"])
+def test_bits_are_packed_behind(activation: str) -> None:
+    source = two_layers(activation, read_twice=False)
+    assert op_names(rewritten(source, *BINARY, *BINARY)) == ["LceQuantize", "LceBconv2d", "LceBconv2d"]
+    result = rewritten(source, *BINARY, *BINARY, split_zero_padded_outputs, remove_dead_ops)
+    assert op_names(result) == ["LceQuantize", "LceBconv2d", "LceQuantize", "LceBconv2d"]
+    assert_same_values(source, result)
+
+
+@pytest.mark.usefixtures("library")
+def test_halves_of_a_level_next_to_a_number_add_up() -> None:
+    """An odd number of channels makes the first layer write floats, and its bias makes their sign strict."""
+    model = FloatModel()
+    x = model.pad(model.sign(model.input(1, 6, 6, 3)), [(1, 1), (2, 0)])
+    x = model.conv(x, sign_weights(RNG, 64, 5, 3, 3), dyadic(RNG, 64, largest=16, step=1 / 4))
+    y = model.conv(model.sign(x, "where_gt"), sign_weights(RNG, 8, 1, 1, 64, alpha=False))
+    source = model.finish(y)
+    before = rewritten(source, *BINARY, *BINARY)
+    assert bconv_options(before.graphs[0].ops[1]).explicit_padding is not None
+    converted = litebnn.convert_tflite(source, larq_compatible=True)
+    assert_same_values(source, read_model(converted))
+
+
+def test_other_padding_stays_fused() -> None:
+    source = two_layers("relu", same=False)
+    before = rewritten(source, *BINARY, *BINARY)
+    assert op_names(rewritten(source, *BINARY, *BINARY, split_zero_padded_outputs)) == op_names(before)
+
+
+@pytest.mark.filterwarnings("ignore:experimental_default_int8_range")
+@pytest.mark.usefixtures("library")
+def test_int8_is_quantized_behind() -> None:
+    options = {"experimental_default_int8_range": (-3, 3), "larq_compatible": True}
+    converted = litebnn.convert_tflite(two_layers("relu"), **options)
+    layers = [op for op in read_model(converted).ops() if op.name == "LceBconv2d"]
+    assert [op.output.type for op in layers if bconv_options(op).pads_zeros] == ["FLOAT32"]
+    litebnn.Interpreter(converted).predict(np.ones((1, 6, 6, 32), np.float32))
+
+
+def test_an_output_of_another_type_is_left_alone() -> None:
+    """A damaged model may claim any type for a tensor."""
+    model = rewritten(two_layers("none"), *BINARY, *BINARY)
+    first = next(op for op in model.ops() if op.name == "LceBconv2d")
+    first.output.type = "UINT64"
+    changed, _ = run_pass(split_zero_padded_outputs, model)
+    assert not changed
+
+
+@pytest.mark.parametrize(("scale", "ops"), [(1, 0), (2, 2)])
+def test_only_whole_sums_are_halved_behind_explicit_padding(scale: int, ops: int) -> None:
+    """Only integers are computed as sums of halves; other numbers are applied after the sum."""
+    model = FloatModel()
+    x = model.pad(model.sign(model.input(1, 6, 6, 32)), [(1, 1), (2, 0)])
+    x = model.conv(x, sign_weights(RNG, 8, 5, 3, 32, alpha=False))
+    source = model.finish(x if scale == 1 else model.elementwise("MUL", x, model.const(np.full(8, scale))))
+    before = rewritten(source, *BINARY, *BINARY)
+    assert op_names(before) == ["LceQuantize", "LceBconv2d"]
+    assert bconv_options(before.graphs[0].ops[1]).explicit_padding is not None
+    after = op_names(rewritten(source, *BINARY, *BINARY, split_zero_padded_outputs))
+    assert len(after) == len(op_names(before)) + ops

@@ -1,0 +1,1 @@
+"""Signs are found, and their thresholds move to where they cost nothing."""

@@ -1,0 +1,26 @@
+"""A sign with a threshold -> LceQuantize of a difference; where filters can be negated, a falling one rises first."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from litebnn.analysis.match import THRESHOLD
+from litebnn.analysis.thresholds import Threshold, threshold_of
+from litebnn.build.each import each
+from litebnn.build.negated_channels import can_negate_channels, negate_channels
+from litebnn.build.notes import Notes
+from litebnn.build.thresholds import difference, sign_op
+from litebnn.graph import Graph, Op
+
+
+@each(THRESHOLD)
+def lower_thresholds(graph: Graph, sign: Op, notes: Notes) -> bool:
+    threshold, x, bits = threshold_of(sign), sign.input(0), sign.output
+    if threshold is None:
+        return False
+    if np.any(threshold.falls) and can_negate_channels(graph, bits):
+        negate_channels(graph, bits, np.broadcast_to(threshold.falls, x.channels))
+        threshold = threshold.rising
+    read = x if threshold.is_plain else difference(graph, x, threshold, before=sign)
+    graph.replace(sign, sign_op(read, bits, Threshold()))
+    return True

@@ -1,0 +1,87 @@
+"""A sign in any form -> LceQuantize or THRESHOLD, followed by LceDequantize."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from litebnn.analysis.constants import constants_behind
+from litebnn.analysis.grids import step_of
+from litebnn.analysis.match import bits_of, times_repeated
+from litebnn.analysis.signs import Sign, find_sign
+from litebnn.analysis.thresholds import Threshold
+from litebnn.build.each import each
+from litebnn.build.notes import Notes
+from litebnn.build.ops import as_float, custom_op
+from litebnn.build.signs import holds_signs
+from litebnn.build.thresholds import pack_signs
+from litebnn.contract import LCE_DEQUANTIZE
+from litebnn.graph import Graph, Op, Tensor, builtin_op, constant, derived, like
+
+
+@each()
+def recognize_signs(graph: Graph, op: Op, notes: Notes) -> bool:
+    if len(op.outputs) != 1 or op.output.type != "FLOAT32":
+        return False
+    sign = find_sign(graph, op.output)
+    if sign is None or op.output.channels < 1 or constants_behind(graph, sign.x) is not None:
+        return False
+    is_alike = (sign.x.type, sign.x.dims) == (op.output.type, op.output.dims)
+    if (bits := bits_of(graph, sign.x)) is not None and _is_same_sign(sign):
+        graph.replace(op, custom_op(LCE_DEQUANTIZE, [bits], op.output))
+        if is_alike:  # functions of both are ones of one tensor
+            graph.redirect(op.output, sign.x)
+        return True
+    if is_alike and _is_same_sign(sign) and not graph.is_output(op.output) and holds_signs(graph, sign.x):
+        graph.redirect(op.output, sign.x)
+        return True
+    # SELECT, which is older than SELECT_V2, has its own rule for conditions of another shape.
+    multiples = times_repeated(sign.x.dims, op.output.dims)
+    if multiples is None or (op.name != "SELECT_V2" and any(times != 1 for times in multiples)):
+        return False
+    bits = _tiled_bits(graph, *_operand(graph, sign, op), multiples, op)
+    graph.replace(op, custom_op(LCE_DEQUANTIZE, [bits], op.output))
+    return True
+
+
+def _is_same_sign(sign: Sign) -> bool:
+    """True if the sign of ±1 is that number itself; thresholds beyond -1 and 1 would make it constant."""
+    return not sign.falls and bool(np.all((sign.level > -1) & (sign.level <= 1)))
+
+
+def _tiled_bits(graph: Graph, operand: Tensor, threshold: Threshold, multiples: list[int], op: Op) -> Tensor:
+    """The packed form of the op's output: the operand's channels are repeated and packed, then the other axes."""
+    *positions, channels = multiples
+    name = op.output.name
+    if channels != 1:
+        operand = _tile(graph, operand, [*np.ones_like(positions), channels], derived(name, "/channels"), before=op)
+    if np.all(np.equal(positions, 1)):
+        return pack_signs(graph, operand, derived(name, "/bits"), threshold, before=op)
+    bits = pack_signs(graph, operand, derived(name, "/condition"), threshold, before=op)
+    return _tile(graph, bits, [*positions, 1], derived(name, "/bits"), before=op)
+
+
+def _tile(graph: Graph, source: Tensor, multiples: list[int], name: str, *, before: Op) -> Tensor:
+    dims = np.multiply(source.dims, multiples).tolist()
+    tiled = like(source, name, dims=dims)
+    times = constant(derived(name, "/multiples"), np.asarray(multiples, np.int32))
+    graph.insert(builtin_op("TILE", [source, times], tiled), before=before)
+    return tiled
+
+
+def _operand(graph: Graph, sign: Sign, before: Op) -> tuple[Tensor, Threshold]:
+    """The compared tensor and the threshold: x, its dequantized values, or the boolean itself."""
+    x, name = sign.x, before.output.name
+    if x.type == "BOOL":
+        if not sign.falls:
+            return x, Threshold()
+        inverse = like(x, derived(name, "/not"))
+        return graph.insert(builtin_op("LOGICAL_NOT", [x], inverse), before=before).output, Threshold()
+    names = derived(name, "/difference"), derived(name, "/threshold")
+    threshold = Threshold(sign.level, np.full(1, sign.falls), *names, subtracts=True)
+    if x.type == "FLOAT32" or (x.type == "INT8" and threshold.is_plain):  # LceQuantize reads int8 directly
+        return x, threshold
+    if not threshold.is_plain:  # no number of the grid lies half a step below the threshold
+        threshold = replace(threshold, level=(sign.level - step_of(x) / 2).astype(np.float32))
+    return as_float(graph, x, before=before), threshold
