@@ -36,11 +36,11 @@ def pytest_configure(config: pytest.Config) -> None:
         return
     # The Pythons of other runtimes and CPUs read this file too, and have not all that the toolkit needs.
     from toolchains.needs import missing
-    from toolchains.targets import ToolkitError, find_target
+    from toolchains.targets import ToolkitError, find_system_target
 
     try:
         for name in targets:
-            find_target(name)
+            find_system_target(name)
     except ToolkitError as error:
         raise pytest.UsageError(str(error)) from error
     # The user asks for these tests, so to skip them all would be no answer.

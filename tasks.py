@@ -160,6 +160,7 @@ def compare(context: Context, frameworks: str = "", mnist: str = "", epochs: str
         "zoo": "instead measure all networks of larq-zoo that are in build/zoo, and their lower bounds of time",
         "rules": "instead measure what each rule for models costs, and write docs/rules-for-models.md",
         "costs": "instead measure the costs of ops, from which inspect estimates times",
+        "micro": "instead count the instructions of the kernels for microcontrollers, on emulated boards",
     }
 )
 def bench(
@@ -171,8 +172,12 @@ def bench(
     zoo: bool = False,
     rules: bool = False,
     costs: bool = False,
+    micro: bool = False,
 ) -> None:
     """Measure the kernels layer by layer and whole models."""
+    if micro:
+        _python("-m", "bench.micro", target="" if target == "host" else target)
+        return
     if rules:
         build(context)
         _quietly("-m", "bench.rules", target=target)

@@ -1,4 +1,4 @@
-"""Builds the op library for a target: build/TARGET/liblitebnn.so.
+"""Builds the op library for a target: build/TARGET/liblitebnn.so, or liblitebnn_micro.a for a microcontroller.
 
     python -m toolchains.build --target=rpi4 --toolchain=zig
 
@@ -22,9 +22,10 @@ from toolchains.command_line import parser, run
 from toolchains.compilers import Compiler
 from toolchains.elf import needs
 from toolchains.runtime_library import library_in, runtime_folder
-from toolchains.targets import ROOT, Target, ToolkitError, find_target
+from toolchains.targets import ROOT, Target, ToolkitError, find_system_target, find_target
 
 LIBRARY = "liblitebnn.so"
+MICRO_LIBRARY = "liblitebnn_micro.a"
 PROGRAMS = ("label_image", "benchmark_model", "run_model", "litebnn-board-benchmark")
 READ_BY_CMAKE = ("CC", "CXX", "CFLAGS", "CXXFLAGS", "LDFLAGS")
 
@@ -37,8 +38,8 @@ def build(target: str, toolchain: str = "auto") -> Path:
         toolchain: "auto", or one of TOOLCHAINS in targets.py that the target is built with.
 
     Returns:
-        The path of the library, build/TARGET/liblitebnn.so. The programs and the runtime's library are in the same
-        folder. All are unchanged if the build fails.
+        The path of the library, build/TARGET/liblitebnn.so, or liblitebnn_micro.a for a microcontroller. The programs
+        and the runtime's library are in the same folder. All are unchanged if the build fails.
 
     Raises:
         ToolkitError: no such target or toolchain, no compiler, or the build failed.
@@ -59,7 +60,7 @@ def build_tests(target: str, toolchain: str = "auto") -> list[Path]:
     Raises:
         ToolkitError: as for `build`.
     """
-    row = find_target(target)
+    row = find_system_target(target)
     compiler = find_compiler(row, toolchain)
     with locked(row.folder):
         _build(row, compiler, tests=True)
@@ -89,6 +90,8 @@ def _build(target: Target, compiler: Compiler, tests: bool) -> Path:
         "LITEBNN_BUILD_TESTS": "ON" if tests else "OFF",
         "LITEBNN_TFLITE_DIR": str(runtime) if runtime.is_dir() else "",
     }
+    if target.is_bare:
+        options = {}
     steps = {"configuring": compiler.configure(work, **options), "compiling": compiler.compile(work)}
     with work.with_suffix(".log").open("w", encoding="utf-8") as log:
         for step, command in steps.items():
@@ -104,9 +107,10 @@ def _build(target: Target, compiler: Compiler, tests: bool) -> Path:
                 )
     programs = [work / "examples" / name for name in PROGRAMS] if runtime.is_dir() else []
     others = [*programs, library_in(runtime)] if programs else []
-    library = _put_in_place(work, others, target.folder)
+    library = _put_in_place(work, MICRO_LIBRARY if target.is_bare else LIBRARY, others, target.folder)
     for product in [*(target.folder / other.name for other in others), library]:
-        facts = [f"{target.name}: {_shown_path(product)}", f"{product.stat().st_size / 1024:.0f} KiB", needs(product)]
+        facts = [f"{target.name}: {_shown_path(product)}", f"{product.stat().st_size / 1024:.0f} KiB"]
+        facts += [] if target.is_bare else [needs(product)]
         if product == library:
             facts.append(f"{time.monotonic() - start:.1f} s")
         print(", ".join(filter(None, facts)), flush=True)
@@ -138,11 +142,11 @@ def first_error(log: str) -> str:
     return f": {' '.join(found[0].split())}" if found else ""
 
 
-def _put_in_place(work: Path, others: list[Path], folder: Path) -> Path:
+def _put_in_place(work: Path, library: str, others: list[Path], folder: Path) -> Path:
     """Copies the library of `work`, and `others`, into `folder`, each atomically; returns the library's new path."""
-    for product in [work / LIBRARY, *others]:
+    for product in [work / library, *others]:
         copy_whole(product, folder)
-    return folder / LIBRARY
+    return folder / library
 
 
 def copy_whole(file: Path, folder: Path) -> None:

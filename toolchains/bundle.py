@@ -16,7 +16,7 @@ from toolchains.build import LIBRARY, PROGRAMS, build
 from toolchains.command_line import parser, run
 from toolchains.elf import needs
 from toolchains.runtime_library import fetch, library_in, runtime_folder
-from toolchains.targets import ROOT, Target, find_target
+from toolchains.targets import ROOT, Target, find_system_target
 
 EXAMPLES = ROOT / "examples" / "label_image"
 MODEL, LABELS, IMAGE = "digits.tflite", "labels.txt", "digit.bmp"
@@ -52,7 +52,7 @@ def bundle(target: str, toolchain: str = "auto") -> Path:
         >>> bundle("rpi4")  # doctest: +SKIP
         PosixPath('.../dist/litebnn-rpi4.tar.gz')
     """
-    row = find_target(target)
+    row = find_system_target(target)
     if not runtime_folder(target).is_dir():
         fetch(target)
     products = build(target, toolchain).parent

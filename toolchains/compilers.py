@@ -16,6 +16,8 @@ from toolchains.targets import ROOT, Target, ToolkitError, find_target, read_tom
 # A runner runs a command in the project's folder, its output into the file, and returns the exit code.
 Runner = Callable[[Sequence[str], TextIO], int]
 
+# The kernels for microcontrollers, a project of CMake's on its own.
+MICRO = ROOT / "ops" / "micro"
 CMAKE_FILES = ROOT / "toolchains" / "cmake"
 
 
@@ -29,7 +31,8 @@ class Compiler:
     """A compiler for a target.
 
     Its `name` is the toolchain's, its `description` names the compiler, and `cmake_arguments` are CMake's definitions
-    for it. The programs are `cmake` and `ninja` ("" for none), and `run` executes them.
+    for it. The programs are `cmake` and `ninja` ("" for none), and `run` executes them. `source` is the folder of what
+    is built.
     """
 
     name: str
@@ -38,13 +41,14 @@ class Compiler:
     cmake: str
     ninja: str
     run: Runner = field(default=run_in_process, compare=False)
+    source: Path = ROOT
 
     def configure(self, folder: Path, build_type: str = "Release", **options: str) -> list[str]:
         """The command that makes `folder` a build of the project with CMake's `options`."""
         definitions = {**self.cmake_arguments, "CMAKE_BUILD_TYPE": build_type, **options}
         generator = ["-G", "Ninja", f"-DCMAKE_MAKE_PROGRAM={self.ninja}"] if self.ninja else ["-G", "Unix Makefiles"]
         return [
-            *(self.cmake, "-S", str(ROOT), "-B", str(folder), *generator),
+            *(self.cmake, "-S", str(self.source), "-B", str(folder), *generator),
             *(f"-D{name}={value}" for name, value in definitions.items()),
         ]
 
@@ -79,7 +83,7 @@ def find_gcc(target: Target) -> Compiler:
     if target.triple:
         program = f"{target.triple}-g++"
         arguments = {
-            "CMAKE_TOOLCHAIN_FILE": str(CMAKE_FILES / "gcc.cmake"),
+            "CMAKE_TOOLCHAIN_FILE": str(CMAKE_FILES / ("bare.cmake" if target.is_bare else "gcc.cmake")),
             "LITEBNN_TRIPLE": target.triple,
             "LITEBNN_PROCESSOR": target.processor,
             "LITEBNN_CPU_FLAGS": " ".join(target.gcc_flags),
@@ -92,7 +96,8 @@ def find_gcc(target: Target) -> Compiler:
         found, install = cxx_program(), needs()["c++"].install
     if not found:
         raise ToolkitError(f"{program} is missing: {install}")
-    return Compiler("gcc", _version(found), arguments, _cmake(), find_program("ninja"))
+    source = MICRO if target.is_bare else ROOT
+    return Compiler("gcc", _version(found), arguments, _cmake(), find_program("ninja"), source=source)
 
 
 def find_clang() -> Compiler:

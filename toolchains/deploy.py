@@ -20,7 +20,7 @@ from litebnn.model_files import write_whole
 from toolchains.boards.state import State, changes, states
 from toolchains.bundle import MODEL, bundle
 from toolchains.command_line import parser, run
-from toolchains.targets import Target, ToolkitError, find_target, load_targets
+from toolchains.targets import Target, ToolkitError, find_system_target, load_targets
 
 # Values of `uname -m` on machines that run programs for a processor; a 64-bit kernel may have a 32-bit system.
 MACHINES = {"aarch64": ("aarch64", "arm64"), "x86_64": ("x86_64",), "armv7l": ("armv7l", "armv8l", "aarch64")}
@@ -96,7 +96,7 @@ def deploy(
         >>> deploy("rpi4", ["pi@board"])[0].results  # doctest: +SKIP
         PosixPath('.../build/rpi4/benchmark-board.json')
     """
-    row = find_target(target)
+    row = find_system_target(target)
     if model is not None and not model.is_file():
         raise ToolkitError(f"--model={model} is no file")
     deployments = [Deployment(host) for host in dict.fromkeys(hosts)]
@@ -240,6 +240,8 @@ def cpu_of(board: Board) -> tuple[str, int]:
 
 def runs_on(target: Target, machine: str, bits: int) -> bool:
     """True if a machine with the values of `cpu_of` runs programs for `target`."""
+    if target.is_bare:
+        return False
     processor = target.processor or platform.machine()
     return machine in MACHINES.get(processor, (processor,)) and bits == BITS.get(processor, bits)
 

@@ -301,7 +301,7 @@ def _targets() -> Iterator[Need]:
             yield _program(f"{target.triple}-g++", target.gcc_package, f"building for {target.family}")
         if target.emulator:
             both = (target.emulator, f"{target.emulator}-static")
-            yield _program(target.emulator, "qemu-user", f"running programs of {target.family}", *both)
+            yield _program(target.emulator, target.emulator_package, f"running programs of {target.family}", *both)
 
 
 @functools.cache

@@ -20,7 +20,7 @@ from filelock import FileLock
 from toolchains.command_line import parser, run
 from toolchains.compilers import pip_install
 from toolchains.npm import Package, take_files
-from toolchains.targets import BUILD, Target, ToolkitError, find_target
+from toolchains.targets import BUILD, Target, ToolkitError, find_system_target
 
 LITERT_LIBRARY = "libLiteRt.so"
 LITERT_VERSION = "2.3.0"
@@ -71,7 +71,7 @@ def fetch(target: str, tflite_dir: Path | None = None) -> Path:
         >>> fetch("rpi4")  # doctest: +SKIP
         PosixPath('.../build/runtime/rpi4')
     """
-    row = find_target(target)
+    row = find_system_target(target)
     if tflite_dir is None:
         return _fill(runtime_folder(target), f"{LITERT_VERSION} {LITERT_WHEELS}", lambda work: _take_litert(row, work))
     own = tflite_dir
@@ -86,7 +86,7 @@ def fetch_c_library(target: str) -> Path:
     Raises:
         ToolkitError: as for `fetch`.
     """
-    row = find_target(target)
+    row = find_system_target(target)
     library = c_library_of(row)
     files = {library: C_LIBRARY, TFLITE_INCLUDE: "include"}
     folder = runtime_folder(f"{target}-tflite-2.9")

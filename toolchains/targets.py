@@ -42,7 +42,9 @@ class Target:
     zig_cpu: str = "baseline"
     glibc: str = ""
     emulator: str = ""
+    emulator_package: str = "qemu-user"
     emulator_cpu: str = ""
+    machine: str = ""
     debian: str = ""
     ndk_abi: str = ""
     ndk_platform: int = 0
@@ -51,6 +53,11 @@ class Target:
     def folder(self) -> Path:
         """The folder of the target's products."""
         return BUILD / self.name
+
+    @property
+    def is_bare(self) -> bool:
+        """True for a microcontroller, which has no operating system."""
+        return bool(self.machine)
 
     @property
     def wheel(self) -> str:
@@ -122,3 +129,15 @@ def find_target(name: str) -> Target:
     if name not in targets:
         raise ToolkitError(f"no target is called '{name}'; the targets are {', '.join(targets)}")
     return targets[name]
+
+
+def find_system_target(name: str) -> Target:
+    """The target called `name`, which has an operating system.
+
+    Raises:
+        ToolkitError: as for `find_target`, or the target is a microcontroller.
+    """
+    target = find_target(name)
+    if target.is_bare:
+        raise ToolkitError(f"{name} is a microcontroller, for which only `invoke build --target={name}` is there")
+    return target

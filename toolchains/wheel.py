@@ -17,7 +17,7 @@ from typing import Any
 from toolchains.build import LIBRARY, build
 from toolchains.command_line import parser, run
 from toolchains.elf import floors
-from toolchains.targets import ROOT, ToolkitError, find_target
+from toolchains.targets import ROOT, ToolkitError, find_system_target
 
 # Environment variables through which `build_wheel` tells the build hook, a separate process, what to build.
 TARGET_VARIABLE = "LITEBNN_WHEEL_TARGET"
@@ -37,7 +37,7 @@ def contents(target: str, toolchain: str) -> dict[str, Any]:
     Raises:
         ToolkitError: as for `build`, or the library asks for a newer glibc than the platform tag promises.
     """
-    row = find_target(target)
+    row = find_system_target(target)
     if row.triple and not row.wheel:
         raise ToolkitError(f"there are no wheels for {target}: it has no glibc in targets.toml")
     library = build(row.family, toolchain)
@@ -71,7 +71,7 @@ def build_wheel(target: str, toolchain: str = "zig") -> Path:
         >>> build_wheel("rpi4")  # doctest: +SKIP
         PosixPath('.../dist/litebnn-VERSION-py3-none-manylinux_2_28_aarch64.whl')
     """
-    find_target(target)
+    find_system_target(target)
     dist = ROOT / "dist"
     dist.mkdir(exist_ok=True)
     with tempfile.TemporaryDirectory(dir=dist, prefix=".wheel") as folder:

@@ -26,7 +26,7 @@ from toolchains.compilers import find_gcc
 from toolchains.emulate import emulator, recent_emulator
 from toolchains.needs import needs
 from toolchains.runtime_library import c_library_of, fetch_c_library, library_in
-from toolchains.targets import BUILD, ROOT, Target, ToolkitError, find_target
+from toolchains.targets import BUILD, ROOT, Target, ToolkitError, find_system_target
 
 FOLDER = BUILD / "bench"
 LAYERS = [f"bconv {f}x{f} {size}x{size}x{64 * 56 // size}" for f in (3, 1, 5) for size in (56, 28, 14, 7)]
@@ -241,7 +241,7 @@ def count_model(counter: Counter, target: Target, library: Path, name: str) -> N
 
 def measure(target: str, isa: str, against: str, threads: int, only: str, model: str) -> None:
     """Times or counts the kernels of a target."""
-    row = find_target(target)
+    row = find_system_target(target)
     folder = build(row)
     program = folder / "bench" / "kernels" / "kernels_bench"
     if not row.triple:

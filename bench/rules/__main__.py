@@ -23,7 +23,7 @@ from bench.rules.pairs import Pair, Side, pairs
 from litebnn.model_files import write_whole
 from litebnn.report.rules import FILE, RULES, Price, read_prices
 from toolchains.command_line import parser, run
-from toolchains.targets import Target, ToolkitError, find_target
+from toolchains.targets import Target, ToolkitError, find_system_target
 
 # Output channels in one tile of each Arm ISA.
 TILES = {"neon64_tbl": 32, "neon64": 32, "neon64_in_order": 32, "neon32": 32}
@@ -85,7 +85,7 @@ def replace_prices(target: str, passes: int, only: str) -> None:
     chosen = [pair for pair in pairs() if only in pair.rule]
     if not chosen:
         raise ToolkitError(f"no rule has {only} in its name")
-    row = find_target(target)
+    row = find_system_target(target)
     found = []
     for each in counted(chosen, row) if row.triple else timed(chosen, passes):
         print(f"{each.rule:<28} {each.isa:<16} {each.kept:10.4g} {each.broken:10.4g} {each.unit}  {each.loss:5.0%}")

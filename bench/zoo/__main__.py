@@ -29,7 +29,7 @@ from bench.zoo.floor import BinaryWork, binary_work, float_layers, inner_loop_in
 from litebnn.benchmark import LARQ, XNNPACK, Contender, measure
 from litebnn.errors import ConversionError
 from toolchains.command_line import run
-from toolchains.targets import ToolkitError, find_target
+from toolchains.targets import ToolkitError, find_system_target
 
 Row = dict[str, float]
 COLUMNS = ("litebnn", "lce-best", "xnnpack", "floor", "bound")
@@ -68,7 +68,7 @@ def count_zoo_network(name: str, target: str, instructions: float) -> Row:
 
     There is no column for XNNPACK if the emulated runtime, which is from 2022, does not know an op of the float file.
     """
-    binary, found = prepare(name).macs, find_target(target)
+    binary, found = prepare(name).macs, find_system_target(target)
 
     def count(file: str, *, delegated: bool = False) -> float:
         return count_network(found, "", model_file(name, file).read_bytes(), delegated=delegated) / 1e6
@@ -100,7 +100,9 @@ def measure_all(models: list[str], target: str, rounds: int, output: Path | None
     if is_here:
         row_of = partial(time_network, rounds=rounds, speed=speeds())
     else:
-        row_of = partial(count_zoo_network, target=target, instructions=inner_loop_instructions(find_target(target)))
+        row_of = partial(
+            count_zoo_network, target=target, instructions=inner_loop_instructions(find_system_target(target))
+        )
     ratios = ("litebnn / floor", "litebnn / bound", "lce-best / litebnn", "xnnpack / litebnn")
     print(f"| {unit} | {' | '.join([*COLUMNS, *ratios])} |")
     print("|---" * (1 + len(COLUMNS) + len(ratios)) + "|")

@@ -1,38 +1,24 @@
 /* Convolution and dense layers: gathers windows, lets the kernel count, and writes outputs. */
 #include "kernel.h"
 
+LITEBNN_OPTIONS
+
 /* ---- Windows ---- */
 
 static int is_inside(int32_t at, int32_t size) { return (uint32_t)at < (uint32_t)size; }
 
-static uint32_t* copy(const uint32_t* from, int32_t words, uint32_t* to) {
-  for (const uint32_t* const end = from + words; from != end;) *to++ = *from++;
+static inline uint32_t* copy(const uint32_t* from, int32_t words, uint32_t* to) {
+  for (; words >= 4; words -= 4, from += 4, to += 4) {
+    const uint32_t a = from[0], b = from[1], c = from[2], d = from[3];
+    to[0] = a, to[1] = b, to[2] = c, to[3] = d;
+  }
+  for (; words > 0; --words) *to++ = *from++;
   return to;
 }
 
-static uint32_t* zero(int32_t words, uint32_t* to) {
-  for (uint32_t* const end = to + words; to != end;) *to++ = 0;
-  return to;
-}
-
-/* Taps of whole words. Taps that are neighbours in memory are copied at once. */
-static uint32_t* gather_words(const litebnn_bconv2d* l, const uint32_t* row, int32_t column, uint32_t* to) {
-  const int32_t pixel_words = LITEBNN_WORDS(l->channels_in), tap_words = l->tap_bits / 32;
-  if (l->dilation_width == 1 && tap_words == pixel_words) {
-    int32_t first = column, last = column + l->filter_width;
-    if (first < 0) {
-      const int32_t left = last < 0 ? l->filter_width : -first;
-      to = zero(left * tap_words, to);
-      first = 0;
-    }
-    if (last > l->input_width) last = l->input_width;
-    if (last > first) to = copy(row + first * pixel_words, (last - first) * tap_words, to);
-    const int32_t right = column + l->filter_width - (last > first ? last : first);
-    return right > 0 ? zero(right * tap_words, to) : to;
-  }
-  for (int32_t x = 0; x < l->filter_width; ++x, column += l->dilation_width) {
-    to = is_inside(column, l->input_width) ? copy(row + column * pixel_words, tap_words, to) : zero(tap_words, to);
-  }
+static inline uint32_t* zero(int32_t words, uint32_t* to) {
+  /* Volatile, because compilers would call memset. */
+  for (; words > 0; --words) *(volatile uint32_t*)to++ = 0;
   return to;
 }
 
@@ -49,12 +35,13 @@ static void append(Bits* bits, uint32_t word, int32_t count) {
   if (bits->filled >= 32) {
     *bits->to++ = bits->word;
     bits->filled -= 32;
-    /* In two steps, because a shift by 32 is undefined. */
+    /* A shift by 32 would be undefined. */
     bits->word = bits->filled ? word >> (count - bits->filled) : 0;
   }
 }
 
-static void gather_bits(const litebnn_bconv2d* l, const uint32_t* row, int32_t column, Bits* bits) {
+/* A row of any window, tap by tap; `row` is null outside of the input. */
+static void gather_taps(const litebnn_bconv2d* l, const uint32_t* row, int32_t column, Bits* bits) {
   const int32_t pixel_words = LITEBNN_WORDS(l->channels_in);
   for (int32_t x = 0; x < l->filter_width; ++x, column += l->dilation_width) {
     const uint32_t* from = row && is_inside(column, l->input_width) ? row + column * pixel_words : 0;
@@ -64,20 +51,30 @@ static void gather_bits(const litebnn_bconv2d* l, const uint32_t* row, int32_t c
   }
 }
 
-/* `input` begins at the group's first word of a pixel. */
-static void gather(const litebnn_bconv2d* l, const uint32_t* input, int32_t y, int32_t x, uint32_t* window) {
-  const int32_t row_words = l->input_width * LITEBNN_WORDS(l->channels_in), is_whole = l->tap_bits % 32 == 0;
-  const int32_t column = x * l->stride_width - l->pad_left;
-  int32_t line = y * l->stride_height - l->pad_top;
+/* A row of a window whose taps follow each other in memory, in whole words. */
+static uint32_t* gather_run(const litebnn_bconv2d* l, const uint32_t* row, int32_t column, uint32_t* to) {
+  const int32_t tap_words = l->tap_bits / 32, taps = l->filter_width;
+  if (!row) return zero(taps * tap_words, to);
+  int32_t left = column < 0 ? -column : 0, right = column + taps - l->input_width;
+  if (left > taps) left = taps;
+  if (right < 0) right = 0;
+  if (right > taps - left) right = taps - left;
+  to = zero(left * tap_words, to);
+  to = copy(row + (column + left) * tap_words, (taps - left - right) * tap_words, to);
+  return zero(right * tap_words, to);
+}
+
+/* Any window; `input` begins at the group's first word of a pixel. */
+static void gather(const litebnn_bconv2d* l, const uint32_t* input, int32_t line, int32_t column, uint32_t* window) {
+  const int32_t row_words = l->input_width * LITEBNN_WORDS(l->channels_in);
+  const int is_run = l->dilation_width == 1 && l->groups == 1 && l->tap_bits % 32 == 0;
   Bits bits = {window, 0, 0};
   for (int32_t i = 0; i < l->filter_height; ++i, line += l->dilation_height) {
     const uint32_t* const row = is_inside(line, l->input_height) ? input + line * row_words : 0;
-    if (!is_whole) {
-      gather_bits(l, row, column, &bits);
-    } else if (row) {
-      bits.to = gather_words(l, row, column, bits.to);
+    if (is_run) {
+      bits.to = gather_run(l, row, column, bits.to);
     } else {
-      bits.to = zero(l->filter_width * (l->tap_bits / 32), bits.to);
+      gather_taps(l, row, column, &bits);
     }
   }
   if (bits.filled) *bits.to++ = bits.word;
@@ -86,42 +83,84 @@ static void gather(const litebnn_bconv2d* l, const uint32_t* input, int32_t y, i
 
 /* ---- Outputs ---- */
 
-/* The position of a group's outputs at a pixel. */
+/* A block of output channels at a pixel. */
 typedef struct {
   int32_t pixel, first, channels, depth;
-} Place;
+} Block;
+
+typedef void Writer(const litebnn_bconv2d*, const Block*, const uint32_t* counts, void* output);
 
 /* Prevents that a product and a sum are rounded once, which compilers may do for CPUs that can. */
-#if defined(__FP_FAST_FMAF) || defined(__FP_FAST_FMA)
-typedef volatile float Product;
+static inline float rounded(float value) {
+#if defined(__FP_FAST_FMAF) && defined(__ARM_FP) && !defined(__aarch64__)
+  __asm__("" : "+t"(value));
+  return value;
+#elif defined(__FP_FAST_FMAF)
+  volatile float product = value;
+  return product;
 #else
-typedef float Product;
+  return value;
 #endif
-
-static inline float value_of(const litebnn_bconv2d* l, int32_t depth, int32_t count, int32_t channel) {
-  int32_t dot = depth - 2 * count;
-  if (dot < l->clamp_min) dot = l->clamp_min;
-  if (dot > l->clamp_max) dot = l->clamp_max;
-  const Product product = (float)dot * l->multiplier[channel];
-  return product + l->bias[channel];
 }
 
-static void write_floats(const litebnn_bconv2d* l, const Place* at, const int32_t* counts, void* output) {
-  float* const to = (float*)output + at->pixel * l->channels_out + at->first;
-  for (int32_t i = 0; i < at->channels; ++i) to[i] = value_of(l, at->depth, counts[i], at->first + i);
-}
+/* The channels' values are computed by loops without calls; `is_clamped` and `lanes` are constants in each copy. */
+typedef struct {
+  const litebnn_bconv2d* layer;
+  const float *multiplier, *bias; /* of the block's first channel */
+  int32_t channels, depth;
+} Values;
 
-/* Halves are rounded away from zero: the largest float below a half is added, and the sum truncated. */
-static void write_int8s(const litebnn_bconv2d* l, const Place* at, const int32_t* counts, void* output) {
-  int8_t* const to = (int8_t*)output + at->pixel * l->channels_out + at->first;
-  const float low = (float)(-128 - l->output_zero_point), high = (float)(127 - l->output_zero_point);
-  for (int32_t i = 0; i < at->channels; ++i) {
-    float value = value_of(l, at->depth, counts[i], at->first + i);
-    value = value > low ? value : low;
-    value = value < high ? value : high;
-    value += value < 0.0f ? -0x1.fffffep-2f : 0x1.fffffep-2f;
-    to[i] = (int8_t)((int32_t)value + l->output_zero_point);
+static inline float value_of(const Values* v, const uint32_t* counts, int32_t i, int is_clamped, int32_t lanes) {
+  const int32_t count = lanes == 1 ? (int32_t)*counts : (int32_t)((const uint16_t*)(const void*)counts)[i];
+  int32_t dot = v->depth - 2 * count;
+  if (is_clamped) {
+    if (dot < v->layer->clamp_min) dot = v->layer->clamp_min;
+    if (dot > v->layer->clamp_max) dot = v->layer->clamp_max;
   }
+  return rounded((float)dot * v->multiplier[i]) + v->bias[i];
+}
+
+/* Halves are rounded away from zero: the largest float below a half is added to the magnitude, and the sum truncated. */
+static inline int8_t quantized(float value, int32_t zero_point) {
+  union {
+    float value;
+    uint32_t bits;
+  } v, half;
+  v.value = value;
+  /* Integers take half the instructions of floats to compare. Above 65536 the result is saturated anyhow. */
+  if ((v.bits & 0x7FFFFFFFu) > 0x47800000u) v.bits = (v.bits & 0x80000000u) | 0x47800000u;
+  half.bits = 0x3EFFFFFFu | (v.bits & 0x80000000u);
+  int32_t result = (int32_t)(v.value + half.value) + zero_point;
+  if (result < -128) result = -128;
+  if (result > 127) result = 127;
+  return (int8_t)result;
+}
+
+/* Calls the body with constants, so that each copy has no choice to make. */
+#define WRITE_VALUES(body)                                                                  \
+  const int is_free = l->clamp_min <= -65536 && l->clamp_max >= 65536;                      \
+  const Values v = {l, l->multiplier + block->first, l->bias + block->first, block->channels, block->depth}; \
+  if (l->kernel->lanes == 1) {                                                              \
+    body(1, 1);                                                                             \
+  } else if (is_free) {                                                                     \
+    body(0, 2);                                                                             \
+  } else {                                                                                  \
+    body(1, 2);                                                                             \
+  }
+
+static void write_floats(const litebnn_bconv2d* l, const Block* block, const uint32_t* counts, void* output) {
+  float* const to = (float*)output + block->pixel * l->channels_out + block->first;
+#define WRITE_FLOATS(is_clamped, lanes) \
+  for (int32_t i = 0; i < v.channels; ++i) to[i] = value_of(&v, counts, i, is_clamped, lanes)
+  WRITE_VALUES(WRITE_FLOATS)
+}
+
+static void write_int8s(const litebnn_bconv2d* l, const Block* block, const uint32_t* counts, void* output) {
+  int8_t* const to = (int8_t*)output + block->pixel * l->channels_out + block->first;
+  const int32_t zero_point = l->output_zero_point;
+#define WRITE_INT8S(is_clamped, lanes) \
+  for (int32_t i = 0; i < v.channels; ++i) to[i] = quantized(value_of(&v, counts, i, is_clamped, lanes), zero_point)
+  WRITE_VALUES(WRITE_INT8S)
 }
 
 /* Bits of a group that begin within a word. Groups come in rising order; the first bits of a word clear it. */
@@ -137,66 +176,111 @@ static void merge_bits(const uint32_t* from, int32_t first, int32_t count, uint3
 
 /* ---- Layers ---- */
 
-typedef void Writer(const litebnn_bconv2d*, const Place*, const int32_t* counts, void* output);
-
-/* Places in the scratch memory, in words. */
+/* A layer that runs: places in the scratch memory, and sizes in words. */
 typedef struct {
-  int32_t records, carries, numbers, words;
-} Scratch;
+  const litebnn_bconv2d* layer;
+  const uint32_t* input;
+  void* output;
+  Writer* write; /* null if the outputs are bits */
+  uint32_t *window, *records, *carries, *numbers;
+  int32_t group_channels, block_presets, block_weights, group_presets, group_weights;
+  /* Where a window inside the input is read: words from a row of taps to the next, and in such a row. 0 words if taps
+   * do not follow each other in memory. */
+  int32_t row_words, run_words;
+} Run;
 
-static Scratch plan(const litebnn_bconv2d* l) {
-  const litebnn_kernel* const kernel = l->kernel;
-  Scratch s;
-  s.records = l->window_words;
-  s.carries = s.records + (l->window_words + 2) / 3 * kernel->record_words;
-  s.numbers = s.carries + l->window_words * kernel->carry_words;
-  s.words = s.numbers + (kernel->lanes > 1 ? kernel->lanes : LITEBNN_WORDS(l->channels_out / l->groups));
-  return s;
+/* Words for the counts of a block, or for the bits of a group that are merged. */
+static int32_t number_words(const litebnn_bconv2d* l) {
+  const int32_t of_block = (l->kernel->lanes + 1) / 2, of_group = LITEBNN_WORDS(l->channels_out / l->groups);
+  return of_block > of_group ? of_block : of_group;
 }
 
-int32_t litebnn_bconv2d_scratch_words(const litebnn_bconv2d* layer) { return plan(layer).words; }
+int32_t litebnn_bconv2d_scratch_words(const litebnn_bconv2d* l) {
+  const litebnn_kernel* const kernel = l->kernel;
+  return l->window_words * (1 + kernel->carry_words) + kCarryRest +
+         (l->window_words + 2) / 3 * kernel->record_words + number_words(l);
+}
 
-/* Without a writer, the outputs are bits. */
+static void write_bits(const Run* r, const litebnn_counting* c, int32_t pixel, int32_t group) {
+  const litebnn_bconv2d* const l = r->layer;
+  uint32_t* const words = (uint32_t*)r->output + pixel * LITEBNN_WORDS(l->channels_out);
+  const int32_t first = group * r->group_channels;
+  if (r->group_channels % 32 == 0 || l->groups == 1) {
+    l->kernel->signs(c, r->group_channels, words + first / 32);
+  } else {
+    l->kernel->signs(c, r->group_channels, r->numbers);
+    merge_bits(r->numbers, first, r->group_channels, words);
+  }
+}
+
+static void write_numbers(const Run* r, litebnn_counting* c, int32_t pixel, int32_t group, int32_t depth) {
+  const int32_t lanes = r->layer->kernel->lanes;
+  Block block = {pixel, group * r->group_channels, 0, depth};
+  for (int32_t left = r->group_channels; left > 0; left -= lanes, block.first += lanes) {
+    block.channels = left < lanes ? left : lanes;
+    r->layer->kernel->counts(c, r->numbers);
+    r->write(r->layer, &block, r->numbers, r->output);
+    c->weights += r->block_weights;
+    if (c->presets) c->presets += r->block_presets;
+  }
+}
+
+/* Not inlined, for registers of its own. */
+static __attribute__((noinline)) void copy_rows(const Run* r, const uint32_t* from) {
+  const int32_t words = r->run_words, step = r->row_words;
+  uint32_t *to = r->window, *const end = to + r->layer->window_words;
+  for (int32_t rows = r->layer->filter_height; rows > 0; --rows, from += step) to = copy(from, words, to);
+  zero((int32_t)(end - to), to);
+}
+
+static void run_pixel(const Run* r, int32_t pixel, int32_t line, int32_t column, int32_t class) {
+  const litebnn_bconv2d* const l = r->layer;
+  litebnn_counting c = {r->window, l->window_words, l->weights, l->presets, l->planes, r->carries};
+  if (c.presets) c.presets += class * l->groups * r->group_presets;
+  for (int32_t group = 0; group < l->groups; ++group) {
+    if (r->run_words && line >= 0 && column >= 0 && column + l->filter_width <= l->input_width &&
+        line + (l->filter_height - 1) * l->dilation_height < l->input_height) {
+      copy_rows(r, r->input + (line * l->input_width + column) * (l->tap_bits / 32));
+    } else {
+      gather(l, r->input + group * (l->tap_bits / 32), line, column, r->window);
+    }
+    if (l->kernel->prepare) {
+      l->kernel->prepare(r->window, l->window_words, r->records);
+      c.records = r->records;
+    }
+    litebnn_counting blocks = c;
+    if (r->write) {
+      write_numbers(r, &blocks, pixel, group, l->depths[class]);
+    } else {
+      write_bits(r, &blocks, pixel, group);
+    }
+    c.weights += r->group_weights;
+    if (c.presets) c.presets += r->group_presets;
+  }
+}
+
 static void run(const litebnn_bconv2d* l, const uint32_t* input, void* output, uint32_t* scratch, Writer* write) {
   const litebnn_kernel* const kernel = l->kernel;
-  const Scratch at = plan(l);
-  const int32_t group_channels = l->channels_out / l->groups, group_words = l->tap_bits / 32;
-  const int32_t blocks = (group_channels + kernel->lanes - 1) / kernel->lanes;
-  const int32_t block_presets = kernel->lanes > 1 ? (l->planes + 1) * (kernel->lanes / 32) : 1;
-  const int32_t block_weights = kernel->weight_words * l->window_words / 3;
-  Place place = {0, 0, group_channels, 0};
-  for (int32_t y = 0; y < l->output_height; ++y) {
-    for (int32_t x = 0; x < l->output_width; ++x, ++place.pixel) {
-      const int32_t class = l->row_class ? l->row_class[y] + l->column_class[x] : 0;
-      litebnn_counting c = {scratch, l->window_words, l->weights, l->presets, l->planes, scratch + at.carries};
-      if (c.presets) c.presets += class * l->groups * blocks * block_presets;
-      uint32_t* const words = (uint32_t*)output + place.pixel * LITEBNN_WORDS(l->channels_out);
-      for (int32_t group = 0; group < l->groups; ++group) {
-        gather(l, input + group * group_words, y, x, scratch);
-        if (kernel->prepare) {
-          kernel->prepare(scratch, l->window_words, scratch + at.records);
-          c.records = scratch + at.records;
-        }
-        place.first = group * group_channels;
-        if (!write) {
-          const int is_aligned = group_channels % 32 == 0 || l->groups == 1;
-          uint32_t* const to = is_aligned ? words + place.first / 32 : scratch + at.numbers;
-          kernel->signs(&c, group_channels, to);
-          if (!is_aligned) merge_bits(to, place.first, group_channels, words);
-          c.weights += blocks * block_weights;
-          if (c.presets) c.presets += blocks * block_presets;
-          continue;
-        }
-        int32_t* const numbers = (int32_t*)(void*)(scratch + at.numbers);
-        for (int32_t left = group_channels; left > 0; left -= kernel->lanes, place.first += kernel->lanes) {
-          place.channels = left < kernel->lanes ? left : kernel->lanes;
-          place.depth = l->depths[class];
-          kernel->counts(&c, numbers);
-          write(l, &place, numbers, output);
-          c.weights += block_weights;
-          if (c.presets) c.presets += block_presets;
-        }
-      }
+  Run r = {l, input, output, write, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0};
+  r.carries = scratch;
+  r.window = r.carries + l->window_words * kernel->carry_words + kCarryRest;
+  r.records = r.window + l->window_words;
+  r.numbers = r.records + (l->window_words + 2) / 3 * kernel->record_words;
+  r.group_channels = l->channels_out / l->groups;
+  r.block_presets = kernel->lanes > 1 ? (l->planes + 1) * (kernel->lanes / 32) : 1;
+  r.block_weights = kernel->weight_words * l->window_words / 3;
+  const int32_t blocks = (r.group_channels + kernel->lanes - 1) / kernel->lanes;
+  r.group_presets = blocks * r.block_presets;
+  r.group_weights = blocks * r.block_weights;
+  if (l->dilation_width == 1 && l->groups == 1 && l->tap_bits % 32 == 0) {
+    r.row_words = l->dilation_height * l->input_width * (l->tap_bits / 32);
+    r.run_words = l->filter_width * (l->tap_bits / 32);
+  }
+  int32_t pixel = 0, line = -l->pad_top;
+  for (int32_t y = 0; y < l->output_height; ++y, line += l->stride_height) {
+    int32_t column = -l->pad_left;
+    for (int32_t x = 0; x < l->output_width; ++x, ++pixel, column += l->stride_width) {
+      run_pixel(&r, pixel, line, column, l->row_class ? l->row_class[y] + l->column_class[x] : 0);
     }
   }
 }

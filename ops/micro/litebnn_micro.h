@@ -22,18 +22,21 @@ extern "C" {
  * group's channels. A padded tap is 0 bits. The gathered bits are filled with zeros to `window_words` words. A kernel
  * then counts the bits that differ from the weights, for a block of output channels (its lanes) at once. A group has
  * ceil(channels_out / groups / lanes) blocks; channels that the last block lacks have weights and presets of 0.
+ * In this text, channel j of a block is in lane j if the output is bits. If it is int8 or float, its lane for kernels of
+ * more than one is j / 32 * 32 + (0, 16, 8 or 24 for j % 4 = 0 to 3) + j % 32 / 4.
  *
  *   kernel            lanes  words of a window   weights of a block, n = 32 * window_words
  *   litebnn_popcount  1      any                 [n / 32]: the channel's filter as a window. Filters of the model file
  *                                                are in this order if tap_bits is a multiple of 32.
- *   litebnn_pairs     32     any                 [n]: a word for each window bit i. Its bit j is channel j's weight if i
- *                                                is even, and the exclusive or of its weights i - 1 and i if i is odd.
+ *   litebnn_pairs     32     any                 [n / 32][32]: a word for each window bit, see below
+ *   litebnn_pairs_of_masks                       the same, for CPUs that have no instruction for a bit's mask: RISC-V
  *   litebnn_triples   32     a multiple of 3     [n / 96][32][5]: see below
- *   litebnn_helium    128    any                 [n][4]: as litebnn_pairs, with 4 words of 32 channels for each bit.
- *                                                Only on CPUs with MVE.
+ *   litebnn_helium    128    any                 [n / 32][32][4]: as litebnn_pairs, with 4 words of 32 channels. Only on
+ *                                                CPUs with MVE.
  *
- * Weights of triples: word t of the first index and bit i of the second stand for three weights a, b, c of each
- * channel: bits i of the window's words 3t, 3t + 1 and 3t + 2. The five words have, at bit j for channel j,
+ * The second index i of pairs, triples and helium stands for bit i % 4 * 8 + i / 4 of a word. Bit j of each word is of
+ * channel j. Pairs have the channel's weight at even i, and the exclusive or of the weights i - 1 and i at odd i.
+ * Triples have three weights a, b, c, those of the window's words 3t, 3t + 1 and 3t + 2, as
  * a ^ b ^ c and the majorities maj(a, b, c), maj(a, !b, !c), maj(!a, b, !c), maj(!a, !b, c).
  *
  * Presets start the counters. There is a set for each class of pixels. With padding of zeros, pixels whose windows
@@ -53,6 +56,7 @@ typedef struct litebnn_kernel litebnn_kernel;
 
 extern const litebnn_kernel litebnn_popcount;
 extern const litebnn_kernel litebnn_pairs;
+extern const litebnn_kernel litebnn_pairs_of_masks;
 extern const litebnn_kernel litebnn_triples;
 extern const litebnn_kernel litebnn_helium;
 
@@ -66,7 +70,7 @@ typedef struct litebnn_bconv2d {
   const uint16_t* column_class;/* [output_width]; the class is row_class[y] + column_class[x] */
   const float* multiplier;     /* [channels_out]; for int8 and float. For int8, divided by the output's scale */
   const float* bias;           /* [channels_out]; as multiplier */
-  int32_t planes;              /* planes of a counter, 5 to 16; unused by litebnn_popcount */
+  int32_t planes;              /* of a counter: 5, 4 or 3 of pairs, triples or helium, and 3, 3 or 2 times any number */
   int32_t window_words;
   int32_t tap_bits; /* bits of a tap in the window: the group's channels, or these rounded up to whole words */
   int32_t clamp_min, clamp_max; /* the fused activation, on the integer */

@@ -1,42 +1,63 @@
 /* Counters of 32 lanes as planes: word p holds bit p of each lane's counter. */
-#include "kernel.h"
+#include "planes.h"
 
-static int32_t add_to_plane(uint32_t* carries, int32_t n, uint32_t* plane) {
-  uint32_t low = *plane;
-  int32_t out = 0, i = 0;
-  for (; i + 2 <= n; i += 2) {
-    uint32_t high;
-    LITEBNN_ADD(high, low, low, carries[i], carries[i + 1]);
-    carries[out++] = high;
+LITEBNN_OPTIONS
+
+/* Adds four carries to the planes `ones` and `twos`; the carry out of these has the value of four. */
+#define ADD_FOUR(four, in)                             \
+  do {                                                 \
+    uint32_t a_two_, b_two_;                           \
+    LITEBNN_ADD(a_two_, ones, ones, (in)[0], (in)[1]); \
+    LITEBNN_ADD(b_two_, ones, ones, (in)[2], (in)[3]); \
+    LITEBNN_ADD(four, twos, twos, a_two_, b_two_);     \
+  } while (0)
+
+/* Adds carries to three planes, eight at a time; returns the number of carries out of the last one, which replace the
+ * carries. Zeros are appended, so that four divides their number. */
+static inline __attribute__((always_inline)) int32_t add_to_three(uint32_t* carries, int32_t n, uint32_t* planes) {
+  uint32_t ones = planes[0], twos = planes[1], fours = planes[2];
+  const uint32_t* in = carries;
+  uint32_t* out = carries;
+  /* Volatile, because compilers would call memset. */
+  for (; n % 4; ++n) ((volatile uint32_t*)carries)[n] = 0;
+  for (const uint32_t* const end = carries + n / 8; out != end; in += 8) {
+    uint32_t a, b;
+    ADD_FOUR(a, in);
+    ADD_FOUR(b, in + 4);
+    LITEBNN_ADD(*out, fours, fours, a, b);
+    ++out;
   }
-  if (i < n) {
-    const uint32_t carry = carries[i];
-    carries[out++] = low & carry;
-    low ^= carry;
+  if (n % 8) {
+    uint32_t four;
+    ADD_FOUR(four, in);
+    *out++ = fours & four;
+    fours ^= four;
   }
-  *plane = low;
-  return out;
+  planes[0] = ones;
+  planes[1] = twos;
+  planes[2] = fours;
+  return (int32_t)(out - carries);
 }
 
 uint32_t litebnn_overflows(uint32_t* carries, int32_t n, const uint32_t* presets, int32_t first, int32_t planes) {
   uint32_t over = presets[planes];
-  for (int32_t p = first; p < planes; ++p) {
-    uint32_t plane = presets[p];
-    n = add_to_plane(carries, n, &plane);
+  for (int32_t p = first; p < planes; p += 3) {
+    uint32_t three[3] = {presets[p], presets[p + 1], presets[p + 2]};
+    n = add_to_three(carries, n, three);
   }
-  for (int32_t i = 0; i < n; ++i) over |= carries[i];
+  for (const uint32_t* const end = carries + n; carries != end;) over |= *carries++;
   return over;
 }
 
 void litebnn_add_carries(uint32_t* carries, int32_t n, const uint32_t* presets, int32_t first, int32_t planes,
                          uint32_t* sums) {
-  for (int32_t p = first; p < planes; ++p) {
-    sums[p] = presets[p];
-    n = add_to_plane(carries, n, sums + p);
+  for (int32_t p = first; p < planes; p += 3) {
+    for (int32_t i = p; i < p + 3; ++i) sums[i] = presets[i];
+    n = add_to_three(carries, n, sums + p);
   }
 }
 
-/* Exchanges bits: those of `mask` in `low` with those `shift` places higher in `high`. */
+/* Exchanges the bits of `mask` in `low` with those `shift` places higher in `high`. */
 #define EXCHANGE(low, high, shift, mask)                          \
   do {                                                            \
     const uint32_t t_ = ((high) ^ ((low) >> (shift))) & (mask);   \
@@ -44,26 +65,31 @@ void litebnn_add_carries(uint32_t* carries, int32_t n, const uint32_t* presets, 
     (low) ^= t_ << (shift);                                       \
   } while (0)
 
-/* Transposes the 8 by 8 bits of each byte: byte k of word j becomes the lower 8 bits of lane 8k + j. */
+/* Transposes 8 by 8 bits in each byte: from byte k of eight planes, lane 8k + j becomes byte k of word j. */
 static void transpose_bytes(uint32_t* w) {
-  for (int i = 0; i < 4; ++i) EXCHANGE(w[i], w[i + 4], 4, 0x0F0F0F0Fu);
-  for (int i = 0; i < 8; i += 4) {
-    EXCHANGE(w[i], w[i + 2], 2, 0x33333333u);
-    EXCHANGE(w[i + 1], w[i + 3], 2, 0x33333333u);
-  }
-  for (int i = 0; i < 8; i += 2) EXCHANGE(w[i], w[i + 1], 1, 0x55555555u);
+  uint32_t a = w[0], b = w[1], c = w[2], d = w[3], e = w[4], f = w[5], g = w[6], h = w[7];
+  EXCHANGE(a, e, 4, 0x0F0F0F0Fu);
+  EXCHANGE(b, f, 4, 0x0F0F0F0Fu);
+  EXCHANGE(c, g, 4, 0x0F0F0F0Fu);
+  EXCHANGE(d, h, 4, 0x0F0F0F0Fu);
+  EXCHANGE(a, c, 2, 0x33333333u);
+  EXCHANGE(b, d, 2, 0x33333333u);
+  EXCHANGE(e, g, 2, 0x33333333u);
+  EXCHANGE(f, h, 2, 0x33333333u);
+  EXCHANGE(a, b, 1, 0x55555555u);
+  EXCHANGE(c, d, 1, 0x55555555u);
+  EXCHANGE(e, f, 1, 0x55555555u);
+  EXCHANGE(g, h, 1, 0x55555555u);
+  w[0] = a, w[1] = b, w[2] = c, w[3] = d, w[4] = e, w[5] = f, w[6] = g, w[7] = h;
 }
 
-void litebnn_numbers(uint32_t* sums, int32_t planes, int32_t* numbers) {
+void litebnn_numbers(uint32_t* sums, int32_t planes, uint32_t* numbers) {
   for (int32_t p = planes; p < 16; ++p) sums[p] = 0;
   transpose_bytes(sums);
-  if (planes > 8) {
-    transpose_bytes(sums + 8);
-  }
-  for (int j = 0; j < 8; ++j) {
-    const uint32_t low = sums[j], high = sums[j + 8];
-    for (int k = 0; k < 4; ++k) {
-      numbers[8 * k + j] = (int32_t)((low >> (8 * k) & 255u) | (high >> (8 * k) & 255u) << 8);
-    }
+  if (planes > 8) transpose_bytes(sums + 8);
+  for (const uint32_t* const end = sums + 8; sums != end; ++sums) {
+    const uint32_t low = sums[0], high = sums[8];
+    *numbers++ = (low & 0x00FF00FFu) | (high & 0x00FF00FFu) << 8;
+    *numbers++ = (low >> 8 & 0x00FF00FFu) | (high & 0xFF00FF00u);
   }
 }

@@ -43,9 +43,9 @@ static void signs(const litebnn_counting* c, int32_t channels, uint32_t* output)
   }
 }
 
-static void counts(const litebnn_counting* c, int32_t* numbers) {
+static void counts(const litebnn_counting* c, uint32_t* numbers) {
   const uint32_t preset = c->presets ? *c->presets : 0;
-  *numbers = (int32_t)(differing(c->records, c->weights, c->words) + preset);
+  *numbers = differing(c->records, c->weights, c->words) + preset;
 }
 
 const litebnn_kernel litebnn_popcount = {1, 0, 0, 3, 0, signs, counts};

@@ -14,7 +14,14 @@ from tests.micro.host import Pool, guarded, micro_library, pointer, run_layer
 from tests.ops.test_properties import convs
 from tests.support import lce_models, reference
 
-HOST_KERNELS = ("popcount", "pairs", "triples")
+pytestmark = pytest.mark.usefixtures("built")
+HOST_KERNELS = ("popcount", "pairs", "pairs_of_masks", "triples")
+
+
+@pytest.fixture(scope="module")
+def built() -> None:
+    """Builds the kernels once, so that an error is no failure of each example."""
+    micro_library()
 
 
 def geometry_of(conv: lce_models.Conv) -> Geometry:

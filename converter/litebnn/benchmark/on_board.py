@@ -76,7 +76,7 @@ def measure_on_board(
     try:
         with _stdout_is_stderr():
             board = deploy.Board(address.host, address.identity, address.accept_host_key)
-            target = deploy.find_target(address.target) if address.target else deploy.target_of(board)
+            target = deploy.find_system_target(address.target) if address.target else deploy.target_of(board)
             progress(f"building for {target.name} and copying to {address.host}")
             place = deploy.install(target, board, address.folder, list(graphs))
             found = []

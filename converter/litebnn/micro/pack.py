@@ -16,8 +16,10 @@ from litebnn.contract import BITS_PER_WORD
 
 Array = npt.NDArray[Any]
 
-# The kernels that count in planes keep this many or more, at most as many as the counts of 32 lanes are unpacked from.
-MIN_PLANES, MAX_PLANES = 5, 16
+# Counts of the kernels that count in planes have at most this many bits.
+COUNT_BITS = 16
+# Words after the carries.
+CARRY_REST = 3
 INT32 = np.iinfo(np.int32)
 
 
@@ -58,12 +60,14 @@ class Geometry:
 
 @dataclass(frozen=True)
 class Kernel:
-    """A kernel of ops/micro; its fields are those of `litebnn_kernel`, except `word_multiple` and `weights`."""
+    """A kernel of ops/micro; its fields are those of `litebnn_kernel`, except the last four."""
 
     lanes: int
     record_words: int
     carry_words: int
     weight_words: int
+    first_planes: int  # planes that are added to without storing carries
+    carried_planes: int  # planes that carries are added to at once
     word_multiple: int  # a window's number of words is a multiple of it
     weights: Callable[[Array], Array]  # [..., channels of a block, window bits] -> [..., words of a block]
 
@@ -106,8 +110,13 @@ def _flat(words: Array) -> Array:
     return words.reshape(*words.shape[:2], -1)
 
 
+# The order of a word's bits in weights.
+BIT_ORDER = np.arange(BITS_PER_WORD).reshape(4, 8).T.reshape(-1)
+
+
 def _pair_weights(bits: Array) -> Array:
-    lanes = _lanes(bits)
+    words = bits.reshape(*bits.shape[:-1], -1, BITS_PER_WORD)[..., BIT_ORDER]
+    lanes = _lanes(words.reshape(bits.shape))
     lanes[..., 1::2, :] ^= lanes[..., 0::2, :]
     return _flat(lanes)
 
@@ -117,7 +126,7 @@ def _triple_weights(bits: Array) -> Array:
     a, b, c = np.moveaxis(lanes.reshape(*lanes.shape[:2], -1, 3, BITS_PER_WORD), -2, 0)
     even_inputs = ((a, b, c), (a, ~b, ~c), (~a, b, ~c), (~a, ~b, c))
     carries = [(x & y) | (y & z) | (x & z) for x, y, z in even_inputs]
-    return _flat(np.stack([a ^ b ^ c, *carries], axis=-1))
+    return _flat(np.stack([a ^ b ^ c, *carries], axis=-1)[..., BIT_ORDER, :])
 
 
 def _popcount_weights(bits: Array) -> Array:
@@ -125,11 +134,16 @@ def _popcount_weights(bits: Array) -> Array:
 
 
 KERNELS = {
-    "popcount": Kernel(1, 0, 0, 3, 1, _popcount_weights),
-    "pairs": Kernel(32, 0, 1, 96, 1, _pair_weights),
-    "triples": Kernel(32, 64, 2, 160, 3, _triple_weights),
-    "helium": Kernel(128, 0, 16, 384, 1, _pair_weights),
+    "popcount": Kernel(1, 0, 0, 3, 0, 0, 1, _popcount_weights),
+    "pairs": Kernel(32, 0, 1, 96, 5, 3, 1, _pair_weights),
+    "pairs_of_masks": Kernel(32, 24, 1, 96, 5, 3, 1, _pair_weights),
+    "triples": Kernel(32, 16, 2, 160, 4, 3, 3, _triple_weights),
+    "helium": Kernel(128, 0, 16, 384, 3, 2, 1, _pair_weights),
 }
+
+
+# Channel of each lane where counts become numbers, which are in the order of lanes 0, 16, 8, 24, 1, 17, ...
+CHANNELS_OF_LANES = np.argsort(np.add.outer(np.arange(8), (0, 16, 8, 24)).reshape(-1))
 
 
 def pack_bconv2d(kernel: str, geometry: Geometry, filters: Array, thresholds: Array | None) -> Packed:
@@ -155,7 +169,9 @@ def pack_bconv2d(kernel: str, geometry: Geometry, filters: Array, thresholds: Ar
         grouped = channels.reshape(*channels.shape[:-1], geometry.groups, geometry.group_outputs)
         rest = blocks * way.lanes - geometry.group_outputs
         filled = np.pad(grouped, [(0, 0)] * (grouped.ndim - 1) + [(0, rest)])
-        return filled.reshape(*filled.shape[:-1], blocks, way.lanes)
+        if thresholds is None and way.lanes > 1:
+            filled = filled.reshape(*filled.shape[:-1], -1, BITS_PER_WORD)[..., CHANNELS_OF_LANES]
+        return filled.reshape(*grouped.shape[:-1], blocks, way.lanes)
 
     windows = np.zeros((geometry.channels_out, window_words * BITS_PER_WORD), np.uint8)
     windows[:, : geometry.depth] = bits.reshape(geometry.channels_out, -1)
@@ -174,14 +190,16 @@ def pack_bconv2d(kernel: str, geometry: Geometry, filters: Array, thresholds: Ar
         depths = np.zeros(len(classes), np.int64)
     planes = 0
     if way.lanes > 1:
-        planes = max(geometry.depth.bit_length(), MIN_PLANES)
-        if planes > MAX_PLANES:
-            raise ValueError(f"{geometry.depth} products: the kernel {kernel} counts to {2**MAX_PLANES - 1}")
+        bits_of_count = geometry.depth.bit_length()
+        if bits_of_count > COUNT_BITS:
+            raise ValueError(f"{geometry.depth} products: the kernel {kernel} counts to {2**COUNT_BITS - 1}")
+        planes = way.first_planes
+        planes += max(-(-(bits_of_count - planes) // way.carried_planes), 0) * way.carried_planes
         in_planes = _threshold_planes(presets, planes) if thresholds is not None else _summand_planes(presets, planes)
         # Planes come before the words of a block's lanes.
         presets = np.moveaxis(words_of(by_block(in_planes)), 0, -2)
     records = -(-window_words // 3) * way.record_words
-    numbers = way.lanes if way.lanes > 1 else -(-geometry.group_outputs // BITS_PER_WORD)
+    numbers = max(-(-way.lanes // 2), -(-geometry.group_outputs // BITS_PER_WORD))
     return Packed(
         kernel,
         weights.reshape(-1),
@@ -192,7 +210,7 @@ def pack_bconv2d(kernel: str, geometry: Geometry, filters: Array, thresholds: Ar
         planes,
         window_words,
         geometry.group_inputs,
-        window_words + records + window_words * way.carry_words + numbers,
+        window_words * (1 + way.carry_words) + CARRY_REST + records + numbers,
     )
 
 
