@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from litebnn.micro.pack import MAX_PLANES, Geometry
+from litebnn.micro.pack import COUNT_BITS, Geometry
 
 # Instructions for 32 products of a lane, packed 3x3 outputs, as measured in QEMU.
 _COSTS = {
@@ -18,6 +18,6 @@ def choose_kernel(geometry: Geometry, target: str, kernels: str) -> str:
     costs = dict(_COSTS[kernels])
     if target == _HELIUM[0]:
         costs["helium"] = _HELIUM[1]
-    if geometry.depth.bit_length() > MAX_PLANES:
+    if geometry.depth.bit_length() > COUNT_BITS:
         return "popcount"
     return min(costs, key=lambda name: costs[name] * -(-geometry.group_outputs // _LANES[name]) * _LANES[name])
