@@ -36,7 +36,7 @@ PYTHON_LAYERS: Layers = {
     "unique_names": [],
     "zoo": ["errors"],
     "keras": ["zoo"],
-    "torch": [],
+    "torch": ["zoo"],
     "contract": ["errors"],
     "graph": ["contract"],
     "flatbuffer": ["graph"],

@@ -12,7 +12,7 @@ from tests.trainers.random_networks import random_network
 from tests.trainers.torch_environment import torch_python
 from toolchains.targets import ROOT
 
-SUITE = ("-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", "-W", "ignore", "tests/trainers/torch_suite.py")
+SUITE = ("-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", "-W", "ignore")
 
 
 @pytest.fixture(scope="module")
@@ -21,7 +21,8 @@ def converted(library: None, networks: int, tmp_path_factory: pytest.TempPathFac
     python = torch_python("pytest>=8")
     folder = tmp_path_factory.mktemp("converted")
     variables = {"LITEBNN_CONVERTED": str(folder), "LITEBNN_NETWORKS": str(networks), "PYTHONPATH": str(ROOT)}
-    assert subprocess.run([python, *SUITE], cwd=ROOT, env=os.environ | variables).returncode == 0
+    suite = [python, *SUITE, "tests/trainers/torch_suite.py"]
+    assert subprocess.run(suite, cwd=ROOT, env=os.environ | variables).returncode == 0
     return folder
 
 
@@ -34,6 +35,15 @@ def test_the_suite_passes_and_files_are_as_small_as_larqs(converted: Path, netwo
     for seed in range(networks):
         model = litebnn.convert_keras_model(larq_network(random_network(seed)))
         assert (converted / f"{seed}.tflite").stat().st_size <= len(model) + 1024, seed
+
+
+@pytest.mark.deep
+@pytest.mark.usefixtures("library")
+def test_the_zoo_computes_what_keras_does_and_converts() -> None:
+    python = torch_python("pytest>=8", "keras>=3.15")
+    variables = {"PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1"}
+    suite = [python, *SUITE, "tests/trainers/torch_zoo_suite.py"]
+    assert subprocess.run(suite, cwd=ROOT, env=os.environ | variables).returncode == 0
 
 
 def test_without_pytorch_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
