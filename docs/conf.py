@@ -19,7 +19,16 @@ ROOT = Path(__file__).resolve().parents[1]
 
 # The navigation; the build warns if a page is missing here.
 SECTIONS = {
-    "Start": ("quick-start", "raspberry-pi", "microcontrollers", "zoo", "keras", "torch", "from-larq-compute-engine"),
+    "Start": (
+        "quick-start",
+        "raspberry-pi",
+        "microcontrollers",
+        "zoo",
+        "keras",
+        "torch",
+        "training",
+        "from-larq-compute-engine",
+    ),
     "Design": ("rules-for-models", "idioms", "compare"),
     "Convert and judge": (
         "converter",

@@ -49,7 +49,7 @@ def keras_examples() -> Iterator[Block]:
 
 BLOCKS = [*(block for path in DOCUMENTS for block in blocks(str(path.relative_to(ROOT)))), *keras_examples()]
 QUICK = ("README.md", "docs/quick-start.md")  # the documents whose blocks the quick tier runs
-PYTORCHS = "docs/torch.md"  # the one document that needs PyTorch, which has an environment of its own
+PYTORCHS = ("docs/torch.md", "docs/training.md")  # those that need PyTorch, which has an environment of its own
 
 # Small versions of the models that the documents mention.
 FILES = {
@@ -96,14 +96,14 @@ def results(
     # The blocks of a document build on each other, so a document runs whole or not at all.
     items = [item for item in request.session.items if isinstance(item, pytest.Function) and hasattr(item, "callspec")]
     asked = [item.callspec.params.get("block") for item in items if not item.get_closest_marker("skip")]
-    documents = {block.document for block in asked if isinstance(block, Block)} - {PYTORCHS}
+    documents = {block.document for block in asked if isinstance(block, Block)} - {*PYTORCHS}
     chosen = [block for block in BLOCKS if is_run(block) and block.document in documents]
     return results_of(chosen, tmp_path_factory.mktemp("documents"), sys.executable)
 
 
 @pytest.fixture(scope="module")
 def pytorchs(library: None, tmp_path_factory: pytest.TempPathFactory) -> dict[Block, str]:
-    chosen = [block for block in BLOCKS if is_run(block) and block.document == PYTORCHS]
+    chosen = [block for block in BLOCKS if is_run(block) and block.document in PYTORCHS]
     return results_of(chosen, tmp_path_factory.mktemp("pytorch"), torch_python())
 
 
@@ -132,5 +132,5 @@ def test_only_what_could_run_says_why_it_does_not() -> None:
 def test_a_block_runs(block: Block, request: pytest.FixtureRequest) -> None:
     if block.not_run:
         pytest.skip(f"{block.document}: {block.not_run}")
-    failure = request.getfixturevalue("pytorchs" if block.document == PYTORCHS else "results")[block]
+    failure = request.getfixturevalue("pytorchs" if block.document in PYTORCHS else "results")[block]
     assert failure == ""
