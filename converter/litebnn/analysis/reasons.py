@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
 import numpy as np
 
 from litebnn.analysis.grids import is_quantized
@@ -11,36 +14,58 @@ from litebnn.analysis.signs import find_two_values, is_never_negative
 from litebnn.analysis.sums import PADDING, handed_on
 from litebnn.analysis.values import values_of
 from litebnn.contract import LCE_DEQUANTIZE
-from litebnn.graph import Graph, Op, Tensor, facts
+from litebnn.graph import Graph, Op, Question, Tensor, facts
 
 NO_SIGN = "its input is not the output of a sign"
 # Arithmetic ops that may lie between a quantizer and a layer, besides ops that move values.
 _ARITHMETIC = ("MUL", "DIV", "ADD", "SUB")
 _TO_INTEGERS = ("FLOOR", "ROUND")
-_FARTHEST = 16
+_MOST_OPS = 64
 _STANDS_BETWEEN = "stands between the sign and it"
+
+
+@dataclass(frozen=True)
+class _Read:
+    """A tensor whose values are known from those of an upstream tensor.
+
+    Attributes:
+        source: the op that computes the upstream tensor.
+        reason: why the upstream tensor is no sign; None if it is one, or takes two other values.
+        passed: the ops from there on, which pass these values, the last one first.
+    """
+
+    source: Op
+    reason: str | None
+    passed: tuple[Op, ...] = ()
+
+
+def _read(graph: Graph, tensor: Tensor) -> _Read | None:
+    op = graph.producer(tensor)
+    if op is None or not op.inputs or op.inputs[0] is None:
+        return None
+    if op.name == LCE_DEQUANTIZE or find_two_values(graph, tensor) is not None:
+        return _Read(op, None)
+    if (reason := _why_values_are_none(graph, op, tensor)) is not None:
+        return _Read(op, reason)
+    before = read_of(graph, op.input(0)) if _is_passed(op) else None
+    return None if before is None or len(before.passed) == _MOST_OPS else replace(before, passed=(op, *before.passed))
+
+
+read_of = Question(_read, lambda op: op.inputs[:1] if _is_passed(op) else ())
 
 
 def why_no_sign(graph: Graph, tensor: Tensor) -> str:
     """The reason why a layer that reads `tensor` is not binary."""
-    passed: list[Op] = []
-    read = tensor
-    for _ in range(_FARTHEST):
-        op = graph.producer(tensor)
-        if op is None or not op.inputs or op.inputs[0] is None:
-            break
-        if (op.name == LCE_DEQUANTIZE and passed) or find_two_values(graph, tensor) is not None:
-            return next(filter(None, map(_obstacle, passed)), None) or _between(passed, op.name == LCE_DEQUANTIZE)
-        if (reason := _why_values_are_none(graph, op, tensor)) is not None:
-            keeps = _keeps_levels if op.name in _TO_INTEGERS else _keeps_values
-            changing = [op.name for op in passed if not keeps(op)]
-            is_ternary = op.name == "SIGN" and _takes_values_of_sign(graph, read)
-            return f"{changing[-1]} {_STANDS_BETWEEN}" if changing and not is_ternary else reason
-        if not _is_passed(op):
-            break
-        passed.append(op)
-        tensor = op.input(0)
-    return NO_SIGN
+    read = read_of(graph, tensor)
+    is_sign = read is not None and read.source.name == LCE_DEQUANTIZE
+    if read is None or (is_sign and not read.passed and tensor.type != "FLOAT32"):
+        return NO_SIGN
+    if read.reason is None:
+        return next(filter(None, map(_obstacle, read.passed)), None) or _between(read.passed, is_sign)
+    keeps = _keeps_levels if read.source.name in _TO_INTEGERS else _keeps_values
+    changing = [op.name for op in read.passed if not keeps(op)]
+    is_ternary = read.source.name == "SIGN" and _takes_values_of_sign(graph, tensor)
+    return f"{changing[-1]} {_STANDS_BETWEEN}" if changing and not is_ternary else read.reason
 
 
 def _takes_values_of_sign(graph: Graph, tensor: Tensor) -> bool:
@@ -71,7 +96,7 @@ def _keeps_levels(op: Op) -> bool:
     return any(number is not None for number in numbers) if op.name in _ARITHMETIC else _keeps_values(op)
 
 
-def _between(passed: list[Op], is_sign: bool) -> str:
+def _between(passed: Sequence[Op], is_sign: bool) -> str:
     """The reason for a layer that reads a sign, or two other values, after ops whose parameters are no obstacle."""
     changing = [op.name for op in passed if not _keeps_values(op)]
     if not changing and not is_sign:

@@ -17,7 +17,7 @@ from litebnn.analysis.grids import is_quantized, lowest_value, numbers_of_grid
 from litebnn.analysis.match import bits_of, fused_activation, number_of, times_repeated, uniform
 from litebnn.analysis.values import choices_of, values_of
 from litebnn.contract import ACTIVATION_RANGES
-from litebnn.graph import Array, Graph, Op, Tensor, facts
+from litebnn.graph import Array, Graph, Op, Question, Tensor, facts
 
 # The equivalent of each comparison after its operands are swapped.
 _MIRRORED = {"GREATER_EQUAL": "LESS_EQUAL", "GREATER": "LESS", "LESS_EQUAL": "GREATER_EQUAL", "LESS": "GREATER"}
@@ -34,7 +34,6 @@ _OF_THE_SAME_SIGN = (
     "SUM",
     "TANH",
 )
-_FARTHEST = 8
 
 
 @dataclass(frozen=True)
@@ -189,19 +188,21 @@ def find_two_levels(graph: Graph, tensor: Tensor) -> Values | None:
     return values if has_two else None
 
 
-def is_never_negative(graph: Graph, tensor: Tensor) -> bool:
-    """True if a tensor's ops or its grid exclude negative numbers."""
+def _keeps_range(op: Op) -> bool:
+    return bool(op.inputs) and (op.name in _OF_THE_SAME_SIGN or facts(op).moves)
+
+
+def _never_negative(graph: Graph, tensor: Tensor) -> bool:
+    op = graph.producer(tensor)
     if lowest_value(graph, tensor) >= 0:
         return True
-    for _ in range(_FARTHEST):
-        op = graph.producer(tensor)
-        if op is None or not op.inputs or op.inputs[0] is None:
-            return False
-        activation = fused_activation(op)
-        clamp = activation if facts(op).clamp is None else facts(op).clamp
-        if op.name in _NEVER_NEGATIVE or (clamp is not None and ACTIVATION_RANGES[clamp][0] >= 0):
-            return True
-        if op.name not in _OF_THE_SAME_SIGN and not facts(op).moves:
-            return False
-        tensor = op.input(0)
-    return False
+    if op is None:
+        return False
+    clamp = facts(op).clamp or fused_activation(op)
+    if op.name in _NEVER_NEGATIVE or (clamp is not None and ACTIVATION_RANGES[clamp][0] >= 0):
+        return True
+    return _keeps_range(op) and op.inputs[0] is not None and is_never_negative(graph, op.input(0))
+
+
+# True for a tensor whose ops or grid exclude negative numbers.
+is_never_negative = Question(_never_negative, lambda op: op.inputs[:1] if _keeps_range(op) else ())
