@@ -8,66 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from importlib import import_module
 from typing import Any, TypeAlias
 
 from litebnn.analysis.grids import Ranges
 from litebnn.build.notes import Notes
 from litebnn.errors import Defect, boundary
 from litebnn.graph import Graph, Model
-from litebnn.rules.binarize.absorb_one_padding import absorb_one_padding
-from litebnn.rules.binarize.binarize_layers import binarize_layers
-from litebnn.rules.binarize.shift_two_values import shift_two_values
-from litebnn.rules.binarize.split_transposed_convs import split_transposed_convs
-from litebnn.rules.binarize.undo_space_to_batch import undo_space_to_batch
-from litebnn.rules.canonical.absorb_mirror_padding import absorb_mirror_padding
-from litebnn.rules.canonical.fold_constants import fold_constants
-from litebnn.rules.canonical.fold_reshape_shapes import fold_reshape_shapes
-from litebnn.rules.canonical.fold_weights import fold_weights
-from litebnn.rules.canonical.merge_constants import merge_constants
-from litebnn.rules.canonical.merge_opposite_layers import merge_opposite_layers
-from litebnn.rules.canonical.move_unit_axes import move_unit_axes
-from litebnn.rules.canonical.permute_features import permute_features
-from litebnn.rules.canonical.recognize_prelu import recognize_prelu
-from litebnn.rules.canonical.remove_dead_ops import remove_dead_ops
-from litebnn.rules.canonical.remove_empty_padding import remove_empty_padding
-from litebnn.rules.canonical.sink_reshapes import sink_reshapes
-from litebnn.rules.canonical.sink_transposes import sink_transposes
-from litebnn.rules.canonical.transpose_first import transpose_first
-from litebnn.rules.canonical.widen_blocks import widen_blocks
-from litebnn.rules.fuse.activate_before_maxpool import activate_before_maxpool
-from litebnn.rules.fuse.add_before_concatenation import add_before_concatenation
-from litebnn.rules.fuse.flatten_concatenations import flatten_concatenations
-from litebnn.rules.fuse.fuse_post_activation import fuse_post_activation
-from litebnn.rules.fuse.maxpool_first import maxpool_first
-from litebnn.rules.fuse.merge_split_convs import merge_split_convs
-from litebnn.rules.fuse.move_interleaving import move_interleaving
-from litebnn.rules.fuse.move_reshapes import move_reshapes
-from litebnn.rules.fuse.pack_outputs import pack_outputs
-from litebnn.rules.int8.clamp_levels import clamp_levels
-from litebnn.rules.int8.fold_quantized_constants import fold_quantized_constants
-from litebnn.rules.int8.insert_quantization import insert_quantization
-from litebnn.rules.int8.lower_to_int8 import lower_to_int8
-from litebnn.rules.int8.merge_requantizations import merge_requantizations
-from litebnn.rules.int8.narrow_weights import narrow_weights
-from litebnn.rules.int8.quantize_before_moving import quantize_before_moving
-from litebnn.rules.int8.read_int8_signs import read_int8_signs
-from litebnn.rules.int8.set_interface_types import set_interface_types
-from litebnn.rules.int8.shift_uint8_to_int8 import shift_uint8_to_int8
-from litebnn.rules.int8.write_int8 import write_int8
-from litebnn.rules.larq.lower_explicit_padding import lower_explicit_padding
-from litebnn.rules.larq.split_zero_padded_outputs import split_zero_padded_outputs
-from litebnn.rules.thresholds.assume_nonzero import assume_nonzero
-from litebnn.rules.thresholds.compare_instead_of_rounding import compare_instead_of_rounding
-from litebnn.rules.thresholds.lower_thresholds import lower_thresholds
-from litebnn.rules.thresholds.merge_signs import merge_signs
-from litebnn.rules.thresholds.move_thresholds import move_thresholds
-from litebnn.rules.thresholds.pad_bits import pad_bits
-from litebnn.rules.thresholds.pool_bits import pool_bits
-from litebnn.rules.thresholds.recognize_signs import recognize_signs
-from litebnn.rules.thresholds.reshape_bits import reshape_bits
-from litebnn.rules.thresholds.sign_before_concatenation import sign_before_concatenation
-from litebnn.rules.thresholds.sign_before_maxpool import sign_before_maxpool
-from litebnn.rules.thresholds.sign_before_quantize import sign_before_quantize
 
 Rule: TypeAlias = Callable[[Graph, Notes], bool]
 
@@ -127,80 +74,89 @@ def _narrow(model: Model, notes: Notes, request: Request) -> tuple[Any, ...]:
     return request.low_bit_weights, request.dynamic_range, notes
 
 
-# Each phase repeats until none of its rules changes the graph; then the next phase runs.
-PHASES: dict[str, tuple[Rule | OnRequest, ...]] = {
+def _rule(name: str) -> Callable[..., Any]:
+    """The function of a file `FOLDER.NAME` of this package that has the file's name."""
+    rule: Callable[..., Any] = getattr(import_module(f"{__name__}.{name}"), name.rpartition(".")[2])
+    return rule
+
+
+# Each phase repeats until none of its rules changes the graph; then the next phase runs. A row names its file.
+_ROWS: dict[str, tuple[str | OnRequest, ...]] = {
     "canonical": (
-        fold_constants,
-        sink_transposes,
-        sink_reshapes,
-        permute_features,
-        remove_dead_ops,
+        "canonical.fold_constants",
+        "canonical.sink_transposes",
+        "canonical.sink_reshapes",
+        "canonical.permute_features",
+        "canonical.remove_dead_ops",
     ),
     "thresholds": (
-        fold_constants,
-        fold_reshape_shapes,
-        remove_empty_padding,
-        transpose_first,
-        recognize_signs,
-        merge_opposite_layers,
-        recognize_prelu,
-        compare_instead_of_rounding,
-        split_transposed_convs,
-        shift_two_values,
-        move_unit_axes,
-        reshape_bits,
-        absorb_mirror_padding,
-        pool_bits,
-        pad_bits,
-        remove_dead_ops,
-        OnRequest(assume_nonzero, lambda r: r.assume_nonzero, lambda model, notes, r: (notes,)),
+        "canonical.fold_constants",
+        "canonical.fold_reshape_shapes",
+        "canonical.remove_empty_padding",
+        "canonical.transpose_first",
+        "thresholds.recognize_signs",
+        "canonical.merge_opposite_layers",
+        "canonical.recognize_prelu",
+        "thresholds.compare_instead_of_rounding",
+        "binarize.split_transposed_convs",
+        "binarize.shift_two_values",
+        "canonical.move_unit_axes",
+        "thresholds.reshape_bits",
+        "canonical.absorb_mirror_padding",
+        "thresholds.pool_bits",
+        "thresholds.pad_bits",
+        "canonical.remove_dead_ops",
+        OnRequest(_rule("thresholds.assume_nonzero"), lambda r: r.assume_nonzero, lambda model, notes, r: (notes,)),
     ),
     "binarize": (
-        undo_space_to_batch,
-        fold_constants,
-        binarize_layers,
-        absorb_one_padding,
-        remove_dead_ops,
+        "binarize.undo_space_to_batch",
+        "canonical.fold_constants",
+        "binarize.binarize_layers",
+        "binarize.absorb_one_padding",
+        "canonical.remove_dead_ops",
     ),
     "fuse": (
-        read_int8_signs,
-        merge_signs,
-        move_reshapes,
-        move_interleaving,
-        activate_before_maxpool,
-        fuse_post_activation,
-        move_thresholds,
-        sign_before_maxpool,
-        sign_before_quantize,
-        pack_outputs,
-        add_before_concatenation,
-        flatten_concatenations,
-        sign_before_concatenation,
-        merge_split_convs,
-        remove_dead_ops,
+        "int8.read_int8_signs",
+        "thresholds.merge_signs",
+        "fuse.move_reshapes",
+        "fuse.move_interleaving",
+        "fuse.activate_before_maxpool",
+        "fuse.fuse_post_activation",
+        "thresholds.move_thresholds",
+        "thresholds.sign_before_maxpool",
+        "thresholds.sign_before_quantize",
+        "fuse.pack_outputs",
+        "fuse.add_before_concatenation",
+        "fuse.flatten_concatenations",
+        "thresholds.sign_before_concatenation",
+        "fuse.merge_split_convs",
+        "canonical.remove_dead_ops",
     ),
-    "lower": (lower_thresholds, maxpool_first, remove_dead_ops),
+    "lower": ("thresholds.lower_thresholds", "fuse.maxpool_first", "canonical.remove_dead_ops"),
     "int8": (
-        OnRequest(insert_quantization, lambda r: r.ranges is not None, _ranges),
-        shift_uint8_to_int8,
-        fold_quantized_constants,
-        read_int8_signs,
-        clamp_levels,
-        quantize_before_moving,
-        write_int8,
-        lower_to_int8,
-        merge_requantizations,
-        merge_signs,
-        remove_dead_ops,
-        OnRequest(narrow_weights, lambda r: bool(r.low_bit_weights), _narrow),
-        OnRequest(set_interface_types, lambda r: "int8" in (r.input_type, r.output_type), _types),
+        OnRequest(_rule("int8.insert_quantization"), lambda r: r.ranges is not None, _ranges),
+        "int8.shift_uint8_to_int8",
+        "int8.fold_quantized_constants",
+        "int8.read_int8_signs",
+        "int8.clamp_levels",
+        "int8.quantize_before_moving",
+        "int8.write_int8",
+        "int8.lower_to_int8",
+        "int8.merge_requantizations",
+        "thresholds.merge_signs",
+        "canonical.remove_dead_ops",
+        OnRequest(_rule("int8.narrow_weights"), lambda r: bool(r.low_bit_weights), _narrow),
+        OnRequest(_rule("int8.set_interface_types"), lambda r: "int8" in (r.input_type, r.output_type), _types),
     ),
     "larq": (
-        OnRequest(split_zero_padded_outputs, lambda r: r.larq_compatible),
-        OnRequest(lower_explicit_padding, lambda r: r.larq_compatible),
+        OnRequest(_rule("larq.split_zero_padded_outputs"), lambda r: r.larq_compatible),
+        OnRequest(_rule("larq.lower_explicit_padding"), lambda r: r.larq_compatible),
     ),
-    "tidy": (merge_constants, widen_blocks, remove_dead_ops),
-    "without_bits": (fold_weights,),
+    "tidy": ("canonical.merge_constants", "canonical.widen_blocks", "canonical.remove_dead_ops"),
+    "without_bits": ("canonical.fold_weights",),
+}
+PHASES: dict[str, tuple[Rule | OnRequest, ...]] = {
+    phase: tuple(_rule(row) if isinstance(row, str) else row for row in rows) for phase, rows in _ROWS.items()
 }
 # The limit on rounds, which stops rules that undo each other's work.
 _ROUNDS, _ROUNDS_PER_OP = 100, 10
