@@ -73,7 +73,10 @@ def test_a_folder_holds_rules_of_the_order_each_with_its_test(name: str) -> None
     here = {one.__name__ for one in rules if one.__module__.startswith(f"{package}.")}
     folder = ROOT / "converter" / Path(*package.split("."))
     files = {path.stem for path in folder.glob("*.py")} - {"__init__"}
-    assert files == here | {f"{name}_test" for name in here}
+    tests = {stem for stem in files if stem.endswith("_test")}
+    assert files - tests == here
+    assert {f"{name}_test" for name in here} <= tests
+    assert [test for test in tests if not any(test.startswith(name) for name in here)] == []
 
 
 # The number of skips in each file for a reason other than a missing requirement, such as a feature that a CPU lacks.

@@ -1,30 +1,51 @@
-"""A threshold moves before monotone ops: sign(tanh(x · m + b)) is ±sign(x + b / m)."""
+"""A threshold moves before ops, to where a layer absorbs it or where the signs are smaller.
+
+Such ops are monotone, as in sign(tanh(x · m + b)), which is ±sign(x + b / m), take maxima, round or concatenate.
+"""
 
 from __future__ import annotations
+
+import copy
+from collections.abc import Callable
+from dataclasses import replace
 
 import numpy as np
 
 from litebnn.analysis.affine import affine_of
+from litebnn.analysis.grids import first_rounded_to, next_of_grid, numbers_of_grid
 from litebnn.analysis.match import SIGNS, fused_activation
-from litebnn.analysis.thresholds import Threshold, threshold_of, upstream
-from litebnn.build.bconv import takes_affine
+from litebnn.analysis.padding import constant_padding
+from litebnn.analysis.thresholds import Threshold, crossing, threshold_of, upstream
+from litebnn.analysis.weights import bias_values
+from litebnn.build.bconv import can_pack, is_float_bconv, takes_affine
 from litebnn.build.each import each
+from litebnn.build.negated_channels import can_negate_channels, negate_channels
 from litebnn.build.notes import Notes
-from litebnn.build.ops import split_activation
+from litebnn.build.ops import can_pool_bits, concatenation_of, packed_like, parts_of, pool_of_bits, split_activation
+from litebnn.build.padding import pad_packed
 from litebnn.build.thresholds import sign_op
-from litebnn.contract import ACTIVATION_RANGES, Activation
-from litebnn.graph import Array, Graph, Op, Tensor, derived
+from litebnn.contract import ACTIVATION_RANGES, BITS_PER_WORD, Activation
+from litebnn.graph import Array, Graph, Op, OpCode, Tensor, constant, derived, facts, like, then
 
 _MOST_OPS = 256
 # Ops across which a threshold moves by other rules.
 _FOLLOWED = ("CONCATENATION", "DEQUANTIZE", "MAX_POOL_2D")
+_NEGATIVE = (
+    "the batch norm behind its max pooling has negative scales, and the next layer pads with ones: its output stays "
+    "float"
+)
+# The charge for each new op, in elements, because a damaged file may have any number of signs of parts.
+_WORK_OF_AN_OP = 1 << 12
 
 
 @each(*SIGNS)
 def move_thresholds(graph: Graph, sign: Op, notes: Notes) -> bool:
-    found, read = threshold_of(sign), sign.input(0)
-    if found is None:
-        return False
+    threshold = threshold_of(sign)
+    return threshold is not None and any(across(graph, sign, threshold, notes) for across in _ACROSS)
+
+
+def _across_arithmetic(graph: Graph, sign: Op, found: Threshold, notes: Notes) -> bool:
+    read = sign.input(0)
     producer = graph.producer(read)
     if producer is not None and _has_clamp(producer, found.level) and _only_signs_read(graph, read):
         return split_activation(graph, producer)
@@ -89,3 +110,160 @@ def _is_addition(op: Op, x: Tensor) -> bool:
 
 def _only_signs_read(graph: Graph, tensor: Tensor) -> bool:
     return not graph.is_output(tensor) and all(reader.name in SIGNS for reader in graph.consumers(tensor))
+
+
+def _across_max_pool(graph: Graph, sign: Op, threshold: Threshold, notes: Notes) -> bool:
+    """The sign of a maximum is the maximum of signs. A binary layer before the pool absorbs the threshold.
+
+    For channels that fall, the filters that read the bits are negated.
+    """
+    pool = graph.producer(sign.input(0))
+    if pool is None or pool.name != "MAX_POOL_2D" or not can_pool_bits(pool):
+        return False
+    if graph.sole_consumer(pool.output) is None:
+        return False
+    pad = _padding_of(graph, pool)
+    unpooled = pool.input(0) if pad is None else pad.input(0)
+    source, bits = graph.producer(unpooled), packed_like(unpooled, derived(unpooled.name, "/signs"))
+    if threshold.is_plain:
+        bits.origin = then(unpooled, signs=unpooled.channels)
+    else:
+        if source is None or graph.sole_consumer(unpooled) is None:
+            return False
+        if not is_float_bconv(source):
+            if source.name not in ("CONV_2D", "DEPTHWISE_CONV_2D"):
+                return False
+            if threshold.is_rounded:  # else sums with another bias could round what decides
+                if not _shift_bias(graph, source, threshold):
+                    return False
+                threshold = Threshold()
+            elif np.any(threshold.falls) or np.any(np.isinf(threshold.level)):
+                return False
+        elif not can_pack(source, notes):
+            return False
+        elif np.any(threshold.falls) and not can_negate_channels(graph, sign.output):
+            return notes.left_alone(source, _NEGATIVE)
+        else:
+            notes.fused(source, "batch norm behind MAX_POOL_2D")
+    if np.any(threshold.falls):
+        negate_channels(graph, sign.output, np.broadcast_to(threshold.falls, unpooled.channels))
+        threshold = threshold.rising
+    graph.insert(sign_op(unpooled, bits, threshold), before=sign)
+    padding = None if pad is None else constant_padding(pad)
+    if padding is not None:
+        bits = pad_packed(graph, bits, unpooled.channels, padding.amounts, -1, before=sign)
+    graph.replace(sign, pool_of_bits(pool, bits, sign.output))
+    for op in (pool, *([pad] if pad else [])):
+        graph.remove(op)
+    return True
+
+
+def _padding_of(graph: Graph, pool: Op) -> Op | None:
+    """The op that pads a pool's input with -inf; for bits the padding is -1.
+
+    PyTorch's pools have explicit padding, which is seldom the same as SAME.
+    """
+    pad = graph.producer(pool.input(0))
+    if pad is None or pad.name != "PADV2" or graph.sole_consumer(pad.output) is not pool:
+        return None
+    padding, channels = constant_padding(pad), pool.input(0).channels
+    if padding is None or not padding.is_spatial or padding.value > np.finfo(np.float32).min:
+        return None
+    packs = channels < BITS_PER_WORD or channels % BITS_PER_WORD == 0
+    return pad if packs and pad.output.type == "FLOAT32" else None
+
+
+def _shift_bias(graph: Graph, source: Op, threshold: Threshold) -> bool:
+    """Adds the sign's threshold to the bias of the float convolution before the pool."""
+    if fused_activation(source) != 0 or np.any(threshold.falls):
+        return False
+    bias = bias_values(source.optional(2), source.output.channels) if len(source.inputs) > 2 else None
+    if bias is None or source.output.type != "FLOAT32" or source.input(1).type != "FLOAT32":
+        return False
+    first, _, _ = crossing(np.ones(1), bias.astype(np.float64), threshold.level)
+    shifted = np.float32(0) - first
+    if not np.all(np.isfinite(shifted)):
+        return False
+    graph.set_input(source, 2, constant(derived(source.input(1).name, "/bias"), shifted))
+    source.output.name, source.output.origin = derived(source.output.name, "/shifted"), None
+    return True
+
+
+def _across_grid(graph: Graph, sign: Op, threshold: Threshold, notes: Notes) -> bool:
+    """The sign of a binary layer's output after rounding is its sign with another threshold.
+
+    Ops between the grid and the sign that only move values are applied to the floats instead.
+    """
+    ops = _from_quantize(graph, sign.input(0))
+    if not ops or not takes_affine(graph, ops[0].input(0)):
+        return False
+    x, levels = ops[0].input(0), ops[0].output
+    numbers = numbers_of_grid(levels)
+    if numbers is None or not threshold.is_uniform:
+        return False
+    if not numbers[0] < threshold.level[0] <= numbers[-1]:  # the sign is constant for all levels
+        return False
+    first = first_rounded_to(next_of_grid(threshold.level, levels), levels)
+    for op in ops[1:]:
+        if op.name != "DEQUANTIZE":
+            x = _of_floats(graph, op, x, before=sign)
+    graph.replace(sign, sign_op(x, sign.output, replace(threshold, level=first)))
+    for op in reversed(ops):
+        graph.remove(op)
+    return True
+
+
+def _from_quantize(graph: Graph, tensor: Tensor) -> list[Op]:
+    """The QUANTIZE whose levels `tensor` has, and the ops between them without other consumers, in order."""
+    ops: list[Op] = []
+    while (op := graph.producer(tensor)) is not None and graph.sole_consumer(tensor) is not None:
+        ops.insert(0, op)
+        if op.name == "QUANTIZE":
+            return ops if op.input(0).type == "FLOAT32" else []
+        if op.name != "DEQUANTIZE" and not (facts(op).moves and facts(op).on_signs):
+            break
+        tensor = op.input(0)
+    return []
+
+
+def _of_floats(graph: Graph, op: Op, x: Tensor, *, before: Op) -> Tensor:
+    """Applies to floats an op that moves levels."""
+    result = like(op.output, derived(op.output.name, "/of_floats"), type="FLOAT32")
+    graph.insert(Op(OpCode(op.name), [x, *op.inputs[1:]], [result], copy.copy(op.options)), before=before)
+    return result
+
+
+def _across_concatenation(graph: Graph, sign: Op, threshold: Threshold, notes: Notes) -> bool:
+    """The bits of the parts are concatenated, which are 32 times smaller than floats.
+
+    All consumers must be able to read the parts, so that the float concatenation is not needed.
+    """
+    joined = sign.input(0)
+    parts = parts_of(graph, joined)
+    if len(parts) < 2 or any(part.channels % BITS_PER_WORD for part in parts[:-1]):
+        return False
+    if graph.is_output(joined) or not all(_takes_parts(graph, op) for op in graph.consumers(joined)):
+        return False
+    graph.spend(_WORK_OF_AN_OP * len(parts))
+    bits, first = [], 0
+    for i, part in enumerate(parts):
+        own, name = slice(first, first + part.channels), f"/part{i}"
+        bits.append(packed_like(part, derived(sign.output.name, name)))
+        of_part = threshold.of_channels(own, name)
+        graph.insert(sign_op(part, bits[-1], of_part), before=sign)
+        first = own.stop
+    graph.replace(sign, concatenation_of(bits, sign.output))
+    return True
+
+
+def _takes_parts(graph: Graph, op: Op) -> bool:
+    """True if a consumer of a concatenation is a sign, or a concatenation or addition that rules divide."""
+    return bool(parts_of(graph, op.output)) if op.name == "CONCATENATION" else op.name in SIGNS
+
+
+_ACROSS: tuple[Callable[[Graph, Op, Threshold, Notes], bool], ...] = (
+    _across_arithmetic,
+    _across_max_pool,
+    _across_grid,
+    _across_concatenation,
+)

@@ -9,7 +9,6 @@ from litebnn.graph import Tensor
 from litebnn.rules import BINARY_PHASES, run_phases
 from litebnn.rules.thresholds.lower_thresholds import lower_thresholds
 from litebnn.rules.thresholds.move_thresholds import move_thresholds
-from litebnn.rules.thresholds.sign_before_maxpool import sign_before_maxpool
 from tests.support.float_models import FloatModel, assert_same_values, dyadic, op_names, run_pass, sign_weights
 
 RNG = np.random.default_rng(0)
@@ -174,7 +173,7 @@ def test_a_float_layer_adds_the_threshold_to_its_bias_if_the_source_rounds(case:
     source = model.finish(pooled_layer(model, case, scale=3.0 if is_rounded else 2.0))
     result = read_model(source)
     run_pass(move_thresholds, result)
-    changed, names = run_pass(sign_before_maxpool, result)
+    changed, names = run_pass(move_thresholds, result)
     assert (changed, names[1:]) == (True, ["LceQuantize" if is_rounded else "THRESHOLD", "LceBMaxPool2d"])
     run_pass(lower_thresholds, result)
     assert_same_values(source, result)
@@ -191,7 +190,7 @@ def test_a_float_layer_that_cannot_take_the_threshold_is_left_alone(case: str) -
     outputs = {"output": [pooled.output], "pool read": [op.output for op in model.graph.ops if op.name == "RELU"]}
     built = model.model(bits, *outputs.get(case, []))
     run_pass(move_thresholds, built)
-    assert run_pass(sign_before_maxpool, built) == (False, op_names(built))
+    assert run_pass(move_thresholds, built) == (False, op_names(built))
 
 
 @pytest.mark.parametrize(
@@ -203,13 +202,13 @@ def test_a_threshold_that_a_bias_cannot_hold_stays(scale: float, shift: float, m
     model = FloatModel()
     built = model.model(pooled_layer(model, "", scale, shift))
     run_pass(move_thresholds, built)
-    assert run_pass(sign_before_maxpool, built)[0] is moves
+    assert run_pass(move_thresholds, built)[0] is moves
 
 
 def test_a_pool_with_an_activation_of_its_own_stays() -> None:
     model = FloatModel()
     pooled = model.max_pool(model.input(1, 6, 6, 32), 2, 2, activation="relu")
-    assert not run_pass(sign_before_maxpool, model.model(model.packed(pooled)))[0]
+    assert not run_pass(move_thresholds, model.model(model.packed(pooled)))[0]
 
 
 def test_what_else_reads_the_padding_in_front_of_a_pool_keeps_it() -> None:
@@ -217,7 +216,7 @@ def test_what_else_reads_the_padding_in_front_of_a_pool_keeps_it() -> None:
         model = FloatModel()
         padded = model.pad(model.input(1, 6, 6, 32), [(1, 1), (1, 1)], -np.inf)
         bits = model.packed(model.max_pool(padded, 3, 2))
-        _, names = run_pass(sign_before_maxpool, model.model(bits, *([padded] if read else [])))
+        _, names = run_pass(move_thresholds, model.model(bits, *([padded] if read else [])))
         kept = ["PADV2", "LceQuantize", "LceBMaxPool2d"]
         assert names == (kept if read else ["LceQuantize", "PADV2", "LceBMaxPool2d"])
 
@@ -227,4 +226,4 @@ def test_a_threshold_behind_what_is_pooled_of_no_layer_stays() -> None:
     pooled = model.max_pool(model.input(1, 6, 6, 32), 2, 2)
     built = model.model(model.packed(model.elementwise("ADD", pooled, model.const(np.full(32, 0.25)))))
     run_pass(move_thresholds, built)
-    assert not run_pass(sign_before_maxpool, built)[0]
+    assert not run_pass(move_thresholds, built)[0]

@@ -10,7 +10,7 @@ from litebnn.build.thresholds import sign_op
 from litebnn.contract import BConv2DOptions, encode_options
 from litebnn.flatbuffer import read_model
 from litebnn.graph import Op, OpCode, Tensor
-from litebnn.rules.thresholds.sign_before_quantize import sign_before_quantize
+from litebnn.rules.thresholds.move_thresholds import move_thresholds
 from tests.support.float_models import FloatModel, op_names, run_pass, sign_weights
 from tests.support.quantized_models import EXACT_GRID, Int8Model
 
@@ -98,7 +98,7 @@ def test_a_threshold_moves_in_front_of_the_rounding_of_a_binary_layer_alone(case
     bits = packed(model, x, Threshold(level.astype(np.float32)))
     built = model.model(bits, *([levels] if case == "read by others" else []))
     before = op_names(built)
-    changed, names = run_pass(sign_before_quantize, built)
+    changed, names = run_pass(move_thresholds, built)
     moved = ["LceQuantize", "LceBconv2d", "THRESHOLD"]
     assert (changed, names) == ((True, moved) if moves else (False, before))
 
@@ -112,7 +112,7 @@ def test_what_is_in_the_middle_of_two_levels_is_rounded_away_from_zero(level: fl
     x = model.op("DEQUANTIZE", [levels], levels.dims)
     found = Threshold(np.full(1, level, np.float32), np.full(1, falls))
     built = model.model(packed(model, x, found))
-    assert run_pass(sign_before_quantize, built)[0]
+    assert run_pass(move_thresholds, built)[0]
     moved = threshold_of(built.graphs[0].ops[-1])
     assert moved is not None
     numbers = np.arange(-64, 65, dtype=np.float32) / 4
