@@ -3,6 +3,7 @@
 import os
 import shutil
 import sys
+from pathlib import Path
 from typing import Any
 
 from hatchling.builders.hooks.plugin.interface import BuildHookInterface
@@ -24,7 +25,7 @@ class DependenciesHook(MetadataHookInterface):
         """
         runtimes = self.config["runtimes"]
         metadata["dependencies"] = list(self.config["dependencies"])
-        sys.path.insert(0, self.root)
+        _find_toolkit(self.root)
         processor = _processor_of_the_wheel()
         for machine, requirements in runtimes.items():
             marker = f"platform_machine {'!= ' if machine == 'other' else '== '}'armv7l'"
@@ -33,6 +34,11 @@ class DependenciesHook(MetadataHookInterface):
                 metadata["dependencies"] += requirements if is_wanted else []
             else:
                 metadata["dependencies"] += [f"{text}; {marker}" for text in requirements]
+
+
+def _find_toolkit(root: str) -> None:
+    """Lets Python find toolchains/, and the package that it takes the systems' file names from."""
+    sys.path[:0] = [root, str(Path(root) / "converter")]
 
 
 def _processor_of_the_wheel() -> str:
@@ -66,7 +72,7 @@ class LibraryHook(BuildHookInterface):  # type: ignore[type-arg]
         """Adds the library to the wheel; an editable install uses the one in build/host."""
         if version == "editable":
             return
-        sys.path.insert(0, self.root)
+        _find_toolkit(self.root)
         from toolchains.targets import ToolkitError
         from toolchains.wheel import TARGET_VARIABLE, TOOLCHAIN_VARIABLE, contents
 

@@ -14,7 +14,7 @@ from invoke.tasks import task
 ROOT = Path(__file__).resolve().parent
 TARGET = "a row of toolchains/targets.toml"
 INTERRUPTED = 130
-TOOLCHAIN = "auto, gcc, zig, docker or ndk"
+TOOLCHAIN = "auto, gcc, clang, zig, docker or ndk"
 
 
 def _run(words: Sequence[str | Path], options: Mapping[str, object], log: IO[bytes] | None) -> None:

@@ -86,6 +86,14 @@ def test_targets(document: str) -> None:
     assert rows == [[target.name, target.description] for target in load_targets().values()]
 
 
+def test_every_target_says_how_it_was_tried() -> None:
+    rows = {code(name)[0]: (wheel, tried) for name, _, wheel, _, tried in table("docs/platforms.md", "target")}
+    assert [*rows] == [name for name, target in load_targets().items() if target.triple and not target.is_bare]
+    for name, (wheel, tried) in rows.items():
+        assert (wheel.startswith("none") or wheel == "") != bool(load_targets()[name].wheel), name
+        assert re.match(r"silicon: |emulator(?: \(Wine\))?: |structure: |not tried$", tried), name
+
+
 def test_cpus_of_the_targets() -> None:
     for name, _, cpu in table("docs/cross-compile.md", "target"):
         if cpu.startswith("Cortex-"):

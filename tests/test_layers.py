@@ -31,7 +31,8 @@ CPP_LAYERS: Layers = {
 }
 PYTHON_LAYERS: Layers = {
     "errors": [],
-    "child": ["errors"],
+    "system": [],
+    "child": ["errors", "system"],
     "model_files": ["errors"],
     "unique_names": [],
     "zoo": ["errors"],
@@ -45,7 +46,7 @@ PYTHON_LAYERS: Layers = {
     "rules": ["build"],
     "frontends": ["flatbuffer", "model_files", "unique_names"],
     "options": ["errors"],
-    "runtime": ["flatbuffer", "model_files", "unique_names"],
+    "runtime": ["flatbuffer", "model_files", "system", "unique_names"],
     "boards": ["errors"],
     "evaluate": ["boards", "runtime"],
     "report": ["build", "child", "runtime"],
@@ -62,7 +63,10 @@ PYTHON_LAYERS: Layers = {
 }
 
 # Small modules that many others import, which the picture leaves out.
-ALONE = {"errors", "unique_names", "child", "model_files", "contract", "options", "zoo", "__init__", "__main__"}
+ALONE = {
+    *("errors", "unique_names", "child", "model_files", "system", "contract", "options", "zoo"),
+    *("__init__", "__main__"),
+}
 
 
 def layer_of(file: str, layers: Layers) -> str | None:

@@ -1,4 +1,4 @@
-"""Builds the op library for a target: build/TARGET/liblitebnn.so, or liblitebnn_micro.a for a microcontroller.
+"""Builds the op library for a target: build/TARGET/liblitebnn.so, or its name on the target's system.
 
     python -m toolchains.build --target=rpi4 --toolchain=zig
 
@@ -20,13 +20,15 @@ from filelock import FileLock
 from toolchains.choice import find_compiler
 from toolchains.command_line import parser, run
 from toolchains.compilers import Compiler
-from toolchains.elf import needs
+from toolchains.formats.elf import needs
+from toolchains.formats.macho import hide, is_macho
 from toolchains.runtime_library import library_in, runtime_folder
 from toolchains.targets import ROOT, Target, ToolkitError, find_system_target, find_target
 
-LIBRARY = "liblitebnn.so"
 MICRO_LIBRARY = "liblitebnn_micro.a"
 PROGRAMS = ("label_image", "benchmark_model", "run_model", "litebnn-board-benchmark")
+# This program measures the board by a shell script.
+NOT_ON_WINDOWS = ("litebnn-board-benchmark",)
 READ_BY_CMAKE = ("CC", "CXX", "CFLAGS", "CXXFLAGS", "LDFLAGS")
 
 
@@ -76,6 +78,12 @@ def locked(folder: Path) -> Iterator[None]:
         yield
 
 
+def programs_of(target: Target) -> list[str]:
+    """File names of the example programs for a target."""
+    left_out = NOT_ON_WINDOWS if target.system == "Windows" else ()
+    return [name + target.names.program_suffix for name in PROGRAMS if name not in left_out]
+
+
 def work_folder(target: Target, compiler: Compiler) -> Path:
     """The folder that CMake works in."""
     return target.folder / compiler.name
@@ -105,9 +113,12 @@ def _build(target: Target, compiler: Compiler, tests: bool) -> Path:
                 raise ToolkitError(
                     f"{step} {target.name} failed with code {code}{cause}; all of it: {_shown_path(log.name)}"
                 )
-    programs = [work / "examples" / name for name in PROGRAMS] if runtime.is_dir() else []
+    programs = [work / "examples" / name for name in programs_of(target)] if runtime.is_dir() else []
     others = [*programs, library_in(runtime)] if programs else []
-    library = _put_in_place(work, MICRO_LIBRARY if target.is_bare else LIBRARY, others, target.folder)
+    name = MICRO_LIBRARY if target.is_bare else target.names.library
+    if is_macho(work / name):
+        hide(work / name)
+    library = _put_in_place(work / name, others, target.folder)
     for product in [*(target.folder / other.name for other in others), library]:
         facts = [f"{target.name}: {_shown_path(product)}", f"{product.stat().st_size / 1024:.0f} KiB"]
         facts += [] if target.is_bare else [needs(product)]
@@ -142,11 +153,11 @@ def first_error(log: str) -> str:
     return f": {' '.join(found[0].split())}" if found else ""
 
 
-def _put_in_place(work: Path, library: str, others: list[Path], folder: Path) -> Path:
-    """Copies the library of `work`, and `others`, into `folder`, each atomically; returns the library's new path."""
-    for product in [work / library, *others]:
+def _put_in_place(library: Path, others: list[Path], folder: Path) -> Path:
+    """Copies the library and `others` into `folder`, each atomically; returns the library's new path."""
+    for product in [library, *others]:
         copy_whole(product, folder)
-    return folder / library
+    return folder / library.name
 
 
 def copy_whole(file: Path, folder: Path) -> None:

@@ -3,35 +3,35 @@
 python -m toolchains.bundle --target=rpi4
 """
 
+import gzip
 import io
 import sys
 import tarfile
 import tempfile
-import time
 from pathlib import Path
 
 from toolchains.boards.models import board_models
 from toolchains.boards.state import SCRIPT
-from toolchains.build import LIBRARY, PROGRAMS, build
+from toolchains.build import build, programs_of
 from toolchains.command_line import parser, run
-from toolchains.elf import needs
+from toolchains.formats.elf import needs
 from toolchains.runtime_library import fetch, library_in, runtime_folder
 from toolchains.targets import ROOT, Target, find_system_target
 
 EXAMPLES = ROOT / "examples" / "label_image"
 MODEL, LABELS, IMAGE = "digits.tflite", "labels.txt", "digit.bmp"
 
-README = f"""\
-litebnn for {{name}} ({{description}}): programs, the runtime's library and litebnn's op library.
-Name a digit: ./label_image --tflite_model {MODEL} --labels {LABELS} --image {IMAGE} --lcompute 1
-Measure a model: ./benchmark_model --graph={MODEL} --lcompute=1 --use_xnnpack=1 --enable_op_profiling=1
-Measure the board, and return what it writes: ./litebnn-board-benchmark
-Your own programs load {LIBRARY} as a delegate or link it; `--help` lists the flags of each program.
-"""
-NEEDS = """\
+# Lines of the bundle's README on how to use each program.
+USES = {
+    "label_image": f"Name a digit: {{run}} --tflite_model {MODEL} --labels {LABELS} --image {IMAGE} --lcompute 1",
+    "benchmark_model": f"Measure a model: {{run}} --graph={MODEL} --lcompute=1 --use_xnnpack=1 --enable_op_profiling=1",
+    "litebnn-board-benchmark": "Measure the board, and return what it writes: {run}",
+}
+# The date of all files in an archive, so that the same files give the same archive. Wheels have it too.
+DATE = 1580601600
 
-What they ask of the board's system (its own versions: `ldd --version`, and the names in its libstdc++.so.6):
-"""
+NEEDS = """
+What they ask of the board's system (its own versions: `ldd --version`, and the names in its libstdc++.so.6):"""
 
 
 def bundle(target: str, toolchain: str = "auto") -> Path:
@@ -56,7 +56,9 @@ def bundle(target: str, toolchain: str = "auto") -> Path:
     if not runtime_folder(target).is_dir():
         fetch(target)
     products = build(target, toolchain).parent
-    files = [products / name for name in (*PROGRAMS, library_in(runtime_folder(target)).name, LIBRARY)]
+    files = [
+        products / name for name in (*programs_of(row), library_in(runtime_folder(target)).name, row.names.library)
+    ]
     files += [EXAMPLES / name for name in (MODEL, LABELS, IMAGE)] + [ROOT / "LICENSE", SCRIPT, board_models()]
     return pack(row, files, ROOT / "dist")
 
@@ -65,25 +67,42 @@ def pack(target: Target, files: list[Path], folder: Path) -> Path:
     """Packs files and folders, and the README, into FOLDER/litebnn-TARGET.tar.gz; returns its path."""
     name = f"litebnn-{target.name}"
     folder.mkdir(parents=True, exist_ok=True)
-    floors = {file.name: needs(file) for file in files if file.is_file()}
-    asks = "".join(f"{file} {words}\n" for file, words in floors.items() if words)
-    readme = README.format(name=target.name, description=target.description) + (NEEDS + asks if asks else "")
-    content = readme.encode()
+    content = readme(target, files).encode()
     with tempfile.TemporaryDirectory(dir=folder, prefix=f".{name}.") as temporary:
         unfinished = Path(temporary) / f"{name}.tar.gz"
-        with tarfile.open(unfinished, "w:gz") as tar:
-            for file in files:
-                tar.add(file, f"{name}/{file.name}", filter=_without_owner)
+        with (
+            unfinished.open("wb") as file,
+            gzip.GzipFile("", "wb", fileobj=file, mtime=DATE) as zipped,
+            tarfile.open(fileobj=zipped, mode="w") as tar,
+        ):
+            for path in files:
+                tar.add(path, f"{name}/{path.name}", filter=_without_traces)
             member = tarfile.TarInfo(f"{name}/README")
-            member.size, member.mtime = len(content), int(time.time())
-            tar.addfile(_without_owner(member), io.BytesIO(content))
+            member.size = len(content)
+            tar.addfile(_without_traces(member), io.BytesIO(content))
         return unfinished.replace(folder / unfinished.name)
 
 
-def _without_owner(member: tarfile.TarInfo) -> tarfile.TarInfo:
-    """Removes this machine's user from an archive member, and makes it readable by all."""
+def readme(target: Target, files: list[Path]) -> str:
+    """The bundle's README: how to run its programs, and what each file asks of the system."""
+    here = ".\\" if target.system == "Windows" else "./"
+    uses = {name + target.names.program_suffix: use for name, use in USES.items()}
+    lines = [
+        f"litebnn for {target.name} ({target.description}): programs, the runtime's library and litebnn's op library.",
+        *(uses[program].format(run=here + program) for program in programs_of(target) if program in uses),
+        f"Your own programs load {target.names.library} as a delegate or link it; "
+        "`--help` lists the flags of each program.",
+    ]
+    floors = {file.name: needs(file) for file in files if file.is_file()}
+    asks = [f"{file} {words}" for file, words in floors.items() if words]
+    return "\n".join([*lines, *([NEEDS, *asks] if asks else [])]) + "\n"
+
+
+def _without_traces(member: tarfile.TarInfo) -> tarfile.TarInfo:
+    """Removes this machine's user and the date from an archive member, and makes it readable by all."""
     member.uid = member.gid = 0
     member.uname = member.gname = "root"
+    member.mtime = DATE
     member.mode = 0o755 if member.mode & 0o100 else 0o644
     return member
 

@@ -7,7 +7,7 @@ import pytest
 
 from toolchains import bundle as bundling
 from toolchains.bundle import main, pack
-from toolchains.elf import needs
+from toolchains.formats.elf import needs
 from toolchains.targets import find_target
 
 
@@ -34,7 +34,7 @@ def test_packs_one_folder_that_anyone_can_use(target, tmp_path):
 
 
 def test_the_readme_has_five_lines(target):
-    assert len(bundling.README.format(name=target.name, description=target.description).splitlines()) == 5
+    assert len(bundling.readme(target, []).splitlines()) == 5
 
 
 def test_the_readme_says_what_each_product_needs(target, tmp_path):

@@ -3,12 +3,13 @@
 import os
 from collections.abc import Callable
 
-from toolchains.compilers import Compiler, find_gcc, find_ndk, find_zig
+from toolchains.compilers import Compiler, find_clang, find_gcc, find_ndk, find_zig
 from toolchains.container import find_docker
 from toolchains.targets import TOOLCHAINS, Target, ToolkitError
 
 FINDERS: dict[str, Callable[[Target], Compiler]] = {
     "gcc": find_gcc,
+    "clang": find_clang,
     "zig": find_zig,
     "docker": find_docker,
     "ndk": find_ndk,

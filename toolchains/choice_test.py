@@ -59,7 +59,7 @@ def test_auto_takes_no_other_compiler_than_cxx_names(monkeypatch: pytest.MonkeyP
 
 def test_unknown_toolchain_lists_the_known_ones() -> None:
     with pytest.raises(
-        ToolkitError, match="no toolchain is called 'msvc'; the toolchains are auto, gcc, zig, docker, ndk"
+        ToolkitError, match="no toolchain is called 'msvc'; the toolchains are auto, gcc, clang, zig, docker, ndk"
     ):
         find_compiler(find_target("rpi4"), "msvc")
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TextIO
 
-from toolchains.needs import NDK_FILE, cxx_program, find_program, needs, versions
+from toolchains.needs import NDK_FILE, cxx_program, find_program, missing, needs, toolchain_needs, versions
 from toolchains.targets import ROOT, Target, ToolkitError, find_target, read_toml
 
 # A runner runs a command in the project's folder, its output into the file, and returns the exit code.
@@ -100,14 +100,24 @@ def find_gcc(target: Target) -> Compiler:
     return Compiler("gcc", _version(found), arguments, _cmake(), find_program("ninja"), source=source)
 
 
-def find_clang() -> Compiler:
-    """Clang for this machine, the newest of those called clang++ and clang++-VERSION.
+def find_clang(target: Target | None = None) -> Compiler:
+    """Clang, the newest of those called clang++ and clang++-VERSION, by default for this machine.
 
     Raises:
-        ToolkitError: there is none.
+        ToolkitError: there is none, or it lacks the headers and libraries of the target's system.
     """
     program = find_clang_tool("clang++")
     arguments = {"CMAKE_C_COMPILER": find_clang_tool("clang"), "CMAKE_CXX_COMPILER": program}
+    if target is not None and target.triple:
+        lacking = [reason for name in toolchain_needs(target, "clang") if (reason := missing(name))]
+        if lacking:
+            raise ToolkitError(lacking[0])
+        arguments |= {
+            "CMAKE_TOOLCHAIN_FILE": str(CMAKE_FILES / "clang.cmake"),
+            "LITEBNN_TRIPLE": target.triple,
+            "LITEBNN_SYSTEM": target.system,
+            "LITEBNN_PROCESSOR": target.processor,
+        }
     return Compiler("clang", _version(program), arguments, _cmake(), find_program("ninja"))
 
 
@@ -175,9 +185,9 @@ def zig_arguments(target: Target, program: str) -> dict[str, str]:
     return {
         "CMAKE_TOOLCHAIN_FILE": str(CMAKE_FILES / "zig.cmake"),
         "LITEBNN_ZIG": program,
-        "LITEBNN_TRIPLE": target.triple,
+        "LITEBNN_ZIG_TARGET": target.zig_name,
+        "LITEBNN_SYSTEM": target.system,
         "LITEBNN_PROCESSOR": target.processor,
-        "LITEBNN_GLIBC": target.glibc,
         "LITEBNN_CPU": target.zig_cpu,
         "LITEBNN_GENERIC_CPU": find_target(target.family).zig_cpu,
     }

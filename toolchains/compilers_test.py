@@ -6,6 +6,7 @@ import pytest
 
 from toolchains import compilers
 from toolchains.compilers import find_gcc, find_zig
+from toolchains.needs import find_program
 from toolchains.targets import ToolkitError, find_target
 
 
@@ -75,3 +76,11 @@ def test_a_failing_pip_is_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(subprocess, "run", lambda command, **options: failed)
     with pytest.raises(ToolkitError, match=r"^cannot install ziglang\S+: ERROR: No matching distribution found$"):
         find_zig(find_target("rpi4"))
+
+
+@pytest.mark.parametrize("variable", ["MSVC=1", "CMAKE_CXX_SIMULATE_ID=MSVC"])
+def test_msvc_is_refused_with_a_line(variable: str) -> None:
+    script = compilers.CMAKE_FILES / "refuse_msvc.cmake"
+    run = subprocess.run([find_program("cmake"), f"-D{variable}", "-P", script], capture_output=True, text=True)
+    assert run.returncode != 0
+    assert "MSVC cannot build litebnn: expected clang or zig for MinGW" in " ".join(run.stderr.split())

@@ -117,9 +117,13 @@ def _has_library() -> bool:
     if named := os.environ.get("LITEBNN_LIBRARY", ""):
         return Path(named).is_file()
     package = importlib.util.find_spec("litebnn")
-    folders = package.submodule_search_locations or () if package else ()
+    if package is None:
+        return False
+    from litebnn.system import HERE
+
+    folders = package.submodule_search_locations or ()
     built = (ROOT / "build" / "host", *(Path(folder) / "lib" for folder in folders))
-    return any((folder / "liblitebnn.so").is_file() for folder in built)
+    return any((folder / HERE.library).is_file() for folder in built)
 
 
 def _has_numpy_of_tflite_runtime() -> bool:
@@ -136,6 +140,18 @@ def _has_cpu_torch() -> bool:
         return False
     made = bootstrap.TORCH_VENV / "litebnn-torch.stamp"
     return made.is_file() or bootstrap.cpu_torch(Path(sys.prefix)) is not None
+
+
+def _has_mingw() -> bool:
+    """True if clang finds MinGW's headers and libraries: Debian's, or those that it came with on Windows."""
+    clang = next(filter(None, map(find_program, versions("clang++"))), "")
+    return bool(clang) and _runs(
+        clang, "--target=x86_64-w64-mingw32", "-fsyntax-only", "-x", "c++", "-include", "thread", os.devnull
+    )
+
+
+def _has_macos_sdk() -> bool:
+    return sys.platform == "darwin" and _runs("xcrun", "--show-sdk-path")
 
 
 def cxx_program() -> str:
@@ -200,6 +216,10 @@ def _network(name: str, install: str, purpose: str, answers: Callable[[], bool])
 
 
 CLANG = "clang-19 libclang-rt-19-dev llvm-19"
+# Debian's two variants of the compiler differ in their threads; C++11's need the POSIX ones.
+MINGW = "g++-mingw-w64-x86-64-posix lld-19"
+# Debian's wine64 leaves its program out of the PATH.
+WINE = ("wine64", "/usr/lib/wine/wine64", "wine")
 CHROMIUM = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 SANITIZERS = ("libasan.so", "libubsan.so", "libstdc++.so")
 
@@ -226,6 +246,9 @@ _ROWS = (
     _program("ninja", "ninja-build", "building one object alone, faster builds"),
     _program("binutils", "binutils", "reading libraries' symbols and versions", "readelf"),
     _program("clang", CLANG, "fuzzing, and sanitizers that see more", *versions("clang++")),
+    Need("mingw-w64", "program", "building for Windows by clang", f"apt install {MINGW}", answers=_has_mingw),
+    _program("wine", "wine64", "the library and the programs for Windows", *WINE),
+    _program("lld", "lld-19", "linking for macOS", *versions("ld64.lld")),
     _program("llvm", CLANG, "what fuzzing has covered", *versions("llvm-cov")),
     _program("valgrind", "valgrind", "reads of what was not written"),
     _program("chromium", "chromium", "the report's page and the site in a browser", *CHROMIUM),
@@ -255,6 +278,7 @@ _ROWS = (
     _package("cosmic-ray", "`invoke mutants`", "cosmic_ray", "test"),
     _package("coverage", "what fuzzing and mutants have covered", "coverage", "test"),
     _package("auditwheel", "what a wheel asks of its platform", "auditwheel", "test"),
+    _package("lief", "what a library for macOS or Windows exports and asks for", "lief", "test"),
     _package("playwright", "driving Chromium", "playwright", "test"),
     _package("ai-edge-litert", "a runtime", "ai_edge_litert"),
     Need(
@@ -275,6 +299,7 @@ _ROWS = (
     Need("library", "file", "running binary models", "python3 bootstrap.py build", answers=_has_library),
     # Services.
     _network("pytorch", "give pip an index with a PyTorch for CPUs, for Python 3.11", "PyTorch", _has_cpu_torch),
+    Need("macos-sdk", "file", "building for macOS by its clang", "xcode-select --install", answers=_has_macos_sdk),
     Need("ndk", "file", "building for Android", "export ANDROID_NDK_HOME=FOLDER_OF_THE_ANDROID_NDK", answers=_has_ndk),
     _service(
         "docker-engine",
@@ -307,14 +332,22 @@ def _targets() -> Iterator[Need]:
 @functools.cache
 def needs() -> dict[str, Need]:
     """All requirements by name. Those of targets are included only if this Python can read TOML (3.11, or tomli)."""
-    readable = _has_module("tomllib") or _has_module("tomli")
+    readable = _has_module("litebnn") and (_has_module("tomllib") or _has_module("tomli"))
     return {need.name: need for need in (*_ROWS, *(_targets() if readable else ()))}
 
 
 def toolchain_needs(target: "Target", toolchain: str) -> tuple[str, ...]:
     """The names of the requirements for building a target with one of its toolchains."""
     compiler = f"{target.triple}-g++" if target.triple else "c++"
-    compilers = {"gcc": (compiler,), "zig": ("cross",), "docker": ("docker", "docker-engine"), "ndk": ("ndk",)}
+    systems = {"Windows": ("clang", "mingw-w64"), "Darwin": ("clang", "macos-sdk")}
+    clang = systems.get(target.system, ("clang",))
+    compilers = {
+        "gcc": (compiler,),
+        "clang": clang,
+        "zig": ("cross",),
+        "docker": ("docker", "docker-engine"),
+        "ndk": ("ndk",),
+    }
     return (*compilers[toolchain], "cmake")
 
 

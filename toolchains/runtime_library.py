@@ -17,16 +17,20 @@ from pathlib import Path
 
 from filelock import FileLock
 
+from litebnn.system import SYSTEMS
 from toolchains.command_line import parser, run
 from toolchains.compilers import pip_install
 from toolchains.npm import Package, take_files
 from toolchains.targets import BUILD, Target, ToolkitError, find_system_target
 
-LITERT_LIBRARY = "libLiteRt.so"
 LITERT_VERSION = "2.3.0"
-LITERT_WHEELS = {  # by processor: platform and hash; the library does not depend on Python's version
+# By processor, or by target where the system is not Linux: platform and hash. The library does not depend on Python's
+# version.
+LITERT_WHEELS = {
     "x86_64": ("manylinux_2_27_x86_64", "1f15078a6725d2357d9de9221664c29afa0545d807559c5f7199ce5e40b96b23"),
     "aarch64": ("manylinux_2_27_aarch64", "853fc608f96da87bd5f3458465dfb9abbf18d5ae6b94eceacead407146f175ae"),
+    "windows-x86_64": ("win_amd64", "ffee5993b859580650e844fce322e93b7abf50dfa36fd0fcbde41e079d1eebe3"),
+    "macos-arm64": ("macosx_12_0_arm64", "da19cb1ad08d5113600d1038fbe7390e74e38fcb3e92af86d56a60120343e6d2"),
 }
 
 C_LIBRARY = "libtensorflowlite_c.so"
@@ -107,12 +111,16 @@ def c_library_of(target: Target) -> str:
 
 def library_in(folder: Path) -> Path:
     """The runtime's library in a folder that `fetch` has made."""
-    return next(folder / name for name in (LITERT_LIBRARY, C_LIBRARY) if (folder / name).is_file())
+    names = [*(system.litert for system in SYSTEMS.values()), C_LIBRARY]
+    return next(folder / name for name in names if (folder / name).is_file())
 
 
 def _processor(target: Target) -> str:
-    """The target's CPU; "" for Android, which needs other libraries."""
-    return "" if target.ndk_abi else target.processor or platform.machine()
+    """The target's key in the tables of runtimes: its CPU, or its name if the system is not Linux."""
+    is_linux = target.system == "Linux" if target.triple else sys.platform == "linux"
+    if not is_linux:
+        return target.name if target.triple else ""
+    return target.processor or platform.machine()
 
 
 def _fill(folder: Path, contents: str, take: Callable[[Path], None]) -> Path:
@@ -157,7 +165,7 @@ def _take_litert(target: Target, work: Path) -> None:
         requirements.write_text(f"{wanted} --hash=sha256:{sha256}\n", encoding="utf-8")
         choice = ["--no-deps", "--only-binary=:all:", "--require-hashes", f"--platform={tag}", "--python-version=3.11"]
         pip_install(f"{wanted} for {tag}", *choice, f"--target={unpacked}", f"--requirement={requirements}")
-        shutil.copy2(unpacked / "ai_edge_litert" / LITERT_LIBRARY, work)
+        shutil.copy2(unpacked / "ai_edge_litert" / target.names.litert, work)
     version = work / "include" / "litert_version.h"
     version.parent.mkdir()
     version.write_text(f'#define LITERT_VERSION "{LITERT_VERSION}"\n', encoding="utf-8")

@@ -10,12 +10,14 @@ if sys.version_info >= (3, 11):
 else:
     import tomli as tomllib
 
+from litebnn.system import HERE, SYSTEMS, System
+
 ROOT = Path(__file__).resolve().parents[1]
 BUILD = ROOT / "build"
 TABLE = ROOT / "toolchains" / "targets.toml"
 
 # --toolchain names one of these, or "auto".
-TOOLCHAINS = ("gcc", "zig", "docker", "ndk")
+TOOLCHAINS = ("gcc", "clang", "zig", "docker", "ndk")
 
 
 def read_toml(path: Path) -> dict[str, Any]:
@@ -35,11 +37,13 @@ class Target:
     description: str
     family: str
     triple: str
+    system: str = "Linux"
     processor: str = ""
     toolchains: tuple[str, ...] = ("zig", "gcc", "docker")
     gcc_flags: tuple[str, ...] = ()
     gcc_package: str = "g++"
     zig_cpu: str = "baseline"
+    zig_target: str = ""
     glibc: str = ""
     emulator: str = ""
     emulator_package: str = "qemu-user"
@@ -48,6 +52,7 @@ class Target:
     debian: str = ""
     ndk_abi: str = ""
     ndk_platform: int = 0
+    wheel: str = ""
 
     @property
     def folder(self) -> Path:
@@ -60,9 +65,14 @@ class Target:
         return bool(self.machine)
 
     @property
-    def wheel(self) -> str:
-        """Platform tag of the target's wheel; "" if there is none."""
-        return f"manylinux_{self.glibc.replace('.', '_')}_{self.processor}" if self.glibc else ""
+    def names(self) -> System:
+        """File names on the target's system."""
+        return SYSTEMS[self.system] if self.triple else HERE
+
+    @property
+    def zig_name(self) -> str:
+        """zig's name of the target, with the oldest system that it runs on; "" for this machine."""
+        return self.zig_target or (f"{self.triple}.{self.glibc}" if self.triple else "")
 
 
 # Expected TOML type of a field's value by the field's type, and its name for errors.
@@ -101,6 +111,8 @@ def _check(name: str, row: Any) -> None:
         kind, called = KEYS[key]
         if type(value) is not kind or (isinstance(value, list) and {*map(type, value)} - {str}):
             raise _wrong(name, key, called, value)
+    if row.get("system", "Linux") not in SYSTEMS:
+        raise _wrong(name, "system", f"one of {', '.join(SYSTEMS)}", row["system"])
     if unknown := set(row.get("toolchains", ())) - set(TOOLCHAINS):
         raise _wrong(name, "toolchains", f"some of {', '.join(TOOLCHAINS)}", unknown.pop())
 

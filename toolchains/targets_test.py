@@ -39,7 +39,7 @@ def test_a_linux_target_says_all_that_is_asked_of_it(target) -> None:
 @pytest.mark.parametrize("target", load_targets().values(), ids=lambda target: target.name)
 def test_a_family_is_of_one_kind(target) -> None:
     family = find_target(target.family)
-    kind = ("triple", "processor", "glibc", "debian", "wheel", "family", "toolchains")
+    kind = ("triple", "system", "processor", "glibc", "debian", "wheel", "family", "toolchains")
     assert [getattr(family, field) for field in kind] == [getattr(target, field) for field in kind]
 
 
@@ -73,7 +73,11 @@ def test_a_row_says_what_sets_it_apart_from_its_family(monkeypatch: pytest.Monke
         (HEAD + "toolchains = [1]", "targets.toml, row arm, key toolchains: expected a list of strings, found [1]"),
         (
             HEAD + 'toolchains = ["gcc", "msvc"]',
-            "targets.toml, row arm, key toolchains: expected some of gcc, zig, docker, ndk, found 'msvc'",
+            "targets.toml, row arm, key toolchains: expected some of gcc, clang, zig, docker, ndk, found 'msvc'",
+        ),
+        (
+            HEAD + 'system = "Plan9"',
+            "targets.toml, row arm, key system: expected one of Linux, Android, Darwin, Windows, found 'Plan9'",
         ),
         (
             HEAD + '[board]\ndescription = ""\nfamily = "x86"',

@@ -14,9 +14,9 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-from toolchains.build import LIBRARY, build
+from toolchains.build import build
 from toolchains.command_line import parser, run
-from toolchains.elf import floors
+from toolchains.formats.elf import floors
 from toolchains.targets import ROOT, ToolkitError, find_system_target
 
 # Environment variables through which `build_wheel` tells the build hook, a separate process, what to build.
@@ -39,7 +39,7 @@ def contents(target: str, toolchain: str) -> dict[str, Any]:
     """
     row = find_system_target(target)
     if row.triple and not row.wheel:
-        raise ToolkitError(f"there are no wheels for {target}: it has no glibc in targets.toml")
+        raise ToolkitError(f"there are no wheels for {target}: targets.toml has no tag of a wheel for it")
     library = build(row.family, toolchain)
     platform = row.wheel or re.sub(r"\W", "_", sysconfig.get_platform())
     promised = re.match(r"manylinux_(\d+)_(\d+)_", platform)
@@ -47,7 +47,10 @@ def contents(target: str, toolchain: str) -> dict[str, Any]:
     if promised and tuple(map(int, asks.split("."))) > tuple(map(int, promised.groups())):
         raise ToolkitError(f"a {platform} wheel's library may not ask for glibc {asks}: use --toolchain=zig")
     return {
-        "force_include": {str(library): f"litebnn/lib/{LIBRARY}", str(ROOT / "ops" / "micro"): "litebnn/micro/sources"},
+        "force_include": {
+            str(library): f"litebnn/lib/{row.names.library}",
+            str(ROOT / "ops" / "micro"): "litebnn/micro/sources",
+        },
         "pure_python": False,
         "tag": f"py3-none-{platform}",
     }

@@ -20,7 +20,7 @@ from pathlib import Path
 
 from bench.kernels.model import Blocks, analyzer, loops_of, model_layer, parse_blocks, parse_listing
 from bench.zoo import model_file
-from toolchains.build import LIBRARY, copy_whole, first_error
+from toolchains.build import copy_whole, first_error
 from toolchains.command_line import parser, run
 from toolchains.compilers import find_gcc
 from toolchains.emulate import emulator, recent_emulator
@@ -210,7 +210,7 @@ def count_network(target: Target, isa: str, model: bytes, *, delegated: bool = T
     with tempfile.NamedTemporaryFile(suffix=".tflite") as file:
         file.write(model)
         file.flush()
-        library = FOLDER / target.name / LIBRARY
+        library = FOLDER / target.name / target.names.library
         return _count_inference(
             Counter(target, isa), benchmark_model(target), library if delegated else None, Path(file.name)
         )
@@ -264,7 +264,7 @@ def measure(target: str, isa: str, against: str, threads: int, only: str, model:
             if cores:
                 model_layers(row, program, layers, cores)
     if model:
-        count_model(counter, row, folder / LIBRARY, model)
+        count_model(counter, row, folder / row.names.library, model)
 
 
 def main() -> int:

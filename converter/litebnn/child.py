@@ -10,7 +10,6 @@ import importlib
 import json
 import os
 import pickle
-import resource
 import signal
 import subprocess
 import sys
@@ -19,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from litebnn.errors import ConversionError, boundary
+from litebnn.system import limit_memory
 
 _START = "import json, sys; sys.path[:] = json.loads(sys.argv[1]); from litebnn.child import serve; serve()"
 
@@ -67,16 +67,9 @@ def serve() -> None:
         os.dup2(nowhere.fileno(), 1)
         module, _, function = name.partition(":")
         call = getattr(importlib.import_module(module), function)
-        _limit(memory)
+        limit_memory(memory)
         try:
             with boundary():
                 json.dump({"result": call(*arguments)}, out)
         except ConversionError as error:
             json.dump({"error": str(error)}, out)
-
-
-def _limit(memory: int) -> None:
-    """Limits this process to `memory` bytes more than it has now, and disables core dumps."""
-    has = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
-    resource.setrlimit(resource.RLIMIT_AS, (has + memory, has + memory))
-    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))

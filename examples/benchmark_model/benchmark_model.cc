@@ -1,14 +1,15 @@
 // Measures the time of a model with random inputs, and prints statistics as text and as JSON. The flags are those of
 // TensorFlow's program of the same name, and --lcompute and --output.
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <chrono>
 #include <cstdio>
 #include <cstring>
+#include <filesystem>
 #include <fstream>
 #include <random>
 #include <string>
+#include <system_error>
 #include <vector>
 
 #include "common/error.h"
@@ -121,8 +122,9 @@ Json ToJson(const Settings& settings, const Measurement& measurement, double pea
 
 // Regular files are replaced atomically; links, pipes and devices are opened and written in place.
 bool IsReplaced(const std::string& path) {
-  struct stat info = {};
-  return lstat(path.c_str(), &info) != 0 || S_ISREG(info.st_mode);
+  std::error_code missing;
+  const std::filesystem::file_type type = std::filesystem::symlink_status(path, missing).type();
+  return type == std::filesystem::file_type::not_found || type == std::filesystem::file_type::regular;
 }
 
 [[noreturn]] void RefuseOutput(const std::string& path) {
@@ -131,16 +133,18 @@ bool IsReplaced(const std::string& path) {
 
 // Refuses a path that could not be written, before the measurement instead of minutes later.
 void CheckWritable(const std::string& path) {
-  struct stat info = {};
-  const bool is_folder = stat(path.c_str(), &info) == 0 && S_ISDIR(info.st_mode);
-  const std::string::size_type name = path.rfind('/') + 1;
-  const std::string folder = name == 0 ? "." : path.substr(0, name);
-  const std::string& destination = IsReplaced(path) ? folder : path;
-  if (is_folder || name == path.size()) RefuseOutput(path);
-  // The target of a link may exist only once it is written.
-  const bool makes_file = &destination == &path && stat(path.c_str(), &info) != 0;
-  const bool is_writable = makes_file ? std::ofstream(path).is_open() : access(destination.c_str(), W_OK) == 0;
-  if (!is_writable) RefuseOutput(path);
+  const std::filesystem::path destination(path);
+  std::error_code missing;
+  if (!destination.has_filename() || std::filesystem::is_directory(destination, missing)) RefuseOutput(path);
+  if (!IsReplaced(path)) {
+    // The target of a link may exist only once it is written.
+    const bool exists = std::filesystem::exists(destination, missing);
+    const bool is_writable = exists ? access(path.c_str(), W_OK) == 0 : std::ofstream(path).is_open();
+    if (!is_writable) RefuseOutput(path);
+    return;
+  }
+  const std::string folder = destination.has_parent_path() ? destination.parent_path().string() : ".";
+  if (access(folder.c_str(), W_OK) != 0) RefuseOutput(path);
 }
 
 // Writes a file completely or not at all.
@@ -150,7 +154,9 @@ void WriteFile(const std::string& path, const std::string& content) {
   std::ofstream file(destination, std::ios::binary);
   file << content;
   file.close();
-  if (!file || (replace && std::rename(destination.c_str(), path.c_str()) != 0)) {
+  std::error_code problem;
+  if (file && replace) std::filesystem::rename(destination, path, problem);
+  if (!file || problem) {
     if (replace) std::remove(destination.c_str());
     RefuseOutput(path);
   }

@@ -1,26 +1,30 @@
 #include "common/caught_stderr.h"
 
-#include <sys/mman.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <sstream>
 
 namespace litebnn::examples {
 
-CaughtStderr::CaughtStderr() : stderr_(dup(STDERR_FILENO)), caught_(memfd_create("stderr", MFD_CLOEXEC)) {
-  dup2(caught_, STDERR_FILENO);
+CaughtStderr::CaughtStderr() : stderr_(dup(STDERR_FILENO)), caught_(std::tmpfile()) {
+  if (caught_ != nullptr) dup2(fileno(caught_), STDERR_FILENO);
 }
 
 CaughtStderr::~CaughtStderr() {
   dup2(stderr_, STDERR_FILENO);
   close(stderr_);
-  close(caught_);
+  if (caught_ != nullptr) std::fclose(caught_);
 }
 
 std::string CaughtStderr::errors() const {
-  std::string text(static_cast<size_t>(std::max<off_t>(0, lseek(caught_, 0, SEEK_END))), '\0');
-  text.resize(static_cast<size_t>(std::max<ssize_t>(0, pread(caught_, text.data(), text.size(), 0))));
+  std::string text;
+  if (caught_ != nullptr) {
+    // stderr has the same position, so the file is read from its start, up to the end, where writing goes on.
+    std::rewind(caught_);
+    for (int letter = std::fgetc(caught_); letter != EOF; letter = std::fgetc(caught_)) {
+      text += static_cast<char>(letter);
+    }
+  }
   const std::string mark = "ERROR: ";
   std::istringstream lines(text);
   std::string errors;

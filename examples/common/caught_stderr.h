@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdio>
 #include <string>
 
 namespace litebnn::examples {
@@ -17,7 +18,7 @@ class CaughtStderr {
 
  private:
   int stderr_;
-  int caught_;
+  std::FILE* caught_;
 };
 
 }  // namespace litebnn::examples

@@ -1,6 +1,6 @@
 #include "common/delegates.h"
 
-#include <dlfcn.h>
+#include "kernels/platform/loaded_library.h"
 
 namespace litebnn::examples {
 namespace {
@@ -19,10 +19,11 @@ Delegate Make(const std::string& name, Create* create, Destroy* destroy) {
 
 Delegate Load(const std::string& path) {
   // Never closed, because the runtime and the delegate's threads may call into it until the program ends.
-  void* library = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
-  if (library == nullptr) throw Error(Format("cannot load the delegate %s: %s", path.c_str(), dlerror()));
-  const auto create = reinterpret_cast<Create*>(dlsym(library, "tflite_plugin_create_delegate"));
-  const auto destroy = reinterpret_cast<Destroy*>(dlsym(library, "tflite_plugin_destroy_delegate"));
+  std::string problem;
+  void* library = OpenLibrary(path.c_str(), &problem);
+  if (library == nullptr) throw Error(Format("cannot load the delegate %s: %s", path.c_str(), problem.c_str()));
+  const auto create = reinterpret_cast<Create*>(FindSymbol(library, "tflite_plugin_create_delegate"));
+  const auto destroy = reinterpret_cast<Destroy*>(FindSymbol(library, "tflite_plugin_destroy_delegate"));
   if (create == nullptr || destroy == nullptr) {
     throw Error(Format("%s is no delegate library: it exports no tflite_plugin_create_delegate", path.c_str()));
   }

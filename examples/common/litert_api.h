@@ -78,9 +78,6 @@ typedef struct {
 } LiteRtAcceleratorDef;
 static_assert(sizeof(LiteRtAcceleratorDef) == 48);
 
-// XNNPACK; null in a library without it.
-extern const LiteRtAcceleratorDef* LiteRtStaticLinkedAcceleratorCpuDef;
-
 LiteRtStatus LiteRtCreateAccelerator(LiteRtAccelerator* accelerator);
 LiteRtStatus LiteRtSetAcceleratorGetName(LiteRtAccelerator accelerator, LiteRtGetName get);
 LiteRtStatus LiteRtSetAcceleratorGetVersion(LiteRtAccelerator accelerator, LiteRtGetVersion get);
@@ -90,8 +87,6 @@ LiteRtStatus LiteRtSetDelegateFunction(LiteRtAccelerator accelerator, LiteRtCrea
 // Passes ownership of the accelerator to the environment.
 LiteRtStatus LiteRtRegisterAccelerator(LiteRtEnvironment environment, LiteRtAccelerator accelerator, void* data,
                                        void (*release_data)(void* data));
-// Index of an accelerator in the order of registration.
-LiteRtStatus LiteRtGetAcceleratorId(LiteRtAccelerator accelerator, size_t* id);
 LiteRtStatus LiteRtWrapDelegate(struct TfLiteDelegate* delegate, void (*deleter)(struct TfLiteDelegate*),
                                 LiteRtDelegateWrapper* wrapper);
 LiteRtStatus LiteRtUnwrapDelegate(LiteRtDelegateWrapper wrapper, struct TfLiteDelegate** delegate);

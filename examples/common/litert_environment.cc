@@ -1,22 +1,34 @@
 #include "common/litert_environment.h"
 
+#include <algorithm>
 #include <iterator>
+
+#include "kernels/platform/loaded_library.h"
 
 namespace litebnn::examples {
 namespace {
 
 constexpr int64_t kTfLiteDelegateFlagsPerOperatorProfiling = 4;
 
-// The delegates, in the order in which their accelerators are registered.
+// The delegates, and their accelerators in the same order.
 const std::vector<Delegate>* delegates_of_environment = nullptr;
+std::vector<LiteRtAccelerator> accelerators_of_delegates;
+
+// XNNPACK's accelerator. Null in a library without it, and in LiteRT for Windows, which does not export it.
+const LiteRtAcceleratorDef* FindXnnpack() {
+  void* library = FindLoadedLibrary("libLiteRt" LITEBNN_LIBRARY_SUFFIX);
+  void* address = FindSymbol(library, "LiteRtStaticLinkedAcceleratorCpuDef");
+  CloseLibrary(library);
+  return address == nullptr ? nullptr : *static_cast<const LiteRtAcceleratorDef* const*>(address);
+}
 
 LiteRtStatus WrapDelegate(void*, LiteRtEnvironment, LiteRtAccelerator accelerator, LiteRtOptions,
                           LiteRtDelegateWrapper* wrapper) {
-  size_t id = 0;
-  const LiteRtStatus status = LiteRtGetAcceleratorId(accelerator, &id);
-  if (status != kLiteRtStatusOk) return status;
+  const auto& all = accelerators_of_delegates;
+  const auto index = static_cast<size_t>(std::find(all.begin(), all.end(), accelerator) - all.begin());
+  if (index == all.size()) return kLiteRtStatusErrorRuntimeFailure;
   // The deleter does nothing, because the delegate serves every model of the environment.
-  return LiteRtWrapDelegate((*delegates_of_environment)[id].get(), [](::TfLiteDelegate*) {}, wrapper);
+  return LiteRtWrapDelegate((*delegates_of_environment)[index].get(), [](::TfLiteDelegate*) {}, wrapper);
 }
 
 // An accelerator for the delegate with the same index.
@@ -41,7 +53,7 @@ constexpr LiteRtAcceleratorDef kDelegateAccelerator = {
     WrapDelegate,
 };
 
-void Register(LiteRtEnvironment environment, const LiteRtAcceleratorDef& type) {
+LiteRtAccelerator Register(LiteRtEnvironment environment, const LiteRtAcceleratorDef& type) {
   LiteRtAccelerator accelerator = nullptr;
   Check(LiteRtCreateAccelerator(&accelerator), "make an accelerator");
   LiteRtSetAcceleratorGetName(accelerator, type.get_name);
@@ -51,12 +63,13 @@ void Register(LiteRtEnvironment environment, const LiteRtAcceleratorDef& type) {
                                                              type.is_tflite_delegate_responsible_for_jit_compilation);
   LiteRtSetDelegateFunction(accelerator, type.create_delegate);
   Check(LiteRtRegisterAccelerator(environment, accelerator, nullptr, nullptr), "register an accelerator");
+  return accelerator;
 }
 
 LiteRtStatus CreateXnnpack(void* runtime_context, LiteRtEnvironment environment, LiteRtAccelerator accelerator,
                            LiteRtOptions options, LiteRtDelegateWrapper* wrapper) {
   const LiteRtStatus status =
-      LiteRtStaticLinkedAcceleratorCpuDef->create_delegate(runtime_context, environment, accelerator, options, wrapper);
+      FindXnnpack()->create_delegate(runtime_context, environment, accelerator, options, wrapper);
   ::TfLiteDelegate* delegate = nullptr;
   if (status != kLiteRtStatusOk || LiteRtUnwrapDelegate(*wrapper, &delegate) != kLiteRtStatusOk) return status;
   // Profile XNNPACK's nodes like those of other delegates, not the operators inside them.
@@ -64,11 +77,10 @@ LiteRtStatus CreateXnnpack(void* runtime_context, LiteRtEnvironment environment,
   return status;
 }
 
-LiteRtAcceleratorDef Xnnpack() {
-  if (LiteRtStaticLinkedAcceleratorCpuDef == nullptr) throw Error("libLiteRt.so was built without XNNPACK");
-  LiteRtAcceleratorDef type = *LiteRtStaticLinkedAcceleratorCpuDef;
+LiteRtAcceleratorDef Xnnpack(const LiteRtAcceleratorDef& original) {
+  LiteRtAcceleratorDef type = original;
   if (type.abi_header.major_version != 1 || type.abi_header.struct_size < sizeof type) {
-    throw Error(Format("libLiteRt.so describes XNNPACK by version %d.%d, expected 1.0", type.abi_header.major_version,
+    throw Error(Format("LiteRT describes XNNPACK by version %d.%d, expected 1.0", type.abi_header.major_version,
                        type.abi_header.minor_version));
   }
   type.create_delegate = CreateXnnpack;
@@ -83,16 +95,22 @@ void Check(LiteRtStatus status, const char* what) {
 
 Owned<LiteRtEnvironment> MakeEnvironment(const std::vector<Delegate>& delegates, bool xnnpack) {
   delegates_of_environment = &delegates;
+  accelerators_of_delegates.clear();
+  const LiteRtAcceleratorDef* own = xnnpack ? FindXnnpack() : nullptr;
+  // If XNNPACK cannot be registered after the delegates, LiteRT registers it by itself, before them.
+  const int64_t by_itself = xnnpack && own == nullptr;
   const LiteRtEnvOption options[] = {
-      {kLiteRtEnvOptionTagAutoRegisterAccelerators, {kLiteRtAnyTypeInt, 0}},
+      {kLiteRtEnvOptionTagAutoRegisterAccelerators, {kLiteRtAnyTypeInt, by_itself}},
       {kLiteRtEnvOptionTagMinLoggerSeverity, {kLiteRtAnyTypeInt, kLiteRtLogSeveritySilent}},
   };
   LiteRtEnvironment environment = nullptr;
   Check(LiteRtCreateEnvironment(static_cast<int>(std::size(options)), options, &environment), "start");
   Owned<LiteRtEnvironment> owned(environment, LiteRtDestroyEnvironment);
   // Each accelerator claims nodes that earlier ones have left.
-  for (size_t i = 0; i < delegates.size(); ++i) Register(environment, kDelegateAccelerator);
-  if (xnnpack) Register(environment, Xnnpack());
+  for (size_t i = 0; i < delegates.size(); ++i) {
+    accelerators_of_delegates.push_back(Register(environment, kDelegateAccelerator));
+  }
+  if (own != nullptr) Register(environment, Xnnpack(*own));
   return owned;
 }
 

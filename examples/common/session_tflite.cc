@@ -1,6 +1,4 @@
 // Sessions on TensorFlow Lite's C library, for boards without a published LiteRT.
-#include <dlfcn.h>
-
 #include <chrono>
 #include <cstdarg>
 #include <cstdio>
@@ -10,6 +8,7 @@
 #include "common/delegates.h"
 #include "common/op_profiler.h"
 #include "common/session.h"
+#include "kernels/platform/loaded_library.h"
 #include "tensorflow/lite/c/c_api.h"
 
 #if __has_include("tensorflow/lite/delegates/xnnpack/xnnpack_delegate.h")
@@ -22,7 +21,7 @@ namespace {
 // A function of the library; null if it has none of that name.
 template <class Function>
 Function* Find(const char* name) {
-  return reinterpret_cast<Function*>(dlsym(RTLD_DEFAULT, name));
+  return reinterpret_cast<Function*>(FindSymbol(nullptr, name));
 }
 
 #if __has_include("tensorflow/lite/delegates/xnnpack/xnnpack_delegate.h")

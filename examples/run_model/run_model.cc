@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "common/binary_streams.h"
 #include "common/error.h"
 #include "common/flags.h"
 #include "common/session.h"
@@ -46,6 +47,7 @@ void Main(int argc, char** argv) {
   if (!ParseFlags(argc, argv, flags)) return;
   if (options.model.empty()) throw Error("name the model with --graph=FILE");
   const std::unique_ptr<Session> session = LoadSession(options);
+  MakeStreamsBinary();
   while (ReadInputs(*session)) {
     session->Invoke();
     WriteOutputs(*session);

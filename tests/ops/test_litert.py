@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 import litebnn
-from litebnn.runtime.environment import ACCELERATOR_NAME
 from litebnn.runtime.find import find_library
+from litebnn.system import HERE
 from tests.needs import need
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -48,7 +48,7 @@ def program(library: None, runtime: Path, tmp_path_factory: pytest.TempPathFacto
 def folder(tmp_path: Path) -> Path:
     path = tmp_path / "accelerators"
     path.mkdir()
-    (path / ACCELERATOR_NAME).symlink_to(find_library())
+    (path / HERE.accelerator).symlink_to(find_library())
     return path
 
 

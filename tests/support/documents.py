@@ -84,7 +84,7 @@ def spans(text: str, is_document: bool) -> list[str]:
 def commands(text: str, is_document: bool) -> list[tuple[str, list[str]]]:
     """The tasks in a text, each with its flags."""
     calls = [call for span in spans(text, is_document) if (call := COMMAND.match(span))]
-    return [(call[1], re.findall(r"(--?[a-z][\w-]*)", call[2])) for call in calls]
+    return [(call[1], re.findall(r"(?<!\S)(--?[a-z][\w-]*)", call[2])) for call in calls]
 
 
 def modules(text: str) -> list[str]:

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from toolchains.elf import exported_symbols, missing_protection, needed_libraries
+from toolchains.formats.elf import exported_symbols, missing_protection, needed_libraries
 
 EXPORTS = [
     "LiteRtAcceleratorImpl",

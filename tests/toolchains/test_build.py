@@ -12,7 +12,7 @@ import pytest
 from tests.needs import need
 from tests.support.libraries import check_library
 from toolchains.build import build
-from toolchains.elf import exported_symbols, floors, needed_libraries, needs
+from toolchains.formats.elf import exported_symbols, floors, needed_libraries, needs
 from toolchains.targets import ROOT, find_target, load_targets
 
 LINUX = [name for name, target in load_targets().items() if target.glibc]

@@ -8,7 +8,7 @@ import pytest
 from tests.needs import need
 from toolchains.build import build
 from toolchains.container import build_image, connect, image_name, run_in_container
-from toolchains.elf import exported_symbols, floors
+from toolchains.formats.elf import exported_symbols, floors
 from toolchains.needs import missing
 from toolchains.targets import BUILD, ROOT
 

@@ -1,15 +1,26 @@
 # This file is for Clang and libc++ as the PyPI package ziglang brings them, with the C library's headers for every
 # target. It needs LITEBNN_ZIG (the program), LITEBNN_CPU (what to compile for) and LITEBNN_GENERIC_CPU (what zig
-# compiles its own libc++ for, when it links). LITEBNN_TRIPLE (empty: this machine), LITEBNN_PROCESSOR and LITEBNN_GLIBC say the rest.
+# compiles its own libc++ for, when it links). LITEBNN_SYSTEM, LITEBNN_PROCESSOR and LITEBNN_ZIG_TARGET say the rest;
+# the last is empty for this machine.
 # try_compile reads this file again, in a project of its own.
 list(APPEND CMAKE_TRY_COMPILE_PLATFORM_VARIABLES
-     LITEBNN_ZIG LITEBNN_CPU LITEBNN_GENERIC_CPU LITEBNN_TRIPLE LITEBNN_PROCESSOR LITEBNN_GLIBC)
+     LITEBNN_ZIG LITEBNN_CPU LITEBNN_GENERIC_CPU LITEBNN_ZIG_TARGET LITEBNN_SYSTEM LITEBNN_PROCESSOR)
 
 set(litebnn_target "")
-if(LITEBNN_TRIPLE)
-  set(CMAKE_SYSTEM_NAME Linux)
+if(LITEBNN_ZIG_TARGET)
+  set(CMAKE_SYSTEM_NAME ${LITEBNN_SYSTEM})
   set(CMAKE_SYSTEM_PROCESSOR ${LITEBNN_PROCESSOR})
-  set(litebnn_target -target ${LITEBNN_TRIPLE}.${LITEBNN_GLIBC})
+  set(litebnn_target -target ${LITEBNN_ZIG_TARGET})
+endif()
+if(LITEBNN_SYSTEM STREQUAL "Darwin")
+  # zig has the system's headers and libraries itself; CMake would ask Xcode for them.
+  set(CMAKE_OSX_SYSROOT "")
+  set(CMAKE_OSX_ARCHITECTURES "")
+endif()
+if(LITEBNN_SYSTEM STREQUAL "Windows")
+  # CMake asks for a resource compiler, which nothing here needs.
+  set(CMAKE_RC_COMPILER ${LITEBNN_ZIG})
+  set(LITEBNN_DLLTOOL ${LITEBNN_ZIG} dlltool)
 endif()
 
 # zig compiles a libc++ for each CPU, optimisation and stripping that it is asked to link for, a minute's work. The
@@ -22,10 +33,7 @@ set(CMAKE_C_COMPILER ${LITEBNN_ZIG} cc ${litebnn_options})
 set(CMAKE_CXX_COMPILER ${LITEBNN_ZIG} c++ ${litebnn_options})
 set(CMAKE_AR ${LITEBNN_ZIG} CACHE FILEPATH "")
 set(CMAKE_RANLIB ${LITEBNN_ZIG} CACHE FILEPATH "")
-foreach(language C CXX)
-  set(CMAKE_${language}_ARCHIVE_CREATE "<CMAKE_AR> ar qc <TARGET> <LINK_FLAGS> <OBJECTS>")
-  set(CMAKE_${language}_ARCHIVE_APPEND "<CMAKE_AR> ar q <TARGET> <LINK_FLAGS> <OBJECTS>")
-  set(CMAKE_${language}_ARCHIVE_FINISH "<CMAKE_RANLIB> ranlib <TARGET>")
-endforeach()
+# CMake reads this file after its own rules for the system, which would replace these.
+set(CMAKE_USER_MAKE_RULES_OVERRIDE ${CMAKE_CURRENT_LIST_DIR}/zig_archives.cmake)
 
 set(CMAKE_FIND_ROOT_PATH_MODE_PROGRAM NEVER)

@@ -31,8 +31,9 @@ Run = Callable[[], Any]
 
 
 def peak_memory() -> int:
-    """The peak memory of this process in bytes; getrusage would include the parent's."""
-    found = re.search(r"^VmHWM:\s+(\d+) kB$", Path("/proc/self/status").read_text(), re.MULTILINE)
+    """The peak memory of this process in bytes; getrusage would include the parent's. 0 where it is not Linux."""
+    status = Path("/proc/self/status")
+    found = re.search(r"^VmHWM:\s+(\d+) kB$", status.read_text() if status.exists() else "", re.MULTILINE)
     return int(found[1]) * 1024 if found else 0
 
 

@@ -12,7 +12,8 @@ from contextlib import contextmanager
 from types import FrameType
 from typing import TextIO
 
-_SIGNALS = (signal.SIGTERM, signal.SIGHUP)
+from litebnn.system import ENDING_SIGNALS
+
 # Replacements for our symbols on terminals whose encoding lacks them.
 _PLAIN = {"×": "x", "→": "->", "·": "-", "–": "-", "…": "...", "±": "+-", "µ": "u", "≥": ">="}
 _PLAINLY = "litebnn.plainly"
@@ -31,7 +32,7 @@ def prepared() -> Iterator[None]:
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors=_PLAINLY)
     # Python allows signal handlers in the main thread only.
-    told = _SIGNALS if threading.current_thread() is threading.main_thread() else ()
+    told = ENDING_SIGNALS if threading.current_thread() is threading.main_thread() else ()
     former = {number: signal.signal(number, _end) for number in told}
     try:
         yield

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 import logging
-import os
 import warnings
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
@@ -39,11 +38,6 @@ _ON_THIS_MACHINE: dict[str, object] = {
 }
 
 OnWarning = Callable[[str], None]
-
-
-def cores() -> int:
-    """The number of cores that this process may use."""
-    return len(os.sched_getaffinity(0))
 
 
 @dataclass

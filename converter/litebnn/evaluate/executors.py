@@ -6,9 +6,10 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from litebnn.evaluate.batches import Batch
-from litebnn.evaluate.dask_cluster import DaskCluster, cores
+from litebnn.evaluate.dask_cluster import DaskCluster
 from litebnn.evaluate.in_process import run_in_process
 from litebnn.evaluate.scoring import Result
+from litebnn.system import cores
 
 if TYPE_CHECKING:
     from litebnn.evaluate.on_boards import Boards

@@ -6,7 +6,6 @@ Each line has a checksum and is appended by one write. Wherever the process ends
 from __future__ import annotations
 
 import errno
-import fcntl
 import json
 import os
 import zlib
@@ -18,6 +17,7 @@ from litebnn.errors import naming, printable
 from litebnn.evaluate.batches import Batch
 from litebnn.evaluate.scoring import Result
 from litebnn.model_files import write_whole
+from litebnn.system import lock, open_to_append
 
 _FORMAT = "litebnn partial results 1"
 
@@ -39,7 +39,7 @@ class PartialFile:
         header = {"format": _FORMAT, **job}
         if not path.exists():
             write_whole(path, _line(header))
-        self._handle = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CLOEXEC)
+        self._handle = open_to_append(path)
         try:
             with naming(path), path.open("rb") as file:
                 self._check(header, file)
@@ -50,7 +50,7 @@ class PartialFile:
 
     def _check(self, header: dict[str, Any], file: BinaryIO) -> None:
         try:
-            fcntl.flock(self._handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            lock(self._handle)
         except BlockingIOError:
             raise ValueError(f"{self._path} is in use: another process writes its results there") from None
         found = _content(file.readline())

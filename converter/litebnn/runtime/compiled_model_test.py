@@ -14,7 +14,8 @@ import pytest
 import litebnn
 from litebnn.flatbuffer import write_model
 from litebnn.graph import Graph, Model, Op, OpCode, Options, Signature, Tensor
-from litebnn.runtime.environment import ACCELERATOR_NAME, OPTIONS_NAME
+from litebnn.runtime.environment import OPTIONS_NAME
+from litebnn.system import HERE
 from tests.needs import imported
 
 litert = imported("ai_edge_litert.compiled_model", "compiled-model")
@@ -116,7 +117,7 @@ def test_its_folder_lives_as_long_as_the_last_model(tmp_path: Path, monkeypatch:
     environment = litebnn.environment(isa="portable")
     model = litebnn.CompiledModel(path, environment=environment)
     (folder,) = folders(tmp_path)
-    assert sorted(file.name for file in folder.iterdir()) == [ACCELERATOR_NAME, OPTIONS_NAME]
+    assert sorted(file.name for file in folder.iterdir()) == [HERE.accelerator, OPTIONS_NAME]
     del environment
     gc.collect()
     assert folders(tmp_path) == [folder]

@@ -47,6 +47,8 @@ def load_delegate(
     path = find_library() if library is None else Path(library)
     if not path.is_file():
         raise FileNotFoundError(f"library {path} is no file")
+    # Windows looks for a library without a folder in its own folders only.
+    path = path.absolute()
     module = find_runtime(runtime)
     try:
         # The check comes first: a runtime that fails here leaves an incomplete Delegate, which prints errors later.

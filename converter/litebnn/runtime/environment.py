@@ -17,9 +17,8 @@ from typing import Any
 
 from litebnn.runtime.delegate import load_delegate
 from litebnn.runtime.find import find_library
+from litebnn.system import HERE, give_name
 
-# LiteRT loads the first library with this name, so the environment has no other GPU accelerator.
-ACCELERATOR_NAME = "libLiteRtGpuAccelerator.so"
 OPTIONS_NAME = "litebnn.options"
 # LiteRT for Python loads its own accelerator after ours for each model. Loading it crashes 64-bit Arm CPUs without the
 # atomic instructions of ARMv8.1, such as a Raspberry Pi 3 or 4.
@@ -89,7 +88,7 @@ def environment(
     load_delegate(isa=isa, verbose=verbose, library=library, runtime="ai-edge-litert")  # refuses wrong options
     folder = Path(tempfile.mkdtemp(prefix="litebnn-"))
     try:
-        (folder / ACCELERATOR_NAME).symlink_to(library)
+        give_name(library, folder / HERE.accelerator)
         options = {"isa": isa, "verbose": "1" if verbose else None}
         text = "".join(f"{key}={value}\n" for key, value in options.items() if value is not None)
         (folder / OPTIONS_NAME).write_text(text, encoding="utf-8")

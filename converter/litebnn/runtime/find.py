@@ -7,7 +7,9 @@ from importlib.metadata import version
 from pathlib import Path
 from types import ModuleType
 
-LIBRARY_NAME = "liblitebnn.so"
+from litebnn.system import HERE
+
+LIBRARY_NAME = HERE.library
 LIBRARY_VARIABLE = "LITEBNN_LIBRARY"
 
 # The module that holds `Interpreter` and `load_delegate`, by the name of the package to install; the first installed
@@ -58,7 +60,7 @@ def _check_numpy(package: str) -> None:
 
 
 def find_library() -> Path:
-    """Finds liblitebnn.so, the op library.
+    """Finds the op library: liblitebnn.so, on macOS liblitebnn.dylib, on Windows litebnn.dll.
 
     The search order is the environment variable LITEBNN_LIBRARY (a file), the installed package, and, in a source
     checkout, the result of `invoke build --target=host`.

@@ -12,7 +12,9 @@
 extern "C" {
 #endif
 
-#if defined(__GNUC__)
+#if defined(_WIN32) && defined(LITEBNN_BUILDING)
+#define LITEBNN_EXPORT __declspec(dllexport)
+#elif defined(__GNUC__) && !defined(_WIN32)
 #define LITEBNN_EXPORT __attribute__((visibility("default")))
 #else
 #define LITEBNN_EXPORT

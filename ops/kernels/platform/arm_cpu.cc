@@ -1,6 +1,6 @@
 #include "kernels/platform/arm_cpu.h"
 
-#if defined(__aarch64__)
+#if defined(__aarch64__) && defined(__linux__)
 
 #include <sys/auxv.h>
 #include <unistd.h>
@@ -105,4 +105,4 @@ bool CpuHasSme2() {
 
 }  // namespace litebnn
 
-#endif  // __aarch64__
+#endif  // __aarch64__ && __linux__

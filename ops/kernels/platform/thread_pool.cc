@@ -31,6 +31,8 @@ void Pause() {
   __builtin_ia32_pause();
 #elif defined(__aarch64__) || (defined(__ARM_ARCH) && __ARM_ARCH >= 7)
   __asm__ __volatile__("yield" ::: "memory");
+#elif defined(__riscv)
+  __asm__ __volatile__(".4byte 0x0100000f" ::: "memory");  // PAUSE, which older CPUs take for a fence
 #endif
 }
 

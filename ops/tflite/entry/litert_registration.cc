@@ -1,16 +1,14 @@
 // Registers the accelerator through functions that LiteRT exports, for cases in which LiteRT does not load it itself.
-#include <dlfcn.h>
-#include <sys/stat.h>
-
 #include <string>
 
+#include "kernels/platform/loaded_library.h"
 #include "litebnn/litebnn.h"
 #include "tflite/entry/litert_accelerator.h"
 
 namespace litebnn {
 namespace {
 
-constexpr const char* kAcceleratorFile = "/libLiteRtGpuAccelerator.so";
+constexpr const char* kAcceleratorFile = "/libLiteRtGpuAccelerator" LITEBNN_LIBRARY_SUFFIX;
 // LiteRT's own CPU accelerators, in the order in which it registers them. XNNPACK's is named Cpu up to 2.3.
 constexpr const char* kCpuAccelerators[] = {
     "LiteRtStaticLinkedAcceleratorYnnpackDef",
@@ -22,14 +20,12 @@ constexpr const char* kCpuAccelerators[] = {
 class LiteRtLibrary {
  public:
   // Python loads a runtime without making its symbols global, so the library is looked up by name first.
-  LiteRtLibrary() : handle_(dlopen("libLiteRt.so", RTLD_LAZY | RTLD_NOLOAD)) {}
-  ~LiteRtLibrary() {
-    if (handle_ != nullptr) dlclose(handle_);
-  }
+  LiteRtLibrary() : handle_(FindLoadedLibrary("libLiteRt" LITEBNN_LIBRARY_SUFFIX)) {}
+  ~LiteRtLibrary() { CloseLibrary(handle_); }
   LiteRtLibrary(const LiteRtLibrary&) = delete;
   LiteRtLibrary& operator=(const LiteRtLibrary&) = delete;
 
-  void* Address(const char* name) const { return dlsym(handle_ != nullptr ? handle_ : RTLD_DEFAULT, name); }
+  void* Address(const char* name) const { return FindSymbol(handle_, name); }
 
   template <typename Function>
   void Find(const char* name, Function* function) {
@@ -137,12 +133,8 @@ bool HasCpuAccelerator(const Registry& registry, LiteRtEnvironment environment) 
 bool IsInRuntimeFolder(LiteRtEnvironment environment) {
   LiteRtLibrary library;
   LiteRtRuntimeContext runtime = {};
-  Dl_info self;
-  struct stat ours, theirs;
-  return FindRuntime(&library, &runtime) && dladdr(reinterpret_cast<void*>(IsInRuntimeFolder), &self) != 0 &&
-         stat(self.dli_fname, &ours) == 0 &&
-         stat((FindRuntimeFolder(runtime, environment) + kAcceleratorFile).c_str(), &theirs) == 0 &&
-         ours.st_dev == theirs.st_dev && ours.st_ino == theirs.st_ino;
+  return FindRuntime(&library, &runtime) &&
+         IsFileOfThisCode((FindRuntimeFolder(runtime, environment) + kAcceleratorFile).c_str());
 }
 
 LiteRtStatus RegisterFromFolder(LiteRtEnvironment environment) {

@@ -1,5 +1,16 @@
 // Directives before and after each assembly function. Its symbol is not exported from the library.
 
+#if defined(__APPLE__)
+.macro begin name
+.globl _\name
+.private_extern _\name
+.p2align 4
+_\name\():
+.endm
+
+.macro end name
+.endm
+#else
 .macro begin name
 .globl \name
 .hidden \name
@@ -11,3 +22,4 @@
 .macro end name
 .size \name, . - \name
 .endm
+#endif

@@ -1,0 +1,22 @@
+#include "kernels/platform/arm_cpu.h"
+
+#if defined(__aarch64__) && defined(__APPLE__)
+
+#include <sys/sysctl.h>
+
+#include <cstddef>
+
+namespace litebnn {
+
+// All of Apple's cores for macOS are out of order, and look bytes up as fast as they add.
+ArmCores CpuCores() { return ArmCores::kLookups; }
+
+bool CpuHasSme2() {
+  int has = 0;
+  size_t size = sizeof(has);
+  return sysctlbyname("hw.optional.arm.FEAT_SME2", &has, &size, nullptr, 0) == 0 && has != 0;
+}
+
+}  // namespace litebnn
+
+#endif  // __aarch64__ && __APPLE__

@@ -1,0 +1,63 @@
+// The allocation functions of a shared library for macOS. Without these, the static C++ library's own would be linked
+// in, and exported: the linker of zig knows no list of exports. These stay hidden by -fvisibility-global-new-delete.
+#include <cstddef>
+#include <cstdlib>
+#include <new>
+
+namespace {
+
+void* AllocateOnce(size_t size, size_t alignment) noexcept {
+  const size_t bytes = size == 0 ? 1 : size;
+  if (alignment <= alignof(std::max_align_t)) return std::malloc(bytes);
+  void* block = nullptr;
+  return posix_memalign(&block, alignment, bytes) == 0 ? block : nullptr;
+}
+
+// The standard asks for this loop: the handler may free memory, or throw.
+void* Allocate(size_t size, size_t alignment) {
+  for (;;) {
+    if (void* block = AllocateOnce(size, alignment)) return block;
+    const std::new_handler handler = std::get_new_handler();
+    if (handler == nullptr) throw std::bad_alloc();
+    handler();
+  }
+}
+
+void* AllocateOrNull(size_t size, size_t alignment) noexcept {
+  try {
+    return Allocate(size, alignment);
+  } catch (...) {
+    return nullptr;
+  }
+}
+
+constexpr size_t kDefault = alignof(std::max_align_t);
+constexpr size_t AsSize(std::align_val_t alignment) { return static_cast<size_t>(alignment); }
+
+}  // namespace
+
+void* operator new(size_t size) { return Allocate(size, kDefault); }
+void* operator new[](size_t size) { return Allocate(size, kDefault); }
+void* operator new(size_t size, const std::nothrow_t&) noexcept { return AllocateOrNull(size, kDefault); }
+void* operator new[](size_t size, const std::nothrow_t&) noexcept { return AllocateOrNull(size, kDefault); }
+void* operator new(size_t size, std::align_val_t alignment) { return Allocate(size, AsSize(alignment)); }
+void* operator new[](size_t size, std::align_val_t alignment) { return Allocate(size, AsSize(alignment)); }
+void* operator new(size_t size, std::align_val_t alignment, const std::nothrow_t&) noexcept {
+  return AllocateOrNull(size, AsSize(alignment));
+}
+void* operator new[](size_t size, std::align_val_t alignment, const std::nothrow_t&) noexcept {
+  return AllocateOrNull(size, AsSize(alignment));
+}
+
+void operator delete(void* block) noexcept { std::free(block); }
+void operator delete[](void* block) noexcept { std::free(block); }
+void operator delete(void* block, size_t) noexcept { std::free(block); }
+void operator delete[](void* block, size_t) noexcept { std::free(block); }
+void operator delete(void* block, const std::nothrow_t&) noexcept { std::free(block); }
+void operator delete[](void* block, const std::nothrow_t&) noexcept { std::free(block); }
+void operator delete(void* block, std::align_val_t) noexcept { std::free(block); }
+void operator delete[](void* block, std::align_val_t) noexcept { std::free(block); }
+void operator delete(void* block, size_t, std::align_val_t) noexcept { std::free(block); }
+void operator delete[](void* block, size_t, std::align_val_t) noexcept { std::free(block); }
+void operator delete(void* block, std::align_val_t, const std::nothrow_t&) noexcept { std::free(block); }
+void operator delete[](void* block, std::align_val_t, const std::nothrow_t&) noexcept { std::free(block); }

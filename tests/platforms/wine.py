@@ -1,0 +1,79 @@
+"""Windows programs under Wine, with LiteRT for Windows and the parts of Microsoft's runtime that Wine lacks."""
+
+import os
+import shutil
+import subprocess
+import sys
+import zipfile
+from collections.abc import Sequence
+from pathlib import Path
+
+from toolchains.build import locked
+from toolchains.compilers import find_clang_tool
+from toolchains.needs import WINE, find_program
+from toolchains.runtime_library import fetch, library_in
+from toolchains.targets import BUILD, ROOT, find_target
+
+TARGET = "windows-x86_64"
+FOLDER = BUILD / "wine"
+# Wine has all DLLs that LiteRT asks for but this one.
+MSVC_RUNTIME = "msvc-runtime==14.44.35112"
+MSVC_HASH = "sha256:aba7fbe71897d25ed53fbb7f391e9f50289378a8a9ae218ba18530c663448391"
+THREADS = "vcruntime140_threads.dll"
+
+
+def runtime() -> Path:
+    """A folder with LiteRT for Windows, and what it needs under Wine."""
+    library = library_in(fetch(TARGET))
+    folder = FOLDER / "runtime"
+    with locked(FOLDER):
+        if not (folder / THREADS).is_file():
+            folder.mkdir(exist_ok=True)
+            wheel = fetch_wheel()
+            with zipfile.ZipFile(wheel) as archive:
+                (member,) = (name for name in archive.namelist() if name.endswith(f"/data/{THREADS}"))
+                (folder / THREADS).write_bytes(archive.read(member))
+        if not (folder / library.name).is_file():
+            shutil.copy2(library, folder)
+    return folder
+
+
+def fetch_wheel() -> Path:
+    """Downloads the wheel of Microsoft's runtime, whose hash pip checks; returns its path."""
+    requirements = FOLDER / "requirements.txt"
+    requirements.write_text(f"{MSVC_RUNTIME} --hash={MSVC_HASH}\n")
+    choice = ["--no-deps", "--only-binary=:all:", "--require-hashes", "--platform=win_amd64", "--python-version=3.11"]
+    pip = [sys.executable, "-m", "pip", "--disable-pip-version-check", "download", "--quiet", *choice]
+    run = subprocess.run([*pip, f"--dest={FOLDER}", f"--requirement={requirements}"], capture_output=True, text=True)
+    assert run.returncode == 0, run.stderr
+    (wheel,) = FOLDER.glob("msvc_runtime-*.whl")
+    return wheel
+
+
+def compile_program(source: Path, folder: Path) -> Path:
+    """Compiles a C++ program of the tests for Windows by clang, with the library's loader."""
+    target, program = find_target(TARGET), folder / f"{source.stem}.exe"
+    command = [
+        *(find_clang_tool("clang++"), f"--target={target.triple}", "-std=c++17", "-O1", "-fuse-ld=lld", "-static"),
+        *("-Wall", "-Wextra", "-Wconversion", "-Werror", f"-I{ROOT / 'ops'}", f"-I{ROOT / 'examples'}"),
+        *("-o", program, source, ROOT / "ops" / "kernels" / "platform" / "loaded_library_windows.cc"),
+        "-lpthread",
+    ]
+    run = subprocess.run(list(map(str, command)), capture_output=True, text=True)
+    assert run.returncode == 0, run.stderr
+    return program
+
+
+def windows_path(path: Path) -> str:
+    """A path as programs under Wine see it."""
+    return "Z:" + str(path)
+
+
+def run(command: Sequence[str | Path], cwd: Path, stdin: bytes | None = None) -> subprocess.CompletedProcess[bytes]:
+    """Runs a Windows program in a folder, where it also finds its DLLs."""
+    variables = {"WINEPREFIX": str(FOLDER / "prefix"), "WINEDEBUG": "-all", "DISPLAY": "", "WINEARCH": "win64"}
+    # The installers of .NET and of a browser would ask, and would want a network.
+    variables["WINEDLLOVERRIDES"] = "mscoree,mshtml="
+    FOLDER.mkdir(parents=True, exist_ok=True)
+    wine = next(filter(None, map(find_program, WINE)))
+    return subprocess.run([wine, *command], cwd=cwd, env=os.environ | variables, capture_output=True, input=stdin)

@@ -1,0 +1,1 @@
+"""Files of shared libraries and programs: ELF and Mach-O."""
