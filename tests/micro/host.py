@@ -8,7 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from litebnn.micro.pack import Geometry, Packed
+from bench.micro.source import FUNCTIONS, Case
+from litebnn.micro.pack import KERNELS
 from toolchains.build import locked
 from toolchains.targets import BUILD, ROOT
 
@@ -25,6 +26,8 @@ POOL = (
     *("words", "input_height", "input_width", "output_height", "output_width", "filter_height", "filter_width"),
     *("stride_height", "stride_width", "pad_top", "pad_left"),
 )
+# The kernels that any CPU runs.
+HOST_KERNELS = tuple(name for name in KERNELS if name != "helium")
 # Words behind each output and scratch memory, which no kernel may change.
 GUARD = 16
 
@@ -65,36 +68,23 @@ def guarded(words: int) -> Any:
     return np.full(words + GUARD, 0xA5A5A5A5, np.uint32)
 
 
-def run_layer(
-    geometry: Geometry,
-    packed: Packed,
-    words: Any,
-    output: str,
-    multiplier: Any = None,
-    bias: Any = None,
-    clamp: tuple[int, int] = (-(2**31), 2**31 - 1),
-    zero_point: int = 0,
-) -> Any:
-    """The layer's output for one image: packed words, int8 or float32; checks the memory behind it."""
-    library = micro_library()
-    numbers = {name: value for name, value in asdict(geometry).items() if name in NUMBERS}
+def run_layer(case: Case) -> Any:
+    """The layer's output: packed words, int8 or float32; checks the memory behind it."""
+    library, packed = micro_library(), case.packed
+    numbers = {name: value for name, value in asdict(case.geometry).items() if name in NUMBERS}
     numbers |= {name: getattr(packed, name) for name in ("planes", "window_words", "tap_bits")}
-    numbers |= dict(zip(("clamp_min", "clamp_max"), clamp, strict=True), output_zero_point=zero_point)
+    numbers |= {"clamp_min": case.clamp[0], "clamp_max": case.clamp[1], "output_zero_point": case.zero_point}
     arrays = {name: getattr(packed, name) for name in ("weights", "presets", "depths", "row_class", "column_class")}
-    arrays |= {"multiplier": multiplier, "bias": bias}
+    arrays |= {"multiplier": case.multiplier, "bias": case.bias}
     kernel = ctypes.addressof(ctypes.c_char.in_dll(library, f"litebnn_{packed.kernel}"))
     layer = Layer(kernel=kernel, **{name: pointer(array) for name, array in arrays.items()}, **numbers)
     assert library.litebnn_bconv2d_scratch_words(ctypes.byref(layer)) == packed.scratch_words
 
-    dtype = {"packed": np.uint32, "int8": np.int8, "float32": np.float32}[output]
-    channels = -(-geometry.channels_out // 32) if output == "packed" else geometry.channels_out
-    shape = (geometry.output_height, geometry.output_width, channels)
-    bytes_of_output = int(np.prod(shape)) * np.dtype(dtype).itemsize
-    result, scratch = guarded(-(-bytes_of_output // 4)), guarded(packed.scratch_words)
-    name = {"packed": "bits", "int8": "int8", "float32": "float"}[output]
-    function = getattr(library, f"litebnn_bconv2d_{name}")
-    words = np.ascontiguousarray(words)
+    expected = case.expected
+    result, scratch = guarded(-(-expected.nbytes // 4)), guarded(packed.scratch_words)
+    function = getattr(library, f"litebnn_bconv2d_{FUNCTIONS[expected.dtype.name]}")
+    words = np.ascontiguousarray(case.words)
     function(ctypes.byref(layer), *(ctypes.c_void_p(pointer(array)) for array in (words, result, scratch)))
     assert np.all(result[-GUARD:] == 0xA5A5A5A5)
     assert np.all(scratch[-GUARD:] == 0xA5A5A5A5)
-    return result.view(np.uint8)[:bytes_of_output].view(dtype).reshape(shape)
+    return result.view(np.uint8)[: expected.nbytes].view(expected.dtype).reshape(expected.shape)

@@ -1,7 +1,6 @@
 """The kernels for microcontrollers on this machine, against the NumPy reference."""
 
 import ctypes
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -9,13 +8,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from litebnn.micro.pack import Geometry, pack_bconv2d
-from tests.micro.host import Pool, guarded, micro_library, pointer, run_layer
+from litebnn.micro.pack import pack_bconv2d
+from tests.micro.host import HOST_KERNELS, Pool, guarded, micro_library, pointer, run_layer
+from tests.micro.layers import case_of, geometry_of
 from tests.ops.test_properties import convs
 from tests.support import lce_models, reference
 
 pytestmark = pytest.mark.usefixtures("built")
-HOST_KERNELS = ("popcount", "pairs", "pairs_of_masks", "triples")
 
 
 @pytest.fixture(scope="module")
@@ -24,59 +23,15 @@ def built() -> None:
     micro_library()
 
 
-def geometry_of(conv: lce_models.Conv) -> Geometry:
-    _, height, width, channels = conv.input_shape
-    windows = [
-        reference.axis_window(
-            conv.input_shape[1 + i],
-            conv.filter_size[i],
-            conv.strides[i],
-            conv.dilations[i],
-            conv.padding[i] if isinstance(conv.padding, tuple) else conv.padding,
-        )
-        for i in (0, 1)
-    ]
-    return Geometry(
-        *(height, width, channels, windows[0][0], windows[1][0], conv.channels_out, conv.groups),
-        *(*conv.filter_size, *conv.strides, *conv.dilations, windows[0][1], windows[1][1], conv.pad_values == 0),
-    )
-
-
-def expected_of(conv: lce_models.Conv, words: Any, multiplier: Any, bias: Any) -> Any:
-    """The output to the bit: exact sums, then the float operations in the order that all implementations have."""
-    if conv.output == "packed":
-        return conv.compute(words).view(np.uint32)
-    plain = replace(conv, output="float32", multiplier=False, bias=False)
-    values = plain.compute(words) * multiplier + bias
-    assert values.dtype == np.float32
-    if conv.output == "float32":
-        return values
-    clamped = np.clip(values, np.float32(-128 - conv.zero_point), np.float32(127 - conv.zero_point))
-    return (reference.round_half_away(clamped) + conv.zero_point).astype(np.int8)
-
-
-def run_conv(conv: lce_models.Conv, kernel: str) -> tuple[Any, Any]:
-    """The output of a kernel, and the expected one."""
-    words, constants = conv.random_input(1), conv.constants()
-    scale = np.float32(conv.scale if conv.output == "int8" else 1)
-    defaults = {"multiplier": 1, "bias": 0}
-    multiplier, bias = (
-        np.full(conv.channels_out, default, np.float32) if values is None else values
-        for values, default in ((constants[f"post_activation_{name}"], default) for name, default in defaults.items())
-    )
-    multiplier, bias = multiplier / scale, bias / scale
-    geometry = geometry_of(conv)
-    packed = pack_bconv2d(kernel, geometry, constants["filter"], constants["output_threshold"])
-    clamp = {0: (-(2**31), 2**31 - 1), 1: (0, 2**31 - 1), 2: (-1, 1), 3: (0, 6)}[conv.activation]
-    found = run_layer(geometry, packed, words[0], conv.output, multiplier, bias, clamp, conv.zero_point)
-    return found, expected_of(conv, words, multiplier, bias)[0]
+def check(conv: lce_models.Conv, kernel: str) -> None:
+    case = case_of(conv, kernel)
+    np.testing.assert_array_equal(run_layer(case), case.expected)
 
 
 @given(conv=convs(), kernel=st.sampled_from(HOST_KERNELS))
 @settings(max_examples=150)
 def test_any_layer(conv: lce_models.Conv, kernel: str) -> None:
-    found, expected = run_conv(conv, kernel)
-    np.testing.assert_array_equal(found, expected)
+    check(conv, kernel)
 
 
 @pytest.mark.parametrize("kernel", HOST_KERNELS)
@@ -84,8 +39,7 @@ def test_any_layer(conv: lce_models.Conv, kernel: str) -> None:
 @pytest.mark.parametrize("channels", [1, 31, 2000])
 def test_dense_layers(kernel: str, output: str, channels: int) -> None:
     conv = lce_models.Conv((1, 1, 4, channels), 100, (1, 1), output=output, padding=reference.VALID)
-    found, expected = run_conv(conv, kernel)
-    np.testing.assert_array_equal(found, expected)
+    check(conv, kernel)
 
 
 def test_filters_of_a_file_are_the_weights_of_popcount() -> None:

@@ -1,23 +1,51 @@
-"""The kernel of a binary layer: the cheapest of `pack.KERNELS` for its shape on a target."""
+"""The kernel of a binary layer: the cheapest of `pack.KERNELS` for its shape on a target.
+
+`costs.json` has the measured instructions of each kernel, by target; `python -m bench.micro --write` measures them.
+"""
 
 from __future__ import annotations
 
-from litebnn.micro.pack import COUNT_BITS, Geometry
+import json
+from functools import cache
+from pathlib import Path
 
-# Instructions for 32 products of a lane, packed 3x3 outputs, as measured in QEMU.
-_COSTS = {
-    "compact": {"popcount": 17.0, "pairs": 8.2},
-    "fast": {"popcount": 17.0, "pairs": 8.2, "triples": 7.0},
-}
-_LANES = {"popcount": 1, "pairs": 32, "triples": 32, "helium": 128}
-_HELIUM = ("cortex-m55", 2.8)
+from litebnn.contract import BITS_PER_WORD
+from litebnn.micro.pack import COUNT_BITS, KERNELS, Geometry
+
+COSTS_FILE = Path(__file__).parent / "costs.json"
+# Kernels whose weights take more than a bit.
+LARGE = ("triples",)
 
 
-def choose_kernel(geometry: Geometry, target: str, kernels: str) -> str:
-    """The name of the kernel with the fewest instructions; lanes without a channel count as if they had one."""
-    costs = dict(_COSTS[kernels])
-    if target == _HELIUM[0]:
-        costs["helium"] = _HELIUM[1]
+def features(geometry: Geometry, kernel: str, output: str) -> list[int]:
+    """The quantities of an output pixel that its instructions are a sum of.
+
+    They are 1, the words of the window, the blocks, and the words of all blocks. Blocks and channels follow, once if
+    the output is int8 and once if it is float32.
+    """
+    way = KERNELS[kernel]
+    words = -(-geometry.depth // BITS_PER_WORD)
+    words += -words % way.word_multiple
+    blocks = geometry.groups * -(-geometry.group_outputs // way.lanes)
+    numbers = [(blocks, geometry.channels_out) if output == name else (0, 0) for name in ("int8", "float32")]
+    return [1, geometry.groups * words, blocks, blocks * words, *numbers[0], *numbers[1]]
+
+
+@cache
+def _costs() -> dict[str, dict[str, list[float]]]:
+    loaded: dict[str, dict[str, list[float]]] = json.loads(COSTS_FILE.read_text(encoding="utf-8"))
+    return loaded
+
+
+def instructions(geometry: Geometry, target: str, kernel: str, output: str) -> float:
+    """The estimated instructions of a layer; `output` is "bits", "int8" or "float32"."""
+    pixel = zip(_costs()[target][kernel], features(geometry, kernel, output), strict=True)
+    return geometry.output_height * geometry.output_width * sum(cost * quantity for cost, quantity in pixel)
+
+
+def choose_kernel(geometry: Geometry, target: str, kernels: str, output: str = "bits") -> str:
+    """The name of the kernel with the fewest instructions; `kernels` is "compact" or "fast"."""
     if geometry.depth.bit_length() > COUNT_BITS:
         return "popcount"
-    return min(costs, key=lambda name: costs[name] * -(-geometry.group_outputs // _LANES[name]) * _LANES[name])
+    known = [name for name in _costs()[target] if kernels == "fast" or name not in LARGE]
+    return min(known, key=lambda name: instructions(geometry, target, name, output))

@@ -1,0 +1,87 @@
+"""Random layers to count, and their counts on an emulated board."""
+
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import numpy as np
+
+from bench.micro.source import Array, Case, program_source
+from litebnn.micro.pack import KERNELS, Geometry, pack_bconv2d, words_of
+from toolchains.bare import compile_program, run_program
+from toolchains.targets import Target
+
+OUTPUTS = ("bits", "int8", "float32")
+SIDE = 4
+
+
+def random_case(
+    kernel: str, channels: int, output: str, side: int = SIDE, channels_out: int = 0, filter_size: int = 3
+) -> Case:
+    """A layer without padding, by default of 3x3 and with as many outputs as inputs.
+
+    Args:
+        kernel: a name of `KERNELS`.
+        channels: number of input channels, a multiple of 32.
+        output: one of OUTPUTS.
+        side: height and width of the output.
+        channels_out: number of output channels; 0 for as many as inputs.
+        filter_size: height and width of the filter.
+    """
+    rng = np.random.default_rng(channels)
+    outputs, size = channels_out or channels, side + filter_size - 1
+    pixels = rng.integers(0, 2, (size, size, channels), np.uint8)
+    weights = rng.integers(0, 2, (outputs, filter_size, filter_size, channels), np.uint8)
+    inputs, filters = (1 - 2 * bits.astype(np.int32) for bits in (pixels, weights))
+    taps = [(y, x) for y in range(filter_size) for x in range(filter_size)]
+    dots = np.sum([inputs[y : y + side, x : x + side] @ filters[:, y, x].T for y, x in taps], axis=0)
+    depth = len(taps) * channels
+    geometry = Geometry(
+        *(size, size, channels, side, side, outputs), filter_height=filter_size, filter_width=filter_size
+    )
+    words = words_of(pixels)
+    if output == "bits":
+        thresholds = rng.integers(depth // 2 - 8, depth // 2 + 8, outputs)
+        signs = np.zeros((side, side, -(-outputs // 32) * 32), bool)
+        signs[..., :outputs] = (depth - dots) // 2 > thresholds
+        packed = pack_bconv2d(kernel, geometry, words_of(weights), thresholds)
+        return Case(kernel, geometry, packed, words, words_of(signs))
+    multiplier = rng.normal(0, 60 / depth**0.5, outputs).astype(np.float32)
+    bias = rng.normal(0, 10, outputs).astype(np.float32)
+    packed = pack_bconv2d(kernel, geometry, words_of(weights), None)
+    values: Array = dots.astype(np.float32) * multiplier + bias
+    if output == "int8":
+        values = np.clip(values, np.float32(-128), np.float32(127))
+        half = np.nextafter(np.float32(0.5), np.float32(0))
+        values = np.trunc(values + np.where(values < 0, -half, half)).astype(np.int8)
+    return Case(kernel, geometry, packed, words, values, multiplier, bias)
+
+
+def products_of(case: Case) -> int:
+    """The number of products of a case."""
+    g = case.geometry
+    return g.output_height * g.output_width * g.channels_out * g.depth
+
+
+def kernels_of(target: Target) -> list[str]:
+    """The kernels that a target's CPU runs."""
+    return [name for name in KERNELS if name != "helium" or "m55" in target.name]
+
+
+def instructions(target: Target, cases: list[Case], flags: tuple[str, ...] = ("-O2",)) -> list[int]:
+    """Instructions of each case, run on the target's board.
+
+    Raises:
+        ToolkitError: the compiler or QEMU is missing, or an output is wrong.
+    """
+    with TemporaryDirectory() as folder:
+        source = Path(folder) / "cases.c"
+        source.write_text(program_source(cases), encoding="utf-8")
+        program = compile_program(target, [source], source.with_suffix(".elf"), flags)
+        lines = run_program(target, program).splitlines()
+    assert len(lines) == len(cases)
+    return [int(line.split()[-2]) for line in lines]
+
+
+def count(target: Target, cases: list[Case], flags: tuple[str, ...] = ("-O2",)) -> list[float]:
+    """Instructions for each 32 products of the cases, as `instructions`."""
+    return [n * 32 / products_of(case) for n, case in zip(instructions(target, cases, flags), cases, strict=True)]

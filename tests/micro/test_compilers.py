@@ -1,0 +1,52 @@
+"""The kernels compiled by other compilers, without a warning, and run under sanitizers."""
+
+import subprocess
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from bench.micro.source import program_source
+from tests.micro.host import SOURCES, WARNINGS
+from tests.micro.layers import RANDOM_LAYERS, case_of
+from tests.needs import need
+from toolchains.bare import HERE
+from toolchains.compilers import find_clang_tool, ziglang_program
+from toolchains.targets import ROOT
+
+pytestmark = pytest.mark.deep
+INCLUDES = [f"-I{HERE}", f"-I{ROOT / 'ops' / 'micro'}"]
+SANITIZERS = ["-g", "-O1", "-fsanitize=address,undefined", "-fno-sanitize-recover=all"]
+
+
+def compiler(name: str) -> Sequence[str]:
+    """The command of a C compiler; skips the test if it is missing."""
+    need({"cc": "gcc", "clang": "clang", "zig": "cross"}[name])
+    if name == "zig":
+        return [ziglang_program(), "cc"]
+    return [find_clang_tool("clang") if name == "clang" else "cc"]
+
+
+def run(*command: str | Path) -> str:
+    done = subprocess.run([*map(str, command)], capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+@pytest.mark.parametrize("name", ["cc", "clang", "zig"])
+def test_no_compiler_warns(name: str, tmp_path: Path) -> None:
+    for source in SOURCES:
+        run(*compiler(name), "-c", "-O2", *WARNINGS, source, "-o", tmp_path / "object.o")
+
+
+@pytest.mark.parametrize("name", ["cc", "clang"])
+def test_sanitizers_find_nothing(name: str, tmp_path: Path) -> None:
+    cases = [
+        case_of(conv, kernel) for conv in RANDOM_LAYERS for kernel in ("popcount", "pairs", "pairs_of_masks", "triples")
+    ]
+    source, program = tmp_path / "cases.c", tmp_path / "cases"
+    source.write_text(program_source(cases), encoding="utf-8")
+    shim = ROOT / "tests" / "micro" / "board_on_host.c"
+    run(*compiler(name), *WARNINGS, *SANITIZERS, *INCLUDES, source, shim, *SOURCES, "-o", program)
+    lines = run(program).splitlines()
+    assert [line.split()[::2] for line in lines] == [[case.name, "0"] for case in cases]
