@@ -254,12 +254,7 @@ def emit(placement: Placement, name: str, title: str, version: str) -> Emitted:
         sizes.append(writer.constants.bytes - before)
     copies = "".join(writer.copy(*copy) for copy in placement.copies)
     calls = [call for step in placement.steps for call in step.calls]
-    headers = sorted(
-        {
-            "litebnn_builtin.h" if any("builtin/" in file for file in call.sources) else "litebnn_micro.h"
-            for call in calls
-        }
-    )
+    headers = sorted({"litebnn_builtin.h" if call.sources else "litebnn_micro.h" for call in calls})
     includes = ["<string.h>"] if copies else []
     includes += [f'"{header}"' for header in headers]
     aligned = any(_ALIGNED in text for text in writer.constants.texts)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -155,7 +155,7 @@ def export_c(
             f"src/{name}.c": emitted.source,
             **code,
             f"{name}_vectors.h": vectors_header(vectors, placement, name),
-            "main.c": filled("main.c", values),
+            "main.c": filled("main.c.in", values),
             **package_files(packages, values),
             MARK: json.dumps(export.to_dict(), indent=1) + "\n",
         },
@@ -189,10 +189,11 @@ def _converted(model: bytes | str | os.PathLike[str], title: str) -> tuple[bytes
 
 
 def _sources(emitted: Emitted) -> dict[str, str]:
-    """The C files that the network calls, and what these include and need, by file name."""
+    """The C files that the network calls, and those that these call or include, by file name."""
     folder = sources_folder()
+    defining = _definitions(folder)
     files: dict[str, str] = {}
-    wanted = [folder / file for file in emitted.sources]
+    wanted = [*(folder / file for file in emitted.sources), *_called(emitted.source, defining)]
     while wanted:
         path = wanted.pop(0)
         if path.name in files:
@@ -200,7 +201,20 @@ def _sources(emitted: Emitted) -> dict[str, str]:
         files[path.name] = text = path.read_text(encoding="utf-8")
         for header in re.findall(r'#include "([\w.]+)"', text):
             wanted.append(next(place for place in (path.parent / header, folder / header) if place.is_file()))
+        if path.suffix == ".c":
+            wanted += _called(text, defining)
     return dict(sorted(files.items()))
+
+
+def _definitions(folder: Path) -> dict[str, Path]:
+    """The C files of the binary kernels by the functions and structures that they define."""
+    pattern = re.compile(r"^(?!static|typedef|extern)[\w ]+?[ *](litebnn_\w+)(?=\(| =|\[)", re.MULTILINE)
+    files = sorted(folder.glob("*.c"))
+    return {name: path for path in files for name in pattern.findall(path.read_text(encoding="utf-8"))}
+
+
+def _called(text: str, defining: Mapping[str, Path]) -> list[Path]:
+    return [defining[name] for name in dict.fromkeys(re.findall(r"\blitebnn_\w+", text)) if name in defining]
 
 
 def _export(

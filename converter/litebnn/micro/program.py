@@ -102,7 +102,7 @@ class Call:
     Attributes:
         function: its name.
         arguments: its arguments in order.
-        sources: the C files that define it and what it calls, relative to the folder of the sources.
+        sources: the C file of `builtin/` that defines it; those of the binary kernels are found by their functions.
         work: the counts by which instructions are estimated, such as "macs" and "outputs".
         images: how often it is called, for the images of a batch one after the other.
     """

@@ -52,9 +52,9 @@ static int32_t product_of(const litebnn_binary_int8* op, int8_t a, int8_t b) {
 
 static int32_t rectified(const litebnn_binary_int8* op, int8_t a, int8_t b) {
   const int32_t value = a - op->first_zero_point;
-  const int32_t scaled = value >= 0 ? litebnn_scale(value, op->first_multiplier, op->first_shift)
-                                    : litebnn_scale(value * (b - op->second_zero_point), op->output_multiplier,
-                                                    op->output_shift);
+  const int32_t scaled =
+      value >= 0 ? litebnn_scale(value, op->first_multiplier, op->first_shift)
+                 : litebnn_scale(value * (b - op->second_zero_point), op->output_multiplier, op->output_shift);
   return scaled + op->output_zero_point;
 }
 

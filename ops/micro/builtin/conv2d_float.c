@@ -1,40 +1,92 @@
 /* CONV_2D and FULLY_CONNECTED on float. */
 #include "window.h"
 
+/* Output channels that are computed together, so that a value is loaded once for all of them. */
+enum { BLOCK = 4 };
+
+/* The place of a window in the input, and the weights of the first of some output channels. */
+typedef struct {
+  const float* input;
+  const float* weights;
+  int32_t filter_size, run, tap_step;
+  litebnn_taps rows, columns;
+} Place;
+
 /* Taps of a row are contiguous in both the input and the weights if there is one group and no dilation. */
-static float sum_of_window(const litebnn_conv2d_float* layer, const float* input, const float* weights,
-                           litebnn_taps rows, litebnn_taps columns, int32_t first_channel) {
+static Place place_of(const litebnn_conv2d_float* layer, const float* input, litebnn_taps rows, litebnn_taps columns) {
   const litebnn_window* w = &layer->window;
-  const int32_t depth = layer->group_channels;
+  const int32_t depth = layer->group_channels, taps = columns.end - columns.begin;
   const int32_t is_whole = depth == w->channels_in && w->dilation_width == 1;
-  const int32_t run = is_whole ? (columns.end - columns.begin) * depth : depth;
+  Place place = {input, layer->weights, w->filter_height * w->filter_width * depth, depth, 1, rows, columns};
+  if (is_whole && taps > 0) {
+    place.run = taps * depth;
+    place.tap_step = taps;
+  }
+  return place;
+}
+
+static void sum_block(const litebnn_conv2d_float* layer, const Place* at, float* sums) {
+  const litebnn_window* w = &layer->window;
+  const int32_t size = at->filter_size;
+  float a = 0.0f, b = 0.0f, c = 0.0f, d = 0.0f;
+  for (int32_t ky = at->rows.begin; ky < at->rows.end; ++ky) {
+    for (int32_t kx = at->columns.begin; kx < at->columns.end; kx += at->tap_step) {
+      const float* x = at->input + litebnn_tap_pixel(w, at->rows, at->columns, ky, kx) * w->channels_in;
+      const float* v = at->weights + (ky * w->filter_width + kx) * layer->group_channels;
+      for (const float* const end = x + at->run; x < end; ++x, ++v) {
+        const float value = *x;
+        a += value * v[0];
+        b += value * v[size];
+        c += value * v[2 * size];
+        d += value * v[3 * size];
+      }
+    }
+  }
+  sums[0] = a;
+  sums[1] = b;
+  sums[2] = c;
+  sums[3] = d;
+}
+
+static float sum_one(const litebnn_conv2d_float* layer, const Place* at) {
+  const litebnn_window* w = &layer->window;
   float sum = 0.0f;
-  for (int32_t ky = rows.begin; ky < rows.end; ++ky) {
-    for (int32_t kx = columns.begin; kx < columns.end; ++kx) {
-      const float* x = input + litebnn_tap_pixel(w, rows, columns, ky, kx) * w->channels_in + first_channel;
-      const float* v = weights + (ky * w->filter_width + kx) * depth;
-      for (int32_t i = 0; i < run; ++i) sum += x[i] * v[i];
-      if (is_whole) break;
+  for (int32_t ky = at->rows.begin; ky < at->rows.end; ++ky) {
+    for (int32_t kx = at->columns.begin; kx < at->columns.end; kx += at->tap_step) {
+      const float* x = at->input + litebnn_tap_pixel(w, at->rows, at->columns, ky, kx) * w->channels_in;
+      const float* v = at->weights + (ky * w->filter_width + kx) * layer->group_channels;
+      for (const float* const end = x + at->run; x < end; ++x, ++v) sum += *x * v[0];
     }
   }
   return sum;
 }
 
+static float finished(const litebnn_conv2d_float* layer, float sum, int32_t o) {
+  if (layer->bias) sum += layer->bias[o];
+  return litebnn_clamp_to(layer->range, sum);
+}
+
 void litebnn_conv2d_float_rows(const litebnn_conv2d_float* layer, const float* input, float* output, int32_t first_row,
                                int32_t rows) {
   const litebnn_window* w = &layer->window;
-  const int32_t filter_size = w->filter_height * w->filter_width * layer->group_channels;
   const int32_t group_outputs = w->channels_out / (w->channels_in / layer->group_channels);
   for (int32_t y = first_row; y < first_row + rows; ++y) {
     const litebnn_taps row_taps = litebnn_taps_of_row(w, y);
     for (int32_t x = 0; x < w->output_width; ++x) {
-      const litebnn_taps column_taps = litebnn_taps_of_column(w, x);
-      for (int32_t o = 0; o < w->channels_out; ++o) {
-        const int32_t first_channel = o / group_outputs * layer->group_channels;
-        const float* weights = layer->weights + o * filter_size;
-        float sum = sum_of_window(layer, input, weights, row_taps, column_taps, first_channel);
-        if (layer->bias) sum += layer->bias[o];
-        *output++ = litebnn_clamp_to(layer->range, sum);
+      Place place = place_of(layer, input, row_taps, litebnn_taps_of_column(w, x));
+      for (int32_t o = 0; o < w->channels_out;) {
+        const int32_t group = o / group_outputs, is_block = o + BLOCK <= (group + 1) * group_outputs;
+        const int32_t count = is_block ? BLOCK : 1;
+        float sums[BLOCK];
+        place.input = input + group * layer->group_channels;
+        place.weights = layer->weights + o * place.filter_size;
+        if (is_block) {
+          sum_block(layer, &place, sums);
+        } else {
+          sums[0] = sum_one(layer, &place);
+        }
+        for (int32_t i = 0; i < count; ++i) *output++ = finished(layer, sums[i], o + i);
+        o += count;
       }
     }
   }

@@ -24,9 +24,7 @@ static inline int32_t litebnn_divide_by_power(int32_t a, int32_t exponent) {
 }
 
 /* a * 2^exponent, as unsigned arithmetic, which wraps as the reference does on its targets. */
-static inline int32_t litebnn_times_power(int32_t a, int32_t exponent) {
-  return (int32_t)((uint32_t)a << exponent);
-}
+static inline int32_t litebnn_times_power(int32_t a, int32_t exponent) { return (int32_t)((uint32_t)a << exponent); }
 
 /* a * multiplier * 2^(shift - 31), rounded twice. */
 static inline int32_t litebnn_scale(int32_t a, int32_t multiplier, int32_t shift) {

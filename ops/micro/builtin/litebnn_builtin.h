@@ -1,11 +1,11 @@
 /* TensorFlow Lite's own ops of small classifiers for microcontrollers: C99, no heap, no state, no libc.
  *
- * Float ops add and multiply in the order of TensorFlow Lite's reference kernels. Int8 ops return what these return, bit
- * for bit. Compile without contraction of a product and a sum to one instruction (-ffp-contract=off).
+ * Float ops add and multiply in the order of TensorFlow Lite's reference kernels. Int8 ops return what these return,
+ * bit for bit. Compile without contraction of a product and a sum to one instruction (-ffp-contract=off).
  *
- * Tensors are one image, [height][width][channels]. Functions with `first_row` and `rows` compute only these rows of the
- * output, and `output` points to the first of them. Nothing is checked at run time: the exporter has checked the model.
- * Unless a function says otherwise, `output` may be its first input.
+ * Tensors are one image, [height][width][channels]. Functions with `first_row` and `rows` compute only these rows of
+ * the output, and `output` points to the first of them. Nothing is checked at run time: the exporter has checked the
+ * model. Unless a function says otherwise, `output` may be its first input.
  */
 #ifndef LITEBNN_BUILTIN_H
 #define LITEBNN_BUILTIN_H

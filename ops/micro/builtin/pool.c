@@ -51,19 +51,19 @@ static int32_t mean_of_window_int8(const litebnn_window* w, const int8_t* input,
 }
 
 /* One loop over the output for each kind of pool and type. */
-#define LITEBNN_POOL(kind, name, type, clamped)                                                                        \
-  void litebnn_##kind##_pool_##name##_rows(const litebnn_pool_##name* pool, const type* input, type* output,           \
-                                           int32_t first_row, int32_t rows) {                                          \
-    const litebnn_window* w = &pool->window;                                                                           \
-    for (int32_t y = first_row; y < first_row + rows; ++y) {                                                           \
-      const litebnn_taps row_taps = litebnn_taps_of_row(w, y);                                                         \
-      for (int32_t x = 0; x < w->output_width; ++x) {                                                                  \
-        const litebnn_taps column_taps = litebnn_taps_of_column(w, x);                                                 \
-        for (int32_t channel = 0; channel < w->channels_in; ++channel) {                                               \
-          *output++ = clamped(LITEBNN_##kind(name)(w, input, row_taps, column_taps, channel), pool->range);            \
-        }                                                                                                              \
-      }                                                                                                                \
-    }                                                                                                                  \
+#define LITEBNN_POOL(kind, name, type, clamped)                                                              \
+  void litebnn_##kind##_pool_##name##_rows(const litebnn_pool_##name* pool, const type* input, type* output, \
+                                           int32_t first_row, int32_t rows) {                                \
+    const litebnn_window* w = &pool->window;                                                                 \
+    for (int32_t y = first_row; y < first_row + rows; ++y) {                                                 \
+      const litebnn_taps row_taps = litebnn_taps_of_row(w, y);                                               \
+      for (int32_t x = 0; x < w->output_width; ++x) {                                                        \
+        const litebnn_taps column_taps = litebnn_taps_of_column(w, x);                                       \
+        for (int32_t channel = 0; channel < w->channels_in; ++channel) {                                     \
+          *output++ = clamped(LITEBNN_##kind(name)(w, input, row_taps, column_taps, channel), pool->range);  \
+        }                                                                                                    \
+      }                                                                                                      \
+    }                                                                                                        \
   }
 #define LITEBNN_max(name) max_of_window_##name
 #define LITEBNN_average(name) mean_of_window_##name

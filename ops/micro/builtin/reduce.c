@@ -14,25 +14,25 @@ static float same(float a, int32_t count) {
 static float divided(float a, int32_t count) { return a / (float)count; }
 
 /* The walk over the output has a walk over the reduced axes inside. */
-#define LITEBNN_REDUCE(walk, input, type, start, joined, written)                                                 \
-  const int32_t* const strides[1] = {(walk)->strides};                                                            \
-  int32_t position[LITEBNN_AXES] = {0}, offset[1] = {0};                                                          \
-  do {                                                                                                            \
-    for (int32_t i = 0; i < (walk)->kept[INNER]; ++i) {                                                           \
-      int32_t inner_position[LITEBNN_AXES] = {0}, inner[1] = {offset[0] + i * (walk)->strides[INNER]};            \
-      type total = start;                                                                                         \
-      do {                                                                                                        \
-        for (int32_t k = 0; k < (walk)->reduced[INNER]; ++k) {                                                    \
-          total = joined(total, (input)[inner[0] + k * (walk)->strides[INNER]]);                                  \
-        }                                                                                                         \
-      } while (litebnn_next((walk)->reduced, inner_position, 1, strides, inner));                                 \
-      *output++ = written;                                                                                        \
-    }                                                                                                             \
+#define LITEBNN_REDUCE(walk, input, type, start, joined, written)                                      \
+  const int32_t* const strides[1] = {(walk)->strides};                                                 \
+  int32_t position[LITEBNN_AXES] = {0}, offset[1] = {0};                                               \
+  do {                                                                                                 \
+    for (int32_t i = 0; i < (walk)->kept[INNER]; ++i) {                                                \
+      int32_t inner_position[LITEBNN_AXES] = {0}, inner[1] = {offset[0] + i * (walk)->strides[INNER]}; \
+      type total = start;                                                                              \
+      do {                                                                                             \
+        for (int32_t k = 0; k < (walk)->reduced[INNER]; ++k) {                                         \
+          total = joined(total, (input)[inner[0] + k * (walk)->strides[INNER]]);                       \
+        }                                                                                              \
+      } while (litebnn_next((walk)->reduced, inner_position, 1, strides, inner));                      \
+      *output++ = written;                                                                             \
+    }                                                                                                  \
   } while (litebnn_next((walk)->kept, position, 1, strides, offset))
 
-#define LITEBNN_REDUCE_FLOAT(name, start, joined, finished)                                              \
-  void litebnn_##name##_float(const litebnn_reduction* reduction, const float* input, float* output) {   \
-    LITEBNN_REDUCE(reduction, input, float, start, joined, finished(total, reduction->count));           \
+#define LITEBNN_REDUCE_FLOAT(name, start, joined, finished)                                            \
+  void litebnn_##name##_float(const litebnn_reduction* reduction, const float* input, float* output) { \
+    LITEBNN_REDUCE(reduction, input, float, start, joined, finished(total, reduction->count));         \
   }
 
 LITEBNN_REDUCE_FLOAT(mean, 0.0f, sum_of, divided)

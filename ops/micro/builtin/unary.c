@@ -3,12 +3,12 @@
 #include "fixed_point.h"
 #include "window.h"
 
-#define LITEBNN_UNARY(name, value)                                              \
+#define LITEBNN_UNARY(name, value)                                                \
   void litebnn_##name##_float(const float* input, int32_t count, float* output) { \
-    for (int32_t i = 0; i < count; ++i) {                                       \
-      const float x = input[i];                                                 \
-      output[i] = value;                                                        \
-    }                                                                           \
+    for (int32_t i = 0; i < count; ++i) {                                         \
+      const float x = input[i];                                                   \
+      output[i] = value;                                                          \
+    }                                                                             \
   }
 
 void litebnn_clamp_float(litebnn_range_float range, const float* input, int32_t count, float* output) {

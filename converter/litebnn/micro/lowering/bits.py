@@ -29,8 +29,6 @@ from litebnn.micro.program import (
 )
 
 _OUTPUTS = {"INT32": "bits", "INT8": "int8", "FLOAT32": "float"}
-# The files that every kernel uses.
-_SHARED = ("bconv2d.c", "planes.c", "builtin/bconv2d_rows.c")
 _SIGNED = {"INT8": "int8", "FLOAT32": "float", "BOOL": "bool"}
 
 
@@ -47,7 +45,7 @@ def lce_quantize(context: Context, op: Op) -> Lowered:
     zero_point: tuple[Argument, ...] = (_zero_point(source),) if source.type == "INT8" else ()
     function = f"litebnn_quantize_{_SIGNED[source.type]}"
     arguments = (Read(source), rows, channels, *zero_point, Write(op.output))
-    return Lowered((Call(function, arguments, ("signs.c",), {"values": rows * channels, "rows": rows}),))
+    return Lowered((Call(function, arguments, (), {"values": rows * channels, "rows": rows}),))
 
 
 def _zero_point(tensor: Tensor) -> int:
@@ -62,10 +60,10 @@ def lce_dequantize(context: Context, op: Op) -> Lowered:
     work = {"values": rows * channels, "rows": rows}
     if result.type == "FLOAT32":
         arguments: tuple[Argument, ...] = (Read(op.input(0)), rows, channels, Write(result))
-        return Lowered((Call("litebnn_dequantize_float", arguments, ("signs.c",), work),))
+        return Lowered((Call("litebnn_dequantize_float", arguments, (), work),))
     plus, minus = (1, 0) if result.type == "BOOL" else _levels_of_signs(result)
     arguments = (Read(op.input(0)), rows, channels, plus, minus, Write(result))
-    return Lowered((Call("litebnn_dequantize_int8", arguments, ("signs.c",), work),))
+    return Lowered((Call("litebnn_dequantize_int8", arguments, (), work),))
 
 
 def _levels_of_signs(tensor: Tensor) -> tuple[int, int]:
@@ -93,7 +91,7 @@ def lce_bmaxpool_2d(context: Context, op: Op) -> Lowered:
     arguments = (Struct("litebnn_bmax_pool2d", fields), Read(op.input(0)), Write(op.output))
     outputs = int(np.prod(result, dtype=np.int64))
     work = {"outputs": outputs, "taps": outputs * taps[0] * taps[1]}
-    return Lowered((Call("litebnn_bmax_pool2d_run", arguments, ("max_pool.c",), work, images),))
+    return Lowered((Call("litebnn_bmax_pool2d_run", arguments, (), work, images),))
 
 
 def _pair(name: str, sizes: tuple[int, ...] | list[int]) -> dict[str, int]:
@@ -160,7 +158,7 @@ def lce_bconv_2d(context: Context, op: Op) -> Lowered:
         "outputs": pixels * geometry.channels_out,
         "pixels": pixels,
     }
-    return Lowered((Call(f"litebnn_bconv2d_{name}_rows", arguments, (f"{kernel}.c", *_SHARED), work, images),))
+    return Lowered((Call(f"litebnn_bconv2d_{name}_rows", arguments, ("builtin/bconv2d_rows.c",), work, images),))
 
 
 def _fields(op: Op, geometry: Geometry, options: BConv2DOptions, packed: Packed) -> dict[str, Value]:
