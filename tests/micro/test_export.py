@@ -55,13 +55,14 @@ def test_every_golden_model_is_bit_equal_under_sanitizers(path: Path, kernels: s
 @pytest.mark.deep
 @pytest.mark.parametrize("block", range(10))
 @pytest.mark.parametrize("kind", ["exact", "any", "int8"])
-def test_random_networks_are_equal_under_sanitizers(kind: str, block: int, tmp_path: Path) -> None:
+def test_random_networks_are_equal(kind: str, block: int, tmp_path: Path) -> None:
     for seed in range(block * 7, block * 7 + 7):
         is_int8 = kind == "int8"
         model = networks.int8_network(seed) if is_int8 else networks.float_network(seed, exact=kind == "exact")
-        export = exported(model, tmp_path, kernels=("compact", "fast")[seed % 2])
+        flags = compiled.SANITIZERS if seed % 2 else ("-O1",)
+        export = exported(model, tmp_path, kernels=("compact", "fast")[seed // 2 % 2])
         assert export.exact or kind == "any"
-        assert compiled.check(tmp_path / "network", *compiled.SANITIZERS).endswith("passed\n"), f"{kind} {seed}"
+        assert compiled.check(tmp_path / "network", *flags).endswith("passed\n"), f"{kind} {seed}"
 
 
 def test_a_wrong_result_is_seen(tmp_path: Path) -> None:

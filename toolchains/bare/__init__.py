@@ -19,8 +19,13 @@ WARNINGS = ("-Wall", "-Wextra", "-Wconversion", "-Werror")
 SECONDS = 300
 
 
-def compile_program(target: Target, sources: Iterable[Path], program: Path, flags: Sequence[str] = ("-O2",)) -> Path:
-    """Compiles C files with the kernels of ops/micro and the board's start-up code; returns `program`.
+def compile_program(
+    target: Target, sources: Iterable[Path], program: Path, flags: Sequence[str] = ("-O2",), kernels: Path = KERNELS
+) -> Path:
+    """Compiles C files with the board's start-up code and the kernels of a folder; returns `program`.
+
+    Args:
+        kernels: ops/micro, or `src` of an exported network.
 
     Raises:
         ToolkitError: the compiler is missing, or does not compile this.
@@ -30,8 +35,8 @@ def compile_program(target: Target, sources: Iterable[Path], program: Path, flag
     command = [
         *(f"{target.triple}-gcc", *target.gcc_flags, "-std=c99", "-ffreestanding", *WARNINGS, *flags, *hertz),
         *("-ffunction-sections", "-fdata-sections", "-Wl,--gc-sections", "-nostartfiles"),
-        *(f"-L{HERE}", f"-T{target.machine}.ld", f"-I{HERE}", f"-I{KERNELS}"),
-        *map(str, (*sources, HERE / "board.c", *sorted(KERNELS.glob("*.c")))),
+        *(f"-L{HERE}", f"-T{target.machine}.ld", f"-I{HERE}", f"-I{kernels}"),
+        *map(str, (*sources, HERE / "board.c", *sorted(kernels.glob("*.c")))),
         *("-Wl,--no-warn-rwx-segments", "-o", str(program)),
     ]
     run = subprocess.run(command, capture_output=True, text=True)

@@ -1,12 +1,12 @@
 /* Runs the self-test of an exported network on a board, and prints its stack and the instructions of each step.
  *
- * The network's main.c is compiled with -DLITEBNN_PORT -Dmain=selftest, and the network with -DLITEBNN_PROFILE.
+ * The network is compiled with -DLITEBNN_PORT and -DLITEBNN_PROFILE.
  */
 #include "board.h"
 
 enum { kSteps = 256 };
 
-int selftest(void);
+int litebnn_selftest(void);
 void litebnn_port_print(const char* text);
 uint32_t litebnn_port_ticks(void);
 void litebnn_profile(int32_t step);
@@ -31,7 +31,7 @@ void litebnn_profile(int32_t step) {
 
 int main(void) {
   board_start_counting();
-  const int failed = selftest();
+  const int failed = litebnn_selftest();
   for (int32_t step = 0; step < steps && step < kSteps; ++step) {
     board_print("step ");
     board_print_number(step);

@@ -1,0 +1,67 @@
+"""Exported networks on emulated boards: their self-test, and what the linker made of them."""
+
+import re
+import subprocess
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from toolchains.bare import HERE, compile_program, run_program
+from toolchains.targets import Target, ToolkitError
+
+# A product and a sum are rounded one after the other, as TensorFlow Lite's reference does.
+FLAGS = ("-O2", "-ffp-contract=off", "-DLITEBNN_PORT", "-DLITEBNN_PROFILE")
+
+
+@dataclass(frozen=True)
+class Run:
+    """A self-test on a board.
+
+    Attributes:
+        printed: its whole output.
+        steps: the instructions of each step of the network, in the last run.
+        stack: the bytes of stack in use at most.
+    """
+
+    printed: str
+    steps: tuple[int, ...]
+    stack: int
+
+
+def run_selftest(target: Target, folder: Path, flags: Sequence[str] = FLAGS) -> Run:
+    """Compiles an exported folder for a board of `targets.toml` and runs its self-test in QEMU.
+
+    Raises:
+        ToolkitError: the compiler or QEMU is missing, it does not compile, or a result is wrong.
+    """
+    program = folder / f"selftest_{target.name}.elf"
+    compile_program(target, [folder / "main.c", HERE / "selftest_port.c"], program, flags, folder / "src")
+    printed = run_program(target, program)
+    steps = tuple(int(count) for count in re.findall(r"^step \d+: (\d+) instructions$", printed, re.MULTILINE))
+    stack = re.search(r"^stack (\d+)$", printed, re.MULTILINE)
+    if stack is None or "passed\n" not in printed:
+        raise ToolkitError(f"the self-test on {target.name} printed: {printed.strip()}")
+    return Run(printed, steps, int(stack[1]))
+
+
+def section_bytes(target: Target, program: Path) -> tuple[int, int]:
+    """The bytes of a program's flash, and of its static memory.
+
+    Raises:
+        ToolkitError: the compiler's programs are missing, or they cannot read it.
+    """
+    run = _binutils(target, "size", str(program))
+    text, data, bss = (int(number) for number in run.splitlines()[1].split()[:3])
+    return text + data, data + bss
+
+
+def symbols(target: Target, program: Path) -> list[str]:
+    """The names of a program's functions and variables."""
+    return [line.split()[-1] for line in _binutils(target, "nm", str(program)).splitlines()]
+
+
+def _binutils(target: Target, tool: str, *arguments: str) -> str:
+    run = subprocess.run([f"{target.triple}-{tool}", *arguments], capture_output=True, text=True)
+    if run.returncode:
+        raise ToolkitError(f"{target.triple}-{tool} failed: {run.stderr.strip()}")
+    return run.stdout
