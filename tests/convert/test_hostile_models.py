@@ -111,7 +111,7 @@ def test_a_concatenation_is_charged_for_before_it_is_made() -> None:
     model = FloatModel()
     part = model.op("BROADCAST_TO", [model.const(1), model.const([1000, 1000], np.int32)], (1000, 1000))
     many = model.op("CONCATENATION", [part] * 10_000, (1, 1000), axis=0)
-    source = model.finish(binary_dense(model), model.elementwise("ADD", model.input(1, 1000), many))
+    source = model.finish(binary_dense(model), model.op("ADD", [model.input(1, 1000), many], (10_000_000, 1000)))
     with pytest.raises(litebnn.ConversionError, match="far more is computed"):
         litebnn.convert_tflite(source)
 

@@ -22,12 +22,14 @@ def _run(options: argparse.Namespace) -> None:
     from litebnn.cli.output import print_json
     from litebnn.errors import boundary, printable
     from litebnn.flatbuffer import read_strictly
-    from litebnn.graph import check_model
+    from litebnn.graph import check_model, check_outputs
     from litebnn.model_files import read_file
 
     model = read_strictly(read_file(options.model))
     with boundary():
         check_model(model)
+        for graph in model.graphs:
+            check_outputs(graph)
     found = {
         "subgraphs": len(model.graphs),
         "ops": sum(1 for _ in model.ops()),

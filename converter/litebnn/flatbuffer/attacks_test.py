@@ -18,7 +18,7 @@ from litebnn.errors import ConversionError, Defect
 from litebnn.flatbuffer import read_strictly
 from litebnn.flatbuffer.round_trip_test import buffer, code, operator, pack, sparsity, subgraph, tensor, unpacked
 from litebnn.flatbuffer.schema import camel_case, schema
-from litebnn.graph import FIELDS, check_model
+from litebnn.graph import FIELDS, check_model, check_outputs
 from tests.needs import need
 from tests.support.float_models import FloatModel, sign_weights
 from tests.support.quantized_models import with_blocks
@@ -213,7 +213,10 @@ def run_all(contents: list[bytes]) -> int:
 
 def is_sound(content: bytes) -> bool:
     try:
-        check_model(read_strictly(content))
+        model = read_strictly(content)
+        check_model(model)
+        for graph in model.graphs:
+            check_outputs(graph)
     except Defect:
         raise
     except ConversionError:

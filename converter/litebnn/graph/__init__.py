@@ -37,6 +37,7 @@ from litebnn.graph.origin import (
 )
 from litebnn.graph.questions import Question
 from litebnn.graph.references import check_subgraphs
+from litebnn.graph.shapes import check_outputs
 from litebnn.graph.validate import check_graph
 
 __all__ = [
@@ -69,6 +70,7 @@ __all__ = [
     "check_custom_ops",
     "check_graph",
     "check_model",
+    "check_outputs",
     "check_subgraphs",
     "compact",
     "constant",

@@ -96,6 +96,10 @@ def pool(**changed: Any) -> bytes:
     return lce_models.bmaxpool_model((1, 4, 4, 2), (2, 2), (2, 2), 1, changed)
 
 
+def wide_pool(width: int) -> bytes:
+    return lce_models.bmaxpool_model((1, 4, 4, 2), (2, 2), (2, 1), 0, {"filter_width": width})
+
+
 # The messages are the op library's: "litebnn: OP: ...".
 REFUSED: dict[str, tuple[bytes, str]] = {
     "zero point above int8": (lce_models.quantize_model((2, 40), "int8", 0.5, 128), "zero point 128, expected"),
@@ -123,8 +127,8 @@ REFUSED: dict[str, tuple[bytes, str]] = {
     "pool of nothing": (pool(filter_width=0), "option filter_width: .* found 0"),
     "pool's stride of nothing": (pool(stride_height=0), "option stride_height: .* found 0"),
     "pool that does not fit": (pool(filter_height=5), "reaches over 5, expected 4 at most"),
-    "pool beyond INT32": (pool(padding=0, filter_width=2**31 - 1, stride_width=1), "reaches beyond 2147483647"),
-    "pool one beyond INT32": (pool(padding=0, filter_width=2**31 - 3, stride_width=1), "reaches beyond 2147483647"),
+    "pool beyond INT32": (wide_pool(2**31 - 1), "reaches beyond 2147483647"),
+    "pool one beyond INT32": (wide_pool(2**31 - 3), "reaches beyond 2147483647"),
     "window that does not fit": (conv(padding=1, dilation_width_factor=2), "reaches over 5, expected 4 at most"),
     "filter of no constant": (conv_of((6, 1, 1, 2), 64, is_constant=False), "is not constant"),
     "words of no group": (conv_of((6, 1, 1, 2), 96), "2 words, expected 3 or a divisor"),

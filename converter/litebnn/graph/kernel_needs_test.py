@@ -41,6 +41,24 @@ def dense(data: tuple[int, ...], weights: tuple[int, int], result: tuple[int, ..
     return one("FULLY_CONNECTED", operands, of(*result, name="y"), table="FullyConnectedOptions", weights_format=0)
 
 
+def gated(*left_out: int, count: int = 24) -> Graph:
+    """An LSTM without the inputs at these places."""
+    operands = [None if place in left_out else of(2, 4, name=f"x{place}") for place in range(count)]
+    return one("LSTM", [*operands], of(2, 4, name="y"))
+
+
+def convolution(bias: int, name: str = "CONV_2D") -> Graph:
+    """A layer with 6 output channels and a bias of another size."""
+    ones = constant("ones", np.ones(bias, np.float32))
+    operands = [of(1, 4, 4, 6), of(*((1, 1, 1, 6) if "DEPTH" in name else (6, 1, 1, 6)), name="w"), ones]
+    table = {"CONV_2D": "Conv2DOptions", "DEPTHWISE_CONV_2D": "DepthwiseConv2DOptions"}[name]
+    return one(name, [*operands], of(1, 4, 4, 6, name="y"), table=table, padding=0)
+
+
+def shape_operand(*sizes: int) -> Tensor:
+    return constant("sizes", np.array(sizes, np.int32))
+
+
 def sparse_dense() -> Graph:
     graph = dense((2, 8), (4, 80), (2, 4))
     weights = graph.ops[0].input(1)
@@ -106,9 +124,30 @@ def case(*branches: int) -> Graph:
             ),
             "lengths from 1 to 4, expected 0 to 3",
         ),
+        (copying("ABS"), "expected the same"),
+        (copying("ADD"), "expected the same"),
+        (copying("STABLEHLO_MINIMUM"), "expected the same"),
+        (copying("SEGMENT_SUM"), "expected the same"),
+        (one("SOFTMAX", [of(2)], of(2, type="INT2", name="y")), '"y" is INT2, expected FLOAT32 as "x" is'),
+        (one("DEQUANTIZE", [of(2, type="INT8")], of(2, type="UINT16", name="y")), '"y" is UINT16, expected FLOAT32'),
+        (one("LESS", [of(2), of(2)], of(2, name="y")), '"y" is FLOAT32, expected BOOL'),
+        (one("ARG_MAX", [of(2)], of(1, name="y")), '"y" is FLOAT32, expected INT32 or INT64'),
+        (one("LOG_SOFTMAX", [of(2, 0)], of(2, 0, name="y")), '"x" has no elements'),
+        (one("SKIP_GRAM", [of(0, type="STRING")], of(1, type="STRING", name="y")), '"x" has no elements'),
+        (convolution(5), r'"ones" has shape \[5\], expected \[6\]'),
+        (convolution(7, "DEPTHWISE_CONV_2D"), r'"ones" has shape \[7\], expected \[6\]'),
+        (one("BROADCAST_ARGS", [shape_operand(2, 3), shape_operand(2)], of(2, type="INT32")), "do not fit each other"),
+        (
+            one("REDUCE_WINDOW", [of(4), of(), shape_operand(2), shape_operand(0), shape_operand(1)], of(3, name="y")),
+            '"sizes" holds 0, expected 1 at least',
+        ),
+        (gated(12), "input 12 of the input gate is left out"),
+        (gated(1, 5), "input 1 of the input gate is left out"),
         (sparse_dense(), r"shapes \[2, 8\], \[4, 80\] and \[2, 4\]"),
         (case(0), "1 branches, expected 2 at least"),
         (one("EMBEDDING_LOOKUP_SPARSE", [of(3)] * 5, of(3, name="y")), "its kernel frees memory twice"),
+        (one("RANDOM_UNIFORM", [], of(2, name="y")), "0 inputs and 1 outputs, expected 1 and 1"),
+        (one("LSTM", [of(2, 3, type="INT4")], of(2, 3, name="y")), '"x" is INT4, expected FLOAT32'),
         (one("READ_VARIABLE", [of(1, type="RESOURCE", name="handle")]), "1 inputs and 0 outputs, expected 1 and 1"),
         (one("ASSIGN_VARIABLE", [of(1, type="RESOURCE")]), "1 inputs and 0 outputs, expected 2 and 0"),
     ],
@@ -144,6 +183,12 @@ def test_what_a_runtime_does_not_survive_of_a_graph(graph: Graph, reason: str) -
         one("MATRIX_SET_DIAG", [of(2, 3, 4), of(2, 3, name="d")], of(2, 3, 4, name="y")),
         one("STABLEHLO_SHIFT_LEFT", [of(4), of(4, name="n")], of(4, name="y")),
         case(0, 0),
+        convolution(6),
+        convolution(6, "DEPTHWISE_CONV_2D"),
+        one("BROADCAST_ARGS", [shape_operand(2, 3), shape_operand(3)], of(2, type="INT32", name="y")),
+        one("BROADCAST_ARGS", [shape_operand(4, 2, 1), shape_operand(3)], of(3, type="INT32", name="y")),
+        one("REDUCE_WINDOW", [of(4), of(), shape_operand(2), shape_operand(1), shape_operand(1)], of(3, name="y")),
+        one("SOFTMAX", [of(2, type="INT8")], of(2, type="INT16", name="y")),
         one("READ_VARIABLE", [of(1, type="RESOURCE", name="handle")], of(2, name="y")),
         one("ASSIGN_VARIABLE", [of(1, type="RESOURCE", name="handle"), of(2)]),
     ],

@@ -122,6 +122,11 @@ def check_subgraphs(graphs: list[Graph]) -> None:
                 callees[number].append(called)
                 for mistake in _fits(op, key, graphs[called]):
                     raise ConversionError(f"{what}: {key} is {called}, a subgraph {mistake}")
+            # Its kernel in LiteRT 2.3.0 reads as many branches as the file has other subgraphs.
+            if op.code.builtin == "STABLEHLO_CASE" and len([*_called(op)]) != len(graphs) - 1:
+                raise ConversionError(
+                    f"{what}: {len([*_called(op)])} branches, expected all {len(graphs) - 1} subgraphs"
+                )
     _check_order(callees)
 
 

@@ -168,6 +168,12 @@ CONDITION = called(("FLOAT32",), ("BOOL",))
             'subgraph is 1, a subgraph whose output "out0" nothing computes',
         ),
         (
+            calls(
+                "STABLEHLO_CASE", "StablehloCaseOptions", SAME, SAME, SAME, types=CASE, branch_subgraph_indices=[1, 2]
+            ),
+            "2 branches, expected all 3 subgraphs",
+        ),
+        (
             calls("STABLEHLO_COMPOSITE", "StableHLOCompositeOptions", decomposition_subgraph_index=0),
             "subgraph 0 runs itself",
         ),
@@ -201,6 +207,9 @@ def test_subgraphs_that_run_each_other() -> None:
 
 def test_subgraphs_that_fit_pass() -> None:
     check_subgraphs(calls("WHILE", "WhileOptions", CONDITION, SAME, cond_subgraph_index=1, body_subgraph_index=2))
+    check_subgraphs(
+        calls("STABLEHLO_CASE", "StablehloCaseOptions", SAME, SAME, types=CASE, branch_subgraph_indices=[2, 1])
+    )
     # A subgraph may run twice, and from another subgraph.
     inner = calls("CALL", "CallOptions", subgraph=2)[0]
     check_subgraphs(

@@ -12,6 +12,7 @@ from litebnn.graph.kernel_needs import kernel_mistakes
 from litebnn.graph.op_facts import MANY, facts
 from litebnn.graph.option_counts import option_mistakes
 from litebnn.graph.references import check_details, check_operands
+from litebnn.graph.shapes import check_outputs
 
 
 def check_graph(graph: Graph) -> None:
@@ -45,6 +46,7 @@ def check_graph(graph: Graph) -> None:
         check_operands(what, op)
         for mistake in chain(option_mistakes(op), kernel_mistakes(op)):
             raise ConversionError(f"{what}: {mistake}")
+    check_outputs(graph, is_fixed=True)
 
 
 def _check_order(what: str, index: int, op: Op, written_by: dict[Tensor, int], known: set[Tensor]) -> None:

@@ -1,0 +1,52 @@
+"""An op as the rules of shapes see it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from litebnn.graph.graph import Op, Tensor
+
+Shape = tuple[int, ...]
+
+
+class Call:
+    """An op with the shapes of its inputs."""
+
+    def __init__(self, op: Op, shapes: Mapping[Tensor, Shape]) -> None:
+        self.op, self._shapes = op, shapes
+
+    def shape(self, place: int) -> Shape:
+        """The shape of an input.
+
+        Raises:
+            LookupError: there is none.
+        """
+        tensor = self._input(place)
+        return self._shapes.get(tensor, tensor.shape)
+
+    def numbers(self, place: int) -> list[int]:
+        """The value of a constant of integers.
+
+        Raises:
+            LookupError: the value is known only at run time.
+        """
+        array = self._input(place).array
+        if array is None or array.dtype.kind not in "iu":
+            raise LookupError
+        return [int(number) for number in array.reshape(-1)]
+
+    def axes(self, place: int, rank: int) -> list[int]:
+        return [axis_of(axis, rank) for axis in self.numbers(place)]
+
+    def option(self, key: str) -> int:
+        return int(getattr(self.op.options, key))
+
+    def _input(self, place: int) -> Tensor:
+        tensor = self.op.optional(place)
+        if tensor is None:
+            raise LookupError
+        return tensor
+
+
+def axis_of(axis: int, rank: int) -> int:
+    return range(rank)[axis]
