@@ -6,11 +6,11 @@ from litebnn.contract import Padding, PadValues
 from litebnn.graph import Op
 from litebnn.rules.binarize.absorb_one_padding import absorb_one_padding
 from litebnn.rules.binarize.binarize_layers import binarize_layers
-from litebnn.rules.thresholds.pad_bits import pad_bits
 from litebnn.rules.thresholds.recognize_signs import recognize_signs
+from litebnn.rules.thresholds.work_on_bits import work_on_bits
 from tests.support.float_models import FloatModel, assert_same_values, rewritten, sign_weights
 
-BINARIZE = (recognize_signs, pad_bits, binarize_layers)
+BINARIZE = (recognize_signs, work_on_bits, binarize_layers)
 WEIGHTS = sign_weights(np.random.default_rng(0), 8, 3, 3, 32)
 
 

@@ -3,8 +3,8 @@ import pytest
 
 from litebnn.flatbuffer import read_model
 from litebnn.rules.canonical.absorb_mirror_padding import absorb_mirror_padding
-from litebnn.rules.thresholds.pool_bits import pool_bits
 from litebnn.rules.thresholds.recognize_signs import recognize_signs
+from litebnn.rules.thresholds.work_on_bits import work_on_bits
 from tests.support.float_models import FloatModel, assert_same_values, op_names, rewritten, run_pass
 
 REFLECT, SYMMETRIC = 0, 1
@@ -34,7 +34,7 @@ def test_pooling_of_repeated_edges_is_same_pooling(
     size: int, taps: int, stride: int, pads: tuple[int, int], mode: int
 ) -> None:
     source = mirrored_pool(size, taps, stride, pads, mode)
-    result = rewritten(source, recognize_signs, absorb_mirror_padding, pool_bits)
+    result = rewritten(source, recognize_signs, absorb_mirror_padding, work_on_bits)
     assert op_names(result)[-2:] == ["LceBMaxPool2d", "LceDequantize"]
     assert_same_values(source, result)
 

@@ -8,7 +8,7 @@ from litebnn.graph import Tensor
 from litebnn.rules.canonical.remove_dead_ops import remove_dead_ops
 from litebnn.rules.thresholds.merge_signs import merge_signs
 from litebnn.rules.thresholds.recognize_signs import recognize_signs
-from litebnn.rules.thresholds.reshape_bits import reshape_bits
+from litebnn.rules.thresholds.work_on_bits import work_on_bits
 from tests.support.float_models import FloatModel, assert_same_values, op_names, rewritten, run_pass
 
 
@@ -32,7 +32,7 @@ def test_two_signs_of_one_tensor_that_are_transposed_alike_are_transposed_once()
         for form, order in (("where_ge", (0, 2, 3, 1)), ("sign_add_sign", (0, 2, 3, 1)), ("where_ge", (0, 3, 2, 1)))
     )
     source = model.finish(*(model.elementwise("ADD", y, model.const(i)) for i, y in enumerate((first, second, other))))
-    result = rewritten(source, recognize_signs, reshape_bits, remove_dead_ops, merge_signs)
+    result = rewritten(source, recognize_signs, work_on_bits, remove_dead_ops, merge_signs)
     names = op_names(result)
     assert [names.count(name) for name in ("TRANSPOSE", "LceQuantize", "LceDequantize")] == [2, 2, 2]
     assert_same_values(source, result)

@@ -8,9 +8,8 @@ from litebnn.graph import Tensor
 from litebnn.rules import BINARY_PHASES, run_phases
 from litebnn.rules.binarize.binarize_layers import binarize_layers
 from litebnn.rules.canonical.remove_dead_ops import remove_dead_ops
-from litebnn.rules.thresholds.pool_bits import pool_bits
 from litebnn.rules.thresholds.recognize_signs import recognize_signs
-from litebnn.rules.thresholds.reshape_bits import reshape_bits
+from litebnn.rules.thresholds.work_on_bits import work_on_bits
 from tests.support.float_models import FloatModel, assert_same_values, dyadic, op_names, rewritten, sign_weights
 
 RNG = np.random.default_rng(0)
@@ -38,7 +37,7 @@ def reshaped(model: FloatModel, x: Tensor, kind: str) -> Tensor:
 def test_words_are_reshaped_where_they_fit_else_the_values(kind: str, channels: int, names: list[str]) -> None:
     model = FloatModel()
     source = model.finish(reshaped(model, model.sign(model.input(1, 1, 3, channels)), kind))
-    result = rewritten(source, recognize_signs, reshape_bits, remove_dead_ops)
+    result = rewritten(source, recognize_signs, work_on_bits, remove_dead_ops)
     assert op_names(result)[-len(names) :] == names
     assert_same_values(source, result)
 
@@ -48,7 +47,7 @@ def test_bits_that_are_computed_from_bits_are_packed_anew() -> None:
     model = FloatModel()
     x = reshaped(model, model.max_pool(model.sign(model.input(1, 4, 4, 40)), 2, 2), "RESHAPE")
     source = model.finish(model.dense(x, sign_weights(np.random.default_rng(0), 8, 160)))
-    passes = (recognize_signs, pool_bits, reshape_bits, binarize_layers, remove_dead_ops)
+    passes = (recognize_signs, work_on_bits, work_on_bits, binarize_layers, remove_dead_ops)
     result = rewritten(source, *passes)
     assert op_names(result)[-6:] == ["LceDequantize", "RESHAPE", "LceQuantize", "RESHAPE", "LceBconv2d", "RESHAPE"]
     assert_same_values(source, result)
@@ -58,7 +57,7 @@ def test_two_unknown_sizes_cannot_be_described() -> None:
     model = FloatModel()
     x = model.sign(model.input(1, 1, 3, 64, signature=(-1, -1, 3, 64)))
     source = model.finish(model.op("RESHAPE", [x, model.input(3, type="INT32")], (-1, -1, 64)))
-    assert op_names(rewritten(source, recognize_signs, reshape_bits))[-1] == "RESHAPE"
+    assert op_names(rewritten(source, recognize_signs, work_on_bits))[-1] == "RESHAPE"
 
 
 @pytest.mark.parametrize("axis", [1, 3])
@@ -66,7 +65,7 @@ def test_an_axis_is_added_to_bits_whose_other_sizes_are_not_known(axis: int) -> 
     """An axis cannot be added after the channels, which would then no longer be last."""
     model = FloatModel()
     source = model.finish(model.expand(model.sign(model.input(1, 1, 40, signature=(-1, -1, 40))), axis))
-    result = rewritten(source, recognize_signs, reshape_bits, remove_dead_ops)
+    result = rewritten(source, recognize_signs, work_on_bits, remove_dead_ops)
     added = next(op for op in result.ops() if op.name == "EXPAND_DIMS")
     assert (added.input(0).type, added.output.type) == (("INT32", "INT32") if axis == 1 else ("FLOAT32", "FLOAT32"))
 

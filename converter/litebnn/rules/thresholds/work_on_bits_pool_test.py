@@ -3,8 +3,8 @@ import pytest
 
 import litebnn
 from litebnn.flatbuffer import read_model
-from litebnn.rules.thresholds.pool_bits import pool_bits
 from litebnn.rules.thresholds.recognize_signs import recognize_signs
+from litebnn.rules.thresholds.work_on_bits import work_on_bits
 from tests.support.float_models import FloatModel, assert_same_values, op_names, rewritten, sign_weights
 
 
@@ -17,7 +17,7 @@ def pooled_sign(activation: str = "none", *, sign: bool = True) -> bytes:
 @pytest.mark.usefixtures("library")
 def test_pooling_of_signs_is_pooling_of_bits() -> None:
     source = pooled_sign()
-    result = rewritten(source, recognize_signs, pool_bits)
+    result = rewritten(source, recognize_signs, work_on_bits)
     assert op_names(result)[-2:] == ["LceBMaxPool2d", "LceDequantize"]
     assert result.graphs[0].ops[-2].output.dims == (1, 4, 4, 2)
     assert_same_values(source, result)
@@ -41,7 +41,7 @@ def test_a_pool_that_declares_another_size_stays(sign_first: bool, shape: tuple[
 @pytest.mark.filterwarnings("ignore:no binary layer")
 @pytest.mark.parametrize("source", [pooled_sign("relu"), pooled_sign(sign=False)])
 def test_other_pooling_stays(source: bytes) -> None:
-    assert op_names(rewritten(source, recognize_signs, pool_bits))[-1] == "MAX_POOL_2D"
+    assert op_names(rewritten(source, recognize_signs, work_on_bits))[-1] == "MAX_POOL_2D"
 
 
 @pytest.mark.usefixtures("library")

@@ -1,30 +1,62 @@
-"""A reshape of an unpacked sign -> the same reshape of its bits, or the sign of a reshape if words do not fit.
+"""An op that moves, pads or pools an unpacked sign -> the same of its bits, followed by LceDequantize.
 
-A TRANSPOSE of an unpacked sign -> the sign of the TRANSPOSE. Signs are packed along the last axis, which must be the
-channels when a layer reads them.
+Signs are packed along the last axis, which must be the channels when a layer reads them. If words do not fit, the op is
+done to the tensor before its sign, or padded signs stay floats until a layer packs them.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
+import numpy as np
+
 from litebnn.analysis.match import bits_of, transpose_order
+from litebnn.analysis.padding import constant_padding, word_of_padding
 from litebnn.analysis.thresholds import Threshold, signs_behind
 from litebnn.build.each import each
 from litebnn.build.notes import Notes
-from litebnn.build.ops import custom_op, packed_like
+from litebnn.build.ops import can_pool_bits, custom_op, packed_like, pool_of_bits
+from litebnn.build.padding import pad_with
 from litebnn.build.reshapes import is_describable, keeps_words, reshape_op
+from litebnn.build.signs import bits_of_signs, holds_signs
 from litebnn.build.thresholds import difference, pack_signs
 from litebnn.contract import LCE_DEQUANTIZE
 from litebnn.graph import Graph, Op, Tensor, builtin_op, derived, facts, like
 
 
 @each()
-def reshape_bits(graph: Graph, op: Op, notes: Notes) -> bool:
-    # One rule handles both, so that a sign moves across successive reshapes and TRANSPOSEs in one round.
-    rearranged = _transposed(graph, op) if op.name == "TRANSPOSE" else _reshaped(graph, op)
-    if rearranged is None:
+def work_on_bits(graph: Graph, op: Op, notes: Notes) -> bool:
+    # One rule handles all, so that a sign moves across successive ops in one round.
+    work = _WORKS.get(op.name, _reshaped if facts(op).reshapes else None)
+    bits = None if work is None else work(graph, op)
+    if bits is None:
         return False
-    graph.replace(op, custom_op(LCE_DEQUANTIZE, [rearranged], op.output))
+    graph.replace(op, custom_op(LCE_DEQUANTIZE, [bits], op.output))
     return True
+
+
+def _pooled(graph: Graph, op: Op) -> Tensor | None:
+    """The pooled bits of a sign, or of one that is padded in float."""
+    source, padding = op.input(0), graph.producer(op.input(0))
+    bits = bits_of(graph, source) if can_pool_bits(op) else None
+    if bits is None and padding is not None and padding.name == "PADV2" and can_pool_bits(op):
+        bits = bits_of_signs(graph, source, before=op) if holds_signs(graph, source) else None
+    if bits is None:
+        return None
+    pooled = packed_like(op.output, derived(op.output.name, "/bits"))
+    return graph.insert(pool_of_bits(op, bits, pooled), before=op).output
+
+
+def _padded(graph: Graph, op: Op) -> Tensor | None:
+    """The bits, padded with ±1, unless no constant word encodes -1: over 32 channels that are not a multiple of 32."""
+    bits, padding = bits_of(graph, op.input(0)), constant_padding(op)
+    if bits is None or padding is None or abs(padding.value) != 1.0 or np.any(padding.amounts[-1]):
+        return None
+    channels = op.output.channels
+    word = word_of_padding(channels, int(padding.value))
+    if op.output.type != "FLOAT32" or channels != op.input(0).channels or word is None:
+        return None
+    return pad_with(graph, bits, padding.amounts, word, before=op)
 
 
 def _transposed(graph: Graph, op: Op) -> Tensor | None:
@@ -74,3 +106,10 @@ def _sign(graph: Graph, op: Op, *, moves_channels: bool) -> tuple[Tensor, Thresh
     if found is None or not moves_channels or found[1].is_uniform:
         return found
     return difference(graph, *found, before=op), Threshold()
+
+
+_WORKS: dict[str, Callable[[Graph, Op], Tensor | None]] = {
+    "MAX_POOL_2D": _pooled,
+    "PADV2": _padded,
+    "TRANSPOSE": _transposed,
+}
