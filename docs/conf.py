@@ -52,7 +52,7 @@ SECTIONS = {
         "troubleshooting",
     ),
     "Reference": ("ops", "python-api", "c-api", "performance"),
-    "Inside": ("kernels", "lookups", "partitions", "threads", "decisions"),
+    "Inside": ("kernels", "lookups", "micro-kernels", "partitions", "threads", "decisions"),
     "Project": ("architecture", "testing", "../CONTRIBUTING", "../SECURITY"),
 }
 
