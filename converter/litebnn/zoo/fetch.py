@@ -233,11 +233,9 @@ def _total(response: Any, begin: int) -> int | None:
 def _advice(file: RemoteFile) -> str:
     proxies = urllib.request.getproxies()
     scheme = file.address.partition(":")[0]
-    proxy = (
-        f"check the proxy {printable(proxies[scheme])}"
-        if scheme in proxies
-        else f"set {scheme}_proxy if you need a proxy"
-    )
+    proxy = f"set {scheme}_proxy if you need a proxy"
+    if scheme in proxies:
+        proxy = f"check the proxy {printable(proxies[scheme].rpartition('@')[2])}"  # without a password
     return f"{proxy}, or {file._by_hand()}"
 
 
