@@ -39,6 +39,7 @@ EXTRAS = {
     "fuzz": ("test",),
     "lint": ("test",),
     "mutants": ("test",),
+    "photo": ("keras", "photo"),
     "screenshots": ("demo", "docs", "test"),
     "test": ("test",),
 }

@@ -139,6 +139,20 @@ def demo(context: Context, trainer: str = "", mnist: str = "", epochs: str = "")
 
 @task(
     help={
+        "network": "network of litebnn zoo, by default quicknet",
+        "image": "the photograph, by default a cat",
+        "weights": "weights file; by default those pretrained on ImageNet, which are fetched once; random for none",
+    }
+)
+def photo(context: Context, network: str = "", image: str = "", weights: str = "") -> None:
+    """Fetch a pretrained network, convert it, build the library and classify a photograph; draws the result."""
+    build(context)
+    given = weights if weights in ("", "imagenet", "random") else _path(weights)
+    _quietly("-m", "examples.photo", network=network, image=_path(image), weights=given)
+
+
+@task(
+    help={
         "frameworks": "keras, torch, or keras,torch",
         "mnist": "folder of MNIST's IDX files; by default scikit-learn's digits",
         "epochs": "training epochs",

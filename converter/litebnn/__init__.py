@@ -15,6 +15,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from litebnn.classifier import Classifier
     from litebnn.convert import convert_keras_model, convert_saved_model, convert_tflite, convert_torch_model
     from litebnn.errors import ConversionError
     from litebnn.evaluate.data_set import DataSet
@@ -29,6 +30,7 @@ __version__ = "0.1.0"
 
 _HOME = {
     "Boards": "litebnn.evaluate.on_boards",
+    "Classifier": "litebnn.classifier",
     "CompiledModel": "litebnn.runtime",
     "ConversionError": "litebnn.errors",
     "ConversionReport": "litebnn.report.conversion",
@@ -50,6 +52,7 @@ _HOME = {
 
 __all__ = [
     "Boards",
+    "Classifier",
     "CompiledModel",
     "ConversionError",
     "ConversionReport",

@@ -11,7 +11,7 @@ from litebnn.build.notes import Notes
 from litebnn.calibration import assume_range, observe_ranges
 from litebnn.contract import CUSTOM_OPS, LCE_BCONV_2D
 from litebnn.errors import ConversionError, boundary, warn
-from litebnn.flatbuffer import read_model, write_model
+from litebnn.flatbuffer import read_model, with_files_of, write_model
 from litebnn.frontends.keras import keras_to_tflite
 from litebnn.frontends.saved_model import saved_model_to_tflite
 from litebnn.frontends.torch import torch_to_tflite
@@ -194,7 +194,7 @@ def _converted(source: bytes, name: str, options: ConvertOptions) -> Any:
     if is_changed:
         options["progress"]("writing")
         with boundary():
-            result = write_model(model)
+            result = with_files_of(source, write_model(model))
             _check_loads(read_model(result), "the converted model")
         verification = verification_of(source, result, model.input_names, options)
     elif asks_to_verify(options):

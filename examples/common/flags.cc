@@ -50,7 +50,7 @@ struct Describe {
   }
   std::string operator()(const bool* value) const { return Format("0 or 1, default %d", *value ? 1 : 0); }
   std::string operator()(const float* value) const {
-    return Format("a number, default %g", static_cast<double>(*value));
+    return std::isnan(*value) ? "a number" : Format("a number, default %g", static_cast<double>(*value));
   }
   std::string operator()(IntFlag flag) const {
     const std::string to = flag.maximum < INT_MAX ? Format(" to %d", flag.maximum) : "";

@@ -100,45 +100,92 @@ Image DecodeImage(const std::string& bytes, int channels) {
   return {height, width, channels, std::vector<uint8_t>(decoded.get(), decoded.get() + values)};
 }
 
-std::vector<float> ResizeBilinear(const Image& image, int height, int width) {
-  // The two input neighbours of an output coordinate along one axis, and the weight of the second.
-  struct Tap {
-    size_t first;
-    size_t second;
-    float weight;
-  };
-  const auto taps = [](int in_size, int out_size) {
-    const float scale = static_cast<float>(in_size) / static_cast<float>(out_size);
-    std::vector<Tap> result;
-    for (int i = 0; i < out_size; ++i) {
-      const float position = static_cast<float>(i) * scale;
-      const int first = std::min(static_cast<int>(std::floor(position)), in_size - 1);
-      result.push_back({static_cast<size_t>(first), static_cast<size_t>(std::min(first + 1, in_size - 1)),
-                        position - static_cast<float>(first)});
+namespace {
+
+// An input coordinate that contributes to an output coordinate along one axis.
+struct Tap {
+  size_t index;
+  float weight;
+};
+using Taps = std::vector<std::vector<Tap>>;  // the taps of each output coordinate
+
+Taps BilinearTaps(int in_size, int out_size) {
+  const float scale = static_cast<float>(in_size) / static_cast<float>(out_size);
+  Taps taps;
+  for (int i = 0; i < out_size; ++i) {
+    const float position = static_cast<float>(i) * scale;
+    const int first = std::min(static_cast<int>(std::floor(position)), in_size - 1);
+    const float second_weight = position - static_cast<float>(first);
+    taps.push_back({{static_cast<size_t>(first), 1 - second_weight},
+                    {static_cast<size_t>(std::min(first + 1, in_size - 1)), second_weight}});
+  }
+  return taps;
+}
+
+// The weight of a tap by its distance, which is from 0 to 2.
+float CubicWeight(float distance) {
+  constexpr float kA = -0.75f;  // the free coefficient of cubic convolution, as in TensorFlow 1
+  return distance <= 1 ? ((kA + 2) * distance - (kA + 3)) * distance * distance + 1
+                       : ((kA * distance - 5 * kA) * distance + 8 * kA) * distance - 4 * kA;
+}
+
+Taps BicubicTaps(int in_size, int out_size) {
+  const float scale = static_cast<float>(in_size) / static_cast<float>(out_size);
+  Taps taps;
+  for (int i = 0; i < out_size; ++i) {
+    const float position = static_cast<float>(i) * scale;
+    const int first = static_cast<int>(std::floor(position));
+    std::vector<Tap>& four = taps.emplace_back();
+    for (int index = first - 1; index <= first + 2; ++index) {
+      const float weight = CubicWeight(std::abs(position - static_cast<float>(index)));
+      four.push_back({static_cast<size_t>(std::clamp(index, 0, in_size - 1)), weight});
     }
-    return result;
-  };
-  const std::vector<Tap> rows = taps(image.height, height);
-  const std::vector<Tap> columns = taps(image.width, width);
+  }
+  return taps;
+}
+
+std::vector<float> Resize(const Image& image, const Taps& rows, const Taps& columns) {
   const auto channels = static_cast<size_t>(image.channels);
   const size_t row_values = static_cast<size_t>(image.width) * channels;
-
   std::vector<float> resized;
   resized.reserve(rows.size() * columns.size() * channels);
-  for (const Tap& row : rows) {
-    const uint8_t* top = image.pixels.data() + row.first * row_values;
-    const uint8_t* bottom = image.pixels.data() + row.second * row_values;
-    for (const Tap& column : columns) {
+  for (const std::vector<Tap>& row : rows) {
+    for (const std::vector<Tap>& column : columns) {
       for (size_t c = 0; c < channels; ++c) {
-        const size_t left = column.first * channels + c;
-        const size_t right = column.second * channels + c;
-        const float upper = top[left] * (1 - column.weight) + top[right] * column.weight;
-        const float lower = bottom[left] * (1 - column.weight) + bottom[right] * column.weight;
-        resized.push_back(upper * (1 - row.weight) + lower * row.weight);
+        float value = 0;
+        for (const Tap& y : row) {
+          const uint8_t* pixels = image.pixels.data() + y.index * row_values + c;
+          float across = 0;
+          for (const Tap& x : column) across += pixels[x.index * channels] * x.weight;
+          value += across * y.weight;
+        }
+        resized.push_back(value);
       }
     }
   }
   return resized;
+}
+
+}  // namespace
+
+std::vector<float> ResizeBilinear(const Image& image, int height, int width) {
+  return Resize(image, BilinearTaps(image.height, height), BilinearTaps(image.width, width));
+}
+
+std::vector<float> ResizeBicubic(const Image& image, int height, int width) {
+  return Resize(image, BicubicTaps(image.height, height), BicubicTaps(image.width, width));
+}
+
+Image CenterCrop(const Image& image, float share) {
+  const int side = std::max(1, static_cast<int>(share * static_cast<float>(std::min(image.height, image.width))));
+  const int top = (image.height - side + 1) / 2;
+  const int left = (image.width - side + 1) / 2;
+  const auto at = [&image](int y, int x) {
+    return image.pixels.begin() + (int64_t{y} * image.width + x) * image.channels;
+  };
+  Image square = {side, side, image.channels, {}};
+  for (int y = top; y < top + side; ++y) square.pixels.insert(square.pixels.end(), at(y, left), at(y, left + side));
+  return square;
 }
 
 }  // namespace litebnn::examples

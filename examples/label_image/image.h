@@ -23,4 +23,10 @@ Image DecodeImage(const std::string& bytes, int channels);
 // half_pixel_centers. Output pixel (y, x) samples the image at (y · image.height / height, x · image.width / width).
 std::vector<float> ResizeBilinear(const Image& image, int height, int width);
 
+// Bicubic resize, the same as TensorFlow 1's resize_bicubic, at the same samples.
+std::vector<float> ResizeBicubic(const Image& image, int height, int width);
+
+// The square in the middle of an image whose side is a share (0 to 1) of the image's shorter one.
+Image CenterCrop(const Image& image, float share);
+
 }  // namespace litebnn::examples

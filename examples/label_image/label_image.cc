@@ -14,6 +14,7 @@
 #include "common/read_file.h"
 #include "common/session.h"
 #include "label_image/image.h"
+#include "label_image/metadata.h"
 #include "litebnn/litebnn.h"
 
 namespace litebnn::examples {
@@ -22,12 +23,17 @@ namespace {
 constexpr size_t kLargestImageFile = size_t{256} << 20;
 constexpr size_t kLargestLabelsFile = size_t{16} << 20;
 
+constexpr float kNotGiven = std::numeric_limits<float>::quiet_NaN();
+constexpr float kMean = 127.5f;
+constexpr float kDeviation = 127.5f;
+
 struct Settings {
   SessionOptions session;
   std::string image;
   std::string labels;
-  float input_mean = 127.5f;
-  float input_std = 127.5f;
+  // NaN if the flag is not given: then the model's metadata decides, or kMean and kDeviation.
+  float input_mean = kNotGiven;
+  float input_std = kNotGiven;
   int num_results = 5;
   int count = 1;
   int warmup_runs = 2;
@@ -72,13 +78,14 @@ size_t CheckOutput(const Session& session, const std::string& model) {
   return static_cast<size_t>(outputs[0].shape.back());
 }
 
-std::vector<std::string> ReadLabels(const std::string& path) {
-  const std::string text = ReadFile(path, "labels file", kLargestLabelsFile);
+std::vector<std::string> SplitLabels(const std::string& text) {
   std::vector<std::string> labels;
   for (size_t begin = 0; begin < text.size();) {
     const size_t end = std::min(text.find('\n', begin), text.size());
     std::string label = text.substr(begin, end - begin);
     if (!label.empty() && label.back() == '\r') label.pop_back();
+    // A label may come with somebody else's model, and must not command the terminal.
+    std::replace_if(label.begin(), label.end(), [](unsigned char c) { return c < ' ' || c == 0x7f; }, '?');
     labels.push_back(std::move(label));
     begin = end + 1;
   }
@@ -103,13 +110,42 @@ std::vector<Integer> Quantize(const std::vector<float>& values, Scale scale) {
   return quantized;
 }
 
+// The numbers that pixels are reduced by and then divided by: one for all channels, or one for each.
+struct Normalization {
+  std::vector<float> mean;
+  std::vector<float> deviation;
+};
+
+Normalization NormalizationOf(const Settings& settings, const Metadata& metadata, const InputFormat& format) {
+  Normalization found = {{kMean}, {kDeviation}};
+  if (!metadata.mean.empty()) found = {metadata.mean, metadata.deviation};
+  if (!std::isnan(settings.input_mean)) found.mean = {settings.input_mean};
+  if (!std::isnan(settings.input_std)) found.deviation = {settings.input_std};
+  const auto channels = static_cast<size_t>(format.channels);
+  for (const std::vector<float>& numbers : {found.mean, found.deviation}) {
+    if (numbers.size() != 1 && numbers.size() != channels) {
+      throw Error(Format("%s: its metadata normalizes %zu channels, expected 1 or %zu", settings.session.model.c_str(),
+                         numbers.size(), channels));
+    }
+  }
+  if (std::find(found.deviation.begin(), found.deviation.end(), 0.0f) != found.deviation.end()) {
+    throw Error(settings.session.model + ": its metadata divides pixels by 0");
+  }
+  return found;
+}
+
 // Fills the input with pixel values of 0 to 255, normalized and, for a quantized input, quantized. A quantized input
 // without a scale gets the raw pixels, shifted by -128 for int8.
-void FillInput(Session& session, std::vector<float> pixels, float mean, float deviation) {
+void FillInput(Session& session, std::vector<float> pixels, const Normalization& normalization) {
   const Tensor input = session.inputs()[0];
   Scale scale = {input.scale, input.zero_point};
   if (input.type == ElementType::kFloat32 || scale.scale != 0) {
-    for (float& value : pixels) value = (value - mean) / deviation;
+    const auto& [mean, deviation] = normalization;
+    const size_t channels = std::max(mean.size(), deviation.size());
+    for (size_t i = 0; i < pixels.size(); ++i) {
+      const size_t channel = i % channels;
+      pixels[i] = (pixels[i] - mean[channel % mean.size()]) / deviation[channel % deviation.size()];
+    }
   } else {
     scale = {1, input.type == ElementType::kInt8 ? -128 : 0};
   }
@@ -161,20 +197,37 @@ Image ReadImage(const std::string& path, int channels) {
   }
 }
 
+Metadata ReadMetadataOf(const std::string& model) {
+  try {
+    return ReadMetadata(ReadModel(model));
+  } catch (const Error& error) {
+    throw Error(model + ": " + error.what());
+  }
+}
+
+std::vector<float> Resized(const Image& image, const Metadata& metadata, const InputFormat& format) {
+  if (metadata.crop == 0) return ResizeBilinear(image, format.height, format.width);
+  return ResizeBicubic(CenterCrop(image, metadata.crop), format.height, format.width);
+}
+
 void Run(const Settings& settings) {
   const std::string& model = settings.session.model;
   const std::unique_ptr<Session> loaded = LoadSession(settings.session);
+  const Metadata metadata = ReadMetadataOf(model);
   Session& session = *loaded;
   const InputFormat format = CheckInput(session, model);
+  const bool labels_given = !settings.labels.empty();
+  const std::string labels_name = labels_given ? settings.labels : metadata.labels_name;
   const std::vector<std::string> labels =
-      settings.labels.empty() ? std::vector<std::string>() : ReadLabels(settings.labels);
+      SplitLabels(labels_given ? ReadFile(settings.labels, "labels file", kLargestLabelsFile) : metadata.labels);
+  const Normalization normalization = NormalizationOf(settings, metadata, format);
   const Image image = ReadImage(settings.image, format.channels);
   if (settings.verbose) {
     std::printf("%s, litebnn %s\n", RuntimeName().c_str(), litebnn_version());
     std::printf("input: %s %s\n", session.inputs()[0].name.c_str(), Describe(session.inputs()[0]).c_str());
     std::printf("image: %d x %d, %d channels\n", image.width, image.height, image.channels);
   }
-  FillInput(session, ResizeBilinear(image, format.height, format.width), settings.input_mean, settings.input_std);
+  FillInput(session, Resized(image, metadata, format), normalization);
 
   for (int i = 0; i < settings.warmup_runs; ++i) session.Invoke();
   session.ResetOpTimes();
@@ -183,9 +236,9 @@ void Run(const Settings& settings) {
 
   // Checked after the run, because some models compute the shape of their output.
   const size_t num_scores = CheckOutput(session, model);
-  if (!settings.labels.empty() && labels.size() != num_scores) {
-    throw Error(Format("%s has %zu labels, expected %zu: one for each output of %s", settings.labels.c_str(),
-                       labels.size(), num_scores, model.c_str()));
+  if (!labels_name.empty() && labels.size() != num_scores) {
+    throw Error(Format("%s has %zu labels, expected %zu: one for each output of %s", labels_name.c_str(), labels.size(),
+                       num_scores, model.c_str()));
   }
   if (settings.verbose) {
     std::printf("output: %s %s\n", session.outputs()[0].name.c_str(), Describe(session.outputs()[0]).c_str());
@@ -206,10 +259,10 @@ void Main(int argc, char** argv) {
   const std::vector<Flag> flags = {
       {"tflite_model", 'm', &settings.session.model, "the model"},
       {"image", 'i', &settings.image, "the image: BMP, PNG, JPEG or PPM"},
-      {"labels", 'l', &settings.labels, "names of the outputs, one a line"},
+      {"labels", 'l', &settings.labels, "names of the outputs, one a line; by default the model's own"},
       {"lcompute", 0, &settings.session.lcompute, "run the Lce ops, by litebnn"},
-      {"input_mean", 'b', &settings.input_mean, "subtracted from each pixel"},
-      {"input_std", 's', &settings.input_std, "what each pixel is then divided by"},
+      {"input_mean", 'b', &settings.input_mean, "subtracted from each pixel; by default as the model says, or 127.5"},
+      {"input_std", 's', &settings.input_std, "what each pixel is then divided by; the same default"},
       {"num_results", 'r', IntFlag{&settings.num_results, 1}, "how many results to print"},
       {"threads", 't', IntFlag{&settings.session.num_threads, 1, kMostThreads}, "threads to run on"},
       {"count", 'c', IntFlag{&settings.count, 1}, "runs to average the time of"},

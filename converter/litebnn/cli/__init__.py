@@ -16,12 +16,12 @@ import sys
 from collections.abc import Sequence
 
 from litebnn import __version__
-from litebnn.cli import benchmark, check, compare, completion, convert, doctor, evaluate, export, inspect, summary
+from litebnn.cli import benchmark, check, compare, completion, convert, doctor, evaluate, export, inspect, summary, zoo
 from litebnn.cli.parsing import OneLineParser
 from litebnn.cli.streams import flush, prepared
 from litebnn.errors import ConversionError, printable, said_of_file
 
-_COMMANDS = (convert, export, inspect, summary, check, benchmark, compare, evaluate, doctor, completion)
+_COMMANDS = (convert, export, inspect, summary, check, benchmark, compare, evaluate, zoo, doctor, completion)
 _INTERRUPTED = 128 + 2
 
 

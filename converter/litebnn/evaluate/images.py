@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -68,31 +67,3 @@ def resize(pixels: Array, height: int, width: int) -> Array:
         for plane in np.moveaxis(pixels, -1, 0)
     ]
     return np.stack(planes, axis=-1)
-
-
-@lru_cache(maxsize=64)
-def _cubic_weights(source: int, target: int) -> Array:
-    """The weights [target, source] of TensorFlow 1's bicubic resize, in which corner pixels stay aligned."""
-    a = -0.75
-    positions = np.arange(target) * (source / target)
-    first = np.floor(positions).astype(int)
-    weights = np.zeros((target, source), np.float64)
-    for offset in range(-1, 3):
-        distance = np.abs(positions - (first + offset))
-        near = ((a + 2) * distance - (a + 3)) * distance * distance + 1
-        far = ((a * distance - 5 * a) * distance + 8 * a) * distance - 4 * a
-        # Positions beyond the border repeat the border pixel.
-        np.add.at(
-            weights,
-            (np.arange(target), np.clip(first + offset, 0, source - 1)),
-            np.where(distance <= 1, near, far),
-        )
-    return weights.astype(np.float32)
-
-
-def resize_bicubic(pixels: Array, height: int, width: int) -> Array:
-    """Resizes pixels as TensorFlow 1's resize_bicubic does, to float32 [height, width, channels]."""
-    rows, columns = _cubic_weights(pixels.shape[0], height), _cubic_weights(pixels.shape[1], width)
-    across = np.einsum("wx,hxc->hwc", columns, pixels.astype(np.float32), optimize=True)
-    resized: Array = np.einsum("hy,ywc->hwc", rows, across, optimize=True)
-    return resized

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -10,14 +10,20 @@ import numpy as np
 
 from litebnn.evaluate.batches import Array
 from litebnn.evaluate.extras import failures_named, fingerprint_of, import_function, is_function_name, name_of
-from litebnn.evaluate.images import resize, resize_bicubic, with_channels
+from litebnn.evaluate.images import resize, with_channels
+from litebnn.flatbuffer import ImageClassifier
+from litebnn.zoo.preprocessing import CROP, MEAN, STD, center_crop, resized_bicubic
 
-# ImageNet's mean and standard deviation as larq-zoo uses them, in units of pixels.
-_ZOO_MEAN = np.array([0.485, 0.456, 0.406], np.float32) * 255
-_ZOO_STD = np.array([0.229, 0.224, 0.225], np.float32) * 255
-_ZOO_SIZE, _ZOO_BORDER = 224, 32
-
+# A recipe that begins so is for uint8 pixels, and leaves other numbers unchanged.
+_AUTO = "auto="
 NAMES = ("auto", "none", "[-1,1]", "[0,1]", "zoo")
+_KNOWN: dict[str, tuple[Any, ...]] = {
+    "auto": (127.5, 127.5),
+    "none": (),
+    "[-1,1]": (127.5, 127.5),
+    "[0,1]": (0.0, 255.0),
+    "zoo": (MEAN, STD, CROP),
+}
 
 
 @dataclass(frozen=True)
@@ -46,11 +52,14 @@ class Recipe:
         if is_function_name(self.name):
             function = import_function(self.name, self.folder, self.fingerprint)
             return lambda sample, shape: _own(function, self.name, sample, shape)
-        if self.name == "zoo":
-            return _zoo
-        if self.name == "auto":
-            return lambda sample, shape: _scaled(sample, shape, *((127.5, 127.5) if sample.dtype == np.uint8 else ()))
-        return lambda sample, shape: _scaled(sample, shape, *_mean_and_std(self.name))
+        numbers = _numbers(self.name.removeprefix(_AUTO))
+        unchanged = () if self.name == "auto" or self.name.startswith(_AUTO) else numbers
+
+        def scaled(sample: Array, shape: tuple[int, ...]) -> Array:
+            chosen = numbers if sample.dtype == np.uint8 else unchanged
+            return (_cropped if len(chosen) == 3 else _scaled)(sample, shape, *chosen)
+
+        return scaled
 
 
 def open_recipe(preprocess: str | Callable[[Array], Any], folder: str = "") -> Recipe:
@@ -58,8 +67,9 @@ def open_recipe(preprocess: str | Callable[[Array], Any], folder: str = "") -> R
 
     Args:
         preprocess: one of NAMES; MEAN/STD, each a number or comma-separated numbers by channel; or a function, or its
-            name module:function. The function takes one sample as the data set holds it (images: uint8
-            [height, width, channels]) and returns the model's input.
+            name module:function. MEAN/STD/CROP crops this share of the shorter side, and resizes bicubically. The
+            function takes one sample as the data set holds it (images: uint8 [height, width, channels]) and returns
+            the model's input.
         folder: where the module of a function is looked for, besides Python's own search path.
 
     Raises:
@@ -73,24 +83,50 @@ def open_recipe(preprocess: str | Callable[[Array], Any], folder: str = "") -> R
         return Recipe(name_of(preprocess), folder, fingerprint_of(preprocess), preprocess)
     if is_function_name(preprocess):
         return Recipe(preprocess, folder, fingerprint_of(import_function(preprocess, folder)))
-    if preprocess not in NAMES:
-        _mean_and_std(preprocess)
+    _numbers(preprocess.removeprefix(_AUTO))
     return Recipe(preprocess, folder, preprocess)
 
 
-def _mean_and_std(name: str) -> tuple[Any, ...]:
-    """The mean to subtract and the deviation to divide by; an empty tuple if samples stay unchanged."""
-    known: dict[str, tuple[Any, ...]] = {"none": (), "[-1,1]": (127.5, 127.5), "[0,1]": (0.0, 255.0)}
-    if name in known:
-        return known[name]
+def automatic_recipe(found: Iterable[ImageClassifier]) -> str:
+    """The recipe "auto" for models with this metadata, as a text for `open_recipe`.
+
+    Raises:
+        ValueError: the models ask for different preprocessing.
+    """
+    texts = sorted({_text(metadata) for metadata in found if metadata.mean})
+    if len(texts) > 1:
+        raise ValueError(f"the models' metadata asks for different preprocessing, {' and '.join(texts)}: name one")
+    return f"{_AUTO}{texts[0]}" if texts else "auto"
+
+
+def _text(metadata: ImageClassifier) -> str:
+    sides = (
+        ",".join(np.format_float_positional(np.float32(v), trim="-") for v in side)
+        for side in (metadata.mean or (0.0,), metadata.std or (1.0,))
+    )
+    text = "/".join([*sides, *([] if metadata.crop is None else [repr(metadata.crop)])])
+    return next((name for name in NAMES[1:] if _same(_numbers(name), _numbers(text))), text)
+
+
+def _numbers(name: str) -> tuple[Any, ...]:
+    """The mean to subtract, the deviation to divide by, and the share to crop; those that a recipe leaves out lack."""
+    if name in _KNOWN:
+        return _KNOWN[name]
     try:
-        mean, std = (np.array([float(part) for part in side.split(",")], np.float32) for side in name.split("/"))
-        if not (np.isfinite(mean).all() and np.isfinite(std).all() and std.all()):
+        mean, std, *crop = (np.array([float(part) for part in side.split(",")], np.float32) for side in name.split("/"))
+        if not (np.isfinite(mean).all() and np.isfinite(std).all() and std.all()) or len(crop) > 1:
+            raise ValueError
+        if crop and not (crop[0].size == 1 and 0 < crop[0][0] <= 1):
             raise ValueError
     except ValueError:
-        expected = f"{', '.join(NAMES)}, MEAN/STD such as 127.5/127.5, or module:function"
+        expected = f"{', '.join(NAMES)}, MEAN/STD such as 127.5/127.5, MEAN/STD/CROP, or module:function"
         raise ValueError(f"preprocess is {name}, expected {expected}") from None
-    return mean, std
+    return mean, std, *(float(share[0]) for share in crop)
+
+
+def _same(numbers: tuple[Any, ...], others: tuple[Any, ...]) -> bool:
+    one, other = ([np.ravel(np.float32(each)).tolist() for each in side] for side in (numbers, others))
+    return one == other
 
 
 def _scaled(sample: Array, shape: tuple[int, ...], mean: Any = None, std: Any = None) -> Array:
@@ -105,19 +141,14 @@ def _scaled(sample: Array, shape: tuple[int, ...], mean: Any = None, std: Any = 
     return ((values - np.float32(mean)) / np.float32(std)).astype(np.float32)
 
 
-def _zoo(sample: Array, shape: tuple[int, ...]) -> Array:
-    """larq-zoo's preprocess_input: a center crop, a bicubic resize, and ImageNet's mean and deviation.
-
-    The crop takes 224 / (224 + 32) of the image's shorter side, whatever the model's size.
-    """
+def _cropped(sample: Array, shape: tuple[int, ...], mean: Any, std: Any, share: float) -> Array:
+    """A center crop, a bicubic resize, and a mean and deviation, as in larq-zoo's preprocess_input."""
     height, width, channels, is_first = _image_shape(shape)
-    pixels = with_channels(_as_image(sample), channels)
-    side = int(np.float32(_ZOO_SIZE / (_ZOO_SIZE + _ZOO_BORDER)) * np.float32(min(pixels.shape[:2])))
-    top, left = ((size - side + 1) // 2 for size in pixels.shape[:2])
-    values = resize_bicubic(pixels[top : top + side, left : left + side], height, width)
-    if channels != len(_ZOO_MEAN):
-        raise ValueError(f"the recipe zoo is for images of 3 channels, the model takes {list(shape)}")
-    values = (values - _ZOO_MEAN) / _ZOO_STD
+    pixels = center_crop(with_channels(_as_image(sample), channels), share)
+    for numbers in (mean, std):
+        if np.size(numbers) not in (1, channels):
+            raise ValueError(f"the recipe is for images of {np.size(numbers)} channels, the model takes {list(shape)}")
+    values = (resized_bicubic(pixels, height, width) - np.float32(mean)) / np.float32(std)
     return np.moveaxis(values, -1, 0) if is_first else values
 
 

@@ -3,8 +3,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from litebnn.evaluate.images import resize_bicubic
-from litebnn.evaluate.recipes import open_recipe
+from litebnn.evaluate.recipes import automatic_recipe, open_recipe
+from litebnn.flatbuffer import ImageClassifier
+from litebnn.zoo.preprocessing import CROP, MEAN, STD, resized_bicubic
 from tests.needs import need
 
 PIXELS = np.arange(4 * 6 * 3, dtype=np.uint8).reshape(4, 6, 3)
@@ -50,9 +51,9 @@ def test_colours_and_sizes() -> None:
 
 def test_bicubic_as_tensorflow_1_does_it() -> None:
     """TensorFlow 2.21's tf.compat.v1.image.resize_bicubic gives these numbers."""
-    rows = resize_bicubic(np.array([0, 10, 40, 90], np.uint8).reshape(1, 4, 1), 1, 6)[0, :, 0]
+    rows = resized_bicubic(np.array([0, 10, 40, 90], np.uint8).reshape(1, 4, 1), 1, 6)[0, :, 0]
     assert np.allclose(rows, BICUBIC, atol=0.1)
-    square = resize_bicubic(PIXELS, 2, 3)
+    square = resized_bicubic(PIXELS, 2, 3)
     assert np.allclose(square, PIXELS[::2, ::2], atol=1e-4)
 
 
@@ -91,7 +92,7 @@ def test_what_is_no_recipe_is_one_line(recipe: str) -> None:
         ("none", np.zeros(7), (5,), "a sample is [7], the model takes [5]"),
         ("none", np.zeros((4, 4, 2)), (4, 4, 3), "images have 2 channels, the model takes 3"),
         ("1,2/3,4", PIXELS, (4, 6, 3), "preprocess has 2 numbers, the model takes [4, 6, 3]"),
-        ("zoo", PIXELS, (4, 6, 1), "the recipe zoo is for images of 3 channels"),
+        ("zoo", PIXELS, (4, 6, 1), "the recipe is for images of 3 channels"),
         ("zoo", PIXELS, (72,), "the model takes [72], expected images"),
     ],
 )
@@ -111,3 +112,28 @@ def test_functions(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     before = open_recipe("my_recipe:halve").fingerprint
     (tmp_path / "my_recipe.py").write_text("def halve(image):\n    return image / 3\n")
     assert open_recipe("my_recipe:halve").fingerprint != before
+
+
+def test_auto_is_what_the_models_metadata_says() -> None:
+    zoo = ImageClassifier(mean=MEAN, std=STD, crop=CROP)
+    assert automatic_recipe([zoo, ImageClassifier(), zoo]) == "auto=zoo"
+    assert automatic_recipe([ImageClassifier(mean=(127.5,), std=(127.5,))]) == "auto=[-1,1]"
+    assert automatic_recipe([ImageClassifier(mean=(1, 2.5, 3), std=(4, 5, 6))]) == "auto=1,2.5,3/4,5,6"
+    assert automatic_recipe([ImageClassifier(mean=(1.0,), std=(2.0,), crop=0.5)]) == "auto=1/2/0.5"
+    assert automatic_recipe([]) == automatic_recipe([ImageClassifier()]) == "auto"
+    with pytest.raises(ValueError, match="asks for different preprocessing, \\[-1,1\\] and zoo: name one"):
+        automatic_recipe([zoo, ImageClassifier(mean=(127.5,), std=(127.5,))])
+
+
+def test_auto_of_metadata_leaves_numbers_that_are_no_pixels() -> None:
+    sample = np.random.default_rng(0).standard_normal((4, 6, 3)).astype(np.float32)
+    assert np.array_equal(made("auto=zoo", sample, (4, 6, 3)), sample)
+    assert np.array_equal(made("auto=zoo", PIXELS, (3, 4, 3)), made("zoo", PIXELS, (3, 4, 3)))
+
+
+def test_a_crop_may_follow_mean_and_deviation() -> None:
+    cropped = made("0/1/0.5", PIXELS, (2, 2, 3))
+    assert np.array_equal(cropped, PIXELS[1:3, 2:4])
+    for wrong in ("0/1/0", "0/1/2", "0/1/1,1", "0/1/1/1"):
+        with pytest.raises(ValueError, match="MEAN/STD/CROP"):
+            open_recipe(wrong)

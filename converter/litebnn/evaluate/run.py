@@ -16,9 +16,10 @@ from litebnn.evaluate.batches import Array, Batch
 from litebnn.evaluate.executors import Executor, executor_of
 from litebnn.evaluate.metrics import Counts, Evaluation, ModelCounts
 from litebnn.evaluate.partial_file import PartialFile
-from litebnn.evaluate.recipes import Recipe, open_recipe
+from litebnn.evaluate.recipes import Recipe, automatic_recipe, open_recipe
 from litebnn.evaluate.scoring import Model, Result, Scoring
 from litebnn.evaluate.sources import Source, open_source
+from litebnn.flatbuffer import read_metadata
 from litebnn.runtime.predictor import read_content
 
 if TYPE_CHECKING:
@@ -54,9 +55,10 @@ def evaluate_models(
         data: a folder of class folders with images, or a `.npz` file with the arrays `images` [n, ...] and `labels`
             [n]. A parquet file, or a folder of them, needs the columns `image` and `label`. A function, or its name
             "module:function", yields batches: arrays [n, ...], or pairs of them and labels [n].
-        preprocess: "none", "[-1,1]", "[0,1]", "zoo" for larq-zoo's, or "auto": uint8 pixels to [-1, 1], other numbers
-            unchanged. "MEAN/STD" is in units of pixels, such as "127.5/127.5", each one number or comma-separated by
-            channel. A function of one sample, or its name "module:function", works too.
+        preprocess: "none", "[-1,1]", "[0,1]", "zoo" for larq-zoo's, or "auto". "auto" takes uint8 pixels to what the
+            models' metadata says, else to [-1, 1], and leaves other numbers unchanged. "MEAN/STD" is in units of
+            pixels, such as "127.5/127.5", each one number or comma-separated by channel. "MEAN/STD/CROP" first crops
+            this share of the shorter side. A function of one sample, or its name "module:function", works too.
         batch_size: samples that are run as one task; batches that a function yields keep their size.
         workers: processes of this machine, each with one interpreter of one thread; by default the number of cores.
             0 runs all batches in this process. Other numbers need Dask, and the calling script needs
@@ -89,8 +91,7 @@ def evaluate_models(
     if not given:
         raise ValueError("no model is given")
     files = tuple(_model(model) for model in given)
-    folder = str(Path.cwd())
-    source, recipe = open_source(data, folder), open_recipe(preprocess, folder)
+    source, recipe = _source_and_recipe(files, data, preprocess)
     say = on_warning or (
         lambda line: warn(line, __name__, "litebnn.evaluate.dask_cluster", "litebnn.evaluate.on_boards")
     )
@@ -98,8 +99,8 @@ def evaluate_models(
     job = _job(files, source, recipe, batch_size)
     path = _own_name(job) if partial is True else Path(partial) if partial else None
     executor, started = executor_of(workers, scheduler, boards, say), time.perf_counter()
-    found = results(executor, Scoring(files, recipe), source.batches(batch_size), path, job, say)
-    kept = _count(found, counts, source.size, path, progress, say)
+    scored = results(executor, Scoring(files, recipe), source.batches(batch_size), path, job, say)
+    kept = _count(scored, counts, source.size, path, progress, say)
     seconds = time.perf_counter() - started
     if path is not None and partial is True:
         path.unlink(missing_ok=True)
@@ -109,6 +110,15 @@ def evaluate_models(
     return Evaluation(
         names, source.name, recipe.name, source.classes, counts, seconds, (counts.samples - kept) / seconds
     )
+
+
+def _source_and_recipe(files: Sequence[Model], data: Any, preprocess: Any) -> tuple[Source, Recipe]:
+    """The data set and the recipe, for which the models' metadata has the names of classes and the preprocessing."""
+    folder = str(Path.cwd())
+    found = [metadata for metadata in (read_metadata(model.content) for model in files) if metadata is not None]
+    labels = next((metadata.labels for metadata in found if metadata.labels), ())
+    recipe = automatic_recipe(found) if preprocess == "auto" else preprocess
+    return open_source(data, folder, labels), open_recipe(recipe, folder)
 
 
 def _count(

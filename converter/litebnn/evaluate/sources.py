@@ -6,6 +6,7 @@ import hashlib
 import os
 import zlib
 from abc import ABC, abstractmethod
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -57,13 +58,16 @@ class Source(ABC):
         """
 
 
-def open_source(data: str | os.PathLike[str] | Callable[[], Iterable[Any]], folder: str = "") -> Source:
+def open_source(
+    data: str | os.PathLike[str] | Callable[[], Iterable[Any]], folder: str = "", labels: Sequence[str] = ()
+) -> Source:
     """Opens a data set by its path or function.
 
     Args:
         data: a folder of class folders with images, a .npz file, or a parquet file or a folder of them. A function, or
             its name module:function, yields batches: arrays [n, ...], or pairs of them and labels [n].
         folder: where the module of a function is looked for, besides Python's own search path.
+        labels: the names of a model's classes, by which class folders are numbered if each has one of these names.
 
     Raises:
         ValueError: it is none of these, is empty, or has no images; the message says what was expected.
@@ -76,7 +80,7 @@ def open_source(data: str | os.PathLike[str] | Callable[[], Iterable[Any]], fold
     # An empty text must be refused, because Path("") is the current folder.
     if text and path.is_dir():
         files = sorted(path.rglob("*.parquet"))
-        return _parquet(text, files) if files else _class_folders(path)
+        return _parquet(text, files) if files else _class_folders(path, labels)
     if path.is_file() and path.suffix == ".npz":
         return _npz(path)
     if path.is_file() and path.suffix == ".parquet":
@@ -148,11 +152,17 @@ class FolderSource(Source):
             yield Batch(index, len(files), _FilesPart(files))
 
 
-def _class_folders(path: Path) -> FolderSource:
-    """Class folders: names that are numbers are labels, other names are numbered in sorted order."""
+def _class_folders(path: Path, names: Sequence[str]) -> FolderSource:
+    """Class folders: names that are numbers are labels, and so are places in `names`; others count in sorted order."""
     folders = sorted(entry for entry in path.iterdir() if entry.is_dir() and not entry.name.startswith("."))
-    numbered = bool(folders) and all(folder.name.isdecimal() for folder in folders)
-    labels = {folder: int(folder.name) if numbered else label for label, folder in enumerate(folders)}
+    counts = Counter(names)
+    known = {name: label for label, name in enumerate(names) if counts[name] == 1}
+    if folders and all(folder.name.isdecimal() for folder in folders):
+        labels = {folder: int(folder.name) for folder in folders}
+    elif all(folder.name in known for folder in folders):
+        labels = {folder: known[folder.name] for folder in folders}
+    else:
+        labels = {folder: label for label, folder in enumerate(folders)}
     files = [
         (file, label)
         for folder, label in labels.items()

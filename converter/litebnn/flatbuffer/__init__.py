@@ -1,7 +1,16 @@
 """Conversion between the bytes of a .tflite file and a graph; only this folder knows the file's layout."""
 
+from litebnn.flatbuffer.metadata import ImageClassifier, read_metadata, with_files_of, with_metadata
 from litebnn.flatbuffer.reader import read_model
 from litebnn.flatbuffer.strict import read_strictly
 from litebnn.flatbuffer.writer import write_model
 
-__all__ = ["read_model", "read_strictly", "write_model"]
+__all__ = [
+    "ImageClassifier",
+    "read_metadata",
+    "read_model",
+    "read_strictly",
+    "with_files_of",
+    "with_metadata",
+    "write_model",
+]

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 
 IMAGE_SIZE = 224
-# The crop takes the share IMAGE_SIZE / (IMAGE_SIZE + BORDER) of an image's shorter side.
-BORDER = 32
+# The share of an image's shorter side that the crop takes.
+CROP = 224 / (224 + 32)
 # The mean and deviation of ImageNet's pixels in red, green and blue, in units of pixels from 0 to 255.
 MEAN = (123.675, 116.28, 103.53)
 STD = (58.395, 57.12, 57.375)
@@ -28,20 +28,14 @@ def preprocessed(pixels: Any, height: int = IMAGE_SIZE, width: int = IMAGE_SIZE,
         width: its width.
         ops: the module that computes.
     """
-    resized = resized_bicubic(center_crop(pixels, ops), height, width, ops)
+    resized = resized_bicubic(center_crop(pixels, ops=ops), height, width, ops)
     return (resized - np.array(MEAN, np.float32)) / np.array(STD, np.float32)
 
 
-def crop_side(height: Any, width: Any, ops: Any = np) -> Any:
-    """The side of the square that `center_crop` takes from an image."""
-    shorter = _as(ops, ops.minimum(height, width), "float32")
-    return _as(ops, shorter * np.float32(IMAGE_SIZE / (IMAGE_SIZE + BORDER)), "int32")
-
-
-def center_crop(pixels: Any, ops: Any = np) -> Any:
-    """The square in the middle of an image, without a border."""
+def center_crop(pixels: Any, share: float = CROP, ops: Any = np) -> Any:
+    """The square in the middle of an image whose side is a share of the image's shorter one."""
     height, width = ops.shape(pixels)[:2]
-    side = crop_side(height, width, ops)
+    side = _as(ops, _as(ops, ops.minimum(height, width), "float32") * np.float32(share), "int32")
     top, left = (height - side + 1) // 2, (width - side + 1) // 2
     return pixels[top : top + side, left : left + side]
 

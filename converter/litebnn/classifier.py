@@ -1,0 +1,65 @@
+"""Classification of photographs by a `.tflite` file that has its labels and its preprocessing in its metadata."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from litebnn.errors import ConversionError, boundary
+from litebnn.evaluate.recipes import automatic_recipe, open_recipe
+from litebnn.flatbuffer import read_metadata
+from litebnn.runtime import Interpreter
+from litebnn.runtime.predictor import read_content
+
+
+class Classifier:
+    """Names what an image shows.
+
+    Args:
+        model: the bytes or the path of a `.tflite` file with TFLite Metadata, as `litebnn zoo` writes it.
+        options: those of `litebnn.Interpreter`.
+
+    Attributes:
+        name: the network's name in the metadata.
+        labels: the names of the classes.
+
+    Raises:
+        ConversionError: the file has no metadata of an image classifier, or it is damaged.
+        ValueError, OSError, ImportError: as `litebnn.Interpreter` raises them.
+
+    Example:
+        >>> classify = litebnn.Classifier("quicknet.tflite")  # doctest: +SKIP
+        >>> classify(photo)[0]  # photo: uint8 [any height, any width, 3]  # doctest: +SKIP
+        ('tabby', 0.61)
+    """
+
+    def __init__(self, model: bytes | str | Path, **options: Any) -> None:
+        name, content = read_content(model)
+        with boundary():
+            metadata = read_metadata(content)
+        if metadata is None or not metadata.labels:
+            raise ConversionError(f"{name} has no labels in its metadata: expected a file that litebnn zoo has written")
+        self.name = metadata.name
+        self.labels = metadata.labels
+        self._interpreter = Interpreter(content, **options)
+        self._shape = self._interpreter.input_shapes[0][1:]
+        self._prepare = open_recipe(automatic_recipe([metadata])).prepared()
+
+    def __call__(self, pixels: Any, top: int = 5) -> list[tuple[str, float]]:
+        """The most likely classes of an image and their probabilities, the likeliest first.
+
+        Args:
+            pixels: uint8 [height, width, 3] of any size.
+            top: the number of classes.
+
+        Raises:
+            ValueError: it is no such array.
+        """
+        pixels = np.asarray(pixels)
+        if pixels.ndim != 3 or pixels.dtype != np.uint8 or not pixels.size:
+            raise ValueError(f"an image is {pixels.dtype} {list(pixels.shape)}, expected uint8 [height, width, 3]")
+        scores = np.asarray(self._interpreter.predict(self._prepare(pixels, self._shape)[None]))[0]
+        best = np.argsort(-scores, kind="stable")[:top]
+        return [(self.labels[index], float(scores[index])) for index in best]

@@ -1,0 +1,241 @@
+"""TFLite Metadata of image classifiers: labels and preprocessing in the .tflite file, as LiteRT's task library has it.
+
+The metadata is a flatbuffer in one of the model's buffers. Files that belong to it, such as labels, are a zip archive
+after the model's own bytes. The schema, of which this has the tables that image classifiers use, is
+https://github.com/google-ai-edge/LiteRT/blob/main/tflite/schema (metadata_schema.fbs of tflite-support), version 1.5.0.
+"""
+
+from __future__ import annotations
+
+import io
+import zipfile
+import zlib
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from litebnn.errors import ConversionError
+from litebnn.flatbuffer.reader import read_model
+from litebnn.flatbuffer.tables import Schema
+from litebnn.flatbuffer.writer import write_model
+from litebnn.graph import Buffer
+
+BUFFER_NAME = "TFLITE_METADATA"
+LABELS_FILE = "labels.txt"
+# The share of an image's shorter side that a center crop takes: a number as text. No field of the schema has it.
+CROP = "litebnn_center_crop"
+_IDENTIFIER = b"M001"
+_PARSER_VERSION = "1.5.0"  # the first with custom metadata
+_RGB, _GRAYSCALE = 1, 2
+_AXIS_LABELS = 2
+_MOST_FILE_BYTES = 16 << 20
+_DAMAGES = (zipfile.BadZipFile, zlib.error, KeyError, NotImplementedError, RuntimeError, EOFError, OSError, ValueError)
+
+SCHEMA = Schema(
+    {
+        "AssociatedFile": ("name:string", "description:string", "type:byte", "locale:string", "version:string"),
+        "ImageSize": ("width:uint", "height:uint"),
+        "FeatureProperties": (),
+        "ImageProperties": ("color_space:byte", "default_size:ImageSize"),
+        "ValueRange": ("min:int", "max:int"),
+        "Content": ("content_properties:ContentProperties", "range:ValueRange"),
+        "NormalizationOptions": ("mean:[float]", "std:[float]"),
+        "ProcessUnit": ("options:ProcessUnitOptions",),
+        "Stats": ("max:[float]", "min:[float]"),
+        "TensorMetadata": (
+            "name:string",
+            "description:string",
+            "dimension_names:[string]",
+            "content:Content",
+            "process_units:[ProcessUnit]",
+            "stats:Stats",
+            "associated_files:[AssociatedFile]",
+        ),
+        "TensorGroup": ("name:string", "tensor_names:[string]"),
+        "CustomMetadata": ("name:string", "data:[ubyte]"),
+        "SubGraphMetadata": (
+            "name:string",
+            "description:string",
+            "input_tensor_metadata:[TensorMetadata]",
+            "output_tensor_metadata:[TensorMetadata]",
+            "associated_files:[AssociatedFile]",
+            "input_process_units:[ProcessUnit]",
+            "output_process_units:[ProcessUnit]",
+            "input_tensor_groups:[TensorGroup]",
+            "output_tensor_groups:[TensorGroup]",
+            "custom_metadata:[CustomMetadata]",
+        ),
+        "ModelMetadata": (
+            "name:string",
+            "description:string",
+            "version:string",
+            "subgraph_metadata:[SubGraphMetadata]",
+            "author:string",
+            "license:string",
+            "associated_files:[AssociatedFile]",
+            "min_parser_version:string",
+        ),
+    },
+    {"ContentProperties": ("FeatureProperties", "ImageProperties"), "ProcessUnitOptions": ("NormalizationOptions",)},
+)
+
+
+@dataclass(frozen=True)
+class ImageClassifier:
+    """The metadata of an image classifier.
+
+    Attributes:
+        name: the network's name.
+        description: a sentence about it.
+        author: the people who trained it.
+        license: the license of its weights.
+        labels: the names of its classes, in the order of its output.
+        mean: the number that is subtracted from each channel of the pixels, which are 0 to 255.
+        std: the number that each channel is then divided by.
+        crop: the share of an image's shorter side that is cropped from its middle, before a bicubic resize. None: the
+            whole image is resized bilinearly.
+    """
+
+    name: str = ""
+    description: str = ""
+    author: str = ""
+    license: str = ""
+    labels: tuple[str, ...] = ()
+    mean: tuple[float, ...] = ()
+    std: tuple[float, ...] = ()
+    crop: float | None = None
+
+
+def with_metadata(tflite: bytes, metadata: ImageClassifier) -> bytes:
+    """The file of a model with metadata, which replaces earlier metadata.
+
+    Raises:
+        ConversionError: the model does not take one image and give one score for each label.
+    """
+    model = read_model(tflite)
+    (graph, *_) = model.graphs
+    shapes = [[list(tensor.shape) for tensor in side] for side in (graph.inputs, graph.outputs)]
+    if [len(side) for side in shapes] != [1, 1] or len(shapes[0][0]) != 4 or shapes[1][0][-1] != len(metadata.labels):
+        raise ConversionError(
+            f"the model takes {shapes[0]} and gives {shapes[1]}: expected an image, and a score for each of the "
+            f"{len(metadata.labels)} labels"
+        )
+    content = SCHEMA.pack("ModelMetadata", _tables(metadata, shapes[0][0]), _IDENTIFIER)
+    model.metadata = [(name, buffer) for name, buffer in model.metadata if name != BUFFER_NAME]
+    model.buffers.append(Buffer(np.frombuffer(content, np.uint8)))
+    model.metadata.append((BUFFER_NAME, model.buffers[-1]))
+    text = "".join(f"{label}\n" for label in metadata.labels)
+    return _with_file(write_model(model), LABELS_FILE, text.encode("utf-8"))
+
+
+def read_metadata(tflite: bytes) -> ImageClassifier | None:
+    """The metadata of an image classifier; None if the file has no metadata, or none of a model of one image.
+
+    Raises:
+        ConversionError: the metadata is damaged.
+    """
+    content = next((buffer.data for name, buffer in read_model(tflite).metadata if name == BUFFER_NAME), None)
+    if content is None:
+        return None
+    tables = SCHEMA.unpack("ModelMetadata", np.asarray(content).tobytes())
+    graph: dict[str, Any] = next(iter(tables.get("subgraph_metadata", ())), {})
+    inputs, outputs = graph.get("input_tensor_metadata", ()), graph.get("output_tensor_metadata", ())
+    if len(inputs) != 1 or inputs[0].get("content", {}).get("content_properties", ("",))[0] != "ImageProperties":
+        return None
+    normalization: dict[str, Any] = next(
+        (unit["options"][1] for unit in inputs[0].get("process_units", ()) if "options" in unit), {}
+    )
+    custom = {each.get("name"): each.get("data", b"") for each in graph.get("custom_metadata", ())}
+    files = [file for tensor in outputs[:1] for file in tensor.get("associated_files", ())]
+    name = next((file.get("name", "") for file in files if file.get("type") == _AXIS_LABELS), "")
+    return ImageClassifier(
+        **{key: tables.get(key, "") for key in ("name", "description", "author", "license")},
+        labels=_labels(tflite, name) if name else (),
+        mean=tuple(normalization.get("mean", ())),
+        std=tuple(normalization.get("std", ())),
+        crop=_share(custom[CROP]) if CROP in custom else None,
+    )
+
+
+def with_files_of(source: bytes, result: bytes) -> bytes:
+    """A model that was made of another one, with the files after that one's own bytes, which its metadata names."""
+    if not zipfile.is_zipfile(io.BytesIO(source)):
+        return result
+    try:
+        with zipfile.ZipFile(io.BytesIO(source)) as archive:
+            if sum(info.file_size for info in archive.infolist()) > _MOST_FILE_BYTES:
+                raise ConversionError("the files after the model have more than 16 MiB")
+            for info in archive.infolist():
+                result = _with_file(result, info.filename, archive.read(info))
+    except _DAMAGES as error:
+        raise ConversionError(f"the files after the model cannot be read: {error}") from None
+    return result
+
+
+def _tables(metadata: ImageClassifier, shape: list[int]) -> dict[str, Any]:
+    _, height, width, channels = shape
+    image = {
+        "name": "image",
+        "description": "The image to classify.",
+        "content": {
+            "content_properties": (
+                "ImageProperties",
+                {
+                    "color_space": _GRAYSCALE if channels == 1 else _RGB,
+                    "default_size": {"width": width, "height": height},
+                },
+            )
+        },
+        "process_units": [
+            {"options": ("NormalizationOptions", {"mean": list(metadata.mean), "std": list(metadata.std)})}
+        ],
+        "stats": {
+            side: [(v - m) / s for m, s in zip(metadata.mean, metadata.std, strict=True)]
+            for side, v in (("max", 255.0), ("min", 0.0))
+        },
+    }
+    scores = {
+        "name": "probability",
+        "description": "The probability of each class.",
+        "content": {"content_properties": ("FeatureProperties", {})},
+        "stats": {"max": [1.0], "min": [0.0]},
+        "associated_files": [
+            {"name": LABELS_FILE, "description": "The name of each class, one a line.", "type": _AXIS_LABELS}
+        ],
+    }
+    graph: dict[str, Any] = {"input_tensor_metadata": [image], "output_tensor_metadata": [scores]}
+    if metadata.crop is not None:
+        graph["custom_metadata"] = [{"name": CROP, "data": repr(metadata.crop).encode()}]
+    texts = {key: getattr(metadata, key) for key in ("name", "description", "author", "license")}
+    return {**texts, "subgraph_metadata": [graph], "min_parser_version": _PARSER_VERSION}
+
+
+def _with_file(tflite: bytes, name: str, content: bytes) -> bytes:
+    """A model with a file in a zip archive after its own bytes."""
+    whole = io.BytesIO(tflite)
+    whole.seek(0, io.SEEK_END)
+    with zipfile.ZipFile(whole, "a", zipfile.ZIP_STORED) as archive:
+        archive.writestr(zipfile.ZipInfo(name, (1980, 1, 1, 0, 0, 0)), content)
+    return whole.getvalue()
+
+
+def _labels(tflite: bytes, name: str) -> tuple[str, ...]:
+    try:
+        with zipfile.ZipFile(io.BytesIO(tflite)) as archive:
+            if archive.getinfo(name).file_size > _MOST_FILE_BYTES:
+                raise ConversionError(f"the labels {name} in the metadata have more than 16 MiB")
+            text = archive.read(name).decode("utf-8")
+    except _DAMAGES as error:
+        raise ConversionError(f"the metadata names {name}, which the file's archive does not have ({error})") from None
+    return tuple(text.splitlines())
+
+
+def _share(data: bytes) -> float:
+    try:
+        share = float(data.decode("ascii"))
+    except ValueError:
+        share = 0.0
+    if not 0.0 < share <= 1.0:
+        raise ConversionError(f"the metadata {CROP} is {data[:20]!r}, expected a number from 0 to 1")
+    return share

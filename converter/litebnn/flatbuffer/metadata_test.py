@@ -1,0 +1,91 @@
+"""TFLite Metadata in a model, as litebnn and as others read it."""
+
+import contextlib
+import io
+import zipfile
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import litebnn
+from litebnn.errors import ConversionError
+from litebnn.flatbuffer import ImageClassifier, read_metadata, read_model, with_metadata
+from litebnn.flatbuffer.metadata import BUFFER_NAME, CROP, LABELS_FILE
+from tests.needs import imported
+
+ROOT = Path(__file__).resolve().parents[3]
+DIGITS = (ROOT / "examples" / "label_image" / "digits.tflite").read_bytes()
+CLASSIFIER = ImageClassifier(
+    "digits", "A test.", "somebody", "Apache-2.0", tuple(f"größe {n}" for n in range(10)), (0.5,), (2.0,), 0.875
+)
+
+
+def test_metadata_is_read_as_it_was_written() -> None:
+    tflite = with_metadata(DIGITS, CLASSIFIER)
+    assert read_metadata(tflite) == CLASSIFIER
+    assert with_metadata(DIGITS, CLASSIFIER) == tflite
+    other = ImageClassifier(labels=tuple("0123456789"), mean=(1.0,), std=(1.0,))
+    assert read_metadata(with_metadata(tflite, other)) == other
+    assert sum(name == BUFFER_NAME for name, _ in read_model(with_metadata(tflite, other)).metadata) == 1
+
+
+def test_a_model_without_metadata_has_none() -> None:
+    assert read_metadata(DIGITS) is None
+
+
+def test_labels_must_fit_the_output() -> None:
+    with pytest.raises(ConversionError, match="expected an image, and a score for each of the 2 labels"):
+        with_metadata(DIGITS, ImageClassifier(labels=("a", "b"), mean=(0.0,), std=(1.0,)))
+
+
+def test_the_runtime_runs_a_model_with_metadata(library: Path) -> None:
+    image = np.random.default_rng(0).standard_normal((1, 28, 28, 1)).astype(np.float32)
+    outputs = [litebnn.Interpreter(model).predict(image) for model in (DIGITS, with_metadata(DIGITS, CLASSIFIER))]
+    np.testing.assert_array_equal(*outputs)
+
+
+@pytest.mark.parametrize("part", [b"labels.txt", "größe 3".encode(), b"PK\5\6", b"PK\1\2", b"PK\3\4", b"M001"])
+def test_damaged_files_are_one_line_or_other_words(part: bytes) -> None:
+    tflite = with_metadata(DIGITS, CLASSIFIER)
+    for at in range(tflite.find(part), len(tflite) - len(part)):
+        if tflite[at : at + len(part)] != part:
+            continue
+        for changed in (b"\xff" * len(part), b"\0" * len(part)):
+            # Only a ConversionError may come of it, which the command line prints as one line.
+            with contextlib.suppress(ConversionError):
+                read_metadata(tflite[:at] + changed + tflite[at + len(part) :])
+    for end in range(len(tflite) - 200, len(tflite)):
+        with pytest.raises(ConversionError, match="which the file's archive does not have"):
+            read_metadata(tflite[:end])
+
+
+@pytest.mark.parametrize("crop", [b"", b"0", b"-1", b"1.5", b"nan", b"half", b"\xff"])
+def test_a_crop_is_a_share(crop: bytes) -> None:
+    tflite = with_metadata(DIGITS, CLASSIFIER)
+    assert tflite.count(b"0.875") == 1
+    with pytest.raises(ConversionError, match=f"{CROP} is .*, expected a number from 0 to 1"):
+        read_metadata(tflite.replace(b"0.875", crop.ljust(5, b" ")))
+
+
+def test_conversion_keeps_metadata_and_its_files() -> None:
+    classifier = ROOT / "tests" / "golden" / "quant_dense.float.tflite"
+    (output,) = read_model(classifier.read_bytes()).graphs[0].outputs
+    labels = tuple(map(str, range(output.shape[-1])))
+    source = with_metadata(classifier.read_bytes(), ImageClassifier(labels=labels, mean=(0.0,), std=(1.0,)))
+    converted = litebnn.convert_tflite(source)
+    assert converted != source
+    assert read_metadata(converted) == read_metadata(source)
+
+
+def test_tflite_support_reads_it(tmp_path: Path) -> None:
+    metadata = imported("tensorflow_lite_support.metadata.python.metadata", "tflite-support")
+    path = tmp_path / "digits.tflite"
+    path.write_bytes(with_metadata(DIGITS, CLASSIFIER))
+    displayer = metadata.MetadataDisplayer.with_model_file(str(path))
+    assert displayer.get_packed_associated_file_list() == [LABELS_FILE]
+    text = displayer.get_metadata_json()
+    for expected in ('"color_space": "GRAYSCALE"', '"type": "TENSOR_AXIS_LABELS"', '"min_parser_version": "1.5.0"'):
+        assert expected in text
+    with zipfile.ZipFile(io.BytesIO(path.read_bytes())) as archive:
+        assert archive.infolist()[0].compress_type == zipfile.ZIP_STORED

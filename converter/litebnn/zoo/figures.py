@@ -1,0 +1,34 @@
+"""Sizes and estimated times of the converted networks, which `python -m bench.zoo.figures` writes."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+
+FILE = Path(__file__).with_name("figures.json")
+
+
+@dataclass(frozen=True)
+class Figures:
+    """A converted network in figures.
+
+    Attributes:
+        bytes: the size of its file, with labels.
+        binary_macs: the binary multiply-accumulates of one inference.
+        other_macs: the others.
+        seconds: the estimated time of one inference with one thread, by board.
+    """
+
+    bytes: int
+    binary_macs: int
+    other_macs: int
+    seconds: Mapping[str, float]
+
+
+@lru_cache(maxsize=1)
+def figures() -> dict[str, Figures]:
+    """The figures of each network, by its name."""
+    return {name: Figures(**row) for name, row in json.loads(FILE.read_text(encoding="utf-8")).items()}

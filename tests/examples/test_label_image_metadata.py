@@ -1,0 +1,114 @@
+"""label_image with models that have their labels and preprocessing in their metadata."""
+
+import io
+import zipfile
+from pathlib import Path
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from litebnn.evaluate.recipes import automatic_recipe, open_recipe
+from litebnn.flatbuffer import ImageClassifier, read_metadata, with_metadata
+from litebnn.zoo.preprocessing import CROP, MEAN, STD
+from tests.support.programs import error_of, host_programs, pixels_model, run, scores
+
+SHAPE = (6, 8, 3)
+LABELS = tuple(f"Wert {n}, größer" for n in range(int(np.prod(SHAPE))))
+ZOO = ImageClassifier("pixels", labels=LABELS, mean=MEAN, std=STD, crop=CROP)
+
+
+@pytest.fixture(scope="module")
+def command() -> list[Path]:
+    return [host_programs() / "label_image"]
+
+
+@pytest.fixture
+def image(tmp_path: Path) -> Path:
+    pixels = np.random.default_rng(3).integers(0, 256, (37, 50, 3), np.uint8)
+    Image.fromarray(pixels).save(tmp_path / "image.png")
+    return tmp_path / "image.png"
+
+
+def model(folder: Path, metadata: ImageClassifier = ZOO) -> Path:
+    """A model that returns the values of its input, with metadata."""
+    path = folder / "pixels.tflite"
+    path.write_bytes(with_metadata(pixels_model((1, *SHAPE), "FLOAT32", 0, 0), metadata))
+    return path
+
+
+def fed(command: list[Path], **flags: object) -> np.ndarray:
+    result = run(command, num_results=10**6, **flags)
+    assert result.returncode == 0, result.stderr
+    values = np.empty(np.prod(SHAPE))
+    for index, score in scores(result.stdout).items():
+        values[index] = score
+    return values.reshape(SHAPE)
+
+
+def expected(image: Path, metadata: ImageClassifier) -> np.ndarray:
+    """The same input as litebnn evaluate prepares it."""
+    return open_recipe(automatic_recipe([metadata])).prepared()(np.asarray(Image.open(image)), SHAPE)
+
+
+@pytest.mark.parametrize("crop", [CROP, 0.3, 1.0])
+def test_the_metadata_says_how_to_preprocess(crop: float, command: list[Path], image: Path, tmp_path: Path) -> None:
+    metadata = ImageClassifier(labels=LABELS, mean=MEAN, std=STD, crop=crop)
+    values = fed(command, tflite_model=model(tmp_path, metadata), image=image)
+    np.testing.assert_allclose(values, expected(image, metadata), atol=1e-4)
+
+
+def test_without_a_crop_the_whole_image_is_resized(command: list[Path], image: Path, tmp_path: Path) -> None:
+    metadata = ImageClassifier(labels=LABELS, mean=(100.0,), std=(3.0,))
+    values = fed(command, tflite_model=model(tmp_path, metadata), image=image)
+    plain = tmp_path / "plain.tflite"
+    plain.write_bytes(pixels_model((1, *SHAPE), "FLOAT32", 0, 0))
+    np.testing.assert_array_equal(values, fed(command, tflite_model=plain, image=image, input_mean=100, input_std=3))
+
+
+def test_flags_come_before_the_metadata(command: list[Path], image: Path, tmp_path: Path) -> None:
+    values = fed(command, tflite_model=model(tmp_path), image=image, input_mean=0, input_std=1)
+    raw = expected(image, ZOO) * np.array(STD) + np.array(MEAN)
+    np.testing.assert_allclose(values, raw, atol=1e-2)
+
+
+def test_labels_are_printed_and_those_of_the_flag_come_first(command: list[Path], image: Path, tmp_path: Path) -> None:
+    result = run(command, tflite_model=model(tmp_path), image=image, num_results=1)
+    assert result.stdout.splitlines()[-1].endswith(", größer")
+    (tmp_path / "labels.txt").write_text("".join(f"mine {n}\n" for n in range(len(LABELS))))
+    result = run(command, tflite_model=model(tmp_path), image=image, num_results=1, labels=tmp_path / "labels.txt")
+    assert " mine " in result.stdout.splitlines()[-1]
+
+
+def test_a_compressed_archive_is_refused(command: list[Path], image: Path, tmp_path: Path) -> None:
+    path = model(tmp_path)
+    content = path.read_bytes()
+    whole = io.BytesIO(content[: content.rfind(b"PK\3\4")])
+    whole.seek(0, io.SEEK_END)
+    with zipfile.ZipFile(whole, "a", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("labels.txt", "\n".join(LABELS))
+    path.write_bytes(whole.getvalue())
+    assert read_metadata(path.read_bytes()).labels == LABELS
+    result = run(command, tflite_model=path, image=image)
+    assert error_of(result) == f"{path}: its labels.txt is compressed, expected a stored file"
+
+
+@pytest.mark.deep
+def test_damaged_metadata_is_one_line_or_other_words(command: list[Path], image: Path, tmp_path: Path) -> None:
+    plain = tuple(f"class {n}" for n in range(len(LABELS)))  # whose bytes remain text when one changes
+    content = model(tmp_path, ImageClassifier("pixels", labels=plain, mean=MEAN, std=STD, crop=CROP)).read_bytes()
+    rng = np.random.default_rng(0)
+    places = [content.rfind(b"M001"), content.find(b"PK\3\4"), content.find(b"PK\1\2"), content.find(b"PK\5\6")]
+    refused = 0
+    for _ in range(150):
+        damaged = bytearray(content)
+        start = int(rng.choice(places)) - 4
+        for at in rng.integers(start, min(start + 300, len(content)), 3):
+            damaged[at] = rng.choice((0, 1, 64, 126))
+        (tmp_path / "pixels.tflite").write_bytes(damaged)
+        result = run(command, tflite_model=tmp_path / "pixels.tflite", image=image)
+        assert result.returncode in (0, 1), result
+        if result.returncode:
+            assert error_of(result)
+            refused += 1
+    assert refused > 20
