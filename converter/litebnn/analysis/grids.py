@@ -9,16 +9,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from litebnn.contract import LCE_BCONV_2D, LCE_DEQUANTIZE
-from litebnn.graph import (
-    NUMPY_TYPES,
-    Array,
-    Graph,
-    Op,
-    Quantization,
-    QuantizationDetails,
-    Tensor,
-    facts,
-)
+from litebnn.graph import NUMPY_TYPES, Array, Graph, Op, Quantization, QuantizationDetails, Tensor, facts
 
 Range: TypeAlias = tuple[float, float]
 Ranges: TypeAlias = dict[Tensor, Range]

@@ -64,7 +64,8 @@ def not_float(layer: Op) -> str:
 def why_not_binary(layer: Op, weights: Array) -> str | None:
     """The reason why a CONV_2D or FULLY_CONNECTED of that form cannot be binary for any weights [O, ...]; else None."""
     channels_out, channels = weights.shape[0], weights.shape[-1]
-    dims, channels_in = layer.input(0).dims, layer.input(0).channels
+    x = layer.input(facts(layer).data)
+    dims, channels_in = x.dims, x.channels
     if layer.name == "CONV_2D":
         if min(channels, channels_in) < 1 or channels_in % channels or channels_out % (channels_in // channels):
             return f"its filter {list(weights.shape)} does not divide its {channels_in} input channels into groups"

@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from litebnn.analysis.grids import along_axis, parameters, quantized
-from litebnn.graph import (
-    Array,
-    Graph,
-    Op,
-    Tensor,
-    builtin_op,
-    constant,
-)
+from litebnn.analysis.weights import clamps_no_more
+from litebnn.build.notes import Notes
+from litebnn.contract import Activation
+from litebnn.graph import Array, Graph, Op, OpCode, Tensor, builtin_op, constant, derived, like
 
 
 def take_results(graph: Graph, op: Op, quantizers: list[Op]) -> None:
@@ -40,3 +37,20 @@ def int8_constant(name: str, values: Array, scale: Any, zero_point: Any = 0, axi
     tensor = constant(name, quantized(values, divisor, zero_point).reshape(values.shape))
     tensor.quantization = parameters(scale, zero_point, axis)
     return tensor
+
+
+def replace_in_floats(graph: Graph, layer: Op, inputs: Sequence[Tensor], notes: Notes) -> Op:
+    """Replaces a layer by a float one with other inputs, followed by a QUANTIZE if it was quantized; returns it."""
+    result, is_float = layer.output, layer.output.type == "FLOAT32"
+    if not is_float:
+        if clamps_no_more(layer):
+            layer.options.fused_activation_function = int(Activation.NONE)
+        result = like(layer.output, derived(layer.output.name, "/float"), type="FLOAT32")
+    if layer.name == "BATCH_MATMUL":
+        new = builtin_op("FULLY_CONNECTED", inputs, result, version=5, keep_num_dims=True)
+    else:
+        new = Op(layer.code if is_float else OpCode(layer.name), [*inputs], [result], layer.options)
+    notes.became(layer, graph.replace(layer, new) if is_float else graph.insert(new, before=layer))
+    if not is_float:
+        graph.replace(layer, quantize_op(result, layer.output))
+    return new

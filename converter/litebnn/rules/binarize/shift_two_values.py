@@ -28,14 +28,14 @@ from litebnn.analysis.sums import (
     two_values_of,
     why_no_sum,
 )
-from litebnn.analysis.weights import BinaryParts, binary_parts, clamps_no_more
+from litebnn.analysis.weights import binary_parts
 from litebnn.build.each import each
-from litebnn.build.int8 import quantize_op
+from litebnn.build.int8 import replace_in_floats
 from litebnn.build.notes import Notes
 from litebnn.build.ops import as_float, equal_op, output_of
 from litebnn.build.padding import pad_with
-from litebnn.contract import Activation, Padding
-from litebnn.graph import Graph, Negated, Op, OpCode, Tensor, builtin_op, constant, derived, like, then
+from litebnn.contract import Padding
+from litebnn.graph import Graph, Negated, Op, Tensor, builtin_op, constant, derived, like, then
 
 
 @each("BATCH_MATMUL", "CONV_2D", "FULLY_CONNECTED")
@@ -57,26 +57,11 @@ def shift_two_values(graph: Graph, op: Op, notes: Notes) -> bool:
     if zero and amounts is not None and amounts != ((0, 0), (0, 0)):
         tensor = pad_with(graph, tensor, np.asarray([(0, 0), *amounts, (0, 0)]), zero, before=op)
         op.options.padding = int(Padding.VALID)
-    _replace(graph, op, tensor, sign, parts, notes)
-    return True
-
-
-def _replace(graph: Graph, layer: Op, x: Tensor, sign: SignSum, parts: BinaryParts, notes: Notes) -> None:
-    """Replaces a layer of two values by the same layer of a sign; a quantized one becomes float, with a QUANTIZE."""
-    name, result, is_float = layer.input(1).name, layer.output, layer.output.type == "FLOAT32"
+    name = op.input(1).name
     weights = constant(name, sign.weights(parts.weights))
     bias = constant(derived(name, "/bias"), sign.bias(parts.bias, parts.weights))
-    if not is_float:
-        if clamps_no_more(layer):
-            layer.options.fused_activation_function = int(Activation.NONE)
-        result = like(layer.output, derived(layer.output.name, "/float"), type="FLOAT32")
-    if layer.name == "BATCH_MATMUL":
-        new = builtin_op("FULLY_CONNECTED", [x, weights, bias], result, version=5, keep_num_dims=True)
-    else:
-        new = Op(layer.code if is_float else OpCode(layer.name), [x, weights, bias], [result], layer.options)
-    notes.became(layer, graph.replace(layer, new) if is_float else graph.insert(new, before=layer))
-    if not is_float:
-        graph.replace(layer, quantize_op(result, layer.output))
+    replace_in_floats(graph, op, [tensor, weights, bias], notes)
+    return True
 
 
 def _falls(graph: Graph, few: FewValues, before: Op) -> bool:

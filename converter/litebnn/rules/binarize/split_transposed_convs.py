@@ -14,14 +14,14 @@ import numpy as np
 from litebnn.analysis.grids import is_quantized
 from litebnn.analysis.match import fused_activation, uniform
 from litebnn.analysis.sums import sum_of_two, two_values_of, why_no_sum
-from litebnn.analysis.weights import binary_weights, clamps_no_more, layer_bias, layer_weights, not_float
+from litebnn.analysis.weights import binary_parts
 from litebnn.build.each import each
-from litebnn.build.int8 import quantize_op
+from litebnn.build.int8 import replace_in_floats
 from litebnn.build.notes import Notes
 from litebnn.build.ops import as_float
 from litebnn.build.signs import holds_signs
-from litebnn.contract import Activation, Padding
-from litebnn.graph import Array, Graph, Op, OpCode, Tensor, builtin_op, constant, derived, like
+from litebnn.contract import Padding
+from litebnn.graph import Array, Graph, Op, Tensor, builtin_op, constant, derived, like
 
 
 @dataclass(frozen=True)
@@ -67,33 +67,25 @@ def split_transposed_convs(graph: Graph, op: Op, notes: Notes) -> bool:
             return False
         if sum_of_two(graph, few) is None:
             return notes.left_alone(op, why_no_sum(few))
-    parts = _weights_and_bias(graph, op, x)
-    reason = parts if isinstance(parts, str) else _split(graph, op, *parts, notes)
+    parts = _why_not_split(graph, op, x) or binary_parts(graph, op)
+    reason = parts if isinstance(parts, str) else _split(graph, op, parts.weights, parts.bias, notes)
     return notes.left_alone(op, reason) if reason else True
 
 
-def _weights_and_bias(graph: Graph, op: Op, x: Tensor) -> tuple[Array, Array] | str:
-    """Weights float32 [O, H, W, I] and bias [O], or the reason why the op is not a plain convolution of bits."""
-    weights, sizes, options = layer_weights(graph, op), _asked_sizes(graph, op), op.options
-    if weights is None:
-        return not_float(op)
+def _why_not_split(graph: Graph, op: Op, x: Tensor) -> str | None:
+    """The reason why the op is not a plain convolution of bits; None if only its weights and bias may prevent it."""
+    shape, sizes, options = op.input(1).dims, _asked_sizes(graph, op), op.options
     if op.output.type != "FLOAT32" and not is_quantized(op.output):
         return f"its output is {op.output.type}"
-    if weights.shape[3] != x.channels:
-        return f"its filter {list(weights.shape)} is not one for {x.channels} input channels"
-    if sizes is None or min(x.dims[1:]) < 1 or op.output.dims[1:] != (*sizes, weights.shape[0]):
+    if shape[3] != x.channels:
+        return f"its filter {list(shape)} is not one for {x.channels} input channels"
+    if sizes is None or min(x.dims[1:]) < 1 or op.output.dims[1:] != (*sizes, shape[0]):
         return "its output's size is computed when the model runs"
     if options.stride_h != options.stride_w:
         return f"its strides {options.stride_h} and {options.stride_w} differ, and DEPTH_TO_SPACE has one block size"
-    if min(weights.shape[1:3]) < options.stride_h:
-        return f"its filter {list(weights.shape[1:3])} is smaller than its stride {options.stride_h}"
-    bias = layer_bias(graph, op, weights.shape[0])
-    if bias is None:
-        return "its bias is no constant, or none of its grid"
-    if fused_activation(op) is None:
-        return "its fused activation is not one of ReLU, ReLU6, ReLU1"
-    parts = binary_weights(weights)
-    return parts if isinstance(parts, str) else (weights, bias)
+    if min(shape[1:3]) < options.stride_h:
+        return f"its filter {list(shape[1:3])} is smaller than its stride {options.stride_h}"
+    return None
 
 
 def _asked_sizes(graph: Graph, op: Op) -> list[float | None] | None:
@@ -105,20 +97,6 @@ def _asked_sizes(graph: Graph, op: Op) -> list[float | None] | None:
     return [uniform(size) for size in packed.inputs[1:3]] if packed is not None and packed.name == "PACK" else None
 
 
-def _in_floats(graph: Graph, op: Op, notes: Notes) -> tuple[Op, Tensor]:
-    """Replaces a quantized op by a float one between DEQUANTIZE and QUANTIZE; returns it and its input."""
-    x = as_float(graph, op.input(2), before=op)
-    if op.output.type == "FLOAT32":
-        return op, x
-    if clamps_no_more(op):
-        op.options.fused_activation_function = int(Activation.NONE)
-    result = like(op.output, derived(op.output.name, "/float"), type="FLOAT32")
-    in_floats = graph.insert(Op(OpCode(op.name), [op.input(0), op.input(1), x], [result], op.options), before=op)
-    notes.became(op, in_floats)
-    graph.replace(op, quantize_op(result, op.output))
-    return in_floats, x
-
-
 def _split(graph: Graph, op: Op, weights: Array, bias: Array, notes: Notes) -> str | None:
     """Replaces the op, or returns the reason why not."""
     stride, x = op.options.stride_h, op.input(2)
@@ -127,7 +105,8 @@ def _split(graph: Graph, op: Op, weights: Array, bias: Array, notes: Notes) -> s
     )
     if any(min(phase.padding) < 0 for phase in (*rows, *columns)):
         return f"its output of {list(op.output.dims[1:3])} leaves out rows or columns of its input"
-    op, x = _in_floats(graph, op, notes)
+    x = as_float(graph, x, before=op)
+    op = replace_in_floats(graph, op, [op.input(0), op.input(1), x], notes)
     pairs = [(row, column) for row in rows for column in columns]
     filters = [weights[:, row.taps][:, :, column.taps] for row, column in pairs]
     if len({(row.window, column.window) for row, column in pairs}) == 1:
