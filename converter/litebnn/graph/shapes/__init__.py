@@ -103,7 +103,7 @@ def check_outputs(graph: Graph, *, is_fixed: bool = False) -> None:
         ConversionError: the message names the op and the output.
     """
     for tensor, shape in outgrown_outputs(graph):
-        if not is_fixed or (tensor.shape and tensor.shape_signature is None):
+        if not is_fixed or tensor.shape_signature is None:
             index, op = next((index, op) for index, op in enumerate(graph.ops) if tensor in op.outputs)
             raise ConversionError(
                 f'op {index} ({op.name}): "{tensor.name}", an output of the graph, has shape {list(tensor.shape)}, '

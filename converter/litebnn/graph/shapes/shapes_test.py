@@ -123,11 +123,11 @@ def test_what_is_known_only_when_it_runs_is_trusted(op: str) -> None:
     check_outputs(graph_of("RESHAPE", [(2, 3), (2,)], {}, [(1,)]))
 
 
-def grows(signature: tuple[int, ...] | None) -> bytes:
+def grows(signature: tuple[int, ...] | None, shape: tuple[int, ...] = (1, 4)) -> bytes:
     """A model whose output, with this signature, is larger than its shape."""
     model = FloatModel()
     x = model.elementwise("NEG", model.elementwise("ABS", model.input(5000, 4)))
-    x.shape, x.shape_signature = (1, 4), signature
+    x.shape, x.shape_signature = shape, signature
     return model.finish(x)
 
 
@@ -135,6 +135,8 @@ def test_an_output_is_not_larger_than_its_shape(tmp_path: Path, capsys: pytest.C
     message = r'op 1 \(NEG\): "neg_.*", an output of the graph, has shape \[1, 4\], and \[5000, 4\] is computed'
     with pytest.raises(ConversionError, match=message):
         litebnn.convert_tflite(grows(None))
+    with pytest.raises(ConversionError, match=r"has shape \[\], and \[5000, 4\] is computed"):
+        litebnn.convert_tflite(grows(None, ()))
     with pytest.warns(UserWarning, match="no binary layer"):
         assert litebnn.convert_tflite(grows((-1, 4))) == grows((-1, 4))
     path = tmp_path / "model.tflite"
