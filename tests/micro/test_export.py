@@ -153,7 +153,7 @@ def test_the_command_prints_steps_and_json(tmp_path: Path, capsys: pytest.Captur
     (tmp_path / "m.tflite").write_bytes(_dense())
     command = ["export", str(tmp_path / "m.tflite"), "-o", str(tmp_path / "network"), "--name=dense"]
     assert main(command) == 0
-    assert "litebnn_conv2d_float_rows" in capsys.readouterr().out
+    assert "FULLY_CONNECTED" in capsys.readouterr().out
     assert main([*command, "--json"]) == 0
     printed = json.loads(capsys.readouterr().out)
     assert printed == json.loads((tmp_path / "network" / MARK).read_text())

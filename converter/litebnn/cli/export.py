@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import argparse
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from litebnn.cli.parsing import add_command, add_json, file_path, not_empty
 from litebnn.micro.settings import KERNELS, PACKAGES, TARGETS
+
+if TYPE_CHECKING:
+    from litebnn.micro.export import Export
 
 
 def add_to(commands: Any) -> None:
@@ -67,14 +70,10 @@ def _run(options: argparse.Namespace) -> None:
         _print(export)
 
 
-def _print(export: Any) -> None:
-    from litebnn.cli.output import print_table
+def _print(export: Export) -> None:
+    from litebnn.cli.files.microcontroller import print_steps
 
-    rows = [
-        (str(number), " + ".join(step.kinds), ", ".join(step.functions), f"{step.flash:,}", f"{step.ram:,}")
-        for number, step in enumerate(export.steps)
-    ]
-    print_table(("step", "ops", "functions", "flash", "RAM"), rows, numbers=("step", "flash", "RAM"))
+    print_steps(export)
     print(
         f"{export.folder}: constants {export.constant_bytes:,} bytes, arena {export.arena_bytes:,} bytes, "
         f"inputs {export.input_bytes:,} bytes, outputs {export.output_bytes:,} bytes"

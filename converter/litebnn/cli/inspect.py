@@ -5,11 +5,13 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING, Any
 
+from litebnn.cli.files.microcontroller import add_microcontroller, estimated, print_estimate
 from litebnn.cli.files.model_explorer import add_model_explorer, check_model_explorer, write_node_data
 from litebnn.cli.files.report import add_report, check_report, page_of
 from litebnn.cli.parsing import add_command, add_json, file_path, not_empty
 
 if TYPE_CHECKING:
+    from litebnn.micro.export import Export
     from litebnn.report.conversion import ConversionReport
     from litebnn.report.inspection import Inspection
 
@@ -24,10 +26,12 @@ def add_to(commands: Any) -> None:
         "inspect model.tflite --json > model.json",
         "inspect model.tflite --report report.html",
         "inspect model.tflite --model-explorer times.json --board rpi4",
+        "inspect model.tflite --microcontroller cortex-m7",
     )
     parser.add_argument("model", type=file_path, metavar="MODEL", help=".tflite file, converted or not")
     add_report(parser)
     add_json(parser)
+    add_microcontroller(parser)
     add_model_explorer(parser)
     parser.add_argument(
         "--board", type=not_empty, help="whose times --model-explorer writes; by default this machine's"
@@ -41,6 +45,7 @@ def add_to(commands: Any) -> None:
 
 
 def _run(options: argparse.Namespace) -> None:
+    from litebnn.model_files import read_file
     from litebnn.report.costs import HOST
     from litebnn.report.inspection import inspect_model
     from litebnn.report.node_data import estimated_node_data
@@ -50,16 +55,22 @@ def _run(options: argparse.Namespace) -> None:
     inspection = inspect_model(options.model)
     if options.model_explorer:
         write_node_data(options.model_explorer, estimated_node_data(inspection, options.board or HOST))
-    show(inspection, options)
+    show(inspection, options, export=estimated(read_file(options.model), options))
 
 
-def show(inspection: Inspection, options: argparse.Namespace, conversion: ConversionReport | None = None) -> None:
+def show(
+    inspection: Inspection,
+    options: argparse.Namespace,
+    conversion: ConversionReport | None = None,
+    export: Export | None = None,
+) -> None:
     """Prints a table of the ops with advice, or the same as JSON; writes the page of `--report`.
 
     Args:
         inspection: the model's ops and their costs.
         options: `report` and `json`.
         conversion: the report of the conversion that made the model, if there is one.
+        export: the estimate for a microcontroller, if one is asked for.
     """
     from litebnn.cli.output import print_json, print_table
     from litebnn.model_files import write_whole
@@ -69,7 +80,8 @@ def show(inspection: Inspection, options: argparse.Namespace, conversion: Conver
         write_whole(options.report, page_of(inspection, conversion))
     if options.json:
         layers = {} if conversion is None else {"layers": conversion.to_dict()["layers"]}
-        print_json({**inspection.to_dict(), **layers})
+        board = {} if export is None else {"microcontroller": export.to_dict()}
+        print_json({**inspection.to_dict(), **layers, **board})
         return
     header = tables.columns(inspection)
     words = ("layer", "op", "shape", "MACs", "goes on", "fused")
@@ -77,3 +89,5 @@ def show(inspection: Inspection, options: argparse.Namespace, conversion: Conver
     undone = [] if conversion is None else tables.left_undone(conversion)
     for line in (*tables.notes(inspection), *undone, *tables.advice(inspection)):
         print(f"· {line}")
+    if export is not None:
+        print_estimate(export)

@@ -6,6 +6,7 @@ import argparse
 from pathlib import Path
 from typing import Any
 
+from litebnn.cli.files.microcontroller import add_microcontroller, estimated
 from litebnn.cli.files.report import add_report, check_report
 from litebnn.cli.parsing import add_command, add_json, names_function, not_empty
 
@@ -42,6 +43,7 @@ def add_to(commands: Any) -> None:
     )
     add_report(parser)
     add_json(parser)
+    add_microcontroller(parser)
     parser.set_defaults(run=_run)
 
 
@@ -75,4 +77,4 @@ def _run(options: argparse.Namespace) -> None:
             source, return_report=True, progress=lambda step: show(step.replace("_", " "))
         )
         inspection = inspect_model(converted, name=options.model)
-    show_inspection(inspection, options, conversion)
+    show_inspection(inspection, options, conversion, estimated(converted, options))

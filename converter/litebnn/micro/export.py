@@ -15,9 +15,10 @@ from litebnn.errors import ConversionError, boundary
 from litebnn.flatbuffer import read_model
 from litebnn.graph import Array, check_custom_ops
 from litebnn.micro.emit import Emitted, emit, prototype
+from litebnn.micro.estimate import CYCLES, instructions_of
 from litebnn.micro.folder import MARK, check_folder, filled, sources_folder, write_folder
 from litebnn.micro.packages import package_files
-from litebnn.micro.placement import Placement, place
+from litebnn.micro.placement import Placement, Step, place
 from litebnn.micro.settings import KERNELS, PACKAGES, TARGETS
 from litebnn.micro.vectors import main_parts, make_vectors, vectors_header
 
@@ -40,6 +41,8 @@ class ExportedStep:
         functions: the C functions that it calls.
         flash: the bytes of its constants.
         ram: the bytes of the arena that are in use while it runs.
+        instructions: its estimated instructions; None if one of its functions was not measured.
+        cycles: its estimated cycles, without wait states of the flash.
     """
 
     ops: tuple[int, ...]
@@ -48,6 +51,8 @@ class ExportedStep:
     functions: tuple[str, ...]
     flash: int
     ram: int
+    instructions: int | None = None
+    cycles: int | None = None
 
 
 @dataclass(frozen=True)
@@ -76,6 +81,16 @@ class Export:
     input_bytes: int
     output_bytes: int
     exact: bool
+
+    @property
+    def instructions(self) -> int:
+        """The estimated instructions of a run, without those of functions that were not measured."""
+        return sum(step.instructions or 0 for step in self.steps)
+
+    @property
+    def cycles(self) -> int:
+        """The estimated cycles of a run."""
+        return sum(step.cycles or 0 for step in self.steps)
 
     def to_dict(self) -> dict[str, Any]:
         """The export as plain numbers, strings and lists, for JSON."""
@@ -120,15 +135,8 @@ def export_c(
     where = Path(folder)
     check_folder(where)
     content, title = _converted(model, title)
-    with boundary():
-        graph_model = read_model(content)
-        if not graph_model.graphs:
-            raise ConversionError("the model has no subgraph")
-        graph = graph_model.graphs[0]
-        check_custom_ops(graph)
-        placement = place(graph, kernels, target)
-        emitted = emit(placement, name, title, __version__)
-    is_exact = all(lowered.exact for step in placement.steps for _, lowered in step.ops)
+    placement, emitted = _planned(content, name, kernels, target, title)
+    is_exact = _is_exact(placement)
     vectors = make_vectors(content, read_model(content).graphs[0], is_exact, samples)
     export = _export(where, name, kernels, target, placement, emitted, is_exact)
     values = {
@@ -161,6 +169,33 @@ def export_c(
         },
     )
     return export
+
+
+def estimate_c(model: bytes | str | os.PathLike[str], *, kernels: str = "compact", target: str = "cortex-m4") -> Export:
+    """Plans what `export_c` would write, and estimates flash, RAM, instructions and cycles; nothing is written.
+
+    Raises:
+        ConversionError: the model cannot be read, converted or exported; the message names op and layer.
+        ValueError: an option has a value that it cannot have.
+    """
+    _check("model", kernels, target, ())
+    content, title = _converted(model, "")
+    placement, emitted = _planned(content, "model", kernels, target, title)
+    return _export(Path(), "model", kernels, target, placement, emitted, _is_exact(placement))
+
+
+def _planned(content: bytes, name: str, kernels: str, target: str, title: str) -> tuple[Placement, Emitted]:
+    with boundary():
+        model = read_model(content)
+        if not model.graphs:
+            raise ConversionError("the model has no subgraph")
+        check_custom_ops(model.graphs[0])
+        placement = place(model.graphs[0], kernels, target)
+        return placement, emit(placement, name, title, __version__)
+
+
+def _is_exact(placement: Placement) -> bool:
+    return all(lowered.exact for step in placement.steps for _, lowered in step.ops)
 
 
 def _check(name: str, kernels: str, target: str, packages: Sequence[str]) -> None:
@@ -229,6 +264,7 @@ def _export(
             tuple(dict.fromkeys(call.function for call in step.calls)),
             flash,
             ram,
+            *_estimates(step, target),
         )
         for step, flash, ram in zip(placement.steps, emitted.constant_bytes, placement.step_bytes, strict=True)
     )
@@ -242,6 +278,11 @@ def _export(
     )
 
 
+def _estimates(step: Step, target: str) -> tuple[int | None, int | None]:
+    instructions = instructions_of(step, target)
+    return instructions, None if instructions is None else round(instructions * CYCLES[target])
+
+
 def _count(shape: tuple[int, ...]) -> int:
     count = 1
     for size in shape:
@@ -250,5 +291,12 @@ def _count(shape: tuple[int, ...]) -> int:
 
 
 def _markdown_table(export: Export) -> str:
-    rows = [f"| {' + '.join(step.kinds)} | {step.flash} | {step.ram} |\n" for step in export.steps]
-    return "| step | constants, bytes | arena in use, bytes |\n|---|---|---|\n" + "".join(rows)
+    estimates = (
+        ("?" if count is None else str(count) for count in (step.instructions, step.cycles)) for step in export.steps
+    )
+    rows = [
+        f"| {' + '.join(step.kinds)} | {step.flash} | {step.ram} | {' | '.join(counts)} |\n"
+        for step, counts in zip(export.steps, estimates, strict=True)
+    ]
+    head = "| step | constants, bytes | arena in use, bytes | estimated instructions | estimated cycles |\n"
+    return head + "|---|---|---|---|---|\n" + "".join(rows)

@@ -8,7 +8,7 @@ import numpy as np
 
 from litebnn.contract import ACTIVATION_RANGES, Activation, BConv2DOptions, BMaxPool2DOptions, Padding, decode_options
 from litebnn.graph import Op, Tensor
-from litebnn.micro.choice import choose_kernel
+from litebnn.micro.choice import choose_kernel, instructions
 from litebnn.micro.pack import Geometry, Packed, pack_bconv2d
 from litebnn.micro.program import (
     Argument,
@@ -29,6 +29,8 @@ from litebnn.micro.program import (
 )
 
 _OUTPUTS = {"INT32": "bits", "INT8": "int8", "FLOAT32": "float"}
+# The outputs by their names in the costs of kernels.
+_COUNTED = {"bits": "bits", "int8": "int8", "float": "float32"}
 _SIGNED = {"INT8": "int8", "FLOAT32": "float", "BOOL": "bool"}
 
 
@@ -138,7 +140,7 @@ def lce_bconv_2d(context: Context, op: Op) -> Lowered:
     name = _OUTPUTS[op.output.type]
     filters = constant_of(op.input(1), "filter")
     thresholds = constant_of(op.optional(4), "output_threshold") if name == "bits" else None
-    kernel = choose_kernel(geometry, context.target, context.kernels)
+    kernel = choose_kernel(geometry, context.target, context.kernels, _COUNTED[name])
     try:
         packed = pack_bconv2d(kernel, geometry, filters, thresholds)
     except ValueError as error:
@@ -152,12 +154,7 @@ def lce_bconv_2d(context: Context, op: Op) -> Lowered:
         Rows(geometry.output_height),
     )
     images = op.output.shape[0]
-    pixels = images * geometry.output_height * geometry.output_width
-    work = {
-        "macs": pixels * geometry.channels_out * geometry.depth,
-        "outputs": pixels * geometry.channels_out,
-        "pixels": pixels,
-    }
+    work = {"instructions": images * round(instructions(geometry, context.target, kernel, _COUNTED[name]))}
     return Lowered((Call(f"litebnn_bconv2d_{name}_rows", arguments, ("builtin/bconv2d_rows.c",), work, images),))
 
 

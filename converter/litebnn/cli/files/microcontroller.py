@@ -1,0 +1,60 @@
+"""The option --microcontroller of `inspect` and `summary`, and the table of an exported network's steps."""
+
+from __future__ import annotations
+
+from argparse import Namespace
+from typing import TYPE_CHECKING, Any
+
+from litebnn.micro.settings import KERNELS, TARGETS
+
+if TYPE_CHECKING:
+    from litebnn.micro.export import Export
+
+
+def add_microcontroller(parser: Any) -> None:
+    """Adds the options."""
+    parser.add_argument("--microcontroller", choices=TARGETS, help="add what `litebnn export` would make of it there")
+    parser.add_argument("--kernels", choices=KERNELS, help="of the binary layers there; by default compact")
+    parser.only_if(
+        lambda options: options.microcontroller,
+        "is for --microcontroller, which is not given",
+        "--kernels",
+    )
+
+
+def estimated(model: bytes, options: Namespace) -> Export | None:
+    """The estimate that the options ask for; None without one.
+
+    Raises:
+        ConversionError: the model cannot be exported; the message names op and layer.
+    """
+    if options.microcontroller is None:
+        return None
+    from litebnn.micro.export import estimate_c
+
+    return estimate_c(model, target=options.microcontroller, kernels=options.kernels or KERNELS[0])
+
+
+def print_estimate(export: Export) -> None:
+    """Prints the table of steps and the totals."""
+    print(f"\nAs C on {export.target} with {export.kernels} kernels; no cycle was measured on silicon:")
+    print_steps(export)
+    print(
+        f"constants {export.constant_bytes:,} bytes, arena {export.arena_bytes:,} bytes, "
+        f"{export.instructions:,} instructions, {export.cycles:,} cycles (estimated)"
+    )
+
+
+def print_steps(export: Export) -> None:
+    """Prints flash, RAM, instructions and cycles of each step."""
+    from litebnn.cli.output import print_table
+
+    columns = ("step", "ops", "layer", "flash", "RAM", "instructions", "cycles")
+    rows = [
+        (
+            *(str(number), " + ".join(step.kinds), step.layer, f"{step.flash:,}", f"{step.ram:,}"),
+            *("?" if count is None else f"{count:,}" for count in (step.instructions, step.cycles)),
+        )
+        for number, step in enumerate(export.steps)
+    ]
+    print_table(columns, rows, numbers=("step", "flash", "RAM", "instructions", "cycles"))

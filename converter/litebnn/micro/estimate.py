@@ -1,0 +1,52 @@
+"""Estimated instructions and cycles of an exported network's steps."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Mapping
+from functools import cache
+from pathlib import Path
+
+from litebnn.micro.placement import Step
+
+# Instructions for each unit of work of a C function; `python -m bench.micro.builtin` measures them in QEMU.
+COSTS_FILE = Path(__file__).parent / "builtin_costs.json"
+# Work of this name is already a number of instructions.
+INSTRUCTIONS = "instructions"
+# Cycles for an instruction: LLVM's models of the binary kernels' inner loops, without wait states of the flash. There
+# is none for RV32IMC, where an instruction of a simple core takes at least one cycle.
+CYCLES = {"cortex-m4": 1.1, "cortex-m7": 0.61, "cortex-m55": 1.17, "rv32imc": 1.0}
+
+
+def work_of(step: Step) -> Counter[tuple[str, str]]:
+    """The amounts of each function's work in a step."""
+    found: Counter[tuple[str, str]] = Counter()
+    for index, (_, lowered) in enumerate(step.ops):
+        # The first op of a strip says what all iterations take; the others work on a few rows.
+        times = step.iterations if index else 1
+        for call in lowered.calls:
+            found[call.function, "calls"] += step.iterations * call.images
+            for name, amount in call.work.items():
+                found[call.function, name] += amount * times
+    return found
+
+
+def instructions_of(step: Step, target: str) -> int | None:
+    """The estimated instructions of a step; None if a function was not measured."""
+    costs, total = builtin_costs()[target], 0.0
+    for (function, name), amount in work_of(step).items():
+        if name == INSTRUCTIONS:
+            total += amount
+        elif function in costs:
+            total += costs[function].get(name, 0.0) * amount
+        elif not function.startswith("litebnn_bconv2d"):
+            return None
+    return round(total)
+
+
+@cache
+def builtin_costs() -> Mapping[str, Mapping[str, Mapping[str, float]]]:
+    """The costs by target, function and work."""
+    loaded: dict[str, dict[str, dict[str, float]]] = json.loads(COSTS_FILE.read_text(encoding="utf-8"))
+    return loaded

@@ -1,0 +1,54 @@
+"""Estimated flash, RAM, instructions and cycles of exported networks, and the commands that print them."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+import litebnn
+from litebnn.cli import main
+from litebnn.micro.estimate import CYCLES, builtin_costs
+from litebnn.micro.export import estimate_c
+from litebnn.micro.settings import TARGETS
+from toolchains.bare.network import run_selftest
+from toolchains.targets import ROOT, find_target
+
+DIGITS = ROOT / "examples" / "label_image" / "digits.tflite"
+pytestmark = pytest.mark.usefixtures("library")
+
+
+def test_every_target_has_costs_and_cycles() -> None:
+    assert set(builtin_costs()) == set(CYCLES) == set(TARGETS)
+    for costs in builtin_costs().values():
+        assert {"litebnn_conv2d_float_rows", "litebnn_conv2d_int8_rows", "litebnn_quantize_float"} <= set(costs)
+
+
+def test_fast_kernels_take_more_flash_and_fewer_instructions() -> None:
+    compact, fast = (estimate_c(DIGITS, kernels=kernels) for kernels in ("compact", "fast"))
+    assert fast.constant_bytes > compact.constant_bytes
+    assert fast.instructions < compact.instructions
+    assert compact.cycles == pytest.approx(1.1 * compact.instructions, rel=1e-3)
+
+
+def test_inspect_and_summary_print_the_estimate(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["inspect", str(DIGITS), "--microcontroller=cortex-m7"]) == 0
+    out = capsys.readouterr().out
+    assert "As C on cortex-m7 with compact kernels" in out
+    assert "arena 6,032 bytes" in out
+    assert main(["summary", str(DIGITS), "--microcontroller=rv32imc", "--kernels=fast", "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)["microcontroller"]
+    assert (found["target"], found["kernels"]) == ("rv32imc", "fast")
+    assert all(step["instructions"] > 0 and step["cycles"] > 0 for step in found["steps"])
+    assert main(["inspect", str(DIGITS), "--kernels=fast"]) == 1
+    assert "--kernels is for --microcontroller" in capsys.readouterr().err
+
+
+@pytest.mark.deep
+@pytest.mark.needs("arm-none-eabi-g++", "qemu-system-arm", "riscv64-unknown-elf-g++", "qemu-system-riscv32")
+@pytest.mark.parametrize("target", TARGETS)
+def test_estimates_are_near_what_qemu_counts(target: str, tmp_path: Path) -> None:
+    export = litebnn.export_c(DIGITS, tmp_path / "network", target=target)
+    run = run_selftest(find_target(target), tmp_path / "network")
+    assert export.instructions == pytest.approx(sum(run.steps), rel=0.3)
