@@ -9,6 +9,8 @@
 #include <cstdint>
 #include <memory>
 
+#include "kernels/int8/add.h"
+
 namespace litebnn {
 
 constexpr int32_t kBitsPerWord = 32;
@@ -118,13 +120,17 @@ struct Bconv2dGeometry {
   int32_t pad_top, pad_left;
 };
 
-// The epilogue: operations on float outputs, in this order. A gate implies slopes and an addend, and excludes the RELU.
+// The epilogue: operations on outputs. Those on floats are in this order; a gate implies slopes and an addend, and
+// excludes the RELU.
 struct Bconv2dEpilogue {
   const float* gate = nullptr;    // per channel, multiplies the outputs; null for none
   int64_t gate_stride = 0;        // floats from one image's gate to the next; 0 if all images share it
   const float* slope = nullptr;   // per channel, multiplies negative values (PRELU)
   const float* addend = nullptr;  // has the output's shape and may be the output; null for none
   bool rectify_sum = false;       // applies RELU to the sum
+  // int8 outputs are the first operand of the sum, this is the second; has the output's shape and may be the output.
+  const int8_t* int8_addend = nullptr;
+  FloatSum int8_sum = {};
 };
 
 // A binary convolution whose weights are repacked for one ISA.
@@ -146,9 +152,39 @@ class Bconv2d {
   virtual size_t OwnedBytes() const = 0;
   // True if Run accepts a gate with the current geometry. If not, GateImages computes the same from the output.
   virtual bool gates() const = 0;
-  // Allocates nothing. The result does not depend on the number of threads. An epilogue requires kFloat32 output.
+  // True if Run accepts an addend of int8 outputs.
+  virtual bool adds_int8() const = 0;
+  // Allocates nothing. The result does not depend on the number of threads. An epilogue requires the output's type.
   virtual void Run(ThreadPool& pool, const uint32_t* input, const Bconv2dEpilogue& epilogue, void* output,
                    void* workspace) const = 0;
+};
+
+// An int8 convolution of few input channels, such as a network's first one. Its results are those of TensorFlow Lite's
+// reference kernel, which are not always those of its faster ones.
+struct Int8Conv2dSpec {
+  int32_t channels_in, channels_out;
+  int32_t filter_height, filter_width, stride_height, stride_width;
+  int32_t input_zero_point, output_zero_point;
+  int32_t output_min, output_max;  // the fused activation's bounds
+  const int8_t* filter;            // OHWI, without -128; read by Create only
+  const int32_t* bias;             // [channels_out], or null for 0; read by Create only
+  const double* scales;            // [channels_out], of the sums in units of the output; read by Create only
+};
+
+class Int8Conv2d {
+ public:
+  // True if every scale is above 0 and below 1, no weight is -128, and no sum can reach 2^29.
+  static bool Supports(const Int8Conv2dSpec& spec);
+  // Null if memory ran out. The spec must be supported.
+  static std::unique_ptr<Int8Conv2d> Create(const Isa& isa, const Int8Conv2dSpec& spec);
+  virtual ~Int8Conv2d() = default;
+
+  // Must be called before Run and after each change of the input's shape. False if the padded image is too large.
+  virtual bool Resize(const Bconv2dGeometry& geometry) = 0;
+  virtual size_t WorkspaceBytes() const = 0;
+  virtual size_t OwnedBytes() const = 0;
+  // Allocates nothing. The result does not depend on the number of threads.
+  virtual void Run(ThreadPool& pool, const int8_t* input, int8_t* output, void* workspace) const = 0;
 };
 
 }  // namespace litebnn

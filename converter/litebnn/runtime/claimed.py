@@ -9,11 +9,15 @@ import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
+import numpy as np
+
 from litebnn.contract import CUSTOM_OPS, LCE_BCONV_2D, LCE_QUANTIZE, Activation
 from litebnn.graph import Graph, Op, Tensor
 
-# Limits of the library: the inputs of a CONCATENATION, and the channels of a gate or a sum.
+# Limits of the library: the inputs of a CONCATENATION, and the channels of a gate or a float sum.
 _MOST_PARTS, _MOST_CHANNELS = 256, 1 << 20
+# The largest number of channels of a first convolution's input.
+_MOST_STEM_CHANNELS = 4
 
 
 @dataclass(frozen=True)
@@ -28,6 +32,7 @@ class _Kind:
         passes: True if it is also claimed if all its consumers lead to signs.
         begins: True if it is claimed if signs are made of its output, whatever else reads it.
         needs_reader: True if it is claimed only if a claimed op reads it.
+        stands_alone: True if it is claimed whatever it reads.
     """
 
     op: str
@@ -37,6 +42,7 @@ class _Kind:
     passes: bool = False
     begins: bool = False
     needs_reader: bool = False
+    stands_alone: bool = False
 
 
 def _is_computed_float(tensor: Tensor | None) -> bool:
@@ -100,7 +106,40 @@ def _pools(op: Op) -> bool:
     return _are_images(op, 1) and min(sizes) > 0
 
 
+def _is_int8_image(tensor: Tensor | None) -> bool:
+    if tensor is None or tensor.type != "INT8" or len(tensor.shape) != 4 or tensor.is_constant:
+        return False
+    return tensor.per_tensor_quantization is not None
+
+
+def _is_int8_sum(op: Op) -> bool:
+    tensors = (*op.inputs, *op.outputs)
+    if len(tensors) != 3 or not all(map(_is_int8_image, tensors)):
+        return False
+    return op.input(0).shape[3] == op.input(1).shape[3]
+
+
+def _is_stem(op: Op) -> bool:
+    if len(op.inputs) not in (2, 3) or not _is_int8_image(op.inputs[0]) or not _is_int8_image(op.output):
+        return False
+    image, filter, options = op.input(0), op.input(1), op.options
+    if filter.type != "INT8" or filter.array is None or len(filter.shape) != 4 or filter.quantization is None:
+        return False
+    bias = op.optional(2)
+    if bias is not None and (bias.type != "INT32" or not bias.is_constant):
+        return False
+    if (options.dilation_h_factor, options.dilation_w_factor) != (1, 1) or np.any(filter.quantization.zero_point):
+        return False
+    grid, whole = image.per_tensor_quantization, op.output.per_tensor_quantization
+    if grid is None or whole is None or not 1 <= filter.shape[3] <= _MOST_STEM_CHANNELS:
+        return False
+    scales = grid[0] * filter.quantization.scale.astype(np.float64) / whole[0]
+    is_in_range = bool(np.all((scales > 0) & (scales < 1))) and -128 not in filter.array
+    return is_in_range and image.shape[3] == filter.shape[3]
+
+
 _OR_RELU = (Activation.NONE, Activation.RELU)
+_CLAMPS = (*_OR_RELU, Activation.RELU_N1_TO_1, Activation.RELU6)
 _IMAGES = ("concatenation", "max pool", "scale", "shift")
 _READERS_OF_PARTS = ("max pool", "scale", "shift", "rectified shift")
 # The library's order: a node has the first kind that fits.
@@ -114,6 +153,8 @@ _KINDS: Mapping[str, _Kind] = {
     "max pool": _Kind("MAX_POOL_2D", _pools, _OR_RELU, begins=True),
     "concatenation": _Kind("CONCATENATION", _joins_channels),
     "PRELU": _Kind("PRELU", _has_slopes, passes=True, needs_reader=True),
+    "int8 stem": _Kind("CONV_2D", _is_stem, _CLAMPS, stands_alone=True),
+    "int8 sum": _Kind("ADD", _is_int8_sum, _CLAMPS, follows=(LCE_BCONV_2D,)),
 }
 
 
@@ -150,7 +191,7 @@ def _beginnings(graph: Graph, kinds: Mapping[Op, str]) -> set[Op]:
     for op in reversed(graph.ops):
         kind = _KINDS.get(kinds.get(op, ""))
         feeds = kind is not None and (kind.passes or kind.begins) and op.output in made_into_signs
-        if op.name in CUSTOM_OPS or (kind is not None and kind.begins and feeds):
+        if op.name in CUSTOM_OPS or (kind is not None and (kind.stands_alone or (kind.begins and feeds))):
             found.add(op)
         if feeds or op.name == LCE_QUANTIZE:
             made_into_signs.update(op.inputs)

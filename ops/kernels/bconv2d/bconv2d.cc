@@ -32,7 +32,10 @@ void SetClamps(Activation activation, BconvTask& task) {
 }
 
 EpilogueKind KindOf(Bconv2dOutputType output_type, const Bconv2dEpilogue& epilogue) {
-  if (output_type != Bconv2dOutputType::kFloat32) return EpilogueKind::kNotFloat;
+  if (output_type == Bconv2dOutputType::kBitpacked) return EpilogueKind::kBits;
+  if (output_type == Bconv2dOutputType::kInt8) {
+    return epilogue.int8_addend == nullptr ? EpilogueKind::kInt8 : EpilogueKind::kInt8Add;
+  }
   if (epilogue.gate != nullptr) return EpilogueKind::kGateAndAdd;
   if (epilogue.addend == nullptr) return EpilogueKind::kNone;
   return epilogue.rectify_sum ? EpilogueKind::kAddAndRectify : EpilogueKind::kAdd;
@@ -65,6 +68,7 @@ class LoweredBconv2d final : public Bconv2d {
   }
   size_t OwnedBytes() const override { return filter_.bytes() + frame_.run_offsets.bytes() + corrections_.bytes(); }
 
+  bool adds_int8() const override { return isa_.adds_int8; }
   bool gates() const override { return isa_.gates && !joins_images_ && filter_.group_channels % kGatedChannels == 0; }
 
   void Run(ThreadPool& pool, const uint32_t* input, const Bconv2dEpilogue& epilogue, void* output,
@@ -97,6 +101,7 @@ class LoweredBconv2d final : public Bconv2d {
       image_output += static_cast<size_t>(pixels) * OutputPixelBytes(spec_);
       if (epilogue.gate != nullptr) image_task.epilogue.gate += epilogue.gate_stride;
       if (epilogue.addend != nullptr) image_task.epilogue.addend += pixels * spec_.channels_out;
+      if (epilogue.int8_addend != nullptr) image_task.epilogue.int8_addend += pixels * spec_.channels_out;
     }
   }
 

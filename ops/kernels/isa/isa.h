@@ -8,12 +8,13 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "kernels/int8/requantize.h"
 #include "kernels/kernels.h"
 
 namespace litebnn {
 
-// The kind of a float output's epilogue; kNotFloat for other output types.
-enum class EpilogueKind { kNone, kAdd, kAddAndRectify, kGateAndAdd, kNotFloat };
+// The kind of an output and its epilogue: floats in four forms, int8 in two, and packed signs, which have none.
+enum class EpilogueKind { kNone, kAdd, kAddAndRectify, kGateAndAdd, kInt8, kInt8Add, kBits };
 
 // One group of one image, ready to compute. Pixels are numbered row by row.
 struct BconvTask {
@@ -72,6 +73,39 @@ struct GatedPixels {
   float* output;
 };
 
+// One image of an int8 convolution, ready to compute. Windows lie in a frame, a padded copy of the image, whose values
+// have the kernel's form. A window row is read in steps of kStepBytes.
+struct Int8ConvTask {
+  const uint8_t* frame;
+  ptrdiff_t frame_row;                 // bytes from one row of a window to the next
+  ptrdiff_t row_stride, pixel_stride;  // bytes from one output row or pixel to the next
+  int32_t filter_height, steps;
+
+  const uint8_t* weights;  // [vectors of channels][filter rows][steps][taps of a step / lane_taps][channels][lane_taps]
+  ptrdiff_t vector_bytes;  // weights of a vector of channels
+  // One value per channel, padded to whole vectors.
+  const int32_t* bias;
+  const FixedPoint* scales;
+  const int32_t *multiplier, *shift;      // of `scales`
+  const float *float_multiplier, *nudge;  // the scale, and what its first rounding adds to magnitudes
+  int32_t zero_point, output_min, output_max;
+  int32_t channels, output_width;
+  int8_t* output;
+};
+
+constexpr int32_t kInt8StepBytes = 4;
+
+// A kernel of int8 convolutions.
+struct Int8ConvKernel {
+  int32_t vector_channels;
+  int32_t lane_taps;  // taps of a channel that lie side by side in the weights
+  int32_t tap_bytes;  // of a value in the frame and of a weight: 1 or 2
+  int32_t offset;     // is added to the values in the frame
+  double macs_per_cycle;
+  // Computes output rows [begin, end).
+  void (*rows)(const Int8ConvTask& task, int64_t begin, int64_t end);
+};
+
 struct Isa {
   const char* name;
   bool (*available)();
@@ -104,13 +138,30 @@ struct Isa {
   // is a multiple of tile_channels.
   void (*bconv)(const BconvTask& task, int64_t pixel_begin, int64_t pixel_end, int32_t channel_begin,
                 int32_t channel_end);
-  // True if bconv supports an epilogue with a gate.
-  bool gates = true;
+  // True if bconv supports an epilogue with a gate, or one that adds to int8 outputs.
+  bool gates = true, adds_int8 = true;
   // Returns a faster ISA for this filter, or null if this one is the fastest. Not called if the user named an ISA.
   const Isa* (*better)(const Bconv2dSpec& spec) = nullptr;
+  // The kernel of int8 convolutions; depends on the CPU's instructions for dot products.
+  const Int8ConvKernel& (*int8_conv)();
   // True if the ISA suits this CPU better than others with the same instructions; null if there are no others.
   bool (*suits)() = nullptr;
 };
+
+// Kernels of int8 convolutions, each for CPUs with its instructions.
+extern const Int8ConvKernel kPortableInt8Conv;
+extern const Int8ConvKernel kAvx512VnniInt8Conv;
+extern const Int8ConvKernel kAvxVnniInt8Conv;
+extern const Int8ConvKernel kAvx2Int8Conv;
+extern const Int8ConvKernel kNeon64Int8Conv;
+extern const Int8ConvKernel kNeon64DotInt8Conv;
+extern const Int8ConvKernel kNeon32Int8Conv;
+// The fastest one of this CPU among those that its ISA implies or that extend it.
+const Int8ConvKernel& PortableInt8Conv();
+const Int8ConvKernel& Avx512Int8Conv();
+const Int8ConvKernel& Avx2Int8Conv();
+const Int8ConvKernel& Neon64Int8Conv();
+const Int8ConvKernel& Neon32Int8Conv();
 
 // All ISAs. Each one is defined only on the processor architectures that may have its instructions.
 extern const Isa kPortableIsa;

@@ -103,6 +103,11 @@ bool CpuHasSme2() {
   return (getauxval(AT_HWCAP2) & kHwcap2Sme2) != 0;
 }
 
+bool CpuHasDotProducts() {
+  constexpr unsigned long kHwcapDotProducts = 1ul << 20;
+  return (getauxval(AT_HWCAP) & kHwcapDotProducts) != 0;
+}
+
 }  // namespace litebnn
 
 #endif  // __aarch64__ && __linux__

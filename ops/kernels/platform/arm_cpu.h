@@ -11,5 +11,7 @@ enum class ArmCores {
 };
 ArmCores CpuCores();
 bool CpuHasSme2();
+// SDOT and UDOT.
+bool CpuHasDotProducts();
 }  // namespace litebnn
 #endif

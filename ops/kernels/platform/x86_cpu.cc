@@ -11,7 +11,7 @@ namespace litebnn {
 namespace {
 
 struct Features {
-  uint32_t leaf1_ecx = 0, leaf7_ebx = 0, leaf7_ecx = 0, saved_state = 0;
+  uint32_t leaf1_ecx = 0, leaf7_ebx = 0, leaf7_ecx = 0, leaf7_1_eax = 0, saved_state = 0;
 };
 
 Features ReadFeatures() {
@@ -19,6 +19,9 @@ Features ReadFeatures() {
   uint32_t eax = 0, ebx = 0, edx = 0;
   if (!__get_cpuid(1, &eax, &ebx, &features.leaf1_ecx, &edx)) return features;
   __get_cpuid_count(7, 0, &eax, &features.leaf7_ebx, &features.leaf7_ecx, &edx);
+  // Leaf 7 says how many subleaves it has.
+  uint32_t ecx = 0;
+  if (eax >= 1) __get_cpuid_count(7, 1, &features.leaf7_1_eax, &ebx, &ecx, &edx);
   // The registers that the operating system saves. XGETBV exists if bit 27, OSXSAVE, is set.
   if ((features.leaf1_ecx >> 27 & 1u) != 0) {
     uint32_t high = 0;
@@ -48,6 +51,10 @@ bool CpuHasAvx512Popcount() {
   return HasBits(features.saved_state, 0xE6u) && HasBits(features.leaf7_ebx, kFoundationAndForms) &&
          HasBits(features.leaf7_ecx, 1u << 14);
 }
+
+bool CpuHasAvxVnni() { return CpuHasAvx2() && HasBits(CpuFeatures().leaf7_1_eax, 1u << 4); }
+
+bool CpuHasAvx512Vnni() { return CpuHasAvx512Popcount() && HasBits(CpuFeatures().leaf7_ecx, 1u << 11); }
 
 bool CpuHasAvx512Vbmi() {
   constexpr uint32_t kVbmiAndGfni = 1u << 1 | 1u << 8, kVnniAndBitalg = 1u << 11 | 1u << 12;

@@ -9,6 +9,10 @@ namespace litebnn {
 bool CpuHasAvx2();
 // AVX-512 F, DQ, BW, VL and VPOPCNTDQ.
 bool CpuHasAvx512Popcount();
+// AVX2 and its own form of VNNI.
+bool CpuHasAvxVnni();
+// The features of CpuHasAvx512Popcount, and VNNI.
+bool CpuHasAvx512Vnni();
 // The features of CpuHasAvx512Popcount, and VBMI, BITALG, VNNI and GFNI.
 bool CpuHasAvx512Vbmi();
 // True if the CPU runs two 64-byte VPOPCNTD per cycle (AMD Zen 5).

@@ -5,6 +5,7 @@
 #include "kernels/platform/aligned_buffer.h"
 #include "tflite/ops/contract.h"
 #include "tflite/ops/gated_sum.h"
+#include "tflite/ops/int8_sum.h"
 #include "tflite/ops/op_list.h"
 #include "tflite/ops/window.h"
 
@@ -23,7 +24,9 @@ static_assert(static_cast<int32_t>(Activation::kRelu6) == contract::kActivationR
 
 class Bconv2dOp final : public Op {
  public:
-  Bconv2dOp(const Isa& isa, const GatedSum::Roles& roles) : isa_(isa), roles_(roles), sum_(roles) {}
+  // If `adds_int8`, the last input is an int8 addend.
+  Bconv2dOp(const Isa& isa, const GatedSum::Roles& roles, bool adds_int8)
+      : isa_(isa), roles_(roles), adds_int8_(adds_int8), sum_(roles) {}
 
   bool Prepare(const Node& node) override {
     if (convolution_ == nullptr && !ReadSpec(node)) return false;
@@ -37,6 +40,7 @@ class Bconv2dOp final : public Op {
     return convolved_bytes_ + std::max(convolution_->WorkspaceBytes(num_threads), sum_.WorkspaceBytes());
   }
   std::optional<size_t> OverwritableInput() const override {
+    if (adds_int8_) return int8_sum_.is_alike() ? std::optional<size_t>(kFused) : std::nullopt;
     return sum_.overwrites_addend() ? std::optional<size_t>(roles_.addend) : std::nullopt;
   }
   size_t OwnedBytes() const override { return convolution_->OwnedBytes() + sum_.OwnedBytes(); }
@@ -44,13 +48,17 @@ class Bconv2dOp final : public Op {
   void Run(ThreadPool& pool, const void* const* inputs, void* const* outputs, void* workspace, size_t) const override {
     const auto* input = static_cast<const uint32_t*>(inputs[kInput]);
     if (convolved_bytes_ == 0) {
-      convolution_->Run(pool, input, sum_.EpilogueOf(inputs), outputs[0], workspace);
+      const Bconv2dEpilogue epilogue = adds_int8_ ? int8_sum_.EpilogueOf(inputs[kFused]) : sum_.EpilogueOf(inputs);
+      convolution_->Run(pool, input, epilogue, outputs[0], workspace);
       return;
     }
-    auto* const convolved = static_cast<float*>(workspace);
     void* const remaining = static_cast<std::byte*>(workspace) + convolved_bytes_;
-    convolution_->Run(pool, input, {}, convolved, remaining);
-    sum_.Run(isa_, pool, convolved, inputs, static_cast<float*>(outputs[0]), remaining);
+    convolution_->Run(pool, input, {}, workspace, remaining);
+    if (adds_int8_) {
+      int8_sum_.Run(pool, static_cast<const int8_t*>(workspace), inputs[kFused], static_cast<int8_t*>(outputs[0]));
+    } else {
+      sum_.Run(isa_, pool, static_cast<const float*>(workspace), inputs, static_cast<float*>(outputs[0]), remaining);
+    }
   }
 
  private:
@@ -172,6 +180,12 @@ class Bconv2dOp final : public Op {
         spec->output_type = Bconv2dOutputType::kInt8;
         spec->output_scale = output.quantization.scale;
         spec->output_zero_point = output.quantization.zero_point;
+        if (adds_int8_) {
+          // The ADD was claimed with this grid.
+          const TfLiteQuantizationParams& own = node.context->tensors[node.fused_output].params;
+          spec->output_scale = own.scale;
+          spec->output_zero_point = own.zero_point;
+        }
         return node.CheckOutputQuantization();
       default:
         spec->output_type = Bconv2dOutputType::kBitpacked;
@@ -230,12 +244,17 @@ class Bconv2dOp final : public Op {
     // Size of the convolution's own output; a fused op that runs after it may set another shape.
     const size_t bytes = TensorBytes(*node.outputs[0]);
     convolved_bytes_ = 0;
-    if (!sum_.Resize(node)) return false;
+    if (adds_int8_) {
+      if (!int8_sum_.Resize(node, {spec_.output_scale, spec_.output_zero_point}, kFused)) return false;
+    } else if (!sum_.Resize(node)) {
+      return false;
+    }
     if (!convolution_->Resize(geometry)) {
       return node.InputError(kInput, "shape: expected one that there is memory for with its padding, found %s",
                              ShapeText(node.Input(kInput)->shape).c_str());
     }
-    const bool has_epilogue = sum_.is_epilogue() && (convolution_->gates() || !sum_.gates());
+    const bool has_epilogue = adds_int8_ ? int8_sum_.is_epilogue() && convolution_->adds_int8()
+                                         : sum_.is_epilogue() && (convolution_->gates() || !sum_.gates());
     return has_epilogue || ReserveImage(node, bytes, &convolved_bytes_);
   }
 
@@ -245,15 +264,17 @@ class Bconv2dOp final : public Op {
   bool has_explicit_padding_ = false;
   int32_t pad_top_ = 0, pad_bottom_ = 0, pad_left_ = 0, pad_right_ = 0;
   const GatedSum::Roles roles_;
+  const bool adds_int8_;
   GatedSum sum_;
+  FusedInt8Sum int8_sum_;
   size_t convolved_bytes_ = 0;  // of the convolution's output if the fused op runs after it, otherwise 0
   std::unique_ptr<Bconv2d> convolution_;
 };
 
 // The roles are in the order of GatedSum::Roles.
-template <size_t kGate, size_t kAlpha, size_t kAddend>
+template <size_t kGate, size_t kAlpha, size_t kAddend, bool kAddsInt8 = false>
 std::unique_ptr<Op> CreateBconv2d(const Isa& isa) {
-  return std::unique_ptr<Op>(new (std::nothrow) Bconv2dOp(isa, {kGate, kAlpha, kAddend, false, true}));
+  return std::unique_ptr<Op>(new (std::nothrow) Bconv2dOp(isa, {kGate, kAlpha, kAddend, false, true}, kAddsInt8));
 }
 
 constexpr size_t kNone = GatedSum::kNone;
@@ -273,6 +294,13 @@ const OpType kBconv2dAddOpType = {
     6,
     {"input", "filter", "post_activation_multiplier", "post_activation_bias", "output_threshold", "addend"},
     CreateBconv2d<kNone, kNone, kFused>};
+
+const OpType kBconv2dInt8AddOpType = {
+    "LceBconv2d with ADD of int8",
+    6,
+    6,
+    {"input", "filter", "post_activation_multiplier", "post_activation_bias", "output_threshold", "addend"},
+    CreateBconv2d<kNone, kNone, kNone, true>};
 
 const OpType kGatedBconv2dOpType = {"LceBconv2d with MUL, PRELU and ADD",
                                     8,

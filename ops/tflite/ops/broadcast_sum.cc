@@ -8,10 +8,6 @@
 namespace litebnn {
 namespace {
 
-// Estimated cycles per sum, and the grain that keeps each output cache line on one thread.
-constexpr double kCyclesPerSum = 0.5;
-constexpr int64_t kGrain = 16;
-
 // Dimension `i`, counted from the last one; 1 beyond the first.
 int32_t SizeFromBack(const std::vector<int32_t>& shape, size_t i) {
   return i < shape.size() ? shape[shape.size() - 1 - i] : 1;
@@ -48,35 +44,10 @@ bool BroadcastSum::Resize(const std::vector<int32_t>& first, const std::vector<i
 }
 
 void BroadcastSum::Run(ThreadPool& pool, const float* first, const float* second, bool rectify, float* sum) const {
-  struct Task {
-    const std::vector<Axis>& axes;
-    const float *first, *second;
-    bool rectify;
-    float* sum;
-  };
-  Task task = {axes_, first, second, rectify, sum};
-  pool.ParallelFor(
-      {values_, kGrain, kCyclesPerSum},
-      [](void* context, int, int64_t begin, int64_t end) {
-        const Task& t = *static_cast<Task*>(context);
-        const Axis& row = t.axes[0];
-        for (int64_t count; begin < end; begin += count) {
-          const float *a = t.first, *b = t.second;
-          int64_t quotient = begin;
-          for (const Axis& axis : t.axes) {
-            const int64_t index = quotient % axis.size;
-            quotient /= axis.size;
-            a += index * axis.first_stride;
-            b += index * axis.second_stride;
-          }
-          count = std::min(row.size - begin % row.size, end - begin);
-          for (int64_t i = 0; i < count; ++i) {
-            const float value = a[i * row.first_stride] + b[i * row.second_stride];
-            t.sum[begin + i] = t.rectify && !(value > 0.0f) ? 0.0f : value;
-          }
-        }
-      },
-      &task);
+  Run(pool, first, second, sum, [rectify](float a, float b) {
+    const float value = a + b;
+    return rectify && !(value > 0.0f) ? 0.0f : value;
+  });
 }
 
 bool ReserveImage(const Node& node, size_t bytes, size_t* reserved) {

@@ -1,6 +1,7 @@
-// The sum of two float32 tensors that may need broadcasting.
+// The sum of two tensors that may need broadcasting.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <vector>
@@ -16,11 +17,33 @@ class BroadcastSum {
   // Sets the sum's shape, which may have more than INT32_MAX values. False if the shapes cannot be broadcast.
   bool Resize(const std::vector<int32_t>& first, const std::vector<int32_t>& second, std::vector<int32_t>* sum);
   void Run(ThreadPool& pool, const float* first, const float* second, bool rectify, float* sum) const;
+  // Computes sum = add(first, second) for each pair of values.
+  template <typename T, typename Add>
+  void Run(ThreadPool& pool, const T* first, const T* second, T* sum, Add add) const {
+    ParallelFor(pool, {values_, kGrain, kCyclesPerSum}, [&](int, int64_t begin, int64_t end) {
+      const Axis& row = axes_[0];
+      for (int64_t count; begin < end; begin += count) {
+        const T *a = first, *b = second;
+        int64_t quotient = begin;
+        for (const Axis& axis : axes_) {
+          const int64_t index = quotient % axis.size;
+          quotient /= axis.size;
+          a += index * axis.first_stride;
+          b += index * axis.second_stride;
+        }
+        count = std::min(row.size - begin % row.size, end - begin);
+        for (int64_t i = 0; i < count; ++i) sum[begin + i] = add(a[i * row.first_stride], b[i * row.second_stride]);
+      }
+    });
+  }
 
  private:
   struct Axis {
     int64_t size, first_stride, second_stride;  // a stride of 0 broadcasts
   };
+  // Estimated cycles per sum, and the grain that keeps each output cache line on one thread.
+  static constexpr double kCyclesPerSum = 0.5;
+  static constexpr int64_t kGrain = 64;
   std::vector<Axis> axes_;  // innermost first; contiguous dimensions are merged
   int64_t values_ = 0;
 };

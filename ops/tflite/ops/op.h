@@ -58,7 +58,8 @@ struct OpType {
   bool (*follows)(const OpType& writer) = nullptr;
   SignFeed sign_feed = SignFeed::kNone;
   bool needs_reader = false;
-  bool has_options = true;  // false if the nodes of this builtin op have no builtin_data
+  bool has_options = true;    // false if the nodes of this builtin op have no builtin_data
+  bool stands_alone = false;  // the node is claimed whatever it reads
 
   bool IsCustom() const { return builtin_code == kTfLiteBuiltinCustom; }
 };

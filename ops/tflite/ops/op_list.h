@@ -19,6 +19,8 @@ namespace litebnn {
   OP(kRectifiedGateOpType)   \
   OP(kMaxPool2dOpType)       \
   OP(kConcatenationOpType)   \
+  OP(kStemConv2dOpType)      \
+  OP(kInt8AddOpType)         \
   OP(kPReluOpType)
 
 #define LITEBNN_DECLARE(type) extern const OpType type;
@@ -33,6 +35,9 @@ inline constexpr const OpType* kOpTypes[] = {LITEBNN_OP_TYPES(LITEBNN_ADDRESS)};
 // A convolution fused with an ADD, whose other operand is the last input. Models contain no such op; it is made by
 // fusion.
 extern const OpType kBconv2dAddOpType;
+
+// The same with an ADD of int8 images. The node's fused_output is the convolution's own.
+extern const OpType kBconv2dInt8AddOpType;
 
 // A convolution fused with a MUL by a gate, a PRELU and an ADD. Gate, alpha and addend are the last inputs; the first
 // two are optional. Made by fusion only.

@@ -25,7 +25,8 @@ class TensorSet {
   std::vector<char> has_;
 };
 
-// Marks the nodes that are claimed by themselves: custom ops, and builtin ops that begin a path to packed signs.
+// Marks the nodes that are claimed by themselves: custom ops, and builtin ops that stand alone or begin a path to
+// packed signs.
 std::vector<bool> FindSeeds(const TfLiteContext& context, const std::vector<PlannedNode>& plan,
                             const std::vector<const OpType*>& types) {
   std::vector<bool> is_seed(plan.size());
@@ -34,7 +35,7 @@ std::vector<bool> FindSeeds(const TfLiteContext& context, const std::vector<Plan
     if (types[i] == nullptr) continue;
     const SignFeed feed = types[i]->sign_feed;
     const bool feeds = feed != SignFeed::kNone && becomes_signs.Has(plan[i].node->outputs->data[0]);
-    is_seed[i] = types[i]->IsCustom() || (feeds && feed == SignFeed::kBegins);
+    is_seed[i] = types[i]->IsCustom() || types[i]->stands_alone || (feeds && feed == SignFeed::kBegins);
     if (feeds || types[i] == &kQuantizeOpType) becomes_signs.Set(*plan[i].node->inputs, true);
   }
   return is_seed;

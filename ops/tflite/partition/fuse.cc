@@ -96,7 +96,7 @@ void FuseGates(const std::unordered_set<int>& outputs, std::vector<Step>* steps)
 void FuseConvolutions(const std::unordered_set<int>& outputs, std::vector<Step>* steps) {
   SoleReaders sole_readers(outputs, steps);
   for (Step& step : *steps) {
-    const bool adds = step.type == &kAddOpType;
+    const bool adds_int8 = step.type == &kInt8AddOpType, adds = step.type == &kAddOpType || adds_int8;
     const bool gates = step.type == &kGatedSumOpType && step.inputs.back().tensor != kOptionalTensor;
     if (!adds && !gates) continue;
     // If both are convolutions, takes the later one, whose input is still in the caches.
@@ -107,10 +107,11 @@ void FuseConvolutions(const std::unordered_set<int>& outputs, std::vector<Step>*
     const Step& convolution = *sole_readers.Take(step.inputs[image].tensor, {&kBconv2dOpType});
     std::vector<Binding> inputs = convolution.inputs;
     inputs.resize(kBconv2dOpType.max_inputs, {kOptionalTensor});
+    if (adds_int8) step.fused_output = convolution.outputs[0].tensor;
     step.inputs.erase(step.inputs.begin() + static_cast<ptrdiff_t>(image));
     inputs.insert(inputs.end(), step.inputs.begin(), step.inputs.end());
     step.inputs = std::move(inputs);
-    step.type = adds ? &kBconv2dAddOpType : &kGatedBconv2dOpType;
+    step.type = adds_int8 ? &kBconv2dInt8AddOpType : adds ? &kBconv2dAddOpType : &kGatedBconv2dOpType;
     step.index = convolution.index;
     step.options = convolution.options;
     step.options_size = convolution.options_size;

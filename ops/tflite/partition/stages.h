@@ -36,6 +36,7 @@ struct Step {
   const uint8_t* options;
   size_t options_size;
   const void* builtin_data;
+  int fused_output = kOptionalTensor;  // as Node::fused_output
   std::unique_ptr<Op> op = nullptr;
   size_t workspace = 0;  // index in MemoryPlan::buffers
   // The op's arguments, stored here because running must not allocate.
@@ -55,7 +56,7 @@ struct Step {
 
   // The node without its tensors.
   Node Describe(TfLiteContext* context) const {
-    return {context, type->name, index, type->input_names, {}, {}, options, options_size, builtin_data};
+    return {context, type->name, index, type->input_names, {}, {}, options, options_size, builtin_data, fused_output};
   }
 };
 

@@ -66,6 +66,8 @@ constexpr int32_t kTfLiteBuiltinCustom = 32;
 // Values of TfLiteFusedActivation.
 constexpr int kTfLiteActNone = 0;
 constexpr int kTfLiteActRelu = 1;
+constexpr int kTfLiteActReluN1To1 = 2;
+constexpr int kTfLiteActRelu6 = 3;
 // Index of an input that is left out; a macro, kTfLiteOptionalTensor, in the official header.
 constexpr int kOptionalTensor = -1;
 constexpr int kTfLiteNullBufferHandle = -1;
@@ -86,6 +88,12 @@ struct TfLiteConcatenationParams {
   int axis;
   int activation;
 };
+struct TfLiteConvParams {
+  int padding;
+  int stride_width, stride_height;
+  int activation;
+  int dilation_width_factor, dilation_height_factor;
+};
 struct TfLitePoolParams {
   int padding;
   int stride_width, stride_height;
@@ -98,9 +106,22 @@ struct TfLiteIntArray {
   int data[1];  // `size` values follow
 };
 
+struct TfLiteFloatArray {
+  int size;
+  float data[1];  // `size` values follow
+};
+
 struct TfLiteQuantizationParams {
   float scale;
   int32_t zero_point;
+};
+
+// Value of a tensor's quantization.type if its params are a TfLiteAffineQuantization.
+constexpr int kTfLiteAffineQuantization = 1;
+struct TfLiteAffineQuantization {
+  TfLiteFloatArray* scale;
+  TfLiteIntArray* zero_point;
+  int32_t quantized_dimension;
 };
 
 struct TfLiteContext;
@@ -205,6 +226,10 @@ static_assert(sizeof(int) == 4 && sizeof(size_t) == kPointer && (kPointer == 8 |
   static_assert(offsetof(type, member) == (kPointer == 8 ? (offset64) : (offset32)), #type "." #member)
 
 LITEBNN_ASSERT_OFFSET(TfLiteIntArray, data, 4, 4);
+LITEBNN_ASSERT_OFFSET(TfLiteFloatArray, data, 4, 4);
+LITEBNN_ASSERT_OFFSET(TfLiteAffineQuantization, scale, 0, 0);
+LITEBNN_ASSERT_OFFSET(TfLiteAffineQuantization, zero_point, 8, 4);
+LITEBNN_ASSERT_OFFSET(TfLiteAffineQuantization, quantized_dimension, 16, 8);
 
 LITEBNN_ASSERT_OFFSET(TfLiteTensor, type, 0, 0);
 LITEBNN_ASSERT_OFFSET(TfLiteTensor, data, 8, 4);

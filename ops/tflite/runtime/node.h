@@ -60,7 +60,8 @@ struct Node {
   std::vector<Tensor*> outputs;
   const uint8_t* options;
   size_t options_size;
-  const void* builtin_data;  // options of a builtin op, null for others
+  const void* builtin_data;            // options of a builtin op, null for others
+  int fused_output = kOptionalTensor;  // the tensor that fusion removed between an int8 convolution and its ADD
 
   // The input at `position`, or null if it is left out.
   const Tensor* Input(size_t position) const { return position < inputs.size() ? inputs[position] : nullptr; }

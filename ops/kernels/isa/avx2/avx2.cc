@@ -133,7 +133,6 @@ __attribute__((noinline)) void WriteFloats(const BconvTask& task, const SummedPa
   const float* const multipliers = task.multiplier + channel;
   const float* const biases = task.bias + channel;
   const int64_t stride = task.output_channels;
-  float* const outputs = static_cast<float*>(task.output);
   const int32_t vectors = count / kVectorChannels;
   const bool corrects = !kRelu && task.corrections != nullptr;
   int64_t index = all.pixel_begin * stride + task.first_channel + channel;
@@ -156,7 +155,6 @@ __attribute__((noinline)) void WriteFloats(const BconvTask& task, const SummedPa
         const __m256i compensation = all.compensation[2 * vector + half];
         const __m256 multiplier[2] = {_mm256_loadu_ps(multipliers + at), _mm256_loadu_ps(multipliers + at + 8)};
         const __m256 bias[2] = {_mm256_loadu_ps(biases + at), _mm256_loadu_ps(biases + at + 8)};
-        const auto low_epilogue = epilogue(channel + at), high_epilogue = epilogue(channel + at + 8);
 #pragma GCC unroll 2
         for (int p = 0; p < 2; ++p) {
           if (p == 1 && !is_pair) break;
@@ -176,8 +174,7 @@ __attribute__((noinline)) void WriteFloats(const BconvTask& task, const SummedPa
           const int64_t place = index + p * stride + at;
           const __m256 low = _mm256_add_ps(_mm256_mul_ps(dots[0], multiplier[0]), bias[0]);
           const __m256 high = _mm256_add_ps(_mm256_mul_ps(dots[1], multiplier[1]), bias[1]);
-          _mm256_storeu_ps(outputs + place, low_epilogue(low, place));
-          _mm256_storeu_ps(outputs + place + 8, high_epilogue(high, place + 8));
+          StorePair<EightLanes>(epilogue, channel + at, low, high, place);
         }
       }
     }
@@ -206,7 +203,7 @@ void WriteAny(const BconvTask& task, const SummedPairs& pairs, int32_t channel, 
 }
 
 void WritePairs(const BconvTask& task, const SummedPairs& pairs, int32_t channel, int32_t count) {
-  if (task.epilogue_kind == EpilogueKind::kNotFloat || count % kVectorChannels != 0) {
+  if (task.epilogue_kind == EpilogueKind::kBits || count % kVectorChannels != 0) {
     return WriteAny(task, pairs, channel, count);
   }
   const bool relu = task.clamp_min == 0 && task.clamp_max == INT32_MAX && task.corrections == nullptr;
@@ -303,6 +300,7 @@ const Isa kAvx2Isa = {
     .pack_weights = PackWeights<VectorOrder>,
     .scratch_bytes = ScratchBytes,
     .bconv = Bconv,
+    .int8_conv = Avx2Int8Conv,
 };
 
 }  // namespace litebnn

@@ -30,8 +30,22 @@ struct EightLanes {
   }
   static void StoreFirst(Ints values, int8_t* output, int32_t count) {
     const __m128i words = _mm_packs_epi32(_mm256_castsi256_si128(values), _mm256_extracti128_si256(values, 1));
-    const int64_t bytes = _mm_cvtsi128_si64(_mm_packs_epi16(words, words));
+    const __m128i bytes = _mm_packs_epi16(words, words);
+    if (count == kLanes) return _mm_storel_epi64(reinterpret_cast<__m128i*>(output), bytes);
     std::memcpy(output, &bytes, static_cast<size_t>(count));
+  }
+  static void StorePair(Ints first, Ints second, int8_t* output) {
+    const Ints words = _mm256_packs_epi32(first, second);
+    // Undoes the order of 4-byte groups that packing within 128-bit lanes leaves.
+    const Ints bytes =
+        _mm256_permutevar8x32_epi32(_mm256_packs_epi16(words, words), _mm256_setr_epi32(0, 4, 1, 5, 0, 4, 1, 5));
+    _mm_storeu_si128(reinterpret_cast<__m128i*>(output), _mm256_castsi256_si128(bytes));
+  }
+  static Ints LoadBytes(const int8_t* values, int32_t count) {
+    if (count == kLanes) return _mm256_cvtepi8_epi32(_mm_loadl_epi64(reinterpret_cast<const __m128i*>(values)));
+    int64_t bytes = 0;
+    std::memcpy(&bytes, values, static_cast<size_t>(count));
+    return _mm256_cvtepi8_epi32(_mm_cvtsi64_si128(bytes));
   }
   static Ints LoadSums(const uint16_t* sums) {
     return _mm256_cvtepu16_epi32(_mm_load_si128(reinterpret_cast<const __m128i*>(sums)));
@@ -62,6 +76,10 @@ struct EightLanes {
 
   static Ints Add(Ints a, Ints b) { return _mm256_add_epi32(a, b); }
   static Ints Subtract(Ints a, Ints b) { return _mm256_sub_epi32(a, b); }
+  static Ints AddIfEqual(Ints values, Ints difference, Ints a, Ints b, Ints c, Ints d) {
+    const Ints are_equal = _mm256_and_si256(_mm256_cmpeq_epi32(a, b), _mm256_cmpeq_epi32(c, d));
+    return _mm256_add_epi32(values, _mm256_and_si256(are_equal, difference));
+  }
   static Ints Half(Ints values) { return _mm256_srai_epi32(values, 1); }
   static Ints Clamp(Ints values, Ints low, Ints high) { return _mm256_min_epi32(_mm256_max_epi32(values, low), high); }
   static Floats ToFloats(Ints values) { return _mm256_cvtepi32_ps(values); }

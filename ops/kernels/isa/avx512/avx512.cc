@@ -82,7 +82,6 @@ void FloatTile(const BconvTask& task, const uint8_t* const* windows, const uint3
   const __m512 clamp_max = _mm512_set1_ps(static_cast<float>(task.clamp_max));
   const float* const multipliers = task.multiplier + channel;
   const float* const biases = task.bias + channel;
-  float* const outputs = static_cast<float*>(task.output);
   __m512 dots[kTilePixels][kTileVectors];
 #pragma GCC unroll 8
   for (int p = 0; p < kTilePixels; ++p) {
@@ -104,14 +103,17 @@ void FloatTile(const BconvTask& task, const uint8_t* const* windows, const uint3
   const int64_t stride = task.output_channels;
 #pragma GCC unroll 8
   for (int p = 0; p < kTilePixels; ++p, index += stride) {
-#pragma GCC unroll 4
-    for (int v = 0; v < kTileVectors; ++v) {
+    const auto value = [&](int v) __attribute__((always_inline)) {
       const int first = v * kVectorChannels;
       const __m512 above = _mm512_max_ps(dots[p][v], clamp_min);
       const __m512 clamped = kPlain ? above : _mm512_min_ps(above, clamp_max);
       const __m512 product = _mm512_mul_ps(clamped, _mm512_loadu_ps(multipliers + first));
-      const __m512 value = _mm512_add_ps(product, _mm512_loadu_ps(biases + first));
-      _mm512_storeu_ps(outputs + index + first, epilogue(channel + first)(value, index + first));
+      return _mm512_add_ps(product, _mm512_loadu_ps(biases + first));
+    };
+#pragma GCC unroll 4
+    for (int v = 0; v < kTileVectors; v += 2) {
+      const int first = v * kVectorChannels;
+      StorePair<SixteenLanes>(epilogue, channel + first, value(v), value(v + 1), index + first);
     }
   }
 }
@@ -122,7 +124,7 @@ bool IsPlain(const BconvTask& task) { return task.corrections == nullptr && task
 
 // Null if FloatTile does not support the task.
 TileFunction FloatTileOf(const BconvTask& task) {
-  if (task.epilogue_kind == EpilogueKind::kNotFloat || task.depth > kMaxFloatDepth) return nullptr;
+  if (task.epilogue_kind == EpilogueKind::kBits || task.depth > kMaxFloatDepth) return nullptr;
   return WithEpilogue<SixteenLanes>(task, [&task](auto epilogue) -> TileFunction {
     using Epilogue = decltype(epilogue);
     return IsPlain(task) ? FloatTile<Epilogue::kIsCommon, Epilogue> : FloatTile<false, Epilogue>;
@@ -271,6 +273,7 @@ const Isa kAvx512Isa = {
     .packed_weights_bytes = Weights::PackedBytes,
     .pack_weights = Weights::Pack,
     .bconv = Bconv,
+    .int8_conv = Avx512Int8Conv,
 };
 
 }  // namespace litebnn

@@ -28,7 +28,21 @@ struct SixteenLanes {
     count == kLanes ? Store(values, output) : _mm512_mask_storeu_ps(output, First(count), values);
   }
   static void StoreFirst(Ints values, int8_t* output, int32_t count) {
-    _mm512_mask_cvtepi32_storeu_epi8(output, First(count), values);
+    // Without a mask, because AMD's CPUs store with one in many steps.
+    const __m128i bytes = _mm512_cvtepi32_epi8(values);
+    count == kLanes ? _mm_storeu_si128(reinterpret_cast<__m128i*>(output), bytes)
+                    : _mm_mask_storeu_epi8(output, First(count), bytes);
+  }
+  static void StorePair(Ints first, Ints second, int8_t* output) {
+    const Ints words = _mm512_packs_epi32(first, second);
+    // Undoes the order of 4-byte groups that packing within 128-bit lanes leaves.
+    const Ints order = _mm512_setr_epi32(0, 4, 8, 12, 1, 5, 9, 13, 0, 4, 8, 12, 1, 5, 9, 13);
+    const Ints bytes = _mm512_permutexvar_epi32(order, _mm512_packs_epi16(words, words));
+    _mm256_storeu_si256(reinterpret_cast<__m256i*>(output), _mm512_castsi512_si256(bytes));
+  }
+  static Ints LoadBytes(const int8_t* values, int32_t count) {
+    const auto* const bytes = reinterpret_cast<const __m128i*>(values);
+    return _mm512_cvtepi8_epi32(count == kLanes ? _mm_loadu_si128(bytes) : _mm_maskz_loadu_epi8(First(count), values));
   }
   static Ints LoadSums(const int32_t* sums) { return _mm512_load_si512(sums); }
   static Ints Dots(Ints depth, const int32_t* sums) {
@@ -52,6 +66,10 @@ struct SixteenLanes {
 
   static Ints Add(Ints a, Ints b) { return _mm512_add_epi32(a, b); }
   static Ints Subtract(Ints a, Ints b) { return _mm512_sub_epi32(a, b); }
+  static Ints AddIfEqual(Ints values, Ints difference, Ints a, Ints b, Ints c, Ints d) {
+    return _mm512_mask_add_epi32(values, _mm512_mask_cmpeq_epi32_mask(_mm512_cmpeq_epi32_mask(a, b), c, d), values,
+                                 difference);
+  }
   static Ints Half(Ints values) { return _mm512_srai_epi32(values, 1); }
   static Ints Clamp(Ints values, Ints low, Ints high) { return _mm512_min_epi32(_mm512_max_epi32(values, low), high); }
   static Floats ToFloats(Ints values) { return _mm512_cvtepi32_ps(values); }

@@ -81,7 +81,6 @@ void WriteFloats(const BconvTask& task, const TileWeights& tile, const LanePixel
   const __m512 clamp_max = _mm512_set1_ps(static_cast<float>(task.clamp_max));
   const float* multiplier = task.multiplier + tile.channel;
   const float* bias = task.bias + tile.channel;
-  float* const outputs = static_cast<float*>(task.output);
   // A local copy, because the compiler must assume that any store may modify the original.
   const TileWeights weights = tile;
   const uint8_t* vector = weights.vectors;
@@ -110,8 +109,7 @@ void WriteFloats(const BconvTask& task, const TileWeights& tile, const LanePixel
         const __m512 clamped = kPlain ? above : _mm512_min_ps(above, clamp_max);
         const __m512 product = _mm512_mul_ps(clamped, _mm512_loadu_ps(multiplier + 16 * quarter));
         const __m512 value = _mm512_add_ps(product, _mm512_loadu_ps(bias + 16 * quarter));
-        float* const output = outputs + index[p] + 16 * quarter;
-        _mm512_storeu_ps(output, channel_epilogue(value, index[p] + 16 * quarter));
+        channel_epilogue.Store(value, index[p] + 16 * quarter);
       }
     }
     multiplier += kVectorChannels, bias += kVectorChannels;
@@ -126,7 +124,7 @@ using FloatWriter = void (*)(const BconvTask&, const TileWeights&, const LanePix
 
 // Null if WriteFloats does not support the task.
 FloatWriter FloatWriterOf(const BconvTask& task, const WindowShape& shape) {
-  if (task.epilogue_kind == EpilogueKind::kNotFloat || task.depth > kMaxFloatDepth ||
+  if (task.epilogue_kind == EpilogueKind::kBits || task.depth > kMaxFloatDepth ||
       task.channels % SixteenLanes::kLanes != 0) {
     return nullptr;
   }
@@ -334,6 +332,7 @@ const Isa kAvx512VbmiIsa = {
     .scratch_bytes = ScratchBytes,
     .bconv = Bconv,
     .better = Better,
+    .int8_conv = Avx512Int8Conv,
 };
 
 }  // namespace litebnn

@@ -107,8 +107,9 @@ __attribute__((noinline)) void WriteFloats(const BconvTask& task, int64_t pixel,
   const int16x8_t depth = vdupq_n_s16(static_cast<int16_t>(task.depth));
   const int16x8_t clamp_min = vdupq_n_s16(static_cast<int16_t>(Max(task.clamp_min, int32_t{INT16_MIN})));
   // The pointers advance, because NEON's loads and stores have no offsets.
-  float* const all_outputs = static_cast<float*>(task.output);
-  float* outputs[kPixels];
+  using Value = typename Epilogue::Value;
+  Value* const all_outputs = static_cast<Value*>(task.output);
+  Value* outputs[kPixels];
   for (int p = 0; p < kPixels; ++p) outputs[p] = all_outputs + OutputIndex(task, pixel + p, channel);
   const float* multipliers = task.multiplier + channel;
   const float* biases = task.bias + channel;
@@ -126,7 +127,7 @@ __attribute__((noinline)) void WriteFloats(const BconvTask& task, int64_t pixel,
 #pragma GCC unroll 2
       for (int half = 0; half < 2; ++half, outputs[p] += 4) {
         const float32x4_t product = vmulq_f32(vcvtq_f32_s32(vmovl_s16(halves[half])), multiplier[half]);
-        vst1q_f32(outputs[p], epilogues[half](vaddq_f32(product, bias[half]), outputs[p] - all_outputs));
+        epilogues[half].Store(vaddq_f32(product, bias[half]), outputs[p] - all_outputs);
       }
     }
   }
@@ -160,7 +161,7 @@ void BconvTile(const BconvTask& task, const uint8_t* const* windows, const uint8
   uint16x8_t sums[kPixels * kTileVectors];
   SumTile<kPixels>(task, windows, 0, weights, sums);
   // Under these conditions a dot product fits 16 bits, and only the lower bound is clamped.
-  const bool simple_floats = task.epilogue_kind != EpilogueKind::kNotFloat && task.corrections == nullptr &&
+  const bool simple_floats = task.epilogue_kind != EpilogueKind::kBits && task.corrections == nullptr &&
                              task.clamp_max == INT32_MAX && task.depth <= INT16_MAX;
   if (channels == kTileChannels && simple_floats) {
     return WithEpilogue<FourLanes>(task,
@@ -213,6 +214,7 @@ const Isa kNeon32Isa = {
     .packed_weights_bytes = Weights::PackedBytes,
     .pack_weights = Weights::Pack,
     .bconv = Bconv,
+    .int8_conv = Neon32Int8Conv,
 };
 
 }  // namespace litebnn

@@ -138,7 +138,7 @@ __attribute__((always_inline)) inline void FloatDots(int32_t depth, uint16x8_t s
   }
 }
 
-// Writes float32 outputs, tile after tile of pixels, with RELU or no activation: the most common cases.
+// Writes float32 or int8 outputs, tile after tile of pixels, with RELU or no activation: the most common cases.
 template <bool kRelu, typename Epilogue>
 struct FloatWriter {
   const BconvTask& task;
@@ -148,8 +148,8 @@ struct FloatWriter {
   const Epilogue epilogue{task};
   const int32_t depth = task.depth;
   const int64_t stride = task.output_channels;
-  float* const outputs = static_cast<float*>(task.output);
-  float* output = outputs + OutputIndex(task, first_pixel, channel);  // first pixel of the next tile
+  typename Epilogue::Value* const outputs = static_cast<typename Epilogue::Value*>(task.output);
+  typename Epilogue::Value* output = outputs + OutputIndex(task, first_pixel, channel);  // first pixel of the next tile
   const float* const multiplier = task.multiplier + channel;
   const float* const bias = task.bias + channel;
 
@@ -167,14 +167,14 @@ struct FloatWriter {
     float32x4_t low_multiplier, high_multiplier, low_bias, high_bias;
     LoadPair<kFirst>(multiplier, low_multiplier, high_multiplier);
     LoadPair<kFirst>(bias, low_bias, high_bias);
-    const auto low_epilogue = epilogue(channel + kFirst), high_epilogue = epilogue(channel + kFirst + 4);
+    const auto &low_epilogue = epilogue(channel + kFirst), &high_epilogue = epilogue(channel + kFirst + 4);
 #pragma GCC unroll 4
     for (int p = 0; p < kTilePixels; ++p) {
       float32x4_t low, high;
       FloatDots<kRelu>(depth, sums[p][kVector], low, high);
       low = vaddq_f32(vmulq_f32(low, low_multiplier), low_bias);
       high = vaddq_f32(vmulq_f32(high, high_multiplier), high_bias);
-      float* const pixel = output + p * stride;
+      typename Epilogue::Value* const pixel = output + p * stride;
       const ptrdiff_t index = pixel - outputs + kFirst;
       StorePair<kFirst>(pixel, low_epilogue(low, index), high_epilogue(high, index + 4));
     }
@@ -227,7 +227,7 @@ __attribute__((noinline)) void WriteLongTiles(const BconvTask& task, const Plan&
 // Computes all channel tiles of some pixels, whose windows `windows` walks through.
 void BconvBlock(const BconvTask& task, const Plan& plan, const WindowWalk& windows, int64_t pixel_begin,
                 int64_t pixel_end, int32_t channel_begin, int32_t channel_end) {
-  const bool simple_floats = task.epilogue_kind != EpilogueKind::kNotFloat && task.corrections == nullptr;
+  const bool simple_floats = task.epilogue_kind != EpilogueKind::kBits && task.corrections == nullptr;
   const bool relu = task.clamp_min == 0 && task.clamp_max == INT32_MAX && task.depth % 2 == 0;
   const bool linear = task.clamp_min == INT32_MIN && task.depth <= INT16_MAX;
   const bool is_long = task.runs * task.run_words > kMaxWords;
@@ -303,6 +303,7 @@ constexpr Isa Neon64(const char* name, decltype(Isa::bconv) bconv, decltype(Isa:
       .pack_weights = Weights::Pack,
       .scratch_bytes = ScratchBytes,
       .bconv = bconv,
+      .int8_conv = Neon64Int8Conv,
       .suits = suits,
   };
 }

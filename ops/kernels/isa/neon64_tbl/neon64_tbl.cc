@@ -75,13 +75,14 @@ struct SummedTile {
   int64_t pixel;
 };
 
-// Writes float outputs of whole tiles with RELU or no activation: the most common cases.
+// Writes float or int8 outputs of whole tiles with RELU or no activation: the most common cases.
 template <bool kRelu, bool kHasBefore, typename Epilogue>
 struct FloatWriter {
   const TileOfChannels tile;
   const Epilogue epilogue{tile.task};
+  using Value = typename Epilogue::Value;
   const int64_t stride = tile.task.output_channels;
-  float* const outputs = static_cast<float*>(tile.task.output);
+  Value* const outputs = static_cast<Value*>(tile.task.output);
 
   __attribute__((always_inline)) void operator()(const SummedTile& summed) const {
     // Local copies, because the compiler must assume that any store may modify the originals.
@@ -89,13 +90,13 @@ struct FloatWriter {
     const ByteSums* bytes = summed.bytes;
     const WideSums* before = summed.before;
     const int32_t* parity = summed.parity;
-    float* pixel = self.outputs + OutputIndex(tile.task, summed.pixel, tile.channel);
+    Value* pixel = self.outputs + OutputIndex(tile.task, summed.pixel, tile.channel);
     const int64_t pixel_stride = self.stride;
     for (int32_t pair = self.tile.pairs; pair > 0; --pair, pixel += 2 * pixel_stride) {
       const uint16x8_t parities[2] = {vreinterpretq_u16_s32(vld1q_dup_s32(parity)),
                                       vreinterpretq_u16_s32(vld1q_dup_s32(parity + 1))};
       parity += 2;
-      float* pixels[2] = {pixel, pixel + pixel_stride};
+      Value* pixels[2] = {pixel, pixel + pixel_stride};
       int32_t channel = self.tile.channel;
       const ChannelConstants* constants = self.tile.constants;
       const ChannelConstants* const end = constants + self.tile.vectors;
@@ -120,7 +121,7 @@ struct FloatWriter {
   template <int kVector>
   __attribute__((always_inline)) void WriteVector(const ByteSums& bytes, const WideSums& before,
                                                   const ChannelConstants& constants, const uint16x8_t* parities,
-                                                  int32_t first, float* const* pixels) const {
+                                                  int32_t first, Value* const* pixels) const {
     // Local copies, because the compiler must assume that the output may overlap the originals.
     const ChannelConstants channels = constants;
     const FourEpilogues epilogues = EpiloguesOf(first + kVector * kVectorChannels);
@@ -137,7 +138,7 @@ struct FloatWriter {
   // Writes eight channels.
   template <int kVector, int kHalf>
   __attribute__((always_inline)) void WriteHalf(uint16x8_t sums, const ChannelConstants& constants,
-                                                const FourEpilogues& epilogues, float* pixel) const {
+                                                const FourEpilogues& epilogues, Value* pixel) const {
     const uint16x8_t compensation = constants.compensation[kHalf];
     float32x4_t low, high;
     if (kRelu) {
@@ -266,7 +267,7 @@ template <typename Body>
 void WithWriter(const TileOfChannels& tile, Body body) {
   const BconvTask& task = tile.task;
   const bool relu = task.clamp_min == 0 && task.clamp_max == INT32_MAX, linear = task.clamp_min == INT32_MIN;
-  if (task.epilogue_kind == EpilogueKind::kNotFloat || task.corrections != nullptr || !(relu || linear) ||
+  if (task.epilogue_kind == EpilogueKind::kBits || task.corrections != nullptr || !(relu || linear) ||
       tile.channels != tile.vectors * kVectorChannels) {
     return body([&](const SummedTile& summed) {
       for (int32_t i = 0; i < 2 * tile.pairs; ++i) WritePixel(tile, summed, i);
@@ -364,6 +365,7 @@ const Isa kNeon64TblIsa = {
     .scratch_bytes = ScratchBytes,
     .bconv = Bconv,
     .better = Better,
+    .int8_conv = Neon64Int8Conv,
     .suits = CpuHasFastLookups,
 };
 

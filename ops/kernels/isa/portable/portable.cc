@@ -65,6 +65,7 @@ const Isa kPortableIsa = {
     .packed_weights_bytes = Weights::PackedBytes,
     .pack_weights = Weights::Pack,
     .bconv = Bconv,
+    .int8_conv = PortableInt8Conv,
 };
 
 }  // namespace litebnn

@@ -22,6 +22,7 @@ struct OneLane {
   static Floats LoadFirst(const float* values, int32_t) { return *values; }
   static void StoreFirst(Floats values, float* output, int32_t) { *output = values; }
   static void StoreFirst(Ints values, int8_t* output, int32_t) { *output = static_cast<int8_t>(values); }
+  static Ints LoadBytes(const int8_t* values, int32_t) { return *values; }
   // Popcount sums, in the integer type of the ISA.
   static Ints LoadSums(const int32_t* sums) { return *sums; }
   // depth - 2 * sums. Twice a sum may overflow an int32_t.
@@ -48,6 +49,10 @@ struct OneLane {
 
   static Ints Add(Ints a, Ints b) { return a + b; }
   static Ints Subtract(Ints a, Ints b) { return a - b; }
+  // values + (a == b && c == d ? difference : 0)
+  static Ints AddIfEqual(Ints values, Ints difference, Ints a, Ints b, Ints c, Ints d) {
+    return values + (a == b && c == d ? difference : 0);
+  }
   // Halves values that are even, so that an ISA may shift instead of dividing.
   static Ints Half(Ints values) { return values / 2; }
   static Ints Clamp(Ints values, Ints low, Ints high) {

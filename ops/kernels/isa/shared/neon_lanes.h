@@ -39,6 +39,11 @@ struct FourLanes {
     const int32_t four = vget_lane_s32(vreinterpret_s32_s8(bytes), 0);
     std::memcpy(output, &four, static_cast<size_t>(count));
   }
+  static Ints LoadBytes(const int8_t* values, int32_t count) {
+    int32_t four = 0;
+    std::memcpy(&four, values, static_cast<size_t>(count));
+    return vmovl_s16(vget_low_s16(vmovl_s8(vreinterpret_s8_s32(vdup_n_s32(four)))));
+  }
   static Ints LoadSums(const uint16_t* sums) { return vreinterpretq_s32_u32(vmovl_u16(vld1_u16(sums))); }
   static Ints LoadSums(const int32_t* sums) { return Load(sums); }
   static Ints Dots(Ints depth, const uint16_t* sums) {
@@ -84,6 +89,10 @@ struct FourLanes {
 
   static Ints Add(Ints a, Ints b) { return vaddq_s32(a, b); }
   static Ints Subtract(Ints a, Ints b) { return vsubq_s32(a, b); }
+  static Ints AddIfEqual(Ints values, Ints difference, Ints a, Ints b, Ints c, Ints d) {
+    const uint32x4_t are_equal = vandq_u32(vceqq_s32(a, b), vceqq_s32(c, d));
+    return vaddq_s32(values, vandq_s32(vreinterpretq_s32_u32(are_equal), difference));
+  }
   static Ints Half(Ints values) { return vshrq_n_s32(values, 1); }
   static Ints Clamp(Ints values, Ints low, Ints high) { return vminq_s32(vmaxq_s32(values, low), high); }
   static Floats ToFloats(Ints values) { return vcvtq_f32_s32(values); }

@@ -35,18 +35,21 @@ inline ptrdiff_t OutputIndex(const BconvTask& task, int64_t pixel, int32_t chann
   return static_cast<ptrdiff_t>(pixel * task.output_channels + task.first_channel + channel);
 }
 
-// epilogue(channel) returns the function that applies the epilogue to `count` channels from `channel` on.
+// epilogue(channel) returns the epilogue of `count` channels from `channel` on, which stores its results itself.
 template <typename Lanes, EpilogueKind kKind>
 struct Epilogue {
   using Floats = typename Lanes::Floats;
   // True if enough layers have this epilogue to justify specialized code.
   static constexpr bool kIsCommon = true;
+  using Value = float;
   const float* addend;
+  float* output;
 
-  explicit Epilogue(const BconvTask& task) : addend(task.epilogue.addend) {}
+  explicit Epilogue(const BconvTask& task) : addend(task.epilogue.addend), output(static_cast<float*>(task.output)) {}
 
   struct Channels {
     const float* addend;
+    float* output;
 
     // `index` is the position of the first value in the output and in the addend.
     Floats operator()(Floats values, ptrdiff_t index, int32_t count = Lanes::kLanes) const {
@@ -54,40 +57,120 @@ struct Epilogue {
       values = Lanes::Add(values, Lanes::LoadFirst(addend + index, count));
       return kKind == EpilogueKind::kAddAndRectify ? Lanes::Rectify(values) : values;
     }
+    void Store(Floats values, ptrdiff_t index, int32_t count = Lanes::kLanes) const {
+      Lanes::StoreFirst((*this)(values, index, count), output + index, count);
+    }
   };
-  Channels operator()(int32_t /*channel*/, int32_t /*count*/ = Lanes::kLanes) const { return {addend}; }
+  Channels operator()(int32_t /*channel*/, int32_t /*count*/ = Lanes::kLanes) const { return {addend, output}; }
 };
 
 template <typename Lanes>
 struct Epilogue<Lanes, EpilogueKind::kGateAndAdd> {
   using Floats = typename Lanes::Floats;
   static constexpr bool kIsCommon = false;
+  using Value = float;
   const float *gate, *slope, *addend;
+  float* output;
 
   explicit Epilogue(const BconvTask& task)
-      : gate(task.epilogue.gate), slope(task.epilogue.slope), addend(task.epilogue.addend) {}
+      : gate(task.epilogue.gate),
+        slope(task.epilogue.slope),
+        addend(task.epilogue.addend),
+        output(static_cast<float*>(task.output)) {}
 
   struct Channels {
     Floats gate, slope;
     const float* addend;
+    float* output;
 
     Floats operator()(Floats values, ptrdiff_t index, int32_t count = Lanes::kLanes) const {
       const Floats prelu = Lanes::Prelu(Lanes::Multiply(values, gate), slope);
       return Lanes::Add(prelu, Lanes::LoadFirst(addend + index, count));
     }
+    void Store(Floats values, ptrdiff_t index, int32_t count = Lanes::kLanes) const {
+      Lanes::StoreFirst((*this)(values, index, count), output + index, count);
+    }
   };
   Channels operator()(int32_t channel, int32_t count = Lanes::kLanes) const {
-    return {Lanes::LoadFirst(gate + channel, count), Lanes::LoadFirst(slope + channel, count), addend};
+    return {Lanes::LoadFirst(gate + channel, count), Lanes::LoadFirst(slope + channel, count), addend, output};
   }
 };
 
-// Returns body(epilogue) for the task's epilogue.
+// Multiplier and bias have been divided by the output's scale. Clamping before rounding keeps the conversion in range.
+template <typename Lanes, bool kAdds>
+struct Int8Epilogue {
+  using Floats = typename Lanes::Floats;
+  using Ints = typename Lanes::Ints;
+  static constexpr bool kIsCommon = false;
+  using Value = int8_t;
+  Floats low, high;
+  Ints zero_point;
+  int8_t* output;
+  const int8_t* addend;
+  FloatSum sum;
+  const FloatSum* exceptions;  // null if there are none
+
+  explicit Int8Epilogue(const BconvTask& task)
+      : low(Lanes::Set(static_cast<float>(-128 - task.zero_point))),
+        high(Lanes::Set(static_cast<float>(127 - task.zero_point))),
+        zero_point(Lanes::Set(kAdds ? task.epilogue.int8_sum.zero_point : task.zero_point)),
+        output(static_cast<int8_t*>(task.output)),
+        addend(task.epilogue.int8_addend),
+        sum(task.epilogue.int8_sum),
+        exceptions(kAdds && sum.exceptions > 0 ? &task.epilogue.int8_sum : nullptr) {}
+
+  // Not inlined, because few sums have exceptions.
+  __attribute__((noinline)) static Ints AddExceptions(const FloatSum& sum, Ints results, Ints first, Ints second) {
+    for (int32_t i = 0; i < sum.exceptions; ++i) {
+      const FloatSum::Exception& e = sum.exception[i];
+      results = Lanes::AddIfEqual(results, Lanes::Set(e.difference), first, Lanes::Set(e.first), second,
+                                  Lanes::Set(e.second));
+    }
+    return results;
+  }
+
+  // The output's levels. `index` is the position of the first one in the output and in the addend.
+  __attribute__((always_inline)) Ints operator()(Floats values, ptrdiff_t index, int32_t count = Lanes::kLanes) const {
+    Ints levels = Lanes::Round(Lanes::Clamp(values, low, high));
+    if constexpr (kAdds) {
+      const Ints second = Lanes::Subtract(Lanes::LoadBytes(addend + index, count), Lanes::Set(sum.second_zero_point));
+      const Floats first_product = Lanes::Multiply(Lanes::ToFloats(levels), Lanes::Set(sum.first_scale));
+      const Floats second_product = Lanes::Multiply(Lanes::ToFloats(second), Lanes::Set(sum.second_scale));
+      Ints rounded = Lanes::Round(Lanes::Add(first_product, second_product));
+      if (__builtin_expect(exceptions != nullptr, 0)) rounded = AddExceptions(*exceptions, rounded, levels, second);
+      levels = Lanes::Clamp(rounded, Lanes::Set(sum.low), Lanes::Set(sum.high));
+    }
+    return Lanes::Add(levels, zero_point);
+  }
+  __attribute__((always_inline)) void Store(Floats values, ptrdiff_t index, int32_t count = Lanes::kLanes) const {
+    Lanes::StoreFirst((*this)(values, index, count), output + index, count);
+  }
+  const Int8Epilogue& operator()(int32_t /*channel*/, int32_t /*count*/ = Lanes::kLanes) const { return *this; }
+  using Channels = Int8Epilogue;
+};
+
+// Stores two adjacent vectors of values, from `channel` on. Bytes of both are stored at once.
+template <typename Lanes, typename Epilogue>
+__attribute__((always_inline)) inline void StorePair(const Epilogue& epilogue, int32_t channel,
+                                                     typename Lanes::Floats first, typename Lanes::Floats second,
+                                                     ptrdiff_t index) {
+  if constexpr (sizeof(typename Epilogue::Value) == sizeof(int8_t)) {
+    Lanes::StorePair(epilogue(first, index), epilogue(second, index + Lanes::kLanes), epilogue.output + index);
+  } else {
+    epilogue(channel).Store(first, index);
+    epilogue(channel + Lanes::kLanes).Store(second, index + Lanes::kLanes);
+  }
+}
+
+// Returns body(epilogue) for the task's epilogue, which is not kBits.
 template <typename Lanes, typename Body>
 __attribute__((always_inline)) inline auto WithEpilogue(const BconvTask& task, Body body) {
   const EpilogueKind kind = task.epilogue_kind;
   if (kind == EpilogueKind::kNone) return body(Epilogue<Lanes, EpilogueKind::kNone>(task));
   if (kind == EpilogueKind::kAdd) return body(Epilogue<Lanes, EpilogueKind::kAdd>(task));
   if (kind == EpilogueKind::kAddAndRectify) return body(Epilogue<Lanes, EpilogueKind::kAddAndRectify>(task));
+  if (kind == EpilogueKind::kInt8) return body(Int8Epilogue<Lanes, false>(task));
+  if (kind == EpilogueKind::kInt8Add) return body(Int8Epilogue<Lanes, true>(task));
   return body(Epilogue<Lanes, EpilogueKind::kGateAndAdd>(task));
 }
 
@@ -104,20 +187,14 @@ struct TileOutputs {
   int32_t stride;
 
   __attribute__((always_inline)) void Write() const {
-    switch (task.output_type) {
-      case Bconv2dOutputType::kFloat32:
-        return WithEpilogue<Lanes>(task, [&](auto epilogue) __attribute__((always_inline)) {
-          if constexpr (decltype(epilogue)::kIsCommon) {
-            WriteFloats(epilogue);
-          } else {
-            for (int p = 0; p < kPixels; ++p) Pixel(p).WriteAlone(epilogue);
-          }
-        });
-      case Bconv2dOutputType::kInt8:
-        return WriteInt8();
-      case Bconv2dOutputType::kBitpacked:
-        return WriteBits();
-    }
+    if (task.output_type == Bconv2dOutputType::kBitpacked) return WriteBits();
+    WithEpilogue<Lanes>(task, [&](auto epilogue) __attribute__((always_inline)) {
+      if constexpr (decltype(epilogue)::kIsCommon) {
+        WriteValues(epilogue);
+      } else {
+        for (int p = 0; p < kPixels; ++p) Pixel(p).WriteAlone(epilogue);
+      }
+    });
   }
 
   // Null if no correction is needed.
@@ -154,10 +231,9 @@ struct TileOutputs {
   }
 
   template <typename Epilogue>
-  __attribute__((always_inline)) void WriteFloats(Epilogue epilogue) const {
-    float* const output = static_cast<float*>(task.output);
+  __attribute__((always_inline)) void WriteValues(Epilogue epilogue) const {
     ForEachValues([=](int32_t first, ptrdiff_t index, Floats values, int32_t count) {
-      Lanes::StoreFirst(epilogue(first, count)(values, index, count), output + index, count);
+      epilogue(first, count).Store(values, index, count);
     });
   }
 
@@ -165,21 +241,8 @@ struct TileOutputs {
 
   // Not inlined, because copies for each kPixels would be large.
   template <typename Epilogue>
-  __attribute__((noinline, cold)) void WriteAlone(Epilogue epilogue) const {
-    WriteFloats(epilogue);
-  }
-
-  // Multiplier and bias have been divided by the output's scale. Clamping before rounding keeps the conversion in
-  // range.
-  __attribute__((always_inline)) void WriteInt8() const {
-    int8_t* const output = static_cast<int8_t*>(task.output);
-    const Floats low = Lanes::Set(static_cast<float>(-128 - task.zero_point));
-    const Floats high = Lanes::Set(static_cast<float>(127 - task.zero_point));
-    const auto zero_point = Lanes::Set(task.zero_point);
-    ForEachValues([=](int32_t, ptrdiff_t index, Floats values, int32_t count) {
-      const auto rounded = Lanes::Round(Lanes::Clamp(values, low, high));
-      Lanes::StoreFirst(Lanes::Add(rounded, zero_point), output + index, count);
-    });
+  __attribute__((noinline)) void WriteAlone(Epilogue epilogue) const {
+    WriteValues(epilogue);
   }
 
   __attribute__((always_inline)) uint32_t WordOf(const Sum* pixel_sums, const int32_t* corrections, int32_t first,

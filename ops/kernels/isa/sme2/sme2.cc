@@ -100,6 +100,8 @@ const Isa kSme2Isa = {
     .scratch_bytes = ScratchBytes,
     .bconv = Bconv,
     .gates = false,
+    .adds_int8 = false,
+    .int8_conv = Neon64Int8Conv,
 };
 
 }  // namespace litebnn

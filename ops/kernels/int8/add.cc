@@ -1,0 +1,155 @@
+#include "kernels/int8/add.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdlib>
+#include <limits>
+
+#include "kernels/isa/shared/lanes.h"
+
+namespace litebnn {
+namespace {
+
+// Bits that the reference kernel shifts operands up by.
+constexpr int32_t kShift = 20;
+// The largest ratio of an operand's scale to the sum's that is computed in floating point.
+constexpr float kMostScale = 4.0f;
+// Floats that are tried on each side of the exact scales.
+constexpr int kNeighbours = 3;
+// A bound for the errors of sums that are not clamped: of the floats, for any of these scales, and of the reference
+// kernel's fixed-point numbers.
+constexpr float kNearTie = 0x1p-10f;
+// There are some hundred such pairs of operands, unless many sums are exactly halfway between two results.
+constexpr int32_t kMostPairs = 4096;
+
+// The float that is `steps` after `value`, or before if it is negative.
+float Move(float value, int steps) {
+  for (; steps > 0; --steps) value = std::nextafter(value, 2 * value);
+  for (; steps < 0; ++steps) value = std::nextafter(value, 0.0f);
+  return value;
+}
+
+}  // namespace
+
+bool Int8Sum::Set(const Int8SumSpec& spec) {
+  spec_ = spec;
+  const double unit = 2.0 * static_cast<double>(std::max(spec.first.scale, spec.second.scale));
+  const double steps = std::ldexp(static_cast<double>(spec.sum.scale), kShift);
+  FixedPoint first, second;
+  if (!ToFixedPoint(static_cast<double>(spec.first.scale) / unit, &first) ||
+      !ToFixedPoint(static_cast<double>(spec.second.scale) / unit, &second) || !ToFixedPoint(unit / steps, &scale_)) {
+    return false;
+  }
+  for (int32_t i = 0; i < 256; ++i) {
+    first_[i] = Requantize(int64_t{i - 128 - spec.first.zero_point} << kShift, first);
+    second_[i] = Requantize(int64_t{i - 128 - spec.second.zero_point} << kShift, second);
+  }
+  return true;
+}
+
+int8_t Int8Sum::operator()(int8_t first, int8_t second) const {
+  const int32_t level = Requantize(int64_t{first_[first + 128]} + second_[second + 128], scale_);
+  const int32_t clamped = std::max(level + spec_.sum.zero_point, spec_.output_min);
+  return static_cast<int8_t>(std::min(clamped, spec_.output_max));
+}
+
+void Int8Sum::FindLeastSums(int32_t low, int32_t high, int32_t* least_sums) const {
+  constexpr int32_t kLowest = std::numeric_limits<int32_t>::min(), kHighest = std::numeric_limits<int32_t>::max();
+  const double unit = std::ldexp(static_cast<double>(scale_.multiplier), -31 - scale_.shift);
+  *least_sums++ = kLowest;
+  for (int32_t level = low + 1; level <= high; ++level) {
+    const double estimate = (level - 0.5) / unit;
+    if (std::abs(estimate) > 0x1p30) {
+      *least_sums++ = estimate < 0 ? kLowest : kHighest;
+      continue;
+    }
+    auto sum = static_cast<int32_t>(std::ceil(estimate));
+    while (Requantize(int64_t{sum} - 1, scale_) >= level) --sum;
+    while (Requantize(int64_t{sum}, scale_) < level) ++sum;
+    *least_sums++ = sum;
+  }
+  *least_sums = kHighest;
+}
+
+bool Int8Sum::FindFloatSum(FloatSum* found) const {
+  const double step = static_cast<double>(spec_.sum.scale);
+  const auto first_scale = static_cast<float>(static_cast<double>(spec_.first.scale) / step);
+  const auto second_scale = static_cast<float>(static_cast<double>(spec_.second.scale) / step);
+  const int32_t zero_point = spec_.sum.zero_point;
+  const int32_t low = spec_.output_min - zero_point, high = spec_.output_max - zero_point;
+  if (!(std::max(first_scale, second_scale) <= kMostScale) || low > high) return false;
+  int32_t least_sums[257];
+  FindLeastSums(low, high, least_sums);
+
+  // The pairs of operands whose sums are so near to a tie that both forms may differ.
+  struct Pair {
+    int32_t first, second;  // less the zero points
+    int32_t sum;
+  };
+  Pair pairs[kMostPairs];
+  int32_t count = 0;
+  float second_products[256];
+  for (int32_t k = 0; k < 256; ++k) {
+    second_products[k] = static_cast<float>(k - 128 - spec_.second.zero_point) * second_scale;
+  }
+  const auto compare = [&](const Pair& pair, const FloatSum& floats) {
+    const float first = static_cast<float>(pair.first) * floats.first_scale;
+    const float second = static_cast<float>(pair.second) * floats.second_scale;
+    const int32_t level = OneLane::Clamp(OneLane::Round(first + second), low, high) - low;
+    return pair.sum < least_sums[level] ? -1 : level < high - low && pair.sum >= least_sums[level + 1] ? 1 : 0;
+  };
+  *found = {first_scale, second_scale, spec_.second.zero_point, zero_point, low, high, 0, {}};
+  const FloatSum nearest = *found;
+  for (int32_t i = 0; i < 256; ++i) {
+    const int32_t first = i - 128 - spec_.first.zero_point;
+    const float first_product = static_cast<float>(first) * first_scale;
+    const auto is_near_tie = [=](float second_product) {
+      const float sum = first_product + second_product;
+      return std::abs(std::abs(sum - static_cast<float>(static_cast<int32_t>(sum))) - 0.5f) < kNearTie;
+    };
+    int32_t near_ties = 0;  // counted first, because a loop without branches is vectorized
+    for (const float second_product : second_products) near_ties += is_near_tie(second_product);
+    for (int32_t k = 0; near_ties > 0; ++k) {
+      if (!is_near_tie(second_products[k])) continue;
+      --near_ties;
+      const Pair pair = {first, k - 128 - spec_.second.zero_point, first_[i] + second_[k]};
+      if (count < kMostPairs) {
+        pairs[count++] = pair;
+      } else if (compare(pair, nearest) != 0) {
+        return false;
+      }
+    }
+  }
+
+  // Collects the exceptions; returns false if there are too many.
+  const auto agrees = [&](FloatSum* floats) {
+    for (int32_t i = 0; i < count; ++i) {
+      const int32_t difference = compare(pairs[i], *floats);
+      if (difference == 0) continue;
+      if (floats->exceptions == FloatSum::kMostExceptions) return false;
+      floats->exception[floats->exceptions++] = {pairs[i].first, pairs[i].second, difference};
+    }
+    return true;
+  };
+  if (count == kMostPairs) return agrees(found) && found->exceptions == 0;
+  // Prefers floats without exceptions, but takes those with the fewest.
+  FloatSum best = nearest;
+  best.exceptions = FloatSum::kMostExceptions + 1;
+  for (int distance = 0; distance <= kNeighbours; ++distance) {
+    for (int i = -distance; i <= distance; ++i) {
+      for (int k = -distance; k <= distance; ++k) {
+        if (std::max(std::abs(i), std::abs(k)) < distance) continue;
+        *found = nearest;
+        found->first_scale = Move(first_scale, i);
+        found->second_scale = Move(second_scale, k);
+        if (!agrees(found)) continue;
+        if (found->exceptions == 0) return true;
+        if (found->exceptions < best.exceptions) best = *found;
+      }
+    }
+  }
+  *found = best;
+  return best.exceptions <= FloatSum::kMostExceptions;
+}
+
+}  // namespace litebnn

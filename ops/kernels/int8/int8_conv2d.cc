@@ -1,0 +1,205 @@
+// Lowers an int8 convolution to the interface in isa.h, in the same way for every ISA. The channels of a window's row
+// are contiguous, so a step of four bytes spans taps. Seven taps of three channels are 21 bytes, which are six steps.
+#include <algorithm>
+#include <cstdlib>
+#include <cstring>
+#include <limits>
+#include <new>
+
+#include "kernels/isa/isa.h"
+#include "kernels/platform/aligned_buffer.h"
+#include "kernels/platform/thread_pool.h"
+
+namespace litebnn {
+namespace {
+
+// Sums that Requantize takes.
+constexpr int64_t kMaxSum = 1 << 29;
+// Upper limit for the bytes of a padded image.
+constexpr double kMaxFrameBytes = 1 << 30;
+// Bytes after the frame that the last steps of a row may read.
+constexpr size_t kSlack = 64;
+// Estimated cycles per output and per value of a frame, in addition to the multiply-adds.
+constexpr double kCyclesPerOutput = 0.3, kCyclesPerValue = 0.1;
+
+class LoweredInt8Conv2d final : public Int8Conv2d {
+ public:
+  LoweredInt8Conv2d(const Int8ConvKernel& kernel, const Int8Conv2dSpec& spec) : kernel_(kernel), spec_(spec) {}
+
+  bool Pack() {
+    const int32_t lanes = kernel_.vector_channels;
+    const int32_t step_taps = kInt8StepBytes / kernel_.tap_bytes, row_taps = spec_.filter_width * spec_.channels_in;
+    task_.filter_height = spec_.filter_height;
+    task_.steps = (row_taps + step_taps - 1) / step_taps;
+    task_.vector_bytes = ptrdiff_t{spec_.filter_height} * task_.steps * lanes * kInt8StepBytes;
+    const int32_t vectors = (spec_.channels_out + lanes - 1) / lanes;
+    const auto padded = static_cast<size_t>(vectors) * static_cast<size_t>(lanes);
+    if (!weights_.Allocate(static_cast<size_t>(vectors) * static_cast<size_t>(task_.vector_bytes)) ||
+        !scales_.Allocate(padded) || !integers_.Allocate(3 * padded) || !floats_.Allocate(2 * padded)) {
+      return false;
+    }
+    task_.weights = weights_.data();
+    task_.scales = scales_.data();
+    task_.bias = integers_.data();
+    task_.multiplier = integers_.data() + padded;
+    task_.shift = integers_.data() + 2 * padded;
+    task_.float_multiplier = floats_.data();
+    task_.nudge = floats_.data() + padded;
+    for (int32_t channel = 0; channel < spec_.channels_out; ++channel)
+      PackChannel(channel, row_taps, step_taps, padded);
+    task_.zero_point = spec_.output_zero_point;
+    task_.output_min = spec_.output_min;
+    task_.output_max = spec_.output_max;
+    task_.channels = spec_.channels_out;
+    // The caller may free these arrays after Create.
+    spec_.filter = nullptr;
+    spec_.bias = nullptr;
+    spec_.scales = nullptr;
+    return true;
+  }
+
+  bool Resize(const Bconv2dGeometry& geometry) override {
+    geometry_ = geometry;
+    frame_height_ = int64_t{geometry.output_height - 1} * spec_.stride_height + spec_.filter_height;
+    const int64_t width = int64_t{geometry.output_width - 1} * spec_.stride_width + spec_.filter_width;
+    row_values_ = width * spec_.channels_in;
+    const double bytes = static_cast<double>(frame_height_) * static_cast<double>(row_values_) * kernel_.tap_bytes;
+    if (bytes > kMaxFrameBytes) return false;
+    task_.frame_row = row_values_ * kernel_.tap_bytes;
+    task_.row_stride = task_.frame_row * spec_.stride_height;
+    task_.pixel_stride = ptrdiff_t{spec_.stride_width} * spec_.channels_in * kernel_.tap_bytes;
+    task_.output_width = geometry.output_width;
+    return true;
+  }
+
+  size_t WorkspaceBytes() const override { return FrameBytes() + kSlack; }
+  size_t OwnedBytes() const override {
+    return weights_.bytes() + scales_.bytes() + integers_.bytes() + floats_.bytes();
+  }
+
+  void Run(ThreadPool& pool, const int8_t* input, int8_t* output, void* workspace) const override {
+    const int64_t rows = geometry_.output_height, row_outputs = int64_t{geometry_.output_width} * spec_.channels_out;
+    const double depth = static_cast<double>(task_.filter_height) * task_.steps * kInt8StepBytes / kernel_.tap_bytes;
+    const double row_cycles = static_cast<double>(row_outputs) * (depth / kernel_.macs_per_cycle + kCyclesPerOutput);
+    auto* const frame = static_cast<uint8_t*>(workspace);
+    std::memset(frame + FrameBytes(), 0, kSlack);
+    Int8ConvTask task = task_;
+    task.frame = frame;
+    for (int32_t image = 0; image < geometry_.batch; ++image) {
+      const LoopSize frame_rows = {frame_height_, 1, kCyclesPerValue * static_cast<double>(row_values_)};
+      ParallelFor(pool, frame_rows, [&](int, int64_t begin, int64_t end) { Stage(input, begin, end, frame); });
+      task.output = output;
+      ParallelFor(pool, {rows, 1, row_cycles},
+                  [&](int, int64_t begin, int64_t end) { kernel_.rows(task, begin, end); });
+      input += int64_t{geometry_.input_height} * geometry_.input_width * spec_.channels_in;
+      output += rows * row_outputs;
+    }
+  }
+
+ private:
+  size_t FrameBytes() const { return static_cast<size_t>(frame_height_ * task_.frame_row); }
+
+  // Repacks a channel's filter. Its bias gets the part of the sum that the zero point and the kernel's offset add.
+  void PackChannel(int32_t channel, int32_t row_taps, int32_t step_taps, size_t padded) {
+    const int32_t lanes = kernel_.vector_channels;
+    const int8_t* weight = spec_.filter + ptrdiff_t{channel} * spec_.filter_height * row_taps;
+    uint8_t* const vector = weights_.data() + channel / lanes * task_.vector_bytes;
+    int32_t sum = 0;
+    for (int32_t y = 0; y < spec_.filter_height; ++y) {
+      for (int32_t tap = 0; tap < row_taps; ++tap, ++weight) {
+        const ptrdiff_t step = ptrdiff_t{y} * task_.steps + tap / step_taps;
+        const ptrdiff_t group = (step * step_taps + tap % step_taps) / kernel_.lane_taps;
+        const ptrdiff_t place = (group * lanes + channel % lanes) * kernel_.lane_taps + tap % kernel_.lane_taps;
+        const auto wide = static_cast<int16_t>(*weight);
+        std::memcpy(vector + place * kernel_.tap_bytes,
+                    kernel_.tap_bytes == 1 ? static_cast<const void*>(weight) : &wide,
+                    static_cast<size_t>(kernel_.tap_bytes));
+        sum += *weight;
+      }
+    }
+    const auto slot = static_cast<size_t>(channel);
+    FixedPoint& scale = scales_.data()[slot];
+    ToFixedPoint(spec_.scales[channel], &scale);
+    const FloatScale floats = ToFloat(scale);
+    integers_.data()[slot] =
+        (spec_.bias == nullptr ? 0 : spec_.bias[channel]) - sum * (spec_.input_zero_point + kernel_.offset);
+    integers_.data()[padded + slot] = scale.multiplier;
+    integers_.data()[2 * padded + slot] = scale.shift;
+    floats_.data()[slot] = floats.multiplier;
+    floats_.data()[padded + slot] = floats.nudge;
+  }
+
+  // Copies rows [begin, end) of the padded image into the frame.
+  void Stage(const int8_t* image, int64_t begin, int64_t end, uint8_t* frame) const {
+    const int64_t channels = spec_.channels_in;
+    const int64_t left = std::min<int64_t>(geometry_.pad_left * channels, row_values_);
+    const int64_t inside = std::min(geometry_.input_width * channels, row_values_ - left);
+    for (int64_t y = begin; y < end; ++y) {
+      uint8_t* const row = frame + y * task_.frame_row;
+      const int64_t input_y = y - geometry_.pad_top;
+      if (input_y < 0 || input_y >= geometry_.input_height) {
+        Fill(row, 0, row_values_);
+        continue;
+      }
+      Fill(row, 0, left);
+      Copy(image + input_y * geometry_.input_width * channels, inside, row + left * kernel_.tap_bytes);
+      Fill(row, left + inside, row_values_);
+    }
+  }
+
+  void Fill(uint8_t* row, int64_t begin, int64_t end) const {
+    const auto padding = static_cast<int16_t>(spec_.input_zero_point + kernel_.offset);
+    if (kernel_.tap_bytes == 1) {
+      std::memset(row + begin, padding, static_cast<size_t>(end - begin));
+      return;
+    }
+    for (int64_t i = begin; i < end; ++i) reinterpret_cast<int16_t*>(row)[i] = padding;
+  }
+
+  void Copy(const int8_t* values, int64_t count, uint8_t* row) const {
+    const int32_t offset = kernel_.offset;
+    if (kernel_.tap_bytes == 1) {
+      for (int64_t i = 0; i < count; ++i) row[i] = static_cast<uint8_t>(values[i] + offset);
+      return;
+    }
+    auto* const wide = reinterpret_cast<int16_t*>(row);
+    for (int64_t i = 0; i < count; ++i) wide[i] = static_cast<int16_t>(values[i] + offset);
+  }
+
+  const Int8ConvKernel& kernel_;
+  Int8Conv2dSpec spec_;
+  Bconv2dGeometry geometry_ = {};
+  int64_t frame_height_ = 0, row_values_ = 0;
+  AlignedBuffer<uint8_t> weights_;
+  AlignedBuffer<FixedPoint> scales_;
+  AlignedBuffer<int32_t> integers_;  // [3][padded channels]
+  AlignedBuffer<float> floats_;      // [2][padded channels]
+  Int8ConvTask task_ = {};
+};
+
+}  // namespace
+
+bool Int8Conv2d::Supports(const Int8Conv2dSpec& spec) {
+  const int64_t depth = int64_t{spec.filter_height} * spec.filter_width * spec.channels_in;
+  // Also bounds the sums of steps that are padded with zero weights.
+  if (depth > kMaxSum / (256 * 128)) return false;
+  for (int32_t channel = 0; channel < spec.channels_out; ++channel) {
+    const int8_t* const weights = spec.filter + channel * depth;
+    int64_t sum = spec.bias == nullptr ? 0 : std::abs(int64_t{spec.bias[channel]});
+    for (int64_t i = 0; i < depth; ++i) {
+      if (weights[i] == std::numeric_limits<int8_t>::min()) return false;
+      sum += 256 * std::abs(weights[i]);
+    }
+    FixedPoint scale;
+    if (sum >= kMaxSum || !ToFixedPoint(spec.scales[channel], &scale)) return false;
+  }
+  return true;
+}
+
+std::unique_ptr<Int8Conv2d> Int8Conv2d::Create(const Isa& isa, const Int8Conv2dSpec& spec) {
+  std::unique_ptr<LoweredInt8Conv2d> conv(new (std::nothrow) LoweredInt8Conv2d(isa.int8_conv(), spec));
+  if (conv == nullptr || !conv->Pack()) return nullptr;
+  return conv;
+}
+
+}  // namespace litebnn

@@ -1,0 +1,27 @@
+#include "kernels/int8/requantize.h"
+
+#include <cmath>
+
+namespace litebnn {
+
+bool ToFixedPoint(double scale, FixedPoint* fixed) {
+  if (!std::isfinite(scale) || scale <= 0.0) return false;
+  int exponent = 0;
+  auto multiplier = static_cast<int64_t>(std::round(std::frexp(scale, &exponent) * 0x1p31));
+  if (multiplier == int64_t{1} << 31) {
+    multiplier /= 2;
+    ++exponent;
+  }
+  if (exponent > 0) return false;
+  *fixed = exponent < -31 ? FixedPoint{0, 0} : FixedPoint{static_cast<int32_t>(multiplier), -exponent};
+  return true;
+}
+
+FloatScale ToFloat(const FixedPoint& scale) {
+  const double exact = std::ldexp(static_cast<double>(scale.multiplier), -31 - scale.shift);
+  // Without a shift there is no second rounding, and the first one is an ordinary one.
+  const double nudge = scale.shift == 0 ? 0.0 : std::ldexp(0.5, -scale.shift);
+  return {static_cast<float>(exact), static_cast<float>(nudge)};
+}
+
+}  // namespace litebnn

@@ -1,0 +1,21 @@
+// Int8 convolutions on 32-bit Arm with NEON.
+#if defined(__arm__)
+
+#include "kernels/isa/shared/neon_int8_conv.h"
+
+namespace litebnn {
+
+const Int8ConvKernel kNeon32Int8Conv = {
+    .vector_channels = LongDots::kLanes,
+    .lane_taps = 2,
+    .tap_bytes = 1,
+    .offset = 0,
+    .macs_per_cycle = 6,
+    .rows = Int8ConvRows<LongDots, 2, 4>,
+};
+
+const Int8ConvKernel& Neon32Int8Conv() { return kNeon32Int8Conv; }
+
+}  // namespace litebnn
+
+#endif  // __arm__

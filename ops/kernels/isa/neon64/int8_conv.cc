@@ -1,0 +1,22 @@
+// Int8 convolutions on 64-bit Arm without dot products.
+#if defined(__aarch64__)
+
+#include "kernels/isa/shared/neon_int8_conv.h"
+#include "kernels/platform/arm_cpu.h"
+
+namespace litebnn {
+
+const Int8ConvKernel kNeon64Int8Conv = {
+    .vector_channels = LongDots::kLanes,
+    .lane_taps = 2,
+    .tap_bytes = 1,
+    .offset = 0,
+    .macs_per_cycle = 8,
+    .rows = Int8ConvRows<LongDots, 4, 4>,
+};
+
+const Int8ConvKernel& Neon64Int8Conv() { return CpuHasDotProducts() ? kNeon64DotInt8Conv : kNeon64Int8Conv; }
+
+}  // namespace litebnn
+
+#endif  // __aarch64__

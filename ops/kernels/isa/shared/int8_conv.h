@@ -1,0 +1,144 @@
+// Int8 convolutions on vectors. An ISA's trait `Dots` has the operations:
+//   Ints, kLanes              a vector of int32 sums, one per channel
+//   Add(sums, x, w)           adds the products of a step's bytes, which are in all lanes of `x`, with the weights `w`
+//   Round(sums, ..., &check)  the sums times their scales; `check` tells if they are surely right
+//   RoundExactly(sums, ...)   the same in integers, for traits whose Round is not exact
+//   Store(values, ...)        adds the zero point, clamps and writes bytes
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+
+#include "kernels/isa/isa.h"
+#include "kernels/isa/shared/arithmetic.h"
+
+namespace litebnn {
+// Internal linkage: the linker must not give one CPU a copy that was compiled for another.
+namespace {
+
+template <typename Dots, int kPixels, int kVectors>
+struct Int8Tile {
+  using Ints = typename Dots::Ints;
+  static constexpr int32_t kChannels = kVectors * Dots::kLanes;
+
+  // Sums of kPixels windows, pixel_stride apart, in the channels from `channel` on.
+  __attribute__((always_inline)) static void Sum(const Int8ConvTask& task, const uint8_t* window, int32_t channel,
+                                                 Ints (&sums)[kPixels][kVectors]) {
+#pragma GCC unroll 4
+    for (int v = 0; v < kVectors; ++v) {
+      const Ints bias = Dots::Load(task.bias + channel + v * Dots::kLanes);
+#pragma GCC unroll 8
+      for (int p = 0; p < kPixels; ++p) sums[p][v] = bias;
+    }
+    const uint8_t* weights = task.weights + channel / Dots::kLanes * task.vector_bytes;
+    Dots::template AddWindows<kPixels, kVectors>(task, window, weights, sums);
+  }
+
+  // Not inlined, because it is called for few pixels.
+  __attribute__((noinline, cold)) static void WriteExactly(const Int8ConvTask& task, const uint8_t* window,
+                                                           int32_t channel, int8_t* output) {
+    Ints sums[1][kVectors];
+    Int8Tile<Dots, 1, kVectors>::Sum(task, window, channel, sums);
+    for (int v = 0; v < kVectors; ++v) {
+      const int32_t first = channel + v * Dots::kLanes;
+      sums[0][v] = Dots::RoundExactly(sums[0][v], task.multiplier + first, task.shift + first);
+    }
+    Dots::Store(sums[0], task, output, Min(kChannels, task.channels - channel));
+  }
+
+  __attribute__((always_inline)) static void Write(const Int8ConvTask& task, const uint8_t* window, int32_t channel,
+                                                   int8_t* output) {
+    Ints sums[kPixels][kVectors];
+    Sum(task, window, channel, sums);
+    const int32_t channels = Min(kChannels, task.channels - channel);
+#pragma GCC unroll 8
+    for (int p = 0; p < kPixels; ++p) {
+      typename Dots::Check check = {};
+#pragma GCC unroll 4
+      for (int v = 0; v < kVectors; ++v) {
+        sums[p][v] = Dots::Round(sums[p][v], task, channel + v * Dots::kLanes, check);
+      }
+      Dots::Store(sums[p], task, output, channels);
+      if constexpr (!Dots::kIsExact) {
+        if (__builtin_expect(check.IsUnsure(), 0)) WriteExactly(task, window + p * task.pixel_stride, channel, output);
+      }
+      output += task.channels;
+    }
+  }
+
+  // One row of output pixels. The last tile ends with the row, so it may compute some pixels again.
+  __attribute__((noinline)) static void WriteRow(const Int8ConvTask& task, const uint8_t* row, int32_t channel,
+                                                 int8_t* output) {
+    const Int8ConvTask copy = task;  // because a compiler must assume that any store may modify the original
+    const int32_t last = copy.output_width - kPixels;
+    for (int32_t x = 0; x <= last; x = x == last ? last + 1 : Min(x + kPixels, last)) {
+      Write(copy, row + x * copy.pixel_stride, channel, output + ptrdiff_t{x} * copy.channels);
+    }
+  }
+};
+
+// Sums steps one after the other; traits with other instructions override it.
+template <typename Dots, int kPixels, int kVectors>
+__attribute__((always_inline)) inline void AddSteps(const Int8ConvTask& task, const uint8_t* window,
+                                                    const uint8_t* weights,
+                                                    typename Dots::Ints (&sums)[kPixels][kVectors]) {
+  typename Dots::Ints local[kPixels][kVectors];
+#pragma GCC unroll 8
+  for (int p = 0; p < kPixels; ++p) {
+#pragma GCC unroll 4
+    for (int v = 0; v < kVectors; ++v) local[p][v] = sums[p][v];
+  }
+  const ptrdiff_t pixel_stride = task.pixel_stride, vector_bytes = task.vector_bytes;
+  const ptrdiff_t next_row = task.frame_row - ptrdiff_t{task.steps} * kInt8StepBytes;
+  int32_t left = task.steps;
+  for (int32_t all = task.filter_height * task.steps; all > 0; --all) {
+    typename Dots::Weights w[kVectors];
+#pragma GCC unroll 4
+    for (int v = 0; v < kVectors; ++v) w[v] = Dots::LoadWeights(weights + v * vector_bytes);
+#pragma GCC unroll 8
+    for (int p = 0; p < kPixels; ++p) {
+      const auto bytes = Dots::LoadStep(window + p * pixel_stride);
+#pragma GCC unroll 4
+      for (int v = 0; v < kVectors; ++v) Dots::Add(local[p][v], bytes, w[v]);
+    }
+    weights += Dots::kLanes * kInt8StepBytes;
+    window += kInt8StepBytes;
+    if (--left == 0) window += next_row, left = task.steps;
+  }
+#pragma GCC unroll 8
+  for (int p = 0; p < kPixels; ++p) {
+#pragma GCC unroll 4
+    for (int v = 0; v < kVectors; ++v) sums[p][v] = local[p][v];
+  }
+}
+
+// Writes one row of output pixels in kVectors vectors of channels.
+template <typename Dots, int kPixels, int kVectors>
+inline void WriteTileRow(const Int8ConvTask& task, int64_t y, int32_t channel) {
+  int8_t* const output = task.output + y * task.output_width * task.channels + channel;
+  Int8Tile<Dots, kPixels, kVectors>::WriteRow(task, task.frame + y * task.row_stride, channel, output);
+}
+
+// Tiles of kPixels pixels and kVectors vectors of channels. The channels that are left are computed vector by vector.
+template <typename Dots, int kPixels, int kVectors>
+void Int8ConvRows(const Int8ConvTask& task, int64_t begin, int64_t end) {
+  // A tile of one vector has more pixels, so that its sums do not wait for each other.
+  constexpr int kNarrowPixels = 8;
+  for (int64_t y = begin; y < end; ++y) {
+    for (int32_t channel = 0, vectors; channel < task.channels; channel += vectors * Dots::kLanes) {
+      const bool fills_tile = task.channels - channel > (kVectors - 1) * Dots::kLanes;
+      vectors = fills_tile && task.output_width >= kPixels ? kVectors : 1;
+      if (vectors == kVectors) {
+        WriteTileRow<Dots, kPixels, kVectors>(task, y, channel);
+      } else if (task.output_width >= kNarrowPixels) {
+        WriteTileRow<Dots, kNarrowPixels, 1>(task, y, channel);
+      } else {
+        WriteTileRow<Dots, 1, 1>(task, y, channel);
+      }
+    }
+  }
+}
+
+}  // namespace
+}  // namespace litebnn

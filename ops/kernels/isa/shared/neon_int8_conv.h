@@ -1,0 +1,110 @@
+// The common part of int8 convolutions on all NEON CPUs: all but the multiplications. NEON's rounding doubling
+// multiplication is the one that TensorFlow Lite's requantization is made of.
+#pragma once
+
+#include <arm_neon.h>
+
+#include <cstdint>
+#include <cstring>
+
+#include "kernels/isa/shared/int8_conv.h"
+
+namespace litebnn {
+// Internal linkage: the linker must not give one CPU a copy that was compiled for another.
+namespace {
+
+template <int kNumber>
+struct Step {
+  static constexpr int kStep = kNumber;
+};
+
+struct FourDots {
+  using Ints = int32x4_t;
+  static constexpr int32_t kLanes = 4;
+  static constexpr bool kIsExact = true;
+  struct Check {};
+
+  static Ints Load(const int32_t* values) { return vld1q_s32(values); }
+
+  __attribute__((always_inline)) static Ints Round(Ints sums, const Int8ConvTask& task, int32_t channel, Check&) {
+    const Ints right = vnegq_s32(Load(task.shift + channel));
+    const Ints high = vqrdmulhq_s32(sums, Load(task.multiplier + channel));
+    // Negative values move down by one, so that halves round away from zero.
+    return vrshlq_s32(vaddq_s32(high, vshrq_n_s32(vandq_s32(high, right), 31)), right);
+  }
+
+  template <int kVectors>
+  __attribute__((always_inline)) static void Store(const Ints (&values)[kVectors], const Int8ConvTask& task,
+                                                   int8_t* output, int32_t channels) {
+    const int16x8_t zero_point = vdupq_n_s16(static_cast<int16_t>(task.zero_point));
+    const int8x8_t low = vdup_n_s8(static_cast<int8_t>(task.output_min));
+    const int8x8_t high = vdup_n_s8(static_cast<int8_t>(task.output_max));
+    constexpr int kLast = kVectors - 1;
+#pragma GCC unroll 2
+    for (int v = 0; v < kVectors; v += 2, output += 2 * kLanes, channels -= 2 * kLanes) {
+      const int16x8_t words = vcombine_s16(vqmovn_s32(values[v]), vqmovn_s32(values[v < kLast ? v + 1 : v]));
+      const int8x8_t bytes = vmin_s8(vmax_s8(vqmovn_s16(vqaddq_s16(words, zero_point)), low), high);
+      if (channels >= 2 * kLanes) {
+        vst1_s8(output, bytes);
+      } else if (channels > 0) {
+        std::memcpy(output, &bytes, static_cast<size_t>(channels));
+      }
+    }
+  }
+};
+
+// Calls Dots::AddStep<i> for each step i of a row's next 16 bytes.
+template <typename Dots, int kPixels, int kVectors>
+__attribute__((always_inline)) inline void AddStepsByFours(const Int8ConvTask& task, const uint8_t* window,
+                                                           const uint8_t* weights,
+                                                           int32x4_t (&sums)[kPixels][kVectors]) {
+  constexpr int32_t kSteps = 4, kWeightsBytes = FourDots::kLanes * kInt8StepBytes;
+  for (int32_t y = 0; y < task.filter_height; ++y, window += task.frame_row) {
+    const uint8_t* row = window;
+    for (int32_t left = task.steps; left > 0; left -= kSteps, row += kSteps * kInt8StepBytes) {
+      int8x16_t x[kPixels];
+#pragma GCC unroll 8
+      for (int p = 0; p < kPixels; ++p) x[p] = vreinterpretq_s8_u8(vld1q_u8(row + p * task.pixel_stride));
+      const auto add = [&](auto step) __attribute__((always_inline)) {
+        int8x16_t w[kVectors];
+#pragma GCC unroll 4
+        for (int v = 0; v < kVectors; ++v) w[v] = vreinterpretq_s8_u8(vld1q_u8(weights + v * task.vector_bytes));
+        weights += kWeightsBytes;
+#pragma GCC unroll 8
+        for (int p = 0; p < kPixels; ++p) Dots::template AddStep<decltype(step)::kStep>(x[p], w, sums[p]);
+      };
+      add(Step<0>());
+      if (left > 1) add(Step<1>());
+      if (left > 2) add(Step<2>());
+      if (left > 3) add(Step<3>());
+    }
+  }
+}
+
+// Without dot products. Two products of bytes fit into 16 bits, as no weight is -128.
+struct LongDots : FourDots {
+  template <int kPixels, int kVectors>
+  __attribute__((always_inline)) static void AddWindows(const Int8ConvTask& task, const uint8_t* window,
+                                                        const uint8_t* weights, Ints (&sums)[kPixels][kVectors]) {
+    AddStepsByFours<LongDots>(task, window, weights, sums);
+  }
+
+  // The low half of the weights has taps 0 and 1 of four channels, the high half taps 2 and 3.
+  template <int kStep, int kVectors>
+  __attribute__((always_inline)) static void AddStep(int8x16_t x, const int8x16_t (&w)[kVectors],
+                                                     Ints (&sums)[kVectors]) {
+    constexpr int kPair = 2 * kStep % 4;
+    const int16x8_t pairs = vreinterpretq_s16_s8(x);
+    const int16x4_t four = kStep < 2 ? vget_low_s16(pairs) : vget_high_s16(pairs);
+    const int8x8_t first = vreinterpret_s8_s16(vdup_lane_s16(four, kPair));
+    const int8x8_t second = vreinterpret_s8_s16(vdup_lane_s16(four, kPair + 1));
+#pragma GCC unroll 4
+    for (int v = 0; v < kVectors; ++v) {
+      const int16x8_t product = vmull_s8(vget_low_s8(w[v]), first);
+      sums[v] = vpadalq_s16(sums[v], vmlal_s8(product, vget_high_s8(w[v]), second));
+    }
+  }
+};
+
+}  // namespace
+}  // namespace litebnn

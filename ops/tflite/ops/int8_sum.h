@@ -1,0 +1,31 @@
+// ADD of int8 images, the runtime's own op: by itself, or fused into a convolution's epilogue.
+#pragma once
+
+#include <cstddef>
+#include <vector>
+
+#include "kernels/kernels.h"
+#include "tflite/ops/broadcast_sum.h"
+
+namespace litebnn {
+
+class FusedInt8Sum {
+ public:
+  // Adds the input at `position` to an image on the grid `first`, whose shape the node's output has; sets the output's
+  // shape to the sum's. False after an error has been reported.
+  bool Resize(const Node& node, const Int8Grid& first, size_t position);
+  // True if a convolution that writes the image can add in its epilogue.
+  bool is_epilogue() const { return has_floats_ && is_alike_; }
+  // True if the result may overwrite either operand.
+  bool is_alike() const { return is_alike_; }
+  Bconv2dEpilogue EpilogueOf(const void* addend) const;
+  void Run(ThreadPool& pool, const int8_t* image, const void* addend, int8_t* output) const;
+
+ private:
+  bool is_set_ = false, has_floats_ = false, is_alike_ = false;
+  Int8Sum sum_;
+  FloatSum floats_ = {};
+  BroadcastSum broadcast_;
+};
+
+}  // namespace litebnn

@@ -1,0 +1,141 @@
+"""The runtime's own int8 ops that the delegate takes, against the runtime's reference kernels, bit for bit."""
+
+import re
+from typing import Any
+
+import numpy as np
+import pytest
+from ai_edge_litert import schema_py_generated as schema
+
+import litebnn
+from litebnn.runtime.find import find_runtime
+from tests.needs import need
+from tests.support import lce_models
+from tests.support.quantized_models import Int8Model
+
+pytestmark = pytest.mark.usefixtures("library")
+ISAS = ["portable", "avx2", "avx512", "avx512_vbmi", "neon64", "neon64_in_order", "neon64_tbl", "neon32"]
+
+
+@pytest.fixture
+def runtime() -> Any:
+    need("ai-edge-litert")
+    return find_runtime("ai-edge-litert")
+
+
+def run(interpreter: Any, inputs: list[Any]) -> Any:
+    interpreter.allocate_tensors()
+    for detail, value in zip(interpreter.get_input_details(), inputs, strict=True):
+        interpreter.set_tensor(detail["index"], value)
+    interpreter.invoke()
+    return interpreter.get_tensor(interpreter.get_output_details()[0]["index"])
+
+
+def reference(runtime: Any, model: bytes, inputs: list[Any]) -> Any:
+    resolver = runtime.OpResolverType.BUILTIN_REF
+    return run(runtime.Interpreter(model_content=model, experimental_op_resolver_type=resolver), inputs)
+
+
+def taken(runtime: Any, model: bytes, capfd: pytest.CaptureFixture[str]) -> int:
+    capfd.readouterr()
+    delegate = litebnn.load_delegate(verbose=True)
+    runtime.Interpreter(model_content=model, experimental_delegates=[delegate])
+    found = re.search(r"the delegate takes (\d+) of", capfd.readouterr().err)
+    assert found is not None
+    return int(found[1])
+
+
+def delegates() -> list[Any]:
+    """One delegate for each ISA of this CPU."""
+    found = []
+    for isa in ISAS:
+        try:
+            found.append(litebnn.load_delegate(isa=isa))
+        except ValueError:
+            continue  # this CPU lacks it
+    assert found
+    return found
+
+
+def stem(seed: int, channels: int, size: int, stride: int, activation: str, *, same: bool = True) -> bytes:
+    rng = np.random.default_rng(seed)
+    model = Int8Model()
+    x = model.input8((float(rng.uniform(0.004, 0.02)), int(rng.integers(-128, 128))), 1, 23, 29, channels)
+    outputs = int(rng.integers(1, 80))
+    weights = rng.normal(size=(outputs, size, size, channels)).astype(np.float32)
+    bias = rng.normal(size=outputs).astype(np.float32)
+    grid = (float(rng.uniform(0.02, 0.1)), int(rng.integers(-128, 100)))
+    return model.finish(model.conv8(x, weights, bias, grid, same=same, activation=activation, stride=stride))
+
+
+@pytest.mark.parametrize("channels", [1, 2, 3, 4])
+@pytest.mark.parametrize(("size", "stride", "activation"), [(3, 2, "none"), (5, 1, "relu6"), (7, 2, "relu")])
+def test_a_first_convolution_gives_the_reference_kernels_bits(
+    runtime: Any, channels: int, size: int, stride: int, activation: str, capfd: pytest.CaptureFixture[str]
+) -> None:
+    model = stem(channels * size, channels, size, stride, activation, same=stride == 2)
+    assert taken(runtime, model, capfd) == 1
+    image = np.random.default_rng(1).integers(-128, 128, (1, 23, 29, channels)).astype(np.int8)
+    expected = reference(runtime, model, [image])
+    for delegate in delegates():
+        interpreter = runtime.Interpreter(model_content=model, experimental_delegates=[delegate])
+        np.testing.assert_array_equal(run(interpreter, [image]), expected)
+
+
+def test_a_convolution_of_more_channels_is_left_to_the_runtime(runtime: Any, capfd: pytest.CaptureFixture[str]) -> None:
+    assert taken(runtime, stem(1, 5, 3, 1, "none"), capfd) == 0
+
+
+def test_a_first_convolution_follows_a_resized_input(runtime: Any) -> None:
+    model = stem(2, 3, 3, 2, "none")
+    interpreter = runtime.Interpreter(model_content=model, experimental_delegates=[litebnn.load_delegate()])
+    plain = runtime.Interpreter(model_content=model, experimental_op_resolver_type=runtime.OpResolverType.BUILTIN_REF)
+    for shape in [(1, 23, 29, 3), (2, 40, 9, 3), (1, 3, 1, 3)]:
+        image = np.random.default_rng(3).integers(-128, 128, shape).astype(np.int8)
+        for each in (interpreter, plain):
+            each.resize_tensor_input(each.get_input_details()[0]["index"], shape)
+        np.testing.assert_array_equal(run(interpreter, [image]), run(plain, [image]))
+
+
+def sums(seed: int, outputs: int, activation: int) -> tuple[bytes, bytes, bytes, lce_models.Conv]:
+    """A binary convolution, the ADD of its int8 output and an input, and both in one model."""
+    rng = np.random.default_rng(seed)
+    grids = [(float(np.float32(rng.uniform(0.5, 2))), int(rng.integers(-100, 100))) for _ in range(3)]
+    if seed % 3 == 0:  # many sums are halfway between two levels
+        grids = [(0.5, 3), (0.5, -7), (1.0, 5)]
+    own, other, whole = ({"scale": scale, "zero_point": zero} for scale, zero in grids)
+    conv = lce_models.Conv((2, 9, 7, 64), outputs, (3, 3), output="int8", seed=seed, **own)
+
+    def build(with_conv: bool, with_sum: bool) -> bytes:
+        graph = lce_models.Graph()
+        words = graph.tensor((2, 9, 7, 2), name="words")
+        inputs = [words] if with_conv else [graph.tensor(conv.output_shape, "int8", name="first", **own)]
+        last = conv.add_to(graph, words) if with_conv else inputs[0]
+        if with_sum:
+            addend = graph.tensor(conv.output_shape, "int8", name="addend", **other)
+            inputs.append(addend)
+            options = schema.AddOptionsT()
+            options.fusedActivationFunction = activation
+            operands = [last, addend] if seed % 2 == 0 else [addend, last]
+            last = graph.tensor(conv.output_shape, "int8", name="sum", **whole)
+            graph.builtin("ADD", operands, [last], options)
+        return graph.build(inputs, [last])
+
+    return build(True, False), build(False, True), build(True, True), conv
+
+
+@pytest.mark.parametrize("outputs", [64, 32, 40, 5])
+@pytest.mark.parametrize("activation", [0, 1, 2, 3])
+def test_a_residual_sum_gives_the_reference_kernels_bits(
+    runtime: Any, outputs: int, activation: int, capfd: pytest.CaptureFixture[str]
+) -> None:
+    for seed in range(3):
+        conv_model, sum_model, model, conv = sums(7 * outputs + activation + seed, outputs, activation)
+        assert taken(runtime, model, capfd) == 2
+        words = conv.random_input()
+        addend = np.random.default_rng(seed).integers(-128, 128, conv.output_shape).astype(np.int8)
+        for delegate in delegates():
+            alone = runtime.Interpreter(model_content=conv_model, experimental_delegates=[delegate])
+            expected = reference(runtime, sum_model, [run(alone, [words]), addend])
+            fused = runtime.Interpreter(model_content=model, experimental_delegates=[delegate])
+            np.testing.assert_array_equal(run(fused, [words, addend]), expected)
