@@ -70,6 +70,9 @@ struct FloatPool {
   int32_t output_channels;  // floats from one output pixel to the next
 };
 void MaxPool2d(const Isa& isa, ThreadPool& pool, const MaxPool2dGeometry& geometry, const FloatPool& images);
+// Averages int8 values, rounded half away from zero, and clamps them. A window has fewer than 2^17 taps.
+void AveragePool2d(ThreadPool& pool, const MaxPool2dGeometry& geometry, const int8_t* input, int8_t output_min,
+                   int8_t output_max, int8_t* output);
 
 // An operand of an elementwise product: whole images, or one value per channel that is broadcast over images, rows or
 // columns.

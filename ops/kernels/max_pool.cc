@@ -1,4 +1,5 @@
-// Max pooling of packed signs and of floats. The maximum of signs is the AND of the window's words.
+// Max pooling of packed signs and of floats, average pooling of int8. The maximum of signs is the AND of the window's
+// words.
 #include <algorithm>
 
 #include "kernels/isa/isa.h"
@@ -9,6 +10,8 @@ namespace {
 
 // Estimated cycles for one value or word of a window, and for each window.
 constexpr double kCyclesPerValue = 0.2, kCyclesPerWindow = 10;
+// Channels whose sums an average keeps at a time.
+constexpr int32_t kSummedChannels = 64;
 
 // The taps of one output pixel that lie inside the input.
 struct Window {
@@ -70,6 +73,36 @@ void MaxPool2d(const Isa& isa, ThreadPool& pool, const MaxPool2dGeometry& geomet
                               images.addend,
                               images.rectify};
     max_window(taps, images.floor, images.output + window.output_pixel * images.output_channels);
+  });
+}
+
+// Plain loops over channels, which compilers vectorize for any CPU.
+void AveragePool2d(ThreadPool& pool, const MaxPool2dGeometry& geometry, const int8_t* input, int8_t output_min,
+                   int8_t output_max, int8_t* output) {
+  const int32_t channels = geometry.channels;
+  const int64_t row_stride = int64_t{geometry.input_width} * channels;
+  ForEachWindow(pool, geometry, [=](const Window& window) {
+    const auto count = static_cast<float>(window.rows * window.columns);
+    const auto half = static_cast<int32_t>(window.rows * window.columns / 2);
+    const int8_t* const first = input + window.input_pixel * channels;
+    int8_t* const pixel = output + window.output_pixel * channels;
+    for (int32_t channel = 0; channel < channels; channel += kSummedChannels) {
+      const int32_t some = std::min(channels - channel, kSummedChannels);
+      int32_t sums[kSummedChannels] = {};
+      for (int64_t y = 0; y < window.rows; ++y) {
+        const int8_t* tap = first + y * row_stride + channel;
+        for (int64_t x = 0; x < window.columns; ++x, tap += channels) {
+          for (int32_t i = 0; i < some; ++i) sums[i] += tap[i];
+        }
+      }
+      for (int32_t i = 0; i < some; ++i) {
+        // The quotient of integers below 2^24 is truncated as if it were exact.
+        const int32_t rounded = sums[i] > 0 ? sums[i] + half : sums[i] - half;
+        const auto average = static_cast<int32_t>(static_cast<float>(rounded) / count);
+        const int32_t above = average > output_min ? average : output_min;
+        pixel[channel + i] = static_cast<int8_t>(above < output_max ? above : output_max);
+      }
+    }
   });
 }
 

@@ -18,6 +18,8 @@ from litebnn.graph import Graph, Op, Tensor
 _MOST_PARTS, _MOST_CHANNELS = 256, 1 << 20
 # The largest number of channels of a first convolution's input.
 _MOST_STEM_CHANNELS = 4
+# Taps of an average pool, of which there are fewer.
+_MOST_AVERAGED = 1 << 17
 
 
 @dataclass(frozen=True)
@@ -119,6 +121,15 @@ def _is_int8_sum(op: Op) -> bool:
     return op.input(0).shape[3] == op.input(1).shape[3]
 
 
+def _is_int8_average(op: Op) -> bool:
+    if len(op.inputs) != 1 or not _is_int8_image(op.inputs[0]) or not _is_int8_image(op.output):
+        return False
+    options = op.options
+    taps = options.filter_height * options.filter_width
+    is_on_one_grid = op.input(0).per_tensor_quantization == op.output.per_tensor_quantization
+    return is_on_one_grid and min(taps, options.stride_h, options.stride_w) > 0 and taps < _MOST_AVERAGED
+
+
 def _is_stem(op: Op) -> bool:
     if len(op.inputs) not in (2, 3) or not _is_int8_image(op.inputs[0]) or not _is_int8_image(op.output):
         return False
@@ -154,6 +165,7 @@ _KINDS: Mapping[str, _Kind] = {
     "concatenation": _Kind("CONCATENATION", _joins_channels),
     "PRELU": _Kind("PRELU", _has_slopes, passes=True, needs_reader=True),
     "int8 stem": _Kind("CONV_2D", _is_stem, _CLAMPS, stands_alone=True),
+    "int8 average": _Kind("AVERAGE_POOL_2D", _is_int8_average, _CLAMPS),
     "int8 sum": _Kind("ADD", _is_int8_sum, _CLAMPS, follows=(LCE_BCONV_2D,)),
 }
 

@@ -16,7 +16,7 @@ constexpr int32_t kShift = 20;
 constexpr float kMostScale = 4.0f;
 // Floats that are tried on each side of the exact scales.
 constexpr int kNeighbours = 3;
-// A bound for the errors of sums that are not clamped: of the floats, for any of these scales, and of the reference
+// A bound for the errors of sums that are not clamped, with any of these scales. It includes those of the reference
 // kernel's fixed-point numbers.
 constexpr float kNearTie = 0x1p-10f;
 // There are some hundred such pairs of operands, unless many sums are exactly halfway between two results.

@@ -1,15 +1,20 @@
 // LceBMaxPool2d, max pooling of packed signs; and MAX_POOL_2D, the runtime's own op. The delegate claims the latter if
 // it pools outputs of claimed nodes, or if its output becomes signs. Images are then read while they are in the caches.
+// AVERAGE_POOL_2D of int8 outputs of claimed nodes is claimed too, as the runtime has a slow loop for it.
 #include <algorithm>
 #include <limits>
 
 #include "tflite/ops/contract.h"
+#include "tflite/ops/int8_grid.h"
 #include "tflite/ops/op_list.h"
 #include "tflite/ops/parts.h"
 #include "tflite/ops/window.h"
 
 namespace litebnn {
 namespace {
+
+// An average of fewer taps is exact.
+constexpr int64_t kMostTaps = 1 << 17;
 
 // Completes `geometry`, which has the filter and its strides, and sets the output's shape.
 bool Slide(const Node& node, const std::vector<int32_t>& shape, int32_t padding, MaxPool2dGeometry* geometry) {
@@ -26,6 +31,13 @@ bool Slide(const Node& node, const std::vector<int32_t>& shape, int32_t padding,
   }
   node.outputs[0]->shape = {g.batch, g.output_height, g.output_width, g.channels};
   return true;
+}
+
+void SetFilter(const TfLitePoolParams& params, MaxPool2dGeometry* geometry) {
+  geometry->stride_height = params.stride_height;
+  geometry->stride_width = params.stride_width;
+  geometry->filter_height = params.filter_height;
+  geometry->filter_width = params.filter_width;
 }
 
 class BMaxPool2dOp final : public Op {
@@ -68,10 +80,7 @@ class MaxPool2dOp final : public Op {
     if (!node.CheckInputRank(0, 4) || !parts_.ReadWithConstants(node, part_count)) return false;
     const auto& params = *static_cast<const TfLitePoolParams*>(node.builtin_data);
     floor_ = params.activation == kTfLiteActRelu ? 0.0f : -std::numeric_limits<float>::infinity();
-    geometry_.stride_height = params.stride_height;
-    geometry_.stride_width = params.stride_width;
-    geometry_.filter_height = params.filter_height;
-    geometry_.filter_width = params.filter_width;
+    SetFilter(params, &geometry_);
     const bool same = params.padding == kTfLitePaddingSame;
     return Slide(node, parts_.shape, same ? contract::kPaddingSame : contract::kPaddingValid, &geometry_);
   }
@@ -98,14 +107,63 @@ class MaxPool2dOp final : public Op {
   float floor_ = 0.0f;
 };
 
+// AVERAGE_POOL_2D of int8.
+class AveragePool2dOp final : public Op {
+ public:
+  explicit AveragePool2dOp(const Isa&) {}
+
+  bool Prepare(const Node& node) override {
+    if (!node.CheckInputRank(0, 4)) return false;
+    const auto& params = *static_cast<const TfLitePoolParams*>(node.builtin_data);
+    const TfLiteQuantizationParams& grid = node.outputs[0]->quantization;
+    int32_t low, high;
+    if (!FindActivationLevels(params.activation, {grid.scale, grid.zero_point}, &low, &high)) {
+      return node.Error("expected the activation that was claimed, found another");
+    }
+    low_ = static_cast<int8_t>(low);
+    high_ = static_cast<int8_t>(high);
+    SetFilter(params, &geometry_);
+    const bool same = params.padding == kTfLitePaddingSame;
+    return Slide(node, node.Input(0)->shape, same ? contract::kPaddingSame : contract::kPaddingValid, &geometry_);
+  }
+
+  size_t PartCount() const override { return 1; }
+
+  void Run(ThreadPool& pool, const void* const* inputs, void* const* outputs, void*, size_t) const override {
+    AveragePool2d(pool, geometry_, static_cast<const int8_t*>(inputs[0]), low_, high_,
+                  static_cast<int8_t*>(outputs[0]));
+  }
+
+ private:
+  MaxPool2dGeometry geometry_ = {};
+  int8_t low_ = 0, high_ = 0;
+};
+
+// True if the options are valid; the runtime rejects others.
+bool HasWindow(const TfLitePoolParams& params) {
+  return (params.padding == kTfLitePaddingSame || params.padding == kTfLitePaddingValid) &&
+         std::min({params.stride_height, params.stride_width, params.filter_height, params.filter_width}) > 0;
+}
+
+// True if the tensors are int8 images on one grid.
+bool ComputesAverage(const TfLiteContext& context, const TfLiteNode& node) {
+  const TfLiteIntArray &inputs = *node.inputs, &outputs = *node.outputs;
+  if (inputs.size != 1 || outputs.size != 1) return false;
+  if (!IsComputedInt8Image(context, inputs.data[0]) || !IsComputedInt8Image(context, outputs.data[0])) return false;
+  const Int8Grid own = GridOf(context.tensors[inputs.data[0]]), pooled = GridOf(context.tensors[outputs.data[0]]);
+  const auto& params = *static_cast<const TfLitePoolParams*>(node.builtin_data);
+  int32_t low, high;
+  return own.scale == pooled.scale && own.zero_point == pooled.zero_point && HasWindow(params) &&
+         int64_t{params.filter_height} * params.filter_width < kMostTaps &&
+         FindActivationLevels(params.activation, pooled, &low, &high);
+}
+
 // True if the tensors are images, the activation is none or RELU, and the options are valid. The runtime rejects
 // invalid ones.
 bool Computes(const TfLiteContext& context, const TfLiteNode& node) {
   if (!AreComputedImages(context, node, 1)) return false;
   const auto& params = *static_cast<const TfLitePoolParams*>(node.builtin_data);
-  return (params.activation == kTfLiteActNone || params.activation == kTfLiteActRelu) &&
-         (params.padding == kTfLitePaddingSame || params.padding == kTfLitePaddingValid) &&
-         std::min({params.stride_height, params.stride_width, params.filter_height, params.filter_width}) > 0;
+  return (params.activation == kTfLiteActNone || params.activation == kTfLiteActRelu) && HasWindow(params);
 }
 
 }  // namespace
@@ -114,6 +172,15 @@ const OpType kBMaxPool2dOpType = {contract::kBMaxPool2d, 1, 1, {"input"}, Create
 const OpType kMaxPool2dOpType = {
     "MAX_POOL_2D",           1,        1,       {"input"},        CreateOp<MaxPool2dOp<false, false>>,
     kTfLiteBuiltinMaxPool2d, Computes, nullptr, SignFeed::kBegins};
+const OpType kAveragePool2dOpType = {
+    .name = "AVERAGE_POOL_2D",
+    .min_inputs = 1,
+    .max_inputs = 1,
+    .input_names = {"input"},
+    .create = CreateOp<AveragePool2dOp>,
+    .builtin_code = kTfLiteBuiltinAveragePool2d,
+    .computes = ComputesAverage,
+};
 const OpType kAffineMaxPool2dOpType = {
     "MAX_POOL_2D with MUL and ADD", 3, kMaxParts + 2, {"input"}, CreateOp<MaxPool2dOp<true, false>>};
 const OpType kRectifiedMaxPool2dOpType = {

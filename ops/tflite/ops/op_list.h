@@ -21,6 +21,7 @@ namespace litebnn {
   OP(kConcatenationOpType)   \
   OP(kStemConv2dOpType)      \
   OP(kInt8AddOpType)         \
+  OP(kAveragePool2dOpType)   \
   OP(kPReluOpType)
 
 #define LITEBNN_DECLARE(type) extern const OpType type;
