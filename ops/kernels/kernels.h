@@ -9,8 +9,6 @@
 #include <cstdint>
 #include <memory>
 
-#include "kernels/int8/add.h"
-
 namespace litebnn {
 
 constexpr int32_t kBitsPerWord = 32;
@@ -121,6 +119,52 @@ struct Bconv2dSpec {
 struct Bconv2dGeometry {
   int32_t batch, input_height, input_width, output_height, output_width;
   int32_t pad_top, pad_left;
+};
+
+// The grid of an int8 tensor.
+struct Int8Grid {
+  float scale;
+  int32_t zero_point;
+};
+
+struct Int8SumSpec {
+  Int8Grid first, second, sum;
+  int32_t output_min, output_max;  // the fused activation's bounds
+};
+
+// The sum in floating point: the products of both operands, less their zero points, with their scales are added and
+// rounded, half away from zero. A few pairs of operands are exceptions, to which one is added. Then the result is
+// clamped to [low, high], and the zero point is added.
+struct FloatSum {
+  static constexpr int32_t kMostExceptions = 3;
+  struct Exception {
+    int32_t first, second;  // less the zero points
+    int32_t difference;     // 1 or -1
+  };
+
+  float first_scale, second_scale;
+  int32_t second_zero_point, zero_point, low, high;
+  int32_t exceptions;
+  Exception exception[kMostExceptions];
+};
+
+// The sum of two int8 values on grids of their own, with the results of TensorFlow Lite's reference kernel.
+class Int8Sum {
+ public:
+  // False if the grids differ so much that runtimes refuse them.
+  bool Set(const Int8SumSpec& spec);
+  int8_t operator()(int8_t first, int8_t second) const;
+  // Finds floats that give the same result for every pair of values. All pairs near a tie are checked, as only these
+  // can differ. False if there are none nearby.
+  bool FindFloatSum(FloatSum* found) const;
+
+ private:
+  // The least sums of the operands' values that give each result from `low` to `high`, and one above all sums.
+  void FindLeastSums(int32_t low, int32_t high, int32_t* least_sums) const;
+
+  Int8SumSpec spec_ = {};
+  int32_t multiplier_ = 0, shift_ = 0;          // the scale of the sum of both operands
+  int32_t first_[256] = {}, second_[256] = {};  // the operands' values in units of the sum, by level + 128
 };
 
 // The epilogue: operations on outputs. Those on floats are in this order; a gate implies slopes and an addend, and

@@ -1,11 +1,12 @@
-#include "kernels/int8/add.h"
-
+// The sum of int8 images in TensorFlow Lite's arithmetic, and floats that give the same results.
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>
 #include <limits>
 
+#include "kernels/isa/requantize.h"
 #include "kernels/isa/shared/lanes.h"
+#include "kernels/kernels.h"
 
 namespace litebnn {
 namespace {
@@ -35,11 +36,13 @@ bool Int8Sum::Set(const Int8SumSpec& spec) {
   spec_ = spec;
   const double unit = 2.0 * static_cast<double>(std::max(spec.first.scale, spec.second.scale));
   const double steps = std::ldexp(static_cast<double>(spec.sum.scale), kShift);
-  FixedPoint first, second;
+  FixedPoint first, second, sum;
   if (!ToFixedPoint(static_cast<double>(spec.first.scale) / unit, &first) ||
-      !ToFixedPoint(static_cast<double>(spec.second.scale) / unit, &second) || !ToFixedPoint(unit / steps, &scale_)) {
+      !ToFixedPoint(static_cast<double>(spec.second.scale) / unit, &second) || !ToFixedPoint(unit / steps, &sum)) {
     return false;
   }
+  multiplier_ = sum.multiplier;
+  shift_ = sum.shift;
   for (int32_t i = 0; i < 256; ++i) {
     first_[i] = Requantize(int64_t{i - 128 - spec.first.zero_point} << kShift, first);
     second_[i] = Requantize(int64_t{i - 128 - spec.second.zero_point} << kShift, second);
@@ -48,14 +51,15 @@ bool Int8Sum::Set(const Int8SumSpec& spec) {
 }
 
 int8_t Int8Sum::operator()(int8_t first, int8_t second) const {
-  const int32_t level = Requantize(int64_t{first_[first + 128]} + second_[second + 128], scale_);
+  const int32_t level = Requantize(int64_t{first_[first + 128]} + second_[second + 128], {multiplier_, shift_});
   const int32_t clamped = std::max(level + spec_.sum.zero_point, spec_.output_min);
   return static_cast<int8_t>(std::min(clamped, spec_.output_max));
 }
 
 void Int8Sum::FindLeastSums(int32_t low, int32_t high, int32_t* least_sums) const {
+  const FixedPoint scale = {multiplier_, shift_};
   constexpr int32_t kLowest = std::numeric_limits<int32_t>::min(), kHighest = std::numeric_limits<int32_t>::max();
-  const double unit = std::ldexp(static_cast<double>(scale_.multiplier), -31 - scale_.shift);
+  const double unit = std::ldexp(static_cast<double>(multiplier_), -31 - shift_);
   *least_sums++ = kLowest;
   for (int32_t level = low + 1; level <= high; ++level) {
     const double estimate = (level - 0.5) / unit;
@@ -64,8 +68,8 @@ void Int8Sum::FindLeastSums(int32_t low, int32_t high, int32_t* least_sums) cons
       continue;
     }
     auto sum = static_cast<int32_t>(std::ceil(estimate));
-    while (Requantize(int64_t{sum} - 1, scale_) >= level) --sum;
-    while (Requantize(int64_t{sum}, scale_) < level) ++sum;
+    while (Requantize(int64_t{sum} - 1, scale) >= level) --sum;
+    while (Requantize(int64_t{sum}, scale) < level) ++sum;
     *least_sums++ = sum;
   }
   *least_sums = kHighest;

@@ -8,7 +8,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "kernels/int8/requantize.h"
+#include "kernels/isa/requantize.h"
 #include "kernels/kernels.h"
 
 namespace litebnn {

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 
-#include "tflite/ops/int8_grid.h"
 #include "tflite/ops/op_list.h"
 
 namespace litebnn {

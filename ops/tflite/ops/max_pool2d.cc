@@ -5,7 +5,6 @@
 #include <limits>
 
 #include "tflite/ops/contract.h"
-#include "tflite/ops/int8_grid.h"
 #include "tflite/ops/op_list.h"
 #include "tflite/ops/parts.h"
 #include "tflite/ops/window.h"

@@ -79,6 +79,14 @@ bool HasChannelValues(const TfLiteContext& context, const TfLiteNode& node);
 // tensor of unknown shape does not have four dimensions.
 bool AreComputedImages(const TfLiteContext& context, const TfLiteNode& node, size_t inputs);
 
+// True for an int8 image that is not constant, on a valid grid.
+bool IsComputedInt8Image(const TfLiteContext& context, int index);
+
+inline Int8Grid GridOf(const TfLiteTensor& tensor) { return {tensor.params.scale, tensor.params.zero_point}; }
+
+// The levels that a fused activation clamps to. False for an activation that runtimes do not fuse.
+bool FindActivationLevels(int activation, const Int8Grid& grid, int32_t* low, int32_t* high);
+
 // The op that computes the node, or null if litebnn has none.
 const OpType* FindOpType(const TfLiteContext& context, const PlannedNode& planned);
 

@@ -4,7 +4,6 @@
 #include <vector>
 
 #include "tflite/ops/contract.h"
-#include "tflite/ops/int8_grid.h"
 #include "tflite/ops/op_list.h"
 #include "tflite/ops/window.h"
 

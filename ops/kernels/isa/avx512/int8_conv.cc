@@ -7,7 +7,7 @@
 
 #include "kernels/isa/avx2/intrinsics.h"
 #include "kernels/isa/isa.h"
-#include "kernels/isa/shared/int8_conv.h"
+#include "kernels/isa/shared/int8/conv.h"
 
 namespace litebnn {
 namespace {

@@ -1,7 +1,7 @@
 // Int8 convolutions on 32-bit Arm with NEON.
 #if defined(__arm__)
 
-#include "kernels/isa/shared/neon_int8_conv.h"
+#include "kernels/isa/shared/int8/neon_conv.h"
 
 namespace litebnn {
 

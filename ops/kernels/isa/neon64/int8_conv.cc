@@ -1,7 +1,7 @@
 // Int8 convolutions on 64-bit Arm without dot products.
 #if defined(__aarch64__)
 
-#include "kernels/isa/shared/neon_int8_conv.h"
+#include "kernels/isa/shared/int8/neon_conv.h"
 #include "kernels/platform/arm_cpu.h"
 
 namespace litebnn {

@@ -7,7 +7,7 @@
 #include <cstdint>
 #include <cstring>
 
-#include "kernels/isa/shared/int8_conv.h"
+#include "kernels/isa/shared/int8/conv.h"
 
 namespace litebnn {
 // Internal linkage: the linker must not give one CPU a copy that was compiled for another.

@@ -1,4 +1,4 @@
-#include "kernels/int8/requantize.h"
+#include "kernels/isa/requantize.h"
 
 #include <cmath>
 
