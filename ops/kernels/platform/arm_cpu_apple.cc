@@ -8,14 +8,22 @@
 
 namespace litebnn {
 
+namespace {
+
+bool HasFeature(const char* name) {
+  int has = 0;
+  size_t size = sizeof(has);
+  return sysctlbyname(name, &has, &size, nullptr, 0) == 0 && has != 0;
+}
+
+}  // namespace
+
 // All of Apple's cores for macOS are out of order, and look bytes up as fast as they add.
 ArmCores CpuCores() { return ArmCores::kLookups; }
 
-bool CpuHasSme2() {
-  int has = 0;
-  size_t size = sizeof(has);
-  return sysctlbyname("hw.optional.arm.FEAT_SME2", &has, &size, nullptr, 0) == 0 && has != 0;
-}
+bool CpuHasSme2() { return HasFeature("hw.optional.arm.FEAT_SME2"); }
+
+bool CpuHasDotProducts() { return HasFeature("hw.optional.arm.FEAT_DotProd"); }
 
 }  // namespace litebnn
 
