@@ -7,6 +7,7 @@ process to the next, so layers are matched by their order and their weights' sha
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -49,12 +50,29 @@ def _variables(layer: Any) -> list[Any]:
     return [*layer.trainable_weights, *layer.non_trainable_weights]
 
 
+@contextmanager
+def _opened(path: Path) -> Iterator[Any]:
+    """An HDF5 file.
+
+    Raises:
+        ValueError: it is damaged.
+    """
+    import h5py
+
+    try:
+        file = h5py.File(path, "r")
+    except OSError as error:
+        raise ValueError(f"{path} is a damaged HDF5 file: {told_by(error)}") from None
+    with file:
+        yield file
+
+
 def _is_keras_2(path: Path) -> bool:
     import h5py
 
     if not h5py.is_hdf5(path):
         return False
-    with h5py.File(path, "r") as file:
+    with _opened(path) as file:
         return bool(_names(_weights_group(file), "layer_names"))
 
 
@@ -84,9 +102,7 @@ def _names(group: Any, attribute: str) -> list[str]:
 
 def _saved_layers(path: Path) -> Iterator[tuple[str, list[Any]]]:
     """The layers that have weights, each with its name and its weights, in the file's order."""
-    import h5py
-
-    with h5py.File(path, "r") as file:
+    with _opened(path) as file:
         group = _weights_group(file)
         for layer in _names(group, "layer_names"):
             try:

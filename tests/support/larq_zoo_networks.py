@@ -1,0 +1,68 @@
+"""Makes larq-zoo's networks with Keras 2: python -m tests.support.larq_zoo_networks FOLDER NAME...
+
+For each network it writes NAME.h5 and NAME.notop.h5 with seeded random weights and statistics, NAME.npz with images,
+probabilities and features, and NAME.tflite, which litebnn converts. It needs larq-zoo and TF_USE_LEGACY_KERAS=1.
+"""
+
+import sys
+from pathlib import Path
+
+import larq_zoo
+import numpy as np
+import tensorflow as tf
+
+import litebnn
+
+IMAGES = 3
+NEGATIVE_SCALES = 0.1  # share of negative scales among the batch norms' scales
+
+
+def randomise_batch_norms(model: tf.keras.Model, rng: np.random.Generator) -> None:
+    """Gives every batch norm statistics that its input could have, and random scales and shifts."""
+    norms = [layer for layer in model.submodules if isinstance(layer, tf.keras.layers.BatchNormalization)]
+    momenta = [norm.momentum for norm in norms]
+    for norm in norms:
+        norm.momentum = 0.0
+    model(rng.standard_normal((2, 224, 224, 3)).astype(np.float32), training=True)
+    for norm, momentum in zip(norms, momenta, strict=True):
+        norm.momentum = momentum
+        variance = norm.moving_variance.numpy() + 1e-3
+        norm.moving_mean.assign_add(0.2 * np.sqrt(variance) * rng.standard_normal(variance.shape))
+        norm.moving_variance.assign(variance * rng.uniform(0.5, 1.5, variance.shape))
+        if norm.scale:
+            sign = np.where(rng.random(variance.shape) < NEGATIVE_SCALES, -1.0, 1.0)
+            norm.gamma.assign(sign * rng.uniform(0.5, 1.5, variance.shape))
+        if norm.center:
+            norm.beta.assign(0.3 * rng.standard_normal(variance.shape))
+
+
+def make(name: str, folder: Path) -> None:
+    """Writes the files of a network."""
+    build = getattr(larq_zoo.sota, name, None) or getattr(larq_zoo.literature, name)
+    tf.keras.utils.set_random_seed(1)
+    tf.keras.backend.clear_session()
+    rng = np.random.default_rng(1)
+    model = build(weights=None, input_shape=(224, 224, 3))
+    randomise_batch_norms(model, rng)
+    features = build(weights=None, input_shape=(224, 224, 3), include_top=False)
+    for own, full in zip(
+        (layer for layer in features.layers if layer.weights),
+        (layer for layer in model.layers if layer.weights),
+        strict=False,
+    ):
+        own.set_weights(full.get_weights())
+    images = rng.standard_normal((IMAGES, 224, 224, 3)).astype(np.float32)
+    np.savez(
+        folder / f"{name}.npz",
+        images=images,
+        probabilities=model(images, training=False).numpy(),
+        features=features(images, training=False).numpy(),
+    )
+    model.save_weights(folder / f"{name}.h5")
+    features.save_weights(folder / f"{name}.notop.h5")
+    (folder / f"{name}.tflite").write_bytes(litebnn.convert_keras_model(model))
+
+
+if __name__ == "__main__":
+    for each in sys.argv[2:]:
+        make(each, Path(sys.argv[1]))
