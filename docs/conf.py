@@ -49,6 +49,7 @@ SECTIONS = {
         "cross-compile",
         "targets",
         "platforms",
+        "sdk",
         "troubleshooting",
     ),
     "Reference": ("ops", "python-api", "c-api", "performance"),

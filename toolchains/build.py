@@ -96,6 +96,7 @@ def _build(target: Target, compiler: Compiler, tests: bool) -> Path:
     runtime = runtime_folder(target.name)
     options = {
         "LITEBNN_BUILD_TESTS": "ON" if tests else "OFF",
+        "LITEBNN_VERSIONED_SONAME": "OFF",
         "LITEBNN_TFLITE_DIR": str(runtime) if runtime.is_dir() else "",
     }
     if target.is_bare:

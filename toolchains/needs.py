@@ -248,6 +248,8 @@ _ROWS = (
     _program("clang", CLANG, "fuzzing, and sanitizers that see more", *versions("clang++")),
     Need("mingw-w64", "program", "building for Windows by clang", f"apt install {MINGW}", answers=_has_mingw),
     _program("wine", "wine64", "the library and the programs for Windows", *WINE),
+    _program("pkg-config", "pkg-config", "finding the development kit"),
+    Need("conan", "program", "the recipe for Conan", "pip install conan", programs=("conan",)),
     _program("lld", "lld-19", "linking for macOS", *versions("ld64.lld")),
     _program("llvm", CLANG, "what fuzzing has covered", *versions("llvm-cov")),
     _program("valgrind", "valgrind", "reads of what was not written"),

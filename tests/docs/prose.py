@@ -19,7 +19,16 @@ from toolchains.targets import ROOT
 
 # All files and folders with prose.
 CLEAN = (
-    *("CONTRIBUTING.md", "README.md", "SECURITY.md", "bootstrap.py", "conftest.py", "hatch_build.py", "tasks.py"),
+    *(
+        "CONTRIBUTING.md",
+        "README.md",
+        "SECURITY.md",
+        "bootstrap.py",
+        "conanfile.py",
+        "conftest.py",
+        "hatch_build.py",
+        "tasks.py",
+    ),
     *("bench", "converter", "docker", "docs", "examples", "fuzz", "mutants", "ops", "tests", "toolchains"),
 )
 
