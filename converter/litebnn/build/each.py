@@ -21,8 +21,9 @@ def each(*names: str) -> Callable[[Callable[[Graph, Op, Notes], bool]], Callable
         def rewrite_each(graph: Graph, notes: Notes) -> bool:
             changed = False
             for op in list(graph.ops):
-                if (not names or op.name in names) and graph.holds(op):
-                    changed |= rewrite(graph, op, notes)
+                if (not names or op.name in names) and graph.holds(op) and rewrite(graph, op, notes):
+                    graph.reconsider(op)
+                    changed = True
             return changed
 
         return rewrite_each

@@ -259,6 +259,10 @@ class Graph:
         """The answer to a question about a tensor, computed at most once between edits that it depends on."""
         return self._answers.ask(self, question, tensor)
 
+    def reconsider(self, op: Op) -> None:
+        """Drops the answers that depend on an op, after a change of its options or of its tensors' fields."""
+        self._answers.drop(op.outputs)
+
     def consumers(self, tensor: Tensor) -> list[Op]:
         """The ops that read `tensor`; an op is listed once for each input that is this tensor."""
         return list(self._consumers.get(tensor, ()))

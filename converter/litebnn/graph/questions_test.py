@@ -48,3 +48,12 @@ def test_an_edit_drops_the_answers_downstream_and_no_others() -> None:
 def test_a_long_chain_takes_no_recursion() -> None:
     model, tensors = chain(5000)
     assert depth(model.graph, tensors[-1]) == 5000
+
+
+def test_a_change_of_options_is_reconsidered() -> None:
+    model, tensors = chain(2)
+    activation = Question(lambda graph, tensor: graph.producer(tensor).options.table)
+    assert activation(model.graph, tensors[2]) == "NegOptions"
+    model.graph.ops[1].options.table = "other"
+    model.graph.reconsider(model.graph.ops[1])
+    assert activation(model.graph, tensors[2]) == "other"
