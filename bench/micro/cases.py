@@ -5,12 +5,14 @@ from tempfile import TemporaryDirectory
 
 import numpy as np
 
-from bench.micro.source import Array, Case, program_source
+from bench.micro.source import CLAMPS, Array, Case, program_source
+from litebnn.micro.choice import NUMBERS
+from litebnn.micro.fixed_output import fixed_output
 from litebnn.micro.pack import KERNELS, Geometry, pack_bconv2d, words_of
 from toolchains.bare import compile_program, run_program
 from toolchains.targets import Target
 
-OUTPUTS = ("bits", "int8", "float32")
+OUTPUTS = ("bits", *NUMBERS)
 SIDE = 4
 
 
@@ -49,11 +51,15 @@ def random_case(
     bias = rng.normal(0, 10, outputs).astype(np.float32)
     packed = pack_bconv2d(kernel, geometry, words_of(weights), None)
     values: Array = dots.astype(np.float32) * multiplier + bias
-    if output == "int8":
+    fixed = None
+    if output == "fixed":
+        fixed = fixed_output(geometry, multiplier, bias, CLAMPS, 0)
+        assert fixed is not None
+    if output in ("int8", "fixed"):
         values = np.clip(values, np.float32(-128), np.float32(127))
         half = np.nextafter(np.float32(0.5), np.float32(0))
         values = np.trunc(values + np.where(values < 0, -half, half)).astype(np.int8)
-    return Case(kernel, geometry, packed, words, values, multiplier, bias)
+    return Case(kernel, geometry, packed, words, values, multiplier, bias, fixed=fixed)
 
 
 def products_of(case: Case) -> int:

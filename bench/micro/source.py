@@ -7,10 +7,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from litebnn.micro.fixed_output import FixedOutput
 from litebnn.micro.pack import Geometry, Packed
 
 Array = npt.NDArray[Any]
-C_TYPES = {"float32": "float", **{name: f"{name}_t" for name in ("uint32", "int32", "uint16", "int8")}}
+C_TYPES = {"float32": "float", **{name: f"{name}_t" for name in ("uint32", "int32", "uint16", "uint8", "int8")}}
 FUNCTIONS = {"uint32": "bits", "int8": "int8", "float32": "float"}
 CLAMPS = -(2**31) + 1, 2**31 - 1
 
@@ -32,6 +33,7 @@ class Case:
     bias: Array | None = None
     clamp: tuple[int, int] = CLAMPS
     zero_point: int = 0
+    fixed: FixedOutput | None = None
 
 
 def c_array(name: str, values: Array | None) -> str:
@@ -58,6 +60,8 @@ def layer_source(name: str, case: Case) -> str:
     values = {**packed, **asdict(case.geometry), "multiplier": case.multiplier, "bias": case.bias}
     del values["zero_padding"]
     values |= {"clamp_min": case.clamp[0], "clamp_max": case.clamp[1], "output_zero_point": case.zero_point}
+    fixed = {field: getattr(case.fixed, field, None) for field in ("multiplier", "bias", "shift")}
+    values |= {f"fixed_{field}": value for field, value in fixed.items()}
     arrays = {key: value for key, value in values.items() if value is None or isinstance(value, np.ndarray)}
     fields = {key: f"{name}_{key}" if key in arrays else str(value) for key, value in values.items()}
     fields["kernel"] = f"&litebnn_{case.packed.kernel}"

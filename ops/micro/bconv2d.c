@@ -110,15 +110,21 @@ typedef struct {
   int32_t channels, depth;
 } Values;
 
-static inline float value_of(const Values* v, const uint32_t* counts, int32_t i, int is_clamped, int32_t lanes) {
+static inline int32_t dot_of(const Values* v, const uint32_t* counts, int32_t i, int is_clamped, int32_t lanes) {
   const int32_t count = lanes == 1 ? (int32_t)*counts : (int32_t)((const uint16_t*)(const void*)counts)[i];
   int32_t dot = v->depth - 2 * count;
   if (is_clamped) {
     if (dot < v->layer->clamp_min) dot = v->layer->clamp_min;
     if (dot > v->layer->clamp_max) dot = v->layer->clamp_max;
   }
-  return rounded((float)dot * v->multiplier[i]) + v->bias[i];
+  return dot;
 }
+
+static inline float value_of(const Values* v, const uint32_t* counts, int32_t i, int is_clamped, int32_t lanes) {
+  return rounded((float)dot_of(v, counts, i, is_clamped, lanes) * v->multiplier[i]) + v->bias[i];
+}
+
+static inline int8_t saturated(int32_t value) { return (int8_t)(value < -128 ? -128 : value > 127 ? 127 : value); }
 
 /* Halves are rounded away from zero: the largest float below a half is added to the magnitude, and the sum truncated. */
 static inline int8_t quantized(float value, int32_t zero_point) {
@@ -130,16 +136,13 @@ static inline int8_t quantized(float value, int32_t zero_point) {
   /* Integers take half the instructions of floats to compare. Above 65536 the result is saturated anyhow. */
   if ((v.bits & 0x7FFFFFFFu) > 0x47800000u) v.bits = (v.bits & 0x80000000u) | 0x47800000u;
   half.bits = 0x3EFFFFFFu | (v.bits & 0x80000000u);
-  int32_t result = (int32_t)(v.value + half.value) + zero_point;
-  if (result < -128) result = -128;
-  if (result > 127) result = 127;
-  return (int8_t)result;
+  return saturated((int32_t)(v.value + half.value) + zero_point);
 }
 
 /* Calls the body with constants, so that each copy has no choice to make. */
 #define WRITE_VALUES(body)                                                                  \
   const int is_free = l->clamp_min <= -65536 && l->clamp_max >= 65536;                      \
-  const Values v = {l, l->multiplier + block->first, l->bias + block->first, block->channels, block->depth}; \
+  const Values v = {l, l->multiplier ? l->multiplier + block->first : 0, l->bias ? l->bias + block->first : 0, block->channels, block->depth}; \
   if (l->kernel->lanes == 1) {                                                              \
     body(1, 1);                                                                             \
   } else if (is_free) {                                                                     \
@@ -161,6 +164,17 @@ static void write_int8s(const litebnn_bconv2d* l, const Block* block, const uint
 #define WRITE_INT8S(is_clamped, lanes) \
   for (int32_t i = 0; i < v.channels; ++i) to[i] = quantized(value_of(&v, counts, i, is_clamped, lanes), zero_point)
   WRITE_VALUES(WRITE_INT8S)
+}
+
+/* The same by integers, which are exact for every number that a count can give. */
+static void write_fixed(const litebnn_bconv2d* l, const Block* block, const uint32_t* counts, void* output) {
+  int8_t* const to = (int8_t*)output + block->pixel * l->channels_out + block->first;
+  const int32_t *const multiplier = l->fixed_multiplier + block->first, *const bias = l->fixed_bias + block->first;
+  const uint8_t* const shift = l->fixed_shift + block->first;
+#define WRITE_FIXED(is_clamped, lanes)        \
+  for (int32_t i = 0; i < v.channels; ++i)    \
+  to[i] = saturated((dot_of(&v, counts, i, is_clamped, lanes) * multiplier[i] + bias[i]) >> shift[i])
+  WRITE_VALUES(WRITE_FIXED)
 }
 
 /* Bits of a group that begin within a word. Groups come in rising order; the first bits of a word clear it. */
@@ -290,7 +304,7 @@ void litebnn_bconv2d_bits(const litebnn_bconv2d* layer, const uint32_t* input, u
 }
 
 void litebnn_bconv2d_int8(const litebnn_bconv2d* layer, const uint32_t* input, int8_t* output, uint32_t* scratch) {
-  run(layer, input, output, scratch, write_int8s);
+  run(layer, input, output, scratch, layer->fixed_multiplier ? write_fixed : write_int8s);
 }
 
 void litebnn_bconv2d_float(const litebnn_bconv2d* layer, const uint32_t* input, float* output, uint32_t* scratch) {

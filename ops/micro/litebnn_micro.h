@@ -50,7 +50,8 @@ extern "C" {
  *     overflow, and the last plane is 0.
  *
  * The value of a channel is clamp(depth - 2 * (count + preset)) * multiplier + bias, rounded after the product and
- * after the sum. `depth` is that of the pixel's class.
+ * after the sum. `depth` is that of the pixel's class. For int8, integers may do the same: the clamped number times
+ * fixed_multiplier, plus fixed_bias, shifted right by fixed_shift, and saturated. These include the zero point.
  */
 typedef struct litebnn_kernel litebnn_kernel;
 
@@ -70,6 +71,9 @@ typedef struct litebnn_bconv2d {
   const uint16_t* column_class;/* [output_width]; the class is row_class[y] + column_class[x] */
   const float* multiplier;     /* [channels_out]; for int8 and float. For int8, divided by the output's scale */
   const float* bias;           /* [channels_out]; as multiplier */
+  const int32_t* fixed_multiplier; /* [channels_out]; null if int8 is computed by multiplier and bias */
+  const int32_t* fixed_bias;       /* [channels_out] */
+  const uint8_t* fixed_shift;      /* [channels_out] */
   int32_t planes;              /* of a counter: 5, 4 or 3 of pairs, triples or helium, and 3, 3 or 2 times any number */
   int32_t window_words;
   int32_t tap_bits; /* bits of a tap in the window: the group's channels, or these rounded up to whole words */

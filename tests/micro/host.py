@@ -15,7 +15,10 @@ from toolchains.targets import BUILD, ROOT
 
 SOURCES = sorted((ROOT / "ops" / "micro").glob("*.c"))
 WARNINGS = ["-std=c99", "-Wall", "-Wextra", "-Wconversion", "-Werror"]
-POINTERS = ("kernel", "weights", "presets", "depths", "row_class", "column_class", "multiplier", "bias")
+POINTERS = (
+    *("kernel", "weights", "presets", "depths", "row_class", "column_class", "multiplier", "bias"),
+    *("fixed_multiplier", "fixed_bias", "fixed_shift"),
+)
 NUMBERS = (
     *("planes", "window_words", "tap_bits", "clamp_min", "clamp_max", "output_zero_point"),
     *("input_height", "input_width", "channels_in", "output_height", "output_width", "channels_out", "groups"),
@@ -76,6 +79,8 @@ def run_layer(case: Case) -> Any:
     numbers |= {"clamp_min": case.clamp[0], "clamp_max": case.clamp[1], "output_zero_point": case.zero_point}
     arrays = {name: getattr(packed, name) for name in ("weights", "presets", "depths", "row_class", "column_class")}
     arrays |= {"multiplier": case.multiplier, "bias": case.bias}
+    if case.fixed:
+        arrays |= {f"fixed_{name}": getattr(case.fixed, name) for name in ("multiplier", "bias", "shift")}
     kernel = ctypes.addressof(ctypes.c_char.in_dll(library, f"litebnn_{packed.kernel}"))
     layer = Layer(kernel=kernel, **{name: pointer(array) for name, array in arrays.items()}, **numbers)
     assert library.litebnn_bconv2d_scratch_words(ctypes.byref(layer)) == packed.scratch_words

@@ -1,13 +1,16 @@
 """The kernels on emulated boards: bit-equal outputs, and the numbers of instructions that are promised."""
 
 import subprocess
+from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from bench.micro.cases import count, instructions, kernels_of, random_case
 from bench.micro.source import program_source
 from litebnn.micro import choice
+from litebnn.micro.fixed_output import fixed_output
 from tests.micro.layers import RANDOM_LAYERS, case_of
 from tests.needs import need
 from toolchains.bare import compile_program, run_program
@@ -32,6 +35,10 @@ def board_called(name: str) -> Target:
 
 def test_outputs_are_bit_equal(board: Target, tmp_path: Path) -> None:
     cases = [case_of(conv, kernel) for conv in RANDOM_LAYERS for kernel in kernels_of(board)]
+    for case in [case for case in cases if case.expected.dtype == np.int8]:
+        fixed = fixed_output(case.geometry, case.multiplier, case.bias, case.clamp, case.zero_point)
+        cases += [] if fixed is None else [replace(case, fixed=fixed, multiplier=None, bias=None)]
+    assert sum(case.fixed is not None for case in cases) > 10
     source = tmp_path / "cases.c"
     source.write_text(program_source(cases))
     for flags in (["-O2"], ["-Os"]):
@@ -64,7 +71,7 @@ def test_instructions(name: str, kernel: str, flags: str, limits: dict[int, floa
     assert {channels: found for channels, found in counts.items() if found > limits[channels]} == {}
 
 
-@pytest.mark.parametrize("output", ["bits", "int8"])
+@pytest.mark.parametrize("output", ["bits", "fixed"])
 def test_estimates_are_near(board: Target, output: str) -> None:
     """The choice's costs, for a layer that they were not fitted to."""
     cases = [random_case(kernel, 96, output, 3, 96) for kernel in kernels_of(board)]

@@ -1,6 +1,7 @@
 """The kernels for microcontrollers on this machine, against the NumPy reference."""
 
 import ctypes
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -8,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from litebnn.micro.fixed_output import fixed_output
 from litebnn.micro.pack import KERNELS, pack_bconv2d
 from tests.micro.host import HOST_KERNELS, Pool, guarded, micro_library, pointer, run_layer
 from tests.micro.layers import case_of, geometry_of
@@ -27,6 +29,10 @@ def built() -> None:
 def check(conv: lce_models.Conv, kernel: str) -> None:
     case = case_of(conv, kernel)
     np.testing.assert_array_equal(run_layer(case), case.expected)
+    if conv.output == "int8":
+        fixed = fixed_output(case.geometry, case.multiplier, case.bias, case.clamp, case.zero_point)
+        if fixed:
+            np.testing.assert_array_equal(run_layer(replace(case, fixed=fixed)), case.expected)
 
 
 @given(conv=convs(), kernel=st.sampled_from(HOST_KERNELS))

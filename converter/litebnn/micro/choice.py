@@ -13,6 +13,8 @@ from litebnn.contract import BITS_PER_WORD
 from litebnn.micro.pack import COUNT_BITS, KERNELS, Geometry
 
 COSTS_FILE = Path(__file__).parent / "costs.json"
+# Outputs other than bits; "fixed" is int8 by integers.
+NUMBERS = ("int8", "fixed", "float32")
 # Kernels whose weights take more than a bit.
 LARGE = ("triples",)
 
@@ -20,15 +22,15 @@ LARGE = ("triples",)
 def features(geometry: Geometry, kernel: str, output: str) -> list[int]:
     """The quantities of an output pixel that its instructions are a sum of.
 
-    They are 1, the words of the window, the blocks, and the words of all blocks. Blocks and channels follow, once if
-    the output is int8 and once if it is float32.
+    They are 1, the words of the window, the blocks, and the words of all blocks. Blocks and channels follow, once for
+    each of NUMBERS.
     """
     way = KERNELS[kernel]
     words = -(-geometry.depth // BITS_PER_WORD)
     words += -words % way.word_multiple
     blocks = geometry.groups * -(-geometry.group_outputs // way.lanes)
-    numbers = [(blocks, geometry.channels_out) if output == name else (0, 0) for name in ("int8", "float32")]
-    return [1, geometry.groups * words, blocks, blocks * words, *numbers[0], *numbers[1]]
+    of_numbers = (count if output == name else 0 for name in NUMBERS for count in (blocks, geometry.channels_out))
+    return [1, geometry.groups * words, blocks, blocks * words, *of_numbers]
 
 
 @cache
@@ -38,7 +40,7 @@ def _costs() -> dict[str, dict[str, list[float]]]:
 
 
 def instructions(geometry: Geometry, target: str, kernel: str, output: str) -> float:
-    """The estimated instructions of a layer; `output` is "bits", "int8" or "float32"."""
+    """The estimated instructions of a layer; `output` is "bits" or one of NUMBERS."""
     pixel = zip(_costs()[target][kernel], features(geometry, kernel, output), strict=True)
     return geometry.output_height * geometry.output_width * sum(cost * quantity for cost, quantity in pixel)
 

@@ -7,8 +7,9 @@ import math
 import numpy as np
 
 from litebnn.contract import ACTIVATION_RANGES, Activation, BConv2DOptions, BMaxPool2DOptions, Padding, decode_options
-from litebnn.graph import Op, Tensor
+from litebnn.graph import Array, Op, Tensor
 from litebnn.micro.choice import choose_kernel, instructions
+from litebnn.micro.fixed_output import fixed_output
 from litebnn.micro.pack import Geometry, Packed, pack_bconv2d
 from litebnn.micro.program import (
     Argument,
@@ -154,8 +155,13 @@ def lce_bconv_2d(context: Context, op: Op) -> Lowered:
         Rows(geometry.output_height),
     )
     images = op.output.shape[0]
-    work = {"instructions": images * round(instructions(geometry, context.target, kernel, _COUNTED[name]))}
+    counted = "fixed" if fields["fixed_multiplier"] is not None else _COUNTED[name]
+    work = {"instructions": images * round(instructions(geometry, context.target, kernel, counted))}
     return Lowered((Call(f"litebnn_bconv2d_{name}_rows", arguments, ("builtin/bconv2d_rows.c",), work, images),))
+
+
+def _data(values: Array | None) -> Data | None:
+    return None if values is None else Data(np.ascontiguousarray(values))
 
 
 def _fields(op: Op, geometry: Geometry, options: BConv2DOptions, packed: Packed) -> dict[str, Value]:
@@ -171,6 +177,10 @@ def _fields(op: Op, geometry: Geometry, options: BConv2DOptions, packed: Packed)
     if result.type == "INT8":
         scale, zero_point = grid(result)
         factors = {name: (values / np.float32(scale)).astype(np.float32) for name, values in factors.items()}
+    clamp = int(max(low, 1 - 2**31)), int(min(high, 2**31 - 1))
+    fixed = None
+    if result.type == "INT8":
+        fixed = fixed_output(geometry, factors["multiplier"], factors["bias"], clamp, zero_point)
     sizes = {name: getattr(geometry, name) for name in Geometry.__dataclass_fields__ if name != "zero_padding"}
     is_bits = result.type == "INT32"
     return {
@@ -180,12 +190,14 @@ def _fields(op: Op, geometry: Geometry, options: BConv2DOptions, packed: Packed)
         "depths": None if is_bits else Data(packed.depths),
         "row_class": None if packed.row_class is None else Data(packed.row_class),
         "column_class": None if packed.column_class is None else Data(packed.column_class),
-        **{name: None if is_bits else Data(np.ascontiguousarray(values)) for name, values in factors.items()},
+        # Floats that are not read take no flash.
+        **{name: None if is_bits or fixed else _data(values) for name, values in factors.items()},
+        **{f"fixed_{name}": _data(getattr(fixed, name, None)) for name in ("multiplier", "bias", "shift")},
         "planes": packed.planes,
         "window_words": packed.window_words,
         "tap_bits": packed.tap_bits,
-        "clamp_min": int(max(low, -geometry.depth)),
-        "clamp_max": int(min(high, geometry.depth)),
+        "clamp_min": clamp[0],
+        "clamp_max": clamp[1],
         "output_zero_point": zero_point,
         **sizes,
     }

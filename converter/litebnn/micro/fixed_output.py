@@ -1,0 +1,91 @@
+"""Int8 outputs of binary layers by integers alone, for CPUs whose floats are slow.
+
+A count gives few different numbers, so that integers can be checked against the floats for every one of them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from litebnn.micro.pack import Geometry
+
+Array = npt.NDArray[Any]
+
+LOW, HIGH = -128, 127
+# Changes of a channel's multiplier that are tried, in the order of their size.
+CHANGES = (0, *(sign * size for size in range(1, 17) for sign in (-1, 1)))
+# The most numbers that are checked, over all channels.
+MOST_NUMBERS = 1 << 24
+
+
+@dataclass(frozen=True)
+class FixedOutput:
+    """The fields `fixed_multiplier`, `fixed_bias` and `fixed_shift` of `litebnn_bconv2d`."""
+
+    multiplier: npt.NDArray[np.int32]
+    bias: npt.NDArray[np.int32]
+    shift: npt.NDArray[np.uint8]
+
+
+def int8_output(dots: Array, multiplier: Array, bias: Array, zero_point: int) -> Array:
+    """The int8 outputs [dots, channels] as the kernels compute them with float32."""
+    values = dots[:, None].astype(np.float32) * multiplier + bias
+    values = np.clip(values, np.float32(LOW - zero_point), np.float32(HIGH - zero_point))
+    half = np.nextafter(np.float32(0.5), np.float32(0))
+    rounded: Array = (values + np.where(values < 0, -half, half)).astype(np.int64)
+    return rounded + zero_point
+
+
+def fixed_output(
+    geometry: Geometry, multiplier: Array, bias: Array, clamp: tuple[int, int], zero_point: int
+) -> FixedOutput | None:
+    """Integers that give the same outputs for all counts; None if there are none of 32 bits.
+
+    Args:
+        multiplier, bias: float32 by channel, divided by the output's scale.
+        clamp: the fused activation on the integers.
+    """
+    # Windows that are padded with zeros may have even and odd numbers.
+    step = 1 if geometry.zero_padding else 2
+    dots = np.unique(np.clip(np.arange(-geometry.depth, geometry.depth + 1, step), *clamp))
+    if dots.size * multiplier.size > MOST_NUMBERS:
+        return None
+    largest = np.abs(dots).max() * np.abs(multiplier.astype(np.float64)) + np.abs(bias) + HIGH - LOW
+    if not np.all(np.isfinite(largest)):
+        return None
+    # One bit is left free, so that changed multipliers and biases fit too.
+    shift = np.minimum(29 - np.frexp(largest)[1], 28).astype(np.int64)
+    if np.any(shift < 1):
+        return None
+    expected = int8_output(dots, multiplier, bias, zero_point)
+    nearest = np.rint(np.ldexp(multiplier.astype(np.float64), shift)).astype(np.int64)
+    found, biases = np.zeros(multiplier.size, bool), np.zeros(multiplier.size, np.int64)
+    multipliers = nearest.copy()
+    for change in CHANGES:
+        open_ = np.flatnonzero(~found)
+        if not open_.size:
+            break
+        low, high = _bias_range(dots, nearest[open_] + change, expected[:, open_], shift[open_])
+        fits = low <= high
+        found[open_[fits]] = True
+        biases[open_[fits]] = ((low + high) // 2)[fits]
+        multipliers[open_[fits]] += change
+    products = np.abs(dots).max() * np.abs(multipliers) + np.abs(biases)
+    if not found.all() or products.max() > np.iinfo(np.int32).max:
+        return None
+    return FixedOutput(multipliers.astype(np.int32), biases.astype(np.int32), shift.astype(np.uint8))
+
+
+def _bias_range(dots: Array, multipliers: Array, expected: Array, shift: Array) -> tuple[Array, Array]:
+    """The lowest and highest bias of each channel with which the shifted sums saturate to the expected outputs."""
+    products = dots[:, None] * multipliers
+    far = np.int64(1) << 40
+    low = np.where(expected > LOW, (expected << shift) - products, -far).max(axis=0)
+    high = np.where(expected < HIGH, ((expected + 1) << shift) - 1 - products, far).min(axis=0)
+    # A channel that always saturates leaves one side free.
+    low, high = np.where(low == -far, high - 1, low), np.where(high == far, low + 1, high)
+    return low, high
