@@ -38,7 +38,7 @@ class _Synchronized(_BatchNorm):
         axes = [axis for axis in range(x.dim()) if axis != 1]
         shape = [-1 if axis == 1 else 1 for axis in range(x.dim())]
         count = x.numel() // x.shape[1] * dist.get_world_size()
-        values = x.float()
+        values = x.to(torch.promote_types(x.dtype, torch.float32))
         mean = _Sum.apply(values.sum(axes)) / count
         centred = values - mean.reshape(shape)
         variance = _Sum.apply(centred.square().sum(axes)) / count
