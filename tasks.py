@@ -250,7 +250,7 @@ def lint(context: Context) -> None:
     _python("-m", "ruff", "format", "--check", ".")
     _python("-m", "mypy")
     _python("-m", "tests.docs.prose")
-    folders = [ROOT / name for name in ("ops", "bench", "examples", "fuzz")]
+    folders = [ROOT / name for name in ("ops", "bench", "examples", "fuzz", "tests", "toolchains")]
     sources = [path for folder in folders for path in folder.rglob("*") if path.suffix in (".h", ".cc", ".c")]
     clang_format = "import sys, clang_format; sys.exit(clang_format.clang_format())"
     _python("-c", clang_format, "--dry-run", "--Werror", *sources)

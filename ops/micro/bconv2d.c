@@ -126,7 +126,8 @@ static inline float value_of(const Values* v, const uint32_t* counts, int32_t i,
 
 static inline int8_t saturated(int32_t value) { return (int8_t)(value < -128 ? -128 : value > 127 ? 127 : value); }
 
-/* Halves are rounded away from zero: the largest float below a half is added to the magnitude, and the sum truncated. */
+/* Halves are rounded away from zero: the largest float below a half is added to the magnitude, and the sum truncated.
+ */
 static inline int8_t quantized(float value, int32_t zero_point) {
   union {
     float value;
@@ -140,15 +141,16 @@ static inline int8_t quantized(float value, int32_t zero_point) {
 }
 
 /* Calls the body with constants, so that each copy has no choice to make. */
-#define WRITE_VALUES(body)                                                                  \
-  const int is_free = l->clamp_min <= -65536 && l->clamp_max >= 65536;                      \
-  const Values v = {l, l->multiplier ? l->multiplier + block->first : 0, l->bias ? l->bias + block->first : 0, block->channels, block->depth}; \
-  if (l->kernel->lanes == 1) {                                                              \
-    body(1, 1);                                                                             \
-  } else if (is_free) {                                                                     \
-    body(0, 2);                                                                             \
-  } else {                                                                                  \
-    body(1, 2);                                                                             \
+#define WRITE_VALUES(body)                                                                                     \
+  const int is_free = l->clamp_min <= -65536 && l->clamp_max >= 65536;                                         \
+  const Values v = {l, l->multiplier ? l->multiplier + block->first : 0, l->bias ? l->bias + block->first : 0, \
+                    block->channels, block->depth};                                                            \
+  if (l->kernel->lanes == 1) {                                                                                 \
+    body(1, 1);                                                                                                \
+  } else if (is_free) {                                                                                        \
+    body(0, 2);                                                                                                \
+  } else {                                                                                                     \
+    body(1, 2);                                                                                                \
   }
 
 static void write_floats(const litebnn_bconv2d* l, const Block* block, const uint32_t* counts, void* output) {
@@ -171,8 +173,8 @@ static void write_fixed(const litebnn_bconv2d* l, const Block* block, const uint
   int8_t* const to = (int8_t*)output + block->pixel * l->channels_out + block->first;
   const int32_t *const multiplier = l->fixed_multiplier + block->first, *const bias = l->fixed_bias + block->first;
   const uint8_t* const shift = l->fixed_shift + block->first;
-#define WRITE_FIXED(is_clamped, lanes)        \
-  for (int32_t i = 0; i < v.channels; ++i)    \
+#define WRITE_FIXED(is_clamped, lanes)     \
+  for (int32_t i = 0; i < v.channels; ++i) \
   to[i] = saturated((dot_of(&v, counts, i, is_clamped, lanes) * multiplier[i] + bias[i]) >> shift[i])
   WRITE_VALUES(WRITE_FIXED)
 }
@@ -211,8 +213,8 @@ static int32_t number_words(const litebnn_bconv2d* l) {
 
 int32_t litebnn_bconv2d_scratch_words(const litebnn_bconv2d* l) {
   const litebnn_kernel* const kernel = l->kernel;
-  return l->window_words * (1 + kernel->carry_words) + kCarryRest +
-         (l->window_words + 2) / 3 * kernel->record_words + number_words(l);
+  return l->window_words * (1 + kernel->carry_words) + kCarryRest + (l->window_words + 2) / 3 * kernel->record_words +
+         number_words(l);
 }
 
 static void write_bits(const Run* r, const litebnn_counting* c, int32_t pixel, int32_t group) {

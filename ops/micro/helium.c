@@ -9,27 +9,26 @@ LITEBNN_OPTIONS
 #if defined(__ARM_FEATURE_MVE)
 #include <arm_mve.h>
 
-#define ADD(high, low, a, b, c)                                                    \
-  do {                                                                             \
-    const uint32x4_t a_ = (a), b_ = (b), c_ = (c), u_ = veorq_u32(a_, b_);         \
-    (high) = vorrq_u32(vandq_u32(a_, b_), vandq_u32(u_, c_));                      \
-    (low) = veorq_u32(u_, c_);                                                     \
+#define ADD(high, low, a, b, c)                                            \
+  do {                                                                     \
+    const uint32x4_t a_ = (a), b_ = (b), c_ = (c), u_ = veorq_u32(a_, b_); \
+    (high) = vorrq_u32(vandq_u32(a_, b_), vandq_u32(u_, c_));              \
+    (low) = veorq_u32(u_, c_);                                             \
   } while (0)
 /* The pair of bits i and i + 8, and that of 16 more. */
-#define PAIR(at, i, carry)                                                                                  \
-  do {                                                                                                      \
-    const uint32x4_t first_ = veorq_u32(vld1q_u32(weights + 4 * (at)), vdupq_n_u32(LITEBNN_MASK(in, i)));   \
-    const uint32x4_t both_ =                                                                                \
-        veorq_u32(vld1q_u32(weights + 4 * (at) + 4), vdupq_n_u32(LITEBNN_MASK(unequal, i)));                \
-    (carry) = veorq_u32(vandq_u32(veorq_u32(ones, first_), both_), first_);                                 \
-    ones = veorq_u32(ones, both_);                                                                          \
+#define PAIR(at, i, carry)                                                                                        \
+  do {                                                                                                            \
+    const uint32x4_t first_ = veorq_u32(vld1q_u32(weights + 4 * (at)), vdupq_n_u32(LITEBNN_MASK(in, i)));         \
+    const uint32x4_t both_ = veorq_u32(vld1q_u32(weights + 4 * (at) + 4), vdupq_n_u32(LITEBNN_MASK(unequal, i))); \
+    (carry) = veorq_u32(vandq_u32(veorq_u32(ones, first_), both_), first_);                                       \
+    ones = veorq_u32(ones, both_);                                                                                \
   } while (0)
-#define PAIR4(at, i, four)             \
-  do {                                 \
-    uint32x4_t a4_, b4_;               \
-    PAIR(at, i, a4_);                  \
-    PAIR((at) + 2, (i) + 16, b4_);     \
-    ADD(four, twos, twos, a4_, b4_);   \
+#define PAIR4(at, i, four)           \
+  do {                               \
+    uint32x4_t a4_, b4_;             \
+    PAIR(at, i, a4_);                \
+    PAIR((at) + 2, (i) + 16, b4_);   \
+    ADD(four, twos, twos, a4_, b4_); \
   } while (0)
 
 static inline void add_window(const litebnn_counting* c, const uint32_t* weights, const uint32_t* presets,

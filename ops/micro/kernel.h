@@ -6,7 +6,8 @@
 
 /* GCC's scheduler moves loads ahead, for which in-order cores with 13 registers have none left: it costs a tenth. */
 #if defined(__GNUC__) && !defined(__clang__)
-#define LITEBNN_OPTIONS _Pragma("GCC optimize(\"O2\", \"no-schedule-insns\", \"no-schedule-insns2\", \"no-tree-loop-distribute-patterns\")")
+#define LITEBNN_OPTIONS \
+  _Pragma("GCC optimize(\"O2\", \"no-schedule-insns\", \"no-schedule-insns2\", \"no-tree-loop-distribute-patterns\")")
 #else
 #define LITEBNN_OPTIONS
 #endif

@@ -22,8 +22,8 @@ extern "C" {
  * group's channels. A padded tap is 0 bits. The gathered bits are filled with zeros to `window_words` words. A kernel
  * then counts the bits that differ from the weights, for a block of output channels (its lanes) at once. A group has
  * ceil(channels_out / groups / lanes) blocks; channels that the last block lacks have weights and presets of 0.
- * In this text, channel j of a block is in lane j if the output is bits. If it is int8 or float, its lane for kernels of
- * more than one is j / 32 * 32 + (0, 16, 8 or 24 for j % 4 = 0 to 3) + j % 32 / 4.
+ * In this text, channel j of a block is in lane j if the output is bits. If it is int8 or float, its lane for kernels
+ * of more than one is j / 32 * 32 + (0, 16, 8 or 24 for j % 4 = 0 to 3) + j % 32 / 4.
  *
  *   kernel            lanes  words of a window   weights of a block, n = 32 * window_words
  *   litebnn_popcount  1      any                 [n / 32]: the channel's filter as a window. Filters of the model file
@@ -31,8 +31,8 @@ extern "C" {
  *   litebnn_pairs     32     any                 [n / 32][32]: a word for each window bit, see below
  *   litebnn_pairs_of_masks                       the same, for CPUs that have no instruction for a bit's mask: RISC-V
  *   litebnn_triples   32     a multiple of 3     [n / 96][32][5]: see below
- *   litebnn_helium    128    any                 [n / 32][32][4]: as litebnn_pairs, with 4 words of 32 channels. Only on
- *                                                CPUs with MVE.
+ *   litebnn_helium    128    any                 [n / 32][32][4]: as litebnn_pairs, with 4 words of 32 channels. Only
+ * on CPUs with MVE.
  *
  * The second index i of pairs, triples and helium stands for bit i % 4 * 8 + i / 4 of a word. Bit j of each word is of
  * channel j. Pairs have the channel's weight at even i, and the exclusive or of the weights i - 1 and i at odd i.
@@ -64,17 +64,17 @@ extern const litebnn_kernel litebnn_helium;
 /* A dense layer is an image of 1x1 pixel and a filter of 1x1; rows of a dense layer are pixels of one row. */
 typedef struct litebnn_bconv2d {
   const litebnn_kernel* kernel;
-  const uint32_t* weights; /* [groups][blocks of a group][words of a block] */
-  const uint32_t* presets; /* [classes][groups][blocks of a group][words of a block's presets] */
-  const int32_t* depths; /* [classes]; for int8 and float */
-  const uint16_t* row_class;   /* [output_height]; null if there is one class */
-  const uint16_t* column_class;/* [output_width]; the class is row_class[y] + column_class[x] */
-  const float* multiplier;     /* [channels_out]; for int8 and float. For int8, divided by the output's scale */
-  const float* bias;           /* [channels_out]; as multiplier */
+  const uint32_t* weights;         /* [groups][blocks of a group][words of a block] */
+  const uint32_t* presets;         /* [classes][groups][blocks of a group][words of a block's presets] */
+  const int32_t* depths;           /* [classes]; for int8 and float */
+  const uint16_t* row_class;       /* [output_height]; null if there is one class */
+  const uint16_t* column_class;    /* [output_width]; the class is row_class[y] + column_class[x] */
+  const float* multiplier;         /* [channels_out]; for int8 and float. For int8, divided by the output's scale */
+  const float* bias;               /* [channels_out]; as multiplier */
   const int32_t* fixed_multiplier; /* [channels_out]; null if int8 is computed by multiplier and bias */
   const int32_t* fixed_bias;       /* [channels_out] */
   const uint8_t* fixed_shift;      /* [channels_out] */
-  int32_t planes;              /* of a counter: 5, 4 or 3 of pairs, triples or helium, and 3, 3 or 2 times any number */
+  int32_t planes; /* of a counter: 5, 4 or 3 of pairs, triples or helium, and 3, 3 or 2 times any number */
   int32_t window_words;
   int32_t tap_bits; /* bits of a tap in the window: the group's channels, or these rounded up to whole words */
   int32_t clamp_min, clamp_max; /* the fused activation, on the integer */

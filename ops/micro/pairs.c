@@ -14,34 +14,34 @@ static inline uint32_t extended(int8_t mask) { return (uint32_t)(int32_t)mask; }
 
 /* The mask of the bit in place i of the order, where two bits of a pair are 8 apart. */
 #define MASK(word, i) LITEBNN_MASK(word, (i) % 4 / 2 * 16 + (i) / 4)
-#define PAIR(i, carry)                                                               \
-  do {                                                                               \
-    const uint32_t even_ = is_bytes ? extended(masks[i]) : MASK(in, i);              \
-    const uint32_t odd_ = is_bytes ? extended(masks[(i) + 1]) : MASK(unequal, i);    \
-    const uint32_t first_ = weights[i] ^ even_, both_ = weights[(i) + 1] ^ odd_;     \
-    (carry) = ((ones ^ first_) & both_) ^ first_;                                    \
-    ones ^= both_;                                                                   \
+#define PAIR(i, carry)                                                            \
+  do {                                                                            \
+    const uint32_t even_ = is_bytes ? extended(masks[i]) : MASK(in, i);           \
+    const uint32_t odd_ = is_bytes ? extended(masks[(i) + 1]) : MASK(unequal, i); \
+    const uint32_t first_ = weights[i] ^ even_, both_ = weights[(i) + 1] ^ odd_;  \
+    (carry) = ((ones ^ first_) & both_) ^ first_;                                 \
+    ones ^= both_;                                                                \
   } while (0)
-#define PAIR4(i, four)                         \
-  do {                                         \
-    uint32_t a4_, b4_;                         \
-    PAIR(i, a4_);                              \
-    PAIR((i) + 2, b4_);                        \
-    LITEBNN_ADD(four, twos, twos, a4_, b4_);   \
+#define PAIR4(i, four)                       \
+  do {                                       \
+    uint32_t a4_, b4_;                       \
+    PAIR(i, a4_);                            \
+    PAIR((i) + 2, b4_);                      \
+    LITEBNN_ADD(four, twos, twos, a4_, b4_); \
   } while (0)
-#define PAIR8(i, eight)                          \
-  do {                                           \
-    uint32_t a8_, b8_;                           \
-    PAIR4(i, a8_);                               \
-    PAIR4((i) + 4, b8_);                         \
-    LITEBNN_ADD(eight, fours, fours, a8_, b8_);  \
+#define PAIR8(i, eight)                         \
+  do {                                          \
+    uint32_t a8_, b8_;                          \
+    PAIR4(i, a8_);                              \
+    PAIR4((i) + 4, b8_);                        \
+    LITEBNN_ADD(eight, fours, fours, a8_, b8_); \
   } while (0)
-#define PAIR16(i, sixteen)                             \
-  do {                                                 \
-    uint32_t a16_, b16_;                               \
-    PAIR8(i, a16_);                                    \
-    PAIR8((i) + 8, b16_);                              \
-    LITEBNN_ADD(sixteen, eights, eights, a16_, b16_);  \
+#define PAIR16(i, sixteen)                            \
+  do {                                                \
+    uint32_t a16_, b16_;                              \
+    PAIR8(i, a16_);                                   \
+    PAIR8((i) + 8, b16_);                             \
+    LITEBNN_ADD(sixteen, eights, eights, a16_, b16_); \
   } while (0)
 
 /* Writes the lower planes to `low` and a carry for each word. */

@@ -58,11 +58,11 @@ void litebnn_add_carries(uint32_t* carries, int32_t n, const uint32_t* presets, 
 }
 
 /* Exchanges the bits of `mask` in `low` with those `shift` places higher in `high`. */
-#define EXCHANGE(low, high, shift, mask)                          \
-  do {                                                            \
-    const uint32_t t_ = ((high) ^ ((low) >> (shift))) & (mask);   \
-    (high) ^= t_;                                                 \
-    (low) ^= t_ << (shift);                                       \
+#define EXCHANGE(low, high, shift, mask)                        \
+  do {                                                          \
+    const uint32_t t_ = ((high) ^ ((low) >> (shift))) & (mask); \
+    (high) ^= t_;                                               \
+    (low) ^= t_ << (shift);                                     \
   } while (0)
 
 /* Transposes 8 by 8 bits in each byte: from byte k of eight planes, lane 8k + j becomes byte k of word j. */

@@ -11,12 +11,12 @@ enum { kMaxPlanes = 18 };
 #define LITEBNN_MASK(word, i) ((uint32_t)((int32_t)((word) << (31 - (i))) >> 31))
 
 /* A full adder of lanes: a + b + c = 2 * high + low. `high` and `low` may be operands. */
-#define LITEBNN_ADD(high, low, a, b, c)               \
-  do {                                                \
-    const uint32_t a_ = (a), b_ = (b), c_ = (c);      \
-    const uint32_t u_ = a_ ^ b_;                      \
-    (high) = (a_ & b_) | (u_ & c_);                   \
-    (low) = u_ ^ c_;                                  \
+#define LITEBNN_ADD(high, low, a, b, c)          \
+  do {                                           \
+    const uint32_t a_ = (a), b_ = (b), c_ = (c); \
+    const uint32_t u_ = a_ ^ b_;                 \
+    (high) = (a_ & b_) | (u_ & c_);              \
+    (low) = u_ ^ c_;                             \
   } while (0)
 
 /* Adds `n` carries with the value 2^first to the counters' presets; returns the lanes that overflow. Three divides

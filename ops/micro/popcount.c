@@ -5,7 +5,7 @@
 #include <arm_acle.h>
 #define ADD_BYTES(bytes, sum) __usada8(bytes, 0, sum)
 #else
-#define ADD_BYTES(bytes, sum) ((sum) + (((bytes)*0x01010101u) >> 24))
+#define ADD_BYTES(bytes, sum) ((sum) + (((bytes) * 0x01010101u) >> 24))
 #endif
 
 /* CPUs with an instruction for it. Elsewhere, the compiler's builtin would call a slow function. */

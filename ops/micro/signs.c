@@ -4,16 +4,16 @@
 #include "litebnn_micro.h"
 
 /* Packs rows; IS_NEGATIVE(i) is the bit of value i of a row. */
-#define PACK_ROWS(IS_NEGATIVE)                                                       \
-  for (int32_t row = 0; row < rows; ++row, input += channels) {                      \
-    for (int32_t first = 0; first < channels; first += 32) {                         \
-      const int32_t count = channels - first < 32 ? channels - first : 32;           \
-      uint32_t word = 0;                                                             \
-      for (int32_t i = count - 1; i >= 0; --i) {                                     \
-        word = word << 1 | (IS_NEGATIVE(first + i) ? 1u : 0u);                       \
-      }                                                                              \
-      *output++ = word;                                                              \
-    }                                                                                \
+#define PACK_ROWS(IS_NEGATIVE)                                             \
+  for (int32_t row = 0; row < rows; ++row, input += channels) {            \
+    for (int32_t first = 0; first < channels; first += 32) {               \
+      const int32_t count = channels - first < 32 ? channels - first : 32; \
+      uint32_t word = 0;                                                   \
+      for (int32_t i = count - 1; i >= 0; --i) {                           \
+        word = word << 1 | (IS_NEGATIVE(first + i) ? 1u : 0u);             \
+      }                                                                    \
+      *output++ = word;                                                    \
+    }                                                                      \
   }
 
 /* Compares integers, which CPUs without a floating-point unit do faster. -0.0 and NaN are not negative. */
@@ -35,19 +35,19 @@ void litebnn_quantize_int8(const int8_t* input, int32_t rows, int32_t channels, 
 #undef IS_NEGATIVE
 }
 
-void litebnn_quantize_bool(const uint8_t* input, int32_t rows, int32_t channels, uint32_t* output) {
+void litebnn_quantize_bool(const uint8_t* input, int32_t rows, int32_t channels, uint32_t* output){
 #define IS_NEGATIVE(i) (!input[i])
-  PACK_ROWS(IS_NEGATIVE)
+    PACK_ROWS(IS_NEGATIVE)
 #undef IS_NEGATIVE
 }
 
-#define UNPACK_ROWS(plus_one, minus_one)                                             \
-  for (int32_t row = 0; row < rows; ++row) {                                         \
-    uint32_t word = 0;                                                               \
-    for (int32_t i = 0; i < channels; ++i, word >>= 1) {                             \
-      if (i % 32 == 0) word = *input++;                                              \
-      *output++ = word & 1u ? (minus_one) : (plus_one);                              \
-    }                                                                                \
+#define UNPACK_ROWS(plus_one, minus_one)                 \
+  for (int32_t row = 0; row < rows; ++row) {             \
+    uint32_t word = 0;                                   \
+    for (int32_t i = 0; i < channels; ++i, word >>= 1) { \
+      if (i % 32 == 0) word = *input++;                  \
+      *output++ = word & 1u ? (minus_one) : (plus_one);  \
+    }                                                    \
   }
 
 void litebnn_dequantize_float(const uint32_t* input, int32_t rows, int32_t channels, float* output) {

@@ -12,51 +12,51 @@ LITEBNN_OPTIONS
 /* For each eight triples, the records are a byte of each mask, and the offset in bytes of each carry in the weights. */
 enum { kTripleBytes = 20, kRecordBytes = 16 };
 
-#define TRIPLE(i, sum, carry)                                                                     \
-  do {                                                                                            \
-    const uint32_t mask_ = (uint32_t)(int32_t)(int8_t)record[i];                                  \
-    (sum) = weights[5 * (i)] ^ mask_;                                                             \
-    (carry) = *(const uint32_t*)(const void*)((const char*)weights + record[(i) + 8]) ^ mask_;    \
+#define TRIPLE(i, sum, carry)                                                                  \
+  do {                                                                                         \
+    const uint32_t mask_ = (uint32_t)(int32_t)(int8_t)record[i];                               \
+    (sum) = weights[5 * (i)] ^ mask_;                                                          \
+    (carry) = *(const uint32_t*)(const void*)((const char*)weights + record[(i) + 8]) ^ mask_; \
   } while (0)
 /* Two triples are a carry of weight 2 and one of weight 4. */
-#define TRIPLE2(i, four, two)                     \
-  do {                                          \
-    uint32_t s0_, c0_, s1_, c1_;                \
-    TRIPLE(i, s0_, c0_);                        \
-    TRIPLE((i) + 1, s1_, c1_);                  \
-    LITEBNN_ADD(two, ones, ones, s0_, s1_);     \
-    LITEBNN_ADD(four, twos, twos, c0_, c1_);    \
+#define TRIPLE2(i, four, two)                \
+  do {                                       \
+    uint32_t s0_, c0_, s1_, c1_;             \
+    TRIPLE(i, s0_, c0_);                     \
+    TRIPLE((i) + 1, s1_, c1_);               \
+    LITEBNN_ADD(two, ones, ones, s0_, s1_);  \
+    LITEBNN_ADD(four, twos, twos, c0_, c1_); \
   } while (0)
-#define TRIPLE4(i, four0, four1, four2)              \
-  do {                                            \
-    uint32_t p4_, q4_;                            \
-    TRIPLE2(i, four0, p4_);                          \
-    TRIPLE2((i) + 2, four1, q4_);                          \
-    LITEBNN_ADD(four2, twos, twos, p4_, q4_);     \
+#define TRIPLE4(i, four0, four1, four2)       \
+  do {                                        \
+    uint32_t p4_, q4_;                        \
+    TRIPLE2(i, four0, p4_);                   \
+    TRIPLE2((i) + 2, four1, q4_);             \
+    LITEBNN_ADD(four2, twos, twos, p4_, q4_); \
   } while (0)
-#define TRIPLE8(eight0, eight1, eight2)                \
-  do {                                                 \
-    uint32_t p8_, q8_, r8_, s8_, t8_, u8_;             \
-    TRIPLE4(0, p8_, q8_, r8_);                            \
-    LITEBNN_ADD(eight0, fours, fours, p8_, q8_);       \
-    TRIPLE4(4, s8_, t8_, u8_);                           \
-    LITEBNN_ADD(eight1, fours, fours, s8_, t8_);       \
-    LITEBNN_ADD(eight2, fours, fours, r8_, u8_);       \
-    weights += 8 * kTripleBytes / 4;                   \
-    record += kRecordBytes;                            \
+#define TRIPLE8(eight0, eight1, eight2)          \
+  do {                                           \
+    uint32_t p8_, q8_, r8_, s8_, t8_, u8_;       \
+    TRIPLE4(0, p8_, q8_, r8_);                   \
+    LITEBNN_ADD(eight0, fours, fours, p8_, q8_); \
+    TRIPLE4(4, s8_, t8_, u8_);                   \
+    LITEBNN_ADD(eight1, fours, fours, s8_, t8_); \
+    LITEBNN_ADD(eight2, fours, fours, r8_, u8_); \
+    weights += 8 * kTripleBytes / 4;             \
+    record += kRecordBytes;                      \
   } while (0)
 
 /* The bits i, i + 8, i + 16 and i + 24 of a word, each in a byte. */
 #define EVERY_8TH(word, i) (((word) >> (i)) & 0x01010101u)
 #define OFFSETS(i) (4 * (2 * EVERY_8TH(high, i) + EVERY_8TH(low, i)))
-#define RECORDS8(i)                                                            \
-  do {                                                                         \
+#define RECORDS8(i)                                                                   \
+  do {                                                                                \
     const uint32_t first = EVERY_8TH(parity, i), second = EVERY_8TH(parity, (i) + 1); \
-    records[0] = (first << 8) - first;                                         \
-    records[1] = (second << 8) - second;                                       \
-    records[2] = 0x402C1804u + OFFSETS(i);                                     \
-    records[3] = 0x907C6854u + OFFSETS((i) + 1);                               \
-    records += 4;                                                              \
+    records[0] = (first << 8) - first;                                                \
+    records[1] = (second << 8) - second;                                              \
+    records[2] = 0x402C1804u + OFFSETS(i);                                            \
+    records[3] = 0x907C6854u + OFFSETS((i) + 1);                                      \
+    records += 4;                                                                     \
   } while (0)
 
 static void prepare(const uint32_t* window, int32_t words, uint32_t* records) {

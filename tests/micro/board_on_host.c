@@ -1,7 +1,7 @@
 /* board.h on a computer with an operating system, which counts no instructions. */
-#include "board.h"
-
 #include <stdio.h>
+
+#include "board.h"
 
 void board_print(const char* text) { (void)fputs(text, stdout); }
 void board_print_number(int32_t number) { (void)printf("%ld", (long)number); }

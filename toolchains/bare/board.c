@@ -13,11 +13,10 @@ static int32_t semihost(int32_t operation, const void* argument) {
   register int32_t a0 __asm__("a0") = operation;
   register const void* a1 __asm__("a1") = argument;
   /* The sequence of three instructions may not be compressed, nor cross a page. */
-  __asm__ volatile(
-      ".option push\n.option norvc\n.p2align 4\nslli x0, x0, 0x1f\nebreak\nsrai x0, x0, 7\n.option pop"
-      : "+r"(a0)
-      : "r"(a1)
-      : "memory");
+  __asm__ volatile(".option push\n.option norvc\n.p2align 4\nslli x0, x0, 0x1f\nebreak\nsrai x0, x0, 7\n.option pop"
+                   : "+r"(a0)
+                   : "r"(a1)
+                   : "memory");
   return a0;
 }
 
@@ -69,9 +68,8 @@ static void reset(void) {
   board_start();
 }
 
-__attribute__((section(".vectors"), used)) static const void* const vectors[] = {stack_top, (const void*)reset,
-                                                                                 (const void*)board_exit,
-                                                                                 (const void*)board_exit};
+__attribute__((section(".vectors"), used)) static const void* const vectors[] = {
+    stack_top, (const void*)reset, (const void*)board_exit, (const void*)board_exit};
 #endif
 
 /* Not inlined, so that the loop that fills the stack knows where it is. */

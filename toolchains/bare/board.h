@@ -8,8 +8,8 @@
 void board_print(const char* text);
 void board_print_number(int32_t number);
 
-/* Counts instructions, as QEMU executes them with `-icount shift=0`, at most 500 million. The number is exact on RISC-V;
- * on Arm it is rounded down to a multiple of 40, or about 31 on the Cortex-M55. */
+/* Counts instructions, as QEMU executes them with `-icount shift=0`, at most 500 million. The number is exact on
+ * RISC-V; on Arm it is rounded down to a multiple of 40, or about 31 on the Cortex-M55. */
 void board_start_counting(void);
 uint32_t board_counted(void);
 
