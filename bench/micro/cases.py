@@ -47,19 +47,19 @@ def random_case(
         signs[..., :outputs] = (depth - dots) // 2 > thresholds
         packed = pack_bconv2d(kernel, geometry, words_of(weights), thresholds)
         return Case(kernel, geometry, packed, words, words_of(signs))
-    multiplier = rng.normal(0, 60 / depth**0.5, outputs).astype(np.float32)
-    bias = rng.normal(0, 10, outputs).astype(np.float32)
+    fixed = None
+    # Few layers have no integers; another one is drawn then.
+    while fixed is None:
+        multiplier = rng.normal(0, 60 / depth**0.5, outputs).astype(np.float32)
+        bias = rng.normal(0, 10, outputs).astype(np.float32)
+        fixed = fixed_output(geometry, multiplier, bias, CLAMPS, 0)
     packed = pack_bconv2d(kernel, geometry, words_of(weights), None)
     values: Array = dots.astype(np.float32) * multiplier + bias
-    fixed = None
-    if output == "fixed":
-        fixed = fixed_output(geometry, multiplier, bias, CLAMPS, 0)
-        assert fixed is not None
     if output in ("int8", "fixed"):
         values = np.clip(values, np.float32(-128), np.float32(127))
         half = np.nextafter(np.float32(0.5), np.float32(0))
         values = np.trunc(values + np.where(values < 0, -half, half)).astype(np.int8)
-    return Case(kernel, geometry, packed, words, values, multiplier, bias, fixed=fixed)
+    return Case(kernel, geometry, packed, words, values, multiplier, bias, fixed=fixed if output == "fixed" else None)
 
 
 def products_of(case: Case) -> int:

@@ -36,7 +36,7 @@ def check(conv: lce_models.Conv, kernel: str) -> None:
 
 
 @given(conv=convs(), kernel=st.sampled_from(HOST_KERNELS))
-@settings(max_examples=150)
+@settings(max_examples=80)
 def test_any_layer(conv: lce_models.Conv, kernel: str) -> None:
     check(conv, kernel)
 
@@ -76,7 +76,7 @@ SPECIAL = np.array([0.0, -0.0, np.nan, -np.nan, np.inf, -np.inf, 1e-45, -1e-45, 
 @given(
     rows=st.integers(1, 3), channels=st.integers(1, 100), seed=st.integers(0, 2**31), zero_point=st.integers(-128, 127)
 )
-@settings(max_examples=50)
+@settings(max_examples=25)
 def test_signs(rows: int, channels: int, seed: int, zero_point: int) -> None:
     rng = np.random.default_rng(seed)
     words = -(-channels // 32)
@@ -113,7 +113,7 @@ def test_signs(rows: int, channels: int, seed: int, zero_point: int) -> None:
     words=st.integers(1, 3),
     seed=st.integers(0, 2**31),
 )
-@settings(max_examples=50)
+@settings(max_examples=25)
 def test_max_pools(size: Any, filter_size: Any, stride: Any, words: int, seed: int) -> None:
     x = np.random.default_rng(seed).integers(-(2**31), 2**31, (1, *size, words)).astype(np.int32)
     expected = reference.lce_bmaxpool2d(x, filter_size, stride, reference.SAME)
