@@ -40,7 +40,8 @@ def test_a_wheel_holds_the_library_for_every_cpu_of_its_tag(
     assert built == [(generic, "zig")]
     assert data["tag"] == tag
     assert data["pure_python"] is False
-    assert data["force_include"] == {"liblitebnn.so": "litebnn/lib/liblitebnn.so"}
+    sources = {str(wheel.ROOT / "ops" / "micro"): "litebnn/micro/sources"}
+    assert data["force_include"] == {"liblitebnn.so": "litebnn/lib/liblitebnn.so", **sources}
 
 
 def test_a_library_that_asks_for_more_than_the_tag_promises(set_required_glibc) -> None:

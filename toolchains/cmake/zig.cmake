@@ -27,6 +27,8 @@ endif()
 # options that decide are given to every call, CMake's own trials too, so that one serves all targets of a kind.
 set(litebnn_options ${litebnn_target} -mcpu=${LITEBNN_GENERIC_CPU} -O3 -s)
 add_compile_options(-mcpu=${LITEBNN_CPU})
+# zig knows CPUs and their features, and no -march.
+set(LITEBNN_DOTPROD_OPTION -mcpu=${LITEBNN_GENERIC_CPU}+dotprod)
 
 # One program does all: its first argument says what it is to be.
 set(CMAKE_C_COMPILER ${LITEBNN_ZIG} cc ${litebnn_options})
