@@ -268,6 +268,7 @@ _ROWS = (
     _extra("larq", "training with larq", "tensorflow", "tf_keras", "larq"),
     _extra("keras", "training with Keras 3, and converting its models", "tensorflow", "keras"),
     _extra("torch", "training with PyTorch, and converting its modules", "torch", "litert_torch"),
+    _extra("train", "examples/train", "PIL", "tensorboard"),
     _extra("model-explorer", "the adapter for Model Explorer", "model_explorer"),
     _extra("demo", "the demo's data", "sklearn", "PIL"),
     _extra("photo", "`invoke photo`", "PIL"),
