@@ -55,7 +55,7 @@ def _rest(shown: Iterable[str]) -> Iterator[Finding]:
 
 def _finding(section: str, need: Need, purpose: str) -> Finding:
     if missing(need.name):
-        return Finding(section, need.name, MISSING, purpose, need.install)
+        return Finding(section, need.name, MISSING, purpose, _one_command([need.name]))
     return Finding(section, need.name, OK)
 
 

@@ -5,6 +5,7 @@ import sys
 import pytest
 
 from litebnn.doctor import MISSING, OK
+from litebnn.doctor.finding import pip_install
 from toolchains import doctor
 from toolchains.needs import needs
 from toolchains.targets import load_targets
@@ -31,6 +32,8 @@ def test_what_is_hidden_is_missing_with_its_command(monkeypatch: pytest.MonkeyPa
         assert set(found) == {row.name for row in rows if row.is_bare and f"{row.triple}-g++" == name}
     elif name == "ndk":
         assert found["android-arm64"].install == needs()["ndk"].install
+    elif name == "conan":  # installed by this Python's pip, as extras are
+        assert found[name].install == pip_install("conan")
     else:
         assert found[name].install == needs()[name].install
 

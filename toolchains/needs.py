@@ -29,6 +29,9 @@ ARM64 = Path("/usr/aarch64-linux-gnu/lib/libstdc++.so.6")
 RUNTIME = ROOT / "build" / "runtime" / "host" / "ORIGIN"
 NDK_FILE = Path("build", "cmake", "android.toolchain.cmake")
 QUICKNET = ROOT / "build" / "zoo" / "QuickNet.float.tflite"
+MAKE_QUICKNET = (
+    "build/peer-venv/bin/python -m bench.zoo.make_models QuickNet (bench/zoo/make_models.py says how to make peer-venv)"
+)
 KEYRING = Path("/usr/share/keyrings/debian-archive-keyring.gpg")
 DEBIAN = "http://deb.debian.org/debian"
 # The registry where npm is not installed. An installed npm has a setting of its own.
@@ -300,12 +303,15 @@ _ROWS = (
     # Files.
     _file("googletest", "apt install googletest", "the C++ tests", GOOGLETEST / "CMakeLists.txt"),
     _file("aarch64-libraries", "apt install libstdc++6-arm64-cross", "emulated programs of the Raspberry Pi 4", ARM64),
-    _file("quicknet", "python bench/zoo/make_models.py", "a network of larq-zoo", QUICKNET),
+    _file("quicknet", MAKE_QUICKNET, "a network of larq-zoo", QUICKNET),
     _file("runtime", "python3 bootstrap.py runtime", "programs, and fuzzing of images", RUNTIME),
     Need("library", "file", "running binary models", "python3 bootstrap.py build", answers=_has_library),
     # Services.
     _network("pytorch", "give pip an index with a PyTorch for CPUs, for Python 3.11", "PyTorch", _has_cpu_torch),
-    Need("macos-sdk", "file", "building for macOS by its clang", "xcode-select --install", answers=_has_macos_sdk),
+    Need(
+        *("macos-sdk", "file", "building for macOS by its clang", "run it on a Mac, after xcode-select --install"),
+        answers=_has_macos_sdk,
+    ),
     Need("ndk", "file", "building for Android", "export ANDROID_NDK_HOME=FOLDER_OF_THE_ANDROID_NDK", answers=_has_ndk),
     _service(
         "docker-engine",
@@ -368,6 +374,7 @@ def installation(names: list[str]) -> list[str]:
     lacking = [needs()[name].install for name in names if missing(name)]
     packages: dict[str, list[str]] = {}
     for line in lacking:
-        installer = next((start for start in ("apt install ", "pip install ") if line.startswith(start)), line)
+        starts = [start for start in ("apt install ", "pip install ") if line.startswith(start) and "&&" not in line]
+        installer = starts[0] if starts else line
         packages.setdefault(installer, []).extend(line.removeprefix(installer).split() if installer != line else [])
     return [installer + " ".join(dict.fromkeys(words)) for installer, words in packages.items()]

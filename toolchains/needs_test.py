@@ -64,6 +64,8 @@ def test_what_is_missing_is_installed_by_one_command_an_installer(monkeypatch: p
     monkeypatch.setattr("toolchains.needs.missing", lambda name: "" if name == "zsh" else "missing")
     wanted = ["apt install valgrind clang-19 libclang-rt-19-dev llvm-19", "pip install 'litebnn[docs]'"]
     assert installation(["valgrind", "zsh", "clang", "llvm", "docs"]) == wanted
+    engine = needs()["docker-engine"].install
+    assert installation(["docker-engine", "valgrind"]) == [engine, "apt install valgrind"]
     assert missing("valgrind") in ("", "valgrind is missing: apt install valgrind")
 
 

@@ -22,14 +22,17 @@ def _run(options: argparse.Namespace) -> None:
     from litebnn.cli.output import print_json
     from litebnn.errors import boundary, printable
     from litebnn.flatbuffer import read_strictly
-    from litebnn.graph import check_model, check_outputs
+    from litebnn.graph import check_model, check_outputs, graphs_of_loops
     from litebnn.model_files import read_file
 
     model = read_strictly(read_file(options.model))
     with boundary():
         check_model(model)
+        called = {model.graphs[0], *(signature.graph for signature in model.signatures or ())}
+        inner = {*graphs_of_loops(model.graphs)} - called
         for graph in model.graphs:
-            check_outputs(graph)
+            if graph not in inner:
+                check_outputs(graph)
     found = {
         "subgraphs": len(model.graphs),
         "ops": sum(1 for _ in model.ops()),

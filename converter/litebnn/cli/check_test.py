@@ -7,6 +7,7 @@ import pytest
 
 from litebnn import cli
 from litebnn.flatbuffer import read_model, write_model
+from litebnn.graph import Op, OpCode, Options, Signature, Tensor
 from tests.support.float_models import FloatModel
 
 GOLDEN = sorted((Path(__file__).resolve().parents[3] / "tests" / "golden").glob("*.tflite"))
@@ -49,6 +50,36 @@ def test_ops_of_litebnn_are_looked_at(tmp_path: Path, capsys: pytest.CaptureFixt
         line = refused(capsys, path, write_model(model))
         assert "(LceBconv2d): " in line
         assert reason in line
+
+
+def growing(state: tuple[int, ...] = (-1, 4), *, is_signature: bool = False) -> bytes:
+    """A model whose loop appends a row to its state in each step; its output is the sum of the rows."""
+    condition, body, main = FloatModel(), FloatModel(), FloatModel()
+    i, _ = condition.input(type="INT32"), condition.input(1, 4, signature=(-1, 4))
+    condition.graph.outputs = [condition.elementwise("LESS", i, condition.const(3, np.int32), type="BOOL")]
+    i, x = body.input(type="INT32"), body.input(1, 4, signature=(-1, 4))
+    following = body.op("ADD", [i, body.const(1, np.int32)], (), type="INT32")
+    grown = body.op("CONCATENATION", [x, body.const(np.ones((1, 4)))], state, axis=0, fused_activation_function=0)
+    body.graph.outputs = [following, grown]
+    steps, last = Tensor("steps", "INT32", ()), Tensor("last", "FLOAT32", (1, 4), shape_signature=(-1, 4))
+    options = Options("WhileOptions", cond_subgraph_index=1, body_subgraph_index=2)
+    operands = [main.const(0, np.int32), main.input(1, 4)]
+    main.graph.insert(Op(OpCode("WHILE"), [*operands], [steps, last], options))
+    model = main.model(main.op("SUM", [last, main.const([0], np.int32)], (4,), keep_dims=False))
+    model.graphs += [condition.graph, body.graph]
+    if is_signature:
+        inputs, outputs = ([(each.name, each) for each in part] for part in (body.graph.inputs, body.graph.outputs))
+        model.signatures = [*(model.signatures or []), Signature("body", body.graph, inputs, outputs)]
+    return write_model(model)
+
+
+def test_the_state_of_a_loop_may_grow(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "model.tflite"
+    path.write_bytes(growing())
+    assert cli.main(["check", str(path)]) == 0
+    reason = "has shape [1, 4], and [2, 4] is computed"
+    assert reason in refused(capsys, path, growing((1, 4)))
+    assert reason in refused(capsys, path, growing(is_signature=True))
 
 
 def test_no_runtime_sees_the_model(tmp_path: Path) -> None:

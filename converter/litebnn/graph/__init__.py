@@ -36,7 +36,7 @@ from litebnn.graph.origin import (
     write_origins,
 )
 from litebnn.graph.questions import Question
-from litebnn.graph.references import check_subgraphs
+from litebnn.graph.references import check_subgraphs, graphs_of_loops
 from litebnn.graph.shapes import check_outputs
 from litebnn.graph.validate import check_graph
 
@@ -78,6 +78,7 @@ __all__ = [
     "drop_control_dependencies",
     "facts",
     "fields_that_hold",
+    "graphs_of_loops",
     "like",
     "mistakes",
     "packed_words",

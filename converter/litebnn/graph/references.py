@@ -130,6 +130,15 @@ def check_subgraphs(graphs: list[Graph]) -> None:
     _check_order(callees)
 
 
+def graphs_of_loops(graphs: list[Graph]) -> list[Graph]:
+    """The subgraphs that only WHILE runs, which makes room for their outputs as these grow from step to step."""
+    callers: dict[int, set[str]] = {}
+    for op in (op for graph in graphs for op in graph.ops):
+        for _, called in _called(op):
+            callers.setdefault(called, set()).add(op.name)
+    return [graphs[called] for called, names in callers.items() if names == {"WHILE"}]
+
+
 def _called(op: Op) -> Iterator[tuple[str, int]]:
     for key in fields_that_hold(op.options.table, "subgraphs"):
         value = getattr(op.options, key, None)
