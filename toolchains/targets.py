@@ -3,14 +3,15 @@
 import sys
 from dataclasses import MISSING, dataclass, fields
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 if sys.version_info >= (3, 11):
     import tomllib
 else:
     import tomli as tomllib
 
-from litebnn.system import HERE, SYSTEMS, System
+if TYPE_CHECKING:
+    from litebnn.system import System
 
 ROOT = Path(__file__).resolve().parents[1]
 BUILD = ROOT / "build"
@@ -65,8 +66,11 @@ class Target:
         return bool(self.machine)
 
     @property
-    def names(self) -> System:
+    def names(self) -> "System":
         """File names on the target's system."""
+        # The import happens here because the environment that writes the zoo's networks does not have litebnn.
+        from litebnn.system import HERE, SYSTEMS
+
         return SYSTEMS[self.system] if self.triple else HERE
 
     @property
@@ -105,6 +109,8 @@ def _check(name: str, row: Any) -> None:
     """Raises ToolkitError if a row has an unknown key or a value of the wrong type."""
     if not isinstance(row, dict):
         raise ToolkitError(f"{TABLE.name}, {name}: expected a row, as [{name}], found {row!r}")
+    from litebnn.system import SYSTEMS
+
     for key, value in row.items():
         if key not in KEYS:
             raise ToolkitError(f"{TABLE.name}, row {name}: unknown key '{key}'; the keys are {', '.join(KEYS)}")

@@ -20,6 +20,9 @@ MOST_BYTES_MORE = 640
 
 pytestmark = pytest.mark.filterwarnings("ignore:no binary layer")
 
+# TFLite's reference rounds an int8 sum twice, which flips signs of Keras' float sum where both are near 0.
+INT8_SUM = "int8_qat"
+
 
 def converted(name: str) -> bytes:
     return bytes(litebnn.convert_tflite(GOLDEN / f"{name}.float.tflite"))
@@ -34,6 +37,9 @@ def test_there_are_26() -> None:
 def test_outputs_are_those_of_keras(name: str) -> None:
     golden = np.load(GOLDEN / f"{name}.npz")
     actual = litebnn.Interpreter(converted(name)).predict(golden["input"])
+    if name == INT8_SUM:
+        np.testing.assert_array_equal(actual, golden["lce"])
+        return
     assert difference(golden["keras"], actual) <= 1e-4
     np.testing.assert_array_equal(actual.argmax(axis=-1), golden["keras"].argmax(axis=-1))
 

@@ -213,7 +213,7 @@ def test_fake_quantization_of_kernels_and_activations() -> None:
         "SUB": "FLOAT32",
         "DEQUANTIZE": "FLOAT32",
     }
-    x = np.random.default_rng(1).standard_normal((4, 8, 8, 3)).astype(np.float32)
+    x = np.random.default_rng(1).standard_normal((64, 8, 8, 3)).astype(np.float32)
     expected, actual = (litebnn.Interpreter(model).predict(x) for model in (source, converted))
     assert np.mean(np.abs(actual - expected) > 1e-6) < 0.02
 

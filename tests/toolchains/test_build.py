@@ -181,7 +181,7 @@ def test_an_interrupted_build_leaves_the_former_library(project: Path) -> None:
     ("arguments", "message"),
     [
         (["--target=rpi9"], "no target is called 'rpi9'; the targets are host, x86_64, aarch64, rpi4, "),
-        (["--toolchain=msvc"], "no toolchain is called 'msvc'; the toolchains are auto, gcc, zig, docker"),
+        (["--toolchain=msvc"], "no toolchain is called 'msvc'; the toolchains are auto, gcc, clang, zig, docker, ndk"),
         (["--target=android-arm64"], "android-arm64 is built with the Android NDK: set ANDROID_NDK_HOME"),
     ],
 )

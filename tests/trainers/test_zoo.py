@@ -149,7 +149,7 @@ def test_features_take_any_size_and_a_tensor(zoo: Any) -> None:
 @pytest.mark.parametrize("name", NETWORKS)
 def test_outputs_and_files_are_those_of_larq_zoo(name: str, zoo: Any, tmp_path: Path) -> None:
     need("larq", "larq-zoo")
-    program = (sys.executable, "-m", "tests.support.larq_zoo_networks", str(tmp_path), name)
+    program = (sys.executable, "-m", "tests.trainers.larq_zoo_networks", str(tmp_path), name)
     result = subprocess.run(
         program, cwd=ROOT, env={**os.environ, "TF_USE_LEGACY_KERAS": "1"}, capture_output=True, text=True
     )
