@@ -36,6 +36,8 @@ KEYRING = Path("/usr/share/keyrings/debian-archive-keyring.gpg")
 DEBIAN = "http://deb.debian.org/debian"
 # The registry where npm is not installed. An installed npm has a setting of its own.
 NPM = "https://registry.npmjs.org"
+# The last package of TensorFlow Lite Micro before its types moved to the namespace tflite::micro.
+LAST_OLD_TFLM = "tflite-micro==0.dev20260930204519"
 # Folder of servers such as sshd, which a user's PATH may not contain.
 SYSTEM_FOLDERS = "/usr/sbin"
 
@@ -323,6 +325,10 @@ _ROWS = (
     _service("mounts", "run it as root", "disks that are full", _mounts),
     _network(
         "pypi", "give pip an index that it reaches", "runtimes and compilers by pip", lambda: _pip_finds("iniconfig")
+    ),
+    _network(
+        *("tflite-micro", "give pip an index with tflite-micro, for its Pythons", "TensorFlow Lite Micro"),
+        lambda: _pip_finds(LAST_OLD_TFLM),
     ),
     _network("debian", f"connect to {DEBIAN}, from a Debian", "other CPUs' packages, and emulators", _unpacks_debian),
     _network("npm-registry", f"connect to {NPM}", "TensorFlow Lite's C library, stb_image", _npm_answers),

@@ -1,10 +1,12 @@
 // Names and values in a model file for the four custom ops, which docs/ops.md documents. The Python counterpart is
-// converter/litebnn/contract.py; tests/ops/test_contract.py checks that both agree.
+// converter/litebnn/contract.py; tests/ops/test_contract.py checks that both agree. C++11, for
+// microcontrollers.
 #pragma once
 
 #include <cstdint>
 
-namespace litebnn::contract {
+namespace litebnn {
+namespace contract {
 
 constexpr char kQuantize[] = "LceQuantize";
 constexpr char kDequantize[] = "LceDequantize";
@@ -35,4 +37,5 @@ constexpr int32_t kActivationRelu = 1;
 constexpr int32_t kActivationReluN1To1 = 2;
 constexpr int32_t kActivationRelu6 = 3;
 
-}  // namespace litebnn::contract
+}  // namespace contract
+}  // namespace litebnn

@@ -1,0 +1,343 @@
+// LceBconv2d: binary convolution to float32, int8 or packed signs, by a popcount of a channel at a time.
+//
+// The model file's filters are read where they are. Persistent memory of the arena holds the layer, and factors that
+// the file leaves out or int8 scales. With padding of zeros it holds a preset for each channel and class of pixels.
+#include <limits>
+
+#include "litebnn_micro.h"
+#include "node.h"
+
+namespace tflite {
+namespace micro {
+namespace lce {
+namespace {
+
+constexpr int32_t kMin = std::numeric_limits<int32_t>::min();
+constexpr int32_t kMax = std::numeric_limits<int32_t>::max();
+
+enum { kInput, kFilter, kMultiplier, kBias, kThreshold, kInputs };
+const char* const kNames[kInputs] = {"input", "filter", "post_activation_multiplier", "post_activation_bias",
+                                     "output_threshold"};
+
+struct Convolution {
+  Options options;
+  litebnn_bconv2d layer;
+  TfLiteType type;  // of the output
+  int32_t images;
+  int32_t padding, pad_bottom, pad_right;
+  bool pads_zeros;
+  int32_t tap_words;
+  int scratch;
+};
+
+bool ReadPadding(const Node& node, Convolution* state) {
+  litebnn_bconv2d& l = state->layer;
+  if (node.HasOption(contract::kPadding) || !node.HasOption(contract::kPadTop)) {
+    return node.ReadOption(contract::kPadding, contract::kPaddingSame, contract::kPaddingValid, &state->padding);
+  }
+  state->padding = contract::kPaddingValid;
+  return node.ReadOption(contract::kPadTop, 0, kMax, &l.pad_top) &&
+         node.ReadOption(contract::kPadBottom, 0, kMax, &state->pad_bottom) &&
+         node.ReadOption(contract::kPadLeft, 0, kMax, &l.pad_left) &&
+         node.ReadOption(contract::kPadRight, 0, kMax, &state->pad_right);
+}
+
+bool ReadOptions(const Node& node, Convolution* state) {
+  litebnn_bconv2d& l = state->layer;
+  int32_t activation, pad_values;
+  if (!node.ReadOption(contract::kChannelsIn, 1, kMax, &l.channels_in) ||
+      !node.ReadOption(contract::kDilationHeightFactor, 1, kMax, &l.dilation_height) ||
+      !node.ReadOption(contract::kDilationWidthFactor, 1, kMax, &l.dilation_width) ||
+      !node.ReadOption(contract::kFusedActivationFunction, contract::kActivationNone, contract::kActivationRelu6,
+                       &activation) ||
+      !node.ReadOption(contract::kPadValues, contract::kPadValuesZero, contract::kPadValuesOne, &pad_values) ||
+      !ReadPadding(node, state) || !node.ReadOption(contract::kStrideHeight, 1, kMax, &l.stride_height) ||
+      !node.ReadOption(contract::kStrideWidth, 1, kMax, &l.stride_width)) {
+    return false;
+  }
+  state->pads_zeros = pad_values == contract::kPadValuesZero;
+  l.clamp_min = activation == contract::kActivationNone ? -kMax : activation == contract::kActivationReluN1To1 ? -1 : 0;
+  l.clamp_max = activation == contract::kActivationReluN1To1 ? 1 : activation == contract::kActivationRelu6 ? 6 : kMax;
+  return true;
+}
+
+bool ReadFilter(const Node& node, Convolution* state) {
+  litebnn_bconv2d& l = state->layer;
+  Tensor filter;
+  if (!node.ReadInput(kFilter, &filter)) return false;
+  if (filter.type != kTfLiteInt32) return node.Error("type of the filter", "int32", filter.type);
+  if (filter.rank() != 4) return node.Error("filter", "4 dimensions", filter.rank());
+  if (filter.constant == nullptr) return node.Error("filter", "constants", 0);
+  l.weights = static_cast<const uint32_t*>(filter.constant);
+  l.channels_out = filter.size(0);
+  l.filter_height = filter.size(1);
+  l.filter_width = filter.size(2);
+  const int32_t words = state->tap_words = filter.size(3);
+  if (words == PackedWords(l.channels_in)) {
+    l.groups = 1;
+  } else if (words <= l.channels_in / 32 && l.channels_in % (words * 32) == 0) {
+    l.groups = l.channels_in / (words * 32);
+  } else {
+    return node.Error("filter", "words of channels_in, or a divisor for groups", words);
+  }
+  if (l.channels_out % l.groups != 0) return node.Error("filter", "output channels for each group", l.channels_out);
+  const int64_t window_words = static_cast<int64_t>(l.filter_height) * l.filter_width * words;
+  if (window_words > kMax / 32 - 8) return node.Error("filter", "less than 2147483392 bits for an output channel", 0);
+  // The filters' padding bits are 0, as are those of the input, so that whole words are compared.
+  l.tap_bits = words * 32;
+  l.window_words = static_cast<int32_t>(window_words);
+  l.kernel = &litebnn_popcount;
+  return true;
+}
+
+bool ReadInput(const Node& node, Convolution* state) {
+  litebnn_bconv2d& l = state->layer;
+  Tensor input;
+  if (!node.ReadInput(kInput, &input)) return false;
+  if (input.type != kTfLiteInt32) return node.Error("type of the input", "int32", input.type);
+  if (input.rank() != 4) return node.Error("input", "4 dimensions", input.rank());
+  if (input.size(3) != PackedWords(l.channels_in)) return node.Error("input", "words of channels_in", input.size(3));
+  state->images = input.size(0);
+  l.input_height = input.size(1);
+  l.input_width = input.size(2);
+  const Axis height = {"height",          l.input_height, l.filter_height,  l.stride_height,
+                       l.dilation_height, l.pad_top,      state->pad_bottom};
+  const Axis width = {"width",          l.input_width, l.filter_width,  l.stride_width,
+                      l.dilation_width, l.pad_left,    state->pad_right};
+  return Slide(node, height, state->padding, &l.output_height, &l.pad_top) &&
+         Slide(node, width, state->padding, &l.output_width, &l.pad_left);
+}
+
+// Reads one value for each output channel; null if they are left out.
+bool ReadPerChannel(const Node& node, int index, TfLiteType type, int32_t channels, const void** values) {
+  *values = nullptr;
+  if (!node.HasInput(index)) return true;
+  Tensor tensor;
+  if (!node.ReadInput(index, &tensor)) return false;
+  if (tensor.type != type) return node.Error(kNames[index], "another type", tensor.type);
+  if (tensor.rank() != 1 || tensor.size(0) != channels) {
+    return node.Error(kNames[index], "one value for each output channel", tensor.size(0));
+  }
+  if (tensor.constant == nullptr) return node.Error(kNames[index], "constants", 0);
+  *values = tensor.constant;
+  return true;
+}
+
+// The file's values where they are, if nothing changes them.
+bool Factors(const Node& node, const void* values, float missing, float scale, int32_t channels, const float** result) {
+  const float* const given = static_cast<const float*>(values);
+  *result = given;
+  if (given != nullptr && scale == 1) return true;
+  float* const made = node.AllocateArray<float>(channels);
+  if (made == nullptr) return false;
+  for (int32_t i = 0; i < channels; ++i) made[i] = (given != nullptr ? given[i] : missing) / scale;
+  *result = made;
+  return true;
+}
+
+// ---- Padding of zeros ----
+
+// The taps along an axis that lie in the input: from `first` to before `end`.
+struct Inside {
+  int32_t first, end;
+  bool operator==(const Inside& other) const { return first == other.first && end == other.end; }
+};
+
+Inside InsideOf(int32_t at, int32_t input, int32_t taps, int32_t dilation) {
+  // Padding may be larger than the input, so that no tap is inside.
+  const int32_t first = at >= 0 ? 0 : (-at - 1) / dilation + 1;
+  const int32_t end = at >= input ? 0 : (input - 1 - at) / dilation + 1;
+  Inside inside = {first < taps ? first : taps, end < taps ? end : taps};
+  if (inside.end <= inside.first) inside.first = inside.end = 0;
+  return inside;
+}
+
+// Pixels with the same taps inside have one class.
+struct Classes {
+  int32_t outputs, stride, before, input, taps, dilation;
+  uint16_t* numbers;
+  int32_t count;
+
+  Inside at(int32_t i) const { return InsideOf(i * stride - before, input, taps, dilation); }
+
+  bool Number(const Node& node) {
+    numbers = node.AllocateArray<uint16_t>(outputs);
+    if (numbers == nullptr) return false;
+    count = 0;
+    for (int32_t i = 0; i < outputs; ++i) {
+      // Most pixels are of the class before them.
+      int32_t same = i - 1;
+      while (same >= 0 && !(at(same) == at(i))) --same;
+      numbers[i] = same >= 0 ? numbers[same] : static_cast<uint16_t>(count++);
+      if (count > std::numeric_limits<uint16_t>::max()) return node.Error("padding", "fewer than 65536 classes", count);
+    }
+    return true;
+  }
+
+  Inside OfClass(int32_t number) const {
+    int32_t i = 0;
+    while (numbers[i] != number) ++i;
+    return at(i);
+  }
+};
+
+int32_t OnesOf(uint32_t word) {
+  int32_t ones = 0;
+  for (; word != 0; word &= word - 1) ++ones;
+  return ones;
+}
+
+// Ones of a channel's filter at taps outside of the input, which count as if they differed from it.
+int32_t OnesOutside(const Convolution& state, const uint32_t* filter, const Inside& rows, const Inside& columns) {
+  const litebnn_bconv2d& l = state.layer;
+  int32_t ones = 0;
+  for (int32_t y = 0; y < l.filter_height; ++y) {
+    for (int32_t x = 0; x < l.filter_width; ++x, filter += state.tap_words) {
+      if (y >= rows.first && y < rows.end && x >= columns.first && x < columns.end) continue;
+      for (int32_t word = 0; word < state.tap_words; ++word) ones += OnesOf(filter[word]);
+    }
+  }
+  return ones;
+}
+
+// Thresholds or summands of the count in every class, as litebnn_micro.h describes them.
+bool PresetClasses(const Node& node, Convolution* state, const int32_t* thresholds, int32_t depth) {
+  litebnn_bconv2d& l = state->layer;
+  Classes rows = {l.output_height, l.stride_height,   l.pad_top, l.input_height,
+                  l.filter_height, l.dilation_height, nullptr,   0};
+  Classes columns = {l.output_width, l.stride_width,   l.pad_left, l.input_width,
+                     l.filter_width, l.dilation_width, nullptr,    0};
+  if (!rows.Number(node) || !columns.Number(node)) return false;
+  const int64_t count = static_cast<int64_t>(rows.count) * columns.count;
+  if (count > std::numeric_limits<uint16_t>::max()) {
+    return node.Error("padding", "fewer than 65536 classes", static_cast<int32_t>(count > kMax ? kMax : count));
+  }
+  uint32_t* preset = node.AllocateArray<uint32_t>(count * l.channels_out);
+  int32_t* depths = node.AllocateArray<int32_t>(count);
+  if (preset == nullptr || depths == nullptr) return false;
+  l.presets = preset;
+  l.depths = depths;
+  const int32_t group_channels = l.channels_in / l.groups, taps = l.filter_height * l.filter_width;
+  for (int32_t row = 0; row < rows.count; ++row) {
+    const Inside inside_rows = rows.OfClass(row);
+    for (int32_t column = 0; column < columns.count; ++column) {
+      const Inside inside = columns.OfClass(column);
+      const int32_t taps_inside = (inside_rows.end - inside_rows.first) * (inside.end - inside.first);
+      const int32_t padded = (taps - taps_inside) * group_channels;
+      *depths++ = depth - padded;
+      for (int32_t channel = 0; channel < l.channels_out; ++channel) {
+        const uint32_t* const filter = l.weights + static_cast<int64_t>(channel) * l.window_words;
+        const int64_t ones = OnesOutside(*state, filter, inside_rows, inside);
+        int64_t value = thresholds != nullptr ? thresholds[channel] + ones - padded / 2 : -ones;
+        if (value < kMin) value = kMin;
+        if (value > kMax) value = kMax;
+        *preset++ = static_cast<uint32_t>(value);
+      }
+    }
+  }
+  for (int32_t y = 0; y < l.output_height; ++y) {
+    rows.numbers[y] = static_cast<uint16_t>(rows.numbers[y] * columns.count);
+  }
+  l.row_class = rows.numbers;
+  l.column_class = columns.numbers;
+  return true;
+}
+
+bool Preset(const Node& node, Convolution* state, const int32_t* thresholds) {
+  litebnn_bconv2d& l = state->layer;
+  const int32_t group_channels = l.channels_in / l.groups;
+  const int32_t depth = l.filter_height * l.filter_width * group_channels;
+  const bool is_padded = state->padding == contract::kPaddingSame || l.pad_top > 0 || l.pad_left > 0 ||
+                         state->pad_bottom > 0 || state->pad_right > 0;
+  if (is_padded && state->pads_zeros) {
+    if (thresholds != nullptr && group_channels % 2 != 0) {
+      return node.Error("option channels_in", "an even number for each group with packed output and zero padding",
+                        group_channels);
+    }
+    return PresetClasses(node, state, thresholds, depth);
+  }
+  int32_t* const depths = node.AllocateArray<int32_t>(1);
+  if (depths == nullptr) return false;
+  *depths = depth;
+  l.depths = depths;
+  // Signed and unsigned forms of a type may be read through each other's pointers.
+  l.presets = reinterpret_cast<const uint32_t*>(thresholds);
+  return true;
+}
+
+bool ReadOutput(const Node& node, Convolution* state) {
+  litebnn_bconv2d& l = state->layer;
+  Tensor output;
+  if (!node.ReadOutput(&output)) return false;
+  state->type = output.type;
+  const bool is_bits = output.type == kTfLiteInt32;
+  if (!is_bits && output.type != kTfLiteFloat32 && output.type != kTfLiteInt8) {
+    return node.Error("type of the output", "float32, int8 or int32", output.type);
+  }
+  const int32_t last = is_bits ? PackedWords(l.channels_out) : l.channels_out;
+  const int32_t expected[] = {state->images, l.output_height, l.output_width, last};
+  if (!node.CheckOutputShape(output, expected)) return false;
+  if (output.type == kTfLiteInt8 && !node.CheckQuantization("output", output)) return false;
+
+  const void *multiplier, *bias, *thresholds;
+  if (!ReadPerChannel(node, kMultiplier, kTfLiteFloat32, l.channels_out, &multiplier) ||
+      !ReadPerChannel(node, kBias, kTfLiteFloat32, l.channels_out, &bias) ||
+      !ReadPerChannel(node, kThreshold, kTfLiteInt32, l.channels_out, &thresholds)) {
+    return false;
+  }
+  if (is_bits) {
+    if (thresholds == nullptr) return node.Error(kNames[kThreshold], "a tensor for packed output", 0);
+    return Preset(node, state, static_cast<const int32_t*>(thresholds));
+  }
+  const float scale = output.type == kTfLiteInt8 ? output.scale : 1;
+  l.output_zero_point = output.zero_point;
+  return Factors(node, multiplier, 1, scale, l.channels_out, &l.multiplier) &&
+         Factors(node, bias, 0, scale, l.channels_out, &l.bias) && Preset(node, state, nullptr);
+}
+
+TfLiteStatus Prepare(TfLiteContext* context, TfLiteNode* node) {
+  const Node checked(context, node, contract::kBconv2d, kNames);
+  if (!checked.CheckArity(2, kInputs)) return kTfLiteError;
+  Convolution* const state = static_cast<Convolution*>(node->user_data);
+  if (!ReadOptions(checked, state) || !ReadFilter(checked, state) || !ReadInput(checked, state) ||
+      !ReadOutput(checked, state)) {
+    return kTfLiteError;
+  }
+  const int32_t words = litebnn_bconv2d_scratch_words(&state->layer);
+  return checked.RequestScratch(words, &state->scratch) ? kTfLiteOk : kTfLiteError;
+}
+
+TfLiteStatus Invoke(TfLiteContext* context, TfLiteNode* node) {
+  const Convolution& state = *static_cast<const Convolution*>(node->user_data);
+  const litebnn_bconv2d& l = state.layer;
+  const uint32_t* input = static_cast<const uint32_t*>(DataOf(context, node->inputs->data[kInput]));
+  void* const output = DataOf(context, node->outputs->data[0]);
+  uint32_t* const scratch = static_cast<uint32_t*>(GetMicroContext(context)->GetScratchBuffer(state.scratch));
+  const int32_t input_words = l.input_height * l.input_width * PackedWords(l.channels_in);
+  const int32_t pixels = l.output_height * l.output_width;
+  for (int32_t image = 0; image < state.images; ++image, input += input_words) {
+    if (state.type == kTfLiteFloat32) {
+      litebnn_bconv2d_float(&l, input, static_cast<float*>(output) + image * pixels * l.channels_out, scratch);
+    } else if (state.type == kTfLiteInt8) {
+      litebnn_bconv2d_int8(&l, input, static_cast<int8_t*>(output) + image * pixels * l.channels_out, scratch);
+    } else {
+      uint32_t* const words = static_cast<uint32_t*>(output) + image * pixels * PackedWords(l.channels_out);
+      litebnn_bconv2d_bits(&l, input, words, scratch);
+    }
+  }
+  return kTfLiteOk;
+}
+
+}  // namespace
+
+Op Bconv2dOp() {
+  Op op = {contract::kBconv2d, TFLMRegistration()};
+  op.registration.init = Init<Convolution>;
+  op.registration.prepare = Prepare;
+  op.registration.invoke = Invoke;
+  return op;
+}
+
+}  // namespace lce
+}  // namespace micro
+}  // namespace tflite

@@ -1,0 +1,109 @@
+// A node while it is prepared: its tensors and options, checked. Each check says what it expected.
+#pragma once
+
+#include "litebnn_tflm.h"
+#include "tflite/ops/contract.h"
+#include "tflite/runtime/flexbuffer_map.h"
+
+namespace tflite {
+namespace micro {
+namespace lce {
+
+namespace contract = ::litebnn::contract;
+
+// The options of a node, as they stand in the model file.
+struct Options {
+  const uint8_t* data;
+  size_t size;
+};
+
+struct Tensor {
+  TfLiteType type;
+  const TfLiteIntArray* dims;
+  const void* constant;  // null if the tensor is computed
+  float scale;
+  int32_t zero_point;
+
+  int32_t rank() const { return dims->size; }
+  int32_t size(int axis) const { return dims->data[axis]; }
+  int32_t last() const { return dims->data[dims->size - 1]; }
+};
+
+inline int32_t PackedWords(int32_t channels) { return (channels - 1) / 32 + 1; }
+
+class Node {
+ public:
+  // `input_names` are for messages.
+  Node(TfLiteContext* context, const TfLiteNode* node, const char* op, const char* const* input_names)
+      : context_(context), node_(node), op_(op), input_names_(input_names) {}
+
+  // Reports an error and returns false.
+  bool Error(const char* name, const char* expected, int32_t found) const;
+
+  bool CheckArity(int least, int most) const;
+  bool HasInput(int index) const;
+  // Sizes are at least 1, and values at most 2^31 - 1.
+  bool ReadInput(int index, Tensor* tensor) const;
+  bool ReadOutput(Tensor* tensor) const;
+  // The scale is above 0, and the zero point an int8.
+  bool CheckQuantization(const char* name, const Tensor& tensor) const;
+  // The model file has the output's shape; TensorFlow Lite Micro resizes nothing.
+  bool CheckOutputShape(const Tensor& output, const int32_t (&expected)[4]) const;
+
+  bool HasOption(const char* key) const;
+  bool ReadOption(const char* key, int32_t least, int32_t most, int32_t* value) const;
+
+  // Memory that lives as long as the interpreter; null and an error if there is none.
+  void* Allocate(int64_t bytes) const;
+  template <class T>
+  T* AllocateArray(int64_t count) const {
+    return static_cast<T*>(Allocate(count * static_cast<int64_t>(sizeof(T))));
+  }
+  bool RequestScratch(int32_t words, int* index) const;
+
+ private:
+  bool Read(const char* name, int index, Tensor* tensor) const;
+  ::litebnn::FlexbufferMap Map() const;
+
+  TfLiteContext* context_;
+  const TfLiteNode* node_;
+  const char* op_;
+  const char* const* input_names_;
+};
+
+// The number of values of all axes but the last.
+int32_t RowsOf(const Tensor& tensor);
+
+// A window along one axis.
+struct Axis {
+  const char* name;
+  int32_t input, filter, stride, dilation;
+  int32_t before, after;  // explicit padding
+};
+
+// Computes the output's size and the padding before the input.
+bool Slide(const Node& node, const Axis& axis, int32_t padding, int32_t* output, int32_t* before);
+
+// `init` of each op: memory for `State`, whose first member is the node's Options.
+template <class State>
+void* Init(TfLiteContext* context, const char* buffer, size_t length) {
+  State* const state = static_cast<State*>(GetMicroContext(context)->AllocatePersistentBuffer(sizeof(State)));
+  if (state == nullptr) return nullptr;
+  *state = State();
+  state->options.data = reinterpret_cast<const uint8_t*>(buffer);
+  state->options.size = length;
+  return state;
+}
+
+inline void* DataOf(TfLiteContext* context, int tensor) {
+  return GetMicroContext(context)->GetEvalTensor(tensor)->data.data;
+}
+
+Op QuantizeOp();
+Op DequantizeOp();
+Op Bconv2dOp();
+Op BMaxPool2dOp();
+
+}  // namespace lce
+}  // namespace micro
+}  // namespace tflite

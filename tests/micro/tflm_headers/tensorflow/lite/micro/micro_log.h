@@ -1,0 +1,3 @@
+#pragma once
+
+void MicroPrintf(const char* format, ...);
