@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from litebnn.analysis.grids import Ranges
 from litebnn.build.notes import Notes
+from litebnn.build.stem import ranges_of_stem
 from litebnn.calibration import assume_range, observe_ranges
 from litebnn.contract import CUSTOM_OPS, LCE_BCONV_2D
 from litebnn.errors import ConversionError, boundary, warn
@@ -47,15 +48,18 @@ def convert_tflite(
 
     Args:
         model: the model's bytes, or the path of its file.
-        inference_input_type: type of the result's inputs, float32 or int8 (a name, a NumPy or a TensorFlow type).
-            int8 needs a quantized model.
-        inference_output_type: the same of its outputs.
+        inference_input_type: type of the result's inputs: float32, int8 or uint8. It is a name, a NumPy or a TensorFlow
+            type. int8 and uint8 need a quantized model, or a `stem`.
+        inference_output_type: the same of its outputs, float32 or int8.
         target: "arm", for every CPU that litebnn runs on.
         experimental_default_int8_range: (min, max) for every tensor with an unknown range, to measure the latency of
             int8 without samples; the results are meaningless.
         representative_dataset: samples that show the ranges of the activations: makes the layers that are not binary
             int8. A sample is an array of the input's shape. For several inputs it is a list, or a dictionary by the
             names of the model's signature. A function that yields samples, or a `litebnn.DataSet`, will do too.
+        stem: "int8" to quantize just the convolutions of 1 to 4 channels that read the network's images. It needs
+            `input_range`, and no samples.
+        input_range: the (min, max) of these images as the network takes them.
         larq_compatible: True for a file that Larq Compute Engine's own runtime reads too; layers that pad with zeros
             are slower in it.
         low_bit_weights: "int4" or "int2" to write the ternary and ±alpha weights of dense layers that are not binary
@@ -268,13 +272,16 @@ def _request(options: ConvertOptions) -> Request:
     )
 
 
-def _ranges(options: ConvertOptions) -> Callable[[Model], Ranges] | None:
+def _ranges(options: ConvertOptions) -> Callable[[Model, Notes], Ranges] | None:
     """The function that finds the activation ranges for int8 quantization; None if the model is not to be quantized."""
     limits, dataset = options["experimental_default_int8_range"], options["representative_dataset"]
+    images = options["input_range"]
+    if images is not None:
+        return lambda model, notes: ranges_of_stem(model, images, notes)
     if dataset is None:
-        return None if limits is None else lambda model: assume_range(model, limits)
+        return None if limits is None else lambda model, notes: assume_range(model, limits)
 
-    def observed(model: Model) -> Ranges:
+    def observed(model: Model, notes: Notes) -> Ranges:
         step = "running the representative dataset"
         options["progress"](step)
         return observe_ranges(model, dataset, lambda runs: options["progress"](f"{step}: {runs} runs"))

@@ -7,20 +7,33 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Annotated, Any, TypeAlias, TypedDict, TypeVar, cast, get_type_hints
 
-INTERFACE_TYPES = ("float32", "int8")
+OUTPUT_TYPES = ("float32", "int8")
+INPUT_TYPES = (*OUTPUT_TYPES, "uint8")
+STEM_TYPES = ("int8",)
 TARGETS = ("arm",)
 LOW_BIT_WEIGHTS = ("int4", "int2")
+_LARGEST = 1e15
 
 Dataset: TypeAlias = Callable[[], Iterable[Any]] | Iterable[Any]
 Progress: TypeAlias = Callable[[str], None]
 F = TypeVar("F", bound=Callable[..., Any])
 
 
-def _interface_type(name: str, value: Any) -> str:
-    known = value if isinstance(value, str) else getattr(value, "name", None) or getattr(value, "__name__", repr(value))
-    if known not in INTERFACE_TYPES:
-        raise ValueError(f"{name} is {known}, expected {' or '.join(INTERFACE_TYPES)}")
-    return str(known)
+def _type_among(types: tuple[str, ...]) -> Callable[[str, Any], str]:
+    def checked_type(name: str, value: Any) -> str:
+        named = getattr(value, "name", None) or getattr(value, "__name__", repr(value))
+        known = value if isinstance(value, str) else named
+        if known not in types:
+            raise ValueError(f"{name} is {known}, expected {', '.join(types[:-1])} or {types[-1]}")
+        return str(known)
+
+    return checked_type
+
+
+def _stem(name: str, value: Any) -> str | None:
+    if value is not None and value not in STEM_TYPES:
+        raise ValueError(f'{name} is "{value}", expected int8 (or None, as it is)')
+    return cast("str | None", value)
 
 
 def _target(name: str, value: Any) -> str:
@@ -39,6 +52,14 @@ def _range(name: str, value: Any) -> tuple[float, float] | None:
     if not low < high:
         raise ValueError(f"{name} is {value}, expected (min, max) with min < max")
     return low, high
+
+
+def _range_of_images(name: str, value: Any) -> tuple[float, float] | None:
+    limits = _range(name, value)
+    # A scale beyond these numbers, or its product with another one, is no normal float32.
+    if limits is not None and (max(map(abs, limits)) > _LARGEST or limits[1] - limits[0] < 1 / _LARGEST):
+        raise ValueError(f"{name} is {value}, expected numbers up to {_LARGEST:g} that differ by {1 / _LARGEST:g}")
+    return limits
 
 
 def _flag(name: str, value: Any) -> bool:
@@ -95,11 +116,13 @@ class _Option:
 class ConvertOptions(TypedDict, total=False):
     """The options by name; `litebnn.convert_tflite` documents them."""
 
-    inference_input_type: Annotated[Any, _Option("float32", _interface_type)]
-    inference_output_type: Annotated[Any, _Option("float32", _interface_type)]
+    inference_input_type: Annotated[Any, _Option("float32", _type_among(INPUT_TYPES))]
+    inference_output_type: Annotated[Any, _Option("float32", _type_among(OUTPUT_TYPES))]
     target: Annotated[str, _Option("arm", _target)]
     experimental_default_int8_range: Annotated[tuple[float, float] | None, _Option(None, _range)]
     representative_dataset: Annotated[Dataset | None, _Option(None, _dataset)]
+    stem: Annotated[str | None, _Option(None, _stem)]
+    input_range: Annotated[tuple[float, float] | None, _Option(None, _range_of_images)]
     larq_compatible: Annotated[bool, _Option(False, _flag)]
     low_bit_weights: Annotated[str | None, _Option(None, _low_bit_weights)]
     dynamic_range: Annotated[bool, _Option(False, _flag)]
@@ -130,6 +153,14 @@ def checked(given: ConvertOptions) -> ConvertOptions:
         for other in ("representative_dataset", "verify"):
             if options[other] is not None and options[other] is not False:
                 raise ValueError(f"experimental_default_int8_range and {other} exclude each other")
+    if options["stem"] is not None:
+        for other in ("representative_dataset", "experimental_default_int8_range"):
+            if options[other] is not None:
+                raise ValueError(f"stem and {other} exclude each other")
+        if options["input_range"] is None:
+            raise ValueError("stem is given without input_range, expected the (min, max) of the network's images")
+    elif options["input_range"] is not None:
+        raise ValueError("input_range is the range of a stem's images, and stem is not given")
     if options["dynamic_range"] and options["low_bit_weights"] is None:
         raise ValueError("dynamic_range says how low_bit_weights are read, which is not given")
     return cast(ConvertOptions, options)

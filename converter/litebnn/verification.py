@@ -21,7 +21,10 @@ _VERIFIED_SAMPLES = 16
 
 
 def verification_of(source: bytes, result: bytes, names: list[str], options: ConvertOptions) -> Verification | None:
-    """The verification on the given inputs, else on the calibration samples, else on random inputs."""
+    """The verification on the given inputs, else on the calibration samples, else on random inputs.
+
+    Random inputs lie in the range that is stated for a stem.
+    """
     if not asks_to_verify(options):
         return None
     inputs, dataset = options["verify"], options["representative_dataset"]
@@ -35,7 +38,7 @@ def verification_of(source: bytes, result: bytes, names: list[str], options: Con
             samples = islice(dataset() if callable(dataset) else dataset, _VERIFIED_SAMPLES)
             columns = zip(*(arrays_of(sample, names) for sample in samples), strict=True)
             inputs = [np.concatenate(column) for column in columns] or None
-    return verify_apart(source, result, inputs)
+    return verify_apart(source, result, inputs, options["input_range"])
 
 
 @dataclass(frozen=True)

@@ -284,7 +284,7 @@ def test_a_graph_that_is_int8_already_gets_int8_binary_ops(one: float) -> None:
         ({"representative_dataset": []}, "gave no sample"),
         ({"representative_dataset": [np.zeros((1, 2, 3), np.float32)]}, "sample 0"),
         ({"representative_dataset": [np.full((1, 10, 12, 64), np.nan, np.float32)]}, "not finite"),
-        ({"inference_input_type": "uint8"}, "expected float32 or int8"),
+        ({"inference_input_type": "uint4"}, "expected float32, int8 or uint8"),
         ({"target": "xcore"}, 'expected "arm"'),
         ({"experimental_default_int8_range": (1, 1)}, "min < max"),
     ],

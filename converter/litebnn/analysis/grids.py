@@ -17,6 +17,9 @@ Ranges: TypeAlias = dict[Tensor, Range]
 INT8_MIN, INT8_MAX = -128, 127
 # Bits of a level, for types that NumPy lacks.
 NARROW_TYPES = {"INT4": 4, "INT2": 2}
+# The smallest scale of a channel's weights relative to the coarsest channel's. All channels share the output's scale,
+# which would lose finer steps, and the bias would not fit into 32 bits.
+_FINEST_CHANNEL = 1 / 256
 _GRIDS = ("INT8", "UINT8", "INT16")
 # The largest distance, in units in the last place, between the float32 middle of two levels and the rounding boundary.
 _MOST_ULPS = 4
@@ -114,6 +117,14 @@ def bias_scale(source: Tensor | None, weights: Tensor | None, shape: tuple[int, 
         return None
     scale: Array = q.scale.astype(np.float64) * grid[0]
     return scale
+
+
+def symmetric_scale(values: Array, axis: int) -> Array:
+    """The scales of int8 weights, float32 [1], or [channels] along an axis."""
+    others = tuple(i for i in range(values.ndim) if i != axis)
+    largest = np.atleast_1d(np.abs(values).max(axis=others if axis >= 0 else None))
+    scale: Array = np.maximum(largest, _FINEST_CHANNEL * largest.max() or 1.0) / INT8_MAX
+    return scale.astype(np.float32)
 
 
 def is_int8(tensor: Tensor | None) -> bool:

@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from litebnn.cli.files.report import add_report, check_report, page_of
-from litebnn.cli.parsing import add_command, add_json, at_least, file_path, names_function, not_empty
+from litebnn.cli.parsing import OneLineParser, add_command, add_json, at_least, file_path, names_function, not_empty
 from litebnn.errors import boundary
-from litebnn.options import INTERFACE_TYPES, LOW_BIT_WEIGHTS, OPTIONS
+from litebnn.options import INPUT_TYPES, LOW_BIT_WEIGHTS, OPTIONS, OUTPUT_TYPES, STEM_TYPES
 
 if TYPE_CHECKING:
     from litebnn.report.conversion import ConversionReport
@@ -28,6 +28,7 @@ def add_to(commands: Any) -> None:
         "convert float.tflite -o model.tflite --report report.html",
         "convert float.tflite -o int8.tflite --representative-dataset samples.npz --inference-input-type int8",
         "convert float.tflite -o int8.tflite --representative-dataset imagenet/train --preprocess zoo --verify",
+        "convert float.tflite -o model.tflite --stem int8 --input-range=-1,1 --inference-input-type uint8",
     )
     parser.add_argument(
         "model", type=file_path, metavar="IN", help=".tflite, .keras, .h5 or .pt2 file, or SavedModel folder"
@@ -42,8 +43,8 @@ def add_to(commands: Any) -> None:
     )
     add_report(parser)
     add_json(parser)
-    for name in ("inference_input_type", "inference_output_type"):
-        parser.add_argument(f"--{name.replace('_', '-')}", default=OPTIONS[name].default, choices=INTERFACE_TYPES)
+    for name, types in (("inference_input_type", INPUT_TYPES), ("inference_output_type", OUTPUT_TYPES)):
+        parser.add_argument(f"--{name.replace('_', '-')}", default=OPTIONS[name].default, choices=types)
     parser.add_argument(
         "--representative-dataset",
         "--representative-data",
@@ -76,6 +77,7 @@ def add_to(commands: Any) -> None:
         metavar=("MIN", "MAX"),
         help="range of every tensor whose own is not known, to measure the latency of an int8 model",
     )
+    _add_stem(parser)
     parser.add_argument("--larq-compatible", action="store_true", help="write what Larq Compute Engine's runtime reads")
     parser.add_argument(
         "--low-bit-weights", choices=LOW_BIT_WEIGHTS, help="type for ternary and ±alpha weights of other dense layers"
@@ -87,6 +89,19 @@ def add_to(commands: Any) -> None:
         "--assume-nonzero", action="store_true", help="take sign(x), which is 0 where x is 0, for +1 there"
     )
     parser.set_defaults(run=_run)
+
+
+def _add_stem(parser: OneLineParser) -> None:
+    parser.add_argument(
+        "--stem", choices=STEM_TYPES, help="type of the first convolutions, of 1 to 4 channels; needs --input-range"
+    )
+    parser.add_argument(
+        "--input-range",
+        type=not_empty,
+        metavar="MIN,MAX",
+        help="range of the images that the network takes, as =-1,1, or a recipe of litebnn evaluate --preprocess",
+    )
+    parser.only_if(lambda options: options.stem, "is for --stem", "--input-range")
 
 
 def _run(options: argparse.Namespace) -> None:
@@ -103,6 +118,7 @@ def _run(options: argparse.Namespace) -> None:
     samples, verified = (
         source and _read(source, options) for source in (options.representative_dataset, options.verify_data)
     )
+    images = options.input_range and _input_range(options.input_range)
     with progress(f"reading {options.model.name}") as show, warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         if options.verify and options.verify_data:
@@ -115,6 +131,8 @@ def _run(options: argparse.Namespace) -> None:
             inference_output_type=options.inference_output_type,
             experimental_default_int8_range=options.experimental_default_int8_range,
             representative_dataset=_one_by_one(by_input(samples, source)) if isinstance(samples, dict) else samples,
+            stem=options.stem,
+            input_range=images,
             larq_compatible=options.larq_compatible,
             low_bit_weights=options.low_bit_weights,
             assume_nonzero=options.assume_nonzero,
@@ -134,6 +152,21 @@ def _run(options: argparse.Namespace) -> None:
         print_json(report.to_dict())
     else:
         _print_report(report)
+
+
+def _input_range(text: str) -> tuple[float, float]:
+    """The range that `--input-range` states: two numbers, or what a recipe makes of pixels."""
+    from litebnn.evaluate.recipes import NAMES, range_of_pixels
+
+    try:
+        low, high = (float(number) for number in text.split(","))
+    except ValueError:
+        found = range_of_pixels(text)
+        if found is None:
+            recipes = ", ".join(NAMES[1:])
+            raise ValueError(f"--input-range is {text}, expected MIN,MAX, {recipes}, or MEAN/STD") from None
+        return found
+    return low, high
 
 
 def _sources(options: argparse.Namespace) -> list[str]:

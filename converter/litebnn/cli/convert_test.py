@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from litebnn import cli
+from litebnn.flatbuffer import read_model
 from tests.evaluate.data_sets import class_folders
 from tests.needs import need
 from tests.support.float_models import FloatModel, op_names, sign_weights
@@ -236,3 +237,35 @@ def test_what_stays_as_it_is_is_said_not_to_be_verified(
     assert out.read_bytes() == (GOLDEN / source).read_bytes()
     *_, line = capsys.readouterr().err.splitlines()
     assert line == "litebnn: warning: nothing is verified: the result is the source itself"
+
+
+@pytest.mark.parametrize(
+    ("stated", "grid"),
+    [("-1,1", (2 / 255, 0)), ("[0,1]", (1 / 255, -128)), ("none", (1.0, -128)), ("51/102", (255 / 102 / 255, -77))],
+)
+def test_a_stem_without_samples(
+    stated: str, grid: tuple[float, int], capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    model, source, out = FloatModel(), tmp_path / "source.tflite", tmp_path / "out.tflite"
+    x = model.conv(model.input(1, 8, 8, 3), np.random.default_rng(0).standard_normal((32, 3, 3, 3)).astype(np.float32))
+    source.write_bytes(model.finish(model.conv(model.sign(x), np.ones((8, 1, 1, 32), np.float32)), x))
+    options = ["--stem=int8", f"--input-range={stated}", "--inference-input-type=uint8"]
+    assert cli.main(["convert", str(source), "-o", str(out), *options]) == 0
+    assert "it is int8 for inputs from" in capsys.readouterr().out
+    [pixels] = read_model(out.read_bytes()).graphs[0].inputs
+    scale, zero_point = pixels.per_tensor_quantization or (0.0, 0)
+    assert (pixels.type, zero_point - 128) == ("UINT8", grid[1])
+    assert scale == pytest.approx(grid[0])
+
+
+def test_mistakes_about_a_stem_are_one_line(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    source, out = GOLDEN / "1x1.float.tflite", tmp_path / "out.tflite"
+    command = ["convert", source, "-o", out]
+    assert "--input-range is for --stem" in fails(capsys, *command, "--input-range=0,1")
+    assert "stem is given without input_range" in fails(capsys, *command, "--stem=int8")
+    for text in ("auto", "os:getcwd", "1", "1,2,3", "1/0"):
+        line = fails(capsys, *command, "--stem=int8", f"--input-range={text}")
+        assert line.startswith(f"litebnn: --input-range is {text}, expected MIN,MAX, none, [-1,1], [0,1], zoo, or MEAN")
+    assert "expected (min, max) with min < max" in fails(capsys, *command, "--stem=int8", "--input-range=1,-1")
+    assert "stem: expected a CONV_2D" in fails(capsys, *command, "--stem=int8", "--input-range=-1,1")
+    assert not out.exists()

@@ -87,6 +87,23 @@ def open_recipe(preprocess: str | Callable[[Array], Any], folder: str = "") -> R
     return Recipe(preprocess, folder, preprocess)
 
 
+def range_of_pixels(name: str) -> tuple[float, float] | None:
+    """The (min, max) of what a recipe makes of the pixels 0 to 255; None for "auto", a function and other texts.
+
+    Example:
+        >>> range_of_pixels("[-1,1]")
+        (-1.0, 1.0)
+    """
+    try:
+        numbers = () if name == "auto" else _numbers(name)
+    except ValueError:
+        return None
+    if not numbers:
+        return (0.0, 255.0) if name == "none" else None
+    ends = [(np.float32(pixel) - np.float32(numbers[0])) / np.float32(numbers[1]) for pixel in (0, 255)]
+    return float(np.min(ends)), float(np.max(ends))
+
+
 def automatic_recipe(found: Iterable[ImageClassifier]) -> str:
     """The recipe "auto" for models with this metadata, as a text for `open_recipe`.
 

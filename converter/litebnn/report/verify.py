@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from litebnn.analysis.grids import Range
 from litebnn.child import run_apart
 from litebnn.errors import ConversionError
 from litebnn.flatbuffer import read_model, read_strictly
@@ -62,7 +63,7 @@ class Verification:
         return [f"rounding in {one.samples} of {self.samples} samples: {one}" for one in self.turned]
 
 
-def verify_apart(source: bytes, converted: bytes, inputs: Any = None) -> Verification:
+def verify_apart(source: bytes, converted: bytes, inputs: Any = None, limits: Range | None = None) -> Verification:
     """Runs `verify_conversion` in another process with limits on time and memory.
 
     Raises:
@@ -81,17 +82,20 @@ def verify_apart(source: bytes, converted: bytes, inputs: Any = None) -> Verific
         source,
         converted,
         inputs,
+        limits,
         seconds=_SECONDS + _SECONDS_PER_SAMPLE * samples,
         memory=_MEMORY + _MEMORY_PER_BYTE * size,
     )
     return Verification(**{**found, "turned": tuple(Divergence(**place) for place in found["turned"])})
 
 
-def verify_as_dict(source: bytes, converted: bytes, inputs: list[Array] | None) -> dict[str, Any]:
+def verify_as_dict(
+    source: bytes, converted: bytes, inputs: list[Array] | None, limits: Range | None = None
+) -> dict[str, Any]:
     """The verification as JSON can hold it; a runtime's error becomes a ConversionError about the model."""
     check_model(read_strictly(source))
     try:
-        return asdict(verify_conversion(source, converted, inputs))
+        return asdict(verify_conversion(source, converted, inputs, limits))
     except ConversionError:
         raise
     except ValueError as error:
@@ -102,6 +106,7 @@ def verify_conversion(
     source: bytes,
     converted: bytes,
     inputs: npt.ArrayLike | Sequence[npt.ArrayLike] | Mapping[str, npt.ArrayLike] | None = None,
+    limits: Range | None = None,
 ) -> Verification:
     """Compares two models: their outputs, and each layer if the outputs do not have the same bits.
 
@@ -112,12 +117,13 @@ def verify_conversion(
 
     Args:
         source, converted: `.tflite` files with the same inputs and outputs; those of `converted` may be int8.
-        inputs: an array, or a list or dictionary with one for each input, batch first; random normal values if None.
+        inputs: an array, or a list or dictionary with one for each input, batch first; random values if None.
+        limits: the (min, max) of uniform random values; they are normal if None.
     Raises:
         ConversionError: the difference is too large, and the message names the first layer that differs; or there are
             no samples.
     """
-    samples = samples_for("verify", read_model(source), inputs, count=_RANDOM_SAMPLES)
+    samples = samples_for("verify", read_model(source), inputs, count=_RANDOM_SAMPLES, limits=limits)
     return of_some(SideBySide(source, converted).compare(samples))
 
 

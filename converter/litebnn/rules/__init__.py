@@ -29,7 +29,7 @@ class Request:
     """
 
     assume_nonzero: bool = False
-    ranges: Callable[[Model], Ranges] | None = None
+    ranges: Callable[[Model, Notes], Ranges] | None = None
     input_type: str = "float32"
     output_type: str = "float32"
     low_bit_weights: str = ""
@@ -38,6 +38,7 @@ class Request:
 
 
 NOTHING = Request()
+_FLOATS = ("float32", "float32")
 
 
 @dataclass(frozen=True)
@@ -63,7 +64,7 @@ class OnRequest:
 
 def _ranges(model: Model, notes: Notes, request: Request) -> tuple[Any, ...]:
     assert request.ranges is not None
-    return request.ranges(model), request.input_type, notes
+    return request.ranges(model, notes), request.input_type, notes
 
 
 def _types(model: Model, notes: Notes, request: Request) -> tuple[Any, ...]:
@@ -141,7 +142,7 @@ _ROWS: dict[str, tuple[str | OnRequest, ...]] = {
         "thresholds.merge_signs",
         "canonical.remove_dead_ops",
         OnRequest(_rule("int8.narrow_weights"), lambda r: bool(r.low_bit_weights), _narrow),
-        OnRequest(_rule("int8.set_interface_types"), lambda r: "int8" in (r.input_type, r.output_type), _types),
+        OnRequest(_rule("int8.set_interface_types"), lambda r: (r.input_type, r.output_type) != _FLOATS, _types),
     ),
     "larq": (
         OnRequest(_rule("larq.split_zero_padded_outputs"), lambda r: r.larq_compatible),

@@ -6,17 +6,21 @@ from typing import Any
 
 import numpy as np
 
+from litebnn.analysis.grids import Range
 from litebnn.graph import NUMPY_TYPES, Array, Model, Tensor
 from litebnn.runtime.interpreter import Interpreter
 from litebnn.runtime.predictor import arrays_of
 
 
-def samples_for(purpose: str, model: Model, inputs: Any, *, count: int, seed: int = 0) -> list[list[Array]]:
+def samples_for(
+    purpose: str, model: Model, inputs: Any, *, count: int, seed: int = 0, limits: Range | None = None
+) -> list[list[Array]]:
     """One list of arrays, an array for each input, for every run.
 
     Args:
         purpose: the purpose, for messages.
         inputs: an array, or a list or dictionary with one for each input, batch first; `count` random samples if None.
+        limits: the (min, max) of uniform random floats; they are normal if None.
 
     Raises:
         ValueError: the inputs do not match the model's.
@@ -24,7 +28,7 @@ def samples_for(purpose: str, model: Model, inputs: Any, *, count: int, seed: in
     graph = model.graphs[0]
     if inputs is None:
         generator = np.random.default_rng(seed)
-        return [[_random(tensor, generator) for tensor in graph.inputs] for _ in range(count)]
+        return [[_random(tensor, generator, limits) for tensor in graph.inputs] for _ in range(count)]
     arrays = arrays_of(inputs, model.input_names)
     if len(arrays) != len(graph.inputs):
         raise ValueError(f"{purpose} has {len(arrays)} inputs, the model {len(graph.inputs)}")
@@ -40,8 +44,10 @@ def samples_for(purpose: str, model: Model, inputs: Any, *, count: int, seed: in
     ]
 
 
-def _random(tensor: Tensor, generator: np.random.Generator) -> Array:
+def _random(tensor: Tensor, generator: np.random.Generator, limits: Range | None) -> Array:
     dtype = NUMPY_TYPES.get(tensor.type, np.dtype(np.float32))
+    if dtype.kind == "f" and limits is not None:
+        return generator.uniform(*limits, tensor.shape).astype(dtype)
     if dtype.kind == "f":
         return generator.standard_normal(tensor.shape).astype(dtype)
     if dtype.kind == "b":
@@ -51,7 +57,7 @@ def _random(tensor: Tensor, generator: np.random.Generator) -> Array:
 
 
 def run(interpreter: Interpreter, samples: list[list[Array]]) -> list[Array]:
-    """Runs all samples and returns the outputs in float; float inputs are quantized for a model with int8 inputs."""
+    """Runs all samples and returns the outputs in float; float inputs are quantized for a model with other ones."""
     grids = list(zip(interpreter.input_types, interpreter.input_quantization, strict=True))
     results = []
     for sample in samples:
@@ -62,9 +68,10 @@ def run(interpreter: Interpreter, samples: list[list[Array]]) -> list[Array]:
 
 
 def _quantized(array: Array, dtype: np.dtype[Any], grid: tuple[float, int]) -> Array:
-    if array.dtype.kind != "f" or dtype != np.int8:
+    if array.dtype.kind != "f" or dtype not in (np.int8, np.uint8):
         return array
-    levels: Array = np.clip(np.round(array / grid[0]) + grid[1], -128, 127).astype(np.int8)
+    ends = np.iinfo(dtype)
+    levels: Array = np.clip(np.round(array / grid[0]) + grid[1], ends.min, ends.max).astype(dtype)
     return levels
 
 

@@ -34,7 +34,8 @@ def insert_quantization(model: Model, ranges: Ranges, input_type: str, notes: No
     Args:
         model: the model, which is changed in place.
         ranges: the (min, max) of tensors; tensors without a range stay float.
-        input_type: the future type of the inputs, "float32" or "int8"; a float input that only signs read stays float.
+        input_type: the future type of the inputs, "float32", "int8" or "uint8". With "float32", a float input that only
+            signs read stays float.
         notes: receive a warning for each tensor with the range zero, whose scale is an assumption.
     """
     for graph in model.graphs:
@@ -76,7 +77,7 @@ def _parameters(
     rule = None if op is None else facts(op).int8
     largest = step = 0.0
     if op is not None and rule is not None:
-        if rule.result is not None:
+        if rule.result is not None and limits is not None:
             return parameters(*rule.result)
         if rule.same_parameters and op.name != "CONCATENATION" and op.inputs[0] in known:
             return known[op.input(0)]

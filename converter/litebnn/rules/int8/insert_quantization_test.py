@@ -98,7 +98,7 @@ def test_what_moves_values_keeps_their_grid_and_a_softmax_has_its_own() -> None:
     moved = model.reshape(x, 4, 1)
     soft = model.op("SOFTMAX", [x], (1, 4))
     inserted = model.model(moved, soft)
-    insert_quantization(inserted, {x: (-1.0, 1.0), moved: (-9.0, 9.0)}, "float32", Notes(inserted))
+    insert_quantization(inserted, {x: (-1.0, 1.0), moved: (-9.0, 9.0), soft: (0.0, 1.0)}, "float32", Notes(inserted))
     grids = {op.input(0).name: op.output for op in inserted.graphs[0].ops if op.name == "QUANTIZE"}
     grid = grids[x.name].per_tensor_quantization
     assert [tensor.per_tensor_quantization for tensor in grids.values()].count(grid) == 2

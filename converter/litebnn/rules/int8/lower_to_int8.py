@@ -7,7 +7,6 @@ import copy
 import numpy as np
 
 from litebnn.analysis.grids import (
-    INT8_MAX,
     bias_scale,
     dequantized,
     int8_results,
@@ -15,16 +14,13 @@ from litebnn.analysis.grids import (
     parameters,
     parameters_of_range,
     same_parameters,
+    symmetric_scale,
 )
 from litebnn.analysis.match import floats
 from litebnn.build.each import each
 from litebnn.build.int8 import dequantize_op, int8_constant, quantize_op, take_results
 from litebnn.build.notes import Notes
-from litebnn.graph import Array, Graph, Int8, Op, OpCode, Tensor, constant, derived, facts, like
-
-# The smallest scale of a channel's weights relative to the coarsest channel's. All channels share the output's scale,
-# which would lose finer steps, and the bias would not fit into 32 bits.
-_FINEST_CHANNEL = 1 / 256
+from litebnn.graph import Graph, Int8, Op, OpCode, Tensor, constant, derived, facts, like
 
 
 @each()
@@ -137,15 +133,8 @@ def _weights(graph: Graph, tensor: Tensor, axis: int) -> Tensor | None:
     values = floats(tensor)
     if values is None or not np.all(np.isfinite(values)):
         return None
-    scale = _symmetric_scale(values, axis)
+    scale = symmetric_scale(values, axis)
     return int8_constant(tensor.name, values, scale, 0, max(axis, 0))
-
-
-def _symmetric_scale(values: Array, axis: int) -> Array:
-    others = tuple(i for i in range(values.ndim) if i != axis)
-    largest = np.atleast_1d(np.abs(values).max(axis=others if axis >= 0 else None))
-    scale: Array = np.maximum(largest, _FINEST_CHANNEL * largest.max() or 1.0) / INT8_MAX
-    return scale.astype(np.float32)
 
 
 def _bias(op: Op, tensor: Tensor, source: Tensor | None, weights: Tensor | None, notes: Notes) -> Tensor | None:

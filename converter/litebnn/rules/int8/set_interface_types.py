@@ -1,44 +1,63 @@
-"""Makes inputs or outputs int8 by removing their QUANTIZE or DEQUANTIZE."""
+"""Makes inputs int8 or uint8, or outputs int8, by removing their QUANTIZE or DEQUANTIZE."""
 
 from __future__ import annotations
 
+from litebnn.analysis.grids import parameters
+from litebnn.build.int8 import quantize_op
 from litebnn.build.interface import replace_interface
 from litebnn.errors import ConversionError
-from litebnn.graph import Graph, Model, Tensor
+from litebnn.graph import Graph, Model, Tensor, like
 
 
 def set_interface_types(model: Model, input_type: str, output_type: str) -> None:
-    """Sets the types of the first subgraph's inputs and outputs to "int8", or leaves them with "float32".
+    """Sets the types of the first subgraph's inputs and outputs, or leaves them with "float32".
+
+    Args:
+        input_type: "float32", "int8" or "uint8"; uint8 levels are int8 ones plus 128.
+        output_type: "float32" or "int8".
 
     Raises:
-        ConversionError: "int8" is requested, but a float input or output is not quantized, or is also read in float.
+        ConversionError: another type is requested, but a float input or output is not quantized, or is also read in
+            float.
     """
     graph = model.graphs[0]
-    if input_type == "int8":
+    if input_type != "float32":
         for tensor in dict.fromkeys(graph.inputs):
             if tensor.type == "FLOAT32":
-                _take_int8(model, graph, tensor)
+                levels = _take_int8(model, graph, tensor, input_type)
+                if input_type == "uint8":
+                    _take_uint8(model, graph, levels)
     if output_type == "int8":
         for tensor in dict.fromkeys(graph.outputs):
             if tensor.type == "FLOAT32":
                 _give_int8(model, graph, tensor)
 
 
-def _take_int8(model: Model, graph: Graph, tensor: Tensor) -> None:
+def _take_int8(model: Model, graph: Graph, tensor: Tensor, input_type: str) -> Tensor:
     readers = graph.consumers(tensor)
     quantized = [reader.output for reader in readers if reader.name == "QUANTIZE"]
     shown = {*graph.outputs, *(output for signature in model.signatures or () for _, output in signature.outputs)}
     if not shown.isdisjoint((tensor, *quantized)):
-        raise ConversionError(f'input "{tensor.name}" is an output too and cannot become int8')
+        raise ConversionError(f'input "{tensor.name}" is an output too and cannot become {input_type}')
     if len(quantized) < len(readers) or len({levels.per_tensor_quantization for levels in quantized}) != 1:
         raise ConversionError(
-            f'inference_input_type is int8, but input "{tensor.name}" is not quantized: '
+            f'inference_input_type is {input_type}, but input "{tensor.name}" is not quantized: '
             "train with quantization or give a representative_dataset"
         )
     for reader in readers:
         graph.redirect(reader.output, quantized[0])
         graph.remove(reader)
     replace_interface(model, graph, "inputs", tensor, quantized[0])
+    return quantized[0]
+
+
+def _take_uint8(model: Model, graph: Graph, levels: Tensor) -> None:
+    grid = levels.quantization
+    assert grid is not None
+    pixels = like(levels, levels.name, type="UINT8")
+    pixels.quantization = parameters(grid.scale, grid.zero_point + 128)
+    replace_interface(model, graph, "inputs", levels, pixels)
+    graph.insert(quantize_op(pixels, levels), before=graph.ops[0] if graph.ops else None)
 
 
 def _give_int8(model: Model, graph: Graph, tensor: Tensor) -> None:

@@ -43,6 +43,21 @@ def test_inputs_and_outputs_become_int8_under_their_own_names() -> None:
     assert graph.pinned == {graph.inputs[0], graph.outputs[0]}
 
 
+def test_a_uint8_input_has_the_levels_plus_128() -> None:
+    model = quantized_relu()
+    graph = model.graphs[0]
+    name = graph.inputs[0].name
+    set_interface_types(model, "uint8", "int8")
+    assert op_names(model) == ["QUANTIZE", "RELU"]
+    [pixels] = graph.inputs
+    assert (pixels.name, pixels.type, pixels.per_tensor_quantization) == (name, "UINT8", (0.5, 128))
+    assert graph.ops[0].input(0) is pixels
+    assert graph.ops[0].output.per_tensor_quantization == (0.5, 0)
+    assert model.signatures is not None
+    assert model.signatures[0].inputs == [(name, pixels)]
+    assert pixels in graph.pinned
+
+
 def test_several_readers_of_one_grid_are_one_input() -> None:
     model = FloatModel()
     x = model.input(1, 4)

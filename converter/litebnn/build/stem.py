@@ -1,0 +1,178 @@
+"""Ranges for post-training int8 quantization of a float network's first convolutions, without samples."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+
+from litebnn.analysis.grids import Range, Ranges, parameters_of_range, symmetric_scale
+from litebnn.analysis.match import floats, fused_activation
+from litebnn.build.notes import Notes
+from litebnn.contract import ACTIVATION_RANGES
+from litebnn.errors import ConversionError
+from litebnn.graph import Array, Graph, Model, Op, Tensor, constant, facts
+
+_MOST_CHANNELS = 4
+# The outputs' range on made-up windows grows by this factor, up to the bound for any image.
+_MARGIN = 1.5
+# The number of made-up windows of each kind, and the most values that they or their sums have.
+_WINDOWS, _MOST_VALUES = 2048, 1 << 22
+# The sides, in pixels, of the squares of one color in made-up windows.
+_SQUARES = (3, 4, 6, 8, 16)
+
+
+def ranges_of_stem(model: Model, limits: Range, notes: Notes) -> Ranges:
+    """The ranges of the first subgraph's images, and of the outputs of the convolutions that read them.
+
+    Args:
+        model: the model, in which weights of half precision become float32.
+        limits: the (min, max) of the images.
+        notes: receive a line for each convolution, with its ranges.
+
+    Raises:
+        ConversionError: no float convolution of 1 to 4 channels reads an input, or another op reads its image too.
+    """
+    graph = model.graphs[0]
+    ranges: Ranges = {}
+    for image in dict.fromkeys(graph.inputs):
+        stems, others = _readers(graph, image)
+        if stems and others:
+            raise ConversionError(f'stem: expected only convolutions to read "{image.name}", found {others[0]} too')
+        for stem in stems:
+            ranges[image] = limits
+            output, found = _range_of_output(graph, stem, limits, notes)
+            ranges[output] = found
+    if not ranges:
+        raise ConversionError(_no_stem(graph))
+    return ranges
+
+
+def _no_stem(graph: Graph) -> str:
+    readers = (f'found {_readers(graph, image)[1][0]} after "{image.name}"' for image in graph.inputs)
+    found = next(readers, "found no input")
+    return f"stem: expected a CONV_2D of 1 to {_MOST_CHANNELS} channels with float constants to read an input, {found}"
+
+
+def _readers(graph: Graph, image: Tensor) -> tuple[list[Op], list[str]]:
+    """The stems that read an image, perhaps after ops that keep its range, and the names of its other readers."""
+    stems, others, waiting = [], [], [image]
+    while waiting:
+        tensor = waiting.pop()
+        readers = graph.consumers(tensor)
+        if tensor in graph.outputs or not readers:
+            others.append("no op" if not readers else "an output")
+        for reader in readers:
+            rule = facts(reader).int8
+            if _is_stem(graph, reader, tensor):
+                stems.append(reader)
+            elif rule is not None and rule.same_parameters and reader.name != "CONCATENATION":
+                waiting.append(reader.output)
+            else:
+                others.append(_described(reader))
+    return stems, others
+
+
+def _described(op: Op) -> str:
+    channels = op.input(0).channels if op.name == "CONV_2D" else 0
+    return f"{op.name} of {channels} channels" if channels > 0 else op.name
+
+
+def _is_stem(graph: Graph, op: Op, image: Tensor) -> bool:
+    if op.name != "CONV_2D" or op.inputs[0] is not image or image.type != "FLOAT32":
+        return False
+    weights, bias = _values(graph, op.input(1)), op.optional(2)
+    known = [weights] if bias is None else [weights, _values(graph, bias)]
+    return (
+        all(values is not None and bool(np.all(np.isfinite(values))) for values in known)
+        and weights is not None
+        and weights.size > 0
+        and fused_activation(op) is not None
+        and 1 <= image.channels == weights.shape[3] <= _MOST_CHANNELS
+    )
+
+
+def _values(graph: Graph, tensor: Tensor | None) -> Array | None:
+    """The values of a float32 constant, or of a float16 one that is dequantized."""
+    op = graph.producer(tensor)
+    if op is None or op.name != "DEQUANTIZE":
+        return floats(tensor)
+    half = op.input(0).array
+    return None if half is None or half.dtype != np.float16 else half.astype(np.float32)
+
+
+def _take_constants(graph: Graph, stem: Op) -> tuple[Array, Array]:
+    """Makes a stem read float32 constants; returns its weights and, float64 [channels], its bias."""
+    for index, tensor in enumerate(stem.inputs[1:], 1):
+        if tensor is not None and not tensor.is_constant and (values := _values(graph, tensor)) is not None:
+            graph.set_input(stem, index, constant(tensor.name, values))
+    weights, bias = floats(stem.input(1)), floats(stem.optional(2))
+    assert weights is not None
+    return weights, np.zeros(len(weights)) if bias is None else bias.astype(np.float64)
+
+
+def _check_bias(stem: Op, weights: Array, bias: Array, limits: Range) -> None:
+    scales = symmetric_scale(weights, 0).astype(np.float64) * parameters_of_range(*limits).scale[0]
+    if np.abs(bias / scales).max() > np.iinfo(np.int32).max:
+        raise ConversionError(
+            f'stem: the bias of "{stem.output.name}" does not fit into 32 bits in its weights\' scale'
+        )
+
+
+def _range_of_output(graph: Graph, stem: Op, limits: Range, notes: Notes) -> tuple[Tensor, Range]:
+    """A stem's output and its range; the output of the ReLU that is its only reader, if there is one."""
+    weights, offsets = _take_constants(graph, stem)
+    _check_bias(stem, weights, offsets, limits)
+    reader = graph.sole_consumer(stem.output)
+    relu = reader if reader is not None and facts(reader).clamp is not None else None
+    bound, likely = _bound(weights, offsets, limits), _likely_range(weights, offsets, limits)
+    for clamp in (fused_activation(stem), None if relu is None else facts(relu).clamp):
+        if clamp is not None:
+            bound, likely = (_clamped(each, ACTIVATION_RANGES[clamp]) for each in (bound, likely))
+    chosen = _clamped((likely[0] * _MARGIN, likely[1] * _MARGIN), bound)
+    notes.warn(stem, _line(limits, chosen, bound))
+    return stem.output if relu is None else relu.output, chosen
+
+
+def _line(limits: Range, chosen: Range, bound: Range) -> str:
+    inputs, outputs, most = (f"{low:.4g} to {high:.4g}" for low, high in (limits, chosen, bound))
+    why = "the bound for any input" if chosen == bound else f"estimated, the bound for any input is {most}"
+    return f"it is int8 for inputs from {inputs}, and saturates outside {outputs}: {why}"
+
+
+def _clamped(limits: Range, ends: Range) -> Range:
+    low, high = (float(np.clip(limit, *ends)) for limit in limits)
+    return low, high
+
+
+def _bound(weights: Array, bias: Array, limits: Range) -> Range:
+    """The range of a convolution's sums over all images in that range, padded with zeros or not; it includes zero."""
+    low, high = min(limits[0], 0.0), max(limits[1], 0.0)
+    by_channel = weights.reshape(len(weights), -1).astype(np.float64)
+    products = np.stack([by_channel * low, by_channel * high])
+    least, most = products.min(axis=0).sum(axis=1) + bias, products.max(axis=0).sum(axis=1) + bias
+    return min(float(least.min()), 0.0), max(float(most.max()), 0.0)
+
+
+def _likely_range(weights: Array, bias: Array, limits: Range) -> Range:
+    """The range of a convolution's sums over made-up windows; it includes zero."""
+    count = max(min(_WINDOWS, _MOST_VALUES // max(weights.shape[0], weights[0].size)), 1)
+    windows = np.concatenate(_windows(count, weights.shape[1:], limits)).astype(np.float64)
+    sums = windows @ weights.reshape(len(weights), -1).T.astype(np.float64) + bias
+    return min(float(sums.min()), 0.0), max(float(sums.max()), 0.0)
+
+
+def _windows(count: int, shape: tuple[int, ...], limits: Range) -> list[Array]:
+    """Windows [n, values]: `count` of noise and of squares in random saturated colors, and one of each such color."""
+    rng = np.random.default_rng(0)
+    height, width, channels = shape
+    kinds = [rng.uniform(*limits, (count, height, width, channels))]
+    for side in _SQUARES:
+        sizes = (height - 2) // side + 2, (width - 2) // side + 2
+        colors = rng.choice(limits, (count, *sizes, channels))
+        first = rng.integers(0, side, (2, count, 1))
+        rows, columns = ((first[i] + np.arange(size)) // side for i, size in enumerate((height, width)))
+        kinds.append(colors[np.arange(count)[:, None, None], rows[:, :, None], columns[:, None, :]])
+    colors = np.array(list(itertools.product(limits, repeat=channels)))
+    kinds.append(np.broadcast_to(colors[:, None, None, :], (len(colors), height, width, channels)))
+    return [kind.reshape(len(kind), -1) for kind in kinds]
