@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+import litebnn
 from bench.micro.source import program_source
 from tests.micro.host import SOURCES, WARNINGS
 from tests.micro.layers import RANDOM_LAYERS, case_of
@@ -50,3 +51,15 @@ def test_sanitizers_find_nothing(name: str, tmp_path: Path) -> None:
     run(*compiler(name), *WARNINGS, *SANITIZERS, *INCLUDES, source, shim, *SOURCES, "-o", program)
     lines = run(program).splitlines()
     assert [line.split()[::2] for line in lines] == [[case.name, "0"] for case in cases]
+
+
+@pytest.mark.usefixtures("library")
+@pytest.mark.parametrize("model", ["tests/golden/int8_qat.lce.tflite", "tests/golden/odd_channels.lce.tflite"])
+@pytest.mark.parametrize("name", ["clang", "zig"])
+def test_no_compiler_warns_of_an_exported_network(name: str, model: str, tmp_path: Path) -> None:
+    command = compiler(name)
+    folder, program = tmp_path / "network", tmp_path / "selftest"
+    litebnn.export_c(ROOT / model, folder, kernels="fast")
+    sources = [*(folder / "src").glob("*.c"), folder / "main.c"]
+    run(*command, "-O2", "-ffp-contract=off", *WARNINGS, f"-I{folder / 'src'}", *sources, "-o", program)
+    assert run(program).endswith("passed\n")

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import html
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -43,6 +45,23 @@ def test_inspect_and_summary_print_the_estimate(capsys: pytest.CaptureFixture[st
     assert all(step["instructions"] > 0 and step["cycles"] > 0 for step in found["steps"])
     assert main(["inspect", str(DIGITS), "--kernels=fast"]) == 1
     assert "--kernels is for --microcontroller" in capsys.readouterr().err
+
+
+@pytest.mark.needs("report")
+def test_the_reports_page_has_the_table(tmp_path: Path) -> None:
+    page = tmp_path / "report.html"
+    assert main(["inspect", str(DIGITS), "--microcontroller=cortex-m7", "--report", str(page)]) == 0
+    [table] = re.findall(r'<table class="steps">(.*?)</table>', page.read_text(encoding="utf-8"), re.S)
+    lines = re.findall(r"<tr>(.*?)</tr>", table, re.S)
+    header, *rows = [
+        [html.unescape(re.sub("<.*?>", "", cell)) for cell in re.split("</t[hd]>", line)] for line in lines
+    ]
+    export = estimate_c(DIGITS, target="cortex-m7")
+    layers, cycles = header.index("layer"), header.index("cycles")
+    assert [row[layers] for row in rows] == [step.layer for step in export.steps]
+    assert [row[cycles] for row in rows] == [f"{step.cycles:,}" for step in export.steps]
+    assert main(["inspect", str(DIGITS), "--report", str(page)]) == 0
+    assert '<table class="steps">' not in page.read_text(encoding="utf-8")
 
 
 @pytest.mark.deep

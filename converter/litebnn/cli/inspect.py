@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING, Any
 
-from litebnn.cli.files.microcontroller import add_microcontroller, estimated, print_estimate
+from litebnn.cli.files.microcontroller import add_microcontroller, estimated, print_estimate, steps_of
 from litebnn.cli.files.model_explorer import add_model_explorer, check_model_explorer, write_node_data
 from litebnn.cli.files.report import add_report, check_report, page_of
 from litebnn.cli.parsing import add_command, add_json, file_path, not_empty
@@ -77,7 +77,7 @@ def show(
     from litebnn.report import tables
 
     if options.report:
-        write_whole(options.report, page_of(inspection, conversion))
+        write_whole(options.report, page_of(inspection, conversion, steps=None if export is None else steps_of(export)))
     if options.json:
         layers = {} if conversion is None else {"layers": conversion.to_dict()["layers"]}
         board = {} if export is None else {"microcontroller": export.to_dict()}

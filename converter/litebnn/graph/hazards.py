@@ -16,6 +16,8 @@ from litebnn.graph.graph import NUMPY_TYPES, Model, Op, Tensor
 from litebnn.graph.op_facts import facts
 
 _MOST_BYTES = 1 << 31
+# Types of the runtime's own objects, which programs can neither give nor read.
+_HANDLES = ("RESOURCE", "VARIANT")
 
 
 def check_model(model: Model) -> None:
@@ -24,6 +26,10 @@ def check_model(model: Model) -> None:
     Raises:
         ConversionError: the message names the op and the tensor.
     """
+    for graph in (*model.graphs[:1], *(signature.graph for signature in model.signatures or ())):
+        for tensor in (*graph.inputs, *graph.outputs):
+            if tensor.type in _HANDLES:
+                raise ConversionError(f'"{tensor.name}", an input or output of the model, is of type {tensor.type}')
     for graph in model.graphs:
         for tensor in graph.all_tensors():
             _check_size(tensor)

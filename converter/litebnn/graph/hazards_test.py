@@ -172,3 +172,11 @@ def test_what_computes_with_levels_needs_their_scale() -> None:
     total.quantization = None
     with pytest.raises(ConversionError, match=f'"{total.name}" is INT8 without a scale'):
         check_model(whole)
+
+
+def test_objects_of_the_runtime_are_no_results() -> None:
+    model = FloatModel()
+    table = Tensor("table", "RESOURCE", (1,))
+    model.graph.insert(Op(OpCode("HASHTABLE"), [], [table]))
+    with pytest.raises(ConversionError, match='"table", an input or output of the model, is of type RESOURCE'):
+        check_model(model.model(table))

@@ -212,7 +212,7 @@ def _frees_twice(op: Op) -> Iterator[str]:
 
 _CHECKS: dict[str, Callable[[Op], Iterator[str]]] = {
     **dict.fromkeys(_GATES, _lstm),
-    **dict.fromkeys(("LOG_SOFTMAX", "RESIZE_BILINEAR", "RESIZE_NEAREST_NEIGHBOR", "SKIP_GRAM"), _elements),
+    **dict.fromkeys(("LOG_SOFTMAX", "RESIZE_BILINEAR", "RESIZE_NEAREST_NEIGHBOR", "SKIP_GRAM", "SOFTMAX"), _elements),
     "BROADCAST_ARGS": _broadcast_shapes,
     "CONV_2D": _layer(1, 0, 2),
     "TRANSPOSE_CONV": _layer(1, 0, 3),

@@ -133,6 +133,7 @@ def case(*branches: int) -> Graph:
         (one("LESS", [of(2), of(2)], of(2, name="y")), '"y" is FLOAT32, expected BOOL'),
         (one("ARG_MAX", [of(2)], of(1, name="y")), '"y" is FLOAT32, expected INT32 or INT64'),
         (one("LOG_SOFTMAX", [of(2, 0)], of(2, 0, name="y")), '"x" has no elements'),
+        (one("SOFTMAX", [of(0)], of(2, 4, name="y")), '"x" has no elements'),
         (one("SKIP_GRAM", [of(0, type="STRING")], of(1, type="STRING", name="y")), '"x" has no elements'),
         (convolution(5), r'"ones" has shape \[5\], expected \[6\]'),
         (convolution(7, "DEPTHWISE_CONV_2D"), r'"ones" has shape \[7\], expected \[6\]'),

@@ -157,6 +157,7 @@ FACTS: dict[str, Facts] = {
     "SQUEEZE": _RESHAPE(1, 1, "SqueezeOptions"),
     "EXPAND_DIMS": _RESHAPE(2, 2, "ExpandDimsOptions", kinds=_INDEX),
     "BROADCAST_TO": Facts(2, 2, "BroadcastToOptions", kinds=_INDEX),
+    "FILL": Facts(2, 2, "FillOptions"),
     "TILE": Facts(2, 2, "TileOptions", kinds=_INDEX),
     "TRANSPOSE": Facts(2, 2, "TransposeOptions", kinds=_INDEX, int8=_SAME_GRID(2), moves=True),
     "STRIDED_SLICE": Facts(4, 4, "StridedSliceOptions", kinds=(*_INDICES, "iu"), int8=_SAME_GRID(2), moves=True),

@@ -9,6 +9,10 @@ from litebnn.micro.settings import KERNELS, TARGETS
 
 if TYPE_CHECKING:
     from litebnn.micro.export import Export
+    from litebnn.report.page import Steps
+
+_NUMBERS = ("step", "flash", "RAM", "instructions", "cycles")
+_HEADER = ("step", "ops", "layer", *_NUMBERS[1:])
 
 
 def add_microcontroller(parser: Any) -> None:
@@ -37,9 +41,17 @@ def estimated(model: bytes, options: Namespace) -> Export | None:
 
 def print_estimate(export: Export) -> None:
     """Prints the table of steps and the totals."""
-    print(f"\nAs C on {export.target} with {export.kernels} kernels; no cycle was measured on silicon:")
+    print(f"\n{_title(export)}; no cycle was measured on silicon:")
     print_steps(export)
-    print(
+    print(_total(export))
+
+
+def _title(export: Export) -> str:
+    return f"As C on {export.target} with {export.kernels} kernels"
+
+
+def _total(export: Export) -> str:
+    return (
         f"constants {export.constant_bytes:,} bytes, arena {export.arena_bytes:,} bytes, "
         f"{export.instructions:,} instructions, {export.cycles:,} cycles (estimated)"
     )
@@ -49,12 +61,22 @@ def print_steps(export: Export) -> None:
     """Prints flash, RAM, instructions and cycles of each step."""
     from litebnn.cli.output import print_table
 
-    columns = ("step", "ops", "layer", "flash", "RAM", "instructions", "cycles")
-    rows = [
+    print_table(_HEADER, _rows(export), numbers=_NUMBERS)
+
+
+def steps_of(export: Export) -> Steps:
+    """The same table for the report's page."""
+    from litebnn.report.page import Steps
+
+    total = f"{_total(export)}. Flash and RAM are in bytes. No cycle was measured on silicon."
+    return Steps(_title(export), _HEADER, _NUMBERS, _rows(export), total)
+
+
+def _rows(export: Export) -> list[tuple[str, ...]]:
+    return [
         (
             *(str(number), " + ".join(step.kinds), step.layer, f"{step.flash:,}", f"{step.ram:,}"),
             *("?" if count is None else f"{count:,}" for count in (step.instructions, step.cycles)),
         )
         for number, step in enumerate(export.steps)
     ]
-    print_table(columns, rows, numbers=("step", "flash", "RAM", "instructions", "cycles"))

@@ -12,7 +12,7 @@ from litebnn.cli.parsing import file_path
 if TYPE_CHECKING:
     from litebnn.report.conversion import ConversionReport
     from litebnn.report.inspection import Inspection
-    from litebnn.report.page import Times
+    from litebnn.report.page import Steps, Times
 
 
 def add_report(parser: argparse.ArgumentParser) -> None:
@@ -46,7 +46,10 @@ def check_report(report: Path | None, *others: Path | None) -> None:
 
 
 def page_of(
-    inspection: Inspection, conversion: ConversionReport | None = None, measured: Sequence[Times] = ()
+    inspection: Inspection,
+    conversion: ConversionReport | None = None,
+    measured: Sequence[Times] = (),
+    steps: Steps | None = None,
 ) -> bytes:
     """The page's file.
 
@@ -54,9 +57,10 @@ def page_of(
         inspection: the model's ops and their costs.
         conversion: the report of the conversion that made the model, if there was one.
         measured: measured times of its ops.
+        steps: its table of steps on a microcontroller, if one is asked for.
     """
     from litebnn.errors import boundary
     from litebnn.report.page import report_page
 
     with boundary():
-        return report_page(inspection, conversion, measured).encode("utf-8")
+        return report_page(inspection, conversion, measured, steps).encode("utf-8")

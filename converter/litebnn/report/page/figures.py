@@ -40,6 +40,25 @@ class Times:
 
 
 @dataclass(frozen=True)
+class Steps:
+    """A table of the steps that run on a microcontroller, as text.
+
+    Attributes:
+        title: the table's heading.
+        header: the columns' names.
+        numbers: the names of the columns that hold numbers.
+        rows: the cells of each step.
+        total: a line below the table.
+    """
+
+    title: str
+    header: Sequence[str]
+    numbers: Sequence[str]
+    rows: Sequence[Sequence[str]]
+    total: str
+
+
+@dataclass(frozen=True)
 class Part:
     """The part of a total that belongs to ops of one precision; `share` is 0 to 1."""
 

@@ -21,7 +21,7 @@ from litebnn.errors import printable
 from litebnn.report.conversion import reasons
 from litebnn.report.inspection import Inspection
 from litebnn.report.page.drawing import drawing, precision_of
-from litebnn.report.page.figures import Times, broken_rules, estimated_times, metrics, precisions_in, to_know
+from litebnn.report.page.figures import Steps, Times, broken_rules, estimated_times, metrics, precisions_in, to_know
 from litebnn.report.units import amount, shape_text, share
 
 if TYPE_CHECKING:
@@ -32,7 +32,10 @@ _SCRIPTS = ("vendor/dagre.min.js", "vendor/panzoom.min.js", "page.js")
 
 
 def report_page(
-    inspection: Inspection, conversion: ConversionReport | None = None, measured: Sequence[Times] = ()
+    inspection: Inspection,
+    conversion: ConversionReport | None = None,
+    measured: Sequence[Times] = (),
+    steps: Steps | None = None,
 ) -> str:
     """One self-contained HTML page about a model.
 
@@ -40,6 +43,7 @@ def report_page(
         inspection: the model's ops and their costs.
         conversion: the report of the conversion, if there was one.
         measured: measured times, which the page shows before estimated ones.
+        steps: the table of steps on a microcontroller, if one is asked for.
 
     Returns:
         The page, which loads nothing and allows no script but its own.
@@ -66,6 +70,7 @@ def report_page(
             inspection=inspection,
             conversion=conversion,
             all_times=all_times,
+            steps=steps,
             broken_rules=broken_rules(inspection, estimated),
             legend=precisions_in(inspection),
             metrics=metrics(inspection.ops, all_times),
