@@ -31,10 +31,10 @@ class Reader {
   }
 
   // Fewer than `limit` values.
-  template <typename T>
-  std::vector<int> List(int limit) {
-    std::vector<int> values(static_cast<size_t>(ReadBelow(limit)));
-    for (int& value : values) value = Read<T>();
+  template <typename T, typename Element = int>
+  std::vector<Element> List(int limit) {
+    std::vector<Element> values(static_cast<size_t>(ReadBelow(limit)));
+    for (Element& value : values) value = Read<T>();
     return values;
   }
 
@@ -55,9 +55,12 @@ GraphTensor ReadTensor(Reader& reader) {
   tensor.shape = reader.List<int32_t>(6);
   tensor.quantization.scale = reader.Read<float>();
   tensor.quantization.zero_point = reader.Read<int32_t>();
-  const int flags = reader.ReadBelow(4);
+  const int flags = reader.ReadBelow(8);
   if ((flags & 1) != 0) tensor.constant = reader.Bytes(reader.Read<uint32_t>());
   tensor.misaligned = (flags & 2) != 0;
+  if ((flags & 4) != 0) tensor.grids.scales = reader.List<float, float>(80);
+  if ((flags & 4) != 0) tensor.grids.zero_points = reader.List<int32_t>(80);
+  if ((flags & 4) != 0) tensor.grids.dimension = reader.Read<int8_t>();
   return tensor;
 }
 

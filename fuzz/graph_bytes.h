@@ -11,7 +11,8 @@ namespace litebnn::testing {
 // Numbers are little endian; a count or a choice of n takes one byte, modulo n.
 //   tensors: count of 64, then each
 //     choice of FLOAT32, INT32, INT8, BOOL, INT64, none · rank of 6, int32 each · float32 scale, int32 zero point ·
-//     flags: 1 for a constant, with uint32 bytes and those; 2 for one at an odd address
+//     flags: 1 for a constant, with uint32 bytes and those; 2 for one at an odd address · if flag 4 is set, the
+//     filter's grids: scales, count of 80, float32 each; zero points, count of 80, int32 each; the dimension, a byte
 //   nodes: count of 32, then each
 //     choice of the ops that the delegate takes, each name once, in the order of tflite/ops/op_list.h ·
 //     inputs: count of 8, a byte each, 255 for none · outputs: count of 3, a byte each ·

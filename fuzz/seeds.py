@@ -15,11 +15,22 @@ import numpy as np
 from PIL import Image
 
 from fuzz.__main__ import Target, build, targets
-from litebnn.contract import LCE_BCONV_2D, LCE_BMAXPOOL_2D, LCE_DEQUANTIZE, LCE_QUANTIZE
+from litebnn.analysis.grids import parameters
+from litebnn.build.bconv import bconv_of
+from litebnn.contract import (
+    LCE_BCONV_2D,
+    LCE_BMAXPOOL_2D,
+    LCE_DEQUANTIZE,
+    LCE_QUANTIZE,
+    BConv2DOptions,
+    Padding,
+    PadValues,
+)
 from litebnn.flatbuffer import read_model
 from litebnn.flatbuffer.round_trip_test import everything, pack
-from litebnn.graph import Graph, Op, Tensor
+from litebnn.graph import Graph, Op, Quantization, Tensor
 from tests.support.float_models import FloatModel
+from tests.support.quantized_models import Int8Model
 from toolchains.targets import ROOT
 
 CORPUS = ROOT / "fuzz" / "corpus"
@@ -28,10 +39,16 @@ GOLDEN = sorted((ROOT / "tests" / "golden").glob("*.lce.tflite"))
 TYPES = ["FLOAT32", "INT32", "INT8", "BOOL", "INT64"]
 OPS = [
     *(LCE_QUANTIZE, LCE_DEQUANTIZE, LCE_BMAXPOOL_2D, LCE_BCONV_2D),
-    *("ADD", "MUL", "MAX_POOL_2D", "CONCATENATION", "PRELU"),
+    *("ADD", "MUL", "MAX_POOL_2D", "CONCATENATION", "CONV_2D", "AVERAGE_POOL_2D", "PRELU"),
 ]
-# TfLitePoolParams with SAME padding, and TfLiteConcatenationParams for the last axis; other ops have zeros.
-BUILTIN_OPTIONS = {"MAX_POOL_2D": (1, 2, 2, 2, 2, 0), "CONCATENATION": (-1,)}
+# TfLitePoolParams and TfLiteConvParams with SAME padding, and TfLiteConcatenationParams for the last axis; other ops
+# have zeros.
+BUILTIN_OPTIONS = {
+    "MAX_POOL_2D": (1, 2, 2, 2, 2, 0),
+    "AVERAGE_POOL_2D": (1, 2, 2, 2, 2, 0),
+    "CONV_2D": (1, 1, 1, 0, 1, 1),
+    "CONCATENATION": (-1,),
+}
 NO_TENSOR = 255
 # Larger seeds would slow every run down.
 LARGEST = 8192
@@ -55,6 +72,7 @@ def graphs() -> Iterator[tuple[str, bytes]]:
             yield path.name.split(".")[0], data
     yield "joined", graph_bytes(joined()) + b"\0"
     yield "gated", graph_bytes(gated()) + b"\0"
+    yield "stem", graph_bytes(stem()) + b"\0"
 
 
 def joined() -> Graph:
@@ -80,6 +98,24 @@ def gated() -> Graph:
     return graph
 
 
+def stem() -> Graph:
+    """A convolution of an int8 image, a binary layer to int8, the sum of both, and its average."""
+    model, rng, shape = Int8Model(), np.random.default_rng(5), (1, 4, 3, 6)
+    weights, bias = rng.normal(size=(6, 3, 3, 3)), rng.normal(size=6)
+    image = model.conv8(model.input8((0.02, -5), 1, 4, 3, 3), weights, bias, (0.1, 3), same=True, activation="none")
+    convolved = Tensor("convolved", "INT8", shape)
+    convolved.quantization = parameters(0.75, -7)
+    layer = BConv2DOptions(channels_in=6, padding=Padding.SAME, pad_values=PadValues.ONE)
+    negative, ones = rng.random((6, 3, 3, 6)) < 0.5, np.ones(6, np.float32)
+    model.graph.insert(bconv_of(model.packed(image), convolved, "binary", negative, ones, 0 * ones, layer))
+    total = model.add8(image, convolved, (0.8, 2))
+    sizes = {"stride_h": 2, "stride_w": 2, "filter_height": 2, "filter_width": 2}
+    options = {"padding": Padding.SAME, "fused_activation_function": 0}
+    pooled = model.op("AVERAGE_POOL_2D", [total], (1, 2, 2, 6), type="INT8", **sizes, **options)
+    graph: Graph = model.model(model.as_(total, pooled, 2)).graphs[0]
+    return graph
+
+
 def graph_bytes(graph: Graph) -> bytes:
     """The ops of OPS in a graph; tensors from and for other ops become inputs and outputs."""
     ops = [op for op in graph.ops if op.name in OPS]
@@ -102,12 +138,24 @@ def graph_bytes(graph: Graph) -> bytes:
 
 def tensor_bytes(tensor: Tensor) -> bytes:
     scale, zero_point = tensor.per_tensor_quantization or (0.0, 0)
+    # Arrays of scales matter for filters only.
+    grids = tensor.quantization if tensor.is_constant and tensor.type == "INT8" else None
     data = b"" if tensor.buffer.data is None else tensor.buffer.data.tobytes()
     return (
         bytes([TYPES.index(tensor.type), len(tensor.shape)])
         + struct.pack(f"<{len(tensor.shape)}i", *tensor.shape)
-        + struct.pack("<fiB", scale, zero_point, bool(data))
+        + struct.pack("<fiB", scale, zero_point, bool(data) + 4 * (grids is not None))
         + (struct.pack("<I", len(data)) + data if data else b"")
+        + (b"" if grids is None else grid_bytes(grids))
+    )
+
+
+def grid_bytes(grids: Quantization) -> bytes:
+    count = grids.scale.size
+    return (
+        struct.pack(f"<B{count}f", count, *grids.scale)
+        + struct.pack(f"<B{count}i", count, *grids.zero_point)
+        + bytes([grids.axis])
     )
 
 

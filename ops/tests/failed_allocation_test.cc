@@ -121,6 +121,7 @@ std::vector<Case> Cases() {
           {"pooled", PooledGraph({1, 9, 9, 8}, {1, 2, 2, 2, 2, 0}, {1, 1, 1, 3, 3, 0}), {2, 9, 9, 1}},
           {"joined", JoinedGraph({}), {1, 6, 6, 5}},
           {"gated", GatedGraph({}), {1, 5, 6, 2}},
+          {"int8", Int8Graph({}), {2, 6, 7, 3}},
           {"refused", refused, {1, 5, 6, 2}}};
 }
 

@@ -3,6 +3,8 @@
 #include <gtest/gtest.h>
 #include <time.h>
 
+#include <utility>
+
 #include "tests/support/delegates.h"
 #include "tests/support/graphs.h"
 #include "tests/support/plan.h"
@@ -101,6 +103,53 @@ TEST(PrepareTime, OfFiltersThatManyNodesShare) {
   params.channels_out = 1000;
   params.filter_height = params.filter_width = 1;
   ExpectPreparedSoon(Repeat(ConvGraph(params), 4000));
+}
+
+// A CONV_2D of int8, whose filter has channels * size * size * 4 weights.
+Graph StemGraph(int channels, int size) {
+  Int8Params params;
+  params.image = {1, 1, 1, 4};
+  params.channels = channels;
+  params.filter = size;
+  Graph graph = Int8Graph(params);
+  graph.nodes.resize(1);
+  graph.outputs = graph.nodes[0].outputs;
+  return graph;
+}
+
+TEST(PrepareTime, OfInt8FiltersThatManyNodesShare) {
+  for (const auto& [channels, size] : {std::pair{2000, 8}, {1000, 4}, {16, 32}}) {
+    const Graph graph = Repeat(StemGraph(channels, size), 4000);
+    ExpectSoon([&graph = graph] {
+      const DelegatePointer delegate = MakeDelegate();
+      FakeRuntime delegated(graph, delegate.get(), 1000);
+      EXPECT_TRUE(delegated.Allocate() || !delegated.errors().empty());
+    });
+  }
+}
+
+TEST(PrepareTime, OfManyInt8Sums) {
+  Graph graph = Int8Graph({});
+  const GraphNode convolution = graph.nodes[2], sum = graph.nodes[3];
+  for (int i = 0; i < 1000; ++i) {
+    const auto copy = [&](const GraphNode& node) {
+      graph.tensors.push_back(graph.tensors[static_cast<size_t>(node.outputs[0])]);
+      graph.nodes.push_back(node);
+      graph.nodes.back().outputs = {static_cast<int>(graph.tensors.size()) - 1};
+      return graph.nodes.back().outputs[0];
+    };
+    const int convolved = copy(convolution);
+    graph.outputs.push_back(copy(sum));
+    for (int& input : graph.nodes.back().inputs) input = input == convolution.outputs[0] ? convolved : input;
+  }
+  // Half of all sums are halfway between two levels.
+  for (const GraphNode& node : graph.nodes) {
+    for (int output : node.outputs) {
+      GraphTensor& tensor = graph.tensors[static_cast<size_t>(output)];
+      if (tensor.type == kTfLiteInt8) tensor.quantization.scale = node.op == "ADD" ? 1.0f : 0.5f;
+    }
+  }
+  ExpectPreparedSoon(graph);
 }
 
 TEST(PrepareTime, OfCorrectionsThatManyNodesMakeFromOneFilter) {

@@ -16,8 +16,10 @@ from litebnn.graph import Graph, Op, Tensor
 
 # Limits of the library: the inputs of a CONCATENATION, and the channels of a gate or a float sum.
 _MOST_PARTS, _MOST_CHANNELS = 256, 1 << 20
-# The largest number of channels of a first convolution's input.
-_MOST_STEM_CHANNELS = 4
+# The largest numbers of a first convolution's input channels, output channels, weights, and weights of an output.
+_MOST_STEM_CHANNELS, _MOST_STEM_OUTPUTS, _MOST_STEM_WEIGHTS, _MOST_STEM_DEPTH = 4, 1 << 10, 1 << 16, 1 << 14
+# The limit that a first convolution's sums must stay below.
+_MOST_STEM_SUM = 1 << 29
 # Taps of an average pool, of which there are fewer.
 _MOST_AVERAGED = 1 << 17
 
@@ -125,9 +127,10 @@ def _is_int8_average(op: Op) -> bool:
     if len(op.inputs) != 1 or not _is_int8_image(op.inputs[0]) or not _is_int8_image(op.output):
         return False
     options = op.options
-    taps = options.filter_height * options.filter_width
+    sizes = options.filter_height, options.filter_width
     is_on_one_grid = op.input(0).per_tensor_quantization == op.output.per_tensor_quantization
-    return is_on_one_grid and min(taps, options.stride_h, options.stride_w) > 0 and taps < _MOST_AVERAGED
+    is_window = min(*sizes, options.stride_h, options.stride_w) > 0
+    return is_on_one_grid and is_window and sizes[0] * sizes[1] < _MOST_AVERAGED
 
 
 def _is_stem(op: Op) -> bool:
@@ -136,13 +139,23 @@ def _is_stem(op: Op) -> bool:
     image, filter, options = op.input(0), op.input(1), op.options
     if filter.type != "INT8" or filter.array is None or len(filter.shape) != 4 or filter.quantization is None:
         return False
+    outputs, depth = len(filter.array), filter.array[:1].size
+    if not 1 <= outputs <= _MOST_STEM_OUTPUTS or filter.array.size > _MOST_STEM_WEIGHTS or depth > _MOST_STEM_DEPTH:
+        return False
     bias = op.optional(2)
-    if bias is not None and (bias.type != "INT32" or not bias.is_constant):
+    sums = 256 * np.abs(filter.array.astype(np.int64)).reshape(outputs, -1).sum(axis=1)
+    if bias is not None:
+        if bias.type != "INT32" or bias.array is None or bias.array.size != outputs:
+            return False
+        sums += np.abs(bias.array.reshape(-1).astype(np.int64))
+    if np.any(sums >= _MOST_STEM_SUM) or min(options.stride_h, options.stride_w) < 1:
         return False
     if (options.dilation_h_factor, options.dilation_w_factor) != (1, 1) or np.any(filter.quantization.zero_point):
         return False
     grid, whole = image.per_tensor_quantization, op.output.per_tensor_quantization
     if grid is None or whole is None or not 1 <= filter.shape[3] <= _MOST_STEM_CHANNELS:
+        return False
+    if filter.quantization.scale.size not in (1, outputs):
         return False
     scales = grid[0] * filter.quantization.scale.astype(np.float64) / whole[0]
     is_in_range = bool(np.all((scales > 0) & (scales < 1))) and -128 not in filter.array

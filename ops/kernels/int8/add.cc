@@ -11,8 +11,8 @@
 namespace litebnn {
 namespace {
 
-// Bits that the reference kernel shifts operands up by.
-constexpr int32_t kShift = 20;
+// The factor that the reference kernel multiplies operands by.
+constexpr int64_t kFactor = int64_t{1} << 20;
 // The largest ratio of an operand's scale to the sum's that is computed in floating point.
 constexpr float kMostScale = 4.0f;
 // Floats that are tried on each side of the exact scales.
@@ -35,7 +35,7 @@ float Move(float value, int steps) {
 bool Int8Sum::Set(const Int8SumSpec& spec) {
   spec_ = spec;
   const double unit = 2.0 * static_cast<double>(std::max(spec.first.scale, spec.second.scale));
-  const double steps = std::ldexp(static_cast<double>(spec.sum.scale), kShift);
+  const double steps = static_cast<double>(spec.sum.scale) * static_cast<double>(kFactor);
   FixedPoint first, second, sum;
   if (!ToFixedPoint(static_cast<double>(spec.first.scale) / unit, &first) ||
       !ToFixedPoint(static_cast<double>(spec.second.scale) / unit, &second) || !ToFixedPoint(unit / steps, &sum)) {
@@ -44,8 +44,8 @@ bool Int8Sum::Set(const Int8SumSpec& spec) {
   multiplier_ = sum.multiplier;
   shift_ = sum.shift;
   for (int32_t i = 0; i < 256; ++i) {
-    first_[i] = Requantize(int64_t{i - 128 - spec.first.zero_point} << kShift, first);
-    second_[i] = Requantize(int64_t{i - 128 - spec.second.zero_point} << kShift, second);
+    first_[i] = Requantize((i - 128 - spec.first.zero_point) * kFactor, first);
+    second_[i] = Requantize((i - 128 - spec.second.zero_point) * kFactor, second);
   }
   return true;
 }

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cstdlib>
 #include <cstring>
-#include <limits>
 #include <new>
 
 #include "kernels/isa/isa.h"
@@ -66,8 +65,10 @@ class LoweredInt8Conv2d final : public Int8Conv2d {
     const double bytes = static_cast<double>(frame_height_) * static_cast<double>(row_values_) * kernel_.tap_bytes;
     if (bytes > kMaxFrameBytes) return false;
     task_.frame_row = row_values_ * kernel_.tap_bytes;
-    task_.row_stride = task_.frame_row * spec_.stride_height;
-    task_.pixel_stride = ptrdiff_t{spec_.stride_width} * spec_.channels_in * kernel_.tap_bytes;
+    task_.row_stride = geometry.output_height == 1 ? 0 : task_.frame_row * spec_.stride_height;
+    // A single row or pixel has no next one, to which the distance might not fit in 32 bits.
+    task_.pixel_stride =
+        geometry.output_width == 1 ? 0 : ptrdiff_t{spec_.stride_width} * spec_.channels_in * kernel_.tap_bytes;
     task_.output_width = geometry.output_width;
     return true;
   }
@@ -104,17 +105,25 @@ class LoweredInt8Conv2d final : public Int8Conv2d {
     const int32_t lanes = kernel_.vector_channels;
     const int8_t* weight = spec_.filter + ptrdiff_t{channel} * spec_.filter_height * row_taps;
     uint8_t* const vector = weights_.data() + channel / lanes * task_.vector_bytes;
+    const int32_t lane_taps = kernel_.lane_taps;
+    const auto lane_bytes = static_cast<size_t>(lane_taps * kernel_.tap_bytes);
+    const size_t row_groups = static_cast<size_t>(task_.steps) * static_cast<size_t>(step_taps / lane_taps);
     int32_t sum = 0;
     for (int32_t y = 0; y < spec_.filter_height; ++y) {
-      for (int32_t tap = 0; tap < row_taps; ++tap, ++weight) {
-        const ptrdiff_t step = ptrdiff_t{y} * task_.steps + tap / step_taps;
-        const ptrdiff_t group = (step * step_taps + tap % step_taps) / kernel_.lane_taps;
-        const ptrdiff_t place = (group * lanes + channel % lanes) * kernel_.lane_taps + tap % kernel_.lane_taps;
-        const auto wide = static_cast<int16_t>(*weight);
-        std::memcpy(vector + place * kernel_.tap_bytes,
-                    kernel_.tap_bytes == 1 ? static_cast<const void*>(weight) : &wide,
-                    static_cast<size_t>(kernel_.tap_bytes));
-        sum += *weight;
+      uint8_t* lane = vector + (static_cast<size_t>(y) * row_groups * static_cast<size_t>(lanes) +
+                                static_cast<size_t>(channel % lanes)) *
+                                   lane_bytes;
+      for (int32_t tap = 0; tap < row_taps; tap += lane_taps) {
+        const int32_t count = std::min(lane_taps, row_taps - tap);
+        for (int32_t i = 0; i < count; ++i, ++weight) {
+          sum += *weight;
+          if (kernel_.tap_bytes == 1) {
+            lane[i] = static_cast<uint8_t>(*weight);
+          } else {
+            reinterpret_cast<int16_t*>(lane)[i] = *weight;
+          }
+        }
+        lane += static_cast<size_t>(lanes) * lane_bytes;
       }
     }
     const auto slot = static_cast<size_t>(channel);
@@ -185,13 +194,16 @@ bool Int8Conv2d::Supports(const Int8Conv2dSpec& spec) {
   if (depth > kMaxSum / (256 * 128)) return false;
   for (int32_t channel = 0; channel < spec.channels_out; ++channel) {
     const int8_t* const weights = spec.filter + channel * depth;
-    int64_t sum = spec.bias == nullptr ? 0 : std::abs(int64_t{spec.bias[channel]});
+    // A loop without branches is vectorized.
+    int32_t magnitudes = 0, least = 0;
     for (int64_t i = 0; i < depth; ++i) {
-      if (weights[i] == std::numeric_limits<int8_t>::min()) return false;
-      sum += 256 * std::abs(weights[i]);
+      magnitudes += std::abs(int32_t{weights[i]});
+      least = std::min(least, int32_t{weights[i]});
     }
+    const int64_t bias = spec.bias == nullptr ? 0 : std::abs(int64_t{spec.bias[channel]});
     FixedPoint scale;
-    if (sum >= kMaxSum || !ToFixedPoint(spec.scales[channel], &scale)) return false;
+    if (least < -127 || bias + int64_t{256} * magnitudes >= kMaxSum || !ToFixedPoint(spec.scales[channel], &scale))
+      return false;
   }
   return true;
 }

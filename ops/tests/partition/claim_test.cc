@@ -3,6 +3,9 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cmath>
+#include <functional>
+#include <limits>
 
 #include "tests/support/fake_builtins.h"
 #include "tests/support/graphs.h"
@@ -15,10 +18,16 @@ namespace {
 class PlanOf {
  public:
   explicit PlanOf(const Graph& graph) : graph_(graph) {
-    for (const GraphTensor& described : graph_.tensors) {
-      TfLiteTensor& tensor = plan_.tensor(plan_.AddTensor(described.shape));
+    for (GraphTensor& described : graph_.tensors) {
+      const int index = plan_.AddTensor(described.shape);
+      plan_.SetGrids(index, described.grids);
+      TfLiteTensor& tensor = plan_.tensor(index);
       tensor.type = described.type;
-      if (!described.constant.empty()) tensor.allocation_type = kTfLiteMmapRo;
+      tensor.params = described.quantization;
+      if (described.constant.empty()) continue;
+      tensor.allocation_type = kTfLiteMmapRo;
+      tensor.data = described.constant.data() + (described.misaligned ? 1 : 0);
+      tensor.bytes = described.constant.size();
     }
     for (size_t i = 0; i < graph_.nodes.size(); ++i) {
       const GraphNode& described = graph_.nodes[i];
@@ -45,7 +54,7 @@ class PlanOf {
   }
 
  private:
-  const Graph graph_;
+  Graph graph_;
   Plan plan_;
   TfLiteContext context_;
 };
@@ -417,6 +426,166 @@ TEST(Claim, NoBuiltinThatIsNotComputed) {
   graph = whole;
   graph.nodes[2].inputs.push_back(graph.nodes[2].inputs[0]);
   EXPECT_EQ(PlanOf(graph).Claimed(), (Indices{0, 1}));
+}
+
+// The roles of tensors in an Int8Graph.
+struct Int8Tensors {
+  GraphTensor &input, &filter, &bias, &stem, &convolved, &sum, &pooled;
+  explicit Int8Tensors(Graph* graph)
+      : input(Of(graph, graph->nodes[0].inputs[0])),
+        filter(Of(graph, graph->nodes[0].inputs[1])),
+        bias(Of(graph, graph->nodes[0].inputs[2])),
+        stem(Of(graph, graph->nodes[0].outputs[0])),
+        convolved(Of(graph, graph->nodes[2].outputs[0])),
+        sum(Of(graph, graph->nodes[3].outputs[0])),
+        pooled(Of(graph, graph->nodes[4].outputs[0])) {}
+  static GraphTensor& Of(Graph* graph, int index) { return graph->tensors[static_cast<size_t>(index)]; }
+};
+
+// True if the delegate claims the node of an Int8Graph after the change.
+bool ClaimsInt8(size_t node, const std::function<void(Graph&, Int8Tensors&)>& change) {
+  Graph graph = Int8Graph({});
+  Int8Tensors tensors(&graph);
+  change(graph, tensors);
+  return PlanOf(graph).Claims(node);
+}
+
+TEST(Claim, Int8OpsWithEveryActivationAndPadding) {
+  for (int activation = kTfLiteActNone; activation <= kTfLiteActRelu6; ++activation) {
+    for (const bool same : {false, true}) {
+      for (int channels = 1; channels <= 4; ++channels) {
+        Int8Params params;
+        params.image = {2, 6, 5, channels};
+        params.same = params.has_bias = params.by_channel = same;
+        params.activation = activation;
+        EXPECT_EQ(PlanOf(Int8Graph(params)).Claimed(), (Indices{0, 1, 2, 3, 4})) << activation << channels;
+      }
+    }
+  }
+}
+
+TEST(Claim, NoInt8ConvolutionOfWrongNumbers) {
+  const auto claims = [](const std::function<void(Graph&, Int8Tensors&)>& change) { return ClaimsInt8(0, change); };
+  constexpr float kScales[] = {0.0f, -1.0f, 3e38f, std::numeric_limits<float>::infinity(),
+                               std::numeric_limits<float>::quiet_NaN()};
+  constexpr int kMost = std::numeric_limits<int>::max(), kLeast = std::numeric_limits<int>::min();
+  EXPECT_TRUE(claims([](Graph&, Int8Tensors&) {}));
+  for (const float scale : kScales) {
+    EXPECT_FALSE(claims([=](Graph&, Int8Tensors& t) { t.filter.grids.scales.back() = scale; })) << scale;
+    EXPECT_FALSE(claims([=](Graph&, Int8Tensors& t) { t.filter.grids.scales = {scale}; })) << scale;
+    EXPECT_FALSE(claims([=](Graph&, Int8Tensors& t) { t.input.quantization.scale = scale; })) << scale;
+    if (scale < 1e38f)
+      EXPECT_FALSE(claims([=](Graph&, Int8Tensors& t) { t.stem.quantization.scale = scale; })) << scale;
+  }
+  for (const int zero_point : {-129, 128, kMost, kLeast}) {
+    EXPECT_FALSE(claims([=](Graph&, Int8Tensors& t) { t.input.quantization.zero_point = zero_point; })) << zero_point;
+    EXPECT_FALSE(claims([=](Graph&, Int8Tensors& t) { t.stem.quantization.zero_point = zero_point; })) << zero_point;
+    EXPECT_FALSE(claims([=](Graph&, Int8Tensors& t) { t.filter.grids.zero_points.back() = zero_point; })) << zero_point;
+  }
+  EXPECT_FALSE(claims([](Graph&, Int8Tensors& t) { t.filter.grids.zero_points[0] = 1; }));
+  // Arrays that are missing, or of another length.
+  EXPECT_FALSE(claims([](Graph&, Int8Tensors& t) { t.filter.grids.scales.clear(); }));
+  EXPECT_FALSE(claims([](Graph&, Int8Tensors& t) { t.filter.grids.zero_points.clear(); }));
+  EXPECT_FALSE(claims([](Graph&, Int8Tensors& t) { t.filter.grids = {}; }));
+  EXPECT_FALSE(claims([](Graph&, Int8Tensors& t) { t.filter.grids.scales.pop_back(); }));
+  EXPECT_FALSE(claims([](Graph&, Int8Tensors& t) { t.filter.grids.scales.push_back(0.01f); }));
+  EXPECT_FALSE(claims([](Graph&, Int8Tensors& t) { t.filter.grids.dimension = 3; }));
+  // Options: padding, stride width and height, activation, dilation width and height.
+  for (const size_t member : {0u, 1u, 2u, 3u, 4u, 5u}) {
+    for (const int value : {-1, 0, 4, kMost, kLeast}) {
+      const bool is_valid = (member == 3 && value == 0) || ((member == 1 || member == 2) && value > 0);
+      EXPECT_EQ(claims([=](Graph& graph, Int8Tensors&) { graph.nodes[0].builtin[member] = value; }), is_valid)
+          << member << " " << value;
+    }
+  }
+  // Shapes.
+  for (const size_t axis : {0u, 1u, 2u, 3u}) {
+    for (const int size : {-1, 0, 5, 41, kMost, kLeast}) {
+      EXPECT_FALSE(claims([=](Graph&, Int8Tensors& t) { t.filter.shape[axis] = size; })) << axis << " " << size;
+    }
+  }
+  EXPECT_FALSE(claims([=](Graph&, Int8Tensors& t) { t.filter.shape.assign(4, kMost); }));
+  EXPECT_FALSE(claims([](Graph&, Int8Tensors& t) { t.filter.shape.pop_back(); }));
+  EXPECT_FALSE(claims([](Graph&, Int8Tensors& t) { t.input.shape.pop_back(); }));
+  EXPECT_FALSE(claims([](Graph&, Int8Tensors& t) { t.input.shape[3] = 4; }));
+  EXPECT_FALSE(claims([](Graph&, Int8Tensors& t) { t.input.type = kTfLiteUInt8; }));
+  EXPECT_FALSE(claims([](Graph&, Int8Tensors& t) { t.filter.type = kTfLiteInt32; }));
+  EXPECT_FALSE(claims([](Graph&, Int8Tensors& t) { t.stem.type = kTfLiteFloat32; }));
+  // Constants that are missing, cut off, misaligned or too large.
+  EXPECT_FALSE(claims([](Graph&, Int8Tensors& t) { t.filter.constant.clear(); }));
+  EXPECT_FALSE(claims([](Graph&, Int8Tensors& t) { t.filter.constant.pop_back(); }));
+  EXPECT_FALSE(claims([](Graph&, Int8Tensors& t) { t.filter.constant.back() = 0x80; }));
+  EXPECT_FALSE(claims([](Graph&, Int8Tensors& t) { t.bias.constant.clear(); }));
+  EXPECT_FALSE(claims([](Graph&, Int8Tensors& t) { t.bias.constant.pop_back(); }));
+  EXPECT_FALSE(claims(
+      [](Graph&, Int8Tensors& t) { t.bias.constant.insert(t.bias.constant.end(), 4, 0), t.bias.misaligned = true; }));
+  EXPECT_FALSE(claims([](Graph&, Int8Tensors& t) { --t.bias.shape[0]; }));
+  EXPECT_FALSE(claims([](Graph&, Int8Tensors& t) { t.bias.shape = {kMost, kMost}; }));
+  EXPECT_FALSE(claims([](Graph&, Int8Tensors& t) { t.bias.type = kTfLiteInt64; }));
+  for (const int last : {0x7F, 0x80, 0x20, 0xE0}) {
+    EXPECT_FALSE(claims([=](Graph&, Int8Tensors& t) { t.bias.constant.back() = static_cast<uint8_t>(last); })) << last;
+  }
+  // Inputs and outputs.
+  EXPECT_TRUE(claims([](Graph& graph, Int8Tensors&) { graph.nodes[0].inputs.pop_back(); }));
+  EXPECT_TRUE(claims([](Graph& graph, Int8Tensors&) { graph.nodes[0].inputs[2] = kOptionalTensor; }));
+  for (const size_t position : {0u, 1u}) {
+    EXPECT_FALSE(claims([=](Graph& graph, Int8Tensors&) { graph.nodes[0].inputs[position] = kOptionalTensor; }));
+  }
+  for (const int tensor : {-2, 1000, kMost, kLeast}) {
+    EXPECT_FALSE(claims([=](Graph& graph, Int8Tensors&) { graph.nodes[0].inputs[2] = tensor; })) << tensor;
+    EXPECT_FALSE(claims([=](Graph& graph, Int8Tensors&) { graph.nodes[0].outputs[0] = tensor; })) << tensor;
+  }
+  EXPECT_FALSE(claims([](Graph& graph, Int8Tensors&) { graph.nodes[0].inputs.resize(1); }));
+  EXPECT_FALSE(claims([](Graph& graph, Int8Tensors&) { graph.nodes[0].inputs.push_back(0); }));
+  EXPECT_FALSE(claims([](Graph& graph, Int8Tensors&) { graph.nodes[0].outputs.clear(); }));
+}
+
+TEST(Claim, NoInt8SumOfWrongNumbers) {
+  const auto claims = [](const std::function<void(Graph&, Int8Tensors&)>& change) { return ClaimsInt8(3, change); };
+  constexpr int kMost = std::numeric_limits<int>::max(), kLeast = std::numeric_limits<int>::min();
+  EXPECT_TRUE(claims([](Graph&, Int8Tensors&) {}));
+  for (const float scale : {0.0f, -1.0f, std::numeric_limits<float>::infinity(), std::nanf("")}) {
+    EXPECT_FALSE(claims([=](Graph&, Int8Tensors& t) { t.stem.quantization.scale = scale; })) << scale;
+    EXPECT_FALSE(claims([=](Graph&, Int8Tensors& t) { t.convolved.quantization.scale = scale; })) << scale;
+    EXPECT_FALSE(claims([=](Graph&, Int8Tensors& t) { t.sum.quantization.scale = scale; })) << scale;
+  }
+  // Scales too far apart for the fixed-point numbers.
+  EXPECT_FALSE(claims([](Graph&, Int8Tensors& t) { t.convolved.quantization.scale = 3e38f; }));
+  EXPECT_FALSE(claims([](Graph&, Int8Tensors& t) { t.sum.quantization.scale = 1e-40f; }));
+  for (const int value : {-129, 128, kMost, kLeast}) {
+    EXPECT_FALSE(claims([=](Graph&, Int8Tensors& t) { t.stem.quantization.zero_point = value; })) << value;
+    EXPECT_FALSE(claims([=](Graph&, Int8Tensors& t) { t.sum.quantization.zero_point = value; })) << value;
+  }
+  for (const int value : {-1, 4, kMost, kLeast}) {
+    EXPECT_FALSE(claims([=](Graph& graph, Int8Tensors&) { graph.nodes[3].builtin[0] = value; })) << value;
+  }
+  EXPECT_FALSE(claims([](Graph&, Int8Tensors& t) { t.stem.shape[3] = 39; }));
+  EXPECT_FALSE(claims([](Graph&, Int8Tensors& t) { t.stem.shape.pop_back(); }));
+  EXPECT_FALSE(claims([](Graph&, Int8Tensors& t) { t.stem.constant = {0}; }));
+  EXPECT_FALSE(claims([](Graph&, Int8Tensors& t) { t.sum.type = kTfLiteFloat32; }));
+}
+
+TEST(Claim, NoInt8AverageOfWrongNumbers) {
+  const auto claims = [](const std::function<void(Graph&, Int8Tensors&)>& change) { return ClaimsInt8(4, change); };
+  constexpr int kMost = std::numeric_limits<int>::max(), kLeast = std::numeric_limits<int>::min();
+  EXPECT_TRUE(claims([](Graph&, Int8Tensors&) {}));
+  // Padding, stride width and height, filter width and height, activation.
+  for (const size_t member : {0u, 1u, 2u, 3u, 4u, 5u}) {
+    for (const int value : {-1, 0, 4, kMost, kLeast}) {
+      const bool is_stride = member == 1 || member == 2, is_filter = member == 3 || member == 4;
+      const bool is_valid = (member == 5 && value == 0) || (is_stride && value > 0) || (is_filter && value == 4);
+      EXPECT_EQ(claims([=](Graph& graph, Int8Tensors&) { graph.nodes[4].builtin[member] = value; }), is_valid)
+          << member << " " << value;
+    }
+  }
+  EXPECT_FALSE(
+      claims([](Graph& graph, Int8Tensors&) { graph.nodes[4].builtin[3] = graph.nodes[4].builtin[4] = kMost; }));
+  EXPECT_FALSE(claims([](Graph&, Int8Tensors& t) { t.pooled.quantization.zero_point += 1; }));
+  EXPECT_FALSE(claims([](Graph&, Int8Tensors& t) { t.pooled.quantization.scale *= 2; }));
+  EXPECT_FALSE(
+      claims([](Graph&, Int8Tensors& t) { t.sum.quantization.scale = t.pooled.quantization.scale = std::nanf(""); }));
+  EXPECT_FALSE(claims([](Graph&, Int8Tensors& t) { t.pooled.type = kTfLiteFloat32; }));
+  EXPECT_FALSE(claims([](Graph&, Int8Tensors& t) { t.pooled.shape.pop_back(); }));
 }
 
 }  // namespace

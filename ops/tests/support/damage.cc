@@ -72,6 +72,23 @@ void ChangeQuantization(const RandomBits& random, GraphTensor* tensor) {
   constexpr float kScales[] = {0, -1, 1e-40f, 3e38f, Limits::infinity(), Limits::quiet_NaN()};
   const float scale = kScales[random() % std::size(kScales)];
   tensor->quantization = {scale, Extreme(random)};
+  GridArrays& grids = tensor->grids;
+  switch (Pick(random, 0, 4)) {
+    case 0:
+      grids.scales.resize(static_cast<size_t>(Pick(random, 0, 3)));
+      break;
+    case 1:
+      grids.zero_points.assign(static_cast<size_t>(Pick(random, 0, 3)), Pick(random, 0, 1));
+      break;
+    case 2:
+      if (!grids.scales.empty()) PickElement(random, grids.scales) = scale;
+      break;
+    case 3:
+      grids.dimension = Extreme(random);
+      break;
+    default:
+      break;
+  }
 }
 
 void ChangeConstant(const RandomBits& random, GraphTensor* tensor) {

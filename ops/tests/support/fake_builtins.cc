@@ -1,6 +1,7 @@
 #include "tests/support/fake_builtins.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstdint>
 #include <cstdlib>
 #include <functional>
@@ -16,15 +17,17 @@ int ValuesOf(const TfLiteTensor& tensor) {
   return std::accumulate(tensor.dims->data, tensor.dims->data + tensor.dims->size, 1, std::multiplies<>());
 }
 
-// True if the tensor's values, of four bytes each, may be read: a constant is complete and aligned.
+size_t ValueBytes(const TfLiteTensor& tensor) { return tensor.type == kTfLiteInt8 ? sizeof(int8_t) : sizeof(float); }
+
+// True if the tensor's values may be read: a constant is complete and aligned.
 bool IsReadable(const TfLiteTensor& tensor) {
   if (tensor.allocation_type != kTfLiteMmapRo) return true;
-  size_t bytes = sizeof(float);
+  size_t bytes = ValueBytes(tensor);
   for (int i = 0; i < tensor.dims->size; ++i) {
     const int size = tensor.dims->data[i];
     if (size < 0 || __builtin_mul_overflow(bytes, static_cast<size_t>(size), &bytes)) return false;
   }
-  return tensor.bytes >= bytes && reinterpret_cast<uintptr_t>(tensor.data) % sizeof(float) == 0;
+  return tensor.bytes >= bytes && reinterpret_cast<uintptr_t>(tensor.data) % ValueBytes(tensor) == 0;
 }
 
 // The inputs of a node, then its output. Empty if one of them is missing, of another type or not readable.
@@ -49,8 +52,8 @@ int SizeFromBack(const TfLiteTensor& tensor, int axis) {
 
 // The runtime's own ADD, MUL and PRELU, with broadcasting. The runtime does not define RELU of a NaN; here it is the
 // same as in the delegate.
-TfLiteStatus PrepareArithmetic(TfLiteContext* context, TfLiteNode* node) {
-  const std::vector<TfLiteTensor*> tensors = TensorsOf(context, *node, kTfLiteFloat32);
+TfLiteStatus PrepareArithmetic(TfLiteContext* context, TfLiteNode* node, TfLiteType type) {
+  const std::vector<TfLiteTensor*> tensors = TensorsOf(context, *node, type);
   if (tensors.size() != 3) return kTfLiteError;
   std::vector<int> shape(static_cast<size_t>(std::max(tensors[0]->dims->size, tensors[1]->dims->size)));
   for (size_t i = 0; i < shape.size(); ++i) {
@@ -62,8 +65,13 @@ TfLiteStatus PrepareArithmetic(TfLiteContext* context, TfLiteNode* node) {
   return context->ResizeTensor(context, tensors[2], MakeArray(shape));
 }
 
+TfLiteStatus PrepareFloats(TfLiteContext* context, TfLiteNode* node) {
+  return PrepareArithmetic(context, node, kTfLiteFloat32);
+}
+
 // The value that broadcasts to `result[index]`; null if the tensor is too short.
-const float* FindValue(const TfLiteTensor& tensor, const TfLiteTensor& result, size_t index) {
+template <typename T>
+const T* FindValue(const TfLiteTensor& tensor, const TfLiteTensor& result, size_t index) {
   size_t position = 0, stride = 1;
   for (int axis = 0; axis < result.dims->size; ++axis) {
     const int whole = SizeFromBack(result, axis), size = SizeFromBack(tensor, axis);
@@ -72,7 +80,7 @@ const float* FindValue(const TfLiteTensor& tensor, const TfLiteTensor& result, s
     index /= static_cast<size_t>(whole);
     stride *= static_cast<size_t>(size);
   }
-  return position < tensor.bytes / sizeof(float) ? static_cast<const float*>(tensor.data) + position : nullptr;
+  return position < tensor.bytes / sizeof(T) ? static_cast<const T*>(tensor.data) + position : nullptr;
 }
 
 float Add(float a, float b) { return a + b; }
@@ -87,10 +95,97 @@ TfLiteStatus RunArithmetic(TfLiteContext* context, TfLiteNode* node) {
   const bool relu = kHasOptions && *static_cast<const int*>(node->builtin_data) == 1;
   if (first.data == nullptr || second.data == nullptr || result.data == nullptr) return kTfLiteError;
   for (size_t i = 0; i < result.bytes / sizeof(float); ++i) {
-    const float *a = FindValue(first, result, i), *b = FindValue(second, result, i);
+    const auto *a = FindValue<float>(first, result, i), *b = FindValue<float>(second, result, i);
     if (a == nullptr || b == nullptr) return kTfLiteError;
     const float value = kCompute(*a, *b);
     static_cast<float*>(result.data)[i] = relu && !(value > 0) ? 0 : value;
+  }
+  return kTfLiteOk;
+}
+
+bool IsGrid(const TfLiteTensor& tensor) {
+  const TfLiteQuantizationParams& grid = tensor.params;
+  return std::isfinite(grid.scale) && grid.scale > 0 && grid.zero_point >= -128 && grid.zero_point <= 127;
+}
+
+// A scale below 1 as the reference kernels' multiplier and shift.
+struct Multiplier {
+  int64_t multiplier;
+  int shift;
+};
+
+// False if the scale is not between 0 and 1.
+bool Decompose(double scale, Multiplier* result) {
+  if (!std::isfinite(scale) || scale <= 0) return false;
+  int exponent;
+  const double rounded = std::round(std::frexp(scale, &exponent) * 2147483648.0);
+  const bool is_one = rounded == 2147483648.0;
+  *result = {static_cast<int64_t>(is_one ? rounded / 2 : rounded), -(exponent + (is_one ? 1 : 0))};
+  if (result->shift > 31) *result = {0, 0};
+  return result->shift >= 0;
+}
+
+// Rounds to the nearest twice, the second time halves away from zero.
+int64_t Scale(int64_t value, const Multiplier& scale) {
+  const int64_t limited = std::clamp<int64_t>(value, std::numeric_limits<int>::min(), std::numeric_limits<int>::max());
+  const int64_t high = (limited * scale.multiplier + (int64_t{1} << 30)) >> 31;
+  const int64_t divisor = int64_t{1} << scale.shift, magnitude = (std::abs(high) + divisor / 2) >> scale.shift;
+  return high < 0 ? -magnitude : magnitude;
+}
+
+// Adds the zero point and clamps to the activation's levels.
+int8_t ToLevel(int64_t value, int activation, const TfLiteQuantizationParams& grid) {
+  const auto level = [&grid](float bound) {
+    return std::clamp(static_cast<double>(std::round(bound / grid.scale)) + grid.zero_point, -128.0, 127.0);
+  };
+  const bool is_n1_to_1 = activation == kTfLiteActReluN1To1;
+  const double low = activation == kTfLiteActNone ? -128 : level(is_n1_to_1 ? -1.0f : 0.0f);
+  const double high = activation == kTfLiteActRelu6 ? level(6.0f) : is_n1_to_1 ? level(1.0f) : 127;
+  return static_cast<int8_t>(std::clamp(static_cast<double>(value + grid.zero_point), low, high));
+}
+
+bool IsActivation(int activation) { return activation >= kTfLiteActNone && activation <= kTfLiteActRelu6; }
+
+// The scales of both operands in halves of the larger one, and that of their sum in the output's steps of 2^-20.
+struct SumScales {
+  Multiplier first, second, sum;
+};
+
+bool FindSumScales(const TfLiteTensor& first, const TfLiteTensor& second, const TfLiteTensor& sum, SumScales* scales) {
+  const double a = static_cast<double>(first.params.scale), b = static_cast<double>(second.params.scale);
+  const double unit = 2 * std::max(a, b);
+  return Decompose(a / unit, &scales->first) && Decompose(b / unit, &scales->second) &&
+         Decompose(unit / (1048576.0 * static_cast<double>(sum.params.scale)), &scales->sum);
+}
+
+// The runtime's own ADD of floats or of int8.
+TfLiteStatus PrepareAdd(TfLiteContext* context, TfLiteNode* node) {
+  const std::vector<TfLiteTensor*> tensors = TensorsOf(context, *node, kTfLiteInt8);
+  SumScales scales;
+  if (tensors.size() != 3) return PrepareFloats(context, node);
+  if (!std::all_of(tensors.begin(), tensors.end(), [](const TfLiteTensor* tensor) { return IsGrid(*tensor); }) ||
+      !FindSumScales(*tensors[0], *tensors[1], *tensors[2], &scales) ||
+      !IsActivation(*static_cast<const int*>(node->builtin_data))) {
+    return kTfLiteError;
+  }
+  return PrepareArithmetic(context, node, kTfLiteInt8);
+}
+
+TfLiteStatus RunAdd(TfLiteContext* context, TfLiteNode* node) {
+  const TfLiteTensor& first = context->tensors[node->inputs->data[0]];
+  const TfLiteTensor& second = context->tensors[node->inputs->data[1]];
+  const TfLiteTensor& result = context->tensors[node->outputs->data[0]];
+  if (result.type != kTfLiteInt8) return RunArithmetic<Add, true>(context, node);
+  SumScales scales;
+  if (first.data == nullptr || second.data == nullptr || result.data == nullptr) return kTfLiteError;
+  if (!FindSumScales(first, second, result, &scales)) return kTfLiteError;
+  for (size_t i = 0; i < result.bytes; ++i) {
+    const auto *a = FindValue<int8_t>(first, result, i), *b = FindValue<int8_t>(second, result, i);
+    if (a == nullptr || b == nullptr) return kTfLiteError;
+    const int64_t sum = Scale(int64_t{*a - first.params.zero_point} * 1048576, scales.first) +
+                        Scale(int64_t{*b - second.params.zero_point} * 1048576, scales.second);
+    static_cast<int8_t*>(result.data)[i] =
+        ToLevel(Scale(sum, scales.sum), *static_cast<const int*>(node->builtin_data), result.params);
   }
   return kTfLiteOk;
 }
@@ -146,54 +241,206 @@ int PooledSize(int size, int filter, int stride, int padding) {
   return padding == kTfLitePaddingValid && size >= filter ? (size - filter) / stride + 1 : 0;
 }
 
+// The padding before an axis.
+int64_t PaddingBefore(int64_t size, int64_t results, int64_t filter, int64_t stride, int padding) {
+  return padding == kTfLitePaddingSame ? std::max<int64_t>((results - 1) * stride + filter - size, 0) / 2 : 0;
+}
+
+// The positions [begin, end) of an axis that one result's window covers; `first` is that of its first tap.
+struct Span {
+  int64_t first, begin, end;
+};
+
+Span SpanOf(int64_t result, int64_t stride, int64_t before, int64_t filter, int64_t size) {
+  const int64_t first = result * stride - before;
+  return {first, std::max<int64_t>(first, 0), std::min(first + filter, size)};
+}
+
+// The runtime's own CONV_2D of int8. Tensors: input, filter, bias or null, output.
+struct Conv2dTensors {
+  const TfLiteTensor *input, *filter, *bias;
+  TfLiteTensor* output;
+};
+
+// False if the runtime's own kernel would refuse the filter's scales or zero points.
+bool HasScales(const TfLiteTensor& filter) {
+  const auto* const affine = static_cast<const TfLiteAffineQuantization*>(filter.quantization.params);
+  if (affine == nullptr || affine->scale == nullptr || affine->zero_point == nullptr) return false;
+  const TfLiteIntArray& zeros = *affine->zero_point;
+  const bool fits = affine->scale->size == filter.dims->data[0] && affine->quantized_dimension == 0;
+  return (affine->scale->size == 1 || fits) &&
+         std::all_of(zeros.data, zeros.data + zeros.size, [](int zero) { return zero == 0; });
+}
+
+bool FindConv2dTensors(TfLiteContext* context, const TfLiteNode& node, Conv2dTensors* found) {
+  const TfLiteIntArray& inputs = *node.inputs;
+  if (inputs.size < 2 || inputs.size > 3 || node.outputs->size != 1) return false;
+  const auto find = [&](int index) {
+    return index >= 0 && static_cast<size_t>(index) < context->tensors_size ? &context->tensors[index] : nullptr;
+  };
+  const int bias = inputs.size == 3 ? inputs.data[2] : kOptionalTensor;
+  *found = {find(inputs.data[0]), find(inputs.data[1]), find(bias), find(node.outputs->data[0])};
+  if (found->input == nullptr || found->filter == nullptr || found->output == nullptr) return false;
+  const auto is_image = [](const TfLiteTensor& tensor) {
+    return tensor.type == kTfLiteInt8 && tensor.dims->size == 4 && IsGrid(tensor);
+  };
+  const TfLiteTensor& filter = *found->filter;
+  if (!is_image(*found->input) || found->input->allocation_type != kTfLiteArenaRw) return false;
+  if (!is_image(*found->output) || found->output->allocation_type != kTfLiteArenaRw) return false;
+  if (filter.type != kTfLiteInt8 || filter.dims->size != 4 || filter.allocation_type != kTfLiteMmapRo) return false;
+  if (*std::min_element(filter.dims->data, filter.dims->data + 4) < 1 || !IsReadable(filter)) return false;
+  if (!HasScales(filter) || (bias != kOptionalTensor && found->bias == nullptr)) return false;
+  if (found->bias == nullptr) return true;
+  return found->bias->type == kTfLiteInt32 && found->bias->allocation_type == kTfLiteMmapRo &&
+         IsReadable(*found->bias) && found->bias->dims->size == 1 && found->bias->dims->data[0] == filter.dims->data[0];
+}
+
+bool FindConv2dScale(const Conv2dTensors& tensors, int channel, Multiplier* scale) {
+  const auto& affine = *static_cast<const TfLiteAffineQuantization*>(tensors.filter->quantization.params);
+  const TfLiteFloatArray& scales = *affine.scale;
+  return Decompose(static_cast<double>(tensors.input->params.scale) *
+                       static_cast<double>(scales.data[scales.size == 1 ? 0 : channel]) /
+                       static_cast<double>(tensors.output->params.scale),
+                   scale);
+}
+
+TfLiteStatus PrepareConv2d(TfLiteContext* context, TfLiteNode* node) {
+  const auto& params = *static_cast<const TfLiteConvParams*>(node->builtin_data);
+  Conv2dTensors tensors;
+  if (!FindConv2dTensors(context, *node, &tensors) || !IsActivation(params.activation)) return kTfLiteError;
+  const int *in = tensors.input->dims->data, *filter = tensors.filter->dims->data;
+  const int height = PooledSize(in[1], filter[1], params.stride_height, params.padding);
+  const int width = PooledSize(in[2], filter[2], params.stride_width, params.padding);
+  if (height == 0 || width == 0 || in[3] != filter[3]) return kTfLiteError;
+  if (params.dilation_height_factor != 1 || params.dilation_width_factor != 1) return kTfLiteError;
+  Multiplier scale;
+  for (int channel = 0; channel < filter[0]; ++channel) {
+    if (!FindConv2dScale(tensors, channel, &scale)) return kTfLiteError;
+  }
+  return context->ResizeTensor(context, tensors.output, MakeArray({in[0], height, width, filter[0]}));
+}
+
+TfLiteStatus RunConv2d(TfLiteContext* context, TfLiteNode* node) {
+  const auto& params = *static_cast<const TfLiteConvParams*>(node->builtin_data);
+  Conv2dTensors tensors;
+  if (!FindConv2dTensors(context, *node, &tensors)) return kTfLiteError;
+  const TfLiteTensor &input = *tensors.input, &filter = *tensors.filter, &output = *tensors.output;
+  if (input.data == nullptr || output.data == nullptr) return kTfLiteError;
+  const int *in = input.dims->data, *out = output.dims->data, *taps = filter.dims->data;
+  if (in[0] != out[0] || in[3] != taps[3] || out[3] != taps[0]) return kTfLiteError;
+  const int64_t top = PaddingBefore(in[1], out[1], taps[1], params.stride_height, params.padding);
+  const int64_t left = PaddingBefore(in[2], out[2], taps[2], params.stride_width, params.padding);
+  for (int64_t i = 0; i < int64_t{out[0]} * out[1] * out[2] * out[3]; ++i) {
+    const int64_t channel = i % out[3], x = i / out[3] % out[2], y = i / out[3] / out[2] % out[1];
+    const int64_t image = i / out[3] / out[2] / out[1];
+    const Span rows = SpanOf(y, params.stride_height, top, taps[1], in[1]);
+    const Span columns = SpanOf(x, params.stride_width, left, taps[2], in[2]);
+    int64_t sum = tensors.bias == nullptr ? 0 : static_cast<const int32_t*>(tensors.bias->data)[channel];
+    for (int64_t row = rows.begin; row < rows.end; ++row) {
+      for (int64_t column = columns.begin; column < columns.end; ++column) {
+        const int64_t pixel = (image * in[1] + row) * in[2] + column;
+        const int64_t tap = (channel * taps[1] + row - rows.first) * taps[2] + column - columns.first;
+        const int8_t* const values = static_cast<const int8_t*>(input.data) + pixel * in[3];
+        const int8_t* const weights = static_cast<const int8_t*>(filter.data) + tap * in[3];
+        for (int c = 0; c < in[3]; ++c) sum += (values[c] - input.params.zero_point) * weights[c];
+      }
+    }
+    Multiplier scale;
+    if (!FindConv2dScale(tensors, static_cast<int>(channel), &scale)) return kTfLiteError;
+    static_cast<int8_t*>(output.data)[i] = ToLevel(Scale(sum, scale), params.activation, output.params);
+  }
+  return kTfLiteOk;
+}
+
 // The runtime's own MAX_POOL_2D. The runtime does not define the maximum with a NaN; here it is the same as in the
 // delegate.
-TfLiteStatus PreparePool(TfLiteContext* context, TfLiteNode* node) {
-  const std::vector<TfLiteTensor*> tensors = TensorsOf(context, *node, kTfLiteFloat32);
+TfLiteStatus PreparePool(TfLiteContext* context, TfLiteNode* node, TfLiteType type, int last_activation) {
+  const std::vector<TfLiteTensor*> tensors = TensorsOf(context, *node, type);
   if (tensors.size() != 2) return kTfLiteError;
   const TfLiteIntArray& shape = *tensors[0]->dims;
   if (shape.size != 4) return kTfLiteError;
   const auto& params = *static_cast<const TfLitePoolParams*>(node->builtin_data);
   const int height = PooledSize(shape.data[1], params.filter_height, params.stride_height, params.padding);
   const int width = PooledSize(shape.data[2], params.filter_width, params.stride_width, params.padding);
-  if (height == 0 || width == 0 || params.activation < kTfLiteActNone || params.activation > kTfLiteActRelu) {
+  if (height == 0 || width == 0 || params.activation < kTfLiteActNone || params.activation > last_activation) {
     return kTfLiteError;
   }
   return context->ResizeTensor(context, tensors[1], MakeArray({shape.data[0], height, width, shape.data[3]}));
 }
 
-TfLiteStatus RunPool(TfLiteContext* context, TfLiteNode* node) {
-  const TfLiteTensor& input = context->tensors[node->inputs->data[0]];
-  const TfLiteTensor& output = context->tensors[node->outputs->data[0]];
+TfLiteStatus PrepareMaxPool(TfLiteContext* context, TfLiteNode* node) {
+  return PreparePool(context, node, kTfLiteFloat32, kTfLiteActRelu);
+}
+
+// The runtime's own AVERAGE_POOL_2D of int8, whose tensors have the same grid.
+TfLiteStatus PrepareAveragePool(TfLiteContext* context, TfLiteNode* node) {
+  const std::vector<TfLiteTensor*> tensors = TensorsOf(context, *node, kTfLiteInt8);
+  if (tensors.size() != 2 || !IsGrid(*tensors[0]) || tensors[0]->params.scale != tensors[1]->params.scale ||
+      tensors[0]->params.zero_point != tensors[1]->params.zero_point) {
+    return kTfLiteError;
+  }
+  return PreparePool(context, node, kTfLiteInt8, kTfLiteActRelu6);
+}
+
+// For each result calls begin(), visit(position) for each value of its window, and end(index).
+template <typename Begin, typename Visit, typename End>
+TfLiteStatus VisitPool(const TfLiteContext& context, const TfLiteNode& node, Begin begin, Visit visit, End end) {
+  const TfLiteTensor& input = context.tensors[node.inputs->data[0]];
+  const TfLiteTensor& output = context.tensors[node.outputs->data[0]];
   if (input.data == nullptr || output.data == nullptr) return kTfLiteError;
-  const auto& params = *static_cast<const TfLitePoolParams*>(node->builtin_data);
+  const auto& params = *static_cast<const TfLitePoolParams*>(node.builtin_data);
   const int *in = input.dims->data, *out = output.dims->data;
   if (input.dims->size != 4 || in[0] != out[0] || in[3] != out[3]) return kTfLiteError;
-  const auto pad = [](int64_t size, int64_t pooled, int64_t filter, int64_t stride) {
-    return std::max<int64_t>((pooled - 1) * stride + filter - size, 0) / 2;
-  };
-  const bool same = params.padding == kTfLitePaddingSame;
-  const int64_t top = same ? pad(in[1], out[1], params.filter_height, params.stride_height) : 0;
-  const int64_t left = same ? pad(in[2], out[2], params.filter_width, params.stride_width) : 0;
-  const auto* values = static_cast<const float*>(input.data);
-  auto* result = static_cast<float*>(output.data);
+  const int64_t top = PaddingBefore(in[1], out[1], params.filter_height, params.stride_height, params.padding);
+  const int64_t left = PaddingBefore(in[2], out[2], params.filter_width, params.stride_width, params.padding);
   for (int64_t i = 0; i < int64_t{out[0]} * out[1] * out[2] * out[3]; ++i) {
     const int64_t channel = i % out[3], x = i / out[3] % out[2], y = i / out[3] / out[2] % out[1];
     const int64_t image = i / out[3] / out[2] / out[1];
-    float largest = params.activation == kTfLiteActRelu ? 0.0f : -std::numeric_limits<float>::infinity();
-    for (int64_t row = 0; row < in[1]; ++row) {
-      const int64_t tap_y = row + top - y * params.stride_height;
-      if (tap_y < 0 || tap_y >= params.filter_height) continue;
-      for (int64_t column = 0; column < in[2]; ++column) {
-        const int64_t tap_x = column + left - x * params.stride_width;
-        if (tap_x < 0 || tap_x >= params.filter_width) continue;
-        const float value = values[((image * in[1] + row) * in[2] + column) * in[3] + channel];
-        if (value > largest) largest = value;
+    const Span rows = SpanOf(y, params.stride_height, top, params.filter_height, in[1]);
+    const Span columns = SpanOf(x, params.stride_width, left, params.filter_width, in[2]);
+    begin();
+    for (int64_t row = rows.begin; row < rows.end; ++row) {
+      for (int64_t column = columns.begin; column < columns.end; ++column) {
+        visit(((image * in[1] + row) * in[2] + column) * in[3] + channel);
       }
     }
-    result[i] = largest;
+    end(i);
   }
   return kTfLiteOk;
+}
+
+TfLiteStatus RunAveragePool(TfLiteContext* context, TfLiteNode* node) {
+  const auto& params = *static_cast<const TfLitePoolParams*>(node->builtin_data);
+  const auto* const values = static_cast<const int8_t*>(context->tensors[node->inputs->data[0]].data);
+  const TfLiteTensor& output = context->tensors[node->outputs->data[0]];
+  const TfLiteQuantizationParams grid = output.params;
+  int64_t sum = 0, count = 0;
+  return VisitPool(
+      *context, *node, [&] { sum = count = 0; },
+      [&](int64_t position) {
+        sum += values[position];
+        ++count;
+      },
+      [&](int64_t i) {
+        // In a damaged model another node may have resized a tensor since, so that a window is empty.
+        count = std::max<int64_t>(count, 1);
+        const int64_t average = (sum > 0 ? sum + count / 2 : sum - count / 2) / count;
+        static_cast<int8_t*>(output.data)[i] = ToLevel(average - grid.zero_point, params.activation, grid);
+      });
+}
+
+TfLiteStatus RunMaxPool(TfLiteContext* context, TfLiteNode* node) {
+  const auto& params = *static_cast<const TfLitePoolParams*>(node->builtin_data);
+  const float least = params.activation == kTfLiteActRelu ? 0.0f : -std::numeric_limits<float>::infinity();
+  const auto* const values = static_cast<const float*>(context->tensors[node->inputs->data[0]].data);
+  auto* const result = static_cast<float*>(context->tensors[node->outputs->data[0]].data);
+  float largest = least;
+  return VisitPool(
+      *context, *node, [&] { largest = least; },
+      [&](int64_t position) {
+        if (values[position] > largest) largest = values[position];
+      },
+      [&](int64_t i) { result[i] = largest; });
 }
 
 }  // namespace
@@ -206,11 +453,13 @@ bool FindFakeBuiltin(const std::string& op, TfLiteRegistration* registration) {
     TfLiteStatus (*invoke)(TfLiteContext*, TfLiteNode*);
   };
   const Builtin builtins[] = {
-      {"ADD", kTfLiteBuiltinAdd, PrepareArithmetic, RunArithmetic<Add, true>},
-      {"MUL", kTfLiteBuiltinMul, PrepareArithmetic, RunArithmetic<Multiply, true>},
-      {"PRELU", kTfLiteBuiltinPrelu, PrepareArithmetic, RunArithmetic<Leak, false>},
+      {"ADD", kTfLiteBuiltinAdd, PrepareAdd, RunAdd},
+      {"AVERAGE_POOL_2D", kTfLiteBuiltinAveragePool2d, PrepareAveragePool, RunAveragePool},
+      {"CONV_2D", kTfLiteBuiltinConv2d, PrepareConv2d, RunConv2d},
+      {"MUL", kTfLiteBuiltinMul, PrepareFloats, RunArithmetic<Multiply, true>},
+      {"PRELU", kTfLiteBuiltinPrelu, PrepareFloats, RunArithmetic<Leak, false>},
       {"CONCATENATION", kTfLiteBuiltinConcatenation, PrepareConcatenation, RunConcatenation},
-      {"MAX_POOL_2D", kTfLiteBuiltinMaxPool2d, PreparePool, RunPool},
+      {"MAX_POOL_2D", kTfLiteBuiltinMaxPool2d, PrepareMaxPool, RunMaxPool},
   };
   const auto* found = std::find_if(std::begin(builtins), std::end(builtins),
                                    [&op](const Builtin& builtin) { return op == builtin.op; });
@@ -221,11 +470,20 @@ bool FindFakeBuiltin(const std::string& op, TfLiteRegistration* registration) {
   return true;
 }
 
-TfLiteIntArray* MakeArray(const std::vector<int>& values) {
-  auto* array = static_cast<TfLiteIntArray*>(std::malloc(sizeof(int) * (values.size() + 1)));
+namespace {
+
+// A block of exactly the array's size, so that a sanitizer detects reads past the end.
+template <typename Array, typename T>
+Array* MakeArrayOf(const std::vector<T>& values) {
+  auto* array = static_cast<Array*>(std::malloc(sizeof(int) + sizeof(T) * values.size()));
   array->size = static_cast<int>(values.size());
   std::copy(values.begin(), values.end(), array->data);
   return array;
 }
+
+}  // namespace
+
+TfLiteIntArray* MakeArray(const std::vector<int>& values) { return MakeArrayOf<TfLiteIntArray>(values); }
+TfLiteFloatArray* MakeFloatArray(const std::vector<float>& values) { return MakeArrayOf<TfLiteFloatArray>(values); }
 
 }  // namespace litebnn::testing

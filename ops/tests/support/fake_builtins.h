@@ -13,5 +13,6 @@ bool FindFakeBuiltin(const std::string& op, TfLiteRegistration* registration);
 
 // An array from malloc, as ResizeTensor requires.
 TfLiteIntArray* MakeArray(const std::vector<int>& values);
+TfLiteFloatArray* MakeFloatArray(const std::vector<float>& values);
 
 }  // namespace litebnn::testing

@@ -94,6 +94,9 @@ FakeRuntime::FakeRuntime(const Graph& graph, ::TfLiteDelegate* delegate, size_t 
     tensor.type = described.type;
     tensor.dims = NewArray(described.shape);
     tensor.params = described.quantization;
+    if (!described.grids.scales.empty() || !described.grids.zero_points.empty()) {
+      tensor.quantization = {kTfLiteAffineQuantization, NewQuantization(described.grids)};
+    }
     tensor.name = "a tensor";
     tensor.allocation_type = kTfLiteArenaRw;
     if (!described.constant.empty()) {
@@ -122,6 +125,18 @@ FakeRuntime::~FakeRuntime() {
 TfLiteIntArray* FakeRuntime::NewArray(const std::vector<int>& values) {
   arrays_.emplace_back(MakeArray(values), std::free);
   return arrays_.back().get();
+}
+
+TfLiteAffineQuantization* FakeRuntime::NewQuantization(const GridArrays& grids) {
+  auto affine = std::make_unique<TfLiteAffineQuantization>();
+  if (!grids.scales.empty()) {
+    float_arrays_.emplace_back(MakeFloatArray(grids.scales), std::free);
+    affine->scale = float_arrays_.back().get();
+  }
+  if (!grids.zero_points.empty()) affine->zero_point = NewArray(grids.zero_points);
+  affine->quantized_dimension = grids.dimension;
+  quantizations_.push_back(std::move(affine));
+  return quantizations_.back().get();
 }
 
 TfLiteRegistration* FakeRuntime::RegistrationOf(int node) {

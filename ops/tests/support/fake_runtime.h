@@ -13,12 +13,20 @@
 
 namespace litebnn::testing {
 
+// The arrays that a runtime keeps besides the single scale and zero point.
+struct GridArrays {
+  std::vector<float> scales;
+  std::vector<int> zero_points;
+  int dimension = 0;
+};
+
 struct GraphTensor {
   TfLiteType type = kTfLiteInt32;
   std::vector<int> shape;
   TfLiteQuantizationParams quantization = {};
   std::vector<uint8_t> constant;  // empty if the tensor is not constant
   bool misaligned = false;        // constants only: at an odd address
+  GridArrays grids = {};          // an empty array is left out; none if both are empty
 };
 
 struct GraphNode {
@@ -71,11 +79,13 @@ class FakeRuntime {
     TfLiteRegistrationArgument registration;
   };
   using IntArray = std::unique_ptr<TfLiteIntArray, void (*)(void*)>;
+  using FloatArray = std::unique_ptr<TfLiteFloatArray, void (*)(void*)>;
   struct FreeBlock {
     void operator()(void* block) const;
   };
 
   TfLiteIntArray* NewArray(const std::vector<int>& values);
+  TfLiteAffineQuantization* NewQuantization(const GridArrays& grids);
   TfLiteRegistration* RegistrationOf(int node);
   void AddNode(const GraphNode& node);
   void AddNodeOfOthers();
@@ -95,6 +105,8 @@ class FakeRuntime {
   std::vector<TfLiteTensor> tensors_;
   std::vector<std::unique_ptr<void, FreeBlock>> blocks_;
   std::vector<IntArray> arrays_;
+  std::vector<FloatArray> float_arrays_;
+  std::vector<std::unique_ptr<TfLiteAffineQuantization>> quantizations_;
   std::vector<RuntimeNode> nodes_;
   std::vector<std::vector<char>> options_;
   std::vector<int> plan_;

@@ -1,6 +1,7 @@
 #include "tests/support/graphs.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstring>
 
 #include "tflite/ops/contract.h"
@@ -372,6 +373,70 @@ Graph PooledGraph(const std::vector<int>& image, const std::vector<int>& first_p
   return graph;
 }
 
+Graph Int8Graph(const Int8Params& params) {
+  Graph graph;
+  const auto add_image = [&graph](const std::vector<int>& shape, const TfLiteQuantizationParams& grid) {
+    const int tensor = Add(&graph, kTfLiteInt8, shape);
+    graph.tensors.back().quantization = grid;
+    graph.tensors.back().grids = {{grid.scale}, {grid.zero_point}, 0};
+    return tensor;
+  };
+  std::mt19937 random(static_cast<uint32_t>(params.channels));
+  const auto channels = static_cast<size_t>(params.channels);
+  const int padding = params.same ? kTfLitePaddingSame : kTfLitePaddingValid;
+  const int pool_padding = params.pool[0];
+  const auto size = [](int input, int filter, int stride, int pads) {
+    return OutputSize(input, filter, stride, 1,
+                      pads == kTfLitePaddingSame ? contract::kPaddingSame : contract::kPaddingValid);
+  };
+  graph.inputs = {add_image(params.image, params.grids[0])};
+  std::vector<int8_t> weights(channels * static_cast<size_t>(params.filter * params.filter * params.image[3]));
+  for (int8_t& weight : weights) weight = static_cast<int8_t>(static_cast<int>(random() % 255) - 127);
+  const int filter =
+      Add(&graph, kTfLiteInt8, {params.channels, params.filter, params.filter, params.image[3]}, Bytes(weights));
+  graph.tensors.back().grids.scales.assign(params.by_channel ? channels : 1, 0.01f);
+  for (float& scale : graph.tensors.back().grids.scales) scale += static_cast<float>(random() % 100) / 10000.0f;
+  graph.tensors.back().grids.zero_points.assign(params.by_channel ? channels : 1, 0);
+  std::vector<int32_t> biases(channels);
+  for (int32_t& bias : biases) bias = static_cast<int32_t>(random() % 2001) - 1000;
+  const int bias = params.has_bias ? Add(&graph, kTfLiteInt32, {params.channels}, Bytes(biases)) : kOptionalTensor;
+
+  ConvParams conv;
+  conv.batch = params.image[0];
+  conv.height = size(params.image[1], params.filter, params.stride, padding);
+  conv.width = size(params.image[2], params.filter, params.stride, padding);
+  conv.channels_in = conv.channels_out = params.channels;
+  conv.output = kTfLiteInt8;
+  const std::vector<int> shape = {conv.batch, conv.height, conv.width, params.channels};
+  const int stem = add_image(shape, params.grids[1]);
+  graph.nodes.push_back({"CONV_2D",
+                         {graph.inputs[0], filter, bias},
+                         {stem},
+                         {},
+                         {padding, params.stride, params.stride, params.activation, 1, 1}});
+  const int packed = AddSimple(&graph, contract::kQuantize, stem, kTfLiteInt32, Packed(shape));
+  const int convolved = AddConv(&graph, conv, packed, 1);
+  graph.tensors[static_cast<size_t>(convolved)].quantization = params.grids[2];
+  int addend = stem;
+  if (!params.addend.empty()) {
+    addend = add_image({params.addend[0], params.addend[1], params.addend[2], params.channels}, params.grids[1]);
+    graph.inputs.push_back(addend);
+  }
+  const int sum = add_image(shape, params.grids[3]);
+  const std::vector<int> operands =
+      params.addend_first ? std::vector<int>{addend, convolved} : std::vector<int>{convolved, addend};
+  graph.nodes.push_back({"ADD", operands, {sum}, {}, {params.activation}});
+  std::vector<int> pool = params.pool;
+  pool.push_back(params.activation);
+  const int pooled = add_image({conv.batch, size(conv.height, pool[4], pool[2], pool_padding),
+                                size(conv.width, pool[3], pool[1], pool_padding), params.channels},
+                               params.grids[3]);
+  graph.nodes.push_back({"AVERAGE_POOL_2D", {sum}, {pooled}, {}, pool});
+  graph.outputs = {pooled};
+  if (params.reads_all) graph.outputs.insert(graph.outputs.end(), {stem, convolved, sum});
+  return graph;
+}
+
 int Pick(const RandomBits& random, int low, int high) {
   return low + static_cast<int>(random() % static_cast<uint32_t>(high - low + 1));
 }
@@ -379,7 +444,7 @@ int Pick(const RandomBits& random, int low, int high) {
 Graph RandomGraph(const RandomBits& random) {
   const auto pick = [&random](int low, int high) { return Pick(random, low, high); };
   const TfLiteType types[] = {kTfLiteFloat32, kTfLiteInt8, kTfLiteBool};
-  switch (pick(0, 10)) {
+  switch (pick(0, 11)) {
     case 0:
       return QuantizeGraph({pick(1, 3), pick(1, 5), pick(1, 100)}, types[pick(0, 2)]);
     case 1:
@@ -422,6 +487,24 @@ Graph RandomGraph(const RandomBits& random) {
       params.product_activation = pick(-1, 1);
       params.sum_activation = pick(-1, 1);
       return GatedGraph(params);
+    }
+    case 9: {
+      Int8Params params = {{pick(1, 2), pick(3, 9), pick(3, 9), pick(1, 4)}, pick(1, 70), pick(1, 3), pick(1, 2)};
+      params.same = pick(0, 1) == 1;
+      params.has_bias = pick(0, 1) == 1;
+      params.by_channel = pick(0, 1) == 1;
+      // Scales that are powers of two put many results halfway between two levels.
+      for (TfLiteQuantizationParams& grid : params.grids) {
+        grid.scale *= pick(0, 1) == 1 ? 1.0f : static_cast<float>(pick(5, 20)) / 10.0f;
+        if (pick(0, 2) == 0) grid.scale = std::exp2(std::round(std::log2(grid.scale)));
+        grid.zero_point = pick(-128, 127);
+      }
+      if (pick(0, 1) == 1) params.addend = {1, 1, 1};
+      params.addend_first = pick(0, 1) == 1;
+      params.reads_all = pick(0, 1) == 1;
+      params.activation = pick(0, 3);
+      params.pool = {kTfLitePaddingSame, pick(1, 3), pick(1, 3), pick(1, 3), pick(1, 3)};
+      return Int8Graph(params);
     }
     default:
       return RandomConvGraph(random);

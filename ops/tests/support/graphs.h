@@ -68,6 +68,21 @@ struct GatedParams {
 };
 Graph GatedGraph(const GatedParams& params);
 
+// A CONV_2D of an int8 input, the packing of its signs, and a binary convolution to int8. An ADD sums both images, or
+// the last one and another input. An AVERAGE_POOL_2D follows.
+struct Int8Params {
+  std::vector<int> image = {1, 5, 6, 3};
+  int channels = 40, filter = 3, stride = 1;
+  bool same = true, has_bias = true, by_channel = true;
+  std::vector<TfLiteQuantizationParams> grids = {{0.02f, -5}, {0.05f, 3}, {0.7f, -7}, {0.75f, 2}};
+  std::vector<int> addend = {};  // the shape of another input before the channels; empty for the stem's image
+  bool addend_first = false;
+  bool reads_all = false;                   // the images between the ops are outputs too
+  int activation = 0;                       // of all three
+  std::vector<int> pool = {1, 1, 2, 2, 3};  // as in PooledGraph, without the activation
+};
+Graph Int8Graph(const Int8Params& params);
+
 // The source of decisions: a random number generator, or a fuzzer's bytes.
 using RandomBits = std::function<uint32_t()>;
 

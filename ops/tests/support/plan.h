@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "tests/support/fake_builtins.h"
+#include "tests/support/fake_runtime.h"
 #include "tflite/runtime/execution_plan.h"
 
 namespace litebnn::testing {
@@ -24,6 +25,18 @@ class Plan {
 
   // Runtimes set an empty signature if all sizes are fixed.
   void SetEmptySignature(int tensor) { this->tensor(tensor).dims_signature = NewArray({}); }
+
+  // Gives a tensor these arrays, which no other tensor has.
+  void SetGrids(int tensor, const GridArrays& grids) {
+    if (grids.scales.empty() && grids.zero_points.empty()) return;
+    grids_.push_back({nullptr, nullptr, grids.dimension});
+    if (!grids.zero_points.empty()) grids_.back().zero_point = NewArray(grids.zero_points);
+    if (!grids.scales.empty()) {
+      float_arrays_.emplace_back(MakeFloatArray(grids.scales), std::free);
+      grids_.back().scale = float_arrays_.back().get();
+    }
+    this->tensor(tensor).quantization = {kTfLiteAffineQuantization, &grids_.back()};
+  }
 
   int AddTensorWithoutShape() { return Append({}); }
 
@@ -61,6 +74,8 @@ class Plan {
   std::deque<TfLiteNode> nodes_;
   std::deque<TfLiteRegistration> registrations_;
   std::vector<std::unique_ptr<TfLiteIntArray, void (*)(void*)>> arrays_;
+  std::vector<std::unique_ptr<TfLiteFloatArray, void (*)(void*)>> float_arrays_;
+  std::deque<TfLiteAffineQuantization> grids_;
   std::vector<PlannedNode> plan_;
 };
 

@@ -14,6 +14,10 @@ namespace {
 enum : int { kInput, kFilter, kBias };
 
 constexpr int32_t kMostChannels = 4;
+// Limits that first layers stay far below. All weights are read when a node is claimed, and any number of nodes may
+// share a filter.
+constexpr int32_t kMostOutputs = 1 << 10;
+constexpr double kMostWeights = 1 << 16;
 
 // The indices of the node's tensors; kBias is kOptionalTensor if it is left out.
 struct Tensors {
@@ -52,6 +56,7 @@ bool ReadSpec(const TfLiteContext& context, const Tensors& tensors, const TfLite
   if (params.dilation_height_factor != 1 || params.dilation_width_factor != 1) return false;
   const int* const shape = filter->dims->data;
   if (*std::min_element(shape, shape + 4) < 1 || shape[3] > kMostChannels) return false;
+  if (shape[0] > kMostOutputs || CountKnownValues(filter->dims) > kMostWeights) return false;
   if (std::min(params.stride_height, params.stride_width) < 1 || input.dims->data[3] != shape[3]) return false;
   if (!HasConstants(*filter, CountKnownValues(filter->dims), 1)) return false;
   const TfLiteFloatArray* const filter_scales = ScalesOf(*filter);
