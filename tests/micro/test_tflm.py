@@ -1,6 +1,7 @@
 """The ops for TensorFlow Lite Micro, in the interpreters of the package tflite-micro, and built for a Cortex-M4."""
 
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -10,9 +11,8 @@ import pytest
 
 from litebnn.flatbuffer import read_model
 from tests.micro.host import SOURCES
-from tests.needs import need
 from tests.runtimes import environments
-from toolchains.needs import LAST_OLD_TFLM
+from toolchains.needs import LAST_OLD_TFLM, SANITIZERS, gcc_library
 from toolchains.targets import ROOT
 
 pytestmark = pytest.mark.deep
@@ -23,26 +23,41 @@ INCLUDES = [
     f"-I{folder}" for folder in (ROOT / "ops", MICRO, MICRO / "tflm", ROOT / "tests" / "micro" / "tflm_headers")
 ]
 FLAGS = ["-std=c++11", "-fno-exceptions", "-fno-rtti", "-Wall", "-Wextra", "-Wconversion", "-Werror"]
+RUNNER = ROOT / "tests" / "micro" / "run_tflm.py"
 NEW = "-DTFLM_IS_NEW"
+# The sanitizer of virtual functions takes type information, which the ops are compiled without.
+CHECKS = ["-O1", "-fsanitize=address,undefined", "-fno-sanitize=vptr", "-fno-sanitize-recover=all"]
 # Cases that the interpreter cannot run, whatever the binary ops do, and the reason in its messages.
 LEFT_OUT = {"batch_of_four": "Dimension mismatch", "golden_heaviside_not_binary": "'SIGN'"}
 
 
-def run(*command: str | Path) -> str:
-    done = subprocess.run([*map(str, command)], capture_output=True, text=True, cwd=ROOT)
+def run(*command: str | Path, **variables: str) -> str:
+    environment = os.environ | variables
+    done = subprocess.run([*map(str, command)], capture_output=True, text=True, cwd=ROOT, env=environment)
     assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-3000:]
     return done.stderr
 
 
-@pytest.fixture(scope="module")
-def objects(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
-    """The kernels, compiled for this machine."""
-    need("gcc", "g++")
-    folder = tmp_path_factory.mktemp("kernels")
-    made = [folder / f"{source.stem}.o" for source in SOURCES]
-    for source, target in zip(SOURCES, made, strict=True):
-        run("gcc", "-std=c99", "-O2", "-fPIC", "-fvisibility=hidden", f"-I{MICRO}", "-c", source, "-o", target)
-    return made
+def build(folder: Path, is_new: bool, *options: str) -> Path:
+    """A shared library of the ops, for this machine."""
+    library, common = folder / "liblitebnn_tflm.so", ["-fPIC", "-fvisibility=hidden", *options]
+    for source in SOURCES:
+        run("gcc", "-std=c99", *common, f"-I{MICRO}", "-c", source, "-o", folder / f"{source.stem}.o")
+    sources = [ROOT / "tests" / "micro" / "tflm_entry.cc", *CPP, *sorted(folder.glob("*.o"))]
+    run("g++", *FLAGS, *common, *([NEW] if is_new else []), *INCLUDES, "-shared", *sources, "-o", library)
+    return library
+
+
+def preloaded() -> dict[str, str]:
+    """The variables with which Python loads a sanitized library. Python itself exits with memory in use."""
+    return {"LD_PRELOAD": ":".join(map(gcc_library, SANITIZERS)), "ASAN_OPTIONS": "detect_leaks=0"}
+
+
+def install(requirement: str, folder: Path) -> bool:
+    """Installs tflite-micro into a folder; true if its types are in the namespace tflite::micro."""
+    run(sys.executable, "-m", "pip", "install", "-q", "--no-deps", "--target", folder, requirement)
+    runtime = folder / "tflite_micro" / "python" / "tflite_micro" / "_runtime.so"
+    return b"N6tflite5micro12MicroContext" in runtime.read_bytes()
 
 
 @pytest.fixture(scope="module")
@@ -63,18 +78,14 @@ def cases() -> Path:
     return folder
 
 
-@pytest.mark.needs("tflite-micro")
+@pytest.mark.needs("tflite-micro", "gcc", "g++", "gcc-sanitizers")
 @pytest.mark.parametrize("requirement", [LAST_OLD_TFLM, "tflite-micro"])
-def test_suite_in_the_interpreter(requirement: str, cases: Path, objects: list[Path], tmp_path: Path) -> None:
-    package, library, outputs = (tmp_path / name for name in ("package", "liblitebnn_tflm.so", "outputs.npz"))
-    run(sys.executable, "-m", "pip", "install", "-q", "--no-deps", "--target", package, requirement)
-    runtime = package / "tflite_micro" / "python" / "tflite_micro" / "_runtime.so"
-    is_new = b"N6tflite5micro12MicroContext" in runtime.read_bytes()
+def test_suite_in_the_interpreter(requirement: str, cases: Path, tmp_path: Path) -> None:
+    package, outputs = tmp_path / "package", tmp_path / "outputs.npz"
+    is_new = install(requirement, package)
     assert is_new == (requirement != LAST_OLD_TFLM)
-    build = ["-O2", "-fPIC", "-fvisibility=hidden", "-shared", *([NEW] if is_new else [])]
-    entry = ROOT / "tests" / "micro" / "tflm_entry.cc"
-    run("g++", *FLAGS, *build, *INCLUDES, entry, *CPP, *objects, "-o", library)
-    log = run(sys.executable, ROOT / "tests" / "micro" / "run_tflm.py", package, library, cases, outputs)
+    library = build(tmp_path, is_new, *(CHECKS if is_new else ["-O2"]))
+    log = run(sys.executable, RUNNER, package, library, cases, outputs, **(preloaded() if is_new else {}))
     messages = {name: text for name, _, text in (part.partition("\n") for part in log.split("== ")[1:])}
 
     found = np.load(outputs)

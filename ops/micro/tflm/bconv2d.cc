@@ -100,6 +100,12 @@ bool ReadInput(const Node& node, Convolution* state) {
   state->images = input.size(0);
   l.input_height = input.size(1);
   l.input_width = input.size(2);
+  // The dilation of a single tap means nothing, but the kernels step by it.
+  if (l.filter_height == 1) l.dilation_height = 1;
+  if (l.filter_width == 1) l.dilation_width = 1;
+  if (l.dilation_height > kMax / (l.input_width * input.size(3))) {
+    return node.Error("option dilation_height_factor", "a step of at most 2147483647 words", l.dilation_height);
+  }
   const Axis height = {"height",          l.input_height, l.filter_height,  l.stride_height,
                        l.dilation_height, l.pad_top,      state->pad_bottom};
   const Axis width = {"width",          l.input_width, l.filter_width,  l.stride_width,

@@ -143,7 +143,11 @@ bool Slide(const Node& node, const Axis& axis, int32_t padding, int32_t* output,
   if (!is_same && reach > padded) return node.Error(axis.name, "a filter that fits the input", axis.filter);
   const int64_t steps = is_same ? (static_cast<int64_t>(axis.input) - 1) / axis.stride : (padded - reach) / axis.stride;
   const int64_t covered = steps * axis.stride + reach;
-  if (covered > std::numeric_limits<int32_t>::max()) {
+  // The kernels step once beyond the last window, and once beyond its last tap.
+  const int64_t next_window = steps == 0 ? axis.stride : (steps + 1) * axis.stride;
+  const int64_t next_tap = covered + (axis.filter == 1 ? 0 : axis.dilation);
+  const int64_t most = std::numeric_limits<int32_t>::max();
+  if (padded > most || next_window > most || next_tap > most) {
     return node.Error(axis.name, "at most 2147483647 with its padding", axis.input);
   }
   *output = static_cast<int32_t>(steps + 1);

@@ -11,8 +11,8 @@ namespace micro {
 #endif
 
 typedef enum TfLiteStatus { kTfLiteOk = 0, kTfLiteError = 1 } TfLiteStatus;
-typedef enum { kTfLiteFloat32 = 1, kTfLiteInt32 = 2, kTfLiteBool = 6, kTfLiteInt8 = 9 } TfLiteType;
-typedef enum TfLiteAllocationType { kTfLiteMemNone = 0, kTfLiteMmapRo = 1 } TfLiteAllocationType;
+typedef enum { kTfLiteFloat32 = 1, kTfLiteInt32 = 2, kTfLiteBool = 6, kTfLiteInt8 = 9, kTfLiteInt4 = 18 } TfLiteType;
+typedef enum TfLiteAllocationType { kTfLiteMemNone = 0, kTfLiteMmapRo = 1, kTfLiteNonCpu = 8 } TfLiteAllocationType;
 
 typedef struct TfLiteIntArray {
   int size;
