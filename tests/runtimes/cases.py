@@ -152,6 +152,48 @@ def shortcuts(name: str, activation: int) -> Case:
     return Case(name, graph.build([source], [tensor]), x, expected, conv.tolerance(expected))
 
 
+def int8_layers() -> Iterator[Case]:
+    """An int8 CONV_2D, a binary layer, the int8 ADD of both and an AVERAGE_POOL_2D, which the delegate claims.
+
+    Their grids make every result a whole number of steps, because runtimes round in different ways.
+    """
+    for channels in (1, 3, 4):
+        rng, shape = np.random.default_rng(channels), (2, 6, 8, 64)
+        # Even distances from the zero point and even biases are halved.
+        x = (3 + 2 * rng.integers(-3, 4, (*shape[:3], channels))).astype(np.int8)
+        weights = rng.integers(-1, 2, (shape[3], 1, 1, channels)).astype(np.int8)
+        bias = (2 * rng.integers(-5, 6, shape[3])).astype(np.int32)
+        image = ((x.astype(np.int64) - 3) @ weights[:, 0, 0].T.astype(np.int64) + bias) // 2
+        conv = Conv(shape, shape[3], output="int8", multiplier=False, bias=False, scale=16.0, zero_point=-7)
+        convolved = conv.compute(reference.lce_quantize((image + 5).astype(np.int8), 5)).astype(np.int64) + 7
+        # Even steps again, so that the average of two is whole.
+        sums = 2 * (image + convolved)
+        assert np.abs(sums).max() < 127
+        expected = (sums[:, :, ::2] + sums[:, :, 1::2]) // 2 - 1
+
+        graph = Graph()
+        source = graph.tensor(x.shape, "int8", name="input", scale=8.0, zero_point=3)
+        constants = [
+            graph.tensor(weights.shape, "int8", weights, name="filter", scale=1.0),
+            graph.tensor(bias.shape, "int32", bias, name="bias", scale=8.0),
+        ]
+        stem = graph.tensor(shape, "int8", name="stem", scale=16.0, zero_point=5)
+        options = schema.Conv2DOptionsT()
+        options.strideH = options.strideW = options.dilationHFactor = options.dilationWFactor = 1
+        graph.builtin("CONV_2D", [source, *constants], [stem], options)
+        packed = graph.tensor((*shape[:3], 2))
+        graph.custom("LceQuantize", [stem], [packed])
+        total = graph.tensor(shape, "int8", name="sum", scale=8.0, zero_point=-1)
+        graph.builtin("ADD", [conv.add_to(graph, packed), stem], [total], schema.AddOptionsT())
+        output = graph.tensor(expected.shape, "int8", name="output", scale=8.0, zero_point=-1)
+        options = schema.Pool2DOptionsT()
+        options.filterHeight = options.strideH = 1
+        options.filterWidth = options.strideW = 2
+        options.padding = schema.Padding.VALID
+        graph.builtin("AVERAGE_POOL_2D", [total], [output], options)
+        yield Case(f"int8_layers_{channels}", graph.build([source], [output]), x, expected.astype(np.int8))
+
+
 def pooled() -> Iterator[Case]:
     """The runtime's own MAX_POOL_2D after a convolution."""
     for number, (filter_size, strides, padding, activation) in enumerate(
@@ -436,6 +478,7 @@ def all_cases() -> Iterator[Case | Refusal]:
     yield from chains()
     yield shortcuts("shortcuts", activation=0)
     yield shortcuts("shortcuts_with_relu", activation=1)
+    yield from int8_layers()
     yield from pooled()
     yield from gated()
     yield delayed()

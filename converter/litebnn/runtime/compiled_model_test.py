@@ -45,6 +45,16 @@ def test_it_computes_the_bits_of_the_interpreter(environment: Any, name: str, th
     assert model.predict(x).tobytes() == interpreter.predict(x).tobytes()
 
 
+def test_it_computes_int8_layers(capfd: pytest.CaptureFixture[str]) -> None:
+    # Imported here, because the import needs a runtime's schema.
+    from tests.runtimes.cases import int8_layers
+
+    for case in int8_layers():
+        model = litebnn.CompiledModel(case.model, environment=litebnn.environment(verbose=True))
+        assert "partition of 4 nodes" in capfd.readouterr().err  # the sum is fused
+        np.testing.assert_array_equal(model.predict(case.input), case.expected)
+
+
 def difference(dtype: str, with_signature: bool) -> bytes:
     """A model of a - b, whose signature lists the inputs in the opposite order."""
     a, b, result = Tensor("a", dtype, (2, 3)), Tensor("b", dtype, (2, 1)), Tensor("difference", dtype, (2, 3))
