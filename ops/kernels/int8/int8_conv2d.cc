@@ -64,7 +64,7 @@ class LoweredInt8Conv2d final : public Int8Conv2d {
     row_values_ = width * spec_.channels_in;
     const double bytes = static_cast<double>(frame_height_) * static_cast<double>(row_values_) * kernel_.tap_bytes;
     if (bytes > kMaxFrameBytes) return false;
-    task_.frame_row = row_values_ * kernel_.tap_bytes;
+    task_.frame_row = static_cast<ptrdiff_t>(row_values_ * kernel_.tap_bytes);
     task_.row_stride = geometry.output_height == 1 ? 0 : task_.frame_row * spec_.stride_height;
     // A single row or pixel has no next one, to which the distance might not fit in 32 bits.
     task_.pixel_stride =
