@@ -474,8 +474,9 @@ TEST(Claim, NoInt8ConvolutionOfWrongNumbers) {
     EXPECT_FALSE(claims([=](Graph&, Int8Tensors& t) { t.filter.grids.scales.back() = scale; })) << scale;
     EXPECT_FALSE(claims([=](Graph&, Int8Tensors& t) { t.filter.grids.scales = {scale}; })) << scale;
     EXPECT_FALSE(claims([=](Graph&, Int8Tensors& t) { t.input.quantization.scale = scale; })) << scale;
-    if (scale < 1e38f)
+    if (scale < 1e38f) {
       EXPECT_FALSE(claims([=](Graph&, Int8Tensors& t) { t.stem.quantization.scale = scale; })) << scale;
+    }
   }
   for (const int zero_point : {-129, 128, kMost, kLeast}) {
     EXPECT_FALSE(claims([=](Graph&, Int8Tensors& t) { t.input.quantization.zero_point = zero_point; })) << zero_point;
