@@ -9,7 +9,8 @@ from elftools.elf.elffile import ELFFile
 
 import litebnn
 from litebnn.runtime.find import find_library
-from tests.support.libraries import EXPORTS, check_library
+from tests.support.libraries import check_library
+from toolchains.formats.exports import EXPORTS
 from toolchains.targets import BUILD, load_targets
 
 BUILT = [name for name in load_targets() if (BUILD / name / "liblitebnn.so").is_file()]

@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 from tests.needs import imported, need
-from tests.support.libraries import EXPORTS
 from toolchains.build import build
 from toolchains.compilers import find_clang_tool
+from toolchains.formats.exports import EXPORTS
 from toolchains.formats.macho import exported_names, hide, sign
 from toolchains.targets import find_target
 

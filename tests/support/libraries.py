@@ -3,19 +3,8 @@
 from pathlib import Path
 
 from toolchains.formats.elf import exported_symbols, missing_protection, needed_libraries
+from toolchains.formats.exports import EXPORTS
 
-EXPORTS = [
-    "LiteRtAcceleratorImpl",
-    "LiteRtRegisterGpuAccelerator",
-    "litebnn_isa",
-    "litebnn_isas",
-    "litebnn_ops",
-    "litebnn_register_accelerator",
-    "litebnn_registration",
-    "litebnn_version",
-    "tflite_plugin_create_delegate",
-    "tflite_plugin_destroy_delegate",
-]
 # The C library consists of several files: before glibc 2.34, dlopen and threads had their own.
 C_LIBRARY = ("libc.so", "libm.so", "libpthread.so", "libdl.so", "ld-linux")
 
