@@ -63,7 +63,13 @@ class LibraryHook(BuildHookInterface):  # type: ignore[type-arg]
     def dependencies(self) -> list[str]:
         """The toolkit's requirements that this machine lacks."""
         extras = self.metadata.core.optional_dependencies
-        wanted = {"filelock", "pyelftools", "tomli", *(name for name in ("cmake", "ninja") if not shutil.which(name))}
+        wanted = {
+            "cyclonedx-python-lib",
+            "filelock",
+            "pyelftools",
+            "tomli",
+            *(name for name in ("cmake", "ninja") if not shutil.which(name)),
+        }
         tools = [text for text in extras["dev"] if Requirement(text).name in wanted]
         has_compiler = os.environ.get("CXX", "").strip() or any(map(shutil.which, ("c++", "g++", "clang++")))
         return tools if has_compiler else [*tools, *extras["cross"]]

@@ -13,12 +13,16 @@ from pathlib import Path
 from toolchains.boards.models import board_models
 from toolchains.boards.state import SCRIPT
 from toolchains.build import build, programs_of
+from toolchains.choice import find_compiler
 from toolchains.command_line import parser, run
 from toolchains.formats.elf import needs
+from toolchains.parts.sbom import DATE, FILE_NAME, bill_of_materials
+from toolchains.parts.table import notices, parts_of, write
 from toolchains.runtime_library import fetch, library_in, runtime_folder
 from toolchains.targets import ROOT, Target, find_system_target
 
 EXAMPLES = ROOT / "examples" / "label_image"
+NOTICES = "NOTICES.txt"
 MODEL, LABELS, IMAGE = "digits.tflite", "labels.txt", "digit.bmp"
 
 # Lines of the bundle's README on how to use each program.
@@ -27,9 +31,6 @@ USES = {
     "benchmark_model": f"Measure a model: {{run}} --graph={MODEL} --lcompute=1 --use_xnnpack=1 --enable_op_profiling=1",
     "litebnn-board-benchmark": "Measure the board, and return what it writes: {run}",
 }
-# The date of all files in an archive, so that the same files give the same archive. Wheels have it too.
-DATE = 1580601600
-
 NEEDS = """
 What they ask of the board's system (its own versions: `ldd --version`, and the names in its libstdc++.so.6):"""
 
@@ -56,10 +57,15 @@ def bundle(target: str, toolchain: str = "auto") -> Path:
     if not runtime_folder(target).is_dir():
         fetch(target)
     products = build(target, toolchain).parent
-    files = [
-        products / name for name in (*programs_of(row), library_in(runtime_folder(target)).name, row.names.library)
-    ]
+    runtime = library_in(runtime_folder(target)).name
+    files = [products / name for name in (*programs_of(row), runtime, row.names.library)]
+    parts = parts_of("bundle", row, find_compiler(row, toolchain).name)
+    # A runtime of the user's own brings its own license.
+    parts = [part for part in parts if part.name != "ai-edge-litert" or runtime == row.names.litert]
+    bill = bill_of_materials(f"litebnn-{target}", {file.name: file for file in files}, parts)
+    folder = row.folder / "bundle"
     files += [EXAMPLES / name for name in (MODEL, LABELS, IMAGE)] + [ROOT / "LICENSE", SCRIPT, board_models()]
+    files += [write(folder / FILE_NAME, bill), write(folder / NOTICES, notices(parts))]
     return pack(row, files, ROOT / "dist")
 
 

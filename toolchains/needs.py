@@ -269,6 +269,7 @@ _ROWS = (
     _extra("docker", "`invoke build --toolchain=docker`", "docker.client"),
     _extra("deploy", "`invoke deploy`", "fabric", "paramiko"),
     _extra("report", "`litebnn convert --report`", "jinja2"),
+    _extra("release", "`invoke release --check`", "cyclonedx", "jsonschema"),
     _extra("evaluate", "`litebnn evaluate`", "PIL", "pyarrow", "distributed"),
     _extra("larq", "training with larq", "tensorflow", "tf_keras", "larq"),
     _extra("keras", "training with Keras 3, and converting its models", "tensorflow", "keras"),
@@ -290,6 +291,7 @@ _ROWS = (
     _package("coverage", "what fuzzing and mutants have covered", "coverage", "test"),
     _package("auditwheel", "what a wheel asks of its platform", "auditwheel", "test"),
     _package("lief", "what a library for macOS or Windows exports and asks for", "lief", "test"),
+    Need("zizmor", "package", "the files for CI", "pip install 'litebnn[test]'", programs=("zizmor",)),
     _package("playwright", "driving Chromium", "playwright", "test"),
     _package("ai-edge-litert", "a runtime", "ai_edge_litert"),
     Need(

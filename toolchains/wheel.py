@@ -15,9 +15,12 @@ from pathlib import Path
 from typing import Any
 
 from toolchains.build import build
+from toolchains.choice import find_compiler
 from toolchains.command_line import parser, run
 from toolchains.formats.elf import floors
-from toolchains.targets import ROOT, ToolkitError, find_system_target
+from toolchains.parts.sbom import FILE_NAME, bill_of_materials
+from toolchains.parts.table import parts_of, write
+from toolchains.targets import ROOT, ToolkitError, find_system_target, find_target
 
 # Environment variables through which `build_wheel` tells the build hook, a separate process, what to build.
 TARGET_VARIABLE = "LITEBNN_WHEEL_TARGET"
@@ -32,7 +35,7 @@ def contents(target: str, toolchain: str) -> dict[str, Any]:
         toolchain: as for `toolchains.build.build`.
 
     Returns:
-        Hatchling's build data: the files to include and the wheel's tag.
+        Hatchling's build data: the files to include, the bill of materials and the wheel's tag.
 
     Raises:
         ToolkitError: as for `build`, or the library asks for a newer glibc than the platform tag promises.
@@ -46,11 +49,13 @@ def contents(target: str, toolchain: str) -> dict[str, Any]:
     asks = floors(library).get("GLIBC", "0")
     if promised and tuple(map(int, asks.split("."))) > tuple(map(int, promised.groups())):
         raise ToolkitError(f"a {platform} wheel's library may not ask for glibc {asks}: use --toolchain=zig")
+    family = find_target(row.family)
+    inside = f"litebnn/lib/{row.names.library}"
+    parts = parts_of("wheel", family, find_compiler(family, toolchain).name)
+    bill = bill_of_materials("litebnn", {inside: library}, parts)
     return {
-        "force_include": {
-            str(library): f"litebnn/lib/{row.names.library}",
-            str(ROOT / "ops" / "micro"): "litebnn/micro/sources",
-        },
+        "force_include": {str(library): inside, str(ROOT / "ops" / "micro"): "litebnn/micro/sources"},
+        "sbom_files": [str(write(family.folder / "wheel" / FILE_NAME, bill))],
         "pure_python": False,
         "tag": f"py3-none-{platform}",
     }

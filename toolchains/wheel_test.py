@@ -1,4 +1,6 @@
+import hashlib
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -7,19 +9,22 @@ from toolchains.targets import ToolkitError
 
 
 @pytest.fixture
-def set_required_glibc(monkeypatch: pytest.MonkeyPatch):
+def set_required_glibc(monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
     """Makes the built library require a glibc version; returns the calls of `build`."""
     built: list[tuple[str, str]] = []
+    library = tmp_path / "liblitebnn.so"
+    library.write_bytes(b"a library")
 
     def build(target: str, toolchain: str) -> Path:
         built.append((target, toolchain))
-        return Path("liblitebnn.so")
+        return library
 
     def set_floor(*floor: int) -> list[tuple[str, str]]:
         monkeypatch.setattr(wheel, "floors", lambda library: {"GLIBC": ".".join(map(str, floor))})
         return built
 
     monkeypatch.setattr(wheel, "build", build)
+    monkeypatch.setattr(wheel, "find_compiler", lambda target, toolchain: SimpleNamespace(name="zig"))
     return set_floor
 
 
@@ -33,7 +38,7 @@ def set_required_glibc(monkeypatch: pytest.MonkeyPatch):
     ],
 )
 def test_a_wheel_holds_the_library_for_every_cpu_of_its_tag(
-    set_required_glibc, target: str, generic: str, tag: str
+    set_required_glibc, tmp_path: Path, target: str, generic: str, tag: str
 ) -> None:
     built = set_required_glibc(2, 17)
     data = wheel.contents(target, "zig")
@@ -41,7 +46,10 @@ def test_a_wheel_holds_the_library_for_every_cpu_of_its_tag(
     assert data["tag"] == tag
     assert data["pure_python"] is False
     sources = {str(wheel.ROOT / "ops" / "micro"): "litebnn/micro/sources"}
-    assert data["force_include"] == {"liblitebnn.so": "litebnn/lib/liblitebnn.so", **sources}
+    library = tmp_path / "liblitebnn.so"
+    assert data["force_include"] == {str(library): "litebnn/lib/liblitebnn.so", **sources}
+    (bill,) = map(Path, data["sbom_files"])
+    assert hashlib.sha256(library.read_bytes()).hexdigest() in bill.read_text()
 
 
 def test_a_library_that_asks_for_more_than_the_tag_promises(set_required_glibc) -> None:

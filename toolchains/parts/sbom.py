@@ -1,0 +1,73 @@
+"""The bill of materials of a wheel or a bundle, in the format CycloneDX: what is inside, by version, license and hash.
+
+The same content gives the same text. PEP 770 says where a wheel has it: `.dist-info/sboms/`.
+"""
+
+import hashlib
+import json
+import uuid
+from collections.abc import Iterable, Mapping
+from datetime import datetime, timezone
+from pathlib import Path
+from typing import Any
+
+from litebnn import __version__
+from toolchains.parts.table import Part
+from toolchains.targets import ToolkitError
+
+FILE_NAME = "litebnn.cdx.json"
+# The date of all files in wheels, which bundles have too.
+DATE = 1580601600
+NAMESPACE = uuid.UUID("8f0b5b5c-5a3c-4d6e-9f2e-6c1d5a0c7b11")
+
+
+def bill_of_materials(product: str, files: Mapping[str, Path], parts: Iterable[Part]) -> str:
+    """The text of a bill of materials, in CycloneDX 1.6.
+
+    Args:
+        product: the distributed file's name without its version, such as "litebnn-rpi4".
+        files: the binaries inside, by their paths in the product.
+        parts: others' code and data inside.
+
+    Raises:
+        ToolkitError: cyclonedx-python-lib is missing.
+    """
+    try:
+        from cyclonedx.contrib.license.factories import LicenseFactory
+        from cyclonedx.model import ExternalReference, ExternalReferenceType, HashAlgorithm, HashType, XsUri
+        from cyclonedx.model.bom import Bom
+        from cyclonedx.model.component import Component, ComponentType
+        from cyclonedx.output.json import JsonV1Dot6
+    except ImportError as error:
+        raise ToolkitError(
+            "a bill of materials is written by cyclonedx-python-lib: pip install cyclonedx-python-lib"
+        ) from error
+
+    licenses = LicenseFactory()
+
+    def component(name: str, version: str, license: str, kind: ComponentType, **more: Any) -> Component:
+        license_of_it = [licenses.make_from_string(license)]
+        return Component(
+            name=name, version=version, licenses=license_of_it, type=kind, bom_ref=f"{name}@{version}", **more
+        )
+
+    whole = component(product, __version__, "Apache-2.0", ComponentType.LIBRARY)
+    bom = Bom()
+    bom.metadata.component = whole
+    inside = [
+        component(
+            *(part.name, part.version, part.license, ComponentType.LIBRARY),
+            external_references=[ExternalReference(type=ExternalReferenceType.WEBSITE, url=XsUri(part.url))],
+        )
+        for part in parts
+    ]
+    for name, path in files.items():
+        digest = HashType(alg=HashAlgorithm.SHA_256, content=hashlib.sha256(path.read_bytes()).hexdigest())
+        inside.append(component(name, __version__, "Apache-2.0", ComponentType.FILE, hashes=[digest]))
+    for each in inside:
+        bom.components.add(each)
+    bom.register_dependency(whole, inside)
+    bom.metadata.timestamp = datetime.fromtimestamp(DATE, timezone.utc)
+    content = json.dumps(sorted((str(each.bom_ref), *map(str, each.hashes)) for each in inside))
+    bom.serial_number = uuid.uuid5(NAMESPACE, f"{product} {content}")
+    return JsonV1Dot6(bom).output_as_string(indent=2) + "\n"

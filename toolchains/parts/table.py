@@ -1,0 +1,76 @@
+"""The table of others' code and data in what is distributed, parts.toml, as typed rows."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from toolchains.targets import ROOT, Target, ToolkitError, read_toml
+
+TABLE = ROOT / "toolchains" / "parts" / "parts.toml"
+
+
+@dataclass(frozen=True)
+class Part:
+    """A row of parts.toml, which explains the fields."""
+
+    name: str
+    version: str
+    license: str
+    url: str
+    products: tuple[str, ...]
+    notice: str = ""
+    toolchains: tuple[str, ...] = ()
+    systems: tuple[str, ...] = ()
+
+
+def load_parts() -> list[Part]:
+    """All parts, in the order of the file.
+
+    Raises:
+        ToolkitError: a row has an unknown key, or lacks one.
+    """
+    found = []
+    for name, row in read_toml(TABLE).items():
+        frozen: dict[str, Any] = {key: tuple(value) if isinstance(value, list) else value for key, value in row.items()}
+        try:
+            found.append(Part(name, **frozen))
+        except TypeError as error:
+            raise ToolkitError(f"{TABLE.name}, row {name}: {error}") from error
+    return found
+
+
+def parts_of(product: str, target: Target, toolchain: str) -> list[Part]:
+    """The parts inside of a product.
+
+    Args:
+        product: "wheel" or "bundle".
+        target: the row that it is built for. The target `host` counts as Linux.
+        toolchain: the name of the compiler that has built it, not "auto".
+    """
+    return [
+        part
+        for part in load_parts()
+        if product in part.products
+        and toolchain in (part.toolchains or (toolchain,))
+        and target.system in (part.systems or (target.system,))
+    ]
+
+
+def notices(parts: list[Part]) -> str:
+    """The texts of the parts' licenses, each once, with the names of its parts."""
+    names: dict[str, list[str]] = {}
+    for part in parts:
+        if part.notice:
+            names.setdefault(part.notice, []).append(f"{part.name} {part.version}")
+    sections = [
+        f"{', '.join(inside)}\n{'=' * 80}\n\n{(ROOT / file).read_text(encoding='utf-8').strip()}\n"
+        for file, inside in names.items()
+    ]
+    return "\n\n".join(["This file has the licenses of others' code and data in this distribution.", *sections])
+
+
+def write(file: Path, text: str) -> Path:
+    """Writes a text, in a folder that is made if it is missing, and returns the file's path."""
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text(text, encoding="utf-8", newline="\n")
+    return file
