@@ -40,6 +40,7 @@ EXTRAS = {
     "lint": ("test",),
     "mutants": ("test",),
     "photo": ("keras", "photo"),
+    "release": ("cross", "release"),
     "screenshots": ("demo", "docs", "test"),
     "test": ("test",),
 }

@@ -97,6 +97,18 @@ def bundle(context: Context, target: str = "host", toolchain: str = "auto") -> N
 
 @task(
     help={
+        "check": "check what was built: tags, licenses, exports, the same file twice",
+        "only": "checks, separated by commas",
+        "target": "targets, separated by commas; by default all with a wheel or a bundle",
+    }
+)
+def release(context: Context, check: bool = False, only: str = "", target: str = "") -> None:
+    """Build everything that a release distributes into dist/; publishes nothing."""
+    _python("-m", "toolchains.release", *(["--check"] if check else []), only=only, target=target)
+
+
+@task(
+    help={
         "target": TARGET,
         "host": "the board, or several with commas: [USER@]HOST[:PORT]",
         "folder": "folder on the board; by default the user's home",

@@ -54,14 +54,14 @@ SECTIONS = {
     ),
     "Reference": ("ops", "python-api", "c-api", "performance"),
     "Inside": ("kernels", "lookups", "micro-kernels", "partitions", "threads", "decisions"),
-    "Project": ("architecture", "testing", "../CONTRIBUTING", "../SECURITY"),
+    "Project": ("architecture", "testing", "release", "../CONTRIBUTING", "../SECURITY", "../CHANGELOG"),
 }
 
 project = "litebnn"
 copyright = "the litebnn authors, Apache-2.0"
 version = release = litebnn.__version__
 root_doc = "README"
-include_patterns = ["README.md", "CONTRIBUTING.md", "SECURITY.md", "docs/*.md", "docs/*/*.md"]
+include_patterns = ["README.md", "CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md", "docs/*.md", "docs/*/*.md"]
 exclude_patterns = [path.name for path in ROOT.iterdir() if path.is_dir() and path.name != "docs"]
 extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon", "hawkmoth", "sphinx_copybutton"]
 

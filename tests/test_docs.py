@@ -33,6 +33,7 @@ from tests.support.documents import (
     table,
 )
 from toolchains.emulate import SUITE
+from toolchains.release.checks import CHECKS
 from toolchains.runtime_library import LITERT_VERSION
 from toolchains.targets import ROOT, TOOLCHAINS, load_targets, read_toml
 
@@ -271,6 +272,11 @@ def test_times_of_the_zoo_are_those_that_were_measured() -> None:
         assert [None if cell == "–" else float(cell) for cell in cells] == [
             number and pytest.approx(number, abs=0.051) for number in expected
         ]
+
+
+def test_checks_of_a_release() -> None:
+    rows = [(code(name)[0], kinds) for name, kinds, _ in table("docs/release.md", "check")]
+    assert rows == [(check.name, ", ".join(check.kinds) or "project") for check in CHECKS]
 
 
 def test_commands_are_those_of_the_command_line() -> None:

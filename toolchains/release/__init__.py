@@ -1,0 +1,1 @@
+"""Builds everything that a release distributes, and checks it: `invoke release --check`."""

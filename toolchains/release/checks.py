@@ -1,0 +1,128 @@
+"""The table of checks of a release, and those of the project as a whole."""
+
+import hashlib
+import re
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import date
+from pathlib import Path
+
+from litebnn import __version__
+from toolchains.release import archives, installing
+from toolchains.release.outcome import expect
+from toolchains.release.products import KINDS, Product, build_in, copy_checkout, files_of
+from toolchains.runtime_library import runtime_folder
+from toolchains.targets import BUILD, ROOT
+
+CHANGELOG = ROOT / "CHANGELOG.md"
+# The words of https://keepachangelog.com.
+CHANGES = {"Added", "Changed", "Deprecated", "Removed", "Fixed", "Security"}
+
+
+def tagged() -> str:
+    """The commit has no version tag, or that of the package."""
+    run = subprocess.run(["git", "tag", "--points-at=HEAD"], cwd=ROOT, capture_output=True, text=True)
+    named = [tag for tag in run.stdout.split() if re.fullmatch(r"v\d.*", tag)]
+    expect(named in ([], [f"v{__version__}"]), f"expected the tag v{__version__}, found {', '.join(named)}")
+    return f"{__version__}, {'tagged' if named else 'no tag yet'}"
+
+
+def changelog() -> str:
+    """The newest entry of CHANGELOG.md is the package's version, with its date and what changed."""
+    text = CHANGELOG.read_text(encoding="utf-8") if CHANGELOG.is_file() else ""
+    entries = re.split(r"^## ", text, flags=re.MULTILINE)[1:]
+    released = [entry for entry in entries if not entry.startswith("[Unreleased]")]
+    head, _, body = (released or [""])[0].partition("\n")
+    found = re.fullmatch(r"\[(.+)\] - (\d{4}-\d\d-\d\d)", head)
+    expect(found and found[1] == __version__, f"expected `## [{__version__}] - DATE` first, found `## {head}`")
+    assert found is not None
+    try:
+        date.fromisoformat(found[2])
+    except ValueError as error:
+        expect(False, f"{found[2]}: {error}")
+    headings = set(re.findall(r"^### (.+)$", body, re.MULTILINE))
+    expect(headings and headings <= CHANGES, f"expected some of {sorted(CHANGES)}, found {sorted(headings)}")
+    expect(re.search(r"^- ", body, re.MULTILINE), f"the entry of {__version__} names no change")
+    return head
+
+
+def built(_: Product, file: Path) -> str:
+    """The product can be built."""
+    return f"dist/{file.name}, {file.stat().st_size / 1e6:.1f} MB"
+
+
+def reproducible(product: Product, file: Path) -> str:
+    """A build of the sources in another folder gives the same file."""
+    with tempfile.TemporaryDirectory(prefix="litebnn-elsewhere") as temporary:
+        folder = copy_checkout(Path(temporary) / "another" / "checkout")
+        fetched = runtime_folder(product.target.name)
+        if fetched.is_dir():
+            shutil.copytree(fetched, folder / fetched.relative_to(BUILD.parent))
+        others = {other.name: other for other in build_in(folder, product)}
+        expect(file.name in others, f"it was made as {', '.join(others)}")
+        digest, other = (hashlib.sha256(path.read_bytes()).hexdigest() for path in (file, others[file.name]))
+        expect(
+            digest == other,
+            f"sha256 {digest[:12]} here, {other[:12]} in another folder{_difference(file, others[file.name])}",
+        )
+    return f"sha256 {digest[:12]}"
+
+
+def _difference(file: Path, other: Path) -> str:
+    """The names of what differs inside two archives."""
+    if file.suffix not in (".whl", ".gz"):
+        return ""
+    ours, theirs = archives.read_archive(file), archives.read_archive(other)
+    return f": {', '.join(name for name in sorted({*ours, *theirs}) if ours.get(name) != theirs.get(name))}"
+
+
+@dataclass(frozen=True)
+class Check:
+    """A row of CHECKS.
+
+    Attributes:
+        name: what `--only` takes.
+        run: the check, by its docstring a promise. It returns what it has seen. Without `kinds` it takes no arguments,
+            otherwise a product and one of its files.
+        kinds: the products that are checked.
+    """
+
+    name: str
+    run: Callable[..., str]
+    kinds: tuple[str, ...] = ()
+
+
+ARCHIVES = ("wheel", "bundle")
+CHECKS = (
+    Check("tag", tagged),
+    Check("changelog", changelog),
+    Check("build", built, tuple(KINDS)),
+    Check("version", archives.version, ARCHIVES),
+    Check("size", archives.size, ("wheel",)),
+    Check("exports", archives.exports, ARCHIVES),
+    Check("licenses", archives.licenses, ARCHIVES),
+    Check("sbom", archives.bill, ARCHIVES),
+    Check("platforms", installing.tags, ("wheel",)),
+    Check("install", installing.three_lines, ("wheel",)),
+    Check("readme", installing.readme, ("wheel",)),
+    Check("reproducible", reproducible, tuple(KINDS)),
+)
+
+
+def subjects(check: Check, chosen: list[Product]) -> list[Product | None]:
+    """The products of a check's kinds, or None for the project."""
+    return [product for product in chosen if product.kind in check.kinds] if check.kinds else [None]
+
+
+def make(check: Check, product: Product | None) -> str:
+    """Makes a check; returns what it has seen.
+
+    Raises:
+        Failed, Skipped, ToolkitError: as the check and the build do.
+    """
+    if product is None:
+        return check.run()
+    return "; ".join(dict.fromkeys(check.run(product, file) for file in files_of(product)))

@@ -1,0 +1,114 @@
+from pathlib import Path
+
+import pytest
+
+from litebnn import __version__
+from toolchains.release import __main__ as command
+from toolchains.release import checks
+from toolchains.release.checks import CHECKS, Check
+from toolchains.release.outcome import Failed, Skipped, expect
+from toolchains.release.products import KINDS, files_of, products
+from toolchains.targets import ToolkitError, load_targets
+
+ENTRY = f"# Changelog\n\n## [{__version__}] - 2026-11-23\n\n### Added\n\n- A thing.\n"
+
+
+def test_every_wheel_and_bundle_is_a_product() -> None:
+    names = list(map(str, products()))
+    assert {f"wheel {row.name}" for row in load_targets().values() if row.wheel and row.family == row.name} <= {*names}
+    assert {"bundle rpi4", "bundle rpi5", "bundle windows-x86_64", "bundle macos-arm64"} <= {*names}
+    assert not {"bundle host", "bundle android-arm64", "bundle riscv64", "wheel rpi4"} & {*names}
+
+
+def test_every_check_has_a_name_and_a_promise() -> None:
+    assert len({check.name for check in CHECKS}) == len(CHECKS)
+    assert all(check.run.__doc__ for check in CHECKS)
+    assert {kind for check in CHECKS for kind in check.kinds} == set(KINDS)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("", "expected `## "),
+        (ENTRY.replace(__version__, "9.9"), "found `## .9.9. - 2026-11-23`"),
+        (ENTRY.replace(" - 2026-11-23", ""), "expected `## "),
+        (ENTRY.replace("11-23", "13-23"), "2026-13-23: "),
+        (ENTRY.replace("Added", "New"), "found .'New'."),
+        (ENTRY.replace("- A thing.", ""), "names no change"),
+    ],
+)
+def test_what_is_wrong_with_the_changelog_is_said(
+    text: str, message: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(checks, "CHANGELOG", tmp_path / "CHANGELOG.md")
+    if text:
+        checks.CHANGELOG.write_text(text)
+    with pytest.raises(Failed, match=message):
+        checks.changelog()
+    checks.CHANGELOG.write_text(ENTRY.replace("\n## ", "\n## [Unreleased]\n\n## "))
+    assert checks.changelog() == f"[{__version__}] - 2026-11-23"
+
+
+def test_the_changelog_has_this_version() -> None:
+    assert checks.changelog().startswith(f"[{__version__}]")
+
+
+def passes() -> str:
+    return "seen"
+
+
+def fails() -> str:
+    expect(False, "expected\nsomething else")
+    return ""
+
+
+def skips() -> str:
+    raise Skipped("no such machine")
+
+
+def breaks() -> str:
+    raise ToolkitError("cmake is missing")
+
+
+@pytest.fixture
+def table(monkeypatch: pytest.MonkeyPatch) -> None:
+    rows = [Check(run.__name__, run) for run in (passes, fails, skips, breaks)]
+    monkeypatch.setattr(command, "CHECKS", (*rows, Check("ofawheel", lambda product, file: file.name, ("wheel",))))
+
+
+@pytest.mark.usefixtures("table")
+def test_each_check_is_a_line_and_a_failure_an_exit_code(capsys: pytest.CaptureFixture[str]) -> None:
+    assert command.main(["--check", "--only=passes,fails,skips,breaks"]) == 1
+    out, err = capsys.readouterr()
+    assert [(line.split()[0], line.split()[1], line.split("  ")[-1]) for line in out.splitlines()] == [
+        ("passed", "passes", "seen"),
+        ("failed", "fails", "expected something else"),
+        ("skipped", "skips", "no such machine"),
+        ("failed", "breaks", "cmake is missing"),
+    ]
+    assert err == "error: the release is not as promised: 1 passed, 1 skipped, 2 failed\n"
+    assert command.main(["--check", "--only=passes,skips"]) == 0
+    assert capsys.readouterr().out.splitlines()[-1] == "1 passed, 1 skipped, 0 failed"
+
+
+@pytest.mark.usefixtures("table")
+def test_a_product_that_cannot_be_built_fails_its_checks(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(KINDS, "wheel", checks.KINDS["wheel"].__class__("toolchains.no_such_module", ".whl", bool))
+    files_of.cache_clear()
+    assert command.main(["--check", "--only=ofawheel", "--target=armv7"]) == 1
+    assert "No module named toolchains.no_such_module" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--check", "--only=colour"], "no check is called 'colour'; they are tag, changelog, "),
+        (["--check", "--target=rpi3"], "no target of a release is called 'rpi3'; they are x86_64, "),
+        (["--only=size"], "--only chooses checks: add --check"),
+    ],
+)
+def test_mistakes_are_one_line(arguments: list[str], message: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert command.main(arguments) == 1
+    assert capsys.readouterr().err.startswith(f"error: {message}")

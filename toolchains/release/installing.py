@@ -1,0 +1,128 @@
+"""Checks that install a wheel: by pip for other platforms, and in a fresh environment on this machine."""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import venv
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+from litebnn import __version__
+from toolchains.release.outcome import Failed, Skipped, expect
+from toolchains.release.products import Product
+from toolchains.targets import ROOT, read_toml
+
+# A platform that no wheel is for.
+FOREIGN = "manylinux_2_28_s390x"
+EXAMPLE = ROOT / "tests" / "golden" / "1x1"
+# These lines are a user's first. The files are those of the golden model that EXAMPLE names.
+THREE_LINES = """\
+import litebnn, numpy
+example = numpy.load("example.npz")
+outputs = litebnn.Interpreter("example.lce.tflite").predict(example["input"])
+"""
+CHECK = """
+import json, pathlib, sys
+difference = float(abs(outputs - example["lce"][: len(outputs)]).max() / abs(example["lce"]).max())
+print(json.dumps([difference, str(pathlib.Path(litebnn.__file__).resolve()), sys.prefix]))
+"""
+SECONDS = 900
+
+
+def pythons() -> list[str]:
+    """The versions of Python that pyproject.toml names."""
+    words = (text.rpartition(" ")[2] for text in read_toml(ROOT / "pyproject.toml")["project"]["classifiers"])
+    return [word for word in words if word.startswith("3.")]
+
+
+def _pip(python: str | Path, *arguments: str | Path) -> subprocess.CompletedProcess[str]:
+    command = [python, "-m", "pip", "--disable-pip-version-check", *arguments]
+    return subprocess.run(list(map(str, command)), capture_output=True, text=True)
+
+
+def _resolves(wheel: Path, platform: str, python: str) -> bool:
+    """True if pip for another platform and Python takes this wheel from its folder."""
+    with tempfile.TemporaryDirectory() as folder:
+        shutil.copy2(wheel, folder)
+        choice = ["--no-deps", "--only-binary=:all:", "--no-index", f"--find-links={folder}", "--dry-run"]
+        of = [f"--platform={platform}", f"--python-version={python}", f"--target={folder}/installed"]
+        run = _pip(sys.executable, "install", "--quiet", "--report=-", *choice, *of, f"litebnn=={__version__}")
+        return run.returncode == 0 and wheel.name in run.stdout
+
+
+def tags(product: Product, file: Path) -> str:
+    """pip takes the wheel for each Python on its platform, and for no other platform."""
+    platform = file.stem.rpartition("-")[2]
+    expect(platform == product.target.wheel, f"expected the tag {product.target.wheel}, found {platform}")
+    refused = [python for python in pythons() if not _resolves(file, platform, python)]
+    expect(not refused, f"pip for {platform} does not take it for Python {', '.join(refused)}")
+    expect(not _resolves(file, FOREIGN, pythons()[0]), f"pip takes it for {FOREIGN} too")
+    return f"Python {', '.join(pythons())} on {platform}"
+
+
+@contextmanager
+def _environment(product: Product, file: Path, extra: str = "") -> Iterator[tuple[Path, Path]]:
+    """A fresh environment with the wheel: its folder, and its Python. Skipped unless the wheel is for this machine."""
+    from packaging.tags import sys_tags
+    from packaging.utils import parse_wheel_filename
+
+    if not parse_wheel_filename(file.name)[3] & set(sys_tags()):
+        raise Skipped(f"this machine is not {product.target.name}")
+    with tempfile.TemporaryDirectory() as temporary:
+        folder = Path(temporary)
+        venv.EnvBuilder(with_pip=True).create(folder / "venv")
+        python = folder / "venv" / ("Scripts/python.exe" if os.name == "nt" else "bin/python")
+        done = _pip(python, "install", "--quiet", "--only-binary=:all:", f"{file}{extra}")
+        expect(done.returncode == 0, f"pip install: {(done.stderr.strip().splitlines() or ['failed'])[-1]}")
+        yield folder, python
+
+
+def _run(python: Path, arguments: Sequence[str | Path], folder: Path, **more: str) -> subprocess.CompletedProcess[str]:
+    """Runs the environment's Python, which sees nothing of this one."""
+    ours = ("PYTHON", "LITEBNN", "TF_USE_LEGACY_KERAS", "VIRTUAL_ENV")
+    environment = {name: value for name, value in os.environ.items() if not name.startswith(ours)}
+    path = os.pathsep.join([str(python.parent), environment["PATH"]])
+    return subprocess.run(
+        [str(python), *map(str, arguments)],
+        cwd=folder,
+        env=environment | {"PATH": path, **more},
+        capture_output=True,
+        text=True,
+        timeout=SECONDS,
+    )
+
+
+def three_lines(product: Product, file: Path) -> str:
+    """After `pip install` of the wheel alone, three lines run a model."""
+    with _environment(product, file) as (folder, python):
+        shutil.copy2(f"{EXAMPLE}.npz", folder / "example.npz")
+        shutil.copy2(f"{EXAMPLE}.lce.tflite", folder / "example.lce.tflite")
+        run = _run(python, ["-c", THREE_LINES + CHECK], folder)
+        if run.returncode:
+            raise Failed((run.stderr.strip().splitlines() or ["failed"])[-1])
+        difference, package, prefix = json.loads(run.stdout.splitlines()[-1])
+        expect(Path(package).is_relative_to(prefix), f"litebnn was imported from {package}")
+        expect(difference < 1e-4, f"the model's output differs by {difference:g}")
+    return f"Python {sys.version_info[0]}.{sys.version_info[1]}, output within {difference:.1g}"
+
+
+def readme(product: Product, file: Path) -> str:
+    """README's Python runs with the wheel and its extra `keras` in a fresh environment, and so does its command."""
+    from tests.support.documents import blocks
+
+    chosen = [block for block in blocks("README.md") if block.language == "python" and not block.not_run]
+    with _environment(product, file, "[keras]") as (folder, python):
+        shutil.copy2(ROOT / "tests" / "golden" / "conv_pool_bn_conv.lce.tflite", folder / "model.tflite")
+        text = "\n".join(f"{block.given}\n{block.text}" for block in chosen)
+        for what, arguments in {
+            "its Python": ["-c", text],
+            "litebnn --version": ["-m", "litebnn", "--version"],
+        }.items():
+            run = _run(python, arguments, folder)
+            expect(run.returncode == 0, f"{what}: {(run.stderr.strip().splitlines() or ['failed'])[-1]}")
+        expect(__version__ in run.stdout, f"litebnn --version says {run.stdout.strip()}")
+    return f"{len(chosen)} blocks of Python, litebnn --version"

@@ -1,0 +1,105 @@
+"""The products that a release distributes, and how each is built."""
+
+import functools
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from toolchains.runtime_library import LITERT_WHEELS
+from toolchains.targets import ROOT, Target, ToolkitError, load_targets
+
+
+def _has_wheel(target: Target) -> bool:
+    """True for the heads of families with a wheel, which serves all boards of the family."""
+    return bool(target.wheel) and target.family == target.name
+
+
+def _has_bundle(target: Target) -> bool:
+    return bool(target.triple) and bool({target.name, target.processor} & set(LITERT_WHEELS)) and not target.ndk_abi
+
+
+@dataclass(frozen=True)
+class Kind:
+    """A kind of product: `python -m MODULE --target=NAME` makes it, and prints the paths of the files last."""
+
+    module: str
+    suffix: str
+    is_for: Callable[[Target], bool]
+
+
+KINDS = {
+    "wheel": Kind("toolchains.wheel", ".whl", _has_wheel),
+    "bundle": Kind("toolchains.bundle", ".tar.gz", _has_bundle),
+}
+
+
+@dataclass(frozen=True)
+class Product:
+    """A distributed file, or the files that are made together, for a target."""
+
+    kind: str
+    target: Target
+
+    def __str__(self) -> str:
+        return f"{self.kind} {self.target.name}"
+
+
+def products() -> list[Product]:
+    """All products, in the order of KINDS and of targets.toml."""
+    return [
+        Product(name, target)
+        for name, kind in KINDS.items()
+        for target in load_targets().values()
+        if kind.is_for(target)
+    ]
+
+
+@functools.cache
+def files_of(product: Product) -> tuple[Path, ...]:
+    """The product's files in dist/. It is built at the first call.
+
+    Raises:
+        ToolkitError: it cannot be built; another call tries it again.
+    """
+    return build_in(ROOT, product)
+
+
+def build_in(folder: Path, product: Product) -> tuple[Path, ...]:
+    """Builds a product in a checkout.
+
+    Raises:
+        ToolkitError: it cannot be built.
+    """
+    kind = KINDS[product.kind]
+    path = os.pathsep.join([str(folder), str(folder / "converter")])
+    command = [sys.executable, "-m", kind.module, f"--target={product.target.name}"]
+    run = subprocess.run(command, cwd=folder, env=os.environ | {"PYTHONPATH": path}, capture_output=True, text=True)
+    if run.returncode:
+        reason = (run.stderr.strip().splitlines() or ["it says nothing"])[-1]
+        raise ToolkitError(reason.removeprefix("error: "))
+    found = tuple(folder / line for line in run.stdout.splitlines() if line.endswith(kind.suffix))
+    if not found:
+        raise ToolkitError(f"{kind.module} has made no {kind.suffix}")
+    return found
+
+
+def copy_checkout(folder: Path) -> Path:
+    """Copies the sources into a new folder, without anything that was built; returns the folder.
+
+    Raises:
+        ToolkitError: this is no git checkout.
+    """
+    listed = ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
+    run = subprocess.run(listed, cwd=ROOT, capture_output=True, text=True)
+    if run.returncode:
+        raise ToolkitError(f"the sources are copied by git: {run.stderr.strip()}")
+    for name in filter(None, run.stdout.split("\0")):
+        if (ROOT / name).is_file():
+            copy = folder / name
+            copy.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy2(ROOT / name, copy)
+    return folder
