@@ -4,6 +4,7 @@
 
 #include "litebnn_tflm.h"
 #include "tensorflow/lite/micro/micro_log.h"
+#include "tensorflow/lite/micro/micro_mutable_op_resolver.h"
 
 void MicroPrintf(const char* format, ...) {
   va_list values;

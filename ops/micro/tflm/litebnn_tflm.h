@@ -1,5 +1,8 @@
 // The four binary ops for TensorFlow Lite Micro, computed by the kernels of ops/micro:
 //
+//   #include "litebnn_tflm.h"
+//   #include "tensorflow/lite/micro/micro_mutable_op_resolver.h"
+//
 //   tflite::MicroMutableOpResolver<8> resolver;
 //   LceRegisterAll(resolver);
 //
