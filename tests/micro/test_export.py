@@ -6,6 +6,7 @@ import json
 import re
 import subprocess
 import warnings
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -17,6 +18,7 @@ from litebnn.flatbuffer import read_model
 from litebnn.micro.folder import MARK
 from litebnn.micro.settings import PACKAGES
 from tests.micro import compiled, networks
+from tests.support import lce_models, reference
 from tests.support.float_models import FloatModel, sign_weights
 from toolchains.targets import ROOT
 
@@ -135,7 +137,9 @@ def test_a_folder_of_another_is_left_alone(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"name": "int"}, "name is 'int'"),
+        ({"name": "Test"}, "name is 'Test', as a file or a target of the build is called"),
+        ({"name": "softmax"}, "name is 'softmax', as a file"),
+        ({"name": "stdio"}, "name is 'stdio', as a file"),
         ({"name": "a-b"}, "name is 'a-b'"),
         ({"kernels": "best"}, "kernels is 'best', expected one of compact, fast"),
         ({"target": "avr"}, "target is 'avr', expected one of cortex-m4"),
@@ -186,3 +190,68 @@ def test_reshapes_share_memory_and_outputs_may_be_inputs(tmp_path: Path) -> None
     exported(model.finish(rows, y, model.reshape(y, 24, 1)), tmp_path)
     assert compiled.check_alone(tmp_path / "network").endswith("passed\n")
     assert len(read_model(model.finish(rows)).graphs[0].inputs) == 1
+
+
+def test_a_models_strange_name_stays_in_comments(tmp_path: Path) -> None:
+    exported(_dense(), tmp_path, packages=[*PACKAGES], title="@TABLE@ */ \\\nmessage(FATAL_ERROR)")
+    assert compiled.check_alone(tmp_path / "network").endswith("passed\n")
+    for file in (tmp_path / "network").rglob("*"):
+        assert not file.is_file() or b"\nmessage" not in file.read_bytes(), file
+    assert (tmp_path / "network" / "README.md").read_text().startswith("# @TABLE@ __ ")
+
+
+HOSTILE = 2**31 - 1
+
+
+@pytest.mark.parametrize("output", ["packed", "float32"])
+def test_steps_that_are_never_taken_do_not_overflow(output: str, tmp_path: Path) -> None:
+    steps = {"dilations": (HOSTILE, HOSTILE), "strides": (HOSTILE, HOSTILE)}
+    for padding in (reference.SAME, reference.VALID):
+        conv = lce_models.Conv((1, 5, 6, 40), 33, (1, 1), padding=padding, output=output, **steps)
+        exported(conv.model(), tmp_path)
+        assert compiled.check(tmp_path / "network", *compiled.SANITIZERS).endswith("passed\n")
+
+
+def _wide_window() -> bytes:
+    return lce_models.Conv((1, 5, 6, 40), 33, (2, 2), dilations=(1 << 30, 1), padding=reference.SAME).model()
+
+
+def _wide_rows() -> bytes:
+    return lce_models.Conv((1, 3, 600, 2048), 33, (3, 3), dilations=(1 << 20, 1), padding=reference.SAME).model()
+
+
+def _wide_pool() -> bytes:
+    return lce_models.bmaxpool_model((1, 5, 6, 2), (3, HOSTILE - 6), (2, 2), reference.SAME)
+
+
+@pytest.mark.parametrize(
+    ("build", "message"),
+    [
+        (_wide_window, r"op 0 \(LceBconv2d, .*its windows reach over 2147483\d+ positions of an axis"),
+        (_wide_rows, r"op 0 \(LceBconv2d, .*its taps are 40265318400 words apart"),
+        (_wide_pool, r"op 0 \(LceBMaxPool2d, .*its windows reach over 2147483\d+ positions of an axis"),
+    ],
+)
+def test_windows_beyond_int32_are_refused(build: Callable[[], bytes], message: str, tmp_path: Path) -> None:
+    with pytest.raises(litebnn.ConversionError, match=message):
+        exported(build(), tmp_path)
+
+
+def test_a_tensor_beyond_int32_is_refused(tmp_path: Path) -> None:
+    model = FloatModel()
+    x = model.input(1, 1 << 15, 1 << 14, 4)
+    with pytest.raises(
+        litebnn.ConversionError, match=r'"input_\d*" takes 8589934592 bytes, expected at most 2147483647'
+    ):
+        exported(model.finish(model.op("ABS", [x], x.dims)), tmp_path)
+
+
+def test_shapes_that_the_runtime_does_not_compute_are_refused(tmp_path: Path) -> None:
+    model = FloatModel()
+    x = model.input(1, 4, 4, 8)
+    # The second op would read beyond the end of the first one's output.
+    y = model.op("NEG", [model.op("ABS", [x], (1, 4, 4, 8))], (1, 4, 6, 8))
+    with pytest.raises(
+        litebnn.ConversionError, match=r"\[1, 4, 6, 8\] in the model, but \[1, 4, 4, 8\] in the runtime"
+    ):
+        exported(model.finish(y), tmp_path)

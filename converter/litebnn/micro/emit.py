@@ -262,7 +262,7 @@ def emit(placement: Placement, name: str, title: str, version: str) -> Emitted:
         _ARENA.format(words=placement.arena_bytes // 4, bytes=placement.arena_bytes) if placement.arena_bytes else ""
     )
     source = _SOURCE.format(
-        title=in_comment(title),
+        title=title,
         version=version,
         name=name,
         upper=name.upper(),
@@ -288,7 +288,7 @@ def _header(placement: Placement, name: str, title: str, version: str, constant_
         lines.append(f' *   {text}: {C_TYPES[tensor.type][0]} {shape} "{in_comment(tensor.name)}"{note}{signs}\n')
         sizes.append(f"  {name.upper()}_{text.upper()}_SIZE = {int(np.prod(tensor.shape, dtype=np.int64))},\n")
     return _HEADER.format(
-        title=in_comment(title),
+        title=title,
         version=version,
         upper=name.upper(),
         arguments="".join(lines),

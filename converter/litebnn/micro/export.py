@@ -14,7 +14,7 @@ from litebnn import __version__
 from litebnn.errors import ConversionError, boundary
 from litebnn.flatbuffer import read_model
 from litebnn.graph import Array, check_custom_ops
-from litebnn.micro.emit import Emitted, emit, prototype
+from litebnn.micro.emit import Emitted, emit, in_comment, prototype
 from litebnn.micro.estimate import CYCLES, instructions_of
 from litebnn.micro.folder import MARK, check_folder, filled, sources_folder, write_folder
 from litebnn.micro.packages import package_files
@@ -22,11 +22,10 @@ from litebnn.micro.placement import Placement, Step, place
 from litebnn.micro.settings import KERNELS, PACKAGES, TARGETS
 from litebnn.micro.vectors import main_parts, make_vectors, vectors_header
 
-# Keywords of C, and names of functions that exist already.
-_RESERVED = re.compile(
-    r"(auto|break|case|char|const|continue|default|do|double|else|enum|extern|float|for|goto|if|inline|int|long|main|"
-    r"register|restrict|return|short|signed|sizeof|static|struct|switch|typedef|union|unsigned|void|volatile|while)|"
-    r"litebnn.*"
+# Headers that C brings, and targets that CMake or the folder's own build has.
+_TAKEN = re.compile(
+    "assert|complex|ctype|errno|fenv|float|inttypes|iso646|limits|locale|main|math|setjmp|signal|stdarg|stdbool|stddef|"
+    "stdint|stdio|stdlib|string|tgmath|time|wchar|wctype|all|clean|help|install|package|selftest|test|litebnn.*"
 )
 
 
@@ -199,8 +198,11 @@ def _is_exact(placement: Placement) -> bool:
 
 
 def _check(name: str, kernels: str, target: str, packages: Sequence[str]) -> None:
-    if not re.fullmatch(r"[A-Za-z][A-Za-z0-9_]{0,40}", name) or _RESERVED.fullmatch(name):
+    if not re.fullmatch(r"[A-Za-z][A-Za-z0-9_]{0,40}", name):
         raise ValueError(f"name is {name!r}, expected a name for C of up to 41 letters, digits and _")
+    # Some systems' file names have no case.
+    if _TAKEN.fullmatch(name.lower()) or any(sources_folder().rglob(f"{name.lower()}.[ch]")):
+        raise ValueError(f"name is {name!r}, as a file or a target of the build is called: expected another name")
     for option, value, known in (("kernels", kernels, KERNELS), ("target", target, TARGETS)):
         if value not in known:
             raise ValueError(f"{option} is {value!r}, expected one of {', '.join(known)}")
@@ -220,7 +222,7 @@ def _converted(model: bytes | str | os.PathLike[str], title: str) -> tuple[bytes
         warnings.filterwarnings("ignore", message="no binary layer")
         content: bytes = convert_tflite(model)
     is_path = isinstance(model, str | os.PathLike)
-    return content, title or (Path(model).name if is_path else "A network")  # type: ignore[arg-type]
+    return content, in_comment(title or (Path(model).name if is_path else "A network"))  # type: ignore[arg-type]
 
 
 def _sources(emitted: Emitted) -> dict[str, str]:

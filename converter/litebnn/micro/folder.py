@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import tempfile
 from collections.abc import Mapping
@@ -74,8 +75,6 @@ def write_folder(folder: Path, files: Mapping[str, str]) -> None:
 
 
 def filled(template: str, values: Mapping[str, object]) -> str:
-    """A file of `templates/` with its @NAMES@ replaced."""
+    """A file of `templates/` with its @NAMES@ replaced; those in the values stay."""
     text = (Path(__file__).parent / "templates" / template).read_text(encoding="utf-8")
-    for name, value in values.items():
-        text = text.replace(f"@{name}@", str(value))
-    return text
+    return re.sub("@([A-Z_]+)@", lambda found: str(values[found[1]]), text)

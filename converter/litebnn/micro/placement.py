@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from litebnn.contract import MOST_VALUES
 from litebnn.errors import ConversionError, printable
 from litebnn.graph import Graph, Op, Tensor, constant
 from litebnn.micro.arena import Buffer, plan
@@ -81,6 +82,9 @@ def place(graph: Graph, kernels: str, target: str) -> Placement:
     Raises:
         ConversionError: an op cannot be exported; the message names it.
     """
+    for tensor in graph.tensors:
+        if (size := bytes_of(tensor)) > MOST_VALUES:
+            raise ConversionError(printable(f'"{tensor.name}" takes {size} bytes, expected at most {MOST_VALUES}'))
     _fold_constants(graph)
     roots = _shared(graph)
     context = Context(graph, kernels, target)
@@ -197,6 +201,8 @@ class _Planner:
         scratch = [number for number, count in words.items() if count]
         buffers += [Buffer(4 * words[number], number, number) for number in scratch]
         offsets, size = plan(buffers)
+        if size > MOST_VALUES:
+            raise ConversionError(f"the arena takes {size} bytes, expected at most {MOST_VALUES}")
         offset_of = dict(zip(rooted, offsets, strict=False))
         places = {tensor: self._place(tensor, offset_of) for step in self.steps for tensor in _tensors(step)}
         for _, tensor in self.copies:

@@ -12,6 +12,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
+from litebnn.contract import MOST_VALUES
 from litebnn.errors import ConversionError
 from litebnn.graph import Array, Graph, Op, Tensor
 
@@ -190,6 +191,41 @@ def grid(tensor: Tensor) -> tuple[float, int]:
     if parameters is None:
         raise refuse(f'"{tensor.name}" has no single scale and zero point')
     return parameters
+
+
+@dataclass(frozen=True)
+class Axis:
+    """A window along one axis of an image: sizes of input and output, taps, and steps between outputs and taps."""
+
+    size: int
+    outputs: int
+    taps: int
+    stride: int
+    dilation: int = 1
+
+    @property
+    def padding(self) -> int:
+        """The padding before the image, which TensorFlow makes the smaller half, where both sides are padded."""
+        return max(self.span - self.size, 0) // 2
+
+    @property
+    def span(self) -> int:
+        """The positions from the first tap of the first output to the last tap of the last one."""
+        return (self.outputs - 1) * self.stride + (self.taps - 1) * self.dilation + 1
+
+    def checked(self) -> Axis:
+        """The axis, with a step of 1 where no second output or tap is stepped to.
+
+        Raises:
+            ConversionError: positions might overflow in C.
+        """
+        steps = self.stride if self.outputs > 1 else 1, self.dilation if self.taps > 1 else 1
+        axis = Axis(self.size, self.outputs, self.taps, *steps)
+        # Loops step once beyond the last window, and once beyond its last tap.
+        reach = axis.span + axis.stride + axis.dilation
+        if reach > MOST_VALUES:
+            raise refuse(f"its windows reach over {reach} positions of an axis, expected at most {MOST_VALUES}")
+        return axis
 
 
 def strides_of(shape: Sequence[int]) -> list[int]:

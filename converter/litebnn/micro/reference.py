@@ -8,7 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from litebnn.flatbuffer import write_model
+from litebnn.contract import CUSTOM_OPS
+from litebnn.errors import ConversionError, printable
+from litebnn.flatbuffer import read_model, write_model
 from litebnn.graph import Array, Buffer, Graph, Model, Op, Quantization, Tensor, builtin_op, constant
 from litebnn.micro.fixed_point import quantized_multiplier, scaled_twice
 from litebnn.runtime.delegate import load_delegate
@@ -49,11 +51,39 @@ def run_reference(interpreter: Any, inputs: Sequence[Array]) -> list[Array]:
     return [np.array(interpreter.get_tensor(detail["index"])) for detail in interpreter.get_output_details()]
 
 
+def check_shapes(graph: Graph) -> None:
+    """Compares the shapes in a model with those that the runtime computes, which an export relies on.
+
+    Shapes of litebnn's own ops are left out: `check_custom_ops` checks these.
+
+    Raises:
+        ConversionError: a shape is another; the message names the tensor.
+        ValueError: the runtime refuses the model.
+    """
+    own = [op for op in graph.ops if op.name in CUSTOM_OPS]
+    inputs = [*graph.inputs, *(op.output for op in own)]
+    results = [op.output for op in graph.ops if op not in own]
+    if not results:
+        return
+    rest = Graph("main", graph.tensors, inputs, results, [op for op in graph.ops if op not in own])
+    content = write_model(_model_of(rest))
+    details = reference_interpreter(content, with_library=False).get_tensor_details()
+    shapes = {detail["index"]: tuple(int(size) for size in detail["shape"]) for detail in details}
+    for index, tensor in enumerate(read_model(content).graphs[0].tensors):
+        found = shapes.get(index, tensor.shape)
+        if found != tensor.shape:
+            message = f'"{tensor.name}" has shape {list(tensor.shape)} in the model, but {list(found)} in the runtime'
+            raise ConversionError(printable(message))
+
+
+def _model_of(graph: Graph) -> Model:
+    return Model([graph], [Buffer()], list(dict.fromkeys(op.code for op in graph.ops)), [], None, None, 3, "a part")
+
+
 def _outputs(op: Op, inputs: Sequence[Tensor], values: Sequence[Array]) -> Array:
     """The output of a model of one op."""
     graph = Graph("main", [*inputs, op.output], list(inputs), [op.output], [op])
-    model = Model([graph], [Buffer()], [op.code], [], None, None, 3, "one op")
-    return run_reference(reference_interpreter(write_model(model), with_library=False), values)[0]
+    return run_reference(reference_interpreter(write_model(_model_of(graph)), with_library=False), values)[0]
 
 
 def outputs_of_op(op: Op, values: Mapping[Tensor, Array]) -> Array:

@@ -14,7 +14,7 @@ from litebnn.graph import Array, Graph, Tensor
 from litebnn.micro.emit import array_text
 from litebnn.micro.placement import Placement, argument_names
 from litebnn.micro.program import C_TYPES
-from litebnn.micro.reference import reference_interpreter, run_reference
+from litebnn.micro.reference import check_shapes, reference_interpreter, run_reference
 from litebnn.report.op_properties import channels_of_bits
 
 MOST_VECTORS = 3
@@ -54,13 +54,15 @@ def make_vectors(model: bytes, graph: Graph, is_exact: bool, samples: Sequence[A
     """Runs the reference on random inputs, or on the caller's samples.
 
     Raises:
-        ConversionError: the samples do not have the model's shapes and types, or the runtime refuses the model.
+        ConversionError: the samples do not have the model's shapes and types, or the runtime refuses the model, or
+            computes other shapes than the model's.
     """
     size = sum(C_TYPES[t.type][2] * int(np.prod(t.shape, dtype=np.int64)) for t in (*graph.inputs, *graph.outputs))
     count = max(1, min(MOST_VECTORS, MOST_BYTES // max(size, 1)))
     rng = np.random.default_rng(seed)
     inputs = _checked(graph, samples)[:count] if samples else [random_inputs(graph, rng) for _ in range(count)]
     try:
+        check_shapes(graph)
         interpreter = reference_interpreter(model, with_library=True)
         outputs = [run_reference(interpreter, each) for each in inputs]
     except ValueError as error:

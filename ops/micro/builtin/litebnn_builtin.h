@@ -195,7 +195,6 @@ void litebnn_move_floats(const litebnn_move* move, const float* input, float* ou
 void litebnn_move_words(const litebnn_move* move, const uint32_t* input, uint32_t* output);
 void litebnn_fill_bytes(int8_t value, int32_t count, int8_t* output);
 void litebnn_fill_floats(float value, int32_t count, float* output);
-void litebnn_fill_words(uint32_t value, int32_t count, uint32_t* output);
 
 #ifdef __cplusplus
 }

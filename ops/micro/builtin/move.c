@@ -13,11 +13,16 @@ enum { INNER = LITEBNN_AXES - 1 };
       type* to = output + offsets[1];                                                                \
       for (int32_t i = 0; i < move->sizes[INNER]; ++i) to[i * to_stride] = from[i * from_stride];    \
     } while (litebnn_next(move->sizes, position, 2, strides, offsets));                              \
-  }                                                                                                  \
-  void litebnn_fill_##name(type value, int32_t count, type* output) {                                \
-    for (int32_t i = 0; i < count; ++i) output[i] = value;                                           \
   }
 
 LITEBNN_MOVE(bytes, int8_t)
 LITEBNN_MOVE(floats, float)
 LITEBNN_MOVE(words, uint32_t)
+
+#define LITEBNN_FILL(name, type)                                      \
+  void litebnn_fill_##name(type value, int32_t count, type* output) { \
+    for (int32_t i = 0; i < count; ++i) output[i] = value;            \
+  }
+
+LITEBNN_FILL(bytes, int8_t)
+LITEBNN_FILL(floats, float)

@@ -6,13 +6,22 @@ import math
 
 import numpy as np
 
-from litebnn.contract import ACTIVATION_RANGES, Activation, BConv2DOptions, BMaxPool2DOptions, Padding, decode_options
+from litebnn.contract import (
+    ACTIVATION_RANGES,
+    MOST_VALUES,
+    Activation,
+    BConv2DOptions,
+    BMaxPool2DOptions,
+    Padding,
+    decode_options,
+)
 from litebnn.graph import Array, Op, Tensor
 from litebnn.micro.choice import choose_kernel, instructions
 from litebnn.micro.fixed_output import fixed_output
 from litebnn.micro.pack import Geometry, Packed, pack_bconv2d
 from litebnn.micro.program import (
     Argument,
+    Axis,
     Call,
     Context,
     Data,
@@ -81,13 +90,14 @@ def lce_bmaxpool_2d(context: Context, op: Op) -> Lowered:
     assert isinstance(options, BMaxPool2DOptions)
     (images, *size, words), result = context.shape(op.input(0)), context.shape(op.output)
     taps, strides = (options.filter_height, options.filter_width), (options.stride_height, options.stride_width)
-    pads = [_before(*axis, 1, options.padding) for axis in zip(size, result[1:3], taps, strides, strict=True)]
+    axes = [Axis(*axis).checked() for axis in zip(size, result[1:3], taps, strides, strict=True)]
+    pads = [axis.padding if options.padding == Padding.SAME else 0 for axis in axes]
     fields: dict[str, Value] = {
         "words": words,
         **_pair("input", size),
         **_pair("output", result[1:3]),
         **_pair("filter", taps),
-        **_pair("stride", strides),
+        **_pair("stride", [axis.stride for axis in axes]),
         "pad_top": pads[0],
         "pad_left": pads[1],
     }
@@ -101,11 +111,6 @@ def _pair(name: str, sizes: tuple[int, ...] | list[int]) -> dict[str, int]:
     return {f"{name}_height": sizes[0], f"{name}_width": sizes[1]}
 
 
-def _before(size: int, out: int, taps: int, stride: int, dilation: int, padding: int | None) -> int:
-    """The padding before an axis, which TensorFlow makes the smaller half."""
-    return max((out - 1) * stride + (taps - 1) * dilation + 1 - size, 0) // 2 if padding == Padding.SAME else 0
-
-
 def geometry_of(op: Op) -> tuple[Geometry, BConv2DOptions]:
     """The sizes of a binary convolution, and its options."""
     options = decode_options(op.name, op.custom_options)
@@ -113,8 +118,11 @@ def geometry_of(op: Op) -> tuple[Geometry, BConv2DOptions]:
     kernel, (_, *size, words), result = op.input(1), op.input(0).shape, op.output.shape
     taps, strides = kernel.shape[1:3], (options.stride_height, options.stride_width)
     dilations = options.dilation_height_factor, options.dilation_width_factor
-    axes = zip(size, result[1:3], taps, strides, dilations, strict=True)
-    before = [_before(*axis, options.padding) for axis in axes]
+    sizes = zip(size, result[1:3], taps, strides, dilations, strict=True)
+    axes = [Axis(*axis).checked() for axis in sizes]
+    if (step := axes[0].dilation * size[1] * words) > MOST_VALUES:
+        raise refuse(f"its taps are {step} words apart, expected at most {MOST_VALUES}")
+    before = [axis.padding if options.padding == Padding.SAME else 0 for axis in axes]
     if options.explicit_padding is not None:
         before = [amounts[0] for amounts in options.explicit_padding]
     return (
@@ -122,8 +130,8 @@ def geometry_of(op: Op) -> tuple[Geometry, BConv2DOptions]:
             **_pair("input", size),
             **_pair("output", result[1:3]),
             **_pair("filter", taps),
-            **_pair("stride", strides),
-            **_pair("dilation", dilations),
+            **_pair("stride", [axis.stride for axis in axes]),
+            **_pair("dilation", [axis.dilation for axis in axes]),
             channels_in=options.channels_in,
             channels_out=kernel.shape[0],
             groups=words // kernel.shape[3],

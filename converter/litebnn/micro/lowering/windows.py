@@ -11,6 +11,7 @@ from litebnn.contract import Activation, Padding
 from litebnn.graph import Op, Tensor
 from litebnn.micro.fixed_point import quantized_multiplier, rounded
 from litebnn.micro.program import (
+    Axis,
     Call,
     Context,
     Data,
@@ -62,28 +63,26 @@ def window_of(
     """The fields of `litebnn_window` for images [1, height, width, channels]."""
     shape, result = context.shape(op.input(0)), context.shape(op.output)
     strides = op.options.stride_h, op.options.stride_w
-    padding = [
-        max((out - 1) * stride + (taps - 1) * step + 1 - size, 0) // 2 if op.options.padding == Padding.SAME else 0
-        for size, out, taps, stride, step in zip(shape[1:3], result[1:3], filter_size, strides, dilation, strict=True)
-    ]
-    return _window(shape[1:], result[2:], filter_size, strides, dilation, padding)
+    rows, columns = (
+        Axis(*axis).checked() for axis in zip(shape[1:3], result[1:3], filter_size, strides, dilation, strict=True)
+    )
+    return _window(shape[1:], result[2:], rows, columns, op.options.padding == Padding.SAME)
 
 
 def _window(
-    shape: Sequence[int],
-    result: Sequence[int],
-    filter_size: Sequence[int],
-    strides: Sequence[int],
-    dilation: Sequence[int],
-    padding: Sequence[int],
+    shape: Sequence[int], result: Sequence[int], rows: Axis, columns: Axis, is_padded: bool = False
 ) -> dict[str, int]:
     return {
         **dict(zip(("input_height", "input_width", "channels_in"), shape, strict=True)),
         **dict(zip(("output_width", "channels_out"), result, strict=True)),
-        **dict(zip(("filter_height", "filter_width"), filter_size, strict=True)),
-        **dict(zip(("stride_height", "stride_width"), strides, strict=True)),
-        **dict(zip(("dilation_height", "dilation_width"), dilation, strict=True)),
-        **dict(zip(("pad_top", "pad_left"), padding, strict=True)),
+        "filter_height": rows.taps,
+        "filter_width": columns.taps,
+        "stride_height": rows.stride,
+        "stride_width": columns.stride,
+        "dilation_height": rows.dilation,
+        "dilation_width": columns.dilation,
+        "pad_top": rows.padding if is_padded else 0,
+        "pad_left": columns.padding if is_padded else 0,
     }
 
 
@@ -105,7 +104,7 @@ def fully_connected(context: Context, op: Op) -> Lowered:
     pixels = context.count(op.input(0)) // channels
     if getattr(op.options, "weights_format", 0):
         raise refuse("its weights are shuffled, expected the default format")
-    window = _window((1, pixels, channels), (pixels, channels_out), (1, 1), (1, 1), (1, 1), (0, 0))
+    window = _window((1, pixels, channels), (pixels, channels_out), Axis(1, 1, 1, 1), Axis(pixels, pixels, 1, 1))
     return _convolution(context, op, "conv2d", window, channels, 1)
 
 
