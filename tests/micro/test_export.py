@@ -45,6 +45,13 @@ def test_a_golden_model_is_bit_equal(name: str, tmp_path: Path) -> None:
     assert compiled.check_alone(tmp_path / "network").endswith("passed\n")
 
 
+@pytest.mark.parametrize(("kernels", "kernel"), [("compact", "pairs.c"), ("fast", "triples.c")])
+def test_files_that_are_not_called_are_left_out(kernels: str, kernel: str, tmp_path: Path) -> None:
+    exported(lce_models.Conv((1, 5, 6, 64), 64, output="packed").model(), tmp_path, kernels=kernels)
+    files = {path.name for path in (tmp_path / "network" / "src").glob("*.c")}
+    assert files == {"model.c", "bconv2d.c", "bconv2d_rows.c", "planes.c", kernel}
+
+
 @pytest.mark.deep
 @pytest.mark.parametrize("kernels", ["compact", "fast"])
 @pytest.mark.parametrize("path", MODELS, ids=lambda path: path.stem)
@@ -132,6 +139,13 @@ def test_a_folder_of_another_is_left_alone(tmp_path: Path) -> None:
     exported(_dense(), tmp_path)
     assert not (folder / "src" / "old.c").exists()
     assert [path.name for path in tmp_path.iterdir()] == ["network"]
+
+
+@pytest.mark.skipif(not Path("/proc/self").is_dir(), reason="needs a folder in which nothing can be made")
+def test_a_folder_that_cannot_be_made_is_named() -> None:
+    with pytest.raises(OSError, match="No such file") as error:
+        litebnn.export_c(_dense(), "/proc/network")
+    assert error.value.filename == "/proc/network"
 
 
 @pytest.mark.parametrize(

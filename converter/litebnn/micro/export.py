@@ -245,7 +245,7 @@ def _sources(emitted: Emitted) -> dict[str, str]:
 
 def _definitions(folder: Path) -> dict[str, Path]:
     """The C files of the binary kernels by the functions and structures that they define."""
-    pattern = re.compile(r"^(?!static|typedef|extern)[\w ]+?[ *](litebnn_\w+)(?=\(| =|\[)", re.MULTILINE)
+    pattern = re.compile(r"^(?!static|typedef|extern)\w[\w ]*?[ *](litebnn_\w+)(?=\(| =|\[)", re.MULTILINE)
     files = sorted(folder.glob("*.c"))
     return {name: path for path in files for name in pattern.findall(path.read_text(encoding="utf-8"))}
 

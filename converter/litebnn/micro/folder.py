@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import re
-import shutil
 import tempfile
 from collections.abc import Mapping
 from pathlib import Path
@@ -52,26 +51,28 @@ def write_folder(folder: Path, files: Mapping[str, str]) -> None:
     """
     check_folder(folder)
     folder = folder.absolute()
-    temporary = Path(tempfile.mkdtemp(dir=folder.parent, prefix=f".{folder.name[:64]}."))
     try:
-        made, old = temporary / "new", temporary / "old"
-        for name, text in files.items():
-            path = made / name
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_text(text, encoding="utf-8", newline="\n")
-        if folder.exists():
-            folder.rename(old)
-        try:
-            made.rename(folder)
-        except OSError:
-            if old.exists():
-                old.rename(folder)
-            raise
+        with tempfile.TemporaryDirectory(dir=folder.parent, prefix=f".{folder.name[:64]}.") as temporary:
+            _replace(folder, Path(temporary), files)
     except OSError as error:
         # The temporary folder's name would mean nothing to the user.
         raise OSError(error.errno, os.strerror(error.errno or 0), printable(folder)) from None
-    finally:
-        shutil.rmtree(temporary, ignore_errors=True)
+
+
+def _replace(folder: Path, temporary: Path, files: Mapping[str, str]) -> None:
+    made, old = temporary / "new", temporary / "old"
+    for name, text in files.items():
+        path = made / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8", newline="\n")
+    if folder.exists():
+        folder.rename(old)
+    try:
+        made.rename(folder)
+    except OSError:
+        if old.exists():
+            old.rename(folder)
+        raise
 
 
 def filled(template: str, values: Mapping[str, object]) -> str:
