@@ -14,7 +14,10 @@ _MOST_CHANNELS = 1 << 20
 
 
 def normal_level(values: Array, *, up: bool) -> Array:
-    """The float32 values with subnormal ones, which runtimes may flush, rounded to zero or the first normal number."""
+    """The values in float32.
+
+    Subnormal ones, which runtimes may flush to zero, are rounded to zero or to the least normal number.
+    """
     away = _LEAST if up else -_LEAST
     rounded = np.where(np.sign(values) == np.sign(away), away, np.float32(0))
     return np.where(np.abs(values) < _LEAST, np.where(values == 0, np.float32(0), rounded), values)
@@ -26,7 +29,7 @@ def next_level(values: Array, *, up: bool) -> Array:
 
 
 def per_channel(tensor: Tensor | None, channels: int) -> Array | None:
-    """The float32 [channels] of a float constant that is equal for all positions; None for other tensors."""
+    """The values, float32 [channels], of a float constant that is equal at all positions; None for other tensors."""
     array = floats(tensor)
     if array is None or channels < 1:
         return None
@@ -38,7 +41,7 @@ def per_channel(tensor: Tensor | None, channels: int) -> Array | None:
 
 
 def affine_of(op: Op, channels: int, *, left: bool) -> tuple[Array, Array] | None:
-    """The float64 [channels] scale and shift of an op x · scale + shift, where x is its left or its right input."""
+    """Scale and shift, both float64 [channels], of an op that computes x · scale + shift from one of its inputs, x."""
     if not 0 < channels <= _MOST_CHANNELS:
         return None
     if op.name == "NEG":

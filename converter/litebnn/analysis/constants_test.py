@@ -13,7 +13,7 @@ VALUES = dyadic(np.random.default_rng(0), 4, 1, 6, largest=64)
 
 
 def assert_as_in_runtime(build: Callable[[FloatModel], Tensor]) -> None:
-    """Holds our value of a constant expression against the runtime's, which adds it to an input."""
+    """Compares our value of a constant expression with the runtime's. The model adds the expression to its input."""
     model = FloatModel()
     value = build(model)
     result = model.finish(model.elementwise("ADD", model.input(*value.shape), value))

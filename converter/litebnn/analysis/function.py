@@ -12,22 +12,18 @@ from litebnn.graph import Array, Tensor
 
 @dataclass(frozen=True)
 class Values:
-    """The values of a tensor as a function of another one: `values[0]` below `edges[0]`, `values[i + 1]` from
-    `edges[i]` on, plus linear terms.
-
-    Attributes:
-        x: the other tensor: FLOAT32, quantized (with edges on its grid), or BOOL (as 0 and 1); None for a function
-            without edges.
-        edges: float32 [k], ascending.
-        values: float64 [k + 1].
-        linear_terms: the factor float64 [k + 1] of each tensor that is added.
-        step: the coarsest scale to which the values have been rounded; 0 if they have not.
+    """The values of a tensor as a step function of another tensor, plus linear terms. The value is `values[0]` below
+    `edges[0]`, and `values[i + 1]` from `edges[i]` on.
     """
 
+    # The tensor that the values depend on. It is FLOAT32, quantized (then the edges lie on its grid) or BOOL (read as 0
+    # and 1). None for a function without edges.
     x: Tensor | None
-    edges: Array
-    values: Array
+    edges: Array  # float32 [k], ascending
+    values: Array  # float64 [k + 1]
+    # Tensors that are added to the values, each times a factor, float64 [k + 1].
     linear_terms: Mapping[Tensor, Array] = field(default_factory=dict)
+    # The coarsest quantization scale to which the values were rounded; 0 if they were not.
     step: float = 0.0
 
     @property
@@ -41,7 +37,7 @@ class Values:
 
     @property
     def low(self) -> float:
-        """The value below the first edge; that of two values may be the greater one."""
+        """The value below the first edge, which is not always the smallest value."""
         return float(self.values[0])
 
     @property
@@ -81,7 +77,7 @@ def sign_of_bits(tensor: Tensor) -> Values:
 
 
 def on_common_edges(parts: Sequence[Values]) -> list[Values] | None:
-    """The same functions, each with the edges of all; None if they are functions of different tensors."""
+    """The same functions, each with the edges of all of them; None if they depend on different tensors."""
     sources = {part.x for part in parts if part.x is not None}
     if len(sources) > 1:
         return None

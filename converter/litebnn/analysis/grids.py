@@ -15,7 +15,7 @@ Range: TypeAlias = tuple[float, float]
 Ranges: TypeAlias = dict[Tensor, Range]
 
 INT8_MIN, INT8_MAX = -128, 127
-# Bits of a level, for types that NumPy lacks.
+# The number of bits of the integer types that NumPy lacks.
 NARROW_TYPES = {"INT4": 4, "INT2": 2}
 # The smallest scale of a channel's weights relative to the coarsest channel's. All channels share the output's scale,
 # which would lose finer steps, and the bias would not fit into 32 bits.
@@ -26,7 +26,9 @@ _MOST_ULPS = 4
 
 
 def activations(graph: Graph) -> list[Tensor]:
-    """Float inputs, and the float results of ops that can write int8, in order of execution."""
+    """The tensors that can become int8, in order of execution. These are float inputs, and float results of ops that
+    can write int8.
+    """
     computed = [
         op.output for op in graph.ops if facts(op).int8 is not None or op.name in (LCE_BCONV_2D, LCE_DEQUANTIZE)
     ]
@@ -40,7 +42,7 @@ def parameters(scale: Any, zero_point: Any = 0, axis: int = 0) -> Quantization:
 
 
 def parameters_of_range(low: float, high: float, least_scale: float = 0.0) -> Quantization:
-    """int8 parameters that cover [low, high] and zero."""
+    """Scale and zero point of the int8 grid that covers [low, high] and zero."""
     low, high = min(low, 0.0), max(high, 0.0)
     scale = max((high - low) / (INT8_MAX - INT8_MIN), least_scale, float(np.finfo(np.float32).tiny))
     zero_point = int(np.clip(round(INT8_MIN - low / scale), INT8_MIN, INT8_MAX))
@@ -60,7 +62,7 @@ def quantized(values: Array, scale: Any, zero_point: Any) -> Array:
 
 
 def along_axis(values: Array, rank: int, axis: int) -> Array:
-    """Values [n] in a shape that broadcasts along `axis` of a tensor of that rank; a single value is unchanged."""
+    """Reshapes values [n] so that they broadcast along `axis` of a tensor of that rank; a single value is unchanged."""
     return values if values.size == 1 else values.reshape([-1 if i == axis else 1 for i in range(rank)])
 
 
@@ -99,7 +101,7 @@ def dequantized(tensor: Tensor) -> Array | None:
 
 
 def _dequantized_blocks(levels: Array, details: QuantizationDetails) -> Array | None:
-    """The float32 values of levels [O, I] whose scales are [O, I / block size]; None for other details."""
+    """The float32 values of levels [O, I] with scales [O, I / block size]; None if the scales have another form."""
     scales, points = details.tensors["scales"], details.tensors["zero_points"]
     size, shape = details.options.block_size, getattr(details.options, "block_shape", None)
     known = None if scales is None else scales.array
@@ -141,7 +143,7 @@ def same_parameters(left: Tensor, right: Tensor) -> bool:
 
 
 def on_grid(values: Array, tensor: Tensor) -> Array | None:
-    """The values that numbers get in a tensor: unchanged if it is float, else rounded to its grid."""
+    """Numbers as a tensor stores them: unchanged if it is float, else rounded to its grid."""
     if tensor.type == "FLOAT32":
         return values
     limits = grid_range(tensor)
@@ -180,7 +182,7 @@ def numbers_of_grid(tensor: Tensor) -> Array | None:
     return _numbers(tensor.type, *grid)
 
 
-# The cache is small, because a network has few grids, each of which is used many times.
+# A small cache is enough, because a network has few grids and uses each of them many times.
 @functools.lru_cache(maxsize=64)
 def _numbers(type_name: str, scale: float, zero_point: int) -> Array:
     limits = np.iinfo(NUMPY_TYPES[type_name])
@@ -233,7 +235,7 @@ def as_compared(values: Array, scale: float) -> Array:
 
 
 def lowest_value(graph: Graph, tensor: Tensor) -> float:
-    """The lowest value of a tensor by its grid, or by the grid of the tensor that it dequantizes."""
+    """The lowest value that a tensor's grid allows, or the grid of the tensor that it dequantizes."""
     op = graph.producer(tensor)
     source = op.input(0) if op is not None and op.name == "DEQUANTIZE" else tensor
     limits = grid_range(source)

@@ -14,7 +14,7 @@ import numpy as np
 from litebnn.analysis.grids import from_levels, grid_range
 from litebnn.graph import Array, Op, Tensor
 
-# Fractional bits of the larger factor of a sum, and of the factor between two grids.
+# The number of fractional bits of the larger factor in a sum, and of the factor that converts between two grids.
 _SUM_BITS, _QUANTIZE_BITS = 20, 8
 _TYPES = ("INT8", "UINT8")
 _SIGNS = {"ADD": (1, 1), "SUB": (1, -1)}
@@ -55,7 +55,9 @@ def _grid(tensor: Tensor) -> tuple[float, int] | None:
 
 
 def _weighted(counts: Sequence[Array], factors: Sequence[float], bits: int) -> Array:
-    """The sum of counts times factors with that many fractional bits, rounded to nearest with halves up."""
+    """The sum of integers times fixed-point factors with that many fractional bits, rounded to the nearest integer with
+    halves up.
+    """
     multipliers = [round(math.ldexp(factor, bits)) for factor in factors]
     sums: Array = np.tensordot(multipliers, counts, axes=1) + (1 << (bits - 1))
     return sums >> bits

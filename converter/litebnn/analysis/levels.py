@@ -44,7 +44,7 @@ def quantized_behind(graph: Graph, tensor: Tensor, farthest: int = _DEEPEST) -> 
 
 
 def of_what_is_rounded(graph: Graph, function: Values, sources: set[Tensor | None]) -> Values:
-    """A function of the output of a QUANTIZE as one of its float input, if that is among the sources."""
+    """Converts a function of a QUANTIZE's output to a function of its float input, if that is among the sources."""
     rounding = graph.producer(function.x)
     if function.x is None or rounding is None or rounding.name != "QUANTIZE" or rounding.input(0) not in sources:
         return function

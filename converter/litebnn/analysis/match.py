@@ -1,4 +1,4 @@
-"""Questions about tensors and ops that several rules ask."""
+"""Queries about tensors and ops that several rules need."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from litebnn.graph import Array, Graph, Op, Tensor
 # An op that exists only in the graph: it packs the signs of a tensor by a threshold for each channel.
 THRESHOLD = "THRESHOLD"
 SIGNS = (LCE_QUANTIZE, THRESHOLD)
-# The index of the input that has the number with which the op fills its output.
+# For each op that fills its output with one number: the index of the input that holds the number.
 _FILLED_WITH = {"BROADCAST_TO": 0, "FILL": 1}
 
 

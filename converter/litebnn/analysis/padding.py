@@ -99,7 +99,7 @@ def same_amounts(size: int, taps: int, stride: int, dilation: int) -> tuple[int,
 
 
 def layer_padding(layer: Op) -> tuple[tuple[int, int], tuple[int, int]] | None:
-    """The amounts by which a layer itself pads height and width; None if they depend on an unknown size."""
+    """The amounts of a layer's own padding of height and width; None if they depend on an unknown size."""
     if layer.name != "CONV_2D" or layer.options.padding == Padding.VALID:
         return (0, 0), (0, 0)
     o, sizes, taps = layer.options, layer.input(0).dims, layer.input(1).shape
@@ -111,7 +111,10 @@ def layer_padding(layer: Op) -> tuple[tuple[int, int], tuple[int, int]] | None:
 
 
 def why_unknown_padding(layer: Op, zeros: Array) -> str | None:
-    """The reason why a layer's total padding, including int [2, 2] zeros around its input, is unknown; else None."""
+    """The reason why a layer's total padding is unknown, or None if it is known.
+
+    The total includes the int [2, 2] zeros that a preceding op adds.
+    """
     if layer_padding(layer) is None and np.any(zeros):
         return "its input is padded, and how SAME pads it further depends on a size that is not known"
     return None

@@ -26,16 +26,13 @@ _STANDS_BETWEEN = "stands between the sign and it"
 
 @dataclass(frozen=True)
 class _Read:
-    """A tensor whose values are known from those of an upstream tensor.
+    """A tensor whose values are known from those of an upstream tensor."""
 
-    Attributes:
-        source: the op that computes the upstream tensor.
-        reason: why the upstream tensor is no sign; None if it is one, or takes two other values.
-        passed: the ops from there on, which pass these values, the last one first.
-    """
-
+    # The op that computes the upstream tensor.
     source: Op
+    # The reason why the upstream tensor is no sign; None if it is a sign or takes two other values.
     reason: str | None
+    # The ops that pass the values on from `source` to the tensor, the last one first.
     passed: tuple[Op, ...] = ()
 
 
@@ -97,7 +94,10 @@ def _keeps_levels(op: Op) -> bool:
 
 
 def _between(passed: Sequence[Op], is_sign: bool) -> str:
-    """The reason for a layer that reads a sign, or two other values, after ops whose parameters are no obstacle."""
+    """The reason why a layer is not binary although its input comes from a sign or from two values.
+
+    It names the last op between them that changes the values.
+    """
     changing = [op.name for op in passed if not _keeps_values(op)]
     if not changing and not is_sign:
         return "its input takes two values that are not ±1"
@@ -106,7 +106,7 @@ def _between(passed: Sequence[Op], is_sign: bool) -> str:
 
 
 def _why_values_are_none(graph: Graph, op: Op, tensor: Tensor) -> str | None:
-    """The reason why an op's output is not a sign, if it follows from all its values; else None."""
+    """The reason why an op's output is not a sign; None if the set of its values does not tell."""
     if op.name == "SIGN":
         return _why_sign_is_none(graph, op)
     if (value := values_of(graph, tensor).constant) is not None:

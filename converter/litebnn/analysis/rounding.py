@@ -18,7 +18,7 @@ from litebnn.graph import Array, Graph, Op, Question, Tensor
 
 _MOST_OPS = 32
 _MOST_LEVELS = 4
-# Numbers that are evaluated in one step of the search, because NumPy takes hardly longer for them than for one.
+# The count of numbers that each round of the search evaluates. NumPy takes hardly longer for them than for one.
 _AT_ONCE = 257
 _OF_ONE = (
     *("CEIL", "EXP", "FLOOR", "LOGISTIC", "NEG", "ROUND", "SIGN", "TANH"),
@@ -114,7 +114,7 @@ def _search(steps: tuple[_Step, ...]) -> tuple[Array, Array] | None:
 
 
 def _values(steps: tuple[_Step, ...], ranks: Array) -> Array:
-    """The function's values for numbers of these ranks."""
+    """The function's values at the numbers that have these ranks in the order of all float32."""
     results = [_of_rank(ranks)]
     with np.errstate(all="ignore"):
         for name, operands, activation in steps:
@@ -127,12 +127,14 @@ def _values(steps: tuple[_Step, ...], ranks: Array) -> Array:
 
 
 def _of_rank(ranks: Array) -> Array:
-    """The float32 numbers of ranks: 0 is zero, 1 the next number above, -1 the next one below."""
+    """The float32 numbers with these ranks in the order of all floats: 0 is zero, 1 the next number above, -1 the next
+    one below.
+    """
     return np.where(ranks >= 0, ranks, _NEGATIVE_ZERO - ranks).astype(np.int32).view(np.float32)
 
 
 def _moving(op: Op) -> tuple[int, ...]:
-    """The inputs in which the op's output is monotone, if all others are numbers."""
+    """The inputs in which the op's output is monotone while all its other inputs are constant numbers."""
     if op.output.type != "FLOAT32" or fused_activation(op) is None or not op.inputs or None in op.inputs:
         return ()
     if op.name in _OF_ONE:

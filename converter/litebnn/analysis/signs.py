@@ -153,7 +153,7 @@ def find_two_values(graph: Graph, tensor: Tensor) -> Values | None:
     """
     if tensor.type == "BOOL":
         return None
-    # Several comparisons may make different booleans of one unpacked sign.
+    # Several comparisons may turn one unpacked sign into different booleans, so the boolean is tried first.
     of_signs = values_of(graph, tensor)
     found = next((one for one in (choices_of(graph, tensor), of_signs) if _are_chosen(graph, tensor, one)), None)
     return found or (_two_of_levels(tensor, of_signs) if is_quantized(tensor) else None)
@@ -169,7 +169,7 @@ def _are_chosen(graph: Graph, tensor: Tensor, values: Values) -> bool:
 
 
 def _two_of_levels(tensor: Tensor, function: Values) -> Values | None:
-    """The two main values of a function with one jump that changes by at most a step elsewhere."""
+    """The two main values of a function that has one jump, and elsewhere changes by at most one quantization step."""
     values, edges, step = function.values, function.edges, function.step
     if function.x is None or function.x.dims != tensor.dims or not len(edges) or not function.is_known:
         return None

@@ -36,30 +36,27 @@ _MOST_OPS = 64
 
 @dataclass(frozen=True)
 class SignSum:
-    """Values as middle + Σ scales[j] · s_j, where the sign s_j is +1 on one side of thresholds[j], else -1.
+    """Values as middle + Σ scales[j] · s_j, where the sign s_j is +1 on one side of thresholds[j], else -1."""
 
-    Attributes:
-        middle: the middle of the values.
-        scales: float64 [k], all of one magnitude.
-        thresholds: float32 [k], ascending; a step of double height has two equal ones.
-        rising: bool [k], true if s_j is +1 at and above its threshold, else below.
-        step: the coarsest scale to which the values are rounded.
-    """
-
+    # The middle between the lowest and the highest value.
     middle: float
-    scales: Array
-    thresholds: Array
-    rising: Array
+    scales: Array  # float64 [k], all of one magnitude
+    thresholds: Array  # float32 [k], ascending; a step of double height has two equal ones
+    rising: Array  # bool [k], true if s_j is +1 at and above its threshold, else below
+    # The coarsest quantization scale to which the values are rounded.
     step: float = 0.0
 
     def number(self, value: float) -> float:
-        """The number among the signs that corresponds to a number among the values of a single sign."""
+        """The number s for which middle + scales[0] · s is this value; for a sum of one sign."""
         [scale] = self.scales
         number = float((value - self.middle) / scale)
         return round(number) if abs((round(number) - number) * scale) <= _NEXT_LEVEL * self.step else number
 
     def signs(self, values: Array) -> Array:
-        """The signs of values [..., channels]: bool [..., k · channels], true for -1, concatenated by threshold."""
+        """The signs of values [..., channels], bool [..., k · channels], true for -1.
+
+        The channels of each threshold follow one another.
+        """
         reached = [values >= threshold for threshold in self.thresholds]
         return np.concatenate([r != rises for r, rises in zip(reached, self.rising, strict=True)], axis=-1)
 
@@ -76,20 +73,19 @@ class SignSum:
 
 @dataclass(frozen=True)
 class FewValues:
-    """A tensor of few values: where they are made, and the ops from there on, which move or round them.
+    """A tensor of few values: the tensors that first take them, and the later ops that move or round them."""
 
-    Attributes:
-        sources: the tensors that take the values: two that a boolean, a sign or a threshold selects, or one of levels.
-        ops: the ops between the sources and the tensor, in order of execution.
-        numbers: the values of the tensor itself, from that below the first edge on; two values are ascending.
-        pads: the padding values of the ops.
-        step: the coarsest scale to which the values are rounded; 0 if all tensors are float.
-    """
-
+    # The tensors that first take the values: one of several levels, or those whose two values a boolean, a sign or a
+    # threshold selects.
     sources: Mapping[Tensor, Values]
+    # The ops between the sources and the tensor, in order of execution.
     ops: tuple[Op, ...]
+    # The values of the tensor itself in the order of the edges, from the one below the first edge on. Two values are
+    # ascending.
     numbers: Array
+    # The values with which the ops pad.
     pads: tuple[float, ...] = ()
+    # The coarsest quantization scale to which the values are rounded; 0 if all tensors are float.
     step: float = 0.0
 
     @property
@@ -199,7 +195,7 @@ def _few_values(graph: Graph, tensor: Tensor) -> FewValues | None:
     return FewValues(sources, ops, stored[:2], tuple(stored[2:].tolist()), step)
 
 
-# The few values of a tensor; None for a tensor of others.
+# A tensor's `FewValues`; None if it takes many values.
 few_values = Question(_few_values, lambda op: [op.optional(index) for index in handed_on(op)])
 
 
@@ -244,16 +240,15 @@ def _are_plain_signs(graph: Graph, sources: Iterable[Values]) -> bool:
 
 
 def sum_of_two(graph: Graph, few: FewValues, *, rather_falling: bool = False) -> SignSum | None:
-    """Two values as a sign with a scale and a shift, such that the padding values are signs or zeros.
-
-    A sign that is +1 there is preferred, because LceBconv2d can pad with it.
+    """Two values as a sign with a scale and a shift. The padding values must become signs or zeros; a sign that is +1
+    there is preferred, because LceBconv2d can pad with it.
 
     Args:
         rather_falling: True to choose the sign that is +1 for the lower value, if both are possible.
     """
     low, high = few.numbers.tolist()
-    # An existing sign fixes the value that +1 stands for. A maximum of values is a maximum of signs only if these rise
-    # with the values.
+    # If the sign exists already, it fixes the value that +1 stands for. A maximum of values is a maximum of signs only
+    # if the signs rise with the values.
     falls = {values.high < values.low for values in few.sources.values() if is_unpacked(graph, values)}
     must_rise = any(op.name in (*COMPARING, "MUL") for op in few.ops)
     half = (high - low) / 2
@@ -271,7 +266,7 @@ def sum_of_two(graph: Graph, few: FewValues, *, rather_falling: bool = False) ->
 
 
 def why_no_sum(few: FewValues) -> str:
-    """The reason if `sum_of_two` finds no form."""
+    """The reason why `sum_of_two` finds no sum of signs."""
     low, high = few.numbers.tolist()
     stray = [pad for pad in few.pads if pad not in (low, high, (low + high) / 2)]
     if stray:
@@ -281,5 +276,5 @@ def why_no_sum(few: FewValues) -> str:
 
 
 def of_two(few: FewValues) -> str:
-    """The beginning of a reason."""
+    """The beginning of a reason: the two values that the layer's input takes."""
     return "its input takes {:g} and {:g}".format(*few.numbers)

@@ -14,7 +14,7 @@ F = np.float32
 
 
 def levels_of(total: SignSum, values: Array) -> Array:
-    """The sums of the signs for values of one channel."""
+    """The values that the sum of signs represents, for values [n] of one channel."""
     signs = np.where(total.signs(values[:, None]), -1, 1)
     return np.asarray(total.middle + signs @ total.scales)
 

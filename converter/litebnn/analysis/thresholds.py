@@ -20,22 +20,18 @@ from litebnn.graph import Array, Graph, Op, Tensor, derived, facts
 
 @dataclass(frozen=True, eq=False)
 class Threshold:
-    """The condition of a sign: +1 where x >= level, or, for channels that fall, where x < level.
+    """The condition of a sign: +1 where x >= level, or, for channels that fall, where x < level."""
 
-    Attributes:
-        level: float32 [1] or [channels]; an infinity for a constant sign.
-        falls: bool [1] or [channels].
-        name: the name of the difference, if the threshold is lowered to one.
-        number: the name of the constant in the difference.
-        subtracts: True if the difference is a SUB, False if it is an ADD.
-        is_rounded: True if the source rounds what it compares, so that the level may be rounded once more.
-    """
-
+    # Float32 [1] or [channels]; an infinity for a constant sign.
     level: Array = field(default_factory=lambda: np.zeros(1, np.float32))
-    falls: Array = field(default_factory=lambda: np.zeros(1, np.bool_))
+    falls: Array = field(default_factory=lambda: np.zeros(1, np.bool_))  # bool [1] or [channels]
+    # The name of the difference x - level, if the threshold is lowered to one.
     name: str = ""
+    # The name of the constant operand of the difference.
     number: str = ""
+    # True if the difference is a SUB, False if it is an ADD.
     subtracts: bool = False
+    # True if the source model rounds the compared values, so that the level may be rounded once more.
     is_rounded: bool = False
 
     @property
@@ -50,7 +46,7 @@ class Threshold:
 
     @property
     def rising(self) -> Threshold:
-        """The same levels without falling channels, which other ops handle."""
+        """The same levels with all channels rising; the caller negates those that fell."""
         return replace(self, falls=np.zeros(1, np.bool_))
 
     def of_channels(self, channels: slice | Array, suffix: str) -> Threshold:
@@ -102,9 +98,8 @@ def upstream(op: Op, x: Tensor, level: Array) -> tuple[Array, Array, Array] | No
 
 
 def crossing(scale: Array, shift: Array, level: Array) -> tuple[Array, Array, Array]:
-    """The x at which scale · x + shift reaches a level: the nearest float32, or the next one above.
-
-    The next one is taken if neither the product nor the sum is rounded, and the nearest one misses the level.
+    """The x at which scale · x + shift reaches a level: the nearest float32, or the next one above. The next one is
+    taken if the nearest misses the level although neither product nor sum is rounded.
     """
     with np.errstate(all="ignore"):
         nearest = normal_level(((level - shift) / scale).astype(np.float32), up=True)
@@ -142,7 +137,9 @@ def _limited(op: Op, x: Tensor, level: Array) -> Line | None:
 
 
 def _keeping(op: Op, x: Tensor, level: Array) -> Line | None:
-    """The inverse of a clamp, which keeps levels between its limits, and of ops that keep signs: these keep level 0."""
+    """The inverse of a clamp, which keeps the levels between its limits, and of ops that keep signs, which keep level
+    0.
+    """
     clamp = facts(op).clamp
     low, high = (-np.inf, np.inf) if clamp is None else ACTIVATION_RANGES[clamp]
     is_kept = not np.any(level) if clamp is None else np.all((low < level) & (level <= high))

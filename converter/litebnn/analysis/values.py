@@ -1,7 +1,8 @@
-"""The values of tensors: each as a step function of another tensor, by one table of what ops do to such functions.
+"""The values of tensors, each as a step function of another tensor. One table has a function for each kind of op, from
+the values of its inputs to those of its output.
 
-Straight-through estimators subtract a term and add it again, as in (sign(x) - clip(x)) + clip(x). Such terms need not
-be known: they are kept as linear terms, and cancel.
+Straight-through estimators subtract a term and add it again, as in (sign(x) - clip(x)) + clip(x). The values of such a
+term need not be known: it is kept as a linear term, and cancels.
 """
 
 from __future__ import annotations
@@ -74,12 +75,14 @@ def _values(graph: Graph, tensor: Tensor, of_booleans: bool) -> Values:
 
 # The values of a tensor as a function of the farthest upstream tensor that known ops lead to.
 values_of = Question(partial(_values, of_booleans=False), partial(_followed, of_booleans=False))
-# The same as a function of the farthest tensor without a boolean between, so that it may be one of a boolean.
+# The same, but the search upstream also stops at a boolean, so that the values may be a function of a boolean.
 choices_of = Question(partial(_values, of_booleans=True), partial(_followed, of_booleans=True))
 
 
 def _beside_its_tensor(graph: Graph, part: Values) -> Values:
-    """The same function with its own tensor x as a linear term, if x is a sum whose terms are linear terms."""
+    """The same function with its tensor x as its one linear term, if the present linear terms are those that add up to
+    x.
+    """
     own = None if part.x is None or part.is_known else values_of(graph, part.x)
     if part.x is None or own is None or own.x is not None or own.linear_terms.keys() != part.linear_terms.keys():
         return part
@@ -92,7 +95,10 @@ def _beside_its_tensor(graph: Graph, part: Values) -> Values:
 
 
 def _of_one_tensor(graph: Graph, parts: list[Values]) -> list[Values]:
-    """The same functions, with packing and rounding undone if others are functions of the original tensor."""
+    """The same functions with one common tensor x.
+
+    If some depend on a tensor and others on its packed or rounded form, all become functions of the tensor itself.
+    """
     beside = {tensor for part in parts for tensor in part.linear_terms if is_quantized(tensor)}
     rounded = {op.input(0) for op in map(graph.producer, beside) if op is not None and op.name == "QUANTIZE"}
     levels = {source for tensor in beside for source in quantized_behind(graph, tensor)}
@@ -116,9 +122,10 @@ def _of_what_is_packed(graph: Graph, part: Values, sources: set[Tensor | None]) 
 
 
 def _steps_beside_constants(function: Values) -> bool:
-    """True if a function steps but has no numbers, such as a sign with a scale or shift for each channel.
+    """True if a function has steps between constant tensors instead of single numbers, such as a sign with a scale or
+    shift for each channel.
 
-    In a sum only the tensor itself cancels it, and its sign is a function of this tensor too.
+    In a sum, only a subtraction of the same tensor cancels it.
     """
     terms = function.linear_terms
     return bool(terms) and len(function.edges) > 0 and all(tensor.is_constant for tensor in terms)
@@ -143,7 +150,7 @@ def _stored(graph: Graph, op: Op, parts: list[Values], result: Values) -> Values
 
 
 def _are_levels(parts: list[Values], result: Values) -> bool:
-    """True if all operands are known at the same edges as the result, so that it can be computed from them."""
+    """True if the operands have known values at all edges of the result, which can be computed from them."""
     return all(part.is_known and part.values.shape == result.values.shape for part in parts)
 
 
@@ -153,7 +160,7 @@ def _keeps_grid(op: Op) -> bool:
 
 
 def _stays(op: Op, result: Values) -> bool:
-    """True if a selected value's unknown terms lie on the grid of the output."""
+    """True if a SELECT's operands of unknown values lie on the grid of its output, so that they are not rounded."""
     grids = all(same_parameters(tensor, op.output) for tensor in result.linear_terms)
     either = sum(factors != 0 for factors in result.linear_terms.values()) + (result.values != 0)
     return op.name in _SELECTS and grids and bool(np.all(either <= 1))
@@ -270,7 +277,7 @@ def _against(op: Op, parts: list[Values], index: int, number: float) -> Values |
 
 
 def _compared(tensor: Tensor, values: Array) -> Array:
-    """An operand's values as a comparison reads them."""
+    """The values of an operand that a comparison reads."""
     grid = tensor.per_tensor_quantization
     return values if grid is None else as_compared(values, grid[0])
 

@@ -12,7 +12,7 @@ from litebnn.analysis.match import floats, fused_activation
 from litebnn.contract import ACTIVATION_RANGES, BITS_PER_WORD
 from litebnn.graph import Array, Graph, Op, Tensor, facts
 
-# The largest relative difference of magnitudes that were one alpha before rounding.
+# The largest relative difference between magnitudes that were equal before rounding.
 _MAGNITUDE_TOLERANCE = 1e-5
 # The largest error of an exporter's (alpha · sign(w) - c) + c, for c between -1 and 1.
 _STRAIGHT_THROUGH_ROUNDING = 2.0**-23
@@ -164,19 +164,12 @@ def clamps_no_more(layer: Op) -> bool:
 
 @dataclass(frozen=True)
 class BinaryParts:
-    """The parameters of a layer that is binary for an input of signs, output channels O first.
+    """The parameters of a layer that is binary for an input of signs, output channels O first."""
 
-    Attributes:
-        weights: float32 [O, ..., channels].
-        minus_one: bool of the same shape, true where a weight is negative.
-        alpha: float32 [O], the weights' magnitudes.
-        bias: float32 [O].
-    """
-
-    weights: Array
-    minus_one: Array
-    alpha: Array
-    bias: Array
+    weights: Array  # float32 [O, ..., channels]
+    minus_one: Array  # bool of the same shape, true where a weight is negative
+    alpha: Array  # float32 [O], the weights' magnitudes
+    bias: Array  # float32 [O]
 
 
 def binary_parts(graph: Graph, layer: Op) -> BinaryParts | str:

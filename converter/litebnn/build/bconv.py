@@ -40,10 +40,9 @@ def bconv_of(
     """The LceBconv2d of a filter.
 
     Args:
-        name: the name of the source's weights, from which the constants' names are derived.
-        minus_one: bool [O, H, W, I], true where the filter is negative.
-        alpha: float32 [O], the filter's magnitude.
-        bias: float32 [O].
+        name: prefix for the constants' names.
+        minus_one: bool [O, H, W, I], true where negative.
+        alpha, bias: float32 [O].
     """
     inputs: list[Tensor | None] = [
         bits,
@@ -62,10 +61,8 @@ def options_of_conv(
 
     Args:
         bits: its NHWC input, before all padding.
-        taps: the height and width of its filter.
-        padding: int [2, 2], the amounts by which a preceding op pads height and width; zeros if the convolution's own
-            padding is unknown.
-        values: the padding value that replaces zeros.
+        taps: height and width of the filter.
+        padding: int [2, 2], by a preceding op.
     """
     options = BConv2DOptions(
         channels_in=channels_in,
@@ -78,7 +75,7 @@ def options_of_conv(
         own = layer_padding(conv)
         assert own is not None
         return padded_options(options, bits, taps, padding + np.asarray(own), values)
-    # A 1×1 filter never leaves the input, and without zero padding the op supports more.
+    # A 1×1 filter never reads padding, and an op without zero padding can fuse more.
     if taps == (1, 1) or conv.options.padding == Padding.VALID:
         return options
     return replace(options, padding=Padding.SAME, pad_values=values)
@@ -88,8 +85,8 @@ def replace_dense(graph: Graph, dense: Op, bits: Tensor, name: str, minus_one: A
     """Replaces a dense layer by a 1×1 LceBconv2d between reshapes, and returns it.
 
     Args:
-        bits: the packed input of the layer, [..., words of channels].
-        name: the name of the source's weights, as for `bconv_of`.
+        bits: the packed input of the layer, [..., words].
+        name: as for `bconv_of`.
         minus_one: bool [O, channels].
         alpha, bias: float32 [O].
     """
@@ -127,10 +124,10 @@ def padded_options(
     """The options with padding included: SAME if that pads by these amounts, else explicit.
 
     Args:
-        options: the options of an LceBconv2d with VALID padding.
-        unpadded: its NHWC input before the padding, floats or bits.
-        taps: the height and width of its filter.
-        amounts: int [2, 2], before and after the height and the width.
+        options: with VALID padding.
+        unpadded: its NHWC input before the padding.
+        taps: height and width of the filter.
+        amounts: int [2, 2].
     """
     strides = options.stride_height, options.stride_width
     dilations = options.dilation_height_factor, options.dilation_width_factor
@@ -145,7 +142,9 @@ def padded_options(
 
 
 def channels_per_group(op: Op) -> int:
-    """The number of real channels that a filter of this `LceBconv2d` reads at each tap."""
+    """The number of channels, without those that only fill up words, that a filter of this `LceBconv2d` reads at each
+    tap.
+    """
     channels_in = bconv_options(op).channels_in
     words = op.input(1).shape[3]
     return min(channels_in, words * BITS_PER_WORD)
@@ -182,7 +181,7 @@ def negate_channels_out(graph: Graph, op: Op, flip: Array) -> None:
 
 
 def with_clamp(op: Op, activation: Activation) -> tuple[Activation, Array, Array, Array] | None:
-    """The result of `clamp_as_fused` for an `LceBconv2d` followed by an activation."""
+    """Calls `clamp_as_fused` for an `LceBconv2d` that is followed by an activation."""
     before = Activation(bconv_options(op).fused_activation_function)
     return clamp_as_fused(*multiplier_and_bias(op), dot_max(op), before, activation)
 
@@ -206,7 +205,9 @@ def write_bits(graph: Graph, op: Op, bits: Tensor, multiplier: Array, bias: Arra
 
 
 def is_of_binary_convs(graph: Graph, tensor: Tensor, farthest: int = _FARTHEST) -> bool:
-    """True if floats are interleaved outputs of binary convolutions that nothing else reads."""
+    """True if a float tensor consists of interleaved outputs of binary convolutions, and nothing else reads these
+    outputs.
+    """
     op = graph.producer(tensor)
     if op is None or tensor.type != "FLOAT32" or graph.sole_consumer(tensor) is None or farthest == 0:
         return False
@@ -238,9 +239,10 @@ def _crops(op: Op) -> bool:
 
 
 def takes_affine(graph: Graph, tensor: Tensor) -> bool:
-    """True if an LceBconv2d computes `tensor`, perhaps with ops between that others can move across.
+    """True if an LceBconv2d computes `tensor`, perhaps followed by ops that affine ops can move across.
 
-    The convolution absorbs affine ops one by one. A threshold next to a number would be lost in the sum with its bias.
+    Such a convolution absorbs affine ops one by one. A strict threshold, the float next to a number, would be lost in a
+    sum with its bias.
     """
     op = graph.producer(tensor)
     while op is not None and facts(op).reshapes and graph.sole_consumer(tensor) is not None:

@@ -17,8 +17,8 @@ def clamp_as_fused(
         multiplier, bias: float32 [O].
         dot_max: the largest magnitude of the dot product.
     Returns:
-        The activation on the dot product, multiplier, bias, and bool [O], true for channels whose filter must be
-        negated; None if no exact form exists.
+        The activation on the dot product, multiplier, bias, and bool [O], true where the filter must be negated. None
+        if no exact form exists.
     """
     low, high = ACTIVATION_RANGES[activation]
     dot_low, dot_high = (float(np.clip(bound, -dot_max, dot_max)) for bound in ACTIVATION_RANGES[before])

@@ -40,7 +40,10 @@ def int8_constant(name: str, values: Array, scale: Any, zero_point: Any = 0, axi
 
 
 def replace_in_floats(graph: Graph, layer: Op, inputs: Sequence[Tensor], notes: Notes) -> Op:
-    """Replaces a layer by a float one with other inputs, followed by a QUANTIZE if it was quantized; returns it."""
+    """Replaces a layer by a float layer with other inputs, followed by a QUANTIZE if it was quantized.
+
+    Returns the new layer.
+    """
     result, is_float = layer.output, layer.output.type == "FLOAT32"
     if not is_float:
         if clamps_no_more(layer):

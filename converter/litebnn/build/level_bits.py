@@ -12,10 +12,12 @@ from litebnn.graph import Counted, Graph, Op, Tensor, derived, like, then
 
 
 def moved_in_front(graph: Graph, levels: FewValues, *, before: Op | None = None) -> Tensor:
-    """The tensor that determines the levels, moved like the levels by new or existing ops."""
+    """The tensor that determines the levels, after the same moving ops as the levels; they are inserted unless they
+    exist.
+    """
     x, end = levels.x, len(graph.ops) if before is None else graph.ops.index(before)
     for op in levels.ops:
-        # An existing copy of the op is recognized by the options object that both share.
+        # An op that was inserted earlier shares its options object with the original, by which it is recognized.
         known = [other for other in graph.consumers(x) if other.options is op.options and graph.ops.index(other) < end]
         moved = known[0].output if known else like(op.output, derived(op.output.name, "/before_levels"))
         if not known:

@@ -17,7 +17,7 @@ def can_negate_channels(graph: Graph, bits: Tensor) -> bool:
 
 
 def negate_channels(graph: Graph, bits: Tensor, negative: Array) -> None:
-    """Adapts the consumers of `bits` to the negation of channels where `negative` (bool [C]) is true."""
+    """Negates the filters of all consumers of `bits` in the channels where `negative` (bool [C]) is true."""
     bits.name += "/negated"
     bits.origin = then(bits, Negated("".join("01"[is_negative] for is_negative in negative.tolist())))
     for consumer in dict.fromkeys(graph.consumers(bits)):

@@ -13,34 +13,31 @@ from litebnn.graph import Graph, Model, Op, Tensor, derived, facts
 
 @dataclass(eq=False)
 class Layer:
-    """One convolution or dense layer of the source.
+    """One convolution or dense layer of the source."""
 
-    Attributes:
-        name: the name of its output.
-        macs: multiply-accumulates for one inference; 0 if the shape is unknown.
-        bytes_before, bytes_after: the size of weights and bias, or of the constants from which they are computed.
-        output: the output's type after conversion: FLOAT32, INT8 or "bits".
-        padding: a binary convolution's padding: valid, same-one, same-zero, explicit-one or explicit-zero.
-        reasons: the reasons why it is not binary or not fused further, each once, in order.
-    """
-
+    # The name of the layer's output tensor.
     name: str
     kind: str
+    # The number of multiply-accumulates for one inference; 0 if the shape is unknown.
     macs: int
+    # Bytes of weights and bias, or of the constants from which they are computed, in the source and in the result.
     bytes_before: int
     filter_shape: tuple[int, ...]
     binary: bool = False
     bytes_after: int = 0
     channels_in: int = 0
     output_shape: tuple[int, ...] = ()
+    # The output's type after conversion: FLOAT32, INT8 or "bits".
     output: str = ""
+    # A binary convolution's padding: valid, same-one, same-zero, explicit-one or explicit-zero.
     padding: str = ""
     fused: list[str] = field(default_factory=list)
+    # The reasons why the layer is not binary or not fused further, each once, in order.
     reasons: dict[str, None] = field(default_factory=dict)
 
 
 class Notes:
-    """Collects the rows while rules replace the ops they belong to."""
+    """Collects the report's rows, one for each layer, while rules replace the layers' ops."""
 
     def __init__(self, model: Model) -> None:
         self.layers: list[Layer] = []
@@ -95,11 +92,11 @@ class Notes:
         return False
 
     def settle(self) -> None:
-        """Keeps all reasons so far, because later rules will not repeat them."""
+        """Makes the reasons so far permanent, because later rules will not give them again."""
         self._said.clear()
 
     def start_round(self) -> None:
-        """Drops the reasons of earlier rounds; rules repeat those that still hold."""
+        """Drops the reasons from earlier rounds of the rules, which give those that still hold again."""
         for layer, reason in self._said:
             layer.reasons.pop(reason, None)
         self._said.clear()
@@ -122,7 +119,10 @@ class Notes:
             layer.reasons.clear()
 
     def fused(self, op: Op, what: str) -> None:
-        """Records that `op` computes `what` too; if a layer became several ops, each computes a part of it."""
+        """Records for the report that `op` also computes `what`.
+
+        If a layer became several ops, each of them computes a part of `what`.
+        """
         layer, own = self._layer_of.get(op), self._fused.setdefault(op, [])
         own.append(what)
         if layer is not None and len(own) > len(layer.fused):
@@ -135,7 +135,7 @@ class Notes:
         self.warnings[f"{derived(name, '')}: {what}"] = None
 
     def finish(self, graphs: list[Graph]) -> None:
-        """Fills in the fields that are known after all rules."""
+        """Fills in the fields that are known only after all rules have run."""
         ops_of: dict[Layer, list[tuple[Graph, Op]]] = {layer: [] for layer in self.layers}
         for graph in graphs:
             for op in graph.ops:

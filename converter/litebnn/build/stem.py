@@ -14,9 +14,9 @@ from litebnn.errors import ConversionError
 from litebnn.graph import Array, Graph, Model, Op, Tensor, constant, facts
 
 _MOST_CHANNELS = 4
-# The outputs' range on made-up windows grows by this factor, up to the bound for any image.
+# The range of the outputs on made-up windows is widened by this factor, at most to the bound for any image.
 _MARGIN = 1.5
-# The number of made-up windows of each kind, and the most values that they or their sums have.
+# The number of made-up windows of each kind, and the largest number of values in them or in their sums.
 _WINDOWS, _MOST_VALUES = 2048, 1 << 22
 # The sides, in pixels, of the squares of one color in made-up windows.
 _SQUARES = (3, 4, 6, 8, 16)
@@ -26,9 +26,9 @@ def ranges_of_stem(model: Model, limits: Range, notes: Notes) -> Ranges:
     """The ranges of the first subgraph's images, and of the outputs of the convolutions that read them.
 
     Args:
-        model: the model, in which weights of half precision become float32.
+        model: its half-precision weights become float32.
         limits: the (min, max) of the images.
-        notes: receive a line for each convolution, with its ranges.
+        notes: receive each convolution's ranges.
 
     Raises:
         ConversionError: no float convolution of 1 to 4 channels reads an input, or another op reads its image too.
@@ -120,7 +120,7 @@ def _check_bias(stem: Op, weights: Array, bias: Array, limits: Range) -> None:
 
 
 def _range_of_output(graph: Graph, stem: Op, limits: Range, notes: Notes) -> tuple[Tensor, Range]:
-    """A stem's output and its range; the output of the ReLU that is its only reader, if there is one."""
+    """The output of a stem, or of the ReLU that is its only reader, and the range of that output."""
     weights, offsets = _take_constants(graph, stem)
     _check_bias(stem, weights, offsets, limits)
     reader = graph.sole_consumer(stem.output)

@@ -127,7 +127,9 @@ def test_the_error_of_eight_networks(
 
 
 def test_a_small_filter_never_saturates_and_a_large_one_is_finer_than_its_bound() -> None:
-    """Weights of one sign reach the bound on a white image; 147 weights of both signs hardly reach half of it."""
+    """Weights of one sign reach the bound for any image on a white image; 147 weights of both signs hardly reach half
+    of it.
+    """
     for weights, reaches in ((np.ones((4, 3, 3, 3)), True), (np.resize([1.0, -1.0], (4, 7, 7, 3)), False)):
         model = FloatModel()
         built = model.model(model.conv(model.input(1, 16, 16, 3), weights.astype(np.float32)))
@@ -185,7 +187,10 @@ def test_random_inputs_of_a_verification_are_in_range() -> None:
 
 @pytest.mark.usefixtures("library")
 def test_signs_of_a_stem_that_only_signs_read() -> None:
-    """The grid is finer around zero, so that far fewer signs differ than levels of the whole range would allow."""
+    """Only signs read the output, so the grid is finer around zero.
+
+    Far fewer signs differ than with a grid of the whole range.
+    """
     rng = np.random.default_rng(0)
     model = FloatModel()
     x = model.conv(model.input(1, 24, 24, 3), rng.standard_normal((32, 7, 7, 3)).astype(np.float32))

@@ -21,17 +21,14 @@ Rule: TypeAlias = Callable[[Graph, Notes], bool]
 
 @dataclass(frozen=True)
 class Request:
-    """The options of the converter that the rules depend on.
-
-    Attributes:
-        ranges: a function that returns the ranges of a model's activations; None if they stay float.
-        low_bit_weights: "INT4" or "INT2"; empty to keep the weights' type.
-    """
+    """The options of the converter that the rules depend on."""
 
     assume_nonzero: bool = False
+    # A function that returns the ranges of a model's activations; None if they stay float.
     ranges: Callable[[Model, Notes], Ranges] | None = None
     input_type: str = "float32"
     output_type: str = "float32"
+    # "INT4" or "INT2"; empty to keep the weights' type.
     low_bit_weights: str = ""
     dynamic_range: bool = False
     larq_compatible: bool = False
@@ -43,13 +40,10 @@ _FLOATS = ("float32", "float32")
 
 @dataclass(frozen=True)
 class OnRequest:
-    """A row of `PHASES` that runs only if it is asked for.
+    """A rule in `PHASES` that runs only if the options request it."""
 
-    Attributes:
-        rewrite: a rule; or, with `arguments`, a function of the model. The latter runs once, at its place among the
-            rows, and the rules of its phase run after it.
-    """
-
+    # A rule of graphs; or, if `arguments` is set, a function of the whole model. Such a function runs once, before the
+    # rules of its phase.
     rewrite: Callable[..., Any]
     when: Callable[[Request], bool]
     arguments: Callable[[Model, Notes, Request], tuple[Any, ...]] | None = None
@@ -76,7 +70,7 @@ def _narrow(model: Model, notes: Notes, request: Request) -> tuple[Any, ...]:
 
 
 def _rule(name: str) -> Callable[..., Any]:
-    """The function of a file `FOLDER.NAME` of this package that has the file's name."""
+    """Imports the file `FOLDER.NAME` of this package, and returns the rule in it, whose name is the file's."""
     rule: Callable[..., Any] = getattr(import_module(f"{__name__}.{name}"), name.rpartition(".")[2])
     return rule
 
@@ -156,7 +150,8 @@ PHASES: dict[str, tuple[Rule | OnRequest, ...]] = {
 }
 # The limit on rounds, which stops rules that undo each other's work.
 _ROUNDS, _ROUNDS_PER_OP = 100, 10
-# The phases that make layers binary, those after them, and those of a model without such a layer.
+# Three lists of phases: those that make layers binary, those that run after them, and those for a model without a
+# binary layer.
 BINARY_PHASES = ("canonical", "thresholds", "binarize", "fuse", "lower")
 FINAL_PHASES = ("int8", "larq", "tidy")
 PHASES_WITHOUT_BITS = ("without_bits", "tidy")
@@ -174,9 +169,9 @@ def run_phases(
     The rules rely on the properties that `graph.check_graph` checked when the model was read.
 
     Args:
-        phases: which of `PHASES`, in the order to run them.
-        progress: called with the name of each row before it runs.
-        request: the options on which `OnRequest` rows depend.
+        phases: names from `PHASES`, in order.
+        progress: called with each row's name before it runs.
+        request: decides which `OnRequest` rows run.
     """
     changed = False
     for phase in phases:

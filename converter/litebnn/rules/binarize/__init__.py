@@ -1,1 +1,1 @@
-"""Layers of signs, of two values and of few levels become LceBconv2d."""
+"""Layers whose input is a sign, or takes two values or a few evenly spaced levels, become LceBconv2d."""

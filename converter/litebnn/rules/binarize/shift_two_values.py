@@ -67,8 +67,9 @@ def shift_two_values(graph: Graph, op: Op, notes: Notes) -> bool:
 def _falls(graph: Graph, few: FewValues, before: Op) -> bool:
     """True if +1 should stand for the lower value.
 
-    The form that another layer reads already is preferred, such as another phase of a transposed convolution. Otherwise
-    the choice is the one that LceQuantize computes directly: x >= 0 of an int8 x, and x < 0 of a boolean.
+    If another layer already reads one of the two signs, such as another phase of a transposed convolution, it is
+    shared. Otherwise the sign is the one that LceQuantize computes directly: x >= 0 of an int8 x, and x < 0 of a
+    boolean.
     """
     tensor, values = next(iter(few.sources.items()))
     decides = graph.producer(few.x)
@@ -79,7 +80,7 @@ def _falls(graph: Graph, few: FewValues, before: Op) -> bool:
 
 
 def _sign_at_layer(graph: Graph, layer: Op, few: FewValues, sign: SignSum) -> Tensor:
-    """The sign that a layer reads instead of two values."""
+    """Inserts the sign that a layer reads instead of two values, and returns it."""
     signs = {tensor: _sign(graph, tensor, values, sign, before=layer) for tensor, values in few.sources.items()}
     for op in few.ops:
         signs.update(_copied(graph, op, signs, sign, before=layer))
@@ -87,7 +88,7 @@ def _sign_at_layer(graph: Graph, layer: Op, few: FewValues, sign: SignSum) -> Te
 
 
 def _sign(graph: Graph, tensor: Tensor, values: Values, sign: SignSum, *, before: Op) -> Tensor:
-    """The sign that decides on two values, in the given form; an existing sign is returned unchanged."""
+    """The sign that selects between two values and rises or falls like `sign`; an existing sign is returned unchanged."""
     source = values.x
     assert source is not None
     if is_unpacked(graph, values):
@@ -108,7 +109,10 @@ def _select(condition: Tensor, falls: bool, values: Values, tensor: Tensor) -> O
 
 
 def _compared(graph: Graph, x: Tensor, threshold: float, *, before: Op) -> Tensor:
-    """Inserts the comparison of x with a threshold, which is moved down half a step if x is quantized."""
+    """Inserts the comparison of x with a threshold.
+
+    If x is quantized, the threshold is half a quantization step lower.
+    """
     below = threshold - step_of(x) / 2 if threshold else threshold
     level = constant(derived(x.name, "/threshold"), np.asarray(below, np.float32))
     x = as_float(graph, x, before=before)
@@ -117,7 +121,10 @@ def _compared(graph: Graph, x: Tensor, threshold: float, *, before: Op) -> Tenso
 
 
 def _copied(graph: Graph, op: Op, signs: Mapping[Tensor, Tensor], sign: SignSum, *, before: Op) -> dict[Tensor, Tensor]:
-    """Applies an op on the two values to the signs instead, without a grid; maps its outputs to the new ones."""
+    """Inserts a float copy of an op that reads the signs instead of the two values.
+
+    Returns the new output of each old one.
+    """
     inputs = [part if part is None else signs.get(part, part) for part in op.inputs]
     padding = constant_padding(op) if op.name in PADDING else None
     if padding is not None and np.any(padding.amounts):

@@ -156,7 +156,8 @@ def test_a_maximum_of_negated_values_is_left_alone() -> None:
     assert "takes maxima against a sign" in "; ".join(notes.layers[0].reasons)
 
 
-# Grids from which "where" selects constants: with 1 and -1, with neither, or without negative numbers.
+# The grids (scale, zero point) of the constants ±1 between which a sign selects. They hold 1 and -1, neither exactly,
+# or no negative number.
 GRIDS = {"both": (1 / 127, 0), "neither": (2 / 255, -1), "no_minus": (1 / 255, -128)}
 
 

@@ -26,14 +26,11 @@ from litebnn.graph import Array, Graph, Op, Tensor, builtin_op, constant, derive
 
 @dataclass(frozen=True)
 class _Phase:
-    """One axis of the convolution that computes every stride-th output.
+    """One axis of the convolution that computes every stride-th output."""
 
-    Attributes:
-        taps: the indices of its taps in the whole filter, in the order of the input pixels.
-        padding: the number of zeros before and after the input.
-    """
-
+    # The indices of its taps in the whole filter, in the order of the input pixels.
     taps: tuple[int, ...]
+    # The number of zeros before and after the input.
     padding: tuple[int, int]
 
     @property

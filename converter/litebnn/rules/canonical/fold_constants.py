@@ -21,7 +21,7 @@ _LAYERS = ("CONV_2D", "FULLY_CONNECTED", "BATCH_MATMUL", "TRANSPOSE_CONV")
 
 def fold_constants(graph: Graph, notes: Notes) -> bool:
     changed = False
-    # Ops are visited in order of execution, so that each knows which of its inputs cannot be computed.
+    # Ops are visited in order of execution, so that it is known which inputs of each op are not constant.
     unknown: set[Tensor] = set()
     for op in graph.ops:
         changed |= _fold(graph, op, unknown)
@@ -29,7 +29,7 @@ def fold_constants(graph: Graph, notes: Notes) -> bool:
 
 
 def _fold(graph: Graph, op: Op, unknown: set[Tensor]) -> bool:
-    """Folds the inputs of an op, and adds its outputs to the unknown tensors."""
+    """Folds those inputs of an op that are computed from constants; adds outputs that are not to `unknown`."""
     computed = [output for output in op.outputs if constants_behind(graph, output, unknown) is None]
     unknown.update(computed)
     # A tensor from which only other constants are computed need not be folded itself.
@@ -47,6 +47,6 @@ def _is_worth_folding(graph: Graph, op: Op, index: int) -> bool:
     tensor = op.input(index)
     if op.name in _LAYERS and holds_signs(graph, without_zeros(graph, op.input(facts(op).data))[0]):
         return True
-    # Rules look for numbers and for vectors of channels, which a sign or a binary layer can absorb.
+    # Small operands are always folded: a sign or a binary layer can absorb a number or a vector of channels.
     is_small = op.name in _PICKED_FROM or math.prod(tensor.shape) == max(tensor.shape, default=1)
     return (index not in facts(op).constants and is_small) or does_not_grow(graph, tensor)

@@ -47,10 +47,8 @@ def permute_features(graph: Graph, op: Op, notes: Notes) -> bool:
 
 
 def _readers(graph: Graph, flat: Tensor, size: int) -> tuple[list[tuple[Op, int]], list[Tensor]] | None:
-    """The ops with a constant for each feature, each with the constant's input index, and the tensors of features
-    between.
-
-    The result is None if another op reads the features, or if they are outputs.
+    """The ops that have a constant with a number for each feature, with the index of that input, and the feature
+    tensors between them. None if another op reads the features, or if they are outputs.
     """
     found: dict[tuple[Op, int], None] = {}
     reached = [flat]

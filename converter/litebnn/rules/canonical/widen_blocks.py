@@ -1,4 +1,6 @@
-"""FULLY_CONNECTED with INT2 weights and a scale for each block -> the same weights as INT4, which runtimes compute."""
+"""FULLY_CONNECTED with INT2 weights and a scale for each block -> the same weights as INT4, because runtimes lack this
+form of INT2.
+"""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""Binary layers take in the ops around them, and the remaining float ops work on fewer values."""
+"""Binary layers fuse the ops next to them, and the remaining float ops move to smaller tensors."""

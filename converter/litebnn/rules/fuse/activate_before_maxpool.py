@@ -27,7 +27,7 @@ def activate_before_maxpool(graph: Graph, pool: Op, notes: Notes) -> bool:
 
 
 def _swap(graph: Graph, pool: Op, follower: Op) -> None:
-    """Swaps a pool and its follower."""
+    """Swaps a pool and the clamp that follows it."""
     unpooled, pooled, result = pool.input(0), pool.output, follower.output
     graph.remove(follower)
     graph.remove(pool)

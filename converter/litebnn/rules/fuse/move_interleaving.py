@@ -42,7 +42,10 @@ def move_interleaving(graph: Graph, op: Op, notes: Notes) -> bool:
 
 
 def _on_source(graph: Graph, follower: Op, op: Op, source: Tensor, own: Array) -> Tensor:
-    """The follower of `op`, applied to one input of `op`, which has the channels `own` of its output."""
+    """Applies `follower`, which reads the output of `op`, to one input of `op` instead.
+
+    The indices `own` are the output's channels that come from this input.
+    """
     name = derived(follower.output.name, "/interleaved")
     if (threshold := threshold_of(follower)) is not None:
         return pack_signs(graph, source, name, threshold.of_channels(own, "/interleaved"), before=op)

@@ -70,7 +70,7 @@ def test_what_reshapes_floats_or_has_two_unknown_dimensions_is_not_merged() -> N
 
 @pytest.mark.usefixtures("library")
 def test_all_signs_of_what_is_reshaped_are_packed_in_front_of_it() -> None:
-    """Other consumers still read the floats."""
+    """The float tensor stays, because ops other than the sign read it."""
     model = FloatModel()
     flat = model.reshape(model.input(2, 3, 64), 6, 64)
     source = model.finish(model.packed(flat), model.packed(flat), model.elementwise("RELU", flat))
@@ -93,7 +93,7 @@ def test_signs_are_packed_in_front_of_a_reshape_that_keeps_their_words(channels:
 
 
 def layer_reshaped(model: FloatModel, *dims: int) -> tuple[Tensor, Tensor]:
-    """The output of a binary layer [1, 2, 2, 32], and that reshaped."""
+    """The output [1, 2, 2, 32] of a binary layer, and a reshaped copy of it."""
     layer = model.conv(model.sign(model.input(1, 2, 2, 32)), sign_weights(RNG, 32, 1, 1, 32, alpha=False))
     return layer, model.reshape(layer, *dims)
 

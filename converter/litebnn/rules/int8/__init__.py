@@ -1,1 +1,1 @@
-"""Ops between quantizations become int8, and weights and interfaces get the types that were requested."""
+"""Ops between a DEQUANTIZE and a QUANTIZE become int8; weights, inputs and outputs get the requested types."""

@@ -20,9 +20,9 @@ _SIGN_ONLY_ZOOM = 16
 # The least scale of an output, relative to the scale of its sums. A finer one adds no information, and runtimes refuse
 # it or abort.
 _FINEST = 1 / 128
-# A narrower range is treated as zero, because products of its scales would underflow.
+# A narrower range counts as zero, because products of such small scales would underflow.
 _ZERO_RANGE = 1e-30
-# The assumed scale of a tensor that is always zero and has no inputs with a scale; it allows values up to one.
+# The assumed scale of a tensor that was always zero and has no inputs with a scale. It allows values up to one.
 _SCALE_OF_ZERO = 1 / 128
 
 Quantizations: TypeAlias = dict[Tensor, Quantization]
@@ -31,12 +31,13 @@ Quantizations: TypeAlias = dict[Tensor, Quantization]
 def insert_quantization(model: Model, ranges: Ranges, input_type: str, notes: Notes) -> None:
     """Quantizes the activations that are not quantized already.
 
+    A float input that only signs read stays float if `input_type` is "float32".
+
     Args:
-        model: the model, which is changed in place.
-        ranges: the (min, max) of tensors; tensors without a range stay float.
-        input_type: the future type of the inputs, "float32", "int8" or "uint8". With "float32", a float input that only
-            signs read stays float.
-        notes: receive a warning for each tensor with the range zero, whose scale is an assumption.
+        model: changed in place.
+        ranges: the (min, max) of tensors; others stay float.
+        input_type: "float32", "int8" or "uint8".
+        notes: receive a warning for each tensor whose scale is an assumption, because its range is zero.
     """
     for graph in model.graphs:
         fixed: Quantizations = {}
@@ -95,7 +96,7 @@ def _parameters(
 
 
 def _scale(graph: Graph, tensor: Tensor, known: Quantizations) -> float:
-    """The scale of an op's input, present or, for a constant, future; 0 if it stays float."""
+    """The scale that an op's input has, or, for a float constant, will get; 0 if the input stays float."""
     source = int8_source(graph, tensor)
     grid = known.get(tensor) or (source and source.quantization)
     if grid:

@@ -64,7 +64,7 @@ def test_an_input_that_is_always_zero_has_a_harmless_scale() -> None:
     [("SUB", 0.1), ("ADD", 0.1), ("MUL", 0.005), ("CONV_2D", 0.02), ("FULLY_CONNECTED", 0.02)],
 )
 def test_no_output_is_much_finer_than_what_it_is_computed_of(name: str, step: float) -> None:
-    """The runtimes refuse such a ratio of scales, or abort."""
+    """Runtimes refuse an output scale far below the scale of the sums, or abort."""
     model = FloatModel()
     x, y = model.input(1, 1, 1, 2), model.input(1, 1, 1, 2)
     if name == "CONV_2D":

@@ -14,7 +14,7 @@ from litebnn.graph import Array, Buffer, Graph, Model, Op, Tensor, builtin_op, c
 
 @dataclass(frozen=True)
 class _Format:
-    """An element type, the op versions that support it, and the oldest ai-edge-litert that runs them."""
+    """A narrow integer type, the op versions that support it, and the oldest ai-edge-litert release that runs these."""
 
     bits: int
     dequantize: int
@@ -108,6 +108,6 @@ def _read_narrow(graph: Graph, op: Op, weights: Tensor) -> None:
 
 
 def _narrow_constant(old: Tensor, levels: Array, scale: Array, type: str) -> Tensor:
-    """A constant of levels [O, I] with one scale for each of O."""
+    """A constant of levels [O, I] with one scale for each of the O output channels."""
     buffer = Buffer(pack_levels(levels, FORMATS[type].bits))
     return Tensor(old.name, type, levels.shape, buffer, quantization=parameters(scale))

@@ -36,7 +36,10 @@ def split_zero_padded_outputs(graph: Graph, op: Op, notes: Notes) -> bool:
 
 
 def _is_plain(op: Op) -> bool:
-    """True if an op has no activation and, if its padding is explicit, can be computed exactly as a sum of halves."""
+    """True if an op has no activation.
+
+    With explicit padding, half the result for padding with +1 and half that for -1 must also add up exactly.
+    """
     options = bconv_options(op)
     if options.fused_activation_function != Activation.NONE:
         return False

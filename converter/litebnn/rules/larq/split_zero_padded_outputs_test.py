@@ -55,7 +55,7 @@ def test_bits_are_packed_behind(activation: str) -> None:
 
 @pytest.mark.usefixtures("library")
 def test_halves_of_a_level_next_to_a_number_add_up() -> None:
-    """An odd number of channels makes the first layer write floats, and its bias makes their sign strict."""
+    """An odd number of channels makes the first layer write floats. Its bias gives their sign a strict threshold."""
     model = FloatModel()
     x = model.pad(model.sign(model.input(1, 6, 6, 3)), [(1, 1), (2, 0)])
     x = model.conv(x, sign_weights(RNG, 64, 5, 3, 3), dyadic(RNG, 64, largest=16, step=1 / 4))
@@ -94,7 +94,10 @@ def test_an_output_of_another_type_is_left_alone() -> None:
 
 @pytest.mark.parametrize(("scale", "ops"), [(1, 0), (2, 2)])
 def test_only_whole_sums_are_halved_behind_explicit_padding(scale: int, ops: int) -> None:
-    """Only integers are computed as sums of halves; other numbers are applied after the sum."""
+    """The op with explicit padding is split into two halves, which add up exactly only for integers.
+
+    Other multipliers and biases are applied after the sum.
+    """
     model = FloatModel()
     x = model.pad(model.sign(model.input(1, 6, 6, 32)), [(1, 1), (2, 0)])
     x = model.conv(x, sign_weights(RNG, 8, 5, 3, 32, alpha=False))

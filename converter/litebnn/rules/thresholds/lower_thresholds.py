@@ -1,4 +1,7 @@
-"""A sign with a threshold -> LceQuantize of a difference; where filters can be negated, a falling one rises first."""
+"""THRESHOLD -> LceQuantize of a difference.
+
+Falling channels are first negated if the filters that read the bits can absorb this.
+"""
 
 from __future__ import annotations
 

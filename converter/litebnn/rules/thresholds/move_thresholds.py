@@ -28,13 +28,13 @@ from litebnn.contract import ACTIVATION_RANGES, BITS_PER_WORD, Activation
 from litebnn.graph import Array, Graph, Op, OpCode, Tensor, constant, derived, facts, like, then
 
 _MOST_OPS = 256
-# Ops across which a threshold moves by other rules.
+# Ops before which other functions of this file can move a threshold.
 _FOLLOWED = ("CONCATENATION", "DEQUANTIZE", "MAX_POOL_2D")
 _NEGATIVE = (
     "the batch norm behind its max pooling has negative scales, and the next layer pads with ones: its output stays "
     "float"
 )
-# The charge for each new op, in elements, because a damaged file may have any number of signs of parts.
+# The cost of each new op, in elements. Without it, a damaged file with many concatenations could grow without limit.
 _WORK_OF_AN_OP = 1 << 12
 
 
@@ -69,7 +69,11 @@ def _across_arithmetic(graph: Graph, sign: Op, found: Threshold, notes: Notes) -
 
 
 def _moved(graph: Graph, x: Tensor, level: Array, most: int = _MOST_OPS) -> tuple[list[Op], Tensor, Array, Array, bool]:
-    """The ops before which a threshold can move, the tensor there, its levels, the channels that fall, if rounded."""
+    """Moves a level upstream from x, before at most `most` ops.
+
+    Returns:
+        The ops, the tensor before them, the level there, the channels that fall, and whether the level was rounded.
+    """
     ops: list[Op] = []
     falls, is_rounded = np.zeros(1, np.bool_), False
     while len(ops) < most and (op := graph.producer(x)) is not None and op.inputs:
@@ -84,7 +88,9 @@ def _moved(graph: Graph, x: Tensor, level: Array, most: int = _MOST_OPS) -> tupl
 
 
 def _has_clamp(op: Op, level: Array) -> bool:
-    """True if a fused activation does not change which numbers reach the level; on a grid only RELU_N1_TO_1 does so."""
+    """True if an op has a fused activation whose limits enclose the level, so that the same numbers reach the level
+    without it. In quantized ops only RELU_N1_TO_1 qualifies.
+    """
     activation = fused_activation(op)
     if op.output.type != "FLOAT32" and activation != Activation.RELU_N1_TO_1:
         return False
@@ -97,7 +103,9 @@ def _is_affine(op: Op) -> bool:
 
 
 def _stays(graph: Graph, ops: list[Op], x: Tensor, found: Threshold) -> bool:
-    """True if the sign reads a single addition, to which the threshold would be lowered again."""
+    """True if the sign reads a single addition, because the moved threshold would be lowered to the same addition
+    again.
+    """
     producer = graph.producer(x)
     goes_on = producer is not None and producer.name in _FOLLOWED
     return len(ops) == 1 and found.is_plain and not goes_on and _is_addition(ops[0], x)
@@ -227,7 +235,7 @@ def _from_quantize(graph: Graph, tensor: Tensor) -> list[Op]:
 
 
 def _of_floats(graph: Graph, op: Op, x: Tensor, *, before: Op) -> Tensor:
-    """Applies to floats an op that moves levels."""
+    """Inserts a copy of an op that moves elements; the copy reads floats instead of levels."""
     result = like(op.output, derived(op.output.name, "/of_floats"), type="FLOAT32")
     graph.insert(Op(OpCode(op.name), [x, *op.inputs[1:]], [result], copy.copy(op.options)), before=before)
     return result
@@ -257,7 +265,7 @@ def _across_concatenation(graph: Graph, sign: Op, threshold: Threshold, notes: N
 
 
 def _takes_parts(graph: Graph, op: Op) -> bool:
-    """True if a consumer of a concatenation is a sign, or a concatenation or addition that rules divide."""
+    """True if a consumer of a concatenation is a sign, or a concatenation or addition that rules split into parts."""
     return bool(parts_of(graph, op.output)) if op.name == "CONCATENATION" else op.name in SIGNS
 
 

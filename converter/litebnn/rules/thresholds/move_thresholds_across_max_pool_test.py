@@ -84,7 +84,7 @@ def test_pooling_that_others_read_stays() -> None:
 
 @pytest.mark.usefixtures("library")
 def test_a_strict_threshold_is_not_lost_in_a_sum_with_the_bias() -> None:
-    """For x = dot + 1.625, x <= -1.875 is the opposite of dot + 3.5 > 0; the number next to 3.5 would be lost."""
+    """For x = dot + 1.625, the condition x > -1.875 is dot + 3.5 > 0. A sum rounds a bias next to 3.5 to 3.5."""
     model = FloatModel()
     x = model.conv(model.input(1, 4, 4, 32), np.ones((32, 1, 1, 32)), np.full(32, 1.625))
     sign = model.sign(model.max_pool(x, 2, 2), "where_le", -1.875)
@@ -97,7 +97,7 @@ def test_a_strict_threshold_is_not_lost_in_a_sum_with_the_bias() -> None:
 
 @pytest.mark.usefixtures("library")
 def test_a_strict_threshold_behind_another_op_is_not_lost_in_the_sums_of_a_layer() -> None:
-    """Runtimes begin a sum with the bias, so a number just above 0.5 would be lost in a larger partial sum."""
+    """Runtimes start a sum with the bias, so a bias just above 0.5 would be rounded to 0.5 in larger partial sums."""
     rng = np.random.default_rng(10_207)
     model = FloatModel()
     x = model.conv(model.input(2, 6, 6, 64), dyadic(rng, 64, 1, 1, 64), dyadic(rng, 64))

@@ -46,12 +46,15 @@ def recognize_signs(graph: Graph, op: Op, notes: Notes) -> bool:
 
 
 def _is_same_sign(sign: Sign) -> bool:
-    """True if the sign of ±1 is that number itself; thresholds beyond -1 and 1 would make it constant."""
+    """True if the sign of a number ±1 is that number itself. A threshold outside of (-1, 1] would make it constant."""
     return not sign.falls and bool(np.all((sign.level > -1) & (sign.level <= 1)))
 
 
 def _tiled_bits(graph: Graph, operand: Tensor, threshold: Threshold, multiples: list[int], op: Op) -> Tensor:
-    """The packed form of the op's output: the operand's channels are repeated and packed, then the other axes."""
+    """The packed form of the op's output.
+
+    The operand's channels are repeated before packing, its other axes after it.
+    """
     *positions, channels = multiples
     name = op.output.name
     if channels != 1:
@@ -71,7 +74,7 @@ def _tile(graph: Graph, source: Tensor, multiples: list[int], name: str, *, befo
 
 
 def _operand(graph: Graph, sign: Sign, before: Op) -> tuple[Tensor, Threshold]:
-    """The compared tensor and the threshold: x, its dequantized values, or the boolean itself."""
+    """The float, int8 or boolean tensor whose sign is packed, and the threshold for it."""
     x, name = sign.x, before.output.name
     if x.type == "BOOL":
         if not sign.falls:

@@ -26,7 +26,7 @@ from litebnn.graph import Graph, Op, Tensor, builtin_op, derived, facts, like
 
 @each()
 def work_on_bits(graph: Graph, op: Op, notes: Notes) -> bool:
-    # One rule handles all, so that a sign moves across successive ops in one round.
+    # One rule handles all kinds of ops, so that a sign moves across several successive ops in one round.
     work = _WORKS.get(op.name, _reshaped if facts(op).reshapes else None)
     bits = None if work is None else work(graph, op)
     if bits is None:
@@ -101,7 +101,10 @@ def _reshaped(graph: Graph, op: Op) -> Tensor | None:
 
 
 def _sign(graph: Graph, op: Op, *, moves_channels: bool) -> tuple[Tensor, Threshold] | None:
-    """The tensor and threshold of the op's input sign; if channels move, a difference replaces their thresholds."""
+    """The tensor and threshold of the op's input sign.
+
+    If channels move and their thresholds differ, the tensor becomes a difference whose threshold is 0.
+    """
     found = signs_behind(graph, op)
     if found is None or not moves_channels or found[1].is_uniform:
         return found
