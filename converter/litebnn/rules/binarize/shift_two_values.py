@@ -88,7 +88,9 @@ def _sign_at_layer(graph: Graph, layer: Op, few: FewValues, sign: SignSum) -> Te
 
 
 def _sign(graph: Graph, tensor: Tensor, values: Values, sign: SignSum, *, before: Op) -> Tensor:
-    """The sign that selects between two values and rises or falls like `sign`; an existing sign is returned unchanged."""
+    """The sign that selects between two values, rising or falling like `sign`; an existing one is returned
+    unchanged.
+    """
     source = values.x
     assert source is not None
     if is_unpacked(graph, values):
