@@ -15,10 +15,11 @@ import tempfile
 from pathlib import Path
 
 from toolchains.command_line import run
-from toolchains.npm import Package, take_files
+from toolchains.fetch.lock import find
+from toolchains.fetch.npm import take_files
 from toolchains.targets import BUILD, ROOT, ToolkitError
 
-MERMAID = Package("mermaid", "11.12.1", "3bd65ddefe97fb2e01d976a01d4078f8d773bfc56c6a75a9abf08b564ce0f8b2")
+MERMAID = find("mermaid")
 SCRIPTS = BUILD / f"mermaid-{MERMAID.version}"
 SITE = BUILD / "docs"
 

@@ -10,8 +10,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TextIO
 
+from toolchains.fetch import pypi
+from toolchains.fetch.lock import find
 from toolchains.needs import NDK_FILE, cxx_program, find_program, missing, needs, toolchain_needs, versions
-from toolchains.targets import ROOT, Target, ToolkitError, find_target, read_toml
+from toolchains.targets import ROOT, Target, ToolkitError, find_target
 
 # A runner runs a command in the project's folder, its output into the file, and returns the exit code.
 Runner = Callable[[Sequence[str], TextIO], int]
@@ -140,28 +142,6 @@ def ziglang_program() -> str:
     return shutil.which("zig", path=folders[0]) or "" if folders else ""
 
 
-def pip_install(what: str, *arguments: str) -> None:
-    """Runs this Python's pip.
-
-    Raises:
-        ToolkitError: `what` cannot be installed; pip's first error, or its last line, says why.
-    """
-    pip = [sys.executable, "-m", "pip", "--disable-pip-version-check", "install", "--quiet", *arguments]
-    run = subprocess.run(pip, capture_output=True, text=True)
-    if run.returncode:
-        lines = ["pip failed", *run.stderr.strip().splitlines()]
-        reason = next((line for line in lines if line.startswith("ERROR: ")), lines[-1])
-        raise ToolkitError(f"cannot install {what}: {reason.strip()}")
-
-
-def _install_extra(extra: str) -> None:
-    """Installs the requirements of an extra of pyproject.toml into this Python's environment."""
-    requirements: list[str] = read_toml(ROOT / "pyproject.toml")["project"]["optional-dependencies"][extra]
-    print(f"installing {', '.join(requirements)} into {sys.prefix}", flush=True)
-    pip_install(", ".join(requirements), *requirements)
-    importlib.invalidate_caches()
-
-
 def find_zig(target: Target) -> Compiler:
     """The compiler of the PyPI package ziglang, which is installed first if it is missing.
 
@@ -170,7 +150,10 @@ def find_zig(target: Target) -> Compiler:
     """
     cmake = _cmake()
     if not ziglang_program():
-        _install_extra("cross")
+        zig = find("ziglang")
+        print(f"installing {zig.requirement} into {sys.prefix}", flush=True)
+        pypi.install(zig)
+        importlib.invalidate_caches()
     program = ziglang_program()
     if not program:
         raise ToolkitError(

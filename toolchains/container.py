@@ -14,7 +14,9 @@ from collections.abc import Sequence
 from typing import Any, TextIO
 
 from toolchains.command_line import exit_code
-from toolchains.compilers import Compiler, pip_install, zig_arguments
+from toolchains.compilers import Compiler, zig_arguments
+from toolchains.fetch import pypi
+from toolchains.fetch.lock import find
 from toolchains.needs import needs
 from toolchains.targets import BUILD, ROOT, Target, ToolkitError
 
@@ -26,8 +28,8 @@ WHEEL_PLATFORMS = {"amd64": "manylinux_2_12_x86_64", "arm64": "manylinux_2_17_aa
 
 def image_name() -> str:
     """The image's name, which changes with its recipe."""
-    recipe = b"".join((RECIPE / name).read_bytes() for name in ("Dockerfile", "requirements.txt"))
-    return f"litebnn-cross:{hashlib.sha256(recipe).hexdigest()[:12]}"
+    recipe = (RECIPE / "Dockerfile").read_text(encoding="utf-8") + find("ziglang").line
+    return f"litebnn-cross:{hashlib.sha256(recipe.encode()).hexdigest()[:12]}"
 
 
 def connect() -> Any:
@@ -69,7 +71,7 @@ def build_image() -> str:
     shutil.rmtree(context, ignore_errors=True)
     context.mkdir(parents=True)
     shutil.copy2(RECIPE / "Dockerfile", context)
-    _unpack_requirements(context, client.version()["Arch"])
+    _unpack_compiler(context, client.version()["Arch"])
     try:
         image, _ = client.images.build(path=str(context), tag=name, network_mode="host", rm=True)
     except DockerException as error:
@@ -82,13 +84,12 @@ def build_image() -> str:
     return name
 
 
-def _unpack_requirements(context: os.PathLike[str], engine_cpu: str) -> None:
-    """Unpacks the packages of requirements.txt, for Linux on the engine's CPU, into `context`."""
+def _unpack_compiler(context: os.PathLike[str], engine_cpu: str) -> None:
+    """Unpacks the locked zig, for Linux on the engine's CPU, into `context`."""
     if engine_cpu not in WHEEL_PLATFORMS:
         raise ToolkitError(f"the Docker engine's CPU is {engine_cpu}; the image is for {' and '.join(WHEEL_PLATFORMS)}")
     platform, target = f"--platform={WHEEL_PLATFORMS[engine_cpu]}", f"--target={os.fspath(context)}"
-    requirements = f"--requirement={RECIPE / 'requirements.txt'}"
-    pip_install("the image's compiler", "--no-deps", "--only-binary=:all:", platform, target, requirements)
+    pypi.install(find("ziglang"), platform, target, what="the image's compiler")
 
 
 def run_in_container(command: Sequence[str], log: TextIO) -> int:

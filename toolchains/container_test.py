@@ -1,5 +1,6 @@
 import importlib
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -44,10 +45,13 @@ def test_the_host_is_not_the_container() -> None:
 
 
 def test_the_image_is_named_after_its_recipe(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    for name in ("Dockerfile", "requirements.txt"):
-        (tmp_path / name).write_bytes((container.RECIPE / name).read_bytes())
+    (tmp_path / "Dockerfile").write_bytes((container.RECIPE / "Dockerfile").read_bytes())
     before = image_name()
     monkeypatch.setattr(container, "RECIPE", tmp_path)
     assert image_name() == before
-    (tmp_path / "requirements.txt").write_text("ziglang==0.1\n")
+    (tmp_path / "Dockerfile").write_text("FROM another\n")
+    assert image_name() != before
+    (tmp_path / "Dockerfile").write_bytes((ROOT / "docker" / "Dockerfile").read_bytes())
+    zig = container.find("ziglang")
+    monkeypatch.setattr(container, "find", lambda name: replace(zig, version="0.1"))
     assert image_name() != before

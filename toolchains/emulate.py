@@ -15,21 +15,18 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from toolchains.build import locked
+from toolchains.fetch.lock import find
 from toolchains.needs import DEBIAN, KEYRING, needs
 from toolchains.targets import BUILD, Target, ToolkitError
 
 SUITE = "bookworm"
 PACKAGES = ("python3", "python3-pip", "python3-numpy", "libstdc++6")
 
-# Older versions, such as 7.2 and 10.0, crash in ai-edge-litert 2 for aarch64. The programs of Debian's package are
-# linked statically, so those of a newer Debian run here.
+# The programs of Debian's package are linked statically, so those of a newer Debian run here.
 OLDEST_QEMU = (11, 1)
 QEMU_SUITE = "trixie-backports"
-QEMU_VERSION = "1:11.1.3+ds-1~bpo13+1"
-QEMU_SHA256 = {
-    "amd64": "c22209644efe80e5d7f5ac67d319dc1d91f9f977a3a1cee734952c97d6097172",
-    "arm64": "ef95ad07d63b8111c1dab7956e54a374c02b95d3916ec06323a3df8b2caeabe9",
-}
+QEMU = find("qemu-user")
+QEMU_ARCHITECTURES = ("amd64", "arm64")
 
 # Settings that separate apt from this machine: another architecture, no installed packages, all files in one folder.
 APT_CONFIGURATION = """\
@@ -80,7 +77,7 @@ def recent_emulator(target: Target) -> str:
             raise
     _require_debian()
     folder = BUILD / "emulated" / "qemu"
-    program = folder / QEMU_VERSION.replace(":", "_") / target.emulator
+    program = folder / QEMU.version.replace(":", "_") / target.emulator
     with locked(folder):
         if not program.is_file():
             _extract_qemu(_fetch_qemu(folder / "apt"), program)
@@ -97,14 +94,11 @@ def _fetch_qemu(folder: Path) -> Path:
     """Downloads Debian's package of the emulators for this machine; returns the archive."""
     run = subprocess.run(["dpkg", "--print-architecture"], capture_output=True, text=True)
     architecture = run.stdout.strip()
-    wanted = QEMU_SHA256.get(architecture)
-    if wanted is None:
+    if architecture not in QEMU_ARCHITECTURES:
         raise ToolkitError(f"no emulator is published for this machine ({architecture}): install QEMU 11.1 or newer")
-    _apt(folder, architecture, QEMU_SUITE, ["download", f"qemu-user={QEMU_VERSION}"])
+    _apt(folder, architecture, QEMU_SUITE, ["download", f"{QEMU.package}={QEMU.version}"])
     archive = next(folder.glob("qemu-user_*.deb"))
-    digest = hashlib.sha256(archive.read_bytes()).hexdigest()
-    if digest != wanted:
-        raise ToolkitError(f"qemu-user {QEMU_VERSION} is not as published: sha256 {digest}, not {wanted}")
+    QEMU.verify(archive)
     return archive
 
 

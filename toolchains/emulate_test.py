@@ -50,7 +50,7 @@ def test_an_old_one_is_not(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, vers
 def test_a_fetched_one_is_fetched_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(emulate, "BUILD", tmp_path)
     monkeypatch.setattr(emulate, "_require_debian", lambda: None)
-    fetched = qemu(tmp_path / "emulated" / "qemu" / emulate.QEMU_VERSION.replace(":", "_"), "11.1.3")
+    fetched = qemu(tmp_path / "emulated" / "qemu" / emulate.QEMU.version.replace(":", "_"), "11.1.3")
     monkeypatch.setenv("PATH", "")
     assert recent_emulator(find_target("rpi4")) == str(fetched)
 

@@ -36,8 +36,6 @@ KEYRING = Path("/usr/share/keyrings/debian-archive-keyring.gpg")
 DEBIAN = "http://deb.debian.org/debian"
 # The registry where npm is not installed. An installed npm has a setting of its own.
 NPM = "https://registry.npmjs.org"
-# The last package of TensorFlow Lite Micro before its types moved to the namespace tflite::micro.
-LAST_OLD_TFLM = "tflite-micro==0.dev20260930204519"
 # Folder of servers such as sshd, which a user's PATH may not contain.
 SYSTEM_FOLDERS = "/usr/sbin"
 
@@ -108,6 +106,13 @@ def _reaches(address: str) -> bool:
 def _pip_finds(requirement: str) -> bool:
     options = ("--dry-run", "--quiet", "--no-deps", "--ignore-installed", "--retries=0")
     return _runs(sys.executable, "-m", "pip", "install", *options, requirement)
+
+
+def _has_tflm() -> bool:
+    # Importing it here lets Pythons without a reader of TOML import this module.
+    from toolchains.fetch.lock import find
+
+    return _pip_finds(find("tflite-micro").requirement)
 
 
 def _listens() -> bool:
@@ -330,7 +335,7 @@ _ROWS = (
     ),
     _network(
         *("tflite-micro", "give pip an index with tflite-micro, for its Pythons", "TensorFlow Lite Micro"),
-        lambda: _pip_finds(LAST_OLD_TFLM),
+        _has_tflm,
     ),
     _network("debian", f"connect to {DEBIAN}, from a Debian", "other CPUs' packages, and emulators", _unpacks_debian),
     _network("npm-registry", f"connect to {NPM}", "TensorFlow Lite's C library, stb_image", _npm_answers),

@@ -19,18 +19,19 @@ from filelock import FileLock
 
 from litebnn.system import SYSTEMS
 from toolchains.command_line import parser, run
-from toolchains.compilers import pip_install
-from toolchains.npm import Package, take_files
+from toolchains.fetch import pypi
+from toolchains.fetch.lock import find
+from toolchains.fetch.npm import take_files
 from toolchains.targets import BUILD, Target, ToolkitError, find_system_target
 
-LITERT_VERSION = "2.3.0"
-# By processor, or by target where the system is not Linux: platform and hash. The library does not depend on Python's
-# version.
+LITERT = find("ai-edge-litert")
+LITERT_VERSION = LITERT.version
+# Platforms of its wheels by processor, or by target where the system is not Linux.
 LITERT_WHEELS = {
-    "x86_64": ("manylinux_2_27_x86_64", "1f15078a6725d2357d9de9221664c29afa0545d807559c5f7199ce5e40b96b23"),
-    "aarch64": ("manylinux_2_27_aarch64", "853fc608f96da87bd5f3458465dfb9abbf18d5ae6b94eceacead407146f175ae"),
-    "windows-x86_64": ("win_amd64", "ffee5993b859580650e844fce322e93b7abf50dfa36fd0fcbde41e079d1eebe3"),
-    "macos-arm64": ("macosx_12_0_arm64", "da19cb1ad08d5113600d1038fbe7390e74e38fcb3e92af86d56a60120343e6d2"),
+    "x86_64": "manylinux_2_27_x86_64",
+    "aarch64": "manylinux_2_27_aarch64",
+    "windows-x86_64": "win_amd64",
+    "macos-arm64": "macosx_12_0_arm64",
 }
 
 C_LIBRARY = "libtensorflowlite_c.so"
@@ -40,13 +41,11 @@ HEADERS = (
     "tensorflow/compiler/mlir/lite",
 )  # folders of the C API's headers; newer versions use both
 
-# TensorFlow Lite's C library 2.9.0 of 2022 and its headers. No distributed program uses it.
-TFLITE = Package("tfjs-tflite-node", "0.0.2", "3be1632328a76a2475e5b6833253763c802c859433becb4d879ee1860e3b5284")
+TFLITE = find("tflite")
 TFLITE_LIBRARY = {"x86_64": f"cc_deps/linux_amd64/{C_LIBRARY}", "aarch64": f"cc_deps/linux_arm64/{C_LIBRARY}"}
 TFLITE_INCLUDE = "cc_deps/include"
 
-# There is no package of stb. This one contains the original stb_image.h 2.30.
-STB = Package("llama.rn", "0.12.9", "7069fbf1db95f07cfd9bfbbd0d160be5c0d329c5985868e00c3248338598bca5")
+STB = find("stb_image")
 STB_IMAGE = "cpp/tools/mtmd/stb/stb_image.h"
 
 
@@ -77,7 +76,7 @@ def fetch(target: str, tflite_dir: Path | None = None) -> Path:
     """
     row = find_system_target(target)
     if tflite_dir is None:
-        return _fill(runtime_folder(target), f"{LITERT_VERSION} {LITERT_WHEELS}", lambda work: _take_litert(row, work))
+        return _fill(runtime_folder(target), f"{LITERT}", lambda work: _take_litert(row, work))
     own = tflite_dir
     return _fill(runtime_folder(target), "", lambda work: _take_own(own, work))
 
@@ -152,19 +151,16 @@ def _replacing(folder: Path) -> Iterator[Path]:
 
 
 def _take_litert(target: Target, work: Path) -> None:
-    wheel = LITERT_WHEELS.get(_processor(target))
-    if wheel is None:
+    tag = LITERT_WHEELS.get(_processor(target))
+    if tag is None:
         raise ToolkitError(
             f"there is no LiteRT for {target.name} ({target.triple or platform.machine()}): build TensorFlow Lite's "
             "C library as docs/board.md says and name its folder with --tflite-dir"
         )
-    tag, sha256 = wheel
-    wanted = f"ai-edge-litert=={LITERT_VERSION}"
     with tempfile.TemporaryDirectory(prefix="litebnn") as temporary:
-        requirements, unpacked = Path(temporary) / "requirements.txt", Path(temporary) / "unpacked"
-        requirements.write_text(f"{wanted} --hash=sha256:{sha256}\n", encoding="utf-8")
-        choice = ["--no-deps", "--only-binary=:all:", "--require-hashes", f"--platform={tag}", "--python-version=3.11"]
-        pip_install(f"{wanted} for {tag}", *choice, f"--target={unpacked}", f"--requirement={requirements}")
+        unpacked = Path(temporary) / "unpacked"
+        choice = (f"--platform={tag}", "--python-version=3.11", f"--target={unpacked}")
+        pypi.install(LITERT, *choice, what=f"{LITERT.requirement} for {tag}")
         shutil.copy2(unpacked / "ai_edge_litert" / target.names.litert, work)
     version = work / "include" / "litert_version.h"
     version.parent.mkdir()

@@ -8,20 +8,22 @@ from pathlib import Path
 
 import pytest
 
-from toolchains import npm, runtime_library
+from toolchains import runtime_library
+from toolchains.fetch import npm
+from toolchains.fetch.lock import Locked
 from toolchains.runtime_library import fetch, fetch_c_library, library_in, main, runtime_folder
 from toolchains.targets import ToolkitError
 
 
-def pack(folder: Path, package: npm.Package, files: list[str]) -> npm.Package:
+def pack(folder: Path, package: Locked, files: list[str]) -> Locked:
     """Writes an archive in the registry's form; each file contains its own path. Returns the package with its hash."""
-    archive = folder / f"{package.name}-{package.version}.tgz"
+    archive = folder / f"{package.package}-{package.version}.tgz"
     with tarfile.open(archive, "w:gz") as tar:
         for name in files:
             member = tarfile.TarInfo(f"package/{name}")
             member.size = len(name)
             tar.addfile(member, io.BytesIO(name.encode()))
-    return replace(package, sha256=hashlib.sha256(archive.read_bytes()).hexdigest())
+    return replace(package, sha256=(hashlib.sha256(archive.read_bytes()).hexdigest(),))
 
 
 def pack_wheel(folder: Path, platform: str) -> str:
@@ -42,8 +44,8 @@ def registry(tmp_path, monkeypatch):
     """Local registries for pip and npm in a folder; built folders go to another one."""
     shelf = tmp_path / "registry"
     shelf.mkdir()
-    wheels = {cpu: (tag, pack_wheel(shelf, tag)) for cpu, (tag, _) in runtime_library.LITERT_WHEELS.items()}
-    monkeypatch.setattr(runtime_library, "LITERT_WHEELS", wheels)
+    hashes = tuple(pack_wheel(shelf, tag) for tag in runtime_library.LITERT_WHEELS.values())
+    monkeypatch.setattr(runtime_library, "LITERT", replace(runtime_library.LITERT, sha256=hashes))
     for name in [name for name in os.environ if name.startswith("PIP_")]:
         monkeypatch.delenv(name)
     monkeypatch.setenv("PIP_CONFIG_FILE", os.devnull)
@@ -56,9 +58,9 @@ def registry(tmp_path, monkeypatch):
     monkeypatch.setattr(runtime_library, "BUILD", tmp_path / "build")
     monkeypatch.setattr(npm.shutil, "which", lambda name: None)  # no npm
     for package in (runtime_library.TFLITE, runtime_library.STB):
-        folder = shelf / package.name / "-"
+        folder = shelf / package.package / "-"
         folder.mkdir(parents=True)
-        (shelf / f"{package.name}-{package.version}.tgz").rename(folder / f"{package.name}-{package.version}.tgz")
+        (shelf / f"{package.package}-{package.version}.tgz").rename(folder / f"{package.package}-{package.version}.tgz")
     return shelf
 
 
@@ -87,8 +89,7 @@ def test_a_second_fetch_needs_no_registry(registry):
 
 def test_an_altered_wheel_is_refused_and_the_former_folder_stays(registry, monkeypatch):
     folder = fetch("rpi4")
-    tag, _ = runtime_library.LITERT_WHEELS["aarch64"]
-    monkeypatch.setattr(runtime_library, "LITERT_WHEELS", {"aarch64": (tag, "0" * 64)})
+    monkeypatch.setattr(runtime_library, "LITERT", replace(runtime_library.LITERT, sha256=("0" * 64,)))
     with pytest.raises(ToolkitError, match=r"^cannot install ai-edge-litert==.* for .*_aarch64: ERROR: THESE PACKAGES"):
         fetch("rpi4")
     assert library_in(folder).is_file()
@@ -96,7 +97,7 @@ def test_an_altered_wheel_is_refused_and_the_former_folder_stays(registry, monke
 
 
 def test_an_altered_package_is_refused(registry, monkeypatch):
-    monkeypatch.setattr(runtime_library, "STB", replace(runtime_library.STB, sha256="0" * 64))
+    monkeypatch.setattr(runtime_library, "STB", replace(runtime_library.STB, sha256=("0" * 64,)))
     with pytest.raises(ToolkitError, match=r"^llama\.rn 0\.12\.9 is not as published: sha256 .*, not 0000"):
         fetch("rpi4")
 

@@ -12,7 +12,9 @@ import pytest
 from litebnn.flatbuffer import read_model
 from tests.micro.host import SOURCES
 from tests.runtimes import environments
-from toolchains.needs import LAST_OLD_TFLM, SANITIZERS, gcc_library
+from toolchains.fetch import pypi
+from toolchains.fetch.lock import find
+from toolchains.needs import SANITIZERS, gcc_library
 from toolchains.targets import ROOT
 
 pytestmark = pytest.mark.deep
@@ -53,9 +55,9 @@ def preloaded() -> dict[str, str]:
     return {"LD_PRELOAD": ":".join(map(gcc_library, SANITIZERS)), "ASAN_OPTIONS": "detect_leaks=0"}
 
 
-def install(requirement: str, folder: Path) -> bool:
-    """Installs tflite-micro into a folder; true if its types are in the namespace tflite::micro."""
-    run(sys.executable, "-m", "pip", "install", "-q", "--no-deps", "--target", folder, requirement)
+def install(name: str, folder: Path) -> bool:
+    """Installs a locked tflite-micro into a folder; true if its types are in the namespace tflite::micro."""
+    pypi.install(find(name), f"--target={folder}")
     runtime = folder / "tflite_micro" / "python" / "tflite_micro" / "_runtime.so"
     return b"N6tflite5micro12MicroContext" in runtime.read_bytes()
 
@@ -79,11 +81,11 @@ def cases() -> Path:
 
 
 @pytest.mark.needs("tflite-micro", "gcc", "g++", "gcc-sanitizers")
-@pytest.mark.parametrize("requirement", [LAST_OLD_TFLM, "tflite-micro"])
-def test_suite_in_the_interpreter(requirement: str, cases: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize("name", ["tflite-micro-old", "tflite-micro"])
+def test_suite_in_the_interpreter(name: str, cases: Path, tmp_path: Path) -> None:
     package, outputs = tmp_path / "package", tmp_path / "outputs.npz"
-    is_new = install(requirement, package)
-    assert is_new == (requirement != LAST_OLD_TFLM)
+    is_new = install(name, package)
+    assert is_new == (name == "tflite-micro")
     library = build(tmp_path, is_new, *(CHECKS if is_new else ["-O2"]))
     log = run(sys.executable, RUNNER, package, library, cases, outputs, **(preloaded() if is_new else {}))
     messages = {name: text for name, _, text in (part.partition("\n") for part in log.split("== ")[1:])}

@@ -3,13 +3,14 @@
 import os
 import shutil
 import subprocess
-import sys
 import zipfile
 from collections.abc import Sequence
 from pathlib import Path
 
 from toolchains.build import locked
 from toolchains.compilers import find_clang_tool
+from toolchains.fetch import pypi
+from toolchains.fetch.lock import find
 from toolchains.needs import WINE, find_program
 from toolchains.runtime_library import fetch, library_in
 from toolchains.targets import BUILD, ROOT, find_target
@@ -17,8 +18,6 @@ from toolchains.targets import BUILD, ROOT, find_target
 TARGET = "windows-x86_64"
 FOLDER = BUILD / "wine"
 # Wine has all DLLs that LiteRT asks for but this one.
-MSVC_RUNTIME = "msvc-runtime==14.44.35112"
-MSVC_HASH = "sha256:aba7fbe71897d25ed53fbb7f391e9f50289378a8a9ae218ba18530c663448391"
 THREADS = "vcruntime140_threads.dll"
 
 
@@ -29,25 +28,14 @@ def runtime() -> Path:
     with locked(FOLDER):
         if not (folder / THREADS).is_file():
             folder.mkdir(exist_ok=True)
-            wheel = fetch_wheel()
+            choice = ("--platform=win_amd64", "--python-version=3.11")
+            wheel = pypi.download(find("msvc-runtime"), FOLDER, *choice)
             with zipfile.ZipFile(wheel) as archive:
                 (member,) = (name for name in archive.namelist() if name.endswith(f"/data/{THREADS}"))
                 (folder / THREADS).write_bytes(archive.read(member))
         if not (folder / library.name).is_file():
             shutil.copy2(library, folder)
     return folder
-
-
-def fetch_wheel() -> Path:
-    """Downloads the wheel of Microsoft's runtime, whose hash pip checks; returns its path."""
-    requirements = FOLDER / "requirements.txt"
-    requirements.write_text(f"{MSVC_RUNTIME} --hash={MSVC_HASH}\n")
-    choice = ["--no-deps", "--only-binary=:all:", "--require-hashes", "--platform=win_amd64", "--python-version=3.11"]
-    pip = [sys.executable, "-m", "pip", "--disable-pip-version-check", "download", "--quiet", *choice]
-    run = subprocess.run([*pip, f"--dest={FOLDER}", f"--requirement={requirements}"], capture_output=True, text=True)
-    assert run.returncode == 0, run.stderr
-    (wheel,) = FOLDER.glob("msvc_runtime-*.whl")
-    return wheel
 
 
 def compile_program(source: Path, folder: Path) -> Path:

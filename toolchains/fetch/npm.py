@@ -1,37 +1,23 @@
 """Files from packages of the npm registry; each package's hash is checked."""
 
-import hashlib
 import shutil
 import subprocess
 import tarfile
 import tempfile
 import urllib.error
 import urllib.request
-from dataclasses import dataclass
 from pathlib import Path
 
+from toolchains.fetch.lock import Locked
 from toolchains.needs import NPM
 from toolchains.targets import ToolkitError
 
 
-@dataclass(frozen=True)
-class Package:
-    """A package of the npm registry."""
-
-    name: str
-    version: str
-    sha256: str
-
-
-def take_files(package: Package, files: dict[str, str], work: Path) -> None:
+def take_files(package: Locked, files: dict[str, str], work: Path) -> None:
     """Copies files and folders from a package: `files` maps its paths to those in `work`."""
     with tempfile.TemporaryDirectory(prefix="litebnn") as temporary:
         archive = _download(package, Path(temporary))
-        digest = hashlib.sha256(archive.read_bytes()).hexdigest()
-        if digest != package.sha256:
-            raise ToolkitError(
-                f"{package.name} {package.version} is not as published: sha256 {digest}, not {package.sha256}"
-            )
+        package.verify(archive)
         with tarfile.open(archive) as tar:
             for member in filter(tarfile.TarInfo.isfile, tar):
                 for source, target in files.items():
@@ -43,19 +29,19 @@ def take_files(package: Package, files: dict[str, str], work: Path) -> None:
                         path.write_bytes(content.read())
 
 
-def _download(package: Package, folder: Path) -> Path:
+def _download(package: Locked, folder: Path) -> Path:
     """The package's archive: from npm's configured registry if npm is installed, otherwise from the public one."""
-    archive = folder / f"{package.name}-{package.version}.tgz"
-    what = f"{package.name} {package.version}"
+    archive = folder / f"{package.package}-{package.version}.tgz"
+    what = f"{package.package} {package.version}"
     if shutil.which("npm"):
-        command = ["npm", "pack", "--silent", f"{package.name}@{package.version}"]
+        command = ["npm", "pack", "--silent", f"{package.package}@{package.version}"]
         run = subprocess.run(command, cwd=folder, capture_output=True, text=True)
         if run.returncode or not archive.is_file():
             reason = next((line for line in run.stderr.splitlines() if "npm err" in line.lower()), "no archive came")
             raise ToolkitError(f"npm cannot fetch {what}: {reason.strip()}")
         return archive
     try:
-        with urllib.request.urlopen(f"{NPM}/{package.name}/-/{archive.name}", timeout=60) as answer:
+        with urllib.request.urlopen(f"{NPM}/{package.package}/-/{archive.name}", timeout=60) as answer:
             archive.write_bytes(answer.read())
     except (urllib.error.URLError, OSError) as error:
         raise ToolkitError(f"cannot fetch {what} from {NPM}: {error}") from error

@@ -1,0 +1,73 @@
+"""Everything that is fetched is held against a hash, or docs/release.md says what it is pinned by instead."""
+
+import re
+
+import pytest
+
+from tests.support.documents import code, read, sources, table
+from toolchains.fetch.lock import TABLE, find
+from toolchains.targets import ROOT, ToolkitError, read_toml
+
+# Words of code that fetches from a registry or an address.
+FETCHES = (
+    r'"-m", "pip"|"npm", "pack"|urlopen\(|urlretrieve\(|requests\.get\(|"apt-get", "|^FROM |- uses: |apt-get install'
+    r"|debootstrap --|\bcurl -|\bwget |git clone|FetchContent_|ExternalProject_"
+)
+DOCUMENT = "docs/release.md"
+ROWS = {name: row for name, *row in table(DOCUMENT, "where")}
+
+
+def fetching() -> set[str]:
+    """The files with code that fetches; unit tests replace it."""
+    files = [*sources(), *(ROOT / ".github" / "workflows").iterdir()]
+    files = [path for path in files if path.suffix != ".md" and not path.stem.endswith("_test")]
+    files = [path for path in files if path.name != "test_fetches.py" and path.name != "test_workflows.py"]
+    return {path.relative_to(ROOT).as_posix() for path in files if re.search(FETCHES, read(path), re.MULTILINE)}
+
+
+def test_every_place_that_fetches_is_listed_with_what_it_is_pinned_by() -> None:
+    listed = {name for names in ROWS for name in code(names)}
+    assert {name.rpartition("/")[0] + "/*.yml" if name.endswith(".yml") else name for name in fetching()} == listed
+    kinds = (r"its hash", r"Debian's signatures", r"not pinned, as ")
+    assert [name for name, (_, pinned) in ROWS.items() if not re.match("|".join(kinds), pinned)] == []
+
+
+def test_what_pip_installs_for_the_tools_comes_by_hash() -> None:
+    text = read("toolchains/fetch/pypi.py")
+    assert text.count('"-m", "pip"') == 1
+    assert "--require-hashes" in text
+
+
+@pytest.mark.parametrize("name", read_toml(TABLE))
+def test_a_locked_package_has_a_version_and_hashes(name: str) -> None:
+    locked = find(name)
+    assert locked.registry in ("pypi", "npm", "debian")
+    assert re.fullmatch(r"[\w.:+~-]+", locked.version)
+    assert locked.sha256
+    assert [digest for digest in locked.sha256 if not re.fullmatch(r"[0-9a-f]{64}", digest)] == []
+
+
+def test_every_locked_package_is_used() -> None:
+    texts = [read(path) for path in sources() if path.suffix == ".py"]
+    used = {name for text in texts for name in re.findall(r'\bfind\("([\w-]+)"\)', text)}
+    used |= set(re.findall(r'"(tflite-micro[\w-]*)"', read("tests/micro/test_tflm.py")))
+    assert set(read_toml(TABLE)) == used - {"no-such-package"}
+
+
+def test_another_name_lists_the_known() -> None:
+    with pytest.raises(ToolkitError, match=r"^lock\.toml has no row no-such-package; the rows are ziglang, "):
+        find("no-such-package")
+
+
+def test_an_altered_zig_is_refused_by_pip(tmp_path) -> None:
+    from dataclasses import replace
+
+    from toolchains.fetch import pypi
+
+    wheel = tmp_path / "litebnn_stand_in-1.0-py3-none-any.whl"
+    wheel.write_bytes(b"another")
+    zig = replace(find("ziglang"), package="litebnn-stand-in", version="1.0")
+    with pytest.raises(
+        ToolkitError, match=r"^cannot install litebnn-stand-in==1\.0: ERROR: THESE PACKAGES DO NOT MATCH"
+    ):
+        pypi.install(zig, "--no-index", f"--find-links={tmp_path}", f"--target={tmp_path / 'installed'}")

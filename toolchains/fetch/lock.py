@@ -1,0 +1,53 @@
+"""The table of what is fetched, lock.toml, as typed rows."""
+
+import hashlib
+from dataclasses import dataclass
+from pathlib import Path
+
+from toolchains.targets import ROOT, ToolkitError, read_toml
+
+TABLE = ROOT / "toolchains" / "fetch" / "lock.toml"
+
+
+@dataclass(frozen=True)
+class Locked:
+    """A package in one version; lock.toml explains the fields."""
+
+    registry: str
+    package: str
+    version: str
+    sha256: tuple[str, ...]
+
+    @property
+    def requirement(self) -> str:
+        """The package and its version, as pip takes them."""
+        return f"{self.package}=={self.version}"
+
+    @property
+    def line(self) -> str:
+        """The line of a requirements file, with which pip takes these files alone."""
+        return " ".join([self.requirement, *(f"--hash=sha256:{digest}" for digest in self.sha256)])
+
+    def verify(self, file: Path) -> None:
+        """Holds a file against the hashes.
+
+        Raises:
+            ToolkitError: it has none of them.
+        """
+        digest = hashlib.sha256(file.read_bytes()).hexdigest()
+        if digest not in self.sha256:
+            wanted = " or ".join(self.sha256)
+            raise ToolkitError(f"{self.package} {self.version} is not as published: sha256 {digest}, not {wanted}")
+
+
+def find(name: str) -> Locked:
+    """A row of lock.toml.
+
+    Raises:
+        ToolkitError: no row has that name.
+    """
+    rows = read_toml(TABLE)
+    if name not in rows:
+        raise ToolkitError(f"{TABLE.name} has no row {name}; the rows are {', '.join(rows)}")
+    row = rows[name]
+    return Locked(row["registry"], row.get("package", name), row["version"], tuple(row["sha256"]))
