@@ -242,6 +242,26 @@ def test_the_floor_has_the_float_layers_alone() -> None:
 
 
 @pytest.mark.usefixtures("library")
+def test_int8_layers_run_alone() -> None:
+    from bench.zoo.floor import float_layers
+
+    rng = np.random.default_rng(0)
+    model = FloatModel()
+    x = model.conv(model.input(1, 8, 8, 3), dyadic(rng, 32, 3, 3, 3), same=True)
+    x = model.conv(model.sign(x), sign_weights(rng, 32, 1, 1, 32))
+    source = model.finish(model.dense(model.reshape(x, 1, 2048), dyadic(rng, 5, 2048)))
+    samples = [rng.standard_normal((1, 8, 8, 3)).astype(np.float32)]
+    layers = float_layers(convert_tflite(source, representative_dataset=samples))
+    assert op_names(layers) == ["CONV_2D", "FULLY_CONNECTED"]
+    interpreter = Interpreter(layers)
+    assert interpreter.input_types == [np.int8, np.int8]
+    assert [output.shape for output in interpreter.predict([np.zeros(s, "i1") for s in interpreter.input_shapes])] == [
+        (1, 8, 8, 32),
+        (1, 5),
+    ]
+
+
+@pytest.mark.usefixtures("library")
 def test_the_bound_counts_outputs_and_what_moves() -> None:
     from bench.zoo.floor import BinaryWork, binary_work
 
@@ -288,25 +308,32 @@ def test_the_zoo_is_a_table(
 
     def measure(contenders: list[Contender], **options: object) -> list[Measurement]:
         seconds = {"A.litebnn.tflite": 2e-3, "A.float.tflite": 30e-3, "A.lce.tflite": 9e-3, "A.floor.tflite": 1e-3}
+        seconds |= {"A.int8.tflite": 1.5e-3, "A.int8-floor.tflite": 0.4e-3}
         return [
             Measurement(each, 1, 0.0, {50: seconds[each.model.name]}, 0.0, 0, 0, ())  # figures for one line
             for each in contenders
         ]
 
-    for form in ("float", "litebnn", "floor"):
+    for form in ("float", "litebnn", "floor", "int8", "int8-floor"):
         (tmp_path / f"A.{form}.tflite").touch()
     monkeypatch.setattr(zoo, "measure", measure)
-    monkeypatch.setattr(zoo, "prepare", lambda name: BinaryWork(macs=3e6, outputs=1e6, moved=6e6, weights=4e6))
+    monkeypatch.setattr(zoo, "prepare", lambda name, int8: BinaryWork(macs=3e6, outputs=1e6, moved=6e6, weights=4e6))
     monkeypatch.setattr(zoo, "speeds", lambda: BinaryWork(macs=5e9, outputs=1e10, moved=1.2e11, weights=8e10))
     monkeypatch.setattr(zoo, "ZOO", tmp_path)
     monkeypatch.setattr(bench.zoo, "ZOO", tmp_path)
     monkeypatch.setattr(zoo, "PEER_PYTHON", Path(sys.executable))
     zoo.measure_all([], "host", 1, tmp_path / "zoo.json")
-    assert capsys.readouterr().out.splitlines()[-1] == "| A | 2.00 | – | 30.00 | 1.60 | 1.80 | 1.25 | 1.11 | – | 15.0 |"
+    assert capsys.readouterr().out.splitlines()[-2:] == [
+        "| A | 2.00 | – | 30.00 | 1.60 | 1.80 | 1.25 | 1.11 | – | 15.0 |",
+        "| A, int8 | 1.50 | – | 30.00 | 1.00 | 1.20 | 1.50 | 1.25 | – | 20.0 |",
+    ]
     (tmp_path / "A.lce.tflite").touch()
     zoo.measure_all(["A"], "host", 1, tmp_path / "zoo.json")
     table = capsys.readouterr().out.splitlines()
-    assert table[-1] == "| A | 2.00 | 9.00 | 30.00 | 1.60 | 1.80 | 1.25 | 1.11 | 4.5 | 15.0 |"
+    assert table[-2:] == [
+        "| A | 2.00 | 9.00 | 30.00 | 1.60 | 1.80 | 1.25 | 1.11 | 4.5 | 15.0 |",
+        "| A, int8 | 1.50 | 9.00 | 30.00 | 1.00 | 1.20 | 1.50 | 1.25 | 6.0 | 20.0 |",
+    ]
     assert json.loads((tmp_path / "zoo.json").read_text())["models"]["A"]["floor"] == pytest.approx(1.6)
     monkeypatch.setattr(bench.zoo, "ZOO", tmp_path / "empty")
     with pytest.raises(ToolkitError, match=r"there is no network in .*empty: bench/zoo/make_models.py writes them"):

@@ -3,11 +3,14 @@
     python -m bench.zoo [--target=NAME] [--rounds=N] [--output=FILE] [MODEL ...]
 
 MODEL is a network of bench/zoo; the default is all. Three runtimes take turns on one thread: litebnn and Larq Compute
-Engine, with its best options, run their own conversions, and XNNPACK the float file.
+Engine, with its best options, run their own conversions, and XNNPACK the float file. A second row of the network has
+int8 layers around the binary ones. Its figures of the other two runtimes are the first row's.
 
-The floor is XNNPACK's time for the float layers of litebnn's file, plus the binary multiply-adds at the speed of the
-inner loop. The bound adds three costs to the floor (bench/zoo/floor.py). They are the outputs of binary layers, the
-bytes that other ops move, and the weights of binary dense layers from beyond the L2 cache.
+The floor adds two times. The first is the runtime's time for all layers of our file that are not binary. The second is
+that of the binary multiply-adds at the speed of the inner loop. In int8 files, litebnn itself computes the first layer.
+
+The bound adds three costs to the floor (bench/zoo/floor.py). They are the outputs of binary layers, the bytes that
+other ops move, and the weights of binary dense layers from beyond the L2 cache.
 
 For other targets everything but Larq Compute Engine and the bound is counted in an emulator, in millions of
 instructions.
@@ -35,21 +38,26 @@ Row = dict[str, float]
 COLUMNS = ("litebnn", "lce-best", "xnnpack", "floor", "bound")
 
 
-def prepare(name: str) -> BinaryWork:
-    """Converts a network, writes its file and that of its float layers, and returns its other work."""
-    converted = convert_network(name).read_bytes()
-    (ZOO / f"{name}.floor.tflite").write_bytes(float_layers(converted))
+def prepare(name: str, *, int8: bool = False) -> BinaryWork:
+    """Converts a network, writes its file and that of its other layers, and returns the rest of its work."""
+    converted = convert_network(name, int8=int8).read_bytes()
+    (ZOO / f"{name}.{'int8-' if int8 else ''}floor.tflite").write_bytes(float_layers(converted))
     return binary_work(converted)
 
 
-def time_network(name: str, rounds: int, speed: BinaryWork) -> Row:
-    """Median milliseconds of each column; none for Larq Compute Engine if it cannot convert the network."""
-    work = prepare(name).seconds(speed)
+def time_network(name: str, rounds: int, speed: BinaryWork) -> dict[str, Row]:
+    """Median milliseconds of each column, with float and with int8 layers, by the rows' names.
+
+    There is no column for Larq Compute Engine if it cannot convert the network.
+    """
+    works = [prepare(name, int8=int8).seconds(speed) for int8 in (False, True)]
     contenders = {
         "litebnn": Contender(model_file(name, "litebnn")),
+        "litebnn, int8": Contender(model_file(name, "int8")),
         "lce-best": Contender(ZOO / f"{name}.lce.tflite", LARQ, python=str(PEER_PYTHON)),
         "xnnpack": Contender(model_file(name, "float"), XNNPACK),
         "floor": Contender(model_file(name, "floor"), XNNPACK),
+        "floor, int8": Contender(model_file(name, "int8-floor")),
     }
     if not (contenders["lce-best"].model.is_file() and PEER_PYTHON.is_file()):
         del contenders["lce-best"]
@@ -57,14 +65,19 @@ def time_network(name: str, rounds: int, speed: BinaryWork) -> Row:
         measured = measure(list(contenders.values()), turns=rounds, runs=1, ops=False)
     except ConversionError as error:
         raise ToolkitError(str(error)) from error
-    row = {kind: one.median * 1e3 for kind, one in zip(contenders, measured, strict=True)}
-    row["floor"] += work.macs * 1e3
-    row["bound"] = row["floor"] + (work.outputs + work.moved + work.weights) * 1e3
-    return row
+    medians = {kind: one.median * 1e3 for kind, one in zip(contenders, measured, strict=True)}
+    rows: dict[str, Row] = {}
+    for suffix, work in zip(("", ", int8"), works, strict=True):
+        row: Row = {kind: medians[kind] for kind in ("lce-best", "xnnpack") if kind in medians}
+        row["litebnn"] = medians[f"litebnn{suffix}"]
+        row["floor"] = medians[f"floor{suffix}"] + work.macs * 1e3
+        row["bound"] = row["floor"] + (work.outputs + work.moved + work.weights) * 1e3
+        rows[name + suffix] = row
+    return rows
 
 
-def count_zoo_network(name: str, target: str, instructions: float) -> Row:
-    """Millions of instructions of each column that an emulator can count.
+def count_zoo_network(name: str, target: str, instructions: float) -> dict[str, Row]:
+    """Millions of instructions of each column that an emulator can count, by the row's name.
 
     There is no column for XNNPACK if the emulated runtime, which is from 2022, does not know an op of the float file.
     """
@@ -76,7 +89,7 @@ def count_zoo_network(name: str, target: str, instructions: float) -> Row:
     row = {"litebnn": count("litebnn", delegated=True), "floor": count("floor") + binary * instructions / 1e6}
     with suppress(ToolkitError):
         row["xnnpack"] = count("float")
-    return row
+    return {name: row}
 
 
 def line(name: str, row: Row) -> str:
@@ -98,18 +111,20 @@ def measure_all(models: list[str], target: str, rounds: int, output: Path | None
     is_here = target == "host"
     unit = "ms" if is_here else "million instructions"
     if is_here:
-        row_of = partial(time_network, rounds=rounds, speed=speeds())
+        rows_of = partial(time_network, rounds=rounds, speed=speeds())
     else:
-        row_of = partial(
+        rows_of = partial(
             count_zoo_network, target=target, instructions=inner_loop_instructions(find_system_target(target))
         )
     ratios = ("litebnn / floor", "litebnn / bound", "lce-best / litebnn", "xnnpack / litebnn")
     print(f"| {unit} | {' | '.join([*COLUMNS, *ratios])} |")
     print("|---" * (1 + len(COLUMNS) + len(ratios)) + "|")
-    rows = {}
+    rows: dict[str, Row] = {}
     for name in names:
-        rows[name] = row_of(name)
-        print(line(name, rows[name]), flush=True)
+        of_network = rows_of(name)
+        for title, row in of_network.items():
+            print(line(title, row), flush=True)
+        rows |= of_network
     if output is not None:
         settings = {"date": datetime.date.today().isoformat(), "cpu": cpu_name() if is_here else target, "unit": unit}
         output.write_text(json.dumps({**settings, "models": rows}, indent=1) + "\n", encoding="utf-8")
